@@ -1,0 +1,40 @@
+// Bad input is a value: where it is, what was expected, what was found.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace podsim {
+
+/// A place in an input. Line and column count from 1; 0 = not in a text (a command-line value, a schedule in memory).
+struct SourceLocation {
+  std::string file;
+  int line = 0;
+  int column = 0;
+  friend bool operator==(const SourceLocation&, const SourceLocation&) = default;
+};
+
+/// One thing wrong with an input. Printed as `FILE:LINE:COLUMN: message`; the message says what was expected and what was found.
+struct Diagnostic {
+  SourceLocation where;
+  std::string message;
+  friend bool operator==(const Diagnostic&, const Diagnostic&) = default;
+};
+
+/// `FILE:LINE:COLUMN: message`; without line and column `FILE: message`, without a file `message`.
+std::string to_text(const Diagnostic& diagnostic);
+
+/// One per line, in the order given.
+std::string to_text(const std::vector<Diagnostic>& diagnostics);
+
+/// `"text"` for a message, with control characters and bytes that are not printable ASCII escaped and very long texts cut.
+std::string quoted(std::string_view text);
+
+/// The candidates nearest to `word` by edit distance, best first, at most `most`; none that has nothing in common with it.
+std::vector<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates, std::size_t most = 3);
+
+/// `, did you mean "a" or "b"?`, or an empty text when nothing is near.
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
+
+}  // namespace podsim

@@ -1,0 +1,36 @@
+// Quantities as text: a number and its unit, with or without one space between them ("45GB/s", "1 us", "16MiB"). GB means 1e9 bytes, GiB 2^30.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "sim/base/expected.hpp"
+#include "sim/base/quantity.hpp"
+
+namespace podsim {
+
+// Parsing. Errors: no number, no or unknown unit (the message lists the units), a value that is negative, not finite or, for rates, not positive.
+// Rates also take "unlimited". Bytes must come out whole.
+Expected<Seconds> parse_seconds(std::string_view text, const SourceLocation& where);                  // ps ns us ms s
+Expected<Bytes> parse_bytes(std::string_view text, const SourceLocation& where);                      // B kB MB GB TB KiB MiB GiB TiB
+Expected<BytesPerSecond> parse_bytes_per_second(std::string_view text, const SourceLocation& where);  // B/s kB/s MB/s GB/s TB/s KiB/s MiB/s GiB/s
+Expected<FlopsPerSecond> parse_flops_per_second(std::string_view text, const SourceLocation& where);  // FLOP/s GFLOP/s TFLOP/s PFLOP/s
+/// A dimensionless number ("0.85"); a unit behind it is an error.
+Expected<double> parse_number(std::string_view text, const SourceLocation& where);
+/// A whole number in [low, high]; a unit, a fraction or an exponent is an error.
+Expected<std::int64_t> parse_integer(std::string_view text, std::int64_t low, std::int64_t high, const SourceLocation& where);
+
+// Printing for people: four significant digits, the unit that leaves 1 to 999 before the point; "unlimited" for an infinite rate.
+std::string to_text(Seconds time);
+std::string to_text(Picoseconds time);  // exact: "5607405187 ps"
+std::string to_text(Bytes data);
+std::string to_text(BytesPerSecond rate);
+std::string to_text(FlopsPerSecond rate);
+
+// Printing for files: the shortest text that parses back to the same value ("4.5e+10 B/s" is written "45 GB/s").
+std::string to_exact_text(Seconds time);
+std::string to_exact_text(Bytes data);
+std::string to_exact_text(BytesPerSecond rate);
+std::string to_exact_text(FlopsPerSecond rate);
+
+}  // namespace podsim

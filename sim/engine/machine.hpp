@@ -1,0 +1,91 @@
+// A machine: device, interconnect and software costs, every value with its source. Plain values; files are read by sim/config.
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/expected.hpp"
+#include "sim/base/quantity.hpp"
+#include "sim/mesh/topology.hpp"
+#include "sim/schedule/schedule.hpp"
+
+namespace podsim {
+
+/// What software charges for. The collective kinds follow CollectiveKind; a Shift or Send that an algorithm wrote is a permute.
+enum class CostKind { matmul, local, all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, reduce, permute };
+inline constexpr int cost_kind_count = 9;
+std::string_view name_of(CostKind kind);
+CostKind cost_kind_of(CollectiveKind kind);
+
+template <class T, int n>
+using PerKind = std::array<T, static_cast<std::size_t>(n)>;
+
+struct Chip {
+  PerKind<FlopsPerSecond, dtype_count> peak{};                      // per device; f32 zero: bf16 / float32_passes
+  int float32_passes = 1;                                           // bf16 passes of one float32 product: 1, 3 or 6
+  FlopsPerSecond vector_peak = unlimited<FlopsPerSecond>;           // Locals
+  int matmul_tile_m = 1, matmul_tile_n = 1, matmul_tile_k = 1;      // extents are padded up to multiples
+  int layout_sublanes = 1, layout_lanes = 1;                        // the layout tile of memory: a copied row of r elements costs whole lanes
+  double matmul_efficiency = 1;                                     // of peak, for padded extents
+  Bytes hbm;
+  BytesPerSecond hbm_bandwidth = unlimited<BytesPerSecond>;
+  double overlap_hbm = 1;                                           // 1: arithmetic hides HBM traffic completely, 0: they add up
+  BytesPerSecond reduce_bandwidth = unlimited<BytesPerSecond>;      // of `combine: add` at a receiver, off the core
+  BytesPerSecond injection_bandwidth = unlimited<BytesPerSecond>;   // device to router
+  BytesPerSecond ejection_bandwidth = unlimited<BytesPerSecond>;    // router to device
+  friend bool operator==(const Chip&, const Chip&) = default;
+};
+
+struct EfficiencyPoint {
+  Bytes input;  // the collective's input bytes per device
+  double efficiency = 1;
+  friend bool operator==(const EfficiencyPoint&, const EfficiencyPoint&) = default;
+};
+
+struct Software {
+  Seconds per_message;                                              // every transfer
+  PerKind<Seconds, cost_kind_count> launch{};                       // once per op that an algorithm wrote
+  PerKind<double, cost_kind_count> core_share{};                    // of a dma op's uncontended time, taken from the core
+  PerKind<std::vector<EfficiencyPoint>, cost_kind_count> efficiency{};  // of links, per collective kind; increasing bytes; empty: 1
+  friend bool operator==(const Software&, const Software&) = default;
+};
+
+inline constexpr int max_dimensions = 4;
+
+/// Which slices the vendor offers.
+struct SliceRules {
+  bool any_shape = false;             // an invented machine: nothing is hypothetical, extents above 2 wrap
+  int cube = 0;                       // full tori: every extent a multiple of this, all dimensions wrap
+  std::vector<int> largest;           // extents of the largest slice; its length is the number of dimensions
+  std::vector<std::vector<int>> open; // smaller slices, as open meshes
+  friend bool operator==(const SliceRules&, const SliceRules&) = default;
+};
+
+struct Machine {
+  std::string name, description;
+  Chip chip;
+  std::array<LinkParameters, max_dimensions> link{};  // x, y, z, w
+  Software software;
+  SliceRules slices;
+  bool slice_copies = true;                    // MeshSlice's cuts are real copies here
+  std::map<std::string, std::string> sources;  // of each value, by its path: "link[x].bandwidth"
+  friend bool operator==(const Machine&, const Machine&) = default;
+};
+
+FlopsPerSecond peak_of(const Machine& machine, DType dtype);
+
+/// Piecewise linear in log(bytes), constant beyond the ends; 1 without points.
+double efficiency_at(const std::vector<EfficiencyPoint>& points, Bytes input);
+
+/// launch + max(c, h) + (1 - overlap_hbm) min(c, h); c = padded flops / (peak * efficiency), h = HBM bytes / HBM bandwidth,
+/// HBM bytes = left + right + out (+ out if accumulate). DESIGN section 4.
+Seconds matmul_time(const Machine& machine, const Matmul& matmul, DType dtype);
+
+/// The same with vector_peak; a region's bytes count ceil(r/lanes)*lanes/r times, r = elements contiguous in its buffer's last dimension.
+/// place: nothing. launch: software.launch[kind of its Collective]. Lowered tasks do not pay launch[local].
+Seconds local_time(const Machine& machine, const Program& program, const Task& task);
+
+}  // namespace podsim

@@ -1,0 +1,30 @@
+// Boost.Graph over any topology: a model of IncidenceGraph, VertexListGraph and EdgeListGraph through graph_traits, no copy of the
+// topology. The only place of podsim where Boost.Graph is used; the functions below are what the rest needs of it.
+#pragma once
+
+#include "sim/mesh/topology.hpp"
+
+namespace podsim {
+
+struct Shape {
+  int links = 0;             // directed, between chips
+  int least_degree = 0;      // out-links of a chip
+  int largest_degree = 0;
+  int diameter = 0;          // hops
+  double mean_distance = 0;  // hops, over ordered pairs of different chips; 0 for one chip
+  bool connected = true;     // every chip reaches every other
+};
+
+/// Breadth-first search from every chip. Cost O(chips * links).
+Shape shape_of(const Topology& topology);
+
+/// The least total bandwidth that has to be cut so that `from` no longer reaches `to` (max-flow, push-relabel).
+BytesPerSecond min_cut(const Topology& topology, ChipId from, ChipId to);
+
+/// The links of a path of least total latency, ties by fewest hops, found by Dijkstra; empty when there is none or from == to.
+std::vector<LinkId> least_latency_path(const Topology& topology, ChipId from, ChipId to);
+
+/// Total bandwidth, one direction, from chips with `side` false to chips with `side` true. Cost O(links).
+BytesPerSecond cut_bandwidth(const Topology& topology, const std::vector<bool>& side);
+
+}  // namespace podsim

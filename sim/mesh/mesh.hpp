@@ -1,0 +1,76 @@
+// The logical mesh: named axes, row-major, first axis most significant (as jax.sharding.Mesh).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/expected.hpp"
+#include "sim/base/ids.hpp"
+
+namespace podsim {
+
+struct MeshAxis {
+  std::string name;
+  int size = 1;
+  bool wraps = false;  // neighbours of the ends: coordinate size-1 is next to 0. An axis of size 2 or less counts as wrapped whatever this says.
+  friend bool operator==(const MeshAxis&, const MeshAxis&) = default;
+};
+
+/// A mesh axis, or one factor of it: an axis of 8 may be viewed as 2x2x2, row-major, so that halving and doubling are shifts by 1 on a
+/// factor of size 2. The coordinate on a view is (coordinate on the axis / stride) mod size. The whole axis has stride 1 and the axis's size.
+struct AxisView {
+  int axis = 0;  // position in Mesh::axes()
+  int stride = 1;
+  int size = 1;
+  friend auto operator<=>(const AxisView&, const AxisView&) = default;
+};
+
+/// One device's coordinates, one per mesh axis.
+using Coordinates = std::vector<int>;
+
+inline int coordinate_on(const Coordinates& coordinates, const AxisView& view) {
+  return coordinates[static_cast<std::size_t>(view.axis)] / view.stride % view.size;
+}
+
+class Mesh {
+ public:
+  /// One device, no axes.
+  Mesh() = default;
+  /// Errors: an empty or repeated name, a size below 1, more than 2^24 devices.
+  static Expected<Mesh> make(std::vector<MeshAxis> axes);
+
+  [[nodiscard]] const std::vector<MeshAxis>& axes() const { return axes_; }
+  [[nodiscard]] int devices() const { return devices_; }
+
+  /// The whole axis of that name. Errors: no such axis (names the near ones).
+  [[nodiscard]] Expected<AxisView> axis(std::string_view name) const;
+  [[nodiscard]] AxisView whole(int axis) const;
+  /// The factor `position` of an axis viewed as `factors` (row-major; their product must be the axis's size: an assert).
+  [[nodiscard]] AxisView factor(int axis, const std::vector<int>& factors, int position) const;
+  /// Whether a shift around the whole view is a neighbour shift at the ends too: size <= 2, or the whole of an axis that wraps.
+  [[nodiscard]] bool wraps(const AxisView& view) const;
+  /// "row", or "row/2:4" for the factor of stride 2 and size 4.
+  [[nodiscard]] std::string name(const AxisView& view) const;
+
+  [[nodiscard]] Coordinates coordinates(DeviceId device) const;
+  [[nodiscard]] int coordinate(DeviceId device, const AxisView& view) const;
+  [[nodiscard]] DeviceId device(const Coordinates& coordinates) const;
+  /// The device whose coordinate on `view` is larger by `by`, modulo the view's size; all else equal.
+  [[nodiscard]] DeviceId shifted(DeviceId device, const AxisView& view, std::int64_t by) const;
+  /// "row=3,col=0"
+  [[nodiscard]] std::string name(DeviceId device) const;
+
+  friend bool operator==(const Mesh&, const Mesh&) = default;
+
+ private:
+  std::vector<MeshAxis> axes_;
+  std::vector<int> strides_;  // of each axis in the device index
+  int devices_ = 1;
+};
+
+/// "row=32,col=8"
+std::string to_text(const Mesh& mesh);
+
+}  // namespace podsim

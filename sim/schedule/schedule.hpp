@@ -1,0 +1,300 @@
+// The schedule: what every device does, as data. Algorithms write it, engines read it, neither knows the other.
+//
+// A Program is SPMD: one task list for a set of devices, with relative peers, and with regions and guards that are affine in the device's
+// own coordinates (the meaning of shard_map). MPMD is several programs on disjoint device sets. Sizes follow from regions and are never
+// stored, so engines cannot disagree on what moved. Everything here is a plain value: copied, compared, printed, diffed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "sim/base/ids.hpp"
+#include "sim/base/quantity.hpp"
+#include "sim/mesh/mesh.hpp"
+
+namespace podsim {
+
+/// Visitor for std::visit from lambdas; breaks the build when a variant gains a member.
+template <class... Fs>
+struct Overloaded : Fs... {
+  using Fs::operator()...;
+};
+template <class... Fs>
+Overloaded(Fs...) -> Overloaded<Fs...>;
+
+enum class DType { f32, bf16 };
+inline constexpr int dtype_count = 2;
+std::string_view name_of(DType dtype);  // "f32", "bf16"
+std::optional<DType> dtype_named(std::string_view name);
+Bytes size_of(DType dtype);
+
+// ---- Where: affine indices, regions, guards -------------------------------------------------------------------------------------------
+
+struct AxisTerm {
+  AxisView axis;
+  std::int64_t coefficient = 1;
+  friend bool operator==(const AxisTerm&, const AxisTerm&) = default;
+};
+
+/// (sum coefficient * coordinate(axis) + constant) mod modulus, in [0, modulus); modulus 0 = none.
+struct Affine {
+  std::vector<AxisTerm> terms;
+  std::int64_t constant = 0;
+  std::int64_t modulus = 0;
+  Affine() = default;
+  Affine(std::int64_t c) : constant{c} {}  // NOLINT(google-explicit-constructor): a constant is an affine function
+  Affine(std::vector<AxisTerm> t, std::int64_t c = 0, std::int64_t n = 0) : terms{std::move(t)}, constant{c}, modulus{n} {}
+  friend bool operator==(const Affine&, const Affine&) = default;
+};
+
+/// The device's own coordinate on `axis`, plus `add`; modulo the axis's size unless `wrap` is false.
+Affine own(const AxisView& axis, std::int64_t add = 0, bool wrap = true);
+std::int64_t evaluate(const Affine& affine, const Coordinates& at);
+
+/// Elements offset + index*stride, `length` of them, of one dimension of a buffer.
+struct Range {
+  Affine index;
+  std::int64_t stride = 1;
+  std::int64_t offset = 0;
+  std::int64_t length = 1;
+  friend bool operator==(const Range&, const Range&) = default;
+};
+
+/// All of [0, length), block `index` of `length` elements each, and [begin, begin + length).
+inline Range all(std::int64_t length) { return {{}, 1, 0, length}; }
+inline Range block(Affine index, std::int64_t length) { return {std::move(index), length, 0, length}; }
+inline Range span(std::int64_t begin, std::int64_t length) { return {{}, 1, begin, length}; }
+
+/// A box of a buffer, one range per dimension; never wraps (two regions instead).
+struct Region {
+  BufferId buffer;
+  std::vector<Range> dims;
+  friend bool operator==(const Region&, const Region&) = default;
+};
+
+std::int64_t elements_of(const Region& region);
+
+/// A region on one device: [begin, begin + length) per dimension.
+struct Box {
+  BufferId buffer;
+  std::vector<std::int64_t> begin, length;
+  friend bool operator==(const Box&, const Box&) = default;
+};
+Box evaluate(const Region& region, const Coordinates& at);
+bool overlap(const Box& a, const Box& b);
+bool contains(const Box& outer, const Box& inner);
+
+/// low <= value < high
+struct Condition {
+  Affine value;
+  std::int64_t low = 0, high = 0;
+  friend bool operator==(const Condition&, const Condition&) = default;
+};
+/// A conjunction; empty = always.
+using Guard = std::vector<Condition>;
+bool holds(const Guard& guard, const Coordinates& at);
+
+// ---- What: operations -----------------------------------------------------------------------------------------------------------------
+
+/// out (+)= left * right. The dimensions of an operand are grouped by `split`: the first `split` dimensions are one group, the rest the
+/// other, each flattened row-major. left is rows|contraction, right is contraction|columns, out is rows|columns; a transposed operand has
+/// its two groups the other way round. flops = 2mnk.
+struct Matmul {
+  Region left, right, out;
+  int left_split = 1, right_split = 1, out_split = 1;
+  bool transpose_left = false, transpose_right = false;
+  bool accumulate = false;
+  friend bool operator==(const Matmul&, const Matmul&) = default;
+};
+
+struct MatmulExtents {
+  std::int64_t m = 0, n = 0, k = 0;
+  friend bool operator==(const MatmulExtents&, const MatmulExtents&) = default;
+};
+/// From the out and left regions; validate() proves that right agrees.
+MatmulExtents extents_of(const Matmul& matmul);
+
+/// What a Local does; reads and writes are regions of equal element counts that correspond in row-major order.
+enum class LocalKind {
+  copy,    // writes[0] = reads[0]
+  add,     // writes[0] = reads[0] + reads[1]
+  scale,   // writes[0] = factor * reads[0]
+  launch,  // nothing is read or written: the software start of a Collective, on the dma unit
+  place,   // writes[0] = reads[0], free in time: data that a real kernel has in place already
+};
+enum class Unit { core, dma };
+
+/// One table gives each LocalKind its arity, flops and whether its bytes go through HBM; the numeric engine has the kernel.
+struct LocalTraits {
+  LocalKind kind;
+  std::string_view name;
+  int reads, writes;
+  double flops_per_element;  // per written element
+  bool takes_time;           // false: place. launch takes software.launch[kind of its Collective]
+};
+const std::vector<LocalTraits>& local_table();
+const LocalTraits& traits_of(LocalKind kind);
+std::optional<LocalKind> local_kind_named(std::string_view name);
+
+struct Local {
+  LocalKind kind = LocalKind::copy;
+  std::vector<Region> reads, writes;
+  double factor = 1;  // scale
+  Unit unit = Unit::core;
+  friend bool operator==(const Local&, const Local&) = default;
+};
+
+enum class Combine { replace, add };
+
+/// Every device of the program sends `source` to coordinate + by on `axis` and receives into `target` from coordinate - by. `by` may be
+/// affine in the OTHER axes. by = 0 (modulo the size) on a device: nothing happens there. The source is evaluated at the sender, the target
+/// at the receiver. The task's guard is the sender's; the receive half exists on exactly the devices that a sending device names.
+struct Shift {
+  AxisView axis;
+  Affine by;
+  Region source, target;
+  Combine combine = Combine::replace;
+  std::vector<int> route_order;  // physical dimensions in the order of travel; empty: 0 first
+  friend bool operator==(const Shift&, const Shift&) = default;
+};
+
+/// The other side's mesh coordinates, one Affine per mesh axis in the own coordinates.
+using Peer = std::vector<Affine>;
+
+/// The halves of a transfer placed separately, also across programs, matched by (channel, sender, receiver, k-th use).
+struct Send {
+  int channel = 0;
+  Peer to;
+  Region source;
+  std::vector<int> route_order;
+  friend bool operator==(const Send&, const Send&) = default;
+};
+struct Recv {
+  int channel = 0;
+  Peer from;
+  Region target;
+  Combine combine = Combine::replace;
+  friend bool operator==(const Recv&, const Recv&) = default;
+};
+
+enum class CollectiveKind { all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, reduce, permute };
+inline constexpr int collective_kind_count = 7;
+std::string_view name_of(CollectiveKind kind);  // "all-gather"
+std::optional<CollectiveKind> collective_kind_named(std::string_view name);
+
+/// An operation of all devices along `axes` (first most significant), replaced by lowering. Elements of the two regions correspond in
+/// row-major order. `dim`: of the output for all-gather, of the input for reduce-scatter: P equal blocks in mesh order.
+///   all-gather      output block b = input of device b                        count(output) = P * count(input)
+///   reduce-scatter  output = sum over devices of their input's own block      count(input) = P * count(output)
+struct Collective {
+  CollectiveKind kind = CollectiveKind::all_gather;
+  std::vector<AxisView> axes;
+  Region input, output;
+  int dim = 0;
+  int split_dim = 0;     // all-to-all: the dimension of the input that is split
+  std::int64_t root = 0; // broadcast, reduce: position along the axes
+  friend bool operator==(const Collective&, const Collective&) = default;
+};
+
+using Op = std::variant<Matmul, Local, Shift, Send, Recv, Collective>;
+
+// ---- When: tasks, edges ---------------------------------------------------------------------------------------------------------------
+
+/// Of a transfer: a Shift has both halves, a Send the first, a Recv the second. Everything else is one piece and `both`.
+enum class Half { both, first, second };  // as `done`: sent, received; as `gates`: send, receive
+
+/// This task waits for `done` of an earlier task of the same program on the same device; of this task, `gates` waits. An edge to a task or
+/// half that is absent on a device holds there, and does not pass on that task's own edges.
+struct Edge {
+  TaskId task;
+  Half done = Half::both;
+  Half gates = Half::both;
+  friend bool operator==(const Edge&, const Edge&) = default;
+};
+
+/// What a lowered task came from.
+struct Origin {
+  int collective = 0;  // counts the Collectives of the program in order
+  CollectiveKind kind = CollectiveKind::all_gather;
+  AxisView axis;
+  Bytes input_bytes;  // per device
+  friend bool operator==(const Origin&, const Origin&) = default;
+};
+
+struct Task {
+  std::string label;  // for people: "gather X s3"
+  Op op;
+  std::vector<Edge> after;
+  Guard where;
+  std::optional<Origin> origin;  // set by lower()
+  friend bool operator==(const Task&, const Task&) = default;
+};
+
+// ---- On what: buffers, programs, the whole --------------------------------------------------------------------------------------------
+
+enum class Role { input, output, scratch };
+
+/// Per-device storage. An input or output is a shard of the global tensor `tensor`: dimension i of the tensor is extents[i] times the sizes
+/// of the mesh axes sharding[i] (first most significant), row-major; mesh axes not named replicate. A tensor dimension that is split into
+/// several buffer dimensions (views of slices) flattens back row-major.
+struct Buffer {
+  std::string name;
+  std::vector<std::int64_t> extents;
+  DType dtype = DType::f32;
+  Role role = Role::scratch;
+  std::string tensor;                           // input, output
+  std::vector<std::vector<AxisView>> sharding;  // input, output: one list per dimension
+  friend bool operator==(const Buffer&, const Buffer&) = default;
+};
+Bytes size_of(const Buffer& buffer);
+
+/// Devices in half-open index ranges, increasing, disjoint.
+struct DeviceSet {
+  struct Interval {
+    int first = 0, last = 0;
+    friend bool operator==(const Interval&, const Interval&) = default;
+  };
+  std::vector<Interval> intervals;
+  friend bool operator==(const DeviceSet&, const DeviceSet&) = default;
+};
+DeviceSet every_device(const Mesh& mesh);
+bool contains(const DeviceSet& set, DeviceId device);
+int size_of(const DeviceSet& set);
+
+struct Program {
+  DeviceSet devices;
+  std::vector<Buffer> buffers;
+  std::vector<Task> tasks;
+  friend bool operator==(const Program&, const Program&) = default;
+};
+
+/// Y[m,n] = left * right over k, by tensor name; a transposed operand is stored [k,m] or [n,k].
+struct Product {
+  std::string out = "Y", left = "X", right = "W";
+  std::int64_t m = 0, n = 0, k = 0;
+  bool transpose_left = false, transpose_right = false;
+  friend bool operator==(const Product&, const Product&) = default;
+};
+
+/// What a schedule is to compute: nothing stated, a product, or one collective (its regions are of program 0).
+using Computes = std::variant<std::monostate, Product, Collective>;
+
+struct Schedule {
+  std::string name;
+  Mesh mesh;
+  std::vector<Program> programs;
+  Computes computes;
+  friend bool operator==(const Schedule&, const Schedule&) = default;
+};
+
+/// Elements and bytes of a region of this program.
+Bytes bytes_of(const Program& program, const Region& region);
+
+/// The program that a device runs; nullopt: it idles.
+std::optional<std::size_t> program_of(const Schedule& schedule, DeviceId device);
+
+}  // namespace podsim

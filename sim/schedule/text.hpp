@@ -1,0 +1,17 @@
+// The schedule as text for people: stable, one line per task, used by `podsim show schedule`, goldens and diagnostics. (Files that are read
+// back are textproto: sim/config.)
+#pragma once
+
+#include <string>
+
+#include "sim/schedule/schedule.hpp"
+
+namespace podsim {
+
+std::string to_text(const Schedule& schedule);
+std::string to_text(const Mesh& mesh, const Affine& affine);
+std::string to_text(const Mesh& mesh, const Program& program, const Region& region);
+/// `3 "gather X s1"`: position and label, the way diagnostics name a task.
+std::string task_name(const Program& program, TaskId task);
+
+}  // namespace podsim

@@ -1,0 +1,41 @@
+// Proofs about a schedule: matched, free of races, free of deadlock, well-shaped.
+#pragma once
+
+#include <vector>
+
+#include "sim/schedule/unroll.hpp"
+
+namespace podsim {
+
+/// Everything wrong with a schedule. Matched and race-free means that every legal order gives the same bits.
+struct Validation {
+  std::vector<Diagnostic> shapes;     // ranks, extents, element counts, roles, edges to later tasks, overlapping device sets, ...
+  std::vector<Diagnostic> unmatched;  // halves without a partner, guards that disagree
+  std::vector<Diagnostic> races;      // two tasks touch overlapping regions, one writes, no happens-before; names both tasks and the device
+  std::vector<Diagnostic> deadlocks;  // a cycle of waits across devices; names devices and tasks
+  [[nodiscard]] bool ok() const { return shapes.empty() && unmatched.empty() && races.empty() && deadlocks.empty(); }
+  [[nodiscard]] std::vector<Diagnostic> all() const;
+};
+
+/// Shapes are checked first; a schedule that is not well-shaped is not unrolled. At most 20 diagnostics of each sort, then a count.
+/// Cost: unrolling, plus a backward search per conflicting pair of accesses, short where edges are direct.
+Validation validate(const Schedule& lowered);
+
+/// What one edge of a schedule is for.
+enum class EdgePurpose {
+  implied,   // other edges order the same two tasks: not in the transitive reduction
+  ordering,  // without it there is a race (`race` names both tasks)
+  timing,    // proven benign: without it the schedule is still race-free; it limits run-ahead or buffers in time only
+};
+struct EdgeAudit {
+  std::size_t program = 0;
+  TaskId task;
+  std::size_t edge = 0;  // position in Task::after
+  EdgePurpose purpose = EdgePurpose::implied;
+  Diagnostic race;
+};
+
+/// Removes each edge in turn and validates. Cost O(edges) validations: for small meshes. The schedule must be valid (an assert).
+std::vector<EdgeAudit> audit_edges(const Schedule& lowered);
+
+}  // namespace podsim
