@@ -1,0 +1,51 @@
+# Language, warnings, sanitizers and compiler cache: what holds for every target of this project.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+# One place for results, so that the command is BUILD/podsim and a library is BUILD/lib/libpodsim_*.a whatever folder it comes from.
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+
+option(PODSIM_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(PODSIM_FUZZ "Build the *_fuzz.cpp targets (needs clang with libFuzzer)" OFF)
+option(PODSIM_WERROR "Treat warnings as errors" ${PROJECT_IS_TOP_LEVEL})
+set(PODSIM_SANITIZERS "" CACHE STRING "Value of -fsanitize= for every target, empty for none")
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+# Linked by every target of ours and by nothing generated: protobuf's output does not pass these warnings.
+add_library(podsim_warnings INTERFACE)
+target_compile_options(podsim_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor $<$<BOOL:${PODSIM_WERROR}>:-Werror>)
+
+if(PODSIM_SANITIZERS)
+  # Directory-wide, generated code included: an uninstrumented object hides container overflows from its neighbours.
+  add_compile_options(-fsanitize=${PODSIM_SANITIZERS} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${PODSIM_SANITIZERS})
+endif()
+
+if(PODSIM_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "PODSIM_FUZZ needs clang (libFuzzer); the compiler is ${CMAKE_CXX_COMPILER_ID}. Use the preset: cmake --preset fuzz")
+  endif()
+  # Coverage feedback in the libraries too; only the fuzz executables get libFuzzer's main.
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
+# A cache makes rebuilds after a branch switch cheap; nothing depends on it. Precompiled headers need the two sloppiness flags
+# (their time stamps change, their content does not) and, with GCC, directives kept in the preprocessed text.
+find_program(PODSIM_CCACHE ccache)
+mark_as_advanced(PODSIM_CCACHE)
+if(PODSIM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+                                  "${PODSIM_CCACHE}")
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(-fpch-preprocess)
+  elseif(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    add_compile_options("SHELL:-Xclang -fno-pch-timestamp")
+  endif()
+endif()

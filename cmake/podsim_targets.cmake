@@ -1,0 +1,173 @@
+# Functions that turn a folder into targets. A folder needs one line of CMake; its files are found by their names:
+#
+#   x.cpp, x.hpp     the library podsim::<name>; without any x.cpp it is an INTERFACE library
+#   x.proto          the library podsim::<name>_proto, included as "<folder>/x.pb.h"
+#   x_test.cpp       the GoogleTest program <name>_test, one CTest case per TEST
+#   x_fuzz.cpp       the libFuzzer program x_fuzz (only with PODSIM_FUZZ)
+#   main.cpp         nothing here: the folder says what to do with it
+#
+# Every include is written from the root of the repository: #include "sim/base/quantity.hpp".
+
+# Adds each folder that exists. A folder of the layout that holds nothing yet is no error.
+function(podsim_add_folders)
+  foreach(folder IN LISTS ARGN)
+    if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/CMakeLists.txt")
+      add_subdirectory(${folder})
+    endif()
+  endforeach()
+endfunction()
+
+# podsim_library(<name> [RECURSE] [NO_INSTALL]
+#                [DEPENDS <podsim library>...]   part of the interface, by short name
+#                [PUBLIC <target>...]            outside libraries that our headers include
+#                [PRIVATE <target>...]           outside libraries that only our sources include
+#                [SOURCES <file>...]             generated sources
+#                [TEST_DEPENDS <target>...])     what the tests need on top
+# A name in DEPENDS whose folder holds nothing yet is left out.
+function(podsim_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "RECURSE;NO_INSTALL" "" "DEPENDS;PUBLIC;PRIVATE;SOURCES;TEST_DEPENDS")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "podsim_library(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  set(target podsim_${name})
+
+  set(glob GLOB)
+  if(arg_RECURSE)
+    set(glob GLOB_RECURSE)
+  endif()
+  file(${glob} sources CONFIGURE_DEPENDS LIST_DIRECTORIES false *.cpp)
+  file(${glob} headers CONFIGURE_DEPENDS LIST_DIRECTORIES false *.hpp)
+  file(${glob} protos CONFIGURE_DEPENDS LIST_DIRECTORIES false *.proto)
+  set(tests ${sources})
+  set(fuzzers ${sources})
+  list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+  list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "(_test|_fuzz|/main)\\.cpp$")
+  list(APPEND sources ${arg_SOURCES})
+
+  podsim_present_libraries(depends ${arg_DEPENDS})
+  if(sources)
+    add_library(${target} STATIC ${sources})
+    set(scope PUBLIC)
+    target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:podsim_warnings> ${arg_PRIVATE})
+  else()
+    add_library(${target} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  add_library(podsim::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  target_compile_features(${target} ${scope} cxx_std_20)
+  target_link_libraries(${target} ${scope} ${depends} ${arg_PUBLIC})
+  target_sources(${target} ${scope} FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}" FILES ${headers})
+  # Said apart from the file set, which gives no include path while the folder holds no header.
+  target_include_directories(${target} ${scope} "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>")
+
+  if(protos)
+    podsim_proto_library(${name} ${protos})
+    if(sources)
+      target_link_libraries(${target} PRIVATE podsim::${name}_proto)
+    endif()
+  endif()
+  if(NOT arg_NO_INSTALL)
+    set_property(GLOBAL APPEND PROPERTY PODSIM_INSTALLED_TARGETS ${target})
+    if(protos AND sources)
+      set_property(GLOBAL APPEND PROPERTY PODSIM_INSTALLED_TARGETS ${target}_proto)
+    endif()
+  endif()
+
+  if(PODSIM_TESTS AND tests)
+    podsim_test(${name}_test SOURCES ${tests} LINK podsim::${name} ${arg_PRIVATE} ${arg_TEST_DEPENDS})
+    if(protos)
+      target_link_libraries(${name}_test PRIVATE podsim::${name}_proto)
+    endif()
+  endif()
+  if(PODSIM_FUZZ)
+    foreach(fuzzer IN LISTS fuzzers)
+      podsim_fuzzer("${fuzzer}" ${name})
+    endforeach()
+  endif()
+endfunction()
+
+# Turns short names (base) into targets (podsim::base), leaving out those without a folder. Folders are added in the order of their
+# dependencies, so a library that a later one names either exists by then or has no folder.
+function(podsim_present_libraries result)
+  set(present)
+  foreach(library IN LISTS ARGN)
+    if(TARGET podsim_${library})
+      list(APPEND present podsim_${library})
+    endif()
+  endforeach()
+  set(${result} ${present} PARENT_SCOPE)
+endfunction()
+
+# protoc is called from the root of the repository, so that messages of one folder are imported and included by their full path.
+# FindProtobuf's protobuf_generate() can only name them relative to the calling folder.
+function(podsim_proto_library name)
+  set(generated "${PROJECT_BINARY_DIR}/generated")
+  set(outputs)
+  foreach(proto IN LISTS ARGN)
+    file(RELATIVE_PATH path "${PROJECT_SOURCE_DIR}" "${proto}")
+    string(REGEX REPLACE "\\.proto$" "" stem "${generated}/${path}")
+    # Every message file of the folder may import the others, so a change of one regenerates all.
+    add_custom_command(
+      OUTPUT "${stem}.pb.h" "${stem}.pb.cc"
+      COMMAND "${CMAKE_COMMAND}" -E make_directory "${generated}"
+      COMMAND protobuf::protoc "--cpp_out=${generated}" "--proto_path=${PROJECT_SOURCE_DIR}" "${path}"
+      DEPENDS ${ARGN} protobuf::protoc
+      WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+      COMMENT "protoc ${path}"
+      VERBATIM)
+    list(APPEND outputs "${stem}.pb.h" "${stem}.pb.cc")
+  endforeach()
+  set(target podsim_${name}_proto)
+  add_library(${target} STATIC ${outputs})
+  add_library(podsim::${name}_proto ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name}_proto)
+  target_compile_options(${target} PRIVATE -w)
+  # SYSTEM: the generated headers do not pass our warnings either.
+  target_include_directories(${target} SYSTEM PUBLIC "$<BUILD_INTERFACE:${generated}>")
+  target_link_libraries(${target} PUBLIC protobuf::libprotobuf)
+  # Protobuf's own headers are most of the time it takes to compile a message file.
+  target_precompile_headers(${target} PRIVATE <google/protobuf/message.h> <google/protobuf/generated_message_reflection.h>
+                            <google/protobuf/wire_format.h>)
+endfunction()
+
+# podsim_test(<name> SOURCES <file>... LINK <target>...): a GoogleTest program.
+# Its cases run in the root of the repository; PODSIM_SOURCE_DIR is that path for tests that open files by it.
+function(podsim_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  podsim_test_headers()
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_LINK} podsim_test_settings podsim_warnings GTest::gmock GTest::gtest_main)
+  target_precompile_headers(${name} REUSE_FROM podsim_test_headers)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${name}." WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+                       PROPERTIES TIMEOUT 600 LABELS unit)
+endfunction()
+
+# The headers that every test includes, compiled once for all test programs.
+function(podsim_test_headers)
+  if(TARGET podsim_test_headers)
+    return()
+  endif()
+  add_library(podsim_test_settings INTERFACE)
+  target_compile_definitions(podsim_test_settings INTERFACE "PODSIM_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"")
+  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/test_headers.cpp" CONTENT "// Precompiled headers need a source file to belong to.\n")
+  add_library(podsim_test_headers OBJECT "${PROJECT_BINARY_DIR}/generated/test_headers.cpp")
+  target_link_libraries(podsim_test_headers PRIVATE podsim_test_settings podsim_warnings GTest::gmock GTest::gtest fmt::fmt)
+  target_precompile_headers(podsim_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h> <algorithm> <array> <cstdint> <functional> <map>
+                            <memory> <optional> <random> <set> <span> <sstream> <string> <string_view> <tuple> <utility> <variant> <vector>)
+endfunction()
+
+# podsim_fuzzer(<path of x_fuzz.cpp> <library>): the libFuzzer program x_fuzz in BUILD/fuzz-targets. A file beside it tells fuzz.sh which
+# source it was built from, hence where its seed corpus is.
+function(podsim_fuzzer source library)
+  get_filename_component(name "${source}" NAME_WE)
+  add_executable(${name} "${source}")
+  target_link_libraries(${name} PRIVATE podsim::${library} podsim_warnings)
+  if(TARGET podsim_${library}_proto)
+    target_link_libraries(${name} PRIVATE podsim::${library}_proto)
+  endif()
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/fuzz-targets")
+  file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/fuzz-targets/${name}.source" CONTENT "${source}\n" TARGET ${name})
+endfunction()
