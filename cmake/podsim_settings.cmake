@@ -34,6 +34,7 @@ if(PODSIM_FUZZ)
   endif()
   # Coverage feedback in the libraries too; only the fuzz executables get libFuzzer's main.
   add_compile_options(-fsanitize=fuzzer-no-link)
+  add_custom_target(podsim_fuzzers)
 endif()
 
 # A cache makes rebuilds after a branch switch cheap; nothing depends on it. Precompiled headers need the two sloppiness flags

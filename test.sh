@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# Everything that has to hold before a change is accepted; the automatic checks run this and nothing else.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+usage() {
+  cat << 'TEXT'
+usage: ./test.sh [--quick] [--fuzz-seconds N]
+
+Installs the missing Debian packages (as root; otherwise names them and stops with status 2), then
+  * builds and tests optimised, and again with the address and undefined-behaviour sanitizers,
+  * fuzzes every reader of input for N seconds (default 10),
+  * checks the layers of the code base (who may include whom).
+Ends with a summary; exit status 0 if all of it holds, 1 if not. A second run builds only what has changed.
+  --quick    without sanitizers and fuzzing
+TEXT
+}
+
+quick=false
+fuzz_seconds=10
+while (($# > 0)); do
+  case "$1" in
+    --quick) quick=true ;;
+    --fuzz-seconds)
+      fuzz_seconds="${2:-}"
+      if ! [[ "$fuzz_seconds" =~ ^[1-9][0-9]*$ ]]; then
+        echo "test.sh: error: --fuzz-seconds needs a positive whole number, got \"$fuzz_seconds\"" >&2
+        exit 2
+      fi
+      shift
+      ;;
+    -h | --help) usage && exit 0 ;;
+    *)
+      echo "test.sh: error: unknown option \"$1\"" >&2
+      usage >&2
+      exit 2
+      ;;
+  esac
+  shift
+done
+
+# Nothing here may wait for a person.
+exec < /dev/null
+
+# shellcheck source=tools/scripts/packages.sh
+source tools/scripts/packages.sh
+if $quick; then
+  install_missing "${build_packages[@]}"
+else
+  install_missing "${test_packages[@]}"
+fi
+
+jobs="$(nproc)"
+summary=()
+failures=0
+log="$(mktemp)"
+trap 'rm -f "$log"' EXIT
+
+# step NAME COMMAND...: runs a command, shows its output, keeps one line for the summary. A failure does not stop the others, so that one
+# run tells everything that is wrong.
+step() {
+  local name="$1" began="$SECONDS" status=0 result outcome
+  shift
+  echo
+  echo "== $name: $*"
+  "$@" 2>&1 | tee "$log" || status=$?
+  # The line by which a tool sums itself up, where it has one.
+  result="$(grep -E '^([0-9]+% tests passed|fuzz\.sh: [0-9]+ programs|check_includes: [0-9]+ includes)' "$log" | tail -n 1 || true)"
+  if ((status == 0)); then
+    outcome="ok"
+  else
+    outcome="FAILED"
+    failures=$((failures + 1))
+  fi
+  summary+=("$(printf '%-7s%-18s%6d s   %s' "$outcome" "$name" $((SECONDS - began)) "$result")")
+  return "$status"
+}
+
+build() {
+  cmake --preset "$1" && cmake --build --preset "$1"
+}
+
+# Tests of something that did not build would only hide the reason.
+if step "release build" build release; then
+  step "release tests" ctest --preset release -j "$jobs" || true
+fi
+step "include check" python3 tools/scripts/check_includes.py || true
+if ! $quick; then
+  if step "sanitize build" build sanitize; then
+    step "sanitize tests" ctest --preset sanitize -j "$jobs" || true
+  fi
+  if step "fuzz build" build fuzz; then
+    step "fuzz" tools/scripts/fuzz.sh "$fuzz_seconds" || true
+  fi
+fi
+
+echo
+echo "== summary"
+printf '%s\n' "${summary[@]}"
+if ((failures > 0)); then
+  echo "test.sh: $failures failed, after $SECONDS s"
+  exit 1
+fi
+echo "test.sh: everything passed, after $SECONDS s"

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Checks that includes follow the layers of the code base.
+
+usage: check_includes.py [--root DIR]      exit status 0: all follow, 1: violations, printed as FILE:LINE:COLUMN: message
+
+A folder may include itself and the folders its arrows lead to, directly or through others; some outside libraries belong to one place.
+The build cannot see either: every folder shares one include path.
+"""
+
+import argparse
+import os
+import re
+import sys
+
+# "x": {"y"} means: x may include y, and whatever y may include. Numeric, analytic, des and simgrid do not know each other.
+ARROWS = {
+    "sim/base": set(),
+    "sim/mesh": {"sim/base"},
+    "sim/schedule": {"sim/mesh"},
+    "sim/engine": {"sim/schedule"},
+    "sim/numeric": {"sim/engine"},
+    "sim/analytic": {"sim/engine"},
+    "sim/des": {"sim/engine"},
+    "sim/simgrid": {"sim/engine"},
+    "sim/engines": {"sim/numeric", "sim/analytic", "sim/des", "sim/simgrid"},
+    "sim/config": {"sim/engine"},
+    "topologies": {"sim/mesh", "sim/config"},
+    "algorithms": {"sim/schedule"},
+    "workloads": {"algorithms", "topologies", "sim/engine", "sim/config"},
+    "validation": {"sim/engines", "sim/config", "topologies", "algorithms", "workloads"},
+    "tools": {"validation"},
+}
+
+PROTOBUF_FOLDERS = ("sim/config", "workloads", "validation/importers", "tools")
+
+# (what is included, the only folders that may, what to call it)
+OUTSIDE = [
+    (re.compile(r"simgrid/|xbt/"), ("sim/simgrid",), "SimGrid"),
+    (re.compile(r"boost/graph/"), ("sim/mesh",), "Boost.Graph"),
+    (re.compile(r"boost/program_options"), ("tools",), "Boost.Program_options"),
+    (re.compile(r"google/protobuf/|.*\.pb\.h$"), PROTOBUF_FOLDERS, "Protobuf"),
+    (re.compile(r"(cblas|lapacke|fftw3)\.h$"), ("sim/numeric",), "the linear algebra library"),
+]
+
+INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def closure(folder):
+    """The folder and all that its arrows lead to."""
+    reached = {folder}
+    for next_folder in ARROWS[folder]:
+        reached |= closure(next_folder)
+    return reached
+
+
+ALLOWED = {folder: closure(folder) for folder in ARROWS}
+
+
+def folder_of(path):
+    """The folder of the layout that a path belongs to; None outside the layout."""
+    return next((folder for folder in ARROWS if path.startswith(folder + "/")), None)
+
+
+def within(path, folders):
+    return any(path.startswith(folder + "/") for folder in folders)
+
+
+def without_comments(text):
+    """The text with comments blanked out, so that lines and columns stay."""
+    blank = lambda match: re.sub(r"[^\n]", " ", match.group())
+    return re.sub(r"/\*.*?\*/|//[^\n]*", blank, text, flags=re.DOTALL)
+
+
+def violation_of(path, bracket, included, root):
+    """What is wrong with one include of the file `path`, or None."""
+    folder = folder_of(path)
+    target = folder_of(included)
+    for pattern, owners, name in OUTSIDE:
+        if pattern.match(included) and not within(path, owners):
+            return f"{name} may be included only in {', '.join(owners)}, not in {folder}"
+    if bracket == "<":
+        return f'headers of this repository are included with quotes: "{included}"' if target else None
+    if target is None:
+        return f'"{included}" is not a path from the root of the repository; outside headers are included with <>'
+    if not included.endswith(".pb.h") and not os.path.isfile(os.path.join(root, included)):
+        return f'there is no file "{included}"'
+    # A test may look at its code from anywhere: an algorithm's test runs it on engines.
+    if path.endswith("_test.cpp") or target in ALLOWED[folder]:
+        return None
+    others = sorted(ALLOWED[folder] - {folder})
+    return f"{folder} may include only itself{' and ' + ', '.join(others) if others else ''}, not {target}"
+
+
+def sources(root):
+    """Paths of the C++ files of the layout, relative to the root, in a fixed order."""
+    for folder in ARROWS:
+        for directory, subdirectories, files in os.walk(os.path.join(root, folder)):
+            subdirectories.sort()
+            for name in sorted(files):
+                if name.endswith((".cpp", ".hpp", ".h", ".cc")):
+                    yield os.path.relpath(os.path.join(directory, name), root).replace(os.sep, "/")
+
+
+def check(root):
+    """All violations as text, and how many files and includes were looked at."""
+    violations, files, includes = [], 0, 0
+    for path in sources(root):
+        files += 1
+        with open(os.path.join(root, path), encoding="utf-8") as file:
+            lines = file.read()
+        # Only a line that still is an include without its comments counts; the path is read from the original, where // may be part of it.
+        for number, (line, bare) in enumerate(zip(lines.split("\n"), without_comments(lines).split("\n")), start=1):
+            match = INCLUDE.match(line)
+            if not match or not re.match(r"\s*#\s*include", bare):
+                continue
+            includes += 1
+            problem = violation_of(path, match.group(1), match.group(2), root)
+            if problem:
+                violations.append(f"{path}:{number}:{match.start(2)}: {problem}")
+    return violations, files, includes
+
+
+def main():
+    here = os.path.dirname(os.path.abspath(__file__))
+    parser = argparse.ArgumentParser(description="Checks that includes follow the layers of the code base.", allow_abbrev=False)
+    parser.add_argument("--root", default=os.path.dirname(os.path.dirname(here)), help="root of the repository (default: the one of this script)")
+    root = parser.parse_args().root
+    if not os.path.isdir(os.path.join(root, "sim/base")):
+        print(f"check_includes: error: {root} has no folder sim/base, so it is not the root of the repository", file=sys.stderr)
+        return 2
+    violations, files, includes = check(root)
+    for violation in violations:
+        print(violation)
+    print(f"check_includes: {includes} includes in {files} files, {len(violations)} against the layers")
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,45 @@
+# Debian packages that the build and the tests need; sourced by build.sh and test.sh, which say what they are for.
+# shellcheck shell=bash
+
+build_packages=(
+  g++ cmake ninja-build
+  python3                                            # the include check
+  libfmt-dev                                         # text
+  libboost-dev libboost-program-options-dev          # Boost.Graph (headers), command line
+  libboost-graph-dev
+  libsimgrid-dev                                     # the reference engine
+  libopenblas-dev                                    # the numeric engine
+  libprotobuf-dev protobuf-compiler                  # machine and schedule files
+  nlohmann-json3-dev                                 # JSON output
+  libgtest-dev libgmock-dev                          # tests
+)
+# shellcheck disable=SC2034  # used by the scripts that source this
+# Fuzzing is libFuzzer's, which comes with clang.
+test_packages=("${build_packages[@]}" clang libclang-rt-14-dev)
+
+# install_missing PACKAGE...: installs those that are missing; a system without dpkg is left to CMake, which names what it cannot find.
+install_missing() {
+  if ! command -v dpkg-query > /dev/null; then
+    echo "This is no Debian system: the packages are not checked. Needed here, by their Debian names: $*"
+    return 0
+  fi
+  local missing=() package
+  for package in "$@"; do
+    if [[ "$(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2> /dev/null)" != installed ]]; then
+      missing+=("$package")
+    fi
+  done
+  if ((${#missing[@]} == 0)); then
+    return 0
+  fi
+  if ((EUID != 0)); then
+    echo "Missing packages. Run this as root, then this script again:" >&2
+    echo "  apt-get update && apt-get install -y --no-install-recommends ${missing[*]}" >&2
+    exit 2
+  fi
+  echo "Installing Debian packages: ${missing[*]}"
+  export DEBIAN_FRONTEND=noninteractive
+  # A machine without network may still have what is needed in its cache, so only the installation decides.
+  apt-get update -qq || echo "apt-get update failed; trying with the package lists that are there"
+  apt-get install -y -qq --no-install-recommends "${missing[@]}"
+}
