@@ -45,7 +45,7 @@ for record in build/fuzz/fuzz-targets/*_fuzz.source; do
   else
     failed=$((failed + 1))
     tail -n 60 "$log"
-    echo "fuzz.sh: $name FAILED; repeat with: build/fuzz/fuzz-targets/$name $findings/$name-*"
+    echo "fuzz.sh: $name FAILED; repeat with: build/fuzz/fuzz-targets/$name build/fuzz/findings/$name-*"
   fi
 done
 echo "fuzz.sh: $programs programs, $failed failed"

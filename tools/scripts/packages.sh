@@ -41,5 +41,5 @@ install_missing() {
   export DEBIAN_FRONTEND=noninteractive
   # A machine without network may still have what is needed in its cache, so only the installation decides.
   apt-get update -qq || echo "apt-get update failed; trying with the package lists that are there"
-  apt-get install -y -qq --no-install-recommends "${missing[@]}"
+  apt-get install -y -qq -o Dpkg::Use-Pty=0 --no-install-recommends "${missing[@]}"
 }
