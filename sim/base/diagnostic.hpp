@@ -30,6 +30,10 @@ std::string to_text(const std::vector<Diagnostic>& diagnostics);
 
 /// `"text"` for a message, with control characters and bytes that are not printable ASCII escaped and very long texts cut.
 std::string quoted(std::string_view text);
+// Exact matches, or argument-dependent lookup would prefer std::quoted where <iomanip> is included.
+inline std::string quoted(const std::string& text) { return quoted(std::string_view{text}); }
+inline std::string quoted(std::string& text) { return quoted(std::string_view{text}); }
+inline std::string quoted(const char* text) { return quoted(std::string_view{text}); }
 
 /// The candidates nearest to `word` by edit distance, best first, at most `most`; none that has nothing in common with it.
 std::vector<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates, std::size_t most = 3);

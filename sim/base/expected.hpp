@@ -13,7 +13,7 @@ namespace podsim {
 template <class T>
 class [[nodiscard]] Expected {
  public:
-  Expected(T value) : state_{std::in_place_index<0>, std::move(value)} {}                 // NOLINT(google-explicit-constructor): as std::expected
+  Expected(T value) : state_{std::in_place_index<0>, std::move(value)} {}                     // NOLINT(google-explicit-constructor): as std::expected
   Expected(Diagnostic diagnostic) : state_{std::in_place_index<1>, std::move(diagnostic)} {}  // NOLINT(google-explicit-constructor)
 
   [[nodiscard]] bool has_value() const { return state_.index() == 0; }

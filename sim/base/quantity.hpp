@@ -49,7 +49,8 @@ constexpr bool is_unlimited(Rate rate) {
 }
 
 /// A duration on the clock: rounded UP to whole picoseconds, so that nothing ends before its data is there. A duration that is a whole
-/// number of picoseconds but for floating-point noise (1 part in 1e12) is that number.
+/// number of picoseconds but for floating-point noise (1 part in 1e12) is that number; so above half a second it is the nearest number.
+/// The duration is not negative and at most 106 days: an assert.
 Picoseconds ceil_to_clock(Seconds duration);
 
 constexpr Seconds to_seconds(Picoseconds time) { return Seconds{static_cast<double>(time.count()) * 1e-12}; }

@@ -12,22 +12,24 @@ namespace podsim {
 // Parsing. Errors: no number, no or unknown unit (the message lists the units), a value that is negative, not finite or, for rates, not positive.
 // Rates also take "unlimited". Bytes must come out whole.
 Expected<Seconds> parse_seconds(std::string_view text, const SourceLocation& where);                  // ps ns us ms s
-Expected<Bytes> parse_bytes(std::string_view text, const SourceLocation& where);                      // B kB MB GB TB KiB MiB GiB TiB
-Expected<BytesPerSecond> parse_bytes_per_second(std::string_view text, const SourceLocation& where);  // B/s kB/s MB/s GB/s TB/s KiB/s MiB/s GiB/s
-Expected<FlopsPerSecond> parse_flops_per_second(std::string_view text, const SourceLocation& where);  // FLOP/s GFLOP/s TFLOP/s PFLOP/s
+Expected<Bytes> parse_bytes(std::string_view text, const SourceLocation& where);                      // B kB … PB, KiB … PiB
+Expected<BytesPerSecond> parse_bytes_per_second(std::string_view text, const SourceLocation& where);  // the same, per second
+Expected<FlopsPerSecond> parse_flops_per_second(std::string_view text, const SourceLocation& where);  // FLOP/s kFLOP/s … EFLOP/s
 /// A dimensionless number ("0.85"); a unit behind it is an error.
 Expected<double> parse_number(std::string_view text, const SourceLocation& where);
 /// A whole number in [low, high]; a unit, a fraction or an exponent is an error.
 Expected<std::int64_t> parse_integer(std::string_view text, std::int64_t low, std::int64_t high, const SourceLocation& where);
 
 // Printing for people: four significant digits, the unit that leaves 1 to 999 before the point; "unlimited" for an infinite rate.
+// Bytes and byte rates in decimal units. Beyond the largest unit the digits before the point grow.
 std::string to_text(Seconds time);
 std::string to_text(Picoseconds time);  // exact: "5607405187 ps"
 std::string to_text(Bytes data);
 std::string to_text(BytesPerSecond rate);
 std::string to_text(FlopsPerSecond rate);
 
-// Printing for files: the shortest text that parses back to the same value ("4.5e+10 B/s" is written "45 GB/s").
+// Printing for files: the shortest text that parses back to the same value ("4.5e+10 B/s" is written "45 GB/s"), never
+// with an exponent. Zero is "0 s", "0 B", "0 B/s", of which the rates do not parse back. Negative or not finite: an assert, but for unlimited rates.
 std::string to_exact_text(Seconds time);
 std::string to_exact_text(Bytes data);
 std::string to_exact_text(BytesPerSecond rate);
