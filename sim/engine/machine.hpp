@@ -30,7 +30,7 @@ struct Chip {
   int matmul_tile_m = 1, matmul_tile_n = 1, matmul_tile_k = 1;      // extents are padded up to multiples
   int layout_sublanes = 1, layout_lanes = 1;                        // the layout tile of memory: a copied row of r elements costs whole lanes
   double matmul_efficiency = 1;                                     // of peak, for padded extents
-  Bytes hbm;
+  Bytes hbm;                                                        // the largest Bytes: unlimited
   BytesPerSecond hbm_bandwidth = unlimited<BytesPerSecond>;
   double overlap_hbm = 1;                                           // 1: arithmetic hides HBM traffic completely, 0: they add up
   BytesPerSecond reduce_bandwidth = unlimited<BytesPerSecond>;      // of `combine: add` at a receiver, off the core

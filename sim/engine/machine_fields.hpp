@@ -11,8 +11,9 @@
 
 namespace podsim {
 
-enum class FieldUnit { seconds, bytes, bytes_per_second, flops_per_second, number, integer };
-enum class FieldIndex { none, dimension, dtype, cost_kind };
+/// efficiency: a number, or a curve over the input bytes of a collective, "0.2 at 1 KiB, 0.85 at 1 MiB".
+enum class FieldUnit { seconds, bytes, bytes_per_second, flops_per_second, number, integer, efficiency };
+enum class FieldIndex { none, dimension, dtype, cost_kind, collective_kind };
 
 struct MachineField {
   std::string_view group;  // "chip", "link", "software", "collective"
@@ -20,21 +21,22 @@ struct MachineField {
   FieldIndex index = FieldIndex::none;
   bool index_on_group = false;  // link[x].bandwidth rather than software.launch[all-gather]
   FieldUnit unit = FieldUnit::number;
-  double low = 0, high = 0;     // admissible values, in SI; high may be infinite ("unlimited") for rates
-  std::string_view meaning;     // one line for people
-  double (*get)(const Machine&, int index) = nullptr;
-  void (*set)(Machine&, int index, double value) = nullptr;
+  double low = 0, high = 0;                                  // admissible values, in SI, both included; an infinite high allows "unlimited"
+  std::string_view meaning;                                  // one line for people
+  double (*get)(const Machine&, int index) = nullptr;        // of a curve: its last point
+  void (*set)(Machine&, int index, double value) = nullptr;  // of a curve: constant
+  std::string_view derivable = {};                           // the entry that may be "derived" (stored as zero): chip.peak[f32] follows from bf16
 };
 
 std::span<const MachineField> machine_fields();
 
-/// The entries of an index: x y z w, dtype names, cost kind names; one empty name for FieldIndex::none.
+/// The entries of an index: x y z w, dtype names, cost or collective kind names; one empty name for FieldIndex::none.
 std::vector<std::string> index_names(FieldIndex index);
 
 /// "link[x].bandwidth", "software.launch[all-gather]", "chip.hbm_bandwidth"; with an empty index the entry is left out.
 std::string path_of(const MachineField& field, std::string_view index);
 
-/// The value as a text that parses back: "45 GB/s", "unlimited", "0.85".
+/// The value as a text that parses back: "45 GB/s", "unlimited", "0.85", "derived".
 std::string value_text(const MachineField& field, const Machine& machine, int index);
 
 /// Sets one value, or every entry where the index is left out; notes `source` for each. Errors at `where`: unknown path (names the near
