@@ -17,6 +17,10 @@ struct Validation {
   [[nodiscard]] std::vector<Diagnostic> all() const;
 };
 
+/// What can be told without writing the schedule out per device, all problems: ranks and counts of regions, operands that do not fit, dtypes,
+/// unknown buffers and tasks, edges to later tasks or to halves that do not exist, numbers that overflow. Cost O(program tasks).
+std::vector<Diagnostic> check_shapes(const Schedule& schedule);
+
 /// Shapes are checked first; a schedule that is not well-shaped is not unrolled. At most 20 diagnostics of each sort, then a count.
 /// Cost: unrolling, plus a backward search per conflicting pair of accesses, short where edges are direct.
 Validation validate(const Schedule& lowered);

@@ -1,0 +1,118 @@
+#include "sim/schedule/happens_before.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <functional>
+#include <queue>
+
+namespace podsim {
+
+namespace {
+
+/// Calls f for everything that an activity waits for, and with core order for the core work before it.
+class Waits {
+ public:
+  Waits(const ActivityGraph& graph, const Schedule& lowered, bool core_order) : graph_{graph} {
+    if (!core_order) return;
+    core_before_.assign(graph.activities.size(), none);
+    for (int d = 0; d < lowered.mesh.devices(); ++d) {
+      std::uint32_t previous = none;
+      for (const std::uint32_t a : graph.program_order(DeviceId{d})) {
+        if (!on_core(lowered, graph.activities[a])) continue;
+        core_before_[a] = previous;
+        previous = a;
+      }
+    }
+  }
+  template <class F>
+  void operator()(std::uint32_t activity, F&& f) const {
+    for (const Gate gate : {Gate::start, Gate::receive})
+      for (const Dependency& dependency : graph_.waits_for(activity, gate)) f(dependency.activity);
+    if (!core_before_.empty() && core_before_[activity] != none) f(core_before_[activity]);
+  }
+
+ private:
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+  const ActivityGraph& graph_;
+  std::vector<std::uint32_t> core_before_;
+};
+
+}  // namespace
+
+bool on_core(const Schedule& lowered, const Activity& activity) {
+  if (activity.kind == Activity::Kind::transfer) return false;
+  const Op& op = lowered.programs[activity.program].tasks[activity.task.index()].op;
+  const auto* local = std::get_if<Local>(&op);
+  return !local || local->unit == Unit::core;
+}
+
+TopologicalOrder topological_order(const ActivityGraph& graph, const Schedule& lowered, bool core_order) {
+  const Waits waits{graph, lowered, core_order};
+  const std::size_t n = graph.activities.size();
+  std::vector<std::uint32_t> pending(n, 0), rows(n + 1, 0);
+  for (std::uint32_t a = 0; a < n; ++a)
+    waits(a, [&](std::uint32_t before) { ++pending[a], ++rows[before + 1]; });
+  for (std::size_t i = 0; i < n; ++i) rows[i + 1] += rows[i];
+  std::vector<std::uint32_t> followers(rows[n]), next(rows.begin(), rows.end() - 1);
+  for (std::uint32_t a = 0; a < n; ++a)
+    waits(a, [&](std::uint32_t before) { followers[next[before]++] = a; });
+
+  TopologicalOrder result;
+  result.order.reserve(n);
+  std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready;
+  for (std::uint32_t a = 0; a < n; ++a)
+    if (pending[a] == 0) ready.push(a);
+  while (!ready.empty()) {
+    const std::uint32_t a = ready.top();
+    ready.pop();
+    result.order.push_back(a);
+    for (std::uint32_t i = rows[a]; i < rows[a + 1]; ++i)
+      if (--pending[followers[i]] == 0) ready.push(followers[i]);
+  }
+  if (result.order.size() == n) return result;
+
+  // Everything left waits for something left: walking from wait to wait must come back.
+  auto at = static_cast<std::uint32_t>(std::find_if(pending.begin(), pending.end(), [](std::uint32_t count) { return count > 0; }) - pending.begin());
+  std::vector<std::uint32_t> path;
+  std::vector<bool> visited(n, false);
+  while (!visited[at]) {
+    visited[at] = true;
+    path.push_back(at);
+    std::optional<std::uint32_t> onwards;
+    waits(at, [&](std::uint32_t before) {
+      if (pending[before] > 0 && (!onwards || before < *onwards)) onwards = before;
+    });
+    assert(onwards);
+    at = *onwards;
+  }
+  result.cycle.assign(std::find(path.begin(), path.end(), at), path.end());
+  return result;
+}
+
+HappensBefore::HappensBefore(const ActivityGraph& graph, const std::vector<std::uint32_t>& order)
+    : graph_{graph}, position_(order.size()), seen_(order.size(), 0) {
+  assert(order.size() == graph.activities.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) position_[order[i]] = i;
+}
+
+bool HappensBefore::operator()(std::uint32_t first, bool received, std::uint32_t then) {
+  ++query_;
+  stack_.assign(1, then);
+  while (!stack_.empty()) {
+    const std::uint32_t at = stack_.back();
+    stack_.pop_back();
+    // Own device last, so that it is searched first: that is where direct edges lead.
+    for (const bool same_device : {false, true})
+      for (const Gate gate : {Gate::start, Gate::receive})
+        for (const Dependency& dependency : graph_.waits_for(at, gate)) {
+          if (dependency.activity == first && (dependency.received || !received)) return true;
+          if ((graph_.activities[dependency.activity].device == graph_.activities[first].device) != same_device) continue;
+          if (position_[dependency.activity] <= position_[first] || seen_[dependency.activity] == query_) continue;
+          seen_[dependency.activity] = query_;
+          stack_.push_back(dependency.activity);
+        }
+  }
+  return false;
+}
+
+}  // namespace podsim

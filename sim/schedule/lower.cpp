@@ -1,0 +1,164 @@
+#include "sim/schedule/lower.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+
+#include "sim/schedule/text.hpp"
+#include "sim/schedule/validate.hpp"
+
+namespace podsim {
+
+namespace {
+
+/// Adds an edge unless the same one is there.
+void add_edge(std::vector<Edge>& edges, const Edge& edge) {
+  if (std::find(edges.begin(), edges.end(), edge) == edges.end()) edges.push_back(edge);
+}
+
+/// The tasks of an expansion that no other follows for certain. A guarded follower may be absent on a device, and a follower that waits with
+/// one half does not speak for the other.
+std::vector<std::size_t> last_tasks(const Expansion& expansion) {
+  std::vector<bool> followed(expansion.tasks.size(), false);
+  for (const Task& task : expansion.tasks) {
+    if (!task.where.empty()) continue;
+    for (const Edge& edge : task.after)
+      if (edge.done == Half::both && edge.gates == Half::both) followed[edge.task.index()] = true;
+  }
+  std::vector<std::size_t> last;
+  for (std::size_t i = 0; i < followed.size(); ++i)
+    if (!followed[i]) last.push_back(i);
+  return last;
+}
+
+class ProgramLowering {
+ public:
+  ProgramLowering(const Schedule& schedule, const Program& program, const CollectiveChooser& chooser)
+      : schedule_{schedule}, program_{program}, chooser_{chooser} {
+    lowered_.devices = program.devices;
+    lowered_.buffers = program.buffers;
+    lowered_.tasks.reserve(program.tasks.size());
+    ends_.reserve(program.tasks.size());
+  }
+
+  Expected<Program> run() {
+    for (std::size_t t = 0; t < program_.tasks.size(); ++t) {
+      const Task& task = program_.tasks[t];
+      if (const auto* collective = std::get_if<Collective>(&task.op)) {
+        if (auto ok = expand(task, *collective); !ok) return Diagnostic{ok.error().where, "task " + task_name(program_, TaskId{t}) + ": " + ok.error().message};
+        continue;
+      }
+      Task kept = task;
+      kept.after = renumber(task.after);
+      lowered_.tasks.push_back(std::move(kept));
+      ends_.push_back({Edge{TaskId{lowered_.tasks.size() - 1}}});
+    }
+    return std::move(lowered_);
+  }
+
+ private:
+  /// Edges of the original program as edges of the lowered one. ends_ holds, per original task, what waiting for it means now.
+  std::vector<Edge> renumber(const std::vector<Edge>& edges) const {
+    std::vector<Edge> renumbered;
+    renumbered.reserve(edges.size());
+    for (const Edge& edge : edges)
+      for (const Edge& end : ends_[edge.task.index()])
+        add_edge(renumbered, {end.task, end.done == Half::both ? edge.done : end.done, edge.gates});
+    return renumbered;
+  }
+
+  Done expand(const Task& task, const Collective& collective) {
+    const auto algorithm = chooser_(schedule_, collective);
+    if (!algorithm) return algorithm.error();
+    auto expansion = (*algorithm)(schedule_, program_, collective);
+    if (!expansion) return expansion.error();
+    assert(task.where.empty());  // check_shapes() rejects guarded Collectives: one device cannot leave the others alone
+
+    const std::vector<Edge> before = renumber(task.after);
+    if (expansion->tasks.empty()) {  // nothing to do: waiting for the Collective is waiting for what it waits for
+      ends_.push_back(before);
+      return done();
+    }
+    const int number = collectives_++;
+    const Origin origin{number, collective.kind, collective.axes.front(), bytes_of(program_, collective.input)};
+    const auto scratch_shift = static_cast<int>(lowered_.buffers.size() - program_.buffers.size());
+    for (Buffer& buffer : expansion->scratch) {
+      buffer.name = fmt::format("{} {}", buffer.name, number);
+      lowered_.buffers.push_back(std::move(buffer));
+    }
+
+    // One device along the axes: nothing is launched, at most the own shard is put in its place.
+    const bool alone = std::all_of(collective.axes.begin(), collective.axes.end(), [](const AxisView& view) { return view.size == 1; });
+    std::vector<Edge> start = before;
+    if (!alone) {
+      Task launch{task.label + " launch", Local{LocalKind::launch, {}, {}, 1, Unit::dma}, before, {}, origin};
+      for (const AxisView& view : collective.axes)
+        for (const Edge& edge : queues_[view.axis]) add_edge(launch.after, edge);
+      lowered_.tasks.push_back(std::move(launch));
+      start = {Edge{TaskId{lowered_.tasks.size() - 1}}};
+    }
+
+    const int first = static_cast<int>(lowered_.tasks.size());
+    std::vector<Edge> ends;
+    for (const std::size_t last : last_tasks(*expansion)) ends.push_back(Edge{TaskId{first + static_cast<int>(last)}});
+    for (Task& step : expansion->tasks) {
+      const bool starts = step.after.empty() || !step.where.empty();
+      for (Edge& edge : step.after) edge.task.value += first;
+      if (starts) step.after.insert(step.after.begin(), start.begin(), start.end());
+      step.label = task.label + (step.label.empty() ? "" : " ") + step.label;
+      step.origin = origin;
+      if (const auto* shift = std::get_if<Shift>(&step.op)) step.origin->axis = shift->axis;
+      move_scratch(step.op, scratch_shift);
+      lowered_.tasks.push_back(std::move(step));
+    }
+    for (const AxisView& view : collective.axes) queues_[view.axis] = ends;
+    ends_.push_back(std::move(ends));
+    return done();
+  }
+
+  /// An expansion numbers its scratch buffers right behind the program's own; earlier expansions may have taken those numbers.
+  void move_scratch(Op& op, int by) const {
+    if (by == 0) return;
+    const auto move = [&](Region& region) {
+      if (region.buffer.index() >= program_.buffers.size()) region.buffer.value += by;
+    };
+    std::visit(Overloaded{
+                   [&](Matmul& m) { move(m.left), move(m.right), move(m.out); },
+                   [&](Local& l) {
+                     for (Region& region : l.reads) move(region);
+                     for (Region& region : l.writes) move(region);
+                   },
+                   [&](Shift& s) { move(s.source), move(s.target); },
+                   [&](Send& s) { move(s.source); },
+                   [&](Recv& r) { move(r.target); },
+                   [&](Collective& c) { move(c.input), move(c.output); },
+               },
+               op);
+  }
+
+  const Schedule& schedule_;
+  const Program& program_;
+  const CollectiveChooser& chooser_;
+  Program lowered_;
+  std::vector<std::vector<Edge>> ends_;
+  std::map<int, std::vector<Edge>> queues_;  // by mesh axis: the last tasks of its latest Collective
+  int collectives_ = 0;
+};
+
+}  // namespace
+
+Expected<Schedule> lower(const Schedule& schedule, const CollectiveChooser& chooser) {
+  if (const auto problems = check_shapes(schedule); !problems.empty()) return problems.front();
+  Schedule lowered{schedule.name, schedule.mesh, {}, schedule.computes};
+  lowered.programs.reserve(schedule.programs.size());
+  for (const Program& program : schedule.programs) {
+    auto result = ProgramLowering{schedule, program, chooser}.run();
+    if (!result) return result.error();
+    lowered.programs.push_back(std::move(*result));
+  }
+  return lowered;
+}
+
+}  // namespace podsim

@@ -1,0 +1,137 @@
+#include "sim/schedule/schedule.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+namespace podsim {
+
+namespace {
+
+constexpr std::array<std::string_view, dtype_count> dtype_names{"f32", "bf16"};
+constexpr std::array<std::string_view, collective_kind_count> collective_names{"all-gather", "reduce-scatter", "all-reduce", "all-to-all",
+                                                                                "broadcast",  "reduce",         "permute"};
+
+template <class Enum, std::size_t n>
+std::optional<Enum> named(const std::array<std::string_view, n>& names, std::string_view name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<Enum>(found - names.begin());
+}
+
+}  // namespace
+
+std::string_view name_of(DType dtype) { return dtype_names[static_cast<std::size_t>(dtype)]; }
+std::optional<DType> dtype_named(std::string_view name) { return named<DType>(dtype_names, name); }
+Bytes size_of(DType dtype) { return Bytes{dtype == DType::f32 ? 4 : 2}; }
+
+std::string_view name_of(CollectiveKind kind) { return collective_names[static_cast<std::size_t>(kind)]; }
+std::optional<CollectiveKind> collective_kind_named(std::string_view name) { return named<CollectiveKind>(collective_names, name); }
+
+const std::vector<LocalTraits>& local_table() {
+  static const std::vector<LocalTraits> table{
+      {LocalKind::copy, "copy", 1, 1, 0, true},     {LocalKind::add, "add", 2, 1, 1, true},       {LocalKind::scale, "scale", 1, 1, 1, true},
+      {LocalKind::launch, "launch", 0, 0, 0, true}, {LocalKind::place, "place", 1, 1, 0, false},
+  };
+  return table;
+}
+
+const LocalTraits& traits_of(LocalKind kind) { return local_table()[static_cast<std::size_t>(kind)]; }
+
+std::optional<LocalKind> local_kind_named(std::string_view name) {
+  for (const LocalTraits& traits : local_table())
+    if (traits.name == name) return traits.kind;
+  return std::nullopt;
+}
+
+Affine own(const AxisView& axis, std::int64_t add, bool wrap) { return Affine{{AxisTerm{axis, 1}}, add, wrap ? axis.size : 0}; }
+
+std::int64_t evaluate(const Affine& affine, const Coordinates& at) {
+  std::int64_t value = affine.constant;
+  for (const AxisTerm& term : affine.terms) value += term.coefficient * coordinate_on(at, term.axis);
+  if (affine.modulus == 0) return value;
+  value %= affine.modulus;
+  return value < 0 ? value + affine.modulus : value;
+}
+
+std::int64_t elements_of(const Region& region) {
+  std::int64_t count = 1;
+  for (const Range& range : region.dims) count *= range.length;
+  return count;
+}
+
+Box evaluate(const Region& region, const Coordinates& at) {
+  Box box{region.buffer, {}, {}};
+  box.begin.reserve(region.dims.size());
+  box.length.reserve(region.dims.size());
+  for (const Range& range : region.dims) {
+    box.begin.push_back(range.offset + evaluate(range.index, at) * range.stride);
+    box.length.push_back(range.length);
+  }
+  return box;
+}
+
+bool overlap(const Box& a, const Box& b) {
+  if (a.buffer != b.buffer) return false;
+  assert(a.begin.size() == b.begin.size());
+  for (std::size_t i = 0; i < a.begin.size(); ++i)
+    if (a.begin[i] + a.length[i] <= b.begin[i] || b.begin[i] + b.length[i] <= a.begin[i]) return false;
+  return true;
+}
+
+bool contains(const Box& outer, const Box& inner) {
+  if (outer.buffer != inner.buffer) return false;
+  for (std::size_t i = 0; i < outer.begin.size(); ++i)
+    if (inner.begin[i] < outer.begin[i] || inner.begin[i] + inner.length[i] > outer.begin[i] + outer.length[i]) return false;
+  return true;
+}
+
+bool holds(const Guard& guard, const Coordinates& at) {
+  return std::all_of(guard.begin(), guard.end(), [&](const Condition& condition) {
+    const std::int64_t value = evaluate(condition.value, at);
+    return condition.low <= value && value < condition.high;
+  });
+}
+
+MatmulExtents extents_of(const Matmul& matmul) {
+  const auto product = [](const Region& region, int first, int last) {
+    std::int64_t count = 1;
+    for (int i = first; i < last; ++i) count *= region.dims[static_cast<std::size_t>(i)].length;
+    return count;
+  };
+  const int out_rank = static_cast<int>(matmul.out.dims.size());
+  const int left_rank = static_cast<int>(matmul.left.dims.size());
+  return {product(matmul.out, 0, matmul.out_split), product(matmul.out, matmul.out_split, out_rank),
+          matmul.transpose_left ? product(matmul.left, 0, matmul.left_split) : product(matmul.left, matmul.left_split, left_rank)};
+}
+
+Bytes size_of(const Buffer& buffer) {
+  std::int64_t count = 1;
+  for (const std::int64_t extent : buffer.extents) count *= extent;
+  return count * size_of(buffer.dtype);
+}
+
+DeviceSet every_device(const Mesh& mesh) { return {{{0, mesh.devices()}}}; }
+
+bool contains(const DeviceSet& set, DeviceId device) {
+  return std::any_of(set.intervals.begin(), set.intervals.end(),
+                     [&](const DeviceSet::Interval& interval) { return interval.first <= device.value && device.value < interval.last; });
+}
+
+int size_of(const DeviceSet& set) {
+  int count = 0;
+  for (const DeviceSet::Interval& interval : set.intervals) count += interval.last - interval.first;
+  return count;
+}
+
+Bytes bytes_of(const Program& program, const Region& region) {
+  return elements_of(region) * size_of(program.buffers[region.buffer.index()].dtype);
+}
+
+std::optional<std::size_t> program_of(const Schedule& schedule, DeviceId device) {
+  for (std::size_t p = 0; p < schedule.programs.size(); ++p)
+    if (contains(schedule.programs[p].devices, device)) return p;
+  return std::nullopt;
+}
+
+}  // namespace podsim

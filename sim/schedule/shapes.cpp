@@ -1,0 +1,296 @@
+// check_shapes: what can be told about a schedule without writing it out per device.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <set>
+
+#include "sim/schedule/text.hpp"
+#include "sim/schedule/validate.hpp"
+
+namespace podsim {
+
+namespace {
+
+// All indices that a schedule computes stay below this, so that no engine has to think of overflow.
+constexpr std::int64_t largest_number = std::int64_t{1} << 56;
+
+class ShapeChecker {
+ public:
+  explicit ShapeChecker(const Schedule& schedule) : schedule_{schedule} {}
+
+  std::vector<Diagnostic> check() {
+    check_device_sets();
+    for (std::size_t p = 0; p < schedule_.programs.size(); ++p) {
+      program_ = &schedule_.programs[p];
+      where_ = schedule_.programs.size() == 1 ? "" : fmt::format("program {} ", p);
+      for (const Buffer& buffer : program_->buffers) check_buffer(buffer);
+      if (!problems_.empty()) continue;  // regions are judged by their buffers
+      for (std::size_t t = 0; t < program_->tasks.size(); ++t) check_task(TaskId{t});
+    }
+    if (problems_.empty()) check_computes();
+    return std::move(problems_);
+  }
+
+ private:
+  template <class... Args>
+  void problem(fmt::format_string<Args...> format, Args&&... args) {
+    problems_.push_back({{}, where_ + fmt::format(format, std::forward<Args>(args)...)});
+  }
+  std::string task() const { return "task " + task_name(*program_, task_); }
+
+  void check_device_sets() {
+    std::vector<bool> taken(static_cast<std::size_t>(schedule_.mesh.devices()), false);
+    for (std::size_t p = 0; p < schedule_.programs.size(); ++p) {
+      for (const DeviceSet::Interval& interval : schedule_.programs[p].devices.intervals) {
+        if (interval.first < 0 || interval.first >= interval.last || interval.last > schedule_.mesh.devices()) {
+          problem("program {}: devices {}..{} are not a range of the mesh's {} devices", p, interval.first, interval.last, schedule_.mesh.devices());
+          continue;
+        }
+        for (int d = interval.first; d < interval.last; ++d) {
+          if (taken[static_cast<std::size_t>(d)]) {
+            problem("program {}: device {} already runs another program", p, d);
+            break;
+          }
+          taken[static_cast<std::size_t>(d)] = true;
+        }
+      }
+    }
+  }
+
+  bool check_view(const AxisView& view, std::string_view what) {
+    const auto& axes = schedule_.mesh.axes();
+    const bool ok = view.axis >= 0 && view.axis < static_cast<int>(axes.size()) && view.stride >= 1 && view.size >= 1 &&
+                    static_cast<std::int64_t>(view.stride) * view.size <= axes[static_cast<std::size_t>(view.axis)].size &&
+                    axes[static_cast<std::size_t>(view.axis)].size % (static_cast<std::int64_t>(view.stride) * view.size) == 0;
+    if (!ok) problem("{}: {}: axis {} with stride {} and size {} is no view of the mesh {}", task(), what, view.axis, view.stride, view.size,
+                     to_text(schedule_.mesh));
+    return ok;
+  }
+
+  void check_buffer(const Buffer& buffer) {
+    std::int64_t count = 1;
+    for (const std::int64_t extent : buffer.extents) {
+      if (extent < 1 || extent > largest_number / 8 / count) {
+        problem("buffer {}: extents must be positive and their product below 2^53, found {}", quoted(buffer.name), extent);
+        return;
+      }
+      count *= extent;
+    }
+    if (buffer.role == Role::scratch) {
+      if (!buffer.tensor.empty() || !buffer.sharding.empty()) problem("buffer {}: scratch has no tensor and no sharding", quoted(buffer.name));
+      return;
+    }
+    if (buffer.tensor.empty()) problem("buffer {}: an input or output needs the name of its tensor", quoted(buffer.name));
+    if (buffer.sharding.size() != buffer.extents.size())
+      problem("buffer {}: expected a sharding for each of {} dimensions, found {}", quoted(buffer.name), buffer.extents.size(), buffer.sharding.size());
+    std::set<AxisView> used;
+    for (const auto& views : buffer.sharding)
+      for (const AxisView& view : views) {
+        if (view.axis < 0 || view.axis >= static_cast<int>(schedule_.mesh.axes().size()) || view.stride < 1 || view.size < 1 ||
+            schedule_.mesh.axes()[static_cast<std::size_t>(view.axis)].size % (static_cast<std::int64_t>(view.stride) * view.size) != 0)
+          problem("buffer {}: the sharding names axis {}, which is no view of the mesh {}", quoted(buffer.name), view.axis, to_text(schedule_.mesh));
+        else if (!used.insert(view).second)
+          problem("buffer {}: the sharding names mesh axis {} twice", quoted(buffer.name), schedule_.mesh.name(view));
+      }
+  }
+
+  bool check_affine(const Affine& affine, std::string_view what) {
+    for (const AxisTerm& term : affine.terms)
+      if (!check_view(term.axis, what)) return false;
+    double low = static_cast<double>(affine.constant), high = low;  // far from the limit precision does not matter, and nothing overflows
+    for (const AxisTerm& term : affine.terms) {
+      const double reach = static_cast<double>(term.coefficient) * (term.axis.size - 1);
+      (reach < 0 ? low : high) += reach;
+    }
+    if (low < -static_cast<double>(largest_number) || high > static_cast<double>(largest_number) || affine.modulus < 0 || affine.modulus > largest_number) {
+      problem("{}: {}: an index beyond 2^56 or a negative modulus", task(), what);
+      return false;
+    }
+    return true;
+  }
+
+  bool check_region(const Region& region, std::string_view what) {
+    if (region.buffer.value < 0 || region.buffer.index() >= program_->buffers.size()) {
+      problem("{}: {}: there is no buffer {}", task(), what, region.buffer.value);
+      return false;
+    }
+    const Buffer& buffer = program_->buffers[region.buffer.index()];
+    if (region.dims.size() != buffer.extents.size()) {
+      problem("{}: {}: expected {} ranges for buffer {}, found {}", task(), what, buffer.extents.size(), quoted(buffer.name), region.dims.size());
+      return false;
+    }
+    for (std::size_t i = 0; i < region.dims.size(); ++i) {
+      const Range& range = region.dims[i];
+      if (!check_affine(range.index, what)) return false;
+      if (range.length < 1 || range.length > buffer.extents[i]) {
+        problem("{}: {}: dimension {} of buffer {} has {} elements, the range takes {}", task(), what, i, quoted(buffer.name), buffer.extents[i],
+                range.length);
+        return false;
+      }
+      if (range.stride < -largest_number || range.stride > largest_number || range.offset < -largest_number || range.offset > largest_number ||
+          std::abs(static_cast<double>(range.stride)) * index_reach(range.index) > static_cast<double>(largest_number)) {
+        problem("{}: {}: stride {} and offset {} lead beyond 2^56", task(), what, range.stride, range.offset);
+        return false;
+      }
+    }
+    return true;
+  }
+
+  static double index_reach(const Affine& affine) {
+    if (affine.modulus > 0) return static_cast<double>(affine.modulus);
+    double reach = std::abs(static_cast<double>(affine.constant));
+    for (const AxisTerm& term : affine.terms) reach += std::abs(static_cast<double>(term.coefficient)) * (term.axis.size - 1);
+    return reach;
+  }
+
+  DType dtype(const Region& region) const { return program_->buffers[region.buffer.index()].dtype; }
+
+  void check_pair(const Region& a, const Region& b, std::string_view a_name, std::string_view b_name) {
+    if (elements_of(a) != elements_of(b))
+      problem("{}: {} has {} elements, {} has {}", task(), a_name, elements_of(a), b_name, elements_of(b));
+    if (dtype(a) != dtype(b)) problem("{}: {} is {}, {} is {}", task(), a_name, name_of(dtype(a)), b_name, name_of(dtype(b)));
+  }
+
+  void check(const Matmul& matmul) {
+    if (!check_region(matmul.left, "left") || !check_region(matmul.right, "right") || !check_region(matmul.out, "out")) return;
+    const auto group = [&](const Region& region, int split, bool second, std::string_view what) -> std::int64_t {
+      const int rank = static_cast<int>(region.dims.size());
+      if (split < 0 || split > rank) {
+        problem("{}: {}: cannot split {} dimensions after {}", task(), what, rank, split);
+        return 0;
+      }
+      std::int64_t count = 1;
+      for (int i = second ? split : 0; i < (second ? rank : split); ++i) count *= region.dims[static_cast<std::size_t>(i)].length;
+      return count;
+    };
+    const std::int64_t left_rows = group(matmul.left, matmul.left_split, matmul.transpose_left, "left");
+    const std::int64_t left_contraction = group(matmul.left, matmul.left_split, !matmul.transpose_left, "left");
+    const std::int64_t right_contraction = group(matmul.right, matmul.right_split, matmul.transpose_right, "right");
+    const std::int64_t right_columns = group(matmul.right, matmul.right_split, !matmul.transpose_right, "right");
+    const std::int64_t out_rows = group(matmul.out, matmul.out_split, false, "out");
+    const std::int64_t out_columns = group(matmul.out, matmul.out_split, true, "out");
+    if (left_contraction != right_contraction)
+      problem("{}: the contraction is {} on the left and {} on the right", task(), left_contraction, right_contraction);
+    if (left_rows != out_rows || right_columns != out_columns)
+      problem("{}: the product is {}x{}, out is {}x{}", task(), left_rows, right_columns, out_rows, out_columns);
+    if (dtype(matmul.left) != dtype(matmul.right) || dtype(matmul.left) != dtype(matmul.out))
+      problem("{}: left is {}, right is {}, out is {}", task(), name_of(dtype(matmul.left)), name_of(dtype(matmul.right)), name_of(dtype(matmul.out)));
+  }
+
+  void check(const Local& local) {
+    const LocalTraits& traits = traits_of(local.kind);
+    if (static_cast<int>(local.reads.size()) != traits.reads || static_cast<int>(local.writes.size()) != traits.writes) {
+      problem("{}: {} takes {} reads and {} writes, found {} and {}", task(), traits.name, traits.reads, traits.writes, local.reads.size(),
+              local.writes.size());
+      return;
+    }
+    for (const Region& read : local.reads)
+      if (!check_region(read, "read")) return;
+    for (const Region& write : local.writes) {
+      if (!check_region(write, "write")) return;
+      for (const Region& read : local.reads) check_pair(read, write, "the read region", "the written region");
+    }
+  }
+
+  void check(const Shift& shift) {
+    check_route_order(shift.route_order);
+    if (!check_view(shift.axis, "axis") || !check_affine(shift.by, "by")) return;
+    for (const AxisTerm& term : shift.by.terms)
+      if (term.axis.axis == shift.axis.axis) problem("{}: the distance of a shift may depend on the other axes only", task());
+    if (check_region(shift.source, "source") && check_region(shift.target, "target"))
+      check_pair(shift.source, shift.target, "the source", "the target");
+  }
+
+  void check_route_order(const std::vector<int>& order) {
+    std::set<int> seen(order.begin(), order.end());
+    if (seen.size() != order.size() || (!order.empty() && (*seen.begin() != 0 || *seen.rbegin() != static_cast<int>(order.size()) - 1)))
+      problem("{}: the route order is no permutation of the physical dimensions", task());
+  }
+
+  void check_peer(const Peer& peer) {
+    if (peer.size() != schedule_.mesh.axes().size())
+      problem("{}: expected the peer's coordinate on each of {} mesh axes, found {}", task(), schedule_.mesh.axes().size(), peer.size());
+    for (const Affine& affine : peer) check_affine(affine, "peer");
+  }
+
+  void check(const Send& send) {
+    check_route_order(send.route_order);
+    check_peer(send.to);
+    check_region(send.source, "source");
+  }
+  void check(const Recv& recv) {
+    check_peer(recv.from);
+    check_region(recv.target, "target");
+  }
+
+  void check(const Collective& collective) {
+    const bool regions = check_region(collective.input, "input") & check_region(collective.output, "output");
+    std::set<int> seen;
+    std::int64_t devices = 1;
+    for (const AxisView& view : collective.axes) {
+      if (!check_view(view, "axes")) return;
+      if (!seen.insert(view.axis).second) problem("{}: mesh axis {} is named twice", task(), schedule_.mesh.name(view));
+      devices *= view.size;
+    }
+    if (!regions) return;
+    if (collective.axes.empty()) problem("{}: a collective needs at least one mesh axis", task());
+    if (dtype(collective.input) != dtype(collective.output))
+      problem("{}: the input is {}, the output is {}", task(), name_of(dtype(collective.input)), name_of(dtype(collective.output)));
+    const std::int64_t in = elements_of(collective.input), out = elements_of(collective.output);
+    const bool gathers = collective.kind == CollectiveKind::all_gather, scatters = collective.kind == CollectiveKind::reduce_scatter;
+    if (in * (gathers ? devices : 1) != out * (scatters ? devices : 1))
+      problem("{}: {} over {} devices: the input has {} elements, the output {}", task(), name_of(collective.kind), devices, in, out);
+    const Region& blocked = gathers ? collective.output : collective.input;
+    if ((gathers || scatters) && (collective.dim < 0 || collective.dim >= static_cast<int>(blocked.dims.size()) ||
+                                  blocked.dims[static_cast<std::size_t>(collective.dim)].length % devices != 0))
+      problem("{}: dimension {} of the {} does not divide into {} blocks", task(), collective.dim, gathers ? "output" : "input", devices);
+    if (collective.root < 0 || collective.root >= devices) problem("{}: root {} is not among {} devices", task(), collective.root, devices);
+  }
+
+  void check_task(TaskId id) {
+    task_ = id;
+    const Task& entry = program_->tasks[id.index()];
+    std::visit([&](const auto& op) { check(op); }, entry.op);
+    for (const Condition& condition : entry.where) check_affine(condition.value, "where");
+    if (std::holds_alternative<Collective>(entry.op) && !entry.where.empty())
+      problem("{}: a Collective takes no guard: all devices along its axes take part", task());
+    const auto halves = [](const Op& op) { return std::holds_alternative<Shift>(op) ? 3 : std::holds_alternative<Send>(op) ? 1 : std::holds_alternative<Recv>(op) ? 2 : 0; };
+    for (const Edge& edge : entry.after) {
+      if (edge.task.value < 0 || edge.task >= id) {
+        problem("{}: an edge leads to task {}; expected an earlier task of the same program", task(), edge.task.value);
+        continue;
+      }
+      const int done = halves(program_->tasks[edge.task.index()].op), gates = halves(entry.op);
+      if (edge.done != Half::both && !(done & (edge.done == Half::first ? 1 : 2)))
+        problem("{}: an edge waits for a half of task {}, which does not have it", task(), task_name(*program_, edge.task));
+      if (edge.gates != Half::both && !(gates & (edge.gates == Half::first ? 1 : 2))) problem("{}: an edge gates a half that the task does not have", task());
+    }
+  }
+
+  void check_computes() {
+    where_ = "";
+    if (const auto* product = std::get_if<Product>(&schedule_.computes); product && (product->m < 1 || product->n < 1 || product->k < 1))
+      problem("computes: the extents of a product must be positive, found m={}, n={}, k={}", product->m, product->n, product->k);
+    const auto* collective = std::get_if<Collective>(&schedule_.computes);
+    if (!collective) return;
+    if (schedule_.programs.empty()) {
+      problem("computes: a collective needs a program");
+      return;
+    }
+    // The same rules as for the op, in a program of its own.
+    Schedule alone{schedule_.name, schedule_.mesh, {{schedule_.programs[0].devices, schedule_.programs[0].buffers, {{"computes", *collective, {}, {}, {}}}}}, {}};
+    for (Diagnostic& diagnostic : check_shapes(alone)) problems_.push_back({diagnostic.where, "computes: " + diagnostic.message});
+  }
+
+  const Schedule& schedule_;
+  const Program* program_ = nullptr;
+  TaskId task_;
+  std::string where_;
+  std::vector<Diagnostic> problems_;
+};
+
+}  // namespace
+
+std::vector<Diagnostic> check_shapes(const Schedule& schedule) { return ShapeChecker{schedule}.check(); }
+
+}  // namespace podsim

@@ -1,0 +1,167 @@
+#include "sim/schedule/text.hpp"
+
+#include <fmt/format.h>
+
+namespace podsim {
+
+namespace {
+
+std::string_view half_name(Half half, std::string_view first, std::string_view second) {
+  return half == Half::both ? "both" : half == Half::first ? first : second;
+}
+
+class Printer {
+ public:
+  explicit Printer(const Schedule& schedule) : schedule_{schedule}, mesh_{schedule.mesh} {}
+
+  std::string print() {
+    line("schedule {} on {}", quoted(schedule_.name), to_text(mesh_));
+    if (const auto* product = std::get_if<Product>(&schedule_.computes))
+      line("computes {}[{},{}] = {}{} . {}{} over {}", product->out, product->m, product->n, product->left, product->transpose_left ? "^T" : "", product->right,
+           product->transpose_right ? "^T" : "", product->k);
+    for (std::size_t p = 0; p < schedule_.programs.size(); ++p) print(p);
+    return std::move(text_);
+  }
+
+ private:
+  template <class... Args>
+  void line(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
+    text_ += '\n';
+  }
+
+  void print(std::size_t p) {
+    const Program& program = schedule_.programs[p];
+    std::string devices;
+    for (const DeviceSet::Interval& interval : program.devices.intervals) devices += fmt::format(" {}..{}", interval.first, interval.last - 1);
+    line("program {} on devices{}", p, devices);
+    if (const auto* collective = std::get_if<Collective>(&schedule_.computes); collective && p == 0)
+      line("  computes {}", describe(program, *collective));
+    for (const Buffer& buffer : program.buffers) print(buffer);
+    for (std::size_t t = 0; t < program.tasks.size(); ++t) print(program, t);
+  }
+
+  void print(const Buffer& buffer) {
+    std::string tensor;
+    if (buffer.role != Role::scratch) {
+      for (const auto& views : buffer.sharding) {
+        std::string names;
+        for (const AxisView& view : views) names += (names.empty() ? "" : "+") + mesh_.name(view);
+        tensor += (tensor.empty() ? "" : ",") + (names.empty() ? std::string{"-"} : names);
+      }
+      tensor = fmt::format(" of {}({})", buffer.tensor, tensor);
+    }
+    line("  buffer {} {}[{}] {}{}", buffer.name, name_of(buffer.dtype), fmt::join(buffer.extents, ","),
+         buffer.role == Role::input ? "input" : buffer.role == Role::output ? "output" : "scratch", tensor);
+  }
+
+  std::string region(const Program& program, const Region& r) const { return to_text(mesh_, program, r); }
+
+  std::string describe(const Program& program, const Collective& collective) const {
+    std::string axes;
+    for (const AxisView& view : collective.axes) axes += (axes.empty() ? "" : "+") + mesh_.name(view);
+    return fmt::format("{} over {} dim {}: {} -> {}", name_of(collective.kind), axes, collective.dim, region(program, collective.input),
+                       region(program, collective.output));
+  }
+
+  std::string describe(const Program& program, const Op& op) const {
+    const auto operand = [&](const Region& r, int split, bool transposed) {
+      return fmt::format("{}{}", region(program, r), transposed ? "^T" : "") + (r.dims.size() == 2 && split == 1 ? "" : fmt::format("|{}", split));
+    };
+    const auto peer = [&](const Peer& coordinates) {
+      std::string text;
+      for (std::size_t a = 0; a < coordinates.size(); ++a)
+        text += fmt::format("{}{}={}", a == 0 ? "" : ",", mesh_.axes()[a].name, to_text(mesh_, coordinates[a]));
+      return text;
+    };
+    return std::visit(Overloaded{
+                          [&](const Matmul& m) {
+                            return fmt::format("matmul {} {} {} . {}", operand(m.out, m.out_split, false), m.accumulate ? "+=" : "=",
+                                               operand(m.left, m.left_split, m.transpose_left), operand(m.right, m.right_split, m.transpose_right));
+                          },
+                          [&](const Local& l) {
+                            std::string text = fmt::format("{} {}", l.unit == Unit::core ? "core" : "dma", traits_of(l.kind).name);
+                            for (const Region& r : l.reads) text += " " + region(program, r);
+                            for (const Region& r : l.writes) text += " -> " + region(program, r);
+                            if (l.kind == LocalKind::scale) text += fmt::format(" factor {}", l.factor);
+                            return text;
+                          },
+                          [&](const Shift& s) {
+                            return fmt::format("shift {} by {}: {} {} {}{}", mesh_.name(s.axis), to_text(mesh_, s.by), region(program, s.source),
+                                               s.combine == Combine::add ? "->+" : "->", region(program, s.target), route(s.route_order));
+                          },
+                          [&](const Send& s) {
+                            return fmt::format("send channel {} to {}: {}{}", s.channel, peer(s.to), region(program, s.source), route(s.route_order));
+                          },
+                          [&](const Recv& r) {
+                            return fmt::format("recv channel {} from {}: {} {}", r.channel, peer(r.from), r.combine == Combine::add ? "->+" : "->",
+                                               region(program, r.target));
+                          },
+                          [&](const Collective& c) { return describe(program, c); },
+                      },
+                      op);
+  }
+
+  static std::string route(const std::vector<int>& order) { return order.empty() ? "" : fmt::format(" route {}", fmt::join(order, ",")); }
+
+  void print(const Program& program, std::size_t t) {
+    const Task& task = program.tasks[t];
+    std::string tail;
+    for (const Edge& edge : task.after) {
+      tail += fmt::format("{}{}", tail.empty() ? " after " : ", ", edge.task.value);
+      if (edge.done != Half::both) tail += fmt::format(".{}", half_name(edge.done, "sent", "received"));
+      if (edge.gates != Half::both) tail += fmt::format(" gates {}", half_name(edge.gates, "send", "receive"));
+    }
+    for (std::size_t i = 0; i < task.where.size(); ++i)
+      tail += fmt::format("{}{} <= {} < {}", i == 0 ? " where " : " and ", task.where[i].low, to_text(mesh_, task.where[i].value), task.where[i].high);
+    if (task.origin) tail += fmt::format(" of {} {} on {}", name_of(task.origin->kind), task.origin->collective, mesh_.name(task.origin->axis));
+    line("  {:>4} {:<20} {}{}", t, task.label, describe(program, task.op), tail);
+  }
+
+  const Schedule& schedule_;
+  const Mesh& mesh_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string to_text(const Mesh& mesh, const Affine& affine) {
+  std::string text;
+  for (const AxisTerm& term : affine.terms) {
+    if (term.coefficient < 0)
+      text += "-";
+    else if (!text.empty())
+      text += "+";
+    if (const auto magnitude = term.coefficient < 0 ? -term.coefficient : term.coefficient; magnitude != 1) text += fmt::format("{}*", magnitude);
+    text += mesh.name(term.axis);
+  }
+  if (affine.constant != 0 || text.empty()) text += fmt::format("{}{}", affine.constant >= 0 && !text.empty() ? "+" : "", affine.constant);
+  return affine.modulus == 0 ? text : fmt::format("({})%{}", text, affine.modulus);
+}
+
+std::string to_text(const Mesh& mesh, const Program& program, const Region& region) {
+  const Buffer& buffer = program.buffers[region.buffer.index()];
+  std::string text = buffer.name + "[";
+  for (std::size_t i = 0; i < region.dims.size(); ++i) {
+    const Range& range = region.dims[i];
+    if (i > 0) text += ",";
+    if (range.index.terms.empty()) {  // a constant place
+      const std::int64_t begin = range.offset + range.index.constant * range.stride;
+      text += begin == 0 && range.length == buffer.extents[i] ? ":" : range.length == 1 ? fmt::format("{}", begin) : fmt::format("{}:{}", begin, begin + range.length);
+      continue;
+    }
+    std::string at = to_text(mesh, range.index);
+    if (range.stride != 1) at = fmt::format("{}*{}", range.index.modulus == 0 ? "(" + at + ")" : at, range.stride);
+    if (range.offset != 0) at += fmt::format("{:+}", range.offset);
+    text += range.length == 1 ? at : fmt::format("{}:+{}", at, range.length);
+  }
+  return text + "]";
+}
+
+std::string task_name(const Program& program, TaskId task) {
+  return fmt::format("{} {}", task.value, quoted(program.tasks[task.index()].label));
+}
+
+std::string to_text(const Schedule& schedule) { return Printer{schedule}.print(); }
+
+}  // namespace podsim
