@@ -32,6 +32,7 @@ struct CostedGraph {
   std::vector<bool> on_core;
   std::vector<Seconds> core_time;
   std::vector<std::vector<LinkId>> routes;  // distinct routes, links in order of travel
+  std::vector<int> hops;                    // per route: links between chips, without injection and ejection
   std::vector<LinkParameters> links;        // by link id
 };
 

@@ -36,6 +36,7 @@ class Grid final : public Topology {
   [[nodiscard]] int link_slots() const override;
   [[nodiscard]] std::vector<OutLink> out_links(ChipId chip) const override;
   [[nodiscard]] LinkParameters link(LinkId link) const override;
+  [[nodiscard]] bool is_hop(LinkId link) const override { return link.value < chips_ * 2 * static_cast<int>(dimensions_.size()); }
   Done route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const override;
   [[nodiscard]] std::string link_name(LinkId link) const override;
   [[nodiscard]] std::string chip_name(ChipId chip) const override;

@@ -41,6 +41,8 @@ class Topology {
   /// The links that leave a chip towards other chips, in increasing id.
   [[nodiscard]] virtual std::vector<OutLink> out_links(ChipId chip) const = 0;
   [[nodiscard]] virtual LinkParameters link(LinkId link) const = 0;
+  /// Whether a link joins two chips (a hop), rather than a device and its router.
+  [[nodiscard]] virtual bool is_hop(LinkId link) const = 0;
   /// The links from `from` to `to` in order of travel, injection first and ejection last where they are limited; appended to `links`.
   /// from == to appends nothing. Errors: the chips are not connected.
   virtual Done route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const = 0;

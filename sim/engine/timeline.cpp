@@ -1,0 +1,53 @@
+#include "sim/engine/timeline.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <tuple>
+
+#include "sim/schedule/text.hpp"
+
+namespace podsim {
+
+Timeline make_timeline(const ActivityGraph& graph, std::vector<ActivityTimes> times, std::int64_t events) {
+  assert(times.size() == graph.activities.size());
+  Timeline timeline{std::move(times), {}, events};
+  for (const ActivityTimes& activity : timeline.times) timeline.makespan = std::max({timeline.makespan, activity.sent, activity.received});
+  return timeline;
+}
+
+std::vector<Span> spans_of(const ActivityGraph& graph, const Timeline& timeline) {
+  assert(timeline.times.size() == graph.activities.size());
+  std::vector<Span> spans;
+  spans.reserve(2 * timeline.times.size());
+  for (std::size_t a = 0; a < timeline.times.size(); ++a) {
+    const Activity& activity = graph.activities[a];
+    const ActivityTimes& times = timeline.times[a];
+    if (activity.kind == Activity::Kind::work) {
+      spans.push_back({times.start, times.sent, activity.device, activity.task, activity.device, Span::Part::work});
+    } else {
+      spans.push_back({times.start, times.sent, activity.device, activity.task, activity.receiver, Span::Part::send});
+      spans.push_back({times.start, times.received, activity.receiver, activity.receiver_task, activity.device, Span::Part::receive});
+    }
+  }
+  std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) {
+    return std::tuple{a.start, a.device, a.task, a.part} < std::tuple{b.start, b.device, b.task, b.part};
+  });
+  return spans;
+}
+
+std::string to_text(const Timeline& timeline, const Schedule& lowered) {
+  std::string text = fmt::format("makespan {} ps\n", timeline.makespan.count());
+  for (const Span& span : spans_of(unroll(lowered).graph, timeline)) {
+    const std::size_t program = *program_of(lowered, span.device);
+    const std::string part = span.part == Span::Part::work      ? ""
+                             : span.part == Span::Part::send    ? fmt::format(" send to {}", span.peer.value)
+                                                                : fmt::format(" receive from {}", span.peer.value);
+    text += fmt::format("{:>12} {:>12} device {} task {}{}\n", span.start.count(), span.end.count(), span.device.value,
+                        task_name(lowered.programs[program], span.task), part);
+  }
+  return text;
+}
+
+}  // namespace podsim

@@ -1,0 +1,29 @@
+#include "sim/engines/engines.hpp"
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "sim/analytic/analytic_engine.hpp"
+#include "sim/simgrid/simgrid_engine.hpp"
+
+namespace podsim {
+
+EngineTable all_timing_engines() {
+  static constexpr std::array<EngineEntry, 2> table{{
+      {"simgrid", "SimGrid's solver: exact max-min sharing of links, one process per run", &make_simgrid_engine},
+      {"analytic", "longest path, as if nobody shared a link", &make_analytic_engine},
+  }};
+  return table;
+}
+
+Expected<const EngineEntry*> timing_engine(std::string_view name) {
+  std::vector<std::string> names;
+  for (const EngineEntry& entry : all_timing_engines()) {
+    if (entry.name == name) return &entry;
+    names.emplace_back(entry.name);
+  }
+  return Diagnostic{{}, "there is no engine " + quoted(name) + did_you_mean(name, names)};
+}
+
+}  // namespace podsim
