@@ -1,27 +1,33 @@
-// Boost.Graph over any topology: a model of IncidenceGraph, VertexListGraph and EdgeListGraph through graph_traits, no copy of the
-// topology. The only place of podsim where Boost.Graph is used; the functions below are what the rest needs of it.
+// Boost.Graph over any topology: a model of IncidenceGraph, VertexListGraph and EdgeListGraph through graph_traits (graph_model.hpp), no
+// copy of the topology. The only place of podsim where Boost.Graph is used; the functions below are what the rest needs of it.
+// Injection and ejection are no links between chips and do not count here.
 #pragma once
 
-#include "sim/mesh/topology.hpp"
+#include "sim/mesh/grid.hpp"
 
 namespace podsim {
 
 struct Shape {
-  int links = 0;             // directed, between chips
-  int least_degree = 0;      // out-links of a chip
+  int links = 0;         // directed, between chips
+  int least_degree = 0;  // out-links of a chip
   int largest_degree = 0;
   int diameter = 0;          // hops
-  double mean_distance = 0;  // hops, over ordered pairs of different chips; 0 for one chip
+  double mean_distance = 0;  // hops, over ordered pairs of different chips that are connected; 0 for one chip
   bool connected = true;     // every chip reaches every other
 };
 
-/// Breadth-first search from every chip. Cost O(chips * links).
+/// Breadth-first search from every chip, cost O(chips * links); a Grid is recognised and counted in closed form.
 Shape shape_of(const Topology& topology);
 
-/// The least total bandwidth that has to be cut so that `from` no longer reaches `to` (max-flow, push-relabel).
+/// The same from the extents alone. Hops over the ordered pairs of one dimension: e * floor(e^2 / 4) on a ring, e (e^2 - 1) / 3 on a line.
+Shape shape_of(const Grid& grid);
+
+/// The least total bandwidth that has to be cut so that `from` no longer reaches `to` (max-flow, push-relabel, in whole bytes
+/// per second). Zero where it does not reach it to begin with; unlimited for from == to and where a path of unlimited links joins them.
 BytesPerSecond min_cut(const Topology& topology, ChipId from, ChipId to);
 
-/// The links of a path of least total latency, ties by fewest hops, found by Dijkstra; empty when there is none or from == to.
+/// The links of a path of least total latency, ties by fewest hops, found by Dijkstra on latencies in whole picoseconds; empty when
+/// there is none or from == to.
 std::vector<LinkId> least_latency_path(const Topology& topology, ChipId from, ChipId to);
 
 /// Total bandwidth, one direction, from chips with `side` false to chips with `side` true. Cost O(links).

@@ -8,7 +8,7 @@ namespace podsim {
 struct GridDimension {
   int extent = 1;
   bool wraps = false;  // extents 1 and 2 have the same links either way: none, and one cable
-  LinkParameters link;
+  LinkParameters link{};
   friend bool operator==(const GridDimension&, const GridDimension&) = default;
 };
 

@@ -14,7 +14,7 @@ namespace podsim {
 /// What one direction of a link can do. Two directions of a cable do not disturb each other.
 struct LinkParameters {
   BytesPerSecond bandwidth = unlimited<BytesPerSecond>;
-  Seconds latency;
+  Seconds latency{};
   friend bool operator==(const LinkParameters&, const LinkParameters&) = default;
 };
 

@@ -1,0 +1,35 @@
+#include "sim/mesh/bisection.hpp"
+
+#include <algorithm>
+
+namespace podsim {
+namespace {
+
+/// From one half of a dimension to the other.
+BytesPerSecond across(const Grid& grid, const GridDimension& dimension) {
+  const int planes = dimension.wraps && dimension.extent > 2 ? 2 : 1;
+  return static_cast<double>(grid.chips() / dimension.extent * planes) * dimension.link.bandwidth;
+}
+
+}  // namespace
+
+BytesPerSecond bisection_bandwidth(const Grid& grid) {
+  BytesPerSecond least = unlimited<BytesPerSecond>;
+  for (const GridDimension& dimension : grid.dimensions())
+    if (dimension.extent > 1) least = std::min(least, across(grid, dimension));
+  return least;
+}
+
+BytesPerSecond all_to_all_bound(const Grid& grid) {
+  if (grid.chips() == 1) return unlimited<BytesPerSecond>;
+  BytesPerSecond bound = std::min(grid.injection(), grid.ejection());
+  for (const GridDimension& dimension : grid.dimensions()) {
+    if (dimension.extent < 2) continue;
+    const double chips = grid.chips(), plane = chips / dimension.extent;
+    const double first = plane * (dimension.extent / 2), second = chips - first;
+    bound = std::min(bound, ((chips - 1) / (first * second)) * across(grid, dimension));
+  }
+  return bound;
+}
+
+}  // namespace podsim
