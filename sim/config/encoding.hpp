@@ -1,0 +1,10 @@
+// The two saved forms of schedules and results.
+#pragma once
+
+namespace podsim {
+
+/// text: textproto, for people and diffs. binary: the same messages in Protobuf's wire format behind a header, for size and speed.
+/// Readers tell them apart by the first byte.
+enum class Encoding { text, binary };
+
+}  // namespace podsim

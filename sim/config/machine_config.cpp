@@ -1,0 +1,253 @@
+#include "sim/config/machine_config.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
+
+#include "sim/base/units.hpp"
+#include "sim/config/machine.pb.h"
+#include "sim/config/message_file.hpp"
+#include "sim/engine/machine_fields.hpp"
+
+namespace podsim {
+namespace {
+
+namespace pb = google::protobuf;
+using Value = proto::Machine::Value;
+
+constexpr FileFormat machine_format{"a machine", 0, machine_format_version};
+constexpr std::int64_t most_chips = std::int64_t{1} << 24;
+
+constexpr const char* slices_path = "slices";
+constexpr const char* slice_copies_path = "slice_copies";
+
+/// Where a field of the table stands in the message: group and value, both found by name.
+struct ValueField {
+  const pb::FieldDescriptor* group;
+  const pb::FieldDescriptor* value;
+};
+
+ValueField value_field(const MachineField& field) {
+  const pb::FieldDescriptor* group = proto::Machine::descriptor()->FindFieldByName(std::string(field.group));
+  assert(group != nullptr);
+  const pb::FieldDescriptor* value = group->message_type()->FindFieldByName(std::string(field.name));
+  assert(value != nullptr && value->message_type() == Value::descriptor() && value->is_repeated() == (field.index != FieldIndex::none));
+  return {group, value};
+}
+
+std::string text_of(const std::vector<int>& extents) { return fmt::format("{}", fmt::join(extents, "x")); }
+
+// ---- Reading --------------------------------------------------------------------------------------------------------------------------
+
+class MachineReader {
+ public:
+  explicit MachineReader(const std::string& file) : file_{machine_format, file, message_} {}
+
+  Expected<Machine> read(std::string_view text) {
+    if (!file_.parse(text)) return file_.error();
+    const Place root;
+    machine_.name = message_.name();
+    machine_.description = message_.description();
+    if (machine_.name.empty()) file_.problem(root.at("name"), "name is empty");
+    for (const MachineField& field : machine_fields()) read_values(field);
+    read_slices(root.at("slices"));
+    machine_.slice_copies = message_.slice_copies().value();
+    note_source(slice_copies_path, message_.slice_copies().source(), root.at("slice_copies"));
+    if (!file_.ok()) return file_.error();
+    return std::move(machine_);
+  }
+
+ private:
+  void note_source(const char* path, const std::string& source, const Place& place) {
+    if (source.empty()) file_.problem(place.at("source"), fmt::format("{} has an empty source", path));
+    machine_.sources[path] = source;
+  }
+
+  /// All values of one field: first those for every entry, then those for one.
+  void read_values(const MachineField& field) {
+    const auto [group, value] = value_field(field);
+    const Place root;
+    const Place group_place = root.at(group->name().c_str());
+    const pb::Message& group_message = message_.GetReflection()->GetMessage(message_, group);
+    const pb::Reflection& reflection = *group_message.GetReflection();
+    const bool repeated = value->is_repeated();
+    const int count = repeated ? reflection.FieldSize(group_message, value) : reflection.HasField(group_message, value) ? 1 : 0;
+    std::set<std::string> seen;   // values of `of`, empty for the general value
+    std::set<std::string> given;  // entries that have a value, good or bad
+    for (const bool of_one : {false, true}) {
+      for (int i = 0; i < count; ++i) {
+        const pb::Message& entry = repeated ? reflection.GetRepeatedMessage(group_message, value, i) : reflection.GetMessage(group_message, value);
+        const Value& v = dynamic_cast<const Value&>(entry);
+        if (v.has_of() == of_one) read_value(field, v, group_place.at(value->name().c_str(), repeated ? i : -1), seen, given);
+      }
+    }
+    // One message for the whole field, or one per entry.
+    std::vector<std::string> missing;
+    const std::vector<std::string> names = index_names(field.index);
+    for (const std::string& name : names)
+      if (!given.contains(name)) missing.push_back(path_of(field, name));
+    if (missing.size() == names.size()) missing = {path_of(field, "")};
+    for (const std::string& path : missing) file_.problem(group_place, fmt::format("{} is missing ({})", path, field.meaning));
+  }
+
+  void read_value(const MachineField& field, const Value& value, const Place& place, std::set<std::string>& seen, std::set<std::string>& given) {
+    const std::vector<std::string> names = index_names(field.index);
+    const std::string path = path_of(field, value.of());
+    const bool no_such_entry =
+        value.has_of() && (field.index == FieldIndex::none || std::find(names.begin(), names.end(), value.of()) == names.end());
+    if (no_such_entry) {
+      const std::string expected = field.index == FieldIndex::none ? "it has no entries" : fmt::format("expected one of {}", fmt::join(names, ", "));
+      file_.problem(place.at("of"), fmt::format("unknown entry {} of {}, {}", quoted(value.of()), path_of(field, ""), expected));
+      return;
+    }
+    if (!seen.insert(value.of()).second) {
+      file_.problem(place, fmt::format("{} is given twice", path));
+      return;
+    }
+    if (value.has_of()) {
+      given.insert(value.of());
+    } else {
+      given.insert(names.begin(), names.end());
+    }
+    if (value.source().empty()) file_.problem(place.at("source"), fmt::format("{} has an empty source", path));
+    const Done outcome = set_machine_value(machine_, path, value.value(), value.source(), file_.where(place.at("value")));
+    if (!outcome) file_.problem(outcome.error());
+  }
+
+  void read_slices(const Place& place) {
+    const proto::Machine::Slices& slices = message_.slices();
+    SliceRules& rules = machine_.slices;
+    note_source(slices_path, slices.source(), place);
+    rules.any_shape = slices.any_shape();
+    if (rules.any_shape) {
+      if (slices.has_cube() || slices.has_largest() || slices.open_size() > 0)
+        file_.problem(place, "slices of any shape have no cube, largest or open");
+      return;
+    }
+    if (!slices.has_largest()) {
+      file_.problem(place, "slices need the largest, or any_shape: true");
+      return;
+    }
+    rules.largest = extents(slices.largest(), place.at("largest"));
+    rules.cube = slices.cube();
+    if (slices.has_cube()) check_cube(place.at("cube"));
+    for (int i = 0; i < slices.open_size(); ++i) {
+      const Place open_place = place.at("open", i);
+      const std::vector<int> open = extents(slices.open(i), open_place);
+      if (open.empty() || rules.largest.empty()) continue;
+      if (open.size() != rules.largest.size() || !fits(open, rules.largest))
+        file_.problem(open_place, fmt::format("the open slice {} does not fit the largest, {}", text_of(open), text_of(rules.largest)));
+      if (std::find(rules.open.begin(), rules.open.end(), open) != rules.open.end())
+        file_.problem(open_place, fmt::format("the open slice {} is given twice", text_of(open)));
+      rules.open.push_back(open);
+    }
+  }
+
+  void check_cube(const Place& place) {
+    const SliceRules& rules = machine_.slices;
+    if (rules.cube < 1) {
+      file_.problem(place, fmt::format("the cube must be at least 1, got {}", rules.cube));
+    } else if (std::any_of(rules.largest.begin(), rules.largest.end(), [&](int extent) { return extent % rules.cube != 0; })) {
+      file_.problem(place, fmt::format("the largest slice {} is not made of cubes of {}", text_of(rules.largest), rules.cube));
+    }
+  }
+
+  /// Empty after a problem.
+  std::vector<int> extents(const std::string& text, const Place& place) {
+    Expected<std::vector<int>> parsed = parse_extents(text, file_.where(place));
+    if (parsed) return *std::move(parsed);
+    file_.problem(parsed.error());
+    return {};
+  }
+
+  static bool fits(const std::vector<int>& small, const std::vector<int>& large) {
+    return std::equal(small.begin(), small.end(), large.begin(), large.end(), [](int a, int b) { return a <= b; });
+  }
+
+  proto::Machine message_;
+  MessageFile file_;
+  Machine machine_;
+};
+
+// ---- Writing --------------------------------------------------------------------------------------------------------------------------
+
+std::string source_of(const Machine& machine, const std::string& path) {
+  const auto found = machine.sources.find(path);
+  return found == machine.sources.end() || found->second.empty() ? "not stated" : found->second;
+}
+
+/// One value for all entries where they agree, then the others: the general value is the most frequent one.
+void write_values(const MachineField& field, const Machine& machine, proto::Machine& message) {
+  const auto [group, value] = value_field(field);
+  pb::Message* group_message = message.GetReflection()->MutableMessage(&message, group);
+  const auto add = [&, value = value](const std::string& of, const std::pair<std::string, std::string>& text_and_source) {
+    const pb::Reflection& reflection = *group_message->GetReflection();
+    pb::Message* added = value->is_repeated() ? reflection.AddMessage(group_message, value) : reflection.MutableMessage(group_message, value);
+    Value& v = dynamic_cast<Value&>(*added);
+    if (!of.empty()) v.set_of(of);
+    v.set_value(text_and_source.first);
+    v.set_source(text_and_source.second);
+  };
+
+  const std::vector<std::string> names = index_names(field.index);
+  std::vector<std::pair<std::string, std::string>> values;
+  std::map<std::pair<std::string, std::string>, int> uses;
+  for (int entry = 0; entry < static_cast<int>(names.size()); ++entry) {
+    values.emplace_back(value_text(field, machine, entry), source_of(machine, path_of(field, names[static_cast<std::size_t>(entry)])));
+    ++uses[values.back()];
+  }
+  const auto general = std::max_element(values.begin(), values.end(), [&](const auto& a, const auto& b) { return uses[a] < uses[b]; });
+  const bool shared = uses[*general] > 1 || names.size() == 1;
+  if (shared) add("", *general);
+  for (std::size_t entry = 0; entry < names.size(); ++entry)
+    if (!shared || values[entry] != *general) add(names[entry], values[entry]);
+}
+
+}  // namespace
+
+Expected<Machine> read_machine(std::string_view text, const std::string& file) { return MachineReader{file}.read(text); }
+
+std::string write_machine(const Machine& machine) {
+  proto::Machine message;
+  message.set_format_version(machine_format.version);
+  message.set_name(machine.name);
+  if (!machine.description.empty()) message.set_description(machine.description);
+  for (const MachineField& field : machine_fields()) write_values(field, machine, message);
+
+  proto::Machine::Slices& slices = *message.mutable_slices();
+  const SliceRules& rules = machine.slices;
+  if (rules.any_shape) slices.set_any_shape(true);
+  if (rules.cube != 0) slices.set_cube(rules.cube);
+  if (!rules.largest.empty()) slices.set_largest(text_of(rules.largest));
+  for (const std::vector<int>& open : rules.open) slices.add_open(text_of(open));
+  slices.set_source(source_of(machine, slices_path));
+  message.mutable_slice_copies()->set_value(machine.slice_copies);
+  message.mutable_slice_copies()->set_source(source_of(machine, slice_copies_path));
+  return to_textproto(message);
+}
+
+Expected<std::vector<int>> parse_extents(std::string_view text, const SourceLocation& where) {
+  std::vector<int> extents;
+  std::int64_t chips = 1;
+  for (std::string_view rest = text; extents.size() <= max_dimensions;) {
+    const std::size_t end = std::min(rest.find('x'), rest.size());
+    const Expected<std::int64_t> extent = parse_integer(rest.substr(0, end), 1, most_chips, where);
+    if (!extent) return Diagnostic{where, fmt::format("expected extents like \"4x4x8\", got {}", quoted(text))};
+    extents.push_back(static_cast<int>(*extent));
+    chips = std::min(chips * *extent, most_chips + 1);
+    if (end == rest.size()) break;
+    rest.remove_prefix(end + 1);
+  }
+  if (extents.size() > max_dimensions) return Diagnostic{where, fmt::format("expected at most {} extents, got {}", max_dimensions, quoted(text))};
+  if (chips > most_chips) return Diagnostic{where, fmt::format("expected at most {} chips, got {}", most_chips, quoted(text))};
+  return extents;
+}
+
+}  // namespace podsim
