@@ -48,6 +48,12 @@ std::span<const CollectiveAlgorithmEntry> collective_algorithms();
 /// The named algorithm for every Collective. Errors: no such algorithm (names the near ones).
 Expected<CollectiveChooser> always(std::string_view name);
 
+/// A schedule of one collective, every device of the mesh taking part in its group along `axes`; `bytes` is the input on each device.
+/// Buffers are [block of the group, data of a block], preceded by one dimension of size 1 per mesh axis that tells the devices' data apart.
+///
+///   errors   `bytes` is not positive, not whole elements of `dtype`, or (reduce-scatter, all-to-all) does not divide by the devices of a group
+Expected<Schedule> collective_schedule(const Mesh& mesh, CollectiveKind kind, const std::vector<AxisView>& axes, Bytes bytes, DType dtype);
+
 /// `ring` on axes that wrap, `line` on open ones: what a GEMM's collectives use unless told otherwise.
 CollectiveChooser ring_or_line();
 

@@ -33,7 +33,7 @@ class LongestPath {
   /// Whether everything ran; times() then holds when.
   bool run() {
     for (std::uint32_t a = 0; a < gates_.size(); ++a)
-      if (gates_[a].own_waits == 0) issue(a);
+      if (gates_[a].own_waits == 0 && !gates_[a].issued) issue(a);  // a core chain may have come by already
     while (!finished_.empty()) {
       const std::uint32_t a = finished_.back();
       finished_.pop_back();
