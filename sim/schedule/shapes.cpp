@@ -224,7 +224,8 @@ class ShapeChecker {
   }
 
   void check(const Collective& collective) {
-    const bool regions = check_region(collective.input, "input") & check_region(collective.output, "output");
+    const bool input_holds = check_region(collective.input, "input");
+    const bool output_holds = check_region(collective.output, "output");
     std::set<int> seen;
     std::int64_t devices = 1;
     for (const AxisView& view : collective.axes) {
@@ -232,7 +233,7 @@ class ShapeChecker {
       if (!seen.insert(view.axis).second) problem("{}: mesh axis {} is named twice", task(), schedule_.mesh.name(view));
       devices *= view.size;
     }
-    if (!regions) return;
+    if (!input_holds || !output_holds) return;
     if (collective.axes.empty()) problem("{}: a collective needs at least one mesh axis", task());
     if (dtype(collective.input) != dtype(collective.output))
       problem("{}: the input is {}, the output is {}", task(), name_of(dtype(collective.input)), name_of(dtype(collective.output)));
