@@ -3,6 +3,7 @@
 #   x.cpp, x.hpp     the library podsim::<name>; without any x.cpp it is an INTERFACE library
 #   x.proto          the library podsim::<name>_proto, included as "<folder>/x.pb.h"
 #   x_test.cpp       the GoogleTest program <name>_test, one CTest case per TEST
+#   test_x.hpp, x_test.hpp, testing.hpp   what tests share; not installed
 #   x_fuzz.cpp       the libFuzzer program x_fuzz (only with PODSIM_FUZZ)
 #   main.cpp         nothing here: the folder says what to do with it
 #
@@ -37,6 +38,7 @@ function(podsim_library name)
   endif()
   file(${glob} sources CONFIGURE_DEPENDS LIST_DIRECTORIES false *.cpp)
   file(${glob} headers CONFIGURE_DEPENDS LIST_DIRECTORIES false *.hpp)
+  list(FILTER headers EXCLUDE REGEX "/(test_[^/]*|[^/]*_test|testing)\\.hpp$")
   file(${glob} protos CONFIGURE_DEPENDS LIST_DIRECTORIES false *.proto)
   set(tests ${sources})
   set(fuzzers ${sources})
