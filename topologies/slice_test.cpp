@@ -88,6 +88,7 @@ TEST(AutomaticWrap, IsWhatTheVendorBuilds) {
   EXPECT_THAT(wraps("16x16", pod()), ElementsAre(true, true));
   EXPECT_THAT(wraps("4x8", pod()), ElementsAre(false, false));
   EXPECT_THAT(wraps("8x16", pod()), ElementsAre(false, true)) << "16 spans the pod, so its wrap links are there";
+  EXPECT_THAT(wraps("16x16", machine({false, 0, {16, 16}, {{16, 16}}})), ElementsAre(false, false)) << "no torus even as a whole pod";
 }
 
 TEST(AutomaticWrap, WrapsEveryExtentAboveTwoOfWhatNobodyBuilds) {

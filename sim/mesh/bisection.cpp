@@ -8,7 +8,8 @@ namespace {
 /// From one half of a dimension to the other.
 BytesPerSecond across(const Grid& grid, const GridDimension& dimension) {
   const int planes = dimension.wraps && dimension.extent > 2 ? 2 : 1;
-  return static_cast<double>(grid.chips() / dimension.extent * planes) * dimension.link.bandwidth;
+  const int links = grid.chips() / dimension.extent * planes;
+  return static_cast<double>(links) * dimension.link.bandwidth;
 }
 
 }  // namespace
@@ -25,8 +26,9 @@ BytesPerSecond all_to_all_bound(const Grid& grid) {
   BytesPerSecond bound = std::min(grid.injection(), grid.ejection());
   for (const GridDimension& dimension : grid.dimensions()) {
     if (dimension.extent < 2) continue;
-    const double chips = grid.chips(), plane = chips / dimension.extent;
-    const double first = plane * (dimension.extent / 2), second = chips - first;
+    const int below = dimension.extent / 2;  // coordinates on the smaller side
+    const double chips = grid.chips();
+    const double first = chips / dimension.extent * below, second = chips - first;
     bound = std::min(bound, ((chips - 1) / (first * second)) * across(grid, dimension));
   }
   return bound;

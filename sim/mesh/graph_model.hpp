@@ -79,6 +79,7 @@ class EdgeIterator : public boost::iterator_facade<EdgeIterator, TopologyEdge, b
 
 }  // namespace podsim
 
+// NOLINTBEGIN(readability-identifier-naming): the names are Boost's
 namespace boost {
 
 template <>
@@ -104,6 +105,7 @@ struct property_map<podsim::TopologyGraph, vertex_index_t> {
 };
 
 }  // namespace boost
+// NOLINTEND(readability-identifier-naming)
 
 namespace podsim {
 

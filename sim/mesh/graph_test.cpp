@@ -153,8 +153,8 @@ TEST(CutBandwidth, CountsOneDirection) {
 }
 
 TEST(LeastLatencyPath, PrefersLatencyThenHops) {
-  // Over 1: 1 + 1 us. Directly: 3 us. To 3: 2 us in two hops or, over 4, 2 us in three.
-  const Listed graph{6, {{0, 1, 1e9, 1}, {1, 2, 1e9, 1}, {0, 2, 1e9, 3}, {1, 3, 1e9, 1}, {0, 4, 1e9, 0.5}, {4, 5, 1e9, 0.5}, {5, 3, 1e9, 1}}};
+  // Over 1: 1 + 1 us. Directly: 3 us. To 3: 2 us in two hops, or 2 us in three over 4, which the search finds first.
+  const Listed graph{6, {{0, 1, 1e9, 1}, {1, 2, 1e9, 1}, {0, 2, 1e9, 3}, {1, 3, 1e9, 1}, {0, 4, 1e9, 0.4}, {4, 5, 1e9, 0.4}, {5, 3, 1e9, 1.2}}};
   EXPECT_THAT(least_latency_path(graph, ChipId{0}, ChipId{2}), ElementsAre(LinkId{0}, LinkId{1}));
   EXPECT_THAT(least_latency_path(graph, ChipId{0}, ChipId{3}), ElementsAre(LinkId{0}, LinkId{3}));
   EXPECT_THAT(least_latency_path(graph, ChipId{2}, ChipId{0}), IsEmpty());
