@@ -345,14 +345,20 @@ std::string MessageFile::path_of(const Place& place) const {
   return path;
 }
 
+bool MessageFile::full() const { return problems_.size() >= most_problems; }
+
 void MessageFile::problem(const Place& place, std::string_view message) {
+  if (full()) {
+    ++count_;
+    return;
+  }
   const std::string path = locations_ ? "" : path_of(place);
   problem(Diagnostic{where(place), fmt::format("{}{}{}", path, path.empty() ? "" : ": ", message)});
 }
 
 void MessageFile::problem(Diagnostic diagnostic) {
   ++count_;
-  if (problems_.size() < most_problems) problems_.push_back(std::move(diagnostic));
+  if (!full()) problems_.push_back(std::move(diagnostic));
 }
 
 Diagnostic MessageFile::error() const {

@@ -54,6 +54,8 @@ class MessageFile {
   /// Notes a problem whose place is resolved already.
   void problem(Diagnostic diagnostic);
   [[nodiscard]] bool ok() const { return count_ == 0; }
+  /// Whether further problems are only counted: their text need not be made up, which a file full of them would make slow.
+  [[nodiscard]] bool full() const;
   /// All problems as one: the first in the file with its place, the others below it, each on a line of its own.
   [[nodiscard]] Diagnostic error() const;
 

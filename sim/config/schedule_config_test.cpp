@@ -1,0 +1,196 @@
+#include "sim/config/schedule_config.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/config/schedule.pb.h"
+#include "sim/config/schedule_names.hpp"
+#include "sim/config/test_schedules.hpp"
+
+namespace podsim {
+namespace {
+
+void expect_round_trip(const Schedule& schedule) {
+  for (const Encoding encoding : {Encoding::text, Encoding::binary}) {
+    const std::string bytes = write_schedule(schedule, encoding);
+    const auto read = read_schedule(bytes, "saved");
+    ASSERT_TRUE(read) << to_text(read.error()) << "\n" << write_schedule(schedule, Encoding::text);
+    EXPECT_EQ(*read, schedule) << write_schedule(schedule, Encoding::text);
+    EXPECT_EQ(write_schedule(*read, encoding), bytes);
+  }
+}
+
+TEST(ScheduleConfig, EveryOperationIsSavedAndReadBackEqual) { expect_round_trip(every_operation()); }
+
+TEST(ScheduleConfig, AnEmptyScheduleIsSavedAndReadBackEqual) { expect_round_trip(Schedule{}); }
+
+TEST(ScheduleConfig, AnyScheduleIsSavedAndReadBackEqual) {
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    SCOPED_TRACE(seed);
+    expect_round_trip(random_schedule(seed));
+    if (HasFailure()) return;
+  }
+}
+
+TEST(ScheduleConfig, EveryValueOfTheEnumerationsHasItsNumber) {
+  for (const LocalTraits& traits : local_table()) EXPECT_EQ(local_kind_numbered(saved_number(traits.kind)), traits.kind) << traits.name;
+  EXPECT_EQ(static_cast<int>(local_table().size()), proto::Local::Kind_descriptor()->value_count());
+  for (int k = 0; k < collective_kind_count; ++k) {
+    const auto kind = static_cast<CollectiveKind>(k);
+    EXPECT_EQ(collective_kind_numbered(saved_number(kind)), kind) << name_of(kind);
+  }
+  EXPECT_EQ(collective_kind_count, proto::Collective::Kind_descriptor()->value_count());
+  for (int d = 0; d < dtype_count; ++d) EXPECT_EQ(dtype_numbered(saved_number(static_cast<DType>(d))), static_cast<DType>(d));
+  EXPECT_EQ(dtype_count, proto::DType::Name_descriptor()->value_count());
+}
+
+// The numbers are in files that people keep: a value may be added, none may change.
+TEST(ScheduleConfig, NumbersOfSavedValuesStay) {
+  EXPECT_EQ(saved_number(LocalKind::copy), 0);
+  EXPECT_EQ(saved_number(LocalKind::add), 1);
+  EXPECT_EQ(saved_number(LocalKind::scale), 2);
+  EXPECT_EQ(saved_number(LocalKind::launch), 3);
+  EXPECT_EQ(saved_number(LocalKind::place), 4);
+  EXPECT_EQ(saved_number(CollectiveKind::all_gather), 0);
+  EXPECT_EQ(saved_number(CollectiveKind::permute), 6);
+  EXPECT_EQ(saved_number(DType::f32), 0);
+  EXPECT_EQ(saved_number(DType::bf16), 1);
+}
+
+TEST(ScheduleConfig, ATextIsWrittenForPeople) {
+  Schedule schedule = every_operation();
+  schedule.name = "golden";
+  schedule.programs.resize(1);
+  schedule.programs[0].buffers[0].sharding.resize(2);
+  schedule.programs[0].tasks.resize(2);
+  schedule.computes = Product{"Y", "X", "W", 64, 32, 16, false, true};
+  EXPECT_EQ(write_schedule(schedule, Encoding::text), R"(# proto-file: sim/config/schedule.proto
+# proto-message: podsim.proto.Schedule
+
+format_version: 1
+name: "golden"
+mesh { name: "row" size: 4 wraps: true }
+mesh { name: "col" size: 8 }
+program {
+  devices { range { first: 0 last: 8 } range { first: 16 last: 32 } }
+  buffer {
+    name: "X"
+    extents: [2, 8, 16]
+    dtype: bf16
+    role: input
+    tensor: "X"
+    sharding { axis { name: "row" } }
+    sharding { axis { name: "col" stride: 2 size: 2 } axis { name: "row" } }
+  }
+  buffer { name: "Y" extents: [8, 16] dtype: f32 role: output tensor: "Y" sharding { } sharding { axis { name: "col" } } }
+  buffer { name: "scratch" extents: [8] dtype: f32 }
+  buffer { name: "scratch" extents: [8] dtype: f32 }
+  buffer { dtype: f32 }
+  task {
+    label: "multiply"
+    matmul {
+      left {
+        buffer: "X"
+        dim { length: 2 }
+        dim { index { term { axis { name: "row" } } constant: 1 modulus: 4 } stride: 2 length: 2 }
+        dim { offset: 4 length: 8 }
+      }
+      right {
+        buffer: "Y"
+        dim {
+          index {
+            term { axis { name: "col" stride: 2 size: 2 } coefficient: -2 }
+            term { axis { name: "row" } coefficient: 3 }
+            constant: 7
+            modulus: 5
+          }
+          stride: -4
+          offset: 30
+          length: 3
+        }
+        dim { length: 16 }
+      }
+      out {
+        buffer: "Y"
+        dim {
+          index {
+            term { axis { name: "col" stride: 2 size: 2 } coefficient: -2 }
+            term { axis { name: "row" } coefficient: 3 }
+            constant: 7
+            modulus: 5
+          }
+          stride: -4
+          offset: 30
+          length: 3
+        }
+        dim { length: 16 }
+      }
+      left_split: 2
+      out_split: 0
+      transpose_left: true
+      transpose_right: true
+      accumulate: true
+    }
+  }
+  task { local { kind: scale read { position: 2 dim { length: 8 } } write { position: 3 dim { length: 8 } } factor: 0.1 } after { task: 0 } }
+}
+product { m: 64 n: 32 k: 16 transpose_right: true }
+)");
+}
+
+TEST(ScheduleConfig, AHandWrittenRingReadsAsItsMeaning) {
+  const auto schedule = read_schedule(R"(
+    format_version: 1
+    mesh { name: "ring" size: 4 wraps: true }
+    program {
+      buffer { name: "A" extents: [4, 16] dtype: f32 }
+      task {
+        label: "step 1"
+        shift {
+          axis { name: "ring" }
+          by { constant: 1 }
+          source { buffer: "A" dim { index { term { axis { name: "ring" } } modulus: 4 } length: 1 } dim { length: 16 } }
+          target { buffer: "A" dim { index { term { axis { name: "ring" } } constant: -1 modulus: 4 } length: 1 } dim { length: 16 } }
+        }
+      }
+      task {  # only what has arrived can be sent on
+        label: "half"
+        shift {
+          axis { name: "ring" stride: 2 }
+          by { constant: 1 }
+          source { buffer: "A" dim { length: 1 } dim { length: 16 } }
+          target { buffer: "A" dim { length: 1 } dim { length: 16 } }
+        }
+        after { label: "step 1" done: received gates: send }
+      }
+    })",
+                                      "ring");
+  ASSERT_TRUE(schedule) << to_text(schedule.error());
+  Schedule expected;
+  expected.mesh = *Mesh::make({{"ring", 4, true}});
+  const AxisView ring = expected.mesh.whole(0);
+  const Region row0{BufferId{0}, {all(1), all(16)}};
+  expected.programs = {
+      Program{every_device(expected.mesh),
+              {{"A", {4, 16}, DType::f32, Role::scratch, "", {}}},
+              {{"step 1",
+                Shift{ring, 1, {BufferId{0}, {block(own(ring), 1), all(16)}}, {BufferId{0}, {block(own(ring, -1), 1), all(16)}}, {}, {}},
+                {},
+                {},
+                {}},
+               {"half", Shift{AxisView{0, 2, 2}, 1, row0, row0, {}, {}}, {{TaskId{0}, Half::second, Half::first}}, {}, {}}}}};
+  EXPECT_EQ(*schedule, expected);
+}
+
+TEST(ScheduleConfig, TheBinaryFormIsSmallerThanTheText) {
+  const Schedule schedule = every_operation();
+  EXPECT_LT(3 * write_schedule(schedule, Encoding::binary).size(), write_schedule(schedule, Encoding::text).size());
+}
+
+TEST(ScheduleConfig, ABinaryFileCutAnywhereIsRefused) {
+  const std::string bytes = write_schedule(every_operation(), Encoding::binary);
+  for (std::size_t length = 0; length < bytes.size(); ++length) EXPECT_FALSE(read_schedule(bytes.substr(0, length), "cut")) << length;
+}
+
+}  // namespace
+}  // namespace podsim

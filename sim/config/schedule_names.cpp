@@ -1,0 +1,65 @@
+#include "sim/config/schedule_names.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <optional>
+#include <string>
+
+#include "sim/config/schedule.pb.h"
+
+namespace podsim {
+namespace {
+
+/// "all-gather" as an identifier of a textproto: "all_gather".
+std::string identifier(std::string_view name) {
+  std::string result{name};
+  std::replace(result.begin(), result.end(), '-', '_');
+  return result;
+}
+
+/// The number of a value by its name in the message file.
+template <class Saved, class Value>
+int number_named(bool (*parse)(google::protobuf::ConstStringParam, Saved*), Value name) {
+  Saved saved{};
+  [[maybe_unused]] const bool known = parse(identifier(name), &saved);
+  assert(known);
+  return saved;
+}
+
+// Those that never grow have the same numbers on both sides, and are converted by casts.
+static_assert(static_cast<int>(Role::input) == proto::Buffer::input && static_cast<int>(Role::output) == proto::Buffer::output &&
+              static_cast<int>(Role::scratch) == proto::Buffer::scratch);
+static_assert(static_cast<int>(Unit::core) == proto::Local::core && static_cast<int>(Unit::dma) == proto::Local::dma);
+static_assert(static_cast<int>(Combine::replace) == proto::Combine::replace && static_cast<int>(Combine::add) == proto::Combine::add);
+static_assert(static_cast<int>(Half::both) == proto::Edge::Done::both && static_cast<int>(Half::first) == proto::Edge::Done::sent &&
+              static_cast<int>(Half::second) == proto::Edge::Done::received);
+static_assert(static_cast<int>(Half::both) == proto::Edge::Gates::both && static_cast<int>(Half::first) == proto::Edge::Gates::send &&
+              static_cast<int>(Half::second) == proto::Edge::Gates::receive);
+
+}  // namespace
+
+int saved_number(DType dtype) { return number_named(proto::DType::Name_Parse, name_of(dtype)); }
+int saved_number(LocalKind kind) { return number_named(proto::Local::Kind_Parse, traits_of(kind).name); }
+int saved_number(CollectiveKind kind) { return number_named(proto::Collective::Kind_Parse, name_of(kind)); }
+
+DType dtype_numbered(int number) {
+  const std::optional<DType> named = dtype_named(proto::DType::Name_Name(number));
+  assert(named);
+  return *named;
+}
+
+LocalKind local_kind_numbered(int number) {
+  const auto& table = local_table();
+  const auto found = std::find_if(table.begin(), table.end(), [&](const LocalTraits& traits) { return saved_number(traits.kind) == number; });
+  assert(found != table.end());
+  return found->kind;
+}
+
+CollectiveKind collective_kind_numbered(int number) {
+  int kind = 0;
+  while (kind < collective_kind_count && saved_number(static_cast<CollectiveKind>(kind)) != number) ++kind;
+  assert(kind < collective_kind_count);
+  return static_cast<CollectiveKind>(kind);
+}
+
+}  // namespace podsim

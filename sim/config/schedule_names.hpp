@@ -1,0 +1,23 @@
+// The enumerations of schedules as they are saved. Internal to sim/config. Kinds and dtypes are matched by name, so that their order in C++
+// is free while the numbers in saved files stay.
+#pragma once
+
+#include "sim/config/message_file.hpp"
+#include "sim/config/schedule_config.hpp"
+#include "sim/schedule/schedule.hpp"
+
+namespace podsim {
+
+inline constexpr FileFormat schedule_format{"a schedule", 'S', schedule_format_version};
+
+/// The number of a value in schedule.proto. Each value has one (an assert; a test goes through them).
+int saved_number(DType dtype);
+int saved_number(LocalKind kind);
+int saved_number(CollectiveKind kind);
+
+/// The value with that number, which must be one of schedule.proto (Protobuf admits no other).
+DType dtype_numbered(int number);
+LocalKind local_kind_numbered(int number);
+CollectiveKind collective_kind_numbered(int number);
+
+}  // namespace podsim

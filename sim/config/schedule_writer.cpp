@@ -1,0 +1,219 @@
+#include <cassert>
+#include <string>
+#include <unordered_map>
+
+#include "sim/config/message_file.hpp"
+#include "sim/config/schedule.pb.h"
+#include "sim/config/schedule_config.hpp"
+#include "sim/config/schedule_names.hpp"
+
+namespace podsim {
+namespace {
+
+/// Writes only what differs from the default, so that the text stays readable.
+class ScheduleWriter {
+ public:
+  explicit ScheduleWriter(const Schedule& schedule) : schedule_{schedule} {}
+
+  proto::Schedule write() {
+    proto::Schedule message;
+    message.set_format_version(schedule_format_version);
+    if (!schedule_.name.empty()) message.set_name(schedule_.name);
+    for (const MeshAxis& axis : schedule_.mesh.axes()) {
+      proto::MeshAxis& added = *message.add_mesh();
+      added.set_name(axis.name);
+      added.set_size(axis.size);
+      if (axis.wraps) added.set_wraps(true);
+    }
+    for (const Program& program : schedule_.programs) write(program, *message.add_program());
+    write_computes(message);
+    return message;
+  }
+
+ private:
+  void write_computes(proto::Schedule& message) {
+    if (const Product* product = std::get_if<Product>(&schedule_.computes)) {
+      write(*product, *message.mutable_product());
+    } else if (const Collective* collective = std::get_if<Collective>(&schedule_.computes)) {
+      assert(!schedule_.programs.empty());
+      enter(schedule_.programs[0]);
+      write(*collective, *message.mutable_collective());
+    }
+  }
+
+  static void write(const Product& product, proto::Product& message) {
+    const Product standard;
+    if (product.out != standard.out) message.set_out(product.out);
+    if (product.left != standard.left) message.set_left(product.left);
+    if (product.right != standard.right) message.set_right(product.right);
+    message.set_m(product.m);
+    message.set_n(product.n);
+    message.set_k(product.k);
+    if (product.transpose_left) message.set_transpose_left(true);
+    if (product.transpose_right) message.set_transpose_right(true);
+  }
+
+  /// Regions are written with the buffers of this program.
+  void enter(const Program& program) {
+    program_ = &program;
+    uses_.clear();
+    for (const Buffer& buffer : program.buffers) ++uses_[buffer.name];
+  }
+
+  void write(const Program& program, proto::Program& message) {
+    enter(program);
+    if (program.devices != every_device(schedule_.mesh)) {
+      proto::DeviceSet& devices = *message.mutable_devices();
+      for (const DeviceSet::Interval& interval : program.devices.intervals) {
+        proto::DeviceSet::Range& range = *devices.add_range();
+        range.set_first(interval.first);
+        range.set_last(interval.last);
+      }
+    }
+    for (const Buffer& buffer : program.buffers) write(buffer, *message.add_buffer());
+    for (const Task& task : program.tasks) write(task, *message.add_task());
+  }
+
+  void write(const Buffer& buffer, proto::Buffer& message) const {
+    if (!buffer.name.empty()) message.set_name(buffer.name);
+    for (const std::int64_t extent : buffer.extents) message.add_extents(extent);
+    message.set_dtype(static_cast<proto::DType::Name>(saved_number(buffer.dtype)));
+    if (buffer.role != Role::scratch) message.set_role(static_cast<proto::Buffer::Role>(buffer.role));
+    if (!buffer.tensor.empty()) message.set_tensor(buffer.tensor);
+    for (const std::vector<AxisView>& axes : buffer.sharding) {
+      proto::Buffer::Sharding& sharding = *message.add_sharding();
+      for (const AxisView& axis : axes) write(axis, *sharding.add_axis());
+    }
+  }
+
+  void write(const AxisView& view, proto::AxisView& message) const {
+    const MeshAxis& axis = schedule_.mesh.axes().at(static_cast<std::size_t>(view.axis));
+    message.set_name(axis.name);
+    if (view.stride != 1) message.set_stride(view.stride);
+    if (view.stride != 1 || view.size != axis.size) message.set_size(view.size);
+  }
+
+  void write(const Affine& affine, proto::Affine& message) const {
+    for (const AxisTerm& term : affine.terms) {
+      proto::Affine::Term& added = *message.add_term();
+      write(term.axis, *added.mutable_axis());
+      if (term.coefficient != 1) added.set_coefficient(term.coefficient);
+    }
+    if (affine.constant != 0) message.set_constant(affine.constant);
+    if (affine.modulus != 0) message.set_modulus(affine.modulus);
+  }
+
+  void write(const Region& region, proto::Region& message) const {
+    const Buffer& buffer = program_->buffers.at(region.buffer.index());
+    if (!buffer.name.empty() && uses_.at(buffer.name) == 1) {
+      message.set_buffer(buffer.name);
+    } else {
+      message.set_position(region.buffer.value);
+    }
+    for (const Range& range : region.dims) {
+      proto::Range& dim = *message.add_dim();
+      if (range.index != Affine{}) write(range.index, *dim.mutable_index());
+      if (range.stride != 1) dim.set_stride(range.stride);
+      if (range.offset != 0) dim.set_offset(range.offset);
+      dim.set_length(range.length);
+    }
+  }
+
+  void write(const Task& task, proto::Task& message) const {
+    if (!task.label.empty()) message.set_label(task.label);
+    std::visit(Overloaded{
+                   [&](const Matmul& op) { write(op, *message.mutable_matmul()); },
+                   [&](const Local& op) { write(op, *message.mutable_local()); },
+                   [&](const Shift& op) { write(op, *message.mutable_shift()); },
+                   [&](const Send& op) { write(op, *message.mutable_send()); },
+                   [&](const Recv& op) { write(op, *message.mutable_recv()); },
+                   [&](const Collective& op) { write(op, *message.mutable_collective()); },
+               },
+               task.op);
+    for (const Edge& edge : task.after) {
+      proto::Edge& after = *message.add_after();
+      after.set_task(edge.task.value);
+      if (edge.done != Half::both) after.set_done(static_cast<proto::Edge::Done::Half>(edge.done));
+      if (edge.gates != Half::both) after.set_gates(static_cast<proto::Edge::Gates::Half>(edge.gates));
+    }
+    for (const Condition& condition : task.where) {
+      proto::Condition& where = *message.add_where();
+      write(condition.value, *where.mutable_value());
+      where.set_low(condition.low);
+      where.set_high(condition.high);
+    }
+    if (task.origin) write(*task.origin, *message.mutable_origin());
+  }
+
+  void write(const Matmul& op, proto::Matmul& message) const {
+    write(op.left, *message.mutable_left());
+    write(op.right, *message.mutable_right());
+    write(op.out, *message.mutable_out());
+    if (op.left_split != 1) message.set_left_split(op.left_split);
+    if (op.right_split != 1) message.set_right_split(op.right_split);
+    if (op.out_split != 1) message.set_out_split(op.out_split);
+    if (op.transpose_left) message.set_transpose_left(true);
+    if (op.transpose_right) message.set_transpose_right(true);
+    if (op.accumulate) message.set_accumulate(true);
+  }
+
+  void write(const Local& op, proto::Local& message) const {
+    message.set_kind(static_cast<proto::Local::Kind>(saved_number(op.kind)));
+    for (const Region& region : op.reads) write(region, *message.add_read());
+    for (const Region& region : op.writes) write(region, *message.add_write());
+    if (op.factor != 1) message.set_factor(op.factor);
+    if (op.unit != Unit::core) message.set_unit(static_cast<proto::Local::Unit>(op.unit));
+  }
+
+  void write(const Shift& op, proto::Shift& message) const {
+    write(op.axis, *message.mutable_axis());
+    write(op.by, *message.mutable_by());
+    write(op.source, *message.mutable_source());
+    write(op.target, *message.mutable_target());
+    if (op.combine != Combine::replace) message.set_combine(static_cast<proto::Combine::Mode>(op.combine));
+    for (const int dimension : op.route_order) message.add_route_order(dimension);
+  }
+
+  void write(const Send& op, proto::Send& message) const {
+    if (op.channel != 0) message.set_channel(op.channel);
+    for (const Affine& coordinate : op.to) write(coordinate, *message.add_to());
+    write(op.source, *message.mutable_source());
+    for (const int dimension : op.route_order) message.add_route_order(dimension);
+  }
+
+  void write(const Recv& op, proto::Recv& message) const {
+    if (op.channel != 0) message.set_channel(op.channel);
+    for (const Affine& coordinate : op.from) write(coordinate, *message.add_from());
+    write(op.target, *message.mutable_target());
+    if (op.combine != Combine::replace) message.set_combine(static_cast<proto::Combine::Mode>(op.combine));
+  }
+
+  void write(const Collective& op, proto::Collective& message) const {
+    message.set_kind(static_cast<proto::Collective::Kind>(saved_number(op.kind)));
+    for (const AxisView& axis : op.axes) write(axis, *message.add_axis());
+    write(op.input, *message.mutable_input());
+    write(op.output, *message.mutable_output());
+    if (op.dim != 0) message.set_dim(op.dim);
+    if (op.split_dim != 0) message.set_split_dim(op.split_dim);
+    if (op.root != 0) message.set_root(op.root);
+  }
+
+  void write(const Origin& origin, proto::Origin& message) const {
+    message.set_collective(origin.collective);
+    message.set_kind(static_cast<proto::Collective::Kind>(saved_number(origin.kind)));
+    write(origin.axis, *message.mutable_axis());
+    message.set_input_bytes(origin.input_bytes.count());
+  }
+
+  const Schedule& schedule_;
+  const Program* program_ = nullptr;
+  std::unordered_map<std::string, int> uses_;  // of each buffer name
+};
+
+}  // namespace
+
+std::string write_schedule(const Schedule& schedule, Encoding encoding) {
+  return encode(ScheduleWriter{schedule}.write(), schedule_format, encoding);
+}
+
+}  // namespace podsim
