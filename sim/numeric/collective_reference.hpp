@@ -1,0 +1,31 @@
+// The definitions of collectives, on plain arrays.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "sim/base/expected.hpp"
+#include "sim/schedule/schedule.hpp"
+
+namespace podsim {
+
+/// What a collective leaves on the devices along its axes, positions 0 .. P-1. Devices that end with the same share an array.
+struct CollectiveOutputs {
+  std::vector<std::vector<double>> arrays;
+  std::vector<std::optional<std::size_t>> array_of;  // per position; none: the definition says nothing about that device
+};
+
+/// From the contents of the input region of each position, row-major:
+///   all-gather      block b of the output along `dim` is the input of b
+///   reduce-scatter  position p has block p along `dim` of the sum of the inputs
+///   all-reduce      the sum of the inputs
+///   all-to-all      block b of the output along `dim` at position p is block p along `split_dim` of the input of b
+///   broadcast       the input of `root`
+///   reduce          `root` has the sum of the inputs
+/// Errors: an extent that does not divide into P blocks; a permute, whose permutation a Collective does not name.
+Expected<CollectiveOutputs> outputs_of(const Collective& collective, const std::vector<std::vector<double>>& inputs);
+
+/// How many doubles the arrays hold together.
+std::int64_t output_elements(const Collective& collective, std::int64_t positions);
+
+}  // namespace podsim

@@ -1,0 +1,209 @@
+#include "sim/numeric/executor.hpp"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <new>
+
+#include "sim/numeric/inputs.hpp"
+#include "sim/schedule/happens_before.hpp"
+#include "sim/schedule/text.hpp"
+#include "sim/schedule/validate.hpp"
+
+namespace podsim {
+namespace {
+
+constexpr std::uint32_t none = ~std::uint32_t{0};
+constexpr std::int64_t little_work = 1 << 14;  // elements moved or multiply-adds / 16 that are done before another thread wakes up
+constexpr std::size_t huge_page = std::size_t{2} << 20;
+
+/// The work of one activity, in elements moved.
+std::int64_t work_of(const Op& op, std::span<const Access> accesses) {
+  if (accesses.empty()) return 0;
+  const auto count = [](const Access& access) {
+    std::int64_t elements = 1;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(access.rank); ++i) elements *= access.length[i];
+    return elements;
+  };
+  if (const auto* matmul = std::get_if<Matmul>(&op)) {
+    const MatmulExtents extents = extents_of(*matmul);
+    return saturating_multiply(saturating_multiply(extents.m, extents.n), extents.k) / 16;
+  }
+  return count(accesses.back());
+}
+
+}  // namespace
+
+// Whole huge pages: gigabytes are touched once per order, and page by page the kernel would take as long as the arithmetic.
+Executor::Memory::Memory(Bytes size) {
+  const std::size_t bytes = (static_cast<std::size_t>(size.count()) + huge_page - 1) / huge_page * huge_page;
+  if (bytes == 0) return;
+  data = static_cast<float*>(std::aligned_alloc(huge_page, bytes));
+  if (data != nullptr) madvise(data, bytes, MADV_HUGEPAGE);  // a hint: what it returns does not matter
+}
+Executor::Memory::~Memory() { std::free(data); }
+
+Executor::Executor(const Schedule& lowered, ActivityGraph graph, Storage storage, int threads)
+    : schedule_{lowered}, graph_{std::move(graph)}, storage_{std::move(storage)}, pool_{threads}, memory_{storage_.bytes()} {
+  workspaces_.resize(pool_.threads());
+  last_access_.assign(storage_.slots(), none);
+  for (const Program& program : schedule_.programs) {
+    std::vector<bool>& written = writes_input_.emplace_back(program.buffers.size(), false);
+    const auto mark = [&](const Region& region) { written[region.buffer.index()] = true; };
+    for (const Task& task : program.tasks) {
+      if (const auto* matmul = std::get_if<Matmul>(&task.op)) mark(matmul->out);
+      if (const auto* shift = std::get_if<Shift>(&task.op)) mark(shift->target);
+      if (const auto* recv = std::get_if<Recv>(&task.op)) mark(recv->target);
+      if (const auto* local = std::get_if<Local>(&task.op))
+        for (const Region& region : local->writes) mark(region);
+    }
+  }
+  use_one_blas_thread();
+}
+
+Expected<std::unique_ptr<Executor>> Executor::make(const Schedule& lowered, int threads, const Budget& budget) {
+  if (std::vector<Diagnostic> problems = check_shapes(lowered); !problems.empty()) return std::move(problems.front());
+  const Bytes need{saturating_add(bytes_of_buffers(lowered).count(), budget.besides.count())};
+  if (const Done room = fits(need, budget.limit, fmt::format("executing the schedule on {} devices", lowered.mesh.devices())); !room)
+    return room.error();
+  Unrolled unrolled = unroll(lowered);
+  if (!unrolled.problems.empty()) return std::move(unrolled.problems.front());
+  Expected<Storage> storage = Storage::make(lowered);
+  if (!storage) return storage.error();
+  std::unique_ptr<Executor> executor{new Executor{lowered, std::move(unrolled.graph), *std::move(storage), threads}};
+  if (executor->memory_.data == nullptr && executor->storage_.bytes() > Bytes{})
+    return Diagnostic{{}, fmt::format("the system has no {} bytes of memory for the buffers", executor->storage_.bytes().count())};
+  return executor;
+}
+
+void Executor::reset(std::uint64_t seed, Filling filling) {
+  const bool keep_inputs = filled_ && filled_->seed == seed && filled_->filling == filling;
+  filled_ = Filled{seed, filling};
+  pool_.for_each(static_cast<std::size_t>(schedule_.mesh.devices()), [&](std::size_t d, std::size_t) {
+    const DeviceId device{d};
+    const std::optional<std::size_t> program = storage_.program(device);
+    if (!program) return;
+    for (std::size_t b = 0; b < schedule_.programs[*program].buffers.size(); ++b) {
+      const std::size_t slot = storage_.first_slot(device) + b;
+      const Buffer& buffer = storage_.buffer(slot);
+      float* data = memory_.data + storage_.offset(slot);
+      if (buffer.role != Role::input) {
+        std::fill_n(data, storage_.elements(slot), std::numeric_limits<float>::quiet_NaN());
+      } else if (!keep_inputs || writes_input_[*program][b]) {
+        fill_shard(schedule_.mesh, buffer, device, seed, filling, data);
+      }
+    }
+  });
+}
+
+Done Executor::run(std::uint64_t seed, Filling filling, const Order& order) {
+  reset(seed, filling);
+  ReadySet ready{graph_, order};
+  Progress progress{graph_};
+  progress.start([&](std::uint32_t activity) { ready.add(activity); });
+  std::vector<std::uint32_t> round;
+  while (!ready.empty()) {
+    ready.take(round);
+    plan(round, ready);
+    if (work_ < little_work) {
+      for (const Step& step : steps_) execute(step, workspaces_[0]);
+    } else {
+      pool_.for_each(steps_.size(), [&](std::size_t i, std::size_t thread) { execute(steps_[i], workspaces_[thread]); });
+    }
+    for (const Step& step : steps_) progress.finish(step.activity, [&](std::uint32_t activity) { ready.add(activity); });
+  }
+  if (progress.unfinished() > 0) return stuck();
+  return done();
+}
+
+void Executor::plan(const std::vector<std::uint32_t>& round, ReadySet& ready) {
+  for (const Access& access : accesses_) last_access_[access.slot] = none;
+  steps_.clear();
+  accesses_.clear();
+  next_access_.clear();
+  work_ = 0;
+  for (const std::uint32_t activity : round) {
+    const std::size_t first = accesses_.size();
+    storage_.append_accesses(graph_.activities[activity], accesses_);
+    if (conflicts(first, accesses_.size())) {
+      accesses_.resize(first);
+      ready.add(activity);
+      continue;
+    }
+    for (std::size_t i = first; i < accesses_.size(); ++i) {
+      next_access_.push_back(last_access_[accesses_[i].slot]);
+      last_access_[accesses_[i].slot] = static_cast<std::uint32_t>(i);
+    }
+    steps_.push_back({activity, first, accesses_.size() - first});
+    const Activity& a = graph_.activities[activity];
+    work_ = saturating_add(work_, work_of(schedule_.programs[a.program].tasks[a.task.index()].op, std::span{accesses_}.subspan(first)));
+  }
+}
+
+bool Executor::conflicts(std::size_t first, std::size_t last) const {
+  for (std::size_t i = first; i < last; ++i)
+    for (std::uint32_t other = last_access_[accesses_[i].slot]; other != none; other = next_access_[other])
+      if ((accesses_[i].write || accesses_[other].write) && overlap(accesses_[i], accesses_[other])) return true;
+  return false;
+}
+
+View Executor::view(const Access& access) const { return {memory_.data, storage_.layout(access), storage_.buffer(access.slot).dtype}; }
+
+void Executor::execute(const Step& step, Workspace& workspace) {
+  const std::span<const Access> at = std::span{accesses_}.subspan(step.first, step.count);
+  const Activity& activity = graph_.activities[step.activity];
+  const Task& task = schedule_.programs[activity.program].tasks[activity.task.index()];
+  // An operand that lies partly in the result is read as a whole first.
+  const auto operand = [&](std::size_t i, std::vector<float>& room) {
+    const View in = view(at[i]);
+    return overlap(at[i], at.back()) && !same_box(at[i], at.back()) ? packed(in, room) : in;
+  };
+  const auto transfer = [&](Combine combine) {
+    const View source = operand(0, workspace.left), target = view(at[1]);
+    combine == Combine::add ? add(target, source, target) : copy(source, target);
+  };
+  std::visit(Overloaded{
+                 [&](const Matmul& matmul) {
+                   const bool apart = overlap(at[0], at[2]) || overlap(at[1], at[2]);
+                   multiply(matmul, view(at[0]), view(at[1]), view(at[2]), apart, workspace);
+                 },
+                 [&](const Local& local) {
+                   switch (local.kind) {
+                     case LocalKind::copy:
+                     case LocalKind::place: return copy(operand(0, workspace.left), view(at[1]));
+                     case LocalKind::add: return add(operand(0, workspace.left), operand(1, workspace.right), view(at[2]));
+                     case LocalKind::scale: return scale(operand(0, workspace.left), local.factor, view(at[1]));
+                     case LocalKind::launch: return;
+                   }
+                 },
+                 [&](const Shift& shift) { transfer(shift.combine); },
+                 [&](const Send&) {
+                   const Program& receiver = schedule_.programs[activity.receiver_program];
+                   transfer(std::get<Recv>(receiver.tasks[activity.receiver_task.index()].op).combine);
+                 },
+                 [](const Recv&) { assert(false && "a transfer is listed at its sender"); },
+                 [](const Collective&) { assert(false && "lowered before it is unrolled"); },
+             },
+             task.op);
+}
+
+std::span<const float> Executor::values(DeviceId device, BufferId buffer) const {
+  const std::size_t slot = storage_.first_slot(device) + buffer.index();
+  return {memory_.data + storage_.offset(slot), static_cast<std::size_t>(storage_.elements(slot))};
+}
+
+Diagnostic Executor::stuck() const {
+  const std::vector<std::uint32_t> cycle = topological_order(graph_, schedule_, false).cycle;
+  constexpr std::size_t most_named = 8;
+  std::string text = "deadlock: ";
+  for (std::size_t i = 0; i < cycle.size() && i < most_named; ++i) {
+    const Activity& activity = graph_.activities[cycle[i]];
+    text += fmt::format("task {} on device {} ({}) waits for ", task_name(schedule_.programs[activity.program], activity.task), activity.device.value,
+                        schedule_.mesh.name(activity.device));
+  }
+  text += cycle.size() > most_named ? fmt::format("{} more, which wait for the first", cycle.size() - most_named) : "the first";
+  return {{}, text};
+}
+
+}  // namespace podsim
