@@ -44,6 +44,24 @@ ValueField value_field(const MachineField& field) {
 
 std::string text_of(const std::vector<int>& extents) { return fmt::format("{}", fmt::join(extents, "x")); }
 
+/// "16x16x16". Errors: not 1 to 4 extents of at least 1, more than 2^24 chips.
+Expected<std::vector<int>> parse_extents(std::string_view text, const SourceLocation& where) {
+  std::vector<int> extents;
+  std::int64_t chips = 1;
+  for (std::string_view rest = text; extents.size() <= max_dimensions;) {
+    const std::size_t end = std::min(rest.find('x'), rest.size());
+    const Expected<std::int64_t> extent = parse_integer(rest.substr(0, end), 1, most_chips, where);
+    if (!extent) return Diagnostic{where, fmt::format("expected extents like \"4x4x8\", got {}", quoted(text))};
+    extents.push_back(static_cast<int>(*extent));
+    chips = std::min(chips * *extent, most_chips + 1);
+    if (end == rest.size()) break;
+    rest.remove_prefix(end + 1);
+  }
+  if (extents.size() > max_dimensions) return Diagnostic{where, fmt::format("expected at most {} extents, got {}", max_dimensions, quoted(text))};
+  if (chips > most_chips) return Diagnostic{where, fmt::format("expected at most {} chips, got {}", most_chips, quoted(text))};
+  return extents;
+}
+
 // ---- Reading --------------------------------------------------------------------------------------------------------------------------
 
 class MachineReader {
@@ -88,13 +106,14 @@ class MachineReader {
         if (v.has_of() == of_one) read_value(field, v, group_place.at(value->name().c_str(), repeated ? i : -1), seen, given);
       }
     }
-    // One message for the whole field, or one per entry.
     std::vector<std::string> missing;
     const std::vector<std::string> names = index_names(field.index);
     for (const std::string& name : names)
-      if (!given.contains(name)) missing.push_back(path_of(field, name));
-    if (missing.size() == names.size()) missing = {path_of(field, "")};
-    for (const std::string& path : missing) file_.problem(group_place, fmt::format("{} is missing ({})", path, field.meaning));
+      if (!given.contains(name)) missing.push_back(name);
+    if (missing.empty()) return;
+    const bool all = missing.size() == names.size();
+    file_.problem(group_place, fmt::format("{} is missing{}{} ({})", path_of(field, ""), all ? "" : " for ",
+                                           all ? "" : fmt::format("{}", fmt::join(missing, ", ")), field.meaning));
   }
 
   void read_value(const MachineField& field, const Value& value, const Place& place, std::set<std::string>& seen, std::set<std::string>& given) {
@@ -105,6 +124,7 @@ class MachineReader {
     if (no_such_entry) {
       const std::string expected = field.index == FieldIndex::none ? "it has no entries" : fmt::format("expected one of {}", fmt::join(names, ", "));
       file_.problem(place.at("of"), fmt::format("unknown entry {} of {}, {}", quoted(value.of()), path_of(field, ""), expected));
+      if (field.index == FieldIndex::none) given.insert("");  // it is there, if wrong
       return;
     }
     if (!seen.insert(value.of()).second) {
@@ -231,23 +251,6 @@ std::string write_machine(const Machine& machine) {
   message.mutable_slice_copies()->set_value(machine.slice_copies);
   message.mutable_slice_copies()->set_source(source_of(machine, slice_copies_path));
   return to_textproto(message);
-}
-
-Expected<std::vector<int>> parse_extents(std::string_view text, const SourceLocation& where) {
-  std::vector<int> extents;
-  std::int64_t chips = 1;
-  for (std::string_view rest = text; extents.size() <= max_dimensions;) {
-    const std::size_t end = std::min(rest.find('x'), rest.size());
-    const Expected<std::int64_t> extent = parse_integer(rest.substr(0, end), 1, most_chips, where);
-    if (!extent) return Diagnostic{where, fmt::format("expected extents like \"4x4x8\", got {}", quoted(text))};
-    extents.push_back(static_cast<int>(*extent));
-    chips = std::min(chips * *extent, most_chips + 1);
-    if (end == rest.size()) break;
-    rest.remove_prefix(end + 1);
-  }
-  if (extents.size() > max_dimensions) return Diagnostic{where, fmt::format("expected at most {} extents, got {}", max_dimensions, quoted(text))};
-  if (chips > most_chips) return Diagnostic{where, fmt::format("expected at most {} chips, got {}", most_chips, quoted(text))};
-  return extents;
 }
 
 }  // namespace podsim

@@ -22,7 +22,4 @@ Expected<Machine> read_machine(std::string_view text, const std::string& file);
 /// one is written with the source "not stated".
 std::string write_machine(const Machine& machine);
 
-/// "16x16x16". Errors: not 1 to 4 extents of at least 1, more than 2^24 chips.
-Expected<std::vector<int>> parse_extents(std::string_view text, const SourceLocation& where);
-
 }  // namespace podsim

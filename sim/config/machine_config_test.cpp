@@ -203,15 +203,5 @@ v4:44:27: software.core_share has an empty source
 v4:48:3: the largest slice 16x16x18 is not made of cubes of 4)");
 }
 
-TEST(ParseExtents, TakesOneToFour) {
-  const SourceLocation here{"s", 1, 2};
-  EXPECT_EQ(*parse_extents("16", here), (std::vector<int>{16}));
-  EXPECT_EQ(*parse_extents("4x1x8x2", here), (std::vector<int>{4, 1, 8, 2}));
-  EXPECT_EQ(to_text(parse_extents("4x1x8x2x2", here).error()), "s:1:2: expected at most 4 extents, got \"4x1x8x2x2\"");
-  EXPECT_EQ(to_text(parse_extents("4x", here).error()), "s:1:2: expected extents like \"4x4x8\", got \"4x\"");
-  EXPECT_EQ(to_text(parse_extents("4x0", here).error()), "s:1:2: expected extents like \"4x4x8\", got \"4x0\"");
-  EXPECT_EQ(to_text(parse_extents("16777216x2", here).error()), "s:1:2: expected at most 16777216 chips, got \"16777216x2\"");
-}
-
 }  // namespace
 }  // namespace podsim

@@ -90,19 +90,14 @@ std::optional<std::size_t> last_word(std::string_view text, std::string_view wor
 }
 
 /// The names of the values of every enumeration that a field of this name has.
-std::vector<std::string> enum_values(const pb::Descriptor& message, std::string_view field_name, std::set<const pb::Descriptor*>& seen) {
-  std::vector<std::string> names;
-  if (!seen.insert(&message).second) return names;
+void enum_values(const pb::Descriptor& message, std::string_view field_name, std::set<const void*>& seen, std::vector<std::string>& names) {
+  if (!seen.insert(&message).second) return;
   for (int f = 0; f < message.field_count(); ++f) {
     const pb::FieldDescriptor& field = *message.field(f);
-    if (field.enum_type() != nullptr && field.name() == field_name)
+    if (field.enum_type() != nullptr && field.name() == field_name && seen.insert(field.enum_type()).second)
       for (int v = 0; v < field.enum_type()->value_count(); ++v) names.push_back(field.enum_type()->value(v)->name());
-    if (field.message_type() != nullptr) {
-      const std::vector<std::string> inner = enum_values(*field.message_type(), field_name, seen);
-      names.insert(names.end(), inner.begin(), inner.end());
-    }
+    if (field.message_type() != nullptr) enum_values(*field.message_type(), field_name, seen, names);
   }
-  return names;
 }
 
 struct TextError {
@@ -143,8 +138,9 @@ Diagnostic translate(const TextError& error, const std::string& file, std::strin
     const std::optional<Quote> value = quote_in(error.message);
     const std::optional<Quote> field = value ? quote_in(value->rest) : std::nullopt;
     if (!field) return result;
-    std::set<const pb::Descriptor*> seen;
-    const std::vector<std::string> values = enum_values(root, field->word, seen);
+    std::set<const void*> seen;
+    std::vector<std::string> values;
+    enum_values(root, field->word, seen, values);
     const std::string near = did_you_mean(value->word, values);
     result.message = fmt::format("unknown value {} of {}{}", quoted(value->word), field->word,
                                  near.empty() ? fmt::format(", expected one of {}", fmt::join(values, ", ")) : near);
@@ -154,6 +150,8 @@ Diagnostic translate(const TextError& error, const std::string& file, std::strin
       result.message = fmt::format("{} is given twice", name->word);
       blame(name->word);
     }
+  } else if (error.message.ends_with("got: ")) {
+    result.message += "the end of the file";
   }
   return result;
 }
@@ -260,7 +258,7 @@ bool MessageFile::check_version() {
   } else if (*version > format_.version) {
     problem(Place{}.at("format_version"), fmt::format("format_version {} is newer than what this program reads, {}", *version, format_.version));
   } else if (*version < 1) {
-    problem(Place{}.at("format_version"), fmt::format("format_version must be from 1 to {}, got {}", format_.version, *version));
+    problem(Place{}.at("format_version"), fmt::format("format_version must be at least 1, got {}", *version));
   }
   return ok();
 }
@@ -287,7 +285,7 @@ void MessageFile::check(const pb::Message& message, const Place& place) {
           break;
         case pb::FieldDescriptor::CPPTYPE_STRING: {
           const std::string text = repeated ? reflection.GetRepeatedString(message, &field, i) : reflection.GetString(message, &field);
-          if (first_non_text(text)) problem(here, fmt::format("{} must be text in UTF-8, got {}", field.name(), quoted(text)));
+          if (first_non_text(text)) problem(here, fmt::format("{} must be text in UTF-8 without NUL, got {}", field.name(), quoted(text)));
           break;
         }
         case pb::FieldDescriptor::CPPTYPE_DOUBLE: {
@@ -323,7 +321,8 @@ SourceLocation MessageFile::where(const Place& place) const {
   const pb::TextFormat::ParseInfoTree* tree = &locations_->root;
   for (const Place* step : way_to(place)) {
     const pb::FieldDescriptor* field = message->FindFieldByName(step->field);
-    const pb::TextFormat::ParseLocation found = tree->GetLocation(field, step->index);
+    pb::TextFormat::ParseLocation found = tree->GetLocation(field, step->index);
+    if (found.line < 0 && field->is_packed()) found = tree->GetLocation(field, 0);  // a list in brackets has one place
     if (found.line < 0) break;
     location.line = found.line + 1;
     location.column = found.column + 1;

@@ -171,8 +171,9 @@ class ScheduleReader {
     range.offset = message.offset();
     range.length = message.length();
     if (range.length < 0) problem(place.at("length"), "a length must not be negative, got {}", range.length);
-    const Checked end = Checked{range.offset}.size() + reach_of(range.index) * Checked{range.stride}.size() + Checked{range.length};
-    if (!end.ok()) problem(place, "this range reaches beyond 2^62");
+    const Checked reach = reach_of(range.index);  // if that is too much, it has been told
+    const Checked end = Checked{range.offset}.size() + reach * Checked{range.stride}.size() + Checked{range.length};
+    if (reach.ok() && !end.ok()) problem(place, "this range reaches beyond 2^62");
     return range;
   }
 
@@ -194,7 +195,7 @@ class ScheduleReader {
       case proto::Region::kBuffer: {
         const auto named = buffers_.find(message.buffer());
         if (named == buffers_.end()) {
-          problem(place.at("buffer"), "unknown buffer {}{}", quoted(message.buffer()), near(message.buffer(), [&] { return buffer_names(); }));
+          problem(place.at("buffer"), "unknown buffer {}{}", quoted(message.buffer()), near(message.buffer(), [&] { return names_of(buffers_); }));
         } else if (named->second.count > 1) {
           problem(place.at("buffer"), "{} buffers are named {}: give the position instead", named->second.count, quoted(message.buffer()));
         } else {
@@ -212,9 +213,11 @@ class ScheduleReader {
     return {};
   }
 
-  std::vector<std::string> buffer_names() const {
+  /// The names of a table, sorted.
+  static std::vector<std::string> names_of(const Names& table) {
     std::vector<std::string> names;
-    for (const proto::Buffer& buffer : program_message_->buffer()) names.push_back(buffer.name());
+    for (const auto& [name, named] : table) names.push_back(name);
+    std::sort(names.begin(), names.end());
     return names;
   }
 
@@ -312,7 +315,7 @@ class ScheduleReader {
       case proto::Edge::kLabel: {
         const auto named = labels_.find(edge.label());
         if (named == labels_.end()) {
-          problem(place.at("label"), "no task is labelled {}{}", quoted(edge.label()), near(edge.label(), [&] { return labels(); }));
+          problem(place.at("label"), "no task is labelled {}{}", quoted(edge.label()), near(edge.label(), [&] { return names_of(labels_); }));
           return {};
         }
         if (named->second.count > 1) {
@@ -326,12 +329,6 @@ class ScheduleReader {
     }
     if (task >= position) problem(place, "an edge must lead to an earlier task, got one from task {} to task {}", position, task);
     return TaskId{task};
-  }
-
-  std::vector<std::string> labels() const {
-    std::vector<std::string> labels;
-    for (const proto::Task& task : program_message_->task()) labels.push_back(task.label());
-    return labels;
   }
 
   // ---- Operations ---------------------------------------------------------------------------------------------------------------------
