@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -29,7 +30,8 @@ struct GemmProblem {
   friend bool operator==(const GemmProblem&, const GemmProblem&) = default;
 };
 
-struct MeshSliceOptions {
+/// What an algorithm may be told. Algorithms see no machine: the caller knows what suits it.
+struct GemmOptions {
   std::int64_t slice_count = 1;
   std::int64_t block = 8;    // slices are cut of interleaved blocks of this many rows or columns
   int prefetch = 1;          // slices that run ahead; prefetch + 1 buffers of each moving operand
@@ -47,13 +49,22 @@ struct MeshSliceOptions {
 ///   S = 1    is collective_gemm()
 ///   errors   the mesh is not row x col; an extent does not divide (names it and the multiple); slice count, block or prefetch out of range
 ///   source   MeshSlice (ISCA 2025)
-Expected<Schedule> meshslice_gemm(const Mesh& mesh, const GemmProblem& problem, const MeshSliceOptions& options);
+Expected<Schedule> meshslice_gemm(const Mesh& mesh, const GemmProblem& problem, const GemmOptions& options);
 
 /// Gather what moves, multiply once, reduce-scatter: no overlap.
 ///
 ///   cost     OS: max(AG(X, col), AG(W, row)) + T      LS, RS: AG + T + RdS
 ///   errors   as above, with S = 1
 Expected<Schedule> collective_gemm(const Mesh& mesh, const GemmProblem& problem);
+
+struct GemmAlgorithmEntry {
+  std::string_view name, summary;
+  bool sliced;  // takes a slice count
+  Expected<Schedule> (*make)(const Mesh&, const GemmProblem&, const GemmOptions&);
+};
+std::span<const GemmAlgorithmEntry> gemm_algorithms();
+/// Errors: no such algorithm (names the near ones).
+Expected<const GemmAlgorithmEntry*> gemm_algorithm(std::string_view name);
 
 /// What each extent must be a multiple of.
 struct Multiples {

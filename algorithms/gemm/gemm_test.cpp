@@ -51,7 +51,7 @@ TEST(Gemm, RandomProblemsAreRightInEveryOrder) {
     Rng rng{seed};
     const Pod pod = make_pod(ideal_machine(), {rng.between(1, 5), rng.between(1, 5)}, rng.below(3) != 0);
     const Dataflow dataflow = dataflows[rng.below(3)];
-    const MeshSliceOptions options{rng.between(1, 4), rng.between(1, 3), rng.between(0, 3), rng.below(2) == 0};
+    const GemmOptions options{rng.between(1, 4), rng.between(1, 3), rng.between(0, 3), rng.below(2) == 0};
     const auto multiples = required_multiples(pod.mesh, dataflow, options.slice_count, options.block);
     ASSERT_TRUE(multiples);
     const GemmProblem problem{multiples->m * rng.between(1, 2), multiples->n * rng.between(1, 2), multiples->k * rng.between(1, 2),
@@ -127,7 +127,7 @@ TEST(Gemm, OneSliceIsCollective) {
 
 TEST(Gemm, SizesThatDoNotDivideAreNamedWithTheirMultiple) {
   const Pod pod = make_pod(ideal_machine(), {4, 2});
-  const auto error = [&](const GemmProblem& problem, const MeshSliceOptions& options) { return to_text(meshslice_gemm(pod.mesh, problem, options).error()); };
+  const auto error = [&](const GemmProblem& problem, const GemmOptions& options) { return to_text(meshslice_gemm(pod.mesh, problem, options).error()); };
   EXPECT_EQ(error({512, 1024, 250, DType::f32, Dataflow::os}, {8, 8, 1, true}),
             "k must be a positive multiple of 256 (os on row=4,col=2, S=8, B=8), found 250; --pad rounds it up");
   EXPECT_EQ(error({510, 1024, 256, DType::f32, Dataflow::os}, {1, 8, 1, true}),
@@ -150,7 +150,7 @@ TEST(Gemm, AnalyticAndSimgridAgreeWhereNothingIsShared) {
     if (rng.below(3) == 0) machine.software.core_share.fill(rng.uniform() / 4);
     const Pod pod = make_pod(machine, {rng.between(1, 5), rng.between(1, 5)}, rng.below(3) != 0);
     const Dataflow dataflow = dataflows[rng.below(3)];
-    const MeshSliceOptions options{rng.between(1, 6), 8, rng.between(0, 2), rng.below(2) == 0};
+    const GemmOptions options{rng.between(1, 6), 8, rng.between(0, 2), rng.below(2) == 0};
     const auto multiples = required_multiples(pod.mesh, dataflow, options.slice_count, options.block);
     const GemmProblem problem{multiples->m * rng.between(1, 64), multiples->n * rng.between(1, 64), multiples->k * rng.between(1, 4), DType::bf16, dataflow};
     const Schedule schedule = lowered(meshslice_gemm(pod.mesh, problem, options));

@@ -46,7 +46,7 @@ struct Gathered {
 /// Writes the schedule of one GEMM. The three dataflows differ in which operand stands still; the pieces are the same.
 class MeshSlice {
  public:
-  MeshSlice(const Mesh& mesh, const GemmProblem& problem, const MeshSliceOptions& options)
+  MeshSlice(const Mesh& mesh, const GemmProblem& problem, const GemmOptions& options)
       : problem_{problem}, row_{mesh.whole(0)}, col_{mesh.whole(1)}, S_{options.slice_count}, B_{options.block}, p_{options.prefetch},
         copies_{options.slice_copies && options.slice_count > 1}, slots_{std::min<std::int64_t>(p_ + 1, S_)} {
     schedule_.mesh = mesh;
@@ -196,7 +196,7 @@ class MeshSlice {
 
 }  // namespace
 
-Expected<Schedule> meshslice_gemm(const Mesh& mesh, const GemmProblem& problem, const MeshSliceOptions& options) {
+Expected<Schedule> meshslice_gemm(const Mesh& mesh, const GemmProblem& problem, const GemmOptions& options) {
   const auto multiples = required_multiples(mesh, problem.dataflow, options.slice_count, options.block);
   if (!multiples) return multiples.error();
   if (options.prefetch < 0 || options.prefetch > 1024) return Diagnostic{{}, fmt::format("the prefetch depth must be 0 to 1024, found {}", options.prefetch)};

@@ -23,6 +23,24 @@ std::optional<Dataflow> dataflow_named(std::string_view name) {
   return std::nullopt;
 }
 
+std::span<const GemmAlgorithmEntry> gemm_algorithms() {
+  static constexpr std::array<GemmAlgorithmEntry, 2> table{{
+      {"collective", "gather, one matmul, reduce-scatter; nothing overlaps", false,
+       [](const Mesh& mesh, const GemmProblem& problem, const GemmOptions&) { return collective_gemm(mesh, problem); }},
+      {"meshslice", "S slices of interleaved blocks; collectives of the next slices overlap the matmul of this one", true, &meshslice_gemm},
+  }};
+  return table;
+}
+
+Expected<const GemmAlgorithmEntry*> gemm_algorithm(std::string_view name) {
+  std::vector<std::string> names;
+  for (const GemmAlgorithmEntry& entry : gemm_algorithms()) {
+    if (entry.name == name) return &entry;
+    names.emplace_back(entry.name);
+  }
+  return Diagnostic{{}, "there is no GEMM algorithm " + quoted(name) + did_you_mean(name, names) + fmt::format("; there are {}", fmt::join(names, ", "))};
+}
+
 Expected<Multiples> required_multiples(const Mesh& mesh, Dataflow dataflow, std::int64_t slice_count, std::int64_t block) {
   const auto row = mesh.axis("row"), col = mesh.axis("col");
   if (!row || !col || mesh.axes().size() != 2 || row->axis != 0)

@@ -41,16 +41,20 @@ class Meter {
     Picoseconds free;
     for (const std::uint32_t a : graph_.program_order(device)) {
       if (!costs_.on_core[a]) continue;
-      Picoseconds begin = timeline_.times[a].start;
-      if (graph_.activities[a].kind == Activity::Kind::transfer) {  // the core comes to it before its receiver is ready
-        begin = free;
+      const ActivityTimes& times = timeline_.times[a];
+      const bool work = graph_.activities[a].kind == Activity::Kind::work;
+      Interval interval{times.start, times.sent};
+      if (!work) {  // the core comes to its send before the receiver is ready
+        interval.begin = free;
         for (const Dependency& dependency : graph_.waits_for(a, Gate::send)) {
-          const ActivityTimes& times = timeline_.times[dependency.activity];
-          begin = std::max(begin, dependency.received ? times.received : times.sent);
+          const ActivityTimes& before = timeline_.times[dependency.activity];
+          interval.begin = std::max(interval.begin, dependency.received ? before.received : before.sent);
         }
       }
-      free = begin + ceil_to_clock(costs_.core_time[a]);
-      busy.push_back({begin, free});
+      if (!work || costs_.core_time[a] != costs_.work_time[a]) interval.end = interval.begin + ceil_to_clock(costs_.core_time[a]);
+      interval.begin = std::max(interval.begin, free);  // an engine may round times to the nearest picosecond
+      free = interval.end = std::max(interval.begin, interval.end);
+      busy.push_back(interval);
     }
     return busy;
   }

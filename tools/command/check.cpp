@@ -1,0 +1,136 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/numeric/check.hpp"
+#include "sim/schedule/text.hpp"
+#include "sim/schedule/validate.hpp"
+#include "tools/command/command.hpp"
+#include "tools/command/print.hpp"
+
+namespace podsim {
+
+namespace {
+
+constexpr std::string_view usage = R"(usage: podsim check (--mesh row=R,col=C | --slice AxB) (--gemm ... | --collective ... | --schedule FILE) [OPTION...]
+
+Executes the schedule on real numbers, in program order and in random legal orders, and proves that it is matched, free of races and of
+deadlocks, and computes what it says. Exit status 1 if any of that is false. --edges tells what every edge is for (small meshes).
+
+examples:
+  podsim check --mesh row=4,col=2 --gemm m=512,n=1024,k=256 --algorithm meshslice --slice-count 4
+  podsim check --slice 8 --collective reduce-scatter --axis row --bytes 64KiB --algorithm line --wrap none
+)";
+
+std::string yes(bool value) { return value ? "yes" : "NO"; }
+
+std::string report_table(const CheckReport& report) {
+  std::vector<std::vector<std::string>> rows{
+      {"devices", std::to_string(report.devices)},
+      {"matched", yes(report.matched)},
+      {"deadlock-free", yes(report.deadlock_free)},
+      {"race-free", yes(report.race_free)},
+      {"orders tried", std::to_string(report.orders_tried)},
+      {"bit-equal on integers", yes(report.bit_equal)},
+      {"largest error", fmt::format("{:.3g} absolute, {:.3g} of the largest value (allowed {:.3g})", report.max_abs_error, report.max_rel_error, report.tolerance)},
+      {"ok", yes(report.ok)},
+  };
+  std::string text = table(rows, 2);
+  for (const Diagnostic& problem : report.problems) text += to_text(problem) + "\n";
+  return text;
+}
+
+std::string_view name_of(EdgePurpose purpose) {
+  switch (purpose) {
+    case EdgePurpose::implied: return "implied by other edges";
+    case EdgePurpose::ordering: return "orders a race";
+    case EdgePurpose::timing: return "benign: timing only";
+  }
+  return "";
+}
+
+struct NamedEdge {
+  std::string from, to, purpose, race;
+};
+
+std::vector<NamedEdge> named_edges(const Schedule& lowered) {
+  std::vector<NamedEdge> named;
+  for (const EdgeAudit& audit : audit_edges(lowered)) {
+    const Program& program = lowered.programs[audit.program];
+    named.push_back({task_name(program, program.tasks[audit.task.index()].after[audit.edge].task), task_name(program, audit.task),
+                     std::string{name_of(audit.purpose)}, audit.race.message});
+  }
+  return named;
+}
+
+std::string edges_table(const std::vector<NamedEdge>& edges) {
+  std::vector<std::vector<std::string>> rows{{"edge from", "to", "purpose", "without it"}};
+  for (const NamedEdge& edge : edges) rows.push_back({edge.from, edge.to, edge.purpose, edge.race.empty() ? "-" : edge.race});
+  return table(rows, 4);
+}
+
+std::string report_json(const CheckReport& report, const std::vector<NamedEdge>* edges) {
+  nlohmann::ordered_json json{{"devices", report.devices},
+                              {"orders_tried", report.orders_tried},
+                              {"bit_equal", report.bit_equal},
+                              {"max_abs_error", report.max_abs_error},
+                              {"max_rel_error", report.max_rel_error},
+                              {"tolerance", report.tolerance},
+                              {"matched", report.matched},
+                              {"deadlock_free", report.deadlock_free},
+                              {"race_free", report.race_free},
+                              {"ok", report.ok}};
+  json["problems"] = nlohmann::ordered_json::array();
+  for (const Diagnostic& problem : report.problems) json["problems"].push_back(to_text(problem));
+  if (edges)
+    for (const NamedEdge& edge : *edges) json["edges"].push_back({{"from", edge.from}, {"to", edge.to}, {"purpose", edge.purpose}, {"race", edge.race}});
+  return json.dump(2) + "\n";
+}
+
+}  // namespace
+
+int check_verb(const std::vector<std::string>& arguments, Console& console) {
+  po::options_description described;
+  described.add(pod_options(false)).add(problem_options(false));
+  described.add_options()                                                                                                          //
+      ("orders", po::value<std::string>()->value_name("N")->default_value("3"), "random legal orders to try besides program order")     //
+      ("seed", po::value<std::string>()->value_name("N")->default_value("1"), "of the inputs and the random orders")                    //
+      ("threads", po::value<std::string>()->value_name("N")->default_value("0"), "devices computed in parallel; 0: all cores")          //
+      ("edges", po::bool_switch(), "tell of every edge whether it orders a race, is implied, or is\nproven to be about timing only");
+  described.add(output_options());
+  const Parsed parsed = parse(arguments, described, usage, console);
+  if (parsed.status) return *parsed.status;
+  const Options& options = *parsed.options;
+
+  const auto format = format_of(options);
+  if (!format) return report(format.error(), console);
+  if (*format == Format::csv) return report({option("format"), "check prints table or json"}, console);
+  const auto orders = options.integer("orders", 0, 1000);
+  const auto seed = options.integer("seed", 0, std::numeric_limits<std::int64_t>::max());
+  const auto threads = options.integer("threads", 0, 1024);
+  for (const auto* number : {&orders, &seed, &threads})
+    if (!*number) return report(number->error(), console);
+  const auto pod = pod_of(options, "ideal");
+  if (!pod) return report(pod.error(), console);
+  const auto problem = problem_of(options, *pod, DType::f32);
+  if (!problem) return report(problem.error(), console);
+  const auto lowered = lower(problem->schedule, problem->chooser);
+  if (!lowered) return report(lowered.error(), console);
+
+  CheckOptions check_options;
+  check_options.seed = static_cast<std::uint64_t>(*seed);
+  check_options.random_orders = static_cast<int>(*orders);
+  check_options.threads = static_cast<int>(*threads);
+  const auto found = check(*lowered, check_options);
+  if (!found) return report(found.error(), console);
+
+  std::vector<NamedEdge> edges;
+  const bool audited = options.flag("edges") && found->matched && found->race_free && found->deadlock_free;
+  if (audited) edges = named_edges(*lowered);
+  const std::string text =
+      *format == Format::json ? report_json(*found, audited ? &edges : nullptr) : report_table(*found) + (audited ? "\n" + edges_table(edges) : "");
+  if (auto ok = write_output(options, text, console); !ok) return report(ok.error(), console);
+  return found->ok ? exit_done : exit_false;
+}
+
+}  // namespace podsim

@@ -1,0 +1,77 @@
+#include "tools/command/command.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <array>
+#include <exception>
+
+#include "sim/base/diagnostic.hpp"
+#include "tools/command/options.hpp"
+
+namespace podsim {
+
+namespace {
+
+void print_help(std::ostream& out) {
+  fmt::print(out,
+             "podsim simulates meshes of TPUs and GPUs: the algorithm schedules that real kernels run, on modelled pods.\n\n"
+             "usage: podsim VERB [OPTION...]\n\n");
+  for (const Verb& verb : verbs()) fmt::print(out, "  {:<10} {}\n", verb.name, verb.summary);
+  fmt::print(out,
+             "  help       this page; `podsim help VERB` (or `podsim VERB --help`) lists a verb's options with examples\n\n"
+             "  --version  the version\n\n"
+             "first steps:\n"
+             "  podsim run --machine tpu_v4 --slice 4x4x4 --mesh row=16,col=4 --gemm m=65536,n=16384,k=16384 \\\n"
+             "             --algorithm meshslice --slice-count 8\n"
+             "  podsim check --mesh row=4,col=2 --gemm m=512,n=1024,k=256 --algorithm meshslice --slice-count 4\n"
+             "  podsim show machine --machine tpu_v4\n\n"
+             "exit status: 0 done, 1 the thing checked is false, 2 bad input, 3 internal error\n");
+}
+
+int help(const std::vector<std::string>& arguments, Console& console) {
+  if (arguments.empty()) {
+    print_help(console.out);
+    return exit_done;
+  }
+  return run_command({arguments.front(), "--help"}, console);
+}
+
+}  // namespace
+
+std::span<const Verb> verbs() {
+  static constexpr std::array<Verb, 4> table{{
+      {"run", "simulate one thing: a GEMM, a collective, a saved schedule", &run_verb},
+      {"check", "execute it numerically and prove it right, free of races and deadlocks", &check_verb},
+      {"compare", "simulate many variants and rank them", &compare_verb},
+      {"show", "a machine, a topology or a schedule", &show_verb},
+  }};
+  return table;
+}
+
+int run_command(const std::vector<std::string>& arguments, Console& console) {
+  try {
+    if (arguments.empty()) {
+      print_help(console.err);
+      return exit_bad_input;
+    }
+    const std::string& name = arguments.front();
+    const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
+    if (name == "help" || name == "--help" || name == "-h") return help(rest, console);
+    if (name == "--version") {
+      fmt::print(console.out, "podsim {}\n", PODSIM_VERSION);
+      return exit_done;
+    }
+    std::vector<std::string> names{"help"};
+    for (const Verb& verb : verbs()) {
+      if (verb.name == name) return verb.run(rest, console);
+      names.emplace_back(verb.name);
+    }
+    return report({{}, "unknown verb " + quoted(name) + did_you_mean(name, names) + "; `podsim help` lists the verbs"}, console);
+  } catch (const std::exception& error) {  // nothing throws on purpose; memory may run out
+    fmt::print(console.err, "podsim: internal error: {}\n", error.what());
+    return exit_internal;
+  }
+}
+
+}  // namespace podsim

@@ -1,0 +1,27 @@
+// The `podsim` command: `podsim VERB [OPTION...]`.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tools/command/console.hpp"
+
+namespace podsim {
+
+/// Runs one command line (without the program's name) and returns the exit status.
+int run_command(const std::vector<std::string>& arguments, Console& console);
+
+/// A verb: what `podsim help` says about it, and what it does.
+struct Verb {
+  std::string_view name, summary;
+  int (*run)(const std::vector<std::string>& arguments, Console& console);
+};
+std::span<const Verb> verbs();
+
+int run_verb(const std::vector<std::string>& arguments, Console& console);
+int check_verb(const std::vector<std::string>& arguments, Console& console);
+int compare_verb(const std::vector<std::string>& arguments, Console& console);
+int show_verb(const std::vector<std::string>& arguments, Console& console);
+
+}  // namespace podsim

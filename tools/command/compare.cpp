@@ -1,0 +1,213 @@
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "sim/base/units.hpp"
+#include "sim/engines/engines.hpp"
+#include "tools/command/command.hpp"
+#include "tools/command/print.hpp"
+
+namespace podsim {
+
+namespace {
+
+constexpr std::string_view usage = R"(usage: podsim compare --machine M[,...] --slice AxB[,...] [--mesh row=R,col=C]... --gemm m=M,n=N,k=K [OPTION...]
+
+Simulates every combination of machine, slice, mesh, algorithm, dataflow and slice count, ranks them, and says for each pod which wins, by
+what margin, and why. What does not apply is listed with the reason.
+
+examples:
+  podsim compare --machine tpu_v4 --slice 32x8,4x8x8 --mesh row=32,col=8 --gemm m=524288,n=49152,k=12288 \
+                 --algorithms collective,meshslice --slice-count 1,2,4,8,16,24,48
+  podsim compare --machine ideal --slice 64 --mesh all --gemm m=65536,n=8192,k=8192 --slice-count 4 --dataflow os,ls,rs --format csv
+)";
+
+std::string name_of(const Row& row) {
+  return fmt::format("{} {}{}", row.algorithm, row.dataflow, row.slice_count ? fmt::format(" S={}", *row.slice_count) : "");
+}
+std::string time(double seconds) { return to_text(Seconds{seconds}); }
+
+/// What makes `slower` slower than `faster`, in the terms of the three parts of the time.
+std::string why(const Row& faster, const Row& slower) {
+  const Result& f = faster.result;
+  const Result& s = slower.result;
+  std::vector<std::string> more, less;
+  const auto weigh = [&](double difference, const std::string& what) {
+    if (std::abs(difference) < 1e-3 * (s.makespan_s - f.makespan_s)) return;
+    (difference > 0 ? more : less).push_back(fmt::format("{} {} {}", time(std::abs(difference)), difference > 0 ? "more" : "less", what));
+  };
+  weigh(s.exposed_communication_s - f.exposed_communication_s, "exposed communication");
+  weigh(s.compute_s - f.compute_s, "core time");
+  weigh(s.waiting_s - f.waiting_s, "waiting");
+  if (more.empty()) return "the same time";
+  return fmt::format("{}{}{}", fmt::join(more, " and "), less.empty() ? "" : ", ", fmt::join(less, " and "));
+}
+
+/// The verdict on one pod's rows, best first.
+std::string verdict(const std::vector<const Row*>& rows) {
+  const Row& best = *rows.front();
+  const auto margin = [&](const Row& row) { return fmt::format("+{:.1f} %", 100 * (row.result.makespan_s / best.result.makespan_s - 1)); };
+  std::string text = fmt::format("{} {} {}{}: {} wins with {}", best.result.machine, best.result.slice, mesh_text(best.result),
+                                 best.result.hypothetical ? " (hypothetical)" : "", name_of(best), time(best.result.makespan_s));
+  const auto other = std::find_if(rows.begin(), rows.end(), [&](const Row* row) { return row->algorithm != best.algorithm; });
+  if (other != rows.end())
+    text += fmt::format("; {} takes {} ({}): {}", name_of(**other), time((*other)->result.makespan_s), margin(**other), why(best, **other));
+  text += ".";
+  if (!best.slice_count) return text;
+  // The neighbours of the best slice count show what sets it.
+  const Row *below = nullptr, *above = nullptr;
+  for (const Row* row : rows) {
+    if (row->algorithm != best.algorithm || row->dataflow != best.dataflow || !row->slice_count) continue;
+    if (*row->slice_count < *best.slice_count && (!below || *row->slice_count > *below->slice_count)) below = row;
+    if (*row->slice_count > *best.slice_count && (!above || *row->slice_count < *above->slice_count)) above = row;
+  }
+  for (const Row* neighbour : {below, above})
+    if (neighbour) text += fmt::format(" S={} is {}: {}.", *neighbour->slice_count, margin(*neighbour), why(best, *neighbour));
+  if (!below || !above) text += fmt::format(" S={} is at the {} of the range asked for.", *best.slice_count, below ? "upper end" : "lower end");
+  return text;
+}
+
+/// Progress on a terminal, nothing elsewhere.
+class Progress {
+ public:
+  Progress(Console& console, bool quiet, std::size_t total) : console_{console}, on_{console.err_is_terminal && !quiet}, total_{total} {}
+  ~Progress() {
+    if (on_) fmt::print(console_.err, "\r\033[K");
+  }
+  void step(const std::string& what) {
+    if (!on_) return;
+    fmt::print(console_.err, "\r\033[K[{}/{}] {}", ++count_, total_, what);
+    console_.err.flush();
+  }
+
+ private:
+  Console& console_;
+  bool on_;
+  std::size_t total_, count_ = 0;
+};
+
+/// One row to be simulated on a pod.
+struct Variant {
+  GemmRequest request;
+  std::string name;
+};
+
+Expected<std::vector<Variant>> variants_of(const Options& options, const Pod& pod) {
+  if (!options.has("gemm")) return Diagnostic{{}, "--gemm is missing: m=M,n=N,k=K"};
+  const auto base = gemm_request(options, pod, DType::bf16);
+  if (!base) return base.error();
+  std::vector<std::int64_t> slice_counts;
+  if (options.has("slice-count")) {
+    const auto counts = options.integers("slice-count", 1, 1 << 20);
+    if (!counts) return counts.error();
+    slice_counts = *counts;
+  }
+  std::vector<Variant> variants;
+  for (const std::string& dataflow_name : split(options.text("dataflow"))) {
+    const auto dataflow = dataflow_named(dataflow_name);
+    if (!dataflow) return Diagnostic{option("dataflow"), "expected os, ls or rs, found " + quoted(dataflow_name)};
+    for (const std::string& algorithm : split(options.text("algorithms"))) {
+      const auto entry = gemm_algorithm(algorithm);
+      if (!entry) return Diagnostic{option("algorithms"), entry.error().message};
+      if ((*entry)->sliced && slice_counts.empty()) return Diagnostic{{}, fmt::format("algorithm {} needs --slice-count", algorithm)};
+      for (const std::int64_t S : (*entry)->sliced ? slice_counts : std::vector<std::int64_t>{1}) {
+        Variant variant{*base, fmt::format("{} {}{}", algorithm, dataflow_name, (*entry)->sliced ? fmt::format(" S={}", S) : "")};
+        variant.request.problem.dataflow = *dataflow;
+        variant.request.algorithm = algorithm;
+        variant.request.options.slice_count = S;
+        variants.push_back(std::move(variant));
+      }
+    }
+  }
+  return variants;
+}
+
+}  // namespace
+
+int compare_verb(const std::vector<std::string>& arguments, Console& console) {
+  po::options_description described;
+  described.add(pod_options(true)).add(problem_options(true));
+  described.add_options()("engine", po::value<std::string>()->value_name("simgrid|analytic")->default_value("simgrid"), "which engine keeps the time");
+  described.add(output_options());
+  const Parsed parsed = parse(arguments, described, usage, console);
+  if (parsed.status) return *parsed.status;
+  const Options& options = *parsed.options;
+
+  const auto format = format_of(options);
+  if (!format) return report(format.error(), console);
+  const auto engine = timing_engine(options.text("engine"));
+  if (!engine) return report({option("engine"), engine.error().message}, console);
+  const auto requests = pod_requests(options);
+  if (!requests) return report(requests.error(), console);
+
+  // Everything that was asked for is read before anything is simulated, so that a typing error does not cost minutes.
+  std::vector<Pod> pods;
+  std::vector<std::vector<Variant>> variants;
+  std::size_t total = 0;
+  for (const PodRequest& request : *requests) {
+    auto pod = make_pod(request);
+    if (!pod) return report(pod.error(), console);
+    auto of_pod = variants_of(options, *pod);
+    if (!of_pod) return report(of_pod.error(), console);
+    total += of_pod->size();
+    pods.push_back(std::move(*pod));
+    variants.push_back(std::move(*of_pod));
+  }
+
+  Comparisons comparisons;
+  std::vector<std::size_t> pod_of_row;
+  Progress progress{console, options.flag("quiet"), total};
+  for (std::size_t p = 0; p < pods.size(); ++p) {
+    const std::string place = fmt::format("{} {} {}", pods[p].machine.name, to_text(pods[p].slice), to_text(pods[p].mesh));
+    std::vector<std::pair<Schedule, Row>> simulated;  // S = 1 is the same schedule under two names
+    for (const Variant& variant : variants[p]) {
+      progress.step(place + " " + variant.name);
+      const auto problem = make_gemm(pods[p].mesh, variant.request);
+      if (!problem) {
+        comparisons.skipped.push_back({place + ", " + variant.name, problem.error().message});
+        continue;
+      }
+      const auto same = std::find_if(simulated.begin(), simulated.end(), [&](const auto& entry) { return entry.first == problem->schedule; });
+      auto row = same != simulated.end() ? Expected<Row>{same->second} : simulate(pods[p], *problem, **engine);
+      if (!row) {
+        comparisons.skipped.push_back({place + ", " + variant.name, row.error().message});
+        continue;
+      }
+      row->algorithm = problem->algorithm;
+      row->slice_count = problem->slice_count;
+      if (same == simulated.end()) simulated.emplace_back(problem->schedule, *row);
+      comparisons.rows.push_back(std::move(*row));
+      pod_of_row.push_back(p);
+    }
+  }
+  if (comparisons.rows.empty()) {
+    for (const Skipped& skipped : comparisons.skipped) report({{}, skipped.what + ": " + skipped.reason}, console);
+    return exit_bad_input;
+  }
+
+  std::vector<std::size_t> order(comparisons.rows.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return comparisons.rows[a].result.makespan_s < comparisons.rows[b].result.makespan_s; });
+  std::vector<Row> ranked;
+  std::map<std::size_t, std::vector<std::size_t>> of_pod;
+  for (const std::size_t i : order) {
+    of_pod[pod_of_row[i]].push_back(ranked.size());
+    ranked.push_back(std::move(comparisons.rows[i]));
+  }
+  comparisons.rows = std::move(ranked);
+  for (const auto& [pod, indices] : of_pod) {
+    std::vector<const Row*> rows;
+    for (const std::size_t i : indices) rows.push_back(&comparisons.rows[i]);
+    comparisons.verdicts.push_back(verdict(rows));
+  }
+
+  const std::string text = *format == Format::json ? comparison_json(comparisons) : *format == Format::csv ? result_csv(comparisons.rows) : comparison_table(comparisons);
+  if (auto ok = write_output(options, text, console); !ok) return report(ok.error(), console);
+  return exit_done;
+}
+
+}  // namespace podsim

@@ -1,0 +1,17 @@
+// Where a command writes. Libraries never print; only the command does, and only through this.
+#pragma once
+
+#include <ostream>
+
+namespace podsim {
+
+struct Console {
+  std::ostream& out;
+  std::ostream& err;
+  bool err_is_terminal = false;  // progress goes there
+};
+
+/// Exit status of the program; fixed, scripts rely on it.
+enum ExitStatus { exit_done = 0, exit_false = 1, exit_bad_input = 2, exit_internal = 3 };
+
+}  // namespace podsim

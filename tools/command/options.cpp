@@ -1,0 +1,190 @@
+#include "tools/command/options.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "sim/base/units.hpp"
+
+namespace podsim {
+
+namespace {
+
+std::vector<std::string> option_names(const po::options_description& described) {
+  std::vector<std::string> names;
+  for (const auto& entry : described.options()) names.push_back("--" + entry->long_name());
+  return names;
+}
+
+std::string width_of(const po::option_description& entry) {
+  const std::string parameter = entry.format_parameter();
+  return entry.format_name() + (parameter.empty() ? "" : " " + parameter);
+}
+
+/// Our own layout: Boost's wraps at odd places and shows "arg".
+std::string to_text(const po::options_description& described) {
+  std::string text;
+  for (const auto& entry : described.options()) {
+    const std::string& help = entry->description();
+    text += fmt::format("  {:<32} ", width_of(*entry));
+    for (const char c : help) text += c == '\n' ? "\n" + std::string(35, ' ') : std::string(1, c);
+    text += '\n';
+  }
+  return text;
+}
+
+po::typed_value<std::string>* word(const char* name) { return po::value<std::string>()->value_name(name); }
+po::typed_value<std::vector<std::string>>* words(const char* name) { return po::value<std::vector<std::string>>()->value_name(name)->composing(); }
+po::typed_value<std::string>* word(const char* name, const char* otherwise) { return word(name)->default_value(otherwise); }
+
+}  // namespace
+
+int report(const Diagnostic& diagnostic, Console& console) {
+  if (diagnostic.where.line > 0)
+    fmt::print(console.err, "{}\n", to_text(diagnostic));
+  else
+    fmt::print(console.err, "podsim: error: {}\n", to_text(diagnostic));
+  return exit_bad_input;
+}
+
+std::vector<std::string> Options::texts(const std::string& name) const {
+  return has(name) ? values_[name].as<std::vector<std::string>>() : std::vector<std::string>{};
+}
+
+Expected<std::int64_t> Options::integer(const std::string& name, std::int64_t low, std::int64_t high) const {
+  return parse_integer(text(name), low, high, option(name));
+}
+
+Expected<bool> Options::on_off(const std::string& name) const {
+  if (text(name) == "on") return true;
+  if (text(name) == "off") return false;
+  return Diagnostic{option(name), "expected on or off, found " + quoted(text(name))};
+}
+
+Expected<std::vector<std::int64_t>> Options::integers(const std::string& name, std::int64_t low, std::int64_t high) const {
+  std::vector<std::int64_t> numbers;
+  for (const std::string& piece : split(text(name))) {
+    const auto number = parse_integer(piece, low, high, option(name));
+    if (!number) return number.error();
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+SourceLocation option(const std::string& name) { return {"--" + name, 0, 0}; }
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> pieces;
+  std::size_t begin = 0;
+  for (std::size_t end; (end = text.find(separator, begin)) != std::string::npos; begin = end + 1) pieces.push_back(text.substr(begin, end - begin));
+  pieces.push_back(text.substr(begin));
+  return pieces;
+}
+
+Parsed parse(const std::vector<std::string>& arguments, const po::options_description& described, std::string_view usage, Console& console) {
+  const auto style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
+  const auto wrong = [&](const std::string& message) { return Parsed{report({{}, message}, console), std::nullopt}; };
+  try {
+    po::variables_map values;
+    po::positional_options_description none;
+    po::store(po::command_line_parser(arguments).options(described).style(style).positional(none).run(), values);
+    if (values.count("help")) {
+      fmt::print(console.out, "{}\noptions:\n{}", usage, to_text(described));
+      return {exit_done, std::nullopt};
+    }
+    po::notify(values);
+    return {std::nullopt, Options{std::move(values)}};
+  } catch (const po::unknown_option& error) {
+    return wrong("unknown option " + quoted(error.get_option_name()) + did_you_mean(error.get_option_name(), option_names(described)) +
+                 "; --help lists the options");
+  } catch (const po::too_many_positional_options_error&) {
+    for (const std::string& argument : arguments)
+      if (argument.empty() || argument.front() != '-') return wrong("expected options only, found " + quoted(argument) + " or another word without --; --help lists the options");
+    return wrong("expected options only; --help lists the options");
+  } catch (const po::error& error) {
+    return wrong(error.what());
+  }
+}
+
+po::options_description output_options() {
+  po::options_description group;
+  group.add_options()                                                                               //
+      ("format", word("table|json|csv", "table"), "how results are printed")                          //
+      ("output,o", word("FILE"), "write to FILE instead of standard output")                          //
+      ("quiet", po::bool_switch(), "no progress on standard error")                                   //
+      ("help,h", "this page");
+  return group;
+}
+
+po::options_description pod_options(bool several) {
+  po::options_description group;
+  group.add_options()  //
+      ("machine", word(several ? "NAME|FILE[,...]" : "NAME|FILE"),
+       "a shipped machine (podsim show machine lists them) or a textproto file")  //
+      ("slice", word(several ? "AxB[xC][,...]" : "AxB[xC]"), "chips per physical dimension, as 16x16 or 4x8x8;\nleft out: the sizes of --mesh")  //
+      ("wrap", word("auto|all|none|x,y", "auto"), "which dimensions wrap; auto: as the vendor builds the slice,\nhypothetical slices wrap every extent above 2")  //
+      ("mesh", words("row=R,col=C"), several ? "logical axes, row-major over the slice; repeatable, or `all` for\nevery row x col" : "logical axes, row-major over the slice; left out: one axis\nper slice dimension, named row, col, depth, axis3")  //
+      ("set", words("PATH=VALUE"), "override a machine value: link.bandwidth=45GB/s,\nlink[x].latency=1us, chip.peak[bf16]=275TFLOP/s,\nsoftware.launch[all-gather]=5us; repeatable");
+  return group;
+}
+
+po::options_description problem_options(bool several) {
+  po::options_description group;
+  group.add_options()  //
+      ("gemm", word("m=M,n=N,k=K[,dtype=bf16]"), "Y[m,n] = X.W over k (k is the contraction), bf16 or f32");
+  if (!several)
+    group.add_options()                                                                                             //
+        ("collective", word("all-gather|reduce-scatter"), "one collective along --axis")                                  //
+        ("axis", word("NAME"), "the mesh axis of --collective")                                                           //
+        ("bytes", word("N"), "input bytes on each device of --collective, a bare number or as 16MiB")                     //
+        ("dtype", word("bf16|f32"), "element type of --collective")                                                      //
+        ("schedule", word("FILE"), "a saved schedule, textproto or binary (podsim show schedule -o FILE writes one)")      //
+        ("algorithm", word("NAME"), "GEMM: collective, meshslice\ncollective: ring, ring-one-way, line")                  //
+        ("dataflow", word("os|ls|rs", "os"), "which operand stands still: output, left or right")                         //
+        ("slice-count", word("S"), "slices of meshslice");
+  else
+    group.add_options()                                                                                               //
+        ("algorithms", word("NAME[,...]", "collective,meshslice"), "which GEMM algorithms to compare")                       //
+        ("dataflow", word("os|ls|rs[,...]", "os"), "which operand stands still: output, left or right")                      //
+        ("slice-count", word("S[,...]"), "slices of meshslice");
+  group.add_options()                                                                                                 //
+      ("block", word("B", "8"), "rows or columns of a slice's interleaved blocks")                                         //
+      ("prefetch", word("P", "1"), "slices that run ahead of the matmul")                                                  //
+      ("slice-copies", word("on|off"), "whether cutting slices costs copies on the core;\nleft out: as the machine says")   //
+      ("pad", po::bool_switch(), "round extents up to what divides, and say how much is wasted");
+  return group;
+}
+
+Expected<Format> format_of(const Options& options) {
+  const std::string& name = options.text("format");
+  if (name == "table") return Format::table;
+  if (name == "json") return Format::json;
+  if (name == "csv") return Format::csv;
+  return Diagnostic{option("format"), "expected table, json or csv, found " + quoted(name)};
+}
+
+Done write_file(const std::string& path, const std::string& bytes) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file.flush();
+  if (!file) return Diagnostic{{path, 0, 0}, "cannot write the file"};
+  return done();
+}
+
+Expected<std::string> read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream bytes;
+  if (file) bytes << file.rdbuf();
+  if (!file) return Diagnostic{{path, 0, 0}, "cannot read the file"};
+  return bytes.str();
+}
+
+Done write_output(const Options& options, const std::string& text, Console& console) {
+  if (options.has("output")) return write_file(options.text("output"), text);
+  console.out << text;
+  return done();
+}
+
+}  // namespace podsim

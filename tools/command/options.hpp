@@ -1,0 +1,67 @@
+// Options of the verbs, on Boost.Program_options: groups that verbs share, parsing with near-misses named, values with units.
+#pragma once
+
+#include <boost/program_options.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/expected.hpp"
+#include "tools/command/console.hpp"
+
+namespace podsim {
+
+namespace po = boost::program_options;
+
+/// Prints an error as the contract has it (`FILE:LINE:COLUMN: message` or `podsim: error: message`) and returns its exit status.
+int report(const Diagnostic& diagnostic, Console& console);
+
+/// Parsed options of one verb. An option that was not given has its default, or no value.
+class Options {
+ public:
+  explicit Options(po::variables_map values) : values_{std::move(values)} {}
+
+  [[nodiscard]] bool has(const std::string& name) const { return values_.count(name) > 0; }
+  [[nodiscard]] bool flag(const std::string& name) const { return values_[name].as<bool>(); }
+  /// The option's text; an assert if it has none.
+  [[nodiscard]] const std::string& text(const std::string& name) const { return values_[name].as<std::string>(); }
+  /// Of an option that may be repeated: every text, in order.
+  [[nodiscard]] std::vector<std::string> texts(const std::string& name) const;
+  [[nodiscard]] Expected<std::int64_t> integer(const std::string& name, std::int64_t low, std::int64_t high) const;
+  /// "on" or "off".
+  [[nodiscard]] Expected<bool> on_off(const std::string& name) const;
+  /// A whole number, or a list of them, separated by commas.
+  [[nodiscard]] Expected<std::vector<std::int64_t>> integers(const std::string& name, std::int64_t low, std::int64_t high) const;
+
+ private:
+  po::variables_map values_;
+};
+
+/// Where an option's value is to blame: "--slice".
+SourceLocation option(const std::string& name);
+
+/// "a,b,c" at commas; an empty piece stays, for the reader of the piece to complain about.
+std::vector<std::string> split(const std::string& text, char separator = ',');
+
+/// Parses one verb's arguments. Shows `usage` (with the options) and returns exit_done for --help; reports what is wrong. On success `status`
+/// is empty.
+struct Parsed {
+  std::optional<int> status;
+  std::optional<Options> options;
+};
+Parsed parse(const std::vector<std::string>& arguments, const po::options_description& described, std::string_view usage, Console& console);
+
+// Groups of options.
+po::options_description output_options();      // --format -o --quiet
+po::options_description pod_options(bool several);     // --machine --slice --wrap --mesh --set
+po::options_description problem_options(bool several); // --gemm --algorithm ... ; several: lists for compare
+
+enum class Format { table, json, csv };
+Expected<Format> format_of(const Options& options);
+
+/// Writes a text to -o FILE, or to the console. Errors: the file cannot be written.
+Done write_output(const Options& options, const std::string& text, Console& console);
+Done write_file(const std::string& path, const std::string& bytes);
+Expected<std::string> read_file(const std::string& path);
+
+}  // namespace podsim

@@ -1,0 +1,36 @@
+// The pod that a command line asks for: machine, slice, grid, mesh, placement.
+#pragma once
+
+#include "sim/engine/machine.hpp"
+#include "sim/mesh/grid.hpp"
+#include "sim/mesh/placement.hpp"
+#include "tools/command/options.hpp"
+#include "topologies/slice.hpp"
+
+namespace podsim {
+
+struct Pod {
+  Machine machine;
+  Slice slice;
+  bool hypothetical = false;
+  Grid grid;
+  Mesh mesh;
+  Placement placement;
+};
+
+/// `machine`, `slice` and `mesh` as on the command line; empty means not given. Errors: none of slice and mesh, and those of each part.
+struct PodRequest {
+  std::string machine, slice, wrap = "auto", mesh;
+  std::vector<std::string> sets;
+};
+Expected<Pod> make_pod(const PodRequest& request);
+
+/// The single pod of run, check and show. `default_machine` may be empty: then --machine must be given.
+Expected<Pod> pod_of(const Options& options, const std::string& default_machine);
+
+/// Every pod of compare: machines x slices x meshes. Errors: as make_pod; no machine given.
+Expected<std::vector<PodRequest>> pod_requests(const Options& options);
+
+Expected<Machine> machine_of(const std::string& name, const std::vector<std::string>& sets);
+
+}  // namespace podsim

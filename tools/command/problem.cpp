@@ -1,0 +1,156 @@
+#include "tools/command/problem.hpp"
+
+#include <fmt/format.h>
+
+#include "algorithms/collectives/collectives.hpp"
+#include "sim/base/units.hpp"
+#include "sim/config/schedule_config.hpp"
+
+namespace podsim {
+
+namespace {
+
+Expected<DType> parse_dtype(const std::string& text, const SourceLocation& where) {
+  if (const auto dtype = dtype_named(text)) return *dtype;
+  return Diagnostic{where, "expected the dtype bf16 or f32, found " + quoted(text)};
+}
+
+Expected<Problem> collective_problem(const Options& options, const Pod& pod, DType default_dtype) {
+  const auto kind = collective_kind_named(options.text("collective"));
+  if (!kind) {
+    std::vector<std::string> names;
+    for (int k = 0; k < collective_kind_count; ++k) names.emplace_back(name_of(static_cast<CollectiveKind>(k)));
+    return Diagnostic{option("collective"), "there is no collective " + quoted(options.text("collective")) + did_you_mean(options.text("collective"), names)};
+  }
+  if (!options.has("axis") || !options.has("bytes")) return Diagnostic{{}, "--collective needs --axis and --bytes"};
+  std::vector<AxisView> axes;
+  for (const std::string& name : split(options.text("axis"))) {
+    const auto axis = pod.mesh.axis(name);
+    if (!axis) return Diagnostic{option("axis"), axis.error().message};
+    axes.push_back(*axis);
+  }
+  const std::string& text = options.text("bytes");
+  const bool bare = text.find_first_not_of("0123456789") == std::string::npos;
+  const auto bytes = parse_bytes(bare ? text + "B" : text, option("bytes"));
+  if (!bytes) return bytes.error();
+  DType dtype = default_dtype;
+  if (options.has("dtype")) {
+    const auto named = parse_dtype(options.text("dtype"), option("dtype"));
+    if (!named) return named.error();
+    dtype = *named;
+  }
+  auto schedule = collective_schedule(pod.mesh, *kind, axes, *bytes, dtype);
+  if (!schedule) return Diagnostic{option("collective"), schedule.error().message};
+  Problem problem{std::move(*schedule), ring_or_line(), options.has("algorithm") ? options.text("algorithm") : "ring or line", "", std::nullopt, 0};
+  if (options.has("algorithm")) {
+    auto chooser = always(options.text("algorithm"));
+    if (!chooser) return Diagnostic{option("algorithm"), chooser.error().message};
+    problem.chooser = std::move(*chooser);
+  }
+  return problem;
+}
+
+Expected<Problem> gemm_problem(const Options& options, const Pod& pod, DType default_dtype) {
+  auto request = gemm_request(options, pod, default_dtype);
+  if (!request) return request.error();
+  if (!options.has("algorithm")) return Diagnostic{{}, "--gemm needs --algorithm: collective or meshslice"};
+  request->algorithm = options.text("algorithm");
+  const auto entry = gemm_algorithm(request->algorithm);
+  if (!entry) return Diagnostic{option("algorithm"), entry.error().message};
+  const auto dataflow = dataflow_named(options.text("dataflow"));
+  if (!dataflow) return Diagnostic{option("dataflow"), "expected os, ls or rs, found " + quoted(options.text("dataflow"))};
+  request->problem.dataflow = *dataflow;
+  if (options.has("slice-count") != (*entry)->sliced)
+    return Diagnostic{{}, (*entry)->sliced ? fmt::format("--algorithm {} needs --slice-count", (*entry)->name)
+                                           : fmt::format("--algorithm {} takes no --slice-count", (*entry)->name)};
+  if ((*entry)->sliced) {
+    const auto slices = options.integer("slice-count", 1, 1 << 20);
+    if (!slices) return slices.error();
+    request->options.slice_count = *slices;
+  }
+  return make_gemm(pod.mesh, *request);
+}
+
+}  // namespace
+
+Expected<GemmProblem> parse_gemm(const std::string& text, DType default_dtype) {
+  GemmProblem problem;
+  problem.dtype = default_dtype;
+  const SourceLocation where = option("gemm");
+  std::vector<std::string> seen;
+  for (const std::string& piece : split(text)) {
+    const std::size_t equals = piece.find('=');
+    const std::string name = piece.substr(0, equals);
+    if (equals == std::string::npos || (name != "m" && name != "n" && name != "k" && name != "dtype"))
+      return Diagnostic{where, "expected m=,n=,k= and perhaps dtype=, separated by commas, found " + quoted(piece)};
+    if (std::find(seen.begin(), seen.end(), name) != seen.end()) return Diagnostic{where, name + " is given twice"};
+    seen.push_back(name);
+    if (name == "dtype") {
+      const auto dtype = parse_dtype(piece.substr(equals + 1), where);
+      if (!dtype) return dtype.error();
+      problem.dtype = *dtype;
+      continue;
+    }
+    const auto extent = parse_integer(piece.substr(equals + 1), 1, std::int64_t{1} << 40, where);
+    if (!extent) return extent.error();
+    (name == "m" ? problem.m : name == "n" ? problem.n : problem.k) = *extent;
+  }
+  for (const auto& [name, extent] : {std::pair{"m", problem.m}, {"n", problem.n}, {"k", problem.k}})
+    if (extent == 0) return Diagnostic{where, fmt::format("{}= is missing in {}", name, quoted(text))};
+  return problem;
+}
+
+Expected<GemmRequest> gemm_request(const Options& options, const Pod& pod, DType default_dtype) {
+  const auto problem = parse_gemm(options.text("gemm"), default_dtype);
+  if (!problem) return problem.error();
+  GemmRequest request{*problem, "", {}, options.flag("pad")};
+  const auto block = options.integer("block", 1, 1 << 20);
+  if (!block) return block.error();
+  const auto prefetch = options.integer("prefetch", 0, 1024);
+  if (!prefetch) return prefetch.error();
+  request.options.block = *block;
+  request.options.prefetch = static_cast<int>(*prefetch);
+  request.options.slice_copies = pod.machine.slice_copies;
+  if (options.has("slice-copies")) {
+    const auto copies = options.on_off("slice-copies");
+    if (!copies) return copies.error();
+    request.options.slice_copies = *copies;
+  }
+  return request;
+}
+
+Expected<Problem> make_gemm(const Mesh& mesh, const GemmRequest& request) {
+  const auto entry = gemm_algorithm(request.algorithm);
+  if (!entry) return entry.error();
+  GemmRequest used = request;
+  if (!(*entry)->sliced) used.options.slice_count = 1;
+  double padding = 0;
+  if (request.pad) {
+    const auto multiples = required_multiples(mesh, used.problem.dataflow, used.options.slice_count, used.options.block);
+    if (!multiples) return multiples.error();
+    const auto volume = [](const GemmProblem& p) { return static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k); };
+    used.problem = padded(used.problem, *multiples);
+    padding = 1 - volume(request.problem) / volume(used.problem);
+  }
+  auto schedule = (*entry)->make(mesh, used.problem, used.options);
+  if (!schedule) return schedule.error();
+  return Problem{std::move(*schedule), ring_or_line(), request.algorithm, std::string{name_of(used.problem.dataflow)},
+                 (*entry)->sliced ? std::optional{used.options.slice_count} : std::nullopt, padding};
+}
+
+Expected<Problem> problem_of(const Options& options, const Pod& pod, DType default_dtype) {
+  const int given = options.has("gemm") + options.has("collective") + options.has("schedule");
+  if (given != 1) return Diagnostic{{}, fmt::format("expected one of --gemm, --collective and --schedule, found {}", given == 0 ? "none" : "several")};
+  if (options.has("gemm")) return gemm_problem(options, pod, default_dtype);
+  if (options.has("collective")) return collective_problem(options, pod, default_dtype);
+  const std::string& path = options.text("schedule");
+  const auto bytes = read_file(path);
+  if (!bytes) return bytes.error();
+  auto schedule = read_schedule(*bytes, path);
+  if (!schedule) return schedule.error();
+  if (schedule->mesh.devices() != pod.mesh.devices())
+    return Diagnostic{{path, 0, 0}, fmt::format("the schedule's mesh is {}, the pod's is {}: they must have as many devices", to_text(schedule->mesh), to_text(pod.mesh))};
+  return Problem{std::move(*schedule), ring_or_line(), "schedule", "", std::nullopt, 0};
+}
+
+}  // namespace podsim

@@ -1,0 +1,41 @@
+// The problem that a command line asks for, as a schedule.
+#pragma once
+
+#include <optional>
+
+#include "algorithms/gemm/gemm.hpp"
+#include "sim/schedule/lower.hpp"
+#include "tools/command/options.hpp"
+#include "tools/command/pod.hpp"
+
+namespace podsim {
+
+/// A schedule with how its Collectives are lowered and what to call it in results.
+struct Problem {
+  Schedule schedule;
+  CollectiveChooser chooser;
+  std::string algorithm, dataflow;           // dataflow: of a GEMM
+  std::optional<std::int64_t> slice_count;   // of a sliced GEMM algorithm
+  double padding = 0;                        // part of the flops that padding added
+};
+
+struct GemmRequest {
+  GemmProblem problem;
+  std::string algorithm;
+  GemmOptions options;
+  bool pad = false;
+};
+
+/// "m=512,n=1024,k=256[,dtype=bf16]". Errors: missing, repeated, unknown or non-positive entries.
+Expected<GemmProblem> parse_gemm(const std::string& text, DType default_dtype);
+
+/// Errors: those of the algorithm.
+Expected<Problem> make_gemm(const Mesh& mesh, const GemmRequest& request);
+
+/// The options of a GEMM beside its sizes: --block --prefetch --slice-copies --pad.
+Expected<GemmRequest> gemm_request(const Options& options, const Pod& pod, DType default_dtype);
+
+/// The one problem of run, check and show schedule. Errors: none or several of --gemm, --collective and --schedule; what each finds wrong.
+Expected<Problem> problem_of(const Options& options, const Pod& pod, DType default_dtype);
+
+}  // namespace podsim

@@ -1,0 +1,54 @@
+#include "sim/config/result_config.hpp"
+#include "sim/engines/engines.hpp"
+#include "tools/command/command.hpp"
+#include "tools/command/print.hpp"
+
+namespace podsim {
+
+namespace {
+
+constexpr std::string_view usage = R"(usage: podsim run --machine M --slice AxB [--mesh row=R,col=C] (--gemm ... | --collective ... | --schedule FILE) [OPTION...]
+
+Simulates one thing and prints its time, how it splits into compute, exposed communication and waiting, MFU, traffic and memory.
+With -o FILE.textproto or FILE.pb the result is saved.
+
+examples:
+  podsim run --machine tpu_v4 --slice 4x8x8 --mesh row=32,col=8 --gemm m=524288,n=49152,k=12288 --algorithm meshslice --slice-count 16
+  podsim run --machine ideal --set link.bandwidth=45GB/s --set link.latency=1us --slice 16 \
+             --collective all-gather --axis row --bytes 16MiB --algorithm ring-one-way --engine simgrid --format json
+)";
+
+bool ends_with(const std::string& text, std::string_view end) { return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0; }
+
+}  // namespace
+
+int run_verb(const std::vector<std::string>& arguments, Console& console) {
+  po::options_description described;
+  described.add(pod_options(false)).add(problem_options(false));
+  described.add_options()("engine", po::value<std::string>()->value_name("simgrid|analytic")->default_value("simgrid"), "which engine keeps the time");
+  described.add(output_options());
+  const Parsed parsed = parse(arguments, described, usage, console);
+  if (parsed.status) return *parsed.status;
+  const Options& options = *parsed.options;
+
+  const auto format = format_of(options);
+  if (!format) return report(format.error(), console);
+  const auto engine = timing_engine(options.text("engine"));
+  if (!engine) return report({option("engine"), engine.error().message}, console);
+  const auto pod = pod_of(options, "");
+  if (!pod) return report(pod.error(), console);
+  const auto problem = problem_of(options, *pod, DType::bf16);
+  if (!problem) return report(problem.error(), console);
+  const auto row = simulate(*pod, *problem, **engine);
+  if (!row) return report(row.error(), console);
+
+  std::string text;
+  if (const std::string path = options.has("output") ? options.text("output") : ""; ends_with(path, ".textproto") || ends_with(path, ".pb"))
+    text = write_result(row->result, ends_with(path, ".pb") ? Encoding::binary : Encoding::text);
+  else
+    text = *format == Format::json ? result_json(*row) : *format == Format::csv ? result_csv({*row}) : result_table(*row);
+  if (auto ok = write_output(options, text, console); !ok) return report(ok.error(), console);
+  return exit_done;
+}
+
+}  // namespace podsim

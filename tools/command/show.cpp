@@ -1,0 +1,216 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/base/units.hpp"
+#include "sim/config/schedule_config.hpp"
+#include "sim/engine/machine_fields.hpp"
+#include "sim/mesh/bisection.hpp"
+#include "sim/mesh/graph.hpp"
+#include "sim/schedule/text.hpp"
+#include "tools/command/command.hpp"
+#include "tools/command/print.hpp"
+#include "topologies/drawing.hpp"
+#include "topologies/machines.hpp"
+
+namespace podsim {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json number_or_null(BytesPerSecond rate) { return is_unlimited(rate) ? Json() : Json(rate.count()); }
+
+// ---- machine --------------------------------------------------------------------------------------------------------------------------
+
+constexpr std::string_view machine_usage = R"(usage: podsim show machine [--machine NAME|FILE] [--set PATH=VALUE]... [--format table|json|csv]
+
+Every value of a machine with its unit and its source; without --machine, the shipped machines.
+
+examples:
+  podsim show machine
+  podsim show machine --machine tpu_v4
+  podsim show machine --machine tpu_v4 --set link.bandwidth=90GB/s --format json
+)";
+
+struct MachineValue {
+  std::string path, value, source;
+};
+
+std::vector<MachineValue> values_of(const Machine& machine) {
+  std::vector<MachineValue> values;
+  for (const MachineField& field : machine_fields()) {
+    const auto names = index_names(field.index);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const std::string path = path_of(field, names[i]);
+      const auto source = machine.sources.find(path);
+      if (source != machine.sources.end()) values.push_back({path, value_text(field, machine, static_cast<int>(i)), source->second});
+    }
+  }
+  return values;
+}
+
+Expected<std::string> list_machines(Format format) {
+  std::vector<std::vector<std::string>> rows{{"machine", "description"}};
+  for (const std::string& name : shipped_machines()) {
+    const auto machine = find_machine(name);
+    if (!machine) return machine.error();
+    rows.push_back({name, machine->description});
+  }
+  if (format == Format::table) return table(rows, 2);
+  std::string text;
+  Json json = Json::array();
+  for (const auto& row : rows) {
+    text += csv(row);
+    if (&row != &rows.front()) json.push_back({{"name", row[0]}, {"description", row[1]}});
+  }
+  return format == Format::csv ? text : Json{{"machines", json}}.dump(2) + "\n";
+}
+
+Expected<std::string> show_machine(const Options& options, Format format) {
+  if (!options.has("machine")) return list_machines(format);
+  const auto machine = machine_of(options.text("machine"), options.texts("set"));
+  if (!machine) return machine.error();
+  const auto values = values_of(*machine);
+  std::vector<std::vector<std::string>> rows{{"path", "value", "source"}};
+  for (const MachineValue& value : values) rows.push_back({value.path, value.value, value.source});
+  if (format == Format::table) return fmt::format("{}: {}\n\n{}", machine->name, machine->description, table(rows, 3));
+  if (format == Format::csv) {
+    std::string text;
+    for (const auto& row : rows) text += csv(row);
+    return text;
+  }
+  Json json{{"name", machine->name}, {"description", machine->description}, {"values", Json::array()}};
+  for (const MachineValue& value : values) json["values"].push_back({{"path", value.path}, {"value", value.value}, {"source", value.source}});
+  return json.dump(2) + "\n";
+}
+
+// ---- topology -------------------------------------------------------------------------------------------------------------------------
+
+constexpr std::string_view topology_usage = R"(usage: podsim show topology --machine M --slice AxB[xC] [--wrap auto|all|none|x,y] [--set PATH=VALUE]... [--format table|json]
+
+What a slice's interconnect is: links, distances, bisection bandwidth, a drawing where it is small.
+
+examples:
+  podsim show topology --machine tpu_v4 --slice 4x4x8
+  podsim show topology --machine ideal --slice 8x8 --wrap none --format json
+)";
+
+Expected<std::string> show_topology(const Options& options, Format format) {
+  if (format == Format::csv) return Diagnostic{option("format"), "show topology prints table or json"};
+  const auto pod = pod_of(options, "ideal");
+  if (!pod) return pod.error();
+  const Grid& grid = pod->grid;
+  const Shape shape = shape_of(grid);  // in closed form
+  const BytesPerSecond bisection = bisection_bandwidth(grid), all_to_all = all_to_all_bound(grid);
+  std::string wrap;
+  Json wrap_json = Json::object();
+  for (std::size_t d = 0; d < grid.dimensions().size(); ++d) {
+    const bool wraps = grid.dimensions()[d].wraps;
+    wrap += fmt::format("{}{} {}", d == 0 ? "" : ", ", dimension_name(static_cast<int>(d)), wraps ? "wraps" : "open");
+    wrap_json[std::string(1, dimension_name(static_cast<int>(d)))] = wraps;
+  }
+  if (format == Format::json) {
+    Json json{{"machine", pod->machine.name}, {"slice", to_text(pod->slice)}, {"hypothetical", pod->hypothetical}, {"chips", grid.chips()}, {"links", shape.links},
+              {"least_degree", shape.least_degree}, {"largest_degree", shape.largest_degree}, {"diameter", shape.diameter}, {"mean_distance", shape.mean_distance}};
+    json["wrap"] = wrap_json;
+    json["bisection_bandwidth_bytes_per_s"] = number_or_null(bisection);
+    json["all_to_all_bound_bytes_per_s"] = number_or_null(all_to_all);
+    return json.dump(2) + "\n";
+  }
+  const auto rate = [](BytesPerSecond r) { return to_text(r); };
+  std::string text = table({{"machine", pod->machine.name},
+                            {"slice", to_text(pod->slice) + (pod->hypothetical ? " (hypothetical)" : "")},
+                            {"wrap", wrap},
+                            {"chips", std::to_string(grid.chips())},
+                            {"links", fmt::format("{} (each direction counts)", shape.links)},
+                            {"degree", shape.least_degree == shape.largest_degree ? std::to_string(shape.largest_degree)
+                                                                                  : fmt::format("{} to {}", shape.least_degree, shape.largest_degree)},
+                            {"diameter", fmt::format("{} hops", shape.diameter)},
+                            {"mean distance", fmt::format("{:.4g} hops", shape.mean_distance)},
+                            {"bisection bandwidth", rate(bisection) + " each way"},
+                            {"all-to-all bound", rate(all_to_all) + " per chip"}},
+                           2);
+  constexpr int most_drawn = 64;  // chips; more fill the screen without being read
+  if (const auto drawing = grid.chips() <= most_drawn ? draw(grid) : std::nullopt) text += "\n" + *drawing;
+  return text;
+}
+
+// ---- schedule -------------------------------------------------------------------------------------------------------------------------
+
+constexpr std::string_view schedule_usage = R"(usage: podsim show schedule (--mesh row=R,col=C | --slice AxB) (--gemm ... | --collective ... | --schedule FILE) [--lowered] [OPTION...]
+
+A schedule as text, one line per task; with -o FILE.textproto or FILE.pb it is saved and can be run with --schedule FILE.
+
+examples:
+  podsim show schedule --mesh row=4,col=2 --gemm m=512,n=1024,k=256 --algorithm meshslice --slice-count 2
+  podsim show schedule --slice 4 --collective all-gather --axis row --bytes 1MiB --algorithm ring --lowered -o ring.textproto
+)";
+
+Expected<std::string> show_schedule(const Options& options, Format format) {
+  if (format != Format::table) return Diagnostic{option("format"), "show schedule prints text; -o FILE.textproto saves the schedule"};
+  const auto pod = pod_of(options, "ideal");
+  if (!pod) return pod.error();
+  const auto problem = problem_of(options, *pod, DType::bf16);
+  if (!problem) return problem.error();
+  Schedule schedule = problem->schedule;
+  if (options.flag("lowered")) {
+    auto lowered = lower(problem->schedule, problem->chooser);
+    if (!lowered) return lowered.error();
+    schedule = std::move(*lowered);
+  }
+  const std::string path = options.has("output") ? options.text("output") : "";
+  if (path.ends_with(".textproto")) return write_schedule(schedule, Encoding::text);
+  if (path.ends_with(".pb")) return write_schedule(schedule, Encoding::binary);
+  return to_text(schedule);
+}
+
+struct Thing {
+  std::string_view name, usage;
+  bool problem;
+  Expected<std::string> (*show)(const Options&, Format);
+};
+constexpr std::array<Thing, 3> things{{
+    {"machine", machine_usage, false, &show_machine},
+    {"topology", topology_usage, false, &show_topology},
+    {"schedule", schedule_usage, true, &show_schedule},
+}};
+
+constexpr std::string_view usage = R"(usage: podsim show machine|topology|schedule [OPTION...]
+
+`podsim show machine --help` and so on list the options of each.
+)";
+
+}  // namespace
+
+int show_verb(const std::vector<std::string>& arguments, Console& console) {
+  if (!arguments.empty() && (arguments.front() == "--help" || arguments.front() == "-h")) {
+    console.out << usage;
+    return exit_done;
+  }
+  std::vector<std::string> names;
+  for (const Thing& thing : things) {
+    names.emplace_back(thing.name);
+    if (arguments.empty() || arguments.front() != thing.name) continue;
+    po::options_description described;
+    described.add(pod_options(false));
+    if (thing.problem) {
+      described.add(problem_options(false));
+      described.add_options()("lowered", po::bool_switch(), "with its collectives replaced by the tasks of their algorithms");
+    }
+    described.add(output_options());
+    const Parsed parsed = parse({arguments.begin() + 1, arguments.end()}, described, thing.usage, console);
+    if (parsed.status) return *parsed.status;
+    const auto format = format_of(*parsed.options);
+    if (!format) return report(format.error(), console);
+    const auto text = thing.show(*parsed.options, *format);
+    if (!text) return report(text.error(), console);
+    if (auto ok = write_output(*parsed.options, *text, console); !ok) return report(ok.error(), console);
+    return exit_done;
+  }
+  return report({{}, arguments.empty() ? "show what? machine, topology or schedule"
+                                       : "cannot show " + quoted(arguments.front()) + did_you_mean(arguments.front(), names) + "; expected machine, topology or schedule"},
+                console);
+}
+
+}  // namespace podsim
