@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/config/machine_config.hpp"
+#include "sim/config/message_file.hpp"
 #include "sim/config/result_config.hpp"
 #include "sim/config/schedule_config.hpp"
 #include "sim/config/test_schedules.hpp"
@@ -318,13 +319,6 @@ TEST(BadSchedule, TooMuchOfEverything) {
 }
 
 // ---- Binary files ---------------------------------------------------------------------------------------------------------------------
-
-/// A binary file of this kind around these bytes.
-std::string framed(char tag, const std::string& payload) {
-  std::string bytes = std::string("\x89PODSIM") + tag;
-  for (int i = 0; i < 8; ++i) bytes += static_cast<char>((payload.size() >> (8 * i)) & 0xff);
-  return bytes + payload;
-}
 
 TEST(BadBinary, IsToldExactly) {
   using namespace std::string_literals;

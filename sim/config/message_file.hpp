@@ -79,8 +79,11 @@ class MessageFile {
 /// As textproto: short messages on one line, others indented, no line over 150 columns unless a single value is longer.
 std::string to_textproto(const google::protobuf::Message& message);
 
-/// As binary: magic with the tag, the length of the rest, Protobuf's wire format.
+/// As binary: Protobuf's wire format in a frame.
 std::string to_binary(const google::protobuf::Message& message, const FileFormat& format);
+
+/// Magic, the tag of the kind of file, the length of the payload, the payload: nothing can be cut off or added without being noticed.
+std::string framed(char tag, std::string_view payload);
 
 std::string encode(const google::protobuf::Message& message, const FileFormat& format, Encoding encoding);
 

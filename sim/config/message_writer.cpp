@@ -100,9 +100,13 @@ std::string to_binary(const pb::Message& message, const FileFormat& format) {
     const pb::LogSilencer quiet;  // strings that are not UTF-8 are the reader's to refuse
     payload = message.SerializePartialAsString();
   }
-  std::string bytes = std::string(binary_magic) + format.tag;
+  return framed(format.tag, payload);
+}
+
+std::string framed(char tag, std::string_view payload) {
+  std::string bytes = std::string(binary_magic) + tag;
   for (int i = 0; i < 8; ++i) bytes += static_cast<char>((static_cast<std::uint64_t>(payload.size()) >> (8 * i)) & 0xff);
-  return bytes + payload;
+  return bytes.append(payload);
 }
 
 std::string encode(const pb::Message& message, const FileFormat& format, Encoding encoding) {
