@@ -137,8 +137,8 @@ class MachineReader {
       given.insert(names.begin(), names.end());
     }
     if (value.source().empty()) file_.problem(place.at("source"), fmt::format("{} has an empty source", path));
-    const Done outcome = set_machine_value(machine_, path, value.value(), value.source(), file_.where(place.at("value")));
-    if (!outcome) file_.problem(outcome.error());
+    const Done outcome = set_machine_value(machine_, path, value.value(), value.source(), {});
+    if (!outcome) file_.problem(place.at("value"), outcome.error().message);
   }
 
   void read_slices(const Place& place) {
@@ -181,9 +181,9 @@ class MachineReader {
 
   /// Empty after a problem.
   std::vector<int> extents(const std::string& text, const Place& place) {
-    Expected<std::vector<int>> parsed = parse_extents(text, file_.where(place));
+    Expected<std::vector<int>> parsed = parse_extents(text, {});
     if (parsed) return *std::move(parsed);
-    file_.problem(parsed.error());
+    file_.problem(place, parsed.error().message);
     return {};
   }
 

@@ -169,6 +169,16 @@ class FirstError final : public pb::io::ErrorCollector {
   std::optional<TextError> error_;
 };
 
+bool parse_textproto(std::string_view text, pb::Message& message, FirstError& errors, pb::TextFormat::ParseInfoTree* locations) {
+  pb::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&errors);
+  parser.WriteLocationsTo(locations);
+  parser.SetRecursionLimit(deepest_message);
+  parser.AllowPartialMessage(true);  // what is missing is told with its place by check()
+  pb::io::ArrayInputStream input(text.data(), static_cast<int>(text.size()));
+  return parser.Parse(&input, &message);
+}
+
 std::optional<int> version_of(const pb::Message& message) {
   const pb::FieldDescriptor* field = message.GetDescriptor()->FindFieldByName("format_version");
   if (!message.GetReflection()->HasField(message, field)) return std::nullopt;
@@ -208,15 +218,9 @@ bool MessageFile::parse_text(std::string_view text) {
     problem(Diagnostic{{file_, 0, 0}, fmt::format("expected less than 2 GiB, found {} bytes", text.size())});
     return false;
   }
-  locations_ = std::make_unique<Locations>();
+  text_ = text;
   FirstError errors;
-  pb::TextFormat::Parser parser;
-  parser.RecordErrorsTo(&errors);
-  parser.WriteLocationsTo(&locations_->root);
-  parser.SetRecursionLimit(deepest_message);
-  parser.AllowPartialMessage(true);  // what is missing is told with its place by check()
-  pb::io::ArrayInputStream input(text.data(), static_cast<int>(text.size()));
-  if (parser.Parse(&input, &message_)) return true;
+  if (parse_textproto(text, message_, errors, nullptr)) return true;
 
   // A newer version may well have fields that this one does not know, so its number comes first: it stands before them.
   if (const std::optional<int> version = version_of(message_); version && *version > format_.version) return check_version();
@@ -315,7 +319,13 @@ std::vector<const Place*> way_to(const Place& place) {
 
 SourceLocation MessageFile::where(const Place& place) const {
   SourceLocation location{file_, 0, 0};
-  if (!locations_) return location;
+  if (text_.empty()) return location;
+  if (!locations_) {
+    locations_ = std::make_unique<Locations>();
+    const std::unique_ptr<pb::Message> scratch(message_.New());
+    FirstError ignored;  // a text that did not parse has locations up to there
+    parse_textproto(text_, *scratch, ignored, &locations_->root);
+  }
   // What is missing stands where the message stands that lacks it.
   const pb::Descriptor* message = message_.GetDescriptor();
   const pb::TextFormat::ParseInfoTree* tree = &locations_->root;
@@ -351,7 +361,7 @@ void MessageFile::problem(const Place& place, std::string_view message) {
     ++count_;
     return;
   }
-  const std::string path = locations_ ? "" : path_of(place);
+  const std::string path = text_.empty() ? path_of(place) : "";
   problem(Diagnostic{where(place), fmt::format("{}{}{}", path, path.empty() ? "" : ": ", message)});
 }
 

@@ -38,7 +38,7 @@ struct Place {
 /// One file while it is being read: its message, where every field of it stands, and everything that is wrong with it.
 class MessageFile {
  public:
-  /// `message` must outlive this.
+  /// `message` must outlive this, and so must the bytes that are parsed.
   MessageFile(const FileFormat& format, std::string file, google::protobuf::Message& message);
   ~MessageFile();
   MessageFile(const MessageFile&) = delete;
@@ -71,9 +71,10 @@ class MessageFile {
   FileFormat format_;
   std::string file_;
   google::protobuf::Message& message_;
-  std::unique_ptr<Locations> locations_;  // null in a binary file
-  std::vector<Diagnostic> problems_;      // the first few
-  int count_ = 0;                         // of all
+  std::string_view text_;                         // what was parsed, if it is text
+  mutable std::unique_ptr<Locations> locations_;  // of its fields, found when the first one is asked for: they take more memory than the message
+  std::vector<Diagnostic> problems_;              // the first few
+  int count_ = 0;                                 // of all
 };
 
 /// As textproto: short messages on one line, others indented, no line over 150 columns unless a single value is longer.
