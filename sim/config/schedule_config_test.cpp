@@ -1,11 +1,14 @@
 #include "sim/config/schedule_config.hpp"
 
+#include <fstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "sim/config/schedule.pb.h"
 #include "sim/config/schedule_names.hpp"
 #include "sim/config/test_schedules.hpp"
+#include "sim/schedule/validate.hpp"
 
 namespace podsim {
 namespace {
@@ -180,6 +183,30 @@ TEST(ScheduleConfig, AHandWrittenRingReadsAsItsMeaning) {
                 {}},
                {"half", Shift{AxisView{0, 2, 2}, 1, row0, row0, {}, {}}, {{TaskId{0}, Half::second, Half::first}}, {}, {}}}}};
   EXPECT_EQ(*schedule, expected);
+}
+
+/// The first block of a markdown file that is indented by four and begins so.
+std::string code_block(const std::string& path, const std::string& begin) {
+  std::ifstream stream(path);
+  std::string block;
+  for (std::string line; std::getline(stream, line);) {
+    const bool code = line.starts_with("    ");
+    if (block.empty() ? line == "    " + begin : code) {
+      block += line.substr(4) + '\n';
+    } else if (!block.empty()) {
+      break;
+    }
+  }
+  return block;
+}
+
+TEST(ScheduleConfig, TheExampleOfTheReadmeIsAValidSchedule) {
+  const std::string text = code_block(std::string(PODSIM_SOURCE_DIR) + "/sim/config/README.md", "format_version: 1");
+  const auto schedule = read_schedule(text, "README");
+  ASSERT_TRUE(schedule) << to_text(schedule.error());
+  EXPECT_EQ(schedule->programs.at(0).tasks.size(), 4u);
+  const Validation validation = validate(*schedule);
+  EXPECT_TRUE(validation.ok()) << to_text(validation.all());
 }
 
 TEST(ScheduleConfig, TheBinaryFormIsSmallerThanTheText) {
