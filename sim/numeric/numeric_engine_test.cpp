@@ -38,9 +38,8 @@ std::vector<std::uint32_t> bits(const Tensors& tensors) {
   return all;
 }
 
-/// One device with no mesh axes.
 Schedule on_one_device(std::vector<Buffer> buffers) {
-  Schedule schedule{"one device", Mesh{}, {}, {}};
+  Schedule schedule{"one device", mesh_of({{"x", 1, false}}), {}, {}};
   schedule.programs.push_back({every_device(schedule.mesh), std::move(buffers), {}});
   return schedule;
 }
@@ -133,7 +132,8 @@ TEST(Local, KindsDoWhatTheTableSays) {
   add(program, "add", Local{LocalKind::add, {a, b}, {row(1)}, 1, Unit::core});
   add(program, "scale", Local{LocalKind::scale, {a}, {row(2)}, -2.5, Unit::core});
   add(program, "place", Local{LocalKind::place, {b}, {row(3)}, 1, Unit::dma});
-  add(program, "launch", Local{LocalKind::launch, {}, {}, 1, Unit::dma});
+  const int launch = add(program, "launch", Local{LocalKind::launch, {}, {}, 1, Unit::dma});
+  program.tasks[static_cast<std::size_t>(launch)].origin = Origin{0, CollectiveKind::all_gather, schedule.mesh.whole(0), {}};
   add(program, "in place", Local{LocalKind::add, {row(0), row(1)}, {row(1)}, 1, Unit::core}, {0, 1});
   const Tensors tensors = run(schedule);
   const auto& buffers = tensors.values[0];
