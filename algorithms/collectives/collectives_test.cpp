@@ -141,9 +141,9 @@ program 0 on devices 0..3
   buffer input f32[1,1,2] input of input(row,-,-)
   buffer output f32[1,4,2] output of output(row,-,-)
      0 all-gather launch    dma launch of all-gather 0 on row
-     1 all-gather place     dma place input[:,:,:] -> output[:,(row)%4,:] after 0 of all-gather 0 on row
-     2 all-gather +0        shift row by 1: output[:,(row)%4,0] -> output[:,(row-1)%4,0] after 1 of all-gather 0 on row
-     3 all-gather -0        shift row by -1: output[:,(row)%4,1] -> output[:,(row+1)%4,1] after 1 of all-gather 0 on row
+     1 all-gather place     dma place input[:,:,:] -> output[:,row,:] after 0 of all-gather 0 on row
+     2 all-gather +0        shift row by 1: output[:,row,0] -> output[:,(row-1)%4,0] after 1 of all-gather 0 on row
+     3 all-gather -0        shift row by -1: output[:,row,1] -> output[:,(row+1)%4,1] after 1 of all-gather 0 on row
      4 all-gather +1        shift row by 1: output[:,(row-1)%4,0] -> output[:,(row-2)%4,0] after 2 of all-gather 0 on row
      5 all-gather -1        shift row by -1: output[:,(row+1)%4,1] -> output[:,(row+2)%4,1] after 3 of all-gather 0 on row
      6 all-gather +2        shift row by 1: output[:,(row-2)%4,0] -> output[:,(row-3)%4,0] after 4 of all-gather 0 on row

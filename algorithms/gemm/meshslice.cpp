@@ -51,7 +51,7 @@ class MeshSlice {
         copies_{options.slice_copies && options.slice_count > 1}, slots_{std::min<std::int64_t>(p_ + 1, S_)} {
     schedule_.mesh = mesh;
     schedule_.programs.push_back({every_device(mesh), {}, {}});
-    schedule_.computes = Product{"Y", "X", "W", problem.m, problem.n, problem.k, problem.dataflow == Dataflow::rs, problem.dataflow == Dataflow::ls};
+    schedule_.computes = Products{{"Y", "X", "W", problem.m, problem.n, problem.k, problem.dataflow == Dataflow::rs, problem.dataflow == Dataflow::ls}};
   }
 
   Schedule write(std::string name) && {

@@ -66,7 +66,7 @@ TEST(ScheduleConfig, ATextIsWrittenForPeople) {
   schedule.programs.resize(1);
   schedule.programs[0].buffers[0].sharding.resize(2);
   schedule.programs[0].tasks.resize(2);
-  schedule.computes = Product{"Y", "X", "W", 64, 32, 16, false, true};
+  schedule.computes = Products{{"Y", "X", "W", 64, 32, 16, false, true}};
   EXPECT_EQ(write_schedule(schedule, Encoding::text), R"(# proto-file: sim/config/schedule.proto
 # proto-message: podsim.proto.Schedule
 
@@ -92,12 +92,7 @@ program {
   task {
     label: "multiply"
     matmul {
-      left {
-        buffer: "X"
-        dim { length: 2 }
-        dim { index { term { axis { name: "row" } } constant: 1 modulus: 4 } stride: 2 length: 2 }
-        dim { offset: 4 length: 8 }
-      }
+      left { buffer: "X" dim { length: 2 } dim { index { term { axis { name: "row" } add: 1 } } stride: 2 length: 2 } dim { offset: 4 length: 8 } }
       right {
         buffer: "Y"
         dim {
@@ -152,8 +147,8 @@ TEST(ScheduleConfig, AHandWrittenRingReadsAsItsMeaning) {
         shift {
           axis { name: "ring" }
           by { constant: 1 }
-          source { buffer: "A" dim { index { term { axis { name: "ring" } } modulus: 4 } length: 1 } dim { length: 16 } }
-          target { buffer: "A" dim { index { term { axis { name: "ring" } } constant: -1 modulus: 4 } length: 1 } dim { length: 16 } }
+          source { buffer: "A" dim { index { term { axis { name: "ring" } } } length: 1 } dim { length: 16 } }
+          target { buffer: "A" dim { index { term { axis { name: "ring" } add: -1 } } length: 1 } dim { length: 16 } }
         }
       }
       task {  # only what has arrived can be sent on

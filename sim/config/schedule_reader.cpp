@@ -147,8 +147,8 @@ class ScheduleReader {
     affine.modulus = message.modulus();
     Checked reach = Checked{affine.constant}.size();
     for (int t = 0; t < message.term_size(); ++t) {
-      affine.terms.push_back({read(message.term(t).axis(), place.at("term", t).at("axis")), message.term(t).coefficient()});
-      reach = reach + Checked{affine.terms.back().coefficient}.size() * Checked{affine.terms.back().axis.size - 1};
+      affine.terms.push_back({read(message.term(t).axis(), place.at("term", t).at("axis")), message.term(t).coefficient(), message.term(t).add()});
+      reach = reach + Checked{affine.terms.back().coefficient}.size() * Checked{affine.terms.back().axis.size - 1} + Checked{affine.terms.back().add}.size();
     }
     if (affine.modulus < 0) problem(place.at("modulus"), "a modulus must not be negative, got {}", affine.modulus);
     if (!reach.ok()) problem(place, "this index reaches beyond 2^62");
@@ -417,6 +417,8 @@ class ScheduleReader {
     op.dim = natural(message.dim(), "dim", place);
     op.split_dim = natural(message.split_dim(), "split_dim", place);
     op.root = natural(message.root(), "root", place);
+    for (int p = 0; p < message.pair_size(); ++p)
+      op.pairs.push_back({natural(message.pair(p).from(), "from", place.at("pair", p)), natural(message.pair(p).to(), "to", place.at("pair", p))});
     return op;
   }
 
@@ -432,17 +434,21 @@ class ScheduleReader {
   // ---- What it computes ---------------------------------------------------------------------------------------------------------------
 
   void read_computes(const Place& root) {
-    switch (message_.computes_case()) {
-      case proto::Schedule::kProduct: schedule_.computes = read(message_.product(), root.at("product")); break;
-      case proto::Schedule::kCollective:
-        if (message_.program_size() == 0) {
-          problem(root.at("collective"), "the regions of this collective are of the first program, but there is none");
-          break;
-        }
-        enter(message_.program(0));
-        schedule_.computes = read(message_.collective(), root.at("collective"));
-        break;
-      case proto::Schedule::COMPUTES_NOT_SET: break;
+    if (message_.product_size() > 0 && message_.has_collective()) {
+      problem(root.at("collective"), "a schedule computes products or a collective, not both");
+      return;
+    }
+    if (message_.product_size() > 0) {
+      Products products;
+      for (int p = 0; p < message_.product_size(); ++p) products.push_back(read(message_.product(p), root.at("product", p)));
+      schedule_.computes = std::move(products);
+    } else if (message_.has_collective()) {
+      if (message_.program_size() == 0) {
+        problem(root.at("collective"), "the regions of this collective are of the first program, but there is none");
+        return;
+      }
+      enter(message_.program(0));
+      schedule_.computes = read(message_.collective(), root.at("collective"));
     }
   }
 

@@ -32,8 +32,8 @@ class ScheduleWriter {
 
  private:
   void write_computes(proto::Schedule& message) {
-    if (const Product* product = std::get_if<Product>(&schedule_.computes)) {
-      write(*product, *message.mutable_product());
+    if (const Products* products = std::get_if<Products>(&schedule_.computes)) {
+      for (const Product& product : *products) write(product, *message.add_product());
     } else if (const Collective* collective = std::get_if<Collective>(&schedule_.computes)) {
       assert(!schedule_.programs.empty());
       enter(schedule_.programs[0]);
@@ -98,6 +98,7 @@ class ScheduleWriter {
       proto::Affine::Term& added = *message.add_term();
       write(term.axis, *added.mutable_axis());
       if (term.coefficient != 1) added.set_coefficient(term.coefficient);
+      if (term.add != 0) added.set_add(term.add);
     }
     if (affine.constant != 0) message.set_constant(affine.constant);
     if (affine.modulus != 0) message.set_modulus(affine.modulus);
@@ -196,6 +197,11 @@ class ScheduleWriter {
     if (op.dim != 0) message.set_dim(op.dim);
     if (op.split_dim != 0) message.set_split_dim(op.split_dim);
     if (op.root != 0) message.set_root(op.root);
+    for (const Collective::Pair& pair : op.pairs) {
+      proto::Collective::Pair& added = *message.add_pair();
+      added.set_from(pair.from);
+      added.set_to(pair.to);
+    }
   }
 
   void write(const Origin& origin, proto::Origin& message) const {

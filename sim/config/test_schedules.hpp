@@ -122,9 +122,10 @@ inline Schedule random_schedule(std::uint64_t seed) {
     schedule.programs.push_back(std::move(program));
   }
   if (rng.below(3) == 0)
-    schedule.computes = Product{"C", "A", "", rng.between(0, 999), rng.between(0, 999), rng.between(0, 999), true, rng.below(2) == 0};
+    schedule.computes = Products{{"C", "A", "", rng.between(0, 999), rng.between(0, 999), rng.between(0, 999), true, rng.below(2) == 0}};
   if (rng.below(3) == 0)
-    schedule.computes = Collective{CollectiveKind::permute, {}, region(schedule.programs[0]), region(schedule.programs[0]), 0, 1, 2};
+    schedule.computes = Collective{CollectiveKind::permute, {}, region(schedule.programs[0]), region(schedule.programs[0]), 0, 1, 2,
+                                   {{0, 1}, {rng.between(0, 9), rng.between(0, 9)}}};
   return schedule;
 }
 

@@ -19,7 +19,8 @@ bool exact_on_integers(const Schedule& schedule) {
     for (const Buffer& buffer : program.buffers)
       if (buffer.dtype != DType::f32) return false;
   constexpr std::int64_t largest = 1 << 24;
-  if (const auto* product = std::get_if<Product>(&schedule.computes)) return product->k <= largest / 16;
+  if (const auto* products = std::get_if<Products>(&schedule.computes))
+    return std::all_of(products->begin(), products->end(), [](const Product& product) { return product.k <= largest / 16; });
   return true;  // a sum over the devices: at most 4 * 2^24 devices / 4; copies are exact anyway
 }
 

@@ -95,7 +95,7 @@ TEST(Check, ComparesAScheduleThatStatesNothingWithItself) {
 
 TEST(Check, NeedsExactnessOnlyWhereItIsPromised) {
   // 16 K > 2^24: sums of integers may round, in an order that OpenBLAS chooses.
-  Schedule schedule{"long", Mesh{}, {}, Product{"Y", "X", "W", 2, 2, (1 << 20) + 64, false, false}};
+  Schedule schedule{"long", Mesh{}, {}, Products{{"Y", "X", "W", 2, 2, (1 << 20) + 64, false, false}}};
   const std::int64_t k = (1 << 20) + 64;
   Program program{every_device(schedule.mesh), {input("X", {2, k}, {{}, {}}), input("W", {k, 2}, {{}, {}}), output("Y", {2, 2}, {{}, {}})}, {}};
   add(program, "product", Matmul{whole(program, 0), whole(program, 1), whole(program, 2), 1, 1, 1, false, false, false});

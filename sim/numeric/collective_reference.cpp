@@ -107,14 +107,23 @@ Expected<CollectiveOutputs> outputs_of(const Collective& collective, const std::
     case CollectiveKind::all_reduce: return same_for_all(sum(inputs), positions);
     case CollectiveKind::broadcast: return same_for_all(inputs[static_cast<std::size_t>(collective.root)], positions);
     case CollectiveKind::reduce: return only_at(collective.root, sum(inputs), positions);
-    case CollectiveKind::permute: break;
+    case CollectiveKind::permute: {
+      CollectiveOutputs outputs;
+      outputs.array_of.resize(positions);
+      for (const Collective::Pair& pair : collective.pairs) {
+        outputs.array_of[static_cast<std::size_t>(pair.to)] = outputs.arrays.size();
+        outputs.arrays.push_back(inputs[static_cast<std::size_t>(pair.from)]);
+      }
+      return outputs;
+    }
   }
-  return Diagnostic{{}, fmt::format("there is no reference for {}: it does not say who sends to whom", name_of(collective.kind))};
+  return Diagnostic{{}, "this kind of collective has no definition"};
 }
 
 std::int64_t output_elements(const Collective& collective, std::int64_t positions) {
   const std::int64_t each = elements_of(collective.output);
-  const bool differ = collective.kind == CollectiveKind::reduce_scatter || collective.kind == CollectiveKind::all_to_all;
+  const bool differ = collective.kind == CollectiveKind::reduce_scatter || collective.kind == CollectiveKind::all_to_all ||
+                      collective.kind == CollectiveKind::permute;
   return differ ? saturating_multiply(each, positions) : each;
 }
 

@@ -22,7 +22,8 @@ struct CollectiveOutputs {
 ///   all-to-all      block b of the output along `dim` at position p is block p along `split_dim` of the input of b
 ///   broadcast       the input of `root`
 ///   reduce          `root` has the sum of the inputs
-/// Errors: an extent that does not divide into P blocks; a permute, whose permutation a Collective does not name.
+///   permute         the `to` of each pair has the input of its `from`
+/// Errors: an extent that does not divide into P blocks.
 Expected<CollectiveOutputs> outputs_of(const Collective& collective, const std::vector<std::vector<double>>& inputs);
 
 /// How many doubles the arrays hold together.

@@ -92,7 +92,7 @@ struct GemmExtents {
 /// Y[m,n] = X[m,k] W[k,n] on P x P devices, output-stationary, in S slices of interleaved blocks of B (MeshSlice with one-way rings and two
 /// sets of gather buffers).
 inline Schedule sliced_product(int P, GemmExtents of, int S, std::int64_t B, DType dtype = DType::f32) {
-  Schedule schedule{"sliced product", mesh_of({{"row", P, true}, {"col", P, true}}), {}, Product{"Y", "X", "W", of.m, of.n, of.k, false, false}};
+  Schedule schedule{"sliced product", mesh_of({{"row", P, true}, {"col", P, true}}), {}, Products{{"Y", "X", "W", of.m, of.n, of.k, false, false}}};
   const AxisView row = schedule.mesh.whole(0), col = schedule.mesh.whole(1);
   const std::int64_t m = of.m / P, n = of.n / P, J = of.k / P / (S * B);
   Program program{every_device(schedule.mesh),

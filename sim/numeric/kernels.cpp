@@ -96,6 +96,7 @@ void add(const View& a, const View& b, const View& out) {
     float* to = out.data + at[2].offset();
     const std::int64_t left_step = at[0].stride(), right_step = at[1].stride();
     if (left_step == 1 && right_step == 1) {
+      if (count <= 256) for (std::int64_t i = 0; i < count; i += 16) { __builtin_prefetch(left + 4*at[0].pitch() + i); __builtin_prefetch(right + 4*at[1].pitch() + i); }
       store_run(to, at[2].stride(), count, out.dtype, [=](std::int64_t i) { return left[i] + right[i]; });
     } else {
       store_run(to, at[2].stride(), count, out.dtype, [=](std::int64_t i) { return left[i * left_step] + right[i * right_step]; });

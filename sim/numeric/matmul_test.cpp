@@ -120,7 +120,7 @@ TEST(Matmul, ReadsItsOperandsBeforeItWritesOverThem) {
 }
 
 TEST(Matmul, ANaNInAnOperandShowsInTheResult) {
-  Schedule schedule{"unwritten", Mesh{}, {}, Product{"Y", "X", "W", 2, 2, 2, false, false}};
+  Schedule schedule{"unwritten", Mesh{}, {}, Products{{"Y", "X", "W", 2, 2, 2, false, false}}};
   Program program{every_device(schedule.mesh),
                   {input("X", {2, 2}, {{}, {}}), input("W", {2, 2}, {{}, {}}), output("Y", {2, 2}, {{}, {}}), scratch("copy of X", {2, 2})},
                   {}};

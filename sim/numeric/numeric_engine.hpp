@@ -73,8 +73,7 @@ using BufferReader = std::function<std::span<const float>(DeviceId, BufferId)>;
 /// bf16 inputs are rounded first.
 class Reference {
  public:
-  /// Errors: `computes` is empty, or names tensors that the buffers do not hold or hold only in part; a permute, which has no definition
-  /// here; more than max_bytes.
+  /// Errors: `computes` is empty, or names tensors that the buffers do not hold or hold only in part; more than max_bytes.
   static Expected<Reference> make(const Schedule& lowered, const NumericOptions& options);
   /// What make() allocates at most; stops at the largest number. The schedule is well-shaped.
   static Bytes bytes_needed(const Schedule& lowered);

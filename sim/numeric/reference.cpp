@@ -63,7 +63,12 @@ class Reference::Builder {
                                       [](std::monostate) -> Done {
                                         return Diagnostic{{}, "the schedule does not say what it computes"};
                                       },
-                                      [&](const Product& product) { return add(product); },
+                                      [&](const Products& products) {
+                                        Done added = done();
+                                        for (const Product& product : products)
+                                          if (added) added = add(product);
+                                        return added;
+                                      },
                                       [&](const Collective& collective) { return add(collective); },
                                   },
                                   schedule_.computes);
@@ -120,6 +125,7 @@ class Reference::Builder {
   }
 
   Done add_outputs(const Product& product, std::int64_t elements) {
+    const auto first = static_cast<std::ptrdiff_t>(contents_.parts.size());
     for (const Program& program : schedule_.programs)
       for (std::size_t b = 0; b < program.buffers.size(); ++b) {
         const Buffer& buffer = program.buffers[b];
@@ -127,15 +133,15 @@ class Reference::Builder {
         if (const std::int64_t held = global_elements(buffer); held != elements) return wrong_size(buffer, "result", held, elements);
         for_each_device(program, [&](DeviceId device) {
           contents_.parts.push_back(
-              {device, BufferId{b}, buffer.dtype, contiguous(elements_of(buffer)), shard_layout(schedule_.mesh, buffer, device), 0});
+              {device, BufferId{b}, buffer.dtype, contiguous(elements_of(buffer)), shard_layout(schedule_.mesh, buffer, device), contents_.arrays.size()});
         });
       }
-    if (contents_.parts.empty()) return Diagnostic{{}, fmt::format("no output buffer holds {}, the result of the product", quoted(product.out))};
+    if (contents_.parts.begin() + first == contents_.parts.end()) return Diagnostic{{}, fmt::format("no output buffer holds {}, the result of the product", quoted(product.out))};
     // One program on every device holds every shard. Otherwise look.
     if (schedule_.programs.size() == 1 && size_of(schedule_.programs[0].devices) == schedule_.mesh.devices()) return done();
     std::vector<bool> held(static_cast<std::size_t>(elements), false);
-    for (const Contents::Part& part : contents_.parts)
-      for_each_run<1>({&part.in_array}, [&](std::int64_t count, const std::array<RunCursor, 1>& at) {
+    for (auto part = contents_.parts.begin() + first; part != contents_.parts.end(); ++part)
+      for_each_run<1>({&part->in_array}, [&](std::int64_t count, const std::array<RunCursor, 1>& at) {
         for (std::int64_t i = 0; i < count; ++i) held[static_cast<std::size_t>(at[0].offset() + i * at[0].stride())] = true;
       });
     if (const auto missing = std::find(held.begin(), held.end(), false); missing != held.end())
@@ -224,9 +230,12 @@ Bytes Reference::bytes_needed(const Schedule& lowered) {
   const std::int64_t count =
       std::visit(Overloaded{
                      [](std::monostate) { return std::int64_t{0}; },
-                     [&](const Product& product) {
-                       return sum(saturating_multiply(product.m, product.k), saturating_multiply(product.k, product.n),
-                                  saturating_multiply(product.m, product.n));
+                     [&](const Products& products) {
+                       std::int64_t count_of_all = 0;
+                       for (const Product& product : products)
+                         count_of_all = sum(saturating_add(count_of_all, saturating_multiply(product.m, product.k)),
+                                            saturating_multiply(product.k, product.n), saturating_multiply(product.m, product.n));
+                       return count_of_all;
                      },
                      [&](const Collective& collective) {
                        std::int64_t P = 1;

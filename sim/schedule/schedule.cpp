@@ -44,11 +44,20 @@ std::optional<LocalKind> local_kind_named(std::string_view name) {
   return std::nullopt;
 }
 
-Affine own(const AxisView& axis, std::int64_t add, bool wrap) { return Affine{{AxisTerm{axis, 1}}, add, wrap ? axis.size : 0}; }
+Affine own(const AxisView& axis, std::int64_t add, bool wrap) {
+  return wrap ? Affine{{AxisTerm{axis, 1, add}}} : Affine{{AxisTerm{axis, 1}}, add};
+}
 
 std::int64_t evaluate(const Affine& affine, const Coordinates& at) {
   std::int64_t value = affine.constant;
-  for (const AxisTerm& term : affine.terms) value += term.coefficient * coordinate_on(at, term.axis);
+  for (const AxisTerm& term : affine.terms) {
+    std::int64_t coordinate = coordinate_on(at, term.axis);
+    if (term.add != 0) {
+      coordinate = (coordinate + term.add) % term.axis.size;
+      if (coordinate < 0) coordinate += term.axis.size;
+    }
+    value += term.coefficient * coordinate;
+  }
   if (affine.modulus == 0) return value;
   value %= affine.modulus;
   return value < 0 ? value + affine.modulus : value;

@@ -34,13 +34,15 @@ Bytes size_of(DType dtype);
 
 // ---- Where: affine indices, regions, guards -------------------------------------------------------------------------------------------
 
+/// coefficient * coordinate, or with `add` coefficient * ((coordinate + add) mod the view's size): the place of a neighbour on a ring.
 struct AxisTerm {
   AxisView axis;
   std::int64_t coefficient = 1;
+  std::int64_t add = 0;
   friend bool operator==(const AxisTerm&, const AxisTerm&) = default;
 };
 
-/// (sum coefficient * coordinate(axis) + constant) mod modulus, in [0, modulus); modulus 0 = none.
+/// (sum of terms + constant) mod modulus, in [0, modulus); modulus 0 = none.
 struct Affine {
   std::vector<AxisTerm> terms;
   std::int64_t constant = 0;
@@ -51,7 +53,7 @@ struct Affine {
   friend bool operator==(const Affine&, const Affine&) = default;
 };
 
-/// The device's own coordinate on `axis`, plus `add`; modulo the axis's size unless `wrap` is false.
+/// The device's own coordinate on `axis`, plus `add`: around the axis, or unless `wrap` straight on.
 Affine own(const AxisView& axis, std::int64_t add = 0, bool wrap = true);
 std::int64_t evaluate(const Affine& affine, const Coordinates& at);
 
@@ -186,17 +188,27 @@ inline constexpr int collective_kind_count = 7;
 std::string_view name_of(CollectiveKind kind);  // "all-gather"
 std::optional<CollectiveKind> collective_kind_named(std::string_view name);
 
-/// An operation of all devices along `axes` (first most significant), replaced by lowering. Elements of the two regions correspond in
-/// row-major order. `dim`: of the output for all-gather, of the input for reduce-scatter: P equal blocks in mesh order.
-///   all-gather      output block b = input of device b                        count(output) = P * count(input)
-///   reduce-scatter  output = sum over devices of their input's own block      count(input) = P * count(output)
+/// An operation of all devices along `axes` (first most significant, P devices a group), replaced by lowering. Elements of the two regions
+/// correspond in row-major order. Blocks are P equal pieces of a dimension, in mesh order.
+///   all-gather      block b of the output's `dim` = input of device b                    count(output) = P * count(input)
+///   reduce-scatter  output = sum over devices of their input's block of `dim` that is ours     count(input) = P * count(output)
+///   all-reduce      output = sum over devices of their inputs; `dim` is what algorithms cut
+///   all-to-all      block a of the output's `dim` = our block of device a's input's `split_dim`
+///   broadcast       output = input of device `root`
+///   reduce          output of device `root` = sum over devices of their inputs; nothing on the others
+///   permute         output of `to` = input of `from`, for each of `pairs`; nothing on devices that receive nothing
 struct Collective {
   CollectiveKind kind = CollectiveKind::all_gather;
   std::vector<AxisView> axes;
   Region input, output;
   int dim = 0;
-  int split_dim = 0;     // all-to-all: the dimension of the input that is split
-  std::int64_t root = 0; // broadcast, reduce: position along the axes
+  int split_dim = 0;      // all-to-all: the dimension of the input that is split
+  std::int64_t root = 0;  // broadcast, reduce: position along the axes
+  struct Pair {
+    std::int64_t from = 0, to = 0;  // positions along the axes
+    friend bool operator==(const Pair&, const Pair&) = default;
+  };
+  std::vector<Pair> pairs{};  // permute: none sends twice or receives twice
   friend bool operator==(const Collective&, const Collective&) = default;
 };
 
@@ -280,8 +292,10 @@ struct Product {
   friend bool operator==(const Product&, const Product&) = default;
 };
 
-/// What a schedule is to compute: nothing stated, a product, or one collective (its regions are of program 0).
-using Computes = std::variant<std::monostate, Product, Collective>;
+/// What a schedule is to compute: nothing stated, products (a GEMM; a layer's forward and backward), or one collective (its regions are of
+/// program 0).
+using Products = std::vector<Product>;
+using Computes = std::variant<std::monostate, Products, Collective>;
 
 struct Schedule {
   std::string name;

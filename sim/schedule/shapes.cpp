@@ -23,8 +23,9 @@ class ShapeChecker {
     for (std::size_t p = 0; p < schedule_.programs.size(); ++p) {
       program_ = &schedule_.programs[p];
       where_ = schedule_.programs.size() == 1 ? "" : fmt::format("program {} ", p);
+      const std::size_t before = problems_.size();
       for (const Buffer& buffer : program_->buffers) check_buffer(buffer);
-      if (!problems_.empty()) continue;  // regions are judged by their buffers
+      if (problems_.size() > before) continue;  // regions are judged by their buffers
       for (std::size_t t = 0; t < program_->tasks.size(); ++t) check_task(TaskId{t});
     }
     if (problems_.empty()) check_computes();
@@ -95,14 +96,21 @@ class ShapeChecker {
   }
 
   bool check_affine(const Affine& affine, std::string_view what) {
-    for (const AxisTerm& term : affine.terms)
-      if (!check_view(term.axis, what)) return false;
-    double low = static_cast<double>(affine.constant), high = low;  // far from the limit precision does not matter, and nothing overflows
     for (const AxisTerm& term : affine.terms) {
+      if (!check_view(term.axis, what)) return false;
+      if (term.add < -largest_number || term.add > largest_number) {
+        problem("{}: {}: a coordinate moved by {}", task(), what, term.add);
+        return false;
+      }
+    }
+    double low = static_cast<double>(affine.constant), high = low;  // far from the limit precision does not matter, and nothing overflows
+    bool small = true;  // a coefficient counts even where the axis has one device: it is still printed and negated
+    for (const AxisTerm& term : affine.terms) {
+      small = small && -largest_number <= term.coefficient && term.coefficient <= largest_number;
       const double reach = static_cast<double>(term.coefficient) * (term.axis.size - 1);
       (reach < 0 ? low : high) += reach;
     }
-    if (low < -static_cast<double>(largest_number) || high > static_cast<double>(largest_number) || affine.modulus < 0 || affine.modulus > largest_number) {
+    if (!small || low < -static_cast<double>(largest_number) || high > static_cast<double>(largest_number) || affine.modulus < 0 || affine.modulus > largest_number) {
       problem("{}: {}: an index beyond 2^56 or a negative modulus", task(), what);
       return false;
     }
@@ -230,7 +238,10 @@ class ShapeChecker {
     std::int64_t devices = 1;
     for (const AxisView& view : collective.axes) {
       if (!check_view(view, "axes")) return;
-      if (!seen.insert(view.axis).second) problem("{}: mesh axis {} is named twice", task(), schedule_.mesh.name(view));
+      if (!seen.insert(view.axis).second) {
+        problem("{}: mesh axis {} is named twice", task(), schedule_.mesh.name(view));
+        return;
+      }
       devices *= view.size;
     }
     if (!input_holds || !output_holds) return;
@@ -239,13 +250,35 @@ class ShapeChecker {
       problem("{}: the input is {}, the output is {}", task(), name_of(dtype(collective.input)), name_of(dtype(collective.output)));
     const std::int64_t in = elements_of(collective.input), out = elements_of(collective.output);
     const bool gathers = collective.kind == CollectiveKind::all_gather, scatters = collective.kind == CollectiveKind::reduce_scatter;
-    if (in * (gathers ? devices : 1) != out * (scatters ? devices : 1))
+    const bool fits = gathers ? out % devices == 0 && out / devices == in : scatters ? in % devices == 0 && in / devices == out : in == out;  // no overflow
+    if (!fits)
       problem("{}: {} over {} devices: the input has {} elements, the output {}", task(), name_of(collective.kind), devices, in, out);
-    const Region& blocked = gathers ? collective.output : collective.input;
-    if ((gathers || scatters) && (collective.dim < 0 || collective.dim >= static_cast<int>(blocked.dims.size()) ||
-                                  blocked.dims[static_cast<std::size_t>(collective.dim)].length % devices != 0))
-      problem("{}: dimension {} of the {} does not divide into {} blocks", task(), collective.dim, gathers ? "output" : "input", devices);
+    if (gathers) check_blocks(collective, collective.output, collective.dim, "output", devices);
+    if (scatters) check_blocks(collective, collective.input, collective.dim, "input", devices);
+    if (collective.kind == CollectiveKind::all_to_all) {
+      check_blocks(collective, collective.input, collective.split_dim, "input", devices);
+      check_blocks(collective, collective.output, collective.dim, "output", devices);
+    }
+    if (collective.kind == CollectiveKind::permute)
+      check_pairs(collective, devices);
+    else if (!collective.pairs.empty())
+      problem("{}: {} takes no pairs", task(), name_of(collective.kind));
     if (collective.root < 0 || collective.root >= devices) problem("{}: root {} is not among {} devices", task(), collective.root, devices);
+  }
+
+  void check_blocks(const Collective& collective, const Region& region, int dim, std::string_view what, std::int64_t devices) {
+    if (dim < 0 || dim >= static_cast<int>(region.dims.size()) || region.dims[static_cast<std::size_t>(dim)].length % devices != 0)
+      problem("{}: {}: dimension {} of the {} does not divide into {} blocks", task(), name_of(collective.kind), dim, what, devices);
+  }
+
+  void check_pairs(const Collective& collective, std::int64_t devices) {
+    std::set<std::int64_t> senders, receivers;
+    for (const Collective::Pair& pair : collective.pairs) {
+      if (pair.from < 0 || pair.from >= devices || pair.to < 0 || pair.to >= devices)
+        problem("{}: the pair {}>{} is not among {} devices", task(), pair.from, pair.to, devices);
+      if (!senders.insert(pair.from).second) problem("{}: device {} sends twice", task(), pair.from);
+      if (!receivers.insert(pair.to).second) problem("{}: device {} receives twice", task(), pair.to);
+    }
   }
 
   void check_task(TaskId id) {
@@ -253,6 +286,9 @@ class ShapeChecker {
     const Task& entry = program_->tasks[id.index()];
     std::visit([&](const auto& op) { check(op); }, entry.op);
     for (const Condition& condition : entry.where) check_affine(condition.value, "where");
+    if (entry.origin) check_view(entry.origin->axis, "origin");
+    if (const auto* local = std::get_if<Local>(&entry.op); local && local->kind == LocalKind::launch && !entry.origin)
+      problem("{}: a launch starts a Collective, so it needs its origin", task());
     if (std::holds_alternative<Collective>(entry.op) && !entry.where.empty())
       problem("{}: a Collective takes no guard: all devices along its axes take part", task());
     const auto halves = [](const Op& op) { return std::holds_alternative<Shift>(op) ? 3 : std::holds_alternative<Send>(op) ? 1 : std::holds_alternative<Recv>(op) ? 2 : 0; };
@@ -270,8 +306,10 @@ class ShapeChecker {
 
   void check_computes() {
     where_ = "";
-    if (const auto* product = std::get_if<Product>(&schedule_.computes); product && (product->m < 1 || product->n < 1 || product->k < 1))
-      problem("computes: the extents of a product must be positive, found m={}, n={}, k={}", product->m, product->n, product->k);
+    if (const auto* products = std::get_if<Products>(&schedule_.computes))
+      for (const Product& product : *products)
+        if (product.m < 1 || product.n < 1 || product.k < 1)
+          problem("computes: the extents of a product must be positive, found m={}, n={}, k={}", product.m, product.n, product.k);
     const auto* collective = std::get_if<Collective>(&schedule_.computes);
     if (!collective) return;
     if (schedule_.programs.empty()) {

@@ -16,9 +16,10 @@ class Printer {
 
   std::string print() {
     line("schedule {} on {}", quoted(schedule_.name), to_text(mesh_));
-    if (const auto* product = std::get_if<Product>(&schedule_.computes))
-      line("computes {}[{},{}] = {}{} . {}{} over {}", product->out, product->m, product->n, product->left, product->transpose_left ? "^T" : "", product->right,
-           product->transpose_right ? "^T" : "", product->k);
+    if (const auto* products = std::get_if<Products>(&schedule_.computes))
+      for (const Product& product : *products)
+        line("computes {}[{},{}] = {}{} . {}{} over {}", product.out, product.m, product.n, product.left, product.transpose_left ? "^T" : "",
+             product.right, product.transpose_right ? "^T" : "", product.k);
     for (std::size_t p = 0; p < schedule_.programs.size(); ++p) print(p);
     return std::move(text_);
   }
@@ -60,7 +61,18 @@ class Printer {
   std::string describe(const Program& program, const Collective& collective) const {
     std::string axes;
     for (const AxisView& view : collective.axes) axes += (axes.empty() ? "" : "+") + mesh_.name(view);
-    return fmt::format("{} over {} dim {}: {} -> {}", name_of(collective.kind), axes, collective.dim, region(program, collective.input),
+    std::string how;
+    switch (collective.kind) {
+      case CollectiveKind::all_gather:
+      case CollectiveKind::reduce_scatter:
+      case CollectiveKind::all_reduce: how = fmt::format("dim {}", collective.dim); break;
+      case CollectiveKind::all_to_all: how = fmt::format("from dim {} to dim {}", collective.split_dim, collective.dim); break;
+      case CollectiveKind::broadcast:
+      case CollectiveKind::reduce: how = fmt::format("root {}", collective.root); break;
+      case CollectiveKind::permute:
+        for (const Collective::Pair& pair : collective.pairs) how += fmt::format("{}{}>{}", how.empty() ? "" : " ", pair.from, pair.to);
+    }
+    return fmt::format("{} over {} {}: {} -> {}", name_of(collective.kind), axes, how, region(program, collective.input),
                        region(program, collective.output));
   }
 
@@ -133,7 +145,7 @@ std::string to_text(const Mesh& mesh, const Affine& affine) {
     else if (!text.empty())
       text += "+";
     if (const auto magnitude = term.coefficient < 0 ? -term.coefficient : term.coefficient; magnitude != 1) text += fmt::format("{}*", magnitude);
-    text += mesh.name(term.axis);
+    text += term.add == 0 ? mesh.name(term.axis) : fmt::format("({}{:+})%{}", mesh.name(term.axis), term.add, term.axis.size);
   }
   if (affine.constant != 0 || text.empty()) text += fmt::format("{}{}", affine.constant >= 0 && !text.empty() ? "+" : "", affine.constant);
   return affine.modulus == 0 ? text : fmt::format("({})%{}", text, affine.modulus);
@@ -146,7 +158,7 @@ std::string to_text(const Mesh& mesh, const Program& program, const Region& regi
     const Range& range = region.dims[i];
     if (i > 0) text += ",";
     if (range.index.terms.empty()) {  // a constant place
-      const std::int64_t begin = range.offset + range.index.constant * range.stride;
+      const std::int64_t begin = range.offset + evaluate(range.index, {}) * range.stride;
       text += begin == 0 && range.length == buffer.extents[i] ? ":" : range.length == 1 ? fmt::format("{}", begin) : fmt::format("{}:{}", begin, begin + range.length);
       continue;
     }
