@@ -39,7 +39,7 @@ for record in build/fuzz/fuzz-targets/*_fuzz.source; do
     cp -r "${fuzz_source%.cpp}_corpus/." "$corpus"
   fi
   programs=$((programs + 1))
-  if "build/fuzz/fuzz-targets/$name" "$corpus" -max_total_time="$seconds" -seed="$seed" -timeout=10 -rss_limit_mb=2048 \
+  if "build/fuzz/fuzz-targets/$name" "$corpus" -max_total_time="$seconds" -seed="$seed" -timeout=25 -rss_limit_mb=2048 \
     -artifact_prefix="$findings/$name-" > "$log" 2>&1 < /dev/null; then
     echo "fuzz.sh: $name: $(tail -n 1 "$log")"
   else
