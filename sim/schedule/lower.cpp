@@ -113,7 +113,8 @@ class ProgramLowering {
       move_scratch(step.op, scratch_shift);
       lowered_.tasks.push_back(std::move(step));
     }
-    for (const AxisView& view : collective.axes) queues_[view.axis] = ends;
+    if (!alone)
+      for (const AxisView& view : collective.axes) queues_[view.axis] = ends;
     ends_.push_back(std::move(ends));
     return done();
   }
