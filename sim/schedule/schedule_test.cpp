@@ -1,0 +1,191 @@
+#include "sim/schedule/schedule.hpp"
+
+#include <gtest/gtest.h>
+
+#include "sim/base/rng.hpp"
+#include "sim/schedule/testing.hpp"
+
+namespace podsim {
+namespace {
+
+using testing::part;
+
+Mesh mesh_of(std::vector<MeshAxis> axes) { return *Mesh::make(std::move(axes)); }
+
+// ---- Affine functions -----------------------------------------------------------------------------------------------------------------
+
+TEST(Affine, AddsWeightedCoordinatesAndAConstant) {
+  const Mesh mesh = mesh_of({{"row", 4, true}, {"col", 8, true}});
+  const Affine affine{{{mesh.whole(0), 3}, {mesh.whole(1), -2}}, 5};
+  EXPECT_EQ(evaluate(affine, {0, 0}), 5);
+  EXPECT_EQ(evaluate(affine, {3, 0}), 14);
+  EXPECT_EQ(evaluate(affine, {0, 7}), -9);
+  EXPECT_EQ(evaluate(affine, {3, 7}), 0);
+  EXPECT_EQ(evaluate(Affine{7}, {2, 2}), 7);
+}
+
+TEST(Affine, AModulusBringsNegativeValuesIntoRange) {
+  const Mesh mesh = mesh_of({{"row", 4, true}});
+  const Affine affine{{{mesh.whole(0), -1}}, 0, 4};
+  EXPECT_EQ(evaluate(affine, {0}), 0);
+  EXPECT_EQ(evaluate(affine, {1}), 3);
+  EXPECT_EQ(evaluate(affine, {3}), 1);
+  EXPECT_EQ(evaluate(Affine{{}, -8, 4}, {0}), 0);
+  EXPECT_EQ(evaluate(Affine{{}, -9, 4}, {0}), 3);
+  EXPECT_EQ(evaluate(Affine{{}, 9, 4}, {0}), 1);
+  EXPECT_EQ(evaluate(Affine{{}, -9, 0}, {0}), -9) << "modulus 0 is none";
+}
+
+TEST(Affine, OwnIsTheCoordinateModuloTheAxisUnlessToldOtherwise) {
+  const AxisView row = mesh_of({{"row", 4, true}}).whole(0);
+  EXPECT_EQ(evaluate(own(row, 1), {3}), 0);
+  EXPECT_EQ(evaluate(own(row, -1), {0}), 3);
+  EXPECT_EQ(evaluate(own(row, 1, false), {3}), 4);
+  EXPECT_EQ(evaluate(own(row, -1, false), {0}), -1);
+}
+
+TEST(Affine, AFactorViewIsADigitOfTheCoordinate) {
+  const Mesh mesh = mesh_of({{"row", 8, true}, {"col", 3, true}});
+  const AxisView high = mesh.factor(0, {2, 2, 2}, 0), middle = mesh.factor(0, {2, 2, 2}, 1), low = mesh.factor(0, {2, 2, 2}, 2);
+  for (int c = 0; c < 8; ++c) {
+    const Coordinates at{c, 2};
+    EXPECT_EQ(evaluate(own(high), at), c / 4);
+    EXPECT_EQ(evaluate(own(middle), at), c / 2 % 2);
+    EXPECT_EQ(evaluate(own(low), at), c % 2);
+    EXPECT_EQ(evaluate(Affine{{{high, 4}, {middle, 2}, {low, 1}}}, at), c);
+  }
+  const AxisView six = mesh_of({{"x", 6, true}}).factor(0, {2, 3}, 1);  // coordinate modulo 3
+  EXPECT_EQ(evaluate(own(six), {5}), 2);
+}
+
+// ---- Regions and boxes ----------------------------------------------------------------------------------------------------------------
+
+TEST(Region, BeginsAtOffsetPlusIndexTimesStride) {
+  const AxisView row = mesh_of({{"row", 4, true}}).whole(0);
+  const Region region{BufferId{3}, {{own(row, 1), 10, 2, 5}, all(6), span(4, 2), block(own(row), 3), {own(row), -2, 9, 1}}};
+  EXPECT_EQ(evaluate(region, {2}), (Box{BufferId{3}, {32, 0, 4, 6, 5}, {5, 6, 2, 3, 1}}));
+  EXPECT_EQ(evaluate(region, {3}), (Box{BufferId{3}, {2, 0, 4, 9, 3}, {5, 6, 2, 3, 1}}));
+  EXPECT_EQ(elements_of(region), 5 * 6 * 2 * 3);
+  EXPECT_EQ(elements_of(Region{BufferId{0}, {}}), 1) << "a buffer without dimensions holds one element";
+}
+
+TEST(Box, OverlapNeedsACommonElementInEveryDimension) {
+  const auto box = [](std::int64_t x, std::int64_t y, std::int64_t width, std::int64_t height, int buffer = 0) {
+    return Box{BufferId{buffer}, {x, y}, {width, height}};
+  };
+  EXPECT_TRUE(overlap(box(0, 0, 4, 4), box(3, 3, 4, 4)));
+  EXPECT_TRUE(overlap(box(3, 3, 4, 4), box(0, 0, 4, 4)));
+  EXPECT_FALSE(overlap(box(0, 0, 4, 4), box(4, 0, 4, 4))) << "side by side";
+  EXPECT_FALSE(overlap(box(0, 4, 4, 4), box(0, 0, 4, 4)));
+  EXPECT_FALSE(overlap(box(0, 0, 4, 4), box(0, 0, 4, 4, 1))) << "another buffer";
+  EXPECT_TRUE(overlap(box(0, 0, 9, 9), box(4, 4, 1, 1)));
+}
+
+TEST(Box, OverlapAndContainsAgreeWithElementByElement) {
+  Rng rng{1};
+  const auto random_box = [&] { return Box{BufferId{0}, {rng.between(0, 4), rng.between(0, 4)}, {rng.between(1, 3), rng.between(1, 3)}}; };
+  const auto has = [](const Box& box, int x, int y) {
+    return box.begin[0] <= x && x < box.begin[0] + box.length[0] && box.begin[1] <= y && y < box.begin[1] + box.length[1];
+  };
+  for (int i = 0; i < 500; ++i) {
+    const Box a = random_box(), b = random_box();
+    int both = 0, only_b = 0;
+    for (int x = 0; x < 8; ++x)
+      for (int y = 0; y < 8; ++y) both += has(a, x, y) && has(b, x, y), only_b += !has(a, x, y) && has(b, x, y);
+    EXPECT_EQ(overlap(a, b), both > 0);
+    EXPECT_EQ(contains(a, b), only_b == 0);
+  }
+  EXPECT_FALSE(contains(Box{BufferId{0}, {0}, {9}}, Box{BufferId{1}, {0}, {1}})) << "another buffer";
+}
+
+// ---- Guards ---------------------------------------------------------------------------------------------------------------------------
+
+TEST(Guard, IsAConjunctionOfHalfOpenRanges) {
+  const Mesh mesh = mesh_of({{"row", 4, true}, {"col", 4, true}});
+  const Guard guard{{own(mesh.whole(0), 0, false), 1, 3}, {own(mesh.whole(1), 1), 0, 2}};  // row in {1, 2}, col + 1 modulo 4 in {0, 1}
+  for (int row = 0; row < 4; ++row)
+    for (int col = 0; col < 4; ++col) EXPECT_EQ(holds(guard, {row, col}), (row == 1 || row == 2) && (col == 3 || col == 0)) << row << "," << col;
+  EXPECT_TRUE(holds({}, {0, 0})) << "no condition: always";
+  EXPECT_FALSE(holds({{Affine{3}, 4, 4}}, {0, 0})) << "an empty range: never";
+  EXPECT_FALSE(holds({{Affine{3}, 5, 1}}, {0, 0}));
+}
+
+// ---- Matmul ---------------------------------------------------------------------------------------------------------------------------
+
+/// A region of zeros' places with these lengths; buffers do not matter here.
+Region shaped(std::initializer_list<std::int64_t> lengths) {
+  Region region{BufferId{0}, {}};
+  for (const std::int64_t length : lengths) region.dims.push_back(all(length));
+  return region;
+}
+
+TEST(Matmul, ExtentsComeFromTheGroupsOfOutAndLeft) {
+  // m = 2*3 = 6, n = 5, k = 7*11 = 77.
+  const Matmul plain{shaped({2, 3, 7, 11}), shaped({7, 11, 5}), shaped({2, 3, 5}), 2, 2, 2, false, false, false};
+  EXPECT_EQ(extents_of(plain), (MatmulExtents{6, 5, 77}));
+  const Matmul left_transposed{shaped({7, 11, 2, 3}), shaped({77, 5}), shaped({6, 5}), 2, 1, 1, true, false, false};
+  EXPECT_EQ(extents_of(left_transposed), (MatmulExtents{6, 5, 77}));
+  const Matmul right_transposed{shaped({6, 7, 11}), shaped({5, 77}), shaped({6, 5}), 1, 1, 1, false, true, false};
+  EXPECT_EQ(extents_of(right_transposed), (MatmulExtents{6, 5, 77}));
+  const Matmul both_transposed{shaped({77, 2, 3}), shaped({5, 7, 11}), shaped({2, 3, 5, 1}), 1, 1, 2, true, true, true};
+  EXPECT_EQ(extents_of(both_transposed), (MatmulExtents{6, 5, 77}));
+}
+
+TEST(Matmul, AnEmptyGroupCountsOne) {
+  const Matmul inner{shaped({9}), shaped({9}), shaped({}), 0, 1, 0, false, false, false};  // a dot product
+  EXPECT_EQ(extents_of(inner), (MatmulExtents{1, 1, 9}));
+  const Matmul outer{shaped({4}), shaped({6}), shaped({4, 6}), 1, 0, 1, false, false, false};
+  EXPECT_EQ(extents_of(outer), (MatmulExtents{4, 6, 1}));
+}
+
+// ---- Tables and sizes -----------------------------------------------------------------------------------------------------------------
+
+TEST(LocalTable, HasEveryKindAtItsOwnPlace) {
+  for (std::size_t i = 0; i < local_table().size(); ++i) {
+    const LocalTraits& traits = local_table()[i];
+    EXPECT_EQ(static_cast<std::size_t>(traits.kind), i);
+    EXPECT_EQ(&traits_of(traits.kind), &traits);
+    EXPECT_EQ(local_kind_named(traits.name), traits.kind);
+  }
+  EXPECT_EQ(local_table().size(), static_cast<std::size_t>(LocalKind::place) + 1);
+  EXPECT_EQ(local_kind_named("sort"), std::nullopt);
+  EXPECT_FALSE(traits_of(LocalKind::place).takes_time);
+}
+
+TEST(Names, GoThereAndBack) {
+  for (const DType dtype : {DType::f32, DType::bf16}) EXPECT_EQ(dtype_named(name_of(dtype)), dtype);
+  for (int k = 0; k < collective_kind_count; ++k)
+    EXPECT_EQ(collective_kind_named(name_of(static_cast<CollectiveKind>(k))), static_cast<CollectiveKind>(k));
+  EXPECT_EQ(dtype_named("fp32"), std::nullopt);
+  EXPECT_EQ(collective_kind_named("all_gather"), std::nullopt);
+}
+
+TEST(Sizes, FollowFromExtentsAndDtype) {
+  testing::Writer writer{std::vector<MeshAxis>{{"x", 2, true}}};
+  const BufferId f = writer.scratch("f", {10, 10}), b = writer.scratch("b", {100}, DType::bf16);
+  EXPECT_EQ(size_of(writer.now().buffers[0]), Bytes{400});
+  EXPECT_EQ(size_of(writer.now().buffers[1]), Bytes{200});
+  EXPECT_EQ(bytes_of(writer.now(), part(b, 90, 5)), Bytes{10});
+  EXPECT_EQ(bytes_of(writer.now(), {f, {all(10), span(1, 2)}}), Bytes{80});
+  EXPECT_EQ(size_of(Buffer{"huge", {std::int64_t{1} << 40}, DType::f32, Role::scratch, {}, {}}), Bytes{std::int64_t{1} << 42}) << "beyond 32 bits";
+}
+
+TEST(DeviceSet, IsAListOfHalfOpenRanges) {
+  const DeviceSet set{{{1, 3}, {6, 7}}};
+  for (int d = 0; d < 9; ++d) EXPECT_EQ(contains(set, DeviceId{d}), d == 1 || d == 2 || d == 6) << d;
+  EXPECT_EQ(size_of(set), 3);
+  EXPECT_EQ(every_device(mesh_of({{"x", 3, true}, {"y", 4, true}})), (DeviceSet{{{0, 12}}}));
+  EXPECT_EQ(size_of(DeviceSet{}), 0);
+}
+
+TEST(Programs, ADeviceRunsOneOrIdles) {
+  testing::Writer writer{std::vector<MeshAxis>{{"x", 5, true}}};
+  writer.program(0, 2);
+  writer.schedule.programs.push_back({{{{3, 5}}}, {}, {}});
+  EXPECT_EQ(program_of(writer.schedule, DeviceId{1}), 0u);
+  EXPECT_EQ(program_of(writer.schedule, DeviceId{2}), std::nullopt);
+  EXPECT_EQ(program_of(writer.schedule, DeviceId{4}), 1u);
+}
+
+}  // namespace
+}  // namespace podsim

@@ -1,0 +1,97 @@
+#include "sim/schedule/text.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "sim/schedule/testing.hpp"
+
+namespace podsim {
+namespace {
+
+using testing::after;
+using testing::between;
+using testing::copy;
+using testing::part;
+using testing::shift;
+using testing::Writer;
+
+TEST(ScheduleText, HasEveryOperationOnALine) {
+  Writer w{std::vector<MeshAxis>{{"row", 4, true}, {"col", 8, false}}};
+  const AxisView row = w.axis(0), col = w.axis(1), half = w.schedule.mesh.factor(1, {2, 4}, 0);
+  w.schedule.name = "all of it";
+  w.schedule.programs[0].devices = {{{0, 8}, {16, 32}}};
+  w.now().buffers = {{"X", {2, 8, 16}, DType::bf16, Role::input, "X", {{row}, {half, row}, {}}},
+                     {"Y", {8, 16}, DType::f32, Role::output, "result", {{}, {col}}},
+                     {"s", {8, 4}, DType::f32, Role::scratch, {}, {}},
+                     {"one", {}, DType::f32, Role::scratch, {}, {}}};
+  const BufferId X{0}, Y{1}, s{2}, one{3};
+  const Region x{X, {all(2), block(own(half, 0, false), 4), span(3, 1)}}, y{Y, {all(8), span(4, 8)}};
+  w.add("multiply", Matmul{{X, {all(2), all(8), all(16)}}, {s, {all(8), all(4)}}, y, 2, 1, 1, false, true, true});
+  w.add("plain", Matmul{{s, {all(8), all(4)}}, {s, {all(8), all(4)}}, y, 1, 1, 1, true, false, false}, {after(TaskId{0})});
+  w.add("halve", Local{LocalKind::scale, {x}, {x}, 0.5, Unit::core}, {after(TaskId{0}), after(TaskId{1})});
+  w.add("sum", Local{LocalKind::add, {{one, {}}, {one, {}}}, {{one, {}}}, 1, Unit::dma});
+  w.add("move", Shift{row, Affine{{{col, -2}}, 1}, y, y, Combine::add, {1, 0}}, {after(TaskId{0}, Half::both, Half::second)},
+        {{Affine{{{row, 1}, {col, -1}}, -3}, -2, 5}, {own(col, 0, false), 1, 4}});
+  w.add("push", Send{7, {Affine{{{row, 1}}, 2}, Affine{3}}, x, {0, 1}}, {after(TaskId{4}, Half::second, Half::first)});
+  w.add("pull", Recv{-7, {Affine{0}, Affine{{{col, 1}}, -1}}, x, Combine::add}, {after(TaskId{4}, Half::first)});
+  w.add("gather", Collective{CollectiveKind::all_gather, {row, col}, {s, {span(0, 2), {Affine{{{row, 3}}}, -2, 9, 1}}}, {s, {all(8), all(4)}}, 1});
+  w.add("launch", Local{LocalKind::launch, {}, {}, 1, Unit::dma});
+  w.task(TaskId{8}).origin = Origin{3, CollectiveKind::reduce_scatter, half, Bytes{64}};
+  EXPECT_EQ(to_text(w.schedule), R"(schedule "all of it" on row=4,col=8
+program 0 on devices 0..7 16..31
+  buffer X bf16[2,8,16] input of X(row,col/4:2+row,-)
+  buffer Y f32[8,16] output of result(-,col)
+  buffer s f32[8,4] scratch
+  buffer one f32[] scratch
+     0 multiply             matmul Y[:,4:12] += X[:,:,:]|2 . s[:,:]^T
+     1 plain                matmul Y[:,4:12] = s[:,:]^T . s[:,:] after 0
+     2 halve                core scale X[:,(col/4:2)*4:+4,3] -> X[:,(col/4:2)*4:+4,3] factor 0.5 after 0, 1
+     3 sum                  dma add one[] one[] -> one[]
+     4 move                 shift row by -2*col+1: Y[:,4:12] ->+ Y[:,4:12] route 1,0 after 0 gates receive where -2 <= row-col-3 < 5 and 1 <= col < 4
+     5 push                 send channel 7 to row=row+2,col=3: X[:,(col/4:2)*4:+4,3] route 0,1 after 4.received gates send
+     6 pull                 recv channel -7 from row=0,col=col-1: ->+ X[:,(col/4:2)*4:+4,3] after 4.sent
+     7 gather               all-gather over row+col dim 1: s[0:2,(3*row)*-2+9] -> s[:,:]
+     8 launch               dma launch of reduce-scatter 3 on col/4:2
+)");
+}
+
+TEST(ScheduleText, SaysWhatItComputes) {
+  Writer product{std::vector<MeshAxis>{{"x", 2, true}}};
+  product.schedule.computes = Product{"Y", "X", "W", 4, 8, 6, false, true};
+  EXPECT_EQ(to_text(product.schedule), "schedule \"test\" on x=2\ncomputes Y[4,8] = X . W^T over 6\nprogram 0 on devices 0..1\n");
+  Writer gather{std::vector<MeshAxis>{{"x", 2, true}}};
+  const BufferId a = gather.scratch("a", {4});
+  gather.schedule.computes = Collective{CollectiveKind::all_gather, {gather.axis(0)}, part(a, 0, 2), part(a, 0, 4), 0};
+  EXPECT_EQ(to_text(gather.schedule),
+            "schedule \"test\" on x=2\nprogram 0 on devices 0..1\n  computes all-gather over x dim 0: a[0:2] -> a[:]\n  buffer a f32[4] scratch\n");
+}
+
+TEST(ScheduleText, AConstantPlaceIsReducedByItsModulus) {
+  Writer w{std::vector<MeshAxis>{{"x", 2, true}}};
+  const BufferId a = w.scratch("a", {8});
+  const auto text = [&](Range range) { return to_text(w.schedule.mesh, w.now(), {a, {std::move(range)}}); };
+  EXPECT_EQ(text({Affine{{}, 5, 3}, 2, 1, 1}), "a[5]");
+  EXPECT_EQ(text({Affine{{}, -1, 4}, 2, 0, 2}), "a[6:8]");
+  EXPECT_EQ(text({Affine{{}, std::int64_t{1} << 56, 3}, std::int64_t{1} << 40, 0, 1}), "a[1099511627776]") << "and does not overflow before";
+}
+
+TEST(ScheduleText, AffineFunctionsReadAsWritten) {
+  const Mesh mesh = *Mesh::make({{"row", 4, true}, {"col", 4, true}});
+  const AxisView row = mesh.whole(0), col = mesh.whole(1);
+  EXPECT_EQ(to_text(mesh, Affine{}), "0");
+  EXPECT_EQ(to_text(mesh, Affine{-3}), "-3");
+  EXPECT_EQ(to_text(mesh, Affine{{}, 5, 3}), "(5)%3");
+  EXPECT_EQ(to_text(mesh, Affine{{{row, -1}, {col, 1}}, -2}), "-row+col-2");
+  EXPECT_EQ(to_text(mesh, Affine{{{row, 2}, {col, -4}}, 1, 8}), "(2*row-4*col+1)%8");
+}
+
+TEST(ScheduleText, TasksAreNamedByPositionAndLabel) {
+  Writer w{std::vector<MeshAxis>{{"x", 2, true}}};
+  const BufferId a = w.scratch("a", {8});
+  w.add("tab\there", copy(part(a, 0, 1), part(a, 1, 1)));
+  EXPECT_EQ(task_name(w.now(), TaskId{0}), "0 \"tab\\there\"");
+}
+
+}  // namespace
+}  // namespace podsim
