@@ -96,7 +96,6 @@ class ShapeChecker {
   }
 
   bool check_affine(const Affine& affine, std::string_view what) {
-<<<<<<< Updated upstream
     for (const AxisTerm& term : affine.terms) {
       if (!check_view(term.axis, what)) return false;
       if (term.add < -largest_number || term.add > largest_number) {
@@ -107,13 +106,6 @@ class ShapeChecker {
     double low = static_cast<double>(affine.constant), high = low;  // far from the limit precision does not matter, and nothing overflows
     bool small = true;  // a coefficient counts even where the axis has one device: it is still printed and negated
     for (const AxisTerm& term : affine.terms) {
-=======
-    for (const AxisTerm& term : affine.terms)
-      if (!check_view(term.axis, what)) return false;
-    double low = static_cast<double>(affine.constant), high = low;  // far from the limit precision does not matter, and nothing overflows
-    bool small = true;  // a coefficient counts even where the axis has one device: it is still printed and negated
-    for (const AxisTerm& term : affine.terms) {
->>>>>>> Stashed changes
       small = small && -largest_number <= term.coefficient && term.coefficient <= largest_number;
       const double reach = static_cast<double>(term.coefficient) * (term.axis.size - 1);
       (reach < 0 ? low : high) += reach;
