@@ -44,6 +44,18 @@ TEST(Affine, OwnIsTheCoordinateModuloTheAxisUnlessToldOtherwise) {
   EXPECT_EQ(evaluate(own(row, -1, false), {0}), -1);
 }
 
+TEST(Affine, EachTermGoesRoundItsOwnAxis) {
+  // The place of the neighbour above and to the left, in a buffer of 3 x 4 blocks.
+  const Mesh mesh = mesh_of({{"row", 3, true}, {"col", 4, true}});
+  const Affine affine{{{mesh.whole(0), 4, 1}, {mesh.whole(1), 1, -1}}};
+  EXPECT_EQ(evaluate(affine, {0, 0}), 4 + 3);
+  EXPECT_EQ(evaluate(affine, {2, 0}), 0 + 3);
+  EXPECT_EQ(evaluate(affine, {2, 3}), 0 + 2);
+  EXPECT_EQ(evaluate(own(mesh.whole(1), 4 * 1000 + 1), {0, 3}), 0);
+  EXPECT_EQ(evaluate(own(mesh.whole(1), -4 * 1000 - 1), {0, 0}), 3);
+  EXPECT_EQ(evaluate(own(mesh.factor(1, {2, 2}, 0), 1), {0, 2}), 0) << "round the view, not the axis";
+}
+
 TEST(Affine, AFactorViewIsADigitOfTheCoordinate) {
   const Mesh mesh = mesh_of({{"row", 8, true}, {"col", 3, true}});
   const AxisView high = mesh.factor(0, {2, 2, 2}, 0), middle = mesh.factor(0, {2, 2, 2}, 1), low = mesh.factor(0, {2, 2, 2}, 2);

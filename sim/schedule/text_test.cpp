@@ -58,13 +58,33 @@ program 0 on devices 0..7 16..31
 
 TEST(ScheduleText, SaysWhatItComputes) {
   Writer product{std::vector<MeshAxis>{{"x", 2, true}}};
-  product.schedule.computes = Product{"Y", "X", "W", 4, 8, 6, false, true};
-  EXPECT_EQ(to_text(product.schedule), "schedule \"test\" on x=2\ncomputes Y[4,8] = X . W^T over 6\nprogram 0 on devices 0..1\n");
+  product.schedule.computes = Products{{"Y", "X", "W", 4, 8, 6, false, true}, {"dX", "dY", "W", 4, 6, 8, true, false}};
+  EXPECT_EQ(to_text(product.schedule),
+            "schedule \"test\" on x=2\ncomputes Y[4,8] = X . W^T over 6\ncomputes dX[4,6] = dY^T . W over 8\nprogram 0 on devices 0..1\n");
   Writer gather{std::vector<MeshAxis>{{"x", 2, true}}};
   const BufferId a = gather.scratch("a", {4});
   gather.schedule.computes = Collective{CollectiveKind::all_gather, {gather.axis(0)}, part(a, 0, 2), part(a, 0, 4), 0};
   EXPECT_EQ(to_text(gather.schedule),
             "schedule \"test\" on x=2\nprogram 0 on devices 0..1\n  computes all-gather over x dim 0: a[0:2] -> a[:]\n  buffer a f32[4] scratch\n");
+}
+
+TEST(ScheduleText, SaysOfACollectiveWhatItsKindNeeds) {
+  Writer w{std::vector<MeshAxis>{{"x", 4, true}}};
+  const BufferId a = w.scratch("a", {4});
+  const auto text = [&](CollectiveKind kind, std::vector<Collective::Pair> pairs = {}) {
+    Collective collective{kind, {w.axis(0)}, part(a, 0, 4), part(a, 0, 4), 1, 2, 3, std::move(pairs)};
+    w.now().tasks = {{"c", std::move(collective), {}, {}, {}}};
+    const std::string whole = to_text(w.schedule);
+    const std::size_t begin = whole.find("over x") + 7, end = whole.find(':', begin);
+    return whole.substr(begin, end - begin);
+  };
+  EXPECT_EQ(text(CollectiveKind::all_gather), "dim 1");
+  EXPECT_EQ(text(CollectiveKind::reduce_scatter), "dim 1");
+  EXPECT_EQ(text(CollectiveKind::all_reduce), "dim 1");
+  EXPECT_EQ(text(CollectiveKind::all_to_all), "from dim 2 to dim 1");
+  EXPECT_EQ(text(CollectiveKind::broadcast), "root 3");
+  EXPECT_EQ(text(CollectiveKind::reduce), "root 3");
+  EXPECT_EQ(text(CollectiveKind::permute, {{0, 1}, {1, 0}}), "0>1 1>0");
 }
 
 TEST(ScheduleText, AConstantPlaceIsReducedByItsModulus) {
@@ -84,6 +104,7 @@ TEST(ScheduleText, AffineFunctionsReadAsWritten) {
   EXPECT_EQ(to_text(mesh, Affine{{}, 5, 3}), "(5)%3");
   EXPECT_EQ(to_text(mesh, Affine{{{row, -1}, {col, 1}}, -2}), "-row+col-2");
   EXPECT_EQ(to_text(mesh, Affine{{{row, 2}, {col, -4}}, 1, 8}), "(2*row-4*col+1)%8");
+  EXPECT_EQ(to_text(mesh, Affine{{{row, -4, -1}, {col, 1, 2}}, 3}), "-4*(row-1)%4+(col+2)%4+3");
 }
 
 TEST(ScheduleText, TasksAreNamedByPositionAndLabel) {
