@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "sim/base/rng.hpp"
@@ -21,7 +22,10 @@ bool exact_on_integers(const Schedule& schedule) {
   constexpr std::int64_t largest = 1 << 24;
   if (const auto* products = std::get_if<Products>(&schedule.computes))
     return std::all_of(products->begin(), products->end(), [](const Product& product) { return product.k <= largest / 16; });
-  return true;  // a sum over the devices: at most 4 * 2^24 devices / 4; copies are exact anyway
+  std::int64_t terms = 1;
+  if (const auto* collective = std::get_if<Collective>(&schedule.computes))
+    for (const AxisView& axis : collective->axes) terms *= axis.size;
+  return terms <= largest / 4;
 }
 
 class Checker {

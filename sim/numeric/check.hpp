@@ -32,8 +32,8 @@ struct CheckReport {
 
 /// validate() first; a schedule that is not matched or has a deadlock is not run. Then integers, in program order and in random orders, then
 /// uniform data in program order. On integers a float32 result is exact, hence bit-equal to the reference, while 16 K <= 2^24: operands are at
-/// most 4, so no partial sum of a product over K exceeds 16 K, and float32 holds all integers up to 2^24. Beyond that, and in bf16, the
-/// tolerance decides. A schedule that does not say what it computes is only compared with itself.
+/// most 4, so no partial sum of a product over K exceeds 16 K, and float32 holds all integers up to 2^24 (a collective over P devices: 4 P).
+/// Beyond that, and in bf16, the tolerance decides. A schedule that does not say what it computes is only compared with itself.
 /// Errors: more than max_bytes; `computes` names what the buffers do not hold (see Reference).
 Expected<CheckReport> check(const Schedule& lowered, const CheckOptions& options);
 

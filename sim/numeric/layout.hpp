@@ -36,8 +36,9 @@ class RunCursor {
   explicit RunCursor(const Layout& layout);
   [[nodiscard]] std::int64_t offset() const { return offset_; }
   [[nodiscard]] std::int64_t stride() const { return stride_; }
-  [[nodiscard]] std::int64_t pitch() const { return outer_.rank > 0 ? outer_.stride[static_cast<std::size_t>(outer_.rank) - 1] : 0; }
   [[nodiscard]] std::int64_t left() const { return left_; }  // in this run
+  /// From here to the same place some runs ahead: what is worth fetching early, since hardware does not foresee jumps between short runs.
+  [[nodiscard]] std::int64_t ahead() const { return outer_.rank > 0 ? 4 * outer_.stride[static_cast<std::size_t>(outer_.rank) - 1] : 0; }
   /// count <= left().
   void advance(std::int64_t count) {
     offset_ += count * stride_;

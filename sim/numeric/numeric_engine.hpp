@@ -51,10 +51,10 @@ std::unique_ptr<NumericEngine> make_numeric_engine(const NumericOptions& options
 struct Comparison {
   bool bit_equal = false;    // every element is the reference rounded to the buffer's dtype: only integers promise that, in float32
   double max_abs_error = 0;  // infinite if any element is not a finite number
-  double max_rel_error = 0;  // max |difference| / max |reference|, reference in float64
+  double max_rel_error = 0;  // max |difference| / max |reference|, reference in float64; of several products the worst
   double tolerance = 0;      // float32: 1e-5; bf16: 2^-8 (1 + stores of one partial sum), see stores_of_partial_sums()
 
-  /// Where |difference| is largest, the first such; none if it is zero everywhere.
+  /// Where the relative error is largest, the first such; none if it is zero everywhere.
   struct Element {
     DeviceId device;
     BufferId buffer;

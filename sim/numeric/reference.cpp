@@ -25,7 +25,7 @@ struct Reference::Contents {
   };
   std::vector<std::vector<double>> arrays;
   std::vector<Part> parts;
-  double largest = 0;  // |element| of the arrays
+  std::vector<double> largest;  // per array, |element| of the result it belongs to
   double tolerance = 0;
 };
 
@@ -73,13 +73,22 @@ class Reference::Builder {
                                   },
                                   schedule_.computes);
     if (!built) return built.error();
-    for (const std::vector<double>& array : contents_.arrays)
-      for (const double value : array) contents_.largest = std::max(contents_.largest, std::abs(value));
+    find_largest();
     contents_.tolerance = uses_bf16(schedule_) ? std::ldexp(1.0 + stores_of_partial_sums(schedule_), -8) : 1e-5;
     return std::make_shared<const Contents>(std::move(contents_));
   }
 
  private:
+  /// Every product is a result of its own, a collective is one on all devices.
+  void find_largest() {
+    for (const std::vector<double>& array : contents_.arrays) {
+      double& largest = contents_.largest.emplace_back(0);
+      for (const double value : array) largest = std::max(largest, std::abs(value));
+    }
+    if (!contents_.largest.empty() && std::holds_alternative<Collective>(schedule_.computes))
+      std::fill(contents_.largest.begin(), contents_.largest.end(), *std::max_element(contents_.largest.begin(), contents_.largest.end()));
+  }
+
   // ---- Products ----
 
   Done add(const Product& product) {
@@ -132,11 +141,12 @@ class Reference::Builder {
         if (buffer.role != Role::output || buffer.tensor != product.out) continue;
         if (const std::int64_t held = global_elements(buffer); held != elements) return wrong_size(buffer, "result", held, elements);
         for_each_device(program, [&](DeviceId device) {
-          contents_.parts.push_back(
-              {device, BufferId{b}, buffer.dtype, contiguous(elements_of(buffer)), shard_layout(schedule_.mesh, buffer, device), contents_.arrays.size()});
+          contents_.parts.push_back({device, BufferId{b}, buffer.dtype, contiguous(elements_of(buffer)), shard_layout(schedule_.mesh, buffer, device),
+                                     contents_.arrays.size()});
         });
       }
-    if (contents_.parts.begin() + first == contents_.parts.end()) return Diagnostic{{}, fmt::format("no output buffer holds {}, the result of the product", quoted(product.out))};
+    if (contents_.parts.begin() + first == contents_.parts.end())
+      return Diagnostic{{}, fmt::format("no output buffer holds {}, the result of the product", quoted(product.out))};
     // One program on every device holds every shard. Otherwise look.
     if (schedule_.programs.size() == 1 && size_of(schedule_.programs[0].devices) == schedule_.mesh.devices()) return done();
     std::vector<bool> held(static_cast<std::size_t>(elements), false);
@@ -269,6 +279,7 @@ Comparison Reference::compare(const BufferReader& read) const {
   for (const Contents::Part& part : contents_->parts) {
     const std::span<const float> values = read(part.device, part.buffer);
     const std::vector<double>& array = contents_->arrays[part.array];
+    const double largest = contents_->largest[part.array];
     for_each_run<2>({&part.in_buffer, &part.in_array}, [&](std::int64_t count, const std::array<RunCursor, 2>& at) {
       for (std::int64_t i = 0; i < count; ++i) {
         const std::int64_t index = at[0].offset() + i * at[0].stride();
@@ -278,14 +289,15 @@ Comparison Reference::compare(const BufferReader& read) const {
         result.bit_equal &= found == (part.dtype == DType::bf16 ? round_to_bf16(rounded) : rounded);
         double difference = std::abs(static_cast<double>(found) - expected);
         if (!std::isfinite(difference)) difference = infinite;  // a NaN compares with nothing: it must not slip through
-        if (difference > result.max_abs_error) {
-          result.max_abs_error = difference;
+        if (difference == 0) continue;
+        result.max_abs_error = std::max(result.max_abs_error, difference);
+        if (const double relative = largest > 0 ? difference / largest : infinite; relative > result.max_rel_error) {
+          result.max_rel_error = relative;
           result.worst = Comparison::Element{part.device, part.buffer, index, static_cast<double>(found), expected};
         }
       }
     });
   }
-  if (result.max_abs_error > 0) result.max_rel_error = contents_->largest > 0 ? result.max_abs_error / contents_->largest : infinite;
   return result;
 }
 

@@ -64,6 +64,22 @@ TEST(Reference, FindsTheWorstElement) {
   EXPECT_EQ(comparison.worst->expected, static_cast<double>(right));
 }
 
+TEST(Reference, MeasuresEachOfSeveralProductsByItself) {
+  Schedule schedule = direct_product({"Y", "X", "W", 3, 4, 5, false, false});
+  Program& program = schedule.programs[0];
+  program.buffers.push_back(output("Z", {1, 1}, {{}, {}}));
+  program.buffers.push_back(input("V", {1, 1}, {{}, {}}));
+  std::get<Products>(schedule.computes).push_back({"Z", "V", "V", 1, 1, 1, false, false});
+  Tensors tensors = *make_numeric_engine({})->run(schedule);
+  const double v = static_cast<double>(tensors.values[0][4][0]);
+  tensors.values[0][3][0] = static_cast<float>(v * v) + 1;
+  const Comparison comparison = Reference::make(schedule, {})->compare(tensors);
+  EXPECT_EQ(comparison.max_abs_error, 1);
+  EXPECT_DOUBLE_EQ(comparison.max_rel_error, 1 / (v * v)) << "however large Y is";
+  ASSERT_TRUE(comparison.worst);
+  EXPECT_EQ(comparison.worst->buffer, BufferId{3});
+}
+
 TEST(Reference, NamesWhatIsMissing) {
   Schedule schedule = direct_product({"Y", "X", "W", 3, 4, 5, false, false});
   schedule.computes = {};
@@ -154,6 +170,15 @@ TEST(CollectiveDefinition, RootedAndReducingKinds) {
   EXPECT_EQ(reduced->arrays, (Arrays{{11, 22}}));
   EXPECT_FALSE(reduced->array_of[0]) << "only the root has a result";
   EXPECT_EQ(reduced->array_of[1], 0U);
+}
+
+TEST(CollectiveDefinition, PermuteFollowsItsPairs) {
+  Collective collective = on_two(CollectiveKind::permute, {2}, {2});
+  collective.pairs = {{1, 0}};
+  const Expected<CollectiveOutputs> permuted = outputs_of(collective, {{1, 2}, {10, 20}});
+  EXPECT_EQ(permuted->arrays, (Arrays{{10, 20}}));
+  EXPECT_EQ(permuted->array_of[0], 0U);
+  EXPECT_FALSE(permuted->array_of[1]) << "nobody sends to it";
 }
 
 TEST(StoresOfPartialSums, CountsRoundingsAlongTheWay) {
