@@ -19,7 +19,7 @@ inline constexpr int schedule_format_version = 1;
 Expected<Schedule> read_schedule(std::string_view bytes, const std::string& file);
 
 /// Bytes from which read_schedule() makes an equal schedule. Regions name their buffer where only one has the name; edges give positions.
-/// Axes and buffers must exist (an assert).
+/// Axes and buffers must exist (an assert); an empty list of products is read back as nothing claimed.
 std::string write_schedule(const Schedule& schedule, Encoding encoding);
 
 }  // namespace podsim

@@ -148,7 +148,8 @@ class ScheduleReader {
     Checked reach = Checked{affine.constant}.size();
     for (int t = 0; t < message.term_size(); ++t) {
       affine.terms.push_back({read(message.term(t).axis(), place.at("term", t).at("axis")), message.term(t).coefficient(), message.term(t).add()});
-      reach = reach + Checked{affine.terms.back().coefficient}.size() * Checked{affine.terms.back().axis.size - 1} + Checked{affine.terms.back().add}.size();
+      reach = reach + Checked{affine.terms.back().coefficient}.size() * Checked{affine.terms.back().axis.size - 1} +
+              Checked{affine.terms.back().add}.size();
     }
     if (affine.modulus < 0) problem(place.at("modulus"), "a modulus must not be negative, got {}", affine.modulus);
     if (!reach.ok()) problem(place, "this index reaches beyond 2^62");

@@ -47,7 +47,7 @@ inline Schedule every_operation() {
        {}},
       {"send", Send{7, {own(row, 1), Affine{0}}, nothing, {0}}, {}, {}, {}},
       {"send", Recv{-7, {own(row, -1), Affine{0}}, nothing, Combine::add}, {}, {}, {}},
-      {"gather", Collective{CollectiveKind::reduce, {row, half}, x, y, 1, 2, 3}, {{TaskId{4}, Half::both, Half::both}}, {}, {}},
+      {"gather", Collective{CollectiveKind::reduce, {row, half}, x, y, 1, 2, 3, {{0, 7}, {7, 0}}}, {{TaskId{4}, Half::both, Half::both}}, {}, {}},
   };
   schedule.programs = {program, Program{{{{8, 16}}}, {program.buffers[1]}, {}}, Program{}};
   schedule.computes = Collective{CollectiveKind::all_gather, {col}, x, y, 0, 0, 0};
@@ -68,7 +68,7 @@ inline Schedule random_schedule(std::uint64_t seed) {
   const auto number = [&] { return static_cast<std::int64_t>(rng.next() >> rng.between(8, 62)) * (rng.below(2) == 0 ? 1 : -1); };
   const auto affine = [&] {
     Affine result{number() >> 10};
-    while (rng.below(2) == 0) result.terms.push_back({view(), number() >> 20});
+    while (rng.below(2) == 0) result.terms.push_back({view(), number() >> 20, rng.below(2) == 0 ? 0 : rng.between(-9, 9)});
     if (rng.below(2) == 0) result.modulus = rng.between(0, 100);
     return result;
   };
@@ -122,9 +122,16 @@ inline Schedule random_schedule(std::uint64_t seed) {
     schedule.programs.push_back(std::move(program));
   }
   if (rng.below(3) == 0)
-    schedule.computes = Products{{"C", "A", "", rng.between(0, 999), rng.between(0, 999), rng.between(0, 999), true, rng.below(2) == 0}};
+    schedule.computes =
+        Products{1 + rng.below(3), {"C", "A", "", rng.between(0, 999), rng.between(0, 999), rng.between(0, 999), true, rng.below(2) == 0}};
   if (rng.below(3) == 0)
-    schedule.computes = Collective{CollectiveKind::permute, {}, region(schedule.programs[0]), region(schedule.programs[0]), 0, 1, 2,
+    schedule.computes = Collective{CollectiveKind::permute,
+                                   {},
+                                   region(schedule.programs[0]),
+                                   region(schedule.programs[0]),
+                                   0,
+                                   1,
+                                   2,
                                    {{0, 1}, {rng.between(0, 9), rng.between(0, 9)}}};
   return schedule;
 }
