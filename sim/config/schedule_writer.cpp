@@ -90,7 +90,7 @@ class ScheduleWriter {
     const MeshAxis& axis = schedule_.mesh.axes().at(static_cast<std::size_t>(view.axis));
     message.set_name(axis.name);
     if (view.stride != 1) message.set_stride(view.stride);
-    if (view.stride != 1 || view.size != axis.size) message.set_size(view.size);
+    if (view.size != axis.size) message.set_size(view.size);
   }
 
   void write(const Affine& affine, proto::Affine& message) const {
