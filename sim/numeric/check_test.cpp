@@ -93,6 +93,15 @@ TEST(Check, ComparesAScheduleThatStatesNothingWithItself) {
   EXPECT_FALSE(checked(schedule, {.random_orders = 8}).bit_equal);
 }
 
+TEST(Check, MakesInputsAgainThatAScheduleOverwrites) {
+  Schedule schedule{"in place", mesh_of({{"x", 2, true}}), {}, {}};
+  Program program{every_device(schedule.mesh), {input("X", {8}, {{}}), output("Y", {8}, {{}})}, {}};
+  add(program, "scale in place", Local{LocalKind::scale, {whole(program, 0)}, {whole(program, 0)}, 3, Unit::core});
+  add(program, "copy", copy(whole(program, 0), whole(program, 1)), {0});
+  schedule.programs.push_back(program);
+  EXPECT_TRUE(checked(schedule).ok);
+}
+
 TEST(Check, NeedsExactnessOnlyWhereItIsPromised) {
   // 16 K > 2^24: sums of integers may round, in an order that OpenBLAS chooses.
   Schedule schedule{"long", Mesh{}, {}, Products{{"Y", "X", "W", 2, 2, (1 << 20) + 64, false, false}}};

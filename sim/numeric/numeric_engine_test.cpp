@@ -287,6 +287,26 @@ TEST(Order, CoreOrderIsNotKept) {
   EXPECT_EQ(results.size(), 2U);
 }
 
+TEST(Order, ARoundInProgramOrderIsTheLowestTaskOfEveryProgram) {
+  Schedule schedule{"two stages", mesh_of({{"stage", 3, false}}), {}, {}};
+  Program first{{{{0, 2}}}, {input("X", {1}, {{}}), output("Y", {1}, {{}})}, {}}, last = first;
+  last.devices = {{{2, 3}}};
+  add(first, "only", copy(whole(first, 0), whole(first, 1)));
+  add(last, "nowhere", copy(whole(last, 0), whole(last, 1)), {}, {{own(schedule.mesh.whole(0)), 0, 1}});
+  add(last, "one", copy(whole(last, 0), whole(last, 1)));
+  add(last, "two", copy(whole(last, 0), whole(last, 1)));
+  schedule.programs = {first, last};
+  const Unrolled unrolled = unroll(schedule);
+  ReadySet ready{unrolled.graph, {}};
+  Progress{unrolled.graph}.start([&](std::uint32_t activity) { ready.add(activity); });
+  std::vector<std::uint32_t> round;
+  ready.take(round);
+  EXPECT_EQ(round, (std::vector<std::uint32_t>{0, 1, 2})) << "the first program's task on both devices, the second program's first";
+  ready.take(round);
+  EXPECT_EQ(round, (std::vector<std::uint32_t>{3}));
+  EXPECT_TRUE(ready.empty());
+}
+
 TEST(Limits, ADeadlockIsAnErrorThatNamesTheTasks) {
   // Each device wants to receive before it sends.
   Schedule schedule{"deadlock", mesh_of({{"x", 2, false}}), {}, {}};

@@ -188,8 +188,10 @@ TEST(StoresOfPartialSums, CountsRoundingsAlongTheWay) {
   // A buffer that is used again starts again where a store covers it.
   Schedule schedule = direct_product({"Y", "X", "W", 2, 2, 2, false, false});
   Program& program = schedule.programs[0];
-  add(program, "again", program.tasks[0].op, {0});
-  add(program, "in place", Local{LocalKind::scale, {whole(program, 2)}, {whole(program, 2)}, 1, Unit::core}, {1});
+  add(program, "product again", program.tasks[0].op, {0});
+  add(program, "scale in place", Local{LocalKind::scale, {whole(program, 2)}, {whole(program, 2)}, 1, Unit::core}, {1});
+  const int again = add(program, "and again", program.tasks[0].op, {2});
+  add(program, "scale again", program.tasks[2].op, {again});
   EXPECT_EQ(stores_of_partial_sums(schedule), 2);
 }
 
