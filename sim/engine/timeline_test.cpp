@@ -1,0 +1,177 @@
+#include "sim/engine/timeline.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/engine/stuck.hpp"
+#include "sim/engines/testing.hpp"
+#include "sim/schedule/testing.hpp"
+
+namespace podsim {
+namespace {
+
+using testing::after;
+using testing::between;
+using testing::copy;
+using testing::ideal_machine;
+using testing::make_pod;
+using testing::part;
+using testing::Pod;
+using testing::shift;
+using testing::Writer;
+
+ActivityTimes at(std::int64_t start, std::int64_t sent, std::int64_t received) {
+  return {Picoseconds{start}, Picoseconds{sent}, Picoseconds{received}};
+}
+
+/// Two devices: each works, then sends to the other.
+Schedule work_and_swap() {
+  Writer w{std::vector<MeshAxis>{{"x", 2, true}}};
+  const BufferId a = w.scratch("a", {4});
+  const TaskId work = w.add("work", copy(part(a, 0, 1), part(a, 1, 1)));
+  w.add("swap", shift(w.axis(0), 1, part(a, 1, 1), part(a, 2, 1)), {after(work)});
+  return w.schedule;
+}
+
+TEST(Timeline, EndsWithTheLastHalf) {
+  const ActivityGraph graph = unroll(work_and_swap()).graph;
+  const Timeline timeline = make_timeline(graph, {at(0, 5, 5), at(0, 7, 7), at(7, 10, 30), at(7, 12, 20)}, 9);
+  EXPECT_EQ(timeline.makespan, Picoseconds{30});
+  EXPECT_EQ(timeline.events, 9);
+  EXPECT_EQ(make_timeline(ActivityGraph{}, {}, 0).makespan, Picoseconds{0});
+}
+
+TEST(Timeline, SpansAreOrderedByStartDeviceTaskAndPart) {
+  const ActivityGraph graph = unroll(work_and_swap()).graph;
+  const Timeline timeline = make_timeline(graph, {at(0, 5, 5), at(0, 7, 7), at(7, 10, 30), at(7, 12, 20)}, 0);
+  const auto span = [](std::int64_t start, std::int64_t end, int device, int task, int peer, Span::Part part) {
+    return Span{Picoseconds{start}, Picoseconds{end}, DeviceId{device}, TaskId{task}, DeviceId{peer}, part};
+  };
+  EXPECT_THAT(spans_of(graph, timeline), ::testing::ElementsAre(span(0, 5, 0, 0, 0, Span::Part::work), span(0, 7, 1, 0, 1, Span::Part::work),
+                                                                span(7, 10, 0, 1, 1, Span::Part::send), span(7, 20, 0, 1, 1, Span::Part::receive),
+                                                                span(7, 12, 1, 1, 0, Span::Part::send), span(7, 30, 1, 1, 0, Span::Part::receive)));
+}
+
+TEST(Timeline, GoldenText) {
+  // 4 bytes at 1 GB/s; copies of 8 bytes in memory at 2 GB/s; a microsecond per hop; sums at 1 GB/s.
+  Machine machine = ideal_machine(1e9, 1e-6);
+  machine.chip.hbm_bandwidth = BytesPerSecond{2e9};
+  machine.chip.reduce_bandwidth = BytesPerSecond{1e9};
+  const Pod pod = make_pod(machine, {3}, false);
+  Writer w{pod.mesh};
+  const BufferId a = w.scratch("a", {4});
+  const TaskId work = w.add("work", copy(part(a, 0, 1), part(a, 1, 1)));
+  const TaskId pass = w.add("pass on", shift(w.axis(0), 1, part(a, 1, 1), part(a, 2, 1), Combine::add), {after(work)}, between(w.axis(0), 0, 2));
+  w.add("use", copy(part(a, 2, 1), part(a, 3, 1)), {after(pass, Half::second)}, between(w.axis(0), 1, 2));
+  const auto timeline = testing::run(pod, w.schedule, "analytic");
+  ASSERT_TRUE(timeline) << to_text(timeline.error());
+  EXPECT_EQ(to_text(*timeline, w.schedule), R"(makespan 1016000 ps
+           0         4000 device 0 task 0 "work"
+           0         4000 device 1 task 0 "work"
+           0         4000 device 2 task 0 "work"
+        4000      1008000 device 0 task 1 "pass on" send to 1
+        4000      1008000 device 1 task 1 "pass on" send to 2
+        4000      1012000 device 1 task 1 "pass on" receive from 0
+        4000      1012000 device 2 task 1 "pass on" receive from 1
+     1012000      1016000 device 1 task 2 "use"
+)");
+}
+
+// ---- What is said of a run that cannot go on ------------------------------------------------------------------------------------------
+
+CostedGraph costs_of(const Pod& pod, const Schedule& schedule) {
+  auto costs = cost(schedule, pod.machine, pod.grid, pod.placement);
+  EXPECT_TRUE(costs) << to_text(costs.error());
+  return *std::move(costs);
+}
+
+TEST(Stuck, NamesWhoNeverRanAndWhatEachWaitsFor) {
+  // Both receive before they send: a cycle of edges.
+  const Pod pod = make_pod(ideal_machine(), {2});
+  Writer w{pod.mesh};
+  const BufferId a = w.scratch("a", {4});
+  const TaskId in = w.add("in", Recv{0, testing::neighbour(w.axis(0), 1), part(a, 0, 1), Combine::replace});
+  w.add("out", Send{0, testing::neighbour(w.axis(0), 1), part(a, 1, 1), {}}, {after(in)});
+  w.add("free", copy(part(a, 2, 1), part(a, 3, 1)));
+  EXPECT_EQ(to_text(stuck(w.schedule, costs_of(pod, w.schedule), {false, false, true, true})),
+            "deadlock: task 1 \"out\" on device 0 (row=0) waits for task 1 \"out\" on device 1 (row=1); "
+            "task 1 \"out\" on device 1 (row=1) waits for task 1 \"out\" on device 0 (row=0); 2 of 4 task instances never ran");
+}
+
+TEST(Stuck, SaysWhoKeepsTheCore) {
+  const Pod pod = make_pod(ideal_machine(), {1});
+  Writer w{pod.mesh};
+  const BufferId a = w.scratch("a", {4});
+  w.add("first", copy(part(a, 0, 1), part(a, 1, 1)));
+  w.add("dma", copy(part(a, 0, 1), part(a, 1, 1), Unit::dma));
+  w.add("second", copy(part(a, 2, 1), part(a, 3, 1)));
+  EXPECT_EQ(to_text(stuck(w.schedule, costs_of(pod, w.schedule), {false, true, false})),
+            "deadlock: task 0 \"first\" on device 0 (row=0) waits for its partner; "
+            "task 2 \"second\" on device 0 (row=0) waits for the core, which is kept by task 0 \"first\" on device 0 (row=0); 2 of 3 task instances "
+            "never ran");
+}
+
+TEST(Stuck, NamesTheFirstFourAndCountsTheRest) {
+  const Pod pod = make_pod(ideal_machine(), {8});
+  Writer w{pod.mesh};
+  const BufferId a = w.scratch("a", {4});
+  const TaskId in = w.add("in", Recv{0, testing::neighbour(w.axis(0), -1), part(a, 0, 1), Combine::replace});
+  w.add("out", Send{0, testing::neighbour(w.axis(0), 1), part(a, 1, 1), {}}, {after(in)});
+  const std::string text = to_text(stuck(w.schedule, costs_of(pod, w.schedule), std::vector<bool>(8, false)));
+  EXPECT_EQ(std::count(text.begin(), text.end(), ';'), 4);
+  EXPECT_THAT(text, ::testing::EndsWith("8 of 8 task instances never ran"));
+}
+
+TEST(Stuck, EveryTimingEngineSaysIt) {
+  const Pod pod = make_pod(ideal_machine(), {2});
+  Writer w{pod.mesh};
+  const BufferId a = w.scratch("a", {8});
+  const AxisView x = w.axis(0);
+  const TaskId in = w.add("in", Recv{0, testing::neighbour(x, 1), part(a, 0, 1), Combine::replace});
+  w.add("use", copy(part(a, 0, 1), part(a, 1, 1)), {after(in)});
+  const TaskId make = w.add("make", copy(part(a, 2, 1), part(a, 3, 1)));
+  w.add("out", Send{0, testing::neighbour(x, 1), part(a, 3, 1), {}}, {after(make)});
+  for (const EngineEntry& entry : all_timing_engines()) {
+    const auto timeline = testing::run(pod, w.schedule, entry.name);
+    ASSERT_FALSE(timeline) << entry.name;
+    EXPECT_EQ(to_text(timeline.error()),
+              "deadlock: task 1 \"use\" on device 0 (row=0) waits for task 3 \"out\" on device 1 (row=1); "
+              "task 1 \"use\" on device 1 (row=1) waits for task 3 \"out\" on device 0 (row=0); "
+              "task 2 \"make\" on device 0 (row=0) waits for the core, which is kept by task 1 \"use\" on device 0 (row=0); "
+              "task 2 \"make\" on device 1 (row=1) waits for the core, which is kept by task 1 \"use\" on device 1 (row=1); 6 of 6 task instances "
+              "never ran")
+        << entry.name;
+  }
+}
+
+TEST(Stuck, ACoreShareMayDeadlockWhatValidatesAndIsToldSo) {
+  // On device 0 the first send is at the core's head and waits for device 1, which waits for the second send: fine unless sends take the core.
+  Machine machine = ideal_machine();
+  const auto make = [&](const Pod& pod) {
+    Writer w{pod.mesh};
+    const BufferId a = w.scratch("a", {8});
+    const AxisView x = w.axis(0);
+    const TaskId in = w.add("in", Recv{0, {Affine{1}}, part(a, 0, 1), Combine::replace}, {}, between(x, 0, 1));
+    w.add("forward", Send{1, {Affine{1}}, part(a, 0, 1), {}}, {after(in)}, between(x, 0, 1));
+    w.add("request", Send{2, {Affine{1}}, part(a, 1, 1), {}}, {}, between(x, 0, 1));
+    const TaskId asked = w.add("asked", Recv{2, {Affine{0}}, part(a, 2, 1), Combine::replace}, {}, between(x, 1, 2));
+    w.add("answer", Send{0, {Affine{0}}, part(a, 2, 1), {}}, {after(asked)}, between(x, 1, 2));
+    w.add("end", Recv{1, {Affine{0}}, part(a, 3, 1), Combine::replace}, {}, between(x, 1, 2));
+    return w.schedule;
+  };
+  const Pod free = make_pod(machine, {2});
+  machine.software.core_share[static_cast<std::size_t>(CostKind::permute)] = 0.1;
+  const Pod shared = make_pod(machine, {2});
+  for (const EngineEntry& entry : all_timing_engines()) {
+    EXPECT_TRUE(testing::run(free, make(free), entry.name)) << entry.name;
+    const auto timeline = testing::run(shared, make(shared), entry.name);
+    ASSERT_FALSE(timeline) << entry.name;
+    EXPECT_THAT(
+        to_text(timeline.error()),
+        ::testing::HasSubstr("task 2 \"request\" on device 0 (row=0) waits for the core, which is kept by task 1 \"forward\" on device 0 (row=0)"))
+        << entry.name;
+  }
+}
+
+}  // namespace
+}  // namespace podsim
