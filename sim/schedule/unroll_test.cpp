@@ -280,6 +280,24 @@ TEST(Unroll, RegionsAreHeldToTheirBuffersOnEveryDevice) {
                           "task 2 \"write leaves\" on device 0 (x=0) takes elements -2..0 of dimension 0 of buffer \"a\", which has 8"));
 }
 
+TEST(Unroll, BoundsHoldForTermsOfEitherSignAndNegativeStrides) {
+  Writer w{std::vector<MeshAxis>{{"row", 3, true}, {"col", 3, true}}};
+  const BufferId a = w.scratch("a", {8});
+  const auto leaves = [&](Range range) {
+    w.now().tasks = {{"copy", copy({a, {range}}, part(a, 0, range.length)), {}, {}, {}}};
+    return unroll(w.schedule).problems.size();
+  };
+  const AxisView row = w.axis(0), col = w.axis(1);
+  EXPECT_EQ(leaves({Affine{{{row, 2}, {col, -2}}, 4}, 1, 0, 1}), 1u) << "0 to 8: too far at row 2, col 0";
+  EXPECT_EQ(leaves({Affine{{{row, 2}, {col, -2}}, 3}, 1, 0, 1}), 1u) << "-1 to 7: too low at row 0, col 2";
+  EXPECT_EQ(leaves({Affine{{{row, 1}, {col, -2}}, 4}, 1, 0, 1}), 0u) << "0 to 6";
+  EXPECT_EQ(leaves({Affine{{{row, 1}}}, -3, 6, 1}), 0u) << "6, 3, 0";
+  EXPECT_EQ(leaves({Affine{{{row, 1}}}, -3, 5, 1}), 3u) << "-1 in row 2";
+  EXPECT_EQ(leaves({Affine{{{row, 1}}}, -3, 7, 2}), 3u) << "7..9 in row 0";
+  EXPECT_EQ(leaves({Affine{{{row, 1}, {col, 1}}, -2, 4}, 2, 0, 2}), 0u) << "any value modulo 4 fits";
+  EXPECT_EQ(leaves({Affine{{{row, 1}}, -2, 5}, 2, 0, 2}), 3u) << "-1 modulo 5 is 4, in row 1";
+}
+
 TEST(Unroll, ATransferReadsAtItsSenderAndWritesAtItsReceiver) {
   // Block own + 1 exists on every device but the last: as a source it must not be sent by the last, as a target not received by it.
   Writer w{open_line(3)};

@@ -280,6 +280,15 @@ TEST(Validate, AnEarlierAccessIsNotForgottenWhenAPartOfItIsOverwritten) {
   EXPECT_THAT(races, ::testing::Contains(::testing::HasSubstr("task 0 \"first\" writes and task 2 \"late\" reads")));
 }
 
+TEST(Validate, AWriteIsNotForgottenWhenItIsRead) {
+  Writer w{ring(1)};
+  const BufferId a = w.scratch("a", {8}), b = w.scratch("b", {8});
+  const TaskId write = w.add("write", copy(part(b, 0, 1), part(a, 0, 1)));
+  w.add("read", copy(part(a, 0, 2), part(b, 2, 2)), {after(write)});
+  w.add("read too", copy(part(a, 0, 1), part(b, 4, 1)));
+  EXPECT_THAT(texts(validate(w.schedule).races), ElementsAre(::testing::HasSubstr("task 0 \"write\" writes and task 2 \"read too\" reads")));
+}
+
 /// Races found by comparing every two accesses with reachability over all pairs: slow and plain.
 std::set<std::tuple<int, int, int>> plain_races(const Schedule& schedule) {
   const ActivityGraph graph = unroll(schedule).graph;
@@ -397,6 +406,28 @@ TEST(AuditEdges, AHalfThatAnotherEdgeOrdersOnOneSideOnlyIsNotImplied) {
   ASSERT_EQ(audits.size(), 2u);
   EXPECT_EQ(audits[0].purpose, EdgePurpose::ordering);
   EXPECT_EQ(audits[1].purpose, EdgePurpose::implied);
+}
+
+TEST(AuditEdges, AnEdgeOfOneHalfIsImpliedByThatHalfAlone) {
+  Writer w{ring(3)};
+  const BufferId a = w.scratch("a", {9});
+  const AxisView x = w.axis(0);
+  const auto purposes = [&] {
+    std::vector<EdgePurpose> result;
+    for (const EdgeAudit& audit : audit_edges(w.schedule)) result.push_back(audit.purpose);
+    return result;
+  };
+  // `last` waits for what arrived, directly and through `use`; of the own send it knows nothing.
+  const TaskId move = w.add("move", shift(x, 1, part(a, 0, 1), part(a, 1, 1)));
+  const TaskId use = w.add("use", copy(part(a, 1, 1), part(a, 2, 1)), {after(move, Half::second)});
+  w.add("last", copy(part(a, 2, 1), part(a, 3, 1)), {after(use), after(move, Half::second)});
+  EXPECT_THAT(purposes(), ElementsAre(EdgePurpose::ordering, EdgePurpose::ordering, EdgePurpose::implied));
+  // The send waits for `make` through `use`; the receive does not wait at all.
+  w.now().tasks.clear();
+  const TaskId make = w.add("make", copy(part(a, 0, 1), part(a, 1, 1)));
+  const TaskId then = w.add("then", copy(part(a, 1, 1), part(a, 2, 1)), {after(make)});
+  w.add("send it", shift(x, 1, part(a, 2, 1), part(a, 4, 1)), {after(then, Half::both, Half::first), after(make, Half::both, Half::first)});
+  EXPECT_THAT(purposes(), ElementsAre(EdgePurpose::ordering, EdgePurpose::ordering, EdgePurpose::implied));
 }
 
 // ---- Hostile input --------------------------------------------------------------------------------------------------------------------
