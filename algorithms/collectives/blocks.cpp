@@ -2,32 +2,50 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cassert>
+#include <map>
+#include <tuple>
 
 namespace podsim {
 
 Expected<Blocks> Blocks::make(const Region& region, int dim, int count) {
+  if (dim < 0 || dim >= static_cast<int>(region.dims.size()))
+    return Diagnostic{{}, fmt::format("there is no dimension {} to cut into blocks, the region has {}", dim, region.dims.size())};
   Blocks blocks;
   blocks.region_ = region;
   blocks.dim_ = static_cast<std::size_t>(dim);
   Range& range = blocks.region_.dims[blocks.dim_];
-  if (!range.index.terms.empty())
-    return Diagnostic{{}, fmt::format("dimension {} is cut into blocks, so it must begin at the same place on every device", dim)};
+  if (range.length % count != 0)
+    return Diagnostic{{}, fmt::format("dimension {} is cut into {} blocks, so its length must be a multiple of {}, found {}", dim, count, count, range.length)};
+  blocks.block_length_ = range.length / count;
+  if (!range.index.terms.empty()) {
+    if (range.index.modulus != 0 || range.stride % blocks.block_length_ != 0)
+      return Diagnostic{{}, fmt::format("dimension {} is cut into blocks of {}, so it must begin at a multiple of that, without modulus", dim, blocks.block_length_)};
+    blocks.base_ = range.index.terms;
+    for (AxisTerm& term : blocks.base_) term.coefficient *= range.stride / blocks.block_length_;
+  }
   range.offset += range.stride * range.index.constant;
   range.index = {};
-  assert(range.length % count == 0);  // check_shapes()
-  blocks.block_length_ = range.length / count;
   return blocks;
 }
 
 Part Blocks::whole() const { return {dim_, 0, block_length_}; }
 
-Region Blocks::block(const Affine& index) const { return block(index, whole()); }
+Region Blocks::block(const Affine& index) const { return run(index, 1); }
 
-Region Blocks::block(const Affine& index, const Part& part) const {
+Region Blocks::run(const Affine& first, std::int64_t count) const {
+  assert(first.modulus == 0);
   Region region = region_;
   Range& range = region.dims[dim_];
-  range = {index, block_length_, range.offset, block_length_};
+  Affine index{base_, first.constant};
+  index.terms.insert(index.terms.end(), first.terms.begin(), first.terms.end());
+  range = {std::move(index), block_length_, range.offset, block_length_ * count};
+  return region;
+}
+
+Region Blocks::block(const Affine& index, const Part& part) const {
+  Region region = block(index);
   Range& cut = region.dims[part.dim];
   cut.offset += part.begin;
   cut.length = part.length;
@@ -45,59 +63,69 @@ std::vector<Part> Blocks::halves() const {
   return {whole()};
 }
 
-Expected<AxisView> single_axis(const Collective& collective) {
-  if (collective.axes.size() != 1)
-    return Diagnostic{{}, fmt::format("this algorithm works along one mesh axis, the collective names {}", collective.axes.size())};
-  return collective.axes.front();
+bool Blocks::outermost() const {
+  return std::all_of(region_.dims.begin(), region_.dims.begin() + static_cast<std::ptrdiff_t>(dim_), [](const Range& range) { return range.length == 1; });
+}
+
+std::vector<std::int64_t> lengths_of(const Region& region) {
+  std::vector<std::int64_t> lengths;
+  for (const Range& range : region.dims) lengths.push_back(range.length);
+  return lengths;
+}
+
+Region whole_buffer(BufferId buffer, const std::vector<std::int64_t>& extents) {
+  Region region{buffer, {}};
+  for (const std::int64_t extent : extents) region.dims.push_back(all(extent));
+  return region;
 }
 
 namespace {
 
-Task place(const Region& from, const Region& to, std::string label, std::vector<Edge> after) {
-  return {std::move(label), Local{LocalKind::place, {from}, {to}, 1, Unit::dma}, std::move(after), {}, {}};
+/// Where a range begins, written in one way only: elements per step of each term, and a constant.
+struct Begin {
+  std::map<std::tuple<AxisView, std::int64_t>, std::int64_t> terms;
+  std::int64_t constant = 0;
+  friend bool operator==(const Begin&, const Begin&) = default;
+};
+
+Begin begin_of(const Range& range) {
+  Begin begin{{}, range.offset + range.stride * range.index.constant};
+  for (const AxisTerm& term : range.index.terms) {
+    if (term.axis.size == 1) continue;
+    std::int64_t& coefficient = begin.terms[{term.axis, ((term.add % term.axis.size) + term.axis.size) % term.axis.size}];
+    coefficient += term.coefficient * range.stride;
+  }
+  std::erase_if(begin.terms, [](const auto& entry) { return entry.second == 0; });
+  return begin;
 }
 
-/// All of a region of a buffer without a place of its own: [0, length) per dimension.
-Region like(const Region& region, BufferId buffer) {
-  Region copy{buffer, {}};
-  for (const Range& range : region.dims) copy.dims.push_back(all(range.length));
-  return copy;
+bool same_place(const Range& a, const Range& b) {
+  if (a.length != b.length) return false;
+  if (a.index.modulus != 0 || b.index.modulus != 0) return a == b;
+  return begin_of(a) == begin_of(b);
 }
 
 }  // namespace
 
-Expected<Workspace> open_workspace(const Program& program, const Collective& collective, const AxisView& axis) {
-  const bool gathers = collective.kind == CollectiveKind::all_gather;
-  if (!gathers && collective.kind != CollectiveKind::reduce_scatter)
-    return Diagnostic{{}, fmt::format("this algorithm does all-gather and reduce-scatter, not {}", name_of(collective.kind))};
-
-  Expansion expansion;
-  std::vector<Edge> after_start;
-  Region region = gathers ? collective.output : collective.input;
-  const Buffer& buffer = program.buffers[region.buffer.index()];
-  if (!gathers && buffer.role != Role::scratch) {
-    Buffer sums{"partial sums", {}, buffer.dtype, Role::scratch, {}, {}};
-    for (const Range& range : region.dims) sums.extents.push_back(range.length);
-    expansion.scratch.push_back(std::move(sums));
-    region = like(collective.input, BufferId{program.buffers.size()});
-    expansion.tasks.push_back(place(collective.input, region, "place", {}));
-    after_start = {Edge{TaskId{0}}};
-  }
-  auto blocks = Blocks::make(region, collective.dim, axis.size);
-  if (!blocks) return blocks.error();
-  if (gathers)
-    if (const Region own_block = blocks->block(own(axis)); collective.input != own_block) {
-      expansion.tasks.push_back(place(collective.input, own_block, "place", {}));
-      after_start = {Edge{TaskId{0}}};
-    }
-  return Workspace{std::move(*blocks), std::move(expansion), std::move(after_start)};
+bool same_place(const Region& a, const Region& b) {
+  return a.buffer == b.buffer && std::equal(a.dims.begin(), a.dims.end(), b.dims.begin(), b.dims.end(),
+                                            [](const Range& x, const Range& y) { return same_place(x, y); });
 }
 
-void close_workspace(Workspace& workspace, const Collective& collective, const AxisView& axis, std::vector<Edge> last) {
-  if (collective.kind != CollectiveKind::reduce_scatter) return;
-  const Region own_block = workspace.blocks.block(own(axis));
-  if (collective.output == own_block) return;
-  workspace.expansion.tasks.push_back(place(own_block, collective.output, "place", std::move(last)));
+std::vector<Region> chunks_of(const Region& region, int count) {
+  const auto longer = std::find_if(region.dims.begin(), region.dims.end(), [](const Range& range) { return range.length > 1; });
+  if (longer == region.dims.end()) return {region};
+  const std::int64_t length = longer->length, pieces = std::min<std::int64_t>(std::max(count, 1), length);
+  std::vector<Region> chunks;
+  for (std::int64_t i = 0; i < pieces; ++i) {
+    Region chunk = region;
+    Range& range = chunk.dims[static_cast<std::size_t>(longer - region.dims.begin())];
+    const std::int64_t begin = i * length / pieces;
+    range.offset += begin;
+    range.length = (i + 1) * length / pieces - begin;
+    chunks.push_back(std::move(chunk));
+  }
+  return chunks;
 }
 
 }  // namespace podsim

@@ -1,4 +1,4 @@
-// Regions of a Collective: blocks along its dimension, parts of blocks, the own shard. Shared by the collective algorithms.
+// Regions of a Collective: blocks along a dimension, parts of blocks, chunks. Shared by the collective algorithms.
 #pragma once
 
 #include <vector>
@@ -13,42 +13,40 @@ struct Part {
   std::int64_t begin = 0, length = 0;
 };
 
-/// The blocks of a region along `dim`: P equal pieces.
+/// The blocks of a region along `dim`: equal pieces. The region may itself be a block that depends on the device's coordinates, so that
+/// blocks nest: phases along several axes address each other's blocks without moving anything.
 class Blocks {
  public:
-  /// Errors: the region begins at a place along `dim` that depends on the device, so that blocks could not be addressed.
+  /// Errors: no such dimension; it does not divide by `count`; the region begins at a place that is no multiple of a block, or is reduced by a
+  /// modulus, so that blocks could not be addressed.
   static Expected<Blocks> make(const Region& region, int dim, int count);
 
-  /// Block `index` (an affine function with values in [0, P)), or a part of it.
+  /// Block `index` (an affine function with values in [0, P), without modulus), a part of it, or `count` blocks from there.
   [[nodiscard]] Region block(const Affine& index) const;
   [[nodiscard]] Region block(const Affine& index, const Part& part) const;
+  [[nodiscard]] Region run(const Affine& first, std::int64_t count) const;
   /// The two halves, ceil first, along the outermost dimension other than `dim` that is longer than 1, else along `dim`; one part, the whole,
   /// where a block has a single element.
   [[nodiscard]] std::vector<Part> halves() const;
   [[nodiscard]] Part whole() const;
+  [[nodiscard]] int dim() const { return static_cast<int>(dim_); }
+  /// Whether the blocks follow each other in row-major order, so that all of them are one region of [blocks, elements of a block].
+  [[nodiscard]] bool outermost() const;
 
  private:
-  Region region_;
+  Region region_;  // dims[dim_]: only the offset is used
+  std::vector<AxisTerm> base_;  // where block 0 is, in blocks
   std::size_t dim_ = 0;
   std::int64_t block_length_ = 0;
 };
 
-/// Where a Collective works, and the places (free copies) that bring its data there and away.
-struct Workspace {
-  Blocks blocks;                 // all-gather: of the output; reduce-scatter: of what accumulates
-  Expansion expansion;           // holds the first place, if there is one
-  std::vector<Edge> after_start; // edges for the tasks that touch the own data first
-};
-
-/// The collective's only axis. Errors: several axes.
-Expected<AxisView> single_axis(const Collective& collective);
-
-/// all-gather: the input is placed on the output's own block unless it is that block.
-/// reduce-scatter: partial sums accumulate in the input if it is scratch, else in a scratch copy of it.
-/// Errors: another kind of collective; regions that cannot be cut into blocks.
-Expected<Workspace> open_workspace(const Program& program, const Collective& collective, const AxisView& axis);
-
-/// reduce-scatter: places the own block on the output unless it is the output, after `last`.
-void close_workspace(Workspace& workspace, const Collective& collective, const AxisView& axis, std::vector<Edge> last);
+/// The lengths of a region: the extents of a buffer that holds it.
+std::vector<std::int64_t> lengths_of(const Region& region);
+/// All of a buffer of these extents.
+Region whole_buffer(BufferId buffer, const std::vector<std::int64_t>& extents);
+/// Whether two regions are the same place on every device, however they are written.
+bool same_place(const Region& a, const Region& b);
+/// At most `count` pieces along the outermost dimension longer than 1, in order; their lengths differ by at most 1.
+std::vector<Region> chunks_of(const Region& region, int count);
 
 }  // namespace podsim

@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "algorithms/collectives/blocks.hpp"
+#include "algorithms/collectives/builder.hpp"
 #include "algorithms/collectives/collectives.hpp"
 
 namespace podsim {
@@ -22,57 +20,52 @@ std::vector<LineStep> line_step(bool gathers, int devices, int step) {
   return {{+1, 0, step + 1, P - 1 - step}, {-1, P - 1 - step, P, step + 1 - P}};
 }
 
-}  // namespace
-
-Expected<Expansion> line(const Schedule&, const Program& program, const Collective& collective) {
-  const auto axis = single_axis(collective);
-  if (!axis) return axis.error();
-  auto workspace = open_workspace(program, collective, *axis);
-  if (!workspace) return workspace.error();
-  const Blocks& blocks = workspace->blocks;
-  const bool gathers = collective.kind == CollectiveKind::all_gather;
-  const int P = axis->size;
-  const Affine self = own(*axis, 0, false);
-  Expansion& expansion = workspace->expansion;
-
+/// Every device's own block goes to all, or everybody's to its device. `number` counts the steps of both.
+Edges gather_or_scatter(ExpansionBuilder& builder, const Blocks& blocks, const AxisView& axis, bool gathers, const Edges& start, int number) {
+  const int P = axis.size;
   // What arrives from the -1 side on the own block must not be added while the +1 side adds there: it ends beside it.
-  Region beside = blocks.block(own(*axis, 0, false));
-  if (!gathers && P > 1) {
-    Buffer buffer{"from +1", {}, program.buffers[collective.input.buffer.index()].dtype, Role::scratch, {}, {}};
-    for (Range& range : beside.dims) {
-      buffer.extents.push_back(range.length);
-      range = all(range.length);
-    }
-    beside.buffer = BufferId{program.buffers.size() + expansion.scratch.size()};
-    expansion.scratch.push_back(std::move(buffer));
-  }
+  const Region mine = blocks.block(own(axis));
+  const Region beside = gathers ? mine : builder.scratch("from +1", lengths_of(mine), builder.buffer(mine.buffer).dtype);
 
-  std::vector<std::vector<Edge>> after(2, workspace->after_start);
+  std::vector<Edges> after(2, start);
   for (int step = 0; step + 1 < P; ++step)
     for (const LineStep& hop : line_step(gathers, P, step)) {
       const bool ends_beside = !gathers && hop.sign < 0 && step == P - 2;
-      Shift shift{*axis,
+      Shift shift{axis,
                   hop.sign,
-                  blocks.block(own(*axis, hop.block, false)),
-                  ends_beside ? beside : blocks.block(own(*axis, hop.block - hop.sign, false)),
+                  blocks.block(own(axis, hop.block, false)),
+                  ends_beside ? beside : blocks.block(own(axis, hop.block - hop.sign, false)),
                   gathers || ends_beside ? Combine::replace : Combine::add,
                   {}};
-      std::vector<Edge>& previous = after[hop.sign > 0 ? 0 : 1];
-      std::vector<Edge> edges = workspace->after_start;  // the previous step may be absent here, its edges do not pass on
-      if (step > 0) edges.insert(edges.end(), previous.begin(), previous.end());
-      expansion.tasks.push_back({fmt::format("{}{}", hop.sign > 0 ? '+' : '-', step), std::move(shift), std::move(edges), {{self, hop.first, hop.last}}, {}});
-      previous = {Edge{TaskId{expansion.tasks.size() - 1}}};
+      Edges& previous = after[hop.sign > 0 ? 0 : 1];
+      // The previous step may be absent here, and its edges do not pass on.
+      previous = builder.add(fmt::format("{}{}", hop.sign > 0 ? '+' : '-', number + step), std::move(shift), join(start, previous),
+                             coordinate_in(axis, hop.first, hop.last));
     }
+  Edges last = join(after[0], after[1]);
+  if (!gathers) last = join(last, builder.accumulate("join", mine, beside, last, coordinate_in(axis, 0, P - 1)));
+  return last;
+}
 
-  std::vector<Edge> last = after[0];
-  if (P > 1) last.push_back(after[1].front());
-  if (!gathers && P > 1) {
-    const Region mine = blocks.block(own(*axis, 0, false));
-    expansion.tasks.push_back({"join", Local{LocalKind::add, {mine, beside}, {mine}, 1, Unit::dma}, last, {{self, 0, P - 1}}, {}});
-    last.push_back(Edge{TaskId{expansion.tasks.size() - 1}});
+}  // namespace
+
+Expected<Expansion> line(const Schedule& schedule, const Program& program, const Collective& collective) {
+  const auto axis = single_axis(collective);
+  if (!axis) return axis.error();
+  if (collective.kind == CollectiveKind::all_to_all) return line_all_to_all(schedule, program, collective);
+  const bool gathers = collective.kind == CollectiveKind::all_gather, reduces = collective.kind == CollectiveKind::all_reduce;
+  if (!gathers && !reduces && collective.kind != CollectiveKind::reduce_scatter)
+    return unsupported("line", "every kind but permute, which is `direct`", collective);
+  ExpansionBuilder builder{schedule, program};
+  const auto workspace = open_workspace(builder, collective, *axis);
+  if (!workspace) return workspace.error();
+  Edges last = workspace->start;
+  if (axis->size > 1) {
+    if (!gathers) last = gather_or_scatter(builder, workspace->blocks, *axis, false, last, 0);
+    if (gathers || reduces) last = gather_or_scatter(builder, workspace->blocks, *axis, true, last, reduces ? axis->size - 1 : 0);
   }
-  close_workspace(*workspace, collective, *axis, last);
-  return std::move(expansion);
+  close_workspace(builder, *workspace, collective, *axis, last);
+  return builder.finish();
 }
 
 }  // namespace podsim

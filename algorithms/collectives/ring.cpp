@@ -1,48 +1,69 @@
 #include <fmt/format.h>
 
-#include "algorithms/collectives/blocks.hpp"
+#include "algorithms/collectives/builder.hpp"
 #include "algorithms/collectives/collectives.hpp"
 
 namespace podsim {
 
 namespace {
 
-Expected<Expansion> rings(const Schedule& schedule, const Program& program, const Collective& collective, bool both_ways) {
+Expected<Expansion> rings(const Schedule& schedule, const Program& program, const Collective& collective, bool both_ways, LocalKind placing = LocalKind::place,
+                          int first_sign = +1) {
   const auto axis = single_axis(collective);
   if (!axis) return axis.error();
-  if (!schedule.mesh.wraps(*axis))
-    return Diagnostic{{}, fmt::format("a ring needs an axis that wraps, {} is open; `line` is the algorithm for open axes", schedule.mesh.name(*axis))};
-  auto workspace = open_workspace(program, collective, *axis);
+  if (auto ok = needs_ring(schedule.mesh, *axis); !ok) return ok.error();
+  ExpansionBuilder builder{schedule, program};
+  const auto workspace = open_workspace(builder, collective, *axis, placing);
   if (!workspace) return workspace.error();
   const Blocks& blocks = workspace->blocks;
-  const bool gathers = collective.kind == CollectiveKind::all_gather;
   const std::vector<Part> parts = both_ways && axis->size > 2 ? blocks.halves() : std::vector<Part>{blocks.whole()};
 
-  std::vector<Task>& tasks = workspace->expansion.tasks;
-  std::vector<std::vector<Edge>> after(parts.size(), workspace->after_start);
-  for (int step = 0; step + 1 < axis->size; ++step)
-    for (std::size_t p = 0; p < parts.size(); ++p) {
-      const int sign = p == 0 ? +1 : -1;
-      const int sent = gathers ? -sign * step : -sign * (step + 1);  // block, relative to the own coordinate; its successor receives one further
-      Shift shift{*axis, sign, blocks.block(own(*axis, sent), parts[p]), blocks.block(own(*axis, sent - sign), parts[p]),
-                  gathers ? Combine::replace : Combine::add, {}};
-      tasks.push_back({fmt::format("{}{}", sign > 0 ? '+' : '-', step), std::move(shift), after[p], {}, {}});
-      after[p] = {Edge{TaskId{tasks.size() - 1}}};
-    }
-  std::vector<Edge> last;
-  for (const auto& edges : after) last.insert(last.end(), edges.begin(), edges.end());
-  close_workspace(*workspace, collective, *axis, last);
-  return std::move(workspace->expansion);
+  // Whether a round gathers. An all-reduce is two rounds; the second of a direction follows its own first and nothing else.
+  const std::vector<bool> rounds = collective.kind == CollectiveKind::all_gather       ? std::vector<bool>{true}
+                                   : collective.kind == CollectiveKind::reduce_scatter ? std::vector<bool>{false}
+                                                                                       : std::vector<bool>{false, true};
+  std::vector<Edges> after(parts.size(), workspace->start);
+  int number = 0;
+  for (const bool gathers : rounds)
+    for (int step = 0; step + 1 < axis->size; ++step, ++number)
+      for (std::size_t p = 0; p < parts.size(); ++p) {
+        const int sign = p == 0 ? first_sign : -first_sign;
+        const int sent = gathers ? -sign * step : -sign * (step + 1);  // block, relative to the own coordinate; its successor receives one further
+        Shift shift{*axis, sign, blocks.block(own(*axis, sent), parts[p]), blocks.block(own(*axis, sent - sign), parts[p]),
+                    gathers ? Combine::replace : Combine::add, {}};
+        after[p] = builder.add(fmt::format("{}{}", sign > 0 ? '+' : '-', number), std::move(shift), after[p]);
+      }
+  Edges last;
+  for (const Edges& edges : after) last = join(std::move(last), edges);
+  close_workspace(builder, *workspace, collective, *axis, last);
+  return builder.finish();
+}
+
+bool gathers_or_reduces(const Collective& collective) {
+  return collective.kind == CollectiveKind::all_gather || collective.kind == CollectiveKind::reduce_scatter || collective.kind == CollectiveKind::all_reduce;
 }
 
 }  // namespace
 
 Expected<Expansion> ring_one_way(const Schedule& schedule, const Program& program, const Collective& collective) {
+  if (!gathers_or_reduces(collective)) return unsupported("ring-one-way", "all-gather, reduce-scatter, all-reduce, broadcast and reduce", collective);
   return rings(schedule, program, collective, false);
 }
 
 Expected<Expansion> ring(const Schedule& schedule, const Program& program, const Collective& collective) {
+  if (collective.kind == CollectiveKind::all_to_all) return ring_all_to_all(schedule, program, collective);
+  if (!gathers_or_reduces(collective)) return unsupported("ring", "every kind but permute, which is `direct`", collective);
   return rings(schedule, program, collective, true);
+}
+
+Expected<Expansion> pallas_ring(const Schedule& schedule, const Program& program, const Collective& collective) {
+  if (collective.kind != CollectiveKind::all_gather) return unsupported("pallas-ring", "all-gather", collective);
+  return rings(schedule, program, collective, false, LocalKind::copy);
+}
+
+Expected<Expansion> pallas_bidirectional(const Schedule& schedule, const Program& program, const Collective& collective) {
+  if (collective.kind != CollectiveKind::all_gather) return unsupported("pallas-bidirectional", "all-gather", collective);
+  return rings(schedule, program, collective, true, LocalKind::copy, -1);
 }
 
 }  // namespace podsim

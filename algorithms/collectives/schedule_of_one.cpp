@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <set>
 
 #include "algorithms/collectives/collectives.hpp"
 
@@ -28,23 +28,34 @@ Region everything(const Buffer& buffer, BufferId id) {
 
 }  // namespace
 
-Expected<Schedule> collective_schedule(const Mesh& mesh, CollectiveKind kind, const std::vector<AxisView>& axes, Bytes bytes, DType dtype) {
-  if (kind != CollectiveKind::all_gather && kind != CollectiveKind::reduce_scatter)
-    return Diagnostic{{}, fmt::format("there is no algorithm for {} yet; expected all-gather or reduce-scatter", name_of(kind))};
+Expected<Schedule> collective_schedule(const Mesh& mesh, CollectiveKind kind, const std::vector<AxisView>& axes, Bytes bytes, DType dtype,
+                                       const CollectiveDetails& details) {
   std::int64_t group = 1;
   for (const AxisView& axis : axes) group *= axis.size;
-  const bool scatters = kind == CollectiveKind::reduce_scatter;
-  const std::int64_t whole = size_of(dtype).count() * (scatters ? group : 1);
+  const bool all_blocks_in = kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_to_all;
+  const bool all_blocks_out = kind == CollectiveKind::all_gather || kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_to_all;
+  const std::int64_t whole = size_of(dtype).count() * (all_blocks_in ? group : 1);
   if (bytes.count() < 1 || bytes.count() % whole != 0)
     return Diagnostic{{}, fmt::format("the bytes on each device must be a positive multiple of {} ({} elements{}), found {}", whole, name_of(dtype),
-                                      scatters ? fmt::format(" for each of {} devices", group) : "", bytes.count())};
+                                      all_blocks_in ? fmt::format(" for each of {} devices", group) : "", bytes.count())};
   const std::int64_t data = bytes.count() / whole;
 
   Program program{every_device(mesh), {}, {}};
-  program.buffers.push_back(own_data(mesh, "input", Role::input, dtype, scatters ? group : 1, data));
-  program.buffers.push_back(own_data(mesh, "output", Role::output, dtype, scatters ? 1 : group, data));
-  Collective collective{kind, axes, everything(program.buffers[0], BufferId{0}), everything(program.buffers[1], BufferId{1}),
-                        static_cast<int>(mesh.axes().size()), 0, 0};
+  program.buffers.push_back(own_data(mesh, "input", Role::input, dtype, all_blocks_in ? group : 1, data));
+  program.buffers.push_back(own_data(mesh, "output", Role::output, dtype, all_blocks_out ? group : 1, data));
+  const int dim = static_cast<int>(mesh.axes().size());
+  Collective collective{kind, axes, everything(program.buffers[0], BufferId{0}), everything(program.buffers[1], BufferId{1}), dim, 0, 0, {}};
+  if (kind == CollectiveKind::all_to_all) collective.split_dim = dim;
+  if (kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce) collective.root = details.root;
+  if (kind == CollectiveKind::permute) collective.pairs = details.pairs.empty() ? shift_pairs(group, 1) : details.pairs;
+  if (collective.root < 0 || collective.root >= group) return Diagnostic{{}, fmt::format("the root must be among {} devices, found {}", group, collective.root)};
+  std::set<std::int64_t> senders, receivers;
+  for (const Collective::Pair& pair : collective.pairs) {
+    if (pair.from < 0 || pair.from >= group || pair.to < 0 || pair.to >= group)
+      return Diagnostic{{}, fmt::format("a pair must be among {} devices, found {} to {}", group, pair.from, pair.to)};
+    if (!senders.insert(pair.from).second) return Diagnostic{{}, fmt::format("each device sends once, {} sends twice", pair.from)};
+    if (!receivers.insert(pair.to).second) return Diagnostic{{}, fmt::format("each device receives once, {} receives twice", pair.to)};
+  }
   program.tasks.push_back({std::string{name_of(kind)}, collective, {}, {}, {}});
   return Schedule{std::string{name_of(kind)}, mesh, {std::move(program)}, std::move(collective)};
 }

@@ -18,21 +18,6 @@ void add_edge(std::vector<Edge>& edges, const Edge& edge) {
   if (std::find(edges.begin(), edges.end(), edge) == edges.end()) edges.push_back(edge);
 }
 
-/// The tasks of an expansion that no other follows for certain. A guarded follower may be absent on a device, and a follower that waits with
-/// one half does not speak for the other.
-std::vector<std::size_t> last_tasks(const Expansion& expansion) {
-  std::vector<bool> followed(expansion.tasks.size(), false);
-  for (const Task& task : expansion.tasks) {
-    if (!task.where.empty()) continue;
-    for (const Edge& edge : task.after)
-      if (edge.done == Half::both && edge.gates == Half::both) followed[edge.task.index()] = true;
-  }
-  std::vector<std::size_t> last;
-  for (std::size_t i = 0; i < followed.size(); ++i)
-    if (!followed[i]) last.push_back(i);
-  return last;
-}
-
 class ProgramLowering {
  public:
   ProgramLowering(const Schedule& schedule, const Program& program, const CollectiveChooser& chooser)
@@ -103,8 +88,11 @@ class ProgramLowering {
     const int first = static_cast<int>(lowered_.tasks.size());
     std::vector<Edge> ends;
     for (const std::size_t last : last_tasks(*expansion)) ends.push_back(Edge{TaskId{first + static_cast<int>(last)}});
+    std::vector<bool> guarded;
+    for (const Task& step : expansion->tasks) guarded.push_back(!step.where.empty());
     for (Task& step : expansion->tasks) {
-      const bool starts = step.after.empty() || !step.where.empty();
+      // What follows only guarded tasks follows nothing on a device where they are absent.
+      const bool starts = !step.where.empty() || std::all_of(step.after.begin(), step.after.end(), [&](const Edge& edge) { return guarded[edge.task.index()]; });
       for (Edge& edge : step.after) edge.task.value += first;
       if (starts) step.after.insert(step.after.begin(), start.begin(), start.end());
       step.label = task.label + (step.label.empty() ? "" : " ") + step.label;
@@ -149,6 +137,19 @@ class ProgramLowering {
 };
 
 }  // namespace
+
+std::vector<std::size_t> last_tasks(const Expansion& expansion) {
+  std::vector<bool> followed(expansion.tasks.size(), false);
+  for (const Task& task : expansion.tasks) {
+    if (!task.where.empty()) continue;
+    for (const Edge& edge : task.after)
+      if (edge.done == Half::both && edge.gates == Half::both) followed[edge.task.index()] = true;
+  }
+  std::vector<std::size_t> last;
+  for (std::size_t i = 0; i < followed.size(); ++i)
+    if (!followed[i]) last.push_back(i);
+  return last;
+}
 
 Expected<Schedule> lower(const Schedule& schedule, const CollectiveChooser& chooser) {
   if (const auto problems = check_shapes(schedule); !problems.empty()) return problems.front();

@@ -16,6 +16,10 @@ struct Expansion {
   std::vector<Buffer> scratch;
 };
 
+/// The tasks that no other follows for certain. A guarded follower may be absent on a device, and a follower that waits with one half does
+/// not speak for the other.
+std::vector<std::size_t> last_tasks(const Expansion& expansion);
+
 /// An algorithm of algorithms/collectives. Errors: it does not fit the mesh axis, the kind, or the extents.
 using CollectiveAlgorithm = std::function<Expected<Expansion>(const Schedule&, const Program&, const Collective&)>;
 
@@ -24,7 +28,7 @@ using CollectiveChooser = std::function<Expected<CollectiveAlgorithm>(const Sche
 
 /// A pass: pure. Every Collective is replaced by one Local{launch} (dma) and its expansion:
 ///   * the launch waits for the Collective's edges and for the queue of its axes: the last tasks of the previous Collective on each axis;
-///   * every task without a predecessor in the expansion, and every guarded one, waits for the launch;
+///   * every task without an unguarded predecessor in the expansion, and every guarded one, waits for the launch;
 ///   * an edge to the Collective becomes edges to all of its tasks that no other of its tasks follows. (A guarded follower may be absent on
 ///     a device, so it does not hide its predecessor.)
 ///   * lowered tasks keep their Origin.

@@ -1,0 +1,175 @@
+#include "algorithms/collectives/builder.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+
+namespace podsim {
+
+Edges join(Edges a, const Edges& b) {
+  for (const Edge& edge : b)
+    if (std::find(a.begin(), a.end(), edge) == a.end()) a.push_back(edge);
+  return a;
+}
+
+const Buffer& ExpansionBuilder::buffer(BufferId id) const {
+  const std::size_t own = program_.buffers.size();
+  return id.index() < own ? program_.buffers[id.index()] : expansion_.scratch[id.index() - own];
+}
+
+Region ExpansionBuilder::scratch(std::string name, std::vector<std::int64_t> extents, DType dtype) {
+  const BufferId id{program_.buffers.size() + expansion_.scratch.size()};
+  expansion_.scratch.push_back({std::move(name), std::move(extents), dtype, Role::scratch, {}, {}});
+  return whole_buffer(id, expansion_.scratch.back().extents);
+}
+
+Edges ExpansionBuilder::add(std::string label, Op op, Edges after, Guard where) {
+  expansion_.tasks.push_back({std::move(label), std::move(op), std::move(after), std::move(where), {}});
+  return {Edge{TaskId{expansion_.tasks.size() - 1}}};
+}
+
+Edges ExpansionBuilder::place(const Region& from, const Region& to, Edges after, Guard where) {
+  if (same_place(from, to)) return after;
+  return add("place", Local{LocalKind::place, {from}, {to}, 1, Unit::dma}, std::move(after), std::move(where));
+}
+
+Edges ExpansionBuilder::accumulate(std::string label, const Region& sum, const Region& summand, Edges after, Guard where) {
+  return add(std::move(label), Local{LocalKind::add, {sum, summand}, {sum}, 1, Unit::dma}, std::move(after), std::move(where));
+}
+
+Region ExpansionBuilder::own_copy(const Region& input, Edges& after) {
+  const Buffer& holder = buffer(input.buffer);
+  if (holder.role == Role::scratch) return input;
+  const Region sums = scratch("partial sums", lengths_of(input), holder.dtype);
+  after = place(input, sums, std::move(after));
+  return sums;
+}
+
+Expected<Edges> ExpansionBuilder::append(const CollectiveAlgorithm& algorithm, const Collective& collective, const Edges& after, std::string_view label,
+                                         const Guard& where) {
+  Program context{program_.devices, program_.buffers, {}};
+  context.buffers.insert(context.buffers.end(), expansion_.scratch.begin(), expansion_.scratch.end());
+  auto piece = algorithm(schedule_, context, collective);
+  if (!piece) return piece.error();
+  if (piece->tasks.empty()) return after;
+
+  const auto first = static_cast<int>(expansion_.tasks.size());
+  Edges ends;
+  bool everywhere = false;  // whether an end exists on every device
+  for (Task& task : piece->tasks) task.where.insert(task.where.end(), where.begin(), where.end());
+  for (const std::size_t last : last_tasks(*piece)) {
+    everywhere = everywhere || piece->tasks[last].where.empty();
+    ends.push_back(Edge{TaskId{first + static_cast<int>(last)}});
+  }
+  if (!everywhere) ends = join(std::move(ends), after);
+  std::vector<bool> guarded;
+  for (const Task& task : piece->tasks) guarded.push_back(!task.where.empty());
+  for (Task& task : piece->tasks) {
+    // As lower() has it: what follows only guarded tasks follows nothing where they are absent.
+    const bool starts = !task.where.empty() || std::all_of(task.after.begin(), task.after.end(), [&](const Edge& edge) { return guarded[edge.task.index()]; });
+    for (Edge& edge : task.after) edge.task.value += first;
+    if (starts) task.after = join(after, task.after);
+    if (!label.empty()) task.label = task.label.empty() ? std::string{label} : fmt::format("{} {}", label, task.label);
+    expansion_.tasks.push_back(std::move(task));
+  }
+  for (Buffer& buffer : piece->scratch) {
+    if (!label.empty()) buffer.name = fmt::format("{} {}", buffer.name, label);
+    expansion_.scratch.push_back(std::move(buffer));
+  }
+  return ends;
+}
+
+Expected<AxisView> single_axis(const Collective& collective) {
+  if (collective.axes.size() != 1)
+    return Diagnostic{{}, fmt::format("this algorithm works along one mesh axis, the collective names {}", collective.axes.size())};
+  return collective.axes.front();
+}
+
+Done needs_ring(const Mesh& mesh, const AxisView& axis) {
+  if (mesh.wraps(axis)) return done();
+  return Diagnostic{{}, fmt::format("a ring needs an axis that wraps, {} is open; `line` is the algorithm for open axes", mesh.name(axis))};
+}
+
+Diagnostic unsupported(std::string_view algorithm, std::string_view kinds, const Collective& collective) {
+  return {{}, fmt::format("`{}` does {}, not {}", algorithm, kinds, name_of(collective.kind))};
+}
+
+Expected<Workspace> open_workspace(ExpansionBuilder& builder, const Collective& collective, const AxisView& axis, LocalKind placing) {
+  Edges start;
+  Region region = collective.output;
+  if (collective.kind == CollectiveKind::reduce_scatter) {
+    auto input = Blocks::make(collective.input, collective.dim, axis.size);
+    if (!input) return input.error();
+    const bool in_place = same_place(collective.output, input->block(own(axis)));
+    region = in_place ? collective.input : builder.own_copy(collective.input, start);
+  }
+  if (collective.kind == CollectiveKind::all_reduce) start = builder.place(collective.input, region, {});
+  auto blocks = Blocks::make(region, collective.dim, axis.size);
+  if (!blocks) return blocks.error();
+  if (collective.kind == CollectiveKind::all_gather) {
+    const Region own_block = blocks->block(own(axis));
+    if (placing == LocalKind::place)
+      start = builder.place(collective.input, own_block, {});
+    else if (!same_place(collective.input, own_block))
+      start = builder.add("copy", Local{placing, {collective.input}, {own_block}, 1, Unit::dma}, {});
+  }
+  return Workspace{std::move(*blocks), std::move(start)};
+}
+
+void close_workspace(ExpansionBuilder& builder, const Workspace& workspace, const Collective& collective, const AxisView& axis, Edges last) {
+  if (collective.kind == CollectiveKind::reduce_scatter) builder.place(workspace.blocks.block(own(axis)), collective.output, std::move(last));
+}
+
+std::vector<Hop> rotation(const Mesh& mesh, const AxisView& axis, int k) {
+  const int P = axis.size;
+  assert(0 < k && k < P);
+  if (mesh.wraps(axis)) return {{2 * k <= P ? k : k - P, {}}};
+  return {{k, coordinate_in(axis, 0, P - k)}, {k - P, coordinate_in(axis, P - k, P)}};
+}
+
+Guard coordinate_in(const AxisView& axis, std::int64_t low, std::int64_t high, std::int64_t add) { return {{own(axis, add), low, high}}; }
+
+namespace {
+
+bool is_whole(const Mesh& mesh, const AxisView& view) { return view == mesh.whole(view.axis); }
+
+Peer self(const Mesh& mesh) {
+  Peer peer;
+  for (std::size_t a = 0; a < mesh.axes().size(); ++a) peer.push_back(own(mesh.whole(static_cast<int>(a))));
+  return peer;
+}
+
+/// The own coordinate on a mesh axis without what the view contributes.
+std::vector<AxisTerm> rest_of(const Mesh& mesh, const AxisView& view) {
+  if (is_whole(mesh, view)) return {};
+  return {{mesh.whole(view.axis), 1}, {view, -view.stride}};
+}
+
+}  // namespace
+
+Peer neighbour(const Mesh& mesh, const AxisView& axis, int by) {
+  Peer peer = self(mesh);
+  std::vector<AxisTerm> terms = rest_of(mesh, axis);
+  terms.push_back({axis, axis.stride, by});
+  peer[static_cast<std::size_t>(axis.axis)] = {std::move(terms)};
+  return peer;
+}
+
+Peer peer_at(const Mesh& mesh, const std::vector<AxisView>& axes, const std::vector<int>& coordinates) {
+  Peer peer = self(mesh);
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    peer[static_cast<std::size_t>(axes[i].axis)] = {rest_of(mesh, axes[i]), static_cast<std::int64_t>(axes[i].stride) * coordinates[i]};
+  return peer;
+}
+
+std::vector<int> coordinates_of(const std::vector<AxisView>& axes, std::int64_t position) {
+  std::vector<int> coordinates(axes.size());
+  for (std::size_t i = axes.size(); i-- > 0;) {
+    coordinates[i] = static_cast<int>(position % axes[i].size);
+    position /= axes[i].size;
+  }
+  return coordinates;
+}
+
+}  // namespace podsim

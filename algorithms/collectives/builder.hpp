@@ -1,0 +1,99 @@
+// Writes an Expansion: tasks, scratch buffers, free places, and whole collectives one after the other. Shared by the collective algorithms.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "algorithms/collectives/blocks.hpp"
+#include "sim/schedule/lower.hpp"
+
+namespace podsim {
+
+using Edges = std::vector<Edge>;
+
+/// Both lists.
+Edges join(Edges a, const Edges& b);
+
+class ExpansionBuilder {
+ public:
+  ExpansionBuilder(const Schedule& schedule, const Program& program) : schedule_{schedule}, program_{program} {}
+
+  [[nodiscard]] const Mesh& mesh() const { return schedule_.mesh; }
+  /// A buffer of the program, or a scratch buffer of this expansion.
+  [[nodiscard]] const Buffer& buffer(BufferId id) const;
+  /// All of a new scratch buffer.
+  Region scratch(std::string name, std::vector<std::int64_t> extents, DType dtype);
+
+  /// The edge that waits for the new task.
+  Edges add(std::string label, Op op, Edges after, Guard where = {});
+  /// A free copy; where both are the same place nothing is written, and `after` comes back.
+  Edges place(const Region& from, const Region& to, Edges after, Guard where = {});
+  /// reads[0] += reads[1], off the core.
+  Edges accumulate(std::string label, const Region& sum, const Region& summand, Edges after, Guard where = {});
+  /// The input itself where it may be overwritten with partial sums (scratch), else a copy of it in scratch. `after` grows by the place.
+  Region own_copy(const Region& input, Edges& after);
+
+  /// Everything that `algorithm` makes of `collective`, on the devices where `where` holds: what has no predecessor, and what is guarded, waits
+  /// for `after`. What comes back is its last tasks, and `after` where all of them are guarded.
+  Expected<Edges> append(const CollectiveAlgorithm& algorithm, const Collective& collective, const Edges& after, std::string_view label, const Guard& where = {});
+
+  Expansion finish() { return std::move(expansion_); }
+
+ private:
+  const Schedule& schedule_;
+  const Program& program_;
+  Expansion expansion_;
+};
+
+/// Where an all-gather, reduce-scatter or all-reduce along one axis works, with its data in place.
+struct Workspace {
+  Blocks blocks;  // all-gather, all-reduce: of the output; reduce-scatter: of what accumulates
+  Edges start;    // edges for the tasks that touch the own data first
+};
+
+/// The collective's only axis. Errors: several axes.
+Expected<AxisView> single_axis(const Collective& collective);
+/// Errors: the axis is open.
+Done needs_ring(const Mesh& mesh, const AxisView& axis);
+/// "`ring` does all-gather and reduce-scatter, not broadcast"
+Diagnostic unsupported(std::string_view algorithm, std::string_view kinds, const Collective& collective);
+
+/// all-gather: the input is placed on the output's own block unless it is that block.
+/// reduce-scatter: partial sums accumulate in the input if it is scratch or the output is its own block, else in a scratch copy of it.
+/// all-reduce: the input is placed on the output unless it is the output.
+/// Errors: regions that cannot be cut into blocks.
+Expected<Workspace> open_workspace(ExpansionBuilder& builder, const Collective& collective, const AxisView& axis, LocalKind placing = LocalKind::place);
+/// reduce-scatter: places the own block on the output unless it is the output, after `last`.
+void close_workspace(ExpansionBuilder& builder, const Workspace& workspace, const Collective& collective, const AxisView& axis, Edges last);
+
+/// The blocks of an all-to-all along one axis, the own one placed already. Where both are in one buffer, what is sent is placed aside first, and
+/// `start` waits for that.
+struct AllToAllBlocks {
+  Blocks input, output;
+};
+Expected<AllToAllBlocks> open_all_to_all(ExpansionBuilder& builder, const Collective& collective, const AxisView& axis, Edges& start);
+/// Places all blocks of a region in scratch [counts..., elements], blocks numbered row-major, or (not `in`) back. `after` becomes the places.
+Done place_blocks(ExpansionBuilder& builder, const Region& region, int dim, const Region& held, bool in, Edges& after);
+
+/// One piece of the rotation c -> c+by around an axis.
+struct Hop {
+  int by;
+  Guard where;
+};
+/// Every device's data to coordinate + k: one Shift the short way round (ties +) on an axis that wraps; on an open one those that stay
+/// inside go +k, the others -(P-k). 0 < k < P.
+std::vector<Hop> rotation(const Mesh& mesh, const AxisView& axis, int k);
+
+/// low <= own coordinate + add (around the axis) < high
+Guard coordinate_in(const AxisView& axis, std::int64_t low, std::int64_t high, std::int64_t add = 0);
+/// The device whose coordinate on `axis` is ours + by, around the axis; or is `coordinate`.
+Peer neighbour(const Mesh& mesh, const AxisView& axis, int by);
+Peer peer_at(const Mesh& mesh, const std::vector<AxisView>& axes, const std::vector<int>& coordinates);
+/// Coordinates of a position along axes, first most significant.
+std::vector<int> coordinates_of(const std::vector<AxisView>& axes, std::int64_t position);
+
+/// Sends and Recvs of expansions use this channel: their order is the program's on both sides.
+inline constexpr int collective_channel = 1 << 24;
+
+}  // namespace podsim

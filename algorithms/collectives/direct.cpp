@@ -1,0 +1,90 @@
+#include <fmt/format.h>
+
+#include "algorithms/collectives/builder.hpp"
+#include "algorithms/collectives/collectives.hpp"
+
+namespace podsim {
+
+namespace {
+
+/// Every device sends to every other at once: the shift by k moves source(k), at the sender, to target(k), at the receiver.
+template <class Source, class Target>
+std::vector<Edges> every_pair(ExpansionBuilder& builder, const AxisView& axis, const Edges& start, Source source, Target target) {
+  std::vector<Edges> arrived;
+  for (int k = 1; k < axis.size; ++k) {
+    Edges pieces;
+    for (Hop& hop : rotation(builder.mesh(), axis, k))
+      pieces = join(pieces, builder.add(fmt::format("{:+}", hop.by), Shift{axis, hop.by, source(k), target(k), Combine::replace, {}}, start, std::move(hop.where)));
+    arrived.push_back(std::move(pieces));
+  }
+  return arrived;
+}
+
+
+Expected<Expansion> gather(ExpansionBuilder& builder, const Collective& collective, const AxisView& axis) {
+  const auto workspace = open_workspace(builder, collective, axis);
+  if (!workspace) return workspace.error();
+  const Blocks& blocks = workspace->blocks;
+  every_pair(builder, axis, workspace->start, [&](int) { return blocks.block(own(axis)); }, [&](int k) { return blocks.block(own(axis, -k)); });
+  return builder.finish();
+}
+
+/// Arrivals land beside each other; two adds to one region are ordered, so they form a chain.
+Expected<Expansion> reduce_scatter(ExpansionBuilder& builder, const Collective& collective, const AxisView& axis) {
+  const auto blocks = Blocks::make(collective.input, collective.dim, axis.size);
+  if (!blocks) return blocks.error();
+  const Region mine = blocks->block(own(axis));
+  Edges sum = builder.place(mine, collective.output, {});
+  std::vector<Region> arrivals;
+  for (int k = 1; k < axis.size; ++k)
+    arrivals.push_back(builder.scratch(fmt::format("arrival {}", k), lengths_of(mine), builder.buffer(collective.input.buffer).dtype));
+  const auto arrived = every_pair(builder, axis, {}, [&](int k) { return blocks->block(own(axis, k)); }, [&](int k) { return arrivals[static_cast<std::size_t>(k - 1)]; });
+  for (std::size_t k = 0; k < arrived.size(); ++k) sum = builder.accumulate(fmt::format("add {}", k + 1), collective.output, arrivals[k], join(sum, arrived[k]));
+  return builder.finish();
+}
+
+Expected<Expansion> all_to_all(ExpansionBuilder& builder, const Collective& collective, const AxisView& axis) {
+  Edges start;
+  const auto blocks = open_all_to_all(builder, collective, axis, start);
+  if (!blocks) return blocks.error();
+  every_pair(builder, axis, start, [&](int k) { return blocks->input.block(own(axis, k)); }, [&](int k) { return blocks->output.block(own(axis, -k)); });
+  return builder.finish();
+}
+
+/// To or from the root: one guarded shift for every other device.
+Expected<Expansion> rooted(ExpansionBuilder& builder, const Collective& collective, const AxisView& axis) {
+  const int P = axis.size, root = static_cast<int>(collective.root);
+  const bool sends = collective.kind == CollectiveKind::broadcast;
+  const Guard at_root = coordinate_in(axis, root, root + 1);
+  const Edges placed = builder.place(collective.input, collective.output, {}, at_root);
+  Edges sum = placed;
+  for (int c = 0; c < P; ++c) {
+    if (c == root) continue;
+    const int from = sends ? root : c, to = sends ? c : root;
+    const int straight = to - from, k = (straight + P) % P;
+    const int by = builder.mesh().wraps(axis) ? rotation(builder.mesh(), axis, k).front().by : straight;
+    const Region landing = sends ? collective.output
+                                 : builder.scratch(fmt::format("arrival {}", c), lengths_of(collective.output), builder.buffer(collective.input.buffer).dtype);
+    const Edges sent = builder.add(fmt::format("{}>{}", from, to), Shift{axis, by, collective.input, landing, Combine::replace, {}}, {}, coordinate_in(axis, from, from + 1));
+    if (!sends) sum = builder.accumulate(fmt::format("add {}", c), collective.output, landing, join(sum, sent), at_root);
+  }
+  return builder.finish();
+}
+
+}  // namespace
+
+Expected<Expansion> direct(const Schedule& schedule, const Program& program, const Collective& collective) {
+  if (collective.kind == CollectiveKind::permute) return permute(schedule, program, collective);
+  if (collective.kind == CollectiveKind::all_reduce) return reduce_scatter_all_gather(schedule, program, collective, &direct);
+  const auto axis = single_axis(collective);
+  if (!axis) return axis.error();
+  ExpansionBuilder builder{schedule, program};
+  switch (collective.kind) {
+    case CollectiveKind::all_gather: return gather(builder, collective, *axis);
+    case CollectiveKind::reduce_scatter: return reduce_scatter(builder, collective, *axis);
+    case CollectiveKind::all_to_all: return all_to_all(builder, collective, *axis);
+    default: return rooted(builder, collective, *axis);
+  }
+}
+
+}  // namespace podsim

@@ -1,0 +1,118 @@
+// Two axes at once: both orders of the phases, each on half of the data.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "algorithms/collectives/builder.hpp"
+#include "algorithms/collectives/collectives.hpp"
+
+namespace podsim {
+
+namespace {
+
+/// One half: its blocks lie in scratch as [coordinate on each axis..., elements], so that either axis can be gathered first.
+class DataHalf {
+ public:
+  DataHalf(ExpansionBuilder& builder, const std::vector<AxisView>& axes, std::int64_t elements, DType dtype, std::string_view name)
+      : builder_{builder}, axes_{axes}, name_{name} {
+    std::vector<std::int64_t> extents;
+    for (const AxisView& axis : axes) extents.push_back(axis.size);
+    extents.push_back(elements);
+    all_ = builder.scratch(fmt::format("half {}", name), extents, dtype);
+  }
+
+  /// The own blocks along the axes marked, everything along the others.
+  [[nodiscard]] Region at(const std::vector<bool>& own_only) const {
+    Region region = all_;
+    for (std::size_t i = 0; i < axes_.size(); ++i)
+      if (own_only[i]) region.dims[i] = block(own(axes_[i]), 1);
+    return region;
+  }
+  [[nodiscard]] const Region& all_blocks() const { return all_; }
+  [[nodiscard]] Region own_block() const { return at(std::vector<bool>(axes_.size(), true)); }
+
+  /// Phases in this order of axes; a reduce-scatter leaves the own block, an all-gather starts from it.
+  Expected<Edges> run(CollectiveKind kind, const std::vector<std::size_t>& order, const CollectiveAlgorithm& algorithm, Edges last) const {
+    const bool gathers = kind == CollectiveKind::all_gather;
+    std::vector<bool> own_only(axes_.size(), gathers);
+    for (const std::size_t axis : order) {
+      const Region before = at(own_only);
+      own_only[axis] = !gathers;
+      const Collective phase{kind, {axes_[axis]}, before, at(own_only), static_cast<int>(axis), 0, 0, {}};
+      auto ends = builder_.append(algorithm, phase, last, fmt::format("{} {}", name_, builder_.mesh().name(axes_[axis])));
+      if (!ends) return ends.error();
+      last = std::move(*ends);
+    }
+    return last;
+  }
+
+ private:
+  ExpansionBuilder& builder_;
+  const std::vector<AxisView>& axes_;
+  std::string name_;
+  Region all_;
+};
+
+}  // namespace
+
+Expected<Expansion> halves(const Schedule& schedule, const Program& program, const Collective& collective, const CollectiveAlgorithm& on_one_axis) {
+  const bool gathers = collective.kind == CollectiveKind::all_gather, reduces = collective.kind == CollectiveKind::all_reduce;
+  if (!gathers && !reduces && collective.kind != CollectiveKind::reduce_scatter)
+    return unsupported("halves", "all-gather, reduce-scatter and all-reduce", collective);
+  std::vector<AxisView> axes;
+  for (const AxisView& axis : collective.axes)
+    if (axis.size > 1) axes.push_back(axis);
+  if (axes.size() < 2) return Diagnostic{{}, "`halves` runs two orders of axes, so it needs two axes with more than one device"};
+  std::int64_t group = 1;
+  for (const AxisView& axis : axes) group *= axis.size;
+
+  ExpansionBuilder builder{schedule, program};
+  const DType dtype = builder.buffer(collective.input.buffer).dtype;
+  const auto in = Blocks::make(collective.input, collective.dim, gathers ? 1 : static_cast<int>(group));
+  if (!in) return in.error();
+  const auto out = Blocks::make(collective.output, collective.dim, gathers || reduces ? static_cast<int>(group) : 1);
+  if (!out) return out.error();
+  // Parts of blocks that correspond on both sides: rows of elements where the shapes of input and output blocks differ.
+  const Region in_block = in->block(0), out_block = out->block(0);
+  if (lengths_of(in_block) != lengths_of(out_block))
+    return Diagnostic{{}, "`halves` cuts blocks along a dimension, so the blocks of input and output must have the same shape"};
+  const std::vector<Part> parts = in->halves();
+
+  std::vector<std::size_t> first_to_last(axes.size());
+  for (std::size_t i = 0; i < axes.size(); ++i) first_to_last[i] = i;
+  const std::vector<std::size_t> last_to_first(first_to_last.rbegin(), first_to_last.rend());
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const std::int64_t elements = elements_of(in->block(0, parts[p]));
+    const DataHalf half{builder, axes, elements, dtype, p == 0 ? "a" : "b"};
+    const auto place_all = [&](const Blocks& blocks, bool inwards, const Edges& after) {
+      Edges placed;
+      for (std::int64_t b = 0; b < group; ++b) {
+        Region row = half.all_blocks();
+        const std::vector<int> at = coordinates_of(axes, b);
+        for (std::size_t d = 0; d < axes.size(); ++d) row.dims[d] = span(at[d], 1);
+        const Region place = blocks.block(b, parts[p]);
+        placed = join(placed, inwards ? builder.place(place, row, after) : builder.place(row, place, after));
+      }
+      return placed;
+    };
+    Edges last = gathers ? builder.place(in->block(0, parts[p]), half.own_block(), {}) : place_all(*in, true, {});
+    const auto& gather_order = p == 0 ? last_to_first : first_to_last;
+    const auto& scatter_order = p == 0 ? first_to_last : last_to_first;
+    if (!gathers) {
+      auto ends = half.run(CollectiveKind::reduce_scatter, scatter_order, on_one_axis, last);
+      if (!ends) return ends.error();
+      last = std::move(*ends);
+    }
+    if (gathers || reduces) {
+      auto ends = half.run(CollectiveKind::all_gather, gather_order, on_one_axis, last);
+      if (!ends) return ends.error();
+      last = std::move(*ends);
+      place_all(*out, false, last);
+    } else {
+      builder.place(half.own_block(), out->block(0, parts[p]), last);
+    }
+  }
+  return builder.finish();
+}
+
+}  // namespace podsim

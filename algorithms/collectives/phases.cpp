@@ -1,0 +1,193 @@
+// Collectives along several axes: one axis after the other, each phase on blocks nested in the same output.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "algorithms/collectives/builder.hpp"
+#include "algorithms/collectives/collectives.hpp"
+
+namespace podsim {
+
+namespace {
+
+using Axes = std::vector<AxisView>;
+
+/// Axes along which something moves; the first one if there is none.
+Axes moving(const Axes& axes) {
+  Axes result;
+  for (const AxisView& axis : axes)
+    if (axis.size > 1) result.push_back(axis);
+  if (result.empty() && !axes.empty()) result.push_back(axes.front());
+  return result;
+}
+
+std::int64_t positions(const Axes& axes) {
+  std::int64_t count = 1;
+  for (const AxisView& axis : axes) count *= axis.size;
+  return count;
+}
+
+/// The own block of a region along the first `count` axes, first most significant.
+Expected<Region> nested(Region region, int dim, const Axes& axes, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto blocks = Blocks::make(region, dim, axes[i].size);
+    if (!blocks) return blocks.error();
+    region = blocks->block(own(axes[i]));
+  }
+  return region;
+}
+
+/// Phases of one Collective, each along one of its axes.
+class Phases {
+ public:
+  Phases(ExpansionBuilder& builder, const Collective& collective, const CollectiveAlgorithm& algorithm)
+      : builder_{builder}, collective_{collective}, axes_{moving(collective.axes)}, root_{coordinates_of(axes_, collective.root)}, algorithm_{algorithm} {}
+
+  Done run() {
+    switch (collective_.kind) {
+      case CollectiveKind::all_gather: return gather(collective_.input, collective_.output);
+      case CollectiveKind::reduce_scatter: {
+        auto in_place = nested(collective_.input, collective_.dim, axes_, axes_.size());
+        if (!in_place) return in_place.error();
+        const Region sums = same_place(*in_place, collective_.output) ? collective_.input : builder_.own_copy(collective_.input, last_);
+        return scatter(sums, collective_.output);
+      }
+      case CollectiveKind::all_reduce: {
+        last_ = builder_.place(collective_.input, collective_.output, {});
+        const auto own_block = nested(collective_.output, collective_.dim, axes_, axes_.size());
+        if (!own_block)
+          return Diagnostic{{}, fmt::format("all-reduce over {} devices cuts dimension {} into blocks: {}", positions(axes_), collective_.dim, own_block.error().message)};
+        if (auto ok = scatter(collective_.output, *own_block); !ok) return ok;
+        return gather(*own_block, collective_.output);
+      }
+      case CollectiveKind::all_to_all: return exchange();
+      case CollectiveKind::broadcast: return broadcast();
+      case CollectiveKind::reduce: return reduce();
+      case CollectiveKind::permute: break;
+    }
+    return unsupported("phases", "every kind but permute", collective_);
+  }
+
+ private:
+  Done phase(std::size_t axis, CollectiveKind kind, const Region& input, const Region& output, int dim, const Guard& where = {}) {
+    const Collective part{kind, {axes_[axis]}, input, output, dim, dim, root_[axis], {}};
+    auto ends = builder_.append(algorithm_, part, last_, builder_.mesh().name(axes_[axis]), where);
+    if (!ends) return ends.error();
+    last_ = std::move(*ends);
+    return done();
+  }
+
+  /// The last axis first: what it gathers is one block of the next.
+  Done gather(Region input, const Region& output) {
+    for (std::size_t i = axes_.size(); i-- > 0;) {
+      const auto gathered = nested(output, collective_.dim, axes_, i);
+      if (!gathered) return gathered.error();
+      if (auto ok = phase(i, CollectiveKind::all_gather, input, *gathered, collective_.dim); !ok) return ok;
+      input = *gathered;
+    }
+    return done();
+  }
+
+  /// The first axis first, backwards of gather().
+  Done scatter(const Region& sums, const Region& output) {
+    Region input = sums;
+    for (std::size_t i = 0; i < axes_.size(); ++i) {
+      const auto kept = i + 1 == axes_.size() ? Expected<Region>{output} : nested(sums, collective_.dim, axes_, i + 1);
+      if (!kept) return kept.error();
+      if (auto ok = phase(i, CollectiveKind::reduce_scatter, input, *kept, collective_.dim); !ok) return ok;
+      input = *kept;
+    }
+    return done();
+  }
+
+  /// Blocks lie in scratch as [coordinate on each axis..., elements]; the phase of an axis turns its dimension from "to" into "from".
+  Done exchange() {
+    const DType dtype = builder_.buffer(collective_.input.buffer).dtype;
+    std::vector<std::int64_t> extents;
+    for (const AxisView& axis : axes_) extents.push_back(axis.size);
+    extents.push_back(elements_of(collective_.input) / positions(axes_));
+    Region held = builder_.scratch("blocks", extents, dtype);
+    if (auto ok = place_blocks(builder_, collective_.input, collective_.split_dim, held, true, last_); !ok) return ok;
+    for (std::size_t i = 0; i < axes_.size(); ++i) {
+      const Region next = builder_.scratch("blocks", extents, dtype);
+      if (auto ok = phase(i, CollectiveKind::all_to_all, held, next, static_cast<int>(i)); !ok) return ok;
+      held = next;
+    }
+    return place_blocks(builder_, collective_.output, collective_.dim, held, false, last_);
+  }
+
+  /// Devices that share the root's coordinates on the axes from `first`.
+  [[nodiscard]] Guard at_root_from(std::size_t first) const {
+    Guard guard;
+    for (std::size_t i = first; i < axes_.size(); ++i) guard.push_back({own(axes_[i]), root_[i], root_[i] + 1});
+    return guard;
+  }
+
+  Done broadcast() {
+    for (std::size_t i = 0; i < axes_.size(); ++i)
+      if (auto ok = phase(i, CollectiveKind::broadcast, i == 0 ? collective_.input : collective_.output, collective_.output, 0, at_root_from(i + 1)); !ok) return ok;
+    return done();
+  }
+
+  Done reduce() {
+    const Region sums = builder_.own_copy(collective_.input, last_);
+    for (std::size_t i = axes_.size(); i-- > 0;)
+      if (auto ok = phase(i, CollectiveKind::reduce, sums, i == 0 ? collective_.output : sums, 0, at_root_from(i + 1)); !ok) return ok;
+    return done();
+  }
+
+  ExpansionBuilder& builder_;
+  const Collective& collective_;
+  Axes axes_;
+  std::vector<int> root_;
+  const CollectiveAlgorithm& algorithm_;
+  Edges last_;
+};
+
+}  // namespace
+
+Done place_blocks(ExpansionBuilder& builder, const Region& region, int dim, const Region& held, bool in, Edges& after) {
+  std::vector<std::int64_t> counts = lengths_of(held);
+  counts.pop_back();
+  std::int64_t total = 1;
+  for (const std::int64_t count : counts) total *= count;
+  const auto blocks = Blocks::make(region, dim, static_cast<int>(total));
+  if (!blocks) return blocks.error();
+  if (blocks->outermost()) {
+    after = in ? builder.place(region, held, after) : builder.place(held, region, after);
+    return done();
+  }
+  Edges placed;
+  for (std::int64_t b = 0; b < total; ++b) {
+    Region row = held;
+    std::int64_t rest = b;
+    for (std::size_t d = counts.size(); d-- > 0; rest /= counts[d]) {
+      row.dims[d].offset += rest % counts[d];
+      row.dims[d].length = 1;
+    }
+    placed = join(placed, in ? builder.place(blocks->block(b), row, after) : builder.place(row, blocks->block(b), after));
+  }
+  after = placed;
+  return done();
+}
+
+Expected<Expansion> in_phases(const Schedule& schedule, const Program& program, const Collective& collective, const CollectiveAlgorithm& on_one_axis) {
+  const Axes axes = moving(collective.axes);
+  if (axes.size() == 1 || collective.kind == CollectiveKind::permute) {
+    Collective single = collective;
+    if (collective.kind != CollectiveKind::permute) single.axes = axes;
+    return on_one_axis(schedule, program, single);
+  }
+  ExpansionBuilder builder{schedule, program};
+  if (auto ok = Phases{builder, collective, on_one_axis}.run(); !ok) return ok.error();
+  return builder.finish();
+}
+
+Expected<Expansion> reduce_scatter_all_gather(const Schedule& schedule, const Program& program, const Collective& collective,
+                                              const CollectiveAlgorithm& algorithm) {
+  ExpansionBuilder builder{schedule, program};
+  if (auto ok = Phases{builder, collective, algorithm}.run(); !ok) return ok.error();
+  return builder.finish();
+}
+
+}  // namespace podsim
