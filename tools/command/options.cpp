@@ -136,12 +136,16 @@ po::options_description problem_options(bool several) {
       ("gemm", word("m=M,n=N,k=K[,dtype=bf16]"), "Y[m,n] = X.W over k (k is the contraction), bf16 or f32");
   if (!several)
     group.add_options()                                                                                             //
-        ("collective", word("all-gather|reduce-scatter"), "one collective along --axis")                                  //
-        ("axis", word("NAME"), "the mesh axis of --collective")                                                           //
+        ("collective", word("KIND"), "one collective along --axis: all-gather, reduce-scatter, all-reduce,\nall-to-all, broadcast, reduce, permute")  //
+        ("axis", word("NAME[,...]"), "the mesh axes of --collective, first most significant")                              //
+        ("root", word("N"), "broadcast, reduce: the root's position along the axes; left out: 0")                          //
+        ("chunks", word("N"), "broadcast, reduce: into how many chunks; left out: what takes least time\nalong a chain of neighbours")  //
+        ("shift", word("N"), "permute: everybody to their position + N")                                                   //
+        ("pairs", word("FILE"), "permute: lines `from to`, positions along the axes; # begins a comment")                  //
         ("bytes", word("N"), "input bytes on each device of --collective, a bare number or as 16MiB")                     //
         ("dtype", word("bf16|f32"), "element type of --collective")                                                      //
         ("schedule", word("FILE"), "a saved schedule, textproto or binary (podsim show schedule -o FILE writes one)")      //
-        ("algorithm", word("NAME"), "GEMM: collective, meshslice\ncollective: ring, ring-one-way, line")                  //
+        ("algorithm", word("NAME"), "GEMM: collective, meshslice\ncollective: ring, ring-one-way, ring-shortest, line,\nhalving-doubling, direct, pairwise, halves, pallas-ring,\npallas-bidirectional, pallas-alternating, or auto: the\ncheapest; left out: ring on axes that wrap, else line")                  //
         ("dataflow", word("os|ls|rs", "os"), "which operand stands still: output, left or right")                         //
         ("slice-count", word("S"), "slices of meshslice");
   else

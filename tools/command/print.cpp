@@ -94,6 +94,7 @@ std::string result_table(const Row& row) {
   const Result& r = row.result;
   std::vector<std::vector<std::string>> rows{
       {"schedule", r.schedule},
+      {"algorithm", row.algorithm},
       {"machine", fmt::format("{}, slice {}, mesh {} ({} devices)", r.machine, slice(r), mesh_text(r), r.devices)},
       {"engine", r.engine},
       {"time", time(r.makespan_s)},

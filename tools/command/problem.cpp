@@ -2,53 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "algorithms/collectives/collectives.hpp"
 #include "sim/base/units.hpp"
 #include "sim/config/schedule_config.hpp"
+#include "tools/command/collective.hpp"
 
 namespace podsim {
 
 namespace {
-
-Expected<DType> parse_dtype(const std::string& text, const SourceLocation& where) {
-  if (const auto dtype = dtype_named(text)) return *dtype;
-  return Diagnostic{where, "expected the dtype bf16 or f32, found " + quoted(text)};
-}
-
-Expected<Problem> collective_problem(const Options& options, const Pod& pod, DType default_dtype) {
-  const auto kind = collective_kind_named(options.text("collective"));
-  if (!kind) {
-    std::vector<std::string> names;
-    for (int k = 0; k < collective_kind_count; ++k) names.emplace_back(name_of(static_cast<CollectiveKind>(k)));
-    return Diagnostic{option("collective"), "there is no collective " + quoted(options.text("collective")) + did_you_mean(options.text("collective"), names)};
-  }
-  if (!options.has("axis") || !options.has("bytes")) return Diagnostic{{}, "--collective needs --axis and --bytes"};
-  std::vector<AxisView> axes;
-  for (const std::string& name : split(options.text("axis"))) {
-    const auto axis = pod.mesh.axis(name);
-    if (!axis) return Diagnostic{option("axis"), axis.error().message};
-    axes.push_back(*axis);
-  }
-  const std::string& text = options.text("bytes");
-  const bool bare = text.find_first_not_of("0123456789") == std::string::npos;
-  const auto bytes = parse_bytes(bare ? text + "B" : text, option("bytes"));
-  if (!bytes) return bytes.error();
-  DType dtype = default_dtype;
-  if (options.has("dtype")) {
-    const auto named = parse_dtype(options.text("dtype"), option("dtype"));
-    if (!named) return named.error();
-    dtype = *named;
-  }
-  auto schedule = collective_schedule(pod.mesh, *kind, axes, *bytes, dtype);
-  if (!schedule) return Diagnostic{option("collective"), schedule.error().message};
-  Problem problem{std::move(*schedule), ring_or_line(), options.has("algorithm") ? options.text("algorithm") : "ring or line", "", std::nullopt, 0};
-  if (options.has("algorithm")) {
-    auto chooser = always(options.text("algorithm"));
-    if (!chooser) return Diagnostic{option("algorithm"), chooser.error().message};
-    problem.chooser = std::move(*chooser);
-  }
-  return problem;
-}
 
 Expected<Problem> gemm_problem(const Options& options, const Pod& pod, DType default_dtype) {
   auto request = gemm_request(options, pod, default_dtype);
@@ -72,6 +36,21 @@ Expected<Problem> gemm_problem(const Options& options, const Pod& pod, DType def
 }
 
 }  // namespace
+
+Expected<DType> parse_dtype(const std::string& text, const SourceLocation& where) {
+  if (const auto dtype = dtype_named(text)) return *dtype;
+  return Diagnostic{where, "expected the dtype bf16 or f32, found " + quoted(text)};
+}
+
+ChunkRule chunk_rule(const Machine& machine) {
+  const LinkParameters& link = machine.link[0];
+  const double alpha = machine.software.per_message.count() + link.latency.count(), bytes_per_second = link.bandwidth.count();
+  return [alpha, bytes_per_second](int devices, Bytes payload) {
+    if (alpha == 0) return default_chunks;
+    const double best = std::sqrt(std::max(devices - 2, 0) * static_cast<double>(payload.count()) / (alpha * bytes_per_second));
+    return static_cast<int>(std::clamp(std::round(best), 1.0, 64.0));
+  };
+}
 
 Expected<GemmProblem> parse_gemm(const std::string& text, DType default_dtype) {
   GemmProblem problem;
@@ -150,7 +129,7 @@ Expected<Problem> problem_of(const Options& options, const Pod& pod, DType defau
   if (!schedule) return schedule.error();
   if (schedule->mesh.devices() != pod.mesh.devices())
     return Diagnostic{{path, 0, 0}, fmt::format("the schedule's mesh is {}, the pod's is {}: they must have as many devices", to_text(schedule->mesh), to_text(pod.mesh))};
-  return Problem{std::move(*schedule), ring_or_line(), "schedule", "", std::nullopt, 0};
+  return Problem{std::move(*schedule), ring_or_line(chunk_rule(pod.machine)), "schedule", "", std::nullopt, 0};
 }
 
 }  // namespace podsim

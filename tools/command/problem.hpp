@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "algorithms/collectives/collectives.hpp"
 #include "algorithms/gemm/gemm.hpp"
 #include "sim/schedule/lower.hpp"
 #include "tools/command/options.hpp"
@@ -18,6 +19,12 @@ struct Problem {
   std::optional<std::int64_t> slice_count;   // of a sliced GEMM algorithm
   double padding = 0;                        // part of the flops that padding added
 };
+
+Expected<DType> parse_dtype(const std::string& text, const SourceLocation& where);
+
+/// Chunks of a broadcast or reduce along a chain of neighbours: what minimises (P-2+n)(alpha + V/(nB)), n = sqrt((P-2)V/(alpha B)), rounded,
+/// 1 to 64; 8 where alpha = 0. alpha = overhead per message + hop latency, B = bandwidth, of the links of dimension x.
+ChunkRule chunk_rule(const Machine& machine);
 
 struct GemmRequest {
   GemmProblem problem;

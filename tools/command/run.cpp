@@ -16,6 +16,7 @@ examples:
   podsim run --machine tpu_v4 --slice 4x8x8 --mesh row=32,col=8 --gemm m=524288,n=49152,k=12288 --algorithm meshslice --slice-count 16
   podsim run --machine ideal --set link.bandwidth=45GB/s --set link.latency=1us --slice 16 \
              --collective all-gather --axis row --bytes 16MiB --algorithm ring-one-way --engine simgrid --format json
+  podsim run --machine tpu_v4 --slice 4x4x8 --collective all-reduce --axis row,col --bytes 1MiB --algorithm auto
 )";
 
 bool ends_with(const std::string& text, std::string_view end) { return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0; }

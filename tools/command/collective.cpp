@@ -1,0 +1,194 @@
+#include "tools/command/collective.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "sim/base/units.hpp"
+#include "sim/engine/costed_graph.hpp"
+#include "sim/engines/engines.hpp"
+
+namespace podsim {
+
+namespace {
+
+Expected<std::vector<AxisView>> axes_of(const Options& options, const Mesh& mesh) {
+  std::vector<AxisView> axes;
+  for (const std::string& name : split(options.text("axis"))) {
+    const auto axis = mesh.axis(name);
+    if (!axis) return Diagnostic{option("axis"), axis.error().message};
+    if (std::find(axes.begin(), axes.end(), *axis) != axes.end()) return Diagnostic{option("axis"), "mesh axis " + quoted(name) + " is named twice"};
+    axes.push_back(*axis);
+  }
+  return axes;
+}
+
+Expected<CollectiveDetails> details_of(const Options& options, CollectiveKind kind, std::int64_t devices) {
+  CollectiveDetails details;
+  const bool rooted = kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce, permutes = kind == CollectiveKind::permute;
+  for (const auto& [name, belongs, to] : {std::tuple{"root", rooted, "broadcast and reduce"}, {"chunks", rooted, "broadcast and reduce"},
+                                          {"shift", permutes, "permute"}, {"pairs", permutes, "permute"}})
+    if (options.has(name) && !belongs) return Diagnostic{option(name), fmt::format("belongs to {}, not to {}", to, name_of(kind))};
+  if (options.has("root")) {
+    const auto root = options.integer("root", 0, devices - 1);
+    if (!root) return root.error();
+    details.root = *root;
+  }
+  if (!permutes) return details;
+  if (options.has("shift") == options.has("pairs")) return Diagnostic{{}, "a permute needs --shift or --pairs, one of them"};
+  if (options.has("shift")) {
+    const auto by = options.integer("shift", -devices, devices);
+    if (!by) return by.error();
+    details.pairs = shift_pairs(devices, *by);
+    return details;
+  }
+  const auto text = read_file(options.text("pairs"));
+  if (!text) return text.error();
+  auto pairs = parse_pairs(*text, options.text("pairs"), devices);
+  if (!pairs) return pairs.error();
+  details.pairs = std::move(*pairs);
+  return details;
+}
+
+Expected<double> estimated_seconds(const Pod& pod, const Schedule& lowered) {
+  const auto engine = timing_engine("analytic");
+  if (!engine) return engine.error();
+  const auto timeline = (*engine)->make(pod.machine, pod.grid, pod.placement)->run(lowered);
+  if (!timeline) return timeline.error();
+  const auto costs = cost(lowered, pod.machine, pod.grid, pod.placement);
+  if (!costs) return costs.error();
+  std::vector<double> bytes(costs->links.size(), 0.0);
+  for (const TransferCost& transfer : costs->transfers)
+    if (transfer.flow_bytes > 0)
+      for (const LinkId link : costs->routes[transfer.route]) bytes[link.index()] += transfer.flow_bytes;
+  double seconds = to_seconds(timeline->makespan).count();
+  for (std::size_t link = 0; link < bytes.size(); ++link) seconds = std::max(seconds, bytes[link] / costs->links[link].bandwidth.count());
+  return seconds;
+}
+
+/// The buffers that a Collective's regions name: of the program that holds it.
+const Program* program_with(const Schedule& schedule, const Collective& collective) {
+  for (const Program& program : schedule.programs)
+    for (const Task& task : program.tasks)
+      if (const auto* held = std::get_if<Collective>(&task.op); held && *held == collective) return &program;
+  return nullptr;
+}
+
+}  // namespace
+
+Expected<std::vector<Collective::Pair>> parse_pairs(const std::string& text, const std::string& file, std::int64_t devices) {
+  std::vector<Collective::Pair> pairs;
+  std::set<std::int64_t> senders, receivers;
+  const std::vector<std::string> lines = split(text, '\n');
+  for (std::size_t l = 0; l < lines.size(); ++l) {
+    const std::string line = lines[l].substr(0, lines[l].find('#'));
+    std::vector<std::int64_t> numbers;
+    constexpr std::string_view blank = " \t\r";
+    for (std::size_t begin = line.find_first_not_of(blank); begin != std::string::npos;) {
+      const std::size_t end = std::min(line.find_first_of(blank, begin), line.size());
+      const SourceLocation where{file, static_cast<int>(l) + 1, static_cast<int>(begin) + 1};
+      if (numbers.size() == 2) return Diagnostic{where, "expected `from to` and the end of the line, found " + quoted(line.substr(begin, end - begin))};
+      const auto number = parse_integer(line.substr(begin, end - begin), 0, devices - 1, where);
+      if (!number) return number.error();
+      std::set<std::int64_t>& taken = numbers.empty() ? senders : receivers;
+      if (!taken.insert(*number).second) return Diagnostic{where, fmt::format("position {} {} twice", *number, numbers.empty() ? "sends" : "receives")};
+      numbers.push_back(*number);
+      begin = line.find_first_not_of(blank, end);
+    }
+    if (numbers.size() == 1)
+      return Diagnostic{{file, static_cast<int>(l) + 1, static_cast<int>(line.size()) + 1}, "expected `from to`, found the end of the line"};
+    if (numbers.size() == 2) pairs.push_back({numbers[0], numbers[1]});
+  }
+  if (pairs.empty()) return Diagnostic{{file, static_cast<int>(lines.size()), 1}, "expected at least one line `from to`"};
+  return pairs;
+}
+
+Expected<std::string> cheapest_algorithm(const Pod& pod, const Schedule& schedule, const Collective& collective, const ChunkRule& chunks) {
+  const Program* program = program_with(schedule, collective);
+  if (!program) return Diagnostic{{}, "the collective is not in the schedule"};
+  const Schedule alone{schedule.name, schedule.mesh, {{program->devices, program->buffers, {{"collective", collective, {}, {}, {}}}}}, {}};
+  std::string best;
+  double least = std::numeric_limits<double>::infinity();
+  Diagnostic why;
+  for (const CollectiveAlgorithmEntry& entry : collective_algorithms()) {
+    const auto chooser = always(entry.name, chunks);
+    if (!chooser) return chooser.error();
+    const auto lowered = lower(alone, *chooser);
+    if (!lowered) {
+      why = lowered.error();
+      continue;
+    }
+    const auto seconds = estimated_seconds(pod, *lowered);
+    if (!seconds) return seconds.error();
+    if (*seconds < least) {
+      least = *seconds;
+      best = entry.name;
+    }
+  }
+  if (best.empty()) return Diagnostic{why.where, "no algorithm applies; the last one: " + why.message};
+  return best;
+}
+
+CollectiveChooser cheapest(const Pod& pod, ChunkRule chunks) {
+  return [&pod, chunks = std::move(chunks)](const Schedule& schedule, const Collective& collective) -> Expected<CollectiveAlgorithm> {
+    const auto name = cheapest_algorithm(pod, schedule, collective, chunks);
+    if (!name) return name.error();
+    const auto chooser = always(*name, chunks);
+    if (!chooser) return chooser.error();
+    return (*chooser)(schedule, collective);
+  };
+}
+
+Expected<Problem> collective_problem(const Options& options, const Pod& pod, DType default_dtype) {
+  const auto kind = collective_kind_named(options.text("collective"));
+  if (!kind) {
+    std::vector<std::string> names;
+    for (int k = 0; k < collective_kind_count; ++k) names.emplace_back(name_of(static_cast<CollectiveKind>(k)));
+    return Diagnostic{option("collective"), "there is no collective " + quoted(options.text("collective")) + did_you_mean(options.text("collective"), names)};
+  }
+  if (!options.has("axis") || !options.has("bytes")) return Diagnostic{{}, "--collective needs --axis and --bytes"};
+  const auto axes = axes_of(options, pod.mesh);
+  if (!axes) return axes.error();
+  std::int64_t devices = 1;
+  for (const AxisView& axis : *axes) devices *= axis.size;
+  const std::string& text = options.text("bytes");
+  const bool bare = text.find_first_not_of("0123456789") == std::string::npos;
+  const auto bytes = parse_bytes(bare ? text + "B" : text, option("bytes"));
+  if (!bytes) return bytes.error();
+  DType dtype = default_dtype;
+  if (options.has("dtype")) {
+    const auto named = parse_dtype(options.text("dtype"), option("dtype"));
+    if (!named) return named.error();
+    dtype = *named;
+  }
+  const auto details = details_of(options, *kind, devices);
+  if (!details) return details.error();
+  ChunkRule chunks = chunk_rule(pod.machine);
+  if (options.has("chunks")) {
+    const auto count = options.integer("chunks", 1, 1 << 20);
+    if (!count) return count.error();
+    chunks = [n = static_cast<int>(*count)](int, Bytes) { return n; };
+  }
+  auto schedule = collective_schedule(pod.mesh, *kind, *axes, *bytes, dtype, *details);
+  if (!schedule) return Diagnostic{option("collective"), schedule.error().message};
+
+  Problem problem{std::move(*schedule), ring_or_line(chunks), *kind == CollectiveKind::permute ? "direct" : "ring or line", "", std::nullopt, 0};
+  if (!options.has("algorithm")) return problem;
+  problem.algorithm = options.text("algorithm");
+  std::string name = problem.algorithm;
+  if (name == "auto") {
+    const auto best = cheapest_algorithm(pod, problem.schedule, std::get<Collective>(problem.schedule.computes), chunks);
+    if (!best) return Diagnostic{option("algorithm"), best.error().message};
+    name = *best;
+    problem.algorithm = "auto: " + name;
+  }
+  auto chooser = always(name, chunks);
+  if (!chooser) return Diagnostic{option("algorithm"), chooser.error().message};
+  problem.chooser = std::move(*chooser);
+  return problem;
+}
+
+}  // namespace podsim
