@@ -1,11 +1,13 @@
 // Two-dimensional GEMMs on a mesh of R x C devices (axes `row` of size R and `col` of size C). Every matrix is block-partitioned P(row, col):
 // device (r, c) holds block (r, c). Y[M,N] is the result, K the contraction.
 //
-//   dataflow                computes                    moves                                          must divide (S: slice count, B: block)
-//   OS, output-stationary   Y = X.W    X[M,K] W[K,N]    X gathered along col, W gathered along row     M%R, N%C, K%(lcm(R,C).S.B)
-//   LS, left-stationary     Y = X.W^T  X[M,K] W[N,K]    W gathered along row, Y reduced along col      M%R, K%C, N%(lcm(R,C).S.B)
-//   RS, right-stationary    Y = X^T.W  X[K,M] W[K,N]    X gathered along col, Y reduced along row      N%C, K%R, M%(lcm(R,C).S.B)
-// (S = 1: without S.B.) "Reduced" is a reduce-scatter, on the way of which partial products travel.
+//   dataflow                computes                    moves
+//   OS, output-stationary   Y = X.W    X[M,K] W[K,N]    X along col, W along row
+//   LS, left-stationary     Y = X.W^T  X[M,K] W[N,K]    W along row, Y (partial sums) along col
+//   RS, right-stationary    Y = X^T.W  X[K,M] W[K,N]    X along col, Y (partial sums) along row
+//
+// Symbols of the closed forms (ideal machine, nothing shares a link): T one matmul of the loop, tau(x) = alpha + bytes of x / link, AG and RdS
+// the closed forms of collectives.hpp. Launches come on top, one before each collective of a queue.
 #pragma once
 
 #include <cstdint>
@@ -30,49 +32,73 @@ struct GemmProblem {
   friend bool operator==(const GemmProblem&, const GemmProblem&) = default;
 };
 
+/// Which operand of a Wang OS travels its ring; the other one is gathered first.
+enum class WangOperand { x, w };
+
 /// What an algorithm may be told. Algorithms see no machine: the caller knows what suits it.
 struct GemmOptions {
-  std::int64_t slice_count = 1;
-  std::int64_t block = 8;    // slices are cut of interleaved blocks of this many rows or columns
-  int prefetch = 1;          // slices that run ahead; prefetch + 1 buffers of each moving operand
-  bool slice_copies = true;  // cuts and joins of slices are copies on the core; false: free
+  std::int64_t slice_count = 0;  // 0: the algorithm's own (summa: lcm(R, C); others have one slice)
+  std::int64_t block = 8;        // meshslice: slices are cut of interleaved blocks of this many rows or columns
+  int prefetch = 1;              // slices, panels or steps that run ahead; prefetch + 1 buffers of each moving operand
+  bool slice_copies = true;      // meshslice: cuts and joins of slices are copies on the core; false: free
+  std::optional<WangOperand> wang_operand;  // none: the one with more bytes . (P-1), X if equal
 };
-
-/// Cuts the moving extent (K for OS, N for LS, M for RS) into S slices of interleaved blocks: a local extent L is viewed as [L/(S.B), S, B]
-/// and slice s takes [:, s, :], so that the gathered slices of both operands line up. Every slice is a `collective` GEMM on 1/S of the data;
-/// the collectives of the next slices overlap the matmul of this one.
-///
-///   before   X and W block-partitioned P(row, col)
-///   after    Y block-partitioned P(row, col)
-///   cost     ideal machine, p >= 1, per slice G = max of its gathers, D = reduce-scatter, T = matmul:
-///              OS: G + (S-1) max(G, T) + T      LS, RS: G + (S-1) max(G, T, D) + T + D, exact when one of the three is largest in every slice
-///   S = 1    is collective_gemm()
-///   errors   the mesh is not row x col; an extent does not divide (names it and the multiple); slice count, block or prefetch out of range
-///   source   MeshSlice (ISCA 2025)
-Expected<Schedule> meshslice_gemm(const Mesh& mesh, const GemmProblem& problem, const GemmOptions& options);
-
-/// Gather what moves, multiply once, reduce-scatter: no overlap.
-///
-///   cost     OS: max(AG(X, col), AG(W, row)) + T      LS, RS: AG + T + RdS
-///   errors   as above, with S = 1
-Expected<Schedule> collective_gemm(const Mesh& mesh, const GemmProblem& problem);
-
-struct GemmAlgorithmEntry {
-  std::string_view name, summary;
-  bool sliced;  // takes a slice count
-  Expected<Schedule> (*make)(const Mesh&, const GemmProblem&, const GemmOptions&);
-};
-std::span<const GemmAlgorithmEntry> gemm_algorithms();
-/// Errors: no such algorithm (names the near ones).
-Expected<const GemmAlgorithmEntry*> gemm_algorithm(std::string_view name);
 
 /// What each extent must be a multiple of.
 struct Multiples {
   std::int64_t m = 1, n = 1, k = 1;
 };
-Expected<Multiples> required_multiples(const Mesh& mesh, Dataflow dataflow, std::int64_t slice_count, std::int64_t block);
+
+class GemmWriter;
+
+/// How the mesh is used: R x C, or all devices along one axis.
+enum class MeshUse { row_col, one_axis_as_col, one_axis_as_row };
+
+struct GemmAlgorithmEntry {
+  std::string_view name, summary;
+  MeshUse mesh = MeshUse::row_col;
+  bool needs_slice_count = false, takes_slice_count = false;
+  std::optional<Dataflow> only;  // the dataflow that the name implies for a forward pass
+  /// Errors: the slice count or the mesh does not suit.
+  Expected<Multiples> (*multiples)(int R, int C, Dataflow dataflow, const GemmOptions& options) = nullptr;
+  /// Writes the GEMM that the writer has begun; its extents divide.
+  void (*write)(GemmWriter& writer, const GemmProblem& problem, const GemmOptions& options) = nullptr;
+};
+
+/// The table; what each algorithm does and costs stands in its source file.
+///   collective, meshslice            meshslice.cpp
+///   summa                            summa.cpp
+///   cannon                           cannon.cpp
+///   wang, 1d-os, 1d-ls               wang.cpp     1d-os: OS on 1 x P, 1d-ls: LS on 1 x P
+///   1d-fsdp                          meshslice.cpp: collective on P x 1, the weights are gathered
+///   1d-megatron                      megatron.cpp
+///   jax-ag-*, jax-rs-*               wang.cpp, meshslice.cpp: the kernels of JAX's shard_map tutorial, on P x 1
+std::span<const GemmAlgorithmEntry> gemm_algorithms();
+/// Errors: no such algorithm (names the near ones).
+Expected<const GemmAlgorithmEntry*> gemm_algorithm(std::string_view name);
+
+/// Errors: the mesh is not what the algorithm uses; options out of range.
+Expected<Multiples> required_multiples(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, Dataflow dataflow, const GemmOptions& options);
 
 /// The problem with every extent rounded up to its multiple.
 GemmProblem padded(const GemmProblem& problem, const Multiples& multiples);
+
+/// One GEMM. Errors: as required_multiples; an extent does not divide (names it and the multiple).
+Expected<Schedule> make_gemm(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, const GemmProblem& problem, const GemmOptions& options);
+
+/// A layer's GEMMs: the forward product, the gradients, or both one after the other (dY is there when the forward product is done).
+///   forward OS(X, W): dX = LS(dY, W), dW = RS(X, dY)      forward LS(X, W): dX = OS(dY, W), dW = RS(dY, X)
+///   forward RS(X, W): dX = LS(W, dY), dW = OS(X, dY)
+enum class Pass { forward, backward, both };
+std::optional<Pass> pass_named(std::string_view name);
+
+/// The three GEMMs of a layer whose forward product is `forward`: forward, dX, dW, each with its own m, n, k and dataflow.
+std::vector<GemmProblem> layer_problems(const GemmProblem& forward);
+
+/// What the extents of the FORWARD problem must be multiples of, so that all GEMMs of the pass divide.
+Expected<Multiples> required_multiples(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, Dataflow forward, Pass pass, const GemmOptions& options);
+
+/// Errors: as make_gemm, of any GEMM of the pass.
+Expected<Schedule> make_layer(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, const GemmProblem& forward, Pass pass, const GemmOptions& options);
 
 }  // namespace podsim

@@ -1,120 +1,102 @@
-#include <fmt/format.h>
-
+// meshslice: the moving extent (K for OS, N for LS, M for RS) is cut into S slices of interleaved blocks: a local extent L is viewed as
+// [L/(S.B), S, B] and slice s takes [:, s, :], so that the gathered slices of both operands line up. Every slice is a `collective` GEMM on 1/S
+// of the data; the collectives of the next slices overlap the matmul of this one.
+//
+//   before   X and W block-partitioned P(row, col)
+//   after    Y block-partitioned P(row, col)
+//   cost     prefetch >= 1, per slice G = the longest of its gathers, D = its reduce-scatter:
+//              OS      G + (S-1) max(G, T) + T
+//              LS, RS  G + (S-1) max(G, T, D) + T + D, exact when one of the three is largest throughout
+//   divides  the moving extent by lcm(R, C).S.B, the others by their axis
+//   source   MeshSlice (ISCA 2025)
+//
+// collective: gather what moves, multiply once, reduce-scatter. It is meshslice with one slice and nothing to cut.
+//
+//   cost     OS: max(AG(X), AG(W)) + T      LS, RS: AG + T + RdS
 #include <algorithm>
 
-#include "algorithms/gemm/gemm.hpp"
+#include "algorithms/gemm/writer.hpp"
 
 namespace podsim {
 
 namespace {
 
-/// A matrix as one device holds it, its moving dimension viewed as [L/(S.B), S, B] when it is sliced.
-struct Operand {
-  BufferId buffer;
-  std::vector<std::int64_t> extents;  // local
-  int moving = -1;                    // first dimension of the view; -1: not sliced
-  std::int64_t slices = 1;
-
-  /// All of the matrix, or slice s of it.
-  [[nodiscard]] Region slice(std::int64_t s) const {
-    Region region{buffer, {}};
-    for (std::size_t i = 0; i < extents.size(); ++i)
-      region.dims.push_back(slices > 1 && static_cast<int>(i) == moving + 1 ? span(s, 1) : all(extents[i]));
-    return region;
-  }
-};
-
-/// A scratch buffer of several slots that holds what is gathered, or what is still to be scattered: [slots, ..., P, ...].
+/// What is gathered, or still to be scattered, in slots: [slots, ..., P, ...]; `blocks` is the dimension of the P blocks.
 struct Gathered {
-  BufferId buffer;
-  std::vector<std::int64_t> extents;
-  int blocks = 1;  // the dimension of P blocks
+  Slots slots;
+  std::size_t blocks = 1;
   AxisView axis;
 
-  [[nodiscard]] Region slot(std::int64_t s) const {
-    Region region{buffer, {span(s % extents[0], 1)}};
-    for (std::size_t i = 1; i < extents.size(); ++i) region.dims.push_back(all(extents[i]));
-    return region;
-  }
-  [[nodiscard]] Region own_block(std::int64_t s) const {
-    Region region = slot(s);
-    region.dims[static_cast<std::size_t>(blocks)] = block(own(axis), 1);
-    return region;
-  }
+  [[nodiscard]] Region slot(std::int64_t s) const { return slots.slot(s); }
+  [[nodiscard]] Region own_block(std::int64_t s) const { return with(slot(s), blocks, block(own(axis), 1)); }
 };
 
-/// Writes the schedule of one GEMM. The three dataflows differ in which operand stands still; the pieces are the same.
 class MeshSlice {
  public:
-  MeshSlice(const Mesh& mesh, const GemmProblem& problem, const GemmOptions& options)
-      : problem_{problem}, row_{mesh.whole(0)}, col_{mesh.whole(1)}, S_{options.slice_count}, B_{options.block}, p_{options.prefetch},
-        copies_{options.slice_copies && options.slice_count > 1}, slots_{std::min<std::int64_t>(p_ + 1, S_)} {
-    schedule_.mesh = mesh;
-    schedule_.programs.push_back({every_device(mesh), {}, {}});
-    schedule_.computes = Products{{"Y", "X", "W", problem.m, problem.n, problem.k, problem.dataflow == Dataflow::rs, problem.dataflow == Dataflow::ls}};
-  }
+  MeshSlice(GemmWriter& writer, const GemmProblem& problem, const GemmOptions& options)
+      : writer_{writer}, problem_{problem}, S_{std::max<std::int64_t>(options.slice_count, 1)}, B_{options.block}, p_{options.prefetch},
+        copies_{options.slice_copies && S_ > 1}, slots_{std::min<std::int64_t>(p_ + 1, S_)} {}
 
-  Schedule write(std::string name) && {
-    schedule_.name = std::move(name);
-    switch (problem_.dataflow) {
-      case Dataflow::os: write_os(); break;
-      case Dataflow::ls: write_ls(); break;
-      case Dataflow::rs: write_rs(); break;
+  void write() {
+    const std::int64_t R = writer_.row().size, C = writer_.col().size;
+    const auto [m, n, k, dtype, dataflow] = problem_;
+    switch (dataflow) {
+      case Dataflow::os: {
+        const Region X = sliced(&GemmWriter::left, m, k, 1), W = sliced(&GemmWriter::right, k, n, 0), Y = writer_.out(m, n);
+        const Gathered Xg = gathered("left gathered", {m / R, C, k / (C * S_)}, 1, writer_.col());
+        const Gathered Wg = gathered("right gathered", {R, k / (R * S_), n / C}, 0, writer_.row());
+        accumulate(X, Xg, W, Wg, Y);
+        break;
+      }
+      case Dataflow::ls: {
+        const Region X = writer_.left(m, k), W = sliced(&GemmWriter::right, n, k, 0), Y = sliced(&GemmWriter::out, m, n, 1);
+        const Gathered Wg = gathered("right gathered", {R, n / (R * S_), k / C}, 0, writer_.row());
+        const Gathered sums = gathered("partial sums", {m / R, C, n / (C * S_)}, 1, writer_.col());
+        reduce(writer_.names().right, W, 0, Wg, sums, Y, 1, [&](std::int64_t s) { return Matmul{X, Wg.slot(s), sums.slot(s), 1, 3, 2, false, true, false}; });
+        break;
+      }
+      case Dataflow::rs: {
+        const Region X = sliced(&GemmWriter::left, k, m, 1), W = writer_.right(k, n), Y = sliced(&GemmWriter::out, m, n, 0);
+        const Gathered Xg = gathered("left gathered", {k / R, C, m / (C * S_)}, 1, writer_.col());
+        const Gathered sums = gathered("partial sums", {R, m / (R * S_), n / C}, 0, writer_.row());
+        reduce(writer_.names().left, X, 1, Xg, sums, Y, 0, [&](std::int64_t s) { return Matmul{Xg.slot(s), W, sums.slot(s), 2, 1, 3, true, false, false}; });
+        break;
+      }
     }
-    return std::move(schedule_);
   }
 
  private:
-  using Tasks = std::vector<TaskId>;
+  using Make = Region (GemmWriter::*)(std::int64_t, std::int64_t, const GemmWriter::View*);
 
-  Program& program() { return schedule_.programs.front(); }
-
-  TaskId add(std::string label, Op op, const Tasks& after) {
-    Task task{std::move(label), std::move(op), {}, {}, {}};
-    for (const TaskId earlier : after) task.after.push_back(Edge{earlier});
-    program().tasks.push_back(std::move(task));
-    return TaskId{program().tasks.size() - 1};
+  /// A matrix with its dimension `moving` viewed as slices of blocks.
+  Region sliced(Make make, std::int64_t rows, std::int64_t columns, std::size_t moving) {
+    if (S_ == 1) return (writer_.*make)(rows, columns, nullptr);
+    const std::int64_t local = moving == 0 ? rows / writer_.row().size : columns / writer_.col().size;
+    const GemmWriter::View view{moving, {local / (S_ * B_), S_, B_}};
+    return (writer_.*make)(rows, columns, &view);
   }
-  [[nodiscard]] std::string label(std::string_view what, std::int64_t s) const { return S_ == 1 ? std::string{what} : fmt::format("{} s{}", what, s); }
-
-  /// A matrix [rows, columns] sharded P(row, col); `moving` is the dimension cut into slices, -1 for none.
-  Operand matrix(const std::string& tensor, Role role, std::int64_t rows, std::int64_t columns, int moving) {
-    Buffer buffer{tensor, {}, problem_.dtype, role, tensor, {}};
-    const std::int64_t local[] = {rows / row_.size, columns / col_.size};
-    const AxisView axes[] = {row_, col_};
-    for (int d = 0; d < 2; ++d) {
-      if (d == moving && S_ > 1) {
-        buffer.extents.insert(buffer.extents.end(), {local[d] / (S_ * B_), S_, B_});
-        buffer.sharding.insert(buffer.sharding.end(), {{axes[d]}, {}, {}});
-      } else {
-        buffer.extents.push_back(local[d]);
-        buffer.sharding.push_back({axes[d]});
-      }
-    }
-    Operand operand{BufferId{program().buffers.size()}, buffer.extents, moving, moving < 0 ? 1 : S_};
-    program().buffers.push_back(std::move(buffer));
-    return operand;
+  /// Slice s of such a matrix.
+  [[nodiscard]] Region slice(const Region& matrix, std::size_t moving, std::int64_t s) const {
+    return S_ == 1 ? matrix : with(matrix, moving + 1, span(s, 1));
   }
 
-  Gathered gathered(const std::string& name, std::vector<std::int64_t> extents, int blocks, AxisView axis) {
-    extents.insert(extents.begin(), slots_);
-    Gathered result{BufferId{program().buffers.size()}, extents, blocks + 1, axis};
-    program().buffers.push_back({name, std::move(extents), problem_.dtype, Role::scratch, {}, {}});
-    return result;
+  Gathered gathered(const std::string& name, std::vector<std::int64_t> extents, std::size_t blocks, const AxisView& axis) {
+    return {writer_.slots(name, slots_, std::move(extents)), blocks + 1, axis};
   }
+  [[nodiscard]] std::string label(const std::string& what, std::int64_t s) const { return step_label(what, s, S_); }
 
-  /// The gather of slice s of an operand, cut before it where cuts are copies. `slot_free`: what must be over before the slot is written.
-  TaskId gather(const std::string& tensor, const Operand& from, const Gathered& to, std::int64_t s, const Tasks& slot_free) {
-    Region input = from.slice(s);
+  /// The gather of slice s, cut before it where cuts are copies. `slot_free`: what must be over before the slot is written.
+  TaskId gather(const std::string& tensor, const Region& from, std::size_t moving, const Gathered& to, std::int64_t s, const Tasks& slot_free) {
+    Region input = slice(from, moving, s);
     Tasks after = slot_free;
     if (copies_) {
-      after = {add(label("cut " + tensor, s), Local{LocalKind::copy, {std::move(input)}, {to.own_block(s)}, 1, Unit::core}, slot_free)};
+      after = {writer_.add(label("cut " + tensor, s), Local{LocalKind::copy, {std::move(input)}, {to.own_block(s)}, 1, Unit::core}, slot_free)};
       input = to.own_block(s);
     }
-    return add(label("gather " + tensor, s), Collective{CollectiveKind::all_gather, {to.axis}, std::move(input), to.slot(s), to.blocks, 0, 0}, after);
+    return writer_.collective(label("gather " + tensor, s), CollectiveKind::all_gather, to.axis, std::move(input), to.slot(s), static_cast<int>(to.blocks), after);
   }
 
-  [[nodiscard]] Tasks one_of(const Tasks& tasks, std::int64_t s) const { return s < 0 ? Tasks{} : Tasks{tasks[static_cast<std::size_t>(s)]}; }
+  [[nodiscard]] static Tasks at(const Tasks& tasks, std::int64_t s) { return s < 0 ? Tasks{} : Tasks{tasks[static_cast<std::size_t>(s)]}; }
 
   /// Runs `ahead(s)` p slices before `now(s)`.
   template <class Ahead, class Now>
@@ -126,94 +108,62 @@ class MeshSlice {
     }
   }
 
-  void write_os() {
-    const auto [m, n, k, dtype, dataflow] = problem_;
-    const Operand X = matrix("X", Role::input, m, k, 1), W = matrix("W", Role::input, k, n, 0), Y = matrix("Y", Role::output, m, n, -1);
-    const Gathered Xg = gathered("X gathered", {m / row_.size, col_.size, k / (col_.size * S_)}, 1, col_);
-    const Gathered Wg = gathered("W gathered", {row_.size, k / (row_.size * S_), n / col_.size}, 0, row_);
+  /// OS: both operands are gathered, Y adds up where it is.
+  void accumulate(const Region& X, const Gathered& Xg, const Region& W, const Gathered& Wg, const Region& Y) {
     Tasks gathers_X, gathers_W, matmuls;
     pipeline(
         [&](std::int64_t s) {
-          gathers_X.push_back(gather("X", X, Xg, s, one_of(matmuls, s - p_ - 1)));
-          gathers_W.push_back(gather("W", W, Wg, s, one_of(matmuls, s - p_ - 1)));
+          gathers_X.push_back(gather(writer_.names().left, X, 1, Xg, s, at(matmuls, s - p_ - 1)));
+          gathers_W.push_back(gather(writer_.names().right, W, 0, Wg, s, at(matmuls, s - p_ - 1)));
         },
         [&](std::int64_t s) {
           Tasks after{gathers_X[static_cast<std::size_t>(s)], gathers_W[static_cast<std::size_t>(s)]};
           if (s > 0) after.push_back(matmuls.back());
-          matmuls.push_back(add(label("matmul", s), Matmul{Xg.slot(s), Wg.slot(s), Y.slice(0), 2, 3, 1, false, false, s > 0}, after));
+          matmuls.push_back(writer_.add(label("matmul", s), Matmul{Xg.slot(s), Wg.slot(s), Y, 2, 3, 1, false, false, s > 0}, after));
         });
-  }
-
-  void write_ls() {
-    const auto [m, n, k, dtype, dataflow] = problem_;
-    const Operand X = matrix("X", Role::input, m, k, -1), W = matrix("W", Role::input, n, k, 0), Y = matrix("Y", Role::output, m, n, 1);
-    const Gathered Wg = gathered("W gathered", {row_.size, n / (row_.size * S_), k / col_.size}, 0, row_);
-    const Gathered sums = gathered("Y partial", {m / row_.size, col_.size, n / (col_.size * S_)}, 1, col_);
-    reduce_slices("W", W, Wg, sums, Y, [&](std::int64_t s) { return Matmul{X.slice(0), Wg.slot(s), sums.slot(s), 1, 3, 2, false, true, false}; });
-  }
-
-  void write_rs() {
-    const auto [m, n, k, dtype, dataflow] = problem_;
-    const Operand X = matrix("X", Role::input, k, m, 1), W = matrix("W", Role::input, k, n, -1), Y = matrix("Y", Role::output, m, n, 0);
-    const Gathered Xg = gathered("X gathered", {k / row_.size, col_.size, m / (col_.size * S_)}, 1, col_);
-    const Gathered sums = gathered("Y partial", {row_.size, m / (row_.size * S_), n / col_.size}, 0, row_);
-    reduce_slices("X", X, Xg, sums, Y, [&](std::int64_t s) { return Matmul{Xg.slot(s), W.slice(0), sums.slot(s), 2, 1, 3, true, false, false}; });
   }
 
   /// LS and RS: gather one operand, multiply into partial sums, scatter these into a slice of Y.
   template <class Product>
-  void reduce_slices(const std::string& tensor, const Operand& from, const Gathered& to, const Gathered& sums, const Operand& Y, Product&& product) {
-    Tasks gathers, matmuls, out;  // out: slice s of Y is in its place, its partial sums are free
-    std::vector<TaskId> scatters;
-    const auto copy_out = [&](std::int64_t s) {
-      out.push_back(add(label("join Y", s), Local{LocalKind::copy, {sums.own_block(s)}, {Y.slice(s)}, 1, Unit::core}, {scatters[static_cast<std::size_t>(s)]}));
+  void reduce(const std::string& tensor, const Region& from, std::size_t moving, const Gathered& to, const Gathered& sums, const Region& Y, std::size_t Y_moving,
+              Product&& product) {
+    Tasks gathers, matmuls, scatters, out;  // out: slice s of Y is in its place, its partial sums are free
+    const auto join = [&](std::int64_t s) {
+      out.push_back(writer_.add(label("join " + writer_.names().out, s),
+                                Local{LocalKind::copy, {sums.own_block(s)}, {slice(Y, Y_moving, s)}, 1, Unit::core}, at(scatters, s)));
     };
-    pipeline([&](std::int64_t s) { gathers.push_back(gather(tensor, from, to, s, one_of(matmuls, s - p_ - 1))); },
+    pipeline([&](std::int64_t s) { gathers.push_back(gather(tensor, from, moving, to, s, at(matmuls, s - p_ - 1))); },
              [&](std::int64_t s) {
-               Tasks after{gathers[static_cast<std::size_t>(s)]};
+               Tasks after = at(gathers, s);
                if (s > p_) after.push_back(out[static_cast<std::size_t>(s - p_ - 1)]);
-               matmuls.push_back(add(label("matmul", s), product(s), after));
-               const Region output = copies_ ? sums.own_block(s) : Y.slice(s);
-               scatters.push_back(add(label("reduce Y", s), Collective{CollectiveKind::reduce_scatter, {sums.axis}, sums.slot(s), output, sums.blocks, 0, 0},
-                                      {matmuls.back()}));
+               matmuls.push_back(writer_.add(label("matmul", s), product(s), after));
+               scatters.push_back(writer_.collective(label("reduce " + writer_.names().out, s), CollectiveKind::reduce_scatter, sums.axis, sums.slot(s),
+                                                     copies_ ? sums.own_block(s) : slice(Y, Y_moving, s), static_cast<int>(sums.blocks), {matmuls.back()}));
                if (!copies_)
                  out.push_back(scatters.back());
                else if (s >= p_)
-                 copy_out(s - p_);
+                 join(s - p_);
              });
     if (copies_)
-      for (std::int64_t s = std::max<std::int64_t>(S_ - p_, 0); s < S_; ++s) copy_out(s);
+      for (std::int64_t s = std::max<std::int64_t>(S_ - p_, 0); s < S_; ++s) join(s);
   }
 
+  GemmWriter& writer_;
   GemmProblem problem_;
-  AxisView row_, col_;
   std::int64_t S_, B_;
   std::int64_t p_;
   bool copies_;
   std::int64_t slots_;
-  Schedule schedule_;
 };
 
 }  // namespace
 
-Expected<Schedule> meshslice_gemm(const Mesh& mesh, const GemmProblem& problem, const GemmOptions& options) {
-  const auto multiples = required_multiples(mesh, problem.dataflow, options.slice_count, options.block);
-  if (!multiples) return multiples.error();
-  if (options.prefetch < 0 || options.prefetch > 1024) return Diagnostic{{}, fmt::format("the prefetch depth must be 0 to 1024, found {}", options.prefetch)};
-  const auto divides = [&](std::string_view name, std::int64_t extent, std::int64_t multiple) -> Done {
-    if (extent >= 1 && extent % multiple == 0) return done();
-    return Diagnostic{{}, fmt::format("{} must be a positive multiple of {} ({} on {}, S={}, B={}), found {}; --pad rounds it up", name, multiple,
-                                      name_of(problem.dataflow), to_text(mesh), options.slice_count, options.block, extent)};
-  };
-  for (const Done& ok : {divides("m", problem.m, multiples->m), divides("n", problem.n, multiples->n), divides("k", problem.k, multiples->k)})
-    if (!ok) return ok.error();
-  const std::string name = options.slice_count == 1 ? fmt::format("collective {}", name_of(problem.dataflow))
-                                                    : fmt::format("meshslice {} S={}", name_of(problem.dataflow), options.slice_count);
-  return MeshSlice{mesh, problem, options}.write(name);
-}
+void write_meshslice(GemmWriter& writer, const GemmProblem& problem, const GemmOptions& options) { MeshSlice{writer, problem, options}.write(); }
 
-Expected<Schedule> collective_gemm(const Mesh& mesh, const GemmProblem& problem) {
-  return meshslice_gemm(mesh, problem, {1, 8, 1, false});
+void write_collective(GemmWriter& writer, const GemmProblem& problem, const GemmOptions& options) {
+  GemmOptions one = options;
+  one.slice_count = 1;
+  MeshSlice{writer, problem, one}.write();
 }
 
 }  // namespace podsim

@@ -110,7 +110,7 @@ int check_verb(const std::vector<std::string>& arguments, Console& console) {
   const auto threads = options.integer("threads", 0, 1024);
   for (const auto* number : {&orders, &seed, &threads})
     if (!*number) return report(number->error(), console);
-  const auto pod = pod_of(options, "ideal");
+  auto pod = pod_of(options, "ideal");
   if (!pod) return report(pod.error(), console);
   const auto problem = problem_of(options, *pod, DType::f32);
   if (!problem) return report(problem.error(), console);

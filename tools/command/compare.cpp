@@ -105,18 +105,24 @@ Expected<std::vector<Variant>> variants_of(const Options& options, const Pod& po
     if (!counts) return counts.error();
     slice_counts = *counts;
   }
+  std::vector<std::string> names = split(options.text("algorithms"));
+  if (names == std::vector<std::string>{"all"}) {
+    names.clear();
+    for (const GemmAlgorithmEntry& entry : gemm_algorithms()) names.emplace_back(entry.name);
+  }
   std::vector<Variant> variants;
   for (const std::string& dataflow_name : split(options.text("dataflow"))) {
     const auto dataflow = dataflow_named(dataflow_name);
     if (!dataflow) return Diagnostic{option("dataflow"), "expected os, ls or rs, found " + quoted(dataflow_name)};
-    for (const std::string& algorithm : split(options.text("algorithms"))) {
-      const auto entry = gemm_algorithm(algorithm);
+    for (const std::string& name : names) {
+      const auto entry = gemm_algorithm(name);
       if (!entry) return Diagnostic{option("algorithms"), entry.error().message};
-      if ((*entry)->sliced && slice_counts.empty()) return Diagnostic{{}, fmt::format("algorithm {} needs --slice-count", algorithm)};
-      for (const std::int64_t S : (*entry)->sliced ? slice_counts : std::vector<std::int64_t>{1}) {
-        Variant variant{*base, fmt::format("{} {}{}", algorithm, dataflow_name, (*entry)->sliced ? fmt::format(" S={}", S) : "")};
+      const bool counted = (*entry)->needs_slice_count;
+      if (counted && slice_counts.empty()) return Diagnostic{{}, fmt::format("algorithm {} needs --slice-count", name)};
+      for (const std::int64_t S : counted ? slice_counts : std::vector<std::int64_t>{0}) {
+        Variant variant{*base, fmt::format("{} {}{}", name, dataflow_name, counted ? fmt::format(" S={}", S) : "")};
         variant.request.problem.dataflow = *dataflow;
-        variant.request.algorithm = algorithm;
+        variant.request.algorithm = *entry;
         variant.request.options.slice_count = S;
         variants.push_back(std::move(variant));
       }
@@ -165,18 +171,20 @@ int compare_verb(const std::vector<std::string>& arguments, Console& console) {
     std::vector<std::pair<Schedule, Row>> simulated;  // S = 1 is the same schedule under two names
     for (const Variant& variant : variants[p]) {
       progress.step(place + " " + variant.name);
-      const auto problem = make_gemm(pods[p].mesh, variant.request);
+      const auto pod = pod_for(*variant.request.algorithm, pods[p]);
+      const auto problem = pod ? make_problem(*pod, variant.request) : Expected<Problem>{pod.error()};
       if (!problem) {
         comparisons.skipped.push_back({place + ", " + variant.name, problem.error().message});
         continue;
       }
       const auto same = std::find_if(simulated.begin(), simulated.end(), [&](const auto& entry) { return entry.first == problem->schedule; });
-      auto row = same != simulated.end() ? Expected<Row>{same->second} : simulate(pods[p], *problem, **engine);
+      auto row = same != simulated.end() ? Expected<Row>{same->second} : simulate(*pod, *problem, **engine);
       if (!row) {
         comparisons.skipped.push_back({place + ", " + variant.name, row.error().message});
         continue;
       }
       row->algorithm = problem->algorithm;
+      row->dataflow = problem->dataflow;
       row->slice_count = problem->slice_count;
       if (same == simulated.end()) simulated.emplace_back(problem->schedule, *row);
       comparisons.rows.push_back(std::move(*row));

@@ -145,15 +145,17 @@ po::options_description problem_options(bool several) {
         ("bytes", word("N"), "input bytes on each device of --collective, a bare number or as 16MiB")                     //
         ("dtype", word("bf16|f32"), "element type of --collective")                                                      //
         ("schedule", word("FILE"), "a saved schedule, textproto or binary (podsim show schedule -o FILE writes one)")      //
-        ("algorithm", word("NAME"), "GEMM: collective, meshslice\ncollective: ring, ring-one-way, ring-shortest, line,\nhalving-doubling, direct, pairwise, halves, pallas-ring,\npallas-bidirectional, pallas-alternating, or auto: the\ncheapest; left out: ring on axes that wrap, else line")                  //
-        ("dataflow", word("os|ls|rs", "os"), "which operand stands still: output, left or right")                         //
-        ("slice-count", word("S"), "slices of meshslice");
+        ("algorithm", word("NAME"), "GEMM: collective, meshslice, summa, cannon, wang, 1d-os, 1d-ls,\n1d-fsdp, 1d-megatron, jax-ag-..., jax-rs-...\ncollective: ring, ring-one-way, ring-shortest, line,\nhalving-doubling, direct, pairwise, halves, pallas-ring,\npallas-bidirectional, pallas-alternating, or auto: the\ncheapest; left out: ring on axes that wrap, else line")  //
+        ("dataflow", word("os|ls|rs"), "which operand stands still: output, left or right; left out: os,\nor what the algorithm's name says")  //
+        ("slice-count", word("S"), "slices of meshslice; panels of summa (left out: lcm(R, C))");
   else
     group.add_options()                                                                                               //
-        ("algorithms", word("NAME[,...]", "collective,meshslice"), "which GEMM algorithms to compare")                       //
+        ("algorithms", word("NAME[,...]|all", "collective,meshslice"), "which GEMM algorithms to compare")                   //
         ("dataflow", word("os|ls|rs[,...]", "os"), "which operand stands still: output, left or right")                      //
-        ("slice-count", word("S[,...]"), "slices of meshslice");
+        ("slice-count", word("S[,...]"), "slices of meshslice (summa takes lcm(R, C) panels)");
   group.add_options()                                                                                                 //
+      ("pass", word("forward|backward|both", "forward"), "a layer's forward product, its two gradients, or all three")       //
+      ("wang-operand", word("x|w"), "which operand of wang OS travels; left out: the one with more\nbytes times hops")        //
       ("block", word("B", "8"), "rows or columns of a slice's interleaved blocks")                                         //
       ("prefetch", word("P", "1"), "slices that run ahead of the matmul")                                                  //
       ("slice-copies", word("on|off"), "whether cutting slices costs copies on the core;\nleft out: as the machine says")   //

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "algorithms/collectives/collectives.hpp"
 #include "sim/base/units.hpp"
@@ -14,25 +15,31 @@ namespace podsim {
 
 namespace {
 
-Expected<Problem> gemm_problem(const Options& options, const Pod& pod, DType default_dtype) {
+Expected<Problem> gemm_problem(const Options& options, Pod& pod, DType default_dtype) {
   auto request = gemm_request(options, pod, default_dtype);
   if (!request) return request.error();
-  if (!options.has("algorithm")) return Diagnostic{{}, "--gemm needs --algorithm: collective or meshslice"};
-  request->algorithm = options.text("algorithm");
-  const auto entry = gemm_algorithm(request->algorithm);
+  if (!options.has("algorithm")) {
+    std::vector<std::string_view> names;
+    for (const GemmAlgorithmEntry& entry : gemm_algorithms()) names.push_back(entry.name);
+    return Diagnostic{{}, fmt::format("--gemm needs --algorithm: {}", fmt::join(names, ", "))};
+  }
+  const auto entry = gemm_algorithm(options.text("algorithm"));
   if (!entry) return Diagnostic{option("algorithm"), entry.error().message};
-  const auto dataflow = dataflow_named(options.text("dataflow"));
+  request->algorithm = *entry;
+  const auto dataflow = options.has("dataflow") ? dataflow_named(options.text("dataflow")) : (*entry)->only.value_or(Dataflow::os);
   if (!dataflow) return Diagnostic{option("dataflow"), "expected os, ls or rs, found " + quoted(options.text("dataflow"))};
   request->problem.dataflow = *dataflow;
-  if (options.has("slice-count") != (*entry)->sliced)
-    return Diagnostic{{}, (*entry)->sliced ? fmt::format("--algorithm {} needs --slice-count", (*entry)->name)
-                                           : fmt::format("--algorithm {} takes no --slice-count", (*entry)->name)};
-  if ((*entry)->sliced) {
+  if ((*entry)->needs_slice_count && !options.has("slice-count")) return Diagnostic{{}, fmt::format("--algorithm {} needs --slice-count", (*entry)->name)};
+  if (!(*entry)->takes_slice_count && options.has("slice-count")) return Diagnostic{{}, fmt::format("--algorithm {} takes no --slice-count", (*entry)->name)};
+  if (options.has("slice-count")) {
     const auto slices = options.integer("slice-count", 1, 1 << 20);
     if (!slices) return slices.error();
     request->options.slice_count = *slices;
   }
-  return make_gemm(pod.mesh, *request);
+  auto used = pod_for(**entry, std::move(pod));
+  if (!used) return used.error();
+  pod = std::move(*used);
+  return make_problem(pod, *request);
 }
 
 }  // namespace
@@ -82,7 +89,10 @@ Expected<GemmProblem> parse_gemm(const std::string& text, DType default_dtype) {
 Expected<GemmRequest> gemm_request(const Options& options, const Pod& pod, DType default_dtype) {
   const auto problem = parse_gemm(options.text("gemm"), default_dtype);
   if (!problem) return problem.error();
-  GemmRequest request{*problem, "", {}, options.flag("pad")};
+  GemmRequest request{nullptr, *problem, Pass::forward, {}, options.flag("pad")};
+  const auto pass = pass_named(options.text("pass"));
+  if (!pass) return Diagnostic{option("pass"), "expected forward, backward or both, found " + quoted(options.text("pass"))};
+  request.pass = *pass;
   const auto block = options.integer("block", 1, 1 << 20);
   if (!block) return block.error();
   const auto prefetch = options.integer("prefetch", 0, 1024);
@@ -95,29 +105,43 @@ Expected<GemmRequest> gemm_request(const Options& options, const Pod& pod, DType
     if (!copies) return copies.error();
     request.options.slice_copies = *copies;
   }
+  if (options.has("wang-operand")) {
+    const std::string& operand = options.text("wang-operand");
+    if (operand != "x" && operand != "w") return Diagnostic{option("wang-operand"), "expected x or w, found " + quoted(operand)};
+    request.options.wang_operand = operand == "x" ? WangOperand::x : WangOperand::w;
+  }
   return request;
 }
 
-Expected<Problem> make_gemm(const Mesh& mesh, const GemmRequest& request) {
-  const auto entry = gemm_algorithm(request.algorithm);
-  if (!entry) return entry.error();
-  GemmRequest used = request;
-  if (!(*entry)->sliced) used.options.slice_count = 1;
-  double padding = 0;
-  if (request.pad) {
-    const auto multiples = required_multiples(mesh, used.problem.dataflow, used.options.slice_count, used.options.block);
-    if (!multiples) return multiples.error();
-    const auto volume = [](const GemmProblem& p) { return static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k); };
-    used.problem = padded(used.problem, *multiples);
-    padding = 1 - volume(request.problem) / volume(used.problem);
-  }
-  auto schedule = (*entry)->make(mesh, used.problem, used.options);
-  if (!schedule) return schedule.error();
-  return Problem{std::move(*schedule), ring_or_line(), request.algorithm, std::string{name_of(used.problem.dataflow)},
-                 (*entry)->sliced ? std::optional{used.options.slice_count} : std::nullopt, padding};
+Expected<Pod> pod_for(const GemmAlgorithmEntry& algorithm, Pod pod) {
+  if (algorithm.mesh == MeshUse::row_col || pod.mesh.axes().size() == 1) return pod;
+  auto ring = mesh_over(pod.grid, {{"ring", pod.mesh.devices()}});
+  if (!ring) return ring.error();
+  pod.mesh = std::move(*ring);
+  return pod;
 }
 
-Expected<Problem> problem_of(const Options& options, const Pod& pod, DType default_dtype) {
+Expected<Problem> make_problem(const Pod& pod, const GemmRequest& request) {
+  const Mesh& mesh = pod.mesh;
+  const GemmAlgorithmEntry& algorithm = *request.algorithm;
+  GemmProblem problem = request.problem;
+  double padding = 0;
+  if (request.pad) {
+    const auto multiples = required_multiples(algorithm, mesh, problem.dataflow, request.pass, request.options);
+    if (!multiples) return multiples.error();
+    const auto volume = [](const GemmProblem& p) { return static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k); };
+    problem = padded(problem, *multiples);
+    padding = 1 - volume(request.problem) / volume(problem);
+  }
+  auto schedule = make_layer(algorithm, mesh, problem, request.pass, request.options);
+  if (!schedule) return schedule.error();
+  std::optional<std::int64_t> slices;
+  if (algorithm.takes_slice_count) slices = request.options.slice_count;
+  if (slices == 0) slices = std::lcm(mesh.axes()[0].size, mesh.axes()[1].size);  // summa's own
+  return Problem{std::move(*schedule), ring_or_line(chunk_rule(pod.machine)), std::string{algorithm.name}, std::string{name_of(problem.dataflow)}, slices, padding};
+}
+
+Expected<Problem> problem_of(const Options& options, Pod& pod, DType default_dtype) {
   const int given = options.has("gemm") + options.has("collective") + options.has("schedule");
   if (given != 1) return Diagnostic{{}, fmt::format("expected one of --gemm, --collective and --schedule, found {}", given == 0 ? "none" : "several")};
   if (options.has("gemm")) return gemm_problem(options, pod, default_dtype);

@@ -27,8 +27,9 @@ Expected<DType> parse_dtype(const std::string& text, const SourceLocation& where
 ChunkRule chunk_rule(const Machine& machine);
 
 struct GemmRequest {
-  GemmProblem problem;
-  std::string algorithm;
+  const GemmAlgorithmEntry* algorithm = nullptr;
+  GemmProblem problem;  // of the forward pass
+  Pass pass = Pass::forward;
   GemmOptions options;
   bool pad = false;
 };
@@ -37,12 +38,16 @@ struct GemmRequest {
 Expected<GemmProblem> parse_gemm(const std::string& text, DType default_dtype);
 
 /// Errors: those of the algorithm.
-Expected<Problem> make_gemm(const Mesh& mesh, const GemmRequest& request);
+Expected<Problem> make_problem(const Pod& pod, const GemmRequest& request);
 
-/// The options of a GEMM beside its sizes: --block --prefetch --slice-copies --pad.
+/// The pod as the algorithm uses it: one-axis algorithms on a pod of several mesh axes get all its devices on one axis, `ring`, row-major.
+Expected<Pod> pod_for(const GemmAlgorithmEntry& algorithm, Pod pod);
+
+/// All of a GEMM but its algorithm, dataflow and slice count: --gemm --pass --block --prefetch --slice-copies --wang-operand --pad.
 Expected<GemmRequest> gemm_request(const Options& options, const Pod& pod, DType default_dtype);
 
-/// The one problem of run, check and show schedule. Errors: none or several of --gemm, --collective and --schedule; what each finds wrong.
-Expected<Problem> problem_of(const Options& options, const Pod& pod, DType default_dtype);
+/// The one problem of run, check and show schedule; `pod` is changed to what the algorithm uses. Errors: none or several of --gemm,
+/// --collective and --schedule; what each finds wrong.
+Expected<Problem> problem_of(const Options& options, Pod& pod, DType default_dtype);
 
 }  // namespace podsim

@@ -36,7 +36,7 @@ int run_verb(const std::vector<std::string>& arguments, Console& console) {
   if (!format) return report(format.error(), console);
   const auto engine = timing_engine(options.text("engine"));
   if (!engine) return report({option("engine"), engine.error().message}, console);
-  const auto pod = pod_of(options, "");
+  auto pod = pod_of(options, "");
   if (!pod) return report(pod.error(), console);
   const auto problem = problem_of(options, *pod, DType::bf16);
   if (!problem) return report(problem.error(), console);

@@ -149,7 +149,7 @@ examples:
 
 Expected<std::string> show_schedule(const Options& options, Format format) {
   if (format != Format::table) return Diagnostic{option("format"), "show schedule prints text; -o FILE.textproto saves the schedule"};
-  const auto pod = pod_of(options, "ideal");
+  auto pod = pod_of(options, "ideal");
   if (!pod) return pod.error();
   const auto problem = problem_of(options, *pod, DType::bf16);
   if (!problem) return problem.error();

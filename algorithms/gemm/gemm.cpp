@@ -1,0 +1,253 @@
+#include "algorithms/gemm/gemm.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <numeric>
+
+#include "algorithms/gemm/writer.hpp"
+
+namespace podsim {
+
+namespace {
+
+constexpr std::array<std::string_view, 3> dataflow_names{"os", "ls", "rs"};
+constexpr std::array<std::string_view, 3> pass_names{"forward", "backward", "both"};
+
+template <class Enum>
+std::optional<Enum> named(const std::array<std::string_view, 3>& names, std::string_view name) {
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (names[i] == name) return static_cast<Enum>(i);
+  return std::nullopt;
+}
+
+std::int64_t round_up(std::int64_t extent, std::int64_t multiple) { return (extent + multiple - 1) / multiple * multiple; }
+
+/// Two extents are split over the mesh; the moving one is cut into pieces on both axes.
+Multiples moving_multiple(int R, int C, Dataflow dataflow, std::int64_t moving) {
+  switch (dataflow) {
+    case Dataflow::os: return {R, C, moving};
+    case Dataflow::ls: return {R, moving, C};
+    case Dataflow::rs: return {moving, C, R};
+  }
+  return {};
+}
+
+Expected<Multiples> of_collective(int R, int C, Dataflow dataflow, const GemmOptions&) { return moving_multiple(R, C, dataflow, std::lcm(R, C)); }
+
+Expected<Multiples> of_meshslice(int R, int C, Dataflow dataflow, const GemmOptions& options) {
+  const std::int64_t slices = options.slice_count;  // checked to be positive
+  return moving_multiple(R, C, dataflow, std::lcm<std::int64_t>(R, C) * (slices == 1 ? 1 : slices * options.block));
+}
+
+Expected<Multiples> of_summa(int R, int C, Dataflow dataflow, const GemmOptions& options) {
+  const std::int64_t least = std::lcm(R, C), panels = options.slice_count == 0 ? least : options.slice_count;
+  if (panels % least != 0) return Diagnostic{{}, fmt::format("summa takes a multiple of lcm(R, C) = {} panels, found {}", least, panels)};
+  return moving_multiple(R, C, dataflow, panels);
+}
+
+Expected<Multiples> of_cannon(int R, int C, Dataflow, const GemmOptions&) {
+  if (R != C) return Diagnostic{{}, fmt::format("cannon needs a square mesh, found {}x{}", R, C)};
+  return Multiples{R, R, R};
+}
+
+Expected<Multiples> of_megatron(int, int C, Dataflow dataflow, const GemmOptions&) {
+  return dataflow == Dataflow::ls ? Multiples{C, 1, C} : Multiples{1, C, 1};
+}
+
+template <WangStyle style>
+void wang(GemmWriter& writer, const GemmProblem& problem, const GemmOptions& options) {
+  write_wang(writer, problem, options, style);
+}
+
+using enum MeshUse;
+constexpr std::optional<Dataflow> any = std::nullopt;
+
+constexpr std::array<GemmAlgorithmEntry, 15> algorithms{{
+    {"collective", "gather, one matmul, reduce-scatter; nothing overlaps", row_col, false, false, any, &of_collective, &write_collective},
+    {"meshslice", "S slices of interleaved blocks; collectives of the next slices overlap the matmul of this one", row_col, true, true, any, &of_meshslice,
+     &write_meshslice},
+    {"summa", "S panels, broadcast one after the other", row_col, false, true, any, &of_summa, &write_summa},
+    {"cannon", "skew, then neighbour shifts of both operands; square meshes", row_col, false, false, any, &of_cannon, &write_cannon},
+    {"wang", "one operand gathered, the other passes round its ring in two halves, overlapped", row_col, false, false, any, &of_collective,
+     &wang<WangStyle::both_ways>},
+    {"1d-os", "all devices on one ring: activations pass round it (wang OS on 1 x P)", one_axis_as_col, false, false, Dataflow::os, &of_collective,
+     &wang<WangStyle::both_ways>},
+    {"1d-ls", "all devices on one ring: partial sums pass round it (wang LS on 1 x P)", one_axis_as_col, false, false, Dataflow::ls, &of_collective,
+     &wang<WangStyle::both_ways>},
+    {"1d-fsdp", "all devices split the rows; weights are gathered (collective on P x 1)", one_axis_as_row, false, false, any, &of_collective, &write_collective},
+    {"1d-megatron", "column-parallel (os, rs: nothing moves) and row-parallel (ls: all-reduce) halves of a pair", one_axis_as_col, false, false, any,
+     &of_megatron, &write_megatron},
+    {"jax-ag-plain", "shard_map: all-gather, then one dot", one_axis_as_row, false, false, Dataflow::os, &of_collective, &write_collective},
+    {"jax-ag-overlapped", "shard_map: blocks of W pass one way, a dot per block", one_axis_as_row, false, false, Dataflow::os, &of_collective,
+     &wang<WangStyle::one_way>},
+    {"jax-ag-bidirectional", "shard_map: half blocks of W pass both ways, a dot per hop", one_axis_as_row, false, false, Dataflow::os, &of_collective,
+     &wang<WangStyle::both_ways>},
+    {"jax-rs-plain", "shard_map: one dot, then reduce-scatter", one_axis_as_row, false, false, Dataflow::rs, &of_collective, &write_collective},
+    {"jax-rs-overlapped", "shard_map: accumulators pass one way, a dot per step", one_axis_as_row, false, false, Dataflow::rs, &of_collective,
+     &wang<WangStyle::one_way>},
+    {"jax-rs-bidirectional", "shard_map: half accumulators pass both ways, two half dots per step", one_axis_as_row, false, false, Dataflow::rs, &of_collective,
+     &wang<WangStyle::two_half_dots>},
+}};
+
+struct MeshAxes {
+  AxisView row, col;
+};
+
+/// A view of one device: what a one-axis algorithm has in place of its other axis.
+constexpr AxisView trivial{0, 1, 1};
+
+Expected<MeshAxes> axes_of(const GemmAlgorithmEntry& algorithm, const Mesh& mesh) {
+  if (algorithm.mesh != MeshUse::row_col) {
+    if (mesh.axes().size() != 1) return Diagnostic{{}, fmt::format("{} needs a mesh of one axis, found {}", algorithm.name, to_text(mesh))};
+    return algorithm.mesh == MeshUse::one_axis_as_col ? MeshAxes{trivial, mesh.whole(0)} : MeshAxes{mesh.whole(0), trivial};
+  }
+  const auto row = mesh.axis("row"), col = mesh.axis("col");
+  if (!row || !col || mesh.axes().size() != 2)
+    return Diagnostic{{}, fmt::format("a 2-D GEMM needs a mesh of two axes, row and col; found {}", to_text(mesh))};
+  return MeshAxes{*row, *col};
+}
+
+bool needs_rings(const GemmAlgorithmEntry& algorithm) {
+  return algorithm.write == &write_cannon || algorithm.write == &wang<WangStyle::both_ways> || algorithm.write == &wang<WangStyle::one_way> ||
+         algorithm.write == &wang<WangStyle::two_half_dots>;
+}
+
+/// Everything that can be wrong with a problem but its extents.
+Expected<MeshAxes> prepare(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, const GemmOptions& options) {
+  const auto axes = axes_of(algorithm, mesh);
+  if (!axes) return axes.error();
+  constexpr std::int64_t largest = 1 << 20;
+  if (options.slice_count < (algorithm.needs_slice_count ? 1 : 0) || options.slice_count > largest)
+    return Diagnostic{{}, fmt::format("the slice count must be 1 to {}, found {}", largest, options.slice_count)};
+  if (options.block < 1 || options.block > largest) return Diagnostic{{}, fmt::format("the block must be 1 to {}, found {}", largest, options.block)};
+  if (options.prefetch < 0 || options.prefetch > 1024) return Diagnostic{{}, fmt::format("the prefetch depth must be 0 to 1024, found {}", options.prefetch)};
+  if (needs_rings(algorithm))
+    for (const AxisView& axis : {axes->row, axes->col})
+      if (!mesh.wraps(axis)) return Diagnostic{{}, fmt::format("{} needs axes that wrap, {} is open", algorithm.name, mesh.name(axis))};
+  return axes;
+}
+
+/// Names the extent that does not divide.
+Done divides(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, const GemmProblem& problem, const Multiples& multiples, const GemmOptions& options) {
+  struct Check {
+    std::string_view name;
+    std::int64_t extent, multiple;
+  };
+  for (const Check& check : {Check{"m", problem.m, multiples.m}, {"n", problem.n, multiples.n}, {"k", problem.k, multiples.k}}) {
+    if (check.extent >= 1 && check.extent % check.multiple == 0) continue;
+    std::string sliced;
+    if (algorithm.takes_slice_count && options.slice_count > 0) sliced = fmt::format(", S={}", options.slice_count);
+    if (algorithm.needs_slice_count) sliced += fmt::format(", B={}", options.block);
+    return Diagnostic{{}, fmt::format("{} must be a positive multiple of {} ({} {} on {}{}), found {}; --pad rounds it up", check.name, check.multiple,
+                                      algorithm.name, name_of(problem.dataflow), to_text(mesh), sliced, check.extent)};
+  }
+  return done();
+}
+
+std::string schedule_name(const GemmAlgorithmEntry& algorithm, const GemmProblem& problem, const GemmOptions& options) {
+  std::string name = fmt::format("{} {}", algorithm.name, name_of(problem.dataflow));
+  return algorithm.takes_slice_count && options.slice_count > 0 ? fmt::format("{} S={}", name, options.slice_count) : name;
+}
+
+/// Meshslice with one slice is collective: one meaning, one schedule.
+const GemmAlgorithmEntry& used(const GemmAlgorithmEntry& algorithm, const GemmOptions& options) {
+  return algorithm.write == &write_meshslice && options.slice_count == 1 ? algorithms.front() : algorithm;
+}
+
+/// What the operands of forward, dX and dW are called.
+std::vector<GemmWriter::Names> layer_names(Dataflow forward) {
+  switch (forward) {
+    case Dataflow::os: return {{"Y", "X", "W", ""}, {"dX", "dY", "W", "dX: "}, {"dW", "X", "dY", "dW: "}};
+    case Dataflow::ls: return {{"Y", "X", "W", ""}, {"dX", "dY", "W", "dX: "}, {"dW", "dY", "X", "dW: "}};
+    case Dataflow::rs: return {{"Y", "X", "W", ""}, {"dX", "W", "dY", "dX: "}, {"dW", "X", "dY", "dW: "}};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view name_of(Dataflow dataflow) { return dataflow_names[static_cast<std::size_t>(dataflow)]; }
+std::optional<Dataflow> dataflow_named(std::string_view name) { return named<Dataflow>(dataflow_names, name); }
+std::optional<Pass> pass_named(std::string_view name) { return named<Pass>(pass_names, name); }
+
+std::span<const GemmAlgorithmEntry> gemm_algorithms() { return algorithms; }
+
+Expected<const GemmAlgorithmEntry*> gemm_algorithm(std::string_view name) {
+  std::vector<std::string> names;
+  for (const GemmAlgorithmEntry& entry : algorithms) {
+    if (entry.name == name) return &entry;
+    names.emplace_back(entry.name);
+  }
+  return Diagnostic{{}, "there is no GEMM algorithm " + quoted(name) + did_you_mean(name, names) + fmt::format("; there are {}", fmt::join(names, ", "))};
+}
+
+Expected<Multiples> required_multiples(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, Dataflow dataflow, const GemmOptions& options) {
+  const auto axes = prepare(algorithm, mesh, options);
+  if (!axes) return axes.error();
+  return algorithm.multiples(axes->row.size, axes->col.size, dataflow, options);
+}
+
+GemmProblem padded(const GemmProblem& problem, const Multiples& multiples) {
+  GemmProblem result = problem;
+  result.m = round_up(problem.m, multiples.m);
+  result.n = round_up(problem.n, multiples.n);
+  result.k = round_up(problem.k, multiples.k);
+  return result;
+}
+
+Expected<Schedule> make_gemm(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, const GemmProblem& problem, const GemmOptions& options) {
+  return make_layer(algorithm, mesh, problem, Pass::forward, options);
+}
+
+std::vector<GemmProblem> layer_problems(const GemmProblem& forward) {
+  const auto [m, n, k, dtype, dataflow] = forward;
+  switch (dataflow) {
+    case Dataflow::os: return {forward, {m, k, n, dtype, Dataflow::ls}, {k, n, m, dtype, Dataflow::rs}};
+    case Dataflow::ls: return {forward, {m, k, n, dtype, Dataflow::os}, {n, k, m, dtype, Dataflow::rs}};
+    case Dataflow::rs: return {forward, {k, m, n, dtype, Dataflow::ls}, {k, n, m, dtype, Dataflow::os}};
+  }
+  return {};
+}
+
+Expected<Multiples> required_multiples(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, Dataflow forward, Pass pass, const GemmOptions& options) {
+  // Of each GEMM, whose m, n, k are the forward ones in another order: marked by distinct extents.
+  const std::vector<GemmProblem> problems = layer_problems({1, 2, 3, DType::bf16, forward});
+  Multiples all;
+  for (std::size_t i = 0; i < problems.size(); ++i) {
+    if (i == 0 ? pass == Pass::backward : pass == Pass::forward) continue;
+    const auto multiples = required_multiples(algorithm, mesh, problems[i].dataflow, options);
+    if (!multiples) return multiples.error();
+    for (const auto& [extent, multiple] : {std::pair{problems[i].m, multiples->m}, {problems[i].n, multiples->n}, {problems[i].k, multiples->k}}) {
+      std::int64_t& entry = extent == 1 ? all.m : extent == 2 ? all.n : all.k;
+      entry = std::lcm(entry, multiple);
+    }
+  }
+  return all;
+}
+
+Expected<Schedule> make_layer(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, const GemmProblem& forward, Pass pass, const GemmOptions& options) {
+  if (algorithm.only && *algorithm.only != forward.dataflow)
+    return Diagnostic{{}, fmt::format("{} is {}, found {}", algorithm.name, name_of(*algorithm.only), name_of(forward.dataflow))};
+  const auto axes = prepare(algorithm, mesh, options);
+  if (!axes) return axes.error();
+  const std::vector<GemmProblem> problems = layer_problems(forward);
+  const std::vector<GemmWriter::Names> names = layer_names(forward.dataflow);
+  const GemmAlgorithmEntry& entry = used(algorithm, options);
+
+  GemmWriter writer{mesh, axes->row, axes->col, forward.dtype};
+  Tasks start;
+  for (std::size_t i = 0; i < problems.size(); ++i) {
+    if (i == 0 ? pass == Pass::backward : pass == Pass::forward) continue;
+    const auto multiples = algorithm.multiples(axes->row.size, axes->col.size, problems[i].dataflow, options);
+    if (!multiples) return multiples.error();
+    if (auto ok = divides(algorithm, mesh, problems[i], *multiples, options); !ok) return Diagnostic{{}, names[i].prefix + ok.error().message};
+    writer.begin(problems[i], names[i], start);
+    entry.write(writer, problems[i], options);
+    if (i == 0) start = writer.last_tasks();
+  }
+  constexpr std::array<std::string_view, 3> suffix{"", ", backward", ", forward and backward"};
+  return std::move(writer).finish(schedule_name(entry, forward, options) + std::string{suffix[static_cast<std::size_t>(pass)]});
+}
+
+}  // namespace podsim

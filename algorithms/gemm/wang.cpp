@@ -1,0 +1,204 @@
+// wang (collective matmul): what one axis moves passes round its ring in two half-blocks in opposite directions, each hop overlapped with the
+// partial matmul of what has arrived, one matmul per hop on both halves; what the other axis moves is gathered first, exposed.
+//
+//   OS       the operand with more bytes.(P-1) travels (options.wang_operand overrides), the other one is gathered. Hop t brings the first half
+//            of block c-t from one side and the second half of block c+t from the other
+//   LS, RS   the accumulator travels: step t adds to the first half of block c-1-t, which then goes +1, and to the second half of block c+1+t,
+//            which goes -1; the last step is the own block. What arrives is added by the dma, off the core: only the add joins the two
+//   before, after   block-partitioned P(row, col)
+//   cost     OS: AG + T + (P-1) max(T, tau(half block));  LS, RS: AG + T + (P-1) max(T, tau(half block)). P: of the travelling axis.
+//            P = 2: whole blocks one way
+//   errors   an open axis
+//   source   Wang et al., ASPLOS 2023; JAX shard_map collective matmul, bidirectional
+//
+// jax-ag-*, jax-rs-*: the collective matmuls of JAX's shard_map tutorial on one axis of P devices. ag: the right operand is split along the
+// contraction and gathered (`plain`), passed one way (`overlapped`) or both ways in halves (`bidirectional`): one dot, then P-1 times
+// (permute, dot). rs: partial sums are scattered, passed one way to -1, or both ways with two half dots a step.
+//
+// The gathered operand is read at places that depend on the device and the step. A compiler fuses these slices into the dot; here they are
+// `place`s, free in time, into a copy whose slice t is what step t needs.
+#include <algorithm>
+
+#include "algorithms/gemm/writer.hpp"
+
+namespace podsim {
+
+namespace {
+
+/// A half of a block: [begin, begin + length) of its cut dimension, which way it travels, and the tasks of its way so far.
+struct HalfBlock {
+  int sign;
+  std::int64_t begin, length;
+  Tasks shifts{}, adds{};
+};
+
+/// `one_way`: the sign of a one-way ring; 0: both ways.
+std::vector<HalfBlock> half_blocks(int devices, std::int64_t length, int one_way) {
+  std::vector<HalfBlock> halves;
+  const std::int64_t first = devices <= 2 || one_way != 0 ? length : (length + 1) / 2;
+  halves.push_back({one_way < 0 ? -1 : +1, 0, first});
+  if (first < length) halves.push_back({-1, first, length - first});
+  return halves;
+}
+
+class Wang {
+ public:
+  Wang(GemmWriter& writer, const GemmOptions& options, WangStyle style) : writer_{writer}, options_{options}, style_{style} {}
+
+  void write(const GemmProblem& problem) {
+    const AxisView row = writer_.row(), col = writer_.col();
+    const std::int64_t R = row.size, C = col.size;
+    const auto [m, n, k, dtype, dataflow] = problem;
+    switch (dataflow) {
+      case Dataflow::os: {
+        const Region X = writer_.left(m, k), W = writer_.right(k, n), Y = writer_.out(m, n);
+        const bool more_X = elements_of(X) * (C - 1) >= elements_of(W) * (R - 1);
+        if (options_.wang_operand ? *options_.wang_operand == WangOperand::x : more_X) {
+          const Slots fitted = fit(writer_.names().right, W, 0, row, col, k, 0);  // slice t: rows of W for hop t
+          travel(writer_.names().left, X, 1, col, [&](const Region& arrived, std::int64_t t) {
+            return Matmul{arrived, fitted.slot(t), Y, static_cast<int>(arrived.dims.size()) - 1, 2, 1, false, false, t > 0};
+          });
+        } else {
+          const Slots fitted = fit(writer_.names().left, X, 1, col, row, k, 0);
+          travel(writer_.names().right, W, 0, row, [&](const Region& arrived, std::int64_t t) {
+            return Matmul{fitted.slot(t), arrived, Y, 2, static_cast<int>(arrived.dims.size()) - 1, 1, false, false, t > 0};
+          });
+        }
+        break;
+      }
+      case Dataflow::ls: {
+        const Region X = writer_.left(m, k), W = writer_.right(n, k), Y = writer_.out(m, n);
+        const Slots fitted = fit(writer_.names().right, W, 0, row, col, n, 1);
+        accumulate(Y, 1, col, [&](const Region& out, std::int64_t t, const Range& part) {
+          return Matmul{X, with(fitted.slot(t), 1, part), out, 1, 2, static_cast<int>(out.dims.size()) - 1, false, true, false};
+        });
+        break;
+      }
+      case Dataflow::rs: {
+        const Region X = writer_.left(k, m), W = writer_.right(k, n), Y = writer_.out(m, n);
+        const Slots fitted = fit(writer_.names().left, X, 1, col, row, m, 1);
+        accumulate(Y, 0, row, [&](const Region& out, std::int64_t t, const Range& part) {
+          return Matmul{with(fitted.slot(t), 2, part), W, out, 2, 1, static_cast<int>(out.dims.size()) - 1, true, false, false};
+        });
+        break;
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] Tasks fitted_at(std::int64_t t) const { return fitted_[static_cast<std::size_t>(t)]; }
+
+  /// Gathers `matrix` (its dimension `dim`, of `extent` in all) along `gather_axis`, then lays it out by step: slot t holds what step t of the
+  /// ring along `ring` needs. `ahead`: step t of a travelling operand needs blocks c-t and c+t (0); of an accumulator blocks c-1-t, c+1+t (1).
+  Slots fit(const std::string& tensor, const Region& matrix, std::size_t dim, const AxisView& gather_axis, const AxisView& ring, std::int64_t extent, int ahead) {
+    std::vector<std::int64_t> extents;
+    for (const Range& range : matrix.dims) extents.push_back(range.length);
+    extents[dim] = extent;
+    const Region gathered = writer_.scratch(tensor + " gathered", extents);
+    const TaskId gather =
+        writer_.collective("gather " + tensor, CollectiveKind::all_gather, gather_axis, matrix, gathered, static_cast<int>(dim), {});
+    const std::int64_t block_length = extent / ring.size;
+    extents[dim] = block_length;
+    const Slots fitted = writer_.slots(tensor + " by step", ring.size, extents);
+    for (int t = 0; t < ring.size; ++t) {
+      Tasks places;
+      for (const HalfBlock& half : half_blocks(ring.size, block_length, one_way(ahead == 1))) {
+        const Range from{own(ring, -half.sign * (t + ahead)), block_length, half.begin, half.length};
+        places.push_back(writer_.place(step_label("slice " + tensor, t, ring.size), with(gathered, dim, from),
+                                       with(fitted.slot(t), dim + 1, span(half.begin, half.length)), {gather}));
+      }
+      fitted_.push_back(std::move(places));
+    }
+    return fitted;
+  }
+
+  /// OS: the blocks of `matrix` travel; `product(arrived, t)` multiplies what is there at hop t.
+  template <class Product>
+  void travel(const std::string& tensor, const Region& matrix, std::size_t dim, const AxisView& ring, Product&& product) {
+    const int P = ring.size;
+    // At least two slots: what is passed on and what arrives are there at once.
+    const std::int64_t slots = std::min(std::max(options_.prefetch, 1) + 1, std::max(P - 1, 1));
+    std::vector<std::int64_t> extents;
+    for (const Range& range : matrix.dims) extents.push_back(range.length);
+    std::vector<HalfBlock> halves = half_blocks(P, extents[dim], one_way(false));
+    const Slots arrived = P == 1 ? Slots{} : writer_.slots(tensor + " arrived", slots, extents);
+
+    Tasks matmuls;
+    for (std::int64_t t = 0; t < P; ++t) {
+      for (HalfBlock& half : halves) {
+        if (t + 1 == P) break;
+        const Range part = span(half.begin, half.length);
+        std::vector<Edge> after;
+        if (t > 0) after.push_back(Edge{half.shifts.back()});
+        if (t >= slots)  // the slot it lands in held hop t-slots+1: multiplied, and passed on by the shift before
+          after.push_back(Edge{matmuls[static_cast<std::size_t>(t - slots + 1)], Half::both, Half::second});
+        const Region source = t == 0 ? with(matrix, dim, part) : with(arrived.slot(t - 1), dim + 1, part);
+        half.shifts.push_back(writer_.add(step_label("pass " + tensor, t, P), Shift{ring, half.sign, source, with(arrived.slot(t), dim + 1, part), {}, {}}, after));
+      }
+      Tasks after = fitted_at(t);
+      if (t > 0) {
+        after.push_back(matmuls.back());
+        for (const HalfBlock& half : halves) after.push_back(half.shifts[static_cast<std::size_t>(t - 1)]);
+      }
+      matmuls.push_back(writer_.add(step_label("matmul", t, P), product(t == 0 ? matrix : arrived.slot(t - 1), t), after));
+    }
+  }
+
+  /// LS, RS: partial sums of blocks of `Y` along `dim` travel; `product(out, t, part)` computes those of step t, of a
+  /// part of the block.
+  template <class Product>
+  void accumulate(const Region& Y, std::size_t dim, const AxisView& ring, Product&& product) {
+    const int P = ring.size;
+    const std::int64_t slots = std::min(options_.prefetch + 1, std::max(P - 1, 1));
+    std::vector<std::int64_t> extents;
+    for (const Range& range : Y.dims) extents.push_back(range.length);
+    std::vector<HalfBlock> halves = half_blocks(P, extents[dim], one_way(true));
+    const Slots sums = P == 1 ? Slots{} : writer_.slots("partial sums", slots, extents);
+    const Slots landed = P == 1 ? Slots{} : writer_.slots("landed", slots, extents);
+
+    for (std::int64_t t = 0; t < P; ++t) {
+      const bool last = t + 1 == P;
+      const Region out = last ? Y : sums.slot(t);
+      const auto part_of = [&](const Region& region, const HalfBlock& half) {
+        return with(region, region.dims.size() - Y.dims.size() + dim, span(half.begin, half.length));
+      };
+      std::vector<Edge> after;
+      for (const TaskId task : fitted_at(t)) after.push_back(Edge{task});
+      if (!last && t >= slots)
+        for (const HalfBlock& half : halves) after.push_back(Edge{half.shifts[static_cast<std::size_t>(t - slots)], Half::first});
+      TaskId matmul;
+      if (style_ != WangStyle::two_half_dots) matmul = writer_.add(step_label("matmul", t, P), product(out, t, all(extents[dim])), after);
+      for (HalfBlock& half : halves) {
+        if (style_ == WangStyle::two_half_dots)
+          matmul = writer_.add(step_label("half matmul", t, P), product(part_of(out, half), t, span(half.begin, half.length)), after);
+        TaskId ready = matmul;
+        if (t > 0) {
+          const Region sum = part_of(out, half);
+          ready = writer_.add(step_label("add", t, P), Local{LocalKind::add, {sum, part_of(landed.slot(t - 1), half)}, {sum}, 1, Unit::dma},
+                              Tasks{matmul, half.shifts.back()});
+          half.adds.push_back(ready);
+        }
+        if (last) continue;
+        std::vector<Edge> edges{Edge{ready}};
+        if (t > 0) edges.push_back(Edge{half.shifts.back()});
+        // The slot it lands in: what landed there before has been added.
+        if (t >= slots) edges.push_back(Edge{half.adds[static_cast<std::size_t>(t - slots)], Half::both, Half::second});
+        half.shifts.push_back(writer_.add(step_label("pass sums", t, P), Shift{ring, half.sign, part_of(out, half), part_of(landed.slot(t), half), {}, {}}, edges));
+      }
+    }
+  }
+
+  /// The sign of a one-way ring, 0 for both ways.
+  [[nodiscard]] int one_way(bool accumulators) const { return style_ != WangStyle::one_way ? 0 : accumulators ? -1 : +1; }
+
+  GemmWriter& writer_;
+  GemmOptions options_;
+  WangStyle style_;
+  std::vector<Tasks> fitted_;  // per step
+};
+
+}  // namespace
+
+void write_wang(GemmWriter& writer, const GemmProblem& problem, const GemmOptions& options, WangStyle style) { Wang{writer, options, style}.write(problem); }
+
+}  // namespace podsim
