@@ -91,12 +91,12 @@ Expected<Expansion> ring_all_to_all(const Schedule& schedule, const Program& pro
 
 /// Open axis: in step k everybody sends to c+k and to c-k at once, where they exist; every block is routed.
 ///
-///   cost    sum over k = 1 .. P-1 of (alpha_k + min(k, P-k) * E*beta) = ... + floor(P^2/4) * E*beta: the middle links are always busy
+///   cost    at least floor(P^2/4) * E*beta, which the middle links carry whatever the algorithm; at most the sum of alpha_k, k = 1 .. P-1, more
 Expected<Expansion> line_all_to_all(const Schedule& schedule, const Program& program, const Collective& collective);
 
 /// Step k = 1 .. P-1: everybody sends to c+k, one step after the other; k > P/2 goes -(P-k), the antipodal step half each way.
 ///
-///   cost    without contention (a switch): sum over k of (alpha_k + E*beta)
+///   cost    on a switch: (P-1) * (alpha + E*beta)
 ///           on a ring every flow of step k shares its links with d-1 others: sum over k of (alpha_d + d*E*beta), d = min(k, P-k), and
 ///           alpha_d + d*E/2*beta for the antipodal step of P > 2
 ///   errors  several axes, another kind
@@ -140,7 +140,7 @@ Expected<Expansion> pallas_bidirectional(const Schedule& schedule, const Program
 /// the second right, N = P hops back to the device they started from. After a prologue (one copy left) come 2N phases: while one half is on
 /// its way, the other is added to; the last two phases only store. N+1 half-blocks go left (the last is never used), N go right.
 ///
-///   cost    alpha + V/2 * beta + 2N * max(alpha + V/2 * beta, add(V/2)), less where the last two phases add nothing
+///   cost    3h + (2N-2) * max(h, add(V/2)), h = alpha + V/2 * beta: about 2N * max(copy, add), as the source has it
 ///   errors  an open axis, several axes, a block of one element, an output that is not shaped like a block
 ///   source  jax docs/pallas/tpu/distributed.md, "Bi-directional communication"
 Expected<Expansion> pallas_alternating(const Schedule& schedule, const Program& program, const Collective& collective);

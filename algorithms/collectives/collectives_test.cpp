@@ -1,8 +1,4 @@
-#include "algorithms/collectives/collectives.hpp"
-
-#include <gtest/gtest.h>
-
-#include "sim/engines/testing.hpp"
+#include "algorithms/collectives/testing.hpp"
 #include "sim/schedule/text.hpp"
 #include "sim/schedule/validate.hpp"
 
@@ -25,34 +21,6 @@ double seconds(const Pod& pod, const Schedule& schedule, std::string_view engine
   const auto timeline = testing::run(pod, schedule, engine);
   EXPECT_TRUE(timeline) << to_text(timeline.error());
   return timeline ? to_seconds(timeline->makespan).count() : 0;
-}
-
-struct ClosedForm {
-  std::string_view algorithm;
-  bool wraps;
-  double (*seconds)(int P, double alpha, double shard_bytes, double bytes_per_second);
-};
-
-const std::vector<ClosedForm> closed_forms{
-    {"ring-one-way", true, [](int P, double alpha, double V, double B) { return (P - 1) * (alpha + V / B); }},
-    {"ring", true, [](int P, double alpha, double V, double B) { return (P - 1) * (alpha + (P == 2 ? V : V / 2) / B); }},
-    {"line", false, [](int P, double alpha, double V, double B) { return (P - 1) * (alpha + V / B); }},
-};
-
-TEST(Collectives, EveryEngineMeetsTheClosedForms) {
-  for (const ClosedForm& form : closed_forms)
-    for (const int P : {2, 3, 4, 7, 16})
-      for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter})
-        for (const EngineEntry& engine : all_timing_engines()) {
-          SCOPED_TRACE(std::string{form.algorithm} + " P=" + std::to_string(P) + " " + std::string{name_of(kind)} + " " + std::string{engine.name});
-          Machine machine = ideal_machine(45e9, 1e-6);
-          machine.software.per_message = Seconds{0.5e-6};
-          const Pod pod = make_pod(machine, {P}, form.wraps);
-          const Bytes shard{1 << 20};
-          const Schedule schedule = lowered(pod, kind, "row", kind == CollectiveKind::all_gather ? shard : P * shard, form.algorithm);
-          const double expected = form.seconds(P, 1.5e-6, 1 << 20, 45e9);
-          EXPECT_NEAR(seconds(pod, schedule, engine.name), expected, 1e-12 * 3 * P + 1e-12 * expected);  // 1 ps per event
-        }
 }
 
 TEST(Collectives, TheIssuesFiguresOnSixteenChips) {
@@ -108,6 +76,77 @@ TEST(Collectives, AnUnknownAlgorithmNamesTheNearOne) {
   const auto chooser = always("rings");
   ASSERT_FALSE(chooser);
   EXPECT_EQ(to_text(chooser.error()), "there is no collective algorithm \"rings\", did you mean \"ring\"?");
+}
+
+/// What lowering says, without the task's name.
+std::string problem_of(const Pod& pod, CollectiveKind kind, const std::vector<std::string>& axes, std::string_view algorithm, const CollectiveDetails& details = {}) {
+  const auto result = testing::try_collective(pod, kind, axes, Bytes{64 * 60}, algorithm, details);
+  EXPECT_FALSE(result) << algorithm << " " << name_of(kind);
+  if (result) return "";
+  const std::string text = to_text(result.error());
+  return text.starts_with("task ") ? text.substr(text.find("\": ") + 3) : text;
+}
+
+TEST(Collectives, WhatDoesNotApplySaysWhatItWouldNeed) {
+  using enum CollectiveKind;
+  const Pod ring = make_pod(ideal_machine(), {6}), open = make_pod(ideal_machine(), {6}, false), torus = make_pod(ideal_machine(), {6, 5});
+  const std::string needs_ring = "a ring needs an axis that wraps, row is open; `line` is the algorithm for open axes";
+  for (const auto& [kind, algorithm] : {std::pair{all_reduce, "ring"}, {all_to_all, "ring"}, {broadcast, "ring"}, {reduce, "ring-one-way"}, {all_gather, "ring-shortest"},
+                                        {all_gather, "pallas-ring"}, {reduce_scatter, "pallas-alternating"}})
+    EXPECT_EQ(problem_of(open, kind, {"row"}, algorithm), needs_ring) << algorithm;
+  EXPECT_EQ(problem_of(ring, permute, {"row"}, "ring"), "`ring` does every kind but permute, which is `direct`, not permute");
+  EXPECT_EQ(problem_of(ring, all_to_all, {"row"}, "ring-one-way"), "`ring-one-way` does all-gather, reduce-scatter, all-reduce, broadcast and reduce, not all-to-all");
+  EXPECT_EQ(problem_of(ring, broadcast, {"row"}, "ring-shortest"), "`ring-shortest` does all-gather, reduce-scatter and all-reduce, not broadcast");
+  EXPECT_EQ(problem_of(ring, all_gather, {"row"}, "pairwise"), "`pairwise` does all-to-all, not all-gather");
+  EXPECT_EQ(problem_of(ring, all_reduce, {"row"}, "pallas-bidirectional"), "`pallas-bidirectional` does all-gather, not all-reduce");
+  EXPECT_EQ(problem_of(ring, all_gather, {"row"}, "halving-doubling"), "halving and doubling needs a power of two of devices, row has 6");
+  EXPECT_EQ(problem_of(ring, all_gather, {"row"}, "halves"), "`halves` runs two orders of axes, so it needs two axes with more than one device");
+  EXPECT_EQ(problem_of(torus, all_to_all, {"row", "col"}, "halves"), "`halves` does all-gather, reduce-scatter and all-reduce, not all-to-all");
+}
+
+TEST(Collectives, AnAllReduceWhoseDimensionDoesNotDivideNamesTheMultiple) {
+  const Pod pod = make_pod(ideal_machine(), {4});
+  auto schedule = *collective_schedule(pod.mesh, CollectiveKind::all_reduce, {*pod.mesh.axis("row")}, Bytes{4 * 4 * 7}, DType::f32);
+  std::get<Collective>(schedule.programs.front().tasks.front().op).dim = 2;  // 7 elements
+  for (const std::string_view algorithm : {"ring", "ring-shortest", "line", "halving-doubling", "direct"}) {
+    const auto result = lower(schedule, *always(algorithm));
+    ASSERT_FALSE(result);
+    EXPECT_NE(to_text(result.error()).find("dimension 2 is cut into 4 blocks, so its length must be a multiple of 4, found 7"), std::string::npos) << to_text(result.error());
+  }
+}
+
+TEST(Collectives, AScheduleOfOneSaysWhatTheBytesMustBe) {
+  using enum CollectiveKind;
+  const Pod pod = make_pod(ideal_machine(), {4, 2});
+  const auto problem = [&](CollectiveKind kind, std::int64_t bytes, const CollectiveDetails& details = {}) {
+    const auto result = collective_schedule(pod.mesh, kind, testing::axes_of(pod.mesh, {"row", "col"}), Bytes{bytes}, DType::bf16, details);
+    return result ? std::string{} : to_text(result.error());
+  };
+  for (const CollectiveKind kind : {reduce_scatter, all_reduce, all_to_all})
+    EXPECT_EQ(problem(kind, 24), "the bytes on each device must be a positive multiple of 16 (bf16 elements for each of 8 devices), found 24");
+  for (const CollectiveKind kind : {all_gather, broadcast, reduce, permute}) {
+    EXPECT_EQ(problem(kind, 3), "the bytes on each device must be a positive multiple of 2 (bf16 elements), found 3");
+    EXPECT_EQ(problem(kind, 24), "");
+  }
+  EXPECT_EQ(problem(broadcast, 2, {8, {}}), "the root must be among 8 devices, found 8");
+  EXPECT_EQ(problem(permute, 2, {0, {{0, 8}}}), "a pair must be among 8 devices, found 0 to 8");
+  EXPECT_EQ(problem(permute, 2, {0, {{0, 1}, {0, 2}}}), "each device sends once, 0 sends twice");
+  EXPECT_EQ(problem(permute, 2, {0, {{0, 1}, {2, 1}}}), "each device receives once, 1 receives twice");
+}
+
+TEST(Collectives, EachDirectionOfAnAllReduceGathersWithoutWaitingForTheOther) {
+  const Pod pod = make_pod(ideal_machine(), {5});
+  const Schedule schedule = testing::lowered_collective(pod, CollectiveKind::all_reduce, {"row"}, Bytes{5 * 8}, "ring");
+  const Program& program = schedule.programs.front();
+  int followed = 0;
+  for (const Task& task : program.tasks)
+    if (const auto* shift = std::get_if<Shift>(&task.op))
+      for (const Edge& edge : task.after)
+        if (const auto* before = std::get_if<Shift>(&program.tasks[edge.task.index()].op)) {
+          EXPECT_EQ(before->by, shift->by) << task.label;
+          ++followed;
+        }
+  EXPECT_EQ(followed, 2 * (2 * 4 - 1));
 }
 
 TEST(Collectives, RingAllGatherOnFourChipsReadsLikeThis) {

@@ -40,4 +40,30 @@ inline double seconds_of(const Pod& pod, const Schedule& schedule, std::string_v
   return timeline ? to_seconds(timeline->makespan).count() : 0;
 }
 
+/// Chips around one switch: a transfer holds the sender's link up and the receiver's link down.
+class Switch : public Topology {
+ public:
+  Switch(int chips, const LinkParameters& link) : chips_{chips}, link_{link} {}
+  [[nodiscard]] int chips() const override { return chips_; }
+  [[nodiscard]] int link_slots() const override { return 2 * chips_; }
+  [[nodiscard]] std::vector<OutLink> out_links(ChipId chip) const override {
+    std::vector<OutLink> out;
+    for (int to = 0; to < chips_; ++to)
+      if (to != chip.value) out.push_back({LinkId{chip.value}, ChipId{to}});
+    return out;
+  }
+  [[nodiscard]] LinkParameters link(LinkId link) const override { return is_hop(link) ? link_ : LinkParameters{link_.bandwidth, {}}; }
+  [[nodiscard]] bool is_hop(LinkId link) const override { return link.value < chips_; }
+  Done route(ChipId from, ChipId to, const RouteOptions&, std::vector<LinkId>& links) const override {
+    if (from != to) links.insert(links.end(), {LinkId{from.value}, LinkId{chips_ + to.value}});
+    return done();
+  }
+  [[nodiscard]] std::string link_name(LinkId link) const override { return "link " + std::to_string(link.value); }
+  [[nodiscard]] std::string chip_name(ChipId chip) const override { return "chip " + std::to_string(chip.value); }
+
+ private:
+  int chips_;
+  LinkParameters link_;
+};
+
 }  // namespace podsim::testing
