@@ -5,8 +5,7 @@ build_packages=(
   g++ cmake ninja-build
   python3                                            # the include check
   libfmt-dev                                         # text
-  libboost-dev libboost-program-options-dev          # Boost.Graph (headers), command line
-  libboost-graph-dev
+  libboost-dev libboost-program-options-dev          # Boost.Graph (headers only), command line
   libsimgrid-dev                                     # the reference engine
   libopenblas-dev                                    # the numeric engine
   libprotobuf-dev protobuf-compiler                  # machine and schedule files
