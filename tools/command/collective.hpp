@@ -20,9 +20,9 @@ Expected<Problem> collective_problem(const Options& options, const Pod& pod, DTy
 /// [0, devices), one that sends or receives twice, no pair at all.
 Expected<std::vector<Collective::Pair>> parse_pairs(const std::string& text, const std::string& file, std::int64_t devices);
 
-/// The algorithm that takes the least time on the pod alone: the longer of the analytic engine's time and of what the busiest link needs for
-/// everything that is routed over it. (The analytic engine shares no links: `direct` on a ring would always look best.) Ties: the first of the
-/// table. Errors: none applies (says why the last did not).
+/// The algorithm that takes the least time on the pod alone by the analytic engine, which is exact where no two flows share a link. Where two
+/// would (`direct` on a ring), that engine would be far too hopeful; then the estimate is the time without bytes plus what the busiest link needs
+/// for everything that is routed over it, if that is longer. Ties: the first of the table. Errors: none applies (says why the last did not).
 Expected<std::string> cheapest_algorithm(const Pod& pod, const Schedule& schedule, const Collective& collective, const ChunkRule& chunks);
 
 /// `auto`: the cheapest algorithm for each Collective. The pod must outlive the chooser.

@@ -8,7 +8,10 @@
 #include "sim/base/units.hpp"
 #include "sim/engines/engines.hpp"
 #include "tools/command/command.hpp"
+#include "tools/command/crossover.hpp"
 #include "tools/command/print.hpp"
+#include "tools/command/progress.hpp"
+#include "tools/command/variants.hpp"
 
 namespace podsim {
 
@@ -22,6 +25,9 @@ what margin, and why. What does not apply is listed with the reason.
 examples:
   podsim compare --machine tpu_v4 --slice 32x8,4x8x8 --mesh row=32,col=8 --gemm m=524288,n=49152,k=12288 \
                  --algorithms collective,meshslice --slice-count 1,2,4,8,16,24,48
+  podsim compare --machine tpu_v4 --slice 16x16 --gemm m=524288,n=49152,k=12288 --algorithms all --dataflow os,ls,rs --slice-count 1,4,16
+  podsim compare --machine tpu_v4 --slice 16x16 --gemm m=524288,n=49152,k=12288 --algorithms meshslice,wang --slice-count 1,2,4,8,16 \
+                 --crossover link.bandwidth=10GB/s..400GB/s
   podsim compare --machine ideal --slice 64 --mesh all --gemm m=65536,n=8192,k=8192 --slice-count 4 --dataflow os,ls,rs --format csv
 )";
 
@@ -70,73 +76,14 @@ std::string verdict(const std::vector<const Row*>& rows) {
   return text;
 }
 
-/// Progress on a terminal, nothing elsewhere.
-class Progress {
- public:
-  Progress(Console& console, bool quiet, std::size_t total) : console_{console}, on_{console.err_is_terminal && !quiet}, total_{total} {}
-  ~Progress() {
-    if (on_) fmt::print(console_.err, "\r\033[K");
-  }
-  void step(const std::string& what) {
-    if (!on_) return;
-    fmt::print(console_.err, "\r\033[K[{}/{}] {}", ++count_, total_, what);
-    console_.err.flush();
-  }
-
- private:
-  Console& console_;
-  bool on_;
-  std::size_t total_, count_ = 0;
-};
-
-/// One row to be simulated on a pod.
-struct Variant {
-  GemmRequest request;
-  std::string name;
-};
-
-Expected<std::vector<Variant>> variants_of(const Options& options, const Pod& pod) {
-  if (!options.has("gemm")) return Diagnostic{{}, "--gemm is missing: m=M,n=N,k=K"};
-  const auto base = gemm_request(options, pod, DType::bf16);
-  if (!base) return base.error();
-  std::vector<std::int64_t> slice_counts;
-  if (options.has("slice-count")) {
-    const auto counts = options.integers("slice-count", 1, 1 << 20);
-    if (!counts) return counts.error();
-    slice_counts = *counts;
-  }
-  std::vector<std::string> names = split(options.text("algorithms"));
-  if (names == std::vector<std::string>{"all"}) {
-    names.clear();
-    for (const GemmAlgorithmEntry& entry : gemm_algorithms()) names.emplace_back(entry.name);
-  }
-  std::vector<Variant> variants;
-  for (const std::string& dataflow_name : split(options.text("dataflow"))) {
-    const auto dataflow = dataflow_named(dataflow_name);
-    if (!dataflow) return Diagnostic{option("dataflow"), "expected os, ls or rs, found " + quoted(dataflow_name)};
-    for (const std::string& name : names) {
-      const auto entry = gemm_algorithm(name);
-      if (!entry) return Diagnostic{option("algorithms"), entry.error().message};
-      const bool counted = (*entry)->needs_slice_count;
-      if (counted && slice_counts.empty()) return Diagnostic{{}, fmt::format("algorithm {} needs --slice-count", name)};
-      for (const std::int64_t S : counted ? slice_counts : std::vector<std::int64_t>{0}) {
-        Variant variant{*base, fmt::format("{} {}{}", name, dataflow_name, counted ? fmt::format(" S={}", S) : "")};
-        variant.request.problem.dataflow = *dataflow;
-        variant.request.algorithm = *entry;
-        variant.request.options.slice_count = S;
-        variants.push_back(std::move(variant));
-      }
-    }
-  }
-  return variants;
-}
-
 }  // namespace
 
 int compare_verb(const std::vector<std::string>& arguments, Console& console) {
   po::options_description described;
   described.add(pod_options(true)).add(problem_options(true));
-  described.add_options()("engine", po::value<std::string>()->value_name("simgrid|analytic")->default_value("simgrid"), "which engine keeps the time");
+  described.add_options()("engine", po::value<std::string>()->value_name("simgrid|analytic")->default_value("simgrid"), "which engine keeps the time")
+      ("crossover", po::value<std::vector<std::string>>()->value_name("PATH=lo..hi")->composing(),
+       "who wins where as a machine value goes from lo to hi, each\nalgorithm at its best slice count; repeatable");
   described.add(output_options());
   const Parsed parsed = parse(arguments, described, usage, console);
   if (parsed.status) return *parsed.status;
@@ -165,31 +112,13 @@ int compare_verb(const std::vector<std::string>& arguments, Console& console) {
 
   Comparisons comparisons;
   std::vector<std::size_t> pod_of_row;
-  Progress progress{console, options.flag("quiet"), total};
-  for (std::size_t p = 0; p < pods.size(); ++p) {
-    const std::string place = fmt::format("{} {} {}", pods[p].machine.name, to_text(pods[p].slice), to_text(pods[p].mesh));
-    std::vector<std::pair<Schedule, Row>> simulated;  // S = 1 is the same schedule under two names
-    for (const Variant& variant : variants[p]) {
-      progress.step(place + " " + variant.name);
-      const auto pod = pod_for(*variant.request.algorithm, pods[p]);
-      const auto problem = pod ? make_problem(*pod, variant.request) : Expected<Problem>{pod.error()};
-      if (!problem) {
-        comparisons.skipped.push_back({place + ", " + variant.name, problem.error().message});
-        continue;
+  {
+    Progress progress{console, options.flag("quiet"), total};
+    for (std::size_t p = 0; p < pods.size(); ++p)
+      for (Row& row : simulate_all(pods[p], variants[p], **engine, comparisons.skipped, [&](const std::string& what) { progress.step(what); })) {
+        comparisons.rows.push_back(std::move(row));
+        pod_of_row.push_back(p);
       }
-      const auto same = std::find_if(simulated.begin(), simulated.end(), [&](const auto& entry) { return entry.first == problem->schedule; });
-      auto row = same != simulated.end() ? Expected<Row>{same->second} : simulate(*pod, *problem, **engine);
-      if (!row) {
-        comparisons.skipped.push_back({place + ", " + variant.name, row.error().message});
-        continue;
-      }
-      row->algorithm = problem->algorithm;
-      row->dataflow = problem->dataflow;
-      row->slice_count = problem->slice_count;
-      if (same == simulated.end()) simulated.emplace_back(problem->schedule, *row);
-      comparisons.rows.push_back(std::move(*row));
-      pod_of_row.push_back(p);
-    }
   }
   if (comparisons.rows.empty()) {
     for (const Skipped& skipped : comparisons.skipped) report({{}, skipped.what + ": " + skipped.reason}, console);
@@ -211,6 +140,17 @@ int compare_verb(const std::vector<std::string>& arguments, Console& console) {
     std::vector<const Row*> rows;
     for (const std::size_t i : indices) rows.push_back(&comparisons.rows[i]);
     comparisons.verdicts.push_back(verdict(rows));
+  }
+
+  for (const std::string& request : options.texts("crossover")) {
+    const auto range = parse_crossover(request);
+    if (!range) return report(range.error(), console);
+    Progress progress{console, options.flag("quiet"), 0};
+    for (std::size_t p = 0; p < pods.size(); ++p) {
+      auto found = find_crossovers(pods[p], variants[p], **engine, *range, [&](const std::string& what) { progress.step(what); });
+      if (!found) return report(found.error(), console);
+      comparisons.crossovers.push_back(std::move(*found));
+    }
   }
 
   const std::string text = *format == Format::json ? comparison_json(comparisons) : *format == Format::csv ? result_csv(comparisons.rows) : comparison_table(comparisons);

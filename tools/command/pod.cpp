@@ -65,8 +65,10 @@ Expected<Pod> make_pod(const PodRequest& request) {
   auto placement = place_row_major(*mesh, *grid);
   if (!placement) return placement.error();
   const bool hypothetical = is_hypothetical(*machine, *slice, *wrap);
-  return Pod{std::move(*machine), std::move(*slice), hypothetical, std::move(*grid), std::move(*mesh), std::move(*placement)};
+  return Pod{std::move(*machine), std::move(*slice), *wrap, hypothetical, std::move(*grid), std::move(*mesh), std::move(*placement)};
 }
+
+Expected<Grid> regrid(const Pod& pod) { return build_grid(pod.machine, pod.slice, pod.wrap); }
 
 Expected<Pod> pod_of(const Options& options, const std::string& default_machine) {
   if (!options.has("machine") && default_machine.empty()) return no_machine();

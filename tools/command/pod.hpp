@@ -12,6 +12,7 @@ namespace podsim {
 struct Pod {
   Machine machine;
   Slice slice;
+  Wrap wrap;
   bool hypothetical = false;
   Grid grid;
   Mesh mesh;
@@ -24,6 +25,9 @@ struct PodRequest {
   std::vector<std::string> sets;
 };
 Expected<Pod> make_pod(const PodRequest& request);
+
+/// The pod's grid with the values that its machine has now.
+Expected<Grid> regrid(const Pod& pod);
 
 /// The single pod of run, check and show. `default_machine` may be empty: then --machine must be given.
 Expected<Pod> pod_of(const Options& options, const std::string& default_machine);

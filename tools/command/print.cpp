@@ -127,6 +127,32 @@ std::string result_csv(const std::vector<Row>& rows) {
   return text;
 }
 
+namespace {
+
+std::string crossover_table(const Crossovers& crossovers) {
+  const auto value = [&](double v) { return fmt::format("{:.3g} {}", v, crossovers.range.unit); };
+  std::vector<std::vector<std::string>> rows{{"from", "to", "fastest", "S", "time", "runner-up at the end"}};
+  for (const Reign& reign : crossovers.reigns) {
+    const std::string first = slices(reign.first), last = slices(reign.last);
+    rows.push_back({value(reign.from), value(reign.to), reign.first.algorithm + " " + reign.first.dataflow, first == last ? first : first + " to " + last,
+                    fmt::format("{} to {}", time(reign.first.result.makespan_s), time(reign.last.result.makespan_s)),
+                    reign.runner_up.empty() ? "-" : fmt::format("{} (+{})", reign.runner_up, percent(reign.margin))});
+  }
+  return fmt::format("{}, {}:\n{}", crossovers.place, crossovers.range.path, table(rows, 6));
+}
+
+Json json_of(const Crossovers& crossovers) {
+  Json reigns = Json::array();
+  for (const Reign& reign : crossovers.reigns)
+    reigns.push_back(Json{{"from", reign.from}, {"to", reign.to}, {"algorithm", reign.first.algorithm}, {"dataflow", reign.first.dataflow},
+                          {"slice_count_from", or_null(reign.first.slice_count)}, {"slice_count_to", or_null(reign.last.slice_count)},
+                          {"makespan_from_s", reign.first.result.makespan_s}, {"makespan_to_s", reign.last.result.makespan_s},
+                          {"runner_up", reign.runner_up.empty() ? Json() : Json(reign.runner_up)}, {"margin", reign.margin}});
+  return Json{{"pod", crossovers.place}, {"path", crossovers.range.path}, {"unit", crossovers.range.unit}, {"reigns", reigns}};
+}
+
+}  // namespace
+
 std::string comparison_table(const Comparisons& comparisons) {
   std::vector<std::vector<std::string>> rows{
       {"machine", "slice", "mesh", "algorithm", "flow", "S", "time", "compute", "exposed comm", "waiting", "MFU", "peak memory", "vs best"}};
@@ -139,6 +165,7 @@ std::string comparison_table(const Comparisons& comparisons) {
   std::string text = table(rows, 5);
   for (const Skipped& skipped : comparisons.skipped) text += fmt::format("left out: {}: {}\n", skipped.what, skipped.reason);
   for (const std::string& verdict : comparisons.verdicts) text += "\n" + verdict + "\n";
+  for (const Crossovers& crossovers : comparisons.crossovers) text += "\n" + crossover_table(crossovers);
   return text;
 }
 
@@ -146,7 +173,9 @@ std::string comparison_json(const Comparisons& comparisons) {
   Json rows = Json::array(), skipped = Json::array();
   for (const Row& row : comparisons.rows) rows.push_back(json_of(row));
   for (const Skipped& entry : comparisons.skipped) skipped.push_back(Json{{"what", entry.what}, {"reason", entry.reason}});
-  return Json{{"rows", rows}, {"skipped", skipped}, {"verdicts", comparisons.verdicts}}.dump(2) + "\n";
+  Json crossovers = Json::array();
+  for (const Crossovers& entry : comparisons.crossovers) crossovers.push_back(json_of(entry));
+  return Json{{"rows", rows}, {"skipped", skipped}, {"verdicts", comparisons.verdicts}, {"crossovers", crossovers}}.dump(2) + "\n";
 }
 
 }  // namespace podsim

@@ -24,10 +24,27 @@ std::string result_csv(const std::vector<Row>& rows);
 struct Skipped {
   std::string what, reason;
 };
+/// Who is the fastest from which value of a machine to which (see crossover.hpp).
+struct CrossoverRange {
+  std::string path, unit;
+  double low = 0, high = 0;
+};
+struct Reign {
+  double from = 0, to = 0;  // in the range's unit
+  Row first, last;          // the fastest at the two ends, at its best slice count
+  std::string runner_up;    // at `to`
+  double margin = 0;        // of the runner-up there: its time / ours - 1
+};
+struct Crossovers {
+  CrossoverRange range;
+  std::string place;
+  std::vector<Reign> reigns;  // in order, one after the other
+};
 struct Comparisons {
   std::vector<Row> rows;  // best first
   std::vector<Skipped> skipped;
   std::vector<std::string> verdicts;
+  std::vector<Crossovers> crossovers;
 };
 std::string comparison_table(const Comparisons& comparisons);
 std::string comparison_json(const Comparisons& comparisons);
