@@ -100,7 +100,7 @@ class LongestPath {
       if (costs_.on_core[a]) {
         Picoseconds& core = core_free_[graph_.activities[a].device.index()];
         gates.own_ready = std::max(gates.own_ready, core);
-        core = gates.own_ready + ceil_to_clock(costs_.core_time[a]);
+        core = later(gates.own_ready, ceil_to_clock(costs_.core_time[a]));
         if (core_next_[a] != none && --gates_[core_next_[a]].own_waits == 0) next = core_next_[a];
       }
       if (gates.receive_waits == 0) start(a);
@@ -114,11 +114,12 @@ class LongestPath {
     ActivityTimes& times = times_[a];
     times.start = std::max(gates.own_ready, gates.receive_ready);
     if (graph_.activities[a].kind == Activity::Kind::work) {
-      times.sent = times.received = times.start + ceil_to_clock(costs_.work_time[a]);
+      times.sent = times.received = later(times.start, ceil_to_clock(costs_.work_time[a]));
     } else {
       const TransferCost& transfer = costs_.transfers[a];
-      times.sent = times.start + ceil_to_clock(transfer.delay) + ceil_to_clock(Seconds{transfer.flow_bytes / bottleneck(costs_, transfer.route).count()});
-      times.received = times.sent + ceil_to_clock(transfer.reduction);
+      const Seconds flow{transfer.flow_bytes / bottleneck(costs_, transfer.route).count()};
+      times.sent = later(times.start, ceil_to_clock(transfer.delay) + ceil_to_clock(flow));
+      times.received = later(times.sent, ceil_to_clock(transfer.reduction));
     }
     finished_.push_back(a);
   }

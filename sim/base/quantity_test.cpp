@@ -86,6 +86,24 @@ TEST(CeilToClock, FloatingPointNoiseDoesNotAddAPicosecond) {
     EXPECT_EQ(ceil_to_clock(to_seconds(Picoseconds{ps})), Picoseconds{ps});
 }
 
+TEST(Later, StopsAtTheEndOfTheClock) {
+  EXPECT_EQ(later(Picoseconds{3}, Picoseconds{4}), Picoseconds{7});
+  EXPECT_EQ(later(end_of_clock - Picoseconds{4}, Picoseconds{3}), end_of_clock - Picoseconds{1});
+  EXPECT_EQ(later(end_of_clock - Picoseconds{4}, Picoseconds{4}), end_of_clock);
+  EXPECT_EQ(later(end_of_clock - Picoseconds{4}, Picoseconds{5}), end_of_clock);
+  EXPECT_EQ(later(end_of_clock, end_of_clock), end_of_clock);
+  EXPECT_EQ(later(end_of_clock, Picoseconds{0}), end_of_clock);
+}
+
+TEST(FitsClock, LeavesRoomForASumOfAFew) {
+  EXPECT_TRUE(fits_clock(Seconds{}));
+  EXPECT_TRUE(fits_clock(Seconds{1.9e6}));
+  EXPECT_LT(4 * ceil_to_clock(Seconds{1.9e6}), end_of_clock);
+  EXPECT_FALSE(fits_clock(Seconds{2e6}));
+  EXPECT_FALSE(fits_clock(Seconds{std::numeric_limits<double>::infinity()}));
+  EXPECT_FALSE(fits_clock(Seconds{std::numeric_limits<double>::quiet_NaN()}));
+}
+
 TEST(CeilToClockDeathTest, NegativeAndEndlessDurationsAreBugs) {
   EXPECT_DEATH(ceil_to_clock(Seconds{-1e-12}), "not negative");
   EXPECT_DEATH(ceil_to_clock(Bytes{1} / BytesPerSecond{0}), "finite");

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "sim/base/units.hpp"
 #include "sim/schedule/text.hpp"
 
 namespace podsim {
@@ -51,6 +52,7 @@ class Coster {
     for (std::size_t a = 0; a < activities.size(); ++a)
       if (auto ok = cost_activity(a); !ok) return ok.error();
     share_core();
+    if (auto ok = check_durations(); !ok) return ok.error();
     return std::move(result_);
   }
 
@@ -195,6 +197,20 @@ class Coster {
       result_.on_core[at] = true;
       result_.core_time[at] += time;
     }
+  }
+
+  /// Whoever rounds a duration to the clock may rely on it.
+  Done check_durations() const {
+    const auto& activities = result_.graph.activities;
+    for (std::size_t a = 0; a < activities.size(); ++a) {
+      const bool transfer = activities[a].kind == Activity::Kind::transfer;
+      const Seconds duration = std::max(transfer ? uncontended(result_, result_.transfers[a]) : result_.work_time[a], result_.core_time[a]);
+      if (!fits_clock(duration))
+        return Diagnostic{{}, fmt::format("task {} on device {} ({}) takes {}; expected less than 2000000 s, as the clock goes to 106 days",
+                                          task_name(schedule_.programs[activities[a].program], activities[a].task), activities[a].device.value,
+                                          schedule_.mesh.name(activities[a].device), to_text(duration))};
+    }
+    return done();
   }
 
   struct RouteKey {

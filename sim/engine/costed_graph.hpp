@@ -36,7 +36,8 @@ struct CostedGraph {
   std::vector<LinkParameters> links;        // by link id
 };
 
-/// Errors: the schedule does not unroll (first problem), it and the placement disagree, chips that are not connected.
+/// Errors: the schedule does not unroll (first problem), it and the placement disagree, chips that are not connected, a duration that does
+/// not fit the clock.
 /// Cost O(task instances + edges); routes are found once per distinct (from, to, options).
 Expected<CostedGraph> cost(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement);
 

@@ -51,7 +51,7 @@ class Meter {
           interval.begin = std::max(interval.begin, dependency.received ? before.received : before.sent);
         }
       }
-      if (!work || costs_.core_time[a] != costs_.work_time[a]) interval.end = interval.begin + ceil_to_clock(costs_.core_time[a]);
+      if (!work || costs_.core_time[a] != costs_.work_time[a]) interval.end = later(interval.begin, ceil_to_clock(costs_.core_time[a]));
       interval.begin = std::max(interval.begin, free);  // an engine may round times to the nearest picosecond
       free = interval.end = std::max(interval.begin, interval.end);
       busy.push_back(interval);

@@ -10,10 +10,11 @@
 
 namespace podsim {
 
-Timeline make_timeline(const ActivityGraph& graph, std::vector<ActivityTimes> times, std::int64_t events) {
+Expected<Timeline> make_timeline(const ActivityGraph& graph, std::vector<ActivityTimes> times, std::int64_t events) {
   assert(times.size() == graph.activities.size());
   Timeline timeline{std::move(times), {}, events};
   for (const ActivityTimes& activity : timeline.times) timeline.makespan = std::max({timeline.makespan, activity.sent, activity.received});
+  if (timeline.makespan == end_of_clock) return Diagnostic{{}, "the run takes more than 106 days, which is as far as the clock goes"};
   return timeline;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/expected.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/schedule/unroll.hpp"
 
@@ -23,8 +24,8 @@ struct Timeline {
   std::int64_t events = 0;  // of the engine's own loop; not part of the result's identity
 };
 
-/// The Timeline of recorded activities (one entry per activity of the graph).
-Timeline make_timeline(const ActivityGraph& graph, std::vector<ActivityTimes> times, std::int64_t events);
+/// The Timeline of recorded activities (one entry per activity of the graph). Errors: an engine came to end_of_clock.
+Expected<Timeline> make_timeline(const ActivityGraph& graph, std::vector<ActivityTimes> times, std::int64_t events);
 
 /// One task instance as people see it: a work, or one half of a transfer. A half spans from the transfer's start to its own end.
 struct Span {

@@ -35,21 +35,65 @@ Schedule work_and_swap() {
 
 TEST(Timeline, EndsWithTheLastHalf) {
   const ActivityGraph graph = unroll(work_and_swap()).graph;
-  const Timeline timeline = make_timeline(graph, {at(0, 5, 5), at(0, 7, 7), at(7, 10, 30), at(7, 12, 20)}, 9);
+  const Timeline timeline = *make_timeline(graph, {at(0, 5, 5), at(0, 7, 7), at(7, 10, 30), at(7, 12, 20)}, 9);
   EXPECT_EQ(timeline.makespan, Picoseconds{30});
   EXPECT_EQ(timeline.events, 9);
-  EXPECT_EQ(make_timeline(ActivityGraph{}, {}, 0).makespan, Picoseconds{0});
+  EXPECT_EQ(make_timeline(ActivityGraph{}, {}, 0)->makespan, Picoseconds{0});
+}
+
+TEST(Timeline, ARunBeyondTheClockIsAnErrorNotANumber) {
+  // 15 steps one after the other: of 4.6 days, of 11.6 and of 46 days.
+  for (const auto& [bandwidth, error] : std::vector<std::pair<double, std::string>>{
+           {1e6, ""},
+           {4e5, "the run takes more than 106 days, which is as far as the clock goes"},
+           {1e5, "task 0 \"step 0\" on device 0 (row=0) takes 4000000 s; expected less than 2000000 s, as the clock goes to 106 days"}}) {
+    const Pod pod = make_pod(ideal_machine(bandwidth), {16});
+    Writer w{pod.mesh};
+    const std::int64_t elements = 100'000'000'000;
+    const BufferId a = w.scratch("a", {2 * elements});
+    for (int i = 0; i < 15; ++i)
+      w.add("step " + std::to_string(i), shift(w.axis(0), 1, part(a, 0, elements), part(a, elements, elements)),
+            i == 0 ? std::vector<Edge>{} : std::vector<Edge>{after(TaskId{i - 1})});
+    for (const EngineEntry& entry : all_timing_engines()) {
+      const auto timeline = testing::run(pod, w.schedule, entry.name);
+      ASSERT_EQ(timeline.has_value(), error.empty()) << entry.name << " " << bandwidth;
+      if (timeline)
+        EXPECT_NEAR(to_seconds(timeline->makespan).count(), 15 * 4e11 / bandwidth, 1) << entry.name;
+      else
+        EXPECT_EQ(to_text(timeline.error()), error) << entry.name;
+    }
+  }
 }
 
 TEST(Timeline, SpansAreOrderedByStartDeviceTaskAndPart) {
   const ActivityGraph graph = unroll(work_and_swap()).graph;
-  const Timeline timeline = make_timeline(graph, {at(0, 5, 5), at(0, 7, 7), at(7, 10, 30), at(7, 12, 20)}, 0);
+  const Timeline timeline = *make_timeline(graph, {at(0, 5, 5), at(0, 7, 7), at(7, 10, 30), at(7, 12, 20)}, 0);
   const auto span = [](std::int64_t start, std::int64_t end, int device, int task, int peer, Span::Part part) {
     return Span{Picoseconds{start}, Picoseconds{end}, DeviceId{device}, TaskId{task}, DeviceId{peer}, part};
   };
   EXPECT_THAT(spans_of(graph, timeline), ::testing::ElementsAre(span(0, 5, 0, 0, 0, Span::Part::work), span(0, 7, 1, 0, 1, Span::Part::work),
                                                                 span(7, 10, 0, 1, 1, Span::Part::send), span(7, 20, 0, 1, 1, Span::Part::receive),
                                                                 span(7, 12, 1, 1, 0, Span::Part::send), span(7, 30, 1, 1, 0, Span::Part::receive)));
+}
+
+TEST(Timeline, AtOneTimeDevicesComeBeforeTasks) {
+  const ActivityGraph graph = unroll(work_and_swap()).graph;
+  std::vector<std::pair<int, int>> places;
+  for (const Span& span : spans_of(graph, *make_timeline(graph, {at(3, 5, 5), at(3, 5, 5), at(3, 5, 5), at(3, 5, 5)}, 0)))
+    places.emplace_back(span.device.value, span.task.value);
+  EXPECT_THAT(places, ::testing::ElementsAre(std::pair{0, 0}, std::pair{0, 1}, std::pair{0, 1}, std::pair{1, 0}, std::pair{1, 1}, std::pair{1, 1}));
+}
+
+TEST(Timeline, AReceivedHalfIsItsOwnTask) {
+  Writer w{std::vector<MeshAxis>{{"x", 2, true}}};
+  const BufferId a = w.scratch("a", {4});
+  w.add("in", Recv{0, {Affine{0}}, part(a, 0, 1), Combine::replace}, {}, between(w.axis(0), 1, 2));
+  w.add("out", Send{0, {Affine{1}}, part(a, 0, 1), {}}, {}, between(w.axis(0), 0, 1));
+  const ActivityGraph graph = unroll(w.schedule).graph;
+  const auto spans = spans_of(graph, *make_timeline(graph, {at(0, 5, 6)}, 0));
+  ASSERT_EQ(spans.size(), 2u);
+  EXPECT_EQ(spans[0], (Span{Picoseconds{0}, Picoseconds{5}, DeviceId{0}, TaskId{1}, DeviceId{1}, Span::Part::send}));
+  EXPECT_EQ(spans[1], (Span{Picoseconds{0}, Picoseconds{6}, DeviceId{1}, TaskId{0}, DeviceId{0}, Span::Part::receive}));
 }
 
 TEST(Timeline, GoldenText) {
@@ -102,12 +146,12 @@ TEST(Stuck, SaysWhoKeepsTheCore) {
   const Pod pod = make_pod(ideal_machine(), {1});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {4});
-  w.add("first", copy(part(a, 0, 1), part(a, 1, 1)));
   w.add("dma", copy(part(a, 0, 1), part(a, 1, 1), Unit::dma));
+  w.add("first", copy(part(a, 0, 1), part(a, 1, 1)));
   w.add("second", copy(part(a, 2, 1), part(a, 3, 1)));
-  EXPECT_EQ(to_text(stuck(w.schedule, costs_of(pod, w.schedule), {false, true, false})),
-            "deadlock: task 0 \"first\" on device 0 (row=0) waits for its partner; "
-            "task 2 \"second\" on device 0 (row=0) waits for the core, which is kept by task 0 \"first\" on device 0 (row=0); 2 of 3 task instances "
+  EXPECT_EQ(to_text(stuck(w.schedule, costs_of(pod, w.schedule), {false, false, false})),
+            "deadlock: task 0 \"dma\" on device 0 (row=0) waits for its partner; task 1 \"first\" on device 0 (row=0) waits for its partner; "
+            "task 2 \"second\" on device 0 (row=0) waits for the core, which is kept by task 1 \"first\" on device 0 (row=0); 3 of 3 task instances "
             "never ran");
 }
 

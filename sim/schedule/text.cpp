@@ -83,7 +83,7 @@ class Printer {
     const auto peer = [&](const Peer& coordinates) {
       std::string text;
       for (std::size_t a = 0; a < coordinates.size(); ++a)
-        text += fmt::format("{}{}={}", a == 0 ? "" : ",", mesh_.axes()[a].name, to_text(mesh_, coordinates[a]));
+        text += fmt::format("{}{}={}", a == 0 ? "" : ",", a < mesh_.axes().size() ? mesh_.axes()[a].name : "?", to_text(mesh_, coordinates[a]));
       return text;
     };
     return std::visit(Overloaded{
@@ -159,7 +159,7 @@ std::string to_text(const Mesh& mesh, const Program& program, const Region& regi
     if (i > 0) text += ",";
     if (range.index.terms.empty()) {  // a constant place
       const std::int64_t begin = range.offset + evaluate(range.index, {}) * range.stride;
-      text += begin == 0 && range.length == buffer.extents[i] ? ":" : range.length == 1 ? fmt::format("{}", begin) : fmt::format("{}:{}", begin, begin + range.length);
+      text += begin == 0 && i < buffer.extents.size() && range.length == buffer.extents[i] ? ":" : range.length == 1 ? fmt::format("{}", begin) : fmt::format("{}:{}", begin, begin + range.length);
       continue;
     }
     std::string at = to_text(mesh, range.index);

@@ -8,6 +8,7 @@
 
 namespace podsim {
 
+/// Of any schedule whose buffers, axes and edges exist, well-shaped or not.
 std::string to_text(const Schedule& schedule);
 std::string to_text(const Mesh& mesh, const Affine& affine);
 std::string to_text(const Mesh& mesh, const Program& program, const Region& region);

@@ -96,6 +96,19 @@ TEST(ScheduleText, AConstantPlaceIsReducedByItsModulus) {
   EXPECT_EQ(text({Affine{{}, std::int64_t{1} << 56, 3}, std::int64_t{1} << 40, 0, 1}), "a[1099511627776]") << "and does not overflow before";
 }
 
+TEST(ScheduleText, ShowsWhatIsNotWellShaped) {
+  Writer w{std::vector<MeshAxis>{{"x", 2, true}}};
+  const BufferId a = w.scratch("a", {8});
+  w.add("too many ranges", copy({a, {all(8), all(8)}}, {a, {}}));
+  w.add("too many axes", Send{0, {Affine{1}, Affine{2}}, part(a, 0, 1), {}});
+  EXPECT_EQ(to_text(w.schedule), R"(schedule "test" on x=2
+program 0 on devices 0..1
+  buffer a f32[8] scratch
+     0 too many ranges      core copy a[:,0:8] -> a[]
+     1 too many axes        send channel 0 to x=1,?=2: a[0]
+)");
+}
+
 TEST(ScheduleText, AffineFunctionsReadAsWritten) {
   const Mesh mesh = *Mesh::make({{"row", 4, true}, {"col", 4, true}});
   const AxisView row = mesh.whole(0), col = mesh.whole(1);

@@ -8,7 +8,7 @@ namespace podsim::simgrid_engine {
 
 namespace {
 
-Picoseconds to_clock(double seconds) { return Picoseconds{std::llround(seconds * 1e12)}; }
+Picoseconds to_clock(double seconds) { return seconds * 1e12 < 0x1p63 ? Picoseconds{std::llround(seconds * 1e12)} : end_of_clock; }
 
 std::size_t gate_of(std::uint32_t activity, bool receive) { return 2 * std::size_t{activity} + (receive ? 1 : 0); }
 
