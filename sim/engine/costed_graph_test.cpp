@@ -143,6 +143,7 @@ TEST(Cost, AShiftAlongOneWrappedDimensionGoesTheWayOfItsSign) {
   EXPECT_THAT(first(1, -2), ElementsAre("(0,0)->(0,5) y-", "(0,5)->(0,4) y-"));
   EXPECT_THAT(first(1, +5), ElementsAre("(0,0)->(0,5) y-")) << "more than half way round: the short way";
   EXPECT_THAT(first(1, -5), ElementsAre("(0,0)->(0,1) y+"));
+  EXPECT_THAT(first(0, -6), ElementsAre("(0,0)->(1,0) x+", "(1,0)->(2,0) x+")) << "beyond half way: ties go up";
 }
 
 TEST(Cost, TheSignIsEachDevicesOwn) {
@@ -168,6 +169,28 @@ TEST(Cost, AnAxisFoldedOverDimensionsHasNoSignToFollow) {
     const OneShift one{tall.mesh, 0, by};
     EXPECT_THAT(route(tall, costs_of(tall, one.w.schedule), 0), ElementsAre("(0,0)->(1,0) x+", "(1,0)->(2,0) x+"));
   }
+}
+
+TEST(Cost, BothWaysRoundStandInOneSchedule) {
+  const Pod pod = make_pod(ideal_machine(), {4});
+  OneShift both{pod.mesh, 0, +2};
+  const Shift there = both.op();
+  both.w.add("the other way", shift(there.axis, -2, there.source, there.target));
+  const CostedGraph costs = costs_of(pod, both.w.schedule);
+  EXPECT_THAT(route(pod, costs, 0), ElementsAre("(0)->(1) x+", "(1)->(2) x+"));
+  EXPECT_THAT(route(pod, costs, 4), ElementsAre("(0)->(3) x-", "(3)->(2) x-"));
+}
+
+TEST(Cost, AnAxisAcrossADimensionOrDiagonallyHasNoSignToFollow) {
+  // Two halves of a ring of 8: the other half is 4 chips away either way.
+  const Pod halves = make_pod(ideal_machine(), {8}, true, {{"row", 2}, {"col", 4}});
+  const OneShift across{halves.mesh, 0, -1};
+  EXPECT_EQ(route(halves, costs_of(halves, across.w.schedule), 0).front(), "(0)->(1) x+");
+  // Four devices on the diagonal of 4 x 4.
+  Pod diagonal = make_pod(ideal_machine(), {4, 4});
+  diagonal.placement.chip_of = {diagonal.grid.chip({0, 0}), diagonal.grid.chip({1, 1}), diagonal.grid.chip({2, 2}), diagonal.grid.chip({3, 3})};
+  const OneShift back{*Mesh::make({{"x", 4, true}}), 0, -2};
+  EXPECT_EQ(route(diagonal, costs_of(diagonal, back.w.schedule), 0).front(), "(0,0)->(1,0) x+");
 }
 
 TEST(Cost, AFactorOfADimensionHasNoSignToFollow) {
@@ -290,22 +313,22 @@ TEST(Cost, SharesOfTwoCollectivesAndProgramsStayApart) {
   share(machine, CostKind::all_gather) = 1;
   const Pod pod = make_pod(machine, {4});
   Writer w{*Mesh::make({{"x", 4, true}})};
+  const AxisView pair = w.schedule.mesh.factor(0, {2, 2}, 1);
   for (int p = 0; p < 2; ++p) {
     w.program(2 * p, 2 * p + 2);
     const BufferId a = w.scratch("a", {500});
-    const AxisView pair = w.schedule.mesh.factor(0, {2, 2}, 1);
+    for (int c = 0; c < 2; ++c) w.add("launch", Local{LocalKind::launch, {}, {}, 1, Unit::dma});
     for (int c = 0; c < 2; ++c) {
-      const TaskId start = w.add("launch", Local{LocalKind::launch, {}, {}, 1, Unit::dma});
-      const std::int64_t elements = 25 * (1 + 2 * p + c);
-      w.add("step", shift(pair, 1, part(a, 0, elements), part(a, 250, elements)), {after(start)});
-      for (const TaskId id : {start, TaskId{start.value + 1}}) w.task(id).origin = Origin{c, CollectiveKind::all_gather, pair, Bytes{4}};
+      const std::int64_t elements = 25 * (1 + 2 * p + c);  // 100 ns per 25
+      w.add("step", shift(pair, 1, part(a, 0, elements), part(a, 250, elements)), {after(TaskId{c})});
     }
+    for (int t = 0; t < 4; ++t) w.task(TaskId{t}).origin = Origin{t % 2, CollectiveKind::all_gather, pair, Bytes{4}};
   }
   const CostedGraph costs = costs_of(pod, w.schedule);
-  for (std::size_t a = 0; a < costs.on_core.size(); ++a) {
-    const Activity& activity = costs.graph.activities[a];
+  for (std::size_t i = 0; i < costs.on_core.size(); ++i) {
+    const Activity& activity = costs.graph.activities[i];
     if (activity.kind == Activity::Kind::transfer) continue;
-    EXPECT_NEAR(costs.core_time[a].count(), (1 + 2 * activity.program + activity.task.value / 2) * 100e-9, 1e-18) << a;
+    EXPECT_NEAR(costs.core_time[i].count(), (1 + 2 * activity.program + activity.task.value) * 100e-9, 1e-18) << i;
   }
 }
 

@@ -187,6 +187,20 @@ TEST(Metrics, TheCoreIsTakenWhenItComesToASendEvenIfTheReceiverIsLate) {
   EXPECT_EQ(r.metrics.waiting, ns(190));
 }
 
+TEST(Metrics, OfDmaWorkTheCoreIsBusyForItsShareOnly) {
+  Machine machine = plain_machine();
+  machine.software.core_share[static_cast<std::size_t>(CostKind::local)] = 0.25;
+  const Pod pod = make_pod(machine, {1});
+  Line s{pod};
+  s.w.add("dma", copy(part(s.a, 0, 400), part(s.a, 0, 400), Unit::dma));  // 0..400, the core 0..100
+  s.work("work", 50, 0);                                                  // 100..150
+  const Metrics m = run(pod, s.w.schedule).metrics;
+  EXPECT_EQ(m.makespan, ns(400));
+  EXPECT_EQ(m.compute, ns(150));
+  EXPECT_EQ(m.exposed_communication, ns(0));
+  EXPECT_EQ(m.waiting, ns(250));
+}
+
 TEST(Metrics, NothingTakesNoTime) {
   const Pod pod = make_pod(plain_machine(), {2});
   const Writer w{pod.mesh};

@@ -296,6 +296,7 @@ TEST(Unroll, BoundsHoldForTermsOfEitherSignAndNegativeStrides) {
   EXPECT_EQ(leaves({Affine{{{row, 1}}}, -3, 7, 2}), 3u) << "7..9 in row 0";
   EXPECT_EQ(leaves({Affine{{{row, 1}, {col, 1}}, -2, 4}, 2, 0, 2}), 0u) << "any value modulo 4 fits";
   EXPECT_EQ(leaves({Affine{{{row, 1}}, -2, 5}, 2, 0, 2}), 3u) << "-1 modulo 5 is 4, in row 1";
+  EXPECT_EQ(leaves({Affine{{{row, 1}}, -2, 5}, -1, 3, 1}), 3u) << "3 - 4 in row 1";
 }
 
 TEST(Unroll, ATransferReadsAtItsSenderAndWritesAtItsReceiver) {
