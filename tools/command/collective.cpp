@@ -152,7 +152,7 @@ Expected<std::string> cheapest_algorithm(const Pod& pod, const Schedule& schedul
   if (!program) return Diagnostic{{}, "the collective is not in the schedule"};
   const Schedule alone{schedule.name, schedule.mesh, {{program->devices, program->buffers, {{"collective", collective, {}, {}, {}}}}}, {}};
   std::string best;
-  double least = std::numeric_limits<double>::infinity();
+  double least = std::numeric_limits<double>::max();
   Diagnostic why;
   for (const CollectiveAlgorithmEntry& entry : collective_algorithms()) {
     const auto chooser = always(entry.name, chunks);
@@ -164,7 +164,7 @@ Expected<std::string> cheapest_algorithm(const Pod& pod, const Schedule& schedul
     }
     const auto seconds = estimated_seconds(pod, *lowered);
     if (!seconds) return seconds.error();
-    if (*seconds < least) {
+    if (*seconds < least * (1 - 1e-6)) {  // rounding of picoseconds decides nothing
       least = *seconds;
       best = entry.name;
     }
