@@ -21,8 +21,9 @@ Expected<Problem> collective_problem(const Options& options, const Pod& pod, DTy
 Expected<std::vector<Collective::Pair>> parse_pairs(const std::string& text, const std::string& file, std::int64_t devices);
 
 /// The algorithm that takes the least time on the pod alone by the analytic engine, which is exact where no two flows share a link. Where two
-/// would (`direct` on a ring), that engine would be far too hopeful; then the estimate is the time without bytes plus what the busiest link needs
-/// for everything that is routed over it, if that is longer. Ties: the first of the table. Errors: none applies (says why the last did not).
+/// would (`direct` on a ring), that engine would be far too hopeful: such an algorithm loses if the time without bytes plus what the busiest
+/// link needs for everything routed over it is no better than the best so far; else simgrid decides. Ties: the first of the table.
+/// Errors: none applies (says why the last did not).
 Expected<std::string> cheapest_algorithm(const Pod& pod, const Schedule& schedule, const Collective& collective, const ChunkRule& chunks);
 
 /// `auto`: the cheapest algorithm for each Collective. The pod must outlive the chooser.

@@ -4,6 +4,7 @@
 
 #include <sstream>
 
+#include "sim/engines/engines.hpp"
 #include "tools/command/command.hpp"
 
 namespace podsim {
@@ -57,6 +58,24 @@ TEST(Cheapest, DependsOnTheSizeAndNeverTrustsSharedLinks) {
   EXPECT_EQ(best(ring, CollectiveKind::all_to_all, row, 256 << 20), "ring");
   const Pod torus = pod("4x4", {"link.latency=1us"});
   EXPECT_EQ(best(torus, CollectiveKind::all_gather, {torus.mesh.whole(0), torus.mesh.whole(1)}, 64 << 20), "halves");
+}
+
+/// Pairwise uses one direction at a time: the busiest link alone does not tell that it takes almost twice as long.
+TEST(Cheapest, IsTheOneThatTheRefereeFindsFastest) {
+  const Pod torus = pod("8x8");
+  for (const CollectiveKind kind : {CollectiveKind::all_to_all, CollectiveKind::all_gather, CollectiveKind::all_reduce})
+    for (const std::int64_t bytes : {64 * 4, 1 << 22}) {
+      const auto schedule = collective_schedule(torus.mesh, kind, {torus.mesh.whole(0), torus.mesh.whole(1)}, Bytes{bytes}, DType::f32);
+      const auto seconds = [&](std::string_view name) {
+        const auto lowered = lower(*schedule, *always(name));
+        if (!lowered) return 1e9;
+        const auto timeline = (*timing_engine("simgrid"))->make(torus.machine, torus.grid, torus.placement)->run(*lowered);
+        return timeline ? to_seconds(timeline->makespan).count() : 1e9;
+      };
+      const std::string found = best(torus, kind, {torus.mesh.whole(0), torus.mesh.whole(1)}, bytes);
+      for (const CollectiveAlgorithmEntry& entry : collective_algorithms())
+        EXPECT_LE(seconds(found), seconds(entry.name) * 1.001) << name_of(kind) << " " << bytes << ": " << found << " against " << entry.name;
+    }
 }
 
 TEST(Cheapest, AsAChooserLowersWhatItNames) {
