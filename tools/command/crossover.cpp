@@ -26,6 +26,13 @@ Expected<Number> parse_number_with_unit(const std::string& text) {
   return number;
 }
 
+/// Whether a path names a whole number: "chip.layout_lanes".
+bool is_whole(std::string path) {
+  for (std::size_t open; (open = path.find('[')) != std::string::npos;) path.erase(open, path.find(']', open) - open + 1);
+  return std::any_of(machine_fields().begin(), machine_fields().end(),
+                     [&](const MachineField& field) { return field.unit == FieldUnit::integer && path == fmt::format("{}.{}", field.group, field.name); });
+}
+
 /// Rows at one value, best first.
 struct Ranking {
   double value = 0;
@@ -62,19 +69,23 @@ Expected<Crossovers> find_crossovers(const Pod& pod, const std::vector<Variant>&
     std::stable_sort(ranking.rows.begin(), ranking.rows.end(), [](const Row& a, const Row& b) { return a.result.makespan_s < b.result.makespan_s; });
     return ranking;
   };
-  const bool by_ratio = range.low > 0;
-  const auto between = [&](double a, double b, double part) { return by_ratio ? a * std::pow(b / a, part) : a + part * (b - a); };
+  const bool by_ratio = range.low > 0, whole = is_whole(range.path);
+  const auto between = [&](double a, double b, double part) {
+    const double value = by_ratio ? a * std::pow(b / a, part) : a + part * (b - a);
+    return whole ? std::round(value) : value;
+  };
 
   constexpr int points = 7;
   std::vector<Ranking> rankings;
   for (int i = 0; i < points; ++i) {
+    if (whole && i > 0 && rankings.back().value >= between(range.low, range.high, i / (points - 1.0))) continue;
     auto ranking = rank(i == 0 ? range.low : i == points - 1 ? range.high : between(range.low, range.high, i / (points - 1.0)));
     if (!ranking) return ranking.error();
     // Halve the interval behind the last point until the change of winner is pinned down.
     Ranking right = *ranking;
     while (!rankings.empty() && rankings.back().winner() != right.winner()) {
       const double a = rankings.back().value, b = right.value;
-      if (b - a <= 0.02 * std::max(std::abs(a), std::abs(b))) break;
+      if (b - a <= std::max(whole ? 1.0 : 0.0, 0.02 * std::max(std::abs(a), std::abs(b)))) break;
       auto middle = rank(between(a, b, 0.5));
       if (!middle) return middle.error();
       if (middle->winner() == right.winner())
