@@ -29,12 +29,16 @@ void print_help(std::ostream& out) {
              "exit status: 0 done, 1 the thing checked is false, 2 bad input, 3 internal error\n");
 }
 
-int help(const std::vector<std::string>& arguments, Console& console) {
-  if (arguments.empty()) {
+bool asks_for_help(const std::string& word) { return word == "help" || word == "--help" || word == "-h"; }
+
+/// `help`, or `help VERB...`, which is `VERB... --help`.
+int help(std::vector<std::string> arguments, Console& console) {
+  if (arguments.empty() || asks_for_help(arguments.front())) {
     print_help(console.out);
     return exit_done;
   }
-  return run_command({arguments.front(), "--help"}, console);
+  arguments.emplace_back("--help");
+  return run_command(arguments, console);
 }
 
 }  // namespace
@@ -57,7 +61,7 @@ int run_command(const std::vector<std::string>& arguments, Console& console) {
     }
     const std::string& name = arguments.front();
     const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
-    if (name == "help" || name == "--help" || name == "-h") return help(rest, console);
+    if (asks_for_help(name)) return help(rest, console);
     if (name == "--version") {
       fmt::print(console.out, "podsim {}\n", PODSIM_VERSION);
       return exit_done;

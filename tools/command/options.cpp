@@ -35,6 +35,19 @@ std::string to_text(const po::options_description& described) {
   return text;
 }
 
+/// The first word that is neither an option nor its value.
+std::string stray_word(const std::vector<std::string>& arguments, const po::options_description& described) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    if (word.size() < 2 || word.front() != '-') return word;
+    const bool is_long = word[1] == '-';
+    if (is_long ? word.find('=') != std::string::npos : word.size() > 2) continue;  // its value is in the same word
+    const auto* option = described.find_nothrow(is_long ? word.substr(2) : word, false);
+    if (option && option->semantic()->max_tokens() > 0) ++i;
+  }
+  return {};
+}
+
 po::typed_value<std::string>* word(const char* name) { return po::value<std::string>()->value_name(name); }
 po::typed_value<std::vector<std::string>>* words(const char* name) { return po::value<std::vector<std::string>>()->value_name(name)->composing(); }
 po::typed_value<std::string>* word(const char* name, const char* otherwise) { return word(name)->default_value(otherwise); }
@@ -100,9 +113,7 @@ Parsed parse(const std::vector<std::string>& arguments, const po::options_descri
     return wrong("unknown option " + quoted(error.get_option_name()) + did_you_mean(error.get_option_name(), option_names(described)) +
                  "; --help lists the options");
   } catch (const po::too_many_positional_options_error&) {
-    for (const std::string& argument : arguments)
-      if (argument.empty() || argument.front() != '-') return wrong("expected options only, found " + quoted(argument) + " or another word without --; --help lists the options");
-    return wrong("expected options only; --help lists the options");
+    return wrong("expected options only, found " + quoted(stray_word(arguments, described)) + "; --help lists the options");
   } catch (const po::error& error) {
     return wrong(error.what());
   }

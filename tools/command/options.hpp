@@ -22,6 +22,8 @@ class Options {
   explicit Options(po::variables_map values) : values_{std::move(values)} {}
 
   [[nodiscard]] bool has(const std::string& name) const { return values_.count(name) > 0; }
+  /// Whether the command line names it: a default does not count, nor does an option that this verb does not have.
+  [[nodiscard]] bool given(const std::string& name) const { return has(name) && !values_[name].defaulted(); }
   [[nodiscard]] bool flag(const std::string& name) const { return values_[name].as<bool>(); }
   /// The option's text; an assert if it has none.
   [[nodiscard]] const std::string& text(const std::string& name) const { return values_[name].as<std::string>(); }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -40,6 +41,36 @@ Expected<Problem> gemm_problem(const Options& options, Pod& pod, DType default_d
   if (!used) return used.error();
   pod = std::move(*used);
   return make_problem(pod, *request);
+}
+
+/// An option of another problem would be ignored without a word.
+Done options_belong(const Options& options, std::string_view problem) {
+  static constexpr std::array<std::pair<const char*, std::string_view>, 15> owners{{
+      {"axis", "collective"},  {"bytes", "collective"}, {"dtype", "collective"},  {"root", "collective"}, {"chunks", "collective"},
+      {"shift", "collective"}, {"pairs", "collective"}, {"dataflow", "gemm"},     {"slice-count", "gemm"}, {"pass", "gemm"},
+      {"wang-operand", "gemm"}, {"block", "gemm"},      {"prefetch", "gemm"},     {"slice-copies", "gemm"}, {"pad", "gemm"},
+  }};
+  for (const auto& [name, owner] : owners)
+    if (options.given(name) && owner != problem) return Diagnostic{option(name), fmt::format("belongs to --{}, not to --{}", owner, problem)};
+  return done();
+}
+
+/// A saved schedule; --algorithm names what lowers its collectives.
+Expected<Problem> saved_problem(const Options& options, const Pod& pod) {
+  const std::string& path = options.text("schedule");
+  const auto bytes = read_file(path);
+  if (!bytes) return bytes.error();
+  auto schedule = read_schedule(*bytes, path);
+  if (!schedule) return schedule.error();
+  if (schedule->mesh.devices() != pod.mesh.devices())
+    return Diagnostic{{path, 0, 0}, fmt::format("the schedule's mesh is {}, the pod's is {}: they must have as many devices", to_text(schedule->mesh), to_text(pod.mesh))};
+  Problem problem{std::move(*schedule), ring_or_line(chunk_rule(pod.machine)), "schedule", "", std::nullopt, 0};
+  if (!options.has("algorithm")) return problem;
+  const std::string& name = options.text("algorithm");
+  auto chooser = name == "auto" ? Expected<CollectiveChooser>{cheapest(pod, chunk_rule(pod.machine))} : always(name, chunk_rule(pod.machine));
+  if (!chooser) return Diagnostic{option("algorithm"), chooser.error().message};
+  problem.chooser = std::move(*chooser);
+  return problem;
 }
 
 }  // namespace
@@ -144,16 +175,11 @@ Expected<Problem> make_problem(const Pod& pod, const GemmRequest& request) {
 Expected<Problem> problem_of(const Options& options, Pod& pod, DType default_dtype) {
   const int given = options.has("gemm") + options.has("collective") + options.has("schedule");
   if (given != 1) return Diagnostic{{}, fmt::format("expected one of --gemm, --collective and --schedule, found {}", given == 0 ? "none" : "several")};
-  if (options.has("gemm")) return gemm_problem(options, pod, default_dtype);
-  if (options.has("collective")) return collective_problem(options, pod, default_dtype);
-  const std::string& path = options.text("schedule");
-  const auto bytes = read_file(path);
-  if (!bytes) return bytes.error();
-  auto schedule = read_schedule(*bytes, path);
-  if (!schedule) return schedule.error();
-  if (schedule->mesh.devices() != pod.mesh.devices())
-    return Diagnostic{{path, 0, 0}, fmt::format("the schedule's mesh is {}, the pod's is {}: they must have as many devices", to_text(schedule->mesh), to_text(pod.mesh))};
-  return Problem{std::move(*schedule), ring_or_line(chunk_rule(pod.machine)), "schedule", "", std::nullopt, 0};
+  const std::string_view problem = options.has("gemm") ? "gemm" : options.has("collective") ? "collective" : "schedule";
+  if (auto ok = options_belong(options, problem); !ok) return ok.error();
+  if (problem == "gemm") return gemm_problem(options, pod, default_dtype);
+  if (problem == "collective") return collective_problem(options, pod, default_dtype);
+  return saved_problem(options, pod);
 }
 
 }  // namespace podsim
