@@ -102,6 +102,18 @@ TEST(Analytic, DurationsAreRoundedUpEach) {
   EXPECT_EQ(timeline->events, 3);
 }
 
+TEST(Analytic, DelayFlowAndReductionAreRoundedUpEach) {
+  Machine machine = ideal_machine(10e12, 0.4e-12);  // 4 bytes: 0.4 ps
+  machine.chip.reduce_bandwidth = BytesPerSecond{10e12};
+  const Pod pod = make_pod(machine, {2});
+  Line s{pod};
+  s.move(1, 0, {}, Combine::add);
+  const auto timeline = make_analytic_engine(pod.machine, pod.grid, pod.placement)->run(s.w.schedule);
+  ASSERT_TRUE(timeline);
+  EXPECT_EQ(timeline->times[0].sent, Picoseconds{2});
+  EXPECT_EQ(timeline->times[0].received, Picoseconds{3});
+}
+
 // ---- Transfers ------------------------------------------------------------------------------------------------------------------------
 
 TEST(Analytic, ATransferStartsWhenBothSidesAreReady) {
@@ -178,6 +190,15 @@ TEST(Analytic, InjectionLimitsEvenASingleFlow) {
   Line s{pod};
   s.move(100, 0);
   EXPECT_THAT(run(pod, s.w.schedule), ElementsAre(move(0, 200)));
+}
+
+TEST(Analytic, AnInefficientFlowTakesLonger) {
+  Machine machine = plain_machine();
+  machine.software.efficiency[static_cast<std::size_t>(CostKind::permute)] = {{Bytes{1}, 0.25}};
+  const Pod pod = make_pod(machine, {2});
+  Line s{pod};
+  s.move(100, 0);
+  EXPECT_THAT(run(pod, s.w.schedule), ElementsAre(move(0, 400)));
 }
 
 TEST(Analytic, UnlimitedLinksTakeTheirLatencyOnly) {

@@ -224,6 +224,18 @@ TEST(Cost, ATransferMayNameTheOrderOfItsDimensions) {
   EXPECT_THAT(route(pod, costs_of(pod, w.schedule), 0), ElementsAre("(0,0)->(0,1) y+", "(0,1)->(1,1) x+"));
 }
 
+TEST(Cost, DifferentOrdersStandInOneSchedule) {
+  const Pod pod = make_pod(ideal_machine(), {4, 4}, true, {{"row", 16}});
+  OneShift two{pod.mesh, 0, 5};
+  Shift other = two.op();
+  two.op().route_order = {0, 1};
+  other.route_order = {1, 0};
+  two.w.add("the other order", other);
+  const CostedGraph costs = costs_of(pod, two.w.schedule);
+  EXPECT_EQ(route(pod, costs, 0).front(), "(0,0)->(1,0) x+");
+  EXPECT_EQ(route(pod, costs, 16).front(), "(0,0)->(0,1) y+");
+}
+
 TEST(Cost, InjectionAndEjectionLimitButAreNoHops) {
   Machine machine = ideal_machine(10e9, 1e-6);
   machine.chip.injection_bandwidth = BytesPerSecond{2e9};
