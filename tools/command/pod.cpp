@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/units.hpp"
+#include "sim/config/schedule_config.hpp"
 #include "sim/engine/machine_fields.hpp"
 #include "topologies/machines.hpp"
 
@@ -70,12 +71,24 @@ Expected<Pod> make_pod(const PodRequest& request) {
 
 Expected<Grid> regrid(const Pod& pod) { return build_grid(pod.machine, pod.slice, pod.wrap); }
 
+Expected<Schedule> saved_schedule(const std::string& path) {
+  const auto bytes = read_file(path);
+  if (!bytes) return bytes.error();
+  return read_schedule(*bytes, path);
+}
+
 Expected<Pod> pod_of(const Options& options, const std::string& default_machine) {
   if (!options.has("machine") && default_machine.empty()) return no_machine();
   const auto meshes = options.texts("mesh");
   if (meshes.size() > 1) return Diagnostic{option("mesh"), "expected one mesh; compare takes several"};
+  std::string mesh = meshes.empty() ? "" : meshes.front();
+  if (mesh.empty() && options.has("schedule")) {  // a saved schedule says what it is for
+    const auto schedule = saved_schedule(options.text("schedule"));
+    if (!schedule) return schedule.error();
+    mesh = to_text(schedule->mesh);
+  }
   return make_pod({options.has("machine") ? options.text("machine") : default_machine, options.has("slice") ? options.text("slice") : "",
-                   options.text("wrap"), meshes.empty() ? "" : meshes.front(), options.texts("set")});
+                   options.text("wrap"), std::move(mesh), options.texts("set")});
 }
 
 Expected<std::vector<PodRequest>> pod_requests(const Options& options) {

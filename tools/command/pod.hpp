@@ -29,7 +29,11 @@ Expected<Pod> make_pod(const PodRequest& request);
 /// The pod's grid with the values that its machine has now.
 Expected<Grid> regrid(const Pod& pod);
 
-/// The single pod of run, check and show. `default_machine` may be empty: then --machine must be given.
+/// The schedule in a file. Errors: it cannot be read, or what is wrong with it.
+Expected<Schedule> saved_schedule(const std::string& path);
+
+/// The single pod of run, check and show. `default_machine` may be empty: then --machine must be given. Without --mesh, a
+/// --schedule's own mesh.
 Expected<Pod> pod_of(const Options& options, const std::string& default_machine);
 
 /// Every pod of compare: machines x slices x meshes. Errors: as make_pod; no machine given.

@@ -9,7 +9,6 @@
 
 #include "algorithms/collectives/collectives.hpp"
 #include "sim/base/units.hpp"
-#include "sim/config/schedule_config.hpp"
 #include "tools/command/collective.hpp"
 
 namespace podsim {
@@ -58,9 +57,7 @@ Done options_belong(const Options& options, std::string_view problem) {
 /// A saved schedule; --algorithm names what lowers its collectives.
 Expected<Problem> saved_problem(const Options& options, const Pod& pod) {
   const std::string& path = options.text("schedule");
-  const auto bytes = read_file(path);
-  if (!bytes) return bytes.error();
-  auto schedule = read_schedule(*bytes, path);
+  auto schedule = saved_schedule(path);
   if (!schedule) return schedule.error();
   if (schedule->mesh.devices() != pod.mesh.devices())
     return Diagnostic{{path, 0, 0}, fmt::format("the schedule's mesh is {}, the pod's is {}: they must have as many devices", to_text(schedule->mesh), to_text(pod.mesh))};
