@@ -5,6 +5,7 @@
 #   x_test.cpp       the GoogleTest program <name>_test, one CTest case per TEST
 #   test_x.hpp, x_test.hpp, testing.hpp   what tests share; not installed
 #   x_fuzz.cpp       the libFuzzer program x_fuzz (only with PODSIM_FUZZ)
+#   x_bench.cpp      nothing here: part of podsim_bench (tools/CMakeLists.txt)
 #   main.cpp         nothing here: the folder says what to do with it
 #
 # Every include is written from the root of the repository: #include "sim/base/quantity.hpp".
@@ -44,7 +45,7 @@ function(podsim_library name)
   set(fuzzers ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cpp$")
-  list(FILTER sources EXCLUDE REGEX "(_test|_fuzz|/main)\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "(_test|_fuzz|_bench|/main)\\.cpp$")
   list(APPEND sources ${arg_SOURCES})
 
   podsim_present_libraries(depends ${arg_DEPENDS})

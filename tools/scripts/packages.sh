@@ -11,6 +11,7 @@ build_packages=(
   libprotobuf-dev protobuf-compiler                  # machine and schedule files
   nlohmann-json3-dev                                 # JSON output
   libgtest-dev libgmock-dev                          # tests
+  libbenchmark-dev                                   # podsim_bench
 )
 # shellcheck disable=SC2034  # used by the scripts that source this
 # Fuzzing is libFuzzer's, which comes with clang.
