@@ -41,6 +41,7 @@ Json json_of(const Row& row) {
   json["mfu"] = or_null(r.mfu);
   json.update(Json{{"link_bytes", r.link_bytes},
                    {"peak_memory_bytes", r.peak_memory_bytes},
+                   {"over_hbm", row.over_hbm},
                    {"tasks", r.tasks},
                    {"events", r.events},
                    {"wall_s", r.wall_s},
@@ -104,7 +105,7 @@ std::string result_table(const Row& row) {
   };
   if (r.mfu) rows.push_back({"MFU", fmt::format("{}  ({:.4g} TFLOP)", percent(*r.mfu), r.flops * 1e-12)});
   rows.push_back({"link traffic", fmt::format("{:.4g} GB (payload x hops)", r.link_bytes * 1e-9)});
-  rows.push_back({"peak memory", to_text(Bytes{r.peak_memory_bytes}) + " per device"});
+  rows.push_back({"peak memory", to_text(Bytes{r.peak_memory_bytes}) + " per device" + (row.over_hbm ? ": more than the device has" : "")});
   rows.push_back({"task instances", std::to_string(r.tasks)});
   if (row.padding > 0) rows.push_back({"padding", percent(row.padding) + " of the flops are padding"});
   rows.push_back({"trust", r.trust_level + (r.trust_level == "spec" ? ": specified and published values, not calibrated" : ": a what-if")});
@@ -159,10 +160,11 @@ std::string comparison_table(const Comparisons& comparisons) {
   for (const Row& row : comparisons.rows) {
     const Result& r = row.result;
     rows.push_back({r.machine, slice(r), mesh_text(r), row.algorithm, row.dataflow, slices(row), time(r.makespan_s), time(r.compute_s),
-                    time(r.exposed_communication_s), time(r.waiting_s), r.mfu ? percent(*r.mfu) : "-", to_text(Bytes{r.peak_memory_bytes}),
+                    time(r.exposed_communication_s), time(r.waiting_s), r.mfu ? percent(*r.mfu) : "-", to_text(Bytes{r.peak_memory_bytes}) + (row.over_hbm ? "*" : ""),
                     fmt::format("+{}", percent(r.makespan_s / comparisons.rows.front().result.makespan_s - 1))});
   }
   std::string text = table(rows, 5);
+  if (std::any_of(comparisons.rows.begin(), comparisons.rows.end(), [](const Row& row) { return row.over_hbm; })) text += "* more than the device has\n";
   for (const Skipped& skipped : comparisons.skipped) text += fmt::format("left out: {}: {}\n", skipped.what, skipped.reason);
   for (const std::string& verdict : comparisons.verdicts) text += "\n" + verdict + "\n";
   for (const Crossovers& crossovers : comparisons.crossovers) text += "\n" + crossover_table(crossovers);

@@ -54,6 +54,7 @@ Expected<Row> simulate(const Pod& pod, const Problem& problem, const EngineEntry
   result.tasks = metrics.tasks;
   result.events = timeline->events;
   result.trust_level = trust_level(pod);
+  row.over_hbm = metrics.peak_memory > pod.machine.chip.hbm;
   result.wall_s = wall.seconds();
   return row;
 }

@@ -14,6 +14,7 @@ struct Row {
   std::string algorithm, dataflow;
   std::optional<std::int64_t> slice_count;
   double padding = 0;
+  bool over_hbm = false;  // the peak memory does not fit the device
 };
 
 /// Errors: those of lowering and of the engine.
