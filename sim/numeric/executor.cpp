@@ -46,7 +46,7 @@ Executor::Memory::~Memory() { std::free(data); }
 
 Executor::Executor(const Schedule& lowered, ActivityGraph graph, Storage storage, int threads)
     : schedule_{lowered}, graph_{std::move(graph)}, storage_{std::move(storage)}, pool_{threads}, memory_{storage_.bytes()} {
-  workspaces_.resize(pool_.threads());
+  packed_operands_.resize(pool_.threads());
   last_access_.assign(storage_.slots(), none);
   for (const Program& program : schedule_.programs) {
     std::vector<bool>& written = writes_input_.emplace_back(program.buffers.size(), false);
@@ -100,16 +100,16 @@ void Executor::reset(std::uint64_t seed, Filling filling) {
 Done Executor::run(std::uint64_t seed, Filling filling, const Order& order) {
   reset(seed, filling);
   ReadySet ready{graph_, order};
-  Progress progress{graph_};
+  GraphProgress progress{graph_};
   progress.start([&](std::uint32_t activity) { ready.add(activity); });
   std::vector<std::uint32_t> round;
   while (!ready.empty()) {
     ready.take(round);
     plan(round, ready);
     if (work_ < little_work) {
-      for (const Step& step : steps_) execute(step, workspaces_[0]);
+      for (const Step& step : steps_) execute(step, packed_operands_[0]);
     } else {
-      pool_.for_each(steps_.size(), [&](std::size_t i, std::size_t thread) { execute(steps_[i], workspaces_[thread]); });
+      pool_.for_each(steps_.size(), [&](std::size_t i, std::size_t thread) { execute(steps_[i], packed_operands_[thread]); });
     }
     for (const Step& step : steps_) progress.finish(step.activity, [&](std::uint32_t activity) { ready.add(activity); });
   }
@@ -150,7 +150,7 @@ bool Executor::conflicts(std::size_t first, std::size_t last) const {
 
 View Executor::view(const Access& access) const { return {memory_.data, storage_.layout(access), storage_.buffer(access.slot).dtype}; }
 
-void Executor::execute(const Step& step, Workspace& workspace) {
+void Executor::execute(const Step& step, PackedOperands& workspace) {
   const std::span<const Access> at = std::span{accesses_}.subspan(step.first, step.count);
   const Activity& activity = graph_.activities[step.activity];
   const Task& task = schedule_.programs[activity.program].tasks[activity.task.index()];

@@ -57,7 +57,7 @@ class Executor {
   void reset(std::uint64_t seed, Filling filling);
   void plan(const std::vector<std::uint32_t>& round, ReadySet& ready);
   [[nodiscard]] bool conflicts(std::size_t first, std::size_t last) const;
-  void execute(const Step& step, Workspace& workspace);
+  void execute(const Step& step, PackedOperands& workspace);
   [[nodiscard]] View view(const Access& access) const;
   [[nodiscard]] Diagnostic stuck() const;
 
@@ -66,7 +66,7 @@ class Executor {
   Storage storage_;
   ThreadPool pool_;
   Memory memory_;
-  std::vector<Workspace> workspaces_;            // per thread
+  std::vector<PackedOperands> packed_operands_;  // per thread
   std::vector<std::vector<bool>> writes_input_;  // [program][buffer]
   struct Filled {
     std::uint64_t seed = 0;

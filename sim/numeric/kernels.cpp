@@ -127,7 +127,7 @@ View packed(const View& in, std::vector<float>& room) {
   return result;
 }
 
-void multiply(const Matmul& matmul, const View& left, const View& right, const View& out, bool apart, Workspace& workspace) {
+void multiply(const Matmul& matmul, const View& left, const View& right, const View& out, bool apart, PackedOperands& workspace) {
   const auto operand = [](const View& view, int split, std::vector<float>& room) {
     const std::optional<Matrix> in_place = as_matrix(view, split);
     return in_place ? *in_place : packed_matrix(view, split, packed(view, room).data);

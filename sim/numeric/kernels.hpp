@@ -16,7 +16,7 @@ struct View {
 };
 
 /// Room for operands that BLAS cannot read where they are, kept by each thread.
-struct Workspace {
+struct PackedOperands {
   std::vector<float> left, right, out;
 };
 
@@ -30,7 +30,7 @@ View packed(const View& in, std::vector<float>& room);
 
 /// out (+)= left * right with the groups, transposes and accumulation of `matmul`. A box that is not a matrix with one row stride and adjacent
 /// columns goes through the workspace; so does `out` if `apart`, which it has to be where it overlaps an operand.
-void multiply(const Matmul& matmul, const View& left, const View& right, const View& out, bool apart, Workspace& workspace);
+void multiply(const Matmul& matmul, const View& left, const View& right, const View& out, bool apart, PackedOperands& workspace);
 
 /// One thread per BLAS call, because tasks of different devices run in parallel and more would only fight over the cores. It is a setting of
 /// the whole process (OpenBLAS has no other) and stays: putting it back would race with other engines that run at the same time.

@@ -298,7 +298,7 @@ TEST(Order, ARoundInProgramOrderIsTheLowestTaskOfEveryProgram) {
   schedule.programs = {first, last};
   const Unrolled unrolled = unroll(schedule);
   ReadySet ready{unrolled.graph, {}};
-  Progress{unrolled.graph}.start([&](std::uint32_t activity) { ready.add(activity); });
+  GraphProgress{unrolled.graph}.start([&](std::uint32_t activity) { ready.add(activity); });
   std::vector<std::uint32_t> round;
   ready.take(round);
   EXPECT_EQ(round, (std::vector<std::uint32_t>{0, 1, 2})) << "the first program's task on both devices, the second program's first";

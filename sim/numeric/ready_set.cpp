@@ -64,7 +64,7 @@ void ReadySet::take(std::vector<std::uint32_t>& round) {
       round.push_back(pop(heap));
 }
 
-Progress::Progress(const ActivityGraph& graph) : missing_(graph.activities.size(), 0), rows_(graph.activities.size() + 1, 0) {
+GraphProgress::GraphProgress(const ActivityGraph& graph) : missing_(graph.activities.size(), 0), rows_(graph.activities.size() + 1, 0) {
   const auto for_each_wait = [&](auto body) {
     for (std::uint32_t a = 0; a < missing_.size(); ++a)
       for (std::uint32_t i = graph.wait_rows[2 * std::size_t{a}]; i < graph.wait_rows[2 * std::size_t{a} + 2]; ++i) body(a, graph.waits[i].activity);

@@ -44,9 +44,9 @@ class ReadySet {
 };
 
 /// Counts down what every activity still waits for.
-class Progress {
+class GraphProgress {
  public:
-  explicit Progress(const ActivityGraph& graph);
+  explicit GraphProgress(const ActivityGraph& graph);
   /// Calls ready(activity) for all that wait for nothing.
   template <class Ready>
   void start(Ready ready) {
