@@ -91,7 +91,8 @@ Expected<Expansion> ring_all_to_all(const Schedule& schedule, const Program& pro
                                builder.scratch(fmt::format("{} odd", name), {stream.size()}, exchange->dtype)};
     Edges after;
     for (int k = 1; k <= stream.far; ++k)
-      after = join(after, builder.place(exchange->blocks.input.block(own(*axis, stream.sign * k)), piece(bundles[0], stream.row(k), E), exchange->start));
+      after =
+          join(after, builder.place(exchange->blocks.input.block(own(*axis, stream.sign * k)), piece(bundles[0], stream.row(k), E), exchange->start));
     for (int s = 1; s <= stream.far; ++s) {
       const auto [begin, length] = stream.bundle(s);
       const Region& from = bundles[(s - 1) % 2];
@@ -128,9 +129,10 @@ Expected<Expansion> line_all_to_all(const Schedule& schedule, const Program& pro
     for (const int way : {0, 1}) {
       const int by = way == 0 ? k : -k;
       // The previous step may be absent here, and its edges do not pass on.
-      after[way] = builder.add(fmt::format("{:+}", by),
-                               Shift{*axis, by, exchange->blocks.input.block(own(*axis, by)), exchange->blocks.output.block(own(*axis, -by)), Combine::replace, {}},
-                               join(exchange->start, after[way]), way == 0 ? coordinate_in(*axis, 0, P - k) : coordinate_in(*axis, k, P));
+      after[way] = builder.add(
+          fmt::format("{:+}", by),
+          Shift{*axis, by, exchange->blocks.input.block(own(*axis, by)), exchange->blocks.output.block(own(*axis, -by)), Combine::replace, {}},
+          join(exchange->start, after[way]), way == 0 ? coordinate_in(*axis, 0, P - k) : coordinate_in(*axis, k, P));
     }
   return builder.finish();
 }
@@ -152,14 +154,16 @@ Expected<Expansion> pairwise(const Schedule& schedule, const Program& program, c
       const Edges placed = builder.place(source, out, last);
       const std::int64_t first = (E + 1) / 2;
       Edges both = builder.add(fmt::format("{:+}", k), Shift{*axis, k, piece(out, 0, first), piece(in, 0, first), Combine::replace, {}}, placed);
-      both = join(both, builder.add(fmt::format("{:+}", -k), Shift{*axis, -k, piece(out, first, E - first), piece(in, first, E - first), Combine::replace, {}}, placed));
+      both = join(both, builder.add(fmt::format("{:+}", -k),
+                                    Shift{*axis, -k, piece(out, first, E - first), piece(in, first, E - first), Combine::replace, {}}, placed));
       builder.place(in, target, both);
       last = both;
       continue;
     }
     Edges step;
     for (Hop& hop : rotation(schedule.mesh, *axis, k))
-      step = join(step, builder.add(fmt::format("{:+}", hop.by), Shift{*axis, hop.by, source, target, Combine::replace, {}}, last, std::move(hop.where)));
+      step = join(step,
+                  builder.add(fmt::format("{:+}", hop.by), Shift{*axis, hop.by, source, target, Combine::replace, {}}, last, std::move(hop.where)));
     last = step;
   }
   return builder.finish();

@@ -17,11 +17,14 @@ Expected<Blocks> Blocks::make(const Region& region, int dim, int count) {
   blocks.dim_ = static_cast<std::size_t>(dim);
   Range& range = blocks.region_.dims[blocks.dim_];
   if (range.length % count != 0)
-    return Diagnostic{{}, fmt::format("dimension {} is cut into {} blocks, so its length must be a multiple of {}, found {}", dim, count, count, range.length)};
+    return Diagnostic{
+        {}, fmt::format("dimension {} is cut into {} blocks, so its length must be a multiple of {}, found {}", dim, count, count, range.length)};
   blocks.block_length_ = range.length / count;
   if (!range.index.terms.empty()) {
     if (range.index.modulus != 0 || range.stride % blocks.block_length_ != 0)
-      return Diagnostic{{}, fmt::format("dimension {} is cut into blocks of {}, so it must begin at a multiple of that, without modulus", dim, blocks.block_length_)};
+      return Diagnostic{
+          {},
+          fmt::format("dimension {} is cut into blocks of {}, so it must begin at a multiple of that, without modulus", dim, blocks.block_length_)};
     blocks.base_ = range.index.terms;
     for (AxisTerm& term : blocks.base_) term.coefficient *= range.stride / blocks.block_length_;
   }
@@ -64,7 +67,8 @@ std::vector<Part> Blocks::halves() const {
 }
 
 bool Blocks::outermost() const {
-  return std::all_of(region_.dims.begin(), region_.dims.begin() + static_cast<std::ptrdiff_t>(dim_), [](const Range& range) { return range.length == 1; });
+  return std::all_of(region_.dims.begin(), region_.dims.begin() + static_cast<std::ptrdiff_t>(dim_),
+                     [](const Range& range) { return range.length == 1; });
 }
 
 std::vector<std::int64_t> lengths_of(const Region& region) {
@@ -108,8 +112,8 @@ bool same_place(const Range& a, const Range& b) {
 }  // namespace
 
 bool same_place(const Region& a, const Region& b) {
-  return a.buffer == b.buffer && std::equal(a.dims.begin(), a.dims.end(), b.dims.begin(), b.dims.end(),
-                                            [](const Range& x, const Range& y) { return same_place(x, y); });
+  return a.buffer == b.buffer &&
+         std::equal(a.dims.begin(), a.dims.end(), b.dims.begin(), b.dims.end(), [](const Range& x, const Range& y) { return same_place(x, y); });
 }
 
 std::vector<Region> chunks_of(const Region& region, int count) {

@@ -34,7 +34,7 @@ class Blocks {
   [[nodiscard]] bool outermost() const;
 
  private:
-  Region region_;  // dims[dim_]: only the offset is used
+  Region region_;               // dims[dim_]: only the offset is used
   std::vector<AxisTerm> base_;  // where block 0 is, in blocks
   std::size_t dim_ = 0;
   std::int64_t block_length_ = 0;

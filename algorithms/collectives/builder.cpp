@@ -46,8 +46,8 @@ Region ExpansionBuilder::own_copy(const Region& input, Edges& after) {
   return sums;
 }
 
-Expected<Edges> ExpansionBuilder::append(const CollectiveAlgorithm& algorithm, const Collective& collective, const Edges& after, std::string_view label,
-                                         const Guard& where) {
+Expected<Edges> ExpansionBuilder::append(const CollectiveAlgorithm& algorithm, const Collective& collective, const Edges& after,
+                                         std::string_view label, const Guard& where) {
   Program context{program_.devices, program_.buffers, {}};
   context.buffers.insert(context.buffers.end(), expansion_.scratch.begin(), expansion_.scratch.end());
   auto piece = algorithm(schedule_, context, collective);
@@ -67,7 +67,8 @@ Expected<Edges> ExpansionBuilder::append(const CollectiveAlgorithm& algorithm, c
   for (const Task& task : piece->tasks) guarded.push_back(!task.where.empty());
   for (Task& task : piece->tasks) {
     // As lower() has it: what follows only guarded tasks follows nothing where they are absent.
-    const bool starts = !task.where.empty() || std::all_of(task.after.begin(), task.after.end(), [&](const Edge& edge) { return guarded[edge.task.index()]; });
+    const bool starts =
+        !task.where.empty() || std::all_of(task.after.begin(), task.after.end(), [&](const Edge& edge) { return guarded[edge.task.index()]; });
     for (Edge& edge : task.after) edge.task.value += first;
     if (starts) task.after = join(after, task.after);
     if (!label.empty()) task.label = task.label.empty() ? std::string{label} : fmt::format("{} {}", label, task.label);

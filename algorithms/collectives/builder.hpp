@@ -36,7 +36,8 @@ class ExpansionBuilder {
 
   /// Everything that `algorithm` makes of `collective`, on the devices where `where` holds: what has no predecessor, and what is guarded, waits
   /// for `after`. What comes back is its last tasks, and `after` where all of them are guarded.
-  Expected<Edges> append(const CollectiveAlgorithm& algorithm, const Collective& collective, const Edges& after, std::string_view label, const Guard& where = {});
+  Expected<Edges> append(const CollectiveAlgorithm& algorithm, const Collective& collective, const Edges& after, std::string_view label,
+                         const Guard& where = {});
 
   Expansion finish() { return std::move(expansion_); }
 
@@ -63,7 +64,8 @@ Diagnostic unsupported(std::string_view algorithm, std::string_view kinds, const
 /// reduce-scatter: partial sums accumulate in the input if it is scratch or the output is its own block, else in a scratch copy of it.
 /// all-reduce: the input is placed on the output unless it is the output.
 /// Errors: regions that cannot be cut into blocks.
-Expected<Workspace> open_workspace(ExpansionBuilder& builder, const Collective& collective, const AxisView& axis, LocalKind placing = LocalKind::place);
+Expected<Workspace> open_workspace(ExpansionBuilder& builder, const Collective& collective, const AxisView& axis,
+                                   LocalKind placing = LocalKind::place);
 /// reduce-scatter: places the own block on the output unless it is the output, after `last`.
 void close_workspace(ExpansionBuilder& builder, const Workspace& workspace, const Collective& collective, const AxisView& axis, Edges last);
 

@@ -46,8 +46,10 @@ Expected<Expansion> broadcast(ExpansionBuilder& builder, const Collective& colle
     const Peer to = neighbour(builder.mesh(), axis, chain.sign), from = neighbour(builder.mesh(), axis, -chain.sign);
     Edges sent;
     for (std::size_t i = 0; i < pieces.size(); ++i) {
-      const Edges received = builder.add(fmt::format("receive {:+} {}", chain.sign, i), Recv{collective_channel, from, pieces[i], Combine::replace}, {}, chain.receives);
-      sent = builder.add(fmt::format("send {:+} {}", chain.sign, i), Send{collective_channel, to, pieces[i], {}}, join(join(placed, received), sent), chain.sends);
+      const Edges received =
+          builder.add(fmt::format("receive {:+} {}", chain.sign, i), Recv{collective_channel, from, pieces[i], Combine::replace}, {}, chain.receives);
+      sent = builder.add(fmt::format("send {:+} {}", chain.sign, i), Send{collective_channel, to, pieces[i], {}}, join(join(placed, received), sent),
+                         chain.sends);
     }
   }
   return builder.finish();
@@ -67,7 +69,8 @@ Expected<Expansion> reduce(ExpansionBuilder& builder, const Collective& collecti
     const Peer to = neighbour(builder.mesh(), axis, chain.sign), from = neighbour(builder.mesh(), axis, -chain.sign);
     // The root adds what the second chain brings only after the first chain's, so that it lands beside it.
     const bool second = n == 1;
-    const auto beside = second ? chunks_of(builder.scratch("from +1", lengths_of(sums), builder.buffer(sums.buffer).dtype), chunks) : std::vector<Region>{};
+    const auto beside =
+        second ? chunks_of(builder.scratch("from +1", lengths_of(sums), builder.buffer(sums.buffer).dtype), chunks) : std::vector<Region>{};
     Edges sent;
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       const auto receive = [&](const Region& target, Combine combine, Guard where) {
@@ -85,7 +88,8 @@ Expected<Expansion> reduce(ExpansionBuilder& builder, const Collective& collecti
         first_arrived[i] = received;
         arrived = join(arrived, received);
       }
-      sent = builder.add(fmt::format("send {:+} {}", chain.sign, i), Send{collective_channel, to, pieces[i], {}}, join(join(start, received), sent), chain.sends);
+      sent = builder.add(fmt::format("send {:+} {}", chain.sign, i), Send{collective_channel, to, pieces[i], {}}, join(join(start, received), sent),
+                         chain.sends);
     }
   }
   builder.place(sums, collective.output, arrived, at_root);
@@ -102,7 +106,8 @@ Expected<Expansion> chain(const Schedule& schedule, const Program& program, cons
   const int chunks = rule ? rule(axis->size, bytes_of(program, collective.output)) : default_chunks;
   if (chunks < 1) return Diagnostic{{}, fmt::format("a chain needs at least one chunk, found {}", chunks)};
   ExpansionBuilder builder{schedule, program};
-  return collective.kind == CollectiveKind::broadcast ? broadcast(builder, collective, *axis, around, chunks) : reduce(builder, collective, *axis, around, chunks);
+  return collective.kind == CollectiveKind::broadcast ? broadcast(builder, collective, *axis, around, chunks)
+                                                      : reduce(builder, collective, *axis, around, chunks);
 }
 
 }  // namespace podsim

@@ -33,14 +33,16 @@ Expected<Expansion> on_ring_or_line(const Schedule& schedule, const Program& pro
 }
 
 Expected<Expansion> in_halves(const Schedule& schedule, const Program& program, const Collective& collective, const ChunkRule& chunks) {
-  return halves(schedule, program, collective, [&](const Schedule& s, const Program& p, const Collective& c) { return on_ring_or_line(s, p, c, chunks); });
+  return halves(schedule, program, collective,
+                [&](const Schedule& s, const Program& p, const Collective& c) { return on_ring_or_line(s, p, c, chunks); });
 }
 
 }  // namespace
 
 std::span<const CollectiveAlgorithmEntry> collective_algorithms() {
   static constexpr std::array<CollectiveAlgorithmEntry, 11> table{{
-      {"ring", "both directions of a wrapped axis at once, half a shard each; broadcast and reduce as ring-one-way", &phased_with_chains<&ring, true>},
+      {"ring", "both directions of a wrapped axis at once, half a shard each; broadcast and reduce as ring-one-way",
+       &phased_with_chains<&ring, true>},
       {"ring-one-way", "one direction of a wrapped axis, whole shards; broadcast and reduce in chunks", &phased_with_chains<&ring_one_way, true>},
       {"ring-shortest", "both directions of a wrapped axis, every shard the short way: half the steps of ring", &phased<&ring_shortest>},
       {"line", "an open axis: both directions, to both ends", &phased_with_chains<&line, false>},
@@ -50,7 +52,8 @@ std::span<const CollectiveAlgorithmEntry> collective_algorithms() {
       {"halves", "several axes: both orders of the axes at once, half the data each", &in_halves},
       {"pallas-ring", "all-gather of the Pallas tutorial: a copy, then one direction", &phased<&pallas_ring>},
       {"pallas-bidirectional", "all-gather of the Pallas library: a copy, then half a shard in each direction", &phased<&pallas_bidirectional>},
-      {"pallas-alternating", "reduce-scatter of the Pallas tutorial: one direction copies while the other half is added", &phased<&pallas_alternating>},
+      {"pallas-alternating", "reduce-scatter of the Pallas tutorial: one direction copies while the other half is added",
+       &phased<&pallas_alternating>},
   }};
   return table;
 }
@@ -59,7 +62,8 @@ Expected<CollectiveChooser> always(std::string_view name, ChunkRule chunks) {
   std::vector<std::string> names;
   for (const CollectiveAlgorithmEntry& entry : collective_algorithms()) {
     if (entry.name == name)
-      return CollectiveChooser{[expand = entry.expand, chunks = std::move(chunks)](const Schedule&, const Collective&) -> Expected<CollectiveAlgorithm> {
+      return CollectiveChooser{[expand = entry.expand, chunks = std::move(chunks)](const Schedule&,
+                                                                                   const Collective&) -> Expected<CollectiveAlgorithm> {
         return CollectiveAlgorithm{[expand, chunks](const Schedule& s, const Program& p, const Collective& c) { return expand(s, p, c, chunks); }};
       }};
     names.emplace_back(entry.name);
@@ -70,7 +74,8 @@ Expected<CollectiveChooser> always(std::string_view name, ChunkRule chunks) {
 CollectiveChooser ring_or_line(ChunkRule chunks) {
   return [chunks = std::move(chunks)](const Schedule&, const Collective&) -> Expected<CollectiveAlgorithm> {
     return CollectiveAlgorithm{[chunks](const Schedule& schedule, const Program& program, const Collective& collective) {
-      return in_phases(schedule, program, collective, [&](const Schedule& s, const Program& p, const Collective& c) { return on_ring_or_line(s, p, c, chunks); });
+      return in_phases(schedule, program, collective,
+                       [&](const Schedule& s, const Program& p, const Collective& c) { return on_ring_or_line(s, p, c, chunks); });
     }};
   };
 }

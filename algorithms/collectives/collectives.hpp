@@ -188,7 +188,7 @@ CollectiveChooser ring_or_line(ChunkRule chunks = {});
 ///   errors   `bytes` is not positive, not whole elements of `dtype`, or (reduce-scatter, all-reduce, all-to-all) does not divide by the
 ///            devices of a group; a root or pair that is not among them; pairs that send or receive twice
 struct CollectiveDetails {
-  std::int64_t root = 0;                 // broadcast, reduce
+  std::int64_t root = 0;                  // broadcast, reduce
   std::vector<Collective::Pair> pairs{};  // permute; none: a shift by 1
 };
 Expected<Schedule> collective_schedule(const Mesh& mesh, CollectiveKind kind, const std::vector<AxisView>& axes, Bytes bytes, DType dtype,

@@ -14,18 +14,19 @@ std::vector<Edges> every_pair(ExpansionBuilder& builder, const AxisView& axis, c
   for (int k = 1; k < axis.size; ++k) {
     Edges pieces;
     for (Hop& hop : rotation(builder.mesh(), axis, k))
-      pieces = join(pieces, builder.add(fmt::format("{:+}", hop.by), Shift{axis, hop.by, source(k), target(k), Combine::replace, {}}, start, std::move(hop.where)));
+      pieces = join(pieces, builder.add(fmt::format("{:+}", hop.by), Shift{axis, hop.by, source(k), target(k), Combine::replace, {}}, start,
+                                        std::move(hop.where)));
     arrived.push_back(std::move(pieces));
   }
   return arrived;
 }
 
-
 Expected<Expansion> gather(ExpansionBuilder& builder, const Collective& collective, const AxisView& axis) {
   const auto workspace = open_workspace(builder, collective, axis);
   if (!workspace) return workspace.error();
   const Blocks& blocks = workspace->blocks;
-  every_pair(builder, axis, workspace->start, [&](int) { return blocks.block(own(axis)); }, [&](int k) { return blocks.block(own(axis, -k)); });
+  every_pair(
+      builder, axis, workspace->start, [&](int) { return blocks.block(own(axis)); }, [&](int k) { return blocks.block(own(axis, -k)); });
   return builder.finish();
 }
 
@@ -38,8 +39,10 @@ Expected<Expansion> reduce_scatter(ExpansionBuilder& builder, const Collective& 
   std::vector<Region> arrivals;
   for (int k = 1; k < axis.size; ++k)
     arrivals.push_back(builder.scratch(fmt::format("arrival {}", k), lengths_of(mine), builder.buffer(collective.input.buffer).dtype));
-  const auto arrived = every_pair(builder, axis, {}, [&](int k) { return blocks->block(own(axis, k)); }, [&](int k) { return arrivals[static_cast<std::size_t>(k - 1)]; });
-  for (std::size_t k = 0; k < arrived.size(); ++k) sum = builder.accumulate(fmt::format("add {}", k + 1), collective.output, arrivals[k], join(sum, arrived[k]));
+  const auto arrived = every_pair(
+      builder, axis, {}, [&](int k) { return blocks->block(own(axis, k)); }, [&](int k) { return arrivals[static_cast<std::size_t>(k - 1)]; });
+  for (std::size_t k = 0; k < arrived.size(); ++k)
+    sum = builder.accumulate(fmt::format("add {}", k + 1), collective.output, arrivals[k], join(sum, arrived[k]));
   return builder.finish();
 }
 
@@ -47,7 +50,8 @@ Expected<Expansion> all_to_all(ExpansionBuilder& builder, const Collective& coll
   Edges start;
   const auto blocks = open_all_to_all(builder, collective, axis, start);
   if (!blocks) return blocks.error();
-  every_pair(builder, axis, start, [&](int k) { return blocks->input.block(own(axis, k)); }, [&](int k) { return blocks->output.block(own(axis, -k)); });
+  every_pair(
+      builder, axis, start, [&](int k) { return blocks->input.block(own(axis, k)); }, [&](int k) { return blocks->output.block(own(axis, -k)); });
   return builder.finish();
 }
 
@@ -63,9 +67,11 @@ Expected<Expansion> rooted(ExpansionBuilder& builder, const Collective& collecti
     const int from = sends ? root : c, to = sends ? c : root;
     const int straight = to - from, k = (straight + P) % P;
     const int by = builder.mesh().wraps(axis) ? rotation(builder.mesh(), axis, k).front().by : straight;
-    const Region landing = sends ? collective.output
-                                 : builder.scratch(fmt::format("arrival {}", c), lengths_of(collective.output), builder.buffer(collective.input.buffer).dtype);
-    const Edges sent = builder.add(fmt::format("{}>{}", from, to), Shift{axis, by, collective.input, landing, Combine::replace, {}}, {}, coordinate_in(axis, from, from + 1));
+    const Region landing =
+        sends ? collective.output
+              : builder.scratch(fmt::format("arrival {}", c), lengths_of(collective.output), builder.buffer(collective.input.buffer).dtype);
+    const Edges sent = builder.add(fmt::format("{}>{}", from, to), Shift{axis, by, collective.input, landing, Combine::replace, {}}, {},
+                                   coordinate_in(axis, from, from + 1));
     if (!sends) sum = builder.accumulate(fmt::format("add {}", c), collective.output, landing, join(sum, sent), at_root);
   }
   return builder.finish();

@@ -42,7 +42,8 @@ Expected<Expansion> pallas_alternating(const Schedule& schedule, const Program& 
   const DType dtype = builder.buffer(collective.input.buffer).dtype;
   const auto travellers = [&](int sign, const Part& part, std::string_view name) {
     const std::vector<std::int64_t> extents = lengths_of(input->block(0, part));
-    return Travellers{sign, part, {builder.scratch(fmt::format("{} even", name), extents, dtype), builder.scratch(fmt::format("{} odd", name), extents, dtype)}};
+    return Travellers{
+        sign, part, {builder.scratch(fmt::format("{} even", name), extents, dtype), builder.scratch(fmt::format("{} odd", name), extents, dtype)}};
   };
   const Travellers left = travellers(-1, parts[0], "left"), right = travellers(+1, parts[1], "right");
   const auto copy = [&](const Travellers& half, std::string label, const Region& source, const Region& target, const Edges& after) {

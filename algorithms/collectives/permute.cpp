@@ -63,7 +63,8 @@ Expected<Expansion> permute(const Schedule& schedule, const Program& program, co
       return builder.finish();
     }
     for (Hop& hop : podsim::rotation(schedule.mesh, rotation->axis, rotation->by))
-      builder.add(fmt::format("{:+}", hop.by), Shift{rotation->axis, hop.by, input, collective.output, Combine::replace, {}}, start, std::move(hop.where));
+      builder.add(fmt::format("{:+}", hop.by), Shift{rotation->axis, hop.by, input, collective.output, Combine::replace, {}}, start,
+                  std::move(hop.where));
     return builder.finish();
   }
   for (const Collective::Pair& pair : collective.pairs) {
@@ -72,10 +73,11 @@ Expected<Expansion> permute(const Schedule& schedule, const Program& program, co
       builder.place(input, collective.output, start, at(collective.axes, from));
       continue;
     }
-    builder.add(fmt::format("send {}>{}", pair.from, pair.to), Send{collective_channel, peer_at(schedule.mesh, collective.axes, to), input, {}}, start,
-                at(collective.axes, from));
+    builder.add(fmt::format("send {}>{}", pair.from, pair.to), Send{collective_channel, peer_at(schedule.mesh, collective.axes, to), input, {}},
+                start, at(collective.axes, from));
     builder.add(fmt::format("receive {}>{}", pair.from, pair.to),
-                Recv{collective_channel, peer_at(schedule.mesh, collective.axes, from), collective.output, Combine::replace}, start, at(collective.axes, to));
+                Recv{collective_channel, peer_at(schedule.mesh, collective.axes, from), collective.output, Combine::replace}, start,
+                at(collective.axes, to));
   }
   return builder.finish();
 }

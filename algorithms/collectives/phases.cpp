@@ -41,7 +41,11 @@ Expected<Region> nested(Region region, int dim, const Axes& axes, std::size_t co
 class Phases {
  public:
   Phases(ExpansionBuilder& builder, const Collective& collective, const CollectiveAlgorithm& algorithm)
-      : builder_{builder}, collective_{collective}, axes_{moving(collective.axes)}, root_{coordinates_of(axes_, collective.root)}, algorithm_{algorithm} {}
+      : builder_{builder},
+        collective_{collective},
+        axes_{moving(collective.axes)},
+        root_{coordinates_of(axes_, collective.root)},
+        algorithm_{algorithm} {}
 
   Done run() {
     switch (collective_.kind) {
@@ -56,7 +60,9 @@ class Phases {
         last_ = builder_.place(collective_.input, collective_.output, {});
         const auto own_block = nested(collective_.output, collective_.dim, axes_, axes_.size());
         if (!own_block)
-          return Diagnostic{{}, fmt::format("all-reduce over {} devices cuts dimension {} into blocks: {}", positions(axes_), collective_.dim, own_block.error().message)};
+          return Diagnostic{{},
+                            fmt::format("all-reduce over {} devices cuts dimension {} into blocks: {}", positions(axes_), collective_.dim,
+                                        own_block.error().message)};
         if (auto ok = scatter(collective_.output, *own_block); !ok) return ok;
         return gather(*own_block, collective_.output);
       }
@@ -125,7 +131,9 @@ class Phases {
 
   Done broadcast() {
     for (std::size_t i = 0; i < axes_.size(); ++i)
-      if (auto ok = phase(i, CollectiveKind::broadcast, i == 0 ? collective_.input : collective_.output, collective_.output, 0, at_root_from(i + 1)); !ok) return ok;
+      if (auto ok = phase(i, CollectiveKind::broadcast, i == 0 ? collective_.input : collective_.output, collective_.output, 0, at_root_from(i + 1));
+          !ok)
+        return ok;
     return done();
   }
 
@@ -171,7 +179,8 @@ Done place_blocks(ExpansionBuilder& builder, const Region& region, int dim, cons
   return done();
 }
 
-Expected<Expansion> in_phases(const Schedule& schedule, const Program& program, const Collective& collective, const CollectiveAlgorithm& on_one_axis) {
+Expected<Expansion> in_phases(const Schedule& schedule, const Program& program, const Collective& collective,
+                              const CollectiveAlgorithm& on_one_axis) {
   const Axes axes = moving(collective.axes);
   if (axes.size() == 1 || collective.kind == CollectiveKind::permute) {
     Collective single = collective;

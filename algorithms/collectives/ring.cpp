@@ -7,8 +7,8 @@ namespace podsim {
 
 namespace {
 
-Expected<Expansion> rings(const Schedule& schedule, const Program& program, const Collective& collective, bool both_ways, LocalKind placing = LocalKind::place,
-                          int first_sign = +1) {
+Expected<Expansion> rings(const Schedule& schedule, const Program& program, const Collective& collective, bool both_ways,
+                          LocalKind placing = LocalKind::place, int first_sign = +1) {
   const auto axis = single_axis(collective);
   if (!axis) return axis.error();
   if (auto ok = needs_ring(schedule.mesh, *axis); !ok) return ok.error();
@@ -29,8 +29,12 @@ Expected<Expansion> rings(const Schedule& schedule, const Program& program, cons
       for (std::size_t p = 0; p < parts.size(); ++p) {
         const int sign = p == 0 ? first_sign : -first_sign;
         const int sent = gathers ? -sign * step : -sign * (step + 1);  // block, relative to the own coordinate; its successor receives one further
-        Shift shift{*axis, sign, blocks.block(own(*axis, sent), parts[p]), blocks.block(own(*axis, sent - sign), parts[p]),
-                    gathers ? Combine::replace : Combine::add, {}};
+        Shift shift{*axis,
+                    sign,
+                    blocks.block(own(*axis, sent), parts[p]),
+                    blocks.block(own(*axis, sent - sign), parts[p]),
+                    gathers ? Combine::replace : Combine::add,
+                    {}};
         after[p] = builder.add(fmt::format("{}{}", sign > 0 ? '+' : '-', number), std::move(shift), after[p]);
       }
   Edges last;
@@ -40,7 +44,8 @@ Expected<Expansion> rings(const Schedule& schedule, const Program& program, cons
 }
 
 bool gathers_or_reduces(const Collective& collective) {
-  return collective.kind == CollectiveKind::all_gather || collective.kind == CollectiveKind::reduce_scatter || collective.kind == CollectiveKind::all_reduce;
+  return collective.kind == CollectiveKind::all_gather || collective.kind == CollectiveKind::reduce_scatter ||
+         collective.kind == CollectiveKind::all_reduce;
 }
 
 }  // namespace

@@ -8,7 +8,8 @@ namespace podsim {
 Expected<Expansion> ring_shortest(const Schedule& schedule, const Program& program, const Collective& collective) {
   if (collective.kind == CollectiveKind::all_reduce) return reduce_scatter_all_gather(schedule, program, collective, &ring_shortest);
   const bool gathers = collective.kind == CollectiveKind::all_gather;
-  if (!gathers && collective.kind != CollectiveKind::reduce_scatter) return unsupported("ring-shortest", "all-gather, reduce-scatter and all-reduce", collective);
+  if (!gathers && collective.kind != CollectiveKind::reduce_scatter)
+    return unsupported("ring-shortest", "all-gather, reduce-scatter and all-reduce", collective);
   const auto axis = single_axis(collective);
   if (!axis) return axis.error();
   if (auto ok = needs_ring(schedule.mesh, *axis); !ok) return ok.error();
@@ -29,8 +30,12 @@ Expected<Expansion> ring_shortest(const Schedule& schedule, const Program& progr
       const int sign = way == 0 ? +1 : -1;
       const int sent = gathers ? -sign * step : sign * (hops[way] - step);
       const bool ends_beside = joins && way == 1 && step + 1 == hops[1];
-      Shift shift{*axis, sign, blocks.block(own(*axis, sent)), ends_beside ? beside : blocks.block(own(*axis, sent - sign)),
-                  gathers || ends_beside ? Combine::replace : Combine::add, {}};
+      Shift shift{*axis,
+                  sign,
+                  blocks.block(own(*axis, sent)),
+                  ends_beside ? beside : blocks.block(own(*axis, sent - sign)),
+                  gathers || ends_beside ? Combine::replace : Combine::add,
+                  {}};
       after[way] = builder.add(fmt::format("{}{}", sign > 0 ? '+' : '-', step), std::move(shift), after[way]);
     }
   Edges last = join(after[0], after[1]);

@@ -36,8 +36,9 @@ Expected<Schedule> collective_schedule(const Mesh& mesh, CollectiveKind kind, co
   const bool all_blocks_out = kind == CollectiveKind::all_gather || kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_to_all;
   const std::int64_t whole = size_of(dtype).count() * (all_blocks_in ? group : 1);
   if (bytes.count() < 1 || bytes.count() % whole != 0)
-    return Diagnostic{{}, fmt::format("the bytes on each device must be a positive multiple of {} ({} elements{}), found {}", whole, name_of(dtype),
-                                      all_blocks_in ? fmt::format(" for each of {} devices", group) : "", bytes.count())};
+    return Diagnostic{{},
+                      fmt::format("the bytes on each device must be a positive multiple of {} ({} elements{}), found {}", whole, name_of(dtype),
+                                  all_blocks_in ? fmt::format(" for each of {} devices", group) : "", bytes.count())};
   const std::int64_t data = bytes.count() / whole;
 
   Program program{every_device(mesh), {}, {}};
@@ -48,7 +49,8 @@ Expected<Schedule> collective_schedule(const Mesh& mesh, CollectiveKind kind, co
   if (kind == CollectiveKind::all_to_all) collective.split_dim = dim;
   if (kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce) collective.root = details.root;
   if (kind == CollectiveKind::permute) collective.pairs = details.pairs.empty() ? shift_pairs(group, 1) : details.pairs;
-  if (collective.root < 0 || collective.root >= group) return Diagnostic{{}, fmt::format("the root must be among {} devices, found {}", group, collective.root)};
+  if (collective.root < 0 || collective.root >= group)
+    return Diagnostic{{}, fmt::format("the root must be among {} devices, found {}", group, collective.root)};
   std::set<std::int64_t> senders, receivers;
   for (const Collective::Pair& pair : collective.pairs) {
     if (pair.from < 0 || pair.from >= group || pair.to < 0 || pair.to >= group)

@@ -18,8 +18,9 @@ inline std::vector<AxisView> axes_of(const Mesh& mesh, const std::vector<std::st
   return axes;
 }
 
-inline Expected<Schedule> try_collective(const Pod& pod, CollectiveKind kind, const std::vector<std::string>& axes, Bytes bytes, std::string_view algorithm,
-                                         const CollectiveDetails& details = {}, ChunkRule chunks = {}, DType dtype = DType::f32) {
+inline Expected<Schedule> try_collective(const Pod& pod, CollectiveKind kind, const std::vector<std::string>& axes, Bytes bytes,
+                                         std::string_view algorithm, const CollectiveDetails& details = {}, ChunkRule chunks = {},
+                                         DType dtype = DType::f32) {
   const auto schedule = collective_schedule(pod.mesh, kind, axes_of(pod.mesh, axes), bytes, dtype, details);
   if (!schedule) return schedule.error();
   const auto chooser = always(algorithm, std::move(chunks));

@@ -45,25 +45,24 @@ class Cannon {
             shift_X = {pass(writer_.names().left, moving_X, col, t, shift_X, matmuls)};
             shift_W = {pass(writer_.names().right, moving_W, row, t, shift_W, matmuls)};
           }
-          matmuls.push_back(writer_.add(step_label("matmul", t, P_),
-                                        Matmul{moving_X.slots.slot(moving_X.slot + t), moving_W.slots.slot(moving_W.slot + t), Y, 2, 2, 1, false, false, t > 0}, after));
+          matmuls.push_back(writer_.add(
+              step_label("matmul", t, P_),
+              Matmul{moving_X.slots.slot(moving_X.slot + t), moving_W.slots.slot(moving_W.slot + t), Y, 2, 2, 1, false, false, t > 0}, after));
         }
         break;
       }
       case Dataflow::ls: {
         const Region X = writer_.left(m, k), W = writer_.right(n, k), Y = writer_.out(m, n);
         const Rotated moving = rotate(writer_.names().right, W, row, -1, own(col), {});
-        accumulate(writer_.names().right, moving, row, Y, col, own(row, -1), [&](const Region& arrived, const Region& out) {
-          return Matmul{X, arrived, out, 1, 2, 2, false, true, false};
-        });
+        accumulate(writer_.names().right, moving, row, Y, col, own(row, -1),
+                   [&](const Region& arrived, const Region& out) { return Matmul{X, arrived, out, 1, 2, 2, false, true, false}; });
         break;
       }
       case Dataflow::rs: {
         const Region X = writer_.left(k, m), W = writer_.right(k, n), Y = writer_.out(m, n);
         const Rotated moving = rotate(writer_.names().left, X, col, -1, own(row), {});
-        accumulate(writer_.names().left, moving, col, Y, row, own(col, -1), [&](const Region& arrived, const Region& out) {
-          return Matmul{arrived, W, out, 2, 1, 2, true, false, false};
-        });
+        accumulate(writer_.names().left, moving, col, Y, row, own(col, -1),
+                   [&](const Region& arrived, const Region& out) { return Matmul{arrived, W, out, 2, 1, 2, true, false, false}; });
         break;
       }
     }
@@ -105,7 +104,8 @@ class Cannon {
         Tasks& previous = onwards ? previous_onwards : previous_backwards;
         Tasks waits = places;
         waits.insert(waits.end(), previous.begin(), previous.end());
-        previous = {writer_.add("skew " + what, Shift{axis, onwards ? sign : -sign, result.slots.slot(step), result.slots.slot(step + 1), {}, {}}, waits, {movers})};
+        previous = {writer_.add("skew " + what, Shift{axis, onwards ? sign : -sign, result.slots.slot(step), result.slots.slot(step + 1), {}, {}},
+                                waits, {movers})};
       }
     result.done = places;
     for (const Tasks& last : {previous_onwards, previous_backwards}) result.done.insert(result.done.end(), last.begin(), last.end());
@@ -117,13 +117,14 @@ class Cannon {
     std::vector<Edge> after;
     for (const TaskId task : before) after.push_back(Edge{task});
     if (t + 1 >= slots_) after.push_back(Edge{matmuls[static_cast<std::size_t>(t + 1 - slots_)], Half::both, Half::second});
-    return writer_.add(step_label("pass " + what, t, P_), Shift{axis, -1, moving.slots.slot(moving.slot + t), moving.slots.slot(moving.slot + t + 1), {}, {}}, after);
+    return writer_.add(step_label("pass " + what, t, P_),
+                       Shift{axis, -1, moving.slots.slot(moving.slot + t), moving.slots.slot(moving.slot + t + 1), {}, {}}, after);
   }
 
   /// LS, RS: one operand and the partial sums both shift; the sums are rotated home by `home` at the end.
   template <class Product>
-  void accumulate(const std::string& what, const Rotated& moving, const AxisView& operand_axis, const Region& Y, const AxisView& sum_axis, const Affine& home,
-                  Product&& product) {
+  void accumulate(const std::string& what, const Rotated& moving, const AxisView& operand_axis, const Region& Y, const AxisView& sum_axis,
+                  const Affine& home, Product&& product) {
     const Slots sums = writer_.slots("partial sums", slots_, extents_of(Y)), landed = writer_.slots("landed", slots_, extents_of(Y));
     Tasks operand = moving.done, matmuls, adds, passes;  // adds[t]: the sums of step t are complete
     for (int t = 0; t < P_; ++t) {

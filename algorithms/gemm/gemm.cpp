@@ -65,8 +65,8 @@ constexpr std::optional<Dataflow> any = std::nullopt;
 
 constexpr std::array<GemmAlgorithmEntry, 15> algorithms{{
     {"collective", "gather, one matmul, reduce-scatter; nothing overlaps", row_col, false, false, any, &of_collective, &write_collective},
-    {"meshslice", "S slices of interleaved blocks; collectives of the next slices overlap the matmul of this one", row_col, true, true, any, &of_meshslice,
-     &write_meshslice},
+    {"meshslice", "S slices of interleaved blocks; collectives of the next slices overlap the matmul of this one", row_col, true, true, any,
+     &of_meshslice, &write_meshslice},
     {"summa", "S panels, broadcast one after the other", row_col, false, true, any, &of_summa, &write_summa},
     {"cannon", "skew, then neighbour shifts of both operands; square meshes", row_col, false, false, any, &of_cannon, &write_cannon},
     {"wang", "one operand gathered, the other passes round its ring in two halves, overlapped", row_col, false, false, any, &of_collective,
@@ -75,7 +75,8 @@ constexpr std::array<GemmAlgorithmEntry, 15> algorithms{{
      &wang<WangStyle::both_ways>},
     {"1d-ls", "all devices on one ring: partial sums pass round it (wang LS on 1 x P)", one_axis_as_col, false, false, Dataflow::ls, &of_collective,
      &wang<WangStyle::both_ways>},
-    {"1d-fsdp", "all devices split the rows; weights are gathered (collective on P x 1)", one_axis_as_row, false, false, any, &of_collective, &write_collective},
+    {"1d-fsdp", "all devices split the rows; weights are gathered (collective on P x 1)", one_axis_as_row, false, false, any, &of_collective,
+     &write_collective},
     {"1d-megatron", "column-parallel (os, rs: nothing moves) and row-parallel (ls: all-reduce) halves of a pair", one_axis_as_col, false, false, any,
      &of_megatron, &write_megatron},
     {"jax-ag-plain", "shard_map: all-gather, then one dot", one_axis_as_row, false, false, Dataflow::os, &of_collective, &write_collective},
@@ -86,8 +87,8 @@ constexpr std::array<GemmAlgorithmEntry, 15> algorithms{{
     {"jax-rs-plain", "shard_map: one dot, then reduce-scatter", one_axis_as_row, false, false, Dataflow::rs, &of_collective, &write_collective},
     {"jax-rs-overlapped", "shard_map: accumulators pass one way, a dot per step", one_axis_as_row, false, false, Dataflow::rs, &of_collective,
      &wang<WangStyle::one_way>},
-    {"jax-rs-bidirectional", "shard_map: half accumulators pass both ways, two half dots per step", one_axis_as_row, false, false, Dataflow::rs, &of_collective,
-     &wang<WangStyle::two_half_dots>},
+    {"jax-rs-bidirectional", "shard_map: half accumulators pass both ways, two half dots per step", one_axis_as_row, false, false, Dataflow::rs,
+     &of_collective, &wang<WangStyle::two_half_dots>},
 }};
 
 struct MeshAxes {
@@ -121,7 +122,8 @@ Expected<MeshAxes> prepare(const GemmAlgorithmEntry& algorithm, const Mesh& mesh
   if (options.slice_count < (algorithm.needs_slice_count ? 1 : 0) || options.slice_count > largest)
     return Diagnostic{{}, fmt::format("the slice count must be 1 to {}, found {}", largest, options.slice_count)};
   if (options.block < 1 || options.block > largest) return Diagnostic{{}, fmt::format("the block must be 1 to {}, found {}", largest, options.block)};
-  if (options.prefetch < 0 || options.prefetch > 1024) return Diagnostic{{}, fmt::format("the prefetch depth must be 0 to 1024, found {}", options.prefetch)};
+  if (options.prefetch < 0 || options.prefetch > 1024)
+    return Diagnostic{{}, fmt::format("the prefetch depth must be 0 to 1024, found {}", options.prefetch)};
   if (needs_rings(algorithm))
     for (const AxisView& axis : {axes->row, axes->col})
       if (!mesh.wraps(axis)) return Diagnostic{{}, fmt::format("{} needs axes that wrap, {} is open", algorithm.name, mesh.name(axis))};
@@ -129,7 +131,8 @@ Expected<MeshAxes> prepare(const GemmAlgorithmEntry& algorithm, const Mesh& mesh
 }
 
 /// Names the extent that does not divide.
-Done divides(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, const GemmProblem& problem, const Multiples& multiples, const GemmOptions& options) {
+Done divides(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, const GemmProblem& problem, const Multiples& multiples,
+             const GemmOptions& options) {
   struct Check {
     std::string_view name;
     std::int64_t extent, multiple;
@@ -139,8 +142,9 @@ Done divides(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, const GemmPr
     std::string sliced;
     if (algorithm.takes_slice_count && options.slice_count > 0) sliced = fmt::format(", S={}", options.slice_count);
     if (algorithm.needs_slice_count) sliced += fmt::format(", B={}", options.block);
-    return Diagnostic{{}, fmt::format("{} must be a positive multiple of {} ({} {} on {}{}), found {}; --pad rounds it up", check.name, check.multiple,
-                                      algorithm.name, name_of(problem.dataflow), to_text(mesh), sliced, check.extent)};
+    return Diagnostic{{},
+                      fmt::format("{} must be a positive multiple of {} ({} {} on {}{}), found {}; --pad rounds it up", check.name, check.multiple,
+                                  algorithm.name, name_of(problem.dataflow), to_text(mesh), sliced, check.extent)};
   }
   return done();
 }
@@ -179,7 +183,8 @@ Expected<const GemmAlgorithmEntry*> gemm_algorithm(std::string_view name) {
     if (entry.name == name) return &entry;
     names.emplace_back(entry.name);
   }
-  return Diagnostic{{}, "there is no GEMM algorithm " + quoted(name) + did_you_mean(name, names) + fmt::format("; there are {}", fmt::join(names, ", "))};
+  return Diagnostic{{},
+                    "there is no GEMM algorithm " + quoted(name) + did_you_mean(name, names) + fmt::format("; there are {}", fmt::join(names, ", "))};
 }
 
 Expected<Multiples> required_multiples(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, Dataflow dataflow, const GemmOptions& options) {
@@ -210,7 +215,8 @@ std::vector<GemmProblem> layer_problems(const GemmProblem& forward) {
   return {};
 }
 
-Expected<Multiples> required_multiples(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, Dataflow forward, Pass pass, const GemmOptions& options) {
+Expected<Multiples> required_multiples(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, Dataflow forward, Pass pass,
+                                       const GemmOptions& options) {
   // Of each GEMM, whose m, n, k are the forward ones in another order: marked by distinct extents.
   const std::vector<GemmProblem> problems = layer_problems({1, 2, 3, DType::bf16, forward});
   Multiples all;
@@ -226,7 +232,8 @@ Expected<Multiples> required_multiples(const GemmAlgorithmEntry& algorithm, cons
   return all;
 }
 
-Expected<Schedule> make_layer(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, const GemmProblem& forward, Pass pass, const GemmOptions& options) {
+Expected<Schedule> make_layer(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, const GemmProblem& forward, Pass pass,
+                              const GemmOptions& options) {
   if (algorithm.only && *algorithm.only != forward.dataflow)
     return Diagnostic{{}, fmt::format("{} is {}, found {}", algorithm.name, name_of(*algorithm.only), name_of(forward.dataflow))};
   const auto axes = prepare(algorithm, mesh, options);

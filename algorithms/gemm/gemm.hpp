@@ -37,10 +37,10 @@ enum class WangOperand { x, w };
 
 /// What an algorithm may be told. Algorithms see no machine: the caller knows what suits it.
 struct GemmOptions {
-  std::int64_t slice_count = 0;  // 0: the algorithm's own (summa: lcm(R, C); others have one slice)
-  std::int64_t block = 8;        // meshslice: slices are cut of interleaved blocks of this many rows or columns
-  int prefetch = 1;              // slices, panels or steps that run ahead; prefetch + 1 buffers of each moving operand
-  bool slice_copies = true;      // meshslice: cuts and joins of slices are copies on the core; false: free
+  std::int64_t slice_count = 0;             // 0: the algorithm's own (summa: lcm(R, C); others have one slice)
+  std::int64_t block = 8;                   // meshslice: slices are cut of interleaved blocks of this many rows or columns
+  int prefetch = 1;                         // slices, panels or steps that run ahead; prefetch + 1 buffers of each moving operand
+  bool slice_copies = true;                 // meshslice: cuts and joins of slices are copies on the core; false: free
   std::optional<WangOperand> wang_operand;  // none: the one with more bytes . (P-1), X if equal
 };
 
@@ -96,9 +96,11 @@ std::optional<Pass> pass_named(std::string_view name);
 std::vector<GemmProblem> layer_problems(const GemmProblem& forward);
 
 /// What the extents of the FORWARD problem must be multiples of, so that all GEMMs of the pass divide.
-Expected<Multiples> required_multiples(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, Dataflow forward, Pass pass, const GemmOptions& options);
+Expected<Multiples> required_multiples(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, Dataflow forward, Pass pass,
+                                       const GemmOptions& options);
 
 /// Errors: as make_gemm, of any GEMM of the pass.
-Expected<Schedule> make_layer(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, const GemmProblem& forward, Pass pass, const GemmOptions& options);
+Expected<Schedule> make_layer(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, const GemmProblem& forward, Pass pass,
+                              const GemmOptions& options);
 
 }  // namespace podsim

@@ -34,8 +34,13 @@ struct Gathered {
 class MeshSlice {
  public:
   MeshSlice(GemmWriter& writer, const GemmProblem& problem, const GemmOptions& options)
-      : writer_{writer}, problem_{problem}, S_{std::max<std::int64_t>(options.slice_count, 1)}, B_{options.block}, p_{options.prefetch},
-        copies_{options.slice_copies && S_ > 1}, slots_{std::min<std::int64_t>(p_ + 1, S_)} {}
+      : writer_{writer},
+        problem_{problem},
+        S_{std::max<std::int64_t>(options.slice_count, 1)},
+        B_{options.block},
+        p_{options.prefetch},
+        copies_{options.slice_copies && S_ > 1},
+        slots_{std::min<std::int64_t>(p_ + 1, S_)} {}
 
   void write() {
     const std::int64_t R = writer_.row().size, C = writer_.col().size;
@@ -52,14 +57,16 @@ class MeshSlice {
         const Region X = writer_.left(m, k), W = sliced(&GemmWriter::right, n, k, 0), Y = sliced(&GemmWriter::out, m, n, 1);
         const Gathered Wg = gathered("right gathered", {R, n / (R * S_), k / C}, 0, writer_.row());
         const Gathered sums = gathered("partial sums", {m / R, C, n / (C * S_)}, 1, writer_.col());
-        reduce(writer_.names().right, W, 0, Wg, sums, Y, 1, [&](std::int64_t s) { return Matmul{X, Wg.slot(s), sums.slot(s), 1, 3, 2, false, true, false}; });
+        reduce(writer_.names().right, W, 0, Wg, sums, Y, 1,
+               [&](std::int64_t s) { return Matmul{X, Wg.slot(s), sums.slot(s), 1, 3, 2, false, true, false}; });
         break;
       }
       case Dataflow::rs: {
         const Region X = sliced(&GemmWriter::left, k, m, 1), W = writer_.right(k, n), Y = sliced(&GemmWriter::out, m, n, 0);
         const Gathered Xg = gathered("left gathered", {k / R, C, m / (C * S_)}, 1, writer_.col());
         const Gathered sums = gathered("partial sums", {R, m / (R * S_), n / C}, 0, writer_.row());
-        reduce(writer_.names().left, X, 1, Xg, sums, Y, 0, [&](std::int64_t s) { return Matmul{Xg.slot(s), W, sums.slot(s), 2, 1, 3, true, false, false}; });
+        reduce(writer_.names().left, X, 1, Xg, sums, Y, 0,
+               [&](std::int64_t s) { return Matmul{Xg.slot(s), W, sums.slot(s), 2, 1, 3, true, false, false}; });
         break;
       }
     }
@@ -93,7 +100,8 @@ class MeshSlice {
       after = {writer_.add(label("cut " + tensor, s), Local{LocalKind::copy, {std::move(input)}, {to.own_block(s)}, 1, Unit::core}, slot_free)};
       input = to.own_block(s);
     }
-    return writer_.collective(label("gather " + tensor, s), CollectiveKind::all_gather, to.axis, std::move(input), to.slot(s), static_cast<int>(to.blocks), after);
+    return writer_.collective(label("gather " + tensor, s), CollectiveKind::all_gather, to.axis, std::move(input), to.slot(s),
+                              static_cast<int>(to.blocks), after);
   }
 
   [[nodiscard]] static Tasks at(const Tasks& tasks, std::int64_t s) { return s < 0 ? Tasks{} : Tasks{tasks[static_cast<std::size_t>(s)]}; }
@@ -125,8 +133,8 @@ class MeshSlice {
 
   /// LS and RS: gather one operand, multiply into partial sums, scatter these into a slice of Y.
   template <class Product>
-  void reduce(const std::string& tensor, const Region& from, std::size_t moving, const Gathered& to, const Gathered& sums, const Region& Y, std::size_t Y_moving,
-              Product&& product) {
+  void reduce(const std::string& tensor, const Region& from, std::size_t moving, const Gathered& to, const Gathered& sums, const Region& Y,
+              std::size_t Y_moving, Product&& product) {
     Tasks gathers, matmuls, scatters, out;  // out: slice s of Y is in its place, its partial sums are free
     const auto join = [&](std::int64_t s) {
       out.push_back(writer_.add(label("join " + writer_.names().out, s),
@@ -137,8 +145,9 @@ class MeshSlice {
                Tasks after = at(gathers, s);
                if (s > p_) after.push_back(out[static_cast<std::size_t>(s - p_ - 1)]);
                matmuls.push_back(writer_.add(label("matmul", s), product(s), after));
-               scatters.push_back(writer_.collective(label("reduce " + writer_.names().out, s), CollectiveKind::reduce_scatter, sums.axis, sums.slot(s),
-                                                     copies_ ? sums.own_block(s) : slice(Y, Y_moving, s), static_cast<int>(sums.blocks), {matmuls.back()}));
+               scatters.push_back(writer_.collective(label("reduce " + writer_.names().out, s), CollectiveKind::reduce_scatter, sums.axis,
+                                                     sums.slot(s), copies_ ? sums.own_block(s) : slice(Y, Y_moving, s), static_cast<int>(sums.blocks),
+                                                     {matmuls.back()}));
                if (!copies_)
                  out.push_back(scatters.back());
                else if (s >= p_)

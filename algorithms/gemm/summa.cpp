@@ -39,11 +39,12 @@ void write_summa(GemmWriter& writer, const GemmProblem& problem, const GemmOptio
   const auto at = [](const Tasks& tasks, std::int64_t s) { return s < 0 ? Tasks{} : Tasks{tasks[static_cast<std::size_t>(s)]}; };
 
   Tasks matmuls;
-  const auto broadcast = [&](const std::string& tensor, const Region& matrix, std::size_t dim, const AxisView& axis, const Slots& to, std::int64_t width) {
+  const auto broadcast = [&](const std::string& tensor, const Region& matrix, std::size_t dim, const AxisView& axis, const Slots& to,
+                             std::int64_t width) {
     return [&writer, &matmuls, at, tensor, matrix, dim, axis, to, width, S, p](std::int64_t s) {
       const Panel from = panel(s, S, axis.size, width);
-      return writer.collective(step_label("broadcast " + tensor, s, S), CollectiveKind::broadcast, axis, with(matrix, dim, span(from.begin, width)), to.slot(s), 0,
-                               at(matmuls, s - p - 1), from.owner);
+      return writer.collective(step_label("broadcast " + tensor, s, S), CollectiveKind::broadcast, axis, with(matrix, dim, span(from.begin, width)),
+                               to.slot(s), 0, at(matmuls, s - p - 1), from.owner);
     };
   };
   const auto pipeline = [&](auto&& ahead, auto&& now) {
@@ -58,7 +59,8 @@ void write_summa(GemmWriter& writer, const GemmProblem& problem, const GemmOptio
     const std::int64_t width = k / S;
     const Region X = writer.left(m, k), W = writer.right(k, n), Y = writer.out(m, n);
     const Slots Xp = writer.slots("left panel", slots, {m / row.size, width}), Wp = writer.slots("right panel", slots, {width, n / col.size});
-    const auto broadcast_X = broadcast(writer.names().left, X, 1, col, Xp, width), broadcast_W = broadcast(writer.names().right, W, 0, row, Wp, width);
+    const auto broadcast_X = broadcast(writer.names().left, X, 1, col, Xp, width),
+               broadcast_W = broadcast(writer.names().right, W, 0, row, Wp, width);
     Tasks arrived_X, arrived_W;
     pipeline([&](std::int64_t s) { arrived_X.push_back(broadcast_X(s)), arrived_W.push_back(broadcast_W(s)); },
              [&](std::int64_t s) {

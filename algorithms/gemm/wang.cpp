@@ -90,7 +90,8 @@ class Wang {
 
   /// Gathers `matrix` (its dimension `dim`, of `extent` in all) along `gather_axis`, then lays it out by step: slot t holds what step t of the
   /// ring along `ring` needs. `ahead`: step t of a travelling operand needs blocks c-t and c+t (0); of an accumulator blocks c-1-t, c+1+t (1).
-  Slots fit(const std::string& tensor, const Region& matrix, std::size_t dim, const AxisView& gather_axis, const AxisView& ring, std::int64_t extent, int ahead) {
+  Slots fit(const std::string& tensor, const Region& matrix, std::size_t dim, const AxisView& gather_axis, const AxisView& ring, std::int64_t extent,
+            int ahead) {
     std::vector<std::int64_t> extents;
     for (const Range& range : matrix.dims) extents.push_back(range.length);
     extents[dim] = extent;
@@ -133,7 +134,8 @@ class Wang {
         if (t >= slots)  // the slot it lands in held hop t-slots+1: multiplied, and passed on by the shift before
           after.push_back(Edge{matmuls[static_cast<std::size_t>(t - slots + 1)], Half::both, Half::second});
         const Region source = t == 0 ? with(matrix, dim, part) : with(arrived.slot(t - 1), dim + 1, part);
-        half.shifts.push_back(writer_.add(step_label("pass " + tensor, t, P), Shift{ring, half.sign, source, with(arrived.slot(t), dim + 1, part), {}, {}}, after));
+        half.shifts.push_back(
+            writer_.add(step_label("pass " + tensor, t, P), Shift{ring, half.sign, source, with(arrived.slot(t), dim + 1, part), {}, {}}, after));
       }
       Tasks after = fitted_at(t);
       if (t > 0) {
@@ -183,7 +185,8 @@ class Wang {
         if (t > 0) edges.push_back(Edge{half.shifts.back()});
         // The slot it lands in: what landed there before has been added.
         if (t >= slots) edges.push_back(Edge{half.adds[static_cast<std::size_t>(t - slots)], Half::both, Half::second});
-        half.shifts.push_back(writer_.add(step_label("pass sums", t, P), Shift{ring, half.sign, part_of(out, half), part_of(landed.slot(t), half), {}, {}}, edges));
+        half.shifts.push_back(
+            writer_.add(step_label("pass sums", t, P), Shift{ring, half.sign, part_of(out, half), part_of(landed.slot(t), half), {}, {}}, edges));
       }
     }
   }
@@ -199,6 +202,8 @@ class Wang {
 
 }  // namespace
 
-void write_wang(GemmWriter& writer, const GemmProblem& problem, const GemmOptions& options, WangStyle style) { Wang{writer, options, style}.write(problem); }
+void write_wang(GemmWriter& writer, const GemmProblem& problem, const GemmOptions& options, WangStyle style) {
+  Wang{writer, options, style}.write(problem);
+}
 
 }  // namespace podsim

@@ -45,12 +45,19 @@ void GemmWriter::begin(const GemmProblem& problem, Names names, Tasks start) {
   names_ = std::move(names);
   start_ = std::move(start);
   std::get<Products>(schedule_.computes)
-      .push_back({names_.out, names_.left, names_.right, problem.m, problem.n, problem.k, problem.dataflow == Dataflow::rs, problem.dataflow == Dataflow::ls});
+      .push_back({names_.out, names_.left, names_.right, problem.m, problem.n, problem.k, problem.dataflow == Dataflow::rs,
+                  problem.dataflow == Dataflow::ls});
 }
 
-Region GemmWriter::left(std::int64_t rows, std::int64_t columns, const View* view) { return matrix(names_.left, Role::input, rows, columns, {row_}, {col_}, view); }
-Region GemmWriter::right(std::int64_t rows, std::int64_t columns, const View* view) { return matrix(names_.right, Role::input, rows, columns, {row_}, {col_}, view); }
-Region GemmWriter::out(std::int64_t rows, std::int64_t columns, const View* view) { return matrix(names_.out, Role::output, rows, columns, {row_}, {col_}, view); }
+Region GemmWriter::left(std::int64_t rows, std::int64_t columns, const View* view) {
+  return matrix(names_.left, Role::input, rows, columns, {row_}, {col_}, view);
+}
+Region GemmWriter::right(std::int64_t rows, std::int64_t columns, const View* view) {
+  return matrix(names_.right, Role::input, rows, columns, {row_}, {col_}, view);
+}
+Region GemmWriter::out(std::int64_t rows, std::int64_t columns, const View* view) {
+  return matrix(names_.out, Role::output, rows, columns, {row_}, {col_}, view);
+}
 
 Region GemmWriter::matrix(const std::string& tensor, Role role, std::int64_t rows, std::int64_t columns, std::vector<AxisView> row_axes,
                           std::vector<AxisView> column_axes, const View* view) {
@@ -69,7 +76,8 @@ Region GemmWriter::matrix(const std::string& tensor, Role role, std::int64_t row
     buffer.sharding.insert(buffer.sharding.begin() + dim + 1, view->extents.size() - 1, {});
   }
   std::vector<Buffer>& buffers = program().buffers;
-  const auto found = std::find_if(buffers.begin(), buffers.end(), [&](const Buffer& other) { return other.role != Role::scratch && other.tensor == tensor; });
+  const auto found =
+      std::find_if(buffers.begin(), buffers.end(), [&](const Buffer& other) { return other.role != Role::scratch && other.tensor == tensor; });
   const BufferId id{static_cast<std::size_t>(found - buffers.begin())};
   assert(found == buffers.end() || *found == buffer);  // an algorithm cuts a tensor the same way in all GEMMs of a layer
   if (found == buffers.end()) buffers.push_back(buffer);
@@ -95,7 +103,9 @@ TaskId GemmWriter::add(std::string label, Op op, std::vector<Edge> after, Guard 
   return TaskId{program().tasks.size() - 1};
 }
 
-TaskId GemmWriter::add(std::string label, Op op, const Tasks& after, Guard where) { return add(std::move(label), std::move(op), edges(after), std::move(where)); }
+TaskId GemmWriter::add(std::string label, Op op, const Tasks& after, Guard where) {
+  return add(std::move(label), std::move(op), edges(after), std::move(where));
+}
 
 TaskId GemmWriter::place(std::string label, Region from, Region to, const Tasks& after, Guard where) {
   return add(std::move(label), Local{LocalKind::place, {std::move(from)}, {std::move(to)}, 1, Unit::dma}, after, std::move(where));

@@ -48,8 +48,8 @@ class GemmWriter {
   Region left(std::int64_t rows, std::int64_t columns, const View* view = nullptr);
   Region right(std::int64_t rows, std::int64_t columns, const View* view = nullptr);
   Region out(std::int64_t rows, std::int64_t columns, const View* view = nullptr);
-  Region matrix(const std::string& tensor, Role role, std::int64_t rows, std::int64_t columns, std::vector<AxisView> row_axes, std::vector<AxisView> column_axes,
-                const View* view = nullptr);
+  Region matrix(const std::string& tensor, Role role, std::int64_t rows, std::int64_t columns, std::vector<AxisView> row_axes,
+                std::vector<AxisView> column_axes, const View* view = nullptr);
 
   Region scratch(const std::string& name, std::vector<std::int64_t> extents);
   Slots slots(const std::string& name, std::int64_t count, std::vector<std::int64_t> extents);
@@ -58,7 +58,8 @@ class GemmWriter {
   TaskId add(std::string label, Op op, const Tasks& after, Guard where = {});
   /// A copy that is free in time: data that a real kernel reads where it is.
   TaskId place(std::string label, Region from, Region to, const Tasks& after, Guard where = {});
-  TaskId collective(std::string label, CollectiveKind kind, const AxisView& axis, Region input, Region output, int dim, const Tasks& after, std::int64_t root = 0);
+  TaskId collective(std::string label, CollectiveKind kind, const AxisView& axis, Region input, Region output, int dim, const Tasks& after,
+                    std::int64_t root = 0);
 
   /// The tasks that nothing waits for yet.
   [[nodiscard]] Tasks last_tasks() const;

@@ -13,7 +13,8 @@ namespace {
 /// Longest path by counting down what each gate still waits for; the order in which activities are taken does not matter.
 class LongestPath {
  public:
-  LongestPath(const CostedGraph& costs, int devices) : costs_{costs}, graph_{costs.graph}, times_(graph_.activities.size()), gates_(graph_.activities.size()) {
+  LongestPath(const CostedGraph& costs, int devices)
+      : costs_{costs}, graph_{costs.graph}, times_(graph_.activities.size()), gates_(graph_.activities.size()) {
     link();
     core_next_.assign(graph_.activities.size(), none);
     core_free_.assign(static_cast<std::size_t>(devices), Picoseconds{});
@@ -88,7 +89,9 @@ class LongestPath {
     for (std::size_t a = 0; a < gates_.size(); ++a) rows_[a + 1] += rows_[a];
     followers_.resize(rows_.back());
     std::vector<std::uint32_t> next(rows_.begin(), rows_.end() - 1);
-    each_wait([&](std::uint32_t a, Gate gate, const Dependency& dependency) { followers_[next[dependency.activity]++] = {a, gate, dependency.received}; });
+    each_wait([&](std::uint32_t a, Gate gate, const Dependency& dependency) {
+      followers_[next[dependency.activity]++] = {a, gate, dependency.received};
+    });
   }
 
   /// All that the own gate waits for is done, the core included. Issues what follows on the core as far as it can.

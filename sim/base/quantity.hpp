@@ -58,9 +58,7 @@ inline constexpr Picoseconds end_of_clock{std::numeric_limits<std::int64_t>::max
 /// Whether a duration fits the clock, with room for a sum of a few such.
 constexpr bool fits_clock(Seconds duration) { return duration.count() >= 0 && duration.count() < 2e6; }
 /// time + duration, neither negative; end_of_clock where the sum is beyond it.
-constexpr Picoseconds later(Picoseconds time, Picoseconds duration) {
-  return duration > end_of_clock - time ? end_of_clock : time + duration;
-}
+constexpr Picoseconds later(Picoseconds time, Picoseconds duration) { return duration > end_of_clock - time ? end_of_clock : time + duration; }
 
 constexpr Seconds to_seconds(Picoseconds time) { return Seconds{static_cast<double>(time.count()) * 1e-12}; }
 

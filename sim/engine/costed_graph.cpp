@@ -105,7 +105,10 @@ class Coster {
                             if (r.combine == Combine::add) cost.reduction = bytes_of(program, r.target) / machine_.chip.reduce_bandwidth;
                             return cost;
                           },
-                          [](const Collective&) -> TaskCost { assert(!"lowered before timing"); return {}; },
+                          [](const Collective&) -> TaskCost {
+                            assert(!"lowered before timing");
+                            return {};
+                          },
                       },
                       entry.op);
   }
@@ -134,7 +137,8 @@ class Coster {
       options.dimension_order = shift->route_order;
       const std::int64_t by = evaluate(shift->by, schedule_.mesh.coordinates(sender));
       const bool whole = shift->axis == schedule_.mesh.whole(shift->axis.axis);
-      if (whole && along_one_dimension_[static_cast<std::size_t>(shift->axis.axis)] && by < 0 && -2 * by <= shift->axis.size) options.antipodal_sign = -1;
+      if (whole && along_one_dimension_[static_cast<std::size_t>(shift->axis.axis)] && by < 0 && -2 * by <= shift->axis.size)
+        options.antipodal_sign = -1;
     } else {
       options.dimension_order = std::get<Send>(op).route_order;
     }
@@ -145,7 +149,8 @@ class Coster {
     if (from == to) return std::uint32_t{0};
     int order = 0;
     if (!options.dimension_order.empty()) order = orders_.try_emplace(options.dimension_order, static_cast<int>(orders_.size()) + 1).first->second;
-    const auto [entry, added] = route_ids_.try_emplace({from.value, to.value, options.antipodal_sign, order}, static_cast<std::uint32_t>(result_.routes.size()));
+    const auto [entry, added] =
+        route_ids_.try_emplace({from.value, to.value, options.antipodal_sign, order}, static_cast<std::uint32_t>(result_.routes.size()));
     if (!added) return entry->second;
     std::vector<LinkId> links;
     if (auto ok = topology_.route(from, to, options, links); !ok) return ok.error();
@@ -206,9 +211,10 @@ class Coster {
       const bool transfer = activities[a].kind == Activity::Kind::transfer;
       const Seconds duration = std::max(transfer ? uncontended(result_, result_.transfers[a]) : result_.work_time[a], result_.core_time[a]);
       if (!fits_clock(duration))
-        return Diagnostic{{}, fmt::format("task {} on device {} ({}) takes {}; expected less than 2000000 s, as the clock goes to 106 days",
-                                          task_name(schedule_.programs[activities[a].program], activities[a].task), activities[a].device.value,
-                                          schedule_.mesh.name(activities[a].device), to_text(duration))};
+        return Diagnostic{{},
+                          fmt::format("task {} on device {} ({}) takes {}; expected less than 2000000 s, as the clock goes to 106 days",
+                                      task_name(schedule_.programs[activities[a].program], activities[a].task), activities[a].device.value,
+                                      schedule_.mesh.name(activities[a].device), to_text(duration))};
     }
     return done();
   }

@@ -15,10 +15,10 @@ namespace podsim {
 /// link of its route at its max-min fair rate (zero bytes or no links: no flow); `sent` and, without a reduction, `received` are then;
 /// with one, `received` comes `reduction` later.
 struct TransferCost {
-  Seconds delay;           // launch (ops that an algorithm wrote) + per_message + hop latencies
-  double flow_bytes = 0;   // payload / efficiency
+  Seconds delay;          // launch (ops that an algorithm wrote) + per_message + hop latencies
+  double flow_bytes = 0;  // payload / efficiency
   Bytes payload;
-  std::uint32_t route = 0; // position in CostedGraph::routes
+  std::uint32_t route = 0;  // position in CostedGraph::routes
   Seconds reduction;
 };
 

@@ -24,18 +24,18 @@ template <class T, int n>
 using PerKind = std::array<T, static_cast<std::size_t>(n)>;
 
 struct Chip {
-  PerKind<FlopsPerSecond, dtype_count> peak{};                      // per device; f32 zero: bf16 / float32_passes
-  int float32_passes = 1;                                           // bf16 passes of one float32 product: 1, 3 or 6
-  FlopsPerSecond vector_peak = unlimited<FlopsPerSecond>;           // Locals
-  int matmul_tile_m = 1, matmul_tile_n = 1, matmul_tile_k = 1;      // extents are padded up to multiples
-  int layout_sublanes = 1, layout_lanes = 1;                        // the layout tile of memory: a copied row of r elements costs whole lanes
-  double matmul_efficiency = 1;                                     // of peak, for padded extents
-  Bytes hbm;                                                        // the largest Bytes: unlimited
+  PerKind<FlopsPerSecond, dtype_count> peak{};                  // per device; f32 zero: bf16 / float32_passes
+  int float32_passes = 1;                                       // bf16 passes of one float32 product: 1, 3 or 6
+  FlopsPerSecond vector_peak = unlimited<FlopsPerSecond>;       // Locals
+  int matmul_tile_m = 1, matmul_tile_n = 1, matmul_tile_k = 1;  // extents are padded up to multiples
+  int layout_sublanes = 1, layout_lanes = 1;                    // the layout tile of memory: a copied row of r elements costs whole lanes
+  double matmul_efficiency = 1;                                 // of peak, for padded extents
+  Bytes hbm;                                                    // the largest Bytes: unlimited
   BytesPerSecond hbm_bandwidth = unlimited<BytesPerSecond>;
-  double overlap_hbm = 1;                                           // 1: arithmetic hides HBM traffic completely, 0: they add up
-  BytesPerSecond reduce_bandwidth = unlimited<BytesPerSecond>;      // of `combine: add` at a receiver, off the core
-  BytesPerSecond injection_bandwidth = unlimited<BytesPerSecond>;   // device to router
-  BytesPerSecond ejection_bandwidth = unlimited<BytesPerSecond>;    // router to device
+  double overlap_hbm = 1;                                          // 1: arithmetic hides HBM traffic completely, 0: they add up
+  BytesPerSecond reduce_bandwidth = unlimited<BytesPerSecond>;     // of `combine: add` at a receiver, off the core
+  BytesPerSecond injection_bandwidth = unlimited<BytesPerSecond>;  // device to router
+  BytesPerSecond ejection_bandwidth = unlimited<BytesPerSecond>;   // router to device
   friend bool operator==(const Chip&, const Chip&) = default;
 };
 
@@ -46,9 +46,9 @@ struct EfficiencyPoint {
 };
 
 struct Software {
-  Seconds per_message;                                              // every transfer
-  PerKind<Seconds, cost_kind_count> launch{};                       // once per op that an algorithm wrote
-  PerKind<double, cost_kind_count> core_share{};                    // of a dma op's uncontended time, taken from the core
+  Seconds per_message;                                                  // every transfer
+  PerKind<Seconds, cost_kind_count> launch{};                           // once per op that an algorithm wrote
+  PerKind<double, cost_kind_count> core_share{};                        // of a dma op's uncontended time, taken from the core
   PerKind<std::vector<EfficiencyPoint>, cost_kind_count> efficiency{};  // of links, per collective kind; increasing bytes; empty: 1
   friend bool operator==(const Software&, const Software&) = default;
 };
@@ -57,10 +57,10 @@ inline constexpr int max_dimensions = 4;
 
 /// Which slices the vendor offers.
 struct SliceRules {
-  bool any_shape = false;             // an invented machine: nothing is hypothetical, extents above 2 wrap
-  int cube = 0;                       // full tori: every extent a multiple of this, all dimensions wrap
-  std::vector<int> largest;           // extents of the largest slice; its length is the number of dimensions
-  std::vector<std::vector<int>> open; // smaller slices, as open meshes
+  bool any_shape = false;              // an invented machine: nothing is hypothetical, extents above 2 wrap
+  int cube = 0;                        // full tori: every extent a multiple of this, all dimensions wrap
+  std::vector<int> largest;            // extents of the largest slice; its length is the number of dimensions
+  std::vector<std::vector<int>> open;  // smaller slices, as open meshes
   friend bool operator==(const SliceRules&, const SliceRules&) = default;
 };
 

@@ -33,7 +33,8 @@ Picoseconds covered(const std::vector<Interval>& intervals) {
 /// Reads one timeline of one schedule.
 class Meter {
  public:
-  Meter(const Schedule& schedule, const CostedGraph& costs, const Timeline& timeline) : schedule_{schedule}, costs_{costs}, graph_{costs.graph}, timeline_{timeline} {}
+  Meter(const Schedule& schedule, const CostedGraph& costs, const Timeline& timeline)
+      : schedule_{schedule}, costs_{costs}, graph_{costs.graph}, timeline_{timeline} {}
 
   /// When the core of a device was busy, in program order.
   std::vector<Interval> core(DeviceId device) const {
@@ -109,7 +110,8 @@ class Meter {
     }
     Bytes peak;
     for (int d = 0; d < schedule_.mesh.devices(); ++d)
-      if (const auto p = program_of(schedule_, DeviceId{d})) peak = std::max(peak, peak_of_device(schedule_.programs[*p], alive[static_cast<std::size_t>(d)]));
+      if (const auto p = program_of(schedule_, DeviceId{d}))
+        peak = std::max(peak, peak_of_device(schedule_.programs[*p], alive[static_cast<std::size_t>(d)]));
     return peak;
   }
 

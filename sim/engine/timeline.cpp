@@ -42,9 +42,9 @@ std::string to_text(const Timeline& timeline, const Schedule& lowered) {
   std::string text = fmt::format("makespan {} ps\n", timeline.makespan.count());
   for (const Span& span : spans_of(unroll(lowered).graph, timeline)) {
     const std::size_t program = *program_of(lowered, span.device);
-    const std::string part = span.part == Span::Part::work      ? ""
-                             : span.part == Span::Part::send    ? fmt::format(" send to {}", span.peer.value)
-                                                                : fmt::format(" receive from {}", span.peer.value);
+    const std::string part = span.part == Span::Part::work   ? ""
+                             : span.part == Span::Part::send ? fmt::format(" send to {}", span.peer.value)
+                                                             : fmt::format(" receive from {}", span.peer.value);
     text += fmt::format("{:>12} {:>12} device {} task {}{}\n", span.start.count(), span.end.count(), span.device.value,
                         task_name(lowered.programs[program], span.task), part);
   }

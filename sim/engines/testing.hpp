@@ -29,7 +29,8 @@ struct Pod {
   Placement placement;
 };
 
-inline Pod make_pod(const Machine& machine, const std::vector<int>& extents, bool wraps = true, const std::vector<std::pair<std::string, int>>& mesh_sizes = {}) {
+inline Pod make_pod(const Machine& machine, const std::vector<int>& extents, bool wraps = true,
+                    const std::vector<std::pair<std::string, int>>& mesh_sizes = {}) {
   std::vector<GridDimension> dimensions;
   for (std::size_t d = 0; d < extents.size(); ++d) dimensions.push_back({extents[d], wraps && extents[d] > 2, machine.link[d]});
   auto grid = Grid::make(dimensions, machine.chip.injection_bandwidth, machine.chip.ejection_bandwidth);
@@ -44,6 +45,5 @@ inline Pod make_pod(const Machine& machine, const std::vector<int>& extents, boo
 inline Expected<Timeline> run(const Pod& pod, const Schedule& lowered, std::string_view engine) {
   return (*timing_engine(engine))->make(pod.machine, pod.grid, pod.placement)->run(lowered);
 }
-
 
 }  // namespace podsim::testing

@@ -50,12 +50,10 @@ TopologicalOrder topological_order(const ActivityGraph& graph, const Schedule& l
   const Waits waits{graph, lowered, core_order};
   const std::size_t n = graph.activities.size();
   std::vector<std::uint32_t> pending(n, 0), rows(n + 1, 0);
-  for (std::uint32_t a = 0; a < n; ++a)
-    waits(a, [&](std::uint32_t before) { ++pending[a], ++rows[before + 1]; });
+  for (std::uint32_t a = 0; a < n; ++a) waits(a, [&](std::uint32_t before) { ++pending[a], ++rows[before + 1]; });
   for (std::size_t i = 0; i < n; ++i) rows[i + 1] += rows[i];
   std::vector<std::uint32_t> followers(rows[n]), next(rows.begin(), rows.end() - 1);
-  for (std::uint32_t a = 0; a < n; ++a)
-    waits(a, [&](std::uint32_t before) { followers[next[before]++] = a; });
+  for (std::uint32_t a = 0; a < n; ++a) waits(a, [&](std::uint32_t before) { followers[next[before]++] = a; });
 
   TopologicalOrder result;
   result.order.reserve(n);

@@ -32,7 +32,8 @@ class ProgramLowering {
     for (std::size_t t = 0; t < program_.tasks.size(); ++t) {
       const Task& task = program_.tasks[t];
       if (const auto* collective = std::get_if<Collective>(&task.op)) {
-        if (auto ok = expand(task, *collective); !ok) return Diagnostic{ok.error().where, "task " + task_name(program_, TaskId{t}) + ": " + ok.error().message};
+        if (auto ok = expand(task, *collective); !ok)
+          return Diagnostic{ok.error().where, "task " + task_name(program_, TaskId{t}) + ": " + ok.error().message};
         continue;
       }
       Task kept = task;
@@ -49,8 +50,7 @@ class ProgramLowering {
     std::vector<Edge> renumbered;
     renumbered.reserve(edges.size());
     for (const Edge& edge : edges)
-      for (const Edge& end : ends_[edge.task.index()])
-        add_edge(renumbered, {end.task, end.done == Half::both ? edge.done : end.done, edge.gates});
+      for (const Edge& end : ends_[edge.task.index()]) add_edge(renumbered, {end.task, end.done == Half::both ? edge.done : end.done, edge.gates});
     return renumbered;
   }
 
@@ -92,7 +92,8 @@ class ProgramLowering {
     for (const Task& step : expansion->tasks) guarded.push_back(!step.where.empty());
     for (Task& step : expansion->tasks) {
       // What follows only guarded tasks follows nothing on a device where they are absent.
-      const bool starts = !step.where.empty() || std::all_of(step.after.begin(), step.after.end(), [&](const Edge& edge) { return guarded[edge.task.index()]; });
+      const bool starts =
+          !step.where.empty() || std::all_of(step.after.begin(), step.after.end(), [&](const Edge& edge) { return guarded[edge.task.index()]; });
       for (Edge& edge : step.after) edge.task.value += first;
       if (starts) step.after.insert(step.after.begin(), start.begin(), start.end());
       step.label = task.label + (step.label.empty() ? "" : " ") + step.label;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::array<std::string_view, dtype_count> dtype_names{"f32", "bf16"};
 constexpr std::array<std::string_view, collective_kind_count> collective_names{"all-gather", "reduce-scatter", "all-reduce", "all-to-all",
-                                                                                "broadcast",  "reduce",         "permute"};
+                                                                               "broadcast",  "reduce",         "permute"};
 
 template <class Enum, std::size_t n>
 std::optional<Enum> named(const std::array<std::string_view, n>& names, std::string_view name) {
@@ -30,7 +30,7 @@ std::optional<CollectiveKind> collective_kind_named(std::string_view name) { ret
 
 const std::vector<LocalTraits>& local_table() {
   static const std::vector<LocalTraits> table{
-      {LocalKind::copy, "copy", 1, 1, 0, true},     {LocalKind::add, "add", 2, 1, 1, true},       {LocalKind::scale, "scale", 1, 1, 1, true},
+      {LocalKind::copy, "copy", 1, 1, 0, true},     {LocalKind::add, "add", 2, 1, 1, true},      {LocalKind::scale, "scale", 1, 1, 1, true},
       {LocalKind::launch, "launch", 0, 0, 0, true}, {LocalKind::place, "place", 1, 1, 0, false},
   };
   return table;
@@ -44,9 +44,7 @@ std::optional<LocalKind> local_kind_named(std::string_view name) {
   return std::nullopt;
 }
 
-Affine own(const AxisView& axis, std::int64_t add, bool wrap) {
-  return wrap ? Affine{{AxisTerm{axis, 1, add}}} : Affine{{AxisTerm{axis, 1}}, add};
-}
+Affine own(const AxisView& axis, std::int64_t add, bool wrap) { return wrap ? Affine{{AxisTerm{axis, 1, add}}} : Affine{{AxisTerm{axis, 1}}, add}; }
 
 std::int64_t evaluate(const Affine& affine, const Coordinates& at) {
   std::int64_t value = affine.constant;
@@ -133,9 +131,7 @@ int size_of(const DeviceSet& set) {
   return count;
 }
 
-Bytes bytes_of(const Program& program, const Region& region) {
-  return elements_of(region) * size_of(program.buffers[region.buffer.index()].dtype);
-}
+Bytes bytes_of(const Program& program, const Region& region) { return elements_of(region) * size_of(program.buffers[region.buffer.index()].dtype); }
 
 std::optional<std::size_t> program_of(const Schedule& schedule, DeviceId device) {
   for (std::size_t p = 0; p < schedule.programs.size(); ++p)

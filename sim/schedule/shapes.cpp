@@ -63,8 +63,9 @@ class ShapeChecker {
     const bool ok = view.axis >= 0 && view.axis < static_cast<int>(axes.size()) && view.stride >= 1 && view.size >= 1 &&
                     static_cast<std::int64_t>(view.stride) * view.size <= axes[static_cast<std::size_t>(view.axis)].size &&
                     axes[static_cast<std::size_t>(view.axis)].size % (static_cast<std::int64_t>(view.stride) * view.size) == 0;
-    if (!ok) problem("{}: {}: axis {} with stride {} and size {} is no view of the mesh {}", task(), what, view.axis, view.stride, view.size,
-                     to_text(schedule_.mesh));
+    if (!ok)
+      problem("{}: {}: axis {} with stride {} and size {} is no view of the mesh {}", task(), what, view.axis, view.stride, view.size,
+              to_text(schedule_.mesh));
     return ok;
   }
 
@@ -83,7 +84,8 @@ class ShapeChecker {
     }
     if (buffer.tensor.empty()) problem("buffer {}: an input or output needs the name of its tensor", quoted(buffer.name));
     if (buffer.sharding.size() != buffer.extents.size())
-      problem("buffer {}: expected a sharding for each of {} dimensions, found {}", quoted(buffer.name), buffer.extents.size(), buffer.sharding.size());
+      problem("buffer {}: expected a sharding for each of {} dimensions, found {}", quoted(buffer.name), buffer.extents.size(),
+              buffer.sharding.size());
     std::set<AxisView> used;
     for (const auto& views : buffer.sharding)
       for (const AxisView& view : views) {
@@ -110,7 +112,8 @@ class ShapeChecker {
       const double reach = static_cast<double>(term.coefficient) * (term.axis.size - 1);
       (reach < 0 ? low : high) += reach;
     }
-    if (!small || low < -static_cast<double>(largest_number) || high > static_cast<double>(largest_number) || affine.modulus < 0 || affine.modulus > largest_number) {
+    if (!small || low < -static_cast<double>(largest_number) || high > static_cast<double>(largest_number) || affine.modulus < 0 ||
+        affine.modulus > largest_number) {
       problem("{}: {}: an index beyond 2^56 or a negative modulus", task(), what);
       return false;
     }
@@ -154,8 +157,7 @@ class ShapeChecker {
   DType dtype(const Region& region) const { return program_->buffers[region.buffer.index()].dtype; }
 
   void check_pair(const Region& a, const Region& b, std::string_view a_name, std::string_view b_name) {
-    if (elements_of(a) != elements_of(b))
-      problem("{}: {} has {} elements, {} has {}", task(), a_name, elements_of(a), b_name, elements_of(b));
+    if (elements_of(a) != elements_of(b)) problem("{}: {} has {} elements, {} has {}", task(), a_name, elements_of(a), b_name, elements_of(b));
     if (dtype(a) != dtype(b)) problem("{}: {} is {}, {} is {}", task(), a_name, name_of(dtype(a)), b_name, name_of(dtype(b)));
   }
 
@@ -182,7 +184,8 @@ class ShapeChecker {
     if (left_rows != out_rows || right_columns != out_columns)
       problem("{}: the product is {}x{}, out is {}x{}", task(), left_rows, right_columns, out_rows, out_columns);
     if (dtype(matmul.left) != dtype(matmul.right) || dtype(matmul.left) != dtype(matmul.out))
-      problem("{}: left is {}, right is {}, out is {}", task(), name_of(dtype(matmul.left)), name_of(dtype(matmul.right)), name_of(dtype(matmul.out)));
+      problem("{}: left is {}, right is {}, out is {}", task(), name_of(dtype(matmul.left)), name_of(dtype(matmul.right)),
+              name_of(dtype(matmul.out)));
   }
 
   void check(const Local& local) {
@@ -250,9 +253,10 @@ class ShapeChecker {
       problem("{}: the input is {}, the output is {}", task(), name_of(dtype(collective.input)), name_of(dtype(collective.output)));
     const std::int64_t in = elements_of(collective.input), out = elements_of(collective.output);
     const bool gathers = collective.kind == CollectiveKind::all_gather, scatters = collective.kind == CollectiveKind::reduce_scatter;
-    const bool fits = gathers ? out % devices == 0 && out / devices == in : scatters ? in % devices == 0 && in / devices == out : in == out;  // no overflow
-    if (!fits)
-      problem("{}: {} over {} devices: the input has {} elements, the output {}", task(), name_of(collective.kind), devices, in, out);
+    const bool fits = gathers    ? out % devices == 0 && out / devices == in
+                      : scatters ? in % devices == 0 && in / devices == out
+                                 : in == out;  // no overflow
+    if (!fits) problem("{}: {} over {} devices: the input has {} elements, the output {}", task(), name_of(collective.kind), devices, in, out);
     if (gathers) check_blocks(collective, collective.output, collective.dim, "output", devices);
     if (scatters) check_blocks(collective, collective.input, collective.dim, "input", devices);
     if (collective.kind == CollectiveKind::all_to_all) {
@@ -291,7 +295,9 @@ class ShapeChecker {
       problem("{}: a launch starts a Collective, so it needs its origin", task());
     if (std::holds_alternative<Collective>(entry.op) && !entry.where.empty())
       problem("{}: a Collective takes no guard: all devices along its axes take part", task());
-    const auto halves = [](const Op& op) { return std::holds_alternative<Shift>(op) ? 3 : std::holds_alternative<Send>(op) ? 1 : std::holds_alternative<Recv>(op) ? 2 : 0; };
+    const auto halves = [](const Op& op) {
+      return std::holds_alternative<Shift>(op) ? 3 : std::holds_alternative<Send>(op) ? 1 : std::holds_alternative<Recv>(op) ? 2 : 0;
+    };
     for (const Edge& edge : entry.after) {
       if (edge.task.value < 0 || edge.task >= id) {
         problem("{}: an edge leads to task {}; expected an earlier task of the same program", task(), edge.task.value);
@@ -300,7 +306,8 @@ class ShapeChecker {
       const int done = halves(program_->tasks[edge.task.index()].op), gates = halves(entry.op);
       if (edge.done != Half::both && !(done & (edge.done == Half::first ? 1 : 2)))
         problem("{}: an edge waits for a half of task {}, which does not have it", task(), task_name(*program_, edge.task));
-      if (edge.gates != Half::both && !(gates & (edge.gates == Half::first ? 1 : 2))) problem("{}: an edge gates a half that the task does not have", task());
+      if (edge.gates != Half::both && !(gates & (edge.gates == Half::first ? 1 : 2)))
+        problem("{}: an edge gates a half that the task does not have", task());
     }
   }
 
@@ -317,7 +324,10 @@ class ShapeChecker {
       return;
     }
     // The same rules as for the op, in a program of its own.
-    Schedule alone{schedule_.name, schedule_.mesh, {{schedule_.programs[0].devices, schedule_.programs[0].buffers, {{"computes", *collective, {}, {}, {}}}}}, {}};
+    Schedule alone{schedule_.name,
+                   schedule_.mesh,
+                   {{schedule_.programs[0].devices, schedule_.programs[0].buffers, {{"computes", *collective, {}, {}, {}}}}},
+                   {}};
     for (Diagnostic& diagnostic : check_shapes(alone)) problems_.push_back({diagnostic.where, "computes: " + diagnostic.message});
   }
 

@@ -53,7 +53,10 @@ class Printer {
       tensor = fmt::format(" of {}({})", buffer.tensor, tensor);
     }
     line("  buffer {} {}[{}] {}{}", buffer.name, name_of(buffer.dtype), fmt::join(buffer.extents, ","),
-         buffer.role == Role::input ? "input" : buffer.role == Role::output ? "output" : "scratch", tensor);
+         buffer.role == Role::input    ? "input"
+         : buffer.role == Role::output ? "output"
+                                       : "scratch",
+         tensor);
   }
 
   std::string region(const Program& program, const Region& r) const { return to_text(mesh_, program, r); }
@@ -125,7 +128,8 @@ class Printer {
       if (edge.gates != Half::both) tail += fmt::format(" gates {}", half_name(edge.gates, "send", "receive"));
     }
     for (std::size_t i = 0; i < task.where.size(); ++i)
-      tail += fmt::format("{}{} <= {} < {}", i == 0 ? " where " : " and ", task.where[i].low, to_text(mesh_, task.where[i].value), task.where[i].high);
+      tail +=
+          fmt::format("{}{} <= {} < {}", i == 0 ? " where " : " and ", task.where[i].low, to_text(mesh_, task.where[i].value), task.where[i].high);
     if (task.origin) tail += fmt::format(" of {} {} on {}", name_of(task.origin->kind), task.origin->collective, mesh_.name(task.origin->axis));
     line("  {:>4} {:<20} {}{}", t, task.label, describe(program, task.op), tail);
   }
@@ -159,7 +163,9 @@ std::string to_text(const Mesh& mesh, const Program& program, const Region& regi
     if (i > 0) text += ",";
     if (range.index.terms.empty()) {  // a constant place
       const std::int64_t begin = range.offset + evaluate(range.index, {}) * range.stride;
-      text += begin == 0 && i < buffer.extents.size() && range.length == buffer.extents[i] ? ":" : range.length == 1 ? fmt::format("{}", begin) : fmt::format("{}:{}", begin, begin + range.length);
+      text += begin == 0 && i < buffer.extents.size() && range.length == buffer.extents[i] ? ":"
+              : range.length == 1                                                          ? fmt::format("{}", begin)
+                                                                                           : fmt::format("{}:{}", begin, begin + range.length);
       continue;
     }
     std::string at = to_text(mesh, range.index);
@@ -170,9 +176,7 @@ std::string to_text(const Mesh& mesh, const Program& program, const Region& regi
   return text + "]";
 }
 
-std::string task_name(const Program& program, TaskId task) {
-  return fmt::format("{} {}", task.value, quoted(program.tasks[task.index()].label));
-}
+std::string task_name(const Program& program, TaskId task) { return fmt::format("{} {}", task.value, quoted(program.tasks[task.index()].label)); }
 
 std::string to_text(const Schedule& schedule) { return Printer{schedule}.print(); }
 

@@ -42,7 +42,8 @@ class Unroller {
     result_.problems = check_shapes(schedule_);
     for (const Program& program : schedule_.programs)
       for (std::size_t t = 0; t < program.tasks.size() && result_.problems.empty(); ++t)
-        if (std::holds_alternative<Collective>(program.tasks[t].op)) problem("task {} is a Collective: lower() the schedule first", task_name(program, TaskId{t}));
+        if (std::holds_alternative<Collective>(program.tasks[t].op))
+          problem("task {} is a Collective: lower() the schedule first", task_name(program, TaskId{t}));
     if (!result_.problems.empty()) return std::move(result_);
     lay_out();
     collect_receives();
@@ -107,7 +108,8 @@ class Unroller {
     for (std::size_t a = 0; a < peer.size(); ++a) {
       const std::int64_t c = evaluate(peer[a], coordinates_[device]);
       if (c < 0 || c >= schedule_.mesh.axes()[a].size) {
-        problem("task {} on {} names a peer at {}={}, outside the mesh", task_name(program(device), task), name(device), schedule_.mesh.axes()[a].name, c);
+        problem("task {} on {} names a peer at {}={}, outside the mesh", task_name(program(device), task), name(device),
+                schedule_.mesh.axes()[a].name, c);
         return std::nullopt;
       }
       at[a] = static_cast<int>(c);
@@ -146,22 +148,21 @@ class Unroller {
   }
 
   void create(std::size_t d, TaskId t, const Task& task) {
-    std::visit(Overloaded{
-                   [&](const Matmul& matmul) {
-                     for (const Region* region : {&matmul.left, &matmul.right, &matmul.out}) check_region(d, t, *region);
-                     add_work(d, t);
-                   },
-                   [&](const Local& local) {
-                     for (const Region& region : local.reads) check_region(d, t, region);
-                     for (const Region& region : local.writes) check_region(d, t, region);
-                     add_work(d, t);
-                   },
-                   [&](const Shift& shift) { create(d, t, shift); },
-                   [&](const Send& send) { create(d, t, send); },
-                   [](const Recv&) {},        // made at its Send
-                   [](const Collective&) {},  // rejected above
-               },
-               task.op);
+    std::visit(
+        Overloaded{
+            [&](const Matmul& matmul) {
+              for (const Region* region : {&matmul.left, &matmul.right, &matmul.out}) check_region(d, t, *region);
+              add_work(d, t);
+            },
+            [&](const Local& local) {
+              for (const Region& region : local.reads) check_region(d, t, region);
+              for (const Region& region : local.writes) check_region(d, t, region);
+              add_work(d, t);
+            },
+            [&](const Shift& shift) { create(d, t, shift); }, [&](const Send& send) { create(d, t, send); }, [](const Recv&) {},  // made at its Send
+            [](const Collective&) {},                                                                                             // rejected above
+        },
+        task.op);
   }
 
   void create(std::size_t d, TaskId t, const Shift& shift) {
@@ -169,8 +170,8 @@ class Unroller {
     if (by % shift.axis.size == 0) return;
     const std::int64_t to = coordinate_on(coordinates_[d], shift.axis) + by;
     if ((to < 0 || to >= shift.axis.size) && !schedule_.mesh.wraps(shift.axis)) {
-      problem("task {} shifts {} by {} off the end of the open axis {}; expected a guard or an axis that wraps", task_name(program(d), t), name(d), by,
-              schedule_.mesh.name(shift.axis));
+      problem("task {} shifts {} by {} off the end of the open axis {}; expected a guard or an axis that wraps", task_name(program(d), t), name(d),
+              by, schedule_.mesh.name(shift.axis));
       return;
     }
     const std::size_t receiver = schedule_.mesh.shifted(DeviceId{d}, shift.axis, by).index();
@@ -189,7 +190,8 @@ class Unroller {
     check_region(d, t, send.source);
     const auto found = receives_.find({send.channel, static_cast<int>(d), static_cast<int>(*to)});
     if (found == receives_.end() || found->second.matched == found->second.tasks.size()) {
-      problem("unmatched: task {} on {} sends to {} on channel {}, which has no receive for it", task_name(program(d), t), name(d), name(*to), send.channel);
+      problem("unmatched: task {} on {} sends to {} on channel {}, which has no receive for it", task_name(program(d), t), name(d), name(*to),
+              send.channel);
       return;
     }
     const TaskId recv_task = found->second.tasks[found->second.matched++];
@@ -220,8 +222,8 @@ class Unroller {
       for (std::size_t k = receives.matched; k < receives.tasks.size(); ++k) {
         const auto& [channel, sender, receiver] = key;
         const auto r = static_cast<std::size_t>(receiver);
-        problem("unmatched: task {} on {} receives from {} on channel {}, which has no send for it", task_name(program(r), receives.tasks[k]), name(r),
-                name(static_cast<std::size_t>(sender)), channel);
+        problem("unmatched: task {} on {} receives from {} on channel {}, which has no send for it", task_name(program(r), receives.tasks[k]),
+                name(r), name(static_cast<std::size_t>(sender)), channel);
       }
   }
 

@@ -46,9 +46,9 @@ struct ActivityGraph {
   std::vector<std::uint32_t> order;
 };
 
-/// Errors, all of them: what check_shapes() finds (then there is no graph); a Collective that is not lowered; unmatched halves; guards that disagree; a region out of its buffer's range on some
-/// device; a shift off the end of an open axis without a guard; a Send and its Recv with different element counts. The graph holds
-/// what could be matched. Cost O(task instances + edges).
+/// Errors, all of them: what check_shapes() finds (then there is no graph); a Collective that is not lowered; unmatched halves; guards that disagree;
+/// a region out of its buffer's range on some device; a shift off the end of an open axis without a guard; a Send and its Recv with different element
+/// counts. The graph holds what could be matched. Cost O(task instances + edges).
 struct Unrolled {
   ActivityGraph graph;
   std::vector<Diagnostic> problems;

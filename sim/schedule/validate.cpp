@@ -129,7 +129,7 @@ class RaceFinder {
   const ActivityGraph& graph_;
   const std::vector<std::uint32_t>& order_;
   HappensBefore before_;
-  std::vector<std::vector<bool>> written_;                 // [program][buffer]
+  std::vector<std::vector<bool>> written_;                  // [program][buffer]
   std::vector<std::vector<std::vector<Access>>> accesses_;  // [device][buffer]
   std::vector<Diagnostic> races_;
 };

@@ -31,14 +31,16 @@ Schedule two_part_gemm(const Mesh& mesh, std::int64_t m, std::int64_t n, std::in
 
   for (std::int64_t part = 0; part < 2; ++part) {
     const Region to{gathered, {span(part, 1), all(k), all(n / 2)}};
-    program.tasks.push_back({"gather W", Collective{CollectiveKind::all_gather, {axis}, {W, {all(k / P), span(part * n / 2, n / 2)}}, to, 1, 0, 0, {}}, {}, {}, {}});
+    program.tasks.push_back(
+        {"gather W", Collective{CollectiveKind::all_gather, {axis}, {W, {all(k / P), span(part * n / 2, n / 2)}}, to, 1, 0, 0, {}}, {}, {}, {}});
   }
   for (std::int64_t part = 0; part < 2; ++part)
-    program.tasks.push_back({"multiply",
-                             Matmul{{X, {all(m / P), all(k)}}, {gathered, {span(part, 1), all(k), all(n / 2)}}, {Y, {all(m / P), span(part * n / 2, n / 2)}}, 1, 2, 1},
-                             {Edge{TaskId{static_cast<int>(part)}}},
-                             {},
-                             {}});
+    program.tasks.push_back(
+        {"multiply",
+         Matmul{{X, {all(m / P), all(k)}}, {gathered, {span(part, 1), all(k), all(n / 2)}}, {Y, {all(m / P), span(part * n / 2, n / 2)}}, 1, 2, 1},
+         {Edge{TaskId{static_cast<int>(part)}}},
+         {},
+         {}});
   return {"two-part GEMM", mesh, {program}, Products{{"Y", "X", "W", m, n, k, false, false}}};
 }
 

@@ -12,7 +12,8 @@ namespace podsim {
 
 namespace {
 
-constexpr std::string_view usage = R"(usage: podsim check (--mesh row=R,col=C | --slice AxB) (--gemm ... | --collective ... | --schedule FILE) [OPTION...]
+constexpr std::string_view usage =
+    R"(usage: podsim check (--mesh row=R,col=C | --slice AxB) (--gemm ... | --collective ... | --schedule FILE) [OPTION...]
 
 Executes the schedule on real numbers, in program order and in random legal orders, and proves that it is matched, free of races and of
 deadlocks, and computes what it says. Exit status 1 if any of that is false. --edges tells what every edge is for (small meshes).
@@ -32,7 +33,8 @@ std::string report_table(const CheckReport& report) {
       {"race-free", yes(report.race_free)},
       {"orders tried", std::to_string(report.orders_tried)},
       {"bit-equal on integers", yes(report.bit_equal)},
-      {"largest error", fmt::format("{:.3g} absolute, {:.3g} of the largest value (allowed {:.3g})", report.max_abs_error, report.max_rel_error, report.tolerance)},
+      {"largest error",
+       fmt::format("{:.3g} absolute, {:.3g} of the largest value (allowed {:.3g})", report.max_abs_error, report.max_rel_error, report.tolerance)},
       {"ok", yes(report.ok)},
   };
   std::string text = table(rows, 2);
@@ -83,7 +85,8 @@ std::string report_json(const CheckReport& report, const std::vector<NamedEdge>*
   json["problems"] = nlohmann::ordered_json::array();
   for (const Diagnostic& problem : report.problems) json["problems"].push_back(to_text(problem));
   if (edges)
-    for (const NamedEdge& edge : *edges) json["edges"].push_back({{"from", edge.from}, {"to", edge.to}, {"purpose", edge.purpose}, {"race", edge.race}});
+    for (const NamedEdge& edge : *edges)
+      json["edges"].push_back({{"from", edge.from}, {"to", edge.to}, {"purpose", edge.purpose}, {"race", edge.race}});
   return json.dump(2) + "\n";
 }
 
@@ -92,10 +95,10 @@ std::string report_json(const CheckReport& report, const std::vector<NamedEdge>*
 int check_verb(const std::vector<std::string>& arguments, Console& console) {
   po::options_description described;
   described.add(pod_options(false)).add(problem_options(false));
-  described.add_options()                                                                                                          //
-      ("orders", po::value<std::string>()->value_name("N")->default_value("3"), "random legal orders to try besides program order")     //
-      ("seed", po::value<std::string>()->value_name("N")->default_value("1"), "of the inputs and the random orders")                    //
-      ("threads", po::value<std::string>()->value_name("N")->default_value("0"), "devices computed in parallel; 0: all cores")          //
+  described.add_options()                                                                                                            //
+      ("orders", po::value<std::string>()->value_name("N")->default_value("3"), "random legal orders to try besides program order")  //
+      ("seed", po::value<std::string>()->value_name("N")->default_value("1"), "of the inputs and the random orders")                 //
+      ("threads", po::value<std::string>()->value_name("N")->default_value("0"), "devices computed in parallel; 0: all cores")       //
       ("edges", po::bool_switch(), "tell of every edge whether it orders a race, is implied, or is\nproven to be about timing only");
   described.add(output_options());
   const Parsed parsed = parse(arguments, described, usage, console);

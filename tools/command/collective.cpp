@@ -29,8 +29,10 @@ Expected<std::vector<AxisView>> axes_of(const Options& options, const Mesh& mesh
 Expected<CollectiveDetails> details_of(const Options& options, CollectiveKind kind, std::int64_t devices) {
   CollectiveDetails details;
   const bool rooted = kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce, permutes = kind == CollectiveKind::permute;
-  for (const auto& [name, belongs, to] : {std::tuple{"root", rooted, "broadcast and reduce"}, {"chunks", rooted, "broadcast and reduce"},
-                                          {"shift", permutes, "permute"}, {"pairs", permutes, "permute"}})
+  for (const auto& [name, belongs, to] : {std::tuple{"root", rooted, "broadcast and reduce"},
+                                          {"chunks", rooted, "broadcast and reduce"},
+                                          {"shift", permutes, "permute"},
+                                          {"pairs", permutes, "permute"}})
     if (options.has(name) && !belongs) return Diagnostic{option(name), fmt::format("belongs to {}, not to {}", to, name_of(kind))};
   if (options.has("root")) {
     const auto root = options.integer("root", 0, devices - 1);
@@ -62,7 +64,9 @@ class LatenciesOnly : public Topology {
   [[nodiscard]] std::vector<OutLink> out_links(ChipId chip) const override { return topology_.out_links(chip); }
   [[nodiscard]] LinkParameters link(LinkId link) const override { return {unlimited<BytesPerSecond>, topology_.link(link).latency}; }
   [[nodiscard]] bool is_hop(LinkId link) const override { return topology_.is_hop(link); }
-  Done route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const override { return topology_.route(from, to, options, links); }
+  Done route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const override {
+    return topology_.route(from, to, options, links);
+  }
   [[nodiscard]] std::string link_name(LinkId link) const override { return topology_.link_name(link); }
   [[nodiscard]] std::string chip_name(ChipId chip) const override { return topology_.chip_name(chip); }
 
@@ -139,11 +143,13 @@ Expected<std::vector<Collective::Pair>> parse_pairs(const std::string& text, con
     for (std::size_t begin = line.find_first_not_of(blank); begin != std::string::npos;) {
       const std::size_t end = std::min(line.find_first_of(blank, begin), line.size());
       const SourceLocation where{file, static_cast<int>(l) + 1, static_cast<int>(begin) + 1};
-      if (numbers.size() == 2) return Diagnostic{where, "expected `from to` and the end of the line, found " + quoted(line.substr(begin, end - begin))};
+      if (numbers.size() == 2)
+        return Diagnostic{where, "expected `from to` and the end of the line, found " + quoted(line.substr(begin, end - begin))};
       const auto number = parse_integer(line.substr(begin, end - begin), 0, devices - 1, where);
       if (!number) return number.error();
       std::set<std::int64_t>& taken = numbers.empty() ? senders : receivers;
-      if (!taken.insert(*number).second) return Diagnostic{where, fmt::format("position {} {} twice", *number, numbers.empty() ? "sends" : "receives")};
+      if (!taken.insert(*number).second)
+        return Diagnostic{where, fmt::format("position {} {} twice", *number, numbers.empty() ? "sends" : "receives")};
       numbers.push_back(*number);
       begin = line.find_first_not_of(blank, end);
     }
@@ -196,7 +202,8 @@ Expected<Problem> collective_problem(const Options& options, const Pod& pod, DTy
   if (!kind) {
     std::vector<std::string> names;
     for (int k = 0; k < collective_kind_count; ++k) names.emplace_back(name_of(static_cast<CollectiveKind>(k)));
-    return Diagnostic{option("collective"), "there is no collective " + quoted(options.text("collective")) + did_you_mean(options.text("collective"), names)};
+    return Diagnostic{option("collective"),
+                      "there is no collective " + quoted(options.text("collective")) + did_you_mean(options.text("collective"), names)};
   }
   if (!options.has("axis") || !options.has("bytes")) return Diagnostic{{}, "--collective needs --axis and --bytes"};
   const auto axes = axes_of(options, pod.mesh);

@@ -81,9 +81,10 @@ std::string verdict(const std::vector<const Row*>& rows) {
 int compare_verb(const std::vector<std::string>& arguments, Console& console) {
   po::options_description described;
   described.add(pod_options(true)).add(problem_options(true));
-  described.add_options()("engine", po::value<std::string>()->value_name("simgrid|analytic")->default_value("simgrid"), "which engine keeps the time")
-      ("crossover", po::value<std::vector<std::string>>()->value_name("PATH=lo..hi")->composing(),
-       "who wins where as a machine value goes from lo to hi, each\nalgorithm at its best slice count; repeatable");
+  described.add_options()("engine", po::value<std::string>()->value_name("simgrid|analytic")->default_value("simgrid"),
+                          "which engine keeps the time")(
+      "crossover", po::value<std::vector<std::string>>()->value_name("PATH=lo..hi")->composing(),
+      "who wins where as a machine value goes from lo to hi, each\nalgorithm at its best slice count; repeatable");
   described.add(output_options());
   const Parsed parsed = parse(arguments, described, usage, console);
   if (parsed.status) return *parsed.status;
@@ -153,7 +154,9 @@ int compare_verb(const std::vector<std::string>& arguments, Console& console) {
     }
   }
 
-  const std::string text = *format == Format::json ? comparison_json(comparisons) : *format == Format::csv ? result_csv(comparisons.rows) : comparison_table(comparisons);
+  const std::string text = *format == Format::json  ? comparison_json(comparisons)
+                           : *format == Format::csv ? result_csv(comparisons.rows)
+                                                    : comparison_table(comparisons);
   if (auto ok = write_output(options, text, console); !ok) return report(ok.error(), console);
   return exit_done;
 }

@@ -20,7 +20,8 @@ struct Number {
 Expected<Number> parse_number_with_unit(const std::string& text) {
   Number number;
   const auto [rest, status] = std::from_chars(text.data(), text.data() + text.size(), number.value);
-  if (status != std::errc{} || !std::isfinite(number.value)) return Diagnostic{option("crossover"), "expected a number with its unit, found " + quoted(text)};
+  if (status != std::errc{} || !std::isfinite(number.value))
+    return Diagnostic{option("crossover"), "expected a number with its unit, found " + quoted(text)};
   number.unit = text.substr(static_cast<std::size_t>(rest - text.data()));
   if (number.unit.starts_with(' ')) number.unit.erase(0, 1);
   return number;
@@ -29,8 +30,9 @@ Expected<Number> parse_number_with_unit(const std::string& text) {
 /// Whether a path names a whole number: "chip.layout_lanes".
 bool is_whole(std::string path) {
   for (std::size_t open; (open = path.find('[')) != std::string::npos;) path.erase(open, path.find(']', open) - open + 1);
-  return std::any_of(machine_fields().begin(), machine_fields().end(),
-                     [&](const MachineField& field) { return field.unit == FieldUnit::integer && path == fmt::format("{}.{}", field.group, field.name); });
+  return std::any_of(machine_fields().begin(), machine_fields().end(), [&](const MachineField& field) {
+    return field.unit == FieldUnit::integer && path == fmt::format("{}.{}", field.group, field.name);
+  });
 }
 
 /// Rows at one value, best first.
@@ -49,7 +51,8 @@ Expected<CrossoverRange> parse_crossover(const std::string& text) {
   const auto low = parse_number_with_unit(text.substr(equals + 1, dots - equals - 1)), high = parse_number_with_unit(text.substr(dots + 2));
   if (!low) return low.error();
   if (!high) return high.error();
-  if (low->unit != high->unit) return Diagnostic{option("crossover"), fmt::format("expected one unit at both ends, found {} and {}", quoted(low->unit), quoted(high->unit))};
+  if (low->unit != high->unit)
+    return Diagnostic{option("crossover"), fmt::format("expected one unit at both ends, found {} and {}", quoted(low->unit), quoted(high->unit))};
   if (!(low->value < high->value)) return Diagnostic{option("crossover"), "expected lo below hi, found " + quoted(text)};
   return CrossoverRange{text.substr(0, equals), low->unit, low->value, high->value};
 }
@@ -64,7 +67,8 @@ Expected<Crossovers> find_crossovers(const Pod& pod, const std::vector<Variant>&
     if (!grid) return grid.error();
     changed.grid = std::move(*grid);
     std::vector<Skipped> skipped;
-    Ranking ranking{value, simulate_all(changed, variants, engine, skipped, [&](const std::string& what) { step(range.path + "=" + text + " " + what); })};
+    Ranking ranking{value,
+                    simulate_all(changed, variants, engine, skipped, [&](const std::string& what) { step(range.path + "=" + text + " " + what); })};
     if (ranking.rows.empty()) return Diagnostic{{}, skipped.empty() ? "nothing to compare" : skipped.front().what + ": " + skipped.front().reason};
     std::stable_sort(ranking.rows.begin(), ranking.rows.end(), [](const Row& a, const Row& b) { return a.result.makespan_s < b.result.makespan_s; });
     return ranking;
@@ -99,7 +103,8 @@ Expected<Crossovers> find_crossovers(const Pod& pod, const std::vector<Variant>&
 
   Crossovers result{range, fmt::format("{} {} {}", pod.machine.name, to_text(pod.slice), to_text(pod.mesh)), {}};
   for (Ranking& ranking : rankings) {
-    const auto other = std::find_if(ranking.rows.begin(), ranking.rows.end(), [&](const Row& row) { return row.algorithm + " " + row.dataflow != ranking.winner(); });
+    const auto other = std::find_if(ranking.rows.begin(), ranking.rows.end(),
+                                    [&](const Row& row) { return row.algorithm + " " + row.dataflow != ranking.winner(); });
     const std::string runner_up = other == ranking.rows.end() ? "" : other->algorithm + " " + other->dataflow;
     const double margin = other == ranking.rows.end() ? 0 : other->result.makespan_s / ranking.rows.front().result.makespan_s - 1;
     const Row& best = ranking.rows.front();

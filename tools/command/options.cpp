@@ -121,10 +121,10 @@ Parsed parse(const std::vector<std::string>& arguments, const po::options_descri
 
 po::options_description output_options() {
   po::options_description group;
-  group.add_options()                                                                               //
-      ("format", word("table|json|csv", "table"), "how results are printed")                          //
-      ("output,o", word("FILE"), "write to FILE instead of standard output")                          //
-      ("quiet", po::bool_switch(), "no progress on standard error")                                   //
+  group.add_options()                                                         //
+      ("format", word("table|json|csv", "table"), "how results are printed")  //
+      ("output,o", word("FILE"), "write to FILE instead of standard output")  //
+      ("quiet", po::bool_switch(), "no progress on standard error")           //
       ("help,h", "this page");
   return group;
 }
@@ -133,11 +133,16 @@ po::options_description pod_options(bool several) {
   po::options_description group;
   group.add_options()  //
       ("machine", word(several ? "NAME|FILE[,...]" : "NAME|FILE"),
-       "a shipped machine (podsim show machine lists them) or a textproto file")  //
+       "a shipped machine (podsim show machine lists them) or a textproto file")                                                                 //
       ("slice", word(several ? "AxB[xC][,...]" : "AxB[xC]"), "chips per physical dimension, as 16x16 or 4x8x8;\nleft out: the sizes of --mesh")  //
-      ("wrap", word("auto|all|none|x,y", "auto"), "which dimensions wrap; auto: as the vendor builds the slice,\nhypothetical slices wrap every extent above 2")  //
-      ("mesh", words("row=R,col=C"), several ? "logical axes, row-major over the slice; repeatable, or `all` for\nevery row x col" : "logical axes, row-major over the slice; left out: one axis\nper slice dimension, named row, col, depth, axis3")  //
-      ("set", words("PATH=VALUE"), "override a machine value: link.bandwidth=45GB/s,\nlink[x].latency=1us, chip.peak[bf16]=275TFLOP/s,\nsoftware.launch[all-gather]=5us; repeatable");
+      ("wrap", word("auto|all|none|x,y", "auto"),
+       "which dimensions wrap; auto: as the vendor builds the slice,\nhypothetical slices wrap every extent above 2")  //
+      ("mesh", words("row=R,col=C"),
+       several ? "logical axes, row-major over the slice; repeatable, or `all` for\nevery row x col"
+               : "logical axes, row-major over the slice; left out: one axis\nper slice dimension, named row, col, depth, axis3")  //
+      ("set", words("PATH=VALUE"),
+       "override a machine value: link.bandwidth=45GB/s,\nlink[x].latency=1us, chip.peak[bf16]=275TFLOP/s,\nsoftware.launch[all-gather]=5us; "
+       "repeatable");
   return group;
 }
 
@@ -146,30 +151,34 @@ po::options_description problem_options(bool several) {
   group.add_options()  //
       ("gemm", word("m=M,n=N,k=K[,dtype=bf16]"), "Y[m,n] = X.W over k (k is the contraction), bf16 or f32");
   if (!several)
-    group.add_options()                                                                                             //
-        ("collective", word("KIND"), "one collective along --axis: all-gather, reduce-scatter, all-reduce,\nall-to-all, broadcast, reduce, permute")  //
-        ("axis", word("NAME[,...]"), "the mesh axes of --collective, first most significant")                              //
-        ("root", word("N"), "broadcast, reduce: the root's position along the axes; left out: 0")                          //
+    group.add_options()  //
+        ("collective", word("KIND"),
+         "one collective along --axis: all-gather, reduce-scatter, all-reduce,\nall-to-all, broadcast, reduce, permute")                //
+        ("axis", word("NAME[,...]"), "the mesh axes of --collective, first most significant")                                           //
+        ("root", word("N"), "broadcast, reduce: the root's position along the axes; left out: 0")                                       //
         ("chunks", word("N"), "broadcast, reduce: into how many chunks; left out: what takes least time\nalong a chain of neighbours")  //
-        ("shift", word("N"), "permute: everybody to their position + N")                                                   //
-        ("pairs", word("FILE"), "permute: lines `from to`, positions along the axes; # begins a comment")                  //
-        ("bytes", word("N"), "input bytes on each device of --collective, a bare number or as 16MiB")                     //
-        ("dtype", word("bf16|f32"), "element type of --collective")                                                      //
-        ("schedule", word("FILE"), "a saved schedule, textproto or binary (podsim show schedule -o FILE writes one)")      //
-        ("algorithm", word("NAME"), "GEMM: collective, meshslice, summa, cannon, wang, 1d-os, 1d-ls,\n1d-fsdp, 1d-megatron, jax-ag-..., jax-rs-...\ncollective: ring, ring-one-way, ring-shortest, line,\nhalving-doubling, direct, pairwise, halves, pallas-ring,\npallas-bidirectional, pallas-alternating, or auto: the\ncheapest; left out: ring on axes that wrap, else line")  //
+        ("shift", word("N"), "permute: everybody to their position + N")                                                                //
+        ("pairs", word("FILE"), "permute: lines `from to`, positions along the axes; # begins a comment")                               //
+        ("bytes", word("N"), "input bytes on each device of --collective, a bare number or as 16MiB")                                   //
+        ("dtype", word("bf16|f32"), "element type of --collective")                                                                     //
+        ("schedule", word("FILE"), "a saved schedule, textproto or binary (podsim show schedule -o FILE writes one)")                   //
+        ("algorithm", word("NAME"),
+         "GEMM: collective, meshslice, summa, cannon, wang, 1d-os, 1d-ls,\n1d-fsdp, 1d-megatron, jax-ag-..., jax-rs-...\ncollective: ring, "
+         "ring-one-way, ring-shortest, line,\nhalving-doubling, direct, pairwise, halves, pallas-ring,\npallas-bidirectional, pallas-alternating, or "
+         "auto: the\ncheapest; left out: ring on axes that wrap, else line")                                                                   //
         ("dataflow", word("os|ls|rs"), "which operand stands still: output, left or right; left out: os,\nor what the algorithm's name says")  //
         ("slice-count", word("S"), "slices of meshslice; panels of summa (left out: lcm(R, C))");
   else
-    group.add_options()                                                                                               //
-        ("algorithms", word("NAME[,...]|all", "collective,meshslice"), "which GEMM algorithms to compare")                   //
-        ("dataflow", word("os|ls|rs[,...]", "os"), "which operand stands still: output, left or right")                      //
+    group.add_options()                                                                                     //
+        ("algorithms", word("NAME[,...]|all", "collective,meshslice"), "which GEMM algorithms to compare")  //
+        ("dataflow", word("os|ls|rs[,...]", "os"), "which operand stands still: output, left or right")     //
         ("slice-count", word("S[,...]"), "slices of meshslice (summa takes lcm(R, C) panels)");
-  group.add_options()                                                                                                 //
-      ("pass", word("forward|backward|both", "forward"), "a layer's forward product, its two gradients, or all three")       //
-      ("wang-operand", word("x|w"), "which operand of wang OS travels; left out: the one with more\nbytes times hops")        //
+  group.add_options()                                                                                                      //
+      ("pass", word("forward|backward|both", "forward"), "a layer's forward product, its two gradients, or all three")     //
+      ("wang-operand", word("x|w"), "which operand of wang OS travels; left out: the one with more\nbytes times hops")     //
       ("block", word("B", "8"), "rows or columns of a slice's interleaved blocks")                                         //
       ("prefetch", word("P", "1"), "slices that run ahead of the matmul")                                                  //
-      ("slice-copies", word("on|off"), "whether cutting slices costs copies on the core;\nleft out: as the machine says")   //
+      ("slice-copies", word("on|off"), "whether cutting slices costs copies on the core;\nleft out: as the machine says")  //
       ("pad", po::bool_switch(), "round extents up to what divides, and say how much is wasted");
   return group;
 }

@@ -54,9 +54,9 @@ struct Parsed {
 Parsed parse(const std::vector<std::string>& arguments, const po::options_description& described, std::string_view usage, Console& console);
 
 // Groups of options.
-po::options_description output_options();      // --format -o --quiet
-po::options_description pod_options(bool several);     // --machine --slice --wrap --mesh --set
-po::options_description problem_options(bool several); // --gemm --algorithm ... ; several: lists for compare
+po::options_description output_options();               // --format -o --quiet
+po::options_description pod_options(bool several);      // --machine --slice --wrap --mesh --set
+po::options_description problem_options(bool several);  // --gemm --algorithm ... ; several: lists for compare
 
 enum class Format { table, json, csv };
 Expected<Format> format_of(const Options& options);

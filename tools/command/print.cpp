@@ -27,8 +27,8 @@ Json json_of(const Row& row) {
   const Result& r = row.result;
   Json mesh = Json::object();
   for (const auto& [name, size] : r.mesh) mesh[name] = size;
-  Json json{{"engine", r.engine}, {"machine", r.machine}, {"slice", r.slice}, {"hypothetical", r.hypothetical}, {"mesh", mesh}, {"schedule", r.schedule},
-            {"algorithm", row.algorithm}};
+  Json json{{"engine", r.engine}, {"machine", r.machine},   {"slice", r.slice},          {"hypothetical", r.hypothetical},
+            {"mesh", mesh},       {"schedule", r.schedule}, {"algorithm", row.algorithm}};
   json["dataflow"] = row.dataflow.empty() ? Json() : Json(row.dataflow);
   json["slice_count"] = or_null(row.slice_count);
   json.update(Json{{"devices", r.devices},
@@ -47,7 +47,8 @@ Json json_of(const Row& row) {
                    {"wall_s", r.wall_s},
                    {"build_s", r.build_s},
                    {"padding", row.padding}});
-  json["trust"] = Json{{"level", r.trust_level}, {"dataset", r.trust_dataset.empty() ? Json() : Json(r.trust_dataset)}, {"error", or_null(r.trust_error)}};
+  json["trust"] =
+      Json{{"level", r.trust_level}, {"dataset", r.trust_dataset.empty() ? Json() : Json(r.trust_dataset)}, {"error", or_null(r.trust_error)}};
   return json;
 }
 
@@ -69,7 +70,8 @@ std::string table(const std::vector<std::vector<std::string>>& rows, std::size_t
   std::string text;
   for (const auto& row : rows) {
     std::string line;
-    for (std::size_t c = 0; c < row.size(); ++c) line += c < left ? fmt::format("{:<{}}  ", row[c], widths[c]) : fmt::format("{:>{}}  ", row[c], widths[c]);
+    for (std::size_t c = 0; c < row.size(); ++c)
+      line += c < left ? fmt::format("{:<{}}  ", row[c], widths[c]) : fmt::format("{:>{}}  ", row[c], widths[c]);
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   }
@@ -99,7 +101,8 @@ std::string result_table(const Row& row) {
       {"machine", fmt::format("{}, slice {}, mesh {} ({} devices)", r.machine, slice(r), mesh_text(r), r.devices)},
       {"engine", r.engine},
       {"time", time(r.makespan_s)},
-      {"  compute", fmt::format("{}  ({}: the core of the busiest device)", time(r.compute_s), percent(r.makespan_s > 0 ? r.compute_s / r.makespan_s : 0))},
+      {"  compute",
+       fmt::format("{}  ({}: the core of the busiest device)", time(r.compute_s), percent(r.makespan_s > 0 ? r.compute_s / r.makespan_s : 0))},
       {"  exposed communication", time(r.exposed_communication_s)},
       {"  waiting", time(r.waiting_s)},
   };
@@ -116,14 +119,16 @@ std::string result_table(const Row& row) {
 std::string result_json(const Row& row) { return json_of(row).dump(2) + "\n"; }
 
 std::string result_csv(const std::vector<Row>& rows) {
-  std::string text = csv({"machine", "slice", "hypothetical", "mesh", "algorithm", "dataflow", "slice_count", "engine", "devices", "makespan_s", "compute_s",
-                          "exposed_communication_s", "waiting_s", "flops", "mfu", "link_bytes", "peak_memory_bytes", "tasks", "padding"});
+  std::string text =
+      csv({"machine", "slice", "hypothetical", "mesh", "algorithm", "dataflow", "slice_count", "engine", "devices", "makespan_s", "compute_s",
+           "exposed_communication_s", "waiting_s", "flops", "mfu", "link_bytes", "peak_memory_bytes", "tasks", "padding"});
   for (const Row& row : rows) {
     const Result& r = row.result;
-    text += csv({r.machine, r.slice, r.hypothetical ? "true" : "false", mesh_text(r), row.algorithm, row.dataflow, row.slice_count ? slices(row) : "", r.engine,
-                 std::to_string(r.devices), fmt::format("{}", r.makespan_s), fmt::format("{}", r.compute_s), fmt::format("{}", r.exposed_communication_s),
-                 fmt::format("{}", r.waiting_s), fmt::format("{}", r.flops), r.mfu ? fmt::format("{}", *r.mfu) : "", fmt::format("{}", r.link_bytes),
-                 std::to_string(r.peak_memory_bytes), std::to_string(r.tasks), fmt::format("{}", row.padding)});
+    text += csv({r.machine, r.slice, r.hypothetical ? "true" : "false", mesh_text(r), row.algorithm, row.dataflow, row.slice_count ? slices(row) : "",
+                 r.engine, std::to_string(r.devices), fmt::format("{}", r.makespan_s), fmt::format("{}", r.compute_s),
+                 fmt::format("{}", r.exposed_communication_s), fmt::format("{}", r.waiting_s), fmt::format("{}", r.flops),
+                 r.mfu ? fmt::format("{}", *r.mfu) : "", fmt::format("{}", r.link_bytes), std::to_string(r.peak_memory_bytes),
+                 std::to_string(r.tasks), fmt::format("{}", row.padding)});
   }
   return text;
 }
@@ -135,7 +140,8 @@ std::string crossover_table(const Crossovers& crossovers) {
   std::vector<std::vector<std::string>> rows{{"from", "to", "fastest", "S", "time", "runner-up at the end"}};
   for (const Reign& reign : crossovers.reigns) {
     const std::string first = slices(reign.first), last = slices(reign.last);
-    rows.push_back({value(reign.from), value(reign.to), reign.first.algorithm + " " + reign.first.dataflow, first == last ? first : first + " to " + last,
+    rows.push_back({value(reign.from), value(reign.to), reign.first.algorithm + " " + reign.first.dataflow,
+                    first == last ? first : first + " to " + last,
                     fmt::format("{} to {}", time(reign.first.result.makespan_s), time(reign.last.result.makespan_s)),
                     reign.runner_up.empty() ? "-" : fmt::format("{} (+{})", reign.runner_up, percent(reign.margin))});
   }
@@ -145,10 +151,16 @@ std::string crossover_table(const Crossovers& crossovers) {
 Json json_of(const Crossovers& crossovers) {
   Json reigns = Json::array();
   for (const Reign& reign : crossovers.reigns)
-    reigns.push_back(Json{{"from", reign.from}, {"to", reign.to}, {"algorithm", reign.first.algorithm}, {"dataflow", reign.first.dataflow},
-                          {"slice_count_from", or_null(reign.first.slice_count)}, {"slice_count_to", or_null(reign.last.slice_count)},
-                          {"makespan_from_s", reign.first.result.makespan_s}, {"makespan_to_s", reign.last.result.makespan_s},
-                          {"runner_up", reign.runner_up.empty() ? Json() : Json(reign.runner_up)}, {"margin", reign.margin}});
+    reigns.push_back(Json{{"from", reign.from},
+                          {"to", reign.to},
+                          {"algorithm", reign.first.algorithm},
+                          {"dataflow", reign.first.dataflow},
+                          {"slice_count_from", or_null(reign.first.slice_count)},
+                          {"slice_count_to", or_null(reign.last.slice_count)},
+                          {"makespan_from_s", reign.first.result.makespan_s},
+                          {"makespan_to_s", reign.last.result.makespan_s},
+                          {"runner_up", reign.runner_up.empty() ? Json() : Json(reign.runner_up)},
+                          {"margin", reign.margin}});
   return Json{{"pod", crossovers.place}, {"path", crossovers.range.path}, {"unit", crossovers.range.unit}, {"reigns", reigns}};
 }
 
@@ -160,11 +172,13 @@ std::string comparison_table(const Comparisons& comparisons) {
   for (const Row& row : comparisons.rows) {
     const Result& r = row.result;
     rows.push_back({r.machine, slice(r), mesh_text(r), row.algorithm, row.dataflow, slices(row), time(r.makespan_s), time(r.compute_s),
-                    time(r.exposed_communication_s), time(r.waiting_s), r.mfu ? percent(*r.mfu) : "-", to_text(Bytes{r.peak_memory_bytes}) + (row.over_hbm ? "*" : ""),
+                    time(r.exposed_communication_s), time(r.waiting_s), r.mfu ? percent(*r.mfu) : "-",
+                    to_text(Bytes{r.peak_memory_bytes}) + (row.over_hbm ? "*" : ""),
                     fmt::format("+{}", percent(r.makespan_s / comparisons.rows.front().result.makespan_s - 1))});
   }
   std::string text = table(rows, 5);
-  if (std::any_of(comparisons.rows.begin(), comparisons.rows.end(), [](const Row& row) { return row.over_hbm; })) text += "* more than the device has\n";
+  if (std::any_of(comparisons.rows.begin(), comparisons.rows.end(), [](const Row& row) { return row.over_hbm; }))
+    text += "* more than the device has\n";
   for (const Skipped& skipped : comparisons.skipped) text += fmt::format("left out: {}: {}\n", skipped.what, skipped.reason);
   for (const std::string& verdict : comparisons.verdicts) text += "\n" + verdict + "\n";
   for (const Crossovers& crossovers : comparisons.crossovers) text += "\n" + crossover_table(crossovers);

@@ -29,8 +29,10 @@ Expected<Problem> gemm_problem(const Options& options, Pod& pod, DType default_d
   const auto dataflow = options.has("dataflow") ? dataflow_named(options.text("dataflow")) : (*entry)->only.value_or(Dataflow::os);
   if (!dataflow) return Diagnostic{option("dataflow"), "expected os, ls or rs, found " + quoted(options.text("dataflow"))};
   request->problem.dataflow = *dataflow;
-  if ((*entry)->needs_slice_count && !options.has("slice-count")) return Diagnostic{{}, fmt::format("--algorithm {} needs --slice-count", (*entry)->name)};
-  if (!(*entry)->takes_slice_count && options.has("slice-count")) return Diagnostic{{}, fmt::format("--algorithm {} takes no --slice-count", (*entry)->name)};
+  if ((*entry)->needs_slice_count && !options.has("slice-count"))
+    return Diagnostic{{}, fmt::format("--algorithm {} needs --slice-count", (*entry)->name)};
+  if (!(*entry)->takes_slice_count && options.has("slice-count"))
+    return Diagnostic{{}, fmt::format("--algorithm {} takes no --slice-count", (*entry)->name)};
   if (options.has("slice-count")) {
     const auto slices = options.integer("slice-count", 1, 1 << 20);
     if (!slices) return slices.error();
@@ -45,9 +47,21 @@ Expected<Problem> gemm_problem(const Options& options, Pod& pod, DType default_d
 /// An option of another problem would be ignored without a word.
 Done options_belong(const Options& options, std::string_view problem) {
   static constexpr std::array<std::pair<const char*, std::string_view>, 15> owners{{
-      {"axis", "collective"},  {"bytes", "collective"}, {"dtype", "collective"},  {"root", "collective"}, {"chunks", "collective"},
-      {"shift", "collective"}, {"pairs", "collective"}, {"dataflow", "gemm"},     {"slice-count", "gemm"}, {"pass", "gemm"},
-      {"wang-operand", "gemm"}, {"block", "gemm"},      {"prefetch", "gemm"},     {"slice-copies", "gemm"}, {"pad", "gemm"},
+      {"axis", "collective"},
+      {"bytes", "collective"},
+      {"dtype", "collective"},
+      {"root", "collective"},
+      {"chunks", "collective"},
+      {"shift", "collective"},
+      {"pairs", "collective"},
+      {"dataflow", "gemm"},
+      {"slice-count", "gemm"},
+      {"pass", "gemm"},
+      {"wang-operand", "gemm"},
+      {"block", "gemm"},
+      {"prefetch", "gemm"},
+      {"slice-copies", "gemm"},
+      {"pad", "gemm"},
   }};
   for (const auto& [name, owner] : owners)
     if (options.given(name) && owner != problem) return Diagnostic{option(name), fmt::format("belongs to --{}, not to --{}", owner, problem)};
@@ -60,7 +74,9 @@ Expected<Problem> saved_problem(const Options& options, const Pod& pod) {
   auto schedule = saved_schedule(path);
   if (!schedule) return schedule.error();
   if (schedule->mesh.devices() != pod.mesh.devices())
-    return Diagnostic{{path, 0, 0}, fmt::format("the schedule's mesh is {}, the pod's is {}: they must have as many devices", to_text(schedule->mesh), to_text(pod.mesh))};
+    return Diagnostic{
+        {path, 0, 0},
+        fmt::format("the schedule's mesh is {}, the pod's is {}: they must have as many devices", to_text(schedule->mesh), to_text(pod.mesh))};
   Problem problem{std::move(*schedule), ring_or_line(chunk_rule(pod.machine)), "schedule", "", std::nullopt, 0};
   if (!options.has("algorithm")) return problem;
   const std::string& name = options.text("algorithm");
@@ -166,12 +182,18 @@ Expected<Problem> make_problem(const Pod& pod, const GemmRequest& request) {
   std::optional<std::int64_t> slices;
   if (algorithm.takes_slice_count) slices = request.options.slice_count;
   if (slices == 0) slices = std::lcm(mesh.axes()[0].size, mesh.axes()[1].size);  // summa's own
-  return Problem{std::move(*schedule), ring_or_line(chunk_rule(pod.machine)), std::string{algorithm.name}, std::string{name_of(problem.dataflow)}, slices, padding};
+  return Problem{std::move(*schedule),
+                 ring_or_line(chunk_rule(pod.machine)),
+                 std::string{algorithm.name},
+                 std::string{name_of(problem.dataflow)},
+                 slices,
+                 padding};
 }
 
 Expected<Problem> problem_of(const Options& options, Pod& pod, DType default_dtype) {
   const int given = options.has("gemm") + options.has("collective") + options.has("schedule");
-  if (given != 1) return Diagnostic{{}, fmt::format("expected one of --gemm, --collective and --schedule, found {}", given == 0 ? "none" : "several")};
+  if (given != 1)
+    return Diagnostic{{}, fmt::format("expected one of --gemm, --collective and --schedule, found {}", given == 0 ? "none" : "several")};
   const std::string_view problem = options.has("gemm") ? "gemm" : options.has("collective") ? "collective" : "schedule";
   if (auto ok = options_belong(options, problem); !ok) return ok.error();
   if (problem == "gemm") return gemm_problem(options, pod, default_dtype);

@@ -15,9 +15,9 @@ namespace podsim {
 struct Problem {
   Schedule schedule;
   CollectiveChooser chooser;
-  std::string algorithm, dataflow;           // dataflow: of a GEMM
-  std::optional<std::int64_t> slice_count;   // of a sliced GEMM algorithm
-  double padding = 0;                        // part of the flops that padding added
+  std::string algorithm, dataflow;          // dataflow: of a GEMM
+  std::optional<std::int64_t> slice_count;  // of a sliced GEMM algorithm
+  double padding = 0;                       // part of the flops that padding added
 };
 
 Expected<DType> parse_dtype(const std::string& text, const SourceLocation& where);

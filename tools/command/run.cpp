@@ -7,7 +7,8 @@ namespace podsim {
 
 namespace {
 
-constexpr std::string_view usage = R"(usage: podsim run --machine M --slice AxB [--mesh row=R,col=C] (--gemm ... | --collective ... | --schedule FILE) [OPTION...]
+constexpr std::string_view usage =
+    R"(usage: podsim run --machine M --slice AxB [--mesh row=R,col=C] (--gemm ... | --collective ... | --schedule FILE) [OPTION...]
 
 Simulates one thing and prints its time, how it splits into compute, exposed communication and waiting, MFU, traffic and memory.
 With -o FILE.textproto or FILE.pb the result is saved.
@@ -19,14 +20,17 @@ examples:
   podsim run --machine tpu_v4 --slice 4x4x8 --collective all-reduce --axis row,col --bytes 1MiB --algorithm auto
 )";
 
-bool ends_with(const std::string& text, std::string_view end) { return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0; }
+bool ends_with(const std::string& text, std::string_view end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
 
 }  // namespace
 
 int run_verb(const std::vector<std::string>& arguments, Console& console) {
   po::options_description described;
   described.add(pod_options(false)).add(problem_options(false));
-  described.add_options()("engine", po::value<std::string>()->value_name("simgrid|analytic")->default_value("simgrid"), "which engine keeps the time");
+  described.add_options()("engine", po::value<std::string>()->value_name("simgrid|analytic")->default_value("simgrid"),
+                          "which engine keeps the time");
   described.add(output_options());
   const Parsed parsed = parse(arguments, described, usage, console);
   if (parsed.status) return *parsed.status;

@@ -87,7 +87,8 @@ Expected<std::string> show_machine(const Options& options, Format format) {
 
 // ---- topology -------------------------------------------------------------------------------------------------------------------------
 
-constexpr std::string_view topology_usage = R"(usage: podsim show topology --machine M --slice AxB[xC] [--wrap auto|all|none|x,y] [--set PATH=VALUE]... [--format table|json]
+constexpr std::string_view topology_usage =
+    R"(usage: podsim show topology --machine M --slice AxB[xC] [--wrap auto|all|none|x,y] [--set PATH=VALUE]... [--format table|json]
 
 What a slice's interconnect is: links, distances, bisection bandwidth, a drawing where it is small.
 
@@ -111,26 +112,34 @@ Expected<std::string> show_topology(const Options& options, Format format) {
     wrap_json[std::string(1, dimension_name(static_cast<int>(d)))] = wraps;
   }
   if (format == Format::json) {
-    Json json{{"machine", pod->machine.name}, {"slice", to_text(pod->slice)}, {"hypothetical", pod->hypothetical}, {"chips", grid.chips()}, {"links", shape.links},
-              {"least_degree", shape.least_degree}, {"largest_degree", shape.largest_degree}, {"diameter", shape.diameter}, {"mean_distance", shape.mean_distance}};
+    Json json{{"machine", pod->machine.name},
+              {"slice", to_text(pod->slice)},
+              {"hypothetical", pod->hypothetical},
+              {"chips", grid.chips()},
+              {"links", shape.links},
+              {"least_degree", shape.least_degree},
+              {"largest_degree", shape.largest_degree},
+              {"diameter", shape.diameter},
+              {"mean_distance", shape.mean_distance}};
     json["wrap"] = wrap_json;
     json["bisection_bandwidth_bytes_per_s"] = number_or_null(bisection);
     json["all_to_all_bound_bytes_per_s"] = number_or_null(all_to_all);
     return json.dump(2) + "\n";
   }
   const auto rate = [](BytesPerSecond r) { return to_text(r); };
-  std::string text = table({{"machine", pod->machine.name},
-                            {"slice", to_text(pod->slice) + (pod->hypothetical ? " (hypothetical)" : "")},
-                            {"wrap", wrap},
-                            {"chips", std::to_string(grid.chips())},
-                            {"links", fmt::format("{} (each direction counts)", shape.links)},
-                            {"degree", shape.least_degree == shape.largest_degree ? std::to_string(shape.largest_degree)
-                                                                                  : fmt::format("{} to {}", shape.least_degree, shape.largest_degree)},
-                            {"diameter", fmt::format("{} hops", shape.diameter)},
-                            {"mean distance", fmt::format("{:.4g} hops", shape.mean_distance)},
-                            {"bisection bandwidth", rate(bisection) + " each way"},
-                            {"all-to-all bound", rate(all_to_all) + " per chip"}},
-                           2);
+  std::string text =
+      table({{"machine", pod->machine.name},
+             {"slice", to_text(pod->slice) + (pod->hypothetical ? " (hypothetical)" : "")},
+             {"wrap", wrap},
+             {"chips", std::to_string(grid.chips())},
+             {"links", fmt::format("{} (each direction counts)", shape.links)},
+             {"degree", shape.least_degree == shape.largest_degree ? std::to_string(shape.largest_degree)
+                                                                   : fmt::format("{} to {}", shape.least_degree, shape.largest_degree)},
+             {"diameter", fmt::format("{} hops", shape.diameter)},
+             {"mean distance", fmt::format("{:.4g} hops", shape.mean_distance)},
+             {"bisection bandwidth", rate(bisection) + " each way"},
+             {"all-to-all bound", rate(all_to_all) + " per chip"}},
+            2);
   constexpr int most_drawn = 64;  // chips; more fill the screen without being read
   if (const auto drawing = grid.chips() <= most_drawn ? draw(grid) : std::nullopt) text += "\n" + *drawing;
   return text;
@@ -138,7 +147,8 @@ Expected<std::string> show_topology(const Options& options, Format format) {
 
 // ---- schedule -------------------------------------------------------------------------------------------------------------------------
 
-constexpr std::string_view schedule_usage = R"(usage: podsim show schedule (--mesh row=R,col=C | --slice AxB) (--gemm ... | --collective ... | --schedule FILE) [--lowered] [OPTION...]
+constexpr std::string_view schedule_usage =
+    R"(usage: podsim show schedule (--mesh row=R,col=C | --slice AxB) (--gemm ... | --collective ... | --schedule FILE) [--lowered] [OPTION...]
 
 A schedule as text, one line per task; with -o FILE.textproto or FILE.pb it is saved and can be run with --schedule FILE.
 
@@ -208,8 +218,10 @@ int show_verb(const std::vector<std::string>& arguments, Console& console) {
     if (auto ok = write_output(*parsed.options, *text, console); !ok) return report(ok.error(), console);
     return exit_done;
   }
-  return report({{}, arguments.empty() ? "show what? machine, topology or schedule"
-                                       : "cannot show " + quoted(arguments.front()) + did_you_mean(arguments.front(), names) + "; expected machine, topology or schedule"},
+  return report({{},
+                 arguments.empty() ? "show what? machine, topology or schedule"
+                                   : "cannot show " + quoted(arguments.front()) + did_you_mean(arguments.front(), names) +
+                                         "; expected machine, topology or schedule"},
                 console);
 }
 
