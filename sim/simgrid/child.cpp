@@ -55,6 +55,8 @@ Diagnostic system_error(std::string_view action) { return {{}, fmt::format("simg
     ::setrlimit(RLIMIT_STACK, &stack);
   }
   ::dup2(errors, STDERR_FILENO);
+  // SimGrid flushes the standard streams when it starts; what the parent has buffered is not the child's to print.
+  if (const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC); nowhere >= 0) ::dup2(nowhere, STDOUT_FILENO);
   try {
     Output output{result};
     work(output);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
@@ -20,6 +21,14 @@ std::size_t open_files() {
   while (::readdir(directory) != nullptr) ++count;
   ::closedir(directory);
   return count;
+}
+
+TEST(SimgridChild, WhatTheParentHasBufferedIsPrintedOnce) {
+  ::testing::internal::CaptureStdout();
+  std::printf("once\n");
+  const auto bytes = run_in_child([](Output&) { std::fflush(nullptr); });
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "once\n");
+  EXPECT_TRUE(bytes) << to_text(bytes.error());
 }
 
 TEST(SimgridChild, ADeadOneIsADiagnosticWithItsLastWords) {
