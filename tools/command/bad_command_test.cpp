@@ -56,6 +56,7 @@ TEST(BadCommand, Options) {
       {"run --machine ideal --machine ideal", "option '--machine' cannot be specified more than once"},
       {"run --quiet=yes", "option '--quiet' does not take any arguments"},
       {"run" + ring4 + "gather" + gather, "expected options only, found \"gather\"; --help lists the options"},
+      {"run --quiet stray --slice 4", "expected options only, found \"stray\"; --help lists the options"},
       {"show machine tpu_v4", "expected options only, found \"tpu_v4\"; --help lists the options"},
       {"run --quiet --machine=ideal -o x stray", "expected options only, found \"stray\"; --help lists the options"},
       {"run" + ring4 + gather + "--format yaml", "--format: expected table, json or csv, found \"yaml\""},

@@ -52,6 +52,7 @@ TEST(SavedFiles, AResultReadsBackAsPrinted) {
     EXPECT_EQ(result->peak_memory_bytes, printed["peak_memory_bytes"]);
     EXPECT_EQ(result->tasks, printed["tasks"]);
     EXPECT_EQ(result->trust_level, printed["trust"]["level"]);
+    EXPECT_EQ(test::bytes_of_file(folder.file(name)).find("makespan_s") != std::string::npos, name == "result.textproto") << "which form";
   }
 }
 
@@ -65,6 +66,7 @@ TEST(SavedFiles, ASavedScheduleRunsAsTheDirectRun) {
       for (const std::string name : {"schedule.textproto", "schedule.pb"}) {
         SCOPED_TRACE(problem + lowered + " " + name);
         ASSERT_EQ(podsim("show schedule" + pod + problem + lowered + " -o " + folder.file(name)).status, exit_done);
+        EXPECT_EQ(test::bytes_of_file(folder.file(name)).find("format_version") != std::string::npos, name == "schedule.textproto");
         std::string line = "run" + pod + "--engine analytic --schedule " + folder.file(name);
         if (lowered.empty() && problem.find("ring-one-way") != std::string::npos) line += " --algorithm ring-one-way";
         auto again = json_of(line);
