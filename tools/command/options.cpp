@@ -18,9 +18,11 @@ std::vector<std::string> option_names(const po::options_description& described) 
   return names;
 }
 
-std::string width_of(const po::option_description& entry) {
-  const std::string parameter = entry.format_parameter();
-  return entry.format_name() + (parameter.empty() ? "" : " " + parameter);
+/// "-o, --output FILE"
+std::string name_of(const po::option_description& entry) {
+  const std::string brief = entry.format_name(), parameter = entry.format_parameter();
+  const std::string names = brief.starts_with("--") ? brief : brief.substr(0, 2) + ", --" + entry.long_name();
+  return names + (parameter.empty() ? "" : " " + parameter);
 }
 
 /// Our own layout: Boost's wraps at odd places and shows "arg".
@@ -28,7 +30,7 @@ std::string to_text(const po::options_description& described) {
   std::string text;
   for (const auto& entry : described.options()) {
     const std::string& help = entry->description();
-    text += fmt::format("  {:<32} ", width_of(*entry));
+    text += fmt::format("  {:<32} ", name_of(*entry));
     for (const char c : help) text += c == '\n' ? "\n" + std::string(35, ' ') : std::string(1, c);
     text += '\n';
   }
