@@ -114,6 +114,18 @@ TEST(Lower, WhoFollowsWithOneHalfDoesNotHideTheOther) {
     EXPECT_EQ(edges(f.lowered({{step("one", move), step("two", move, {edge})}, {}})).back(), use);
 }
 
+TEST(Lower, WhatFollowsGuardedTasksOnlyWaitsForTheLaunchToo) {
+  // On a device where the guarded one is absent nothing else would hold it back.
+  Fixture f;
+  f.w.add("gather", f.gather({f.row}));
+  const Shift move = shift(f.row, 1, part(f.a, 0, 1), part(f.b, 0, 1));
+  EXPECT_THAT(edges(f.lowered({{step("guarded", move, {}, between(f.col, 0, 1)), step("free", move), step("after guarded", move, {after(TaskId{0})}),
+                                step("after both", move, {after(TaskId{0}), after(TaskId{1})}), step("after that", move, {after(TaskId{2})})},
+                               {}})),
+              ElementsAre("gather launch:", "gather guarded: 0", "gather free: 0", "gather after guarded: 0 1", "gather after both: 1 2",
+                          "gather after that: 3"));
+}
+
 TEST(Lower, CollectivesOnOneAxisQueueUpOthersDoNot) {
   Fixture f;
   f.w.add("row 0", f.gather({f.row}));
