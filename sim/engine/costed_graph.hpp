@@ -1,4 +1,4 @@
-// What every activity of a lowered schedule costs on a machine: the one place where the rules of section 4 of the design are applied;
+// What every activity of a lowered schedule costs on a machine: the one place where its rules are applied;
 // timing engines only add up, share links and keep the core busy.
 #pragma once
 

@@ -81,7 +81,7 @@ FlopsPerSecond peak_of(const Machine& machine, DType dtype);
 double efficiency_at(const std::vector<EfficiencyPoint>& points, Bytes input);
 
 /// launch + max(c, h) + (1 - overlap_hbm) min(c, h); c = padded flops / (peak * efficiency), h = HBM bytes / HBM bandwidth,
-/// HBM bytes = left + right + out (+ out if accumulate). DESIGN section 4.
+/// HBM bytes = left + right + out (+ out if accumulate).
 Seconds matmul_time(const Machine& machine, const Matmul& matmul, DType dtype);
 
 /// The same with vector_peak; a region's bytes count ceil(r/lanes)*lanes/r times, r = elements contiguous in its buffer's last dimension.

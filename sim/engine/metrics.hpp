@@ -9,7 +9,7 @@
 
 namespace podsim {
 
-/// Definitions as in the design, section 5. compute + exposed communication + waiting = makespan, to the picosecond.
+/// compute + exposed communication + waiting = makespan, to the picosecond.
 struct Metrics {
   Picoseconds makespan;
   DeviceId busiest;                   // core busy longest; ties: lowest
