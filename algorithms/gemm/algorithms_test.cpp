@@ -99,6 +99,34 @@ TEST(GemmAlgorithms, CannonOverlapsShiftsWithMatmuls) {
   }
 }
 
+TEST(GemmAlgorithms, CollectiveGathersThenMultipliesThenScatters) {
+  const double B = 100e9;
+  const Pod pod = make_pod(ideal_machine(B), {4, 4});
+  const std::int64_t m = 16384, n = 8192, k = 4096;
+  const double T = 2.0 * m * n * k / 16 / 100e12;
+  const auto ring = [&](std::int64_t rows, std::int64_t columns) { return 3 * (rows / 4.0) * (columns / 4.0) * 2 / 2 / B; };
+  for (const auto& [dataflow, communication] : {std::pair{Dataflow::os, std::max(ring(m, k), ring(k, n))}, {Dataflow::ls, ring(n, k) + ring(m, n)},
+                                                {Dataflow::rs, ring(k, m) + ring(m, n)}})
+    for (const EngineEntry& engine : all_timing_engines())
+      EXPECT_NEAR(seconds(pod, lowered(make_gemm(algorithm("collective"), pod.mesh, {m, n, k, DType::bf16, dataflow}, {})), engine.name), T + communication,
+                  60e-12)
+          << engine.name << " " << name_of(dataflow);
+}
+
+TEST(GemmAlgorithms, SummaHidesAllButItsFirstBroadcastAndLastReduce) {
+  // 4x4, 4 panels, 8 chunks; a ring of 4 passes a chunk on twice.
+  const double B = 100e9;
+  const Pod pod = make_pod(ideal_machine(B), {4, 4});
+  const std::int64_t n = 65536;
+  const double panel = (4 - 2 + 8) * (n / 4.0) * (n / 4.0) * 2 / 8 / B, T = 2.0 * (n / 4.0) * (n / 4.0) * (n / 4.0) / 100e12;
+  ASSERT_GT(T, panel);
+  for (const Dataflow dataflow : dataflows)
+    for (const EngineEntry& engine : all_timing_engines())
+      EXPECT_NEAR(seconds(pod, lowered(make_gemm(algorithm("summa"), pod.mesh, {n, n, n, DType::bf16, dataflow}, {})), engine.name),
+                  panel + 4 * T + (dataflow == Dataflow::os ? 0 : panel), 100e-12)
+          << engine.name << " " << name_of(dataflow);
+}
+
 TEST(GemmAlgorithms, WangOverlapsItsRingWithMatmuls) {
   const double B = 100e9;
   const Pod pod = make_pod(ideal_machine(B), {4, 4});

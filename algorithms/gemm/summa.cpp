@@ -4,10 +4,9 @@
 //   LS    panel s of W is broadcast along row; the product is reduced along col to the panel's owner
 //   RS    panel s of X is broadcast along col; the product is reduced along row to the panel's owner
 //   before, after   block-partitioned P(row, col)
-//   cost     one broadcast or reduce per panel, b = (P-2+n)(alpha + V/(n.link)) for n chunks, overlapped with the matmuls:
-//              OS      b + (S-1) max(b', T) + T, b' the larger of a panel's two broadcasts; pipelining across panels makes it less: a ring's
-//                      devices start the next panel as soon as they have passed this one on
-//              LS, RS  with the reduce behind the last matmul
+//   cost     b, r = (P-2+n)(alpha + V/(n.link)): a panel's broadcast (OS: the longer of the two) and reduce in n chunks on a ring of P
+//              OS      b + S.T       LS, RS  b + S.T + r       where T >= b, r: then all but the first and the last is hidden
+//            Otherwise broadcasts of successive panels follow each other round the ring like one of S.n chunks, as far as slots are free
 //   divides  the moving extent by S, the others by their axis
 //   source   van de Geijn and Watts, SUMMA (1997), with a pipelined ring as broadcast
 #include <algorithm>

@@ -6,8 +6,9 @@
 //   LS, RS   the accumulator travels: step t adds to the first half of block c-1-t, which then goes +1, and to the second half of block c+1+t,
 //            which goes -1; the last step is the own block. What arrives is added by the dma, off the core: only the add joins the two
 //   before, after   block-partitioned P(row, col)
-//   cost     OS: AG + T + (P-1) max(T, tau(half block));  LS, RS: AG + T + (P-1) max(T, tau(half block)). P: of the travelling axis.
-//            P = 2: whole blocks one way
+//   cost     tau of a half block, P of the travelling axis; P = 2: whole blocks one way
+//              OS      AG + P.T where T >= tau; otherwise at most AG + T + (P-1) tau, since the first hops run while the other operand is gathered
+//              LS, RS  AG + T + (P-1) max(T, tau)
 //   errors   an open axis
 //   source   Wang et al., ASPLOS 2023; JAX shard_map collective matmul, bidirectional
 //
