@@ -16,16 +16,10 @@ using testing::copy;
 using testing::ideal_machine;
 using testing::make_pod;
 using testing::part;
+using testing::plain_machine;
 using testing::Pod;
 using testing::shift;
 using testing::Writer;
-
-/// Memory at 8 GB/s and links at 4 GB/s: copying or moving n elements over one hop takes n ns.
-Machine plain_machine() {
-  Machine machine = ideal_machine(4e9);
-  machine.chip.hbm_bandwidth = BytesPerSecond{8e9};
-  return machine;
-}
 
 struct Times {
   std::int64_t start, sent, received;  // ns

@@ -17,16 +17,11 @@ using testing::copy;
 using testing::ideal_machine;
 using testing::make_pod;
 using testing::part;
+using testing::plain_machine;
 using testing::Pod;
 using testing::shift;
 using testing::Writer;
 
-/// Memory at 8 GB/s, so that copying n elements takes n ns; links at 4 GB/s, so that moving n elements takes n ns a hop.
-Machine plain_machine() {
-  Machine machine = ideal_machine(4e9);
-  machine.chip.hbm_bandwidth = BytesPerSecond{8e9};
-  return machine;
-}
 constexpr Picoseconds ns(std::int64_t count) { return Picoseconds{1000 * count}; }
 
 struct Measured {
