@@ -48,7 +48,10 @@ double time_on(Net net, const Form& form, CollectiveKind kind, int P, std::strin
   const Schedule schedule = testing::lowered_collective(wrapped, kind, {"row"}, input_of(kind, P), form.algorithm, form.details, chunks);
   if (net != Net::hub) return testing::seconds_of(wrapped, schedule, engine);
   const testing::Switch hub{P, pod.machine.link[0]};
-  const auto timeline = (*timing_engine(engine))->make(pod.machine, hub, pod.placement)->run(schedule);
+  const auto model = make_model(schedule, pod.machine, hub, pod.placement);
+  EXPECT_TRUE(model) << to_text(model.error());
+  if (!model) return 0;
+  const auto timeline = (*timing_engine(engine))->run(*model, {});
   EXPECT_TRUE(timeline) << to_text(timeline.error());
   return timeline ? to_seconds(timeline->makespan).count() : 0;
 }

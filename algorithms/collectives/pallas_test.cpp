@@ -50,7 +50,7 @@ std::vector<Interval> intervals(const Pod& pod, const Schedule& schedule, std::s
     const auto* shift = std::get_if<Shift>(&task.op);
     const auto* local = std::get_if<Local>(&task.op);
     if (shift || (local && local->kind == LocalKind::add))
-      found.push_back({timeline->times[a].start, timeline->times[a].received, !shift, shift ? static_cast<int>(shift->by.constant) : 0});
+      found.push_back({timeline->at(a).start, timeline->at(a).received, !shift, shift ? static_cast<int>(shift->by.constant) : 0});
   }
   std::stable_sort(found.begin(), found.end(), [](const Interval& a, const Interval& b) { return a.start < b.start; });
   return found;

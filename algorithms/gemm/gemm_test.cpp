@@ -167,10 +167,10 @@ TEST(Gemm, AnalyticAndSimgridAgreeWhereNothingIsShared) {
     // the activities of one device.
     const auto graph = unroll(schedule).graph;
     const double events = 4.0 * static_cast<double>(graph.program_order(DeviceId{0}).size());
-    for (std::size_t a = 0; a < analytic->times.size(); ++a) {
-      const double t = to_seconds(analytic->times[a].received).count();
-      ASSERT_NEAR(t, to_seconds(simgrid->times[a].received).count(), 1e-6 * t + events * 1e-12) << a;
-      ASSERT_NEAR(to_seconds(analytic->times[a].start).count(), to_seconds(simgrid->times[a].start).count(), 1e-6 * t + events * 1e-12) << a;
+    for (std::size_t a = 0; a < analytic->size(); ++a) {
+      const double t = to_seconds(analytic->at(a).received).count();
+      ASSERT_NEAR(t, to_seconds(simgrid->at(a).received).count(), 1e-6 * t + events * 1e-12) << a;
+      ASSERT_NEAR(to_seconds(analytic->at(a).start).count(), to_seconds(simgrid->at(a).start).count(), 1e-6 * t + events * 1e-12) << a;
     }
   }
 }

@@ -139,31 +139,13 @@ class LongestPath {
   std::size_t done_ = 0;
 };
 
-class AnalyticEngine final : public TimingEngine {
- public:
-  AnalyticEngine(const Machine& machine, const Topology& topology, const Placement& placement)
-      : machine_{machine}, topology_{topology}, placement_{placement} {}
-
-  [[nodiscard]] std::string_view name() const override { return "analytic"; }
-
-  [[nodiscard]] Expected<Timeline> run(const Schedule& lowered) const override {
-    const auto costs = cost(lowered, machine_, topology_, placement_);
-    if (!costs) return costs.error();
-    LongestPath path{*costs, lowered.mesh.devices()};
-    if (!path.run()) return stuck(lowered, *costs, path.finished());
-    return make_timeline(costs->graph, path.times(), static_cast<std::int64_t>(costs->graph.activities.size()));
-  }
-
- private:
-  const Machine& machine_;
-  const Topology& topology_;
-  const Placement& placement_;
-};
-
 }  // namespace
 
-std::unique_ptr<TimingEngine> make_analytic_engine(const Machine& machine, const Topology& topology, const Placement& placement) {
-  return std::make_unique<AnalyticEngine>(machine, topology, placement);
+Expected<Timeline> run_analytic(const Model& model, const RunControl&) {
+  const CostedGraph costs = write_out(model);
+  LongestPath path{costs, model.schedule->mesh.devices()};
+  if (!path.run()) return stuck(model, path.finished());
+  return make_timeline(path.times(), static_cast<std::int64_t>(costs.graph.activities.size()));
 }
 
 }  // namespace podsim

@@ -5,6 +5,7 @@
 
 namespace podsim {
 
-std::unique_ptr<TimingEngine> make_analytic_engine(const Machine& machine, const Topology& topology, const Placement& placement);
+/// A node per device. The control has nothing to say here: it takes a fraction of the time of writing the model out.
+Expected<Timeline> run_analytic(const Model& model, const RunControl& control);
 
 }  // namespace podsim

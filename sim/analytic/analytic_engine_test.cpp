@@ -29,11 +29,11 @@ struct Times {
 
 /// The times of every activity in ns. All of them must be whole.
 std::vector<Times> run(const Pod& pod, const Schedule& schedule) {
-  const auto timeline = make_analytic_engine(pod.machine, pod.grid, pod.placement)->run(schedule);
+  const auto timeline = testing::run(pod, schedule, "analytic");
   EXPECT_TRUE(timeline) << to_text(timeline.error());
   std::vector<Times> result;
   if (!timeline) return result;
-  for (const ActivityTimes& t : timeline->times) {
+  for (const ActivityTimes& t : testing::times_of(*timeline)) {
     for (const Picoseconds time : {t.start, t.sent, t.received}) EXPECT_EQ(time.count() % 1000, 0);
     result.push_back({t.start.count() / 1000, t.sent.count() / 1000, t.received.count() / 1000});
   }
@@ -90,7 +90,7 @@ TEST(Analytic, DurationsAreRoundedUpEach) {
   const Pod pod = make_pod(machine, {1});
   Line s{pod};
   s.work(1, 0), s.work(1, 0), s.work(4, 0);
-  const auto timeline = make_analytic_engine(pod.machine, pod.grid, pod.placement)->run(s.w.schedule);
+  const auto timeline = testing::run(pod, s.w.schedule, "analytic");
   ASSERT_TRUE(timeline);
   EXPECT_EQ(timeline->makespan, Picoseconds{1 + 1 + 2});
   EXPECT_EQ(timeline->events, 3);
@@ -102,10 +102,10 @@ TEST(Analytic, DelayFlowAndReductionAreRoundedUpEach) {
   const Pod pod = make_pod(machine, {2});
   Line s{pod};
   s.move(1, 0, {}, Combine::add);
-  const auto timeline = make_analytic_engine(pod.machine, pod.grid, pod.placement)->run(s.w.schedule);
+  const auto timeline = testing::run(pod, s.w.schedule, "analytic");
   ASSERT_TRUE(timeline);
-  EXPECT_EQ(timeline->times[0].sent, Picoseconds{2});
-  EXPECT_EQ(timeline->times[0].received, Picoseconds{3});
+  EXPECT_EQ(timeline->at(0).sent, Picoseconds{2});
+  EXPECT_EQ(timeline->at(0).received, Picoseconds{3});
 }
 
 // ---- Transfers ------------------------------------------------------------------------------------------------------------------------
@@ -268,11 +268,11 @@ TEST(Analytic, SaysWhoWaitsForWhomInADeadlock) {
   const TaskId in = w.add("in", Recv{0, testing::neighbour(w.axis(0), 1), part(a, 0, 1), Combine::replace});
   w.add("out", Send{0, testing::neighbour(w.axis(0), 1), part(a, 1, 1), {}}, {after(in)});
   w.add("free", copy(part(a, 2, 1), part(a, 3, 1)));
-  const auto timeline = make_analytic_engine(pod.machine, pod.grid, pod.placement)->run(w.schedule);
+  const auto timeline = testing::run(pod, w.schedule, "analytic");
   ASSERT_FALSE(timeline);
   EXPECT_EQ(to_text(timeline.error()),
-            "deadlock: task 1 \"out\" on device 0 (row=0) waits for task 1 \"out\" on device 1 (row=1); "
-            "task 1 \"out\" on device 1 (row=1) waits for task 1 \"out\" on device 0 (row=0); 2 of 4 task instances never ran");
+            "deadlock: task 1 \"out\" on device 0 (row=0) waits for task 1 \"out\" on device 1 (row=1), which "
+            "waits for task 1 \"out\" on device 0 (row=0); 2 of 4 task instances never ran");
 }
 
 TEST(Analytic, ASendToItsOwnPredecessorNeverStarts) {
@@ -285,18 +285,18 @@ TEST(Analytic, ASendToItsOwnPredecessorNeverStarts) {
   w.add("slot", Recv{1, {Affine{0}}, part(a, 1, 1), Combine::replace}, {after(answer)}, between(x, 1, 2));
   const TaskId first = w.add("first", Send{1, {Affine{1}}, part(a, 0, 1), {}}, {}, between(x, 0, 1));
   w.add("second", Send{0, {Affine{1}}, part(a, 0, 1), {}}, {after(first)}, between(x, 0, 1));
-  const auto timeline = make_analytic_engine(pod.machine, pod.grid, pod.placement)->run(w.schedule);
+  const auto timeline = testing::run(pod, w.schedule, "analytic");
   ASSERT_FALSE(timeline);
   EXPECT_EQ(to_text(timeline.error()),
-            "deadlock: task 2 \"first\" on device 0 (row=0) waits for task 3 \"second\" on device 0 (row=0); "
-            "task 3 \"second\" on device 0 (row=0) waits for task 2 \"first\" on device 0 (row=0); 2 of 2 task instances never ran");
+            "deadlock: task 2 \"first\" on device 0 (row=0) waits for task 3 \"second\" on device 0 (row=0), "
+            "which waits for task 2 \"first\" on device 0 (row=0); 2 of 2 task instances never ran");
 }
 
 TEST(Analytic, RefusesWhatDoesNotUnroll) {
   const Pod pod = make_pod(plain_machine(), {2}, false);
   Writer w{pod.mesh};
   w.add("gather", Collective{CollectiveKind::all_gather, {w.axis(0)}, part(w.scratch("a", {4}), 0, 2), part(BufferId{0}, 0, 4), 0});
-  const auto timeline = make_analytic_engine(pod.machine, pod.grid, pod.placement)->run(w.schedule);
+  const auto timeline = testing::run(pod, w.schedule, "analytic");
   ASSERT_FALSE(timeline);
   EXPECT_EQ(to_text(timeline.error()), "task 0 \"gather\" is a Collective: lower() the schedule first");
 }
@@ -304,7 +304,7 @@ TEST(Analytic, RefusesWhatDoesNotUnroll) {
 TEST(Analytic, AnEmptyScheduleTakesNoTime) {
   const Pod pod = make_pod(plain_machine(), {2});
   const Writer w{pod.mesh};
-  const auto timeline = make_analytic_engine(pod.machine, pod.grid, pod.placement)->run(w.schedule);
+  const auto timeline = testing::run(pod, w.schedule, "analytic");
   ASSERT_TRUE(timeline);
   EXPECT_EQ(timeline->makespan, Picoseconds{0});
 }

@@ -1,12 +1,10 @@
-// What every activity of a lowered schedule costs on a machine: the one place where its rules are applied;
-// timing engines only add up, share links and keep the core busy.
+// A model written out per activity, for engines that share nothing between devices.
 #pragma once
 
 #include <span>
 #include <vector>
 
-#include "sim/engine/machine.hpp"
-#include "sim/mesh/placement.hpp"
+#include "sim/engine/model.hpp"
 #include "sim/schedule/unroll.hpp"
 
 namespace podsim {
@@ -33,13 +31,11 @@ struct CostedGraph {
   std::vector<Seconds> core_time;
   std::vector<std::vector<LinkId>> routes;  // distinct routes, links in order of travel
   std::vector<int> hops;                    // per route: links between chips, without injection and ejection
-  std::vector<LinkParameters> links;        // by link id
+  std::vector<BytesPerSecond> links;        // by link id
 };
 
-/// Errors: the schedule does not unroll (first problem), it and the placement disagree, chips that are not connected, a duration that does
-/// not fit the clock.
-/// Cost O(task instances + edges); routes are found once per distinct (from, to, options).
-Expected<CostedGraph> cost(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement);
+/// The model has a node per device (an assert). Cost O(task instances + edges).
+CostedGraph write_out(const Model& model);
 
 /// The least bandwidth on a route; unlimited for an empty one.
 BytesPerSecond bottleneck(const CostedGraph& graph, std::uint32_t route);

@@ -12,6 +12,7 @@ namespace {
 using testing::after;
 using testing::between;
 using testing::copy;
+using testing::cost;
 using ::testing::ElementsAre;
 using testing::ideal_machine;
 using ::testing::IsEmpty;

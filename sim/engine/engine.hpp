@@ -1,34 +1,36 @@
 // The interface of engines.
 #pragma once
 
-#include <memory>
+#include <atomic>
+#include <functional>
 #include <span>
 #include <string_view>
 
 #include "sim/base/expected.hpp"
-#include "sim/engine/machine.hpp"
+#include "sim/engine/model.hpp"
 #include "sim/engine/timeline.hpp"
-#include "sim/mesh/placement.hpp"
-#include "sim/schedule/schedule.hpp"
 
 namespace podsim {
 
-/// Runs lowered schedules. Stateless: run() may be repeated, the same schedule gives the same outcome.
-template <class Outcome>
-class Engine {
- public:
-  virtual ~Engine() = default;
-  [[nodiscard]] virtual std::string_view name() const = 0;
-  /// Errors: a schedule that does not unroll or cannot progress (names the tasks that wait for each other), chips that are not connected.
-  [[nodiscard]] virtual Expected<Outcome> run(const Schedule& lowered) const = 0;
+/// How far a run is.
+struct RunProgress {
+  Picoseconds now;
+  std::int64_t finished = 0, activities = 0;
 };
 
-using TimingEngine = Engine<Timeline>;  // when: analytic, simgrid
+/// What a caller may want of a run beside its result.
+struct RunControl {
+  const std::atomic<bool>* stop = nullptr;                // becomes true: the run ends soon, with what it knows
+  std::function<void(const RunProgress&)> progress;          // now and then, from the thread of the run
+  bool record = true;                                     // false: only the makespan and the counts
+};
 
-/// The machine, topology and placement must outlive the engine.
+/// A timing engine: when everything happens. The same model gives the same Timeline.
 struct EngineEntry {
   std::string_view name, summary;
-  std::unique_ptr<TimingEngine> (*make)(const Machine&, const Topology&, const Placement&);
+  bool folds = false;  // plays folded models; the others need a node per device (an assert)
+  /// Errors: the schedule cannot progress (names the tasks that wait for each other), or ends beyond the clock.
+  Expected<Timeline> (*run)(const Model&, const RunControl&);
 };
 
 /// The table is built in sim/engines and passed as an argument: no static self-registration, static libraries drop it.

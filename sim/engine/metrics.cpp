@@ -1,181 +1,142 @@
 #include "sim/engine/metrics.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <cassert>
+#include <map>
+
+#include "sim/engine/node_activity.hpp"
+#include "sim/engine/peak_memory.hpp"
 
 namespace podsim {
 
 namespace {
 
-struct Interval {
-  Picoseconds begin, end;
-};
+__extension__ typedef unsigned __int128 Count;  // exact sums of bytes and flops: the same in any order, folded or not
 
-/// Sorted and merged, so that lengths add up to the time covered.
-std::vector<Interval> merged(std::vector<Interval> intervals) {
-  std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
-  std::vector<Interval> result;
-  for (const Interval& interval : intervals) {
-    if (!result.empty() && interval.begin <= result.back().end)
-      result.back().end = std::max(result.back().end, interval.end);
-    else
-      result.push_back(interval);
-  }
-  return result;
+/// The mesh axis that a transfer moves on; -1: none.
+int axis_of(const Task& task) {
+  if (task.origin) return task.origin->axis.axis;
+  const auto* shift = std::get_if<Shift>(&task.op);
+  return shift != nullptr ? shift->axis.axis : -1;
 }
 
-Picoseconds covered(const std::vector<Interval>& intervals) {
-  Picoseconds total;
-  for (const Interval& interval : intervals) total += interval.end - interval.begin;
-  return total;
+TimeSplit split_of(const NodeActivity& node, Picoseconds makespan) {
+  const std::vector<Interval> core = merged(node.core());
+  std::vector<Interval> either = core;
+  node.each_flight([&](const Task&, const Interval& flight) { either.push_back(flight); });
+  const Picoseconds compute = covered(core), both = covered(merged(std::move(either)));
+  return {compute, both - compute, makespan - both};
 }
 
-/// Reads one timeline of one schedule.
-class Meter {
- public:
-  Meter(const Schedule& schedule, const CostedGraph& costs, const Timeline& timeline)
-      : schedule_{schedule}, costs_{costs}, graph_{costs.graph}, timeline_{timeline} {}
-
-  /// When the core of a device was busy, in program order.
-  std::vector<Interval> core(DeviceId device) const {
-    std::vector<Interval> busy;
-    Picoseconds free;
-    for (const std::uint32_t a : graph_.program_order(device)) {
-      if (!costs_.on_core[a]) continue;
-      const ActivityTimes& times = timeline_.times[a];
-      const bool work = graph_.activities[a].kind == Activity::Kind::work;
-      Interval interval{times.start, times.sent};
-      if (!work) {  // the core comes to its send before the receiver is ready
-        interval.begin = free;
-        for (const Dependency& dependency : graph_.waits_for(a, Gate::send)) {
-          const ActivityTimes& before = timeline_.times[dependency.activity];
-          interval.begin = std::max(interval.begin, dependency.received ? before.received : before.sent);
-        }
-      }
-      if (!work || costs_.core_time[a] != costs_.work_time[a]) interval.end = later(interval.begin, ceil_to_clock(costs_.core_time[a]));
-      interval.begin = std::max(interval.begin, free);  // an engine may round times to the nearest picosecond
-      free = interval.end = std::max(interval.begin, interval.end);
-      busy.push_back(interval);
+/// Sums over all transfers: visit(task, cost, path, payload bytes of the whole class of senders).
+template <class Visit>
+void each_transfer(const Model& model, Visit visit) {
+  for (std::uint32_t p = 0; p < model.costs.size(); ++p)
+    for (std::size_t t = 0; t < model.costs[p].size(); ++t) {
+      const TaskCost& cost = model.costs[p][t];
+      if (cost.kind != TaskCost::Kind::transfer) continue;
+      const Participants& who = model.deployment.who(p, t);
+      for (std::size_t l = 0; l < who.to.size(); ++l)
+        if (who.does(l)) visit(model.task(p, t), cost, model.path(cost, l), model.deployment.programs[p].devices[l], who.to[l]);
     }
-    return busy;
-  }
+}
 
-  /// When a half of a transfer of this device, or another off-core part of a Collective, was in flight.
-  std::vector<Interval> communication(DeviceId device) const {
+void measure_axes(const Model& model, const Timeline& timeline, Metrics& metrics) {
+  struct Sums {
+    Count link_bytes = 0;
+    std::int64_t transfers = 0;
     std::vector<Interval> flights;
-    for (std::size_t a = 0; a < graph_.activities.size(); ++a) {
-      const Activity& activity = graph_.activities[a];
-      const ActivityTimes& times = timeline_.times[a];
-      if (activity.kind == Activity::Kind::work) {
-        if (activity.device == device && task(activity).origin) flights.push_back({times.start, times.sent});
-      } else {
-        if (activity.device == device) flights.push_back({times.start, times.sent});
-        if (activity.receiver == device) flights.push_back({times.start, times.received});
-      }
-    }
-    return flights;
+  };
+  std::map<int, Sums> axes;
+  Count link_bytes = 0;
+  each_transfer(model, [&](const Task& task, const TaskCost& cost, const Path& path, std::uint32_t sender, std::uint32_t) {
+    Sums& sums = axes[axis_of(task)];
+    const Count moved = static_cast<Count>(cost.payload.count()) * path.hops * model.devices_in[sender];
+    sums.link_bytes += moved;
+    link_bytes += moved;
+    sums.transfers += model.devices_in[sender];
+  });
+  metrics.link_bytes = static_cast<double>(link_bytes);
+  const NodeActivity busiest{model, timeline, model.node_of[metrics.busiest.index()]};
+  const std::vector<Interval> core = merged(busiest.core());
+  busiest.each_flight([&](const Task& task, const Interval& flight) {
+    if (const auto sums = axes.find(axis_of(task)); sums != axes.end() && !std::holds_alternative<Local>(task.op)) sums->second.flights.push_back(flight);
+  });
+  for (auto& [axis, sums] : axes) {
+    const std::vector<Interval> flights = merged(std::move(sums.flights));
+    const Picoseconds in_flight = covered(flights);
+    metrics.axes.push_back({axis, static_cast<double>(sums.link_bytes), sums.transfers, in_flight, in_flight - covered_by_both(flights, core)});
   }
+  if (!metrics.axes.empty() && metrics.axes.front().axis < 0) std::rotate(metrics.axes.begin(), metrics.axes.begin() + 1, metrics.axes.end());
+}
 
-  Bytes peak_memory() const {
-    // Per device and buffer: from the earliest write to the last use.
-    std::vector<std::vector<Interval>> alive(static_cast<std::size_t>(schedule_.mesh.devices()));
-    constexpr Interval never{Picoseconds{std::numeric_limits<std::int64_t>::max()}, Picoseconds{-1}};
-    for (int d = 0; d < schedule_.mesh.devices(); ++d)
-      if (const auto p = program_of(schedule_, DeviceId{d})) alive[static_cast<std::size_t>(d)].assign(schedule_.programs[*p].buffers.size(), never);
-    const auto touch = [&](DeviceId device, const Region& region, bool write, Picoseconds begin, Picoseconds end) {
-      Interval& interval = alive[device.index()][region.buffer.index()];
-      if (write) interval.begin = std::min(interval.begin, begin);
-      interval.end = std::max(interval.end, end);
-    };
-    for (std::size_t a = 0; a < graph_.activities.size(); ++a) {
-      const Activity& activity = graph_.activities[a];
-      const ActivityTimes& t = timeline_.times[a];
-      const auto here = [&](const Region& region, bool write) { touch(activity.device, region, write, t.start, t.sent); };
-      const auto there = [&](const Region& region) { touch(activity.receiver, region, true, t.start, t.received); };
-      std::visit(Overloaded{
-                     [&](const Matmul& m) { here(m.left, false), here(m.right, false), here(m.out, true); },
-                     [&](const Local& l) {
-                       for (const Region& region : l.reads) here(region, false);
-                       for (const Region& region : l.writes) here(region, true);
-                     },
-                     [&](const Shift& s) { here(s.source, false), there(s.target); },
-                     [&](const Send& s) {
-                       here(s.source, false);
-                       there(std::get<Recv>(schedule_.programs[activity.receiver_program].tasks[activity.receiver_task.index()].op).target);
-                     },
-                     [](const Recv&) {},
-                     [](const Collective&) {},
-                 },
-                 task(activity).op);
+void measure_arithmetic(const Model& model, Metrics& metrics) {
+  Count products = 0;  // m n k
+  std::optional<DType> dtype;
+  for (std::uint32_t p = 0; p < model.costs.size(); ++p)
+    for (std::size_t t = 0; t < model.costs[p].size(); ++t) {
+      const Participants& who = model.deployment.who(p, t);
+      std::int64_t devices = 0;
+      for (std::size_t l = 0; l < who.to.size(); ++l)
+        if (who.does(l)) devices += model.devices_in[model.deployment.programs[p].devices[l]];
+      metrics.tasks += devices;
+      const auto* matmul = std::get_if<Matmul>(&model.task(p, t).op);
+      if (matmul == nullptr || devices == 0) continue;
+      const MatmulExtents e = extents_of(*matmul);
+      products += static_cast<Count>(e.m) * static_cast<Count>(e.n) * static_cast<Count>(e.k) * static_cast<Count>(devices);
+      dtype = model.schedule->programs[p].buffers[matmul->out.buffer.index()].dtype;
     }
-    Bytes peak;
-    for (int d = 0; d < schedule_.mesh.devices(); ++d)
-      if (const auto p = program_of(schedule_, DeviceId{d}))
-        peak = std::max(peak, peak_of_device(schedule_.programs[*p], alive[static_cast<std::size_t>(d)]));
-    return peak;
-  }
-
- private:
-  const Task& task(const Activity& activity) const { return schedule_.programs[activity.program].tasks[activity.task.index()]; }
-
-  static Bytes peak_of_device(const Program& program, const std::vector<Interval>& alive) {
-    Bytes now;
-    std::vector<std::pair<Picoseconds, Bytes>> changes;
-    for (std::size_t b = 0; b < program.buffers.size(); ++b) {
-      const Bytes size = size_of(program.buffers[b]);
-      if (program.buffers[b].role != Role::scratch)
-        now += size;
-      else if (alive[b].begin <= alive[b].end)
-        changes.emplace_back(alive[b].begin, size), changes.emplace_back(alive[b].end, Bytes{} - size);
-    }
-    std::sort(changes.begin(), changes.end());  // at one time releases (negative) come first
-    Bytes peak = now;
-    for (const auto& [time, change] : changes) peak = std::max(peak, now += change);
-    return peak;
-  }
-
-  const Schedule& schedule_;
-  const CostedGraph& costs_;
-  const ActivityGraph& graph_;
-  const Timeline& timeline_;
-};
+  metrics.flops = Flops{2 * static_cast<double>(products)};
+  if (dtype && metrics.makespan > Picoseconds{})
+    metrics.mfu = metrics.flops.count() /
+                  (model.schedule->mesh.devices() * peak_of(*model.machine, *dtype).count() * to_seconds(metrics.makespan).count());
+}
 
 }  // namespace
 
-Metrics measure(const Schedule& lowered, const CostedGraph& costs, const Machine& machine, const Timeline& timeline) {
-  const Meter meter{lowered, costs, timeline};
+Metrics measure(const Model& model, const Timeline& timeline) {
+  assert(!timeline.interrupted && timeline.size() == model.deployment.activities());
   Metrics metrics;
   metrics.makespan = timeline.makespan;
-  metrics.tasks = static_cast<std::int64_t>(costs.graph.activities.size());
-  metrics.compute = Picoseconds{-1};
-  for (int d = 0; d < lowered.mesh.devices(); ++d)
-    if (const Picoseconds busy = covered(meter.core(DeviceId{d})); busy > metrics.compute) metrics.compute = busy, metrics.busiest = DeviceId{d};
-
-  const std::vector<Interval> core = merged(meter.core(metrics.busiest));
-  std::vector<Interval> either = meter.communication(metrics.busiest);
-  either.insert(either.end(), core.begin(), core.end());
-  metrics.exposed_communication = covered(merged(std::move(either))) - metrics.compute;
-  metrics.waiting = metrics.makespan - metrics.compute - metrics.exposed_communication;
-
-  std::optional<DType> dtype;
-  for (std::size_t a = 0; a < costs.graph.activities.size(); ++a) {
-    const Activity& activity = costs.graph.activities[a];
-    if (activity.kind == Activity::Kind::transfer) {
-      const TransferCost& transfer = costs.transfers[a];
-      metrics.link_bytes += static_cast<double>(transfer.payload.count()) * costs.hops[transfer.route];
-      continue;
-    }
-    const Program& program = lowered.programs[activity.program];
-    if (const auto* matmul = std::get_if<Matmul>(&program.tasks[activity.task.index()].op)) {
-      const MatmulExtents e = extents_of(*matmul);
-      metrics.flops += Flops{2.0 * static_cast<double>(e.m) * static_cast<double>(e.n) * static_cast<double>(e.k)};
-      dtype = program.buffers[matmul->out.buffer.index()].dtype;
-    }
-  }
-  if (dtype && metrics.makespan > Picoseconds{})
-    metrics.mfu = metrics.flops.count() / (lowered.mesh.devices() * peak_of(machine, *dtype).count() * to_seconds(metrics.makespan).count());
-  metrics.peak_memory = meter.peak_memory();
+  metrics.split.compute = Picoseconds{-1};
+  std::uint32_t busiest = 0;
+  for (std::uint32_t node = 0; node < model.nodes(); ++node)
+    if (const Picoseconds busy = covered(NodeActivity{model, timeline, node}.core()); busy > metrics.split.compute)
+      metrics.split.compute = busy, busiest = node;
+  metrics.busiest = model.device_of[busiest];
+  metrics.split = split_of(NodeActivity{model, timeline, busiest}, metrics.makespan);
+  measure_axes(model, timeline, metrics);
+  measure_arithmetic(model, metrics);
+  for (const Bytes peak : peak_memory(model, timeline)) metrics.peak_memory = std::max(metrics.peak_memory, peak);
   return metrics;
+}
+
+std::vector<DeviceMetrics> measure_devices(const Model& model, const Timeline& timeline) {
+  std::vector<DeviceMetrics> devices;
+  const std::vector<Bytes> peaks = peak_memory(model, timeline);
+  for (std::uint32_t node = 0; node < model.nodes(); ++node)
+    devices.push_back({model.device_of[node], model.devices_in[node], split_of(NodeActivity{model, timeline, node}, timeline.makespan), {}, {}, peaks[node]});
+  each_transfer(model, [&](const Task&, const TaskCost& cost, const Path&, std::uint32_t sender, std::uint32_t receiver) {
+    devices[sender].sent += cost.payload;
+    devices[receiver].received += cost.payload;
+  });
+  return devices;
+}
+
+std::vector<LinkMetrics> measure_links(const Model& model, const Timeline& timeline) {
+  std::vector<Count> bytes(model.links.size(), 0);
+  each_transfer(model, [&](const Task&, const TaskCost& cost, const Path& path, std::uint32_t, std::uint32_t) {
+    for (const PathLink& link : model.links_of(path)) bytes[link.link] += static_cast<Count>(cost.payload.count()) * link.weight;
+  });
+  std::vector<LinkMetrics> links;
+  for (std::size_t l = 0; l < bytes.size(); ++l) {
+    if (bytes[l] == 0) continue;
+    const ModelLink& link = model.links[l];
+    const auto carried = static_cast<double>(bytes[l]);
+    const double makespan = to_seconds(timeline.makespan).count();
+    links.push_back({link.representative, link.links, carried, makespan > 0 ? carried / (link.bandwidth.count() * makespan) : 0});
+  }
+  return links;
 }
 
 }  // namespace podsim

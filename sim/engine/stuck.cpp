@@ -2,35 +2,111 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
+#include <tuple>
+
 #include "sim/schedule/text.hpp"
 
 namespace podsim {
 
-Diagnostic stuck(const Schedule& lowered, const CostedGraph& costs, const std::vector<bool>& finished) {
-  constexpr int most_named = 4;
-  const ActivityGraph& graph = costs.graph;
-  const auto name = [&](std::uint32_t a) {
-    const Activity& activity = graph.activities[a];
-    return fmt::format("task {} on device {} ({})", task_name(lowered.programs[activity.program], activity.task), activity.device.value,
-                       lowered.mesh.name(activity.device));
-  };
-  const auto first_wait = [&](std::uint32_t a) -> std::string {
-    for (const Gate gate : {Gate::start, Gate::receive})
-      for (const Dependency& dependency : graph.waits_for(a, gate))
-        if (!finished[dependency.activity]) return name(dependency.activity);
-    for (const std::uint32_t before : graph.program_order(graph.activities[a].device)) {
-      if (before == a) break;
-      if (costs.on_core[before] && !finished[before]) return "the core, which is kept by " + name(before);
+namespace {
+
+/// An activity: of a transfer, its sender's task.
+struct Instance {
+  std::uint32_t program = 0;
+  std::size_t task = 0, local = 0;
+  friend bool operator==(const Instance&, const Instance&) = default;
+};
+
+class Search {
+ public:
+  Search(const Model& model, const std::vector<bool>& finished) : model_{model}, deployment_{model.deployment}, finished_{finished} {}
+
+  std::string report() const {
+    std::vector<Instance> chain{first_unfinished()};
+    std::vector<std::string> reasons;  // why each in the chain waits for the next one
+    std::size_t cycle = 0;
+    for (;;) {
+      const auto [blocker, reason] = blocker_of(chain.back());
+      reasons.push_back(reason);
+      const auto seen = std::find(chain.begin(), chain.end(), blocker);
+      cycle = static_cast<std::size_t>(seen - chain.begin());
+      if (seen != chain.end()) break;
+      chain.push_back(blocker);
     }
-    return "its partner";
-  };
-  std::string text = "deadlock: ";
-  std::size_t left = 0;
-  for (std::uint32_t a = 0; a < finished.size(); ++a) {
-    if (finished[a]) continue;
-    if (left++ < most_named) text += fmt::format("{}{} waits for {}", left > 1 ? "; " : "", name(a), first_wait(a));
+    constexpr std::size_t most_named = 6;
+    const std::size_t length = chain.size() - cycle;
+    std::string text = "deadlock: " + name(chain[cycle]);
+    for (std::size_t i = 0; i < length; ++i) {
+      if (i == most_named) {
+        text += fmt::format("; and so on through {} more, back to the first", length - most_named);
+        break;
+      }
+      const Instance& next = chain[cycle + (i + 1) % length];
+      text += fmt::format("{} waits for {}{}", i == 0 ? "" : ", which", reasons[cycle + i], name(next));
+    }
+    const auto left = std::count(finished_.begin(), finished_.end(), false);
+    return fmt::format("{}; {} of {} task instances never ran", text, left, finished_.size());
   }
-  return {{}, fmt::format("{}; {} of {} task instances never ran", text, left, finished.size())};
-}
+
+ private:
+  bool finished(const Instance& a) const { return finished_[deployment_.activity(a.program, a.task, a.local)]; }
+
+  std::string name(const Instance& a) const {
+    const DeviceId device = model_.device_of[deployment_.programs[a.program].devices[a.local]];
+    return fmt::format("task {} on device {} ({})", task_name(model_.schedule->programs[a.program], TaskId{a.task}), device.value,
+                       model_.schedule->mesh.name(device));
+  }
+
+  Instance first_unfinished() const {
+    for (std::uint32_t p = 0; p < deployment_.programs.size(); ++p)
+      for (std::size_t t = 0; t < model_.costs[p].size(); ++t)
+        for (std::size_t l = 0; l < deployment_.programs[p].devices.size(); ++l)
+          if (deployment_.who(p, t).does(l) && !finished({p, t, l})) return {p, t, l};
+    return {};
+  }
+
+  /// The first unfinished activity that a gate of a task waits for.
+  std::optional<Instance> awaited(std::uint32_t p, std::size_t task, std::size_t local, bool receive_gate) const {
+    for (const Wait& wait : waits_of(model_.schedule->programs[p], TaskId{task}, receive_gate)) {
+      const Participants& who = deployment_.who(p, wait.task.index());
+      Instance other{p, wait.task.index(), local};
+      if (wait.received) {
+        if (!who.receives(local)) continue;
+        const auto& place = deployment_.places[who.from[local]];
+        other = {place.program, who.from_task.empty() ? wait.task.index() : who.from_task[local], place.local};
+      } else if (!who.does(local)) {
+        continue;
+      }
+      if (!finished(other)) return other;
+    }
+    return std::nullopt;
+  }
+
+  std::pair<Instance, std::string> blocker_of(const Instance& a) const {
+    if (const auto other = awaited(a.program, a.task, a.local, false)) return {*other, ""};
+    const TaskCost& cost = model_.costs[a.program][a.task];
+    const Participants& who = deployment_.who(a.program, a.task);
+    if (cost.kind == TaskCost::Kind::transfer) {
+      const auto& place = deployment_.places[who.to[a.local]];
+      const std::size_t receiver_task = who.to_task.empty() ? a.task : who.to_task[a.local];
+      if (const auto other = awaited(place.program, receiver_task, place.local, true)) return {*other, ""};
+    }
+    // The core stands before the first of its tasks that waits for something.
+    for (std::size_t before = 0; before < a.task; ++before)
+      if (model_.costs[a.program][before].on_core && deployment_.who(a.program, before).does(a.local) && awaited(a.program, before, a.local, false))
+        return {{a.program, before, a.local}, "the core, which is kept by "};
+    return {a, ""};  // an engine's mistake: it waits for nothing
+  }
+
+  const Model& model_;
+  const Deployment& deployment_;
+  const std::vector<bool>& finished_;
+};
+
+}  // namespace
+
+Diagnostic stuck(const Model& model, const std::vector<bool>& finished) { return {{}, Search{model, finished}.report()}; }
 
 }  // namespace podsim

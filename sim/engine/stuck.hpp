@@ -3,12 +3,12 @@
 
 #include <vector>
 
-#include "sim/engine/costed_graph.hpp"
+#include "sim/engine/model.hpp"
 
 namespace podsim {
 
-/// Names the first activities that never started, device and task, and what each still waits for (a wait, or the core). `finished` has one
-/// entry per activity; at least one must be false.
-Diagnostic stuck(const Schedule& lowered, const CostedGraph& costs, const std::vector<bool>& finished);
+/// Names a cycle of task instances that wait for each other, device and task, each with what it waits for (a half of another one, or the core that
+/// another one keeps). `finished` has one entry per activity of the model; at least one must be false.
+Diagnostic stuck(const Model& model, const std::vector<bool>& finished);
 
 }  // namespace podsim

@@ -10,21 +10,38 @@
 
 namespace podsim {
 
-Expected<Timeline> make_timeline(const ActivityGraph& graph, std::vector<ActivityTimes> times, std::int64_t events) {
-  assert(times.size() == graph.activities.size());
-  Timeline timeline{std::move(times), {}, events};
-  for (const ActivityTimes& activity : timeline.times) timeline.makespan = std::max({timeline.makespan, activity.sent, activity.received});
-  if (timeline.makespan == end_of_clock) return Diagnostic{{}, "the run takes more than 106 days, which is as far as the clock goes"};
+ActivityTimes Timeline::at(std::size_t activity) const {
+  const auto after = std::upper_bound(reductions_.begin(), reductions_.end(), activity,
+                                      [](std::size_t a, const Reduction& reduction) { return a < reduction.first; });
+  return {start_[activity], sent_[activity], after == reductions_.begin() ? sent_[activity] : later(sent_[activity], (after - 1)->duration)};
+}
+
+Expected<Timeline> make_timeline(const std::vector<ActivityTimes>& times, std::int64_t events) {
+  std::vector<Picoseconds> start, sent;
+  std::vector<Timeline::Reduction> reductions;
+  Picoseconds makespan;
+  for (const ActivityTimes& activity : times) {
+    const Picoseconds duration = activity.received - activity.sent;
+    if (reductions.empty() || reductions.back().duration != duration) reductions.push_back({static_cast<std::uint32_t>(start.size()), duration});
+    start.push_back(activity.start);
+    sent.push_back(activity.sent);
+    makespan = std::max({makespan, activity.sent, activity.received});
+  }
+  if (makespan == end_of_clock) return Diagnostic{{}, "the run takes more than 106 days, which is as far as the clock goes"};
+  Timeline timeline{std::move(start), std::move(sent), std::move(reductions)};
+  timeline.makespan = makespan;
+  timeline.events = events;
+  timeline.finished = static_cast<std::int64_t>(times.size());
   return timeline;
 }
 
 std::vector<Span> spans_of(const ActivityGraph& graph, const Timeline& timeline) {
-  assert(timeline.times.size() == graph.activities.size());
+  assert(timeline.size() == graph.activities.size());
   std::vector<Span> spans;
-  spans.reserve(2 * timeline.times.size());
-  for (std::size_t a = 0; a < timeline.times.size(); ++a) {
+  spans.reserve(2 * timeline.size());
+  for (std::size_t a = 0; a < timeline.size(); ++a) {
     const Activity& activity = graph.activities[a];
-    const ActivityTimes& times = timeline.times[a];
+    const ActivityTimes times = timeline.at(a);
     if (activity.kind == Activity::Kind::work) {
       spans.push_back({times.start, times.sent, activity.device, activity.task, activity.device, Span::Part::work});
     } else {

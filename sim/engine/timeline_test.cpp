@@ -35,10 +35,10 @@ Schedule work_and_swap() {
 
 TEST(Timeline, EndsWithTheLastHalf) {
   const ActivityGraph graph = unroll(work_and_swap()).graph;
-  const Timeline timeline = *make_timeline(graph, {at(0, 5, 5), at(0, 7, 7), at(7, 10, 30), at(7, 12, 20)}, 9);
+  const Timeline timeline = *make_timeline({at(0, 5, 5), at(0, 7, 7), at(7, 10, 30), at(7, 12, 20)}, 9);
   EXPECT_EQ(timeline.makespan, Picoseconds{30});
   EXPECT_EQ(timeline.events, 9);
-  EXPECT_EQ(make_timeline(ActivityGraph{}, {}, 0)->makespan, Picoseconds{0});
+  EXPECT_EQ(make_timeline({}, 0)->makespan, Picoseconds{0});
 }
 
 TEST(Timeline, ARunBeyondTheClockIsAnErrorNotANumber) {
@@ -67,7 +67,7 @@ TEST(Timeline, ARunBeyondTheClockIsAnErrorNotANumber) {
 
 TEST(Timeline, SpansAreOrderedByStartDeviceTaskAndPart) {
   const ActivityGraph graph = unroll(work_and_swap()).graph;
-  const Timeline timeline = *make_timeline(graph, {at(0, 5, 5), at(0, 7, 7), at(7, 10, 30), at(7, 12, 20)}, 0);
+  const Timeline timeline = *make_timeline({at(0, 5, 5), at(0, 7, 7), at(7, 10, 30), at(7, 12, 20)}, 0);
   const auto span = [](std::int64_t start, std::int64_t end, int device, int task, int peer, Span::Part part) {
     return Span{Picoseconds{start}, Picoseconds{end}, DeviceId{device}, TaskId{task}, DeviceId{peer}, part};
   };
@@ -79,7 +79,7 @@ TEST(Timeline, SpansAreOrderedByStartDeviceTaskAndPart) {
 TEST(Timeline, AtOneTimeDevicesComeBeforeTasks) {
   const ActivityGraph graph = unroll(work_and_swap()).graph;
   std::vector<std::pair<int, int>> places;
-  for (const Span& span : spans_of(graph, *make_timeline(graph, {at(3, 5, 5), at(3, 5, 5), at(3, 5, 5), at(3, 5, 5)}, 0)))
+  for (const Span& span : spans_of(graph, *make_timeline({at(3, 5, 5), at(3, 5, 5), at(3, 5, 5), at(3, 5, 5)}, 0)))
     places.emplace_back(span.device.value, span.task.value);
   EXPECT_THAT(places, ::testing::ElementsAre(std::pair{0, 0}, std::pair{0, 1}, std::pair{0, 1}, std::pair{1, 0}, std::pair{1, 1}, std::pair{1, 1}));
 }
@@ -90,7 +90,7 @@ TEST(Timeline, AReceivedHalfIsItsOwnTask) {
   w.add("in", Recv{0, {Affine{0}}, part(a, 0, 1), Combine::replace}, {}, between(w.axis(0), 1, 2));
   w.add("out", Send{0, {Affine{1}}, part(a, 0, 1), {}}, {}, between(w.axis(0), 0, 1));
   const ActivityGraph graph = unroll(w.schedule).graph;
-  const auto spans = spans_of(graph, *make_timeline(graph, {at(0, 5, 6)}, 0));
+  const auto spans = spans_of(graph, *make_timeline({at(0, 5, 6)}, 0));
   ASSERT_EQ(spans.size(), 2u);
   EXPECT_EQ(spans[0], (Span{Picoseconds{0}, Picoseconds{5}, DeviceId{0}, TaskId{1}, DeviceId{1}, Span::Part::send}));
   EXPECT_EQ(spans[1], (Span{Picoseconds{0}, Picoseconds{6}, DeviceId{1}, TaskId{0}, DeviceId{0}, Span::Part::receive}));
@@ -123,50 +123,52 @@ TEST(Timeline, GoldenText) {
 
 // ---- What is said of a run that cannot go on ------------------------------------------------------------------------------------------
 
-CostedGraph costs_of(const Pod& pod, const Schedule& schedule) {
-  auto costs = cost(schedule, pod.machine, pod.grid, pod.placement);
-  EXPECT_TRUE(costs) << to_text(costs.error());
-  return *std::move(costs);
+std::string said_of(const Pod& pod, const Schedule& schedule, const std::vector<bool>& finished) {
+  const auto model = testing::model_of(pod, schedule);
+  EXPECT_TRUE(model) << to_text(model.error());
+  return to_text(stuck(*model, finished));
 }
 
-TEST(Stuck, NamesWhoNeverRanAndWhatEachWaitsFor) {
-  // Both receive before they send: a cycle of edges.
-  const Pod pod = make_pod(ideal_machine(), {2});
-  Writer w{pod.mesh};
-  const BufferId a = w.scratch("a", {4});
-  const TaskId in = w.add("in", Recv{0, testing::neighbour(w.axis(0), 1), part(a, 0, 1), Combine::replace});
-  w.add("out", Send{0, testing::neighbour(w.axis(0), 1), part(a, 1, 1), {}}, {after(in)});
-  w.add("free", copy(part(a, 2, 1), part(a, 3, 1)));
-  EXPECT_EQ(to_text(stuck(w.schedule, costs_of(pod, w.schedule), {false, false, true, true})),
-            "deadlock: task 1 \"out\" on device 0 (row=0) waits for task 1 \"out\" on device 1 (row=1); "
-            "task 1 \"out\" on device 1 (row=1) waits for task 1 \"out\" on device 0 (row=0); 2 of 4 task instances never ran");
-}
-
-TEST(Stuck, SaysWhoKeepsTheCore) {
-  const Pod pod = make_pod(ideal_machine(), {1});
-  Writer w{pod.mesh};
-  const BufferId a = w.scratch("a", {4});
-  w.add("dma", copy(part(a, 0, 1), part(a, 1, 1), Unit::dma));
-  w.add("first", copy(part(a, 0, 1), part(a, 1, 1)));
-  w.add("second", copy(part(a, 2, 1), part(a, 3, 1)));
-  EXPECT_EQ(to_text(stuck(w.schedule, costs_of(pod, w.schedule), {false, false, false})),
-            "deadlock: task 0 \"dma\" on device 0 (row=0) waits for its partner; task 1 \"first\" on device 0 (row=0) waits for its partner; "
-            "task 2 \"second\" on device 0 (row=0) waits for the core, which is kept by task 1 \"first\" on device 0 (row=0); 3 of 3 task instances "
-            "never ran");
-}
-
-TEST(Stuck, NamesTheFirstFourAndCountsTheRest) {
-  const Pod pod = make_pod(ideal_machine(), {8});
+/// Everybody receives before sending on: a cycle of edges.
+Schedule receive_first(const Pod& pod) {
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {4});
   const TaskId in = w.add("in", Recv{0, testing::neighbour(w.axis(0), -1), part(a, 0, 1), Combine::replace});
   w.add("out", Send{0, testing::neighbour(w.axis(0), 1), part(a, 1, 1), {}}, {after(in)});
-  const std::string text = to_text(stuck(w.schedule, costs_of(pod, w.schedule), std::vector<bool>(8, false)));
-  EXPECT_EQ(std::count(text.begin(), text.end(), ';'), 4);
-  EXPECT_THAT(text, ::testing::EndsWith("8 of 8 task instances never ran"));
+  w.add("free", copy(part(a, 2, 1), part(a, 3, 1)));
+  return w.schedule;
 }
 
-TEST(Stuck, EveryTimingEngineSaysIt) {
+TEST(Stuck, NamesTheCycleAndCountsWhatNeverRan) {
+  const Pod pod = make_pod(ideal_machine(), {2});
+  EXPECT_EQ(said_of(pod, receive_first(pod), {false, false, true, true}),
+            "deadlock: task 1 \"out\" on device 0 (row=0) waits for task 1 \"out\" on device 1 (row=1), which waits for task 1 \"out\" on device 0 "
+            "(row=0); 2 of 4 task instances never ran");
+}
+
+TEST(Stuck, WhatMerelyWaitsForTheCycleIsNotInIt) {
+  // Device 0's first task waits for the ring of the others.
+  const Pod pod = make_pod(ideal_machine(), {2});
+  Writer w{pod.mesh};
+  const BufferId a = w.scratch("a", {8});
+  const AxisView x = w.axis(0);
+  w.add("last", Recv{5, testing::neighbour(x, 1), part(a, 4, 1), Combine::replace});
+  const TaskId in = w.add("in", Recv{0, testing::neighbour(x, 1), part(a, 0, 1), Combine::replace});
+  const TaskId out = w.add("out", Send{0, testing::neighbour(x, 1), part(a, 1, 1), {}}, {after(in)});
+  w.add("after", Send{5, testing::neighbour(x, 1), part(a, 1, 1), {}}, {after(out)});
+  EXPECT_EQ(said_of(pod, w.schedule, {false, false, false, false}),
+            "deadlock: task 2 \"out\" on device 0 (row=0) waits for task 2 \"out\" on device 1 (row=1), which waits for task 2 \"out\" on device 0 "
+            "(row=0); 4 of 4 task instances never ran");
+}
+
+TEST(Stuck, ALongCycleNamesItsBeginning) {
+  const Pod pod = make_pod(ideal_machine(), {9});
+  const std::string text = said_of(pod, receive_first(pod), std::vector<bool>(18, false));
+  EXPECT_THAT(text, ::testing::StartsWith("deadlock: task 1 \"out\" on device 0 (row=0) waits for task 1 \"out\" on device 8 (row=8), which waits for "));
+  EXPECT_THAT(text, ::testing::EndsWith("; and so on through 3 more, back to the first; 18 of 18 task instances never ran"));
+}
+
+TEST(Stuck, EveryTimingEngineSaysWhoKeepsTheCore) {
   const Pod pod = make_pod(ideal_machine(), {2});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {8});
@@ -179,11 +181,10 @@ TEST(Stuck, EveryTimingEngineSaysIt) {
     const auto timeline = testing::run(pod, w.schedule, entry.name);
     ASSERT_FALSE(timeline) << entry.name;
     EXPECT_EQ(to_text(timeline.error()),
-              "deadlock: task 1 \"use\" on device 0 (row=0) waits for task 3 \"out\" on device 1 (row=1); "
-              "task 1 \"use\" on device 1 (row=1) waits for task 3 \"out\" on device 0 (row=0); "
-              "task 2 \"make\" on device 0 (row=0) waits for the core, which is kept by task 1 \"use\" on device 0 (row=0); "
-              "task 2 \"make\" on device 1 (row=1) waits for the core, which is kept by task 1 \"use\" on device 1 (row=1); 6 of 6 task instances "
-              "never ran")
+              "deadlock: task 1 \"use\" on device 0 (row=0) waits for task 3 \"out\" on device 1 (row=1), which waits for task 2 \"make\" on device 1 "
+              "(row=1), which waits for the core, which is kept by task 1 \"use\" on device 1 (row=1), which waits for task 3 \"out\" on device 0 "
+              "(row=0), which waits for task 2 \"make\" on device 0 (row=0), which waits for the core, which is kept by task 1 \"use\" on device 0 "
+              "(row=0); 6 of 6 task instances never ran")
         << entry.name;
   }
 }
@@ -212,7 +213,7 @@ TEST(Stuck, ACoreShareMayDeadlockWhatValidatesAndIsToldSo) {
     ASSERT_FALSE(timeline) << entry.name;
     EXPECT_THAT(
         to_text(timeline.error()),
-        ::testing::HasSubstr("task 2 \"request\" on device 0 (row=0) waits for the core, which is kept by task 1 \"forward\" on device 0 (row=0)"))
+        ::testing::HasSubstr("task 2 \"request\" on device 0 (row=0), which waits for the core, which is kept by task 1 \"forward\" on device 0"))
         << entry.name;
   }
 }

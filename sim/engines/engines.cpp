@@ -5,14 +5,16 @@
 #include <vector>
 
 #include "sim/analytic/analytic_engine.hpp"
+#include "sim/des/des_engine.hpp"
 #include "sim/simgrid/simgrid_engine.hpp"
 
 namespace podsim {
 
 EngineTable all_timing_engines() {
-  static constexpr std::array<EngineEntry, 2> table{{
-      {"simgrid", "SimGrid's solver: exact max-min sharing of links, one process per run", &make_simgrid_engine},
-      {"analytic", "longest path, as if nobody shared a link", &make_analytic_engine},
+  static constexpr std::array<EngineEntry, 3> table{{
+      {"des", "event by event in integer picoseconds, links shared max-min; alike devices are simulated once", true, &run_des},
+      {"simgrid", "SimGrid's solver: exact max-min sharing of links, one process per run", false, &run_simgrid},
+      {"analytic", "longest path, as if nobody shared a link", false, &run_analytic},
   }};
   return table;
 }

@@ -68,7 +68,7 @@ TEST(TimingEngines, FinishWhatValidatesAndCallADeadlockADeadlock) {
         ++deadlocked;
       } else {
         ASSERT_TRUE(timeline) << entry.name << ": " << to_text(timeline.error());
-        ASSERT_EQ(timeline->times.size(), unrolled.graph.activities.size());
+        ASSERT_EQ(timeline->size(), unrolled.graph.activities.size());
         ++finished;
       }
     }
@@ -83,10 +83,10 @@ TEST(TimingEngines, FinishWhatValidatesAndCallADeadlockADeadlock) {
 void expect_lawful(const Schedule& schedule, const CostedGraph& costs, const Timeline& timeline, Picoseconds tolerance) {
   const ActivityGraph& graph = costs.graph;
   for (std::size_t a = 0; a < graph.activities.size(); ++a) {
-    const ActivityTimes& times = timeline.times[a];
+    const ActivityTimes times = timeline.at(a);
     for (const Gate gate : {Gate::start, Gate::receive})
       for (const Dependency& wait : graph.waits_for(a, gate))
-        ASSERT_GE(times.start + tolerance, wait.received ? timeline.times[wait.activity].received : timeline.times[wait.activity].sent) << a;
+        ASSERT_GE(times.start + tolerance, wait.received ? timeline.at(wait.activity).received : timeline.at(wait.activity).sent) << a;
     if (graph.activities[a].kind == Activity::Kind::work) {
       ASSERT_EQ(times.sent, times.received);
       ASSERT_LE((times.start + ceil_to_clock(costs.work_time[a])).count(), (times.sent + tolerance).count()) << a;
@@ -100,8 +100,8 @@ void expect_lawful(const Schedule& schedule, const CostedGraph& costs, const Tim
     Picoseconds free;
     for (const std::uint32_t a : graph.program_order(DeviceId{d})) {
       if (!on_core(schedule, graph.activities[a])) continue;
-      ASSERT_GE(timeline.times[a].start + tolerance, free) << "device " << d << " activity " << a;
-      free = timeline.times[a].sent;
+      ASSERT_GE(timeline.at(a).start + tolerance, free) << "device " << d << " activity " << a;
+      free = timeline.at(a).sent;
     }
   }
 }
@@ -114,7 +114,7 @@ TEST(TimingEngines, KeepEveryWaitAndAnalyticIsNeverLater) {
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + to_text(schedule));
     Rng rng{seed, stream_of("machine")};
     const testing::Pod pod = pod_for(schedule, random_machine(rng));
-    const auto costs = cost(schedule, pod.machine, pod.grid, pod.placement);
+    const auto costs = testing::cost(schedule, pod.machine, pod.grid, pod.placement);
     ASSERT_TRUE(costs) << to_text(costs.error());
     const auto analytic = testing::run(pod, schedule, "analytic");
     ASSERT_TRUE(analytic) << to_text(analytic.error());
@@ -123,11 +123,11 @@ TEST(TimingEngines, KeepEveryWaitAndAnalyticIsNeverLater) {
       const auto timeline = testing::run(pod, schedule, entry.name);
       ASSERT_TRUE(timeline) << entry.name << to_text(timeline.error());
       const Picoseconds tolerance =
-          ceil_to_clock(1e-6 * to_seconds(timeline->makespan)) + Picoseconds{static_cast<std::int64_t>(4 * timeline->times.size())};
+          ceil_to_clock(1e-6 * to_seconds(timeline->makespan)) + Picoseconds{static_cast<std::int64_t>(4 * timeline->size())};
       expect_lawful(schedule, *costs, *timeline, tolerance);
-      for (std::size_t a = 0; a < timeline->times.size(); ++a) {
-        ASSERT_LE(analytic->times[a].start, timeline->times[a].start + tolerance) << entry.name << " " << a;
-        ASSERT_LE(analytic->times[a].received, timeline->times[a].received + tolerance) << entry.name << " " << a;
+      for (std::size_t a = 0; a < timeline->size(); ++a) {
+        ASSERT_LE(analytic->at(a).start, timeline->at(a).start + tolerance) << entry.name << " " << a;
+        ASSERT_LE(analytic->at(a).received, timeline->at(a).received + tolerance) << entry.name << " " << a;
       }
       shared += timeline->makespan > analytic->makespan + tolerance;
     }
@@ -143,10 +143,11 @@ TEST(TimingEngines, GiveTheSameTimesAgain) {
     Rng rng{seed, stream_of("machine")};
     const testing::Pod pod = pod_for(schedule, random_machine(rng));
     for (const EngineEntry& entry : all_timing_engines()) {
-      const auto engine = entry.make(pod.machine, pod.grid, pod.placement);
-      const auto first = engine->run(schedule), second = engine->run(schedule);
+      const auto model = testing::model_of(pod, schedule);
+      ASSERT_TRUE(model);
+      const auto first = entry.run(*model, {}), second = entry.run(*model, {});
       ASSERT_TRUE(first && second);
-      EXPECT_EQ(first->times, second->times) << entry.name;
+      EXPECT_EQ(testing::times_of(*first), testing::times_of(*second)) << entry.name;
       EXPECT_EQ(first->makespan, second->makespan) << entry.name;
     }
   }
@@ -157,8 +158,6 @@ TEST(TimingEngines, AreFoundByName) {
     const auto found = timing_engine(entry.name);
     ASSERT_TRUE(found);
     EXPECT_EQ((*found)->name, entry.name);
-    const testing::Pod pod = testing::make_pod(testing::ideal_machine(), {2});
-    EXPECT_EQ(entry.make(pod.machine, pod.grid, pod.placement)->name(), entry.name);
     EXPECT_FALSE(entry.summary.empty());
   }
   EXPECT_EQ(to_text(timing_engine("simgird").error()), "there is no engine \"simgird\", did you mean \"simgrid\"?");

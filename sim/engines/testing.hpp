@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/engine/costed_graph.hpp"
 #include "sim/engines/engines.hpp"
 #include "sim/mesh/placement.hpp"
 #include "sim/schedule/lower.hpp"
@@ -49,8 +50,26 @@ inline Pod make_pod(const Machine& machine, const std::vector<int>& extents, boo
   return {machine, std::move(*grid), std::move(*mesh), std::move(*placement)};
 }
 
+inline Expected<Model> model_of(const Pod& pod, const Schedule& lowered) { return make_model(lowered, pod.machine, pod.grid, pod.placement); }
+
+/// The same per activity.
+inline Expected<CostedGraph> cost(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement) {
+  const auto model = make_model(lowered, machine, topology, placement);
+  if (!model) return model.error();
+  return write_out(*model);
+}
+
+inline std::vector<ActivityTimes> times_of(const Timeline& timeline) {
+  std::vector<ActivityTimes> times;
+  for (std::size_t a = 0; a < timeline.size(); ++a) times.push_back(timeline.at(a));
+  return times;
+}
+
+/// A node per device.
 inline Expected<Timeline> run(const Pod& pod, const Schedule& lowered, std::string_view engine) {
-  return (*timing_engine(engine))->make(pod.machine, pod.grid, pod.placement)->run(lowered);
+  const auto model = model_of(pod, lowered);
+  if (!model) return model.error();
+  return (*timing_engine(engine))->run(*model, {});
 }
 
 }  // namespace podsim::testing

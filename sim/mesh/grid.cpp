@@ -154,6 +154,13 @@ Done Grid::route(ChipId from, ChipId to, const RouteOptions& options, std::vecto
   return done();
 }
 
+int Grid::direction(LinkId link) const {
+  const int directions = 2 * static_cast<int>(dimensions_.size());
+  if (!is_hop(link)) return directions + (!is_unlimited(injection_) && link.value - chips_ * directions < chips_ ? 0 : 1);
+  const int slot = link.value % directions;
+  return dimensions_[at(slot / 2)].extent == 2 ? slot / 2 * 2 : slot;
+}
+
 std::string Grid::link_name(LinkId link) const {
   assert(0 <= link.value && link.value < link_slots());
   const int directions = 2 * static_cast<int>(dimensions_.size());

@@ -29,6 +29,9 @@ class Grid final : public Topology {
   /// The link that leaves `chip` along `dimension` in direction `sign` (+1 or -1); nullopt at an open end or where extent is 1. With extent
   /// 2 the one cable is the + link of coordinate 0 and the - link of coordinate 1.
   [[nodiscard]] std::optional<LinkId> link_from(ChipId chip, int dimension, int sign) const;
+  /// Links of one direction are alike on a torus, each the translation of any other: 2 * dimension + (0 for +, 1 for -; extent 2: 0), then one more
+  /// for injection and one for ejection.
+  [[nodiscard]] int direction(LinkId link) const;
   [[nodiscard]] BytesPerSecond injection() const { return injection_; }
   [[nodiscard]] BytesPerSecond ejection() const { return ejection_; }
 

@@ -8,7 +8,7 @@
 #include "sim/numeric/numeric_engine.hpp"
 #include "sim/numeric/ready_set.hpp"
 #include "sim/numeric/storage.hpp"
-#include "sim/numeric/thread_pool.hpp"
+#include "sim/base/thread_pool.hpp"
 
 namespace podsim {
 

@@ -6,7 +6,7 @@
 
 #include "sim/numeric/layout.hpp"
 #include "sim/numeric/numeric_engine.hpp"
-#include "sim/numeric/thread_pool.hpp"
+#include "sim/base/thread_pool.hpp"
 
 namespace podsim {
 

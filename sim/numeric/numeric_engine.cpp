@@ -9,7 +9,6 @@ namespace {
 class NumericEngineOnThreads final : public NumericEngine {
  public:
   explicit NumericEngineOnThreads(const NumericOptions& options) : options_{options} {}
-  [[nodiscard]] std::string_view name() const override { return "numeric"; }
 
   [[nodiscard]] Expected<Tensors> run(const Schedule& lowered) const override {
     if (std::vector<Diagnostic> problems = check_shapes(lowered); !problems.empty()) return problems.front();

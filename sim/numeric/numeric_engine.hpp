@@ -8,7 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "sim/engine/engine.hpp"
+#include "sim/base/expected.hpp"
+#include "sim/schedule/schedule.hpp"
 
 namespace podsim {
 
@@ -38,13 +39,18 @@ struct Tensors {
   std::vector<std::vector<std::vector<float>>> values;
 };
 
-using NumericEngine = Engine<Tensors>;
+/// What: runs a lowered schedule on numbers. Stateless: run() may be repeated, the same schedule gives the same outcome.
+class NumericEngine {
+ public:
+  virtual ~NumericEngine() = default;
+  /// Errors: a schedule that does not deploy, that cannot progress (names the tasks that wait for each other), that needs more than
+  /// max_bytes, or has a buffer of more than 8 dimensions.
+  [[nodiscard]] virtual Expected<Tensors> run(const Schedule& lowered) const = 0;
+};
 
 /// Products are single-precision OpenBLAS calls with one thread each, devices run in parallel. (The first run sets OpenBLAS to one thread for
 /// the whole process: it has no other setting.) In bf16 every store into a buffer rounds to nearest even, the target of a transfer included;
 /// inside one Matmul it is float32. Outputs and scratch start as NaN: what nobody wrote stays visible.
-/// Errors of run(): a schedule that does not unroll, that cannot progress, that needs more than max_bytes, or has a buffer of more than 8
-/// dimensions.
 std::unique_ptr<NumericEngine> make_numeric_engine(const NumericOptions& options);
 
 /// What the schedule's `computes` says its outputs are, from the same inputs, against what the engine found.

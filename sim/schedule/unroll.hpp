@@ -1,17 +1,17 @@
-// A lowered schedule written out per device: what exists where, what waits for what, which halves meet. The common ground of validate()
-// and of every engine that keeps per-device state; the rules of guards, absent halves and edges are applied here and nowhere else.
+// A lowered schedule written out per device and activity: what validate(), the numeric engine and the engines that share no state between
+// devices read. What exists where and which halves meet comes from deploy().
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "sim/schedule/schedule.hpp"
+#include "sim/schedule/deploy.hpp"
 
 namespace podsim {
 
-/// One instance of a Matmul or Local on one device, or one transfer between two devices. Activities are ordered by (task of the sender or
-/// worker, device); a transfer is one activity, listed at its sender.
+/// One instance of a Matmul or Local on one device, or one transfer between two devices. Activities are ordered by (program,
+/// task of the sender or worker, device); a transfer is one activity, listed at its sender.
 struct Activity {
   enum class Kind : std::uint8_t { work, transfer };
   Kind kind = Kind::work;
@@ -46,9 +46,9 @@ struct ActivityGraph {
   std::vector<std::uint32_t> order;
 };
 
-/// Errors, all of them: what check_shapes() finds (then there is no graph); a Collective that is not lowered; unmatched halves; guards that disagree;
-/// a region out of its buffer's range on some device; a shift off the end of an open axis without a guard; a Send and its Recv with different element
-/// counts. The graph holds what could be matched. Cost O(task instances + edges).
+ActivityGraph unroll(const Schedule& lowered, const Deployment& deployment);
+
+/// Errors: those of deploy(). The graph holds what could be matched. Cost O(task instances + edges).
 struct Unrolled {
   ActivityGraph graph;
   std::vector<Diagnostic> problems;

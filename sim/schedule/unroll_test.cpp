@@ -320,7 +320,7 @@ TEST(Unroll, AGuardKeepsARegionFromBeingJudgedWhereItIsAbsent) {
 
 // ---- Order and refusals ---------------------------------------------------------------------------------------------------------------
 
-TEST(Unroll, ActivitiesAreOrderedByTaskThenDevice) {
+TEST(Unroll, ActivitiesAreOrderedByProgramTaskAndDevice) {
   Writer w{ring(4)};
   w.program(2, 4);
   const BufferId a = w.scratch("a", {4});
@@ -330,9 +330,9 @@ TEST(Unroll, ActivitiesAreOrderedByTaskThenDevice) {
   const BufferId b = w.scratch("b", {4});
   w.add("p1 t0", copy(part(b, 0, 1), part(b, 1, 1)));
   const ActivityGraph graph = graph_of(w.schedule);
-  EXPECT_THAT(names(graph), ElementsAre("0@0", "0@1", "0@2", "0@3", "1@2", "1@3"));
+  EXPECT_THAT(names(graph), ElementsAre("0@2", "0@3", "1@2", "1@3", "0@0", "0@1"));
   const auto order = graph.program_order(DeviceId{3});
-  EXPECT_THAT(std::vector<std::uint32_t>(order.begin(), order.end()), ElementsAre(3u, 5u));
+  EXPECT_THAT(std::vector<std::uint32_t>(order.begin(), order.end()), ElementsAre(1u, 3u));
   EXPECT_THAT(graph.program_order(DeviceId{0}), ::testing::SizeIs(1));
 }
 

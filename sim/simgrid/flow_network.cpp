@@ -150,7 +150,7 @@ FlowNetwork::FlowNetwork(const CostedGraph& graph) : platform_{std::make_unique<
   p.idle.resize(graph.routes.size());
   for (std::size_t r = 0; r < graph.routes.size(); ++r)
     for (const LinkId link : graph.routes[r]) {
-      const BytesPerSecond bandwidth = graph.links[link.index()].bandwidth;
+      const BytesPerSecond bandwidth = graph.links[link.index()];
       if (is_unlimited(bandwidth)) continue;
       auto*& known = link_of[link.index()];
       if (known == nullptr) known = zone->create_link(std::to_string(link.value), bandwidth.count())->get_impl();

@@ -109,7 +109,7 @@ void with_plain_communications(const Traffic& traffic, std::vector<double>& resu
   auto* weight = zone->create_link("weight", 1e30)->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE)->set_latency(latency)->seal();
   std::vector<s4u::Link*> links;
   for (std::size_t i = 0; i < traffic.platform.links.size(); ++i)
-    links.push_back(zone->create_link("link" + std::to_string(i), traffic.platform.links[i].bandwidth.count())->set_latency(0)->seal());
+    links.push_back(zone->create_link("link" + std::to_string(i), traffic.platform.links[i].count())->set_latency(0)->seal());
   std::vector<std::pair<s4u::Host*, s4u::Host*>> hosts;
   for (std::size_t r = 0; r < traffic.platform.routes.size(); ++r) {
     hosts.emplace_back(zone->create_host("from" + std::to_string(r), 1)->seal(), zone->create_host("to" + std::to_string(r), 1)->seal());

@@ -5,6 +5,7 @@
 
 namespace podsim {
 
-std::unique_ptr<TimingEngine> make_simgrid_engine(const Machine& machine, const Topology& topology, const Placement& placement);
+/// A node per device. Runs to its end whatever the control says.
+Expected<Timeline> run_simgrid(const Model& model, const RunControl& control);
 
 }  // namespace podsim

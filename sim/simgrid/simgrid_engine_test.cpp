@@ -310,7 +310,11 @@ struct Ring {
     placement = *place_row_major(mesh, grid);
     machine.software.per_message = Seconds{0.5 * us};
   }
-  [[nodiscard]] Expected<Timeline> run(const Schedule& schedule) const { return make_simgrid_engine(machine, grid, placement)->run(schedule); }
+  [[nodiscard]] Expected<Timeline> run(const Schedule& schedule) const {
+    const auto model = make_model(schedule, machine, grid, placement);
+    if (!model) return model.error();
+    return run_simgrid(*model, {});
+  }
 
   Grid grid;
   Mesh mesh;
@@ -331,7 +335,7 @@ TEST(SimgridEngine, ARingAllGatherByHandMeetsItsClosedForm) {
   }
   const auto timeline = ring.run(Schedule{"gather", ring.mesh, {program}, {}});
   ASSERT_TRUE(timeline) << to_text(timeline.error());
-  EXPECT_EQ(timeline->times.size(), 4U * 5U);
+  EXPECT_EQ(timeline->size(), 4U * 5U);
   EXPECT_GT(timeline->events, 0);
   EXPECT_AT(timeline->makespan, 4 * (1.5 * us + 1e6 / (45 * GB)));
 }
@@ -348,11 +352,6 @@ TEST(SimgridEngine, TwoDevicesThatWaitForEachOtherAreNamed) {
   const auto timeline = ring.run(Schedule{"stuck", ring.mesh, {program(0, 0, 1), program(1, 1, 0)}, {}});
   ASSERT_FALSE(timeline);
   EXPECT_THAT(to_text(timeline.error()), AllOf(HasSubstr("\"give\" on device 0"), HasSubstr("waits for"), HasSubstr("\"give\" on device 1")));
-}
-
-TEST(SimgridEngine, CallsItselfSimgrid) {
-  const Ring ring{2};
-  EXPECT_EQ(make_simgrid_engine(ring.machine, ring.grid, ring.placement)->name(), "simgrid");
 }
 
 }  // namespace

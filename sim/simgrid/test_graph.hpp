@@ -28,7 +28,7 @@ class TestGraph {
   explicit TestGraph(int devices) : order_(static_cast<std::size_t>(devices)) {}
 
   LinkId link(double bandwidth) {
-    graph_.links.push_back({BytesPerSecond{bandwidth}, Seconds{}});
+    graph_.links.push_back(BytesPerSecond{bandwidth});
     return LinkId{graph_.links.size() - 1};
   }
   LinkId unlimited_link() { return link(std::numeric_limits<double>::infinity()); }

@@ -74,8 +74,10 @@ int main() {
   for (const Schedule& schedule : {two_part_gemm(*mesh, 65536, 8192, 8192), *theirs}) {
     const auto lowered = lower(schedule, ring_or_line());
     if (!lowered) return fail(lowered.error());
+    const auto model = make_model(*lowered, *machine, *grid, *placement);
+    if (!model) return fail(model.error());
     for (const EngineEntry& engine : all_timing_engines()) {
-      const auto timeline = engine.make(*machine, *grid, *placement)->run(*lowered);
+      const auto timeline = engine.run(*model, {});
       if (!timeline) return fail(timeline.error());
       std::cout << schedule.name << " by " << engine.name << ": " << to_seconds(timeline->makespan).count() * 1e3 << " ms\n";
     }

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "sim/base/units.hpp"
-#include "sim/engine/costed_graph.hpp"
 #include "sim/engines/engines.hpp"
+#include "tools/command/simulate.hpp"
 
 namespace podsim {
 
@@ -55,71 +55,20 @@ Expected<CollectiveDetails> details_of(const Options& options, CollectiveKind ki
   return details;
 }
 
-/// A topology whose links take any number of bytes in no time.
-class LatenciesOnly : public Topology {
- public:
-  explicit LatenciesOnly(const Topology& topology) : topology_{topology} {}
-  [[nodiscard]] int chips() const override { return topology_.chips(); }
-  [[nodiscard]] int link_slots() const override { return topology_.link_slots(); }
-  [[nodiscard]] std::vector<OutLink> out_links(ChipId chip) const override { return topology_.out_links(chip); }
-  [[nodiscard]] LinkParameters link(LinkId link) const override { return {unlimited<BytesPerSecond>, topology_.link(link).latency}; }
-  [[nodiscard]] bool is_hop(LinkId link) const override { return topology_.is_hop(link); }
-  Done route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const override {
-    return topology_.route(from, to, options, links);
-  }
-  [[nodiscard]] std::string link_name(LinkId link) const override { return topology_.link_name(link); }
-  [[nodiscard]] std::string chip_name(ChipId chip) const override { return topology_.chip_name(chip); }
-
- private:
-  const Topology& topology_;
-};
-
-Expected<Timeline> run_on(std::string_view name, const Pod& pod, const Topology& topology, const Schedule& lowered) {
-  const auto engine = timing_engine(name);
-  if (!engine) return engine.error();
-  return (*engine)->make(pod.machine, topology, pod.placement)->run(lowered);
-}
-
 /// Differences below this part are rounding to picoseconds.
 constexpr double rounding = 1e-5;
 
-/// Seconds; at least `least` where it is clear that it takes no less than that.
-Expected<double> seconds_of(const Pod& pod, const Schedule& lowered, double least) {
-  const auto timeline = run_on("analytic", pod, pod.grid, lowered);
+Expected<double> seconds_of(const Pod& pod, const Schedule& lowered) {
+  const auto engine = timing_engine("des");
+  if (!engine) return engine.error();
+  Manner manner;
+  manner.engine = *engine;
+  manner.control.record = false;
+  const auto model = model_on(pod, lowered, manner);
+  if (!model) return model.error();
+  const auto timeline = (*engine)->run(*model, manner.control);
   if (!timeline) return timeline.error();
-  const auto costs = cost(lowered, pod.machine, pod.grid, pod.placement);
-  if (!costs) return costs.error();
-
-  struct Use {
-    Picoseconds start, end;
-  };
-  std::vector<std::vector<Use>> uses(costs->links.size());
-  std::vector<double> bytes(costs->links.size(), 0.0);
-  for (std::size_t a = 0; a < costs->transfers.size(); ++a) {
-    const TransferCost& transfer = costs->transfers[a];
-    if (!(transfer.flow_bytes > 0)) continue;
-    for (const LinkId link : costs->routes[transfer.route]) {
-      uses[link.index()].push_back({timeline->times[a].start, timeline->times[a].sent});
-      bytes[link.index()] += transfer.flow_bytes;
-    }
-  }
-  bool shared = false;
-  double busiest = 0;
-  for (std::size_t link = 0; link < uses.size(); ++link) {
-    auto& on_link = uses[link];
-    std::sort(on_link.begin(), on_link.end(), [](const Use& a, const Use& b) { return a.start < b.start; });
-    for (std::size_t i = 1; i < on_link.size(); ++i) shared = shared || on_link[i].start < on_link[i - 1].end;
-    busiest = std::max(busiest, bytes[link] / costs->links[link].bandwidth.count());
-  }
-  const double alone = to_seconds(timeline->makespan).count();
-  if (!shared) return alone;
-  const auto latencies = run_on("analytic", pod, LatenciesOnly{pod.grid}, lowered);
-  if (!latencies) return latencies.error();
-  const double hopeful = std::max(alone, to_seconds(latencies->makespan).count() + busiest);
-  if (hopeful >= least * (1 - rounding)) return std::max(hopeful, least);
-  const auto referee = run_on("simgrid", pod, pod.grid, lowered);
-  if (!referee) return referee.error();
-  return to_seconds(referee->makespan).count();
+  return to_seconds(timeline->makespan).count();
 }
 
 /// The buffers that a Collective's regions name: of the program that holds it.
@@ -176,7 +125,7 @@ Expected<std::string> cheapest_algorithm(const Pod& pod, const Schedule& schedul
       why = lowered.error();
       continue;
     }
-    const auto seconds = seconds_of(pod, *lowered, least);
+    const auto seconds = seconds_of(pod, *lowered);
     if (!seconds) return seconds.error();
     if (*seconds < least * (1 - rounding)) {
       least = *seconds;

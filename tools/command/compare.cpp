@@ -6,9 +6,9 @@
 #include <map>
 
 #include "sim/base/units.hpp"
-#include "sim/engines/engines.hpp"
 #include "tools/command/command.hpp"
 #include "tools/command/crossover.hpp"
+#include "tools/command/manner.hpp"
 #include "tools/command/print.hpp"
 #include "tools/command/progress.hpp"
 #include "tools/command/variants.hpp"
@@ -42,7 +42,7 @@ std::string why(const Row& faster, const Row& slower) {
   const Result& s = slower.result;
   std::vector<std::string> more, less;
   const auto weigh = [&](double difference, const std::string& what) {
-    if (std::abs(difference) < 1e-3 * (s.makespan_s - f.makespan_s)) return;
+    if (std::abs(difference) < 1e-2 * (s.makespan_s - f.makespan_s)) return;
     (difference > 0 ? more : less).push_back(fmt::format("{} {} {}", time(std::abs(difference)), difference > 0 ? "more" : "less", what));
   };
   weigh(s.exposed_communication_s - f.exposed_communication_s, "exposed communication");
@@ -81,19 +81,18 @@ std::string verdict(const std::vector<const Row*>& rows) {
 int compare_verb(const std::vector<std::string>& arguments, Console& console) {
   po::options_description described;
   described.add(pod_options(true)).add(problem_options(true));
-  described.add_options()("engine", po::value<std::string>()->value_name("simgrid|analytic")->default_value("simgrid"),
-                          "which engine keeps the time")(
+  described.add_options()(
       "crossover", po::value<std::vector<std::string>>()->value_name("PATH=lo..hi")->composing(),
       "who wins where as a machine value goes from lo to hi, each\nalgorithm at its best slice count; repeatable");
-  described.add(output_options());
+  described.add(engine_options()).add(output_options());
   const Parsed parsed = parse(arguments, described, usage, console);
   if (parsed.status) return *parsed.status;
   const Options& options = *parsed.options;
 
   const auto format = format_of(options);
   if (!format) return report(format.error(), console);
-  const auto engine = timing_engine(options.text("engine"));
-  if (!engine) return report({option("engine"), engine.error().message}, console);
+  const auto manner = manner_of(options, console);
+  if (!manner) return report(manner.error(), console);
   const auto requests = pod_requests(options);
   if (!requests) return report(requests.error(), console);
 
@@ -116,7 +115,7 @@ int compare_verb(const std::vector<std::string>& arguments, Console& console) {
   {
     Progress progress{console, options.flag("quiet"), total};
     for (std::size_t p = 0; p < pods.size(); ++p)
-      for (Row& row : simulate_all(pods[p], variants[p], **engine, comparisons.skipped, [&](const std::string& what) { progress.step(what); })) {
+      for (Row& row : simulate_all(pods[p], variants[p], *manner, comparisons.skipped, [&](const std::string& what) { progress.step(what); })) {
         comparisons.rows.push_back(std::move(row));
         pod_of_row.push_back(p);
       }
@@ -148,7 +147,7 @@ int compare_verb(const std::vector<std::string>& arguments, Console& console) {
     if (!range) return report(range.error(), console);
     Progress progress{console, options.flag("quiet"), 0};
     for (std::size_t p = 0; p < pods.size(); ++p) {
-      auto found = find_crossovers(pods[p], variants[p], **engine, *range, [&](const std::string& what) { progress.step(what); });
+      auto found = find_crossovers(pods[p], variants[p], *manner, *range, [&](const std::string& what) { progress.step(what); });
       if (!found) return report(found.error(), console);
       comparisons.crossovers.push_back(std::move(*found));
     }

@@ -57,7 +57,7 @@ Expected<CrossoverRange> parse_crossover(const std::string& text) {
   return CrossoverRange{text.substr(0, equals), low->unit, low->value, high->value};
 }
 
-Expected<Crossovers> find_crossovers(const Pod& pod, const std::vector<Variant>& variants, const EngineEntry& engine, const CrossoverRange& range,
+Expected<Crossovers> find_crossovers(const Pod& pod, const std::vector<Variant>& variants, const Manner& manner, const CrossoverRange& range,
                                      const std::function<void(const std::string&)>& step) {
   const auto rank = [&](double value) -> Expected<Ranking> {
     Pod changed = pod;
@@ -68,7 +68,7 @@ Expected<Crossovers> find_crossovers(const Pod& pod, const std::vector<Variant>&
     changed.grid = std::move(*grid);
     std::vector<Skipped> skipped;
     Ranking ranking{value,
-                    simulate_all(changed, variants, engine, skipped, [&](const std::string& what) { step(range.path + "=" + text + " " + what); })};
+                    simulate_all(changed, variants, manner, skipped, [&](const std::string& what) { step(range.path + "=" + text + " " + what); })};
     if (ranking.rows.empty()) return Diagnostic{{}, skipped.empty() ? "nothing to compare" : skipped.front().what + ": " + skipped.front().reason};
     std::stable_sort(ranking.rows.begin(), ranking.rows.end(), [](const Row& a, const Row& b) { return a.result.makespan_s < b.result.makespan_s; });
     return ranking;

@@ -27,7 +27,11 @@ std::vector<Variant> variants() {
   return result;
 }
 
-const EngineEntry& analytic() { return **timing_engine("analytic"); }
+Manner analytic() {
+  Manner manner;
+  manner.engine = *timing_engine("analytic");
+  return manner;
+}
 const auto quiet = [](const std::string&) {};
 
 /// Time of one variant with a machine value, asked for directly.
@@ -36,7 +40,7 @@ double seconds(const std::string& path, const std::string& value, std::size_t va
   EXPECT_TRUE(set_machine_value(pod.machine, path, value, "test", {}));
   pod.grid = *regrid(pod);
   const auto problem = make_problem(pod, variants()[variant].request);
-  return simulate(pod, *problem, analytic())->result.makespan_s;
+  return simulate(pod, *problem, analytic())->row.result.makespan_s;
 }
 
 TEST(Crossover, LiesWhereTheTimesOfTheTwoAlgorithmsCross) {

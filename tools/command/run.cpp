@@ -1,6 +1,6 @@
 #include "sim/config/result_config.hpp"
-#include "sim/engines/engines.hpp"
 #include "tools/command/command.hpp"
+#include "tools/command/manner.hpp"
 #include "tools/command/print.hpp"
 
 namespace podsim {
@@ -29,29 +29,28 @@ bool ends_with(const std::string& text, std::string_view end) {
 int run_verb(const std::vector<std::string>& arguments, Console& console) {
   po::options_description described;
   described.add(pod_options(false)).add(problem_options(false));
-  described.add_options()("engine", po::value<std::string>()->value_name("simgrid|analytic")->default_value("simgrid"),
-                          "which engine keeps the time");
-  described.add(output_options());
+  described.add(engine_options()).add(output_options());
   const Parsed parsed = parse(arguments, described, usage, console);
   if (parsed.status) return *parsed.status;
   const Options& options = *parsed.options;
 
   const auto format = format_of(options);
   if (!format) return report(format.error(), console);
-  const auto engine = timing_engine(options.text("engine"));
-  if (!engine) return report({option("engine"), engine.error().message}, console);
+  const auto manner = manner_of(options, console);
+  if (!manner) return report(manner.error(), console);
   auto pod = pod_of(options, "");
   if (!pod) return report(pod.error(), console);
   const auto problem = problem_of(options, *pod, DType::bf16);
   if (!problem) return report(problem.error(), console);
-  const auto row = simulate(*pod, *problem, **engine);
-  if (!row) return report(row.error(), console);
+  const auto run = simulate(*pod, *problem, *manner);
+  if (!run) return report(run.error(), console);
+  const Row& row = run->row;
 
   std::string text;
   if (const std::string path = options.has("output") ? options.text("output") : ""; ends_with(path, ".textproto") || ends_with(path, ".pb"))
-    text = write_result(row->result, ends_with(path, ".pb") ? Encoding::binary : Encoding::text);
+    text = write_result(row.result, ends_with(path, ".pb") ? Encoding::binary : Encoding::text);
   else
-    text = *format == Format::json ? result_json(*row) : *format == Format::csv ? result_csv({*row}) : result_table(*row);
+    text = *format == Format::json ? result_json(row) : *format == Format::csv ? result_csv({row}) : result_table(row);
   if (auto ok = write_output(options, text, console); !ok) return report(ok.error(), console);
   return exit_done;
 }

@@ -1,7 +1,10 @@
 // One problem on one pod by one engine: lowering, the run, its figures.
 #pragma once
 
+#include <memory>
+
 #include "sim/engine/engine.hpp"
+#include "sim/engine/metrics.hpp"
 #include "sim/engine/result.hpp"
 #include "tools/command/pod.hpp"
 #include "tools/command/problem.hpp"
@@ -15,9 +18,32 @@ struct Row {
   std::optional<std::int64_t> slice_count;
   double padding = 0;
   bool over_hbm = false;  // the peak memory does not fit the device
+  std::vector<AxisMetrics> axes;
 };
 
-/// Errors: those of lowering and of the engine.
-Expected<Row> simulate(const Pod& pod, const Problem& problem, const EngineEntry& engine);
+/// How to simulate.
+struct Manner {
+  const EngineEntry* engine = nullptr;
+  bool fold = true;    // where the engine can
+  bool force = false;  // run however long it takes
+  int threads = 0;     // runs at a time, where there are several; 0: all cores
+  RunControl control;
+};
+
+/// What a run leaves behind, for whoever wants to look closer.
+struct SimulatedRun {
+  std::unique_ptr<const Pod> pod;  // the model reads its machine
+  std::unique_ptr<const Schedule> lowered;
+  Model model;
+  Timeline timeline;  // interrupted: there are no metrics, and the row has no figures
+  Metrics metrics;
+  Row row;
+};
+
+/// The model of a lowered schedule on a pod. Errors: those of make_model(); more task instances than a run should have without `force`.
+Expected<Model> model_on(const Pod& pod, const Schedule& lowered, const Manner& manner);
+
+/// Errors: those of lowering, of the model and of the engine.
+Expected<SimulatedRun> simulate(const Pod& pod, const Problem& problem, const Manner& manner);
 
 }  // namespace podsim

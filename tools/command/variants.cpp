@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
+#include <optional>
+
+#include "sim/base/thread_pool.hpp"
 
 namespace podsim {
 
@@ -42,35 +46,65 @@ Expected<std::vector<Variant>> variants_of(const Options& options, const Pod& po
   return variants;
 }
 
-std::vector<Row> simulate_all(const Pod& pod, const std::vector<Variant>& variants, const EngineEntry& engine, std::vector<Skipped>& skipped,
+std::vector<Row> simulate_all(const Pod& pod, const std::vector<Variant>& variants, const Manner& manner, std::vector<Skipped>& skipped,
                               const std::function<void(const std::string&)>& step) {
   const std::string place = fmt::format("{} {} {}", pod.machine.name, to_text(pod.slice), to_text(pod.mesh));
-  std::vector<Row> rows;
-  std::vector<std::pair<Schedule, std::size_t>> simulated;
+  struct Plan {
+    Expected<Problem> problem;
+    std::optional<Pod> pod;   // as the algorithm uses it
+    std::size_t same_as = 0;  // an earlier plan, or itself
+    Expected<Row> row;
+  };
+  const Diagnostic not_run{{}, "interrupted"};
+  std::vector<Plan> plans;
+  std::vector<std::size_t> to_run;
   for (const Variant& variant : variants) {
-    step(place + " " + variant.name);
-    const auto skip = [&](const Diagnostic& why) { skipped.push_back({place + ", " + variant.name, why.message}); };
-    const auto used = pod_for(*variant.request.algorithm, pod);
-    if (!used) {
-      skip(used.error());
+    Plan plan{not_run, std::nullopt, plans.size(), not_run};
+    if (auto used = pod_for(*variant.request.algorithm, pod)) {
+      plan.problem = make_problem(*used, variant.request);
+      plan.pod = *std::move(used);
+    } else {
+      plan.problem = used.error();
+    }
+    if (plan.problem) {
+      const auto same = std::find_if(to_run.begin(), to_run.end(), [&](std::size_t i) { return plans[i].problem->schedule == plan.problem->schedule; });
+      if (same != to_run.end())
+        plan.same_as = *same;
+      else
+        to_run.push_back(plans.size());
+    }
+    plans.push_back(std::move(plan));
+  }
+
+  std::mutex stepping;
+  // SimGrid's child must not be forked from among threads.
+  ThreadPool pool{manner.engine->folds ? manner.threads : 1};
+  pool.for_each(to_run.size(), [&](std::size_t i, std::size_t) {
+    Plan& plan = plans[to_run[i]];
+    {
+      const std::scoped_lock lock{stepping};
+      step(place + " " + variants[to_run[i]].name);
+    }
+    if (manner.control.stop != nullptr && *manner.control.stop) return;
+    auto run = simulate(*plan.pod, *plan.problem, manner);
+    if (!run)
+      plan.row = run.error();
+    else if (!run->timeline.interrupted)
+      plan.row = std::move(run->row);
+  });
+
+  std::vector<Row> rows;
+  for (std::size_t v = 0; v < variants.size(); ++v) {
+    const Plan& plan = plans[v];
+    const auto& row = plans[plan.same_as].row;
+    if (!plan.problem || !row) {
+      skipped.push_back({place + ", " + variants[v].name, !plan.problem ? plan.problem.error().message : row.error().message});
       continue;
     }
-    auto problem = make_problem(*used, variant.request);
-    if (!problem) {
-      skip(problem.error());
-      continue;
-    }
-    const auto same = std::find_if(simulated.begin(), simulated.end(), [&](const auto& entry) { return entry.first == problem->schedule; });
-    auto row = same != simulated.end() ? Expected<Row>{rows[same->second]} : simulate(*used, *problem, engine);
-    if (!row) {
-      skip(row.error());
-      continue;
-    }
-    row->algorithm = problem->algorithm;
-    row->dataflow = problem->dataflow;
-    row->slice_count = problem->slice_count;
-    if (same == simulated.end()) simulated.emplace_back(std::move(problem->schedule), rows.size());
-    rows.push_back(std::move(*row));
+    rows.push_back(*row);
+    rows.back().algorithm = plan.problem->algorithm;
+    rows.back().dataflow = plan.problem->dataflow;
+    rows.back().slice_count = plan.problem->slice_count;
   }
   return rows;
 }

@@ -21,8 +21,8 @@ struct Variant {
 Expected<std::vector<Variant>> variants_of(const Options& options, const Pod& pod);
 
 /// Simulates every variant that applies; the others go to `skipped` with the reason. A schedule that occurs twice (one slice is `collective`)
-/// is simulated once. `step` is called before each.
-std::vector<Row> simulate_all(const Pod& pod, const std::vector<Variant>& variants, const EngineEntry& engine, std::vector<Skipped>& skipped,
+/// is simulated once. As many runs at a time as `manner` has threads; `step` is called before each.
+std::vector<Row> simulate_all(const Pod& pod, const std::vector<Variant>& variants, const Manner& manner, std::vector<Skipped>& skipped,
                               const std::function<void(const std::string&)>& step);
 
 }  // namespace podsim

@@ -1,4 +1,4 @@
-#include "sim/numeric/thread_pool.hpp"
+#include "sim/base/thread_pool.hpp"
 
 #include <algorithm>
 

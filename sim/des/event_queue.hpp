@@ -1,0 +1,64 @@
+// The queue of a simulation's future.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cassert>
+#include <cstdint>
+#include <vector>
+
+namespace podsim::des {
+
+/// A monotone priority queue on integer times (a radix heap): nothing is ever put before the time that was last taken. Entries are kept by the
+/// highest bit in which their time differs from that time, so an entry moves at most 63 times, on average a few, and entries of one time, of which a
+/// symmetric pod has thousands, are moved and taken together. Ahuja, Mehlhorn, Orlin, Tarjan, "Faster algorithms for the shortest path problem", 1990.
+/// Measured against binary and 4-ary heaps by `podsim_bench --benchmark_filter=queue`.
+template <class Payload>
+class EventQueue {
+ public:
+  /// time >= now()
+  void push(std::int64_t time, Payload payload) {
+    const int bucket = bucket_of(time);
+    occupied_ |= std::uint64_t{bucket > 0} << (bucket > 0 ? bucket - 1 : 0);
+    buckets_[static_cast<std::size_t>(bucket)].push_back({time, payload});
+  }
+
+  [[nodiscard]] std::int64_t now() const { return now_; }
+  [[nodiscard]] bool empty() const { return taken_ == buckets_[0].size() && occupied_ == 0; }
+  /// Whether something is left at now().
+  [[nodiscard]] bool due() const { return taken_ < buckets_[0].size(); }
+
+  /// The next entry at now(), in the order of pushing within a bucket; something is due.
+  Payload take() { return buckets_[0][taken_++].payload; }
+
+  /// Goes on to the next time; nothing is due, the queue is not empty.
+  void advance() {
+    assert(!due() && occupied_ != 0);
+    buckets_[0].clear();
+    taken_ = 0;
+    const int lowest = std::countr_zero(occupied_) + 1;
+    auto& bucket = buckets_[static_cast<std::size_t>(lowest)];
+    now_ = bucket.front().time;
+    for (const Entry& entry : bucket) now_ = entry.time < now_ ? entry.time : now_;
+    occupied_ &= occupied_ - 1;
+    for (const Entry& entry : bucket) push(entry.time, entry.payload);  // each into a lower bucket
+    bucket.clear();
+  }
+
+ private:
+  struct Entry {
+    std::int64_t time;
+    Payload payload;
+  };
+  [[nodiscard]] int bucket_of(std::int64_t time) const {
+    assert(time >= now_);
+    return std::bit_width(static_cast<std::uint64_t>(time ^ now_));
+  }
+
+  std::int64_t now_ = 0;
+  std::uint64_t occupied_ = 0;  // bit b: bucket b + 1 has entries
+  std::size_t taken_ = 0;       // of bucket 0
+  std::array<std::vector<Entry>, 65> buckets_;
+};
+
+}  // namespace podsim::des

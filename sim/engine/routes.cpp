@@ -1,0 +1,69 @@
+#include "sim/engine/routes.hpp"
+
+#include <algorithm>
+
+namespace podsim {
+
+namespace {
+
+/// A step along the axis changes one coordinate of the grid, of a dimension as long as the axis, wherever it is made.
+bool lies_along_one_dimension(const Mesh& mesh, const AxisView& axis, const Grid& grid, const Placement& placement) {
+  if (axis.size <= 1) return false;
+  const auto changes_one = [&](ChipId here, ChipId there) {
+    const auto a = grid.coordinates(here), b = grid.coordinates(there);
+    int differing = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      if (a[i] == b[i]) continue;
+      if (++differing > 1 || grid.dimensions()[i].extent != axis.size) return false;
+    }
+    return differing == 1;
+  };
+  for (int d = 0; d < mesh.devices(); ++d)
+    if (!changes_one(placement.chip_of[static_cast<std::size_t>(d)], placement.chip_of[mesh.shifted(DeviceId{d}, axis, 1).index()])) return false;
+  return true;
+}
+
+}  // namespace
+
+RouteTable::RouteTable(const Mesh& mesh, const Topology& topology, const Placement& placement)
+    : mesh_{mesh}, topology_{topology}, placement_{placement}, routes_(1) {
+  const auto* grid = dynamic_cast<const Grid*>(&topology);
+  for (std::size_t a = 0; a < mesh.axes().size(); ++a)
+    along_one_dimension_.push_back(grid != nullptr && lies_along_one_dimension(mesh, mesh.whole(static_cast<int>(a)), *grid, placement));
+}
+
+RouteOptions RouteTable::options_for(const Op& op, DeviceId sender) const {
+  RouteOptions options;
+  if (const auto* shift = std::get_if<Shift>(&op)) {
+    options.dimension_order = shift->route_order;
+    const std::int64_t by = shift->by.terms.empty() && shift->by.modulus == 0 ? shift->by.constant : evaluate(shift->by, mesh_.coordinates(sender));
+    const bool whole = shift->axis == mesh_.whole(shift->axis.axis);
+    if (whole && along_one_dimension(shift->axis.axis) && by < 0 && -2 * by <= shift->axis.size) options.antipodal_sign = -1;
+  } else {
+    options.dimension_order = std::get<Send>(op).route_order;
+  }
+  return options;
+}
+
+Expected<std::uint32_t> RouteTable::find(const Op& op, DeviceId sender, DeviceId receiver) {
+  const ChipId from = placement_.chip_of[sender.index()], to = placement_.chip_of[receiver.index()];
+  if (from == to) return std::uint32_t{0};
+  const RouteOptions options = options_for(op, sender);
+  int order = 0;
+  if (!options.dimension_order.empty()) order = orders_.try_emplace(options.dimension_order, static_cast<int>(orders_.size()) + 1).first->second;
+  const auto [entry, added] =
+      ids_.try_emplace({from.value, to.value, options.antipodal_sign, order}, static_cast<std::uint32_t>(routes_.size()));
+  if (!added) return entry->second;
+  Route route;
+  if (auto ok = topology_.route(from, to, options, route.links); !ok) return ok.error();
+  for (const LinkId link : route.links) {
+    const LinkParameters parameters = topology_.link(link);
+    route.latency += parameters.latency;
+    route.bottleneck = std::min(route.bottleneck, parameters.bandwidth);
+    route.hops += topology_.is_hop(link) ? 1 : 0;
+  }
+  routes_.push_back(std::move(route));
+  return entry->second;
+}
+
+}  // namespace podsim

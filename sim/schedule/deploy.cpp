@@ -1,0 +1,355 @@
+#include "sim/schedule/deploy.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <unordered_map>
+
+#include "sim/base/rng.hpp"
+#include "sim/schedule/text.hpp"
+#include "sim/schedule/validate.hpp"
+
+namespace podsim {
+
+namespace {
+
+constexpr std::size_t most_problems = 1000;  // of a broken schedule on many devices; validate() shows fewer
+
+/// Whether an index may leave [0, extent) on some device, judged by bounds alone.
+bool may_leave(const Range& range, std::int64_t extent) {
+  std::int64_t low = range.index.constant, high = range.index.constant;
+  for (const AxisTerm& term : range.index.terms) (term.coefficient < 0 ? low : high) += term.coefficient * (term.axis.size - 1);
+  if (const std::int64_t n = range.index.modulus; n > 0 && (low < 0 || high >= n)) low = 0, high = n - 1;
+  const std::int64_t a = range.offset + low * range.stride, b = range.offset + high * range.stride;
+  return std::min(a, b) < 0 || std::max(a, b) + range.length > extent;
+}
+
+/// What decides who takes part in a work or Shift: tasks with equal keys have equal participants.
+struct Key {
+  std::uint32_t program;
+  const Shift* shift;  // null: a work
+  const Guard* where;
+  friend bool operator==(const Key& a, const Key& b) {
+    if (a.program != b.program || (a.shift == nullptr) != (b.shift == nullptr) || *a.where != *b.where) return false;
+    return a.shift == nullptr || (a.shift->axis == b.shift->axis && a.shift->by == b.shift->by);
+  }
+};
+
+struct KeyHash {
+  std::uint64_t state = 0;
+  void add(std::int64_t value) { state = counter_hash(state, 0, static_cast<std::uint64_t>(value)); }
+  void add(const AxisView& view) { add(view.axis), add(view.stride), add(view.size); }
+  void add(const Affine& affine) {
+    for (const AxisTerm& term : affine.terms) add(term.axis), add(term.coefficient), add(term.add);
+    add(affine.constant), add(affine.modulus);
+  }
+  std::size_t operator()(const Key& key) const {
+    KeyHash hash;
+    hash.add(key.program);
+    if (key.shift != nullptr) hash.add(key.shift->axis), hash.add(key.shift->by);
+    for (const Condition& condition : *key.where) hash.add(condition.value), hash.add(condition.low), hash.add(condition.high);
+    return hash.state;
+  }
+};
+
+class Deployer {
+ public:
+  explicit Deployer(const Schedule& schedule) : schedule_{schedule}, devices_{static_cast<std::size_t>(schedule.mesh.devices())} {}
+
+  Deployed run() {
+    result_.problems = check_shapes(schedule_);
+    for (const Program& program : schedule_.programs)
+      for (std::size_t t = 0; t < program.tasks.size() && result_.problems.empty(); ++t)
+        if (std::holds_alternative<Collective>(program.tasks[t].op))
+          problem("task {} is a Collective: lower() the schedule first", task_name(program, TaskId{t}));
+    if (!result_.problems.empty()) return std::move(result_);
+    lay_out();
+    collect_receives();
+    for (std::uint32_t p = 0; p < schedule_.programs.size(); ++p)
+      for (std::size_t t = 0; t < schedule_.programs[p].tasks.size(); ++t) deploy(p, TaskId{t});
+    for (std::uint32_t p = 0; p < schedule_.programs.size(); ++p)
+      for (std::size_t t = 0; t < schedule_.programs[p].tasks.size(); ++t)
+        if (std::holds_alternative<Recv>(schedule_.programs[p].tasks[t].op)) add(p, t, std::move(receive_tables_[{p, t}]));
+    report_unmatched_receives();
+    count_activities();
+    return std::move(result_);
+  }
+
+ private:
+  using ChannelKey = std::tuple<int, std::uint32_t, std::uint32_t>;  // channel, sender, receiver
+  struct Receives {
+    std::vector<TaskId> tasks;
+    std::size_t matched = 0;
+  };
+
+  template <class... Args>
+  void problem(fmt::format_string<Args...> format, Args&&... args) {
+    if (result_.problems.size() < most_problems) result_.problems.push_back({{}, fmt::format(format, std::forward<Args>(args)...)});
+  }
+  Deployment& deployment() { return result_.deployment; }
+  std::string name(std::size_t device) const { return fmt::format("device {} ({})", device, schedule_.mesh.name(DeviceId{device})); }
+  const Program& program(std::size_t device) const { return schedule_.programs[result_.deployment.places[device].program]; }
+  bool idle(std::size_t device) const { return result_.deployment.places[device].program == nobody; }
+
+  void lay_out() {
+    deployment().places.resize(devices_);
+    deployment().programs.resize(schedule_.programs.size());
+    coordinates_.reserve(devices_);
+    for (std::size_t d = 0; d < devices_; ++d) coordinates_.push_back(schedule_.mesh.coordinates(DeviceId{d}));
+    for (std::uint32_t p = 0; p < schedule_.programs.size(); ++p) {
+      auto& devices = deployment().programs[p].devices;
+      for (const DeviceSet::Interval& interval : schedule_.programs[p].devices.intervals)
+        for (int d = interval.first; d < interval.last; ++d) {
+          deployment().places[static_cast<std::size_t>(d)] = {p, static_cast<std::uint32_t>(devices.size())};
+          devices.push_back(static_cast<std::uint32_t>(d));
+        }
+      deployment().programs[p].participants.resize(schedule_.programs[p].tasks.size());
+    }
+  }
+
+  /// Of a task's region on the devices that `table` names (those with somebody).
+  void check_region(std::uint32_t p, TaskId task, const Region& region, const std::vector<std::uint32_t>& table) {
+    const Program& owner = schedule_.programs[p];
+    if (!podsim::may_leave(owner, region)) return;
+    const Buffer& buffer = owner.buffers[region.buffer.index()];
+    const auto& devices = deployment().programs[p].devices;
+    for (std::size_t l = 0; l < devices.size(); ++l) {
+      if (table[l] == nobody) continue;
+      const Box box = evaluate(region, coordinates_[devices[l]]);
+      for (std::size_t i = 0; i < box.begin.size(); ++i)
+        if (box.begin[i] < 0 || box.begin[i] + box.length[i] > buffer.extents[i])
+          problem("task {} on {} takes elements {}..{} of dimension {} of buffer {}, which has {}", task_name(owner, task), name(devices[l]),
+                  box.begin[i], box.begin[i] + box.length[i], i, quoted(buffer.name), buffer.extents[i]);
+    }
+  }
+
+  /// The device that a Send or Recv names; nullopt and a problem if it is outside the mesh, idle, or the device itself.
+  std::optional<std::uint32_t> peer(std::size_t device, TaskId task, const Peer& peer) {
+    Coordinates at(peer.size());
+    for (std::size_t a = 0; a < peer.size(); ++a) {
+      const std::int64_t c = evaluate(peer[a], coordinates_[device]);
+      if (c < 0 || c >= schedule_.mesh.axes()[a].size) {
+        problem("task {} on {} names a peer at {}={}, outside the mesh", task_name(program(device), task), name(device),
+                schedule_.mesh.axes()[a].name, c);
+        return std::nullopt;
+      }
+      at[a] = static_cast<int>(c);
+    }
+    const std::size_t other = schedule_.mesh.device(at).index();
+    if (other == device || idle(other)) {
+      problem("task {} on {} names {} as its peer, which {}", task_name(program(device), task), name(device), name(other),
+              other == device ? "is itself" : "runs no program");
+      return std::nullopt;
+    }
+    return static_cast<std::uint32_t>(other);
+  }
+
+  /// Every receive half that a Recv declares, per channel in program order: Sends are matched against them.
+  void collect_receives() {
+    for (std::uint32_t p = 0; p < schedule_.programs.size(); ++p) {
+      const auto& devices = deployment().programs[p].devices;
+      const auto& tasks = schedule_.programs[p].tasks;
+      for (std::size_t t = 0; t < tasks.size(); ++t) {
+        const auto* recv = std::get_if<Recv>(&tasks[t].op);
+        if (!recv) continue;
+        Participants& table = receive_tables_[{p, t}];
+        table.from.assign(devices.size(), nobody);
+        table.from_task.assign(devices.size(), nobody);
+        for (const std::uint32_t d : devices)
+          if (holds(tasks[t].where, coordinates_[d]))
+            if (const auto from = peer(d, TaskId{t}, recv->from)) {
+              receives_[{recv->channel, *from, d}].tasks.push_back(TaskId{t});
+              table.from[deployment().places[d].local] = *from;
+            }
+        check_region(p, TaskId{t}, recv->target, table.from);
+      }
+    }
+  }
+
+  void deploy(std::uint32_t p, TaskId t) {
+    const Task& task = schedule_.programs[p].tasks[t.index()];
+    std::visit(Overloaded{
+                   [&](const Matmul& matmul) {
+                     const Participants& who = workers(p, t, task);
+                     for (const Region* region : {&matmul.left, &matmul.right, &matmul.out}) check_region(p, t, *region, who.to);
+                   },
+                   [&](const Local& local) {
+                     const Participants& who = workers(p, t, task);
+                     for (const Region& region : local.reads) check_region(p, t, region, who.to);
+                     for (const Region& region : local.writes) check_region(p, t, region, who.to);
+                   },
+                   [&](const Shift& shift) {
+                     const Participants& who = shifters(p, t, task, shift);
+                     check_region(p, t, shift.source, who.to);
+                     check_region(p, t, shift.target, who.from);
+                   },
+                   [&](const Send& send) { add(p, t.index(), senders(p, t, task, send)); },
+                   [](const Recv&) {},        // its table is complete when all Sends are matched
+                   [](const Collective&) {},  // rejected above
+               },
+               task.op);
+  }
+
+  const Participants& add(std::uint32_t p, std::size_t task, Participants table) {
+    table.rank.assign(table.to.size(), nobody);
+    for (std::size_t l = 0; l < table.to.size(); ++l)
+      if (table.to[l] != nobody) table.rank[l] = table.doers++;
+    for (const std::uint32_t sender : table.from) table.receivers += sender != nobody ? 1 : 0;
+    deployment().programs[p].participants[task] = static_cast<std::uint32_t>(deployment().participants.size());
+    deployment().participants.push_back(std::move(table));
+    return deployment().participants.back();
+  }
+
+  const Participants& workers(std::uint32_t p, TaskId t, const Task& task) {
+    if (const Participants* known = find({p, nullptr, &task.where}, p, t)) return *known;
+    const auto& devices = deployment().programs[p].devices;
+    Participants table;
+    table.to.assign(devices.size(), nobody);
+    for (std::size_t l = 0; l < devices.size(); ++l)
+      if (holds(task.where, coordinates_[devices[l]])) table.to[l] = devices[l];
+    return add(p, t.index(), std::move(table));
+  }
+
+  const Participants& shifters(std::uint32_t p, TaskId t, const Task& task, const Shift& shift) {
+    const Key key{p, &shift, &task.where};
+    if (const Participants* known = find(key, p, t)) return *known;
+    const std::size_t problems_before = result_.problems.size();
+    const auto& devices = deployment().programs[p].devices;
+    Participants table;
+    table.to.assign(devices.size(), nobody);
+    table.from.assign(devices.size(), nobody);
+    const bool open = !schedule_.mesh.wraps(shift.axis);
+    for (std::size_t l = 0; l < devices.size(); ++l) {
+      const std::uint32_t d = devices[l];
+      if (!holds(task.where, coordinates_[d])) continue;
+      const std::int64_t by = evaluate(shift.by, coordinates_[d]);
+      if (by % shift.axis.size == 0) continue;
+      const std::int64_t to = coordinate_on(coordinates_[d], shift.axis) + by;
+      if (open && (to < 0 || to >= shift.axis.size)) {
+        problem("task {} shifts {} by {} off the end of the open axis {}; expected a guard or an axis that wraps", task_name(program(d), t), name(d),
+                by, schedule_.mesh.name(shift.axis));
+        continue;
+      }
+      const std::size_t receiver = schedule_.mesh.shifted(DeviceId{static_cast<int>(d)}, shift.axis, by).index();
+      if (deployment().places[receiver].program != p) {
+        problem("unmatched: task {} on {} sends to {}, which does not run the same program", task_name(program(d), t), name(d), name(receiver));
+        continue;
+      }
+      table.to[l] = static_cast<std::uint32_t>(receiver);
+      table.from[deployment().places[receiver].local] = d;
+    }
+    const Participants& who = add(p, t.index(), std::move(table));
+    if (result_.problems.size() != problems_before) known_.erase(key);  // each such task is to be reported
+    return who;
+  }
+
+  Participants senders(std::uint32_t p, TaskId t, const Task& task, const Send& send) {
+    const auto& devices = deployment().programs[p].devices;
+    Participants table;
+    table.to.assign(devices.size(), nobody);
+    table.to_task.assign(devices.size(), nobody);
+    for (std::size_t l = 0; l < devices.size(); ++l) {
+      const std::uint32_t d = devices[l];
+      if (!holds(task.where, coordinates_[d])) continue;
+      const auto to = peer(d, t, send.to);
+      if (!to) continue;
+      const auto found = receives_.find({send.channel, d, *to});
+      if (found == receives_.end() || found->second.matched == found->second.tasks.size()) {
+        problem("unmatched: task {} on {} sends to {} on channel {}, which has no receive for it", task_name(program(d), t), name(d), name(*to),
+                send.channel);
+        continue;
+      }
+      const TaskId recv_task = found->second.tasks[found->second.matched++];
+      const Region& target = std::get<Recv>(program(*to).tasks[recv_task.index()].op).target;
+      if (elements_of(send.source) != elements_of(target) || bytes_of(program(d), send.source) != bytes_of(program(*to), target))
+        problem("task {} on {} sends {} elements of {} bytes to task {} on {}, which expects {} of {} bytes", task_name(program(d), t), name(d),
+                elements_of(send.source), bytes_of(program(d), send.source).count(), task_name(program(*to), recv_task), name(*to),
+                elements_of(target), bytes_of(program(*to), target).count());
+      table.to[l] = *to;
+      table.to_task[l] = static_cast<std::uint32_t>(recv_task.value);
+      receive_tables_[{deployment().places[*to].program, recv_task.index()}].from_task[deployment().places[*to].local] =
+          static_cast<std::uint32_t>(t.value);
+    }
+    check_region(p, t, send.source, table.to);
+    return table;
+  }
+
+  /// The participants of an earlier task with the same key; otherwise the key stands for those that are added next.
+  const Participants* find(const Key& key, std::uint32_t p, TaskId t) {
+    const auto [entry, is_new] = known_.try_emplace(key, static_cast<std::uint32_t>(deployment().participants.size()));
+    if (is_new) return nullptr;
+    deployment().programs[p].participants[t.index()] = entry->second;
+    return &deployment().participants[entry->second];
+  }
+
+  void report_unmatched_receives() {
+    for (const auto& [key, receives] : receives_)
+      for (std::size_t k = receives.matched; k < receives.tasks.size(); ++k) {
+        const auto& [channel, sender, receiver] = key;
+        problem("unmatched: task {} on {} receives from {} on channel {}, which has no send for it", task_name(program(receiver), receives.tasks[k]),
+                name(receiver), name(sender), channel);
+        // A half without a partner never ends; what could be matched is deployed.
+        const auto& place = deployment().places[receiver];
+        Participants& table = deployment().participants[deployment().programs[place.program].participants[receives.tasks[k].index()]];
+        table.from[place.local] = nobody;
+        --table.receivers;
+      }
+  }
+
+  void count_activities() {
+    std::uint64_t next = 0;
+    for (auto& program : deployment().programs) {
+      for (const std::uint32_t participants : program.participants) {
+        program.first_activity.push_back(static_cast<std::uint32_t>(next));
+        next += deployment().participants[participants].doers;
+      }
+      program.first_activity.push_back(static_cast<std::uint32_t>(next));
+      if (next >= nobody) {
+        problem("the schedule has more than {} task instances; expected fewer", nobody - 1);
+        return;
+      }
+    }
+  }
+
+  const Schedule& schedule_;
+  std::size_t devices_;
+  std::vector<Coordinates> coordinates_;
+  std::map<ChannelKey, Receives> receives_;
+  std::map<std::pair<std::uint32_t, std::size_t>, Participants> receive_tables_;  // of Recvs, by program and task
+  std::unordered_map<Key, std::uint32_t, KeyHash> known_;
+  Deployed result_;
+};
+
+}  // namespace
+
+bool may_leave(const Program& program, const Region& region) {
+  const Buffer& buffer = program.buffers[region.buffer.index()];
+  for (std::size_t i = 0; i < region.dims.size(); ++i)
+    if (may_leave(region.dims[i], buffer.extents[i])) return true;
+  return false;
+}
+
+std::uint32_t Deployment::activities() const {
+  return programs.empty() || programs.back().first_activity.empty() ? 0 : programs.back().first_activity.back();
+}
+
+std::vector<Wait> waits_of(const Program& program, TaskId task, bool receive_gate) {
+  const Task& waiting = program.tasks[task.index()];
+  const bool transfer = !std::holds_alternative<Matmul>(waiting.op) && !std::holds_alternative<Local>(waiting.op);
+  const Half gate = !transfer ? Half::both : receive_gate ? Half::second : Half::first;
+  std::vector<Wait> waits;
+  for (const Edge& edge : waiting.after) {
+    if (gate != Half::both && edge.gates != Half::both && edge.gates != gate) continue;
+    if (edge.done != Half::second) waits.push_back({edge.task, false});
+    if (edge.done != Half::first) waits.push_back({edge.task, true});
+  }
+  return waits;
+}
+
+Deployed deploy(const Schedule& lowered) { return Deployer{lowered}.run(); }
+
+}  // namespace podsim

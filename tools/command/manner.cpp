@@ -1,0 +1,35 @@
+#include "tools/command/manner.hpp"
+
+#include "sim/engines/engines.hpp"
+
+namespace podsim {
+
+po::options_description engine_options() {
+  po::options_description described{"engine"};
+  described.add_options()                                                                                              //
+      ("engine", po::value<std::string>()->value_name("des|simgrid|analytic")->default_value("des"), "who keeps the time")  //
+      ("fold", po::value<std::string>()->value_name("auto|off")->default_value("auto"),
+       "auto: devices that behave alike are simulated once, to the same\npicosecond; off: every device")  //
+      ("force", po::bool_switch(), "simulate however many task instances there are")                       //
+      ("threads", po::value<std::string>()->value_name("N")->default_value("0"),
+       "runs at a time, where there are several; 0: all cores.\nThe results do not depend on it");
+  return described;
+}
+
+Expected<Manner> manner_of(const Options& options, const Console& console) {
+  Manner manner;
+  const auto engine = timing_engine(options.text("engine"));
+  if (!engine) return Diagnostic{option("engine"), engine.error().message};
+  manner.engine = *engine;
+  const std::string& fold = options.text("fold");
+  if (fold != "auto" && fold != "off") return Diagnostic{option("fold"), "expected auto or off, found " + quoted(fold)};
+  manner.fold = fold == "auto";
+  manner.force = options.flag("force");
+  const auto threads = options.integer("threads", 0, 1024);
+  if (!threads) return threads.error();
+  manner.threads = static_cast<int>(*threads);
+  manner.control.stop = console.interrupted;
+  return manner;
+}
+
+}  // namespace podsim
