@@ -13,13 +13,6 @@ namespace {
 
 __extension__ typedef unsigned __int128 Count;  // exact sums of bytes and flops: the same in any order, folded or not
 
-/// The mesh axis that a transfer moves on; -1: none.
-int axis_of(const Task& task) {
-  if (task.origin) return task.origin->axis.axis;
-  const auto* shift = std::get_if<Shift>(&task.op);
-  return shift != nullptr ? shift->axis.axis : -1;
-}
-
 TimeSplit split_of(const NodeActivity& node, Picoseconds makespan) {
   const std::vector<Interval> core = merged(node.core());
   std::vector<Interval> either = core;
@@ -50,7 +43,7 @@ void measure_axes(const Model& model, const Timeline& timeline, Metrics& metrics
   std::map<int, Sums> axes;
   Count link_bytes = 0;
   each_transfer(model, [&](const Task& task, const TaskCost& cost, const Path& path, std::uint32_t sender, std::uint32_t) {
-    Sums& sums = axes[axis_of(task)];
+    Sums& sums = axes[moving_axis(task)];
     const Count moved = static_cast<Count>(cost.payload.count()) * path.hops * model.devices_in[sender];
     sums.link_bytes += moved;
     link_bytes += moved;
@@ -60,7 +53,7 @@ void measure_axes(const Model& model, const Timeline& timeline, Metrics& metrics
   const NodeActivity busiest{model, timeline, model.node_of[metrics.busiest.index()]};
   const std::vector<Interval> core = merged(busiest.core());
   busiest.each_flight([&](const Task& task, const Interval& flight) {
-    if (const auto sums = axes.find(axis_of(task)); sums != axes.end() && !std::holds_alternative<Local>(task.op)) sums->second.flights.push_back(flight);
+    if (const auto sums = axes.find(moving_axis(task)); sums != axes.end() && !std::holds_alternative<Local>(task.op)) sums->second.flights.push_back(flight);
   });
   for (auto& [axis, sums] : axes) {
     const std::vector<Interval> flights = merged(std::move(sums.flights));
@@ -93,6 +86,12 @@ void measure_arithmetic(const Model& model, Metrics& metrics) {
 }
 
 }  // namespace
+
+int moving_axis(const Task& task) {
+  if (task.origin) return task.origin->axis.axis;
+  const auto* shift = std::get_if<Shift>(&task.op);
+  return shift != nullptr ? shift->axis.axis : -1;
+}
 
 Metrics measure(const Model& model, const Timeline& timeline) {
   assert(!timeline.interrupted && timeline.size() == model.deployment.activities());

@@ -17,6 +17,9 @@ struct TimeSplit {
   friend bool operator==(const TimeSplit&, const TimeSplit&) = default;
 };
 
+/// The mesh axis that a transfer moves on; -1: a Send, which may move on several.
+int moving_axis(const Task& task);
+
 /// Of the transfers along one mesh axis; those of a lowered Collective count to the axis that they move on, Sends to none.
 struct AxisMetrics {
   int axis = 0;                 // of the mesh; -1: Sends

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/base/units.hpp"
+#include "tools/command/result_print.hpp"
 
 namespace podsim {
 
@@ -21,36 +22,6 @@ Json or_null(const std::optional<T>& value) {
 std::string percent(double part) { return fmt::format("{:.1f} %", 100 * part); }
 std::string time(double seconds) { return to_text(Seconds{seconds}); }
 std::string slices(const Row& row) { return row.slice_count ? std::to_string(*row.slice_count) : "-"; }
-std::string slice(const Result& result) { return result.slice + (result.hypothetical ? " (hypothetical)" : ""); }
-
-Json json_of(const Row& row) {
-  const Result& r = row.result;
-  Json mesh = Json::object();
-  for (const auto& [name, size] : r.mesh) mesh[name] = size;
-  Json json{{"engine", r.engine}, {"machine", r.machine},   {"slice", r.slice},          {"hypothetical", r.hypothetical},
-            {"mesh", mesh},       {"schedule", r.schedule}, {"algorithm", row.algorithm}};
-  json["dataflow"] = row.dataflow.empty() ? Json() : Json(row.dataflow);
-  json["slice_count"] = or_null(row.slice_count);
-  json.update(Json{{"devices", r.devices},
-                   {"device_classes", r.device_classes},
-                   {"makespan_s", r.makespan_s},
-                   {"compute_s", r.compute_s},
-                   {"exposed_communication_s", r.exposed_communication_s},
-                   {"waiting_s", r.waiting_s},
-                   {"flops", r.flops}});
-  json["mfu"] = or_null(r.mfu);
-  json.update(Json{{"link_bytes", r.link_bytes},
-                   {"peak_memory_bytes", r.peak_memory_bytes},
-                   {"over_hbm", row.over_hbm},
-                   {"tasks", r.tasks},
-                   {"events", r.events},
-                   {"wall_s", r.wall_s},
-                   {"build_s", r.build_s},
-                   {"padding", row.padding}});
-  json["trust"] =
-      Json{{"level", r.trust_level}, {"dataset", r.trust_dataset.empty() ? Json() : Json(r.trust_dataset)}, {"error", or_null(r.trust_error)}};
-  return json;
-}
 
 }  // namespace
 
@@ -59,6 +30,8 @@ std::string mesh_text(const Result& result) {
   for (const auto& [name, size] : result.mesh) text += fmt::format("{}{}={}", text.empty() ? "" : ",", name, size);
   return text;
 }
+
+std::string slice_text(const Result& result) { return result.slice + (result.hypothetical ? " (hypothetical)" : ""); }
 
 std::string table(const std::vector<std::vector<std::string>>& rows, std::size_t left) {
   std::vector<std::size_t> widths;
@@ -92,31 +65,6 @@ std::string csv(const std::vector<std::string>& cells) {
   }
   return line + "\n";
 }
-
-std::string result_table(const Row& row) {
-  const Result& r = row.result;
-  std::vector<std::vector<std::string>> rows{
-      {"schedule", r.schedule},
-      {"algorithm", row.algorithm},
-      {"machine", fmt::format("{}, slice {}, mesh {} ({} devices)", r.machine, slice(r), mesh_text(r), r.devices)},
-      {"engine", r.engine},
-      {"time", time(r.makespan_s)},
-      {"  compute",
-       fmt::format("{}  ({}: the core of the busiest device)", time(r.compute_s), percent(r.makespan_s > 0 ? r.compute_s / r.makespan_s : 0))},
-      {"  exposed communication", time(r.exposed_communication_s)},
-      {"  waiting", time(r.waiting_s)},
-  };
-  if (r.mfu) rows.push_back({"MFU", fmt::format("{}  ({:.4g} TFLOP)", percent(*r.mfu), r.flops * 1e-12)});
-  rows.push_back({"link traffic", fmt::format("{:.4g} GB (payload x hops)", r.link_bytes * 1e-9)});
-  rows.push_back({"peak memory", to_text(Bytes{r.peak_memory_bytes}) + " per device" + (row.over_hbm ? ": more than the device has" : "")});
-  rows.push_back({"task instances", std::to_string(r.tasks)});
-  if (row.padding > 0) rows.push_back({"padding", percent(row.padding) + " of the flops are padding"});
-  rows.push_back({"trust", r.trust_level + (r.trust_level == "spec" ? ": specified and published values, not calibrated" : ": a what-if")});
-  rows.push_back({"simulated in", fmt::format("{} (schedule built in {})", time(r.wall_s), time(r.build_s))});
-  return table(rows, 2);
-}
-
-std::string result_json(const Row& row) { return json_of(row).dump(2) + "\n"; }
 
 std::string result_csv(const std::vector<Row>& rows) {
   std::string text =
@@ -171,7 +119,7 @@ std::string comparison_table(const Comparisons& comparisons) {
       {"machine", "slice", "mesh", "algorithm", "flow", "S", "time", "compute", "exposed comm", "waiting", "MFU", "peak memory", "vs best"}};
   for (const Row& row : comparisons.rows) {
     const Result& r = row.result;
-    rows.push_back({r.machine, slice(r), mesh_text(r), row.algorithm, row.dataflow, slices(row), time(r.makespan_s), time(r.compute_s),
+    rows.push_back({r.machine, slice_text(r), mesh_text(r), row.algorithm, row.dataflow, slices(row), time(r.makespan_s), time(r.compute_s),
                     time(r.exposed_communication_s), time(r.waiting_s), r.mfu ? percent(*r.mfu) : "-",
                     to_text(Bytes{r.peak_memory_bytes}) + (row.over_hbm ? "*" : ""),
                     fmt::format("+{}", percent(r.makespan_s / comparisons.rows.front().result.makespan_s - 1))});
@@ -187,7 +135,7 @@ std::string comparison_table(const Comparisons& comparisons) {
 
 std::string comparison_json(const Comparisons& comparisons) {
   Json rows = Json::array(), skipped = Json::array();
-  for (const Row& row : comparisons.rows) rows.push_back(json_of(row));
+  for (const Row& row : comparisons.rows) rows.push_back(row_json(row));
   for (const Skipped& entry : comparisons.skipped) skipped.push_back(Json{{"what", entry.what}, {"reason", entry.reason}});
   Json crossovers = Json::array();
   for (const Crossovers& entry : comparisons.crossovers) crossovers.push_back(json_of(entry));

@@ -14,10 +14,6 @@ std::string table(const std::vector<std::vector<std::string>>& rows, std::size_t
 /// A cell for CSV: quoted where it has to be.
 std::string csv(const std::vector<std::string>& cells);
 
-/// One result for people.
-std::string result_table(const Row& row);
-/// One JSON object, with a newline behind it.
-std::string result_json(const Row& row);
 std::string result_csv(const std::vector<Row>& rows);
 
 /// What compare prints.
@@ -49,6 +45,8 @@ struct Comparisons {
 std::string comparison_table(const Comparisons& comparisons);
 std::string comparison_json(const Comparisons& comparisons);
 
+/// "4x8x8", "32x8 (hypothetical)"
+std::string slice_text(const Result& result);
 /// "row=32,col=8"
 std::string mesh_text(const Result& result);
 

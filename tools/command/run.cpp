@@ -1,7 +1,11 @@
+#include <fmt/ostream.h>
+
+#include "sim/base/units.hpp"
 #include "sim/config/result_config.hpp"
 #include "tools/command/command.hpp"
 #include "tools/command/manner.hpp"
 #include "tools/command/print.hpp"
+#include "tools/command/result_print.hpp"
 
 namespace podsim {
 
@@ -24,12 +28,25 @@ bool ends_with(const std::string& text, std::string_view end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
+/// What is known of a run that was told to stop.
+int interrupted(const SimulatedRun& run, Console& console) {
+  const auto all = static_cast<double>(run.model.deployment.activities());
+  fmt::print(console.err, "podsim: interrupted: simulated {} of the run, {} of {} task instances ({:.0f} %)\n",
+             to_text(to_seconds(run.timeline.makespan)), run.timeline.finished, run.model.deployment.activities(),
+             all > 0 ? 100 * static_cast<double>(run.timeline.finished) / all : 0);
+  return exit_interrupted;
+}
+
 }  // namespace
 
 int run_verb(const std::vector<std::string>& arguments, Console& console) {
   po::options_description described;
   described.add(pod_options(false)).add(problem_options(false));
-  described.add(engine_options()).add(output_options());
+  po::options_description telling{"what to tell"};
+  telling.add_options()                                                                                               //
+      ("explain", po::bool_switch(), "the critical path, what each machine value would change, and a sentence")       //
+      ("per", po::value<std::string>()->value_name("device,link"), "the time and traffic of every device, every link");
+  described.add(engine_options()).add(telling).add(output_options());
   const Parsed parsed = parse(arguments, described, usage, console);
   if (parsed.status) return *parsed.status;
   const Options& options = *parsed.options;
@@ -38,19 +55,34 @@ int run_verb(const std::vector<std::string>& arguments, Console& console) {
   if (!format) return report(format.error(), console);
   const auto manner = manner_of(options, console);
   if (!manner) return report(manner.error(), console);
+  for (const std::string& what : options.has("per") ? split(options.text("per")) : std::vector<std::string>{})
+    if (what != "device" && what != "link") return report({option("per"), "expected device or link, found " + quoted(what)}, console);
   auto pod = pod_of(options, "");
   if (!pod) return report(pod.error(), console);
   const auto problem = problem_of(options, *pod, DType::bf16);
   if (!problem) return report(problem.error(), console);
   const auto run = simulate(*pod, *problem, *manner);
   if (!run) return report(run.error(), console);
+  if (run->timeline.interrupted) return interrupted(*run, console);
+  Details details;
+  for (const std::string& what : options.has("per") ? split(options.text("per")) : std::vector<std::string>{}) {
+    if (what == "device")
+      details.devices = measure_devices(run->model, run->timeline);
+    else
+      details.links = measure_links(run->model, run->timeline);
+  }
+  if (options.flag("explain")) {
+    auto explanation = explain(*run, *manner);
+    if (!explanation) return report(explanation.error(), console);
+    details.explanation = *std::move(explanation);
+  }
   const Row& row = run->row;
 
   std::string text;
   if (const std::string path = options.has("output") ? options.text("output") : ""; ends_with(path, ".textproto") || ends_with(path, ".pb"))
     text = write_result(row.result, ends_with(path, ".pb") ? Encoding::binary : Encoding::text);
   else
-    text = *format == Format::json ? result_json(row) : *format == Format::csv ? result_csv({row}) : result_table(row);
+    text = *format == Format::json ? result_json(*run, details) : *format == Format::csv ? result_csv({row}) : result_table(*run, details);
   if (auto ok = write_output(options, text, console); !ok) return report(ok.error(), console);
   return exit_done;
 }

@@ -1,0 +1,254 @@
+#include "tools/command/result_print.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "sim/base/units.hpp"
+#include "sim/schedule/text.hpp"
+#include "tools/command/print.hpp"
+
+namespace podsim {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+std::string percent(double part) { return fmt::format("{:.1f} %", 100 * part); }
+std::string time(double seconds) { return to_text(Seconds{seconds}); }
+std::string time(Picoseconds duration) { return to_text(to_seconds(duration)); }
+double seconds(Picoseconds duration) { return to_seconds(duration).count(); }
+
+/// "row=1,col=3", or with a class "row=1,col=3 and 15 alike".
+std::string device_name(const SimulatedRun& run, DeviceId device, std::uint32_t alike = 1) {
+  return fmt::format("{} ({}){}", device.value, run.lowered->mesh.name(device), alike > 1 ? fmt::format(" and {} alike", alike - 1) : "");
+}
+
+std::string axis_name(const SimulatedRun& run, int axis) {
+  return axis < 0 ? "sends" : run.lowered->mesh.axes()[static_cast<std::size_t>(axis)].name;
+}
+
+struct NamedPart {
+  const char* name;
+  const char* key;
+  Picoseconds TimeParts::*part;
+};
+constexpr std::array<NamedPart, 9> named_parts{{{"compute", "compute_s", &TimeParts::compute},
+                                                {"core share of communication", "core_share_s", &TimeParts::core_share},
+                                                {"launch", "launch_s", &TimeParts::launch},
+                                                {"per-message overhead", "per_message_s", &TimeParts::per_message},
+                                                {"hop latency", "latency_s", &TimeParts::latency},
+                                                {"link bandwidth", "bandwidth_s", &TimeParts::bandwidth},
+                                                {"shared links", "sharing_s", &TimeParts::sharing},
+                                                {"reduction", "reduction_s", &TimeParts::reduction},
+                                                {"waiting", "waiting_s", &TimeParts::waiting}}};
+
+/// The largest part of a stretch.
+std::string mostly(const TimeParts& parts) {
+  const auto largest =
+      std::max_element(named_parts.begin(), named_parts.end(), [&](const NamedPart& a, const NamedPart& b) { return parts.*a.part < parts.*b.part; });
+  return fmt::format("{} {}", largest->name, time(parts.*largest->part));
+}
+
+std::string explanation_table(const SimulatedRun& run, const Explanation& explanation) {
+  const double makespan = seconds(run.metrics.makespan);
+  std::string text = "\nwhy: " + explanation.sentence + "\n\n";
+
+  std::vector<std::vector<std::string>> rows{{fmt::format("critical path ({} tasks)", explanation.steps.size()), "time", "part"}};
+  const auto add = [&](const std::string& name, Picoseconds part) {
+    if (part > Picoseconds{}) rows.push_back({name, time(part), percent(seconds(part) / makespan)});
+  };
+  for (const NamedPart& named : named_parts) {
+    const bool of_links = named.part == &TimeParts::bandwidth || named.part == &TimeParts::sharing;
+    if (!of_links) add(named.name, explanation.parts.*named.part);
+    for (std::size_t a = 0; of_links && a < explanation.on_axis.size(); ++a)
+      add(fmt::format("{}, {}", named.name, axis_name(run, a + 1 == explanation.on_axis.size() ? -1 : static_cast<int>(a))),
+          explanation.on_axis[a].*named.part);
+  }
+  text += table(rows, 1) + "\n";
+
+  rows = {{"what is on it", "axis", "from device", "to", "steps", "from", "until", "mostly"}};
+  constexpr std::size_t shown_at_each_end = 10;
+  const std::size_t count = explanation.stretches.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (count > 2 * shown_at_each_end + 1 && i == shown_at_each_end) {
+      rows.push_back({fmt::format("... {} more ...", count - 2 * shown_at_each_end), "", "", "", "", "", "", ""});
+      i = count - shown_at_each_end;
+    }
+    const PathStretch& stretch = explanation.stretches[i];
+    rows.push_back({stretch.label, stretch.axis < 0 ? "-" : axis_name(run, stretch.axis), std::to_string(stretch.first.value),
+                    std::to_string(stretch.last.value), std::to_string(stretch.steps), time(stretch.start), time(stretch.end), mostly(stretch.parts)});
+  }
+  text += table(rows, 4) + "\n";
+
+  rows = {{"1 % more of", "changes the time by"}};
+  for (const Sensitivity& sensitivity : explanation.sensitivities)
+    rows.push_back({sensitivity.parameter, fmt::format("{:+.3f} %", 100 * sensitivity.effect)});
+  return text + table(rows, 1);
+}
+
+std::string axes_table(const SimulatedRun& run) {
+  std::vector<std::vector<std::string>> rows{{"axis", "transfers", "link traffic", "in flight", "exposed"}};
+  for (const AxisMetrics& axis : run.metrics.axes)
+    rows.push_back({axis_name(run, axis.axis), std::to_string(axis.transfers), fmt::format("{:.4g} GB", axis.link_bytes * 1e-9), time(axis.in_flight),
+                    time(axis.exposed)});
+  return table(rows, 1);
+}
+
+std::string devices_table(const SimulatedRun& run, const std::vector<DeviceMetrics>& devices) {
+  std::vector<std::vector<std::string>> rows{{"device", "compute", "exposed comm", "waiting", "sent", "received", "peak memory"}};
+  for (const DeviceMetrics& d : devices)
+    rows.push_back({device_name(run, d.device, d.devices), time(d.split.compute), time(d.split.exposed_communication), time(d.split.waiting),
+                    to_text(d.sent), to_text(d.received), to_text(d.peak_memory)});
+  return table(rows, 1);
+}
+
+std::string links_table(const SimulatedRun& run, const std::vector<LinkMetrics>& links) {
+  std::vector<std::vector<std::string>> rows{{"link", "bytes", "utilisation"}};
+  for (const LinkMetrics& link : links)
+    rows.push_back({run.pod->grid.link_name(link.link) + (link.links > 1 ? fmt::format(" and {} alike", link.links - 1) : ""),
+                    fmt::format("{:.4g} GB", link.bytes * 1e-9), percent(link.utilisation)});
+  return table(rows, 1);
+}
+
+Json parts_json(const TimeParts& parts) {
+  Json json = Json::object();
+  for (const NamedPart& named : named_parts) json[named.key] = seconds(parts.*named.part);
+  return json;
+}
+
+Json explanation_json(const SimulatedRun& run, const Explanation& explanation) {
+  Json by_axis = Json::array(), path = Json::array(), sensitivities = Json::array();
+  for (std::size_t a = 0; a < explanation.on_axis.size(); ++a) {
+    const TimeParts& parts = explanation.on_axis[a];
+    if (total(parts) == Picoseconds{}) continue;
+    Json entry{{"axis", axis_name(run, a + 1 == explanation.on_axis.size() ? -1 : static_cast<int>(a))}};
+    entry.update(parts_json(parts));
+    by_axis.push_back(std::move(entry));
+  }
+  for (const PathStep& step : explanation.steps) {
+    Json entry{{"task", run.model.task(step.program, step.task.index()).label}, {"device", step.device.value}};
+    entry["receiver"] = step.receiver == step.device ? Json() : Json(step.receiver.value);
+    entry["axis"] = step.axis < 0 ? Json() : Json(axis_name(run, step.axis));
+    entry["start_s"] = seconds(step.start);
+    entry["end_s"] = seconds(step.end);
+    for (const NamedPart& named : named_parts)
+      if (step.parts.*named.part > Picoseconds{}) entry[named.key] = seconds(step.parts.*named.part);
+    path.push_back(std::move(entry));
+  }
+  for (const Sensitivity& sensitivity : explanation.sensitivities)
+    sensitivities.push_back(Json{{"parameter", sensitivity.parameter}, {"change", 0.01}, {"makespan_change", sensitivity.effect}});
+  return Json{{"sentence", explanation.sentence},
+              {"split", parts_json(explanation.parts)},
+              {"split_by_axis", by_axis},
+              {"sensitivities", sensitivities},
+              {"critical_path", path}};
+}
+
+Json devices_json(const SimulatedRun& run, const std::vector<DeviceMetrics>& devices) {
+  Json json = Json::array();
+  for (const DeviceMetrics& d : devices)
+    json.push_back(Json{{"device", d.device.value},
+                        {"name", run.lowered->mesh.name(d.device)},
+                        {"devices", d.devices},
+                        {"compute_s", seconds(d.split.compute)},
+                        {"exposed_communication_s", seconds(d.split.exposed_communication)},
+                        {"waiting_s", seconds(d.split.waiting)},
+                        {"sent_bytes", d.sent.count()},
+                        {"received_bytes", d.received.count()},
+                        {"peak_memory_bytes", d.peak_memory.count()}});
+  return json;
+}
+
+Json links_json(const SimulatedRun& run, const std::vector<LinkMetrics>& links) {
+  Json json = Json::array();
+  for (const LinkMetrics& link : links)
+    json.push_back(Json{{"link", run.pod->grid.link_name(link.link)}, {"links", link.links}, {"bytes", link.bytes}, {"utilisation", link.utilisation}});
+  return json;
+}
+
+}  // namespace
+
+Json row_json(const Row& row) {
+  const Result& r = row.result;
+  Json mesh = Json::object();
+  for (const auto& [name, size] : r.mesh) mesh[name] = size;
+  Json json{{"engine", r.engine}, {"machine", r.machine},   {"slice", r.slice},          {"hypothetical", r.hypothetical},
+            {"mesh", mesh},       {"schedule", r.schedule}, {"algorithm", row.algorithm}};
+  json["dataflow"] = row.dataflow.empty() ? Json() : Json(row.dataflow);
+  json["slice_count"] = or_null(row.slice_count);
+  json.update(Json{{"devices", r.devices},
+                   {"device_classes", r.device_classes},
+                   {"makespan_s", r.makespan_s},
+                   {"compute_s", r.compute_s},
+                   {"exposed_communication_s", r.exposed_communication_s},
+                   {"waiting_s", r.waiting_s},
+                   {"flops", r.flops}});
+  json["mfu"] = or_null(r.mfu);
+  json.update(Json{{"link_bytes", r.link_bytes},
+                   {"peak_memory_bytes", r.peak_memory_bytes},
+                   {"over_hbm", row.over_hbm},
+                   {"tasks", r.tasks},
+                   {"events", r.events},
+                   {"wall_s", r.wall_s},
+                   {"build_s", r.build_s},
+                   {"padding", row.padding}});
+  json["trust"] =
+      Json{{"level", r.trust_level}, {"dataset", r.trust_dataset.empty() ? Json() : Json(r.trust_dataset)}, {"error", or_null(r.trust_error)}};
+  return json;
+}
+
+std::string result_json(const SimulatedRun& run, const Details& details) {
+  Json json = row_json(run.row);
+  Json axes = Json::array();
+  for (const AxisMetrics& axis : run.metrics.axes)
+    axes.push_back(Json{{"axis", axis_name(run, axis.axis)},
+                        {"transfers", axis.transfers},
+                        {"link_bytes", axis.link_bytes},
+                        {"in_flight_s", seconds(axis.in_flight)},
+                        {"exposed_s", seconds(axis.exposed)}});
+  json["axes"] = std::move(axes);
+  if (!details.devices.empty()) json["per_device"] = devices_json(run, details.devices);
+  if (!details.links.empty()) json["per_link"] = links_json(run, details.links);
+  if (details.explanation) json["explanation"] = explanation_json(run, *details.explanation);
+  return json.dump(2) + "\n";
+}
+
+std::string result_table(const SimulatedRun& run, const Details& details) {
+  const Row& row = run.row;
+  const Result& r = row.result;
+  const std::string classes =
+      r.device_classes < r.devices ? fmt::format(", {} simulated: the others behave alike", r.device_classes) : std::string{};
+  std::vector<std::vector<std::string>> rows{
+      {"schedule", r.schedule},
+      {"algorithm", row.algorithm},
+      {"machine", fmt::format("{}, slice {}, mesh {} ({} devices{})", r.machine, slice_text(r), mesh_text(r), r.devices, classes)},
+      {"engine", r.engine},
+      {"time", time(r.makespan_s)},
+      {"  compute",
+       fmt::format("{}  ({}: the core of the busiest device)", time(r.compute_s), percent(r.makespan_s > 0 ? r.compute_s / r.makespan_s : 0))},
+      {"  exposed communication", time(r.exposed_communication_s)},
+      {"  waiting", time(r.waiting_s)},
+  };
+  if (r.mfu) rows.push_back({"MFU", fmt::format("{}  ({:.4g} TFLOP)", percent(*r.mfu), r.flops * 1e-12)});
+  rows.push_back({"link traffic", fmt::format("{:.4g} GB (payload x hops)", r.link_bytes * 1e-9)});
+  rows.push_back({"peak memory", to_text(Bytes{r.peak_memory_bytes}) + " per device" + (row.over_hbm ? ": more than the device has" : "")});
+  rows.push_back({"task instances", std::to_string(r.tasks)});
+  if (row.padding > 0) rows.push_back({"padding", percent(row.padding) + " of the flops are padding"});
+  rows.push_back({"trust", r.trust_level + (r.trust_level == "spec" ? ": specified and published values, not calibrated" : ": a what-if")});
+  rows.push_back({"simulated in", fmt::format("{} (schedule built in {})", time(r.wall_s), time(r.build_s))});
+  std::string text = table(rows, 2);
+  if (!run.metrics.axes.empty()) text += "\n" + axes_table(run);
+  if (!details.devices.empty()) text += "\n" + devices_table(run, details.devices);
+  if (!details.links.empty()) text += "\n" + links_table(run, details.links);
+  if (details.explanation) text += explanation_table(run, *details.explanation);
+  return text;
+}
+
+}  // namespace podsim

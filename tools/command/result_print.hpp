@@ -1,0 +1,28 @@
+// One run's result, as much of it as was asked for: a table for people, JSON for programs.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/command/explain.hpp"
+#include "tools/command/simulate.hpp"
+
+namespace podsim {
+
+/// What a run is asked to tell beside its figures.
+struct Details {
+  std::optional<Explanation> explanation;
+  std::vector<DeviceMetrics> devices;
+  std::vector<LinkMetrics> links;
+};
+
+std::string result_table(const SimulatedRun& run, const Details& details);
+/// One JSON object, with a newline behind it.
+std::string result_json(const SimulatedRun& run, const Details& details);
+
+/// The figures that every verb prints of a run.
+nlohmann::ordered_json row_json(const Row& row);
+
+}  // namespace podsim
