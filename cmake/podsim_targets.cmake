@@ -45,7 +45,7 @@ function(podsim_library name)
   set(fuzzers ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cpp$")
-  list(FILTER sources EXCLUDE REGEX "(_test|_fuzz|_bench|/main)\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "(_test|_fuzz|/main)\\.cpp$|/bench/")
   list(APPEND sources ${arg_SOURCES})
 
   podsim_present_libraries(depends ${arg_DEPENDS})

@@ -10,6 +10,7 @@ namespace podsim::des {
 namespace {
 
 constexpr int rate_bits = 61;  // of the fastest link's capacity: sums of rates on a link stay below 2^63
+constexpr int most_rounds = 30;  // of taking in who loses its bottleneck, before all that can be concerned are taken
 
 }  // namespace
 
@@ -55,6 +56,7 @@ void LinkSharing::start(std::uint32_t path, double bytes, User user, std::int64_
   flow.end = never;
   flow.path = path;
   flow.user = user;
+  flow.bottleneck = links.front().link;
 
   bool is_alone = true;
   for (std::size_t i = 0; i < links.size(); ++i) {
@@ -69,6 +71,7 @@ void LinkSharing::start(std::uint32_t path, double bytes, User user, std::int64_
     set_rate(id, rate_alone_[path], now);
     return;
   }
+  arrived_.push_back(id);
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (const PathLink& link : links) least = std::min(least, links_[link.link].capacity / links_[link.link].weight);
   for (const PathLink& link : links) touch(link.link, least);
@@ -86,6 +89,7 @@ LinkSharing::User LinkSharing::finish(std::uint32_t id) {
       link.first = member.next;
     if (member.next != nobody) members_[member.next].previous = member.previous;
     link.weight -= links[i].weight;
+    link.load -= flow.rate * links[i].weight;
     if (link.first != nobody) touch(links[i].link, flow.rate);
   }
   flow.end = never;
@@ -104,6 +108,7 @@ void LinkSharing::touch(std::uint32_t link, std::int64_t threshold) {
 void LinkSharing::set_rate(std::uint32_t id, std::int64_t rate, std::int64_t now) {
   Flow& flow = flows_[id];
   if (flow.rate == rate && flow.end != never) return;
+  for (const PathLink& link : links_of(flow.path)) links_[link.link].load += (rate - flow.rate) * link.weight;
   flow.bytes = std::max(0.0, flow.bytes - to_bytes_per_second(flow.rate) * 1e-12 * static_cast<double>(now - flow.since));
   flow.rate = rate;
   flow.since = now;
@@ -112,95 +117,161 @@ void LinkSharing::set_rate(std::uint32_t id, std::int64_t rate, std::int64_t now
   changed_.push_back(id);
 }
 
+/// Nothing can be added: dividing a link among flows leaves less than a quantum for each.
+bool LinkSharing::full(std::uint32_t link) const {
+  const Link& l = links_[link];
+  const std::int64_t left = shares_[link].filling == filling_ ? shares_[link].left : l.capacity - l.load;
+  return left < l.weight;
+}
+
+/// Of a flow of that rate on it.
+bool LinkSharing::is_bottleneck(std::uint32_t link, std::int64_t rate) const {
+  if (!full(link)) return false;
+  for (std::uint32_t m = links_[link].first; m != nobody; m = members_[m].next)
+    if (next_rate(flows_[members_[m].flow]) > rate) return false;
+  return true;
+}
+
+bool LinkSharing::has_bottleneck(Flow& flow) const {
+  const std::int64_t rate = next_rate(flow);
+  if (is_bottleneck(flow.bottleneck, rate)) return true;
+  for (const PathLink& link : links_of(flow.path))
+    if (is_bottleneck(link.link, rate)) {
+      flow.bottleneck = link.link;
+      return true;
+    }
+  return false;
+}
+
 void LinkSharing::solve(std::int64_t now) {
   ++solution_;
-  collect();
-  fill(now);
-}
-
-/// The flows that may change, and the links that they are on.
-void LinkSharing::collect() {
-  open_links_.clear();
+  ++filling_;  // none has been made in this solution
   open_flows_.clear();
-  for (const std::uint32_t link : touched_) {
-    shares_[link].touched = false;
-    visit(link);
-  }
-  touched_.clear();
-  for (std::size_t i = 0; i < open_links_.size(); ++i) {
-    Share& share = shares_[open_links_[i]];
-    for (std::uint32_t m = links_[open_links_[i]].first; m != nobody; m = members_[m].next) {
-      const std::uint32_t id = members_[m].flow;
-      Flow& flow = flows_[id];
-      const auto links = links_of(flow.path);
-      const std::uint32_t weight = links[m - flow.first_member].weight;
-      if (flow.end != never && flow.rate < threshold_) {
-        share.left -= flow.rate * weight;
-        continue;
-      }
-      share.weight += weight;
-      if (flow.visited == solution_) continue;
-      flow.visited = solution_;
-      open_flows_.push_back(id);
-      for (const PathLink& link : links) visit(link.link);
-    }
+  take_seeds();
+  for (int round = 0; !open_flows_.empty(); ++round) {
+    if (round == most_rounds) take_concerned();
+    fill();
+    if (round == most_rounds || !take_losers()) break;
   }
   solved_ += static_cast<std::int64_t>(open_flows_.size());
+  for (const std::uint32_t id : open_flows_) set_rate(id, flows_[id].next_rate, now);
+  for (const std::uint32_t link : touched_) shares_[link].touched = false;
+  touched_.clear();
+  arrived_.clear();
 }
 
-void LinkSharing::visit(std::uint32_t link) {
-  if (shares_[link].visited == solution_) return;
-  shares_[link] = {links_[link].capacity, 0, solution_, shares_[link].touched};
-  open_links_.push_back(link);
+void LinkSharing::take(std::uint32_t id) {
+  if (taken(flows_[id])) return;
+  flows_[id].taken = solution_;
+  flows_[id].next_rate = flows_[id].rate;
+  open_flows_.push_back(id);
 }
 
-/// Progressive filling: the links with the least share set the rate of their flows, then the next ones, until every flow has its rate.
-void LinkSharing::fill(std::int64_t now) {
-  const auto share_of = [&](std::uint32_t link) { return shares_[link].left / shares_[link].weight; };
-  levels_.clear();
-  for (const std::uint32_t link : open_links_)
-    if (shares_[link].weight > 0) levels_.push_back({share_of(link), link});
-  std::make_heap(levels_.begin(), levels_.end(), std::greater<>{});
-  std::size_t without_rate = open_flows_.size();
-  const std::uint64_t has_rate = solution_ + 1;  // solutions count by two
-  while (without_rate > 0) {
-    // Shares only grow while slower flows get their rates, so a share in the heap is a lower bound of the link's own.
-    tied_.clear();
-    std::int64_t rate = 0, tied_below = std::numeric_limits<std::int64_t>::max();
-    while (!levels_.empty() && levels_.front().share <= tied_below) {
-      std::pop_heap(levels_.begin(), levels_.end(), std::greater<>{});
-      const std::uint32_t link = levels_.back().link;
-      levels_.pop_back();
-      if (shares_[link].weight == 0) continue;
-      const std::int64_t share = share_of(link);
-      if (!levels_.empty() && (share > levels_.front().share && tied_.empty())) {
-        levels_.push_back({share, link});
-        std::push_heap(levels_.begin(), levels_.end(), std::greater<>{});
-        continue;
-      }
-      if (tied_.empty()) {
-        rate = tied_below = std::max<std::int64_t>(share, 1);
-      } else if (share > tied_below) {
-        levels_.push_back({share, link});
-        std::push_heap(levels_.begin(), levels_.end(), std::greater<>{});
-        continue;
-      }
-      tied_.push_back(link);
+/// The flows that came, those that are above an equal share beside them, and those whose bottleneck is none any more.
+void LinkSharing::take_seeds() {
+  for (const std::uint32_t id : arrived_) {
+    take(id);
+    for (const PathLink& link : links_of(flows_[id].path)) {
+      const std::int64_t equal_share = links_[link.link].capacity / links_[link.link].weight;
+      for (std::uint32_t m = links_[link.link].first; m != nobody; m = members_[m].next)
+        if (flows_[members_[m].flow].rate > equal_share) take(members_[m].flow);
     }
+  }
+  for (const std::uint32_t link : touched_)
+    for (std::uint32_t m = links_[link].first; m != nobody; m = members_[m].next)
+      if (Flow& flow = flows_[members_[m].flow]; !taken(flow) && !has_bottleneck(flow)) take(members_[m].flow);
+}
+
+/// Those that have no bottleneck beside the rates of the last filling, and those that keep a flow of it from having one. Whether there are any.
+bool LinkSharing::take_losers() {
+  const std::size_t before = open_flows_.size();
+  std::vector<std::uint32_t> more;
+  for (const std::uint32_t link : open_links_)
+    for (std::uint32_t m = links_[link].first; m != nobody; m = members_[m].next)
+      if (Flow& flow = flows_[members_[m].flow]; !taken(flow) && flow.bottleneck == link && !has_bottleneck(flow)) more.push_back(members_[m].flow);
+  for (std::size_t i = 0; i < before; ++i) {
+    Flow& flow = flows_[open_flows_[i]];
+    if (has_bottleneck(flow)) continue;
+    for (const PathLink& link : links_of(flow.path)) {
+      if (!full(link.link)) continue;
+      for (std::uint32_t m = links_[link.link].first; m != nobody; m = members_[m].next)
+        if (const Flow& other = flows_[members_[m].flow]; !taken(other) && other.rate > flow.next_rate) more.push_back(members_[m].flow);
+    }
+  }
+  for (const std::uint32_t id : more) take(id);
+  return open_flows_.size() > before;
+}
+
+/// All that are at or above the threshold and joined to what is taken through shared links.
+void LinkSharing::take_concerned() {
+  for (std::size_t i = 0; i < open_flows_.size(); ++i)
+    for (const PathLink& link : links_of(flows_[open_flows_[i]].path))
+      for (std::uint32_t m = links_[link.link].first; m != nobody; m = members_[m].next)
+        if (const Flow& flow = flows_[members_[m].flow]; flow.end == never || flow.rate >= threshold_) take(members_[m].flow);
+}
+
+/// The links of the flows that are taken, and what the others leave of them.
+void LinkSharing::collect_links() {
+  ++filling_;
+  open_links_.clear();
+  for (const std::uint32_t id : open_flows_) {
+    const Flow& flow = flows_[id];
+    for (const PathLink& link : links_of(flow.path)) {
+      Share& share = shares_[link.link];
+      if (share.filling != filling_) {
+        share = {links_[link.link].capacity - links_[link.link].load, 0, share.touched, filling_};
+        open_links_.push_back(link.link);
+      }
+      share.left += flow.rate * link.weight;
+      share.weight += link.weight;
+    }
+  }
+}
+
+/// Takes the links with the least share off the heap, into tied_; returns the share. Shares only grow while slower flows get their rates, so a share in
+/// the heap is a lower bound of the link's own.
+std::int64_t LinkSharing::take_tied() {
+  std::int64_t rate = std::numeric_limits<std::int64_t>::max();
+  tied_.clear();
+  while (!levels_.empty() && levels_.front().share <= rate) {
+    std::pop_heap(levels_.begin(), levels_.end(), std::greater<>{});
+    const std::uint32_t link = levels_.back().link;
+    levels_.pop_back();
+    if (shares_[link].weight == 0) continue;
+    const std::int64_t share = std::max<std::int64_t>(1, shares_[link].left / shares_[link].weight);
+    if (share > rate || (!levels_.empty() && share > levels_.front().share)) {
+      levels_.push_back({share, link});
+      std::push_heap(levels_.begin(), levels_.end(), std::greater<>{});
+      continue;
+    }
+    rate = share;
+    tied_.push_back(link);
+  }
+  return rate;
+}
+
+/// Progressive filling of what is taken: the links with the least share set the rate of their flows, then the next ones, until every flow has its rate.
+void LinkSharing::fill() {
+  collect_links();
+  levels_.clear();
+  for (const std::uint32_t link : open_links_) levels_.push_back({std::max<std::int64_t>(1, shares_[link].left / shares_[link].weight), link});
+  std::make_heap(levels_.begin(), levels_.end(), std::greater<>{});
+  for (std::size_t without_rate = open_flows_.size(); without_rate > 0;) {
+    const std::int64_t rate = take_tied();
     for (const std::uint32_t link : tied_)
       for (std::uint32_t m = links_[link].first; m != nobody; m = members_[m].next) {
-        const std::uint32_t id = members_[m].flow;
-        if (flows_[id].visited != solution_) continue;  // below the threshold, or has its rate
-        flows_[id].visited = has_rate;
+        Flow& flow = flows_[members_[m].flow];
+        if (!taken(flow) || flow.filled == filling_) continue;
+        flow.filled = filling_;
+        flow.next_rate = rate;
+        flow.bottleneck = link;
         --without_rate;
-        for (const PathLink& on : links_of(flows_[id].path)) {
+        for (const PathLink& on : links_of(flow.path)) {
           shares_[on.link].left -= rate * on.weight;
           shares_[on.link].weight -= on.weight;
         }
-        set_rate(id, rate, now);
       }
   }
-  ++solution_;
 }
 
 }  // namespace podsim::des

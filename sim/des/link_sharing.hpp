@@ -12,11 +12,12 @@ namespace podsim::des {
 /// The flows in flight and their rates. Rates are whole multiples of a quantum, 2^-61 of the fastest link or less: sums of them are exact in any
 /// order, so rates depend on which flows there are and not on the order in which they came.
 ///
-/// Between two calls of settle() flows may come and go; settle() then solves again what that can have changed and nothing else. A flow that is alone
-/// on all of its links never meets the solver. Filling up from the slowest, the rates below the rate of a flow that left, and below the least equal
-/// share on the links of one that came, stay as they are; so only flows at or above that threshold are looked at, and of these the ones that are
-/// joined to a touched link through shared links.
-///   cost    O(links of the path) for a flow that is alone; else O(memberships * log(links)) of the part that is solved
+/// Between two calls of settle() flows may come and go; settle() then solves again what that changes. Rates are max-min fair where every flow has a
+/// bottleneck: a link that is full and on which nobody is faster. So it takes the flows that came, and those that lost their bottleneck, gives them
+/// rates beside all others, and takes in whoever loses its bottleneck by that, or keeps one of them from having one, until all have one. Where this
+/// spreads for long, it takes at once all flows that can be concerned: filling up from the slowest, the rates below that of a flow that left, and below
+/// the least equal share on the links of one that came, stay as they are. A flow that is alone on its links never meets the solver.
+///   cost    O(links of the path) for a flow that is alone; else O(rounds * memberships * log(links)) of the flows that are taken
 class LinkSharing {
  public:
   explicit LinkSharing(const Model& model);
@@ -37,7 +38,7 @@ class LinkSharing {
   /// Gives every flow its rate. Calls announce(flow, end in picoseconds) for each whose end is new.
   template <class Announce>
   void settle(std::int64_t now, Announce announce) {
-    if (!touched_.empty()) solve(now);
+    if (!touched_.empty() || !arrived_.empty()) solve(now);
     for (const std::uint32_t flow : changed_) announce(flow, flows_[flow].end);
     changed_.clear();
   }
@@ -50,11 +51,13 @@ class LinkSharing {
   static constexpr std::int64_t never = -1;
   struct Flow {
     double bytes = 0;  // left at `since`
-    std::int64_t rate = 0;
-    std::int64_t since = 0, end = never;  // picoseconds
+    std::int64_t rate = 0, next_rate = 0;
+    std::int64_t since = 0, end = never;  // picoseconds; never: it has no rate yet
     std::uint32_t path = 0, first_member = 0;
     User user;
-    std::uint64_t visited = 0;  // of which solution
+    std::uint32_t bottleneck = 0;  // a link that was one when the rate was given: where to look first
+    std::uint64_t taken = 0;       // in which solution
+    std::uint64_t filled = 0;      // in which filling it got its next rate
   };
   /// A flow on a link: a node of the link's list.
   struct Member {
@@ -62,29 +65,41 @@ class LinkSharing {
   };
   struct Link {
     std::int64_t capacity = 0;
+    std::int64_t load = 0;        // of all rates
     std::uint32_t first = nobody;  // member
     std::uint32_t weight = 0;      // of all flows on it
   };
-  /// A link's part in the solution at hand.
+  /// A link's part in the filling at hand.
   struct Share {
-    std::int64_t left = 0;       // capacity without the flows that have their rate
-    std::uint32_t weight = 0;    // of the flows that have none yet
-    std::uint64_t visited = 0;   // of which solution
-    bool touched = false;
+    std::int64_t left = 0;      // capacity without the flows that have their rate
+    std::uint32_t weight = 0;   // of the flows that have none yet
+    bool touched = false;       // flows came or went
+    std::uint64_t filling = 0;  // in which it takes part
   };
 
   [[nodiscard]] double to_bytes_per_second(std::int64_t rate) const { return static_cast<double>(rate) * quantum_; }
   [[nodiscard]] std::span<const PathLink> links_of(std::uint32_t path) const { return model_.links_of(model_.paths[path]); }
+  [[nodiscard]] bool taken(const Flow& flow) const { return flow.taken == solution_; }
+  /// As it would be with the rates of the last filling.
+  [[nodiscard]] std::int64_t next_rate(const Flow& flow) const { return taken(flow) ? flow.next_rate : flow.rate; }
+  [[nodiscard]] bool full(std::uint32_t link) const;
+  [[nodiscard]] bool is_bottleneck(std::uint32_t link, std::int64_t rate) const;
+  [[nodiscard]] bool has_bottleneck(Flow& flow) const;
+
   void touch(std::uint32_t link, std::int64_t threshold);
   void set_rate(std::uint32_t flow, std::int64_t rate, std::int64_t now);
   void solve(std::int64_t now);
-  void collect();
-  void visit(std::uint32_t link);
-  void fill(std::int64_t now);
+  void take(std::uint32_t flow);
+  void take_seeds();
+  bool take_losers();
+  void take_concerned();
+  void fill();
+  void collect_links();
+  std::int64_t take_tied();
 
   const Model& model_;
-  double quantum_ = 1;              // bytes per second
-  std::vector<double> alone_;       // per path, bytes per second
+  double quantum_ = 1;  // bytes per second
+  std::vector<double> alone_;  // per path, bytes per second
   std::vector<std::int64_t> rate_alone_;
   std::vector<Link> links_;
   std::vector<Share> shares_;
@@ -92,12 +107,13 @@ class LinkSharing {
   std::vector<Member> members_;
   std::vector<std::vector<std::uint32_t>> free_;  // flows by number of links: their members stay with them
 
+  std::vector<std::uint32_t> arrived_;  // flows without a rate
   std::vector<std::uint32_t> touched_;  // links
-  std::int64_t threshold_ = 0;          // of the rates that may change
-  std::vector<std::uint32_t> changed_;  // flows
-  std::uint64_t solution_ = 0;
+  std::int64_t threshold_ = 0;          // rates below it stay
+  std::vector<std::uint32_t> changed_;  // flows with a new end
+  std::uint64_t solution_ = 0, filling_ = 0;
   std::int64_t solved_ = 0;
-  std::vector<std::uint32_t> open_links_, open_flows_;  // of the solution at hand
+  std::vector<std::uint32_t> open_flows_, open_links_;  // of the solution and the filling at hand
   struct Level {
     std::int64_t share;
     std::uint32_t link;

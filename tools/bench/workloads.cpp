@@ -1,0 +1,127 @@
+#include "tools/bench/workloads.hpp"
+
+#include <numeric>
+
+#include "algorithms/collectives/collectives.hpp"
+#include "algorithms/gemm/gemm.hpp"
+#include "sim/base/rng.hpp"
+#include "sim/schedule/lower.hpp"
+#include "topologies/machines.hpp"
+
+namespace podsim::bench {
+
+namespace {
+
+Torus torus_of(Machine machine, int rows, int columns) {
+  auto grid = value_of(Grid::make({{rows, true, machine.link[0]}, {columns, true, machine.link[1]}}, machine.chip.injection_bandwidth,
+                                  machine.chip.ejection_bandwidth));
+  auto mesh = value_of(default_mesh(grid));
+  auto placement = value_of(place_row_major(mesh, grid));
+  return {std::move(machine), std::move(grid), std::move(mesh), std::move(placement)};
+}
+
+/// One program after the other; what runs ahead is ruled by the queues of the mesh's axes and by the cores.
+void append(Program& to, const Program& more) {
+  const auto tasks = static_cast<int>(to.tasks.size()), buffers = static_cast<int>(to.buffers.size());
+  const auto move = [&](Region& region) { region.buffer.value += buffers; };
+  for (Buffer buffer : more.buffers) {
+    buffer.name += "." + std::to_string(buffers);
+    to.buffers.push_back(std::move(buffer));
+  }
+  for (Task task : more.tasks) {
+    for (Edge& edge : task.after) edge.task.value += tasks;
+    std::visit(Overloaded{
+                   [&](Matmul& m) { move(m.left), move(m.right), move(m.out); },
+                   [&](Local& l) {
+                     for (Region& region : l.reads) move(region);
+                     for (Region& region : l.writes) move(region);
+                   },
+                   [&](Collective& c) { move(c.input), move(c.output); },
+                   [](auto&) {},
+               },
+               task.op);
+    to.tasks.push_back(std::move(task));
+  }
+}
+
+}  // namespace
+
+Torus ideal_torus(int rows, int columns) { return torus_of(value_of(find_machine("ideal")), rows, columns); }
+Torus tpu_v4_torus(int rows, int columns) { return torus_of(value_of(find_machine("tpu_v4")), rows, columns); }
+
+Schedule sliced_gemm(const Mesh& mesh, std::int64_t slice_count, std::string_view collective) {
+  GemmOptions options;
+  options.slice_count = slice_count;
+  const std::int64_t n = 65536;
+  const auto gemm = value_of(make_gemm(*value_of(gemm_algorithm("meshslice")), mesh, {n, n, n, DType::bf16, Dataflow::os}, options));
+  return value_of(lower(gemm, value_of(always(collective))));
+}
+
+Schedule gpt3_block(const Mesh& mesh, std::int64_t slice_count, std::int64_t block) {
+  constexpr std::int64_t hidden = 12288, ff = 49152, sequence = 2048;
+  const std::int64_t tokens = sequence * mesh.devices();
+  GemmOptions options;
+  options.slice_count = slice_count;
+  options.block = block;
+  Schedule all{"GPT-3 block", mesh, {Program{every_device(mesh), {}, {}}}, {}};
+  const std::vector<std::pair<std::int64_t, std::int64_t>> layers{{3 * hidden, hidden}, {hidden, hidden}, {ff, hidden}, {hidden, ff}};
+  for (const Pass pass : {Pass::forward, Pass::backward})
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      const auto& [n, k] = layers[pass == Pass::forward ? i : layers.size() - 1 - i];
+      const auto layer =
+          value_of(make_layer(*value_of(gemm_algorithm("meshslice")), mesh, {tokens, n, k, DType::bf16, Dataflow::os}, pass, options));
+      append(all.programs.front(), layer.programs.front());
+    }
+  return value_of(lower(all, ring_or_line()));
+}
+
+Schedule random_permutation(const Mesh& mesh, std::uint64_t seed, Bytes bytes, bool random_sizes) {
+  const auto devices = static_cast<std::size_t>(mesh.devices());
+  std::vector<int> to(devices), from(devices);
+  std::iota(to.begin(), to.end(), 0);
+  Rng rng{seed};
+  for (std::size_t i = devices; i-- > 1;) std::swap(to[i], to[rng.below(i + 1)]);
+  std::vector<std::int64_t> size(devices, bytes.count() / 4);
+  for (std::size_t d = 0; d < devices; ++d) {
+    from[static_cast<std::size_t>(to[d])] = static_cast<int>(d);
+    if (random_sizes) size[d] = 1 + static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(bytes.count() / 4)));
+  }
+  const auto peer = [&](int device) {
+    Peer result;
+    for (const int coordinate : mesh.coordinates(DeviceId{device})) result.emplace_back(coordinate);
+    return result;
+  };
+  Schedule schedule{"random permutation", mesh, {}, {}};
+  for (std::size_t d = 0; d < devices; ++d) {
+    Program program{{{{static_cast<int>(d), static_cast<int>(d) + 1}}}, {{"a", {bytes.count() / 2}, DType::f32, Role::scratch, {}, {}}}, {}};
+    if (to[d] != static_cast<int>(d)) {
+      program.tasks.push_back({"send", Send{0, peer(to[d]), {BufferId{0}, {span(0, size[d])}}, {}}, {}, {}, {}});
+      const std::int64_t incoming = size[static_cast<std::size_t>(from[d])];
+      program.tasks.push_back({"receive", Recv{0, peer(from[d]), {BufferId{0}, {span(bytes.count() / 4, incoming)}}, Combine::replace}, {}, {}, {}});
+    }
+    schedule.programs.push_back(std::move(program));
+  }
+  return schedule;
+}
+
+Schedule pairwise_all_to_all(Torus& torus, Bytes bytes) {
+  torus.mesh = value_of(mesh_over(torus.grid, {{"all", torus.grid.chips()}}));
+  const auto schedule =
+      value_of(collective_schedule(torus.mesh, CollectiveKind::all_to_all, {torus.mesh.whole(0)}, bytes, DType::f32, CollectiveDetails{}));
+  return value_of(lower(schedule, value_of(always("pairwise"))));
+}
+
+Model model_of(const Torus& torus, const Schedule& lowered) {
+  return value_of(make_model(lowered, torus.machine, torus.grid, torus.placement));
+}
+Model folded_model_of(const Torus& torus, const Schedule& lowered) {
+  return value_of(make_folded_model(lowered, torus.machine, torus.grid, torus.placement));
+}
+
+Timeline run(std::string_view engine, const Model& model, bool record) {
+  RunControl control;
+  control.record = record;
+  return value_of(value_of(timing_engine(engine))->run(model, control));
+}
+
+}  // namespace podsim::bench
