@@ -31,7 +31,7 @@ class Walk {
       PathStep step = step_of(now);
       const Predecessor before = predecessor_of(now);
       step.parts.waiting = step.start - std::min(step.start, before.time);
-      steps.push_back(step);
+      if (total(step.parts) > Picoseconds{}) steps.push_back(step);
       now = before;
     }
     std::reverse(steps.begin(), steps.end());

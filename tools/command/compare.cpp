@@ -120,7 +120,10 @@ int compare_verb(const std::vector<std::string>& arguments, Console& console) {
         pod_of_row.push_back(p);
       }
   }
+  const bool interrupted = console.interrupted != nullptr && *console.interrupted;
+  if (interrupted) fmt::print(console.err, "podsim: interrupted: {} of {} variants simulated\n", comparisons.rows.size(), total);
   if (comparisons.rows.empty()) {
+    if (interrupted) return exit_interrupted;
     for (const Skipped& skipped : comparisons.skipped) report({{}, skipped.what + ": " + skipped.reason}, console);
     return exit_bad_input;
   }
@@ -146,7 +149,7 @@ int compare_verb(const std::vector<std::string>& arguments, Console& console) {
     const auto range = parse_crossover(request);
     if (!range) return report(range.error(), console);
     Progress progress{console, options.flag("quiet"), 0};
-    for (std::size_t p = 0; p < pods.size(); ++p) {
+    for (std::size_t p = 0; p < pods.size() && !interrupted; ++p) {
       auto found = find_crossovers(pods[p], variants[p], *manner, *range, [&](const std::string& what) { progress.step(what); });
       if (!found) return report(found.error(), console);
       comparisons.crossovers.push_back(std::move(*found));
@@ -157,7 +160,7 @@ int compare_verb(const std::vector<std::string>& arguments, Console& console) {
                            : *format == Format::csv ? result_csv(comparisons.rows)
                                                     : comparison_table(comparisons);
   if (auto ok = write_output(options, text, console); !ok) return report(ok.error(), console);
-  return exit_done;
+  return interrupted ? exit_interrupted : exit_done;
 }
 
 }  // namespace podsim

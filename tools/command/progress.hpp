@@ -3,8 +3,13 @@
 
 #include <fmt/ostream.h>
 
+#include <chrono>
+#include <functional>
+
 #include <string>
 
+#include "sim/base/units.hpp"
+#include "sim/engine/engine.hpp"
 #include "tools/command/console.hpp"
 
 namespace podsim {
@@ -27,6 +32,31 @@ class Progress {
   Console& console_;
   bool on_;
   std::size_t total_, count_ = 0;
+};
+
+/// Of one long run: from its second second on, a line that is written over, on a terminal only.
+class RunProgressLine {
+ public:
+  RunProgressLine(Console& console, bool quiet) : console_{console}, on_{console.err_is_terminal && !quiet} {}
+  ~RunProgressLine() {
+    if (shown_) fmt::print(console_.err, "\r\033[K");
+  }
+  void operator()(const RunProgress& progress) {
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    if (!on_ || seconds < next_) return;
+    next_ = seconds + 0.2;
+    shown_ = true;
+    const double part = progress.activities > 0 ? static_cast<double>(progress.finished) / static_cast<double>(progress.activities) : 0;
+    fmt::print(console_.err, "\r\033[K{:.0f} % of {} task instances, {:.1f} million/s, {:.0f} s left; {} simulated", 100 * part, progress.activities,
+               1e-6 * static_cast<double>(progress.finished) / seconds, part > 0 ? seconds / part - seconds : 0, to_text(to_seconds(progress.now)));
+    console_.err.flush();
+  }
+
+ private:
+  Console& console_;
+  bool on_, shown_ = false;
+  double next_ = 1;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace podsim

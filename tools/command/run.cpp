@@ -5,6 +5,7 @@
 #include "tools/command/command.hpp"
 #include "tools/command/manner.hpp"
 #include "tools/command/print.hpp"
+#include "tools/command/progress.hpp"
 #include "tools/command/result_print.hpp"
 
 namespace podsim {
@@ -53,7 +54,7 @@ int run_verb(const std::vector<std::string>& arguments, Console& console) {
 
   const auto format = format_of(options);
   if (!format) return report(format.error(), console);
-  const auto manner = manner_of(options, console);
+  auto manner = manner_of(options, console);
   if (!manner) return report(manner.error(), console);
   for (const std::string& what : options.has("per") ? split(options.text("per")) : std::vector<std::string>{})
     if (what != "device" && what != "link") return report({option("per"), "expected device or link, found " + quoted(what)}, console);
@@ -61,7 +62,13 @@ int run_verb(const std::vector<std::string>& arguments, Console& console) {
   if (!pod) return report(pod.error(), console);
   const auto problem = problem_of(options, *pod, DType::bf16);
   if (!problem) return report(problem.error(), console);
-  const auto run = simulate(*pod, *problem, *manner);
+  const auto run = [&] {
+    RunProgressLine line{console, options.flag("quiet")};
+    manner->control.progress = [&](const RunProgress& progress) { line(progress); };
+    auto result = simulate(*pod, *problem, *manner);
+    manner->control.progress = {};
+    return result;
+  }();
   if (!run) return report(run.error(), console);
   if (run->timeline.interrupted) return interrupted(*run, console);
   Details details;

@@ -21,8 +21,6 @@ class Stopwatch {
 /// How far the machine's values are to be trusted: a what-if machine or slice, or values from specifications and published fits.
 std::string trust_level(const Pod& pod) { return pod.hypothetical || pod.machine.slices.any_shape ? "hypothetical" : "spec"; }
 
-/// Task instances that are simulated without asking: some ten seconds and a gigabyte.
-constexpr double instances_unasked = 50e6;
 constexpr double instances_per_second = 4e6, bytes_per_instance = 20;  // of des, recorded: podsim_bench
 
 Result result_of(const Pod& pod, const Problem& problem, const SimulatedRun& run) {
@@ -55,12 +53,12 @@ Expected<Model> model_on(const Pod& pod, const Schedule& lowered, const Manner& 
   const bool fold = manner.fold && manner.engine->folds;
   auto model = fold ? make_folded_model(lowered, pod.machine, pod.grid, pod.placement) : make_model(lowered, pod.machine, pod.grid, pod.placement);
   if (!model) return model.error();
-  if (const auto instances = static_cast<double>(model->deployment.activities()); instances > instances_unasked && !manner.force)
+  if (const auto instances = static_cast<double>(model->deployment.activities()); instances > manner.unasked && !manner.force)
     return Diagnostic{{},
-                      fmt::format("{} of {} devices are simulated one by one{}: {:.0f} million task instances, about {:.0f} s and {:.1f} GB; expected "
-                                  "less than {:.0f} million, or --force to run it",
+                      fmt::format("{} of {} devices are simulated one by one{}: {:.3g} million task instances, about {:.2g} s and {:.2g} GB; expected "
+                                  "less than {:.3g} million, or --force to run it",
                                   model->nodes(), lowered.mesh.devices(), fold ? ", as they do not behave alike" : "", instances * 1e-6,
-                                  instances / instances_per_second, instances * bytes_per_instance * 1e-9, instances_unasked * 1e-6)};
+                                  instances / instances_per_second, instances * bytes_per_instance * 1e-9, manner.unasked * 1e-6)};
   return model;
 }
 

@@ -24,9 +24,10 @@ struct Row {
 /// How to simulate.
 struct Manner {
   const EngineEntry* engine = nullptr;
-  bool fold = true;    // where the engine can
-  bool force = false;  // run however long it takes
-  int threads = 0;     // runs at a time, where there are several; 0: all cores
+  bool fold = true;       // where the engine can
+  bool force = false;     // run however long it takes
+  double unasked = 50e6;  // task instances that are simulated without `force`: some ten seconds and a gigabyte
+  int threads = 0;        // runs at a time, where there are several; 0: all cores
   RunControl control;
 };
 
