@@ -32,7 +32,7 @@ std::string error_of(const Expected<T>& outcome) {
 const std::string rates = "(B/s, kB/s, MB/s, GB/s, TB/s, PB/s, KiB/s, MiB/s, GiB/s, TiB/s, PiB/s)";
 const std::string chip_fields =
     "peak, float32_passes, vector_peak, matmul_tile_m, matmul_tile_n, matmul_tile_k, layout_sublanes, layout_lanes, matmul_efficiency, hbm, "
-    "hbm_bandwidth, overlap_hbm, reduce_bandwidth, injection_bandwidth, ejection_bandwidth";
+    "hbm_bandwidth, overlap_hbm, reduce_bandwidth, injection_bandwidth, ejection_bandwidth, devices, inner_bandwidth, inner_latency";
 
 // ---- Machines -------------------------------------------------------------------------------------------------------------------------
 
@@ -161,6 +161,18 @@ m:30:16: unknown entry "matmul" of collective.efficiency, expected one of all-ga
       {"\"2x2x1\"", "\"2x2\"", "m:32:38: the open slice 2x2 does not fit the largest, 16x16x16"},
       {"\"2x2x1\"", "\"2x2x32\"", "m:32:38: the open slice 2x2x32 does not fit the largest, 16x16x16"},
       {"\"2x2x1\"", "\"2x2x2\"", "m:32:52: the open slice 2x2x2 is given twice"},
+      {"cube: 4", "host: \"2x2\" cube: 4", "m:32:10: the host 2x2 does not fit the largest slice, 16x16x16"},
+      {"cube: 4", "host: \"two\" cube: 4", R"(m:32:10: expected extents like "4x4x8", got "two")"},
+      {"cube: 4", "cores_per_chip: 0 cube: 4", "m:32:10: cores_per_chip must be in [1, 16], got 0"},
+      {"cube: 4", "name_prefix: \"v5p-\" cube: 4", R"(m:32:10: a name_prefix is made of lower-case letters and digits, got "v5p-")"},
+      {"cube: 4 largest: \"16x16x16\" open: \"2x2x1\" open: \"2x2x2\"", "any_shape: true host: \"2x2x1\"",
+       "m:32:1: slices of any shape have no host, cores_per_chip or name_prefix"},
+      {"slices {", "interconnect { value: \"ring\" source: \"s\" }\nslices {", R"(m:32:16: the interconnect must be grid or rail, got "ring")"},
+      {"slices {", "interconnect { value: \"grid\" source: \"\" }\nslices {", "m:32:30: interconnect has an empty source"},
+      {"slices {", "interconnect { value: \"rail\" source: \"s\" }\nslices {",
+       "m:33:1: slices of a rail interconnect have a largest of two extents, nodes and GPUs of a node, and no cube or open"},
+      {"slices {", "dcn { sync { value: \"1\" source: \"s\" } }\nslices {",
+       R"(m:32:14: dcn.sync: a time needs a unit (ps, ns, us, ms, s), got "1")"},
       {"value: true", "value: yes", R"(m:33:27: Invalid value for boolean field "value". Value: "yes".)"},
       {"value: true source: \"s\"", "value: true", "m:33:1: source is missing in slice_copies"},
   };

@@ -24,9 +24,12 @@ using Value = proto::Machine::Value;
 
 constexpr FileFormat machine_format{"a machine", 0, machine_format_version};
 constexpr std::int64_t most_chips = std::int64_t{1} << 24;
+constexpr int most_cores = 16;
 
 constexpr const char* slices_path = "slices";
 constexpr const char* slice_copies_path = "slice_copies";
+constexpr const char* interconnect_path = "interconnect";
+constexpr const char* not_stated = "not stated";  // the source of what has none
 
 /// Where a field of the table stands in the message: group and value, both found by name.
 struct ValueField {
@@ -75,6 +78,7 @@ class MachineReader {
     machine_.description = message_.description();
     if (machine_.name.empty()) file_.problem(root.at("name"), "name is empty");
     for (const MachineField& field : machine_fields()) read_values(field);
+    read_interconnect(root.at("interconnect"));
     read_slices(root.at("slices"));
     machine_.slice_copies = message_.slice_copies().value();
     note_source(slice_copies_path, message_.slice_copies().source(), root.at("slice_copies"));
@@ -110,7 +114,9 @@ class MachineReader {
     const std::vector<std::string> names = index_names(field.index);
     for (const std::string& name : names)
       if (!given.contains(name)) missing.push_back(name);
-    if (missing.empty()) return;
+    if (field.optional)
+      for (const std::string& name : missing) machine_.sources[path_of(field, name)] = not_stated;
+    if (missing.empty() || field.optional) return;
     const bool all = missing.size() == names.size();
     file_.problem(group_place, fmt::format("{} is missing{}{} ({})", path_of(field, ""), all ? "" : " for ",
                                            all ? "" : fmt::format("{}", fmt::join(missing, ", ")), field.meaning));
@@ -141,6 +147,23 @@ class MachineReader {
     if (!outcome) file_.problem(place.at("value"), outcome.error().message);
   }
 
+  void read_interconnect(const Place& place) {
+    if (!message_.has_interconnect()) {
+      machine_.sources[interconnect_path] = not_stated;
+      return;
+    }
+    note_source(interconnect_path, message_.interconnect().source(), place);
+    std::vector<std::string> names;
+    for (int i = 0; i < interconnect_count; ++i) names.emplace_back(name_of(static_cast<Interconnect>(i)));
+    const auto name = std::find(names.begin(), names.end(), message_.interconnect().value());
+    if (name == names.end()) {
+      file_.problem(place.at("value"),
+                    fmt::format("the interconnect must be {}, got {}", fmt::join(names, " or "), quoted(message_.interconnect().value())));
+      return;
+    }
+    machine_.interconnect = static_cast<Interconnect>(name - names.begin());
+  }
+
   void read_slices(const Place& place) {
     const proto::Machine::Slices& slices = message_.slices();
     SliceRules& rules = machine_.slices;
@@ -149,6 +172,8 @@ class MachineReader {
     if (rules.any_shape) {
       if (slices.has_cube() || slices.has_largest() || slices.open_size() > 0)
         file_.problem(place, "slices of any shape have no cube, largest or open");
+      if (slices.has_host() || slices.has_cores_per_chip() || slices.has_name_prefix())
+        file_.problem(place, "slices of any shape have no host, cores_per_chip or name_prefix");
       return;
     }
     if (!slices.has_largest()) {
@@ -158,6 +183,9 @@ class MachineReader {
     rules.largest = extents(slices.largest(), place.at("largest"));
     rules.cube = slices.cube();
     if (slices.has_cube()) check_cube(place.at("cube"));
+    if (machine_.interconnect == Interconnect::rail && (rules.largest.size() != 2 || slices.has_cube() || slices.open_size() > 0))
+      file_.problem(place, "slices of a rail interconnect have a largest of two extents, nodes and GPUs of a node, and no cube or open");
+    read_host_and_names(place);
     for (int i = 0; i < slices.open_size(); ++i) {
       const Place open_place = place.at("open", i);
       const std::vector<int> open = extents(slices.open(i), open_place);
@@ -168,6 +196,24 @@ class MachineReader {
         file_.problem(open_place, fmt::format("the open slice {} is given twice", text_of(open)));
       rules.open.push_back(open);
     }
+  }
+
+  void read_host_and_names(const Place& place) {
+    const proto::Machine::Slices& slices = message_.slices();
+    SliceRules& rules = machine_.slices;
+    if (slices.has_host()) {
+      rules.host = extents(slices.host(), place.at("host"));
+      if (!rules.host.empty() && !rules.largest.empty() && (rules.host.size() != rules.largest.size() || !fits(rules.host, rules.largest)))
+        file_.problem(place.at("host"), fmt::format("the host {} does not fit the largest slice, {}", text_of(rules.host), text_of(rules.largest)));
+    }
+    if (slices.has_cores_per_chip()) rules.cores_per_chip = slices.cores_per_chip();
+    if (rules.cores_per_chip < 1 || rules.cores_per_chip > most_cores)
+      file_.problem(place.at("cores_per_chip"), fmt::format("cores_per_chip must be in [1, {}], got {}", most_cores, rules.cores_per_chip));
+    rules.name_prefix = slices.name_prefix();
+    const auto plain = [](unsigned char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+    if (slices.has_name_prefix() && (rules.name_prefix.empty() || !std::all_of(rules.name_prefix.begin(), rules.name_prefix.end(), plain)))
+      file_.problem(place.at("name_prefix"),
+                    fmt::format("a name_prefix is made of lower-case letters and digits, got {}", quoted(rules.name_prefix)));
   }
 
   void check_cube(const Place& place) {
@@ -200,7 +246,7 @@ class MachineReader {
 
 std::string source_of(const Machine& machine, const std::string& path) {
   const auto found = machine.sources.find(path);
-  return found == machine.sources.end() || found->second.empty() ? "not stated" : found->second;
+  return found == machine.sources.end() || found->second.empty() ? not_stated : found->second;
 }
 
 /// One value for all entries where they agree, then the others: the general value is the most frequent one.
@@ -241,12 +287,17 @@ std::string write_machine(const Machine& machine) {
   if (!machine.description.empty()) message.set_description(machine.description);
   for (const MachineField& field : machine_fields()) write_values(field, machine, message);
 
+  message.mutable_interconnect()->set_value(std::string(name_of(machine.interconnect)));
+  message.mutable_interconnect()->set_source(source_of(machine, interconnect_path));
   proto::Machine::Slices& slices = *message.mutable_slices();
   const SliceRules& rules = machine.slices;
   if (rules.any_shape) slices.set_any_shape(true);
   if (rules.cube != 0) slices.set_cube(rules.cube);
   if (!rules.largest.empty()) slices.set_largest(text_of(rules.largest));
   for (const std::vector<int>& open : rules.open) slices.add_open(text_of(open));
+  if (!rules.host.empty()) slices.set_host(text_of(rules.host));
+  if (rules.cores_per_chip != 1) slices.set_cores_per_chip(rules.cores_per_chip);
+  if (!rules.name_prefix.empty()) slices.set_name_prefix(rules.name_prefix);
   slices.set_source(source_of(machine, slices_path));
   message.mutable_slice_copies()->set_value(machine.slice_copies);
   message.mutable_slice_copies()->set_source(source_of(machine, slice_copies_path));

@@ -83,12 +83,12 @@ TEST(MachineConfig, AnyMachineIsWrittenAndReadBackEqual) {
 TEST(MachineConfig, EveryValueOfAShippedMachineHasASource) {
   for (const auto& path : shipped_files()) {
     const Machine machine = shipped(path.stem());
-    std::set<std::string> expected{"slices", "slice_copies"};
+    std::set<std::string> expected{"slices", "slice_copies", "interconnect"};
     for (const MachineField& field : machine_fields())
       for (const std::string& name : index_names(field.index)) expected.insert(path_of(field, name));
     std::set<std::string> found;
     for (const auto& [value, source] : machine.sources) {
-      EXPECT_FALSE(source.empty()) << value;
+      EXPECT_FALSE(source.empty() || source == "not stated") << value;
       found.insert(value);
     }
     EXPECT_EQ(found, expected) << path;
@@ -104,6 +104,7 @@ TEST(MachineConfig, TheMessageHasExactlyTheFieldsOfTheTable) {
   for (int g = 0; g < machine.field_count(); ++g) {
     const google::protobuf::Descriptor* group = machine.field(g)->message_type();
     if (group == nullptr || group == proto::Machine::Slices::descriptor() || group == proto::Machine::Switch::descriptor()) continue;
+    if (group == proto::Machine::Choice::descriptor()) continue;
     for (int f = 0; f < group->field_count(); ++f) {
       EXPECT_EQ(group->field(f)->message_type(), proto::Machine::Value::descriptor());
       in_message.insert(machine.field(g)->name() + "." + group->field(f)->name() + (group->field(f)->is_repeated() ? "[]" : ""));
@@ -151,8 +152,37 @@ TEST(MachineConfig, TpuV4IsTheMachineOfItsSources) {
   EXPECT_EQ(launch(CostKind::all_reduce), Seconds{39e-6});
   EXPECT_EQ(launch(CostKind::broadcast), Seconds{13e-6});
   EXPECT_EQ(launch(CostKind::permute), Seconds{13e-6});
-  EXPECT_EQ(v4.slices, (SliceRules{false, 4, {16, 16, 16}, {{2, 2, 1}, {2, 2, 2}, {2, 2, 4}, {2, 4, 4}}}));
+  EXPECT_EQ(v4.slices, (SliceRules{false, 4, {16, 16, 16}, {{2, 2, 1}, {2, 2, 2}, {2, 2, 4}, {2, 4, 4}}, {2, 2, 1}, 2, "v4"}));
   EXPECT_TRUE(v4.slice_copies);
+}
+
+TEST(MachineConfig, WhatAFileLeavesOutHasTheDefaultAndNoSource) {
+  Machine expected = shipped("ideal");
+  std::string text = write_machine(expected);
+  const auto drop = [&](const std::string& from, const std::string& upto) {
+    const std::size_t begin = text.find(from);
+    ASSERT_NE(begin, std::string::npos) << from;
+    text.erase(begin, text.find(upto, begin) + upto.size() - begin);
+  };
+  drop("dcn {", "\n}\n");
+  drop("interconnect {", "}\n");
+  for (const std::string field : {"devices", "inner_bandwidth", "inner_latency"}) drop("  " + field + " {", "}\n");
+  for (const std::string path : {"chip.devices", "chip.inner_bandwidth", "chip.inner_latency", "dcn.nic_bandwidth", "dcn.host_bandwidth",
+                                 "dcn.latency", "dcn.sync", "interconnect"})
+    expected.sources[path] = "not stated";
+  const auto machine = read_machine(text, "m");
+  ASSERT_TRUE(machine) << to_text(machine.error());
+  EXPECT_EQ(*machine, expected);
+  EXPECT_EQ(*read_machine(write_machine(*machine), "written"), expected);
+}
+
+TEST(MachineConfig, AMachineOfRailsIsWrittenAndReadBackEqual) {
+  Machine machine = shipped("ideal");
+  machine.interconnect = Interconnect::rail;
+  machine.slices = {false, 0, {128, 8}, {}, {1, 8}, 3, "pod"};
+  const auto again = read_machine(write_machine(machine), "written");
+  ASSERT_TRUE(again) << to_text(again.error());
+  EXPECT_EQ(*again, machine);
 }
 
 TEST(MachineConfig, IdealLimitsNothingButArithmeticAndLinks) {
@@ -198,9 +228,9 @@ TEST(MachineConfig, AllProblemsOfAFileAreTold) {
   const auto machine = read_machine(text, "v4");
   ASSERT_FALSE(machine);
   EXPECT_EQ(to_text(machine.error()), R"(v4:9:21: chip.peak[bf16]: a rate of work must not be negative, got "-1 TFLOP/s"
-v4:29:15: link.bandwidth: a bandwidth needs a unit (B/s, kB/s, MB/s, GB/s, TB/s, PB/s, KiB/s, MiB/s, GiB/s, TiB/s, PiB/s), got "45"
-v4:44:27: software.core_share has an empty source
-v4:48:3: the largest slice 16x16x18 is not made of cubes of 4)");
+v4:32:15: link.bandwidth: a bandwidth needs a unit (B/s, kB/s, MB/s, GB/s, TB/s, PB/s, KiB/s, MiB/s, GiB/s, TiB/s, PiB/s), got "45"
+v4:47:27: software.core_share has an empty source
+v4:51:3: the largest slice 16x16x18 is not made of cubes of 4)");
 }
 
 }  // namespace

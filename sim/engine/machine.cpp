@@ -32,6 +32,15 @@ std::string_view name_of(CostKind kind) {
   }
 }
 
+std::string_view name_of(Interconnect interconnect) {
+  switch (interconnect) {
+    case Interconnect::grid: return "grid";
+    case Interconnect::rail: return "rail";
+  }
+  assert(false);
+  return {};
+}
+
 CostKind cost_kind_of(CollectiveKind kind) { return static_cast<CostKind>(static_cast<int>(CostKind::all_gather) + static_cast<int>(kind)); }
 
 FlopsPerSecond peak_of(const Machine& machine, DType dtype) {

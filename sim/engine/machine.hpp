@@ -23,8 +23,11 @@ CostKind cost_kind_of(CollectiveKind kind);
 template <class T, int n>
 using PerKind = std::array<T, static_cast<std::size_t>(n)>;
 
+/// Rates and memory are per device.
 struct Chip {
-  PerKind<FlopsPerSecond, dtype_count> peak{};                  // per device; f32 zero: bf16 / float32_passes
+  int devices = 1;                                              // that share the chip's links: 2 on tpu_v3 and tpu7x
+  LinkParameters inner;                                         // one direction of the link between two devices of a chip
+  PerKind<FlopsPerSecond, dtype_count> peak{};                  // f32 zero: bf16 / float32_passes
   int float32_passes = 1;                                       // bf16 passes of one float32 product: 1, 3 or 6
   FlopsPerSecond vector_peak = unlimited<FlopsPerSecond>;       // Locals
   int matmul_tile_m = 1, matmul_tile_n = 1, matmul_tile_k = 1;  // extents are padded up to multiples
@@ -55,12 +58,32 @@ struct Software {
 
 inline constexpr int max_dimensions = 4;
 
-/// Which slices the vendor offers.
+/// Between slices: a device's data goes through its host to the host of the other slice.
+struct DataCentre {
+  BytesPerSecond nic_bandwidth = unlimited<BytesPerSecond>;   // of one host, one direction
+  BytesPerSecond host_bandwidth = unlimited<BytesPerSecond>;  // chip to host, one direction
+  Seconds latency;                                            // one way between hosts of two slices
+  Seconds sync;                                               // added per doubling of the slices
+  friend bool operator==(const DataCentre&, const DataCentre&) = default;
+};
+
+/// How the devices of a slice are linked.
+///   grid   a link per dimension between neighbours: a mesh or torus
+///   rail   a slice NxG is N nodes of G GPUs. link[y]: a GPU's link to the switch of its node. link[x]: its network interface, to the
+///          switch of its rail, which joins the GPUs of one number in all nodes.
+enum class Interconnect { grid, rail };
+inline constexpr int interconnect_count = 2;
+std::string_view name_of(Interconnect interconnect);
+
+/// Which slices the vendor offers, and what they are called.
 struct SliceRules {
   bool any_shape = false;              // an invented machine: nothing is hypothetical, extents above 2 wrap
   int cube = 0;                        // full tori: every extent a multiple of this, all dimensions wrap
   std::vector<int> largest;            // extents of the largest slice; its length is the number of dimensions
   std::vector<std::vector<int>> open;  // smaller slices, as open meshes
+  std::vector<int> host = {};          // extents of the chips that one host drives; empty: not stated
+  int cores_per_chip = 1;              // what the number of a name counts: 2 where v4-16 has 8 chips
+  std::string name_prefix = {};        // "v5p" of v5p-512; empty: slices have no names
   friend bool operator==(const SliceRules&, const SliceRules&) = default;
 };
 
@@ -69,6 +92,8 @@ struct Machine {
   Chip chip;
   std::array<LinkParameters, max_dimensions> link{};  // x, y, z, w
   Software software;
+  DataCentre dcn;
+  Interconnect interconnect = Interconnect::grid;
   SliceRules slices;
   bool slice_copies = true;                    // MeshSlice's cuts are real copies here
   std::map<std::string, std::string> sources;  // of each value, by its path: "link[x].bandwidth"

@@ -23,6 +23,7 @@ constexpr double longest_time = 3600;
 constexpr double least_bandwidth = 1e3;
 constexpr double least_flops = 1e6;
 constexpr double largest_memory = 0x1p50;  // whole numbers up to 2^53 are exact in a double
+constexpr double most_devices = 2;         // per chip
 constexpr double largest_tile = 65536;
 constexpr double least_efficiency = 1e-3;
 
@@ -66,6 +67,38 @@ constexpr MachineField chip_number(std::string_view name, double low, double hig
   return {"chip", name, FieldIndex::none, false, FieldUnit::number, low, high, meaning, get_number<member>, set_number<member>};
 }
 
+template <BytesPerSecond DataCentre::*member>
+constexpr MachineField dcn_rate(std::string_view name, std::string_view meaning) {
+  return {"dcn",
+          name,
+          FieldIndex::none,
+          false,
+          FieldUnit::bytes_per_second,
+          least_bandwidth,
+          infinite,
+          meaning,
+          [](const Machine& m, int) { return (m.dcn.*member).count(); },
+          [](Machine& m, int, double v) { m.dcn.*member = BytesPerSecond{v}; }};
+}
+template <Seconds DataCentre::*member>
+constexpr MachineField dcn_time(std::string_view name, std::string_view meaning) {
+  return {"dcn",
+          name,
+          FieldIndex::none,
+          false,
+          FieldUnit::seconds,
+          0,
+          longest_time,
+          meaning,
+          [](const Machine& m, int) { return (m.dcn.*member).count(); },
+          [](Machine& m, int, double v) { m.dcn.*member = Seconds{v}; }};
+}
+
+constexpr MachineField optional(MachineField field) {
+  field.optional = true;
+  return field;
+}
+
 // Capacity is whole bytes; the largest count stands for "unlimited", as infinity does in the table.
 double get_hbm(const Machine& machine, int) {
   const std::int64_t count = machine.chip.hbm.count();
@@ -89,6 +122,13 @@ std::vector<EfficiencyPoint> constant_curve(double efficiency) {
 }
 
 constexpr std::array table{
+    optional(chip_integer<&Chip::devices>("devices", most_devices, "devices per chip, which share its links")),
+    optional({"chip", "inner_bandwidth", FieldIndex::none, false, FieldUnit::bytes_per_second, least_bandwidth, infinite,
+              "of one direction of the link between two devices of a chip", [](const Machine& m, int) { return m.chip.inner.bandwidth.count(); },
+              [](Machine& m, int, double v) { m.chip.inner.bandwidth = BytesPerSecond{v}; }}),
+    optional({"chip", "inner_latency", FieldIndex::none, false, FieldUnit::seconds, 0, longest_time, "of the link between two devices of a chip",
+              [](const Machine& m, int) { return m.chip.inner.latency.count(); },
+              [](Machine& m, int, double v) { m.chip.inner.latency = Seconds{v}; }}),
     MachineField{"chip", "peak", FieldIndex::dtype, false, FieldUnit::flops_per_second, least_flops, infinite, "matmul rate of one device",
                  [](const Machine& m, int i) { return m.chip.peak[at(i)].count(); },
                  [](Machine& m, int i, double v) { m.chip.peak[at(i)] = FlopsPerSecond{v}; }, "f32"},
@@ -128,6 +168,10 @@ constexpr std::array table{
                  "share of the link bandwidth that its transfers reach, by input bytes per device",
                  [](const Machine& m, int i) { return curve_of(m, i).empty() ? 1 : curve_of(m, i).back().efficiency; },
                  [](Machine& m, int i, double v) { curve_of(m, i) = constant_curve(v); }},
+    optional(dcn_rate<&DataCentre::nic_bandwidth>("nic_bandwidth", "of one host into the data-centre network, one direction")),
+    optional(dcn_rate<&DataCentre::host_bandwidth>("host_bandwidth", "between a chip and its host, one direction")),
+    optional(dcn_time<&DataCentre::latency>("latency", "one way between the hosts of two slices")),
+    optional(dcn_time<&DataCentre::sync>("sync", "added to an exchange between slices per doubling of their number")),
 };
 
 // ---- Values as text -------------------------------------------------------------------------------------------------------------------
@@ -263,7 +307,7 @@ Diagnostic unknown_path(std::string_view text, const std::optional<Path>& path, 
   for (const MachineField& field : table)
     candidates.push_back(path_of(field, path && path->index && has_entry(field, *path->index) ? *path->index : ""));
   const std::string near = did_you_mean(text, candidates);
-  const std::string_view groups = "; fields begin with chip., link., software. or collective.";
+  const std::string_view groups = "; fields begin with chip., link., software., collective. or dcn.";
   return Diagnostic{where, fmt::format("unknown machine field {}{}", quoted(text), near.empty() ? groups : near)};
 }
 

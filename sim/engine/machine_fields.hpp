@@ -16,7 +16,7 @@ enum class FieldUnit { seconds, bytes, bytes_per_second, flops_per_second, numbe
 enum class FieldIndex { none, dimension, dtype, cost_kind, collective_kind };
 
 struct MachineField {
-  std::string_view group;  // "chip", "link", "software", "collective"
+  std::string_view group;  // "chip", "link", "software", "collective", "dcn"
   std::string_view name;   // "hbm_bandwidth"
   FieldIndex index = FieldIndex::none;
   bool index_on_group = false;  // link[x].bandwidth rather than software.launch[all-gather]
@@ -26,6 +26,7 @@ struct MachineField {
   double (*get)(const Machine&, int index) = nullptr;        // of a curve: its last point
   void (*set)(Machine&, int index, double value) = nullptr;  // of a curve: constant
   std::string_view derivable = {};                           // the entry that may be "derived" (stored as zero): chip.peak[f32] follows from bf16
+  bool optional = false;                                     // a file may leave it out: the default of the struct
 };
 
 std::span<const MachineField> machine_fields();

@@ -84,7 +84,7 @@ TEST(MachineFields, PathsAreUniqueAndDescribed) {
     EXPECT_TRUE(paths.insert(path_of(field, "")).second) << path_of(field, "");
     EXPECT_FALSE(field.meaning.empty()) << path_of(field, "");
   }
-  EXPECT_EQ(paths.size(), 21u);
+  EXPECT_EQ(paths.size(), 28u);
 }
 
 TEST(MachineFields, AnIndexLeftOutSetsEveryEntryAndNotesEverySource) {
@@ -156,7 +156,8 @@ TEST(MachineFields, ACollectivesEfficiencyIsAConstantOrACurve) {
 
 TEST(MachineFields, MessagesNameThePathAndWhatWasExpected) {
   struct Case {
-    std::string_view path, value, message;
+    std::string_view path, value;
+    std::string message;
   };
   const std::string bandwidths = "(B/s, kB/s, MB/s, GB/s, TB/s, PB/s, KiB/s, MiB/s, GiB/s, TiB/s, PiB/s)";
   const std::string without_unit = "link.bandwidth: a bandwidth needs a unit " + bandwidths + ", got \"45\"";
@@ -164,12 +165,12 @@ TEST(MachineFields, MessagesNameThePathAndWhatWasExpected) {
       "link[x].bandwidth: a bandwidth needs a finite number and a unit " + bandwidths + ", got \"fast\"; \"unlimited\" is allowed";
   const Case cases[] = {
       {"chip.hbm_bandwith", "1GB/s",
-       R"(unknown machine field "chip.hbm_bandwith", did you mean "chip.hbm_bandwidth", "chip.reduce_bandwidth" or "chip.ejection_bandwidth"?)"},
-      {"link[x].latencie", "1us", R"(unknown machine field "link[x].latencie", did you mean "link[x].latency" or "link[x].bandwidth"?)"},
-      {"link.latency[x]", "1us", R"(unknown machine field "link.latency[x]", did you mean "link[x].latency"?)"},
-      {"", "1us", R"(unknown machine field ""; fields begin with chip., link., software. or collective.)"},
-      {"q.q", "1us", R"(unknown machine field "q.q"; fields begin with chip., link., software. or collective.)"},
-      {"link[x].bandwidth[x]", "1GB/s", R"(unknown machine field "link[x].bandwidth[x]", did you mean "link.bandwidth"?)"},
+       R"(unknown machine field "chip.hbm_bandwith", did you mean "chip.hbm_bandwidth", "chip.inner_bandwidth" or "chip.reduce_bandwidth"?)"},
+      {"link[x].latencie", "1us", R"(unknown machine field "link[x].latencie", did you mean "link[x].latency", "link[x].bandwidth" or "dcn.latency"?)"},
+      {"link.latency[x]", "1us", R"(unknown machine field "link.latency[x]", did you mean "link[x].latency" or "dcn.latency"?)"},
+      {"", "1us", R"(unknown machine field ""; fields begin with chip., link., software., collective. or dcn.)"},
+      {"q.q", "1us", R"(unknown machine field "q.q"; fields begin with chip., link., software., collective. or dcn.)"},
+      {"link[x].bandwidth[x]", "1GB/s", R"(unknown machine field "link[x].bandwidth[x]", did you mean "link.bandwidth" or "dcn.nic_bandwidth"?)"},
       {"link[v].latency", "1us", R"(unknown entry "v" of link.latency, expected one of x, y, z, w)"},
       {"link[].latency", "1us", R"(unknown entry "" of link.latency, expected one of x, y, z, w)"},
       {"chip.peak[fp8]", "1TFLOP/s", R"(unknown entry "fp8" of chip.peak, expected one of f32, bf16)"},
@@ -186,6 +187,9 @@ TEST(MachineFields, MessagesNameThePathAndWhatWasExpected) {
       {"chip.overlap_hbm", "nan", R"(chip.overlap_hbm: expected a finite number, got "nan")"},
       {"chip.matmul_tile_m", "0", R"(chip.matmul_tile_m: expected a whole number from 1 to 65536, got "0")"},
       {"chip.float32_passes", "7", R"(chip.float32_passes: expected a whole number from 1 to 6, got "7")"},
+      {"chip.devices", "3", R"(chip.devices: expected a whole number from 1 to 2, got "3")"},
+      {"dcn.nic_bandwidth", "25", "dcn.nic_bandwidth: a bandwidth needs a unit " + bandwidths + ", got \"25\""},
+      {"dcn.sync", "-1 us", R"(dcn.sync: a time must not be negative, got "-1 us")"},
       {"chip.hbm", "2 PiB", R"(chip.hbm must be at most 1 PiB or "unlimited", got "2 PiB")"},
       {"chip.hbm", "0 B", R"(chip.hbm must be at least 1 B, got "0 B")"},
       {"software.core_share[matmul]", "2", R"(software.core_share[matmul] must be in [0, 1], got "2")"},

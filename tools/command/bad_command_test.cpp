@@ -89,7 +89,7 @@ TEST(BadCommand, Machines) {
        "--set: link.bandwidth: a bandwidth needs a unit (B/s, kB/s, MB/s, GB/s, TB/s, PB/s, KiB/s, MiB/s, GiB/s, TiB/s, PiB/s), got \"45\""},
       {"run" + ring4 + gather + "--set link.latency=1", "--set: link.latency: a time needs a unit (ps, ns, us, ms, s), got \"1\""},
       {"run" + ring4 + gather + "--set link.bandwith=45GB/s",
-       "--set: unknown machine field \"link.bandwith\", did you mean \"link.bandwidth\" or \"chip.hbm_bandwidth\"?"},
+       "--set: unknown machine field \"link.bandwith\", did you mean \"link.bandwidth\", \"dcn.nic_bandwidth\" or \"chip.hbm_bandwidth\"?"},
       {"run" + ring4 + gather + "--set link.bandwidth=0GB/s", "--set: link.bandwidth: a bandwidth must be positive, got \"0GB/s\""},
       {"run" + ring4 + gather + "--set link.latency=2h", "--set: link.latency: a time needs a known unit (ps, ns, us, ms, s), got \"2h\""},
   });
