@@ -18,16 +18,61 @@
 namespace podsim {
 namespace {
 
-/// Records the distance of every chip that the search reaches.
-class DistanceVisitor : public boost::default_bfs_visitor {
+/// Records, for every node that a breadth-first search reaches, its distance and the link over which it was reached first.
+class BreadthVisitor : public boost::default_bfs_visitor {
  public:
-  explicit DistanceVisitor(std::vector<int>& distances) : distances_{&distances} {}
+  BreadthVisitor(std::vector<int>& distances, std::vector<TopologyEdge>& arrivals) : distances_{&distances}, arrivals_{&arrivals} {}
   void tree_edge(const TopologyEdge& edge, const TopologyGraph&) const {
     (*distances_)[edge.out.to.index()] = (*distances_)[ChipId{edge.from}.index()] + 1;
+    (*arrivals_)[edge.out.to.index()] = edge;
   }
 
  private:
   std::vector<int>* distances_;  // Boost copies visitors
+  std::vector<TopologyEdge>* arrivals_;
+};
+
+struct Breadth {
+  std::vector<int> distances;  // -1: not reached
+  std::vector<TopologyEdge> arrivals;
+};
+
+Breadth breadth_first(const Topology& topology, ChipId from) {
+  const TopologyGraph graph{&topology};
+  const auto nodes = static_cast<std::size_t>(topology.nodes());
+  Breadth result{std::vector<int>(nodes, -1), std::vector<TopologyEdge>(nodes)};
+  result.distances[from.index()] = 0;
+  std::vector<boost::default_color_type> colours(nodes);
+  boost::queue<int> queue;
+  boost::breadth_first_visit(graph, from.value, queue, BreadthVisitor{result.distances, result.arrivals},
+                             boost::make_iterator_property_map(colours.begin(), get(boost::vertex_index, graph)));
+  return result;
+}
+
+/// A topology of which some links may be used.
+class Passable final : public Topology {
+ public:
+  Passable(const Topology& whole, const std::function<bool(LinkId)>& rule) : whole_{whole}, rule_{rule} {}
+  [[nodiscard]] int chips() const override { return whole_.chips(); }
+  [[nodiscard]] int nodes() const override { return whole_.nodes(); }
+  [[nodiscard]] int link_slots() const override { return whole_.link_slots(); }
+  [[nodiscard]] std::vector<OutLink> out_links(ChipId node) const override {
+    std::vector<OutLink> links = whole_.out_links(node);
+    if (rule_) std::erase_if(links, [&](const OutLink& out) { return !rule_(out.link); });
+    return links;
+  }
+  [[nodiscard]] LinkParameters link(LinkId link) const override { return whole_.link(link); }
+  [[nodiscard]] std::optional<int> dimension_of(LinkId link) const override { return whole_.dimension_of(link); }
+  [[nodiscard]] bool is_hop(LinkId link) const override { return whole_.is_hop(link); }
+  Done route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const override {
+    return whole_.route(from, to, options, links);
+  }
+  [[nodiscard]] std::string link_name(LinkId link) const override { return whole_.link_name(link); }
+  [[nodiscard]] std::string chip_name(ChipId node) const override { return whole_.chip_name(node); }
+
+ private:
+  const Topology& whole_;
+  const std::function<bool(LinkId)>& rule_;
 };
 
 /// Records, for every chip reached, the link over which the best path found so far arrives.
@@ -53,29 +98,23 @@ constexpr PathLength no_path{std::numeric_limits<std::int64_t>::max(), 0};
 Shape shape_of(const Topology& topology) {
   if (const auto* grid = dynamic_cast<const Grid*>(&topology)) return shape_of(*grid);
   const TopologyGraph graph{&topology};
-  const std::size_t chips = num_vertices(graph);
   Shape shape;
-  std::vector<int> distances(chips);
-  std::vector<boost::default_color_type> colours(chips);
+  shape.links = static_cast<int>(num_edges(graph));
+  shape.switches = topology.nodes() - topology.chips();
   double total = 0, pairs = 0;
   for (int from = 0; from < topology.chips(); ++from) {
     const int degree = static_cast<int>(out_degree(from, graph));
-    shape.links += degree;
     shape.least_degree = from == 0 ? degree : std::min(shape.least_degree, degree);
     shape.largest_degree = std::max(shape.largest_degree, degree);
 
-    std::fill(distances.begin(), distances.end(), 0);  // 0 also stands for "not reached" below
-    std::fill(colours.begin(), colours.end(), boost::white_color);
-    boost::queue<int> queue;
-    boost::breadth_first_visit(graph, from, queue, DistanceVisitor{distances},
-                               boost::make_iterator_property_map(colours.begin(), get(boost::vertex_index, graph)));
+    const std::vector<int> distances = hops_from(topology, ChipId{from});
     for (int to = 0; to < topology.chips(); ++to) {
-      if (to == from) continue;
       const int distance = distances[ChipId{to}.index()];
-      shape.connected = shape.connected && distance > 0;
+      shape.connected = shape.connected && distance >= 0;
       shape.diameter = std::max(shape.diameter, distance);
+      if (to == from || distance < 0) continue;
       total += distance;
-      pairs += distance > 0 ? 1 : 0;
+      pairs += 1;
     }
   }
   if (pairs > 0) shape.mean_distance = total / pairs;
@@ -102,14 +141,15 @@ Shape shape_of(const Grid& grid) {
   return shape;
 }
 
-BytesPerSecond min_cut(const Topology& topology, ChipId from, ChipId to) {
+namespace {
+
+/// From any of `sources` to any of `sinks`.
+BytesPerSecond max_flow(const Topology& topology, const std::vector<std::size_t>& sources, const std::vector<std::size_t>& sinks) {
   using Traits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>;
   using EdgeProperties = boost::property<
       boost::edge_capacity_t, std::int64_t,
       boost::property<boost::edge_residual_capacity_t, std::int64_t, boost::property<boost::edge_reverse_t, Traits::edge_descriptor>>>;
   using FlowGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, EdgeProperties>;
-  if (from == to) return unlimited<BytesPerSecond>;
-
   const TopologyGraph graph{&topology};
   double limited_total = 0;
   for (auto [edge, end] = edges(graph); edge != end; ++edge)
@@ -118,20 +158,51 @@ BytesPerSecond min_cut(const Topology& topology, ChipId from, ChipId to) {
   const double unit = std::max(1.0, limited_total / 0x1p50);
   const std::int64_t more_than_all = std::llround(limited_total / unit) + static_cast<std::int64_t>(num_edges(graph)) + 1;
 
-  FlowGraph flow(num_vertices(graph));
+  const std::size_t source = num_vertices(graph), sink = source + 1;
+  FlowGraph flow(source + 2);
   const auto capacity = get(boost::edge_capacity, flow);
   const auto reverse = get(boost::edge_reverse, flow);
-  for (auto [edge, end] = edges(graph); edge != end; ++edge) {
-    const BytesPerSecond bandwidth = topology.link((*edge).out.link).bandwidth;
-    const auto tail = ChipId{(*edge).from}.index(), head = (*edge).out.to.index();
+  const auto join = [&](std::size_t tail, std::size_t head, std::int64_t limit) {
     const auto forward = add_edge(tail, head, flow).first, backward = add_edge(head, tail, flow).first;
-    put(capacity, forward, is_unlimited(bandwidth) ? more_than_all : std::llround(bandwidth.count() / unit));
+    put(capacity, forward, limit);
     put(capacity, backward, 0);
     put(reverse, forward, backward);
     put(reverse, backward, forward);
+  };
+  for (auto [edge, end] = edges(graph); edge != end; ++edge) {
+    const BytesPerSecond bandwidth = topology.link((*edge).out.link).bandwidth;
+    join(ChipId{(*edge).from}.index(), (*edge).out.to.index(), is_unlimited(bandwidth) ? more_than_all : std::llround(bandwidth.count() / unit));
   }
-  const std::int64_t cut = boost::push_relabel_max_flow(flow, from.index(), to.index());
+  for (const std::size_t node : sources) join(source, node, more_than_all);
+  for (const std::size_t node : sinks) join(node, sink, more_than_all);
+  const std::int64_t cut = boost::push_relabel_max_flow(flow, source, sink);
   return cut >= more_than_all ? unlimited<BytesPerSecond> : BytesPerSecond{static_cast<double>(cut) * unit};
+}
+
+}  // namespace
+
+BytesPerSecond min_cut(const Topology& topology, ChipId from, ChipId to) {
+  if (from == to) return unlimited<BytesPerSecond>;
+  return max_flow(topology, {from.index()}, {to.index()});
+}
+
+BytesPerSecond flow_between(const Topology& topology, const std::vector<bool>& side) {
+  assert(side.size() == static_cast<std::size_t>(topology.chips()) && "one side per chip");
+  std::vector<std::size_t> sources, sinks;
+  for (std::size_t chip = 0; chip < side.size(); ++chip) (side[chip] ? sinks : sources).push_back(chip);
+  return sources.empty() || sinks.empty() ? unlimited<BytesPerSecond> : max_flow(topology, sources, sinks);
+}
+
+std::vector<int> hops_from(const Topology& topology, ChipId from) { return breadth_first(topology, from).distances; }
+
+std::vector<LinkId> fewest_hops_path(const Topology& topology, ChipId from, ChipId to, const std::function<bool(LinkId)>& passable) {
+  const Breadth found = breadth_first(Passable{topology, passable}, from);
+  std::vector<LinkId> path;
+  if (found.distances[to.index()] <= 0) return path;
+  for (int node = to.value; node != from.value; node = found.arrivals[ChipId{node}.index()].from)
+    path.push_back(found.arrivals[ChipId{node}.index()].out.link);
+  std::reverse(path.begin(), path.end());
+  return path;
 }
 
 std::vector<LinkId> least_latency_path(const Topology& topology, ChipId from, ChipId to) {
@@ -159,7 +230,7 @@ std::vector<LinkId> least_latency_path(const Topology& topology, ChipId from, Ch
 }
 
 BytesPerSecond cut_bandwidth(const Topology& topology, const std::vector<bool>& side) {
-  assert(side.size() == static_cast<std::size_t>(topology.chips()) && "one side per chip");
+  assert(side.size() == static_cast<std::size_t>(topology.nodes()) && "one side per node");
   const TopologyGraph graph{&topology};
   BytesPerSecond total;
   for (auto [edge, end] = edges(graph); edge != end; ++edge)

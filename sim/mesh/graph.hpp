@@ -3,12 +3,15 @@
 // Injection and ejection are no links between chips and do not count here.
 #pragma once
 
+#include <functional>
+
 #include "sim/mesh/grid.hpp"
 
 namespace podsim {
 
 struct Shape {
-  int links = 0;         // directed, between chips
+  int links = 0;         // directed, between nodes
+  int switches = 0;      // nodes that are no chips
   int least_degree = 0;  // out-links of a chip
   int largest_degree = 0;
   int diameter = 0;          // hops
@@ -30,7 +33,17 @@ BytesPerSecond min_cut(const Topology& topology, ChipId from, ChipId to);
 /// there is none or from == to.
 std::vector<LinkId> least_latency_path(const Topology& topology, ChipId from, ChipId to);
 
-/// Total bandwidth, one direction, from chips with `side` false to chips with `side` true. Cost O(links).
+/// The links of the first of the paths of fewest hops, in the order of out_links() from the start; empty: there is none, or from == to.
+/// `passable` says which links may be used (absent: all).
+std::vector<LinkId> fewest_hops_path(const Topology& topology, ChipId from, ChipId to, const std::function<bool(LinkId)>& passable = {});
+
+/// Hops from a node to every node; -1 where it does not lead.
+std::vector<int> hops_from(const Topology& topology, ChipId from);
+
+/// The most that chips with `side` false can send to those with `side` true at once (max-flow), one direction.
+BytesPerSecond flow_between(const Topology& topology, const std::vector<bool>& side);
+
+/// Total bandwidth, one direction, from nodes with `side` false to nodes with `side` true. Cost O(links).
 BytesPerSecond cut_bandwidth(const Topology& topology, const std::vector<bool>& side);
 
 }  // namespace podsim

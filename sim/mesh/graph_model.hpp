@@ -1,4 +1,4 @@
-// What makes a Topology a graph for Boost.Graph: chips are the vertices, links between chips the edges, and nothing is copied.
+// What makes a Topology a graph for Boost.Graph: nodes are the vertices, links between them the edges, and nothing is copied.
 // Internal to sim/mesh: other folders use sim/mesh/graph.hpp and need no Boost.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace podsim {
 
-/// Models IncidenceGraph, VertexListGraph and EdgeListGraph. Vertices are chip indices.
+/// Models IncidenceGraph, VertexListGraph and EdgeListGraph. Vertices are node indices.
 struct TopologyGraph {
   const Topology* topology = nullptr;
 };
@@ -65,7 +65,7 @@ class EdgeIterator : public boost::iterator_facade<EdgeIterator, TopologyEdge, b
   /// The first link of the first chip from `chip_` on that has one.
   void load() {
     position_ = 0;
-    for (links_.clear(); chip_ < topology_->chips(); ++chip_) {
+    for (links_.clear(); chip_ < topology_->nodes(); ++chip_) {
       links_ = topology_->out_links(ChipId{chip_});
       if (!links_.empty()) return;
     }
@@ -113,10 +113,10 @@ namespace podsim {
 using TopologyTraits = boost::graph_traits<TopologyGraph>;
 
 inline std::pair<TopologyTraits::vertex_iterator, TopologyTraits::vertex_iterator> vertices(const TopologyGraph& graph) {
-  const auto all = boost::irange(0, graph.topology->chips());
+  const auto all = boost::irange(0, graph.topology->nodes());
   return {all.begin(), all.end()};
 }
-inline std::size_t num_vertices(const TopologyGraph& graph) { return static_cast<std::size_t>(graph.topology->chips()); }
+inline std::size_t num_vertices(const TopologyGraph& graph) { return static_cast<std::size_t>(graph.topology->nodes()); }
 
 inline std::pair<OutEdgeIterator, OutEdgeIterator> out_edges(int chip, const TopologyGraph& graph) {
   const auto links = std::make_shared<const std::vector<OutLink>>(graph.topology->out_links(ChipId{chip}));
@@ -127,11 +127,11 @@ inline int source(const TopologyEdge& edge, const TopologyGraph&) { return edge.
 inline int target(const TopologyEdge& edge, const TopologyGraph&) { return edge.out.to.value; }
 
 inline std::pair<EdgeIterator, EdgeIterator> edges(const TopologyGraph& graph) {
-  return {EdgeIterator{graph.topology, 0}, EdgeIterator{graph.topology, graph.topology->chips()}};
+  return {EdgeIterator{graph.topology, 0}, EdgeIterator{graph.topology, graph.topology->nodes()}};
 }
 inline std::size_t num_edges(const TopologyGraph& graph) {
   std::size_t count = 0;
-  for (int chip = 0; chip < graph.topology->chips(); ++chip) count += out_degree(chip, graph);
+  for (int node = 0; node < graph.topology->nodes(); ++node) count += out_degree(node, graph);
   return count;
 }
 

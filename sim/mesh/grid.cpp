@@ -19,10 +19,11 @@ bool has_wraparound(const GridDimension& dimension) { return dimension.wraps && 
 
 }  // namespace
 
-// Link ids: chip * 2D + 2 * dimension + (0 for +, 1 for -), D dimensions; then one injection per chip and one ejection per chip, each only
-// where it is limited. At most 2^24 * (2 * 4 + 2) ids, so an int holds them.
+// Link ids: chip * 2D + 2 * dimension + (0 for +, 1 for -), D dimensions; then one injection per chip, one ejection per chip, and two inner links
+// per chip, each only where it is limited. At most 2^24 * (2 * 4 + 4) ids, so an int holds them.
 
-Expected<Grid> Grid::make(std::vector<GridDimension> dimensions, BytesPerSecond injection, BytesPerSecond ejection) {
+Expected<Grid> Grid::make(std::vector<GridDimension> dimensions, BytesPerSecond injection, BytesPerSecond ejection,
+                          std::optional<LinkParameters> inner) {
   if (dimensions.empty() || dimensions.size() > most_dimensions)
     return Diagnostic{{}, fmt::format("a grid has 1 to {} dimensions, got {}", most_dimensions, dimensions.size())};
   std::int64_t chips = 1;
@@ -37,6 +38,7 @@ Expected<Grid> Grid::make(std::vector<GridDimension> dimensions, BytesPerSecond 
   grid.chips_ = static_cast<int>(chips);
   grid.injection_ = injection;
   grid.ejection_ = ejection;
+  grid.inner_ = inner;
   grid.strides_.resize(dimensions.size());
   int stride = 1;
   for (std::size_t d = dimensions.size(); d-- > 0;) {
@@ -74,8 +76,7 @@ std::optional<LinkId> Grid::link_from(ChipId chip, int dimension, int sign) cons
 }
 
 int Grid::link_slots() const {
-  const int limited = (is_unlimited(injection_) ? 0 : 1) + (is_unlimited(ejection_) ? 0 : 1);
-  return chips_ * (2 * static_cast<int>(dimensions_.size()) + limited);
+  return first_inner() + (inner_ ? 2 * chips_ : 0);
 }
 
 std::vector<OutLink> Grid::out_links(ChipId chip) const {
@@ -99,6 +100,7 @@ LinkParameters Grid::link(LinkId link) const {
   const int between_chips = chips_ * directions;
   assert(0 <= link.value && link.value < link_slots());
   if (is_hop(link)) return dimensions_[at(link.value % directions / 2)].link;
+  if (link.value >= first_inner()) return *inner_;
   const bool is_injection = !is_unlimited(injection_) && link.value - between_chips < chips_;
   return {is_injection ? injection_ : ejection_, Seconds{}};
 }
@@ -154,8 +156,24 @@ Done Grid::route(ChipId from, ChipId to, const RouteOptions& options, std::vecto
   return done();
 }
 
+std::optional<int> Grid::dimension_of(LinkId link) const {
+  if (!is_hop(link)) return std::nullopt;
+  return link.value % (2 * static_cast<int>(dimensions_.size())) / 2;
+}
+
+std::optional<LinkId> Grid::inner_link(ChipId chip, int core) const {
+  if (!inner_) return std::nullopt;
+  return LinkId{first_inner() + 2 * chip.value + core};
+}
+
+int Grid::first_inner() const {
+  const int limited = (is_unlimited(injection_) ? 0 : 1) + (is_unlimited(ejection_) ? 0 : 1);
+  return chips_ * (2 * static_cast<int>(dimensions_.size()) + limited);
+}
+
 int Grid::direction(LinkId link) const {
   const int directions = 2 * static_cast<int>(dimensions_.size());
+  if (link.value >= first_inner()) return directions + 2;
   if (!is_hop(link)) return directions + (!is_unlimited(injection_) && link.value - chips_ * directions < chips_ ? 0 : 1);
   const int slot = link.value % directions;
   return dimensions_[at(slot / 2)].extent == 2 ? slot / 2 * 2 : slot;
@@ -165,6 +183,10 @@ std::string Grid::link_name(LinkId link) const {
   assert(0 <= link.value && link.value < link_slots());
   const int directions = 2 * static_cast<int>(dimensions_.size());
   const int between_chips = chips_ * directions;
+  if (link.value >= first_inner()) {
+    const int position = link.value - first_inner();
+    return fmt::format("inner {} core {}->{}", chip_name(ChipId{position / 2}), position % 2, 1 - position % 2);
+  }
   if (!is_hop(link)) {
     const int position = link.value - between_chips;
     const bool is_injection = !is_unlimited(injection_) && position < chips_;

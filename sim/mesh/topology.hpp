@@ -31,25 +31,35 @@ struct RouteOptions {
   friend bool operator==(const RouteOptions&, const RouteOptions&) = default;
 };
 
-/// Interface of every topology. Link ids are dense enough to index arrays: all are below link_slots(), some slots may be unused.
+class Grid;
+
+/// Interface of every topology. Nodes are the chips and behind them, where there are any, the switches. Link ids are dense enough to index arrays: all
+/// are below link_slots(), some slots may be unused.
 class Topology {
  public:
   virtual ~Topology() = default;
 
   [[nodiscard]] virtual int chips() const = 0;
+  [[nodiscard]] virtual int nodes() const { return chips(); }
   [[nodiscard]] virtual int link_slots() const = 0;
-  /// The links that leave a chip towards other chips, in increasing id.
-  [[nodiscard]] virtual std::vector<OutLink> out_links(ChipId chip) const = 0;
+  /// The links that leave a node towards other nodes, in increasing id.
+  [[nodiscard]] virtual std::vector<OutLink> out_links(ChipId node) const = 0;
   [[nodiscard]] virtual LinkParameters link(LinkId link) const = 0;
-  /// Whether a link joins two chips (a hop), rather than a device and its router.
+  /// Which of a machine's links it is made of: 0 for x, 1 for y, ...; nullopt: none of them.
+  [[nodiscard]] virtual std::optional<int> dimension_of(LinkId /*link*/) const { return std::nullopt; }
+  /// The grid whose coordinates the chips have; null where there is none.
+  [[nodiscard]] virtual const Grid* grid() const { return nullptr; }
+  /// The link from one device of a chip to the other, on chips of two; nullopt: nothing limits what they tell each other.
+  [[nodiscard]] virtual std::optional<LinkId> inner_link(ChipId /*chip*/, int /*core*/) const { return std::nullopt; }
+  /// Whether a link joins two nodes (a hop), rather than a device and its router or two devices of a chip.
   [[nodiscard]] virtual bool is_hop(LinkId link) const = 0;
   /// The links from `from` to `to` in order of travel, injection first and ejection last where they are limited; appended to `links`.
   /// from == to appends nothing. Errors: the chips are not connected.
   virtual Done route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const = 0;
   /// For people: "(0,3)->(0,0) y+", "injection (0,3)".
   [[nodiscard]] virtual std::string link_name(LinkId link) const = 0;
-  /// "(0,3)"
-  [[nodiscard]] virtual std::string chip_name(ChipId chip) const = 0;
+  /// "(0,3)"; of a switch: "leaf 2"
+  [[nodiscard]] virtual std::string chip_name(ChipId node) const = 0;
 };
 
 }  // namespace podsim
