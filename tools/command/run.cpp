@@ -7,6 +7,7 @@
 #include "tools/command/print.hpp"
 #include "tools/command/progress.hpp"
 #include "tools/command/result_print.hpp"
+#include "tools/trace/trace_option.hpp"
 
 namespace podsim {
 
@@ -16,7 +17,7 @@ constexpr std::string_view usage =
     R"(usage: podsim run --machine M --slice AxB [--mesh row=R,col=C] (--gemm ... | --collective ... | --schedule FILE) [OPTION...]
 
 Simulates one thing and prints its time, how it splits into compute, exposed communication and waiting, MFU, traffic and memory.
-With -o FILE.textproto or FILE.pb the result is saved.
+With -o FILE.textproto or FILE.pb the result is saved; --trace FILE.json shows when everything happened.
 
 examples:
   podsim run --machine tpu_v4 --slice 4x8x8 --mesh row=32,col=8 --gemm m=524288,n=49152,k=12288 --algorithm meshslice --slice-count 16
@@ -47,7 +48,7 @@ int run_verb(const std::vector<std::string>& arguments, Console& console) {
   telling.add_options()                                                                                               //
       ("explain", po::bool_switch(), "the critical path, what each machine value would change, and a sentence")       //
       ("per", po::value<std::string>()->value_name("device,link"), "the time and traffic of every device, every link");
-  described.add(engine_options()).add(telling).add(output_options());
+  described.add(engine_options()).add(telling).add(trace_options()).add(output_options());
   const Parsed parsed = parse(arguments, described, usage, console);
   if (parsed.status) return *parsed.status;
   const Options& options = *parsed.options;
@@ -60,6 +61,8 @@ int run_verb(const std::vector<std::string>& arguments, Console& console) {
     if (what != "device" && what != "link") return report({option("per"), "expected device or link, found " + quoted(what)}, console);
   auto pod = pod_of(options, "");
   if (!pod) return report(pod.error(), console);
+  const auto trace = trace_request(options, pod->mesh);
+  if (!trace) return report(trace.error(), console);
   const auto problem = problem_of(options, *pod, DType::bf16);
   if (!problem) return report(problem.error(), console);
   const auto run = [&] {
@@ -71,6 +74,10 @@ int run_verb(const std::vector<std::string>& arguments, Console& console) {
   }();
   if (!run) return report(run.error(), console);
   if (run->timeline.interrupted) return interrupted(*run, console);
+  if (*trace) {
+    if (auto ok = write_trace(**trace, *run); !ok) return report(ok.error(), console);
+    if (const std::string& note = (*trace)->note; !note.empty() && !options.flag("quiet")) fmt::print(console.err, "podsim: note: {}\n", note);
+  }
   Details details;
   for (const std::string& what : options.has("per") ? split(options.text("per")) : std::vector<std::string>{}) {
     if (what == "device")
