@@ -61,7 +61,7 @@ int run_verb(const std::vector<std::string>& arguments, Console& console) {
     if (what != "device" && what != "link") return report({option("per"), "expected device or link, found " + quoted(what)}, console);
   auto pod = pod_of(options, "");
   if (!pod) return report(pod.error(), console);
-  const auto trace = trace_request(options, pod->mesh);
+  const auto trace = trace_request(options, pod->mesh.devices());
   if (!trace) return report(trace.error(), console);
   const auto problem = problem_of(options, *pod, DType::bf16);
   if (!problem) return report(problem.error(), console);

@@ -93,7 +93,8 @@ TEST(TraceOption, TheFileSaysWhatRan) {
 
 TEST(TraceOption, OfMoreThanSixteenDevicesTheFirstSixteenUnlessAsked) {
   const Folder folder;
-  const std::string file = folder.file("t.json"), run = "run --machine ideal --slice 5x5 --collective all-gather --axis row --bytes 64 --trace " + file;
+  const std::string file = folder.file("t.json");
+  const std::string run = "run --machine ideal --slice 5x5 --collective all-gather --axis row --bytes 64 --trace " + file;
   const auto processes = [&](const std::string& options) {
     const Outcome outcome = podsim(run + options);
     EXPECT_EQ(outcome.status, exit_done) << outcome.err;

@@ -35,7 +35,8 @@ std::string inflated(const std::string& path) {
   gzFile file = gzopen(path.c_str(), "rb");
   EXPECT_NE(file, nullptr);
   std::string bytes, piece(1 << 16, '\0');
-  for (int count; (count = gzread(file, piece.data(), static_cast<unsigned>(piece.size()))) > 0;) bytes.append(piece.data(), static_cast<std::size_t>(count));
+  for (int count; (count = gzread(file, piece.data(), static_cast<unsigned>(piece.size()))) > 0;)
+    bytes.append(piece.data(), static_cast<std::size_t>(count));
   EXPECT_EQ(gzclose(file), Z_OK) << "the checksum holds";
   return bytes;
 }

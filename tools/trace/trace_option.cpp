@@ -64,7 +64,7 @@ std::string to_text(const std::vector<DeviceId>& increasing) {
   return text;
 }
 
-Expected<std::optional<TraceRequest>> trace_request(const Options& options, const Mesh& mesh) {
+Expected<std::optional<TraceRequest>> trace_request(const Options& options, int devices) {
   if (!options.has("trace")) {
     if (options.has("trace-devices")) return Diagnostic{option("trace-devices"), "expected --trace FILE beside it, found none"};
     return std::optional<TraceRequest>{};
@@ -74,13 +74,13 @@ Expected<std::optional<TraceRequest>> trace_request(const Options& options, cons
     return Diagnostic{option("trace"), "expected a file name that ends in .json or .json.gz, found " + quoted(path)};
   TraceRequest request;
   if (options.has("trace-devices")) {
-    auto devices = devices_named(options.text("trace-devices"), mesh.devices(), option("trace-devices"));
-    if (!devices) return devices.error();
-    request.devices = *std::move(devices);
+    auto named = devices_named(options.text("trace-devices"), devices, option("trace-devices"));
+    if (!named) return named.error();
+    request.devices = *std::move(named);
   } else {
-    request.devices = first_devices(std::min(mesh.devices(), shown_unasked));
-    if (mesh.devices() > shown_unasked)
-      request.note = fmt::format("the trace has devices {} of {}; --trace-devices chooses others", to_text(request.devices), mesh.devices());
+    request.devices = first_devices(std::min(devices, shown_unasked));
+    if (devices > shown_unasked)
+      request.note = fmt::format("the trace has devices {} of {}; --trace-devices chooses others", to_text(request.devices), devices);
   }
   auto sink = open_sink(path);
   if (!sink) return sink.error();

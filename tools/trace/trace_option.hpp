@@ -22,9 +22,10 @@ struct TraceRequest {
   std::string note;  // for standard error, empty: nothing to say
 };
 
-/// Without --trace-devices: every device, or the first 16 of more, with a note that says so. nullopt: no trace is asked for. Errors: a name that ends
-/// in neither .json nor .json.gz, devices that are none, --trace-devices without --trace, a file that cannot be written.
-Expected<std::optional<TraceRequest>> trace_request(const Options& options, const Mesh& mesh);
+/// Of a pod of that many devices. Without --trace-devices: every device, or the first 16 of more, with a note that says so. nullopt: no trace is
+/// asked for. Errors: a name that ends in neither .json nor .json.gz, devices that are none, --trace-devices without --trace, a file that cannot be
+/// written.
+Expected<std::optional<TraceRequest>> trace_request(const Options& options, int devices);
 
 /// Writes and closes the file. Errors: it cannot be written.
 Done write_trace(const TraceRequest& request, const SimulatedRun& run);

@@ -97,7 +97,8 @@ TEST(Trace, TheSliceIsTheFirstWordOfAnSAndANumber) {
   EXPECT_EQ(slice_in("gather X s3 launch"), "3");
   EXPECT_EQ(slice_in("s12"), "12");
   EXPECT_EQ(slice_in("dX gather s0 s1"), "0");
-  for (const std::string label : {"", " ", "s", "gather X", "sums 3", "pass s", "s3x", "gathers3", "s-1", "S3"}) EXPECT_EQ(slice_in(label), std::nullopt) << label;
+  for (const std::string label : {"", " ", "s", "gather X", "sums 3", "pass s", "s3x", "gathers3", "s-1", "S3"})
+    EXPECT_EQ(slice_in(label), std::nullopt) << label;
 }
 
 TEST(Trace, EveryArgumentIsAStringAndKeysAreSorted) {
@@ -134,7 +135,8 @@ TEST(Trace, HalvesOfAChannelNameTheirPeersAndMeet) {
     const Json& name = event.at("args").value("name", Json{});
     if (!name.is_null()) names.push_back(name);
   }
-  EXPECT_THAT(names, ElementsAre("device 0 (x=0)", "channel send", "device 1 (x=1)", "device 2 (x=2)", "device 3 (x=3)", "compute", "channel receive"));
+  EXPECT_THAT(names, ElementsAre("device 0 (x=0)", "channel send", "device 1 (x=1)", "device 2 (x=2)", "device 3 (x=3)", "compute",
+                                 "channel receive"));
   const auto halves = events_of_phase(trace, "X");
   ASSERT_EQ(halves.size(), 3u);
   EXPECT_EQ(halves[0].at("args").dump(), R"({"bytes":"8","channel":"5","half":"send","hops":"3","op":"send","peer":"3"})");
