@@ -73,6 +73,17 @@ TEST(TraceOption, ARunThatFailsLeavesNoFile) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.file("")));
 }
 
+TEST(TraceOption, AnInterruptedRunLeavesNoFile) {
+  const Folder folder;
+  const std::atomic<bool> interrupted{true};
+  std::ostringstream out, err;
+  Console console{out, err, false, &interrupted};
+  std::vector<std::string> words = split(gather4, ' ');
+  words.back() = "--trace=" + folder.file("t.json");
+  EXPECT_EQ(run_command(words, console), exit_interrupted);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.file("")));
+}
+
 TEST(TraceOption, TheFileSaysWhatRan) {
   const Folder folder;
   const Outcome outcome = podsim(gather4 + "--trace " + folder.file("t.json") + " --format json");
