@@ -95,9 +95,12 @@ class Tabulator {
     row.to_task = data_or_null(who.to_task);
     row.from_task = data_or_null(who.from_task);
     row.work = ceil_to_clock(cost.work).count();
+    row.by_core = cost.by_core;
+    row.work_seconds = cost.work;
+    row.reduction_seconds = cost.reduction;
     row.core_time = ceil_to_clock(cost.core_time).count();
     if (cost.core_times != nobody) row.core_times = model_.core_times[cost.core_times].data();
-    row.core_ends_with_it = cost.on_core && cost.kind == TaskCost::Kind::work && cost.core_times == nobody && cost.core_time == cost.work;
+    row.core_ends_with_it = cost.by_core;
     row.reduction = ceil_to_clock(cost.reduction).count();
     if (cost.kind == TaskCost::Kind::transfer) {
       row.paths = model_.routings[cost.routing].data();

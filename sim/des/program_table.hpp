@@ -38,6 +38,8 @@ struct TaskRow {
   std::int64_t core_time = 0;
   std::int64_t delay = 0;                    // of a transfer, where the latency of all its paths is the same; else negative
   std::int64_t reduction = 0;                // of a Shift or Recv
+  bool by_core = false;
+  Seconds work_seconds, reduction_seconds;   // where nodes have speeds of their own
   Seconds delay_without_latency;
   double flow_bytes = 0;
 };

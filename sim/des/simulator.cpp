@@ -139,7 +139,8 @@ inline void Simulator::start(std::uint32_t node, const Place& place, std::uint32
   const TaskRow& row = place.program->tasks[task];
   if (record_) start_[activity(place, task)] = Picoseconds{now_};
   if (row.kind == TaskCost::Kind::work) {
-    const std::int64_t end = later(Picoseconds{now_}, Picoseconds{row.work}).count();
+    const std::int64_t work = model_.speed.empty() || !row.by_core ? row.work : ceil_to_clock(model_.at_speed(row.work_seconds, node)).count();
+    const std::int64_t end = later(Picoseconds{now_}, Picoseconds{work}).count();
     if (record_) sent_[activity(place, task)] = Picoseconds{end};
     at(end, What::done, task, node);
     return;
@@ -175,8 +176,9 @@ inline void Simulator::sent(std::uint32_t node, std::uint32_t task) {
   const TaskRow& row = place.program->tasks[task];
   if (record_) sent_[activity(place, task)] = Picoseconds{now_};
   pass(node, place, task, 0);
-  std::int64_t reduction = row.reduction;
-  if (row.to_task != nullptr) reduction = places_[row.to[place.local]].program->tasks[row.to_task[place.local]].reduction;
+  const std::uint32_t receiver = row.to[place.local];
+  const TaskRow& receiving = row.to_task == nullptr ? row : places_[receiver].program->tasks[row.to_task[place.local]];
+  const std::int64_t reduction = model_.speed.empty() ? receiving.reduction : ceil_to_clock(model_.at_speed(receiving.reduction_seconds, receiver)).count();
   if (reduction == 0)
     received(node, task);
   else
@@ -223,9 +225,9 @@ Timeline Simulator::take_timeline() {
       if (who.doers == 0) continue;
       for (std::size_t l = 0; l < who.to.size(); ++l) {
         if (!who.does(l)) continue;
-        const Picoseconds duration{row.kind == TaskCost::Kind::transfer ? ceil_to_clock(model_.receiver(p, t, l).reduction).count() : 0};
+        const Picoseconds duration{row.kind == TaskCost::Kind::transfer ? ceil_to_clock(model_.reduction(p, t, l)).count() : 0};
         if (reductions.empty() || reductions.back().duration != duration) reductions.push_back({row.first_activity + who.rank[l], duration});
-        if (row.to_task == nullptr) break;
+        if (row.to_task == nullptr && model_.speed.empty()) break;  // the same on all
       }
     }
   Timeline timeline{std::move(start_), std::move(sent_), std::move(reductions)};

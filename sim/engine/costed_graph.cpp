@@ -19,13 +19,13 @@ CostedGraph write_out(const Model& model) {
     const TaskCost& cost = model.costs[activity.program][activity.task.index()];
     const std::size_t local = model.deployment.places[activity.device.index()].local;
     result.on_core[a] = cost.on_core;
-    if (cost.on_core) result.core_time[a] = model.core_time(cost, local);
+    if (cost.on_core) result.core_time[a] = model.core_time(activity.program, cost, local);
     if (activity.kind == Activity::Kind::work) {
-      result.work_time[a] = cost.work;
+      result.work_time[a] = model.work(activity.program, cost, local);
       continue;
     }
     result.transfers[a] = {cost.delay + model.path(cost, local).latency, cost.flow_bytes, cost.payload, model.routings[cost.routing][local],
-                           model.costs[activity.receiver_program][activity.receiver_task.index()].reduction};
+                           model.reduction(activity.program, activity.task.index(), local)};
   }
   for (const Path& path : model.paths) {
     auto& links = result.routes.emplace_back();

@@ -68,7 +68,7 @@ class Walk {
     const Task& task = model_.task(p.program, p.task);
     const TaskCost& c = cost(p);
     PathStep step{p.program, TaskId{p.task}, p.device, p.device, -1, timeline_.start(activity(p)), p.time, {}};
-    if (p.end == End::core && (c.kind == TaskCost::Kind::transfer || model_.core_time(c, local(p.device)) != c.work)) {
+    if (p.end == End::core && !c.by_core) {
       step.start = core_interval(p).begin;
       step.parts.core_share = p.time - step.start;
       return step;

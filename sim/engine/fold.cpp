@@ -138,7 +138,8 @@ bool Folding::collect_flows() {
 
 void Folding::start_colours() {
   device_colours_.resize(model_.nodes());
-  for (std::uint32_t d = 0; d < model_.nodes(); ++d) device_colours_[d] = mix(2, deployment_.places[d].program);
+  for (std::uint32_t d = 0; d < model_.nodes(); ++d)
+    device_colours_[d] = mix(mix(2, deployment_.places[d].program), bits(model_.speed.empty() ? 1 : model_.speed[d]));
   // Which works a device does, by distinct participants: devices of whole programs differ in nothing.
   for (std::uint32_t p = 0; p < model_.costs.size(); ++p) {
     const auto& devices = deployment_.programs[p].devices;
@@ -230,7 +231,7 @@ std::vector<std::uint32_t> Folding::classes_of_path(const Flow& flow) const {
 bool Folding::devices_alike(std::uint32_t a, std::uint32_t b) const {
   const auto &[program, local_a] = deployment_.places[a];
   const auto& [other_program, local_b] = deployment_.places[b];
-  if (program != other_program) return false;
+  if (program != other_program || (!model_.speed.empty() && model_.speed[a] != model_.speed[b])) return false;
   if (program == nobody) return true;
   for (const std::uint32_t id : participants_of_[program]) {
     const Participants& who = deployment_.participants[id];
@@ -267,7 +268,10 @@ Model Folding::quotient() const {
   result.machine = model_.machine;
   result.node_of = devices_.class_of;
   result.devices_in = devices_.size;
-  for (const std::uint32_t d : devices_.lowest) result.device_of.push_back(DeviceId{static_cast<int>(d)});
+  for (const std::uint32_t d : devices_.lowest) {
+    result.device_of.push_back(DeviceId{static_cast<int>(d)});
+    if (!model_.speed.empty()) result.speed.push_back(model_.speed[d]);
+  }
 
   // Who does what, of the lowest device of each class.
   Deployment& deployment = result.deployment;

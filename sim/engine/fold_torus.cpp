@@ -11,7 +11,7 @@ namespace {
 /// A torus with the mesh laid on it row-major, an axis along each dimension (extents of 1 aside).
 const Grid* torus_of(const Mesh& mesh, const Topology& topology, const Placement& placement) {
   const auto* grid = dynamic_cast<const Grid*>(&topology);
-  if (grid == nullptr || grid->chips() != mesh.devices()) return nullptr;
+  if (grid == nullptr || grid->chips() != mesh.devices() || !placement.core_of.empty() || !placement.speed.empty()) return nullptr;
   std::vector<int> extents, sizes;
   for (const GridDimension& dimension : grid->dimensions()) {
     if (dimension.extent > 2 && !dimension.wraps) return nullptr;

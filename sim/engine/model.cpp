@@ -28,6 +28,7 @@ class ModelBuilder {
       model_.devices_in.push_back(1);
       model_.node_of.push_back(static_cast<std::uint32_t>(d));
     }
+    model_.speed = placement_.speed;
     for (int link = 0; link < topology_.link_slots(); ++link) model_.links.push_back({topology_.link(LinkId{link}).bandwidth, LinkId{link}, 1});
     for (std::uint32_t p = 0; p < schedule_.programs.size(); ++p) {
       auto& costs = model_.costs.emplace_back();
@@ -123,8 +124,8 @@ class ModelBuilder {
   /// How long an activity takes that shares no link, its reduction included.
   Seconds alone(std::uint32_t p, std::size_t t, std::size_t local) const {
     const TaskCost& cost = model_.costs[p][t];
-    if (cost.kind == TaskCost::Kind::work) return cost.work;
-    return unshared(cost, model_.path(cost, local)) + model_.receiver(p, t, local).reduction;
+    if (cost.kind == TaskCost::Kind::work) return model_.work(p, cost, local);
+    return unshared(cost, model_.path(cost, local)) + model_.reduction(p, t, local);
   }
 
   /// Whoever rounds a duration to the clock may rely on it.
@@ -133,11 +134,11 @@ class ModelBuilder {
       for (std::size_t t = 0; t < model_.costs[p].size(); ++t) {
         const TaskCost& cost = model_.costs[p][t];
         const Participants& who = deployment().who(p, t);
-        const bool the_same_everywhere = cost.kind == TaskCost::Kind::work && cost.core_times == nobody;
+        const bool the_same_everywhere = cost.kind == TaskCost::Kind::work && cost.core_times == nobody && model_.speed.empty();
         if (who.doers == 0 || (cost.kind == TaskCost::Kind::transfer && surely_fits(cost, who))) continue;
         for (std::size_t l = 0; l < who.to.size(); ++l) {
           if (!who.does(l)) continue;
-          if (const Seconds duration = std::max(alone(p, t, l), model_.core_time(cost, l)); !fits_clock(duration)) return too_long(p, t, l, duration);
+          if (const Seconds duration = std::max(alone(p, t, l), model_.core_time(p, cost, l)); !fits_clock(duration)) return too_long(p, t, l, duration);
           if (the_same_everywhere) break;
         }
       }
@@ -146,7 +147,7 @@ class ModelBuilder {
 
   /// Judged by the worst path and this task's own reduction; a Send's receivers are looked at one by one.
   bool surely_fits(const TaskCost& cost, const Participants& who) const {
-    return who.to_task.empty() && cost.core_times == nobody && fits_clock(cost.core_time) &&
+    return who.to_task.empty() && cost.core_times == nobody && model_.speed.empty() && fits_clock(cost.core_time) &&
            fits_clock(cost.delay + worst_.latency + Seconds{cost.flow_bytes / worst_.bottleneck.count()} + cost.reduction);
   }
 
@@ -169,10 +170,10 @@ class ModelBuilder {
 
 }  // namespace
 
-const TaskCost& Model::receiver(std::uint32_t program, std::size_t task, std::size_t local) const {
+Seconds Model::reduction(std::uint32_t program, std::size_t task, std::size_t local) const {
   const Participants& who = deployment.who(program, task);
-  if (who.to_task.empty()) return costs[program][task];
-  return costs[deployment.places[who.to[local]].program][who.to_task[local]];
+  const TaskCost& receiving = who.to_task.empty() ? costs[program][task] : costs[deployment.places[who.to[local]].program][who.to_task[local]];
+  return at_speed(receiving.reduction, who.to[local]);
 }
 
 Seconds unshared(const TaskCost& cost, const Path& path) {

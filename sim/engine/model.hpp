@@ -23,6 +23,7 @@ struct TaskCost {
   /// starts when the core reaches it and its waits hold, and the core is then busy for its core time while it goes its own way; of a transfer
   /// this is the send gate.
   bool on_core = false;
+  bool by_core = false;    // a Matmul or Local on the core: its work is done at the core's speed
   Seconds work;            // of a work
   Seconds core_time;       // where on_core; the same everywhere unless `core_times`
   Seconds delay;           // of a transfer, without its path's latency: launch (of ops that an algorithm wrote) + per_message
@@ -61,6 +62,7 @@ struct Model {
   std::vector<DeviceId> device_of;             // per node: the device, or the lowest of its class
   std::vector<std::uint32_t> devices_in;       // per node
   std::vector<std::uint32_t> node_of;          // per device
+  std::vector<double> speed;                   // per node, of cores and reductions; empty: 1
   std::vector<std::vector<TaskCost>> costs;    // [program][task]
   std::vector<std::vector<Seconds>> core_times;       // per node of the program
   std::vector<std::vector<std::uint32_t>> routings;   // per node of the program: the path of what it sends
@@ -75,11 +77,17 @@ struct Model {
   }
   /// Of a task that the local node sends.
   [[nodiscard]] const Path& path(const TaskCost& cost, std::size_t local) const { return paths[routings[cost.routing][local]]; }
-  [[nodiscard]] Seconds core_time(const TaskCost& cost, std::size_t local) const {
+  /// How long a task of the local node of a program works, and holds the core where it does.
+  [[nodiscard]] Seconds work(std::uint32_t program, const TaskCost& cost, std::size_t local) const {
+    return cost.by_core ? at_speed(cost.work, deployment.programs[program].devices[local]) : cost.work;
+  }
+  [[nodiscard]] Seconds core_time(std::uint32_t program, const TaskCost& cost, std::size_t local) const {
+    if (cost.by_core) return work(program, cost, local);
     return cost.core_times == nobody ? cost.core_time : core_times[cost.core_times][local];
   }
-  /// The cost of the receiving side of a transfer: of the Shift itself, or of the matching Recv.
-  [[nodiscard]] const TaskCost& receiver(std::uint32_t program, std::size_t task, std::size_t local) const;
+  /// How long it takes the receiver of what the local node sends to add it up: of the Shift itself, or of the matching Recv.
+  [[nodiscard]] Seconds reduction(std::uint32_t program, std::size_t task, std::size_t local) const;
+  [[nodiscard]] Seconds at_speed(Seconds work, std::uint32_t node) const { return speed.empty() ? work : work / speed[node]; }
   [[nodiscard]] const Task& task(std::uint32_t program, std::size_t task) const { return schedule->programs[program].tasks[task]; }
 };
 

@@ -61,8 +61,8 @@ std::vector<Interval> NodeActivity::core() const {
     Interval interval{timeline_.start(a), timeline_.sent(a)};
     const bool work = cost.kind == TaskCost::Kind::work;
     if (!work) interval.begin = std::max(free, send_ready(t));  // the core comes to its send before the receiver is ready
-    const Seconds core_time = model_.core_time(cost, local_);
-    if (!work || core_time != cost.work) interval.end = later(interval.begin, ceil_to_clock(core_time));
+    const Seconds core_time = model_.core_time(program_, cost, local_);
+    if (!cost.by_core) interval.end = later(interval.begin, ceil_to_clock(core_time));
     interval.begin = std::max(interval.begin, free);  // an engine may round times to the nearest picosecond
     free = interval.end = std::max(interval.begin, interval.end);
     busy.push_back(interval);

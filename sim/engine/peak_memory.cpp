@@ -71,7 +71,7 @@ void follow(const Model& model, const Timeline& timeline, std::uint32_t p, std::
     } else {
       const auto* shift = std::get_if<Shift>(&op);
       const auto& [program, local_there] = model.deployment.places[who.to[l]];
-      const Picoseconds received = later(sent, ceil_to_clock(model.receiver(p, t, l).reduction));
+      const Picoseconds received = later(sent, ceil_to_clock(model.reduction(p, t, l)));
       here.read(shift != nullptr ? shift->source : std::get<Send>(op).source, l, sent);
       const Region& target = shift != nullptr ? shift->target : std::get<Recv>(model.task(program, who.to_task[l]).op).target;
       lives[program].write(target, local_there, start, received);

@@ -27,7 +27,7 @@ bool lies_along_one_dimension(const Mesh& mesh, const AxisView& axis, const Grid
 
 RouteTable::RouteTable(const Mesh& mesh, const Topology& topology, const Placement& placement)
     : mesh_{mesh}, topology_{topology}, placement_{placement}, routes_(1) {
-  const auto* grid = dynamic_cast<const Grid*>(&topology);
+  const Grid* grid = topology.grid();
   for (std::size_t a = 0; a < mesh.axes().size(); ++a)
     along_one_dimension_.push_back(grid != nullptr && lies_along_one_dimension(mesh, mesh.whole(static_cast<int>(a)), *grid, placement));
 }
@@ -45,9 +45,21 @@ RouteOptions RouteTable::options_for(const Op& op, DeviceId sender) const {
   return options;
 }
 
+/// Between the devices of one chip.
+std::uint32_t RouteTable::inner_route(DeviceId sender, DeviceId receiver) {
+  if (placement_.core_of.empty() || sender == receiver) return 0;
+  const ChipId chip = placement_.chip_of[sender.index()];
+  const int core = placement_.core_of[sender.index()];
+  const auto link = topology_.inner_link(chip, core);
+  if (!link) return 0;
+  const auto [entry, added] = ids_.try_emplace({chip.value, chip.value, core, -1}, static_cast<std::uint32_t>(routes_.size()));
+  if (added) routes_.push_back({{*link}, topology_.link(*link).latency, 0, topology_.link(*link).bandwidth});
+  return entry->second;
+}
+
 Expected<std::uint32_t> RouteTable::find(const Op& op, DeviceId sender, DeviceId receiver) {
   const ChipId from = placement_.chip_of[sender.index()], to = placement_.chip_of[receiver.index()];
-  if (from == to) return std::uint32_t{0};
+  if (from == to) return inner_route(sender, receiver);
   const RouteOptions options = options_for(op, sender);
   int order = 0;
   if (!options.dimension_order.empty()) order = orders_.try_emplace(options.dimension_order, static_cast<int>(orders_.size()) + 1).first->second;

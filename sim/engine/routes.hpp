@@ -31,6 +31,7 @@ class RouteTable {
   [[nodiscard]] bool along_one_dimension(int axis) const { return along_one_dimension_[static_cast<std::size_t>(axis)]; }
 
  private:
+  std::uint32_t inner_route(DeviceId sender, DeviceId receiver);
   RouteOptions options_for(const Op& op, DeviceId sender) const;
 
   struct Key {

@@ -1,4 +1,4 @@
-// Which chip each device of the mesh sits on.
+// Which chip each device of the mesh sits on, and how fast it is there.
 #pragma once
 
 #include <vector>
@@ -11,6 +11,8 @@ namespace podsim {
 /// One entry per device, in mesh order.
 struct Placement {
   std::vector<ChipId> chip_of;
+  std::vector<int> core_of{};   // which device of its chip it is; empty: chips have one
+  std::vector<double> speed{};  // of its core and its reductions, relative to the machine's; empty: 1
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 
