@@ -194,8 +194,7 @@ Assignment split_axes(const std::vector<int>& extents, const std::vector<int>& s
     for_each_split(left, shape[axis], start, [&](const std::vector<int>& split) {
       int in_whole = 1, whole = 0, in_used = 1;
       for (std::size_t p = 0; p < split.size(); ++p) {
-        if (split[p] == extents[p]) in_whole *= split[p];
-        if (split[p] == extents[p] && split[p] > 1) ++whole;
+        if (split[p] == extents[p]) in_whole *= split[p], ++whole;  // an extent of 1 counts alike for all
         if (left[p] < extents[p]) in_used *= split[p];
       }
       best = std::max(best, std::optional<Worth>{{in_whole, whole, in_used, split}});

@@ -26,8 +26,8 @@ using Matrix = std::vector<Ints>;
 
 constexpr DeviceMeshOptions splitting{false, true};
 constexpr DeviceMeshOptions contiguous{true, false};
-constexpr std::array all_kinds = {DeviceKind::cpu,     DeviceKind::gpu,     DeviceKind::tpu_v2,  DeviceKind::tpu_v3,  DeviceKind::tpu_v4_lite,
-                                  DeviceKind::tpu_v4,  DeviceKind::tpu_v5e, DeviceKind::tpu_v5p, DeviceKind::tpu_v6e, DeviceKind::tpu_v7};
+constexpr std::array all_kinds = {DeviceKind::cpu,    DeviceKind::gpu,     DeviceKind::tpu_v2,  DeviceKind::tpu_v3,  DeviceKind::tpu_v4_lite,
+                                  DeviceKind::tpu_v4, DeviceKind::tpu_v5e, DeviceKind::tpu_v5p, DeviceKind::tpu_v6e, DeviceKind::tpu_v7};
 
 /// A slice of that kind with hosts of 2x2x1.
 std::vector<JaxDevice> devices(DeviceKind kind, const Ints& extents, int slices = 1) {
@@ -234,9 +234,10 @@ TEST(JaxDevices, RefuseWhatIsNoSlice) {
 
 TEST(DeviceKinds, AreWrittenAsTheyAreRead) {
   for (const DeviceKind kind : all_kinds) EXPECT_EQ(*parse_device_kind(to_text(kind), {}), kind);
-  EXPECT_EQ(to_text(parse_device_kind("tpu_v5", {"--kind", 0, 0}).error()),
-            "--kind: expected a kind of device (cpu, gpu, tpu_v2, tpu_v3, tpu_v4_lite, tpu_v4, tpu_v5e, tpu_v5p, tpu_v6e, tpu_v7), got \"tpu_v5\", did you "
-            "mean \"tpu_v2\", \"tpu_v3\" or \"tpu_v4\"?");
+  EXPECT_EQ(
+      to_text(parse_device_kind("tpu_v5", {"--kind", 0, 0}).error()),
+      "--kind: expected a kind of device (cpu, gpu, tpu_v2, tpu_v3, tpu_v4_lite, tpu_v4, tpu_v5e, tpu_v5p, tpu_v6e, tpu_v7), got \"tpu_v5\", did you "
+      "mean \"tpu_v2\", \"tpu_v3\" or \"tpu_v4\"?");
 }
 
 // ---- Orders of a kind -----------------------------------------------------------------------------------------------------------------
@@ -294,9 +295,9 @@ TEST(KindOrder, TpuV7RearrangesEightsOfUpTo32Devices) {
   EXPECT_THAT(ids(DeviceKind::tpu_v7, {2, 2}, {8}), ElementsAre(0, 1, 2, 3, 6, 7, 4, 5));
   EXPECT_THAT(ids(DeviceKind::tpu_v7, {2, 2, 2}, {4, 4}), ElementsAre(0, 1, 2, 3, 6, 7, 4, 5, 8, 9, 10, 11, 14, 15, 12, 13));
   EXPECT_EQ(assigned(DeviceKind::tpu_v7, {2, 2, 4}, {32}).origin, MeshOrigin::kind_order);
-  EXPECT_EQ(assigned(DeviceKind::tpu_v7, {2, 2, 8}, {64}).origin, MeshOrigin::whole_axes);   // 64 devices
-  EXPECT_EQ(assigned(DeviceKind::tpu_v7, {4, 2, 1}, {16}).origin, MeshOrigin::whole_axes);   // x of 4
-  EXPECT_EQ(assigned(DeviceKind::tpu_v7, {1, 4, 1}, {8}).origin, MeshOrigin::whole_axes);    // y of 4
+  EXPECT_EQ(assigned(DeviceKind::tpu_v7, {2, 2, 8}, {64}).origin, MeshOrigin::whole_axes);    // 64 devices
+  EXPECT_EQ(assigned(DeviceKind::tpu_v7, {4, 2, 1}, {16}).origin, MeshOrigin::whole_axes);    // x of 4
+  EXPECT_EQ(assigned(DeviceKind::tpu_v7, {1, 4, 1}, {8}).origin, MeshOrigin::whole_axes);     // y of 4
   EXPECT_EQ(assigned(DeviceKind::tpu_v7, {2, 1, 1}, {2, 2}).origin, MeshOrigin::whole_axes);  // four devices
 }
 
@@ -326,7 +327,8 @@ TEST(WholeAxes, AxesOfOneChangeNothing) {
 TEST(WholeAxes, AFreeSetIsNotSoughtAgain) {
   // (2,2,4) would fit 2x2x4 whole, but the last axis takes x and y.
   EXPECT_EQ(error(DeviceKind::tpu_v4, {2, 2, 4}, {2, 2, 4}),
-            "expected axis 1 of the mesh (2,2,4) to be a product of whole physical axes that are left (z=4), got 2; physical axes are split only where that "
+            "expected axis 1 of the mesh (2,2,4) to be a product of whole physical axes that are left (z=4), got 2; physical axes are split only "
+            "where that "
             "is allowed");
 }
 
@@ -345,11 +347,11 @@ TEST(WholeAxes, TheOrderOfTheListDoesNotMatter) {
 TEST(SplitAxes, FollowTheFourRules) {
   EXPECT_EQ(assignment({4, 4, 4}, {8, 8}, splitting), (Matrix{{1, 4}, {2, 2}, {4, 1}}));
   EXPECT_EQ(assignment({4, 4, 8}, {2, 4, 16}, splitting), (Matrix{{1, 1, 4}, {1, 1, 4}, {2, 4, 1}}));
-  EXPECT_EQ(assignment({2, 2, 8}, {8, 4}, splitting), (Matrix{{1, 2}, {1, 2}, {8, 1}}));                         // whole axes suffice
-  EXPECT_EQ(assignment({4, 8, 2}, {4, 2, 8}, splitting), (Matrix{{1, 1, 4}, {4, 2, 1}, {1, 1, 2}}));             // (a): both of x and z before y
-  EXPECT_EQ(assignment({4, 2, 2}, {2, 2, 4}, splitting), (Matrix{{2, 2, 1}, {1, 1, 2}, {1, 1, 2}}));             // (b): two axes before one
+  EXPECT_EQ(assignment({2, 2, 8}, {8, 4}, splitting), (Matrix{{1, 2}, {1, 2}, {8, 1}}));                          // whole axes suffice
+  EXPECT_EQ(assignment({4, 8, 2}, {4, 2, 8}, splitting), (Matrix{{1, 1, 4}, {4, 2, 1}, {1, 1, 2}}));              // (a): both of x and z before y
+  EXPECT_EQ(assignment({4, 2, 2}, {2, 2, 4}, splitting), (Matrix{{2, 2, 1}, {1, 1, 2}, {1, 1, 2}}));              // (b): two axes before one
   EXPECT_EQ(assignment({4, 4, 4}, {2, 2, 2, 8}, splitting), (Matrix{{1, 1, 1, 4}, {1, 1, 2, 2}, {2, 2, 1, 1}}));  // (c): what is left of y before z
-  EXPECT_EQ(assignment({8, 8}, {32, 2}, splitting), (Matrix{{4, 2}, {8, 1}, {1, 1}}));                           // (d): x before y
+  EXPECT_EQ(assignment({8, 8}, {32, 2}, splitting), (Matrix{{4, 2}, {8, 1}, {1, 1}}));                            // (d): x before y
 }
 
 TEST(SplitAxes, TheEarlierMeshAxisIsTheMajorPartOfAPhysicalAxis) {
@@ -390,8 +392,7 @@ TEST(Assignment, IsAlwaysAPermutationThatItsMatrixDescribes) {
     EXPECT_EQ(strict.has_value(), mesh->origin == MeshOrigin::whole_axes);
     if (strict) {
       EXPECT_EQ(*strict, *mesh);
-      for (std::size_t p = 0; p < physical.size(); ++p)
-        EXPECT_THAT(mesh->assignment[p], Each(testing::AnyOf(1, physical[p])));
+      for (std::size_t p = 0; p < physical.size(); ++p) EXPECT_THAT(mesh->assignment[p], Each(testing::AnyOf(1, physical[p])));
     }
     // A step along a mesh axis moves by the strides that the matrix says, in coordinates of the chip and the core.
     for (std::size_t i = 0; i < mesh->devices.size(); ++i) {
@@ -455,7 +456,8 @@ TEST(ContiguousSubmeshes, HostsAreBoxesForEveryShapeOfTheTable) {
                          Row{{4, 8, 8}, {4, 64}, false}, Row{{8, 8, 8}, {64, 8}, false}, Row{{8, 16, 16}, {256, 8}, false},
                          Row{{8, 16, 16}, {8, 256}, false}, Row{{4, 4, 4}, {1, 16, 1, 4}, false}}) {
     SCOPED_TRACE(fmt::format("{} on {}", fmt::join(row.shape, ","), fmt::join(row.extents, "x")));
-    const DeviceMesh mesh = assigned(DeviceKind::tpu_v4, row.extents, row.shape, contiguous), plain = assigned(DeviceKind::tpu_v4, row.extents, row.shape);
+    const DeviceMesh mesh = assigned(DeviceKind::tpu_v4, row.extents, row.shape, contiguous),
+                     plain = assigned(DeviceKind::tpu_v4, row.extents, row.shape);
     EXPECT_TRUE(hosts_are_boxes(mesh));
     EXPECT_EQ(hosts_are_boxes(plain), row.anyway);
     EXPECT_EQ(mesh == plain, row.anyway);
@@ -527,6 +529,21 @@ TEST(HybridDeviceMesh, OfOneSliceIsTheMeshOfTheSlice) {
             assigned(DeviceKind::tpu_v5e, {4, 4}, {2, 8}, splitting));
 }
 
+TEST(HybridDeviceMesh, OfUnlikeSlicesHasNoOneAssignment) {
+  std::vector<JaxDevice> list = devices(DeviceKind::tpu_v4, {4, 4, 1});
+  for (JaxDevice device : devices(DeviceKind::tpu_v4, {2, 8, 1})) {
+    device.id += 16;
+    device.slice_index = 1;
+    list.push_back(device);
+  }
+  const Expected<DeviceMesh> mesh = assign_hybrid_device_mesh(DeviceKind::tpu_v4, list, {16}, {2});
+  ASSERT_TRUE(mesh) << to_text(mesh.error());
+  EXPECT_TRUE(mesh->assignment.empty());
+  Ints expected = ids(DeviceKind::tpu_v4, {4, 4, 1}, {16});
+  for (const int id : ids(DeviceKind::tpu_v4, {2, 8, 1}, {16})) expected.push_back(id + 16);
+  EXPECT_EQ(device_ids(*mesh), expected);
+}
+
 TEST(HybridDeviceMesh, RefusesShapesThatDoNotFit) {
   const auto error = [](const Ints& shape, const Ints& slices) {
     return error_of(assign_hybrid_device_mesh(DeviceKind::tpu_v4, devices(DeviceKind::tpu_v4, {2, 2, 1}, 2), shape, slices));
@@ -546,9 +563,10 @@ TEST(AssignDeviceMesh, RefusesShapesThatDoNotFit) {
     EXPECT_EQ(error(kind, {4, 4, 1}, {4, 8}), "expected a mesh of 16 devices, got (4,8) with 32");
   EXPECT_EQ(error(DeviceKind::tpu_v4, {4, 4, 1}, {65536, 65536, 65536, 65536}),
             "expected a mesh of 16 devices, got (65536,65536,65536,65536) with more");
-  EXPECT_EQ(error(DeviceKind::tpu_v4, {4, 4, 4}, {8, 8}),
-            "expected axis 1 of the mesh (8,8) to be a product of whole physical axes that are left (x=4,y=4,z=4), got 8; physical axes are split only "
-            "where that is allowed");
+  EXPECT_EQ(
+      error(DeviceKind::tpu_v4, {4, 4, 4}, {8, 8}),
+      "expected axis 1 of the mesh (8,8) to be a product of whole physical axes that are left (x=4,y=4,z=4), got 8; physical axes are split only "
+      "where that is allowed");
 }
 
 TEST(AssignDeviceMesh, RefusesDevicesThatAreNoCuboid) {
@@ -564,7 +582,8 @@ TEST(AssignDeviceMesh, RefusesDevicesThatAreNoCuboid) {
 
 TEST(AssignDeviceMesh, RefusesTwoDevicesPerChipOfAKindThatHasOne) {
   for (const DeviceKind kind : {DeviceKind::tpu_v4, DeviceKind::tpu_v5e, DeviceKind::tpu_v6e})
-    EXPECT_EQ(error_of(assign_device_mesh(kind, *jax_devices({kind, {4, 4}, 2}), {32})), fmt::format("expected one device per chip of {}, got 2", to_text(kind)));
+    EXPECT_EQ(error_of(assign_device_mesh(kind, *jax_devices({kind, {4, 4}, 2}), {32})),
+              fmt::format("expected one device per chip of {}, got 2", to_text(kind)));
 }
 
 // ---- On a grid ------------------------------------------------------------------------------------------------------------------------
@@ -646,7 +665,8 @@ TEST(PlaceDeviceMesh, RefusesWhatIsNotOnTheGrid) {
   EXPECT_EQ(error(mesh, {4, 3}, {"a", "b"}), "expected devices for every chip of the slice 4x3, 12 chips, got 16 for the mesh (4,4)");
   EXPECT_EQ(error(mesh, {2, 8}, {"a", "b"}), "expected devices of the slice 2x8, 1 per chip, got device 2 at (2,0,0), core 0");
   EXPECT_EQ(error(mesh, {16}, {"a", "b"}), "expected devices of the slice 16, 1 per chip, got device 4 at (0,1,0), core 0");
-  EXPECT_EQ(error(assigned(DeviceKind::tpu_v7, {2, 2, 4}, {32}), {2, 4, 4}, {"a"}), "expected devices of the slice 2x4x4, 1 per chip, got device 1 at (0,0,0), core 1");
+  EXPECT_EQ(error(assigned(DeviceKind::tpu_v7, {2, 2, 4}, {32}), {2, 4, 4}, {"a"}),
+            "expected devices of the slice 2x4x4, 1 per chip, got device 1 at (0,0,0), core 1");
   DeviceMesh twice = mesh;
   twice.devices[1] = twice.devices[0];
   EXPECT_EQ(error(twice, {4, 4}, {"a", "b"}), "expected every device once, got two at (0,0,0), core 0");
@@ -697,7 +717,7 @@ TEST(PlaceInOrder, RowMajorIsTheRowMajorMesh) {
 
 TEST(PlaceInOrder, ASnakeWrapsWhereItsEndsMeet) {
   const auto wraps = [](const Grid& on, const Sizes& sizes) { return wraps_of(place_in_order(on, sizes, snake_order(on))->mesh); };
-  EXPECT_THAT(wraps(open_mesh({2, 4}), {{"ring", 8}}), ElementsAre(true));   // it comes back beside its start
+  EXPECT_THAT(wraps(open_mesh({2, 4}), {{"ring", 8}}), ElementsAre(true));    // it comes back beside its start
   EXPECT_THAT(wraps(open_mesh({4, 4}), {{"ring", 16}}), ElementsAre(false));  // it ends in another corner
   EXPECT_THAT(wraps(grid({4, 4}, {true, false}), {{"ring", 16}}), ElementsAre(true));
   EXPECT_THAT(wraps(grid({3, 4}, {true, false}), {{"ring", 12}}), ElementsAre(false));
@@ -725,7 +745,8 @@ TEST(ParseDeviceOrder, SaysWhereAndWhatIsWrong) {
   EXPECT_EQ(error("0 1\n 6"), "o.txt:2:2: expected a device from 0 to 5 of the slice 2x3, got \"6\"");
   EXPECT_EQ(error("0 1 # 2\n\t-1"), "o.txt:2:2: expected a device from 0 to 5 of the slice 2x3, got \"-1\"");
   EXPECT_EQ(error("0,1"), "o.txt:1:1: expected a device from 0 to 5 of the slice 2x3, got \"0,1\"");
-  for (const char* text : {"x", "1.0", "1e0", "99999999999999999999", "\x01"}) EXPECT_THAT(error(text), HasSubstr("o.txt:1:1: expected a device")) << text;
+  for (const char* text : {"x", "1.0", "1e0", "99999999999999999999", "\x01"})
+    EXPECT_THAT(error(text), HasSubstr("o.txt:1:1: expected a device")) << text;
   EXPECT_EQ(error("0 1\n2 1"), "o.txt:2:3: expected every device once, got 1 again, which is listed at 1:3");
   EXPECT_EQ(error("0 1 2\n3\n"), "o.txt:3:1: expected all 6 devices of the slice 2x3, got 4; missing: 4, 5");
   EXPECT_EQ(error(""), "o.txt:1:1: expected all 6 devices of the slice 2x3, got 0; missing: 0, 1, 2, 3, 4, ...");
