@@ -14,7 +14,7 @@ constexpr int most_rounds = 30;  // of taking in who loses its bottleneck, befor
 
 }  // namespace
 
-LinkSharing::LinkSharing(const Model& model) : model_{model} {
+LinkSharing::LinkSharing(const Model& model) {
   double fastest = 0;
   for (const ModelLink& link : model.links)
     if (!is_unlimited(link.bandwidth)) fastest = std::max(fastest, link.bandwidth.count());
@@ -23,14 +23,18 @@ LinkSharing::LinkSharing(const Model& model) : model_{model} {
   shares_.resize(model.links.size());
   for (std::size_t l = 0; l < links_.size(); ++l) {
     const BytesPerSecond bandwidth = model.links[l].bandwidth;
-    links_[l].capacity = is_unlimited(bandwidth) ? std::numeric_limits<std::int64_t>::max()
-                                                 : std::max<std::int64_t>(1, static_cast<std::int64_t>(bandwidth.count() / quantum_));
+    if (!is_unlimited(bandwidth)) links_[l].capacity = std::max<std::int64_t>(1, static_cast<std::int64_t>(bandwidth.count() / quantum_));
   }
   std::size_t most = 0;
+  path_rows_.push_back(0);
   for (std::uint32_t p = 0; p < model.paths.size(); ++p) {
     std::int64_t rate = std::numeric_limits<std::int64_t>::max();
-    for (const PathLink& link : links_of(p))
-      if (!is_unlimited(model.links[link.link].bandwidth)) rate = std::min(rate, links_[link.link].capacity / link.weight);
+    for (const PathLink& link : model.links_of(model.paths[p])) {
+      if (is_unlimited(model.links[link.link].bandwidth)) continue;
+      path_links_.push_back(link);
+      rate = std::min(rate, links_[link.link].capacity / link.weight);
+    }
+    path_rows_.push_back(static_cast<std::uint32_t>(path_links_.size()));
     rate_alone_.push_back(rate);
     alone_.push_back(rate == std::numeric_limits<std::int64_t>::max() ? std::numeric_limits<double>::infinity() : to_bytes_per_second(rate));
     most = std::max(most, links_of(p).size());
@@ -38,7 +42,7 @@ LinkSharing::LinkSharing(const Model& model) : model_{model} {
   free_.resize(most + 1);
 }
 
-void LinkSharing::start(std::uint32_t path, double bytes, User user, std::int64_t now) {
+std::uint32_t LinkSharing::start(std::uint32_t path, double bytes, User user, std::int64_t now) {
   const auto links = links_of(path);
   auto& free = free_[links.size()];
   if (free.empty()) {
@@ -69,12 +73,13 @@ void LinkSharing::start(std::uint32_t path, double bytes, User user, std::int64_
   }
   if (is_alone) {
     set_rate(id, rate_alone_[path], now);
-    return;
+    return id;
   }
   arrived_.push_back(id);
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (const PathLink& link : links) least = std::min(least, links_[link.link].capacity / links_[link.link].weight);
   for (const PathLink& link : links) touch(link.link, least);
+  return id;
 }
 
 LinkSharing::User LinkSharing::finish(std::uint32_t id) {

@@ -25,11 +25,11 @@ class LinkSharing {
   /// The rate on a path that nobody else uses. Infinite: no flow is needed.
   [[nodiscard]] double alone(std::uint32_t path) const { return alone_[path]; }
 
-  /// A flow of bytes > 0 on a path whose rate is finite. `user` comes back at its end.
+  /// A flow of bytes > 0 on a path whose rate is finite; its number. `user` comes back at its end.
   struct User {
     std::uint32_t task = 0, node = 0;
   };
-  void start(std::uint32_t path, double bytes, User user, std::int64_t now);
+  std::uint32_t start(std::uint32_t path, double bytes, User user, std::int64_t now);
 
   /// Whether this flow ends now: an end announced earlier may have been put off or brought forward.
   [[nodiscard]] bool ends(std::uint32_t flow, std::int64_t now) const { return flows_[flow].end == now; }
@@ -78,7 +78,9 @@ class LinkSharing {
   };
 
   [[nodiscard]] double to_bytes_per_second(std::int64_t rate) const { return static_cast<double>(rate) * quantum_; }
-  [[nodiscard]] std::span<const PathLink> links_of(std::uint32_t path) const { return model_.links_of(model_.paths[path]); }
+  [[nodiscard]] std::span<const PathLink> links_of(std::uint32_t path) const {
+    return {path_links_.data() + path_rows_[path], path_rows_[path + 1] - path_rows_[path]};
+  }
   [[nodiscard]] bool taken(const Flow& flow) const { return flow.taken == solution_; }
   /// As it would be with the rates of the last filling.
   [[nodiscard]] std::int64_t next_rate(const Flow& flow) const { return taken(flow) ? flow.next_rate : flow.rate; }
@@ -97,8 +99,10 @@ class LinkSharing {
   void collect_links();
   std::int64_t take_tied();
 
-  const Model& model_;
   double quantum_ = 1;  // bytes per second
+  // Per path its links that have a limit. The others hold nobody back, and the rates on them have no sum that would fit.
+  std::vector<PathLink> path_links_;
+  std::vector<std::uint32_t> path_rows_;
   std::vector<double> alone_;  // per path, bytes per second
   std::vector<std::int64_t> rate_alone_;
   std::vector<Link> links_;
