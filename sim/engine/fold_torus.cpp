@@ -44,22 +44,24 @@ std::optional<Deployment> seen_from_anywhere(const Schedule& schedule) {
   deployment.places = {{0, 0}};
   auto& own = deployment.programs.emplace_back();
   own.devices = {0};
-  std::map<std::uint32_t, std::uint32_t> known;  // participants by the device that is reached
+  // Participants by the device that is reached, and by what shift: there are two ways to an antipode.
+  std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t> known;
   std::uint32_t activities = 0;
   for (const Task& task : program.tasks) {
     if (!task.where.empty() || !stays_within(program, task.op)) return std::nullopt;
     std::uint32_t reached = 0;
     bool absent = false;
+    std::int64_t by = 0;
     const auto* shift = std::get_if<Shift>(&task.op);
     if (shift != nullptr) {
       if (!shift->by.terms.empty() || shift->axis != schedule.mesh.whole(shift->axis.axis)) return std::nullopt;
-      const std::int64_t by = evaluate(shift->by, {});
+      by = evaluate(shift->by, {});
       absent = by % shift->axis.size == 0;
       if (!absent && !schedule.mesh.wraps(shift->axis)) return std::nullopt;
       reached = static_cast<std::uint32_t>(schedule.mesh.shifted(DeviceId{0}, shift->axis, by).value);
     }
     const std::uint32_t key = shift == nullptr ? nobody : absent ? nobody - 1 : reached;
-    const auto [entry, is_new] = known.try_emplace(key, static_cast<std::uint32_t>(deployment.participants.size()));
+    const auto [entry, is_new] = known.try_emplace({key, absent ? 0 : by}, static_cast<std::uint32_t>(deployment.participants.size()));
     if (is_new) {
       Participants who;
       who.to = {absent ? nobody : reached};

@@ -135,6 +135,7 @@ std::vector<LinkMetrics> measure_links(const Model& model, const Timeline& timel
     const double makespan = to_seconds(timeline.makespan).count();
     links.push_back({link.representative, link.links, carried, makespan > 0 ? carried / (link.bandwidth.count() * makespan) : 0});
   }
+  std::sort(links.begin(), links.end(), [](const LinkMetrics& a, const LinkMetrics& b) { return a.link < b.link; });  // classes are in any order
   return links;
 }
 

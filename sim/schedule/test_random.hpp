@@ -15,6 +15,11 @@ struct RandomScheduleOptions {
   bool exchanges = true;     // Send and Recv, which may deadlock through the cores' program order
   bool careless = true;      // guards may disagree, shifts may leave open axes, regions their buffers
   double edge_chance = 0.7;  // of an edge to each earlier task: near 1 there is no race
+  bool guards = true;
+  std::vector<MeshAxis> axes{};  // none: one or two, of 1 to 4 devices
+  int most_tasks = 9;
+  bool far = false;        // shifts as far as half round an axis, Sends along all axes at once; else neighbours, mostly
+  std::int64_t scale = 1;  // regions of 2 x 2 elements become 2 scale x 2 scale
 };
 
 class RandomScheduleWriter {
@@ -22,8 +27,8 @@ class RandomScheduleWriter {
   RandomScheduleWriter(std::uint64_t seed, const RandomScheduleOptions& options) : rng_{seed, stream_of("schedule")}, options_{options}, w_{axes()} {}
 
   Schedule write() {
-    for (int b = 0, count = rng_.between(1, 3); b < count; ++b) w_.scratch(std::string(1, static_cast<char>('a' + b)), {6, 6});
-    for (int t = 0, count = rng_.between(1, 9); t < count; ++t) {
+    for (int b = 0, count = rng_.between(1, 3); b < count; ++b) w_.scratch(std::string(1, static_cast<char>('a' + b)), {6 * options_.scale, 6 * options_.scale});
+    for (int t = 0, count = rng_.between(1, options_.most_tasks); t < count; ++t) {
       const std::string label = "t" + std::to_string(t);
       switch (rng_.below(options_.exchanges ? 6 : 4)) {
         case 0: matmul(label); break;
@@ -44,6 +49,7 @@ class RandomScheduleWriter {
   };
 
   std::vector<MeshAxis> axes() {
+    if (!options_.axes.empty()) return options_.axes;
     std::vector<MeshAxis> result;
     for (int a = 0, count = rng_.between(1, 2); a < count; ++a)
       result.push_back({std::string(1, static_cast<char>('x' + a)), rng_.between(1, 4), rng_.below(2) == 0});
@@ -52,22 +58,23 @@ class RandomScheduleWriter {
   bool chance(double part) { return rng_.uniform() < part; }
   AxisView axis() { return w_.axis(static_cast<int>(rng_.below(w_.schedule.mesh.axes().size()))); }
 
-  /// 2 x 2 elements; block indices may be affine.
+  /// 2 x 2 elements, times the scale; block indices may be affine.
   Region region() {
+    const std::int64_t s = options_.scale;
     Region result{BufferId{static_cast<int>(rng_.below(w_.now().buffers.size()))}, {}};
     for (int d = 0; d < 2; ++d) {
       const AxisView view = axis();
       const bool out = options_.careless && chance(0.005);
       if (chance(0.3))
-        result.dims.push_back(block(Affine{{AxisTerm{view, 1}}, rng_.between(-2, 2), 3}, 2));
+        result.dims.push_back(block(Affine{{AxisTerm{view, 1}}, rng_.between(-2, 2), 3}, 2 * s));
       else
-        result.dims.push_back(span(out ? 5 : rng_.between(0, 4), 2));
+        result.dims.push_back(span(s * (out ? 5 : rng_.between(0, 4)), 2 * s));
     }
     return result;
   }
 
   Guard guard() {
-    if (!chance(0.3)) return {};
+    if (!options_.guards || !chance(0.3)) return {};
     const AxisView view = axis();
     const int low = rng_.between(0, view.size - 1);
     return between(view, low, rng_.between(low + 1, view.size));
@@ -98,7 +105,8 @@ class RandomScheduleWriter {
 
   void move(const std::string& label) {
     const AxisView view = axis();
-    Affine by{rng_.between(-2, 2)};
+    const int farthest = options_.far ? std::max(1, view.size / 2) : 2;
+    Affine by{rng_.between(-farthest, farthest)};
     if (w_.schedule.mesh.axes().size() == 2 && w_.schedule.mesh.wraps(view) && chance(0.3))
       by = Affine{{AxisTerm{w_.axis(1 - view.axis), chance(0.5) ? 1 : -1}}, rng_.between(-1, 1)};
     Guard where = guard();
@@ -110,15 +118,16 @@ class RandomScheduleWriter {
     add(label, shift(view, std::move(by), region(), region(), chance(0.3) ? Combine::add : Combine::replace), std::move(where));
   }
 
-  /// A Send to a neighbour along an axis (others keep their coordinates), with its Recv some time before or after it.
+  /// A Send along an axis (unless `far`, others keep their coordinates), with its Recv some time before or after it.
   void exchange(const std::string& label) {
     const AxisView view = axis();
     const int by = rng_.between(1, std::max(1, view.size - 1));
     if (view.size == 1) return copy_of(label);
     Peer to, from;
     for (int a = 0; a < static_cast<int>(w_.schedule.mesh.axes().size()); ++a) {
-      to.push_back(own(w_.axis(a), a == view.axis ? by : 0));
-      from.push_back(own(w_.axis(a), a == view.axis ? -by : 0));
+      const int along = a == view.axis ? by : options_.far ? rng_.between(0, w_.axis(a).size - 1) : 0;
+      to.push_back(own(w_.axis(a), along));
+      from.push_back(own(w_.axis(a), -along));
     }
     const int channel = rng_.between(0, 1);
     const Region source = region();
