@@ -30,8 +30,10 @@ void compare(std::uint64_t first, std::uint64_t last, const Kind& kind, Agreemen
     options.most_tasks = 12;
     options.far = true;
     options.scale = kind.scale;
-    const Schedule schedule = testing::random_schedule(seed, options);
+    Schedule schedule = testing::random_schedule(seed, options);
     const World world = testing::random_world(schedule.mesh, testing::costly_machine(rng, static_cast<double>(kind.scale)), rng);
+    testing::turn_routes(schedule, world.dimensions, rng);
+    if (seed % 7 == 0) testing::split_program(schedule, !options.exchanges, rng);
     const auto model = make_model(schedule, world.machine, *world.topology, world.placement);
     if (!model) continue;  // guards that disagree; chips that do not reach each other
     ASSERT_TRUE(engines_agree(*model, kind.relative, seen)) << "seed " << seed << "\n" << to_text(schedule);

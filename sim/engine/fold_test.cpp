@@ -63,8 +63,10 @@ TEST_P(FoldingRandomSchedules, OfFarFlowsOnAnyTopology) {
     options.axes = testing::random_axes(rng);
     for (MeshAxis& axis : options.axes) axis.wraps |= seed % 5 > 0;
     options.far = true;
-    const Schedule schedule = testing::random_schedule(seed, options);
+    Schedule schedule = testing::random_schedule(seed, options);
     const World world = testing::random_world(schedule.mesh, testing::costly_machine(rng), rng, {.alike = seed % 4 > 0});
+    testing::turn_routes(schedule, world.dimensions, rng);
+    if (seed % 7 == 0) testing::split_program(schedule, !options.exchanges, rng);
     ASSERT_TRUE(folding_changes_nothing(schedule, world, seen)) << "seed " << seed << "\n" << to_text(schedule);
   }
   EXPECT_GE(seen.compared, 400);

@@ -60,6 +60,7 @@ struct World {
   Machine machine;
   std::shared_ptr<const Topology> topology;
   Placement placement;
+  int dimensions = 0;
 };
 
 /// `devices` as one to three extents, each 1 or more.
@@ -92,6 +93,7 @@ inline World random_world(const Mesh& mesh, const Machine& machine, Rng& rng, co
   if (pairs) extents.back() /= 2;
   std::vector<GridDimension> dimensions;
   for (std::size_t d = 0; d < extents.size(); ++d) dimensions.push_back({extents[d], options.alike || rng.below(2) == 0, machine.link[d]});
+  world.dimensions = static_cast<int>(extents.size());
   const auto grid = Grid::make(dimensions, machine.chip.injection_bandwidth, machine.chip.ejection_bandwidth);
   for (int d = 0; d < mesh.devices(); ++d) world.placement.chip_of.push_back(ChipId{pairs ? d / 2 : d});
   if (options.alike) {
@@ -109,6 +111,42 @@ inline World random_world(const Mesh& mesh, const Machine& machine, Rng& rng, co
     broken->cut(ChipId{rng.between(0, grid->chips() - 1)}, rng.between(0, static_cast<int>(extents.size()) - 1), rng.below(2) == 0 ? 1 : -1);
   world.topology = std::move(broken);
   return world;
+}
+
+/// Now and then another order of dimensions for a transfer.
+inline void turn_routes(Schedule& schedule, int dimensions, Rng& rng) {
+  for (Program& program : schedule.programs)
+    for (Task& task : program.tasks) {
+      if (rng.below(3) > 0) continue;
+      std::vector<int> order(static_cast<std::size_t>(dimensions));
+      std::iota(order.begin(), order.end(), 0);
+      std::reverse(order.begin(), order.end());
+      if (auto* shift = std::get_if<Shift>(&task.op)) shift->route_order = order;
+      if (auto* send = std::get_if<Send>(&task.op)) send->route_order = order;
+    }
+}
+
+/// The devices of the first part of the first axis run the schedule's program, the others one like it; or no program, if nobody names them. Shifts along the
+/// first axis become copies.
+inline void split_program(Schedule& schedule, bool others_idle, Rng& rng) {
+  const int size = schedule.mesh.axes().front().size, slab = schedule.mesh.devices() / size, first = slab * rng.between(1, size - 1);
+  Program& program = schedule.programs.front();
+  for (Task& task : program.tasks)
+    if (const auto* shift = std::get_if<Shift>(&task.op); shift != nullptr && shift->axis.axis == 0) {
+      const Region source = shift->source, target = shift->target;
+      task.op = copy(source, target, Unit::dma);
+      for (Edge& edge : task.after) edge.gates = Half::both;
+    }
+  const auto is_one_piece = [&](const Task& task) { return std::holds_alternative<Local>(task.op) || std::holds_alternative<Matmul>(task.op); };
+  for (Task& task : program.tasks)
+    for (Edge& edge : task.after)
+      if (is_one_piece(program.tasks[edge.task.index()])) edge.done = Half::both;
+  program.devices = {{{0, first}}};
+  if (others_idle) return;
+  Program other = program;
+  other.devices = {{{first, schedule.mesh.devices()}}};
+  while (!other.tasks.empty() && is_one_piece(other.tasks.back())) other.tasks.pop_back();
+  schedule.programs.push_back(std::move(other));
 }
 
 /// One to three axes and 2 to 30 devices.
