@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sim/engine/fold.hpp"
 #include "sim/engines/testing.hpp"
 #include "sim/schedule/happens_before.hpp"
 #include "sim/schedule/test_random.hpp"
@@ -307,6 +308,100 @@ TEST(Metrics, LinkBytesArePayloadTimesHops) {
   w.add("three hops", shift(w.axis(0), 3, part(a, 0, 10), part(a, 10, 10)));
   w.add("one hop", shift(w.axis(0), -1, part(a, 0, 5), part(a, 10, 5)), {}, between(w.axis(0), 0, 1));
   EXPECT_DOUBLE_EQ(run(pod, w.schedule).metrics.link_bytes, 8 * 40 * 3 + 20 * 1);
+}
+
+// ---- By axis, device and link ---------------------------------------------------------------------------------------------------------
+
+TEST(Metrics, EachAxisHasItsTrafficAndItsTimeOnTheBusiestDevice) {
+  // On device (0,0): a copy 0..100, row out and in 0..200 (two hops, two flows a link), col 200..500; Sends from 500 to 560 there.
+  const Pod pod = make_pod(plain_machine(), {4, 3});
+  Writer w{pod.mesh};
+  const BufferId a = w.scratch("a", {1000});
+  const AxisView row = w.axis(0), col = w.axis(1);
+  w.add("copy", copy(part(a, 0, 100), part(a, 0, 100)));
+  const TaskId rows = w.add("rows", shift(row, 2, part(a, 0, 100), part(a, 100, 100)));
+  const TaskId cols = w.add("cols", shift(col, 1, part(a, 0, 300), part(a, 300, 300)), {after(rows)});
+  const Guard corner{{own(row, 0, false), 0, 1}, {own(col, 0, false), 0, 1}}, next{{own(row, 0, false), 1, 2}, {own(col, 0, false), 0, 1}};
+  w.add("send", Send{0, {own(row, 1), own(col)}, part(a, 0, 60), {}}, {after(cols)}, corner);
+  w.add("receive", Recv{0, {own(row, -1), own(col)}, part(a, 600, 60), Combine::replace}, {}, next);
+  const Pod& p = pod;
+  const auto model = testing::model_of(p, w.schedule);
+  const auto timeline = testing::run(p, w.schedule, "des");
+  const Metrics m = measure(*model, *timeline);
+  EXPECT_EQ(m.makespan, ns(560));
+  ASSERT_EQ(m.axes.size(), 3U);
+  EXPECT_EQ(m.axes[0], (AxisMetrics{0, 12 * 400.0 * 2, 12, ns(200), ns(100)})) << "the core is busy until 100";
+  EXPECT_EQ(m.axes[1], (AxisMetrics{1, 12 * 1200.0, 12, ns(300), ns(300)}));
+  EXPECT_EQ(m.axes[2], (AxisMetrics{-1, 240.0, 1, ns(60), ns(60)})) << "Sends last";
+  EXPECT_EQ(m.link_bytes, 9600.0 + 14400.0 + 240.0);
+  EXPECT_EQ(m.tasks, 12 + 12 + 12 + 1);
+  EXPECT_EQ(m.busiest, DeviceId{0});
+  EXPECT_EQ(m.split, (TimeSplit{ns(100), ns(460), ns(0)}));
+}
+
+TEST(Metrics, EachDeviceHasItsSplitItsBytesAndItsPeak) {
+  const Pod pod = make_pod(plain_machine(), {3}, false);
+  Line s{pod};
+  s.work("work", 50, 1);                                       // 1: 0..50
+  const TaskId move = s.move("move", 200, 0);                  // 0 -> 1: 0..200
+  s.move("on", 100, 1, {after(move, Half::second)});           // 1 -> 2: 200..300
+  const auto model = testing::model_of(pod, s.w.schedule);
+  const auto timeline = testing::run(pod, s.w.schedule, "des");
+  const auto devices = measure_devices(*model, *timeline);
+  ASSERT_EQ(devices.size(), 3U);
+  const std::vector<TimeSplit> splits{{ns(0), ns(200), ns(100)}, {ns(50), ns(250), ns(0)}, {ns(0), ns(100), ns(200)}};
+  const std::vector<std::int64_t> sent{800, 400, 0}, received{0, 800, 400}, peak{0, 4000, 4000};
+  for (std::size_t d = 0; d < 3; ++d) {
+    EXPECT_EQ(devices[d].device, DeviceId{d});
+    EXPECT_EQ(devices[d].devices, 1U);
+    EXPECT_EQ(devices[d].split, splits[d]) << d;
+    EXPECT_EQ(devices[d].sent, Bytes{sent[d]}) << d;
+    EXPECT_EQ(devices[d].received, Bytes{received[d]}) << d;
+    EXPECT_EQ(devices[d].peak_memory, Bytes{peak[d]}) << d << ": a scratch buffer lives from its first write; what is only read is not there";
+  }
+}
+
+TEST(Metrics, EachLinkThatCarriedSomethingHasItsBytesAndItsUse) {
+  const Pod pod = make_pod(plain_machine(), {4}, false);
+  Line s{pod};
+  s.w.add("two hops", shift(s.x, 2, part(s.a, 0, 100), part(s.a, 0, 100)), {}, between(s.x, 0, 1));  // links of 0 and 1 until 150 (shared from 0 to 100)
+  s.move("one", 50, 1);
+  const auto model = testing::model_of(pod, s.w.schedule);
+  const auto timeline = testing::run(pod, s.w.schedule, "des");
+  EXPECT_EQ(timeline->makespan, ns(150));
+  const auto links = measure_links(*model, *timeline);
+  ASSERT_EQ(links.size(), 2U);
+  EXPECT_EQ(links[0].link, *pod.grid.link_from(ChipId{0}, 0, 1));
+  EXPECT_EQ(links[1].link, *pod.grid.link_from(ChipId{1}, 0, 1));
+  EXPECT_EQ(links[0].links, 1U);
+  EXPECT_EQ(links[0].bytes, 400.0);
+  EXPECT_EQ(links[1].bytes, 600.0);
+  EXPECT_DOUBLE_EQ(links[0].utilisation, 400 / (4e9 * 150e-9));
+  EXPECT_DOUBLE_EQ(links[1].utilisation, 1);
+}
+
+TEST(Metrics, OfAFoldedRunCountEveryMemberOfAClass) {
+  const Pod pod = make_pod(plain_machine(), {8});
+  Writer w{pod.mesh};
+  const BufferId a = w.scratch("a", {100});
+  w.add("three", shift(w.axis(0), 3, part(a, 0, 10), part(a, 10, 10)));
+  const Model model = *make_folded_model(w.schedule, pod.machine, pod.grid, pod.placement);
+  ASSERT_EQ(model.nodes(), 1U);
+  const auto timeline = (*timing_engine("des"))->run(model, {});
+  const Metrics m = measure(model, *timeline);
+  EXPECT_EQ(m.makespan, ns(30));
+  EXPECT_EQ(m.tasks, 8);
+  EXPECT_EQ(m.link_bytes, 8 * 40.0 * 3);
+  const auto devices = measure_devices(model, *timeline);
+  ASSERT_EQ(devices.size(), 1U);
+  EXPECT_EQ(devices[0].devices, 8U);
+  EXPECT_EQ(devices[0].sent, Bytes{40});
+  EXPECT_EQ(devices[0].received, Bytes{40});
+  const auto links = measure_links(model, *timeline);
+  ASSERT_EQ(links.size(), 1U);
+  EXPECT_EQ(links[0].links, 8U);
+  EXPECT_EQ(links[0].bytes, 120.0) << "on each";
+  EXPECT_DOUBLE_EQ(links[0].utilisation, 1);
 }
 
 // ---- Memory ---------------------------------------------------------------------------------------------------------------------------
