@@ -10,7 +10,8 @@
 namespace podsim::des {
 
 /// The flows in flight and their rates. Rates are whole multiples of a quantum, 2^-61 of the fastest link or less: sums of them are exact in any
-/// order, so rates depend on which flows there are and not on the order in which they came.
+/// order, so rates do not depend on the order in which flows come and go at one time. (What came before can decide who gets the quanta that are left
+/// over where a link is divided.)
 ///
 /// Between two calls of settle() flows may come and go; settle() then solves again what that changes. Rates are max-min fair where every flow has a
 /// bottleneck: a link that is full and on which nobody is faster. So it takes the flows that came, and those that lost their bottleneck, gives them

@@ -81,6 +81,21 @@ Model random_net(Rng& rng) {
   return net(bandwidths, random_routes(rng, bandwidths.size(), rng.below(2) == 0 ? 1 : 3));
 }
 
+/// A row of many links and flows over stretches of it: a change spreads far.
+Model long_row(Rng& rng) {
+  std::vector<double> bandwidths;
+  const int links = rng.between(20, 60), kind = rng.between(0, 1);
+  for (int l = 0; l < links; ++l) bandwidths.push_back(kind == 0 ? 1e9 * rng.between(4, 6) : 1e9 + 1e8 * rng.uniform() * l);
+  std::vector<Route> routes;
+  for (int count = 60; count > 0; --count) {
+    Route route;
+    const int first = rng.between(0, links - 1), last = std::min(links - 1, first + rng.between(0, 3));
+    for (int l = first; l <= last; ++l) route.push_back({static_cast<std::uint32_t>(l), 1});
+    routes.push_back(route);
+  }
+  return net(bandwidths, routes);
+}
+
 /// What is in flight, by the number that a test gives it.
 struct Flight {
   std::uint32_t id = 0, path = 0;
@@ -111,17 +126,27 @@ void expect_max_min(const Model& model, const LinkSharing& sharing, const Flight
   }
 }
 
-TEST(LinkSharing, IsMaxMinFairWhileFlowsComeAndGo) {
-  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+/// Rates depend on which flows there are, not on how it came to that, but for the quanta that are left over where a link is divided.
+void expect_rates_without_history(const Model& model, const LinkSharing& sharing, const Flights& flights) {
+  LinkSharing fresh{model};
+  std::map<std::uint32_t, std::uint32_t> ids;
+  for (const auto& [user, flight] : flights) ids[user] = fresh.start(flight.path, 1e9, {user, 0}, 0);
+  fresh.settle(0, [](std::uint32_t, std::int64_t) {});
+  for (const auto& [user, flight] : flights) ASSERT_NEAR(sharing.rate(flight.id), fresh.rate(ids[user]), 1e-15 * fresh.rate(ids[user])) << "flow " << user;
+}
+
+void come_and_go(std::uint64_t first, std::uint64_t last, Model (*make)(Rng&), int steps) {
+  for (std::uint64_t seed = first; seed < last; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Rng rng{seed};
-    const Model model = random_net(rng);
+    const Model model = make(rng);
+    const auto stays = static_cast<std::uint64_t>(rng.between(2, 10));
     LinkSharing sharing{model};
     Flights flights;
     std::uint32_t next = 0;
-    for (std::int64_t now = 0; now < 25; ++now) {
+    for (std::int64_t now = 0; now < steps; ++now) {
       for (auto flight = flights.begin(); flight != flights.end();) {
-        if (rng.below(4) > 0) {
+        if (rng.below(stays) > 0) {
           ++flight;
           continue;
         }
@@ -134,9 +159,13 @@ TEST(LinkSharing, IsMaxMinFairWhileFlowsComeAndGo) {
       }
       sharing.settle(now, [](std::uint32_t, std::int64_t) {});
       ASSERT_NO_FATAL_FAILURE(expect_max_min(model, sharing, flights)) << "at " << now;
+      ASSERT_NO_FATAL_FAILURE(expect_rates_without_history(model, sharing, flights)) << "at " << now;
     }
   }
 }
+
+TEST(LinkSharing, IsMaxMinFairWhileFlowsComeAndGo) { come_and_go(0, 400, random_net, 25); }
+TEST(LinkSharing, IsMaxMinFairWhereChangesSpreadFar) { come_and_go(0, 40, long_row, 50); }
 
 TEST(LinkSharing, LinksWithoutALimitHoldNobodyBack) {
   // Twelve flows of their own 1 GB/s each meet on a link without a limit.
