@@ -38,9 +38,9 @@ std::vector<Case> cases_of(std::string_view algorithm) {
       const std::string name = std::string{algorithm} + " " + std::string{name_of(kind)} + " on " + to_text(pod.mesh) + " along " + axes.front() + ", " +
                                std::to_string(axes.size()) + " axes, " + std::to_string(elements) + " elements";
       cases.push_back({name, kind, testing::world_of(pod), *schedule});
-      auto broken = std::make_shared<testing::BrokenGrid>(pod.grid);
-      broken->cut(ChipId{rng.between(0, pod.grid.chips() - 1)}, 0, 1);
-      cases.push_back({name + ", a cable cut", kind, {pod.machine, broken, pod.placement}, *schedule});
+      Damage damage;
+      testing::cut(damage, pod.grid, ChipId{rng.between(0, pod.grid.chips() - 1)}, 0, 1);
+      cases.push_back({name + ", a cable cut", kind, {pod.machine, testing::damaged(pod.grid, damage), pod.placement}, *schedule});
       if (algorithm == "direct" || algorithm == "halving-doubling" || algorithm == "pairwise")
         cases.push_back({name + ", switch", kind, {pod.machine, std::make_shared<testing::Switch>(pod.mesh.devices(), pod.machine.link[0]), pod.placement}, *schedule});
     }

@@ -106,9 +106,9 @@ TEST_P(GemmTiming, FoldedIsUnfolded) {
       EXPECT_EQ(seen.into_one, into_one + 1) << c.name;
     }
     // Around a cable that is cut.
-    const auto broken = std::make_shared<testing::BrokenGrid>(c.pod.grid);
-    broken->cut(ChipId{0}, static_cast<int>(dimensions.size()) - 1, 1);
-    ASSERT_TRUE(testing::folding_changes_nothing(c.schedule, {c.pod.machine, broken, c.pod.placement}, seen)) << c.name << ", broken";
+    Damage damage;
+    testing::cut(damage, c.pod.grid, ChipId{0}, static_cast<int>(dimensions.size()) - 1, 1);
+    ASSERT_TRUE(testing::folding_changes_nothing(c.schedule, {c.pod.machine, testing::damaged(c.pod.grid, damage), c.pod.placement}, seen)) << c.name << ", broken";
   }
   EXPECT_GE(seen.compared, 16);
   if (unguarded) {

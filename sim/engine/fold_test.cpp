@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/engines/test_agreement.hpp"
+#include "sim/mesh/twisted_torus.hpp"
 #include "sim/schedule/text.hpp"
 
 namespace podsim {
@@ -176,21 +177,40 @@ TEST(Fold, AMeshAxisOverTwoDimensions) {
   EXPECT_EQ(classes(pod, w.schedule), 4U) << "all columns and both planes alike";
 }
 
-TEST(Fold, AroundACutCable) {
+TEST(Fold, ADamagedTorusIsNoTorus) {
   const Pod pod = make_pod(testing::plain_machine(), {4, 4});
-  const auto broken = std::make_shared<testing::BrokenGrid>(pod.grid);
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {1000});
   const TaskId row = w.add("row", shift(w.axis(0), 1, part(a, 0, 100), part(a, 100, 100)));
   w.add("col", shift(w.axis(1), 1, part(a, 0, 100), part(a, 200, 100)), {after(row)});
-  const World world{pod.machine, broken, pod.placement};
+  Damage cut, slow;
+  testing::cut(cut, pod.grid, ChipId{5}, 1, 1);
+  slow.slowed[*pod.grid.link_from(ChipId{5}, 1, 1)] = 0.5;
+  std::vector<Picoseconds> makespans;
+  for (const Damage& damage : {Damage{}, cut, slow}) {
+    Folds seen;
+    const World world{pod.machine, testing::damaged(pod.grid, damage), pod.placement};
+    EXPECT_TRUE(folding_changes_nothing(w.schedule, world, seen));
+    EXPECT_EQ(seen.compared, 1);
+    EXPECT_EQ(seen.into_one, damage.none() ? 1 : 0);
+    makespans.push_back((*timing_engine("des"))->run(*make_folded_model(w.schedule, pod.machine, *world.topology, pod.placement), {})->makespan);
+  }
+  EXPECT_THAT(makespans, ::testing::ElementsAre(Picoseconds{200'000}, Picoseconds{300'000}, Picoseconds{300'000}));
+}
+
+TEST(Fold, ATwistedTorusFoldsByItsRoutes) {
   Folds seen;
-  EXPECT_TRUE(folding_changes_nothing(w.schedule, world, seen));
-  EXPECT_EQ(seen.into_one, 1) << "nothing is cut yet";
-  broken->cut(ChipId{5}, 1, 1);
-  EXPECT_TRUE(folding_changes_nothing(w.schedule, world, seen));
-  EXPECT_EQ(seen.into_one, 1);
-  EXPECT_EQ(seen.compared, 2);
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    Rng rng{seed, stream_of("twisted")};
+    const Machine machine = testing::costly_machine(rng);
+    const Pod pod = make_pod(machine, {2, 2, 4});
+    const auto topology = TwistedTorus::make(pod.grid.dimensions(), machine.chip.injection_bandwidth, machine.chip.ejection_bandwidth);
+    ASSERT_TRUE(topology) << to_text(topology.error());
+    const Schedule schedule = testing::random_schedule(seed, {.exchanges = false, .careless = false, .guards = seed % 3 == 0, .axes = pod.mesh.axes(), .far = true});
+    const World world{machine, std::make_shared<TwistedTorus>(*topology), pod.placement};
+    ASSERT_TRUE(folding_changes_nothing(schedule, world, seen)) << "seed " << seed << "\n" << to_text(schedule);
+  }
+  EXPECT_GE(seen.compared, 50);
 }
 
 TEST(Fold, AFlowTakesAShareForEachThatIsAlike) {

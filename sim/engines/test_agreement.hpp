@@ -17,7 +17,7 @@
 #include "sim/engine/fold.hpp"
 #include "sim/engine/metrics.hpp"
 #include "sim/engines/testing.hpp"
-#include "sim/mesh/test_broken_grid.hpp"
+#include "sim/mesh/damaged.hpp"
 #include "sim/schedule/test_random.hpp"
 
 namespace podsim::testing {
@@ -60,8 +60,21 @@ struct World {
   Machine machine;
   std::shared_ptr<const Topology> topology;
   Placement placement;
-  int dimensions = 0;
+  int dimensions = 0;  // of the grid
 };
+
+/// Breaks both directions of the cable that leaves a chip along a dimension, +1 or -1; without one there nothing happens.
+inline void cut(Damage& damage, const Grid& grid, ChipId chip, int dimension, int sign) {
+  const auto link = grid.link_from(chip, dimension, sign);
+  if (!link) return;
+  damage.broken.insert(*link);
+  for (const OutLink& out : grid.out_links(chip))
+    if (out.link == *link) damage.broken.insert(*grid.link_from(out.to, dimension, -sign));
+}
+
+inline std::shared_ptr<const Topology> damaged(const Grid& grid, Damage damage) {
+  return std::make_shared<DamagedTopology>(std::make_shared<Grid>(grid), std::move(damage));
+}
 
 /// `devices` as one to three extents, each 1 or more.
 inline std::vector<int> random_extents(int devices, Rng& rng) {
@@ -82,7 +95,7 @@ struct WorldOptions {
 };
 
 /// A topology for a mesh: of its own shape or another one, each dimension open or wrapped whatever the mesh says, now and then with cables cut (chips may
-/// then not reach each other), devices in any order, or two on each chip.
+/// then not reach each other) or slow, devices in any order, or two on each chip.
 inline World random_world(const Mesh& mesh, const Machine& machine, Rng& rng, const WorldOptions& options = {}) {
   World world;
   world.machine = machine;
@@ -106,10 +119,12 @@ inline World random_world(const Mesh& mesh, const Machine& machine, Rng& rng, co
     world.topology = std::make_shared<Grid>(*grid);
     return world;
   }
-  auto broken = std::make_shared<BrokenGrid>(*grid);
-  for (int cables = rng.between(1, 3); cables > 0; --cables)
-    broken->cut(ChipId{rng.between(0, grid->chips() - 1)}, rng.between(0, static_cast<int>(extents.size()) - 1), rng.below(2) == 0 ? 1 : -1);
-  world.topology = std::move(broken);
+  Damage damage;
+  const auto random_chip = [&] { return ChipId{rng.between(0, grid->chips() - 1)}; };
+  const auto random_dimension = [&] { return rng.between(0, static_cast<int>(extents.size()) - 1); };
+  for (int cables = rng.between(1, 3); cables > 0; --cables) cut(damage, *grid, random_chip(), random_dimension(), rng.below(2) == 0 ? 1 : -1);
+  if (const auto link = grid->link_from(random_chip(), random_dimension(), 1); link && rng.below(2) == 0) damage.slowed[*link] = 0.3;
+  world.topology = damaged(*grid, std::move(damage));
   return world;
 }
 
