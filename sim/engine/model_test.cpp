@@ -36,7 +36,7 @@ TEST(Model, CoreTimesArePerNodeWhereRoutesDiffer) {
   ASSERT_NE(cost.core_times, nobody);
   EXPECT_TRUE(cost.on_core);
   for (std::size_t node = 0; node < 4; ++node)
-    EXPECT_NEAR(model->core_time(cost, node).count(), 0.25 * (40e-9 + (node == 3 ? 300e-9 : 100e-9)), 1e-18) << node;
+    EXPECT_NEAR(model->core_time(0, cost, node).count(), 0.25 * (40e-9 + (node == 3 ? 300e-9 : 100e-9)), 1e-18) << node;
 }
 
 TEST(Model, CoreTimesAreOneWhereRoutesAreAlike) {
@@ -47,7 +47,7 @@ TEST(Model, CoreTimesAreOneWhereRoutesAreAlike) {
   const auto model = testing::model_of(pod, w.schedule);
   EXPECT_EQ(model->costs[0][0].core_times, nobody);
   EXPECT_TRUE(model->core_times.empty());
-  EXPECT_NEAR(model->core_time(model->costs[0][0], 2).count(), 0.25 * 140e-9, 1e-18);
+  EXPECT_NEAR(model->core_time(0, model->costs[0][0], 2).count(), 0.25 * 140e-9, 1e-18);
 }
 
 TEST(Model, TransfersOfTheSameDevicesShareTheirRouting) {

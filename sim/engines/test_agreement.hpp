@@ -95,7 +95,8 @@ struct WorldOptions {
 };
 
 /// A topology for a mesh: of its own shape or another one, each dimension open or wrapped whatever the mesh says, now and then with cables cut (chips may
-/// then not reach each other) or slow, devices in any order, or two on each chip.
+/// then not reach each other) or slow, devices in any order, or two on each chip;
+/// some of them slower.
 inline World random_world(const Mesh& mesh, const Machine& machine, Rng& rng, const WorldOptions& options = {}) {
   World world;
   world.machine = machine;
@@ -107,8 +108,15 @@ inline World random_world(const Mesh& mesh, const Machine& machine, Rng& rng, co
   std::vector<GridDimension> dimensions;
   for (std::size_t d = 0; d < extents.size(); ++d) dimensions.push_back({extents[d], options.alike || rng.below(2) == 0, machine.link[d]});
   world.dimensions = static_cast<int>(extents.size());
-  const auto grid = Grid::make(dimensions, machine.chip.injection_bandwidth, machine.chip.ejection_bandwidth);
-  for (int d = 0; d < mesh.devices(); ++d) world.placement.chip_of.push_back(ChipId{pairs ? d / 2 : d});
+  const bool inner = pairs && rng.below(2) == 0;
+  const auto grid = Grid::make(dimensions, machine.chip.injection_bandwidth, machine.chip.ejection_bandwidth,
+                               inner ? std::optional{LinkParameters{BytesPerSecond{1e9}, Seconds{1e-8}}} : std::nullopt);
+  const bool speeds = rng.below(6) == 0;
+  for (int d = 0; d < mesh.devices(); ++d) {
+    world.placement.chip_of.push_back(ChipId{pairs ? d / 2 : d});
+    if (pairs) world.placement.core_of.push_back(d % 2);
+    if (speeds) world.placement.speed.push_back(d % mesh.axes().back().size == 0 ? 0.7 : 1);
+  }
   if (options.alike) {
     world.topology = std::make_shared<Grid>(*grid);
     return world;
