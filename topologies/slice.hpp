@@ -1,6 +1,7 @@
 // A slice: a concrete piece of a machine, "4x4x8" of tpu_v4, and the grid of chips that it is.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,13 +20,30 @@ struct Slice {
 /// "32x8"
 std::string to_text(const Slice& slice);
 
-/// A slice from "16x16", "4x8x8" or "16". It is hypothetical unless the machine
+std::int64_t chips_of(const Slice& slice);
+
+/// A slice from "16x16", "4x8x8" or "16", or from its name at the vendor, "v5p-512", which is the first of offered_slices(). It is hypothetical
+/// unless the machine
 ///   takes any shape (SliceRules::any_shape), or
+///   is made of rails, and the slice is nodes x GPUs with no more of either than `largest`, or
 ///   offers it as a full torus: as many dimensions as `largest`, every extent a multiple of `cube`, and no larger than `largest` when both
 ///     are sorted, or
 ///   lists it as open: the same extents in any order, where extents of 1 do not count.
-/// Errors: an extent that is no whole number or below 1, more than max_dimensions of them, more than 2^24 chips.
+/// Errors: an extent that is no whole number or below 1, more than max_dimensions of them, more than 2^24 chips; a name of another machine, a
+/// count in it that is not whole chips, or of which nothing is offered (names the near ones).
 Expected<Slice> parse_slice(std::string_view text, const Machine& machine, const SourceLocation& where);
+
+/// Every shape of so many chips that the vendor offers, each in one order of its extents; any shape at all where the machine takes any. The
+/// vendor's default comes first:
+///   tori and meshes   the most alike extents, by their sum, as "Types and topologies" of the Google Cloud TPU documentation has it
+///   rails             the fewest nodes
+std::vector<Slice> offered_slices(const Machine& machine, std::int64_t chips);
+
+/// The offered shapes that are nearest in the number of chips, at most three, nearest first. None where the machine takes any shape.
+std::vector<Slice> near_slices(const Machine& machine, const Slice& slice);
+
+/// Errors: a hypothetical slice (names the near ones that are offered).
+Done check_offered(const Machine& machine, const Slice& slice, const SourceLocation& where);
 
 /// Which dimensions are to wrap.
 struct Wrap {
@@ -39,6 +57,7 @@ struct Wrap {
 Expected<Wrap> parse_wrap(std::string_view text, const SourceLocation& where);
 
 /// Whether each dimension of the slice wraps. Rule::automatic says what the vendor builds:
+///   rails                        none: a switch has no ends to join
 ///   any shape, or hypothetical   every extent above 2 wraps
 ///   full torus                   every dimension wraps
 ///   listed as open               none, but for a dimension as long as one of the machine's largest slice, where that is a torus: its wrap

@@ -68,6 +68,111 @@ TEST(Hypothetical, NothingIsOnAnInventedMachine) {
   for (const char* text : {"3x5x7", "1", "32x8"}) EXPECT_FALSE(hypothetical(text, invented())) << text;
 }
 
+/// Two cores per chip, names.
+Machine named() {
+  Machine result = cubes();
+  result.name = "big";
+  result.slices.cores_per_chip = 2;
+  result.slices.name_prefix = "v9";
+  return result;
+}
+/// Nodes of GPUs.
+Machine rails() {
+  Machine result = machine({false, 0, {16, 8}, {}});
+  result.name = "gpus";
+  result.interconnect = Interconnect::rail;
+  return result;
+}
+
+std::vector<std::string> texts(const std::vector<Slice>& slices) {
+  std::vector<std::string> result;
+  for (const Slice& s : slices) result.push_back(to_text(s));
+  return result;
+}
+std::vector<std::string> offered(std::int64_t chips, const Machine& of) { return texts(offered_slices(of, chips)); }
+std::string name_error(std::string_view text, const Machine& of) { return to_text(parse_slice(text, of, here).error()); }
+
+TEST(Hypothetical, RailsAreOfferedWithAnyNodesAndGpusUpToTheLargest) {
+  for (const char* text : {"1x8", "16x8", "3x5", "16x1"}) EXPECT_FALSE(hypothetical(text, rails())) << text;
+  for (const char* text : {"8x16", "1x9", "17x8", "8", "2x8x1"}) EXPECT_TRUE(hypothetical(text, rails())) << text;
+}
+
+TEST(OfferedSlices, AreAllShapesOfACountTheMostAlikeExtentsFirst) {
+  EXPECT_THAT(offered(4, cubes()), ElementsAre("2x2x1"));
+  EXPECT_THAT(offered(64, cubes()), ElementsAre("4x4x4"));
+  EXPECT_THAT(offered(256, cubes()), ElementsAre("4x8x8", "4x4x16"));
+  EXPECT_THAT(offered(1024, cubes()), ElementsAre("8x8x16", "4x16x16"));
+  EXPECT_THAT(offered(3072, cubes()), ElementsAre("12x16x16"));
+  EXPECT_THAT(offered(128, pod()), ElementsAre("8x16"));
+  EXPECT_THAT(offered(256, pod()), ElementsAre("16x16"));
+  for (const std::int64_t none : {-1, 0, 3, 8, 4096, 1 << 30}) EXPECT_TRUE(offered(none, cubes()).empty()) << none;
+}
+
+TEST(OfferedSlices, AreEveryFactorisationWhereAnyShapeIs) {
+  EXPECT_THAT(offered(8, invented()), ElementsAre("2x2x2", "2x4", "8"));
+  EXPECT_THAT(offered(7, invented()), ElementsAre("7"));
+  EXPECT_THAT(offered(1, invented()), ElementsAre("1"));
+}
+
+TEST(OfferedSlices, OfRailsBeginWithTheFewestNodes) {
+  EXPECT_THAT(offered(16, rails()), ElementsAre("2x8", "4x4", "8x2", "16x1"));
+  EXPECT_TRUE(offered(17, rails()).empty());
+}
+
+TEST(OfferedSlices, AreListedOnceThoughOfferedAsATorusAndAsAMesh) {
+  EXPECT_THAT(offered(64, machine({false, 4, {16, 16, 16}, {{4, 4, 4}}})), ElementsAre("4x4x4"));
+}
+
+TEST(OfferedSlices, AreExactlyWhatIsNotHypothetical) {
+  for (const Machine& of : {cubes(), pod(), rails()})
+    for (int chips = 1; chips <= 600; ++chips) {
+      for (const Slice& each : offered_slices(of, chips)) {
+        EXPECT_EQ(chips_of(each), chips);
+        EXPECT_FALSE(hypothetical(to_text(each), of)) << to_text(each);
+      }
+      for (const Slice& each : offered_slices(invented(), chips))
+        if (!hypothetical(to_text(each), of)) {
+          EXPECT_FALSE(offered_slices(of, chips).empty()) << to_text(each);
+        }
+    }
+}
+
+TEST(SliceNames, AreTheFirstOfferedShapeOfTheirChips) {
+  for (const auto& [name, shape] : {std::pair{"v9-8", "2x2x1"}, {"v9-64", "2x4x4"}, {"v9-128", "4x4x4"}, {"v9-512", "4x8x8"}}) {
+    EXPECT_EQ(to_text(slice(name, named())), shape);
+    EXPECT_FALSE(hypothetical(name, named()));
+  }
+}
+
+TEST(SliceNames, TellWhatIsWrong) {
+  EXPECT_EQ(name_error("v4-8", named()), "--slice: slices of big are called v9-N, where N counts cores, 2 per chip, got \"v4-8\"");
+  for (const std::string text : {"v9-7", "v9-", "v9-x", "v9-0", "v9-99999999999"})
+    EXPECT_EQ(name_error(text, named()), "--slice: the N of v9-N counts cores, 2 per chip, got " + quoted(text));
+  EXPECT_EQ(name_error("v9-12", named()),
+            "--slice: big has no slice of 6 chips, got \"v9-12\"; near are v9-8 (2x2x1), v9-32 (2x2x4), v9-64 (2x4x4)");
+  EXPECT_EQ(name_error("v9-2", named()), "--slice: big has no slice of 1 chip, got \"v9-2\"; near are v9-8 (2x2x1), v9-32 (2x2x4), v9-64 (2x4x4)");
+  EXPECT_EQ(name_error("v9-520", named()), "--slice: big has no slice of 260 chips, got \"v9-520\"; near are v9-512 (4x8x8), v9-384 (4x4x12)");
+  EXPECT_EQ(name_error("a-8", rails()), "--slice: slices of gpus have no names, expected chips per dimension, such as 16x8, got \"a-8\"");
+  Machine nothing = named();
+  nothing.slices.cube = 0;
+  nothing.slices.open.clear();
+  EXPECT_EQ(name_error("v9-8", nothing), "--slice: big has no slice of 4 chips, got \"v9-8\"");
+}
+
+TEST(NearSlices, AreTheNearestInChips) {
+  EXPECT_THAT(texts(near_slices(cubes(), slice("32x8", cubes()))), ElementsAre("4x8x8", "4x4x16", "4x4x12"));
+  EXPECT_THAT(texts(near_slices(cubes(), slice("4096x4096", cubes()))), ElementsAre("12x16x16", "12x12x16", "8x16x16"));
+  EXPECT_THAT(texts(near_slices(pod(), slice("1x3", pod()))), ElementsAre("2x2", "1x1", "4x4"));
+  EXPECT_TRUE(near_slices(invented(), slice("3x5", invented())).empty());
+}
+
+TEST(CheckOffered, RefusesWhatIfsAndNamesTheNearOnes) {
+  EXPECT_TRUE(check_offered(named(), slice("4x8x8", named()), here));
+  EXPECT_TRUE(check_offered(invented(), slice("3x5", invented()), here));
+  EXPECT_EQ(to_text(check_offered(named(), slice("32x8", named()), here).error()),
+            "--slice: big is not offered with a slice 32x8 (256 chips), expected one such as 4x8x8 (256 chips), 4x4x16 (256 chips) or 4x4x12 (192 chips)");
+}
+
 TEST(ParseWrap, ReadsTheFourForms) {
   EXPECT_EQ(*parse_wrap("auto", here), Wrap{});
   EXPECT_EQ(*parse_wrap("all", here), (Wrap{Wrap::Rule::all, {}}));
@@ -89,6 +194,11 @@ TEST(AutomaticWrap, IsWhatTheVendorBuilds) {
   EXPECT_THAT(wraps("4x8", pod()), ElementsAre(false, false));
   EXPECT_THAT(wraps("8x16", pod()), ElementsAre(false, true)) << "16 spans the pod, so its wrap links are there";
   EXPECT_THAT(wraps("16x16", machine({false, 0, {16, 16}, {{16, 16}}})), ElementsAre(false, false)) << "no torus even as a whole pod";
+}
+
+TEST(AutomaticWrap, SwitchesHaveNothingToWrap) {
+  EXPECT_THAT(wraps("16x8", rails()), ElementsAre(false, false));
+  EXPECT_THAT(wraps("8x16", rails()), ElementsAre(false, false));
 }
 
 TEST(AutomaticWrap, WrapsEveryExtentAboveTwoOfWhatNobodyBuilds) {

@@ -81,8 +81,9 @@ TEST(BadCommand, AbbreviationsAreNotGuessed) {
 
 TEST(BadCommand, Machines) {
   expect_each({
-      {"run --slice 4" + gather, "--machine is missing; shipped are ideal, tpu_v4 (or give a textproto file)"},
-      {"run --machine tpu_v44 --slice 4" + gather, "unknown machine \"tpu_v44\", did you mean \"tpu_v4\"?"},
+      {"run --slice 4" + gather, "--machine is missing; shipped are dgx_a100, dgx_h100, ideal, tpu7x, tpu_v3, tpu_v4, tpu_v5e, "
+       "tpu_v5p, tpu_v6e (or give a textproto file)"},
+      {"run --machine tpu_v44 --slice 4" + gather, "unknown machine \"tpu_v44\", did you mean \"tpu_v4\", \"tpu_v3\" or \"tpu_v5e\"?"},
       {"run --machine ./nothing.textproto --slice 4" + gather, "./nothing.textproto: cannot be read, expected a machine file"},
       {"run" + ring4 + gather + "--set link.bandwidth", "--set: expected PATH=VALUE, found \"link.bandwidth\""},
       {"run" + ring4 + gather + "--set link.bandwidth=45",
@@ -90,6 +91,7 @@ TEST(BadCommand, Machines) {
       {"run" + ring4 + gather + "--set link.latency=1", "--set: link.latency: a time needs a unit (ps, ns, us, ms, s), got \"1\""},
       {"run" + ring4 + gather + "--set link.bandwith=45GB/s",
        "--set: unknown machine field \"link.bandwith\", did you mean \"link.bandwidth\", \"dcn.nic_bandwidth\" or \"chip.hbm_bandwidth\"?"},
+      {"show topology --machine tpu_v4 --slice v5p-8", "--slice: slices of tpu_v4 are called v4-N, where N counts cores, 2 per chip, got \"v5p-8\""},
       {"run" + ring4 + gather + "--set link.bandwidth=0GB/s", "--set: link.bandwidth: a bandwidth must be positive, got \"0GB/s\""},
       {"run" + ring4 + gather + "--set link.latency=2h", "--set: link.latency: a time needs a known unit (ps, ns, us, ms, s), got \"2h\""},
   });
