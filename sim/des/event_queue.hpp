@@ -11,8 +11,8 @@ namespace podsim::des {
 
 /// A monotone priority queue on integer times (a radix heap): nothing is ever put before the time that was last taken. Entries are kept by the
 /// highest bit in which their time differs from that time, so an entry moves at most 63 times, on average a few, and entries of one time, of which a
-/// symmetric pod has thousands, are moved and taken together. Ahuja, Mehlhorn, Orlin, Tarjan, "Faster algorithms for the shortest path problem", 1990.
-/// Measured against binary and 4-ary heaps by `podsim_bench --benchmark_filter=queue`.
+/// symmetric pod has thousands, are moved and taken together. Ahuja, Mehlhorn, Orlin, Tarjan, "Faster algorithms for the shortest path problem",
+/// 1990. Measured against binary and 4-ary heaps by `podsim_bench --benchmark_filter=queue`.
 template <class Payload>
 class EventQueue {
  public:

@@ -9,7 +9,7 @@ namespace podsim::des {
 
 namespace {
 
-constexpr int rate_bits = 61;  // of the fastest link's capacity: sums of rates on a link stay below 2^63
+constexpr int rate_bits = 61;    // of the fastest link's capacity: sums of rates on a link stay below 2^63
 constexpr int most_rounds = 30;  // of taking in who loses its bottleneck, before all that can be concerned are taken
 
 }  // namespace
@@ -233,8 +233,8 @@ void LinkSharing::collect_links() {
   }
 }
 
-/// Takes the links with the least share off the heap, into tied_; returns the share. Shares only grow while slower flows get their rates, so a share in
-/// the heap is a lower bound of the link's own.
+/// Takes the links with the least share off the heap, into tied_; returns the share. Shares only grow while slower flows get their rates, so a share
+/// in the heap is a lower bound of the link's own.
 std::int64_t LinkSharing::take_tied() {
   std::int64_t rate = std::numeric_limits<std::int64_t>::max();
   tied_.clear();
@@ -255,7 +255,8 @@ std::int64_t LinkSharing::take_tied() {
   return rate;
 }
 
-/// Progressive filling of what is taken: the links with the least share set the rate of their flows, then the next ones, until every flow has its rate.
+/// Progressive filling of what is taken: the links with the least share set the rate of their flows, then the next ones, until every flow has its
+/// rate.
 void LinkSharing::fill() {
   collect_links();
   levels_.clear();

@@ -16,8 +16,8 @@ namespace podsim::des {
 /// Between two calls of settle() flows may come and go; settle() then solves again what that changes. Rates are max-min fair where every flow has a
 /// bottleneck: a link that is full and on which nobody is faster. So it takes the flows that came, and those that lost their bottleneck, gives them
 /// rates beside all others, and takes in whoever loses its bottleneck by that, or keeps one of them from having one, until all have one. Where this
-/// spreads for long, it takes at once all flows that can be concerned: filling up from the slowest, the rates below that of a flow that left, and below
-/// the least equal share on the links of one that came, stay as they are. A flow that is alone on its links never meets the solver.
+/// spreads for long, it takes at once all flows that can be concerned: filling up from the slowest, the rates below that of a flow that left, and
+/// below the least equal share on the links of one that came, stay as they are. A flow that is alone on its links never meets the solver.
 ///   cost    O(links of the path) for a flow that is alone; else O(rounds * memberships * log(links)) of the flows that are taken
 class LinkSharing {
  public:
@@ -66,7 +66,7 @@ class LinkSharing {
   };
   struct Link {
     std::int64_t capacity = 0;
-    std::int64_t load = 0;        // of all rates
+    std::int64_t load = 0;         // of all rates
     std::uint32_t first = nobody;  // member
     std::uint32_t weight = 0;      // of all flows on it
   };

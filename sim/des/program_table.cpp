@@ -65,8 +65,9 @@ class Tabulator {
       for (const bool receive_gate : {false, true}) {
         waits.push_back(has_gate(table.tasks.back(), receive_gate) ? waits_of(program, TaskId{t}, receive_gate) : std::vector<Wait>{});
         if (waits.back().size() > most_waits)
-          return Diagnostic{{}, fmt::format("task {} waits for {} halves of others; expected at most {}", task_name(program, TaskId{t}),
-                                            waits.back().size(), most_waits)};
+          return Diagnostic{{},
+                            fmt::format("task {} waits for {} halves of others; expected at most {}", task_name(program, TaskId{t}),
+                                        waits.back().size(), most_waits)};
       }
     }
     index_followers(table, waits);

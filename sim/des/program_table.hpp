@@ -23,23 +23,23 @@ class Follower {
 struct TaskRow {
   TaskCost::Kind kind = TaskCost::Kind::work;
   bool on_core = false;
-  bool core_ends_with_it = false;      // the core is busy exactly as long as the work
-  std::uint32_t followers[3] = {};     // rows in ProgramTable::followers: of `sent` or the end, of `received`, and the end
+  bool core_ends_with_it = false;   // the core is busy exactly as long as the work
+  std::uint32_t followers[3] = {};  // rows in ProgramTable::followers: of `sent` or the end, of `received`, and the end
   std::uint32_t first_activity = 0;
-  std::size_t counters = 0;            // of its gates: position of the first node's
-  const std::uint32_t* to = nullptr;   // Participants, per local node; null: nobody
+  std::size_t counters = 0;           // of its gates: position of the first node's
+  const std::uint32_t* to = nullptr;  // Participants, per local node; null: nobody
   const std::uint32_t* from = nullptr;
   const std::uint32_t* to_task = nullptr;
   const std::uint32_t* from_task = nullptr;
   const std::uint32_t* rank = nullptr;
-  const std::uint32_t* paths = nullptr;      // of a transfer
-  const Seconds* core_times = nullptr;       // per local node; null: core_time
-  std::int64_t work = 0;                     // picoseconds
+  const std::uint32_t* paths = nullptr;  // of a transfer
+  const Seconds* core_times = nullptr;   // per local node; null: core_time
+  std::int64_t work = 0;                 // picoseconds
   std::int64_t core_time = 0;
-  std::int64_t delay = 0;                    // of a transfer, where the latency of all its paths is the same; else negative
-  std::int64_t reduction = 0;                // of a Shift or Recv
+  std::int64_t delay = 0;      // of a transfer, where the latency of all its paths is the same; else negative
+  std::int64_t reduction = 0;  // of a Shift or Recv
   bool by_core = false;
-  Seconds work_seconds, reduction_seconds;   // where nodes have speeds of their own
+  Seconds work_seconds, reduction_seconds;  // where nodes have speeds of their own
   Seconds delay_without_latency;
   double flow_bytes = 0;
 };

@@ -15,8 +15,7 @@ constexpr std::int64_t events_between_reports = 1 << 18;
 Simulator::Simulator(const Model& model, ProgramTables tables, bool record)
     : model_{model}, tables_{std::move(tables)}, sharing_{model}, record_{record} {
   activities_ = model.deployment.activities();
-  for (const auto& [program, local] : model.deployment.places)
-    places_.push_back({program == nobody ? nullptr : &tables_.programs[program], local});
+  for (const auto& [program, local] : model.deployment.places) places_.push_back({program == nobody ? nullptr : &tables_.programs[program], local});
   core_next_.assign(places_.size(), 0);
   if (record_) start_.assign(static_cast<std::size_t>(activities_), not_yet), sent_.assign(static_cast<std::size_t>(activities_), not_yet);
 }
@@ -178,7 +177,8 @@ inline void Simulator::sent(std::uint32_t node, std::uint32_t task) {
   pass(node, place, task, 0);
   const std::uint32_t receiver = row.to[place.local];
   const TaskRow& receiving = row.to_task == nullptr ? row : places_[receiver].program->tasks[row.to_task[place.local]];
-  const std::int64_t reduction = model_.speed.empty() ? receiving.reduction : ceil_to_clock(model_.at_speed(receiving.reduction_seconds, receiver)).count();
+  const std::int64_t reduction =
+      model_.speed.empty() ? receiving.reduction : ceil_to_clock(model_.at_speed(receiving.reduction_seconds, receiver)).count();
   if (reduction == 0)
     received(node, task);
   else

@@ -8,8 +8,8 @@
 
 namespace podsim::des {
 
-/// Within one picosecond: first everything that ends (and what that sets off at once), then the flows that begin, then their rates. So what happens at
-/// one time does not depend on the order in which it is found.
+/// Within one picosecond: first everything that ends (and what that sets off at once), then the flows that begin, then their rates. So what happens
+/// at one time does not depend on the order in which it is found.
 class Simulator {
  public:
   Simulator(const Model& model, ProgramTables tables, bool record);
@@ -63,10 +63,10 @@ class Simulator {
   ProgramTables tables_;
   LinkSharing sharing_;
   EventQueue<Event> queue_;
-  std::vector<Place> places_;              // per node
-  std::vector<std::uint32_t> core_next_;   // per node: position in its program's `core`
+  std::vector<Place> places_;             // per node
+  std::vector<std::uint32_t> core_next_;  // per node: position in its program's `core`
   std::vector<Beginning> beginnings_;
-  std::int64_t now_ = 0, last_ = 0;        // last_: the latest end so far
+  std::int64_t now_ = 0, last_ = 0;  // last_: the latest end so far
   std::int64_t events_ = 0, finished_ = 0, activities_ = 0;
   bool interrupted_ = false;
   bool record_;

@@ -195,8 +195,8 @@ class Walk {
 }  // namespace
 
 TimeParts operator+(const TimeParts& a, const TimeParts& b) {
-  return {a.compute + b.compute, a.core_share + b.core_share, a.launch + b.launch,       a.per_message + b.per_message, a.latency + b.latency,
-          a.bandwidth + b.bandwidth, a.sharing + b.sharing,   a.reduction + b.reduction, a.waiting + b.waiting};
+  return {a.compute + b.compute,     a.core_share + b.core_share, a.launch + b.launch,       a.per_message + b.per_message, a.latency + b.latency,
+          a.bandwidth + b.bandwidth, a.sharing + b.sharing,       a.reduction + b.reduction, a.waiting + b.waiting};
 }
 
 Picoseconds total(const TimeParts& parts) {

@@ -20,9 +20,9 @@ struct RunProgress {
 
 /// What a caller may want of a run beside its result.
 struct RunControl {
-  const std::atomic<bool>* stop = nullptr;                // becomes true: the run ends soon, with what it knows
-  std::function<void(const RunProgress&)> progress;          // now and then, from the thread of the run
-  bool record = true;                                     // false: only the makespan and the counts
+  const std::atomic<bool>* stop = nullptr;           // becomes true: the run ends soon, with what it knows
+  std::function<void(const RunProgress&)> progress;  // now and then, from the thread of the run
+  bool record = true;                                // false: only the makespan and the counts
 };
 
 /// A timing engine: when everything happens. The same model gives the same Timeline.

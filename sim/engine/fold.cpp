@@ -229,7 +229,7 @@ std::vector<std::uint32_t> Folding::classes_of_path(const Flow& flow) const {
 }
 
 bool Folding::devices_alike(std::uint32_t a, std::uint32_t b) const {
-  const auto &[program, local_a] = deployment_.places[a];
+  const auto& [program, local_a] = deployment_.places[a];
   const auto& [other_program, local_b] = deployment_.places[b];
   if (program != other_program || (!model_.speed.empty() && model_.speed[a] != model_.speed[b])) return false;
   if (program == nobody) return true;
@@ -297,7 +297,8 @@ Model Folding::quotient() const {
             who.to.push_back(all.does(l) ? devices_.class_of[all.to[l]] : nobody);
             who.rank.push_back(all.does(l) ? who.doers++ : nobody);
           }
-          if (!all.from.empty()) who.from.push_back(all.receives(l) ? devices_.class_of[all.from[l]] : nobody), who.receivers += all.receives(l) ? 1 : 0;
+          if (!all.from.empty())
+            who.from.push_back(all.receives(l) ? devices_.class_of[all.from[l]] : nobody), who.receivers += all.receives(l) ? 1 : 0;
           if (!all.to_task.empty()) who.to_task.push_back(all.to_task[l]);
           if (!all.from_task.empty()) who.from_task.push_back(all.from_task[l]);
         }

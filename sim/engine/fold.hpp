@@ -10,14 +10,14 @@ namespace podsim {
 /// A model with one node per class of devices. Classes are those of the coarsest stable colouring of devices, links and flows, a flow for each
 /// transfer and sender, joined to its sender, its receiver and every link of its actual route; colours start as program, presence, costs and link
 /// bandwidths. Devices of a class start and end their tasks at the same picoseconds, and a flow of a class takes as many shares of a link as alike
-/// flows cross it. The colouring is found by hashing and then proven member by member; where the proof fails, or nothing folds, the model comes back as
-/// it is.
+/// flows cross it. The colouring is found by hashing and then proven member by member; where the proof fails, or nothing folds, the model comes back
+/// as it is.
 ///   source  colour refinement: Weisfeiler, Leman 1968; equitable partitions and max-min rates: see README.md
 ///   cost    O(rounds * (distinct participants * devices * hops)); rounds <= the largest distance at which devices can tell themselves apart
 Model fold(Model model);
 
-/// Without writing out anything per device: a program without guards whose shifts are whole and constant, on a torus of the mesh's own shape, looks the
-/// same from every device: one class. nullopt: not so, or not easily seen. Errors: those of make_model().
+/// Without writing out anything per device: a program without guards whose shifts are whole and constant, on a torus of the mesh's own shape, looks
+/// the same from every device: one class. nullopt: not so, or not easily seen. Errors: those of make_model().
 ///   cost    O(tasks), and a look at every link and device
 Expected<std::optional<Model>> fold_torus(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement);
 

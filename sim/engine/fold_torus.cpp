@@ -27,13 +27,14 @@ const Grid* torus_of(const Mesh& mesh, const Topology& topology, const Placement
 
 bool stays_within(const Program& program, const Op& op) {
   const auto stays = [&](const Region& region) { return !may_leave(program, region); };
-  return std::visit(Overloaded{
-                        [&](const Matmul& m) { return stays(m.left) && stays(m.right) && stays(m.out); },
-                        [&](const Local& l) { return std::all_of(l.reads.begin(), l.reads.end(), stays) && std::all_of(l.writes.begin(), l.writes.end(), stays); },
-                        [&](const Shift& s) { return stays(s.source) && stays(s.target); },
-                        [](const auto&) { return false; },
-                    },
-                    op);
+  return std::visit(
+      Overloaded{
+          [&](const Matmul& m) { return stays(m.left) && stays(m.right) && stays(m.out); },
+          [&](const Local& l) { return std::all_of(l.reads.begin(), l.reads.end(), stays) && std::all_of(l.writes.begin(), l.writes.end(), stays); },
+          [&](const Shift& s) { return stays(s.source) && stays(s.target); },
+          [](const auto&) { return false; },
+      },
+      op);
 }
 
 /// What the schedule looks like from device 0, if it looks the same from everywhere; `to` of a Shift is the device that it reaches.

@@ -53,7 +53,8 @@ void measure_axes(const Model& model, const Timeline& timeline, Metrics& metrics
   const NodeActivity busiest{model, timeline, model.node_of[metrics.busiest.index()]};
   const std::vector<Interval> core = merged(busiest.core());
   busiest.each_flight([&](const Task& task, const Interval& flight) {
-    if (const auto sums = axes.find(moving_axis(task)); sums != axes.end() && !std::holds_alternative<Local>(task.op)) sums->second.flights.push_back(flight);
+    if (const auto sums = axes.find(moving_axis(task)); sums != axes.end() && !std::holds_alternative<Local>(task.op))
+      sums->second.flights.push_back(flight);
   });
   for (auto& [axis, sums] : axes) {
     const std::vector<Interval> flights = merged(std::move(sums.flights));
@@ -81,8 +82,8 @@ void measure_arithmetic(const Model& model, Metrics& metrics) {
     }
   metrics.flops = Flops{2 * static_cast<double>(products)};
   if (dtype && metrics.makespan > Picoseconds{})
-    metrics.mfu = metrics.flops.count() /
-                  (model.schedule->mesh.devices() * peak_of(*model.machine, *dtype).count() * to_seconds(metrics.makespan).count());
+    metrics.mfu =
+        metrics.flops.count() / (model.schedule->mesh.devices() * peak_of(*model.machine, *dtype).count() * to_seconds(metrics.makespan).count());
 }
 
 }  // namespace
@@ -114,7 +115,8 @@ std::vector<DeviceMetrics> measure_devices(const Model& model, const Timeline& t
   std::vector<DeviceMetrics> devices;
   const std::vector<Bytes> peaks = peak_memory(model, timeline);
   for (std::uint32_t node = 0; node < model.nodes(); ++node)
-    devices.push_back({model.device_of[node], model.devices_in[node], split_of(NodeActivity{model, timeline, node}, timeline.makespan), {}, {}, peaks[node]});
+    devices.push_back(
+        {model.device_of[node], model.devices_in[node], split_of(NodeActivity{model, timeline, node}, timeline.makespan), {}, {}, peaks[node]});
   each_transfer(model, [&](const Task&, const TaskCost& cost, const Path&, std::uint32_t sender, std::uint32_t receiver) {
     devices[sender].sent += cost.payload;
     devices[receiver].received += cost.payload;

@@ -22,23 +22,23 @@ int moving_axis(const Task& task);
 
 /// Of the transfers along one mesh axis; those of a lowered Collective count to the axis that they move on, Sends to none.
 struct AxisMetrics {
-  int axis = 0;                 // of the mesh; -1: Sends
-  double link_bytes = 0;        // sum of payload * hops
+  int axis = 0;           // of the mesh; -1: Sends
+  double link_bytes = 0;  // sum of payload * hops
   std::int64_t transfers = 0;
-  Picoseconds in_flight;        // on the busiest device: while at least one of its halves along this axis is
-  Picoseconds exposed;          // there: the part of it with an idle core
+  Picoseconds in_flight;  // on the busiest device: while at least one of its halves along this axis is
+  Picoseconds exposed;    // there: the part of it with an idle core
   friend bool operator==(const AxisMetrics&, const AxisMetrics&) = default;
 };
 
 struct Metrics {
   Picoseconds makespan;
-  DeviceId busiest;           // core busy longest; ties: lowest
-  TimeSplit split;            // there
-  Flops flops;                // sum over devices of 2mnk, unpadded
-  std::optional<double> mfu;  // flops / (devices * peak * makespan); none without matmuls
-  double link_bytes = 0;      // sum of payload * hops
-  Bytes peak_memory;          // largest over devices and time of live buffers: earliest write to last use; inputs and outputs always
-  std::int64_t tasks = 0;     // lowered instances, a transfer once
+  DeviceId busiest;               // core busy longest; ties: lowest
+  TimeSplit split;                // there
+  Flops flops;                    // sum over devices of 2mnk, unpadded
+  std::optional<double> mfu;      // flops / (devices * peak * makespan); none without matmuls
+  double link_bytes = 0;          // sum of payload * hops
+  Bytes peak_memory;              // largest over devices and time of live buffers: earliest write to last use; inputs and outputs always
+  std::int64_t tasks = 0;         // lowered instances, a transfer once
   std::vector<AxisMetrics> axes;  // that carry something, in mesh order, Sends last
 };
 
@@ -50,7 +50,7 @@ struct DeviceMetrics {
   DeviceId device;            // the lowest of its class
   std::uint32_t devices = 1;  // that behave alike
   TimeSplit split;
-  Bytes sent, received;       // payloads
+  Bytes sent, received;  // payloads
   Bytes peak_memory;
 };
 std::vector<DeviceMetrics> measure_devices(const Model& model, const Timeline& timeline);

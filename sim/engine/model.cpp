@@ -138,7 +138,8 @@ class ModelBuilder {
         if (who.doers == 0 || (cost.kind == TaskCost::Kind::transfer && surely_fits(cost, who))) continue;
         for (std::size_t l = 0; l < who.to.size(); ++l) {
           if (!who.does(l)) continue;
-          if (const Seconds duration = std::max(alone(p, t, l), model_.core_time(p, cost, l)); !fits_clock(duration)) return too_long(p, t, l, duration);
+          if (const Seconds duration = std::max(alone(p, t, l), model_.core_time(p, cost, l)); !fits_clock(duration))
+            return too_long(p, t, l, duration);
           if (the_same_everywhere) break;
         }
       }
@@ -176,9 +177,7 @@ Seconds Model::reduction(std::uint32_t program, std::size_t task, std::size_t lo
   return at_speed(receiving.reduction, who.to[local]);
 }
 
-Seconds unshared(const TaskCost& cost, const Path& path) {
-  return cost.delay + path.latency + Seconds{cost.flow_bytes / path.bottleneck.count()};
-}
+Seconds unshared(const TaskCost& cost, const Path& path) { return cost.delay + path.latency + Seconds{cost.flow_bytes / path.bottleneck.count()}; }
 
 Expected<Model> make_model(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement) {
   if (placement.chip_of.size() != static_cast<std::size_t>(lowered.mesh.devices()))

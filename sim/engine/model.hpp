@@ -23,13 +23,13 @@ struct TaskCost {
   /// starts when the core reaches it and its waits hold, and the core is then busy for its core time while it goes its own way; of a transfer
   /// this is the send gate.
   bool on_core = false;
-  bool by_core = false;    // a Matmul or Local on the core: its work is done at the core's speed
-  Seconds work;            // of a work
-  Seconds core_time;       // where on_core; the same everywhere unless `core_times`
-  Seconds delay;           // of a transfer, without its path's latency: launch (of ops that an algorithm wrote) + per_message
-  Bytes payload;           // of a transfer
-  double flow_bytes = 0;   // payload / efficiency
-  Seconds reduction;       // of a Shift or Recv
+  bool by_core = false;               // a Matmul or Local on the core: its work is done at the core's speed
+  Seconds work;                       // of a work
+  Seconds core_time;                  // where on_core; the same everywhere unless `core_times`
+  Seconds delay;                      // of a transfer, without its path's latency: launch (of ops that an algorithm wrote) + per_message
+  Bytes payload;                      // of a transfer
+  double flow_bytes = 0;              // payload / efficiency
+  Seconds reduction;                  // of a Shift or Recv
   std::uint32_t routing = nobody;     // of a transfer: position in Model::routings
   std::uint32_t core_times = nobody;  // position in Model::core_times
 };
@@ -58,14 +58,14 @@ struct Model {
   const Schedule* schedule = nullptr;  // these two outlive the model
   const Machine* machine = nullptr;
 
-  Deployment deployment;                       // in a folded model of the classes: its devices are nodes
-  std::vector<DeviceId> device_of;             // per node: the device, or the lowest of its class
-  std::vector<std::uint32_t> devices_in;       // per node
-  std::vector<std::uint32_t> node_of;          // per device
-  std::vector<double> speed;                   // per node, of cores and reductions; empty: 1
-  std::vector<std::vector<TaskCost>> costs;    // [program][task]
-  std::vector<std::vector<Seconds>> core_times;       // per node of the program
-  std::vector<std::vector<std::uint32_t>> routings;   // per node of the program: the path of what it sends
+  Deployment deployment;                             // in a folded model of the classes: its devices are nodes
+  std::vector<DeviceId> device_of;                   // per node: the device, or the lowest of its class
+  std::vector<std::uint32_t> devices_in;             // per node
+  std::vector<std::uint32_t> node_of;                // per device
+  std::vector<double> speed;                         // per node, of cores and reductions; empty: 1
+  std::vector<std::vector<TaskCost>> costs;          // [program][task]
+  std::vector<std::vector<Seconds>> core_times;      // per node of the program
+  std::vector<std::vector<std::uint32_t>> routings;  // per node of the program: the path of what it sends
   std::vector<Path> paths;
   std::vector<PathLink> path_links;
   std::vector<ModelLink> links;  // unfolded: by link id

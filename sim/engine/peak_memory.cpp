@@ -11,8 +11,7 @@ namespace {
 /// Buffers of one program: when each was live on each node.
 class Lives {
  public:
-  Lives(const Model& model, std::uint32_t program)
-      : nodes_{model.deployment.programs[program].devices.size()} {
+  Lives(const Model& model, std::uint32_t program) : nodes_{model.deployment.programs[program].devices.size()} {
     const std::size_t count = model.schedule->programs[program].buffers.size() * nodes_;
     begin_.assign(count, Picoseconds{std::numeric_limits<std::int64_t>::max()});
     end_.assign(count, Picoseconds{-1});

@@ -63,8 +63,7 @@ Expected<std::uint32_t> RouteTable::find(const Op& op, DeviceId sender, DeviceId
   const RouteOptions options = options_for(op, sender);
   int order = 0;
   if (!options.dimension_order.empty()) order = orders_.try_emplace(options.dimension_order, static_cast<int>(orders_.size()) + 1).first->second;
-  const auto [entry, added] =
-      ids_.try_emplace({from.value, to.value, options.antipodal_sign, order}, static_cast<std::uint32_t>(routes_.size()));
+  const auto [entry, added] = ids_.try_emplace({from.value, to.value, options.antipodal_sign, order}, static_cast<std::uint32_t>(routes_.size()));
   if (!added) return entry->second;
   Route route;
   if (auto ok = topology_.route(from, to, options, route.links); !ok) return ok.error();

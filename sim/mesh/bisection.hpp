@@ -28,4 +28,12 @@ BytesPerSecond bisection_bandwidth(const Grid& grid);
 /// A single chip has nobody to send to: unlimited.
 BytesPerSecond all_to_all_bound(const Grid& grid);
 
+/// Of any topology. A Grid: as above. Chips with coordinates (twisted, damaged): the least over the planes that halve a dimension, wherever it
+/// is halved, of what can cross one way. Others: what the first half of the chips can send to the second (max-flow).
+BytesPerSecond bisection_bandwidth(const Topology& topology);
+
+/// Of any topology. A Grid: as above. Others: by the routes of all pairs, antipodal ones half each way: the rate at which the first link is full.
+/// Cost O(chips^2 * hops); unlimited beyond 4096 chips. Errors: chips that are not connected.
+Expected<BytesPerSecond> all_to_all_bound(const Topology& topology);
+
 }  // namespace podsim

@@ -30,7 +30,8 @@ Done DamagedTopology::route(ChipId from, ChipId to, const RouteOptions& options,
   }
   std::vector<LinkId> detour = fewest_hops_path(*this, from, to, [&](LinkId link) { return dimension_of(link).has_value(); });
   if (detour.empty()) detour = fewest_hops_path(*this, from, to);
-  if (detour.empty()) return Diagnostic{{}, fmt::format("chip {} cannot be reached from {}: every way there is broken", chip_name(to), chip_name(from))};
+  if (detour.empty())
+    return Diagnostic{{}, fmt::format("chip {} cannot be reached from {}: every way there is broken", chip_name(to), chip_name(from))};
   if (!is_hop(usual.front())) links.push_back(usual.front());
   links.insert(links.end(), detour.begin(), detour.end());
   if (!is_hop(usual.back())) links.push_back(usual.back());

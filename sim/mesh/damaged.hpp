@@ -17,8 +17,8 @@ struct Damage {
   friend bool operator==(const Damage&, const Damage&) = default;
 };
 
-/// Routes that met a broken link go another way: the fewest hops, of these the first in the order of links (dimension 0 first, + before -), along links
-/// of the machine's dimensions alone where these lead there. All others stay as they were, also where they are slow.
+/// Routes that met a broken link go another way: the fewest hops, of these the first in the order of links (dimension 0 first, + before -), along
+/// links of the machine's dimensions alone where these lead there. All others stay as they were, also where they are slow.
 class DamagedTopology final : public Topology {
  public:
   DamagedTopology(std::shared_ptr<const Topology> whole, Damage damage) : whole_{std::move(whole)}, damage_{std::move(damage)} {}

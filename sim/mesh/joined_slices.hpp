@@ -13,8 +13,9 @@ struct SliceJoin {
   std::vector<int> host_of;  // per chip of a slice, from 0 without a gap
 };
 
-/// `slices` copies of one topology, chips of slice s behind those of slice s - 1. Within a slice everything is as in one; between slices a transfer goes from
-/// the chip to its host, over the host's network interface to the other slice's host, and to the chip. Switches: the slices' own, the hosts, the network.
+/// `slices` copies of one topology, chips of slice s behind those of slice s - 1. Within a slice everything is as in one; between slices a transfer
+/// goes from the chip to its host, over the host's network interface to the other slice's host, and to the chip. Switches: the slices' own, the
+/// hosts, the network.
 class JoinedSlices final : public Topology {
  public:
   JoinedSlices(std::shared_ptr<const Topology> slice, int slices, SliceJoin join);

@@ -16,8 +16,8 @@ struct Cable {
   friend bool operator==(const Cable&, const Cable&) = default;
 };
 
-/// Routes take the fewest hops. Where several links lead on, a packet to chip n takes the (n mod count)-th, in the order of ids: the static rule of fat
-/// trees (d-mod-k), which spreads destinations over the switches and keeps a route where it is.
+/// Routes take the fewest hops. Where several links lead on, a packet to chip n takes the (n mod count)-th, in the order of ids: the static rule of
+/// fat trees (d-mod-k), which spreads destinations over the switches and keeps a route where it is.
 ///   memory  two bytes per (chip, node)
 class Network final : public Topology {
  public:
@@ -44,8 +44,8 @@ class Network final : public Topology {
   };
   int chips_ = 0;
   std::vector<std::string> names_;
-  std::vector<Link> links_;                   // of cable i: 2i there, 2i + 1 back
-  std::vector<std::vector<int>> out_;         // per node, links
+  std::vector<Link> links_;                      // of cable i: 2i there, 2i + 1 back
+  std::vector<std::vector<int>> out_;            // per node, links
   std::vector<std::vector<std::int16_t>> hops_;  // [to][node]
 };
 

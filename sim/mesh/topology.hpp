@@ -33,8 +33,8 @@ struct RouteOptions {
 
 class Grid;
 
-/// Interface of every topology. Nodes are the chips and behind them, where there are any, the switches. Link ids are dense enough to index arrays: all
-/// are below link_slots(), some slots may be unused.
+/// Interface of every topology. Nodes are the chips and behind them, where there are any, the switches. Link ids are dense enough to index arrays:
+/// all are below link_slots(), some slots may be unused.
 class Topology {
  public:
   virtual ~Topology() = default;

@@ -16,7 +16,8 @@ std::size_t at(int position) { return static_cast<std::size_t>(position); }
 /// The shifts of the two shapes; empty: another shape.
 std::vector<std::vector<int>> twists_of(const std::vector<GridDimension>& dimensions) {
   if (dimensions.size() != 3) return {};
-  const auto [shortest, longest] = std::minmax_element(dimensions.begin(), dimensions.end(), [](const auto& a, const auto& b) { return a.extent < b.extent; });
+  const auto [shortest, longest] =
+      std::minmax_element(dimensions.begin(), dimensions.end(), [](const auto& a, const auto& b) { return a.extent < b.extent; });
   const int k = shortest->extent;
   if (k < 2 || longest->extent != 2 * k) return {};
   std::vector<std::vector<int>> twists(3, std::vector<int>(3, 0));

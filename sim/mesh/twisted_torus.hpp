@@ -13,8 +13,8 @@ namespace podsim {
 ///                  "TPU v4", arXiv:2304.01433, section 2.8
 ///
 /// Chips, links and names are those of the plain grid; every dimension of extent above 1 has its two links at every chip. A route is a shortest one:
-/// of the displacements that lead there, the one with the fewest hops, ties by the greater first coordinate (antipodal_sign -1: the lesser), travelled
-/// in dimension order.
+/// of the displacements that lead there, the one with the fewest hops, ties by the greater first coordinate (antipodal_sign -1: the lesser),
+/// travelled in dimension order.
 ///   cost    route O(hops + 5^dimensions)
 class TwistedTorus final : public Topology {
  public:

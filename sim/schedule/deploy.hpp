@@ -14,11 +14,11 @@ inline constexpr std::uint32_t nobody = ~std::uint32_t{0};
 
 /// Who does a task, and with whom: one entry per device of the program, in the order of the devices. Shared by all tasks with the same answer.
 struct Participants {
-  std::vector<std::uint32_t> to;         // of a work: the device itself; of a Shift or Send: who receives; nobody: absent here
-  std::vector<std::uint32_t> from;       // of a Shift or Recv: who sends; nobody: no receive half here; of a work or Send: empty
-  std::vector<std::uint32_t> to_task;    // of a Send: the receiver's task; empty: the same task
-  std::vector<std::uint32_t> from_task;  // of a Recv: the sender's task; empty: the same task
-  std::vector<std::uint32_t> rank;       // among those that do it (`to` is somebody), in device order
+  std::vector<std::uint32_t> to;           // of a work: the device itself; of a Shift or Send: who receives; nobody: absent here
+  std::vector<std::uint32_t> from;         // of a Shift or Recv: who sends; nobody: no receive half here; of a work or Send: empty
+  std::vector<std::uint32_t> to_task;      // of a Send: the receiver's task; empty: the same task
+  std::vector<std::uint32_t> from_task;    // of a Recv: the sender's task; empty: the same task
+  std::vector<std::uint32_t> rank;         // among those that do it (`to` is somebody), in device order
   std::uint32_t doers = 0, receivers = 0;  // how many do it, and have a receive half
 
   [[nodiscard]] bool does(std::size_t local) const { return !to.empty() && to[local] != nobody; }

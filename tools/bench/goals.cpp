@@ -49,8 +49,8 @@ class GoalReporter : public benchmark::ConsoleReporter {
     for (const Line& line : lines_) {
       const bool met = line.more_is_better ? line.reached >= line.target : line.reached <= line.target;
       const double factor = line.more_is_better ? line.target / line.reached : line.reached / line.target;
-      fmt::print("{:<66} {:>12.4g} {:>3} {:>10.4g}  {}\n", line.benchmark + ": " + line.name, line.reached, line.more_is_better ? ">=" : "<=", line.target,
-                 met ? "met" : fmt::format("missed by a factor of {:.2f}", factor));
+      fmt::print("{:<66} {:>12.4g} {:>3} {:>10.4g}  {}\n", line.benchmark + ": " + line.name, line.reached,
+                 line.more_is_better ? ">=" : "<=", line.target, met ? "met" : fmt::format("missed by a factor of {:.2f}", factor));
     }
   }
 

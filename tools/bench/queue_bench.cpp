@@ -41,7 +41,10 @@ template <class Heap>
 void heap(benchmark::State& state) {
   Heap queue;
   hold(
-      state, [&](std::int64_t time, std::uint64_t payload) { queue.push(Entry{time, payload}); },
+      state,
+      [&](std::int64_t time, std::uint64_t payload) {
+        queue.push(Entry{time, payload});
+      },
       [&] {
         const Entry entry = queue.top();
         queue.pop();

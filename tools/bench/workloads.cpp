@@ -68,8 +68,7 @@ Schedule gpt3_block(const Mesh& mesh, std::int64_t slice_count, std::int64_t blo
   for (const Pass pass : {Pass::forward, Pass::backward})
     for (std::size_t i = 0; i < layers.size(); ++i) {
       const auto& [n, k] = layers[pass == Pass::forward ? i : layers.size() - 1 - i];
-      const auto layer =
-          value_of(make_layer(*value_of(gemm_algorithm("meshslice")), mesh, {tokens, n, k, DType::bf16, Dataflow::os}, pass, options));
+      const auto layer = value_of(make_layer(*value_of(gemm_algorithm("meshslice")), mesh, {tokens, n, k, DType::bf16, Dataflow::os}, pass, options));
       append(all.programs.front(), layer.programs.front());
     }
   return value_of(lower(all, ring_or_line()));
@@ -111,9 +110,7 @@ Schedule pairwise_all_to_all(Torus& torus, Bytes bytes) {
   return value_of(lower(schedule, value_of(always("pairwise"))));
 }
 
-Model model_of(const Torus& torus, const Schedule& lowered) {
-  return value_of(make_model(lowered, torus.machine, torus.grid, torus.placement));
-}
+Model model_of(const Torus& torus, const Schedule& lowered) { return value_of(make_model(lowered, torus.machine, torus.grid, torus.placement)); }
 Model folded_model_of(const Torus& torus, const Schedule& lowered) {
   return value_of(make_folded_model(lowered, torus.machine, torus.grid, torus.placement));
 }

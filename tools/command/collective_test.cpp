@@ -69,7 +69,7 @@ TEST(Cheapest, IsTheOneThatTheRefereeFindsFastest) {
       const auto seconds = [&](std::string_view name) {
         const auto lowered = lower(*schedule, *always(name));
         if (!lowered) return 1e9;
-        const auto timeline = (*timing_engine("simgrid"))->run(*make_model(*lowered, torus.machine, torus.grid, torus.placement), {});
+        const auto timeline = (*timing_engine("simgrid"))->run(*make_model(*lowered, torus.machine, *torus.topology, torus.placement), {});
         return timeline ? to_seconds(timeline->makespan).count() : 1e9;
       };
       const std::string found = best(torus, kind, {torus.mesh.whole(0), torus.mesh.whole(1)}, bytes);

@@ -80,10 +80,9 @@ std::string verdict(const std::vector<const Row*>& rows) {
 
 int compare_verb(const std::vector<std::string>& arguments, Console& console) {
   po::options_description described;
-  described.add(pod_options(true)).add(problem_options(true));
-  described.add_options()(
-      "crossover", po::value<std::vector<std::string>>()->value_name("PATH=lo..hi")->composing(),
-      "who wins where as a machine value goes from lo to hi, each\nalgorithm at its best slice count; repeatable");
+  described.add(pod_options(true)).add(what_if_options(true)).add(problem_options(true));
+  described.add_options()("crossover", po::value<std::vector<std::string>>()->value_name("PATH=lo..hi")->composing(),
+                          "who wins where as a machine value goes from lo to hi, each\nalgorithm at its best slice count; repeatable");
   described.add(engine_options()).add(output_options());
   const Parsed parsed = parse(arguments, described, usage, console);
   if (parsed.status) return *parsed.status;

@@ -9,7 +9,7 @@ namespace podsim {
 struct Console {
   std::ostream& out;
   std::ostream& err;
-  bool err_is_terminal = false;                     // progress goes there
+  bool err_is_terminal = false;                    // progress goes there
   const std::atomic<bool>* interrupted = nullptr;  // Ctrl-C
 };
 

@@ -63,9 +63,7 @@ Expected<Crossovers> find_crossovers(const Pod& pod, const std::vector<Variant>&
     Pod changed = pod;
     const std::string text = fmt::format("{:.6g}{}", value, range.unit);
     if (auto ok = set_machine_value(changed.machine, range.path, text, "--crossover", option("crossover")); !ok) return ok.error();
-    auto grid = regrid(changed);
-    if (!grid) return grid.error();
-    changed.grid = std::move(*grid);
+    if (auto ok = rebuild(changed); !ok) return ok.error();
     std::vector<Skipped> skipped;
     Ranking ranking{value,
                     simulate_all(changed, variants, manner, skipped, [&](const std::string& what) { step(range.path + "=" + text + " " + what); })};

@@ -38,7 +38,7 @@ const auto quiet = [](const std::string&) {};
 double seconds(const std::string& path, const std::string& value, std::size_t variant) {
   Pod pod = square_pod();
   EXPECT_TRUE(set_machine_value(pod.machine, path, value, "test", {}));
-  pod.grid = *regrid(pod);
+  EXPECT_TRUE(rebuild(pod));
   const auto problem = make_problem(pod, variants()[variant].request);
   return simulate(pod, *problem, analytic())->row.result.makespan_s;
 }

@@ -45,8 +45,8 @@ std::map<std::set<int>, std::vector<std::size_t>> dimensions_by_axes(const Simul
       for (std::size_t l = 0; l < model.deployment.programs[p].devices.size(); ++l)
         if (model.deployment.who(p, t).does(l))
           for (const PathLink& link : model.links_of(model.path(cost, l)))
-            if (const LinkId id = model.links[link.link].representative; run.pod->grid.is_hop(id))
-              axes_of[static_cast<std::size_t>(run.pod->grid.direction(id)) / 2].insert(axis);
+            if (const auto dimension = run.pod->topology->dimension_of(model.links[link.link].representative))
+              axes_of[static_cast<std::size_t>(*dimension)].insert(axis);
     }
   }
   std::map<std::set<int>, std::vector<std::size_t>> result;
@@ -63,7 +63,8 @@ std::vector<Parameter> parameters_of(const SimulatedRun& run) {
     std::vector<std::string> names;
     for (const int axis : axes) names.push_back(axis < 0 ? "sends" : run.lowered->mesh.axes()[static_cast<std::size_t>(axis)].name);
     std::string name = fmt::format("link bandwidth, {}", fmt::join(names, "+"));
-    const auto same_axes = std::count_if(groups.begin(), groups.end(), [&](const auto& other) { return other.first != axes && other.first.count(*axes.begin()) > 0; });
+    const auto same_axes =
+        std::count_if(groups.begin(), groups.end(), [&](const auto& other) { return other.first != axes && other.first.count(*axes.begin()) > 0; });
     if (same_axes > 0) {
       std::string letters;
       for (const std::size_t d : dimensions) letters += dimension_name(static_cast<int>(d));
@@ -102,9 +103,7 @@ std::vector<Parameter> parameters_of(const SimulatedRun& run) {
 Expected<double> rerun(const SimulatedRun& run, const Manner& manner, const Parameter& parameter, double factor) {
   Pod changed = *run.pod;
   parameter.scale(changed.machine, factor);
-  auto grid = regrid(changed);
-  if (!grid) return grid.error();
-  changed.grid = std::move(*grid);
+  if (auto ok = rebuild(changed); !ok) return ok.error();
   Manner quick = manner;
   quick.control.record = false;
   quick.control.progress = {};
@@ -132,7 +131,8 @@ std::vector<PathStretch> stretches_of(const SimulatedRun& run, const std::vector
   };
   for (const PathStep& step : steps) {
     const Task& task = run.model.task(step.program, step.task.index());
-    if (before == nullptr || !together(*before, step)) stretches.push_back({stretch_label(task), 0, step.device, step.device, -1, step.start, step.end, {}});
+    if (before == nullptr || !together(*before, step))
+      stretches.push_back({stretch_label(task), 0, step.device, step.device, -1, step.start, step.end, {}});
     before = &step;
     PathStretch& stretch = stretches.back();
     ++stretch.steps;
@@ -151,12 +151,14 @@ std::string sentence_of(const std::vector<Parameter>& parameters, const std::vec
   const Parameter* best = nullptr;
   double gain = 0;
   for (std::size_t i = 0; i < std::min(tried, sensitivities.size()); ++i) {
-    const auto parameter = std::find_if(parameters.begin(), parameters.end(), [&](const Parameter& p) { return p.name == sensitivities[i].parameter; });
+    const auto parameter =
+        std::find_if(parameters.begin(), parameters.end(), [&](const Parameter& p) { return p.name == sensitivities[i].parameter; });
     const auto changed = makespan_with(*parameter, parameter->more_is_better ? 1.1 : 0.9);
     if (!changed) continue;
     if (const double effect = *changed / makespan - 1; effect < gain) gain = effect, best = &*parameter;
   }
-  if (best == nullptr || gain > -1e-4) return "no single value of the machine bounds it: 10 % more or less of any one changes the time by less than 0.01 %";
+  if (best == nullptr || gain > -1e-4)
+    return "no single value of the machine bounds it: 10 % more or less of any one changes the time by less than 0.01 %";
   return fmt::format("bound by {}; {}10 % there gives {:.1f} %", best->name, best->more_is_better ? "+" : "-", 100 * gain);
 }
 

@@ -27,12 +27,12 @@ struct Sensitivity {
 };
 
 struct Explanation {
-  TimeParts parts;                             // of the whole path; they sum to the makespan
-  std::vector<TimeParts> on_axis;              // per mesh axis, then of Sends: the part of `parts` of its transfers
+  TimeParts parts;                 // of the whole path; they sum to the makespan
+  std::vector<TimeParts> on_axis;  // per mesh axis, then of Sends: the part of `parts` of its transfers
   std::vector<PathStep> steps;
   std::vector<PathStretch> stretches;
-  std::vector<Sensitivity> sensitivities;      // the strongest first; values that are zero or unlimited are left out
-  std::string sentence;                        // "bound by ...; +10 % there gives ..."
+  std::vector<Sensitivity> sensitivities;  // the strongest first; values that are zero or unlimited are left out
+  std::string sentence;                    // "bound by ...; +10 % there gives ..."
 };
 
 /// Runs again with each value changed, as many runs at a time as `manner` has threads. Errors: those of a run; interrupted.

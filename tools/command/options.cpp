@@ -148,6 +148,21 @@ po::options_description pod_options(bool several) {
   return group;
 }
 
+po::options_description what_if_options(bool several) {
+  po::options_description group{"what if"};
+  group.add_options()  //
+      (
+          "topology", word(several ? "NAME[,...]" : "NAME"),
+          "of the machine's chips and links: torus, mesh, twisted, crossbar,\nfat-tree:LEAF[:OVERSUBSCRIPTION], rail; left out: what the machine "
+          "builds")                                                                                      //
+      ("pods", word("N", "1"), "slices, joined over their hosts and the data-centre network")            //
+      ("fail", words("CABLE"), "a broken cable between two chips, by coordinates: 0.0-0.1; repeatable")  //
+      ("degrade", words("CABLE=PART"), "a slow cable: 0.0-0.1=0.5; repeatable")                          //
+      ("straggler", words("CHIP=PART"), "a slow device: 3.2=0.8, or random:1%=0.8; repeatable")          //
+      ("seed", word("N", "0"), "of what is random");
+  return group;
+}
+
 po::options_description problem_options(bool several) {
   po::options_description group;
   group.add_options()  //

@@ -56,6 +56,7 @@ Parsed parse(const std::vector<std::string>& arguments, const po::options_descri
 // Groups of options.
 po::options_description output_options();               // --format -o --quiet
 po::options_description pod_options(bool several);      // --machine --slice --wrap --mesh --set
+po::options_description what_if_options(bool several);  // --topology --pods --fail --degrade --straggler --seed
 po::options_description problem_options(bool several);  // --gemm --algorithm ... ; several: lists for compare
 
 enum class Format { table, json, csv };

@@ -2,9 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "sim/base/rng.hpp"
 #include "sim/base/units.hpp"
 #include "sim/config/schedule_config.hpp"
 #include "sim/engine/machine_fields.hpp"
+#include "sim/mesh/joined_slices.hpp"
+#include "sim/mesh/twisted_torus.hpp"
 #include "topologies/machines.hpp"
 
 namespace podsim {
@@ -22,6 +31,76 @@ Expected<std::vector<std::pair<std::string, int>>> parse_mesh(const std::string&
     sizes.emplace_back(piece.substr(0, equals), static_cast<int>(*size));
   }
   return sizes;
+}
+
+/// The grid that a mesh is laid over. It wraps where going on from the last coordinate to the first is a step like any other: on wrapped dimensions
+/// (of a twisted torus, the long ones), over switches, between slices, and between the two devices of a chip.
+Expected<Grid> layout_of(const Machine& machine, const Slice& slice, const Topology& topology, int pods) {
+  std::vector<GridDimension> dimensions;
+  if (pods > 1) dimensions.push_back({pods, true, {}});
+  const auto* joined = dynamic_cast<const JoinedSlices*>(&topology);
+  const Topology& one = joined != nullptr ? joined->slice() : topology;
+  for (std::size_t d = 0; d < slice.extents.size(); ++d) {
+    bool wraps = one.grid() == nullptr || one.grid()->dimensions()[d].wraps;
+    if (const auto* twisted = dynamic_cast<const TwistedTorus*>(&one))
+      wraps = std::all_of(twisted->twists()[d].begin(), twisted->twists()[d].end(), [](int shift) { return shift == 0; });
+    dimensions.push_back({slice.extents[d], wraps, {}});
+  }
+  if (machine.chip.devices > 1) dimensions.push_back({machine.chip.devices, true, {}});
+  return Grid::make(std::move(dimensions));
+}
+
+std::vector<std::pair<std::string, int>> default_axes(const Machine& machine, const Slice& slice, int pods) {
+  static constexpr std::array names = {"row", "col", "depth", "axis3"};
+  std::vector<std::pair<std::string, int>> sizes;
+  if (pods > 1) sizes.emplace_back("pod", pods);
+  for (std::size_t d = 0; d < slice.extents.size(); ++d) sizes.emplace_back(names[d], slice.extents[d]);
+  if (machine.chip.devices > 1) sizes.emplace_back("core", machine.chip.devices);
+  return sizes;
+}
+
+/// "3.2=0.8": the devices of a chip; "random:1%=0.8": that part of all devices, rounded up, by the seed.
+Done slow_down(const Topology& topology, const std::string& text, std::uint64_t seed, Placement& placement) {
+  const std::size_t equals = text.find('=');
+  const Diagnostic wrong{option("straggler"), "expected CHIP=PART or random:PERCENT%=PART, as 3.2=0.8 or random:1%=0.8, found " + quoted(text)};
+  if (equals == std::string::npos) return wrong;
+  const auto part = parse_number(text.substr(equals + 1), option("straggler"));
+  if (!part) return part.error();
+  if (!(*part > 0 && *part <= 1)) return Diagnostic{option("straggler"), "expected a part of the speed above 0 and up to 1, found " + quoted(text)};
+  const std::size_t devices = placement.chip_of.size();
+  placement.speed.resize(devices, 1.0);
+  const std::string who = text.substr(0, equals);
+  if (!who.starts_with("random:")) {
+    const auto chip = chip_named(topology, who, option("straggler"));
+    if (!chip) return chip.error();
+    for (std::size_t d = 0; d < devices; ++d)
+      if (placement.chip_of[d] == *chip) placement.speed[d] = *part;
+    return done();
+  }
+  if (!who.ends_with('%')) return wrong;
+  const auto percent = parse_number(who.substr(7, who.size() - 8), option("straggler"));
+  if (!percent) return percent.error();
+  if (!(*percent >= 0 && *percent <= 100)) return wrong;
+  std::vector<std::size_t> order(devices);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  Rng rng{seed, stream_of("stragglers")};
+  const auto count = static_cast<std::size_t>(std::ceil(*percent / 100 * static_cast<double>(devices)));
+  for (std::size_t i = 0; i < count; ++i) {
+    std::swap(order[i], order[i + rng.below(devices - i)]);
+    placement.speed[order[i]] = *part;
+  }
+  return done();
+}
+
+Expected<Placement> place(const Machine& machine, const Topology& topology, const Mesh& mesh, const PodRequest& request) {
+  Placement placement;
+  for (int d = 0; d < mesh.devices(); ++d) {
+    placement.chip_of.emplace_back(d / machine.chip.devices);
+    if (machine.chip.devices > 1) placement.core_of.push_back(d % machine.chip.devices);
+  }
+  for (const std::string& straggler : request.stragglers)
+    if (auto ok = slow_down(topology, straggler, request.seed, placement); !ok) return ok.error();
+  return placement;
 }
 
 Diagnostic no_machine() {
@@ -59,17 +138,25 @@ Expected<Pod> make_pod(const PodRequest& request) {
   if (!slice) return slice.error();
   const auto wrap = parse_wrap(request.wrap, option("wrap"));
   if (!wrap) return wrap.error();
-  auto grid = build_grid(*machine, *slice, *wrap);
-  if (!grid) return grid.error();
-  auto mesh = sizes.empty() ? default_mesh(*grid) : mesh_over(*grid, sizes);
+  auto topology = build_topology(*machine, *slice, *wrap, request.what_if);
+  if (!topology) return topology.error();
+  auto layout = layout_of(*machine, *slice, **topology, request.what_if.pods);
+  if (!layout) return layout.error();
+  auto mesh = mesh_over(*layout, sizes.empty() ? default_axes(*machine, *slice, request.what_if.pods) : sizes);
   if (!mesh) return Diagnostic{option("mesh"), mesh.error().message};
-  auto placement = place_row_major(*mesh, *grid);
+  auto placement = place(*machine, **topology, *mesh, request);
   if (!placement) return placement.error();
-  const bool hypothetical = is_hypothetical(*machine, *slice, *wrap);
-  return Pod{std::move(*machine), std::move(*slice), *wrap, hypothetical, std::move(*grid), std::move(*mesh), std::move(*placement)};
+  const bool hypothetical = is_hypothetical(*machine, *slice, *wrap) || !request.what_if.topology.empty();
+  return Pod{*std::move(machine), *std::move(slice),    *wrap, request.what_if, hypothetical, *std::move(topology), *std::move(layout),
+             *std::move(mesh),    *std::move(placement)};
 }
 
-Expected<Grid> regrid(const Pod& pod) { return build_grid(pod.machine, pod.slice, pod.wrap); }
+Done rebuild(Pod& pod) {
+  auto topology = build_topology(pod.machine, pod.slice, pod.wrap, pod.what_if);
+  if (!topology) return topology.error();
+  pod.topology = *std::move(topology);
+  return done();
+}
 
 Expected<Schedule> saved_schedule(const std::string& path) {
   const auto bytes = read_file(path);
@@ -77,39 +164,76 @@ Expected<Schedule> saved_schedule(const std::string& path) {
   return read_schedule(*bytes, path);
 }
 
+namespace {
+
+/// All of a request but machine, slice and mesh.
+Expected<PodRequest> request_of(const Options& options) {
+  PodRequest request;
+  request.wrap = options.text("wrap");
+  request.sets = options.texts("set");
+  request.what_if.topology = options.has("topology") ? options.text("topology") : "";
+  request.what_if.fail = options.texts("fail");
+  request.what_if.degrade = options.texts("degrade");
+  request.stragglers = options.texts("straggler");
+  if (!options.has("pods")) return request;  // a verb without what-ifs
+  const auto pods = options.integer("pods", 1, 1024);
+  if (!pods) return pods.error();
+  request.what_if.pods = static_cast<int>(*pods);
+  const auto seed = options.integer("seed", 0, std::numeric_limits<std::int64_t>::max());
+  if (!seed) return seed.error();
+  request.seed = static_cast<std::uint64_t>(*seed);
+  return request;
+}
+
+}  // namespace
+
 Expected<Pod> pod_of(const Options& options, const std::string& default_machine) {
   if (!options.has("machine") && default_machine.empty()) return no_machine();
   const auto meshes = options.texts("mesh");
   if (meshes.size() > 1) return Diagnostic{option("mesh"), "expected one mesh; compare takes several"};
-  std::string mesh = meshes.empty() ? "" : meshes.front();
-  if (mesh.empty() && options.has("schedule")) {  // a saved schedule says what it is for
+  auto request = request_of(options);
+  if (!request) return request.error();
+  request->machine = options.has("machine") ? options.text("machine") : default_machine;
+  request->slice = options.has("slice") ? options.text("slice") : "";
+  request->mesh = meshes.empty() ? "" : meshes.front();
+  if (request->mesh.empty() && options.has("schedule")) {  // a saved schedule says what it is for
     const auto schedule = saved_schedule(options.text("schedule"));
     if (!schedule) return schedule.error();
-    mesh = to_text(schedule->mesh);
+    request->mesh = to_text(schedule->mesh);
   }
-  return make_pod({options.has("machine") ? options.text("machine") : default_machine, options.has("slice") ? options.text("slice") : "",
-                   options.text("wrap"), std::move(mesh), options.texts("set")});
+  return make_pod(*request);
 }
 
 Expected<std::vector<PodRequest>> pod_requests(const Options& options) {
   if (!options.has("machine")) return no_machine();
   std::vector<std::string> meshes = options.texts("mesh");
   if (meshes.empty()) meshes.emplace_back();
+  const auto base = request_of(options);
+  if (!base) return base.error();
   std::vector<PodRequest> requests;
   for (const std::string& machine : split(options.text("machine")))
     for (const std::string& slice : options.has("slice") ? split(options.text("slice")) : std::vector<std::string>{""})
-      for (const std::string& mesh : meshes) {
-        if (mesh != "all") {
-          requests.push_back({machine, slice, options.text("wrap"), mesh, options.texts("set")});
-          continue;
+      for (const std::string& topology : split(base->what_if.topology))
+        for (const std::string& mesh : meshes) {
+          PodRequest request = *base;
+          request.machine = machine;
+          request.slice = slice;
+          request.what_if.topology = topology;
+          request.mesh = mesh;
+          if (mesh != "all") {
+            requests.push_back(std::move(request));
+            continue;
+          }
+          request.mesh.clear();
+          const auto pod = make_pod(request);
+          if (!pod) return pod.error();
+          const int devices = pod->mesh.devices();
+          for (int rows = devices; rows >= 1; --rows)
+            if (devices % rows == 0) {
+              request.mesh = fmt::format("row={},col={}", rows, devices / rows);
+              requests.push_back(request);
+            }
         }
-        const auto pod = make_pod({machine, slice, options.text("wrap"), "", options.texts("set")});
-        if (!pod) return pod.error();
-        const int devices = pod->mesh.devices();
-        for (int rows = devices; rows >= 1; --rows)
-          if (devices % rows == 0)
-            requests.push_back({machine, slice, options.text("wrap"), fmt::format("row={},col={}", rows, devices / rows), options.texts("set")});
-      }
   return requests;
 }
 

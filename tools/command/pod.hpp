@@ -1,10 +1,11 @@
-// The pod that a command line asks for: machine, slice, grid, mesh, placement.
+// The pod that a command line asks for: machine, slice, topology, mesh, placement.
 #pragma once
 
 #include "sim/engine/machine.hpp"
 #include "sim/mesh/grid.hpp"
 #include "sim/mesh/placement.hpp"
 #include "tools/command/options.hpp"
+#include "topologies/interconnect.hpp"
 #include "topologies/slice.hpp"
 
 namespace podsim {
@@ -13,21 +14,27 @@ struct Pod {
   Machine machine;
   Slice slice;
   Wrap wrap;
+  WhatIf what_if;
   bool hypothetical = false;
-  Grid grid;
+  std::shared_ptr<const Topology> topology;
+  Grid layout;  // what the mesh is laid over: slices, the dimensions of a slice, the devices of a chip; it wraps where neighbours at the ends are
+                // neighbours
   Mesh mesh;
   Placement placement;
 };
 
-/// `machine`, `slice` and `mesh` as on the command line; empty means not given. Errors: none of slice and mesh, and those of each part.
+/// Texts as on the command line; empty means not given. Errors: none of slice and mesh, and those of each part.
 struct PodRequest {
   std::string machine, slice, wrap = "auto", mesh;
-  std::vector<std::string> sets;
+  std::vector<std::string> sets{};
+  WhatIf what_if{};
+  std::vector<std::string> stragglers{};  // "3.2=0.8", "random:1%=0.8"
+  std::uint64_t seed = 0;                 // of random stragglers
 };
 Expected<Pod> make_pod(const PodRequest& request);
 
-/// The pod's grid with the values that its machine has now.
-Expected<Grid> regrid(const Pod& pod);
+/// Gives the pod the topology of the values that its machine has now.
+Done rebuild(Pod& pod);
 
 /// The schedule in a file. Errors: it cannot be read, or what is wrong with it.
 Expected<Schedule> saved_schedule(const std::string& path);

@@ -159,7 +159,7 @@ Expected<GemmRequest> gemm_request(const Options& options, const Pod& pod, DType
 
 Expected<Pod> pod_for(const GemmAlgorithmEntry& algorithm, Pod pod) {
   if (algorithm.mesh == MeshUse::row_col || pod.mesh.axes().size() == 1) return pod;
-  auto ring = mesh_over(pod.grid, {{"ring", pod.mesh.devices()}});
+  auto ring = mesh_over(pod.layout, {{"ring", pod.mesh.devices()}});
   if (!ring) return ring.error();
   pod.mesh = std::move(*ring);
   return pod;

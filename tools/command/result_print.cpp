@@ -83,7 +83,8 @@ std::string explanation_table(const SimulatedRun& run, const Explanation& explan
     }
     const PathStretch& stretch = explanation.stretches[i];
     rows.push_back({stretch.label, stretch.axis < 0 ? "-" : axis_name(run, stretch.axis), std::to_string(stretch.first.value),
-                    std::to_string(stretch.last.value), std::to_string(stretch.steps), time(stretch.start), time(stretch.end), mostly(stretch.parts)});
+                    std::to_string(stretch.last.value), std::to_string(stretch.steps), time(stretch.start), time(stretch.end),
+                    mostly(stretch.parts)});
   }
   text += table(rows, 4) + "\n";
 
@@ -112,7 +113,7 @@ std::string devices_table(const SimulatedRun& run, const std::vector<DeviceMetri
 std::string links_table(const SimulatedRun& run, const std::vector<LinkMetrics>& links) {
   std::vector<std::vector<std::string>> rows{{"link", "bytes", "utilisation"}};
   for (const LinkMetrics& link : links)
-    rows.push_back({run.pod->grid.link_name(link.link) + (link.links > 1 ? fmt::format(" and {} alike", link.links - 1) : ""),
+    rows.push_back({run.pod->topology->link_name(link.link) + (link.links > 1 ? fmt::format(" and {} alike", link.links - 1) : ""),
                     fmt::format("{:.4g} GB", link.bytes * 1e-9), percent(link.utilisation)});
   return table(rows, 1);
 }
@@ -169,7 +170,8 @@ Json devices_json(const SimulatedRun& run, const std::vector<DeviceMetrics>& dev
 Json links_json(const SimulatedRun& run, const std::vector<LinkMetrics>& links) {
   Json json = Json::array();
   for (const LinkMetrics& link : links)
-    json.push_back(Json{{"link", run.pod->grid.link_name(link.link)}, {"links", link.links}, {"bytes", link.bytes}, {"utilisation", link.utilisation}});
+    json.push_back(
+        Json{{"link", run.pod->topology->link_name(link.link)}, {"links", link.links}, {"bytes", link.bytes}, {"utilisation", link.utilisation}});
   return json;
 }
 
@@ -223,8 +225,7 @@ std::string result_json(const SimulatedRun& run, const Details& details) {
 std::string result_table(const SimulatedRun& run, const Details& details) {
   const Row& row = run.row;
   const Result& r = row.result;
-  const std::string classes =
-      r.device_classes < r.devices ? fmt::format(", {} simulated: the others behave alike", r.device_classes) : std::string{};
+  const std::string classes = r.device_classes < r.devices ? fmt::format(", {} simulated: the others behave alike", r.device_classes) : std::string{};
   std::vector<std::vector<std::string>> rows{
       {"schedule", r.schedule},
       {"algorithm", row.algorithm},

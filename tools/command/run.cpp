@@ -43,10 +43,10 @@ int interrupted(const SimulatedRun& run, Console& console) {
 
 int run_verb(const std::vector<std::string>& arguments, Console& console) {
   po::options_description described;
-  described.add(pod_options(false)).add(problem_options(false));
+  described.add(pod_options(false)).add(what_if_options(false)).add(problem_options(false));
   po::options_description telling{"what to tell"};
-  telling.add_options()                                                                                               //
-      ("explain", po::bool_switch(), "the critical path, what each machine value would change, and a sentence")       //
+  telling.add_options()                                                                                          //
+      ("explain", po::bool_switch(), "the critical path, what each machine value would change, and a sentence")  //
       ("per", po::value<std::string>()->value_name("device,link"), "the time and traffic of every device, every link");
   described.add(engine_options()).add(telling).add(trace_options()).add(output_options());
   const Parsed parsed = parse(arguments, described, usage, console);

@@ -97,51 +97,60 @@ examples:
   podsim show topology --machine ideal --slice 8x8 --wrap none --format json
 )";
 
+std::string topology_text(const Pod& pod) {
+  std::string text = pod.what_if.topology.empty() ? std::string{"as built"} : pod.what_if.topology;
+  if (pod.what_if.pods > 1) text = fmt::format("{} slices, each {}", pod.what_if.pods, text);
+  for (const std::string& cable : pod.what_if.fail) text += ", broken " + cable;
+  for (const std::string& cable : pod.what_if.degrade) text += ", slow " + cable;
+  return text;
+}
+
 Expected<std::string> show_topology(const Options& options, Format format) {
   if (format == Format::csv) return Diagnostic{option("format"), "show topology prints table or json"};
   const auto pod = pod_of(options, "ideal");
   if (!pod) return pod.error();
-  const Grid& grid = pod->grid;
-  const Shape shape = shape_of(grid);  // in closed form
-  const BytesPerSecond bisection = bisection_bandwidth(grid), all_to_all = all_to_all_bound(grid);
+  const Topology& topology = *pod->topology;
+  const Shape shape = shape_of(topology);
+  const BytesPerSecond bisection = bisection_bandwidth(topology);
+  const auto all_to_all = all_to_all_bound(topology);
+  if (!all_to_all) return all_to_all.error();
   std::string wrap;
   Json wrap_json = Json::object();
-  for (std::size_t d = 0; d < grid.dimensions().size(); ++d) {
-    const bool wraps = grid.dimensions()[d].wraps;
+  const std::vector<GridDimension> dimensions = topology.grid() == nullptr ? std::vector<GridDimension>{} : topology.grid()->dimensions();
+  for (std::size_t d = 0; d < dimensions.size(); ++d) {
+    const bool wraps = dimensions[d].wraps;
     wrap += fmt::format("{}{} {}", d == 0 ? "" : ", ", dimension_name(static_cast<int>(d)), wraps ? "wraps" : "open");
     wrap_json[std::string(1, dimension_name(static_cast<int>(d)))] = wraps;
   }
   if (format == Format::json) {
-    Json json{{"machine", pod->machine.name},
-              {"slice", to_text(pod->slice)},
-              {"hypothetical", pod->hypothetical},
-              {"chips", grid.chips()},
-              {"links", shape.links},
-              {"least_degree", shape.least_degree},
-              {"largest_degree", shape.largest_degree},
-              {"diameter", shape.diameter},
-              {"mean_distance", shape.mean_distance}};
+    Json json{{"machine", pod->machine.name}, {"slice", to_text(pod->slice)},        {"hypothetical", pod->hypothetical},
+              {"chips", topology.chips()},    {"devices", pod->mesh.devices()},      {"switches", shape.switches},
+              {"links", shape.links},         {"least_degree", shape.least_degree},  {"largest_degree", shape.largest_degree},
+              {"diameter", shape.diameter},   {"mean_distance", shape.mean_distance}};
     json["wrap"] = wrap_json;
     json["bisection_bandwidth_bytes_per_s"] = number_or_null(bisection);
-    json["all_to_all_bound_bytes_per_s"] = number_or_null(all_to_all);
+    json["all_to_all_bound_bytes_per_s"] = number_or_null(*all_to_all);
     return json.dump(2) + "\n";
   }
   const auto rate = [](BytesPerSecond r) { return to_text(r); };
-  std::string text =
-      table({{"machine", pod->machine.name},
-             {"slice", to_text(pod->slice) + (pod->hypothetical ? " (hypothetical)" : "")},
-             {"wrap", wrap},
-             {"chips", std::to_string(grid.chips())},
-             {"links", fmt::format("{} (each direction counts)", shape.links)},
-             {"degree", shape.least_degree == shape.largest_degree ? std::to_string(shape.largest_degree)
-                                                                   : fmt::format("{} to {}", shape.least_degree, shape.largest_degree)},
-             {"diameter", fmt::format("{} hops", shape.diameter)},
-             {"mean distance", fmt::format("{:.4g} hops", shape.mean_distance)},
-             {"bisection bandwidth", rate(bisection) + " each way"},
-             {"all-to-all bound", rate(all_to_all) + " per chip"}},
-            2);
-  constexpr int most_drawn = 64;  // chips; more fill the screen without being read
-  if (const auto drawing = grid.chips() <= most_drawn ? draw(grid) : std::nullopt) text += "\n" + *drawing;
+  std::string text = table(
+      {{"machine", pod->machine.name},
+       {"slice", to_text(pod->slice) + (pod->hypothetical ? " (hypothetical)" : "")},
+       {"topology", topology_text(*pod)},
+       {"wrap", wrap.empty() ? "-" : wrap},
+       {"chips", std::to_string(topology.chips()) + (pod->machine.chip.devices > 1 ? fmt::format(" of {} devices", pod->machine.chip.devices) : "") +
+                     (shape.switches > 0 ? fmt::format(", {} switches", shape.switches) : "")},
+       {"links", fmt::format("{} (each direction counts)", shape.links)},
+       {"degree", shape.least_degree == shape.largest_degree ? std::to_string(shape.largest_degree)
+                                                             : fmt::format("{} to {}", shape.least_degree, shape.largest_degree)},
+       {"diameter", fmt::format("{} hops", shape.diameter)},
+       {"mean distance", fmt::format("{:.4g} hops", shape.mean_distance)},
+       {"bisection bandwidth", rate(bisection) + " each way"},
+       {"all-to-all bound", rate(*all_to_all) + " per chip"}},
+      2);
+  constexpr int most_drawn = 64;                            // chips; more fill the screen without being read
+  const auto* grid = dynamic_cast<const Grid*>(&topology);  // broken and twisted cables are not drawn
+  if (const auto drawing = grid != nullptr && grid->chips() <= most_drawn ? draw(*grid) : std::nullopt) text += "\n" + *drawing;
   return text;
 }
 
@@ -177,13 +186,13 @@ Expected<std::string> show_schedule(const Options& options, Format format) {
 
 struct Thing {
   std::string_view name, usage;
-  bool problem;
+  bool what_ifs, problem;
   Expected<std::string> (*show)(const Options&, Format);
 };
 constexpr std::array<Thing, 3> things{{
-    {"machine", machine_usage, false, &show_machine},
-    {"topology", topology_usage, false, &show_topology},
-    {"schedule", schedule_usage, true, &show_schedule},
+    {"machine", machine_usage, false, false, &show_machine},
+    {"topology", topology_usage, true, false, &show_topology},
+    {"schedule", schedule_usage, false, true, &show_schedule},
 }};
 
 constexpr std::string_view usage = R"(usage: podsim show machine|topology|schedule [OPTION...]
@@ -204,6 +213,7 @@ int show_verb(const std::vector<std::string>& arguments, Console& console) {
     if (arguments.empty() || arguments.front() != thing.name) continue;
     po::options_description described;
     described.add(pod_options(false));
+    if (thing.what_ifs) described.add(what_if_options(false));
     if (thing.problem) {
       described.add(problem_options(false));
       described.add_options()("lowered", po::bool_switch(), "with its collectives replaced by the tasks of their algorithms");

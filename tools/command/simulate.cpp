@@ -51,14 +51,16 @@ Result result_of(const Pod& pod, const Problem& problem, const SimulatedRun& run
 
 Expected<Model> model_on(const Pod& pod, const Schedule& lowered, const Manner& manner) {
   const bool fold = manner.fold && manner.engine->folds;
-  auto model = fold ? make_folded_model(lowered, pod.machine, pod.grid, pod.placement) : make_model(lowered, pod.machine, pod.grid, pod.placement);
+  auto model =
+      fold ? make_folded_model(lowered, pod.machine, *pod.topology, pod.placement) : make_model(lowered, pod.machine, *pod.topology, pod.placement);
   if (!model) return model.error();
   if (const auto instances = static_cast<double>(model->deployment.activities()); instances > manner.unasked && !manner.force)
-    return Diagnostic{{},
-                      fmt::format("{} of {} devices are simulated one by one{}: {:.3g} million task instances, about {:.2g} s and {:.2g} GB; expected "
-                                  "less than {:.3g} million, or --force to run it",
-                                  model->nodes(), lowered.mesh.devices(), fold ? ", as they do not behave alike" : "", instances * 1e-6,
-                                  instances / instances_per_second, instances * bytes_per_instance * 1e-9, manner.unasked * 1e-6)};
+    return Diagnostic{
+        {},
+        fmt::format("{} of {} devices are simulated one by one{}: {:.3g} million task instances, about {:.2g} s and {:.2g} GB; expected "
+                    "less than {:.3g} million, or --force to run it",
+                    model->nodes(), lowered.mesh.devices(), fold ? ", as they do not behave alike" : "", instances * 1e-6,
+                    instances / instances_per_second, instances * bytes_per_instance * 1e-9, manner.unasked * 1e-6)};
   return model;
 }
 

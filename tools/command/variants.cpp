@@ -67,7 +67,8 @@ std::vector<Row> simulate_all(const Pod& pod, const std::vector<Variant>& varian
       plan.problem = used.error();
     }
     if (plan.problem) {
-      const auto same = std::find_if(to_run.begin(), to_run.end(), [&](std::size_t i) { return plans[i].problem->schedule == plan.problem->schedule; });
+      const auto same =
+          std::find_if(to_run.begin(), to_run.end(), [&](std::size_t i) { return plans[i].problem->schedule == plan.problem->schedule; });
       if (same != to_run.end())
         plan.same_as = *same;
       else

@@ -1,0 +1,217 @@
+#include "topologies/interconnect.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "sim/base/units.hpp"
+#include "sim/mesh/joined_slices.hpp"
+#include "sim/mesh/twisted_torus.hpp"
+
+namespace podsim {
+
+namespace {
+
+const SourceLocation topology_option{"--topology", 0, 0};
+
+/// Every hop over a switch is two links: each has half of the latency.
+LinkParameters half_way(LinkParameters link) {
+  link.latency = 0.5 * link.latency;
+  return link;
+}
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0;;) {
+    const std::size_t end = text.find(separator, begin);
+    parts.push_back(text.substr(begin, end == std::string::npos ? end : end - begin));
+    if (end == std::string::npos) return parts;
+    begin = end + 1;
+  }
+}
+
+template <class T>
+Expected<std::shared_ptr<const Topology>> shared(Expected<T> topology) {
+  if (!topology) return topology.error();
+  return std::shared_ptr<const Topology>{std::make_shared<const T>(*std::move(topology))};
+}
+
+int chips_of(const Slice& slice) { return std::accumulate(slice.extents.begin(), slice.extents.end(), 1, std::multiplies<>{}); }
+
+Expected<Network> rail_of(const Machine& machine, const Slice& slice) {
+  if (slice.extents.size() > 2) return Diagnostic{{}, fmt::format("a rail network is a slice of NODESxGPUS, as 4x8, got {}", to_text(slice))};
+  const bool one = slice.extents.size() == 1;
+  return rail(one ? 1 : slice.extents[0], slice.extents.back(), machine.link[0], machine.link[1]);
+}
+
+Expected<std::shared_ptr<const Topology>> twisted_of(const Machine& machine, const Slice& slice) {
+  std::vector<GridDimension> dimensions;
+  for (std::size_t d = 0; d < slice.extents.size(); ++d) dimensions.push_back({slice.extents[d], true, machine.link[d]});
+  return shared(TwistedTorus::make(dimensions, machine.chip.injection_bandwidth, machine.chip.ejection_bandwidth));
+}
+
+Expected<std::shared_ptr<const Topology>> tree_of(const Machine& machine, const Slice& slice, const std::string& text) {
+  const std::vector<std::string> parts = split(text, ':');
+  const Diagnostic wrong{topology_option, "expected fat-tree:LEAF or fat-tree:LEAF:OVERSUBSCRIPTION, as fat-tree:16:2, found " + quoted(text)};
+  if (parts.size() < 2 || parts.size() > 3) return wrong;
+  const auto leaf = parse_integer(parts[1], 1, 1 << 20, topology_option);
+  if (!leaf) return leaf.error();
+  double oversubscription = 1;
+  if (parts.size() == 3) {
+    const auto number = parse_number(parts[2], topology_option);
+    if (!number) return number.error();
+    oversubscription = *number;
+  }
+  return shared(fat_tree(chips_of(slice), static_cast<int>(*leaf), oversubscription, machine.link[0]));
+}
+
+/// One slice.
+Expected<std::shared_ptr<const Topology>> build_slice(const Machine& machine, const Slice& slice, const Wrap& wrap, const std::string& topology) {
+  if (topology == "rail" || (topology.empty() && machine.interconnect == Interconnect::rail)) return shared(rail_of(machine, slice));
+  if (topology.empty()) return shared(build_grid(machine, slice, wrap));
+  if (topology == "torus") return shared(build_grid(machine, slice, {Wrap::Rule::all, {}}));
+  if (topology == "mesh") return shared(build_grid(machine, slice, {Wrap::Rule::none, {}}));
+  if (topology == "twisted") return twisted_of(machine, slice);
+  if (topology == "crossbar") return shared(crossbar(chips_of(slice), machine.link[0]));
+  if (topology.starts_with("fat-tree")) return tree_of(machine, slice, topology);
+  return Diagnostic{topology_option, "there is no topology " + quoted(topology) +
+                                         did_you_mean(topology, {"torus", "mesh", "twisted", "crossbar", "fat-tree:LEAF:OVERSUBSCRIPTION", "rail"})};
+}
+
+/// Which host drives each chip: blocks of the machine's host extents; one host for all where they are not stated.
+std::vector<int> hosts_of(const Machine& machine, const Slice& slice) {
+  std::vector<int> hosts;
+  const std::size_t dimensions = slice.extents.size();
+  std::vector<int> blocks(dimensions, 1), host(dimensions, 1);
+  for (std::size_t d = 0; d < dimensions; ++d) {
+    host[d] = d < machine.slices.host.size() ? std::max(1, machine.slices.host[d]) : machine.slices.host.empty() ? slice.extents[d] : 1;
+    blocks[d] = (slice.extents[d] + host[d] - 1) / host[d];
+  }
+  for (int chip = 0; chip < chips_of(slice); ++chip) {
+    int rest = chip, number = 0, stride = 1;
+    for (std::size_t d = dimensions; d-- > 0;) {
+      number += rest % slice.extents[d] / host[d] * stride;
+      stride *= blocks[d];
+      rest /= slice.extents[d];
+    }
+    hosts.push_back(number);
+  }
+  return hosts;
+}
+
+}  // namespace
+
+Expected<Network> crossbar(int chips, const LinkParameters& link) {
+  std::vector<std::string> names;
+  std::vector<Cable> cables;
+  for (int chip = 0; chip < chips; ++chip) {
+    names.push_back(std::to_string(chip));
+    cables.push_back({chip, chips, half_way(link), 0});
+  }
+  names.emplace_back("switch");
+  return Network::make(chips, std::move(names), cables);
+}
+
+Expected<Network> fat_tree(int chips, int leaf, double oversubscription, const LinkParameters& link) {
+  const int spines = static_cast<int>(std::lround(leaf / oversubscription));
+  if (!(oversubscription >= 1) || spines < 1)
+    return Diagnostic{topology_option,
+                      fmt::format("expected an oversubscription from 1 to the {} chips of a leaf, found {}", leaf, oversubscription)};
+  const int leaves = (chips + leaf - 1) / leaf;
+  std::vector<std::string> names;
+  std::vector<Cable> cables;
+  for (int chip = 0; chip < chips; ++chip) {
+    names.push_back(std::to_string(chip));
+    cables.push_back({chip, chips + chip / leaf, half_way(link), 0});
+  }
+  for (int l = 0; l < leaves; ++l) names.push_back(fmt::format("leaf {}", l));
+  if (leaves > 1)
+    for (int s = 0; s < spines; ++s) {
+      names.push_back(fmt::format("spine {}", s));
+      for (int l = 0; l < leaves; ++l) cables.push_back({chips + l, chips + leaves + s, half_way(link), 0});
+    }
+  return Network::make(chips, std::move(names), cables);
+}
+
+Expected<Network> rail(int nodes, int gpus, const LinkParameters& to_rail, const LinkParameters& to_node) {
+  const int chips = nodes * gpus;
+  std::vector<std::string> names;
+  std::vector<Cable> cables;
+  for (int chip = 0; chip < chips; ++chip) {
+    names.push_back(fmt::format("{}.{}", chip / gpus, chip % gpus));
+    cables.push_back({chip, chips + chip / gpus, half_way(to_node), 1});
+  }
+  for (int node = 0; node < nodes; ++node) names.push_back(fmt::format("node {}", node));
+  if (nodes > 1)
+    for (int gpu = 0; gpu < gpus; ++gpu) {
+      names.push_back(fmt::format("rail {}", gpu));
+      for (int node = 0; node < nodes; ++node) cables.push_back({node * gpus + gpu, chips + nodes + gpu, half_way(to_rail), 0});
+    }
+  return Network::make(chips, std::move(names), cables);
+}
+
+Expected<ChipId> chip_named(const Topology& topology, const std::string& text, const SourceLocation& where) {
+  const Diagnostic none{where,
+                        fmt::format("there is no chip {}; the last one is {}", quoted(text), topology.chip_name(ChipId{topology.chips() - 1}))};
+  if (const Grid* grid = topology.grid()) {
+    const std::vector<std::string> parts = split(text, '.');
+    if (parts.size() != grid->dimensions().size()) return none;
+    std::vector<int> coordinates;
+    for (std::size_t d = 0; d < parts.size(); ++d) {
+      const auto coordinate = parse_integer(parts[d], 0, grid->dimensions()[d].extent - 1, where);
+      if (!coordinate) return none;
+      coordinates.push_back(static_cast<int>(*coordinate));
+    }
+    return grid->chip(coordinates);
+  }
+  for (int node = 0; node < topology.nodes(); ++node)
+    if (topology.chip_name(ChipId{node}) == text) return ChipId{node};
+  return none;
+}
+
+Expected<std::vector<LinkId>> cable_named(const Topology& topology, const std::string& text, const SourceLocation& where) {
+  const std::vector<std::string> ends = split(text, '-');
+  if (ends.size() != 2) return Diagnostic{where, "expected a cable between two chips, as 0.0-0.1, found " + quoted(text)};
+  const auto from = chip_named(topology, ends[0], where), to = chip_named(topology, ends[1], where);
+  if (!from) return from.error();
+  if (!to) return to.error();
+  std::vector<LinkId> links;
+  for (const auto& [a, b] : {std::pair{*from, *to}, std::pair{*to, *from}})
+    for (const OutLink& out : topology.out_links(a))
+      if (out.to == b) links.push_back(out.link);
+  if (links.empty()) return Diagnostic{where, fmt::format("there is no cable between {} and {}", topology.chip_name(*from), topology.chip_name(*to))};
+  return links;
+}
+
+Expected<std::shared_ptr<const Topology>> build_topology(const Machine& machine, const Slice& slice, const Wrap& wrap, const WhatIf& what_if) {
+  auto topology = build_slice(machine, slice, wrap, what_if.topology);
+  if (!topology) return topology;
+  Damage damage;
+  for (const std::string& text : what_if.fail) {
+    const auto links = cable_named(**topology, text, {"--fail", 0, 0});
+    if (!links) return links.error();
+    damage.broken.insert(links->begin(), links->end());
+  }
+  for (const std::string& text : what_if.degrade) {
+    const SourceLocation where{"--degrade", 0, 0};
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos) return Diagnostic{where, "expected CABLE=PART, as 0.0-0.1=0.5, found " + quoted(text)};
+    const auto links = cable_named(**topology, text.substr(0, equals), where);
+    if (!links) return links.error();
+    const auto part = parse_number(text.substr(equals + 1), where);
+    if (!part) return part.error();
+    if (!(*part > 0 && *part <= 1)) return Diagnostic{where, "expected a part of the bandwidth above 0 and up to 1, found " + quoted(text)};
+    for (const LinkId link : *links) damage.slowed[link] = *part;
+  }
+  if (!damage.none()) topology = std::shared_ptr<const Topology>{std::make_shared<const DamagedTopology>(*topology, std::move(damage))};
+  if (what_if.pods == 1) return topology;
+  const LinkParameters to_host{machine.dcn.host_bandwidth, Seconds{}};
+  const Seconds latency = machine.dcn.latency + std::log2(what_if.pods) * machine.dcn.sync;
+  const LinkParameters to_network{machine.dcn.nic_bandwidth, 0.5 * latency};
+  return std::shared_ptr<const Topology>{
+      std::make_shared<const JoinedSlices>(*topology, what_if.pods, SliceJoin{to_host, to_network, hosts_of(machine, slice)})};
+}
+
+}  // namespace podsim
