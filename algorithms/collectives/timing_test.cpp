@@ -74,7 +74,10 @@ INSTANTIATE_TEST_SUITE_P(Algorithms, CollectiveTiming, ::testing::ValuesIn(names
 
 TEST_P(CollectiveTiming, DesAgreesWithSimgrid) {
   testing::Agreement seen;
-  for (const Case& c : cases_of(GetParam())) {
+  const std::vector<Case> cases = cases_of(GetParam());
+  const std::size_t step = 1 + cases.size() / 100;  // some of them, of all kinds: a run of simgrid is a process
+  for (std::size_t i = 0; i < cases.size(); i += step) {
+    const Case& c = cases[i];
     const auto model = make_model(c.schedule, c.world.machine, *c.world.topology, c.world.placement);
     if (!model) continue;  // cut apart
     ASSERT_TRUE(testing::engines_agree(*model, 1e-6, seen)) << c.name;
