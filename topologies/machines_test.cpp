@@ -14,7 +14,8 @@ namespace podsim {
 namespace {
 
 TEST(FindMachine, FindsEveryShippedMachineByItsName) {
-  EXPECT_THAT(shipped_machines(), testing::ElementsAre("dgx_a100", "dgx_h100", "ideal", "tpu7x", "tpu_v3", "tpu_v4", "tpu_v5e", "tpu_v5p", "tpu_v6e"));
+  EXPECT_THAT(shipped_machines(),
+              testing::ElementsAre("dgx_a100", "dgx_h100", "ideal", "tpu7x", "tpu_v3", "tpu_v4", "tpu_v5e", "tpu_v5p", "tpu_v6e"));
   for (const std::string& name : shipped_machines()) {
     const auto machine = find_machine(name);
     ASSERT_TRUE(machine) << to_text(machine.error());
@@ -97,7 +98,8 @@ std::string named(const Machine& m, const std::string& name) {
 // Google Cloud's pages on v4, v5p, v5e and v6e, and AI-Hypercomputer/maxtext, MaxText/accelerator_to_spec_map.py @035dd3d.
 TEST(ShippedMachines, GiveSliceNamesTheirDocumentedTopologies) {
   const std::map<std::string, std::map<std::string, std::string>> topologies{
-      {"tpu_v3", {{"v3-8", "2x2"}, {"v3-32", "4x4"}, {"v3-64", "4x8"}, {"v3-128", "8x8"}, {"v3-256", "8x16"}, {"v3-512", "16x16"}, {"v3-1024", "16x32"},
+      {"tpu_v3", {{"v3-8", "2x2"}, {"v3-32", "4x4"}, {"v3-64", "4x8"}, {"v3-128", "8x8"}, {"v3-256", "8x16"}, {"v3-512", "16x16"},
+                  {"v3-1024", "16x32"},
                   {"v3-2048", "32x32"}}},
       {"tpu_v4", {{"v4-8", "2x2x1"}, {"v4-16", "2x2x2"}, {"v4-32", "2x2x4"}, {"v4-64", "2x4x4"}, {"v4-128", "4x4x4"}, {"v4-256", "4x4x8"},
                   {"v4-384", "4x4x12"}, {"v4-512", "4x8x8"}, {"v4-1024", "8x8x8"}, {"v4-1536", "8x8x12"}, {"v4-2048", "8x8x16"},
@@ -124,7 +126,8 @@ TEST(ShippedMachines, RefuseNamesThatNobodyOffers) {
   EXPECT_EQ(named(*find_machine("tpu_v5p"), "v4-512"),
             "slices of tpu_v5p are called v5p-N, where N counts cores, 2 per chip, got \"v4-512\"");
   EXPECT_EQ(named(*find_machine("tpu_v4"), "v4-9"), "the N of v4-N counts cores, 2 per chip, got \"v4-9\"");
-  EXPECT_EQ(named(*find_machine("tpu_v5e"), "v5e-12"), "tpu_v5e has no slice of 12 chips, got \"v5e-12\"; near are v5e-8 (2x4), v5e-16 (4x4), v5e-4 (2x2)");
+  EXPECT_EQ(named(*find_machine("tpu_v5e"), "v5e-12"),
+            "tpu_v5e has no slice of 12 chips, got \"v5e-12\"; near are v5e-8 (2x4), v5e-16 (4x4), v5e-4 (2x2)");
   EXPECT_EQ(named(*find_machine("dgx_h100"), "h100-8"),
             "slices of dgx_h100 have no names, expected chips per dimension, such as 128x8, got \"h100-8\"");
 }
@@ -158,8 +161,8 @@ TEST(ShippedMachines, WrapWhereTheirVendorBuildsIt) {
 TEST(ShippedMachines, OfferWhatIfsToBeRefused) {
   const Machine v4 = *find_machine("tpu_v4");
   EXPECT_EQ(to_text(check_offered(v4, *parse_slice("32x8", v4, {}), {"--strict-slice", 0, 0}).error()),
-            "--strict-slice: tpu_v4 is not offered with a slice 32x8 (256 chips), expected one such as 4x8x8 (256 chips), 4x4x16 (256 chips) or 4x4x12 "
-            "(192 chips)");
+            "--strict-slice: tpu_v4 is not offered with a slice 32x8 (256 chips), expected one such as 4x8x8 (256 chips), 4x4x16 (256 chips) or "
+            "4x4x12 (192 chips)");
 }
 
 }  // namespace

@@ -170,7 +170,8 @@ TEST(CheckOffered, RefusesWhatIfsAndNamesTheNearOnes) {
   EXPECT_TRUE(check_offered(named(), slice("4x8x8", named()), here));
   EXPECT_TRUE(check_offered(invented(), slice("3x5", invented()), here));
   EXPECT_EQ(to_text(check_offered(named(), slice("32x8", named()), here).error()),
-            "--slice: big is not offered with a slice 32x8 (256 chips), expected one such as 4x8x8 (256 chips), 4x4x16 (256 chips) or 4x4x12 (192 chips)");
+            "--slice: big is not offered with a slice 32x8 (256 chips), expected one such as 4x8x8 (256 chips), 4x4x16 (256 chips) or "
+            "4x4x12 (192 chips)");
 }
 
 TEST(ParseWrap, ReadsTheFourForms) {

@@ -154,6 +154,7 @@ class MachineReader {
     }
     note_source(interconnect_path, message_.interconnect().source(), place);
     std::vector<std::string> names;
+    names.reserve(interconnect_count);
     for (int i = 0; i < interconnect_count; ++i) names.emplace_back(name_of(static_cast<Interconnect>(i)));
     const auto name = std::find(names.begin(), names.end(), message_.interconnect().value());
     if (name == names.end()) {

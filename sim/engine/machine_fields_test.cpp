@@ -166,7 +166,8 @@ TEST(MachineFields, MessagesNameThePathAndWhatWasExpected) {
   const Case cases[] = {
       {"chip.hbm_bandwith", "1GB/s",
        R"(unknown machine field "chip.hbm_bandwith", did you mean "chip.hbm_bandwidth", "chip.inner_bandwidth" or "chip.reduce_bandwidth"?)"},
-      {"link[x].latencie", "1us", R"(unknown machine field "link[x].latencie", did you mean "link[x].latency", "link[x].bandwidth" or "dcn.latency"?)"},
+      {"link[x].latencie", "1us",
+       R"(unknown machine field "link[x].latencie", did you mean "link[x].latency", "link[x].bandwidth" or "dcn.latency"?)"},
       {"link.latency[x]", "1us", R"(unknown machine field "link.latency[x]", did you mean "link[x].latency" or "dcn.latency"?)"},
       {"", "1us", R"(unknown machine field ""; fields begin with chip., link., software., collective. or dcn.)"},
       {"q.q", "1us", R"(unknown machine field "q.q"; fields begin with chip., link., software., collective. or dcn.)"},
