@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include <fmt/format.h>
 
@@ -15,12 +14,6 @@ namespace podsim {
 namespace {
 
 const SourceLocation topology_option{"--topology", 0, 0};
-
-/// Every hop over a switch is two links: each has half of the latency.
-LinkParameters half_way(LinkParameters link) {
-  link.latency = 0.5 * link.latency;
-  return link;
-}
 
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts;
@@ -38,7 +31,6 @@ Expected<std::shared_ptr<const Topology>> shared(Expected<T> topology) {
   return std::shared_ptr<const Topology>{std::make_shared<const T>(*std::move(topology))};
 }
 
-int chips_of(const Slice& slice) { return std::accumulate(slice.extents.begin(), slice.extents.end(), 1, std::multiplies<>{}); }
 
 Expected<Network> rail_of(const Machine& machine, const Slice& slice) {
   if (slice.extents.size() > 2) return Diagnostic{{}, fmt::format("a rail network is a slice of NODESxGPUS, as 4x8, got {}", to_text(slice))};
@@ -64,7 +56,7 @@ Expected<std::shared_ptr<const Topology>> tree_of(const Machine& machine, const 
     if (!number) return number.error();
     oversubscription = *number;
   }
-  return shared(fat_tree(chips_of(slice), static_cast<int>(*leaf), oversubscription, machine.link[0]));
+  return shared(fat_tree(static_cast<int>(chips_of(slice)), static_cast<int>(*leaf), oversubscription, machine.link[0]));
 }
 
 /// One slice.
@@ -74,7 +66,7 @@ Expected<std::shared_ptr<const Topology>> build_slice(const Machine& machine, co
   if (topology == "torus") return shared(build_grid(machine, slice, {Wrap::Rule::all, {}}));
   if (topology == "mesh") return shared(build_grid(machine, slice, {Wrap::Rule::none, {}}));
   if (topology == "twisted") return twisted_of(machine, slice);
-  if (topology == "crossbar") return shared(crossbar(chips_of(slice), machine.link[0]));
+  if (topology == "crossbar") return shared(crossbar(static_cast<int>(chips_of(slice)), machine.link[0]));
   if (topology.starts_with("fat-tree")) return tree_of(machine, slice, topology);
   return Diagnostic{topology_option, "there is no topology " + quoted(topology) +
                                          did_you_mean(topology, {"torus", "mesh", "twisted", "crossbar", "fat-tree:LEAF:OVERSUBSCRIPTION", "rail"})};
@@ -108,7 +100,7 @@ Expected<Network> crossbar(int chips, const LinkParameters& link) {
   std::vector<Cable> cables;
   for (int chip = 0; chip < chips; ++chip) {
     names.push_back(std::to_string(chip));
-    cables.push_back({chip, chips, half_way(link), 0});
+    cables.push_back({chip, chips, link, 0});
   }
   names.emplace_back("switch");
   return Network::make(chips, std::move(names), cables);
@@ -124,13 +116,13 @@ Expected<Network> fat_tree(int chips, int leaf, double oversubscription, const L
   std::vector<Cable> cables;
   for (int chip = 0; chip < chips; ++chip) {
     names.push_back(std::to_string(chip));
-    cables.push_back({chip, chips + chip / leaf, half_way(link), 0});
+    cables.push_back({chip, chips + chip / leaf, link, 0});
   }
   for (int l = 0; l < leaves; ++l) names.push_back(fmt::format("leaf {}", l));
   if (leaves > 1)
     for (int s = 0; s < spines; ++s) {
       names.push_back(fmt::format("spine {}", s));
-      for (int l = 0; l < leaves; ++l) cables.push_back({chips + l, chips + leaves + s, half_way(link), 0});
+      for (int l = 0; l < leaves; ++l) cables.push_back({chips + l, chips + leaves + s, link, 0});
     }
   return Network::make(chips, std::move(names), cables);
 }
@@ -141,13 +133,13 @@ Expected<Network> rail(int nodes, int gpus, const LinkParameters& to_rail, const
   std::vector<Cable> cables;
   for (int chip = 0; chip < chips; ++chip) {
     names.push_back(fmt::format("{}.{}", chip / gpus, chip % gpus));
-    cables.push_back({chip, chips + chip / gpus, half_way(to_node), 1});
+    cables.push_back({chip, chips + chip / gpus, to_node, 1});
   }
   for (int node = 0; node < nodes; ++node) names.push_back(fmt::format("node {}", node));
   if (nodes > 1)
     for (int gpu = 0; gpu < gpus; ++gpu) {
       names.push_back(fmt::format("rail {}", gpu));
-      for (int node = 0; node < nodes; ++node) cables.push_back({node * gpus + gpu, chips + nodes + gpu, half_way(to_rail), 0});
+      for (int node = 0; node < nodes; ++node) cables.push_back({node * gpus + gpu, chips + nodes + gpu, to_rail, 0});
     }
   return Network::make(chips, std::move(names), cables);
 }

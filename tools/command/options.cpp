@@ -142,6 +142,10 @@ po::options_description pod_options(bool several) {
       ("mesh", words("row=R,col=C"),
        several ? "logical axes, row-major over the slice; repeatable, or `all` for\nevery row x col"
                : "logical axes, row-major over the slice; left out: one axis\nper slice dimension, named row, col, depth, axis3")  //
+      ("mesh-order", word("ORDER", "row-major"),
+       "which chip each device of the mesh gets: row-major, jax (as\ncreate_device_mesh assigns), snake, or a file of chip numbers")  //
+      ("allow-split-axes", po::bool_switch(), "jax: a logical axis may take part of a physical one")                              //
+      ("contiguous-submeshes", po::bool_switch(), "jax: hosts' devices stay together")                                            //
       ("set", words("PATH=VALUE"),
        "override a machine value: link.bandwidth=45GB/s,\nlink[x].latency=1us, chip.peak[bf16]=275TFLOP/s,\nsoftware.launch[all-gather]=5us; "
        "repeatable");
@@ -151,10 +155,9 @@ po::options_description pod_options(bool several) {
 po::options_description what_if_options(bool several) {
   po::options_description group{"what if"};
   group.add_options()  //
-      (
-          "topology", word(several ? "NAME[,...]" : "NAME"),
-          "of the machine's chips and links: torus, mesh, twisted, crossbar,\nfat-tree:LEAF[:OVERSUBSCRIPTION], rail; left out: what the machine "
-          "builds")                                                                                      //
+      ("topology", word(several ? "NAME[,...]" : "NAME"),
+       "of the machine's chips and links: torus, mesh, twisted, crossbar,\nfat-tree:LEAF[:OVERSUBSCRIPTION], rail; left out: what the machine "
+       "builds")                                                                                         //
       ("pods", word("N", "1"), "slices, joined over their hosts and the data-centre network")            //
       ("fail", words("CABLE"), "a broken cable between two chips, by coordinates: 0.0-0.1; repeatable")  //
       ("degrade", words("CABLE=PART"), "a slow cable: 0.0-0.1=0.5; repeatable")                          //

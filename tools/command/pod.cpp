@@ -14,6 +14,7 @@
 #include "sim/engine/machine_fields.hpp"
 #include "sim/mesh/joined_slices.hpp"
 #include "sim/mesh/twisted_torus.hpp"
+#include "topologies/device_mesh.hpp"
 #include "topologies/machines.hpp"
 
 namespace podsim {
@@ -92,15 +93,65 @@ Done slow_down(const Topology& topology, const std::string& text, std::uint64_t 
   return done();
 }
 
-Expected<Placement> place(const Machine& machine, const Topology& topology, const Mesh& mesh, const PodRequest& request) {
-  Placement placement;
-  for (int d = 0; d < mesh.devices(); ++d) {
-    placement.chip_of.emplace_back(d / machine.chip.devices);
-    if (machine.chip.devices > 1) placement.core_of.push_back(d % machine.chip.devices);
+/// What JAX calls this kind of device; other machines are laid out as GPUs are: by number.
+DeviceKind kind_of(const Machine& machine) {
+  if (machine.name == "tpu7x") return DeviceKind::tpu_v7;
+  const auto kind = parse_device_kind(machine.name, {});
+  return kind ? *kind : DeviceKind::gpu;
+}
+
+}  // namespace
+
+DeviceList device_list(const Machine& machine, const Slice& slice) {
+  DeviceList list;
+  list.kind = kind_of(machine);
+  list.extents = slice.extents;
+  list.extents.resize(3, 1);
+  list.cores = machine.chip.devices;
+  for (std::size_t d = 0; d < machine.slices.host.size() && d < 3; ++d) list.host[d] = machine.slices.host[d];
+  if (machine.slices.host.size() == 2) list.host[2] = 1;
+  return list;
+}
+
+namespace {
+
+Expected<PlacedMesh> place_as_jax(const Machine& machine, const Slice& slice, const Grid& grid, const std::vector<std::pair<std::string, int>>& sizes,
+                                  const PodRequest& request) {
+  const auto devices = jax_devices(device_list(machine, slice));
+  if (!devices) return devices.error();
+  std::vector<int> shape;
+  std::vector<std::string> names;
+  for (const auto& [name, size] : sizes) names.push_back(name), shape.push_back(size);
+  const auto assigned = assign_device_mesh(kind_of(machine), *devices, shape, {request.contiguous_submeshes, request.allow_split_axes});
+  if (!assigned) return assigned.error();
+  return place_device_mesh(*assigned, names, grid);
+}
+
+/// The mesh on the chips, in the order asked for.
+Expected<PlacedMesh> place(const Machine& machine, const Slice& slice, const Topology& topology, const Grid& layout,
+                           const std::vector<std::pair<std::string, int>>& sizes, const PodRequest& request) {
+  const Grid* grid = topology.grid();
+  if (request.mesh_order == "row-major" || (request.mesh_order == "jax" && kind_of(machine) == DeviceKind::gpu)) {
+    auto mesh = mesh_over(layout, sizes);
+    if (!mesh) return mesh.error();
+    PlacedMesh placed{*std::move(mesh), {}, {}};
+    for (int d = 0; d < placed.mesh.devices(); ++d) {
+      placed.placement.chip_of.emplace_back(d / machine.chip.devices);
+      placed.core_of.push_back(d % machine.chip.devices);
+    }
+    return placed;
   }
-  for (const std::string& straggler : request.stragglers)
-    if (auto ok = slow_down(topology, straggler, request.seed, placement); !ok) return ok.error();
-  return placement;
+  if (grid == nullptr || request.what_if.pods > 1)
+    return Diagnostic{option("mesh-order"), "expected row-major on switches and on several slices, found " + quoted(request.mesh_order)};
+  if (request.mesh_order == "jax") return place_as_jax(machine, slice, *grid, sizes, request);
+  if (machine.chip.devices > 1)
+    return Diagnostic{option("mesh-order"), "expected row-major or jax on chips of two devices, found " + quoted(request.mesh_order)};
+  if (request.mesh_order == "snake") return place_in_order(*grid, sizes, snake_order(*grid));
+  const auto text = read_file(request.mesh_order);
+  if (!text) return Diagnostic{option("mesh-order"), "expected row-major, jax, snake or a file of chip numbers: " + text.error().message};
+  const auto order = parse_device_order(*text, request.mesh_order, *grid);
+  if (!order) return order.error();
+  return place_in_order(*grid, sizes, *order);
 }
 
 Diagnostic no_machine() {
@@ -142,13 +193,15 @@ Expected<Pod> make_pod(const PodRequest& request) {
   if (!topology) return topology.error();
   auto layout = layout_of(*machine, *slice, **topology, request.what_if.pods);
   if (!layout) return layout.error();
-  auto mesh = mesh_over(*layout, sizes.empty() ? default_axes(*machine, *slice, request.what_if.pods) : sizes);
-  if (!mesh) return Diagnostic{option("mesh"), mesh.error().message};
-  auto placement = place(*machine, **topology, *mesh, request);
-  if (!placement) return placement.error();
+  auto placed = place(*machine, *slice, **topology, *layout, sizes.empty() ? default_axes(*machine, *slice, request.what_if.pods) : sizes, request);
+  if (!placed) return placed.error().where.file.empty() ? Diagnostic{option("mesh"), placed.error().message} : placed.error();
+  Placement placement = std::move(placed->placement);
+  if (machine->chip.devices > 1) placement.core_of = std::move(placed->core_of);
+  for (const std::string& straggler : request.stragglers)
+    if (auto ok = slow_down(**topology, straggler, request.seed, placement); !ok) return ok.error();
   const bool hypothetical = is_hypothetical(*machine, *slice, *wrap) || !request.what_if.topology.empty();
-  return Pod{*std::move(machine), *std::move(slice),    *wrap, request.what_if, hypothetical, *std::move(topology), *std::move(layout),
-             *std::move(mesh),    *std::move(placement)};
+  return Pod{*std::move(machine),     *std::move(slice),   *wrap, request.what_if, hypothetical, *std::move(topology), *std::move(layout),
+             std::move(placed->mesh), std::move(placement)};
 }
 
 Done rebuild(Pod& pod) {
@@ -171,6 +224,9 @@ Expected<PodRequest> request_of(const Options& options) {
   PodRequest request;
   request.wrap = options.text("wrap");
   request.sets = options.texts("set");
+  request.mesh_order = options.text("mesh-order");
+  request.allow_split_axes = options.flag("allow-split-axes");
+  request.contiguous_submeshes = options.flag("contiguous-submeshes");
   request.what_if.topology = options.has("topology") ? options.text("topology") : "";
   request.what_if.fail = options.texts("fail");
   request.what_if.degrade = options.texts("degrade");

@@ -5,6 +5,7 @@
 #include "sim/mesh/grid.hpp"
 #include "sim/mesh/placement.hpp"
 #include "tools/command/options.hpp"
+#include "topologies/device_mesh.hpp"
 #include "topologies/interconnect.hpp"
 #include "topologies/slice.hpp"
 
@@ -27,11 +28,16 @@ struct Pod {
 struct PodRequest {
   std::string machine, slice, wrap = "auto", mesh;
   std::vector<std::string> sets{};
+  std::string mesh_order = "row-major";  // jax, snake, a file of chip numbers
+  bool allow_split_axes = false, contiguous_submeshes = false;  // of jax
   WhatIf what_if{};
   std::vector<std::string> stragglers{};  // "3.2=0.8", "random:1%=0.8"
   std::uint64_t seed = 0;                 // of random stragglers
 };
 Expected<Pod> make_pod(const PodRequest& request);
+
+/// The devices of a slice as jax.devices() is asked for them.
+DeviceList device_list(const Machine& machine, const Slice& slice);
 
 /// Gives the pod the topology of the values that its machine has now.
 Done rebuild(Pod& pod);

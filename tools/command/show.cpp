@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "sim/base/units.hpp"
@@ -10,6 +12,7 @@
 #include "sim/schedule/text.hpp"
 #include "tools/command/command.hpp"
 #include "tools/command/print.hpp"
+#include "tools/command/show_mesh.hpp"
 #include "topologies/drawing.hpp"
 #include "topologies/machines.hpp"
 
@@ -95,6 +98,9 @@ What a slice's interconnect is: links, distances, bisection bandwidth, a drawing
 examples:
   podsim show topology --machine tpu_v4 --slice 4x4x8
   podsim show topology --machine ideal --slice 8x8 --wrap none --format json
+  podsim show topology --machine tpu_v4 --slice 4x4x8 --topology twisted
+  podsim show topology --machine dgx_h100 --slice 4x8 -o h100.dot
+  podsim show topology --machine tpu_v4 --slice 4x4x1 --devices
 )";
 
 std::string topology_text(const Pod& pod) {
@@ -105,10 +111,28 @@ std::string topology_text(const Pod& pod) {
   return text;
 }
 
+/// Graphviz: chips as circles, switches as boxes, a cable as one edge.
+std::string to_dot(const Topology& topology) {
+  std::string text = "graph topology {\n";
+  for (int node = 0; node < topology.nodes(); ++node)
+    text += fmt::format("  n{} [label={} shape={}];\n", node, quoted(topology.chip_name(ChipId{node})), node < topology.chips() ? "circle" : "box");
+  for (int node = 0; node < topology.nodes(); ++node)
+    for (const OutLink& out : topology.out_links(ChipId{node}))
+      if (node < out.to.value)
+        text += fmt::format("  n{} -- n{} [label={}];\n", node, out.to.value, quoted(to_text(topology.link(out.link).bandwidth)));
+  return text + "}\n";
+}
+
 Expected<std::string> show_topology(const Options& options, Format format) {
   if (format == Format::csv) return Diagnostic{option("format"), "show topology prints table or json"};
   const auto pod = pod_of(options, "ideal");
   if (!pod) return pod.error();
+  if (options.flag("devices")) {
+    const auto devices = jax_devices(device_list(pod->machine, pod->slice));
+    if (!devices) return devices.error();
+    return devices_text(*pod, *devices, format);
+  }
+  if (options.has("output") && options.text("output").ends_with(".dot")) return to_dot(*pod->topology);
   const Topology& topology = *pod->topology;
   const Shape shape = shape_of(topology);
   const BytesPerSecond bisection = bisection_bandwidth(topology);
@@ -189,13 +213,14 @@ struct Thing {
   bool what_ifs, problem;
   Expected<std::string> (*show)(const Options&, Format);
 };
-constexpr std::array<Thing, 3> things{{
+constexpr std::array<Thing, 4> things{{
     {"machine", machine_usage, false, false, &show_machine},
     {"topology", topology_usage, true, false, &show_topology},
+    {"mesh", mesh_usage, true, false, &show_mesh},
     {"schedule", schedule_usage, false, true, &show_schedule},
 }};
 
-constexpr std::string_view usage = R"(usage: podsim show machine|topology|schedule [OPTION...]
+constexpr std::string_view usage = R"(usage: podsim show machine|topology|mesh|schedule [OPTION...]
 
 `podsim show machine --help` and so on list the options of each.
 )";
@@ -214,6 +239,8 @@ int show_verb(const std::vector<std::string>& arguments, Console& console) {
     po::options_description described;
     described.add(pod_options(false));
     if (thing.what_ifs) described.add(what_if_options(false));
+    if (thing.show == &show_topology)
+      described.add_options()("devices", po::bool_switch(), "the devices as jax.devices() lists them: id, process, coords, core_on_chip");
     if (thing.problem) {
       described.add(problem_options(false));
       described.add_options()("lowered", po::bool_switch(), "with its collectives replaced by the tasks of their algorithms");
