@@ -91,6 +91,9 @@ TEST(BadCommand, Machines) {
       {"run" + ring4 + gather + "--set link.latency=1", "--set: link.latency: a time needs a unit (ps, ns, us, ms, s), got \"1\""},
       {"run" + ring4 + gather + "--set link.bandwith=45GB/s",
        "--set: unknown machine field \"link.bandwith\", did you mean \"link.bandwidth\", \"dcn.nic_bandwidth\" or \"chip.hbm_bandwidth\"?"},
+      {"run --machine tpu_v4 --slice 32x8 --strict-slice --gemm m=16,n=16,k=16 --algorithm collective",
+       "--strict-slice: tpu_v4 is not offered with a slice 32x8 (256 chips), expected one such as 4x8x8 (256 chips), 4x4x16 (256 chips) or 4x4x12 "
+       "(192 chips)"},
       {"show topology --machine tpu_v4 --slice v5p-8", "--slice: slices of tpu_v4 are called v4-N, where N counts cores, 2 per chip, got \"v5p-8\""},
       {"run" + ring4 + gather + "--set link.bandwidth=0GB/s", "--set: link.bandwidth: a bandwidth must be positive, got \"0GB/s\""},
       {"run" + ring4 + gather + "--set link.latency=2h", "--set: link.latency: a time needs a known unit (ps, ns, us, ms, s), got \"2h\""},

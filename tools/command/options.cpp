@@ -135,8 +135,10 @@ po::options_description pod_options(bool several) {
   po::options_description group;
   group.add_options()  //
       ("machine", word(several ? "NAME|FILE[,...]" : "NAME|FILE"),
-       "a shipped machine (podsim show machine lists them) or a textproto file")                                                                 //
-      ("slice", word(several ? "AxB[xC][,...]" : "AxB[xC]"), "chips per physical dimension, as 16x16 or 4x8x8;\nleft out: the sizes of --mesh")  //
+       "a shipped machine (podsim show machine lists them) or a textproto file")  //
+      ("slice", word(several ? "AxB[xC][,...]" : "AxB[xC]"),
+       "chips per physical dimension, as 16x16 or 4x8x8, or the name of\na slice, as v5p-512; left out: the sizes of --mesh")  //
+      ("strict-slice", po::bool_switch(), "refuse a slice that the vendor does not offer")                                     //
       ("wrap", word("auto|all|none|x,y", "auto"),
        "which dimensions wrap; auto: as the vendor builds the slice,\nhypothetical slices wrap every extent above 2")  //
       ("mesh", words("row=R,col=C"),

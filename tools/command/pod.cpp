@@ -108,8 +108,6 @@ DeviceList device_list(const Machine& machine, const Slice& slice) {
   list.extents = slice.extents;
   list.extents.resize(3, 1);
   list.cores = machine.chip.devices;
-  for (std::size_t d = 0; d < machine.slices.host.size() && d < 3; ++d) list.host[d] = machine.slices.host[d];
-  if (machine.slices.host.size() == 2) list.host[2] = 1;
   return list;
 }
 
@@ -187,6 +185,8 @@ Expected<Pod> make_pod(const PodRequest& request) {
   }
   auto slice = parse_slice(shape, *machine, option("slice"));
   if (!slice) return slice.error();
+  if (request.strict_slice)
+    if (auto offered = check_offered(*machine, *slice, option("strict-slice")); !offered) return offered.error();
   const auto wrap = parse_wrap(request.wrap, option("wrap"));
   if (!wrap) return wrap.error();
   auto topology = build_topology(*machine, *slice, *wrap, request.what_if);
@@ -227,6 +227,7 @@ Expected<PodRequest> request_of(const Options& options) {
   request.mesh_order = options.text("mesh-order");
   request.allow_split_axes = options.flag("allow-split-axes");
   request.contiguous_submeshes = options.flag("contiguous-submeshes");
+  request.strict_slice = options.flag("strict-slice");
   request.what_if.topology = options.has("topology") ? options.text("topology") : "";
   request.what_if.fail = options.texts("fail");
   request.what_if.degrade = options.texts("degrade");

@@ -24,7 +24,8 @@ struct Pod {
   Placement placement;
 };
 
-/// Texts as on the command line; empty means not given. Errors: none of slice and mesh, and those of each part.
+/// Texts as on the command line; empty means not given. Errors: none of slice and mesh, and those of each part; with `strict_slice` a slice
+/// that the vendor does not offer.
 struct PodRequest {
   std::string machine, slice, wrap = "auto", mesh;
   std::vector<std::string> sets{};
@@ -33,6 +34,7 @@ struct PodRequest {
   WhatIf what_if{};
   std::vector<std::string> stragglers{};  // "3.2=0.8", "random:1%=0.8"
   std::uint64_t seed = 0;                 // of random stragglers
+  bool strict_slice = false;
 };
 Expected<Pod> make_pod(const PodRequest& request);
 
