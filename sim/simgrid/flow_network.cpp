@@ -102,6 +102,7 @@ struct FlowNetwork::Platform {
   std::shared_ptr<DateModel> dates = std::make_shared<DateModel>();
   simgrid::s4u::Host *source = nullptr, *target = nullptr;
   std::vector<Links> routes;                     // the limited links
+  std::vector<std::vector<simgrid::s4u::Link*>> faces;  // of the same
   std::vector<std::vector<std::uint32_t>> idle;  // per route, slots
   std::vector<Slot> slots;
   std::unordered_map<const Action*, std::uint32_t> slot_of;
@@ -145,16 +146,18 @@ FlowNetwork::FlowNetwork(const CostedGraph& graph) : platform_{std::make_unique<
   p.source = zone->create_host("source", 1);
   p.target = zone->create_host("target", 1);
 
-  Links link_of(graph.links.size(), nullptr);
+  std::vector<simgrid::s4u::Link*> link_of(graph.links.size(), nullptr);
   p.routes.resize(graph.routes.size());
   p.idle.resize(graph.routes.size());
+  p.faces.resize(graph.routes.size());
   for (std::size_t r = 0; r < graph.routes.size(); ++r)
     for (const LinkId link : graph.routes[r]) {
       const BytesPerSecond bandwidth = graph.links[link.index()];
       if (is_unlimited(bandwidth)) continue;
       auto*& known = link_of[link.index()];
-      if (known == nullptr) known = zone->create_link(std::to_string(link.value), bandwidth.count())->get_impl();
-      p.routes[r].push_back(known);
+      if (known == nullptr) known = zone->create_link(std::to_string(link.value), bandwidth.count());
+      p.routes[r].push_back(known->get_impl());
+      p.faces[r].push_back(known);
     }
   auto* engine = simgrid::s4u::Engine::get_instance();
   engine->add_model(p.dates);
@@ -183,6 +186,9 @@ void FlowNetwork::start(std::uint32_t route, double bytes, std::uint32_t flow) {
   slot.action->set_remains(bytes);
   slot.action->set_last_update();
   slot.action->resume();
+  // resume() has SimGrid share anew only what is joined to the route's first link, and not even that if this link has been touched at this date
+  // already; so every link is touched.
+  for (simgrid::s4u::Link* link : p.faces[route]) link->set_bandwidth(link->get_bandwidth());
 }
 
 void FlowNetwork::run(Driver& driver) {
