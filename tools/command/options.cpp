@@ -161,7 +161,7 @@ po::options_description what_if_options(bool several) {
        "of the machine's chips and links: torus, mesh, twisted, crossbar,\nfat-tree:LEAF[:OVERSUBSCRIPTION], rail; left out: what the machine "
        "builds")                                                                                         //
       ("pods", word("N", "1"), "slices, joined over their hosts and the data-centre network")            //
-      ("fail", words("CABLE"), "a broken cable between two chips, by coordinates: 0.0-0.1; repeatable")  //
+      ("fail", words("CABLE"), "a broken cable between two chips, by coordinates: 0.0-0.1; repeatable;\nrun: `any` tries one of every sort")  //
       ("degrade", words("CABLE=PART"), "a slow cable: 0.0-0.1=0.5; repeatable")                          //
       ("straggler", words("CHIP=PART"), "a slow device: 3.2=0.8, or random:1%=0.8; repeatable")          //
       ("seed", word("N", "0"), "of what is random");

@@ -245,6 +245,12 @@ Expected<PodRequest> request_of(const Options& options) {
 }  // namespace
 
 Expected<Pod> pod_of(const Options& options, const std::string& default_machine) {
+  const auto request = pod_request_of(options, default_machine);
+  if (!request) return request.error();
+  return make_pod(*request);
+}
+
+Expected<PodRequest> pod_request_of(const Options& options, const std::string& default_machine) {
   if (!options.has("machine") && default_machine.empty()) return no_machine();
   const auto meshes = options.texts("mesh");
   if (meshes.size() > 1) return Diagnostic{option("mesh"), "expected one mesh; compare takes several"};
@@ -258,7 +264,7 @@ Expected<Pod> pod_of(const Options& options, const std::string& default_machine)
     if (!schedule) return schedule.error();
     request->mesh = to_text(schedule->mesh);
   }
-  return make_pod(*request);
+  return request;
 }
 
 Expected<std::vector<PodRequest>> pod_requests(const Options& options) {

@@ -50,6 +50,7 @@ Expected<Schedule> saved_schedule(const std::string& path);
 /// The single pod of run, check and show. `default_machine` may be empty: then --machine must be given. Without --mesh, a
 /// --schedule's own mesh.
 Expected<Pod> pod_of(const Options& options, const std::string& default_machine);
+Expected<PodRequest> pod_request_of(const Options& options, const std::string& default_machine);
 
 /// Every pod of compare: machines x slices x meshes. Errors: as make_pod; no machine given.
 Expected<std::vector<PodRequest>> pod_requests(const Options& options);

@@ -94,6 +94,19 @@ std::string explanation_table(const SimulatedRun& run, const Explanation& explan
   return text + table(rows, 1);
 }
 
+/// Worst, median and best.
+std::vector<std::pair<std::string, const CableLoss*>> worst_median_best(const std::vector<CableLoss>& losses) {
+  return {{"worst", &losses.front()}, {"median", &losses[losses.size() / 2]}, {"best", &losses.back()}};
+}
+
+std::string losses_table(const SimulatedRun& run, const std::vector<CableLoss>& losses) {
+  std::vector<std::vector<std::string>> rows{{"one broken cable", "such as", "time", "more", "broken rings"}};
+  for (const auto& [name, loss] : worst_median_best(losses))
+    rows.push_back({fmt::format("{} of {} sorts", name, losses.size()), loss->cable, time(loss->makespan_s),
+                    fmt::format("{:+.1f} %", 100 * (loss->makespan_s / run.row.result.makespan_s - 1)), loss->rings});
+  return table(rows, 2);
+}
+
 std::string axes_table(const SimulatedRun& run) {
   std::vector<std::vector<std::string>> rows{{"axis", "transfers", "link traffic", "in flight", "exposed"}};
   for (const AxisMetrics& axis : run.metrics.axes)
@@ -216,6 +229,16 @@ std::string result_json(const SimulatedRun& run, const Details& details) {
                         {"in_flight_s", seconds(axis.in_flight)},
                         {"exposed_s", seconds(axis.exposed)}});
   json["axes"] = std::move(axes);
+  if (details.healthy_s) {
+    json["healthy"] = Json{{"makespan_s", *details.healthy_s}};
+    json["rings"] = run.row.rings.empty() ? Json() : Json(run.row.rings);
+  }
+  if (!details.losses.empty()) {
+    Json losses = Json::object();
+    for (const auto& [name, loss] : worst_median_best(details.losses))
+      losses[name] = Json{{"cable", loss->cable}, {"makespan_s", loss->makespan_s}, {"rings", loss->rings}};
+    json["fail_any"] = std::move(losses);
+  }
   if (!details.devices.empty()) json["per_device"] = devices_json(run, details.devices);
   if (!details.links.empty()) json["per_link"] = links_json(run, details.links);
   if (details.explanation) json["explanation"] = explanation_json(run, *details.explanation);
@@ -238,6 +261,9 @@ std::string result_table(const SimulatedRun& run, const Details& details) {
       {"  waiting", time(r.waiting_s)},
   };
   if (r.mfu) rows.push_back({"MFU", fmt::format("{}  ({:.4g} TFLOP)", percent(*r.mfu), r.flops * 1e-12)});
+  if (details.healthy_s)
+    rows.push_back({"healthy", fmt::format("{}  ({:+.1f} % as it is{})", time(*details.healthy_s), 100 * (r.makespan_s / *details.healthy_s - 1),
+                                           row.rings.empty() ? "" : "; broken rings: " + row.rings)});
   rows.push_back({"link traffic", fmt::format("{:.4g} GB (payload x hops)", r.link_bytes * 1e-9)});
   rows.push_back({"peak memory", to_text(Bytes{r.peak_memory_bytes}) + " per device" + (row.over_hbm ? ": more than the device has" : "")});
   rows.push_back({"task instances", std::to_string(r.tasks)});
@@ -245,6 +271,7 @@ std::string result_table(const SimulatedRun& run, const Details& details) {
   rows.push_back({"trust", r.trust_level + (r.trust_level == "spec" ? ": specified and published values, not calibrated" : ": a what-if")});
   rows.push_back({"simulated in", fmt::format("{} (schedule built in {})", time(r.wall_s), time(r.build_s))});
   std::string text = table(rows, 2);
+  if (!details.losses.empty()) text += "\n" + losses_table(run, details.losses);
   if (!run.metrics.axes.empty()) text += "\n" + axes_table(run);
   if (!details.devices.empty()) text += "\n" + devices_table(run, details.devices);
   if (!details.links.empty()) text += "\n" + links_table(run, details.links);

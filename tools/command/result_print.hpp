@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tools/command/explain.hpp"
+#include "tools/command/failures.hpp"
 #include "tools/command/simulate.hpp"
 
 namespace podsim {
@@ -16,6 +17,8 @@ struct Details {
   std::optional<Explanation> explanation;
   std::vector<DeviceMetrics> devices;
   std::vector<LinkMetrics> links;
+  std::optional<double> healthy_s;  // beside broken or slow links and devices: the time without them
+  std::vector<CableLoss> losses;    // --fail any, worst first
 };
 
 std::string result_table(const SimulatedRun& run, const Details& details);

@@ -3,6 +3,7 @@
 #include "sim/base/units.hpp"
 #include "sim/config/result_config.hpp"
 #include "tools/command/command.hpp"
+#include "tools/command/failures.hpp"
 #include "tools/command/manner.hpp"
 #include "tools/command/print.hpp"
 #include "tools/command/progress.hpp"
@@ -59,16 +60,19 @@ int run_verb(const std::vector<std::string>& arguments, Console& console) {
   if (!manner) return report(manner.error(), console);
   for (const std::string& what : options.has("per") ? split(options.text("per")) : std::vector<std::string>{})
     if (what != "device" && what != "link") return report({option("per"), "expected device or link, found " + quoted(what)}, console);
-  auto pod = pod_of(options, "");
+  auto request = pod_request_of(options, "");
+  if (!request) return report(request.error(), console);
+  const bool any_cable = request->what_if.fail == std::vector<std::string>{"any"};
+  if (any_cable) request->what_if.fail.clear();
+  auto pod = make_pod(*request);
   if (!pod) return report(pod.error(), console);
   const auto trace = trace_request(options, pod->mesh.devices());
   if (!trace) return report(trace.error(), console);
-  const auto problem = problem_of(options, *pod, DType::bf16);
-  if (!problem) return report(problem.error(), console);
+  const ProblemOf problem_on = [&](Pod& on) { return problem_of(options, on, DType::bf16); };
   const auto run = [&] {
     RunProgressLine line{console, options.flag("quiet")};
     manner->control.progress = [&](const RunProgress& progress) { line(progress); };
-    auto result = simulate(*pod, *problem, *manner);
+    auto result = simulate_best(*pod, problem_on, *manner);
     manner->control.progress = {};
     return result;
   }();
@@ -79,6 +83,16 @@ int run_verb(const std::vector<std::string>& arguments, Console& console) {
     if (const std::string& note = (*trace)->note; !note.empty() && !options.flag("quiet")) fmt::print(console.err, "podsim: note: {}\n", note);
   }
   Details details;
+  if (!pod->what_if.fail.empty() || !pod->what_if.degrade.empty() || !pod->placement.speed.empty()) {
+    const auto healthy = healthy_makespan(*pod, problem_on, *manner);
+    if (!healthy) return report(healthy.error(), console);
+    details.healthy_s = *healthy;
+  }
+  if (any_cable) {
+    auto losses = lose_any_cable(*pod, problem_on, *manner);
+    if (!losses) return report(losses.error(), console);
+    details.losses = *std::move(losses);
+  }
   for (const std::string& what : options.has("per") ? split(options.text("per")) : std::vector<std::string>{}) {
     if (what == "device")
       details.devices = measure_devices(run->model, run->timeline);
