@@ -8,6 +8,7 @@
 #include "sim/base/units.hpp"
 #include "tools/command/command.hpp"
 #include "tools/command/crossover.hpp"
+#include "tools/command/fairness.hpp"
 #include "tools/command/manner.hpp"
 #include "tools/command/print.hpp"
 #include "tools/command/progress.hpp"
@@ -23,6 +24,8 @@ Simulates every combination of machine, slice, mesh, algorithm, dataflow and sli
 what margin, and why. What does not apply is listed with the reason.
 
 examples:
+  podsim compare --machine tpu_v4 --slice 4x4x8 --topology torus,twisted,crossbar --equal ports --mesh row=16,col=8 \
+                 --gemm m=131072,n=16384,k=16384 --slice-count 8
   podsim compare --machine tpu_v4 --slice 32x8,4x8x8 --mesh row=32,col=8 --gemm m=524288,n=49152,k=12288 \
                  --algorithms collective,meshslice --slice-count 1,2,4,8,16,24,48
   podsim compare --machine tpu_v4 --slice 16x16 --gemm m=524288,n=49152,k=12288 --algorithms all --dataflow os,ls,rs --slice-count 1,4,16
@@ -81,6 +84,9 @@ std::string verdict(const std::vector<const Row*>& rows) {
 int compare_verb(const std::vector<std::string>& arguments, Console& console) {
   po::options_description described;
   described.add(pod_options(true)).add(what_if_options(true)).add(problem_options(true));
+  described.add_options()(
+      "equal", po::value<std::string>()->value_name("bisection|ports|injection"),
+      "scales the links of every topology but the first, so that these are\nthe same: bisection bandwidth, the bandwidth of all ports, or that\nout of a chip");
   described.add_options()("crossover", po::value<std::vector<std::string>>()->value_name("PATH=lo..hi")->composing(),
                           "who wins where as a machine value goes from lo to hi, each\nalgorithm at its best slice count; repeatable");
   described.add(engine_options()).add(output_options());
@@ -110,6 +116,11 @@ int compare_verb(const std::vector<std::string>& arguments, Console& console) {
   }
 
   Comparisons comparisons;
+  if (options.has("topology") || options.has("equal")) {
+    auto costs = make_equal(pods, options.has("equal") ? options.text("equal") : "");
+    if (!costs) return report(costs.error(), console);
+    comparisons.topologies = *std::move(costs);
+  }
   std::vector<std::size_t> pod_of_row;
   {
     Progress progress{console, options.flag("quiet"), total};

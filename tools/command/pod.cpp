@@ -199,7 +199,10 @@ Expected<Pod> make_pod(const PodRequest& request) {
   if (machine->chip.devices > 1) placement.core_of = std::move(placed->core_of);
   for (const std::string& straggler : request.stragglers)
     if (auto ok = slow_down(**topology, straggler, request.seed, placement); !ok) return ok.error();
-  const bool hypothetical = is_hypothetical(*machine, *slice, *wrap) || !request.what_if.topology.empty();
+  const std::string& asked = request.what_if.topology;
+  const Wrap wired = asked == "torus" ? Wrap{Wrap::Rule::all, {}} : asked == "mesh" ? Wrap{Wrap::Rule::none, {}} : *wrap;
+  const bool another = !asked.empty() && asked != "torus" && asked != "mesh" && !(asked == "rail" && machine->interconnect == Interconnect::rail);
+  const bool hypothetical = another || is_hypothetical(*machine, *slice, wired);
   return Pod{*std::move(machine),     *std::move(slice),   *wrap, request.what_if, hypothetical, *std::move(topology), *std::move(layout),
              std::move(placed->mesh), std::move(placement)};
 }

@@ -114,17 +114,42 @@ Json json_of(const Crossovers& crossovers) {
 
 }  // namespace
 
+namespace {
+
+std::string topologies_table(const std::vector<TopologyCost>& topologies) {
+  const auto rate = [](BytesPerSecond r) { return to_text(r); };
+  std::vector<std::vector<std::string>> rows{{"topology", "links", "switch ports", "all links", "out of a chip", "bisection", "link speed"}};
+  for (const TopologyCost& t : topologies)
+    rows.push_back({t.name, std::to_string(t.links), std::to_string(t.switch_ports), rate(t.total), rate(t.injection), rate(t.bisection),
+                    fmt::format("x {:.3g}", t.scale)});
+  return table(rows, 1);
+}
+
+Json json_of(const TopologyCost& t) {
+  const auto number = [](BytesPerSecond r) { return is_unlimited(r) ? Json() : Json(r.count()); };
+  return Json{{"topology", t.name},
+              {"links", t.links},
+              {"switch_ports", t.switch_ports},
+              {"total_bandwidth_bytes_per_s", number(t.total)},
+              {"injection_bandwidth_bytes_per_s", number(t.injection)},
+              {"bisection_bandwidth_bytes_per_s", number(t.bisection)},
+              {"link_scale", t.scale}};
+}
+
+}  // namespace
+
 std::string comparison_table(const Comparisons& comparisons) {
   std::vector<std::vector<std::string>> rows{
       {"machine", "slice", "mesh", "algorithm", "flow", "S", "time", "compute", "exposed comm", "waiting", "MFU", "peak memory", "vs best"}};
   for (const Row& row : comparisons.rows) {
     const Result& r = row.result;
-    rows.push_back({r.machine, slice_text(r), mesh_text(r), row.algorithm, row.dataflow, slices(row), time(r.makespan_s), time(r.compute_s),
+    rows.push_back({r.machine, slice_text(r) + (row.topology.empty() ? "" : " " + row.topology), mesh_text(r), row.algorithm, row.dataflow, slices(row), time(r.makespan_s), time(r.compute_s),
                     time(r.exposed_communication_s), time(r.waiting_s), r.mfu ? percent(*r.mfu) : "-",
                     to_text(Bytes{r.peak_memory_bytes}) + (row.over_hbm ? "*" : ""),
                     fmt::format("+{}", percent(r.makespan_s / comparisons.rows.front().result.makespan_s - 1))});
   }
-  std::string text = table(rows, 5);
+  std::string text = comparisons.topologies.empty() ? "" : topologies_table(comparisons.topologies) + "\n";
+  text += table(rows, 5);
   if (std::any_of(comparisons.rows.begin(), comparisons.rows.end(), [](const Row& row) { return row.over_hbm; }))
     text += "* more than the device has\n";
   for (const Skipped& skipped : comparisons.skipped) text += fmt::format("left out: {}: {}\n", skipped.what, skipped.reason);
@@ -139,7 +164,9 @@ std::string comparison_json(const Comparisons& comparisons) {
   for (const Skipped& entry : comparisons.skipped) skipped.push_back(Json{{"what", entry.what}, {"reason", entry.reason}});
   Json crossovers = Json::array();
   for (const Crossovers& entry : comparisons.crossovers) crossovers.push_back(json_of(entry));
-  return Json{{"rows", rows}, {"skipped", skipped}, {"verdicts", comparisons.verdicts}, {"crossovers", crossovers}}.dump(2) + "\n";
+  Json topologies = Json::array();
+  for (const TopologyCost& entry : comparisons.topologies) topologies.push_back(json_of(entry));
+  return Json{{"rows", rows}, {"topologies", topologies}, {"skipped", skipped}, {"verdicts", comparisons.verdicts}, {"crossovers", crossovers}}.dump(2) + "\n";
 }
 
 }  // namespace podsim

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/command/fairness.hpp"
 #include "tools/command/simulate.hpp"
 
 namespace podsim {
@@ -37,6 +38,7 @@ struct Crossovers {
   std::vector<Reign> reigns;  // in order, one after the other
 };
 struct Comparisons {
+  std::vector<TopologyCost> topologies;  // where several were asked for
   std::vector<Row> rows;  // best first
   std::vector<Skipped> skipped;
   std::vector<std::string> verdicts;

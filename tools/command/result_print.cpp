@@ -198,6 +198,7 @@ Json row_json(const Row& row) {
             {"mesh", mesh},       {"schedule", r.schedule}, {"algorithm", row.algorithm}};
   json["dataflow"] = row.dataflow.empty() ? Json() : Json(row.dataflow);
   json["slice_count"] = or_null(row.slice_count);
+  json["topology"] = row.topology.empty() ? Json() : Json(row.topology);
   json.update(Json{{"devices", r.devices},
                    {"device_classes", r.device_classes},
                    {"makespan_s", r.makespan_s},

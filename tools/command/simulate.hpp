@@ -19,7 +19,8 @@ struct Row {
   double padding = 0;
   bool over_hbm = false;  // the peak memory does not fit the device
   std::vector<AxisMetrics> axes;
-  std::string rings;  // with broken cables: how what they cut was lowered
+  std::string topology;  // what was asked for, other than what the machine builds
+  std::string rings;     // with broken cables: how what they cut was lowered
 };
 
 /// How to simulate.
