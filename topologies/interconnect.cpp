@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <sstream>
 
 #include <fmt/format.h>
 
 #include "sim/base/units.hpp"
+#include "sim/config/network_config.hpp"
 #include "sim/mesh/joined_slices.hpp"
 #include "sim/mesh/twisted_torus.hpp"
 
@@ -59,6 +62,18 @@ Expected<std::shared_ptr<const Topology>> tree_of(const Machine& machine, const 
   return shared(fat_tree(static_cast<int>(chips_of(slice)), static_cast<int>(*leaf), oversubscription, machine.link[0]));
 }
 
+Expected<std::shared_ptr<const Topology>> network_in(const std::string& path, const Slice& slice) {
+  std::ifstream in{path, std::ios::binary};
+  std::ostringstream text;
+  if (!in || !(text << in.rdbuf())) return Diagnostic{topology_option, "cannot read " + quoted(path)};
+  const auto network = read_network(text.str(), path);
+  if (!network) return network.error();
+  if (network->chips() != chips_of(slice))
+    return Diagnostic{topology_option, fmt::format("the network in {} has {} chips, the slice {} has {}", path, network->chips(), to_text(slice),
+                                                   chips_of(slice))};
+  return shared(Expected<Network>{*network});
+}
+
 /// One slice.
 Expected<std::shared_ptr<const Topology>> build_slice(const Machine& machine, const Slice& slice, const Wrap& wrap, const std::string& topology) {
   if (topology == "rail" || (topology.empty() && machine.interconnect == Interconnect::rail)) return shared(rail_of(machine, slice));
@@ -68,8 +83,9 @@ Expected<std::shared_ptr<const Topology>> build_slice(const Machine& machine, co
   if (topology == "twisted") return twisted_of(machine, slice);
   if (topology == "crossbar") return shared(crossbar(static_cast<int>(chips_of(slice)), machine.link[0]));
   if (topology.starts_with("fat-tree")) return tree_of(machine, slice, topology);
+  if (topology.find('/') != std::string::npos || topology.ends_with(".textproto")) return network_in(topology, slice);
   return Diagnostic{topology_option, "there is no topology " + quoted(topology) +
-                                         did_you_mean(topology, {"torus", "mesh", "twisted", "crossbar", "fat-tree:LEAF:OVERSUBSCRIPTION", "rail"})};
+                                         "; expected torus, mesh, twisted, crossbar, fat-tree:LEAF[:OVERSUBSCRIPTION], rail or a FILE.textproto"};
 }
 
 /// Which host drives each chip: blocks of the machine's host extents; one host for all where they are not stated.

@@ -15,7 +15,8 @@ namespace podsim {
 struct WhatIf {
   /// "": the machine's own. torus, mesh: a grid with all or no dimension wrapped. twisted: a twisted torus. crossbar: every chip has one link to one
   /// switch. fat-tree:LEAF[:OVERSUBSCRIPTION]: leaves of LEAF chips, each with LEAF / OVERSUBSCRIPTION spines. rail: nodes of GPUs, see
-  /// Interconnect::rail. Links of switches are link[x], of rail both; from chip to chip over a switch are two.
+  /// Interconnect::rail. Links of switches are link[x], of rail both; from chip to chip over a switch are two. Otherwise a file
+  /// (network.proto) of as many chips as the slice has.
   std::string topology;
   int pods = 1;                      // slices, joined over their hosts and the data-centre network
   std::vector<std::string> fail;     // cables, between nodes by coordinates or name: "0.0-0.1"

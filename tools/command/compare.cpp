@@ -59,8 +59,8 @@ std::string why(const Row& faster, const Row& slower) {
 std::string verdict(const std::vector<const Row*>& rows) {
   const Row& best = *rows.front();
   const auto margin = [&](const Row& row) { return fmt::format("+{:.1f} %", 100 * (row.result.makespan_s / best.result.makespan_s - 1)); };
-  std::string text = fmt::format("{} {} {}{}: {} wins with {}", best.result.machine, best.result.slice, mesh_text(best.result),
-                                 best.result.hypothetical ? " (hypothetical)" : "", name_of(best), time(best.result.makespan_s));
+  std::string text = fmt::format("{} {}{} {}{}: {} wins with {}", best.result.machine, best.result.slice,
+                                 best.topology.empty() ? "" : " " + best.topology, mesh_text(best.result), best.result.hypothetical ? " (hypothetical)" : "", name_of(best), time(best.result.makespan_s));
   const auto other = std::find_if(rows.begin(), rows.end(), [&](const Row* row) { return row->algorithm != best.algorithm; });
   if (other != rows.end())
     text += fmt::format("; {} takes {} ({}): {}", name_of(**other), time((*other)->result.makespan_s), margin(**other), why(best, **other));

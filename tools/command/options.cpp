@@ -158,7 +158,7 @@ po::options_description what_if_options(bool several) {
   po::options_description group{"what if"};
   group.add_options()  //
       ("topology", word(several ? "NAME[,...]" : "NAME"),
-       "of the machine's chips and links: torus, mesh, twisted, crossbar,\nfat-tree:LEAF[:OVERSUBSCRIPTION], rail; left out: what the machine "
+       "of the machine's chips and links: torus, mesh, twisted, crossbar,\nfat-tree:LEAF[:OVERSUBSCRIPTION], rail, or a FILE.textproto of chips,\nswitches and cables; left out: what the machine "
        "builds")                                                                                         //
       ("pods", word("N", "1"), "slices, joined over their hosts and the data-centre network")            //
       ("fail", words("CABLE"), "a broken cable between two chips, by coordinates: 0.0-0.1; repeatable;\nrun: `any` tries one of every sort")  //

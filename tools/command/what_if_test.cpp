@@ -1,0 +1,198 @@
+// Pods that are not as built: other topologies, several slices, what is broken or slow, other orders of devices.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tools/command/failures.hpp"
+#include "tools/command/test_command.hpp"
+
+namespace podsim {
+namespace {
+
+using test::json_of;
+using test::podsim;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+const std::string ideal = "--machine ideal --set link.bandwidth=45GB/s --set link.latency=1us ";
+const std::string gather = "--collective all-gather --axis col --bytes 16MiB ";
+
+double makespan(const std::string& line) { return json_of("run " + line)["makespan_s"]; }
+
+// ---- Topologies -----------------------------------------------------------------------------------------------------------------------
+
+TEST(WhatIf, AGatherOverACrossbarIsRoundsOfOneShardWhateverTheDistance) {
+  // Each port carries one shard per round and direction; from chip to chip are two links.
+  const double shard = (1 << 24) / 45e9;
+  EXPECT_NEAR(makespan(ideal + "--slice 4x8 --topology crossbar " + gather + "--algorithm ring-one-way"), 7 * (2e-6 + shard), 1e-9);
+}
+
+TEST(WhatIf, AnOversubscribedTreeSlowsWhatCrossesIt) {
+  // Leaves of 8 with 4 spines: all eight send to the other leaf at once and share four links up.
+  const std::string shift = "--slice 16 --collective permute --axis row --shift 8 --bytes 16MiB ";
+  const double one = makespan(ideal + shift + "--topology fat-tree:8"), two = makespan(ideal + shift + "--topology fat-tree:8:2");
+  EXPECT_NEAR(two - one, (1 << 24) / 45e9, 1e-9);
+  EXPECT_EQ(podsim("run " + ideal + shift + "--topology fat-tree:8:99").err,
+            "podsim: error: --topology: expected an oversubscription from 1 to the 8 chips of a leaf, found 99\n");
+}
+
+TEST(WhatIf, ShowTopologySaysWhatATwistGains) {
+  const auto plain = json_of("show topology --machine tpu_v4 --slice 4x4x8"), twisted = json_of("show topology --machine tpu_v4 --slice 4x4x8 --topology twisted");
+  EXPECT_EQ(plain["links"], twisted["links"]);
+  EXPECT_EQ(twisted["diameter"], 6);
+  EXPECT_NEAR(twisted["all_to_all_bound_bytes_per_s"].get<double>() / plain["all_to_all_bound_bytes_per_s"].get<double>(), 1.68, 0.01)
+      << "70 % more by theory: arXiv:2304.01433, section 2.8";
+  EXPECT_EQ(json_of("run --machine tpu_v4 --slice 4x4x8 --topology twisted " + gather)["hypothetical"], true);
+}
+
+TEST(WhatIf, SlicesMeetOverTheNetworkInterfacesOfTheirHosts) {
+  // One host of four chips in each of two slices: all four cross at once, and share 25 GB/s.
+  const std::string line = "--machine tpu_v4 --set dcn.nic_bandwidth=25GB/s --set dcn.host_bandwidth=15GB/s --set dcn.latency=10us --set dcn.sync=0us "
+                           "--set software.per_message=0us --set software.launch=0us --slice 2x2x1 --pods 2 --collective permute --axis pod --shift 1 "
+                           "--bytes 25MB ";
+  EXPECT_NEAR(makespan(line), 10e-6 + 4 * 25e6 / 25e9, 1e-9);
+  EXPECT_EQ(json_of("run " + line)["mesh"].dump(), R"({"pod":2,"row":2,"col":2,"depth":1})");
+}
+
+TEST(WhatIf, TwoDevicesOfAChipAreAnAxisOfTheMesh) {
+  const auto result = json_of("run --machine tpu_v3 --slice 4x4 --collective all-gather --axis core --bytes 1MiB");
+  EXPECT_EQ(result["mesh"].dump(), R"({"row":4,"col":4,"core":2})");
+  EXPECT_EQ(result["devices"], 32);
+  EXPECT_EQ(result["link_bytes"], 0.0) << "inner links are no hops";
+}
+
+TEST(WhatIf, GpusOfANodeMeetOverItsSwitchAndNodesOverRails) {
+  const auto topology = json_of("show topology --machine dgx_h100 --slice 4x8");
+  EXPECT_EQ(topology["chips"], 32);
+  EXPECT_EQ(topology["switches"], 4 + 8);
+  EXPECT_EQ(json_of("run --machine dgx_h100 --slice 4x8 --collective all-reduce --axis col --bytes 64MiB")["hypothetical"], false);
+}
+
+TEST(WhatIf, TopologiesOnEqualTermsHaveEqualTerms) {
+  const std::string line = "compare --machine tpu_v4 --slice 4x4x8 --mesh row=16,col=8 --topology torus,crossbar,fat-tree:16 --gemm m=4096,n=4096,k=4096 "
+                           "--algorithms collective --equal ";
+  for (const auto& [what, key] : {std::pair{"ports", "total_bandwidth_bytes_per_s"}, {"injection", "injection_bandwidth_bytes_per_s"},
+                                  {"bisection", "bisection_bandwidth_bytes_per_s"}}) {
+    const auto found = json_of(line + what);
+    ASSERT_EQ(found["topologies"].size(), 3u);
+    for (const auto& topology : found["topologies"])
+      EXPECT_NEAR(topology[key].get<double>(), found["topologies"][0][key].get<double>(), 1e-6 * topology[key].get<double>()) << what;
+  }
+  EXPECT_EQ(podsim(line + "cost").err, "podsim: error: --equal: expected bisection, ports or injection, found \"cost\"\n");
+}
+
+// ---- Broken and slow ------------------------------------------------------------------------------------------------------------------
+
+TEST(WhatIf, ABrokenRingIsADetourOrALineWhicheverIsFaster) {
+  // One column of 4x8: the line in one direction takes 7 whole shards; a detour of three hops shares links with neighbours' rings.
+  const auto result = json_of("run " + ideal + "--slice 4x8 " + gather + "--fail 0.3-0.4");
+  EXPECT_GT(result["makespan_s"], result["healthy"]["makespan_s"]);
+  EXPECT_THAT(result["rings"].get<std::string>(), ::testing::AnyOf("detour", "line along col, cut after 3"));
+  PodRequest request;
+  request.machine = "ideal";
+  request.slice = "4x8";
+  request.sets = {"link.bandwidth=45GB/s", "link.latency=1us"};
+  request.what_if.fail = {"0.3-0.4"};
+  const auto pod = make_pod(request);
+  ASSERT_TRUE(pod);
+  const std::vector<Alternative> both = alternatives(*pod);
+  ASSERT_EQ(both.size(), 2u);
+  EXPECT_EQ(both[1].rings, "line along col, cut after 3");
+  EXPECT_FALSE(both[1].pod.mesh.wraps(both[1].pod.mesh.whole(1)));
+  EXPECT_EQ(both[1].pod.placement.chip_of[0], ChipId{4}) << "the line begins behind the cable";
+}
+
+TEST(WhatIf, OnALoneRingTheLineIsFasterThanTheWayBack) {
+  // A ring of 8 without a second dimension: the detour is the whole way round, the line only lacks a cable.
+  const auto result = json_of("run " + ideal + "--slice 8 --collective all-gather --axis row --bytes 16MiB --fail 2-3");
+  EXPECT_EQ(result["rings"], "line along row, cut after 2");
+  EXPECT_NEAR(result["makespan_s"].get<double>(), 7 * (1e-6 + (1 << 24) / 45e9), 1e-9);
+}
+
+TEST(WhatIf, AnyCableIsTriedOnceOfEverySort) {
+  const auto losses = json_of("run " + ideal + "--slice 4x8 " + gather + "--fail any")["fail_any"];
+  EXPECT_GE(losses["worst"]["makespan_s"], losses["median"]["makespan_s"]);
+  EXPECT_GE(losses["median"]["makespan_s"], losses["best"]["makespan_s"]);
+}
+
+TEST(WhatIf, ASlowCableHoldsUpItsRing) {
+  const auto result = json_of("run " + ideal + "--slice 8 --collective all-gather --axis row --bytes 16MiB --algorithm ring-one-way --degrade 2-3=0.5");
+  EXPECT_NEAR(result["makespan_s"].get<double>() / result["healthy"]["makespan_s"].get<double>(), 2, 0.02);
+}
+
+TEST(WhatIf, AStragglerWorksSlower) {
+  const std::string gemm = "--slice 2x2 --gemm m=4096,n=4096,k=4096 --algorithm collective ";
+  const auto result = json_of("run --machine ideal " + gemm + "--straggler 1.0=0.5");
+  const double more = result["makespan_s"].get<double>() - result["healthy"]["makespan_s"].get<double>();
+  EXPECT_NEAR(more, 2 * 4096. * 4096 * 4096 / 4 / 100e12, 1e-11) << "its matmul takes twice as long";
+  EXPECT_EQ(makespan("--machine ideal " + gemm + "--straggler random:50%=0.5 --seed 7"), makespan("--machine ideal " + gemm + "--straggler random:50%=0.5 --seed 7"));
+}
+
+TEST(WhatIf, BadInputSaysWhatWasExpected) {
+  const std::string run = "run " + ideal + "--slice 4x8 " + gather;
+  for (const auto& [option, message] : std::vector<std::pair<std::string, std::string>>{
+           {"--topology star", "podsim: error: --topology: there is no topology \"star\""},
+           {"--topology twisted", "podsim: error: a twisted torus is k x k x 2k or k x 2k x 2k chips, as 4x4x8 or 4x8x8, got 4x8"},
+           {"--topology fat-tree", "podsim: error: --topology: expected fat-tree:LEAF or fat-tree:LEAF:OVERSUBSCRIPTION"},
+           {"--topology no/such.textproto", "podsim: error: --topology: cannot read \"no/such.textproto\""},
+           {"--fail 0.0-0.2", "podsim: error: --fail: there is no cable between (0,0) and (0,2)"},
+           {"--fail 0.0", "podsim: error: --fail: expected a cable between two chips, as 0.0-0.1, found \"0.0\""},
+           {"--fail 0.0-9.9", "podsim: error: --fail: there is no chip \"9.9\"; the last one is (3,7)"},
+           {"--degrade 0.0-0.1", "podsim: error: --degrade: expected CABLE=PART, as 0.0-0.1=0.5"},
+           {"--degrade 0.0-0.1=2", "podsim: error: --degrade: expected a part of the bandwidth above 0 and up to 1"},
+           {"--straggler 0.0", "podsim: error: --straggler: expected CHIP=PART or random:PERCENT%=PART"},
+           {"--straggler random:5=0.8", "podsim: error: --straggler: expected CHIP=PART or random:PERCENT%=PART"},
+           {"--straggler 0.0=0", "podsim: error: --straggler: expected a part of the speed above 0 and up to 1"},
+           {"--pods 0", "podsim: error: --pods: "},
+           {"--mesh-order spiral", "podsim: error: --mesh-order: expected row-major, jax, snake or a file of chip numbers"}}) {
+    const test::Outcome outcome = podsim(run + option);
+    EXPECT_EQ(outcome.status, exit_bad_input) << option;
+    EXPECT_THAT(outcome.err, StartsWith(message)) << option;
+  }
+  const test::Outcome cut = podsim("run --machine ideal --slice 2 --collective all-gather --axis row --bytes 1MiB --fail 0-1");
+  EXPECT_EQ(cut.status, exit_bad_input);
+  EXPECT_THAT(cut.err, HasSubstr("cannot be reached from"));
+}
+
+// ---- Orders of devices ----------------------------------------------------------------------------------------------------------------
+
+TEST(MeshOrder, JaxsIdsAreShownInTheOrderOfTheMesh) {
+  // 2x2x4 as 4x4: the last axis takes x and y, the first z.
+  const auto mesh = json_of("show mesh --machine tpu_v4 --slice 2x2x4 --mesh x=4,y=4 --mesh-order jax");
+  EXPECT_EQ(mesh["shape"].dump(), "[4,4]");
+  EXPECT_EQ(mesh["device_ids_row_major"].dump(), "[0,2,1,3,4,6,5,7,8,10,9,11,12,14,13,15]");
+  EXPECT_EQ(mesh["axes"][1]["most_hops"], 2);
+  EXPECT_THAT(podsim("show mesh --machine tpu_v4 --slice 4x4x4 --mesh x=8,y=8 --mesh-order jax").err, HasSubstr("physical axes are split only where that is allowed"));
+  EXPECT_EQ(json_of("show mesh --machine tpu_v4 --slice 4x4x4 --mesh x=8,y=8 --mesh-order jax --allow-split-axes")["shape"].dump(), "[8,8]");
+}
+
+TEST(MeshOrder, DevicesAreListedAsJaxListsThem) {
+  const auto devices = json_of("show topology --machine tpu_v4 --slice 4x4x1 --devices")["devices"];
+  ASSERT_EQ(devices.size(), 16u);
+  std::vector<int> ids;
+  for (const auto& device : devices) ids.push_back(device["id"]);
+  EXPECT_THAT(ids, ElementsAre(0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15));
+  EXPECT_EQ(devices[4]["process_index"], 1);
+  EXPECT_EQ(devices[4]["coords"].dump(), "[2,0,0]");
+}
+
+TEST(MeshOrder, ASnakeMakesARingOfOpenRows) {
+  // 4x4 open, one axis of 16: row-major goes back at every row's end, the snake does not.
+  const auto straight = json_of("show mesh --machine ideal --slice 4x4 --wrap none --mesh a=16"), snake = json_of("show mesh --machine ideal --slice 4x4 --wrap none --mesh a=16 --mesh-order snake");
+  EXPECT_EQ(straight["axes"][0]["most_hops"], 4);
+  EXPECT_EQ(snake["axes"][0]["most_hops"], 1);
+}
+
+TEST(ShowTopology, WritesGraphviz) {
+  const std::string path = ::testing::TempDir() + "podsim_topology_test.dot";
+  EXPECT_EQ(podsim("show topology --machine dgx_h100 --slice 2x8 -o " + path).status, exit_done);
+  std::ifstream in{path};
+  std::stringstream text;
+  text << in.rdbuf();
+  EXPECT_THAT(text.str(), AllOf(StartsWith("graph topology {"), HasSubstr("label=\"rail 7\" shape=box"), HasSubstr("label=\"450 GB/s\"")));
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace podsim
