@@ -381,6 +381,18 @@ bool closes_by_assignment(const Grid& grid, const Assignment& assignment, std::s
   return true;
 }
 
+/// The physical axes, or parts of them, that a mesh axis folds, if there are several.
+std::vector<MeshFactor> factors_by_assignment(const Grid& grid, const Assignment& assignment, std::size_t axis) {
+  std::vector<MeshFactor> factors;
+  for (std::size_t p = 0; p < assignment.size(); ++p) {
+    const int size = assignment[p][axis];
+    if (size == 1) continue;
+    const bool whole = size == product(assignment[p]);
+    factors.push_back({size, size <= 2 || (whole && p < grid.dimensions().size() && grid.dimensions()[p].wraps)});
+  }
+  return factors.size() > 1 ? factors : std::vector<MeshFactor>{};
+}
+
 using Sizes = std::vector<std::pair<std::string, int>>;
 
 /// The mesh whose axes wrap where `closes(axis)` or where their size is 2 or less.
@@ -604,6 +616,12 @@ Expected<PlacedMesh> place_device_mesh(const DeviceMesh& mesh, const std::vector
                             ? mesh_by_distance(grid, sizes, placed.placement.chip_of)
                             : wrapped_mesh(sizes, [&](const Mesh&, std::size_t axis) { return closes_by_assignment(grid, mesh.assignment, axis); });
   if (!made) return made.error();
+  if (!mesh.assignment.empty()) {
+    std::vector<MeshAxis> axes = made->axes();
+    for (std::size_t axis = 0; axis < axes.size(); ++axis) axes[axis].factors = factors_by_assignment(grid, mesh.assignment, axis);
+    made = Mesh::make(std::move(axes));
+    if (!made) return made.error();
+  }
   placed.mesh = *std::move(made);
   return placed;
 }

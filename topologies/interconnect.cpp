@@ -34,7 +34,6 @@ Expected<std::shared_ptr<const Topology>> shared(Expected<T> topology) {
   return std::shared_ptr<const Topology>{std::make_shared<const T>(*std::move(topology))};
 }
 
-
 Expected<Network> rail_of(const Machine& machine, const Slice& slice) {
   if (slice.extents.size() > 2) return Diagnostic{{}, fmt::format("a rail network is a slice of NODESxGPUS, as 4x8, got {}", to_text(slice))};
   const bool one = slice.extents.size() == 1;
@@ -69,8 +68,8 @@ Expected<std::shared_ptr<const Topology>> network_in(const std::string& path, co
   const auto network = read_network(text.str(), path);
   if (!network) return network.error();
   if (network->chips() != chips_of(slice))
-    return Diagnostic{topology_option, fmt::format("the network in {} has {} chips, the slice {} has {}", path, network->chips(), to_text(slice),
-                                                   chips_of(slice))};
+    return Diagnostic{topology_option,
+                      fmt::format("the network in {} has {} chips, the slice {} has {}", path, network->chips(), to_text(slice), chips_of(slice))};
   return shared(Expected<Network>{*network});
 }
 

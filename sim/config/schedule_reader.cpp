@@ -98,7 +98,8 @@ class ScheduleReader {
       const bool were_few = devices.value() <= most_devices;
       devices = devices * std::max(axis.size(), 1);
       if (were_few && devices.value() > most_devices) problem(place.at("size"), "the mesh has more than 2^24 devices");
-      axes.push_back({axis.name(), axis.size(), axis.wraps()});
+      axes.push_back({axis.name(), axis.size(), axis.wraps(), {}});
+      for (const auto& factor : axis.factor()) axes.back().factors.push_back({factor.size(), factor.wraps()});
     }
     if (!file_.ok()) return;
     Expected<Mesh> mesh = Mesh::make(std::move(axes));

@@ -24,6 +24,10 @@ class ScheduleWriter {
       added.set_name(axis.name);
       added.set_size(axis.size);
       if (axis.wraps) added.set_wraps(true);
+      for (const MeshFactor& factor : axis.factors) {
+        added.add_factor()->set_size(factor.size);
+        if (factor.wraps) added.mutable_factor()->rbegin()->set_wraps(true);
+      }
     }
     for (const Program& program : schedule_.programs) write(program, *message.add_program());
     write_computes(message);

@@ -75,9 +75,7 @@ std::optional<LinkId> Grid::link_from(ChipId chip, int dimension, int sign) cons
   return LinkId{(chip.value * static_cast<int>(dimensions_.size()) + dimension) * 2 + (sign < 0 ? 1 : 0)};
 }
 
-int Grid::link_slots() const {
-  return first_inner() + (inner_ ? 2 * chips_ : 0);
-}
+int Grid::link_slots() const { return first_inner() + (inner_ ? 2 * chips_ : 0); }
 
 std::vector<OutLink> Grid::out_links(ChipId chip) const {
   std::vector<OutLink> result;

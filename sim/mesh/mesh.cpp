@@ -20,6 +20,12 @@ Expected<Mesh> Mesh::make(std::vector<MeshAxis> axes) {
     for (std::size_t j = 0; j < i; ++j)
       if (axes[j].name == axis.name) return Diagnostic{{}, fmt::format("mesh axis {} is named twice", quoted(axis.name))};
     if (axis.size < 1) return Diagnostic{{}, fmt::format("mesh axis {} needs a size of at least 1, got {}", quoted(axis.name), axis.size)};
+    if (!axis.factors.empty()) {
+      std::int64_t product = 1;
+      for (const MeshFactor& factor : axis.factors) product = factor.size < 1 || product > most_devices ? 0 : product * factor.size;
+      if (product != axis.size)
+        return Diagnostic{{}, fmt::format("the factors of mesh axis {} must multiply to its size {}", quoted(axis.name), axis.size)};
+    }
     devices *= axis.size;  // both factors are below 2^31, so the product fits
     if (devices > most_devices) return Diagnostic{{}, fmt::format("a mesh has at most {} devices, got {} or more", most_devices, devices)};
   }
@@ -60,7 +66,20 @@ AxisView Mesh::factor(int axis, const std::vector<int>& factors, int position) c
 
 bool Mesh::wraps(const AxisView& view) const {
   const MeshAxis& axis = axes_.at(static_cast<std::size_t>(view.axis));
-  return view.size <= 2 || (view.size == axis.size && axis.wraps);
+  if (view.size <= 2 || (view.size == axis.size && axis.wraps)) return true;
+  int stride = axis.size;
+  return std::any_of(axis.factors.begin(), axis.factors.end(), [&](const MeshFactor& factor) {
+    stride /= factor.size;
+    return factor.wraps && factor.size == view.size && stride == view.stride;
+  });
+}
+
+std::vector<AxisView> Mesh::factors(int axis) const {
+  std::vector<int> sizes;
+  for (const MeshFactor& f : axes_.at(static_cast<std::size_t>(axis)).factors) sizes.push_back(f.size);
+  std::vector<AxisView> views;
+  for (std::size_t i = 0; i < sizes.size(); ++i) views.push_back(factor(axis, sizes, static_cast<int>(i)));
+  return views;
 }
 
 std::string Mesh::name(const AxisView& view) const {

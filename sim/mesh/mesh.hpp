@@ -11,10 +11,18 @@
 
 namespace podsim {
 
+/// One of the physical dimensions that an axis folds.
+struct MeshFactor {
+  int size = 1;
+  bool wraps = false;
+  friend bool operator==(const MeshFactor&, const MeshFactor&) = default;
+};
+
 struct MeshAxis {
   std::string name;
   int size = 1;
   bool wraps = false;  // neighbours of the ends: coordinate size-1 is next to 0. An axis of size 2 or less counts as wrapped whatever this says.
+  std::vector<MeshFactor> factors{};  // of an axis that folds several dimensions, row-major; their sizes multiply to its own
   friend bool operator==(const MeshAxis&, const MeshAxis&) = default;
 };
 
@@ -38,7 +46,7 @@ class Mesh {
  public:
   /// One device, no axes.
   Mesh() = default;
-  /// Errors: an empty or repeated name, a size below 1, more than 2^24 devices.
+  /// Errors: an empty or repeated name, a size below 1, factors that do not multiply to their axis, more than 2^24 devices.
   static Expected<Mesh> make(std::vector<MeshAxis> axes);
 
   [[nodiscard]] const std::vector<MeshAxis>& axes() const { return axes_; }
@@ -49,7 +57,9 @@ class Mesh {
   [[nodiscard]] AxisView whole(int axis) const;
   /// The factor `position` of an axis viewed as `factors` (row-major; their product must be the axis's size: an assert).
   [[nodiscard]] AxisView factor(int axis, const std::vector<int>& factors, int position) const;
-  /// Whether a shift around the whole view is a neighbour shift at the ends too: size <= 2, or the whole of an axis that wraps.
+  /// The axis's factors as views, as many as it has.
+  [[nodiscard]] std::vector<AxisView> factors(int axis) const;
+  /// Whether a shift around the whole view is a neighbour shift at the ends too: size <= 2, the whole of an axis that wraps, or a factor that does.
   [[nodiscard]] bool wraps(const AxisView& view) const;
   /// "row", or "row/2:4" for the factor of stride 2 and size 4.
   [[nodiscard]] std::string name(const AxisView& view) const;

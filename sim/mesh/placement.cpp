@@ -42,6 +42,23 @@ bool covers_wrapped_dimensions(const Grid& grid, int stride, int size) {
   return false;  // the axis ends inside a dimension
 }
 
+/// The dimensions of extents above 1 that such an axis is made of, if it takes them whole and there are several.
+std::vector<MeshFactor> factors_of(const Grid& grid, int stride, int size) {
+  std::vector<MeshFactor> factors;
+  int inner = 1;
+  for (std::size_t d = grid.dimensions().size(); d-- > 0;) {
+    const GridDimension& dimension = grid.dimensions()[d];
+    if (inner >= stride && inner < stride * size && dimension.extent > 1) {
+      if (inner * dimension.extent > stride * size) return {};
+      factors.insert(factors.begin(), {dimension.extent, dimension.wraps || dimension.extent <= 2});
+    }
+    inner *= dimension.extent;
+  }
+  int product = 1;
+  for (const MeshFactor& factor : factors) product *= factor.size;
+  return factors.size() > 1 && product == size ? factors : std::vector<MeshFactor>{};
+}
+
 }  // namespace
 
 Expected<Placement> place_row_major(const Mesh& mesh, const Grid& grid) {
@@ -61,6 +78,7 @@ Expected<Mesh> mesh_over(const Grid& grid, const std::vector<std::pair<std::stri
   int stride = 1;
   for (std::size_t i = axes.size(); i-- > 0;) {
     axes[i].wraps = axes[i].size <= 2 || covers_wrapped_dimensions(grid, stride, axes[i].size);
+    axes[i].factors = factors_of(grid, stride, axes[i].size);
     stride *= axes[i].size;
   }
   return Mesh::make(std::move(axes));

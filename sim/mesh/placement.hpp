@@ -21,7 +21,8 @@ Expected<Placement> place_row_major(const Mesh& mesh, const Grid& grid);
 
 /// The mesh `sizes` (name, size) laid row-major over the grid, with `wraps` as that placement gives it: an axis of size 2 or less counts as
 /// wrapped; an axis that covers whole physical dimensions wraps if all of them do (extents 1 and 2 do); an axis that covers part of a
-/// dimension does not wrap. Errors: as Mesh::make; the product differs from the number of chips.
+/// dimension does not wrap; one that covers several whole dimensions has them as its factors. Errors: as Mesh::make; the product differs from the
+/// number of chips.
 Expected<Mesh> mesh_over(const Grid& grid, const std::vector<std::pair<std::string, int>>& sizes);
 
 /// The default mesh: one axis per dimension, named row, col, depth, axis3.

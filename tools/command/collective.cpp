@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <memory>
 #include <set>
 
 #include "sim/base/units.hpp"
@@ -110,39 +112,86 @@ Expected<std::vector<Collective::Pair>> parse_pairs(const std::string& text, con
   return pairs;
 }
 
-Expected<std::string> cheapest_algorithm(const Pod& pod, const Schedule& schedule, const Collective& collective, const ChunkRule& chunks) {
-  const Program* program = program_with(schedule, collective);
-  if (!program) return Diagnostic{{}, "the collective is not in the schedule"};
-  const Schedule alone{schedule.name, schedule.mesh, {{program->devices, program->buffers, {{"collective", collective, {}, {}, {}}}}}, {}};
-  std::string best;
-  double least = std::numeric_limits<double>::max();
-  Diagnostic why;
+namespace {
+
+/// An algorithm on the physical dimensions that a single mesh axis folds, rather than on the axis: several of them can then be used at once.
+CollectiveChooser on_factors(CollectiveChooser chooser, std::vector<AxisView> factors) {
+  return [chooser = std::move(chooser), factors = std::move(factors)](const Schedule& schedule,
+                                                                      const Collective& collective) -> Expected<CollectiveAlgorithm> {
+    Collective factored = collective;
+    factored.axes = factors;
+    const auto algorithm = chooser(schedule, factored);
+    if (!algorithm) return algorithm.error();
+    return CollectiveAlgorithm{[algorithm = *algorithm, factors](const Schedule& s, const Program& program, const Collective& whole) {
+      Collective on = whole;
+      on.axes = factors;
+      return algorithm(s, program, on);
+    }};
+  };
+}
+
+/// Every algorithm by name; where the collective has one axis that folds several dimensions, also on those.
+Expected<std::vector<std::pair<std::string, CollectiveChooser>>> candidates(const Mesh& mesh, const Collective& collective, const ChunkRule& chunks) {
+  std::vector<std::pair<std::string, CollectiveChooser>> result;
   for (const CollectiveAlgorithmEntry& entry : collective_algorithms()) {
     const auto chooser = always(entry.name, chunks);
     if (!chooser) return chooser.error();
-    const auto lowered = lower(alone, *chooser);
+    result.emplace_back(entry.name, *chooser);
+    if (collective.axes.size() != 1 || collective.axes.front() != mesh.whole(collective.axes.front().axis)) continue;
+    const std::vector<AxisView> factors = mesh.factors(collective.axes.front().axis);
+    if (factors.size() < 2) continue;
+    std::string sizes;
+    for (const AxisView& factor : factors) sizes += (sizes.empty() ? "" : "x") + std::to_string(factor.size);
+    result.emplace_back(fmt::format("{} over {}", entry.name, sizes), on_factors(*chooser, factors));
+  }
+  return result;
+}
+
+/// What tells collectives of one schedule apart as far as their time goes.
+std::string signature(const Collective& c) {
+  std::string text = fmt::format("{} {} {} {}", static_cast<int>(c.kind), c.dim, c.split_dim, c.root);
+  for (const AxisView& axis : c.axes) text += fmt::format(" {}.{}.{}", axis.axis, axis.stride, axis.size);
+  for (const Region* region : {&c.input, &c.output})
+    for (const Range& range : region->dims) text += fmt::format(" {}", range.length);
+  return text;
+}
+
+}  // namespace
+
+Expected<std::pair<std::string, CollectiveChooser>> cheapest_algorithm(const Pod& pod, const Schedule& schedule, const Collective& collective,
+                                                                       const ChunkRule& chunks) {
+  const Program* program = program_with(schedule, collective);
+  if (!program) return Diagnostic{{}, "the collective is not in the schedule"};
+  const Schedule alone{schedule.name, schedule.mesh, {{program->devices, program->buffers, {{"collective", collective, {}, {}, {}}}}}, {}};
+  const auto all = candidates(schedule.mesh, collective, chunks);
+  if (!all) return all.error();
+  const std::pair<std::string, CollectiveChooser>* best = nullptr;
+  double least = std::numeric_limits<double>::max();
+  Diagnostic why;
+  for (const auto& candidate : *all) {
+    const auto lowered = lower(alone, candidate.second);
     if (!lowered) {
       why = lowered.error();
       continue;
     }
     const auto seconds = seconds_of(pod, *lowered);
     if (!seconds) return seconds.error();
-    if (*seconds < least * (1 - rounding)) {
-      least = *seconds;
-      best = entry.name;
-    }
+    if (*seconds < least * (1 - rounding)) least = *seconds, best = &candidate;
   }
-  if (best.empty()) return Diagnostic{why.where, "no algorithm applies; the last one: " + why.message};
-  return best;
+  if (best == nullptr) return Diagnostic{why.where, "no algorithm applies; the last one: " + why.message};
+  return *best;
 }
 
 CollectiveChooser cheapest(const Pod& pod, ChunkRule chunks) {
-  return [&pod, chunks = std::move(chunks)](const Schedule& schedule, const Collective& collective) -> Expected<CollectiveAlgorithm> {
-    const auto name = cheapest_algorithm(pod, schedule, collective, chunks);
-    if (!name) return name.error();
-    const auto chooser = always(*name, chunks);
-    if (!chooser) return chooser.error();
-    return (*chooser)(schedule, collective);
+  auto known = std::make_shared<std::map<std::string, CollectiveChooser>>();  // a sliced GEMM asks for the same one again and again
+  return [on = std::make_shared<const Pod>(pod), known, chunks = std::move(chunks)](const Schedule& schedule,
+                                                                                    const Collective& collective) -> Expected<CollectiveAlgorithm> {
+    const std::string key = signature(collective);
+    if (const auto found = known->find(key); found != known->end()) return found->second(schedule, collective);
+    const auto best = cheapest_algorithm(*on, schedule, collective, chunks);
+    if (!best) return best.error();
+    known->emplace(key, best->second);
+    return best->second(schedule, collective);
   };
 }
 
@@ -187,8 +236,9 @@ Expected<Problem> collective_problem(const Options& options, const Pod& pod, DTy
   if (name == "auto") {
     const auto best = cheapest_algorithm(pod, problem.schedule, std::get<Collective>(problem.schedule.computes), chunks);
     if (!best) return Diagnostic{option("algorithm"), best.error().message};
-    name = *best;
-    problem.algorithm = "auto: " + name;
+    problem.algorithm = "auto: " + best->first;
+    problem.chooser = best->second;
+    return problem;
   }
   auto chooser = always(name, chunks);
   if (!chooser) return Diagnostic{option("algorithm"), chooser.error().message};

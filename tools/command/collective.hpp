@@ -20,13 +20,13 @@ Expected<Problem> collective_problem(const Options& options, const Pod& pod, DTy
 /// [0, devices), one that sends or receives twice, no pair at all.
 Expected<std::vector<Collective::Pair>> parse_pairs(const std::string& text, const std::string& file, std::int64_t devices);
 
-/// The algorithm that takes the least time on the pod alone by the analytic engine, which is exact where no two flows share a link. Where two
-/// would (`direct` on a ring), that engine would be far too hopeful: such an algorithm loses if the time without bytes plus what the busiest
-/// link needs for everything routed over it is no better than the best so far; else simgrid decides. Ties: the first of the table.
-/// Errors: none applies (says why the last did not).
-Expected<std::string> cheapest_algorithm(const Pod& pod, const Schedule& schedule, const Collective& collective, const ChunkRule& chunks);
+/// The algorithm that takes the least time on the pod, the collective alone, by des; and its name. Where the one axis of the collective folds several
+/// physical dimensions also "halves over 4x4", on those: several of them at once. Ties: the first of the table. Errors: none applies (says why the
+/// last did not); those of a run.
+Expected<std::pair<std::string, CollectiveChooser>> cheapest_algorithm(const Pod& pod, const Schedule& schedule, const Collective& collective,
+                                                                       const ChunkRule& chunks);
 
-/// `auto`: the cheapest algorithm for each Collective. The pod must outlive the chooser.
+/// `auto`: the cheapest algorithm for each Collective; alike ones are looked at once.
 CollectiveChooser cheapest(const Pod& pod, ChunkRule chunks);
 
 }  // namespace podsim

@@ -6,6 +6,7 @@
 
 #include "sim/engines/engines.hpp"
 #include "tools/command/command.hpp"
+#include "tools/command/test_command.hpp"
 
 namespace podsim {
 namespace {
@@ -47,7 +48,7 @@ std::string best(const Pod& pod, CollectiveKind kind, const std::vector<AxisView
   EXPECT_TRUE(schedule);
   const auto name = cheapest_algorithm(pod, *schedule, std::get<Collective>(schedule->computes), chunk_rule(pod.machine));
   EXPECT_TRUE(name) << to_text(name.error());
-  return name ? *name : "";
+  return name ? name->first : "";
 }
 
 TEST(Cheapest, DependsOnTheSizeAndNeverTrustsSharedLinks) {
@@ -78,12 +79,30 @@ TEST(Cheapest, IsTheOneThatTheRefereeFindsFastest) {
     }
 }
 
+/// An axis of 16 laid over two rings of 4: both carry at once, each half of the data.
+TEST(Cheapest, UsesThePhysicalDimensionsOfAFoldedAxisAtOnce) {
+  PodRequest request;
+  request.machine = "ideal";
+  request.slice = "4x4x4";
+  request.mesh = "a=16,b=4";
+  const auto folded = make_pod(request);
+  ASSERT_TRUE(folded);
+  const std::vector<AxisView> a{folded->mesh.whole(0)};
+  EXPECT_EQ(best(*folded, CollectiveKind::all_gather, a, 64 << 20), "halves over 4x4");
+  const auto seconds = [&](const std::string& algorithm) {
+    return test::json_of("run --machine ideal --slice 4x4x4 --mesh a=16,b=4 --collective all-gather --axis a --bytes 64MiB --algorithm " + algorithm)["makespan_s"]
+        .get<double>();
+  };
+  EXPECT_LT(seconds("auto"), 0.75 * seconds("ring"));
+  EXPECT_NEAR(seconds("auto"), 15 * (64 << 20) / (4 * 100e9), 1e-9) << "15 shards over two links of each of two dimensions";
+}
+
 TEST(Cheapest, AsAChooserLowersWhatItNames) {
   const Pod ring = pod("8", {"link.latency=1us"});
   const auto schedule = collective_schedule(ring.mesh, CollectiveKind::all_reduce, {ring.mesh.whole(0)}, Bytes{8 << 20}, DType::f32);
   const auto name = cheapest_algorithm(ring, *schedule, std::get<Collective>(schedule->computes), {});
   ASSERT_TRUE(name);
-  const auto chosen = lower(*schedule, cheapest(ring, {})), named = lower(*schedule, *always(*name));
+  const auto chosen = lower(*schedule, cheapest(ring, {})), named = lower(*schedule, *always(name->first));
   ASSERT_TRUE(chosen && named);
   EXPECT_EQ(*chosen, *named);
 }

@@ -59,8 +59,9 @@ std::string why(const Row& faster, const Row& slower) {
 std::string verdict(const std::vector<const Row*>& rows) {
   const Row& best = *rows.front();
   const auto margin = [&](const Row& row) { return fmt::format("+{:.1f} %", 100 * (row.result.makespan_s / best.result.makespan_s - 1)); };
-  std::string text = fmt::format("{} {}{} {}{}: {} wins with {}", best.result.machine, best.result.slice,
-                                 best.topology.empty() ? "" : " " + best.topology, mesh_text(best.result), best.result.hypothetical ? " (hypothetical)" : "", name_of(best), time(best.result.makespan_s));
+  std::string text =
+      fmt::format("{} {}{} {}{}: {} wins with {}", best.result.machine, best.result.slice, best.topology.empty() ? "" : " " + best.topology,
+                  mesh_text(best.result), best.result.hypothetical ? " (hypothetical)" : "", name_of(best), time(best.result.makespan_s));
   const auto other = std::find_if(rows.begin(), rows.end(), [&](const Row* row) { return row->algorithm != best.algorithm; });
   if (other != rows.end())
     text += fmt::format("; {} takes {} ({}): {}", name_of(**other), time((*other)->result.makespan_s), margin(**other), why(best, **other));
@@ -84,9 +85,9 @@ std::string verdict(const std::vector<const Row*>& rows) {
 int compare_verb(const std::vector<std::string>& arguments, Console& console) {
   po::options_description described;
   described.add(pod_options(true)).add(what_if_options(true)).add(problem_options(true));
-  described.add_options()(
-      "equal", po::value<std::string>()->value_name("bisection|ports|injection"),
-      "scales the links of every topology but the first, so that these are\nthe same: bisection bandwidth, the bandwidth of all ports, or that\nout of a chip");
+  described.add_options()("equal", po::value<std::string>()->value_name("bisection|ports|injection"),
+                          "scales the links of every topology but the first, so that these are\nthe same: bisection bandwidth, the bandwidth of all "
+                          "ports, or that\nout of a chip");
   described.add_options()("crossover", po::value<std::vector<std::string>>()->value_name("PATH=lo..hi")->composing(),
                           "who wins where as a machine value goes from lo to hi, each\nalgorithm at its best slice count; repeatable");
   described.add(engine_options()).add(output_options());

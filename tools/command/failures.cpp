@@ -25,7 +25,8 @@ std::vector<Cut> cuts_of(const Pod& pod) {
   const int directions = 2 * static_cast<int>(grid->dimensions().size());
   for (const LinkId link : damaged->damage().broken)
     if (grid->is_hop(link) && link.value % 2 == 0)  // the + link of each cable
-      cuts.push_back({link.value % directions / 2, grid->coordinates(ChipId{link.value / directions})[static_cast<std::size_t>(link.value % directions / 2)]});
+      cuts.push_back(
+          {link.value % directions / 2, grid->coordinates(ChipId{link.value / directions})[static_cast<std::size_t>(link.value % directions / 2)]});
   return cuts;
 }
 
@@ -87,7 +88,8 @@ std::vector<Alternative> alternatives(const Pod& pod) {
     auto one = opened(open, *axis, cut.after);
     if (!one) continue;
     open = *std::move(one);
-    rings += fmt::format("{}line along {}, cut after {}", rings.empty() ? "" : "; ", pod.mesh.axes()[static_cast<std::size_t>(*axis)].name, cut.after);
+    rings +=
+        fmt::format("{}line along {}, cut after {}", rings.empty() ? "" : "; ", pod.mesh.axes()[static_cast<std::size_t>(*axis)].name, cut.after);
   }
   if (!rings.empty()) result.push_back({std::move(open), rings});
   return result;

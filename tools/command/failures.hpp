@@ -15,8 +15,8 @@ struct Alternative {
   std::string rings;
 };
 
-/// The pod as it is: routes go around what is broken ("detour"). And where a mesh axis lies along a dimension with a broken cable: that axis open, laid so
-/// that it begins behind the cable ("line along col, cut after 1"). A pod without broken cables: itself, with nothing to say.
+/// The pod as it is: routes go around what is broken ("detour"). And where a mesh axis lies along a dimension with a broken cable: that axis open,
+/// laid so that it begins behind the cable ("line along col, cut after 1"). A pod without broken cables: itself, with nothing to say.
 std::vector<Alternative> alternatives(const Pod& pod);
 
 /// The problem on a pod. Errors: it does not suit the pod.

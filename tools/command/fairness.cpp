@@ -34,9 +34,7 @@ TopologyCost cost_of(const Pod& pod) {
 Expected<std::vector<TopologyCost>> make_equal(std::vector<Pod>& pods, const std::string& what) {
   if (!what.empty() && what != "bisection" && what != "ports" && what != "injection")
     return Diagnostic{option("equal"), "expected bisection, ports or injection, found " + quoted(what)};
-  const auto term = [&](const TopologyCost& cost) {
-    return what == "bisection" ? cost.bisection : what == "ports" ? cost.total : cost.injection;
-  };
+  const auto term = [&](const TopologyCost& cost) { return what == "bisection" ? cost.bisection : what == "ports" ? cost.total : cost.injection; };
   std::vector<TopologyCost> costs;
   for (Pod& pod : pods) {
     TopologyCost cost = cost_of(pod);

@@ -10,13 +10,13 @@ namespace podsim {
 
 /// What a topology is made of.
 struct TopologyCost {
-  std::string name;           // with its slice
-  int links = 0;              // directed
-  int switch_ports = 0;       // ends of cables at switches
-  BytesPerSecond total;       // of all links, both directions
-  BytesPerSecond injection;   // out of a chip, the least
+  std::string name;          // with its slice
+  int links = 0;             // directed
+  int switch_ports = 0;      // ends of cables at switches
+  BytesPerSecond total;      // of all links, both directions
+  BytesPerSecond injection;  // out of a chip, the least
   BytesPerSecond bisection;
-  double scale = 1;           // of link bandwidths, so that the terms are equal
+  double scale = 1;  // of link bandwidths, so that the terms are equal
 };
 
 /// "bisection", "ports" or "injection": scales the links of every pod but the first so that its bisection bandwidth, the bandwidth of all its ports

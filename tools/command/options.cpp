@@ -146,8 +146,8 @@ po::options_description pod_options(bool several) {
                : "logical axes, row-major over the slice; left out: one axis\nper slice dimension, named row, col, depth, axis3")  //
       ("mesh-order", word("ORDER", "row-major"),
        "which chip each device of the mesh gets: row-major, jax (as\ncreate_device_mesh assigns), snake, or a file of chip numbers")  //
-      ("allow-split-axes", po::bool_switch(), "jax: a logical axis may take part of a physical one")                              //
-      ("contiguous-submeshes", po::bool_switch(), "jax: hosts' devices stay together")                                            //
+      ("allow-split-axes", po::bool_switch(), "jax: a logical axis may take part of a physical one")                                  //
+      ("contiguous-submeshes", po::bool_switch(), "jax: hosts' devices stay together")                                                //
       ("set", words("PATH=VALUE"),
        "override a machine value: link.bandwidth=45GB/s,\nlink[x].latency=1us, chip.peak[bf16]=275TFLOP/s,\nsoftware.launch[all-gather]=5us; "
        "repeatable");
@@ -158,12 +158,13 @@ po::options_description what_if_options(bool several) {
   po::options_description group{"what if"};
   group.add_options()  //
       ("topology", word(several ? "NAME[,...]" : "NAME"),
-       "of the machine's chips and links: torus, mesh, twisted, crossbar,\nfat-tree:LEAF[:OVERSUBSCRIPTION], rail, or a FILE.textproto of chips,\nswitches and cables; left out: what the machine "
-       "builds")                                                                                         //
-      ("pods", word("N", "1"), "slices, joined over their hosts and the data-centre network")            //
+       "of the machine's chips and links: torus, mesh, twisted, crossbar,\nfat-tree:LEAF[:OVERSUBSCRIPTION], rail, or a FILE.textproto of "
+       "chips,\nswitches and cables; left out: what the machine "
+       "builds")                                                                                                                              //
+      ("pods", word("N", "1"), "slices, joined over their hosts and the data-centre network")                                                 //
       ("fail", words("CABLE"), "a broken cable between two chips, by coordinates: 0.0-0.1; repeatable;\nrun: `any` tries one of every sort")  //
-      ("degrade", words("CABLE=PART"), "a slow cable: 0.0-0.1=0.5; repeatable")                          //
-      ("straggler", words("CHIP=PART"), "a slow device: 3.2=0.8, or random:1%=0.8; repeatable")          //
+      ("degrade", words("CABLE=PART"), "a slow cable: 0.0-0.1=0.5; repeatable")                                                               //
+      ("straggler", words("CHIP=PART"), "a slow device: 3.2=0.8, or random:1%=0.8; repeatable")                                               //
       ("seed", word("N", "0"), "of what is random");
   return group;
 }
@@ -201,6 +202,9 @@ po::options_description problem_options(bool several) {
       ("block", word("B", "8"), "rows or columns of a slice's interleaved blocks")                                         //
       ("prefetch", word("P", "1"), "slices that run ahead of the matmul")                                                  //
       ("slice-copies", word("on|off"), "whether cutting slices costs copies on the core;\nleft out: as the machine says")  //
+      ("collectives", word("NAME|auto"),
+       "the algorithm of the GEMM's collectives; auto: each the fastest,\non a folded axis also several physical ones at once; left out: ring,\nor "
+       "line on open axes")  //
       ("pad", po::bool_switch(), "round extents up to what divides, and say how much is wasted");
   return group;
 }

@@ -29,7 +29,7 @@ struct Pod {
 struct PodRequest {
   std::string machine, slice, wrap = "auto", mesh;
   std::vector<std::string> sets{};
-  std::string mesh_order = "row-major";  // jax, snake, a file of chip numbers
+  std::string mesh_order = "row-major";                         // jax, snake, a file of chip numbers
   bool allow_split_axes = false, contiguous_submeshes = false;  // of jax
   WhatIf what_if{};
   std::vector<std::string> stragglers{};  // "3.2=0.8", "random:1%=0.8"

@@ -143,9 +143,9 @@ std::string comparison_table(const Comparisons& comparisons) {
       {"machine", "slice", "mesh", "algorithm", "flow", "S", "time", "compute", "exposed comm", "waiting", "MFU", "peak memory", "vs best"}};
   for (const Row& row : comparisons.rows) {
     const Result& r = row.result;
-    rows.push_back({r.machine, slice_text(r) + (row.topology.empty() ? "" : " " + row.topology), mesh_text(r), row.algorithm, row.dataflow, slices(row), time(r.makespan_s), time(r.compute_s),
-                    time(r.exposed_communication_s), time(r.waiting_s), r.mfu ? percent(*r.mfu) : "-",
-                    to_text(Bytes{r.peak_memory_bytes}) + (row.over_hbm ? "*" : ""),
+    rows.push_back({r.machine, slice_text(r) + (row.topology.empty() ? "" : " " + row.topology), mesh_text(r), row.algorithm, row.dataflow,
+                    slices(row), time(r.makespan_s), time(r.compute_s), time(r.exposed_communication_s), time(r.waiting_s),
+                    r.mfu ? percent(*r.mfu) : "-", to_text(Bytes{r.peak_memory_bytes}) + (row.over_hbm ? "*" : ""),
                     fmt::format("+{}", percent(r.makespan_s / comparisons.rows.front().result.makespan_s - 1))});
   }
   std::string text = comparisons.topologies.empty() ? "" : topologies_table(comparisons.topologies) + "\n";
@@ -166,7 +166,9 @@ std::string comparison_json(const Comparisons& comparisons) {
   for (const Crossovers& entry : comparisons.crossovers) crossovers.push_back(json_of(entry));
   Json topologies = Json::array();
   for (const TopologyCost& entry : comparisons.topologies) topologies.push_back(json_of(entry));
-  return Json{{"rows", rows}, {"topologies", topologies}, {"skipped", skipped}, {"verdicts", comparisons.verdicts}, {"crossovers", crossovers}}.dump(2) + "\n";
+  return Json{{"rows", rows}, {"topologies", topologies}, {"skipped", skipped}, {"verdicts", comparisons.verdicts}, {"crossovers", crossovers}}.dump(
+             2) +
+         "\n";
 }
 
 }  // namespace podsim

@@ -39,7 +39,7 @@ struct Crossovers {
 };
 struct Comparisons {
   std::vector<TopologyCost> topologies;  // where several were asked for
-  std::vector<Row> rows;  // best first
+  std::vector<Row> rows;                 // best first
   std::vector<Skipped> skipped;
   std::vector<std::string> verdicts;
   std::vector<Crossovers> crossovers;

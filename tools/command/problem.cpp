@@ -46,7 +46,7 @@ Expected<Problem> gemm_problem(const Options& options, Pod& pod, DType default_d
 
 /// An option of another problem would be ignored without a word.
 Done options_belong(const Options& options, std::string_view problem) {
-  static constexpr std::array<std::pair<const char*, std::string_view>, 15> owners{{
+  static constexpr std::array<std::pair<const char*, std::string_view>, 16> owners{{
       {"axis", "collective"},
       {"bytes", "collective"},
       {"dtype", "collective"},
@@ -62,6 +62,7 @@ Done options_belong(const Options& options, std::string_view problem) {
       {"prefetch", "gemm"},
       {"slice-copies", "gemm"},
       {"pad", "gemm"},
+      {"collectives", "gemm"},
   }};
   for (const auto& [name, owner] : owners)
     if (options.given(name) && owner != problem) return Diagnostic{option(name), fmt::format("belongs to --{}, not to --{}", owner, problem)};
@@ -133,7 +134,7 @@ Expected<GemmProblem> parse_gemm(const std::string& text, DType default_dtype) {
 Expected<GemmRequest> gemm_request(const Options& options, const Pod& pod, DType default_dtype) {
   const auto problem = parse_gemm(options.text("gemm"), default_dtype);
   if (!problem) return problem.error();
-  GemmRequest request{nullptr, *problem, Pass::forward, {}, options.flag("pad")};
+  GemmRequest request{nullptr, *problem, Pass::forward, {}, options.flag("pad"), options.has("collectives") ? options.text("collectives") : ""};
   const auto pass = pass_named(options.text("pass"));
   if (!pass) return Diagnostic{option("pass"), "expected forward, backward or both, found " + quoted(options.text("pass"))};
   request.pass = *pass;
@@ -165,6 +166,18 @@ Expected<Pod> pod_for(const GemmAlgorithmEntry& algorithm, Pod pod) {
   return pod;
 }
 
+namespace {
+
+/// What lowers collectives: an algorithm, `auto`, or where nothing is named a ring, or a line on open axes.
+Expected<CollectiveChooser> chooser_named(const Pod& pod, const std::string& name) {
+  const ChunkRule chunks = chunk_rule(pod.machine);
+  if (name.empty()) return ring_or_line(chunks);
+  if (name == "auto") return cheapest(pod, chunks);
+  return always(name, chunks);
+}
+
+}  // namespace
+
 Expected<Problem> make_problem(const Pod& pod, const GemmRequest& request) {
   const Mesh& mesh = pod.mesh;
   const GemmAlgorithmEntry& algorithm = *request.algorithm;
@@ -179,15 +192,12 @@ Expected<Problem> make_problem(const Pod& pod, const GemmRequest& request) {
   }
   auto schedule = make_layer(algorithm, mesh, problem, request.pass, request.options);
   if (!schedule) return schedule.error();
+  auto chooser = chooser_named(pod, request.collectives);
+  if (!chooser) return Diagnostic{option("collectives"), chooser.error().message};
   std::optional<std::int64_t> slices;
   if (algorithm.takes_slice_count) slices = request.options.slice_count;
   if (slices == 0) slices = std::lcm(mesh.axes()[0].size, mesh.axes()[1].size);  // summa's own
-  return Problem{std::move(*schedule),
-                 ring_or_line(chunk_rule(pod.machine)),
-                 std::string{algorithm.name},
-                 std::string{name_of(problem.dataflow)},
-                 slices,
-                 padding};
+  return Problem{std::move(*schedule), *std::move(chooser), std::string{algorithm.name}, std::string{name_of(problem.dataflow)}, slices, padding};
 }
 
 Expected<Problem> problem_of(const Options& options, Pod& pod, DType default_dtype) {

@@ -32,6 +32,7 @@ struct GemmRequest {
   Pass pass = Pass::forward;
   GemmOptions options;
   bool pad = false;
+  std::string collectives = "";  // the algorithm of all of its collectives; empty: ring, or line on open axes
 };
 
 /// "m=512,n=1024,k=256[,dtype=bf16]". Errors: missing, repeated, unknown or non-positive entries.

@@ -26,7 +26,8 @@ Expected<NeighbourHops> neighbour_hops(const Pod& pod, const AxisView& axis) {
     const DeviceId device{d};
     if (pod.mesh.coordinate(device, axis) + 1 == axis.size && !pod.mesh.wraps(axis)) continue;
     std::vector<LinkId> links;
-    if (auto ok = pod.topology->route(pod.placement.chip_of[device.index()], pod.placement.chip_of[pod.mesh.shifted(device, axis, 1).index()], {}, links);
+    if (auto ok =
+            pod.topology->route(pod.placement.chip_of[device.index()], pod.placement.chip_of[pod.mesh.shifted(device, axis, 1).index()], {}, links);
         !ok)
       return ok.error();
     const auto hops = static_cast<int>(std::count_if(links.begin(), links.end(), [&](LinkId link) { return pod.topology->is_hop(link); }));
@@ -83,13 +84,19 @@ Expected<std::string> show_mesh(const Options& options, Format format) {
     if (!hops) return hops.error();
     const std::string& name = pod->mesh.axes()[a].name;
     shape.push_back(axis.size);
-    axes.push_back(Json{{"name", name}, {"size", axis.size}, {"wraps", pod->mesh.wraps(axis)}, {"least_hops", hops->least}, {"most_hops", hops->most},
+    axes.push_back(Json{{"name", name},
+                        {"size", axis.size},
+                        {"wraps", pod->mesh.wraps(axis)},
+                        {"least_hops", hops->least},
+                        {"most_hops", hops->most},
                         {"mean_hops", hops->mean}});
-    rows.push_back({name, std::to_string(axis.size), pod->mesh.wraps(axis) ? "yes" : "no",
-                    hops->least == hops->most ? std::to_string(hops->most) : fmt::format("{} to {}, mean {:.3g}", hops->least, hops->most, hops->mean)});
+    rows.push_back(
+        {name, std::to_string(axis.size), pod->mesh.wraps(axis) ? "yes" : "no",
+         hops->least == hops->most ? std::to_string(hops->most) : fmt::format("{} to {}, mean {:.3g}", hops->least, hops->most, hops->mean)});
   }
   if (format == Format::json)
-    return Json{{"machine", pod->machine.name}, {"slice", to_text(pod->slice)}, {"shape", shape}, {"device_ids_row_major", ids}, {"axes", axes}}.dump(2) +
+    return Json{{"machine", pod->machine.name}, {"slice", to_text(pod->slice)}, {"shape", shape}, {"device_ids_row_major", ids}, {"axes", axes}}.dump(
+               2) +
            "\n";
   std::string text = table(rows, 1) + "\n";
   constexpr int most_shown = 256;

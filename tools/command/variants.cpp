@@ -88,9 +88,9 @@ std::vector<Row> simulate_all(const Pod& pod, const std::vector<Variant>& varian
       step(place + " " + variants[to_run[i]].name);
     }
     if (manner.control.stop != nullptr && *manner.control.stop) return;
-    auto run = plan.pod->what_if.fail.empty()
-                   ? simulate(*plan.pod, *plan.problem, manner)
-                   : simulate_best(*plan.pod, [&](Pod& on) { return make_problem(on, variants[to_run[i]].request); }, manner);
+    auto run = plan.pod->what_if.fail.empty() ? simulate(*plan.pod, *plan.problem, manner)
+                                              : simulate_best(
+                                                    *plan.pod, [&](Pod& on) { return make_problem(on, variants[to_run[i]].request); }, manner);
     if (!run)
       plan.row = run.error();
     else if (!run->timeline.interrupted)
