@@ -111,18 +111,6 @@ std::string topology_text(const Pod& pod) {
   return text;
 }
 
-/// Graphviz: chips as circles, switches as boxes, a cable as one edge.
-std::string to_dot(const Topology& topology) {
-  std::string text = "graph topology {\n";
-  for (int node = 0; node < topology.nodes(); ++node)
-    text += fmt::format("  n{} [label={} shape={}];\n", node, quoted(topology.chip_name(ChipId{node})), node < topology.chips() ? "circle" : "box");
-  for (int node = 0; node < topology.nodes(); ++node)
-    for (const OutLink& out : topology.out_links(ChipId{node}))
-      if (node < out.to.value)
-        text += fmt::format("  n{} -- n{} [label={}];\n", node, out.to.value, quoted(to_text(topology.link(out.link).bandwidth)));
-  return text + "}\n";
-}
-
 Expected<std::string> show_topology(const Options& options, Format format) {
   if (format == Format::csv) return Diagnostic{option("format"), "show topology prints table or json"};
   const auto pod = pod_of(options, "ideal");
@@ -132,7 +120,7 @@ Expected<std::string> show_topology(const Options& options, Format format) {
     if (!devices) return devices.error();
     return devices_text(*pod, *devices, format);
   }
-  if (options.has("output") && options.text("output").ends_with(".dot")) return to_dot(*pod->topology);
+  if (options.has("output") && options.text("output").ends_with(".dot")) return to_dot(*pod->topology, [&](ChipId node) { return pod->topology->chip_name(node); });
   const Topology& topology = *pod->topology;
   const Shape shape = shape_of(topology);
   const BytesPerSecond bisection = bisection_bandwidth(topology);

@@ -3,12 +3,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
+#include "sim/base/units.hpp"
 #include "tools/command/pod.hpp"
 #include "tools/command/print.hpp"
 
 namespace podsim {
+
+std::string to_dot(const Topology& topology, const std::function<std::string(ChipId)>& label) {
+  std::string text = "graph topology {\n";
+  for (int node = 0; node < topology.nodes(); ++node)
+    text += fmt::format("  n{} [label=\"{}\" shape={}];\n", node, label(ChipId{node}), node < topology.chips() ? "circle" : "box");
+  for (int node = 0; node < topology.nodes(); ++node)
+    for (const OutLink& out : topology.out_links(ChipId{node}))
+      if (node < out.to.value)
+        text += fmt::format("  n{} -- n{} [label=\"{}\"];\n", node, out.to.value, to_text(topology.link(out.link).bandwidth));
+  return text + "}\n";
+}
 
 namespace {
 
@@ -70,10 +83,19 @@ std::string devices_text(const Pod& pod, const std::vector<JaxDevice>& devices, 
   return table(rows, 0);
 }
 
+/// The topology in Graphviz with the mesh's devices on its chips.
+std::string mesh_to_dot(const Pod& pod) {
+  std::map<int, std::string> devices;  // by chip
+  for (int d = 0; d < pod.mesh.devices(); ++d)
+    devices[pod.placement.chip_of[static_cast<std::size_t>(d)].value] += fmt::format("\\n{}: {}", d, pod.mesh.name(DeviceId{d}));
+  return to_dot(*pod.topology, [&](ChipId node) { return pod.topology->chip_name(node) + devices[node.value]; });
+}
+
 Expected<std::string> show_mesh(const Options& options, Format format) {
   if (format == Format::csv) return Diagnostic{option("format"), "show mesh prints table or json"};
   const auto pod = pod_of(options, "ideal");
   if (!pod) return pod.error();
+  if (options.has("output") && options.text("output").ends_with(".dot")) return mesh_to_dot(*pod);
   const std::vector<int> ids = vendor_ids(*pod);
   std::vector<int> shape;
   Json axes = Json::array();

@@ -1,6 +1,8 @@
 // What `show mesh` and `show topology --devices` print.
 #pragma once
 
+#include <functional>
+
 #include "tools/command/options.hpp"
 #include "tools/command/pod.hpp"
 
@@ -15,7 +17,11 @@ where the machine has none, chip numbers.
 examples:
   podsim show mesh --machine tpu_v4 --slice 4x4x8 --mesh x=16,y=8 --mesh-order jax
   podsim show mesh --machine tpu_v4 --slice 4x4x4 --mesh x=8,y=8 --mesh-order jax --allow-split-axes --format json
+  podsim show mesh --machine tpu_v4 --slice 2x2x4 --mesh x=4,y=4 --mesh-order jax -o mesh.dot
 )";
+
+/// Graphviz: chips as circles, switches as boxes, a cable as one edge with its bandwidth.
+std::string to_dot(const Topology& topology, const std::function<std::string(ChipId)>& label);
 
 /// Errors: those of the pod; --format csv.
 Expected<std::string> show_mesh(const Options& options, Format format);

@@ -191,6 +191,10 @@ TEST(ShowTopology, WritesGraphviz) {
   std::stringstream text;
   text << in.rdbuf();
   EXPECT_THAT(text.str(), AllOf(StartsWith("graph topology {"), HasSubstr("label=\"rail 7\" shape=box"), HasSubstr("label=\"450 GB/s\"")));
+  EXPECT_EQ(podsim("show mesh --machine tpu_v4 --slice 2x2x1 --mesh a=4 -o " + path).status, exit_done);
+  std::stringstream mesh;
+  mesh << std::ifstream{path}.rdbuf();
+  EXPECT_THAT(mesh.str(), HasSubstr(R"(label="(0,1,0)\n1: a=1")"));
   std::filesystem::remove(path);
 }
 
