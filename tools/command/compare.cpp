@@ -106,9 +106,16 @@ int compare_verb(const std::vector<std::string>& arguments, Console& console) {
   std::vector<Pod> pods;
   std::vector<std::vector<Variant>> variants;
   std::size_t total = 0;
+  std::vector<Skipped> no_pods;  // of a machine and a slice that do not go together
   for (const PodRequest& request : *requests) {
     auto pod = make_pod(request);
-    if (!pod) return report(pod.error(), console);
+    if (!pod) {
+      if (requests->size() == 1) return report(pod.error(), console);
+      no_pods.push_back(
+          {fmt::format("{} {}{}", request.machine, request.slice, request.what_if.topology.empty() ? "" : " " + request.what_if.topology),
+           to_text(pod.error())});
+      continue;
+    }
     auto of_pod = variants_of(options, *pod);
     if (!of_pod) return report(of_pod.error(), console);
     total += of_pod->size();
@@ -117,6 +124,7 @@ int compare_verb(const std::vector<std::string>& arguments, Console& console) {
   }
 
   Comparisons comparisons;
+  comparisons.skipped = std::move(no_pods);
   if (options.has("topology") || options.has("equal")) {
     auto costs = make_equal(pods, options.has("equal") ? options.text("equal") : "");
     if (!costs) return report(costs.error(), console);

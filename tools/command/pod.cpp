@@ -201,7 +201,11 @@ Expected<Pod> make_pod(const PodRequest& request) {
     if (auto ok = slow_down(**topology, straggler, request.seed, placement); !ok) return ok.error();
   const std::string& asked = request.what_if.topology;
   const Wrap wired = asked == "torus" ? Wrap{Wrap::Rule::all, {}} : asked == "mesh" ? Wrap{Wrap::Rule::none, {}} : *wrap;
-  const bool another = !asked.empty() && asked != "torus" && asked != "mesh" && !(asked == "rail" && machine->interconnect == Interconnect::rail);
+  // The slices of full cubes of 4 are offered twisted too: Google Cloud, "TPU v5p", supported topologies.
+  const bool offered_twisted = asked == "twisted" && machine->slices.cube == 4 &&
+                               std::all_of(slice->extents.begin(), slice->extents.end(), [](int extent) { return extent % 4 == 0; });
+  const bool another =
+      !asked.empty() && asked != "torus" && asked != "mesh" && !offered_twisted && !(asked == "rail" && machine->interconnect == Interconnect::rail);
   const bool hypothetical = another || is_hypothetical(*machine, *slice, wired);
   return Pod{*std::move(machine),     *std::move(slice),   *wrap, request.what_if, hypothetical, *std::move(topology), *std::move(layout),
              std::move(placed->mesh), std::move(placement)};

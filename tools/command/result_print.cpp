@@ -249,7 +249,9 @@ std::string result_json(const SimulatedRun& run, const Details& details) {
 std::string result_table(const SimulatedRun& run, const Details& details) {
   const Row& row = run.row;
   const Result& r = row.result;
-  const std::string classes = r.device_classes < r.devices ? fmt::format(", {} simulated: the others behave alike", r.device_classes) : std::string{};
+  const std::string classes = r.device_classes < r.devices         ? fmt::format(", {} simulated: the others behave alike", r.device_classes)
+                              : r.engine == "des" && r.devices > 1 ? ", each simulated"
+                                                                   : "";
   std::vector<std::vector<std::string>> rows{
       {"schedule", r.schedule},
       {"algorithm", row.algorithm},

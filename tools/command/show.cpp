@@ -120,7 +120,8 @@ Expected<std::string> show_topology(const Options& options, Format format) {
     if (!devices) return devices.error();
     return devices_text(*pod, *devices, format);
   }
-  if (options.has("output") && options.text("output").ends_with(".dot")) return to_dot(*pod->topology, [&](ChipId node) { return pod->topology->chip_name(node); });
+  if (options.has("output") && options.text("output").ends_with(".dot"))
+    return to_dot(*pod->topology, [&](ChipId node) { return pod->topology->chip_name(node); });
   const Topology& topology = *pod->topology;
   const Shape shape = shape_of(topology);
   const BytesPerSecond bisection = bisection_bandwidth(topology);
@@ -131,7 +132,8 @@ Expected<std::string> show_topology(const Options& options, Format format) {
   const std::vector<GridDimension> dimensions = topology.grid() == nullptr ? std::vector<GridDimension>{} : topology.grid()->dimensions();
   for (std::size_t d = 0; d < dimensions.size(); ++d) {
     const bool wraps = dimensions[d].wraps;
-    wrap += fmt::format("{}{} {}", d == 0 ? "" : ", ", dimension_name(static_cast<int>(d)), wraps ? "wraps" : "open");
+    const bool shifted = pod->what_if.topology == "twisted" && !pod->layout.dimensions()[pod->what_if.pods > 1 ? d + 1 : d].wraps;
+    wrap += fmt::format("{}{} {}", d == 0 ? "" : ", ", dimension_name(static_cast<int>(d)), shifted ? "wraps shifted" : wraps ? "wraps" : "open");
     wrap_json[std::string(1, dimension_name(static_cast<int>(d)))] = wraps;
   }
   if (format == Format::json) {
