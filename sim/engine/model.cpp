@@ -115,7 +115,7 @@ class ModelBuilder {
       TaskCost& cost = model_.costs[p][t];
       cost.on_core = true;
       cost.core_time = times.empty() ? Seconds{} : times.front();
-      if (std::all_of(times.begin(), times.end(), [&](Seconds time) { return time == times.front(); })) continue;
+      if (std::all_of(times.begin(), times.end(), [first = cost.core_time](Seconds time) { return time == first; })) continue;
       cost.core_times = static_cast<std::uint32_t>(model_.core_times.size());
       model_.core_times.push_back(std::move(times));
     }
