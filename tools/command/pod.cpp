@@ -14,7 +14,6 @@
 #include "sim/engine/machine_fields.hpp"
 #include "sim/mesh/joined_slices.hpp"
 #include "sim/mesh/twisted_torus.hpp"
-#include "topologies/device_mesh.hpp"
 #include "topologies/machines.hpp"
 
 namespace podsim {
@@ -132,10 +131,10 @@ Expected<PlacedMesh> place(const Machine& machine, const Slice& slice, const Top
   if (request.mesh_order == "row-major" || (request.mesh_order == "jax" && kind_of(machine) == DeviceKind::gpu)) {
     auto mesh = mesh_over(layout, sizes);
     if (!mesh) return mesh.error();
-    PlacedMesh placed{*std::move(mesh), {}, {}};
+    PlacedMesh placed{*std::move(mesh), {}};
     for (int d = 0; d < placed.mesh.devices(); ++d) {
       placed.placement.chip_of.emplace_back(d / machine.chip.devices);
-      placed.core_of.push_back(d % machine.chip.devices);
+      if (machine.chip.devices > 1) placed.placement.core_of.push_back(d % machine.chip.devices);
     }
     return placed;
   }
@@ -196,7 +195,6 @@ Expected<Pod> make_pod(const PodRequest& request) {
   auto placed = place(*machine, *slice, **topology, *layout, sizes.empty() ? default_axes(*machine, *slice, request.what_if.pods) : sizes, request);
   if (!placed) return placed.error().where.file.empty() ? Diagnostic{option("mesh"), placed.error().message} : placed.error();
   Placement placement = std::move(placed->placement);
-  if (machine->chip.devices > 1) placement.core_of = std::move(placed->core_of);
   for (const std::string& straggler : request.stragglers)
     if (auto ok = slow_down(**topology, straggler, request.seed, placement); !ok) return ok.error();
   const std::string& asked = request.what_if.topology;

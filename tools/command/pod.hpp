@@ -5,8 +5,8 @@
 #include "sim/mesh/grid.hpp"
 #include "sim/mesh/placement.hpp"
 #include "tools/command/options.hpp"
-#include "topologies/device_mesh.hpp"
 #include "topologies/interconnect.hpp"
+#include "topologies/mesh_placement.hpp"
 #include "topologies/slice.hpp"
 
 namespace podsim {
