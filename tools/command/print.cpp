@@ -14,16 +14,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
-}
-
-std::string percent(double part) { return fmt::format("{:.1f} %", 100 * part); }
-std::string time(double seconds) { return to_text(Seconds{seconds}); }
+std::string time(double seconds) { return time_text(seconds); }
 std::string slices(const Row& row) { return row.slice_count ? std::to_string(*row.slice_count) : "-"; }
 
 }  // namespace
+
+std::string percent(double part) { return fmt::format("{:.1f} %", 100 * part); }
+std::string time_text(double seconds) { return to_text(Seconds{seconds}); }
 
 std::string mesh_text(const Result& result) {
   std::string text;

@@ -12,6 +12,11 @@ namespace podsim {
 /// Rows of cells as aligned text: the first `left` columns to the left, numbers to the right. The first row is the heading.
 std::string table(const std::vector<std::vector<std::string>>& rows, std::size_t left);
 
+/// "12.3 %"
+std::string percent(double part);
+/// "1.353 ms"
+std::string time_text(double seconds);
+
 /// A cell for CSV: quoted where it has to be.
 std::string csv(const std::vector<std::string>& cells);
 

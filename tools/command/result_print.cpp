@@ -15,13 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
-}
-
-std::string percent(double part) { return fmt::format("{:.1f} %", 100 * part); }
-std::string time(double seconds) { return to_text(Seconds{seconds}); }
+std::string time(double seconds) { return time_text(seconds); }
 std::string time(Picoseconds duration) { return to_text(to_seconds(duration)); }
 double seconds(Picoseconds duration) { return to_seconds(duration).count(); }
 

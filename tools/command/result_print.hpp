@@ -25,6 +25,12 @@ std::string result_table(const SimulatedRun& run, const Details& details);
 /// One JSON object, with a newline behind it.
 std::string result_json(const SimulatedRun& run, const Details& details);
 
+/// null where there is none.
+template <class T>
+nlohmann::ordered_json or_null(const std::optional<T>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+}
+
 /// The figures that every verb prints of a run.
 nlohmann::ordered_json row_json(const Row& row);
 
