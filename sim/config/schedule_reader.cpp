@@ -362,6 +362,8 @@ class ScheduleReader {
     for (int r = 0; r < message.read_size(); ++r) op.reads.push_back(read(message.read(r), place.at("read", r)));
     for (int w = 0; w < message.write_size(); ++w) op.writes.push_back(read(message.write(w), place.at("write", w)));
     op.factor = message.factor();
+    op.features_first = message.features_first();
+    op.causal = message.causal();
     op.unit = static_cast<Unit>(message.unit());
     return op;
   }

@@ -168,6 +168,8 @@ class ScheduleWriter {
     for (const Region& region : op.writes) write(region, *message.add_write());
     if (op.factor != 1) message.set_factor(op.factor);
     if (op.unit != Unit::core) message.set_unit(static_cast<proto::Local::Unit>(op.unit));
+    if (op.features_first) message.set_features_first(true);
+    if (op.causal) message.set_causal(true);
   }
 
   void write(const Shift& op, proto::Shift& message) const {

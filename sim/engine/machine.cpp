@@ -81,9 +81,12 @@ Seconds local_time(const Machine& machine, const Program& program, const Task& t
   double bytes = 0;
   for (const Region& region : local.reads) bytes += tiled_bytes(machine, program, region);
   for (const Region& region : local.writes) bytes += tiled_bytes(machine, program, region);
-  const Flops flops{traits.flops_per_element * static_cast<double>(elements_of(local.writes.front()))};
+  const LocalFlops flops = flops_of(local);
+  const DType dtype = program.buffers[local.reads.front().buffer.index()].dtype;
+  Seconds arithmetic = flops.vector / machine.chip.vector_peak;  // the matrix unit and the vector unit work side by side
+  if (flops.matrix > Flops{}) arithmetic = std::max(arithmetic, flops.matrix / (machine.chip.matmul_efficiency * peak_of(machine, dtype)));
   const Seconds launch = task.origin ? Seconds{} : machine.software.launch[static_cast<std::size_t>(CostKind::local)];
-  return launch + overlapped(flops / machine.chip.vector_peak, Seconds{bytes / machine.chip.hbm_bandwidth.count()}, machine.chip.overlap_hbm);
+  return launch + overlapped(arithmetic, Seconds{bytes / machine.chip.hbm_bandwidth.count()}, machine.chip.overlap_hbm);
 }
 
 }  // namespace podsim

@@ -175,6 +175,7 @@ void Executor::execute(const Step& step, PackedOperands& workspace) {
                      case LocalKind::add: return add(operand(0, workspace.left), operand(1, workspace.right), view(at[2]));
                      case LocalKind::scale: return scale(operand(0, workspace.left), local.factor, view(at[1]));
                      case LocalKind::launch: return;
+                     default: assert(!"no kernel"); return;
                    }
                  },
                  [&](const Shift& shift) { transfer(shift.combine); },

@@ -58,9 +58,9 @@ int count_after(const Schedule& schedule, const Activity& activity, std::span<co
     case LocalKind::scale: return before + 1;
     case LocalKind::copy:
     case LocalKind::place:
-    case LocalKind::launch: break;
+    case LocalKind::launch: return before;
+    default: return before + 1;
   }
-  return before;
 }
 
 }  // namespace

@@ -120,13 +120,29 @@ struct MatmulExtents {
 /// From the out and left regions; validate() proves that right agrees.
 MatmulExtents extents_of(const Matmul& matmul);
 
-/// What a Local does; reads and writes are regions of equal element counts that correspond in row-major order.
+/// What a Local does. Up to `place`, reads and writes are regions of equal element counts that correspond in row-major order.
+///
+/// The others are what transformers do between products. `x` and `dx` are [tokens, features], or [features, tokens] where `features_first`.
+/// A norm is over N = `factor` features, of which a device holds a part; its sums are [tokens, w] ([w, tokens]) and are added up over devices
+/// between the steps: w = 2 subtracts the mean (layer norm), w = 1 does not (RMS norm). xhat = (x - mean) / sqrt(mean square deviation + 1e-5).
+///   qkv  [sequences, sequence, groups, q + 2, head]   of each group: q heads of queries, their keys, their values
+///   o    [sequences, sequence, groups, q, head]       (features_first: [groups, q + 2, head, sequences, sequence] and so on)
 enum class LocalKind {
-  copy,    // writes[0] = reads[0]
-  add,     // writes[0] = reads[0] + reads[1]
-  scale,   // writes[0] = factor * reads[0]
-  launch,  // nothing is read or written: the software start of a Collective, on the dma unit
-  place,   // writes[0] = reads[0], free in time: data that a real kernel has in place already
+  copy,            // writes[0] = reads[0]
+  add,             // writes[0] = reads[0] + reads[1]
+  scale,           // writes[0] = factor * reads[0]
+  launch,          // nothing is read or written: the software start of a Collective, on the dma unit
+  place,           // writes[0] = reads[0], free in time: data that a real kernel has in place already
+  norm_sums,       // x -> sums: (sum of x,) sum of x^2 of each token
+  norm,            // x, sums -> xhat
+  norm_grad_sums,  // dy, x, sums -> sums of the gradient: (sum of dy,) sum of dy.xhat of each token
+  norm_grad,       // dy, x, sums, sums of the gradient -> dx
+  gelu,            // x -> x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2
+  gelu_grad,       // dy, x -> dx
+  swiglu,          // gate, up -> gate / (1 + exp(-gate)) * up
+  swiglu_grad,     // dy, gate, up -> dgate, dup
+  attention,       // qkv -> o = softmax(q.k^T / sqrt(head)) v per sequence and head; `causal`: a token sees itself and what came before
+  attention_grad,  // do, qkv -> dqkv; the scores are computed again
 };
 enum class Unit { core, dma };
 
@@ -135,7 +151,7 @@ struct LocalTraits {
   LocalKind kind;
   std::string_view name;
   int reads, writes;
-  double flops_per_element;  // per written element
+  double flops_per_element;  // operations per element of its first region; of attention per score, apart from its products
   bool takes_time;           // false: place. launch takes software.launch[kind of its Collective]
 };
 const std::vector<LocalTraits>& local_table();
@@ -145,10 +161,19 @@ std::optional<LocalKind> local_kind_named(std::string_view name);
 struct Local {
   LocalKind kind = LocalKind::copy;
   std::vector<Region> reads, writes;
-  double factor = 1;  // scale
+  double factor = 1;  // scale; N of a norm
   Unit unit = Unit::core;
+  bool features_first = false;  // norms and attention
+  bool causal = false;          // attention
   friend bool operator==(const Local&, const Local&) = default;
 };
+
+/// The arithmetic of a Local: of attention's products, which the matrix unit does, and the rest. 4 scores.head of attention, 10 scores.head of its
+/// gradient (five products; the scores again), with sequence^2 scores per head, or sequence (sequence + 1) / 2 if causal.
+struct LocalFlops {
+  Flops matrix, vector;
+};
+LocalFlops flops_of(const Local& local);
 
 enum class Combine { replace, add };
 
