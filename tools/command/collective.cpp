@@ -12,6 +12,7 @@
 #include "sim/base/units.hpp"
 #include "sim/engines/engines.hpp"
 #include "tools/command/simulate.hpp"
+#include "workloads/collectives.hpp"
 
 namespace podsim {
 
@@ -113,22 +114,6 @@ Expected<std::vector<Collective::Pair>> parse_pairs(const std::string& text, con
 }
 
 namespace {
-
-/// An algorithm on the physical dimensions that a single mesh axis folds, rather than on the axis: several of them can then be used at once.
-CollectiveChooser on_factors(CollectiveChooser chooser, std::vector<AxisView> factors) {
-  return [chooser = std::move(chooser), factors = std::move(factors)](const Schedule& schedule,
-                                                                      const Collective& collective) -> Expected<CollectiveAlgorithm> {
-    Collective factored = collective;
-    factored.axes = factors;
-    const auto algorithm = chooser(schedule, factored);
-    if (!algorithm) return algorithm.error();
-    return CollectiveAlgorithm{[algorithm = *algorithm, factors](const Schedule& s, const Program& program, const Collective& whole) {
-      Collective on = whole;
-      on.axes = factors;
-      return algorithm(s, program, on);
-    }};
-  };
-}
 
 /// Every algorithm by name; where the collective has one axis that folds several dimensions, also on those.
 Expected<std::vector<std::pair<std::string, CollectiveChooser>>> candidates(const Mesh& mesh, const Collective& collective, const ChunkRule& chunks) {

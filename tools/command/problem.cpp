@@ -10,6 +10,7 @@
 #include "algorithms/collectives/collectives.hpp"
 #include "sim/base/units.hpp"
 #include "tools/command/collective.hpp"
+#include "workloads/collectives.hpp"
 
 namespace podsim {
 
@@ -92,16 +93,6 @@ Expected<Problem> saved_problem(const Options& options, const Pod& pod) {
 Expected<DType> parse_dtype(const std::string& text, const SourceLocation& where) {
   if (const auto dtype = dtype_named(text)) return *dtype;
   return Diagnostic{where, "expected the dtype bf16 or f32, found " + quoted(text)};
-}
-
-ChunkRule chunk_rule(const Machine& machine) {
-  const LinkParameters& link = machine.link[0];
-  const double alpha = machine.software.per_message.count() + link.latency.count(), bytes_per_second = link.bandwidth.count();
-  return [alpha, bytes_per_second](int devices, Bytes payload) {
-    if (alpha == 0) return default_chunks;
-    const double best = std::sqrt(std::max(devices - 2, 0) * static_cast<double>(payload.count()) / (alpha * bytes_per_second));
-    return static_cast<int>(std::clamp(std::round(best), 1.0, 64.0));
-  };
 }
 
 Expected<GemmProblem> parse_gemm(const std::string& text, DType default_dtype) {

@@ -22,10 +22,6 @@ struct Problem {
 
 Expected<DType> parse_dtype(const std::string& text, const SourceLocation& where);
 
-/// Chunks of a broadcast or reduce along a chain of neighbours: what minimises (P-2+n)(alpha + V/(nB)), n = sqrt((P-2)V/(alpha B)), rounded,
-/// 1 to 64; 8 where alpha = 0. alpha = overhead per message + hop latency, B = bandwidth, of the links of dimension x.
-ChunkRule chunk_rule(const Machine& machine);
-
 struct GemmRequest {
   const GemmAlgorithmEntry* algorithm = nullptr;
   GemmProblem problem;  // of the forward pass
