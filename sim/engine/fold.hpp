@@ -16,8 +16,9 @@ namespace podsim {
 ///   cost    O(rounds * (distinct participants * devices * hops)); rounds <= the largest distance at which devices can tell themselves apart
 Model fold(Model model);
 
-/// Without writing out anything per device: a program without guards whose shifts are whole and constant, on a torus of the mesh's own shape, looks
-/// the same from every device: one class. nullopt: not so, or not easily seen. Errors: those of make_model().
+/// Without writing out anything per device: a program without guards whose shifts are whole and constant, along single dimensions of a torus that
+/// the mesh's axes, or their factors, are laid over, looks the same from every device: one class. nullopt: not so, or not easily seen.
+/// Errors: those of make_model().
 ///   cost    O(tasks), and a look at every link and device
 Expected<std::optional<Model>> fold_torus(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement);
 

@@ -8,7 +8,16 @@ namespace podsim {
 
 namespace {
 
-/// A torus with the mesh laid on it row-major, an axis along each dimension (extents of 1 aside).
+/// The dimensions that the mesh's axes are laid over, an axis or a factor of one along each (sizes of 1 aside).
+std::vector<AxisView> dimensions_of(const Mesh& mesh) {
+  std::vector<AxisView> views;
+  for (int axis = 0; axis < static_cast<int>(mesh.axes().size()); ++axis)
+    for (const AxisView& factor : mesh.factors(axis))
+      if (factor.size > 1) views.push_back(factor);
+  return views;
+}
+
+/// A torus with the mesh laid on it row-major, an axis or a factor of one along each dimension (extents of 1 aside).
 const Grid* torus_of(const Mesh& mesh, const Topology& topology, const Placement& placement) {
   const auto* grid = dynamic_cast<const Grid*>(&topology);
   if (grid == nullptr || grid->chips() != mesh.devices() || !placement.core_of.empty() || !placement.speed.empty()) return nullptr;
@@ -17,8 +26,7 @@ const Grid* torus_of(const Mesh& mesh, const Topology& topology, const Placement
     if (dimension.extent > 2 && !dimension.wraps) return nullptr;
     if (dimension.extent > 1) extents.push_back(dimension.extent);
   }
-  for (const MeshAxis& axis : mesh.axes())
-    if (axis.size > 1) sizes.push_back(axis.size);
+  for (const AxisView& view : dimensions_of(mesh)) sizes.push_back(view.size);
   if (extents != sizes) return nullptr;
   for (std::size_t d = 0; d < placement.chip_of.size(); ++d)
     if (placement.chip_of[d].index() != d) return nullptr;
@@ -41,6 +49,7 @@ bool stays_within(const Program& program, const Op& op) {
 std::optional<Deployment> seen_from_anywhere(const Schedule& schedule) {
   if (schedule.programs.size() != 1 || size_of(schedule.programs.front().devices) != schedule.mesh.devices()) return std::nullopt;
   const Program& program = schedule.programs.front();
+  const std::vector<AxisView> dimensions = dimensions_of(schedule.mesh);
   Deployment deployment;
   deployment.places = {{0, 0}};
   auto& own = deployment.programs.emplace_back();
@@ -55,9 +64,10 @@ std::optional<Deployment> seen_from_anywhere(const Schedule& schedule) {
     std::int64_t by = 0;
     const auto* shift = std::get_if<Shift>(&task.op);
     if (shift != nullptr) {
-      if (!shift->by.terms.empty() || shift->axis != schedule.mesh.whole(shift->axis.axis)) return std::nullopt;
+      if (!shift->by.terms.empty()) return std::nullopt;
       by = evaluate(shift->by, {});
       absent = by % shift->axis.size == 0;
+      if (!absent && std::find(dimensions.begin(), dimensions.end(), shift->axis) == dimensions.end()) return std::nullopt;
       if (!absent && !schedule.mesh.wraps(shift->axis)) return std::nullopt;
       reached = static_cast<std::uint32_t>(schedule.mesh.shifted(DeviceId{0}, shift->axis, by).value);
     }

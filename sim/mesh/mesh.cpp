@@ -79,6 +79,7 @@ std::vector<AxisView> Mesh::factors(int axis) const {
   for (const MeshFactor& f : axes_.at(static_cast<std::size_t>(axis)).factors) sizes.push_back(f.size);
   std::vector<AxisView> views;
   for (std::size_t i = 0; i < sizes.size(); ++i) views.push_back(factor(axis, sizes, static_cast<int>(i)));
+  if (views.empty()) views.push_back(whole(axis));
   return views;
 }
 

@@ -57,7 +57,7 @@ class Mesh {
   [[nodiscard]] AxisView whole(int axis) const;
   /// The factor `position` of an axis viewed as `factors` (row-major; their product must be the axis's size: an assert).
   [[nodiscard]] AxisView factor(int axis, const std::vector<int>& factors, int position) const;
-  /// The axis's factors as views, as many as it has.
+  /// The axis's factors as views; the whole axis where it folds nothing.
   [[nodiscard]] std::vector<AxisView> factors(int axis) const;
   /// Whether a shift around the whole view is a neighbour shift at the ends too: size <= 2, the whole of an axis that wraps, or a factor that does.
   [[nodiscard]] bool wraps(const AxisView& view) const;
