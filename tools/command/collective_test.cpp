@@ -7,6 +7,7 @@
 #include "sim/engines/engines.hpp"
 #include "tools/command/command.hpp"
 #include "tools/command/test_command.hpp"
+#include "workloads/collectives.hpp"
 
 namespace podsim {
 namespace {

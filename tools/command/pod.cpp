@@ -209,13 +209,6 @@ Expected<Pod> make_pod(const PodRequest& request) {
              std::move(placed->mesh), std::move(placement)};
 }
 
-Done rebuild(Pod& pod) {
-  auto topology = build_topology(pod.machine, pod.slice, pod.wrap, pod.what_if);
-  if (!topology) return topology.error();
-  pod.topology = *std::move(topology);
-  return done();
-}
-
 Expected<Schedule> saved_schedule(const std::string& path) {
   const auto bytes = read_file(path);
   if (!bytes) return bytes.error();

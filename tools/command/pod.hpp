@@ -1,28 +1,11 @@
 // The pod that a command line asks for: machine, slice, topology, mesh, placement.
 #pragma once
 
-#include "sim/engine/machine.hpp"
-#include "sim/mesh/grid.hpp"
-#include "sim/mesh/placement.hpp"
 #include "tools/command/options.hpp"
-#include "topologies/interconnect.hpp"
 #include "topologies/mesh_placement.hpp"
-#include "topologies/slice.hpp"
+#include "topologies/pod.hpp"
 
 namespace podsim {
-
-struct Pod {
-  Machine machine;
-  Slice slice;
-  Wrap wrap;
-  WhatIf what_if;
-  bool hypothetical = false;
-  std::shared_ptr<const Topology> topology;
-  Grid layout;  // what the mesh is laid over: slices, the dimensions of a slice, the devices of a chip; it wraps where neighbours at the ends are
-                // neighbours
-  Mesh mesh;
-  Placement placement;
-};
 
 /// Texts as on the command line; empty means not given. Errors: none of slice and mesh, and those of each part; with `strict_slice` a slice
 /// that the vendor does not offer.
@@ -40,9 +23,6 @@ Expected<Pod> make_pod(const PodRequest& request);
 
 /// The devices of a slice as jax.devices() is asked for them.
 DeviceList device_list(const Machine& machine, const Slice& slice);
-
-/// Gives the pod the topology of the values that its machine has now.
-Done rebuild(Pod& pod);
 
 /// The schedule in a file. Errors: it cannot be read, or what is wrong with it.
 Expected<Schedule> saved_schedule(const std::string& path);
