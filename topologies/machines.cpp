@@ -1,11 +1,7 @@
 #include "topologies/machines.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
-#include <system_error>
 
 #include <fmt/format.h>
 
@@ -13,20 +9,6 @@
 #include "topologies/embedded_machines.hpp"
 
 namespace podsim {
-namespace {
-
-/// The whole of a file; nothing if it cannot be read (a folder cannot).
-std::optional<std::string> contents_of(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) return std::nullopt;
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) return std::nullopt;
-  std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  if (stream.bad()) return std::nullopt;
-  return text;
-}
-
-}  // namespace
 
 std::vector<std::string> shipped_machines() {
   std::vector<std::string> names;

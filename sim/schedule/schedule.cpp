@@ -46,6 +46,7 @@ const std::vector<LocalTraits>& local_table() {
       {LocalKind::swiglu_grad, "swiglu-grad", 3, 2, 11, true},
       {LocalKind::attention, "attention", 1, 1, 6, true},
       {LocalKind::attention_grad, "attention-grad", 2, 1, 11, true},
+      {LocalKind::transpose, "transpose", 1, 1, 0, true},
   };
   return table;
 }

@@ -143,6 +143,7 @@ enum class LocalKind {
   swiglu_grad,     // dy, gate, up -> dgate, dup
   attention,       // qkv -> o = softmax(q.k^T / sqrt(head)) v per sequence and head; `causal`: a token sees itself and what came before
   attention_grad,  // do, qkv -> dqkv; the scores are computed again
+  transpose,       // [tokens, features...] -> [features..., tokens]; features_first: the other way. Any number of dimensions of features
 };
 enum class Unit { core, dma };
 
@@ -163,7 +164,7 @@ struct Local {
   std::vector<Region> reads, writes;
   double factor = 1;  // scale; N of a norm
   Unit unit = Unit::core;
-  bool features_first = false;  // norms and attention
+  bool features_first = false;  // of what is read: norms, attention, transpose
   bool causal = false;          // attention
   friend bool operator==(const Local&, const Local&) = default;
 };

@@ -1,0 +1,143 @@
+#include "workloads/transformer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/base/units.hpp"
+#include "sim/config/message_file.hpp"
+#include "workloads/embedded_blocks.hpp"
+#include "workloads/transformer.pb.h"
+
+namespace podsim {
+
+namespace {
+
+constexpr FileFormat block_format{"a transformer block", 0, 1};
+constexpr std::int64_t largest_extent = std::int64_t{1} << 30;
+
+class BlockReader {
+ public:
+  explicit BlockReader(const std::string& file) : file_{block_format, file, message_} {}
+
+  Expected<TransformerBlock> read(std::string_view text) {
+    if (!file_.parse(text)) return file_.error();
+    TransformerBlock block;
+    block.name = message_.name();
+    if (block.name.empty()) file_.problem(root_.at("name"), "expected a name, found an empty text");
+    block.description = message_.description();
+    block.heads = extent("heads", message_.heads());
+    block.kv_heads = message_.has_kv_heads() ? extent("kv_heads", message_.kv_heads()) : block.heads;
+    if (block.heads % block.kv_heads != 0)
+      file_.problem(root_.at("kv_heads"), fmt::format("must divide the {} heads, found {}", block.heads, block.kv_heads));
+    block.head_dim = extent("head_dim", message_.head_dim());
+    block.hidden = message_.has_hidden() ? extent("hidden", message_.hidden()) : block.heads * block.head_dim;
+    block.ff = extent("ff", message_.ff());
+    block.gated = message_.gated();
+    block.norm = static_cast<Norm>(message_.norm());
+    block.residuals = message_.residuals();
+    block.attention = message_.attention();
+    block.causal = message_.causal();
+    block.sequence = extent("sequence", message_.sequence());
+    block.batch = message_.has_batch() ? extent("batch", message_.batch()) : 0;
+    block.layers = extent("layers", message_.layers());
+    const auto dtype = dtype_named(message_.dtype());
+    if (dtype)
+      block.dtype = *dtype;
+    else
+      file_.problem(root_.at("dtype"), "expected bf16 or f32, found " + quoted(message_.dtype()));
+    block.optimizer_bytes = message_.optimizer_bytes_per_parameter();
+    if (!(block.optimizer_bytes >= 0 && block.optimizer_bytes <= 1024))
+      file_.problem(root_.at("optimizer_bytes_per_parameter"), fmt::format("expected 0 to 1024, found {}", block.optimizer_bytes));
+    if (!file_.ok()) return file_.error();
+    return block;
+  }
+
+ private:
+  std::int64_t extent(const char* field, std::int64_t value) {
+    if (value >= 1 && value <= largest_extent) return value;
+    file_.problem(root_.at(field), fmt::format("expected a whole number from 1 to {}, found {}", largest_extent, value));
+    return 1;
+  }
+
+  proto::TransformerBlock message_;
+  MessageFile file_;
+  Place root_;
+};
+static_assert(static_cast<int>(Norm::none) == proto::TransformerBlock::none && static_cast<int>(Norm::rms) == proto::TransformerBlock::rms &&
+              static_cast<int>(Norm::layer) == proto::TransformerBlock::layer);
+
+}  // namespace
+
+Expected<TransformerBlock> read_transformer_block(std::string_view text, const std::string& file) { return BlockReader{file}.read(text); }
+
+std::vector<std::string> shipped_transformer_blocks() {
+  std::vector<std::string> names;
+  for (const EmbeddedFile& file : embedded_blocks()) names.emplace_back(file.name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Expected<TransformerBlock> find_transformer_block(const std::string& name) {
+  constexpr std::string_view whole = "-block", mlp = "-mlp";
+  const bool mlp_alone = std::string_view{name}.ends_with(mlp);
+  const std::string shipped = mlp_alone ? name.substr(0, name.size() - mlp.size()) + std::string{whole} : name;
+  for (const EmbeddedFile& file : embedded_blocks()) {
+    if (file.name != shipped) continue;
+    auto block = read_transformer_block(file.text, "workloads/blocks/" + shipped + ".textproto");
+    if (block && mlp_alone) block->attention = false, block->name = name;
+    return block;
+  }
+  if (const auto text = contents_of(name)) return read_transformer_block(*text, name);
+  if (name.find('/') != std::string::npos || name.ends_with(".textproto")) return Diagnostic{{name, 0, 0}, "cannot be read, expected a workload file"};
+  const std::vector<std::string> names = shipped_transformer_blocks();
+  return Diagnostic{{},
+                    "there is no workload " + quoted(name) + did_you_mean(name, names) +
+                        fmt::format("; shipped are {} (-mlp in place of -block: the MLP alone), or give a textproto file", fmt::join(names, ", "))};
+}
+
+std::optional<std::int64_t> attention_groups(const TransformerBlock& block, std::int64_t feature_devices) {
+  if (block.kv_heads % feature_devices == 0) return block.kv_heads;
+  if (feature_devices % block.kv_heads == 0 && block.heads % feature_devices == 0) return feature_devices;
+  return std::nullopt;
+}
+
+std::int64_t qkv_features(const TransformerBlock& block, std::int64_t groups) { return (block.heads + 2 * groups) * block.head_dim; }
+
+Expected<Workload> workload_of(const TransformerBlock& given, int devices) {
+  TransformerBlock block = given;
+  if (block.batch == 0) block.batch = devices;
+  constexpr std::int64_t most_tokens = std::int64_t{1} << 40;
+  if (block.batch > most_tokens / block.sequence)
+    return Diagnostic{{}, fmt::format("{} sequences of {} are more than 2^40 tokens", block.batch, block.sequence)};
+  Workload workload{block.name, block, {}, block.dtype};
+  const std::int64_t tokens = block.batch * block.sequence, hidden = block.hidden, attended = block.heads * block.head_dim;
+  const auto add = [&](Stage::Kind kind, std::string name, std::int64_t inputs, std::int64_t outputs) {
+    workload.stages.push_back({kind, std::move(name), tokens, inputs, outputs});
+  };
+  using enum Stage::Kind;
+  if (block.attention) {
+    const std::int64_t qkv = qkv_features(block, block.kv_heads);
+    if (block.norm != Norm::none) add(norm, "norm1", hidden, hidden);
+    add(product, "in_proj", hidden, qkv);
+    add(attention, "attention", qkv, attended);
+    add(product, "out_proj", attended, hidden);
+    if (block.residuals) add(residual, "residual1", hidden, hidden);
+  }
+  const std::int64_t widened = block.gated ? 2 * block.ff : block.ff;
+  if (block.norm != Norm::none) add(norm, "norm2", hidden, hidden);
+  add(product, "ff1", hidden, widened);
+  add(activation, "activation", widened, block.ff);
+  add(product, "ff2", block.ff, hidden);
+  if (block.residuals) add(residual, "residual2", hidden, hidden);
+  return workload;
+}
+
+std::int64_t parameters_of(const Workload& workload) {
+  std::int64_t count = 0;
+  for (const Stage& stage : workload.stages)
+    if (stage.kind == Stage::Kind::product) count += stage.inputs * stage.outputs;
+  return count;
+}
+
+}  // namespace podsim
