@@ -42,7 +42,8 @@ CollectiveChooser by_dimension(ChunkRule chunks) {
     if (dimensions.size() < 2) return otherwise(schedule, collective);
     const auto both_orders = always("halves", chunks);
     if (!both_orders) return both_orders.error();
-    const auto at_once = on_factors(*both_orders, dimensions)(schedule, collective), in_turn = on_factors(otherwise, dimensions)(schedule, collective);
+    const auto at_once = on_factors(*both_orders, dimensions)(schedule, collective),
+               in_turn = on_factors(otherwise, dimensions)(schedule, collective);
     if (!at_once || !in_turn) return at_once ? in_turn : at_once;
     return CollectiveAlgorithm{[at_once = *at_once, in_turn = *in_turn](const Schedule& s, const Program& program, const Collective& whole) {
       auto expansion = at_once(s, program, whole);

@@ -89,7 +89,8 @@ Expected<TransformerBlock> find_transformer_block(const std::string& name) {
     return block;
   }
   if (const auto text = contents_of(name)) return read_transformer_block(*text, name);
-  if (name.find('/') != std::string::npos || name.ends_with(".textproto")) return Diagnostic{{name, 0, 0}, "cannot be read, expected a workload file"};
+  if (name.find('/') != std::string::npos || name.ends_with(".textproto"))
+    return Diagnostic{{name, 0, 0}, "cannot be read, expected a workload file"};
   const std::vector<std::string> names = shipped_transformer_blocks();
   return Diagnostic{{},
                     "there is no workload " + quoted(name) + did_you_mean(name, names) +

@@ -1,0 +1,266 @@
+#include "workloads/part.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+
+namespace podsim {
+
+namespace {
+
+/// A dimension of a tensor of all devices, and the mesh axis that splits it.
+struct Dimension {
+  std::int64_t extent = 1;
+  std::vector<AxisView> axes{};
+};
+using Dimensions = std::vector<Dimension>;
+
+/// Writes one SPMD program of tensors that lie in one layout, on the devices along the tokens and along the features.
+class PartWriter {
+ public:
+  PartWriter(const Mesh& mesh, AxisView row, AxisView col, const Part& part)
+      : mesh_{mesh}, layout_{part.layout}, tokens_{row}, features_{col}, dtype_{part.dtype} {
+    if (layout_ == Layout::features_by_row) std::swap(tokens_, features_);
+    schedule_.name = part.name + (part.pass == Pass::backward ? ", backward" : "");
+    schedule_.mesh = mesh;
+    schedule_.programs.push_back({every_device(mesh), {}, {}});
+  }
+
+  [[nodiscard]] const AxisView& tokens() const { return tokens_; }
+  [[nodiscard]] const AxisView& features() const { return features_; }
+  [[nodiscard]] bool features_first() const { return layout_ == Layout::features_by_row; }
+
+  /// [tokens..., features...], or the other way round.
+  Region tensor(const std::string& name, Role role, const Dimensions& tokens, const Dimensions& features, std::optional<DType> dtype = {}) {
+    return buffer_of(name, role, features_first() ? features : tokens, features_first() ? tokens : features, dtype);
+  }
+  /// The same in the other layout.
+  Region transposed_tensor(const std::string& name, Role role, const Dimensions& tokens, const Dimensions& features) {
+    return buffer_of(name, role, features_first() ? tokens : features, features_first() ? features : tokens, {});
+  }
+
+  TaskId add(std::string label, Op op, const std::vector<TaskId>& after) {
+    std::vector<Edge> edges;
+    for (const TaskId task : after) edges.push_back(Edge{task});
+    program().tasks.push_back({std::move(label), std::move(op), std::move(edges), {}, {}});
+    return TaskId{program().tasks.size() - 1};
+  }
+
+  TaskId local(LocalKind kind, std::vector<Region> reads, std::vector<Region> writes, const std::vector<TaskId>& after, double factor = 1,
+               bool causal = false) {
+    return add(std::string{traits_of(kind).name}, Local{kind, std::move(reads), std::move(writes), factor, Unit::core, features_first(), causal},
+               after);
+  }
+
+  Expected<Schedule> finish() && {
+    if (!problem_.message.empty()) return problem_;
+    return std::move(schedule_);
+  }
+
+ private:
+  Program& program() { return schedule_.programs.front(); }
+
+  Region buffer_of(const std::string& name, Role role, const Dimensions& first, const Dimensions& second, std::optional<DType> dtype) {
+    Buffer buffer{name, {}, dtype.value_or(dtype_), role, role == Role::scratch ? "" : name, {}};
+    const auto append = [&](const Dimensions& dimensions) {
+      for (const Dimension& dimension : dimensions) {
+        std::int64_t extent = dimension.extent;
+        std::vector<AxisView> split;
+        for (const AxisView& axis : dimension.axes) {
+          if (extent % axis.size != 0 && problem_.message.empty())
+            problem_.message = fmt::format("{}: {} must be a multiple of {}, the devices along {}", name, extent, axis.size, mesh_.name(axis));
+          extent = std::max<std::int64_t>(extent / axis.size, 1);
+          if (axis.size > 1) split.push_back(axis);
+        }
+        buffer.extents.push_back(extent);
+        if (role != Role::scratch) buffer.sharding.push_back(std::move(split));
+      }
+    };
+    append(first);
+    append(second);
+    Region region{BufferId{program().buffers.size()}, {}};
+    for (const std::int64_t extent : buffer.extents) region.dims.push_back(all(extent));
+    program().buffers.push_back(std::move(buffer));
+    return region;
+  }
+
+  const Mesh& mesh_;
+  Layout layout_;
+  AxisView tokens_, features_;
+  DType dtype_;
+  Schedule schedule_;
+  Diagnostic problem_;
+};
+
+/// The sums of every token, added up over the devices along the features.
+TaskId all_reduce(PartWriter& writer, const Region& partial, const Region& total, TaskId after) {
+  const int dim = writer.features_first() ? 1 : 0;  // tokens
+  return writer.add("sum over features", Collective{CollectiveKind::all_reduce, {writer.features()}, partial, total, dim, 0, 0, {}}, {after});
+}
+
+void write_norm(PartWriter& writer, const Part& part) {
+  const Dimensions tokens{{part.tokens, {writer.tokens()}}}, features{{part.inputs, {writer.features()}}};
+  const Dimensions width{{part.norm == Norm::layer ? 2 : 1}};
+  const auto n = static_cast<double>(part.inputs);
+  const bool split = writer.features().size > 1;
+  if (part.pass == Pass::forward) {
+    const Region x = writer.tensor("X", Role::input, tokens, features), y = writer.tensor("Y", Role::output, tokens, features);
+    const Region sums = writer.tensor("sums", Role::output, tokens, width, DType::f32);
+    const Region partial = split ? writer.tensor("partial sums", Role::scratch, tokens, width, DType::f32) : sums;
+    TaskId last = writer.local(LocalKind::norm_sums, {x}, {partial}, {});
+    if (split) last = all_reduce(writer, partial, sums, last);
+    writer.local(LocalKind::norm, {x, sums}, {y}, {last}, n);
+    return;
+  }
+  const Region dy = writer.tensor("dY", Role::input, tokens, features), x = writer.tensor("X", Role::input, tokens, features);
+  const Region sums = writer.tensor("sums", Role::input, tokens, width, DType::f32), dx = writer.tensor("dX", Role::output, tokens, features);
+  const Region total = writer.tensor("gradient sums", Role::scratch, tokens, width, DType::f32);
+  const Region partial = split ? writer.tensor("partial sums", Role::scratch, tokens, width, DType::f32) : total;
+  TaskId last = writer.local(LocalKind::norm_grad_sums, {dy, x, sums}, {partial}, {}, n);
+  if (split) last = all_reduce(writer, partial, total, last);
+  writer.local(LocalKind::norm_grad, {dy, x, sums, total}, {dx}, {last}, n);
+}
+
+void write_attention(PartWriter& writer, const Part& part) {
+  const Dimensions tokens{{part.tokens / part.sequence, {writer.tokens()}}, {part.sequence}};
+  const Dimensions qkv{{part.groups, {writer.features()}}, {part.queries + 2}, {part.head}};
+  const Dimensions o{{part.groups, {writer.features()}}, {part.queries}, {part.head}};
+  if (part.pass == Pass::forward) {
+    const Region x = writer.tensor("X", Role::input, tokens, qkv), y = writer.tensor("Y", Role::output, tokens, o);
+    writer.local(LocalKind::attention, {x}, {y}, {}, 1, part.causal);
+    return;
+  }
+  const Region dy = writer.tensor("dY", Role::input, tokens, o), x = writer.tensor("X", Role::input, tokens, qkv);
+  writer.local(LocalKind::attention_grad, {dy, x}, {writer.tensor("dX", Role::output, tokens, qkv)}, {}, 1, part.causal);
+}
+
+/// Of a gated MLP the columns of gate and up lie side by side on each device: [devices along the features, gate | up, own].
+void write_activation(PartWriter& writer, const Part& part) {
+  const std::int64_t P = writer.features().size;
+  const Dimensions tokens{{part.tokens, {writer.tokens()}}}, narrow{{part.outputs, {writer.features()}}};
+  const Dimensions wide = part.gated ? Dimensions{{2 * P, {writer.features()}}, {part.outputs / P}} : narrow;
+  const auto half = [&](const Region& region, std::int64_t which) {
+    Region result = region;
+    result.dims[writer.features_first() ? 0 : 1] = span(which, 1);
+    return result;
+  };
+  const bool forward = part.pass == Pass::forward;
+  const Region y = writer.tensor(forward ? "Y" : "dY", forward ? Role::output : Role::input, tokens, narrow);
+  const Region x = writer.tensor("X", Role::input, tokens, wide);
+  if (forward) {
+    if (part.gated)
+      writer.local(LocalKind::swiglu, {half(x, 0), half(x, 1)}, {y}, {});
+    else
+      writer.local(LocalKind::gelu, {x}, {y}, {});
+    return;
+  }
+  const Region dx = writer.tensor("dX", Role::output, tokens, wide);
+  if (part.gated)
+    writer.local(LocalKind::swiglu_grad, {y, half(x, 0), half(x, 1)}, {half(dx, 0), half(dx, 1)}, {});
+  else
+    writer.local(LocalKind::gelu_grad, {y, x}, {dx}, {});
+}
+
+void write_residual(PartWriter& writer, const Part& part) {
+  const Dimensions tokens{{part.tokens, {writer.tokens()}}}, features{{part.inputs, {writer.features()}}};
+  const Region x = writer.tensor("X", Role::input, tokens, features), skip = writer.tensor("skip", Role::input, tokens, features);
+  writer.local(LocalKind::add, {x, skip}, {writer.tensor("Y", Role::output, tokens, features)}, {});
+}
+
+/// See the header. P devices along the tokens, Q along the features; f features of a block of both. The backward pass is the inverse.
+Expected<Schedule> relayout_schedule(const Mesh& mesh, const AxisView& row, const AxisView& col, const Part& part) {
+  PartWriter writer{mesh, row, col, part};
+  const AxisView along_tokens = writer.tokens(), along_features = writer.features();
+  const std::int64_t P = along_tokens.size, Q = along_features.size, f = part.inputs / (P * Q);
+  for (const auto& [what, extent, devices] : {std::tuple{"features", part.inputs, P * Q}, {"tokens", part.tokens, P}, {"tokens", part.tokens, Q}})
+    if (extent % devices != 0) return Diagnostic{{}, fmt::format("{}: {} {} must be a multiple of {} devices", part.name, extent, what, devices)};
+  const bool forward = part.pass == Pass::forward, first = writer.features_first();
+  const Role from = forward ? Role::input : Role::output, to = forward ? Role::output : Role::input;
+  const int token_dim = first ? 3 : 0, by_features = first ? 0 : 1, by_tokens = first ? 1 : 2;
+
+  const Region before = writer.tensor(forward ? "X" : "dX", from, {{part.tokens, {along_tokens}}}, {{Q, {along_features}}, {P}, {f}});
+  const Region all_tokens = P > 1 ? writer.tensor("all tokens", Role::scratch, {{part.tokens}}, {{1}, {1}, {f}}) : before;
+  const Region turning = Q > 1 ? writer.tensor("own tokens", Role::scratch, {{part.tokens / Q}}, {{Q}, {1}, {f}}) : all_tokens;
+  const Region after = writer.transposed_tensor(forward ? "Y" : "dY", to, {{part.tokens, {along_features}}}, {{Q}, {P, {along_tokens}}, {f}});
+  std::vector<TaskId> last;
+  const auto exchange = [&](const AxisView& axis, const Region& a, const Region& b, int dim, int split_dim) {
+    if (axis.size > 1)
+      last = {writer.add(fmt::format("exchange along {}", mesh.name(axis)),
+                         Collective{CollectiveKind::all_to_all, {axis}, a, b, dim, split_dim, 0, {}}, last)};
+  };
+  if (forward) {
+    exchange(along_tokens, before, all_tokens, token_dim, by_tokens);
+    exchange(along_features, all_tokens, turning, by_features, token_dim);
+    writer.add("transpose", Local{LocalKind::transpose, {turning}, {after}, 1, Unit::core, first}, last);
+  } else {
+    last = {writer.add("transpose", Local{LocalKind::transpose, {after}, {turning}, 1, Unit::core, !first}, last)};
+    exchange(along_features, turning, all_tokens, token_dim, by_features);
+    exchange(along_tokens, all_tokens, before, by_tokens, token_dim);
+  }
+  return std::move(writer).finish();
+}
+
+/// Left and right of a transposed product are W^T and X^T: its tensors get the names that they have for the workload.
+void rename_transposed(Schedule& schedule) {
+  const auto renamed = [](std::string& name) { name = name == "X" ? "W" : name == "W" ? "X" : name == "dX" ? "dW" : name == "dW" ? "dX" : name; };
+  for (Buffer& buffer : schedule.programs.front().buffers)
+    if (buffer.role != Role::scratch) renamed(buffer.tensor), renamed(buffer.name);
+  for (Product& product : std::get<Products>(schedule.computes)) renamed(product.out), renamed(product.left), renamed(product.right);
+}
+
+Expected<Schedule> product_schedule(const Mesh& mesh, const Part& part, const PartOptions& options) {
+  const auto algorithm = gemm_algorithm(part.product.algorithm);
+  if (!algorithm) return algorithm.error();
+  GemmOptions gemm;
+  gemm.slice_count = part.product.slice_count;
+  gemm.block = options.block;
+  gemm.prefetch = options.prefetch;
+  gemm.slice_copies = options.slice_copies;
+  auto schedule = make_layer(**algorithm, mesh, gemm_problem_of(part), part.pass, gemm);
+  if (!schedule) return Diagnostic{{}, part.name + ": " + schedule.error().message};
+  if (part.product.transposed) rename_transposed(*schedule);
+  return schedule;
+}
+
+}  // namespace
+
+std::string_view name_of(Layout layout) { return layout == Layout::tokens_by_row ? "tokens-by-row" : "features-by-row"; }
+
+Layout input_layout(Dataflow dataflow, bool transposed) {
+  return (transposed ? dataflow == Dataflow::ls : dataflow != Dataflow::rs) ? Layout::tokens_by_row : Layout::features_by_row;
+}
+Layout output_layout(Dataflow, bool transposed) { return transposed ? Layout::features_by_row : Layout::tokens_by_row; }
+
+GemmProblem gemm_problem_of(const Part& part) {
+  const ProductChoice& choice = part.product;
+  if (choice.transposed) return {part.outputs, part.tokens, part.inputs, part.dtype, choice.dataflow};
+  return {part.tokens, part.outputs, part.inputs, part.dtype, choice.dataflow};
+}
+
+std::string key_of(const Part& part) {
+  const ProductChoice& p = part.product;
+  return fmt::format("{} {} {} {} {}.{}.{} {}.{}.{}.{} {}.{}.{} {}.{}.{}.{}", static_cast<int>(part.kind), static_cast<int>(part.pass),
+                     static_cast<int>(part.layout), static_cast<int>(part.dtype), part.tokens, part.inputs, part.outputs, p.algorithm,
+                     static_cast<int>(p.dataflow), p.transposed, p.slice_count, static_cast<int>(part.norm), part.gated, part.causal, part.sequence,
+                     part.groups, part.queries, part.head);
+}
+
+Expected<Schedule> part_schedule(const Mesh& mesh, const Part& part, const PartOptions& options) {
+  if (part.kind == Part::Kind::product) return product_schedule(mesh, part, options);
+  const auto row = mesh.axis("row"), col = mesh.axis("col");
+  if (!row || !col || mesh.axes().size() != 2) return Diagnostic{{}, "a workload needs a mesh of two axes, row and col; found " + to_text(mesh)};
+  if (part.kind == Part::Kind::relayout) return relayout_schedule(mesh, *row, *col, part);
+  PartWriter writer{mesh, *row, *col, part};
+  switch (part.kind) {
+    case Part::Kind::norm: write_norm(writer, part); break;
+    case Part::Kind::attention: write_attention(writer, part); break;
+    case Part::Kind::activation: write_activation(writer, part); break;
+    case Part::Kind::residual: write_residual(writer, part); break;
+    case Part::Kind::product:
+    case Part::Kind::relayout: break;
+  }
+  return std::move(writer).finish();
+}
+
+}  // namespace podsim

@@ -1,0 +1,182 @@
+#include "workloads/plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace podsim {
+
+namespace {
+
+int devices_along_features(const Mesh& mesh, Layout layout) { return mesh.axes()[layout == Layout::tokens_by_row ? 1 : 0].size; }
+
+Done check_mesh(const Mesh& mesh) {
+  if (mesh.axes().size() == 2 && mesh.axes()[0].name == "row" && mesh.axes()[1].name == "col") return done();
+  return Diagnostic{{}, "a workload needs a mesh of two axes, row and col, in this order; found " + to_text(mesh)};
+}
+
+Layout left_by(const StagePlan& stage) { return stage.product ? output_layout(stage.product->dataflow, stage.product->transposed) : stage.layout; }
+
+/// The groups of heads, where the devices along the features share them.
+Expected<std::int64_t> groups_on(const TransformerBlock& block, const Mesh& mesh, Layout layout) {
+  const int P = devices_along_features(mesh, layout);
+  if (const auto groups = attention_groups(block, P)) return *groups;
+  return Diagnostic{{},
+                    fmt::format("{} heads of {} groups cannot be shared by {} devices: attention would need heads of its neighbours", block.heads,
+                                block.kv_heads, P)};
+}
+
+/// Whether a product writes queries, keys and values.
+bool before_attention(const Workload& workload, std::size_t stage) {
+  return stage + 1 < workload.stages.size() && workload.stages[stage + 1].kind == Stage::Kind::attention;
+}
+
+}  // namespace
+
+std::vector<Branch> branches_of(const Workload& workload) {
+  std::vector<Branch> branches;
+  std::size_t first = 0;
+  for (std::size_t s = 0; s < workload.stages.size(); ++s)
+    if (workload.stages[s].kind == Stage::Kind::residual) branches.push_back({first, s}), first = s + 1;
+  return branches;
+}
+
+Expected<Part> part_of(const Workload& workload, std::size_t stage, Layout layout, const std::optional<ProductChoice>& product, const Mesh& mesh,
+                       Pass pass) {
+  const Stage& s = workload.stages[stage];
+  Part part;
+  part.name = s.name;
+  part.pass = pass;
+  part.layout = layout;
+  part.dtype = workload.dtype;
+  part.tokens = s.tokens;
+  part.inputs = s.inputs;
+  part.outputs = s.outputs;
+  switch (s.kind) {
+    case Stage::Kind::product:
+      part.kind = Part::Kind::product;
+      part.product = *product;
+      if (before_attention(workload, stage)) {
+        const auto groups = groups_on(*workload.block, mesh, output_layout(product->dataflow, product->transposed));
+        if (!groups) return groups.error();
+        part.outputs = qkv_features(*workload.block, *groups);
+      }
+      break;
+    case Stage::Kind::norm:
+      part.kind = Part::Kind::norm;
+      part.norm = workload.block->norm;
+      break;
+    case Stage::Kind::attention: {
+      const TransformerBlock& block = *workload.block;
+      const auto groups = groups_on(block, mesh, layout);
+      if (!groups) return groups.error();
+      part.kind = Part::Kind::attention;
+      part.causal = block.causal;
+      part.sequence = block.sequence;
+      part.groups = *groups;
+      part.queries = block.heads / *groups;
+      part.head = block.head_dim;
+      part.inputs = qkv_features(block, *groups);
+      if (const int devices = mesh.axes()[layout == Layout::tokens_by_row ? 0 : 1].size; block.batch % devices != 0)
+        return Diagnostic{{}, fmt::format("{} sequences cannot be shared by {} devices: attention needs whole ones", block.batch, devices)};
+      break;
+    }
+    case Stage::Kind::activation:
+      part.kind = Part::Kind::activation;
+      part.gated = workload.block->gated;
+      break;
+    case Stage::Kind::residual: part.kind = Part::Kind::residual; break;
+  }
+  return part;
+}
+
+Part relayout_before(const Workload& workload, std::size_t stage, Layout layout, Pass pass) {
+  const Stage& s = workload.stages[stage];
+  Part part;
+  part.kind = Part::Kind::relayout;
+  part.name = s.name + " re-layout";
+  part.pass = pass;
+  part.layout = layout;
+  part.dtype = workload.dtype;
+  part.tokens = s.tokens;
+  part.inputs = part.outputs = s.inputs;
+  return part;
+}
+
+Expected<std::vector<Part>> parts_of(const Workload& workload, const Plan& plan, const Mesh& mesh, Pass pass) {
+  if (auto ok = check_mesh(mesh); !ok) return ok.error();
+  const std::size_t count = workload.stages.size();
+  if (plan.stages.size() != count)
+    return Diagnostic{{}, fmt::format("the plan has {} stages, the workload {} has {}", plan.stages.size(), workload.name, count)};
+  for (std::size_t s = 0; s < count; ++s) {
+    if (plan.stages[s].name != workload.stages[s].name)
+      return Diagnostic{{}, fmt::format("stage {} of the plan is {}, of the workload {}", s, plan.stages[s].name, workload.stages[s].name)};
+    if (plan.stages[s].product.has_value() != (workload.stages[s].kind == Stage::Kind::product))
+      return Diagnostic{{},
+                        fmt::format("the plan says how to compute products, {} is {}one", plan.stages[s].name, plan.stages[s].product ? "not " : "")};
+    if (const auto& choice = plan.stages[s].product; choice && input_layout(choice->dataflow, choice->transposed) != plan.stages[s].layout)
+      return Diagnostic{{},
+                        fmt::format("{}: {}{} reads {}, the plan has {}", plan.stages[s].name, choice->transposed ? "transposed " : "",
+                                    name_of(choice->dataflow), name_of(other(plan.stages[s].layout)), name_of(plan.stages[s].layout))};
+  }
+  const bool chained = workload.block.has_value();
+  const auto needs_relayout = [&](std::size_t s) { return chained && s > 0 && left_by(plan.stages[s - 1]) != plan.stages[s].layout; };
+  if (chained && left_by(plan.stages.back()) != plan.stages.front().layout)
+    return Diagnostic{
+        {}, fmt::format("the block ends {}, the next one begins {}", name_of(left_by(plan.stages.back())), name_of(plan.stages.front().layout))};
+  for (const Branch& branch : branches_of(workload))
+    if (plan.stages[branch.first].layout != plan.stages[branch.last].layout)
+      return Diagnostic{{},
+                        fmt::format("{} joins what is {} with what is {}", plan.stages[branch.last].name, name_of(plan.stages[branch.last].layout),
+                                    name_of(plan.stages[branch.first].layout))};
+
+  std::vector<Part> parts;
+  const auto add = [&](std::size_t s, Pass in) -> Done {
+    auto part = part_of(workload, s, plan.stages[s].layout, plan.stages[s].product, mesh, in);
+    if (!part) return Diagnostic{{}, workload.stages[s].name + ": " + part.error().message};
+    parts.push_back(*std::move(part));
+    return done();
+  };
+  if (pass != Pass::backward)
+    for (std::size_t s = 0; s < count; ++s) {
+      if (needs_relayout(s)) parts.push_back(relayout_before(workload, s, left_by(plan.stages[s - 1]), Pass::forward));
+      if (auto ok = add(s, Pass::forward); !ok) return ok.error();
+    }
+  if (pass == Pass::forward) return parts;
+  // A residual hands its gradient on to both of what it joined; they are added up where they parted.
+  const std::vector<Branch> branches = branches_of(workload);
+  for (std::size_t s = count; s-- > 0;) {
+    const bool joins = workload.stages[s].kind == Stage::Kind::residual;
+    if (!joins)
+      if (auto ok = add(s, Pass::backward); !ok) return ok.error();
+    if (needs_relayout(s)) parts.push_back(relayout_before(workload, s, left_by(plan.stages[s - 1]), Pass::backward));
+    for (const Branch& branch : branches)
+      if (branch.first == s)
+        if (auto ok = add(branch.last, Pass::backward); !ok) return ok.error();
+  }
+  return parts;
+}
+
+MemoryUse resident_memory(const Workload& workload, const Plan& plan, const Mesh& mesh, Pass pass) {
+  const std::int64_t devices = mesh.devices(), element = size_of(workload.dtype).count();
+  const std::int64_t layers = workload.block ? workload.block->layers : 1;
+  std::int64_t parameters = 0, kept = 0;
+  for (std::size_t s = 0; s < workload.stages.size(); ++s) {
+    const Stage& stage = workload.stages[s];
+    const auto part = part_of(workload, s, plan.stages[s].layout, plan.stages[s].product, mesh, Pass::forward);
+    const std::int64_t inputs = part ? part->inputs : stage.inputs, outputs = part ? part->outputs : stage.outputs;
+    if (stage.kind == Stage::Kind::product) parameters += inputs * outputs;
+    if (stage.kind != Stage::Kind::residual) kept += stage.tokens * inputs;
+  }
+  const auto per_device = [&](std::int64_t elements) { return Bytes{(elements + devices - 1) / devices * layers * element}; };
+  MemoryUse use;
+  use.weights = per_device(parameters);
+  if (pass == Pass::forward) return use;
+  use.gradients = use.weights;
+  const double optimizer = workload.block ? workload.block->optimizer_bytes : 0;
+  use.optimizer = Bytes{static_cast<std::int64_t>(optimizer * static_cast<double>(use.weights.count() / element))};
+  use.activations = per_device(kept);
+  return use;
+}
+
+}  // namespace podsim

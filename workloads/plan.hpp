@@ -1,0 +1,68 @@
+// A plan: how a workload is computed on a mesh. Data that the tuner writes, a file holds, and `run` simulates.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/expected.hpp"
+#include "workloads/part.hpp"
+#include "workloads/transformer.hpp"
+
+namespace podsim {
+
+struct StagePlan {
+  std::string name;                        // of the stage
+  Layout layout = Layout::tokens_by_row;   // of what it reads; where the stage before left another one, a re-layout comes first
+  std::optional<ProductChoice> product{};  // of a product
+  friend bool operator==(const StagePlan&, const StagePlan&) = default;
+};
+
+/// How all collectives of a plan are lowered: "by-dimension" (workloads/collectives.hpp), or the name of an algorithm.
+inline constexpr std::string_view by_dimension_name = "by-dimension";
+
+struct Plan {
+  PartOptions options;
+  std::string collectives{by_dimension_name};
+  std::vector<StagePlan> stages;  // as many as the workload has
+  friend bool operator==(const Plan&, const Plan&) = default;
+};
+
+/// What the plan has to do: the parts of the forward pass in order, then those of the backward pass, or one of them. Errors: stages that are not the
+/// workload's; layouts that do not meet where a residual joins; heads that the devices along the features cannot share.
+Expected<std::vector<Part>> parts_of(const Workload& workload, const Plan& plan, const Mesh& mesh, Pass pass);
+
+/// One stage in one pass; `layout` is of what it reads. Errors: heads that the devices along the features cannot share.
+Expected<Part> part_of(const Workload& workload, std::size_t stage, Layout layout, const std::optional<ProductChoice>& product, const Mesh& mesh,
+                       Pass pass);
+
+/// The re-layout before a stage. `layout`: what is there.
+Part relayout_before(const Workload& workload, std::size_t stage, Layout layout, Pass pass);
+
+/// The stages that a residual joins: [first, last) come before it and after the join before.
+struct Branch {
+  std::size_t first = 0, last = 0;
+};
+/// By residual, in order.
+std::vector<Branch> branches_of(const Workload& workload);
+
+/// All parts, one after the other, as one program: every task of a part waits for the last tasks of the one before on its device. Where parts view a
+/// tensor differently (slices of another width), it is placed, free in time. On a symmetric torus the whole takes as long as its parts together;
+/// where devices end a part at different times, it may take less.
+///
+/// Tensors: X (what the block reads) -> Y; dY -> dX; <stage>.W -> <stage>.dW. `computes` is empty.
+/// Errors: those of parts_of() and part_schedule().
+Expected<Schedule> block_schedule(const Mesh& mesh, const Workload& workload, const Plan& plan, Pass pass);
+
+/// What a device must hold. All of `layers` blocks, activations as well: nothing is computed twice.
+struct MemoryUse {
+  Bytes weights, gradients, optimizer;
+  Bytes activations;  // kept for the backward pass: what products, norms, attention and activations read
+  Bytes working;      // of the part that needs most beside these: gathered operands, partial sums, gradients of activations
+  [[nodiscard]] Bytes total() const { return weights + gradients + optimizer + activations + working; }
+};
+/// All but `working`. Without a backward pass: the weights alone.
+MemoryUse resident_memory(const Workload& workload, const Plan& plan, const Mesh& mesh, Pass pass);
+
+}  // namespace podsim
