@@ -54,8 +54,8 @@ TEST(ReferenceTuner, TheTermsOfALayerByHand) {
   const ReferenceLayer layer{"", 32, 16, 64};
   const ReferenceShape shape{4, 2};
   const ReferenceParameters parameters = round_numbers(ReferenceGemmRule::slower_collective);
-  const double x_gather = 1024 * 1 / 2e9 / 8, x_scatter = 1024 * 1 / 8e9 / 8;    // along dimension 1
-  const double w_gather = 2048 * 3 / 1e9 / 8, w_scatter = 2048 * 3 / 4e9 / 8;    // along dimension 0
+  const double x_gather = 1024 * 1 / 2e9 / 8, x_scatter = 1024 * 1 / 8e9 / 8;  // along dimension 1
+  const double w_gather = 2048 * 3 / 1e9 / 8, w_scatter = 2048 * 3 / 4e9 / 8;  // along dimension 0
   EXPECT_DOUBLE_EQ(reference_traffic(parameters, layer, shape).count(), w_gather + w_gather + w_scatter);
   EXPECT_DOUBLE_EQ(reference_pipeline(parameters, layer, shape, 2).count(), (w_gather + x_scatter + w_gather + x_gather + w_scatter) / 2);
   EXPECT_DOUBLE_EQ(reference_latency(parameters, layer, shape, 2).count(), 2 * (13e-6 + 21e-6 + 23e-6));
@@ -194,8 +194,7 @@ TEST(ReferenceTuner, WhatCannotBeTunedIsSaid) {
   EXPECT_EQ(message({{"in", 64, 0, 64}}, 16), "layer \"in\": expected extents of 1 to 2^30, got 0");
   EXPECT_EQ(message({{"in", std::numeric_limits<std::int64_t>::max(), 1, 64}}, 16),
             "layer \"in\": expected extents of 1 to 2^30, got 9223372036854775807");
-  EXPECT_EQ(message({{"in", 64, 64, 64}}, 8),
-            "the reference tuner has no shape for 8 chips: expected R x C with R = 4, 8, 16, .. and C >= 4");
+  EXPECT_EQ(message({{"in", 64, 64, 64}}, 8), "the reference tuner has no shape for 8 chips: expected R x C with R = 4, 8, 16, .. and C >= 4");
   EXPECT_EQ(message({{"in", 4096, 16, 64}}, 16),
             "the reference tuner cannot cut these layers into slices on any mesh of 16 chips: each needs 8 rows or columns per device of the "
             "extent that is cut");

@@ -1,0 +1,131 @@
+#include "workloads/tuning/part_costs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <unordered_set>
+
+#include "sim/base/thread_pool.hpp"
+#include "sim/engine/fold.hpp"
+#include "sim/engine/peak_memory.hpp"
+#include "workloads/collectives.hpp"
+
+namespace podsim {
+
+namespace {
+
+/// A part that does not fold and is this large would take longer than a search may.
+constexpr std::uint64_t most_activities = 20'000'000;
+
+std::string text_of(const std::vector<AxisRings::Ring>& rings) {
+  std::string text;
+  for (const AxisRings::Ring& ring : rings)
+    text += fmt::format("{}{} {} {},", ring.size, ring.wraps ? 'o' : '-', ring.link.bandwidth.count(), ring.link.latency.count());
+  return text;
+}
+
+struct Run {
+  Schedule lowered;
+  Model model;
+  Timeline timeline;
+};
+
+/// The run's model keeps a pointer to its schedule.
+Expected<std::unique_ptr<Run>> run_part(const Pod& pod, const Part& part, const PartOptions& options, const std::string& collectives,
+                                        const EngineEntry& engine, const std::atomic<bool>* stop) {
+  const auto schedule = part_schedule(pod.mesh, part, options);
+  if (!schedule) return schedule.error();
+  const auto chooser = chooser_of(collectives, pod.machine);
+  if (!chooser) return chooser.error();
+  auto lowered = lower(*schedule, *chooser);
+  if (!lowered) return lowered.error();
+  auto run = std::make_unique<Run>();
+  run->lowered = *std::move(lowered);
+  auto model = engine.folds ? make_folded_model(run->lowered, pod.machine, *pod.topology, pod.placement)
+                            : make_model(run->lowered, pod.machine, *pod.topology, pod.placement);
+  if (!model) return model.error();
+  run->model = *std::move(model);
+  if (run->model.deployment.activities() > most_activities)
+    return Diagnostic{{}, fmt::format("{} task instances that do not fold are more than a search simulates", run->model.deployment.activities())};
+  RunControl control;
+  control.stop = stop;
+  auto timeline = engine.run(run->model, control);
+  if (!timeline) return timeline.error();
+  run->timeline = *std::move(timeline);
+  return run;
+}
+
+}  // namespace
+
+Expected<CollectiveChooser> chooser_of(const std::string& collectives, const Machine& machine) {
+  if (collectives == by_dimension_name) return by_dimension(chunk_rule(machine));
+  return always(collectives, chunk_rule(machine));
+}
+
+PartCosts::PartCosts(const std::vector<Pod>& pods, const PartOptions& options, std::string collectives, const EngineEntry& engine, int threads,
+                     const std::atomic<bool>* stop)
+    : pods_{pods}, options_{options}, collectives_{std::move(collectives)}, engine_{engine}, threads_{engine.folds ? threads : 1}, stop_{stop} {
+  for (std::size_t p = 0; p < pods.size(); ++p) {
+    rings_.push_back(axis_rings(pods[p]));
+    const bool alike = rings_.back() && pods[p].placement.speed.empty();
+    signatures_.push_back(alike ? fmt::format("{}|{}", text_of(rings_.back()->row), text_of(rings_.back()->col)) : fmt::format("pod {}", p));
+  }
+}
+
+std::string PartCosts::key(std::size_t pod, const Part& part) const {
+  const auto& axes = pods_[pod].mesh.axes();
+  return fmt::format("{}x{} {} {}", axes[0].size, axes.size() > 1 ? axes[1].size : 0, signatures_[pod], key_of(part));
+}
+
+const PartCost* PartCosts::known(std::size_t pod, const Part& part) const {
+  const auto found = costs_.find(key(pod, part));
+  return found == costs_.end() ? nullptr : &found->second;
+}
+
+PartCost PartCosts::run(std::size_t pod, const Part& part) const {
+  const auto run = run_part(pods_[pod], part, options_, collectives_, engine_, stop_);
+  if (!run) return {{}, {}, run.error().message};
+  PartCost cost{(*run)->timeline.makespan, {}, {}};
+  if ((*run)->timeline.interrupted) return {{}, {}, "interrupted"};
+  const std::vector<Bytes> peaks = peak_memory((*run)->model, (*run)->timeline);
+  Bytes resident;
+  for (const Buffer& buffer : (*run)->lowered.programs.front().buffers)
+    if (buffer.role != Role::scratch && buffer.tensor != "dX" && buffer.tensor != "dY") resident += size_of(buffer);
+  cost.working = *std::max_element(peaks.begin(), peaks.end()) - resident;
+  return cost;
+}
+
+void PartCosts::simulate(const std::vector<Job>& jobs, const std::function<void()>& simulated) {
+  std::unordered_set<std::string> seen;
+  std::vector<const Job*> todo;
+  std::vector<std::string> keys;
+  for (const Job& job : jobs) {
+    std::string k = key(job.pod, job.part);
+    if (costs_.contains(k) || !seen.insert(k).second) continue;
+    todo.push_back(&job);
+    keys.push_back(std::move(k));
+  }
+  std::vector<std::optional<PartCost>> found(todo.size());
+  std::mutex reporting;
+  ThreadPool pool{threads_};
+  pool.for_each(todo.size(), [&](std::size_t i, std::size_t) {
+    if (stop_ != nullptr && *stop_) return;
+    PartCost cost = run(todo[i]->pod, todo[i]->part);
+    if (stop_ != nullptr && *stop_) return;  // what was interrupted is not known
+    found[i] = std::move(cost);
+    const std::scoped_lock lock{reporting};
+    simulated();
+  });
+  for (std::size_t i = 0; i < todo.size(); ++i)
+    if (found[i]) costs_.emplace(std::move(keys[i]), *std::move(found[i])), ++simulations_;
+}
+
+Expected<PartDetails> PartCosts::details(std::size_t pod, const Part& part) const {
+  const auto run = run_part(pods_[pod], part, options_, collectives_, engine_, nullptr);
+  if (!run) return run.error();
+  const Metrics metrics = measure((*run)->model, (*run)->timeline);
+  return PartDetails{metrics.makespan, metrics.split, metrics.flops.count(), metrics.link_bytes};
+}
+
+}  // namespace podsim

@@ -1,0 +1,73 @@
+// What parts cost on pods, by simulation, each found out once.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/engine/engine.hpp"
+#include "sim/engine/metrics.hpp"
+#include "sim/schedule/lower.hpp"
+#include "topologies/pod.hpp"
+#include "workloads/plan.hpp"
+#include "workloads/tuning/bound.hpp"
+
+namespace podsim {
+
+struct PartCost {
+  Picoseconds time;
+  Bytes working;          // beside weights, their gradients and activations: gathered operands, partial sums, gradients of activations
+  std::string problem{};  // why it does not run; empty: it does
+};
+
+/// How a simulated part spent its time, for explanations.
+struct PartDetails {
+  Picoseconds time;
+  TimeSplit split;
+  double flops = 0, link_bytes = 0;
+};
+
+/// Simulates parts, as many at a time as there are threads. Pods whose axes are laid over the same rings share what is found. The pods outlive this.
+class PartCosts {
+ public:
+  PartCosts(const std::vector<Pod>& pods, const PartOptions& options, std::string collectives, const EngineEntry& engine, int threads,
+            const std::atomic<bool>* stop);
+
+  /// nullptr: not simulated yet. Stays where it is.
+  [[nodiscard]] const PartCost* known(std::size_t pod, const Part& part) const;
+
+  struct Job {
+    std::size_t pod = 0;
+    Part part;
+  };
+  /// Whatever of the jobs is not known yet; `simulated` is called as each ends, from any thread, one at a time. Returns early when told to stop.
+  void simulate(const std::vector<Job>& jobs, const std::function<void()>& simulated);
+
+  [[nodiscard]] std::int64_t simulations() const { return simulations_; }
+  [[nodiscard]] const std::optional<AxisRings>& rings(std::size_t pod) const { return rings_[pod]; }
+
+  /// Simulates again and looks closer. Errors: those of building, lowering and running.
+  [[nodiscard]] Expected<PartDetails> details(std::size_t pod, const Part& part) const;
+
+ private:
+  [[nodiscard]] std::string key(std::size_t pod, const Part& part) const;
+  [[nodiscard]] PartCost run(std::size_t pod, const Part& part) const;
+
+  const std::vector<Pod>& pods_;
+  PartOptions options_;
+  std::string collectives_;
+  const EngineEntry& engine_;
+  int threads_;
+  const std::atomic<bool>* stop_;
+  std::vector<std::optional<AxisRings>> rings_;
+  std::vector<std::string> signatures_;  // pods with the same one are alike
+  std::unordered_map<std::string, PartCost> costs_;
+  std::int64_t simulations_ = 0;
+};
+
+/// What lowers the collectives of a plan: by_dimension_name, or the name of an algorithm. Errors: no such algorithm.
+Expected<CollectiveChooser> chooser_of(const std::string& collectives, const Machine& machine);
+
+}  // namespace podsim

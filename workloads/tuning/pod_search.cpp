@@ -1,0 +1,310 @@
+#include "workloads/tuning/pod_search.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <tuple>
+
+#include "workloads/tuning/bound.hpp"
+
+namespace podsim {
+
+namespace {
+
+constexpr std::array<Layout, 2> layouts{Layout::tokens_by_row, Layout::features_by_row};
+constexpr std::size_t index_of(Layout layout) { return static_cast<std::size_t>(layout); }
+
+GemmOptions gemm_options(const PartOptions& options, std::int64_t slice_count) {
+  GemmOptions gemm;
+  gemm.slice_count = slice_count;
+  gemm.block = options.block;
+  gemm.prefetch = options.prefetch;
+  gemm.slice_copies = options.slice_copies;
+  return gemm;
+}
+
+bool divides(const GemmProblem& problem, const Multiples& multiples) {
+  return problem.m % multiples.m == 0 && problem.n % multiples.n == 0 && problem.k % multiples.k == 0;
+}
+
+/// Rounded down: a bound must not exceed what it bounds.
+Picoseconds floor_to_clock(Seconds time) { return Picoseconds{static_cast<std::int64_t>(time.count() * 1e12 * (1 - 1e-12))}; }
+
+}  // namespace
+
+Expected<PodSearch> PodSearch::make(const TuningRequest& request, std::size_t pod, const PartCosts& costs) {
+  PodSearch search{request, pod, costs};
+  const std::size_t count = request.workload.stages.size();
+  search.options_.resize(count);
+  search.others_.resize(count);
+  search.relayouts_.resize(count);
+  for (const Branch& branch : branches_of(request.workload)) search.starts_.insert(branch.first), search.joins_.insert(branch.last);
+  for (std::size_t s = 0; s < count; ++s) {
+    if (request.workload.stages[s].kind == Stage::Kind::product) {
+      if (auto ok = search.list_options(s); !ok) return ok.error();
+    } else {
+      search.list_others(s);
+    }
+    for (const Layout layout : layouts)
+      for (const Pass pass : search.passes()) search.relayouts_[s][index_of(layout)].push_back(relayout_before(request.workload, s, layout, pass));
+  }
+  return search;
+}
+
+std::vector<Pass> PodSearch::passes() const {
+  if (request_->pass == Pass::both) return {Pass::forward, Pass::backward};
+  return {request_->pass};
+}
+
+Done PodSearch::list_options(std::size_t stage) {
+  const Workload& workload = request_->workload;
+  const std::string& name = workload.stages[stage].name;
+  const bool with_collective = std::find(request_->algorithms.begin(), request_->algorithms.end(), "collective") != request_->algorithms.end();
+  for (const std::string& algorithm : request_->algorithms) {
+    const auto entry = gemm_algorithm(algorithm);
+    if (!entry) return entry.error();
+    if ((*entry)->mesh != MeshUse::row_col)
+      return Diagnostic{{},
+                        fmt::format("{} works on one axis; a workload has row and col: give the mesh row=1 or col=1 to the algorithm that it is a "
+                                    "case of (1d-os, 1d-ls: wang; 1d-fsdp: collective)",
+                                    algorithm)};
+    for (const Dataflow dataflow : {Dataflow::os, Dataflow::ls, Dataflow::rs})
+      for (const bool transposed : {false, true}) {
+        ProductChoice choice{algorithm, dataflow, transposed, 0};
+        const auto part = part_of(workload, stage, input_layout(dataflow, transposed), choice, mesh(), Pass::forward);
+        if (!part) {
+          reasons_.insert(name + ": " + part.error().message);
+          continue;
+        }
+        const GemmProblem problem = gemm_problem_of(*part);
+        const bool counted = (*entry)->needs_slice_count;
+        bool any = false;
+        std::string why;
+        for (std::int64_t S = counted ? (with_collective ? 2 : 1) : 0; S <= (counted ? request_->largest_slice_count : 0); ++S) {
+          choice.slice_count = S;
+          if (request_->allowed && !request_->allowed(name, choice)) {
+            any = true;
+            continue;
+          }
+          const auto multiples = required_multiples(**entry, mesh(), dataflow, request_->pass, gemm_options(request_->options, S));
+          if (!multiples) {
+            why = multiples.error().message;
+            if (!counted) break;
+          } else if (divides(problem, *multiples)) {
+            any = true;
+            add_option(stage, choice);
+          } else if (why.empty()) {
+            why = fmt::format("m={}, n={}, k={} must be multiples of {}, {}, {}", problem.m, problem.n, problem.k, multiples->m, multiples->n,
+                              multiples->k);
+          }
+        }
+        if (!any) reasons_.insert(fmt::format("{}, {} {}{}: {}", name, algorithm, transposed ? "transposed " : "", name_of(dataflow), why));
+      }
+  }
+  return done();
+}
+
+void PodSearch::add_option(std::size_t stage, const ProductChoice& choice) {
+  ProductOption option{choice, input_layout(choice.dataflow, choice.transposed), output_layout(choice.dataflow, choice.transposed), {}, {}, false};
+  for (const Pass pass : passes()) {
+    auto part = part_of(request_->workload, stage, option.in, choice, mesh(), pass);
+    if (!part) return;  // said already
+    option.bounds.push_back(floor_to_clock(product_bound(*part, request_->options, request_->pods[pod_], costs_->rings(pod_))));
+    option.parts.push_back(*std::move(part));
+  }
+  options_[stage].push_back(std::move(option));
+}
+
+void PodSearch::list_others(std::size_t stage) {
+  for (const Layout layout : layouts) {
+    std::vector<Part> parts;
+    for (const Pass pass : passes()) {
+      auto part = part_of(request_->workload, stage, layout, std::nullopt, mesh(), pass);
+      if (!part) {
+        reasons_.insert(fmt::format("{} {}: {}", request_->workload.stages[stage].name, name_of(layout), part.error().message));
+        break;
+      }
+      parts.push_back(*std::move(part));
+    }
+    if (parts.size() == passes().size()) others_[stage][index_of(layout)] = std::move(parts);
+  }
+}
+
+PodSearch::Time PodSearch::cost_of(const Part& part, Picoseconds bound, bool known_only) const {
+  const PartCost* cost = costs_->known(pod_, part);
+  if (cost == nullptr) return known_only ? never : bound.count();
+  return cost->problem.empty() ? cost->time.count() : never;
+}
+
+PodSearch::Time PodSearch::cost_of(const std::vector<Part>& parts, bool known_only) const {
+  Time time = 0;
+  for (const Part& part : parts) time = std::min(never, time + cost_of(part, {}, known_only));
+  return time;
+}
+
+/// The best way to where a stage begins, in one layout.
+struct PodSearch::State {
+  Time time = never;
+  Bytes working;                          // of what needs most on the way, as far as it is known
+  Layout before = Layout::tokens_by_row;  // of the stage before
+  std::size_t option = 0;                 // of the stage before, where it is a product
+  bool relayout = false;                  // before this stage; from the other layout
+};
+
+std::optional<PodSearch::Path> PodSearch::best_from(Layout stream, bool known_only) const {
+  const Workload& workload = request_->workload;
+  const std::size_t count = workload.stages.size();
+  // at[s][l]: stage s is about to read layout l; after its re-layout, if there is one.
+  std::vector<std::array<State, 2>> left(count + 1), at(count + 1);  // left: by the stage before, without re-layout
+  left[0][index_of(stream)].time = 0;
+  for (std::size_t s = 0; s <= count; ++s) {
+    at[s] = left[s];
+    const bool may_turn = s > 0 && s < count && !starts_.contains(s);
+    if (may_turn)
+      for (const Layout layout : layouts) {
+        const State& from = left[s][index_of(other(layout))];
+        const Time time = std::min(never, from.time + cost_of(relayouts_[s][index_of(other(layout))], known_only));
+        if (time < at[s][index_of(layout)].time) at[s][index_of(layout)] = {time, from.working, from.before, from.option, true};
+      }
+    if (s == count) break;
+    if (joins_.contains(s)) at[s][index_of(other(stream))].time = never;
+    const auto arrive = [&](Layout to, Time time, Bytes working, Layout from, std::size_t option) {
+      State& state = left[s + 1][index_of(to)];
+      if (std::tie(time, working) < std::tie(state.time, state.working)) state = {time, working, from, option, false};
+    };
+    for (const Layout layout : layouts) {
+      const auto& [here, working, before, last, turned] = at[s][index_of(layout)];
+      if (here >= never) continue;
+      if (workload.stages[s].kind != Stage::Kind::product) {
+        if (others_[s][index_of(layout)])
+          arrive(layout, std::min(never, here + cost_of(*others_[s][index_of(layout)], known_only)), working, layout, 0);
+        continue;
+      }
+      for (std::size_t o = 0; o < options_[s].size(); ++o) {
+        const ProductOption& option = options_[s][o];
+        if (option.in != layout || option.excluded) continue;
+        Time time = here;
+        Bytes most = working;
+        for (std::size_t p = 0; p < option.parts.size(); ++p) {
+          time = std::min(never, time + cost_of(option.parts[p], option.bounds[p], known_only));
+          if (const PartCost* cost = costs_->known(pod_, option.parts[p])) most = std::max(most, cost->working);
+        }
+        arrive(option.out, time, most, layout, o);
+      }
+    }
+  }
+  Layout layout = stream;
+  if (at[count][index_of(layout)].time >= never) return std::nullopt;
+  Path path{Picoseconds{at[count][index_of(layout)].time}, {request_->options, std::string{by_dimension_name}, {}}, {}, true};
+  path.plan.stages.resize(count);
+  for (std::size_t s = count; s > 0; --s) {
+    const State& state = at[s][index_of(layout)];  // how stage s-1 was left
+    StagePlan& stage = path.plan.stages[s - 1];
+    stage.name = workload.stages[s - 1].name;
+    stage.layout = state.before;
+    if (workload.stages[s - 1].kind == Stage::Kind::product) stage.product = options_[s - 1][state.option].choice;
+    layout = state.before;
+  }
+  return path;
+}
+
+std::optional<PodSearch::Path> PodSearch::best(bool known_only) const {
+  if (too_large_) return std::nullopt;
+  std::optional<Path> found;
+  if (request_->workload.block) {
+    for (const Layout stream : layouts)
+      if (auto path = best_from(stream, known_only); path && (!found || path->time < found->time)) found = std::move(path);
+  } else {
+    // Products that have nothing to do with each other.
+    found = Path{{}, {request_->options, std::string{by_dimension_name}, {}}, {}, true};
+    for (std::size_t s = 0; s < options_.size(); ++s) {
+      const ProductOption* least = nullptr;
+      Time time = never;
+      for (const ProductOption& option : options_[s]) {
+        if (option.excluded) continue;
+        Time sum = 0;
+        for (std::size_t p = 0; p < option.parts.size(); ++p) sum = std::min(never, sum + cost_of(option.parts[p], option.bounds[p], known_only));
+        if (sum < time) time = sum, least = &option;
+      }
+      if (least == nullptr) return std::nullopt;
+      found->time += Picoseconds{time};
+      found->plan.stages.push_back({request_->workload.stages[s].name, least->in, least->choice});
+    }
+  }
+  if (!found) return found;
+  auto parts = parts_of(request_->workload, found->plan, mesh(), request_->pass);
+  assert(parts);
+  found->parts = *std::move(parts);
+  for (const Part& part : found->parts) found->known = found->known && costs_->known(pod_, part) != nullptr;
+  return found;
+}
+
+TunedPlan PodSearch::plan_of(const Path& path) const {
+  TunedPlan plan;
+  plan.pod = pod_;
+  plan.plan = path.plan;
+  plan.memory = resident_memory(request_->workload, path.plan, mesh(), request_->pass);
+  for (const Part& part : path.parts) {
+    const PartCost& cost = *costs_->known(pod_, part);
+    (part.pass == Pass::forward ? plan.forward : plan.backward) += cost.time;
+    Bytes working = cost.working;
+    if (request_->pass == Pass::forward)  // then nothing is kept: what is read and written is part of the work
+      working += Bytes{part.tokens * (part.inputs + part.outputs) / mesh().devices() * size_of(part.dtype).count()};
+    plan.memory.working = std::max(plan.memory.working, working);
+    plan.parts.push_back({part, cost});
+  }
+  plan.time = plan.forward + plan.backward;
+  return plan;
+}
+
+void PodSearch::exclude(const TunedPlan& plan) {
+  const auto most =
+      std::max_element(plan.parts.begin(), plan.parts.end(), [](const TunedPart& a, const TunedPart& b) { return a.cost.working < b.cost.working; });
+  const MemoryUse& memory = plan.memory;
+  const bool resident_alone = request_->hbm && memory.total() - memory.working > *request_->hbm;
+  if (resident_alone || most->part.kind != Part::Kind::product) {
+    too_large_ = true;
+    return;
+  }
+  for (std::size_t s = 0; s < options_.size(); ++s)
+    if (request_->workload.stages[s].name == most->part.name)
+      for (ProductOption& option : options_[s])
+        if (option.choice == most->part.product) option.excluded = true;
+}
+
+void PodSearch::readmit() {
+  too_large_ = false;
+  for (auto& stage : options_)
+    for (ProductOption& option : stage) option.excluded = false;
+}
+
+std::int64_t PodSearch::candidates() const {
+  std::int64_t count = 0;
+  for (const auto& stage : options_) count += static_cast<std::int64_t>(stage.size());
+  return count;
+}
+
+std::int64_t PodSearch::never_simulated() const {
+  std::int64_t count = 0;
+  for (const auto& stage : options_)
+    for (const ProductOption& option : stage)
+      if (std::none_of(option.parts.begin(), option.parts.end(), [&](const Part& part) { return costs_->known(pod_, part) != nullptr; })) ++count;
+  return count;
+}
+
+std::vector<Part> PodSearch::all_parts() const {
+  std::vector<Part> parts;
+  for (const auto& stage : options_)
+    for (const ProductOption& option : stage) parts.insert(parts.end(), option.parts.begin(), option.parts.end());
+  for (const auto& stage : others_)
+    for (const auto& in_layout : stage)
+      if (in_layout) parts.insert(parts.end(), in_layout->begin(), in_layout->end());
+  if (request_->workload.block)
+    for (std::size_t s = 1; s < relayouts_.size(); ++s)
+      if (!starts_.contains(s))
+        for (const auto& from : relayouts_[s]) parts.insert(parts.end(), from.begin(), from.end());
+  return parts;
+}
+
+}  // namespace podsim

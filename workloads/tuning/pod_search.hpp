@@ -1,0 +1,82 @@
+// The search on one pod: which path through a workload's stages is the best, as far as costs are known.
+#pragma once
+
+#include <array>
+#include <limits>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "workloads/tuning/part_costs.hpp"
+#include "workloads/tuning/tuner.hpp"
+
+namespace podsim {
+
+/// One way to compute one product.
+struct ProductOption {
+  ProductChoice choice;
+  Layout in = Layout::tokens_by_row, out = Layout::tokens_by_row;
+  std::vector<Part> parts;          // by pass asked for
+  std::vector<Picoseconds> bounds;  // of each
+  bool excluded = false;
+};
+
+class PodSearch {
+ public:
+  /// Lists the options of every product. Errors: an unknown algorithm, or one that does not work on row x col.
+  static Expected<PodSearch> make(const TuningRequest& request, std::size_t pod, const PartCosts& costs);
+
+  /// The best path: parts that are not known count as their bounds, or with `known_only` rule a path out. nullopt: there is none.
+  struct Path {
+    Picoseconds time;
+    Plan plan;
+    std::vector<Part> parts;
+    bool known = false;  // every part of it
+  };
+  [[nodiscard]] std::optional<Path> best(bool known_only) const;
+
+  /// The plan of a known path with its costs and memory.
+  [[nodiscard]] TunedPlan plan_of(const Path& path) const;
+  /// Rules out what needs most memory in a plan that needs too much: an option of a product, or the pod.
+  void exclude(const TunedPlan& plan);
+  /// Forgets what was excluded.
+  void readmit();
+
+  [[nodiscard]] std::size_t pod() const { return pod_; }
+  [[nodiscard]] std::int64_t candidates() const;
+  /// Options of which no part is known.
+  [[nodiscard]] std::int64_t never_simulated() const;
+  /// Every part that any path could have.
+  [[nodiscard]] std::vector<Part> all_parts() const;
+  /// What does not apply here, and why.
+  [[nodiscard]] const std::set<std::string>& reasons() const { return reasons_; }
+
+ private:
+  PodSearch(const TuningRequest& request, std::size_t pod, const PartCosts& costs) : request_{&request}, pod_{pod}, costs_{&costs} {}
+
+  Done list_options(std::size_t stage);
+  void add_option(std::size_t stage, const ProductChoice& choice);
+  void list_others(std::size_t stage);
+
+  struct State;
+  using Time = std::int64_t;  // picoseconds; never: no path
+  static constexpr Time never = std::numeric_limits<Time>::max() / 4;
+  [[nodiscard]] Time cost_of(const Part& part, Picoseconds bound, bool known_only) const;
+  [[nodiscard]] Time cost_of(const std::vector<Part>& parts, bool known_only) const;
+  [[nodiscard]] std::optional<Path> best_from(Layout stream, bool known_only) const;
+  [[nodiscard]] const Mesh& mesh() const { return request_->pods[pod_].mesh; }
+  [[nodiscard]] std::vector<Pass> passes() const;
+
+  const TuningRequest* request_;
+  std::size_t pod_;
+  const PartCosts* costs_;
+  std::vector<std::vector<ProductOption>> options_;                      // by stage; of products
+  std::vector<std::array<std::optional<std::vector<Part>>, 2>> others_;  // by stage and layout; of everything else
+  std::vector<std::array<std::vector<Part>, 2>> relayouts_;              // before a stage, by the layout that is there
+  std::set<std::size_t> joins_, starts_;                                 // stages that join, and that begin a branch
+  std::set<std::string> reasons_;
+  bool too_large_ = false;
+};
+
+}  // namespace podsim

@@ -1,0 +1,234 @@
+#include "workloads/tuning/tuner.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "workloads/tuning/pod_search.hpp"
+
+namespace podsim {
+
+namespace {
+
+/// Enough to keep some cores busy, and the same on every machine: what is simulated does not depend on the threads.
+constexpr std::size_t batch = 8;
+
+class Search {
+ public:
+  explicit Search(const TuningRequest& request)
+      : request_{request}, costs_{request.pods, request.options, std::string{by_dimension_name}, *request.engine, request.threads, request.stop} {}
+
+  Done prepare() {
+    if (request_.pods.empty()) return Diagnostic{{}, "there is no pod to search on"};
+    for (std::size_t p = 0; p < request_.pods.size(); ++p) {
+      auto search = PodSearch::make(request_, p, costs_);
+      if (!search) return search.error();
+      searches_.push_back(*std::move(search));
+    }
+    return done();
+  }
+
+  /// The plans within a limit of memory, best first.
+  std::vector<TunedPlan> plans(std::optional<Bytes> limit) {
+    for (PodSearch& search : searches_) search.readmit();
+    best_.assign(searches_.size(), std::nullopt);
+    stale_.assign(searches_.size(), true);
+    if (request_.exhaustive) simulate_everything();
+    std::vector<TunedPlan> found;
+    while (!stopped()) {
+      refresh(false);
+      const std::vector<std::size_t> order = by_bound();
+      found.clear();
+      std::vector<PartCosts::Job> jobs;
+      bool excluded = false;
+      for (const std::size_t p : order) {
+        const PodSearch::Path& path = *best_[p];
+        if (!path.known) {
+          for (const Part& part : path.parts)
+            if (costs_.known(p, part) == nullptr) jobs.push_back({p, part});
+          if (jobs.size() >= batch) break;
+          continue;
+        }
+        if (!jobs.empty()) continue;  // plans behind one that is not known yet have no place
+        TunedPlan plan = searches_[p].plan_of(path);
+        if (limit && plan.memory.total() > *limit) {
+          searches_[p].exclude(plan);
+          note_excluded(p, plan, *limit);
+          stale_[p] = true;
+          excluded = true;
+          continue;
+        }
+        found.push_back(std::move(plan));
+        if (found.size() == std::max<std::size_t>(request_.top, 1)) break;
+      }
+      if (excluded) continue;
+      if (jobs.empty() || found.size() == std::max<std::size_t>(request_.top, 1)) break;
+      bound_ = best_[order.front()]->time;
+      simulate(jobs);
+    }
+    if (stopped()) found = known_plans(limit);
+    sort(found);
+    return found;
+  }
+
+  std::vector<TunedPlan> baselines() {
+    std::vector<PartCosts::Job> jobs;
+    for (const BaselinePlan& baseline : request_.baselines)
+      if (const auto parts = parts_of(request_.workload, baseline.plan, request_.pods[baseline.pod].mesh, request_.pass))
+        for (const Part& part : *parts) jobs.push_back({baseline.pod, part});
+    simulate(jobs);
+    std::vector<TunedPlan> plans;
+    for (const BaselinePlan& baseline : request_.baselines) {
+      auto parts = parts_of(request_.workload, baseline.plan, request_.pods[baseline.pod].mesh, request_.pass);
+      std::string problem = parts ? "" : parts.error().message;
+      if (parts)
+        for (const Part& part : *parts) {
+          const PartCost* cost = costs_.known(baseline.pod, part);
+          if (cost == nullptr || !cost->problem.empty()) problem = cost == nullptr ? "interrupted" : cost->problem;
+        }
+      if (!problem.empty()) {
+        excluded_.push_back({baseline.name, problem});
+        continue;
+      }
+      plans.push_back(searches_[baseline.pod].plan_of({{}, baseline.plan, *std::move(parts), true}));
+      plans.back().baseline = baseline.name;
+    }
+    return plans;
+  }
+
+  void finish(Tuning& tuning) const {
+    tuning.simulated = costs_.simulations();
+    for (const PodSearch& search : searches_) {
+      tuning.candidates += search.candidates();
+      tuning.pruned += search.never_simulated();
+    }
+    tuning.excluded = excluded_;
+    for (std::size_t p = 0; p < searches_.size(); ++p)
+      if (!best_[p] && !stopped())
+        for (const std::string& reason : searches_[p].reasons()) tuning.excluded.push_back({name_of_pod(p), reason});
+    tuning.interrupted = stopped();
+  }
+
+ private:
+  [[nodiscard]] bool stopped() const { return request_.stop != nullptr && *request_.stop; }
+  [[nodiscard]] std::string name_of_pod(std::size_t p) const {
+    return fmt::format("{} {}", to_text(request_.pods[p].slice), to_text(request_.pods[p].mesh));
+  }
+
+  void refresh(bool known_only) {
+    for (std::size_t p = 0; p < searches_.size(); ++p)
+      if (stale_[p]) best_[p] = searches_[p].best(known_only), stale_[p] = false;
+  }
+
+  [[nodiscard]] std::vector<std::size_t> by_bound() const {
+    std::vector<std::size_t> order;
+    for (std::size_t p = 0; p < searches_.size(); ++p)
+      if (best_[p]) order.push_back(p);
+    // Of equally long ones first those that are not known: they may be better in memory.
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return std::tuple{best_[a]->time, best_[a]->known} < std::tuple{best_[b]->time, best_[b]->known};
+    });
+    return order;
+  }
+
+  void simulate(const std::vector<PartCosts::Job>& jobs) {
+    std::int64_t count = costs_.simulations();
+    costs_.simulate(jobs, [&] {
+      if (request_.progress) request_.progress({++count, incumbent_, bound_});
+    });
+    // Pods may share what was found.
+    stale_.assign(searches_.size(), true);
+    if (!request_.progress) return;
+    for (const PartCosts::Job& job : jobs)
+      if (const auto path = searches_[job.pod].best(true)) incumbent_ = incumbent_ ? std::min(*incumbent_, path->time) : path->time;
+  }
+
+  void simulate_everything() {
+    std::vector<PartCosts::Job> jobs;
+    for (const PodSearch& search : searches_)
+      for (Part& part : search.all_parts()) jobs.push_back({search.pod(), std::move(part)});
+    simulate(jobs);
+  }
+
+  std::vector<TunedPlan> known_plans(std::optional<Bytes> limit) {
+    std::vector<TunedPlan> found;
+    for (PodSearch& search : searches_)
+      while (const auto path = search.best(true)) {
+        TunedPlan plan = search.plan_of(*path);
+        if (!limit || plan.memory.total() <= *limit) {
+          found.push_back(std::move(plan));
+          break;
+        }
+        search.exclude(plan);
+      }
+    return found;
+  }
+
+  static void sort(std::vector<TunedPlan>& plans) {
+    std::stable_sort(plans.begin(), plans.end(), [](const TunedPlan& a, const TunedPlan& b) {
+      return std::tuple{a.time, a.memory.total(), a.pod} < std::tuple{b.time, b.memory.total(), b.pod};
+    });
+  }
+
+  void note_excluded(std::size_t p, const TunedPlan& plan, Bytes limit) {
+    if (!request_.hbm || limit != *request_.hbm) return;  // a step of the Pareto front
+    const MemoryUse& m = plan.memory;
+    const auto gigabytes = [](Bytes bytes) { return static_cast<double>(bytes.count()) * 1e-9; };
+    excluded_.push_back(
+        {name_of_pod(p), fmt::format("a plan of {:.4g} ms needs {:.3g} GB of {:.3g} GB: weights {:.3g}, gradients {:.3g}, optimiser {:.3g}, "
+                                     "activations {:.3g}, working {:.3g}",
+                                     static_cast<double>(plan.time.count()) * 1e-9, gigabytes(m.total()), gigabytes(limit), gigabytes(m.weights),
+                                     gigabytes(m.gradients), gigabytes(m.optimizer), gigabytes(m.activations), gigabytes(m.working))});
+  }
+
+  const TuningRequest& request_;
+  PartCosts costs_;
+  std::vector<PodSearch> searches_;
+  std::vector<std::optional<PodSearch::Path>> best_;
+  std::vector<bool> stale_;
+  std::vector<ExcludedOption> excluded_;
+  std::optional<Picoseconds> incumbent_;
+  Picoseconds bound_;
+};
+
+/// Baselines' choices take part in the search: they widen the slice counts.
+Diagnostic nothing_applies(const Tuning& tuning) {
+  std::string text = "no plan applies";
+  std::size_t shown = 0;
+  for (const ExcludedOption& option : tuning.excluded)
+    if (shown++ < 6) text += fmt::format("{} {}: {}", shown == 1 ? ":" : ";", option.what, option.reason);
+  if (shown > 6) text += fmt::format("; and {} more", shown - 6);
+  return {{}, text};
+}
+
+}  // namespace
+
+Expected<Tuning> tune(const TuningRequest& request) {
+  Search search{request};
+  if (auto ok = search.prepare(); !ok) return ok.error();
+  Tuning tuning;
+  tuning.baselines = search.baselines();
+  tuning.plans = search.plans(request.hbm);
+  search.finish(tuning);
+  if (tuning.plans.empty() && !tuning.interrupted) return nothing_applies(tuning);
+  return tuning;
+}
+
+Expected<std::vector<TunedPlan>> pareto_plans(const TuningRequest& request, std::size_t most) {
+  TuningRequest one = request;
+  one.top = 1;
+  Search search{one};
+  if (auto ok = search.prepare(); !ok) return ok.error();
+  std::vector<TunedPlan> front;
+  std::optional<Bytes> limit = request.hbm;
+  while (front.size() < most) {
+    std::vector<TunedPlan> best = search.plans(limit);
+    if (best.empty()) break;
+    limit = best.front().memory.total() - Bytes{1};
+    front.push_back(std::move(best.front()));
+  }
+  return front;
+}
+
+}  // namespace podsim

@@ -1,0 +1,88 @@
+// The tuner: the plan of a workload that takes the least time, with the simulator in the loop.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/engine/engine.hpp"
+#include "workloads/plan.hpp"
+#include "workloads/tuning/part_costs.hpp"
+
+namespace podsim {
+
+/// What a search is told of its progress.
+struct TuningProgress {
+  std::int64_t simulated = 0;
+  std::optional<Picoseconds> best;  // of the plans known so far
+  Picoseconds bound;                // no plan is faster
+};
+
+/// A plan that takes part whatever the search would look at.
+struct BaselinePlan {
+  std::string name;
+  std::size_t pod = 0;
+  Plan plan;
+};
+
+struct TuningRequest {
+  Workload workload;
+  std::vector<Pod> pods;  // where: slices with a mesh of row and col each; all of one machine
+  Pass pass = Pass::both;
+  std::vector<std::string> algorithms;  // of gemm_algorithms()
+  PartOptions options;
+  std::int64_t largest_slice_count = 64;
+  std::function<bool(const std::string& stage, const ProductChoice&)> allowed{};  // narrows the choices; none: all
+  std::vector<BaselinePlan> baselines{};
+  bool exhaustive = false;     // simulates every option of every pod
+  std::size_t top = 5;         // plans wanted
+  std::optional<Bytes> hbm{};  // plans above this are excluded; none: unlimited
+  const EngineEntry* engine = nullptr;
+  int threads = 0;
+  const std::atomic<bool>* stop = nullptr;
+  std::function<void(const TuningProgress&)> progress{};
+};
+
+struct TunedPart {
+  Part part;
+  PartCost cost;
+};
+
+/// The best plan on one pod, or a baseline.
+struct TunedPlan {
+  std::size_t pod = 0;
+  std::string baseline{};
+  Plan plan;
+  Picoseconds time, forward, backward;  // sums over parts, which start together on all devices
+  MemoryUse memory;
+  std::vector<TunedPart> parts;
+};
+
+struct ExcludedOption {
+  std::string what, reason;
+};
+
+struct Tuning {
+  std::vector<TunedPlan> plans;          // best first: by time, memory, pod; one per pod
+  std::vector<TunedPlan> baselines;      // as asked for
+  std::int64_t candidates = 0;           // products' options on all pods
+  std::int64_t simulated = 0;            // parts
+  std::int64_t pruned = 0;               // options that were never simulated
+  std::vector<ExcludedOption> excluded;  // pods and options that memory, or what they are, rules out
+  bool interrupted = false;              // the plans are the best known so far
+};
+
+/// Searches pods x per stage (algorithm, dataflow, transposed, S) by dynamic programming over the stages' layouts, where a re-layout may stand
+/// between two stages. A part that is not simulated yet counts as its lower bound; as long as the best plan of the best pod has such parts, these are
+/// simulated; so the plan that is best in the end is the best of all (test: `exhaustive` finds the same). Parts of equal schedules on pods of
+/// equal rings are simulated once. The result does not depend on the number of threads.
+/// Order of plans: time, memory, pod; of options that take equally long: working memory, algorithm, dataflow, S.
+/// Errors: no pod; unknown algorithms; nothing applies anywhere (says why).
+Expected<Tuning> tune(const TuningRequest& request);
+
+/// The plans that are faster than every plan that needs less memory, fastest first, at most `most`.
+Expected<std::vector<TunedPlan>> pareto_plans(const TuningRequest& request, std::size_t most);
+
+}  // namespace podsim
