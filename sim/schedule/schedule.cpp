@@ -58,6 +58,7 @@ LocalFlops flops_of(const Local& local) {
     return {Flops{}, Flops{local.reads.empty() ? 0 : per_element * static_cast<double>(elements_of(local.reads.front()))}};
   // Sizes as o, or its gradient, has them: [sequences, sequence, groups, q, head] or [groups, q, head, sequences, sequence].
   const std::vector<Range>& o = (gradient ? local.reads : local.writes).front().dims;
+  assert(o.size() == 5);
   const auto extent = [&](std::size_t i) { return static_cast<double>(o[local.features_first ? (i + 3) % 5 : i].length); };
   const double sequence = extent(1), heads = extent(0) * extent(2) * extent(3), head = extent(4);
   const double scores = heads * (local.causal ? sequence * (sequence + 1) / 2 : sequence * sequence);

@@ -123,8 +123,9 @@ MatmulExtents extents_of(const Matmul& matmul);
 /// What a Local does. Up to `place`, reads and writes are regions of equal element counts that correspond in row-major order.
 ///
 /// The others are what transformers do between products. `x` and `dx` are [tokens, features], or [features, tokens] where `features_first`.
-/// A norm is over N = `factor` features, of which a device holds a part; its sums are [tokens, w] ([w, tokens]) and are added up over devices
-/// between the steps: w = 2 subtracts the mean (layer norm), w = 1 does not (RMS norm). xhat = (x - mean) / sqrt(mean square deviation + 1e-5).
+/// A norm is over N = `factor` features, of which a device holds a part; its sums are [tokens, w] ([w, tokens]), of any dtype, and are added up over
+/// devices between the steps: w = 2 subtracts the mean (layer norm), w = 1 does not (RMS norm). xhat = (x - mean) / sqrt(mean square deviation +
+/// 1e-5). Activations take regions of any shapes, of equal element counts.
 ///   qkv  [sequences, sequence, groups, q + 2, head]   of each group: q heads of queries, their keys, their values
 ///   o    [sequences, sequence, groups, q, head]       (features_first: [groups, q + 2, head, sequences, sequence] and so on)
 enum class LocalKind {
@@ -170,7 +171,8 @@ struct Local {
 };
 
 /// The arithmetic of a Local: of attention's products, which the matrix unit does, and the rest. 4 scores.head of attention, 10 scores.head of its
-/// gradient (five products; the scores again), with sequence^2 scores per head, or sequence (sequence + 1) / 2 if causal.
+/// gradient (five products; the scores again), with sequence^2 scores per head, or sequence (sequence + 1) / 2 if causal. As extents_of(), of what
+/// check_shapes() finds nothing wrong with.
 struct LocalFlops {
   Flops matrix, vector;
 };

@@ -159,9 +159,56 @@ TEST(LocalTable, HasEveryKindAtItsOwnPlace) {
     EXPECT_EQ(&traits_of(traits.kind), &traits);
     EXPECT_EQ(local_kind_named(traits.name), traits.kind);
   }
-  EXPECT_EQ(local_table().size(), static_cast<std::size_t>(LocalKind::place) + 1);
+  EXPECT_EQ(local_table().size(), static_cast<std::size_t>(LocalKind::transpose) + 1);
   EXPECT_EQ(local_kind_named("sort"), std::nullopt);
   EXPECT_FALSE(traits_of(LocalKind::place).takes_time);
+}
+
+/// [sequences, sequence, groups, heads, head], or rotated.
+Region attention_shaped(std::int64_t heads, bool features_first) {
+  return features_first ? shaped({3, heads, 16, 2, 8}) : shaped({2, 8, 3, heads, 16});
+}
+
+TEST(FlopsOf, AttentionAreTwoProductsPerScoreAndFiveInTheGradient) {
+  constexpr double heads = 2 * 3 * 4, squares = 8 * 8, triangles = 8 * 9 / 2, head = 16;
+  for (const bool features_first : {false, true})
+    for (const bool causal : {false, true}) {
+      const Region qkv = attention_shaped(6, features_first), o = attention_shaped(4, features_first);
+      const double scores = heads * (causal ? triangles : squares);
+      const LocalFlops forward = flops_of({LocalKind::attention, {qkv}, {o}, 1, Unit::core, features_first, causal});
+      EXPECT_EQ(forward.matrix, Flops{2 * 2 * scores * head});
+      EXPECT_EQ(forward.vector, Flops{6 * scores});
+      const LocalFlops backward = flops_of({LocalKind::attention_grad, {o, qkv}, {qkv}, 1, Unit::core, features_first, causal});
+      EXPECT_EQ(backward.matrix, Flops{5 * 2 * scores * head});
+      EXPECT_EQ(backward.vector, Flops{11 * scores});
+    }
+}
+
+TEST(FlopsOf, LargeAttentionDoesNotOverflow) {
+  constexpr std::int64_t sequence = std::int64_t{1} << 40;
+  const Region qkv = shaped({1, sequence, 1, 3, 128}), o = shaped({1, sequence, 1, 1, 128});
+  EXPECT_EQ(flops_of({LocalKind::attention, {qkv}, {o}}).matrix, Flops{0x1p80 * 4 * 128});
+}
+
+TEST(FlopsOf, EverythingElseCountsTheElementsOfItsFirstRegion) {
+  const Region x = shaped({4, 6}), sums = shaped({4, 2});
+  const auto vector = [](LocalKind kind, std::vector<Region> reads, std::vector<Region> writes) {
+    const LocalFlops flops = flops_of({kind, std::move(reads), std::move(writes), 6});
+    EXPECT_EQ(flops.matrix, Flops{});
+    return flops.vector.count();
+  };
+  EXPECT_EQ(vector(LocalKind::copy, {x}, {x}), 0);
+  EXPECT_EQ(vector(LocalKind::add, {x, x}, {x}), 24);
+  EXPECT_EQ(vector(LocalKind::launch, {}, {}), 0);
+  EXPECT_EQ(vector(LocalKind::transpose, {x}, {shaped({6, 4})}), 0);
+  EXPECT_EQ(vector(LocalKind::norm_sums, {x}, {sums}), 3 * 24) << "of x, not of the sums: two additions, a product";
+  EXPECT_EQ(vector(LocalKind::norm, {x, sums}, {x}), 2 * 24);
+  EXPECT_EQ(vector(LocalKind::norm_grad_sums, {x, x, sums}, {sums}), 5 * 24);
+  EXPECT_EQ(vector(LocalKind::norm_grad, {x, x, sums, sums}, {x}), 6 * 24);
+  EXPECT_EQ(vector(LocalKind::gelu, {x}, {x}), 9 * 24);
+  EXPECT_EQ(vector(LocalKind::gelu_grad, {x, x}, {x}), 18 * 24);
+  EXPECT_EQ(vector(LocalKind::swiglu, {x, x}, {x}), 5 * 24);
+  EXPECT_EQ(vector(LocalKind::swiglu_grad, {x, x, x}, {x, x}), 11 * 24);
 }
 
 TEST(Names, GoThereAndBack) {

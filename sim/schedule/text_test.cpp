@@ -38,6 +38,8 @@ TEST(ScheduleText, HasEveryOperationOnALine) {
   w.add("gather", Collective{CollectiveKind::all_gather, {row, col}, {s, {span(0, 2), {Affine{{{row, 3}}}, -2, 9, 1}}}, {s, {all(8), all(4)}}, 1});
   w.add("launch", Local{LocalKind::launch, {}, {}, 1, Unit::dma});
   w.task(TaskId{8}).origin = Origin{3, CollectiveKind::reduce_scatter, half, Bytes{64}};
+  w.add("norm", Local{LocalKind::norm_sums, {{s, {all(8), all(4)}}}, {{Y, {span(0, 2), span(0, 4)}}}, 64, Unit::core, true});
+  w.add("attend", Local{LocalKind::attention_grad, {x, y}, {y}, 1, Unit::core, true, true});
   EXPECT_EQ(to_text(w.schedule), R"(schedule "all of it" on row=4,col=8
 program 0 on devices 0..7 16..31
   buffer X bf16[2,8,16] input of X(row,col/4:2+row,-)
@@ -53,6 +55,8 @@ program 0 on devices 0..7 16..31
      6 pull                 recv channel -7 from row=0,col=col-1: ->+ X[:,(col/4:2)*4:+4,3] after 4.sent
      7 gather               all-gather over row+col dim 1: s[0:2,(3*row)*-2+9] -> s[:,:]
      8 launch               dma launch of reduce-scatter 3 on col/4:2
+     9 norm                 core norm-sums s[:,:] -> Y[0:2,0:4] factor 64 features-first
+    10 attend               core attention-grad X[:,(col/4:2)*4:+4,3] Y[:,4:12] -> Y[:,4:12] features-first causal
 )");
 }
 

@@ -40,7 +40,7 @@ Diagnostic deadlock(const Schedule& schedule, const ActivityGraph& graph, const 
   return {{}, text};
 }
 
-/// Finds pairs of accesses to overlapping regions, one of them a write, that nothing orders.
+/// Finds pairs of accesses to overlapping regions, one of them a write, that nothing orders: also two results of one task.
 class RaceFinder {
  public:
   RaceFinder(const Schedule& schedule, const ActivityGraph& graph, const std::vector<std::uint32_t>& order)
@@ -104,7 +104,11 @@ class RaceFinder {
     Access access{activity, task, write, received, evaluate(region, schedule_.mesh.coordinates(device))};
     std::vector<Access>& earlier = accesses_[device.index()][region.buffer.index()];
     std::erase_if(earlier, [&](const Access& other) {
-      if (other.activity == activity || !(write || other.write) || !overlap(access.box, other.box)) return false;
+      if (!(write || other.write) || !overlap(access.box, other.box)) return false;
+      if (other.activity == activity) {  // a task reads before it writes
+        if (write && other.write) report(device, program, other, access, region);
+        return false;
+      }
       if (!before_(other.activity, other.received, activity)) {
         report(device, program, other, access, region);
         return false;

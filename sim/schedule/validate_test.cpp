@@ -266,6 +266,16 @@ TEST(Validate, TwoSumsIntoOnePlaceRace) {
   EXPECT_TRUE(validate(w.schedule).ok()) << to_text(validate(w.schedule).all());
 }
 
+TEST(Validate, TwoResultsOfOneTaskRace) {
+  Writer w{ring(1)};
+  const BufferId a = w.scratch("a", {9}), b = w.scratch("b", {9});
+  w.add("both", Local{LocalKind::swiglu_grad, {part(a, 0, 3), part(a, 3, 3), part(a, 6, 3)}, {part(b, 0, 3), part(b, 2, 3)}});
+  EXPECT_THAT(texts(validate(w.schedule).races),
+              ElementsAre(::testing::HasSubstr("task 0 \"both\" writes and task 0 \"both\" writes overlapping parts of buffer \"b\"")));
+  std::get<Local>(w.task(TaskId{0}).op).writes = {part(a, 3, 3), part(a, 6, 3)};
+  EXPECT_TRUE(validate(w.schedule).ok()) << "over what it reads";
+}
+
 TEST(Validate, AnEarlierAccessIsNotForgottenWhenAPartOfItIsOverwritten) {
   // `late` meets `first` beyond the part that `cover` wrote.
   Writer w{ring(1)};
