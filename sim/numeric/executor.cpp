@@ -7,6 +7,7 @@
 #include <new>
 
 #include "sim/numeric/inputs.hpp"
+#include "sim/numeric/transformer_kernels.hpp"
 #include "sim/schedule/happens_before.hpp"
 #include "sim/schedule/text.hpp"
 #include "sim/schedule/validate.hpp"
@@ -30,7 +31,11 @@ std::int64_t work_of(const Op& op, std::span<const Access> accesses) {
     const MatmulExtents extents = extents_of(*matmul);
     return saturating_multiply(saturating_multiply(extents.m, extents.n), extents.k) / 16;
   }
-  return count(accesses.back());
+  std::int64_t most = 0;  // a norm's sums are few
+  for (const Access& access : accesses) most = std::max(most, count(access));
+  const auto* local = std::get_if<Local>(&op);
+  const double products = local == nullptr ? 0 : flops_of(*local).matrix.count() / 32;
+  return saturating_add(most, static_cast<std::int64_t>(std::min(products, 0x1p62)));
 }
 
 }  // namespace
@@ -169,13 +174,25 @@ void Executor::execute(const Step& step, PackedOperands& workspace) {
                    multiply(matmul, view(at[0]), view(at[1]), view(at[2]), apart, workspace);
                  },
                  [&](const Local& local) {
+                   const auto box = [&](std::size_t i) { return view(at[i]); };  // these kernels read everything before they write
+                   const auto tokens = [&](std::size_t i) { return local.features_first ? tokens_first(view(at[i])) : view(at[i]); };
                    switch (local.kind) {
                      case LocalKind::copy:
                      case LocalKind::place: return copy(operand(0, workspace.left), view(at[1]));
                      case LocalKind::add: return add(operand(0, workspace.left), operand(1, workspace.right), view(at[2]));
                      case LocalKind::scale: return scale(operand(0, workspace.left), local.factor, view(at[1]));
                      case LocalKind::launch: return;
-                     default: assert(!"no kernel"); return;
+                     case LocalKind::norm_sums: return norm_sums(tokens(0), tokens(1));
+                     case LocalKind::norm: return norm(local.factor, tokens(0), tokens(1), tokens(2));
+                     case LocalKind::norm_grad_sums: return norm_grad_sums(local.factor, tokens(0), tokens(1), tokens(2), tokens(3));
+                     case LocalKind::norm_grad: return norm_grad(local.factor, tokens(0), tokens(1), tokens(2), tokens(3), tokens(4));
+                     case LocalKind::gelu: return gelu(box(0), box(1));
+                     case LocalKind::gelu_grad: return gelu_grad(box(0), box(1), box(2));
+                     case LocalKind::swiglu: return swiglu(box(0), box(1), box(2));
+                     case LocalKind::swiglu_grad: return swiglu_grad(box(0), box(1), box(2), box(3), box(4));
+                     case LocalKind::attention: return attention(local.causal, tokens(0), tokens(1));
+                     case LocalKind::attention_grad: return attention_grad(local.causal, tokens(0), tokens(1), tokens(2));
+                     case LocalKind::transpose: return transpose(local.features_first, box(0), box(1));
                    }
                  },
                  [&](const Shift& shift) { transfer(shift.combine); },

@@ -50,7 +50,8 @@ class NumericEngine {
 
 /// Products are single-precision OpenBLAS calls with one thread each, devices run in parallel. (The first run sets OpenBLAS to one thread for
 /// the whole process: it has no other setting.) In bf16 every store into a buffer rounds to nearest even, the target of a transfer included;
-/// inside one Matmul it is float32. Outputs and scratch start as NaN: what nobody wrote stays visible.
+/// inside one Matmul it is float32, inside a norm, an activation or attention float64. Outputs and scratch start as NaN: what nobody wrote stays
+/// visible.
 std::unique_ptr<NumericEngine> make_numeric_engine(const NumericOptions& options);
 
 /// What the schedule's `computes` says its outputs are, from the same inputs, against what the engine found.
@@ -92,7 +93,7 @@ class Reference {
   std::shared_ptr<const Contents> contents_;  // never changes
 };
 
-/// The largest number of roundings along which a partial sum travels into an output: stores of a Matmul, of an add, of a scale, of a transfer
+/// The largest number of roundings along which a partial sum travels into an output: stores of a Matmul, of a Local that computes, of a transfer
 /// that adds. Copies between buffers of one type are exact and do not count. Counted over the activity graph per region written: a write that
 /// covers a region replaces its count, one that only overlaps keeps the larger; so it is exact where writes cover whole regions, else a bound.
 /// The schedule unrolls without problems. Cost O(task instances * regions per buffer).
