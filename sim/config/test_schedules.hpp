@@ -48,6 +48,9 @@ inline Schedule every_operation() {
       {"send", Send{7, {own(row, 1), Affine{0}}, nothing, {0}}, {}, {}, {}},
       {"send", Recv{-7, {own(row, -1), Affine{0}}, nothing, Combine::add}, {}, {}, {}},
       {"gather", Collective{CollectiveKind::reduce, {row, half}, x, y, 1, 2, 3, {{0, 7}, {7, 0}}}, {{TaskId{4}, Half::both, Half::both}}, {}, {}},
+      {"attend", Local{LocalKind::attention, {first}, {second}, 1, Unit::core, true, true}, {}, {}, {}},
+      {"norm", Local{LocalKind::norm_grad, {first, second, first, nothing}, {second}, 4096, Unit::core, true, false}, {}, {}, {}},
+      {"mask", Local{LocalKind::attention_grad, {first, second}, {second}, 1, Unit::dma, false, true}, {}, {}, {}},
   };
   schedule.programs = {program, Program{{{{8, 16}}}, {program.buffers[1]}, {}}, Program{}};
   schedule.computes = Collective{CollectiveKind::all_gather, {col}, x, y, 0, 0, 0};
@@ -105,8 +108,13 @@ inline Schedule random_schedule(std::uint64_t seed) {
           task.op = Matmul{any(), any(), any(), rng.between(0, 3), rng.between(0, 3), 1, rng.below(2) == 0, rng.below(2) == 0, rng.below(2) == 0};
           break;
         case 1:
-          task.op =
-              Local{local_table()[rng.below(local_table().size())].kind, {any()}, {any(), any()}, rng.uniform(), static_cast<Unit>(rng.below(2))};
+          task.op = Local{local_table()[rng.below(local_table().size())].kind,
+                          {any()},
+                          {any(), any()},
+                          rng.uniform(),
+                          static_cast<Unit>(rng.below(2)),
+                          rng.below(2) == 0,
+                          rng.below(2) == 0};
           break;
         case 2: task.op = Shift{view(), affine(), any(), any(), combine(), {}}; break;
         case 3: task.op = Send{rng.between(-3, 3), {affine(), affine()}, any(), {2, 1}}; break;
