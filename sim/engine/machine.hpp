@@ -109,7 +109,8 @@ double efficiency_at(const std::vector<EfficiencyPoint>& points, Bytes input);
 /// HBM bytes = left + right + out (+ out if accumulate).
 Seconds matmul_time(const Machine& machine, const Matmul& matmul, DType dtype);
 
-/// The same with c = the longer of vector flops / vector_peak and matrix flops / (peak * efficiency); a region's bytes count ceil(r/lanes)*lanes/r times, r = elements contiguous in its buffer's last dimension.
+/// The same with c = the longer of vector flops / vector_peak and matrix flops / (peak * efficiency); a region's bytes count ceil(r/lanes)*lanes/r
+/// times, r = elements contiguous in its buffer's last dimension.
 /// place: nothing. launch: software.launch[kind of its Collective]. Lowered tasks do not pay launch[local].
 Seconds local_time(const Machine& machine, const Program& program, const Task& task);
 

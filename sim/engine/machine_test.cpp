@@ -129,6 +129,59 @@ TEST_F(LocalCosts, ArithmeticRunsOnTheVectorUnit) {
   EXPECT_DOUBLE_EQ(time({LocalKind::add, {narrow, narrow}, {narrow}, 1, Unit::core}), 512 / 1e6);
 }
 
+TEST_F(LocalCosts, AttentionsProductsRunOnTheMatrixUnitBesideTheVectorUnit) {
+  // 2 sequences of 8 tokens, 3 groups of 4 queries, heads of 16.
+  program.buffers = {{"qkv", {2, 8, 3, 6, 16}, DType::bf16, Role::scratch, {}, {}}, {"o", {2, 8, 3, 4, 16}, DType::bf16, Role::scratch, {}, {}}};
+  const Region qkv{BufferId{0}, {all(2), all(8), all(3), all(6), all(16)}}, o{BufferId{1}, {all(2), all(8), all(3), all(4), all(16)}};
+  const Local forward{LocalKind::attention, {qkv}, {o}}, backward{LocalKind::attention_grad, {o, qkv}, {qkv}};
+  constexpr double scores = 2 * 3 * 4 * 8 * 8, bytes = 2 * 2 * 8 * 3 * 16;  // per head of a group
+  machine.chip.hbm_bandwidth = unlimited<BytesPerSecond>;
+  machine.chip.matmul_efficiency = 0.5;
+  EXPECT_DOUBLE_EQ(time(forward), 4 * scores * 16 / (0.5 * 100e12));
+  EXPECT_DOUBLE_EQ(time(backward), 10 * scores * 16 / (0.5 * 100e12));
+  machine.chip.vector_peak = FlopsPerSecond{50e12};
+  EXPECT_DOUBLE_EQ(time(forward), 4 * scores * 16 / 50e12) << "the shorter of the two is hidden";
+  machine.chip.vector_peak = FlopsPerSecond{1e12};
+  EXPECT_DOUBLE_EQ(time(forward), 6 * scores / 1e12);
+  EXPECT_DOUBLE_EQ(time(backward), 11 * scores / 1e12);
+  machine.chip.vector_peak = unlimited<FlopsPerSecond>;
+  machine.chip.hbm_bandwidth = BytesPerSecond{1e9};
+  EXPECT_DOUBLE_EQ(time(forward), (6 + 4) * bytes / 1e9) << "scores stay on the chip";
+  EXPECT_DOUBLE_EQ(time(backward), (4 + 6 + 6) * bytes / 1e9);
+  for (Buffer& buffer : program.buffers) buffer.dtype = DType::f32;
+  machine.chip.hbm_bandwidth = unlimited<BytesPerSecond>;
+  machine.chip.float32_passes = 3;
+  EXPECT_DOUBLE_EQ(time(forward), 3 * 4 * scores * 16 / (0.5 * 100e12));
+}
+
+TEST_F(LocalCosts, WhatIsBetweenProductsIsBoundByTheVectorUnitOrMemory) {
+  program.buffers.push_back({"sums", {64, 2}, DType::f32, Role::scratch, {}, {}});
+  program.buffers.push_back({"turned", {8, 64}, DType::bf16, Role::scratch, {}, {}});
+  const Region sums{BufferId{3}, {all(64), all(2)}}, turned{BufferId{4}, {all(8), all(64)}};
+  const std::vector<std::pair<Local, double>> flops_and_locals = {
+      {{LocalKind::norm_sums, {narrow}, {sums}, 8}, 3},
+      {{LocalKind::norm, {narrow, sums}, {narrow}, 8}, 2},
+      {{LocalKind::norm_grad_sums, {narrow, narrow, sums}, {sums}, 8}, 5},
+      {{LocalKind::norm_grad, {narrow, narrow, sums, sums}, {narrow}, 8}, 6},
+      {{LocalKind::gelu, {narrow}, {narrow}}, 9},
+      {{LocalKind::gelu_grad, {narrow, narrow}, {narrow}}, 18},
+      {{LocalKind::swiglu, {narrow, narrow}, {narrow}}, 5},
+      {{LocalKind::swiglu_grad, {narrow, narrow, narrow}, {narrow, narrow}}, 11},
+      {{LocalKind::transpose, {narrow}, {turned}}, 0},
+  };
+  for (const auto& entry : flops_and_locals) {
+    const Local& local = entry.first;
+    SCOPED_TRACE(traits_of(local.kind).name);
+    double bytes = 0;
+    for (const std::vector<Region>* regions : {&local.reads, &local.writes})
+      for (const Region& region : *regions) bytes += region == sums ? 64 * 2 * 4 : 64 * 8 * 2;
+    machine.chip.vector_peak = FlopsPerSecond{1e6};
+    EXPECT_DOUBLE_EQ(time(local), std::max(entry.second * 512 / 1e6, bytes / 1e9));
+    machine.chip.vector_peak = unlimited<FlopsPerSecond>;
+    EXPECT_DOUBLE_EQ(time(local), bytes / 1e9);
+  }
+}
+
 TEST_F(LocalCosts, WhatAnAlgorithmWrotePaysTheLaunchLoweredTasksDoNot) {
   machine.software.launch[static_cast<std::size_t>(CostKind::local)] = Seconds{3e-6};
   EXPECT_DOUBLE_EQ(time(copy(narrow, wide)), 3e-6 + 2048 / 1e9);

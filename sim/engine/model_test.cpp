@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sim/engine/fold.hpp"
 #include "sim/engines/testing.hpp"
 #include "sim/schedule/testing.hpp"
 
@@ -80,6 +81,24 @@ TEST(Model, AntipodalShiftsOfBothSignsHaveRoutesOfTheirOwn) {
   };
   EXPECT_THAT(links(0), ::testing::ElementsAre(0, 2)) << "the + links of chips 0 and 1";
   EXPECT_THAT(links(1), ::testing::ElementsAre(1, 7)) << "the - links of chips 0 and 3";
+}
+
+TEST(Model, WhatIsNotWellShapedIsNotCosted) {
+  // The cost of attention looks at five dimensions of its result.
+  const Pod pod = make_pod(plain_machine(), {4});
+  for (const LocalKind kind : {LocalKind::attention, LocalKind::attention_grad}) {
+    Writer w{pod.mesh};
+    const BufferId a = w.scratch("a", {4});
+    w.add("t", Local{kind, std::vector<Region>(kind == LocalKind::attention ? 1 : 2, part(a, 0, 4)), {part(a, 0, 4)}});
+    const auto model = make_model(w.schedule, pod.machine, pod.grid, pod.placement);
+    ASSERT_FALSE(model);
+    EXPECT_THAT(to_text(model.error()), ::testing::HasSubstr("qkv has 1 dimensions"));
+    EXPECT_FALSE(make_folded_model(w.schedule, pod.machine, pod.grid, pod.placement));
+    std::get<Local>(w.task(TaskId{0}).op).writes.clear();
+    std::get<Local>(w.task(TaskId{0}).op).reads.clear();
+    EXPECT_FALSE(make_model(w.schedule, pod.machine, pod.grid, pod.placement));
+    EXPECT_FALSE(make_folded_model(w.schedule, pod.machine, pod.grid, pod.placement));
+  }
 }
 
 }  // namespace
