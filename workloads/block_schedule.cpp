@@ -122,30 +122,30 @@ class Wiring {
  public:
   explicit Wiring(bool chained) : chained_{chained} {}
 
-  std::map<std::string, std::string> forward(const Part& part, bool last) {
-    const std::string x = chained_ ? at_ : part.name + ".X", y = last || !chained_ ? (chained_ ? "Y" : part.name + ".Y") : part.name + ".Y";
+  std::map<std::string, std::string> forward(const WorkloadPart& part, bool last) {
+    const std::string x = chained_ ? at_ : part.name + ".X", y = last && chained_ ? "Y" : part.name + ".Y";
     read_[part.name] = x;
     std::map<std::string, std::string> named{{"X", x}, {"Y", y}};
-    if (part.kind == Part::Kind::product) named["W"] = part.name + ".W";
-    if (part.kind == Part::Kind::norm) named["sums"] = part.name + ".sums";
-    if (part.kind == Part::Kind::residual) named["skip"] = stream_, stream_ = y;
+    if (part.kind == WorkloadPart::Kind::product) named["W"] = part.name + ".W";
+    if (part.kind == WorkloadPart::Kind::norm) named["sums"] = part.name + ".sums";
+    if (part.kind == WorkloadPart::Kind::residual) named["skip"] = chained_ ? stream_ : part.name + ".skip", stream_ = y;
     at_ = y;
     return named;
   }
   /// What the parts read in the forward pass, without it: a backward pass on its own is given the activations.
-  std::map<std::string, std::string> backward(const Part& part, bool last) {
+  std::map<std::string, std::string> backward(const WorkloadPart& part, bool last) {
     const auto known = read_.find(part.name);
     const std::string x = known != read_.end() ? known->second : part.name + ".X";
     const std::string dy = chained_ ? gradient_ : part.name + ".dY", dx = last && chained_ ? "dX" : part.name + ".dX";
     gradient_ = dx;
-    if (part.kind == Part::Kind::residual) {
-      const std::map<std::string, std::string> named{{"X", dy}, {"skip", stream_gradient_}, {"Y", dx}};
+    if (part.kind == WorkloadPart::Kind::residual) {
+      const std::map<std::string, std::string> named{{"X", dy}, {"skip", chained_ ? stream_gradient_ : part.name + ".dskip"}, {"Y", dx}};
       stream_gradient_ = dx;
       return named;
     }
     std::map<std::string, std::string> named{{"dY", dy}, {"X", x}, {"dX", dx}};
-    if (part.kind == Part::Kind::product) named["W"] = part.name + ".W", named["dW"] = part.name + ".dW";
-    if (part.kind == Part::Kind::norm) named["sums"] = part.name + ".sums";
+    if (part.kind == WorkloadPart::Kind::product) named["W"] = part.name + ".W", named["dW"] = part.name + ".dW";
+    if (part.kind == WorkloadPart::Kind::norm) named["sums"] = part.name + ".sums";
     return named;
   }
 
@@ -160,8 +160,8 @@ class Wiring {
 Expected<Schedule> block_schedule(const Mesh& mesh, const Workload& workload, const Plan& plan, Pass pass) {
   const auto parts = parts_of(workload, plan, mesh, pass);
   if (!parts) return parts.error();
-  const bool chained = workload.block.has_value();
-  const auto is_forward = [](const Part& part) { return part.pass == Pass::forward; };
+  const bool chained = workload.data_flows();
+  const auto is_forward = [](const WorkloadPart& part) { return part.pass == Pass::forward; };
   const auto forward_parts = static_cast<std::size_t>(std::count_if(parts->begin(), parts->end(), is_forward));
 
   constexpr std::array<std::string_view, 3> suffix{"", ", backward", ", forward and backward"};
@@ -169,7 +169,7 @@ Expected<Schedule> block_schedule(const Mesh& mesh, const Workload& workload, co
   Wiring wiring{chained};
   std::vector<std::string> outputs{"Y", "dX"};
   for (std::size_t p = 0; p < parts->size(); ++p) {
-    const Part& part = (*parts)[p];
+    const WorkloadPart& part = (*parts)[p];
     auto schedule = part_schedule(mesh, part, plan.options);
     if (!schedule) return schedule.error();
     const auto named = is_forward(part) ? wiring.forward(part, p + 1 == forward_parts) : wiring.backward(part, p + 1 == parts->size());

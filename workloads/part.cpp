@@ -19,9 +19,9 @@ using Dimensions = std::vector<Dimension>;
 /// Writes one SPMD program of tensors that lie in one layout, on the devices along the tokens and along the features.
 class PartWriter {
  public:
-  PartWriter(const Mesh& mesh, AxisView row, AxisView col, const Part& part)
+  PartWriter(const Mesh& mesh, AxisView row, AxisView col, const WorkloadPart& part)
       : mesh_{mesh}, layout_{part.layout}, tokens_{row}, features_{col}, dtype_{part.dtype} {
-    if (layout_ == Layout::features_by_row) std::swap(tokens_, features_);
+    if (layout_ == ActivationLayout::features_by_row) std::swap(tokens_, features_);
     schedule_.name = part.name + (part.pass == Pass::backward ? ", backward" : "");
     schedule_.mesh = mesh;
     schedule_.programs.push_back({every_device(mesh), {}, {}});
@@ -29,7 +29,7 @@ class PartWriter {
 
   [[nodiscard]] const AxisView& tokens() const { return tokens_; }
   [[nodiscard]] const AxisView& features() const { return features_; }
-  [[nodiscard]] bool features_first() const { return layout_ == Layout::features_by_row; }
+  [[nodiscard]] bool features_first() const { return layout_ == ActivationLayout::features_by_row; }
 
   /// [tokens..., features...], or the other way round.
   Region tensor(const std::string& name, Role role, const Dimensions& tokens, const Dimensions& features, std::optional<DType> dtype = {}) {
@@ -86,7 +86,7 @@ class PartWriter {
   }
 
   const Mesh& mesh_;
-  Layout layout_;
+  ActivationLayout layout_;
   AxisView tokens_, features_;
   DType dtype_;
   Schedule schedule_;
@@ -99,7 +99,7 @@ TaskId all_reduce(PartWriter& writer, const Region& partial, const Region& total
   return writer.add("sum over features", Collective{CollectiveKind::all_reduce, {writer.features()}, partial, total, dim, 0, 0, {}}, {after});
 }
 
-void write_norm(PartWriter& writer, const Part& part) {
+void write_norm(PartWriter& writer, const WorkloadPart& part) {
   const Dimensions tokens{{part.tokens, {writer.tokens()}}}, features{{part.inputs, {writer.features()}}};
   const Dimensions width{{part.norm == Norm::layer ? 2 : 1}};
   const auto n = static_cast<double>(part.inputs);
@@ -122,7 +122,7 @@ void write_norm(PartWriter& writer, const Part& part) {
   writer.local(LocalKind::norm_grad, {dy, x, sums, total}, {dx}, {last}, n);
 }
 
-void write_attention(PartWriter& writer, const Part& part) {
+void write_attention(PartWriter& writer, const WorkloadPart& part) {
   const Dimensions tokens{{part.tokens / part.sequence, {writer.tokens()}}, {part.sequence}};
   const Dimensions qkv{{part.groups, {writer.features()}}, {part.queries + 2}, {part.head}};
   const Dimensions o{{part.groups, {writer.features()}}, {part.queries}, {part.head}};
@@ -136,7 +136,7 @@ void write_attention(PartWriter& writer, const Part& part) {
 }
 
 /// Of a gated MLP the columns of gate and up lie side by side on each device: [devices along the features, gate | up, own].
-void write_activation(PartWriter& writer, const Part& part) {
+void write_activation(PartWriter& writer, const WorkloadPart& part) {
   const std::int64_t P = writer.features().size;
   const Dimensions tokens{{part.tokens, {writer.tokens()}}}, narrow{{part.outputs, {writer.features()}}};
   const Dimensions wide = part.gated ? Dimensions{{2 * P, {writer.features()}}, {part.outputs / P}} : narrow;
@@ -162,14 +162,14 @@ void write_activation(PartWriter& writer, const Part& part) {
     writer.local(LocalKind::gelu_grad, {y, x}, {dx}, {});
 }
 
-void write_residual(PartWriter& writer, const Part& part) {
+void write_residual(PartWriter& writer, const WorkloadPart& part) {
   const Dimensions tokens{{part.tokens, {writer.tokens()}}}, features{{part.inputs, {writer.features()}}};
   const Region x = writer.tensor("X", Role::input, tokens, features), skip = writer.tensor("skip", Role::input, tokens, features);
   writer.local(LocalKind::add, {x, skip}, {writer.tensor("Y", Role::output, tokens, features)}, {});
 }
 
 /// See the header. P devices along the tokens, Q along the features; f features of a block of both. The backward pass is the inverse.
-Expected<Schedule> relayout_schedule(const Mesh& mesh, const AxisView& row, const AxisView& col, const Part& part) {
+Expected<Schedule> relayout_schedule(const Mesh& mesh, const AxisView& row, const AxisView& col, const WorkloadPart& part) {
   PartWriter writer{mesh, row, col, part};
   const AxisView along_tokens = writer.tokens(), along_features = writer.features();
   const std::int64_t P = along_tokens.size, Q = along_features.size, f = part.inputs / (P * Q);
@@ -209,7 +209,7 @@ void rename_transposed(Schedule& schedule) {
   for (Product& product : std::get<Products>(schedule.computes)) renamed(product.out), renamed(product.left), renamed(product.right);
 }
 
-Expected<Schedule> product_schedule(const Mesh& mesh, const Part& part, const PartOptions& options) {
+Expected<Schedule> product_schedule(const Mesh& mesh, const WorkloadPart& part, const PartOptions& options) {
   const auto algorithm = gemm_algorithm(part.product.algorithm);
   if (!algorithm) return algorithm.error();
   GemmOptions gemm;
@@ -225,20 +225,20 @@ Expected<Schedule> product_schedule(const Mesh& mesh, const Part& part, const Pa
 
 }  // namespace
 
-std::string_view name_of(Layout layout) { return layout == Layout::tokens_by_row ? "tokens-by-row" : "features-by-row"; }
+std::string_view name_of(ActivationLayout layout) { return layout == ActivationLayout::tokens_by_row ? "tokens-by-row" : "features-by-row"; }
 
-Layout input_layout(Dataflow dataflow, bool transposed) {
-  return (transposed ? dataflow == Dataflow::ls : dataflow != Dataflow::rs) ? Layout::tokens_by_row : Layout::features_by_row;
+ActivationLayout input_layout(Dataflow dataflow, bool transposed) {
+  return (transposed ? dataflow == Dataflow::ls : dataflow != Dataflow::rs) ? ActivationLayout::tokens_by_row : ActivationLayout::features_by_row;
 }
-Layout output_layout(Dataflow, bool transposed) { return transposed ? Layout::features_by_row : Layout::tokens_by_row; }
+ActivationLayout output_layout(Dataflow, bool transposed) { return transposed ? ActivationLayout::features_by_row : ActivationLayout::tokens_by_row; }
 
-GemmProblem gemm_problem_of(const Part& part) {
+GemmProblem gemm_problem_of(const WorkloadPart& part) {
   const ProductChoice& choice = part.product;
   if (choice.transposed) return {part.outputs, part.tokens, part.inputs, part.dtype, choice.dataflow};
   return {part.tokens, part.outputs, part.inputs, part.dtype, choice.dataflow};
 }
 
-std::string key_of(const Part& part) {
+std::string key_of(const WorkloadPart& part) {
   const ProductChoice& p = part.product;
   return fmt::format("{} {} {} {} {}.{}.{} {}.{}.{}.{} {}.{}.{} {}.{}.{}.{}", static_cast<int>(part.kind), static_cast<int>(part.pass),
                      static_cast<int>(part.layout), static_cast<int>(part.dtype), part.tokens, part.inputs, part.outputs, p.algorithm,
@@ -246,19 +246,19 @@ std::string key_of(const Part& part) {
                      part.groups, part.queries, part.head);
 }
 
-Expected<Schedule> part_schedule(const Mesh& mesh, const Part& part, const PartOptions& options) {
-  if (part.kind == Part::Kind::product) return product_schedule(mesh, part, options);
+Expected<Schedule> part_schedule(const Mesh& mesh, const WorkloadPart& part, const PartOptions& options) {
+  if (part.kind == WorkloadPart::Kind::product) return product_schedule(mesh, part, options);
   const auto row = mesh.axis("row"), col = mesh.axis("col");
   if (!row || !col || mesh.axes().size() != 2) return Diagnostic{{}, "a workload needs a mesh of two axes, row and col; found " + to_text(mesh)};
-  if (part.kind == Part::Kind::relayout) return relayout_schedule(mesh, *row, *col, part);
+  if (part.kind == WorkloadPart::Kind::relayout) return relayout_schedule(mesh, *row, *col, part);
   PartWriter writer{mesh, *row, *col, part};
   switch (part.kind) {
-    case Part::Kind::norm: write_norm(writer, part); break;
-    case Part::Kind::attention: write_attention(writer, part); break;
-    case Part::Kind::activation: write_activation(writer, part); break;
-    case Part::Kind::residual: write_residual(writer, part); break;
-    case Part::Kind::product:
-    case Part::Kind::relayout: break;
+    case WorkloadPart::Kind::norm: write_norm(writer, part); break;
+    case WorkloadPart::Kind::attention: write_attention(writer, part); break;
+    case WorkloadPart::Kind::activation: write_activation(writer, part); break;
+    case WorkloadPart::Kind::residual: write_residual(writer, part); break;
+    case WorkloadPart::Kind::product:
+    case WorkloadPart::Kind::relayout: break;
   }
   return std::move(writer).finish();
 }

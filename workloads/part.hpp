@@ -14,9 +14,11 @@ namespace podsim {
 
 /// How activations [tokens, features] lie on the mesh. A matrix is block-partitioned P(row, col); held transposed, [features, tokens], the features
 /// are along the rows of devices.
-enum class Layout { tokens_by_row, features_by_row };
-std::string_view name_of(Layout layout);  // "tokens-by-row"
-inline Layout other(Layout layout) { return layout == Layout::tokens_by_row ? Layout::features_by_row : Layout::tokens_by_row; }
+enum class ActivationLayout { tokens_by_row, features_by_row };
+std::string_view name_of(ActivationLayout layout);  // "tokens-by-row"
+inline ActivationLayout other(ActivationLayout layout) {
+  return layout == ActivationLayout::tokens_by_row ? ActivationLayout::features_by_row : ActivationLayout::tokens_by_row;
+}
 
 /// How a product Y = X.W is computed: by a dataflow of algorithms/gemm on the operands as they are (left = X, right = W, out = Y), or transposed
 /// (left = W^T, right = X^T, out = Y^T). The layouts of X and Y follow:
@@ -37,15 +39,15 @@ struct ProductChoice {
   std::int64_t slice_count = 0;  // 0: the algorithm takes none, or its own
   friend bool operator==(const ProductChoice&, const ProductChoice&) = default;
 };
-Layout input_layout(Dataflow dataflow, bool transposed);
-Layout output_layout(Dataflow dataflow, bool transposed);
+ActivationLayout input_layout(Dataflow dataflow, bool transposed);
+ActivationLayout output_layout(Dataflow dataflow, bool transposed);
 
-struct Part {
+struct WorkloadPart {
   enum class Kind { product, norm, attention, activation, residual, relayout };
   Kind kind = Kind::product;
-  std::string name;                       // of its stage
-  Pass pass = Pass::forward;              // forward or backward
-  Layout layout = Layout::tokens_by_row;  // of what it reads in the forward pass
+  std::string name;                                           // of its stage
+  Pass pass = Pass::forward;                                  // forward or backward
+  ActivationLayout layout = ActivationLayout::tokens_by_row;  // of what it reads in the forward pass
   DType dtype = DType::bf16;
   std::int64_t tokens = 0, inputs = 0, outputs = 0;              // of all devices
   ProductChoice product{};                                       // product
@@ -53,7 +55,7 @@ struct Part {
   bool gated = false;                                            // activation
   bool causal = true;                                            // attention
   std::int64_t sequence = 0, groups = 0, queries = 0, head = 0;  // attention; queries: heads per group
-  friend bool operator==(const Part&, const Part&) = default;
+  friend bool operator==(const WorkloadPart&, const WorkloadPart&) = default;
 };
 
 /// What the parts of a plan have in common.
@@ -78,12 +80,12 @@ struct PartOptions {
 /// order, which costs nothing.
 ///   cost    all-to-all of the block along both axes + a copy on the core
 /// Errors: extents that do not divide (names them); those of make_layer().
-Expected<Schedule> part_schedule(const Mesh& mesh, const Part& part, const PartOptions& options);
+Expected<Schedule> part_schedule(const Mesh& mesh, const WorkloadPart& part, const PartOptions& options);
 
 /// The problem of a product's forward pass as algorithms/gemm sees it.
-GemmProblem gemm_problem_of(const Part& part);
+GemmProblem gemm_problem_of(const WorkloadPart& part);
 
 /// Everything that tells the schedules of two parts apart, in one line.
-std::string key_of(const Part& part);
+std::string key_of(const WorkloadPart& part);
 
 }  // namespace podsim

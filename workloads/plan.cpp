@@ -8,17 +8,19 @@ namespace podsim {
 
 namespace {
 
-int devices_along_features(const Mesh& mesh, Layout layout) { return mesh.axes()[layout == Layout::tokens_by_row ? 1 : 0].size; }
+int devices_along_features(const Mesh& mesh, ActivationLayout layout) { return mesh.axes()[layout == ActivationLayout::tokens_by_row ? 1 : 0].size; }
 
 Done check_mesh(const Mesh& mesh) {
   if (mesh.axes().size() == 2 && mesh.axes()[0].name == "row" && mesh.axes()[1].name == "col") return done();
   return Diagnostic{{}, "a workload needs a mesh of two axes, row and col, in this order; found " + to_text(mesh)};
 }
 
-Layout left_by(const StagePlan& stage) { return stage.product ? output_layout(stage.product->dataflow, stage.product->transposed) : stage.layout; }
+ActivationLayout left_by(const StagePlan& stage) {
+  return stage.product ? output_layout(stage.product->dataflow, stage.product->transposed) : stage.layout;
+}
 
 /// The groups of heads, where the devices along the features share them.
-Expected<std::int64_t> groups_on(const TransformerBlock& block, const Mesh& mesh, Layout layout) {
+Expected<std::int64_t> groups_on(const TransformerBlock& block, const Mesh& mesh, ActivationLayout layout) {
   const int P = devices_along_features(mesh, layout);
   if (const auto groups = attention_groups(block, P)) return *groups;
   return Diagnostic{{},
@@ -41,10 +43,10 @@ std::vector<Branch> branches_of(const Workload& workload) {
   return branches;
 }
 
-Expected<Part> part_of(const Workload& workload, std::size_t stage, Layout layout, const std::optional<ProductChoice>& product, const Mesh& mesh,
-                       Pass pass) {
+Expected<WorkloadPart> part_of(const Workload& workload, std::size_t stage, ActivationLayout layout, const std::optional<ProductChoice>& product,
+                               const Mesh& mesh, Pass pass) {
   const Stage& s = workload.stages[stage];
-  Part part;
+  WorkloadPart part;
   part.name = s.name;
   part.pass = pass;
   part.layout = layout;
@@ -54,7 +56,7 @@ Expected<Part> part_of(const Workload& workload, std::size_t stage, Layout layou
   part.outputs = s.outputs;
   switch (s.kind) {
     case Stage::Kind::product:
-      part.kind = Part::Kind::product;
+      part.kind = WorkloadPart::Kind::product;
       part.product = *product;
       if (before_attention(workload, stage)) {
         const auto groups = groups_on(*workload.block, mesh, output_layout(product->dataflow, product->transposed));
@@ -63,37 +65,37 @@ Expected<Part> part_of(const Workload& workload, std::size_t stage, Layout layou
       }
       break;
     case Stage::Kind::norm:
-      part.kind = Part::Kind::norm;
+      part.kind = WorkloadPart::Kind::norm;
       part.norm = workload.block->norm;
       break;
     case Stage::Kind::attention: {
       const TransformerBlock& block = *workload.block;
       const auto groups = groups_on(block, mesh, layout);
       if (!groups) return groups.error();
-      part.kind = Part::Kind::attention;
+      part.kind = WorkloadPart::Kind::attention;
       part.causal = block.causal;
       part.sequence = block.sequence;
       part.groups = *groups;
       part.queries = block.heads / *groups;
       part.head = block.head_dim;
       part.inputs = qkv_features(block, *groups);
-      if (const int devices = mesh.axes()[layout == Layout::tokens_by_row ? 0 : 1].size; block.batch % devices != 0)
+      if (const int devices = mesh.axes()[layout == ActivationLayout::tokens_by_row ? 0 : 1].size; block.batch % devices != 0)
         return Diagnostic{{}, fmt::format("{} sequences cannot be shared by {} devices: attention needs whole ones", block.batch, devices)};
       break;
     }
     case Stage::Kind::activation:
-      part.kind = Part::Kind::activation;
+      part.kind = WorkloadPart::Kind::activation;
       part.gated = workload.block->gated;
       break;
-    case Stage::Kind::residual: part.kind = Part::Kind::residual; break;
+    case Stage::Kind::residual: part.kind = WorkloadPart::Kind::residual; break;
   }
   return part;
 }
 
-Part relayout_before(const Workload& workload, std::size_t stage, Layout layout, Pass pass) {
+WorkloadPart relayout_before(const Workload& workload, std::size_t stage, ActivationLayout layout, Pass pass) {
   const Stage& s = workload.stages[stage];
-  Part part;
-  part.kind = Part::Kind::relayout;
+  WorkloadPart part;
+  part.kind = WorkloadPart::Kind::relayout;
   part.name = s.name + " re-layout";
   part.pass = pass;
   part.layout = layout;
@@ -103,7 +105,7 @@ Part relayout_before(const Workload& workload, std::size_t stage, Layout layout,
   return part;
 }
 
-Expected<std::vector<Part>> parts_of(const Workload& workload, const Plan& plan, const Mesh& mesh, Pass pass) {
+Expected<std::vector<WorkloadPart>> parts_of(const Workload& workload, const Plan& plan, const Mesh& mesh, Pass pass) {
   if (auto ok = check_mesh(mesh); !ok) return ok.error();
   const std::size_t count = workload.stages.size();
   if (plan.stages.size() != count)
@@ -119,7 +121,7 @@ Expected<std::vector<Part>> parts_of(const Workload& workload, const Plan& plan,
                         fmt::format("{}: {}{} reads {}, the plan has {}", plan.stages[s].name, choice->transposed ? "transposed " : "",
                                     name_of(choice->dataflow), name_of(other(plan.stages[s].layout)), name_of(plan.stages[s].layout))};
   }
-  const bool chained = workload.block.has_value();
+  const bool chained = workload.layouts_meet();
   const auto needs_relayout = [&](std::size_t s) { return chained && s > 0 && left_by(plan.stages[s - 1]) != plan.stages[s].layout; };
   if (chained && left_by(plan.stages.back()) != plan.stages.front().layout)
     return Diagnostic{
@@ -130,7 +132,7 @@ Expected<std::vector<Part>> parts_of(const Workload& workload, const Plan& plan,
                         fmt::format("{} joins what is {} with what is {}", plan.stages[branch.last].name, name_of(plan.stages[branch.last].layout),
                                     name_of(plan.stages[branch.first].layout))};
 
-  std::vector<Part> parts;
+  std::vector<WorkloadPart> parts;
   const auto add = [&](std::size_t s, Pass in) -> Done {
     auto part = part_of(workload, s, plan.stages[s].layout, plan.stages[s].product, mesh, in);
     if (!part) return Diagnostic{{}, workload.stages[s].name + ": " + part.error().message};

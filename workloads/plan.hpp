@@ -13,9 +13,9 @@
 namespace podsim {
 
 struct StagePlan {
-  std::string name;                        // of the stage
-  Layout layout = Layout::tokens_by_row;   // of what it reads; where the stage before left another one, a re-layout comes first
-  std::optional<ProductChoice> product{};  // of a product
+  std::string name;                                           // of the stage
+  ActivationLayout layout = ActivationLayout::tokens_by_row;  // of what it reads; where the stage before left another one, a re-layout comes first
+  std::optional<ProductChoice> product{};                     // of a product
   friend bool operator==(const StagePlan&, const StagePlan&) = default;
 };
 
@@ -31,14 +31,14 @@ struct Plan {
 
 /// What the plan has to do: the parts of the forward pass in order, then those of the backward pass, or one of them. Errors: stages that are not the
 /// workload's; layouts that do not meet where a residual joins; heads that the devices along the features cannot share.
-Expected<std::vector<Part>> parts_of(const Workload& workload, const Plan& plan, const Mesh& mesh, Pass pass);
+Expected<std::vector<WorkloadPart>> parts_of(const Workload& workload, const Plan& plan, const Mesh& mesh, Pass pass);
 
 /// One stage in one pass; `layout` is of what it reads. Errors: heads that the devices along the features cannot share.
-Expected<Part> part_of(const Workload& workload, std::size_t stage, Layout layout, const std::optional<ProductChoice>& product, const Mesh& mesh,
-                       Pass pass);
+Expected<WorkloadPart> part_of(const Workload& workload, std::size_t stage, ActivationLayout layout, const std::optional<ProductChoice>& product,
+                               const Mesh& mesh, Pass pass);
 
 /// The re-layout before a stage. `layout`: what is there.
-Part relayout_before(const Workload& workload, std::size_t stage, Layout layout, Pass pass);
+WorkloadPart relayout_before(const Workload& workload, std::size_t stage, ActivationLayout layout, Pass pass);
 
 /// The stages that a residual joins: [first, last) come before it and after the join before.
 struct Branch {

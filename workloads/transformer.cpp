@@ -105,15 +105,32 @@ std::optional<std::int64_t> attention_groups(const TransformerBlock& block, std:
 
 std::int64_t qkv_features(const TransformerBlock& block, std::int64_t groups) { return (block.heads + 2 * groups) * block.head_dim; }
 
-Expected<Workload> workload_of(const TransformerBlock& given, int devices) {
+std::optional<Only> only_named(std::string_view name) {
+  if (name == "gemm") return Only::gemm;
+  if (name == "other") return Only::other;
+  return std::nullopt;
+}
+
+Expected<Workload> workload_of(const std::vector<NamedProduct>& products) {
+  if (products.empty()) return Diagnostic{{}, "a workload needs at least one product"};
+  Workload workload{"gemms", std::nullopt, {}, products.front().dtype, Only::everything};
+  for (const NamedProduct& product : products) {
+    if (product.dtype != workload.dtype) return Diagnostic{{}, "the products of a workload have one dtype, found bf16 and f32"};
+    workload.stages.push_back({Stage::Kind::product, fmt::format("gemm{}", workload.stages.size() + 1), product.m, product.k, product.n});
+  }
+  return workload;
+}
+
+Expected<Workload> workload_of(const TransformerBlock& given, int devices, Only only) {
   TransformerBlock block = given;
   if (block.batch == 0) block.batch = devices;
   constexpr std::int64_t most_tokens = std::int64_t{1} << 40;
   if (block.batch > most_tokens / block.sequence)
     return Diagnostic{{}, fmt::format("{} sequences of {} are more than 2^40 tokens", block.batch, block.sequence)};
-  Workload workload{block.name, block, {}, block.dtype};
+  Workload workload{block.name, block, {}, block.dtype, only};
   const std::int64_t tokens = block.batch * block.sequence, hidden = block.hidden, attended = block.heads * block.head_dim;
   const auto add = [&](Stage::Kind kind, std::string name, std::int64_t inputs, std::int64_t outputs) {
+    if (only != Only::everything && (kind == Stage::Kind::product) != (only == Only::gemm)) return;
     workload.stages.push_back({kind, std::move(name), tokens, inputs, outputs});
   };
   using enum Stage::Kind;

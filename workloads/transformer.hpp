@@ -46,15 +46,31 @@ struct Stage {
   friend bool operator==(const Stage&, const Stage&) = default;
 };
 
-/// What is to be simulated: the stages of a block, or products that have nothing to do with each other.
+/// What is to be simulated: the stages of a block, all of them or only its products or only the rest; or products that have nothing to do with each
+/// other.
+enum class Only { everything, gemm, other };
+std::optional<Only> only_named(std::string_view name);
 struct Workload {
   std::string name;
   std::optional<TransformerBlock> block;  // batch is set
   std::vector<Stage> stages;
   DType dtype = DType::bf16;
+  Only only = Only::everything;
+
+  /// Whether a stage reads what the one before wrote.
+  [[nodiscard]] bool data_flows() const { return block && only == Only::everything; }
+  /// Whether it has to lie where the one before left it, be it the result or what becomes of it in between.
+  [[nodiscard]] bool layouts_meet() const { return block.has_value(); }
 };
 /// Errors: more tokens than 2^40.
-Expected<Workload> workload_of(const TransformerBlock& block, int devices);
+Expected<Workload> workload_of(const TransformerBlock& block, int devices, Only only = Only::everything);
+/// Y[m,n] = X[m,k].W[k,n], named gemm1, gemm2, ...
+struct NamedProduct {
+  std::int64_t m = 0, n = 0, k = 0;
+  DType dtype = DType::bf16;
+};
+/// Errors: none, or of different dtypes.
+Expected<Workload> workload_of(const std::vector<NamedProduct>& products);
 
 /// Keys and values of a group of heads are on one device. On P devices along the features, groups = kv_heads if P divides them; if P is a multiple of
 /// kv_heads, P: keys and values are computed on several devices each, as Megatron-LM does with few kv heads. nullopt: heads cannot be split so.

@@ -248,13 +248,19 @@ Expected<Pod> pod_of(const Options& options, const std::string& default_machine)
   return make_pod(*request);
 }
 
-Expected<PodRequest> pod_request_of(const Options& options, const std::string& default_machine) {
+Expected<PodRequest> pod_request_anywhere(const Options& options, const std::string& default_machine) {
   if (!options.has("machine") && default_machine.empty()) return no_machine();
-  const auto meshes = options.texts("mesh");
-  if (meshes.size() > 1) return Diagnostic{option("mesh"), "expected one mesh; compare takes several"};
   auto request = request_of(options);
   if (!request) return request.error();
   request->machine = options.has("machine") ? options.text("machine") : default_machine;
+  return request;
+}
+
+Expected<PodRequest> pod_request_of(const Options& options, const std::string& default_machine) {
+  const auto meshes = options.texts("mesh");
+  if (meshes.size() > 1) return Diagnostic{option("mesh"), "expected one mesh; compare takes several"};
+  auto request = pod_request_anywhere(options, default_machine);
+  if (!request) return request.error();
   request->slice = options.has("slice") ? options.text("slice") : "";
   request->mesh = meshes.empty() ? "" : meshes.front();
   if (request->mesh.empty() && options.has("schedule")) {  // a saved schedule says what it is for

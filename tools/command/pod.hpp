@@ -31,6 +31,8 @@ Expected<Schedule> saved_schedule(const std::string& path);
 /// --schedule's own mesh.
 Expected<Pod> pod_of(const Options& options, const std::string& default_machine);
 Expected<PodRequest> pod_request_of(const Options& options, const std::string& default_machine);
+/// The same without slice and mesh.
+Expected<PodRequest> pod_request_anywhere(const Options& options, const std::string& default_machine);
 
 /// Every pod of compare: machines x slices x meshes. Errors: as make_pod; no machine given.
 Expected<std::vector<PodRequest>> pod_requests(const Options& options);

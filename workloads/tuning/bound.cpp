@@ -193,7 +193,7 @@ std::optional<AxisRings> axis_rings(const Pod& pod) {
   return rings;
 }
 
-Seconds product_bound(const Part& part, const PartOptions& options, const Pod& pod, const std::optional<AxisRings>& rings) {
+Seconds product_bound(const WorkloadPart& part, const PartOptions& options, const Pod& pod, const std::optional<AxisRings>& rings) {
   const Machine& machine = pod.machine;
   const int R = pod.mesh.axes()[0].size, C = pod.mesh.axes()[1].size;
   std::vector<GemmProblem> problems = layer_problems(gemm_problem_of(part));

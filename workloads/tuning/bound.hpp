@@ -28,6 +28,6 @@ std::optional<AxisRings> axis_rings(const Pod& pod);
 ///   axis   the collectives of an axis one after the other, each as long as alone at least; what has to come before the first and after the last
 /// For collective and meshslice close to des where nothing is exposed but what is longest; for wang the exposed gather and the hops; for other
 /// algorithms, and where the rings are not known, the arithmetic alone.
-Seconds product_bound(const Part& part, const PartOptions& options, const Pod& pod, const std::optional<AxisRings>& rings);
+Seconds product_bound(const WorkloadPart& part, const PartOptions& options, const Pod& pod, const std::optional<AxisRings>& rings);
 
 }  // namespace podsim

@@ -32,7 +32,7 @@ struct Run {
 };
 
 /// The run's model keeps a pointer to its schedule.
-Expected<std::unique_ptr<Run>> run_part(const Pod& pod, const Part& part, const PartOptions& options, const std::string& collectives,
+Expected<std::unique_ptr<Run>> run_part(const Pod& pod, const WorkloadPart& part, const PartOptions& options, const std::string& collectives,
                                         const EngineEntry& engine, const std::atomic<bool>* stop) {
   const auto schedule = part_schedule(pod.mesh, part, options);
   if (!schedule) return schedule.error();
@@ -73,17 +73,17 @@ PartCosts::PartCosts(const std::vector<Pod>& pods, const PartOptions& options, s
   }
 }
 
-std::string PartCosts::key(std::size_t pod, const Part& part) const {
+std::string PartCosts::key(std::size_t pod, const WorkloadPart& part) const {
   const auto& axes = pods_[pod].mesh.axes();
   return fmt::format("{}x{} {} {}", axes[0].size, axes.size() > 1 ? axes[1].size : 0, signatures_[pod], key_of(part));
 }
 
-const PartCost* PartCosts::known(std::size_t pod, const Part& part) const {
+const PartCost* PartCosts::known(std::size_t pod, const WorkloadPart& part) const {
   const auto found = costs_.find(key(pod, part));
   return found == costs_.end() ? nullptr : &found->second;
 }
 
-PartCost PartCosts::run(std::size_t pod, const Part& part) const {
+PartCost PartCosts::run(std::size_t pod, const WorkloadPart& part) const {
   const auto run = run_part(pods_[pod], part, options_, collectives_, engine_, stop_);
   if (!run) return {{}, {}, run.error().message};
   PartCost cost{(*run)->timeline.makespan, {}, {}};
@@ -121,8 +121,9 @@ void PartCosts::simulate(const std::vector<Job>& jobs, const std::function<void(
     if (found[i]) costs_.emplace(std::move(keys[i]), *std::move(found[i])), ++simulations_;
 }
 
-Expected<PartDetails> PartCosts::details(std::size_t pod, const Part& part) const {
-  const auto run = run_part(pods_[pod], part, options_, collectives_, engine_, nullptr);
+Expected<PartDetails> part_details(const Pod& pod, const WorkloadPart& part, const PartOptions& options, const std::string& collectives,
+                                   const EngineEntry& engine) {
+  const auto run = run_part(pod, part, options, collectives, engine, nullptr);
   if (!run) return run.error();
   const Metrics metrics = measure((*run)->model, (*run)->timeline);
   return PartDetails{metrics.makespan, metrics.split, metrics.flops.count(), metrics.link_bytes};

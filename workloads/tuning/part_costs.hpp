@@ -36,11 +36,11 @@ class PartCosts {
             const std::atomic<bool>* stop);
 
   /// nullptr: not simulated yet. Stays where it is.
-  [[nodiscard]] const PartCost* known(std::size_t pod, const Part& part) const;
+  [[nodiscard]] const PartCost* known(std::size_t pod, const WorkloadPart& part) const;
 
   struct Job {
     std::size_t pod = 0;
-    Part part;
+    WorkloadPart part;
   };
   /// Whatever of the jobs is not known yet; `simulated` is called as each ends, from any thread, one at a time. Returns early when told to stop.
   void simulate(const std::vector<Job>& jobs, const std::function<void()>& simulated);
@@ -48,12 +48,9 @@ class PartCosts {
   [[nodiscard]] std::int64_t simulations() const { return simulations_; }
   [[nodiscard]] const std::optional<AxisRings>& rings(std::size_t pod) const { return rings_[pod]; }
 
-  /// Simulates again and looks closer. Errors: those of building, lowering and running.
-  [[nodiscard]] Expected<PartDetails> details(std::size_t pod, const Part& part) const;
-
  private:
-  [[nodiscard]] std::string key(std::size_t pod, const Part& part) const;
-  [[nodiscard]] PartCost run(std::size_t pod, const Part& part) const;
+  [[nodiscard]] std::string key(std::size_t pod, const WorkloadPart& part) const;
+  [[nodiscard]] PartCost run(std::size_t pod, const WorkloadPart& part) const;
 
   const std::vector<Pod>& pods_;
   PartOptions options_;
@@ -66,6 +63,10 @@ class PartCosts {
   std::unordered_map<std::string, PartCost> costs_;
   std::int64_t simulations_ = 0;
 };
+
+/// Simulates one part and looks closer. Errors: those of building, lowering and running.
+Expected<PartDetails> part_details(const Pod& pod, const WorkloadPart& part, const PartOptions& options, const std::string& collectives,
+                                   const EngineEntry& engine);
 
 /// What lowers the collectives of a plan: by_dimension_name, or the name of an algorithm. Errors: no such algorithm.
 Expected<CollectiveChooser> chooser_of(const std::string& collectives, const Machine& machine);

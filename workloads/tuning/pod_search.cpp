@@ -12,8 +12,8 @@ namespace podsim {
 
 namespace {
 
-constexpr std::array<Layout, 2> layouts{Layout::tokens_by_row, Layout::features_by_row};
-constexpr std::size_t index_of(Layout layout) { return static_cast<std::size_t>(layout); }
+constexpr std::array<ActivationLayout, 2> layouts{ActivationLayout::tokens_by_row, ActivationLayout::features_by_row};
+constexpr std::size_t index_of(ActivationLayout layout) { return static_cast<std::size_t>(layout); }
 
 GemmOptions gemm_options(const PartOptions& options, std::int64_t slice_count) {
   GemmOptions gemm;
@@ -46,7 +46,7 @@ Expected<PodSearch> PodSearch::make(const TuningRequest& request, std::size_t po
     } else {
       search.list_others(s);
     }
-    for (const Layout layout : layouts)
+    for (const ActivationLayout layout : layouts)
       for (const Pass pass : search.passes()) search.relayouts_[s][index_of(layout)].push_back(relayout_before(request.workload, s, layout, pass));
   }
   return search;
@@ -117,8 +117,8 @@ void PodSearch::add_option(std::size_t stage, const ProductChoice& choice) {
 }
 
 void PodSearch::list_others(std::size_t stage) {
-  for (const Layout layout : layouts) {
-    std::vector<Part> parts;
+  for (const ActivationLayout layout : layouts) {
+    std::vector<WorkloadPart> parts;
     for (const Pass pass : passes()) {
       auto part = part_of(request_->workload, stage, layout, std::nullopt, mesh(), pass);
       if (!part) {
@@ -131,28 +131,28 @@ void PodSearch::list_others(std::size_t stage) {
   }
 }
 
-PodSearch::Time PodSearch::cost_of(const Part& part, Picoseconds bound, bool known_only) const {
+PodSearch::Time PodSearch::cost_of(const WorkloadPart& part, Picoseconds bound, bool known_only) const {
   const PartCost* cost = costs_->known(pod_, part);
   if (cost == nullptr) return known_only ? never : bound.count();
   return cost->problem.empty() ? cost->time.count() : never;
 }
 
-PodSearch::Time PodSearch::cost_of(const std::vector<Part>& parts, bool known_only) const {
+PodSearch::Time PodSearch::cost_of(const std::vector<WorkloadPart>& parts, bool known_only) const {
   Time time = 0;
-  for (const Part& part : parts) time = std::min(never, time + cost_of(part, {}, known_only));
+  for (const WorkloadPart& part : parts) time = std::min(never, time + cost_of(part, {}, known_only));
   return time;
 }
 
 /// The best way to where a stage begins, in one layout.
 struct PodSearch::State {
   Time time = never;
-  Bytes working;                          // of what needs most on the way, as far as it is known
-  Layout before = Layout::tokens_by_row;  // of the stage before
-  std::size_t option = 0;                 // of the stage before, where it is a product
-  bool relayout = false;                  // before this stage; from the other layout
+  Bytes working;                                              // of what needs most on the way, as far as it is known
+  ActivationLayout before = ActivationLayout::tokens_by_row;  // of the stage before
+  std::size_t option = 0;                                     // of the stage before, where it is a product
+  bool relayout = false;                                      // before this stage; from the other layout
 };
 
-std::optional<PodSearch::Path> PodSearch::best_from(Layout stream, bool known_only) const {
+std::optional<PodSearch::Path> PodSearch::best_from(ActivationLayout stream, bool known_only) const {
   const Workload& workload = request_->workload;
   const std::size_t count = workload.stages.size();
   // at[s][l]: stage s is about to read layout l; after its re-layout, if there is one.
@@ -162,18 +162,18 @@ std::optional<PodSearch::Path> PodSearch::best_from(Layout stream, bool known_on
     at[s] = left[s];
     const bool may_turn = s > 0 && s < count && !starts_.contains(s);
     if (may_turn)
-      for (const Layout layout : layouts) {
+      for (const ActivationLayout layout : layouts) {
         const State& from = left[s][index_of(other(layout))];
         const Time time = std::min(never, from.time + cost_of(relayouts_[s][index_of(other(layout))], known_only));
         if (time < at[s][index_of(layout)].time) at[s][index_of(layout)] = {time, from.working, from.before, from.option, true};
       }
     if (s == count) break;
     if (joins_.contains(s)) at[s][index_of(other(stream))].time = never;
-    const auto arrive = [&](Layout to, Time time, Bytes working, Layout from, std::size_t option) {
+    const auto arrive = [&](ActivationLayout to, Time time, Bytes working, ActivationLayout from, std::size_t option) {
       State& state = left[s + 1][index_of(to)];
       if (std::tie(time, working) < std::tie(state.time, state.working)) state = {time, working, from, option, false};
     };
-    for (const Layout layout : layouts) {
+    for (const ActivationLayout layout : layouts) {
       const auto& [here, working, before, last, turned] = at[s][index_of(layout)];
       if (here >= never) continue;
       if (workload.stages[s].kind != Stage::Kind::product) {
@@ -194,7 +194,7 @@ std::optional<PodSearch::Path> PodSearch::best_from(Layout stream, bool known_on
       }
     }
   }
-  Layout layout = stream;
+  ActivationLayout layout = stream;
   if (at[count][index_of(layout)].time >= never) return std::nullopt;
   Path path{Picoseconds{at[count][index_of(layout)].time}, {request_->options, std::string{by_dimension_name}, {}}, {}, true};
   path.plan.stages.resize(count);
@@ -212,8 +212,8 @@ std::optional<PodSearch::Path> PodSearch::best_from(Layout stream, bool known_on
 std::optional<PodSearch::Path> PodSearch::best(bool known_only) const {
   if (too_large_) return std::nullopt;
   std::optional<Path> found;
-  if (request_->workload.block) {
-    for (const Layout stream : layouts)
+  if (request_->workload.layouts_meet()) {
+    for (const ActivationLayout stream : layouts)
       if (auto path = best_from(stream, known_only); path && (!found || path->time < found->time)) found = std::move(path);
   } else {
     // Products that have nothing to do with each other.
@@ -236,7 +236,7 @@ std::optional<PodSearch::Path> PodSearch::best(bool known_only) const {
   auto parts = parts_of(request_->workload, found->plan, mesh(), request_->pass);
   assert(parts);
   found->parts = *std::move(parts);
-  for (const Part& part : found->parts) found->known = found->known && costs_->known(pod_, part) != nullptr;
+  for (const WorkloadPart& part : found->parts) found->known = found->known && costs_->known(pod_, part) != nullptr;
   return found;
 }
 
@@ -245,7 +245,7 @@ TunedPlan PodSearch::plan_of(const Path& path) const {
   plan.pod = pod_;
   plan.plan = path.plan;
   plan.memory = resident_memory(request_->workload, path.plan, mesh(), request_->pass);
-  for (const Part& part : path.parts) {
+  for (const WorkloadPart& part : path.parts) {
     const PartCost& cost = *costs_->known(pod_, part);
     (part.pass == Pass::forward ? plan.forward : plan.backward) += cost.time;
     Bytes working = cost.working;
@@ -263,7 +263,7 @@ void PodSearch::exclude(const TunedPlan& plan) {
       std::max_element(plan.parts.begin(), plan.parts.end(), [](const TunedPart& a, const TunedPart& b) { return a.cost.working < b.cost.working; });
   const MemoryUse& memory = plan.memory;
   const bool resident_alone = request_->hbm && memory.total() - memory.working > *request_->hbm;
-  if (resident_alone || most->part.kind != Part::Kind::product) {
+  if (resident_alone || most->part.kind != WorkloadPart::Kind::product) {
     too_large_ = true;
     return;
   }
@@ -289,18 +289,26 @@ std::int64_t PodSearch::never_simulated() const {
   std::int64_t count = 0;
   for (const auto& stage : options_)
     for (const ProductOption& option : stage)
-      if (std::none_of(option.parts.begin(), option.parts.end(), [&](const Part& part) { return costs_->known(pod_, part) != nullptr; })) ++count;
+      if (std::none_of(option.parts.begin(), option.parts.end(), [&](const WorkloadPart& part) { return costs_->known(pod_, part) != nullptr; }))
+        ++count;
   return count;
 }
 
-std::vector<Part> PodSearch::all_parts() const {
-  std::vector<Part> parts;
+std::set<std::string> PodSearch::reasons() const {
+  std::set<std::string> all = reasons_;
+  for (const WorkloadPart& part : all_parts())
+    if (const PartCost* cost = costs_->known(pod_, part); cost != nullptr && !cost->problem.empty()) all.insert(part.name + ": " + cost->problem);
+  return all;
+}
+
+std::vector<WorkloadPart> PodSearch::all_parts() const {
+  std::vector<WorkloadPart> parts;
   for (const auto& stage : options_)
     for (const ProductOption& option : stage) parts.insert(parts.end(), option.parts.begin(), option.parts.end());
   for (const auto& stage : others_)
     for (const auto& in_layout : stage)
       if (in_layout) parts.insert(parts.end(), in_layout->begin(), in_layout->end());
-  if (request_->workload.block)
+  if (request_->workload.layouts_meet())
     for (std::size_t s = 1; s < relayouts_.size(); ++s)
       if (!starts_.contains(s))
         for (const auto& from : relayouts_[s]) parts.insert(parts.end(), from.begin(), from.end());

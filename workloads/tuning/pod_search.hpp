@@ -16,8 +16,8 @@ namespace podsim {
 /// One way to compute one product.
 struct ProductOption {
   ProductChoice choice;
-  Layout in = Layout::tokens_by_row, out = Layout::tokens_by_row;
-  std::vector<Part> parts;          // by pass asked for
+  ActivationLayout in = ActivationLayout::tokens_by_row, out = ActivationLayout::tokens_by_row;
+  std::vector<WorkloadPart> parts;  // by pass asked for
   std::vector<Picoseconds> bounds;  // of each
   bool excluded = false;
 };
@@ -31,7 +31,7 @@ class PodSearch {
   struct Path {
     Picoseconds time;
     Plan plan;
-    std::vector<Part> parts;
+    std::vector<WorkloadPart> parts;
     bool known = false;  // every part of it
   };
   [[nodiscard]] std::optional<Path> best(bool known_only) const;
@@ -48,9 +48,9 @@ class PodSearch {
   /// Options of which no part is known.
   [[nodiscard]] std::int64_t never_simulated() const;
   /// Every part that any path could have.
-  [[nodiscard]] std::vector<Part> all_parts() const;
+  [[nodiscard]] std::vector<WorkloadPart> all_parts() const;
   /// What does not apply here, and why.
-  [[nodiscard]] const std::set<std::string>& reasons() const { return reasons_; }
+  [[nodiscard]] std::set<std::string> reasons() const;
 
  private:
   PodSearch(const TuningRequest& request, std::size_t pod, const PartCosts& costs) : request_{&request}, pod_{pod}, costs_{&costs} {}
@@ -62,19 +62,19 @@ class PodSearch {
   struct State;
   using Time = std::int64_t;  // picoseconds; never: no path
   static constexpr Time never = std::numeric_limits<Time>::max() / 4;
-  [[nodiscard]] Time cost_of(const Part& part, Picoseconds bound, bool known_only) const;
-  [[nodiscard]] Time cost_of(const std::vector<Part>& parts, bool known_only) const;
-  [[nodiscard]] std::optional<Path> best_from(Layout stream, bool known_only) const;
+  [[nodiscard]] Time cost_of(const WorkloadPart& part, Picoseconds bound, bool known_only) const;
+  [[nodiscard]] Time cost_of(const std::vector<WorkloadPart>& parts, bool known_only) const;
+  [[nodiscard]] std::optional<Path> best_from(ActivationLayout stream, bool known_only) const;
   [[nodiscard]] const Mesh& mesh() const { return request_->pods[pod_].mesh; }
   [[nodiscard]] std::vector<Pass> passes() const;
 
   const TuningRequest* request_;
   std::size_t pod_;
   const PartCosts* costs_;
-  std::vector<std::vector<ProductOption>> options_;                      // by stage; of products
-  std::vector<std::array<std::optional<std::vector<Part>>, 2>> others_;  // by stage and layout; of everything else
-  std::vector<std::array<std::vector<Part>, 2>> relayouts_;              // before a stage, by the layout that is there
-  std::set<std::size_t> joins_, starts_;                                 // stages that join, and that begin a branch
+  std::vector<std::vector<ProductOption>> options_;                              // by stage; of products
+  std::vector<std::array<std::optional<std::vector<WorkloadPart>>, 2>> others_;  // by stage and layout; of everything else
+  std::vector<std::array<std::vector<WorkloadPart>, 2>> relayouts_;              // before a stage, by the layout that is there
+  std::set<std::size_t> joins_, starts_;                                         // stages that join, and that begin a branch
   std::set<std::string> reasons_;
   bool too_large_ = false;
 };

@@ -45,7 +45,7 @@ class Search {
       for (const std::size_t p : order) {
         const PodSearch::Path& path = *best_[p];
         if (!path.known) {
-          for (const Part& part : path.parts)
+          for (const WorkloadPart& part : path.parts)
             if (costs_.known(p, part) == nullptr) jobs.push_back({p, part});
           if (jobs.size() >= batch) break;
           continue;
@@ -76,14 +76,14 @@ class Search {
     std::vector<PartCosts::Job> jobs;
     for (const BaselinePlan& baseline : request_.baselines)
       if (const auto parts = parts_of(request_.workload, baseline.plan, request_.pods[baseline.pod].mesh, request_.pass))
-        for (const Part& part : *parts) jobs.push_back({baseline.pod, part});
+        for (const WorkloadPart& part : *parts) jobs.push_back({baseline.pod, part});
     simulate(jobs);
     std::vector<TunedPlan> plans;
     for (const BaselinePlan& baseline : request_.baselines) {
       auto parts = parts_of(request_.workload, baseline.plan, request_.pods[baseline.pod].mesh, request_.pass);
       std::string problem = parts ? "" : parts.error().message;
       if (parts)
-        for (const Part& part : *parts) {
+        for (const WorkloadPart& part : *parts) {
           const PartCost* cost = costs_.known(baseline.pod, part);
           if (cost == nullptr || !cost->problem.empty()) problem = cost == nullptr ? "interrupted" : cost->problem;
         }
@@ -147,7 +147,7 @@ class Search {
   void simulate_everything() {
     std::vector<PartCosts::Job> jobs;
     for (const PodSearch& search : searches_)
-      for (Part& part : search.all_parts()) jobs.push_back({search.pod(), std::move(part)});
+      for (WorkloadPart& part : search.all_parts()) jobs.push_back({search.pod(), std::move(part)});
     simulate(jobs);
   }
 

@@ -46,7 +46,7 @@ struct TuningRequest {
 };
 
 struct TunedPart {
-  Part part;
+  WorkloadPart part;
   PartCost cost;
 };
 
