@@ -78,8 +78,8 @@ std::string PartCosts::key(std::size_t pod, const WorkloadPart& part) const {
   return fmt::format("{}x{} {} {}", axes[0].size, axes.size() > 1 ? axes[1].size : 0, signatures_[pod], key_of(part));
 }
 
-const PartCost* PartCosts::known(std::size_t pod, const WorkloadPart& part) const {
-  const auto found = costs_.find(key(pod, part));
+const PartCost* PartCosts::known(const std::string& key) const {
+  const auto found = costs_.find(key);
   return found == costs_.end() ? nullptr : &found->second;
 }
 

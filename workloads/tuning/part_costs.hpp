@@ -35,8 +35,11 @@ class PartCosts {
   PartCosts(const std::vector<Pod>& pods, const PartOptions& options, std::string collectives, const EngineEntry& engine, int threads,
             const std::atomic<bool>* stop);
 
+  /// Everything that tells what is simulated apart; keep it where a part is asked for often.
+  [[nodiscard]] std::string key(std::size_t pod, const WorkloadPart& part) const;
   /// nullptr: not simulated yet. Stays where it is.
-  [[nodiscard]] const PartCost* known(std::size_t pod, const WorkloadPart& part) const;
+  [[nodiscard]] const PartCost* known(const std::string& key) const;
+  [[nodiscard]] const PartCost* known(std::size_t pod, const WorkloadPart& part) const { return known(key(pod, part)); }
 
   struct Job {
     std::size_t pod = 0;
@@ -49,7 +52,6 @@ class PartCosts {
   [[nodiscard]] const std::optional<AxisRings>& rings(std::size_t pod) const { return rings_[pod]; }
 
  private:
-  [[nodiscard]] std::string key(std::size_t pod, const WorkloadPart& part) const;
   [[nodiscard]] PartCost run(std::size_t pod, const WorkloadPart& part) const;
 
   const std::vector<Pod>& pods_;

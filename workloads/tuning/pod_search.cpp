@@ -47,7 +47,8 @@ Expected<PodSearch> PodSearch::make(const TuningRequest& request, std::size_t po
       search.list_others(s);
     }
     for (const ActivationLayout layout : layouts)
-      for (const Pass pass : search.passes()) search.relayouts_[s][index_of(layout)].push_back(relayout_before(request.workload, s, layout, pass));
+      for (const Pass pass : search.passes())
+        search.relayouts_[s][index_of(layout)].push_back(search.possible(relayout_before(request.workload, s, layout, pass), {}));
   }
   return search;
 }
@@ -106,41 +107,46 @@ Done PodSearch::list_options(std::size_t stage) {
 }
 
 void PodSearch::add_option(std::size_t stage, const ProductChoice& choice) {
-  ProductOption option{choice, input_layout(choice.dataflow, choice.transposed), output_layout(choice.dataflow, choice.transposed), {}, {}, false};
+  ProductOption option{choice, input_layout(choice.dataflow, choice.transposed), output_layout(choice.dataflow, choice.transposed), {}, false};
   for (const Pass pass : passes()) {
     auto part = part_of(request_->workload, stage, option.in, choice, mesh(), pass);
     if (!part) return;  // said already
-    option.bounds.push_back(floor_to_clock(product_bound(*part, request_->options, request_->pods[pod_], costs_->rings(pod_))));
-    option.parts.push_back(*std::move(part));
+    const Seconds bound = product_bound(*part, request_->options, request_->pods[pod_], costs_->rings(pod_));
+    option.parts.push_back(possible(*std::move(part), floor_to_clock(bound)));
   }
   options_[stage].push_back(std::move(option));
 }
 
 void PodSearch::list_others(std::size_t stage) {
   for (const ActivationLayout layout : layouts) {
-    std::vector<WorkloadPart> parts;
+    std::vector<PossiblePart> parts;
     for (const Pass pass : passes()) {
       auto part = part_of(request_->workload, stage, layout, std::nullopt, mesh(), pass);
       if (!part) {
         reasons_.insert(fmt::format("{} {}: {}", request_->workload.stages[stage].name, name_of(layout), part.error().message));
         break;
       }
-      parts.push_back(*std::move(part));
+      parts.push_back(possible(*std::move(part), {}));
     }
     if (parts.size() == passes().size()) others_[stage][index_of(layout)] = std::move(parts);
   }
 }
 
-PodSearch::Time PodSearch::cost_of(const WorkloadPart& part, Picoseconds bound, bool known_only) const {
-  const PartCost* cost = costs_->known(pod_, part);
-  if (cost == nullptr) return known_only ? never : bound.count();
-  return cost->problem.empty() ? cost->time.count() : never;
+PossiblePart PodSearch::possible(WorkloadPart part, Picoseconds bound) const {
+  std::string key = costs_->key(pod_, part);
+  return {std::move(part), std::move(key), bound};
 }
 
-PodSearch::Time PodSearch::cost_of(const std::vector<WorkloadPart>& parts, bool known_only) const {
+std::pair<PodSearch::Time, Bytes> PodSearch::cost_of(const std::vector<PossiblePart>& parts, bool known_only) const {
   Time time = 0;
-  for (const WorkloadPart& part : parts) time = std::min(never, time + cost_of(part, {}, known_only));
-  return time;
+  Bytes working;
+  for (const PossiblePart& part : parts) {
+    const PartCost* cost = costs_->known(part.key);
+    if (cost == nullptr ? known_only : !cost->problem.empty()) return {never, working};
+    time += cost == nullptr ? part.bound.count() : cost->time.count();
+    if (cost != nullptr) working = std::max(working, cost->working);
+  }
+  return {time, working};
 }
 
 /// The best way to where a stage begins, in one layout.
@@ -164,7 +170,7 @@ std::optional<PodSearch::Path> PodSearch::best_from(ActivationLayout stream, boo
     if (may_turn)
       for (const ActivationLayout layout : layouts) {
         const State& from = left[s][index_of(other(layout))];
-        const Time time = std::min(never, from.time + cost_of(relayouts_[s][index_of(other(layout))], known_only));
+        const Time time = std::min(never, from.time + cost_of(relayouts_[s][index_of(other(layout))], known_only).first);
         if (time < at[s][index_of(layout)].time) at[s][index_of(layout)] = {time, from.working, from.before, from.option, true};
       }
     if (s == count) break;
@@ -177,20 +183,17 @@ std::optional<PodSearch::Path> PodSearch::best_from(ActivationLayout stream, boo
       const auto& [here, working, before, last, turned] = at[s][index_of(layout)];
       if (here >= never) continue;
       if (workload.stages[s].kind != Stage::Kind::product) {
-        if (others_[s][index_of(layout)])
-          arrive(layout, std::min(never, here + cost_of(*others_[s][index_of(layout)], known_only)), working, layout, 0);
+        if (const auto& parts = others_[s][index_of(layout)]) {
+          const auto cost = cost_of(*parts, known_only);
+          arrive(layout, std::min(never, here + cost.first), std::max(working, cost.second), layout, 0);
+        }
         continue;
       }
       for (std::size_t o = 0; o < options_[s].size(); ++o) {
         const ProductOption& option = options_[s][o];
         if (option.in != layout || option.excluded) continue;
-        Time time = here;
-        Bytes most = working;
-        for (std::size_t p = 0; p < option.parts.size(); ++p) {
-          time = std::min(never, time + cost_of(option.parts[p], option.bounds[p], known_only));
-          if (const PartCost* cost = costs_->known(pod_, option.parts[p])) most = std::max(most, cost->working);
-        }
-        arrive(option.out, time, most, layout, o);
+        const auto cost = cost_of(option.parts, known_only);
+        arrive(option.out, std::min(never, here + cost.first), std::max(working, cost.second), layout, o);
       }
     }
   }
@@ -223,8 +226,7 @@ std::optional<PodSearch::Path> PodSearch::best(bool known_only) const {
       Time time = never;
       for (const ProductOption& option : options_[s]) {
         if (option.excluded) continue;
-        Time sum = 0;
-        for (std::size_t p = 0; p < option.parts.size(); ++p) sum = std::min(never, sum + cost_of(option.parts[p], option.bounds[p], known_only));
+        const Time sum = cost_of(option.parts, known_only).first;
         if (sum < time) time = sum, least = &option;
       }
       if (least == nullptr) return std::nullopt;
@@ -289,7 +291,7 @@ std::int64_t PodSearch::never_simulated() const {
   std::int64_t count = 0;
   for (const auto& stage : options_)
     for (const ProductOption& option : stage)
-      if (std::none_of(option.parts.begin(), option.parts.end(), [&](const WorkloadPart& part) { return costs_->known(pod_, part) != nullptr; }))
+      if (std::none_of(option.parts.begin(), option.parts.end(), [&](const PossiblePart& part) { return costs_->known(part.key) != nullptr; }))
         ++count;
   return count;
 }
@@ -303,15 +305,18 @@ std::set<std::string> PodSearch::reasons() const {
 
 std::vector<WorkloadPart> PodSearch::all_parts() const {
   std::vector<WorkloadPart> parts;
+  const auto append = [&](const std::vector<PossiblePart>& possible) {
+    for (const PossiblePart& part : possible) parts.push_back(part.part);
+  };
   for (const auto& stage : options_)
-    for (const ProductOption& option : stage) parts.insert(parts.end(), option.parts.begin(), option.parts.end());
+    for (const ProductOption& option : stage) append(option.parts);
   for (const auto& stage : others_)
     for (const auto& in_layout : stage)
-      if (in_layout) parts.insert(parts.end(), in_layout->begin(), in_layout->end());
+      if (in_layout) append(*in_layout);
   if (request_->workload.layouts_meet())
     for (std::size_t s = 1; s < relayouts_.size(); ++s)
       if (!starts_.contains(s))
-        for (const auto& from : relayouts_[s]) parts.insert(parts.end(), from.begin(), from.end());
+        for (const auto& from : relayouts_[s]) append(from);
   return parts;
 }
 

@@ -13,12 +13,18 @@
 
 namespace podsim {
 
+/// A part that a path may have.
+struct PossiblePart {
+  WorkloadPart part;
+  std::string key;    // of PartCosts
+  Picoseconds bound;  // it takes no less
+};
+
 /// One way to compute one product.
 struct ProductOption {
   ProductChoice choice;
   ActivationLayout in = ActivationLayout::tokens_by_row, out = ActivationLayout::tokens_by_row;
-  std::vector<WorkloadPart> parts;  // by pass asked for
-  std::vector<Picoseconds> bounds;  // of each
+  std::vector<PossiblePart> parts;  // by pass asked for
   bool excluded = false;
 };
 
@@ -62,8 +68,9 @@ class PodSearch {
   struct State;
   using Time = std::int64_t;  // picoseconds; never: no path
   static constexpr Time never = std::numeric_limits<Time>::max() / 4;
-  [[nodiscard]] Time cost_of(const WorkloadPart& part, Picoseconds bound, bool known_only) const;
-  [[nodiscard]] Time cost_of(const std::vector<WorkloadPart>& parts, bool known_only) const;
+  [[nodiscard]] PossiblePart possible(WorkloadPart part, Picoseconds bound) const;
+  /// The sum, and the working memory of what needs most, as far as it is known.
+  [[nodiscard]] std::pair<Time, Bytes> cost_of(const std::vector<PossiblePart>& parts, bool known_only) const;
   [[nodiscard]] std::optional<Path> best_from(ActivationLayout stream, bool known_only) const;
   [[nodiscard]] const Mesh& mesh() const { return request_->pods[pod_].mesh; }
   [[nodiscard]] std::vector<Pass> passes() const;
@@ -72,8 +79,8 @@ class PodSearch {
   std::size_t pod_;
   const PartCosts* costs_;
   std::vector<std::vector<ProductOption>> options_;                              // by stage; of products
-  std::vector<std::array<std::optional<std::vector<WorkloadPart>>, 2>> others_;  // by stage and layout; of everything else
-  std::vector<std::array<std::vector<WorkloadPart>, 2>> relayouts_;              // before a stage, by the layout that is there
+  std::vector<std::array<std::optional<std::vector<PossiblePart>>, 2>> others_;  // by stage and layout; of everything else
+  std::vector<std::array<std::vector<PossiblePart>, 2>> relayouts_;              // before a stage, by the layout that is there
   std::set<std::size_t> joins_, starts_;                                         // stages that join, and that begin a branch
   std::set<std::string> reasons_;
   bool too_large_ = false;
