@@ -5,9 +5,8 @@
 #include <algorithm>
 
 #include "sim/base/units.hpp"
-#include "sim/config/message_file.hpp"
 #include "workloads/embedded_blocks.hpp"
-#include "workloads/transformer.pb.h"
+#include "workloads/transformer_message.hpp"
 
 namespace podsim {
 
@@ -16,60 +15,75 @@ namespace {
 constexpr FileFormat block_format{"a transformer block", 0, 1};
 constexpr std::int64_t largest_extent = std::int64_t{1} << 30;
 
-class BlockReader {
- public:
-  explicit BlockReader(const std::string& file) : file_{block_format, file, message_} {}
-
-  Expected<TransformerBlock> read(std::string_view text) {
-    if (!file_.parse(text)) return file_.error();
-    TransformerBlock block;
-    block.name = message_.name();
-    if (block.name.empty()) file_.problem(root_.at("name"), "expected a name, found an empty text");
-    block.description = message_.description();
-    block.heads = extent("heads", message_.heads());
-    block.kv_heads = message_.has_kv_heads() ? extent("kv_heads", message_.kv_heads()) : block.heads;
-    if (block.heads % block.kv_heads != 0)
-      file_.problem(root_.at("kv_heads"), fmt::format("must divide the {} heads, found {}", block.heads, block.kv_heads));
-    block.head_dim = extent("head_dim", message_.head_dim());
-    block.hidden = message_.has_hidden() ? extent("hidden", message_.hidden()) : block.heads * block.head_dim;
-    block.ff = extent("ff", message_.ff());
-    block.gated = message_.gated();
-    block.norm = static_cast<Norm>(message_.norm());
-    block.residuals = message_.residuals();
-    block.attention = message_.attention();
-    block.causal = message_.causal();
-    block.sequence = extent("sequence", message_.sequence());
-    block.batch = message_.has_batch() ? extent("batch", message_.batch()) : 0;
-    block.layers = extent("layers", message_.layers());
-    const auto dtype = dtype_named(message_.dtype());
-    if (dtype)
-      block.dtype = *dtype;
-    else
-      file_.problem(root_.at("dtype"), "expected bf16 or f32, found " + quoted(message_.dtype()));
-    block.optimizer_bytes = message_.optimizer_bytes_per_parameter();
-    if (!(block.optimizer_bytes >= 0 && block.optimizer_bytes <= 1024))
-      file_.problem(root_.at("optimizer_bytes_per_parameter"), fmt::format("expected 0 to 1024, found {}", block.optimizer_bytes));
-    if (!file_.ok()) return file_.error();
-    return block;
-  }
-
- private:
-  std::int64_t extent(const char* field, std::int64_t value) {
-    if (value >= 1 && value <= largest_extent) return value;
-    file_.problem(root_.at(field), fmt::format("expected a whole number from 1 to {}, found {}", largest_extent, value));
-    return 1;
-  }
-
-  proto::TransformerBlock message_;
-  MessageFile file_;
-  Place root_;
-};
 static_assert(static_cast<int>(Norm::none) == proto::TransformerBlock::none && static_cast<int>(Norm::rms) == proto::TransformerBlock::rms &&
               static_cast<int>(Norm::layer) == proto::TransformerBlock::layer);
 
 }  // namespace
 
-Expected<TransformerBlock> read_transformer_block(std::string_view text, const std::string& file) { return BlockReader{file}.read(text); }
+TransformerBlock read_block(const proto::TransformerBlock& message, MessageFile& file, const Place& root) {
+  const auto extent = [&](const char* field, std::int64_t value) -> std::int64_t {
+    if (value >= 1 && value <= largest_extent) return value;
+    file.problem(root.at(field), fmt::format("expected a whole number from 1 to {}, found {}", largest_extent, value));
+    return 1;
+  };
+  TransformerBlock block;
+  block.name = message.name();
+  if (block.name.empty()) file.problem(root.at("name"), "expected a name, found an empty text");
+  block.description = message.description();
+  block.heads = extent("heads", message.heads());
+  block.kv_heads = message.has_kv_heads() ? extent("kv_heads", message.kv_heads()) : block.heads;
+  if (block.heads % block.kv_heads != 0)
+    file.problem(root.at("kv_heads"), fmt::format("must divide the {} heads, found {}", block.heads, block.kv_heads));
+  block.head_dim = extent("head_dim", message.head_dim());
+  block.hidden = message.has_hidden() ? extent("hidden", message.hidden()) : block.heads * block.head_dim;
+  block.ff = extent("ff", message.ff());
+  block.gated = message.gated();
+  block.norm = static_cast<Norm>(message.norm());
+  block.residuals = message.residuals();
+  block.attention = message.attention();
+  block.causal = message.causal();
+  block.sequence = extent("sequence", message.sequence());
+  block.batch = message.has_batch() ? extent("batch", message.batch()) : 0;
+  block.layers = extent("layers", message.layers());
+  const auto dtype = dtype_named(message.dtype());
+  if (dtype)
+    block.dtype = *dtype;
+  else
+    file.problem(root.at("dtype"), "expected bf16 or f32, found " + quoted(message.dtype()));
+  block.optimizer_bytes = message.optimizer_bytes_per_parameter();
+  if (!(block.optimizer_bytes >= 0 && block.optimizer_bytes <= 1024))
+    file.problem(root.at("optimizer_bytes_per_parameter"), fmt::format("expected 0 to 1024, found {}", block.optimizer_bytes));
+  return block;
+}
+
+void write_block(const TransformerBlock& block, proto::TransformerBlock& message) {
+  message.set_format_version(block_format.version);
+  message.set_name(block.name);
+  message.set_heads(block.heads);
+  if (block.kv_heads != block.heads) message.set_kv_heads(block.kv_heads);
+  message.set_head_dim(block.head_dim);
+  if (block.hidden != block.heads * block.head_dim) message.set_hidden(block.hidden);
+  message.set_ff(block.ff);
+  if (block.gated) message.set_gated(true);
+  message.set_norm(static_cast<proto::TransformerBlock::Norm>(block.norm));
+  if (!block.residuals) message.set_residuals(false);
+  if (!block.attention) message.set_attention(false);
+  if (!block.causal) message.set_causal(false);
+  message.set_sequence(block.sequence);
+  if (block.batch != 0) message.set_batch(block.batch);
+  if (block.layers != 1) message.set_layers(block.layers);
+  if (block.dtype != DType::bf16) message.set_dtype(std::string{name_of(block.dtype)});
+  message.set_optimizer_bytes_per_parameter(block.optimizer_bytes);
+}
+
+Expected<TransformerBlock> read_transformer_block(std::string_view text, const std::string& file) {
+  proto::TransformerBlock message;
+  MessageFile parsed{block_format, file, message};
+  if (!parsed.parse(text)) return parsed.error();
+  const TransformerBlock block = read_block(message, parsed, {});
+  if (!parsed.ok()) return parsed.error();
+  return block;
+}
 
 std::vector<std::string> shipped_transformer_blocks() {
   std::vector<std::string> names;
