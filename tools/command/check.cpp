@@ -7,6 +7,7 @@
 #include "sim/schedule/validate.hpp"
 #include "tools/command/command.hpp"
 #include "tools/command/print.hpp"
+#include "tools/command/workload.hpp"
 
 namespace podsim {
 
@@ -94,7 +95,7 @@ std::string report_json(const CheckReport& report, const std::vector<NamedEdge>*
 
 int check_verb(const std::vector<std::string>& arguments, Console& console) {
   po::options_description described;
-  described.add(pod_options(false)).add(problem_options(false));
+  described.add(pod_options(false)).add(problem_options(false)).add(workload_options());
   described.add_options()                                                                                                            //
       ("orders", po::value<std::string>()->value_name("N")->default_value("3"), "random legal orders to try besides program order")  //
       ("seed", po::value<std::string>()->value_name("N")->default_value("1"), "of the inputs and the random orders")                 //

@@ -91,7 +91,8 @@ TEST(Cheapest, UsesThePhysicalDimensionsOfAFoldedAxisAtOnce) {
   const std::vector<AxisView> a{folded->mesh.whole(0)};
   EXPECT_EQ(best(*folded, CollectiveKind::all_gather, a, 64 << 20), "halves over 4x4");
   const auto seconds = [&](const std::string& algorithm) {
-    return test::json_of("run --machine ideal --slice 4x4x4 --mesh a=16,b=4 --collective all-gather --axis a --bytes 64MiB --algorithm " + algorithm)["makespan_s"]
+    return test::json_of("run --machine ideal --slice 4x4x4 --mesh a=16,b=4 --collective all-gather --axis a --bytes 64MiB --algorithm " +
+                         algorithm)["makespan_s"]
         .get<double>();
   };
   EXPECT_LT(seconds("auto"), 0.75 * seconds("ring"));
@@ -130,8 +131,8 @@ Ran podsim(const std::vector<std::string>& arguments) {
 }
 
 TEST(RunCollective, SaysWhatAutoChose) {
-  const Ran ran = podsim({"--machine", "ideal", "--slice", "16", "--set", "link.latency=1us", "--collective", "all-gather", "--axis", "row", "--bytes", "256MiB", "--algorithm", "auto",
-                          "--format", "json"});
+  const Ran ran = podsim({"--machine", "ideal", "--slice", "16", "--set", "link.latency=1us", "--collective", "all-gather", "--axis", "row",
+                          "--bytes", "256MiB", "--algorithm", "auto", "--format", "json"});
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_NE(ran.out.find("\"algorithm\": \"auto: ring\""), std::string::npos) << ran.out;
 }
@@ -144,7 +145,8 @@ TEST(RunCollective, SaysWhichOptionBelongsToWhich) {
     EXPECT_EQ(ran.status, 2);
     return ran.err;
   };
-  EXPECT_EQ(error({"--collective", "all-gather", "--axis", "row", "--root", "1"}), "podsim: error: --root: belongs to broadcast and reduce, not to all-gather\n");
+  EXPECT_EQ(error({"--collective", "all-gather", "--axis", "row", "--root", "1"}),
+            "podsim: error: --root: belongs to broadcast and reduce, not to all-gather\n");
   EXPECT_EQ(error({"--collective", "broadcast", "--axis", "row", "--shift", "1"}), "podsim: error: --shift: belongs to permute, not to broadcast\n");
   EXPECT_EQ(error({"--collective", "permute", "--axis", "row"}), "podsim: error: a permute needs --shift or --pairs, one of them\n");
   EXPECT_EQ(error({"--collective", "all-gather", "--axis", "row,row"}), "podsim: error: --axis: mesh axis \"row\" is named twice\n");

@@ -13,15 +13,18 @@
 #include "tools/command/print.hpp"
 #include "tools/command/progress.hpp"
 #include "tools/command/variants.hpp"
+#include "tools/command/workload.hpp"
 
 namespace podsim {
 
 namespace {
 
-constexpr std::string_view usage = R"(usage: podsim compare --machine M[,...] --slice AxB[,...] [--mesh row=R,col=C]... --gemm m=M,n=N,k=K [OPTION...]
+constexpr std::string_view usage =
+    R"(usage: podsim compare --machine M[,...] --slice AxB[,...] [--mesh row=R,col=C]... (--gemm m=M,n=N,k=K | --workload NAME) [OPTION...]
 
 Simulates every combination of machine, slice, mesh, algorithm, dataflow and slice count, ranks them, and says for each pod which wins, by
-what margin, and why. What does not apply is listed with the reason.
+what margin, and why. What does not apply is listed with the reason. Of a --workload, a whole block per algorithm, its dataflows and slice counts
+the fastest unless they are given; forward and backward apart.
 
 examples:
   podsim compare --machine tpu_v4 --slice 4x4x8 --topology torus,twisted,crossbar --equal ports --mesh row=16,col=8 \
@@ -31,6 +34,9 @@ examples:
   podsim compare --machine tpu_v4 --slice 16x16 --gemm m=524288,n=49152,k=12288 --algorithms all --dataflow os,ls,rs --slice-count 1,4,16
   podsim compare --machine tpu_v4 --slice 16x16 --gemm m=524288,n=49152,k=12288 --algorithms meshslice,wang --slice-count 1,2,4,8,16 \
                  --crossover link.bandwidth=10GB/s..400GB/s
+  podsim compare --machine tpu_v4 --slice 32x8,16x16 --workload gpt3-block --algorithms collective,meshslice,wang,cannon,summa
+  podsim compare --machine tpu_v4 --slice 32x8 --workload gpt3-block --only gemm --dataflow os,ls --algorithms meshslice \
+                 --slice-count in_proj=8,out_proj=8,ff1=4,ff2=4
   podsim compare --machine ideal --slice 64 --mesh all --gemm m=65536,n=8192,k=8192 --slice-count 4 --dataflow os,ls,rs --format csv
 )";
 
@@ -84,7 +90,7 @@ std::string verdict(const std::vector<const Row*>& rows) {
 
 int compare_verb(const std::vector<std::string>& arguments, Console& console) {
   po::options_description described;
-  described.add(pod_options(true)).add(what_if_options(true)).add(problem_options(true));
+  described.add(pod_options(true)).add(what_if_options(true)).add(problem_options(true)).add(workload_options());
   described.add_options()("equal", po::value<std::string>()->value_name("bisection|ports|injection"),
                           "scales the links of every topology but the first, so that these are\nthe same: bisection bandwidth, the bandwidth of all "
                           "ports, or that\nout of a chip");
@@ -102,6 +108,11 @@ int compare_verb(const std::vector<std::string>& arguments, Console& console) {
   const auto requests = pod_requests(options);
   if (!requests) return report(requests.error(), console);
 
+  const bool of_workload = options.has("workload");
+  if (of_workload && options.has("gemm")) return report({{}, "expected --gemm or --workload, found both"}, console);
+  if (of_workload && options.has("crossover")) return report({option("crossover"), "belongs to --gemm"}, console);
+  if (!of_workload)
+    if (auto ok = no_workload_options(options); !ok) return report(ok.error(), console);
   // Everything that was asked for is read before anything is simulated, so that a typing error does not cost minutes.
   std::vector<Pod> pods;
   std::vector<std::vector<Variant>> variants;
@@ -116,11 +127,17 @@ int compare_verb(const std::vector<std::string>& arguments, Console& console) {
            to_text(pod.error())});
       continue;
     }
-    auto of_pod = variants_of(options, *pod);
-    if (!of_pod) return report(of_pod.error(), console);
-    total += of_pod->size();
+    if (of_workload) {
+      if (const auto workload = workload_asked_for(options, pod->mesh.devices()); !workload) return report(workload.error(), console);
+      total += split(options.text("algorithms")).size();
+      variants.emplace_back();
+    } else {
+      auto of_pod = variants_of(options, *pod);
+      if (!of_pod) return report(of_pod.error(), console);
+      total += of_pod->size();
+      variants.push_back(std::move(*of_pod));
+    }
     pods.push_back(std::move(*pod));
-    variants.push_back(std::move(*of_pod));
   }
 
   Comparisons comparisons;
@@ -133,11 +150,16 @@ int compare_verb(const std::vector<std::string>& arguments, Console& console) {
   std::vector<std::size_t> pod_of_row;
   {
     Progress progress{console, options.flag("quiet"), total};
-    for (std::size_t p = 0; p < pods.size(); ++p)
-      for (Row& row : simulate_all(pods[p], variants[p], *manner, comparisons.skipped, [&](const std::string& what) { progress.step(what); })) {
+    const auto step = [&](const std::string& what) { progress.step(what); };
+    for (std::size_t p = 0; p < pods.size(); ++p) {
+      auto rows = of_workload ? simulate_workload(pods[p], options, *manner, comparisons.skipped, step)
+                              : Expected<std::vector<Row>>{simulate_all(pods[p], variants[p], *manner, comparisons.skipped, step)};
+      if (!rows) return report(rows.error(), console);
+      for (Row& row : *rows) {
         comparisons.rows.push_back(std::move(row));
         pod_of_row.push_back(p);
       }
+    }
   }
   const bool interrupted = console.interrupted != nullptr && *console.interrupted;
   if (interrupted) fmt::print(console.err, "podsim: interrupted: {} of {} variants simulated\n", comparisons.rows.size(), total);

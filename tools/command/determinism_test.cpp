@@ -40,8 +40,8 @@ TEST(Determinism, OfCompareFoldedOrNot) {
 
 TEST(Determinism, OfRunFoldedOrNot) {
   for (const std::string work : {"--gemm m=1024,n=1024,k=1024 --algorithm meshslice --slice-count 2", "--gemm m=512,n=512,k=512 --algorithm cannon",
-                                 "--collective all-to-all --axis row --bytes 1MiB --algorithm pairwise", "--collective all-reduce --axis row,col --bytes 64KiB",
-                                 "--collective broadcast --axis col --bytes 64KiB"}) {
+                                 "--collective all-to-all --axis row --bytes 1MiB --algorithm pairwise",
+                                 "--collective all-reduce --axis row,col --bytes 64KiB", "--collective broadcast --axis col --bytes 64KiB"}) {
     const std::string command = "run --machine tpu_v4 --slice 4x4 --wrap all " + work;
     EXPECT_EQ(result_of(command), result_of(command + " --fold off")) << command;
   }

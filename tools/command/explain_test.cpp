@@ -44,8 +44,8 @@ TEST(Explain, ALatencyBoundGatherIsBoundByItsHops) {
 }
 
 TEST(Explain, ThePartsSumToTheMakespanAndThePathHasNoGap) {
-  const auto result = json_of(
-      "run --machine tpu_v4 --slice 4x4x8 --mesh row=16,col=8 --gemm m=65536,n=8192,k=8192 --algorithm meshslice --slice-count 4 --explain");
+  const auto result =
+      json_of("run --machine tpu_v4 --slice 4x4x8 --mesh row=16,col=8 --gemm m=65536,n=8192,k=8192 --algorithm meshslice --slice-count 4 --explain");
   const auto& explanation = result["explanation"];
   const double makespan = result["makespan_s"];
   EXPECT_NEAR(sum(explanation["split"]), makespan, 1e-9 * makespan);
@@ -111,8 +111,8 @@ TEST(Interrupt, ARunEndsWithWhatIsKnown) {
   std::atomic<bool> interrupted{true};
   std::ostringstream out, err;
   Console console{out, err, false, &interrupted};
-  const std::vector<std::string> words{"run",        "--machine", "ideal", "--slice",     "4x8",    "--collective", "all-gather", "--axis",
-                                       "col",        "--bytes",   "1MiB",  "--set",       "link.latency=1us"};
+  const std::vector<std::string> words{"run",    "--machine", "ideal",   "--slice", "4x8",   "--collective",    "all-gather",
+                                       "--axis", "col",       "--bytes", "1MiB",    "--set", "link.latency=1us"};
   EXPECT_EQ(run_command(words, console), exit_interrupted);
   EXPECT_EQ(out.str(), "");
   EXPECT_THAT(err.str(), AllOf(StartsWith("podsim: interrupted: simulated "), EndsWith(" of 16 task instances (12 %)\n")));

@@ -184,6 +184,7 @@ po::options_description problem_options(bool several) {
         ("pairs", word("FILE"), "permute: lines `from to`, positions along the axes; # begins a comment")                               //
         ("bytes", word("N"), "input bytes on each device of --collective, a bare number or as 16MiB")                                   //
         ("dtype", word("bf16|f32"), "element type of --collective")                                                                     //
+        ("plan", word("FILE"), "a plan of a workload, as podsim tune -o writes it")                                                     //
         ("schedule", word("FILE"), "a saved schedule, textproto or binary (podsim show schedule -o FILE writes one)")                   //
         ("algorithm", word("NAME"),
          "GEMM: collective, meshslice, summa, cannon, wang, 1d-os, 1d-ls,\n1d-fsdp, 1d-megatron, jax-ag-..., jax-rs-...\ncollective: ring, "

@@ -15,6 +15,7 @@
 #include "sim/mesh/joined_slices.hpp"
 #include "sim/mesh/twisted_torus.hpp"
 #include "topologies/machines.hpp"
+#include "workloads/plan_config.hpp"
 
 namespace podsim {
 
@@ -249,12 +250,34 @@ Expected<Pod> pod_of(const Options& options, const std::string& default_machine)
 }
 
 Expected<PodRequest> pod_request_anywhere(const Options& options, const std::string& default_machine) {
-  if (!options.has("machine") && default_machine.empty()) return no_machine();
+  if (!options.has("machine") && default_machine.empty() && !options.has("plan")) return no_machine();
   auto request = request_of(options);
   if (!request) return request.error();
   request->machine = options.has("machine") ? options.text("machine") : default_machine;
   return request;
 }
+
+namespace {
+
+/// A plan says where it runs; the command line may say otherwise.
+Done fill_in_plan(const Options& options, PodRequest& request) {
+  const auto text = read_file(options.text("plan"));
+  if (!text) return text.error();
+  const auto plan = read_plan(*text, options.text("plan"));
+  if (!plan) return plan.error();
+  if (!options.has("machine")) {
+    request.machine = plan->machine;
+    request.sets.insert(request.sets.begin(), plan->sets.begin(), plan->sets.end());
+  }
+  if (request.slice.empty()) request.slice = plan->slice;
+  if (request.mesh.empty()) request.mesh = plan->mesh;
+  if (!options.given("wrap")) request.wrap = plan->wrap;
+  if (!options.given("mesh-order")) request.mesh_order = plan->mesh_order;
+  if (!options.has("topology")) request.what_if.topology = plan->topology;
+  return done();
+}
+
+}  // namespace
 
 Expected<PodRequest> pod_request_of(const Options& options, const std::string& default_machine) {
   const auto meshes = options.texts("mesh");
@@ -263,6 +286,8 @@ Expected<PodRequest> pod_request_of(const Options& options, const std::string& d
   if (!request) return request.error();
   request->slice = options.has("slice") ? options.text("slice") : "";
   request->mesh = meshes.empty() ? "" : meshes.front();
+  if (options.has("plan"))
+    if (auto ok = fill_in_plan(options, *request); !ok) return ok.error();
   if (request->mesh.empty() && options.has("schedule")) {  // a saved schedule says what it is for
     const auto schedule = saved_schedule(options.text("schedule"));
     if (!schedule) return schedule.error();

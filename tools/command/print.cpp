@@ -7,6 +7,7 @@
 
 #include "sim/base/units.hpp"
 #include "tools/command/result_print.hpp"
+#include "tools/command/workload.hpp"
 
 namespace podsim {
 
@@ -135,18 +136,35 @@ Json json_of(const TopologyCost& t) {
 
 }  // namespace
 
+namespace {
+
+/// Of workloads: the passes apart, and how each product is computed.
+std::string layers_table(const std::vector<Row>& all) {
+  std::vector<std::vector<std::string>> rows{{"algorithm", "mesh", "forward", "backward"}};
+  for (const auto& [name, choice] : all.front().layers) rows.front().push_back(name);
+  for (const Row& row : all) {
+    rows.push_back({row.algorithm, mesh_text(row.result), row.forward_s ? time(*row.forward_s) : "-", row.backward_s ? time(*row.backward_s) : "-"});
+    for (const auto& [name, choice] : row.layers) rows.back().push_back(choice_text(choice));
+  }
+  return table(rows, 2);
+}
+
+}  // namespace
+
 std::string comparison_table(const Comparisons& comparisons) {
   std::vector<std::vector<std::string>> rows{
       {"machine", "slice", "mesh", "algorithm", "flow", "S", "time", "compute", "exposed comm", "waiting", "MFU", "peak memory", "vs best"}};
   for (const Row& row : comparisons.rows) {
     const Result& r = row.result;
-    rows.push_back({r.machine, slice_text(r) + (row.topology.empty() ? "" : " " + row.topology), mesh_text(r), row.algorithm, row.dataflow,
-                    slices(row), time(r.makespan_s), time(r.compute_s), time(r.exposed_communication_s), time(r.waiting_s),
-                    r.mfu ? percent(*r.mfu) : "-", to_text(Bytes{r.peak_memory_bytes}) + (row.over_hbm ? "*" : ""),
+    rows.push_back({r.machine, slice_text(r) + (row.topology.empty() ? "" : " " + row.topology), mesh_text(r), row.algorithm,
+                    row.dataflow.empty() ? "-" : row.dataflow, slices(row), time(r.makespan_s), time(r.compute_s), time(r.exposed_communication_s),
+                    time(r.waiting_s), r.mfu ? percent(*r.mfu) : "-", to_text(Bytes{r.peak_memory_bytes}) + (row.over_hbm ? "*" : ""),
                     fmt::format("+{}", percent(r.makespan_s / comparisons.rows.front().result.makespan_s - 1))});
   }
   std::string text = comparisons.topologies.empty() ? "" : topologies_table(comparisons.topologies) + "\n";
   text += table(rows, 5);
+  if (std::any_of(comparisons.rows.begin(), comparisons.rows.end(), [](const Row& row) { return !row.layers.empty(); }))
+    text += "\n" + layers_table(comparisons.rows);
   if (std::any_of(comparisons.rows.begin(), comparisons.rows.end(), [](const Row& row) { return row.over_hbm; }))
     text += "* more than the device has\n";
   for (const Skipped& skipped : comparisons.skipped) text += fmt::format("left out: {}: {}\n", skipped.what, skipped.reason);

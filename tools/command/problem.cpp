@@ -10,6 +10,7 @@
 #include "algorithms/collectives/collectives.hpp"
 #include "sim/base/units.hpp"
 #include "tools/command/collective.hpp"
+#include "tools/command/workload.hpp"
 #include "workloads/collectives.hpp"
 
 namespace podsim {
@@ -47,7 +48,11 @@ Expected<Problem> gemm_problem(const Options& options, Pod& pod, DType default_d
 
 /// An option of another problem would be ignored without a word.
 Done options_belong(const Options& options, std::string_view problem) {
-  static constexpr std::array<std::pair<const char*, std::string_view>, 16> owners{{
+  struct Owner {
+    const char* name;
+    std::string_view first, second = "", third = "";
+  };
+  static constexpr std::array<Owner, 25> owners{{
       {"axis", "collective"},
       {"bytes", "collective"},
       {"dtype", "collective"},
@@ -55,18 +60,33 @@ Done options_belong(const Options& options, std::string_view problem) {
       {"chunks", "collective"},
       {"shift", "collective"},
       {"pairs", "collective"},
-      {"dataflow", "gemm"},
-      {"slice-count", "gemm"},
-      {"pass", "gemm"},
+      {"dataflow", "gemm", "workload"},
+      {"slice-count", "gemm", "workload"},
+      {"pass", "gemm", "workload", "plan"},
       {"wang-operand", "gemm"},
-      {"block", "gemm"},
-      {"prefetch", "gemm"},
-      {"slice-copies", "gemm"},
+      {"block", "gemm", "workload"},
+      {"prefetch", "gemm", "workload"},
+      {"slice-copies", "gemm", "workload"},
       {"pad", "gemm"},
       {"collectives", "gemm"},
+      {"algorithm", "gemm", "collective", "workload"},
+      {"only", "workload"},
+      {"batch", "workload"},
+      {"seq", "workload"},
+      {"heads", "workload"},
+      {"kv-heads", "workload"},
+      {"head-dim", "workload"},
+      {"ff", "workload"},
+      {"layers", "workload"},
   }};
-  for (const auto& [name, owner] : owners)
-    if (options.given(name) && owner != problem) return Diagnostic{option(name), fmt::format("belongs to --{}, not to --{}", owner, problem)};
+  for (const Owner& owner : owners) {
+    if (!options.given(owner.name) || owner.first == problem || owner.second == problem || owner.third == problem) continue;
+    if (std::string_view{owner.name} == "algorithm" && problem == "schedule") continue;  // of its collectives
+    std::string text = fmt::format("belongs to --{}", owner.first);
+    if (!owner.second.empty()) text += fmt::format("{} --{}", owner.third.empty() ? " and" : ",", owner.second);
+    if (!owner.third.empty()) text += fmt::format(" and --{}", owner.third);
+    return Diagnostic{option(owner.name), fmt::format("{}, not to --{}", text, problem)};
+  }
   return done();
 }
 
@@ -192,13 +212,21 @@ Expected<Problem> make_problem(const Pod& pod, const GemmRequest& request) {
 }
 
 Expected<Problem> problem_of(const Options& options, Pod& pod, DType default_dtype) {
-  const int given = options.has("gemm") + options.has("collective") + options.has("schedule");
+  std::string_view problem;
+  int given = 0;
+  for (const char* name : {"gemm", "collective", "workload", "plan", "schedule"})
+    if (options.has(name)) problem = name, ++given;
   if (given != 1)
-    return Diagnostic{{}, fmt::format("expected one of --gemm, --collective and --schedule, found {}", given == 0 ? "none" : "several")};
-  const std::string_view problem = options.has("gemm") ? "gemm" : options.has("collective") ? "collective" : "schedule";
+    return Diagnostic{
+        {}, fmt::format("expected one of --gemm, --collective, --workload, --plan and --schedule, found {}", given == 0 ? "none" : "several")};
   if (auto ok = options_belong(options, problem); !ok) return ok.error();
   if (problem == "gemm") return gemm_problem(options, pod, default_dtype);
   if (problem == "collective") return collective_problem(options, pod, default_dtype);
+  if (problem == "workload" || problem == "plan") {
+    const auto planned = planned_workload(options, pod);
+    if (!planned) return planned.error();
+    return workload_problem(*planned, pod);
+  }
   return saved_problem(options, pod);
 }
 

@@ -8,6 +8,7 @@
 #include "sim/schedule/lower.hpp"
 #include "tools/command/options.hpp"
 #include "tools/command/pod.hpp"
+#include "workloads/part.hpp"
 
 namespace podsim {
 
@@ -15,9 +16,10 @@ namespace podsim {
 struct Problem {
   Schedule schedule;
   CollectiveChooser chooser;
-  std::string algorithm, dataflow;          // dataflow: of a GEMM
-  std::optional<std::int64_t> slice_count;  // of a sliced GEMM algorithm
-  double padding = 0;                       // part of the flops that padding added
+  std::string algorithm, dataflow;                              // dataflow: of a GEMM
+  std::optional<std::int64_t> slice_count;                      // of a sliced GEMM algorithm
+  double padding = 0;                                           // part of the flops that padding added
+  std::vector<std::pair<std::string, ProductChoice>> layers{};  // of a workload: how each product is computed
 };
 
 Expected<DType> parse_dtype(const std::string& text, const SourceLocation& where);

@@ -8,6 +8,7 @@
 #include "sim/base/units.hpp"
 #include "sim/schedule/text.hpp"
 #include "tools/command/print.hpp"
+#include "tools/command/workload.hpp"
 
 namespace podsim {
 
@@ -193,6 +194,15 @@ Json row_json(const Row& row) {
   json["dataflow"] = row.dataflow.empty() ? Json() : Json(row.dataflow);
   json["slice_count"] = or_null(row.slice_count);
   json["topology"] = row.topology.empty() ? Json() : Json(row.topology);
+  if (!row.layers.empty()) json["layers"] = Json::array();
+  for (const auto& [name, choice] : row.layers)
+    json["layers"].push_back(Json{{"name", name},
+                                  {"algorithm", choice.algorithm},
+                                  {"dataflow", name_of(choice.dataflow)},
+                                  {"transposed", choice.transposed},
+                                  {"slice_count", choice.slice_count > 0 ? Json(choice.slice_count) : Json()}});
+  if (row.forward_s) json["forward_s"] = *row.forward_s;
+  if (row.backward_s) json["backward_s"] = *row.backward_s;
   json.update(Json{{"devices", r.devices},
                    {"device_classes", r.device_classes},
                    {"makespan_s", r.makespan_s},
@@ -249,14 +259,17 @@ std::string result_table(const SimulatedRun& run, const Details& details) {
   std::vector<std::vector<std::string>> rows{
       {"schedule", r.schedule},
       {"algorithm", row.algorithm},
-      {"machine", fmt::format("{}, slice {}, mesh {} ({} devices{})", r.machine, slice_text(r), mesh_text(r), r.devices, classes)},
-      {"engine", r.engine},
-      {"time", time(r.makespan_s)},
-      {"  compute",
-       fmt::format("{}  ({}: the core of the busiest device)", time(r.compute_s), percent(r.makespan_s > 0 ? r.compute_s / r.makespan_s : 0))},
-      {"  exposed communication", time(r.exposed_communication_s)},
-      {"  waiting", time(r.waiting_s)},
   };
+  for (const auto& [name, choice] : row.layers) rows.push_back({"  " + name, choice.algorithm + " " + choice_text(choice)});
+  for (auto& line : std::vector<std::vector<std::string>>{
+           {"machine", fmt::format("{}, slice {}, mesh {} ({} devices{})", r.machine, slice_text(r), mesh_text(r), r.devices, classes)},
+           {"engine", r.engine},
+           {"time", time(r.makespan_s)},
+           {"  compute",
+            fmt::format("{}  ({}: the core of the busiest device)", time(r.compute_s), percent(r.makespan_s > 0 ? r.compute_s / r.makespan_s : 0))},
+           {"  exposed communication", time(r.exposed_communication_s)},
+           {"  waiting", time(r.waiting_s)}})
+    rows.push_back(std::move(line));
   if (r.mfu) rows.push_back({"MFU", fmt::format("{}  ({:.4g} TFLOP)", percent(*r.mfu), r.flops * 1e-12)});
   if (details.healthy_s)
     rows.push_back({"healthy", fmt::format("{}  ({:+.1f} % as it is{})", time(*details.healthy_s), 100 * (r.makespan_s / *details.healthy_s - 1),

@@ -8,6 +8,7 @@
 #include "tools/command/print.hpp"
 #include "tools/command/progress.hpp"
 #include "tools/command/result_print.hpp"
+#include "tools/command/workload.hpp"
 #include "tools/trace/trace_option.hpp"
 
 namespace podsim {
@@ -44,7 +45,7 @@ int interrupted(const SimulatedRun& run, Console& console) {
 
 int run_verb(const std::vector<std::string>& arguments, Console& console) {
   po::options_description described;
-  described.add(pod_options(false)).add(what_if_options(false)).add(problem_options(false));
+  described.add(pod_options(false)).add(what_if_options(false)).add(problem_options(false)).add(workload_options());
   po::options_description telling{"what to tell"};
   telling.add_options()                                                                                          //
       ("explain", po::bool_switch(), "the critical path, what each machine value would change, and a sentence")  //

@@ -13,6 +13,7 @@
 #include "tools/command/command.hpp"
 #include "tools/command/print.hpp"
 #include "tools/command/show_mesh.hpp"
+#include "tools/command/workload.hpp"
 #include "topologies/drawing.hpp"
 #include "topologies/machines.hpp"
 
@@ -232,7 +233,7 @@ int show_verb(const std::vector<std::string>& arguments, Console& console) {
     if (thing.show == &show_topology)
       described.add_options()("devices", po::bool_switch(), "the devices as jax.devices() lists them: id, process, coords, core_on_chip");
     if (thing.problem) {
-      described.add(problem_options(false));
+      described.add(problem_options(false)).add(workload_options());
       described.add_options()("lowered", po::bool_switch(), "with its collectives replaced by the tasks of their algorithms");
     }
     described.add(output_options());

@@ -18,8 +18,7 @@ std::string to_dot(const Topology& topology, const std::function<std::string(Chi
     text += fmt::format("  n{} [label=\"{}\" shape={}];\n", node, label(ChipId{node}), node < topology.chips() ? "circle" : "box");
   for (int node = 0; node < topology.nodes(); ++node)
     for (const OutLink& out : topology.out_links(ChipId{node}))
-      if (node < out.to.value)
-        text += fmt::format("  n{} -- n{} [label=\"{}\"];\n", node, out.to.value, to_text(topology.link(out.link).bandwidth));
+      if (node < out.to.value) text += fmt::format("  n{} -- n{} [label=\"{}\"];\n", node, out.to.value, to_text(topology.link(out.link).bandwidth));
   return text + "}\n";
 }
 

@@ -80,7 +80,7 @@ Expected<SimulatedRun> simulate(const Pod& pod, const Problem& problem, const Ma
   auto timeline = manner.engine->run(run.model, manner.control);
   if (!timeline) return timeline.error();
   run.timeline = *std::move(timeline);
-  run.row = {{}, problem.algorithm, problem.dataflow, problem.slice_count, problem.padding, false, {}, pod.what_if.topology, {}};
+  run.row = {{}, problem.algorithm, problem.dataflow, problem.slice_count, problem.padding, false, {}, pod.what_if.topology, {}, problem.layers};
   if (run.timeline.interrupted) return run;
   run.metrics = measure(run.model, run.timeline);
   run.row.result = result_of(pod, problem, run);

@@ -38,7 +38,8 @@ TEST(WhatIf, AnOversubscribedTreeSlowsWhatCrossesIt) {
 }
 
 TEST(WhatIf, ShowTopologySaysWhatATwistGains) {
-  const auto plain = json_of("show topology --machine tpu_v4 --slice 4x4x8"), twisted = json_of("show topology --machine tpu_v4 --slice 4x4x8 --topology twisted");
+  const auto plain = json_of("show topology --machine tpu_v4 --slice 4x4x8"),
+             twisted = json_of("show topology --machine tpu_v4 --slice 4x4x8 --topology twisted");
   EXPECT_EQ(plain["links"], twisted["links"]);
   EXPECT_EQ(twisted["diameter"], 6);
   EXPECT_NEAR(twisted["all_to_all_bound_bytes_per_s"].get<double>() / plain["all_to_all_bound_bytes_per_s"].get<double>(), 1.68, 0.01)
@@ -49,9 +50,10 @@ TEST(WhatIf, ShowTopologySaysWhatATwistGains) {
 
 TEST(WhatIf, SlicesMeetOverTheNetworkInterfacesOfTheirHosts) {
   // One host of four chips in each of two slices: all four cross at once, and share 25 GB/s.
-  const std::string line = "--machine tpu_v4 --set dcn.nic_bandwidth=25GB/s --set dcn.host_bandwidth=15GB/s --set dcn.latency=10us --set dcn.sync=0us "
-                           "--set software.per_message=0us --set software.launch=0us --slice 2x2x1 --pods 2 --collective permute --axis pod --shift 1 "
-                           "--bytes 25MB ";
+  const std::string line =
+      "--machine tpu_v4 --set dcn.nic_bandwidth=25GB/s --set dcn.host_bandwidth=15GB/s --set dcn.latency=10us --set dcn.sync=0us "
+      "--set software.per_message=0us --set software.launch=0us --slice 2x2x1 --pods 2 --collective permute --axis pod --shift 1 "
+      "--bytes 25MB ";
   EXPECT_NEAR(makespan(line), 10e-6 + 4 * 25e6 / 25e9, 1e-9);
   EXPECT_EQ(json_of("run " + line)["mesh"].dump(), R"({"pod":2,"row":2,"col":2,"depth":1})");
 }
@@ -71,9 +73,11 @@ TEST(WhatIf, GpusOfANodeMeetOverItsSwitchAndNodesOverRails) {
 }
 
 TEST(WhatIf, TopologiesOnEqualTermsHaveEqualTerms) {
-  const std::string line = "compare --machine tpu_v4 --slice 4x4x8 --mesh row=16,col=8 --topology torus,crossbar,fat-tree:16 --gemm m=4096,n=4096,k=4096 "
-                           "--algorithms collective --equal ";
-  for (const auto& [what, key] : {std::pair{"ports", "total_bandwidth_bytes_per_s"}, {"injection", "injection_bandwidth_bytes_per_s"},
+  const std::string line =
+      "compare --machine tpu_v4 --slice 4x4x8 --mesh row=16,col=8 --topology torus,crossbar,fat-tree:16 --gemm m=4096,n=4096,k=4096 "
+      "--algorithms collective --equal ";
+  for (const auto& [what, key] : {std::pair{"ports", "total_bandwidth_bytes_per_s"},
+                                  {"injection", "injection_bandwidth_bytes_per_s"},
                                   {"bisection", "bisection_bandwidth_bytes_per_s"}}) {
     const auto found = json_of(line + what);
     ASSERT_EQ(found["topologies"].size(), 3u);
@@ -118,7 +122,8 @@ TEST(WhatIf, AnyCableIsTriedOnceOfEverySort) {
 }
 
 TEST(WhatIf, ASlowCableHoldsUpItsRing) {
-  const auto result = json_of("run " + ideal + "--slice 8 --collective all-gather --axis row --bytes 16MiB --algorithm ring-one-way --degrade 2-3=0.5");
+  const auto result =
+      json_of("run " + ideal + "--slice 8 --collective all-gather --axis row --bytes 16MiB --algorithm ring-one-way --degrade 2-3=0.5");
   EXPECT_NEAR(result["makespan_s"].get<double>() / result["healthy"]["makespan_s"].get<double>(), 2, 0.02);
 }
 
@@ -127,7 +132,8 @@ TEST(WhatIf, AStragglerWorksSlower) {
   const auto result = json_of("run --machine ideal " + gemm + "--straggler 1.0=0.5");
   const double more = result["makespan_s"].get<double>() - result["healthy"]["makespan_s"].get<double>();
   EXPECT_NEAR(more, 2 * 4096. * 4096 * 4096 / 4 / 100e12, 1e-11) << "its matmul takes twice as long";
-  EXPECT_EQ(makespan("--machine ideal " + gemm + "--straggler random:50%=0.5 --seed 7"), makespan("--machine ideal " + gemm + "--straggler random:50%=0.5 --seed 7"));
+  EXPECT_EQ(makespan("--machine ideal " + gemm + "--straggler random:50%=0.5 --seed 7"),
+            makespan("--machine ideal " + gemm + "--straggler random:50%=0.5 --seed 7"));
 }
 
 TEST(WhatIf, BadInputSaysWhatWasExpected) {
@@ -164,7 +170,8 @@ TEST(MeshOrder, JaxsIdsAreShownInTheOrderOfTheMesh) {
   EXPECT_EQ(mesh["shape"].dump(), "[4,4]");
   EXPECT_EQ(mesh["device_ids_row_major"].dump(), "[0,2,1,3,4,6,5,7,8,10,9,11,12,14,13,15]");
   EXPECT_EQ(mesh["axes"][1]["most_hops"], 2);
-  EXPECT_THAT(podsim("show mesh --machine tpu_v4 --slice 4x4x4 --mesh x=8,y=8 --mesh-order jax").err, HasSubstr("physical axes are split only where that is allowed"));
+  EXPECT_THAT(podsim("show mesh --machine tpu_v4 --slice 4x4x4 --mesh x=8,y=8 --mesh-order jax").err,
+              HasSubstr("physical axes are split only where that is allowed"));
   EXPECT_EQ(json_of("show mesh --machine tpu_v4 --slice 4x4x4 --mesh x=8,y=8 --mesh-order jax --allow-split-axes")["shape"].dump(), "[8,8]");
 }
 
@@ -180,7 +187,8 @@ TEST(MeshOrder, DevicesAreListedAsJaxListsThem) {
 
 TEST(MeshOrder, ASnakeMakesARingOfOpenRows) {
   // 4x4 open, one axis of 16: row-major goes back at every row's end, the snake does not.
-  const auto straight = json_of("show mesh --machine ideal --slice 4x4 --wrap none --mesh a=16"), snake = json_of("show mesh --machine ideal --slice 4x4 --wrap none --mesh a=16 --mesh-order snake");
+  const auto straight = json_of("show mesh --machine ideal --slice 4x4 --wrap none --mesh a=16"),
+             snake = json_of("show mesh --machine ideal --slice 4x4 --wrap none --mesh a=16 --mesh-order snake");
   EXPECT_EQ(straight["axes"][0]["most_hops"], 4);
   EXPECT_EQ(snake["axes"][0]["most_hops"], 1);
 }

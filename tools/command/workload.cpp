@@ -2,7 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <set>
+
+#include "sim/base/units.hpp"
+#include "sim/engines/engines.hpp"
 
 namespace podsim {
 
@@ -74,6 +79,177 @@ Expected<Workload> workload_asked_for(const Options& options, int devices) {
     only = *named;
   }
   return workload_of(*block, devices, only);
+}
+
+namespace {
+
+/// "8", or "in_proj=8,ff1=4".
+Expected<std::map<std::string, std::int64_t>> parse_slice_counts(const std::string& text, const Workload& workload) {
+  std::map<std::string, std::int64_t> counts;
+  std::vector<std::string> names;
+  for (const Stage& stage : workload.stages)
+    if (stage.kind == Stage::Kind::product) names.push_back(stage.name);
+  for (const std::string& piece : split(text)) {
+    const std::size_t equals = piece.find('=');
+    const std::string name = equals == std::string::npos ? "" : piece.substr(0, equals);
+    if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end())
+      return Diagnostic{option("slice-count"), "the workload has no product " + quoted(name) + did_you_mean(name, names) +
+                                                   fmt::format("; it has {}", fmt::join(names, ", "))};
+    const auto count = parse_integer(equals == std::string::npos ? piece : piece.substr(equals + 1), 1, 1 << 20, option("slice-count"));
+    if (!count) return count.error();
+    if (!counts.emplace(name, *count).second)
+      return Diagnostic{option("slice-count"), name.empty() ? "expected one number, or STAGE=NUMBER for each stage" : name + " is given twice"};
+  }
+  return counts;
+}
+
+}  // namespace
+
+Expected<WorkloadRequest> workload_request(const Options& options, const Pod& pod, const Workload& workload) {
+  WorkloadRequest request;
+  if (options.given("dataflow"))
+    for (const std::string& name : split(options.text("dataflow"))) {
+      const auto dataflow = dataflow_named(name);
+      if (!dataflow) return Diagnostic{option("dataflow"), "expected os, ls or rs, found " + quoted(name)};
+      request.dataflows.push_back(*dataflow);
+    }
+  if (options.has("slice-count")) {
+    auto counts = parse_slice_counts(options.text("slice-count"), workload);
+    if (!counts) return counts.error();
+    request.slice_counts = *std::move(counts);
+  }
+  if (options.given("pass")) {
+    const auto pass = pass_named(options.text("pass"));
+    if (!pass) return Diagnostic{option("pass"), "expected forward, backward or both, found " + quoted(options.text("pass"))};
+    request.pass = *pass;
+  }
+  const auto block = options.integer("block", 1, 1 << 20);
+  if (!block) return block.error();
+  const auto prefetch = options.integer("prefetch", 0, 1024);
+  if (!prefetch) return prefetch.error();
+  request.options = {*block, static_cast<int>(*prefetch), pod.machine.slice_copies};
+  if (options.has("slice-copies")) {
+    const auto copies = options.on_off("slice-copies");
+    if (!copies) return copies.error();
+    request.options.slice_copies = *copies;
+  }
+  return request;
+}
+
+Expected<TunedPlan> fastest_plan(const Pod& pod, const Workload& workload, const WorkloadRequest& asked, const Manner& manner) {
+  const auto des = timing_engine("des");
+  if (!des) return des.error();
+  TuningRequest request;
+  request.workload = workload;
+  request.pods = {pod};
+  request.pass = asked.pass;
+  request.algorithms = asked.algorithms;
+  request.options = asked.options;
+  request.top = 1;
+  request.engine = *des;
+  request.threads = manner.threads;
+  request.stop = manner.control.stop;
+  for (const auto& [stage, count] : asked.slice_counts) request.largest_slice_count = std::max(request.largest_slice_count, count);
+  request.allowed = [&asked](const std::string& stage, const ProductChoice& choice) {
+    if (!asked.dataflows.empty() &&
+        (choice.transposed || std::find(asked.dataflows.begin(), asked.dataflows.end(), choice.dataflow) == asked.dataflows.end()))
+      return false;
+    const auto own = asked.slice_counts.find(stage), all = asked.slice_counts.find("");
+    const auto wanted = own != asked.slice_counts.end() ? own : all;
+    return wanted == asked.slice_counts.end() || choice.slice_count == 0 || choice.slice_count == wanted->second;
+  };
+  auto tuning = tune(request);
+  if (!tuning) return tuning.error();
+  if (tuning->interrupted || tuning->plans.empty()) return Diagnostic{{}, "interrupted"};
+  return std::move(tuning->plans.front());
+}
+
+Expected<PlannedWorkload> planned_workload(const Options& options, const Pod& pod) {
+  if (options.has("plan")) {
+    const auto text = read_file(options.text("plan"));
+    if (!text) return text.error();
+    auto saved = read_plan(*text, options.text("plan"));
+    if (!saved) return saved.error();
+    Pass pass = saved->pass;
+    if (options.given("pass")) {
+      const auto named = pass_named(options.text("pass"));
+      if (!named) return Diagnostic{option("pass"), "expected forward, backward or both, found " + quoted(options.text("pass"))};
+      pass = *named;
+    }
+    return PlannedWorkload{std::move(saved->workload), std::move(saved->plan), pass};
+  }
+  auto workload = workload_asked_for(options, pod.mesh.devices());
+  if (!workload) return workload.error();
+  auto request = workload_request(options, pod, *workload);
+  if (!request) return request.error();
+  request->algorithms = options.has("algorithm") ? split(options.text("algorithm")) : default_tuning_algorithms();
+  auto plan = fastest_plan(pod, *workload, *request, {});
+  if (!plan) return plan.error();
+  return PlannedWorkload{*std::move(workload), std::move(plan->plan), request->pass};
+}
+
+Expected<Problem> workload_problem(const PlannedWorkload& planned, const Pod& pod) {
+  auto schedule = block_schedule(pod.mesh, planned.workload, planned.plan, planned.pass);
+  if (!schedule) return schedule.error();
+  auto chooser = chooser_of(planned.plan.collectives, pod.machine);
+  if (!chooser) return chooser.error();
+  std::set<std::string> algorithms;
+  std::vector<std::pair<std::string, ProductChoice>> layers;
+  for (const StagePlan& stage : planned.plan.stages)
+    if (stage.product) algorithms.insert(stage.product->algorithm), layers.emplace_back(stage.name, *stage.product);
+  return Problem{std::move(*schedule), *std::move(chooser), fmt::format("{}", fmt::join(algorithms, "+")), "", std::nullopt, 0, std::move(layers)};
+}
+
+std::vector<std::string> default_tuning_algorithms() { return {"collective", "meshslice", "wang"}; }
+
+std::string choice_text(const ProductChoice& choice) {
+  return fmt::format("{}{}{}", choice.transposed ? "transposed " : "", name_of(choice.dataflow),
+                     choice.slice_count > 0 ? fmt::format(" S={}", choice.slice_count) : "");
+}
+
+Expected<std::vector<Row>> simulate_workload(const Pod& pod, const Options& options, const Manner& manner, std::vector<Skipped>& skipped,
+                                             const std::function<void(const std::string&)>& step) {
+  const auto workload = workload_asked_for(options, pod.mesh.devices());
+  if (!workload) return workload.error();
+  auto request = workload_request(options, pod, *workload);
+  if (!request) return request.error();
+  std::vector<std::string> names = split(options.text("algorithms"));
+  if (names == std::vector<std::string>{"all"}) {
+    names.clear();
+    for (const GemmAlgorithmEntry& entry : gemm_algorithms())
+      if (entry.mesh == MeshUse::row_col) names.emplace_back(entry.name);
+  }
+  std::vector<Row> rows;
+  for (const std::string& name : names) {
+    if (manner.control.stop != nullptr && *manner.control.stop) break;
+    const auto entry = gemm_algorithm(name);
+    if (!entry) return Diagnostic{option("algorithms"), entry.error().message};
+    const std::string what = fmt::format("{} {} {}, {} {}", pod.machine.name, to_text(pod.slice), to_text(pod.mesh), workload->name, name);
+    step(what);
+    request->algorithms = {name};
+    const auto plan = fastest_plan(pod, *workload, *request, manner);
+    const auto run = [&](Pass pass) -> Expected<Row> {
+      if (!plan) return plan.error();
+      const auto problem = workload_problem({*workload, plan->plan, pass}, pod);
+      if (!problem) return problem.error();
+      auto simulated = simulate(pod, *problem, manner);
+      if (!simulated) return simulated.error();
+      if (simulated->timeline.interrupted) return Diagnostic{{}, "interrupted"};
+      return std::move(simulated->row);
+    };
+    auto row = run(request->pass);
+    if (!row) {
+      skipped.push_back({what, row.error().message});
+      continue;
+    }
+    if (request->pass == Pass::both) {
+      const auto forward = run(Pass::forward), backward = run(Pass::backward);
+      if (forward) row->forward_s = forward->result.makespan_s;
+      if (backward) row->backward_s = backward->result.makespan_s;
+    }
+    rows.push_back(*std::move(row));
+  }
+  return rows;
 }
 
 }  // namespace podsim
