@@ -41,7 +41,8 @@ examples:
 )";
 
 std::string name_of(const Row& row) {
-  return fmt::format("{} {}{}", row.algorithm, row.dataflow, row.slice_count ? fmt::format(" S={}", *row.slice_count) : "");
+  return fmt::format("{}{}{}", row.algorithm, row.dataflow.empty() ? "" : " " + row.dataflow,
+                     row.slice_count ? fmt::format(" S={}", *row.slice_count) : "");
 }
 std::string time(double seconds) { return to_text(Seconds{seconds}); }
 

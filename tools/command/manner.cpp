@@ -4,15 +4,21 @@
 
 namespace podsim {
 
+po::options_description threads_option() {
+  po::options_description described;
+  described.add_options()("threads", po::value<std::string>()->value_name("N")->default_value("0"),
+                          "runs at a time, where there are several; 0: all cores.\nThe results do not depend on it");
+  return described;
+}
+
 po::options_description engine_options() {
   po::options_description described{"engine"};
   described.add_options()                                                                                                   //
       ("engine", po::value<std::string>()->value_name("des|simgrid|analytic")->default_value("des"), "who keeps the time")  //
       ("fold", po::value<std::string>()->value_name("auto|off")->default_value("auto"),
        "auto: devices that behave alike are simulated once, to the same\npicosecond; off: every device")  //
-      ("force", po::bool_switch(), "simulate however many task instances there are")                      //
-      ("threads", po::value<std::string>()->value_name("N")->default_value("0"),
-       "runs at a time, where there are several; 0: all cores.\nThe results do not depend on it");
+      ("force", po::bool_switch(), "simulate however many task instances there are");
+  described.add(threads_option());
   return described;
 }
 

@@ -1,64 +1,291 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
+#include <algorithm>
 #include <chrono>
+#include <tuple>
 
 #include "sim/base/units.hpp"
+#include "sim/engines/engines.hpp"
 #include "tools/command/command.hpp"
 #include "tools/command/manner.hpp"
 #include "tools/command/print.hpp"
+#include "tools/command/progress.hpp"
+#include "tools/command/tune_print.hpp"
 #include "tools/command/tuning_pods.hpp"
 #include "tools/command/workload.hpp"
-#include "workloads/tuning/tuner.hpp"
+#include "topologies/machines.hpp"
 
 namespace podsim {
+
+namespace {
+
+constexpr std::string_view usage =
+    R"(usage: podsim tune --machine M (--chips N | --slice AxB) (--workload NAME | --gemm m=M,n=N,k=K...) [OPTION...]
+
+Finds the fastest plan for a workload: slice, mesh, and for each product the algorithm, dataflow, transposition and slice count S. Every part of a
+plan is simulated; lower bounds rule out what need not be. Prints the best plan of each of the best meshes, what the others lose and where, and
+writes the best as a file that `podsim run --plan` takes.
+
+Parts of a plan start together on all devices; `podsim run --plan` simulates the whole as one schedule: the same time where all devices are alike,
+less where some are ready early.
+
+examples:
+  podsim tune --machine tpu_v4 --chips 256 --workload gpt3-block -o plan.textproto && podsim run --plan plan.textproto --explain
+  podsim tune --machine tpu_v4 --chips 256 --slices 2-d --workload gpt3-block --only gemm --baseline meshslice-reference
+  podsim tune --machine tpu_v6e --chips 256 --workload llama3-70b-block --layers 80 --explain --pareto 5
+  podsim tune --machine tpu_v5p --slice 8x8 --gemm m=65536,n=8192,k=8192 --gemm m=65536,n=28672,k=8192 --pass forward --format json
+)";
+
+constexpr std::string_view reference_prefix = "meshslice-reference";
+
+/// "meshslice-reference[:tpu_measured|:simulation_fit|:from-machine|:FILE]"
+Expected<ReferenceParameters> baseline_parameters(const std::string& text, const Machine& machine) {
+  const std::size_t colon = text.find(':');
+  if (text.substr(0, colon) != reference_prefix)
+    return Diagnostic{option("baseline"),
+                      fmt::format("expected {}[:tpu_measured|:simulation_fit|:from-machine|:FILE], found {}", reference_prefix, quoted(text))};
+  const std::string which = colon == std::string::npos ? "tpu_measured" : text.substr(colon + 1);
+  if (which == "from-machine") return from_machine(machine);
+  if (const auto parameters = reference_parameters(which)) return *parameters;
+  const auto file = find_machine(which);
+  if (file) return from_machine(*file);
+  if (file.error().where.line > 0) return file.error();
+  return Diagnostic{option("baseline"), reference_parameters(which).error().message + ", from-machine, or a machine file"};
+}
+
+/// Its choice on every pod of that shape; a pod of its own where there is none.
+Expected<std::vector<BaselinePlan>> reference_plans(const std::string& name, const ReferenceTuning& reference, TuningRequest& request,
+                                                    const Options& options) {
+  const ReferenceShapePlan& choice = reference.choice();
+  Plan plan{request.options, std::string{by_dimension_name}, {}};
+  std::size_t product = 0;
+  for (const Stage& stage : request.workload.stages) {
+    StagePlan staged{stage.name, ActivationLayout::tokens_by_row, {}};
+    if (stage.kind == Stage::Kind::product) {
+      const ReferenceLayerPlan& layer = choice.layers[product++];
+      staged.product = ProductChoice{"meshslice", layer.dataflow, false, layer.choice().slice_count};
+      staged.layout = input_layout(layer.dataflow, false);
+    }
+    plan.stages.push_back(std::move(staged));
+  }
+  std::vector<BaselinePlan> plans;
+  const auto add = [&](std::size_t p) { plans.push_back({name, p, plan}); };
+  const auto is_its = [&](const Pod& pod) {
+    const auto& axes = pod.mesh.axes();
+    return axes.size() == 2 && axes[0].size == choice.shape.rows && axes[1].size == choice.shape.cols;
+  };
+  for (std::size_t p = 0; p < request.pods.size(); ++p)
+    if (is_its(request.pods[p])) add(p);
+  if (!plans.empty()) return plans;
+  auto pod = tuning_pod_of_shape(options, request.pods.front().slice, choice.shape.rows, choice.shape.cols);
+  if (!pod) return pod.error();
+  request.pods.push_back(*std::move(pod));
+  add(request.pods.size() - 1);
+  return plans;
+}
+
+Expected<Workload> workload_to_tune(const Options& options, int devices) {
+  const std::vector<std::string> gemms = options.texts("gemm");
+  if (options.has("workload") == !gemms.empty())
+    return Diagnostic{{},
+                      gemms.empty() ? "expected --workload NAME or --gemm m=M,n=N,k=K, found neither" : "expected --workload or --gemm, found both"};
+  if (options.has("workload")) return workload_asked_for(options, devices);
+  if (auto ok = no_workload_options(options); !ok) return ok.error();
+  std::vector<NamedProduct> products;
+  for (const std::string& text : gemms) {
+    const auto gemm = parse_gemm(text, DType::bf16);
+    if (!gemm) return gemm.error();
+    products.push_back({gemm->m, gemm->n, gemm->k, gemm->dtype});
+  }
+  return workload_of(products);
+}
+
+class TuningLine {
+ public:
+  TuningLine(Console& console, bool quiet) : console_{console}, on_{console.err_is_terminal && !quiet} {}
+  ~TuningLine() {
+    if (shown_) fmt::print(console_.err, "\r\033[K");
+  }
+  void operator()(const TuningProgress& progress) {
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    if (!on_ || seconds < next_) return;
+    next_ = seconds + 0.2;
+    shown_ = true;
+    fmt::print(console_.err, "\r\033[K{} parts simulated, {:.0f}/s; {}", progress.simulated, static_cast<double>(progress.simulated) / seconds,
+               progress.best ? fmt::format("best so far {}", to_text(to_seconds(*progress.best))) : std::string{"no plan yet"});
+    if (progress.parts_in_all > 0)
+      fmt::print(console_.err, "; {:.0f} s left",
+                 seconds / static_cast<double>(progress.simulated) * static_cast<double>(progress.parts_in_all - progress.simulated));
+    else if (progress.bound > Picoseconds{})
+      fmt::print(console_.err, ", none is below {}", to_text(to_seconds(progress.bound)));
+    console_.err.flush();
+  }
+
+ private:
+  Console& console_;
+  bool on_, shown_ = false;
+  double next_ = 1;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+/// All of a search but the workload and the baselines.
+Expected<TuningRequest> tuning_request(const Options& options, Console& console) {
+  TuningRequest request;
+  auto pods = tuning_pods(options);
+  if (!pods) return pods.error();
+  request.pods = *std::move(pods);
+  const auto des = timing_engine("des");
+  if (!des) return des.error();
+  request.engine = *des;
+  request.algorithms = split(options.text("algorithms"));
+  const auto pass = pass_named(options.text("pass"));
+  if (!pass) return Diagnostic{option("pass"), "expected forward, backward or both, found " + quoted(options.text("pass"))};
+  request.pass = *pass;
+  std::int64_t top = 0, prefetch = 0, threads = 0;
+  for (const auto& [name, low, high, field] : {std::tuple<const char*, std::int64_t, std::int64_t, std::int64_t*>{"top", 1, 10000, &top},
+                                               {"max-slice-count", 1, 4096, &request.largest_slice_count},
+                                               {"block", 1, 1 << 20, &request.options.block},
+                                               {"prefetch", 0, 1024, &prefetch},
+                                               {"threads", 0, 1024, &threads}}) {
+    const auto value = options.integer(name, low, high);
+    if (!value) return value.error();
+    *field = *value;
+  }
+  request.top = static_cast<std::size_t>(top);
+  request.options.prefetch = static_cast<int>(prefetch);
+  request.threads = static_cast<int>(threads);
+  const Machine& machine = request.pods.front().machine;
+  request.options.slice_copies = machine.slice_copies;
+  if (options.has("slice-copies")) {
+    const auto copies = options.on_off("slice-copies");
+    if (!copies) return copies.error();
+    request.options.slice_copies = *copies;
+  }
+  if (!options.flag("ignore-memory")) request.hbm = machine.chip.hbm;
+  request.exhaustive = options.flag("exhaustive");
+  request.stop = console.interrupted;
+  return request;
+}
+
+SavedPlan saved_plan(const TuningRequest& request, const TunedPlan& plan, const Options& options) {
+  const Pod& pod = request.pods[plan.pod];
+  SavedPlan saved;
+  saved.machine = options.text("machine");
+  saved.sets = options.texts("set");
+  saved.slice = to_text(pod.slice);
+  saved.wrap = options.text("wrap");
+  saved.topology = pod.what_if.topology;
+  saved.mesh = to_text(pod.mesh);
+  saved.mesh_order = options.text("mesh-order");
+  saved.workload = request.workload;
+  saved.pass = request.pass;
+  saved.plan = plan.plan;
+  saved.predicted = to_text(to_seconds(plan.time));
+  return saved;
+}
+
+po::options_description tuning_options() {
+  po::options_description group{"search"};
+  const auto word = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  group.add_options()  //
+      ("gemm", po::value<std::vector<std::string>>()->value_name("m=M,n=N,k=K[,dtype=bf16]")->composing(),
+       "products that have nothing to do with each other; repeatable")                                                     //
+      ("algorithms", word("NAME[,...]")->default_value("collective,meshslice,wang"), "which algorithms products may use")  //
+      ("pass", word("forward|backward|both")->default_value("both"), "what is to be fast")                                 //
+      ("max-slice-count", word("S")->default_value("64"), "the largest slice count looked at")                             //
+      ("block", word("B")->default_value("8"), "rows or columns of a slice's interleaved blocks")                          //
+      ("prefetch", word("P")->default_value("1"), "slices that run ahead of the matmul")                                   //
+      ("slice-copies", word("on|off"), "whether cutting slices costs copies on the core;\nleft out: as the machine says")  //
+      ("top", word("N")->default_value("5"), "meshes whose best plans are wanted")                                         //
+      ("exhaustive", po::bool_switch(), "simulate every option: the same plans, without trusting the bounds")              //
+      ("ignore-memory", po::bool_switch(), "admit plans that need more than the device has")                               //
+      ("explain", po::bool_switch(), "how the plans spend their time, and what would make the second the first")           //
+      ("pareto", word("N"), "up to N plans that trade time for memory")                                                    //
+      ("baseline", word("NAME"), "a published tuner's plan beside: meshslice-reference[:tpu_measured|\n:simulation_fit|:from-machine|:FILE]");
+  return group;
+}
+
+}  // namespace
+
 int tune_verb(const std::vector<std::string>& arguments, Console& console) {
   po::options_description described;
-  described.add(pod_options(false)).add(tuning_pod_options()).add(what_if_options(false)).add(workload_options());
-  described.add_options()("algorithms", po::value<std::string>()->default_value("collective,meshslice,wang"), "")(
-      "top", po::value<std::string>()->default_value("5"), "")("exhaustive", po::bool_switch(), "");
-  described.add(engine_options()).add(output_options());
-  const Parsed parsed = parse(arguments, described, "", console);
+  described.add(tuning_pod_options()).add(pod_options(false)).add(what_if_options(false)).add(workload_options()).add(tuning_options());
+  described.add(threads_option()).add(output_options());
+  const Parsed parsed = parse(arguments, described, usage, console);
   if (parsed.status) return *parsed.status;
   const Options& options = *parsed.options;
-  const auto begin = std::chrono::steady_clock::now();
-  const auto lap = [&](const char* what) {
-    fmt::print(console.err, "{} {:.3f}\n", what, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-  };
-  const auto manner = manner_of(options, console);
-  if (!manner) return report(manner.error(), console);
-  auto pods = tuning_pods(options);
-  if (!pods) return report(pods.error(), console);
-  lap("pods");
-  auto workload = workload_asked_for(options, pods->front().mesh.devices());
+
+  const auto format = format_of(options);
+  if (!format) return report(format.error(), console);
+  if (*format == Format::csv) return report({option("format"), "tune prints table or json"}, console);
+  auto request = tuning_request(options, console);
+  if (!request) return report(request.error(), console);
+  auto workload = workload_to_tune(options, request->pods.front().mesh.devices());
   if (!workload) return report(workload.error(), console);
-  TuningRequest request;
-  request.workload = *workload;
-  request.pods = *pods;
-  request.algorithms = split(options.text("algorithms"));
-  request.options.slice_copies = pods->front().machine.slice_copies;
-  request.exhaustive = options.flag("exhaustive");
-  request.top = static_cast<std::size_t>(*options.integer("top", 1, 1000));
-  request.engine = manner->engine;
-  request.hbm = pods->front().machine.chip.hbm;
-  request.threads = manner->threads;
-  request.stop = console.interrupted;
-  auto tuning = tune(request);
-  if (!tuning) return report(tuning.error(), console);
-  lap("tuned");
-  fmt::print(console.out, "candidates {} simulated {} pruned {}\n", tuning->candidates, tuning->simulated, tuning->pruned);
-  for (const auto& plan : tuning->plans) {
-    fmt::print(console.out, "{} {} {} fwd {} mem {}\n", to_text(request.pods[plan.pod].slice), to_text(request.pods[plan.pod].mesh),
-               to_text(to_seconds(plan.time)), to_text(to_seconds(plan.forward)), to_text(plan.memory.total()));
-    for (const auto& stage : plan.plan.stages)
-      if (stage.product)
-        fmt::print(console.out, "   {} {} {}{} S={}\n", stage.name, stage.product->algorithm, stage.product->transposed ? "T" : "",
-                   name_of(stage.product->dataflow), stage.product->slice_count);
-    if (&plan == &tuning->plans.front())
-      for (const auto& part : plan.parts)
-        fmt::print(console.out, "      {} {} {}\n", part.part.name, part.part.pass == Pass::forward ? "f" : "b", to_text(to_seconds(part.cost.time)));
+  request->workload = *std::move(workload);
+
+  TuningReport found;
+  found.request = &*request;
+  if (options.has("baseline")) {
+    const auto parameters = baseline_parameters(options.text("baseline"), request->pods.front().machine);
+    if (!parameters) return report(parameters.error(), console);
+    std::vector<ReferenceLayer> layers;
+    for (const Stage& stage : request->workload.stages)
+      if (stage.kind == Stage::Kind::product) layers.push_back({stage.name, stage.tokens, stage.inputs, stage.outputs});
+    auto reference = tune_by_reference(layers, request->pods.front().mesh.devices(), *parameters);
+    if (!reference) return report({option("baseline"), reference.error().message}, console);
+    auto baselines = reference_plans(options.text("baseline"), *reference, *request, options);
+    if (!baselines) return report(baselines.error(), console);
+    request->baselines = *std::move(baselines);
+    found.reference = *std::move(reference);
   }
-  for (const auto& e : tuning->excluded) fmt::print(console.out, "excluded {}: {}\n", e.what, e.reason);
-  return 0;
+
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    TuningLine line{console, options.flag("quiet")};
+    request->progress = [&](const TuningProgress& progress) { line(progress); };
+    auto tuning = tune(*request);
+    if (!tuning) return report(tuning.error(), console);
+    found.tuning = *std::move(tuning);
+    // The one that does best on a mesh of its shape speaks for the baseline.
+    auto& baselines = found.tuning.baselines;
+    std::stable_sort(baselines.begin(), baselines.end(), [](const TunedPlan& a, const TunedPlan& b) { return a.time < b.time; });
+    if (baselines.size() > 1) baselines.resize(1);
+    if (options.has("pareto") && !found.tuning.interrupted) {
+      const auto most = options.integer("pareto", 1, 100);
+      if (!most) return report(most.error(), console);
+      auto front = pareto_plans(*request, static_cast<std::size_t>(*most));
+      if (!front) return report(front.error(), console);
+      found.pareto = *std::move(front);
+    }
+  }
+  found.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const Tuning& tuning = found.tuning;
+  if (tuning.plans.empty()) {
+    fmt::print(console.err, "podsim: interrupted before the first plan was known: {} parts simulated\n", tuning.simulated);
+    return exit_interrupted;
+  }
+  if (options.flag("explain") && !tuning.interrupted) {
+    for (const TunedPlan& plan : tuning.plans) {
+      const auto split = split_of(*request, plan);
+      if (!split) return report(split.error(), console);
+      found.splits.push_back(*split);
+    }
+    if (tuning.plans.size() > 1) {
+      auto flips = what_flips(*request, tuning.plans[0], tuning.plans[1]);
+      if (!flips) return report(flips.error(), console);
+      found.flips = *std::move(flips);
+    }
+  }
+  if (options.has("output") && options.text("output").ends_with(".textproto")) {
+    if (auto ok = write_file(options.text("output"), write_plan(saved_plan(*request, tuning.plans.front(), options))); !ok)
+      return report(ok.error(), console);
+    console.out << (*format == Format::json ? tuning_json(found) : tuning_table(found));
+  } else if (auto ok = write_output(options, *format == Format::json ? tuning_json(found) : tuning_table(found), console); !ok) {
+    return report(ok.error(), console);
+  }
+  return tuning.interrupted ? exit_interrupted : exit_done;
 }
+
 }  // namespace podsim

@@ -138,4 +138,12 @@ Expected<std::vector<Pod>> tuning_pods(const Options& options) {
   return pods;
 }
 
+Expected<Pod> tuning_pod_of_shape(const Options& options, const Slice& slice, int rows, int cols) {
+  auto request = pod_request_anywhere(options, "");
+  if (!request) return request.error();
+  request->slice = to_text(slice);
+  request->mesh = mesh_of(rows, cols);
+  return make_pod(*request);
+}
+
 }  // namespace podsim

@@ -17,4 +17,7 @@ po::options_description tuning_pod_options();
 /// is offered of so many chips (names the near numbers); those of make_pod().
 Expected<std::vector<Pod>> tuning_pods(const Options& options);
 
+/// A pod of a slice with this mesh, an axis of which may take a part of a dimension. Errors: those of make_pod().
+Expected<Pod> tuning_pod_of_shape(const Options& options, const Slice& slice, int rows, int cols);
+
 }  // namespace podsim

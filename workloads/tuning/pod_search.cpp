@@ -90,8 +90,8 @@ Done PodSearch::list_options(std::size_t stage) {
           }
           const auto multiples = required_multiples(**entry, mesh(), dataflow, request_->pass, gemm_options(request_->options, S));
           if (!multiples) {
-            why = multiples.error().message;
-            if (!counted) break;
+            reasons_.insert(multiples.error().message);
+            any = true;
           } else if (divides(problem, *multiples)) {
             any = true;
             add_option(stage, choice);
@@ -239,6 +239,35 @@ std::optional<PodSearch::Path> PodSearch::best(bool known_only) const {
   assert(parts);
   found->parts = *std::move(parts);
   for (const WorkloadPart& part : found->parts) found->known = found->known && costs_->known(pod_, part) != nullptr;
+  return found;
+}
+
+std::vector<StageAlternative> PodSearch::alternatives(const Plan& plan) const {
+  std::vector<StageAlternative> found;
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    if (!plan.stages[s].product) continue;
+    const ProductChoice& own = *plan.stages[s].product;
+    const auto same_kind = [&](const ProductChoice& choice) {
+      return choice.algorithm == own.algorithm && choice.dataflow == own.dataflow && choice.transposed == own.transposed;
+    };
+    const auto of_plan = std::find_if(options_[s].begin(), options_[s].end(), [&](const ProductOption& option) { return option.choice == own; });
+    if (of_plan == options_[s].end()) continue;  // a baseline's
+    const Picoseconds time{cost_of(of_plan->parts, false).first};
+    for (const bool other_slices : {false, true}) {
+      std::optional<StageAlternative> best;
+      for (const ProductOption& option : options_[s]) {
+        if (option.excluded || option.choice == own || same_kind(option.choice) != other_slices || option.in != of_plan->in ||
+            option.out != of_plan->out)
+          continue;
+        const auto [cost, working] = cost_of(option.parts, false);
+        if (cost >= never || (best && Picoseconds{cost} >= best->time)) continue;
+        const bool exact =
+            std::all_of(option.parts.begin(), option.parts.end(), [&](const PossiblePart& part) { return costs_->known(part.key) != nullptr; });
+        best = StageAlternative{plan.stages[s].name, option.choice, Picoseconds{cost}, time, exact};
+      }
+      if (best) found.push_back(*best);
+    }
+  }
   return found;
 }
 

@@ -42,6 +42,8 @@ class PodSearch {
   };
   [[nodiscard]] std::optional<Path> best(bool known_only) const;
 
+  /// Of every product of a plan: the next best of another algorithm or dataflow, and of another S, as far as they are known.
+  [[nodiscard]] std::vector<StageAlternative> alternatives(const Plan& plan) const;
   /// The plan of a known path with its costs and memory.
   [[nodiscard]] TunedPlan plan_of(const Path& path) const;
   /// Rules out what needs most memory in a plan that needs too much: an option of a product, or the pod.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include "workloads/tuning/pod_search.hpp"
@@ -69,6 +70,7 @@ class Search {
     }
     if (stopped()) found = known_plans(limit);
     sort(found);
+    if (!found.empty()) found.front().alternatives = searches_[found.front().pod].alternatives(found.front().plan);
     return found;
   }
 
@@ -95,6 +97,13 @@ class Search {
       plans.back().baseline = baseline.name;
     }
     return plans;
+  }
+
+  /// A baseline that the options do not contain may still be the best.
+  void admit_baselines(Tuning& tuning) const {
+    for (const TunedPlan& baseline : tuning.baselines)
+      if (!request_.hbm || baseline.memory.total() <= *request_.hbm)
+        if (tuning.plans.empty() || baseline.time < tuning.plans.front().time) tuning.plans.insert(tuning.plans.begin(), baseline);
   }
 
   void finish(Tuning& tuning) const {
@@ -135,7 +144,7 @@ class Search {
   void simulate(const std::vector<PartCosts::Job>& jobs) {
     std::int64_t count = costs_.simulations();
     costs_.simulate(jobs, [&] {
-      if (request_.progress) request_.progress({++count, incumbent_, bound_});
+      if (request_.progress) request_.progress({++count, incumbent_, bound_, request_.exhaustive ? all_parts_ : 0});
     });
     // Pods may share what was found.
     stale_.assign(searches_.size(), true);
@@ -148,6 +157,9 @@ class Search {
     std::vector<PartCosts::Job> jobs;
     for (const PodSearch& search : searches_)
       for (WorkloadPart& part : search.all_parts()) jobs.push_back({search.pod(), std::move(part)});
+    std::set<std::string> different;
+    for (const PartCosts::Job& job : jobs) different.insert(costs_.key(job.pod, job.part));
+    all_parts_ = static_cast<std::int64_t>(different.size());
     simulate(jobs);
   }
 
@@ -190,6 +202,7 @@ class Search {
   std::vector<ExcludedOption> excluded_;
   std::optional<Picoseconds> incumbent_;
   Picoseconds bound_;
+  std::int64_t all_parts_ = 0;
 };
 
 /// Baselines' choices take part in the search: they widen the slice counts.
@@ -210,6 +223,7 @@ Expected<Tuning> tune(const TuningRequest& request) {
   Tuning tuning;
   tuning.baselines = search.baselines();
   tuning.plans = search.plans(request.hbm);
+  search.admit_baselines(tuning);
   search.finish(tuning);
   if (tuning.plans.empty() && !tuning.interrupted) return nothing_applies(tuning);
   return tuning;

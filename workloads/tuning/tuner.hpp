@@ -18,6 +18,7 @@ struct TuningProgress {
   std::int64_t simulated = 0;
   std::optional<Picoseconds> best;  // of the plans known so far
   Picoseconds bound;                // no plan is faster
+  std::int64_t parts_in_all = 0;    // of an exhaustive search
 };
 
 /// A plan that takes part whatever the search would look at.
@@ -50,6 +51,14 @@ struct TunedPart {
   PartCost cost;
 };
 
+/// Another way to compute a stage of a plan, in the same layouts.
+struct StageAlternative {
+  std::string stage;
+  ProductChoice choice;
+  Picoseconds time, of_plan;  // in all passes; of what the plan has
+  bool exact = false;         // false: it takes `time` at least
+};
+
 /// The best plan on one pod, or a baseline.
 struct TunedPlan {
   std::size_t pod = 0;
@@ -58,6 +67,7 @@ struct TunedPlan {
   Picoseconds time, forward, backward;  // sums over parts, which start together on all devices
   MemoryUse memory;
   std::vector<TunedPart> parts;
+  std::vector<StageAlternative> alternatives{};  // per product the next best of another algorithm or dataflow, and of another S
 };
 
 struct ExcludedOption {
