@@ -190,7 +190,7 @@ Expected<Schedule> relayout_schedule(const Mesh& mesh, const AxisView& row, cons
   const Region before = writer.tensor(forward ? "X" : "dX", from, {{part.tokens, {along_tokens}}}, {{Q, {along_features}}, {P}, {f}});
   const Region all_tokens = P > 1 ? writer.tensor("all tokens", Role::scratch, {{part.tokens}}, {{1}, {1}, {f}}) : before;
   const Region turning = Q > 1 ? writer.tensor("own tokens", Role::scratch, {{part.tokens / Q}}, {{Q}, {1}, {f}}) : all_tokens;
-  const Region after = writer.transposed_tensor(forward ? "Y" : "dY", to, {{part.tokens, {along_features}}}, {{Q}, {P, {along_tokens}}, {f}});
+  const Region after = writer.transposed_tensor(forward ? "Y" : "dY", to, {{part.tokens, {along_features}}}, {{P * Q, {along_tokens}}, {1}, {f}});
   std::vector<TaskId> last;
   const auto exchange = [&](const AxisView& axis, const Region& a, const Region& b, int dim, int split_dim) {
     if (axis.size > 1)

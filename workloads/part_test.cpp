@@ -187,6 +187,7 @@ TEST(Part, ARelayoutTurnsTheTensorAndItsGradientBack) {
           const char* const before = pass == Pass::forward ? "X" : "dX";
           const char* const after = pass == Pass::forward ? "Y" : "dY";
           const Matrix x = activations(t.at(before), tokens, layout);
+          ASSERT_TRUE(close(activations(t.at(after), tokens, other(layout)), testing::plain_relayout(order, x), 0));
           const std::vector<Buffer>& buffers = lowered->programs.front().buffers;
           const auto turned = static_cast<std::size_t>(
               std::find_if(buffers.begin(), buffers.end(), [&](const Buffer& buffer) { return buffer.tensor == after; }) - buffers.begin());

@@ -92,7 +92,7 @@ Expected<WorkloadPart> part_of(const Workload& workload, std::size_t stage, Acti
   return part;
 }
 
-WorkloadPart relayout_before(const Workload& workload, std::size_t stage, ActivationLayout layout, Pass pass) {
+Expected<WorkloadPart> relayout_before(const Workload& workload, std::size_t stage, ActivationLayout layout, const Mesh& mesh, Pass pass) {
   const Stage& s = workload.stages[stage];
   WorkloadPart part;
   part.kind = WorkloadPart::Kind::relayout;
@@ -102,6 +102,15 @@ WorkloadPart relayout_before(const Workload& workload, std::size_t stage, Activa
   part.dtype = workload.dtype;
   part.tokens = s.tokens;
   part.inputs = part.outputs = s.inputs;
+  if (s.kind == Stage::Kind::attention) {
+    const auto before = groups_on(*workload.block, mesh, layout), after = groups_on(*workload.block, mesh, other(layout));
+    if (!before || !after) return before ? after.error() : before.error();
+    if (*before != *after)
+      return Diagnostic{{},
+                        fmt::format("{} groups of heads {} cannot become {} {}: keys and values are computed on other devices", *before,
+                                    name_of(layout), *after, name_of(other(layout)))};
+    part.inputs = part.outputs = qkv_features(*workload.block, *before);
+  }
   return part;
 }
 
@@ -133,15 +142,18 @@ Expected<std::vector<WorkloadPart>> parts_of(const Workload& workload, const Pla
                                     name_of(plan.stages[branch.first].layout))};
 
   std::vector<WorkloadPart> parts;
-  const auto add = [&](std::size_t s, Pass in) -> Done {
-    auto part = part_of(workload, s, plan.stages[s].layout, plan.stages[s].product, mesh, in);
+  const auto append = [&](std::size_t s, Expected<WorkloadPart> part) -> Done {
     if (!part) return Diagnostic{{}, workload.stages[s].name + ": " + part.error().message};
     parts.push_back(*std::move(part));
     return done();
   };
+  const auto add = [&](std::size_t s, Pass in) { return append(s, part_of(workload, s, plan.stages[s].layout, plan.stages[s].product, mesh, in)); };
+  const auto add_relayout = [&](std::size_t s, Pass in) {
+    return needs_relayout(s) ? append(s, relayout_before(workload, s, left_by(plan.stages[s - 1]), mesh, in)) : done();
+  };
   if (pass != Pass::backward)
     for (std::size_t s = 0; s < count; ++s) {
-      if (needs_relayout(s)) parts.push_back(relayout_before(workload, s, left_by(plan.stages[s - 1]), Pass::forward));
+      if (auto ok = add_relayout(s, Pass::forward); !ok) return ok.error();
       if (auto ok = add(s, Pass::forward); !ok) return ok.error();
     }
   if (pass == Pass::forward) return parts;
@@ -151,7 +163,7 @@ Expected<std::vector<WorkloadPart>> parts_of(const Workload& workload, const Pla
     const bool joins = workload.stages[s].kind == Stage::Kind::residual;
     if (!joins)
       if (auto ok = add(s, Pass::backward); !ok) return ok.error();
-    if (needs_relayout(s)) parts.push_back(relayout_before(workload, s, left_by(plan.stages[s - 1]), Pass::backward));
+    if (auto ok = add_relayout(s, Pass::backward); !ok) return ok.error();
     for (const Branch& branch : branches)
       if (branch.first == s)
         if (auto ok = add(branch.last, Pass::backward); !ok) return ok.error();

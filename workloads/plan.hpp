@@ -37,8 +37,8 @@ Expected<std::vector<WorkloadPart>> parts_of(const Workload& workload, const Pla
 Expected<WorkloadPart> part_of(const Workload& workload, std::size_t stage, ActivationLayout layout, const std::optional<ProductChoice>& product,
                                const Mesh& mesh, Pass pass);
 
-/// The re-layout before a stage. `layout`: what is there.
-WorkloadPart relayout_before(const Workload& workload, std::size_t stage, ActivationLayout layout, Pass pass);
+/// The re-layout before a stage. `layout`: what is there. Errors: attention that would need other copies of keys and values after it.
+Expected<WorkloadPart> relayout_before(const Workload& workload, std::size_t stage, ActivationLayout layout, const Mesh& mesh, Pass pass);
 
 /// The stages that a residual joins: [first, last) come before it and after the join before.
 struct Branch {
@@ -49,7 +49,7 @@ std::vector<Branch> branches_of(const Workload& workload);
 
 /// All parts, one after the other, as one program: every task of a part waits for the last tasks of the one before on its device. Where parts view a
 /// tensor differently (slices of another width), it is placed, free in time. On a symmetric torus the whole takes as long as its parts together;
-/// where devices end a part at different times, it may take less.
+/// where devices end a part at different times, it may take less, or a little more where a re-layout that starts so finds its links shared otherwise.
 ///
 /// Tensors: X (what the block reads) -> Y; dY -> dX; <stage>.W -> <stage>.dW. `computes` is empty.
 /// Errors: those of parts_of() and part_schedule().

@@ -46,9 +46,7 @@ Expected<PodSearch> PodSearch::make(const TuningRequest& request, std::size_t po
     } else {
       search.list_others(s);
     }
-    for (const ActivationLayout layout : layouts)
-      for (const Pass pass : search.passes())
-        search.relayouts_[s][index_of(layout)].push_back(search.possible(relayout_before(request.workload, s, layout, pass), {}));
+    for (const ActivationLayout layout : layouts) search.list_relayout(s, layout);
   }
   return search;
 }
@@ -132,6 +130,16 @@ void PodSearch::list_others(std::size_t stage) {
   }
 }
 
+void PodSearch::list_relayout(std::size_t stage, ActivationLayout layout) {
+  std::vector<PossiblePart> parts;
+  for (const Pass pass : passes()) {
+    auto part = relayout_before(request_->workload, stage, layout, mesh(), pass);
+    if (!part) return;
+    parts.push_back(possible(*std::move(part), {}));
+  }
+  relayouts_[stage][index_of(layout)] = std::move(parts);
+}
+
 PossiblePart PodSearch::possible(WorkloadPart part, Picoseconds bound) const {
   std::string key = costs_->key(pod_, part);
   return {std::move(part), std::move(key), bound};
@@ -170,7 +178,8 @@ std::optional<PodSearch::Path> PodSearch::best_from(ActivationLayout stream, boo
     if (may_turn)
       for (const ActivationLayout layout : layouts) {
         const State& from = left[s][index_of(other(layout))];
-        const Time time = std::min(never, from.time + cost_of(relayouts_[s][index_of(other(layout))], known_only).first);
+        const auto& relayout = relayouts_[s][index_of(other(layout))];
+        const Time time = relayout ? std::min(never, from.time + cost_of(*relayout, known_only).first) : never;
         if (time < at[s][index_of(layout)].time) at[s][index_of(layout)] = {time, from.working, from.before, from.option, true};
       }
     if (s == count) break;
@@ -345,7 +354,8 @@ std::vector<WorkloadPart> PodSearch::all_parts() const {
   if (request_->workload.layouts_meet())
     for (std::size_t s = 1; s < relayouts_.size(); ++s)
       if (!starts_.contains(s))
-        for (const auto& from : relayouts_[s]) append(from);
+        for (const auto& from : relayouts_[s])
+          if (from) append(*from);
   return parts;
 }
 

@@ -66,6 +66,7 @@ class PodSearch {
   Done list_options(std::size_t stage);
   void add_option(std::size_t stage, const ProductChoice& choice);
   void list_others(std::size_t stage);
+  void list_relayout(std::size_t stage, ActivationLayout layout);
 
   struct State;
   using Time = std::int64_t;  // picoseconds; never: no path
@@ -80,10 +81,10 @@ class PodSearch {
   const TuningRequest* request_;
   std::size_t pod_;
   const PartCosts* costs_;
-  std::vector<std::vector<ProductOption>> options_;                              // by stage; of products
-  std::vector<std::array<std::optional<std::vector<PossiblePart>>, 2>> others_;  // by stage and layout; of everything else
-  std::vector<std::array<std::vector<PossiblePart>, 2>> relayouts_;              // before a stage, by the layout that is there
-  std::set<std::size_t> joins_, starts_;                                         // stages that join, and that begin a branch
+  std::vector<std::vector<ProductOption>> options_;                                 // by stage; of products
+  std::vector<std::array<std::optional<std::vector<PossiblePart>>, 2>> others_;     // by stage and layout; of everything else
+  std::vector<std::array<std::optional<std::vector<PossiblePart>>, 2>> relayouts_;  // before a stage, by the layout that is there
+  std::set<std::size_t> joins_, starts_;                                            // stages that join, and that begin a branch
   std::set<std::string> reasons_;
   bool too_large_ = false;
 };

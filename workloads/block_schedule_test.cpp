@@ -1,0 +1,262 @@
+// Whole blocks: they are valid, compute a transformer block and its gradients, and take the time of their parts.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/base/rng.hpp"
+#include "sim/engines/test_agreement.hpp"
+#include "topologies/machines.hpp"
+#include "workloads/collectives.hpp"
+#include "workloads/plan.hpp"
+#include "workloads/test_blocks.hpp"
+
+namespace podsim {
+namespace {
+
+using testing::activations;
+using testing::close;
+using testing::Matrix;
+using testing::NamedPlan;
+using testing::plans_for;
+
+std::vector<TransformerBlock> blocks() {
+  TransformerBlock bare = testing::small_block();
+  bare.name = "bare";
+  bare.norm = Norm::none, bare.residuals = false, bare.causal = false;
+  TransformerBlock mlp = testing::small_gated_block();
+  mlp.name = "mlp";
+  mlp.attention = false;
+  return {testing::small_block(), testing::small_gated_block(), bare, mlp};
+}
+
+std::vector<Mesh> meshes() { return {testing::mesh_of(2, 2), testing::mesh_of(2, 4), testing::mesh_of(4, 2), testing::mesh_of(1, 4)}; }
+
+/// The plans of all blocks on all meshes that apply: few re-layouts do where a residual joins.
+template <class Body>
+int for_each_plan(Body body) {
+  int count = 0;
+  for (const TransformerBlock& block : blocks())
+    for (const Mesh& mesh : meshes()) {
+      const auto workload = workload_of(block, mesh.devices());
+      for (const NamedPlan& named : plans_for(*workload)) {
+        if (!parts_of(*workload, named.plan, mesh, Pass::both)) continue;
+        SCOPED_TRACE(block.name + ", " + named.name + " on " + to_text(mesh));
+        body(*workload, named.plan, mesh);
+        ++count;
+        if (::testing::Test::HasFatalFailure()) return count;
+      }
+    }
+  return count;
+}
+
+TEST(BlockSchedule, NothingIsWrongWithAnyPass) {
+  int passes = 0;
+  const int plans = for_each_plan([&](const Workload& workload, const Plan& plan, const Mesh& mesh) {
+    for (const Pass pass : {Pass::forward, Pass::backward, Pass::both}) {
+      const auto schedule = block_schedule(mesh, workload, plan, pass);
+      ASSERT_TRUE(schedule) << to_text(schedule.error());
+      const auto lowered = lower(*schedule, by_dimension({}));
+      ASSERT_TRUE(lowered) << to_text(lowered.error());
+      EXPECT_EQ(to_text(validate(*lowered).all()), "");
+      ++passes;
+    }
+  });
+  EXPECT_GE(plans, 100);
+  EXPECT_EQ(passes, 3 * plans);
+}
+
+TEST(BlockSchedule, ComputesTheBlockAndItsGradients) {
+  constexpr double tolerance = 1e-4;  // float32 through ten stages
+  for_each_plan([&](const Workload& workload, const Plan& plan, const Mesh& mesh) {
+    const auto schedule = block_schedule(mesh, workload, plan, Pass::both);
+    ASSERT_TRUE(schedule) << to_text(schedule.error());
+    const testing::TensorsByName t = testing::run_on_numbers(*schedule, by_dimension({}));
+    ASSERT_FALSE(t.empty());
+    const std::int64_t tokens = workload.stages.front().tokens;
+    const ActivationLayout first = plan.stages.front().layout, last = testing::left_by_stage(plan.stages.back());
+    testing::PlainBlock plain{workload, plan, mesh};
+    for (std::size_t s = 0; s < workload.stages.size(); ++s)
+      if (workload.stages[s].kind == Stage::Kind::product)
+        plain.weights[workload.stages[s].name] =
+            testing::weights(t.at(workload.stages[s].name + ".W"), workload.stages[s].inputs, *plan.stages[s].product);
+    ASSERT_TRUE(close(activations(t.at("Y"), tokens, last), plain.forward(activations(t.at("X"), tokens, first)), tolerance));
+    ASSERT_TRUE(close(activations(t.at("dX"), tokens, first), plain.backward(activations(t.at("dY"), tokens, last)), tolerance));
+    for (std::size_t s = 0; s < workload.stages.size(); ++s)
+      if (workload.stages[s].kind == Stage::Kind::product) {
+        const std::string& name = workload.stages[s].name;
+        EXPECT_TRUE(close(testing::weights(t.at(name + ".dW"), workload.stages[s].inputs, *plan.stages[s].product), plain.weight_gradients.at(name),
+                          tolerance))
+            << name;
+      }
+  });
+}
+
+TEST(BlockSchedule, TheForwardPassAloneIsThatOfBoth) {
+  const Mesh mesh = testing::mesh_of(2, 4);
+  const auto workload = workload_of(testing::small_gated_block(), 8);
+  for (const NamedPlan& named : plans_for(*workload)) {
+    if (!parts_of(*workload, named.plan, mesh, Pass::both)) continue;
+    const auto alone = testing::run_on_numbers(*block_schedule(mesh, *workload, named.plan, Pass::forward), ring_or_line());
+    const auto both = testing::run_on_numbers(*block_schedule(mesh, *workload, named.plan, Pass::both), ring_or_line());
+    ASSERT_FALSE(alone.empty() || both.empty());
+    EXPECT_EQ(alone.at("Y").values, both.at("Y").values) << named.name;
+    EXPECT_FALSE(alone.contains("dX"));
+  }
+}
+
+// Each part has tensors of its own where only products or only the rest are asked for: nothing flows.
+TEST(BlockSchedule, PartsOfAKindAloneReadWhatTheyAreGiven) {
+  const Mesh mesh = testing::mesh_of(2, 4);
+  for (const Only only : {Only::gemm, Only::other}) {
+    const auto workload = workload_of(testing::small_gated_block(), 8, only);
+    for (const NamedPlan& named : plans_for(*workload))
+      for (const Pass pass : {Pass::forward, Pass::backward, Pass::both}) {
+        if (!parts_of(*workload, named.plan, mesh, pass)) continue;
+        const auto schedule = block_schedule(mesh, *workload, named.plan, pass);
+        ASSERT_TRUE(schedule) << to_text(schedule.error());
+        const auto lowered = lower(*schedule, ring_or_line());
+        ASSERT_TRUE(lowered) << to_text(lowered.error());
+        EXPECT_EQ(to_text(validate(*lowered).all()), "") << named.name;
+      }
+  }
+}
+
+TEST(PlainBlock, GradientsAreCentralDifferences) {
+  const Mesh mesh = testing::mesh_of(2, 2);
+  for (const TransformerBlock& of : blocks()) {
+    TransformerBlock block = of;
+    block.hidden = 8, block.head_dim = 2, block.ff = 8, block.sequence = 3, block.batch = 2;
+    const auto workload = workload_of(block, 4);
+    const Plan plan = plans_for(*workload)[5].plan;
+    testing::PlainBlock plain{*workload, plan, mesh};
+    Rng rng{11};
+    const auto random = [&](std::int64_t rows, std::int64_t columns) {
+      Matrix m(static_cast<std::size_t>(rows), static_cast<std::size_t>(columns));
+      for (double& value : m.values) value = 2 * rng.uniform() - 1;
+      return m;
+    };
+    for (const Stage& stage : workload->stages)
+      if (stage.kind == Stage::Kind::product) plain.weights[stage.name] = random(stage.inputs, stage.outputs);
+    Matrix x = random(6, 8);
+    const Matrix dy = random(6, 8);
+    const auto loss = [&] {
+      const Matrix y = plain.forward(x);
+      double sum = 0;
+      for (std::size_t i = 0; i < y.values.size(); ++i) sum += dy.values[i] * y.values[i];
+      return sum;
+    };
+    plain.forward(x);
+    const Matrix dx = plain.backward(dy);
+    const auto expect_slopes = [&](Matrix& along, const Matrix& gradient, const std::string& what) {
+      Matrix slopes = gradient;
+      for (std::size_t i = 0; i < along.values.size(); i += 5) {
+        const double middle = along.values[i];
+        along.values[i] = middle + 1e-6;
+        const double above = loss();
+        along.values[i] = middle - 1e-6;
+        slopes.values[i] = (above - loss()) / 2e-6;
+        along.values[i] = middle;
+      }
+      EXPECT_TRUE(close(gradient, slopes, 1e-6)) << block.name << " " << what;
+    };
+    expect_slopes(x, dx, "X");
+    for (auto& [name, weight] : plain.weights) expect_slopes(weight, plain.weight_gradients.at(name), name);
+  }
+}
+
+// ---- Time -----------------------------------------------------------------------------------------------------------------------------
+
+Picoseconds time_of(const podsim::Pod& pod, const Schedule& schedule) {
+  const auto lowered = lower(schedule, by_dimension(chunk_rule(pod.machine)));
+  EXPECT_TRUE(lowered) << to_text(lowered.error());
+  const auto model = make_model(*lowered, pod.machine, *pod.topology, pod.placement);
+  EXPECT_TRUE(model) << to_text(model.error());
+  const auto timeline = (*timing_engine("des"))->run(*model, {});
+  EXPECT_TRUE(timeline) << to_text(timeline.error());
+  return timeline->makespan;
+}
+
+/// (together, the sum over parts)
+std::pair<Picoseconds, Picoseconds> times_of(const podsim::Pod& pod, const Workload& workload, const Plan& plan) {
+  const auto parts = parts_of(workload, plan, pod.mesh, Pass::both);
+  const auto whole = block_schedule(pod.mesh, workload, plan, Pass::both);
+  EXPECT_TRUE(parts && whole);
+  Picoseconds sum;
+  for (const WorkloadPart& part : *parts) sum += time_of(pod, *part_schedule(pod.mesh, part, plan.options));
+  return {time_of(pod, *whole), sum};
+}
+
+struct Place {
+  std::vector<int> extents;
+  int R, C;
+};
+
+TEST(BlockSchedule, OnASymmetricTorusItTakesAsLongAsItsParts) {
+  int compared = 0;
+  for (const char* machine : {"ideal", "tpu_v4"})
+    for (const Place& place : {Place{{2, 2}, 2, 2}, {{4, 4}, 4, 4}, {{2, 4}, 2, 4}, {{2, 2, 4}, 4, 4}}) {
+      const podsim::Pod pod = testing::slice_pod(*find_machine(machine), place.extents, place.R, place.C, Wrap::Rule::all);
+      for (TransformerBlock block : {testing::small_block(), testing::small_gated_block()}) {
+        block.dtype = DType::bf16;
+        block.ff = 128;
+        const auto workload = workload_of(block, pod.mesh.devices());
+        for (const NamedPlan& named : plans_for(*workload)) {
+          if (!block_schedule(pod.mesh, *workload, named.plan, Pass::both)) continue;
+          const auto [whole, sum] = times_of(pod, *workload, named.plan);
+          EXPECT_EQ(whole.count(), sum.count()) << machine << " " << to_text(pod.slice) << " " << to_text(pod.mesh) << ": " << block.name << ", "
+                                                << named.name;
+          ++compared;
+        }
+      }
+    }
+  EXPECT_GE(compared, 80);
+}
+
+// Devices end a part at different times there. A re-layout that starts so shares links otherwise than one that starts everywhere at once.
+TEST(BlockSchedule, OnAnOpenMeshItTakesNoLongerButForReLayouts) {
+  int without = 0, with = 0;
+  for (const char* machine : {"ideal", "tpu_v4"})
+    for (const Place& place : {Place{{3, 4}, 3, 4}, {{4, 4}, 4, 4}, {{2, 2, 4}, 4, 4}}) {
+      const podsim::Pod pod = testing::slice_pod(*find_machine(machine), place.extents, place.R, place.C, Wrap::Rule::none);
+      TransformerBlock block = testing::small_block();
+      block.heads = block.kv_heads = 12, block.hidden = 96, block.ff = 192, block.batch = 12;
+      const auto workload = workload_of(block, pod.mesh.devices());
+      for (const NamedPlan& named : plans_for(*workload)) {
+        const auto parts = parts_of(*workload, named.plan, pod.mesh, Pass::both);
+        if (!parts || !block_schedule(pod.mesh, *workload, named.plan, Pass::both)) continue;
+        const bool turns =
+            std::any_of(parts->begin(), parts->end(), [](const WorkloadPart& part) { return part.kind == WorkloadPart::Kind::relayout; });
+        const auto [whole, sum] = times_of(pod, *workload, named.plan);
+        EXPECT_LE(static_cast<double>(whole.count()), (turns ? 1.1 : 1) * static_cast<double>(sum.count()))
+            << machine << " " << to_text(pod.slice) << ": " << named.name;
+        ++(turns ? with : without);
+      }
+    }
+  EXPECT_GE(without, 10);
+  EXPECT_GE(with, 10);
+}
+
+TEST(BlockSchedule, TimingEnginesAgree) {
+  testing::Agreement seen;
+  int models = 0;
+  for (const auto& [extents, wraps] : {std::pair{std::vector<int>{2, 2}, true}, {{2, 3}, false}, {{4, 2}, true}}) {
+    const testing::Pod pod = testing::make_pod(testing::overhead_machine(), extents, wraps);
+    TransformerBlock block = testing::small_gated_block();
+    block.batch = 12, block.ff = 48, block.hidden = 96, block.heads = block.kv_heads = 12;
+    const auto workload = workload_of(block, pod.mesh.devices());
+    for (const NamedPlan& named : plans_for(*workload)) {
+      const auto schedule = block_schedule(pod.mesh, *workload, named.plan, Pass::forward);
+      if (!schedule) continue;
+      const auto lowered = lower(*schedule, ring_or_line());
+      ASSERT_TRUE(lowered) << to_text(lowered.error());
+      const auto model = testing::model_of(pod, *lowered);
+      ASSERT_TRUE(model) << to_text(model.error());
+      EXPECT_TRUE(testing::engines_agree(*model, 1e-6, seen)) << named.name << " on " << to_text(pod.mesh);
+      ++models;
+    }
+  }
+  EXPECT_GE(models, 10);
+  EXPECT_EQ(seen.compared, models);
+}
+
+}  // namespace
+}  // namespace podsim
