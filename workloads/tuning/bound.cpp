@@ -15,10 +15,12 @@ Seconds ring_time(const Machine& machine, const AxisRings::Ring& ring, double by
   return static_cast<double>(ring.size - 1) * (alpha + Seconds{bytes / (both_ways * rate)});
 }
 
-/// An all-gather or reduce-scatter of blocks of so many bytes; over several dimensions both orders at once, half of the data each.
-Seconds collective_time(const Machine& machine, CollectiveKind kind, const std::vector<AxisRings::Ring>& rings, std::int64_t block) {
+/// An all-gather or reduce-scatter of blocks of so many elements. Over several dimensions both orders at once, half of the data each, of an odd
+/// number of rows up to two thirds, or everything in one order: whichever is least.
+Seconds collective_time(const Machine& machine, CollectiveKind kind, const std::vector<AxisRings::Ring>& rings, std::int64_t elements, DType dtype) {
   if (rings.empty()) return none;
   const auto cost_kind = static_cast<std::size_t>(cost_kind_of(kind));
+  const std::int64_t block = elements * size_of(dtype).count();
   std::int64_t devices = 1;
   for (const AxisRings::Ring& ring : rings) devices *= ring.size;
   const Bytes input{kind == CollectiveKind::reduce_scatter ? block * devices : block};
@@ -34,7 +36,13 @@ Seconds collective_time(const Machine& machine, CollectiveKind kind, const std::
   const Seconds launch = machine.software.launch[cost_kind];
   const auto bytes = static_cast<double>(block);
   if (rings.size() == 1) return launch + in_order(rings, bytes);
-  return launch + std::max(in_order(rings, bytes / 2), in_order({rings.rbegin(), rings.rend()}, bytes / 2));
+  const std::vector<AxisRings::Ring> backwards{rings.rbegin(), rings.rend()};
+  // Both times grow in a line with their part of the data: the longer one is least where they meet.
+  const Seconds forth = in_order(rings, bytes), back = in_order(backwards, bytes), forth_empty = in_order(rings, 0),
+                back_empty = in_order(backwards, 0);
+  const double slopes = (forth - forth_empty + back - back_empty).count();
+  const double part = slopes > 0 ? std::clamp((back - forth_empty).count() / slopes, 1.0 / 3, 2.0 / 3) : 0.5;
+  return launch + std::min({forth, back, std::max(in_order(rings, part * bytes), in_order(backwards, (1 - part) * bytes))});
 }
 
 /// Of m x n x k on one device.
@@ -69,22 +77,22 @@ struct SlicedGemm {
 
 SlicedGemm sliced(const GemmProblem& problem, std::int64_t S, const PartOptions& options, const Machine& machine, const AxisRings& rings, int R,
                   int C) {
-  const auto [m, n, k, dtype, dataflow] = problem;
-  const std::int64_t element = size_of(dtype).count(), B = options.block;
+  const std::int64_t m = problem.m, n = problem.n, k = problem.k, B = options.block;
+  const DType dtype = problem.dtype;
   const bool copies = options.slice_copies && S > 1;
   SlicedGemm gemm;
   gemm.slices = static_cast<double>(S);
   const auto gather = [&](const std::vector<AxisRings::Ring>& axis, std::int64_t elements) {
-    return collective_time(machine, CollectiveKind::all_gather, axis, elements * element);
+    return collective_time(machine, CollectiveKind::all_gather, axis, elements, dtype);
   };
   const auto scatter = [&](const std::vector<AxisRings::Ring>& axis, std::int64_t elements) {
-    return collective_time(machine, CollectiveKind::reduce_scatter, axis, elements * element);
+    return collective_time(machine, CollectiveKind::reduce_scatter, axis, elements, dtype);
   };
   const auto matmuls = [&](std::int64_t rows, std::int64_t columns, std::int64_t contraction, bool accumulate) {
     gemm.first_matmul = matmul(machine, rows, columns, contraction, false, dtype);
     gemm.matmuls = gemm.first_matmul + static_cast<double>(S - 1) * matmul(machine, rows, columns, contraction, accumulate, dtype);
   };
-  switch (dataflow) {
+  switch (problem.dataflow) {
     case Dataflow::os: {
       const std::int64_t x = m / R * (k / (C * S)), w = k / (R * S) * (n / C);
       gemm.gather_col = gather(rings.col, x);
@@ -140,10 +148,10 @@ Seconds bound_of(const std::vector<SlicedGemm>& gemms, double prefetch) {
 
 /// Wang: an exposed gather, then hops and matmuls.
 Seconds wang_bound(const GemmProblem& problem, const Machine& machine, const AxisRings& rings, int R, int C) {
-  const auto [m, n, k, dtype, dataflow] = problem;
-  const std::int64_t element = size_of(dtype).count();
+  const std::int64_t m = problem.m, n = problem.n, k = problem.k, element = size_of(problem.dtype).count();
+  const DType dtype = problem.dtype;
   const auto gather = [&](const std::vector<AxisRings::Ring>& axis, std::int64_t elements) {
-    return collective_time(machine, CollectiveKind::all_gather, axis, elements * element);
+    return collective_time(machine, CollectiveKind::all_gather, axis, elements, dtype);
   };
   const auto hop = [&](const std::vector<AxisRings::Ring>& axis, std::int64_t elements) {
     const Seconds launch = machine.software.launch[static_cast<std::size_t>(CostKind::permute)];
@@ -153,7 +161,7 @@ Seconds wang_bound(const GemmProblem& problem, const Machine& machine, const Axi
   const auto steps = [](Seconds exposed, Seconds product, Seconds step, int devices) {
     return exposed + product + static_cast<double>(devices - 1) * std::max(product, step);
   };
-  switch (dataflow) {
+  switch (problem.dataflow) {
     case Dataflow::os: {
       const std::int64_t x = m / R * (k / C), w = k / R * (n / C);
       const bool x_travels = x * (C - 1) >= w * (R - 1);

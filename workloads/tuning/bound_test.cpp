@@ -1,0 +1,169 @@
+// The bound that the tuner prunes with is never above des, and close to it where pruning pays.
+#include "workloads/tuning/bound.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "sim/base/rng.hpp"
+#include "sim/engine/fold.hpp"
+#include "sim/engines/test_agreement.hpp"
+#include "topologies/machines.hpp"
+#include "workloads/collectives.hpp"
+#include "workloads/testing.hpp"
+
+namespace podsim {
+namespace {
+
+template <class T>
+T one_of(const std::vector<T>& values, Rng& rng) {
+  return values[rng.below(values.size())];
+}
+
+/// Everything costs something, each kind of operation something else; now and then nothing limits or nothing is charged.
+Machine random_machine(Rng& rng) {
+  if (rng.below(5) == 0) return *find_machine(one_of<std::string>({"tpu_v4", "tpu_v5e", "ideal"}, rng));
+  Machine machine = testing::costly_machine(rng, std::pow(10.0, rng.between(0, 4)));
+  machine.chip.matmul_tile_m = one_of<int>({1, 4, 8}, rng);
+  machine.chip.matmul_tile_n = one_of<int>({1, 4}, rng);
+  machine.chip.layout_lanes = one_of<int>({1, 8}, rng);
+  machine.chip.matmul_efficiency = 0.5 + 0.5 * rng.uniform();
+  if (rng.below(2) == 0) machine.chip.reduce_bandwidth = unlimited<BytesPerSecond>;
+  for (std::size_t kind = 0; kind < machine.software.launch.size(); ++kind) {
+    machine.software.launch[kind] = Seconds{rng.between(0, 4) * one_of<double>({0, 1e-8, 1e-6}, rng)};
+    if (rng.below(2) == 0) continue;
+    Bytes at{rng.between(1, 100)};
+    for (int points = rng.between(1, 3); points > 0; --points) {
+      machine.software.efficiency[kind].push_back({at, 0.1 + 0.9 * rng.uniform()});
+      at = Bytes{at.count() * rng.between(2, 20)};
+    }
+  }
+  if (rng.below(3) == 0) machine.software.per_message = Seconds{rng.between(0, 9) * 1e-7};
+  return machine;
+}
+
+struct Shape {
+  std::vector<int> extents;
+  int R, C;
+};
+const std::vector<Shape> shapes{{{1, 4}, 1, 4},    {{5, 1}, 5, 1},       {{2, 2}, 2, 2},     {{3, 4}, 3, 4},    {{4, 4}, 4, 4},     {{2, 6}, 2, 6},
+                                {{6, 3}, 6, 3},    {{2, 2, 3}, 4, 3},    {{3, 4, 2}, 12, 2}, {{4, 3, 2}, 4, 6}, {{2, 3, 4}, 2, 12}, {{2, 2, 2}, 8, 1},
+                                {{3, 3, 2}, 9, 2}, {{2, 4, 3, 2}, 8, 6}, {{4, 4}, 16, 1},    {{4, 3}, 2, 6}};
+
+struct Case {
+  podsim::Pod pod;
+  WorkloadPart part;
+  PartOptions options;
+
+  [[nodiscard]] std::string text() const {
+    return pod.machine.name + " " + to_text(pod.slice) + " as " + to_text(pod.mesh) + ", wraps " +
+           std::to_string(pod.layout.dimensions().front().wraps) + ", prefetch " + std::to_string(options.prefetch) + ", block " +
+           std::to_string(options.block) + ", copies " + std::to_string(options.slice_copies) + ": " + key_of(part);
+  }
+};
+
+/// nullopt: the algorithm does not take the mesh.
+std::optional<Case> make_case(const podsim::Pod& pod, const std::vector<std::string>& algorithms, int largest_factor, Rng& rng) {
+  Case c{pod, {}, {rng.between(1, 4), rng.between(0, 3), rng.below(3) > 0}};
+  ProductChoice& choice = c.part.product;
+  choice = {one_of(algorithms, rng), one_of<Dataflow>({Dataflow::os, Dataflow::ls, Dataflow::rs}, rng), rng.below(2) == 0, 0};
+  if (choice.algorithm == "meshslice") choice.slice_count = rng.between(1, 5);
+  c.part.name = "product";
+  c.part.pass = rng.below(2) == 0 ? Pass::forward : Pass::backward;
+  c.part.dtype = rng.below(2) == 0 ? DType::bf16 : DType::f32;
+  c.part.layout = input_layout(choice.dataflow, choice.transposed);
+  GemmOptions gemm;
+  gemm.slice_count = choice.slice_count, gemm.block = c.options.block, gemm.prefetch = c.options.prefetch, gemm.slice_copies = c.options.slice_copies;
+  const auto multiples = required_multiples(**gemm_algorithm(choice.algorithm), pod.mesh, choice.dataflow, c.part.pass, gemm);
+  if (!multiples) return std::nullopt;
+  const auto extent = [&](std::int64_t multiple) { return multiple * rng.between(1, largest_factor); };
+  c.part.tokens = extent(multiples->m), c.part.outputs = extent(multiples->n), c.part.inputs = extent(multiples->k);
+  if (choice.transposed) std::swap(c.part.tokens, c.part.outputs);
+  return c;
+}
+
+Picoseconds time_of(const Case& c) {
+  const auto schedule = part_schedule(c.pod.mesh, c.part, c.options);
+  EXPECT_TRUE(schedule) << to_text(schedule.error());
+  const auto lowered = lower(*schedule, by_dimension(chunk_rule(c.pod.machine)));
+  EXPECT_TRUE(lowered) << to_text(lowered.error());
+  const auto model = make_folded_model(*lowered, c.pod.machine, *c.pod.topology, c.pod.placement);
+  EXPECT_TRUE(model) << to_text(model.error());
+  const auto timeline = (*timing_engine("des"))->run(*model, {});
+  EXPECT_TRUE(timeline) << to_text(timeline.error());
+  return timeline->makespan;
+}
+
+double picoseconds(Seconds time) { return time.count() * 1e12; }
+
+TEST(ProductBound, IsNeverAboveDes) {
+  int held = 0, known_rings = 0, passive = 0;
+  for (std::uint64_t seed = 0; held < 600; ++seed) {
+    Rng rng{seed};
+    const Shape shape = one_of(shapes, rng);
+    const auto pod = testing::slice_pod(random_machine(rng), shape.extents, shape.R, shape.C, rng.below(3) == 0 ? Wrap::Rule::none : Wrap::Rule::all);
+    const auto c = make_case(pod, {"collective", "meshslice", "meshslice", "wang", "summa", "cannon"}, one_of<int>({1, 3, 40}, rng), rng);
+    if (!c) continue;
+    const auto rings = axis_rings(pod);
+    const double bound = picoseconds(product_bound(c->part, c->options, pod, rings));
+    const auto time = static_cast<double>(time_of(*c).count());
+    EXPECT_LE(bound * (1 - 1e-12), time) << "seed " << seed << ", " << bound / time << " of it: " << c->text();
+    ++held;
+    known_rings += rings.has_value();
+    passive += bound > 0.5 * time;
+  }
+  EXPECT_GT(known_rings, 400);
+  EXPECT_GT(passive, 300) << "a bound of nothing is easy to hold";
+}
+
+TEST(ProductBound, IsCloseOnTori) {
+  const Machine machine = *find_machine("tpu_v4");
+  std::vector<double> ratios;
+  std::string loosest;
+  for (std::uint64_t seed = 0; ratios.size() < 200; ++seed) {
+    Rng rng{seed, 1};
+    const Shape shape = one_of<Shape>({{{4, 4}, 4, 4}, {{4, 8}, 4, 8}, {{8, 4}, 8, 4}, {{4, 4, 4}, 16, 4}, {{4, 4, 4}, 4, 16}, {{1, 8}, 1, 8}}, rng);
+    const auto pod = testing::slice_pod(machine, shape.extents, shape.R, shape.C, Wrap::Rule::all);
+    auto c = make_case(pod, {"collective", "meshslice"}, 12, rng);
+    if (!c) continue;
+    c->options.block = 8, c->options.prefetch = 1;
+    for (std::int64_t* extent : {&c->part.tokens, &c->part.inputs, &c->part.outputs}) *extent *= 128;
+    const double ratio = picoseconds(product_bound(c->part, c->options, pod, axis_rings(pod))) / static_cast<double>(time_of(*c).count());
+    if (ratio < 0.7) loosest += "\n  seed " + std::to_string(seed) + ": " + std::to_string(ratio) + " " + c->text();
+    ratios.push_back(ratio);
+  }
+  std::sort(ratios.begin(), ratios.end());
+  RecordProperty("median_percent", static_cast<int>(100 * ratios[ratios.size() / 2]));
+  EXPECT_GE(ratios[ratios.size() / 10], 0.7) << "median " << ratios[ratios.size() / 2] << ", least " << ratios.front() << loosest;
+}
+
+TEST(ProductBound, KnowsTheRingsOfAnUndamagedGridInOrder) {
+  const Machine machine = *find_machine("tpu_v4");
+  const auto sizes = [](const std::vector<AxisRings::Ring>& rings) {
+    std::vector<int> all;
+    for (const AxisRings::Ring& ring : rings) all.push_back(ring.wraps ? ring.size : -ring.size);
+    return all;
+  };
+  const auto folded = axis_rings(testing::slice_pod(machine, {4, 3, 1, 5}, 12, 5, Wrap::Rule::all));
+  ASSERT_TRUE(folded);
+  EXPECT_EQ(sizes(folded->row), (std::vector<int>{4, 3}));
+  EXPECT_EQ(sizes(folded->col), (std::vector<int>{5}));
+  const auto open = axis_rings(testing::slice_pod(machine, {4, 3}, 4, 3, Wrap::Rule::none));
+  ASSERT_TRUE(open);
+  EXPECT_EQ(sizes(open->row), (std::vector<int>{-4}));
+  EXPECT_EQ(sizes(open->col), (std::vector<int>{-3}));
+  const auto line = axis_rings(testing::slice_pod(machine, {1, 4}, 1, 4, Wrap::Rule::all));
+  ASSERT_TRUE(line);
+  EXPECT_TRUE(line->row.empty());
+  EXPECT_FALSE(axis_rings(testing::slice_pod(machine, {4, 4}, 2, 8, Wrap::Rule::all))) << "an axis takes a part of a dimension";
+  auto pod = testing::slice_pod(machine, {4, 4}, 4, 4, Wrap::Rule::all);
+  pod.what_if.fail = {"0.0-0.1"};
+  ASSERT_TRUE(rebuild(pod));
+  EXPECT_FALSE(axis_rings(pod)) << "a broken cable";
+  pod = testing::slice_pod(machine, {4, 4}, 4, 4, Wrap::Rule::all);
+  std::swap(pod.placement.chip_of[0], pod.placement.chip_of[1]);
+  EXPECT_FALSE(axis_rings(pod)) << "another order of devices";
+}
+
+}  // namespace
+}  // namespace podsim
