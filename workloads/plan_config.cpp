@@ -177,7 +177,7 @@ std::string write_plan(const SavedPlan& saved) {
     if (stage.product->slice_count != 0) out->set_slice_count(stage.product->slice_count);
   }
   if (!saved.predicted.empty()) message.set_predicted(saved.predicted);
-  return "# proto-file: workloads/plan.proto\n# proto-message: podsim.proto.Plan\n\n" + to_textproto(message);
+  return to_textproto(message);
 }
 
 }  // namespace podsim

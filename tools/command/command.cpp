@@ -49,7 +49,7 @@ std::span<const Verb> verbs() {
       {"check", "execute it numerically and prove it right, free of races and deadlocks", &check_verb},
       {"compare", "simulate many variants and rank them", &compare_verb},
       {"tune", "search the best mesh, dataflow, algorithm and slice count for a workload", &tune_verb},
-      {"show", "a machine, a topology or a schedule", &show_verb},
+      {"show", "a machine, a topology, a mesh, a schedule or a plan", &show_verb},
   }};
   return table;
 }

@@ -7,12 +7,14 @@
 #include "sim/base/units.hpp"
 #include "sim/config/schedule_config.hpp"
 #include "sim/engine/machine_fields.hpp"
+#include "sim/engines/engines.hpp"
 #include "sim/mesh/bisection.hpp"
 #include "sim/mesh/graph.hpp"
 #include "sim/schedule/text.hpp"
 #include "tools/command/command.hpp"
 #include "tools/command/print.hpp"
 #include "tools/command/show_mesh.hpp"
+#include "tools/command/tune_print.hpp"
 #include "tools/command/workload.hpp"
 #include "topologies/drawing.hpp"
 #include "topologies/machines.hpp"
@@ -199,19 +201,49 @@ Expected<std::string> show_schedule(const Options& options, Format format) {
   return to_text(schedule);
 }
 
+// ---- plan -----------------------------------------------------------------------------------------------------------------------------
+
+constexpr std::string_view plan_usage = R"(usage: podsim show plan --plan FILE [OPTION...]
+
+A plan of a workload: how each stage is computed, what it takes there, and the memory that a device needs. --machine, --slice, --mesh and --set say
+otherwise where it runs.
+
+examples:
+  podsim tune --machine tpu_v4 --chips 64 --workload gpt3-block -o plan.textproto && podsim show plan --plan plan.textproto
+)";
+
+Expected<std::string> show_plan(const Options& options, Format format) {
+  if (format == Format::csv) return Diagnostic{option("format"), "show plan prints table or json"};
+  if (!options.has("plan")) return Diagnostic{{}, "--plan is missing: a file as podsim tune -o writes it"};
+  const auto pod = pod_of(options, "");
+  if (!pod) return pod.error();
+  const auto planned = planned_workload(options, *pod);
+  if (!planned) return planned.error();
+  const auto des = timing_engine("des");
+  if (!des) return des.error();
+  const auto plan = evaluate_plan(*pod, planned->workload, planned->plan, planned->pass, **des, 0);
+  if (!plan) return plan.error();
+  TuningRequest request;
+  request.workload = planned->workload;
+  request.pods = {*pod};
+  request.pass = planned->pass;
+  return format == Format::json ? plan_json(request, *plan) : plan_table(request, *plan);
+}
+
 struct Thing {
   std::string_view name, usage;
   bool what_ifs, problem;
   Expected<std::string> (*show)(const Options&, Format);
 };
-constexpr std::array<Thing, 4> things{{
+constexpr std::array<Thing, 5> things{{
     {"machine", machine_usage, false, false, &show_machine},
     {"topology", topology_usage, true, false, &show_topology},
     {"mesh", mesh_usage, true, false, &show_mesh},
     {"schedule", schedule_usage, false, true, &show_schedule},
+    {"plan", plan_usage, true, false, &show_plan},
 }};
 
-constexpr std::string_view usage = R"(usage: podsim show machine|topology|mesh|schedule [OPTION...]
+constexpr std::string_view usage = R"(usage: podsim show machine|topology|mesh|schedule|plan [OPTION...]
 
 `podsim show machine --help` and so on list the options of each.
 )";
@@ -232,6 +264,10 @@ int show_verb(const std::vector<std::string>& arguments, Console& console) {
     if (thing.what_ifs) described.add(what_if_options(false));
     if (thing.show == &show_topology)
       described.add_options()("devices", po::bool_switch(), "the devices as jax.devices() lists them: id, process, coords, core_on_chip");
+    if (thing.show == &show_plan) {
+      described.add_options()("plan", po::value<std::string>()->value_name("FILE"), "a plan of a workload, as podsim tune -o writes it");
+      described.add_options()("pass", po::value<std::string>()->value_name("forward|backward|both"), "left out: as the plan says");
+    }
     if (thing.problem) {
       described.add(problem_options(false)).add(workload_options());
       described.add_options()("lowered", po::bool_switch(), "with its collectives replaced by the tasks of their algorithms");
@@ -247,9 +283,9 @@ int show_verb(const std::vector<std::string>& arguments, Console& console) {
     return exit_done;
   }
   return report({{},
-                 arguments.empty() ? "show what? machine, topology or schedule"
+                 arguments.empty() ? "show what? machine, topology, mesh, schedule or plan"
                                    : "cannot show " + quoted(arguments.front()) + did_you_mean(arguments.front(), names) +
-                                         "; expected machine, topology or schedule"},
+                                         "; expected machine, topology, mesh, schedule or plan"},
                 console);
 }
 

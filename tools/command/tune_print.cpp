@@ -199,9 +199,18 @@ Json reference_json(const ReferenceTuning& reference) {
 
 }  // namespace
 
-std::string plan_table(const Workload& workload, const TunedPlan& plan) {
-  return fmt::format("{}: {} (forward {}, backward {})\n\n{}\nmemory: {}\n", workload.name, text(plan.time), text(plan.forward), text(plan.backward),
-                     stages_table(plan), memory_text(plan.memory));
+std::string plan_table(const TuningRequest& request, const TunedPlan& plan) {
+  const Pod& pod = request.pods[plan.pod];
+  return fmt::format("{}, {}, on {} {} ({} devices): {} (forward {}, backward {}; MFU {}){}\n\n{}\nmemory: {}\n", request.workload.name,
+                     pass_text(request.pass), pod.machine.name, place_of(request, plan), pod.mesh.devices(), text(plan.time), text(plan.forward),
+                     text(plan.backward), percent(mfu_of(request, plan)), blocks_text(request, plan.time), stages_table(plan),
+                     memory_text(plan.memory));
+}
+
+std::string plan_json(const TuningRequest& request, const TunedPlan& plan) {
+  Json json{{"workload", request.workload.name}};
+  json.update(plan_json(request, plan, plan.time, nullptr));
+  return json.dump(2) + "\n";
 }
 
 std::string tuning_table(const TuningReport& report) {

@@ -26,7 +26,8 @@ struct TuningReport {
 std::string tuning_table(const TuningReport& report);
 std::string tuning_json(const TuningReport& report);
 
-/// A plan alone: `show plan`.
-std::string plan_table(const Workload& workload, const TunedPlan& plan);
+/// A plan alone, of the request's pods: `show plan`.
+std::string plan_table(const TuningRequest& request, const TunedPlan& plan);
+std::string plan_json(const TuningRequest& request, const TunedPlan& plan);
 
 }  // namespace podsim

@@ -99,6 +99,8 @@ class Search {
     return plans;
   }
 
+  [[nodiscard]] std::string first_reason() const { return excluded_.front().reason; }
+
   /// A baseline that the options do not contain may still be the best.
   void admit_baselines(Tuning& tuning) const {
     for (const TunedPlan& baseline : tuning.baselines)
@@ -227,6 +229,23 @@ Expected<Tuning> tune(const TuningRequest& request) {
   search.finish(tuning);
   if (tuning.plans.empty() && !tuning.interrupted) return nothing_applies(tuning);
   return tuning;
+}
+
+Expected<TunedPlan> evaluate_plan(const Pod& pod, const Workload& workload, const Plan& plan, Pass pass, const EngineEntry& engine, int threads) {
+  TuningRequest request;
+  request.workload = workload;
+  request.pods = {pod};
+  request.pass = pass;
+  request.options = plan.options;
+  request.baselines = {{"plan", 0, plan}};
+  request.engine = &engine;
+  request.threads = threads;
+  Search search{request};
+  if (auto ok = search.prepare(); !ok) return ok.error();
+  std::vector<TunedPlan> plans = search.baselines();
+  if (plans.empty()) return Diagnostic{{}, search.first_reason()};
+  plans.front().baseline.clear();
+  return std::move(plans.front());
 }
 
 Expected<std::vector<TunedPlan>> pareto_plans(const TuningRequest& request, std::size_t most) {

@@ -92,6 +92,9 @@ struct Tuning {
 /// Errors: no pod; unknown algorithms; nothing applies anywhere (says why).
 Expected<Tuning> tune(const TuningRequest& request);
 
+/// A plan that is given, with what its parts cost and the memory it needs. Errors: those of parts_of(); a part that does not run.
+Expected<TunedPlan> evaluate_plan(const Pod& pod, const Workload& workload, const Plan& plan, Pass pass, const EngineEntry& engine, int threads);
+
 /// The plans that are faster than every plan that needs less memory, fastest first, at most `most`.
 Expected<std::vector<TunedPlan>> pareto_plans(const TuningRequest& request, std::size_t most);
 
