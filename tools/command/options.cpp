@@ -98,27 +98,34 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return pieces;
 }
 
-Parsed parse(const std::vector<std::string>& arguments, const po::options_description& described, std::string_view usage, Console& console) {
+Expected<Options> parse_options(const std::vector<std::string>& arguments, const po::options_description& described, const char* positional) {
   const auto style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
-  const auto wrong = [&](const std::string& message) { return Parsed{report({{}, message}, console), std::nullopt}; };
+  const auto wrong = [](const std::string& message) { return Diagnostic{{}, message}; };
   try {
     po::variables_map values;
-    po::positional_options_description none;
-    po::store(po::command_line_parser(arguments).options(described).style(style).positional(none).run(), values);
-    if (values.count("help")) {
-      fmt::print(console.out, "{}\noptions:\n{}", usage, to_text(described));
-      return {exit_done, std::nullopt};
-    }
+    po::positional_options_description words;
+    if (positional != nullptr) words.add(positional, 1);
+    po::store(po::command_line_parser(arguments).options(described).style(style).positional(words).run(), values);
     po::notify(values);
-    return {std::nullopt, Options{std::move(values)}};
+    return Options{std::move(values)};
   } catch (const po::unknown_option& error) {
     return wrong("unknown option " + quoted(error.get_option_name()) + did_you_mean(error.get_option_name(), option_names(described)) +
                  "; --help lists the options");
   } catch (const po::too_many_positional_options_error&) {
+    if (positional != nullptr) return wrong(fmt::format("expected options and one {}, found more; --help lists the options", positional));
     return wrong("expected options only, found " + quoted(stray_word(arguments, described)) + "; --help lists the options");
   } catch (const po::error& error) {
     return wrong(error.what());
   }
+}
+
+Parsed parse(const std::vector<std::string>& arguments, const po::options_description& described, std::string_view usage, Console& console,
+             const char* positional) {
+  auto options = parse_options(arguments, described, positional);
+  if (!options) return {report(options.error(), console), std::nullopt};
+  if (!options->has("help")) return {std::nullopt, *std::move(options)};
+  fmt::print(console.out, "{}\noptions:\n{}", usage, to_text(described));
+  return {exit_done, std::nullopt};
 }
 
 po::options_description output_options() {

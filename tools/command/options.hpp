@@ -45,13 +45,19 @@ SourceLocation option(const std::string& name);
 /// "a,b,c" at commas; an empty piece stays, for the reader of the piece to complain about.
 std::vector<std::string> split(const std::string& text, char separator = ',');
 
+/// The options among arguments; a word that is none is the value of the option `positional`, once, if that is named. Errors: what is unknown,
+/// repeated or lacks its value.
+Expected<Options> parse_options(const std::vector<std::string>& arguments, const po::options_description& described,
+                                const char* positional = nullptr);
+
 /// Parses one verb's arguments. Shows `usage` (with the options) and returns exit_done for --help; reports what is wrong. On success `status`
 /// is empty.
 struct Parsed {
   std::optional<int> status;
   std::optional<Options> options;
 };
-Parsed parse(const std::vector<std::string>& arguments, const po::options_description& described, std::string_view usage, Console& console);
+Parsed parse(const std::vector<std::string>& arguments, const po::options_description& described, std::string_view usage, Console& console,
+             const char* positional = nullptr);
 
 // Groups of options.
 po::options_description output_options();               // --format -o --quiet

@@ -69,11 +69,16 @@ Expected<SimulatedRun> simulate(const Pod& pod, const Problem& problem, const Ma
   auto lowered = lower(problem.schedule, problem.chooser);
   if (!lowered) return lowered.error();
   const double build_seconds = build.seconds();
+  auto run = simulate_lowered(pod, problem, *std::move(lowered), manner);
+  if (run) run->row.result.build_s = build_seconds;
+  return run;
+}
 
+Expected<SimulatedRun> simulate_lowered(const Pod& pod, const Problem& problem, Schedule lowered, const Manner& manner) {
   const Stopwatch wall;
   SimulatedRun run;
   run.pod = std::make_unique<const Pod>(pod);
-  run.lowered = std::make_unique<const Schedule>(*std::move(lowered));
+  run.lowered = std::make_unique<const Schedule>(std::move(lowered));
   auto model = model_on(*run.pod, *run.lowered, manner);
   if (!model) return model.error();
   run.model = *std::move(model);
@@ -88,7 +93,6 @@ Expected<SimulatedRun> simulate(const Pod& pod, const Problem& problem, const Ma
   run.row.over_hbm = run.metrics.peak_memory > pod.machine.chip.hbm;
   run.row.axes = run.metrics.axes;
   run.row.result.wall_s = wall.seconds();
-  run.row.result.build_s = build_seconds;
   return run;
 }
 

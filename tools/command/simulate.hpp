@@ -50,5 +50,7 @@ Expected<Model> model_on(const Pod& pod, const Schedule& lowered, const Manner& 
 
 /// Errors: those of lowering, of the model and of the engine.
 Expected<SimulatedRun> simulate(const Pod& pod, const Problem& problem, const Manner& manner);
+/// The same of a problem whose schedule has been lowered; the time that took is not known.
+Expected<SimulatedRun> simulate_lowered(const Pod& pod, const Problem& problem, Schedule lowered, const Manner& manner);
 
 }  // namespace podsim
