@@ -1,0 +1,160 @@
+#include "tools/sweep/points.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+
+#include "algorithms/gemm/gemm.hpp"
+
+namespace podsim {
+
+namespace {
+
+/// Options that may be repeated: their value lists several.
+bool is_list(const SweepField& field) { return field.name == "fail" || field.name == "degrade" || field.name == "straggler"; }
+
+std::vector<std::string> pieces(const std::string& text) {
+  std::vector<std::string> result;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(';', begin), text.size());
+    const std::size_t first = text.find_first_not_of(' ', begin), last = text.find_last_not_of(' ', end == 0 ? 0 : end - 1);
+    result.push_back(first < end ? text.substr(first, last - first + 1) : "");
+    begin = end + 1;
+  }
+  return result;
+}
+
+/// Quoted where a shell would take it apart.
+std::string for_shell(const std::string& word) {
+  const auto plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::string_view{"-_=.,:/%+@"}.find(c) != std::string_view::npos;
+  };
+  if (std::all_of(word.begin(), word.end(), plain)) return word;
+  std::string quoted_word = "'";
+  for (const char c : word) quoted_word += c == '\'' ? std::string{"'\\''"} : std::string(1, c);
+  return quoted_word + "'";
+}
+
+bool takes_no_slices(const PointInputs& inputs) {
+  if (inputs.text("gemm").empty()) return false;
+  const auto algorithm = gemm_algorithm(inputs.text("algorithm"));
+  return algorithm && !(*algorithm)->takes_slice_count;
+}
+
+void put(PointInputs& inputs, const SweepAxis& axis, const std::string& text) {
+  if (axis.path.empty())
+    inputs.texts[axis.field] = text;
+  else if (!text.empty())
+    inputs.sets.emplace_back(axis.path, text);
+}
+
+}  // namespace
+
+/// The blocks being walked, one axis inside the other.
+class SweepExpansion {
+ public:
+  SweepExpansion(std::vector<SweepBlock> blocks, const DevicesOf& devices_of) : devices_of_{devices_of} { points_.blocks_ = std::move(blocks); }
+
+  Expected<Points> run() {
+    for (std::size_t b = 0; b < points_.blocks_.size() && count_ <= most_points; ++b) {
+      block_ = &points_.blocks_[b];
+      points_.choices_.emplace_back();
+      choice_.assign(block_->axes.size(), 0);
+      known_.clear();
+      walk(0, {});
+      points_.begins_.push_back(count_);
+    }
+    if (count_ > most_points) return Diagnostic{block_->where, fmt::format("expected at most {} points in all, found more", most_points)};
+    return std::move(points_);
+  }
+
+ private:
+  void walk(std::size_t a, const PointInputs& inputs) {
+    if (count_ > most_points) return;
+    if (a == block_->axes.size()) {
+      points_.choices_.back().insert(points_.choices_.back().end(), choice_.begin(), choice_.end());
+      ++count_;
+      return;
+    }
+    const SweepAxis& axis = block_->axes[a];
+    const std::string& field = sweep_fields()[axis.field].name;
+    if (field == "slice_count" && takes_no_slices(inputs)) return take(a, value(a, "", axis.values.front().where), inputs);
+    const std::size_t given = axis.values.size() - known_[a].size();
+    for (std::size_t v = 0; v < given; ++v) {
+      const std::optional<int> devices = field == "mesh" && block_->axes[a].values[v].text == "all" ? devices_of_(inputs) : std::nullopt;
+      if (!devices) take(a, static_cast<std::uint32_t>(v), inputs);
+      for (int rows = devices.value_or(0); rows >= 1; --rows)
+        if (*devices % rows == 0) take(a, value(a, fmt::format("row={},col={}", rows, *devices / rows), block_->axes[a].values[v].where), inputs);
+    }
+  }
+
+  void take(std::size_t a, std::uint32_t v, const PointInputs& inputs) {
+    choice_[a] = v;
+    PointInputs with = inputs;
+    put(with, block_->axes[a], block_->axes[a].values[v].text);
+    walk(a + 1, with);
+  }
+
+  /// The number of a value that the file does not have; it goes behind the given ones.
+  std::uint32_t value(std::size_t a, const std::string& text, const SourceLocation& where) {
+    std::vector<SweepValue>& values = block_->axes[a].values;
+    const auto [entry, is_new] = known_[a].try_emplace(text, static_cast<std::uint32_t>(values.size()));
+    if (is_new) values.push_back({text, where});
+    return entry->second;
+  }
+
+  const DevicesOf& devices_of_;
+  Points points_;
+  SweepBlock* block_ = nullptr;
+  std::vector<std::uint32_t> choice_;
+  std::map<std::size_t, std::map<std::string, std::uint32_t>> known_;  // of each axis: the values that were added
+  std::size_t count_ = 0;
+};
+
+Expected<Points> expand(std::vector<SweepBlock> blocks, const DevicesOf& devices_of) { return SweepExpansion{std::move(blocks), devices_of}.run(); }
+
+PointInputs Points::inputs(std::size_t position) const {
+  assert(position < size());
+  const std::size_t b = static_cast<std::size_t>(std::upper_bound(begins_.begin(), begins_.end(), position) - begins_.begin());
+  const std::size_t in_block = position - (b == 0 ? 0 : begins_[b - 1]);
+  const std::vector<SweepAxis>& axes = blocks_[b].axes;
+  PointInputs inputs;
+  for (std::size_t a = 0; a < axes.size(); ++a) put(inputs, axes[a], axes[a].values[choices_[b][in_block * axes.size() + a]].text);
+  return inputs;
+}
+
+std::vector<std::string> arguments_of(const PointInputs& inputs, std::string_view last) {
+  std::vector<std::string> arguments;
+  for (std::size_t f = 0; f < sweep_fields().size(); ++f) {
+    const SweepField& field = sweep_fields()[f];
+    if (field.name == last) break;
+    if (field.name == "set")
+      for (const auto& [path, value] : inputs.sets) arguments.push_back(fmt::format("--set={}={}", path, value));
+    const std::string& text = inputs.texts[f];
+    if (text.empty()) continue;
+    if (field.is_switch)
+      arguments.push_back("--" + field.option);
+    else
+      for (const std::string& piece : is_list(field) ? pieces(text) : std::vector<std::string>{text})
+        arguments.push_back(fmt::format("--{}={}", field.option, piece));
+  }
+  return arguments;
+}
+
+std::vector<std::string> arguments_of(const PointInputs& inputs) { return arguments_of(inputs, ""); }
+
+std::string command_of(const PointInputs& inputs) {
+  std::string command = "podsim run";
+  for (const std::string& argument : arguments_of(inputs)) {
+    const std::size_t equals = argument.find('=');
+    command += ' ' + argument.substr(0, equals);
+    if (equals == std::string::npos) continue;
+    const std::string value = argument.substr(equals + 1);
+    command += (value.starts_with('-') ? '=' : ' ') + for_shell(value);
+  }
+  return command;
+}
+
+}  // namespace podsim

@@ -1,0 +1,297 @@
+#include "tools/sweep/sweep_check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <map>
+#include <set>
+#include <sstream>
+#include <tuple>
+
+#include "algorithms/collectives/collectives.hpp"
+#include "sim/base/units.hpp"
+#include "sim/engine/machine_fields.hpp"
+#include "tools/command/manner.hpp"
+#include "tools/sweep/point_run.hpp"
+#include "topologies/machines.hpp"
+
+namespace podsim {
+
+namespace {
+
+// ---- Fields that are problems, and what belongs to each ---------------------------------------------------------------------------------
+
+/// A kind of problem: the field that makes a block one, and those that it needs. A new kind is a line here, and in `belongings` what only it takes.
+struct ProblemKind {
+  std::string_view field;
+  std::vector<std::string_view> needs;
+};
+const std::vector<ProblemKind>& problem_kinds() {
+  static const std::vector<ProblemKind> kinds{{"gemm", {"algorithm"}}, {"collective", {"axis", "bytes"}}, {"schedule", {}}};
+  return kinds;
+}
+
+/// What a field belongs to; fields that are not listed go with every problem.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 16> belongings{{
+    {"axis", "collective"},
+    {"bytes", "collective"},
+    {"dtype", "collective"},
+    {"root", "collective"},
+    {"chunks", "collective"},
+    {"shift", "collective"},
+    {"pairs", "collective"},
+    {"pass", "gemm"},
+    {"pad", "gemm"},
+    {"dataflow", "gemm"},
+    {"slice_count", "gemm"},
+    {"block", "gemm"},
+    {"prefetch", "gemm"},
+    {"slice_copies", "gemm"},
+    {"wang_operand", "gemm"},
+    {"collectives", "gemm"},
+}};
+
+// ---- Values by themselves ---------------------------------------------------------------------------------------------------------------
+
+Options options_with(std::vector<std::string> arguments) {
+  static const po::options_description described = point_options();
+  auto options = parse_options(arguments, described);
+  assert(options);
+  return *std::move(options);
+}
+
+template <class T>
+std::string message_of(const Expected<T>& result) {
+  if (result) return "";
+  return result.error().where.line > 0 ? to_text(result.error()) : result.error().message;  // of a file that a value names: with its place there
+}
+
+/// What reads the options of a GEMM besides its algorithm needs some pod.
+std::string gemm_message(const std::string& argument) {
+  static const Expected<Pod> pod = [] {
+    PodRequest request;
+    request.machine = "ideal";
+    request.slice = "1";
+    return make_pod(request);
+  }();
+  std::vector<std::string> arguments{argument};
+  if (!argument.starts_with("--gemm=")) arguments.emplace_back("--gemm=m=1,n=1,k=1");
+  return message_of(gemm_request(options_with(arguments), *pod, DType::bf16));
+}
+
+std::string collective_algorithm_message(const std::string& name) { return name == "auto" ? "" : message_of(always(name)); }
+
+std::string kind_message(const std::string& name) {
+  if (collective_kind_named(name)) return "";
+  std::vector<std::string> names;
+  for (int k = 0; k < collective_kind_count; ++k) names.emplace_back(name_of(static_cast<CollectiveKind>(k)));
+  return "there is no collective " + quoted(name) + did_you_mean(name, names);
+}
+
+std::string manner_message(const std::string& argument) {
+  std::ostringstream unused;
+  const Console console{unused, unused};
+  return message_of(manner_of(options_with({argument}), console));
+}
+
+/// What is wrong with a value by itself; empty: nothing, as far as it goes.
+std::string message_alone(const std::string& field, const std::string& text, const SweepBlock& block) {
+  const std::string argument = fmt::format("--{}={}", sweep_fields()[sweep_field(field)].option, text);
+  if (field == "machine") return message_of(find_machine(text));
+  if (field == "fail" && text == "any") return "any is for podsim run, expected a cable between two chips, as 0.0-0.1";
+  for (const char* of_gemm : {"gemm", "pass", "block", "prefetch", "slice_copies", "wang_operand"})
+    if (field == of_gemm) return gemm_message(argument);
+  if (field == "algorithm") return block.axis("gemm") != nullptr ? message_of(gemm_algorithm(text)) : collective_algorithm_message(text);
+  if (field == "collectives") return collective_algorithm_message(text);
+  if (field == "dataflow") return dataflow_named(text) ? "" : "expected os, ls or rs, found " + quoted(text);
+  if (field == "slice_count" || field == "chunks")
+    return message_of(options_with({argument}).integer(sweep_fields()[sweep_field(field)].option, 1, 1 << 20));
+  if (field == "collective") return kind_message(text);
+  if (field == "bytes") return message_of(parse_bytes(text.find_first_not_of("0123456789") == std::string::npos ? text + "B" : text, {}));
+  if (field == "dtype") return message_of(parse_dtype(text, {}));
+  if (field == "schedule") return message_of(saved_schedule(text));
+  if (field == "engine" || field == "fold") return manner_message(argument);
+  return "";
+}
+
+/// Of a set: whether any of the block's machines takes it.
+std::string set_message(const SweepAxis& axis, const std::string& text, const SweepBlock& block) {
+  std::string message;
+  const SweepAxis* machines = block.axis("machine");
+  for (const SweepValue& name : machines != nullptr ? machines->values : std::vector<SweepValue>{}) {
+    auto machine = find_machine(name.text);
+    if (!machine) continue;
+    message = message_of(set_machine_value(*machine, axis.path, text, "--set", {}));
+    if (message.empty()) break;
+  }
+  return message;
+}
+
+// ---- Pods ---------------------------------------------------------------------------------------------------------------------------------
+
+/// Line and column: one value may be part of several blocks, all cases that it stands around.
+using ValuePlace = std::pair<int, int>;
+ValuePlace place_of(const SourceLocation& where) { return {where.line, where.column}; }
+
+/// Of values that are part of pods.
+struct PodValues {
+  std::set<ValuePlace> fit;                // that are part of a pod
+  std::map<ValuePlace, Diagnostic> wrong;  // that were to blame where there was none
+};
+
+/// Which values of one block's pod axes go with some of the others.
+class PodTrial {
+ public:
+  PodTrial(const SweepBlock& block, PodValues& values) : values_{values}, described_{point_options()} {
+    for (const SweepAxis& axis : block.axes)
+      if (axis.field < sweep_field("gemm") || sweep_fields()[axis.field].name == "schedule") axes_.push_back(&axis);
+  }
+
+  /// Every value with some of the others first, which is enough where they go together; what is left with all of them, up to a limit.
+  void run() {
+    std::size_t longest = 1, all = 1;
+    for (const SweepAxis* axis : axes_) {
+      longest = std::max(longest, axis->values.size());
+      all = std::min(all * axis->values.size(), most_trials);
+    }
+    for (std::size_t i = 0; i < longest; ++i) try_one([&](std::size_t, std::size_t count) { return i % count; });
+    for (std::size_t i = 0; i < all && !all_fit(); ++i) {
+      std::size_t left = i;
+      try_one([&](std::size_t, std::size_t count) { return std::exchange(left, left / count) % count; });
+    }
+  }
+
+  /// Why there is no pod at all, where no single value is to blame.
+  std::string no_pod;
+  /// The axes of all meshes that were seen.
+  std::set<std::string> mesh_axes;
+
+ private:
+  static constexpr std::size_t most_trials = 1000;
+
+  [[nodiscard]] bool all_fit() const {
+    return std::all_of(axes_.begin(), axes_.end(), [&](const SweepAxis* axis) {
+      return std::all_of(axis->values.begin(), axis->values.end(),
+                         [&](const SweepValue& value) { return values_.fit.contains(place_of(value.where)); });
+    });
+  }
+
+  template <class Choice>
+  void try_one(const Choice& choice) {
+    PointInputs inputs;
+    std::vector<const SweepValue*> values;
+    std::map<std::string, const SweepValue*> of_option;
+    for (std::size_t a = 0; a < axes_.size(); ++a) {
+      const SweepAxis& axis = *axes_[a];
+      const SweepValue& value = axis.values[choice(a, axis.values.size())];
+      values.push_back(&value);
+      if (!axis.path.empty()) {
+        if (!value.text.empty()) inputs.sets.emplace_back(axis.path, value.text);
+        continue;
+      }
+      of_option["--" + sweep_fields()[axis.field].option] = &value;
+      if (value.text != "all") inputs.texts[axis.field] = value.text;
+    }
+    const auto pod = pod_of(options_of(inputs, described_), "");
+    if (pod) {
+      no_pod.clear();
+      for (const SweepValue* value : values) values_.fit.insert(place_of(value->where));
+      for (const MeshAxis& axis : pod->mesh.axes()) mesh_axes.insert(axis.name);
+      if (const auto mesh = of_option.find("--mesh"); mesh != of_option.end() && mesh->second->text == "all") mesh_axes.insert({"row", "col"});
+      return;
+    }
+    if (const auto blamed = of_option.find(pod.error().where.file); blamed != of_option.end())
+      values_.wrong.try_emplace(place_of(blamed->second->where), Diagnostic{blamed->second->where, pod.error().message});
+    else if (mesh_axes.empty())
+      no_pod = to_text(pod.error());
+  }
+
+  std::vector<const SweepAxis*> axes_;
+  PodValues& values_;
+  const po::options_description described_;
+};
+
+// ---- All of it ----------------------------------------------------------------------------------------------------------------------------
+
+class SweepCheck {
+ public:
+  Done run(const std::vector<SweepBlock>& blocks) {
+    for (const SweepBlock& block : blocks) check_fields(block);
+    for (const SweepBlock& block : blocks)
+      for (const SweepAxis& axis : block.axes) check_values(axis, block);
+    if (problems_.empty()) {
+      PodValues values;
+      for (const SweepBlock& block : blocks) check_pods(block, values);
+      for (const auto& [place, why] : values.wrong)
+        if (!values.fit.contains(place)) problem(why.where, why.message);
+    }
+    return problems_.empty() ? done() : Done{all_problems()};
+  }
+
+ private:
+  static constexpr std::size_t most_problems = 20;
+
+  void problem(const SourceLocation& where, const std::string& message) {
+    problems_.try_emplace(place_of(where), Diagnostic{where, message});  // what stands around several cases is said once
+  }
+
+  void check_fields(const SweepBlock& block) {
+    const auto has = [&](std::string_view field) { return block.axis(field) != nullptr; };
+    std::vector<const ProblemKind*> found;
+    std::vector<std::string_view> names;
+    for (const ProblemKind& kind : problem_kinds()) {
+      names.push_back(kind.field);
+      if (has(kind.field)) found.push_back(&kind);
+    }
+    if (!has("machine")) problem(block.where, "machine is missing");
+    if (found.size() != 1)
+      return problem(block.where,
+                     fmt::format("expected one of {}, found {}", fmt::join(names, ", "), found.empty() ? "none" : "several; give each a case"));
+    const ProblemKind& kind = *found.front();
+    for (const std::string_view field : kind.needs)
+      if (!has(field)) problem(block.where, fmt::format("{} needs {}", kind.field, field));
+    for (const auto& [field, owner] : belongings)
+      if (has(field) && owner != kind.field)
+        problem(block.axis(field)->values.front().where, fmt::format("{} belongs to {}, not to {}", field, owner, kind.field));
+  }
+
+  void check_values(const SweepAxis& axis, const SweepBlock& block) {
+    for (const SweepValue& value : axis.values) {
+      if (value.text.empty()) continue;
+      const std::string message =
+          axis.path.empty() ? message_alone(sweep_fields()[axis.field].name, value.text, block) : set_message(axis, value.text, block);
+      if (!message.empty()) problem(value.where, message);
+    }
+  }
+
+  void check_pods(const SweepBlock& block, PodValues& values) {
+    PodTrial trial{block, values};
+    trial.run();
+    if (!trial.no_pod.empty()) problem(block.where, "there is no such pod: " + trial.no_pod);
+    if (const SweepAxis* axes = block.axis("axis"); axes != nullptr && !trial.mesh_axes.empty())
+      for (const SweepValue& value : axes->values)
+        for (const std::string& name : split(value.text))
+          if (!trial.mesh_axes.contains(name))
+            problem(value.where, fmt::format("no mesh of this sweep has the axis {}{}", quoted(name),
+                                             did_you_mean(name, {trial.mesh_axes.begin(), trial.mesh_axes.end()})));
+  }
+
+  [[nodiscard]] Diagnostic all_problems() const {
+    Diagnostic all = problems_.begin()->second;
+    std::size_t told = 1;
+    for (auto entry = std::next(problems_.begin()); entry != problems_.end() && told < most_problems; ++entry, ++told)
+      all.message += '\n' + to_text(entry->second);
+    if (problems_.size() > told) all.message += fmt::format("\n{}: and {} more", all.where.file, problems_.size() - told);
+    return all;
+  }
+
+  std::map<ValuePlace, Diagnostic> problems_;
+};
+
+}  // namespace
+
+Done check_sweep(const std::vector<SweepBlock>& blocks) { return SweepCheck{}.run(blocks); }
+
+}  // namespace podsim
