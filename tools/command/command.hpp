@@ -23,6 +23,7 @@ int run_verb(const std::vector<std::string>& arguments, Console& console);
 int check_verb(const std::vector<std::string>& arguments, Console& console);
 int compare_verb(const std::vector<std::string>& arguments, Console& console);
 int tune_verb(const std::vector<std::string>& arguments, Console& console);
+int sweep_verb(const std::vector<std::string>& arguments, Console& console);
 int show_verb(const std::vector<std::string>& arguments, Console& console);
 
 }  // namespace podsim

@@ -1,0 +1,167 @@
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <chrono>
+
+#include "tools/command/command.hpp"
+#include "tools/command/options.hpp"
+#include "tools/command/print.hpp"
+#include "tools/sweep/point_run.hpp"
+#include "tools/sweep/store_report.hpp"
+#include "tools/sweep/sweep_check.hpp"
+#include "tools/sweep/sweep_run.hpp"
+
+namespace podsim {
+
+namespace {
+
+constexpr std::string_view usage = R"(usage: podsim sweep FILE.textproto [--store FILE.sqlite] [--threads N] [--quiet]
+       podsim sweep (FILE.textproto | --store FILE.sqlite) (--export csv|json | --query SQL | --status) [-o FILE]
+
+Simulates every combination of the values in a file, on all cores, and stores each result as it is finished: SQLite, beside the file unless
+--store says where. Stop it as you like, even by kill -9: the same command goes on where it was. No run is simulated twice, not even by another
+sweep with the same store. A combination that does not apply is stored with the reason.
+
+A sweep's fields are the options of `podsim run`, with as many values as you like; an empty text leaves the option out:
+
+  format_version: 1
+  sweep {
+    machine: ["tpu_v4", "tpu_v5p"]
+    set { path: "link.bandwidth" value: ["", "45 GB/s", "90 GB/s"] }     # "": as the machine has it; an axis each
+    fail: ["", "0.0.0-0.0.1"]
+    case { slice: "4x4x4" gemm: "m=65536,n=16384,k=16384" }              # what changes together: one case after the other
+    case { slice: "4x4x8" gemm: "m=131072,n=16384,k=16384" }
+    mesh: "all"                                                          # every row x col
+    algorithm: ["collective", "meshslice"]
+    slice_count: [1, 2, 4, 8]                                            # left out where the algorithm takes none
+  }
+  sweep {                                                                # another one, behind it
+    machine: "tpu_v4" slice: "8x8" collective: ["all-gather", "all-reduce"] axis: "col" bytes: ["1MiB", "16MiB"] engine: ["des", "analytic"]
+  }
+
+tools/sweep/README.md explains all fields; tools/sweep/examples has sweeps to begin with.
+
+examples:
+  podsim sweep tools/sweep/examples/gemm.textproto --store /tmp/gemm.sqlite
+  podsim sweep --store /tmp/gemm.sqlite --status
+  podsim sweep --store /tmp/gemm.sqlite --export csv -o gemm.csv
+  podsim sweep --store /tmp/gemm.sqlite \
+               --query "SELECT used_mesh, algorithm, min(makespan_s) FROM results WHERE status = 'done' GROUP BY 1, 2 ORDER BY 3"
+  podsim sweep --store /tmp/gemm.sqlite --query "SELECT command FROM results WHERE point = 7"     # to look closer: add --explain
+)";
+
+po::options_description sweep_options() {
+  po::options_description described;
+  described.add_options()                                                                                                                          //
+      ("file", po::value<std::string>()->value_name("FILE.textproto"), "the sweep; --file may be left out")                                        //
+      ("store", po::value<std::string>()->value_name("FILE.sqlite"), "where results are kept; left out: FILE.sqlite beside the sweep")             //
+      ("threads", po::value<std::string>()->value_name("N")->default_value("0"), "runs at a time; 0: all cores. The results do not depend on it")  //
+      ("export", po::value<std::string>()->value_name("csv|json"), "print every stored point in order, instead of running")                        //
+      ("query", po::value<std::string>()->value_name("SQL"), "print what one SQL statement reads; `results` is the view to begin with")            //
+      ("status", po::bool_switch(), "print how far the sweep is, also while it runs");
+  described.add(output_options());
+  return described;
+}
+
+/// "x.sqlite" for "x.textproto".
+std::string store_beside(const std::string& file) {
+  constexpr std::string_view ending = ".textproto";
+  return (file.ends_with(ending) ? file.substr(0, file.size() - ending.size()) : file) + ".sqlite";
+}
+
+/// A line that is written over: how far, how fast, how long still.
+class SweepLine {
+ public:
+  SweepLine(Console& console, bool quiet) : console_{console}, on_{console.err_is_terminal && !quiet} {}
+  ~SweepLine() {
+    if (shown_) fmt::print(console_.err, "\r\033[K");
+  }
+  void operator()(const SweepCount& count) {
+    if (!on_) return;
+    shown_ = true;
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    const double rate = static_cast<double>(count.finished) / seconds;
+    fmt::print(console_.err, "\r\033[K[{}/{}] {} skipped, {:.3g} points/s, {} left", count.known + count.finished, count.points, count.skipped, rate,
+               count.finished > 0 ? time_text(static_cast<double>(count.remaining()) / rate) : "-");
+    console_.err.flush();
+  }
+
+ private:
+  Console& console_;
+  bool on_, shown_ = false;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+std::optional<int> devices_of(const PointInputs& inputs) {
+  static const po::options_description described = point_options();
+  const auto pod = pod_of(options_of(inputs, described), "");
+  if (!pod) return std::nullopt;
+  return pod->mesh.devices();
+}
+
+int report_from(const std::string& store, const Options& options, Console& console) {
+  const auto format = format_of(options);
+  if (!format) return report(format.error(), console);
+  Format export_format = Format::csv;
+  if (options.has("export")) {
+    if (options.text("export") == "json")
+      export_format = Format::json;
+    else if (options.text("export") != "csv")
+      return report({option("export"), "expected csv or json, found " + quoted(options.text("export"))}, console);
+  }
+  auto database = open_store_to_read(store);
+  if (!database) return report(database.error(), console);
+  const auto text = options.has("export")  ? export_results(*database, export_format)
+                    : options.has("query") ? query_results(*database, options.text("query"), *format)
+                                           : store_status(*database, store, *format);
+  if (!text) return report(text.error(), console);
+  if (auto ok = write_output(options, *text, console); !ok) return report(ok.error(), console);
+  return exit_done;
+}
+
+int run_file(const std::string& file, const std::string& store_file, const Options& options, Console& console) {
+  const auto threads = options.integer("threads", 0, 1024);
+  if (!threads) return report(threads.error(), console);
+  const auto format = format_of(options);
+  if (!format) return report(format.error(), console);
+  const auto text = read_file(file);
+  if (!text) return report(text.error(), console);
+  auto blocks = read_sweep(*text, file);
+  if (!blocks) return report(blocks.error(), console);
+  if (auto ok = check_sweep(*blocks); !ok) return report(ok.error(), console);
+  const auto points = expand(*std::move(blocks), devices_of);
+  if (!points) return report(points.error(), console);
+  auto store = SweepStore::open(store_file);
+  if (!store) return report(store.error(), console);
+  const auto count = [&] {
+    SweepLine line{console, options.flag("quiet")};
+    return run_sweep({*text, file, PODSIM_VERSION}, *points, *store,
+                     {static_cast<int>(*threads), console.interrupted, [&](const SweepCount& so_far) { line(so_far); }});
+  }();
+  if (!count) return report(count.error(), console);
+  if (count->remaining() > 0) {
+    fmt::print(console.err, "podsim: interrupted: {} of {} points are done and stored in {}; the same command goes on\n",
+               count->known + count->finished, count->points, store_file);
+    return exit_interrupted;
+  }
+  if (!options.flag("quiet") && console.err_is_terminal)
+    fmt::print(console.err, "podsim: {} points: {} were known, {} runs simulated now\n", count->points, count->known, count->simulated);
+  return report_from(store_file, options, console);
+}
+
+}  // namespace
+
+int sweep_verb(const std::vector<std::string>& arguments, Console& console) {
+  const Parsed parsed = parse(arguments, sweep_options(), usage, console, "file");
+  if (parsed.status) return *parsed.status;
+  const Options& options = *parsed.options;
+  const int asked = static_cast<int>(options.has("export")) + static_cast<int>(options.has("query")) + static_cast<int>(options.flag("status"));
+  if (asked > 1) return report({{}, "expected one of --export, --query and --status, found several"}, console);
+  if (!options.has("file") && asked == 0)
+    return report({{}, "sweep what? A FILE.textproto, or --store with --export, --query or --status; --help has examples"}, console);
+  if (!options.has("file") && !options.has("store")) return report({{}, "--store is missing: the file that keeps the results"}, console);
+  const std::string store = options.has("store") ? options.text("store") : store_beside(options.text("file"));
+  return asked > 0 ? report_from(store, options, console) : run_file(options.text("file"), store, options, console);
+}
+
+}  // namespace podsim

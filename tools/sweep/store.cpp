@@ -1,0 +1,315 @@
+#include "tools/sweep/store.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <chrono>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "tools/sweep/store_schema.hpp"
+
+namespace podsim {
+
+namespace {
+
+constexpr std::int64_t application_id = 0x506f6453;  // "PodS": in the header of the file
+
+double now_s() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+
+/// SQLite takes a file of a few bytes for an empty one, and would write over it.
+Done begins_as_sqlite(const std::string& file) {
+  constexpr std::string_view magic{"SQLite format 3\0", 16};
+  std::ifstream stream(file, std::ios::binary);
+  std::array<char, magic.size()> bytes{};
+  stream.read(bytes.data(), bytes.size());
+  const std::string_view found{bytes.data(), static_cast<std::size_t>(stream.gcount())};
+  if (found.empty() || found == magic) return done();  // empty: new, or not there
+  return Diagnostic{{file, 0, 0}, "expected a SQLite file, found something else"};
+}
+
+/// Whether it holds tables of ours: false where it holds nothing yet. Errors: it is something else.
+Expected<bool> holds_a_store(Database& database, const std::string& file) {
+  const auto wrong = [&](const std::string& message) { return Diagnostic{{file, 0, 0}, message}; };
+  const auto tables = database.number("SELECT count(*) FROM sqlite_master");
+  if (!tables) return tables.error();
+  const auto id = database.number("PRAGMA application_id");
+  if (!id) return id.error();
+  if (*id == 0 && *tables == 0) return false;
+  if (*id != application_id) return wrong("expected the store of a sweep, found a SQLite file of something else");
+  const auto version = database.number("PRAGMA user_version");
+  if (!version) return version.error();
+  if (*version > store_format_version)
+    return wrong(fmt::format("the store has format {}, newer than what this program reads, {}", *version, store_format_version));
+  auto checked = database.prepare("PRAGMA quick_check(1)");
+  if (!checked) return checked.error();
+  const auto row = checked->step();
+  if (!row) return row.error();
+  if (const std::string said = checked->text(0); said != "ok") return wrong("the file is damaged (SQLite: " + said + ")");
+  return true;
+}
+
+Done all(Database& database, const std::vector<std::string>& statements) {
+  for (const std::string& sql : statements)
+    if (auto ok = database.run(sql); !ok) return ok;
+  return done();
+}
+
+}  // namespace
+
+Expected<Database> open_store_to_read(const std::string& file) {
+  if (auto ok = begins_as_sqlite(file); !ok) return ok.error();
+  auto database = Database::open(file, Database::Mode::read);
+  if (!database) return database;
+  const auto holds = holds_a_store(*database, file);
+  if (!holds) return holds.error();
+  const auto points = database->number("SELECT count(*) FROM sqlite_master WHERE name = 'points'");
+  if (!points) return points.error();
+  if (!*holds || *points == 0) return Diagnostic{{file, 0, 0}, "expected the store of a sweep, found nothing in it"};
+  return database;
+}
+
+Expected<SweepStore> SweepStore::open(const std::string& file) {
+  if (auto ok = begins_as_sqlite(file); !ok) return ok.error();
+  auto database = Database::open(file, Database::Mode::write);
+  if (!database) return database.error();
+  // Looked at before anything is written: what is not ours stays as it is.
+  if (const auto holds = holds_a_store(*database, file); !holds) return holds.error();
+  // Readers go on while this process writes. NORMAL: a commit survives the end of the process, not always that of the computer's power; the file is
+  // whole either way.
+  if (auto ok = all(*database, {"PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", "BEGIN IMMEDIATE"}); !ok) return ok.error();
+  SweepStore store{*std::move(database)};
+  const auto tables = store.database_.number("SELECT count(*) FROM sqlite_master");
+  if (!tables) return tables.error();
+  if (*tables == 0) {
+    std::vector<std::string> setup = create_other_tables();
+    setup.push_back(fmt::format("PRAGMA application_id = {}", application_id));
+    setup.push_back(fmt::format("PRAGMA user_version = {}", store_format_version));
+    if (auto ok = all(store.database_, setup); !ok) return ok.error();
+  }
+  store.open_ = true;
+  return store;
+}
+
+SweepStore::~SweepStore() = default;
+
+Expected<bool> SweepStore::is_the_same(const std::vector<std::string>& input_keys) {
+  auto tables = database_.prepare("SELECT count(*) FROM sqlite_master WHERE sql IN (?, ?)");
+  if (!tables) return tables.error();
+  tables->bind(0, create_points());
+  tables->bind(1, create_results_view());
+  const auto found = tables->step();
+  if (!found) return found.error();
+  if (tables->integer(0) != 2) return false;
+  auto rows = database_.prepare("SELECT input_key FROM points ORDER BY position");
+  if (!rows) return rows.error();
+  std::size_t position = 0;
+  for (;; ++position) {
+    const auto more = rows->step();
+    if (!more) return more.error();
+    if (!*more) break;
+    if (position >= input_keys.size() || rows->text(0) != input_keys[position]) return false;
+  }
+  return position == input_keys.size();
+}
+
+namespace {
+
+struct KnownOutcome {
+  std::optional<std::string> key, reason;
+  std::string algorithm, dataflow;
+  std::optional<std::int64_t> slice_count;
+  double padding = 0;
+};
+
+/// What the points so far came to, by what they ask.
+Expected<std::map<std::string, KnownOutcome>> known_outcomes(Database& database) {
+  std::map<std::string, KnownOutcome> known;
+  const auto exists = database.number("SELECT count(*) FROM sqlite_master WHERE name = 'points'");
+  if (!exists) return exists.error();
+  if (*exists == 0) return known;
+  auto rows = database.prepare(
+      "SELECT input_key, key, reason, used_algorithm, used_dataflow, used_slice_count, padding FROM points "
+      "WHERE key IS NOT NULL OR reason IS NOT NULL");
+  if (!rows) return rows.error();
+  for (;;) {
+    const auto more = rows->step();
+    if (!more) return more.error();
+    if (!*more) return known;
+    KnownOutcome outcome;
+    if (rows->type(1) != Statement::Type::null) outcome.key = rows->text(1);
+    if (rows->type(2) != Statement::Type::null) outcome.reason = rows->text(2);
+    outcome.algorithm = rows->text(3);
+    outcome.dataflow = rows->text(4);
+    if (rows->type(5) != Statement::Type::null) outcome.slice_count = rows->integer(5);
+    outcome.padding = rows->real(6);
+    known.emplace(rows->text(0), std::move(outcome));
+  }
+}
+
+std::string json_of(const std::vector<std::pair<std::string, std::string>>& sets) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const auto& [path, value] : sets) json[path] = value;
+  return json.dump();
+}
+
+}  // namespace
+
+Done SweepStore::replace_points(const Points& points, const std::vector<std::string>& input_keys) {
+  const auto known = known_outcomes(database_);
+  if (!known) return known.error();
+  if (auto ok = all(database_, {"DROP VIEW IF EXISTS results", "DROP TABLE IF EXISTS points", create_points(), create_results_view()}); !ok)
+    return ok;
+  std::string columns = "position, input_key, key, reason, used_algorithm, used_dataflow, used_slice_count, padding, command",
+              values = "?,?,?,?,?,?,?,?,?";
+  for (const SweepField& field : sweep_fields()) columns += fmt::format(", \"{}\"", point_column(field)), values += ",?";
+  auto insert = database_.prepare(fmt::format("INSERT INTO points ({}) VALUES ({})", columns, values));
+  if (!insert) return insert.error();
+  for (std::size_t p = 0; p < points.size(); ++p) {
+    const PointInputs inputs = points.inputs(p);
+    const auto found = known->find(input_keys[p]);
+    const KnownOutcome outcome = found == known->end() ? KnownOutcome{} : found->second;
+    insert->bind(0, static_cast<std::int64_t>(p));
+    insert->bind(1, input_keys[p]);
+    insert->bind(2, outcome.key);
+    insert->bind(3, outcome.reason);
+    if (outcome.key) {
+      insert->bind(4, outcome.algorithm);
+      insert->bind(5, outcome.dataflow);
+      insert->bind(6, outcome.slice_count);
+      insert->bind(7, outcome.padding);
+    } else {
+      for (int c = 4; c < 8; ++c) insert->bind_null(c);
+    }
+    insert->bind(8, command_of(inputs));
+    for (std::size_t f = 0; f < sweep_fields().size(); ++f) {
+      const int column = 9 + static_cast<int>(f);
+      const std::string& text = inputs.texts[f];
+      if (sweep_fields()[f].name == "set" && !inputs.sets.empty())
+        insert->bind(column, json_of(inputs.sets));
+      else if (text.empty())
+        insert->bind_null(column);
+      else
+        insert->bind(column, text);
+    }
+    if (auto ok = insert->run(); !ok) return ok;
+  }
+  return done();
+}
+
+Expected<std::vector<bool>> SweepStore::begin(const SweepText& sweep, const Points& points, const std::vector<std::string>& input_keys) {
+  const auto same = is_the_same(input_keys);
+  if (!same) return same.error();
+  if (!*same)
+    if (auto ok = replace_points(points, input_keys); !ok) return ok.error();
+  {
+    auto set = database_.prepare("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)");
+    if (!set) return set.error();
+    for (const auto& [name, value] : {std::pair{"sweep", &sweep.text}, {"file", &sweep.file}, {"version", &sweep.version}}) {
+      set->bind(0, std::string_view{name});
+      set->bind(1, *value);
+      if (auto ok = set->run(); !ok) return ok.error();
+    }
+    auto session = database_.prepare("INSERT INTO sessions VALUES (?, ?, 0, 0, 0)");
+    if (!session) return session.error();
+    const double now = now_s();
+    session->bind(0, now);
+    session->bind(1, now);
+    if (auto ok = session->run(); !ok) return ok.error();
+  }
+  std::vector<bool> known;
+  {
+    auto rows = database_.prepare("SELECT key IS NOT NULL OR reason IS NOT NULL FROM points ORDER BY position");
+    if (!rows) return rows.error();
+    for (;;) {
+      const auto more = rows->step();
+      if (!more) return more.error();
+      if (!*more) break;
+      known.push_back(rows->integer(0) != 0);
+    }
+  }
+  if (auto ok = prepare(); !ok) return ok.error();
+  if (auto ok = commit(0, 0); !ok) return ok.error();
+  return known;
+}
+
+Done SweepStore::prepare() {
+  std::string columns = "key, version", values = "?, ?";
+  for (const RunColumn& column : run_columns()) columns += fmt::format(", \"{}\"", column.name), values += ", ?";
+  for (auto& [statement, sql] :
+       {std::pair{&add_run_, fmt::format("INSERT OR IGNORE INTO runs ({}) VALUES ({})", columns, values)},
+        {&set_point_,
+         "UPDATE points SET key = ?, reason = ?, used_algorithm = ?, used_dataflow = ?, used_slice_count = ?, padding = ? WHERE position = ?"},
+        {&note_session_,
+         "UPDATE sessions SET updated_s = ?, ended = ?, finished = ?, simulated = ? WHERE rowid = (SELECT max(rowid) FROM sessions)"}}) {
+    auto prepared = database_.prepare(sql);
+    if (!prepared) return prepared.error();
+    *statement = *std::move(prepared);
+  }
+  return done();
+}
+
+Expected<std::vector<std::string>> SweepStore::run_keys() {
+  auto rows = database_.prepare("SELECT key FROM runs");
+  if (!rows) return rows.error();
+  std::vector<std::string> keys;
+  for (;;) {
+    const auto more = rows->step();
+    if (!more) return more.error();
+    if (!*more) return keys;
+    keys.push_back(rows->text(0));
+  }
+}
+
+Done SweepStore::add(const StoredRun& run, const std::string& version) {
+  add_run_->bind(0, run.key);
+  add_run_->bind(1, version);
+  for (std::size_t c = 0; c < run_columns().size(); ++c) run_columns()[c].bind(*add_run_, static_cast<int>(c) + 2, run);
+  return add_run_->run();
+}
+
+Done SweepStore::add(const PointOutcome& outcome) {
+  const bool ran = outcome.reason.empty();
+  const auto bind = [&](int parameter, bool there, const auto& value) {
+    there ? set_point_->bind(parameter, value) : set_point_->bind_null(parameter);
+  };
+  bind(0, ran, outcome.key);
+  bind(1, !ran, outcome.reason);
+  bind(2, ran, outcome.algorithm);
+  bind(3, ran, outcome.dataflow);
+  bind(4, ran, outcome.slice_count);
+  bind(5, ran, outcome.padding);
+  set_point_->bind(6, static_cast<std::int64_t>(outcome.position));
+  return set_point_->run();
+}
+
+Done SweepStore::note_session(std::size_t finished, std::size_t simulated, bool ended) {
+  note_session_->bind(0, now_s());
+  note_session_->bind(1, std::int64_t{ended});
+  note_session_->bind(2, static_cast<std::int64_t>(finished));
+  note_session_->bind(3, static_cast<std::int64_t>(simulated));
+  return note_session_->run();
+}
+
+Done SweepStore::commit(std::size_t finished, std::size_t simulated) {
+  if (auto ok = note_session(finished, simulated, false); !ok) return ok;
+  // Another process that tries in between these two gets the lock, and this one the error.
+  return all(database_, {"COMMIT", "BEGIN IMMEDIATE"});
+}
+
+Done SweepStore::close(std::size_t finished, std::size_t simulated) {
+  if (!open_) return done();
+  open_ = false;
+  if (auto ok = note_session(finished, simulated, true); !ok) return ok;
+  add_run_.reset();
+  set_point_.reset();
+  note_session_.reset();
+  if (auto ok = database_.run("COMMIT"); !ok) return ok;
+  // Not while somebody reads; the file is right either way.
+  database_.wait(0);
+  static_cast<void>(database_.run("PRAGMA journal_mode = DELETE"));
+  return done();
+}
+
+}  // namespace podsim

@@ -1,0 +1,100 @@
+#include "tools/sweep/store_schema.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace podsim {
+
+namespace {
+
+std::string mesh_of(const Result& result) {
+  std::string text;
+  for (const auto& [name, size] : result.mesh) text += fmt::format("{}{}={}", text.empty() ? "" : ",", name, size);
+  return text;
+}
+
+/// As in the view: what a point asks for has the plain name.
+std::string name_in_view(const std::string& run_column) {
+  for (const char* asked : {"machine", "slice", "mesh", "engine", "schedule"})
+    if (run_column == asked) return "used_" + run_column;
+  return run_column;
+}
+
+constexpr std::array outcome_columns = {"used_algorithm TEXT", "used_dataflow TEXT", "used_slice_count INTEGER", "padding REAL"};
+
+std::string first_word(const std::string& text) { return text.substr(0, text.find(' ')); }
+
+}  // namespace
+
+std::span<const RunColumn> run_columns() {
+  using S = Statement;
+  using R = StoredRun;
+  static constexpr std::array<RunColumn, 25> columns{{
+      {"machine", "TEXT", true, [](S& s, int c, const R& r) { s.bind(c, r.result.machine); }},
+      {"slice", "TEXT", true, [](S& s, int c, const R& r) { s.bind(c, r.result.slice); }},
+      {"hypothetical", "INTEGER", true, [](S& s, int c, const R& r) { s.bind(c, std::int64_t{r.result.hypothetical}); }},
+      {"mesh", "TEXT", true, [](S& s, int c, const R& r) { s.bind(c, mesh_of(r.result)); }},
+      {"schedule", "TEXT", true, [](S& s, int c, const R& r) { s.bind(c, r.result.schedule); }},
+      {"engine", "TEXT", true, [](S& s, int c, const R& r) { s.bind(c, r.result.engine); }},
+      {"devices", "INTEGER", true, [](S& s, int c, const R& r) { s.bind(c, std::int64_t{r.result.devices}); }},
+      {"device_classes", "INTEGER", true, [](S& s, int c, const R& r) { s.bind(c, std::int64_t{r.result.device_classes}); }},
+      {"makespan_s", "REAL", true, [](S& s, int c, const R& r) { s.bind(c, r.result.makespan_s); }},
+      {"compute_s", "REAL", true, [](S& s, int c, const R& r) { s.bind(c, r.result.compute_s); }},
+      {"exposed_communication_s", "REAL", true, [](S& s, int c, const R& r) { s.bind(c, r.result.exposed_communication_s); }},
+      {"waiting_s", "REAL", true, [](S& s, int c, const R& r) { s.bind(c, r.result.waiting_s); }},
+      {"flops", "REAL", true, [](S& s, int c, const R& r) { s.bind(c, r.result.flops); }},
+      {"mfu", "REAL", true, [](S& s, int c, const R& r) { s.bind(c, r.result.mfu); }},
+      {"link_bytes", "REAL", true, [](S& s, int c, const R& r) { s.bind(c, r.result.link_bytes); }},
+      {"peak_memory_bytes", "INTEGER", true, [](S& s, int c, const R& r) { s.bind(c, r.result.peak_memory_bytes); }},
+      {"over_hbm", "INTEGER", true, [](S& s, int c, const R& r) { s.bind(c, std::int64_t{r.over_hbm}); }},
+      {"tasks", "INTEGER", true, [](S& s, int c, const R& r) { s.bind(c, r.result.tasks); }},
+      {"events", "INTEGER", true, [](S& s, int c, const R& r) { s.bind(c, r.result.events); }},
+      {"rings", "TEXT", true, [](S& s, int c, const R& r) { s.bind(c, r.rings); }},
+      {"trust_level", "TEXT", true, [](S& s, int c, const R& r) { s.bind(c, r.result.trust_level); }},
+      {"trust_dataset", "TEXT", true, [](S& s, int c, const R& r) { s.bind(c, r.result.trust_dataset); }},
+      {"trust_error", "REAL", true, [](S& s, int c, const R& r) { s.bind(c, r.result.trust_error); }},
+      {"wall_s", "REAL", false, [](S& s, int c, const R& r) { s.bind(c, r.result.wall_s); }},
+      {"build_s", "REAL", false, [](S& s, int c, const R& r) { s.bind(c, r.result.build_s); }},
+  }};
+  return columns;
+}
+
+std::string point_column(const SweepField& field) { return field.name == "set" ? "sets" : field.name; }
+
+std::string create_points() {
+  std::string sql = "CREATE TABLE points (\n  position INTEGER PRIMARY KEY,\n  input_key TEXT NOT NULL,\n  key TEXT,\n  reason TEXT,\n";
+  for (const SweepField& field : sweep_fields()) sql += fmt::format("  \"{}\" {},\n", point_column(field), field.is_integer ? "INTEGER" : "TEXT");
+  for (const char* column : outcome_columns) sql += fmt::format("  {},\n", column);
+  return sql + "  command TEXT NOT NULL\n)";
+}
+
+std::string create_results_view() {
+  std::string sql =
+      "CREATE VIEW results AS SELECT\n  p.position + 1 AS point,\n"
+      "  CASE WHEN p.key IS NOT NULL THEN 'done' WHEN p.reason IS NOT NULL THEN 'skipped' ELSE 'remaining' END AS status,\n";
+  for (const SweepField& field : sweep_fields()) sql += fmt::format("  p.\"{}\",\n", point_column(field));
+  for (const char* column : outcome_columns) sql += fmt::format("  p.{},\n", first_word(column));
+  for (const RunColumn& column : run_columns()) sql += fmt::format("  r.\"{}\" AS {},\n", column.name, name_in_view(column.name));
+  return sql + "  p.reason,\n  p.command,\n  p.key,\n  r.version\nFROM points p LEFT JOIN runs r ON r.key = p.key";
+}
+
+std::vector<std::string> create_other_tables() {
+  std::string runs = "CREATE TABLE runs (\n  key TEXT PRIMARY KEY,\n  version TEXT NOT NULL";
+  for (const RunColumn& column : run_columns()) runs += fmt::format(",\n  \"{}\" {}", column.name, column.type);
+  return {"CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)", runs + "\n)",
+          "CREATE TABLE sessions (started_s REAL NOT NULL, updated_s REAL NOT NULL, ended INTEGER NOT NULL, finished INTEGER NOT NULL, "
+          "simulated INTEGER NOT NULL)"};
+}
+
+std::vector<std::string> exported_columns() {
+  std::vector<std::string> columns{"point", "status"};
+  for (const SweepField& field : sweep_fields()) columns.push_back(point_column(field));
+  for (const char* column : outcome_columns) columns.push_back(first_word(column));
+  for (const RunColumn& column : run_columns())
+    if (column.exported) columns.push_back(name_in_view(column.name));
+  columns.emplace_back("reason");
+  return columns;
+}
+
+}  // namespace podsim
