@@ -1,0 +1,213 @@
+// Sweeps as a whole: nothing is simulated twice, and how a sweep was run does not show in what it exports.
+#include "tools/sweep/sweep_run.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tools/sweep/test_sweep.hpp"
+
+namespace podsim {
+namespace {
+
+using test::exported;
+using test::Folder;
+using test::Outcome;
+using test::podsim;
+using test::rows_of;
+using test::sweep;
+using ::testing::HasSubstr;
+
+const std::string gemm = "machine: 'tpu_v4' slice: '4x4' wrap: 'all' gemm: 'm=512,n=512,k=512'";
+
+TEST(Sweep, SimulatesEachContentOnce) {
+  const Folder folder;
+  // One slice is `collective`; seeds without anything random, row-major by name and a value set to what it is change nothing.
+  const std::string text = "sweep { " + gemm + " case { algorithm: 'collective' } case { algorithm: 'meshslice' slice_count: [1, 2] }\n" +
+                           "seed: [0, 1] mesh_order: ['', 'row-major'] set { path: 'link.latency' value: ['', '1 us', '2 us'] } }";
+  const SweepCount count = sweep(text, folder.file("s.sqlite"));
+  EXPECT_EQ(count.points, 36U);
+  EXPECT_EQ(count.finished, 36U);
+  EXPECT_EQ(count.simulated, 4U);  // two schedules, with and without another latency
+  EXPECT_EQ(count.skipped, 0U);
+  EXPECT_EQ(rows_of(folder.file("s.sqlite"), "SELECT count(*), count(DISTINCT key) FROM results"), "36,4\n");
+  const SweepCount again = sweep(text, folder.file("s.sqlite"));
+  EXPECT_EQ(again.known, 36U);
+  EXPECT_EQ(again.finished, 0U);
+  EXPECT_EQ(again.simulated, 0U);
+}
+
+TEST(Sweep, SimulatesAnewWhateverMayChangeTheResult) {
+  const Folder folder;
+  const std::string base = "machine: 'tpu_v4' slice: '4x4' wrap: 'all' ", gather = "collective: 'all-gather' axis: 'row' bytes: '1MiB' ";
+  std::size_t runs = 0;
+  for (const std::string& text :
+       {base + gather, base + gather + "set { path: 'link.bandwidth' value: '1 GB/s' }", base + gather + "algorithm: 'line'",
+        base + gather + "engine: 'analytic'", base + gather + "fold: 'off'", base + gather + "straggler: '0.0=0.5'",
+        base + gather + "straggler: 'random:10%=0.5' seed: 3", base + gather + "fail: '0.0-1.0'", base + gather + "degrade: '0.0-1.0=0.5'",
+        base + gather + "mesh_order: 'snake' mesh: 'row=4,col=4'", base + gather + "topology: 'crossbar'",
+        "machine: 'tpu_v4' slice: '4x4' wrap: 'none' " + gather, "machine: 'ideal' slice: '4x4' " + gather, base + gather + "chunks: 2"}) {
+    const SweepCount count = sweep("sweep { " + text + " }", folder.file("s.sqlite"));
+    runs += count.simulated;
+    EXPECT_EQ(count.simulated + count.skipped, 1U) << text;
+  }
+  EXPECT_EQ(rows_of(folder.file("s.sqlite"), "SELECT count(*) FROM runs"), std::to_string(runs) + "\n");
+}
+
+TEST(Sweep, StoresTheReasonWhereACombinationDoesNotApply) {
+  const Folder folder;
+  const SweepCount count = sweep("sweep { " + gemm + " algorithm: 'meshslice' slice_count: [4, 7] mesh: ['row=4,col=4', 'row=8,col=3'] }", folder.file("s.sqlite"));
+  EXPECT_EQ(count.points, 4U);
+  EXPECT_EQ(count.skipped, 3U);
+  const std::string rows = rows_of(folder.file("s.sqlite"), "SELECT point, status, key IS NULL, reason FROM results WHERE status = 'skipped'");
+  EXPECT_THAT(rows, HasSubstr("2,skipped,1,"));
+  EXPECT_THAT(rows, HasSubstr("3,skipped,1,\"--mesh: "));
+}
+
+TEST(Sweep, TakesAsManyPodsAsTheMachinesBuildAndSkipsTheRest) {
+  const Folder folder;
+  const SweepCount count = sweep("sweep { machine: ['ideal', 'tpu_v4'] slice: ['4x4', 'v4-8'] mesh: 'all' collective: 'all-gather' axis: 'row' bytes: '16' }",
+                                 folder.file("s.sqlite"));
+  EXPECT_EQ(count.points, 4U) << "without pods to lay meshes over, `all` stays";
+  EXPECT_EQ(count.skipped, 4U);
+}
+
+const std::string mixed =
+    "sweep { machine: 'tpu_v4' slice: ['4x4', '2x4'] case { gemm: 'm=256,n=512,k=512' algorithm: ['collective', 'meshslice', 'wang'] slice_count: [1, 2, 3]\n"
+    "dataflow: ['os', 'rs'] wrap: ['auto', 'all'] } case { collective: ['all-reduce', 'all-gather'] axis: ['row', 'row,col'] bytes: ['1KiB', '1000']\n"
+    "fail: ['', '0.0-0.1'] } engine: ['des', 'analytic'] }";
+
+TEST(Sweep, ExportsTheSameWhateverTheThreads) {
+  const Folder folder;
+  sweep(mixed, folder.file("1.sqlite"), 1);
+  const std::string one = exported(folder.file("1.sqlite"));
+  EXPECT_GT(one.size(), 5000U);
+  for (const int threads : {2, 5}) {
+    const std::string store = folder.file(std::to_string(threads) + ".sqlite");
+    sweep(mixed, store, threads);
+    EXPECT_TRUE(exported(store) == one) << threads;
+  }
+}
+
+TEST(Sweep, TellsWhatRunTells) {
+  const Folder folder;
+  sweep(mixed, folder.file("s.sqlite"));
+  const auto rows = nlohmann::ordered_json::parse(
+      test::run_words({"sweep", "--store", folder.file("s.sqlite"), "--query", "SELECT * FROM results WHERE status = 'done' AND point % 7 = 0", "--format", "json"}).out)["rows"];
+  ASSERT_GT(rows.size(), 10U);
+  for (const auto& row : rows) {
+    const std::string command = row["command"];
+    const Outcome outcome = podsim(command.substr(7) + " --format json");
+    ASSERT_EQ(outcome.status, exit_done) << command << outcome.err;
+    const auto run = outcome.json();
+    for (const char* figure : {"makespan_s", "compute_s", "exposed_communication_s", "waiting_s", "flops", "link_bytes", "peak_memory_bytes", "tasks", "mfu"})
+      EXPECT_EQ(row[figure], run[figure]) << command << " " << figure;
+    EXPECT_EQ(row["used_engine"], run["engine"]) << command;
+    EXPECT_EQ(row["used_algorithm"], run["algorithm"]) << command;
+  }
+}
+
+TEST(Sweep, ExportsTheGolden) {
+  const Folder folder;
+  const std::string store = folder.file("tiny.sqlite");
+  const Outcome outcome = podsim("sweep tools/sweep/testdata/tiny.textproto --store " + store);
+  ASSERT_EQ(outcome.status, exit_done) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_EQ(exported(store), test::bytes_of_file("tools/sweep/testdata/tiny.csv"));
+  const auto json = nlohmann::ordered_json::parse(podsim("sweep --store " + store + " --export json").out);
+  EXPECT_EQ(json["rows"].size(), 7U);
+}
+
+TEST(Sweep, KeepsWhatIsStillValidOfAChangedSweep) {
+  const Folder folder;
+  const std::string store = folder.file("s.sqlite");
+  const auto text = [](const std::string& counts) { return "sweep { " + gemm + " algorithm: 'meshslice' slice_count: " + counts + " }"; };
+  EXPECT_EQ(sweep(text("[2, 4, 7]"), store).simulated, 2U);
+  const SweepCount more = sweep(text("[8, 7, 4]"), store);
+  EXPECT_EQ(more.known, 2U);  // the reason as well
+  EXPECT_EQ(more.simulated, 1U);
+  EXPECT_EQ(rows_of(store, "SELECT slice_count, status FROM results ORDER BY point"), "8,done\n7,skipped\n4,done\n");
+  const SweepCount back = sweep(text("[2, 4, 7]"), store);
+  EXPECT_EQ(back.known, 2U);
+  EXPECT_EQ(back.finished, 1U);
+  EXPECT_EQ(back.simulated, 0U) << "the run of two slices was kept though no point asked for it";
+}
+
+TEST(Sweep, SimulatesAnewForAnotherVersionOfTheProgramAndAnotherMachineFile) {
+  const Folder folder;
+  const std::string store = folder.file("s.sqlite"), machine = folder.file("m.textproto", test::bytes_of_file("topologies/machines/ideal.textproto"));
+  const std::string text = "sweep { machine: '" + machine + "' slice: '4' collective: 'all-gather' axis: 'row' bytes: '16' }";
+  EXPECT_EQ(sweep(text, store, 1, "1").simulated, 1U);
+  EXPECT_EQ(sweep(text, store, 1, "1").simulated, 0U);
+  EXPECT_EQ(sweep(text, store, 1, "2").simulated, 1U);
+  std::string bytes = test::bytes_of_file(machine);
+  const std::size_t at = bytes.find("name: \"ideal\"");
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_EQ(machine, folder.file("m.textproto", bytes.replace(at, 13, "name: \"other\"")));
+  const SweepCount changed = sweep(text, store, 1, "2");
+  EXPECT_EQ(changed.known, 0U);
+  EXPECT_EQ(changed.simulated, 1U);
+}
+
+TEST(Sweep, EndsOnCtrlCWithWhatIsDoneAndGoesOn) {
+  const Folder folder;
+  const std::string file = folder.file("s.textproto", "format_version: 1\n" + mixed), store = folder.file("s.sqlite");
+  std::atomic<bool> interrupted{true};
+  std::ostringstream out, err;
+  Console console{out, err, false, &interrupted};
+  EXPECT_EQ(run_command({"sweep", file}, console), exit_interrupted);
+  EXPECT_THAT(err.str(), HasSubstr(" points are done and stored in " + store + "; the same command goes on\n"));
+  EXPECT_EQ(out.str(), "");
+  EXPECT_EQ(podsim("sweep --store " + store + " --status --format json").json()["remaining"], podsim("sweep --store " + store + " --status --format json").json()["points"]);
+  EXPECT_EQ(podsim("sweep " + file).status, exit_done);
+  sweep(mixed, folder.file("other.sqlite"));
+  EXPECT_TRUE(exported(store) == exported(folder.file("other.sqlite")));
+}
+
+TEST(Sweep, ShowsProgressOnATerminalOnly) {
+  const Folder folder;
+  const std::string file = folder.file("s.textproto", "format_version: 1\n" + mixed);
+  const Outcome terminal = test::run_words({"sweep", file}, true);
+  EXPECT_THAT(terminal.err, HasSubstr(" points/s, "));
+  std::filesystem::remove(folder.file("s.sqlite"));
+  EXPECT_EQ(test::run_words({"sweep", file, "--quiet"}, true).err, "");
+}
+
+TEST(Sweep, StatusCounts) {
+  const Folder folder;
+  sweep("sweep { " + gemm + " algorithm: 'meshslice' slice_count: [1, 2, 7] }", folder.file("s.sqlite"));
+  const auto json = podsim("sweep --store " + folder.file("s.sqlite") + " --status --format json").json();
+  EXPECT_EQ(json["points"], 3);
+  EXPECT_EQ(json["done"], 2);
+  EXPECT_EQ(json["skipped"], 1);
+  EXPECT_EQ(json["remaining"], 0);
+  EXPECT_EQ(json["running"], false);
+  EXPECT_GT(json["store_bytes"], 10000);
+  EXPECT_EQ(json["reasons"].size(), 1U);
+}
+
+TEST(Sweep, RunsItsExamples) {
+  const Folder folder;
+  for (const char* name : {"gemm", "weak_scaling"}) {
+    const Outcome outcome = podsim("sweep tools/sweep/examples/" + std::string{name} + ".textproto --store " + folder.file(name) + " --format json");
+    ASSERT_EQ(outcome.status, exit_done) << outcome.err;
+    EXPECT_EQ(outcome.json()["remaining"], 0);
+    EXPECT_GT(outcome.json()["done"], 60);
+  }
+}
+
+TEST(Sweep, TellsHowItIsUsed) {
+  for (const auto& [line, message] : std::vector<std::pair<std::string, std::string>>{
+           {"sweep", "sweep what? A FILE.textproto, or --store with --export, --query or --status; --help has examples"},
+           {"sweep --status", "--store is missing: the file that keeps the results"},
+           {"sweep --store s --status --export csv", "expected one of --export, --query and --status, found several"},
+           {"sweep a b", "expected options and one file, found more; --help lists the options"},
+           {"sweep /no/such/file", "/no/such/file: cannot read the file"},
+           {"sweep --store s --export xml", "--export: expected csv or json, found \"xml\""}}) {
+    const Outcome outcome = podsim(line);
+    EXPECT_EQ(outcome.status, exit_bad_input) << line;
+    EXPECT_EQ(outcome.err, "podsim: error: " + message + "\n") << line;
+  }
+}
+
+}  // namespace
+}  // namespace podsim
