@@ -211,7 +211,7 @@ Expected<Problem> make_problem(const Pod& pod, const GemmRequest& request) {
   return Problem{std::move(*schedule), *std::move(chooser), std::string{algorithm.name}, std::string{name_of(problem.dataflow)}, slices, padding};
 }
 
-Expected<Problem> problem_of(const Options& options, Pod& pod, DType default_dtype) {
+Expected<std::string_view> problem_kind(const Options& options) {
   std::string_view problem;
   int given = 0;
   for (const char* name : {"gemm", "collective", "workload", "plan", "schedule"})
@@ -220,9 +220,15 @@ Expected<Problem> problem_of(const Options& options, Pod& pod, DType default_dty
     return Diagnostic{
         {}, fmt::format("expected one of --gemm, --collective, --workload, --plan and --schedule, found {}", given == 0 ? "none" : "several")};
   if (auto ok = options_belong(options, problem); !ok) return ok.error();
-  if (problem == "gemm") return gemm_problem(options, pod, default_dtype);
-  if (problem == "collective") return collective_problem(options, pod, default_dtype);
-  if (problem == "workload" || problem == "plan") {
+  return problem;
+}
+
+Expected<Problem> problem_of(const Options& options, Pod& pod, DType default_dtype) {
+  const auto problem = problem_kind(options);
+  if (!problem) return problem.error();
+  if (*problem == "gemm") return gemm_problem(options, pod, default_dtype);
+  if (*problem == "collective") return collective_problem(options, pod, default_dtype);
+  if (*problem == "workload" || *problem == "plan") {
     const auto planned = planned_workload(options, pod);
     if (!planned) return planned.error();
     return workload_problem(*planned, pod);

@@ -45,6 +45,9 @@ Expected<Pod> pod_for(const GemmAlgorithmEntry& algorithm, Pod pod);
 /// All of a GEMM but its algorithm, dataflow and slice count: --gemm --pass --block --prefetch --slice-copies --wang-operand --pad.
 Expected<GemmRequest> gemm_request(const Options& options, const Pod& pod, DType default_dtype);
 
+/// The option that says what the problem is: "gemm", "collective", ... Errors: none or several of them; options that belong to another.
+Expected<std::string_view> problem_kind(const Options& options);
+
 /// The one problem of run, check and show schedule; `pod` is changed to what the algorithm uses. Errors: none or several of --gemm,
 /// --collective and --schedule; what each finds wrong.
 Expected<Problem> problem_of(const Options& options, Pod& pod, DType default_dtype);

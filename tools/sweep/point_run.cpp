@@ -6,6 +6,7 @@
 
 #include "tools/command/failures.hpp"
 #include "tools/command/manner.hpp"
+#include "tools/command/workload.hpp"
 #include "tools/sweep/content_key.hpp"
 
 namespace podsim {
@@ -28,7 +29,7 @@ std::string key_of_alternatives(const ReadyRun& ready) {
 
 po::options_description point_options() {
   po::options_description described;
-  described.add(pod_options(false)).add(what_if_options(false)).add(problem_options(false)).add(engine_options());
+  described.add(pod_options(false)).add(what_if_options(false)).add(problem_options(false)).add(workload_options()).add(engine_options());
   return described;
 }
 
@@ -39,7 +40,7 @@ Options options_of(const PointInputs& inputs, const po::options_description& des
 }
 
 std::shared_ptr<const SharedPod> RecentPods::pod(const PointInputs& inputs, const Options& options) {
-  std::string id = inputs.text("schedule");  // says the mesh where none is given
+  std::string id = inputs.text("schedule") + '\0' + inputs.text("plan");  // say the mesh where none is given
   for (const std::string& argument : arguments_of(inputs, "gemm")) id += '\0' + argument;
   const auto find = [&] {
     const auto found = std::find_if(pods_.begin(), pods_.end(), [&](const auto& entry) { return entry.first == id; });

@@ -38,7 +38,7 @@ std::string for_shell(const std::string& word) {
 }
 
 bool takes_no_slices(const PointInputs& inputs) {
-  if (inputs.text("gemm").empty()) return false;
+  if (inputs.text("gemm").empty() && inputs.text("workload").empty()) return false;
   const auto algorithm = gemm_algorithm(inputs.text("algorithm"));
   return algorithm && !(*algorithm)->takes_slice_count;
 }

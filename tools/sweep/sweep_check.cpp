@@ -14,6 +14,7 @@
 #include "sim/base/units.hpp"
 #include "sim/engine/machine_fields.hpp"
 #include "tools/command/manner.hpp"
+#include "tools/command/workload.hpp"
 #include "tools/sweep/point_run.hpp"
 #include "topologies/machines.hpp"
 
@@ -21,37 +22,10 @@ namespace podsim {
 
 namespace {
 
-// ---- Fields that are problems, and what belongs to each ---------------------------------------------------------------------------------
+// ---- Fields -------------------------------------------------------------------------------------------------------------------------------
 
-/// A kind of problem: the field that makes a block one, and those that it needs. A new kind is a line here, and in `belongings` what only it takes.
-struct ProblemKind {
-  std::string_view field;
-  std::vector<std::string_view> needs;
-};
-const std::vector<ProblemKind>& problem_kinds() {
-  static const std::vector<ProblemKind> kinds{{"gemm", {"algorithm"}}, {"collective", {"axis", "bytes"}}, {"schedule", {}}};
-  return kinds;
-}
-
-/// What a field belongs to; fields that are not listed go with every problem.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 16> belongings{{
-    {"axis", "collective"},
-    {"bytes", "collective"},
-    {"dtype", "collective"},
-    {"root", "collective"},
-    {"chunks", "collective"},
-    {"shift", "collective"},
-    {"pairs", "collective"},
-    {"pass", "gemm"},
-    {"pad", "gemm"},
-    {"dataflow", "gemm"},
-    {"slice_count", "gemm"},
-    {"block", "gemm"},
-    {"prefetch", "gemm"},
-    {"slice_copies", "gemm"},
-    {"wang_operand", "gemm"},
-    {"collectives", "gemm"},
-}};
+/// What the problem of a field needs besides.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 3> needs{{{"gemm", "algorithm"}, {"collective", "axis"}, {"collective", "bytes"}}};
 
 // ---- Values by themselves ---------------------------------------------------------------------------------------------------------------
 
@@ -61,6 +35,8 @@ Options options_with(std::vector<std::string> arguments) {
   assert(options);
   return *std::move(options);
 }
+
+const std::string& option_of(const std::string& field) { return sweep_fields()[sweep_field(field)].option; }
 
 template <class T>
 std::string message_of(const Expected<T>& result) {
@@ -83,6 +59,20 @@ std::string gemm_message(const std::string& argument) {
 
 std::string collective_algorithm_message(const std::string& name) { return name == "auto" ? "" : message_of(always(name)); }
 
+/// A workload may leave the choice open among several.
+std::string algorithm_message(const std::string& text, const SweepBlock& block) {
+  if (block.axis("gemm") == nullptr && block.axis("workload") == nullptr) return collective_algorithm_message(text);
+  for (const std::string& name : block.axis("workload") != nullptr ? split(text) : std::vector<std::string>{text})
+    if (const std::string message = message_of(gemm_algorithm(name)); !message.empty()) return message;
+  return "";
+}
+
+std::string dataflows_message(const std::string& text, const SweepBlock& block) {
+  for (const std::string& name : block.axis("workload") != nullptr ? split(text) : std::vector<std::string>{text})
+    if (!dataflow_named(name)) return "expected os, ls or rs, found " + quoted(name);
+  return "";
+}
+
 std::string kind_message(const std::string& name) {
   if (collective_kind_named(name)) return "";
   std::vector<std::string> names;
@@ -96,18 +86,33 @@ std::string manner_message(const std::string& argument) {
   return message_of(manner_of(options_with({argument}), console));
 }
 
+/// Of a workload's options; of what depends on each other (heads and their width) only numbers and names.
+std::string workload_message(const std::string& field, const std::string& text) {
+  if (field == "workload") return message_of(find_transformer_block(text));
+  if (field == "only") return only_named(text) ? "" : "expected gemm or other, found " + quoted(text);
+  return message_of(parse_integer(text, 1, std::int64_t{1} << 30, {}));
+}
+
+std::string plan_message(const std::string& file) {
+  const auto text = read_file(file);
+  return text ? message_of(read_plan(*text, file)) : message_of(text);
+}
+
 /// What is wrong with a value by itself; empty: nothing, as far as it goes.
 std::string message_alone(const std::string& field, const std::string& text, const SweepBlock& block) {
-  const std::string argument = fmt::format("--{}={}", sweep_fields()[sweep_field(field)].option, text);
+  const std::string argument = fmt::format("--{}={}", option_of(field), text);
   if (field == "machine") return message_of(find_machine(text));
   if (field == "fail" && text == "any") return "any is for podsim run, expected a cable between two chips, as 0.0-0.1";
   for (const char* of_gemm : {"gemm", "pass", "block", "prefetch", "slice_copies", "wang_operand"})
     if (field == of_gemm) return gemm_message(argument);
-  if (field == "algorithm") return block.axis("gemm") != nullptr ? message_of(gemm_algorithm(text)) : collective_algorithm_message(text);
+  if (field == "algorithm") return algorithm_message(text, block);
   if (field == "collectives") return collective_algorithm_message(text);
-  if (field == "dataflow") return dataflow_named(text) ? "" : "expected os, ls or rs, found " + quoted(text);
+  for (const char* of_workload : {"workload", "only", "batch", "seq", "heads", "kv_heads", "head_dim", "ff", "layers"})
+    if (field == of_workload) return workload_message(field, text);
+  if (field == "plan") return plan_message(text);
+  if (field == "dataflow") return dataflows_message(text, block);
   if (field == "slice_count" || field == "chunks")
-    return message_of(options_with({argument}).integer(sweep_fields()[sweep_field(field)].option, 1, 1 << 20));
+    return message_of(options_with({argument}).integer(option_of(field), 1, 1 << 20));
   if (field == "collective") return kind_message(text);
   if (field == "bytes") return message_of(parse_bytes(text.find_first_not_of("0123456789") == std::string::npos ? text + "B" : text, {}));
   if (field == "dtype") return message_of(parse_dtype(text, {}));
@@ -146,7 +151,7 @@ class PodTrial {
  public:
   PodTrial(const SweepBlock& block, PodValues& values) : values_{values}, described_{point_options()} {
     for (const SweepAxis& axis : block.axes)
-      if (axis.field < sweep_field("gemm") || sweep_fields()[axis.field].name == "schedule") axes_.push_back(&axis);
+      if (axis.field < sweep_field("gemm") || sweep_fields()[axis.field].name == "schedule" || sweep_fields()[axis.field].name == "plan") axes_.push_back(&axis);
   }
 
   /// Every value with some of the others first, which is enough where they go together; what is left with all of them, up to a limit.
@@ -237,24 +242,24 @@ class SweepCheck {
     problems_.try_emplace(place_of(where), Diagnostic{where, message});  // what stands around several cases is said once
   }
 
+  /// Which fields go together is the same whatever their values: told by the first ones.
   void check_fields(const SweepBlock& block) {
-    const auto has = [&](std::string_view field) { return block.axis(field) != nullptr; };
-    std::vector<const ProblemKind*> found;
-    std::vector<std::string_view> names;
-    for (const ProblemKind& kind : problem_kinds()) {
-      names.push_back(kind.field);
-      if (has(kind.field)) found.push_back(&kind);
-    }
-    if (!has("machine")) problem(block.where, "machine is missing");
-    if (found.size() != 1)
-      return problem(block.where,
-                     fmt::format("expected one of {}, found {}", fmt::join(names, ", "), found.empty() ? "none" : "several; give each a case"));
-    const ProblemKind& kind = *found.front();
-    for (const std::string_view field : kind.needs)
-      if (!has(field)) problem(block.where, fmt::format("{} needs {}", kind.field, field));
-    for (const auto& [field, owner] : belongings)
-      if (has(field) && owner != kind.field)
-        problem(block.axis(field)->values.front().where, fmt::format("{} belongs to {}, not to {}", field, owner, kind.field));
+    if (block.axis("machine") == nullptr && block.axis("plan") == nullptr) problem(block.where, "machine is missing");
+    for (const auto& [field, needed] : needs)
+      if (block.axis(field) != nullptr && block.axis(needed) == nullptr) problem(block.where, fmt::format("{} needs {}", field, needed));
+    PointInputs inputs;
+    std::map<std::string, SourceLocation> of_option;
+    for (const SweepAxis& axis : block.axes)
+      for (const SweepValue& value : axis.values)
+        if (axis.path.empty() && !value.text.empty()) {
+          inputs.texts[axis.field] = value.text;
+          of_option["--" + sweep_fields()[axis.field].option] = value.where;
+          break;
+        }
+    const auto kind = problem_kind(options_with(arguments_of(inputs)));
+    if (kind) return;
+    const auto blamed = of_option.find(kind.error().where.file);
+    problem(blamed == of_option.end() ? block.where : blamed->second, kind.error().message);
   }
 
   void check_values(const SweepAxis& axis, const SweepBlock& block) {

@@ -31,13 +31,13 @@ TEST(SweepCheck, FindsNothingWrongWithWhatOnlySomeCombinationsCannotDo) {
 
 TEST(SweepCheck, SaysWhatIsMissingOrDoesNotBelong) {
   EXPECT_EQ(wrong("sweep { slice: '4' " + gather + " }"), "s:2:1: machine is missing");
-  EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: '4' }"), "s:2:1: expected one of gemm, collective, schedule, found none");
+  EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: '4' }"), "s:2:1: expected one of --gemm, --collective, --workload, --plan and --schedule, found none");
   EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: '4' " + gather + gemm + " }"),
-            "s:2:1: expected one of gemm, collective, schedule, found several; give each a case");
+            "s:2:1: expected one of --gemm, --collective, --workload, --plan and --schedule, found several");
   EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: '4' gemm: 'm=1,n=1,k=1' }"), "s:2:1: gemm needs algorithm");
   EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: '4' collective: 'reduce' axis: 'row' }"), "s:2:1: collective needs bytes");
-  EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: '4'\n" + gather + "\nblock: [1, 2] }"), "s:4:9: block belongs to gemm, not to collective");
-  EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: '4'\n" + gemm + "\nshift: 1 }"), "s:4:8: shift belongs to collective, not to gemm");
+  EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: '4'\n" + gather + "\nblock: [1, 2] }"), "s:4:9: belongs to --gemm and --workload, not to --collective");
+  EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: '4'\n" + gemm + "\nshift: 1 }"), "s:4:8: belongs to --collective, not to --gemm");
   EXPECT_EQ(wrong("sweep { machine: 'ideal' case { " + gather + " }\n case { " + gemm + " } }"),
             "s:2:26: there is no such pod: --slice is missing: the chips per physical dimension, as 16x16 or 4x8x8\n"
             "s:3:2: there is no such pod: --slice is missing: the chips per physical dimension, as 16x16 or 4x8x8");
@@ -49,7 +49,7 @@ struct WrongValue {
 };
 
 TEST(SweepCheck, TellsEveryTextThatIsWrongByItself) {
-  const std::string no_such = "/no/such/file";
+  const std::string block = "workload: 'gpt3-block'";
   const std::vector<WrongValue> cases{
       {"wrap: 'some'", "expected auto, all, none, or dimensions such as x,y (of x, y, z, w), got \"some\""},
       {"topology: 'donut'", ""},
@@ -75,6 +75,10 @@ TEST(SweepCheck, TellsEveryTextThatIsWrongByItself) {
       {"slice_copies: 'maybe'", "expected on or off, found \"maybe\"", gemm},
       {"wang_operand: 'z'", "expected x or w, found \"z\"", gemm},
       {"collectives: 'rong'", "", gemm},
+      {"only: 'gem'", "expected gemm or other, found \"gem\"", block},
+      {"heads: 0", "", block},
+      {"dataflow: 'os,xs'", "expected os, ls or rs, found \"xs\"", block},
+      {"algorithm: 'meshslice,canon'", "", block},
   };
   for (const WrongValue& entry : cases) {
     const std::size_t column = entry.field.find(':') + 3;
@@ -99,6 +103,8 @@ TEST(SweepCheck, TellsWrongTextsOfFieldsThatEveryoneNeeds) {
   EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: '4' collective: 'all-gather' axis: ['row', 'rwo'] bytes: '1' }"),
             "s:2:76: no mesh of this sweep has the axis \"rwo\", did you mean \"row\"?");
   EXPECT_THAT(wrong("sweep { machine: 'ideal' slice: '4' schedule: '/no/such' }"), ::testing::StartsWith("s:2:47: "));
+  EXPECT_THAT(wrong("sweep { machine: 'ideal' slice: '4' plan: '/no/such' }"), ::testing::StartsWith("s:2:43: "));
+  EXPECT_THAT(wrong("sweep { machine: 'ideal' slice: '4' workload: ['gpt3-block', 'gpt3-blok'] }"), ::testing::StartsWith("s:2:62: "));
 }
 
 TEST(SweepCheck, TellsSetsThatNoMachineTakes) {
