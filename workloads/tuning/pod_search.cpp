@@ -145,6 +145,12 @@ PossiblePart PodSearch::possible(WorkloadPart part, Picoseconds bound) const {
   return {std::move(part), std::move(key), bound};
 }
 
+Bytes PodSearch::working_of(const WorkloadPart& part, const PartCost& cost) const {
+  if (request_->pass != Pass::forward) return cost.working;
+  // Nothing is kept then: what is read and written is part of the work.
+  return cost.working + Bytes{part.tokens * (part.inputs + part.outputs) / mesh().devices() * size_of(part.dtype).count()};
+}
+
 std::pair<PodSearch::Time, Bytes> PodSearch::cost_of(const std::vector<PossiblePart>& parts, bool known_only) const {
   Time time = 0;
   Bytes working;
@@ -152,7 +158,7 @@ std::pair<PodSearch::Time, Bytes> PodSearch::cost_of(const std::vector<PossibleP
     const PartCost* cost = costs_->known(part.key);
     if (cost == nullptr ? known_only : !cost->problem.empty()) return {never, working};
     time += cost == nullptr ? part.bound.count() : cost->time.count();
-    if (cost != nullptr) working = std::max(working, cost->working);
+    if (cost != nullptr) working = std::max(working, working_of(part.part, *cost));
   }
   return {time, working};
 }
@@ -179,8 +185,12 @@ std::optional<PodSearch::Path> PodSearch::best_from(ActivationLayout stream, boo
       for (const ActivationLayout layout : layouts) {
         const State& from = left[s][index_of(other(layout))];
         const auto& relayout = relayouts_[s][index_of(other(layout))];
-        const Time time = relayout ? std::min(never, from.time + cost_of(*relayout, known_only).first) : never;
-        if (time < at[s][index_of(layout)].time) at[s][index_of(layout)] = {time, from.working, from.before, from.option, true};
+        if (!relayout) continue;
+        const auto cost = cost_of(*relayout, known_only);
+        const Time time = std::min(never, from.time + cost.first);
+        const Bytes working = std::max(from.working, cost.second);
+        State& state = at[s][index_of(layout)];
+        if (std::tie(time, working) < std::tie(state.time, state.working)) state = {time, working, from.before, from.option, true};
       }
     if (s == count) break;
     if (joins_.contains(s)) at[s][index_of(other(stream))].time = never;
@@ -232,14 +242,14 @@ std::optional<PodSearch::Path> PodSearch::best(bool known_only) const {
     found = Path{{}, {request_->options, std::string{by_dimension_name}, {}}, {}, true};
     for (std::size_t s = 0; s < options_.size(); ++s) {
       const ProductOption* least = nullptr;
-      Time time = never;
+      std::pair<Time, Bytes> cost{never, {}};
       for (const ProductOption& option : options_[s]) {
         if (option.excluded) continue;
-        const Time sum = cost_of(option.parts, known_only).first;
-        if (sum < time) time = sum, least = &option;
+        const auto of_option = cost_of(option.parts, known_only);
+        if (of_option < cost) cost = of_option, least = &option;
       }
       if (least == nullptr) return std::nullopt;
-      found->time += Picoseconds{time};
+      found->time += Picoseconds{cost.first};
       found->plan.stages.push_back({request_->workload.stages[s].name, least->in, least->choice});
     }
   }
@@ -288,35 +298,34 @@ TunedPlan PodSearch::plan_of(const Path& path) const {
   for (const WorkloadPart& part : path.parts) {
     const PartCost& cost = *costs_->known(pod_, part);
     (part.pass == Pass::forward ? plan.forward : plan.backward) += cost.time;
-    Bytes working = cost.working;
-    if (request_->pass == Pass::forward)  // then nothing is kept: what is read and written is part of the work
-      working += Bytes{part.tokens * (part.inputs + part.outputs) / mesh().devices() * size_of(part.dtype).count()};
-    plan.memory.working = std::max(plan.memory.working, working);
+    plan.memory.working = std::max(plan.memory.working, working_of(part, cost));
     plan.parts.push_back({part, cost});
   }
   plan.time = plan.forward + plan.backward;
   return plan;
 }
 
-void PodSearch::exclude(const TunedPlan& plan) {
-  const auto most =
-      std::max_element(plan.parts.begin(), plan.parts.end(), [](const TunedPart& a, const TunedPart& b) { return a.cost.working < b.cost.working; });
-  const MemoryUse& memory = plan.memory;
-  const bool resident_alone = request_->hbm && memory.total() - memory.working > *request_->hbm;
-  if (resident_alone || most->part.kind != WorkloadPart::Kind::product) {
+void PodSearch::exclude(const TunedPlan& plan, Bytes limit) {
+  if (plan.memory.total() - plan.memory.working > limit) {
+    // Copies of keys and values are as many as attention's layout wants.
+    for (std::size_t s = 0; s < others_.size(); ++s)
+      if (request_->workload.stages[s].kind == Stage::Kind::attention) {
+        others_[s][index_of(plan.plan.stages[s].layout)].reset();
+        return;
+      }
     too_large_ = true;
     return;
   }
-  for (std::size_t s = 0; s < options_.size(); ++s)
-    if (request_->workload.stages[s].name == most->part.name)
+  const auto most = std::max_element(plan.parts.begin(), plan.parts.end(),
+                                     [&](const TunedPart& a, const TunedPart& b) { return working_of(a.part, a.cost) < working_of(b.part, b.cost); });
+  const WorkloadPart& part = most->part;
+  for (std::size_t s = 0; s < options_.size(); ++s) {
+    for (auto* parts : {&others_[s][index_of(part.layout)], &relayouts_[s][index_of(part.layout)]})
+      if (*parts && (*parts)->front().part.name == part.name) parts->reset();
+    if (request_->workload.stages[s].name == part.name)
       for (ProductOption& option : options_[s])
-        if (option.choice == most->part.product) option.excluded = true;
-}
-
-void PodSearch::readmit() {
-  too_large_ = false;
-  for (auto& stage : options_)
-    for (ProductOption& option : stage) option.excluded = false;
+        if (option.choice == part.product) option.excluded = true;
+  }
 }
 
 std::int64_t PodSearch::candidates() const {

@@ -46,10 +46,10 @@ class PodSearch {
   [[nodiscard]] std::vector<StageAlternative> alternatives(const Plan& plan) const;
   /// The plan of a known path with its costs and memory.
   [[nodiscard]] TunedPlan plan_of(const Path& path) const;
-  /// Rules out what needs most memory in a plan that needs too much: an option of a product, or the pod.
-  void exclude(const TunedPlan& plan);
-  /// Forgets what was excluded.
-  void readmit();
+  /// Rules out, for good, what needs most memory in a plan that needs more than the limit: an option of a product, another stage or a re-layout
+  /// in a layout; where what is resident is too much by itself, attention in its layout, or the pod. (Where the layouts of attention take different
+  /// copies of keys and values, an option may be ruled out for one that would have fitted with the other.)
+  void exclude(const TunedPlan& plan, Bytes limit);
 
   [[nodiscard]] std::size_t pod() const { return pod_; }
   [[nodiscard]] std::int64_t candidates() const;
@@ -72,6 +72,7 @@ class PodSearch {
   using Time = std::int64_t;  // picoseconds; never: no path
   static constexpr Time never = std::numeric_limits<Time>::max() / 4;
   [[nodiscard]] PossiblePart possible(WorkloadPart part, Picoseconds bound) const;
+  [[nodiscard]] Bytes working_of(const WorkloadPart& part, const PartCost& cost) const;
   /// The sum, and the working memory of what needs most, as far as it is known.
   [[nodiscard]] std::pair<Time, Bytes> cost_of(const std::vector<PossiblePart>& parts, bool known_only) const;
   [[nodiscard]] std::optional<Path> best_from(ActivationLayout stream, bool known_only) const;

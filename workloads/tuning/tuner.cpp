@@ -30,12 +30,12 @@ class Search {
     return done();
   }
 
-  /// The plans within a limit of memory, best first.
+  /// The plans within a limit of memory, best first. What one limit rules out stays so: limits only fall.
   std::vector<TunedPlan> plans(std::optional<Bytes> limit) {
-    for (PodSearch& search : searches_) search.readmit();
     best_.assign(searches_.size(), std::nullopt);
     stale_.assign(searches_.size(), true);
     if (request_.exhaustive) simulate_everything();
+    const std::size_t wanted = std::max<std::size_t>(request_.top, 1);
     std::vector<TunedPlan> found;
     while (!stopped()) {
       refresh(false);
@@ -45,6 +45,7 @@ class Search {
       bool excluded = false;
       for (const std::size_t p : order) {
         const PodSearch::Path& path = *best_[p];
+        if (found.size() >= wanted && path.time > found.back().time) break;  // of those that take equally long memory decides
         if (!path.known) {
           for (const WorkloadPart& part : path.parts)
             if (costs_.known(p, part) == nullptr) jobs.push_back({p, part});
@@ -54,22 +55,22 @@ class Search {
         if (!jobs.empty()) continue;  // plans behind one that is not known yet have no place
         TunedPlan plan = searches_[p].plan_of(path);
         if (limit && plan.memory.total() > *limit) {
-          searches_[p].exclude(plan);
+          searches_[p].exclude(plan, *limit);
           note_excluded(p, plan, *limit);
           stale_[p] = true;
           excluded = true;
           continue;
         }
         found.push_back(std::move(plan));
-        if (found.size() == std::max<std::size_t>(request_.top, 1)) break;
       }
       if (excluded) continue;
-      if (jobs.empty() || found.size() == std::max<std::size_t>(request_.top, 1)) break;
+      if (jobs.empty()) break;
       bound_ = best_[order.front()]->time;
       simulate(jobs);
     }
     if (stopped()) found = known_plans(limit);
     sort(found);
+    if (found.size() > wanted) found.erase(found.begin() + static_cast<std::ptrdiff_t>(wanted), found.end());
     if (!found.empty()) found.front().alternatives = searches_[found.front().pod].alternatives(found.front().plan);
     return found;
   }
@@ -174,7 +175,7 @@ class Search {
           found.push_back(std::move(plan));
           break;
         }
-        search.exclude(plan);
+        search.exclude(plan, *limit);
       }
     return found;
   }

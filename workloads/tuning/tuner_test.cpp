@@ -1,0 +1,341 @@
+// The tuner finds the best plan, whatever it leaves out on the way.
+#include "workloads/tuning/tuner.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "workloads/tuning/test_tuning.hpp"
+
+namespace podsim {
+namespace {
+
+using testing::Enumeration;
+using ::testing::HasSubstr;
+using testing::text_of;
+
+/// A gated block on 2x4 of tpu_v4 and other ways to lay out 8 chips.
+TuningRequest plain_request(const std::vector<testing::SliceMesh>& shapes = {{{2, 4}, 2, 4}, {{4, 2}, 4, 2}, {{2, 2, 2}, 4, 2}}) {
+  TuningRequest request;
+  TransformerBlock block = testing::small_gated_block();
+  block.dtype = DType::bf16;
+  block.heads = 8, block.kv_heads = 8, block.hidden = 64, block.ff = 256, block.batch = 8;
+  request.workload = *workload_of(block, 8);
+  for (const testing::SliceMesh& shape : shapes)
+    request.pods.push_back(testing::slice_pod(*find_machine("tpu_v4"), shape.extents, shape.R, shape.C, Wrap::Rule::all));
+  request.algorithms = {"collective", "meshslice", "wang"};
+  request.options = {2, 1, true};
+  request.largest_slice_count = 4;
+  request.engine = testing::des();
+  request.threads = 1;
+  return request;
+}
+
+Tuning tuned(const TuningRequest& request) {
+  auto tuning = tune(request);
+  EXPECT_TRUE(tuning) << to_text(tuning.error());
+  return tuning ? *std::move(tuning) : Tuning{};
+}
+
+TEST(Tuner, PruningChangesNoPlan) {
+  int compared = 0, limited = 0, several = 0, fewer = 0;
+  for (std::uint64_t seed = 0; compared < 45; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Rng rng{seed};
+    TuningRequest request = testing::random_request(rng);
+    auto pruned = tune(request);
+    if (pruned && rng.below(2) == 0) {
+      // A limit that the best plan does not keep, of what a plan holds or works with.
+      const MemoryUse& memory = pruned->plans.front().memory;
+      request.hbm = memory.total() - (rng.below(4) == 0 ? memory.working : Bytes{1});
+      pruned = tune(request);
+      ++limited;
+    }
+    request.exhaustive = true;
+    const auto exhaustive = tune(request);
+    ASSERT_EQ(pruned.has_value(), exhaustive.has_value()) << to_text(pruned ? exhaustive.error() : pruned.error());
+    if (!pruned) continue;
+    ASSERT_EQ(text_of(pruned->plans), text_of(exhaustive->plans));
+    EXPECT_LE(pruned->simulated, exhaustive->simulated);
+    EXPECT_EQ(pruned->candidates, exhaustive->candidates);
+    EXPECT_EQ(exhaustive->pruned, 0);
+    for (const TunedPlan& plan : pruned->plans) EXPECT_TRUE(!request.hbm || plan.memory.total() <= *request.hbm);
+    ++compared;
+    several += pruned->plans.size() > 1;
+    fewer += pruned->simulated < exhaustive->simulated;
+  }
+  EXPECT_GT(limited, 10);
+  EXPECT_GT(several, 10);
+  EXPECT_GT(fewer, 30);
+}
+
+// By looking at every plan there is, which the search never does.
+TEST(Tuner, NoPlanIsBetter) {
+  int limited = 0;
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Rng rng{seed, 5};
+    TuningRequest request = plain_request();
+    request.pods.erase(request.pods.begin() + rng.between(1, 3), request.pods.end());
+    TransformerBlock block = *request.workload.block;
+    block.attention = seed % 6 == 0;
+    block.residuals = rng.below(2) == 0;
+    request.pass = seed % 6 == 0 ? Pass::forward : rng.below(2) == 0 ? Pass::both : Pass::backward;
+    request.workload = *workload_of(block, 8);
+    request.algorithms = {block.attention ? "wang" : "meshslice"};
+    request.largest_slice_count = 3;
+    request.options.prefetch = 0;  // more slices need less memory, and more time
+    if (seed % 3 == 1)
+      request.workload =
+          *workload_of({{96 * rng.between(1, 4), 96 * rng.between(1, 4), 96, DType::bf16}, {96, 192, 96 * rng.between(1, 4), DType::bf16}});
+    std::vector<Enumeration::Found> all = Enumeration{request}.all();
+    ASSERT_GT(all.size(), 30U);
+    const auto best_within = [&](std::optional<Bytes> limit) {
+      std::optional<Enumeration::Found> best;
+      for (const Enumeration::Found& one : all)
+        if (!limit || one.memory <= *limit)
+          if (!best || std::tuple{one.time, one.memory, one.pod} < std::tuple{best->time, best->memory, best->pod}) best = one;
+      return best;
+    };
+    for (int step = 0; step < 4; ++step) {
+      const auto best = best_within(request.hbm);
+      const auto found = tune(request);
+      ASSERT_EQ(best.has_value(), found.has_value()) << "step " << step << (found ? "" : ": " + to_text(found.error()));
+      if (!best) break;
+      const TunedPlan& plan = found->plans.front();
+      EXPECT_EQ(plan.time, best->time) << "step " << step << ": " << plan.time.count() << " ps, there is " << best->time.count();
+      EXPECT_EQ(plan.memory.total(), best->memory) << "step " << step;
+      EXPECT_EQ(plan.pod, best->pod) << "step " << step;
+      limited += request.hbm.has_value();
+      request.hbm = best->memory - Bytes{1};
+    }
+  }
+  EXPECT_GT(limited, 15);
+}
+
+TEST(Tuner, ThreadsChangeNothing) {
+  TuningRequest request = plain_request();
+  request.hbm = tuned(request).plans.front().memory.total() - Bytes{1};
+  const Tuning one = tuned(request);
+  for (const int threads : {2, 5}) {
+    request.threads = threads;
+    EXPECT_EQ(text_of(tuned(request)), text_of(one)) << threads << " threads";
+  }
+}
+
+TEST(Tuner, APlanIsItsParts) {
+  const TuningRequest request = plain_request();
+  const Tuning tuning = tuned(request);
+  ASSERT_EQ(tuning.plans.size(), 3U) << "one per pod";
+  std::set<std::size_t> pods;
+  for (const TunedPlan& plan : tuning.plans) {
+    EXPECT_TRUE(pods.insert(plan.pod).second);
+    const Pod& pod = request.pods[plan.pod];
+    const auto parts = parts_of(request.workload, plan.plan, pod.mesh, request.pass);
+    ASSERT_TRUE(parts) << to_text(parts.error());
+    ASSERT_EQ(parts->size(), plan.parts.size());
+    Picoseconds time;
+    MemoryUse memory = resident_memory(request.workload, plan.plan, pod.mesh, request.pass);
+    for (std::size_t p = 0; p < parts->size(); ++p) {
+      EXPECT_EQ((*parts)[p], plan.parts[p].part);
+      const auto details = part_details(pod, (*parts)[p], request.options, std::string{by_dimension_name}, *request.engine);
+      ASSERT_TRUE(details);
+      EXPECT_EQ(details->time, plan.parts[p].cost.time) << (*parts)[p].name;
+      EXPECT_EQ(details->split.compute + details->split.exposed_communication + details->split.waiting, details->time);
+      time += details->time;
+      memory.working = std::max(memory.working, plan.parts[p].cost.working);
+    }
+    EXPECT_EQ(plan.time, time);
+    EXPECT_EQ(plan.forward + plan.backward, time);
+    EXPECT_EQ(text_of(plan.memory), text_of(memory));
+  }
+  for (std::size_t i = 1; i < tuning.plans.size(); ++i) EXPECT_LE(tuning.plans[i - 1].time, tuning.plans[i].time);
+}
+
+TEST(Tuner, SimulatesEqualPartsOfEqualRingsOnce) {
+  const std::vector<testing::SliceMesh> one{{{2, 4}, 2, 4}}, alike{{{2, 4}, 2, 4}, {{2, 4, 1}, 2, 4}, {{2, 1, 4}, 2, 4}},
+      other{{{2, 4}, 2, 4}, {{4, 2}, 4, 2}};
+  const Tuning single = tuned(plain_request(one)), thrice = tuned(plain_request(alike)), two = tuned(plain_request(other));
+  EXPECT_EQ(single.simulated, thrice.simulated);
+  EXPECT_EQ(3 * single.candidates, thrice.candidates);
+  ASSERT_EQ(thrice.plans.size(), 3U);
+  for (std::size_t p = 0; p < 3; ++p) {
+    EXPECT_EQ(thrice.plans[p].pod, p);
+    EXPECT_EQ(thrice.plans[p].plan, single.plans.front().plan);
+    EXPECT_EQ(thrice.plans[p].time, single.plans.front().time);
+  }
+  EXPECT_GT(two.simulated, single.simulated);
+}
+
+// ---- Memory ---------------------------------------------------------------------------------------------------------------------------
+
+TEST(Tuner, SaysWhichPlansNeedTooMuch) {
+  TuningRequest request = plain_request();
+  const Tuning unlimited = tuned(request);
+  EXPECT_TRUE(unlimited.excluded.empty()) << text_of(unlimited);
+  const TunedPlan& best = unlimited.plans.front();
+  request.hbm = best.memory.total() - Bytes{1};
+  const Tuning limited = tuned(request);
+  ASSERT_FALSE(limited.plans.empty() || limited.excluded.empty());
+  for (const TunedPlan& plan : limited.plans) EXPECT_LE(plan.memory.total(), *request.hbm);
+  EXPECT_GE(limited.plans.front().time, best.time);
+  EXPECT_EQ(limited.excluded.front().what, to_text(request.pods[best.pod].slice) + " " + to_text(request.pods[best.pod].mesh));
+  EXPECT_THAT(limited.excluded.front().reason, HasSubstr(fmt::format("a plan of {:.4g} ms needs", static_cast<double>(best.time.count()) * 1e-9)));
+}
+
+TEST(Tuner, SaysWhyNothingFits) {
+  TuningRequest request = plain_request();
+  request.hbm = Bytes{1000};
+  const auto tuning = tune(request);
+  ASSERT_FALSE(tuning);
+  EXPECT_THAT(to_text(tuning.error()), HasSubstr("no plan applies: "));
+  EXPECT_THAT(to_text(tuning.error()), HasSubstr("GB of 1e-06 GB"));
+}
+
+TEST(Tuner, SaysWhyNothingApplies) {
+  TuningRequest request = plain_request({{{2, 4}, 2, 4}});
+  TransformerBlock block = *request.workload.block;
+  block.heads = block.kv_heads = 3, block.head_dim = 8;
+  request.workload = *workload_of(block, 8);
+  auto tuning = tune(request);
+  ASSERT_FALSE(tuning);
+  EXPECT_THAT(to_text(tuning.error()), HasSubstr("3 heads of 3 groups cannot be shared by"));
+
+  request = plain_request();
+  request.algorithms = {"meshslise"};
+  tuning = tune(request);
+  ASSERT_FALSE(tuning);
+  EXPECT_THAT(to_text(tuning.error()), HasSubstr("meshslice"));
+
+  request.algorithms = {"1d-os"};
+  tuning = tune(request);
+  ASSERT_FALSE(tuning);
+  EXPECT_THAT(to_text(tuning.error()), HasSubstr("1d-os works on one axis"));
+
+  request.pods.clear();
+  tuning = tune(request);
+  ASSERT_FALSE(tuning);
+  EXPECT_EQ(to_text(tuning.error()), "there is no pod to search on");
+}
+
+// ---- Baselines, narrowed choices ------------------------------------------------------------------------------------------------------
+
+TEST(Tuner, IsNeverSlowerThanABaseline) {
+  TuningRequest request = plain_request();
+  for (std::size_t pod = 0; pod < request.pods.size(); ++pod)
+    for (const testing::NamedPlan& named : testing::plans_for(request.workload)) {
+      BaselinePlan baseline{named.name, pod, named.plan};
+      baseline.plan.options = request.options;
+      request.baselines.push_back(std::move(baseline));
+    }
+  const Tuning tuning = tuned(request);
+  ASSERT_GT(tuning.baselines.size(), 10U);
+  EXPECT_EQ(tuning.baselines.size() + tuning.excluded.size(), request.baselines.size());
+  for (const TunedPlan& baseline : tuning.baselines) {
+    EXPECT_LE(tuning.plans.front().time, baseline.time) << baseline.baseline;
+    EXPECT_TRUE(std::any_of(request.baselines.begin(), request.baselines.end(), [&](const BaselinePlan& asked) {
+      return asked.name == baseline.baseline && asked.pod == baseline.pod && asked.plan == baseline.plan;
+    }));
+  }
+  request.baselines.clear();
+  EXPECT_EQ(text_of(tuned(request).plans), text_of(tuning.plans)) << "baselines change no plan";
+}
+
+TEST(Tuner, ABaselineBeyondTheOptionsMayWin) {
+  TuningRequest request = plain_request({{{2, 4}, 2, 4}});
+  const TunedPlan best = tuned(request).plans.front();
+  request.baselines = {{"published", 0, best.plan}};
+  request.allowed = [&](const std::string& stage, const ProductChoice& choice) {
+    return std::none_of(best.plan.stages.begin(), best.plan.stages.end(),
+                        [&](const StagePlan& planned) { return planned.name == stage && planned.product == choice; });
+  };
+  const Tuning tuning = tuned(request);
+  ASSERT_FALSE(tuning.plans.empty());
+  EXPECT_EQ(tuning.plans.front().baseline, "published");
+  EXPECT_EQ(tuning.plans.front().time, best.time);
+}
+
+TEST(Tuner, KeepsToWhatIsAllowed) {
+  TuningRequest request = plain_request();
+  request.allowed = [](const std::string& stage, const ProductChoice& choice) {
+    return stage == "ff1" ? choice.slice_count == 2 && choice.dataflow == Dataflow::ls : choice.algorithm == "collective";
+  };
+  for (const TunedPlan& plan : tuned(request).plans)
+    for (const StagePlan& stage : plan.plan.stages) EXPECT_TRUE(!stage.product || request.allowed(stage.name, *stage.product)) << stage.name;
+}
+
+// ---- Interrupted ----------------------------------------------------------------------------------------------------------------------
+
+TEST(Tuner, StoppedItGivesTheBestThatItKnows) {
+  TuningRequest request = plain_request();
+  const Tuning whole = tuned(request);
+  EXPECT_FALSE(whole.interrupted);
+  std::optional<Picoseconds> before;
+  int with_plans = 0;
+  for (std::int64_t n = 1; n < whole.simulated; n += 1 + n / 6) {
+    std::atomic<bool> stop = false;
+    request.stop = &stop;
+    request.progress = [&](const TuningProgress& progress) {
+      if (progress.simulated >= n) stop = true;
+    };
+    const Tuning tuning = tuned(request);
+    EXPECT_TRUE(tuning.interrupted);
+    EXPECT_EQ(tuning.simulated, n);
+    if (tuning.plans.empty()) {
+      EXPECT_FALSE(before) << "a plan that was known is forgotten after " << n;
+      continue;
+    }
+    const TunedPlan& plan = tuning.plans.front();
+    EXPECT_GE(plan.time, whole.plans.front().time);
+    EXPECT_TRUE(!before || plan.time <= *before) << "after " << n;
+    before = plan.time;
+    ++with_plans;
+  }
+  EXPECT_GT(with_plans, 3);
+}
+
+TEST(Tuner, TellsOfItsProgress) {
+  TuningRequest request = plain_request();
+  std::int64_t last = 0;
+  Picoseconds bound;
+  std::optional<Picoseconds> best;
+  request.progress = [&](const TuningProgress& progress) {
+    EXPECT_EQ(progress.simulated, ++last);
+    EXPECT_GE(progress.bound, bound) << "a bound never falls";
+    EXPECT_TRUE(!best || !progress.best || *progress.best <= *best);
+    if (progress.best) best = progress.best;
+    bound = progress.bound;
+  };
+  const Tuning tuning = tuned(request);
+  EXPECT_EQ(last, tuning.simulated);
+  EXPECT_LE(bound, tuning.plans.front().time);
+  ASSERT_TRUE(best);
+  EXPECT_GE(*best, tuning.plans.front().time);
+}
+
+// ---- Pareto ---------------------------------------------------------------------------------------------------------------------------
+
+TEST(ParetoPlans, TradeTimeForMemory) {
+  int steps = 0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Rng rng{seed, 9};
+    const TuningRequest request = testing::random_request(rng);
+    const auto best = tune(request);
+    const auto front = pareto_plans(request, 6);
+    ASSERT_TRUE(front) << to_text(front.error());
+    ASSERT_EQ(front->empty(), !best.has_value());
+    if (front->empty()) continue;
+    EXPECT_EQ(text_of(front->front()), text_of(best->plans.front()));
+    EXPECT_LE(front->size(), 6U);
+    for (std::size_t i = 1; i < front->size(); ++i, ++steps) {
+      EXPECT_LT((*front)[i].memory.total(), (*front)[i - 1].memory.total());
+      EXPECT_GT((*front)[i].time, (*front)[i - 1].time);
+    }
+  }
+  EXPECT_GT(steps, 20);
+}
+
+}  // namespace
+}  // namespace podsim
