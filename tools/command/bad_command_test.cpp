@@ -39,8 +39,8 @@ TEST(BadCommand, Verbs) {
       {"help nope", "unknown verb \"nope\"; `podsim help` lists the verbs"},
       {"--machine ideal", "unknown verb \"--machine\"; `podsim help` lists the verbs"},
       {"show", "show what? machine, topology, mesh, schedule or plan"},
-      {"show machin", "cannot show \"machin\", did you mean \"machine\"?; expected machine, topology or schedule"},
-      {"show --machine ideal", "cannot show \"--machine\", did you mean \"machine\"?; expected machine, topology or schedule"},
+      {"show machin", "cannot show \"machin\", did you mean \"machine\"?; expected machine, topology, mesh, schedule or plan"},
+      {"show --machine ideal", "cannot show \"--machine\", did you mean \"machine\"?; expected machine, topology, mesh, schedule or plan"},
   });
   const Outcome nothing = test::run_words({});
   EXPECT_EQ(nothing.status, exit_bad_input);
@@ -120,10 +120,10 @@ TEST(BadCommand, SlicesAndMeshes) {
 
 TEST(BadCommand, Problems) {
   expect_each({
-      {"run" + ring4, "expected one of --gemm, --collective and --schedule, found none"},
-      {"run" + ring4 + gather + gemm, "expected one of --gemm, --collective and --schedule, found several"},
-      {"run" + ring4 + gather + "--pad", "--pad: belongs to --gemm, not to --collective"},
-      {"run" + ring4 + gather + "--slice-count 2", "--slice-count: belongs to --gemm, not to --collective"},
+      {"run" + ring4, "expected one of --gemm, --collective, --workload, --plan and --schedule, found none"},
+      {"run" + ring4 + gather + gemm, "expected one of --gemm, --collective, --workload, --plan and --schedule, found several"},
+      {"run" + ring4 + gather + "--pad", "--pad: belongs to --gemm and --workload, not to --collective"},
+      {"run" + ring4 + gather + "--slice-count 2", "--slice-count: belongs to --gemm and --workload, not to --collective"},
       {"run" + ring4 + gemm + "--axis row", "--axis: belongs to --collective, not to --gemm"},
       {"run" + ring4 + "--mesh row=4 --schedule f --bytes 16", "--bytes: belongs to --collective, not to --schedule"},
       {"run" + ring4 + "--schedule f", "f: cannot read the file"},
