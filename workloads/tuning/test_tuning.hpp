@@ -136,8 +136,10 @@ class Enumeration {
     for (const std::string& algorithm : request_.algorithms)
       for (const Dataflow dataflow : {Dataflow::os, Dataflow::ls, Dataflow::rs})
         for (const bool transposed : {false, true})
-          for (std::int64_t S = algorithm == "meshslice" ? 1 : 0; S <= (algorithm == "meshslice" ? request_.largest_slice_count : 0); ++S)
-            with({stage.name, input_layout(dataflow, transposed), ProductChoice{algorithm, dataflow, transposed, S}});
+          for (std::int64_t S = algorithm == "meshslice" ? 1 : 0; S <= (algorithm == "meshslice" ? request_.largest_slice_count : 0); ++S) {
+            const ProductChoice choice{algorithm, dataflow, transposed, S};
+            if (!request_.allowed || request_.allowed(stage.name, choice)) with({stage.name, input_layout(dataflow, transposed), choice});
+          }
   }
 
   void evaluate(const Plan& plan) {
