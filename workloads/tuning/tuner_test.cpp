@@ -6,6 +6,7 @@
 
 #include <set>
 
+#include "workloads/tuning/pod_search.hpp"
 #include "workloads/tuning/test_tuning.hpp"
 
 namespace podsim {
@@ -91,6 +92,7 @@ TuningRequest request_to_enumerate(std::uint64_t seed) {
         *workload_of({{96 * rng.between(1, 4), 96 * rng.between(1, 4), 96, DType::bf16}, {96, 192, 96 * rng.between(1, 4), DType::bf16}});
   request.algorithms = {block.attention ? "wang" : "meshslice"};
   request.largest_slice_count = 3;
+  request.top = seed % 4 < 2 ? 1 : 5;
   request.options.prefetch = 0;  // more slices need less memory, and more time
   request.allowed = [seed](const std::string& stage, const ProductChoice& choice) {
     return counter_hash(seed, stream_of(stage), static_cast<std::uint64_t>(choice.dataflow) * 2 + (choice.transposed ? 1 : 0)) % 5 < 2;
@@ -129,6 +131,25 @@ TEST(Tuner, NoPlanIsBetter) {
   }
   EXPECT_GT(limited, 15);
   EXPECT_GT(turned, 10);
+}
+
+TEST(Tuner, OfPodsThatTakeEquallyLongTheOneOfLeastMemoryIsFirst) {
+  TuningRequest request = plain_request();
+  Machine machine = *find_machine("ideal");
+  for (LinkParameters& link : machine.link) link.bandwidth = unlimited<BytesPerSecond>;
+  request.pods.clear();
+  for (const testing::SliceMesh& shape : {testing::SliceMesh{{1, 8}, 1, 8}, {{2, 4}, 2, 4}, {{8, 1}, 8, 1}})
+    request.pods.push_back(testing::slice_pod(machine, shape.extents, shape.R, shape.C));
+  request.allowed = [](const std::string&, const ProductChoice& choice) {
+    return choice.algorithm == "collective" && choice.dataflow == Dataflow::os;
+  };
+  const Tuning all = tuned(request);
+  ASSERT_EQ(all.plans.size(), 3U);
+  EXPECT_EQ(all.plans.front().time, all.plans.back().time);
+  EXPECT_LT(all.plans.front().memory.total(), all.plans.back().memory.total());
+  EXPECT_EQ(all.plans.front().pod, 1U);
+  request.top = 1;
+  EXPECT_EQ(text_of(tuned(request).plans), text_of(all.plans.front()));
 }
 
 TEST(Tuner, ThreadsChangeNothing) {
@@ -199,6 +220,36 @@ TEST(Tuner, SaysWhichPlansNeedTooMuch) {
   EXPECT_GE(limited.plans.front().time, best.time);
   EXPECT_EQ(limited.excluded.front().what, to_text(request.pods[best.pod].slice) + " " + to_text(request.pods[best.pod].mesh));
   EXPECT_THAT(limited.excluded.front().reason, HasSubstr(fmt::format("a plan of {:.4g} ms needs", static_cast<double>(best.time.count()) * 1e-9)));
+}
+
+// What needs most is ruled out in its layout, and nothing else.
+TEST(PodSearch, RulesOutWhatNeedsTooMuch) {
+  const TuningRequest request = plain_request();
+  const Workload& workload = request.workload;
+  const Mesh& mesh = request.pods[0].mesh;
+  const PartCosts costs{request.pods, request.options, std::string{by_dimension_name}, *request.engine, 1, nullptr};
+  const std::vector<WorkloadPart> large{
+      *relayout_before(workload, 3, ActivationLayout::tokens_by_row, mesh, Pass::forward),
+      *part_of(workload, 2, ActivationLayout::tokens_by_row, {}, mesh, Pass::forward),
+      *part_of(workload, 6, ActivationLayout::tokens_by_row, ProductChoice{"wang", Dataflow::os, false, 0}, mesh, Pass::forward)};
+  for (const WorkloadPart& part : large) {
+    auto search = PodSearch::make(request, 0, costs);
+    ASSERT_TRUE(search) << to_text(search.error());
+    TunedPlan plan;
+    plan.memory.working = Bytes{100};
+    plan.parts = {{{}, {{}, Bytes{50}}}, {part, {{}, Bytes{100}}}};
+    search->exclude(plan, Bytes{99});
+    EXPECT_TRUE(search->best(false)) << part.name;
+    const auto listed = [&](const WorkloadPart& one) {
+      const std::vector<WorkloadPart> all = search->all_parts();
+      return std::find(all.begin(), all.end(), one) != all.end();
+    };
+    if (part.kind == WorkloadPart::Kind::product) continue;  // still listed, not chosen
+    EXPECT_FALSE(listed(part)) << part.name;
+    WorkloadPart turned = part;
+    turned.layout = other(part.layout);
+    EXPECT_TRUE(listed(turned)) << part.name;
+  }
 }
 
 TEST(Tuner, SaysWhyNothingFits) {
