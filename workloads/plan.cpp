@@ -10,11 +10,6 @@ namespace {
 
 int devices_along_features(const Mesh& mesh, ActivationLayout layout) { return mesh.axes()[layout == ActivationLayout::tokens_by_row ? 1 : 0].size; }
 
-Done check_mesh(const Mesh& mesh) {
-  if (mesh.axes().size() == 2 && mesh.axes()[0].name == "row" && mesh.axes()[1].name == "col") return done();
-  return Diagnostic{{}, "a workload needs a mesh of two axes, row and col, in this order; found " + to_text(mesh)};
-}
-
 ActivationLayout left_by(const StagePlan& stage) {
   return stage.product ? output_layout(stage.product->dataflow, stage.product->transposed) : stage.layout;
 }
@@ -34,6 +29,11 @@ bool before_attention(const Workload& workload, std::size_t stage) {
 }
 
 }  // namespace
+
+Done check_mesh(const Mesh& mesh) {
+  if (mesh.axes().size() == 2 && mesh.axes()[0].name == "row" && mesh.axes()[1].name == "col") return done();
+  return Diagnostic{{}, "a workload needs a mesh of two axes, row and col, in this order; found " + to_text(mesh)};
+}
 
 std::vector<Branch> branches_of(const Workload& workload) {
   std::vector<Branch> branches;

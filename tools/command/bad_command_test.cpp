@@ -122,7 +122,7 @@ TEST(BadCommand, Problems) {
   expect_each({
       {"run" + ring4, "expected one of --gemm, --collective, --workload, --plan and --schedule, found none"},
       {"run" + ring4 + gather + gemm, "expected one of --gemm, --collective, --workload, --plan and --schedule, found several"},
-      {"run" + ring4 + gather + "--pad", "--pad: belongs to --gemm and --workload, not to --collective"},
+      {"run" + ring4 + gather + "--pad", "--pad: belongs to --gemm, not to --collective"},
       {"run" + ring4 + gather + "--slice-count 2", "--slice-count: belongs to --gemm and --workload, not to --collective"},
       {"run" + ring4 + gemm + "--axis row", "--axis: belongs to --collective, not to --gemm"},
       {"run" + ring4 + "--mesh row=4 --schedule f --bytes 16", "--bytes: belongs to --collective, not to --schedule"},

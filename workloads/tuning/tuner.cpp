@@ -23,6 +23,7 @@ class Search {
   Done prepare() {
     if (request_.pods.empty()) return Diagnostic{{}, "there is no pod to search on"};
     for (std::size_t p = 0; p < request_.pods.size(); ++p) {
+      if (auto ok = check_mesh(request_.pods[p].mesh); !ok) return ok.error();
       auto search = PodSearch::make(request_, p, costs_);
       if (!search) return search.error();
       searches_.push_back(*std::move(search));
