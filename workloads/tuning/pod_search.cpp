@@ -78,14 +78,12 @@ Done PodSearch::list_options(std::size_t stage) {
         }
         const GemmProblem problem = gemm_problem_of(*part);
         const bool counted = (*entry)->needs_slice_count;
-        bool any = false;
+        bool asked = false, any = false;
         std::string why;
         for (std::int64_t S = counted ? (with_collective ? 2 : 1) : 0; S <= (counted ? request_->largest_slice_count : 0); ++S) {
           choice.slice_count = S;
-          if (request_->allowed && !request_->allowed(name, choice)) {
-            any = true;
-            continue;
-          }
+          if (request_->allowed && !request_->allowed(name, choice)) continue;
+          asked = true;
           const auto multiples = required_multiples(**entry, mesh(), dataflow, request_->pass, gemm_options(request_->options, S));
           if (!multiples) {
             reasons_.insert(multiples.error().message);
@@ -98,7 +96,7 @@ Done PodSearch::list_options(std::size_t stage) {
                               multiples->k);
           }
         }
-        if (!any) reasons_.insert(fmt::format("{}, {} {}{}: {}", name, algorithm, transposed ? "transposed " : "", name_of(dataflow), why));
+        if (asked && !any) reasons_.insert(fmt::format("{}, {} {}{}: {}", name, algorithm, transposed ? "transposed " : "", name_of(dataflow), why));
       }
   }
   return done();
