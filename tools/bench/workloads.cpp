@@ -7,6 +7,7 @@
 #include "sim/base/rng.hpp"
 #include "sim/schedule/lower.hpp"
 #include "topologies/machines.hpp"
+#include "workloads/plan.hpp"
 
 namespace podsim::bench {
 
@@ -18,30 +19,6 @@ Torus torus_of(Machine machine, int rows, int columns) {
   auto mesh = value_of(default_mesh(grid));
   auto placement = value_of(place_row_major(mesh, grid));
   return {std::move(machine), std::move(grid), std::move(mesh), std::move(placement)};
-}
-
-/// One program after the other; what runs ahead is ruled by the queues of the mesh's axes and by the cores.
-void append(Program& to, const Program& more) {
-  const auto tasks = static_cast<int>(to.tasks.size()), buffers = static_cast<int>(to.buffers.size());
-  const auto move = [&](Region& region) { region.buffer.value += buffers; };
-  for (Buffer buffer : more.buffers) {
-    buffer.name += "." + std::to_string(buffers);
-    to.buffers.push_back(std::move(buffer));
-  }
-  for (Task task : more.tasks) {
-    for (Edge& edge : task.after) edge.task.value += tasks;
-    std::visit(Overloaded{
-                   [&](Matmul& m) { move(m.left), move(m.right), move(m.out); },
-                   [&](Local& l) {
-                     for (Region& region : l.reads) move(region);
-                     for (Region& region : l.writes) move(region);
-                   },
-                   [&](Collective& c) { move(c.input), move(c.output); },
-                   [](auto&) {},
-               },
-               task.op);
-    to.tasks.push_back(std::move(task));
-  }
 }
 
 }  // namespace
@@ -58,20 +35,12 @@ Schedule sliced_gemm(const Mesh& mesh, std::int64_t slice_count, std::string_vie
 }
 
 Schedule gpt3_block(const Mesh& mesh, std::int64_t slice_count, std::int64_t block) {
-  constexpr std::int64_t hidden = 12288, ff = 49152, sequence = 2048;
-  const std::int64_t tokens = sequence * mesh.devices();
-  GemmOptions options;
-  options.slice_count = slice_count;
-  options.block = block;
-  Schedule all{"GPT-3 block", mesh, {Program{every_device(mesh), {}, {}}}, {}};
-  const std::vector<std::pair<std::int64_t, std::int64_t>> layers{{3 * hidden, hidden}, {hidden, hidden}, {ff, hidden}, {hidden, ff}};
-  for (const Pass pass : {Pass::forward, Pass::backward})
-    for (std::size_t i = 0; i < layers.size(); ++i) {
-      const auto& [n, k] = layers[pass == Pass::forward ? i : layers.size() - 1 - i];
-      const auto layer = value_of(make_layer(*value_of(gemm_algorithm("meshslice")), mesh, {tokens, n, k, DType::bf16, Dataflow::os}, pass, options));
-      append(all.programs.front(), layer.programs.front());
-    }
-  return value_of(lower(all, ring_or_line()));
+  const Workload workload = value_of(workload_of(value_of(find_transformer_block("gpt3-block")), mesh.devices(), Only::gemm));
+  Plan plan;
+  plan.options.block = block;
+  for (const Stage& stage : workload.stages)
+    plan.stages.push_back({stage.name, ActivationLayout::tokens_by_row, ProductChoice{"meshslice", Dataflow::os, false, slice_count}});
+  return value_of(lower(value_of(block_schedule(mesh, workload, plan, Pass::both)), ring_or_line()));
 }
 
 Schedule random_permutation(const Mesh& mesh, std::uint64_t seed, Bytes bytes, bool random_sizes) {

@@ -47,8 +47,7 @@ Torus tpu_v4_torus(int rows, int columns);
 /// Row and column ring all-gathers and a matmul, in S slices that overlap.
 Schedule sliced_gemm(const Mesh& mesh, std::int64_t slice_count, std::string_view collective = "ring");
 
-/// A GPT-3 block (hidden 12288, 96 heads x 128, MLP 49152; sequence 2048, as many sequences as devices): the GEMMs of its four layers, forward,
-/// then backward, MeshSlice with S slices of interleaved blocks of `block`.
+/// The products of a GPT-3 block, as many sequences as devices, forward, then backward: MeshSlice OS with S slices of interleaved blocks of `block`.
 Schedule gpt3_block(const Mesh& mesh, std::int64_t slice_count, std::int64_t block);
 
 /// Every device sends to one other one and receives from one, a random permutation; of as many bytes each, or of random sizes up to that.
