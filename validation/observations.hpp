@@ -24,16 +24,17 @@ std::string_view name_of(ObservedSchedule schedule);
 std::optional<ObservedSchedule> observed_schedule_named(std::string_view name);
 
 /// One row. `bytes` is what `run --bytes` means: the input on each device (hbm_copy: what is copied, read once and written once); of a matmul
-/// nothing. m, n, k are per device.
+/// nothing. `devices` is how many take part: of a collective along one axis its ring, not the mesh. m, n, k are of the whole product that each
+/// device computes, of a collective with a matmul too: after an all-gather of [m/devices, k] they are m, n, k.
 struct Observation {
   ObservedOp op = ObservedOp::all_gather;
   int devices = 1;
-  Bytes bytes;
-  Seconds time;
+  Bytes bytes{};
+  Seconds time{};
   std::string axis{};              // of the mesh; empty: the only one, or not told
   std::optional<int> array_dim{};  // the dimension of the array that was gathered or scattered
   std::optional<DType> dtype{};
-  std::int64_t m = 0, n = 0, k = 0;  // of a matmul, and of a collective with one (`schedule` overlapped or bidirectional)
+  std::int64_t m = 0, n = 0, k = 0;  // of a matmul, and of a collective with one; `schedule` plain: one after the other
   ObservedSchedule schedule = ObservedSchedule::unknown;
   std::string source{};    // where the row is from
   SourceLocation where{};  // in the file that it was read from
@@ -41,7 +42,8 @@ struct Observation {
 
 /// The CSV of the contract: a heading `op,devices,bytes,seconds` with optional axis, array_dim, dtype, m, n, k, schedule, source, in any order; `#`
 /// begins a comment line. Numbers are bare: bytes and seconds. Errors: `file:line:column` of unknown or missing columns, words that are no operation,
-/// numbers that are not positive, fields that do not belong to the operation.
+/// numbers that are not positive or too large to multiply (2^20 devices, 2^42 bytes, 2^30 rows or columns), fields that do not belong to the
+/// operation.
 Expected<std::vector<Observation>> read_observations(std::string_view text, const std::string& file);
 std::string write_observations(const std::vector<Observation>& observations);
 
