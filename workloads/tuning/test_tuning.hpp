@@ -56,7 +56,7 @@ struct SliceMesh {
   int R, C;
 };
 
-/// A block, a part of one, or products; on one to four pods of equally many devices, some of them with folded axes.
+/// A block, a part of one, or products; on one to three pods of equally many devices, some of them with folded axes.
 inline TuningRequest random_request(Rng& rng) {
   const auto one_of = [&](const auto& values) { return values[rng.below(values.size())]; };
   TuningRequest request;
@@ -65,7 +65,7 @@ inline TuningRequest random_request(Rng& rng) {
   if (eight) shapes = {{{2, 4}, 2, 4}, {{4, 2}, 4, 2}, {{2, 2, 2}, 4, 2}, {{2, 2, 2}, 2, 4}, {{1, 8}, 1, 8}, {{4, 2}, 8, 1}};
   Machine machine = rng.below(3) == 0 ? *find_machine("tpu_v4") : rng.below(2) == 0 ? overhead_machine() : costly_machine(rng, 100);
   const Wrap::Rule wrap = rng.below(4) == 0 ? Wrap::Rule::none : Wrap::Rule::all;
-  for (int pods = rng.between(1, 4); pods > 0; --pods) {
+  for (int pods = rng.between(1, 3); pods > 0; --pods) {
     const SliceMesh shape = one_of(shapes);
     request.pods.push_back(slice_pod(machine, shape.extents, shape.R, shape.C, wrap));
   }
@@ -91,7 +91,7 @@ inline TuningRequest random_request(Rng& rng) {
     if (rng.below(2) == 0) request.algorithms.emplace_back(algorithm);
   if (request.algorithms.empty()) request.algorithms = {"collective", "meshslice"};
   request.options = {2, rng.between(0, 2), rng.below(2) == 0};
-  request.largest_slice_count = rng.between(2, 4);
+  request.largest_slice_count = rng.between(2, 3);
   request.top = static_cast<std::size_t>(rng.between(1, 4));
   request.engine = des();
   request.threads = 1;
