@@ -1,0 +1,94 @@
+// Every dataset is readable, says where it is from, and holds what its source held.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+
+#include "sim/config/files.hpp"
+#include "validation/observations.hpp"
+
+namespace podsim {
+namespace {
+
+const std::filesystem::path folder = std::string{PODSIM_SOURCE_DIR} + "/validation/datasets";
+
+std::vector<Observation> dataset(const std::string& name) {
+  const std::string path = (folder / name / "observations.csv").string();
+  const auto text = contents_of(path);
+  if (!text) return ADD_FAILURE() << "no " << path, std::vector<Observation>{};
+  const auto rows = read_observations(*text, path);
+  if (!rows) return ADD_FAILURE() << to_text(rows.error()), std::vector<Observation>{};
+  return *rows;
+}
+
+using Counts = std::map<ObservedOp, int>;
+using enum ObservedOp;
+
+const std::map<std::string, Counts> expected_counts = {
+    {"a100_16_nccl", {{all_reduce, 29}}},
+    {"a100_8_nccl", {{all_reduce, 20}}},
+    {"a100_gemm", {{matmul, 20}}},
+    {"b200_8_nccl", {{all_gather, 28}, {all_reduce, 32}}},
+    {"h100_16_nccl", {{all_reduce, 32}}},
+    {"h100_collective_matmul", {{all_gather, 6}, {matmul, 1}}},
+    {"tpu7x_gemm", {{matmul, 8}}},
+    {"tpu7x_hbm_copy", {{hbm_copy, 13}}},
+    {"tpu_v5e_8_jetstream", {{all_gather, 3}, {all_reduce, 2}, {matmul, 1}}},
+    {"tpu_v5e_scaling_book", {{all_gather, 2}}},
+    {"tpu_v5p_2x2_maxtext", {{all_gather, 4}, {reduce_scatter, 8}, {all_reduce, 5}, {all_to_all, 2}, {matmul, 27}}},
+    {"tpu_v5p_ppermute", {{permute, 3}}},
+    {"tpu_v6e_ppermute", {{permute, 3}}},
+};
+
+TEST(Datasets, AllAreReadableAndHoldWhatTheirSourceHeld) {
+  std::map<std::string, Counts> found;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.is_directory())
+      for (const Observation& row : dataset(entry.path().filename().string())) ++found[entry.path().filename().string()][row.op];
+  EXPECT_EQ(found, expected_counts);
+}
+
+TEST(Datasets, EachSaysItsSourceBesideTheFiguresAndInItsReadme) {
+  for (const auto& [name, counts] : expected_counts) {
+    SCOPED_TRACE(name);
+    const std::string csv = contents_of((folder / name / "observations.csv").string()).value_or("");
+    const std::string readme = contents_of((folder / name / "README.md").string()).value_or("");
+    EXPECT_TRUE(csv.starts_with("# Source: "));
+    EXPECT_NE(csv.find("\n# Derived: "), std::string::npos);
+    EXPECT_NE(readme.find("\nSource: "), std::string::npos);
+    EXPECT_NE(readme.find("\n| schedule | "), std::string::npos);
+    EXPECT_NE(readme.find("\nWhat it cannot tell: "), std::string::npos);
+  }
+}
+
+TEST(Datasets, NoMatmulIsFasterThanItsChip) {
+  const std::map<std::string, FlopsPerSecond> peaks = {{"a100_gemm", FlopsPerSecond{312e12}},
+                                                       {"h100_collective_matmul", FlopsPerSecond{989e12}},
+                                                       {"tpu7x_gemm", FlopsPerSecond{1153.5e12}},
+                                                       {"tpu_v5e_8_jetstream", FlopsPerSecond{197e12}},
+                                                       {"tpu_v5p_2x2_maxtext", FlopsPerSecond{466.8e12}}};
+  for (const auto& [name, peak] : peaks)
+    for (const Observation& row : dataset(name)) {
+      const Flops work{2.0 * static_cast<double>(row.m) * static_cast<double>(row.n) * static_cast<double>(row.k)};
+      EXPECT_GT(row.time, work / peak) << name << ':' << row.where.line;
+    }
+}
+
+TEST(Datasets, GatheredBytesAreThoseOfOneDevice) {
+  const auto book = dataset("tpu_v5e_scaling_book");
+  ASSERT_EQ(book.size(), 2U);
+  EXPECT_EQ(book[0].bytes, Bytes{2048 * 8192 * 2 / 4});
+  EXPECT_EQ(book[0].time, Seconds{680e-6});
+  const auto kernel = dataset("h100_collective_matmul");
+  for (const Observation& row : kernel)
+    if (row.op == all_gather) {
+      EXPECT_EQ(row.bytes.count() * row.devices, row.m * row.k * 2) << row.where.line;
+    }
+  for (const Observation& row : dataset("b200_8_nccl"))
+    if (row.op == all_gather && row.time == Seconds{1486.06e-6}) {
+      EXPECT_EQ(row.bytes, Bytes{1073741824 / 8});
+    }
+}
+
+}  // namespace
+}  // namespace podsim
