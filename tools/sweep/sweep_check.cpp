@@ -25,7 +25,8 @@ namespace {
 // ---- Fields -------------------------------------------------------------------------------------------------------------------------------
 
 /// What the problem of a field needs besides.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 3> needs{{{"gemm", "algorithm"}, {"collective", "axis"}, {"collective", "bytes"}}};
+constexpr std::array<std::pair<std::string_view, std::string_view>, 3> needs{
+    {{"gemm", "algorithm"}, {"collective", "axis"}, {"collective", "bytes"}}};
 
 // ---- Values by themselves ---------------------------------------------------------------------------------------------------------------
 
@@ -111,8 +112,7 @@ std::string message_alone(const std::string& field, const std::string& text, con
     if (field == of_workload) return workload_message(field, text);
   if (field == "plan") return plan_message(text);
   if (field == "dataflow") return dataflows_message(text, block);
-  if (field == "slice_count" || field == "chunks")
-    return message_of(options_with({argument}).integer(option_of(field), 1, 1 << 20));
+  if (field == "slice_count" || field == "chunks") return message_of(options_with({argument}).integer(option_of(field), 1, 1 << 20));
   if (field == "collective") return kind_message(text);
   if (field == "bytes") return message_of(parse_bytes(text.find_first_not_of("0123456789") == std::string::npos ? text + "B" : text, {}));
   if (field == "dtype") return message_of(parse_dtype(text, {}));
@@ -151,7 +151,8 @@ class PodTrial {
  public:
   PodTrial(const SweepBlock& block, PodValues& values) : values_{values}, described_{point_options()} {
     for (const SweepAxis& axis : block.axes)
-      if (axis.field < sweep_field("gemm") || sweep_fields()[axis.field].name == "schedule" || sweep_fields()[axis.field].name == "plan") axes_.push_back(&axis);
+      if (axis.field < sweep_field("gemm") || sweep_fields()[axis.field].name == "schedule" || sweep_fields()[axis.field].name == "plan")
+        axes_.push_back(&axis);
   }
 
   /// Every value with some of the others first, which is enough where they go together; what is left with all of them, up to a limit.
