@@ -53,7 +53,7 @@ TEST(KilledSweep, LosesNothingAndExportsTheBytesOfAnUndisturbedOne) {
   for (int round = 0; round < 2; ++round) {
     const std::string store = folder.file("killed_" + std::to_string(round) + ".sqlite");
     int known = 0;
-    for (int kills = 0; kills < 8; ++kills) {
+    for (int kills = 0; kills < 5; ++kills) {
       if (ended_before(whole * std::uniform_real_distribution<double>{0, 0.6}(random), store)) break;
       const int now = known_points(store);
       EXPECT_GE(now, known) << "kill " << kills;
