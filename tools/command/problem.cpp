@@ -142,6 +142,10 @@ Expected<GemmProblem> parse_gemm(const std::string& text, DType default_dtype) {
   return problem;
 }
 
+Expected<bool> slice_copies_of(const Options& options, const Machine& machine) {
+  return options.has("slice-copies") ? options.on_off("slice-copies") : Expected<bool>{machine.slice_copies};
+}
+
 Expected<GemmRequest> gemm_request(const Options& options, const Pod& pod, DType default_dtype) {
   const auto problem = parse_gemm(options.text("gemm"), default_dtype);
   if (!problem) return problem.error();
@@ -155,12 +159,9 @@ Expected<GemmRequest> gemm_request(const Options& options, const Pod& pod, DType
   if (!prefetch) return prefetch.error();
   request.options.block = *block;
   request.options.prefetch = static_cast<int>(*prefetch);
-  request.options.slice_copies = pod.machine.slice_copies;
-  if (options.has("slice-copies")) {
-    const auto copies = options.on_off("slice-copies");
-    if (!copies) return copies.error();
-    request.options.slice_copies = *copies;
-  }
+  const auto copies = slice_copies_of(options, pod.machine);
+  if (!copies) return copies.error();
+  request.options.slice_copies = *copies;
   if (options.has("wang-operand")) {
     const std::string& operand = options.text("wang-operand");
     if (operand != "x" && operand != "w") return Diagnostic{option("wang-operand"), "expected x or w, found " + quoted(operand)};

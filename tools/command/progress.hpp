@@ -34,21 +34,24 @@ class Progress {
   std::size_t total_, count_ = 0;
 };
 
-/// Of one long run: from its second second on, a line that is written over, on a terminal only.
-class RunProgressLine {
+/// Of long work: from its second second on, a line that is written over a few times a second, on a terminal only.
+class ProgressLine {
  public:
-  RunProgressLine(Console& console, bool quiet) : console_{console}, on_{console.err_is_terminal && !quiet} {}
-  ~RunProgressLine() {
+  ProgressLine(Console& console, bool quiet) : console_{console}, on_{console.err_is_terminal && !quiet} {}
+  ~ProgressLine() {
     if (shown_) fmt::print(console_.err, "\r\033[K");
   }
-  void operator()(const RunProgress& progress) {
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  /// `text` is given the seconds since the beginning; it is called only if its line is shown.
+  template <class Text>
+  void show(Text&& text) {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
     if (!on_ || seconds < next_) return;
     next_ = seconds + 0.2;
     shown_ = true;
-    const double part = progress.activities > 0 ? static_cast<double>(progress.finished) / static_cast<double>(progress.activities) : 0;
-    fmt::print(console_.err, "\r\033[K{:.0f} % of {} task instances, {:.1f} million/s, {:.0f} s left; {} simulated", 100 * part, progress.activities,
-               1e-6 * static_cast<double>(progress.finished) / seconds, part > 0 ? seconds / part - seconds : 0, to_text(to_seconds(progress.now)));
+    fmt::print(console_.err, "\r\033[K{}", text(seconds));
     console_.err.flush();
   }
 
@@ -58,5 +61,13 @@ class RunProgressLine {
   double next_ = 1;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
+
+/// Of one run.
+inline std::string progress_text(const RunProgress& progress, double seconds) {
+  const double part = progress.activities > 0 ? static_cast<double>(progress.finished) / static_cast<double>(progress.activities) : 0;
+  return fmt::format("{:.0f} % of {} task instances, {:.1f} million/s, {:.0f} s left; {} simulated", 100 * part, progress.activities,
+                     1e-6 * static_cast<double>(progress.finished) / seconds, part > 0 ? seconds / part - seconds : 0,
+                     to_text(to_seconds(progress.now)));
+}
 
 }  // namespace podsim

@@ -71,8 +71,8 @@ int run_verb(const std::vector<std::string>& arguments, Console& console) {
   if (!trace) return report(trace.error(), console);
   const ProblemOf problem_on = [&](Pod& on) { return problem_of(options, on, DType::bf16); };
   const auto run = [&] {
-    RunProgressLine line{console, options.flag("quiet")};
-    manner->control.progress = [&](const RunProgress& progress) { line(progress); };
+    ProgressLine line{console, options.flag("quiet")};
+    manner->control.progress = [&](const RunProgress& progress) { line.show([&](double seconds) { return progress_text(progress, seconds); }); };
     auto result = simulate_best(*pod, problem_on, *manner);
     manner->control.progress = {};
     return result;

@@ -1,11 +1,10 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
-#include <chrono>
-
 #include "tools/command/command.hpp"
 #include "tools/command/options.hpp"
 #include "tools/command/print.hpp"
+#include "tools/command/progress.hpp"
 #include "tools/sweep/point_run.hpp"
 #include "tools/sweep/store_report.hpp"
 #include "tools/sweep/sweep_check.hpp"
@@ -69,28 +68,11 @@ std::string store_beside(const std::string& file) {
   return (file.ends_with(ending) ? file.substr(0, file.size() - ending.size()) : file) + ".sqlite";
 }
 
-/// A line that is written over: how far, how fast, how long still.
-class SweepLine {
- public:
-  SweepLine(Console& console, bool quiet) : console_{console}, on_{console.err_is_terminal && !quiet} {}
-  ~SweepLine() {
-    if (shown_) fmt::print(console_.err, "\r\033[K");
-  }
-  void operator()(const SweepCount& count) {
-    if (!on_) return;
-    shown_ = true;
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-    const double rate = static_cast<double>(count.finished) / seconds;
-    fmt::print(console_.err, "\r\033[K[{}/{}] {} skipped, {:.3g} points/s, {} left", count.known + count.finished, count.points, count.skipped, rate,
-               count.finished > 0 ? time_text(static_cast<double>(count.remaining()) / rate) : "-");
-    console_.err.flush();
-  }
-
- private:
-  Console& console_;
-  bool on_, shown_ = false;
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-};
+std::string progress_text(const SweepCount& count, double seconds) {
+  const double rate = static_cast<double>(count.finished) / seconds;
+  return fmt::format("[{}/{}] {} skipped, {:.3g} points/s, {} left", count.known + count.finished, count.points, count.skipped, rate,
+                     count.finished > 0 ? time_text(static_cast<double>(count.remaining()) / rate) : "-");
+}
 
 std::optional<int> devices_of(const PointInputs& inputs) {
   static const po::options_description described = point_options();
@@ -134,9 +116,10 @@ int run_file(const std::string& file, const std::string& store_file, const Optio
   auto store = SweepStore::open(store_file);
   if (!store) return report(store.error(), console);
   const auto count = [&] {
-    SweepLine line{console, options.flag("quiet")};
-    return run_sweep({*text, file, PODSIM_VERSION}, *points, *store,
-                     {static_cast<int>(*threads), console.interrupted, [&](const SweepCount& so_far) { line(so_far); }});
+    ProgressLine line{console, options.flag("quiet")};
+    return run_sweep({*text, file, PODSIM_VERSION}, *points, *store, {static_cast<int>(*threads), console.interrupted, [&](const SweepCount& so_far) {
+                                                                        line.show([&](double seconds) { return progress_text(so_far, seconds); });
+                                                                      }});
   }();
   if (!count) return report(count.error(), console);
   if (count->remaining() > 0) {

@@ -101,33 +101,13 @@ Expected<Workload> workload_to_tune(const Options& options, int devices) {
   return workload_of(products);
 }
 
-class TuningLine {
- public:
-  TuningLine(Console& console, bool quiet) : console_{console}, on_{console.err_is_terminal && !quiet} {}
-  ~TuningLine() {
-    if (shown_) fmt::print(console_.err, "\r\033[K");
-  }
-  void operator()(const TuningProgress& progress) {
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-    if (!on_ || seconds < next_) return;
-    next_ = seconds + 0.2;
-    shown_ = true;
-    fmt::print(console_.err, "\r\033[K{} parts simulated, {:.0f}/s; {}", progress.simulated, static_cast<double>(progress.simulated) / seconds,
-               progress.best ? fmt::format("best so far {}", to_text(to_seconds(*progress.best))) : std::string{"no plan yet"});
-    if (progress.parts_in_all > 0)
-      fmt::print(console_.err, "; {:.0f} s left",
-                 seconds / static_cast<double>(progress.simulated) * static_cast<double>(progress.parts_in_all - progress.simulated));
-    else if (progress.bound > Picoseconds{})
-      fmt::print(console_.err, ", none is below {}", to_text(to_seconds(progress.bound)));
-    console_.err.flush();
-  }
-
- private:
-  Console& console_;
-  bool on_, shown_ = false;
-  double next_ = 1;
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-};
+std::string progress_text(const TuningProgress& progress, double seconds) {
+  const double rate = static_cast<double>(progress.simulated) / seconds;
+  std::string text = fmt::format("{} parts simulated, {:.0f}/s; {}", progress.simulated, rate,
+                                 progress.best ? "best so far " + to_text(to_seconds(*progress.best)) : "no plan yet");
+  if (progress.parts_in_all > 0) return text + fmt::format("; {:.0f} s left", static_cast<double>(progress.parts_in_all - progress.simulated) / rate);
+  return progress.bound > Picoseconds{} ? text + fmt::format(", none is below {}", to_text(to_seconds(progress.bound))) : text;
+}
 
 /// All of a search but the workload and the baselines.
 Expected<TuningRequest> tuning_request(const Options& options, Console& console) {
@@ -156,12 +136,9 @@ Expected<TuningRequest> tuning_request(const Options& options, Console& console)
   request.options.prefetch = static_cast<int>(prefetch);
   request.threads = static_cast<int>(threads);
   const Machine& machine = request.pods.front().machine;
-  request.options.slice_copies = machine.slice_copies;
-  if (options.has("slice-copies")) {
-    const auto copies = options.on_off("slice-copies");
-    if (!copies) return copies.error();
-    request.options.slice_copies = *copies;
-  }
+  const auto copies = slice_copies_of(options, machine);
+  if (!copies) return copies.error();
+  request.options.slice_copies = *copies;
   if (!options.flag("ignore-memory")) request.hbm = machine.chip.hbm;
   request.exhaustive = options.flag("exhaustive");
   request.stop = console.interrupted;
@@ -243,8 +220,8 @@ int tune_verb(const std::vector<std::string>& arguments, Console& console) {
 
   const auto begin = std::chrono::steady_clock::now();
   {
-    TuningLine line{console, options.flag("quiet")};
-    request->progress = [&](const TuningProgress& progress) { line(progress); };
+    ProgressLine line{console, options.flag("quiet")};
+    request->progress = [&](const TuningProgress& progress) { line.show([&](double seconds) { return progress_text(progress, seconds); }); };
     auto tuning = tune(*request);
     if (!tuning) return report(tuning.error(), console);
     found.tuning = *std::move(tuning);

@@ -39,7 +39,8 @@ TEST(Tune, JsonHasWhatTheContractNames) {
 
 TEST(Tune, TheReferenceFiguresAreThePublishedOnes) {
   // validation/meshslice_tuner has all of them; here the way from the command line to them: GPT-3 on 256 chips.
-  const auto json = json_of("tune --machine tpu_v4 --slice 32x8 --mesh row=32,col=8 --workload gpt3-block --only gemm --baseline meshslice-reference");
+  const auto json =
+      json_of("tune --machine tpu_v4 --slice 32x8 --mesh row=32,col=8 --workload gpt3-block --only gemm --baseline meshslice-reference");
   const auto& baseline = json["baseline"];
   EXPECT_EQ(baseline["mesh"].dump(), R"({"row":32,"col":8})");
   double emulated = 0;
@@ -59,7 +60,8 @@ TEST(Tune, FindsWhatAnExhaustiveSearchFindsWithFewerSimulations) {
 }
 
 TEST(Tune, DoesNotDependOnTheThreads) {
-  EXPECT_EQ(without_wall(json_of("tune" + on_16 + small + "--threads 1")).dump(1), without_wall(json_of("tune" + on_16 + small + "--threads 3")).dump(1));
+  EXPECT_EQ(without_wall(json_of("tune" + on_16 + small + "--threads 1")).dump(1),
+            without_wall(json_of("tune" + on_16 + small + "--threads 3")).dump(1));
 }
 
 TEST(Tune, ItsPlanRunsInTheTimePredictedOnASymmetricTorus) {
@@ -132,7 +134,8 @@ TEST(Tune, SaysWhatIsWrong) {
       {"tune --machine tpu_v4 --slice 4x4 --workload gpt3-block --format csv", "tune prints table or json"},
       {"run --plan nowhere.textproto", "nowhere.textproto"},
       {"run --machine tpu_v4 --slice 4x4x4 --workload gpt3-block", "a workload needs a mesh of two axes, row and col"},
-      {"run --machine tpu_v4 --slice 4x4 --workload gpt3-block --slice-count ff3=4", "the workload has no product \"ff3\", did you mean \"ff1\" or \"ff2\"?"},
+      {"run --machine tpu_v4 --slice 4x4 --workload gpt3-block --slice-count ff3=4",
+       "the workload has no product \"ff3\", did you mean \"ff1\" or \"ff2\"?"},
   };
   for (const auto& [line, message] : cases) {
     const Outcome outcome = podsim(line);
@@ -196,7 +199,8 @@ TEST(WorkloadCommands, SliceCountsAndDataflowsAreTheOnesAskedFor) {
 
 TEST(WorkloadCommands, ProductsAndTheRestMakeUpTheWhole) {
   const std::string line = "run --machine tpu_v4 --slice 4x4" + small + "--algorithm meshslice";  // all three lie with features by row
-  const double all = json_of(line)["makespan_s"], products = json_of(line + " --only gemm")["makespan_s"], rest = json_of(line + " --only other")["makespan_s"];
+  const double all = json_of(line)["makespan_s"], products = json_of(line + " --only gemm")["makespan_s"],
+               rest = json_of(line + " --only other")["makespan_s"];
   EXPECT_NEAR(products + rest, all, 1e-11);
 }
 

@@ -127,12 +127,9 @@ Expected<WorkloadRequest> workload_request(const Options& options, const Pod& po
   if (!block) return block.error();
   const auto prefetch = options.integer("prefetch", 0, 1024);
   if (!prefetch) return prefetch.error();
-  request.options = {*block, static_cast<int>(*prefetch), pod.machine.slice_copies};
-  if (options.has("slice-copies")) {
-    const auto copies = options.on_off("slice-copies");
-    if (!copies) return copies.error();
-    request.options.slice_copies = *copies;
-  }
+  const auto copies = slice_copies_of(options, pod.machine);
+  if (!copies) return copies.error();
+  request.options = {*block, static_cast<int>(*prefetch), *copies};
   return request;
 }
 
