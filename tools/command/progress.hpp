@@ -34,10 +34,10 @@ class Progress {
   std::size_t total_, count_ = 0;
 };
 
-/// Of long work: from its second second on, a line that is written over a few times a second, on a terminal only.
+/// Of long work: after `after` seconds, a line that is written over a few times a second, on a terminal only.
 class ProgressLine {
  public:
-  ProgressLine(Console& console, bool quiet) : console_{console}, on_{console.err_is_terminal && !quiet} {}
+  ProgressLine(Console& console, bool quiet, double after = 1) : console_{console}, on_{console.err_is_terminal && !quiet}, next_{after} {}
   ~ProgressLine() {
     if (shown_) fmt::print(console_.err, "\r\033[K");
   }
@@ -58,7 +58,7 @@ class ProgressLine {
  private:
   Console& console_;
   bool on_, shown_ = false;
-  double next_ = 1;
+  double next_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 

@@ -116,7 +116,7 @@ int run_file(const std::string& file, const std::string& store_file, const Optio
   auto store = SweepStore::open(store_file);
   if (!store) return report(store.error(), console);
   const auto count = [&] {
-    ProgressLine line{console, options.flag("quiet")};
+    ProgressLine line{console, options.flag("quiet"), 0};
     return run_sweep({*text, file, PODSIM_VERSION}, *points, *store, {static_cast<int>(*threads), console.interrupted, [&](const SweepCount& so_far) {
                                                                         line.show([&](double seconds) { return progress_text(so_far, seconds); });
                                                                       }});
