@@ -25,6 +25,7 @@ using Value = proto::Machine::Value;
 constexpr FileFormat machine_format{"a machine", 0, machine_format_version};
 constexpr std::int64_t most_chips = std::int64_t{1} << 24;
 constexpr int most_cores = 16;
+constexpr double largest_error = 1e6;
 
 constexpr const char* slices_path = "slices";
 constexpr const char* slice_copies_path = "slice_copies";
@@ -80,6 +81,7 @@ class MachineReader {
     for (const MachineField& field : machine_fields()) read_values(field);
     read_interconnect(root.at("interconnect"));
     read_slices(root.at("slices"));
+    read_trust(root.at("trust"));
     machine_.slice_copies = message_.slice_copies().value();
     note_source(slice_copies_path, message_.slice_copies().source(), root.at("slice_copies"));
     if (!file_.ok()) return file_.error();
@@ -163,6 +165,26 @@ class MachineReader {
       return;
     }
     machine_.interconnect = static_cast<Interconnect>(name - names.begin());
+  }
+
+  void read_trust(const Place& place) {
+    if (!message_.has_trust()) return;
+    const proto::Machine::Trust& trust = message_.trust();
+    std::vector<std::string> names;
+    names.reserve(trust_level_count);
+    for (int i = 0; i < trust_level_count; ++i) names.emplace_back(name_of(static_cast<TrustLevel>(i)));
+    const auto name = std::find(names.begin(), names.end(), trust.level());
+    if (name == names.end()) {
+      file_.problem(place.at("level"), fmt::format("the level of trust must be {}, got {}", fmt::join(names, " or "), quoted(trust.level())));
+      return;
+    }
+    machine_.trust.level = static_cast<TrustLevel>(name - names.begin());
+    machine_.trust.dataset = trust.dataset();
+    if (machine_.trust.level == TrustLevel::fitted && trust.dataset().empty()) file_.problem(place, "a fitted machine names its dataset");
+    if (!trust.has_error()) return;
+    machine_.trust.error = trust.error();
+    if (!(trust.error() >= 0 && trust.error() <= largest_error))
+      file_.problem(place.at("error"), fmt::format("the median relative error must be in [0, {}], got {}", largest_error, trust.error()));
   }
 
   void read_slices(const Place& place) {
@@ -302,6 +324,11 @@ std::string write_machine(const Machine& machine) {
   slices.set_source(source_of(machine, slices_path));
   message.mutable_slice_copies()->set_value(machine.slice_copies);
   message.mutable_slice_copies()->set_source(source_of(machine, slice_copies_path));
+  if (machine.trust != Trust{}) {
+    message.mutable_trust()->set_level(std::string(name_of(machine.trust.level)));
+    if (!machine.trust.dataset.empty()) message.mutable_trust()->set_dataset(machine.trust.dataset);
+    if (machine.trust.error) message.mutable_trust()->set_error(*machine.trust.error);
+  }
   return to_textproto(message);
 }
 

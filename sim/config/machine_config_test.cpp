@@ -104,7 +104,7 @@ TEST(MachineConfig, TheMessageHasExactlyTheFieldsOfTheTable) {
   for (int g = 0; g < machine.field_count(); ++g) {
     const google::protobuf::Descriptor* group = machine.field(g)->message_type();
     if (group == nullptr || group == proto::Machine::Slices::descriptor() || group == proto::Machine::Switch::descriptor()) continue;
-    if (group == proto::Machine::Choice::descriptor()) continue;
+    if (group == proto::Machine::Choice::descriptor() || group == proto::Machine::Trust::descriptor()) continue;
     for (int f = 0; f < group->field_count(); ++f) {
       EXPECT_EQ(group->field(f)->message_type(), proto::Machine::Value::descriptor());
       in_message.insert(machine.field(g)->name() + "." + group->field(f)->name() + (group->field(f)->is_repeated() ? "[]" : ""));
@@ -231,6 +231,29 @@ TEST(MachineConfig, AllProblemsOfAFileAreTold) {
 v4:32:15: link.bandwidth: a bandwidth needs a unit (B/s, kB/s, MB/s, GB/s, TB/s, PB/s, KiB/s, MiB/s, GiB/s, TiB/s, PiB/s), got "45"
 v4:47:27: software.core_share has an empty source
 v4:51:3: the largest slice 16x16x18 is not made of cubes of 4)");
+}
+
+TEST(MachineConfig, AFittedMachineKeepsItsTableItsDatasetAndItsError) {
+  Machine machine = shipped("tpu_v5p");
+  EXPECT_EQ(machine.trust, Trust{}) << "specified, where the file says nothing";
+  machine.trust = {TrustLevel::fitted, "v5p 2x2 \"profile\"", 0.0125};
+  ASSERT_TRUE(set_machine_value(machine, "chip.matmul_efficiency", "0.1 at 128x128x128, 0.9 at 4096x8192x4096", "fitted: here, 2 observations", {}));
+  const auto again = read_machine(write_machine(machine), "written");
+  ASSERT_TRUE(again) << to_text(again.error());
+  EXPECT_EQ(*again, machine);
+}
+
+TEST(MachineConfig, TrustThatSaysNothingIsRefused) {
+  const std::string text = write_machine(shipped("ideal"));
+  const auto error = [&](const std::string& trust) {
+    const auto machine = read_machine(text + trust + "\n", "m");
+    return machine ? "" : machine.error().message;
+  };
+  EXPECT_EQ(error("trust { level: \"measured\" }"), "");
+  EXPECT_EQ(error("trust { level: \"good\" }"), "the level of trust must be spec or fitted or measured or hypothetical, got \"good\"");
+  EXPECT_EQ(error("trust { level: \"fitted\" }"), "a fitted machine names its dataset");
+  EXPECT_EQ(error("trust { level: \"fitted\" dataset: \"d\" error: -1 }"), "the median relative error must be in [0, 1000000], got -1");
+  EXPECT_EQ(error("trust { level: \"fitted\" dataset: \"d\" error: nan }"), "error must be a finite number, got nan");
 }
 
 }  // namespace

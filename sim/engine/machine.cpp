@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <utility>
 
 namespace podsim {
 
@@ -41,7 +42,29 @@ std::string_view name_of(Interconnect interconnect) {
   return {};
 }
 
+std::string_view name_of(TrustLevel level) {
+  switch (level) {
+    case TrustLevel::spec: return "spec";
+    case TrustLevel::fitted: return "fitted";
+    case TrustLevel::measured: return "measured";
+    case TrustLevel::hypothetical: return "hypothetical";
+  }
+  assert(false);
+  return {};
+}
+
 CostKind cost_kind_of(CollectiveKind kind) { return static_cast<CostKind>(static_cast<int>(CostKind::all_gather) + static_cast<int>(kind)); }
+
+void set_matmul_points(Chip& chip, std::vector<MatmulPoint> points) {
+  chip.matmul_table = matmul_table_of(std::move(points));
+  const auto& held = chip.matmul_table.points;
+  const auto less = [](const MatmulPoint& a, const MatmulPoint& b) { return a.efficiency < b.efficiency; };
+  if (!held.empty()) chip.matmul_efficiency = std::max_element(held.begin(), held.end(), less)->efficiency;
+}
+
+double matmul_efficiency_of(const Chip& chip, std::int64_t m, std::int64_t n, std::int64_t k) {
+  return chip.matmul_table.points.empty() ? chip.matmul_efficiency : efficiency_at(chip.matmul_table, m, n, k);
+}
 
 FlopsPerSecond peak_of(const Machine& machine, DType dtype) {
   const FlopsPerSecond own = machine.chip.peak[static_cast<std::size_t>(dtype)];
@@ -67,7 +90,8 @@ Seconds matmul_time(const Machine& machine, const Matmul& matmul, DType dtype) {
                     static_cast<double>(padded(e.k, chip.matmul_tile_k))};
   const std::int64_t elements = e.m * e.k + e.k * e.n + (matmul.accumulate ? 2 : 1) * e.m * e.n;
   return machine.software.launch[static_cast<std::size_t>(CostKind::matmul)] +
-         overlapped(flops / (chip.matmul_efficiency * peak_of(machine, dtype)), (elements * size_of(dtype)) / chip.hbm_bandwidth, chip.overlap_hbm);
+         overlapped(flops / (matmul_efficiency_of(chip, e.m, e.n, e.k) * peak_of(machine, dtype)), (elements * size_of(dtype)) / chip.hbm_bandwidth,
+                    chip.overlap_hbm);
 }
 
 Seconds local_time(const Machine& machine, const Program& program, const Task& task) {

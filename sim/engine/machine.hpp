@@ -3,12 +3,14 @@
 
 #include <array>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sim/base/expected.hpp"
 #include "sim/base/quantity.hpp"
+#include "sim/engine/matmul_efficiency.hpp"
 #include "sim/mesh/topology.hpp"
 #include "sim/schedule/schedule.hpp"
 
@@ -32,7 +34,8 @@ struct Chip {
   FlopsPerSecond vector_peak = unlimited<FlopsPerSecond>;       // Locals
   int matmul_tile_m = 1, matmul_tile_n = 1, matmul_tile_k = 1;  // extents are padded up to multiples
   int layout_sublanes = 1, layout_lanes = 1;                    // the layout tile of memory: a copied row of r elements costs whole lanes
-  double matmul_efficiency = 1;                                 // of peak, for padded extents
+  double matmul_efficiency = 1;                                 // of peak, for padded extents; with a table its largest value
+  MatmulTable matmul_table{};                                   // where it depends on the extents (as they are, not padded)
   Bytes hbm;                                                    // the largest Bytes: unlimited
   BytesPerSecond hbm_bandwidth = unlimited<BytesPerSecond>;
   double overlap_hbm = 1;                                          // 1: arithmetic hides HBM traffic completely, 0: they add up
@@ -87,6 +90,22 @@ struct SliceRules {
   friend bool operator==(const SliceRules&, const SliceRules&) = default;
 };
 
+/// How far the values of a machine can be trusted.
+///   spec          specified and published values
+///   fitted        calibrated from the observations of `dataset`, which it meets with the median relative error `error`
+///   measured      every value was measured by itself
+///   hypothetical  a machine that nobody built
+enum class TrustLevel { spec, fitted, measured, hypothetical };
+inline constexpr int trust_level_count = 4;
+std::string_view name_of(TrustLevel level);
+
+struct Trust {
+  TrustLevel level = TrustLevel::spec;
+  std::string dataset{};
+  std::optional<double> error{};  // median, relative
+  friend bool operator==(const Trust&, const Trust&) = default;
+};
+
 struct Machine {
   std::string name, description;
   Chip chip;
@@ -95,23 +114,30 @@ struct Machine {
   DataCentre dcn;
   Interconnect interconnect = Interconnect::grid;
   SliceRules slices;
-  bool slice_copies = true;                    // MeshSlice's cuts are real copies here
+  bool slice_copies = true;  // MeshSlice's cuts are real copies here
+  Trust trust{};
   std::map<std::string, std::string> sources;  // of each value, by its path: "link[x].bandwidth"
   friend bool operator==(const Machine&, const Machine&) = default;
 };
+
+/// Points with distinct extents; none: `matmul_efficiency` alone counts.
+void set_matmul_points(Chip& chip, std::vector<MatmulPoint> points);
+
+/// Of the peak, for a product of these extents.
+double matmul_efficiency_of(const Chip& chip, std::int64_t m, std::int64_t n, std::int64_t k);
 
 FlopsPerSecond peak_of(const Machine& machine, DType dtype);
 
 /// Piecewise linear in log(bytes), constant beyond the ends; 1 without points.
 double efficiency_at(const std::vector<EfficiencyPoint>& points, Bytes input);
 
-/// launch + max(c, h) + (1 - overlap_hbm) min(c, h); c = padded flops / (peak * efficiency), h = HBM bytes / HBM bandwidth,
+/// launch + max(c, h) + (1 - overlap_hbm) min(c, h); c = padded flops / (peak * efficiency(m, n, k)), h = HBM bytes / HBM bandwidth,
 /// HBM bytes = left + right + out (+ out if accumulate).
 Seconds matmul_time(const Machine& machine, const Matmul& matmul, DType dtype);
 
-/// The same with c = the longer of vector flops / vector_peak and matrix flops / (peak * efficiency); a region's bytes count ceil(r/lanes)*lanes/r
-/// times, r = elements contiguous in its buffer's last dimension.
-/// place: nothing. launch: software.launch[kind of its Collective]. Lowered tasks do not pay launch[local].
+/// The same with c = the longer of vector flops / vector_peak and matrix flops / (peak * matmul_efficiency); a region's bytes count
+/// ceil(r/lanes)*lanes/r times, r = elements contiguous in its buffer's last dimension. place: nothing. launch: software.launch[kind of its
+/// Collective]. Lowered tasks do not pay launch[local].
 Seconds local_time(const Machine& machine, const Program& program, const Task& task);
 
 }  // namespace podsim

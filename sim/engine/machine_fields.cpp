@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/units.hpp"
+#include "sim/engine/field_text.hpp"
 #include "sim/mesh/grid.hpp"
 
 namespace podsim {
@@ -22,8 +23,7 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 constexpr double longest_time = 3600;
 constexpr double least_bandwidth = 1e3;
 constexpr double least_flops = 1e6;
-constexpr double largest_memory = 0x1p50;  // whole numbers up to 2^53 are exact in a double
-constexpr double most_devices = 2;         // per chip
+constexpr double most_devices = 2;  // per chip
 constexpr double largest_tile = 65536;
 constexpr double least_efficiency = 1e-3;
 
@@ -115,12 +115,6 @@ const std::vector<EfficiencyPoint>& curve_of(const Machine& machine, int collect
   return machine.software.efficiency[at(static_cast<int>(cost_kind_of(static_cast<CollectiveKind>(collective))))];
 }
 
-/// One curve has one form, so that machines compare equal: 1 everywhere has no points, another constant one point at 1 byte.
-std::vector<EfficiencyPoint> constant_curve(double efficiency) {
-  if (efficiency == 1) return {};
-  return {EfficiencyPoint{Bytes{1}, efficiency}};
-}
-
 constexpr std::array table{
     optional(chip_integer<&Chip::devices>("devices", most_devices, "devices per chip, which share its links")),
     optional({"chip", "inner_bandwidth", FieldIndex::none, false, FieldUnit::bytes_per_second, least_bandwidth, infinite,
@@ -141,7 +135,9 @@ constexpr std::array table{
     chip_integer<&Chip::matmul_tile_k>("matmul_tile_k", largest_tile, "the contraction is padded to multiples of this"),
     chip_integer<&Chip::layout_sublanes>("layout_sublanes", largest_tile, "rows of the tile in which memory is laid out"),
     chip_integer<&Chip::layout_lanes>("layout_lanes", largest_tile, "columns of the tile in which memory is laid out"),
-    chip_number<&Chip::matmul_efficiency>("matmul_efficiency", least_efficiency, 1, "share of the peak that padded matmuls reach"),
+    MachineField{"chip", "matmul_efficiency", FieldIndex::none, false, FieldUnit::matmul_efficiency, least_efficiency, 1,
+                 "share of the peak that padded matmuls reach, by their extents", [](const Machine& m, int) { return m.chip.matmul_efficiency; },
+                 [](Machine& m, int, double v) { m.chip.matmul_efficiency = v, m.chip.matmul_table = {}; }},
     MachineField{"chip", "hbm", FieldIndex::none, false, FieldUnit::bytes, 1, infinite, "memory of one device", get_hbm, set_hbm},
     chip_rate<&Chip::hbm_bandwidth>("hbm_bandwidth", "between memory and core"),
     chip_number<&Chip::overlap_hbm>("overlap_hbm", 0, 1, "1: arithmetic hides memory traffic completely, 0: they add up"),
@@ -173,104 +169,6 @@ constexpr std::array table{
     optional(dcn_time<&DataCentre::latency>("latency", "one way between the hosts of two slices")),
     optional(dcn_time<&DataCentre::sync>("sync", "added to an exchange between slices per doubling of their number")),
 };
-
-// ---- Values as text -------------------------------------------------------------------------------------------------------------------
-
-std::string text_of(FieldUnit unit, double value) {
-  switch (unit) {
-    case FieldUnit::seconds: return to_exact_text(Seconds{value});
-    case FieldUnit::bytes: return std::isinf(value) ? "unlimited" : to_exact_text(Bytes{static_cast<std::int64_t>(value)});
-    case FieldUnit::bytes_per_second: return to_exact_text(BytesPerSecond{value});
-    case FieldUnit::flops_per_second: return to_exact_text(FlopsPerSecond{value});
-    case FieldUnit::number:
-    case FieldUnit::integer:
-    case FieldUnit::efficiency: return fmt::format("{}", value);
-  }
-  assert(false);
-  return {};
-}
-
-std::string range_of(const MachineField& field) {
-  if (std::isinf(field.high)) return "at least " + text_of(field.unit, field.low);
-  return fmt::format("in [{}, {}]", text_of(field.unit, field.low), text_of(field.unit, field.high));
-}
-
-template <class T>
-Expected<double> count_of(const Expected<T>& parsed) {
-  if (!parsed) return parsed.error();
-  return static_cast<double>(parsed->count());
-}
-
-Expected<double> parse(const MachineField& field, std::string_view text, const SourceLocation& where) {
-  switch (field.unit) {
-    case FieldUnit::seconds: return count_of(parse_seconds(text, where));
-    case FieldUnit::bytes:
-      if (text == "unlimited") return infinite;
-      return count_of(parse_bytes(text, where));
-    case FieldUnit::bytes_per_second: return count_of(parse_bytes_per_second(text, where));
-    case FieldUnit::flops_per_second: return count_of(parse_flops_per_second(text, where));
-    case FieldUnit::number:
-    case FieldUnit::efficiency: return parse_number(text, where);
-    case FieldUnit::integer: {
-      const Expected<std::int64_t> whole = parse_integer(text, static_cast<std::int64_t>(field.low), static_cast<std::int64_t>(field.high), where);
-      if (!whole) return whole.error();
-      return static_cast<double>(*whole);
-    }
-  }
-  assert(false);
-  return Diagnostic{};
-}
-
-/// A value inside its range; messages begin with the path.
-Expected<double> parse_admissible(const MachineField& field, const std::string& path, std::string_view text, const SourceLocation& where) {
-  const Expected<double> value = parse(field, text, where);
-  if (!value) return Diagnostic{where, path + ": " + value.error().message};
-  const bool too_much = field.unit == FieldUnit::bytes && std::isfinite(*value) && *value > largest_memory;
-  if (*value < field.low || *value > field.high || too_much) {
-    const std::string range = too_much ? fmt::format("at most {} or \"unlimited\"", text_of(field.unit, largest_memory)) : range_of(field);
-    return Diagnostic{where, fmt::format("{} must be {}, got {}", path, range, quoted(text))};
-  }
-  return value;
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
-}
-
-/// "0.2 at 1 KiB, 0.85 at 1 MiB", or one number.
-Expected<std::vector<EfficiencyPoint>> parse_curve(const MachineField& field, const std::string& path, std::string_view text,
-                                                   const SourceLocation& where) {
-  std::vector<EfficiencyPoint> points;
-  for (std::string_view rest = text; !rest.empty() || points.empty();) {
-    const std::size_t comma = std::min(rest.find(','), rest.size());
-    const std::string_view point = trimmed(rest.substr(0, comma));
-    rest.remove_prefix(std::min(comma + 1, rest.size()));
-    const std::size_t word = point.find(" at ");
-    const Expected<double> efficiency = parse_admissible(field, path, point.substr(0, word), where);
-    if (!efficiency) return efficiency.error();
-    if (word == std::string_view::npos) {
-      if (points.empty() && rest.empty()) return constant_curve(*efficiency);
-      return Diagnostic{where, fmt::format("{}: expected points like \"0.85 at 1 MiB\", got {}", path, quoted(point))};
-    }
-    const Expected<Bytes> input = parse_bytes(trimmed(point.substr(word + 4)), where);
-    if (!input) return Diagnostic{where, path + ": " + input.error().message};
-    if (*input <= (points.empty() ? Bytes{} : points.back().input))
-      return Diagnostic{where, fmt::format("{}: points need increasing, positive amounts of data, got {}", path, quoted(text))};
-    points.push_back({*input, *efficiency});
-  }
-  return points;
-}
-
-std::string text_of(const std::vector<EfficiencyPoint>& points) {
-  if (points.empty()) return "1";
-  if (points.size() == 1 && points == constant_curve(points[0].efficiency)) return fmt::format("{}", points[0].efficiency);
-  std::string text;
-  for (const EfficiencyPoint& point : points)
-    text += fmt::format("{}{} at {}", text.empty() ? "" : ", ", point.efficiency, to_exact_text(point.input));
-  return text;
-}
 
 // ---- Paths ----------------------------------------------------------------------------------------------------------------------------
 
@@ -367,6 +265,7 @@ std::string path_of(const MachineField& field, std::string_view index) {
 
 std::string value_text(const MachineField& field, const Machine& machine, int index) {
   if (field.unit == FieldUnit::efficiency) return text_of(curve_of(machine, index));
+  if (field.unit == FieldUnit::matmul_efficiency && !machine.chip.matmul_table.points.empty()) return text_of(machine.chip.matmul_table);
   const double value = field.get(machine, index);
   if (!field.derivable.empty() && value == 0) return "derived";
   return text_of(field.unit, value);
@@ -384,6 +283,10 @@ Done set_machine_value(Machine& machine, std::string_view path, std::string_view
     const Expected<std::vector<EfficiencyPoint>> points = parse_curve(field, name, value, where);
     if (!points) return points.error();
     for (const int entry : target->entries) curve_of(machine, entry) = *points;
+  } else if (field.unit == FieldUnit::matmul_efficiency && value.find(" at ") != std::string_view::npos) {
+    const Expected<std::vector<MatmulPoint>> points = parse_matmul_points(field, name, value, where);
+    if (!points) return points.error();
+    set_matmul_points(machine.chip, *points);
   } else {
     const Expected<double> number = derived ? Expected<double>{0.0} : parse_admissible(field, name, value, where);
     if (!number) return number.error();

@@ -12,7 +12,8 @@
 namespace podsim {
 
 /// efficiency: a number, or a curve over the input bytes of a collective, "0.2 at 1 KiB, 0.85 at 1 MiB".
-enum class FieldUnit { seconds, bytes, bytes_per_second, flops_per_second, number, integer, efficiency };
+/// matmul_efficiency: a number, or points of a table over m x n x k, "0.3 at 1024x1024x1024, 0.8 at 8192x4096x4096".
+enum class FieldUnit { seconds, bytes, bytes_per_second, flops_per_second, number, integer, efficiency, matmul_efficiency };
 enum class FieldIndex { none, dimension, dtype, cost_kind, collective_kind };
 
 struct MachineField {
@@ -23,8 +24,8 @@ struct MachineField {
   FieldUnit unit = FieldUnit::number;
   double low = 0, high = 0;                                  // admissible values, in SI, both included; an infinite high allows "unlimited"
   std::string_view meaning;                                  // one line for people
-  double (*get)(const Machine&, int index) = nullptr;        // of a curve: its last point
-  void (*set)(Machine&, int index, double value) = nullptr;  // of a curve: constant
+  double (*get)(const Machine&, int index) = nullptr;        // of a curve: its last point; of a table: its largest value
+  void (*set)(Machine&, int index, double value) = nullptr;  // of a curve or table: constant
   std::string_view derivable = {};                           // the entry that may be "derived" (stored as zero): chip.peak[f32] follows from bf16
   bool optional = false;                                     // a file may leave it out: the default of the struct
 };

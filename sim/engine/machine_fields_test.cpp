@@ -210,5 +210,22 @@ TEST(MachineFields, ErrorsStandWhereTheValueStands) {
   EXPECT_EQ(to_text(outcome.error()), "m.textproto:3:9: chip.overlap_hbm must be in [0, 1], got \"2\"");
 }
 
+TEST(MachineFields, TheMatmulEfficiencyMayBeATableOverExtents) {
+  Machine machine;
+  ASSERT_EQ(set(machine, "chip.matmul_efficiency", "0.25 at 128x256x512, 0.5 at 4096x4096x4096"), "");
+  EXPECT_EQ(machine.chip.matmul_table.points, (std::vector<MatmulPoint>{{128, 256, 512, 0.25}, {4096, 4096, 4096, 0.5}}));
+  const std::string text = value_text(field_named("chip.matmul_efficiency"), machine, 0);
+  EXPECT_EQ(text, "0.25 at 128x256x512, 0.5 at 4096x4096x4096");
+  Machine again;
+  ASSERT_EQ(set(again, "chip.matmul_efficiency", text), "");
+  EXPECT_EQ(again, machine);
+  const std::string path = "chip.matmul_efficiency";
+  EXPECT_EQ(error_of(path, "0.5 at 4096"), path + ": expected extents m, n, k like \"1024x4096x4096\", got \"4096\"");
+  EXPECT_EQ(error_of(path, "0.5 at 1x2x3, 0.25"), path + ": expected points like \"0.85 at 1024x4096x4096\", got \"0.25\"");
+  EXPECT_EQ(error_of(path, "0.5 at 1x2x3, 0.25 at 1x2x3"), path + ": extents are given twice, 1x2x3");
+  EXPECT_EQ(error_of(path, "1.5 at 1x2x3"), path + " must be in [0.001, 1], got \"1.5\"");
+  EXPECT_EQ(error_of(path, "0.5 at 0x2x3"), path + ": expected extents m, n, k like \"1024x4096x4096\", got \"0x2x3\"");
+}
+
 }  // namespace
 }  // namespace podsim

@@ -2,8 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sim/config/machine_config.hpp"
 #include "sim/config/result_config.hpp"
 #include "tools/command/test_command.hpp"
+#include "topologies/machines.hpp"
 
 namespace podsim {
 namespace {
@@ -82,6 +84,18 @@ TEST(Command, ACollectiveHasNoMfuAndDataOfTheMachineIsTrustedAsSpecified) {
   EXPECT_EQ(result["trust"]["level"], "spec");
   EXPECT_EQ(result["hypothetical"], false);
   EXPECT_EQ(json_of("run --machine tpu_v4 --slice 32x8 --collective all-gather --axis col --bytes 1MiB --engine analytic")["hypothetical"], true);
+}
+
+TEST(Command, AFittedMachineIsTrustedAsItsFileSays) {
+  Machine machine = *find_machine("tpu_v4");
+  machine.trust = {TrustLevel::fitted, "v4 pod", 0.0125};
+  const test::Folder folder;
+  const std::string file = folder.file("fitted.textproto", write_machine(machine));
+  const std::string run = "run --machine " + file + " --slice 4x4x4 --collective all-gather --axis col --bytes 1MiB --engine analytic";
+  EXPECT_EQ(json_of(run)["trust"].dump(), R"({"level":"fitted","dataset":"v4 pod","error":0.0125})");
+  EXPECT_THAT(podsim(run).out, HasSubstr("fitted: v4 pod, median error 1.2"));
+  const auto elsewhere = json_of("run --machine " + file + " --slice 32x8 --collective all-gather --axis col --bytes 1MiB --engine analytic");
+  EXPECT_EQ(elsewhere["trust"].dump(), R"({"level":"hypothetical","dataset":"v4 pod","error":0.0125})");
 }
 
 TEST(Command, PaddingIsReportedAsWaste) {

@@ -250,6 +250,21 @@ std::string result_json(const SimulatedRun& run, const Details& details) {
   return json.dump(2) + "\n";
 }
 
+namespace {
+
+/// "fitted: v5p 2x2 profile, median error 1.2 %"
+std::string trust_text(const Result& r) {
+  std::string text = r.trust_level;
+  if (r.trust_level == "spec") text += ": specified and published values, not calibrated";
+  if (r.trust_level == "hypothetical") text += ": a what-if";
+  if (!r.trust_dataset.empty())
+    text += fmt::format("{}{}", r.trust_level == "hypothetical" ? " of a machine calibrated from " : ": ", r.trust_dataset);
+  if (r.trust_error) text += fmt::format(", median error {}", percent(*r.trust_error));
+  return text;
+}
+
+}  // namespace
+
 std::string result_table(const SimulatedRun& run, const Details& details) {
   const Row& row = run.row;
   const Result& r = row.result;
@@ -278,7 +293,7 @@ std::string result_table(const SimulatedRun& run, const Details& details) {
   rows.push_back({"peak memory", to_text(Bytes{r.peak_memory_bytes}) + " per device" + (row.over_hbm ? ": more than the device has" : "")});
   rows.push_back({"task instances", std::to_string(r.tasks)});
   if (row.padding > 0) rows.push_back({"padding", percent(row.padding) + " of the flops are padding"});
-  rows.push_back({"trust", r.trust_level + (r.trust_level == "spec" ? ": specified and published values, not calibrated" : ": a what-if")});
+  rows.push_back({"trust", trust_text(r)});
   rows.push_back({"simulated in", fmt::format("{} (schedule built in {})", time(r.wall_s), time(r.build_s))});
   std::string text = table(rows, 2);
   if (!details.losses.empty()) text += "\n" + losses_table(run, details.losses);

@@ -18,8 +18,10 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// How far the machine's values are to be trusted: a what-if machine or slice, or values from specifications and published fits.
-std::string trust_level(const Pod& pod) { return pod.hypothetical || pod.machine.slices.any_shape ? "hypothetical" : "spec"; }
+/// How far the machine's values are to be trusted: a what-if machine or slice, or what the machine says of itself.
+TrustLevel trust_level(const Pod& pod) {
+  return pod.hypothetical || pod.machine.slices.any_shape ? TrustLevel::hypothetical : pod.machine.trust.level;
+}
 
 constexpr double instances_per_second = 4e6, bytes_per_instance = 20;  // of des, recorded: podsim_bench
 
@@ -43,7 +45,9 @@ Result result_of(const Pod& pod, const Problem& problem, const SimulatedRun& run
   result.peak_memory_bytes = metrics.peak_memory.count();
   result.tasks = metrics.tasks;
   result.events = run.timeline.events;
-  result.trust_level = trust_level(pod);
+  result.trust_level = name_of(trust_level(pod));
+  result.trust_dataset = pod.machine.trust.dataset;
+  result.trust_error = pod.machine.trust.error;
   return result;
 }
 
