@@ -24,8 +24,8 @@ Expected<std::int64_t> groups_on(const TransformerBlock& block, const Mesh& mesh
 }
 
 /// Whether a product writes queries, keys and values.
-bool before_attention(const Workload& workload, std::size_t stage) {
-  return stage + 1 < workload.stages.size() && workload.stages[stage + 1].kind == Stage::Kind::attention;
+bool writes_qkv(const Workload& workload, std::size_t stage) {
+  return workload.block && workload.block->attention && workload.stages[stage].name == qkv_stage;
 }
 
 }  // namespace
@@ -58,10 +58,10 @@ Expected<WorkloadPart> part_of(const Workload& workload, std::size_t stage, Acti
     case Stage::Kind::product:
       part.kind = WorkloadPart::Kind::product;
       part.product = *product;
-      if (before_attention(workload, stage)) {
+      if (writes_qkv(workload, stage)) {
         const auto groups = groups_on(*workload.block, mesh, output_layout(product->dataflow, product->transposed));
-        if (!groups) return groups.error();
-        part.outputs = qkv_features(*workload.block, *groups);
+        if (!groups && workload.only == Only::everything) return groups.error();  // products alone have no attention that it could stop
+        part.outputs = qkv_features(*workload.block, groups ? *groups : workload.block->kv_heads);
       }
       break;
     case Stage::Kind::norm:

@@ -151,7 +151,7 @@ Expected<Workload> workload_of(const TransformerBlock& given, int devices, Only 
   if (block.attention) {
     const std::int64_t qkv = qkv_features(block, block.kv_heads);
     if (block.norm != Norm::none) add(norm, "norm1", hidden, hidden);
-    add(product, "in_proj", hidden, qkv);
+    add(product, std::string{qkv_stage}, hidden, qkv);
     add(attention, "attention", qkv, attended);
     add(product, "out_proj", attended, hidden);
     if (block.residuals) add(residual, "residual1", hidden, hidden);

@@ -46,6 +46,8 @@ struct Stage {
   friend bool operator==(const Stage&, const Stage&) = default;
 };
 
+inline constexpr std::string_view qkv_stage = "in_proj";  // the product that writes queries, keys and values
+
 /// What is to be simulated: the stages of a block, all of them or only its products or only the rest; or products that have nothing to do with each
 /// other.
 enum class Only { everything, gemm, other };

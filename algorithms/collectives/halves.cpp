@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "algorithms/collectives/builder.hpp"
 #include "algorithms/collectives/collectives.hpp"
@@ -53,6 +54,25 @@ class DataHalf {
   Region all_;
 };
 
+/// The same parts of a region that has the same elements in the same order, but for dimensions of length 1. nullopt: the shapes differ.
+std::optional<std::vector<Part>> same_parts(const std::vector<Part>& parts, const Region& from, const Region& to) {
+  const auto longer_than_1 = [](const Region& region) {
+    std::vector<std::size_t> dims;
+    for (std::size_t d = 0; d < region.dims.size(); ++d)
+      if (region.dims[d].length > 1) dims.push_back(d);
+    return dims;
+  };
+  const std::vector<std::size_t> a = longer_than_1(from), b = longer_than_1(to);
+  if (!std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](std::size_t i, std::size_t j) { return from.dims[i].length == to.dims[j].length; }))
+    return std::nullopt;
+  std::vector<Part> result;
+  for (const Part& part : parts) {
+    const auto cut = std::find(a.begin(), a.end(), part.dim);  // absent: a block of a single element, which is not cut
+    result.push_back({cut == a.end() ? 0 : b[static_cast<std::size_t>(cut - a.begin())], part.begin, part.length});
+  }
+  return result;
+}
+
 }  // namespace
 
 Expected<Expansion> halves(const Schedule& schedule, const Program& program, const Collective& collective, const CollectiveAlgorithm& on_one_axis) {
@@ -68,34 +88,40 @@ Expected<Expansion> halves(const Schedule& schedule, const Program& program, con
 
   ExpansionBuilder builder{schedule, program};
   const DType dtype = builder.buffer(collective.input.buffer).dtype;
-  const auto in = Blocks::make(collective.input, collective.dim, gathers ? 1 : static_cast<int>(group));
+  // The side that is one block may have fewer dimensions: those of length 1 do not count.
+  const auto dim_of_one_block = [&](const Region& region, const Region& other) {
+    return region.dims.size() == other.dims.size() ? collective.dim : 0;
+  };
+  const auto in = gathers ? Blocks::make(collective.input, dim_of_one_block(collective.input, collective.output), 1)
+                          : Blocks::make(collective.input, collective.dim, static_cast<int>(group));
   if (!in) return in.error();
-  const auto out = Blocks::make(collective.output, collective.dim, gathers || reduces ? static_cast<int>(group) : 1);
+  const auto out = gathers || reduces ? Blocks::make(collective.output, collective.dim, static_cast<int>(group))
+                                      : Blocks::make(collective.output, dim_of_one_block(collective.output, collective.input), 1);
   if (!out) return out.error();
-  // Parts of blocks that correspond on both sides: rows of elements where the shapes of input and output blocks differ.
-  const Region in_block = in->block(0), out_block = out->block(0);
-  if (lengths_of(in_block) != lengths_of(out_block))
-    return Diagnostic{{}, "`halves` cuts blocks along a dimension, so the blocks of input and output must have the same shape"};
-  const std::vector<Part> parts = in->halves();
+  // Halves of blocks that correspond on both sides.
+  const std::vector<Part> many_parts = gathers ? out->halves() : in->halves();
+  const auto other_parts = same_parts(many_parts, gathers ? out->block(0) : in->block(0), gathers ? in->block(0) : out->block(0));
+  if (!other_parts) return Diagnostic{{}, "`halves` cuts blocks along a dimension, so the blocks of input and output must have the same shape"};
+  const std::vector<Part>&in_parts = gathers ? *other_parts : many_parts, &out_parts = gathers ? many_parts : *other_parts;
 
   std::vector<std::size_t> first_to_last(axes.size());
   for (std::size_t i = 0; i < axes.size(); ++i) first_to_last[i] = i;
   const std::vector<std::size_t> last_to_first(first_to_last.rbegin(), first_to_last.rend());
-  for (std::size_t p = 0; p < parts.size(); ++p) {
-    const std::int64_t elements = elements_of(in->block(0, parts[p]));
+  for (std::size_t p = 0; p < in_parts.size(); ++p) {
+    const std::int64_t elements = elements_of(in->block(0, in_parts[p]));
     const DataHalf half{builder, axes, elements, dtype, p == 0 ? "a" : "b"};
-    const auto place_all = [&](const Blocks& blocks, bool inwards, const Edges& after) {
+    const auto place_all = [&](const Blocks& blocks, const Part& part, bool inwards, const Edges& after) {
       Edges placed;
       for (std::int64_t b = 0; b < group; ++b) {
         Region row = half.all_blocks();
         const std::vector<int> at = coordinates_of(axes, b);
         for (std::size_t d = 0; d < axes.size(); ++d) row.dims[d] = span(at[d], 1);
-        const Region place = blocks.block(b, parts[p]);
+        const Region place = blocks.block(b, part);
         placed = join(placed, inwards ? builder.place(place, row, after) : builder.place(row, place, after));
       }
       return placed;
     };
-    Edges last = gathers ? builder.place(in->block(0, parts[p]), half.own_block(), {}) : place_all(*in, true, {});
+    Edges last = gathers ? builder.place(in->block(0, in_parts[p]), half.own_block(), {}) : place_all(*in, in_parts[p], true, {});
     const auto& gather_order = p == 0 ? last_to_first : first_to_last;
     const auto& scatter_order = p == 0 ? first_to_last : last_to_first;
     if (!gathers) {
@@ -107,9 +133,9 @@ Expected<Expansion> halves(const Schedule& schedule, const Program& program, con
       auto ends = half.run(CollectiveKind::all_gather, gather_order, on_one_axis, last);
       if (!ends) return ends.error();
       last = std::move(*ends);
-      place_all(*out, false, last);
+      place_all(*out, out_parts[p], false, last);
     } else {
-      builder.place(half.own_block(), out->block(0, parts[p]), last);
+      builder.place(half.own_block(), out->block(0, out_parts[p]), last);
     }
   }
   return builder.finish();

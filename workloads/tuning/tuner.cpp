@@ -108,6 +108,7 @@ class Search {
     for (const TunedPlan& baseline : tuning.baselines)
       if (!request_.hbm || baseline.memory.total() <= *request_.hbm)
         if (tuning.plans.empty() || baseline.time < tuning.plans.front().time) tuning.plans.insert(tuning.plans.begin(), baseline);
+    if (tuning.plans.size() > request_.top) tuning.plans.resize(std::max<std::size_t>(request_.top, 1));
   }
 
   void finish(Tuning& tuning) const {
