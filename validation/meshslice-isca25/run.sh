@@ -61,4 +61,6 @@ plot mesh_shape "2048 chips" "mesh" \
   "SELECT slice AS x, replace(workload, '-block', '') || ' ' || pass AS series, round(100 * mfu, 2) AS percent $done_rows AND slice_count IS NULL ORDER BY point"
 plot strong_scaling "Strong scaling, 64 sequences, GPT-3 forward" "mesh" \
   "SELECT slice AS x, algorithm AS series, round(100 * mfu, 2) AS percent $done_rows AND workload = 'gpt3-block' AND pass = 'forward' ORDER BY point"
+plot autotune "Tuned, forward and backward: the best mesh" "chips" \
+  "SELECT devices AS x, replace(workload, '-block', '') AS series, round(100 * max(mfu), 2) AS percent $done_rows GROUP BY devices, workload ORDER BY devices"
 echo "results in $PWD/results"
