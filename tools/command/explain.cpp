@@ -59,7 +59,9 @@ std::vector<Parameter> parameters_of(const SimulatedRun& run) {
   std::vector<Parameter> parameters;
   std::vector<std::size_t> crossed;
   const auto groups = dimensions_by_axes(run);
-  for (const auto& [axes, dimensions] : groups) {
+  for (const auto& group : groups) {
+    const auto& axes = group.first;  // a structured binding may not be captured, clang 14 says
+    const auto& dimensions = group.second;
     std::vector<std::string> names;
     for (const int axis : axes) names.push_back(axis < 0 ? "sends" : run.lowered->mesh.axes()[static_cast<std::size_t>(axis)].name);
     std::string name = fmt::format("link bandwidth, {}", fmt::join(names, "+"));
