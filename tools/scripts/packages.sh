@@ -10,6 +10,7 @@ build_packages=(
   libopenblas-dev                                    # the numeric engine
   libprotobuf-dev protobuf-compiler                  # machine and schedule files
   nlohmann-json3-dev                                 # JSON output
+  libsimdjson-dev                                    # long traces, an event at a time
   libsqlite3-dev                                     # stores of sweeps
   zlib1g-dev                                         # compressed traces
   libgtest-dev libgmock-dev                          # tests

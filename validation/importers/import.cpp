@@ -7,6 +7,8 @@
 #include "validation/importers/hlo_stats.hpp"
 #include "validation/importers/meshslice_log.hpp"
 #include "validation/importers/nccl_tests.hpp"
+#include "validation/importers/trace_json.hpp"
+#include "validation/importers/xplane.hpp"
 
 namespace podsim {
 
@@ -28,8 +30,10 @@ Expected<Imported> whole(std::unique_ptr<ByteSource> bytes, const std::string& f
   return import(*text, file, options);
 }
 
-constexpr std::array<ImportFormat, 4> formats = {{{"csv", "observations: op,devices,bytes,seconds,...", whole<import_csv>},
+constexpr std::array<ImportFormat, 6> formats = {{{"csv", "observations: op,devices,bytes,seconds,...", whole<import_csv>},
                                                   {"nccl-tests", "what nccl-tests prints", whole<import_nccl_tests>},
+                                                  {"xplane", "profiles of TPUs: *.xplane.pb", import_xplane},
+                                                  {"trace-json", "profiles of TPUs: *.trace.json.gz of jax.profiler", import_trace_json},
                                                   {"hlo-stats", "tables of HLO op statistics, as CSV", whole<import_hlo_stats>},
                                                   {"meshslice-log", "logs of MeshSlice's benchmarks of collectives", whole<import_meshslice_log>}}};
 

@@ -13,7 +13,7 @@ struct ImportFormat {
   Expected<Imported> (*read)(std::unique_ptr<ByteSource> bytes, const std::string& file, const ImportOptions& options);
 };
 
-/// csv, nccl-tests, hlo-stats, meshslice-log. All take their bytes compressed with gzip too.
+/// csv, nccl-tests, xplane, trace-json, hlo-stats, meshslice-log. All take their bytes compressed with gzip too.
 std::span<const ImportFormat> import_formats();
 
 /// Errors: no such format, and those of the format; `file` is the name in them.

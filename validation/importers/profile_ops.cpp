@@ -1,0 +1,106 @@
+#include "validation/importers/profile_ops.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+namespace podsim {
+
+namespace {
+
+bool is_collective_word(std::string_view name) {
+  return name.starts_with("all-") || name.starts_with("reduce-scatter") || name.starts_with("collective-permute") ||
+         name.starts_with("async-collective");
+}
+
+/// `all-gather-start.3`, `async-collective-done`: the two ends of what runs beside other operations.
+bool is_end_of_asynchronous(std::string_view name) {
+  return is_collective_word(name) && (name.find("-start") != std::string_view::npos || name.find("-done") != std::string_view::npos);
+}
+
+}  // namespace
+
+std::optional<int> tpu_named(std::string_view plane) {
+  constexpr std::string_view front = "/device:TPU:";
+  if (!plane.starts_with(front)) return std::nullopt;
+  plane.remove_prefix(front.size());
+  int number = 0;
+  const auto [rest, status] = std::from_chars(plane.data(), plane.data() + plane.size(), number);
+  if (status != std::errc{} || rest != plane.data() + plane.size() || number < 0) return std::nullopt;
+  return number;
+}
+
+void ProfileOps::add(Line line, const ProfileEvent& event) {
+  if (is_end_of_asynchronous(event.name)) {
+    ++asynchronous_;
+    return;
+  }
+  if (event.duration_ps <= 0) return;
+  auto known = by_text_.find(std::string{event.text});
+  if (known == by_text_.end()) {
+    auto hlo = parse_hlo_op(event.text);
+    if (!hlo) {
+      textless_ += is_collective_word(event.name) ? 1 : 0;
+      return;
+    }
+    if (is_end_of_asynchronous(hlo->opcode)) {
+      ++asynchronous_;
+      return;
+    }
+    if (!observed_op_of(*hlo, event.category)) return;
+    known = by_text_.emplace(std::string{event.text}, ops_.size()).first;
+    ops_.push_back({*std::move(hlo), std::string{event.category}, event.flops, {}});
+  }
+  ops_[known->second].lines[line].push_back({event.begin, event.duration_ps});
+}
+
+Expected<Imported> ProfileOps::finish(const std::vector<Line>& devices, const std::string& file, const ImportOptions& options) {
+  Imported imported;
+  std::map<std::string, std::size_t> skipped;  // operations by reason
+  std::size_t uneven = 0;
+  for (Op& op : ops_) {
+    std::vector<std::int64_t> fastest;  // of each occurrence
+    std::size_t fewest = 0;
+    bool first = true;
+    for (const Line device : devices) {
+      const auto found = op.lines.find(device);
+      if (found == op.lines.end()) continue;
+      auto& occurrences = found->second;
+      std::ranges::sort(occurrences, {}, &Occurrence::begin);
+      fewest = first ? occurrences.size() : std::min(fewest, occurrences.size());
+      first = false;
+      for (std::size_t i = 0; i < occurrences.size(); ++i) {
+        if (i == fastest.size())
+          fastest.push_back(occurrences[i].duration_ps);
+        else
+          fastest[i] = std::min(fastest[i], occurrences[i].duration_ps);
+      }
+    }
+    if (fastest.empty()) continue;
+    uneven += fewest != fastest.size() ? 1 : 0;
+    const auto middle = fastest.begin() + static_cast<std::ptrdiff_t>(fastest.size() / 2);
+    std::ranges::nth_element(fastest, middle);
+    auto row = observation_of(op.hlo, {op.category, op.flops, to_seconds(Picoseconds{*middle})}, options);
+    if (!row) {
+      ++skipped[row.error().message];
+      continue;
+    }
+    row->source = op.hlo.name + ", " + counted(fastest.size(), "occurrence");
+    row->where = {file, 0, 0};
+    imported.observations.push_back(*std::move(row));
+  }
+  if (imported.observations.empty() && skipped.empty())
+    return Diagnostic{{file}, "no collective and no matmul on the lines of operations of " + counted(devices.size(), "TPU")};
+  imported.notes.push_back("durations are the minimum over " + counted(devices.size(), "device") +
+                           " of each occurrence, and of those the median: a collective contains waiting for the slowest device");
+  for (const auto& [why, count] : skipped) imported.notes.push_back(counted(count, "operation") + " skipped: " + why);
+  if (uneven > 0) imported.notes.push_back(counted(uneven, "operation") + " not as often on every device; occurrences are matched from the first");
+  if (asynchronous_ > 0)
+    imported.notes.push_back(counted(asynchronous_, "event") + " skipped: starts and ends of asynchronous collectives, which are no transfers");
+  if (textless_ > 0) imported.notes.push_back(counted(textless_, "collective event") + " skipped: without HLO text, which has the shapes");
+  if (std::ranges::any_of(imported.observations, [](const Observation& row) { return row.op == ObservedOp::matmul; }))
+    imported.notes.emplace_back("matmuls are fusions: m and n are a split of the result, k follows from the FLOPs");
+  return imported;
+}
+
+}  // namespace podsim

@@ -1,0 +1,161 @@
+#include "validation/importers/trace_json.hpp"
+
+#include <simdjson.h>
+
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "validation/importers/json_elements.hpp"
+#include "validation/importers/profile_ops.hpp"
+
+namespace podsim {
+
+namespace {
+
+namespace json = simdjson::ondemand;
+
+/// What an event has of the fields that matter. The texts are good until the next event is read.
+struct Event {
+  std::string_view phase, name, args_name, long_name, category;
+  std::int64_t pid = 0, tid = 0;
+  double begin_us = 0, duration_us = 0, flops = 0, device_duration_ps = 0;
+};
+
+/// Numbers in args are written as strings.
+double number_in(std::string_view text) {
+  double value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return std::isfinite(value) ? value : 0;
+}
+
+simdjson::error_code read_args(json::value args, Event& event) {
+  json::object fields;
+  if (const auto error = args.get_object().get(fields)) return error;
+  for (auto field : fields) {
+    std::string_view key, text;
+    if (const auto error = field.unescaped_key().get(key)) return error;
+    json::value value;
+    if (const auto error = field.value().get(value)) return error;
+    json::json_type type{};
+    if (const auto error = value.type().get(type)) return error;
+    if (type != json::json_type::string) continue;
+    if (const auto error = value.get_string().get(text)) return error;
+    if (key == "name") event.args_name = text;
+    if (key == "long_name") event.long_name = text;
+    if (key == "hlo_category") event.category = text;
+    if (key == "model_flops") event.flops = number_in(text);
+    if (key == "device_duration_ps") event.device_duration_ps = number_in(text);
+  }
+  return simdjson::SUCCESS;
+}
+
+simdjson::error_code read_field(std::string_view key, json::value value, Event& event) {
+  if (key == "ph") return value.get_string().get(event.phase);
+  if (key == "name") return value.get_string().get(event.name);
+  if (key == "pid") return value.get_int64().get(event.pid);
+  if (key == "tid") return value.get_int64().get(event.tid);
+  if (key == "ts") return value.get_double().get(event.begin_us);
+  if (key == "dur") return value.get_double().get(event.duration_us);
+  if (key == "args") return read_args(value, event);
+  return simdjson::SUCCESS;
+}
+
+class Reader {
+ public:
+  Reader(std::unique_ptr<ByteSource> bytes, const std::string& file, const ImportOptions& options)
+      : file_{file}, options_{options}, elements_{std::move(bytes), file, "traceEvents"} {}
+
+  Expected<Imported> read() {
+    std::string text;
+    while (true) {
+      const auto more = elements_.next(text);
+      if (!more) return more.error();
+      if (!*more) break;
+      text.reserve(text.size() + simdjson::SIMDJSON_PADDING);
+      if (Done event = read_event(text); !event) return event.error();
+    }
+    if (!elements_.found_array()) return Diagnostic{{file_}, "there is no array traceEvents"};
+    return finish();
+  }
+
+ private:
+  using Thread = std::pair<std::int64_t, std::int64_t>;  // process, thread
+
+  [[nodiscard]] Diagnostic broken(std::string_view key, simdjson::error_code error) const {
+    const std::string field = key.empty() ? std::string{} : "its field " + quoted(key) + ": ";
+    return {elements_.where(), "this event cannot be read: " + field + simdjson::error_message(error)};
+  }
+  Done read_event(const std::string& text);
+  void use(const Event& event);
+  Expected<Imported> finish();
+
+  const std::string& file_;
+  const ImportOptions& options_;
+  JsonElements elements_;
+  json::parser parser_;
+  ProfileOps ops_;
+  std::map<std::int64_t, std::string> processes_;
+  std::map<Thread, std::string> threads_;
+  std::map<Thread, ProfileOps::Line> lines_;
+};
+
+Done Reader::read_event(const std::string& text) {
+  json::document document;
+  if (const auto error = parser_.iterate(text.data(), text.size(), text.capacity()).get(document)) return broken({}, error);
+  json::object fields;
+  if (const auto error = document.get_object().get(fields)) return broken({}, error);
+  Event event;
+  for (auto field : fields) {
+    std::string_view key;
+    if (const auto error = field.unescaped_key().get(key)) return broken({}, error);
+    json::value value;
+    if (const auto error = field.value().get(value)) return broken(key, error);
+    if (const auto error = read_field(key, value, event)) return broken(key, error);
+  }
+  use(event);
+  return done();
+}
+
+void Reader::use(const Event& event) {
+  const Thread thread{event.pid, event.tid};
+  if (event.phase == "M" && event.name == "process_name") processes_[event.pid] = std::string{event.args_name};
+  if (event.phase == "M" && event.name == "thread_name") threads_[thread] = std::string{event.args_name};
+  if (event.phase != "X") return;
+  // Lines whose names came before and are no lines of operations need not be kept; the others are sorted out at the end.
+  if (const auto named = threads_.find(thread); named != threads_.end() && named->second != "XLA Ops") return;
+  const double duration_ps = event.device_duration_ps > 0 ? event.device_duration_ps : event.duration_us * 1e6;
+  constexpr double most = 9e18;  // what 64 bits hold
+  const double begin_ns = event.begin_us * 1e3;
+  if (!(duration_ps > 0) || duration_ps > most || !(std::abs(begin_ns) < most)) return;
+  const ProfileOps::Line line = lines_.emplace(thread, lines_.size()).first->second;
+  ops_.add(line, {event.name, event.long_name.empty() ? event.name : event.long_name, event.category, Flops{event.flops}, std::llround(begin_ns),
+                  std::llround(duration_ps)});
+}
+
+Expected<Imported> Reader::finish() {
+  std::vector<ProfileOps::Line> devices;
+  std::size_t others = 0;
+  for (const auto& [pid, name] : processes_) others += name.starts_with("/device:GPU:") ? 1 : 0;
+  for (const auto& [thread, line] : lines_) {
+    const auto process = processes_.find(thread.first);
+    const auto name = threads_.find(thread);
+    if (process != processes_.end() && tpu_named(process->second) && name != threads_.end() && name->second == "XLA Ops") devices.push_back(line);
+  }
+  auto imported = ops_.finish(devices, file_, options_);
+  if (others > 0) {
+    const std::string note = counted(others, "GPU") + " skipped: kernels of collectives do not tell their sizes";
+    if (!imported) return Diagnostic{{file_}, imported.error().message + "; " + note};
+    imported->notes.push_back(note);
+  }
+  return imported;
+}
+
+}  // namespace
+
+Expected<Imported> import_trace_json(std::unique_ptr<ByteSource> bytes, const std::string& file, const ImportOptions& options) {
+  return Reader{std::move(bytes), file, options}.read();
+}
+
+}  // namespace podsim

@@ -1,0 +1,18 @@
+// Any bytes as a trace of jax.profiler: a Diagnostic that can be printed, or observations that are written and read back.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "validation/importers/import.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto imported = podsim::import_observations("trace-json", {reinterpret_cast<const char*>(data), size}, "fuzz", {.devices = 4, .cores = 2});
+  if (!imported) {
+    if (to_text(imported.error()).empty()) std::abort();
+    return 0;
+  }
+  const auto again = podsim::read_observations(podsim::write_observations(imported->observations), "written");
+  if (!again || again->size() != imported->observations.size()) std::abort();
+  return 0;
+}
