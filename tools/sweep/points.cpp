@@ -7,6 +7,7 @@
 #include <map>
 
 #include "algorithms/gemm/gemm.hpp"
+#include "tools/command/options.hpp"
 
 namespace podsim {
 
@@ -15,14 +16,12 @@ namespace {
 /// Options that may be repeated: their value lists several.
 bool is_list(const SweepField& field) { return field.name == "fail" || field.name == "degrade" || field.name == "straggler"; }
 
+/// Between semicolons, without spaces around; an empty one is none.
 std::vector<std::string> pieces(const std::string& text) {
   std::vector<std::string> result;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(';', begin), text.size());
-    const std::size_t first = text.find_first_not_of(' ', begin), last = text.find_last_not_of(' ', end == 0 ? 0 : end - 1);
-    result.push_back(first < end ? text.substr(first, last - first + 1) : "");
-    begin = end + 1;
-  }
+  for (const std::string& piece : split(text, ';'))
+    if (const std::size_t first = piece.find_first_not_of(' '); first != std::string::npos)
+      result.push_back(piece.substr(first, piece.find_last_not_of(' ') - first + 1));
   return result;
 }
 

@@ -86,5 +86,12 @@ TEST(Points, AreCommandLinesOfRun) {
                                 "--collective permute --axis row,col --bytes 16 --shift=-1 --pad");
 }
 
+TEST(Points, TakeNothingBetweenSemicolonsForNothing) {
+  const Points points = points_of("sweep { fail: ['0.0-0.1 ;', ';', ' ', '0.0-0.1;;1.0-1.1'] }");
+  std::vector<Lines> arguments;
+  for (std::size_t p = 0; p < points.size(); ++p) arguments.push_back(arguments_of(points.inputs(p)));
+  EXPECT_EQ(arguments, (std::vector<Lines>{{"--fail=0.0-0.1"}, {}, {}, {"--fail=0.0-0.1", "--fail=1.0-1.1"}}));
+}
+
 }  // namespace
 }  // namespace podsim

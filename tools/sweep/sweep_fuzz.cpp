@@ -1,10 +1,11 @@
-// Any bytes as a sweep: a Diagnostic that can be printed, or blocks whose every value stands inside the text.
+// Any bytes as a sweep: a Diagnostic that can be printed, or blocks whose every value stands inside the text and whose every point parses as
+// options of run.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 
-#include "tools/sweep/points.hpp"
+#include "tools/sweep/point_run.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text{reinterpret_cast<const char*>(data), size};
@@ -28,7 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (points > 1000) return 0;
   const auto expanded = podsim::expand(*blocks, [](const podsim::PointInputs&) { return 4; });
   if (!expanded) std::abort();
-  for (std::size_t p = 0; p < expanded->size(); ++p)
-    if (podsim::command_of(expanded->inputs(p)).empty()) std::abort();
+  static const auto described = podsim::point_options();
+  for (std::size_t p = 0; p < expanded->size(); ++p) options_of(expanded->inputs(p), described);  // an assert
   return 0;
 }
