@@ -42,6 +42,7 @@ OUTSIDE = [
     (re.compile(r"boost/program_options"), ("tools",), "Boost.Program_options"),
     (re.compile(r"google/protobuf/|.*\.pb\.h$"), PROTOBUF_FOLDERS, "Protobuf"),
     (re.compile(r"simdjson\.h$"), ("validation/importers",), "simdjson"),
+    (re.compile(r"Eigen/"), ("validation",), "Eigen"),
     (re.compile(r"sqlite3(ext)?\.h$"), ("tools",), "SQLite"),
     (re.compile(r"(cblas|lapacke|fftw3)\.h$"), ("sim/numeric",), "the linear algebra library"),
 ]

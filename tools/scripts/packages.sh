@@ -9,6 +9,7 @@ build_packages=(
   libsimgrid-dev                                     # the reference engine
   libopenblas-dev                                    # the numeric engine
   libprotobuf-dev protobuf-compiler                  # machine and schedule files
+  libeigen3-dev                                      # fits: validation/calibrate
   nlohmann-json3-dev                                 # JSON output
   libsimdjson-dev                                    # long traces, an event at a time
   libsqlite3-dev                                     # stores of sweeps

@@ -1,0 +1,169 @@
+#include "validation/calibrate/calibrate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "sim/engine/machine_fields.hpp"
+#include "validation/calibrate/identify.hpp"
+#include "validation/calibrate/injection.hpp"
+#include "validation/calibrate/shapes.hpp"
+
+namespace podsim {
+
+namespace {
+
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+std::string_view unit_of(const Knob& knob) {
+  if (knob.kind == Knob::Kind::time) return "s";
+  return knob.kind == Knob::Kind::rate ? "B/s" : "1";
+}
+
+/// Errors: a path that is no value of machines, a prior for what is zero or unlimited.
+Done check(const CalibrateOptions& options, const Machine& machine) {
+  const auto known = [&](const std::string& path) -> Expected<double> {
+    for (const MachineField& field : machine_fields()) {
+      const std::vector<std::string> names = index_names(field.index);
+      for (std::size_t entry = 0; entry < names.size(); ++entry)
+        if (path == path_of(field, names[entry]) || path == path_of(field, "")) return field.get(machine, static_cast<int>(entry));
+    }
+    Machine copy = machine;
+    const auto outcome = set_machine_value(copy, path, "1", "", {});
+    return outcome ? Diagnostic{{}, "unknown machine field " + quoted(path)} : outcome.error();
+  };
+  for (const std::string& path : options.hold)
+    if (const auto value = known(path); !value) return value.error();
+  for (const NamedPrior& prior : options.priors) {
+    const auto value = known(prior.path);
+    if (!value) return value.error();
+    if (!(*value > 0) || std::isinf(*value))
+      return Diagnostic{{}, fmt::format("{} is {} on this machine: no prior", prior.path, *value > 0 ? "unlimited" : "zero")};
+    if (!(prior.relative_sigma > 0)) return Diagnostic{{}, fmt::format("the prior of {} needs a positive standard deviation", prior.path)};
+  }
+  return done();
+}
+
+std::vector<CalibratedValue> values_of(const Fit& fit, const CalibrateOptions& options) {
+  const auto count = static_cast<int>(fit.knobs.size());
+  const int full = static_cast<int>((fit.solution.weights.array() == 1).count());  // what counts less does not count for the scale
+  const int rows = static_cast<int>(fit.solution.residuals.size());
+  const int freedom = rows > count ? std::max(full - count, 1) : 0;
+  const double t = student_quantile(1 - (1 - options.confidence) / std::max(count, 1), freedom);  // Bonferroni: all of them together
+  std::vector<CalibratedValue> values;
+  for (int j = 0; j < count; ++j) {
+    const Knob& knob = fit.knobs[static_cast<std::size_t>(j)];
+    const double x = fit.solution.x[j], half = t * std::sqrt(std::max(fit.covariance(j, j), 0.0));
+    const double below = std::isfinite(half) ? std::max(x - half, knob.low) : knob.low,
+                 above = std::isfinite(half) ? std::min(x + half, knob.high) : knob.high;
+    CalibratedValue value{knob.path, knob.at, std::string(unit_of(knob)), physical(knob, x), physical(knob, below), physical(knob, above), {}};
+    if (knob.kind == Knob::Kind::rate && (x - half <= knob.low || !std::isfinite(half))) value.low = infinite;
+    if (value.low > value.high) std::swap(value.low, value.high);
+    const auto named = [&](const NamedPrior& prior) { return prior.path == knob.path; };
+    if (std::any_of(options.priors.begin(), options.priors.end(), named)) value.origin = CalibratedValue::Origin::prior;
+    values.push_back(std::move(value));
+  }
+  return values;
+}
+
+/// The observations that a fitted value acts on: how many, and their median error.
+std::string source_of(const Fit& fit, const std::string& path, const CalibrateOptions& options) {
+  std::set<Eigen::Index> touched;
+  bool prior = false;
+  for (std::size_t j = 0; j < fit.knobs.size(); ++j) {
+    if (fit.knobs[j].path != path) continue;
+    const auto column = fit.solution.jacobian.col(static_cast<Eigen::Index>(j));
+    for (Eigen::Index i = 0; i < column.size(); ++i)
+      if (std::abs(column[i]) > 1e-9) touched.insert(i);
+  }
+  for (const NamedPrior& p : options.priors) prior = prior || p.path == path;
+  std::vector<double> errors;
+  for (const Eigen::Index i : touched) errors.push_back(std::abs(std::expm1(fit.solution.residuals[i])));
+  return fmt::format("fitted{}: {}, {} observation{}, median error {:.2g} %", prior ? " with its specification as prior" : "", options.dataset,
+                     touched.size(), touched.size() == 1 ? "" : "s", 100 * median_of(errors));
+}
+
+/// Writes the values into the base machine as texts would set them.
+Done set_values(const Fit& fit, const CalibrateOptions& options, Machine& machine) {
+  for (const Knob& knob : fit.zero)
+    if (auto ok = set_machine_value(machine, knob.path, "0 s", fmt::format("fitted: {}, what would be below zero", options.dataset), {}); !ok)
+      return ok.error();
+  for (const Knob& knob : fit.knobs) {
+    const std::string source = source_of(fit, knob.path, options);
+    const std::vector<std::string> names = index_names(knob.field->index);
+    for (const int entry : knob.entries) {
+      const std::string path = path_of(*knob.field, names[static_cast<std::size_t>(entry)]);
+      const auto outcome = set_machine_value(machine, path, value_text(*knob.field, fit.pod.machine, entry), source, {});
+      if (!outcome) return outcome.error();
+    }
+  }
+  return done();
+}
+
+}  // namespace
+
+std::string_view name_of(CalibratedValue::Origin origin) {
+  switch (origin) {
+    case CalibratedValue::Origin::fitted: return "fitted";
+    case CalibratedValue::Origin::prior: return "prior";
+    case CalibratedValue::Origin::not_limiting: return "not limiting";
+  }
+  return {};
+}
+
+double median_of(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+double percentile_of(std::vector<double> values, double share) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const double rank = std::ceil(share * static_cast<double>(values.size()) - 1e-9);
+  return values[static_cast<std::size_t>(std::clamp(rank, 1.0, static_cast<double>(values.size()))) - 1];
+}
+
+Expected<Calibration> calibrate(const std::vector<Observation>& observations, const Pod& base, const CalibrateOptions& options) {
+  if (observations.empty()) return Diagnostic{{}, "there are no observations to calibrate from"};
+  if (auto ok = check(options, base.machine); !ok) return ok.error();
+  auto predictions = Predictions::make(observations, base, options.predict);
+  if (!predictions) return predictions.error();
+
+  // A limit of the device explains more with less than curves do, so it is looked for first.
+  Pod start = base;
+  CalibrateOptions plain = options;
+  plain.curves = false;
+  if (const auto found = find_injection(fit_shapes(observations, base, plain, *predictions), options, *predictions); found.limited) {
+    start.machine.chip.injection_bandwidth = found.limited->pod.machine.chip.injection_bandwidth;
+    start.machine.link = found.limited->pod.machine.link;
+  }
+  Fit best = fit_shapes(observations, start, options, *predictions);
+  const InjectionFinding injection = find_injection(best, options, *predictions);
+
+  Calibration result;
+  result.parameters = values_of(best, options);
+  if (injection.not_limiting) result.parameters.push_back(*injection.not_limiting);
+  result.undetermined = best.undetermined;
+  if (injection.undetermined) result.undetermined.push_back(*injection.undetermined);
+  result.machine = base.machine;
+  if (auto ok = set_values(best, options, result.machine); !ok) return ok.error();
+  result.scatter = best.solution.scale;
+  std::vector<double> errors;
+  for (std::size_t i = 0; i < observations.size(); ++i) {
+    const auto row = static_cast<Eigen::Index>(i);
+    const double error = std::expm1(best.solution.residuals[row]);
+    result.residuals.push_back({i, Seconds{observations[i].time.count() * (1 + error)}, error, best.solution.weights[row]});
+    errors.push_back(std::abs(error));
+  }
+  result.median_abs_error = median_of(errors);
+  result.p95_abs_error = percentile_of(errors, 0.95);
+  result.machine.trust = {TrustLevel::fitted, options.dataset, result.median_abs_error};
+  return result;
+}
+
+}  // namespace podsim

@@ -1,0 +1,44 @@
+// What podsim says that an observed operation takes.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "topologies/pod.hpp"
+#include "validation/observations.hpp"
+
+namespace podsim {
+
+/// How collectives are carried out: a name of collective_algorithms() per kind. "": what `podsim run` does without --algorithm, ring on axes that
+/// wrap (those of switches do: a ring of transfers over the switch, which is also what NCCL's ring does) and line on open ones; a permute direct.
+struct PredictOptions {
+  std::array<std::string, collective_kind_count> algorithm{};
+};
+
+/// The mesh axes that an observation is about, most significant first: those it names, "row" or "row+col"; else all of more than one device if their
+/// product is its number of devices (on rails the GPUs of a node first, so that least data crosses nodes); else the only one of that size.
+/// Errors: at the observation: no such axis, another number of devices, none or several axes of that size.
+Expected<std::vector<AxisView>> axes_of(const Observation& observation, const Pod& pod);
+
+/// The schedule of an observation, not lowered.
+///   collective, permute  collective_schedule(): all groups along the axes at once, dtype bf16 where none is told; `bytes` is rounded up to what
+///                        divides (nccl-tests measures all-reduces of 8 bytes on 8 GPUs)
+///   matmul               one product m x n x k on every device
+///   hbm_copy             one copy of `bytes` on every device
+/// Errors: those of axes_of(); a collective matmul, which is several operations.
+Expected<Schedule> schedule_of(const Observation& observation, const Pod& pod);
+/// The same, lowered.
+Expected<Schedule> lowered_schedule_of(const Observation& observation, const Pod& pod, const PredictOptions& options = {});
+
+/// By the des engine, devices folded. Errors: those of schedule_of(), the algorithm's.
+Expected<Seconds> predict(const Observation& observation, const Pod& pod, const PredictOptions& options = {});
+/// Of a schedule that lowered_schedule_of() made; pod.topology must be that of the machine's values: rebuild().
+Expected<Seconds> simulated_time(const Schedule& lowered, const Pod& pod);
+
+/// A pod of a slice "2x4", with a mesh laid over it row-major; without sizes an axis per dimension, named row, col, depth, axis3. `snake`: neighbours
+/// on the mesh are neighbours in the grid, so that one axis over 2x2 chips is a ring.
+Expected<Pod> pod_of(const Machine& machine, const std::string& slice, std::vector<std::pair<std::string, int>> sizes = {}, bool snake = false);
+
+}  // namespace podsim
