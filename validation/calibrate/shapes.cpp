@@ -15,21 +15,21 @@ namespace {
 constexpr std::size_t enough_for_overlap = 8;  // products
 constexpr const char* overlap_path = "chip.overlap_hbm";
 constexpr std::size_t tries = 2;  // places of a kind where another point is tried
+constexpr double price = 2;       // of a value, in units of the criterion: its place was chosen too
 constexpr int patience = 4;       // points that may be added in vain before giving up
-constexpr double cap = 2.5;       // residuals beyond so many scales count no more: they are outliers, not structure
 
-double loss_of(const Fit& fit, double scale) {
+/// How far a fit misses, each observation by itself, so that a few that nothing can explain do not hide the others: -2 ln of Cauchy's density with
+/// the noise as its width.
+double loss_of(const Fit& fit, double noise) {
   double sum = 0;
-  for (const double r : fit.solution.residuals) sum += std::min(r * r, cap * cap * scale * scale);
+  for (const double r : fit.solution.residuals) sum += 2 * std::log1p(r * r / (noise * noise));
   return sum;
 }
 
-/// What a fit costs: the Bayesian information criterion on squared residuals, none below the noise nor above the cap, where the price of a value
-/// also pays for having been chosen among `places`.
-double score_of(const Fit& fit, double scale, double noise, std::size_t places) {
+/// What a fit costs: the Bayesian information criterion.
+double score_of(const Fit& fit, double noise) {
   const double n = static_cast<double>(fit.solution.residuals.size());
-  const double price = std::log(std::max(n, 2.0)) + std::log(static_cast<double>(std::max<std::size_t>(places, 1)));
-  return n * std::log(std::max(loss_of(fit, scale) / n, noise * noise)) + price * static_cast<double>(fit.knobs.size());
+  return loss_of(fit, noise) + price * std::log(std::max(n, 2.0)) * static_cast<double>(fit.knobs.size());
 }
 
 using Place = std::tuple<Bytes, std::int64_t, std::int64_t, std::int64_t>;  // input of a collective; m, n, k of a product
@@ -122,8 +122,7 @@ std::vector<std::pair<double, Place>> missed(const Fit& fit, const Eigen::Vector
 }  // namespace
 
 bool is_better(const Fit& more, const Fit& fewer, const CalibrateOptions& options) {
-  const double scale = std::max(fewer.solution.scale, options.noise);
-  return score_of(more, scale, options.noise, 1) < score_of(fewer, scale, options.noise, 1) - 4;
+  return score_of(more, options.noise) < score_of(fewer, options.noise);
 }
 
 Fit fit_shapes(const std::vector<Observation>& observations, const Pod& base, const CalibrateOptions& options, Predictions& predictions) {
@@ -149,15 +148,11 @@ Fit fit_shapes(const std::vector<Observation>& observations, const Pod& base, co
       model.shapes.curves.at(static_cast<std::size_t>(k)).push_back(point.input);  // a curve that the machine has is fitted at its own points
   model.shapes.products = base.machine.chip.matmul_table.points;
   Fit best = fit_with(model);
-  const double scale = std::max(best.solution.scale, options.noise);
   std::set<CostKind> kinds;
-  std::set<std::pair<CostKind, Place>> places;
   for (std::size_t i = 0; i < predictions.size(); ++i) {
-    if (predictions.kind(i) == CostKind::local) continue;
-    kinds.insert(predictions.kind(i));
-    places.insert({predictions.kind(i), place_of(predictions, i)});
+    if (predictions.kind(i) != CostKind::local) kinds.insert(predictions.kind(i));
   }
-  const auto score = [&](const Fit& f) { return score_of(f, scale, options.noise, places.size()); };
+  const auto score = [&](const Fit& f) { return score_of(f, options.noise); };
   if (count_of(predictions, CostKind::matmul) >= enough_for_overlap) {
     model.overlap = true;
     Fit with = fit_with(model);
@@ -184,7 +179,7 @@ Fit fit_shapes(const std::vector<Observation>& observations, const Pod& base, co
         }
         Fit with = fit_with(more);
         if (with.knobs.size() > predictions.size()) continue;
-        if (next && loss_of(with, scale) >= loss_of(*next, scale)) continue;
+        if (next && loss_of(with, options.noise) >= loss_of(*next, options.noise)) continue;
         next = std::move(with);
         next_model = std::move(more);
       }

@@ -5,7 +5,7 @@
 
 namespace podsim {
 
-/// Whether a fit with more values is worth them, by the Bayesian information criterion with room to spare.
+/// Whether a fit with more values is worth them, by the Bayesian information criterion on Cauchy's loss.
 bool is_better(const Fit& more, const Fit& fewer, const CalibrateOptions& options);
 
 /// The fit with as many points as the observations call for. It begins without any. Where an operation is missed by more than options.noise it gets
