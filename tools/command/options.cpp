@@ -98,13 +98,22 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return pieces;
 }
 
+namespace {
+
+/// Whether an option may be repeated.
+bool takes_many(const po::options_description& described, const char* name) {
+  return dynamic_cast<const po::typed_value<std::vector<std::string>>*>(described.find(name, false).semantic().get()) != nullptr;
+}
+
+}  // namespace
+
 Expected<Options> parse_options(const std::vector<std::string>& arguments, const po::options_description& described, const char* positional) {
   const auto style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
   const auto wrong = [](const std::string& message) { return Diagnostic{{}, message}; };
   try {
     po::variables_map values;
     po::positional_options_description words;
-    if (positional != nullptr) words.add(positional, 1);
+    if (positional != nullptr) words.add(positional, takes_many(described, positional) ? -1 : 1);
     po::store(po::command_line_parser(arguments).options(described).style(style).positional(words).run(), values);
     po::notify(values);
     return Options{std::move(values)};

@@ -45,8 +45,8 @@ SourceLocation option(const std::string& name);
 /// "a,b,c" at commas; an empty piece stays, for the reader of the piece to complain about.
 std::vector<std::string> split(const std::string& text, char separator = ',');
 
-/// The options among arguments; a word that is none is the value of the option `positional`, once, if that is named. Errors: what is unknown,
-/// repeated or lacks its value.
+/// The options among arguments; a word that is none is the value of the option `positional`, if that is named, once unless it is repeatable. Errors:
+/// what is unknown, repeated or lacks its value.
 Expected<Options> parse_options(const std::vector<std::string>& arguments, const po::options_description& described,
                                 const char* positional = nullptr);
 

@@ -1,0 +1,173 @@
+#include "validation/calibrate/calibrate.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/base/units.hpp"
+#include "sim/config/machine_config.hpp"
+#include "tools/command/command.hpp"
+#include "tools/command/observations.hpp"
+#include "tools/command/pod.hpp"
+#include "tools/command/print.hpp"
+
+namespace podsim {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view usage =
+    R"(usage: podsim calibrate OBSERVATIONS... --base MACHINE --slice AxB [-o machine.textproto] [OPTION...]
+       podsim calibrate --from FORM FILE... --observations-only -o observations.csv
+
+Fits the values of a machine to what was measured: launches, overheads, latency, bandwidths, efficiency curves. Prints each value with its interval,
+what the measurements cannot tell and what to measure to tell it, and how far the fitted machine is off. With -o FILE.textproto the machine is saved, and
+every run on it says what it was fitted to and how well.
+
+examples:
+  podsim calibrate validation/datasets/tpu_v5p_ppermute/observations.csv --base tpu_v5p --slice 2x2 --mesh row=4 -o my_v5p.textproto
+  podsim calibrate --from nccl-tests all_reduce.txt --base dgx_h100 --slice 1x8 --prior link[y].bandwidth=0.05
+  podsim calibrate --from nccl-tests all_reduce.txt --observations-only -o all_reduce.csv
+)";
+
+/// "PATH" or "PATH=SIGMA", a relative standard deviation.
+Expected<NamedPrior> parse_prior(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  NamedPrior prior;
+  prior.path = text.substr(0, equals);
+  if (equals == std::string::npos) return prior;
+  const auto sigma = parse_number(text.substr(equals + 1), option("prior"));
+  if (!sigma) return sigma.error();
+  if (!(*sigma > 0 && *sigma <= 10)) return Diagnostic{option("prior"), "expected a relative deviation above 0, found " + quoted(text)};
+  prior.relative_sigma = *sigma;
+  return prior;
+}
+
+std::string value_text(const CalibratedValue& value, double amount) {
+  if (value.unit == "s") return to_text(Seconds{amount});
+  if (value.unit == "B/s") return to_text(BytesPerSecond{amount});
+  return fmt::format("{:.4g}", amount);
+}
+
+std::string observation_text(const Observation& o) {
+  std::string text = fmt::format("{} {}", name_of(o.op), o.m > 0 ? fmt::format("{}x{}x{}", o.m, o.n, o.k) : to_text(o.bytes));
+  if (o.devices > 1) text += fmt::format(" on {}", o.devices);
+  return o.axis.empty() ? text : text + " along " + o.axis;
+}
+
+std::string signed_percent(double part) { return fmt::format("{:+.1f} %", 100 * part); }
+
+std::string calibration_table(const std::vector<Observation>& observations, const Calibration& found, const std::vector<std::string>& notes) {
+  std::vector<std::vector<std::string>> rows{{"value", "at", "fitted", "from", "to", ""}};
+  for (const CalibratedValue& value : found.parameters)
+    rows.push_back({value.path, value.at, value_text(value, value.value), value_text(value, value.low), value_text(value, value.high),
+                    std::string{name_of(value.origin)}});
+  std::string text = table(rows, 2);
+  if (!found.undetermined.empty()) text += "\nnot determined by these observations; the base machine's value stays:\n";
+  for (const Undetermined& u : found.undetermined)
+    text += fmt::format("  {}{}: {}; measure {}\n", u.path, u.at.empty() ? "" : " at " + u.at, u.why, u.probe);
+  rows = {{"observation", "measured", "predicted", "error", ""}};
+  for (const Residual& residual : found.residuals) {
+    const Observation& o = observations[residual.observation];
+    rows.push_back(
+        {observation_text(o), to_text(o.time), to_text(residual.predicted), signed_percent(residual.error), residual.weight < 0.5 ? "apart" : ""});
+  }
+  text += "\n" + table(rows, 1);
+  text += fmt::format("\nmedian error {}, 95th percentile {} ({} observations)\n", percent(found.median_abs_error), percent(found.p95_abs_error),
+                      observations.size());
+  for (const std::string& note : notes) text += fmt::format("note: {}\n", note);
+  return text;
+}
+
+std::string calibration_json(const std::vector<Observation>& observations, const Calibration& found, const std::vector<std::string>& notes) {
+  Json parameters = Json::array(), undetermined = Json::array(), residuals = Json::array();
+  for (const CalibratedValue& v : found.parameters)
+    parameters.push_back(Json{{"path", v.path},
+                              {"at", v.at.empty() ? Json() : Json(v.at)},
+                              {"value", v.value},
+                              {"unit", v.unit},
+                              {"low", v.low},
+                              {"high", v.high},
+                              {"origin", name_of(v.origin)}});
+  for (const Undetermined& u : found.undetermined)
+    undetermined.push_back(Json{{"path", u.path}, {"at", u.at.empty() ? Json() : Json(u.at)}, {"why", u.why}, {"probe", u.probe}});
+  for (const Residual& r : found.residuals) {
+    const Observation& o = observations[r.observation];
+    residuals.push_back(Json{{"op", name_of(o.op)},
+                             {"devices", o.devices},
+                             {"bytes", o.bytes.count()},
+                             {"measured_s", o.time.count()},
+                             {"predicted_s", r.predicted.count()},
+                             {"error", r.error},
+                             {"weight", r.weight}});
+  }
+  return Json{{"parameters", parameters},
+              {"median_abs_error", found.median_abs_error},
+              {"p95_abs_error", found.p95_abs_error},
+              {"undetermined", undetermined},
+              {"residuals", residuals},
+              {"notes", notes}}
+             .dump(2) +
+         "\n";
+}
+
+}  // namespace
+
+int calibrate_verb(const std::vector<std::string>& arguments, Console& console) {
+  po::options_description described;
+  described.add(import_options_described()).add(pod_options(false));
+  described.add_options()                                                                                                               //
+      ("base", po::value<std::string>()->value_name("NAME|FILE"), "the machine to begin with: what is not determined keeps its value")  //
+      ("prior", po::value<std::vector<std::string>>()->value_name("PATH[=SIGMA]")->composing(),
+       "a value of the base that is known, to SIGMA of it (0.05); repeatable")                                                                //
+      ("hold", po::value<std::vector<std::string>>()->value_name("PATH")->composing(), "a value that stays; repeatable")                      //
+      ("dataset", po::value<std::string>()->value_name("NAME"), "what the observations are called in the machine; left out: the first file")  //
+      ("no-curves", po::bool_switch(), "one efficiency for all sizes")                                                                        //
+      ("observations-only", po::bool_switch(), "convert to CSV, fit nothing");
+  described.add(output_options());
+  const Parsed parsed = parse(arguments, described, usage, console, "observations");
+  if (parsed.status) return *parsed.status;
+  const Options& options = *parsed.options;
+
+  const auto format = format_of(options);
+  if (!format) return report(format.error(), console);
+  const auto imported = imported_observations(options);
+  if (!imported) return report(imported.error(), console);
+  if (options.flag("observations-only")) {
+    if (!options.flag("quiet"))
+      for (const std::string& note : imported->notes) fmt::print(console.err, "podsim: note: {}\n", note);
+    if (auto ok = write_output(options, write_observations(imported->observations), console); !ok) return report(ok.error(), console);
+    return exit_done;
+  }
+  if (*format == Format::csv) return report({option("format"), "calibrate prints table or json"}, console);
+  if (!options.has("base")) return report({{}, "--base is missing: the machine to begin with"}, console);
+  auto request = pod_request_of(options, options.text("base"));
+  if (!request) return report(request.error(), console);
+  const auto pod = make_pod(*request);
+  if (!pod) return report(pod.error(), console);
+
+  CalibrateOptions how;
+  how.dataset = options.has("dataset") ? options.text("dataset") : options.texts("observations").front();
+  how.hold = options.texts("hold");
+  how.curves = !options.flag("no-curves");
+  for (const std::string& text : options.texts("prior")) {
+    auto prior = parse_prior(text);
+    if (!prior) return report(prior.error(), console);
+    how.priors.push_back(*std::move(prior));
+  }
+  const auto found = calibrate(imported->observations, *pod, how);
+  if (!found) return report(found.error(), console);
+  const std::string text = *format == Format::json ? calibration_json(imported->observations, *found, imported->notes)
+                                                   : calibration_table(imported->observations, *found, imported->notes);
+  if (options.has("output") && options.text("output").ends_with(".textproto")) {
+    if (auto ok = write_file(options.text("output"), write_machine(found->machine)); !ok) return report(ok.error(), console);
+    console.out << text;
+  } else if (auto ok = write_output(options, text, console); !ok) {
+    return report(ok.error(), console);
+  }
+  return exit_done;
+}
+
+}  // namespace podsim

@@ -1,0 +1,68 @@
+#include "tools/command/observations.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/base/units.hpp"
+
+namespace podsim {
+
+po::options_description import_options_described() {
+  po::options_description group{"observations"};
+  const auto word = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  std::string forms;
+  for (const ImportFormat& format : import_formats()) forms += fmt::format("{}{}", forms.empty() ? "" : "|", format.name);
+  group.add_options()  //
+      ("observations", po::value<std::vector<std::string>>()->value_name("FILE")->composing(),
+       "what was measured; repeatable, --observations may be left out")                   //
+      ("from", word(forms.c_str())->default_value("csv"), "the form of the files")        //
+      ("op", word("NAME"), "nccl-tests: the operation, where the text does not name it")  //
+      ("devices", word("N"), "devices that took part, where the file does not tell")      //
+      ("axis-sizes", word("x=4,y=4"), "meshslice-log: devices along each axis")           //
+      ("cores", word("N")->default_value("1"), "profiles of TPUs: cores of a device")     //
+      ("core-peak", word("RATE"), "hlo-stats: rows that are faster than this are rejected");
+  return group;
+}
+
+Expected<Imported> imported_observations(const Options& options) {
+  const std::vector<std::string> files = options.texts("observations");
+  if (files.empty()) return Diagnostic{{}, "expected files of observations, found none"};
+  ImportOptions how;
+  if (options.has("op")) {
+    const auto op = observed_op_named(options.text("op"));
+    if (!op) return Diagnostic{option("op"), "expected an operation, as all-gather or matmul, found " + quoted(options.text("op"))};
+    how.op = *op;
+  }
+  if (options.has("devices")) {
+    const auto devices = options.integer("devices", 1, 1 << 24);
+    if (!devices) return devices.error();
+    how.devices = static_cast<int>(*devices);
+  }
+  if (options.has("axis-sizes"))
+    for (const std::string& piece : split(options.text("axis-sizes"))) {
+      const std::size_t equals = piece.find('=');
+      if (equals == std::string::npos || equals == 0) return Diagnostic{option("axis-sizes"), "expected NAME=SIZE, found " + quoted(piece)};
+      const auto size = parse_integer(piece.substr(equals + 1), 1, 1 << 24, option("axis-sizes"));
+      if (!size) return size.error();
+      how.axes[piece.substr(0, equals)] = static_cast<int>(*size);
+    }
+  const auto cores = options.integer("cores", 1, 64);
+  if (!cores) return cores.error();
+  how.cores = static_cast<int>(*cores);
+  if (options.has("core-peak")) {
+    const auto peak = parse_flops_per_second(options.text("core-peak"), option("core-peak"));
+    if (!peak) return peak.error();
+    how.core_peak = *peak;
+  }
+  Imported all;
+  for (const std::string& file : files) {
+    auto imported = import_file(options.text("from"), file, how);
+    if (!imported) return imported.error();
+    all.observations.insert(all.observations.end(), imported->observations.begin(), imported->observations.end());
+    for (std::string& note : imported->notes) all.notes.push_back(files.size() > 1 ? file + ": " + note : std::move(note));
+  }
+  return all;
+}
+
+}  // namespace podsim

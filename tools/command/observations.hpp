@@ -1,0 +1,19 @@
+// Observations that a command line names: files of our own or of others.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/command/options.hpp"
+#include "validation/importers/import.hpp"
+
+namespace podsim {
+
+/// --from --op --devices --cores --axis-sizes, and the files.
+po::options_description import_options_described();
+
+/// The observations of all files (--observations, or words after the verb), in order, with what the importers note. Errors: no file; those of the
+/// importers.
+Expected<Imported> imported_observations(const Options& options);
+
+}  // namespace podsim
