@@ -41,8 +41,9 @@ std::string_view name_of(CalibratedValue::Origin origin);
 /// A value that the observations cannot tell; the machine keeps what it had.
 struct Undetermined {
   std::string path, at{};
-  std::string why;    // "moves every prediction as software.launch[all-gather] does"
-  std::string probe;  // what to measure to tell
+  std::string why;      // "moves every prediction as software.launch[all-gather] does"
+  std::string probe;    // what to measure to tell
+  bool anchor = false;  // the largest point of a curve, which the bandwidth's scale stands for
 };
 
 struct Residual {

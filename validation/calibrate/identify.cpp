@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
 
 namespace podsim {
 
@@ -14,11 +15,13 @@ namespace {
 constexpr double tolerance = 1e-3;  // of the squared length of a column
 constexpr double influence = 1e-3;  // the least, on ln(predicted)
 constexpr double smallest_time = 1e-7;
+constexpr double unlimited_part = 1e-2;  // a link that takes less of the base machine's time is no limit
 constexpr int most_turns = 8;
 
 struct State {
   std::vector<int> chosen;   // of the knobs, in their order
   std::vector<bool> pinned;  // stays on its bound
+  std::set<int> stands_for;  // of the chosen: moves predictions as one does that was not chosen
   std::vector<Undetermined> undetermined;
 };
 
@@ -68,10 +71,10 @@ bool has_prior(const Knob& knob, const CalibrateOptions& options) {
 /// Chooses anew from the influence of every knob at x.
 State choose(const std::vector<Knob>& knobs, const Eigen::VectorXd& x, const Eigen::MatrixXd& jacobian, const std::vector<bool>& pinned,
              const CalibrateOptions& options) {
-  State state{{}, pinned, {}};
+  State state{{}, pinned, {}, {}};
   std::vector<int> told;
   const auto undetermined = [&](std::size_t k, std::string why) {
-    state.undetermined.push_back({knobs[k].path, knobs[k].at, std::move(why), probe_for(knobs[k])});
+    state.undetermined.push_back({knobs[k].path, knobs[k].at, std::move(why), probe_for(knobs[k]), knobs[k].last});
   };
   for (std::size_t k = 0; k < knobs.size(); ++k) {
     const auto column = jacobian.col(static_cast<Eigen::Index>(k));
@@ -79,7 +82,7 @@ State choose(const std::vector<Knob>& knobs, const Eigen::VectorXd& x, const Eig
     if (pinned[k])
       undetermined(k, knobs[k].kind == Knob::Kind::time
                           ? "the observations would have it below zero while others keep their values: it is zero, and those are fitted"
-                          : "the observations would have it unlimited while others keep their values: it keeps its own, and those are fitted");
+                          : "the observations would have it unlimited: it keeps its value, and others are fitted to that");
     else if (has_prior(knobs[k], options))
       state.chosen.push_back(static_cast<int>(k));
     else if (most < influence)
@@ -97,6 +100,7 @@ State choose(const std::vector<Knob>& knobs, const Eigen::VectorXd& x, const Eig
     }
     std::vector<int> with;
     for (const int w : dependences[i].with) with.push_back(told[static_cast<std::size_t>(w)]);
+    state.stands_for.insert(with.begin(), with.end());
     undetermined(static_cast<std::size_t>(told[i]), "it moves every prediction as " + joined(knobs, with));
   }
   std::sort(state.chosen.begin(), state.chosen.end());
@@ -160,14 +164,12 @@ Fit fit(const std::vector<Knob>& knobs, const Pod& pod, const CalibrateOptions& 
     problem.residuals(result.solution.x);
     result.pod = predictions.pod();
     for (std::size_t j = 0; j < state.chosen.size(); ++j) x[state.chosen[j]] = result.solution.x[static_cast<Eigen::Index>(j)];
-    // A value on its bound while a later one that moves predictions alike keeps its own: let that one move.
+    // A time of zero while a later value that moves predictions alike keeps its own: let that one move. A link without limit: others are the limit.
     for (const int k : state.chosen) {
       const Knob& knob = knobs[static_cast<std::size_t>(k)];
-      const bool others = std::any_of(state.undetermined.begin(), state.undetermined.end(), [&](const Undetermined& u) {
-        return u.why.find(knob.path) != std::string::npos && !u.path.starts_with("chip");
-      });
-      const bool unbounded = knob.kind == Knob::Kind::time || (knob.kind == Knob::Kind::rate && knob.path.starts_with("link"));
-      if (unbounded && x[k] <= knob.low + 1e-6 && others) pinned[static_cast<std::size_t>(k)] = true;
+      const bool idle_time = knob.kind == Knob::Kind::time && state.stands_for.contains(k);
+      const bool idle_link = knob.kind == Knob::Kind::rate && knob.path.starts_with("link");
+      if ((idle_time && x[k] <= knob.low) || (idle_link && x[k] <= unlimited_part)) pinned[static_cast<std::size_t>(k)] = true;
     }
   }
   for (const int k : state.chosen) result.knobs.push_back(knobs[static_cast<std::size_t>(k)]);

@@ -145,13 +145,15 @@ std::vector<Knob> knobs_for(const std::vector<Observation>& observations, const 
   for (const Observation& o : observations) seen.at(static_cast<std::size_t>(cost_of_op(o.op))) = true;
   maker.add("chip.hbm_bandwidth", Knob::Kind::rate);
   if (shapes.products.empty()) maker.add("chip.matmul_efficiency", Knob::Kind::efficiency);
+  add_links(observations, pod, "bandwidth", Knob::Kind::rate, maker);
+  if (pod.machine.chip.injection_bandwidth != unlimited<BytesPerSecond>) maker.add("chip.injection_bandwidth", Knob::Kind::rate);
+  for (int k = 0; k < cost_kind_count; ++k)
+    if (seen.at(static_cast<std::size_t>(k))) maker.add(fmt::format("software.launch[{}]", name_of(static_cast<CostKind>(k))), Knob::Kind::time);
   for (std::size_t i = 0; i < shapes.products.size(); ++i) {
     Knob& knob = maker.add("chip.matmul_efficiency", Knob::Kind::efficiency);
     knob.point = static_cast<int>(i);
     knob.at = fmt::format("{}x{}x{}", shapes.products[i].m, shapes.products[i].n, shapes.products[i].k);
   }
-  add_links(observations, pod, "bandwidth", Knob::Kind::rate, maker);
-  if (pod.machine.chip.injection_bandwidth != unlimited<BytesPerSecond>) maker.add("chip.injection_bandwidth", Knob::Kind::rate);
   for (int k = 0; k < cost_kind_count; ++k) {
     const auto& points = shapes.curves.at(static_cast<std::size_t>(k));
     for (std::size_t i = 0; i < points.size(); ++i) {
@@ -161,8 +163,6 @@ std::vector<Knob> knobs_for(const std::vector<Observation>& observations, const 
       knob.last = i + 1 == points.size();
     }
   }
-  for (int k = 0; k < cost_kind_count; ++k)
-    if (seen.at(static_cast<std::size_t>(k))) maker.add(fmt::format("software.launch[{}]", name_of(static_cast<CostKind>(k))), Knob::Kind::time);
   add_links(observations, pod, "latency", Knob::Kind::time, maker);
   maker.add("software.per_message", Knob::Kind::time);
   maker.add("chip.overlap_hbm", Knob::Kind::share);

@@ -36,7 +36,7 @@ struct Shapes {
 };
 
 /// What of the machine the observations may tell, in order of precedence: of two that move all predictions alike the first is fitted and the other
-/// keeps its value. Rates; points of curves; launches; latency; per_message; what is `last`; overlap_hbm.
+/// keeps its value. Rates; launches; points of tables and curves; latency; per_message; what is `last`; overlap_hbm.
 /// Curves and tables of `machine` are given the points of `shapes`.
 std::vector<Knob> knobs_for(const std::vector<Observation>& observations, const Shapes& shapes, const CalibrateOptions& options, Pod& pod);
 

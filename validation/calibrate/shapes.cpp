@@ -119,6 +119,11 @@ std::vector<std::pair<double, Place>> missed(const Fit& fit, const Eigen::Vector
   return places;
 }
 
+/// A point that the launch explains as well: it would keep an efficiency that nobody measured. The last of a curve may be held by the bandwidth.
+bool has_idle_point(const Fit& fit) {
+  return std::any_of(fit.undetermined.begin(), fit.undetermined.end(), [&](const Undetermined& u) { return !u.at.empty() && !u.anchor; });
+}
+
 }  // namespace
 
 bool is_better(const Fit& more, const Fit& fewer, const CalibrateOptions& options) {
@@ -178,7 +183,7 @@ Fit fit_shapes(const std::vector<Observation>& observations, const Pod& base, co
           take(more.shapes, kind, largest);
         }
         Fit with = fit_with(more);
-        if (with.knobs.size() > predictions.size()) continue;
+        if (with.knobs.size() > predictions.size() || has_idle_point(with)) continue;
         if (next && loss_of(with, options.noise) >= loss_of(*next, options.noise)) continue;
         next = std::move(with);
         next_model = std::move(more);
