@@ -25,6 +25,7 @@ void print_help(std::ostream& out) {
              "  podsim run --machine tpu_v4 --slice 4x4x4 --mesh row=16,col=4 --gemm m=65536,n=16384,k=16384 \\\n"
              "             --algorithm meshslice --slice-count 8\n"
              "  podsim check --mesh row=4,col=2 --gemm m=512,n=1024,k=256 --algorithm meshslice --slice-count 4\n"
+             "  podsim tune --machine tpu_v4 --chips 64 --workload gpt3-block\n"
              "  podsim show machine --machine tpu_v4\n\n"
              "exit status: 0 done, 1 the thing checked is false, 2 bad input, 3 internal error\n");
 }

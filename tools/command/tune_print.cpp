@@ -127,22 +127,19 @@ std::string alternatives_text(const TunedPlan& plan) {
   return lines;
 }
 
+/// The products of a plan.
 Json layers_json(const TunedPlan& plan, const ReferenceShapePlan* reference) {
   Json layers = Json::array();
   std::size_t product = 0;
   for (const StageTimes& stage : stages_of(plan)) {
-    const WorkloadPart& part = *stage.part;
-    const bool is_product = part.kind == WorkloadPart::Kind::product;
-    const ProductChoice& choice = part.product;
-    Json layer{{"name", stage.name}};
-    layer["algorithm"] = is_product ? Json(choice.algorithm) : Json();
-    layer["dataflow"] = is_product ? Json(name_of(choice.dataflow)) : Json();
-    layer["transposed"] = is_product ? Json(choice.transposed) : Json();
+    if (stage.part->kind != WorkloadPart::Kind::product) continue;
+    const ProductChoice& choice = stage.part->product;
+    Json layer{{"name", stage.name}, {"algorithm", choice.algorithm}, {"dataflow", name_of(choice.dataflow)}, {"transposed", choice.transposed}};
     layer["slice_count"] = choice.slice_count > 0 ? Json(choice.slice_count) : Json();
-    layer["layout"] = name_of(part.layout);
+    layer["layout"] = name_of(stage.part->layout);
     layer["forward_s"] = in_seconds(stage.forward);
     layer["backward_s"] = in_seconds(stage.backward);
-    if (is_product && reference != nullptr && product < reference->layers.size()) {
+    if (reference != nullptr && product < reference->layers.size()) {
       const ReferenceLayerPlan& own = reference->layers[product++];
       layer["reference_traffic_s"] = own.traffic.count();
       layer["reference_latency_s"] = own.choice().latency.count();
@@ -152,6 +149,18 @@ Json layers_json(const TunedPlan& plan, const ReferenceShapePlan* reference) {
     layers.push_back(std::move(layer));
   }
   return layers;
+}
+
+/// What is between the products: norms, attention, re-layouts and so on.
+Json others_json(const TunedPlan& plan) {
+  Json others = Json::array();
+  for (const StageTimes& stage : stages_of(plan))
+    if (stage.part->kind != WorkloadPart::Kind::product)
+      others.push_back(Json{{"name", stage.name},
+                            {"layout", name_of(stage.part->layout)},
+                            {"forward_s", in_seconds(stage.forward)},
+                            {"backward_s", in_seconds(stage.backward)}});
+  return others;
 }
 
 Json plan_json(const TuningRequest& request, const TunedPlan& plan, Picoseconds best, const ReferenceShapePlan* reference) {
@@ -172,6 +181,7 @@ Json plan_json(const TuningRequest& request, const TunedPlan& plan, Picoseconds 
                         {"activations_bytes", plan.memory.activations.count()},
                         {"working_bytes", plan.memory.working.count()}};
   json["layers"] = layers_json(plan, reference);
+  json["others"] = others_json(plan);
   return json;
 }
 

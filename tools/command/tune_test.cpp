@@ -32,6 +32,7 @@ TEST(Tune, JsonHasWhatTheContractNames) {
     EXPECT_TRUE(json["plans"][0].contains(key)) << key;
   for (const char* key : {"name", "algorithm", "dataflow", "transposed", "slice_count", "forward_s", "backward_s"})
     EXPECT_TRUE(json["plans"][0]["layers"][0].contains(key)) << key;
+  EXPECT_EQ(json["plans"][0]["layers"].size(), 4U);
   for (const char* key : {"reference_traffic_s", "reference_latency_s", "reference_pipeline_s", "reference_emulated_s"})
     EXPECT_TRUE(json["baseline"]["layers"][0].contains(key)) << key;
   EXPECT_TRUE(json["baseline"].contains("reference_candidates"));
@@ -73,6 +74,10 @@ TEST(Tune, ItsPlanRunsInTheTimePredictedOnASymmetricTorus) {
     EXPECT_NEAR(run["makespan_s"].get<double>(), tuned["plans"][0]["predicted_s"].get<double>(), 1e-12) << pass;
     EXPECT_EQ(run["slice"], tuned["plans"][0]["slice"]);
     EXPECT_EQ(run["layers"].size(), 4U);
+    double sum = 0;
+    for (const char* list : {"layers", "others"})
+      for (const auto& stage : tuned["plans"][0][list]) sum += stage["forward_s"].get<double>() + stage["backward_s"].get<double>();
+    EXPECT_NEAR(sum, tuned["plans"][0]["predicted_s"].get<double>(), 1e-12);
     const auto shown = json_of("show plan --plan " + file);
     EXPECT_EQ(shown["predicted_s"], tuned["plans"][0]["predicted_s"]);
     EXPECT_EQ(shown["layers"], tuned["plans"][0]["layers"]);
