@@ -220,12 +220,7 @@ void rename_transposed(Schedule& schedule) {
 Expected<Schedule> product_schedule(const Mesh& mesh, const WorkloadPart& part, const PartOptions& options) {
   const auto algorithm = gemm_algorithm(part.product.algorithm);
   if (!algorithm) return algorithm.error();
-  GemmOptions gemm;
-  gemm.slice_count = part.product.slice_count;
-  gemm.block = options.block;
-  gemm.prefetch = options.prefetch;
-  gemm.slice_copies = options.slice_copies;
-  auto schedule = make_layer(**algorithm, mesh, gemm_problem_of(part), part.pass, gemm);
+  auto schedule = make_layer(**algorithm, mesh, gemm_problem_of(part), part.pass, gemm_options(options, part.product.slice_count));
   if (!schedule) return Diagnostic{{}, part.name + ": " + schedule.error().message};
   if (part.product.transposed) rename_transposed(*schedule);
   return schedule;
@@ -239,6 +234,20 @@ ActivationLayout input_layout(Dataflow dataflow, bool transposed) {
   return (transposed ? dataflow == Dataflow::ls : dataflow != Dataflow::rs) ? ActivationLayout::tokens_by_row : ActivationLayout::features_by_row;
 }
 ActivationLayout output_layout(Dataflow, bool transposed) { return transposed ? ActivationLayout::features_by_row : ActivationLayout::tokens_by_row; }
+
+Done check_mesh(const Mesh& mesh) {
+  if (mesh.axes().size() == 2 && mesh.axes()[0].name == "row" && mesh.axes()[1].name == "col") return done();
+  return Diagnostic{{}, "a workload needs a mesh of two axes, row and col, in this order; found " + to_text(mesh)};
+}
+
+GemmOptions gemm_options(const PartOptions& options, std::int64_t slice_count) {
+  GemmOptions gemm;
+  gemm.slice_count = slice_count;
+  gemm.block = options.block;
+  gemm.prefetch = options.prefetch;
+  gemm.slice_copies = options.slice_copies;
+  return gemm;
+}
 
 GemmProblem gemm_problem_of(const WorkloadPart& part) {
   const ProductChoice& choice = part.product;
@@ -256,10 +265,10 @@ std::string key_of(const WorkloadPart& part) {
 
 Expected<Schedule> part_schedule(const Mesh& mesh, const WorkloadPart& part, const PartOptions& options) {
   if (part.kind == WorkloadPart::Kind::product) return product_schedule(mesh, part, options);
-  const auto row = mesh.axis("row"), col = mesh.axis("col");
-  if (!row || !col || mesh.axes().size() != 2) return Diagnostic{{}, "a workload needs a mesh of two axes, row and col; found " + to_text(mesh)};
-  if (part.kind == WorkloadPart::Kind::relayout) return relayout_schedule(mesh, *row, *col, part);
-  PartWriter writer{mesh, *row, *col, part};
+  if (auto ok = check_mesh(mesh); !ok) return ok.error();
+  const AxisView row = mesh.whole(0), col = mesh.whole(1);
+  if (part.kind == WorkloadPart::Kind::relayout) return relayout_schedule(mesh, row, col, part);
+  PartWriter writer{mesh, row, col, part};
   switch (part.kind) {
     case WorkloadPart::Kind::norm: write_norm(writer, part); break;
     case WorkloadPart::Kind::attention: write_attention(writer, part); break;

@@ -65,6 +65,10 @@ struct PartOptions {
   bool slice_copies = true;
   friend bool operator==(const PartOptions&, const PartOptions&) = default;
 };
+GemmOptions gemm_options(const PartOptions& options, std::int64_t slice_count);
+
+/// Errors: axes other than row and col, in this order.
+Done check_mesh(const Mesh& mesh);
 
 /// A part as a schedule of one program. Its tensors:
 ///   product     X, W -> Y                  backward   dY, X, W -> dX, dW

@@ -339,7 +339,7 @@ TEST(Part, NamesWhatDoesNotDivide) {
   gated.gated = true;
   EXPECT_EQ(error_of(mesh, gated), "Y: 5 must be a multiple of 2, the devices along col");
   const Mesh one = *Mesh::make({{"ring", 8, true}});
-  EXPECT_EQ(error_of(one, part_of_kind(Kind::norm, 8, 8, 8)), "a workload needs a mesh of two axes, row and col; found ring=8");
+  EXPECT_EQ(error_of(one, part_of_kind(Kind::norm, 8, 8, 8)), "a workload needs a mesh of two axes, row and col, in this order; found ring=8");
 }
 
 TEST(Part, KeysTellSchedulesApartAndNothingElse) {

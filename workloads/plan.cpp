@@ -30,11 +30,6 @@ bool writes_qkv(const Workload& workload, std::size_t stage) {
 
 }  // namespace
 
-Done check_mesh(const Mesh& mesh) {
-  if (mesh.axes().size() == 2 && mesh.axes()[0].name == "row" && mesh.axes()[1].name == "col") return done();
-  return Diagnostic{{}, "a workload needs a mesh of two axes, row and col, in this order; found " + to_text(mesh)};
-}
-
 std::vector<Branch> branches_of(const Workload& workload) {
   std::vector<Branch> branches;
   std::size_t first = 0;

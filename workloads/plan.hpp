@@ -29,8 +29,7 @@ struct Plan {
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 
-/// Errors: axes other than row and col, in this order.
-Done check_mesh(const Mesh& mesh);
+
 
 /// What the plan has to do: the parts of the forward pass in order, then those of the backward pass, or one of them. Errors: stages that are not the
 /// workload's; layouts that do not meet where a residual joins; heads that the devices along the features cannot share.

@@ -142,6 +142,7 @@ int calibrate_verb(const std::vector<std::string>& arguments, Console& console) 
     return exit_done;
   }
   if (*format == Format::csv) return report({option("format"), "calibrate prints table or json"}, console);
+  if (options.has("machine")) return report({option("machine"), "calibrate begins with --base"}, console);
   if (!options.has("base")) return report({{}, "--base is missing: the machine to begin with"}, console);
   auto request = pod_request_of(options, options.text("base"));
   if (!request) return report(request.error(), console);

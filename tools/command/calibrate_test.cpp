@@ -55,6 +55,7 @@ TEST(Calibrate, SaysWhatIsWrong) {
       {"calibrate " + bad + " --base tpu_v4 --slice 4x4", "bad.csv:2:"},
       {"calibrate " + permutes, "--base is missing"},
       {"calibrate " + permutes + on_v5p + "--from pcap", "pcap"},
+      {"calibrate " + permutes + on_v5p + "--machine tpu_v4", "calibrate begins with --base"},
       {"calibrate " + permutes + on_v5p + "--prior link.bandwith=0.1", "link.bandwith"},
       {"calibrate " + permutes + on_v5p + "--prior link.bandwidth=-1", "expected a relative deviation above 0"},
       {"calibrate " + permutes + on_v5p + "--format csv", "calibrate prints table or json"},

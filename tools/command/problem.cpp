@@ -142,26 +142,31 @@ Expected<GemmProblem> parse_gemm(const std::string& text, DType default_dtype) {
   return problem;
 }
 
-Expected<bool> slice_copies_of(const Options& options, const Machine& machine) {
-  return options.has("slice-copies") ? options.on_off("slice-copies") : Expected<bool>{machine.slice_copies};
+Expected<Pass> pass_of(const Options& options) {
+  if (const auto pass = pass_named(options.text("pass"))) return *pass;
+  return Diagnostic{option("pass"), "expected forward, backward or both, found " + quoted(options.text("pass"))};
+}
+
+Expected<PartOptions> part_options_of(const Options& options, const Machine& machine) {
+  const auto block = options.integer("block", 1, 1 << 20);
+  if (!block) return block.error();
+  const auto prefetch = options.integer("prefetch", 0, 1024);
+  if (!prefetch) return prefetch.error();
+  const auto copies = options.has("slice-copies") ? options.on_off("slice-copies") : Expected<bool>{machine.slice_copies};
+  if (!copies) return copies.error();
+  return PartOptions{*block, static_cast<int>(*prefetch), *copies};
 }
 
 Expected<GemmRequest> gemm_request(const Options& options, const Pod& pod, DType default_dtype) {
   const auto problem = parse_gemm(options.text("gemm"), default_dtype);
   if (!problem) return problem.error();
   GemmRequest request{nullptr, *problem, Pass::forward, {}, options.flag("pad"), options.has("collectives") ? options.text("collectives") : ""};
-  const auto pass = pass_named(options.text("pass"));
-  if (!pass) return Diagnostic{option("pass"), "expected forward, backward or both, found " + quoted(options.text("pass"))};
+  const auto pass = pass_of(options);
+  if (!pass) return pass.error();
   request.pass = *pass;
-  const auto block = options.integer("block", 1, 1 << 20);
-  if (!block) return block.error();
-  const auto prefetch = options.integer("prefetch", 0, 1024);
-  if (!prefetch) return prefetch.error();
-  request.options.block = *block;
-  request.options.prefetch = static_cast<int>(*prefetch);
-  const auto copies = slice_copies_of(options, pod.machine);
-  if (!copies) return copies.error();
-  request.options.slice_copies = *copies;
+  const auto part_options = part_options_of(options, pod.machine);
+  if (!part_options) return part_options.error();
+  request.options = gemm_options(*part_options, 0);
   if (options.has("wang-operand")) {
     const std::string& operand = options.text("wang-operand");
     if (operand != "x" && operand != "w") return Diagnostic{option("wang-operand"), "expected x or w, found " + quoted(operand)};

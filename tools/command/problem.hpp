@@ -42,8 +42,10 @@ Expected<Problem> make_problem(const Pod& pod, const GemmRequest& request);
 /// The pod as the algorithm uses it: one-axis algorithms on a pod of several mesh axes get all its devices on one axis, `ring`, row-major.
 Expected<Pod> pod_for(const GemmAlgorithmEntry& algorithm, Pod pod);
 
-/// --slice-copies, or as the machine says.
-Expected<bool> slice_copies_of(const Options& options, const Machine& machine);
+/// --pass.
+Expected<Pass> pass_of(const Options& options);
+/// --block --prefetch --slice-copies; the last left out: as the machine says.
+Expected<PartOptions> part_options_of(const Options& options, const Machine& machine);
 
 /// All of a GEMM but its algorithm, dataflow and slice count: --gemm --pass --block --prefetch --slice-copies --wang-operand --pad.
 Expected<GemmRequest> gemm_request(const Options& options, const Pod& pod, DType default_dtype);

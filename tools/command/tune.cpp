@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <tuple>
 
 #include "sim/base/units.hpp"
 #include "sim/engines/engines.hpp"
@@ -119,26 +118,20 @@ Expected<TuningRequest> tuning_request(const Options& options, Console& console)
   if (!des) return des.error();
   request.engine = *des;
   request.algorithms = split(options.text("algorithms"));
-  const auto pass = pass_named(options.text("pass"));
-  if (!pass) return Diagnostic{option("pass"), "expected forward, backward or both, found " + quoted(options.text("pass"))};
+  const auto pass = pass_of(options);
+  if (!pass) return pass.error();
   request.pass = *pass;
-  std::int64_t top = 0, prefetch = 0, threads = 0;
-  for (const auto& [name, low, high, field] : {std::tuple<const char*, std::int64_t, std::int64_t, std::int64_t*>{"top", 1, 10000, &top},
-                                               {"max-slice-count", 1, 4096, &request.largest_slice_count},
-                                               {"block", 1, 1 << 20, &request.options.block},
-                                               {"prefetch", 0, 1024, &prefetch},
-                                               {"threads", 0, 1024, &threads}}) {
-    const auto value = options.integer(name, low, high);
-    if (!value) return value.error();
-    *field = *value;
-  }
-  request.top = static_cast<std::size_t>(top);
-  request.options.prefetch = static_cast<int>(prefetch);
-  request.threads = static_cast<int>(threads);
+  const auto top = options.integer("top", 1, 10000), slices = options.integer("max-slice-count", 1, 4096),
+             threads = options.integer("threads", 0, 1024);
+  for (const auto* number : {&top, &slices, &threads})
+    if (!*number) return number->error();
+  request.top = static_cast<std::size_t>(*top);
+  request.largest_slice_count = *slices;
+  request.threads = static_cast<int>(*threads);
   const Machine& machine = request.pods.front().machine;
-  const auto copies = slice_copies_of(options, machine);
-  if (!copies) return copies.error();
-  request.options.slice_copies = *copies;
+  const auto part_options = part_options_of(options, machine);
+  if (!part_options) return part_options.error();
+  request.options = *part_options;
   if (!options.flag("ignore-memory")) request.hbm = machine.chip.hbm;
   request.exhaustive = options.flag("exhaustive");
   request.stop = console.interrupted;
@@ -167,8 +160,9 @@ po::options_description tuning_options() {
   const auto word = [](const char* name) { return po::value<std::string>()->value_name(name); };
   group.add_options()  //
       ("gemm", po::value<std::vector<std::string>>()->value_name("m=M,n=N,k=K[,dtype=bf16]")->composing(),
-       "products that have nothing to do with each other; repeatable")                                                     //
-      ("algorithms", word("NAME[,...]")->default_value("collective,meshslice,wang"), "which algorithms products may use")  //
+       "products that have nothing to do with each other; repeatable")  //
+      ("algorithms", word("NAME[,...]")->default_value(fmt::format("{}", fmt::join(default_tuning_algorithms(), ","))),
+       "which algorithms products may use")                                                                                //
       ("pass", word("forward|backward|both")->default_value("both"), "what is to be fast")                                 //
       ("max-slice-count", word("S")->default_value("64"), "the largest slice count looked at")                             //
       ("block", word("B")->default_value("8"), "rows or columns of a slice's interleaved blocks")                          //
@@ -259,6 +253,9 @@ int tune_verb(const std::vector<std::string>& arguments, Console& console) {
     if (auto ok = write_file(options.text("output"), write_plan(saved_plan(*request, tuning.plans.front(), options))); !ok)
       return report(ok.error(), console);
     console.out << (*format == Format::json ? tuning_json(found) : tuning_table(found));
+    const WhatIf& what_if = request->pods.front().what_if;
+    if ((what_if.pods > 1 || !what_if.fail.empty() || !what_if.degrade.empty() || options.given("straggler")) && !options.flag("quiet"))
+      fmt::print(console.err, "podsim: note: a plan does not hold --pods, --fail, --degrade and --straggler; give them again to run it\n");
   } else if (auto ok = write_output(options, *format == Format::json ? tuning_json(found) : tuning_table(found), console); !ok) {
     return report(ok.error(), console);
   }

@@ -117,12 +117,9 @@ std::string baselines_text(const TuningReport& report) {
 std::string alternatives_text(const TunedPlan& plan) {
   std::string lines;
   for (const StageAlternative& other : plan.alternatives) {
-    const double more = in_seconds(other.time) / in_seconds(other.of_plan) - 1;
-    if (more >= 0)
-      lines += fmt::format("  {}: {} {} would take {}{} (+{})\n", other.stage, other.choice.algorithm, choice_text(other.choice),
-                           other.exact ? "" : "at least ", text(other.time), percent(more));
-    else  // its bound, with a part that is known to be too slow
-      lines += fmt::format("  {}: {} {} was not worth simulating\n", other.stage, other.choice.algorithm, choice_text(other.choice));
+    const double more = in_seconds(other.time) / in_seconds(other.of_plan) - 1;  // below zero where the search was interrupted
+    lines += fmt::format("  {}: {} {} would take {}{} ({:+.1f} %)\n", other.stage, other.choice.algorithm, choice_text(other.choice),
+                         other.exact ? "" : "at least ", text(other.time), 100 * more);
   }
   return lines;
 }

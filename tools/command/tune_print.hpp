@@ -17,10 +17,9 @@ struct TuningReport {
   Tuning tuning;
   double wall_s = 0;
   std::optional<ReferenceTuning> reference;  // of the first baseline
-  std::string reference_name{};
-  std::vector<TunedPlan> pareto{};  // where asked for
-  std::vector<PlanSplit> splits{};  // with an explanation: of each plan
-  std::vector<Flip> flips{};        // what makes the second plan the first
+  std::vector<TunedPlan> pareto{};           // where asked for
+  std::vector<TimeSplit> splits{};           // with an explanation: of each plan
+  std::vector<Flip> flips{};                 // what makes the second plan the first
 };
 
 std::string tuning_table(const TuningReport& report);

@@ -119,17 +119,13 @@ Expected<WorkloadRequest> workload_request(const Options& options, const Pod& po
     request.slice_counts = *std::move(counts);
   }
   if (options.given("pass")) {
-    const auto pass = pass_named(options.text("pass"));
-    if (!pass) return Diagnostic{option("pass"), "expected forward, backward or both, found " + quoted(options.text("pass"))};
+    const auto pass = pass_of(options);
+    if (!pass) return pass.error();
     request.pass = *pass;
   }
-  const auto block = options.integer("block", 1, 1 << 20);
-  if (!block) return block.error();
-  const auto prefetch = options.integer("prefetch", 0, 1024);
-  if (!prefetch) return prefetch.error();
-  const auto copies = slice_copies_of(options, pod.machine);
-  if (!copies) return copies.error();
-  request.options = {*block, static_cast<int>(*prefetch), *copies};
+  const auto part_options = part_options_of(options, pod.machine);
+  if (!part_options) return part_options.error();
+  request.options = *part_options;
   return request;
 }
 
@@ -169,9 +165,9 @@ Expected<PlannedWorkload> planned_workload(const Options& options, const Pod& po
     if (!saved) return saved.error();
     Pass pass = saved->pass;
     if (options.given("pass")) {
-      const auto named = pass_named(options.text("pass"));
-      if (!named) return Diagnostic{option("pass"), "expected forward, backward or both, found " + quoted(options.text("pass"))};
-      pass = *named;
+      const auto asked = pass_of(options);
+      if (!asked) return asked.error();
+      pass = *asked;
     }
     return PlannedWorkload{std::move(saved->workload), std::move(saved->plan), pass};
   }

@@ -121,12 +121,11 @@ void PartCosts::simulate(const std::vector<Job>& jobs, const std::function<void(
     if (found[i]) costs_.emplace(std::move(keys[i]), *std::move(found[i])), ++simulations_;
 }
 
-Expected<PartDetails> part_details(const Pod& pod, const WorkloadPart& part, const PartOptions& options, const std::string& collectives,
-                                   const EngineEntry& engine) {
+Expected<TimeSplit> split_of_part(const Pod& pod, const WorkloadPart& part, const PartOptions& options, const std::string& collectives,
+                                  const EngineEntry& engine) {
   const auto run = run_part(pod, part, options, collectives, engine, nullptr);
   if (!run) return run.error();
-  const Metrics metrics = measure((*run)->model, (*run)->timeline);
-  return PartDetails{metrics.makespan, metrics.split, metrics.flops.count(), metrics.link_bytes};
+  return measure((*run)->model, (*run)->timeline).split;
 }
 
 }  // namespace podsim

@@ -22,13 +22,6 @@ struct PartCost {
   std::string problem{};  // why it does not run; empty: it does
 };
 
-/// How a simulated part spent its time, for explanations.
-struct PartDetails {
-  Picoseconds time;
-  TimeSplit split;
-  double flops = 0, link_bytes = 0;
-};
-
 /// Simulates parts, as many at a time as there are threads. Pods whose axes are laid over the same rings share what is found. The pods outlive this.
 class PartCosts {
  public:
@@ -66,9 +59,9 @@ class PartCosts {
   std::int64_t simulations_ = 0;
 };
 
-/// Simulates one part and looks closer. Errors: those of building, lowering and running.
-Expected<PartDetails> part_details(const Pod& pod, const WorkloadPart& part, const PartOptions& options, const std::string& collectives,
-                                   const EngineEntry& engine);
+/// Simulates one part: how the busiest device spends its time. Errors: those of building, lowering and running.
+Expected<TimeSplit> split_of_part(const Pod& pod, const WorkloadPart& part, const PartOptions& options, const std::string& collectives,
+                                  const EngineEntry& engine);
 
 /// What lowers the collectives of a plan: by_dimension_name, or the name of an algorithm. Errors: no such algorithm.
 Expected<CollectiveChooser> chooser_of(const std::string& collectives, const Machine& machine);

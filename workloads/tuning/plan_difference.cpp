@@ -98,14 +98,14 @@ std::vector<PartDifference> differences(const TunedPlan& first, const TunedPlan&
   return result;
 }
 
-Expected<PlanSplit> split_of(const TuningRequest& request, const TunedPlan& plan) {
-  PlanSplit sum;
+Expected<TimeSplit> split_of(const TuningRequest& request, const TunedPlan& plan) {
+  TimeSplit sum;
   for (const TunedPart& part : plan.parts) {
-    const auto details = part_details(request.pods[plan.pod], part.part, plan.plan.options, plan.plan.collectives, *request.engine);
-    if (!details) return details.error();
-    sum.compute += details->split.compute;
-    sum.exposed_communication += details->split.exposed_communication;
-    sum.waiting += details->split.waiting;
+    const auto split = split_of_part(request.pods[plan.pod], part.part, plan.plan.options, plan.plan.collectives, *request.engine);
+    if (!split) return split.error();
+    sum.compute += split->compute;
+    sum.exposed_communication += split->exposed_communication;
+    sum.waiting += split->waiting;
   }
   return sum;
 }

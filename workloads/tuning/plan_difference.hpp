@@ -18,12 +18,8 @@ struct PartDifference {
 /// Where `second` spends more or less than `first`, the largest difference first; what is equal is left out.
 std::vector<PartDifference> differences(const TunedPlan& first, const TunedPlan& second);
 
-/// How the core of the busiest device spends the time of a plan: summed over its parts.
-struct PlanSplit {
-  Picoseconds compute, exposed_communication, waiting;
-};
-/// Simulates every part once more. Errors: those of a run.
-Expected<PlanSplit> split_of(const TuningRequest& request, const TunedPlan& plan);
+/// How the core of the busiest device spends the time of a plan: summed over its parts, each simulated once more. Errors: those of a run.
+Expected<TimeSplit> split_of(const TuningRequest& request, const TunedPlan& plan);
 
 /// A value of the machine at which two plans change places.
 struct Flip {

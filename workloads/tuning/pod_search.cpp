@@ -15,15 +15,6 @@ namespace {
 constexpr std::array<ActivationLayout, 2> layouts{ActivationLayout::tokens_by_row, ActivationLayout::features_by_row};
 constexpr std::size_t index_of(ActivationLayout layout) { return static_cast<std::size_t>(layout); }
 
-GemmOptions gemm_options(const PartOptions& options, std::int64_t slice_count) {
-  GemmOptions gemm;
-  gemm.slice_count = slice_count;
-  gemm.block = options.block;
-  gemm.prefetch = options.prefetch;
-  gemm.slice_copies = options.slice_copies;
-  return gemm;
-}
-
 bool divides(const GemmProblem& problem, const Multiples& multiples) {
   return problem.m % multiples.m == 0 && problem.n % multiples.n == 0 && problem.k % multiples.k == 0;
 }

@@ -39,7 +39,7 @@ class Search {
     const std::size_t wanted = std::max<std::size_t>(request_.top, 1);
     std::vector<TunedPlan> found;
     while (!stopped()) {
-      refresh(false);
+      refresh();
       const std::vector<std::size_t> order = by_bound();
       found.clear();
       std::vector<PartCosts::Job> jobs;
@@ -130,9 +130,9 @@ class Search {
     return fmt::format("{} {}", to_text(request_.pods[p].slice), to_text(request_.pods[p].mesh));
   }
 
-  void refresh(bool known_only) {
+  void refresh() {
     for (std::size_t p = 0; p < searches_.size(); ++p)
-      if (stale_[p]) best_[p] = searches_[p].best(known_only), stale_[p] = false;
+      if (stale_[p]) best_[p] = searches_[p].best(false), stale_[p] = false;
   }
 
   [[nodiscard]] std::vector<std::size_t> by_bound() const {
@@ -210,7 +210,6 @@ class Search {
   std::int64_t all_parts_ = 0;
 };
 
-/// Baselines' choices take part in the search: they widen the slice counts.
 Diagnostic nothing_applies(const Tuning& tuning) {
   std::string text = "no plan applies";
   std::size_t shown = 0;
