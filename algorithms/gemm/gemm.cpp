@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <numeric>
 
@@ -55,15 +56,28 @@ Expected<Multiples> of_megatron(int, int C, Dataflow dataflow, const GemmOptions
   return dataflow == Dataflow::ls ? Multiples{C, 1, C} : Multiples{1, C, 1};
 }
 
+Expected<Multiples> of_row_gather(int R, int, Dataflow dataflow, const GemmOptions&) {
+  if (dataflow != Dataflow::os) return Diagnostic{{}, "tp-ag-* is a forward product only"};
+  return Multiples{R, R, 1};
+}
+
 template <WangStyle style>
 void wang(GemmWriter& writer, const GemmProblem& problem, const GemmOptions& options) {
   write_wang(writer, problem, options, style);
 }
 
+void row_gather_plain(GemmWriter& writer, const GemmProblem& problem, const GemmOptions& options) {
+  write_row_gather(writer, problem, options, std::nullopt);
+}
+template <WangStyle style>
+void row_gather(GemmWriter& writer, const GemmProblem& problem, const GemmOptions& options) {
+  write_row_gather(writer, problem, options, style);
+}
+
 using enum MeshUse;
 constexpr std::optional<Dataflow> any = std::nullopt;
 
-constexpr std::array<GemmAlgorithmEntry, 15> algorithms{{
+constexpr std::array<GemmAlgorithmEntry, 18> algorithms{{
     {"collective", "gather, one matmul, reduce-scatter; nothing overlaps", row_col, false, false, any, &of_collective, &write_collective},
     {"meshslice", "S slices of interleaved blocks; collectives of the next slices overlap the matmul of this one", row_col, true, true, any,
      &of_meshslice, &write_meshslice},
@@ -89,6 +103,12 @@ constexpr std::array<GemmAlgorithmEntry, 15> algorithms{{
      &wang<WangStyle::one_way>},
     {"jax-rs-bidirectional", "shard_map: half accumulators pass both ways, two half dots per step", one_axis_as_row, false, false, Dataflow::rs,
      &of_collective, &wang<WangStyle::two_half_dots>},
+    {"tp-ag-plain", "tensor parallel: rows of X gathered, then one dot", one_axis_as_row, false, false, Dataflow::os, &of_row_gather,
+     &row_gather_plain},
+    {"tp-ag-overlapped", "tensor parallel: rows of X pass one way, a dot per block", one_axis_as_row, false, false, Dataflow::os, &of_row_gather,
+     &row_gather<WangStyle::one_way>},
+    {"tp-ag-bidirectional", "tensor parallel: rows of X pass both ways in halves, a dot per half", one_axis_as_row, false, false, Dataflow::os,
+     &of_row_gather, &row_gather<WangStyle::both_ways>},
 }};
 
 struct MeshAxes {
@@ -100,8 +120,12 @@ constexpr AxisView trivial{0, 1, 1};
 
 Expected<MeshAxes> axes_of(const GemmAlgorithmEntry& algorithm, const Mesh& mesh) {
   if (algorithm.mesh != MeshUse::row_col) {
-    if (mesh.axes().size() != 1) return Diagnostic{{}, fmt::format("{} needs a mesh of one axis, found {}", algorithm.name, to_text(mesh))};
-    return algorithm.mesh == MeshUse::one_axis_as_col ? MeshAxes{trivial, mesh.whole(0)} : MeshAxes{mesh.whole(0), trivial};
+    std::vector<AxisView> axes;
+    for (int a = 0; a < static_cast<int>(mesh.axes().size()); ++a)
+      if (mesh.axes().size() == 1 || mesh.whole(a).size > 1) axes.push_back(mesh.whole(a));
+    if (axes.size() > 1) return Diagnostic{{}, fmt::format("{} needs a mesh of one axis, found {}", algorithm.name, to_text(mesh))};
+    const AxisView axis = axes.empty() ? trivial : axes.front();
+    return algorithm.mesh == MeshUse::one_axis_as_col ? MeshAxes{trivial, axis} : MeshAxes{axis, trivial};
   }
   const auto row = mesh.axis("row"), col = mesh.axis("col");
   if (!row || !col || mesh.axes().size() != 2)
@@ -110,8 +134,13 @@ Expected<MeshAxes> axes_of(const GemmAlgorithmEntry& algorithm, const Mesh& mesh
 }
 
 bool needs_rings(const GemmAlgorithmEntry& algorithm) {
-  return algorithm.write == &write_cannon || algorithm.write == &wang<WangStyle::both_ways> || algorithm.write == &wang<WangStyle::one_way> ||
-         algorithm.write == &wang<WangStyle::two_half_dots>;
+  constexpr std::array rings{&write_cannon,
+                             &wang<WangStyle::both_ways>,
+                             &wang<WangStyle::one_way>,
+                             &wang<WangStyle::two_half_dots>,
+                             &row_gather<WangStyle::one_way>,
+                             &row_gather<WangStyle::both_ways>};
+  return std::find(rings.begin(), rings.end(), algorithm.write) != rings.end();
 }
 
 /// Everything that can be wrong with a problem but its extents.

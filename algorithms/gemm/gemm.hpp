@@ -51,7 +51,7 @@ struct Multiples {
 
 class GemmWriter;
 
-/// How the mesh is used: R x C, or all devices along one axis.
+/// How the mesh is used: R x C, or all devices along one axis, the only one of more than one device.
 enum class MeshUse { row_col, one_axis_as_col, one_axis_as_row };
 
 struct GemmAlgorithmEntry {
@@ -73,6 +73,7 @@ struct GemmAlgorithmEntry {
 ///   1d-fsdp                          meshslice.cpp: collective on P x 1, the weights are gathered
 ///   1d-megatron                      megatron.cpp
 ///   jax-ag-*, jax-rs-*               wang.cpp, meshslice.cpp: the kernels of JAX's shard_map tutorial, on P x 1
+///   tp-ag-*                          wang.cpp: rows of X gathered for columns of W; X is split by rows only, W and Y by columns only
 std::span<const GemmAlgorithmEntry> gemm_algorithms();
 /// Errors: no such algorithm (names the near ones).
 Expected<const GemmAlgorithmEntry*> gemm_algorithm(std::string_view name);

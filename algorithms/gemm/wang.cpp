@@ -16,6 +16,11 @@
 // contraction and gathered (`plain`), passed one way (`overlapped`) or both ways in halves (`bidirectional`): one dot, then P-1 times
 // (permute, dot). rs: partial sums are scattered, passed one way to -1, or both ways with two half dots a step.
 //
+// tp-ag-*: the all-gather half of tensor parallelism whose activations are split by rows between layers. X[M/P,K] is gathered along M; W[K,N/P] and
+// Y[M,N/P] stay. `overlapped`: the rows at hand are multiplied while they pass on, one dot per block; `bidirectional`: in halves, a dot for each.
+//   cost     plain: AG + P.T      overlapped: T + (P-1) max(T, tau of a block)      bidirectional: the same with tau of half a block
+//   source   JAX, Pallas collective matmul on GPUs (overlapped: there the scratch holds P-1 blocks and the ring runs the other way)
+//
 // The gathered operand is read at places that depend on the device and the step. A compiler fuses these slices into the dot; here they are
 // `place`s, free in time, into a copy whose slice t is what step t needs.
 #include <algorithm>
@@ -57,12 +62,12 @@ class Wang {
         if (options_.wang_operand ? *options_.wang_operand == WangOperand::x : more_X) {
           const Slots fitted = fit(writer_.names().right, W, 0, row, col, k, 0);  // slice t: rows of W for hop t
           travel(writer_.names().left, X, 1, col, [&](const Region& arrived, std::int64_t t) {
-            return Matmul{arrived, fitted.slot(t), Y, static_cast<int>(arrived.dims.size()) - 1, 2, 1, false, false, t > 0};
+            return std::vector{Matmul{arrived, fitted.slot(t), Y, static_cast<int>(arrived.dims.size()) - 1, 2, 1, false, false, t > 0}};
           });
         } else {
           const Slots fitted = fit(writer_.names().left, X, 1, col, row, k, 0);
           travel(writer_.names().right, W, 0, row, [&](const Region& arrived, std::int64_t t) {
-            return Matmul{fitted.slot(t), arrived, Y, 2, static_cast<int>(arrived.dims.size()) - 1, 1, false, false, t > 0};
+            return std::vector{Matmul{fitted.slot(t), arrived, Y, 2, static_cast<int>(arrived.dims.size()) - 1, 1, false, false, t > 0}};
           });
         }
         break;
@@ -84,6 +89,24 @@ class Wang {
         break;
       }
     }
+  }
+
+  /// tp-ag: rows of X travel along `row`.
+  void gather_rows(const GemmProblem& problem) {
+    const AxisView ring = writer_.row();
+    const std::int64_t rows = problem.m / ring.size;
+    const Region X = writer_.matrix(writer_.names().left, Role::input, problem.m, problem.k, {ring}, {});
+    const Region W = writer_.matrix(writer_.names().right, Role::input, problem.k, problem.n, {}, {ring});
+    const Region Y = writer_.matrix(writer_.names().out, Role::output, problem.m, problem.n, {}, {ring});
+    fitted_.resize(static_cast<std::size_t>(ring.size));
+    travel(writer_.names().left, X, 0, ring, [&](const Region& arrived, std::int64_t t) {
+      std::vector<Matmul> products;
+      const std::size_t dims = arrived.dims.size();
+      for (const HalfBlock& half : half_blocks(ring.size, rows, one_way(false)))
+        products.push_back({with(arrived, dims - 2, span(half.begin, half.length)), W,
+                            with(Y, 0, Range{own(ring, -half.sign * t), rows, half.begin, half.length}), static_cast<int>(dims) - 1, 1, 1});
+      return products;
+    });
   }
 
  private:
@@ -114,9 +137,9 @@ class Wang {
     return fitted;
   }
 
-  /// OS: the blocks of `matrix` travel; `product(arrived, t)` multiplies what is there at hop t.
-  template <class Product>
-  void travel(const std::string& tensor, const Region& matrix, std::size_t dim, const AxisView& ring, Product&& product) {
+  /// OS: the blocks of `matrix` travel; `products(arrived, t)` multiply what is there at hop t.
+  template <class Multiply>
+  void travel(const std::string& tensor, const Region& matrix, std::size_t dim, const AxisView& ring, Multiply&& products) {
     const int P = ring.size;
     // At least two slots: what is passed on and what arrives are there at once.
     const std::int64_t slots = std::min(std::max(options_.prefetch, 1) + 1, std::max(P - 1, 1));
@@ -125,7 +148,7 @@ class Wang {
     std::vector<HalfBlock> halves = half_blocks(P, extents[dim], one_way(false));
     const Slots arrived = P == 1 ? Slots{} : writer_.slots(tensor + " arrived", slots, extents);
 
-    Tasks matmuls;
+    std::vector<Tasks> matmuls;  // of each hop
     for (std::int64_t t = 0; t < P; ++t) {
       for (HalfBlock& half : halves) {
         if (t + 1 == P) break;
@@ -133,17 +156,19 @@ class Wang {
         std::vector<Edge> after;
         if (t > 0) after.push_back(Edge{half.shifts.back()});
         if (t >= slots)  // the slot it lands in held hop t-slots+1: multiplied, and passed on by the shift before
-          after.push_back(Edge{matmuls[static_cast<std::size_t>(t - slots + 1)], Half::both, Half::second});
+          for (const TaskId matmul : matmuls[static_cast<std::size_t>(t - slots + 1)]) after.push_back(Edge{matmul, Half::both, Half::second});
         const Region source = t == 0 ? with(matrix, dim, part) : with(arrived.slot(t - 1), dim + 1, part);
         half.shifts.push_back(
             writer_.add(step_label("pass " + tensor, t, P), Shift{ring, half.sign, source, with(arrived.slot(t), dim + 1, part), {}, {}}, after));
       }
       Tasks after = fitted_at(t);
       if (t > 0) {
-        after.push_back(matmuls.back());
+        after.insert(after.end(), matmuls.back().begin(), matmuls.back().end());
         for (const HalfBlock& half : halves) after.push_back(half.shifts[static_cast<std::size_t>(t - 1)]);
       }
-      matmuls.push_back(writer_.add(step_label("matmul", t, P), product(t == 0 ? matrix : arrived.slot(t - 1), t), after));
+      matmuls.emplace_back();
+      for (Matmul& product : products(t == 0 ? matrix : arrived.slot(t - 1), t))
+        matmuls.back().push_back(writer_.add(step_label("matmul", t, P), std::move(product), after));
     }
   }
 
@@ -205,6 +230,20 @@ class Wang {
 
 void write_wang(GemmWriter& writer, const GemmProblem& problem, const GemmOptions& options, WangStyle style) {
   Wang{writer, options, style}.write(problem);
+}
+
+void write_row_gather(GemmWriter& writer, const GemmProblem& problem, const GemmOptions& options, std::optional<WangStyle> style) {
+  if (style) {
+    Wang{writer, options, *style}.gather_rows(problem);
+    return;
+  }
+  const AxisView axis = writer.row();
+  const Region X = writer.matrix(writer.names().left, Role::input, problem.m, problem.k, {axis}, {});
+  const Region W = writer.matrix(writer.names().right, Role::input, problem.k, problem.n, {}, {axis});
+  const Region Y = writer.matrix(writer.names().out, Role::output, problem.m, problem.n, {}, {axis});
+  const Region gathered = writer.scratch(writer.names().left + " gathered", {problem.m, problem.k});
+  const TaskId gather = writer.collective("gather " + writer.names().left, CollectiveKind::all_gather, axis, X, gathered, 0, {});
+  writer.add("matmul", Matmul{gathered, W, Y}, {gather});
 }
 
 }  // namespace podsim

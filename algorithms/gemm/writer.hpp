@@ -1,6 +1,7 @@
 // Writing GEMMs into one SPMD program: matrices and their blocks, slots of scratch, tasks and what they wait for. Shared by the algorithms.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -91,6 +92,8 @@ enum class WangStyle {
   two_half_dots  // half-blocks in opposite directions, a matmul of its own for each half of an accumulator
 };
 void write_wang(GemmWriter& writer, const GemmProblem& problem, const GemmOptions& options, WangStyle style);
+/// tp-ag: rows of X are gathered, by a Collective without a style.
+void write_row_gather(GemmWriter& writer, const GemmProblem& problem, const GemmOptions& options, std::optional<WangStyle> style);
 void write_megatron(GemmWriter& writer, const GemmProblem& problem, const GemmOptions& options);
 
 }  // namespace podsim

@@ -203,7 +203,7 @@ po::options_description problem_options(bool several) {
         ("plan", word("FILE"), "a plan of a workload, as podsim tune -o writes it")                                                     //
         ("schedule", word("FILE"), "a saved schedule, textproto or binary (podsim show schedule -o FILE writes one)")                   //
         ("algorithm", word("NAME"),
-         "GEMM: collective, meshslice, summa, cannon, wang, 1d-os, 1d-ls,\n1d-fsdp, 1d-megatron, jax-ag-..., jax-rs-...\ncollective: ring, "
+         "GEMM: collective, meshslice, summa, cannon, wang, 1d-os, 1d-ls,\n1d-fsdp, 1d-megatron, jax-ag-..., jax-rs-..., tp-ag-...\ncollective: ring, "
          "ring-one-way, ring-shortest, line,\nhalving-doubling, direct, pairwise, halves, pallas-ring,\npallas-bidirectional, pallas-alternating, or "
          "auto: the\ncheapest; left out: ring on axes that wrap, else line")                                                                   //
         ("dataflow", word("os|ls|rs"), "which operand stands still: output, left or right; left out: os,\nor what the algorithm's name says")  //
