@@ -11,6 +11,7 @@
 #include "tools/command/observations.hpp"
 #include "tools/command/pod.hpp"
 #include "tools/command/print.hpp"
+#include "tools/command/validate_print.hpp"
 
 namespace podsim {
 
@@ -50,14 +51,6 @@ std::string value_text(const CalibratedValue& value, double amount) {
   if (value.unit == "B/s") return to_text(BytesPerSecond{amount});
   return fmt::format("{:.4g}", amount);
 }
-
-std::string observation_text(const Observation& o) {
-  std::string text = fmt::format("{} {}", name_of(o.op), o.m > 0 ? fmt::format("{}x{}x{}", o.m, o.n, o.k) : to_text(o.bytes));
-  if (o.devices > 1) text += fmt::format(" on {}", o.devices);
-  return o.axis.empty() ? text : text + " along " + o.axis;
-}
-
-std::string signed_percent(double part) { return fmt::format("{:+.1f} %", 100 * part); }
 
 std::string calibration_table(const std::vector<Observation>& observations, const Calibration& found, const std::vector<std::string>& notes) {
   std::vector<std::vector<std::string>> rows{{"value", "at", "fitted", "from", "to", ""}};

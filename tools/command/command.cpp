@@ -45,13 +45,14 @@ int help(std::vector<std::string> arguments, Console& console) {
 }  // namespace
 
 std::span<const Verb> verbs() {
-  static constexpr std::array<Verb, 7> table{{
+  static constexpr std::array<Verb, 8> table{{
       {"run", "simulate one thing: a GEMM, a collective, a saved schedule", &run_verb},
       {"check", "execute it numerically and prove it right, free of races and deadlocks", &check_verb},
       {"compare", "simulate many variants and rank them", &compare_verb},
       {"tune", "search the best mesh, dataflow, algorithm and slice count for a workload", &tune_verb},
       {"sweep", "simulate every combination in a file, and store the results", &sweep_verb},
       {"calibrate", "fit a machine to measurements, and say how sure and how wrong it is", &calibrate_verb},
+      {"validate", "predict what was measured and not fitted, and say how far off that is", &validate_verb},
       {"show", "a machine, a topology, a mesh, a schedule or a plan", &show_verb},
   }};
   return table;

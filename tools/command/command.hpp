@@ -22,6 +22,7 @@ std::span<const Verb> verbs();
 int run_verb(const std::vector<std::string>& arguments, Console& console);
 int check_verb(const std::vector<std::string>& arguments, Console& console);
 int calibrate_verb(const std::vector<std::string>& arguments, Console& console);
+int validate_verb(const std::vector<std::string>& arguments, Console& console);
 int compare_verb(const std::vector<std::string>& arguments, Console& console);
 int tune_verb(const std::vector<std::string>& arguments, Console& console);
 int sweep_verb(const std::vector<std::string>& arguments, Console& console);

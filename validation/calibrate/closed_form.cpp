@@ -128,6 +128,7 @@ CostStep permute_step(const Ring& ring, double bytes) {
 }  // namespace
 
 std::optional<ClosedForm> closed_form(const Observation& observation, const Pod& pod, const PredictOptions& options) {
+  if (is_composite(observation)) return std::nullopt;
   const auto schedule = schedule_of(observation, pod);
   if (!schedule || !pod.placement.speed.empty()) return std::nullopt;
   ClosedForm form;

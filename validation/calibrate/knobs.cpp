@@ -142,7 +142,11 @@ std::vector<Knob> knobs_for(const std::vector<Observation>& observations, const 
   give_points(shapes, pod.machine);
   Maker maker{options, pod.machine};
   std::array<bool, cost_kind_count> seen{};
-  for (const Observation& o : observations) seen.at(static_cast<std::size_t>(cost_of_op(o.op))) = true;
+  for (const Observation& o : observations) {
+    const bool passes_on = is_composite(o) && o.schedule > ObservedSchedule::plain;  // by shifts, not by a Collective
+    seen.at(static_cast<std::size_t>(passes_on ? CostKind::permute : cost_of_op(o.op))) = true;
+    if (is_composite(o)) seen.at(static_cast<std::size_t>(CostKind::matmul)) = true;
+  }
   maker.add("chip.hbm_bandwidth", Knob::Kind::rate);
   if (shapes.products.empty()) maker.add("chip.matmul_efficiency", Knob::Kind::efficiency);
   add_links(observations, pod, "bandwidth", Knob::Kind::rate, maker);
@@ -178,7 +182,7 @@ Expected<Predictions> Predictions::make(const std::vector<Observation>& observat
   for (const Observation& o : observations) {
     Item item;
     item.observation = &o;
-    const auto schedule = schedule_of(o, pod);
+    const auto schedule = schedule_of(o, pod, options.unknown_matmul);
     if (!schedule) return schedule.error();
     if (const auto* collective = std::get_if<Collective>(&schedule->computes)) item.input = bytes_of(schedule->programs.front(), collective->input);
     item.form = closed_form(o, pod, options);

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "algorithms/collectives/collectives.hpp"
+#include "algorithms/gemm/gemm.hpp"
+#include "sim/base/units.hpp"
 #include "sim/engine/fold.hpp"
 #include "sim/engines/engines.hpp"
 #include "topologies/mesh_placement.hpp"
@@ -80,6 +82,33 @@ Schedule copy_schedule(const Mesh& mesh, Bytes bytes, DType dtype) {
   return alone(mesh, "hbm_copy", {buffer_of("X", {elements}, dtype, Role::input), buffer_of("Y", {elements}, dtype, Role::output)}, copy);
 }
 
+/// The GEMM of all devices that an observation of one device's product is part of.
+Expected<Schedule> collective_matmul(const Observation& o, const Mesh& mesh, DType dtype, ObservedSchedule unknown) {
+  const std::int64_t devices = o.devices, size = size_of(dtype).count(), bytes = o.bytes.count();
+  std::string family;
+  GemmProblem problem{o.m, o.n, o.k, dtype, Dataflow::os};
+  if (o.op == ObservedOp::all_gather && o.m * o.k * size == bytes * devices) {
+    family = "tp-ag", problem.n *= devices;
+  } else if (o.op == ObservedOp::all_gather && o.k * o.n * size == bytes * devices) {
+    family = "jax-ag", problem.m *= devices;
+  } else if (o.op == ObservedOp::reduce_scatter && o.m * o.n * size == bytes) {
+    family = "jax-rs", problem.k *= devices, problem.dataflow = Dataflow::rs;
+  } else {
+    return Diagnostic{o.where,
+                      fmt::format("expected an all-gather of the rows of a {}x{}x{} product in {}, or a reduce-scatter of its result; found {} "
+                                  "of {} on {} devices",
+                                  o.m, o.n, o.k, name_of(dtype), name_of(o.op), to_exact_text(o.bytes), devices)};
+  }
+  const auto algorithm = gemm_algorithm(fmt::format("{}-{}", family, name_of(o.schedule == ObservedSchedule::unknown ? unknown : o.schedule)));
+  if (!algorithm) return Diagnostic{o.where, algorithm.error().message};
+  if (mesh.devices() != devices)
+    return Diagnostic{o.where, fmt::format("a collective matmul takes all devices of a mesh, {} has {}, the observation {}", to_text(mesh),
+                                           mesh.devices(), devices)};
+  auto schedule = make_gemm(**algorithm, mesh, problem, {});
+  if (!schedule) return Diagnostic{o.where, schedule.error().message};
+  return schedule;
+}
+
 }  // namespace
 
 Expected<std::vector<AxisView>> axes_of(const Observation& observation, const Pod& pod) {
@@ -107,12 +136,11 @@ Expected<std::vector<AxisView>> axes_of(const Observation& observation, const Po
                                                    axes.empty() ? "no" : "more than one", observation.devices)};
 }
 
-Expected<Schedule> schedule_of(const Observation& observation, const Pod& pod) {
+Expected<Schedule> schedule_of(const Observation& observation, const Pod& pod, ObservedSchedule unknown_matmul) {
   const DType dtype = observation.dtype.value_or(DType::bf16);
   if (observation.op == ObservedOp::matmul) return matmul_schedule(pod.mesh, observation, dtype);
   if (observation.op == ObservedOp::hbm_copy) return copy_schedule(pod.mesh, observation.bytes, dtype);
-  if (observation.m > 0)
-    return Diagnostic{observation.where, "a collective with a matmul is several operations: it validates a machine, it does not calibrate one"};
+  if (observation.m > 0) return collective_matmul(observation, pod.mesh, dtype, unknown_matmul);
   const auto axes = axes_of(observation, pod);
   if (!axes) return axes.error();
   const CollectiveKind kind = collective_of(observation.op);
@@ -125,7 +153,7 @@ Expected<Schedule> schedule_of(const Observation& observation, const Pod& pod) {
 }
 
 Expected<Schedule> lowered_schedule_of(const Observation& observation, const Pod& pod, const PredictOptions& options) {
-  const auto schedule = schedule_of(observation, pod);
+  const auto schedule = schedule_of(observation, pod, options.unknown_matmul);
   if (!schedule || observation.op == ObservedOp::matmul || observation.op == ObservedOp::hbm_copy) return schedule;
   const std::string& name = options.algorithm.at(static_cast<std::size_t>(collective_of(observation.op)));
   const auto chooser = name.empty() ? ring_or_line(chunk_rule(pod.machine)) : always(name, chunk_rule(pod.machine));

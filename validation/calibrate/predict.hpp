@@ -13,8 +13,10 @@ namespace podsim {
 
 /// How collectives are carried out: a name of collective_algorithms() per kind. "": what `podsim run` does without --algorithm, ring on axes that
 /// wrap (those of switches do: a ring of transfers over the switch, which is also what NCCL's ring does) and line on open ones; a permute direct.
+/// What the source does not tell of a collective with a matmul is taken to be `unknown_matmul`.
 struct PredictOptions {
   std::array<std::string, collective_kind_count> algorithm{};
+  ObservedSchedule unknown_matmul = ObservedSchedule::plain;
 };
 
 /// The mesh axes that an observation is about, most significant first: those it names, "row" or "row+col"; else all of more than one device if their
@@ -27,8 +29,10 @@ Expected<std::vector<AxisView>> axes_of(const Observation& observation, const Po
 ///                        divides (nccl-tests measures all-reduces of 8 bytes on 8 GPUs)
 ///   matmul               one product m x n x k on every device
 ///   hbm_copy             one copy of `bytes` on every device
-/// Errors: those of axes_of(); a collective matmul, which is several operations.
-Expected<Schedule> schedule_of(const Observation& observation, const Pod& pod);
+///   collective matmul    the GEMM algorithm of its schedule, on meshes of one axis: tp-ag-* where `bytes` are [m/devices, k] (m, n, k on each device
+///                        after the gathering), jax-ag-* where they are [k/devices, n], jax-rs-* where they are [m, n] and are scattered
+/// Errors: those of axes_of(); bytes of a collective matmul that are no operand of it, or another collective.
+Expected<Schedule> schedule_of(const Observation& observation, const Pod& pod, ObservedSchedule unknown_matmul = ObservedSchedule::plain);
 /// The same, lowered.
 Expected<Schedule> lowered_schedule_of(const Observation& observation, const Pod& pod, const PredictOptions& options = {});
 

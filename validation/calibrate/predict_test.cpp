@@ -80,10 +80,42 @@ TEST(Predict, AxesAreThoseNamedOrThoseThatFit) {
   EXPECT_EQ(nodes.mesh.name(axes->front()), "col") << "within the nodes first";
 }
 
-TEST(Predict, ACollectiveMatmulIsNotOneOperation) {
-  Observation o = observed(ObservedOp::all_gather, "", 8, 4096);
-  o.m = o.n = o.k = 128;
-  EXPECT_EQ(error_of(o, pod_with(some_machine(), "8")), "a collective with a matmul is several operations: it validates a machine, it does not calibrate one");
+/// A collective with a matmul of m x n x k on each of 8 devices.
+Observation collective_matmul(ObservedOp op, ObservedSchedule schedule, std::int64_t bytes) {
+  Observation o = observed(op, "", 8, bytes);
+  o.schedule = schedule;
+  o.m = 8192, o.n = 4096, o.k = 2048;
+  return o;
+}
+
+TEST(Predict, ACollectiveMatmulIsGatheredOrScatteredByTheOperandThatItsBytesAre) {
+  Machine machine = some_machine({{"software.launch", "0 s"}, {"software.per_message", "0 s"}, {"link.latency", "0 s"}});
+  machine.chip.hbm_bandwidth = unlimited<BytesPerSecond>;
+  const Pod pod = pod_with(machine, "8");
+  const double dot = 2.0 * 8192 * 4096 * 2048 / 100e12, link = 50e9;
+  const auto time = [&](ObservedOp op, ObservedSchedule schedule, std::int64_t bytes) {
+    const auto predicted = predict(collective_matmul(op, schedule, bytes), pod);
+    EXPECT_TRUE(predicted) << to_text(predicted.error());
+    return predicted ? predicted->count() : 0;
+  };
+  using enum ObservedSchedule;
+  const std::int64_t rows_of_left = 8192 / 8 * 2048 * 2, rows_of_right = 2048 / 8 * 4096 * 2, result = 8192 * 4096 * 2;
+  EXPECT_NEAR(time(ObservedOp::all_gather, plain, rows_of_left), dot + 7.0 * rows_of_left / 2 / link, 1e-9);
+  EXPECT_NEAR(time(ObservedOp::all_gather, unknown, rows_of_left), dot + 7.0 * rows_of_left / 2 / link, 1e-9);
+  EXPECT_NEAR(time(ObservedOp::all_gather, overlapped, rows_of_left), dot / 8 + 7 * std::max(dot / 8, rows_of_left / link), 1e-9);
+  EXPECT_NEAR(time(ObservedOp::all_gather, bidirectional, rows_of_left), dot / 8 + 7 * std::max(dot / 8, rows_of_left / 2 / link), 1e-9);
+  EXPECT_NEAR(time(ObservedOp::all_gather, plain, rows_of_right), dot + 7.0 * rows_of_right / 2 / link, 1e-9);
+  EXPECT_NEAR(time(ObservedOp::reduce_scatter, plain, result), dot + 7.0 * result / 8 / 2 / link, 1e-9);
+  EXPECT_NEAR(time(ObservedOp::reduce_scatter, overlapped, result), dot / 8 + 7 * std::max(dot / 8, result / 8 / link), 1e-9);
+}
+
+TEST(Predict, BytesThatAreNoOperandAreAnError) {
+  const Pod pod = pod_with(some_machine(), "8");
+  EXPECT_EQ(error_of(collective_matmul(ObservedOp::all_gather, ObservedSchedule::plain, 4096), pod),
+            "expected an all-gather of the rows of a 8192x4096x2048 product in bf16, or a reduce-scatter of its result; found all-gather of 4 KiB on 8 "
+            "devices");
+  EXPECT_EQ(error_of(collective_matmul(ObservedOp::all_gather, ObservedSchedule::plain, 8192 / 8 * 2048 * 2), pod_with(some_machine(), "4x4")),
+            "a collective matmul takes all devices of a mesh, row=4,col=4 has 16, the observation 8");
 }
 
 }  // namespace

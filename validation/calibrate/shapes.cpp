@@ -99,7 +99,7 @@ std::vector<std::pair<double, Place>> missed(const Fit& fit, const Eigen::Vector
                                              const Shapes& shapes) {
   std::map<Place, std::pair<double, int>> sums;
   for (std::size_t i = 0; i < predictions.size(); ++i) {
-    if (predictions.kind(i) != kind) continue;
+    if (predictions.kind(i) != kind || is_composite(predictions.observation(i))) continue;
     auto& [sum, count] = sums[place_of(predictions, i)];
     const auto row = static_cast<Eigen::Index>(i);
     sum += std::clamp(fit.solution.residuals[row], -reach[row], reach[row]);
@@ -155,7 +155,7 @@ Fit fit_shapes(const std::vector<Observation>& observations, const Pod& base, co
   Fit best = fit_with(model);
   std::set<CostKind> kinds;
   for (std::size_t i = 0; i < predictions.size(); ++i) {
-    if (predictions.kind(i) != CostKind::local) kinds.insert(predictions.kind(i));
+    if (predictions.kind(i) != CostKind::local && !is_composite(predictions.observation(i))) kinds.insert(predictions.kind(i));
   }
   const auto score = [&](const Fit& f) { return score_of(f, options.noise); };
   if (count_of(predictions, CostKind::matmul) >= enough_for_overlap) {

@@ -185,6 +185,7 @@ Done Reader::close_test() {
     Observation& observation = row.observation;
     observation.op = *op;
     observation.devices = devices;
+    observation.schedule = ObservedSchedule::plain;
     if (*op == all_gather) {
       indivisible += observation.bytes.count() % devices != 0 ? 1 : 0;
       observation.bytes = observation.bytes / static_cast<std::int64_t>(devices);

@@ -1,0 +1,127 @@
+#include "validation/validate/validate.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include "sim/base/units.hpp"
+#include "tools/command/command.hpp"
+#include "tools/command/observations.hpp"
+#include "tools/command/pod.hpp"
+#include "tools/command/print.hpp"
+#include "tools/command/progress.hpp"
+#include "tools/command/validate_print.hpp"
+
+namespace podsim {
+
+namespace {
+
+constexpr std::string_view usage =
+    R"(usage: podsim validate [DATASET...] [OPTION...]
+       podsim validate --observations OBSERVATIONS --machine MACHINE --slice AxB [--bound 5%] [OPTION...]
+
+Predicts what was measured and was not fitted, and says how far off that is. A DATASET is one that comes with podsim (none: all of them) or a folder
+with observations.csv and validation.textproto. Each is a ladder of four rungs, reported apart: other sizes of an operation, another operation,
+another scale or mesh, and composites. Collectives that may have run in several ways are predicted under each hypothesis and are not counted.
+Errors are signed: above 0 the prediction is too long. Exit status 1 if a figure is above the bound that its dataset states.
+
+examples:
+  podsim validate                                              every dataset, a line per case
+  podsim validate tpu_v5p_2x2_maxtext --rows                   one, row by row
+  podsim validate --plot validation.svg                        measured against predicted
+  podsim validate --observations mine.csv --machine my_v5e.textproto --slice 2x4 --bound 10%
+)";
+
+/// "5%" or 0.05.
+Expected<double> share_of(const Options& options, const std::string& name) {
+  std::string text = options.text(name);
+  const bool percent = text.ends_with('%');
+  if (percent) text.pop_back();
+  const auto number = parse_number(text, option(name));
+  if (!number) return number.error();
+  if (!(*number > 0)) return Diagnostic{option(name), "expected a share above 0, as 5%, found " + quoted(options.text(name))};
+  return percent ? *number / 100 : *number;
+}
+
+Expected<std::vector<Validation>> of_observations(const Options& options) {
+  const auto imported = imported_observations(options);
+  if (!imported) return imported.error();
+  if (!options.has("machine")) return Diagnostic{{}, "--machine is missing: the machine that --observations are predicted on"};
+  const auto request = pod_request_of(options, "");
+  if (!request) return request.error();
+  const auto pod = make_pod(*request);
+  if (!pod) return pod.error();
+  std::optional<ErrorBound> bound;
+  if (options.has("bound")) {
+    const auto median = share_of(options, "bound");
+    if (!median) return median.error();
+    bound = ErrorBound{*median, std::numeric_limits<double>::infinity()};
+  }
+  auto found = validate_on(imported->observations, *pod, bound);
+  if (!found) return found.error();
+  return std::vector<Validation>{{options.texts("observations").front(), {*std::move(found)}}};
+}
+
+Expected<std::vector<Validation>> of_datasets(const Options& options, Console& console) {
+  for (const char* name : {"machine", "slice", "mesh", "set", "bound"})
+    if (options.given(name)) return Diagnostic{option(name), "belongs to --observations: a dataset says itself what it is predicted on"};
+  std::vector<std::string> names = options.texts("dataset");
+  if (names.empty()) names = shipped_datasets();
+  std::vector<Dataset> datasets;
+  for (const std::string& name : names) {
+    auto dataset = find_dataset(name);
+    if (!dataset) return dataset.error();
+    datasets.push_back(*std::move(dataset));
+  }
+  const auto threads = options.integer("threads", 0, 1024);
+  if (!threads) return threads.error();
+  ProgressLine line{console, options.flag("quiet")};
+  ValidateControl control;
+  control.threads = static_cast<int>(*threads);
+  control.stop = console.interrupted;
+  control.done = [&](std::size_t done, std::size_t all) {
+    line.show([&](double seconds) { return fmt::format("{} of {} fits, {:.0f} s", done, all, seconds); });
+  };
+  return validate(datasets, control);
+}
+
+}  // namespace
+
+int validate_verb(const std::vector<std::string>& arguments, Console& console) {
+  po::options_description described;
+  po::options_description own{"datasets"};
+  own.add_options()  //
+      ("dataset", po::value<std::vector<std::string>>()->value_name("NAME|FOLDER")->composing(),
+       "repeatable, --dataset may be left out; none: all that come with podsim")                                      //
+      ("bound", po::value<std::string>()->value_name("SHARE"), "of --observations: the largest median error, as 5%")  //
+      ("rows", po::bool_switch(), "print every row, not only figures")                                                //
+      ("plot", po::value<std::string>()->value_name("FILE.svg"), "draw measured against predicted")                   //
+      ("threads", po::value<std::string>()->value_name("N")->default_value("0"), "0: as many as the machine has");
+  described.add(own).add(import_options_described()).add(pod_options(false)).add(output_options());
+  const Parsed parsed = parse(arguments, described, usage, console, "dataset");
+  if (parsed.status) return *parsed.status;
+  const Options& options = *parsed.options;
+
+  const auto format = format_of(options);
+  if (!format) return report(format.error(), console);
+  if (options.has("observations") && options.has("dataset"))
+    return report({option("observations"), "expected datasets or --observations, found both"}, console);
+  const auto validations = options.has("observations") ? of_observations(options) : of_datasets(options, console);
+  if (!validations) {
+    if (console.interrupted != nullptr && console.interrupted->load()) {
+      fmt::print(console.err, "podsim: stopped\n");
+      return exit_interrupted;
+    }
+    return report(validations.error(), console);
+  }
+  const std::string text = *format == Format::json  ? validation_json(*validations)
+                           : *format == Format::csv ? validation_csv(*validations)
+                                                    : validation_table(*validations, options.flag("rows"));
+  if (auto ok = write_output(options, text, console); !ok) return report(ok.error(), console);
+  if (options.has("plot"))
+    if (auto ok = write_file(options.text("plot"), validation_svg(*validations)); !ok) return report(ok.error(), console);
+  bool ok = true;
+  for (const Validation& validation : *validations) ok = ok && validation.ok();
+  return ok ? exit_done : exit_false;
+}
+
+}  // namespace podsim

@@ -1,0 +1,90 @@
+#include "validation/validate/datasets.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "sim/base/diagnostic.hpp"
+#include "sim/config/machine_config.hpp"
+#include "topologies/machines.hpp"
+#include "validation/validate/embedded_datasets.hpp"
+
+namespace podsim {
+
+namespace {
+
+constexpr std::string_view observations_file = "observations.csv", study_file = "validation.textproto", base_file = "base.textproto";
+
+struct DatasetFile {
+  std::string path;  // for messages
+  std::string text;
+};
+
+bool is_folder(const std::string& name) {
+  if (name.find('/') != std::string::npos) return true;
+  const std::vector<std::string> names = shipped_datasets();
+  std::error_code none;
+  return std::find(names.begin(), names.end(), name) == names.end() && std::filesystem::is_directory(name, none);
+}
+
+/// Errors: no such dataset, or it lacks the file.
+Expected<DatasetFile> file_of(const std::string& name, std::string_view file) {
+  if (is_folder(name)) {
+    const std::string path = (std::filesystem::path{name} / file).string();
+    auto text = contents_of(path);
+    if (!text) return Diagnostic{{path, 0, 0}, "expected a dataset's " + std::string{file} + ", found nothing that can be read"};
+    return DatasetFile{path, *std::move(text)};
+  }
+  const std::string key = name + "/" + std::string{file.substr(0, file.find('.'))};
+  for (const EmbeddedFile& entry : embedded_datasets())
+    if (entry.name == key) return DatasetFile{fmt::format("validation/datasets/{}/{}", name, file), std::string{entry.text}};
+  const std::vector<std::string> names = shipped_datasets();
+  if (std::find(names.begin(), names.end(), name) != names.end()) return Diagnostic{{}, fmt::format("dataset {} has no {}", name, file)};
+  return Diagnostic{{}, fmt::format("there is no dataset {}{}; there are {}", quoted(name), did_you_mean(name, names), fmt::join(names, ", "))};
+}
+
+Expected<Machine> machine_of(const Study& study, const std::string& dataset) {
+  if (study.machine == base_file) {
+    const auto file = file_of(dataset, base_file);
+    if (!file) return Diagnostic{study.machine_where, file.error().message};
+    return read_machine(file->text, file->path);
+  }
+  auto machine = find_machine(study.machine);
+  if (!machine) return Diagnostic{study.machine_where, machine.error().message};
+  return machine;
+}
+
+}  // namespace
+
+std::vector<std::string> shipped_datasets() {
+  std::vector<std::string> names;
+  for (const EmbeddedFile& file : embedded_datasets()) {
+    const std::string_view folder = file.name.substr(0, file.name.find('/'));
+    if (names.empty() || names.back() != folder) names.emplace_back(folder);
+  }
+  return names;
+}
+
+Expected<std::vector<Observation>> find_observations(const std::string& name_or_folder) {
+  const auto file = file_of(name_or_folder, observations_file);
+  if (!file) return file.error();
+  return read_observations(file->text, file->path);
+}
+
+Expected<Dataset> find_dataset(const std::string& name_or_folder) {
+  auto observations = find_observations(name_or_folder);
+  if (!observations) return observations.error();
+  const auto file = file_of(name_or_folder, study_file);
+  if (!file) return file.error();
+  auto study = read_study(file->text, file->path);
+  if (!study) return study.error();
+  auto machine = machine_of(*study, name_or_folder);
+  if (!machine) return machine.error();
+  const std::filesystem::path path{name_or_folder};
+  const std::string name = is_folder(name_or_folder) ? (path.has_filename() ? path : path.parent_path()).filename().string() : name_or_folder;
+  return Dataset{name, *std::move(observations), *std::move(study), *std::move(machine)};
+}
+
+}  // namespace podsim

@@ -1,0 +1,163 @@
+#include "validation/validate/study.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "algorithms/collectives/collectives.hpp"
+#include "sim/base/units.hpp"
+#include "sim/config/message_file.hpp"
+#include "validation/validate/study.pb.h"
+
+namespace podsim {
+
+namespace {
+
+constexpr FileFormat study_format{"a study", 0, 1};
+constexpr int most_parts = 16, most_devices = 1 << 20;
+
+static_assert(static_cast<int>(Rung::other_sizes) == proto::Study::other_sizes &&
+              static_cast<int>(Rung::other_operation) == proto::Study::other_operation &&
+              static_cast<int>(Rung::other_scale) == proto::Study::other_scale && static_cast<int>(Rung::composite) == proto::Study::composite);
+
+class StudyReader {
+ public:
+  explicit StudyReader(const std::string& file) : file_{study_format, file, message_} {}
+
+  Expected<Study> read(std::string_view text) {
+    if (!file_.parse(text)) return file_.error();
+    Study study;
+    study.machine = message_.machine();
+    study.machine_where = file_.where(root_.at("machine"));
+    if (message_.has_pod()) study.pod = pod_of_message(message_.pod(), root_.at("pod"));
+    for (int h = 0; h < message_.hypothesis_size(); ++h) study.hypotheses.push_back(hypothesis(message_.hypothesis(h), root_.at("hypothesis", h)));
+    if (study.hypotheses.empty()) study.hypotheses.push_back({"as podsim runs it", {}});
+    if (message_.case__size() == 0) file_.problem(root_, "expected at least one case { ... }, found none");
+    for (int c = 0; c < message_.case__size(); ++c) {
+      const Place place = root_.at("case", c);
+      study.cases.push_back(read_case(message_.case_(c), place, study.pod.has_value()));
+    }
+    if (!file_.ok()) return file_.error();
+    return study;
+  }
+
+ private:
+  StudyPod pod_of_message(const proto::Study::Pod& message, const Place& place) {
+    StudyPod pod{message.slice(), {}, message.snake()};
+    if (!message.has_mesh()) return pod;
+    const Place mesh = place.at("mesh");
+    std::string_view rest = message.mesh();
+    while (!rest.empty()) {
+      const std::string_view piece = rest.substr(0, rest.find(','));
+      rest.remove_prefix(std::min(rest.size(), piece.size() + 1));
+      const std::size_t equals = piece.find('=');
+      const auto size = parse_integer(equals == std::string_view::npos ? "" : piece.substr(equals + 1), 1, most_devices, file_.where(mesh));
+      if (!size || equals == 0) {
+        file_.problem(mesh, "expected NAME=SIZE, found " + quoted(piece));
+        return pod;
+      }
+      pod.mesh.emplace_back(std::string{piece.substr(0, equals)}, static_cast<int>(*size));
+    }
+    return pod;
+  }
+
+  Hypothesis hypothesis(const proto::Study::Hypothesis& message, const Place& place) {
+    Hypothesis result{message.name(), {}};
+    for (int c = 0; c < message.choice_size(); ++c) {
+      const Place choice = place.at("choice", c), collective = choice.at("collective"), algorithm = choice.at("algorithm");
+      const auto kind = collective_kind_named(message.choice(c).collective());
+      if (!kind) {
+        file_.problem(collective, "expected a collective, as all-gather, found " + quoted(message.choice(c).collective()));
+        continue;
+      }
+      if (const auto chooser = always(message.choice(c).algorithm(), [](int, Bytes) { return 1; }); !chooser)
+        file_.problem(algorithm, chooser.error().message);
+      result.predict.algorithm.at(static_cast<std::size_t>(*kind)) = message.choice(c).algorithm();
+    }
+    return result;
+  }
+
+  RowFilter filter(const proto::Study::Rows& message, const Place& place) {
+    RowFilter rows;
+    rows.dataset = message.dataset();
+    rows.where = file_.where(place);
+    for (int i = 0; i < message.op_size(); ++i) {
+      const Place at = place.at("op", i);
+      if (const auto op = observed_op_named(message.op(i)))
+        rows.ops.push_back(*op);
+      else
+        file_.problem(at, "expected an operation, as all-gather or matmul, found " + quoted(message.op(i)));
+    }
+    rows.devices.assign(message.devices().begin(), message.devices().end());
+    for (int i = 0; i < message.schedule_size(); ++i) {
+      const Place at = place.at("schedule", i);
+      if (const auto schedule = observed_schedule_named(message.schedule(i)))
+        rows.schedules.push_back(*schedule);
+      else
+        file_.problem(at, "expected unknown, plain, overlapped or bidirectional, found " + quoted(message.schedule(i)));
+    }
+    if (message.has_pod()) rows.pod = pod_of_message(message.pod(), place.at("pod"));
+    return rows;
+  }
+
+  StudyCase read_case(const proto::Study::Case& message, const Place& place, bool has_pod) {
+    StudyCase result;
+    result.name = message.name();
+    result.rung = static_cast<Rung>(message.rung());
+    result.where = file_.where(place);
+    for (int f = 0; f < message.fit_size(); ++f) {
+      const Place rows = place.at("fit", f), pod = rows.at("pod");
+      if (message.fit(f).has_pod()) file_.problem(pod, "what is fitted has one pod: fit_pod");
+      result.fit.push_back(filter(message.fit(f), rows));
+    }
+    for (int p = 0; p < message.predict_size(); ++p) result.predict.push_back(filter(message.predict(p), place.at("predict", p)));
+    if (result.predict.empty()) result.predict.emplace_back().where = result.where;
+    if (message.has_fit_pod()) result.fit_pod = pod_of_message(message.fit_pod(), place.at("fit_pod"));
+    const bool all_have_pods = std::all_of(result.predict.begin(), result.predict.end(), [](const RowFilter& rows) { return rows.pod.has_value(); });
+    if (!has_pod && (!all_have_pods || !result.fit_pod))
+      file_.problem(place, "expected a pod to run on: the study has none, nor have all of fit and predict");
+    if (message.has_parts()) {
+      const Place parts = place.at("parts");
+      if (message.parts() < 2 || message.parts() > most_parts)
+        file_.problem(parts, fmt::format("expected 2 to {} parts, found {}", most_parts, message.parts()));
+      result.parts = message.parts();
+    }
+    for (const auto& prior : message.prior()) result.priors.push_back({prior.path(), prior.sigma()});
+    result.hold.assign(message.hold().begin(), message.hold().end());
+    if (message.has_bound() == message.has_no_bound())
+      file_.problem(place, "expected a bound, or the reason why there is no_bound; found " + std::string{message.has_bound() ? "both" : "neither"});
+    if (message.has_bound()) {
+      const Place bound = place.at("bound");
+      result.bound = ErrorBound{message.bound().median(), message.bound().p95()};
+      if (!(result.bound->median > 0 && result.bound->p95 >= result.bound->median))
+        file_.problem(bound, "expected a median above 0 and a p95 that is no less");
+    }
+    result.no_bound = message.no_bound();
+    return result;
+  }
+
+  proto::Study message_;
+  MessageFile file_;
+  Place root_;
+};
+
+template <class T>
+bool among(const std::vector<T>& values, const T& value) {
+  return values.empty() || std::find(values.begin(), values.end(), value) != values.end();
+}
+
+}  // namespace
+
+std::string_view name_of(Rung rung) {
+  constexpr std::array<std::string_view, rung_count> names{"other sizes", "other operation", "other scale", "composite"};
+  return names.at(static_cast<std::size_t>(rung));
+}
+
+bool passes(const RowFilter& filter, const Observation& observation) {
+  return among(filter.ops, observation.op) && among(filter.devices, observation.devices) && among(filter.schedules, observation.schedule);
+}
+
+Expected<Study> read_study(std::string_view text, const std::string& file) { return StudyReader{file}.read(text); }
+
+}  // namespace podsim

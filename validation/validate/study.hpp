@@ -1,0 +1,77 @@
+// Studies: what a dataset is used to prove (study.proto).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "validation/calibrate/calibrate.hpp"
+
+namespace podsim {
+
+/// How far a prediction is from what the machine was fitted to. A headline figure is of the last three.
+enum class Rung {
+  other_sizes,      // of the same operation
+  other_operation,  // all-gather and reduce-scatter -> all-reduce
+  other_scale,      // more devices, another mesh
+  composite         // several operations that overlap
+};
+inline constexpr int rung_count = 4;
+std::string_view name_of(Rung rung);  // "other sizes"
+
+struct StudyPod {
+  std::string slice;
+  std::vector<std::pair<std::string, int>> mesh;
+  bool snake = false;
+  friend bool operator==(const StudyPod&, const StudyPod&) = default;
+};
+
+/// The rows of a dataset that are all of this; what is empty lets everything pass.
+struct RowFilter {
+  std::string dataset;  // empty: the study's own
+  std::vector<ObservedOp> ops;
+  std::vector<int> devices;
+  std::vector<ObservedSchedule> schedules;
+  std::optional<StudyPod> pod;
+  SourceLocation where;
+};
+bool passes(const RowFilter& filter, const Observation& observation);
+
+struct Hypothesis {
+  std::string name;
+  PredictOptions predict;
+};
+
+/// Of |error|.
+struct ErrorBound {
+  double median = 0, p95 = 0;
+};
+
+struct StudyCase {
+  std::string name;
+  Rung rung = Rung::other_sizes;
+  std::vector<RowFilter> fit, predict;
+  std::optional<StudyPod> fit_pod;
+  int parts = 0;  // 0: no predicted row is fitted
+  std::vector<NamedPrior> priors;
+  std::vector<std::string> hold;
+  std::optional<ErrorBound> bound;
+  std::string no_bound;  // why there is none
+  SourceLocation where;
+};
+
+struct Study {
+  std::string machine;
+  SourceLocation machine_where;
+  std::optional<StudyPod> pod;
+  std::vector<Hypothesis> hypotheses;  // at least one: what `podsim run` does
+  std::vector<StudyCase> cases;
+};
+
+/// Errors, with line and column: what is no study; no case; a case with both a bound and a reason for none, or neither; unknown operations, schedules
+/// and algorithms; meshes that are none; parts of less than 2 or more than 16; a case without a pod to run on.
+Expected<Study> read_study(std::string_view text, const std::string& file);
+
+}  // namespace podsim

@@ -1,0 +1,68 @@
+// Validation: what a machine that was fitted to some measurements says of others.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "topologies/pod.hpp"
+#include "validation/validate/datasets.hpp"
+
+namespace podsim {
+
+/// A measured row that the machine was not fitted to.
+struct ValidatedRow {
+  Observation observation;
+  Seconds predicted;
+  double error = 0;  // (predicted - measured) / measured
+};
+
+struct ErrorSummary {
+  std::size_t rows = 0;
+  double median = 0, p95 = 0;  // of |error|
+};
+ErrorSummary summary_of(const std::vector<double>& errors);
+
+/// A case under one hypothesis.
+struct ValidatedCase {
+  std::string name, hypothesis;
+  Rung rung = Rung::other_sizes;
+  std::size_t fitted = 0;  // rows; with parts, of each fit on average
+  std::vector<ValidatedRow> rows;
+  ErrorSummary errors;
+  std::optional<ErrorBound> bound;
+  std::string no_bound;
+  bool counted = true;  // false: what ran is not known, every hypothesis has its prediction, and none counts in figures of more than its case
+  bool ok = true;       // within its bound
+};
+
+struct Validation {
+  std::string dataset;
+  std::vector<ValidatedCase> cases;
+  [[nodiscard]] bool ok() const;
+};
+
+/// The errors that count, of a rung or of all: a row once for each rung, in the first case that predicts it.
+std::vector<double> counted_errors(const Validation& validation, std::optional<Rung> rung = std::nullopt);
+
+/// Whether what ran is known: of a matmul, a copy or a permute always.
+bool is_known(const Observation& observation);
+
+/// How often one validate() asks whether to stop, and says how far it is.
+struct ValidateControl {
+  int threads = 0;                                       // 0: as many as the machine has; results do not depend on it
+  const std::atomic<bool>* stop = nullptr;               // then the result is the error "stopped"
+  std::function<void(std::size_t, std::size_t)> done{};  // fits done, of so many; from one thread at a time
+};
+
+/// Fits and predicts every case of every dataset, under every hypothesis where a row of it is unknown, under the first otherwise. The same input
+/// gives the same bytes. Errors: at the place in the study: a filter that lets no row pass, a dataset that there is not, a pod that cannot be made, a
+/// case that fits what it predicts; at the observation: what cannot be predicted on the pod.
+Expected<std::vector<Validation>> validate(const std::vector<Dataset>& datasets, const ValidateControl& control = {});
+
+/// All rows on a machine as it is.
+Expected<ValidatedCase> validate_on(const std::vector<Observation>& observations, const Pod& pod, std::optional<ErrorBound> bound);
+
+}  // namespace podsim
