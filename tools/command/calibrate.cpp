@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "sim/base/units.hpp"
@@ -12,6 +13,7 @@
 #include "tools/command/pod.hpp"
 #include "tools/command/print.hpp"
 #include "tools/command/validate_print.hpp"
+#include "tools/plot/prediction_plot.hpp"
 
 namespace podsim {
 
@@ -32,6 +34,8 @@ examples:
   podsim calibrate --from nccl-tests all_reduce.txt --base dgx_h100 --slice 1x8 --prior link[y].bandwidth=0.05
   podsim calibrate --from nccl-tests all_reduce.txt --observations-only -o all_reduce.csv
 )";
+
+constexpr double apart = 0.5;  // the weight below which an observation is said to lie apart
 
 /// "PATH" or "PATH=SIGMA", a relative standard deviation.
 Expected<NamedPrior> parse_prior(const std::string& text) {
@@ -65,7 +69,7 @@ std::string calibration_table(const std::vector<Observation>& observations, cons
   for (const Residual& residual : found.residuals) {
     const Observation& o = observations[residual.observation];
     rows.push_back(
-        {observation_text(o), to_text(o.time), to_text(residual.predicted), signed_percent(residual.error), residual.weight < 0.5 ? "apart" : ""});
+        {observation_text(o), to_text(o.time), to_text(residual.predicted), signed_percent(residual.error), residual.weight < apart ? "apart" : ""});
   }
   text += "\n" + table(rows, 1);
   text += fmt::format("\nmedian error {}, 95th percentile {} ({} observations)\n", percent(found.median_abs_error), percent(found.p95_abs_error),
@@ -106,6 +110,20 @@ std::string calibration_json(const std::vector<Observation>& observations, const
          "\n";
 }
 
+/// A group per operation; what counted less is hollow.
+std::string residual_svg(const std::vector<Observation>& observations, const Calibration& found, const std::string& dataset) {
+  std::map<ObservedOp, PlottedGroup> groups;
+  for (const Residual& residual : found.residuals) {
+    const Observation& o = observations[residual.observation];
+    PlottedGroup& group = groups[o.op];
+    group.name = name_of(o.op);
+    group.points.push_back({o.time, residual.predicted, observation_text(o), residual.weight < apart});
+  }
+  std::vector<PlottedGroup> drawn;
+  for (auto& [op, group] : groups) drawn.push_back(std::move(group));
+  return prediction_svg("Fitted to " + dataset, drawn);
+}
+
 }  // namespace
 
 int calibrate_verb(const std::vector<std::string>& arguments, Console& console) {
@@ -117,6 +135,7 @@ int calibrate_verb(const std::vector<std::string>& arguments, Console& console) 
        "a value of the base that is known, to SIGMA of it (0.05); repeatable")                                                                //
       ("hold", po::value<std::vector<std::string>>()->value_name("PATH")->composing(), "a value that stays; repeatable")                      //
       ("dataset", po::value<std::string>()->value_name("NAME"), "what the observations are called in the machine; left out: the first file")  //
+      ("plot", po::value<std::string>()->value_name("FILE.svg"), "draw measured against fitted, and the residuals")                           //
       ("no-curves", po::bool_switch(), "one efficiency for all sizes")                                                                        //
       ("observations-only", po::bool_switch(), "convert to CSV, fit nothing");
   described.add(output_options());
@@ -153,6 +172,9 @@ int calibrate_verb(const std::vector<std::string>& arguments, Console& console) 
   }
   const auto found = calibrate(imported->observations, *pod, how);
   if (!found) return report(found.error(), console);
+  if (options.has("plot"))
+    if (auto ok = write_file(options.text("plot"), residual_svg(imported->observations, *found, how.dataset)); !ok)
+      return report(ok.error(), console);
   const std::string text = *format == Format::json ? calibration_json(imported->observations, *found, imported->notes)
                                                    : calibration_table(imported->observations, *found, imported->notes);
   if (options.has("output") && options.text("output").ends_with(".textproto")) {

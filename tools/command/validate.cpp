@@ -21,8 +21,9 @@ constexpr std::string_view usage =
 
 Predicts what was measured and was not fitted, and says how far off that is. A DATASET is one that comes with podsim (none: all of them) or a folder
 with observations.csv and validation.textproto. Each is a ladder of four rungs, reported apart: other sizes of an operation, another operation,
-another scale or mesh, and composites. Collectives that may have run in several ways are predicted under each hypothesis and are not counted.
-Errors are signed: above 0 the prediction is too long. Exit status 1 if a figure is above the bound that its dataset states.
+another scale or mesh, and composites. Collectives that may have run in several ways are predicted under each hypothesis; they are not counted, nor
+is what the measurements tell too little about for a bound. Errors are signed: above 0 the prediction is too long. Exit status 1 if a figure is above
+the bound that its dataset states.
 
 examples:
   podsim validate                                              every dataset, a line per case

@@ -134,6 +134,14 @@ std::string validation_table(const std::vector<Validation>& validations, bool ro
     if (summary.rows > 0) text += fmt::format("{:<16} {}\n", name_of(rung), summary_text(summary));
   }
   if (const ErrorSummary beyond = headline(validations); beyond.rows > 0) text += fmt::format("{:<16} {}\n", "all but sizes", summary_text(beyond));
+  for (const Validation& validation : validations) {
+    const std::string* said = nullptr;  // a case stands under every hypothesis
+    for (const ValidatedCase& found : validation.cases) {
+      if (!found.no_bound.empty() && (said == nullptr || *said != found.name))
+        text += fmt::format("no bound: {}, {}: {}\n", validation.dataset, found.name, found.no_bound);
+      said = &found.name;
+    }
+  }
   for (const Validation& validation : validations)
     for (const ValidatedCase& found : validation.cases)
       if (!found.ok)
@@ -177,8 +185,9 @@ std::string validation_svg(const std::vector<Validation>& validations) {
     PlottedGroup group{validation.dataset, {}};
     for (const ValidatedCase& found : validation.cases)
       for (const ValidatedRow& row : found.rows)
-        group.points.push_back(
-            {row.observation.time, row.predicted, observation_text(row.observation) + ", " + found.name + ", " + found.hypothesis, !found.counted});
+        group.points.push_back({row.observation.time, row.predicted,
+                                observation_text(row.observation) + ", " + found.name + (found.hypothesis.empty() ? "" : ", " + found.hypothesis),
+                                !found.counted});
     groups.push_back(std::move(group));
   }
   return prediction_svg("Predictions of what was not fitted", groups);

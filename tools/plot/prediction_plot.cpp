@@ -126,7 +126,7 @@ class Picture {
     for (int percent = -50; percent <= 50; percent += 10) {
       const double y = error_height(percent / 100.0);
       svg_ += line({second_.x, y}, {second_.x + panel_width, y}, percent == 0 ? "stroke=\"#444\"" : "stroke=\"#ddd\"");
-      svg_ += text_at({second_.x - 8, y + 4}, "end", fmt::format("{:+} %", percent));
+      svg_ += text_at({second_.x - 8, y + 4}, "end", percent == 0 ? "0 %" : fmt::format("{:+} %", percent));
     }
   }
 
@@ -157,12 +157,15 @@ class Picture {
   }
 
   void legend() {
+    const auto is_hollow = [](const PlottedPoint& point) { return point.hollow; };
+    if (std::any_of(groups_.begin(), groups_.end(), [&](const PlottedGroup& g) { return std::any_of(g.points.begin(), g.points.end(), is_hollow); }))
+      svg_ += text_at({second_.x + panel_width, second_.y - 8}, "end", "hollow: not counted");
     std::size_t shown = 0;
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       if (groups_[g].points.empty()) continue;
       const Place at{left_margin + static_cast<double>(shown % 3) * 310,
                      top_margin + panel_height + foot + legend_row * static_cast<double>(shown / 3)};
-      const bool hollow = std::all_of(groups_[g].points.begin(), groups_[g].points.end(), [](const PlottedPoint& point) { return point.hollow; });
+      const bool hollow = std::all_of(groups_[g].points.begin(), groups_[g].points.end(), is_hollow);
       const std::string_view colour = colours.at(g % colours.size());
       svg_ += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\" stroke=\"{}\"/>\n", at.x, at.y, hollow ? "white" : colour, colour);
       svg_ += text_at({at.x + 10, at.y + 4}, "start", groups_[g].name);

@@ -11,6 +11,7 @@
 #include "validation/calibrate/identify.hpp"
 #include "validation/calibrate/injection.hpp"
 #include "validation/calibrate/shapes.hpp"
+#include "validation/calibrate/unobserved.hpp"
 
 namespace podsim {
 
@@ -152,6 +153,9 @@ Expected<Calibration> calibrate(const std::vector<Observation>& observations, co
   if (injection.undetermined) result.undetermined.push_back(*injection.undetermined);
   result.machine = base.machine;
   if (auto ok = set_values(best, options, result.machine); !ok) return ok.error();
+  const auto alike = keep_alike(observations, best, base.machine, options, result.machine);
+  if (!alike) return alike.error();
+  result.undetermined.insert(result.undetermined.end(), alike->begin(), alike->end());
   result.scatter = best.solution.scale;
   std::vector<double> errors;
   for (std::size_t i = 0; i < observations.size(); ++i) {

@@ -9,8 +9,8 @@
 namespace podsim {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::a_survey;
+using ::testing::HasSubstr;
 using testing::number_at;
 using testing::observed;
 using testing::pod_with;
@@ -28,9 +28,14 @@ Calibration calibrated(const std::vector<Observation>& observations, const Pod& 
 }
 
 /// Another machine than some_machine(), in all that a survey can tell.
-const Values other{{"link.bandwidth", "43 GB/s"},           {"link.latency", "1.7 us"},          {"software.launch[all-gather]", "11 us"},
-                   {"software.launch[reduce-scatter]", "3 us"}, {"software.launch[matmul]", "2 us"}, {"software.launch[local]", "4 us"},
-                   {"chip.matmul_efficiency", "0.7"},       {"chip.hbm_bandwidth", "820 GB/s"}};
+const Values other{{"link.bandwidth", "43 GB/s"},
+                   {"link.latency", "1.7 us"},
+                   {"software.launch[all-gather]", "11 us"},
+                   {"software.launch[reduce-scatter]", "3 us"},
+                   {"software.launch[matmul]", "2 us"},
+                   {"software.launch[local]", "4 us"},
+                   {"chip.matmul_efficiency", "0.7"},
+                   {"chip.hbm_bandwidth", "820 GB/s"}};
 
 std::vector<Observation> gathers(const std::vector<std::pair<std::string, int>>& axes, const std::vector<std::int64_t>& sizes) {
   std::vector<Observation> all;
@@ -195,7 +200,8 @@ TEST(Calibrate, TheMachineSaysWhereItsValuesAreFrom) {
   EXPECT_EQ(c.machine.trust.level, TrustLevel::fitted);
   EXPECT_EQ(c.machine.trust.dataset, "a survey");
   EXPECT_DOUBLE_EQ(*c.machine.trust.error, c.median_abs_error);
-  EXPECT_THAT(c.machine.sources.at("software.launch[all-gather]"), ::testing::MatchesRegex("fitted: a survey, 10 observations, median error [0-9.]+ %"));
+  EXPECT_THAT(c.machine.sources.at("software.launch[all-gather]"),
+              ::testing::MatchesRegex("fitted: a survey, 10 observations, median error [0-9.]+ %"));
   EXPECT_EQ(c.machine.sources.at("software.per_message"), "test") << "not fitted";
   const auto again = read_machine(write_machine(c.machine), "written");
   ASSERT_TRUE(again) << to_text(again.error());

@@ -49,9 +49,8 @@ TEST(ClosedForm, EqualsDesOnTori) {
     Rng rng{seed};
     Machine machine = some_machine();
     randomise(machine, rng);
-    for (const auto& [slice, axis, devices] :
-         std::vector<std::tuple<std::string, std::string, int>>{{"5", "", 5}, {"4x8", "col", 8}, {"2x4", "row", 2}, {"2x4", "", 8}, {"4x3x2", "", 24},
-                                                                {"4x4", "col+row", 16}}) {
+    for (const auto& [slice, axis, devices] : std::vector<std::tuple<std::string, std::string, int>>{
+             {"5", "", 5}, {"4x8", "col", 8}, {"2x4", "row", 2}, {"2x4", "", 8}, {"4x3x2", "", 24}, {"4x4", "col+row", 16}}) {
       const Pod pod = pod_with(machine, slice);
       const std::int64_t bytes = (1 + static_cast<std::int64_t>(rng.below(1 << 10))) * 4 * 24 * 5 * 64;
       for (const ObservedOp op : {ObservedOp::all_gather, ObservedOp::reduce_scatter, ObservedOp::all_reduce, ObservedOp::all_to_all})
@@ -94,7 +93,8 @@ TEST(ClosedForm, EqualsDesOverSwitches) {
     Machine machine = *find_machine("dgx_h100");
     randomise(machine, rng);
     const std::int64_t bytes = (1 + static_cast<std::int64_t>(rng.below(1 << 10))) * 4 * 16 * 64;
-    const std::vector<std::tuple<std::string, std::string, int>> places{{"1x8", "", 8}, {"2x8", "", 16}, {"2x8", "col", 8}, {"2x8", "row", 2}, {"1x2", "", 2}};
+    const std::vector<std::tuple<std::string, std::string, int>> places{
+        {"1x8", "", 8}, {"2x8", "", 16}, {"2x8", "col", 8}, {"2x8", "row", 2}, {"1x2", "", 2}};
     for (const auto& [slice, axis, devices] : places) {
       const Pod pod = pod_with(machine, slice);
       for (const ObservedOp op : {ObservedOp::all_gather, ObservedOp::reduce_scatter, ObservedOp::all_reduce, ObservedOp::all_to_all})

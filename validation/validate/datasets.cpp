@@ -8,6 +8,7 @@
 
 #include "sim/base/diagnostic.hpp"
 #include "sim/config/machine_config.hpp"
+#include "sim/engine/machine_fields.hpp"
 #include "topologies/machines.hpp"
 #include "validation/validate/embedded_datasets.hpp"
 
@@ -45,14 +46,22 @@ Expected<DatasetFile> file_of(const std::string& name, std::string_view file) {
   return Diagnostic{{}, fmt::format("there is no dataset {}{}; there are {}", quoted(name), did_you_mean(name, names), fmt::join(names, ", "))};
 }
 
-Expected<Machine> machine_of(const Study& study, const std::string& dataset) {
-  if (study.machine == base_file) {
-    const auto file = file_of(dataset, base_file);
-    if (!file) return Diagnostic{study.machine_where, file.error().message};
-    return read_machine(file->text, file->path);
+Expected<Machine> base_machine(const Study& study, const std::string& dataset) {
+  if (study.machine != base_file) {
+    auto machine = find_machine(study.machine);
+    if (!machine) return Diagnostic{study.machine_where, machine.error().message};
+    return machine;
   }
-  auto machine = find_machine(study.machine);
-  if (!machine) return Diagnostic{study.machine_where, machine.error().message};
+  const auto file = file_of(dataset, base_file);
+  if (!file) return Diagnostic{study.machine_where, file.error().message};
+  return read_machine(file->text, file->path);
+}
+
+Expected<Machine> machine_of(const Study& study, const std::string& dataset) {
+  auto machine = base_machine(study, dataset);
+  if (!machine) return machine;
+  for (const StudyValue& set : study.values)
+    if (auto ok = set_machine_value(*machine, set.path, set.value, set.source, set.where); !ok) return ok.error();
   return machine;
 }
 

@@ -23,17 +23,21 @@ static_assert(static_cast<int>(Rung::other_sizes) == proto::Study::other_sizes &
 
 class StudyReader {
  public:
-  explicit StudyReader(const std::string& file) : file_{study_format, file, message_} {}
+  explicit StudyReader(const std::string& file) : file_{study_format, file, message_}, name_{file} {}
 
   Expected<Study> read(std::string_view text) {
     if (!file_.parse(text)) return file_.error();
     Study study;
     study.machine = message_.machine();
     study.machine_where = file_.where(root_.at("machine"));
+    for (int i = 0; i < message_.set_size(); ++i) {
+      const auto& set = message_.set(i);
+      study.values.push_back({set.path(), set.value(), set.source(), file_.where(root_.at("set", i))});
+    }
     if (message_.has_pod()) study.pod = pod_of_message(message_.pod(), root_.at("pod"));
     for (int h = 0; h < message_.hypothesis_size(); ++h) study.hypotheses.push_back(hypothesis(message_.hypothesis(h), root_.at("hypothesis", h)));
     if (study.hypotheses.empty()) study.hypotheses.push_back({"as podsim runs it", {}});
-    if (message_.case__size() == 0) file_.problem(root_, "expected at least one case { ... }, found none");
+    if (message_.case__size() == 0) file_.problem(Diagnostic{{name_, 1, 1}, "expected at least one case { ... }, found none"});
     for (int c = 0; c < message_.case__size(); ++c) {
       const Place place = root_.at("case", c);
       study.cases.push_back(read_case(message_.case_(c), place, study.pod.has_value()));
@@ -64,6 +68,12 @@ class StudyReader {
 
   Hypothesis hypothesis(const proto::Study::Hypothesis& message, const Place& place) {
     Hypothesis result{message.name(), {}};
+    const Place matmul = place.at("matmul");
+    const auto schedule = observed_schedule_named(message.matmul());
+    if (!schedule || *schedule == ObservedSchedule::unknown)
+      file_.problem(matmul, "expected plain, overlapped or bidirectional, found " + quoted(message.matmul()));
+    else
+      result.predict.unknown_matmul = *schedule;
     for (int c = 0; c < message.choice_size(); ++c) {
       const Place choice = place.at("choice", c), collective = choice.at("collective"), algorithm = choice.at("algorithm");
       const auto kind = collective_kind_named(message.choice(c).collective());
@@ -139,6 +149,7 @@ class StudyReader {
 
   proto::Study message_;
   MessageFile file_;
+  const std::string& name_;
   Place root_;
 };
 

@@ -62,9 +62,16 @@ struct StudyCase {
   SourceLocation where;
 };
 
+/// A value of the machine that is otherwise where this was measured.
+struct StudyValue {
+  std::string path, value, source;
+  SourceLocation where;
+};
+
 struct Study {
   std::string machine;
   SourceLocation machine_where;
+  std::vector<StudyValue> values;
   std::optional<StudyPod> pod;
   std::vector<Hypothesis> hypotheses;  // at least one: what `podsim run` does
   std::vector<StudyCase> cases;

@@ -61,7 +61,8 @@ class Planner {
       if (!pod) return pod.error();
       for (const Observation& row : *rows) {
         if (std::any_of(fit.begin(), fit.end(), [&](const Observation& other) { return same_place(row, other); }))
-          return Diagnostic{wanted.where, fmt::format("case {} is fitted to what it predicts: {}:{}", quoted(wanted.name), row.where.file, row.where.line)};
+          return Diagnostic{wanted.where,
+                            fmt::format("case {} is fitted to what it predicts: {}:{}", quoted(wanted.name), row.where.file, row.where.line)};
         targets.push_back({row, job.pods.size()});
       }
       job.pods.push_back(*std::move(pod));
@@ -75,10 +76,10 @@ class Planner {
     const auto unknown = [](const Observation& row) { return !is_known(row); };
     const bool each = std::any_of(fit.begin(), fit.end(), unknown) ||
                       std::any_of(targets.begin(), targets.end(), [&](const Target& target) { return unknown(target.observation); });
-    for (const Hypothesis& hypothesis : dataset_.study.hypotheses) {
+    const std::vector<Hypothesis> none{{}};
+    for (const Hypothesis& hypothesis : each ? dataset_.study.hypotheses : none) {
       job.options.predict = hypothesis.predict;
-      add(wanted, hypothesis, job, fit, targets, !each);
-      if (!each) break;
+      add(wanted, hypothesis, job, fit, targets, !each && wanted.bound);
     }
     return done();
   }
@@ -252,7 +253,6 @@ Expected<std::vector<Validation>> validate(const std::vector<Dataset>& datasets,
 Expected<ValidatedCase> validate_on(const std::vector<Observation>& observations, const Pod& pod, std::optional<ErrorBound> bound) {
   ValidatedCase found;
   found.name = "the machine as it stands";
-  found.hypothesis = "as podsim runs it";
   found.bound = bound;
   for (const Observation& observation : observations) {
     auto row = predicted_row(observation, pod, {});

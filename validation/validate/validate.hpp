@@ -27,14 +27,15 @@ ErrorSummary summary_of(const std::vector<double>& errors);
 
 /// A case under one hypothesis.
 struct ValidatedCase {
-  std::string name, hypothesis;
+  std::string name, hypothesis;  // empty: what ran is known
   Rung rung = Rung::other_sizes;
   std::size_t fitted = 0;  // rows; with parts, of each fit on average
   std::vector<ValidatedRow> rows;
   ErrorSummary errors;
   std::optional<ErrorBound> bound;
   std::string no_bound;
-  bool counted = true;  // false: what ran is not known, every hypothesis has its prediction, and none counts in figures of more than its case
+  bool counted = true;  // in figures of more than this case; false: what ran is not known, so that every hypothesis has a prediction, or the
+                        // measurements tell too little of the machine for a bound
   bool ok = true;       // within its bound
 };
 
@@ -57,7 +58,7 @@ struct ValidateControl {
   std::function<void(std::size_t, std::size_t)> done{};  // fits done, of so many; from one thread at a time
 };
 
-/// Fits and predicts every case of every dataset, under every hypothesis where a row of it is unknown, under the first otherwise. The same input
+/// Fits and predicts every case of every dataset, under every hypothesis where what ran in a row is unknown, else as `podsim run` does. The same input
 /// gives the same bytes. Errors: at the place in the study: a filter that lets no row pass, a dataset that there is not, a pod that cannot be made, a
 /// case that fits what it predicts; at the observation: what cannot be predicted on the pod.
 Expected<std::vector<Validation>> validate(const std::vector<Dataset>& datasets, const ValidateControl& control = {});

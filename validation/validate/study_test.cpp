@@ -1,0 +1,91 @@
+// Study files: what is read, and what is wrong with others.
+#include <gtest/gtest.h>
+
+#include "validation/validate/study.hpp"
+
+namespace podsim {
+namespace {
+
+std::string problem(const std::string& text) {
+  const auto study = read_study(text, "s");
+  return study ? "none" : to_text(study.error());
+}
+
+const std::string head = "format_version: 1\nmachine: \"ideal\"\npod { slice: \"8\" }\n";
+const std::string body = "bound { median: 0.05 p95: 0.1 }";
+
+TEST(Study, HoldsEveryThingItsFileSays) {
+  const auto study = read_study(R"(format_version: 1
+machine: "tpu_v5p"
+pod { slice: "2x2x1" mesh: "ring=4" snake: true }
+set { path: "link.bandwidth" value: "90 GB/s" source: "a test" }
+hypothesis { name: "one way" choice { collective: "all-gather" algorithm: "ring-one-way" } matmul: "overlapped" }
+case {
+  name: "c" rung: composite
+  fit { dataset: "other" op: "permute" devices: 4 schedule: "plain" }
+  fit_pod { slice: "4x1x1" }
+  predict { op: "all-gather" op: "matmul" pod { slice: "8x1x1" } }
+  parts: 3
+  prior { path: "link.bandwidth" sigma: 0.1 }
+  hold: "link.latency"
+  bound { median: 0.05 p95: 0.1 }
+}
+case { name: "d" rung: other_sizes no_bound: "why" }
+)",
+                                "s");
+  ASSERT_TRUE(study) << to_text(study.error());
+  EXPECT_EQ(study->pod, (StudyPod{"2x2x1", {{"ring", 4}}, true}));
+  ASSERT_EQ(study->values.size(), 1U);
+  EXPECT_EQ(study->values[0].value, "90 GB/s");
+  ASSERT_EQ(study->hypotheses.size(), 1U);
+  EXPECT_EQ(study->hypotheses[0].predict.algorithm[static_cast<std::size_t>(CollectiveKind::all_gather)], "ring-one-way");
+  EXPECT_EQ(study->hypotheses[0].predict.unknown_matmul, ObservedSchedule::overlapped);
+  ASSERT_EQ(study->cases.size(), 2U);
+  const StudyCase& c = study->cases[0];
+  EXPECT_EQ(c.rung, Rung::composite);
+  EXPECT_EQ(c.parts, 3);
+  EXPECT_EQ(c.fit_pod->slice, "4x1x1");
+  EXPECT_EQ(c.predict[0].pod->slice, "8x1x1");
+  EXPECT_EQ(c.hold, std::vector<std::string>{"link.latency"});
+  EXPECT_EQ(c.priors[0].relative_sigma, 0.1);
+  Observation o;
+  o.op = ObservedOp::permute, o.devices = 4, o.schedule = ObservedSchedule::plain;
+  EXPECT_TRUE(passes(c.fit[0], o));
+  o.devices = 2;
+  EXPECT_FALSE(passes(c.fit[0], o));
+  EXPECT_EQ(study->cases[1].no_bound, "why");
+  EXPECT_TRUE(passes(study->cases[1].predict.at(0), o)) << "all rows";
+}
+
+TEST(Study, NamesWhatIsWrongAndWhere) {
+  EXPECT_EQ(problem(head), "s:1:1: expected at least one case { ... }, found none");
+  EXPECT_EQ(problem(head + "case { name: \"c\" rung: other_sizes }"),
+            "s:4:1: expected a bound, or the reason why there is no_bound; found neither");
+  EXPECT_EQ(problem(head + "case { name: \"c\" rung: other_sizes no_bound: \"w\" " + body + " }"),
+            "s:4:1: expected a bound, or the reason why there is no_bound; found both");
+  EXPECT_EQ(problem(head + "case { name: \"c\" rung: other_sizes parts: 1 " + body + " }"), "s:4:36: expected 2 to 16 parts, found 1");
+  EXPECT_EQ(problem(head + "case { name: \"c\" rung: other_sizes fit { op: \"gather\" } " + body + " }"),
+            "s:4:42: expected an operation, as all-gather or matmul, found \"gather\"");
+  EXPECT_EQ(problem(head + "case { name: \"c\" rung: other_sizes predict { schedule: \"both\" } " + body + " }"),
+            "s:4:46: expected unknown, plain, overlapped or bidirectional, found \"both\"");
+  EXPECT_EQ(problem(head + "case { name: \"c\" rung: other_sizes fit { pod { slice: \"8\" } } " + body + " }"),
+            "s:4:42: what is fitted has one pod: fit_pod");
+  EXPECT_EQ(problem(head + "case { name: \"c\" rung: other_sizes bound { median: 0.1 p95: 0.05 } }"),
+            "s:4:36: expected a median above 0 and a p95 that is no less");
+  EXPECT_EQ(problem("format_version: 1\nmachine: \"ideal\"\ncase { name: \"c\" rung: other_sizes " + body + " }"),
+            "s:3:1: expected a pod to run on: the study has none, nor have all of fit and predict");
+  EXPECT_EQ(problem("format_version: 1\nmachine: \"ideal\"\npod { slice: \"8\" mesh: \"ring\" }\ncase { name: \"c\" rung: other_sizes " + body + " }"),
+            "s:3:18: expected NAME=SIZE, found \"ring\"");
+  EXPECT_EQ(problem(head + "hypothesis { name: \"h\" choice { collective: \"gather\" algorithm: \"ring\" } }\ncase { name: \"c\" rung: other_sizes " + body + " }"),
+            "s:4:33: expected a collective, as all-gather, found \"gather\"");
+  EXPECT_EQ(problem(head + "hypothesis { name: \"h\" matmul: \"unknown\" }\ncase { name: \"c\" rung: other_sizes " + body + " }"),
+            "s:4:24: expected plain, overlapped or bidirectional, found \"unknown\"");
+  EXPECT_NE(problem(head + "hypothesis { name: \"h\" choice { collective: \"all-gather\" algorithm: \"rings\" } }\ncase { name: \"c\" rung: other_sizes " + body + " }")
+                .find("did you mean \"ring\""),
+            std::string::npos);
+  EXPECT_NE(problem(head + "cases { }").find("s:4:"), std::string::npos);
+  EXPECT_NE(problem("format_version: 2\nmachine: \"ideal\"\n").find("version"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace podsim

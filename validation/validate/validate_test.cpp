@@ -1,0 +1,220 @@
+// What validate() says of machines that are known, and of the datasets that come with podsim.
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "validation/calibrate/test_calibrate.hpp"
+#include "validation/validate/validate.hpp"
+
+namespace podsim {
+namespace {
+
+using testing::observed;
+using testing::pod_with;
+using testing::product;
+using testing::some_machine;
+
+/// Rows of a machine, on lines of a file of their own.
+std::vector<Observation> rows_on(const Pod& pod, std::vector<Observation> rows, const PredictOptions& options = {}) {
+  rows = testing::times_on(pod, std::move(rows), 0, 0, options);
+  int line = 1;
+  for (Observation& row : rows) {
+    row.where = {"rows.csv", ++line, 1};
+    if (row.op != ObservedOp::matmul && row.op != ObservedOp::hbm_copy) row.schedule = ObservedSchedule::plain;
+  }
+  return rows;
+}
+
+Study study_of(const std::string& text) {
+  const auto study = read_study("format_version: 1\nmachine: \"ideal\"\npod { slice: \"8\" }\n" + text, "study");
+  if (!study) throw std::runtime_error(to_text(study.error()));
+  return *study;
+}
+
+Validation validated(const Dataset& dataset) {
+  auto found = validate({dataset});
+  if (!found) throw std::runtime_error(to_text(found.error()));
+  return found->front();
+}
+
+std::vector<Observation> gathers_and_reductions() {
+  std::vector<Observation> rows;
+  for (const ObservedOp op : {ObservedOp::all_gather, ObservedOp::reduce_scatter, ObservedOp::all_reduce})
+    for (std::int64_t bytes = 4096; bytes <= (64 << 20); bytes *= 4) rows.push_back(observed(op, "", 8, bytes));
+  return rows;
+}
+
+/// Its base differs from the machine that the rows are from in what is to be fitted.
+Dataset known_dataset(const std::string& cases) {
+  const Machine machine = some_machine();
+  Dataset dataset{"known", rows_on(pod_with(machine, "8"), gathers_and_reductions()), study_of(cases), machine};
+  testing::set(dataset.machine, {{"link.bandwidth", "20 GB/s"}, {"software.launch", "50 us"}});
+  return dataset;
+}
+
+TEST(Validate, FindsAKnownMachineAgainOnEveryRung) {
+  const Validation found = validated(known_dataset(R"(
+case { name: "sizes" rung: other_sizes parts: 2 bound { median: 1e-6 p95: 1e-6 } }
+case { name: "operation" rung: other_operation fit { op: "all-gather" op: "reduce-scatter" } predict { op: "all-reduce" }
+       bound { median: 1e-6 p95: 1e-6 } }
+case { name: "scale" rung: other_scale fit { op: "all-gather" } predict { op: "reduce-scatter" } bound { median: 1e-6 p95: 1e-6 } }
+)"));
+  ASSERT_EQ(found.cases.size(), 3U);
+  for (const ValidatedCase& c : found.cases) EXPECT_TRUE(c.ok) << c.name << " " << c.errors.median << " " << c.errors.p95;
+  EXPECT_TRUE(found.ok());
+  EXPECT_EQ(found.cases[0].errors.rows, 24U) << "every row is predicted once: by the part that it is not in";
+  EXPECT_EQ(found.cases[0].fitted, 12U);
+  EXPECT_EQ(found.cases[1].errors.rows, 8U);
+  EXPECT_EQ(found.cases[1].fitted, 16U);
+  EXPECT_EQ(counted_errors(found).size(), 24U + 8 + 8);
+  EXPECT_EQ(counted_errors(found, Rung::other_scale).size(), 8U);
+}
+
+TEST(Validate, AnErrorIsSignedAndABoundIsABound) {
+  Dataset dataset = known_dataset("case { name: \"c\" rung: other_operation fit { op: \"all-gather\" } predict { op: \"all-reduce\" } "
+                                  "bound { median: 0.1 p95: 0.1 } }");
+  for (Observation& row : dataset.observations)
+    if (row.op == ObservedOp::all_reduce) row.time = 2 * row.time;
+  const Validation found = validated(dataset);
+  EXPECT_FALSE(found.ok());
+  for (const ValidatedRow& row : found.cases[0].rows) EXPECT_NEAR(row.error, -0.5, 1e-4);
+  EXPECT_NEAR(found.cases[0].errors.median, 0.5, 1e-4);
+}
+
+TEST(Validate, WhatIsNotKnownIsPredictedUnderEachHypothesisAndNotCounted) {
+  Dataset dataset = known_dataset(R"(
+hypothesis { name: "both ways" }
+hypothesis { name: "one way" choice { collective: "all-gather" algorithm: "ring-one-way" } }
+case { name: "c" rung: other_sizes predict { op: "all-gather" } parts: 2 hold: "link.bandwidth" bound { median: 1e-6 p95: 1 } }
+)");
+  testing::set(dataset.machine, {{"link.bandwidth", "50 GB/s"}});
+  for (Observation& row : dataset.observations) row.schedule = ObservedSchedule::unknown;
+  const Validation found = validated(dataset);
+  ASSERT_EQ(found.cases.size(), 2U);
+  EXPECT_EQ(found.cases[0].hypothesis, "both ways");
+  EXPECT_EQ(found.cases[1].hypothesis, "one way");
+  EXPECT_TRUE(found.cases[0].ok);
+  EXPECT_FALSE(found.cases[0].counted || found.cases[1].counted);
+  EXPECT_TRUE(counted_errors(found).empty());
+  EXPECT_NEAR(found.cases[1].rows[7].error, 1, 0.1) << "twice as long over a link that is known";
+}
+
+TEST(Validate, FitsOnOnePodAndPredictsOnAnother) {
+  const Machine machine = some_machine();
+  std::vector<Observation> rows;
+  for (const auto& [slice, devices] : {std::pair{"4", 4}, {"16", 16}}) {
+    std::vector<Observation> some;
+    for (std::int64_t bytes = 4096; bytes <= (16 << 20); bytes *= 8) some.push_back(observed(ObservedOp::all_gather, "", devices, bytes));
+    const std::vector<Observation> timed = rows_on(pod_with(machine, slice), some);
+    rows.insert(rows.end(), timed.begin(), timed.end());
+  }
+  int line = 1;
+  for (Observation& row : rows) row.where.line = ++line;
+  Dataset dataset{"scale", rows, study_of(R"(
+case { name: "c" rung: other_scale fit { devices: 4 } fit_pod { slice: "4" } predict { devices: 16 pod { slice: "16" } } bound { median: 1e-6 p95: 1e-6 } }
+)"),
+                  machine};
+  testing::set(dataset.machine, {{"link.bandwidth", "20 GB/s"}});
+  const Validation found = validated(dataset);
+  EXPECT_TRUE(found.ok()) << found.cases[0].errors.p95;
+  EXPECT_EQ(found.cases[0].errors.rows, 5U);
+}
+
+TEST(Validate, RefusesToFitWhatItPredictsAndToPredictNothing) {
+  const auto problem = [](const std::string& cases) {
+    const auto found = validate({known_dataset(cases)});
+    return found ? "none" : to_text(found.error());
+  };
+  EXPECT_EQ(problem("case { name: \"c\" rung: other_sizes fit { op: \"all-gather\" } bound { median: 1 p95: 1 } }"),
+            "study:4:1: case \"c\" is fitted to what it predicts: rows.csv:2");
+  EXPECT_EQ(problem("case { name: \"c\" rung: other_sizes predict { op: \"matmul\" } bound { median: 1 p95: 1 } }"),
+            "study:4:36: no row of the dataset is of this");
+  EXPECT_NE(problem("case { name: \"c\" rung: other_sizes fit { dataset: \"a100_gem\" } bound { median: 1 p95: 1 } }").find("did you mean \"a100_gemm\""),
+            std::string::npos);
+  EXPECT_NE(problem("case { name: \"c\" rung: other_sizes predict { pod { slice: \"8y\" } } bound { median: 1 p95: 1 } }").find("study:4:36: "),
+            std::string::npos);
+  EXPECT_NE(problem("case { name: \"c\" rung: other_sizes predict { pod { slice: \"4\" } } bound { median: 1 p95: 1 } }").find("rows.csv:2"),
+            std::string::npos);
+}
+
+TEST(Validate, AMachineAsItStandsPredictsEveryRow) {
+  const Pod pod = pod_with(some_machine(), "8");
+  std::vector<Observation> rows = rows_on(pod, gathers_and_reductions());
+  auto found = validate_on(rows, pod, ErrorBound{1e-9, 1e-9});
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->ok);
+  EXPECT_EQ(found->rows.size(), rows.size());
+  for (std::size_t i = 0; i < 2; ++i) rows[i].time = 3 * rows[i].time;
+  found = validate_on(rows, pod, ErrorBound{1e-9, 1e-9});
+  ASSERT_TRUE(found);
+  EXPECT_FALSE(found->ok) << "the 95th percentile is above its bound, the median is not";
+}
+
+TEST(Validate, IsTheSameWithAnyNumberOfThreads) {
+  const Dataset dataset = known_dataset("case { name: \"c\" rung: other_sizes parts: 4 bound { median: 1 p95: 1 } }");
+  std::set<std::string> texts;
+  for (const int threads : {1, 2, 5}) {
+    ValidateControl control;
+    control.threads = threads;
+    const auto found = validate({dataset, dataset}, control);
+    ASSERT_TRUE(found);
+    std::string text;
+    for (const Validation& one : *found)
+      for (const ValidatedRow& row : one.cases[0].rows) text += fmt::format("{} {} {}\n", row.observation.where.line, row.predicted.count(), row.error);
+    texts.insert(text);
+  }
+  EXPECT_EQ(texts.size(), 1U);
+}
+
+TEST(Validate, WhatTheBaseHasAlikeAndNobodyObservedStaysAlike) {
+  const Machine machine = some_machine();
+  const Pod pod = pod_with(machine, "8");
+  std::vector<Observation> gathers;
+  for (std::int64_t bytes = 4096; bytes <= (16 << 20); bytes *= 8) gathers.push_back(observed(ObservedOp::all_gather, "", 8, bytes));
+  gathers = testing::times_on(pod, gathers);
+  Pod base = pod;
+  testing::set(base.machine, {{"software.launch", "50 us"}, {"software.launch[broadcast]", "70 us"}});
+  CalibrateOptions options;
+  options.hold = {"software.launch[reduce]"};
+  const auto found = calibrate(gathers, base, options);
+  ASSERT_TRUE(found) << to_text(found.error());
+  const auto launch = [&](const char* kind) { return testing::number_at(found->machine, fmt::format("software.launch[{}]", kind)); };
+  EXPECT_NEAR(launch("all-gather"), 5e-6, 1e-9);
+  EXPECT_EQ(launch("all-reduce"), launch("all-gather"));
+  EXPECT_EQ(launch("all-to-all"), launch("all-gather"));
+  EXPECT_EQ(launch("broadcast"), 70e-6) << "the base tells it apart";
+  EXPECT_EQ(launch("reduce"), 50e-6) << "held";
+  EXPECT_EQ(launch("matmul"), 50e-6) << "no collective";
+  const Undetermined* said = testing::undetermined_of(*found, "software.launch[all-reduce]");
+  ASSERT_NE(said, nullptr);
+  EXPECT_EQ(said->why, "no observation depends on it: it goes with software.launch[all-gather], as on the base machine");
+}
+
+TEST(Datasets, EveryOneThatComesWithPodsimIsWithinItsBounds) {
+  std::vector<Dataset> datasets;
+  for (const std::string& name : shipped_datasets()) {
+    auto dataset = find_dataset(name);
+    ASSERT_TRUE(dataset) << to_text(dataset.error());
+    datasets.push_back(*std::move(dataset));
+  }
+  ASSERT_GE(datasets.size(), 13U);
+  const auto found = validate(datasets);
+  ASSERT_TRUE(found) << to_text(found.error());
+  for (const Validation& one : *found)
+    for (const ValidatedCase& c : one.cases)
+      EXPECT_TRUE(c.ok) << one.dataset << ", " << c.name << ", " << c.hypothesis << ": " << c.errors.median << " " << c.errors.p95;
+}
+
+TEST(Datasets, AFolderIsADatasetAndAnUnknownNameIsAnError) {
+  const auto folder = find_dataset(PODSIM_SOURCE_DIR "/validation/datasets/a100_gemm");
+  ASSERT_TRUE(folder) << to_text(folder.error());
+  EXPECT_EQ(folder->name, "a100_gemm");
+  EXPECT_EQ(folder->observations.size(), find_dataset("a100_gemm")->observations.size());
+  EXPECT_NE(to_text(find_dataset("a100_gem").error()).find("did you mean \"a100_gemm\""), std::string::npos);
+  EXPECT_EQ(to_text(find_dataset("/nowhere").error()), "/nowhere/observations.csv: expected a dataset's observations.csv, found nothing that can be read");
+}
+
+}  // namespace
+}  // namespace podsim
