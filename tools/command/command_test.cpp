@@ -96,6 +96,7 @@ TEST(Command, AFittedMachineIsTrustedAsItsFileSays) {
   EXPECT_THAT(podsim(run).out, HasSubstr("fitted: v4 pod, median error 1.2"));
   const auto elsewhere = json_of("run --machine " + file + " --slice 32x8 --collective all-gather --axis col --bytes 1MiB --engine analytic");
   EXPECT_EQ(elsewhere["trust"].dump(), R"({"level":"hypothetical","dataset":"v4 pod","error":0.0125})");
+  EXPECT_EQ(json_of(run + " --set link.latency=2us")["trust"].dump(), R"({"level":"hypothetical","dataset":"v4 pod","error":0.0125})");
 }
 
 TEST(Command, PaddingIsReportedAsWaste) {

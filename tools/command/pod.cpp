@@ -166,6 +166,7 @@ Expected<Machine> machine_of(const std::string& name, const std::vector<std::str
     if (equals == std::string::npos) return Diagnostic{option("set"), "expected PATH=VALUE, found " + quoted(set)};
     if (auto ok = set_machine_value(*machine, set.substr(0, equals), set.substr(equals + 1), "--set", option("set")); !ok) return ok.error();
   }
+  if (!sets.empty()) machine->trust.level = TrustLevel::hypothetical;  // what it was fitted to had other values
   return machine;
 }
 
