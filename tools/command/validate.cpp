@@ -43,7 +43,7 @@ Expected<double> share_of(const Options& options, const std::string& name) {
   return percent ? *number / 100 : *number;
 }
 
-Expected<std::vector<Validation>> of_observations(const Options& options) {
+Expected<std::vector<DatasetValidation>> of_observations(const Options& options) {
   const auto imported = imported_observations(options);
   if (!imported) return imported.error();
   if (!options.has("machine")) return Diagnostic{{}, "--machine is missing: the machine that --observations are predicted on"};
@@ -59,10 +59,10 @@ Expected<std::vector<Validation>> of_observations(const Options& options) {
   }
   auto found = validate_on(imported->observations, *pod, bound);
   if (!found) return found.error();
-  return std::vector<Validation>{{options.texts("observations").front(), {*std::move(found)}}};
+  return std::vector<DatasetValidation>{{options.texts("observations").front(), {*std::move(found)}}};
 }
 
-Expected<std::vector<Validation>> of_datasets(const Options& options, Console& console) {
+Expected<std::vector<DatasetValidation>> of_datasets(const Options& options, Console& console) {
   for (const char* name : {"machine", "slice", "mesh", "set", "bound"})
     if (options.given(name)) return Diagnostic{option(name), "belongs to --observations: a dataset says itself what it is predicted on"};
   std::vector<std::string> names = options.texts("dataset");
@@ -121,7 +121,7 @@ int validate_verb(const std::vector<std::string>& arguments, Console& console) {
   if (options.has("plot"))
     if (auto ok = write_file(options.text("plot"), validation_svg(*validations)); !ok) return report(ok.error(), console);
   bool ok = true;
-  for (const Validation& validation : *validations) ok = ok && validation.ok();
+  for (const DatasetValidation& validation : *validations) ok = ok && validation.ok();
   return ok ? exit_done : exit_false;
 }
 

@@ -17,9 +17,9 @@ using Json = nlohmann::ordered_json;
 
 const std::vector<Rung> rungs{Rung::other_sizes, Rung::other_operation, Rung::other_scale, Rung::composite};
 
-std::vector<double> errors_of(const std::vector<Validation>& validations, Rung rung) {
+std::vector<double> errors_of(const std::vector<DatasetValidation>& validations, Rung rung) {
   std::vector<double> errors;
-  for (const Validation& validation : validations) {
+  for (const DatasetValidation& validation : validations) {
     const std::vector<double> more = counted_errors(validation, rung);
     errors.insert(errors.end(), more.begin(), more.end());
   }
@@ -27,7 +27,7 @@ std::vector<double> errors_of(const std::vector<Validation>& validations, Rung r
 }
 
 /// Of the rungs that go beyond what was fitted.
-ErrorSummary headline(const std::vector<Validation>& validations) {
+ErrorSummary headline(const std::vector<DatasetValidation>& validations) {
   std::vector<double> errors;
   for (const Rung rung : {Rung::other_operation, Rung::other_scale, Rung::composite}) {
     const std::vector<double> more = errors_of(validations, rung);
@@ -46,7 +46,7 @@ std::string summary_text(const ErrorSummary& summary) {
   return fmt::format("median {}, 95th percentile {} ({} rows)", percent(summary.median), percent(summary.p95), summary.rows);
 }
 
-std::string row_table(const Validation& validation) {
+std::string row_table(const DatasetValidation& validation) {
   std::vector<std::vector<std::string>> rows{{"case", "hypothesis", "observation", "schedule", "measured", "predicted", "error"}};
   for (const ValidatedCase& found : validation.cases)
     for (const ValidatedRow& row : found.rows)
@@ -72,7 +72,7 @@ Json json_of(const ErrorSummary& summary) {
   return Json{{"rows", summary.rows}, {"median_abs_error", summary.median}, {"p95_abs_error", summary.p95}};
 }
 
-Json json_of(const Validation& validation) {
+Json json_of(const DatasetValidation& validation) {
   Json cases = Json::array(), rows = Json::array(), bounds = Json::object();
   for (const ValidatedCase& found : validation.cases) {
     Json one{{"name", found.name},
@@ -118,12 +118,12 @@ std::string observation_text(const Observation& o) {
 
 std::string signed_percent(double part) { return fmt::format("{:+.1f} %", 100 * part); }
 
-std::string validation_table(const std::vector<Validation>& validations, bool rows) {
+std::string validation_table(const std::vector<DatasetValidation>& validations, bool rows) {
   std::string text;
   if (rows)
-    for (const Validation& validation : validations) text += validation.dataset + "\n" + row_table(validation) + "\n";
+    for (const DatasetValidation& validation : validations) text += validation.dataset + "\n" + row_table(validation) + "\n";
   std::vector<std::vector<std::string>> lines{{"dataset", "rung", "case", "hypothesis", "fitted", "predicted", "median", "95th", "bound", ""}};
-  for (const Validation& validation : validations)
+  for (const DatasetValidation& validation : validations)
     for (const ValidatedCase& found : validation.cases)
       lines.push_back({validation.dataset, std::string{name_of(found.rung)}, found.name, found.hypothesis, std::to_string(found.fitted),
                        std::to_string(found.errors.rows), percent(found.errors.median), percent(found.errors.p95), bound_text(found),
@@ -134,7 +134,7 @@ std::string validation_table(const std::vector<Validation>& validations, bool ro
     if (summary.rows > 0) text += fmt::format("{:<16} {}\n", name_of(rung), summary_text(summary));
   }
   if (const ErrorSummary beyond = headline(validations); beyond.rows > 0) text += fmt::format("{:<16} {}\n", "all but sizes", summary_text(beyond));
-  for (const Validation& validation : validations) {
+  for (const DatasetValidation& validation : validations) {
     const std::string* said = nullptr;  // a case stands under every hypothesis
     for (const ValidatedCase& found : validation.cases) {
       if (!found.no_bound.empty() && (said == nullptr || *said != found.name))
@@ -142,7 +142,7 @@ std::string validation_table(const std::vector<Validation>& validations, bool ro
       said = &found.name;
     }
   }
-  for (const Validation& validation : validations)
+  for (const DatasetValidation& validation : validations)
     for (const ValidatedCase& found : validation.cases)
       if (!found.ok)
         text += fmt::format("above its bound: {}, {}, {}: median {} and 95th percentile {}, bound {}\n", validation.dataset, found.name,
@@ -150,10 +150,10 @@ std::string validation_table(const std::vector<Validation>& validations, bool ro
   return text;
 }
 
-std::string validation_json(const std::vector<Validation>& validations) {
+std::string validation_json(const std::vector<DatasetValidation>& validations) {
   Json datasets = Json::array(), by_rung = Json::object();
   bool ok = true;
-  for (const Validation& validation : validations) {
+  for (const DatasetValidation& validation : validations) {
     datasets.push_back(json_of(validation));
     ok = ok && validation.ok();
   }
@@ -163,11 +163,11 @@ std::string validation_json(const std::vector<Validation>& validations) {
          "\n";
 }
 
-std::string validation_csv(const std::vector<Validation>& validations) {
+std::string validation_csv(const std::vector<DatasetValidation>& validations) {
   std::string text = csv({"dataset", "case", "rung", "hypothesis", "counted", "op", "devices", "bytes", "axis", "m", "n", "k", "schedule",
                           "measured_s", "predicted_s", "error"});
   const auto extent = [](std::int64_t value) { return value > 0 ? std::to_string(value) : std::string{}; };
-  for (const Validation& validation : validations)
+  for (const DatasetValidation& validation : validations)
     for (const ValidatedCase& found : validation.cases)
       for (const ValidatedRow& row : found.rows) {
         const Observation& o = row.observation;
@@ -179,9 +179,9 @@ std::string validation_csv(const std::vector<Validation>& validations) {
   return text;
 }
 
-std::string validation_svg(const std::vector<Validation>& validations) {
+std::string validation_svg(const std::vector<DatasetValidation>& validations) {
   std::vector<PlottedGroup> groups;
-  for (const Validation& validation : validations) {
+  for (const DatasetValidation& validation : validations) {
     PlottedGroup group{validation.dataset, {}};
     for (const ValidatedCase& found : validation.cases)
       for (const ValidatedRow& row : found.rows)

@@ -19,7 +19,8 @@ TEST(ValidateVerb, JsonHasWhatTheContractNames) {
   EXPECT_THAT(keys(dataset), ElementsAre("name", "rows", "cases", "median_abs_error", "p95_abs_error", "bound", "ok"));
   ASSERT_EQ(dataset["rows"].size(), 4U);
   for (const auto& row : dataset["rows"]) {
-    for (const char* key : {"op", "devices", "bytes", "measured_s", "predicted_s", "error", "schedule", "case", "rung"}) EXPECT_TRUE(row.contains(key)) << key;
+    for (const char* key : {"op", "devices", "bytes", "measured_s", "predicted_s", "error", "schedule", "case", "rung"})
+      EXPECT_TRUE(row.contains(key)) << key;
     EXPECT_NEAR(row["error"].get<double>(), row["predicted_s"].get<double>() / row["measured_s"].get<double>() - 1, 1e-12);
   }
   EXPECT_EQ(dataset["rows"][0]["schedule"], "overlapped");

@@ -33,7 +33,7 @@ ARROWS = {
     "tools": {"validation"},
 }
 
-PROTOBUF_FOLDERS = ("sim/config", "workloads", "validation/importers", "tools")
+PROTOBUF_FOLDERS = ("sim/config", "workloads", "validation/importers", "validation/validate", "tools")
 
 # (what is included, the only folders that may, what to call it)
 OUTSIDE = [

@@ -58,11 +58,12 @@ class CheckIncludes(unittest.TestCase):
         self.finds("topologies/x.cpp", "<boost/graph/graph_traits.hpp>", "Boost.Graph may be included only in sim/mesh, not in topologies")
         self.finds("validation/x.cpp", "<boost/program_options.hpp>", "Boost.Program_options may be included only in tools, not in validation")
         self.finds("sim/engine/x.cpp", "<cblas.h>", "the linear algebra library may be included only in sim/numeric, not in sim/engine")
-        protobuf = "Protobuf may be included only in sim/config, workloads, validation/importers, tools, not in "
+        protobuf = "Protobuf may be included only in sim/config, workloads, validation/importers, validation/validate, tools, not in "
         self.finds("topologies/x.cpp", "<google/protobuf/message.h>", protobuf + "topologies")
         self.finds("topologies/x.cpp", '"sim/config/machine.pb.h"', protobuf + "topologies")
         self.finds("validation/x.cpp", '"sim/config/machine.pb.h"', protobuf + "validation")
         self.accepts("validation/importers/x.cpp", '"sim/config/machine.pb.h"')
+        self.accepts("validation/validate/x.cpp", '"validation/validate/study.pb.h"')
         self.accepts("sim/simgrid/x.cpp", "<simgrid/s4u.hpp>")
         self.accepts("sim/numeric/x.cpp", "<cblas.h>")
 

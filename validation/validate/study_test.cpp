@@ -59,8 +59,7 @@ case { name: "d" rung: other_sizes no_bound: "why" }
 
 TEST(Study, NamesWhatIsWrongAndWhere) {
   EXPECT_EQ(problem(head), "s:1:1: expected at least one case { ... }, found none");
-  EXPECT_EQ(problem(head + "case { name: \"c\" rung: other_sizes }"),
-            "s:4:1: expected a bound, or the reason why there is no_bound; found neither");
+  EXPECT_EQ(problem(head + "case { name: \"c\" rung: other_sizes }"), "s:4:1: expected a bound, or the reason why there is no_bound; found neither");
   EXPECT_EQ(problem(head + "case { name: \"c\" rung: other_sizes no_bound: \"w\" " + body + " }"),
             "s:4:1: expected a bound, or the reason why there is no_bound; found both");
   EXPECT_EQ(problem(head + "case { name: \"c\" rung: other_sizes parts: 1 " + body + " }"), "s:4:36: expected 2 to 16 parts, found 1");
@@ -74,15 +73,19 @@ TEST(Study, NamesWhatIsWrongAndWhere) {
             "s:4:36: expected a median above 0 and a p95 that is no less");
   EXPECT_EQ(problem("format_version: 1\nmachine: \"ideal\"\ncase { name: \"c\" rung: other_sizes " + body + " }"),
             "s:3:1: expected a pod to run on: the study has none, nor have all of fit and predict");
-  EXPECT_EQ(problem("format_version: 1\nmachine: \"ideal\"\npod { slice: \"8\" mesh: \"ring\" }\ncase { name: \"c\" rung: other_sizes " + body + " }"),
-            "s:3:18: expected NAME=SIZE, found \"ring\"");
-  EXPECT_EQ(problem(head + "hypothesis { name: \"h\" choice { collective: \"gather\" algorithm: \"ring\" } }\ncase { name: \"c\" rung: other_sizes " + body + " }"),
+  EXPECT_EQ(
+      problem("format_version: 1\nmachine: \"ideal\"\npod { slice: \"8\" mesh: \"ring\" }\ncase { name: \"c\" rung: other_sizes " + body + " }"),
+      "s:3:18: expected NAME=SIZE, found \"ring\"");
+  EXPECT_EQ(problem(head + "hypothesis { name: \"h\" choice { collective: \"gather\" algorithm: \"ring\" } }\ncase { name: \"c\" rung: other_sizes " +
+                    body + " }"),
             "s:4:33: expected a collective, as all-gather, found \"gather\"");
   EXPECT_EQ(problem(head + "hypothesis { name: \"h\" matmul: \"unknown\" }\ncase { name: \"c\" rung: other_sizes " + body + " }"),
             "s:4:24: expected plain, overlapped or bidirectional, found \"unknown\"");
-  EXPECT_NE(problem(head + "hypothesis { name: \"h\" choice { collective: \"all-gather\" algorithm: \"rings\" } }\ncase { name: \"c\" rung: other_sizes " + body + " }")
-                .find("did you mean \"ring\""),
-            std::string::npos);
+  EXPECT_NE(
+      problem(head + "hypothesis { name: \"h\" choice { collective: \"all-gather\" algorithm: \"rings\" } }\ncase { name: \"c\" rung: other_sizes " +
+              body + " }")
+          .find("did you mean \"ring\""),
+      std::string::npos);
   EXPECT_NE(problem(head + "cases { }").find("s:4:"), std::string::npos);
   EXPECT_NE(problem("format_version: 2\nmachine: \"ideal\"\n").find("version"), std::string::npos);
 }

@@ -183,11 +183,11 @@ bool is_known(const Observation& observation) {
   return observation.schedule != ObservedSchedule::unknown;
 }
 
-bool Validation::ok() const {
+bool DatasetValidation::ok() const {
   return std::all_of(cases.begin(), cases.end(), [](const ValidatedCase& one) { return one.ok; });
 }
 
-std::vector<double> counted_errors(const Validation& validation, std::optional<Rung> rung) {
+std::vector<double> counted_errors(const DatasetValidation& validation, std::optional<Rung> rung) {
   std::vector<double> errors;
   std::map<Rung, std::set<std::pair<std::string, int>>> seen;  // where rows stand
   for (const ValidatedCase& found : validation.cases) {
@@ -205,7 +205,7 @@ std::vector<double> counted_errors(const Validation& validation, std::optional<R
   return errors;
 }
 
-Expected<std::vector<Validation>> validate(const std::vector<Dataset>& datasets, const ValidateControl& control) {
+Expected<std::vector<DatasetValidation>> validate(const std::vector<Dataset>& datasets, const ValidateControl& control) {
   std::vector<Job> jobs;
   std::vector<ValidatedCase> results;
   std::vector<std::size_t> first;  // result of each dataset
@@ -235,9 +235,9 @@ Expected<std::vector<Validation>> validate(const std::vector<Dataset>& datasets,
     auto& rows = results[job.result].rows;
     rows.insert(rows.end(), std::make_move_iterator(job.rows.begin()), std::make_move_iterator(job.rows.end()));
   }
-  std::vector<Validation> validations;
+  std::vector<DatasetValidation> validations;
   for (std::size_t d = 0; d < datasets.size(); ++d) {
-    Validation validation{datasets[d].name, {}};
+    DatasetValidation validation{datasets[d].name, {}};
     for (std::size_t r = first[d]; r < first[d + 1]; ++r) {
       std::stable_sort(results[r].rows.begin(), results[r].rows.end(), [](const ValidatedRow& a, const ValidatedRow& b) {
         return std::tie(a.observation.where.file, a.observation.where.line) < std::tie(b.observation.where.file, b.observation.where.line);

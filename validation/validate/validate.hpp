@@ -1,4 +1,4 @@
-// Validation: what a machine that was fitted to some measurements says of others.
+// DatasetValidation: what a machine that was fitted to some measurements says of others.
 #pragma once
 
 #include <atomic>
@@ -39,14 +39,14 @@ struct ValidatedCase {
   bool ok = true;       // within its bound
 };
 
-struct Validation {
+struct DatasetValidation {
   std::string dataset;
   std::vector<ValidatedCase> cases;
   [[nodiscard]] bool ok() const;
 };
 
 /// The errors that count, of a rung or of all: a row once for each rung, in the first case that predicts it.
-std::vector<double> counted_errors(const Validation& validation, std::optional<Rung> rung = std::nullopt);
+std::vector<double> counted_errors(const DatasetValidation& validation, std::optional<Rung> rung = std::nullopt);
 
 /// Whether what ran is known: of a matmul, a copy or a permute always.
 bool is_known(const Observation& observation);
@@ -58,10 +58,10 @@ struct ValidateControl {
   std::function<void(std::size_t, std::size_t)> done{};  // fits done, of so many; from one thread at a time
 };
 
-/// Fits and predicts every case of every dataset, under every hypothesis where what ran in a row is unknown, else as `podsim run` does. The same input
-/// gives the same bytes. Errors: at the place in the study: a filter that lets no row pass, a dataset that there is not, a pod that cannot be made, a
-/// case that fits what it predicts; at the observation: what cannot be predicted on the pod.
-Expected<std::vector<Validation>> validate(const std::vector<Dataset>& datasets, const ValidateControl& control = {});
+/// Fits and predicts every case of every dataset, under every hypothesis where what ran in a row is unknown, else as `podsim run` does. The same
+/// input gives the same bytes. Errors: at the place in the study: a filter that lets no row pass, a dataset that there is not, a pod that cannot be
+/// made, a case that fits what it predicts; at the observation: what cannot be predicted on the pod.
+Expected<std::vector<DatasetValidation>> validate(const std::vector<Dataset>& datasets, const ValidateControl& control = {});
 
 /// All rows on a machine as it is.
 Expected<ValidatedCase> validate_on(const std::vector<Observation>& observations, const Pod& pod, std::optional<ErrorBound> bound);

@@ -33,7 +33,7 @@ Study study_of(const std::string& text) {
   return *study;
 }
 
-Validation validated(const Dataset& dataset) {
+DatasetValidation validated(const Dataset& dataset) {
   auto found = validate({dataset});
   if (!found) throw std::runtime_error(to_text(found.error()));
   return found->front();
@@ -55,7 +55,7 @@ Dataset known_dataset(const std::string& cases) {
 }
 
 TEST(Validate, FindsAKnownMachineAgainOnEveryRung) {
-  const Validation found = validated(known_dataset(R"(
+  const DatasetValidation found = validated(known_dataset(R"(
 case { name: "sizes" rung: other_sizes parts: 2 bound { median: 1e-6 p95: 1e-6 } }
 case { name: "operation" rung: other_operation fit { op: "all-gather" op: "reduce-scatter" } predict { op: "all-reduce" }
        bound { median: 1e-6 p95: 1e-6 } }
@@ -73,11 +73,12 @@ case { name: "scale" rung: other_scale fit { op: "all-gather" } predict { op: "r
 }
 
 TEST(Validate, AnErrorIsSignedAndABoundIsABound) {
-  Dataset dataset = known_dataset("case { name: \"c\" rung: other_operation fit { op: \"all-gather\" } predict { op: \"all-reduce\" } "
-                                  "bound { median: 0.1 p95: 0.1 } }");
+  Dataset dataset = known_dataset(
+      "case { name: \"c\" rung: other_operation fit { op: \"all-gather\" } predict { op: \"all-reduce\" } "
+      "bound { median: 0.1 p95: 0.1 } }");
   for (Observation& row : dataset.observations)
     if (row.op == ObservedOp::all_reduce) row.time = 2 * row.time;
-  const Validation found = validated(dataset);
+  const DatasetValidation found = validated(dataset);
   EXPECT_FALSE(found.ok());
   for (const ValidatedRow& row : found.cases[0].rows) EXPECT_NEAR(row.error, -0.5, 1e-4);
   EXPECT_NEAR(found.cases[0].errors.median, 0.5, 1e-4);
@@ -91,7 +92,7 @@ case { name: "c" rung: other_sizes predict { op: "all-gather" } parts: 2 hold: "
 )");
   testing::set(dataset.machine, {{"link.bandwidth", "50 GB/s"}});
   for (Observation& row : dataset.observations) row.schedule = ObservedSchedule::unknown;
-  const Validation found = validated(dataset);
+  const DatasetValidation found = validated(dataset);
   ASSERT_EQ(found.cases.size(), 2U);
   EXPECT_EQ(found.cases[0].hypothesis, "both ways");
   EXPECT_EQ(found.cases[1].hypothesis, "one way");
@@ -117,7 +118,7 @@ case { name: "c" rung: other_scale fit { devices: 4 } fit_pod { slice: "4" } pre
 )"),
                   machine};
   testing::set(dataset.machine, {{"link.bandwidth", "20 GB/s"}});
-  const Validation found = validated(dataset);
+  const DatasetValidation found = validated(dataset);
   EXPECT_TRUE(found.ok()) << found.cases[0].errors.p95;
   EXPECT_EQ(found.cases[0].errors.rows, 5U);
 }
@@ -131,8 +132,9 @@ TEST(Validate, RefusesToFitWhatItPredictsAndToPredictNothing) {
             "study:4:1: case \"c\" is fitted to what it predicts: rows.csv:2");
   EXPECT_EQ(problem("case { name: \"c\" rung: other_sizes predict { op: \"matmul\" } bound { median: 1 p95: 1 } }"),
             "study:4:36: no row of the dataset is of this");
-  EXPECT_NE(problem("case { name: \"c\" rung: other_sizes fit { dataset: \"a100_gem\" } bound { median: 1 p95: 1 } }").find("did you mean \"a100_gemm\""),
-            std::string::npos);
+  EXPECT_NE(
+      problem("case { name: \"c\" rung: other_sizes fit { dataset: \"a100_gem\" } bound { median: 1 p95: 1 } }").find("did you mean \"a100_gemm\""),
+      std::string::npos);
   EXPECT_NE(problem("case { name: \"c\" rung: other_sizes predict { pod { slice: \"8y\" } } bound { median: 1 p95: 1 } }").find("study:4:36: "),
             std::string::npos);
   EXPECT_NE(problem("case { name: \"c\" rung: other_sizes predict { pod { slice: \"4\" } } bound { median: 1 p95: 1 } }").find("rows.csv:2"),
@@ -161,8 +163,9 @@ TEST(Validate, IsTheSameWithAnyNumberOfThreads) {
     const auto found = validate({dataset, dataset}, control);
     ASSERT_TRUE(found);
     std::string text;
-    for (const Validation& one : *found)
-      for (const ValidatedRow& row : one.cases[0].rows) text += fmt::format("{} {} {}\n", row.observation.where.line, row.predicted.count(), row.error);
+    for (const DatasetValidation& one : *found)
+      for (const ValidatedRow& row : one.cases[0].rows)
+        text += fmt::format("{} {} {}\n", row.observation.where.line, row.predicted.count(), row.error);
     texts.insert(text);
   }
   EXPECT_EQ(texts.size(), 1U);
@@ -202,7 +205,7 @@ TEST(Datasets, EveryOneThatComesWithPodsimIsWithinItsBounds) {
   ASSERT_GE(datasets.size(), 13U);
   const auto found = validate(datasets);
   ASSERT_TRUE(found) << to_text(found.error());
-  for (const Validation& one : *found)
+  for (const DatasetValidation& one : *found)
     for (const ValidatedCase& c : one.cases)
       EXPECT_TRUE(c.ok) << one.dataset << ", " << c.name << ", " << c.hypothesis << ": " << c.errors.median << " " << c.errors.p95;
 }
@@ -213,7 +216,8 @@ TEST(Datasets, AFolderIsADatasetAndAnUnknownNameIsAnError) {
   EXPECT_EQ(folder->name, "a100_gemm");
   EXPECT_EQ(folder->observations.size(), find_dataset("a100_gemm")->observations.size());
   EXPECT_NE(to_text(find_dataset("a100_gem").error()).find("did you mean \"a100_gemm\""), std::string::npos);
-  EXPECT_EQ(to_text(find_dataset("/nowhere").error()), "/nowhere/observations.csv: expected a dataset's observations.csv, found nothing that can be read");
+  EXPECT_EQ(to_text(find_dataset("/nowhere").error()),
+            "/nowhere/observations.csv: expected a dataset's observations.csv, found nothing that can be read");
 }
 
 }  // namespace
