@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -46,13 +47,22 @@ std::string summary_text(const ErrorSummary& summary) {
   return fmt::format("median {}, 95th percentile {} ({} rows)", percent(summary.median), percent(summary.p95), summary.rows);
 }
 
+/// A table without its column `at`, if nothing stands in it below the heading.
+std::string table_without_empty(std::vector<std::vector<std::string>> rows, std::size_t at, std::size_t left) {
+  if (std::all_of(rows.begin() + 1, rows.end(), [at](const auto& row) { return row[at].empty(); })) {
+    for (auto& row : rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(at));
+    if (at < left) --left;
+  }
+  return table(rows, left);
+}
+
 std::string row_table(const DatasetValidation& validation) {
   std::vector<std::vector<std::string>> rows{{"case", "hypothesis", "observation", "schedule", "measured", "predicted", "error"}};
   for (const ValidatedCase& found : validation.cases)
     for (const ValidatedRow& row : found.rows)
       rows.push_back({found.name, found.hypothesis, observation_text(row.observation), std::string{name_of(row.observation.schedule)},
                       to_text(row.observation.time), to_text(row.predicted), signed_percent(row.error)});
-  return table(rows, 4);
+  return table_without_empty(std::move(rows), 1, 4);
 }
 
 Json json_of(const std::optional<ErrorBound>& bound) {
@@ -128,7 +138,7 @@ std::string validation_table(const std::vector<DatasetValidation>& validations, 
       lines.push_back({validation.dataset, std::string{name_of(found.rung)}, found.name, found.hypothesis, std::to_string(found.fitted),
                        std::to_string(found.errors.rows), percent(found.errors.median), percent(found.errors.p95), bound_text(found),
                        found.ok ? (found.counted ? "" : "not counted") : "ABOVE"});
-  text += table(lines, 4) + "\n";
+  text += table_without_empty(std::move(lines), 3, 4) + "\n";
   for (const Rung rung : rungs) {
     const ErrorSummary summary = summary_of(errors_of(validations, rung));
     if (summary.rows > 0) text += fmt::format("{:<16} {}\n", name_of(rung), summary_text(summary));
