@@ -41,7 +41,7 @@ OBSERVATION_COLUMNS = ("op", "devices", "bytes", "seconds", "axis", "array_dim",
 PROBE_COLUMNS = ("probe", "axis", "devices", "bytes", "dtype", "m", "n", "k", "slices", "seconds", "first_alone_s", "second_alone_s", "hidden", "source")
 TIMING_COLUMNS = ("case", "loop", "repetitions", "host_min_s", "host_median_s", "empty_loop_s", "device_median_s", "seconds", "timed_by")
 BLOCK = 8                # MeshSlice interleaves blocks of so many rows or columns
-LOOPS = (4, 16, 64, 256)  # turns in one program
+LOOPS = (4, 16, 64)      # turns in one program; more would make the profile unwieldy
 LOOP_SECONDS = 0.01      # what one program should last, so that jitter of its start does not matter
 CASE_SECONDS = 0.25      # what the repetitions of one case may take
 KIB, MIB = 1 << 10, 1 << 20
@@ -643,7 +643,7 @@ class Capture:
             for name, run in self.programs.items():
                 if self.elapsed() > 0.95 * self.budget:
                     return
-                run(3)
+                run(1)
 
         self.say(f"{self.budget - self.elapsed():4.0f} s left: profile")
         try:
