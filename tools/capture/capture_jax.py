@@ -38,7 +38,8 @@ ITEM_BYTES = {"bf16": 2, "f32": 4}
 COLLECTIVES = ("permute", "all-gather", "reduce-scatter", "all-reduce", "all-to-all")
 AXIS_NAMES = ("row", "col", "depth", "axis3")  # what podsim calls the axes of a slice
 OBSERVATION_COLUMNS = ("op", "devices", "bytes", "seconds", "axis", "array_dim", "dtype", "m", "n", "k", "schedule", "source")
-PROBE_COLUMNS = ("probe", "axis", "devices", "bytes", "dtype", "m", "n", "k", "slices", "seconds", "first_alone_s", "second_alone_s", "hidden", "source")
+PROBE_COLUMNS = ("probe", "axis", "devices", "bytes", "dtype", "m", "n", "k", "slices", "seconds", "first_alone_s", "second_alone_s", "hidden",
+                 "source")
 TIMING_COLUMNS = ("case", "loop", "repetitions", "host_min_s", "host_median_s", "empty_loop_s", "device_median_s", "seconds", "timed_by")
 BLOCK = 8                # MeshSlice interleaves blocks of so many rows or columns
 LOOPS = (4, 16, 64)      # turns in one program; more would make the profile unwieldy
@@ -215,8 +216,8 @@ def all_cases(mesh, max_bytes=64 * MIB, max_held_bytes=2 << 30):
                     moving("permute", axes, size, shift=-1), parts=(alone, alone))
         for one, other in pairs:
             for op, dim in (("permute", None), ("all-gather", 0)):
-                add(f"two axes {op} {one} {other} {size_text(size)}", rank + 1, "probe", moving(op, (one,), size, dim), moving(op, (other,), size, dim),
-                    parts=(name_of(op, (one,), size, dim), name_of(op, (other,), size, dim)))
+                add(f"two axes {op} {one} {other} {size_text(size)}", rank + 1, "probe", moving(op, (one,), size, dim),
+                    moving(op, (other,), size, dim), parts=(name_of(op, (one,), size, dim), name_of(op, (other,), size, dim)))
 
     largest = 1 << int(math.log2(max(math.isqrt(max_bytes), 64)))  # 8192 rows and columns for 64 MiB
     half = largest // 2
@@ -535,8 +536,9 @@ def near_square(devices):
 
 def machine(kind):
     """podsim's name for a device kind, and the dimensions of its torus."""
-    for pattern, name, dimensions in ((r"v5 ?lite|v5e", "tpu_v5e", 2), (r"v6 ?lite|v6e", "tpu_v6e", 2), (r"tpu ?v?7", "tpu7x", 3), (r"tpu v5p?\b", "tpu_v5p", 3),
-                                      (r"tpu v4", "tpu_v4", 3), (r"tpu v3", "tpu_v3", 2), (r"h100", "dgx_h100", 2), (r"a100", "dgx_a100", 2)):
+    for pattern, name, dimensions in ((r"v5 ?lite|v5e", "tpu_v5e", 2), (r"v6 ?lite|v6e", "tpu_v6e", 2), (r"tpu ?v?7", "tpu7x", 3),
+                                      (r"tpu v5p?\b", "tpu_v5p", 3), (r"tpu v4", "tpu_v4", 3), (r"tpu v3", "tpu_v3", 2),
+                                      (r"h100", "dgx_h100", 2), (r"a100", "dgx_a100", 2)):
         if re.search(pattern, kind, re.IGNORECASE):
             return name, dimensions
     return "MACHINE", 2
@@ -633,9 +635,13 @@ class Capture:
                 self.failed[case.name] = f"{type(problem).__name__}: {str(problem).strip().splitlines()[0] if str(problem).strip() else ''}"
             took = self.elapsed() - now
             longest = max(longest, took)
-            timing = self.timings.get(case.name)
-            told = f"failed: {self.failed[case.name]}" if timing is None else "too short" if timing.seconds is None else f"{timing.seconds * 1e6:.2f} us"
-            self.say(f"{self.budget - now - took:4.0f} s left {number + 1:4}/{len(self.cases)} {case.name:44} {told}")
+            self.say(f"{self.budget - now - took:4.0f} s left {number + 1:4}/{len(self.cases)} {case.name:44} {self.told(case.name)}")
+
+    def told(self, name):
+        if name in self.failed:
+            return f"failed: {self.failed[name]}"
+        seconds = self.timings[name].seconds
+        return "no longer than an empty loop" if seconds is None else f"{seconds * 1e6:.2f} us"
 
     def profile(self, folder):
         """One short pass over what was measured, within what is left of the time; device times where the profile tells them."""

@@ -66,7 +66,8 @@ class FakeBackend:
         return self.now
 
     def transfer(self, axis, size, hops=1):
-        return TRUTH["software.per_message"] + hops * TRUTH["link.latency"] + size / TRUTH["link[x].bandwidth" if axis == "row" else "link[y].bandwidth"]
+        bandwidth = TRUTH["link[x].bandwidth" if axis == "row" else "link[y].bandwidth"]
+        return TRUTH["software.per_message"] + hops * TRUTH["link.latency"] + size / bandwidth
 
     def collective(self, op, axes, size):
         """Rings of both directions, the last axis first to gather and the first one first to scatter. `size` bytes on each device."""
@@ -258,8 +259,8 @@ class Kernels(unittest.TestCase):
             shape = (6, 5) if dim == 0 else (5, 6)
             for axes, groups in ((("col",), [[0, 1, 2], [3, 4, 5]]), (("row",), [[0, 3], [1, 4], [2, 5]]), (("row", "col"), [[0, 1, 2, 3, 4, 5]])):
                 size = mesh.size(axes)
-                step = lambda op: kit.Step(op, (shape,), axes=axes, group=size, dim=dim)  # noqa: E731  pylint: disable=cell-var-from-loop,unnecessary-lambda-assignment
-                inputs = [device[0] for device in self.local(step("permute"), mesh)]
+                steps = {op: kit.Step(op, (shape,), axes=axes, group=size, dim=dim) for op in kit.COLLECTIVES}
+                inputs = [device[0] for device in self.local(steps["permute"], mesh)]
                 turned = (lambda m: m) if dim == 0 else (lambda m: [list(row) for row in zip(*m)])
                 for group in groups:
                     blocks = [turned(inputs[device]) for device in group]
@@ -270,7 +271,7 @@ class Kernels(unittest.TestCase):
                                     "all-to-all": [row for block in blocks for row in block[i * part:(i + 1) * part]],
                                     "permute": blocks[(i - 1) % size]}
                         for op, rows in expected.items():
-                            self.assertEqual(turned(self.run_step(step(op), mesh)[device]), rows, (op, axes, dim, device))
+                            self.assertEqual(turned(self.run_step(steps[op], mesh)[device]), rows, (op, axes, dim, device))
 
     def test_overlapped_collective_matmuls_compute_what_the_plain_ones_do(self):
         for axes, mesh in itertools.product((("row",), ("col",)), (kit.Mesh((("row", 4), ("col", 3))), kit.Mesh((("row", 2), ("col", 5))))):
@@ -347,6 +348,17 @@ class Cases(unittest.TestCase):
                 if step.op in kit.COLLECTIVES:
                     text = next(word for word in case.name.split("_") if word[0].isdigit())
                     self.assertEqual(step.input_bytes, int(text[:-1]) << {"K": 10, "M": 20}[text[-1]], case.name)
+
+    def test_products_are_named_by_rows_columns_and_contraction(self):
+        ring = {"axes": ("col",), "group": 4, "dim": 0}
+        for step, product, size in ((kit.Step("matmul", ((2, 3), (3, 5))), (2, 5, 3), 12),
+                                    (kit.Step("matmul", ((2, 3), (3, 5)), "f32"), (2, 5, 3), 24),
+                                    (kit.Step("all-gather matmul", ((2, 3), (3, 5)), **ring), (8, 5, 3), 12),
+                                    (kit.Step("matmul reduce-scatter", ((8, 3), (3, 5)), **ring), (8, 5, 3), 80)):
+            row = kit.observation_row(kit.Timing(kit.Case("one", 0, "observation", (step,)), [2.0], 1.0))
+            self.assertEqual((row["m"], row["n"], row["k"]), product)
+            self.assertEqual(row["bytes"], None if step.op == "matmul" else size)
+            self.assertEqual(step.input_bytes, size)
 
     def test_names_differ_and_are_identifiers(self):
         for mesh in MESHES:
@@ -425,7 +437,8 @@ class Files(Folder):
 
     def test_what_fails_is_named_and_the_rest_is_measured(self):
         files = self.archive(backend=FakeBackend(broken=("all_gather_col_64M_dim0",)))
-        self.assertEqual(json.loads(files["environment.json"])["failed"], {"all_gather_col_64M_dim0": "RuntimeError: RESOURCE_EXHAUSTED: out of memory"})
+        failed = json.loads(files["environment.json"])["failed"]
+        self.assertEqual(failed, {"all_gather_col_64M_dim0": "RuntimeError: RESOURCE_EXHAUSTED: out of memory"})
         self.assertGreater(len(rows_of(files["observations.csv"])), 100)
 
     def test_the_budget_stops_it_with_what_it_has(self):
@@ -462,7 +475,8 @@ class Files(Folder):
     def test_bad_arguments_are_named(self):
         for arguments, message in ((["--mesh", "row=3"], "has 3 devices, this machine 16"), (["--mesh", "row4"], "found 'row4'"),
                                    (["--mesh", "x=2,x=8"], "distinct"), (["-o", "/nowhere/at/all.tar.gz"], "there is no such folder"),
-                                   (["--max-bytes", "64MB"], "found '64MB'"), (["--second", "5"], "unrecognized"), (["--seconds", "0"], "above zero")):
+                                   (["--max-bytes", "64MB"], "found '64MB'"), (["--second", "5"], "unrecognized"),
+                                   (["--seconds", "0"], "above zero")):
             status, said = run_kit(arguments, FakeBackend())
             self.assertEqual(status, 2, arguments)
             self.assertIn(message, said)
@@ -472,17 +486,23 @@ class Meshes(unittest.TestCase):
     def test_the_default_is_the_slice(self):
         def pod(kind, coords=None, hosts=1, devices=None, cores=1, name="tpu"):
             return {"platform": name, "kind": kind, "hosts": hosts, "devices": devices or len(coords), "coords": coords, "cores": cores}
-        box = lambda *extents: [list(place) for place in itertools.product(*map(range, extents))]  # noqa: E731  pylint: disable=unnecessary-lambda-assignment
-        for given, mesh, slice_text in ((pod("TPU v5 lite", box(2, 4, 1)), "row=2,col=4", "2x4"), (pod("TPU v4", box(2, 2, 1)), "row=2,col=2,depth=1", "2x2x1"),
+
+        def box(*extents):
+            return [list(place) for place in itertools.product(*map(range, extents))]
+
+        for given, mesh, slice_text in ((pod("TPU v5 lite", box(2, 4, 1)), "row=2,col=4", "2x4"),
+                                        (pod("TPU v4", box(2, 2, 1)), "row=2,col=2,depth=1", "2x2x1"),
                                         (pod("TPU7x", box(2, 2, 1) * 2, cores=2), "row=2,col=2,depth=1,core=2", "2x2x1"),
                                         (pod("NVIDIA H100 80GB HBM3", devices=16, hosts=2, name="gpu"), "row=2,col=8", "2x8"),
-                                        (pod("cpu", devices=6, name="cpu"), "row=2,col=3", "2x3"), (pod("TPU v5 lite", [[0, 0, 0], [3, 3, 0]]), "row=1,col=2", "1x2")):
+                                        (pod("cpu", devices=6, name="cpu"), "row=2,col=3", "2x3"),
+                                        (pod("TPU v5 lite", [[0, 0, 0], [3, 3, 0]]), "row=1,col=2", "1x2")):
             found, text = kit.default_mesh(given)
             self.assertEqual((found.text(), text), (mesh, slice_text))
 
     def test_machines_are_named_as_podsim_names_them(self):
-        for kind, name in (("TPU v5 lite", "tpu_v5e"), ("TPU v5e", "tpu_v5e"), ("TPU v5", "tpu_v5p"), ("TPU v5p", "tpu_v5p"), ("TPU v6 lite", "tpu_v6e"),
-                           ("TPU7x", "tpu7x"), ("TPU v4", "tpu_v4"), ("NVIDIA A100-SXM4-40GB", "dgx_a100"), ("NVIDIA H100 80GB HBM3", "dgx_h100"),
+        for kind, name in (("TPU v5 lite", "tpu_v5e"), ("TPU v5e", "tpu_v5e"), ("TPU v5", "tpu_v5p"), ("TPU v5p", "tpu_v5p"),
+                           ("TPU v6 lite", "tpu_v6e"), ("TPU7x", "tpu7x"), ("TPU v4", "tpu_v4"), ("NVIDIA A100-SXM4-40GB", "dgx_a100"),
+                           ("NVIDIA H100 80GB HBM3", "dgx_h100"),
                            ("cpu", "MACHINE")):
             self.assertEqual(kit.machine(kind)[0], name)
 
@@ -502,8 +522,8 @@ class Backend(unittest.TestCase):
             old.shard_map = testing_jax.old_shard_map
         jaxlib = types.ModuleType("jaxlib")
         jaxlib.__version__ = "0.0"
-        modules = {"jax": testing_jax.module(devices, new), "jaxlib": jaxlib, "numpy": numpy, "jax.experimental": types.ModuleType("jax.experimental"),
-                   "jax.experimental.shard_map": old}
+        modules = {"jax": testing_jax.module(devices, new), "jaxlib": jaxlib, "numpy": numpy,
+                   "jax.experimental": types.ModuleType("jax.experimental"), "jax.experimental.shard_map": old}
         patch = mock.patch.dict(sys.modules, modules)
         patch.start()
         self.addCleanup(patch.stop)

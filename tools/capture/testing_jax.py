@@ -308,8 +308,9 @@ def _broadcasted_iota(dtype, shape, dimension):
     return Array(shape, dtype, lambda: [[place[dimension] for place in _places(shape)]])
 
 
-lax = types.SimpleNamespace(Precision=types.SimpleNamespace(HIGHEST="highest"), all_gather=_all_gather, psum=_psum, psum_scatter=_psum_scatter, all_to_all=_all_to_all, ppermute=_ppermute,
-                            axis_index=_axis_index, dynamic_slice_in_dim=_dynamic_slice_in_dim, dynamic_update_slice=_dynamic_update_slice,
+lax = types.SimpleNamespace(Precision=types.SimpleNamespace(HIGHEST="highest"), all_gather=_all_gather, psum=_psum, psum_scatter=_psum_scatter,
+                            all_to_all=_all_to_all, ppermute=_ppermute, axis_index=_axis_index, dynamic_slice_in_dim=_dynamic_slice_in_dim,
+                            dynamic_update_slice=_dynamic_update_slice,
                             dynamic_update_slice_in_dim=_dynamic_update_slice_in_dim, fori_loop=_fori_loop, broadcasted_iota=_broadcasted_iota)
 
 
