@@ -250,6 +250,20 @@ TEST(RealKernels, TensorParallelGathersOverlapADotPerBlock) {
   }
 }
 
+TEST(GemmAlgorithms, AlongOneAxisEveryGroupComputesTheProduct) {
+  const Pod pod = make_pod(ideal_machine(), {3, 4}), ring = make_pod(ideal_machine(), {4}, true, {{"ring", 4}});
+  for (const std::string_view name : {"1d-os", "1d-fsdp", "jax-ag-overlapped", "jax-rs-bidirectional", "tp-ag-plain", "tp-ag-bidirectional"}) {
+    const GemmAlgorithmEntry& entry = algorithm(name);
+    const GemmProblem problem{64, 32, 48, DType::f32, entry.only.value_or(Dataflow::os)};
+    const Schedule along = lowered(make_gemm_along(entry, pod.mesh, *pod.mesh.axis("col"), problem, {}));
+    const auto report = check(along, {});
+    ASSERT_TRUE(report) << to_text(report.error());
+    EXPECT_TRUE(report->ok) << name << "\n" << to_text(report->problems);
+    EXPECT_EQ(seconds(pod, along, "des"), seconds(ring, lowered(make_gemm(entry, ring.mesh, problem, {})), "des")) << name;
+  }
+  EXPECT_FALSE(make_gemm_along(algorithm("wang"), pod.mesh, *pod.mesh.axis("col"), {64, 64, 64, DType::f32, Dataflow::os}, {}));
+}
+
 TEST(GemmAlgorithms, SayWhatTheyCannotDo) {
   const Pod pod = make_pod(ideal_machine(), {4, 2}), open = make_pod(ideal_machine(), {3, 3}, false);
   const auto error = [&](std::string_view name, const Pod& on, const GemmOptions& options = {}) {

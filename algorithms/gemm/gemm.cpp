@@ -144,9 +144,7 @@ bool needs_rings(const GemmAlgorithmEntry& algorithm) {
 }
 
 /// Everything that can be wrong with a problem but its extents.
-Expected<MeshAxes> prepare(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, const GemmOptions& options) {
-  const auto axes = axes_of(algorithm, mesh);
-  if (!axes) return axes.error();
+Done check_options(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, const MeshAxes& axes, const GemmOptions& options) {
   constexpr std::int64_t largest = 1 << 20;
   if (options.slice_count < (algorithm.needs_slice_count ? 1 : 0) || options.slice_count > largest)
     return Diagnostic{{}, fmt::format("the slice count must be 1 to {}, found {}", largest, options.slice_count)};
@@ -154,8 +152,15 @@ Expected<MeshAxes> prepare(const GemmAlgorithmEntry& algorithm, const Mesh& mesh
   if (options.prefetch < 0 || options.prefetch > 1024)
     return Diagnostic{{}, fmt::format("the prefetch depth must be 0 to 1024, found {}", options.prefetch)};
   if (needs_rings(algorithm))
-    for (const AxisView& axis : {axes->row, axes->col})
+    for (const AxisView& axis : {axes.row, axes.col})
       if (!mesh.wraps(axis)) return Diagnostic{{}, fmt::format("{} needs axes that wrap, {} is open", algorithm.name, mesh.name(axis))};
+  return done();
+}
+
+Expected<MeshAxes> prepare(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, const GemmOptions& options) {
+  const auto axes = axes_of(algorithm, mesh);
+  if (!axes) return axes.error();
+  if (auto ok = check_options(algorithm, mesh, *axes, options); !ok) return ok.error();
   return axes;
 }
 
@@ -261,21 +266,21 @@ Expected<Multiples> required_multiples(const GemmAlgorithmEntry& algorithm, cons
   return all;
 }
 
-Expected<Schedule> make_layer(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, const GemmProblem& forward, Pass pass,
-                              const GemmOptions& options) {
+namespace {
+
+Expected<Schedule> layer_on(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, const MeshAxes& axes, const GemmProblem& forward, Pass pass,
+                            const GemmOptions& options) {
   if (algorithm.only && *algorithm.only != forward.dataflow)
     return Diagnostic{{}, fmt::format("{} is {}, found {}", algorithm.name, name_of(*algorithm.only), name_of(forward.dataflow))};
-  const auto axes = prepare(algorithm, mesh, options);
-  if (!axes) return axes.error();
   const std::vector<GemmProblem> problems = layer_problems(forward);
   const std::vector<GemmWriter::Names> names = layer_names(forward.dataflow);
   const GemmAlgorithmEntry& entry = used(algorithm, options);
 
-  GemmWriter writer{mesh, axes->row, axes->col, forward.dtype};
+  GemmWriter writer{mesh, axes.row, axes.col, forward.dtype};
   Tasks start;
   for (std::size_t i = 0; i < problems.size(); ++i) {
     if (i == 0 ? pass == Pass::backward : pass == Pass::forward) continue;
-    const auto multiples = algorithm.multiples(axes->row.size, axes->col.size, problems[i].dataflow, options);
+    const auto multiples = algorithm.multiples(axes.row.size, axes.col.size, problems[i].dataflow, options);
     if (!multiples) return multiples.error();
     if (auto ok = divides(algorithm, mesh, problems[i], *multiples, options); !ok) return Diagnostic{{}, names[i].prefix + ok.error().message};
     writer.begin(problems[i], names[i], start);
@@ -284,6 +289,23 @@ Expected<Schedule> make_layer(const GemmAlgorithmEntry& algorithm, const Mesh& m
   }
   constexpr std::array<std::string_view, 3> suffix{"", ", backward", ", forward and backward"};
   return std::move(writer).finish(schedule_name(entry, forward, options) + std::string{suffix[static_cast<std::size_t>(pass)]});
+}
+
+}  // namespace
+
+Expected<Schedule> make_layer(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, const GemmProblem& forward, Pass pass,
+                              const GemmOptions& options) {
+  const auto axes = prepare(algorithm, mesh, options);
+  if (!axes) return axes.error();
+  return layer_on(algorithm, mesh, *axes, forward, pass, options);
+}
+
+Expected<Schedule> make_gemm_along(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, const AxisView& axis, const GemmProblem& problem,
+                                   const GemmOptions& options) {
+  if (algorithm.mesh == MeshUse::row_col) return Diagnostic{{}, fmt::format("{} is no algorithm along one axis", algorithm.name)};
+  const MeshAxes axes = algorithm.mesh == MeshUse::one_axis_as_col ? MeshAxes{trivial, axis} : MeshAxes{axis, trivial};
+  if (auto ok = check_options(algorithm, mesh, axes, options); !ok) return ok.error();
+  return layer_on(algorithm, mesh, axes, problem, Pass::forward, options);
 }
 
 }  // namespace podsim

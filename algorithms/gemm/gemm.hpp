@@ -87,6 +87,11 @@ GemmProblem padded(const GemmProblem& problem, const Multiples& multiples);
 /// One GEMM. Errors: as required_multiples; an extent does not divide (names it and the multiple).
 Expected<Schedule> make_gemm(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, const GemmProblem& problem, const GemmOptions& options);
 
+/// The same by a one-axis algorithm along one axis of a larger mesh: the devices of every group along it compute the product, each group by itself.
+/// Errors: as make_gemm; an algorithm of two axes.
+Expected<Schedule> make_gemm_along(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, const AxisView& axis, const GemmProblem& problem,
+                                   const GemmOptions& options);
+
 /// A layer's GEMMs: the forward product, the gradients, or both one after the other (dY is there when the forward product is done).
 ///   forward OS(X, W): dX = LS(dY, W), dW = RS(X, dY)      forward LS(X, W): dX = OS(dY, W), dW = RS(dY, X)
 ///   forward RS(X, W): dX = LS(W, dY), dW = OS(X, dY)

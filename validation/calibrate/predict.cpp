@@ -83,7 +83,7 @@ Schedule copy_schedule(const Mesh& mesh, Bytes bytes, DType dtype) {
 }
 
 /// The GEMM of all devices that an observation of one device's product is part of.
-Expected<Schedule> collective_matmul(const Observation& o, const Mesh& mesh, DType dtype, ObservedSchedule unknown) {
+Expected<Schedule> collective_matmul(const Observation& o, const Pod& pod, DType dtype, ObservedSchedule unknown) {
   const std::int64_t devices = o.devices, size = size_of(dtype).count(), bytes = o.bytes.count();
   std::string family;
   GemmProblem problem{o.m, o.n, o.k, dtype, Dataflow::os};
@@ -101,10 +101,10 @@ Expected<Schedule> collective_matmul(const Observation& o, const Mesh& mesh, DTy
   }
   const auto algorithm = gemm_algorithm(fmt::format("{}-{}", family, name_of(o.schedule == ObservedSchedule::unknown ? unknown : o.schedule)));
   if (!algorithm) return Diagnostic{o.where, algorithm.error().message};
-  if (mesh.devices() != devices)
-    return Diagnostic{o.where, fmt::format("a collective matmul takes all devices of a mesh, {} has {}, the observation {}", to_text(mesh),
-                                           mesh.devices(), devices)};
-  auto schedule = make_gemm(**algorithm, mesh, problem, {});
+  const auto axes = axes_of(o, pod);
+  if (!axes) return axes.error();
+  if (axes->size() != 1) return Diagnostic{o.where, fmt::format("a collective matmul is along one axis of a mesh, found {}", axes->size())};
+  auto schedule = make_gemm_along(**algorithm, pod.mesh, axes->front(), problem, {});
   if (!schedule) return Diagnostic{o.where, schedule.error().message};
   return schedule;
 }
@@ -140,7 +140,7 @@ Expected<Schedule> schedule_of(const Observation& observation, const Pod& pod, O
   const DType dtype = observation.dtype.value_or(DType::bf16);
   if (observation.op == ObservedOp::matmul) return matmul_schedule(pod.mesh, observation, dtype);
   if (observation.op == ObservedOp::hbm_copy) return copy_schedule(pod.mesh, observation.bytes, dtype);
-  if (observation.m > 0) return collective_matmul(observation, pod.mesh, dtype, unknown_matmul);
+  if (observation.m > 0) return collective_matmul(observation, pod, dtype, unknown_matmul);
   const auto axes = axes_of(observation, pod);
   if (!axes) return axes.error();
   const CollectiveKind kind = collective_of(observation.op);

@@ -29,9 +29,9 @@ Expected<std::vector<AxisView>> axes_of(const Observation& observation, const Po
 ///                        divides (nccl-tests measures all-reduces of 8 bytes on 8 GPUs)
 ///   matmul               one product m x n x k on every device
 ///   hbm_copy             one copy of `bytes` on every device
-///   collective matmul    the GEMM algorithm of its schedule, on meshes of one axis: tp-ag-* where `bytes` are [m/devices, k] (m, n, k on each device
+///   collective matmul    the GEMM algorithm of its schedule, along one axis: tp-ag-* where `bytes` are [m/devices, k] (m, n, k on each device
 ///                        after the gathering), jax-ag-* where they are [k/devices, n], jax-rs-* where they are [m, n] and are scattered
-/// Errors: those of axes_of(); bytes of a collective matmul that are no operand of it, or another collective.
+/// Errors: those of axes_of(); bytes of a collective matmul that are no operand of it, several axes, another collective.
 Expected<Schedule> schedule_of(const Observation& observation, const Pod& pod, ObservedSchedule unknown_matmul = ObservedSchedule::plain);
 /// The same, lowered.
 Expected<Schedule> lowered_schedule_of(const Observation& observation, const Pod& pod, const PredictOptions& options = {});

@@ -115,8 +115,17 @@ TEST(Predict, BytesThatAreNoOperandAreAnError) {
       error_of(collective_matmul(ObservedOp::all_gather, ObservedSchedule::plain, 4096), pod),
       "expected an all-gather of the rows of a 8192x4096x2048 product in bf16, or a reduce-scatter of its result; found all-gather of 4 KiB on 8 "
       "devices");
-  EXPECT_EQ(error_of(collective_matmul(ObservedOp::all_gather, ObservedSchedule::plain, 8192 / 8 * 2048 * 2), pod_with(some_machine(), "4x4")),
-            "a collective matmul takes all devices of a mesh, row=4,col=4 has 16, the observation 8");
+  EXPECT_EQ(error_of(collective_matmul(ObservedOp::all_gather, ObservedSchedule::plain, 8192 / 8 * 2048 * 2), pod_with(some_machine(), "2x4")),
+            "a collective matmul is along one axis of a mesh, found 2");
+}
+
+TEST(Predict, ACollectiveMatmulAlongOneAxisOfAMeshIsThatOfARing) {
+  Observation o = collective_matmul(ObservedOp::all_gather, ObservedSchedule::overlapped, 8192 / 8 * 2048 * 2);
+  const auto ring = predict(o, pod_with(some_machine(), "8"));
+  o.axis = "col";
+  const auto along = predict(o, pod_with(some_machine(), "4x8"));
+  ASSERT_TRUE(ring && along);
+  EXPECT_EQ(*ring, *along);
 }
 
 }  // namespace
