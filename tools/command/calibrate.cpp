@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -26,12 +27,16 @@ constexpr std::string_view usage =
        podsim calibrate --from FORM FILE... --observations-only -o observations.csv
 
 Fits the values of a machine to what was measured: launches, overheads, latency, bandwidths, efficiency curves. Prints each value with its interval,
-what the measurements cannot tell and what to measure to tell it, and how far the fitted machine is off. With -o FILE.textproto the machine is saved, and
-every run on it says what it was fitted to and how well.
+what the measurements cannot tell and what to measure to tell it, and how far the fitted machine is off: on what was fitted, and on every other
+observation when the rest is fitted. With -o FILE.textproto the machine is saved, and every run on it says what it was fitted to and how far it is off.
+
+nccl-tests: what the programs print, one file or several tests in one; the out-of-place times are taken. Links of the second dimension of a dgx
+slice, link[y], are those between the GPUs of a node, link[x] those between nodes. tools/capture measures what is needed on TPUs and GPUs.
 
 examples:
   podsim calibrate validation/datasets/tpu_v5p_ppermute/observations.csv --base tpu_v5p --slice 2x2 --mesh row=4 -o my_v5p.textproto
-  podsim calibrate --from nccl-tests all_reduce.txt --base dgx_h100 --slice 1x8 --prior link[y].bandwidth=0.05
+  podsim calibrate --from nccl-tests all_reduce.txt --base dgx_h100 --slice 1x8 --prior link[y].bandwidth=0.05 -o mine.textproto
+  podsim run --machine mine.textproto --slice 1x8 --collective all-reduce --bytes 64MiB
   podsim calibrate --from nccl-tests all_reduce.txt --observations-only -o all_reduce.csv
 )";
 
@@ -56,15 +61,41 @@ std::string value_text(const CalibratedValue& value, double amount) {
   return fmt::format("{:.4g}", amount);
 }
 
-std::string calibration_table(const std::vector<Observation>& observations, const Calibration& found, const std::vector<std::string>& notes) {
+/// A line for all that cannot be told for the same reason.
+std::string undetermined_text(const std::vector<Undetermined>& undetermined) {
+  std::vector<std::pair<const Undetermined*, std::string>> lines;
+  for (const Undetermined& u : undetermined) {
+    const std::string path = u.path + (u.at.empty() ? "" : " at " + u.at);
+    const auto same =
+        std::find_if(lines.begin(), lines.end(), [&](const auto& line) { return line.first->why == u.why && line.first->probe == u.probe; });
+    if (same == lines.end())
+      lines.emplace_back(&u, path);
+    else
+      same->second += ", " + path;
+  }
+  std::string text;
+  for (const auto& line : lines) text += fmt::format("  {}: {}; measure {}\n", line.second, line.first->why, line.first->probe);
+  return text;
+}
+
+/// How far the machine is off, as far as the observations tell.
+std::string error_text(const Calibration& found, const std::optional<ErrorSummary>& held_back) {
+  std::string text = fmt::format("of what was fitted: median error {}, 95th percentile {} ({} observations)\n", percent(found.median_abs_error),
+                                 percent(found.p95_abs_error), found.residuals.size());
+  if (held_back)
+    return text + fmt::format("of what was held back, every other observation in turn: median error {}, 95th percentile {}\n",
+                              percent(held_back->median), percent(held_back->p95));
+  return text + "nothing could be held back, there are too few observations for the values: how far other sizes are off is not known\n";
+}
+
+std::string calibration_table(const std::vector<Observation>& observations, const Calibration& found, const std::optional<ErrorSummary>& held_back,
+                              const std::vector<std::string>& notes) {
   std::vector<std::vector<std::string>> rows{{"value", "at", "fitted", "from", "to", ""}};
   for (const CalibratedValue& value : found.parameters)
     rows.push_back({value.path, value.at, value_text(value, value.value), value_text(value, value.low), value_text(value, value.high),
                     std::string{name_of(value.origin)}});
   std::string text = table(rows, 2);
-  if (!found.undetermined.empty()) text += "\nnot determined by these observations; the base machine's value stays:\n";
-  for (const Undetermined& u : found.undetermined)
-    text += fmt::format("  {}{}: {}; measure {}\n", u.path, u.at.empty() ? "" : " at " + u.at, u.why, u.probe);
+  if (!found.undetermined.empty()) text += "\nnot determined by these observations:\n" + undetermined_text(found.undetermined);
   rows = {{"observation", "measured", "predicted", "error", ""}};
   for (const Residual& residual : found.residuals) {
     const Observation& o = observations[residual.observation];
@@ -72,13 +103,16 @@ std::string calibration_table(const std::vector<Observation>& observations, cons
         {observation_text(o), to_text(o.time), to_text(residual.predicted), signed_percent(residual.error), residual.weight < apart ? "apart" : ""});
   }
   text += "\n" + table(rows, 1);
-  text += fmt::format("\nmedian error {}, 95th percentile {} ({} observations)\n", percent(found.median_abs_error), percent(found.p95_abs_error),
-                      observations.size());
+  const auto is_apart = [](const Residual& residual) { return residual.weight < apart; };
+  if (std::any_of(found.residuals.begin(), found.residuals.end(), is_apart))
+    text += "apart: counted less than half, as nothing brings it near the others\n";
+  text += "\n" + error_text(found, held_back);
   for (const std::string& note : notes) text += fmt::format("note: {}\n", note);
   return text;
 }
 
-std::string calibration_json(const std::vector<Observation>& observations, const Calibration& found, const std::vector<std::string>& notes) {
+std::string calibration_json(const std::vector<Observation>& observations, const Calibration& found, const std::optional<ErrorSummary>& held_back,
+                             const std::vector<std::string>& notes) {
   Json parameters = Json::array(), undetermined = Json::array(), residuals = Json::array();
   for (const CalibratedValue& v : found.parameters)
     parameters.push_back(Json{{"path", v.path},
@@ -103,6 +137,7 @@ std::string calibration_json(const std::vector<Observation>& observations, const
   return Json{{"parameters", parameters},
               {"median_abs_error", found.median_abs_error},
               {"p95_abs_error", found.p95_abs_error},
+              {"held_back", held_back ? Json{{"median_abs_error", held_back->median}, {"p95_abs_error", held_back->p95}} : Json()},
               {"undetermined", undetermined},
               {"residuals", residuals},
               {"notes", notes}}
@@ -170,13 +205,15 @@ int calibrate_verb(const std::vector<std::string>& arguments, Console& console) 
     if (!prior) return report(prior.error(), console);
     how.priors.push_back(*std::move(prior));
   }
-  const auto found = calibrate(imported->observations, *pod, how);
+  auto found = calibrate(imported->observations, *pod, how);
   if (!found) return report(found.error(), console);
+  const auto held_back = held_back_error(imported->observations, *pod, how);
+  if (held_back) found->machine.trust.error = held_back->median;
   if (options.has("plot"))
     if (auto ok = write_file(options.text("plot"), residual_svg(imported->observations, *found, how.dataset)); !ok)
       return report(ok.error(), console);
-  const std::string text = *format == Format::json ? calibration_json(imported->observations, *found, imported->notes)
-                                                   : calibration_table(imported->observations, *found, imported->notes);
+  const std::string text = *format == Format::json ? calibration_json(imported->observations, *found, held_back, imported->notes)
+                                                   : calibration_table(imported->observations, *found, held_back, imported->notes);
   if (options.has("output") && options.text("output").ends_with(".textproto")) {
     if (auto ok = write_file(options.text("output"), write_machine(found->machine)); !ok) return report(ok.error(), console);
     console.out << text;

@@ -35,6 +35,26 @@ TEST(Calibrate, TheMachineItWritesSaysWhatItWasFittedTo) {
   EXPECT_TRUE(run["trust"]["error"].is_number());
 }
 
+TEST(Calibrate, TrustIsOfWhatWasHeldBackWhereThereIsEnough) {
+  const std::string many = "validation/datasets/a100_8_nccl/observations.csv --base dgx_a100 --slice 1x8";
+  const Folder folder;
+  const std::string file = folder.file("fitted.textproto");
+  const auto json = json_of("calibrate " PODSIM_SOURCE_DIR "/" + many);
+  EXPECT_GT(json["held_back"]["median_abs_error"], json["median_abs_error"]);
+  const Outcome table = podsim("calibrate " PODSIM_SOURCE_DIR "/" + many + " -o " + file);
+  EXPECT_THAT(table.out, HasSubstr("of what was held back, every other observation in turn: median error "));
+  const auto run = json_of("run --machine " + file + " --slice 1x8 --collective all-reduce --bytes 64MiB");
+  EXPECT_NEAR(run["trust"]["error"].get<double>(), json["held_back"]["median_abs_error"].get<double>(), 1e-4);
+  EXPECT_TRUE(json_of("calibrate " + permutes + on_v5p)["held_back"].is_null());
+  EXPECT_THAT(podsim("calibrate " + permutes + on_v5p).out, HasSubstr("nothing could be held back"));
+}
+
+TEST(Calibrate, SaysOnceWhatGoesWithTheSameCollective) {
+  const Outcome table = podsim("calibrate " + permutes + on_v5p + "--set software.launch=1us");
+  EXPECT_THAT(table.out, HasSubstr("software.launch[all-gather], software.launch[reduce-scatter], software.launch[all-reduce]"));
+  EXPECT_THAT(table.out, HasSubstr("not observed: it goes with software.launch[permute]"));
+}
+
 TEST(Calibrate, ConvertsWithoutFitting) {
   const Outcome outcome = podsim("calibrate " + permutes + " --observations-only --quiet");
   EXPECT_EQ(outcome.status, exit_done) << outcome.err;
@@ -53,6 +73,9 @@ TEST(Calibrate, SaysWhatIsWrong) {
       {"calibrate --base tpu_v4 --slice 4x4", "expected files of observations, found none"},
       {"calibrate nowhere.csv --base tpu_v4 --slice 4x4", "nowhere.csv"},
       {"calibrate " + bad + " --base tpu_v4 --slice 4x4", "bad.csv:2:"},
+      {"calibrate " + bad + " --base tpu_v4 --slice 4x4", "--from names other forms than csv"},
+      {"calibrate --from nccl-tests --op matmul x.txt", "expected a collective of nccl-tests"},
+      {"calibrate --from nccl-tests --op all_gather nowhere.txt", "nowhere.txt"},
       {"calibrate " + permutes, "--base is missing"},
       {"calibrate " + permutes + on_v5p + "--from pcap", "pcap"},
       {"calibrate " + permutes + on_v5p + "--machine tpu_v4", "calibrate begins with --base"},

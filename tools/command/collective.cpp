@@ -18,8 +18,15 @@ namespace podsim {
 
 namespace {
 
+/// Those of --axis; without it the only axis of more than one device.
 Expected<std::vector<AxisView>> axes_of(const Options& options, const Mesh& mesh) {
   std::vector<AxisView> axes;
+  if (!options.has("axis")) {
+    for (int a = 0; a < static_cast<int>(mesh.axes().size()); ++a)
+      if (mesh.whole(a).size > 1 || mesh.axes().size() == 1) axes.push_back(mesh.whole(a));
+    if (axes.size() == 1) return axes;
+    return Diagnostic{{}, "--axis is missing: the mesh axes of the collective, of " + to_text(mesh)};
+  }
   for (const std::string& name : split(options.text("axis"))) {
     const auto axis = mesh.axis(name);
     if (!axis) return Diagnostic{option("axis"), axis.error().message};
@@ -188,7 +195,7 @@ Expected<Problem> collective_problem(const Options& options, const Pod& pod, DTy
     return Diagnostic{option("collective"),
                       "there is no collective " + quoted(options.text("collective")) + did_you_mean(options.text("collective"), names)};
   }
-  if (!options.has("axis") || !options.has("bytes")) return Diagnostic{{}, "--collective needs --axis and --bytes"};
+  if (!options.has("bytes")) return Diagnostic{{}, "--bytes is missing: the input of the collective on each device"};
   const auto axes = axes_of(options, pod.mesh);
   if (!axes) return axes.error();
   std::int64_t devices = 1;

@@ -30,8 +30,11 @@ Expected<Imported> imported_observations(const Options& options) {
   if (files.empty()) return Diagnostic{{}, "expected files of observations, found none"};
   ImportOptions how;
   if (options.has("op")) {
-    const auto op = observed_op_named(options.text("op"));
-    if (!op) return Diagnostic{option("op"), "expected an operation, as all-gather or matmul, found " + quoted(options.text("op"))};
+    std::string name = options.text("op");
+    std::replace(name.begin(), name.end(), '_', '-');  // as nccl-tests spells it
+    const auto op = observed_op_named(name);
+    if (!op || *op == ObservedOp::matmul || *op == ObservedOp::hbm_copy)
+      return Diagnostic{option("op"), "expected a collective of nccl-tests, as all-gather or all-reduce, found " + quoted(options.text("op"))};
     how.op = *op;
   }
   if (options.has("devices")) {
@@ -58,6 +61,8 @@ Expected<Imported> imported_observations(const Options& options) {
   Imported all;
   for (const std::string& file : files) {
     auto imported = import_file(options.text("from"), file, how);
+    if (!imported && !options.given("from"))
+      return Diagnostic{imported.error().where, imported.error().message + "; --from names other forms than csv"};
     if (!imported) return imported.error();
     all.observations.insert(all.observations.end(), imported->observations.begin(), imported->observations.end());
     for (std::string& note : imported->notes) all.notes.push_back(files.size() > 1 ? file + ": " + note : std::move(note));

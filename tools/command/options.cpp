@@ -192,8 +192,9 @@ po::options_description problem_options(bool several) {
   if (!several)
     group.add_options()  //
         ("collective", word("KIND"),
-         "one collective along --axis: all-gather, reduce-scatter, all-reduce,\nall-to-all, broadcast, reduce, permute")                //
-        ("axis", word("NAME[,...]"), "the mesh axes of --collective, first most significant")                                           //
+         "one collective along --axis: all-gather, reduce-scatter, all-reduce,\nall-to-all, broadcast, reduce, permute")  //
+        ("axis", word("NAME[,...]"),
+         "the mesh axes of --collective, first most significant; may be left out where only one has more than one device")              //
         ("root", word("N"), "broadcast, reduce: the root's position along the axes; left out: 0")                                       //
         ("chunks", word("N"), "broadcast, reduce: into how many chunks; left out: what takes least time\nalong a chain of neighbours")  //
         ("shift", word("N"), "permute: everybody to their position + N")                                                                //
@@ -203,7 +204,8 @@ po::options_description problem_options(bool several) {
         ("plan", word("FILE"), "a plan of a workload, as podsim tune -o writes it")                                                     //
         ("schedule", word("FILE"), "a saved schedule, textproto or binary (podsim show schedule -o FILE writes one)")                   //
         ("algorithm", word("NAME"),
-         "GEMM: collective, meshslice, summa, cannon, wang, 1d-os, 1d-ls,\n1d-fsdp, 1d-megatron, jax-ag-..., jax-rs-..., tp-ag-...\ncollective: ring, "
+         "GEMM: collective, meshslice, summa, cannon, wang, 1d-os, 1d-ls,\n1d-fsdp, 1d-megatron, jax-ag-..., jax-rs-..., tp-ag-...\ncollective: "
+         "ring, "
          "ring-one-way, ring-shortest, line,\nhalving-doubling, direct, pairwise, halves, pallas-ring,\npallas-bidirectional, pallas-alternating, or "
          "auto: the\ncheapest; left out: ring on axes that wrap, else line")                                                                   //
         ("dataflow", word("os|ls|rs"), "which operand stands still: output, left or right; left out: os,\nor what the algorithm's name says")  //

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "sim/engine/machine_fields.hpp"
@@ -168,6 +170,35 @@ Expected<Calibration> calibrate(const std::vector<Observation>& observations, co
   result.p95_abs_error = percentile_of(errors, 0.95);
   result.machine.trust = {TrustLevel::fitted, options.dataset, result.median_abs_error};
   return result;
+}
+
+ErrorSummary summary_of(const std::vector<double>& errors) {
+  std::vector<double> sizes;
+  for (const double error : errors) sizes.push_back(std::abs(error));
+  return {sizes.size(), median_of(sizes), percentile_of(sizes, 0.95)};
+}
+
+std::optional<ErrorSummary> held_back_error(const std::vector<Observation>& observations, const Pod& base, const CalibrateOptions& options) {
+  std::array<std::vector<Observation>, 2> halves;
+  std::map<ObservedOp, std::size_t> seen;
+  for (const Observation& observation : observations) halves.at(seen[observation.op]++ % 2).push_back(observation);
+  std::vector<double> errors;
+  for (std::size_t half = 0; half < 2; ++half) {
+    const auto found = calibrate(halves.at(half), base, options);
+    if (!found) return std::nullopt;
+    const auto is_fitted = [](const CalibratedValue& value) { return value.origin == CalibratedValue::Origin::fitted; };
+    const auto values = std::count_if(found->parameters.begin(), found->parameters.end(), is_fitted);
+    if (static_cast<std::size_t>(values) >= halves.at(half).size()) return std::nullopt;
+    Pod pod = base;
+    pod.machine = found->machine;
+    if (const auto built = rebuild(pod); !built) return std::nullopt;
+    for (const Observation& observation : halves.at(1 - half)) {
+      const auto time = predict(observation, pod, options.predict);
+      if (!time) return std::nullopt;
+      errors.push_back(time->count() / observation.time.count() - 1);
+    }
+  }
+  return summary_of(errors);
 }
 
 }  // namespace podsim

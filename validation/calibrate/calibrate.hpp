@@ -67,6 +67,17 @@ struct Calibration {
 /// is zero or unlimited.
 Expected<Calibration> calibrate(const std::vector<Observation>& observations, const Pod& base, const CalibrateOptions& options = {});
 
+/// Of |error|.
+struct ErrorSummary {
+  std::size_t rows = 0;
+  double median = 0, p95 = 0;
+};
+ErrorSummary summary_of(const std::vector<double>& errors);
+
+/// How far a fit to half of the observations is off on the other half: every other one of each operation is fitted, then the others, so that each is
+/// predicted once. Nothing where a half has fewer observations than values would be fitted to it. Costs two calibrations.
+std::optional<ErrorSummary> held_back_error(const std::vector<Observation>& observations, const Pod& base, const CalibrateOptions& options);
+
 /// The 95th percentile is the smallest value that 95 % do not exceed. Zero of nothing.
 double median_of(std::vector<double> values);
 double percentile_of(std::vector<double> values, double share);

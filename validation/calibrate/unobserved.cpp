@@ -74,11 +74,11 @@ Expected<std::vector<Undetermined>> keep_alike(const std::vector<Observation>& o
   const std::map<CollectiveKind, std::int64_t> devices = observed_devices(observations);
   std::vector<Undetermined> alike;
   const auto held = [&](const std::string& path) { return std::find(options.hold.begin(), options.hold.end(), path) != options.hold.end(); };
-  const auto set = [&](const std::string& path, const std::string& like, const std::string& value, CollectiveKind kind) -> Done {
+  const auto set = [&](const std::string& path, const std::string& like, const std::string& value) -> Done {
     const std::string source = fmt::format("as {}, which is fitted: {}; not observed itself", like, options.dataset);
     if (auto ok = set_machine_value(machine, path, value, source, {}); !ok) return ok;
-    alike.push_back({path, "", fmt::format("no observation depends on it: it goes with {}, as on the base machine", like),
-                     fmt::format("{} of a few KiB and of tens of MiB", name_of(kind))});
+    alike.push_back({path, "", fmt::format("not observed: it goes with {}, as on the base machine", like),
+                     "the collectives themselves, of a few KiB and of tens of MiB"});
     return done();
   };
   for (const CollectiveKind kind : all_kinds) {
@@ -89,13 +89,13 @@ Expected<std::vector<Undetermined>> keep_alike(const std::vector<Observation>& o
       const bool one_launch = base.software.launch.at(at) == base.software.launch.at(from);
       if (!devices.contains(other) || !one_launch || base.software.efficiency.at(at) != base.software.efficiency.at(from)) continue;
       if (is_fitted(fit, launch_path(other)) && !held(launch_path(kind)))
-        if (auto ok = set(launch_path(kind), launch_path(other), text_of(machine, launch_path(other)), kind); !ok) return ok.error();
+        if (auto ok = set(launch_path(kind), launch_path(other), text_of(machine, launch_path(other))); !ok) return ok.error();
       if (is_fitted(fit, curve_path(other)) && !held(curve_path(kind))) {
         Machine moved = machine;
         const std::int64_t P = devices.at(other);
         for (EfficiencyPoint& point : moved.software.efficiency.at(from))
           point.input = Bytes{point.input.count() / messages_of_input(other, P) * messages_of_input(kind, P)};
-        if (auto ok = set(curve_path(kind), curve_path(other), text_of(moved, curve_path(other)), kind); !ok) return ok.error();
+        if (auto ok = set(curve_path(kind), curve_path(other), text_of(moved, curve_path(other))); !ok) return ok.error();
       }
       break;
     }

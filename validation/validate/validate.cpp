@@ -172,12 +172,6 @@ void conclude(ValidatedCase& found) {
 
 }  // namespace
 
-ErrorSummary summary_of(const std::vector<double>& errors) {
-  std::vector<double> sizes;
-  for (const double error : errors) sizes.push_back(std::abs(error));
-  return {sizes.size(), median_of(sizes), percentile_of(sizes, 0.95)};
-}
-
 bool is_known(const Observation& observation) {
   if (observation.op == ObservedOp::matmul || observation.op == ObservedOp::hbm_copy || observation.op == ObservedOp::permute) return true;
   return observation.schedule != ObservedSchedule::unknown;

@@ -19,12 +19,6 @@ struct ValidatedRow {
   double error = 0;  // (predicted - measured) / measured
 };
 
-struct ErrorSummary {
-  std::size_t rows = 0;
-  double median = 0, p95 = 0;  // of |error|
-};
-ErrorSummary summary_of(const std::vector<double>& errors);
-
 /// A case under one hypothesis.
 struct ValidatedCase {
   std::string name, hypothesis;  // empty: what ran is known

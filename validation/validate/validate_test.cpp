@@ -192,7 +192,7 @@ TEST(Validate, WhatTheBaseHasAlikeAndNobodyObservedStaysAlike) {
   EXPECT_EQ(launch("matmul"), 50e-6) << "no collective";
   const Undetermined* said = testing::undetermined_of(*found, "software.launch[all-reduce]");
   ASSERT_NE(said, nullptr);
-  EXPECT_EQ(said->why, "no observation depends on it: it goes with software.launch[all-gather], as on the base machine");
+  EXPECT_EQ(said->why, "not observed: it goes with software.launch[all-gather], as on the base machine");
 }
 
 TEST(Datasets, EveryOneThatComesWithPodsimIsWithinItsBounds) {
