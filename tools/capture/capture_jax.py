@@ -5,7 +5,7 @@
     python3 capture_jax.py --list --mesh row=2,col=4            what would run; needs no JAX
     python3 capture_jax.py --emulate 8 -o trial.tar.gz          on eight CPU devices: proves that it runs, measures nothing of interest
 
-The archive holds observations.csv (for calibrate), collective_matmuls_AXIS.csv (the same columns, for validate), probes.csv, timings.csv,
+The archive holds observations.csv (for calibrate), collective_matmuls.csv (the same columns, for validate), probes.csv, timings.csv,
 environment.json, hlo/*.txt and profile/. README.md beside this file says what each of them tells.
 
 A case is one or several steps that start at once, on every device. It is run `loop` times inside one program, every turn waiting for the one
@@ -713,13 +713,6 @@ def timing_row(timing):
             "timed_by": "device" if timing.by_device else "host"}
 
 
-def ring_slice(mesh, slice_text, axis):
-    """The slice that is one ring of an axis: of a mesh that is the slice, its dimension alone."""
-    extents = [1 if name != axis else size for name, size in mesh.axes]
-    same = [str(size) for _, size in mesh.axes] == slice_text.split("x")
-    return "x".join(map(str, extents)) if same else str(mesh.size((axis,)))
-
-
 def files_of(capture, mesh, slice_text, environment):
     """{name in the archive: text}."""
     kind = environment.get("kind", "")
@@ -735,13 +728,10 @@ def files_of(capture, mesh, slice_text, environment):
              "environment.json": json.dumps({"format_version": FORMAT_VERSION, "mesh": mesh.text(), "slice": slice_text, **environment,
                                              "cases_measured": len(capture.timings), "cases_not_measured": capture.left,
                                              "failed": capture.failed}, indent=2) + "\n"}
-    for axis in mesh.wide:
-        rows = [t for t in of_kind["collective matmul"] if t.case.steps[0].axes == (axis,)]
-        file = f"collective_matmuls_{axis}.csv"
-        command = (f"podsim validate --observations {file} --machine mine.textproto --slice {ring_slice(mesh, slice_text, axis)} "
-                   f"--mesh {axis}={mesh.size((axis,))}")
-        if rows:
-            texts[file] = csv_text(OBSERVATION_COLUMNS, map(observation_row, rows), about + [f"Read by: {command}, with --wrap none on an open axis"])
+    if of_kind["collective matmul"]:
+        command = f"podsim validate --observations collective_matmuls.csv --machine mine.textproto --slice {slice_text} --mesh {mesh.text()}"
+        texts["collective_matmuls.csv"] = csv_text(OBSERVATION_COLUMNS, map(observation_row, of_kind["collective matmul"]),
+                                                   about + [f"Read by: {command}"])
     for name, text in capture.hlo.items():
         texts[f"hlo/{name}.txt"] = text
     return texts

@@ -158,15 +158,27 @@ Diagnostic no_machine() {
 
 }  // namespace
 
+namespace {
+
+bool same_values(const Machine& a, const Machine& b) {
+  for (const MachineField& field : machine_fields())
+    for (int entry = 0; entry < static_cast<int>(index_names(field.index).size()); ++entry)
+      if (value_text(field, a, entry) != value_text(field, b, entry)) return false;
+  return true;
+}
+
+}  // namespace
+
 Expected<Machine> machine_of(const std::string& name, const std::vector<std::string>& sets) {
   auto machine = find_machine(name);
-  if (!machine) return machine;
+  if (!machine || sets.empty()) return machine;
+  const Machine found = *machine;
   for (const std::string& set : sets) {
     const std::size_t equals = set.find('=');
     if (equals == std::string::npos) return Diagnostic{option("set"), "expected PATH=VALUE, found " + quoted(set)};
     if (auto ok = set_machine_value(*machine, set.substr(0, equals), set.substr(equals + 1), "--set", option("set")); !ok) return ok.error();
   }
-  if (!sets.empty()) machine->trust.level = TrustLevel::hypothetical;  // what it was fitted to had other values
+  if (!same_values(found, *machine)) machine->trust.level = TrustLevel::hypothetical;  // what it was fitted to had other values
   return machine;
 }
 
