@@ -45,7 +45,7 @@ int help(std::vector<std::string> arguments, Console& console) {
 }  // namespace
 
 std::span<const Verb> verbs() {
-  static constexpr std::array<Verb, 8> table{{
+  static constexpr std::array<Verb, 9> table{{
       {"run", "simulate one thing: a GEMM, a collective, a saved schedule", &run_verb},
       {"check", "execute it numerically and prove it right, free of races and deadlocks", &check_verb},
       {"compare", "simulate many variants and rank them", &compare_verb},
@@ -53,6 +53,7 @@ std::span<const Verb> verbs() {
       {"sweep", "simulate every combination in a file, and store the results", &sweep_verb},
       {"calibrate", "fit a machine to measurements, and say how sure and how wrong it is", &calibrate_verb},
       {"validate", "predict what was measured and not fitted, and say how far off that is", &validate_verb},
+      {"diff", "hold a profile against a plan or a run: where is the step slower than predicted?", &diff_verb},
       {"show", "a machine, a topology, a mesh, a schedule or a plan", &show_verb},
   }};
   return table;

@@ -24,6 +24,7 @@ int check_verb(const std::vector<std::string>& arguments, Console& console);
 int calibrate_verb(const std::vector<std::string>& arguments, Console& console);
 int validate_verb(const std::vector<std::string>& arguments, Console& console);
 int compare_verb(const std::vector<std::string>& arguments, Console& console);
+int diff_verb(const std::vector<std::string>& arguments, Console& console);
 int tune_verb(const std::vector<std::string>& arguments, Console& console);
 int sweep_verb(const std::vector<std::string>& arguments, Console& console);
 int show_verb(const std::vector<std::string>& arguments, Console& console);

@@ -8,6 +8,7 @@
 #include "sim/base/units.hpp"
 #include "sim/schedule/text.hpp"
 #include "tools/command/print.hpp"
+#include "tools/command/run_operations.hpp"
 #include "tools/command/workload.hpp"
 
 namespace podsim {
@@ -234,6 +235,7 @@ std::string result_json(const SimulatedRun& run, const Details& details) {
                         {"in_flight_s", seconds(axis.in_flight)},
                         {"exposed_s", seconds(axis.exposed)}});
   json["axes"] = std::move(axes);
+  json["operations"] = operations_json(run);
   if (details.healthy_s) {
     json["healthy"] = Json{{"makespan_s", *details.healthy_s}};
     json["rings"] = run.row.rings.empty() ? Json() : Json(run.row.rings);

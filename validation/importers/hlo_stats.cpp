@@ -9,6 +9,7 @@
 #include "sim/base/units.hpp"
 #include "validation/csv.hpp"
 #include "validation/importers/hlo_op.hpp"
+#include "validation/importers/step_category.hpp"
 #include "validation/importers/text_lines.hpp"
 
 namespace podsim {
@@ -19,10 +20,18 @@ using enum ObservedOp;
 
 class Table {
  public:
-  Table(std::string_view text, const std::string& file, const ImportOptions& options) : reader_{text, file}, file_{file}, options_{options} {}
+  Table(std::string_view text, const std::string& file, ImportOptions options) : reader_{text, file}, file_{file}, options_{std::move(options)} {}
   Expected<Imported> read();
+  Expected<ProfiledOperations> read_all(const ProfileOptions& options);
 
  private:
+  /// The heading: whether the table is one of collectives.
+  Expected<bool> read_heading();
+  /// Calls a member function with each row.
+  template <class Read>
+  Done each_row(Read read);
+  Done read_profiled(const CsvRow& row, bool collectives, const ProfileOptions& options, ProfiledOperations& found) const;
+
   [[nodiscard]] bool has(const std::string& column) const { return columns_.contains(column); }
   [[nodiscard]] const CsvField& field(const CsvRow& row, const std::string& column) const { return row.fields[columns_.at(column)]; }
   [[nodiscard]] std::string_view text(const CsvRow& row, const std::string& column) const {
@@ -35,7 +44,8 @@ class Table {
 
   CsvReader reader_;
   const std::string& file_;
-  const ImportOptions& options_;
+  ImportOptions options_;
+  SourceLocation heading_;
   std::map<std::string, std::size_t> columns_;
   Imported imported_;
   std::map<std::string, std::size_t> skipped_;  // rows by reason
@@ -47,6 +57,15 @@ Expected<Seconds> micros(const CsvField& field) {
   const Seconds time{*value / 1e6};
   if (!(time > Seconds{})) return Diagnostic{field.where, "a time must be a positive number, got " + quoted(field.text)};
   return time;
+}
+
+Expected<double> not_negative(const CsvField& field, std::string_view what) {
+  double value = 0;
+  const char* end = field.text.data() + field.text.size();
+  const auto [rest, status] = std::from_chars(field.text.data(), end, value);
+  if (status != std::errc{} || rest != end || !std::isfinite(value) || value < 0)
+    return Diagnostic{field.where, std::string{what} + " must be a number that is not negative, got " + quoted(field.text)};
+  return value;
 }
 
 std::optional<ObservedOp> collective_named(std::string_view kind) {
@@ -113,11 +132,9 @@ void Table::tell_devices() {
 
 Done Table::read_operation(const CsvRow& row) {
   const CsvField& rate_field = field(row, "model_GFLOPs");
-  double rate = 0;
-  const char* end = rate_field.text.data() + rate_field.text.size();
-  const auto [rest, status] = std::from_chars(rate_field.text.data(), end, rate);
-  if (status != std::errc{} || rest != end || !std::isfinite(rate) || rate < 0)
-    return Diagnostic{rate_field.where, "a rate must be a number that is not negative, got " + quoted(rate_field.text)};
+  const auto told = not_negative(rate_field, "a rate");
+  if (!told) return told.error();
+  const double rate = *told;
   if (FlopsPerSecond{rate * 1e9} > options_.core_peak) return skip("rejected: their rate is above the peak of a core"), done();
   const auto time = micros(field(row, "avg_self_time_us"));
   if (!time) return time.error();
@@ -135,30 +152,42 @@ Done Table::read_operation(const CsvRow& row) {
   return done();
 }
 
-Expected<Imported> Table::read() {
+Expected<bool> Table::read_heading() {
   const auto heading = reader_.next();
   if (!heading) return heading.error();
   if (!*heading) return Diagnostic{{file_, 1, 1}, "a table of HLO statistics must begin with a heading"};
+  heading_ = (*heading)->where;
   for (std::size_t i = 0; i < (*heading)->fields.size(); ++i)
     if (!columns_.emplace((*heading)->fields[i].text, i).second)
       return Diagnostic{(*heading)->fields[i].where, "column " + quoted((*heading)->fields[i].text) + " is there twice"};
   const auto has_all = [this](std::initializer_list<const char*> names) {
     return std::ranges::all_of(names, [this](const char* name) { return has(name); });
   };
-  const bool collectives = has_all({"kind", "hlo_op", "input_bytes", "output_bytes", "avg_self_time_us"});
-  if (!collectives && !has_all({"category", "hlo_op", "avg_self_time_us", "model_GFLOPs"}))
-    return Diagnostic{
-        (*heading)->where,
-        "expected the columns kind, hlo_op, input_bytes, output_bytes, avg_self_time_us, or category, hlo_op, avg_self_time_us, model_GFLOPs"};
+  if (has_all({"kind", "hlo_op", "input_bytes", "output_bytes", "avg_self_time_us"})) return true;
+  if (has_all({"category", "hlo_op", "avg_self_time_us", "model_GFLOPs"})) return false;
+  return Diagnostic{
+      heading_,
+      "expected the columns kind, hlo_op, input_bytes, output_bytes, avg_self_time_us, or category, hlo_op, avg_self_time_us, model_GFLOPs"};
+}
+
+template <class Read>
+Done Table::each_row(Read read) {
   while (true) {
     const auto row = reader_.next();
     if (!row) return row.error();
-    if (!*row) break;
+    if (!*row) return done();
     if ((*row)->fields.size() != columns_.size())
       return Diagnostic{(*row)->where, "a row must have as many fields as the heading, " + std::to_string(columns_.size()) + ", got " +
                                            std::to_string((*row)->fields.size())};
-    if (Done read = collectives ? read_collective(**row) : read_operation(**row); !read) return read.error();
+    if (Done one = read(**row); !one) return one.error();
   }
+}
+
+Expected<Imported> Table::read() {
+  const auto heading = read_heading();
+  if (!heading) return heading.error();
+  const bool collectives = *heading;
+  if (Done rows = each_row([&](const CsvRow& row) { return collectives ? read_collective(row) : read_operation(row); }); !rows) return rows.error();
   if (collectives) tell_devices();
   for (const auto& [why, count] : skipped_) imported_.notes.push_back(counted(count, "row") + " skipped: " + why);
   imported_.notes.emplace_back("times are means over all occurrences and cores, with the waiting for slower devices in them");
@@ -170,7 +199,74 @@ Expected<Imported> Table::read() {
   return std::move(imported_);
 }
 
+Done Table::read_profiled(const CsvRow& row, bool collectives, const ProfileOptions& options, ProfiledOperations& found) const {
+  const auto count = parse_integer(field(row, "occurrences").text, 1, std::int64_t{1} << 40, field(row, "occurrences").where);
+  if (!count) return count.error();
+  const CsvField& average = field(row, "avg_self_time_us");
+  const auto time = not_negative(average, "a time");
+  if (!time) return time.error();
+  const std::string& name = field(row, "hlo_op").text;
+  ProfiledOperation operation;
+  if (collectives) {
+    const CsvField& input = field(row, "input_bytes");
+    const CsvField& output = field(row, "output_bytes");
+    const auto in = parse_integer(input.text, 0, most_observed_bytes.count(), input.where);
+    if (!in) return in.error();
+    const auto out = parse_integer(output.text, 0, most_observed_bytes.count(), output.where);
+    if (!out) return out.error();
+    std::string_view kind = field(row, "kind").text;
+    if (kind.starts_with("async_")) kind.remove_prefix(6);
+    std::string word{kind.substr(0, kind.find('('))};
+    std::ranges::replace(word, '_', '-');
+    word = without_end(word);
+    operation = described_operation(word, "", "", {}, options);
+    operation.name = without_end(name);
+    operation.bytes = Bytes{*in};
+    const std::int64_t large = std::max(*in, *out), small = std::min(*in, *out);
+    if (small > 0 && large > small && large % small == 0 && large / small <= most_observed_devices) operation.group = static_cast<int>(large / small);
+  } else {
+    const auto rate = not_negative(field(row, "model_GFLOPs"), "a rate");
+    if (!rate) return rate.error();
+    // The name and the opcode are not in the shapes, which the table may cut short.
+    std::string text{this->text(row, "result_shapes_prefix")};
+    if (!text.empty()) text = "%" + name + " = " + text + (text.find(" ") == std::string::npos ? " fusion(" : "");
+    operation = described_operation(name, text, field(row, "category").text, Flops{*rate * *time * 1e3}, options);
+  }
+  operation.occurrences = static_cast<double>(*count);
+  operation.self = Seconds{*time * 1e-6 * static_cast<double>(*count)};
+  found.operations.push_back(std::move(operation));
+  return done();
+}
+
+Expected<ProfiledOperations> Table::read_all(const ProfileOptions& options) {
+  const auto collectives = read_heading();
+  if (!collectives) return collectives.error();
+  if (!has("occurrences")) return Diagnostic{heading_, "expected a column occurrences beside the times"};
+  if (options.steps > 0 && options.devices <= 0)
+    return Diagnostic{{file_}, "a table sums over devices and steps: expected how many devices beside how many steps"};
+  ProfiledOperations found;
+  if (Done rows = each_row([&](const CsvRow& row) { return read_profiled(row, *collectives, options, found); }); !rows) return rows.error();
+  if (found.operations.empty()) return Diagnostic{heading_, "there is no operation below this heading"};
+  const int devices = std::max(options.devices, 1) * std::max(options.cores, 1);
+  for (ProfiledOperation& operation : found.operations) {
+    operation.occurrences /= devices;
+    operation.self = operation.self / static_cast<double>(devices);
+    found.time += operation.self;
+  }
+  found.steps = options.steps > 0 ? options.steps : most_frequent_count(found.operations);
+  found.notes.push_back(
+      counted(static_cast<std::size_t>(found.steps), options.devices > 0 ? "step" : "step times device") +
+      (options.steps > 0 ? ", as told" : ": the number of occurrences that most operations have; --steps and --devices may say otherwise"));
+  found.notes.emplace_back(
+      "a table does not tell when the device idles, nor what is hidden behind other operations: a measured step is the sum of its operations");
+  return found;
+}
+
 }  // namespace
+
+Expected<ProfiledOperations> operations_of_hlo_stats(std::string_view text, const std::string& file, const ProfileOptions& options) {
+  return Table{text, file, {}}.read_all(options);
+}
 
 Expected<Imported> import_hlo_stats(std::string_view text, const std::string& file, const ImportOptions& options) {
   return Table{text, file, options}.read();

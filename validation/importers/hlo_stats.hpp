@@ -2,6 +2,7 @@
 #pragma once
 
 #include "validation/importers/imported.hpp"
+#include "validation/importers/profile_operations.hpp"
 
 namespace podsim {
 
@@ -14,5 +15,9 @@ namespace podsim {
 /// all-gather or a reduce-scatter follow from its bytes; the others take those, if all agree, else options.devices. Times are means.
 /// Rows whose rate is above options.core_peak are rejected and noted. Errors: other columns, numbers that are none.
 Expected<Imported> import_hlo_stats(std::string_view text, const std::string& file, const ImportOptions& options = {});
+
+/// All rows of either form, which must then have the column occurrences; `total_self_time_us` counts where it is there. The times of idling are in
+/// neither. Errors: those of above; steps without the devices that the sums are over.
+Expected<ProfiledOperations> operations_of_hlo_stats(std::string_view text, const std::string& file, const ProfileOptions& options);
 
 }  // namespace podsim

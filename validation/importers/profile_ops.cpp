@@ -30,7 +30,7 @@ std::optional<int> tpu_named(std::string_view plane) {
   return number;
 }
 
-void ProfileOps::add(Line line, const ProfileEvent& event) {
+void ProfileOps::add(ProfileLine line, const ProfileEvent& event) {
   if (is_end_of_asynchronous(event.name)) {
     ++asynchronous_;
     return;
@@ -51,22 +51,25 @@ void ProfileOps::add(Line line, const ProfileEvent& event) {
     known = by_text_.emplace(std::string{event.text}, ops_.size()).first;
     ops_.push_back({*std::move(hlo), std::string{event.category}, event.flops, {}});
   }
-  ops_[known->second].lines[line].push_back({event.begin, event.duration_ps});
+  ops_[known->second].lines[line].push_back({event.begin_ps, event.duration_ps});
 }
 
-Expected<Imported> ProfileOps::finish(const std::vector<Line>& devices, const std::string& file, const ImportOptions& options) {
+Expected<Imported> ProfileOps::finish(const ReadProfile& profile, const std::string& file, const ImportOptions& options) {
   Imported imported;
+  std::vector<ProfileLine> devices;
+  for (const ReadProfile::Device& device : profile.devices)
+    for (const auto& [name, line] : device.lines) devices.push_back(line);
   std::map<std::string, std::size_t> skipped;  // operations by reason
   std::size_t uneven = 0;
   for (Op& op : ops_) {
     std::vector<std::int64_t> fastest;  // of each occurrence
     std::size_t fewest = 0;
     bool first = true;
-    for (const Line device : devices) {
+    for (const ProfileLine device : devices) {
       const auto found = op.lines.find(device);
       if (found == op.lines.end()) continue;
       auto& occurrences = found->second;
-      std::ranges::sort(occurrences, {}, &Occurrence::begin);
+      std::ranges::sort(occurrences, {}, &Occurrence::begin_ps);
       fewest = first ? occurrences.size() : std::min(fewest, occurrences.size());
       first = false;
       for (std::size_t i = 0; i < occurrences.size(); ++i) {
@@ -90,8 +93,10 @@ Expected<Imported> ProfileOps::finish(const std::vector<Line>& devices, const st
     imported.observations.push_back(*std::move(row));
   }
   if (imported.observations.empty() && skipped.empty())
-    return Diagnostic{{file}, "no collective and no matmul on the lines of operations of " + counted(devices.size(), "TPU")};
-  imported.notes.push_back("durations are the minimum over " + counted(devices.size(), "device") +
+    return Diagnostic{{file},
+                      "no collective and no matmul on the lines of operations of " + counted(profile.devices.size(), "TPU") +
+                          (profile.notes.empty() ? "" : "; " + profile.notes.front())};
+  imported.notes.push_back("durations are the minimum over " + counted(profile.devices.size(), "device") +
                            " of each occurrence, and of those the median: a collective contains waiting for the slowest device");
   for (const auto& [why, count] : skipped) imported.notes.push_back(counted(count, "operation") + " skipped: " + why);
   if (uneven > 0) imported.notes.push_back(counted(uneven, "operation") + " not as often on every device; occurrences are matched from the first");
@@ -100,6 +105,7 @@ Expected<Imported> ProfileOps::finish(const std::vector<Line>& devices, const st
   if (textless_ > 0) imported.notes.push_back(counted(textless_, "collective event") + " skipped: without HLO text, which has the shapes");
   if (std::ranges::any_of(imported.observations, [](const Observation& row) { return row.op == ObservedOp::matmul; }))
     imported.notes.emplace_back("matmuls are fusions: m and n are a split of the result, k follows from the FLOPs");
+  imported.notes.insert(imported.notes.end(), profile.notes.begin(), profile.notes.end());
   return imported;
 }
 

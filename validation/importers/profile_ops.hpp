@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -12,36 +13,62 @@ namespace podsim {
 
 /// One event of a line of operations.
 struct ProfileEvent {
-  std::string_view name, text;  // text: the HLO; may be empty
-  std::string_view category;    // hlo_category; may be empty
-  Flops flops;                  // of one occurrence on one core; 0: not told
-  std::int64_t begin = 0;       // in any unit: events of a line are put in this order
-  std::int64_t duration_ps = 0;
+  std::string_view name, text;   // text: the HLO; may be empty
+  std::string_view category;     // hlo_category; may be empty
+  Flops flops;                   // of one occurrence on one core; 0: not told
+  std::int64_t begin_ps = 0;     // from any moment that a device's lines share
+  std::int64_t duration_ps = 0;  // as the device tells it, else span_ps
+  std::int64_t span_ps = 0;      // what the event covers of its line
+};
+
+/// The lines of a device that anything is read from.
+inline constexpr std::string_view operations_line = "XLA Ops", steps_line = "Steps", modules_line = "XLA Modules";
+
+/// A line of events, numbered by the reader of a profile.
+using ProfileLine = std::uint64_t;
+
+/// Who is told what a profile has, event by event, while it is read.
+class ProfileSink {
+ public:
+  virtual ~ProfileSink() = default;
+  /// Whether lines of this name are of interest.
+  [[nodiscard]] virtual bool takes(std::string_view line) const = 0;
+  /// An event on a line whose name it takes, or, in forms that name their lines later, is not known yet. In any order.
+  virtual void add(ProfileLine line, const ProfileEvent& event) = 0;
+};
+
+/// What a reader knows at the end.
+struct ReadProfile {
+  struct Device {
+    std::string name;                          // of its process or plane
+    std::map<std::string, ProfileLine> lines;  // that the sink takes, by name
+  };
+  std::vector<Device> devices;  // TPUs, in the order of the file
+  std::vector<std::string> notes;
 };
 
 /// The number of `/device:TPU:<n>`; nothing for other planes.
 std::optional<int> tpu_named(std::string_view plane);
 
 /// Keeps of collectives and matmuls their time on each line; of others nothing.
-class ProfileOps {
+class ProfileOps final : public ProfileSink {
  public:
-  using Line = std::uint64_t;
+  [[nodiscard]] bool takes(std::string_view line) const override { return line == operations_line; }
+  void add(ProfileLine line, const ProfileEvent& event) override;
 
-  void add(Line line, const ProfileEvent& event);
-
-  /// One observation per operation: of each of its occurrences the minimum over the lines in `devices`, which are in the order of time, and of those
-  /// the median. Events on other lines are left out. Errors: no collective and no matmul on any of the lines.
-  Expected<Imported> finish(const std::vector<Line>& devices, const std::string& file, const ImportOptions& options);
+  /// One observation per operation: of each of its occurrences the minimum over the lines of operations of the devices, which are in the order of
+  /// time, and of those the median. Events on other lines are left out. Errors: no collective and no matmul on any of the lines.
+  Expected<Imported> finish(const ReadProfile& profile, const std::string& file, const ImportOptions& options);
 
  private:
   struct Occurrence {
-    std::int64_t begin, duration_ps;
+    std::int64_t begin_ps, duration_ps;
   };
   struct Op {
     HloOp hlo;
     std::string category;
     Flops flops;
-    std::unordered_map<Line, std::vector<Occurrence>> lines;
+    std::unordered_map<ProfileLine, std::vector<Occurrence>> lines;
   };
   std::vector<Op> ops_;  // in the order in which they came
   std::unordered_map<std::string, std::size_t> by_text_;

@@ -64,10 +64,10 @@ simdjson::error_code read_field(std::string_view key, json::value value, Event& 
 
 class Reader {
  public:
-  Reader(std::unique_ptr<ByteSource> bytes, const std::string& file, const ImportOptions& options)
-      : file_{file}, options_{options}, elements_{std::move(bytes), file, "traceEvents"} {}
+  Reader(std::unique_ptr<ByteSource> bytes, const std::string& file, ProfileSink& sink)
+      : file_{file}, sink_{sink}, elements_{std::move(bytes), file, "traceEvents"} {}
 
-  Expected<Imported> read() {
+  Expected<ReadProfile> read() {
     std::string text;
     while (true) {
       const auto more = elements_.next(text);
@@ -89,16 +89,16 @@ class Reader {
   }
   Done read_event(const std::string& text);
   void use(const Event& event);
-  Expected<Imported> finish();
+  [[nodiscard]] ReadProfile finish() const;
 
   const std::string& file_;
-  const ImportOptions& options_;
+  ProfileSink& sink_;
   JsonElements elements_;
   json::parser parser_;
-  ProfileOps ops_;
+  std::optional<double> origin_us_;  // the time of the first event, from which the others count: times since 1970 would not fit picoseconds
   std::map<std::int64_t, std::string> processes_;
   std::map<Thread, std::string> threads_;
-  std::map<Thread, ProfileOps::Line> lines_;
+  std::map<Thread, ProfileLine> lines_;
 };
 
 Done Reader::read_event(const std::string& text) {
@@ -123,39 +123,50 @@ void Reader::use(const Event& event) {
   if (event.phase == "M" && event.name == "process_name") processes_[event.pid] = std::string{event.args_name};
   if (event.phase == "M" && event.name == "thread_name") threads_[thread] = std::string{event.args_name};
   if (event.phase != "X") return;
-  // Lines whose names came before and are no lines of operations need not be kept; the others are sorted out at the end.
-  if (const auto named = threads_.find(thread); named != threads_.end() && named->second != "XLA Ops") return;
-  const double duration_ps = event.device_duration_ps > 0 ? event.device_duration_ps : event.duration_us * 1e6;
-  constexpr double most = 9e18;  // what 64 bits hold
-  const double begin_ns = event.begin_us * 1e3;
-  if (!(duration_ps > 0) || duration_ps > most || !(std::abs(begin_ns) < most)) return;
-  const ProfileOps::Line line = lines_.emplace(thread, lines_.size()).first->second;
-  ops_.add(line, {event.name, event.long_name.empty() ? event.name : event.long_name, event.category, Flops{event.flops}, std::llround(begin_ns),
-                  std::llround(duration_ps)});
+  // Lines whose names came before and are not asked for need not be kept; the others are sorted out at the end.
+  if (const auto named = threads_.find(thread); named != threads_.end() && !sink_.takes(named->second)) return;
+  if (!origin_us_) origin_us_ = event.begin_us;
+  const double span_ps = event.duration_us * 1e6, begin_ps = (event.begin_us - *origin_us_) * 1e6;
+  const double duration_ps = event.device_duration_ps > 0 ? event.device_duration_ps : span_ps;
+  constexpr double most = 4e18;  // sums of two fit 64 bits
+  if (!(duration_ps > 0) || duration_ps > most || !(std::abs(begin_ps) < most) || !(std::abs(span_ps) < most)) return;
+  const ProfileLine line = lines_.emplace(thread, lines_.size()).first->second;
+  sink_.add(line, {event.name, event.long_name.empty() ? event.name : event.long_name, event.category, Flops{event.flops}, std::llround(begin_ps),
+                   std::llround(duration_ps), std::llround(span_ps)});
 }
 
-Expected<Imported> Reader::finish() {
-  std::vector<ProfileOps::Line> devices;
+ReadProfile Reader::finish() const {
+  ReadProfile profile;
+  std::map<std::int64_t, std::size_t> devices;  // by process
   std::size_t others = 0;
-  for (const auto& [pid, name] : processes_) others += name.starts_with("/device:GPU:") ? 1 : 0;
+  for (const auto& [pid, name] : processes_) {
+    others += name.starts_with("/device:GPU:") ? 1 : 0;
+    if (!tpu_named(name)) continue;
+    devices.emplace(pid, profile.devices.size());
+    profile.devices.push_back({name, {}});
+  }
   for (const auto& [thread, line] : lines_) {
-    const auto process = processes_.find(thread.first);
+    const auto device = devices.find(thread.first);
     const auto name = threads_.find(thread);
-    if (process != processes_.end() && tpu_named(process->second) && name != threads_.end() && name->second == "XLA Ops") devices.push_back(line);
+    if (device != devices.end() && name != threads_.end() && sink_.takes(name->second))
+      profile.devices[device->second].lines.emplace(name->second, line);
   }
-  auto imported = ops_.finish(devices, file_, options_);
-  if (others > 0) {
-    const std::string note = counted(others, "GPU") + " skipped: kernels of collectives do not tell their sizes";
-    if (!imported) return Diagnostic{{file_}, imported.error().message + "; " + note};
-    imported->notes.push_back(note);
-  }
-  return imported;
+  std::erase_if(profile.devices, [](const ReadProfile::Device& device) { return device.lines.empty(); });
+  if (others > 0) profile.notes.push_back(counted(others, "GPU") + " skipped: kernels of collectives do not tell their sizes");
+  return profile;
 }
 
 }  // namespace
 
+Expected<ReadProfile> read_trace_json(std::unique_ptr<ByteSource> bytes, const std::string& file, ProfileSink& sink) {
+  return Reader{std::move(bytes), file, sink}.read();
+}
+
 Expected<Imported> import_trace_json(std::unique_ptr<ByteSource> bytes, const std::string& file, const ImportOptions& options) {
-  return Reader{std::move(bytes), file, options}.read();
+  ProfileOps ops;
+  const auto profile = read_trace_json(std::move(bytes), file, ops);
+  if (!profile) return profile.error();
+  return ops.finish(*profile, file, options);
 }
 
 }  // namespace podsim

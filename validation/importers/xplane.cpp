@@ -20,6 +20,7 @@ constexpr std::uint64_t longest_field = std::uint64_t{1} << 29;  // one line of 
 
 struct Event {
   std::int64_t metadata = 0, begin_ps = 0, duration_ps = 0;
+  std::uint32_t line = 0;  // position in Plane::lines
 };
 
 /// A number that an event has besides.
@@ -32,6 +33,8 @@ struct EventStat {
 /// What is kept of a plane until its end, as the metadata come after the lines.
 struct Plane {
   std::string name;
+  std::vector<std::string> lines;         // names
+  std::optional<std::int64_t> origin_ns;  // the time of the first line
   std::vector<Event> events;
   std::unordered_map<std::int64_t, proto::XEventMetadata> events_of;
   std::unordered_map<std::int64_t, std::string> stats;  // names
@@ -49,10 +52,9 @@ double number_of(const proto::XStat& stat) {
 
 class Reader {
  public:
-  Reader(std::unique_ptr<ByteSource> bytes, const std::string& file, const ImportOptions& options)
-      : wire_{std::move(bytes), file}, file_{file}, options_{options} {}
+  Reader(std::unique_ptr<ByteSource> bytes, const std::string& file, ProfileSink& sink) : wire_{std::move(bytes), file}, file_{file}, sink_{sink} {}
 
-  Expected<Imported> read() {
+  Expected<ReadProfile> read() {
     while (true) {
       const auto field = wire_.next();
       if (!field) return field.error();
@@ -63,9 +65,8 @@ class Reader {
       if (Done read = plane ? read_plane(**field) : wire_.skip(**field); !read) return read.error();
     }
     if (!any_) return Diagnostic{{file_}, "the file is empty"};
-    auto imported = ops_.finish(devices_, file_, options_);
-    if (imported && aggregated_ > 0) imported->notes.push_back(counted(aggregated_, "event") + " skipped: aggregates, which have no place in time");
-    return imported;
+    if (aggregated_ > 0) profile_.notes.push_back(counted(aggregated_, "event") + " skipped: aggregates, which have no place in time");
+    return std::move(profile_);
   }
 
  private:
@@ -85,9 +86,9 @@ class Reader {
 
   WireReader wire_;
   const std::string& file_;
-  const ImportOptions& options_;
-  ProfileOps ops_;
-  std::vector<ProfileOps::Line> devices_;
+  ProfileSink& sink_;
+  ReadProfile profile_;
+  ProfileLine lines_ = 0;  // so far
   std::size_t aggregated_ = 0;
   bool any_ = false;
 };
@@ -138,15 +139,22 @@ Done Reader::read_line(const WireReader::Field& field, Plane& plane) {
   google::protobuf::Arena arena;
   auto* line = google::protobuf::Arena::CreateMessage<proto::XLine>(&arena);
   if (Done taken = take(field, *line); !taken) return taken;
-  if (line->name() != "XLA Ops") return done();
+  if (!sink_.takes(line->name())) return done();
+  if (!plane.origin_ns) plane.origin_ns = line->timestamp_ns();
+  const double shift_ps = 1e3 * (static_cast<double>(line->timestamp_ns()) - static_cast<double>(*plane.origin_ns));
+  constexpr double most = 2e18;  // sums of four fit 64 bits
+  const auto number = static_cast<std::uint32_t>(plane.lines.size());
+  plane.lines.push_back(line->name());
   for (const proto::XEvent& event : line->events()) {
     if (event.num_occurrences() != 0) {
       ++aggregated_;
       continue;
     }
+    const double begin_ps = static_cast<double>(event.offset_ps()), duration_ps = static_cast<double>(event.duration_ps());
+    if (!(std::abs(shift_ps) < most && std::abs(begin_ps) < most && std::abs(duration_ps) < most)) continue;
     for (const proto::XStat& stat : event.stats())
       if (number_of(stat) > 0) plane.event_stats.push_back({plane.events.size(), stat.metadata_id(), number_of(stat)});
-    plane.events.push_back({event.metadata_id(), event.offset_ps(), event.duration_ps()});
+    plane.events.push_back({event.metadata_id(), event.offset_ps() + std::llround(shift_ps), event.duration_ps(), number});
   }
   return done();
 }
@@ -156,9 +164,10 @@ void Reader::use(const Plane& plane) {
     const auto found = plane.stats.find(id);
     return found == plane.stats.end() ? std::string_view{} : std::string_view{found->second};
   };
-  std::vector<Event> events = plane.events;
+  std::vector<std::int64_t> durations;
+  for (const Event& event : plane.events) durations.push_back(event.duration_ps);
   for (const auto& [event, stat, value] : plane.event_stats)
-    if (name_of_stat(stat) == "device_duration_ps" && value < 9e18) events[event].duration_ps = std::llround(value);
+    if (name_of_stat(stat) == "device_duration_ps" && value < 4e18) durations[event] = std::llround(value);
 
   struct Known {
     Flops flops;
@@ -175,22 +184,35 @@ void Reader::use(const Plane& plane) {
                                                                    : std::string_view{stat.str_value()};
     }
   }
-  const ProfileOps::Line line = devices_.size();
-  devices_.push_back(line);
-  for (const Event& event : events) {
+  ReadProfile::Device device{plane.name, {}};
+  std::vector<ProfileLine> lines;
+  for (const std::string& name : plane.lines) {
+    lines.push_back(lines_++);
+    device.lines.emplace(name, lines.back());
+  }
+  profile_.devices.push_back(std::move(device));
+  for (std::size_t e = 0; e < plane.events.size(); ++e) {
+    const Event& event = plane.events[e];
     const auto metadata = plane.events_of.find(event.metadata);
     if (metadata == plane.events_of.end()) continue;
     const Known& op = known.at(event.metadata);
     const std::string& text = metadata->second.name();
     const std::string& name = metadata->second.display_name().empty() ? text : metadata->second.display_name();
-    ops_.add(line, {name, text, op.category, op.flops, event.begin_ps, event.duration_ps});
+    sink_.add(lines[event.line], {name, text, op.category, op.flops, event.begin_ps, durations[e], event.duration_ps});
   }
 }
 
 }  // namespace
 
+Expected<ReadProfile> read_xplane(std::unique_ptr<ByteSource> bytes, const std::string& file, ProfileSink& sink) {
+  return Reader{std::move(bytes), file, sink}.read();
+}
+
 Expected<Imported> import_xplane(std::unique_ptr<ByteSource> bytes, const std::string& file, const ImportOptions& options) {
-  return Reader{std::move(bytes), file, options}.read();
+  ProfileOps ops;
+  const auto profile = read_xplane(std::move(bytes), file, ops);
+  if (!profile) return profile.error();
+  return ops.finish(*profile, file, options);
 }
 
 }  // namespace podsim

@@ -1,0 +1,131 @@
+#include <fmt/ostream.h>
+
+#include "tools/command/command.hpp"
+#include "tools/command/diff_print.hpp"
+#include "tools/command/manner.hpp"
+#include "tools/command/run_operations.hpp"
+#include "tools/command/workload.hpp"
+#include "validation/importers/profile_operations.hpp"
+
+namespace podsim {
+
+namespace {
+
+constexpr std::string_view usage =
+    R"(usage: podsim diff --measured PROFILE (PLAN|RUN.json) [OPTION...]
+
+Says where a measured step takes longer than predicted. The prediction is a plan, which is simulated, or what `podsim run --format json` wrote. Both steps
+are split by category on one device, so that the categories sum to the step: matmul, attention, elementwise, copy, each collective (what the core waits
+for it; what is hidden behind other work stands apart), idle. Operations are matched by their FLOPs, their bytes and devices, or their name.
+
+examples:
+  podsim tune --machine tpu_v4 --chips 16 --workload llama3-8b-block -o plan.textproto
+  podsim diff --measured host.trace.json.gz plan.textproto
+  podsim run --plan plan.textproto --format json -o run.json
+  podsim diff --measured host.xplane.pb run.json --steps 10 --format json
+  podsim diff --measured hlo_stats.csv --devices 16 --steps 10 run.json
+)";
+
+/// By the end of its name. Errors: none of the known ones.
+Expected<std::string> form_of(const Options& options) {
+  if (options.has("from")) return options.text("from");
+  std::string_view name = options.text("measured");
+  if (name.ends_with(".gz")) name.remove_suffix(3);
+  for (const auto& [end, form] : {std::pair{".pb", "xplane"}, {".json", "trace-json"}, {".csv", "hlo-stats"}})
+    if (name.ends_with(end)) return std::string{form};
+  return Diagnostic{option("measured"),
+                    "expected a file name that ends in .pb, .json or .csv, or --from beside it, found " + quoted(options.text("measured"))};
+}
+
+Expected<ProfileOptions> profile_options(const Options& options) {
+  ProfileOptions how;
+  const auto set = [&](const char* name, std::int64_t most, int& field) -> Done {
+    if (!options.has(name)) return done();
+    const auto value = options.integer(name, 1, most);
+    if (!value) return value.error();
+    field = static_cast<int>(*value);
+    return done();
+  };
+  if (auto ok = set("steps", 1 << 24, how.steps); !ok) return ok.error();
+  if (auto ok = set("devices", 1 << 24, how.devices); !ok) return ok.error();
+  if (auto ok = set("cores", 64, how.cores); !ok) return ok.error();
+  return how;
+}
+
+/// One of the profile's steps, on average.
+StepTimes step_of(const ProfiledOperations& profile) {
+  const auto steps = static_cast<double>(profile.steps);
+  StepTimes step{profile.time / steps, {}};
+  for (const ProfiledOperation& o : profile.operations)
+    step.operations.push_back({o.name, o.category, o.occurrences / steps, o.self / steps, o.beside / steps, o.flops, o.bytes, o.group});
+  return step;
+}
+
+Expected<StepTimes> simulated_step(const Options& options, const Console& console) {
+  const auto manner = manner_of(options, console);
+  if (!manner) return manner.error();
+  const auto pod = pod_of(options, "");
+  if (!pod) return pod.error();
+  const auto planned = planned_workload(options, *pod);
+  if (!planned) return planned.error();
+  const auto problem = workload_problem(*planned, *pod);
+  if (!problem) return problem.error();
+  const auto run = simulate(*pod, *problem, *manner);
+  if (!run) return run.error();
+  if (run->timeline.interrupted) return Diagnostic{{}, "interrupted"};
+  return step_of(*run);
+}
+
+/// A plan is simulated; the JSON of a run, which begins with a brace, is read.
+Expected<StepTimes> predicted_step(const Options& options, const Console& console) {
+  const auto text = read_file(options.text("plan"));
+  if (!text) return text.error();
+  const std::size_t first = text->find_first_not_of(" \t\r\n");
+  if (first == std::string::npos) return Diagnostic{{options.text("plan"), 1, 1}, "expected a plan or the JSON of a run, found an empty file"};
+  if ((*text)[first] != '{' && (*text)[first] != '[') return simulated_step(options, console);
+  for (const char* name : {"machine", "slice", "mesh", "set"})
+    if (options.given(name)) return Diagnostic{option(name), "belongs to a plan, which is simulated; the JSON of a run is read as it is"};
+  return read_run_step(*text, options.text("plan"));
+}
+
+}  // namespace
+
+int diff_verb(const std::vector<std::string>& arguments, Console& console) {
+  const auto word = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  po::options_description described;
+  described.add_options()                                                                                                                         //
+      ("measured", word("PROFILE"), "what was measured: *.xplane.pb, *.trace.json[.gz], or a table of\nHLO op statistics as *.csv")               //
+      ("plan", word("PLAN|RUN.json"), "what was predicted; --plan may be left out")                                                               //
+      ("from", word("xplane|trace-json|hlo-stats"), "the form of the profile; left out: as its name ends")                                        //
+      ("steps", word("N"), "steps in the profile; left out: its line Steps, how often its main module\nran, or how often most operations occur")  //
+      ("devices", word("N"), "hlo-stats: devices that the table sums over")                                                                       //
+      ("cores", word("N"), "cores of a device, whose FLOPs and rows profiles tell one by one; left out: 1");
+  described.add(pod_options(false)).add(engine_options()).add(output_options());
+  const Parsed parsed = parse(arguments, described, usage, console, "plan");
+  if (parsed.status) return *parsed.status;
+  const Options& options = *parsed.options;
+
+  const auto format = format_of(options);
+  if (!format) return report(format.error(), console);
+  if (!options.has("measured")) return report({{}, "--measured is missing: the profile of what was measured"}, console);
+  if (!options.has("plan")) return report({{}, "expected a plan or the JSON of a run, found none"}, console);
+  const auto form = form_of(options);
+  if (!form) return report(form.error(), console);
+  const auto how = profile_options(options);
+  if (!how) return report(how.error(), console);
+  const auto predicted = predicted_step(options, console);
+  if (!predicted) return report(predicted.error(), console);
+  const auto profile = profile_operations(*form, options.text("measured"), *how);
+  if (!profile) return report(profile.error(), console);
+
+  const StepDiff diff = diff_steps(*predicted, step_of(*profile));
+  if (*format == Format::csv && !options.flag("quiet"))
+    for (const std::string& note : profile->notes) fmt::print(console.err, "podsim: note: {}\n", note);
+  const std::string text = *format == Format::json  ? diff_json(diff, profile->notes)
+                           : *format == Format::csv ? diff_csv(diff)
+                                                    : diff_table(diff, profile->notes);
+  if (auto ok = write_output(options, text, console); !ok) return report(ok.error(), console);
+  return exit_done;
+}
+
+}  // namespace podsim
