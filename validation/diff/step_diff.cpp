@@ -15,7 +15,8 @@ namespace podsim {
 namespace {
 
 constexpr double alike = 0.01;         // sizes that differ by less are the same
-constexpr double no_gap = 1e-6;        // of the step: rounding
+constexpr double rounding = 1e-9;      // of the step
+constexpr double no_gap = 1e-6;        // of the step
 constexpr double as_predicted = 5e-4;  // of the step: what one digit does not show
 constexpr double worth_a_word = 0.1;   // of the gap
 
@@ -177,7 +178,8 @@ std::vector<DiffRow> categories_of(const StepTimes& predicted, const StepTimes& 
       add(rows[operation.category].*side, operation);
       busy += operation.time;
     }
-    if (step.time > busy) (rows["idle"].*side).time += step.time - busy;
+    const Seconds idle = step.time - busy;
+    if (idle.count() > rounding * step.time.count()) (rows["idle"].*side).time += idle;
   };
   collect(predicted, &DiffRow::predicted);
   collect(measured, &DiffRow::measured);

@@ -30,7 +30,7 @@ class Table {
   /// Calls a member function with each row.
   template <class Read>
   Done each_row(Read read);
-  Done read_profiled(const CsvRow& row, bool collectives, const ProfileOptions& options, ProfiledOperations& found) const;
+  Done read_profiled(const CsvRow& row, bool collectives, const ProfileOptions& options, ProfiledOperations& found);
 
   [[nodiscard]] bool has(const std::string& column) const { return columns_.contains(column); }
   [[nodiscard]] const CsvField& field(const CsvRow& row, const std::string& column) const { return row.fields[columns_.at(column)]; }
@@ -46,6 +46,7 @@ class Table {
   const std::string& file_;
   ImportOptions options_;
   SourceLocation heading_;
+  std::vector<bool> done_;  // of operations of a profile: which are the ends of others
   std::map<std::string, std::size_t> columns_;
   Imported imported_;
   std::map<std::string, std::size_t> skipped_;  // rows by reason
@@ -199,7 +200,7 @@ Expected<Imported> Table::read() {
   return std::move(imported_);
 }
 
-Done Table::read_profiled(const CsvRow& row, bool collectives, const ProfileOptions& options, ProfiledOperations& found) const {
+Done Table::read_profiled(const CsvRow& row, bool collectives, const ProfileOptions& options, ProfiledOperations& found) {
   const auto count = parse_integer(field(row, "occurrences").text, 1, std::int64_t{1} << 40, field(row, "occurrences").where);
   if (!count) return count.error();
   const CsvField& average = field(row, "avg_self_time_us");
@@ -219,23 +220,48 @@ Done Table::read_profiled(const CsvRow& row, bool collectives, const ProfileOpti
     std::string word{kind.substr(0, kind.find('('))};
     std::ranges::replace(word, '_', '-');
     word = without_end(word);
-    operation = described_operation(word, "", "", {}, options);
-    operation.name = without_end(name);
+    HloOp op;
+    op.name = name;
+    op.opcode = word;
+    operation = described_operation(std::move(op), {}, {}, {}, options.cores);
     operation.bytes = Bytes{*in};
     const std::int64_t large = std::max(*in, *out), small = std::min(*in, *out);
     if (small > 0 && large > small && large % small == 0 && large / small <= most_observed_devices) operation.group = static_cast<int>(large / small);
   } else {
     const auto rate = not_negative(field(row, "model_GFLOPs"), "a rate");
     if (!rate) return rate.error();
-    // The name and the opcode are not in the shapes, which the table may cut short.
-    std::string text{this->text(row, "result_shapes_prefix")};
-    if (!text.empty()) text = "%" + name + " = " + text + (text.find(" ") == std::string::npos ? " fusion(" : "");
-    operation = described_operation(name, text, field(row, "category").text, Flops{*rate * *time * 1e3}, options);
+    HloOp op;
+    op.name = name;
+    op.opcode = name.substr(0, name.find('.'));
+    // The results, and behind them what they are the results of.
+    const std::string_view shapes = this->text(row, "result_shapes_prefix");
+    op.results = shapes_in(shapes.substr(0, shapes.starts_with('(') ? shapes.find(") ") : shapes.find(' ')));
+    operation = described_operation(std::move(op), shapes, field(row, "category").text, Flops{*rate * *time * 1e3}, options.cores);
   }
   operation.occurrences = static_cast<double>(*count);
   operation.self = Seconds{*time * 1e-6 * static_cast<double>(*count)};
   found.operations.push_back(std::move(operation));
+  done_.push_back(is_done(name));
   return done();
+}
+
+/// The dones of asynchronous operations join their starts, which have the same number.
+void join_ends(std::vector<ProfiledOperation>& operations, const std::vector<bool>& done) {
+  std::map<std::string, std::size_t> starts;
+  std::vector<ProfiledOperation> joined;
+  for (std::size_t i = 0; i < operations.size(); ++i)
+    if (!done[i]) {
+      starts.try_emplace(operations[i].name, joined.size());
+      joined.push_back(operations[i]);
+    }
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    if (!done[i]) continue;
+    if (const auto start = starts.find(operations[i].name); start != starts.end())
+      joined[start->second].self += operations[i].self;
+    else
+      joined.push_back(operations[i]);
+  }
+  operations = std::move(joined);
 }
 
 Expected<ProfiledOperations> Table::read_all(const ProfileOptions& options) {
@@ -247,6 +273,7 @@ Expected<ProfiledOperations> Table::read_all(const ProfileOptions& options) {
   ProfiledOperations found;
   if (Done rows = each_row([&](const CsvRow& row) { return read_profiled(row, *collectives, options, found); }); !rows) return rows.error();
   if (found.operations.empty()) return Diagnostic{heading_, "there is no operation below this heading"};
+  join_ends(found.operations, done_);
   const int devices = std::max(options.devices, 1) * std::max(options.cores, 1);
   for (ProfiledOperation& operation : found.operations) {
     operation.occurrences /= devices;

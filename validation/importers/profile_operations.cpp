@@ -152,7 +152,10 @@ Expected<ProfiledOperations> OperationTimes::finish(const ReadProfile& profile, 
   for (std::uint32_t op = 0; op < ops_.size(); ++op) {
     if (!(sums.occurrences[op] > 0 || sums.self[op] > 0)) continue;
     const Op& from = ops_[op];
-    ProfiledOperation operation = described_operation(from.name, from.text, from.category, from.flops, options);
+    HloOp hlo = parse_hlo_op(from.text).value_or(HloOp{});
+    hlo.name = from.name;
+    if (hlo.opcode.empty()) hlo.opcode = from.name.substr(0, from.name.find('.'));
+    ProfiledOperation operation = described_operation(std::move(hlo), from.text, from.category, from.flops, options.cores);
     operation.occurrences = sums.occurrences[op] / devices;
     operation.self = Seconds{seconds_of(sums.self[op]) / devices};
     operation.beside = Seconds{seconds_of(sums.beside[op]) / devices};
@@ -164,20 +167,16 @@ Expected<ProfiledOperations> OperationTimes::finish(const ReadProfile& profile, 
   return found;
 }
 
-ProfiledOperation described_operation(const std::string& name, const std::string& text, const std::string& hlo_category, Flops flops,
-                                      const ProfileOptions& options) {
-  HloOp op = parse_hlo_op(text).value_or(HloOp{});
-  if (op.name.empty()) op.name = name;
-  if (op.opcode.empty()) op.opcode = name.substr(0, name.find('.'));
+ProfiledOperation described_operation(HloOp op, std::string_view text, std::string_view hlo_category, Flops flops, int cores) {
   ProfiledOperation operation;
-  operation.name = without_end(name);
+  operation.name = without_end(op.name);
   operation.category = step_category(op, text, hlo_category);
-  if (flops.count() > 0 && std::isfinite(flops.count())) operation.flops = static_cast<double>(options.cores) * flops;
-  if (operation.category != "matmul")
-    if (const auto row = observation_of(as_synchronous(std::move(op)), {hlo_category, {}, Seconds{1}}, {}); row) {
-      operation.bytes = row->bytes;
-      operation.group = row->devices;
-    }
+  if (flops.count() > 0 && std::isfinite(flops.count())) operation.flops = static_cast<double>(cores) * flops;
+  if (operation.category == "matmul") return operation;
+  if (const auto row = observation_of(as_synchronous(std::move(op)), {hlo_category, {}, Seconds{1}}, {}); row) {
+    operation.bytes = row->bytes;
+    operation.group = row->devices;
+  }
   return operation;
 }
 

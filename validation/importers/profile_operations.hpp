@@ -70,9 +70,9 @@ Expected<ProfiledOperations> profile_operations(std::string_view format, const s
 Expected<ProfiledOperations> profile_operations_in(std::string_view format, std::string_view bytes, const std::string& file,
                                                    const ProfileOptions& options = {});
 
-/// What an operation's name, HLO text, category and FLOPs (of one core) tell of it; no times.
-ProfiledOperation described_operation(const std::string& name, const std::string& text, const std::string& hlo_category, Flops flops,
-                                      const ProfileOptions& options);
+/// What an operation itself tells of it, as `hlo_category` and its FLOPs (of one core) do; no times. `text`: all that is known of it, for names in
+/// it.
+ProfiledOperation described_operation(HloOp op, std::string_view text, std::string_view hlo_category, Flops flops, int cores);
 
 /// Of operations that occur as often as told: the number of occurrences that most of them have; ties: the lower one.
 int most_frequent_count(const std::vector<ProfiledOperation>& operations);
