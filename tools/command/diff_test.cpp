@@ -1,0 +1,175 @@
+// `podsim diff`: a profile that is made of a run's own operations, against that run and against the plan that it is of.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "tools/command/test_command.hpp"
+
+namespace podsim {
+namespace {
+
+using test::Folder;
+using test::json_of;
+using test::Outcome;
+using test::podsim;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using Json = nlohmann::ordered_json;
+
+const std::string block = "run --machine tpu_v4 --slice 4x4 --workload llama3-8b-block --batch 4 --algorithm meshslice --slice-count 2 --dataflow os ";
+
+/// HLO text and category as XLA would name the operation; both without the number behind the name.
+std::pair<std::string, std::string> hlo_of(const Json& operation, std::size_t number) {
+  const std::string category = operation["category"];
+  const auto named = [&](const std::string& word, const std::string& rest) { return fmt::format("%{}.{} = {}", word, number, rest); };
+  if (category == "matmul") return {named("fusion", "bf16[8,8]{1,0} fusion(bf16[8] %a), kind=kOutput"), "convolution fusion"};
+  if (category == "attention") return {named("flash", "bf16[8,8]{1,0} custom-call(bf16[8] %a)"), "custom-call"};
+  if (category == "elementwise") return {named("fusion", "bf16[8,8]{1,0} fusion(bf16[8] %a), kind=kLoop"), "loop fusion"};
+  if (category == "copy") return {named("copy", "bf16[8,8]{1,0} copy(bf16[8] %a)"), "data formatting"};
+  const std::int64_t bytes = operation["bytes"], devices = operation["devices"];
+  const std::int64_t out = category == "all-gather" ? bytes * devices : category == "reduce-scatter" ? bytes / devices : bytes;
+  return {named(category, fmt::format("s8[{}]{{0}} {}(s8[{}]{{0}} %p), replica_groups=[1,{}]<=[{}]", out, category, bytes, devices, devices)), category};
+}
+
+/// A trace as a TPU would leave it, one operation after the other; `slower` says by how much each is.
+std::string trace_of(const Json& run, int steps, const std::function<double(const Json&)>& slower) {
+  std::string text =
+      R"({"traceEvents":[{"ph":"M","pid":1,"name":"process_name","args":{"name":"/device:TPU:0"}},
+{"ph":"M","pid":1,"tid":3,"name":"thread_name","args":{"name":"XLA Ops"}},{"ph":"M","pid":1,"tid":2,"name":"thread_name","args":{"name":"XLA Modules"}})";
+  double now = 0;
+  for (int step = 0; step < steps; ++step) {
+    const double begin = now;
+    std::size_t number = 0;
+    for (const Json& operation : run["operations"]) {
+      const auto [hlo, category] = hlo_of(operation, ++number);
+      const int count = operation["count"];
+      const double us = 1e6 * (operation["busy_s"].get<double>() + operation["exposed_s"].get<double>()) * slower(operation) / count;
+      for (int i = 0; i < count && us > 0; ++i, now += us)
+        text += fmt::format(",\n" R"({{"ph":"X","pid":1,"tid":3,"ts":{:.6f},"dur":{:.6f},"name":"{}","args":{{"long_name":"{}","hlo_category":"{}","model_flops":"{}"}}}})",
+                            now, us, hlo.substr(1, hlo.find(' ') - 1), hlo, category, operation.value("flops", 0.0));
+    }
+    text += fmt::format(",\n" R"x({{"ph":"X","pid":1,"tid":2,"ts":{:.6f},"dur":{:.6f},"name":"jit_step(1)","args":{{}}}})x", begin, now - begin);
+  }
+  return text + "]}\n";
+}
+
+double as_it_is(const Json&) { return 1; }
+double slow_gathers(const Json& operation) { return operation["category"] == "all-gather" ? 1.5 : 1; }
+
+double sum(const Json& rows, const char* key) {
+  double total = 0;
+  for (const Json& row : rows) total += row[key].get<double>();
+  return total;
+}
+
+TEST(Diff, AProfileOfARunsOwnTimesHasNoGap) {
+  const Folder folder;
+  const std::string run_file = folder.file("run.json");
+  ASSERT_EQ(podsim(block + "--format json -o " + run_file).status, exit_done);
+  const Json run = Json::parse(test::bytes_of_file(run_file));
+  const double makespan = run["makespan_s"];
+  EXPECT_NEAR(sum(run["operations"], "busy_s"), run["compute_s"].get<double>(), 1e-12);
+  EXPECT_NEAR(sum(run["operations"], "exposed_s"), run["exposed_communication_s"].get<double>(), 1e-12);
+
+  const std::string profile = folder.file("p.trace.json", trace_of(run, 3, as_it_is));
+  const Json diff = json_of("diff --measured " + profile + " " + run_file);
+  for (const char* key : {"categories", "ops", "unmatched", "sentence"}) EXPECT_TRUE(diff.contains(key)) << key;
+  for (const char* key : {"name", "predicted_s", "measured_s", "gap_s", "share"}) EXPECT_TRUE(diff["categories"][0].contains(key)) << key;
+  EXPECT_NEAR(sum(diff["categories"], "predicted_s"), makespan, 1e-9 * makespan);
+  EXPECT_NEAR(sum(diff["categories"], "measured_s"), diff["measured_s"].get<double>(), 1e-9 * makespan);
+  const double most = run["waiting_s"].get<double>() + 1e-6 * makespan;  // the profile has the operations back to back
+  for (const Json& row : diff["categories"]) EXPECT_LT(std::abs(row["gap_s"].get<double>()), most) << row;
+  for (const Json& row : diff["ops"]) EXPECT_LT(std::abs(row["gap_s"].get<double>()), 1e-6 * makespan) << row;
+  for (const Json& row : diff["unmatched"])  // hidden ones, and those whose size nothing tells
+    EXPECT_TRUE(row["time_s"] == 0.0 || row["category"] == "elementwise" || row["category"] == "copy" || row["category"] == "attention") << row;
+  EXPECT_THAT(diff["sentence"].get<std::string>(), HasSubstr("as long as predicted"));
+  EXPECT_THAT(diff["notes"][0].get<std::string>(), HasSubstr("3 steps: how often the module jit_step(1) ran"));
+}
+
+TEST(Diff, ASlowedCollectiveIsNamedAndAPlanIsSimulatedToTheSameEnd) {
+  const Folder folder;
+  const std::string plan = folder.file("plan.textproto"), run_file = folder.file("run.json");
+  ASSERT_EQ(podsim("tune --machine tpu_v4 --chips 4 --workload llama3-8b-block --batch 4 --quiet -o " + plan).status, exit_done);
+  ASSERT_EQ(podsim("run --plan " + plan + " --format json -o " + run_file).status, exit_done);
+  const Json run = Json::parse(test::bytes_of_file(run_file));
+  const std::string profile = folder.file("p.trace.json", trace_of(run, 1, slow_gathers));
+  const Json diff = json_of("diff --measured " + profile + " " + run_file + " --steps 1");
+  double gathers = 0;
+  for (const Json& operation : run["operations"])
+    if (operation["category"] == "all-gather") gathers += operation["exposed_s"].get<double>();
+  ASSERT_GT(gathers, 0.01 * run["makespan_s"].get<double>());
+  EXPECT_EQ(diff["categories"][0]["name"], "all-gather");
+  EXPECT_NEAR(diff["categories"][0]["gap_s"].get<double>(), 0.5 * gathers, 1e-3 * gathers);
+  EXPECT_THAT(diff["sentence"].get<std::string>(), HasSubstr("100 % of the gap is all-gather"));
+  EXPECT_EQ(json_of("diff --measured " + profile + " --steps 1 " + plan), diff);
+  EXPECT_THAT(podsim("diff --measured " + profile + " --steps 1 " + plan).out, StartsWith(diff["sentence"].get<std::string>()));
+  const Outcome csv = podsim("diff --measured " + profile + " --steps 1 --format csv " + plan);
+  EXPECT_THAT(csv.out, StartsWith("kind,name,category,predicted_s,measured_s,gap_s,share\nstep,"));
+  EXPECT_THAT(csv.out, HasSubstr("\ncategory,all-gather,all-gather,"));
+}
+
+TEST(Diff, ATableOfStatisticsWillDo) {
+  const Folder folder;
+  const std::string run_file = folder.file("run.json");
+  ASSERT_EQ(podsim("run --machine tpu_v4 --slice 4x4 --gemm m=4096,n=4096,k=4096 --algorithm collective --format json -o " + run_file).status, exit_done);
+  const Json run = Json::parse(test::bytes_of_file(run_file));
+  double flops = 0, busy = 0;
+  for (const Json& operation : run["operations"])
+    if (operation["category"] == "matmul") flops = operation["flops"], busy = operation["busy_s"];
+  const std::string table = folder.file("stats.csv", fmt::format("category,hlo_op,occurrences,avg_self_time_us,model_GFLOPs\nconvolution fusion,fusion.1,160,{},{}\n"
+                                                                 "loop fusion,fusion.2,160,1000,0\n",
+                                                                 busy * 2e6, flops / (busy * 2e9)));
+  const Json diff = json_of("diff --measured " + table + " --devices 16 --steps 10 " + run_file);
+  ASSERT_EQ(diff["ops"].size(), 1u);
+  EXPECT_EQ(diff["ops"][0]["measured"][0], "fusion.1");
+  EXPECT_NEAR(diff["ops"][0]["gap_s"].get<double>(), busy, 1e-6 * busy);
+  bool listed = false;
+  for (const Json& row : diff["unmatched"]) listed |= row["name"] == "fusion.2" && row["side"] == "measured" && std::abs(row["time_s"].get<double>() - 1e-3) < 1e-12;
+  EXPECT_TRUE(listed) << diff["unmatched"];
+}
+
+TEST(Diff, SaysWhatIsWrong) {
+  const Folder folder;
+  const std::string run_file = folder.file("run.json"), good = folder.file("good.json", trace_of(Json{{"operations", Json::array()}}, 1, as_it_is));
+  ASSERT_EQ(podsim("run --machine ideal --slice 4 --collective all-gather --axis row --bytes 64MiB --format json -o " + run_file).status, exit_done);
+  const Json run = Json::parse(test::bytes_of_file(run_file));
+  const std::string profile = folder.file("p.json", trace_of(run, 1, as_it_is));
+  ASSERT_EQ(podsim("diff --measured " + profile + " " + run_file).status, exit_done) << podsim("diff --measured " + profile + " " + run_file).err;
+  Json without = run, wrong = run;
+  without.erase("operations");
+  wrong["operations"][0]["busy_s"] = "long";
+  const std::string measured = "diff --measured " + profile + " ";
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"diff " + run_file, "--measured is missing"},
+      {"diff --measured " + profile, "expected a plan or the JSON of a run, found none"},
+      {measured + run_file + " " + run_file, "found more"},
+      {measured + folder.file("cut.json", "{\n\"makespan_s\": 1,\n"), "cut.json:3:1: expected the rest of a JSON object, found the end of the file"},
+      {measured + folder.file("no.json", "{\"makespan_s\": ]}"), "no.json:1:16: this is no JSON: found \"]\""},
+      {measured + folder.file("other.json", "{\"plans\": []}"), "other.json:1:1: expected the JSON of `podsim run`"},
+      {measured + folder.file("list.json", "[]"), "list.json:1:1: expected the JSON of `podsim run`"},
+      {measured + folder.file("old.json", without.dump()), "old.json:1:1: this run has no operations"},
+      {measured + folder.file("wrong.json", wrong.dump()), "wrong.json: operations[0]: busy_s must be a number from 0 to 1e18, found \"\\\"long\\\"\""},
+      {measured + folder.file("no.textproto", "no plan\n"), "no.textproto:1:"},
+      {measured + folder.file("empty", ""), "empty:1:1: expected a plan or the JSON of a run, found an empty file"},
+      {measured + folder.file("nowhere"), "nowhere"},
+      {measured + run_file + " --machine tpu_v4", "--machine: belongs to a plan"},
+      {measured + run_file + " --steps 0", "--steps"},
+      {measured + run_file + " --from pcap", "\"pcap\" is no form of profiles"},
+      {"diff --measured nowhere.json " + run_file, "nowhere.json"},
+      {"diff --measured profile.txt " + run_file, "--measured: expected a file name that ends in .pb, .json or .csv"},
+      {"diff --measured " + folder.file("t.json", "{\"traceEvents\":[{\"ph\"") + " " + run_file, "t.json:1:"},
+      {"diff --measured " + good + " " + run_file, "no operation on a line \"XLA Ops\""},
+  };
+  for (const auto& [line, message] : cases) {
+    const Outcome outcome = podsim(line);
+    EXPECT_EQ(outcome.status, exit_bad_input) << line;
+    EXPECT_THAT(outcome.err, HasSubstr(message)) << line;
+    EXPECT_EQ(outcome.out, "") << line;
+  }
+}
+
+}  // namespace
+}  // namespace podsim
