@@ -18,7 +18,10 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t shown = 20;  // rows of a table that a screen takes
 
 std::string gap_text(Seconds gap) { return (gap < Seconds{} ? "-" : "+") + to_text(Seconds{std::abs(gap.count())}); }
-std::string share_text(const std::optional<double>& share) { return share ? percent(*share) : "-"; }
+std::string share_text(const std::optional<double>& share) {
+  if (!share) return "-";
+  return percent(std::abs(*share) < 5e-4 ? 0 : *share);  // no "-0.0 %"
+}
 std::string count_text(double count) { return fmt::format("{:.4g}", count); }
 std::string beside_text(Seconds beside) { return beside > Seconds{} ? to_text(beside) : "-"; }
 

@@ -19,7 +19,8 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using Json = nlohmann::ordered_json;
 
-const std::string block = "run --machine tpu_v4 --slice 4x4 --workload llama3-8b-block --batch 4 --algorithm meshslice --slice-count 2 --dataflow os ";
+const std::string block =
+    "run --machine tpu_v4 --slice 4x4 --workload llama3-8b-block --batch 4 --algorithm meshslice --slice-count 2 --dataflow os ";
 
 /// HLO text and category as XLA would name the operation; both without the number behind the name.
 std::pair<std::string, std::string> hlo_of(const Json& operation, std::size_t number) {
@@ -31,7 +32,8 @@ std::pair<std::string, std::string> hlo_of(const Json& operation, std::size_t nu
   if (category == "copy") return {named("copy", "bf16[8,8]{1,0} copy(bf16[8] %a)"), "data formatting"};
   const std::int64_t bytes = operation["bytes"], devices = operation["devices"];
   const std::int64_t out = category == "all-gather" ? bytes * devices : category == "reduce-scatter" ? bytes / devices : bytes;
-  return {named(category, fmt::format("s8[{}]{{0}} {}(s8[{}]{{0}} %p), replica_groups=[1,{}]<=[{}]", out, category, bytes, devices, devices)), category};
+  return {named(category, fmt::format("s8[{}]{{0}} {}(s8[{}]{{0}} %p), replica_groups=[1,{}]<=[{}]", out, category, bytes, devices, devices)),
+          category};
 }
 
 /// A trace as a TPU would leave it, one operation after the other; `slower` says by how much each is.
@@ -48,10 +50,15 @@ std::string trace_of(const Json& run, int steps, const std::function<double(cons
       const int count = operation["count"];
       const double us = 1e6 * (operation["busy_s"].get<double>() + operation["exposed_s"].get<double>()) * slower(operation) / count;
       for (int i = 0; i < count && us > 0; ++i, now += us)
-        text += fmt::format(",\n" R"({{"ph":"X","pid":1,"tid":3,"ts":{:.6f},"dur":{:.6f},"name":"{}","args":{{"long_name":"{}","hlo_category":"{}","model_flops":"{}"}}}})",
-                            now, us, hlo.substr(1, hlo.find(' ') - 1), hlo, category, operation.value("flops", 0.0));
+        text += fmt::format(
+            ",\n"
+            R"({{"ph":"X","pid":1,"tid":3,"ts":{:.6f},"dur":{:.6f},"name":"{}","args":{{"long_name":"{}","hlo_category":"{}","model_flops":"{}"}}}})",
+            now, us, hlo.substr(1, hlo.find(' ') - 1), hlo, category, operation.value("flops", 0.0));
     }
-    text += fmt::format(",\n" R"x({{"ph":"X","pid":1,"tid":2,"ts":{:.6f},"dur":{:.6f},"name":"jit_step(1)","args":{{}}}})x", begin, now - begin);
+    text += fmt::format(
+        ",\n"
+        R"x({{"ph":"X","pid":1,"tid":2,"ts":{:.6f},"dur":{:.6f},"name":"jit_step(1)","args":{{}}}})x",
+        begin, now - begin);
   }
   return text + "]}\n";
 }
@@ -114,20 +121,23 @@ TEST(Diff, ASlowedCollectiveIsNamedAndAPlanIsSimulatedToTheSameEnd) {
 TEST(Diff, ATableOfStatisticsWillDo) {
   const Folder folder;
   const std::string run_file = folder.file("run.json");
-  ASSERT_EQ(podsim("run --machine tpu_v4 --slice 4x4 --gemm m=4096,n=4096,k=4096 --algorithm collective --format json -o " + run_file).status, exit_done);
+  ASSERT_EQ(podsim("run --machine tpu_v4 --slice 4x4 --gemm m=4096,n=4096,k=4096 --algorithm collective --format json -o " + run_file).status,
+            exit_done);
   const Json run = Json::parse(test::bytes_of_file(run_file));
   double flops = 0, busy = 0;
   for (const Json& operation : run["operations"])
     if (operation["category"] == "matmul") flops = operation["flops"], busy = operation["busy_s"];
-  const std::string table = folder.file("stats.csv", fmt::format("category,hlo_op,occurrences,avg_self_time_us,model_GFLOPs\nconvolution fusion,fusion.1,160,{},{}\n"
-                                                                 "loop fusion,fusion.2,160,1000,0\n",
-                                                                 busy * 2e6, flops / (busy * 2e9)));
+  const std::string table =
+      folder.file("stats.csv", fmt::format("category,hlo_op,occurrences,avg_self_time_us,model_GFLOPs\nconvolution fusion,fusion.1,160,{},{}\n"
+                                           "loop fusion,fusion.2,160,1000,0\n",
+                                           busy * 2e6, flops / (busy * 2e9)));
   const Json diff = json_of("diff --measured " + table + " --devices 16 --steps 10 " + run_file);
   ASSERT_EQ(diff["ops"].size(), 1u);
   EXPECT_EQ(diff["ops"][0]["measured"][0], "fusion.1");
   EXPECT_NEAR(diff["ops"][0]["gap_s"].get<double>(), busy, 1e-6 * busy);
   bool listed = false;
-  for (const Json& row : diff["unmatched"]) listed |= row["name"] == "fusion.2" && row["side"] == "measured" && std::abs(row["time_s"].get<double>() - 1e-3) < 1e-12;
+  for (const Json& row : diff["unmatched"])
+    listed |= row["name"] == "fusion.2" && row["side"] == "measured" && std::abs(row["time_s"].get<double>() - 1e-3) < 1e-12;
   EXPECT_TRUE(listed) << diff["unmatched"];
 }
 
@@ -151,7 +161,8 @@ TEST(Diff, SaysWhatIsWrong) {
       {measured + folder.file("other.json", "{\"plans\": []}"), "other.json:1:1: expected the JSON of `podsim run`"},
       {measured + folder.file("list.json", "[]"), "list.json:1:1: expected the JSON of `podsim run`"},
       {measured + folder.file("old.json", without.dump()), "old.json:1:1: this run has no operations"},
-      {measured + folder.file("wrong.json", wrong.dump()), "wrong.json: operations[0]: busy_s must be a number from 0 to 1e18, found \"\\\"long\\\"\""},
+      {measured + folder.file("wrong.json", wrong.dump()),
+       "wrong.json: operations[0]: busy_s must be a number from 0 to 1e18, found \"\\\"long\\\"\""},
       {measured + folder.file("no.textproto", "no plan\n"), "no.textproto:1:"},
       {measured + folder.file("empty", ""), "empty:1:1: expected a plan or the JSON of a run, found an empty file"},
       {measured + folder.file("nowhere"), "nowhere"},

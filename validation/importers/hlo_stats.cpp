@@ -240,6 +240,7 @@ Done Table::read_profiled(const CsvRow& row, bool collectives, const ProfileOpti
   }
   operation.occurrences = static_cast<double>(*count);
   operation.self = Seconds{*time * 1e-6 * static_cast<double>(*count)};
+  if (!fits_clock(operation.self)) return Diagnostic{average.where, "this time of all occurrences cannot be: more than 23 days"};
   found.operations.push_back(std::move(operation));
   done_.push_back(is_done(name));
   return done();

@@ -18,23 +18,6 @@ namespace {
 constexpr std::size_t longest_table = std::size_t{1} << 28;
 constexpr int most_steps = 1 << 24;
 
-/// The name of the start that a done finishes: the first operand, "%all-gather-start.3"; else by the own name.
-std::string start_of(std::string_view name, std::string_view text) {
-  const std::size_t equals = text.find(" = ");
-  if (equals != std::string_view::npos) {
-    const std::size_t opcode = text.find("-done(", equals);
-    const std::size_t percent = opcode == std::string_view::npos ? opcode : text.find('%', opcode);
-    if (percent != std::string_view::npos) {
-      const std::string_view word = text.substr(percent + 1, text.find_first_of(",) ", percent) - percent - 1);
-      if (is_start(word)) return std::string{word};
-    }
-  }
-  std::string start{name};
-  const std::size_t at = start.find("-done");
-  if (at != std::string::npos) start.replace(at, 5, "-start");
-  return start;
-}
-
 double seconds_of(double picoseconds) { return picoseconds * 1e-12; }
 
 }  // namespace
@@ -119,8 +102,8 @@ void OperationTimes::count_steps(const ReadProfile& profile, const ProfileOption
       return say(static_cast<int>(steps->size()), ": the events on the line Steps of " + device.name);
   for (const ReadProfile::Device& device : profile.devices)
     if (const auto* modules = events_on(device, modules_line)) {
-      std::map<std::uint32_t, std::pair<std::int64_t, int>> sums;  // time, count
-      for (const Event& event : *modules) sums[event.op].first += event.duration_ps, ++sums[event.op].second;
+      std::map<std::uint32_t, std::pair<double, int>> sums;  // time, count
+      for (const Event& event : *modules) sums[event.op].first += static_cast<double>(event.duration_ps), ++sums[event.op].second;
       const auto longest = std::ranges::max_element(sums, {}, [](const auto& entry) { return entry.second.first; });
       return say(longest->second.second, ": how often the module " + ops_[longest->first].name + " ran on " + device.name);
     }
@@ -134,7 +117,7 @@ Expected<ProfiledOperations> OperationTimes::finish(const ReadProfile& profile, 
   for (std::uint32_t op = 0; op < ops_.size(); ++op) {
     sums.starts.push_back(op);
     if (!is_done(ops_[op].name)) continue;
-    if (const auto start = by_name.find(start_of(ops_[op].name, ops_[op].text)); start != by_name.end()) sums.starts.back() = start->second;
+    if (const auto start = by_name.find(start_of_done(ops_[op].name, ops_[op].text)); start != by_name.end()) sums.starts.back() = start->second;
   }
   for (auto* column : {&sums.occurrences, &sums.self, &sums.beside}) column->resize(ops_.size());
   for (const ReadProfile::Device& device : profile.devices) {

@@ -64,14 +64,25 @@ class ProfileOps final : public ProfileSink {
   struct Occurrence {
     std::int64_t begin_ps, duration_ps;
   };
+  using Lines = std::unordered_map<ProfileLine, std::vector<Occurrence>>;
   struct Op {
     HloOp hlo;
     std::string category;
     Flops flops;
-    std::unordered_map<ProfileLine, std::vector<Occurrence>> lines;
+    Lines lines;
+    bool asynchronous = false;  // the occurrences are those of its start
   };
+  /// Of each occurrence the minimum over devices.
+  struct Fastest {
+    std::vector<std::int64_t> durations_ps;
+    bool uneven = false;  // not as often on every device
+  };
+  static Fastest fastest_of(Lines& lines, const std::vector<ProfileLine>& devices);
+  Fastest fastest_of_asynchronous(Op& op, const std::vector<ProfileLine>& devices);
+  void add_end(ProfileLine line, const ProfileEvent& event);
   std::vector<Op> ops_;  // in the order in which they came
   std::unordered_map<std::string, std::size_t> by_text_;
+  std::unordered_map<std::string, Lines> dones_;  // of asynchronous ones, by the name of their start
   std::size_t asynchronous_ = 0, textless_ = 0;
 };
 

@@ -79,6 +79,22 @@ std::string without_end(std::string_view name) {
   return std::string{name};
 }
 
+std::string start_of_done(std::string_view name, std::string_view text) {
+  const std::size_t equals = text.find(" = ");
+  if (equals != std::string_view::npos) {
+    const std::size_t opcode = text.find("-done(", equals);
+    const std::size_t percent = opcode == std::string_view::npos ? opcode : text.find('%', opcode);
+    if (percent != std::string_view::npos) {
+      const std::string_view word = text.substr(percent + 1, text.find_first_of(",) ", percent) - percent - 1);
+      if (is_start(word)) return std::string{word};
+    }
+  }
+  std::string begin{name};
+  const std::size_t at = begin.find(finish);
+  if (at != std::string::npos) begin.replace(at, finish.size(), start);
+  return begin;
+}
+
 HloOp as_synchronous(HloOp op) {
   const bool generic = op.name.starts_with("async-collective");
   if (!is_start(op.opcode) && !(generic && is_start(op.name))) return op;

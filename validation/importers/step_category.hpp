@@ -21,6 +21,9 @@ bool is_done(std::string_view name);
 /// `all-gather.3` of either end.
 std::string without_end(std::string_view name);
 
+/// The name of the start that a done finishes: its first operand, "%all-gather-start.3"; else as the done's own name has it.
+std::string start_of_done(std::string_view name, std::string_view text);
+
 /// A start as the operation that it starts: its results are (operands, results, ...), the kind of a collective that does not tell it follows from
 /// their sizes. Others as they are.
 HloOp as_synchronous(HloOp op);

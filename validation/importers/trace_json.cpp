@@ -128,7 +128,7 @@ void Reader::use(const Event& event) {
   if (!origin_us_) origin_us_ = event.begin_us;
   const double span_ps = event.duration_us * 1e6, begin_ps = (event.begin_us - *origin_us_) * 1e6;
   const double duration_ps = event.device_duration_ps > 0 ? event.device_duration_ps : span_ps;
-  constexpr double most = 4e18;  // sums of two fit 64 bits
+  constexpr double most = 2e18;  // sums of a few fit 64 bits
   if (!(duration_ps > 0) || duration_ps > most || !(std::abs(begin_ps) < most) || !(std::abs(span_ps) < most)) return;
   const ProfileLine line = lines_.emplace(thread, lines_.size()).first->second;
   sink_.add(line, {event.name, event.long_name.empty() ? event.name : event.long_name, event.category, Flops{event.flops}, std::llround(begin_ps),

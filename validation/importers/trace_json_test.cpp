@@ -75,6 +75,27 @@ TEST(TraceJson, WhatIsNoOperationOfATpuIsLeftOutAndAsynchronousEndsAreNoted) {
   EXPECT_TRUE(notes_say(*result, "1 event skipped: starts and ends of asynchronous"));
 }
 
+TEST(TraceJson, AnAsynchronousCollectiveThatTheCoreWaitsForIsAnObservation) {
+  const std::string start =
+      R"("%all-gather-start.5 = (bf16[512,8192]{1,0}, bf16[2048,8192]{1,0}) all-gather-start(bf16[512,8192]{1,0} %p), replica_groups=[8,4]<=[32], dimensions={0}")";
+  const std::string finish =
+      R"x("%all-gather-done.9 = bf16[2048,8192]{1,0} all-gather-done((bf16[512,8192]{1,0}, bf16[2048,8192]{1,0}) %all-gather-start.5)")x";
+  std::string events;
+  for (const auto& [ts, waits] : {std::pair{0, 40}, {1000, 60}, {2000, 1}})  // the last one was over when the core came for it
+    events += event(1, ts, 2, "all-gather-start.5", start) + event(1, ts + 90, waits, "all-gather-done.9", finish);
+  const auto result = read(trace(events));
+  ASSERT_TRUE(result) << to_text(result.error());
+  ASSERT_EQ(result->observations.size(), 1U);
+  const Observation& row = result->observations[0];
+  EXPECT_EQ(row.op, ObservedOp::all_gather);
+  EXPECT_EQ(row.schedule, ObservedSchedule::overlapped);
+  EXPECT_EQ(row.devices, 4);
+  EXPECT_EQ(row.bytes, Bytes{512 * 8192 * 2});
+  EXPECT_DOUBLE_EQ(row.time.count(), 150e-6) << "of 130 and 150";
+  EXPECT_EQ(row.source, "all-gather-start.5, 2 occurrences");
+  EXPECT_TRUE(notes_say(*result, "2 events skipped: starts and ends of asynchronous"));
+}
+
 TEST(TraceJson, BadJsonIsToldWithItsPlace) {
   EXPECT_EQ(error_of(read("")), "t.json:1:1: the file is empty");
   EXPECT_EQ(error_of(read("hello")), "t.json:1:1: JSON must begin with { or [, got \"h\"");

@@ -142,7 +142,7 @@ Done Reader::read_line(const WireReader::Field& field, Plane& plane) {
   if (!sink_.takes(line->name())) return done();
   if (!plane.origin_ns) plane.origin_ns = line->timestamp_ns();
   const double shift_ps = 1e3 * (static_cast<double>(line->timestamp_ns()) - static_cast<double>(*plane.origin_ns));
-  constexpr double most = 2e18;  // sums of four fit 64 bits
+  constexpr double most = 1e18;  // sums of a few fit 64 bits
   const auto number = static_cast<std::uint32_t>(plane.lines.size());
   plane.lines.push_back(line->name());
   for (const proto::XEvent& event : line->events()) {
@@ -167,7 +167,7 @@ void Reader::use(const Plane& plane) {
   std::vector<std::int64_t> durations;
   for (const Event& event : plane.events) durations.push_back(event.duration_ps);
   for (const auto& [event, stat, value] : plane.event_stats)
-    if (name_of_stat(stat) == "device_duration_ps" && value < 4e18) durations[event] = std::llround(value);
+    if (name_of_stat(stat) == "device_duration_ps" && value < 1e18) durations[event] = std::llround(value);
 
   struct Known {
     Flops flops;
