@@ -118,6 +118,10 @@ TEST(Diff, ASlowedCollectiveIsNamedAndAPlanIsSimulatedToTheSameEnd) {
   EXPECT_THAT(csv.out, HasSubstr("\ncategory,all-gather,all-gather,"));
 }
 
+TEST(Diff, ARunsOperationsAreTheSameFoldedOrNot) {
+  EXPECT_EQ(json_of(block)["operations"], json_of(block + "--fold off ")["operations"]);
+}
+
 TEST(Diff, ATableOfStatisticsWillDo) {
   const Folder folder;
   const std::string run_file = folder.file("run.json");

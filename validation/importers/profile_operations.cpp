@@ -33,13 +33,14 @@ struct OperationTimes::Sums {
 
 void OperationTimes::add(ProfileLine line, const ProfileEvent& event) {
   if (event.duration_ps <= 0) return;
-  const bool told = parse_hlo_op(event.text).has_value();
-  std::string key{told ? event.text : event.name};
-  const auto [known, added] = by_text_.try_emplace(std::move(key), static_cast<std::uint32_t>(ops_.size()));
-  if (added) {
-    std::string name{event.name};
-    if (told && name == event.text) name = parse_hlo_op(event.text)->name;
-    ops_.push_back({std::move(name), told ? std::string{event.text} : std::string{}, std::string{event.category}, event.flops});
+  auto known = by_text_.find(std::string{event.text});
+  if (known == by_text_.end()) {
+    const auto hlo = parse_hlo_op(event.text);  // once per operation: texts are long
+    const std::string_view key = hlo ? event.text : event.name;
+    known = by_text_.try_emplace(std::string{key}, static_cast<std::uint32_t>(ops_.size())).first;
+    if (known->second == ops_.size())
+      ops_.push_back({hlo && event.name == event.text ? hlo->name : std::string{event.name}, hlo ? std::string{event.text} : std::string{},
+                      std::string{event.category}, event.flops});
   }
   lines_[line].push_back({event.begin_ps, event.duration_ps, std::max<std::int64_t>(event.span_ps, 0), known->second});
 }

@@ -155,6 +155,8 @@ TEST(StepCategory, OfWhatProfilesSay) {
   EXPECT_EQ(category("%c.1 = f32[8] custom-call(f32[8] %a), custom_call_target=\"flash_attention\"", "custom-call"), "attention");
   EXPECT_EQ(category("%c.1 = f32[8] custom-call(f32[8] %a), custom_call_target=\"sort\"", "custom-call"), "custom-call");
   EXPECT_EQ(category("%copy-start.1 = (f32[8], f32[8], u32[]) copy-start(f32[8] %a)", "copy-start"), "copy");
+  EXPECT_EQ(category("%all-reduce-start.1 = (f32[8], f32[4]) all-reduce-start(%a, %b), replica_groups={{0,1}}", ""), "all-reduce");
+  EXPECT_EQ(as_synchronous(*parse_hlo_op("%all-reduce-start.1 = (f32[8], f32[4]) all-reduce-start(%a, %b), replica_groups={{0,1}}")).results.size(), 2U);
   EXPECT_EQ(category("%infeed.1 = (f32[8], token[]) infeed(token[] %t)", "infeed"), "host");
   EXPECT_EQ(category("%collective-permute-start.1 = (f32[8], f32[8]) collective-permute-start(f32[8] %a), source_target_pairs={{0,1},{1,0}}", ""),
             "permute");

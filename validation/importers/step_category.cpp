@@ -100,7 +100,7 @@ HloOp as_synchronous(HloOp op) {
   if (!is_start(op.opcode) && !(generic && is_start(op.name))) return op;
   op.opcode = without_end(op.opcode);
   const std::size_t count = std::max<std::size_t>(generic ? 1 : op.operands.size(), 1);
-  if (op.results.size() >= 2 * count) {
+  if (op.opcode != "all-reduce" && op.results.size() >= 2 * count) {  // an all-reduce's start has its results alone
     const auto first = op.results.begin(), middle = first + static_cast<std::ptrdiff_t>(count);
     op.operands.assign(first, middle);
     op.results = std::vector<HloShape>(middle, middle + static_cast<std::ptrdiff_t>(count));

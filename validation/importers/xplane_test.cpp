@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "validation/importers/import.hpp"
+#include "validation/importers/profile_operations.hpp"
 #include "validation/importers/xplane.pb.h"
 
 namespace podsim {
@@ -26,7 +27,9 @@ const std::string fusion = "%fusion.7 = bf16[1,2048,2048]{1,2,0} fusion(bf16[8] 
 enum Stat { flops = 1, category, device_duration, convolution };
 
 /// A plane with the two operations, metadata 5 and 6; durations in ps of the gathers, and of the device's own for the fusion.
-std::string plane(const std::string& name, const std::vector<std::int64_t>& gathers, std::uint64_t fused, const std::string& line_name = "XLA Ops") {
+/// `more`: fields of the plane besides.
+std::string plane(const std::string& name, const std::vector<std::int64_t>& gathers, std::uint64_t fused, const std::string& line_name = "XLA Ops",
+                  const std::string& more = "") {
   proto::XLine line;
   line.set_name(line_name);
   std::int64_t at = 0;
@@ -62,7 +65,7 @@ std::string plane(const std::string& name, const std::vector<std::int64_t>& gath
     entry.mutable_value()->set_name(text);
     bytes += field(5, entry.SerializeAsString());
   }
-  return field(1, bytes);
+  return field(1, bytes + more);
 }
 
 const std::string host = field(1, field(2, "/host:CPU") + field(3, "this is no line"));
@@ -81,6 +84,26 @@ TEST(XPlane, OperationsAreThoseOfAllTpus) {
   EXPECT_EQ((std::array{product.m, product.n, product.k}), (std::array<std::int64_t, 3>{2048, 2048, 7168}));
   EXPECT_DOUBLE_EQ(product.time.count(), 155e-6);
   EXPECT_EQ(result->notes.at(0).substr(0, 43), "durations are the minimum over 2 devices of");
+}
+
+TEST(XPlane, StepsAndTheTimeOfEveryOperationAreThere) {
+  proto::XLine steps;
+  steps.set_name("Steps");
+  for (int i = 0; i < 2; ++i) {
+    steps.add_events()->set_metadata_id(5);
+    steps.mutable_events(i)->set_duration_ps(1000);
+  }
+  const std::string line = field(3, steps.SerializeAsString());
+  const auto found = profile_operations_in("xplane", host + plane("/device:TPU:0", {400, 600}, 2000, "XLA Ops", line) + plane("/device:TPU:1", {200, 400}, 1000), "x.pb");
+  ASSERT_TRUE(found) << to_text(found.error());
+  EXPECT_EQ(found->steps, 2);
+  ASSERT_EQ(found->operations.size(), 2U);
+  EXPECT_EQ(found->operations[0].name, "all-gather.1");
+  EXPECT_EQ(found->operations[0].occurrences, 2);
+  EXPECT_NEAR(found->operations[0].self.count(), 800e-12, 1e-20) << "the mean of 1000 and 600";
+  EXPECT_EQ(found->operations[1].category, "matmul");
+  EXPECT_EQ(found->operations[1].flops, Flops{30064771072});
+  EXPECT_NEAR(found->operations[1].self.count(), 1500e-12, 1e-20) << "the device's own durations";
 }
 
 TEST(XPlane, OtherPlanesAndLinesAreLeftOut) {
