@@ -7,6 +7,7 @@
 #   x_fuzz.cpp       the libFuzzer program x_fuzz (only with PODSIM_FUZZ)
 #   x_bench.cpp      nothing here: part of podsim_bench (tools/CMakeLists.txt)
 #   main.cpp         nothing here: the folder says what to do with it
+#   CMakeLists.txt   in a subfolder of a RECURSE folder: a library of its own, left out here
 #
 # Every include is written from the root of the repository: #include "sim/base/quantity.hpp".
 
@@ -41,6 +42,22 @@ function(podsim_library name)
   file(${glob} headers CONFIGURE_DEPENDS LIST_DIRECTORIES false *.hpp)
   list(FILTER headers EXCLUDE REGEX "/(test_[^/]*|[^/]*_test|testing)\\.hpp$")
   file(${glob} protos CONFIGURE_DEPENDS LIST_DIRECTORIES false *.proto)
+  if(arg_RECURSE)
+    file(GLOB_RECURSE own_folders CONFIGURE_DEPENDS LIST_DIRECTORIES false CMakeLists.txt)
+    foreach(own_folder IN LISTS own_folders)
+      cmake_path(GET own_folder PARENT_PATH own_folder)
+      if(NOT own_folder STREQUAL CMAKE_CURRENT_SOURCE_DIR)
+        foreach(file IN LISTS sources headers protos)
+          cmake_path(IS_PREFIX own_folder "${file}" in_own_folder)
+          if(in_own_folder)
+            list(REMOVE_ITEM sources "${file}")
+            list(REMOVE_ITEM headers "${file}")
+            list(REMOVE_ITEM protos "${file}")
+          endif()
+        endforeach()
+      endif()
+    endforeach()
+  endif()
   set(tests ${sources})
   set(fuzzers ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")

@@ -10,11 +10,7 @@
 #include "sim/schedule/validate.hpp"
 
 namespace podsim {
-namespace {
 
-constexpr std::uint64_t order_stream = stream_of("order");
-
-/// While no partial sum of integers in [-4, 4] can leave what float32 holds exactly.
 bool exact_on_integers(const Schedule& schedule) {
   for (const Program& program : schedule.programs)
     for (const Buffer& buffer : program.buffers)
@@ -27,6 +23,10 @@ bool exact_on_integers(const Schedule& schedule) {
     for (const AxisView& axis : collective->axes) terms *= axis.size;
   return terms <= largest / 4;
 }
+
+namespace {
+
+constexpr std::uint64_t order_stream = stream_of("order");
 
 class Checker {
  public:

@@ -30,6 +30,9 @@ struct CheckReport {
   std::vector<Diagnostic> problems;
 };
 
+/// While no partial sum of integers in [-4, 4] can leave what float32 holds exactly: their results are then the reference's bits.
+bool exact_on_integers(const Schedule& schedule);
+
 /// validate() first; a schedule that is not matched or has a deadlock is not run. Then integers, in program order and in random orders, then
 /// uniform data in program order. On integers a float32 result is exact, hence bit-equal to the reference, while 16 K <= 2^24: operands are at
 /// most 4, so no partial sum of a product over K exceeds 16 K, and float32 holds all integers up to 2^24 (a collective over P devices: 4 P).

@@ -1,13 +1,8 @@
 #include "sim/numeric/executor.hpp"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
-
-#include <cstdlib>
-#include <new>
 
 #include "sim/numeric/inputs.hpp"
-#include "sim/numeric/transformer_kernels.hpp"
 #include "sim/schedule/happens_before.hpp"
 #include "sim/schedule/text.hpp"
 #include "sim/schedule/validate.hpp"
@@ -17,7 +12,6 @@ namespace {
 
 constexpr std::uint32_t none = ~std::uint32_t{0};
 constexpr std::int64_t little_work = 1 << 14;  // elements moved or multiply-adds / 16 that are done before another thread wakes up
-constexpr std::size_t huge_page = std::size_t{2} << 20;
 
 /// The work of one activity, in elements moved.
 std::int64_t work_of(const Op& op, std::span<const Access> accesses) {
@@ -39,15 +33,6 @@ std::int64_t work_of(const Op& op, std::span<const Access> accesses) {
 }
 
 }  // namespace
-
-// Whole huge pages: gigabytes are touched once per order, and page by page the kernel would take as long as the arithmetic.
-Executor::Memory::Memory(Bytes size) {
-  const std::size_t bytes = (static_cast<std::size_t>(size.count()) + huge_page - 1) / huge_page * huge_page;
-  if (bytes == 0) return;
-  data = static_cast<float*>(std::aligned_alloc(huge_page, bytes));
-  if (data != nullptr) madvise(data, bytes, MADV_HUGEPAGE);  // a hint: what it returns does not matter
-}
-Executor::Memory::~Memory() { std::free(data); }
 
 Executor::Executor(const Schedule& lowered, ActivityGraph graph, Storage storage, int threads)
     : schedule_{lowered}, graph_{std::move(graph)}, storage_{std::move(storage)}, pool_{threads}, memory_{storage_.bytes()} {
@@ -77,7 +62,7 @@ Expected<std::unique_ptr<Executor>> Executor::make(const Schedule& lowered, int 
   Expected<Storage> storage = Storage::make(lowered);
   if (!storage) return storage.error();
   std::unique_ptr<Executor> executor{new Executor{lowered, std::move(unrolled.graph), *std::move(storage), threads}};
-  if (executor->memory_.data == nullptr && executor->storage_.bytes() > Bytes{})
+  if (executor->memory_.data() == nullptr && executor->storage_.bytes() > Bytes{})
     return Diagnostic{{}, fmt::format("the system has no {} bytes of memory for the buffers", executor->storage_.bytes().count())};
   return executor;
 }
@@ -91,13 +76,8 @@ void Executor::reset(std::uint64_t seed, Filling filling) {
     if (!program) return;
     for (std::size_t b = 0; b < schedule_.programs[*program].buffers.size(); ++b) {
       const std::size_t slot = storage_.first_slot(device) + b;
-      const Buffer& buffer = storage_.buffer(slot);
-      float* data = memory_.data + storage_.offset(slot);
-      if (buffer.role != Role::input) {
-        std::fill_n(data, storage_.elements(slot), std::numeric_limits<float>::quiet_NaN());
-      } else if (!keep_inputs || writes_input_[*program][b]) {
-        fill_shard(schedule_.mesh, buffer, device, seed, filling, data);
-      }
+      if (storage_.buffer(slot).role == Role::input && keep_inputs && !writes_input_[*program][b]) continue;
+      prepare_buffer(schedule_.mesh, storage_.buffer(slot), device, seed, filling, memory_.data() + storage_.offset(slot));
     }
   });
 }
@@ -153,62 +133,24 @@ bool Executor::conflicts(std::size_t first, std::size_t last) const {
   return false;
 }
 
-View Executor::view(const Access& access) const { return {memory_.data, storage_.layout(access), storage_.buffer(access.slot).dtype}; }
+View Executor::view(const Access& access) const { return {memory_.data(), storage_.layout(access), storage_.buffer(access.slot).dtype}; }
 
 void Executor::execute(const Step& step, PackedOperands& workspace) {
   const std::span<const Access> at = std::span{accesses_}.subspan(step.first, step.count);
   const Activity& activity = graph_.activities[step.activity];
-  const Task& task = schedule_.programs[activity.program].tasks[activity.task.index()];
-  // An operand that lies partly in the result is read as a whole first.
-  const auto operand = [&](std::size_t i, std::vector<float>& room) {
-    const View in = view(at[i]);
-    return overlap(at[i], at.back()) && !same_box(at[i], at.back()) ? packed(in, room) : in;
-  };
-  const auto transfer = [&](Combine combine) {
-    const View source = operand(0, workspace.left), target = view(at[1]);
-    combine == Combine::add ? add(target, source, target) : copy(source, target);
-  };
-  std::visit(Overloaded{
-                 [&](const Matmul& matmul) {
-                   const bool apart = overlap(at[0], at[2]) || overlap(at[1], at[2]);
-                   multiply(matmul, view(at[0]), view(at[1]), view(at[2]), apart, workspace);
-                 },
-                 [&](const Local& local) {
-                   const auto box = [&](std::size_t i) { return view(at[i]); };  // these kernels read everything before they write
-                   const auto tokens = [&](std::size_t i) { return local.features_first ? tokens_first(view(at[i])) : view(at[i]); };
-                   switch (local.kind) {
-                     case LocalKind::copy:
-                     case LocalKind::place: return copy(operand(0, workspace.left), view(at[1]));
-                     case LocalKind::add: return add(operand(0, workspace.left), operand(1, workspace.right), view(at[2]));
-                     case LocalKind::scale: return scale(operand(0, workspace.left), local.factor, view(at[1]));
-                     case LocalKind::launch: return;
-                     case LocalKind::norm_sums: return norm_sums(tokens(0), tokens(1));
-                     case LocalKind::norm: return norm(local.factor, tokens(0), tokens(1), tokens(2));
-                     case LocalKind::norm_grad_sums: return norm_grad_sums(local.factor, tokens(0), tokens(1), tokens(2), tokens(3));
-                     case LocalKind::norm_grad: return norm_grad(local.factor, tokens(0), tokens(1), tokens(2), tokens(3), tokens(4));
-                     case LocalKind::gelu: return gelu(box(0), box(1));
-                     case LocalKind::gelu_grad: return gelu_grad(box(0), box(1), box(2));
-                     case LocalKind::swiglu: return swiglu(box(0), box(1), box(2));
-                     case LocalKind::swiglu_grad: return swiglu_grad(box(0), box(1), box(2), box(3), box(4));
-                     case LocalKind::attention: return attention(local.causal, tokens(0), tokens(1));
-                     case LocalKind::attention_grad: return attention_grad(local.causal, tokens(0), tokens(1), tokens(2));
-                     case LocalKind::transpose: return transpose(local.features_first, box(0), box(1));
-                   }
-                 },
-                 [&](const Shift& shift) { transfer(shift.combine); },
-                 [&](const Send&) {
-                   const Program& receiver = schedule_.programs[activity.receiver_program];
-                   transfer(std::get<Recv>(receiver.tasks[activity.receiver_task.index()].op).combine);
-                 },
-                 [](const Recv&) { assert(false && "a transfer is listed at its sender"); },
-                 [](const Collective&) { assert(false && "lowered before it is unrolled"); },
-             },
-             task.op);
+  std::array<View, most_accesses> views;
+  assert(at.size() <= views.size());
+  std::transform(at.begin(), at.end(), views.begin(), [&](const Access& access) { return view(access); });
+  const std::span<const View> seen = std::span{views}.first(at.size());
+  if (activity.kind == Activity::Kind::transfer)
+    deliver(combine_of(schedule_, activity), at, seen, workspace);
+  else
+    perform(schedule_.programs[activity.program].tasks[activity.task.index()].op, at, seen, workspace);
 }
 
 std::span<const float> Executor::values(DeviceId device, BufferId buffer) const {
   const std::size_t slot = storage_.first_slot(device) + buffer.index();
-  return {memory_.data + storage_.offset(slot), static_cast<std::size_t>(storage_.elements(slot))};
+  return {memory_.data() + storage_.offset(slot), static_cast<std::size_t>(storage_.elements(slot))};
 }
 
 Diagnostic Executor::stuck() const {

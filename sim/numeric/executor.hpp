@@ -4,11 +4,12 @@
 #include <memory>
 #include <span>
 
-#include "sim/numeric/kernels.hpp"
+#include "sim/base/thread_pool.hpp"
+#include "sim/numeric/memory.hpp"
 #include "sim/numeric/numeric_engine.hpp"
 #include "sim/numeric/ready_set.hpp"
 #include "sim/numeric/storage.hpp"
-#include "sim/base/thread_pool.hpp"
+#include "sim/numeric/task_kernels.hpp"
 
 namespace podsim {
 
@@ -40,14 +41,6 @@ class Executor {
   [[nodiscard]] const Storage& storage() const { return storage_; }
 
  private:
-  struct Memory {
-    float* data = nullptr;
-    Memory() = default;
-    explicit Memory(Bytes size);
-    ~Memory();
-    Memory(const Memory&) = delete;
-    Memory& operator=(const Memory&) = delete;
-  };
   struct Step {  // an activity of the round, with its accesses
     std::uint32_t activity = 0;
     std::size_t first = 0, count = 0;
@@ -65,7 +58,7 @@ class Executor {
   ActivityGraph graph_;
   Storage storage_;
   ThreadPool pool_;
-  Memory memory_;
+  FloatMemory memory_;
   std::vector<PackedOperands> packed_operands_;  // per thread
   std::vector<std::vector<bool>> writes_input_;  // [program][buffer]
   struct Filled {

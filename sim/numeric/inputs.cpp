@@ -1,5 +1,7 @@
 #include "sim/numeric/inputs.hpp"
 
+#include <limits>
+
 #include "sim/base/rng.hpp"
 #include "sim/numeric/bf16.hpp"
 #include "sim/numeric/storage.hpp"
@@ -62,6 +64,11 @@ void fill_shard(const Mesh& mesh, const Buffer& buffer, DeviceId device, std::ui
     }
     out += count;
   });
+}
+
+void prepare_buffer(const Mesh& mesh, const Buffer& buffer, DeviceId device, std::uint64_t seed, Filling filling, float* out) {
+  if (buffer.role == Role::input) return fill_shard(mesh, buffer, device, seed, filling, out);
+  std::fill_n(out, size_of(buffer).count() / size_of(buffer.dtype).count(), std::numeric_limits<float>::quiet_NaN());
 }
 
 std::vector<double> global_tensor(std::string_view tensor, std::int64_t elements, DType dtype, std::uint64_t seed, Filling filling,

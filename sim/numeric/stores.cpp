@@ -3,6 +3,7 @@
 
 #include "sim/numeric/numeric_engine.hpp"
 #include "sim/numeric/storage.hpp"
+#include "sim/numeric/task_kernels.hpp"
 #include "sim/schedule/happens_before.hpp"
 
 namespace podsim {
@@ -38,19 +39,13 @@ class Counts {
   std::vector<std::vector<Written>> written_;
 };
 
-bool receiver_adds(const Schedule& schedule, const Activity& activity) {
-  const Op& op = schedule.programs[activity.receiver_program].tasks[activity.receiver_task.index()].op;
-  if (const auto* shift = std::get_if<Shift>(&op)) return shift->combine == Combine::add;
-  return std::get<Recv>(op).combine == Combine::add;
-}
-
 /// Of what the activity writes; accesses as append_accesses() orders them.
 int count_after(const Schedule& schedule, const Activity& activity, std::span<const Access> accesses, const Counts& counts) {
   int before = 0;
   for (const Access& access : accesses)
     if (!access.write) before = std::max(before, counts.read(access));
   const auto of_result = [&] { return counts.read(accesses.back()); };
-  if (activity.kind == Activity::Kind::transfer) return receiver_adds(schedule, activity) ? std::max(before, of_result()) + 1 : before;
+  if (activity.kind == Activity::Kind::transfer) return combine_of(schedule, activity) == Combine::add ? std::max(before, of_result()) + 1 : before;
   const Op& op = schedule.programs[activity.program].tasks[activity.task.index()].op;
   if (const auto* matmul = std::get_if<Matmul>(&op)) return (matmul->accumulate ? std::max(before, of_result()) : before) + 1;
   switch (std::get<Local>(op).kind) {

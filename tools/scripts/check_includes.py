@@ -40,6 +40,7 @@ OUTSIDE = [
     (re.compile(r"simgrid/|xbt/"), ("sim/simgrid",), "SimGrid"),
     (re.compile(r"boost/graph/"), ("sim/mesh",), "Boost.Graph"),
     (re.compile(r"boost/program_options"), ("tools",), "Boost.Program_options"),
+    (re.compile(r"mpi\.h$"), ("tools/mpirun",), "MPI"),
     (re.compile(r"google/protobuf/|.*\.pb\.h$"), PROTOBUF_FOLDERS, "Protobuf"),
     (re.compile(r"simdjson\.h$"), ("validation/importers",), "simdjson"),
     (re.compile(r"Eigen/"), ("validation",), "Eigen"),

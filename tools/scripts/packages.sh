@@ -18,8 +18,8 @@ build_packages=(
   libbenchmark-dev                                   # podsim_bench
 )
 # shellcheck disable=SC2034  # used by the scripts that source this
-# Fuzzing is libFuzzer's, which comes with clang.
-test_packages=("${build_packages[@]}" clang libclang-rt-14-dev)
+# Fuzzing is libFuzzer's, which comes with clang. Open MPI is for podsim_mpirun, which runs schedules for real; without it CMake leaves that out.
+test_packages=("${build_packages[@]}" clang libclang-rt-14-dev libopenmpi-dev openmpi-bin)
 
 # install_missing PACKAGE...: installs those that are missing; a system without dpkg is left to CMake, which names what it cannot find.
 install_missing() {

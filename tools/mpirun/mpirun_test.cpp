@@ -1,0 +1,298 @@
+// The program itself, started by mpirun on 2 to 4 ranks: what it computes, and how it ends. How long it takes is nobody's claim.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "algorithms/collectives/collectives.hpp"
+#include "algorithms/gemm/gemm.hpp"
+#include "sim/config/files.hpp"
+#include "sim/config/schedule_config.hpp"
+#include "sim/schedule/test_random.hpp"
+#include "sim/schedule/validate.hpp"
+#include "validation/observations.hpp"
+
+namespace podsim {
+namespace {
+
+/// A folder of this test alone: CTest runs several at once.
+std::string file_of_test(const std::string& name) {
+  const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+  std::string folder = std::string{test->test_suite_name()} + "." + test->name();
+  std::replace(folder.begin(), folder.end(), '/', '_');
+  const auto path = std::filesystem::path{::testing::TempDir()} / folder;
+  std::filesystem::create_directories(path);
+  return (path / name).string();
+}
+
+struct Ended {
+  int status = -1;
+  std::string text;  // both streams
+};
+
+/// Without leak detection: Open MPI 4.1 keeps what it allocates in MPI_Init until the process ends. Everything else of the sanitizers stays on. Ranks
+/// yield and are bound to no core, since other tests run at the same time; mpirun ends what has not ended after two minutes.
+Ended mpirun(int ranks, const std::string& arguments) {
+  const std::string command =
+      "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=\"$ASAN_OPTIONS:detect_leaks=0\" OPENBLAS_NUM_THREADS=1 " PODSIM_MPIEXEC
+      " --oversubscribe --bind-to none --timeout 120 --mca btl self,vader --mca mpi_yield_when_idle 1 --mca odls_base_sigkill_timeout 0 -n " +
+      std::to_string(ranks) + " " + PODSIM_MPIRUN + " " + arguments + " 2>&1";
+  Ended ended;
+  FILE* const pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return ended;
+  std::array<char, 4096> piece{};
+  while (const std::size_t count = std::fread(piece.data(), 1, piece.size(), pipe)) ended.text.append(piece.data(), count);
+  const int status = pclose(pipe);
+  ended.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return ended;
+}
+
+std::string saved(const std::string& name, const std::string& bytes) {
+  const std::string path = file_of_test(name);
+  std::ofstream{path, std::ios::binary} << bytes;
+  return path;
+}
+std::string saved(const Schedule& schedule) { return saved("schedule.pb", write_schedule(schedule, Encoding::binary)); }
+
+void expect_right(const Schedule& schedule) {
+  const Ended ended = mpirun(schedule.mesh.devices(), "--check --repeat 2 --schedule " + saved(schedule));
+  EXPECT_EQ(ended.status, 0) << ended.text;
+  EXPECT_NE(ended.text.find("ok: bit-equal to the numeric engine"), std::string::npos) << ended.text;
+}
+
+// ---- Results ----------------------------------------------------------------------------------------------------------------------------
+
+Schedule collective(CollectiveKind kind, const std::string& algorithm, std::vector<MeshAxis> axes, DType dtype = DType::f32,
+                    const CollectiveDetails& details = {}) {
+  const auto mesh = Mesh::make(std::move(axes));
+  std::vector<AxisView> along;
+  for (int a = 0; a < static_cast<int>(mesh->axes().size()); ++a) along.push_back(mesh->whole(a));
+  const auto schedule = collective_schedule(*mesh, kind, along, Bytes{4800}, dtype, details);
+  const auto lowered = lower(*schedule, *always(algorithm));
+  EXPECT_TRUE(lowered) << to_text(lowered.error());
+  return *lowered;
+}
+
+Schedule gemm(const std::string& algorithm, Dataflow dataflow, int R, int C, const GemmOptions& options = {}, DType dtype = DType::f32,
+              Pass pass = Pass::forward) {
+  const auto mesh = C == 0 ? Mesh::make({{"ring", R, true}}) : Mesh::make({{"row", R, true}, {"col", C, true}});
+  const auto schedule = make_layer(**gemm_algorithm(algorithm), *mesh, {64, 96, 128, dtype, dataflow}, pass, options);
+  EXPECT_TRUE(schedule) << to_text(schedule.error());
+  const auto lowered = lower(*schedule, ring_or_line());
+  EXPECT_TRUE(lowered) << to_text(lowered.error());
+  return *lowered;
+}
+
+struct Case {
+  std::string name;
+  std::function<Schedule()> make;
+};
+std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
+
+using enum CollectiveKind;
+const std::vector<MeshAxis> ring_of_4{{"x", 4, true}}, line_of_4{{"x", 4, false}}, ring_of_3{{"x", 3, true}}, pair{{"x", 2, true}},
+    square{{"row", 2, true}, {"col", 2, true}};
+GemmOptions slices(std::int64_t count, std::int64_t block = 8) {
+  GemmOptions options;
+  options.slice_count = count;
+  options.block = block;
+  return options;
+}
+
+const std::vector<Case> cases{
+    {"all_gather_ring_2", [] { return collective(all_gather, "ring", pair); }},
+    {"all_gather_ring_4", [] { return collective(all_gather, "ring", ring_of_4); }},
+    {"all_gather_line_4", [] { return collective(all_gather, "line", line_of_4); }},
+    {"all_gather_direct_3", [] { return collective(all_gather, "direct", ring_of_3); }},
+    {"all_gather_pallas_bidirectional_4", [] { return collective(all_gather, "pallas-bidirectional", ring_of_4); }},
+    {"reduce_scatter_ring_shortest_4", [] { return collective(reduce_scatter, "ring-shortest", ring_of_4); }},
+    {"reduce_scatter_line_4", [] { return collective(reduce_scatter, "line", line_of_4); }},
+    {"reduce_scatter_pallas_alternating_4", [] { return collective(reduce_scatter, "pallas-alternating", ring_of_4); }},
+    {"all_reduce_halving_doubling_4", [] { return collective(all_reduce, "halving-doubling", ring_of_4); }},
+    {"all_reduce_halves_2x2", [] { return collective(all_reduce, "halves", square); }},
+    {"all_reduce_ring_bf16_3", [] { return collective(all_reduce, "ring", ring_of_3, DType::bf16); }},
+    {"all_to_all_ring_4", [] { return collective(all_to_all, "ring", ring_of_4); }},
+    {"all_to_all_pairwise_3", [] { return collective(all_to_all, "pairwise", ring_of_3); }},
+    {"broadcast_ring_4", [] { return collective(broadcast, "ring", ring_of_4, DType::f32, {.root = 2}); }},
+    {"reduce_line_4", [] { return collective(reduce, "line", line_of_4, DType::f32, {.root = 1}); }},
+    {"permute_by_pairs_4",
+     [] {
+       return collective(permute, "direct", ring_of_4, DType::f32, {.pairs = {{0, 1}, {1, 0}, {3, 2}}});
+     }},
+    {"collective_os_2x2", [] { return gemm("collective", Dataflow::os, 2, 2); }},
+    {"meshslice_os_2x2", [] { return gemm("meshslice", Dataflow::os, 2, 2, slices(2)); }},
+    {"meshslice_ls_2x2", [] { return gemm("meshslice", Dataflow::ls, 2, 2, slices(2)); }},
+    {"meshslice_rs_1x2", [] { return gemm("meshslice", Dataflow::rs, 1, 2, slices(2)); }},
+    {"meshslice_bf16_layer_2x2", [] { return gemm("meshslice", Dataflow::os, 2, 2, slices(2), DType::bf16, Pass::both); }},
+    {"wang_os_2x2", [] { return gemm("wang", Dataflow::os, 2, 2); }},
+    {"wang_ls_1x4", [] { return gemm("wang", Dataflow::ls, 1, 4); }},
+    {"cannon_2x2", [] { return gemm("cannon", Dataflow::os, 2, 2); }},
+    {"summa_2x2", [] { return gemm("summa", Dataflow::os, 2, 2); }},
+    {"jax_ag_overlapped_4", [] { return gemm("jax-ag-overlapped", Dataflow::os, 4, 0); }},
+    {"jax_rs_bidirectional_4", [] { return gemm("jax-rs-bidirectional", Dataflow::rs, 4, 0); }},
+    {"megatron_layer_2", [] { return gemm("1d-megatron", Dataflow::os, 2, 0, {}, DType::f32, Pass::both); }},
+};
+
+class Mpirun : public ::testing::TestWithParam<Case> {};
+TEST_P(Mpirun, HasTheBitsOfTheNumericEngine) { expect_right(GetParam().make()); }
+INSTANTIATE_TEST_SUITE_P(Schedules, Mpirun, ::testing::ValuesIn(cases), [](const auto& tested) { return tested.param.name; });
+
+/// Of the random schedules those that are right, move something, and are for 2 to 4 ranks. Their buffers are inputs, so that all are filled and
+/// compared.
+std::vector<Schedule> random_schedules(std::size_t count, std::uint64_t first_seed) {
+  std::vector<Schedule> found;
+  for (std::uint64_t seed = first_seed; found.size() < count; ++seed) {
+    testing::RandomScheduleOptions options;
+    options.edge_chance = 0.9;
+    options.careless = false;
+    Schedule schedule = testing::RandomScheduleWriter{seed, options}.write();
+    const int devices = schedule.mesh.devices();
+    if (devices < 2 || devices > 4 || !validate(schedule).ok()) continue;
+    const Unrolled unrolled = unroll(schedule);
+    const auto moves = [](const Activity& activity) { return activity.kind == Activity::Kind::transfer; };
+    if (std::count_if(unrolled.graph.activities.begin(), unrolled.graph.activities.end(), moves) < 4) continue;
+    schedule.name = "random " + std::to_string(seed);
+    for (Program& program : schedule.programs)
+      for (Buffer& buffer : program.buffers) {
+        buffer.role = Role::input;
+        buffer.tensor = buffer.name;
+        buffer.sharding.assign(buffer.extents.size(), {});
+        buffer.sharding[0] = {schedule.mesh.whole(0)};
+      }
+    found.push_back(std::move(schedule));
+  }
+  return found;
+}
+
+TEST(MpirunRandom, SchedulesHaveTheBitsOfTheNumericEngine) {
+  for (const Schedule& schedule : random_schedules(6, 1)) {
+    SCOPED_TRACE(schedule.name);
+    expect_right(schedule);
+  }
+}
+
+TEST(MpirunChecks, AFalseClaimIsFound) {
+  Schedule schedule = collective(all_gather, "ring", ring_of_4);
+  std::get<Collective>(schedule.computes).kind = permute;
+  std::get<Collective>(schedule.computes).pairs = {{1, 0}};
+  std::get<Collective>(schedule.computes).output.dims[1].length = 1;
+  const Ended ended = mpirun(4, "--check --schedule " + saved(schedule));
+  EXPECT_EQ(ended.status, 1) << ended.text;
+  EXPECT_NE(ended.text.find("FAILED: the result is not what the schedule says it computes"), std::string::npos) << ended.text;
+}
+
+TEST(MpirunLowers, CollectivesThatAreNotLowered) {
+  const auto mesh = Mesh::make(ring_of_4);
+  const auto schedule = collective_schedule(*mesh, all_gather, {mesh->whole(0)}, Bytes{4096}, DType::f32);
+  expect_right(*schedule);
+  const Ended ended = mpirun(4, "--check --algorithm direct --schedule " + saved(*schedule));
+  EXPECT_EQ(ended.status, 0) << ended.text;
+}
+
+// ---- What it writes ---------------------------------------------------------------------------------------------------------------------
+
+TEST(MpirunWrites, EveryTaskOfTheTimelineOnceAndAfterWhatItWaitsFor) {
+  const std::string timeline = file_of_test("timeline.csv"), observed = file_of_test("observed.csv");
+  const Schedule schedule = collective(reduce_scatter, "ring-one-way", ring_of_4);
+  const Ended ended = mpirun(4, "--repeat 3 --timeline " + timeline + " -o " + observed + " --schedule " + saved(schedule));
+  ASSERT_EQ(ended.status, 0) << ended.text;
+  std::istringstream lines{contents_of(timeline).value_or("")};
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(line, "device,task,part,peer,start_s,end_s,label,collective,origin");
+  std::size_t rows = 0;
+  double latest = 0;
+  while (std::getline(lines, line)) {
+    ++rows;
+    std::vector<std::string> fields;
+    std::istringstream row{line};
+    for (std::string field; std::getline(row, field, ',');) fields.push_back(field);
+    ASSERT_EQ(fields.size(), 9U) << line;
+    EXPECT_GE(std::stod(fields[4]), 0) << line;
+    EXPECT_GE(std::stod(fields[5]), std::stod(fields[4])) << line;
+    EXPECT_EQ(fields[8], "reduce-scatter");
+    latest = std::max(latest, std::stod(fields[5]));
+  }
+  const Unrolled unrolled = unroll(schedule);
+  std::size_t expected = 0;
+  for (const Activity& activity : unrolled.graph.activities) expected += activity.kind == Activity::Kind::transfer ? 2 : 1;
+  EXPECT_EQ(rows, expected);
+
+  const auto observations = read_observations(contents_of(observed).value_or(""), observed);
+  ASSERT_TRUE(observations) << to_text(observations.error());
+  ASSERT_EQ(observations->size(), 1U);
+  EXPECT_EQ((*observations)[0].op, ObservedOp::reduce_scatter);
+  EXPECT_EQ((*observations)[0].devices, 4);
+  EXPECT_EQ((*observations)[0].bytes, Bytes{4800});
+  EXPECT_NEAR((*observations)[0].time.count(), latest, 1e-9);
+}
+
+TEST(MpirunWrites, ASurveyOfObservationsThatCanBeRead) {
+  const std::string file = file_of_test("survey.csv");
+  const Ended ended = mpirun(2, "--quiet --rounds 1 --seconds-each 0 --survey " + file);
+  ASSERT_EQ(ended.status, 0) << ended.text;
+  const auto rows = read_observations(contents_of(file).value_or(""), file);
+  ASSERT_TRUE(rows) << to_text(rows.error());
+  std::map<ObservedOp, int> alone;
+  std::map<ObservedSchedule, int> with_a_product;
+  for (const Observation& row : *rows) row.op != ObservedOp::matmul&& row.m > 0 ? ++with_a_product[row.schedule] : ++alone[row.op];
+  using enum ObservedOp;
+  EXPECT_THAT(alone, ::testing::ElementsAre(::testing::Pair(all_gather, 8), ::testing::Pair(reduce_scatter, 8), ::testing::Pair(all_reduce, 8),
+                                            ::testing::Pair(all_to_all, 8), ::testing::Pair(permute, 8), ::testing::Pair(matmul, 12),
+                                            ::testing::Pair(hbm_copy, 6)));
+  EXPECT_THAT(with_a_product, ::testing::ElementsAre(::testing::Pair(ObservedSchedule::plain, 8), ::testing::Pair(ObservedSchedule::overlapped, 8)));
+}
+
+// ---- Bad input: a message, status 2, and an end --------------------------------------------------------------------------------------------
+
+void expect_refused(int ranks, const std::string& arguments, const std::string& message) {
+  const Ended ended = mpirun(ranks, arguments);
+  EXPECT_EQ(ended.status, 2) << ended.text;
+  EXPECT_NE(ended.text.find(message), std::string::npos) << ended.text;
+  EXPECT_EQ(ended.text.find(message), ended.text.rfind(message)) << "said by more than one rank: " << ended.text;
+}
+
+TEST(MpirunRefuses, AnotherNumberOfRanks) {
+  expect_refused(3, "--schedule " + saved(collective(all_gather, "ring", ring_of_4)), "the schedule is for 4 devices, there are 3 ranks");
+}
+
+TEST(MpirunRefuses, FilesThatAreNoSchedule) {
+  const std::string whole = write_schedule(collective(all_gather, "ring", pair), Encoding::binary);
+  expect_refused(2, "--schedule " + file_of_test("missing.pb"), "missing.pb: cannot be read");
+  expect_refused(2, "--schedule " + saved("cut.pb", whole.substr(0, whole.size() / 2)), "cut.pb");
+  expect_refused(2, "--schedule " + saved("noise.textproto", "\xff\xfe programs { 12 }"), "noise.textproto:1:");
+}
+
+TEST(MpirunRefuses, SchedulesThatAreWrong) {
+  Schedule racing = collective(all_gather, "ring", pair);
+  for (Task& task : racing.programs[0].tasks) task.after.clear();
+  expect_refused(2, "--schedule " + saved(racing), "podsim: error: ");
+
+  Schedule huge = collective(all_gather, "ring", pair);
+  huge.programs[0].buffers.push_back({"huge", {std::int64_t{1} << 40}, DType::f32, Role::scratch, {}, {}});
+  expect_refused(2, "--schedule " + saved(huge), "running the schedule needs");
+}
+
+TEST(MpirunRefuses, CoresThatWouldWaitForEachOther) {
+  // Device 0: A waits for what device 1 sends after B; device 1 likewise. Legal in any order but the cores'.
+  testing::Writer w{{{"x", 2, true}}};
+  const BufferId a = w.scratch("a", {4}), b = w.scratch("b", {4}), c = w.scratch("c", {4});
+  const Peer other{own(w.axis(0), 1)};
+  const TaskId received = w.add("receive", Recv{0, other, testing::part(b, 0, 4), Combine::replace});
+  w.add("A", testing::copy(testing::part(b, 0, 4), testing::part(c, 0, 4)), {testing::after(received)});
+  const TaskId second = w.add("B", Local{LocalKind::scale, {testing::part(a, 0, 4)}, {testing::part(a, 0, 4)}, 2, Unit::core});
+  w.add("send", Send{0, other, testing::part(a, 0, 4), {}}, {testing::after(second)});
+  expect_refused(2, "--schedule " + saved(w.schedule), "deadlock (core work runs in program order)");
+}
+
+TEST(MpirunRefuses, OptionsThatDoNotGoTogether) {
+  expect_refused(2, "", "expected --schedule or --survey, found neither");
+  expect_refused(2, "--survey a.csv --check", "--check: belongs to --schedule, not to --survey");
+  expect_refused(2, "--schedule a.pb --repeat 0", "--repeat");
+  expect_refused(2, "--shedule a.pb", "unknown option");
+}
+
+}  // namespace
+}  // namespace podsim

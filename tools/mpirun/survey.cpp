@@ -1,0 +1,148 @@
+#include "tools/mpirun/survey.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "algorithms/collectives/collectives.hpp"
+#include "algorithms/gemm/gemm.hpp"
+#include "topologies/machines.hpp"
+#include "validation/calibrate/predict.hpp"
+
+namespace podsim {
+
+namespace {
+
+constexpr std::int64_t KiB = 1024, MiB = 1024 * KiB;
+constexpr int least_runs = 10, most_runs = 2000;
+
+struct Extents3 {
+  std::int64_t m, n, k;  // of each device's product
+};
+
+/// A product with a collective, as an observation has it and as the algorithm wants it.
+struct CollectiveMatmul {
+  ObservedOp op;
+  ObservedSchedule schedule;
+  std::string_view algorithm;
+};
+constexpr std::array<CollectiveMatmul, 4> collective_matmuls{{
+    {ObservedOp::all_gather, ObservedSchedule::plain, "jax-ag-plain"},
+    {ObservedOp::all_gather, ObservedSchedule::overlapped, "jax-ag-overlapped"},
+    {ObservedOp::reduce_scatter, ObservedSchedule::plain, "jax-rs-plain"},
+    {ObservedOp::reduce_scatter, ObservedSchedule::overlapped, "jax-rs-overlapped"},
+}};
+
+class Points {
+ public:
+  Points(const Pod& pod, int ranks) : pod_{pod}, ranks_{ranks} {}
+
+  /// A collective, product or copy by itself.
+  Done add_plain(Observation observation) {
+    observation.dtype = DType::f32;
+    auto lowered = lowered_schedule_of(observation, pod_);
+    if (!lowered) return lowered.error();
+    points_.push_back({std::move(observation), *std::move(lowered)});
+    return done();
+  }
+
+  /// all-gather: the right operand's rows are spread over the ranks. reduce-scatter: the contraction is, and the sums of the rows of Y go to their
+  /// ranks. Square products, as the bytes are then the same whichever operand is gathered.
+  Done add(const CollectiveMatmul& kind, const Extents3& each) {
+    const bool gathers = kind.op == ObservedOp::all_gather;
+    const auto algorithm = gemm_algorithm(kind.algorithm);
+    if (!algorithm) return algorithm.error();
+    GemmProblem problem{each.m, each.n, each.k, DType::f32, gathers ? Dataflow::os : Dataflow::rs};
+    (gathers ? problem.m : problem.k) *= ranks_;
+    const auto schedule = make_gemm(**algorithm, pod_.mesh, problem, {});
+    if (!schedule) return schedule.error();
+    auto lowered = lower(*schedule, ring_or_line());
+    if (!lowered) return lowered.error();
+    Observation observation;
+    observation.op = kind.op;
+    observation.devices = ranks_;
+    observation.bytes = Bytes{size_of(DType::f32).count() * (gathers ? each.k / ranks_ * each.n : each.m * each.n)};
+    observation.dtype = DType::f32;
+    observation.m = each.m, observation.n = each.n, observation.k = each.k;
+    observation.schedule = kind.schedule;
+    observation.source = kind.algorithm;
+    points_.push_back({std::move(observation), *std::move(lowered)});
+    return done();
+  }
+
+  Done add_all() {
+    Done added = done();
+    const auto keep = [&](const Done& one) { added = added ? one : added; };
+    using enum ObservedOp;
+    if (ranks_ > 1) {
+      for (const ObservedOp op : {all_gather, reduce_scatter, all_reduce, all_to_all, permute})
+        for (const std::int64_t bytes : {1 * KiB, 4 * KiB, 16 * KiB, 64 * KiB, 256 * KiB, 1 * MiB, 4 * MiB, 16 * MiB}) {
+          const std::int64_t unit = 4 * ranks_;  // rounded up to what divides
+          keep(add_plain({.op = op, .devices = ranks_, .bytes = Bytes{(bytes + unit - 1) / unit * unit}, .schedule = ObservedSchedule::plain}));
+        }
+    }
+    for (const auto& [m, n, k] : std::to_array<Extents3>({{128, 128, 128},
+                                                          {256, 256, 256},
+                                                          {384, 384, 384},
+                                                          {512, 512, 512},
+                                                          {768, 768, 768},
+                                                          {256, 256, 64},
+                                                          {256, 256, 1024},
+                                                          {512, 512, 128},
+                                                          {1024, 1024, 32},
+                                                          {1024, 1024, 64},
+                                                          {1024, 1024, 128},
+                                                          {1024, 1024, 256}}))
+      keep(add_plain({.op = matmul, .devices = 1, .m = m, .n = n, .k = k}));
+    for (const std::int64_t bytes : {16 * KiB, 64 * KiB, 256 * KiB, 1 * MiB, 4 * MiB, 16 * MiB})
+      keep(add_plain({.op = hbm_copy, .devices = 1, .bytes = Bytes{bytes}}));
+    if (ranks_ > 1)
+      for (const Extents3& each : std::to_array<Extents3>({{256, 256, 64}, {256, 256, 256}, {1024, 1024, 64}, {1024, 1024, 256}}))
+        for (const CollectiveMatmul& kind : collective_matmuls)
+          keep(add(kind, {(each.m + ranks_ - 1) / ranks_ * ranks_, each.n, (each.k + ranks_ - 1) / ranks_ * ranks_}));
+    return added;
+  }
+
+  std::vector<SurveyPoint> take() { return std::move(points_); }
+
+ private:
+  const Pod& pod_;
+  int ranks_;
+  std::vector<SurveyPoint> points_;
+};
+
+}  // namespace
+
+Expected<std::vector<SurveyPoint>> survey_points(int ranks) {
+  constexpr int most_ranks = 4096;
+  if (ranks > most_ranks) return Diagnostic{{}, fmt::format("a survey is of at most {} ranks, found {}", most_ranks, ranks)};
+  const auto machine = find_machine("ideal");
+  if (!machine) return machine.error();
+  const auto pod = pod_of(*machine, fmt::format("{}", ranks));
+  if (!pod) return pod.error();
+  Points points{*pod, ranks};
+  if (const Done added = points.add_all(); !added) return added.error();
+  return points.take();
+}
+
+Expected<std::vector<Observation>> survey(const std::vector<SurveyPoint>& points, const Team& team, Bytes limit, const SurveyEffort& effort,
+                                          const std::function<void(int, std::size_t, Seconds)>& progress) {
+  std::vector<Observation> found;
+  for (const SurveyPoint& point : points) found.push_back(point.observation);
+  for (int round = 0; round < effort.rounds; ++round)
+    for (std::size_t p = 0; p < points.size(); ++p) {
+      const auto runner = RankRunner::make(points[p].lowered, team, limit);
+      if (const Done made = team.agree(runner ? done() : Done{runner.error()}); !made) return made.error();
+      Seconds least = minimum(measure(**runner, team, {least_runs, false, 1}));
+      // All ranks have the same least, hence as many runs.
+      const double runs = std::min(effort.each.count() / std::max(least.count(), 1e-9) - least_runs, double{most_runs});
+      if (runs >= 1) least = std::min(least, minimum(measure(**runner, team, {static_cast<int>(runs), false, 1})));
+      found[p].time = round == 0 ? least : std::min(found[p].time, least);
+      progress(round, p, found[p].time);
+    }
+  return found;
+}
+
+}  // namespace podsim

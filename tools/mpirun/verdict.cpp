@@ -1,0 +1,89 @@
+#include "tools/mpirun/verdict.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "sim/numeric/check.hpp"
+
+namespace podsim {
+
+namespace {
+
+/// What the ranks hold, as the numeric engine returns it: scratch buffers empty.
+Tensors tensors_of(const Schedule& lowered, const std::string& bytes) {
+  Tensors tensors;
+  std::size_t at = 0;
+  for (int d = 0; d < lowered.mesh.devices(); ++d) {
+    auto& values = tensors.values.emplace_back();
+    const std::optional<std::size_t> program = program_of(lowered, DeviceId{d});
+    if (!program) continue;
+    for (const Buffer& buffer : lowered.programs[*program].buffers) {
+      auto& held = values.emplace_back();
+      if (buffer.role == Role::scratch) continue;
+      held.resize(static_cast<std::size_t>(size_of(buffer).count() / size_of(buffer.dtype).count()));
+      std::memcpy(held.data(), bytes.data() + at, held.size() * sizeof(float));
+      at += held.size() * sizeof(float);
+    }
+  }
+  assert(at == bytes.size());
+  return tensors;
+}
+
+std::string first_difference(const Schedule& lowered, const Tensors& found, const Tensors& expected) {
+  for (std::size_t d = 0; d < found.values.size(); ++d)
+    for (std::size_t b = 0; b < found.values[d].size(); ++b)
+      for (std::size_t e = 0; e < found.values[d][b].size(); ++e) {
+        const float is = found.values[d][b][e], should = expected.values[d][b][e];
+        if (std::memcmp(&is, &should, sizeof(float)) == 0) continue;
+        const std::string& name = lowered.programs[*program_of(lowered, DeviceId{d})].buffers[b].name;
+        return fmt::format("element {} of buffer {} on device {} is {}; the numeric engine has {}", e, quoted(name), d, is, should);
+      }
+  return {};
+}
+
+Expected<Verdict> judge_at_root(const Schedule& lowered, const std::string& bytes, const NumericOptions& options) {
+  const Tensors found = tensors_of(lowered, bytes);
+  const Expected<Tensors> expected = make_numeric_engine(options)->run(lowered);
+  if (!expected) return expected.error();
+  Verdict verdict;
+  verdict.problem = first_difference(lowered, found, *expected);
+  verdict.same_as_numeric = verdict.problem.empty();
+  verdict.has_reference = !std::holds_alternative<std::monostate>(lowered.computes);
+  if (!verdict.has_reference) return verdict;
+  const Expected<Reference> reference = Reference::make(lowered, options);
+  if (!reference) return reference.error();
+  const Comparison comparison = reference->compare(found);
+  verdict.as_reference = exact_on_integers(lowered) ? comparison.bit_equal : comparison.max_rel_error <= comparison.tolerance;
+  if (!verdict.as_reference && verdict.problem.empty())
+    verdict.problem =
+        fmt::format("the result is not what the schedule says it computes; the largest relative error is {:.3g}", comparison.max_rel_error);
+  return verdict;
+}
+
+}  // namespace
+
+Expected<Verdict> judge(const Schedule& lowered, const RankRunner& runner, const Team& team, std::uint64_t seed, Bytes limit) {
+  std::string mine;
+  for (std::size_t b = 0; b < runner.buffers().size(); ++b) {
+    if (runner.buffers()[b].role == Role::scratch) continue;
+    const std::span<const float> values = runner.values(BufferId{b});
+    mine.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+  }
+  const std::string all = team.at_root(mine);
+  NumericOptions options;
+  options.seed = seed;
+  options.threads = 1;  // the other ranks wait on the other cores
+  options.max_bytes = limit;
+  Expected<Verdict> verdict = Verdict{};
+  if (team.is_root()) verdict = judge_at_root(lowered, all, options);
+  if (const Done judged = team.agree(verdict ? done() : Done{verdict.error()}); !judged) return judged.error();
+  std::string flags{static_cast<char>(verdict->same_as_numeric), static_cast<char>(verdict->has_reference), static_cast<char>(verdict->as_reference)};
+  flags = team.from_root(flags);
+  Verdict result;
+  result.same_as_numeric = flags[0] != 0, result.has_reference = flags[1] != 0, result.as_reference = flags[2] != 0;
+  result.problem = team.from_root(verdict->problem);
+  return result;
+}
+
+}  // namespace podsim
