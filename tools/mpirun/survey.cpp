@@ -6,8 +6,6 @@
 #include <array>
 #include <cmath>
 
-#include "algorithms/collectives/collectives.hpp"
-#include "algorithms/gemm/gemm.hpp"
 #include "topologies/machines.hpp"
 #include "validation/calibrate/predict.hpp"
 
@@ -22,25 +20,11 @@ struct Extents3 {
   std::int64_t m, n, k;  // of each device's product
 };
 
-/// A product with a collective, as an observation has it and as the algorithm wants it.
-struct CollectiveMatmul {
-  ObservedOp op;
-  ObservedSchedule schedule;
-  std::string_view algorithm;
-};
-constexpr std::array<CollectiveMatmul, 4> collective_matmuls{{
-    {ObservedOp::all_gather, ObservedSchedule::plain, "jax-ag-plain"},
-    {ObservedOp::all_gather, ObservedSchedule::overlapped, "jax-ag-overlapped"},
-    {ObservedOp::reduce_scatter, ObservedSchedule::plain, "jax-rs-plain"},
-    {ObservedOp::reduce_scatter, ObservedSchedule::overlapped, "jax-rs-overlapped"},
-}};
-
 class Points {
  public:
   Points(const Pod& pod, int ranks) : pod_{pod}, ranks_{ranks} {}
 
-  /// A collective, product or copy by itself.
-  Done add_plain(Observation observation) {
+  Done add(Observation observation) {
     observation.dtype = DType::f32;
     auto lowered = lowered_schedule_of(observation, pod_);
     if (!lowered) return lowered.error();
@@ -48,28 +32,11 @@ class Points {
     return done();
   }
 
-  /// all-gather: the right operand's rows are spread over the ranks. reduce-scatter: the contraction is, and the sums of the rows of Y go to their
-  /// ranks. Square products, as the bytes are then the same whichever operand is gathered.
-  Done add(const CollectiveMatmul& kind, const Extents3& each) {
-    const bool gathers = kind.op == ObservedOp::all_gather;
-    const auto algorithm = gemm_algorithm(kind.algorithm);
-    if (!algorithm) return algorithm.error();
-    GemmProblem problem{each.m, each.n, each.k, DType::f32, gathers ? Dataflow::os : Dataflow::rs};
-    (gathers ? problem.m : problem.k) *= ranks_;
-    const auto schedule = make_gemm(**algorithm, pod_.mesh, problem, {});
-    if (!schedule) return schedule.error();
-    auto lowered = lower(*schedule, ring_or_line());
-    if (!lowered) return lowered.error();
-    Observation observation;
-    observation.op = kind.op;
-    observation.devices = ranks_;
-    observation.bytes = Bytes{size_of(DType::f32).count() * (gathers ? each.k / ranks_ * each.n : each.m * each.n)};
-    observation.dtype = DType::f32;
-    observation.m = each.m, observation.n = each.n, observation.k = each.k;
-    observation.schedule = kind.schedule;
-    observation.source = kind.algorithm;
-    points_.push_back({std::move(observation), *std::move(lowered)});
-    return done();
+  /// A product with an all-gather of the left operand's rows, or with a reduce-scatter of the result's; extents of one rank's product.
+  Done add_with_product(ObservedOp op, ObservedSchedule schedule, const Extents3& each) {
+    const std::int64_t m = (each.m + ranks_ - 1) / ranks_ * ranks_;  // rounded up to what divides
+    const std::int64_t elements = op == ObservedOp::all_gather ? m / ranks_ * each.k : m * each.n;
+    return add({.op = op, .devices = ranks_, .bytes = elements * size_of(DType::f32), .m = m, .n = each.n, .k = each.k, .schedule = schedule});
   }
 
   Done add_all() {
@@ -80,28 +47,28 @@ class Points {
       for (const ObservedOp op : {all_gather, reduce_scatter, all_reduce, all_to_all, permute})
         for (const std::int64_t bytes : {1 * KiB, 4 * KiB, 16 * KiB, 64 * KiB, 256 * KiB, 1 * MiB, 4 * MiB, 16 * MiB}) {
           const std::int64_t unit = 4 * ranks_;  // rounded up to what divides
-          keep(add_plain({.op = op, .devices = ranks_, .bytes = Bytes{(bytes + unit - 1) / unit * unit}, .schedule = ObservedSchedule::plain}));
+          keep(add({.op = op, .devices = ranks_, .bytes = Bytes{(bytes + unit - 1) / unit * unit}, .schedule = ObservedSchedule::plain}));
         }
     }
     for (const auto& [m, n, k] : std::to_array<Extents3>({{128, 128, 128},
                                                           {256, 256, 256},
                                                           {384, 384, 384},
                                                           {512, 512, 512},
-                                                          {768, 768, 768},
+                                                          {512, 512, 256},
                                                           {256, 256, 64},
                                                           {256, 256, 1024},
                                                           {512, 512, 128},
                                                           {1024, 1024, 32},
                                                           {1024, 1024, 64},
                                                           {1024, 1024, 128},
-                                                          {1024, 1024, 256}}))
-      keep(add_plain({.op = matmul, .devices = 1, .m = m, .n = n, .k = k}));
+                                                          {256, 1024, 256}}))
+      keep(add({.op = matmul, .devices = 1, .m = m, .n = n, .k = k}));
     for (const std::int64_t bytes : {16 * KiB, 64 * KiB, 256 * KiB, 1 * MiB, 4 * MiB, 16 * MiB})
-      keep(add_plain({.op = hbm_copy, .devices = 1, .bytes = Bytes{bytes}}));
+      keep(add({.op = hbm_copy, .devices = 1, .bytes = Bytes{bytes}}));
     if (ranks_ > 1)
-      for (const Extents3& each : std::to_array<Extents3>({{256, 256, 64}, {256, 256, 256}, {1024, 1024, 64}, {1024, 1024, 256}}))
-        for (const CollectiveMatmul& kind : collective_matmuls)
-          keep(add(kind, {(each.m + ranks_ - 1) / ranks_ * ranks_, each.n, (each.k + ranks_ - 1) / ranks_ * ranks_}));
+      for (const Extents3& each : std::to_array<Extents3>({{256, 256, 64}, {256, 256, 256}, {1024, 1024, 64}, {256, 1024, 256}}))
+        for (const ObservedOp op : {all_gather, reduce_scatter})
+          for (const ObservedSchedule schedule : {ObservedSchedule::plain, ObservedSchedule::overlapped}) keep(add_with_product(op, schedule, each));
     return added;
   }
 

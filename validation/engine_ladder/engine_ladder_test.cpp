@@ -1,0 +1,109 @@
+// The table of results.csv against the engines as they are now, and against what engines owe each other (DESIGN: des is exact, analytic never above
+// it, simgrid within 1e-6 and a picosecond per event). The times over MPI are measured, and only asked to be what the table says of them.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "sim/config/files.hpp"
+#include "tools/command/test_command.hpp"
+#include "validation/csv.hpp"
+
+namespace podsim {
+namespace {
+
+const std::string folder = std::string{PODSIM_SOURCE_DIR} + "/validation/engine_ladder/";
+
+using Row = std::map<std::string, std::string>;
+
+std::vector<Row> rows_of(const std::string& name) {
+  const auto text = contents_of(folder + name);
+  if (!text) throw std::runtime_error("no " + folder + name);
+  CsvReader reader{*text, folder + name};
+  const auto next = [&] {
+    auto row = reader.next();
+    if (!row) throw std::runtime_error(to_text(row.error()));
+    return *std::move(row);
+  };
+  const auto heading = next();
+  std::vector<Row> rows;
+  while (const auto row = next()) {
+    Row& fields = rows.emplace_back();
+    for (std::size_t i = 0; i < row->fields.size(); ++i) fields[heading->fields.at(i).text] = row->fields[i].text;
+  }
+  return rows;
+}
+
+/// A schedule of the list with its row of the table.
+struct Rung {
+  Row listed, result;
+  [[nodiscard]] nlohmann::ordered_json run(const std::string& engine) const {
+    std::string machine = listed.at("machine");
+    if (machine.ends_with(".textproto")) machine = folder + machine;
+    return test::json_of("run --machine " + machine + " " + listed.at("options") + " --engine " + engine);
+  }
+};
+
+std::vector<Rung> ladder() {
+  const std::vector<Row> listed = rows_of("schedules.csv"), results = rows_of("results.csv");
+  std::vector<Rung> rungs;
+  for (std::size_t i = 0; i < listed.size() && i < results.size(); ++i) rungs.push_back({listed[i], results[i]});
+  return rungs;
+}
+
+TEST(EngineLadder, HasARowForEachScheduleAndBothAreTwenty) {
+  const std::vector<Row> listed = rows_of("schedules.csv"), results = rows_of("results.csv");
+  ASSERT_EQ(listed.size(), 20U);
+  ASSERT_EQ(results.size(), listed.size());
+  const std::string readme = contents_of(folder + "README.md").value_or("");
+  for (std::size_t i = 0; i < listed.size(); ++i) {
+    EXPECT_EQ(listed[i].at("name"), results[i].at("name"));
+    EXPECT_EQ(listed[i].at("ranks").empty(), results[i].at("mpi_s").empty()) << listed[i].at("name");
+    EXPECT_NE(readme.find("\n| " + listed[i].at("name") + " | "), std::string::npos) << listed[i].at("name");
+  }
+}
+
+TEST(EngineLadder, DesGivesTheTableToTheLastDigit) {
+  for (const Rung& rung : ladder()) {
+    const auto run = rung.run("des");
+    EXPECT_EQ(run.at("makespan_s").dump(), nlohmann::json::parse(rung.result.at("des_s")).dump()) << rung.listed.at("name");
+    EXPECT_EQ(run.at("tasks").dump(), rung.result.at("tasks")) << rung.listed.at("name");
+  }
+}
+
+TEST(EngineLadder, AnalyticGivesTheTableAndIsNeverAboveDes) {
+  for (const Rung& rung : ladder()) {
+    const double analytic = rung.run("analytic").at("makespan_s");
+    EXPECT_EQ(nlohmann::json(analytic).dump(), nlohmann::json::parse(rung.result.at("analytic_s")).dump()) << rung.listed.at("name");
+    EXPECT_LE(analytic, std::stod(rung.result.at("des_s"))) << rung.listed.at("name");
+  }
+}
+
+TEST(EngineLadder, SimgridAgreesWithDes) {
+  for (const Rung& rung : ladder()) {
+    const double simgrid = rung.run("simgrid").at("makespan_s"), des = std::stod(rung.result.at("des_s"));
+    const double allowed = 1e-6 * des + 1e-12 * std::stod(rung.result.at("tasks"));
+    EXPECT_NEAR(simgrid, des, allowed) << rung.listed.at("name");
+    EXPECT_NEAR(simgrid, std::stod(rung.result.at("simgrid_s")), allowed) << rung.listed.at("name");
+  }
+}
+
+TEST(EngineLadder, SaysHowFarItsColumnsAreApart) {
+  for (const Rung& rung : ladder()) {
+    const auto number = [&](const char* column) { return std::stod(rung.result.at(column)); };
+    EXPECT_NEAR(number("des_against_simgrid"), number("des_s") / number("simgrid_s") - 1, 1e-9) << rung.listed.at("name");
+    if (rung.listed.at("ranks").empty()) continue;
+    EXPECT_EQ(rung.listed.at("ranks"), rung.result.at("devices"));
+    EXPECT_NEAR(number("mpi_against_des"), number("mpi_s") / number("des_s") - 1, 6e-4) << rung.listed.at("name");
+  }
+}
+
+TEST(EngineLadder, HoldsSchedulesThatShareLinksAndSuchThatDoNot) {
+  int sharing = 0;
+  for (const Rung& rung : ladder()) sharing += std::stod(rung.result.at("analytic_s")) < 0.99 * std::stod(rung.result.at("des_s")) ? 1 : 0;
+  EXPECT_GE(sharing, 2);
+  EXPECT_LE(sharing, 15);
+}
+
+}  // namespace
+}  // namespace podsim
