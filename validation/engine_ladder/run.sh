@@ -1,23 +1,33 @@
 #!/usr/bin/env bash
-# The schedules of schedules.csv on every engine, and with --mpi on this host too: results.csv, and the table of README.md. Without --mpi the measured
-# times stay. With it the machine is fitted again first, to validation/datasets/mpi_2_ranks.
+# The schedules of schedules.csv on every engine: results.csv, and the table of README.md. Needs podsim, with --mpi also podsim_mpirun, in build/.
 #
-# usage: run.sh [--mpi]        from a build in build/ of podsim, with --mpi also of podsim_mpirun
+# usage: run.sh [--fit] [--mpi]
+#   --fit    fits machine.textproto again to validation/datasets/mpi_2_ranks (a minute or two)
+#   --mpi    measures on this host again; without it the measured times stay
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 folder=validation/engine_ladder
 dataset=validation/datasets/mpi_2_ranks
-if [[ "${1:-}" == --mpi ]]; then
+fit=false
+measure=
+for option in "$@"; do
+  case "$option" in
+    --fit) fit=true ;;
+    --mpi) measure=yes ;;
+    *)
+      echo "usage: run.sh [--fit] [--mpi]" >&2
+      exit 2
+      ;;
+  esac
+done
+if $fit; then
   build/podsim calibrate "$dataset/observations.csv" --base "$dataset/base.textproto" --slice 2 --dataset mpi_2_ranks --quiet \
     -o "$folder/machine.textproto" > /dev/null
-elif (($# > 0)); then
-  echo "usage: run.sh [--mpi]" >&2
-  exit 2
 fi
-exec python3 - "$folder" "$@" << 'PYTHON'
+exec python3 - "$folder" "$measure" << 'PYTHON'
 import csv, json, os, shlex, subprocess, sys, tempfile
 
-folder, measures = sys.argv[1], len(sys.argv) > 2
+folder, measures = sys.argv[1], sys.argv[2] != ""
 results = os.path.join(folder, "results.csv")
 columns = ["name", "devices", "tasks", "analytic_s", "des_s", "simgrid_s", "des_against_simgrid", "mpi_s", "mpi_against_des"]
 
@@ -35,7 +45,7 @@ def words_of(row):
 
 
 def podsim(*words):
-    return subprocess.run(["build/podsim", *words], check=True, capture_output=True, text=True).stdout
+    return subprocess.run(["build/podsim", *words], check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def measured(row):
@@ -46,7 +56,7 @@ def measured(row):
         root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
         command = ["mpirun", *root, "--bind-to", "core", "-n", row["ranks"], "build/podsim_mpirun"]
         command += ["--schedule", schedule, "--repeat", "300", "--format", "json"]
-        return min(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["makespan_s"] for _ in range(3))
+        return min(json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)["makespan_s"] for _ in range(3))
 
 
 def relative(of, to):
