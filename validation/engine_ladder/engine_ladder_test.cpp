@@ -91,7 +91,8 @@ TEST(EngineLadder, SimgridAgreesWithDes) {
 TEST(EngineLadder, SaysHowFarItsColumnsAreApart) {
   for (const Rung& rung : ladder()) {
     const auto number = [&](const char* column) { return std::stod(rung.result.at(column)); };
-    EXPECT_NEAR(number("des_against_simgrid"), number("des_s") / number("simgrid_s") - 1, 1e-9) << rung.listed.at("name");
+    const double apart = number("des_s") / number("simgrid_s") - 1;
+    EXPECT_NEAR(number("des_against_simgrid"), apart, 0.05 * std::abs(apart)) << rung.listed.at("name");  // two digits
     if (rung.listed.at("ranks").empty()) continue;
     EXPECT_EQ(rung.listed.at("ranks"), rung.result.at("devices"));
     EXPECT_NEAR(number("mpi_against_des"), number("mpi_s") / number("des_s") - 1, 6e-4) << rung.listed.at("name");
