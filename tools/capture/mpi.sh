@@ -7,7 +7,7 @@ usage() {
   cat << 'TEXT'
 usage: tools/capture/mpi.sh [RANKS] [FILE.csv]
 
-RANKS processes of one host (default 2), a core each; observations are written to FILE.csv (default mpi_RANKS_ranks.csv). About a minute. Needs
+RANKS processes of one host (default 2), a core each; observations are written to FILE.csv (default mpi_RANKS_ranks.csv). About two minutes. Needs
 build/podsim_mpirun: cmake --preset release && cmake --build build --target podsim_mpirun, where Open MPI is installed.
 
 Environment: PODSIM_MPIRUN, another program than build/podsim_mpirun; ROUNDS, how often over all operations (default 3); SECONDS_EACH, how long each

@@ -13,6 +13,7 @@
 #include "tools/command/observations.hpp"
 #include "tools/command/pod.hpp"
 #include "tools/command/print.hpp"
+#include "tools/command/progress.hpp"
 #include "tools/command/validate_print.hpp"
 #include "tools/plot/prediction_plot.hpp"
 
@@ -205,6 +206,10 @@ int calibrate_verb(const std::vector<std::string>& arguments, Console& console) 
     if (!prior) return report(prior.error(), console);
     how.priors.push_back(*std::move(prior));
   }
+  ProgressLine line{console, options.flag("quiet")};
+  how.progress = [&line](std::size_t values) {
+    line.show([values](double seconds) { return fmt::format("fitting, {} values, {:.0f} s", values, seconds); });
+  };
   auto found = calibrate(imported->observations, *pod, how);
   if (!found) return report(found.error(), console);
   const auto held_back = held_back_error(imported->observations, *pod, how);

@@ -48,6 +48,7 @@ po::options_description described() {
       ("survey", word("FILE.csv"), "measure collectives, products and copies on this host, as observations")                                     //
       ("rounds", word("N")->default_value("3"), "of --survey: how often over all operations (3)")                                                //
       ("seconds-each", word("S")->default_value("0.2"), "of --survey: how long each operation is repeated in a round (0.2)")                     //
+      ("max-bytes", word("BYTES")->default_value("64MiB"), "of --survey: the largest input of a collective and the largest copy (64MiB)")        //
       ("format", word("table|json")->default_value("table"), "of what is printed")                                                               //
       ("quiet", po::bool_switch(), "no progress")                                                                                                //
       ("help,h", "this page");
@@ -60,6 +61,7 @@ struct Request {
   int repeat = 1;
   std::uint64_t seed = 1;
   SurveyEffort effort{};
+  Bytes most{};
   Format format = Format::table;
 };
 
@@ -70,7 +72,7 @@ Expected<Request> request_of(const Options& given) {
   for (const char* name : {"algorithm", "repeat", "timeline", "output", "seed"})
     if (given.has("survey") && given.given(name)) return Diagnostic{option(name), "belongs to --schedule, not to --survey"};
   if (given.has("survey") && given.flag("check")) return Diagnostic{option("check"), "belongs to --schedule, not to --survey"};
-  for (const char* name : {"rounds", "seconds-each"})
+  for (const char* name : {"rounds", "seconds-each", "max-bytes"})
     if (!given.has("survey") && given.given(name)) return Diagnostic{option(name), "belongs to --survey, not to --schedule"};
   const auto rounds = given.integer("rounds", 1, 1000);
   if (!rounds) return rounds.error();
@@ -82,6 +84,9 @@ Expected<Request> request_of(const Options& given) {
   if (!seconds) return seconds.error();
   if (!(*seconds >= 0 && *seconds <= 3600))
     return Diagnostic{option("seconds-each"), "expected 0 to 3600 seconds, found " + quoted(given.text("seconds-each"))};
+  const auto most = parse_bytes(given.text("max-bytes"), option("max-bytes"));
+  if (!most) return most.error();
+  request.most = *most;
   const std::string& format = given.text("format");
   if (format != "table" && format != "json") return Diagnostic{option("format"), "expected table or json, found " + quoted(format)};
   request.repeat = static_cast<int>(*repeat);
@@ -191,7 +196,7 @@ int run_schedule(const Request& request, const Team& team, Console& console) {
 
 int run_survey(const Request& request, const Team& team, Console& console) {
   const auto fail = [&](const Diagnostic& diagnostic) { return report(diagnostic, console); };
-  const auto points = survey_points(team.size());
+  const auto points = survey_points(team.size(), request.most);
   if (!points) return fail(points.error());
   const bool tells = !request.options.flag("quiet");
   const auto found = survey(*points, team, memory_limit, request.effort, [&](int round, std::size_t p, Seconds least) {

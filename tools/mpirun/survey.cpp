@@ -13,7 +13,7 @@ namespace podsim {
 
 namespace {
 
-constexpr std::int64_t KiB = 1024, MiB = 1024 * KiB;
+constexpr std::int64_t KiB = 1024;
 constexpr int least_runs = 10, most_runs = 2000;
 
 struct Extents3 {
@@ -22,7 +22,7 @@ struct Extents3 {
 
 class Points {
  public:
-  Points(const Pod& pod, int ranks) : pod_{pod}, ranks_{ranks} {}
+  Points(const Pod& pod, int ranks, Bytes most) : pod_{pod}, ranks_{ranks}, most_{most} {}
 
   Done add(Observation observation) {
     observation.dtype = DType::f32;
@@ -45,7 +45,7 @@ class Points {
     using enum ObservedOp;
     if (ranks_ > 1) {
       for (const ObservedOp op : {all_gather, reduce_scatter, all_reduce, all_to_all, permute})
-        for (const std::int64_t bytes : {1 * KiB, 4 * KiB, 16 * KiB, 64 * KiB, 256 * KiB, 1 * MiB, 4 * MiB, 16 * MiB}) {
+        for (std::int64_t bytes = 1 * KiB; bytes <= most_.count(); bytes *= 2) {
           const std::int64_t unit = 4 * ranks_;  // rounded up to what divides
           keep(add({.op = op, .devices = ranks_, .bytes = Bytes{(bytes + unit - 1) / unit * unit}, .schedule = ObservedSchedule::plain}));
         }
@@ -63,8 +63,7 @@ class Points {
                                                           {1024, 1024, 128},
                                                           {256, 1024, 256}}))
       keep(add({.op = matmul, .devices = 1, .m = m, .n = n, .k = k}));
-    for (const std::int64_t bytes : {16 * KiB, 64 * KiB, 256 * KiB, 1 * MiB, 4 * MiB, 16 * MiB})
-      keep(add({.op = hbm_copy, .devices = 1, .bytes = Bytes{bytes}}));
+    for (std::int64_t bytes = 16 * KiB; bytes <= most_.count(); bytes *= 2) keep(add({.op = hbm_copy, .devices = 1, .bytes = Bytes{bytes}}));
     if (ranks_ > 1)
       for (const Extents3& each : std::to_array<Extents3>({{256, 256, 64}, {256, 256, 256}, {1024, 1024, 64}, {256, 1024, 256}}))
         for (const ObservedOp op : {all_gather, reduce_scatter})
@@ -77,19 +76,20 @@ class Points {
  private:
   const Pod& pod_;
   int ranks_;
+  Bytes most_;
   std::vector<SurveyPoint> points_;
 };
 
 }  // namespace
 
-Expected<std::vector<SurveyPoint>> survey_points(int ranks) {
+Expected<std::vector<SurveyPoint>> survey_points(int ranks, Bytes most) {
   constexpr int most_ranks = 4096;
   if (ranks > most_ranks) return Diagnostic{{}, fmt::format("a survey is of at most {} ranks, found {}", most_ranks, ranks)};
   const auto machine = find_machine("ideal");
   if (!machine) return machine.error();
   const auto pod = pod_of(*machine, fmt::format("{}", ranks));
   if (!pod) return pod.error();
-  Points points{*pod, ranks};
+  Points points{*pod, ranks, most};
   if (const Done added = points.add_all(); !added) return added.error();
   return points.take();
 }

@@ -16,10 +16,10 @@ struct SurveyPoint {
   Schedule lowered;
 };
 
-/// Collectives of 1 KiB to 16 MiB (the input of a device) as `podsim run` lowers them on a ring, permutes, products on every rank at once, copies,
+/// Collectives of 1 KiB to `most` (the input of a device), each size twice the one before, as `podsim run` lowers them on a ring, permutes, products on every rank at once, copies,
 /// and products with an all-gather or a reduce-scatter, one after the other (plain) and overlapped: JAX's two schedules of each. All float32. With
 /// one rank only products and copies. Errors: the ranks are more than a ring may have (4096).
-Expected<std::vector<SurveyPoint>> survey_points(int ranks);
+Expected<std::vector<SurveyPoint>> survey_points(int ranks, Bytes most);
 
 /// How long to measure: `rounds` times over all points, so that a disturbance does not hit all runs of one, and `each` per point and round.
 struct SurveyEffort {

@@ -106,6 +106,23 @@ Done set_values(const Fit& fit, const CalibrateOptions& options, Machine& machin
   return done();
 }
 
+/// Where curves and tables need points is found without collective matmuls, which are simulated and tell little of it; then everything is fitted.
+Expected<Fit> fit_all(const std::vector<Observation>& observations, const Pod& start, const CalibrateOptions& options, Predictions& predictions) {
+  std::vector<Observation> single = observations;
+  std::erase_if(single, is_composite);
+  if (!options.curves || single.empty() || single.size() == observations.size()) return fit_shapes(observations, start, options, predictions);
+  auto of_single = Predictions::make(single, start, options.predict);
+  if (!of_single) return of_single.error();
+  const Machine shaped = fit_shapes(single, start, options, *of_single).pod.machine;
+  Pod pod = start;
+  pod.machine.software.efficiency = shaped.software.efficiency;
+  pod.machine.chip.matmul_table = shaped.chip.matmul_table;
+  pod.machine.chip.matmul_efficiency = shaped.chip.matmul_efficiency;
+  CalibrateOptions at_these_points = options;
+  at_these_points.curves = false;
+  return fit_shapes(observations, pod, at_these_points, predictions);
+}
+
 }  // namespace
 
 std::string_view name_of(CalibratedValue::Origin origin) {
@@ -145,25 +162,26 @@ Expected<Calibration> calibrate(const std::vector<Observation>& observations, co
     start.machine.chip.injection_bandwidth = found.limited->pod.machine.chip.injection_bandwidth;
     start.machine.link = found.limited->pod.machine.link;
   }
-  Fit best = fit_shapes(observations, start, options, *predictions);
-  const InjectionFinding injection = find_injection(best, options, *predictions);
+  auto best = fit_all(observations, start, options, *predictions);
+  if (!best) return best.error();
+  const InjectionFinding injection = find_injection(*best, options, *predictions);
 
   Calibration result;
-  result.parameters = values_of(best, options);
+  result.parameters = values_of(*best, options);
   if (injection.not_limiting) result.parameters.push_back(*injection.not_limiting);
-  result.undetermined = best.undetermined;
+  result.undetermined = best->undetermined;
   if (injection.undetermined) result.undetermined.push_back(*injection.undetermined);
   result.machine = base.machine;
-  if (auto ok = set_values(best, options, result.machine); !ok) return ok.error();
-  const auto alike = keep_alike(observations, best, base.machine, options, result.machine);
+  if (auto ok = set_values(*best, options, result.machine); !ok) return ok.error();
+  const auto alike = keep_alike(observations, *best, base.machine, options, result.machine);
   if (!alike) return alike.error();
   result.undetermined.insert(result.undetermined.end(), alike->begin(), alike->end());
-  result.scatter = best.solution.scale;
+  result.scatter = best->solution.scale;
   std::vector<double> errors;
   for (std::size_t i = 0; i < observations.size(); ++i) {
     const auto row = static_cast<Eigen::Index>(i);
-    const double error = std::expm1(best.solution.residuals[row]);
-    result.residuals.push_back({i, Seconds{observations[i].time.count() * (1 + error)}, error, best.solution.weights[row]});
+    const double error = std::expm1(best->solution.residuals[row]);
+    result.residuals.push_back({i, Seconds{observations[i].time.count() * (1 + error)}, error, best->solution.weights[row]});
     errors.push_back(std::abs(error));
   }
   result.median_abs_error = median_of(errors);

@@ -1,6 +1,7 @@
 // Calibration: the machine whose predictions come nearest to what was observed, how sure its values are, and what the observations cannot tell.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,10 +20,11 @@ struct CalibrateOptions {
   PredictOptions predict{};
   std::string dataset = "observations";  // its name, for sources and trust
   std::vector<NamedPrior> priors{};
-  std::vector<std::string> hold{};  // paths that keep their value
-  double noise = 0.02;              // residuals below this do not call for points of efficiency curves and tables
-  bool curves = true;               // let collective[kind].efficiency and chip.matmul_efficiency depend on the size
-  double confidence = 0.95;         // that all intervals hold together
+  std::vector<std::string> hold{};                     // paths that keep their value
+  double noise = 0.02;                                 // residuals below this do not call for points of efficiency curves and tables
+  bool curves = true;                                  // let collective[kind].efficiency and chip.matmul_efficiency depend on the size
+  double confidence = 0.95;                            // that all intervals hold together
+  std::function<void(std::size_t values)> progress{};  // after each stage of the search for curves: how many values are fitted there
 };
 
 /// One fitted number. Of a curve or table each point is one: `at` says which ("1 MiB", "1024x4096x4096").
@@ -43,7 +45,7 @@ struct Undetermined {
   std::string path, at{};
   std::string why;      // "moves every prediction as software.launch[all-gather] does"
   std::string probe;    // what to measure to tell
-  bool anchor = false;  // the largest point of a curve, which the bandwidth's scale stands for
+  bool anchor = false;  // the fastest point of a curve, which the bandwidth's scale stands for
 };
 
 struct Residual {

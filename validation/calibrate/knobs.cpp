@@ -74,7 +74,7 @@ class Maker {
   }
 
   std::vector<Knob> finish() {
-    std::stable_partition(knobs.begin(), knobs.end(), [](const Knob& knob) { return !knob.last; });
+    std::stable_sort(knobs.begin(), knobs.end(), [](const Knob& a, const Knob& b) { return std::pair{a.last, a.rate} < std::pair{b.last, b.rate}; });
     std::erase_if(knobs, [&](const Knob& knob) { return std::find(options_.hold.begin(), options_.hold.end(), knob.path) != options_.hold.end(); });
     return std::move(knobs);
   }
@@ -125,6 +125,32 @@ void give_points(const Shapes& shapes, Machine& machine) {
   set_matmul_points(machine.chip, std::move(points));
 }
 
+/// What a link carries of an observed collective, over its time.
+double achieved_rate(const Observation& o) {
+  const double devices = o.devices, bytes = static_cast<double>(o.bytes.count());
+  double carried = bytes;
+  if (o.op == ObservedOp::all_gather) carried *= devices - 1;
+  if (o.op == ObservedOp::reduce_scatter || o.op == ObservedOp::all_to_all) carried *= (devices - 1) / devices;
+  if (o.op == ObservedOp::all_reduce) carried *= 2 * (devices - 1) / devices;
+  return carried / o.time.count();
+}
+
+/// The point of a curve that comes nearest to the links' bandwidth: the largest, but for hosts whose larger messages leave a cache.
+struct FastestPoint {
+  std::size_t point = 0;
+  double rate = 0;
+};
+FastestPoint fastest_point(const std::vector<Observation>& observations, CostKind kind, const std::vector<Bytes>& points) {
+  FastestPoint fastest{points.size() - 1, 0};
+  for (const Observation& o : observations) {
+    if (cost_of_op(o.op) != kind || is_composite(o)) continue;
+    const auto above = std::lower_bound(points.begin(), points.end(), o.bytes);
+    if (above == points.end() || achieved_rate(o) <= fastest.rate) continue;
+    fastest = {static_cast<std::size_t>(above - points.begin()), achieved_rate(o)};
+  }
+  return fastest;
+}
+
 }  // namespace
 
 double physical(const Knob& knob, double x) {
@@ -160,11 +186,14 @@ std::vector<Knob> knobs_for(const std::vector<Observation>& observations, const 
   }
   for (int k = 0; k < cost_kind_count; ++k) {
     const auto& points = shapes.curves.at(static_cast<std::size_t>(k));
+    if (points.empty()) continue;
+    const FastestPoint fastest = fastest_point(observations, static_cast<CostKind>(k), points);
     for (std::size_t i = 0; i < points.size(); ++i) {
       Knob& knob = maker.add(curve_path(static_cast<CostKind>(k)), Knob::Kind::efficiency);
       knob.point = static_cast<int>(i);
       knob.at = to_exact_text(points[i]);
-      knob.last = i + 1 == points.size();
+      knob.last = i == fastest.point;
+      if (knob.last) knob.rate = fastest.rate;
     }
   }
   add_links(observations, pod, "latency", Knob::Kind::time, maker);

@@ -22,7 +22,8 @@ struct Knob {
   std::vector<int> entries{};  // of the field
   int point = -1;              // of a curve or table
   double unit = 1, low = 0, high = 0;
-  bool last = false;  // gives way to every other unknown: the point of a curve that only the bandwidth's scale tells
+  bool last = false;  // gives way to every other unknown: the fastest point of a curve, which only the bandwidth's scale tells
+  double rate = 0;    // of what is last: the bandwidth reached there; the fastest gives way to the others
 };
 
 double physical(const Knob& knob, double x);

@@ -191,6 +191,7 @@ Fit fit_shapes(const std::vector<Observation>& observations, const Pod& base, co
     }
     if (!next) break;
     stage = *std::move(next);
+    if (options.progress) options.progress(stage.knobs.size());
     model = std::move(next_model);
     ++vain;
     if (score(stage) >= score(best)) continue;

@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "sim/engine/machine_fields.hpp"
 
@@ -57,6 +58,17 @@ bool is_fitted(const Fit& fit, const std::string& path) {
   return std::any_of(fit.knobs.begin(), fit.knobs.end(), named) || std::any_of(fit.zero.begin(), fit.zero.end(), named);
 }
 
+/// An all-reduce that is a reduce-scatter and an all-gather of its result, each at its own efficiency, at all points of both.
+std::vector<EfficiencyPoint> in_two_phases(const std::vector<EfficiencyPoint>& scatter, const std::vector<EfficiencyPoint>& gather, std::int64_t devices) {
+  std::set<Bytes> inputs;
+  for (const EfficiencyPoint& point : scatter) inputs.insert(point.input);
+  for (const EfficiencyPoint& point : gather) inputs.insert(devices * point.input);
+  std::vector<EfficiencyPoint> points;
+  for (const Bytes input : inputs)
+    points.push_back({input, 2 / (1 / efficiency_at(scatter, input) + 1 / efficiency_at(gather, input / devices))});
+  return points;
+}
+
 /// A value of the machine as the text that sets it.
 std::string text_of(const Machine& machine, const std::string& path) {
   for (const MachineField& field : machine_fields()) {
@@ -75,7 +87,7 @@ Expected<std::vector<Undetermined>> keep_alike(const std::vector<Observation>& o
   std::vector<Undetermined> alike;
   const auto held = [&](const std::string& path) { return std::find(options.hold.begin(), options.hold.end(), path) != options.hold.end(); };
   const auto set = [&](const std::string& path, const std::string& like, const std::string& value) -> Done {
-    const std::string source = fmt::format("as {}, which is fitted: {}; not observed itself", like, options.dataset);
+    const std::string source = fmt::format("as {}: fitted to {}; not observed itself", like, options.dataset);
     if (auto ok = set_machine_value(machine, path, value, source, {}); !ok) return ok;
     alike.push_back({path, "", fmt::format("not observed: it goes with {}, as on the base machine", like),
                      "the collectives themselves, of a few KiB and of tens of MiB"});
@@ -90,7 +102,15 @@ Expected<std::vector<Undetermined>> keep_alike(const std::vector<Observation>& o
       if (!devices.contains(other) || !one_launch || base.software.efficiency.at(at) != base.software.efficiency.at(from)) continue;
       if (is_fitted(fit, launch_path(other)) && !held(launch_path(kind)))
         if (auto ok = set(launch_path(kind), launch_path(other), text_of(machine, launch_path(other))); !ok) return ok.error();
-      if (is_fitted(fit, curve_path(other)) && !held(curve_path(kind))) {
+      const auto gather = static_cast<std::size_t>(cost_kind_of(all_gather));
+      if (kind == all_reduce && other == reduce_scatter && devices.contains(all_gather) && devices.at(all_gather) == devices.at(reduce_scatter) &&
+          base.software.efficiency.at(at) == base.software.efficiency.at(gather) && !held(curve_path(kind)) &&
+          (is_fitted(fit, curve_path(other)) || is_fitted(fit, curve_path(all_gather)))) {
+        Machine moved = machine;
+        moved.software.efficiency.at(at) =
+            in_two_phases(machine.software.efficiency.at(from), machine.software.efficiency.at(gather), devices.at(all_gather));
+        if (auto ok = set(curve_path(kind), curve_path(other) + " and " + curve_path(all_gather), text_of(moved, curve_path(kind))); !ok) return ok.error();
+      } else if (is_fitted(fit, curve_path(other)) && !held(curve_path(kind))) {
         Machine moved = machine;
         const std::int64_t P = devices.at(other);
         for (EfficiencyPoint& point : moved.software.efficiency.at(from))

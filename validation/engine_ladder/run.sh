@@ -2,7 +2,7 @@
 # The schedules of schedules.csv on every engine: results.csv, and the table of README.md. Needs podsim, with --mpi also podsim_mpirun, in build/.
 #
 # usage: run.sh [--fit] [--mpi]
-#   --fit    fits machine.textproto again to validation/datasets/mpi_2_ranks (a minute or two)
+#   --fit    fits machine.textproto again to validation/datasets/mpi_2_ranks
 #   --mpi    measures on this host again; without it the measured times stay
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

@@ -107,6 +107,7 @@ class StudyReader {
       else
         file_.problem(at, "expected unknown, plain, overlapped or bidirectional, found " + quoted(message.schedule(i)));
     }
+    if (message.has_with_product()) rows.with_product = message.with_product();
     if (message.has_pod()) rows.pod = pod_of_message(message.pod(), place.at("pod"));
     return rows;
   }
@@ -166,6 +167,7 @@ std::string_view name_of(Rung rung) {
 }
 
 bool passes(const RowFilter& filter, const Observation& observation) {
+  if (filter.with_product && *filter.with_product != is_composite(observation)) return false;
   return among(filter.ops, observation.op) && among(filter.devices, observation.devices) && among(filter.schedules, observation.schedule);
 }
 

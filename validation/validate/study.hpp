@@ -34,6 +34,7 @@ struct RowFilter {
   std::vector<ObservedOp> ops;
   std::vector<int> devices;
   std::vector<ObservedSchedule> schedules;
+  std::optional<bool> with_product;  // collectives with a matmul, or all others
   std::optional<StudyPod> pod;
   SourceLocation where;
 };

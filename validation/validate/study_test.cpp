@@ -24,7 +24,7 @@ case {
   name: "c" rung: composite
   fit { dataset: "other" op: "permute" devices: 4 schedule: "plain" }
   fit_pod { slice: "4x1x1" }
-  predict { op: "all-gather" op: "matmul" pod { slice: "8x1x1" } }
+  predict { op: "all-gather" op: "matmul" with_product: true pod { slice: "8x1x1" } }
   parts: 3
   prior { path: "link.bandwidth" sigma: 0.1 }
   hold: "link.latency"
@@ -53,6 +53,10 @@ case { name: "d" rung: other_sizes no_bound: "why" }
   EXPECT_TRUE(passes(c.fit[0], o));
   o.devices = 2;
   EXPECT_FALSE(passes(c.fit[0], o));
+  o.op = ObservedOp::all_gather;
+  EXPECT_FALSE(passes(c.predict[0], o));
+  o.m = o.n = o.k = 8;
+  EXPECT_TRUE(passes(c.predict[0], o));
   EXPECT_EQ(study->cases[1].no_bound, "why");
   EXPECT_TRUE(passes(study->cases[1].predict.at(0), o)) << "all rows";
 }

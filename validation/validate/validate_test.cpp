@@ -195,6 +195,30 @@ TEST(Validate, WhatTheBaseHasAlikeAndNobodyObservedStaysAlike) {
   EXPECT_EQ(said->why, "not observed: it goes with software.launch[all-gather], as on the base machine");
 }
 
+TEST(Validate, AnAllReduceThatNobodyObservedHasTheEfficiencyOfItsTwoPhases) {
+  Machine machine = some_machine();
+  testing::set(machine, {{"collective[all-gather].efficiency", "0.2 at 4 KiB, 1 at 16 MiB"}, {"collective[reduce-scatter].efficiency", "0.1 at 32 KiB, 0.5 at 128 MiB"}});
+  const Pod pod = pod_with(machine, "8");
+  std::vector<Observation> rows;
+  for (std::int64_t bytes = 4096; bytes <= (16 << 20); bytes *= 2) {
+    rows.push_back(observed(ObservedOp::all_gather, "", 8, bytes));
+    rows.push_back(observed(ObservedOp::reduce_scatter, "", 8, 8 * bytes));
+  }
+  rows = testing::times_on(pod, rows);
+  const auto found = calibrate(rows, pod_with(some_machine(), "8"));
+  ASSERT_TRUE(found) << to_text(found.error());
+  for (const std::int64_t bytes : {64 << 10, 1 << 20, 64 << 20}) {
+    const auto time = [&](ObservedOp op, std::int64_t size) {
+      const auto predicted = predict(observed(op, "", 8, size), pod);
+      return predicted ? predicted->count() : 0;
+    };
+    const auto reduced = predict(observed(ObservedOp::all_reduce, "", 8, bytes), pod_with(found->machine, "8"));
+    ASSERT_TRUE(reduced);
+    const double launch = 5e-6;  // once, not twice
+    EXPECT_NEAR(reduced->count() / (time(ObservedOp::reduce_scatter, bytes) + time(ObservedOp::all_gather, bytes / 8) - launch), 1, 0.03) << bytes;
+  }
+}
+
 TEST(Datasets, EveryOneThatComesWithPodsimIsWithinItsBounds) {
   std::vector<Dataset> datasets;
   for (const std::string& name : shipped_datasets()) {
