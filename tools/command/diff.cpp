@@ -114,6 +114,10 @@ int diff_verb(const std::vector<std::string>& arguments, Console& console) {
   const auto how = profile_options(options);
   if (!how) return report(how.error(), console);
   const auto predicted = predicted_step(options, console);
+  if (!predicted && console.interrupted != nullptr && console.interrupted->load()) {
+    fmt::print(console.err, "podsim: stopped\n");
+    return exit_interrupted;
+  }
   if (!predicted) return report(predicted.error(), console);
   const auto profile = profile_operations(*form, options.text("measured"), *how);
   if (!profile) return report(profile.error(), console);

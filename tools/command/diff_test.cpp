@@ -118,6 +118,17 @@ TEST(Diff, ASlowedCollectiveIsNamedAndAPlanIsSimulatedToTheSameEnd) {
   EXPECT_THAT(csv.out, HasSubstr("\ncategory,all-gather,all-gather,"));
 }
 
+TEST(Diff, CtrlCWhileAPlanIsSimulatedIsSaidAndHasItsStatus) {
+  const Folder folder;
+  const std::string plan = folder.file("plan.textproto");
+  ASSERT_EQ(podsim("tune --machine tpu_v4 --chips 4 --workload llama3-8b-block --batch 4 --quiet -o " + plan).status, exit_done);
+  const std::atomic<bool> interrupted{true};
+  std::ostringstream out, err;
+  Console console{out, err, false, &interrupted};
+  EXPECT_EQ(run_command({"diff", "--measured", "x.json", plan}, console), exit_interrupted);
+  EXPECT_EQ(err.str(), "podsim: stopped\n");
+}
+
 TEST(Diff, ARunsOperationsAreTheSameFoldedOrNot) {
   EXPECT_EQ(json_of(block)["operations"], json_of(block + "--fold off ")["operations"]);
 }

@@ -30,7 +30,8 @@ TEST(ValidateVerb, JsonHasWhatTheContractNames) {
 }
 
 TEST(ValidateVerb, TheCollectiveMatmulsOfH100AreWithinEightPercent) {
-  for (const auto& row : json_of(h100)["datasets"][0]["rows"]) EXPECT_LT(std::abs(row["error"].get<double>()), 0.08) << row.dump();
+  const auto json = json_of(h100);
+  for (const auto& row : json["datasets"][0]["rows"]) EXPECT_LT(std::abs(row["error"].get<double>()), 0.08) << row.dump();
 }
 
 TEST(ValidateVerb, TableHasALinePerCaseAndRowsIfAsked) {
@@ -82,6 +83,15 @@ TEST(ValidateVerb, DrawsEveryRowTwice) {
   EXPECT_EQ(circles, 2U * 4 + 1) << "and one in the legend";
   EXPECT_THAT(svg, HasSubstr("measured 212 us, predicted"));
   EXPECT_EQ(svg.substr(svg.size() - 7), "</svg>\n");
+}
+
+TEST(ValidateVerb, CtrlCIsSaidAndHasItsStatus) {
+  const std::atomic<bool> interrupted{true};
+  std::ostringstream out, err;
+  Console console{out, err, false, &interrupted};
+  EXPECT_EQ(run_command({"validate", "a100_gemm"}, console), exit_interrupted);
+  EXPECT_EQ(err.str(), "podsim: stopped\n");
+  EXPECT_EQ(out.str(), "");
 }
 
 TEST(ValidateVerb, NamesWhatItCannotUse) {
