@@ -13,6 +13,9 @@ option(PODSIM_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(PODSIM_FUZZ "Build the *_fuzz.cpp targets (needs clang with libFuzzer)" OFF)
 option(PODSIM_WERROR "Treat warnings as errors" ${PROJECT_IS_TOP_LEVEL})
 set(PODSIM_SANITIZERS "" CACHE STRING "Value of -fsanitize= for every target, empty for none")
+# The preset `sanitize` leaves out what the address sanitizer sees as well (null, object-size) and what the fuzzers look for (alignment): a third of
+# the time that it takes to compile.
+set(PODSIM_SANITIZERS_OFF "" CACHE STRING "Value of -fno-sanitize= where there are sanitizers")
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
@@ -25,6 +28,9 @@ target_compile_options(podsim_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshad
 if(PODSIM_SANITIZERS)
   # Directory-wide, generated code included: an uninstrumented object hides container overflows from its neighbours.
   add_compile_options(-fsanitize=${PODSIM_SANITIZERS} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  if(PODSIM_SANITIZERS_OFF)
+    add_compile_options(-fno-sanitize=${PODSIM_SANITIZERS_OFF})
+  endif()
   add_link_options(-fsanitize=${PODSIM_SANITIZERS})
 endif()
 

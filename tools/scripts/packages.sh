@@ -17,9 +17,12 @@ build_packages=(
   libgtest-dev libgmock-dev                          # tests
   libbenchmark-dev                                   # podsim_bench
 )
+# What the tests need besides: schedules run for real over MPI.
 # shellcheck disable=SC2034  # used by the scripts that source this
-# Fuzzing is libFuzzer's, which comes with clang. Open MPI is for podsim_mpirun, which runs schedules for real; without it CMake leaves that out.
-test_packages=("${build_packages[@]}" clang libclang-rt-14-dev libopenmpi-dev openmpi-bin)
+test_packages=(libopenmpi-dev openmpi-bin)
+# Fuzzing is libFuzzer's, which comes with clang.
+# shellcheck disable=SC2034
+fuzz_packages=(clang libclang-rt-14-dev)
 
 # install_missing PACKAGE...: installs those that are missing; a system without dpkg is left to CMake, which names what it cannot find.
 install_missing() {
