@@ -59,13 +59,25 @@ bool is_fitted(const Fit& fit, const std::string& path) {
 }
 
 /// An all-reduce that is a reduce-scatter and an all-gather of its result, each at its own efficiency, at all points of both.
-std::vector<EfficiencyPoint> in_two_phases(const std::vector<EfficiencyPoint>& scatter, const std::vector<EfficiencyPoint>& gather, std::int64_t devices) {
+std::vector<EfficiencyPoint> in_two_phases(const std::vector<EfficiencyPoint>& scatter, const std::vector<EfficiencyPoint>& gather,
+                                           std::int64_t devices) {
   std::set<Bytes> inputs;
   for (const EfficiencyPoint& point : scatter) inputs.insert(point.input);
   for (const EfficiencyPoint& point : gather) inputs.insert(devices * point.input);
   std::vector<EfficiencyPoint> points;
-  for (const Bytes input : inputs)
-    points.push_back({input, 2 / (1 / efficiency_at(scatter, input) + 1 / efficiency_at(gather, input / devices))});
+  for (const Bytes input : inputs) points.push_back({input, 2 / (1 / efficiency_at(scatter, input) + 1 / efficiency_at(gather, input / devices))});
+  return points;
+}
+
+/// The curve of one kind as that of another whose messages are as large; what would be less than a byte is one.
+std::vector<EfficiencyPoint> with_messages_of(CollectiveKind kind, CollectiveKind other, const std::vector<EfficiencyPoint>& curve,
+                                              std::int64_t devices) {
+  std::vector<EfficiencyPoint> points;
+  for (const EfficiencyPoint& point : curve) {
+    const std::int64_t message = std::max<std::int64_t>(point.input.count() / messages_of_input(other, devices), 1);
+    const Bytes input{message * messages_of_input(kind, devices)};
+    if (points.empty() || points.back().input < input) points.push_back({input, point.efficiency});
+  }
   return points;
 }
 
@@ -109,12 +121,11 @@ Expected<std::vector<Undetermined>> keep_alike(const std::vector<Observation>& o
         Machine moved = machine;
         moved.software.efficiency.at(at) =
             in_two_phases(machine.software.efficiency.at(from), machine.software.efficiency.at(gather), devices.at(all_gather));
-        if (auto ok = set(curve_path(kind), curve_path(other) + " and " + curve_path(all_gather), text_of(moved, curve_path(kind))); !ok) return ok.error();
+        if (auto ok = set(curve_path(kind), curve_path(other) + " and " + curve_path(all_gather), text_of(moved, curve_path(kind))); !ok)
+          return ok.error();
       } else if (is_fitted(fit, curve_path(other)) && !held(curve_path(kind))) {
         Machine moved = machine;
-        const std::int64_t P = devices.at(other);
-        for (EfficiencyPoint& point : moved.software.efficiency.at(from))
-          point.input = Bytes{point.input.count() / messages_of_input(other, P) * messages_of_input(kind, P)};
+        moved.software.efficiency.at(from) = with_messages_of(kind, other, machine.software.efficiency.at(from), devices.at(other));
         if (auto ok = set(curve_path(kind), curve_path(other), text_of(moved, curve_path(other))); !ok) return ok.error();
       }
       break;

@@ -219,6 +219,24 @@ TEST(Validate, AnAllReduceThatNobodyObservedHasTheEfficiencyOfItsTwoPhases) {
   }
 }
 
+TEST(Validate, ACurveOfMessagesOfLessThanAByteIsOneOfAByte) {
+  // An all-reduce of 4 bytes on 8 devices sends half a byte at a time, one of 16 as much as an all-gather of 2.
+  Machine machine = some_machine();
+  testing::set(machine, {{"collective.efficiency", "0.1 at 4 B, 0.2 at 16 B, 1 at 1 MiB"}});
+  const Pod pod = pod_with(machine, "8");
+  std::vector<Observation> rows;
+  for (std::int64_t bytes = 4; bytes <= (1 << 20); bytes *= 4) rows.push_back(observed(ObservedOp::all_reduce, "", 8, bytes));
+  CalibrateOptions options;
+  options.hold = {"link.bandwidth"};
+  const auto found = calibrate(testing::times_on(pod, rows), pod, options);
+  ASSERT_TRUE(found) << to_text(found.error());
+  const auto& gather = found->machine.software.efficiency.at(static_cast<std::size_t>(CostKind::all_gather));
+  ASSERT_EQ(gather.size(), 3U);
+  EXPECT_EQ(gather[0].input, Bytes{1});
+  EXPECT_EQ(gather[1].input, Bytes{2});
+  EXPECT_EQ(gather[2].input, Bytes{128 << 10});
+}
+
 TEST(Datasets, EveryOneThatComesWithPodsimIsWithinItsBounds) {
   std::vector<Dataset> datasets;
   for (const std::string& name : shipped_datasets()) {
