@@ -152,6 +152,9 @@ function(podsim_proto_library name)
                             <google/protobuf/wire_format.h>)
 endfunction()
 
+# Files of tests are not optimised, which takes a third less time to compile; what they test is. So a test leaves heavy arithmetic to libraries.
+set(podsim_test_optimisation -O0)
+
 # podsim_test(<name> SOURCES <file>... LINK <target>...): a GoogleTest program.
 # Its cases run in the root of the repository; PODSIM_SOURCE_DIR is that path for tests that open files by it.
 function(podsim_test name)
@@ -160,6 +163,7 @@ function(podsim_test name)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LINK} podsim_test_settings podsim_warnings GTest::gmock GTest::gtest_main)
   target_precompile_headers(${name} REUSE_FROM podsim_test_headers)
+  target_compile_options(${name} PRIVATE ${podsim_test_optimisation})
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${name}." WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
                        PROPERTIES TIMEOUT 600 LABELS unit)
 endfunction()
@@ -174,6 +178,7 @@ function(podsim_test_headers)
   file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/test_headers.cpp" CONTENT "// Precompiled headers need a source file to belong to.\n")
   add_library(podsim_test_headers OBJECT "${PROJECT_BINARY_DIR}/generated/test_headers.cpp")
   target_link_libraries(podsim_test_headers PRIVATE podsim_test_settings podsim_warnings GTest::gmock GTest::gtest fmt::fmt)
+  target_compile_options(podsim_test_headers PRIVATE ${podsim_test_optimisation})
   target_precompile_headers(podsim_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h> <algorithm> <array> <cstdint> <functional> <map>
                             <memory> <optional> <random> <set> <span> <sstream> <string> <string_view> <tuple> <utility> <variant> <vector>)
 endfunction()

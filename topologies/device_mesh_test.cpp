@@ -205,7 +205,7 @@ TEST(DeviceKinds, AreWrittenAsTheyAreRead) {
   EXPECT_EQ(
       to_text(parse_device_kind("tpu_v5", {"--kind", 0, 0}).error()),
       "--kind: expected a kind of device (cpu, gpu, tpu_v2, tpu_v3, tpu_v4_lite, tpu_v4, tpu_v5e, tpu_v5p, tpu_v6e, tpu_v7), got \"tpu_v5\", did you "
-      "mean \"tpu_v2\", \"tpu_v3\" or \"tpu_v4\"?");
+      "mean \"tpu_v5e\", \"tpu_v5p\" or \"tpu_v2\"?");
 }
 
 // ---- Orders of a kind -----------------------------------------------------------------------------------------------------------------

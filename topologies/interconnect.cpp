@@ -2,15 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <sstream>
 
 #include <fmt/format.h>
 
+#include "sim/base/blame.hpp"
 #include "sim/base/units.hpp"
+#include "sim/config/files.hpp"
 #include "sim/config/network_config.hpp"
 #include "sim/mesh/joined_slices.hpp"
 #include "sim/mesh/twisted_torus.hpp"
+#include "topologies/networks.hpp"
 
 namespace podsim {
 
@@ -62,10 +63,9 @@ Expected<std::shared_ptr<const Topology>> tree_of(const Machine& machine, const 
 }
 
 Expected<std::shared_ptr<const Topology>> network_in(const std::string& path, const Slice& slice) {
-  std::ifstream in{path, std::ios::binary};
-  std::ostringstream text;
-  if (!in || !(text << in.rdbuf())) return Diagnostic{topology_option, "cannot read " + quoted(path)};
-  const auto network = read_network(text.str(), path);
+  const auto text = read_file(path, list_limit);
+  if (!text) return blamed_on(topology_option, in_context(path, text.error()));
+  const auto network = read_network(*text, path);
   if (!network) return network.error();
   if (network->chips() != chips_of(slice))
     return Diagnostic{topology_option,
@@ -109,55 +109,6 @@ std::vector<int> hosts_of(const Machine& machine, const Slice& slice) {
 }
 
 }  // namespace
-
-Expected<Network> crossbar(int chips, const LinkParameters& link) {
-  std::vector<std::string> names;
-  std::vector<Cable> cables;
-  for (int chip = 0; chip < chips; ++chip) {
-    names.push_back(std::to_string(chip));
-    cables.push_back({chip, chips, link, 0});
-  }
-  names.emplace_back("switch");
-  return Network::make(chips, std::move(names), cables);
-}
-
-Expected<Network> fat_tree(int chips, int leaf, double oversubscription, const LinkParameters& link) {
-  const int spines = static_cast<int>(std::lround(leaf / oversubscription));
-  if (!(oversubscription >= 1) || spines < 1)
-    return Diagnostic{topology_option,
-                      fmt::format("expected an oversubscription from 1 to the {} chips of a leaf, found {}", leaf, oversubscription)};
-  const int leaves = (chips + leaf - 1) / leaf;
-  std::vector<std::string> names;
-  std::vector<Cable> cables;
-  for (int chip = 0; chip < chips; ++chip) {
-    names.push_back(std::to_string(chip));
-    cables.push_back({chip, chips + chip / leaf, link, 0});
-  }
-  for (int l = 0; l < leaves; ++l) names.push_back(fmt::format("leaf {}", l));
-  if (leaves > 1)
-    for (int s = 0; s < spines; ++s) {
-      names.push_back(fmt::format("spine {}", s));
-      for (int l = 0; l < leaves; ++l) cables.push_back({chips + l, chips + leaves + s, link, 0});
-    }
-  return Network::make(chips, std::move(names), cables);
-}
-
-Expected<Network> rail(int nodes, int gpus, const LinkParameters& to_rail, const LinkParameters& to_node) {
-  const int chips = nodes * gpus;
-  std::vector<std::string> names;
-  std::vector<Cable> cables;
-  for (int chip = 0; chip < chips; ++chip) {
-    names.push_back(fmt::format("{}.{}", chip / gpus, chip % gpus));
-    cables.push_back({chip, chips + chip / gpus, to_node, 1});
-  }
-  for (int node = 0; node < nodes; ++node) names.push_back(fmt::format("node {}", node));
-  if (nodes > 1)
-    for (int gpu = 0; gpu < gpus; ++gpu) {
-      names.push_back(fmt::format("rail {}", gpu));
-      for (int node = 0; node < nodes; ++node) cables.push_back({node * gpus + gpu, chips + nodes + gpu, to_rail, 0});
-    }
-  return Network::make(chips, std::move(names), cables);
-}
 
 Expected<ChipId> chip_named(const Topology& topology, const std::string& text, const SourceLocation& where) {
   const Diagnostic none{where,

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "sim/mesh/damaged.hpp"
-#include "sim/mesh/network.hpp"
 #include "topologies/slice.hpp"
 
 namespace podsim {
@@ -33,10 +32,5 @@ Expected<std::vector<LinkId>> cable_named(const Topology& topology, const std::s
 
 /// The chip at "0.3", or of that number or name. Errors: there is none.
 Expected<ChipId> chip_named(const Topology& topology, const std::string& text, const SourceLocation& where);
-
-// The networks of switches.
-Expected<Network> crossbar(int chips, const LinkParameters& link);
-Expected<Network> fat_tree(int chips, int leaf, double oversubscription, const LinkParameters& link);
-Expected<Network> rail(int nodes, int gpus, const LinkParameters& to_rail, const LinkParameters& to_node);
 
 }  // namespace podsim

@@ -1,7 +1,7 @@
 #include "topologies/machines.hpp"
 
 #include <algorithm>
-#include <optional>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -22,9 +22,13 @@ Expected<Machine> find_machine(std::string_view name_or_file) {
   if (found != shipped.end()) return read_machine(found->text, fmt::format("topologies/machines/{}.textproto", found->name));
 
   const std::string path{name_or_file};
-  if (const std::optional<std::string> text = contents_of(path)) return read_machine(*text, path);
+  std::error_code none;
   const bool is_path = path.find('/') != std::string::npos || path.ends_with(".textproto");
-  if (is_path) return Diagnostic{{path, 0, 0}, "cannot be read, expected a machine file"};
+  if (is_path || std::filesystem::is_regular_file(path, none)) {
+    const auto text = read_file(path, config_limit);
+    if (!text) return text.error();
+    return read_machine(*text, path);
+  }
   const std::vector<std::string> names = shipped_machines();
   const std::string near = did_you_mean(name_or_file, names);
   return Diagnostic{{},

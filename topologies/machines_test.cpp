@@ -37,9 +37,9 @@ TEST(FindMachine, ReadsAFileByItsPath) {
 TEST(FindMachine, NamesWhatItCannotFind) {
   EXPECT_THAT(to_text(find_machine("tpu_v4x").error()), testing::StartsWith("unknown machine \"tpu_v4x\", did you mean \"tpu_v4\""));
   EXPECT_THAT(to_text(find_machine("qqqqqqqqqqqq").error()), testing::StartsWith("unknown machine \"qqqqqqqqqqqq\", expected one of "));
-  EXPECT_EQ(to_text(find_machine("no/such/file").error()), "no/such/file: cannot be read, expected a machine file");
-  EXPECT_EQ(to_text(find_machine("mine.textproto").error()), "mine.textproto: cannot be read, expected a machine file");
-  EXPECT_EQ(to_text(find_machine("./").error()), "./: cannot be read, expected a machine file");
+  EXPECT_EQ(to_text(find_machine("no/such/file").error()), "no/such/file: cannot read the file: No such file or directory");
+  EXPECT_EQ(to_text(find_machine("mine.textproto").error()), "mine.textproto: cannot read the file: No such file or directory");
+  EXPECT_EQ(to_text(find_machine("./").error()), "./: expected a file, found a directory");
 }
 
 TEST(FindMachine, TellsWhereAFileIsWrong) {

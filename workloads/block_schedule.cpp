@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "sim/base/blame.hpp"
 #include "workloads/plan.hpp"
 
 namespace podsim {
@@ -171,7 +172,8 @@ Expected<Schedule> block_schedule(const Mesh& mesh, const Workload& workload, co
   for (std::size_t p = 0; p < parts->size(); ++p) {
     const WorkloadPart& part = (*parts)[p];
     auto schedule = part_schedule(mesh, part, plan.options);
-    if (!schedule) return schedule.error();
+    if (!schedule) return blamed_on(location_of(part.written_at), schedule.error());
+    for (Task& task : schedule->programs.front().tasks) task.written_at = part.written_at;
     const auto named = is_forward(part) ? wiring.forward(part, p + 1 == forward_parts) : wiring.backward(part, p + 1 == parts->size());
     for (const char* own : {"Y", "dX", "dW"})
       if (const auto found = named.find(own); found != named.end() && (!chained || std::string_view{own} == "dW")) outputs.push_back(found->second);

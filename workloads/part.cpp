@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "sim/base/blame.hpp"
+
 namespace podsim {
 
 namespace {
@@ -209,20 +211,12 @@ Expected<Schedule> relayout_schedule(const Mesh& mesh, const AxisView& row, cons
   return std::move(writer).finish();
 }
 
-/// Left and right of a transposed product are W^T and X^T: its tensors get the names that they have for the workload.
-void rename_transposed(Schedule& schedule) {
-  const auto renamed = [](std::string& name) { name = name == "X" ? "W" : name == "W" ? "X" : name == "dX" ? "dW" : name == "dW" ? "dX" : name; };
-  for (Buffer& buffer : schedule.programs.front().buffers)
-    if (buffer.role != Role::scratch) renamed(buffer.tensor), renamed(buffer.name);
-  for (Product& product : std::get<Products>(schedule.computes)) renamed(product.out), renamed(product.left), renamed(product.right);
-}
-
 Expected<Schedule> product_schedule(const Mesh& mesh, const WorkloadPart& part, const PartOptions& options) {
   const auto algorithm = gemm_algorithm(part.product.algorithm);
   if (!algorithm) return algorithm.error();
-  auto schedule = make_layer(**algorithm, mesh, gemm_problem_of(part), part.pass, gemm_options(options, part.product.slice_count));
-  if (!schedule) return Diagnostic{{}, part.name + ": " + schedule.error().message};
-  if (part.product.transposed) rename_transposed(*schedule);
+  const LayerOperands operands = part.product.transposed ? LayerOperands{"W", "X", "Y"} : LayerOperands{"X", "W", "Y"};
+  auto schedule = make_layer(**algorithm, mesh, gemm_problem_of(part), part.pass, gemm_options(options, part.product.slice_count), operands);
+  if (!schedule) return in_context(part.name, schedule.error());
   return schedule;
 }
 

@@ -55,6 +55,7 @@ struct WorkloadPart {
   bool gated = false;                                            // activation
   bool causal = true;                                            // attention
   std::int64_t sequence = 0, groups = 0, queries = 0, head = 0;  // attention; queries: heads per group
+  WrittenAt written_at{};                                        // in a plan's file; that of every task of the part
   friend bool operator==(const WorkloadPart&, const WorkloadPart&) = default;
 };
 

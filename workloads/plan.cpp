@@ -109,37 +109,55 @@ Expected<WorkloadPart> relayout_before(const Workload& workload, std::size_t sta
   return part;
 }
 
-Expected<std::vector<WorkloadPart>> parts_of(const Workload& workload, const Plan& plan, const Mesh& mesh, Pass pass) {
-  if (auto ok = check_mesh(mesh); !ok) return ok.error();
+namespace {
+
+/// The whole plan, or one of its stages.
+Diagnostic wrong(const Plan& plan, std::string message) {
+  const WrittenAt file{plan.stages.empty() ? nullptr : plan.stages.front().written_at.file, 0, 0};
+  return {location_of(file), std::move(message)};
+}
+Diagnostic wrong(const StagePlan& stage, std::string message) { return {location_of(stage.written_at), std::move(message)}; }
+
+/// Errors: stages that are not the workload's; layouts that do not meet.
+Done check_stages(const Workload& workload, const Plan& plan) {
   const std::size_t count = workload.stages.size();
   if (plan.stages.size() != count)
-    return Diagnostic{{}, fmt::format("the plan has {} stages, the workload {} has {}", plan.stages.size(), workload.name, count)};
+    return wrong(plan, fmt::format("the plan has {} stages, the workload {} has {}", plan.stages.size(), workload.name, count));
   for (std::size_t s = 0; s < count; ++s) {
-    if (plan.stages[s].name != workload.stages[s].name)
-      return Diagnostic{{}, fmt::format("stage {} of the plan is {}, of the workload {}", s, plan.stages[s].name, workload.stages[s].name)};
-    if (plan.stages[s].product.has_value() != (workload.stages[s].kind == Stage::Kind::product))
-      return Diagnostic{{},
-                        fmt::format("the plan says how to compute products, {} is {}one", plan.stages[s].name, plan.stages[s].product ? "not " : "")};
-    if (const auto& choice = plan.stages[s].product; choice && input_layout(choice->dataflow, choice->transposed) != plan.stages[s].layout)
-      return Diagnostic{{},
-                        fmt::format("{}: {}{} reads {}, the plan has {}", plan.stages[s].name, choice->transposed ? "transposed " : "",
-                                    name_of(choice->dataflow), name_of(other(plan.stages[s].layout)), name_of(plan.stages[s].layout))};
+    const StagePlan& stage = plan.stages[s];
+    if (stage.name != workload.stages[s].name)
+      return wrong(stage, fmt::format("stage {} of the plan is {}, of the workload {}", s, stage.name, workload.stages[s].name));
+    if (stage.product.has_value() != (workload.stages[s].kind == Stage::Kind::product))
+      return wrong(stage, fmt::format("the plan says how to compute products, {} is {}one", stage.name, stage.product ? "not " : ""));
+    if (const auto& choice = stage.product; choice && input_layout(choice->dataflow, choice->transposed) != stage.layout)
+      return wrong(stage, fmt::format("{}: {}{} reads {}, the plan has {}", stage.name, choice->transposed ? "transposed " : "",
+                                      name_of(choice->dataflow), name_of(other(stage.layout)), name_of(stage.layout)));
   }
+  if (workload.layouts_meet() && left_by(plan.stages.back()) != plan.stages.front().layout)
+    return wrong(plan.stages.back(), fmt::format("the block ends {}, the next one begins {}", name_of(left_by(plan.stages.back())),
+                                                 name_of(plan.stages.front().layout)));
+  for (const Branch& branch : branches_of(workload)) {
+    const StagePlan &first = plan.stages[branch.first], &last = plan.stages[branch.last];
+    if (first.layout != last.layout)
+      return wrong(last, fmt::format("{} joins what is {} with what is {}", last.name, name_of(last.layout), name_of(first.layout)));
+  }
+  return done();
+}
+
+}  // namespace
+
+Expected<std::vector<WorkloadPart>> parts_of(const Workload& workload, const Plan& plan, const Mesh& mesh, Pass pass) {
+  if (auto ok = check_mesh(mesh); !ok) return wrong(plan, ok.error().message);
+  if (auto ok = check_stages(workload, plan); !ok) return ok.error();
+  const std::size_t count = workload.stages.size();
   const bool chained = workload.layouts_meet();
   const auto needs_relayout = [&](std::size_t s) { return chained && s > 0 && left_by(plan.stages[s - 1]) != plan.stages[s].layout; };
-  if (chained && left_by(plan.stages.back()) != plan.stages.front().layout)
-    return Diagnostic{
-        {}, fmt::format("the block ends {}, the next one begins {}", name_of(left_by(plan.stages.back())), name_of(plan.stages.front().layout))};
-  for (const Branch& branch : branches_of(workload))
-    if (plan.stages[branch.first].layout != plan.stages[branch.last].layout)
-      return Diagnostic{{},
-                        fmt::format("{} joins what is {} with what is {}", plan.stages[branch.last].name, name_of(plan.stages[branch.last].layout),
-                                    name_of(plan.stages[branch.first].layout))};
 
   std::vector<WorkloadPart> parts;
   const auto append = [&](std::size_t s, Expected<WorkloadPart> part) -> Done {
-    if (!part) return Diagnostic{{}, workload.stages[s].name + ": " + part.error().message};
+    if (!part) return wrong(plan.stages[s], workload.stages[s].name + ": " + part.error().message);
     parts.push_back(*std::move(part));
+    parts.back().written_at = plan.stages[s].written_at;
     return done();
   };
   const auto add = [&](std::size_t s, Pass in) { return append(s, part_of(workload, s, plan.stages[s].layout, plan.stages[s].product, mesh, in)); };

@@ -16,6 +16,7 @@ struct StagePlan {
   std::string name;                                           // of the stage
   ActivationLayout layout = ActivationLayout::tokens_by_row;  // of what it reads; where the stage before left another one, a re-layout comes first
   std::optional<ProductChoice> product{};                     // of a product
+  WrittenAt written_at{};
   friend bool operator==(const StagePlan&, const StagePlan&) = default;
 };
 

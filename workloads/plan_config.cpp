@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "workloads/plan.pb.h"
 #include "workloads/transformer_message.hpp"
@@ -24,7 +25,7 @@ static_assert(static_cast<int>(Only::everything) == proto::Plan::everything && s
 
 class PlanReader {
  public:
-  explicit PlanReader(const std::string& file) : file_{plan_format, file, message_} {}
+  explicit PlanReader(const std::string& file) : name_{std::make_shared<const std::string>(file)}, file_{plan_format, file, message_} {}
 
   Expected<SavedPlan> read(std::string_view text) {
     if (!file_.parse(text)) return file_.error();
@@ -38,6 +39,10 @@ class PlanReader {
     saved.mesh_order = message_.mesh_order();
     saved.pass = static_cast<Pass>(message_.pass());
     saved.predicted = message_.predicted();
+    for (const auto& [option, field] : {std::pair{"machine", "machine"}, {"slice", "slice"}, {"wrap", "wrap"}, {"topology", "topology"},
+                                        {"mesh", "mesh"}, {"mesh-order", "mesh_order"}, {"collectives", "collectives"}})
+      saved.places[option] = file_.where(root_.at(field));
+    for (int s = 0; s < message_.set_size(); ++s) saved.places[fmt::format("set {}", s)] = file_.where(root_.at("set", s));
     read_workload(saved.workload);
     PartOptions& options = saved.plan.options;
     options.block = in_range("slice_block", message_.slice_block(), 1, 1 << 20);
@@ -105,7 +110,8 @@ class PlanReader {
       const Stage& stage = stages[static_cast<std::size_t>(s)];
       const Place place = root_.at("stage", s), name = place.at("name");
       if (message.name() != stage.name) file_.problem(name, fmt::format("expected {}, found {}", quoted(stage.name), quoted(message.name())));
-      StagePlan plan{stage.name, static_cast<ActivationLayout>(message.layout()), {}};
+      const SourceLocation where = file_.where(place);
+      StagePlan plan{stage.name, static_cast<ActivationLayout>(message.layout()), {}, {name_, where.line, where.column}};
       const bool has_choice = message.has_algorithm() || message.has_dataflow() || message.has_transposed() || message.has_slice_count();
       if (stage.kind == Stage::Kind::product)
         plan.product = read_choice(message, place, plan.layout);
@@ -131,6 +137,7 @@ class PlanReader {
     return choice;
   }
 
+  std::shared_ptr<const std::string> name_;
   proto::Plan message_;
   MessageFile file_;
   Place root_;

@@ -1,6 +1,7 @@
 // Plans in files.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,7 @@ struct SavedPlan {
   Pass pass = Pass::both;
   Plan plan;
   std::string predicted{};
+  std::map<std::string, SourceLocation, std::less<>> places{};  // of what the command line may say otherwise, by its option: "slice", "mesh", ...
 };
 
 std::string write_plan(const SavedPlan& plan);

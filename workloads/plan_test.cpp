@@ -106,6 +106,23 @@ TEST(Plan, SaysWhatIsNotTheWorkloads) {
             "a workload needs a mesh of two axes, row and col, in this order; found col=2,row=4");
 }
 
+TEST(Plan, SaysWhereItsFileIsWrong) {
+  const Workload workload = small();
+  Plan plan = plan_with(workload, {os}, tokens_by_row);
+  const auto file = std::make_shared<const std::string>("plan.textproto");
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) plan.stages[s].written_at = {file, static_cast<int>(s) + 10, 3};
+  const auto schedule = block_schedule(mesh(), workload, plan, Pass::forward);
+  ASSERT_TRUE(schedule);
+  for (const Task& task : schedule->programs.front().tasks)
+    EXPECT_EQ(location_of(task.written_at) == (SourceLocation{"plan.textproto", 11, 3}), task.label.starts_with("in_proj: ")) << task.label;
+  EXPECT_EQ(error_of(workload, plan, testing::mesh_of(8, 1)),
+            "plan.textproto:12:3: attention: 4 sequences cannot be shared by 8 devices: attention needs whole ones");
+  plan.stages[4].layout = features_by_row;
+  EXPECT_EQ(error_of(workload, plan), "plan.textproto:14:3: residual1 joins what is features-by-row with what is tokens-by-row");
+  EXPECT_EQ(error_of(workload, plan, *Mesh::make({{"ring", 8, true}})),
+            "plan.textproto: a workload needs a mesh of two axes, row and col, in this order; found ring=8");
+}
+
 TEST(Plan, SaysWhichHeadsAndSequencesCannotBeShared) {
   const Workload workload = small();
   const Plan plan = plan_with(workload, {os}, tokens_by_row);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "sim/base/units.hpp"
 #include "workloads/embedded_blocks.hpp"
@@ -102,9 +103,12 @@ Expected<TransformerBlock> find_transformer_block(const std::string& name) {
     if (block && mlp_alone) block->attention = false, block->name = name;
     return block;
   }
-  if (const auto text = contents_of(name)) return read_transformer_block(*text, name);
-  if (name.find('/') != std::string::npos || name.ends_with(".textproto"))
-    return Diagnostic{{name, 0, 0}, "cannot be read, expected a workload file"};
+  std::error_code none;
+  if (name.find('/') != std::string::npos || name.ends_with(".textproto") || std::filesystem::is_regular_file(name, none)) {
+    const auto text = read_file(name, config_limit);
+    if (!text) return text.error();
+    return read_transformer_block(*text, name);
+  }
   const std::vector<std::string> names = shipped_transformer_blocks();
   return Diagnostic{{},
                     "there is no workload " + quoted(name) + did_you_mean(name, names) +

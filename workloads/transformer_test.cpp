@@ -118,7 +118,7 @@ TEST(TransformerBlock, NamesThatAreNear) {
   for (const char* path : {"no/such/file", "nothing.textproto"}) {
     const auto missing = find_transformer_block(path);
     ASSERT_FALSE(missing);
-    EXPECT_THAT(to_text(missing.error()), HasSubstr("cannot be read"));
+    EXPECT_THAT(to_text(missing.error()), HasSubstr("cannot read the file: No such file or directory"));
   }
 }
 

@@ -7,6 +7,12 @@
 
 namespace podsim {
 
+namespace {
+
+constexpr std::size_t few_edges = 128;  // cost less than a join, a task on every device
+
+}  // namespace
+
 Edges join(Edges a, const Edges& b) {
   for (const Edge& edge : b)
     if (std::find(a.begin(), a.end(), edge) == a.end()) a.push_back(edge);
@@ -34,6 +40,11 @@ Edges ExpansionBuilder::place(const Region& from, const Region& to, Edges after,
   return add("place", Local{LocalKind::place, {from}, {to}, 1, Unit::dma}, std::move(after), std::move(where));
 }
 
+Edges ExpansionBuilder::gathered(Edges after, std::size_t followers) {
+  if (after.size() * followers <= few_edges + 2 * (after.size() + followers)) return after;
+  return add("join", Local{LocalKind::join, {}, {}, 1, Unit::dma}, std::move(after));
+}
+
 Edges ExpansionBuilder::accumulate(std::string label, const Region& sum, const Region& summand, Edges after, Guard where) {
   return add(std::move(label), Local{LocalKind::add, {sum, summand}, {sum}, 1, Unit::dma}, std::move(after), std::move(where));
 }
@@ -46,31 +57,33 @@ Region ExpansionBuilder::own_copy(const Region& input, Edges& after) {
   return sums;
 }
 
-Expected<Edges> ExpansionBuilder::append(const CollectiveAlgorithm& algorithm, const Collective& collective, const Edges& after,
-                                         std::string_view label, const Guard& where) {
+Expected<Edges> ExpansionBuilder::append(const CollectiveAlgorithm& algorithm, const Collective& collective, Edges after, std::string_view label,
+                                         const Guard& where) {
   Program context{program_.devices, program_.buffers, {}};
   context.buffers.insert(context.buffers.end(), expansion_.scratch.begin(), expansion_.scratch.end());
   auto piece = algorithm(schedule_, context, collective);
   if (!piece) return piece.error();
   if (piece->tasks.empty()) return after;
 
+  for (Task& task : piece->tasks) task.where.insert(task.where.end(), where.begin(), where.end());
+  // As lower() has it: what follows only guarded tasks follows nothing where they are absent.
+  const auto guarded = [&](const Edge& edge) { return !piece->tasks[edge.task.index()].where.empty(); };
+  std::vector<bool> starts;
+  for (const Task& task : piece->tasks) starts.push_back(!task.where.empty() || std::all_of(task.after.begin(), task.after.end(), guarded));
+  after = gathered(std::move(after), static_cast<std::size_t>(std::count(starts.begin(), starts.end(), true)));
+
   const auto first = static_cast<int>(expansion_.tasks.size());
   Edges ends;
   bool everywhere = false;  // whether an end exists on every device
-  for (Task& task : piece->tasks) task.where.insert(task.where.end(), where.begin(), where.end());
   for (const std::size_t last : last_tasks(*piece)) {
     everywhere = everywhere || piece->tasks[last].where.empty();
     ends.push_back(Edge{TaskId{first + static_cast<int>(last)}});
   }
-  if (!everywhere) ends = join(std::move(ends), after);
-  std::vector<bool> guarded;
-  for (const Task& task : piece->tasks) guarded.push_back(!task.where.empty());
-  for (Task& task : piece->tasks) {
-    // As lower() has it: what follows only guarded tasks follows nothing where they are absent.
-    const bool starts =
-        !task.where.empty() || std::all_of(task.after.begin(), task.after.end(), [&](const Edge& edge) { return guarded[edge.task.index()]; });
+  if (!everywhere) ends.insert(ends.end(), after.begin(), after.end());
+  for (std::size_t t = 0; t < piece->tasks.size(); ++t) {
+    Task& task = piece->tasks[t];
     for (Edge& edge : task.after) edge.task.value += first;
-    if (starts) task.after = join(after, task.after);
+    if (starts[t]) task.after.insert(task.after.begin(), after.begin(), after.end());
     if (!label.empty()) task.label = task.label.empty() ? std::string{label} : fmt::format("{} {}", label, task.label);
     expansion_.tasks.push_back(std::move(task));
   }

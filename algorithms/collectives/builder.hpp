@@ -29,6 +29,8 @@ class ExpansionBuilder {
   Edges add(std::string label, Op op, Edges after, Guard where = {});
   /// A free copy; where both are the same place nothing is written, and `after` comes back.
   Edges place(const Region& from, const Region& to, Edges after, Guard where = {});
+  /// What each of `followers` tasks is to wait for in place of `after`: the same, or one join of it where that makes less than half as many edges.
+  Edges gathered(Edges after, std::size_t followers);
   /// reads[0] += reads[1], off the core.
   Edges accumulate(std::string label, const Region& sum, const Region& summand, Edges after, Guard where = {});
   /// The input itself where it may be overwritten with partial sums (scratch), else a copy of it in scratch. `after` grows by the place.
@@ -36,7 +38,7 @@ class ExpansionBuilder {
 
   /// Everything that `algorithm` makes of `collective`, on the devices where `where` holds: what has no predecessor, and what is guarded, waits
   /// for `after`. What comes back is its last tasks, and `after` where all of them are guarded.
-  Expected<Edges> append(const CollectiveAlgorithm& algorithm, const Collective& collective, const Edges& after, std::string_view label,
+  Expected<Edges> append(const CollectiveAlgorithm& algorithm, const Collective& collective, Edges after, std::string_view label,
                          const Guard& where = {});
 
   Expansion finish() { return std::move(expansion_); }

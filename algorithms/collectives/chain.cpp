@@ -82,11 +82,11 @@ Expected<Expansion> reduce(ExpansionBuilder& builder, const Collective& collecti
         others.front().low = root + 1;  // chain.receives begins at the root
         if (others.front().low < others.front().high) received = receive(pieces[i], Combine::add, others);
         const Edges landed = receive(beside[i], Combine::replace, at_root);
-        arrived = join(arrived, builder.accumulate(fmt::format("join {}", i), pieces[i], beside[i], join(first_arrived[i], landed), at_root));
+        arrived.push_back(builder.accumulate(fmt::format("join {}", i), pieces[i], beside[i], join(first_arrived[i], landed), at_root).front());
       } else {
         received = receive(pieces[i], Combine::add, chain.receives);
         first_arrived[i] = received;
-        arrived = join(arrived, received);
+        arrived.push_back(received.front());
       }
       sent = builder.add(fmt::format("send {:+} {}", chain.sign, i), Send{collective_channel, to, pieces[i], {}}, join(join(start, received), sent),
                          chain.sends);

@@ -129,7 +129,7 @@ TEST(Collectives, ChainedInOneProgramTheyHandDataOnInEveryOrder) {
         ASSERT_TRUE(lowered) << to_text(lowered.error());
         const auto report = check(*lowered, {});
         ASSERT_TRUE(report) << to_text(report.error());
-        EXPECT_TRUE(report->ok) << name_of(middle) << " " << to_text(pod.mesh) << to_text(report->problems) << to_text(*lowered);
+        EXPECT_TRUE(report->race_free && report->bit_equal) << name_of(middle) << " " << to_text(pod.mesh) << to_text(report->problems) << to_text(*lowered);
       }
 }
 

@@ -132,7 +132,7 @@ Expected<Expansion> halves(const Schedule& schedule, const Program& program, con
     if (gathers || reduces) {
       auto ends = half.run(CollectiveKind::all_gather, gather_order, on_one_axis, last);
       if (!ends) return ends.error();
-      last = std::move(*ends);
+      last = builder.gathered(std::move(*ends), static_cast<std::size_t>(group));
       place_all(*out, out_parts[p], false, last);
     } else {
       builder.place(half.own_block(), out->block(0, out_parts[p]), last);

@@ -30,7 +30,7 @@ std::vector<std::string> early_starters(const Schedule& lowered) {
     }
     for (const DeviceId device : {activity.device, activity.receiver}) {
       const auto launch = launches.find({task.origin->collective, device});
-      if (launch == launches.end() || !before(launch->second, false, a))
+      if (launch == launches.end() || !before({launch->second, false, a}))
         early.push_back("task " + task_name(lowered.programs[activity.program], activity.task) + " from device " +
                         std::to_string(activity.device.value) + " before the launch on device " + std::to_string(device.value));
     }

@@ -165,6 +165,7 @@ Done place_blocks(ExpansionBuilder& builder, const Region& region, int dim, cons
     after = in ? builder.place(region, held, after) : builder.place(held, region, after);
     return done();
   }
+  after = builder.gathered(std::move(after), static_cast<std::size_t>(total));
   Edges placed;
   for (std::int64_t b = 0; b < total; ++b) {
     Region row = held;

@@ -142,7 +142,8 @@ class Cannon {
       if (t > 0) edges.push_back(Edge{passes.back()});
       // Where it lands: what landed there before has been added.
       if (t >= slots_) edges.push_back(Edge{adds[static_cast<std::size_t>(t + 1 - slots_)], Half::both, Half::second});
-      passes.push_back(writer_.add(step_label("pass sums", t, P_), Shift{sum_axis, -1, out, landed.slot(t), {}, {}}, edges));
+      passes.push_back(
+          writer_.add(step_label("pass sums of " + writer_.names().out, t, P_), Shift{sum_axis, -1, out, landed.slot(t), {}, {}}, edges));
     }
     const Rotated finished = rotate(writer_.names().out, sums.slot(P_ - 1), sum_axis, +1, home, {adds.back()});
     writer_.place("home " + writer_.names().out, finished.slots.slot(finished.slot), Y, finished.done);

@@ -193,12 +193,15 @@ const GemmAlgorithmEntry& used(const GemmAlgorithmEntry& algorithm, const GemmOp
   return algorithm.write == &write_meshslice && options.slice_count == 1 ? algorithms.front() : algorithm;
 }
 
-/// What the operands of forward, dX and dW are called.
-std::vector<GemmWriter::Names> layer_names(Dataflow forward) {
+/// What the operands of the three GEMMs of layer_problems() are called: the forward product, the gradient of its left operand, that of its right one.
+std::vector<GemmWriter::Names> layer_names(Dataflow forward, const LayerOperands& operands) {
+  const auto& [left, right, out] = operands;
+  const std::string d_left = "d" + left, d_right = "d" + right, d_out = "d" + out;
+  const GemmWriter::Names product{out, left, right, ""};
   switch (forward) {
-    case Dataflow::os: return {{"Y", "X", "W", ""}, {"dX", "dY", "W", "dX: "}, {"dW", "X", "dY", "dW: "}};
-    case Dataflow::ls: return {{"Y", "X", "W", ""}, {"dX", "dY", "W", "dX: "}, {"dW", "dY", "X", "dW: "}};
-    case Dataflow::rs: return {{"Y", "X", "W", ""}, {"dX", "W", "dY", "dX: "}, {"dW", "X", "dY", "dW: "}};
+    case Dataflow::os: return {product, {d_left, d_out, right, d_left + ": "}, {d_right, left, d_out, d_right + ": "}};
+    case Dataflow::ls: return {product, {d_left, d_out, right, d_left + ": "}, {d_right, d_out, left, d_right + ": "}};
+    case Dataflow::rs: return {product, {d_left, right, d_out, d_left + ": "}, {d_right, left, d_out, d_right + ": "}};
   }
   return {};
 }
@@ -269,11 +272,11 @@ Expected<Multiples> required_multiples(const GemmAlgorithmEntry& algorithm, cons
 namespace {
 
 Expected<Schedule> layer_on(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, const MeshAxes& axes, const GemmProblem& forward, Pass pass,
-                            const GemmOptions& options) {
+                            const GemmOptions& options, const LayerOperands& operands) {
   if (algorithm.only && *algorithm.only != forward.dataflow)
     return Diagnostic{{}, fmt::format("{} is {}, found {}", algorithm.name, name_of(*algorithm.only), name_of(forward.dataflow))};
   const std::vector<GemmProblem> problems = layer_problems(forward);
-  const std::vector<GemmWriter::Names> names = layer_names(forward.dataflow);
+  const std::vector<GemmWriter::Names> names = layer_names(forward.dataflow, operands);
   const GemmAlgorithmEntry& entry = used(algorithm, options);
 
   GemmWriter writer{mesh, axes.row, axes.col, forward.dtype};
@@ -294,10 +297,10 @@ Expected<Schedule> layer_on(const GemmAlgorithmEntry& algorithm, const Mesh& mes
 }  // namespace
 
 Expected<Schedule> make_layer(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, const GemmProblem& forward, Pass pass,
-                              const GemmOptions& options) {
+                              const GemmOptions& options, const LayerOperands& operands) {
   const auto axes = prepare(algorithm, mesh, options);
   if (!axes) return axes.error();
-  return layer_on(algorithm, mesh, *axes, forward, pass, options);
+  return layer_on(algorithm, mesh, *axes, forward, pass, options, operands);
 }
 
 Expected<Schedule> make_gemm_along(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, const AxisView& axis, const GemmProblem& problem,
@@ -305,7 +308,7 @@ Expected<Schedule> make_gemm_along(const GemmAlgorithmEntry& algorithm, const Me
   if (algorithm.mesh == MeshUse::row_col) return Diagnostic{{}, fmt::format("{} is no algorithm along one axis", algorithm.name)};
   const MeshAxes axes = algorithm.mesh == MeshUse::one_axis_as_col ? MeshAxes{trivial, axis} : MeshAxes{axis, trivial};
   if (auto ok = check_options(algorithm, mesh, axes, options); !ok) return ok.error();
-  return layer_on(algorithm, mesh, axes, problem, Pass::forward, options);
+  return layer_on(algorithm, mesh, axes, problem, Pass::forward, options, {});
 }
 
 }  // namespace podsim

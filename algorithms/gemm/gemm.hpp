@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -105,8 +106,14 @@ std::vector<GemmProblem> layer_problems(const GemmProblem& forward);
 Expected<Multiples> required_multiples(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, Dataflow forward, Pass pass,
                                        const GemmOptions& options);
 
+/// The tensors that are bound to the operands of a layer's forward product; the gradient of X is called dX. Tensors, buffers and labels take
+/// their names from here: a product that is computed transposed binds W^T to its left operand, and its tasks say "gather W" where they gather it.
+struct LayerOperands {
+  std::string left = "X", right = "W", out = "Y";
+};
+
 /// Errors: as make_gemm, of any GEMM of the pass.
 Expected<Schedule> make_layer(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, const GemmProblem& forward, Pass pass,
-                              const GemmOptions& options);
+                              const GemmOptions& options, const LayerOperands& operands = {});
 
 }  // namespace podsim

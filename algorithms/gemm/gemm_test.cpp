@@ -74,7 +74,8 @@ TEST(Gemm, EveryEdgeOrdersARaceOrIsProvenBenign) {
   int ordering = 0, timing = 0;
   for (const GemmProblem& problem : notebook_layer()) {
     const Schedule schedule = lowered(gemm("meshslice", pod.mesh, problem, sliced(problem.dataflow == Dataflow::os ? 4 : 2, 8, 1, true)));
-    for (const EdgeAudit& audit : audit_edges(schedule)) {
+    const auto audits = audit_edges(schedule);
+    for (const EdgeAudit& audit : *audits) {
       if (audit.purpose == EdgePurpose::timing) ++timing;
       if (audit.purpose != EdgePurpose::ordering) continue;
       ++ordering;

@@ -212,7 +212,8 @@ class Wang {
         // The slot it lands in: what landed there before has been added.
         if (t >= slots) edges.push_back(Edge{half.adds[static_cast<std::size_t>(t - slots)], Half::both, Half::second});
         half.shifts.push_back(
-            writer_.add(step_label("pass sums", t, P), Shift{ring, half.sign, part_of(out, half), part_of(landed.slot(t), half), {}, {}}, edges));
+            writer_.add(step_label("pass sums of " + writer_.names().out, t, P),
+                        Shift{ring, half.sign, part_of(out, half), part_of(landed.slot(t), half), {}, {}}, edges));
       }
     }
   }

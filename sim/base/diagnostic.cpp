@@ -74,6 +74,7 @@ std::string quoted(std::string_view text) {
 
 std::vector<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates, std::size_t most) {
   struct Match {
+    bool begins_otherwise;  // a word left unfinished is the likeliest slip: "--mach" of "--machine"
     std::size_t distance, exact_distance, position;
     auto operator<=>(const Match&) const = default;
   };
@@ -86,7 +87,8 @@ std::vector<std::string> nearest(std::string_view word, const std::vector<std::s
     const std::size_t distance = edit_distance(wanted, candidate);
     // At least half of the longer one has to agree, unless the word is a piece of the candidate: "bandwidth" for "link.bandwidth".
     const bool piece = wanted.size() >= 3 && candidate.find(wanted) != std::string::npos;
-    if (piece || 2 * distance <= std::max(wanted.size(), candidate.size())) matches.push_back({distance, edit_distance(word, candidates[i]), i});
+    if (piece || 2 * distance <= std::max(wanted.size(), candidate.size()))
+      matches.push_back({wanted.size() < 3 || !candidate.starts_with(wanted), distance, edit_distance(word, candidates[i]), i});
   }
   std::sort(matches.begin(), matches.end());
   std::vector<std::string> result;

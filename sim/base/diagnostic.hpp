@@ -15,10 +15,19 @@ struct SourceLocation {
   friend bool operator==(const SourceLocation&, const SourceLocation&) = default;
 };
 
-/// One thing wrong with an input. Printed as `FILE:LINE:COLUMN: message`; the message says what was expected and what was found.
+/// Why there is no result, which decides whether the same input would fail again.
+enum class Cause {
+  input,        // it is wrong, or asks for what does not apply: it always fails
+  cancelled,    // nothing is wrong: the work was told to end (sim/base/cancellation.hpp)
+  environment,  // the computer failed: a process died, the disk is full, there is no memory. The same input may succeed at another time
+};
+
+/// One thing wrong with an input, or another reason why there is no result. Printed as `FILE:LINE:COLUMN: message`; the message says what was expected
+/// and what was found.
 struct Diagnostic {
   SourceLocation where;
   std::string message;
+  Cause cause = Cause::input;
   friend bool operator==(const Diagnostic&, const Diagnostic&) = default;
 };
 
@@ -35,7 +44,7 @@ inline std::string quoted(const std::string& text) { return quoted(std::string_v
 inline std::string quoted(std::string& text) { return quoted(std::string_view{text}); }
 inline std::string quoted(const char* text) { return quoted(std::string_view{text}); }
 
-/// The candidates nearest to `word` by edit distance, best first, at most `most`; none that has nothing in common with it.
+/// The candidates nearest to `word`, best first, at most `most`: those it begins, then by edit distance; none that has nothing in common with it.
 std::vector<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates, std::size_t most = 3);
 
 /// `, did you mean "a" or "b"?`, or an empty text when nothing is near.

@@ -37,10 +37,14 @@ TEST(Quoted, CutsWhatNobodyWouldRead) {
 
 TEST(Nearest, PutsTheFewestEditsFirst) {
   const std::vector<std::string> machines = {"tpu_v3", "tpu_v4", "tpu_v5e", "tpu_v5p", "dgx_h100", "ideal"};
-  EXPECT_THAT(nearest("tpu_v5", machines), ElementsAre("tpu_v3", "tpu_v4", "tpu_v5e"));
-  EXPECT_THAT(nearest("tpu_v5", machines, 5), ElementsAre("tpu_v3", "tpu_v4", "tpu_v5e", "tpu_v5p"));
+  EXPECT_THAT(nearest("tpu_v5", machines), ElementsAre("tpu_v5e", "tpu_v5p", "tpu_v3"));
+  EXPECT_THAT(nearest("tpu_v5", machines, 5), ElementsAre("tpu_v5e", "tpu_v5p", "tpu_v3", "tpu_v4"));
   EXPECT_THAT(nearest("ideel", machines), ElementsAre("ideal"));
   EXPECT_THAT(nearest("IDEAL", machines), ElementsAre("ideal"));
+}
+
+TEST(Nearest, TheBeginningOfAWordIsNearerThanAnotherWord) {
+  EXPECT_THAT(nearest("--mach", {"--mesh", "--batch", "--machine"}, 1), ElementsAre("--machine"));
 }
 
 TEST(Nearest, SwappedNeighboursAreOneEdit) { EXPECT_THAT(nearest("rwo", {"row", "rows", "two"}), ElementsAre("row", "two", "rows")); }

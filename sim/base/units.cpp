@@ -29,6 +29,8 @@ constexpr Unit data_units[] = {{"B"},          {"kB", 3},      {"MB", 6},      {
                                {"KiB", 0, 10}, {"MiB", 0, 20}, {"GiB", 0, 30}, {"TiB", 0, 40}, {"PiB", 0, 50}};
 constexpr Unit data_rate_units[] = {{"B/s"},          {"kB/s", 3},      {"MB/s", 6},      {"GB/s", 9},      {"TB/s", 12},    {"PB/s", 15},
                                     {"KiB/s", 0, 10}, {"MiB/s", 0, 20}, {"GiB/s", 0, 30}, {"TiB/s", 0, 40}, {"PiB/s", 0, 50}};
+constexpr Unit work_units[] = {{"FLOP"},      {"kFLOP", 3},  {"MFLOP", 6},  {"GFLOP", 9},
+                               {"TFLOP", 12}, {"PFLOP", 15}, {"EFLOP", 18}, {"ZFLOP", 21}};
 constexpr Unit work_rate_units[] = {{"FLOP/s"}, {"kFLOP/s", 3}, {"MFLOP/s", 6}, {"GFLOP/s", 9}, {"TFLOP/s", 12}, {"PFLOP/s", 15}, {"EFLOP/s", 18}};
 
 /// What is parsed, for messages.
@@ -80,6 +82,19 @@ std::optional<double> scaled(std::string_view number, int power) {
   return value + 0.0;  // "-0" is 0
 }
 
+/// "; 100 Gb/s are 12.5 GB/s": of a unit that counts bits, what it is in bytes. Empty: it does not.
+std::string in_bytes(const Split& bits, const Kind& kind) {
+  using Names = std::pair<std::string_view, std::string_view>;
+  for (const auto& [of_bits, of_bytes] : {Names{"b/s", "B/s"}, {"bit/s", "B/s"}, {"bps", "B/s"}, {"b", "B"}, {"bit", "B"}}) {
+    if (!bits.unit.ends_with(of_bits)) continue;
+    const std::string name = std::string{bits.unit.substr(0, bits.unit.size() - of_bits.size())} + std::string{of_bytes};
+    const auto unit = std::find_if(kind.units.begin(), kind.units.end(), [&](const Unit& u) { return u.name == name; });
+    const std::optional<double> number = scaled(bits.number, 0);
+    if (unit != kind.units.end() && number) return fmt::format("; {} {} are {:g} {}", bits.number, bits.unit, *number / 8, name);
+  }
+  return {};
+}
+
 struct Parsed {
   std::string_view number;
   const Unit* unit;
@@ -95,7 +110,8 @@ Expected<Parsed> parse_with_unit(std::string_view text, const Kind& kind, const 
   const auto unit = std::find_if(kind.units.begin(), kind.units.end(), [&](const Unit& u) { return u.name == parts->unit; });
   if (unit != kind.units.end()) return Parsed{parts->number, &*unit};
   Diagnostic unknown = fail("needs a known unit");
-  unknown.message += did_you_mean(parts->unit, names(kind.units));
+  const std::string of_bits = in_bytes(*parts, kind);
+  unknown.message += of_bits.empty() ? did_you_mean(parts->unit, names(kind.units)) : of_bits;
   return unknown;
 }
 
@@ -170,7 +186,8 @@ std::string plain(const Decimal& number) {
   return number.digits.substr(0, static_cast<std::size_t>(point)) + '.' + number.digits.substr(static_cast<std::size_t>(point));
 }
 
-/// The shortest text over all units; among equally short ones that with 1 to 999 before the point, then the first of the table.
+/// The shortest text over all units, where five or more digits before the point count as two characters more; among equally short ones that with 1 to
+/// 999 before the point, then the first of the table.
 template <class Value>
 std::string exact_text(Value value, std::span<const Unit> units) {
   const auto base = std::find_if(units.begin(), units.end(), [](const Unit& unit) { return unit.ten == 0 && unit.two == 0; });
@@ -189,7 +206,8 @@ std::string exact_text(Value value, std::span<const Unit> units) {
     if (huge && in_unit.exponent + 1 < static_cast<int>(in_unit.digits.size())) continue;
     const std::string text = fmt::format("{} {}", plain(in_unit), unit.name);
     const bool awkward = in_unit.exponent < 0 || in_unit.exponent > 2;
-    if (std::tie(std::get<0>(best), std::get<1>(best)) > std::make_tuple(text.size(), awkward)) best = {text.size(), awkward, text};
+    const std::size_t length = text.size() + (in_unit.exponent > 3 ? 2 : 0);
+    if (std::tie(std::get<0>(best), std::get<1>(best)) > std::make_tuple(length, awkward)) best = {length, awkward, text};
   }
   return std::get<2>(best);
 }
@@ -258,6 +276,8 @@ Expected<std::int64_t> parse_integer(std::string_view text, std::int64_t low, st
 std::string to_text(Seconds time) { return people_text(time.count(), time_units); }
 std::string to_text(Picoseconds time) { return fmt::format("{} ps", time.count()); }
 std::string to_text(Bytes data) { return people_text(static_cast<double>(data.count()), data_units); }
+std::string bytes_text(double bytes) { return people_text(bytes, data_units); }
+std::string to_text(Flops work) { return people_text(work.count(), work_units); }
 std::string to_text(BytesPerSecond rate) { return people_text(rate.count(), data_rate_units); }
 std::string to_text(FlopsPerSecond rate) { return people_text(rate.count(), work_rate_units); }
 

@@ -25,11 +25,15 @@ Expected<std::int64_t> parse_integer(std::string_view text, std::int64_t low, st
 std::string to_text(Seconds time);
 std::string to_text(Picoseconds time);  // exact: "5607405187 ps"
 std::string to_text(Bytes data);
+std::string to_text(Flops work);
 std::string to_text(BytesPerSecond rate);
 std::string to_text(FlopsPerSecond rate);
+/// Of an amount of data that is no whole number of bytes or may not fit Bytes: traffic summed over links.
+std::string bytes_text(double bytes);
 
-// Printing for files: the shortest text that parses back to the same value ("4.5e+10 B/s" is written "45 GB/s"), never
-// with an exponent. Zero is "0 s", "0 B", "0 B/s", of which the rates do not parse back. Negative or not finite: an assert, but for unlimited rates.
+// Printing for files: a short text that parses back to the same value ("4.5e+10 B/s" is written "45 GB/s"), never with an exponent, and without five
+// or more digits before the point where another unit takes as many in all. Zero is "0 s", "0 B", "0 B/s", of which the rates do not parse back.
+// Negative or not finite: an assert, but for unlimited rates.
 std::string to_exact_text(Seconds time);
 std::string to_exact_text(Bytes data);
 std::string to_exact_text(BytesPerSecond rate);

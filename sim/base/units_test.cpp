@@ -69,6 +69,13 @@ TEST(ParseRate, OffersTheNearUnit) {
   EXPECT_FALSE(parse_seconds("1 GB", here));
 }
 
+TEST(ParseRate, SaysWhatBitsAreInBytes) {
+  EXPECT_THAT(parse_bytes_per_second("100Gb/s", here).error().message, ::testing::EndsWith("got \"100Gb/s\"; 100 Gb/s are 12.5 GB/s"));
+  EXPECT_THAT(parse_bytes_per_second("400 Gbit/s", here).error().message, ::testing::EndsWith("; 400 Gbit/s are 50 GB/s"));
+  EXPECT_THAT(parse_bytes_per_second("200Gbps", here).error().message, ::testing::EndsWith("; 200 Gbps are 25 GB/s"));
+  EXPECT_THAT(parse_bytes("8 Mb", here).error().message, ::testing::EndsWith("; 8 Mb are 1 MB"));
+}
+
 TEST(ParseRate, MayBeUnlimitedButNotZero) {
   EXPECT_TRUE(is_unlimited(*parse_bytes_per_second("unlimited", here)));
   EXPECT_TRUE(is_unlimited(*parse_flops_per_second("unlimited", here)));
@@ -120,9 +127,12 @@ TEST(Text, FourDigitsAndTheUnitThatFits) {
   EXPECT_EQ(to_text(FlopsPerSecond{918e12}), "918 TFLOP/s");
   EXPECT_EQ(to_text(unlimited<BytesPerSecond>), "unlimited");
   EXPECT_EQ(to_text(Picoseconds{5607405187}), "5607405187 ps");
+  EXPECT_EQ(to_text(Flops{1.0768e16}), "10.77 PFLOP");
+  EXPECT_EQ(bytes_text(8.796e13), "87.96 TB");
+  EXPECT_EQ(bytes_text(15.73e6), "15.73 MB");
 }
 
-TEST(ExactText, IsTheShortest) {
+TEST(ExactText, IsShortAndReadable) {
   EXPECT_EQ(to_exact_text(BytesPerSecond{4.5e10}), "45 GB/s");
   EXPECT_EQ(to_exact_text(BytesPerSecond{1073741824}), "1 GiB/s");
   EXPECT_EQ(to_exact_text(unlimited<FlopsPerSecond>), "unlimited");
@@ -133,6 +143,7 @@ TEST(ExactText, IsTheShortest) {
   EXPECT_EQ(to_exact_text(Bytes{16 << 20}), "16 MiB");
   EXPECT_EQ(to_exact_text(Bytes{0}), "0 B");
   EXPECT_EQ(to_exact_text(Bytes{INT64_MAX}), "9223372036854775807 B");
+  EXPECT_EQ(to_exact_text(BytesPerSecond{1307607350504.8179}), "1.3076073505048179 TB/s") << "no digit lost, and readable";
 }
 
 // Any bit pattern of a positive finite double, weighted towards values a machine file might hold.

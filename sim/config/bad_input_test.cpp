@@ -298,7 +298,7 @@ s:19:111: no task is labelled "first")"},
       {"kind: all_gather", "kind: all_gathr", R"(s:21:29: unknown value "all_gathr" of kind, did you mean "all_gather"?)"},
       {"kind: all_gather", "kind: 99",
        R"(s:21:29: unknown value "99" of kind, expected one of copy, add, scale, launch, place, norm_sums, norm, )"
-       "norm_grad_sums, norm_grad, gelu, gelu_grad, swiglu, swiglu_grad, attention, attention_grad, transpose, "
+       "norm_grad_sums, norm_grad, gelu, gelu_grad, swiglu, swiglu_grad, attention, attention_grad, transpose, join, "
        "all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, reduce, permute"},
       {"kind: all_gather", "kind: \"all_gather\"", R"(s:21:29: Expected integer or identifier, got: "all_gather")"},
       {"done: sent", "done: send", R"(s:19:132: unknown value "send" of done, did you mean "sent"?)"},

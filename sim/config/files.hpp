@@ -1,9 +1,9 @@
-// Files that are read whole, on disk or compiled into the program.
+// Files that podsim reads: compiled into the program, or on disk and how large they may be.
 #pragma once
 
-#include <optional>
-#include <string>
 #include <string_view>
+
+#include "sim/base/input_file.hpp"
 
 namespace podsim {
 
@@ -13,7 +13,9 @@ struct EmbeddedFile {
   std::string_view text;
 };
 
-/// The whole of a file; nothing if it cannot be read (a folder cannot).
-std::optional<std::string> contents_of(const std::string& path);
+// The most bytes of a file (sim/base/input_file.hpp). Profiles and observations have limits of their own (validation/importers).
+inline constexpr SizeLimit config_limit{Bytes{16'000'000}};                         // machines, workloads, plans, sweeps, studies
+inline constexpr SizeLimit list_limit{Bytes{64'000'000}};                           // networks, pairs, orders of devices, results
+inline constexpr SizeLimit schedule_limit{Bytes{64'000'000}, Bytes{1'000'000'000}};  // Protobuf's own limit of a message is 2 GiB
 
 }  // namespace podsim

@@ -1,6 +1,7 @@
 #include "sim/config/machine_config.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <map>
 #include <set>
@@ -26,6 +27,7 @@ constexpr FileFormat machine_format{"a machine", 0, machine_format_version};
 constexpr std::int64_t most_chips = std::int64_t{1} << 24;
 constexpr int most_cores = 16;
 constexpr double largest_error = 1e6;
+constexpr std::array<std::string_view, 6> where_devices_differ{"x", "y", "z", "w", "core", "slice"};
 
 constexpr const char* slices_path = "slices";
 constexpr const char* slice_copies_path = "slice_copies";
@@ -181,10 +183,43 @@ class MachineReader {
     machine_.trust.level = static_cast<TrustLevel>(name - names.begin());
     machine_.trust.dataset = trust.dataset();
     if (machine_.trust.level == TrustLevel::fitted && trust.dataset().empty()) file_.problem(place, "a fitted machine names its dataset");
+    for (int i = 0; i < trust.covers_size(); ++i) read_coverage(trust.covers(i), place.at("covers", i));
     if (!trust.has_error()) return;
     machine_.trust.error = trust.error();
     if (!(trust.error() >= 0 && trust.error() <= largest_error))
       file_.problem(place.at("error"), fmt::format("the median relative error must be in [0, {}], got {}", largest_error, trust.error()));
+  }
+
+  void read_coverage(const proto::Machine::Coverage& message, const Place& place) {
+    Coverage coverage;
+    std::vector<std::string> names;
+    for (int i = 0; i < cost_kind_count; ++i) names.emplace_back(name_of(static_cast<CostKind>(i)));
+    const auto name = std::find(names.begin(), names.end(), message.operation());
+    if (name == names.end())
+      file_.problem(place.at("operation"), fmt::format("expected one of {}, got {}", fmt::join(names, ", "), quoted(message.operation())));
+    else
+      coverage.operation = static_cast<CostKind>(name - names.begin());
+    coverage.devices = message.devices();
+    if (coverage.devices < 1 || coverage.devices > most_chips)
+      file_.problem(place.at("devices"), fmt::format("devices must be in [1, {}], got {}", most_chips, coverage.devices));
+    coverage.along = message.along();
+    for (std::string_view rest = coverage.along; !rest.empty();) {
+      const std::string_view word = rest.substr(0, rest.find(','));
+      rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+      if (std::find(where_devices_differ.begin(), where_devices_differ.end(), word) != where_devices_differ.end()) continue;
+      file_.problem(place.at("along"), fmt::format("expected {}, separated by commas, got {}", fmt::join(where_devices_differ, ", "), quoted(word)));
+    }
+    coverage.bytes = range(message.bytes(), place.at("bytes"));
+    coverage.m = range(message.m(), place.at("m"));
+    coverage.n = range(message.n(), place.at("n"));
+    coverage.k = range(message.k(), place.at("k"));
+    machine_.trust.covers.push_back(std::move(coverage));
+  }
+
+  SizeRange range(const proto::Machine::Range& message, const Place& place) {
+    if (message.least() < 0 || message.least() > message.most())
+      file_.problem(place, fmt::format("expected a range from 0 or more upwards, got {} to {}", message.least(), message.most()));
+    return {message.least(), message.most()};
   }
 
   void read_slices(const Place& place) {
@@ -299,6 +334,22 @@ void write_values(const MachineField& field, const Machine& machine, proto::Mach
     if (!shared || values[entry] != *general) add(names[entry], values[entry]);
 }
 
+void write_coverage(const Coverage& coverage, proto::Machine::Coverage& message) {
+  message.set_operation(std::string(name_of(coverage.operation)));
+  message.set_devices(coverage.devices);
+  if (!coverage.along.empty()) message.set_along(coverage.along);
+  const auto write = [](const SizeRange& range, auto mutable_range) {
+    if (range == SizeRange{}) return;
+    proto::Machine::Range& written = *mutable_range();
+    written.set_least(range.least);
+    written.set_most(range.most);
+  };
+  write(coverage.bytes, [&] { return message.mutable_bytes(); });
+  write(coverage.m, [&] { return message.mutable_m(); });
+  write(coverage.n, [&] { return message.mutable_n(); });
+  write(coverage.k, [&] { return message.mutable_k(); });
+}
+
 }  // namespace
 
 Expected<Machine> read_machine(std::string_view text, const std::string& file) { return MachineReader{file}.read(text); }
@@ -328,6 +379,7 @@ std::string write_machine(const Machine& machine) {
     message.mutable_trust()->set_level(std::string(name_of(machine.trust.level)));
     if (!machine.trust.dataset.empty()) message.mutable_trust()->set_dataset(machine.trust.dataset);
     if (machine.trust.error) message.mutable_trust()->set_error(*machine.trust.error);
+    for (const Coverage& coverage : machine.trust.covers) write_coverage(coverage, *message.mutable_trust()->add_covers());
   }
   return to_textproto(message);
 }

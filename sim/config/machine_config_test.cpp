@@ -236,7 +236,9 @@ v4:51:3: the largest slice 16x16x18 is not made of cubes of 4)");
 TEST(MachineConfig, AFittedMachineKeepsItsTableItsDatasetAndItsError) {
   Machine machine = shipped("tpu_v5p");
   EXPECT_EQ(machine.trust, Trust{}) << "specified, where the file says nothing";
-  machine.trust = {TrustLevel::fitted, "v5p 2x2 \"profile\"", 0.0125};
+  machine.trust = {TrustLevel::fitted, "v5p 2x2 \"profile\"", 0.0125, {}};
+  machine.trust.covers = {{CostKind::all_reduce, 16, "x,y", {8, std::int64_t{1} << 33}, {}, {}, {}},
+                          {CostKind::matmul, 1, "", {}, {128, 4096}, {256, 256}, {512, 8192}}};
   ASSERT_TRUE(set_machine_value(machine, "chip.matmul_efficiency", "0.1 at 128x128x128, 0.9 at 4096x8192x4096", "fitted: here, 2 observations", {}));
   const auto again = read_machine(write_machine(machine), "written");
   ASSERT_TRUE(again) << to_text(again.error());
@@ -254,6 +256,21 @@ TEST(MachineConfig, TrustThatSaysNothingIsRefused) {
   EXPECT_EQ(error("trust { level: \"fitted\" }"), "a fitted machine names its dataset");
   EXPECT_EQ(error("trust { level: \"fitted\" dataset: \"d\" error: -1 }"), "the median relative error must be in [0, 1000000], got -1");
   EXPECT_EQ(error("trust { level: \"fitted\" dataset: \"d\" error: nan }"), "error must be a finite number, got nan");
+}
+
+TEST(MachineConfig, WhatAMachineWasFittedToIsReadWithCare) {
+  const std::string text = write_machine(shipped("ideal"));
+  const auto error = [&](const std::string& covers) {
+    const auto machine = read_machine(text + "trust { level: \"fitted\" dataset: \"d\" covers { " + covers + " } }\n", "m");
+    return machine ? "" : machine.error().message;
+  };
+  EXPECT_EQ(error("operation: \"all-gather\" devices: 8 along: \"x,y\" bytes { least: 1 most: 8 }"), "");
+  EXPECT_EQ(error("operation: \"local\" devices: 1"), "");
+  EXPECT_EQ(error("operation: \"gather\" devices: 8"),
+            "expected one of matmul, local, all-gather, reduce-scatter, all-reduce, all-to-all, broadcast, reduce, permute, got \"gather\"");
+  EXPECT_EQ(error("operation: \"permute\" devices: 0"), "devices must be in [1, 16777216], got 0");
+  EXPECT_EQ(error("operation: \"permute\" devices: 2 along: \"x,q\""), "expected x, y, z, w, core, slice, separated by commas, got \"q\"");
+  EXPECT_EQ(error("operation: \"permute\" devices: 2 bytes { least: 9 most: 8 }"), "expected a range from 0 or more upwards, got 9 to 8");
 }
 
 }  // namespace

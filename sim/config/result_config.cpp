@@ -14,14 +14,14 @@ namespace pb = google::protobuf;
 
 constexpr FileFormat result_format{"a result", 'R', result_format_version};
 
-/// No figure of a result can be negative, but for the error that is known of it.
+/// No figure of a result can be negative, but for the errors that are known of it.
 void check_signs(const proto::Result& message, MessageFile& file) {
   const pb::Descriptor& descriptor = *message.GetDescriptor();
   const pb::Reflection& reflection = *message.GetReflection();
   const Place root;
   for (int f = 0; f < descriptor.field_count(); ++f) {
     const pb::FieldDescriptor* field = descriptor.field(f);
-    if (field->is_repeated() || field->number() == proto::Result::kTrustErrorFieldNumber) continue;
+    if (field->is_repeated() || field->name().starts_with("trust_")) continue;
     double value = 0;
     switch (field->cpp_type()) {
       case pb::FieldDescriptor::CPPTYPE_DOUBLE: value = reflection.GetDouble(message, field); break;
@@ -66,9 +66,14 @@ Expected<Result> read_result(std::string_view bytes, const std::string& name) {
   result.events = message.events();
   result.wall_s = message.wall_s();
   result.build_s = message.build_s();
-  result.trust_level = message.trust_level();
-  result.trust_dataset = message.trust_dataset();
-  if (message.has_trust_error()) result.trust_error = message.trust_error();
+  RunTrust& trust = result.trust;
+  trust.level = message.trust_level();
+  trust.dataset = message.trust_dataset();
+  if (message.has_trust_error()) trust.error = message.trust_error();
+  if (message.has_trust_p95_error()) trust.p95_error = message.trust_p95_error();
+  if (message.has_trust_fitted_error()) trust.fitted_error = message.trust_fitted_error();
+  trust.rung = message.trust_rung();
+  trust.beyond.assign(message.trust_beyond().begin(), message.trust_beyond().end());
   return result;
 }
 
@@ -99,9 +104,14 @@ std::string write_result(const Result& result, Encoding encoding) {
   message.set_events(result.events);
   message.set_wall_s(result.wall_s);
   message.set_build_s(result.build_s);
-  message.set_trust_level(result.trust_level);
-  message.set_trust_dataset(result.trust_dataset);
-  if (result.trust_error) message.set_trust_error(*result.trust_error);
+  const RunTrust& trust = result.trust;
+  message.set_trust_level(trust.level);
+  message.set_trust_dataset(trust.dataset);
+  if (trust.error) message.set_trust_error(*trust.error);
+  if (trust.p95_error) message.set_trust_p95_error(*trust.p95_error);
+  if (trust.fitted_error) message.set_trust_fitted_error(*trust.fitted_error);
+  if (!trust.rung.empty()) message.set_trust_rung(trust.rung);
+  for (const std::string& beyond : trust.beyond) message.add_trust_beyond(beyond);
   return encode(message, result_format, encoding);
 }
 

@@ -29,15 +29,14 @@ Result every_field() {
   result.events = 12345678901;
   result.wall_s = 0.5;
   result.build_s = 0.25;
-  result.trust_level = "fitted";
-  result.trust_dataset = "v4 2x2";
-  result.trust_error = -0.125;
+  result.trust = {"extrapolated", "v4 2x2", -0.125, 0.5, 0.03125, "other scale", {"all-reduce over 64 devices, fitted over 4", "and more"}};
   return result;
 }
 
 TEST(ResultConfig, EveryFieldIsSavedAndReadBackEqual) {
   Result without = every_field();
-  without.mfu = without.trust_error = std::nullopt;
+  without.mfu = std::nullopt;
+  without.trust = {"spec"};
   without.mesh.clear();
   without.hypothetical = false;
   for (const Result& result : {every_field(), without, Result{}}) {
@@ -77,9 +76,14 @@ tasks: 8300000
 events: 12345678901
 wall_s: 0.5
 build_s: 0.25
-trust_level: "fitted"
+trust_level: "extrapolated"
 trust_dataset: "v4 2x2"
 trust_error: -0.125
+trust_p95_error: 0.5
+trust_fitted_error: 0.03125
+trust_rung: "other scale"
+trust_beyond: "all-reduce over 64 devices, fitted over 4"
+trust_beyond: "and more"
 )");
 }
 

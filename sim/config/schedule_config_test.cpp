@@ -57,6 +57,7 @@ TEST(ScheduleConfig, NumbersOfSavedValuesStay) {
   EXPECT_EQ(saved_number(LocalKind::norm_sums), 5);
   EXPECT_EQ(saved_number(LocalKind::attention_grad), 14);
   EXPECT_EQ(saved_number(LocalKind::transpose), 15);
+  EXPECT_EQ(saved_number(LocalKind::join), 16);
   EXPECT_EQ(saved_number(CollectiveKind::all_gather), 0);
   EXPECT_EQ(saved_number(CollectiveKind::permute), 6);
   EXPECT_EQ(saved_number(DType::f32), 0);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -13,6 +14,7 @@
 #include "sim/config/schedule.pb.h"
 #include "sim/config/schedule_config.hpp"
 #include "sim/config/schedule_names.hpp"
+#include "sim/config/text_places.hpp"
 
 namespace podsim {
 namespace {
@@ -55,7 +57,7 @@ using Names = std::unordered_map<std::string, Named>;
 
 class ScheduleReader {
  public:
-  explicit ScheduleReader(const std::string& file) : file_{schedule_format, file, message_} {}
+  explicit ScheduleReader(const std::string& file) : name_{file}, file_{schedule_format, file, message_} {}
 
   Expected<Schedule> read(std::string_view bytes) {
     if (!file_.parse(bytes)) return file_.error();
@@ -66,10 +68,28 @@ class ScheduleReader {
     for (int p = 0; p < message_.program_size(); ++p) schedule_.programs.push_back(read(message_.program(p), root.at("program", p)));
     read_computes(root);
     if (!file_.ok()) return file_.error();
+    note_places(bytes);
     return std::move(schedule_);
   }
 
  private:
+  /// Where tasks and buffers stand, for problems that are found later. A binary file has no lines.
+  void note_places(std::string_view bytes) {
+    const auto file = std::make_shared<const std::string>(name_);
+    const bool text = bytes.front() != binary_magic.front();
+    const auto places = text ? places_in(bytes, "program", {"task", "buffer"}) : std::vector<PlacesInEntry>{};
+    for (std::size_t p = 0; p < schedule_.programs.size(); ++p) {
+      const auto note = [&](const char* field, auto& entries) {
+        for (std::size_t i = 0; i < entries.size(); ++i) {
+          const TextPlace place = text ? places.at(p).find(field)->second.at(i) : TextPlace{};
+          entries[i].written_at = {file, place.line, place.column};
+        }
+      };
+      note("task", schedule_.programs[p].tasks);
+      note("buffer", schedule_.programs[p].buffers);
+    }
+  }
+
   template <class... Args>
   void problem(const Place& place, fmt::format_string<Args...> format, Args&&... args) {
     file_.problem(place, file_.full() ? std::string() : fmt::format(format, std::forward<Args>(args)...));
@@ -471,6 +491,7 @@ class ScheduleReader {
     return product;
   }
 
+  std::string name_;
   proto::Schedule message_;
   MessageFile file_;
   Schedule schedule_;

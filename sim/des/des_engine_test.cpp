@@ -13,6 +13,7 @@ namespace {
 using testing::after;
 using testing::between;
 using testing::copy;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using testing::make_pod;
 using testing::neighbour;
@@ -48,7 +49,7 @@ TEST(Des, GivesTheSameTimelineAgainFoldedAndUnfolded) {
     for (const bool fold : {false, true}) {
       std::vector<Timeline> timelines;
       for (int again = 0; again < 2; ++again) {  // the model too
-        const auto model = (fold ? make_folded_model : make_model)(schedule, world.machine, *world.topology, world.placement);
+        const auto model = (fold ? make_folded_model : make_model)(schedule, world.machine, *world.topology, world.placement, {});
         if (!model) break;
         if (auto timeline = run_des(*model, {})) timelines.push_back(*std::move(timeline));
       }
@@ -184,6 +185,78 @@ TEST(Des, NothingToDoIsNotInterrupted) {
   EXPECT_EQ(timeline->makespan, Picoseconds{});
 }
 
+// ---- Time limits ----------------------------------------------------------------------------------------------------------------------
+
+TEST(Des, ARunThatEndsByItsLimitIsNotTouched) {
+  const Pod pod = make_pod(plain_machine(), {64});
+  const Schedule schedule = long_ring(pod, 100);
+  const auto model = testing::model_of(pod, schedule);
+  const auto free = run_des(*model, {});
+  ASSERT_TRUE(free);
+  RunControl control;
+  control.limit = free->makespan;
+  const auto limited = run_des(*model, control);
+  EXPECT_FALSE(limited->interrupted);
+  EXPECT_EQ(limited->makespan, free->makespan);
+  EXPECT_EQ(limited->events, free->events);
+
+  control.limit = Picoseconds{free->makespan.count() / 4};
+  const auto late = run_des(*model, control);
+  EXPECT_TRUE(late->interrupted);
+  EXPECT_LE(late->finished, free->finished / 4);
+  EXPECT_LE(late->events, free->events / 3);
+  control.limit = Picoseconds{free->makespan.count() - 1};
+  EXPECT_TRUE(run_des(*model, control)->interrupted);
+}
+
+TEST(Des, ARunEndsWhenACoreHasMoreToDoThanTimeIsLeft) {
+  // A transfer, then four copies in a row; the third is present on half of the devices and does not count.
+  const Pod pod = make_pod(plain_machine(), {4});
+  Writer w{pod.mesh};
+  const BufferId a = w.scratch("a", {4000});
+  std::vector<Edge> edges{after(w.add("move", shift(w.axis(0), 1, part(a, 0, 1000), part(a, 1000, 1000))))};
+  for (int i = 0; i < 4; ++i) {
+    w.add("copy", copy(part(a, 2000, 1000), part(a, 3000, 1000)), edges, i == 2 ? between(w.axis(0), 0, 2) : Guard{});
+    edges.clear();
+  }
+  const auto model = testing::model_of(pod, w.schedule);
+  const auto free = run_des(*model, {});
+  ASSERT_EQ(free->makespan, Picoseconds{5'000'000});
+  const auto events_within = [&](std::int64_t limit) {
+    RunControl control;
+    control.limit = Picoseconds{limit};
+    const auto timeline = run_des(*model, control);
+    EXPECT_EQ(timeline->interrupted, limit < 5'000'000) << limit;
+    return timeline->events;
+  };
+  EXPECT_EQ(events_within(5'000'000), free->events);
+  EXPECT_LE(events_within(3'999'999), 8) << "when the transfer has ended, three copies are left, and less time than they take";
+  EXPECT_LT(events_within(4'999'999), free->events);
+}
+
+TEST(Des, LimitsChangeNoRunThatKeepsThem) {
+  int stopped = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Rng rng{seed, 7};
+    const Schedule schedule = testing::random_schedule(seed, {.careless = false, .axes = testing::random_axes(rng), .far = true});
+    const testing::World world = testing::random_world(schedule.mesh, testing::costly_machine(rng), rng);
+    const auto model = make_model(schedule, world.machine, *world.topology, world.placement);
+    const auto free = model ? run_des(*model, {}) : Expected<Timeline>{Diagnostic{}};
+    if (!free || free->makespan == Picoseconds{}) continue;
+    RunControl control;
+    control.limit = free->makespan;
+    const auto within = run_des(*model, control);
+    ASSERT_TRUE(within && !within->interrupted);
+    expect_same(*free, *within);
+    control.limit = Picoseconds{free->makespan.count() - 1};
+    const auto beyond = run_des(*model, control);
+    ASSERT_TRUE(beyond && beyond->interrupted);
+    ++stopped;
+  }
+  EXPECT_GE(stopped, 10);
+}
+
 // ---- Deadlocks ------------------------------------------------------------------------------------------------------------------------
 
 /// Everybody waits for what arrives before it sends on: on a ring nobody begins.
@@ -216,6 +289,7 @@ TEST(Des, NamesRepresentativesInAFoldedDeadlock) {
     const auto timeline = run_des(model, control);
     ASSERT_FALSE(timeline);
     EXPECT_THAT(to_text(timeline.error()), StartsWith(R"(deadlock: task 1 "give" on device 0 (row=0) waits for task 1 "give" on device 0 (row=0))"));
+    EXPECT_THAT(to_text(timeline.error()), EndsWith("8 of 8 task instances never ran")) << "of all devices, not of classes";
   }
 }
 

@@ -129,15 +129,21 @@ bool LinkSharing::full(std::uint32_t link) const {
   return left < l.weight;
 }
 
-/// Of a flow of that rate on it.
-bool LinkSharing::is_bottleneck(std::uint32_t link, std::int64_t rate) const {
+/// Of a flow of that rate on it. The fastest flow of a link is looked for once per filling, not for each flow that asks: between two fillings
+/// nobody's rate changes.
+bool LinkSharing::is_bottleneck(std::uint32_t link, std::int64_t rate) {
   if (!full(link)) return false;
-  for (std::uint32_t m = links_[link].first; m != nobody; m = members_[m].next)
-    if (next_rate(flows_[members_[m].flow]) > rate) return false;
-  return true;
+  Share& share = shares_[link];
+  if (share.measured != filling_) {
+    share.measured = filling_;
+    share.fastest = 0;
+    for (std::uint32_t m = links_[link].first; m != nobody; m = members_[m].next, ++looked_at_)
+      share.fastest = std::max(share.fastest, next_rate(flows_[members_[m].flow]));
+  }
+  return share.fastest <= rate;
 }
 
-bool LinkSharing::has_bottleneck(Flow& flow) const {
+bool LinkSharing::has_bottleneck(Flow& flow) {
   const std::int64_t rate = next_rate(flow);
   if (is_bottleneck(flow.bottleneck, rate)) return true;
   for (const PathLink& link : links_of(flow.path))
@@ -172,13 +178,17 @@ void LinkSharing::take(std::uint32_t id) {
   open_flows_.push_back(id);
 }
 
-/// The flows that came, those that are above an equal share beside them, and those whose bottleneck is none any more.
+/// The flows that came, those that are above an equal share beside them, and those whose bottleneck is none any more. A link on which many flows
+/// arrive at once is looked at once: its equal share is the same for all of them.
 void LinkSharing::take_seeds() {
   for (const std::uint32_t id : arrived_) {
     take(id);
     for (const PathLink& link : links_of(flows_[id].path)) {
+      Share& share = shares_[link.link];
+      if (share.seeded == solution_) continue;
+      share.seeded = solution_;
       const std::int64_t equal_share = links_[link.link].capacity / links_[link.link].weight;
-      for (std::uint32_t m = links_[link.link].first; m != nobody; m = members_[m].next)
+      for (std::uint32_t m = links_[link.link].first; m != nobody; m = members_[m].next, ++looked_at_)
         if (flows_[members_[m].flow].rate > equal_share) take(members_[m].flow);
     }
   }
@@ -224,7 +234,9 @@ void LinkSharing::collect_links() {
     for (const PathLink& link : links_of(flow.path)) {
       Share& share = shares_[link.link];
       if (share.filling != filling_) {
-        share = {links_[link.link].capacity - links_[link.link].load, 0, share.touched, filling_};
+        share.left = links_[link.link].capacity - links_[link.link].load;
+        share.weight = 0;
+        share.filling = filling_;
         open_links_.push_back(link.link);
       }
       share.left += flow.rate * link.weight;

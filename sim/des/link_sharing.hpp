@@ -46,7 +46,8 @@ class LinkSharing {
 
   /// For tests: bytes per second.
   [[nodiscard]] double rate(std::uint32_t flow) const { return to_bytes_per_second(flows_[flow].rate); }
-  [[nodiscard]] std::int64_t solved() const { return solved_; }  // flows given a rate by the solver
+  [[nodiscard]] std::int64_t solved() const { return solved_; }        // flows given a rate by the solver
+  [[nodiscard]] std::int64_t looked_at() const { return looked_at_; }  // members of links, to find who is concerned
 
  private:
   static constexpr std::int64_t never = -1;
@@ -72,10 +73,13 @@ class LinkSharing {
   };
   /// A link's part in the filling at hand.
   struct Share {
-    std::int64_t left = 0;      // capacity without the flows that have their rate
-    std::uint32_t weight = 0;   // of the flows that have none yet
-    bool touched = false;       // flows came or went
-    std::uint64_t filling = 0;  // in which it takes part
+    std::int64_t left = 0;       // capacity without the flows that have their rate
+    std::uint32_t weight = 0;    // of the flows that have none yet
+    bool touched = false;        // flows came or went
+    std::uint64_t filling = 0;   // in which it takes part
+    std::uint64_t seeded = 0;    // the solution for which the flows beside arriving ones were last looked at
+    std::uint64_t measured = 0;  // the filling after which `fastest` was last looked for
+    std::int64_t fastest = 0;    // rate of a flow on it
   };
 
   [[nodiscard]] double to_bytes_per_second(std::int64_t rate) const { return static_cast<double>(rate) * quantum_; }
@@ -86,8 +90,8 @@ class LinkSharing {
   /// As it would be with the rates of the last filling.
   [[nodiscard]] std::int64_t next_rate(const Flow& flow) const { return taken(flow) ? flow.next_rate : flow.rate; }
   [[nodiscard]] bool full(std::uint32_t link) const;
-  [[nodiscard]] bool is_bottleneck(std::uint32_t link, std::int64_t rate) const;
-  [[nodiscard]] bool has_bottleneck(Flow& flow) const;
+  [[nodiscard]] bool is_bottleneck(std::uint32_t link, std::int64_t rate);
+  [[nodiscard]] bool has_bottleneck(Flow& flow);
 
   void touch(std::uint32_t link, std::int64_t threshold);
   void set_rate(std::uint32_t flow, std::int64_t rate, std::int64_t now);
@@ -117,7 +121,7 @@ class LinkSharing {
   std::int64_t threshold_ = 0;          // rates below it stay
   std::vector<std::uint32_t> changed_;  // flows with a new end
   std::uint64_t solution_ = 0, filling_ = 0;
-  std::int64_t solved_ = 0;
+  std::int64_t solved_ = 0, looked_at_ = 0;
   std::vector<std::uint32_t> open_flows_, open_links_;  // of the solution and the filling at hand
   struct Level {
     std::int64_t share;

@@ -268,5 +268,22 @@ TEST(LinkSharing, SolvesOnlyWhatAChangeCanReach) {
   EXPECT_EQ(sharing.solved(), 4 + 3);
 }
 
+TEST(LinkSharing, ManyFlowsOnALinkAreLookedAtOncePerSolutionNotOncePerFlow) {
+  // Two links in a row that all flows share, and one more flow that keeps its rate beside them.
+  const Model model = net({10, 100}, {{{0, 1}, {1, 1}}, {{1, 1}}});
+  LinkSharing sharing{model};
+  const auto ignore = [](std::uint32_t, std::int64_t) {};
+  constexpr std::uint32_t flows = 1000;
+  sharing.start(1, 1e9, {}, 0);
+  sharing.settle(0, ignore);
+  for (std::int64_t now = 1; now <= 3; ++now) {
+    const std::int64_t before = sharing.looked_at();
+    for (std::uint32_t f = 0; f < flows; ++f) sharing.start(0, 1e9, {f, 0}, now);
+    sharing.settle(now, ignore);
+    EXPECT_NEAR(sharing.rate(1), 10.0 / static_cast<double>(now * flows), 1e-12);
+    EXPECT_LE(sharing.looked_at() - before, 10 * now * flows) << "at " << now;
+  }
+}
+
 }  // namespace
 }  // namespace podsim::des

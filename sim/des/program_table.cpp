@@ -65,7 +65,7 @@ class Tabulator {
       for (const bool receive_gate : {false, true}) {
         waits.push_back(has_gate(table.tasks.back(), receive_gate) ? waits_of(program, TaskId{t}, receive_gate) : std::vector<Wait>{});
         if (waits.back().size() > most_waits)
-          return Diagnostic{{},
+          return Diagnostic{location_of(program.tasks[t].written_at),
                             fmt::format("task {} waits for {} halves of others; expected at most {}", task_name(program, TaskId{t}),
                                         waits.back().size(), most_waits)};
       }

@@ -21,6 +21,7 @@ Simulator::Simulator(const Model& model, ProgramTables tables, bool record)
 }
 
 void Simulator::run(const RunControl& control) {
+  if (control.limit < end_of_clock) count_rest(control.limit);
   begin();
   std::int64_t next_report = 0;
   for (;;) {
@@ -31,7 +32,7 @@ void Simulator::run(const RunControl& control) {
     if (events_ >= next_report) {
       next_report = events_ + events_between_reports;
       if (control.progress) control.progress(RunProgress{Picoseconds{now_}, finished_, activities_});
-      if (control.stop != nullptr && control.stop->load(std::memory_order_relaxed)) {
+      if (control.stop.requested()) {
         interrupted_ = !complete();
         return;
       }
@@ -39,6 +40,26 @@ void Simulator::run(const RunControl& control) {
     if (queue_.empty()) return;
     queue_.advance();
     now_ = queue_.now();
+    if ((now_ > limit_ && !complete()) || beyond_limit_) {
+      interrupted_ = true;
+      return;
+    }
+  }
+}
+
+/// What the core of any node has yet to do from each of its tasks on: those that are present everywhere, at the speed of the fastest node.
+void Simulator::count_rest(Picoseconds limit) {
+  limit_ = limit.count();
+  const double fastest = model_.speed.empty() ? 1 : *std::max_element(model_.speed.begin(), model_.speed.end());
+  for (std::size_t p = 0; p < tables_.programs.size(); ++p) {
+    const ProgramTable& program = tables_.programs[p];
+    auto& rest = rest_.emplace_back(program.core.size() + 1, 0);
+    for (std::size_t i = program.core.size(); i-- > 0;) {
+      const TaskRow& row = program.tasks[program.core[i]];
+      const bool counts = row.core_ends_with_it && model_.deployment.who(static_cast<std::uint32_t>(p), program.core[i]).doers == program.nodes;
+      const std::int64_t work = counts ? (model_.speed.empty() ? row.work : ceil_to_clock(row.work_seconds / fastest).count()) : 0;
+      rest[i] = later(Picoseconds{rest[i + 1]}, Picoseconds{work}).count();
+    }
   }
 }
 
@@ -128,6 +149,10 @@ inline void Simulator::reach_next(std::uint32_t node, const Place& place) {
 }
 
 inline void Simulator::occupy_core(std::uint32_t node, const Place& place, const TaskRow& row, std::uint32_t task) {
+  if (!rest_.empty()) {
+    const auto program = static_cast<std::size_t>(place.program - tables_.programs.data());
+    beyond_limit_ |= later(Picoseconds{now_}, Picoseconds{rest_[program][core_next_[node]]}).count() > limit_;
+  }
   if (row.core_ends_with_it) return;
   const std::int64_t busy = row.core_times == nullptr ? row.core_time : ceil_to_clock(row.core_times[place.local]).count();
   at(later(Picoseconds{now_}, Picoseconds{busy}).count(), What::core_free, task, node);

@@ -14,7 +14,7 @@ class Simulator {
  public:
   Simulator(const Model& model, ProgramTables tables, bool record);
 
-  /// Runs until nothing is left to do, or `control.stop` says so.
+  /// Runs until nothing is left to do, `control.stop` says so, or the end is certain to be beyond `control.limit`.
   void run(const RunControl& control);
 
   [[nodiscard]] bool complete() const { return finished_ == activities_; }
@@ -42,6 +42,7 @@ class Simulator {
   };
 
   void begin();
+  void count_rest(Picoseconds limit);
   void happen(const Event& event);
   void start_flows();
   void at(std::int64_t time, What what, std::uint32_t task, std::uint32_t node);
@@ -68,6 +69,9 @@ class Simulator {
   std::vector<Beginning> beginnings_;
   std::int64_t now_ = 0, last_ = 0;  // last_: the latest end so far
   std::int64_t events_ = 0, finished_ = 0, activities_ = 0;
+  std::int64_t limit_ = end_of_clock.count();
+  std::vector<std::vector<std::int64_t>> rest_;  // where there is a limit, per program and position in its `core`: the work from there on
+  bool beyond_limit_ = false;                    // some core has more work left than time
   bool interrupted_ = false;
   bool record_;
   std::vector<Picoseconds> start_, sent_;

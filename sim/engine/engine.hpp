@@ -1,11 +1,11 @@
 // The interface of engines.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <span>
 #include <string_view>
 
+#include "sim/base/cancellation.hpp"
 #include "sim/base/expected.hpp"
 #include "sim/engine/model.hpp"
 #include "sim/engine/timeline.hpp"
@@ -20,9 +20,12 @@ struct RunProgress {
 
 /// What a caller may want of a run beside its result.
 struct RunControl {
-  const std::atomic<bool>* stop = nullptr;           // becomes true: the run ends soon, with what it knows
+  Cancellation stop;                                 // requested: the run ends soon, with what it knows
   std::function<void(const RunProgress&)> progress;  // now and then, from the thread of the run
   bool record = true;                                // false: only the makespan and the counts
+  /// A run that would end later than this may end, interrupted, as soon as that is certain. One that ends by then is not touched. Engines other
+  /// than des play to the end.
+  Picoseconds limit = end_of_clock;
 };
 
 /// A timing engine: when everything happens. The same model gives the same Timeline.

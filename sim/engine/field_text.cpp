@@ -17,6 +17,7 @@ namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 constexpr double largest_memory = 0x1p50;  // whole numbers up to 2^53 are exact in a double
+constexpr std::size_t most_points_shown = 3;
 constexpr std::int64_t largest_extent = std::int64_t{1} << 40;
 
 std::string range_of(const MachineField& field) {
@@ -152,6 +153,43 @@ std::string text_of(const MatmulTable& table) {
   std::string text;
   for (const MatmulPoint& p : table.points) text += fmt::format("{}{} at {}x{}x{}", text.empty() ? "" : ", ", p.efficiency, p.m, p.n, p.k);
   return text;
+}
+
+std::string rounded_text_of(FieldUnit unit, double value) {
+  constexpr std::size_t short_enough = 16;
+  const std::string exact = text_of(unit, value);
+  if (exact.size() <= short_enough) return exact;
+  switch (unit) {
+    case FieldUnit::seconds: return to_text(Seconds{value});
+    case FieldUnit::bytes: return to_text(Bytes{static_cast<std::int64_t>(value)});
+    case FieldUnit::bytes_per_second: return to_text(BytesPerSecond{value});
+    case FieldUnit::flops_per_second: return to_text(FlopsPerSecond{value});
+    case FieldUnit::number:
+    case FieldUnit::integer:
+    case FieldUnit::efficiency:
+    case FieldUnit::matmul_efficiency: return fmt::format("{:.4g}", value);
+  }
+  assert(false);
+  return {};
+}
+
+std::string rounded_text_of(const std::vector<EfficiencyPoint>& points) {
+  if (points.empty()) return "1";
+  if (points == constant_curve(points[0].efficiency)) return fmt::format("{:.4g}", points[0].efficiency);
+  std::vector<std::string> texts;
+  for (const auto& [input, efficiency] : points)
+    texts.push_back(fmt::format("{:.4g} at {}", efficiency, rounded_text_of(FieldUnit::bytes, static_cast<double>(input.count()))));
+  if (texts.size() <= most_points_shown) return fmt::format("{}", fmt::join(texts, ", "));
+  return fmt::format("{} to {} ({} points)", texts.front(), texts.back(), texts.size());
+}
+
+std::string rounded_text_of(const MatmulTable& table) {
+  std::vector<std::string> texts;
+  for (const MatmulPoint& p : table.points) texts.push_back(fmt::format("{:.4g} at {}x{}x{}", p.efficiency, p.m, p.n, p.k));
+  if (texts.size() <= most_points_shown) return fmt::format("{}", fmt::join(texts, ", "));
+  const auto [least, most] = std::minmax_element(table.points.begin(), table.points.end(),
+                                                 [](const MatmulPoint& a, const MatmulPoint& b) { return a.efficiency < b.efficiency; });
+  return fmt::format("{:.4g} to {:.4g} ({} points)", least->efficiency, most->efficiency, table.points.size());
 }
 
 Expected<std::vector<MatmulPoint>> parse_matmul_points(const MachineField& field, const std::string& path, std::string_view text,

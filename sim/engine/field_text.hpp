@@ -16,6 +16,11 @@ std::string text_of(const std::vector<EfficiencyPoint>& points);
 /// "0.3 at 1024x1024x1024, 0.8 at 4096x4096x4096"
 std::string text_of(const MatmulTable& table);
 
+// The same for people: short texts as they are, others to four digits; of more than three points the ends and how many there are.
+std::string rounded_text_of(FieldUnit unit, double value);
+std::string rounded_text_of(const std::vector<EfficiencyPoint>& points);
+std::string rounded_text_of(const MatmulTable& table);
+
 /// A value inside its range; messages begin with the path.
 Expected<double> parse_admissible(const MachineField& field, const std::string& path, std::string_view text, const SourceLocation& where);
 Expected<std::vector<EfficiencyPoint>> parse_curve(const MachineField& field, const std::string& path, std::string_view text,

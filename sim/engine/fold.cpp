@@ -19,6 +19,24 @@ constexpr std::size_t most_members = 100'000'000;  // of flows on links: beyond 
 Colour mix(Colour a, Colour b) { return counter_hash(a, 1, b); }
 Colour bits(double value) { return std::bit_cast<Colour>(value); }
 
+/// How many different ones there are. Colours are well mixed, so their low bits are their places in a table; several times as fast as sorting.
+std::size_t count_distinct(const std::vector<Colour>& colours, std::vector<Colour>& table) {
+  table.assign(std::bit_ceil(colours.size() + colours.size() / 4 + 1), 0);
+  std::size_t count = 0;
+  bool zero = false;
+  for (const Colour colour : colours) {
+    if (colour == 0) {  // stands for an empty place
+      zero = true;
+      continue;
+    }
+    std::size_t at = colour & (table.size() - 1);
+    while (table[at] != 0 && table[at] != colour) at = (at + 1) & (table.size() - 1);
+    count += table[at] == 0 ? 1 : 0;
+    table[at] = colour;
+  }
+  return count + (zero ? 1 : 0);
+}
+
 /// Rows of a compressed table.
 struct Rows {
   std::vector<std::uint32_t> first, entries;
@@ -58,13 +76,16 @@ Partition partition_of(const std::vector<Colour>& colours) {
 
 class Folding {
  public:
-  explicit Folding(Model& model) : model_{model}, deployment_{model.deployment} {}
+  Folding(Model& model, Cancellation stop) : model_{model}, deployment_{model.deployment}, stop_{stop} {}
 
-  /// Whether there are fewer classes than devices, proven.
+  /// Whether there are fewer classes than devices, proven. Told to stop, no.
   bool run() {
+    collect_participants();
+    colour_devices();
+    if (count_distinct(device_colours_, table_) == model_.nodes()) return false;  // as on an open mesh: flows could not join what guards part
     if (!collect_flows()) return false;
-    start_colours();
-    refine();
+    colour_flows();
+    if (!refine()) return false;
     devices_ = partition_of(device_colours_);
     if (devices_.lowest.size() == model_.nodes()) return false;
     flows_classes_ = partition_of(flow_colours_);
@@ -81,9 +102,11 @@ class Folding {
     std::uint32_t routing, sender, receiver, path, receiver_task;
   };
 
+  void collect_participants();
+  void colour_devices();
   bool collect_flows();
-  void start_colours();
-  void refine();
+  void colour_flows();
+  bool refine();
   void index_members();
   bool proven() const;
   bool devices_alike(std::uint32_t a, std::uint32_t b) const;
@@ -94,27 +117,34 @@ class Folding {
 
   const Model& model_;
   const Deployment& deployment_;
+  Cancellation stop_;
   std::vector<std::vector<std::uint32_t>> participants_of_, core_times_of_;  // per program, each once
   std::vector<Flow> flows_;
   std::vector<std::vector<std::uint32_t>> flow_at_;  // [routing][local]
   std::vector<std::uint32_t> used_, used_position_;  // links that carry something, and where each stands among them
-  std::vector<Colour> device_colours_, flow_colours_, link_colours_;
+  std::vector<Colour> device_colours_, flow_colours_, link_colours_, table_;
   Partition devices_, flows_classes_, links_;
   Rows sent_by_, received_by_, on_link_;  // flows
 };
 
-bool Folding::collect_flows() {
+void Folding::collect_participants() {
   participants_of_.resize(model_.costs.size());
   core_times_of_.resize(model_.costs.size());
-  flow_at_.resize(model_.routings.size());
   std::vector<bool> known(deployment_.participants.size(), false);
+  for (std::uint32_t p = 0; p < model_.costs.size(); ++p)
+    for (std::size_t t = 0; t < model_.costs[p].size(); ++t) {
+      if (const std::uint32_t id = deployment_.programs[p].participants[t]; !known[id]) known[id] = true, participants_of_[p].push_back(id);
+      if (const std::uint32_t times = model_.costs[p][t].core_times; times != nobody) core_times_of_[p].push_back(times);
+    }
+}
+
+bool Folding::collect_flows() {
+  flow_at_.resize(model_.routings.size());
   std::vector<bool> seen(model_.routings.size(), false), used(model_.links.size(), false);
   std::size_t members = 0;
   for (std::uint32_t p = 0; p < model_.costs.size(); ++p)
     for (std::size_t t = 0; t < model_.costs[p].size(); ++t) {
       const TaskCost& cost = model_.costs[p][t];
-      if (const std::uint32_t id = deployment_.programs[p].participants[t]; !known[id]) known[id] = true, participants_of_[p].push_back(id);
-      if (cost.core_times != nobody) core_times_of_[p].push_back(cost.core_times);
       if (cost.kind != TaskCost::Kind::transfer || seen[cost.routing]) continue;
       seen[cost.routing] = true;
       const Participants& who = deployment_.who(p, t);
@@ -122,6 +152,7 @@ bool Folding::collect_flows() {
       here.assign(who.to.size(), nobody);
       for (std::size_t l = 0; l < who.to.size(); ++l) {
         if (!who.does(l)) continue;
+        if (stop_.requested()) return false;
         const std::uint32_t path = model_.routings[cost.routing][l];
         here[l] = static_cast<std::uint32_t>(flows_.size());
         flows_.push_back({cost.routing, deployment_.programs[p].devices[l], who.to[l], path, who.to_task.empty() ? nobody : who.to_task[l]});
@@ -136,22 +167,27 @@ bool Folding::collect_flows() {
   return true;
 }
 
-void Folding::start_colours() {
+void Folding::colour_devices() {
   device_colours_.resize(model_.nodes());
   for (std::uint32_t d = 0; d < model_.nodes(); ++d)
     device_colours_[d] = mix(mix(2, deployment_.places[d].program), bits(model_.speed.empty() ? 1 : model_.speed[d]));
-  // Which works a device does, by distinct participants: devices of whole programs differ in nothing.
+  // What a device does and receives, by distinct participants: devices of whole programs differ in nothing.
   for (std::uint32_t p = 0; p < model_.costs.size(); ++p) {
     const auto& devices = deployment_.programs[p].devices;
     for (const std::uint32_t id : participants_of_[p]) {
       const Participants& who = deployment_.participants[id];
-      if (!who.from.empty() || who.doers == devices.size()) continue;
-      for (std::size_t l = 0; l < devices.size(); ++l) device_colours_[devices[l]] = mix(device_colours_[devices[l]], who.does(l) ? id : nobody);
+      if (who.doers == devices.size() && (who.from.empty() || who.receivers == devices.size())) continue;
+      for (std::size_t l = 0; l < devices.size(); ++l)
+        if (const Colour present = (who.does(l) ? 1U : 0U) + (who.receives(l) ? 2U : 0U); present > 0)
+          device_colours_[devices[l]] = mix(device_colours_[devices[l]], 4 * Colour{id} + present);
     }
     for (const std::uint32_t id : core_times_of_[p])
       for (std::size_t l = 0; l < devices.size(); ++l)
         device_colours_[devices[l]] = mix(device_colours_[devices[l]], bits(model_.core_times[id][l].count()));
   }
+}
+
+void Folding::colour_flows() {
   for (const Flow& flow : flows_) {
     const Path& path = model_.paths[flow.path];
     Colour colour = mix(mix(3, flow.routing), flow.receiver_task);
@@ -161,28 +197,28 @@ void Folding::start_colours() {
   for (const std::uint32_t link : used_) link_colours_.push_back(mix(4, bits(model_.links[link].bandwidth.count())));
 }
 
-/// Until a round splits nothing, or every device is on its own.
-void Folding::refine() {
-  const auto distinct = [](std::vector<Colour> colours) {
-    std::sort(colours.begin(), colours.end());
-    return static_cast<std::size_t>(std::unique(colours.begin(), colours.end()) - colours.begin());
-  };
+/// Until a round splits nothing, or every device is on its own. False: told to stop.
+bool Folding::refine() {
+  const auto distinct = [this](const std::vector<Colour>& colours) { return count_distinct(colours, table_); };
   std::size_t classes = 0, device_classes = distinct(device_colours_);
   for (;;) {
     const std::size_t now = device_classes + distinct(flow_colours_) + distinct(link_colours_);
-    if (now == classes || device_classes == model_.nodes()) return;
+    if (now == classes || device_classes == model_.nodes()) return true;
     classes = now;
-    std::vector<Colour> at_device(device_colours_.size(), 0), at_link(link_colours_.size(), 0);
+    std::vector<Colour> at_device(device_colours_.size(), 0), at_link(link_colours_.size(), 0), crossed;
+    for (const Colour colour : link_colours_) crossed.push_back(mix(8, colour));
     for (std::size_t f = 0; f < flows_.size(); ++f) {
+      if (stop_.requested()) return false;
       const Flow& flow = flows_[f];
       const Colour colour = flow_colours_[f];
       at_device[flow.sender] += mix(5, colour);
       at_device[flow.receiver] += mix(6, colour);
       Colour links = 0;
+      const Colour crosses = mix(7, colour);
       for (const PathLink& link : model_.links_of(model_.paths[flow.path])) {
         const std::uint32_t position = link_position(link.link);
-        at_link[position] += mix(7, colour);
-        links += mix(8, link_colours_[position]);
+        at_link[position] += crosses;
+        links += crossed[position];
       }
       flow_colours_[f] = mix(mix(mix(colour, device_colours_[flow.sender]), device_colours_[flow.receiver]), links);
     }
@@ -245,9 +281,12 @@ bool Folding::devices_alike(std::uint32_t a, std::uint32_t b) const {
 
 /// Every member of every class sees what the lowest one sees.
 bool Folding::proven() const {
-  for (std::uint32_t d = 0; d < model_.nodes(); ++d)
+  for (std::uint32_t d = 0; d < model_.nodes(); ++d) {
+    if (stop_.requested()) return false;
     if (const std::uint32_t other = devices_.lowest[devices_.class_of[d]]; other != d && !devices_alike(d, other)) return false;
+  }
   for (std::size_t f = 0; f < flows_.size(); ++f) {
+    if (stop_.requested()) return false;
     const Flow &a = flows_[f], &b = flows_[flows_classes_.lowest[flows_classes_.class_of[f]]];
     const Path &path_a = model_.paths[a.path], &path_b = model_.paths[b.path];
     if (a.routing != b.routing || a.receiver_task != b.receiver_task || devices_.class_of[a.sender] != devices_.class_of[b.sender] ||
@@ -351,19 +390,22 @@ Model Folding::quotient() const {
 
 }  // namespace
 
-Model fold(Model model) {
-  Folding folding{model};
+Model fold(Model model, Cancellation stop) {
+  Folding folding{model, stop};
   if (!folding.run()) return model;
   return folding.quotient();
 }
 
-Expected<Model> make_folded_model(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement) {
+Expected<Model> make_folded_model(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement,
+                                  Cancellation stop) {
   auto torus = fold_torus(lowered, machine, topology, placement);
   if (!torus) return torus.error();
   if (*torus) return **std::move(torus);
-  auto model = make_model(lowered, machine, topology, placement);
+  auto model = make_model(lowered, machine, topology, placement, stop);
   if (!model) return model.error();
-  return fold(*std::move(model));
+  Model folded = fold(*std::move(model), stop);
+  if (stop.requested()) return cancelled_work();
+  return folded;
 }
 
 }  // namespace podsim

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "sim/engines/test_agreement.hpp"
 #include "sim/mesh/twisted_torus.hpp"
 #include "sim/schedule/text.hpp"
@@ -249,6 +251,97 @@ TEST(Fold, WhatDoesNotFoldComesBackAsItIs) {
   const Model model = fold(*testing::model_of(pod, w.schedule));
   EXPECT_FALSE(model.folded());
   EXPECT_EQ(model.nodes(), 5U);
+}
+
+// ---- Estimates before the model is made -----------------------------------------------------------------------------------------------
+
+constexpr double no_end = 1e18;
+
+TEST(LeastFoldedSize, IsNeverMoreThanTheFoldedModelHas) {
+  int compared = 0, exact = 0, by_guards = 0;
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Rng rng{seed, stream_of("estimate")};
+    RandomScheduleOptions options;
+    options.exchanges = seed % 3 == 0;
+    options.careless = false;
+    options.guards = seed % 2 == 0;
+    options.axes = testing::random_axes(rng);
+    options.far = true;
+    const Schedule schedule = testing::random_schedule(seed, options);
+    const World world = testing::random_world(schedule.mesh, testing::costly_machine(rng), rng, {.alike = seed % 4 > 0});
+    const Deployed deployed = deploy(schedule);
+    const auto model = make_model(schedule, world.machine, *world.topology, world.placement);
+    if (!deployed.problems.empty() || !model) continue;
+    const auto least = least_folded_size(deployed.deployment, world.placement.speed, no_end);
+    const Model folded = fold(*model);
+    ASSERT_TRUE(least);
+    ASSERT_LE(least->classes, folded.nodes());
+    ASSERT_LE(least->instances, folded.deployment.activities());
+    const FoldedSize guarded = least_guarded_size(schedule, true), each = least_guarded_size(schedule, false);
+    ASSERT_LE(guarded.classes, folded.nodes());
+    ASSERT_LE(guarded.instances, folded.deployment.activities());
+    ASSERT_LE(each.instances, model->deployment.activities());
+    by_guards += guarded.classes > 1 && guarded.classes == folded.nodes() ? 1 : 0;
+    ++compared;
+    exact += least->classes == folded.nodes() && least->instances == folded.deployment.activities();
+  }
+  EXPECT_GE(compared, 300);
+  EXPECT_GE(exact, 100);
+  EXPECT_GE(by_guards, 10);
+}
+
+TEST(LeastFoldedSize, OfALineIsToldByItsGuardsAlone) {
+  // An all-gather on a line in one direction: step s is on the devices from s on, so that all of them differ.
+  constexpr int devices = 9;
+  const Pod pod = make_pod(testing::plain_machine(), {devices, 4}, false);
+  Writer w{pod.mesh};
+  const BufferId a = w.scratch("a", {1000});
+  for (int step = 0; step + 1 < devices; ++step)
+    w.add("step", shift(w.axis(0), 1, part(a, 0, 100), part(a, 100, 100)), {}, between(w.axis(0), step, devices - 1));
+  constexpr std::uint64_t in_a_row = devices * (devices - 1) / 2;
+  EXPECT_EQ(least_guarded_size(w.schedule, true), (FoldedSize{devices, in_a_row}));
+  EXPECT_EQ(least_guarded_size(w.schedule, false), (FoldedSize{4 * devices, 4 * in_a_row}));
+  EXPECT_EQ(testing::model_of(pod, w.schedule)->deployment.activities(), 4 * in_a_row);
+}
+
+TEST(LeastFoldedSize, SeesStragglersThatMakeEveryDeviceAnother) {
+  Pod pod = make_pod(testing::plain_machine(), {8, 8});
+  Writer w{pod.mesh};
+  const BufferId a = w.scratch("a", {1000});
+  const TaskId along = w.add("row", shift(w.axis(0), 1, part(a, 0, 100), part(a, 100, 100)));
+  w.add("col", shift(w.axis(1), 1, part(a, 0, 100), part(a, 100, 100)), {after(along)});
+  const Deployment deployment = deploy(w.schedule).deployment;
+  EXPECT_EQ(least_folded_size(deployment, {}, no_end)->classes, 1U);
+  pod.placement.speed.assign(64, 1);
+  for (const std::size_t slow : {3, 17, 42}) pod.placement.speed[slow] = 0.8;
+  const auto least = least_folded_size(deployment, pod.placement.speed, no_end);
+  EXPECT_EQ(least->classes, fold(*testing::model_of(pod, w.schedule)).nodes());
+  EXPECT_EQ(least->instances, 2U * least->classes);
+  const auto enough = least_folded_size(deployment, pod.placement.speed, 10);
+  EXPECT_GT(enough->instances, 10U);
+  EXPECT_LE(enough->instances, least->instances);
+}
+
+// ---- Ended early ----------------------------------------------------------------------------------------------------------------------
+
+TEST(Fold, EndsWhenTold) {
+  const Pod pod = make_pod(testing::plain_machine(), {6});
+  Writer w{pod.mesh};
+  const BufferId a = w.scratch("a", {1000});
+  w.add("ring", shift(w.axis(0), 1, part(a, 0, 100), part(a, 100, 100)), {}, between(w.axis(0), 0, 6));
+  const std::atomic<bool> stop{true};
+  const Model model = *testing::model_of(pod, w.schedule);
+  EXPECT_TRUE(fold(model).folded());
+  EXPECT_FALSE(fold(model, &stop).folded()) << "it comes back as it is";
+  EXPECT_EQ(least_folded_size(model.deployment, {1, 1, 1, 1, 1, 0.5}, no_end, &stop), std::nullopt);
+  EXPECT_EQ(deploy(w.schedule, &stop).problems, (std::vector<Diagnostic>{cancelled_work()}));
+  for (const auto& cancelled : {make_model(w.schedule, pod.machine, pod.grid, pod.placement, &stop),
+                                make_folded_model(w.schedule, pod.machine, pod.grid, pod.placement, &stop),
+                                cost_deployment(w.schedule, pod.machine, pod.grid, pod.placement, model.deployment, &stop)}) {
+    ASSERT_FALSE(cancelled);
+    EXPECT_EQ(cancelled.error().cause, Cause::cancelled);
+  }
 }
 
 }  // namespace

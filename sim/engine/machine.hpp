@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -99,10 +100,27 @@ enum class TrustLevel { spec, fitted, measured, hypothetical };
 inline constexpr int trust_level_count = 4;
 std::string_view name_of(TrustLevel level);
 
+/// From the least to the most.
+struct SizeRange {
+  std::int64_t least = 0, most = 0;
+  friend bool operator==(const SizeRange&, const SizeRange&) = default;
+};
+
+/// One operation, on how many devices, along which dimensions, and how large. A fitted machine lists those that it was fitted to.
+struct Coverage {
+  CostKind operation = CostKind::matmul;  // local: a copy in memory
+  int devices = 1;                        // of a collective's group
+  std::string along{};                    // the dimensions in which these devices differ, "x,y"; "core": the devices of a chip; "slice": several slices
+  SizeRange bytes{};                      // the input on each device; of a copy what is copied
+  SizeRange m{}, n{}, k{};                // of a product
+  friend bool operator==(const Coverage&, const Coverage&) = default;
+};
+
 struct Trust {
   TrustLevel level = TrustLevel::spec;
   std::string dataset{};
-  std::optional<double> error{};  // median, relative
+  std::optional<double> error{};   // median, relative
+  std::vector<Coverage> covers{};  // of a fitted machine; none: its file does not say
   friend bool operator==(const Trust&, const Trust&) = default;
 };
 

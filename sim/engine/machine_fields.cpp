@@ -263,12 +263,26 @@ std::string path_of(const MachineField& field, std::string_view index) {
   return fmt::format("{}{}.{}{}", field.group, field.index_on_group ? entry : "", field.name, field.index_on_group ? "" : entry);
 }
 
-std::string value_text(const MachineField& field, const Machine& machine, int index) {
-  if (field.unit == FieldUnit::efficiency) return text_of(curve_of(machine, index));
-  if (field.unit == FieldUnit::matmul_efficiency && !machine.chip.matmul_table.points.empty()) return text_of(machine.chip.matmul_table);
+namespace {
+
+/// `text` of what the field holds: a curve, a table or one value.
+template <class Text>
+std::string text_by(const MachineField& field, const Machine& machine, int index, Text text) {
+  if (field.unit == FieldUnit::efficiency) return text(curve_of(machine, index));
+  if (field.unit == FieldUnit::matmul_efficiency && !machine.chip.matmul_table.points.empty()) return text(machine.chip.matmul_table);
   const double value = field.get(machine, index);
   if (!field.derivable.empty() && value == 0) return "derived";
-  return text_of(field.unit, value);
+  return text(field.unit, value);
+}
+
+}  // namespace
+
+std::string value_text(const MachineField& field, const Machine& machine, int index) {
+  return text_by(field, machine, index, [](const auto&... value) { return text_of(value...); });
+}
+
+std::string rounded_text(const MachineField& field, const Machine& machine, int index) {
+  return text_by(field, machine, index, [](const auto&... value) { return rounded_text_of(value...); });
 }
 
 Done set_machine_value(Machine& machine, std::string_view path, std::string_view value, std::string_view source, const SourceLocation& where) {

@@ -41,6 +41,9 @@ std::string path_of(const MachineField& field, std::string_view index);
 /// The value as a text that parses back: "45 GB/s", "unlimited", "0.85", "derived".
 std::string value_text(const MachineField& field, const Machine& machine, int index);
 
+/// The same for people: rounded where it is long. It need not parse back.
+std::string rounded_text(const MachineField& field, const Machine& machine, int index);
+
 /// Sets one value, or every entry where the index is left out; notes `source` for each. Errors at `where`: unknown path (names the near
 /// ones), a missing or wrong unit, a value outside [low, high] (names the path, the value and the range).
 Done set_machine_value(Machine& machine, std::string_view path, std::string_view value, std::string_view source, const SourceLocation& where);

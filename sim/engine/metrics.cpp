@@ -1,6 +1,7 @@
 #include "sim/engine/metrics.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <map>
 
@@ -65,8 +66,7 @@ void measure_axes(const Model& model, const Timeline& timeline, Metrics& metrics
 }
 
 void measure_arithmetic(const Model& model, Metrics& metrics) {
-  Count products = 0;  // m n k
-  std::optional<DType> dtype;
+  std::array<Count, dtype_count> products{};  // m n k
   for (std::uint32_t p = 0; p < model.costs.size(); ++p)
     for (std::size_t t = 0; t < model.costs[p].size(); ++t) {
       const Participants& who = model.deployment.who(p, t);
@@ -77,13 +77,20 @@ void measure_arithmetic(const Model& model, Metrics& metrics) {
       const auto* matmul = std::get_if<Matmul>(&model.task(p, t).op);
       if (matmul == nullptr || devices == 0) continue;
       const MatmulExtents e = extents_of(*matmul);
-      products += static_cast<Count>(e.m) * static_cast<Count>(e.n) * static_cast<Count>(e.k) * static_cast<Count>(devices);
-      dtype = model.schedule->programs[p].buffers[matmul->out.buffer.index()].dtype;
+      const DType dtype = model.schedule->programs[p].buffers[matmul->out.buffer.index()].dtype;  // whose peak the product is held to
+      products.at(static_cast<std::size_t>(dtype)) +=
+          static_cast<Count>(e.m) * static_cast<Count>(e.n) * static_cast<Count>(e.k) * static_cast<Count>(devices);
     }
-  metrics.flops = Flops{2 * static_cast<double>(products)};
-  if (dtype && metrics.makespan > Picoseconds{})
-    metrics.mfu =
-        metrics.flops.count() / (model.schedule->mesh.devices() * peak_of(*model.machine, *dtype).count() * to_seconds(metrics.makespan).count());
+  Count all = 0;
+  for (int d = 0; d < dtype_count; ++d) {
+    const Count of_dtype = products.at(static_cast<std::size_t>(d));
+    all += of_dtype;
+    if (of_dtype == 0 || !(metrics.makespan > Picoseconds{})) continue;
+    metrics.mfu = metrics.mfu.value_or(0) + 2 * static_cast<double>(of_dtype) /
+                                                (model.schedule->mesh.devices() * peak_of(*model.machine, static_cast<DType>(d)).count() *
+                                                 to_seconds(metrics.makespan).count());
+  }
+  metrics.flops = Flops{2 * static_cast<double>(all)};
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace podsim {
 struct TimeSplit {
   Picoseconds compute;                // core busy, launches and core shares included
   Picoseconds exposed_communication;  // core idle while at least one transfer half or collective launch of the device is in flight
-  Picoseconds waiting;                // the rest
+  Picoseconds waiting;                // the rest: also for the dma unit's own work, as the sum that ends a reduce-scatter on a line
   friend bool operator==(const TimeSplit&, const TimeSplit&) = default;
 };
 
@@ -35,7 +35,7 @@ struct Metrics {
   DeviceId busiest;               // core busy longest; ties: lowest
   TimeSplit split;                // there
   Flops flops;                    // sum over devices of 2mnk, unpadded
-  std::optional<double> mfu;      // flops / (devices * peak * makespan); none without matmuls
+  std::optional<double> mfu;      // sum over products of flops / peak of its dtype, over devices * makespan; none without matmuls
   double link_bytes = 0;          // sum of payload * hops
   Bytes peak_memory;              // largest over devices and time of live buffers: earliest write to last use; inputs and outputs always
   std::int64_t tasks = 0;         // lowered instances, a transfer once

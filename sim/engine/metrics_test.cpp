@@ -153,6 +153,18 @@ TEST(Metrics, ACollectivesLaunchIsCommunicationInFlight) {
   EXPECT_EQ(m.split.waiting, ns(30));
 }
 
+TEST(Metrics, TheSumThatEndsAReduceScatterOnALineIsNoCommunication) {
+  // It is the dma unit's own work, though a Collective's: an idle core waits for it.
+  const Pod pod = make_pod(plain_machine(), {2});
+  Line s{pod};
+  s.work("busy", 20, 0);
+  const TaskId join = s.w.add("join", Local{LocalKind::add, {part(s.a, 0, 100), part(s.a, 100, 100)}, {part(s.a, 0, 100)}, 1, Unit::dma});
+  s.w.task(join).origin = Origin{0, CollectiveKind::reduce_scatter, s.x, Bytes{4}};
+  const Metrics m = run(pod, s.w.schedule).metrics;
+  EXPECT_EQ(m.makespan, ns(150));
+  EXPECT_EQ(m.split, (TimeSplit{ns(20), ns(0), ns(130)}));
+}
+
 TEST(Metrics, ACoreShareIsComputeAndHidesItsTransfer) {
   Machine machine = plain_machine();
   machine.software.core_share[static_cast<std::size_t>(CostKind::permute)] = 0.25;
@@ -286,6 +298,25 @@ TEST(Metrics, MfuIsUnpaddedFlopsOverAllDevicesPeaks) {
   EXPECT_DOUBLE_EQ(m.flops.count(), 3 * 2000);
   ASSERT_TRUE(m.mfu);
   EXPECT_DOUBLE_EQ(*m.mfu, 6000 / (2 * 1e12 * 2 * 8192e-12));
+}
+
+TEST(Metrics, MfuHoldsEachProductToThePeakOfItsOwnType) {
+  Machine machine = ideal_machine();
+  machine.chip.peak[static_cast<std::size_t>(DType::bf16)] = FlopsPerSecond{4e12};
+  machine.chip.peak[static_cast<std::size_t>(DType::f32)] = FlopsPerSecond{1e12};
+  const Pod pod = make_pod(machine, {1});
+  Writer w{pod.mesh};
+  const auto product = [&](DType dtype) {
+    const BufferId a = w.scratch("a", {10, 10}, dtype), b = w.scratch("b", {10, 10}, dtype), c = w.scratch("c", {10, 10}, dtype);
+    w.add("product", testing::product(a, b, c, 10, 10, 10));
+  };
+  product(DType::bf16);
+  product(DType::f32);
+  product(DType::bf16);
+  const Metrics m = run(pod, w.schedule).metrics;
+  EXPECT_EQ(m.makespan, Picoseconds{500 + 2000 + 500});
+  ASSERT_TRUE(m.mfu);
+  EXPECT_DOUBLE_EQ(*m.mfu, 1) << "nothing but products at their peaks";
 }
 
 TEST(Metrics, WithoutMatmulsThereIsNoMfu) {

@@ -16,8 +16,8 @@ namespace {
 
 class ModelBuilder {
  public:
-  ModelBuilder(const Schedule& schedule, const Machine& machine, const Topology& topology, const Placement& placement)
-      : schedule_{schedule}, machine_{machine}, topology_{topology}, placement_{placement}, routes_{schedule.mesh, topology, placement} {}
+  ModelBuilder(const Schedule& schedule, const Machine& machine, const Topology& topology, const Placement& placement, Cancellation stop)
+      : schedule_{schedule}, machine_{machine}, topology_{topology}, placement_{placement}, stop_{stop}, routes_{schedule.mesh, topology, placement} {}
 
   Expected<Model> run(Deployment deployment) {
     model_.schedule = &schedule_;
@@ -34,6 +34,7 @@ class ModelBuilder {
       auto& costs = model_.costs.emplace_back();
       costs.reserve(schedule_.programs[p].tasks.size());
       for (std::size_t t = 0; t < schedule_.programs[p].tasks.size(); ++t) {
+        if (stop_.requested()) return cancelled_work();
         costs.push_back(cost_of(machine_, schedule_.programs[p], model_.task(p, t)));
         if (costs.back().kind != TaskCost::Kind::transfer) continue;
         const auto routing = route(p, t);
@@ -64,6 +65,7 @@ class ModelBuilder {
     std::vector<std::uint32_t> paths(devices.size(), 0);
     for (std::size_t l = 0; l < devices.size(); ++l) {
       if (!who.does(l)) continue;
+      if (stop_.requested()) return cancelled_work();
       const auto found = routes_.find(op, DeviceId{static_cast<int>(devices[l])}, DeviceId{static_cast<int>(who.to[l])});
       if (!found) return found.error();
       paths[l] = *found;
@@ -78,7 +80,8 @@ class ModelBuilder {
     for (const RouteTable::Route& route : routes_.routes()) {
       Path path;
       path.first = static_cast<std::uint32_t>(model_.path_links.size());
-      for (const LinkId link : route.links) model_.path_links.push_back({static_cast<std::uint32_t>(link.value), 1});
+      for (std::size_t i = route.first; i < route.last; ++i)
+        model_.path_links.push_back({static_cast<std::uint32_t>(routes_.links()[i].value), 1});
       path.last = static_cast<std::uint32_t>(model_.path_links.size());
       path.hops = static_cast<std::uint32_t>(route.hops);
       path.latency = route.latency;
@@ -134,6 +137,7 @@ class ModelBuilder {
       for (std::size_t t = 0; t < model_.costs[p].size(); ++t) {
         const TaskCost& cost = model_.costs[p][t];
         const Participants& who = deployment().who(p, t);
+        if (stop_.requested()) return cancelled_work();
         const bool the_same_everywhere = cost.kind == TaskCost::Kind::work && cost.core_times == nobody && model_.speed.empty();
         if (who.doers == 0 || (cost.kind == TaskCost::Kind::transfer && surely_fits(cost, who))) continue;
         for (std::size_t l = 0; l < who.to.size(); ++l) {
@@ -154,7 +158,7 @@ class ModelBuilder {
 
   Diagnostic too_long(std::uint32_t p, std::size_t t, std::size_t local, Seconds duration) const {
     const DeviceId device{static_cast<int>(deployment().programs[p].devices[local])};
-    return {{},
+    return {location_of(schedule_.programs[p].tasks[t].written_at),
             fmt::format("task {} on device {} ({}) takes {}; expected less than 2000000 s, as the clock goes to 106 days",
                         task_name(schedule_.programs[p], TaskId{t}), device.value, schedule_.mesh.name(device), to_text(duration))};
   }
@@ -163,6 +167,7 @@ class ModelBuilder {
   const Machine& machine_;
   const Topology& topology_;
   const Placement& placement_;
+  Cancellation stop_;
   RouteTable routes_;
   std::map<std::uint32_t, std::vector<std::pair<const std::vector<int>*, std::uint32_t>>> routings_;  // by participants: (order, routing)
   Path worst_;  // the longest latency and the least bottleneck of any
@@ -179,17 +184,18 @@ Seconds Model::reduction(std::uint32_t program, std::size_t task, std::size_t lo
 
 Seconds unshared(const TaskCost& cost, const Path& path) { return cost.delay + path.latency + Seconds{cost.flow_bytes / path.bottleneck.count()}; }
 
-Expected<Model> make_model(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement) {
-  if (placement.chip_of.size() != static_cast<std::size_t>(lowered.mesh.devices()))
-    return Diagnostic{{}, fmt::format("the schedule is for {} devices, the placement has {}", lowered.mesh.devices(), placement.chip_of.size())};
-  Deployed deployed = deploy(lowered);
+Expected<Model> make_model(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement, Cancellation stop) {
+  Deployed deployed = deploy(lowered, stop);
   if (!deployed.problems.empty()) return deployed.problems.front();
-  return cost_deployment(lowered, machine, topology, placement, std::move(deployed.deployment));
+  return cost_deployment(lowered, machine, topology, placement, std::move(deployed.deployment), stop);
 }
 
 Expected<Model> cost_deployment(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement,
-                                Deployment deployment) {
-  return ModelBuilder{lowered, machine, topology, placement}.run(std::move(deployment));
+                                Deployment deployment, Cancellation stop) {
+  if (placement.chip_of.size() != static_cast<std::size_t>(lowered.mesh.devices()))
+    return Diagnostic{location_of(file_of(lowered)),
+                      fmt::format("the schedule is for {} devices, the placement has {}", lowered.mesh.devices(), placement.chip_of.size())};
+  return ModelBuilder{lowered, machine, topology, placement, stop}.run(std::move(deployment));
 }
 
 }  // namespace podsim

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/base/cancellation.hpp"
 #include "sim/engine/machine.hpp"
 #include "sim/mesh/placement.hpp"
 #include "sim/schedule/deploy.hpp"
@@ -95,12 +96,13 @@ struct Model {
 Seconds unshared(const TaskCost& cost, const Path& path);
 
 /// One node per device. Errors: the schedule does not deploy (first problem), it and the placement disagree, chips that are not connected, a
-/// duration that does not fit the clock.
+/// duration that does not fit the clock; cancelled work.
 /// Cost O(tasks + distinct participants * devices); routes are found once per distinct (from, to, options).
-Expected<Model> make_model(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement);
+Expected<Model> make_model(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement,
+                           Cancellation stop = {});
 
 /// The same of a deployment that is known to be right. It may be of a part of the devices; its tables then still name the devices of the mesh.
 Expected<Model> cost_deployment(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement,
-                                Deployment deployment);
+                                Deployment deployment, Cancellation stop = {});
 
 }  // namespace podsim

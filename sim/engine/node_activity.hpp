@@ -29,15 +29,17 @@ class NodeActivity {
   /// When the core was busy, in program order; the intervals do not overlap.
   [[nodiscard]] std::vector<Interval> core() const;
 
-  /// When a half of a transfer of this node, or another off-core part of a Collective, was in flight; visit(task, interval).
+  /// When a half of a transfer of this node, or the launch of a Collective, was in flight; visit(task, interval). Other work off the core, such as
+  /// the sums of a line's two ends, is no communication in flight.
   template <class Visit>
   void each_flight(Visit visit) const {
     if (idle()) return;
     for (std::size_t t = 0; t < model_.costs[program_].size(); ++t) {
       const Participants& who = model_.deployment.who(program_, t);
       const Task& task = model_.task(program_, t);
-      const bool work = model_.costs[program_][t].kind == TaskCost::Kind::work;
-      if (who.does(local_) && (!work || task.origin)) {
+      const auto* local = std::get_if<Local>(&task.op);
+      const bool flies = model_.costs[program_][t].kind != TaskCost::Kind::work || (local != nullptr && local->kind == LocalKind::launch);
+      if (who.does(local_) && flies) {
         const std::uint32_t a = model_.deployment.activity(program_, t, local_);
         visit(task, Interval{timeline_.start(a), timeline_.sent(a)});
       }

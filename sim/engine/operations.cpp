@@ -20,6 +20,7 @@ std::string_view category_of(LocalKind kind) {
     case LocalKind::add:
     case LocalKind::scale:
     case LocalKind::launch:
+    case LocalKind::join:
     case LocalKind::norm_sums:
     case LocalKind::norm:
     case LocalKind::norm_grad_sums:

@@ -26,7 +26,7 @@ struct OperationMetrics {
 };
 
 /// In the order of their first task. `busy` sums to TimeSplit::compute of the device and `exposed` to exposed_communication, to the picosecond. Work
-/// of the dma unit that belongs to no Collective is not among them: what the core waits for it is waiting. The timeline is recorded and complete.
+/// of the dma unit, in a Collective or by itself, is not among them: the time in which the core waits for it is waiting. The timeline is recorded and complete.
 ///   cost    O(n log n) for the n tasks of the device's program
 std::vector<OperationMetrics> measure_operations(const Model& model, const Timeline& timeline, DeviceId device);
 

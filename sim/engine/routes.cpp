@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/base/rng.hpp"
+
 namespace podsim {
 
 namespace {
@@ -52,9 +54,11 @@ std::uint32_t RouteTable::inner_route(DeviceId sender, DeviceId receiver) {
   const int core = placement_.core_of[sender.index()];
   const auto link = topology_.inner_link(chip, core);
   if (!link) return 0;
-  const auto [entry, added] = ids_.try_emplace({chip.value, chip.value, core, -1}, static_cast<std::uint32_t>(routes_.size()));
-  if (added) routes_.push_back({{*link}, topology_.link(*link).latency, 0, topology_.link(*link).bandwidth});
-  return entry->second;
+  const auto [number, added] = numbers_.add({chip.value, chip.value, core, -1}, static_cast<std::uint32_t>(routes_.size()));
+  if (!added) return number;
+  links_.push_back(*link);
+  routes_.push_back({links_.size() - 1, links_.size(), topology_.link(*link).latency, 0, topology_.link(*link).bandwidth});
+  return number;
 }
 
 Expected<std::uint32_t> RouteTable::find(const Op& op, DeviceId sender, DeviceId receiver) {
@@ -63,18 +67,44 @@ Expected<std::uint32_t> RouteTable::find(const Op& op, DeviceId sender, DeviceId
   const RouteOptions options = options_for(op, sender);
   int order = 0;
   if (!options.dimension_order.empty()) order = orders_.try_emplace(options.dimension_order, static_cast<int>(orders_.size()) + 1).first->second;
-  const auto [entry, added] = ids_.try_emplace({from.value, to.value, options.antipodal_sign, order}, static_cast<std::uint32_t>(routes_.size()));
-  if (!added) return entry->second;
+  const auto [number, added] = numbers_.add({from.value, to.value, options.antipodal_sign, order}, static_cast<std::uint32_t>(routes_.size()));
+  if (!added) return number;
   Route route;
-  if (auto ok = topology_.route(from, to, options, route.links); !ok) return ok.error();
-  for (const LinkId link : route.links) {
-    const LinkParameters parameters = topology_.link(link);
+  route.first = links_.size();
+  if (auto ok = topology_.route(from, to, options, links_); !ok) return ok.error();
+  route.last = links_.size();
+  for (std::size_t i = route.first; i < route.last; ++i) {
+    const LinkParameters parameters = topology_.link(links_[i]);
     route.latency += parameters.latency;
     route.bottleneck = std::min(route.bottleneck, parameters.bandwidth);
-    route.hops += topology_.is_hop(link) ? 1 : 0;
+    route.hops += topology_.is_hop(links_[i]) ? 1 : 0;
   }
-  routes_.push_back(std::move(route));
-  return entry->second;
+  routes_.push_back(route);
+  return number;
+}
+
+std::pair<std::uint32_t, bool> RouteTable::Numbers::add(const Key& key, std::uint32_t next) {
+  if (4 * used_ >= 3 * slots_.size()) grow();
+  Slot& slot = slots_[slot_of(key)];
+  if (slot.number != none) return {slot.number, false};
+  slot = {key, next};
+  ++used_;
+  return {next, true};
+}
+
+/// Where the key is, or belongs.
+std::size_t RouteTable::Numbers::slot_of(const Key& key) const {
+  const auto word = [](int high, int low) { return static_cast<std::uint64_t>(static_cast<std::uint32_t>(high)) << 32U | static_cast<std::uint32_t>(low); };
+  std::size_t at = counter_hash(word(key.from, key.to), 0, word(key.sign, key.order)) & (slots_.size() - 1);
+  while (slots_[at].number != none && slots_[at].key != key) at = (at + 1) & (slots_.size() - 1);
+  return at;
+}
+
+void RouteTable::Numbers::grow() {
+  std::vector<Slot> old(std::max<std::size_t>(64, 2 * slots_.size()));
+  old.swap(slots_);
+  for (const Slot& slot : old)
+    if (slot.number != none) slots_[slot_of(slot.key)] = slot;
 }
 
 }  // namespace podsim

@@ -23,7 +23,7 @@ class Search {
  public:
   Search(const Model& model, const std::vector<bool>& finished) : model_{model}, deployment_{model.deployment}, finished_{finished} {}
 
-  std::string report() const {
+  Diagnostic report() const {
     std::vector<Instance> chain{first_unfinished()};
     std::vector<std::string> reasons;  // why each in the chain waits for the next one
     std::size_t cycle = 0;
@@ -46,8 +46,9 @@ class Search {
       const Instance& next = chain[cycle + (i + 1) % length];
       text += fmt::format("{} waits for {}{}", i == 0 ? "" : ", which", reasons[cycle + i], name(next));
     }
-    const auto left = std::count(finished_.begin(), finished_.end(), false);
-    return fmt::format("{}; {} of {} task instances never ran", text, left, finished_.size());
+    const auto [left, all] = instances();
+    return {location_of(model_.schedule->programs[chain[cycle].program].tasks[chain[cycle].task].written_at),
+            fmt::format("{}; {} of {} task instances never ran", text, left, all)};
   }
 
  private:
@@ -57,6 +58,20 @@ class Search {
     const DeviceId device = model_.device_of[deployment_.programs[a.program].devices[a.local]];
     return fmt::format("task {} on device {} ({})", task_name(model_.schedule->programs[a.program], TaskId{a.task}), device.value,
                        model_.schedule->mesh.name(device));
+  }
+
+  /// Of all devices, those that the model keeps as one class counted each: how many never ran, and how many there are.
+  std::pair<std::int64_t, std::int64_t> instances() const {
+    std::int64_t left = 0, all = 0;
+    for (std::uint32_t p = 0; p < deployment_.programs.size(); ++p)
+      for (std::size_t t = 0; t < model_.costs[p].size(); ++t)
+        for (std::size_t l = 0; l < deployment_.programs[p].devices.size(); ++l) {
+          if (!deployment_.who(p, t).does(l)) continue;
+          const std::int64_t devices = model_.devices_in[deployment_.programs[p].devices[l]];
+          all += devices;
+          if (!finished({p, t, l})) left += devices;
+        }
+    return {left, all};
   }
 
   Instance first_unfinished() const {
@@ -107,6 +122,6 @@ class Search {
 
 }  // namespace
 
-Diagnostic stuck(const Model& model, const std::vector<bool>& finished) { return {{}, Search{model, finished}.report()}; }
+Diagnostic stuck(const Model& model, const std::vector<bool>& finished) { return Search{model, finished}.report(); }
 
 }  // namespace podsim

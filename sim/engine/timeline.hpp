@@ -40,7 +40,7 @@ class Timeline {
   Picoseconds makespan;
   std::int64_t events = 0;    // of the engine's own loop; not part of the result's identity
   std::int64_t finished = 0;  // activities
-  bool interrupted = false;   // the run was told to stop: the times of what did not finish mean nothing, the makespan is how far it came
+  bool interrupted = false;   // the run was told to stop, or would pass its limit: the times of what did not finish mean nothing, the makespan is how far it came
 
  private:
   std::vector<Picoseconds> start_, sent_;

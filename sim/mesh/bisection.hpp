@@ -1,6 +1,7 @@
 // Bounds on what a grid can carry, from counting links across planes.
 #pragma once
 
+#include "sim/base/cancellation.hpp"
 #include "sim/mesh/grid.hpp"
 
 namespace podsim {
@@ -32,8 +33,10 @@ BytesPerSecond all_to_all_bound(const Grid& grid);
 /// is halved, of what can cross one way. Others: what the first half of the chips can send to the second (max-flow).
 BytesPerSecond bisection_bandwidth(const Topology& topology);
 
-/// Of any topology. A Grid: as above. Others: by the routes of all pairs, antipodal ones half each way: the rate at which the first link is full.
-/// Cost O(chips^2 * hops); unlimited beyond 4096 chips. Errors: chips that are not connected.
-Expected<BytesPerSecond> all_to_all_bound(const Topology& topology);
+/// Of any topology. A Grid: as above. Joined slices: by what their slices, hosts and network interfaces carry. Others: by the routes of all pairs,
+/// antipodal ones half each way: the rate at which the first link is full; chips that are alike count once. nullopt: more than 2^24 routes to look at
+/// (4096 chips of which none are alike). Errors: chips that are not connected; cancelled work.
+/// Cost O(classes of chips * chips * hops).
+Expected<std::optional<BytesPerSecond>> all_to_all_bound(const Topology& topology, Cancellation stop = {});
 
 }  // namespace podsim

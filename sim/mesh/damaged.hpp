@@ -19,9 +19,10 @@ struct Damage {
 
 /// Routes that met a broken link go another way: the fewest hops, of these the first in the order of links (dimension 0 first, + before -), along
 /// links of the machine's dimensions alone where these lead there. All others stay as they were, also where they are slow.
+///   cost    the first detour from a chip takes a breadth-first search, whose result is kept: 8 bytes per node, up to 512 MiB in all
 class DamagedTopology final : public Topology {
  public:
-  DamagedTopology(std::shared_ptr<const Topology> whole, Damage damage) : whole_{std::move(whole)}, damage_{std::move(damage)} {}
+  DamagedTopology(std::shared_ptr<const Topology> whole, Damage damage);
 
   [[nodiscard]] const Damage& damage() const { return damage_; }
 
@@ -39,8 +40,14 @@ class DamagedTopology final : public Topology {
   [[nodiscard]] std::string chip_name(ChipId node) const override { return whole_->chip_name(node); }
 
  private:
+  [[nodiscard]] bool is_broken(LinkId link) const { return broken_[link.index()]; }
+
+  class Detours;
+
   std::shared_ptr<const Topology> whole_;
   Damage damage_;
+  std::vector<bool> broken_;          // per link: every hop of every route asks
+  std::shared_ptr<Detours> detours_;  // what was searched, of all copies
 };
 
 }  // namespace podsim

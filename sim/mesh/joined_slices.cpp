@@ -63,6 +63,19 @@ std::optional<LinkId> JoinedSlices::inner_link(ChipId chip, int core) const {
 
 bool JoinedSlices::is_hop(LinkId link) const { return link.value >= slice_links() || slice_->is_hop(LinkId{link.value % slice_->link_slots()}); }
 
+std::vector<ChipClass> JoinedSlices::chip_classes() const {
+  std::vector<ChipClass> classes;
+  for (int chip = 0; chip < slice_->chips(); ++chip) classes.push_back({ChipId{chip}, slices_});
+  return classes;
+}
+
+int JoinedSlices::link_class(LinkId link) const {
+  if (link.value < slice_links()) return link.value % slice_->link_slots();
+  const int chip_links = 2 * chips();
+  const int position = link.value - slice_links();
+  return position < chip_links ? slice_links() + position % (2 * slice_->chips()) : slice_links() + chip_links + (position - chip_links) % (2 * hosts_);
+}
+
 Done JoinedSlices::route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const {
   const auto [slice, own] = local(from);
   const auto [other_slice, other] = local(to);

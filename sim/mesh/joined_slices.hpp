@@ -28,12 +28,16 @@ class JoinedSlices final : public Topology {
   [[nodiscard]] std::optional<int> dimension_of(LinkId link) const override;
   [[nodiscard]] std::optional<LinkId> inner_link(ChipId chip, int core) const override;
   [[nodiscard]] bool is_hop(LinkId link) const override;
+  /// Slices may change places; whatever is alike in one of them is driven by another host.
+  [[nodiscard]] std::vector<ChipClass> chip_classes() const override;
+  [[nodiscard]] int link_class(LinkId link) const override;
   Done route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const override;
   [[nodiscard]] std::string link_name(LinkId link) const override;
   [[nodiscard]] std::string chip_name(ChipId node) const override;
 
   [[nodiscard]] const Topology& slice() const { return *slice_; }
   [[nodiscard]] int slices() const { return slices_; }
+  [[nodiscard]] const SliceJoin& join() const { return join_; }
 
  private:
   [[nodiscard]] int inner_switches() const { return slice_->nodes() - slice_->chips(); }

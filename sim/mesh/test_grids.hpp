@@ -30,11 +30,12 @@ inline Grid random_grid(std::uint64_t seed) {
   return *Grid::make(std::move(dimensions));
 }
 
-/// The same chips and links, but not recognisable as a grid.
+/// The same chips and links, but not recognisable: no grid, and nothing alike.
 class Disguised final : public Topology {
  public:
   explicit Disguised(const Topology& topology) : topology_{topology} {}
   [[nodiscard]] int chips() const override { return topology_.chips(); }
+  [[nodiscard]] int nodes() const override { return topology_.nodes(); }
   [[nodiscard]] int link_slots() const override { return topology_.link_slots(); }
   [[nodiscard]] std::vector<OutLink> out_links(ChipId chip) const override { return topology_.out_links(chip); }
   [[nodiscard]] LinkParameters link(LinkId link) const override { return topology_.link(link); }

@@ -2,13 +2,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstdlib>
 #include <memory>
 
 #include "sim/base/rng.hpp"
+#include "sim/mesh/bisection.hpp"
 #include "sim/mesh/damaged.hpp"
 #include "sim/mesh/graph.hpp"
 #include "sim/mesh/joined_slices.hpp"
 #include "sim/mesh/network.hpp"
+#include "sim/mesh/test_grids.hpp"
 #include "sim/mesh/twisted_torus.hpp"
 
 namespace podsim {
@@ -77,11 +81,44 @@ TEST(TwistedTorus, ShrinksDistances) {
   for (const auto& [extents, plain_diameter, twisted_diameter] : {std::tuple{std::vector{4, 4, 8}, 8, 6}, {std::vector{4, 8, 8}, 10, 6}}) {
     const auto plain = Grid::make(dimensions(extents));
     const auto twisted = TwistedTorus::make(dimensions(extents));
-    const Shape a = shape_of(*plain), b = shape_of(*twisted);
+    const Shape a = shape_of(*plain), b = *shape_of(*twisted);
     EXPECT_EQ(a.links, b.links);
     EXPECT_EQ(a.diameter, plain_diameter);
     EXPECT_EQ(b.diameter, twisted_diameter);
     EXPECT_LT(b.mean_distance, a.mean_distance);
+  }
+}
+
+/// What is counted over one chip of each class is what is counted over all of them.
+void expect_alike(const Topology& topology) {
+  const test::Disguised unknown{topology};
+  const auto some = shape_of(topology), all = shape_of(unknown);
+  ASSERT_TRUE(some && all);
+  EXPECT_EQ(some->links, all->links);
+  EXPECT_EQ(some->switches, all->switches);
+  EXPECT_EQ(some->least_degree, all->least_degree);
+  EXPECT_EQ(some->largest_degree, all->largest_degree);
+  EXPECT_EQ(some->diameter, all->diameter);
+  EXPECT_EQ(some->connected, all->connected);
+  EXPECT_DOUBLE_EQ(some->mean_distance, all->mean_distance);
+  const auto of_some = all_to_all_bound(topology), of_all = all_to_all_bound(unknown);
+  ASSERT_TRUE(of_some && *of_some && of_all && *of_all);
+  EXPECT_DOUBLE_EQ((*of_some)->count(), (*of_all)->count());
+  int chips = 0;
+  for (const ChipClass& alike : topology.chip_classes()) chips += alike.chips;
+  EXPECT_EQ(chips, topology.chips());
+}
+
+TEST(TwistedTorus, AllChipsAreAlike) {
+  for (const std::vector<int>& extents : {std::vector{2, 2, 4}, {4, 4, 8}, {4, 8, 4}, {2, 4, 4}, {3, 6, 6}, {6, 3, 3}}) {
+    std::vector<GridDimension> sides = dimensions(extents);
+    for (std::size_t d = 0; d < sides.size(); ++d) sides[d].link.bandwidth = BytesPerSecond{1e9 * static_cast<double>(d + 1)};
+    for (const double injection : {1e7, 1e12}) {
+      const auto torus = TwistedTorus::make(sides, BytesPerSecond{injection}, BytesPerSecond{2 * injection});
+      ASSERT_TRUE(torus);
+      EXPECT_EQ(torus->chip_classes().size(), 1U);
+      expect_alike(*torus);
+    }
   }
 }
 
@@ -151,11 +188,27 @@ TEST(Network, RoutesAreShortestAndSpreadOverTheSwitchesByDestination) {
   ASSERT_TRUE(tree->route(ChipId{0}, ChipId{2}, {}, to_c) && tree->route(ChipId{0}, ChipId{3}, {}, to_d));
   EXPECT_THAT(nodes_of(*tree, ChipId{0}, to_c), ElementsAre(0, 4, 6, 5, 2));
   EXPECT_THAT(nodes_of(*tree, ChipId{0}, to_d), ElementsAre(0, 4, 7, 5, 3));
-  const Shape shape = shape_of(*tree);
+  const Shape shape = *shape_of(*tree);
   EXPECT_EQ(shape.switches, 4);
   EXPECT_EQ(shape.diameter, 4);
   EXPECT_EQ(flow_between(*tree, {false, false, true, true}), BytesPerSecond{2e9});
   EXPECT_EQ(tree->link_name(to_c[1]), "leaf 0->spine 0");
+}
+
+TEST(Network, LongRingsOfSwitchesAreSearchedOnlyWhereARouteLeads) {
+  // A chip on each of 20,000 switches in a ring; a table of all hops would have 800 million entries.
+  constexpr int chips = 20000;
+  std::vector<Cable> cables;
+  for (int chip = 0; chip < chips; ++chip) cables.push_back({chip, chips + chip, link, {}}), cables.push_back({chips + chip, chips + (chip + 1) % chips, link, {}});
+  std::vector<std::string> names(2 * chips, "node");
+  const auto ring = Network::make(chips, std::move(names), cables);
+  ASSERT_TRUE(ring) << to_text(ring.error());
+  for (const auto& [from, to] : {std::pair{0, 3}, {3, 0}, {chips - 1, 1}, {5000, 0}}) {
+    std::vector<LinkId> route;
+    ASSERT_TRUE(ring->route(ChipId{from}, ChipId{to}, {}, route));
+    const int apart = std::abs(from - to);
+    EXPECT_EQ(static_cast<int>(route.size()), 2 + std::min(apart, chips - apart)) << from << " to " << to;
+  }
 }
 
 TEST(Network, WhatIsNotConnectedIsAnError) {
@@ -182,6 +235,38 @@ TEST(JoinedSlices, StayWhatTheyAreInsideAndMeetOverHosts) {
   EXPECT_EQ(joined.link(across[3]), up);
   EXPECT_EQ(joined.dimension_of(inside[0]), 1);
   EXPECT_EQ(joined.dimension_of(across[0]), std::nullopt);
+}
+
+TEST(JoinedSlices, SlicesMayChangePlaces) {
+  // The bound is that of the slices' own links, of the hosts' or of the network's, whichever is least.
+  const auto torus = std::make_shared<const Grid>(*Grid::make(dimensions({2, 4})));
+  const auto twisted = std::make_shared<const TwistedTorus>(*TwistedTorus::make(dimensions({2, 2, 4})));
+  for (const double host : {1e8, 1e12})
+    for (const double network : {1e8, 1e12}) {
+      const LinkParameters up{BytesPerSecond{host}, Seconds{}}, out{BytesPerSecond{network}, Seconds{10e-6}};
+      expect_alike(JoinedSlices{torus, 3, {up, out, {0, 0, 1, 1, 0, 0, 1, 1}}});
+      expect_alike(JoinedSlices{torus, 2, {up, out, {0, 0, 0, 1, 0, 0, 0, 1}}});
+      expect_alike(JoinedSlices{twisted, 3, {up, out, std::vector<int>(16, 0)}});
+    }
+}
+
+TEST(AllToAllBound, IsNotComputedWhereTooManyRoutesWouldBeLookedAt) {
+  const auto grid = std::make_shared<const Grid>(*Grid::make(dimensions({128, 64})));
+  const DamagedTopology damaged{grid, {{*grid->link_from(ChipId{0}, 1, +1)}, {}}};
+  const auto bound = all_to_all_bound(damaged);
+  ASSERT_TRUE(bound);
+  EXPECT_EQ(*bound, std::nullopt);
+}
+
+TEST(Topologies, CountingEndsWhenTold) {
+  const std::atomic<bool> stop{true};
+  const auto tree = small_tree();
+  const auto shape = shape_of(*tree, &stop);
+  ASSERT_FALSE(shape);
+  EXPECT_EQ(shape.error().cause, Cause::cancelled);
+  const auto bound = all_to_all_bound(*tree, &stop);
+  ASSERT_FALSE(bound);
+  EXPECT_EQ(bound.error().cause, Cause::cancelled);
 }
 
 TEST(Grid, TwoDevicesOfAChipMeetOverItsInnerLinks) {

@@ -31,6 +31,13 @@ struct RouteOptions {
   friend bool operator==(const RouteOptions&, const RouteOptions&) = default;
 };
 
+/// Chips that are alike: the lowest of them, and how many they are.
+struct ChipClass {
+  ChipId lowest;
+  int chips = 1;
+  friend bool operator==(const ChipClass&, const ChipClass&) = default;
+};
+
 class Grid;
 
 /// Interface of every topology. Nodes are the chips and behind them, where there are any, the switches. Link ids are dense enough to index arrays:
@@ -56,6 +63,15 @@ class Topology {
   /// The links from `from` to `to` in order of travel, injection first and ejection last where they are limited; appended to `links`.
   /// from == to appends nothing. Errors: the chips are not connected.
   virtual Done route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const = 0;
+  /// Chips that are alike, and links: some renumbering of nodes and links takes any of a class to any other of it, and keeps the parameters of every
+  /// link and every route. What is counted over all chips can then be counted over one of each class. By default each chip is alone, and each link.
+  [[nodiscard]] virtual std::vector<ChipClass> chip_classes() const {
+    std::vector<ChipClass> classes;
+    for (int chip = 0; chip < chips(); ++chip) classes.push_back({ChipId{chip}, 1});
+    return classes;
+  }
+  /// The number of a link's class, below link_slots().
+  [[nodiscard]] virtual int link_class(LinkId link) const { return link.value; }
   /// For people: "(0,3)->(0,0) y+", "injection (0,3)".
   [[nodiscard]] virtual std::string link_name(LinkId link) const = 0;
   /// "(0,3)"; of a switch: "leaf 2"

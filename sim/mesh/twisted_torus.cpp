@@ -69,6 +69,12 @@ std::vector<OutLink> TwistedTorus::out_links(ChipId chip) const {
   return links;
 }
 
+int TwistedTorus::link_class(LinkId link) const {
+  const int directions = 2 * static_cast<int>(grid_.dimensions().size());
+  if (is_hop(link)) return link.value % directions;
+  return link.value - link.value % chips();  // injection or ejection of chip 0: their numbers begin at multiples of chips()
+}
+
 Done TwistedTorus::route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const {
   if (from == to) return done();
   // Injection, ejection and the order of dimensions are the grid's.
@@ -78,13 +84,12 @@ Done TwistedTorus::route(ChipId from, ChipId to, const RouteOptions& options, st
   if (order.empty()) order = {0, 1, 2};
 
   const std::vector<int> a = grid_.coordinates(from), b = grid_.coordinates(to);
-  std::vector<int> best;
-  int fewest = 0;
-  const auto consider = [&](const std::vector<int>& displacement) {
-    int hops = 0;
-    for (const int d : displacement) hops += std::abs(d);
-    const bool prefers = !best.empty() && hops == fewest && (options.antipodal_sign > 0 ? displacement > best : displacement < best);
-    if (best.empty() || hops < fewest || prefers) best = displacement, fewest = hops;
+  std::array<int, 3> best{};
+  int fewest = -1;
+  const auto consider = [&](const std::array<int, 3>& displacement) {
+    const int hops = std::abs(displacement[0]) + std::abs(displacement[1]) + std::abs(displacement[2]);
+    const bool prefers = hops == fewest && (options.antipodal_sign > 0 ? displacement > best : displacement < best);
+    if (fewest < 0 || hops < fewest || prefers) best = displacement, fewest = hops;
   };
   // Going i times round dimension 0 is the same as a shift of the others, and so on: all displacements of the lattice near the origin.
   constexpr int around = 2;
@@ -92,7 +97,7 @@ Done TwistedTorus::route(ChipId from, ChipId to, const RouteOptions& options, st
     for (int j = -around; j <= around; ++j)
       for (int m = -around; m <= around; ++m) {
         const std::array<int, 3> times{i, j, m};
-        std::vector<int> displacement(3);
+        std::array<int, 3> displacement{};
         for (std::size_t e = 0; e < 3; ++e) {
           displacement[e] = b[e] - a[e] + times[e] * grid_.dimensions()[e].extent;
           for (std::size_t d = 0; d < 3; ++d)

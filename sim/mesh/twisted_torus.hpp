@@ -31,6 +31,9 @@ class TwistedTorus final : public Topology {
   [[nodiscard]] std::optional<int> dimension_of(LinkId link) const override { return grid_.dimension_of(link); }
   [[nodiscard]] const Grid* grid() const override { return &grid_; }
   [[nodiscard]] bool is_hop(LinkId link) const override { return grid_.is_hop(link); }
+  /// Moving the whole torus by a chip changes nothing: all chips are alike, and all links of one direction.
+  [[nodiscard]] std::vector<ChipClass> chip_classes() const override { return {{ChipId{0}, chips()}}; }
+  [[nodiscard]] int link_class(LinkId link) const override;
   Done route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const override;
   [[nodiscard]] std::string link_name(LinkId link) const override;
   [[nodiscard]] std::string chip_name(ChipId chip) const override { return grid_.chip_name(chip); }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "sim/numeric/inputs.hpp"
 #include "sim/schedule/happens_before.hpp"
 #include "sim/schedule/text.hpp"
 #include "sim/schedule/validate.hpp"
@@ -34,9 +33,10 @@ std::int64_t work_of(const Op& op, std::span<const Access> accesses) {
 
 }  // namespace
 
-Executor::Executor(const Schedule& lowered, ActivityGraph graph, Storage storage, int threads)
-    : schedule_{lowered}, graph_{std::move(graph)}, storage_{std::move(storage)}, pool_{threads}, memory_{storage_.bytes()} {
+Executor::Executor(const Schedule& lowered, ActivityGraph graph, Storage storage, int threads, RunHooks hooks)
+    : schedule_{lowered}, hooks_{std::move(hooks)}, graph_{std::move(graph)}, storage_{std::move(storage)}, pool_{threads}, memory_{storage_.bytes()} {
   packed_operands_.resize(pool_.threads());
+  for (PackedOperands& workspace : packed_operands_) workspace.stop = hooks_.stop;
   last_access_.assign(storage_.slots(), none);
   for (const Program& program : schedule_.programs) {
     std::vector<bool>& written = writes_input_.emplace_back(program.buffers.size(), false);
@@ -52,7 +52,7 @@ Executor::Executor(const Schedule& lowered, ActivityGraph graph, Storage storage
   use_one_blas_thread();
 }
 
-Expected<std::unique_ptr<Executor>> Executor::make(const Schedule& lowered, int threads, const Budget& budget) {
+Expected<std::unique_ptr<Executor>> Executor::make(const Schedule& lowered, int threads, const Budget& budget, RunHooks hooks) {
   if (std::vector<Diagnostic> problems = check_shapes(lowered); !problems.empty()) return std::move(problems.front());
   const Bytes need{saturating_add(bytes_of_buffers(lowered).count(), budget.besides.count())};
   if (const Done room = fits(need, budget.limit, fmt::format("executing the schedule on {} devices", lowered.mesh.devices())); !room)
@@ -61,7 +61,7 @@ Expected<std::unique_ptr<Executor>> Executor::make(const Schedule& lowered, int 
   if (!unrolled.problems.empty()) return std::move(unrolled.problems.front());
   Expected<Storage> storage = Storage::make(lowered);
   if (!storage) return storage.error();
-  std::unique_ptr<Executor> executor{new Executor{lowered, std::move(unrolled.graph), *std::move(storage), threads}};
+  std::unique_ptr<Executor> executor{new Executor{lowered, std::move(unrolled.graph), *std::move(storage), threads, std::move(hooks)}};
   if (executor->memory_.data() == nullptr && executor->storage_.bytes() > Bytes{})
     return Diagnostic{{}, fmt::format("the system has no {} bytes of memory for the buffers", executor->storage_.bytes().count())};
   return executor;
@@ -70,14 +70,15 @@ Expected<std::unique_ptr<Executor>> Executor::make(const Schedule& lowered, int 
 void Executor::reset(std::uint64_t seed, Filling filling) {
   const bool keep_inputs = filled_ && filled_->seed == seed && filled_->filling == filling;
   filled_ = Filled{seed, filling};
+  const InputMaker inputs{schedule_, seed, filling, hooks_.stop};
   pool_.for_each(static_cast<std::size_t>(schedule_.mesh.devices()), [&](std::size_t d, std::size_t) {
     const DeviceId device{d};
     const std::optional<std::size_t> program = storage_.program(device);
-    if (!program) return;
+    if (!program || hooks_.stop.requested()) return;
     for (std::size_t b = 0; b < schedule_.programs[*program].buffers.size(); ++b) {
       const std::size_t slot = storage_.first_slot(device) + b;
       if (storage_.buffer(slot).role == Role::input && keep_inputs && !writes_input_[*program][b]) continue;
-      prepare_buffer(schedule_.mesh, storage_.buffer(slot), device, seed, filling, memory_.data() + storage_.offset(slot));
+      inputs.prepare_buffer(storage_.buffer(slot), device, memory_.data() + storage_.offset(slot));
     }
   });
 }
@@ -89,6 +90,7 @@ Done Executor::run(std::uint64_t seed, Filling filling, const Order& order) {
   progress.start([&](std::uint32_t activity) { ready.add(activity); });
   std::vector<std::uint32_t> round;
   while (!ready.empty()) {
+    if (hooks_.stop.requested()) return cancelled_work();
     ready.take(round);
     plan(round, ready);
     if (work_ < little_work) {
@@ -97,7 +99,9 @@ Done Executor::run(std::uint64_t seed, Filling filling, const Order& order) {
       pool_.for_each(steps_.size(), [&](std::size_t i, std::size_t thread) { execute(steps_[i], packed_operands_[thread]); });
     }
     for (const Step& step : steps_) progress.finish(step.activity, [&](std::uint32_t activity) { ready.add(activity); });
+    if (hooks_.progress) hooks_.progress(graph_.activities.size() - progress.unfinished(), graph_.activities.size());
   }
+  if (hooks_.stop.requested()) return cancelled_work();
   if (progress.unfinished() > 0) return stuck();
   return done();
 }
@@ -133,9 +137,12 @@ bool Executor::conflicts(std::size_t first, std::size_t last) const {
   return false;
 }
 
-View Executor::view(const Access& access) const { return {memory_.data(), storage_.layout(access), storage_.buffer(access.slot).dtype}; }
+View Executor::view(const Access& access) const {
+  return {memory_.data(), storage_.layout(access), carried_in(filled_->filling, storage_.buffer(access.slot).dtype)};
+}
 
 void Executor::execute(const Step& step, PackedOperands& workspace) {
+  if (hooks_.stop.requested()) return;
   const std::span<const Access> at = std::span{accesses_}.subspan(step.first, step.count);
   const Activity& activity = graph_.activities[step.activity];
   std::array<View, most_accesses> views;
@@ -163,7 +170,8 @@ Diagnostic Executor::stuck() const {
                         schedule_.mesh.name(activity.device));
   }
   text += cycle.size() > most_named ? fmt::format("{} more, which wait for the first", cycle.size() - most_named) : "the first";
-  return {{}, text};
+  const Activity& first = graph_.activities[cycle.front()];
+  return {location_of(schedule_.programs[first.program].tasks[first.task.index()].written_at), text};
 }
 
 }  // namespace podsim

@@ -1,12 +1,13 @@
 // The engine room: one schedule, its memory and its threads, for any number of orders.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 
 #include "sim/base/thread_pool.hpp"
 #include "sim/numeric/memory.hpp"
-#include "sim/numeric/numeric_engine.hpp"
+#include "sim/numeric/inputs.hpp"
 #include "sim/numeric/ready_set.hpp"
 #include "sim/numeric/storage.hpp"
 #include "sim/numeric/task_kernels.hpp"
@@ -17,6 +18,12 @@ namespace podsim {
 struct Budget {
   Bytes besides;
   Bytes limit;
+};
+
+/// What a run asks and tells while it runs, from the thread that called it.
+struct RunHooks {
+  Cancellation stop{};
+  std::function<void(std::size_t finished, std::size_t activities)> progress{};  // after every round
 };
 
 /// Runs a schedule again and again in the same memory. Per order, beyond the work itself: outputs and scratch are filled with NaN (so that
@@ -30,9 +37,9 @@ struct Budget {
 class Executor {
  public:
   /// Errors: the schedule does not unroll, a buffer has more than 8 dimensions, the budget is too small. The schedule must outlive the executor.
-  static Expected<std::unique_ptr<Executor>> make(const Schedule& lowered, int threads, const Budget& budget);
+  static Expected<std::unique_ptr<Executor>> make(const Schedule& lowered, int threads, const Budget& budget, RunHooks hooks = {});
 
-  /// Errors: no activity can go on though some have not run; the message names a cycle of waits.
+  /// Errors: no activity can go on though some have not run; the message names a cycle of waits. cancelled_work().
   Done run(std::uint64_t seed, Filling filling, const Order& order);
 
   /// After run(): what the buffer holds, row-major.
@@ -46,7 +53,7 @@ class Executor {
     std::size_t first = 0, count = 0;
   };
 
-  Executor(const Schedule& lowered, ActivityGraph graph, Storage storage, int threads);
+  Executor(const Schedule& lowered, ActivityGraph graph, Storage storage, int threads, RunHooks hooks);
   void reset(std::uint64_t seed, Filling filling);
   void plan(const std::vector<std::uint32_t>& round, ReadySet& ready);
   [[nodiscard]] bool conflicts(std::size_t first, std::size_t last) const;
@@ -55,6 +62,7 @@ class Executor {
   [[nodiscard]] Diagnostic stuck() const;
 
   const Schedule& schedule_;
+  RunHooks hooks_;
   ActivityGraph graph_;
   Storage storage_;
   ThreadPool pool_;

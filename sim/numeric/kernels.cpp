@@ -145,8 +145,11 @@ void multiply(const Matmul& matmul, const View& left, const View& right, const V
   assert((matmul.transpose_right ? b.cols : b.rows) == k);
 
   // beta = 0 does not read `out`, so what it held before (a NaN, if nothing) does not matter.
-  cblas_sgemm(CblasRowMajor, matmul.transpose_left ? CblasTrans : CblasNoTrans, matmul.transpose_right ? CblasTrans : CblasNoTrans, y.rows, y.cols, k,
-              1.0F, a.data, a.ld, b.data, b.ld, matmul.accumulate ? 1.0F : 0.0F, y.data, y.ld);
+  const std::int64_t most_rows = rows_per_call(y.cols, k);
+  for (std::int64_t first = 0; first < y.rows && !workspace.stop.requested(); first += most_rows)
+    cblas_sgemm(CblasRowMajor, matmul.transpose_left ? CblasTrans : CblasNoTrans, matmul.transpose_right ? CblasTrans : CblasNoTrans,
+                static_cast<int>(std::min<std::int64_t>(most_rows, y.rows - first)), y.cols, k, 1.0F,
+                a.data + first * (matmul.transpose_left ? 1 : a.ld), a.ld, b.data, b.ld, matmul.accumulate ? 1.0F : 0.0F, y.data + first * y.ld, y.ld);
 
   if (!in_place) {
     copy({y.data, contiguous(elements_of(out.layout)), DType::f32}, out);
@@ -154,6 +157,12 @@ void multiply(const Matmul& matmul, const View& left, const View& right, const V
     const View products{out.data, out.layout, DType::f32};
     copy(products, out);
   }
+}
+
+std::int64_t rows_per_call(std::int64_t n, std::int64_t k) {
+  constexpr double multiply_adds = 0x1p32;
+  constexpr std::int64_t least = 64;  // of fewer, the packing of the other operand would count
+  return std::max(least, static_cast<std::int64_t>(std::min(multiply_adds / static_cast<double>(n) / static_cast<double>(k), 0x1p62)) / least * least);
 }
 
 void use_one_blas_thread() { openblas_set_num_threads(1); }

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "sim/base/cancellation.hpp"
 #include "sim/numeric/layout.hpp"
 #include "sim/schedule/schedule.hpp"
 
@@ -15,9 +16,10 @@ struct View {
   DType dtype = DType::f32;
 };
 
-/// Room for operands that BLAS cannot read where they are, kept by each thread.
+/// Room for operands that BLAS cannot read where they are, kept by each thread. Requested to stop, a long product ends early, unfinished.
 struct PackedOperands {
   std::vector<float> left, right, out;
+  Cancellation stop{};
 };
 
 // Elements correspond in row-major order, whatever the shapes. `out` may be exactly an operand; otherwise they do not overlap.
@@ -38,5 +40,8 @@ void use_one_blas_thread();
 
 /// out = left * right in float64, row-major, rows [first, last) of out; a transposed operand is stored [k,m] or [n,k].
 void multiply_rows(const Product& product, const double* left, const double* right, double* out, std::int64_t first, std::int64_t last);
+
+/// How many rows of a product of n columns over k one BLAS call takes, so that it lasts about a tenth of a second: nothing can end it earlier.
+std::int64_t rows_per_call(std::int64_t n, std::int64_t k);
 
 }  // namespace podsim

@@ -13,7 +13,7 @@ class NumericEngineOnThreads final : public NumericEngine {
   [[nodiscard]] Expected<Tensors> run(const Schedule& lowered) const override {
     if (std::vector<Diagnostic> problems = check_shapes(lowered); !problems.empty()) return problems.front();
     const Budget budget{bytes_of_results(lowered), options_.max_bytes};
-    const Expected<std::unique_ptr<Executor>> executor = Executor::make(lowered, options_.threads, budget);
+    const Expected<std::unique_ptr<Executor>> executor = Executor::make(lowered, options_.threads, budget, {options_.stop, {}});
     if (!executor) return executor.error();
     if (const Done ran = (*executor)->run(options_.seed, options_.filling, options_.order); !ran) return ran.error();
     return copy_of_results(lowered, **executor);

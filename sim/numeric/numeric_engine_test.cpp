@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 
@@ -238,7 +240,7 @@ TEST(Inputs, HaveTheirRangesAndDependOnTheSeed) {
   std::set<float> integers;
   const Tensors tensors = run(schedule), other_seed = run(schedule, {.seed = 2}), uniform = run(schedule, {.filling = Filling::uniform});
   for (const float value : tensors.values[0][0]) integers.insert(value);
-  EXPECT_EQ(integers, (std::set<float>{-4, -3, -2, -1, 0, 1, 2, 3, 4}));
+  EXPECT_EQ(integers, (std::set<float>{-8, -7, -6, -5, -4, -3, -2, -1, 1, 2, 3, 4, 5, 6, 7, 8}));
   EXPECT_NE(tensors.values[0][0], tensors.values[0][1]) << "tensors differ by their names";
   EXPECT_NE(tensors.values[0][0], other_seed.values[0][0]);
   double sum = 0, squares = 0;
@@ -248,6 +250,45 @@ TEST(Inputs, HaveTheirRangesAndDependOnTheSeed) {
   }
   EXPECT_NEAR(sum / 3000, 0, 0.04);
   EXPECT_NEAR(squares / 3000, 1.0 / 3, 0.02);
+}
+
+TEST(Inputs, IntegersAreAsLargeAsEveryPartialSumAllows) {
+  const auto products = [](std::vector<std::int64_t> ks) {
+    Products all;
+    for (const std::int64_t k : ks) all.push_back({"Y", "X", "W", 1, 1, k, false, false});
+    return all;
+  };
+  EXPECT_EQ(integer_range(products({1})), 4096);
+  EXPECT_EQ(integer_range(products({4096})), 64);
+  EXPECT_EQ(integer_range(products({16, 4096, 64})), 64) << "the longest sum decides";
+  EXPECT_EQ(integer_range(products({1 << 24})), 1);
+  EXPECT_EQ(integer_range(products({std::int64_t{1} << 30})), 1);
+  Schedule schedule = ring_reduce_scatter(5, 1);
+  EXPECT_EQ(integer_range(schedule.computes), (1 << 24) / 5);
+  EXPECT_EQ(integer_range(ring_all_gather(5, 1).computes), 1 << 24) << "nothing is added";
+
+  // bf16 has 8 bits: the integers would not survive a store that rounds.
+  schedule.programs[0].buffers[0].dtype = schedule.programs[0].buffers[1].dtype = schedule.programs[0].buffers[2].dtype = DType::bf16;
+  const Tensors tensors = run(schedule);
+  const auto wide = [](float value) { return value != round_to_bf16(value); };
+  EXPECT_TRUE(std::any_of(tensors.values[0][0].begin(), tensors.values[0][0].end(), wide));
+  EXPECT_TRUE(Reference::make(schedule, {})->compare(tensors).bit_equal);
+}
+
+TEST(Inputs, OfACollectiveDifferOnEveryDeviceAlongItsAxes) {
+  // X is declared to be the same on both rows, yet the all-gather along them is of what each has.
+  Schedule schedule{"replicated", mesh_of({{"r", 2, true}, {"c", 2, true}}), {}, {}};
+  const AxisView r = schedule.mesh.whole(0), c = schedule.mesh.whole(1);
+  Program program{every_device(schedule.mesh), {input("X", {4}, {{c}}), output("Y", {8}, {{}})}, {}};
+  schedule.programs.push_back(program);
+  const auto gather_along = [&](std::vector<AxisView> axes) {
+    schedule.computes = Collective{CollectiveKind::all_gather, std::move(axes), whole(program, 0), whole(program, 1), 0, 0, 0};
+    return run(schedule).values;
+  };
+  const auto rows = gather_along({r}), columns = gather_along({c});
+  EXPECT_NE(rows[0][0], rows[2][0]);
+  EXPECT_EQ(columns[0][0], columns[2][0]) << "a schedule along c may rely on the rows being alike";
+  EXPECT_NE(columns[0][0], columns[1][0]);
 }
 
 // ---- Orders, threads, limits ----
@@ -320,6 +361,29 @@ TEST(Limits, ADeadlockIsAnErrorThatNamesTheTasks) {
   ASSERT_FALSE(tensors);
   EXPECT_THAT(to_text(tensors.error()), testing::HasSubstr("deadlock"));
   EXPECT_THAT(to_text(tensors.error()), testing::HasSubstr("then send"));
+}
+
+TEST(Limits, ToldToStopItHasNoResult) {
+  std::atomic<bool> stop = true;
+  const Expected<Tensors> tensors = make_numeric_engine({.stop = &stop})->run(ring_all_gather(4, 2));
+  ASSERT_FALSE(tensors);
+  EXPECT_EQ(tensors.error().cause, Cause::cancelled);
+  const Expected<Reference> reference = Reference::make(ring_all_gather(4, 2), {.stop = &stop});
+  ASSERT_FALSE(reference);
+  EXPECT_EQ(reference.error().cause, Cause::cancelled);
+
+  // In the middle: no activity of a later round runs.
+  stop = false;
+  const Schedule schedule = ring_all_gather(4, 2);
+  std::size_t finished = 0, rounds = 0;
+  const RunHooks hooks{&stop, [&](std::size_t so_far, std::size_t) { finished = so_far, stop = ++rounds == 2; }};
+  const auto executor = Executor::make(schedule, 1, {Bytes{}, Bytes{1 << 20}}, hooks);
+  ASSERT_TRUE(executor);
+  const Done ran = (*executor)->run(1, Filling::integers, {});
+  ASSERT_FALSE(ran);
+  EXPECT_EQ(ran.error().cause, Cause::cancelled);
+  EXPECT_EQ(rounds, 2U);
+  EXPECT_EQ(finished, 8U) << "of 16";
 }
 
 TEST(Limits, TooMuchMemoryIsAnErrorBeforeItIsTaken) {

@@ -27,6 +27,7 @@ struct Reference::Contents {
   std::vector<Part> parts;
   std::vector<double> largest;  // per array, |element| of the result it belongs to
   double tolerance = 0;
+  Cancellation stop;
 };
 
 namespace {
@@ -54,7 +55,8 @@ std::int64_t elements_of(const Buffer& buffer) { return size_of(buffer).count() 
 /// Builds the contents for one schedule.
 class Reference::Builder {
  public:
-  Builder(const Schedule& lowered, const NumericOptions& options) : schedule_{lowered}, options_{options}, pool_{options.threads} {}
+  Builder(const Schedule& lowered, const NumericOptions& options)
+      : schedule_{lowered}, options_{options}, inputs_{lowered, options.seed, options.filling, options.stop}, pool_{options.threads} {}
 
   Expected<std::shared_ptr<const Contents>> build() {
     if (auto problems = check_shapes(schedule_); !problems.empty()) return problems.front();
@@ -73,8 +75,12 @@ class Reference::Builder {
                                   },
                                   schedule_.computes);
     if (!built) return built.error();
+    if (options_.stop.requested()) return cancelled_work();
     find_largest();
-    contents_.tolerance = uses_bf16(schedule_) ? std::ldexp(1.0 + stores_of_partial_sums(schedule_), -8) : 1e-5;
+    if (options_.filling == Filling::uniform)
+      contents_.tolerance = uses_bf16(schedule_) ? std::ldexp(1.0 + stores_of_partial_sums(schedule_, options_.stop), -8) : 1e-5;
+    contents_.stop = options_.stop;
+    if (options_.stop.requested()) return cancelled_work();
     return std::make_shared<const Contents>(std::move(contents_));
   }
 
@@ -100,12 +106,14 @@ class Reference::Builder {
     if (!right_type) return right_type.error();
     if (Done held = add_outputs(product, out); !held) return held;
 
-    const auto x = global_tensor(product.left, left, *left_type, options_.seed, options_.filling, pool_);
-    const auto w = global_tensor(product.right, right, *right_type, options_.seed, options_.filling, pool_);
+    const auto x = inputs_.global_tensor(product.left, left, *left_type, pool_);
+    const auto w = inputs_.global_tensor(product.right, right, *right_type, pool_);
     std::vector<double> y(static_cast<std::size_t>(out));
     use_one_blas_thread();
-    const auto bands = std::min(static_cast<std::int64_t>(pool_.threads()), product.m);
+    const std::int64_t calls = (product.m - 1) / rows_per_call(product.n, product.k) + 1;
+    const std::int64_t bands = std::max(calls, std::min(static_cast<std::int64_t>(pool_.threads()), product.m));
     pool_.for_each(static_cast<std::size_t>(bands), [&](std::size_t b, std::size_t) {
+      if (options_.stop.requested()) return;
       const auto band = static_cast<std::int64_t>(b);
       multiply_rows(product, x.data(), w.data(), y.data(), product.m * band / bands, product.m * (band + 1) / bands);
     });
@@ -141,7 +149,7 @@ class Reference::Builder {
         if (buffer.role != Role::output || buffer.tensor != product.out) continue;
         if (const std::int64_t held = global_elements(buffer); held != elements) return wrong_size(buffer, "result", held, elements);
         for_each_device(program, [&](DeviceId device) {
-          contents_.parts.push_back({device, BufferId{b}, buffer.dtype, contiguous(elements_of(buffer)), shard_layout(schedule_.mesh, buffer, device),
+          contents_.parts.push_back({device, BufferId{b}, carried_in(options_.filling, buffer.dtype), contiguous(elements_of(buffer)), shard_layout(schedule_.mesh, buffer, device),
                                      contents_.arrays.size()});
         });
       }
@@ -172,15 +180,10 @@ class Reference::Builder {
 
     Done result = done();
     for_each_device(program, [&](DeviceId device) {
-      if (result && position(device, collective.axes) == 0) result = add_group(collective, *storage, device);
+      if (result && options_.stop.requested()) result = cancelled_work();
+      if (result && position_along(schedule_.mesh, collective.axes, device) == 0) result = add_group(collective, *storage, device);
     });
     return result;
-  }
-
-  [[nodiscard]] std::int64_t position(DeviceId device, const std::vector<AxisView>& axes) const {
-    std::int64_t position = 0;
-    for (const AxisView& axis : axes) position = position * axis.size + schedule_.mesh.coordinate(device, axis);
-    return position;
   }
 
   /// The devices along the axes from `first`, which is at position 0.
@@ -210,7 +213,7 @@ class Reference::Builder {
         return Diagnostic{{}, fmt::format("device {} takes part in the {} but does not run program 0", device.value, name_of(collective.kind))};
       const Buffer& buffer = schedule_.programs[0].buffers[collective.input.buffer.index()];
       shard.resize(static_cast<std::size_t>(elements_of(buffer)));
-      fill_shard(schedule_.mesh, buffer, device, options_.seed, options_.filling, shard.data());
+      inputs_.fill_shard(buffer, device, shard.data());
       std::vector<double>& input = inputs.emplace_back();
       const Layout region = box(device, collective.input);
       for_each_run<1>({&region}, [&](std::int64_t count, const std::array<RunCursor, 1>& at) {
@@ -222,7 +225,8 @@ class Reference::Builder {
     if (!outputs) return outputs.error();
     for (std::size_t p = 0; p < devices.size(); ++p)
       if (outputs->array_of[p])
-        contents_.parts.push_back({devices[p], collective.output.buffer, schedule_.programs[0].buffers[collective.output.buffer.index()].dtype,
+        contents_.parts.push_back({devices[p], collective.output.buffer,
+                                   carried_in(options_.filling, schedule_.programs[0].buffers[collective.output.buffer.index()].dtype),
                                    box(devices[p], collective.output), contiguous(elements_of(collective.output)),
                                    contents_.arrays.size() + *outputs->array_of[p]});
     for (std::vector<double>& array : outputs->arrays) contents_.arrays.push_back(std::move(array));
@@ -231,6 +235,7 @@ class Reference::Builder {
 
   const Schedule& schedule_;
   const NumericOptions& options_;
+  InputMaker inputs_;
   ThreadPool pool_;
   Contents contents_;
 };
@@ -277,6 +282,7 @@ Comparison Reference::compare(const BufferReader& read) const {
   result.bit_equal = true;
   result.tolerance = contents_->tolerance;
   for (const Contents::Part& part : contents_->parts) {
+    if (contents_->stop.requested()) break;
     const std::span<const float> values = read(part.device, part.buffer);
     const std::vector<double>& array = contents_->arrays[part.array];
     const double largest = contents_->largest[part.array];

@@ -51,7 +51,7 @@ Expected<Storage> Storage::make(const Schedule& lowered) {
     for (const Buffer& buffer : program.buffers)
       if (buffer.extents.size() > static_cast<std::size_t>(max_rank))
         return Diagnostic{
-            {},
+            location_of(buffer.written_at),
             fmt::format("buffer {} has {} dimensions; the numeric engine takes at most {}", quoted(buffer.name), buffer.extents.size(), max_rank)};
   Storage storage;
   storage.schedule_ = &lowered;

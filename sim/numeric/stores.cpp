@@ -52,7 +52,8 @@ int count_after(const Schedule& schedule, const Activity& activity, std::span<co
     case LocalKind::copy:
     case LocalKind::place:
     case LocalKind::transpose:
-    case LocalKind::launch: return before;
+    case LocalKind::launch:
+    case LocalKind::join: return before;
     case LocalKind::add:
     case LocalKind::scale:
     case LocalKind::norm_sums:
@@ -72,13 +73,14 @@ int count_after(const Schedule& schedule, const Activity& activity, std::span<co
 
 }  // namespace
 
-int stores_of_partial_sums(const Schedule& lowered) {
+int stores_of_partial_sums(const Schedule& lowered, Cancellation stop) {
   const Unrolled unrolled = unroll(lowered);
   const Expected<Storage> storage = Storage::make(lowered);
   assert(unrolled.problems.empty() && storage);
   Counts counts{*storage};
   std::vector<Access> accesses;
   for (const std::uint32_t next : topological_order(unrolled.graph, lowered, false).order) {  // any legal order gives the same counts
+    if (stop.requested()) break;
     const Activity& activity = unrolled.graph.activities[next];
     accesses.clear();
     storage->append_accesses(activity, accesses);

@@ -20,7 +20,8 @@ void perform(const Local& local, std::span<const Access> at, std::span<const Vie
     case LocalKind::place: return copy(left(), views[1]);
     case LocalKind::add: return add(left(), operand(at, views, 1, workspace.right), views[2]);
     case LocalKind::scale: return scale(left(), local.factor, views[1]);
-    case LocalKind::launch: return;
+    case LocalKind::launch:
+    case LocalKind::join: return;
     case LocalKind::norm_sums: return norm_sums(tokens(0), tokens(1));
     case LocalKind::norm: return norm(local.factor, tokens(0), tokens(1), tokens(2));
     case LocalKind::norm_grad_sums: return norm_grad_sums(local.factor, tokens(0), tokens(1), tokens(2), tokens(3));

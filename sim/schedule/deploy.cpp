@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "sim/base/rng.hpp"
+#include "sim/schedule/presence.hpp"
 #include "sim/schedule/text.hpp"
 #include "sim/schedule/validate.hpp"
 
@@ -18,15 +19,6 @@ namespace podsim {
 namespace {
 
 constexpr std::size_t most_problems = 1000;  // of a broken schedule on many devices; validate() shows fewer
-
-/// Whether an index may leave [0, extent) on some device, judged by bounds alone.
-bool may_leave(const Range& range, std::int64_t extent) {
-  std::int64_t low = range.index.constant, high = range.index.constant;
-  for (const AxisTerm& term : range.index.terms) (term.coefficient < 0 ? low : high) += term.coefficient * (term.axis.size - 1);
-  if (const std::int64_t n = range.index.modulus; n > 0 && (low < 0 || high >= n)) low = 0, high = n - 1;
-  const std::int64_t a = range.offset + low * range.stride, b = range.offset + high * range.stride;
-  return std::min(a, b) < 0 || std::max(a, b) + range.length > extent;
-}
 
 /// What decides who takes part in a work or Shift: tasks with equal keys have equal participants.
 struct Key {
@@ -58,19 +50,22 @@ struct KeyHash {
 
 class Deployer {
  public:
-  explicit Deployer(const Schedule& schedule) : schedule_{schedule}, devices_{static_cast<std::size_t>(schedule.mesh.devices())} {}
+  Deployer(const Schedule& schedule, Cancellation stop) : schedule_{schedule}, stop_{stop}, devices_{static_cast<std::size_t>(schedule.mesh.devices())} {}
 
   Deployed run() {
     result_.problems = check_shapes(schedule_);
     for (const Program& program : schedule_.programs)
       for (std::size_t t = 0; t < program.tasks.size() && result_.problems.empty(); ++t)
         if (std::holds_alternative<Collective>(program.tasks[t].op))
-          problem("task {} is a Collective: lower() the schedule first", task_name(program, TaskId{t}));
+          problem(place_of(program, TaskId{t}), "task {} is a Collective: lower() the schedule first", task_name(program, TaskId{t}));
     if (!result_.problems.empty()) return std::move(result_);
     lay_out();
     collect_receives();
     for (std::uint32_t p = 0; p < schedule_.programs.size(); ++p)
-      for (std::size_t t = 0; t < schedule_.programs[p].tasks.size(); ++t) deploy(p, TaskId{t});
+      for (std::size_t t = 0; t < schedule_.programs[p].tasks.size(); ++t) {
+        if (stop_.requested()) return {{}, {cancelled_work()}};
+        deploy(p, TaskId{t});
+      }
     for (std::uint32_t p = 0; p < schedule_.programs.size(); ++p)
       for (std::size_t t = 0; t < schedule_.programs[p].tasks.size(); ++t)
         if (std::holds_alternative<Recv>(schedule_.programs[p].tasks[t].op)) add(p, t, std::move(receive_tables_[{p, t}]));
@@ -87,9 +82,11 @@ class Deployer {
   };
 
   template <class... Args>
-  void problem(fmt::format_string<Args...> format, Args&&... args) {
-    if (result_.problems.size() < most_problems) result_.problems.push_back({{}, fmt::format(format, std::forward<Args>(args)...)});
+  void problem(const WrittenAt& place, fmt::format_string<Args...> format, Args&&... args) {
+    if (result_.problems.size() < most_problems)
+      result_.problems.push_back({location_of(place), fmt::format(format, std::forward<Args>(args)...)});
   }
+  static const WrittenAt& place_of(const Program& program, TaskId task) { return program.tasks[task.index()].written_at; }
   Deployment& deployment() { return result_.deployment; }
   std::string name(std::size_t device) const { return fmt::format("device {} ({})", device, schedule_.mesh.name(DeviceId{device})); }
   const Program& program(std::size_t device) const { return schedule_.programs[result_.deployment.places[device].program]; }
@@ -99,7 +96,11 @@ class Deployer {
     deployment().places.resize(devices_);
     deployment().programs.resize(schedule_.programs.size());
     coordinates_.reserve(devices_);
-    for (std::size_t d = 0; d < devices_; ++d) coordinates_.push_back(schedule_.mesh.coordinates(DeviceId{d}));
+    axis_coordinates_.resize(schedule_.mesh.axes().size());
+    for (std::size_t d = 0; d < devices_; ++d) {
+      coordinates_.push_back(schedule_.mesh.coordinates(DeviceId{d}));
+      for (std::size_t a = 0; a < axis_coordinates_.size(); ++a) axis_coordinates_[a].push_back(coordinates_.back()[a]);
+    }
     for (std::uint32_t p = 0; p < schedule_.programs.size(); ++p) {
       auto& devices = deployment().programs[p].devices;
       for (const DeviceSet::Interval& interval : schedule_.programs[p].devices.intervals)
@@ -111,10 +112,29 @@ class Deployer {
     }
   }
 
-  /// Of a task's region on the devices that `table` names (those with somebody).
-  void check_region(std::uint32_t p, TaskId task, const Region& region, const std::vector<std::uint32_t>& table) {
+  /// Where a guard holds, per device of a program. A condition on one axis is looked at once per coordinate.
+  std::vector<bool> holding(std::uint32_t p, const Guard& where) const {
+    const auto& devices = result_.deployment.programs[p].devices;
+    std::vector<bool> holds(devices.size(), true);
+    for (const Condition& condition : where) {
+      const auto axis = axis_of(condition);
+      if (!axis) {
+        for (std::size_t l = 0; l < devices.size(); ++l) holds[l] = holds[l] && podsim::holds({condition}, coordinates_[devices[l]]);
+        continue;
+      }
+      const std::vector<bool> along = holds_along(schedule_.mesh, condition, *axis);
+      const std::vector<int>& at = axis_coordinates_[static_cast<std::size_t>(*axis)];
+      for (std::size_t l = 0; l < devices.size(); ++l)
+        if (!along[static_cast<std::size_t>(at[devices[l]])]) holds[l] = false;
+    }
+    return holds;
+  }
+
+  /// Of a task's region on the devices that `table` names (those with somebody), of whose coordinates something may be known.
+  void check_region(std::uint32_t p, TaskId task, const Region& region, const std::vector<std::uint32_t>& table,
+                    const std::vector<KnownCoordinate>& known = {}) {
     const Program& owner = schedule_.programs[p];
-    if (!podsim::may_leave(owner, region)) return;
+    if (!may_leave(owner, region, known)) return;
     const Buffer& buffer = owner.buffers[region.buffer.index()];
     const auto& devices = deployment().programs[p].devices;
     for (std::size_t l = 0; l < devices.size(); ++l) {
@@ -122,7 +142,7 @@ class Deployer {
       const Box box = evaluate(region, coordinates_[devices[l]]);
       for (std::size_t i = 0; i < box.begin.size(); ++i)
         if (box.begin[i] < 0 || box.begin[i] + box.length[i] > buffer.extents[i])
-          problem("task {} on {} takes elements {}..{} of dimension {} of buffer {}, which has {}", task_name(owner, task), name(devices[l]),
+          problem(place_of(owner, task), "task {} on {} takes elements {}..{} of dimension {} of buffer {}, which has {}", task_name(owner, task), name(devices[l]),
                   box.begin[i], box.begin[i] + box.length[i], i, quoted(buffer.name), buffer.extents[i]);
     }
   }
@@ -133,7 +153,7 @@ class Deployer {
     for (std::size_t a = 0; a < peer.size(); ++a) {
       const std::int64_t c = evaluate(peer[a], coordinates_[device]);
       if (c < 0 || c >= schedule_.mesh.axes()[a].size) {
-        problem("task {} on {} names a peer at {}={}, outside the mesh", task_name(program(device), task), name(device),
+        problem(place_of(program(device), task), "task {} on {} names a peer at {}={}, outside the mesh", task_name(program(device), task), name(device),
                 schedule_.mesh.axes()[a].name, c);
         return std::nullopt;
       }
@@ -141,7 +161,7 @@ class Deployer {
     }
     const std::size_t other = schedule_.mesh.device(at).index();
     if (other == device || idle(other)) {
-      problem("task {} on {} names {} as its peer, which {}", task_name(program(device), task), name(device), name(other),
+      problem(place_of(program(device), task), "task {} on {} names {} as its peer, which {}", task_name(program(device), task), name(device), name(other),
               other == device ? "is itself" : "runs no program");
       return std::nullopt;
     }
@@ -172,20 +192,23 @@ class Deployer {
 
   void deploy(std::uint32_t p, TaskId t) {
     const Task& task = schedule_.programs[p].tasks[t.index()];
+    const std::vector<KnownCoordinate> known = known_coordinates(task.where);
     std::visit(Overloaded{
                    [&](const Matmul& matmul) {
                      const Participants& who = workers(p, t, task);
-                     for (const Region* region : {&matmul.left, &matmul.right, &matmul.out}) check_region(p, t, *region, who.to);
+                     for (const Region* region : {&matmul.left, &matmul.right, &matmul.out}) check_region(p, t, *region, who.to, known);
                    },
                    [&](const Local& local) {
                      const Participants& who = workers(p, t, task);
-                     for (const Region& region : local.reads) check_region(p, t, region, who.to);
-                     for (const Region& region : local.writes) check_region(p, t, region, who.to);
+                     for (const Region& region : local.reads) check_region(p, t, region, who.to, known);
+                     for (const Region& region : local.writes) check_region(p, t, region, who.to, known);
                    },
                    [&](const Shift& shift) {
                      const Participants& who = shifters(p, t, task, shift);
-                     check_region(p, t, shift.source, who.to);
-                     check_region(p, t, shift.target, who.from);
+                     check_region(p, t, shift.source, who.to, known);
+                     const bool constant = shift.by.terms.empty() && shift.by.modulus == 0;
+                     check_region(p, t, shift.target, who.from,
+                                  constant ? known_after(known, shift.axis, shift.by.constant) : std::vector<KnownCoordinate>{});
                    },
                    [&](const Send& send) { add(p, t.index(), senders(p, t, task, send)); },
                    [](const Recv&) {},        // its table is complete when all Sends are matched
@@ -209,8 +232,9 @@ class Deployer {
     const auto& devices = deployment().programs[p].devices;
     Participants table;
     table.to.assign(devices.size(), nobody);
+    const std::vector<bool> holds = holding(p, task.where);
     for (std::size_t l = 0; l < devices.size(); ++l)
-      if (holds(task.where, coordinates_[devices[l]])) table.to[l] = devices[l];
+      if (holds[l]) table.to[l] = devices[l];
     return add(p, t.index(), std::move(table));
   }
 
@@ -223,20 +247,21 @@ class Deployer {
     table.to.assign(devices.size(), nobody);
     table.from.assign(devices.size(), nobody);
     const bool open = !schedule_.mesh.wraps(shift.axis);
+    const std::vector<bool> holds = holding(p, task.where);
     for (std::size_t l = 0; l < devices.size(); ++l) {
       const std::uint32_t d = devices[l];
-      if (!holds(task.where, coordinates_[d])) continue;
+      if (!holds[l]) continue;
       const std::int64_t by = evaluate(shift.by, coordinates_[d]);
       if (by % shift.axis.size == 0) continue;
       const std::int64_t to = coordinate_on(coordinates_[d], shift.axis) + by;
       if (open && (to < 0 || to >= shift.axis.size)) {
-        problem("task {} shifts {} by {} off the end of the open axis {}; expected a guard or an axis that wraps", task_name(program(d), t), name(d),
+        problem(task.written_at, "task {} shifts {} by {} off the end of the open axis {}; expected a guard or an axis that wraps", task_name(program(d), t), name(d),
                 by, schedule_.mesh.name(shift.axis));
         continue;
       }
       const std::size_t receiver = schedule_.mesh.shifted(DeviceId{static_cast<int>(d)}, shift.axis, by).index();
       if (deployment().places[receiver].program != p) {
-        problem("unmatched: task {} on {} sends to {}, which does not run the same program", task_name(program(d), t), name(d), name(receiver));
+        problem(task.written_at, "unmatched: task {} on {} sends to {}, which does not run the same program", task_name(program(d), t), name(d), name(receiver));
         continue;
       }
       table.to[l] = static_cast<std::uint32_t>(receiver);
@@ -259,14 +284,14 @@ class Deployer {
       if (!to) continue;
       const auto found = receives_.find({send.channel, d, *to});
       if (found == receives_.end() || found->second.matched == found->second.tasks.size()) {
-        problem("unmatched: task {} on {} sends to {} on channel {}, which has no receive for it", task_name(program(d), t), name(d), name(*to),
+        problem(task.written_at, "unmatched: task {} on {} sends to {} on channel {}, which has no receive for it", task_name(program(d), t), name(d), name(*to),
                 send.channel);
         continue;
       }
       const TaskId recv_task = found->second.tasks[found->second.matched++];
       const Region& target = std::get<Recv>(program(*to).tasks[recv_task.index()].op).target;
       if (elements_of(send.source) != elements_of(target) || bytes_of(program(d), send.source) != bytes_of(program(*to), target))
-        problem("task {} on {} sends {} elements of {} bytes to task {} on {}, which expects {} of {} bytes", task_name(program(d), t), name(d),
+        problem(task.written_at, "task {} on {} sends {} elements of {} bytes to task {} on {}, which expects {} of {} bytes", task_name(program(d), t), name(d),
                 elements_of(send.source), bytes_of(program(d), send.source).count(), task_name(program(*to), recv_task), name(*to),
                 elements_of(target), bytes_of(program(*to), target).count());
       table.to[l] = *to;
@@ -290,7 +315,7 @@ class Deployer {
     for (const auto& [key, receives] : receives_)
       for (std::size_t k = receives.matched; k < receives.tasks.size(); ++k) {
         const auto& [channel, sender, receiver] = key;
-        problem("unmatched: task {} on {} receives from {} on channel {}, which has no send for it", task_name(program(receiver), receives.tasks[k]),
+        problem(place_of(program(receiver), receives.tasks[k]), "unmatched: task {} on {} receives from {} on channel {}, which has no send for it", task_name(program(receiver), receives.tasks[k]),
                 name(receiver), name(sender), channel);
         // A half without a partner never ends; what could be matched is deployed.
         const auto& place = deployment().places[receiver];
@@ -309,15 +334,17 @@ class Deployer {
       }
       program.first_activity.push_back(static_cast<std::uint32_t>(next));
       if (next >= nobody) {
-        problem("the schedule has more than {} task instances; expected fewer", nobody - 1);
+        problem(file_of(schedule_), "the schedule has more than {} task instances; expected fewer", nobody - 1);
         return;
       }
     }
   }
 
   const Schedule& schedule_;
+  Cancellation stop_;
   std::size_t devices_;
-  std::vector<Coordinates> coordinates_;
+  std::vector<Coordinates> coordinates_;            // per device
+  std::vector<std::vector<int>> axis_coordinates_;  // per axis and device
   std::map<ChannelKey, Receives> receives_;
   std::map<std::pair<std::uint32_t, std::size_t>, Participants> receive_tables_;  // of Recvs, by program and task
   std::unordered_map<Key, std::uint32_t, KeyHash> known_;
@@ -326,12 +353,7 @@ class Deployer {
 
 }  // namespace
 
-bool may_leave(const Program& program, const Region& region) {
-  const Buffer& buffer = program.buffers[region.buffer.index()];
-  for (std::size_t i = 0; i < region.dims.size(); ++i)
-    if (may_leave(region.dims[i], buffer.extents[i])) return true;
-  return false;
-}
+bool may_leave(const Program& program, const Region& region) { return may_leave(program, region, {}); }
 
 std::uint32_t Deployment::activities() const {
   return programs.empty() || programs.back().first_activity.empty() ? 0 : programs.back().first_activity.back();
@@ -350,6 +372,6 @@ std::vector<Wait> waits_of(const Program& program, TaskId task, bool receive_gat
   return waits;
 }
 
-Deployed deploy(const Schedule& lowered) { return Deployer{lowered}.run(); }
+Deployed deploy(const Schedule& lowered, Cancellation stop) { return Deployer{lowered, stop}.run(); }
 
 }  // namespace podsim

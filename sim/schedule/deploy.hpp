@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/base/cancellation.hpp"
 #include "sim/schedule/schedule.hpp"
 
 namespace podsim {
@@ -61,12 +62,13 @@ std::vector<Wait> waits_of(const Program& program, TaskId task, bool receive_gat
 /// Errors, all of them: what check_shapes() finds (then nothing is deployed); a Collective that is not lowered; unmatched halves; guards that
 /// disagree; a region out of its buffer's range on some device; a shift off the end of an open axis without a guard; a Send and its Recv with
 /// different element counts; more than 2^32 - 2 activities. The deployment holds what could be matched.
+/// Told to stop, its only problem is that.
 /// Cost O(tasks + distinct participants * devices).
 struct Deployed {
   Deployment deployment;
   std::vector<Diagnostic> problems;
 };
-Deployed deploy(const Schedule& lowered);
+Deployed deploy(const Schedule& lowered, Cancellation stop = {});
 
 /// Whether an index may leave [0, extent of its dimension) on some device, judged by bounds alone. False is a proof; true has to be looked at.
 bool may_leave(const Program& program, const Region& region);

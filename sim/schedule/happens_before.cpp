@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cassert>
 #include <functional>
+#include <limits>
 #include <queue>
+#include <utility>
 
 namespace podsim {
 
@@ -88,14 +90,18 @@ TopologicalOrder topological_order(const ActivityGraph& graph, const Schedule& l
 }
 
 HappensBefore::HappensBefore(const ActivityGraph& graph, const std::vector<std::uint32_t>& order)
-    : graph_{graph}, position_(order.size()), seen_(order.size(), 0) {
+    : graph_{graph}, order_{order}, position_(order.size()), seen_(order.size(), 0) {
   assert(order.size() == graph.activities.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) position_[order[i]] = i;
 }
 
-bool HappensBefore::operator()(std::uint32_t first, bool received, std::uint32_t then) {
+bool HappensBefore::operator()(const OrderQuestion& question) { return *within(std::numeric_limits<std::size_t>::max(), question); }
+
+std::optional<bool> HappensBefore::within(std::size_t most, const OrderQuestion& question) {
+  const auto [first, received, then] = question;
   ++query_;
   stack_.assign(1, then);
+  std::size_t looked_at = 0;
   while (!stack_.empty()) {
     const std::uint32_t at = stack_.back();
     stack_.pop_back();
@@ -104,6 +110,8 @@ bool HappensBefore::operator()(std::uint32_t first, bool received, std::uint32_t
       for (const Gate gate : {Gate::start, Gate::receive})
         for (const Dependency& dependency : graph_.waits_for(at, gate)) {
           if (dependency.activity == first && (dependency.received || !received)) return true;
+          ++waits_looked_at_;
+          if (++looked_at > most) return std::nullopt;
           if ((graph_.activities[dependency.activity].device == graph_.activities[first].device) != same_device) continue;
           if (position_[dependency.activity] <= position_[first] || seen_[dependency.activity] == query_) continue;
           seen_[dependency.activity] = query_;
@@ -111,6 +119,43 @@ bool HappensBefore::operator()(std::uint32_t first, bool received, std::uint32_t
         }
   }
   return false;
+}
+
+std::vector<bool> HappensBefore::together(std::span<const OrderQuestion> questions) {
+  over_.resize(order_.size());
+  asked_of_.resize(order_.size(), 0);
+  std::vector<bool> answers;
+  answers.reserve(questions.size());
+  constexpr std::size_t at_once = 64 * words;
+  for (std::size_t begin = 0; begin < questions.size(); begin += at_once) {
+    const std::span<const OrderQuestion> of_pass = questions.subspan(begin, std::min(at_once, questions.size() - begin));
+    pass(of_pass);
+    for (std::size_t q = 0; q < of_pass.size(); ++q) answers.push_back((over_[of_pass[q].then][q / 64] >> (q % 64) & 1) != 0);
+  }
+  return answers;
+}
+
+void HappensBefore::pass(std::span<const OrderQuestion> questions) {
+  std::uint32_t begin = static_cast<std::uint32_t>(order_.size()), end = 0;
+  std::vector<std::uint32_t> next(questions.size(), 0);  // the question before it about the same activity, and 1
+  for (std::size_t q = 0; q < questions.size(); ++q) {
+    assert(position_[questions[q].first] < position_[questions[q].then]);
+    begin = std::min(begin, position_[questions[q].first]);
+    end = std::max(end, position_[questions[q].then] + 1);
+    next[q] = std::exchange(asked_of_[questions[q].first], static_cast<std::uint32_t>(q) + 1);
+  }
+  for (std::uint32_t p = begin; p < end; ++p) {
+    Set& over = over_[order_[p]] = Set{};
+    for (const Gate gate : {Gate::start, Gate::receive})
+      for (const Dependency& wait : graph_.waits_for(order_[p], gate)) {
+        ++waits_looked_at_;
+        if (position_[wait.activity] < begin) continue;
+        for (std::size_t w = 0; w < words; ++w) over[w] |= over_[wait.activity][w];
+        for (std::uint32_t q = asked_of_[wait.activity]; q != 0; q = next[q - 1])
+          if (wait.received || !questions[q - 1].received) over[(q - 1) / 64] |= std::uint64_t{1} << ((q - 1) % 64);
+      }
+  }
+  for (const OrderQuestion& question : questions) asked_of_[question.first] = 0;
 }
 
 }  // namespace podsim

@@ -1,7 +1,9 @@
 // Happens-before on an ActivityGraph: made of edges and transfers only, not of core order.
 #pragma once
 
+#include <array>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "sim/schedule/unroll.hpp"
@@ -19,20 +21,42 @@ TopologicalOrder topological_order(const ActivityGraph& graph, const Schedule& l
 /// Whether the core runs an activity: a Matmul, or a Local on the core.
 bool on_core(const Schedule& lowered, const Activity& activity);
 
-/// Answers "is this done before that starts?" by searching backwards from the later one; short where edges are direct.
+/// Is `first` over before `then` starts? Of a transfer, `received` asks for its target, else for its source.
+struct OrderQuestion {
+  std::uint32_t first = 0;
+  bool received = false;
+  std::uint32_t then = 0;
+};
+
+/// Answers questions of order: one by one, by searching backwards from the later one, which is short where edges are direct, or many together.
 class HappensBefore {
  public:
   /// `order` is a complete topological order of the graph; both must outlive this.
   HappensBefore(const ActivityGraph& graph, const std::vector<std::uint32_t>& order);
-  /// Whether `first` is over before `then` starts. Of a transfer, `received` asks for its target, else for its source.
-  bool operator()(std::uint32_t first, bool received, std::uint32_t then);
+  bool operator()(const OrderQuestion& question);
+  /// Looks at no more than `most` waits; none: they do not tell.
+  std::optional<bool> within(std::size_t most, const OrderQuestion& question);
+  /// One answer per question, however long the ways between: passes forwards through the graph, 256 questions at a time. Each `then` is later in the
+  /// order than its `first`. Cost per pass: the waits of all that stands between the earliest `first` and the latest `then`.
+  std::vector<bool> together(std::span<const OrderQuestion> questions);
+  /// Of all answers so far.
+  [[nodiscard]] std::uint64_t waits_looked_at() const { return waits_looked_at_; }
 
  private:
+  static constexpr std::size_t words = 4;
+  using Set = std::array<std::uint64_t, words>;  // of the questions of a pass
+
+  void pass(std::span<const OrderQuestion> questions);
+
   const ActivityGraph& graph_;
+  const std::vector<std::uint32_t>& order_;
   std::vector<std::uint32_t> position_;  // of each activity in the order
   std::vector<std::uint32_t> seen_;      // the query that last visited an activity
   std::vector<std::uint32_t> stack_;
   std::uint32_t query_ = 0;
+  std::uint64_t waits_looked_at_ = 0;
+  std::vector<Set> over_;               // per activity: whose `first` is over before it starts
+  std::vector<std::uint32_t> asked_of_;  // per activity: the first question of the pass about it, and 1; 0: none
 };
 
 }  // namespace podsim

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cassert>
 #include <map>
+#include <set>
+#include <tuple>
 
+#include "sim/base/blame.hpp"
 #include "sim/schedule/text.hpp"
 #include "sim/schedule/validate.hpp"
 
@@ -13,9 +16,10 @@ namespace podsim {
 
 namespace {
 
-/// Adds an edge unless the same one is there.
-void add_edge(std::vector<Edge>& edges, const Edge& edge) {
-  if (std::find(edges.begin(), edges.end(), edge) == edges.end()) edges.push_back(edge);
+/// Each edge once, where it occurs first.
+void remove_repeated(std::vector<Edge>& edges) {
+  std::set<std::tuple<int, Half, Half>> seen;
+  std::erase_if(edges, [&](const Edge& edge) { return !seen.insert({edge.task.value, edge.done, edge.gates}).second; });
 }
 
 class ProgramLowering {
@@ -33,7 +37,7 @@ class ProgramLowering {
       const Task& task = program_.tasks[t];
       if (const auto* collective = std::get_if<Collective>(&task.op)) {
         if (auto ok = expand(task, *collective); !ok)
-          return Diagnostic{ok.error().where, "task " + task_name(program_, TaskId{t}) + ": " + ok.error().message};
+          return blamed_on(location_of(task.written_at), in_context("task " + task_name(program_, TaskId{t}), ok.error()));
         continue;
       }
       Task kept = task;
@@ -50,7 +54,8 @@ class ProgramLowering {
     std::vector<Edge> renumbered;
     renumbered.reserve(edges.size());
     for (const Edge& edge : edges)
-      for (const Edge& end : ends_[edge.task.index()]) add_edge(renumbered, {end.task, end.done == Half::both ? edge.done : end.done, edge.gates});
+      for (const Edge& end : ends_[edge.task.index()]) renumbered.push_back({end.task, end.done == Half::both ? edge.done : end.done, edge.gates});
+    if (renumbered.size() > 1) remove_repeated(renumbered);
     return renumbered;
   }
 
@@ -78,9 +83,10 @@ class ProgramLowering {
     const bool alone = std::all_of(collective.axes.begin(), collective.axes.end(), [](const AxisView& view) { return view.size == 1; });
     std::vector<Edge> start = before;
     if (!alone) {
-      Task launch{task.label + " launch", Local{LocalKind::launch, {}, {}, 1, Unit::dma}, before, {}, origin};
+      Task launch{task.label + " launch", Local{LocalKind::launch, {}, {}, 1, Unit::dma}, before, {}, origin, task.written_at};
       for (const AxisView& view : collective.axes)
-        for (const Edge& edge : queues_[view.axis]) add_edge(launch.after, edge);
+        launch.after.insert(launch.after.end(), queues_[view.axis].begin(), queues_[view.axis].end());
+      remove_repeated(launch.after);
       lowered_.tasks.push_back(std::move(launch));
       start = {Edge{TaskId{lowered_.tasks.size() - 1}}};
     }
@@ -98,6 +104,7 @@ class ProgramLowering {
       if (starts) step.after.insert(step.after.begin(), start.begin(), start.end());
       step.label = task.label + (step.label.empty() ? "" : " ") + step.label;
       step.origin = origin;
+      step.written_at = task.written_at;
       if (const auto* shift = std::get_if<Shift>(&step.op)) step.origin->axis = shift->axis;
       move_scratch(step.op, scratch_shift);
       lowered_.tasks.push_back(std::move(step));

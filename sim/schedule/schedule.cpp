@@ -31,22 +31,23 @@ std::optional<CollectiveKind> collective_kind_named(std::string_view name) { ret
 const std::vector<LocalTraits>& local_table() {
   // Operations as the formulas of LocalKind have them; a root, an exponential or a tanh counts as one.
   static const std::vector<LocalTraits> table = {
-      {LocalKind::copy, "copy", 1, 1, 0, true},
-      {LocalKind::add, "add", 2, 1, 1, true},
-      {LocalKind::scale, "scale", 1, 1, 1, true},
-      {LocalKind::launch, "launch", 0, 0, 0, true},
-      {LocalKind::place, "place", 1, 1, 0, false},
-      {LocalKind::norm_sums, "norm-sums", 1, 1, 3, true},
-      {LocalKind::norm, "norm", 2, 1, 2, true},
-      {LocalKind::norm_grad_sums, "norm-grad-sums", 3, 1, 5, true},
-      {LocalKind::norm_grad, "norm-grad", 4, 1, 6, true},
-      {LocalKind::gelu, "gelu", 1, 1, 9, true},
-      {LocalKind::gelu_grad, "gelu-grad", 2, 1, 18, true},
-      {LocalKind::swiglu, "swiglu", 2, 1, 5, true},
-      {LocalKind::swiglu_grad, "swiglu-grad", 3, 2, 11, true},
-      {LocalKind::attention, "attention", 1, 1, 6, true},
-      {LocalKind::attention_grad, "attention-grad", 2, 1, 11, true},
-      {LocalKind::transpose, "transpose", 1, 1, 0, true},
+      {LocalKind::copy, "copy", 1, 1, 0, true, 1},
+      {LocalKind::add, "add", 2, 1, 1, true, 2},
+      {LocalKind::scale, "scale", 1, 1, 1, true, 1},
+      {LocalKind::launch, "launch", 0, 0, 0, true, 0},
+      {LocalKind::place, "place", 1, 1, 0, false, 1},
+      {LocalKind::norm_sums, "norm-sums", 1, 1, 3, true, 0},
+      {LocalKind::norm, "norm", 2, 1, 2, true, 1},
+      {LocalKind::norm_grad_sums, "norm-grad-sums", 3, 1, 5, true, 0},
+      {LocalKind::norm_grad, "norm-grad", 4, 1, 6, true, 2},
+      {LocalKind::gelu, "gelu", 1, 1, 9, true, 1},
+      {LocalKind::gelu_grad, "gelu-grad", 2, 1, 18, true, 2},
+      {LocalKind::swiglu, "swiglu", 2, 1, 5, true, 2},
+      {LocalKind::swiglu_grad, "swiglu-grad", 3, 2, 11, true, 3},
+      {LocalKind::attention, "attention", 1, 1, 6, true, 0},
+      {LocalKind::attention_grad, "attention-grad", 2, 1, 11, true, 0},
+      {LocalKind::transpose, "transpose", 1, 1, 0, true, 0},
+      {LocalKind::join, "join", 0, 0, 0, false, 0},
   };
   return table;
 }
@@ -139,6 +140,11 @@ MatmulExtents extents_of(const Matmul& matmul) {
   const int left_rank = static_cast<int>(matmul.left.dims.size());
   return {product(matmul.out, 0, matmul.out_split), product(matmul.out, matmul.out_split, out_rank),
           matmul.transpose_left ? product(matmul.left, 0, matmul.left_split) : product(matmul.left, matmul.left_split, left_rank)};
+}
+
+SourceLocation location_of(const WrittenAt& place) {
+  if (place.file == nullptr) return {};
+  return {*place.file, place.line, place.column};
 }
 
 Bytes size_of(const Buffer& buffer) {

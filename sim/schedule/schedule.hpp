@@ -6,12 +6,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "sim/base/diagnostic.hpp"
 #include "sim/base/ids.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/mesh/mesh.hpp"
@@ -145,16 +147,18 @@ enum class LocalKind {
   attention,       // qkv -> o = softmax(q.k^T / sqrt(head)) v per sequence and head; `causal`: a token sees itself and what came before
   attention_grad,  // do, qkv -> dqkv; the scores are computed again
   transpose,       // [tokens, features...] -> [features..., tokens]; features_first: the other way. Any number of dimensions of features
+  join,            // nothing is read or written, free in time: stands for all that it waits for, so that M tasks before N others need M + N edges
 };
 enum class Unit { core, dma };
 
-/// One table gives each LocalKind its arity, flops and whether its bytes go through HBM; the numeric engine has the kernel.
+/// One table gives each LocalKind its arity, flops, whether its bytes go through HBM and what it may overwrite; the numeric engine has the kernel.
 struct LocalTraits {
   LocalKind kind;
   std::string_view name;
   int reads, writes;
   double flops_per_element;  // operations per element of its first region; of attention per score, apart from its products
-  bool takes_time;           // false: place. launch takes software.launch[kind of its Collective]
+  bool takes_time;           // false: place, join. launch takes software.launch[kind of its Collective]
+  int in_place;              // a result may be the very region of one of so many first reads: it is made element by element. It may overlap no other
 };
 const std::vector<LocalTraits>& local_table();
 const LocalTraits& traits_of(LocalKind kind);
@@ -265,12 +269,21 @@ struct Origin {
   friend bool operator==(const Origin&, const Origin&) = default;
 };
 
+/// Where a task or buffer stands in the file that it was read from, for messages. Any two are equal: it is no part of what a schedule means.
+struct WrittenAt {
+  std::shared_ptr<const std::string> file;  // null: not read from a file
+  int line = 0, column = 0;                 // from 1; 0: a binary file
+  friend bool operator==(const WrittenAt&, const WrittenAt&) { return true; }
+};
+SourceLocation location_of(const WrittenAt& place);
+
 struct Task {
   std::string label;  // for people: "gather X s3"
   Op op;
   std::vector<Edge> after;
   Guard where;
   std::optional<Origin> origin;  // set by lower()
+  WrittenAt written_at{};        // of a lowered task: that of its Collective
   friend bool operator==(const Task&, const Task&) = default;
 };
 
@@ -288,6 +301,7 @@ struct Buffer {
   Role role = Role::scratch;
   std::string tensor;                           // input, output
   std::vector<std::vector<AxisView>> sharding;  // input, output: one list per dimension
+  WrittenAt written_at{};
   friend bool operator==(const Buffer&, const Buffer&) = default;
 };
 Bytes size_of(const Buffer& buffer);

@@ -159,9 +159,10 @@ TEST(LocalTable, HasEveryKindAtItsOwnPlace) {
     EXPECT_EQ(&traits_of(traits.kind), &traits);
     EXPECT_EQ(local_kind_named(traits.name), traits.kind);
   }
-  EXPECT_EQ(local_table().size(), static_cast<std::size_t>(LocalKind::transpose) + 1);
+  EXPECT_EQ(local_table().size(), static_cast<std::size_t>(LocalKind::join) + 1);
   EXPECT_EQ(local_kind_named("sort"), std::nullopt);
   EXPECT_FALSE(traits_of(LocalKind::place).takes_time);
+  EXPECT_FALSE(traits_of(LocalKind::join).takes_time);
 }
 
 /// [sequences, sequence, groups, heads, head], or rotated.

@@ -20,6 +20,7 @@ class ShapeChecker {
   explicit ShapeChecker(const Schedule& schedule) : schedule_{schedule} {}
 
   std::vector<Diagnostic> check() {
+    place_ = file_of(schedule_);
     check_device_sets();
     for (std::size_t p = 0; p < schedule_.programs.size(); ++p) {
       program_ = &schedule_.programs[p];
@@ -36,7 +37,7 @@ class ShapeChecker {
  private:
   template <class... Args>
   void problem(fmt::format_string<Args...> format, Args&&... args) {
-    problems_.push_back({{}, where_ + fmt::format(format, std::forward<Args>(args)...)});
+    problems_.push_back({location_of(place_), where_ + fmt::format(format, std::forward<Args>(args)...)});
   }
   std::string task() const { return "task " + task_name(*program_, task_); }
 
@@ -71,10 +72,14 @@ class ShapeChecker {
   }
 
   void check_buffer(const Buffer& buffer) {
+    place_ = buffer.written_at;
     std::int64_t count = 1;
     for (const std::int64_t extent : buffer.extents) {
       if (extent < 1 || extent > largest_number / 8 / count) {
-        problem("buffer {}: extents must be positive and their product below 2^53, found {}", quoted(buffer.name), extent);
+        double product = 1;
+        for (const std::int64_t factor : buffer.extents) product *= static_cast<double>(factor);
+        problem("buffer {}: extents must be positive and their product below 2^53, found {}{}", quoted(buffer.name), fmt::join(buffer.extents, "x"),
+                extent > 0 && buffer.extents.size() > 1 ? fmt::format(" = {:.4g}", product) : "");
         return;
       }
       count *= extent;
@@ -218,6 +223,7 @@ class ShapeChecker {
       case LocalKind::scale:
       case LocalKind::launch:
       case LocalKind::place:
+      case LocalKind::join:
         for (const Region& write : out)
           for (const Region& read : in) check_pair(read, write, "the read region", "the written region");
         return;
@@ -379,6 +385,7 @@ class ShapeChecker {
 
   void check_task(TaskId id) {
     task_ = id;
+    place_ = program_->tasks[id.index()].written_at;
     const Task& entry = program_->tasks[id.index()];
     std::visit([&](const auto& op) { check(op); }, entry.op);
     for (const Condition& condition : entry.where) check_affine(condition.value, "where");
@@ -405,6 +412,7 @@ class ShapeChecker {
 
   void check_computes() {
     where_ = "";
+    place_ = file_of(schedule_);
     if (const auto* products = std::get_if<Products>(&schedule_.computes))
       for (const Product& product : *products)
         if (product.m < 1 || product.n < 1 || product.k < 1)
@@ -418,7 +426,7 @@ class ShapeChecker {
     // The same rules as for the op, in a program of its own.
     Schedule alone{schedule_.name,
                    schedule_.mesh,
-                   {{schedule_.programs[0].devices, schedule_.programs[0].buffers, {{"computes", *collective, {}, {}, {}}}}},
+                   {{schedule_.programs[0].devices, schedule_.programs[0].buffers, {{"computes", *collective, {}, {}, {}, place_}}}},
                    {}};
     for (Diagnostic& diagnostic : check_shapes(alone)) problems_.push_back({diagnostic.where, "computes: " + diagnostic.message});
   }
@@ -426,6 +434,7 @@ class ShapeChecker {
   const Schedule& schedule_;
   const Program* program_ = nullptr;
   TaskId task_;
+  WrittenAt place_;  // of what is checked
   std::string where_;
   std::vector<Diagnostic> problems_;
 };

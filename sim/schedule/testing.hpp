@@ -59,6 +59,15 @@ class Writer {
 
 inline Edge after(TaskId task, Half done = Half::both, Half gates = Half::both) { return {task, done, gates}; }
 
+/// The axis of a mesh that is one ring.
+inline std::vector<MeshAxis> ring(int size) { return {{"x", size, true}}; }
+
+inline std::vector<std::string> texts(const std::vector<Diagnostic>& diagnostics) {
+  std::vector<std::string> result;
+  for (const Diagnostic& diagnostic : diagnostics) result.push_back(to_text(diagnostic));
+  return result;
+}
+
 /// Elements [begin, begin + length) of a buffer of one dimension.
 inline Region part(BufferId buffer, std::int64_t begin, std::int64_t length) { return {buffer, {span(begin, length)}}; }
 

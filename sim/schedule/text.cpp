@@ -178,6 +178,14 @@ std::string to_text(const Mesh& mesh, const Program& program, const Region& regi
   return text + "]";
 }
 
+WrittenAt file_of(const Schedule& schedule) {
+  for (const Program& program : schedule.programs) {
+    if (!program.tasks.empty()) return {program.tasks.front().written_at.file, 0, 0};
+    if (!program.buffers.empty()) return {program.buffers.front().written_at.file, 0, 0};
+  }
+  return {};
+}
+
 std::string task_name(const Program& program, TaskId task) { return fmt::format("{} {}", task.value, quoted(program.tasks[task.index()].label)); }
 
 std::string to_text(const Schedule& schedule) { return Printer{schedule}.print(); }

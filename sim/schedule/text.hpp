@@ -14,5 +14,7 @@ std::string to_text(const Mesh& mesh, const Affine& affine);
 std::string to_text(const Mesh& mesh, const Program& program, const Region& region);
 /// `3 "gather X s1"`: position and label, the way diagnostics name a task.
 std::string task_name(const Program& program, TaskId task);
+/// The file that a schedule was read from, for what is wrong with it as a whole.
+WrittenAt file_of(const Schedule& schedule);
 
 }  // namespace podsim

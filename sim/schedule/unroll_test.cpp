@@ -16,10 +16,10 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing::neighbour;
 using testing::part;
+using testing::ring;
 using testing::shift;
 using testing::Writer;
 
-std::vector<MeshAxis> ring(int size) { return {{"x", size, true}}; }
 std::vector<MeshAxis> open_line(int size) { return {{"x", size, false}}; }
 
 /// "task@device" for a work, "task@sender>task@receiver" for a transfer.

@@ -3,6 +3,8 @@
 
 #include <vector>
 
+#include "sim/base/cancellation.hpp"
+#include "sim/base/expected.hpp"
 #include "sim/schedule/unroll.hpp"
 
 namespace podsim {
@@ -11,9 +13,10 @@ namespace podsim {
 struct Validation {
   std::vector<Diagnostic> shapes;     // ranks, extents, element counts, roles, edges to later tasks, overlapping device sets, ...
   std::vector<Diagnostic> unmatched;  // halves without a partner, guards that disagree
-  std::vector<Diagnostic> races;      // two tasks touch overlapping regions, one writes, no happens-before; names both tasks and the device
+  std::vector<Diagnostic> races;      // two tasks touch overlapping regions, one writes, no happens-before; or one task overwrites what it reads
   std::vector<Diagnostic> deadlocks;  // a cycle of waits across devices; names devices and tasks
-  [[nodiscard]] bool ok() const { return shapes.empty() && unmatched.empty() && races.empty() && deadlocks.empty(); }
+  bool cancelled = false;             // it was told to end: not everything was looked at
+  [[nodiscard]] bool ok() const { return shapes.empty() && unmatched.empty() && races.empty() && deadlocks.empty() && !cancelled; }
   [[nodiscard]] std::vector<Diagnostic> all() const;
 };
 
@@ -22,8 +25,8 @@ struct Validation {
 std::vector<Diagnostic> check_shapes(const Schedule& schedule);
 
 /// Shapes are checked first; a schedule that is not well-shaped is not unrolled. At most 20 diagnostics of each sort, then a count.
-/// Cost: unrolling, plus a backward search per conflicting pair of accesses, short where edges are direct.
-Validation validate(const Schedule& lowered);
+/// Cost: unrolling, plus find_races().
+Validation validate(const Schedule& lowered, Cancellation stop = {});
 
 /// What one edge of a schedule is for.
 enum class EdgePurpose {
@@ -40,6 +43,7 @@ struct EdgeAudit {
 };
 
 /// Removes each edge in turn and validates. Cost O(edges) validations: for small meshes. The schedule must be valid (an assert).
-std::vector<EdgeAudit> audit_edges(const Schedule& lowered);
+/// Error: cancelled_work().
+Expected<std::vector<EdgeAudit>> audit_edges(const Schedule& lowered, Cancellation stop = {});
 
 }  // namespace podsim

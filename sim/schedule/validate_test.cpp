@@ -19,16 +19,10 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing::neighbour;
 using testing::part;
+using testing::ring;
 using testing::shift;
+using testing::texts;
 using testing::Writer;
-
-std::vector<MeshAxis> ring(int size) { return {{"x", size, true}}; }
-
-std::vector<std::string> texts(const std::vector<Diagnostic>& diagnostics) {
-  std::vector<std::string> result;
-  for (const Diagnostic& diagnostic : diagnostics) result.push_back(to_text(diagnostic));
-  return result;
-}
 
 // ---- Unmatched ------------------------------------------------------------------------------------------------------------------------
 
@@ -345,6 +339,11 @@ std::set<std::tuple<int, int, int>> plain_races(const Schedule& schedule) {
       if (a.activity < b.activity && a.device == b.device && (a.write || b.write) && overlap(a.box, b.box) &&
           !over[b.activity][a.activity][a.received] && !over[a.activity][b.activity][b.received])
         races.insert({a.device, std::min(a.task, b.task), std::max(a.task, b.task)});
+  // A copy onto a part of what it reads.
+  for (const Access& a : accesses)
+    for (const Access& b : accesses)
+      if (a.activity == b.activity && a.device == b.device && !a.write && b.write && overlap(a.box, b.box) && a.box != b.box)
+        races.insert({a.device, a.task, a.task});
   return races;
 }
 
@@ -393,7 +392,8 @@ TEST(AuditEdges, TellsEachPurpose) {
   w.add("use again", copy(part(a, 2, 1), part(a, 3, 1)), {after(use), after(make)});       // ordering, implied
   w.add("elsewhere", copy(part(a, 0, 1), part(w.scratch("b", {1}), 0, 1)), {after(use)});  // timing
   std::vector<std::string> found;
-  for (const EdgeAudit& audit : audit_edges(w.schedule))
+  const auto audits = audit_edges(w.schedule);
+  for (const EdgeAudit& audit : *audits)
     found.push_back(std::to_string(audit.task.value) + "." + std::to_string(audit.edge) + " " +
                     (audit.purpose == EdgePurpose::implied    ? "implied"
                      : audit.purpose == EdgePurpose::ordering ? to_text(audit.race)
@@ -412,7 +412,7 @@ TEST(AuditEdges, AHalfThatAnotherEdgeOrdersOnOneSideOnlyIsNotImplied) {
   const BufferId a = w.scratch("a", {8});
   const TaskId before = w.add("before", copy(part(a, 0, 1), part(a, 1, 1)));
   w.add("move", shift(w.axis(0), 1, part(a, 2, 1), part(a, 1, 1)), {after(before), after(before, Half::both, Half::first)});
-  const auto audits = audit_edges(w.schedule);
+  const auto audits = *audit_edges(w.schedule);
   ASSERT_EQ(audits.size(), 2u);
   EXPECT_EQ(audits[0].purpose, EdgePurpose::ordering);
   EXPECT_EQ(audits[1].purpose, EdgePurpose::implied);
@@ -424,7 +424,8 @@ TEST(AuditEdges, AnEdgeOfOneHalfIsImpliedByThatHalfAlone) {
   const AxisView x = w.axis(0);
   const auto purposes = [&] {
     std::vector<EdgePurpose> result;
-    for (const EdgeAudit& audit : audit_edges(w.schedule)) result.push_back(audit.purpose);
+    const auto audits = audit_edges(w.schedule);
+    for (const EdgeAudit& audit : *audits) result.push_back(audit.purpose);
     return result;
   };
   // `last` waits for what arrived, directly and through `use`; of the own send it knows nothing.

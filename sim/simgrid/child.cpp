@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -12,10 +13,12 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <string_view>
+#include <system_error>
+
+#include "sim/base/descriptor.hpp"
 
 namespace podsim::simgrid_engine {
 
@@ -23,24 +26,30 @@ namespace {
 
 constexpr rlim_t large_stack = rlim_t{100} << 20;
 
-/// Closes its file at the end of the scope.
-class File {
+/// A signal of a terminal or of a system that shuts down reaches the child as well, but what it means for the run is the parent's to decide.
+constexpr std::array signals_of_the_parent = {SIGINT, SIGTERM, SIGHUP};
+
+/// None of these arrives while it lives.
+class HeldSignals {
  public:
-  explicit File(int file) : file_{file} {}
-  ~File() { close(); }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  [[nodiscard]] int get() const { return file_; }
-  void close() {
-    if (file_ >= 0) ::close(file_);
-    file_ = -1;
+  HeldSignals() {
+    sigset_t held;
+    sigemptyset(&held);
+    for (const int signal : signals_of_the_parent) sigaddset(&held, signal);
+    pthread_sigmask(SIG_BLOCK, &held, &before_);
   }
+  ~HeldSignals() { release(); }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+  void release() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
  private:
-  int file_;
+  sigset_t before_{};
 };
 
-Diagnostic system_error(std::string_view action) { return {{}, fmt::format("simgrid: {}: {}", action, std::strerror(errno))}; }
+/// A run that the computer ended, which says nothing about what was simulated.
+Diagnostic failure(std::string message) { return {{}, "simgrid: " + std::move(message), Cause::environment}; }
+Diagnostic call_failed(std::string_view call) { return failure(fmt::format("{}: {}", call, std::generic_category().message(errno))); }
 
 [[noreturn]] void be_the_child(const std::function<void(Output&)>& work, pid_t parent, int result, int errors) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody would read the result
@@ -69,19 +78,38 @@ Diagnostic system_error(std::string_view action) { return {{}, fmt::format("simg
   ::_exit(0);
 }
 
-/// Everything up to the end of the pipe; false: it broke.
-bool read_all(int file, std::vector<std::byte>& into) {
+/// Whether it has been stopped (SIGSTOP) and not continued; it stays to be waited for.
+bool is_stopped(pid_t child) {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(child), &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child;
+}
+
+enum class End { of_the_result, broken, cancelled, stopped };
+
+/// Reads what the child writes until its end.
+End follow(pid_t child, int result, std::vector<std::byte>& into, const ChildLimits& limits) {
+  constexpr std::chrono::milliseconds tick{50};
+  std::chrono::milliseconds stopped{0};  // counted in ticks: while this process is stopped itself, no time passes
   std::size_t size = 0;
   into.resize(std::size_t{1} << 16);
   for (;;) {
-    if (size == into.size()) into.resize(2 * size);
-    const ssize_t n = ::read(file, into.data() + size, into.size() - size);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) {
-      into.resize(size);
-      return n == 0;
+    if (limits.stop.requested()) return End::cancelled;
+    pollfd ready{result, POLLIN, 0};
+    if (::poll(&ready, 1, static_cast<int>(tick.count())) == 0) {
+      stopped = is_stopped(child) ? stopped + tick : std::chrono::milliseconds{0};
+      if (stopped >= limits.longest_stop) return End::stopped;
+      continue;
     }
-    size += static_cast<std::size_t>(n);
+    if (ready.revents == 0) continue;  // a signal
+    if (size == into.size()) into.resize(2 * size);
+    const ssize_t n = ::read(result, into.data() + size, into.size() - size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n > 0) {
+      size += static_cast<std::size_t>(n);
+      continue;
+    }
+    into.resize(size);
+    return n == 0 ? End::of_the_result : End::broken;
   }
 }
 
@@ -114,32 +142,41 @@ void Output::write(const void* data, std::size_t size) {
   }
 }
 
-Expected<std::vector<std::byte>> run_in_child(const std::function<void(Output&)>& work) {
+Expected<std::vector<std::byte>> run_in_child(const std::function<void(Output&)>& work, const ChildLimits& limits) {
   std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error("no pipe");
-  File from_child{ends[0]}, to_parent{ends[1]};
-  File errors{::memfd_create("podsim-simgrid-errors", MFD_CLOEXEC)};
-  if (errors.get() < 0) return system_error("no memory file");
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return call_failed("no pipe");
+  const Descriptor from_child{ends[0]};
+  Descriptor to_parent{ends[1]};
+  const Descriptor errors{::memfd_create("podsim-simgrid-errors", MFD_CLOEXEC)};
+  if (!errors) return call_failed("no memory file");
 
   const pid_t parent = ::getpid();
+  HeldSignals held;
   const pid_t child = ::fork();
-  if (child < 0) return system_error("no process");
+  if (child < 0) return call_failed("no process");
   if (child == 0) {
-    from_child.close();
+    for (const int signal : signals_of_the_parent) std::signal(signal, SIG_IGN);
+    held.release();
     be_the_child(work, parent, to_parent.get(), errors.get());
   }
+  held.release();
   to_parent.close();
 
   std::vector<std::byte> result;
-  const bool complete = read_all(from_child.get(), result);
+  const End end = follow(child, from_child.get(), result, limits);
+  if (end != End::of_the_result) ::kill(child, SIGKILL);
   int status = 0;
   pid_t reaped = 0;
   while ((reaped = ::waitpid(child, &status, 0)) < 0 && errno == EINTR) {}
   // A process that ignores SIGCHLD has its children reaped by the system: then only the result can tell.
   const bool left_well = reaped < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 0);
-  if (complete && left_well) return result;
+  if (end == End::of_the_result && left_well) return result;
+  if (limits.stop.requested()) return cancelled_work();
+  if (end == End::stopped)
+    return failure(fmt::format("the child process was stopped from outside (SIGSTOP) and not continued within {} s",
+                               std::chrono::duration<double>{limits.longest_stop}.count()));
   const std::string said = last_line(errors.get());
-  return Diagnostic{{}, fmt::format("simgrid: the child process {}{}", how_it_ended(status), said.empty() ? "" : ": " + said)};
+  return failure(fmt::format("the child process {}{}", how_it_ended(status), said.empty() ? "" : ": " + said));
 }
 
 }  // namespace podsim::simgrid_engine

@@ -5,8 +5,8 @@
 
 namespace podsim {
 
-Expected<Timeline> run_simgrid(const Model& model, const RunControl&) {
-  auto simulation = simgrid_engine::simulate(write_out(model));
+Expected<Timeline> run_simgrid(const Model& model, const RunControl& control) {
+  auto simulation = simgrid_engine::simulate(write_out(model), control.stop);
   if (!simulation) return simulation.error();
   if (!simulation->finished.empty()) return stuck(model, simulation->finished);
   return make_timeline(simulation->times, simulation->events);

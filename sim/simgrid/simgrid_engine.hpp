@@ -5,7 +5,7 @@
 
 namespace podsim {
 
-/// A node per device. Runs to its end whatever the control says.
+/// A node per device. A run that is told to stop has no result: cancelled_work(). There is no progress.
 Expected<Timeline> run_simgrid(const Model& model, const RunControl& control);
 
 }  // namespace podsim

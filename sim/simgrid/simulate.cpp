@@ -41,12 +41,12 @@ void simulate_here(const CostedGraph& graph, Output& output) {
 
 }  // namespace
 
-Expected<Simulation> simulate(const CostedGraph& graph) {
-  const auto bytes = run_in_child([&](Output& output) { simulate_here(graph, output); });
+Expected<Simulation> simulate(const CostedGraph& graph, Cancellation stop) {
+  const auto bytes = run_in_child([&](Output& output) { simulate_here(graph, output); }, {stop});
   if (!bytes) return bytes.error();
   const std::size_t n = graph.graph.activities.size();
   Header header;
-  const Diagnostic torn{{}, "simgrid: the child process left before its result was complete"};
+  const Diagnostic torn{{}, "simgrid: the child process left before its result was complete", Cause::environment};
   if (bytes->size() < sizeof header) return torn;
   std::memcpy(&header, bytes->data(), sizeof header);
   const std::byte* body = bytes->data() + sizeof header;

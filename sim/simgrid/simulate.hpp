@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/base/cancellation.hpp"
 #include "sim/base/expected.hpp"
 #include "sim/engine/costed_graph.hpp"
 #include "sim/engine/timeline.hpp"
@@ -17,7 +18,7 @@ struct Simulation {
 };
 
 /// In a child process of its own; see run_in_child() about threads. Times are sums of doubles, rounded once, to the nearest picosecond.
-/// Errors: the child died.
-Expected<Simulation> simulate(const CostedGraph& graph);
+/// Errors: those of run_in_child().
+Expected<Simulation> simulate(const CostedGraph& graph, Cancellation stop = {});
 
 }  // namespace podsim::simgrid_engine

@@ -1,5 +1,8 @@
 #include "tools/bench/workloads.hpp"
 
+#include <sys/resource.h>
+
+#include <ctime>
 #include <numeric>
 
 #include "algorithms/collectives/collectives.hpp"
@@ -22,6 +25,15 @@ Torus torus_of(Machine machine, int rows, int columns) {
 }
 
 }  // namespace
+
+double cpu_seconds() {
+  timespec own{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own);
+  rusage children{};  // simgrid runs in one
+  getrusage(RUSAGE_CHILDREN, &children);
+  const auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec); };
+  return static_cast<double>(own.tv_sec) + 1e-9 * static_cast<double>(own.tv_nsec) + seconds(children.ru_utime) + seconds(children.ru_stime);
+}
 
 Torus ideal_torus(int rows, int columns) { return torus_of(value_of(find_machine("ideal")), rows, columns); }
 Torus tpu_v4_torus(int rows, int columns) { return torus_of(value_of(find_machine("tpu_v4")), rows, columns); }

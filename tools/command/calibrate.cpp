@@ -7,13 +7,16 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "sim/base/output_file.hpp"
 #include "sim/base/units.hpp"
 #include "sim/config/machine_config.hpp"
 #include "tools/command/command.hpp"
+#include "tools/command/file_options.hpp"
 #include "tools/command/observations.hpp"
 #include "tools/command/pod.hpp"
 #include "tools/command/print.hpp"
 #include "tools/command/progress.hpp"
+#include "tools/command/result_print.hpp"
 #include "tools/command/validate_print.hpp"
 #include "tools/plot/prediction_plot.hpp"
 
@@ -29,10 +32,12 @@ constexpr std::string_view usage =
 
 Fits the values of a machine to what was measured: launches, overheads, latency, bandwidths, efficiency curves. Prints each value with its interval,
 what the measurements cannot tell and what to measure to tell it, and how far the fitted machine is off: on what was fitted, and on every other
-observation when the rest is fitted. With -o FILE.textproto the machine is saved, and every run on it says what it was fitted to and how far it is off.
+observation when the rest is fitted. With -o FILE.textproto the machine is saved. Every run on it says what it was fitted to and how far it is off, or
+in what it goes beyond: another operation, another number of devices, other dimensions, other sizes.
 
 nccl-tests: what the programs print, one file or several tests in one; the out-of-place times are taken. Links of the second dimension of a dgx
 slice, link[y], are those between the GPUs of a node, link[x] those between nodes. tools/capture measures what is needed on TPUs and GPUs.
+meshslice-log: what BenchCollectives2D.py prints, one operation or several in one; its axes are x (rows of devices) and y: --mesh x=4,y=8.
 
 examples:
   podsim calibrate validation/datasets/tpu_v5p_ppermute/observations.csv --base tpu_v5p --slice 2x2 --mesh row=4 -o my_v5p.textproto
@@ -42,6 +47,11 @@ examples:
 )";
 
 constexpr double apart = 0.5;  // the weight below which an observation is said to lie apart
+
+/// A file's name as machine files can have it: bytes that are no UTF-8 are replaced.
+std::string as_utf8(const std::string& name) {
+  return Json::parse(Json(name).dump(-1, ' ', false, Json::error_handler_t::replace)).get<std::string>();
+}
 
 /// "PATH" or "PATH=SIGMA", a relative standard deviation.
 Expected<NamedPrior> parse_prior(const std::string& text) {
@@ -96,6 +106,11 @@ std::string calibration_table(const std::vector<Observation>& observations, cons
     rows.push_back({value.path, value.at, value_text(value, value.value), value_text(value, value.low), value_text(value, value.high),
                     std::string{name_of(value.origin)}});
   std::string text = table(rows, 2);
+  for (const CalibratedValue& value : found.parameters)
+    if (value.beyond_specification())
+      text += fmt::format("{}{} is {:.2g} times the specified {}, more than such a part can do: an effective value. What was observed\n"
+                          "ran otherwise than the fit takes it to, so do not carry it to other operations or other numbers of devices.\n",
+                          value.path, value.at.empty() ? "" : " at " + value.at, value.value / *value.specified, value_text(value, *value.specified));
   if (!found.undetermined.empty()) text += "\nnot determined by these observations:\n" + undetermined_text(found.undetermined);
   rows = {{"observation", "measured", "predicted", "error", ""}};
   for (const Residual& residual : found.residuals) {
@@ -122,6 +137,8 @@ std::string calibration_json(const std::vector<Observation>& observations, const
                               {"unit", v.unit},
                               {"low", v.low},
                               {"high", v.high},
+                              {"specified", or_null(v.specified)},
+                              {"beyond_specification", v.beyond_specification()},
                               {"origin", name_of(v.origin)}});
   for (const Undetermined& u : found.undetermined)
     undetermined.push_back(Json{{"path", u.path}, {"at", u.at.empty() ? Json() : Json(u.at)}, {"why", u.why}, {"probe", u.probe}});
@@ -166,21 +183,20 @@ int calibrate_verb(const std::vector<std::string>& arguments, Console& console) 
   po::options_description described;
   described.add(import_options_described()).add(pod_options(false));
   described.add_options()                                                                                                               //
-      ("base", po::value<std::string>()->value_name("NAME|FILE"), "the machine to begin with: what is not determined keeps its value")  //
+      ("base", input_file("NAME|FILE"), "the machine to begin with: what is not determined keeps its value")  //
       ("prior", po::value<std::vector<std::string>>()->value_name("PATH[=SIGMA]")->composing(),
        "a value of the base that is known, to SIGMA of it (0.05); repeatable")                                                                //
       ("hold", po::value<std::vector<std::string>>()->value_name("PATH")->composing(), "a value that stays; repeatable")                      //
       ("dataset", po::value<std::string>()->value_name("NAME"), "what the observations are called in the machine; left out: the first file")  //
-      ("plot", po::value<std::string>()->value_name("FILE.svg"), "draw measured against fitted, and the residuals")                           //
+      ("plot", output_file("FILE.svg"), "draw measured against fitted, and the residuals")                           //
       ("no-curves", po::bool_switch(), "one efficiency for all sizes")                                                                        //
       ("observations-only", po::bool_switch(), "convert to CSV, fit nothing");
-  described.add(output_options());
+  described.add(output_options(table_json));
   const Parsed parsed = parse(arguments, described, usage, console, "observations");
   if (parsed.status) return *parsed.status;
   const Options& options = *parsed.options;
 
-  const auto format = format_of(options);
-  if (!format) return report(format.error(), console);
+  const Format format = format_of(options);
   const auto imported = imported_observations(options);
   if (!imported) return report(imported.error(), console);
   if (options.flag("observations-only")) {
@@ -189,7 +205,6 @@ int calibrate_verb(const std::vector<std::string>& arguments, Console& console) 
     if (auto ok = write_output(options, write_observations(imported->observations), console); !ok) return report(ok.error(), console);
     return exit_done;
   }
-  if (*format == Format::csv) return report({option("format"), "calibrate prints table or json"}, console);
   if (options.has("machine")) return report({option("machine"), "calibrate begins with --base"}, console);
   if (!options.has("base")) return report({{}, "--base is missing: the machine to begin with"}, console);
   auto request = pod_request_of(options, options.text("base"));
@@ -198,7 +213,7 @@ int calibrate_verb(const std::vector<std::string>& arguments, Console& console) 
   if (!pod) return report(pod.error(), console);
 
   CalibrateOptions how;
-  how.dataset = options.has("dataset") ? options.text("dataset") : options.texts("observations").front();
+  how.dataset = as_utf8(options.has("dataset") ? options.text("dataset") : options.texts("observations").front());
   how.hold = options.texts("hold");
   how.curves = !options.flag("no-curves");
   for (const std::string& text : options.texts("prior")) {
@@ -217,7 +232,7 @@ int calibrate_verb(const std::vector<std::string>& arguments, Console& console) 
   if (options.has("plot"))
     if (auto ok = write_file(options.text("plot"), residual_svg(imported->observations, *found, how.dataset)); !ok)
       return report(ok.error(), console);
-  const std::string text = *format == Format::json ? calibration_json(imported->observations, *found, held_back, imported->notes)
+  const std::string text = format == Format::json ? calibration_json(imported->observations, *found, held_back, imported->notes)
                                                    : calibration_table(imported->observations, *found, held_back, imported->notes);
   if (options.has("output") && options.text("output").ends_with(".textproto")) {
     if (auto ok = write_file(options.text("output"), write_machine(found->machine)); !ok) return report(ok.error(), console);

@@ -1,4 +1,5 @@
 // `podsim calibrate`: from files of measurements to a machine that runs say is fitted.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -49,6 +50,45 @@ TEST(Calibrate, TrustIsOfWhatWasHeldBackWhereThereIsEnough) {
   EXPECT_THAT(podsim("calibrate " + permutes + on_v5p).out, HasSubstr("nothing could be held back"));
 }
 
+TEST(Calibrate, TheMachineItWritesKnowsWhatItCovers) {
+  const Folder folder;
+  const std::string file = folder.file("fitted.textproto");
+  ASSERT_EQ(podsim("calibrate " PODSIM_SOURCE_DIR "/validation/datasets/h100_16_nccl/observations.csv --base dgx_h100 --slice 2x8 -o " + file).status,
+            exit_done);
+  const auto trust = [&](const std::string& what) { return json_of("run --machine " + file + " " + what)["trust"]; };
+  const std::string all_reduce = " --collective all-reduce --axis col,row --bytes 1GiB";
+  EXPECT_EQ(trust("--slice 2x8" + all_reduce)["level"], "fitted");
+  const auto larger = trust("--slice 128x8" + all_reduce);
+  EXPECT_EQ(larger["level"], "extrapolated");
+  EXPECT_EQ(larger["rung"], "other scale");
+  EXPECT_THAT(larger["beyond"][0].get<std::string>(), HasSubstr("all-reduce over 1024 devices, fitted over 16"));
+  EXPECT_EQ(trust("--slice 2x8 --collective all-gather --axis col,row --bytes 1GiB")["rung"], "other operation");
+  EXPECT_EQ(trust("--slice 16x1 --collective all-reduce --axis row --bytes 1GiB")["beyond"][0], "all-reduce along x, fitted along x,y");
+}
+
+TEST(Calibrate, FlagsWhatNoSuchPartCanDo) {
+  // Made on a machine of three times the bandwidth, as phases that overlap would look.
+  const Folder folder;
+  std::string rows = "op,devices,bytes,seconds\n";
+  for (std::int64_t bytes = 1 << 20; bytes <= (256 << 20); bytes *= 4)
+    rows += fmt::format("all-gather,8,{},{}\n", bytes, 1e-6 + 7.0 * static_cast<double>(bytes) / 1.35e12);
+  const std::string file = folder.file("fitted.textproto"), from = "calibrate " + folder.file("rows.csv", rows) + " --base dgx_h100 --slice 1x8 ";
+  const auto json = json_of(from + "-o " + file);
+  bool flagged = false;
+  for (const auto& parameter : json["parameters"])
+    if (parameter["path"] == "link[y].bandwidth") {
+      flagged = true;
+      EXPECT_EQ(parameter["specified"], 450e9);
+      EXPECT_EQ(parameter["beyond_specification"], true);
+    } else {
+      EXPECT_EQ(parameter["beyond_specification"], false) << parameter;
+    }
+  EXPECT_TRUE(flagged) << json["parameters"];
+  EXPECT_THAT(podsim(from).out, HasSubstr("times the specified 450 GB/s, more than such a part can do"));
+  EXPECT_EQ(podsim(from + "-o " + file).status, exit_done);
+  EXPECT_THAT(test::bytes_of_file(file), HasSubstr("an effective value, 3 times the specified 450 GB/s"));
+}
+
 TEST(Calibrate, SaysOnceWhatGoesWithTheSameCollective) {
   const Outcome table = podsim("calibrate " + permutes + on_v5p + "--set software.launch=1us");
   EXPECT_THAT(table.out, HasSubstr("software.launch[all-gather], software.launch[reduce-scatter], software.launch[all-reduce]"));
@@ -61,6 +101,14 @@ TEST(Calibrate, ConvertsWithoutFitting) {
   EXPECT_EQ(outcome.out.substr(0, 24), "op,devices,bytes,seconds");
 }
 
+TEST(Calibrate, AMachineNamesAFileWhateverItIsCalled) {
+  const Folder folder;
+  const std::string rows = test::bytes_of_file(permutes), observations = folder.file("v5p-\xff\xe9.csv", rows), machine = folder.file("m.textproto");
+  ASSERT_EQ(podsim("calibrate " + observations + " " + on_v5p + "-o " + machine).status, exit_done);
+  const auto run = json_of("run --machine " + machine + " --slice 2x2x1 --mesh row=4 --collective permute --shift 1 --bytes 1MiB");
+  EXPECT_THAT(run["trust"]["dataset"].get<std::string>(), HasSubstr("v5p-\xef\xbf\xbd"));
+}
+
 TEST(Calibrate, AHeldValueStays) {
   const auto json = json_of("calibrate " + permutes + on_v5p + "--hold link[x].bandwidth --hold link[y].bandwidth");
   for (const auto& parameter : json["parameters"]) EXPECT_THAT(parameter["path"].get<std::string>(), ::testing::Not(HasSubstr("].bandwidth")));
@@ -69,11 +117,13 @@ TEST(Calibrate, AHeldValueStays) {
 TEST(Calibrate, SaysWhatIsWrong) {
   const Folder folder;
   const std::string bad = folder.file("bad.csv", "op,devices,bytes,seconds\nall-gather,4,1024,-1\n");
+  const std::string large = folder.file("large.csv", "op,devices,bytes,seconds\nall-reduce,16,1024,1e-5\n");
   const std::vector<std::pair<std::string, std::string>> cases{
       {"calibrate --base tpu_v4 --slice 4x4", "expected files of observations, found none"},
       {"calibrate nowhere.csv --base tpu_v4 --slice 4x4", "nowhere.csv"},
       {"calibrate " + bad + " --base tpu_v4 --slice 4x4", "bad.csv:2:"},
       {"calibrate " + bad + " --base tpu_v4 --slice 4x4", "--from names other forms than csv"},
+      {"calibrate " + large + " --base dgx_h100 --slice 1x8", "large.csv:2:1: the log has 16 devices, the slice 8"},
       {"calibrate --from nccl-tests --op matmul x.txt", "expected a collective of nccl-tests"},
       {"calibrate --from nccl-tests --op all_gather nowhere.txt", "nowhere.txt"},
       {"calibrate " + permutes, "--base is missing"},
@@ -81,7 +131,7 @@ TEST(Calibrate, SaysWhatIsWrong) {
       {"calibrate " + permutes + on_v5p + "--machine tpu_v4", "calibrate begins with --base"},
       {"calibrate " + permutes + on_v5p + "--prior link.bandwith=0.1", "link.bandwith"},
       {"calibrate " + permutes + on_v5p + "--prior link.bandwidth=-1", "expected a relative deviation above 0"},
-      {"calibrate " + permutes + on_v5p + "--format csv", "calibrate prints table or json"},
+      {"calibrate " + permutes + on_v5p + "--format csv", "--format: expected table or json, found \"csv\""},
   };
   for (const auto& [line, message] : cases) {
     const Outcome outcome = podsim(line);

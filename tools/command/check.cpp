@@ -7,6 +7,7 @@
 #include "sim/schedule/validate.hpp"
 #include "tools/command/command.hpp"
 #include "tools/command/print.hpp"
+#include "tools/command/progress.hpp"
 #include "tools/command/workload.hpp"
 
 namespace podsim {
@@ -17,7 +18,9 @@ constexpr std::string_view usage =
     R"(usage: podsim check (--mesh row=R,col=C | --slice AxB) (--gemm ... | --collective ... | --schedule FILE) [OPTION...]
 
 Executes the schedule on real numbers, in program order and in random legal orders, and proves that it is matched, free of races and of
-deadlocks, and computes what it says. Exit status 1 if any of that is false. --edges tells what every edge is for (small meshes).
+deadlocks, and computes what it says. The proof runs on integers that are exact whatever the dtype, and compares bit by bit; the error on
+uniform data, in the schedule's own dtype, is told beside it. Exit status 1 if any of that is false, or if the schedule does not say what
+it computes, so that nothing was compared. --edges tells what every edge is for (small meshes).
 
 examples:
   podsim check --mesh row=4,col=2 --gemm m=512,n=1024,k=256 --algorithm meshslice --slice-count 4
@@ -33,11 +36,14 @@ std::string report_table(const CheckReport& report) {
       {"deadlock-free", yes(report.deadlock_free)},
       {"race-free", yes(report.race_free)},
       {"orders tried", std::to_string(report.orders_tried)},
-      {"bit-equal on integers", yes(report.bit_equal)},
-      {"largest error",
-       fmt::format("{:.3g} absolute, {:.3g} of the largest value (allowed {:.3g})", report.max_abs_error, report.max_rel_error, report.tolerance)},
-      {"ok", yes(report.ok)},
+      {"compared with", report.compared},
   };
+  if (report.compared_something()) {
+    rows.push_back({"bit-equal on integers", yes(report.bit_equal)});
+    rows.push_back({"largest error on uniform data", fmt::format("{:.3g} absolute, {:.3g} of the largest value (allowed {:.3g})",
+                                                                 report.max_abs_error, report.max_rel_error, report.tolerance)});
+  }
+  rows.push_back({"ok", yes(report.ok)});
   std::string text = table(rows, 2);
   for (const Diagnostic& problem : report.problems) text += to_text(problem) + "\n";
   return text;
@@ -56,9 +62,11 @@ struct NamedEdge {
   std::string from, to, purpose, race;
 };
 
-std::vector<NamedEdge> named_edges(const Schedule& lowered) {
+Expected<std::vector<NamedEdge>> named_edges(const Schedule& lowered, Cancellation stop) {
+  const auto audits = audit_edges(lowered, stop);
+  if (!audits) return audits.error();
   std::vector<NamedEdge> named;
-  for (const EdgeAudit& audit : audit_edges(lowered)) {
+  for (const EdgeAudit& audit : *audits) {
     const Program& program = lowered.programs[audit.program];
     named.push_back({task_name(program, program.tasks[audit.task.index()].after[audit.edge].task), task_name(program, audit.task),
                      std::string{name_of(audit.purpose)}, audit.race.message});
@@ -72,23 +80,53 @@ std::string edges_table(const std::vector<NamedEdge>& edges) {
   return table(rows, 4);
 }
 
+/// In JSON what was not compared has no value.
 std::string report_json(const CheckReport& report, const std::vector<NamedEdge>* edges) {
-  nlohmann::ordered_json json{{"devices", report.devices},
-                              {"orders_tried", report.orders_tried},
-                              {"bit_equal", report.bit_equal},
-                              {"max_abs_error", report.max_abs_error},
-                              {"max_rel_error", report.max_rel_error},
-                              {"tolerance", report.tolerance},
-                              {"matched", report.matched},
-                              {"deadlock_free", report.deadlock_free},
-                              {"race_free", report.race_free},
-                              {"ok", report.ok}};
-  json["problems"] = nlohmann::ordered_json::array();
+  using Json = nlohmann::ordered_json;
+  const auto of_comparison = [&](auto value) { return report.compared_something() ? Json(value) : Json(); };
+  Json json{{"compared", report.compared},
+            {"devices", report.devices},
+            {"orders_tried", report.orders_tried},
+            {"bit_equal", of_comparison(report.bit_equal)},
+            {"max_abs_error", of_comparison(report.max_abs_error)},
+            {"max_rel_error", of_comparison(report.max_rel_error)},
+            {"tolerance", of_comparison(report.tolerance)},
+            {"matched", report.matched},
+            {"deadlock_free", report.deadlock_free},
+            {"race_free", report.race_free},
+            {"ok", report.ok}};
+  json["problems"] = Json::array();
   for (const Diagnostic& problem : report.problems) json["problems"].push_back(to_text(problem));
   if (edges)
     for (const NamedEdge& edge : *edges)
       json["edges"].push_back({{"from", edge.from}, {"to", edge.to}, {"purpose", edge.purpose}, {"race", edge.race}});
   return json.dump(2) + "\n";
+}
+
+Expected<CheckOptions> check_options(const Options& options) {
+  const auto orders = options.integer("orders", 0, 1000);
+  const auto seed = options.integer("seed", 0, std::numeric_limits<std::int64_t>::max());
+  const auto threads = options.integer("threads", 0, 1024);
+  for (const auto* number : {&orders, &seed, &threads})
+    if (!*number) return number->error();
+  CheckOptions result;
+  result.seed = static_cast<std::uint64_t>(*seed);
+  result.random_orders = static_cast<int>(*orders);
+  result.threads = static_cast<int>(*threads);
+  result.structure_only = options.flag("structure-only");
+  return result;
+}
+
+Expected<CheckReport> check_with_progress(const Schedule& lowered, CheckOptions check_options, bool quiet, Console& console) {
+  ProgressLine line{console, quiet};
+  check_options.stop = console.interrupted;
+  check_options.progress = [&](const CheckProgress& progress) {
+    line.show([&](double seconds) {
+      return progress.has_part ? fmt::format("{}: {:.0f} %, {:.0f} s", progress.doing, 100 * progress.part, seconds)
+                               : fmt::format("{}, {:.0f} s", progress.doing, seconds);
+    });
+  };
+  return check(lowered, check_options);
 }
 
 }  // namespace
@@ -100,20 +138,16 @@ int check_verb(const std::vector<std::string>& arguments, Console& console) {
       ("orders", po::value<std::string>()->value_name("N")->default_value("3"), "random legal orders to try besides program order")  //
       ("seed", po::value<std::string>()->value_name("N")->default_value("1"), "of the inputs and the random orders")                 //
       ("threads", po::value<std::string>()->value_name("N")->default_value("0"), "devices computed in parallel; 0: all cores")       //
+      ("structure-only", po::bool_switch(), "matching, races and deadlock alone: no numbers, and no claim asked for")                //
       ("edges", po::bool_switch(), "tell of every edge whether it orders a race, is implied, or is\nproven to be about timing only");
-  described.add(output_options());
+  described.add(output_options(table_json));
   const Parsed parsed = parse(arguments, described, usage, console);
   if (parsed.status) return *parsed.status;
   const Options& options = *parsed.options;
 
-  const auto format = format_of(options);
-  if (!format) return report(format.error(), console);
-  if (*format == Format::csv) return report({option("format"), "check prints table or json"}, console);
-  const auto orders = options.integer("orders", 0, 1000);
-  const auto seed = options.integer("seed", 0, std::numeric_limits<std::int64_t>::max());
-  const auto threads = options.integer("threads", 0, 1024);
-  for (const auto* number : {&orders, &seed, &threads})
-    if (!*number) return report(number->error(), console);
+  const Format format = format_of(options);
+  const auto given = check_options(options);
+  if (!given) return report(given.error(), console);
   auto pod = pod_of(options, "ideal");
   if (!pod) return report(pod.error(), console);
   const auto problem = problem_of(options, *pod, DType::f32);
@@ -121,18 +155,18 @@ int check_verb(const std::vector<std::string>& arguments, Console& console) {
   const auto lowered = lower(problem->schedule, problem->chooser);
   if (!lowered) return report(lowered.error(), console);
 
-  CheckOptions check_options;
-  check_options.seed = static_cast<std::uint64_t>(*seed);
-  check_options.random_orders = static_cast<int>(*orders);
-  check_options.threads = static_cast<int>(*threads);
-  const auto found = check(*lowered, check_options);
+  const auto found = check_with_progress(*lowered, *given, options.flag("quiet"), console);
   if (!found) return report(found.error(), console);
 
   std::vector<NamedEdge> edges;
   const bool audited = options.flag("edges") && found->matched && found->race_free && found->deadlock_free;
-  if (audited) edges = named_edges(*lowered);
+  if (audited) {
+    auto named = named_edges(*lowered, console.interrupted);
+    if (!named) return report(named.error(), console);
+    edges = *std::move(named);
+  }
   const std::string text =
-      *format == Format::json ? report_json(*found, audited ? &edges : nullptr) : report_table(*found) + (audited ? "\n" + edges_table(edges) : "");
+      format == Format::json ? report_json(*found, audited ? &edges : nullptr) : report_table(*found) + (audited ? "\n" + edges_table(edges) : "");
   if (auto ok = write_output(options, text, console); !ok) return report(ok.error(), console);
   return found->ok ? exit_done : exit_false;
 }

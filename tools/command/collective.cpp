@@ -10,6 +10,7 @@
 #include <set>
 
 #include "sim/base/units.hpp"
+#include "sim/config/files.hpp"
 #include "sim/engines/engines.hpp"
 #include "tools/command/simulate.hpp"
 #include "workloads/collectives.hpp"
@@ -36,6 +37,13 @@ Expected<std::vector<AxisView>> axes_of(const Options& options, const Mesh& mesh
   return axes;
 }
 
+/// "row,col"
+std::string names_of(const Mesh& mesh, const std::vector<AxisView>& axes) {
+  std::string names;
+  for (const AxisView& axis : axes) names += (names.empty() ? "" : ",") + mesh.name(axis);
+  return names;
+}
+
 Expected<CollectiveDetails> details_of(const Options& options, CollectiveKind kind, std::int64_t devices) {
   CollectiveDetails details;
   const bool rooted = kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce, permutes = kind == CollectiveKind::permute;
@@ -57,7 +65,7 @@ Expected<CollectiveDetails> details_of(const Options& options, CollectiveKind ki
     details.pairs = shift_pairs(devices, *by);
     return details;
   }
-  const auto text = read_file(options.text("pairs"));
+  const auto text = read_file(options.text("pairs"), list_limit);
   if (!text) return text.error();
   auto pairs = parse_pairs(*text, options.text("pairs"), devices);
   if (!pairs) return pairs.error();
@@ -187,22 +195,27 @@ CollectiveChooser cheapest(const Pod& pod, ChunkRule chunks) {
   };
 }
 
+Expected<CollectiveKind> collective_kind_asked(const std::string& text) {
+  if (const auto kind = collective_kind_named(text)) return *kind;
+  std::vector<std::string> names;
+  for (int k = 0; k < collective_kind_count; ++k) names.emplace_back(name_of(static_cast<CollectiveKind>(k)));
+  return Diagnostic{option("collective"), "there is no collective " + quoted(text) + did_you_mean(text, names)};
+}
+
+Expected<Bytes> collective_bytes_asked(const std::string& text) {
+  const bool bare = text.find_first_not_of("0123456789") == std::string::npos;
+  return parse_bytes(bare ? text + "B" : text, option("bytes"));
+}
+
 Expected<Problem> collective_problem(const Options& options, const Pod& pod, DType default_dtype) {
-  const auto kind = collective_kind_named(options.text("collective"));
-  if (!kind) {
-    std::vector<std::string> names;
-    for (int k = 0; k < collective_kind_count; ++k) names.emplace_back(name_of(static_cast<CollectiveKind>(k)));
-    return Diagnostic{option("collective"),
-                      "there is no collective " + quoted(options.text("collective")) + did_you_mean(options.text("collective"), names)};
-  }
+  const auto kind = collective_kind_asked(options.text("collective"));
+  if (!kind) return kind.error();
   if (!options.has("bytes")) return Diagnostic{{}, "--bytes is missing: the input of the collective on each device"};
   const auto axes = axes_of(options, pod.mesh);
   if (!axes) return axes.error();
   std::int64_t devices = 1;
   for (const AxisView& axis : *axes) devices *= axis.size;
-  const std::string& text = options.text("bytes");
-  const bool bare = text.find_first_not_of("0123456789") == std::string::npos;
-  const auto bytes = parse_bytes(bare ? text + "B" : text, option("bytes"));
+  const auto bytes = collective_bytes_asked(options.text("bytes"));
   if (!bytes) return bytes.error();
   DType dtype = default_dtype;
   if (options.has("dtype")) {
@@ -222,6 +235,7 @@ Expected<Problem> collective_problem(const Options& options, const Pod& pod, DTy
   if (!schedule) return Diagnostic{option("collective"), schedule.error().message};
 
   Problem problem{std::move(*schedule), ring_or_line(chunks), *kind == CollectiveKind::permute ? "direct" : "ring or line", "", std::nullopt, 0};
+  problem.collective = CollectiveAsked{*kind, names_of(pod.mesh, *axes), *bytes, devices};
   if (!options.has("algorithm")) return problem;
   problem.algorithm = options.text("algorithm");
   std::string name = problem.algorithm;

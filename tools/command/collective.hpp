@@ -16,6 +16,11 @@ namespace podsim {
 /// kind of collective, or does not fit the mesh.
 Expected<Problem> collective_problem(const Options& options, const Pod& pod, DType default_dtype);
 
+/// "all-gather". Errors: no such collective (names the near ones).
+Expected<CollectiveKind> collective_kind_asked(const std::string& text);
+/// --bytes: "16MiB", or a bare number of bytes.
+Expected<Bytes> collective_bytes_asked(const std::string& text);
+
 /// Lines `from to`, positions along the axes; # begins a comment. Errors (with line and column): anything else, a position outside
 /// [0, devices), one that sends or receives twice, no pair at all.
 Expected<std::vector<Collective::Pair>> parse_pairs(const std::string& text, const std::string& file, std::int64_t devices);

@@ -150,7 +150,7 @@ TEST(RunCollective, SaysWhichOptionBelongsToWhich) {
   EXPECT_EQ(error({"--collective", "broadcast", "--axis", "row", "--shift", "1"}), "podsim: error: --shift: belongs to permute, not to broadcast\n");
   EXPECT_EQ(error({"--collective", "permute", "--axis", "row"}), "podsim: error: a permute needs --shift or --pairs, one of them\n");
   EXPECT_EQ(error({"--collective", "all-gather", "--axis", "row,row"}), "podsim: error: --axis: mesh axis \"row\" is named twice\n");
-  EXPECT_EQ(error({"--collective", "permute", "--axis", "row", "--pairs", "/nowhere"}), "podsim: error: /nowhere: cannot read the file\n");
+  EXPECT_EQ(error({"--collective", "permute", "--axis", "row", "--pairs", "/nowhere"}), "podsim: error: /nowhere: cannot read the file: No such file or directory\n");
   EXPECT_NE(error({"--collective", "reduce", "--axis", "row,col", "--root", "8"}).find("--root: "), std::string::npos);
 }
 

@@ -20,14 +20,15 @@ void print_help(std::ostream& out) {
   for (const Verb& verb : verbs()) fmt::print(out, "  {:<10} {}\n", verb.name, verb.summary);
   fmt::print(out,
              "  help       this page; `podsim help VERB` (or `podsim VERB --help`) lists a verb's options with examples\n\n"
-             "  --version  the version\n\n"
+             "  version    the version; also -V and --version\n\n"
              "first steps:\n"
              "  podsim run --machine tpu_v4 --slice 4x4x4 --mesh row=16,col=4 --gemm m=65536,n=16384,k=16384 \\\n"
              "             --algorithm meshslice --slice-count 8\n"
              "  podsim check --mesh row=4,col=2 --gemm m=512,n=1024,k=256 --algorithm meshslice --slice-count 4\n"
              "  podsim tune --machine tpu_v4 --chips 64 --workload gpt3-block\n"
              "  podsim show machine --machine tpu_v4\n\n"
-             "exit status: 0 done, 1 the thing checked is false, 2 bad input, 3 internal error\n");
+             "exit status: 0 done, 1 the thing checked is false, 2 bad input or output that cannot be written, 3 internal error,\n"
+             "130 interrupted (Ctrl-C, SIGTERM)\n");
 }
 
 bool asks_for_help(const std::string& word) { return word == "help" || word == "--help" || word == "-h"; }
@@ -68,11 +69,11 @@ int run_command(const std::vector<std::string>& arguments, Console& console) {
     const std::string& name = arguments.front();
     const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
     if (asks_for_help(name)) return help(rest, console);
-    if (name == "--version") {
+    if (name == "--version" || name == "-V" || name == "version") {
       fmt::print(console.out, "podsim {}\n", PODSIM_VERSION);
       return exit_done;
     }
-    std::vector<std::string> names{"help"};
+    std::vector<std::string> names{"help", "version"};
     for (const Verb& verb : verbs()) {
       if (verb.name == name) return verb.run(rest, console);
       names.emplace_back(verb.name);

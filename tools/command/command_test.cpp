@@ -88,15 +88,47 @@ TEST(Command, ACollectiveHasNoMfuAndDataOfTheMachineIsTrustedAsSpecified) {
 
 TEST(Command, AFittedMachineIsTrustedAsItsFileSays) {
   Machine machine = *find_machine("tpu_v4");
-  machine.trust = {TrustLevel::fitted, "v4 pod", 0.0125};
+  machine.trust = {TrustLevel::fitted, "v4 pod", 0.0125, {{CostKind::all_gather, 4, "y", {1 << 10, 16 << 20}, {}, {}, {}}}};
   const test::Folder folder;
   const std::string file = folder.file("fitted.textproto", write_machine(machine));
   const std::string run = "run --machine " + file + " --slice 4x4x4 --collective all-gather --axis col --bytes 1MiB --engine analytic";
   EXPECT_EQ(json_of(run)["trust"].dump(), R"({"level":"fitted","dataset":"v4 pod","error":0.0125})");
   EXPECT_THAT(podsim(run).out, HasSubstr("fitted: v4 pod, median error 1.2"));
   const auto elsewhere = json_of("run --machine " + file + " --slice 32x8 --collective all-gather --axis col --bytes 1MiB --engine analytic");
-  EXPECT_EQ(elsewhere["trust"].dump(), R"({"level":"hypothetical","dataset":"v4 pod","error":0.0125})");
-  EXPECT_EQ(json_of(run + " --set link.latency=2us")["trust"].dump(), R"({"level":"hypothetical","dataset":"v4 pod","error":0.0125})");
+  const std::string what_if = R"({"level":"hypothetical","dataset":"v4 pod","error":null,"fitted_error":0.0125})";
+  EXPECT_EQ(elsewhere["trust"].dump(), what_if);
+  EXPECT_EQ(json_of(run + " --set link.latency=2us")["trust"].dump(), what_if);
+  EXPECT_THAT(podsim(run + " --set link.latency=2us").out,
+              HasSubstr("hypothetical: a what-if of a machine fitted to v4 pod, median error 1.2 % as it was"));
+  machine.trust.covers.clear();  // as files were before
+  const std::string older = "run --machine " + folder.file("older.textproto", write_machine(machine)) +
+                            " --slice 4x4x4 --collective all-gather --axis col --bytes 1MiB --engine analytic";
+  EXPECT_EQ(json_of(older)["trust"]["level"], "fitted");
+  EXPECT_THAT(podsim(older).out, HasSubstr("the machine's file does not say what it was fitted to"));
+}
+
+TEST(Command, EveryVerbSaysWhatGoesBeyondAFit) {
+  Machine machine = *find_machine("tpu_v4");
+  machine.trust = {TrustLevel::fitted, "v4 pod", 0.0125, {{CostKind::all_gather, 4, "y", {1 << 10, 16 << 20}, {}, {}, {}}}};
+  const test::Folder folder;
+  const std::string on = " --machine " + folder.file("fitted.textproto", write_machine(machine)) + " --slice 4x4x4 ";
+  const auto run = json_of("run" + on + "--collective all-gather --axis row,col --bytes 32MiB")["trust"];
+  EXPECT_EQ(run["level"], "extrapolated");
+  EXPECT_EQ(run["rung"], "other scale");
+  EXPECT_EQ(run["fitted_error"], 0.0125);
+  EXPECT_EQ(run["beyond"].dump(), R"(["all-gather over 16 devices, fitted over 4"])");
+  EXPECT_THAT(podsim("run" + on + "--collective all-gather --axis col --bytes 32MiB").out,
+              HasSubstr("beyond the fit: all-gather of 32 MiB, fitted from 1 KiB to 16 MiB"));
+
+  const std::string gemm = on + "--mesh row=4,col=16 --gemm m=4096,n=4096,k=4096 ";
+  const auto compared = json_of("compare" + gemm + "--algorithms collective")["rows"][0]["trust"];
+  EXPECT_EQ(compared["level"], "extrapolated");
+  EXPECT_THAT(compared["beyond"].dump(), HasSubstr("matmul, fitted to all-gather"));
+  EXPECT_THAT(podsim("compare" + gemm + "--algorithms collective").out, HasSubstr("trust of tpu_v4 4x4x4: extrapolated to other scale"));
+
+  const auto tuned = json_of("tune" + gemm + "--algorithms collective --pass forward")["plans"][0]["trust"];
+  EXPECT_EQ(tuned["level"], "extrapolated");
+  EXPECT_THAT(podsim("tune" + gemm + "--algorithms collective --pass forward").out, HasSubstr("trust: extrapolated to other scale"));
 }
 
 TEST(Command, PaddingIsReportedAsWaste) {
@@ -262,7 +294,7 @@ TEST(Command, HelpListsEveryVerbAndEveryVerbHelps) {
   }
   EXPECT_THAT(podsim("help show machine").out, StartsWith("usage: podsim show machine"));
   EXPECT_THAT(podsim("help run").out, AllOf(HasSubstr("--set"), HasSubstr("examples:"), HasSubstr("--engine")));
-  EXPECT_EQ(podsim("--version").out, std::string{"podsim "} + PODSIM_VERSION + "\n");
+  for (const char* line : {"--version", "-V", "version"}) EXPECT_EQ(podsim(line).out, std::string{"podsim "} + PODSIM_VERSION + "\n");
 }
 
 TEST(Command, ExamplesOfTheHelpRun) {

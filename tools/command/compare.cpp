@@ -2,10 +2,10 @@
 #include <fmt/ostream.h>
 
 #include <algorithm>
-#include <cmath>
-#include <map>
+#include <set>
+#include <tuple>
 
-#include "sim/base/units.hpp"
+#include "tools/command/alignment.hpp"
 #include "tools/command/command.hpp"
 #include "tools/command/crossover.hpp"
 #include "tools/command/fairness.hpp"
@@ -13,6 +13,8 @@
 #include "tools/command/print.hpp"
 #include "tools/command/progress.hpp"
 #include "tools/command/variants.hpp"
+#include "tools/command/vary.hpp"
+#include "tools/command/verdict.hpp"
 #include "tools/command/workload.hpp"
 
 namespace podsim {
@@ -20,11 +22,14 @@ namespace podsim {
 namespace {
 
 constexpr std::string_view usage =
-    R"(usage: podsim compare --machine M[,...] --slice AxB[,...] [--mesh row=R,col=C]... (--gemm m=M,n=N,k=K | --workload NAME) [OPTION...]
+    R"(usage: podsim compare --machine M[,...] --slice AxB[,...] [--mesh row=R,col=C]... [--vary PATH=VALUE,...]...
+                      (--gemm m=M,n=N,k=K | --collective KIND[,...] --bytes N[,...] | --workload NAME) [OPTION...]
 
-Simulates every combination of machine, slice, mesh, algorithm, dataflow and slice count, ranks them, and says for each pod which wins, by
-what margin, and why. What does not apply is listed with the reason. Of a --workload, a whole block per algorithm, its dataflows and slice counts
-the fastest unless they are given; forward and backward apart.
+Simulates every combination of machine, slice, mesh and varied machine value with
+  --gemm         algorithm, dataflow and slice count; every operand begins split evenly over all devices (but for --given)
+  --collective   kind, size, --axis (repeatable) and algorithm; algbw and busbw as nccl-tests defines them
+  --workload     algorithm: a whole block, its dataflows and slice counts the fastest unless they are given; forward and backward apart
+ranks what computes the same, and says for each pod which wins, by what margin, and why. What does not apply is listed with the reason.
 
 examples:
   podsim compare --machine tpu_v4 --slice 4x4x8 --topology torus,twisted,crossbar --equal ports --mesh row=16,col=8 \
@@ -34,173 +39,193 @@ examples:
   podsim compare --machine tpu_v4 --slice 16x16 --gemm m=524288,n=49152,k=12288 --algorithms all --dataflow os,ls,rs --slice-count 1,4,16
   podsim compare --machine tpu_v4 --slice 16x16 --gemm m=524288,n=49152,k=12288 --algorithms meshslice,wang --slice-count 1,2,4,8,16 \
                  --crossover link.bandwidth=10GB/s..400GB/s
+  podsim compare --machine tpu_v5p --slice 4x4x8 --collective all-reduce --axis row --axis row,col --bytes 64KiB,1MiB,64MiB
+  podsim compare --machine dgx_h100 --slice 4x8 --collective all-gather --axis row,col --bytes 16MiB --algorithms ring,direct,halves \
+                 --vary link[x].bandwidth=25GB/s,50GB/s,100GB/s
   podsim compare --machine tpu_v4 --slice 32x8,16x16 --workload gpt3-block --algorithms collective,meshslice,wang,cannon,summa
   podsim compare --machine tpu_v4 --slice 32x8 --workload gpt3-block --only gemm --dataflow os,ls --algorithms meshslice \
                  --slice-count in_proj=8,out_proj=8,ff1=4,ff2=4
   podsim compare --machine ideal --slice 64 --mesh all --gemm m=65536,n=8192,k=8192 --slice-count 4 --dataflow os,ls,rs --format csv
 )";
 
-std::string name_of(const Row& row) {
-  return fmt::format("{}{}{}", row.algorithm, row.dataflow.empty() ? "" : " " + row.dataflow,
-                     row.slice_count ? fmt::format(" S={}", *row.slice_count) : "");
-}
-std::string time(double seconds) { return to_text(Seconds{seconds}); }
-
-/// What makes `slower` slower than `faster`, in the terms of the three parts of the time.
-std::string why(const Row& faster, const Row& slower) {
-  const Result& f = faster.result;
-  const Result& s = slower.result;
-  std::vector<std::string> more, less;
-  const auto weigh = [&](double difference, const std::string& what) {
-    if (std::abs(difference) < 1e-2 * (s.makespan_s - f.makespan_s)) return;
-    (difference > 0 ? more : less).push_back(fmt::format("{} {} {}", time(std::abs(difference)), difference > 0 ? "more" : "less", what));
-  };
-  weigh(s.exposed_communication_s - f.exposed_communication_s, "exposed communication");
-  weigh(s.compute_s - f.compute_s, "core time");
-  weigh(s.waiting_s - f.waiting_s, "waiting");
-  if (more.empty()) return "the same time";
-  return fmt::format("{}{}{}", fmt::join(more, " and "), less.empty() ? "" : ", ", fmt::join(less, " and "));
-}
-
-/// The verdict on one pod's rows, best first.
-std::string verdict(const std::vector<const Row*>& rows) {
-  const Row& best = *rows.front();
-  const auto margin = [&](const Row& row) { return fmt::format("+{:.1f} %", 100 * (row.result.makespan_s / best.result.makespan_s - 1)); };
-  std::string text =
-      fmt::format("{} {}{} {}{}: {} wins with {}", best.result.machine, best.result.slice, best.topology.empty() ? "" : " " + best.topology,
-                  mesh_text(best.result), best.result.hypothetical ? " (hypothetical)" : "", name_of(best), time(best.result.makespan_s));
-  const auto other = std::find_if(rows.begin(), rows.end(), [&](const Row* row) { return row->algorithm != best.algorithm; });
-  if (other != rows.end())
-    text += fmt::format("; {} takes {} ({}): {}", name_of(**other), time((*other)->result.makespan_s), margin(**other), why(best, **other));
-  text += ".";
-  if (!best.slice_count) return text;
-  // The neighbours of the best slice count show what sets it.
-  const Row *below = nullptr, *above = nullptr;
-  for (const Row* row : rows) {
-    if (row->algorithm != best.algorithm || row->dataflow != best.dataflow || !row->slice_count) continue;
-    if (*row->slice_count < *best.slice_count && (!below || *row->slice_count > *below->slice_count)) below = row;
-    if (*row->slice_count > *best.slice_count && (!above || *row->slice_count < *above->slice_count)) above = row;
-  }
-  for (const Row* neighbour : {below, above})
-    if (neighbour) text += fmt::format(" S={} is {}: {}.", *neighbour->slice_count, margin(*neighbour), why(best, *neighbour));
-  if (!below || !above) text += fmt::format(" S={} is at the {} of the range asked for.", *best.slice_count, below ? "upper end" : "lower end");
-  return text;
-}
-
-}  // namespace
-
-int compare_verb(const std::vector<std::string>& arguments, Console& console) {
+po::options_description compare_options() {
   po::options_description described;
   described.add(pod_options(true)).add(what_if_options(true)).add(problem_options(true)).add(workload_options());
+  described.add_options()("vary", po::value<std::vector<std::string>>()->value_name("PATH=VALUE,...")->composing(),
+                          "each of these values of the machine, as --set takes them, in a\ncolumn of its own; repeatable: every combination");
+  described.add_options()("given", po::value<std::string>()->value_name("X[,W,dY]"),
+                          "operands of --gemm that are there as an algorithm needs them; any\nother one that it needs on several devices at once "
+                          "begins split over\nall of them and is gathered first, in its time (1d-megatron: X)");
   described.add_options()("equal", po::value<std::string>()->value_name("bisection|ports|injection"),
                           "scales the links of every topology but the first, so that these are\nthe same: bisection bandwidth, the bandwidth of all "
                           "ports, or that\nout of a chip");
   described.add_options()("crossover", po::value<std::vector<std::string>>()->value_name("PATH=lo..hi")->composing(),
                           "who wins where as a machine value goes from lo to hi, each\nalgorithm at its best slice count; repeatable");
-  described.add(engine_options()).add(output_options());
-  const Parsed parsed = parse(arguments, described, usage, console);
-  if (parsed.status) return *parsed.status;
-  const Options& options = *parsed.options;
+  described.add(engine_options()).add(output_options(table_json_csv));
+  return described;
+}
 
-  const auto format = format_of(options);
-  if (!format) return report(format.error(), console);
-  const auto manner = manner_of(options, console);
-  if (!manner) return report(manner.error(), console);
-  const auto requests = pod_requests(options);
-  if (!requests) return report(requests.error(), console);
+/// A pod, how it came about, and what is simulated on it; of a workload there are no variants.
+struct Place {
+  std::string name;  // "tpu_v4 4x4 row=4,col=4 link.latency=1us"
+  std::vector<Varied> varied;
+  std::vector<Variant> variants;
+};
 
-  const bool of_workload = options.has("workload");
-  if (of_workload && options.has("gemm")) return report({{}, "expected --gemm or --workload, found both"}, console);
-  if (of_workload && options.has("crossover")) return report({option("crossover"), "belongs to --gemm"}, console);
-  if (!of_workload)
-    if (auto ok = no_workload_options(options); !ok) return report(ok.error(), console);
-  // Everything that was asked for is read before anything is simulated, so that a typing error does not cost minutes.
+/// All that a command line asks for, in order. Pods stand apart, as --equal changes them together.
+struct Comparing {
+  std::string_view kind;
   std::vector<Pod> pods;
-  std::vector<std::vector<Variant>> variants;
-  std::size_t total = 0;
-  std::vector<Skipped> no_pods;  // of a machine and a slice that do not go together
-  for (const PodRequest& request : *requests) {
-    auto pod = make_pod(request);
-    if (!pod) {
-      if (requests->size() == 1) return report(pod.error(), console);
-      no_pods.push_back(
-          {fmt::format("{} {}{}", request.machine, request.slice, request.what_if.topology.empty() ? "" : " " + request.what_if.topology),
-           to_text(pod.error())});
-      continue;
-    }
-    if (of_workload) {
-      if (const auto workload = workload_asked_for(options, pod->mesh.devices()); !workload) return report(workload.error(), console);
-      total += split(options.text("algorithms")).size();
-      variants.emplace_back();
-    } else {
-      auto of_pod = variants_of(options, *pod);
-      if (!of_pod) return report(of_pod.error(), console);
-      total += of_pod->size();
-      variants.push_back(std::move(*of_pod));
-    }
-    pods.push_back(std::move(*pod));
-  }
+  std::vector<Place> places;     // of each pod
+  std::vector<Skipped> skipped;  // machines and slices that do not go together
+  std::vector<std::string> notes;
+  std::size_t total = 0;         // variants
+};
 
-  Comparisons comparisons;
-  comparisons.skipped = std::move(no_pods);
-  if (options.has("topology") || options.has("equal")) {
-    auto costs = make_equal(pods, options.has("equal") ? options.text("equal") : "");
-    if (!costs) return report(costs.error(), console);
-    comparisons.topologies = *std::move(costs);
-  }
-  std::vector<std::size_t> pod_of_row;
-  {
-    Progress progress{console, options.flag("quiet"), total};
-    const auto step = [&](const std::string& what) { progress.step(what); };
-    for (std::size_t p = 0; p < pods.size(); ++p) {
-      auto rows = of_workload ? simulate_workload(pods[p], options, *manner, comparisons.skipped, step)
-                              : Expected<std::vector<Row>>{simulate_all(pods[p], variants[p], *manner, comparisons.skipped, step)};
-      if (!rows) return report(rows.error(), console);
-      for (Row& row : *rows) {
-        comparisons.rows.push_back(std::move(row));
-        pod_of_row.push_back(p);
+Expected<std::vector<Variant>> variants_of(const Options& options, std::string_view kind, const Pod& pod) {
+  if (kind == "gemm") return gemm_variants(options, pod);
+  if (kind == "collective") return collective_variants(options);
+  if (const auto workload = workload_asked_for(options, pod.mesh.devices()); !workload) return workload.error();
+  return std::vector<Variant>{};
+}
+
+/// Everything is read before anything is simulated, so that a typing error does not cost minutes.
+Expected<Comparing> what_to_compare(const Options& options) {
+  const auto requests = pod_requests(options);
+  if (!requests) return requests.error();
+  const auto kind = problem_kind(options, compared_problems);
+  if (!kind) return kind.error();
+  const auto variations = variations_of(options);
+  if (!variations) return variations.error();
+  for (const auto& [path, value] : variations->front())
+    if (options.has("equal") && path.starts_with("link") && path.ends_with("bandwidth"))
+      return Diagnostic{option("equal"), "sets the bandwidth of links, which --vary " + path + " varies"};
+  const std::vector<std::string> meshes = options.texts("mesh");
+  const bool every_mesh = std::find(meshes.begin(), meshes.end(), "all") != meshes.end();
+  Comparing all;
+  all.kind = *kind;
+  for (PodRequest request : *requests)
+    for (const std::vector<Varied>& varied : *variations) {
+      PodRequest changed = request;
+      for (const auto& [path, value] : varied) changed.sets.push_back(path + "=" + value);
+      auto pod = make_pod(changed);
+      if (!pod) {
+        if (requests->size() == 1) return pod.error();
+        all.skipped.push_back(
+            {fmt::format("{} {}{}", request.machine, request.slice, request.what_if.topology.empty() ? "" : " " + request.what_if.topology),
+             to_text(pod.error())});
+        continue;
       }
+      auto variants = variants_of(options, *kind, *pod);
+      if (!variants) return variants.error();
+      for (const std::string& note : every_mesh ? std::vector<std::string>{} : alignment_notes(changed, *pod))
+        all.notes.push_back(fmt::format("{} {}{}: {}", pod->machine.name, to_text(pod->slice),
+                                        changed.what_if.topology.empty() ? "" : " " + changed.what_if.topology, note));
+      all.total += *kind == "workload" ? split(options.text("algorithms")).size() : variants->size();
+      all.places.push_back({fmt::format("{} {} {}{}", pod->machine.name, to_text(pod->slice), to_text(pod->mesh),
+                                        varied.empty() ? "" : " " + to_text(varied)),
+                            varied, std::move(*variants)});
+      all.pods.push_back(std::move(*pod));
+    }
+  std::set<std::string> known;  // the same pod with another machine value
+  std::erase_if(all.notes, [&](const std::string& note) { return !known.insert(note).second; });
+  return all;
+}
+
+/// The rows of each pod.
+Expected<std::vector<std::vector<Row>>> simulate_each(const Comparing& all, const Options& options, const Manner& manner, Console& console,
+                                                      std::vector<Skipped>& skipped) {
+  Progress progress{console, options.flag("quiet"), all.total};
+  const auto step = [&](const std::string& what) { progress.step(what); };
+  std::vector<std::vector<Row>> rows;
+  for (std::size_t p = 0; p < all.pods.size(); ++p) {
+    const Place& place = all.places[p];
+    auto found = all.kind == "workload" ? simulate_workload(all.pods[p], options, manner, skipped, step)
+                                        : Expected<std::vector<Row>>{simulate_all(all.pods[p], place.name, place.variants, manner, skipped, step)};
+    if (!found) return found.error();
+    for (Row& row : *found) row.varied = place.varied;
+    rows.push_back(*std::move(found));
+  }
+  return rows;
+}
+
+/// All rows, group by group, each best first; and a verdict on each pod's rows of a group.
+void rank(const std::vector<std::vector<Row>>& rows, Comparisons& comparisons) {
+  const auto better = [](const Row* a, const Row* b) {
+    return std::tie(a->group, a->result.makespan_s) < std::tie(b->group, b->result.makespan_s);
+  };
+  std::vector<const Row*> all;
+  for (const std::vector<Row>& of_pod : rows) {
+    std::vector<const Row*> ranked;
+    for (const Row& row : of_pod) ranked.push_back(&row);
+    all.insert(all.end(), ranked.begin(), ranked.end());
+    std::stable_sort(ranked.begin(), ranked.end(), better);
+    for (auto begin = ranked.begin(); begin != ranked.end();) {
+      const auto end = std::find_if(begin, ranked.end(), [&](const Row* row) { return row->group != (*begin)->group; });
+      comparisons.verdicts.push_back(verdict({begin, end}));
+      begin = end;
     }
   }
-  const bool interrupted = console.interrupted != nullptr && *console.interrupted;
-  if (interrupted) fmt::print(console.err, "podsim: interrupted: {} of {} variants simulated\n", comparisons.rows.size(), total);
-  if (comparisons.rows.empty()) {
-    if (interrupted) return exit_interrupted;
-    for (const Skipped& skipped : comparisons.skipped) report({{}, skipped.what + ": " + skipped.reason}, console);
-    return exit_bad_input;
-  }
+  std::stable_sort(all.begin(), all.end(), better);
+  for (const Row* row : all) comparisons.rows.push_back(*row);
+}
 
-  std::vector<std::size_t> order(comparisons.rows.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return comparisons.rows[a].result.makespan_s < comparisons.rows[b].result.makespan_s; });
-  std::vector<Row> ranked;
-  std::map<std::size_t, std::vector<std::size_t>> of_pod;
-  for (const std::size_t i : order) {
-    of_pod[pod_of_row[i]].push_back(ranked.size());
-    ranked.push_back(std::move(comparisons.rows[i]));
-  }
-  comparisons.rows = std::move(ranked);
-  for (const auto& [pod, indices] : of_pod) {
-    std::vector<const Row*> rows;
-    for (const std::size_t i : indices) rows.push_back(&comparisons.rows[i]);
-    comparisons.verdicts.push_back(verdict(rows));
-  }
-
+/// --crossover, on every pod.
+Done add_crossovers(const Comparing& all, const Options& options, const Manner& manner, Console& console, Comparisons& comparisons) {
   for (const std::string& request : options.texts("crossover")) {
     const auto range = parse_crossover(request);
-    if (!range) return report(range.error(), console);
+    if (!range) return range.error();
     Progress progress{console, options.flag("quiet"), 0};
-    for (std::size_t p = 0; p < pods.size() && !interrupted; ++p) {
-      auto found = find_crossovers(pods[p], variants[p], *manner, *range, [&](const std::string& what) { progress.step(what); });
-      if (!found) return report(found.error(), console);
+    for (std::size_t p = 0; p < all.pods.size(); ++p) {
+      auto found = find_crossovers(all.pods[p], all.places[p].name, all.places[p].variants, manner, *range,
+                                   [&](const std::string& what) { progress.step(what); });
+      if (!found) return found.error();
       comparisons.crossovers.push_back(std::move(*found));
     }
   }
+  return done();
+}
 
-  const std::string text = *format == Format::json  ? comparison_json(comparisons)
-                           : *format == Format::csv ? result_csv(comparisons.rows)
-                                                    : comparison_table(comparisons);
+/// That nothing could be simulated, each reason once.
+int report_nothing(const std::vector<Skipped>& skipped, Console& console) {
+  std::set<std::string> reasons;
+  for (const Skipped& entry : skipped)
+    if (reasons.insert(entry.reason).second) report({{}, entry.what + ": " + entry.reason}, console);
+  return exit_bad_input;
+}
+
+}  // namespace
+
+int compare_verb(const std::vector<std::string>& arguments, Console& console) {
+  const Parsed parsed = parse(arguments, compare_options(), usage, console);
+  if (parsed.status) return *parsed.status;
+  const Options& options = *parsed.options;
+  const Format format = format_of(options);
+  const auto manner = manner_of(options, console);
+  if (!manner) return report(manner.error(), console);
+  auto all = what_to_compare(options);
+  if (!all) return report(all.error(), console);
+
+  Comparisons comparisons;
+  comparisons.skipped = std::move(all->skipped);
+  comparisons.notes = std::move(all->notes);
+  if (options.has("topology") || options.has("equal")) {
+    auto costs = make_equal(all->pods, options.has("equal") ? options.text("equal") : "");
+    if (!costs) return report(costs.error(), console);
+    comparisons.topologies = *std::move(costs);
+  }
+  const auto rows = simulate_each(*all, options, *manner, console, comparisons.skipped);
+  if (!rows) return report(rows.error(), console);
+  rank(*rows, comparisons);
+  const bool interrupted = console.interrupted.requested();
+  if (interrupted) fmt::print(console.err, "podsim: interrupted: {} of {} variants simulated\n", comparisons.rows.size(), all->total);
+  if (comparisons.rows.empty()) return interrupted ? exit_interrupted : report_nothing(comparisons.skipped, console);
+  if (!interrupted)
+    if (auto ok = add_crossovers(*all, options, *manner, console, comparisons); !ok) return report(ok.error(), console);
+
+  const std::string text = format == Format::json  ? comparison_json(comparisons)
+                           : format == Format::csv ? result_csv(comparisons.rows)
+                                                   : comparison_table(comparisons);
   if (auto ok = write_output(options, text, console); !ok) return report(ok.error(), console);
   return interrupted ? exit_interrupted : exit_done;
 }

@@ -1,19 +1,21 @@
 // Where a command writes. Libraries never print; only the command does, and only through this.
 #pragma once
 
-#include <atomic>
 #include <ostream>
+
+#include "sim/base/cancellation.hpp"
 
 namespace podsim {
 
 struct Console {
   std::ostream& out;
   std::ostream& err;
-  bool err_is_terminal = false;                    // progress goes there
-  const std::atomic<bool>* interrupted = nullptr;  // Ctrl-C
+  bool err_is_terminal = false;  // progress goes there
+  Cancellation interrupted{};    // Ctrl-C, SIGTERM
 };
 
-/// Exit status of the program; fixed, scripts rely on it. 130 is what a shell calls the end by Ctrl-C.
+/// Exit status of the program; fixed, scripts rely on it. 130 is what a shell calls the end by Ctrl-C; SIGTERM and SIGHUP have
+/// it too.
 enum ExitStatus { exit_done = 0, exit_false = 1, exit_bad_input = 2, exit_internal = 3, exit_interrupted = 130 };
 
 }  // namespace podsim

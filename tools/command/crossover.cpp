@@ -57,16 +57,16 @@ Expected<CrossoverRange> parse_crossover(const std::string& text) {
   return CrossoverRange{text.substr(0, equals), low->unit, low->value, high->value};
 }
 
-Expected<Crossovers> find_crossovers(const Pod& pod, const std::vector<Variant>& variants, const Manner& manner, const CrossoverRange& range,
-                                     const std::function<void(const std::string&)>& step) {
+Expected<Crossovers> find_crossovers(const Pod& pod, const std::string& place, const std::vector<Variant>& variants, const Manner& manner,
+                                     const CrossoverRange& range, const std::function<void(const std::string&)>& step) {
   const auto rank = [&](double value) -> Expected<Ranking> {
     Pod changed = pod;
     const std::string text = fmt::format("{:.6g}{}", value, range.unit);
     if (auto ok = set_machine_value(changed.machine, range.path, text, "--crossover", option("crossover")); !ok) return ok.error();
     if (auto ok = rebuild(changed); !ok) return ok.error();
     std::vector<Skipped> skipped;
-    Ranking ranking{value,
-                    simulate_all(changed, variants, manner, skipped, [&](const std::string& what) { step(range.path + "=" + text + " " + what); })};
+    const auto step_here = [&](const std::string& what) { step(range.path + "=" + text + " " + what); };
+    Ranking ranking{value, simulate_all(changed, place, variants, manner, skipped, step_here)};
     if (ranking.rows.empty()) return Diagnostic{{}, skipped.empty() ? "nothing to compare" : skipped.front().what + ": " + skipped.front().reason};
     std::stable_sort(ranking.rows.begin(), ranking.rows.end(), [](const Row& a, const Row& b) { return a.result.makespan_s < b.result.makespan_s; });
     return ranking;
@@ -99,7 +99,7 @@ Expected<Crossovers> find_crossovers(const Pod& pod, const std::vector<Variant>&
     rankings.push_back(std::move(*ranking));
   }
 
-  Crossovers result{range, fmt::format("{} {} {}", pod.machine.name, to_text(pod.slice), to_text(pod.mesh)), {}};
+  Crossovers result{range, place, {}};
   for (Ranking& ranking : rankings) {
     const auto other = std::find_if(ranking.rows.begin(), ranking.rows.end(),
                                     [&](const Row& row) { return row.algorithm + " " + row.dataflow != ranking.winner(); });

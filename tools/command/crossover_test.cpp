@@ -23,7 +23,8 @@ Pod square_pod() {
 std::vector<Variant> variants() {
   std::vector<Variant> result;
   for (const std::string_view name : {"collective", "wang"})
-    result.push_back({{*gemm_algorithm(name), {262144, 16384, 8192, DType::bf16, Dataflow::os}, Pass::forward, {}, false}, std::string{name}});
+    result.push_back(
+        gemm_variant({*gemm_algorithm(name), {262144, 16384, 8192, DType::bf16, Dataflow::os}, Pass::forward, {}, false}, std::string{name}));
   return result;
 }
 
@@ -39,13 +40,13 @@ double seconds(const std::string& path, const std::string& value, std::size_t va
   Pod pod = square_pod();
   EXPECT_TRUE(set_machine_value(pod.machine, path, value, "test", {}));
   EXPECT_TRUE(rebuild(pod));
-  const auto problem = make_problem(pod, variants()[variant].request);
+  const auto problem = variants()[variant].problem(pod);
   return simulate(pod, *problem, analytic())->row.result.makespan_s;
 }
 
 TEST(Crossover, LiesWhereTheTimesOfTheTwoAlgorithmsCross) {
   // Every hop of Wang is a launch of its own: from some launch time on, gathering everything first is faster.
-  const auto found = find_crossovers(square_pod(), variants(), analytic(), *parse_crossover("software.launch[permute]=0us..100000us"), quiet);
+  const auto found = find_crossovers(square_pod(), "here", variants(), analytic(), *parse_crossover("software.launch[permute]=0us..100000us"), quiet);
   ASSERT_TRUE(found) << to_text(found.error());
   ASSERT_EQ(found->reigns.size(), 2U);
   const Reign &wang = found->reigns[0], &collective = found->reigns[1];
@@ -61,7 +62,7 @@ TEST(Crossover, LiesWhereTheTimesOfTheTwoAlgorithmsCross) {
 }
 
 TEST(Crossover, OfLinksChangesTheGridAndNotOnlyTheMachine) {
-  const auto found = find_crossovers(square_pod(), variants(), analytic(), *parse_crossover("link.bandwidth=10GB/s..400GB/s"), quiet);
+  const auto found = find_crossovers(square_pod(), "here", variants(), analytic(), *parse_crossover("link.bandwidth=10GB/s..400GB/s"), quiet);
   ASSERT_TRUE(found) << to_text(found.error());
   const Reign& first = found->reigns.front();
   EXPECT_NEAR(first.first.result.makespan_s, seconds("link.bandwidth", "10GB/s", 1), 1e-15);
@@ -69,7 +70,7 @@ TEST(Crossover, OfLinksChangesTheGridAndNotOnlyTheMachine) {
 }
 
 TEST(Crossover, OverAWholeNumberTakesWholeNumbers) {
-  const auto found = find_crossovers(square_pod(), variants(), analytic(), *parse_crossover("chip.matmul_tile_m=1..3"), quiet);
+  const auto found = find_crossovers(square_pod(), "here", variants(), analytic(), *parse_crossover("chip.matmul_tile_m=1..3"), quiet);
   ASSERT_TRUE(found) << to_text(found.error());
   EXPECT_EQ(found->reigns.front().from, 1);
   EXPECT_EQ(found->reigns.back().to, 3);
@@ -81,7 +82,7 @@ TEST(Crossover, SaysWhatItExpects) {
   EXPECT_EQ(error("a=1GB/s..2MB/s"), "--crossover: expected one unit at both ends, found \"GB/s\" and \"MB/s\"");
   EXPECT_EQ(error("a=2us..1us"), "--crossover: expected lo below hi, found \"a=2us..1us\"");
   EXPECT_EQ(error("a=x..1us"), "--crossover: expected a number with its unit, found \"x\"");
-  const auto unknown = find_crossovers(square_pod(), variants(), analytic(), *parse_crossover("link.bandwith=1GB/s..2GB/s"), quiet);
+  const auto unknown = find_crossovers(square_pod(), "here", variants(), analytic(), *parse_crossover("link.bandwith=1GB/s..2GB/s"), quiet);
   ASSERT_FALSE(unknown);
   EXPECT_NE(to_text(unknown.error()).find("link.bandwidth"), std::string::npos);
 }

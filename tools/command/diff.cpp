@@ -1,7 +1,9 @@
 #include <fmt/ostream.h>
 
+#include "sim/config/files.hpp"
 #include "tools/command/command.hpp"
 #include "tools/command/diff_print.hpp"
+#include "tools/command/file_options.hpp"
 #include "tools/command/manner.hpp"
 #include "tools/command/run_operations.hpp"
 #include "tools/command/workload.hpp"
@@ -18,12 +20,16 @@ Says where a measured step takes longer than predicted. The prediction is a plan
 are split by category on one device, so that the categories sum to the step: matmul, attention, elementwise, copy, each collective (what the core waits
 for it; what is hidden behind other work stands apart), idle. Operations are matched by their FLOPs, their bytes and devices, or their name.
 
+A plan simulates one block. Where it says layers: 80, a predicted step is 80 of them, one after the other, as a profile of the whole model has them. For
+a profile of one block say --layers 1; for a plan without layers and a profile of a model, --layers 80.
+
 examples:
   podsim tune --machine tpu_v4 --chips 16 --workload llama3-8b-block -o plan.textproto
   podsim diff --measured host.trace.json.gz plan.textproto
   podsim run --plan plan.textproto --format json -o run.json
   podsim diff --measured host.xplane.pb run.json --steps 10 --format json
   podsim diff --measured hlo_stats.csv --devices 16 --steps 10 run.json
+  podsim diff --measured one_block.xplane.pb plan.textproto --layers 1
 )";
 
 /// By the end of its name. Errors: none of the known ones.
@@ -49,6 +55,7 @@ Expected<ProfileOptions> profile_options(const Options& options) {
   if (auto ok = set("steps", 1 << 24, how.steps); !ok) return ok.error();
   if (auto ok = set("devices", 1 << 24, how.devices); !ok) return ok.error();
   if (auto ok = set("cores", 64, how.cores); !ok) return ok.error();
+  if (auto ok = set("layers", most_layers, how.layers); !ok) return ok.error();
   return how;
 }
 
@@ -61,7 +68,7 @@ StepTimes step_of(const ProfiledOperations& profile) {
   return step;
 }
 
-Expected<StepTimes> simulated_step(const Options& options, const Console& console) {
+Expected<PredictedStep> simulated_step(const Options& options, const Console& console) {
   const auto manner = manner_of(options, console);
   if (!manner) return manner.error();
   const auto pod = pod_of(options, "");
@@ -72,13 +79,13 @@ Expected<StepTimes> simulated_step(const Options& options, const Console& consol
   if (!problem) return problem.error();
   const auto run = simulate(*pod, *problem, *manner);
   if (!run) return run.error();
-  if (run->timeline.interrupted) return Diagnostic{{}, "interrupted"};
-  return step_of(*run);
+  if (run->timeline.interrupted) return cancelled_work();
+  return PredictedStep{step_of(*run), problem->blocks};
 }
 
 /// A plan is simulated; the JSON of a run, which begins with a brace, is read.
-Expected<StepTimes> predicted_step(const Options& options, const Console& console) {
-  const auto text = read_file(options.text("plan"));
+Expected<PredictedStep> predicted_step(const Options& options, const Console& console) {
+  const auto text = read_file(options.text("plan"), list_limit);
   if (!text) return text.error();
   const std::size_t first = text->find_first_not_of(" \t\r\n");
   if (first == std::string::npos) return Diagnostic{{options.text("plan"), 1, 1}, "expected a plan or the JSON of a run, found an empty file"};
@@ -94,40 +101,39 @@ int diff_verb(const std::vector<std::string>& arguments, Console& console) {
   const auto word = [](const char* name) { return po::value<std::string>()->value_name(name); };
   po::options_description described;
   described.add_options()                                                                                                                         //
-      ("measured", word("PROFILE"), "what was measured: *.xplane.pb, *.trace.json[.gz], or a table of\nHLO op statistics as *.csv")               //
-      ("plan", word("PLAN|RUN.json"), "what was predicted; --plan may be left out")                                                               //
+      ("measured", input_file("PROFILE"), "what was measured: *.xplane.pb, *.trace.json[.gz], or a table of\nHLO op statistics as *.csv")               //
+      ("plan", input_file("PLAN|RUN.json"), "what was predicted; --plan may be left out")                                                               //
       ("from", word("xplane|trace-json|hlo-stats"), "the form of the profile; left out: as its name ends")                                        //
       ("steps", word("N"), "steps in the profile; left out: its line Steps, how often its main module\nran, or how often most operations occur")  //
+      ("layers", word("N"), "blocks in a step of the profile; left out: as many as the plan has layers")                                          //
       ("devices", word("N"), "hlo-stats: devices that the table sums over")                                                                       //
       ("cores", word("N"), "cores of a device, whose FLOPs and rows profiles tell one by one; left out: 1");
-  described.add(pod_options(false)).add(engine_options()).add(output_options());
+  described.add(pod_options(false)).add(engine_options()).add(output_options(table_json_csv));
   const Parsed parsed = parse(arguments, described, usage, console, "plan");
   if (parsed.status) return *parsed.status;
   const Options& options = *parsed.options;
 
-  const auto format = format_of(options);
-  if (!format) return report(format.error(), console);
+  const Format format = format_of(options);
   if (!options.has("measured")) return report({{}, "--measured is missing: the profile of what was measured"}, console);
   if (!options.has("plan")) return report({{}, "expected a plan or the JSON of a run, found none"}, console);
   const auto form = form_of(options);
   if (!form) return report(form.error(), console);
-  const auto how = profile_options(options);
+  auto how = profile_options(options);
   if (!how) return report(how.error(), console);
   const auto predicted = predicted_step(options, console);
-  if (!predicted && console.interrupted != nullptr && console.interrupted->load()) {
-    fmt::print(console.err, "podsim: stopped\n");
-    return exit_interrupted;
-  }
   if (!predicted) return report(predicted.error(), console);
-  const auto profile = profile_operations(*form, options.text("measured"), *how);
+  if (!options.has("layers")) how->layers = static_cast<int>(predicted->layers);
+  auto profile = profile_operations(*form, options.text("measured"), *how);
   if (!profile) return report(profile.error(), console);
 
-  const StepDiff diff = diff_steps(*predicted, step_of(*profile));
-  if (*format == Format::csv && !options.flag("quiet"))
-    for (const std::string& note : profile->notes) fmt::print(console.err, "podsim: note: {}\n", note);
-  const std::string text = *format == Format::json  ? diff_json(diff, profile->notes)
-                           : *format == Format::csv ? diff_csv(diff)
-                                                    : diff_table(diff, profile->notes);
+  const StepDiff diff = diff_steps(predicted->block, step_of(*profile), how->layers);
+  std::vector<std::string>& notes = profile->notes;
+  if (diff.layers > 1)
+    notes.push_back(fmt::format("the predicted step is {} times the block, {}; what is outside of the blocks has no counterpart", diff.layers,
+                                options.has("layers") ? "as told" : "the plan's layers (--layers 1 for a profile of one block)"));
+  if (format == Format::csv && !options.flag("quiet"))
+    for (const std::string& note : notes) fmt::print(console.err, "podsim: note: {}\n", note);
+  const std::string text = format == Format::json ? diff_json(diff, notes) : format == Format::csv ? diff_csv(diff) : diff_table(diff, notes);
   if (auto ok = write_output(options, text, console); !ok) return report(ok.error(), console);
   return exit_done;
 }

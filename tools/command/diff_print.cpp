@@ -101,7 +101,8 @@ std::string diff_json(const StepDiff& diff, const std::vector<std::string>& note
                              {"count", one.operation.count},
                              {"time_s", one.operation.time.count()},
                              {"overlapped_s", one.operation.beside.count()}});
-  return dumped(Json{{"predicted_s", diff.predicted.count()},
+  return dumped(Json{{"layers", diff.layers},
+                     {"predicted_s", diff.predicted.count()},
                      {"measured_s", diff.measured.count()},
                      {"gap_s", (diff.measured - diff.predicted).count()},
                      {"categories", categories},

@@ -36,8 +36,8 @@ std::pair<std::string, std::string> hlo_of(const Json& operation, std::size_t nu
           category};
 }
 
-/// A trace as a TPU would leave it, one operation after the other; `slower` says by how much each is.
-std::string trace_of(const Json& run, int steps, const std::function<double(const Json&)>& slower) {
+/// A trace as a TPU would leave it, one operation after the other; `slower` says by how much each is. A step has all of them once per layer.
+std::string trace_of(const Json& run, int steps, const std::function<double(const Json&)>& slower, int layers = 1) {
   std::string text =
       R"({"traceEvents":[{"ph":"M","pid":1,"name":"process_name","args":{"name":"/device:TPU:0"}},
 {"ph":"M","pid":1,"tid":3,"name":"thread_name","args":{"name":"XLA Ops"}},{"ph":"M","pid":1,"tid":2,"name":"thread_name","args":{"name":"XLA Modules"}})";
@@ -49,7 +49,7 @@ std::string trace_of(const Json& run, int steps, const std::function<double(cons
       const auto [hlo, category] = hlo_of(operation, ++number);
       const int count = operation["count"];
       const double us = 1e6 * (operation["busy_s"].get<double>() + operation["exposed_s"].get<double>()) * slower(operation) / count;
-      for (int i = 0; i < count && us > 0; ++i, now += us)
+      for (int i = 0; i < count * layers && us > 0; ++i, now += us)
         text += fmt::format(
             ",\n"
             R"({{"ph":"X","pid":1,"tid":3,"ts":{:.6f},"dur":{:.6f},"name":"{}","args":{{"long_name":"{}","hlo_category":"{}","model_flops":"{}"}}}})",
@@ -118,6 +118,34 @@ TEST(Diff, ASlowedCollectiveIsNamedAndAPlanIsSimulatedToTheSameEnd) {
   EXPECT_THAT(csv.out, HasSubstr("\ncategory,all-gather,all-gather,"));
 }
 
+TEST(Diff, APlanOfLayersIsComparedWithAProfileOfTheWholeModel) {
+  const Folder folder;
+  const std::string plan = folder.file("plan.textproto"), run_file = folder.file("run.json");
+  ASSERT_EQ(podsim("tune --machine tpu_v4 --chips 4 --workload llama3-8b-block --batch 4 --layers 3 --quiet -o " + plan).status, exit_done);
+  ASSERT_EQ(podsim("run --plan " + plan + " --format json -o " + run_file).status, exit_done);
+  const Json run = Json::parse(test::bytes_of_file(run_file));
+  const double one = run["makespan_s"];
+  EXPECT_EQ(run["blocks"], 3);
+
+  const std::string model = folder.file("model.trace.json", trace_of(run, 2, as_it_is, 3));
+  const Json diff = json_of("diff --measured " + model + " " + plan);
+  EXPECT_EQ(diff["layers"], 3);
+  EXPECT_NEAR(diff["predicted_s"].get<double>(), 3 * one, 1e-9);
+  EXPECT_NEAR(sum(diff["categories"], "predicted_s"), 3 * one, 1e-9);
+  EXPECT_LE(std::abs(diff["gap_s"].get<double>()), 3 * run["waiting_s"].get<double>() + 1e-6 * one);
+  EXPECT_THAT(diff["sentence"].get<std::string>(), HasSubstr("as long as predicted for 3 layers"));
+  EXPECT_THAT(diff["notes"].dump(), HasSubstr("the predicted step is 3 times the block, the plan's layers"));
+  EXPECT_EQ(json_of("diff --measured " + model + " " + run_file), diff);
+
+  const std::string one_block = folder.file("block.trace.json", trace_of(run, 2, as_it_is));
+  const Json of_block = json_of("diff --measured " + one_block + " " + plan + " --layers 1");
+  EXPECT_EQ(of_block["layers"], 1);
+  EXPECT_NEAR(of_block["predicted_s"].get<double>(), one, 1e-9);
+  EXPECT_THAT(of_block["sentence"].get<std::string>(), ::testing::AllOf(HasSubstr("as long as predicted"), ::testing::Not(HasSubstr("layers"))));
+  const Json by_steps = json_of("diff --measured " + model + " " + plan + " --layers 1 --steps 6");
+  EXPECT_NEAR(by_steps["measured_s"].get<double>(), of_block["measured_s"].get<double>(), 1e-9);
+}
+
 TEST(Diff, CtrlCWhileAPlanIsSimulatedIsSaidAndHasItsStatus) {
   const Folder folder;
   const std::string plan = folder.file("plan.textproto");
@@ -126,7 +154,7 @@ TEST(Diff, CtrlCWhileAPlanIsSimulatedIsSaidAndHasItsStatus) {
   std::ostringstream out, err;
   Console console{out, err, false, &interrupted};
   EXPECT_EQ(run_command({"diff", "--measured", "x.json", plan}, console), exit_interrupted);
-  EXPECT_EQ(err.str(), "podsim: stopped\n");
+  EXPECT_EQ(err.str(), "podsim: interrupted\n");
 }
 
 TEST(Diff, ARunsOperationsAreTheSameFoldedOrNot) {
@@ -183,6 +211,7 @@ TEST(Diff, SaysWhatIsWrong) {
       {measured + folder.file("nowhere"), "nowhere"},
       {measured + run_file + " --machine tpu_v4", "--machine: belongs to a plan"},
       {measured + run_file + " --steps 0", "--steps"},
+      {measured + run_file + " --layers 0", "--layers"},
       {measured + run_file + " --from pcap", "\"pcap\" is no form of profiles"},
       {"diff --measured nowhere.json " + run_file, "nowhere.json"},
       {"diff --measured profile.txt " + run_file, "--measured: expected a file name that ends in .pb, .json or .csv"},

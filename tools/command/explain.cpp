@@ -113,15 +113,20 @@ Expected<double> rerun(const SimulatedRun& run, const Manner& manner, const Para
   if (!model) return model.error();
   const auto timeline = manner.engine->run(*model, quick.control);
   if (!timeline) return timeline.error();
-  if (timeline->interrupted) return Diagnostic{{}, "interrupted while explaining"};
+  if (timeline->interrupted) return cancelled_work();
   return to_seconds(timeline->makespan).count();
 }
 
-/// What tasks of one Collective, or of one name, have in common.
-std::string stretch_label(const Task& task) {
-  if (!task.origin) return task.label;
-  const std::size_t last = task.label.find_last_of(' ');  // lowering appends the step
-  return last == std::string::npos ? task.label : task.label.substr(0, last);
+/// The label of a task, or of the Collective that it was lowered from: its tasks stand together, and begin with the launch.
+std::string stretch_label(const Program& program, TaskId id) {
+  std::size_t first = id.index();
+  const std::optional<Origin>& origin = program.tasks[first].origin;
+  if (!origin) return program.tasks[first].label;
+  while (first > 0 && program.tasks[first - 1].origin && program.tasks[first - 1].origin->collective == origin->collective) --first;
+  constexpr std::string_view launch = " launch";
+  std::string label = program.tasks[first].label;
+  if (label.ends_with(launch)) label.resize(label.size() - launch.size());
+  return label;
 }
 
 std::vector<PathStretch> stretches_of(const SimulatedRun& run, const std::vector<PathStep>& steps) {
@@ -132,9 +137,8 @@ std::vector<PathStretch> stretches_of(const SimulatedRun& run, const std::vector
     return a.program == b.program && one && other && one->collective == other->collective;
   };
   for (const PathStep& step : steps) {
-    const Task& task = run.model.task(step.program, step.task.index());
     if (before == nullptr || !together(*before, step))
-      stretches.push_back({stretch_label(task), 0, step.device, step.device, -1, step.start, step.end, {}});
+      stretches.push_back({stretch_label(run.lowered->programs[step.program], step.task), 0, step.device, step.device, -1, step.start, step.end, {}});
     before = &step;
     PathStretch& stretch = stretches.back();
     ++stretch.steps;

@@ -95,14 +95,52 @@ std::vector<Alternative> alternatives(const Pod& pod) {
   return result;
 }
 
+namespace {
+
+/// An alternative before its clock runs.
+struct Prepared {
+  Problem problem;
+  SimulatedRun run;
+  bool as_it_is = false;  // routes go around what is broken
+};
+
+Expected<Prepared> prepared(Alternative& alternative, bool as_it_is, const ProblemOf& problem_of, const Manner& manner) {
+  auto problem = problem_of(alternative.pod);
+  if (!problem) return problem.error();
+  auto run = prepare(alternative.pod, *problem, manner);
+  if (!run) return run.error();
+  run->row.rings = alternative.rings;
+  return Prepared{*std::move(problem), *std::move(run), as_it_is};
+}
+
+}  // namespace
+
 Expected<SimulatedRun> simulate_best(const Pod& pod, const ProblemOf& problem_of, const Manner& manner) {
-  std::optional<Expected<SimulatedRun>> best;
+  std::vector<Prepared> candidates;
   for (Alternative& alternative : alternatives(pod)) {
-    const auto problem = problem_of(alternative.pod);
-    auto run = problem ? simulate(alternative.pod, *problem, manner) : Expected<SimulatedRun>{problem.error()};
-    if (run) run->row.rings = alternative.rings;
-    if (!best || (run && *best && run->row.result.makespan_s < (*best)->row.result.makespan_s)) best = std::move(run);
-    if (!*best || (*best)->timeline.interrupted) break;  // what does not run as it is, is an error
+    const bool as_it_is = candidates.empty();
+    auto candidate = prepared(alternative, as_it_is, problem_of, manner);
+    if (candidate)
+      candidates.push_back(*std::move(candidate));
+    else if (as_it_is || candidate.error().cause != Cause::input)  // what does not run as it is, is an error; what else failed may be the best
+      return candidate.error();
+  }
+  // The one with the fewest task instances first: it is the quickest to play, and the others have to play only as long as they may win.
+  std::stable_sort(candidates.begin(), candidates.end(), [](const Prepared& a, const Prepared& b) {
+    return a.run.model.deployment.activities() < b.run.model.deployment.activities();
+  });
+  std::optional<SimulatedRun> best;
+  for (Prepared& candidate : candidates) {
+    Manner within = manner;
+    if (best) within.control.limit = best->timeline.makespan;
+    const Done played = play(candidate.run, candidate.problem, within);
+    if (!played && (candidate.as_it_is || played.error().cause != Cause::input)) return played.error();
+    if (!played) continue;
+    const Timeline& timeline = candidate.run.timeline;
+    if (timeline.interrupted && (!best || manner.control.stop.requested())) return std::move(candidate.run);
+    if (timeline.interrupted) continue;
+    if (!best || timeline.makespan < best->timeline.makespan || (timeline.makespan == best->timeline.makespan && candidate.as_it_is))
+      best = std::move(candidate.run);
   }
   return *std::move(best);
 }
@@ -114,9 +152,29 @@ Expected<double> healthy_makespan(const Pod& pod, const ProblemOf& problem_of, c
   if (!problem) return problem.error();
   const auto run = simulate(healthy, *problem, manner);
   if (!run) return run.error();
-  if (run->timeline.interrupted) return Diagnostic{{}, "interrupted"};
+  if (run->timeline.interrupted) return cancelled_work();
   return run->row.result.makespan_s;
 }
+
+namespace {
+
+/// Which links the transfers of a run cross.
+Expected<std::vector<bool>> links_used(const SimulatedRun& run, Cancellation stop) {
+  std::vector<bool> used(static_cast<std::size_t>(run.pod->topology->link_slots()), false);
+  const auto mark = [&](const Model& model) {
+    for (const PathLink& link : model.path_links) used[model.links[link.link].representative.index()] = true;
+  };
+  if (!run.model.folded()) {
+    mark(run.model);
+    return used;
+  }
+  const auto every_device = make_model(*run.lowered, run.pod->machine, *run.pod->topology, run.pod->placement, stop);  // a class names one link only
+  if (!every_device) return every_device.error();
+  mark(*every_device);
+  return used;
+}
+
+}  // namespace
 
 Expected<std::vector<CableLoss>> lose_any_cable(const Pod& pod, const ProblemOf& problem_of, const Manner& manner) {
   Pod healthy = pod;
@@ -126,19 +184,29 @@ Expected<std::vector<CableLoss>> lose_any_cable(const Pod& pod, const ProblemOf&
   if (!problem) return problem.error();
   const auto run = simulate(healthy, *problem, manner);
   if (!run) return run.error();
+  if (run->timeline.interrupted) return cancelled_work();
 
-  // The ends of each class's lowest link; a cable is named once, though its two directions may be two classes.
+  const auto used = links_used(*run, manner.control.stop);
+  if (!used) return used.error();
+  // A cable is named once, by its ends, though its two directions may be two classes.
   const Topology& topology = *healthy.topology;
+  std::map<std::pair<ChipId, ChipId>, bool> cables;  // by their ends, whether they carry something
   std::map<LinkId, std::pair<ChipId, ChipId>> ends;
   for (int node = 0; node < topology.nodes(); ++node)
-    for (const OutLink& out : topology.out_links(ChipId{node})) ends[out.link] = {ChipId{node}, out.to};
+    for (const OutLink& out : topology.out_links(ChipId{node})) {
+      if (!topology.dimension_of(out.link)) continue;
+      ends[out.link] = std::minmax(ChipId{node}, out.to);
+      cables[ends[out.link]] |= (*used)[out.link.index()];
+    }
+  const auto name_of = [&](const std::pair<ChipId, ChipId>& cable) {
+    return plain_name(topology.chip_name(cable.first)) + "-" + plain_name(topology.chip_name(cable.second));
+  };
   std::vector<CableLoss> losses;
   std::set<std::pair<ChipId, ChipId>> named;
   for (const ModelLink& link : run->model.links) {
-    if (!topology.dimension_of(link.representative)) continue;
-    const auto& [from, to] = ends.at(link.representative);
-    if (!named.insert(std::minmax(from, to)).second) continue;
-    losses.push_back({plain_name(topology.chip_name(from)) + "-" + plain_name(topology.chip_name(to)), link.links, 0, ""});
+    const auto found = ends.find(link.representative);
+    if (found == ends.end() || !(*used)[link.representative.index()] || !named.insert(found->second).second) continue;
+    losses.push_back({name_of(found->second), link.links, 0, ""});
   }
   std::vector<Done> outcomes(losses.size(), done());
   ThreadPool pool{manner.engine->folds ? manner.threads : 1};
@@ -150,8 +218,8 @@ Expected<std::vector<CableLoss>> lose_any_cable(const Pod& pod, const ProblemOf&
       return;
     }
     const auto found = simulate_best(broken, problem_of, manner);
-    if (!found) {
-      outcomes[i] = found.error();
+    if (!found || found->timeline.interrupted) {
+      outcomes[i] = found ? cancelled_work() : found.error();
       return;
     }
     losses[i].makespan_s = found->row.result.makespan_s;
@@ -159,6 +227,11 @@ Expected<std::vector<CableLoss>> lose_any_cable(const Pod& pod, const ProblemOf&
   });
   for (const Done& outcome : outcomes)
     if (!outcome) return outcome.error();
+  const auto idle = std::find_if(cables.begin(), cables.end(), [](const auto& cable) { return !cable.second; });
+  if (idle != cables.end()) {
+    const auto count = std::count_if(idle, cables.end(), [](const auto& cable) { return !cable.second; });
+    losses.push_back({name_of(idle->first), static_cast<std::uint32_t>(count), run->row.result.makespan_s, "", true});
+  }
   std::stable_sort(losses.begin(), losses.end(), [](const CableLoss& a, const CableLoss& b) { return a.makespan_s > b.makespan_s; });
   return losses;
 }

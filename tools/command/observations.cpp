@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/base/units.hpp"
+#include "tools/command/file_options.hpp"
 
 namespace podsim {
 
@@ -14,12 +15,12 @@ po::options_description import_options_described() {
   std::string forms;
   for (const ImportFormat& format : import_formats()) forms += fmt::format("{}{}", forms.empty() ? "" : "|", format.name);
   group.add_options()  //
-      ("observations", po::value<std::vector<std::string>>()->value_name("FILE")->composing(),
-       "what was measured; repeatable, --observations may be left out")                   //
+      ("observations", input_files("FILE"),
+       "what was measured, - for standard input; repeatable, --observations\nmay be left out")  //
       ("from", word(forms.c_str())->default_value("csv"), "the form of the files")        //
       ("op", word("NAME"), "nccl-tests: the operation, where the text does not name it")  //
       ("devices", word("N"), "devices that took part, where the file does not tell")      //
-      ("axis-sizes", word("x=4,y=4"), "meshslice-log: devices along each axis")           //
+      ("axis-sizes", word("x=4,y=4"), "meshslice-log: devices along each axis, where the log does not tell")  //
       ("cores", word("N")->default_value("1"), "profiles of TPUs: cores of a device")     //
       ("core-peak", word("RATE"), "hlo-stats: rows that are faster than this are rejected");
   return group;
@@ -60,7 +61,7 @@ Expected<Imported> imported_observations(const Options& options) {
   }
   Imported all;
   for (const std::string& file : files) {
-    auto imported = import_file(options.text("from"), file, how);
+    auto imported = import_file(options.text("from"), file == "-" ? "/dev/stdin" : file, how);
     if (!imported && !options.given("from"))
       return Diagnostic{imported.error().where, imported.error().message + "; --from names other forms than csv"};
     if (!imported) return imported.error();

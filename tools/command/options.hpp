@@ -1,8 +1,10 @@
 // Options of the verbs, on Boost.Program_options: groups that verbs share, parsing with near-misses named, values with units.
 #pragma once
 
+#include <array>
 #include <boost/program_options.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,7 @@ namespace podsim {
 namespace po = boost::program_options;
 
 /// Prints an error as the contract has it (`FILE:LINE:COLUMN: message` or `podsim: error: message`) and returns its exit status.
+/// Work that was cancelled is no error: it says so, with exit_interrupted.
 int report(const Diagnostic& diagnostic, Console& console);
 
 /// Parsed options of one verb. An option that was not given has its default, or no value.
@@ -21,10 +24,13 @@ class Options {
  public:
   explicit Options(po::variables_map values) : values_{std::move(values)} {}
 
+  [[nodiscard]] const po::variables_map& values() const { return values_; }
   [[nodiscard]] bool has(const std::string& name) const { return values_.count(name) > 0; }
   /// Whether the command line names it: a default does not count, nor does an option that this verb does not have.
   [[nodiscard]] bool given(const std::string& name) const { return has(name) && !values_[name].defaulted(); }
   [[nodiscard]] bool flag(const std::string& name) const { return values_[name].as<bool>(); }
+  /// The same options but for one, which has this text: as if the command line had said so.
+  [[nodiscard]] Options with(const std::string& name, std::string text) const;
   /// The option's text; an assert if it has none.
   [[nodiscard]] const std::string& text(const std::string& name) const { return values_[name].as<std::string>(); }
   /// Of an option that may be repeated: every text, in order.
@@ -51,7 +57,7 @@ Expected<Options> parse_options(const std::vector<std::string>& arguments, const
                                 const char* positional = nullptr);
 
 /// Parses one verb's arguments. Shows `usage` (with the options) and returns exit_done for --help; reports what is wrong. On success `status`
-/// is empty.
+/// is empty. Outputs that are inputs are refused here, before anything is read (file_options.hpp).
 struct Parsed {
   std::optional<int> status;
   std::optional<Options> options;
@@ -59,18 +65,22 @@ struct Parsed {
 Parsed parse(const std::vector<std::string>& arguments, const po::options_description& described, std::string_view usage, Console& console,
              const char* positional = nullptr);
 
+/// How results are printed.
+enum class Format { table, json, csv };
+inline constexpr std::array table_json_csv{Format::table, Format::json, Format::csv};
+inline constexpr std::array table_json{Format::table, Format::json};
+inline constexpr std::array table_only{Format::table};
+/// --format -o --quiet. Of --format those that the verb prints, the first where nothing is said; any other is an error of parsing.
+po::options_description output_options(std::span<const Format> formats);
+Format format_of(const Options& options);
+
 // Groups of options.
-po::options_description output_options();               // --format -o --quiet
 po::options_description pod_options(bool several);      // --machine --slice --wrap --mesh --set
 po::options_description what_if_options(bool several);  // --topology --pods --fail --degrade --straggler --seed
 po::options_description problem_options(bool several);  // --gemm --algorithm ... ; several: lists for compare
 
-enum class Format { table, json, csv };
-Expected<Format> format_of(const Options& options);
 
 /// Writes a text to -o FILE, or to the console. Errors: the file cannot be written.
 Done write_output(const Options& options, const std::string& text, Console& console);
-Done write_file(const std::string& path, const std::string& bytes);
-Expected<std::string> read_file(const std::string& path);
 
 }  // namespace podsim

@@ -8,8 +8,10 @@
 #include <limits>
 #include <numeric>
 
+#include "sim/base/blame.hpp"
 #include "sim/base/rng.hpp"
 #include "sim/base/units.hpp"
+#include "sim/config/files.hpp"
 #include "sim/config/schedule_config.hpp"
 #include "sim/engine/machine_fields.hpp"
 #include "sim/mesh/joined_slices.hpp"
@@ -145,8 +147,9 @@ Expected<PlacedMesh> place(const Machine& machine, const Slice& slice, const Top
   if (machine.chip.devices > 1)
     return Diagnostic{option("mesh-order"), "expected row-major or jax on chips of two devices, found " + quoted(request.mesh_order)};
   if (request.mesh_order == "snake") return place_in_order(*grid, sizes, snake_order(*grid));
-  const auto text = read_file(request.mesh_order);
-  if (!text) return Diagnostic{option("mesh-order"), "expected row-major, jax, snake or a file of chip numbers: " + text.error().message};
+  const auto text = read_file(request.mesh_order, list_limit);
+  if (!text)
+    return blamed_on(option("mesh-order"), in_context("expected row-major, jax, snake or a file of chip numbers", text.error()));
   const auto order = parse_device_order(*text, request.mesh_order, *grid);
   if (!order) return order.error();
   return place_in_order(*grid, sizes, *order);
@@ -169,20 +172,30 @@ bool same_values(const Machine& a, const Machine& b) {
 
 }  // namespace
 
+namespace {
+
+/// "PATH=VALUE"
+Done apply_set(Machine& machine, const std::string& set, const SourceLocation& where) {
+  const std::size_t equals = set.find('=');
+  if (equals == std::string::npos) return Diagnostic{where, "expected PATH=VALUE, found " + quoted(set)};
+  return set_machine_value(machine, set.substr(0, equals), set.substr(equals + 1), "--set", where);
+}
+
+}  // namespace
+
 Expected<Machine> machine_of(const std::string& name, const std::vector<std::string>& sets) {
   auto machine = find_machine(name);
   if (!machine || sets.empty()) return machine;
   const Machine found = *machine;
-  for (const std::string& set : sets) {
-    const std::size_t equals = set.find('=');
-    if (equals == std::string::npos) return Diagnostic{option("set"), "expected PATH=VALUE, found " + quoted(set)};
-    if (auto ok = set_machine_value(*machine, set.substr(0, equals), set.substr(equals + 1), "--set", option("set")); !ok) return ok.error();
-  }
+  for (const std::string& set : sets)
+    if (auto ok = apply_set(*machine, set, option("set")); !ok) return ok.error();
   if (!same_values(found, *machine)) machine->trust.level = TrustLevel::hypothetical;  // what it was fitted to had other values
   return machine;
 }
 
-Expected<Pod> make_pod(const PodRequest& request) {
+namespace {
+
+Expected<Pod> make_pod_of(const PodRequest& request) {
   auto machine = machine_of(request.machine, request.sets);
   if (!machine) return machine.error();
   std::vector<std::pair<std::string, int>> sizes;
@@ -207,7 +220,7 @@ Expected<Pod> make_pod(const PodRequest& request) {
   auto layout = layout_of(*machine, *slice, **topology, request.what_if.pods);
   if (!layout) return layout.error();
   auto placed = place(*machine, *slice, **topology, *layout, sizes.empty() ? default_axes(*machine, *slice, request.what_if.pods) : sizes, request);
-  if (!placed) return placed.error().where.file.empty() ? Diagnostic{option("mesh"), placed.error().message} : placed.error();
+  if (!placed) return placed.error().where.file.empty() ? blamed_on(option("mesh"), placed.error()) : placed.error();
   Placement placement = std::move(placed->placement);
   for (const std::string& straggler : request.stragglers)
     if (auto ok = slow_down(**topology, straggler, request.seed, placement); !ok) return ok.error();
@@ -223,8 +236,19 @@ Expected<Pod> make_pod(const PodRequest& request) {
              std::move(placed->mesh), std::move(placement)};
 }
 
+}  // namespace
+
+Expected<Pod> make_pod(const PodRequest& request) {
+  auto pod = make_pod_of(request);
+  if (pod) return pod;
+  // What an option is to blame for, where a plan stands in for it.
+  const std::string& blamed = pod.error().where.file;
+  const auto place = blamed.starts_with("--") ? request.places.find(std::string_view{blamed}.substr(2)) : request.places.end();
+  return place == request.places.end() ? pod : blamed_on(place->second, pod.error());
+}
+
 Expected<Schedule> saved_schedule(const std::string& path) {
-  const auto bytes = read_file(path);
+  const auto bytes = read_file(path, schedule_limit);
   if (!bytes) return bytes.error();
   return read_schedule(*bytes, path);
 }
@@ -272,21 +296,36 @@ Expected<PodRequest> pod_request_anywhere(const Options& options, const std::str
 
 namespace {
 
+/// The machine that a plan names, with its values.
+Done check_machine(const SavedPlan& plan) {
+  auto machine = find_machine(plan.machine);
+  if (!machine) return machine.error().where.file.empty() ? blamed_on(plan.places.at("machine"), machine.error()) : machine.error();
+  for (std::size_t s = 0; s < plan.sets.size(); ++s)
+    if (auto ok = apply_set(*machine, plan.sets[s], plan.places.at(fmt::format("set {}", s))); !ok) return ok;
+  return done();
+}
+
 /// A plan says where it runs; the command line may say otherwise.
 Done fill_in_plan(const Options& options, PodRequest& request) {
-  const auto text = read_file(options.text("plan"));
+  const auto text = read_file(options.text("plan"), config_limit);
   if (!text) return text.error();
   const auto plan = read_plan(*text, options.text("plan"));
   if (!plan) return plan.error();
   if (!options.has("machine")) {
+    if (auto ok = check_machine(*plan); !ok) return ok;
     request.machine = plan->machine;
     request.sets.insert(request.sets.begin(), plan->sets.begin(), plan->sets.end());
   }
-  if (request.slice.empty()) request.slice = plan->slice;
-  if (request.mesh.empty()) request.mesh = plan->mesh;
-  if (!options.given("wrap")) request.wrap = plan->wrap;
-  if (!options.given("mesh-order")) request.mesh_order = plan->mesh_order;
-  if (!options.has("topology")) request.what_if.topology = plan->topology;
+  const auto fill_in = [&](const char* name, bool given, std::string& asked, const std::string& planned) {
+    if (given) return;
+    asked = planned;
+    request.places[name] = plan->places.at(name);
+  };
+  fill_in("slice", !request.slice.empty(), request.slice, plan->slice);
+  fill_in("mesh", !request.mesh.empty(), request.mesh, plan->mesh);
+  fill_in("wrap", options.given("wrap"), request.wrap, plan->wrap);
+  fill_in("mesh-order", options.given("mesh-order"), request.mesh_order, plan->mesh_order);
+  fill_in("topology", options.has("topology"), request.what_if.topology, plan->topology);
   return done();
 }
 

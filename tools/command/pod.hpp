@@ -1,6 +1,8 @@
 // The pod that a command line asks for: machine, slice, topology, mesh, placement.
 #pragma once
 
+#include <map>
+
 #include "tools/command/options.hpp"
 #include "topologies/mesh_placement.hpp"
 #include "topologies/pod.hpp"
@@ -18,6 +20,7 @@ struct PodRequest {
   std::vector<std::string> stragglers{};  // "3.2=0.8", "random:1%=0.8"
   std::uint64_t seed = 0;                 // of random stragglers
   bool strict_slice = false;
+  std::map<std::string, SourceLocation, std::less<>> places{};  // of what comes from a plan's file, by its option: "slice", "mesh", ...
 };
 Expected<Pod> make_pod(const PodRequest& request);
 

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "sim/base/units.hpp"
 #include "tools/command/result_print.hpp"
 #include "tools/command/workload.hpp"
+#include "validation/validate/trust.hpp"
 
 namespace podsim {
 
@@ -49,6 +51,26 @@ std::string table(const std::vector<std::vector<std::string>>& rows, std::size_t
   return text;
 }
 
+std::string wrapped(const std::string& text) {
+  constexpr std::size_t widest = 120;
+  std::string lines;
+  std::size_t width = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(' ', begin), text.size());
+    if (width > 0 && width + 1 + end - begin > widest) {
+      lines += '\n';
+      width = 0;
+    } else if (width > 0) {
+      lines += ' ';
+      ++width;
+    }
+    lines += text.substr(begin, end - begin);
+    width += end - begin;
+    begin = end + 1;
+  }
+  return lines;
+}
+
 std::string csv(const std::vector<std::string>& cells) {
   std::string line;
   for (const std::string& cell : cells) {
@@ -64,17 +86,69 @@ std::string csv(const std::vector<std::string>& cells) {
   return line + "\n";
 }
 
+namespace {
+
+std::string exact(double value) { return fmt::format("{}", value); }
+
+/// Columns that only some rows have: what was varied, what a collective is.
+std::vector<std::string> further_headings(const Row& row) {
+  std::vector<std::string> headings;
+  for (const auto& [path, value] : row.varied) headings.push_back(path);
+  if (row.collective)
+    for (const char* heading : {"collective", "axis", "bytes", "collective_devices", "algbw_bytes_per_s", "busbw_bytes_per_s"})
+      headings.emplace_back(heading);
+  return headings;
+}
+
+std::vector<std::string> further_cells(const Row& row) {
+  std::vector<std::string> cells;
+  for (const auto& [path, value] : row.varied) cells.push_back(value);
+  if (!row.collective) return cells;
+  const CollectiveAsked& asked = *row.collective;
+  const auto bandwidths = bandwidths_of(asked, Seconds{row.result.makespan_s});
+  for (std::string cell : {std::string{name_of(asked.kind)}, asked.axes, std::to_string(asked.input.count()), std::to_string(asked.devices),
+                           bandwidths ? exact(bandwidths->algorithm.count()) : "", bandwidths ? exact(bandwidths->bus.count()) : ""})
+    cells.push_back(std::move(cell));
+  return cells;
+}
+
+}  // namespace
+
 std::string result_csv(const std::vector<Row>& rows) {
-  std::string text =
-      csv({"machine", "slice", "hypothetical", "mesh", "algorithm", "dataflow", "slice_count", "engine", "devices", "makespan_s", "compute_s",
-           "exposed_communication_s", "waiting_s", "flops", "mfu", "link_bytes", "peak_memory_bytes", "tasks", "padding"});
+  std::vector<std::string> headings{"machine",    "slice",     "hypothetical",      "mesh",
+                                    "algorithm",  "dataflow",  "slice_count",       "engine",
+                                    "devices",    "makespan_s", "compute_s",        "exposed_communication_s",
+                                    "waiting_s",  "flops",     "mfu",               "link_bytes",
+                                    "peak_memory_bytes", "tasks", "padding",        "trust_level",
+                                    "trust_error"};
+  if (!rows.empty())
+    for (std::string& heading : further_headings(rows.front())) headings.push_back(std::move(heading));
+  std::string text = csv(headings);
   for (const Row& row : rows) {
     const Result& r = row.result;
-    text += csv({r.machine, r.slice, r.hypothetical ? "true" : "false", mesh_text(r), row.algorithm, row.dataflow, row.slice_count ? slices(row) : "",
-                 r.engine, std::to_string(r.devices), fmt::format("{}", r.makespan_s), fmt::format("{}", r.compute_s),
-                 fmt::format("{}", r.exposed_communication_s), fmt::format("{}", r.waiting_s), fmt::format("{}", r.flops),
-                 r.mfu ? fmt::format("{}", *r.mfu) : "", fmt::format("{}", r.link_bytes), std::to_string(r.peak_memory_bytes),
-                 std::to_string(r.tasks), fmt::format("{}", row.padding)});
+    std::vector<std::string> cells{r.machine,
+                                   r.slice,
+                                   r.hypothetical ? "true" : "false",
+                                   mesh_text(r),
+                                   row.algorithm,
+                                   row.dataflow,
+                                   row.slice_count ? slices(row) : "",
+                                   r.engine,
+                                   std::to_string(r.devices),
+                                   exact(r.makespan_s),
+                                   exact(r.compute_s),
+                                   exact(r.exposed_communication_s),
+                                   exact(r.waiting_s),
+                                   exact(r.flops),
+                                   r.mfu ? exact(*r.mfu) : "",
+                                   exact(r.link_bytes),
+                                   std::to_string(r.peak_memory_bytes),
+                                   std::to_string(r.tasks),
+                                   exact(row.padding),
+                                   r.trust.level,
+                                   r.trust.error ? exact(*r.trust.error) : ""};
+    for (std::string& cell : further_cells(row)) cells.push_back(std::move(cell));
+    text += csv(cells);
   }
   return text;
 }
@@ -149,27 +223,140 @@ std::string layers_table(const std::vector<Row>& all) {
   return table(rows, 2);
 }
 
+/// Of every machine and slice, with all in which its rows go beyond a fit.
+std::string trusts_text(const std::vector<Row>& rows) {
+  std::vector<std::pair<std::string, RunTrust>> trusts;
+  for (const Row& row : rows) {
+    const Result& r = row.result;
+    const std::string place = fmt::format("{} {}", r.machine, slice_text(r));
+    const auto alike = std::find_if(trusts.begin(), trusts.end(), [&](const auto& entry) {
+      const RunTrust& trust = entry.second;
+      return entry.first == place && trust.level == r.trust.level && trust.rung == r.trust.rung && trust.dataset == r.trust.dataset;
+    });
+    if (alike == trusts.end()) {
+      trusts.emplace_back(place, r.trust);
+      continue;
+    }
+    std::vector<std::string>& beyond = alike->second.beyond;
+    for (const std::string& what : r.trust.beyond)
+      if (std::find(beyond.begin(), beyond.end(), what) == beyond.end()) beyond.push_back(what);
+  }
+  std::string text;
+  for (const auto& [place, trust] : trusts) {
+    const std::vector<std::string> lines = lines_of(trust);
+    text += fmt::format("trust of {}: {}\n", place, fmt::join(lines, "\n  "));
+  }
+  return text;
+}
+
 }  // namespace
 
-std::string comparison_table(const Comparisons& comparisons) {
-  std::vector<std::vector<std::string>> rows{
-      {"machine", "slice", "mesh", "algorithm", "flow", "S", "time", "compute", "exposed comm", "waiting", "MFU", "peak memory", "vs best"}};
-  for (const Row& row : comparisons.rows) {
-    const Result& r = row.result;
-    rows.push_back({r.machine, slice_text(r) + (row.topology.empty() ? "" : " " + row.topology), mesh_text(r), row.algorithm,
-                    row.dataflow.empty() ? "-" : row.dataflow, slices(row), time(r.makespan_s), time(r.compute_s), time(r.exposed_communication_s),
-                    time(r.waiting_s), r.mfu ? percent(*r.mfu) : "-", to_text(Bytes{r.peak_memory_bytes}) + (row.over_hbm ? "*" : ""),
-                    fmt::format("+{}", percent(r.makespan_s / comparisons.rows.front().result.makespan_s - 1))});
+namespace {
+
+/// What a column of the rows says.
+struct Column {
+  std::string heading;
+  std::function<std::string(const Row&)> cell;
+};
+
+std::vector<Column> pod_columns(const Row& first) {
+  std::vector<Column> columns{{"machine", [](const Row& row) { return row.result.machine; }},
+                              {"slice", [](const Row& row) { return slice_text(row.result) + (row.topology.empty() ? "" : " " + row.topology); }},
+                              {"mesh", [](const Row& row) { return mesh_text(row.result); }}};
+  for (std::size_t v = 0; v < first.varied.size(); ++v)
+    columns.push_back({first.varied[v].path, [v](const Row& row) { return row.varied[v].value; }});
+  return columns;
+}
+
+bool has_replicated(const Row& row) { return !row.replicated.empty(); }
+
+std::string peak_text(const Row& row) { return to_text(Bytes{row.result.peak_memory_bytes}) + (row.over_hbm ? "*" : ""); }
+
+/// Of GEMMs and workloads.
+std::vector<Column> compute_columns() {
+  return {{"algorithm", [](const Row& row) { return row.algorithm; }},
+          {"flow", [](const Row& row) { return row.dataflow.empty() ? "-" : row.dataflow; }},
+          {"S", slices},
+          {"time", [](const Row& row) { return time(row.result.makespan_s); }},
+          {"compute", [](const Row& row) { return time(row.result.compute_s); }},
+          {"exposed comm", [](const Row& row) { return time(row.result.exposed_communication_s); }},
+          {"waiting", [](const Row& row) { return time(row.result.waiting_s); }},
+          {"MFU", [](const Row& row) { return row.result.mfu ? percent(*row.result.mfu) : "-"; }},
+          {"peak memory", peak_text}};
+}
+
+std::vector<Column> collective_columns() {
+  const auto bandwidth = [](BytesPerSecond Bandwidths::*which) {
+    return [which](const Row& row) {
+      const auto found = bandwidths_of(*row.collective, Seconds{row.result.makespan_s});
+      return found ? to_text(*found.*which) : "-";
+    };
+  };
+  return {{"collective", [](const Row& row) { return std::string{name_of(row.collective->kind)}; }},
+          {"axis", [](const Row& row) { return row.collective->axes; }},
+          {"algorithm", [](const Row& row) { return row.algorithm; }},
+          {"bytes", [](const Row& row) { return to_exact_text(row.collective->input); }},
+          {"time", [](const Row& row) { return time(row.result.makespan_s); }},
+          {"algbw", bandwidth(&Bandwidths::algorithm)},
+          {"busbw", bandwidth(&Bandwidths::bus)},
+          {"peak memory", peak_text}};
+}
+
+/// The rows, and how far each is behind the best of its group.
+std::string rows_table(const std::vector<Row>& rows) {
+  const bool collectives = rows.front().collective.has_value();
+  std::vector<Column> columns = pod_columns(rows.front());
+  const std::size_t left = columns.size() + (collectives ? 3 : 2);
+  for (Column& column : collectives ? collective_columns() : compute_columns()) columns.push_back(std::move(column));
+  if (std::any_of(rows.begin(), rows.end(), has_replicated)) columns.push_back({"replicated", replicated_text});
+  std::vector<std::vector<std::string>> cells(1);
+  for (const Column& column : columns) cells.front().push_back(column.heading);
+  cells.front().emplace_back("vs best");
+  const Row* best = &rows.front();
+  for (const Row& row : rows) {
+    if (row.group != best->group) best = &row;
+    auto& line = cells.emplace_back();
+    for (const Column& column : columns) line.push_back(column.cell(row));
+    line.push_back(fmt::format("+{}", percent(row.result.makespan_s / best->result.makespan_s - 1)));
   }
+  return table(cells, left);
+}
+
+/// What does not apply for the same reason, on one line: the first, and how many more.
+std::string skipped_text(const std::vector<Skipped>& skipped) {
+  std::string text;
+  for (std::size_t s = 0; s < skipped.size(); ++s) {
+    const auto alike = [&](const Skipped& other) { return other.reason == skipped[s].reason; };
+    const auto here = skipped.begin() + static_cast<std::ptrdiff_t>(s);
+    if (std::any_of(skipped.begin(), here, alike)) continue;
+    const auto more = std::count_if(here + 1, skipped.end(), alike);
+    text += fmt::format("left out: {}{}: {}\n", skipped[s].what, more == 0 ? "" : fmt::format(" and {} more", more), skipped[s].reason);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string replicated_text(const Row& row) {
+  std::string text;
+  for (const Replicated& tensor : row.replicated)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", tensor.tensor,
+                        tensor.gathered ? "gathered first" : tensor.role == Role::input ? "given" : "left");
+  return text.empty() ? "-" : text;
+}
+
+std::string comparison_table(const Comparisons& comparisons) {
   std::string text = comparisons.topologies.empty() ? "" : topologies_table(comparisons.topologies) + "\n";
-  text += table(rows, 5);
+  text += rows_table(comparisons.rows);
   if (std::any_of(comparisons.rows.begin(), comparisons.rows.end(), [](const Row& row) { return !row.layers.empty(); }))
     text += "\n" + layers_table(comparisons.rows);
   if (std::any_of(comparisons.rows.begin(), comparisons.rows.end(), [](const Row& row) { return row.over_hbm; }))
     text += "* more than the device has\n";
-  for (const Skipped& skipped : comparisons.skipped) text += fmt::format("left out: {}: {}\n", skipped.what, skipped.reason);
-  for (const std::string& verdict : comparisons.verdicts) text += "\n" + verdict + "\n";
+  text += skipped_text(comparisons.skipped);
+  for (const std::string& note : comparisons.notes) text += "\n" + wrapped("note: " + note) + "\n";
+  for (const std::string& verdict : comparisons.verdicts) text += "\n" + wrapped(verdict) + "\n";
   for (const Crossovers& crossovers : comparisons.crossovers) text += "\n" + crossover_table(crossovers);
+  text += "\n" + trusts_text(comparisons.rows);
   return text;
 }
 
@@ -181,9 +368,13 @@ std::string comparison_json(const Comparisons& comparisons) {
   for (const Crossovers& entry : comparisons.crossovers) crossovers.push_back(json_of(entry));
   Json topologies = Json::array();
   for (const TopologyCost& entry : comparisons.topologies) topologies.push_back(json_of(entry));
-  return Json{{"rows", rows}, {"topologies", topologies}, {"skipped", skipped}, {"verdicts", comparisons.verdicts}, {"crossovers", crossovers}}.dump(
-             2) +
-         "\n";
+  const Json all{{"rows", rows},
+                 {"topologies", topologies},
+                 {"skipped", skipped},
+                 {"notes", comparisons.notes},
+                 {"verdicts", comparisons.verdicts},
+                 {"crossovers", crossovers}};
+  return all.dump(2) + "\n";
 }
 
 }  // namespace podsim

@@ -17,6 +17,9 @@ std::string percent(double part);
 /// "1.353 ms"
 std::string time_text(double seconds);
 
+/// A sentence in lines of at most 120 characters, broken at blanks.
+std::string wrapped(const std::string& text);
+
 /// A cell for CSV: quoted where it has to be.
 std::string csv(const std::vector<std::string>& cells);
 
@@ -44,8 +47,9 @@ struct Crossovers {
 };
 struct Comparisons {
   std::vector<TopologyCost> topologies;  // where several were asked for
-  std::vector<Row> rows;                 // best first
+  std::vector<Row> rows;                 // group by group, each best first
   std::vector<Skipped> skipped;
+  std::vector<std::string> notes;  // on what was asked for
   std::vector<std::string> verdicts;
   std::vector<Crossovers> crossovers;
 };
@@ -56,5 +60,7 @@ std::string comparison_json(const Comparisons& comparisons);
 std::string slice_text(const Result& result);
 /// "row=32,col=8"
 std::string mesh_text(const Result& result);
+/// What several devices have of the operands: "X gathered first", "X given", "Y left"; "-".
+std::string replicated_text(const Row& row);
 
 }  // namespace podsim

@@ -52,7 +52,7 @@ Done options_belong(const Options& options, std::string_view problem) {
     const char* name;
     std::string_view first, second = "", third = "";
   };
-  static constexpr std::array<Owner, 25> owners{{
+  static constexpr std::array<Owner, 27> owners{{
       {"axis", "collective"},
       {"bytes", "collective"},
       {"dtype", "collective"},
@@ -70,6 +70,8 @@ Done options_belong(const Options& options, std::string_view problem) {
       {"pad", "gemm"},
       {"collectives", "gemm"},
       {"algorithm", "gemm", "collective", "workload"},
+      {"crossover", "gemm"},
+      {"given", "gemm"},
       {"only", "workload"},
       {"batch", "workload"},
       {"seq", "workload"},
@@ -209,22 +211,32 @@ Expected<Problem> make_problem(const Pod& pod, const GemmRequest& request) {
   }
   auto schedule = make_layer(algorithm, mesh, problem, request.pass, request.options);
   if (!schedule) return schedule.error();
+  std::vector<Replicated> replicated = replicated_tensors(*schedule);
+  if (request.given) {
+    schedule = gather_inputs(*std::move(schedule), *request.given);
+    if (!schedule) return schedule.error();
+    for (Replicated& tensor : replicated)
+      tensor.gathered = tensor.role == Role::input && std::find(request.given->begin(), request.given->end(), tensor.tensor) == request.given->end();
+  }
   auto chooser = chooser_named(pod, request.collectives);
   if (!chooser) return Diagnostic{option("collectives"), chooser.error().message};
   std::optional<std::int64_t> slices;
   if (algorithm.takes_slice_count) slices = request.options.slice_count;
   if (slices == 0) slices = std::lcm(mesh.axes()[0].size, mesh.axes()[1].size);  // summa's own
-  return Problem{std::move(*schedule), *std::move(chooser), std::string{algorithm.name}, std::string{name_of(problem.dataflow)}, slices, padding};
+  Problem made{std::move(*schedule), *std::move(chooser), std::string{algorithm.name}, std::string{name_of(problem.dataflow)}, slices, padding};
+  made.replicated = std::move(replicated);
+  return made;
 }
 
-Expected<std::string_view> problem_kind(const Options& options) {
+Expected<std::string_view> problem_kind(const Options& options, std::span<const char* const> kinds) {
   std::string_view problem;
   int given = 0;
-  for (const char* name : {"gemm", "collective", "workload", "plan", "schedule"})
+  for (const char* name : kinds)
     if (options.has(name)) problem = name, ++given;
   if (given != 1)
-    return Diagnostic{
-        {}, fmt::format("expected one of --gemm, --collective, --workload, --plan and --schedule, found {}", given == 0 ? "none" : "several")};
+    return Diagnostic{{},
+                      fmt::format("expected one of --{} and --{}, found {}", fmt::join(kinds.begin(), kinds.end() - 1, ", --"), kinds.back(),
+                                  given == 0 ? "none" : "several")};
   if (auto ok = options_belong(options, problem); !ok) return ok.error();
   return problem;
 }

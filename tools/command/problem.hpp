@@ -1,16 +1,27 @@
 // The problem that a command line asks for, as a schedule.
 #pragma once
 
+#include <array>
+#include <functional>
 #include <optional>
+#include <span>
 
 #include "algorithms/collectives/collectives.hpp"
 #include "algorithms/gemm/gemm.hpp"
+#include "algorithms/gemm/replicated.hpp"
 #include "sim/schedule/lower.hpp"
+#include "tools/command/bandwidth.hpp"
 #include "tools/command/options.hpp"
 #include "tools/command/pod.hpp"
 #include "workloads/part.hpp"
 
 namespace podsim {
+
+/// What a workload is given at a time.
+struct TokenCount {
+  std::int64_t batch = 0, sequence = 0;  // sequences, of so many tokens
+  [[nodiscard]] std::int64_t tokens() const { return batch * sequence; }
+};
 
 /// A schedule with how its Collectives are lowered and what to call it in results.
 struct Problem {
@@ -20,7 +31,14 @@ struct Problem {
   std::optional<std::int64_t> slice_count;                      // of a sliced GEMM algorithm
   double padding = 0;                                           // part of the flops that padding added
   std::vector<std::pair<std::string, ProductChoice>> layers{};  // of a workload: how each product is computed
+  std::int64_t blocks = 1;                                      // of a workload: such blocks in its model
+  std::optional<TokenCount> tokens{};                           // of a workload of sequences
+  std::optional<CollectiveAsked> collective{};                  // of one collective
+  std::vector<Replicated> replicated{};                         // of a GEMM: what several devices have of its operands
 };
+
+/// Makes a problem on a pod, which it changes to what the algorithm uses. Errors: it does not suit the pod.
+using ProblemOf = std::function<Expected<Problem>(Pod&)>;
 
 Expected<DType> parse_dtype(const std::string& text, const SourceLocation& where);
 
@@ -31,6 +49,7 @@ struct GemmRequest {
   GemmOptions options;
   bool pad = false;
   std::string collectives = "";  // the algorithm of all of its collectives; empty: ring, or line on open axes
+  std::optional<std::vector<std::string>> given{};  // other inputs that several devices need are gathered first; none: nothing is gathered
 };
 
 /// "m=512,n=1024,k=256[,dtype=bf16]". Errors: missing, repeated, unknown or non-positive entries.
@@ -50,8 +69,11 @@ Expected<PartOptions> part_options_of(const Options& options, const Machine& mac
 /// All of a GEMM but its algorithm, dataflow and slice count: --gemm --pass --block --prefetch --slice-copies --wang-operand --pad.
 Expected<GemmRequest> gemm_request(const Options& options, const Pod& pod, DType default_dtype);
 
-/// The option that says what the problem is: "gemm", "collective", ... Errors: none or several of them; options that belong to another.
-Expected<std::string_view> problem_kind(const Options& options);
+/// The options of run, check and show schedule that say what the problem is; those of compare.
+inline constexpr std::array one_problem{"gemm", "collective", "workload", "plan", "schedule"};
+inline constexpr std::array compared_problems{"gemm", "collective", "workload"};
+/// The one of `kinds` that is given. Errors: none or several of them; options that belong to another.
+Expected<std::string_view> problem_kind(const Options& options, std::span<const char* const> kinds = one_problem);
 
 /// The one problem of run, check and show schedule; `pod` is changed to what the algorithm uses. Errors: none or several of --gemm,
 /// --collective and --schedule; what each finds wrong.

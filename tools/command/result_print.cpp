@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "sim/base/units.hpp"
 #include "sim/schedule/text.hpp"
 #include "tools/command/print.hpp"
 #include "tools/command/run_operations.hpp"
 #include "tools/command/workload.hpp"
+#include "validation/validate/trust.hpp"
 
 namespace podsim {
 
@@ -95,18 +97,25 @@ std::vector<std::pair<std::string, const CableLoss*>> worst_median_best(const st
   return {{"worst", &losses.front()}, {"median", &losses[losses.size() / 2]}, {"best", &losses.back()}};
 }
 
+const CableLoss* idle_of(const std::vector<CableLoss>& losses) {
+  const auto found = std::ranges::find(losses, true, &CableLoss::idle);
+  return found == losses.end() ? nullptr : &*found;
+}
+
 std::string losses_table(const SimulatedRun& run, const std::vector<CableLoss>& losses) {
   std::vector<std::vector<std::string>> rows{{"one broken cable", "such as", "time", "more", "broken rings"}};
   for (const auto& [name, loss] : worst_median_best(losses))
     rows.push_back({fmt::format("{} of {} sorts", name, losses.size()), loss->cable, time(loss->makespan_s),
                     fmt::format("{:+.1f} %", 100 * (loss->makespan_s / run.row.result.makespan_s - 1)), loss->rings});
+  if (const CableLoss* idle = idle_of(losses); idle != nullptr)
+    rows.push_back({fmt::format("no traffic: {} cables", idle->alike), idle->cable, time(idle->makespan_s), "+0.0 %", ""});
   return table(rows, 2);
 }
 
 std::string axes_table(const SimulatedRun& run) {
   std::vector<std::vector<std::string>> rows{{"axis", "transfers", "link traffic", "in flight", "exposed"}};
   for (const AxisMetrics& axis : run.metrics.axes)
-    rows.push_back({axis_name(run, axis.axis), std::to_string(axis.transfers), fmt::format("{:.4g} GB", axis.link_bytes * 1e-9), time(axis.in_flight),
+    rows.push_back({axis_name(run, axis.axis), std::to_string(axis.transfers), bytes_text(axis.link_bytes), time(axis.in_flight),
                     time(axis.exposed)});
   return table(rows, 1);
 }
@@ -123,7 +132,7 @@ std::string links_table(const SimulatedRun& run, const std::vector<LinkMetrics>&
   std::vector<std::vector<std::string>> rows{{"link", "bytes", "utilisation"}};
   for (const LinkMetrics& link : links)
     rows.push_back({run.pod->topology->link_name(link.link) + (link.links > 1 ? fmt::format(" and {} alike", link.links - 1) : ""),
-                    fmt::format("{:.4g} GB", link.bytes * 1e-9), percent(link.utilisation)});
+                    bytes_text(link.bytes), percent(link.utilisation)});
   return table(rows, 1);
 }
 
@@ -186,6 +195,20 @@ Json links_json(const SimulatedRun& run, const std::vector<LinkMetrics>& links) 
 
 }  // namespace
 
+namespace {
+
+Json collective_json(const CollectiveAsked& asked, Seconds time) {
+  const auto bandwidths = bandwidths_of(asked, time);
+  return Json{{"collective", name_of(asked.kind)},
+              {"axis", asked.axes},
+              {"bytes", asked.input.count()},
+              {"collective_devices", asked.devices},
+              {"algbw_bytes_per_s", bandwidths ? Json(bandwidths->algorithm.count()) : Json()},
+              {"busbw_bytes_per_s", bandwidths ? Json(bandwidths->bus.count()) : Json()}};
+}
+
+}  // namespace
+
 Json row_json(const Row& row) {
   const Result& r = row.result;
   Json mesh = Json::object();
@@ -195,6 +218,16 @@ Json row_json(const Row& row) {
   json["dataflow"] = row.dataflow.empty() ? Json() : Json(row.dataflow);
   json["slice_count"] = or_null(row.slice_count);
   json["topology"] = row.topology.empty() ? Json() : Json(row.topology);
+  if (row.tokens) json.update(tokens_json(*row.tokens));
+  if (!row.varied.empty()) json["vary"] = Json::object();
+  for (const auto& [path, value] : row.varied) json["vary"][path] = value;
+  if (!row.replicated.empty()) json["replicated"] = Json::array();
+  for (const Replicated& tensor : row.replicated)
+    json["replicated"].push_back(Json{{"tensor", tensor.tensor},
+                                      {"when", tensor.role == Role::input ? "before" : "after"},
+                                      {"copies", tensor.copies},
+                                      {"gathered", tensor.gathered}});
+  if (row.collective) json.update(collective_json(*row.collective, Seconds{r.makespan_s}));
   if (!row.layers.empty()) json["layers"] = Json::array();
   for (const auto& [name, choice] : row.layers)
     json["layers"].push_back(Json{{"name", name},
@@ -202,6 +235,7 @@ Json row_json(const Row& row) {
                                   {"dataflow", name_of(choice.dataflow)},
                                   {"transposed", choice.transposed},
                                   {"slice_count", choice.slice_count > 0 ? Json(choice.slice_count) : Json()}});
+  if (row.blocks > 1) json["blocks"] = row.blocks;
   if (row.forward_s) json["forward_s"] = *row.forward_s;
   if (row.backward_s) json["backward_s"] = *row.backward_s;
   json.update(Json{{"devices", r.devices},
@@ -220,9 +254,22 @@ Json row_json(const Row& row) {
                    {"wall_s", r.wall_s},
                    {"build_s", r.build_s},
                    {"padding", row.padding}});
-  json["trust"] =
-      Json{{"level", r.trust_level}, {"dataset", r.trust_dataset.empty() ? Json() : Json(r.trust_dataset)}, {"error", or_null(r.trust_error)}};
+  json["trust"] = trust_json(r.trust);
   return json;
+}
+
+Json trust_json(const RunTrust& trust) {
+  Json json{{"level", trust.level}, {"dataset", trust.dataset.empty() ? Json() : Json(trust.dataset)}, {"error", or_null(trust.error)}};
+  if (trust.fitted_error) json["fitted_error"] = *trust.fitted_error;
+  if (trust.beyond.empty()) return json;
+  json["p95_error"] = or_null(trust.p95_error);
+  json["rung"] = trust.rung.empty() ? Json() : Json(trust.rung);
+  json["beyond"] = trust.beyond;
+  return json;
+}
+
+Json tokens_json(const TokenCount& tokens) {
+  return Json{{"batch", tokens.batch}, {"sequence", tokens.sequence}, {"tokens", tokens.tokens()}};
 }
 
 std::string result_json(const SimulatedRun& run, const Details& details) {
@@ -244,28 +291,16 @@ std::string result_json(const SimulatedRun& run, const Details& details) {
     Json losses = Json::object();
     for (const auto& [name, loss] : worst_median_best(details.losses))
       losses[name] = Json{{"cable", loss->cable}, {"makespan_s", loss->makespan_s}, {"rings", loss->rings}};
+    if (const CableLoss* idle = idle_of(details.losses); idle != nullptr)
+      losses["no_traffic"] = Json{{"cables", idle->alike}, {"cable", idle->cable}, {"makespan_s", idle->makespan_s}};
     json["fail_any"] = std::move(losses);
   }
+  if (!details.notes.empty()) json["notes"] = details.notes;
   if (!details.devices.empty()) json["per_device"] = devices_json(run, details.devices);
   if (!details.links.empty()) json["per_link"] = links_json(run, details.links);
   if (details.explanation) json["explanation"] = explanation_json(run, *details.explanation);
   return json.dump(2) + "\n";
 }
-
-namespace {
-
-/// "fitted: v5p 2x2 profile, median error 1.2 %"
-std::string trust_text(const Result& r) {
-  std::string text = r.trust_level;
-  if (r.trust_level == "spec") text += ": specified and published values, not calibrated";
-  if (r.trust_level == "hypothetical") text += ": a what-if";
-  if (!r.trust_dataset.empty())
-    text += fmt::format("{}{}", r.trust_level == "hypothetical" ? " of a machine calibrated from " : ": ", r.trust_dataset);
-  if (r.trust_error) text += fmt::format(", median error {}", percent(*r.trust_error));
-  return text;
-}
-
-}  // namespace
 
 std::string result_table(const SimulatedRun& run, const Details& details) {
   const Row& row = run.row;
@@ -277,6 +312,7 @@ std::string result_table(const SimulatedRun& run, const Details& details) {
       {"schedule", r.schedule},
       {"algorithm", row.algorithm},
   };
+  if (row.tokens) rows.push_back({"batch", tokens_text(*row.tokens)});
   for (const auto& [name, choice] : row.layers) rows.push_back({"  " + name, choice.algorithm + " " + choice_text(choice)});
   for (auto& line : std::vector<std::vector<std::string>>{
            {"machine", fmt::format("{}, slice {}, mesh {} ({} devices{})", r.machine, slice_text(r), mesh_text(r), r.devices, classes)},
@@ -287,17 +323,25 @@ std::string result_table(const SimulatedRun& run, const Details& details) {
            {"  exposed communication", time(r.exposed_communication_s)},
            {"  waiting", time(r.waiting_s)}})
     rows.push_back(std::move(line));
-  if (r.mfu) rows.push_back({"MFU", fmt::format("{}  ({:.4g} TFLOP)", percent(*r.mfu), r.flops * 1e-12)});
+  if (row.collective)
+    if (const auto bandwidths = bandwidths_of(*row.collective, Seconds{r.makespan_s}))
+      rows.push_back({"bandwidth", fmt::format("algbw {}, busbw {}  (as nccl-tests defines them)", to_text(bandwidths->algorithm),
+                                               to_text(bandwidths->bus))});
+  if (r.mfu) rows.push_back({"MFU", fmt::format("{}  ({})", percent(*r.mfu), to_text(Flops{r.flops}))});
   if (details.healthy_s)
     rows.push_back({"healthy", fmt::format("{}  ({:+.1f} % as it is{})", time(*details.healthy_s), 100 * (r.makespan_s / *details.healthy_s - 1),
                                            row.rings.empty() ? "" : "; broken rings: " + row.rings)});
-  rows.push_back({"link traffic", fmt::format("{:.4g} GB (payload x hops)", r.link_bytes * 1e-9)});
+  rows.push_back({"link traffic", bytes_text(r.link_bytes) + " (payload x hops)"});
   rows.push_back({"peak memory", to_text(Bytes{r.peak_memory_bytes}) + " per device" + (row.over_hbm ? ": more than the device has" : "")});
   rows.push_back({"task instances", std::to_string(r.tasks)});
+  if (!row.replicated.empty())
+    rows.push_back({"replicated", replicated_text(row) + "  (on several devices: before it starts, or when it is done)"});
   if (row.padding > 0) rows.push_back({"padding", percent(row.padding) + " of the flops are padding"});
-  rows.push_back({"trust", trust_text(r)});
+  std::string_view heading = "trust";
+  for (const std::string& line : lines_of(r.trust)) rows.push_back({std::string{std::exchange(heading, "")}, line});
   rows.push_back({"simulated in", fmt::format("{} (schedule built in {})", time(r.wall_s), time(r.build_s))});
   std::string text = table(rows, 2);
+  for (const std::string& note : details.notes) text += "\n" + wrapped("note: " + note) + "\n";
   if (!details.losses.empty()) text += "\n" + losses_table(run, details.losses);
   if (!run.metrics.axes.empty()) text += "\n" + axes_table(run);
   if (!details.devices.empty()) text += "\n" + devices_table(run, details.devices);

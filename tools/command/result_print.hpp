@@ -19,6 +19,7 @@ struct Details {
   std::vector<LinkMetrics> links;
   std::optional<double> healthy_s;  // beside broken or slow links and devices: the time without them
   std::vector<CableLoss> losses;    // --fail any, worst first
+  std::vector<std::string> notes;   // on what was asked for
 };
 
 std::string result_table(const SimulatedRun& run, const Details& details);
@@ -33,5 +34,10 @@ nlohmann::ordered_json or_null(const std::optional<T>& value) {
 
 /// The figures that every verb prints of a run.
 nlohmann::ordered_json row_json(const Row& row);
+
+/// level, dataset, error; of a machine that was fitted also fitted_error, and of a run beyond that p95_error, rung, beyond.
+nlohmann::ordered_json trust_json(const RunTrust& trust);
+/// batch, sequence, tokens
+nlohmann::ordered_json tokens_json(const TokenCount& tokens);
 
 }  // namespace podsim

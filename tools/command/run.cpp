@@ -2,6 +2,7 @@
 
 #include "sim/base/units.hpp"
 #include "sim/config/result_config.hpp"
+#include "tools/command/alignment.hpp"
 #include "tools/command/command.hpp"
 #include "tools/command/failures.hpp"
 #include "tools/command/manner.hpp"
@@ -50,13 +51,12 @@ int run_verb(const std::vector<std::string>& arguments, Console& console) {
   telling.add_options()                                                                                          //
       ("explain", po::bool_switch(), "the critical path, what each machine value would change, and a sentence")  //
       ("per", po::value<std::string>()->value_name("device,link"), "the time and traffic of every device, every link");
-  described.add(engine_options()).add(telling).add(trace_options()).add(output_options());
+  described.add(engine_options()).add(telling).add(trace_options()).add(output_options(table_json_csv));
   const Parsed parsed = parse(arguments, described, usage, console);
   if (parsed.status) return *parsed.status;
   const Options& options = *parsed.options;
 
-  const auto format = format_of(options);
-  if (!format) return report(format.error(), console);
+  const Format format = format_of(options);
   auto manner = manner_of(options, console);
   if (!manner) return report(manner.error(), console);
   for (const std::string& what : options.has("per") ? split(options.text("per")) : std::vector<std::string>{})
@@ -84,6 +84,7 @@ int run_verb(const std::vector<std::string>& arguments, Console& console) {
     if (const std::string& note = (*trace)->note; !note.empty() && !options.flag("quiet")) fmt::print(console.err, "podsim: note: {}\n", note);
   }
   Details details;
+  details.notes = alignment_notes(*request, *pod);
   if (!pod->what_if.fail.empty() || !pod->what_if.degrade.empty() || !pod->placement.speed.empty()) {
     const auto healthy = healthy_makespan(*pod, problem_on, *manner);
     if (!healthy) return report(healthy.error(), console);
@@ -111,7 +112,7 @@ int run_verb(const std::vector<std::string>& arguments, Console& console) {
   if (const std::string path = options.has("output") ? options.text("output") : ""; ends_with(path, ".textproto") || ends_with(path, ".pb"))
     text = write_result(row.result, ends_with(path, ".pb") ? Encoding::binary : Encoding::text);
   else
-    text = *format == Format::json ? result_json(*run, details) : *format == Format::csv ? result_csv({row}) : result_table(*run, details);
+    text = format == Format::json ? result_json(*run, details) : format == Format::csv ? result_csv({row}) : result_table(*run, details);
   if (auto ok = write_output(options, text, console); !ok) return report(ok.error(), console);
   return exit_done;
 }

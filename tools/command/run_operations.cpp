@@ -118,7 +118,7 @@ StepTimes step_of(const SimulatedRun& run) {
   return step;
 }
 
-Expected<StepTimes> read_run_step(std::string_view text, const std::string& file) {
+Expected<PredictedStep> read_run_step(std::string_view text, const std::string& file) {
   const auto json = parsed(text, file);
   if (!json) return json.error();
   if (!json->is_object() || !json->contains("makespan_s"))
@@ -128,11 +128,14 @@ Expected<StepTimes> read_run_step(std::string_view text, const std::string& file
   const auto operations = json->find("operations");
   if (operations == json->end() || !operations->is_array())
     return Diagnostic{{file, 1, 1}, "this run has no operations: expected what `podsim run --format json` writes since it has them; run it again"};
-  StepTimes step{Seconds{*makespan}, {}};
+  const auto blocks = number_in(*json, "blocks", false, "the run", file);
+  if (!blocks) return blocks.error();
+  if (*blocks > most_layers) return Diagnostic{{file}, fmt::format("the run: blocks must be at most {}", most_layers)};
+  PredictedStep step{{Seconds{*makespan}, {}}, std::max<std::int64_t>(static_cast<std::int64_t>(*blocks), 1)};
   for (std::size_t i = 0; i < operations->size(); ++i) {
     auto operation = read_operation((*operations)[i], i, file);
     if (!operation) return operation.error();
-    step.operations.push_back(*std::move(operation));
+    step.block.operations.push_back(*std::move(operation));
   }
   return step;
 }

@@ -1,6 +1,7 @@
 // The operations of a simulated run, written into its JSON and read back: what a prediction is made of.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -23,8 +24,16 @@ nlohmann::ordered_json operations_json(const SimulatedRun& run);
 /// The run as one step: an operation takes the time that the core is busy with it or waits for it alone.
 StepTimes step_of(const SimulatedRun& run);
 
-/// The step in what `run --format json` prints. Errors: `file:line:column` of what is no JSON; JSON of something else, or of a run without
+inline constexpr std::int64_t most_layers = 1 << 20;
+
+/// What was simulated, and how many of it follow each other in a step: of a block the layers of its model.
+struct PredictedStep {
+  StepTimes block;
+  std::int64_t layers = 1;
+};
+
+/// What `run --format json` prints, with its `blocks`. Errors: `file:line:column` of what is no JSON; JSON of something else, or of a run without
 /// operations; times and numbers that cannot be.
-Expected<StepTimes> read_run_step(std::string_view text, const std::string& file);
+Expected<PredictedStep> read_run_step(std::string_view text, const std::string& file);
 
 }  // namespace podsim

@@ -51,7 +51,7 @@ TEST(SavedFiles, AResultReadsBackAsPrinted) {
     EXPECT_EQ(result->link_bytes, printed["link_bytes"]);
     EXPECT_EQ(result->peak_memory_bytes, printed["peak_memory_bytes"]);
     EXPECT_EQ(result->tasks, printed["tasks"]);
-    EXPECT_EQ(result->trust_level, printed["trust"]["level"]);
+    EXPECT_EQ(result->trust.level, printed["trust"]["level"]);
     EXPECT_EQ(test::bytes_of_file(folder.file(name)).find("makespan_s") != std::string::npos, name == "result.textproto") << "which form";
   }
 }
@@ -108,6 +108,15 @@ using testing::Writer;
 
 Writer two_devices() { return Writer{std::vector<MeshAxis>{{"row", 2, true}}}; }
 
+/// ":LINE:COLUMN: " of the nth task of a text.
+std::string place_of_task(const std::string& text, int n) {
+  std::size_t at = text.find("task {");
+  for (int i = 0; i < n; ++i) at = text.find("task {", at + 1);
+  const std::size_t line_begin = text.rfind('\n', at) + 1;
+  return ":" + std::to_string(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n') + 1) + ":" +
+         std::to_string(at - line_begin + 1) + ": ";
+}
+
 TEST(SavedFiles, CheckOfARaceIsFalseAndNamesIt) {
   const Folder folder;
   Writer w = two_devices();
@@ -123,9 +132,38 @@ TEST(SavedFiles, CheckOfARaceIsFalseAndNamesIt) {
   EXPECT_EQ(report["matched"], true);
   EXPECT_EQ(report["deadlock_free"], true);
   EXPECT_EQ(report["problems"][0],
-            "race on device 0 (row=0): task 0 \"write\" writes and task 1 \"read\" reads overlapping parts of buffer \"a\", and neither happens "
+            path + place_of_task(test::bytes_of_file(path), 1) + "race on device 0 (row=0): task 0 \"write\" writes and task 1 \"read\" reads overlapping parts of buffer \"a\", and neither happens "
             "before the other");
   EXPECT_EQ(podsim("run --machine ideal --slice 2 --schedule " + path).status, exit_done) << "it still takes its time";
+}
+
+TEST(SavedFiles, CheckOfAScheduleThatStopsClaimingIsFalse) {
+  const Folder folder;
+  const std::string path = folder.file("s.textproto");
+  ASSERT_EQ(podsim("show schedule --mesh row=2,col=2 --gemm m=32,n=32,k=32 --algorithm collective --lowered -o " + path).status, exit_done);
+  const std::string check = "check --mesh row=2,col=2 --format json --schedule ";
+  EXPECT_EQ(podsim(check + path).json()["compared"], "Y = X W");
+
+  std::string text = test::bytes_of_file(path);
+  const std::size_t claim = text.find("\nproduct {");
+  ASSERT_NE(claim, std::string::npos);
+  text.erase(claim, text.find('}', claim) + 1 - claim);
+  const std::string silent = folder.file("silent.textproto", text);
+  const Outcome outcome = podsim(check + silent);
+  EXPECT_EQ(outcome.status, exit_false);
+  const auto report = outcome.json();
+  EXPECT_EQ(report["compared"], "nothing");
+  EXPECT_TRUE(report["bit_equal"].is_null() && report["max_abs_error"].is_null() && report["max_rel_error"].is_null());
+  EXPECT_EQ(report["ok"], false);
+  EXPECT_EQ(report["race_free"], true);
+  EXPECT_THAT(podsim("check --mesh row=2,col=2 --schedule " + silent).out,
+              ::testing::AllOf(HasSubstr("compared with  nothing"), HasSubstr("no result was compared"), ::testing::Not(HasSubstr("bit-equal"))));
+
+  const Outcome alone = podsim(check + silent + " --structure-only");
+  EXPECT_EQ(alone.status, exit_done);
+  EXPECT_EQ(alone.json()["ok"], true);
+  EXPECT_EQ(alone.json()["compared"], "nothing");
+  EXPECT_EQ(alone.json()["orders_tried"], 0);
 }
 
 TEST(SavedFiles, CheckOfADeadlockOrALostHalfIsFalse) {
@@ -139,16 +177,21 @@ TEST(SavedFiles, CheckOfADeadlockOrALostHalfIsFalse) {
   EXPECT_EQ(outcome.status, exit_false);
   EXPECT_EQ(outcome.json()["deadlock_free"], false);
   EXPECT_THAT(outcome.json()["problems"][0].get<std::string>(),
-              ::testing::StartsWith("deadlock: task 1 \"out\" on device 0 (row=0) to device 1 (row=1) waits for"));
+              ::testing::StartsWith(deadlock + ": deadlock: task 1 \"out\" on device 0 (row=0) to device 1 (row=1) waits for"));
   outcome = podsim("run --machine ideal --slice 2 --schedule " + deadlock);
   EXPECT_EQ(outcome.status, exit_bad_input);
-  EXPECT_THAT(outcome.err, HasSubstr("podsim: error: deadlock: task 1 \"out\" on device 0 (row=0) waits for"));
+  EXPECT_THAT(outcome.err, HasSubstr("podsim: error: " + deadlock + ": deadlock: task 1 \"out\" on device 0 (row=0) waits for"));
 
   w.now().tasks.pop_back();
   const std::string lost = folder.file("lost.textproto", write_schedule(w.schedule, Encoding::text));
   outcome = podsim("check --slice 2 --format json --schedule " + lost);
   EXPECT_EQ(outcome.status, exit_false);
   EXPECT_EQ(outcome.json()["matched"], false);
+  const std::string place = lost + place_of_task(test::bytes_of_file(lost), 0);
+  EXPECT_THAT(outcome.json()["problems"][0].get<std::string>(), ::testing::StartsWith(place + "unmatched: task 0"));
+  outcome = podsim("run --machine ideal --slice 2 --schedule " + lost);
+  EXPECT_EQ(outcome.status, exit_bad_input);
+  EXPECT_THAT(outcome.err, ::testing::StartsWith(place + "unmatched: task 0"));
 }
 
 TEST(SavedFiles, NoScheduleFileBringsTheCommandDown) {

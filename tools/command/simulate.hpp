@@ -11,6 +11,11 @@
 
 namespace podsim {
 
+/// A machine value as compare --vary has it here: "link.bandwidth", "45GB/s".
+struct Varied {
+  std::string path, value;
+};
+
 /// A result with what the command line adds to it.
 struct Row {
   Result result;
@@ -23,6 +28,12 @@ struct Row {
   std::string rings;                                            // with broken cables: how what they cut was lowered
   std::vector<std::pair<std::string, ProductChoice>> layers{};  // of a workload: how each product is computed
   std::optional<double> forward_s{}, backward_s{};              // of a workload whose passes were simulated apart too
+  std::int64_t blocks = 1;                                      // of a workload: such blocks in its model
+  std::optional<TokenCount> tokens{};                           // of a workload of sequences
+  std::optional<CollectiveAsked> collective{};                  // of one collective
+  std::vector<Replicated> replicated{};                         // of a GEMM: what several devices have of its operands
+  std::vector<Varied> varied{};                                 // compare --vary: the machine values that tell this row's pod from others
+  std::size_t group = 0;                                        // compare: rows of one group compute the same
 };
 
 /// How to simulate.
@@ -45,12 +56,18 @@ struct SimulatedRun {
   Row row;
 };
 
-/// The model of a lowered schedule on a pod. Errors: those of make_model(); more task instances than a run should have without `force`.
+/// The model of a lowered schedule on a pod. Errors: those of make_model(); more task instances than a run should have without `force`, told before
+/// routes and costs are found where that is certain then.
 Expected<Model> model_on(const Pod& pod, const Schedule& lowered, const Manner& manner);
 
 /// Errors: those of lowering, of the model and of the engine.
 Expected<SimulatedRun> simulate(const Pod& pod, const Problem& problem, const Manner& manner);
 /// The same of a problem whose schedule has been lowered; the time that took is not known.
 Expected<SimulatedRun> simulate_lowered(const Pod& pod, const Problem& problem, Schedule lowered, const Manner& manner);
+
+/// The same in two parts: all that can be known before the clock runs, and the rest.
+Expected<SimulatedRun> prepare(const Pod& pod, const Problem& problem, const Manner& manner);
+Expected<SimulatedRun> prepare_lowered(const Pod& pod, const Problem& problem, Schedule lowered, const Manner& manner);
+Done play(SimulatedRun& run, const Problem& problem, const Manner& manner);
 
 }  // namespace podsim

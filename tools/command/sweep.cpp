@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
+#include "sim/config/files.hpp"
 #include "tools/command/command.hpp"
+#include "tools/command/file_options.hpp"
 #include "tools/command/options.hpp"
 #include "tools/command/print.hpp"
 #include "tools/command/progress.hpp"
@@ -19,7 +21,8 @@ constexpr std::string_view usage = R"(usage: podsim sweep FILE.textproto [--stor
 
 Simulates every combination of the values in a file, on all cores, and stores each result as it is finished: SQLite, beside the file unless
 --store says where. Stop it as you like, even by kill -9: the same command goes on where it was. No run is simulated twice, not even by another
-sweep with the same store. A combination that does not apply is stored with the reason.
+sweep with the same store. A combination that does not apply is stored with the reason. What was interrupted, or failed because a process died or
+memory or disk ran out, is tried again; exit status 130 or 1.
 
 A sweep's fields are the options of `podsim run`, with as many values as you like; an empty text leaves the option out:
 
@@ -49,16 +52,19 @@ examples:
   podsim sweep --store /tmp/gemm.sqlite --query "SELECT command FROM results WHERE point = 7"     # to look closer: add --explain
 )";
 
+/// With what SQLite puts beside it.
+std::vector<std::string> files_of_store(const std::string& store) { return {store, store + "-wal", store + "-shm", store + "-journal"}; }
+
 po::options_description sweep_options() {
   po::options_description described;
   described.add_options()                                                                                                                          //
-      ("file", po::value<std::string>()->value_name("FILE.textproto"), "the sweep; --file may be left out")                                        //
-      ("store", po::value<std::string>()->value_name("FILE.sqlite"), "where results are kept; left out: FILE.sqlite beside the sweep")             //
+      ("file", input_file("FILE.textproto"), "the sweep; --file may be left out")                                        //
+      ("store", output_file("FILE.sqlite", files_of_store), "where results are kept; left out: FILE.sqlite beside the sweep")             //
       ("threads", po::value<std::string>()->value_name("N")->default_value("0"), "runs at a time; 0: all cores. The results do not depend on it")  //
       ("export", po::value<std::string>()->value_name("csv|json"), "print every stored point in order, instead of running")                        //
       ("query", po::value<std::string>()->value_name("SQL"), "print what one SQL statement reads; `results` is the view to begin with")            //
       ("status", po::bool_switch(), "print how far the sweep is, also while it runs");
-  described.add(output_options());
+  described.add(output_options(table_json_csv));
   return described;
 }
 
@@ -68,10 +74,41 @@ std::string store_beside(const std::string& file) {
   return (file.ends_with(ending) ? file.substr(0, file.size() - ending.size()) : file) + ".sqlite";
 }
 
+/// Of the command line, with the store that it does not name.
+std::vector<NamedFile> named_files(const Options& options, const std::string& store) {
+  std::vector<NamedFile> files = files_of(options.values(), sweep_options());
+  if (!options.has("store")) {
+    const std::vector<NamedFile> beside = files_of("store", store, sweep_options());
+    files.insert(files.begin(), beside.begin(), beside.end());  // so that of two outputs this is not the one to blame
+  }
+  return files;
+}
+
+/// With those that the values of the sweep name.
+std::vector<NamedFile> named_files(const Options& options, const std::string& store, const std::vector<SweepBlock>& blocks) {
+  static const po::options_description described = point_options();
+  std::vector<NamedFile> files = named_files(options, store);
+  for (const SweepBlock& block : blocks)
+    for (const SweepAxis& axis : block.axes)
+      for (const SweepValue& value : axis.values) {
+        const std::vector<NamedFile> named = files_of(sweep_fields()[axis.field].option, value.text, described);
+        files.insert(files.end(), named.begin(), named.end());
+      }
+  return files;
+}
+
 std::string progress_text(const SweepCount& count, double seconds) {
   const double rate = static_cast<double>(count.finished) / seconds;
   return fmt::format("[{}/{}] {} skipped, {:.3g} points/s, {} left", count.known + count.finished, count.points, count.skipped, rate,
                      count.finished > 0 ? time_text(static_cast<double>(count.remaining()) / rate) : "-");
+}
+
+void tell_failures(const SweepEnd& end, Console& console) {
+  if (end.count.failed == 0) return;
+  fmt::print(console.err, "podsim: {} of {} points could not be run on this computer; the same command tries them again\n", end.count.failed,
+             end.count.points);
+  for (const auto& [position, why] : end.failures) fmt::print(console.err, "  point {}: {}\n", position + 1, why);
+  if (end.count.failed > end.failures.size()) fmt::print(console.err, "  and {} more\n", end.count.failed - end.failures.size());
 }
 
 std::optional<int> devices_of(const PointInputs& inputs) {
@@ -82,8 +119,7 @@ std::optional<int> devices_of(const PointInputs& inputs) {
 }
 
 int report_from(const std::string& store, const Options& options, Console& console) {
-  const auto format = format_of(options);
-  if (!format) return report(format.error(), console);
+  const Format format = format_of(options);
   Format export_format = Format::csv;
   if (options.has("export")) {
     if (options.text("export") == "json")
@@ -91,11 +127,11 @@ int report_from(const std::string& store, const Options& options, Console& conso
     else if (options.text("export") != "csv")
       return report({option("export"), "expected csv or json, found " + quoted(options.text("export"))}, console);
   }
-  auto database = open_store_to_read(store);
+  auto database = open_store_to_read(store, console.interrupted);
   if (!database) return report(database.error(), console);
   const auto text = options.has("export")  ? export_results(*database, export_format)
-                    : options.has("query") ? query_results(*database, options.text("query"), *format)
-                                           : store_status(*database, store, *format);
+                    : options.has("query") ? query_results(*database, options.text("query"), format)
+                                           : store_status(*database, store, format);
   if (!text) return report(text.error(), console);
   if (auto ok = write_output(options, *text, console); !ok) return report(ok.error(), console);
   return exit_done;
@@ -104,32 +140,34 @@ int report_from(const std::string& store, const Options& options, Console& conso
 int run_file(const std::string& file, const std::string& store_file, const Options& options, Console& console) {
   const auto threads = options.integer("threads", 0, 1024);
   if (!threads) return report(threads.error(), console);
-  const auto format = format_of(options);
-  if (!format) return report(format.error(), console);
-  const auto text = read_file(file);
+  const auto text = read_file(file, config_limit);
   if (!text) return report(text.error(), console);
   auto blocks = read_sweep(*text, file);
   if (!blocks) return report(blocks.error(), console);
+  if (auto ok = outputs_stand_alone(named_files(options, store_file, *blocks)); !ok) return report(ok.error(), console);
   if (auto ok = check_sweep(*blocks); !ok) return report(ok.error(), console);
   const auto points = expand(*std::move(blocks), devices_of);
   if (!points) return report(points.error(), console);
   auto store = SweepStore::open(store_file);
   if (!store) return report(store.error(), console);
-  const auto count = [&] {
+  const auto end = [&] {
     ProgressLine line{console, options.flag("quiet"), 0};
     return run_sweep({*text, file, PODSIM_VERSION}, *points, *store, {static_cast<int>(*threads), console.interrupted, [&](const SweepCount& so_far) {
                                                                         line.show([&](double seconds) { return progress_text(so_far, seconds); });
                                                                       }});
   }();
-  if (!count) return report(count.error(), console);
-  if (count->remaining() > 0) {
-    fmt::print(console.err, "podsim: interrupted: {} of {} points are done and stored in {}; the same command goes on\n",
-               count->known + count->finished, count->points, store_file);
+  if (!end) return report(end.error(), console);
+  const SweepCount& count = end->count;
+  tell_failures(*end, console);
+  if (count.remaining() > count.failed || (count.failed > 0 && console.interrupted.requested())) {
+    fmt::print(console.err, "podsim: interrupted: {} of {} points are done and stored in {}; the same command goes on\n", count.known + count.finished,
+               count.points, store_file);
     return exit_interrupted;
   }
   if (!options.flag("quiet") && console.err_is_terminal)
-    fmt::print(console.err, "podsim: {} points: {} were known, {} runs simulated now\n", count->points, count->known, count->simulated);
-  return report_from(store_file, options, console);
+    fmt::print(console.err, "podsim: {} points: {} were known, {} runs simulated now\n", count.points, count.known, count.simulated);
+  const int status = report_from(store_file, options, console);
+  return status == exit_done && count.failed > 0 ? exit_false : status;
 }
 
 }  // namespace
@@ -144,6 +182,7 @@ int sweep_verb(const std::vector<std::string>& arguments, Console& console) {
     return report({{}, "sweep what? A FILE.textproto, or --store with --export, --query or --status; --help has examples"}, console);
   if (!options.has("file") && !options.has("store")) return report({{}, "--store is missing: the file that keeps the results"}, console);
   const std::string store = options.has("store") ? options.text("store") : store_beside(options.text("file"));
+  if (auto ok = outputs_stand_alone(named_files(options, store)); !ok) return report(ok.error(), console);
   return asked > 0 ? report_from(store, options, console) : run_file(options.text("file"), store, options, console);
 }
 

@@ -1,10 +1,6 @@
 // Command lines in tests: what they return, print and write.
 #pragma once
 
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -12,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/base/test_files.hpp"
 #include "tools/command/command.hpp"
 
 namespace podsim::test {
@@ -44,30 +41,6 @@ inline nlohmann::ordered_json json_of(const std::string& line) {
   EXPECT_EQ(outcome.err, "") << line;
   return outcome.status == exit_done ? outcome.json() : nlohmann::ordered_json::object();
 }
-
-inline std::string bytes_of_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  EXPECT_TRUE(file) << path;
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-/// A folder of its own for the files of one test; removed with everything in it.
-class Folder {
- public:
-  Folder() : path_{std::filesystem::temp_directory_path() / ("podsim_" + std::to_string(getpid()))} { std::filesystem::create_directories(path_); }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  /// The path of a file in it, which holds `bytes` if they are given.
-  [[nodiscard]] std::string file(const std::string& name) const { return (path_ / name).string(); }
-  [[nodiscard]] std::string file(const std::string& name, const std::string& bytes) const {
-    std::ofstream(file(name), std::ios::binary) << bytes;
-    return file(name);
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 inline std::vector<std::string> keys(const nlohmann::ordered_json& object) {
   std::vector<std::string> names;

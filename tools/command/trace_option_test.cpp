@@ -51,7 +51,7 @@ TEST(TraceOption, BadRequestsEndWithStatusTwoAndLeaveNoFile) {
            {"--trace " + name, "--trace: expected a file name that ends in .json or .json.gz, found \"" + name + "\""},
            {"--trace t.xplane.pb", "--trace: expected a file name that ends in .json or .json.gz, found \"t.xplane.pb\""},
            {"--trace t.gz", "--trace: expected a file name that ends in .json or .json.gz, found \"t.gz\""},
-           {"--trace " + nowhere, nowhere + ": cannot write the file"},
+           {"--trace " + nowhere, nowhere + ": cannot write the file: No such file or directory"},
            {"--trace " + file + " --trace-devices 4", "--trace-devices: expected devices below 4, found 4"},
            {"--trace " + file + " --trace-devices 0;1", "--trace-devices: expected devices as 0,3,8-11 or all, found \"0;1\""},
            {"--trace-devices 0", "--trace-devices: expected --trace FILE beside it, found none"},

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <chrono>
 
+#include "sim/base/output_file.hpp"
 #include "sim/base/units.hpp"
 #include "sim/engines/engines.hpp"
 #include "tools/command/command.hpp"
+#include "tools/command/file_options.hpp"
 #include "tools/command/manner.hpp"
 #include "tools/command/print.hpp"
 #include "tools/command/progress.hpp"
@@ -49,7 +51,7 @@ Expected<ReferenceParameters> baseline_parameters(const std::string& text, const
   if (const auto parameters = reference_parameters(which)) return *parameters;
   const auto file = find_machine(which);
   if (file) return from_machine(*file);
-  if (file.error().where.line > 0) return file.error();
+  if (!file.error().where.file.empty()) return file.error();
   return Diagnostic{option("baseline"), reference_parameters(which).error().message + ", from-machine, or a machine file"};
 }
 
@@ -155,6 +157,9 @@ SavedPlan saved_plan(const TuningRequest& request, const TunedPlan& plan, const 
   return saved;
 }
 
+/// Behind the colon of meshslice-reference:FILE.
+std::vector<std::string> file_of_baseline(const std::string& value) { return {value.substr(value.find(':') + 1)}; }
+
 po::options_description tuning_options() {
   po::options_description group{"search"};
   const auto word = [](const char* name) { return po::value<std::string>()->value_name(name); };
@@ -173,7 +178,7 @@ po::options_description tuning_options() {
       ("ignore-memory", po::bool_switch(), "admit plans that need more than the device has")                               //
       ("explain", po::bool_switch(), "how the plans spend their time, and what would make the second the first")           //
       ("pareto", word("N"), "up to N plans that trade time for memory")                                                    //
-      ("baseline", word("NAME"), "a published tuner's plan beside: meshslice-reference[:tpu_measured|\n:simulation_fit|:from-machine|:FILE]");
+      ("baseline", input_file("NAME", file_of_baseline), "a published tuner's plan beside: meshslice-reference[:tpu_measured|\n:simulation_fit|:from-machine|:FILE]");
   return group;
 }
 
@@ -182,14 +187,12 @@ po::options_description tuning_options() {
 int tune_verb(const std::vector<std::string>& arguments, Console& console) {
   po::options_description described;
   described.add(tuning_pod_options()).add(pod_options(false)).add(what_if_options(false)).add(workload_options()).add(tuning_options());
-  described.add(threads_option()).add(output_options());
+  described.add(threads_option()).add(output_options(table_json));
   const Parsed parsed = parse(arguments, described, usage, console);
   if (parsed.status) return *parsed.status;
   const Options& options = *parsed.options;
 
-  const auto format = format_of(options);
-  if (!format) return report(format.error(), console);
-  if (*format == Format::csv) return report({option("format"), "tune prints table or json"}, console);
+  const Format format = format_of(options);
   auto request = tuning_request(options, console);
   if (!request) return report(request.error(), console);
   auto workload = workload_to_tune(options, request->pods.front().mesh.devices());
@@ -252,11 +255,11 @@ int tune_verb(const std::vector<std::string>& arguments, Console& console) {
   if (options.has("output") && options.text("output").ends_with(".textproto")) {
     if (auto ok = write_file(options.text("output"), write_plan(saved_plan(*request, tuning.plans.front(), options))); !ok)
       return report(ok.error(), console);
-    console.out << (*format == Format::json ? tuning_json(found) : tuning_table(found));
+    console.out << (format == Format::json ? tuning_json(found) : tuning_table(found));
     const WhatIf& what_if = request->pods.front().what_if;
     if ((what_if.pods > 1 || !what_if.fail.empty() || !what_if.degrade.empty() || options.given("straggler")) && !options.flag("quiet"))
       fmt::print(console.err, "podsim: note: a plan does not hold --pods, --fail, --degrade and --straggler; give them again to run it\n");
-  } else if (auto ok = write_output(options, *format == Format::json ? tuning_json(found) : tuning_table(found), console); !ok) {
+  } else if (auto ok = write_output(options, format == Format::json ? tuning_json(found) : tuning_table(found), console); !ok) {
     return report(ok.error(), console);
   }
   return tuning.interrupted ? exit_interrupted : exit_done;

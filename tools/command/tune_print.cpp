@@ -8,7 +8,10 @@
 
 #include "sim/base/units.hpp"
 #include "tools/command/print.hpp"
+#include "tools/command/result_print.hpp"
 #include "tools/command/workload.hpp"
+#include "validation/calibrate/coverage.hpp"
+#include "validation/validate/trust.hpp"
 
 namespace podsim {
 
@@ -90,7 +93,34 @@ std::string why_slower(const TunedPlan& best, const TunedPlan& plan) {
   return fmt::format("{}{}{}", fmt::join(more, ", "), less.empty() ? "" : "; but ", fmt::join(less, ", "));
 }
 
+/// Of the operations of all parts.
+RunTrust trust_of(const TuningRequest& request, const TunedPlan& plan) {
+  const Pod& pod = request.pods[plan.pod];
+  std::vector<Coverage> operations;
+  for (const TunedPart& part : plan.parts) {
+    if (pod.machine.trust.covers.empty()) break;  // nothing to compare them with
+    if (const auto schedule = part_schedule(pod.mesh, part.part, plan.plan.options)) merge(operations, operations_in(*schedule, pod));
+  }
+  return podsim::trust_of(pod, operations);
+}
+
+std::string trust_text(const TuningRequest& request, const TunedPlan& plan) {
+  std::string text;
+  for (const std::string& line : lines_of(trust_of(request, plan))) text += fmt::format("{}{}\n", text.empty() ? "trust: " : "  ", line);
+  return text;
+}
+
+bool refused_activations(const Tuning& tuning) {
+  return std::any_of(tuning.excluded.begin(), tuning.excluded.end(), [](const ExcludedOption& option) { return option.by_activations; });
+}
+
 std::string pass_text(Pass pass) { return pass == Pass::both ? "forward and backward" : pass == Pass::forward ? "forward" : "backward"; }
+
+/// "gpt3-block, 256 sequences of 2048 tokens (524288 tokens), forward and backward"
+std::string problem_text(const TuningRequest& request) {
+  const auto tokens = tokens_of(request.workload);
+  return fmt::format("{}{}, {}", request.workload.name, tokens ? ", " + tokens_text(*tokens) : "", pass_text(request.pass));
+}
 
 std::string blocks_text(const TuningRequest& request, Picoseconds time) {
   const auto& block = request.workload.block;
@@ -179,6 +209,7 @@ Json plan_json(const TuningRequest& request, const TunedPlan& plan, Picoseconds 
                         {"working_bytes", plan.memory.working.count()}};
   json["layers"] = layers_json(plan, reference);
   json["others"] = others_json(plan);
+  json["trust"] = trust_json(trust_of(request, plan));
   return json;
 }
 
@@ -208,14 +239,15 @@ Json reference_json(const ReferenceTuning& reference) {
 
 std::string plan_table(const TuningRequest& request, const TunedPlan& plan) {
   const Pod& pod = request.pods[plan.pod];
-  return fmt::format("{}, {}, on {} {} ({} devices): {} (forward {}, backward {}; MFU {}){}\n\n{}\nmemory: {}\n", request.workload.name,
-                     pass_text(request.pass), pod.machine.name, place_of(request, plan), pod.mesh.devices(), text(plan.time), text(plan.forward),
-                     text(plan.backward), percent(mfu_of(request, plan)), blocks_text(request, plan.time), stages_table(plan),
-                     memory_text(plan.memory));
+  return fmt::format("{}, on {} {} ({} devices): {} (forward {}, backward {}; MFU {}){}\n{}\n{}\nmemory: {}\n", problem_text(request),
+                     pod.machine.name, place_of(request, plan), pod.mesh.devices(), text(plan.time), text(plan.forward),
+                     text(plan.backward), percent(mfu_of(request, plan)), blocks_text(request, plan.time), trust_text(request, plan),
+                     stages_table(plan), memory_text(plan.memory));
 }
 
 std::string plan_json(const TuningRequest& request, const TunedPlan& plan) {
   Json json{{"workload", request.workload.name}};
+  if (const auto tokens = tokens_of(request.workload)) json.update(tokens_json(*tokens));
   json.update(plan_json(request, plan, plan.time, nullptr));
   return json.dump(2) + "\n";
 }
@@ -224,8 +256,9 @@ std::string tuning_table(const TuningReport& report) {
   const TuningRequest& request = *report.request;
   const std::vector<TunedPlan>& plans = report.tuning.plans;
   const Pod& first = request.pods.front();
-  std::string out = fmt::format("{}, {}, on {} devices of {}{}\n\n", request.workload.name, pass_text(request.pass), first.mesh.devices(),
-                                first.machine.name, report.tuning.interrupted ? " (interrupted: the best plans known so far)" : "");
+  std::string out = fmt::format("{}, on {} devices of {}{}\n", problem_text(request), first.mesh.devices(), first.machine.name,
+                                report.tuning.interrupted ? " (interrupted: the best plans known so far)" : "");
+  out += (plans.empty() ? "" : trust_text(request, plans.front())) + "\n";
   std::vector<std::vector<std::string>> rows{{"plan", "slice", "mesh", "time", "vs best", "forward", "backward", "MFU", "memory"}};
   for (std::size_t p = 0; p < plans.size(); ++p) {
     const TunedPlan& plan = plans[p];
@@ -268,6 +301,7 @@ std::string tuning_table(const TuningReport& report) {
     out += "\n" + table(rows, 2);
   }
   for (const ExcludedOption& option : report.tuning.excluded) out += fmt::format("left out: {}: {}\n", option.what, option.reason);
+  if (refused_activations(report.tuning)) out += fmt::format("note: {}\n", no_remat);
   out += fmt::format("\n{} options of products on {} meshes; {} parts simulated in {}; {} options ruled out by their bounds\n",
                      report.tuning.candidates, request.pods.size(), report.tuning.simulated, time_text(report.wall_s), report.tuning.pruned);
   return out;
@@ -277,6 +311,7 @@ std::string tuning_json(const TuningReport& report) {
   const TuningRequest& request = *report.request;
   const Tuning& tuning = report.tuning;
   Json json{{"workload", request.workload.name}};
+  if (const auto tokens = tokens_of(request.workload)) json.update(tokens_json(*tokens));
   json["plans"] = Json::array();
   const Picoseconds best = tuning.plans.empty() ? Picoseconds{} : tuning.plans.front().time;
   for (std::size_t p = 0; p < tuning.plans.size(); ++p) {
@@ -318,6 +353,8 @@ std::string tuning_json(const TuningReport& report) {
   Json excluded = Json::array();
   for (const ExcludedOption& option : tuning.excluded) excluded.push_back(Json{{"what", option.what}, {"reason", option.reason}});
   json["excluded"] = std::move(excluded);
+  json["notes"] = Json::array();
+  if (refused_activations(tuning)) json["notes"].push_back(no_remat);
   json["candidates"] = tuning.candidates;
   json["pruned"] = tuning.pruned;
   json["simulated"] = tuning.simulated;

@@ -104,7 +104,26 @@ TEST(Tune, PlansAboveTheMemoryAreNamed) {
   EXPECT_EQ(none.status, exit_bad_input);
   EXPECT_THAT(none.err, HasSubstr("no plan applies"));
   EXPECT_THAT(none.err, HasSubstr("optimiser"));
+  EXPECT_THAT(none.err, HasSubstr("computing them again (remat) is not modelled"));
+  EXPECT_THAT(podsim("tune" + on_16 + small + "--set chip.hbm=1MB --pass forward").err, ::testing::Not(HasSubstr("remat"))) << "nothing is kept";
   EXPECT_EQ(json_of("tune" + on_16 + small + "--set chip.hbm=1MB --ignore-memory")["plans"].empty(), false);
+}
+
+TEST(Tune, SaysTheBatchAndHowFarToTrustIt) {
+  const Folder folder;
+  const std::string file = folder.file("plan.textproto"), batch = "32 sequences of 512 tokens (16384 tokens)";
+  const Outcome tuned = podsim("tune" + on_16 + small + "-o " + file);
+  EXPECT_THAT(tuned.out, HasSubstr("gpt3-block, " + batch + ", forward and backward, on 16 devices of tpu_v4\ntrust: "));
+  const Outcome shown = podsim("show plan --plan " + file), run = podsim("run --plan " + file);
+  EXPECT_THAT(shown.out, HasSubstr("gpt3-block, " + batch));
+  EXPECT_THAT(shown.out, HasSubstr("\ntrust: "));
+  EXPECT_THAT(run.out, HasSubstr(batch));
+  for (const auto& json : {json_of("tune" + on_16 + small), json_of("show plan --plan " + file), json_of("run --plan " + file)}) {
+    EXPECT_EQ(json["batch"], 32);
+    EXPECT_EQ(json["sequence"], 512);
+    EXPECT_EQ(json["tokens"], 16384);
+  }
+  EXPECT_TRUE(json_of("tune" + on_16 + small)["plans"][0]["trust"].contains("level"));
 }
 
 TEST(Tune, ExplainsWhatTheOthersLose) {
@@ -136,7 +155,7 @@ TEST(Tune, SaysWhatIsWrong) {
       {"tune --machine tpu_v4 --slice 4x4 --workload gpt3-block --baseline meshslice-reference:tpu_meas", "did you mean \"tpu_measured\"?"},
       {"tune --machine tpu_v4 --slice 4x4 --workload llama3-8b-block --kv-heads 7", "--kv-heads: must divide the 32 heads, found 7"},
       {"tune --machine tpu_v4 --slice 4x4 --gemm m=16,n=16,k=16 --layers 3", "--layers: belongs to --workload"},
-      {"tune --machine tpu_v4 --slice 4x4 --workload gpt3-block --format csv", "tune prints table or json"},
+      {"tune --machine tpu_v4 --slice 4x4 --workload gpt3-block --format csv", "--format: expected table or json, found \"csv\""},
       {"run --plan nowhere.textproto", "nowhere.textproto"},
       {"run --machine tpu_v4 --slice 4x4x4 --workload gpt3-block", "a workload needs a mesh of two axes, row and col"},
       {"run --machine tpu_v4 --slice 4x4 --workload gpt3-block --slice-count ff3=4",
@@ -209,11 +228,16 @@ TEST(WorkloadCommands, ProductsAndTheRestMakeUpTheWhole) {
   EXPECT_NEAR(products + rest, all, 1e-11);
 }
 
-TEST(WorkloadCommands, CheckProvesABlockFreeOfRacesAndDeadlocks) {
-  const Outcome outcome = podsim("check --mesh row=2,col=2 --workload gpt3-block --heads 4 --head-dim 8 --seq 16 --batch 4 --orders 2 --format json");
-  EXPECT_EQ(outcome.status, exit_done) << outcome.err << outcome.out;
-  EXPECT_TRUE(outcome.json()["race_free"].get<bool>());
-  EXPECT_TRUE(outcome.json()["bit_equal"].get<bool>());
+TEST(WorkloadCommands, CheckProvesTheStructureOfABlockWhichClaimsNothing) {
+  const std::string line = "check --mesh row=2,col=2 --workload gpt3-block --heads 4 --head-dim 8 --seq 16 --batch 4 --orders 2 --format json";
+  const Outcome alone = podsim(line + " --structure-only");
+  EXPECT_EQ(alone.status, exit_done) << alone.err << alone.out;
+  EXPECT_TRUE(alone.json()["race_free"].get<bool>());
+  const Outcome outcome = podsim(line);
+  EXPECT_EQ(outcome.status, exit_false);
+  EXPECT_EQ(outcome.json()["compared"], "nothing");
+  EXPECT_EQ(outcome.json()["orders_tried"], 3);
+  EXPECT_EQ(outcome.json()["problems"].size(), 1U) << "every order gave the same bits: " << outcome.out;
 }
 
 }  // namespace

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
+#include "sim/base/output_file.hpp"
 #include "sim/base/units.hpp"
 #include "tools/command/command.hpp"
+#include "tools/command/file_options.hpp"
 #include "tools/command/observations.hpp"
 #include "tools/command/pod.hpp"
 #include "tools/command/print.hpp"
@@ -91,31 +93,24 @@ int validate_verb(const std::vector<std::string>& arguments, Console& console) {
   po::options_description described;
   po::options_description own{"datasets"};
   own.add_options()  //
-      ("dataset", po::value<std::vector<std::string>>()->value_name("NAME|FOLDER")->composing(),
+      ("dataset", input_files("NAME|FOLDER", files_of_dataset),
        "repeatable, --dataset may be left out; none: all that come with podsim")                                      //
       ("bound", po::value<std::string>()->value_name("SHARE"), "of --observations: the largest median error, as 5%")  //
       ("rows", po::bool_switch(), "print every row, not only figures")                                                //
-      ("plot", po::value<std::string>()->value_name("FILE.svg"), "draw measured against predicted")                   //
+      ("plot", output_file("FILE.svg"), "draw measured against predicted")                   //
       ("threads", po::value<std::string>()->value_name("N")->default_value("0"), "0: as many as the machine has");
-  described.add(own).add(import_options_described()).add(pod_options(false)).add(output_options());
+  described.add(own).add(import_options_described()).add(pod_options(false)).add(output_options(table_json_csv));
   const Parsed parsed = parse(arguments, described, usage, console, "dataset");
   if (parsed.status) return *parsed.status;
   const Options& options = *parsed.options;
 
-  const auto format = format_of(options);
-  if (!format) return report(format.error(), console);
+  const Format format = format_of(options);
   if (options.has("observations") && options.has("dataset"))
     return report({option("observations"), "expected datasets or --observations, found both"}, console);
   const auto validations = options.has("observations") ? of_observations(options) : of_datasets(options, console);
-  if (!validations) {
-    if (console.interrupted != nullptr && console.interrupted->load()) {
-      fmt::print(console.err, "podsim: stopped\n");
-      return exit_interrupted;
-    }
-    return report(validations.error(), console);
-  }
-  const std::string text = *format == Format::json  ? validation_json(*validations)
-                           : *format == Format::csv ? validation_csv(*validations)
+  if (!validations) return report(validations.error(), console);
+  const std::string text = format == Format::json  ? validation_json(*validations)
+                           : format == Format::csv ? validation_csv(*validations)
                                                     : validation_table(*validations, options.flag("rows"));
   if (auto ok = write_output(options, text, console); !ok) return report(ok.error(), console);
   if (options.has("plot"))

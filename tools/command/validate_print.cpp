@@ -191,13 +191,16 @@ std::string validation_csv(const std::vector<DatasetValidation>& validations) {
 
 std::string validation_svg(const std::vector<DatasetValidation>& validations) {
   std::vector<PlottedGroup> groups;
-  for (const DatasetValidation& validation : validations) {
-    PlottedGroup group{validation.dataset, {}};
-    for (const ValidatedCase& found : validation.cases)
-      for (const ValidatedRow& row : found.rows)
-        group.points.push_back({row.observation.time, row.predicted,
-                                observation_text(row.observation) + ", " + found.name + (found.hypothesis.empty() ? "" : ", " + found.hypothesis),
-                                !found.counted});
+  for (const Rung rung : rungs) {
+    PlottedGroup group{std::string{name_of(rung)}, {}};
+    for (const DatasetValidation& validation : validations)
+      for (const ValidatedCase& found : validation.cases)
+        for (const ValidatedRow& row : found.rows)
+          if (found.rung == rung)
+            group.points.push_back({row.observation.time, row.predicted,
+                                    fmt::format("{}: {}, {}{}{}", validation.dataset, observation_text(row.observation), found.name,
+                                                found.hypothesis.empty() ? "" : ", ", found.hypothesis),
+                                    !found.counted});
     groups.push_back(std::move(group));
   }
   return prediction_svg("Predictions of what was not fitted", groups);

@@ -13,7 +13,7 @@ std::string validation_table(const std::vector<DatasetValidation>& validations, 
 std::string validation_json(const std::vector<DatasetValidation>& validations);
 /// A line per row.
 std::string validation_csv(const std::vector<DatasetValidation>& validations);
-/// Predicted over measured, both logarithmic; a colour per dataset, hollow where it does not count.
+/// Predicted over measured, both logarithmic; a colour per rung, hollow where it does not count.
 std::string validation_svg(const std::vector<DatasetValidation>& validations);
 
 /// "all-gather 16 MiB on 8 along col", "matmul 1024x1024x1024".

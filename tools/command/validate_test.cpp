@@ -90,7 +90,7 @@ TEST(ValidateVerb, CtrlCIsSaidAndHasItsStatus) {
   std::ostringstream out, err;
   Console console{out, err, false, &interrupted};
   EXPECT_EQ(run_command({"validate", "a100_gemm"}, console), exit_interrupted);
-  EXPECT_EQ(err.str(), "podsim: stopped\n");
+  EXPECT_EQ(err.str(), "podsim: interrupted\n");
   EXPECT_EQ(out.str(), "");
 }
 

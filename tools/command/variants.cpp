@@ -6,15 +6,31 @@
 #include <mutex>
 #include <optional>
 
+#include "algorithms/collectives/collectives.hpp"
 #include "sim/base/thread_pool.hpp"
+#include "sim/base/units.hpp"
+#include "tools/command/collective.hpp"
 #include "tools/command/failures.hpp"
 
 namespace podsim {
 
-Expected<std::vector<Variant>> variants_of(const Options& options, const Pod& pod) {
-  if (!options.has("gemm")) return Diagnostic{{}, "--gemm is missing: m=M,n=N,k=K"};
-  const auto base = gemm_request(options, pod, DType::bf16);
+Variant gemm_variant(const GemmRequest& request, std::string name) {
+  const auto problem = [request](Pod& pod) -> Expected<Problem> {
+    auto used = pod_for(*request.algorithm, pod);
+    if (!used) return used.error();
+    pod = *std::move(used);
+    return make_problem(pod, request);
+  };
+  return {std::move(name), problem, request.collectives};
+}
+
+Expected<std::vector<Variant>> gemm_variants(const Options& options, const Pod& pod) {
+  auto base = gemm_request(options, pod, DType::bf16);
   if (!base) return base.error();
+  base->given.emplace();
+  if (options.has("given")) base->given = split(options.text("given"));
+  for (const std::string& tensor : *base->given)
+    if (tensor != "X" && tensor != "W" && tensor != "dY") return Diagnostic{option("given"), "expected X, W or dY, found " + quoted(tensor)};
   std::vector<std::int64_t> slice_counts;
   if (options.has("slice-count")) {
     const auto counts = options.integers("slice-count", 1, 1 << 20);
@@ -36,61 +52,115 @@ Expected<std::vector<Variant>> variants_of(const Options& options, const Pod& po
       const bool counted = (*entry)->needs_slice_count;
       if (counted && slice_counts.empty()) return Diagnostic{{}, fmt::format("algorithm {} needs --slice-count", name)};
       for (const std::int64_t S : counted ? slice_counts : std::vector<std::int64_t>{0}) {
-        Variant variant{*base, fmt::format("{} {}{}", name, dataflow_name, counted ? fmt::format(" S={}", S) : "")};
-        variant.request.problem.dataflow = *dataflow;
-        variant.request.algorithm = *entry;
-        variant.request.options.slice_count = S;
-        variants.push_back(std::move(variant));
+        GemmRequest request = *base;
+        request.problem.dataflow = *dataflow;
+        request.algorithm = *entry;
+        request.options.slice_count = S;
+        variants.push_back(gemm_variant(request, fmt::format("{} {}{}", name, dataflow_name, counted ? fmt::format(" S={}", S) : "")));
       }
     }
   }
   return variants;
 }
 
-std::vector<Row> simulate_all(const Pod& pod, const std::vector<Variant>& variants, const Manner& manner, std::vector<Skipped>& skipped,
-                              const std::function<void(const std::string&)>& step) {
-  const std::string place = fmt::format("{} {} {}", pod.machine.name, to_text(pod.slice), to_text(pod.mesh));
-  struct Plan {
-    Expected<Problem> problem;
-    std::optional<Pod> pod;   // as the algorithm uses it
-    std::size_t same_as = 0;  // an earlier plan, or itself
-    Expected<Row> row;
-  };
-  const Diagnostic not_run{{}, "interrupted"};
-  std::vector<Plan> plans;
-  std::vector<std::size_t> to_run;
-  for (const Variant& variant : variants) {
-    Plan plan{not_run, std::nullopt, plans.size(), not_run};
-    if (auto used = pod_for(*variant.request.algorithm, pod)) {
-      plan.problem = make_problem(*used, variant.request);
-      plan.pod = *std::move(used);
-    } else {
-      plan.problem = used.error();
-    }
-    if (plan.problem) {
-      const auto same =
-          std::find_if(to_run.begin(), to_run.end(), [&](std::size_t i) { return plans[i].problem->schedule == plan.problem->schedule; });
-      if (same != to_run.end())
-        plan.same_as = *same;
-      else
-        to_run.push_back(plans.size());
-    }
-    plans.push_back(std::move(plan));
+namespace {
+
+/// --algorithms of collectives; left out or `all`: every name, and what auto chooses beyond them.
+Expected<std::vector<std::string>> collective_names(const Options& options) {
+  std::vector<std::string> names = options.given("algorithms") ? split(options.text("algorithms")) : std::vector<std::string>{"all"};
+  if (names == std::vector<std::string>{"all"}) {
+    names.clear();
+    for (const CollectiveAlgorithmEntry& entry : collective_algorithms()) names.emplace_back(entry.name);
+    names.emplace_back("auto");
+    return names;
   }
+  for (const std::string& name : names)
+    if (const auto known = always(name); !known && name != "auto") return Diagnostic{option("algorithms"), known.error().message};
+  return names;
+}
+
+}  // namespace
+
+Expected<std::vector<Variant>> collective_variants(const Options& options) {
+  if (!options.has("bytes")) return Diagnostic{{}, "--bytes is missing: the input of the collective on each device"};
+  const auto names = collective_names(options);
+  if (!names) return names.error();
+  const bool all = !options.given("algorithms") || options.text("algorithms") == "all";
+  const std::vector<std::string> axes = options.has("axis") ? options.texts("axis") : std::vector<std::string>{""};
+  std::vector<Variant> variants;
+  std::size_t group = 0;
+  for (const std::string& kind : split(options.text("collective"))) {
+    if (auto known = collective_kind_asked(kind); !known) return known.error();
+    for (const std::string& axis : axes)
+      for (const std::string& bytes : split(options.text("bytes"))) {
+        if (auto size = collective_bytes_asked(bytes); !size) return size.error();
+        for (const std::string& name : *names) {
+          Options asked = options.with("collective", kind).with("bytes", bytes).with("algorithm", name);
+          if (!axis.empty()) asked = asked.with("axis", axis);
+          variants.push_back({fmt::format("{}{} of {} by {}", kind, axis.empty() ? "" : " along " + axis, bytes, name),
+                              [asked](Pod& pod) { return collective_problem(asked, pod, DType::bf16); }, name, group, all && name == "auto"});
+        }
+        ++group;
+      }
+  }
+  return variants;
+}
+
+namespace {
+
+/// A variant as it is to be simulated.
+struct Planned {
+  const Variant* variant = nullptr;
+  Pod pod;  // as the algorithm uses it
+  Expected<Problem> problem;
+  std::size_t same_as = 0;  // an earlier one, or itself
+  Expected<Row> row;
+};
+
+/// Whether an earlier variant of the same collective names what `auto` chose.
+bool named_before(const std::vector<Planned>& planned, const Problem& chosen) {
+  return std::any_of(planned.begin(), planned.end(), [&](const Planned& other) {
+    return other.problem && "auto: " + other.problem->algorithm == chosen.algorithm && other.problem->schedule == chosen.schedule;
+  });
+}
+
+std::vector<Planned> plan_all(const Pod& pod, const std::vector<Variant>& variants) {
+  std::vector<Planned> planned;
+  for (const Variant& variant : variants) {
+    Planned plan{&variant, pod, cancelled_work(), planned.size(), cancelled_work()};
+    plan.problem = variant.problem(plan.pod);
+    if (plan.problem) {
+      if (variant.unless_named && named_before(planned, *plan.problem)) continue;
+      const auto same = std::find_if(planned.begin(), planned.end(), [&](const Planned& other) {
+        return other.problem && other.variant->lowering == variant.lowering && other.problem->schedule == plan.problem->schedule;
+      });
+      if (same != planned.end()) plan.same_as = same->same_as;
+    }
+    planned.push_back(std::move(plan));
+  }
+  return planned;
+}
+
+}  // namespace
+
+std::vector<Row> simulate_all(const Pod& pod, const std::string& place, const std::vector<Variant>& variants, const Manner& manner,
+                              std::vector<Skipped>& skipped, const std::function<void(const std::string&)>& step) {
+  std::vector<Planned> planned = plan_all(pod, variants);
+  std::vector<std::size_t> to_run;
+  for (std::size_t p = 0; p < planned.size(); ++p)
+    if (planned[p].problem && planned[p].same_as == p) to_run.push_back(p);
 
   std::mutex stepping;
   // SimGrid's child must not be forked from among threads.
   ThreadPool pool{manner.engine->folds ? manner.threads : 1};
   pool.for_each(to_run.size(), [&](std::size_t i, std::size_t) {
-    Plan& plan = plans[to_run[i]];
+    Planned& plan = planned[to_run[i]];
     {
       const std::scoped_lock lock{stepping};
-      step(place + " " + variants[to_run[i]].name);
+      step(place + " " + plan.variant->name);
     }
-    if (manner.control.stop != nullptr && *manner.control.stop) return;
-    auto run = plan.pod->what_if.fail.empty() ? simulate(*plan.pod, *plan.problem, manner)
-                                              : simulate_best(
-                                                    *plan.pod, [&](Pod& on) { return make_problem(on, variants[to_run[i]].request); }, manner);
+    if (manner.control.stop.requested()) return;
+    auto run = plan.pod.what_if.fail.empty() ? simulate(plan.pod, *plan.problem, manner) : simulate_best(plan.pod, plan.variant->problem, manner);
     if (!run)
       plan.row = run.error();
     else if (!run->timeline.interrupted)
@@ -98,17 +168,18 @@ std::vector<Row> simulate_all(const Pod& pod, const std::vector<Variant>& varian
   });
 
   std::vector<Row> rows;
-  for (std::size_t v = 0; v < variants.size(); ++v) {
-    const Plan& plan = plans[v];
-    const auto& row = plans[plan.same_as].row;
+  for (const Planned& plan : planned) {
+    const auto& row = planned[plan.same_as].row;
     if (!plan.problem || !row) {
-      skipped.push_back({place + ", " + variants[v].name, !plan.problem ? plan.problem.error().message : row.error().message});
+      skipped.push_back({place + ", " + plan.variant->name, to_text(!plan.problem ? plan.problem.error() : row.error())});
       continue;
     }
     rows.push_back(*row);
     rows.back().algorithm = plan.problem->algorithm;
     rows.back().dataflow = plan.problem->dataflow;
     rows.back().slice_count = plan.problem->slice_count;
+    rows.back().replicated = plan.problem->replicated;
+    rows.back().group = plan.variant->group;
   }
   return rows;
 }

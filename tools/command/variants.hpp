@@ -1,4 +1,5 @@
-// The variants that compare looks at: algorithms x dataflows x slice counts, simulated on a pod.
+// The variants that compare looks at, simulated on a pod: of a GEMM algorithms x dataflows x slice counts, of collectives kinds x sizes x axes x
+// algorithms.
 #pragma once
 
 #include <functional>
@@ -13,16 +14,26 @@
 namespace podsim {
 
 struct Variant {
-  GemmRequest request;
-  std::string name;  // "meshslice os S=8"
+  std::string name;           // "meshslice os S=8", "all-reduce along row of 1MiB by ring"
+  ProblemOf problem;          // on a pod
+  std::string lowering{};     // what lowers its collectives: equal schedules are simulated once where this is equal too
+  std::size_t group = 0;      // variants of one group compute the same, and are ranked against each other
+  bool unless_named = false;  // `auto` beside all names: left out, without a word, where another variant names what it chose
 };
 
-/// --algorithms x --dataflow x --slice-count with the other options of a GEMM. Errors: what is missing or unknown.
-Expected<std::vector<Variant>> variants_of(const Options& options, const Pod& pod);
+/// One GEMM, on the pod as its algorithm uses it.
+Variant gemm_variant(const GemmRequest& request, std::string name);
 
-/// Simulates every variant that applies; the others go to `skipped` with the reason. A schedule that occurs twice (one slice is `collective`)
-/// is simulated once. As many runs at a time as `manner` has threads; `step` is called before each.
-std::vector<Row> simulate_all(const Pod& pod, const std::vector<Variant>& variants, const Manner& manner, std::vector<Skipped>& skipped,
-                              const std::function<void(const std::string&)>& step);
+/// --gemm: --algorithms x --dataflow x --slice-count with the other options of a GEMM. Errors: what is missing or unknown.
+Expected<std::vector<Variant>> gemm_variants(const Options& options, const Pod& pod);
+
+/// --collective: kinds x --axis x --bytes, a group each, x --algorithms with the other options of a collective. Errors: what is missing or unknown,
+/// whatever the pod; what does not suit a pod is an error of the variant there.
+Expected<std::vector<Variant>> collective_variants(const Options& options);
+
+/// Simulates every variant that applies; the others go to `skipped` with the reason, what happened at `place`. A schedule that occurs twice (one
+/// slice is `collective`) is simulated once. As many runs at a time as `manner` has threads; `step` is called before each.
+std::vector<Row> simulate_all(const Pod& pod, const std::string& place, const std::vector<Variant>& variants, const Manner& manner,
+                              std::vector<Skipped>& skipped, const std::function<void(const std::string&)>& step);
 
 }  // namespace podsim

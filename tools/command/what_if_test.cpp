@@ -142,7 +142,7 @@ TEST(WhatIf, BadInputSaysWhatWasExpected) {
            {"--topology star", "podsim: error: --topology: there is no topology \"star\""},
            {"--topology twisted", "podsim: error: a twisted torus is k x k x 2k or k x 2k x 2k chips, as 4x4x8 or 4x8x8, got 4x8"},
            {"--topology fat-tree", "podsim: error: --topology: expected fat-tree:LEAF or fat-tree:LEAF:OVERSUBSCRIPTION"},
-           {"--topology no/such.textproto", "podsim: error: --topology: cannot read \"no/such.textproto\""},
+           {"--topology no/such.textproto", "podsim: error: --topology: no/such.textproto: cannot read the file: No such file or directory"},
            {"--fail 0.0-0.2", "podsim: error: --fail: there is no cable between (0,0) and (0,2)"},
            {"--fail 0.0", "podsim: error: --fail: expected a cable between two chips, as 0.0-0.1, found \"0.0\""},
            {"--fail 0.0-9.9", "podsim: error: --fail: there is no chip \"9.9\"; the last one is (3,7)"},

@@ -6,8 +6,11 @@
 #include <array>
 #include <set>
 
+#include "sim/base/blame.hpp"
 #include "sim/base/units.hpp"
+#include "sim/config/files.hpp"
 #include "sim/engines/engines.hpp"
+#include "tools/command/file_options.hpp"
 
 namespace podsim {
 
@@ -22,7 +25,7 @@ po::options_description workload_options() {
   po::options_description group{"workload"};
   const auto word = [](const char* name) { return po::value<std::string>()->value_name(name); };
   group.add_options()  //
-      ("workload", word("NAME|FILE"),
+      ("workload", input_file("NAME|FILE"),
        "a transformer block: gpt3-block, megatron-nlg-block, llama3-8b-block,\nllama3-70b-block, llama3-405b-block (-mlp in place of -block: the MLP "
        "alone),\nor a textproto file (workloads/transformer.proto)")                                 //
       ("only", word("gemm|other"), "the products of --workload alone, or everything but them")       //
@@ -44,7 +47,7 @@ Done no_workload_options(const Options& options) {
 
 Expected<Workload> workload_asked_for(const Options& options, int devices) {
   auto block = find_transformer_block(options.text("workload"));
-  if (!block) return block.error().where.file.empty() ? Diagnostic{option("workload"), block.error().message} : block.error();
+  if (!block) return block.error().where.file.empty() ? blamed_on(option("workload"), block.error()) : block.error();
   const auto set = [&](const char* name, std::int64_t& field) -> Done {
     if (!options.has(name)) return done();
     const auto value = options.integer(name, 1, largest);
@@ -153,16 +156,18 @@ Expected<TunedPlan> fastest_plan(const Pod& pod, const Workload& workload, const
   };
   auto tuning = tune(request);
   if (!tuning) return tuning.error();
-  if (tuning->interrupted || tuning->plans.empty()) return Diagnostic{{}, "interrupted"};
+  if (tuning->interrupted || tuning->plans.empty()) return cancelled_work();
   return std::move(tuning->plans.front());
 }
 
 Expected<PlannedWorkload> planned_workload(const Options& options, const Pod& pod) {
   if (options.has("plan")) {
-    const auto text = read_file(options.text("plan"));
+    const auto text = read_file(options.text("plan"), config_limit);
     if (!text) return text.error();
     auto saved = read_plan(*text, options.text("plan"));
     if (!saved) return saved.error();
+    if (const auto chooser = chooser_of(saved->plan.collectives, pod.machine); !chooser)
+      return blamed_on(saved->places.at("collectives"), chooser.error());
     Pass pass = saved->pass;
     if (options.given("pass")) {
       const auto asked = pass_of(options);
@@ -190,7 +195,18 @@ Expected<Problem> workload_problem(const PlannedWorkload& planned, const Pod& po
   std::vector<std::pair<std::string, ProductChoice>> layers;
   for (const StagePlan& stage : planned.plan.stages)
     if (stage.product) algorithms.insert(stage.product->algorithm), layers.emplace_back(stage.name, *stage.product);
-  return Problem{std::move(*schedule), *std::move(chooser), fmt::format("{}", fmt::join(algorithms, "+")), "", std::nullopt, 0, std::move(layers)};
+  const std::int64_t blocks = planned.workload.block ? planned.workload.block->layers : 1;
+  return Problem{std::move(*schedule), *std::move(chooser), fmt::format("{}", fmt::join(algorithms, "+")), "", std::nullopt, 0, std::move(layers),
+                 blocks, tokens_of(planned.workload)};
+}
+
+std::optional<TokenCount> tokens_of(const Workload& workload) {
+  if (!workload.block) return std::nullopt;
+  return TokenCount{workload.block->batch, workload.block->sequence};
+}
+
+std::string tokens_text(const TokenCount& tokens) {
+  return fmt::format("{} sequences of {} tokens ({} tokens)", tokens.batch, tokens.sequence, tokens.tokens());
 }
 
 std::vector<std::string> default_tuning_algorithms() { return {"collective", "meshslice", "wang"}; }
@@ -214,7 +230,7 @@ Expected<std::vector<Row>> simulate_workload(const Pod& pod, const Options& opti
   }
   std::vector<Row> rows;
   for (const std::string& name : names) {
-    if (manner.control.stop != nullptr && *manner.control.stop) break;
+    if (manner.control.stop.requested()) break;
     const auto entry = gemm_algorithm(name);
     if (!entry) return Diagnostic{option("algorithms"), entry.error().message};
     const std::string what = fmt::format("{} {} {}, {} {}", pod.machine.name, to_text(pod.slice), to_text(pod.mesh), workload->name, name);
@@ -227,7 +243,7 @@ Expected<std::vector<Row>> simulate_workload(const Pod& pod, const Options& opti
       if (!problem) return problem.error();
       auto simulated = simulate(pod, *problem, manner);
       if (!simulated) return simulated.error();
-      if (simulated->timeline.interrupted) return Diagnostic{{}, "interrupted"};
+      if (simulated->timeline.interrupted) return cancelled_work();
       return std::move(simulated->row);
     };
     auto row = run(request->pass);

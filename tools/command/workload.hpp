@@ -62,6 +62,11 @@ std::vector<std::string> default_tuning_algorithms();
 Expected<std::vector<Row>> simulate_workload(const Pod& pod, const Options& options, const Manner& manner, std::vector<Skipped>& skipped,
                                              const std::function<void(const std::string&)>& step);
 
+/// Of a transformer block.
+std::optional<TokenCount> tokens_of(const Workload& workload);
+/// "256 sequences of 2048 tokens (524288 tokens)"
+std::string tokens_text(const TokenCount& tokens);
+
 /// "os S=8", "transposed rs S=4"
 std::string choice_text(const ProductChoice& choice);
 

@@ -5,15 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "tools/command/standard_output.hpp"
 #include "tools/mpirun/program.hpp"
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   const podsim::Team team{MPI_COMM_WORLD};
   std::ostream nothing{nullptr};  // what all ranks find is said once
-  podsim::Console console{team.is_root() ? std::cout : nothing, team.is_root() ? std::cerr : nothing, isatty(STDERR_FILENO) == 1};
+  podsim::StandardOutput output;
+  podsim::Console console{team.is_root() ? output.stream() : nothing, team.is_root() ? std::cerr : nothing, isatty(STDERR_FILENO) == 1};
   const int status = podsim::run_over_mpi(std::vector<std::string>(argv + 1, argv + argc), team, console);
-  std::cout.flush();
   MPI_Finalize();
-  return status;
+  return output.finish(status, std::cerr);
 }

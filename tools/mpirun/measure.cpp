@@ -68,7 +68,7 @@ Seconds median(const Measured& measured) {
 Measured measure(RankRunner& runner, const Team& team, const MeasureOptions& options) {
   Measured measured;
   for (int i = 0; i <= options.repeat; ++i) {
-    if (i == 0 || options.fill_each) runner.fill(options.seed, Filling::integers);
+    if (i == 0 || options.fill_each) runner.fill(options.seed, Filling::uniform);
     const Moment together = team.start_together();
     runner.run();
     Moment first{INT64_MAX}, last = together;

@@ -8,7 +8,7 @@
 
 #include "algorithms/collectives/collectives.hpp"
 #include "algorithms/gemm/gemm.hpp"
-#include "sim/config/files.hpp"
+#include "sim/base/test_files.hpp"
 #include "sim/config/schedule_config.hpp"
 #include "sim/schedule/test_random.hpp"
 #include "sim/schedule/validate.hpp"
@@ -198,7 +198,7 @@ TEST(MpirunWrites, EveryTaskOfTheTimelineOnceAndAfterWhatItWaitsFor) {
   const Schedule schedule = collective(reduce_scatter, "ring-one-way", ring_of_4);
   const Ended ended = mpirun(4, "--repeat 3 --timeline " + timeline + " -o " + observed + " --schedule " + saved(schedule));
   ASSERT_EQ(ended.status, 0) << ended.text;
-  std::istringstream lines{contents_of(timeline).value_or("")};
+  std::istringstream lines{test::bytes_of_file(timeline)};
   std::string line;
   std::getline(lines, line);
   EXPECT_EQ(line, "device,task,part,peer,start_s,end_s,label,collective,origin");
@@ -220,7 +220,7 @@ TEST(MpirunWrites, EveryTaskOfTheTimelineOnceAndAfterWhatItWaitsFor) {
   for (const Activity& activity : unrolled.graph.activities) expected += activity.kind == Activity::Kind::transfer ? 2 : 1;
   EXPECT_EQ(rows, expected);
 
-  const auto observations = read_observations(contents_of(observed).value_or(""), observed);
+  const auto observations = read_observations(test::bytes_of_file(observed), observed);
   ASSERT_TRUE(observations) << to_text(observations.error());
   ASSERT_EQ(observations->size(), 1U);
   EXPECT_EQ((*observations)[0].op, ObservedOp::reduce_scatter);
@@ -233,7 +233,7 @@ TEST(MpirunWrites, ASurveyOfObservationsThatCanBeRead) {
   const std::string file = file_of_test("survey.csv");
   const Ended ended = mpirun(2, "--quiet --rounds 1 --seconds-each 0 --max-bytes 128KiB --survey " + file);
   ASSERT_EQ(ended.status, 0) << ended.text;
-  const auto rows = read_observations(contents_of(file).value_or(""), file);
+  const auto rows = read_observations(test::bytes_of_file(file), file);
   ASSERT_TRUE(rows) << to_text(rows.error());
   std::map<ObservedOp, int> alone;
   std::map<ObservedSchedule, int> with_a_product;
@@ -260,7 +260,7 @@ TEST(MpirunRefuses, AnotherNumberOfRanks) {
 
 TEST(MpirunRefuses, FilesThatAreNoSchedule) {
   const std::string whole = write_schedule(collective(all_gather, "ring", pair), Encoding::binary);
-  expect_refused(2, "--schedule " + file_of_test("missing.pb"), "missing.pb: cannot be read");
+  expect_refused(2, "--schedule " + file_of_test("missing.pb"), "missing.pb: cannot read the file");
   expect_refused(2, "--schedule " + saved("cut.pb", whole.substr(0, whole.size() / 2)), "cut.pb");
   expect_refused(2, "--schedule " + saved("noise.textproto", "\xff\xfe programs { 12 }"), "noise.textproto:1:");
 }

@@ -7,9 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/collectives/collectives.hpp"
+#include "sim/base/output_file.hpp"
 #include "sim/base/units.hpp"
 #include "sim/config/files.hpp"
 #include "sim/config/schedule_config.hpp"
+#include "tools/command/file_options.hpp"
 #include "tools/command/options.hpp"
 #include "tools/mpirun/survey.hpp"
 #include "tools/mpirun/verdict.hpp"
@@ -38,14 +40,14 @@ po::options_description described() {
   po::options_description options;
   const auto word = [](const char* name) { return po::value<std::string>()->value_name(name); };
   options.add_options()                                                                                                                          //
-      ("schedule", word("FILE"), "a schedule that `podsim show schedule -o FILE` saved; as many devices as ranks")                               //
+      ("schedule", input_file("FILE"), "a schedule that `podsim show schedule -o FILE` saved; as many devices as ranks")                               //
       ("algorithm", word("NAME"), "of its collectives; left out: ring, or line on open axes")                                                    //
       ("repeat", word("N")->default_value("1"), "runs, after one that is not counted (1)")                                                       //
       ("check", po::bool_switch(), "compare the results with the numeric engine's, and with what it says it computes; status 1 if they differ")  //
       ("seed", word("N")->default_value("1"), "of the inputs (1)")                                                                               //
-      ("timeline", word("FILE.csv"), "when each task instance of the fastest run began and ended")                                               //
-      ("output,o", word("FILE.csv"), "the fastest run as an observation: of a schedule that computes a collective")                              //
-      ("survey", word("FILE.csv"), "measure collectives, products and copies on this host, as observations")                                     //
+      ("timeline", output_file("FILE.csv"), "when each task instance of the fastest run began and ended")                                               //
+      ("output,o", output_file("FILE.csv"), "the fastest run as an observation: of a schedule that computes a collective")                              //
+      ("survey", output_file("FILE.csv"), "measure collectives, products and copies on this host, as observations")                                     //
       ("rounds", word("N")->default_value("3"), "of --survey: how often over all operations (3)")                                                //
       ("seconds-each", word("S")->default_value("0.2"), "of --survey: how long each operation is repeated in a round (0.2)")                     //
       ("max-bytes", word("BYTES")->default_value("64MiB"), "of --survey: the largest input of a collective and the largest copy (64MiB)")        //
@@ -98,8 +100,8 @@ Expected<Request> request_of(const Options& given) {
 
 /// Read by the root alone, so that all ranks have the same bytes and come to the same conclusions. Not lowered.
 Expected<Schedule> schedule_from(const std::string& path, const Team& team) {
-  const std::optional<std::string> bytes = team.is_root() ? contents_of(path) : std::optional<std::string>{""};
-  if (const Done read = team.agree(bytes ? done() : Done{Diagnostic{{path, 0, 0}, "cannot be read"}}); !read) return read.error();
+  const Expected<std::string> bytes = team.is_root() ? read_file(path, schedule_limit) : Expected<std::string>{""};
+  if (const Done read = team.agree(bytes ? done() : Done{bytes.error()}); !read) return read.error();
   Expected<Schedule> schedule = read_schedule(team.from_root(*bytes), path);
   if (!schedule) return schedule.error();
   if (schedule->mesh.devices() != team.size())

@@ -116,10 +116,12 @@ void RankRunner::prepare(const RankTask& task) {
 }
 
 void RankRunner::fill(std::uint64_t seed, Filling filling) {
+  const InputMaker inputs{schedule_, seed, filling};
   for (std::size_t b = 0; b < buffers().size(); ++b) {
     float* const data = memory_.data() + (storage_.offset(storage_.first_slot(device_) + b) - base_);
-    prepare_buffer(schedule_.mesh, buffers()[b], device_, seed, filling, data);
+    inputs.prepare_buffer(buffers()[b], device_, data);
   }
+  for (std::size_t i = 0; i < views_.size(); ++i) views_[i].dtype = carried_in(filling, storage_.buffer(accesses_[i].slot).dtype);
 }
 
 void RankRunner::run() {

@@ -29,7 +29,7 @@ class RankRunner {
   /// tags. `limit` is for the buffers of all ranks. The schedule must outlive the runner, and have as many devices as there are ranks (an assert).
   static Expected<std::unique_ptr<RankRunner>> make(const Schedule& lowered, const Team& team, Bytes limit);
 
-  /// Inputs filled, everything else NaN.
+  /// Inputs filled, everything else NaN. The filling also says what the buffers are carried in.
   void fill(std::uint64_t seed, Filling filling);
   /// Once, from now on. All ranks call it.
   void run();
@@ -72,7 +72,7 @@ class RankRunner {
   std::vector<RankTask> tasks_;
   std::vector<Prepared> prepared_;
   std::vector<Access> accesses_;
-  std::vector<View> views_;
+  std::vector<View> views_;  // one per access
   std::vector<std::vector<float>> beside_;  // per task, of receives that need it
   FloatMemory memory_;
   PackedOperands workspace_;

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "sim/numeric/check.hpp"
+#include "sim/numeric/claims.hpp"
 
 namespace podsim {
 
@@ -42,41 +42,59 @@ std::string first_difference(const Schedule& lowered, const Tensors& found, cons
   return {};
 }
 
-Expected<Verdict> judge_at_root(const Schedule& lowered, const std::string& bytes, const NumericOptions& options) {
-  const Tensors found = tensors_of(lowered, bytes);
+/// Empty if what the ranks hold has the bits of the numeric engine.
+Expected<std::string> difference(const Schedule& lowered, const Tensors& found, const NumericOptions& options) {
   const Expected<Tensors> expected = make_numeric_engine(options)->run(lowered);
   if (!expected) return expected.error();
+  return first_difference(lowered, found, *expected);
+}
+
+/// Of what the ranks hold after uniform data and after integers.
+Expected<Verdict> judge_at_root(const Schedule& lowered, const std::string& uniform, const std::string& integers, NumericOptions options) {
+  options.filling = Filling::uniform;
+  const Expected<std::string> rounded = difference(lowered, tensors_of(lowered, uniform), options);
+  if (!rounded) return rounded.error();
+  options.filling = Filling::integers;
+  const Tensors found = tensors_of(lowered, integers);
+  const Expected<std::string> exact = difference(lowered, found, options);
+  if (!exact) return exact.error();
+
   Verdict verdict;
-  verdict.problem = first_difference(lowered, found, *expected);
+  verdict.problem = rounded->empty() ? *exact : *rounded;
   verdict.same_as_numeric = verdict.problem.empty();
-  verdict.has_reference = !std::holds_alternative<std::monostate>(lowered.computes);
+  verdict.has_reference = claims_something(lowered);
   if (!verdict.has_reference) return verdict;
   const Expected<Reference> reference = Reference::make(lowered, options);
   if (!reference) return reference.error();
-  const Comparison comparison = reference->compare(found);
-  verdict.as_reference = exact_on_integers(lowered) ? comparison.bit_equal : comparison.max_rel_error <= comparison.tolerance;
-  if (!verdict.as_reference && verdict.problem.empty())
-    verdict.problem =
-        fmt::format("the result is not what the schedule says it computes; the largest relative error is {:.3g}", comparison.max_rel_error);
+  verdict.as_reference = reference->compare(found).bit_equal;
+  if (!verdict.as_reference && verdict.problem.empty()) verdict.problem = "the result is not what the schedule says it computes";
   return verdict;
 }
 
-}  // namespace
-
-Expected<Verdict> judge(const Schedule& lowered, const RankRunner& runner, const Team& team, std::uint64_t seed, Bytes limit) {
+/// The inputs and outputs of this rank.
+std::string held_by(const RankRunner& runner) {
   std::string mine;
   for (std::size_t b = 0; b < runner.buffers().size(); ++b) {
     if (runner.buffers()[b].role == Role::scratch) continue;
     const std::span<const float> values = runner.values(BufferId{b});
     mine.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
   }
-  const std::string all = team.at_root(mine);
+  return mine;
+}
+
+}  // namespace
+
+Expected<Verdict> judge(const Schedule& lowered, RankRunner& runner, const Team& team, std::uint64_t seed, Bytes limit) {
+  const std::string uniform = team.at_root(held_by(runner));
+  runner.fill(seed, Filling::integers);
+  runner.run();
+  const std::string integers = team.at_root(held_by(runner));
   NumericOptions options;
   options.seed = seed;
   options.threads = 1;  // the other ranks wait on the other cores
   options.max_bytes = limit;
   Expected<Verdict> verdict = Verdict{};
-  if (team.is_root()) verdict = judge_at_root(lowered, all, options);
+  if (team.is_root()) verdict = judge_at_root(lowered, uniform, integers, options);
   if (const Done judged = team.agree(verdict ? done() : Done{verdict.error()}); !judged) return judged.error();
   std::string flags{static_cast<char>(verdict->same_as_numeric), static_cast<char>(verdict->has_reference), static_cast<char>(verdict->as_reference)};
   flags = team.from_root(flags);

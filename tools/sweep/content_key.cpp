@@ -5,6 +5,7 @@
 #include <boost/uuid/uuid_io.hpp>
 #include <type_traits>
 
+#include "sim/config/files.hpp"
 #include "sim/config/machine_config.hpp"
 #include "sim/config/schedule_config.hpp"
 #include "tools/command/options.hpp"
@@ -91,7 +92,7 @@ const std::string& InputKeys::contents(const std::string& field, const std::stri
   if (field == "machine") {
     const auto machine = find_machine(text);  // a shipped one may be another in the next build
     entry->second = content_key({machine ? write_machine(*machine) : to_text(machine.error())});
-  } else if (const auto bytes = read_file(text)) {
+  } else if (const auto bytes = read_file(text, schedule_limit)) {
     entry->second = content_key({*bytes});
   }
   return entry->second;

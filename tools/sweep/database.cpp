@@ -18,7 +18,8 @@ Diagnostic error_of(sqlite3* database, const std::string& file) {
     case SQLITE_CORRUPT: return in("the file is damaged (SQLite: " + said + ")");
     case SQLITE_BUSY:
     case SQLITE_LOCKED: return in("another process is writing to this store; one at a time can");
-    case SQLITE_FULL: return in("the disk is full");
+    case SQLITE_INTERRUPT: return cancelled_work();
+    case SQLITE_FULL: return {{file, 0, 0}, "the disk is full", Cause::environment};
     case SQLITE_CANTOPEN: return in("cannot open the file");
     case SQLITE_AUTH: return in("a query may only read");
     case SQLITE_READONLY: return in("the file cannot be written");
@@ -97,6 +98,13 @@ Expected<Database> Database::open(const std::string& file, Mode mode) {
   sqlite3_extended_result_codes(handle, 0);
   database.wait(1000);
   return database;
+}
+
+void Database::end_on(Cancellation stop) {
+  stop_ = std::make_unique<Cancellation>(stop);
+  constexpr int steps = 10'000;  // of SQLite's virtual machine, between two looks: well below a millisecond
+  sqlite3_progress_handler(
+      database_.get(), steps, [](void* asked) { return static_cast<const Cancellation*>(asked)->requested() ? 1 : 0; }, stop_.get());
 }
 
 void Database::wait(int milliseconds) { sqlite3_busy_timeout(database_.get(), milliseconds); }

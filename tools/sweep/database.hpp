@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "sim/base/cancellation.hpp"
 #include "sim/base/expected.hpp"
 
 struct sqlite3;
@@ -64,6 +65,8 @@ class Database {
 
   /// From now on only what reads: nothing that writes, attaches, or changes settings.
   void only_reads();
+  /// Statements end soon with cancelled_work() once `stop` is requested, however long they would run.
+  void end_on(Cancellation stop);
   /// How long to wait for another process.
   void wait(int milliseconds);
 
@@ -72,6 +75,7 @@ class Database {
     void operator()(sqlite3* database) const;
   };
   Database(sqlite3* database, std::string file) : database_{database}, file_{std::move(file)} {}
+  std::unique_ptr<Cancellation> stop_;  // SQLite asks it: it stays where it is, and longer than the connection
   std::unique_ptr<sqlite3, Close> database_;
   std::string file_;
 };

@@ -14,12 +14,13 @@ namespace podsim {
 namespace {
 
 /// What a broken cable leaves to choose from is tried in full by simulate_best(), so all of it belongs to the key.
-std::string key_of_alternatives(const ReadyRun& ready) {
+Expected<std::string> key_of_alternatives(const ReadyRun& ready) {
   std::string keys;
   for (const Alternative& alternative : alternatives(*ready.shared->pod)) {
     Pod pod = alternative.pod;
     const auto problem = problem_of(ready.options, pod, DType::bf16);
     const auto lowered = problem ? lower(problem->schedule, problem->chooser) : Expected<Schedule>{problem.error()};
+    if (!lowered && lowered.error().cause != Cause::input) return lowered.error();
     keys += lowered ? content_key({key_of_placement(pod.placement), key_of_schedule(*lowered)}) : to_text(lowered.error());
   }
   return keys;
@@ -54,6 +55,7 @@ std::shared_ptr<const SharedPod> RecentPods::pod(const PointInputs& inputs, cons
   auto pod = pod_of(options, "");
   std::string hardware = pod ? key_of_hardware(*pod) : "";
   auto made = std::make_shared<const SharedPod>(SharedPod{std::move(pod), std::move(hardware)});
+  if (!made->pod && made->pod.error().cause != Cause::input) return made;  // another attempt may succeed
   const std::scoped_lock lock{mutex_};
   if (auto known = find()) return known;
   pods_.emplace_back(std::move(id), made);
@@ -62,7 +64,7 @@ std::shared_ptr<const SharedPod> RecentPods::pod(const PointInputs& inputs, cons
 }
 
 Expected<ReadyRun> make_ready(const PointInputs& inputs, const po::options_description& described, RecentPods& pods, const std::string& version,
-                              const std::atomic<bool>* stop) {
+                              Cancellation stop) {
   const auto begin = std::chrono::steady_clock::now();
   PointInputs asked = inputs;
   const bool no_pod = inputs.text("mesh") == "all";  // expand() found none to lay meshes over
@@ -83,8 +85,10 @@ Expected<ReadyRun> make_ready(const PointInputs& inputs, const po::options_descr
   ReadyRun ready{std::move(options), *std::move(manner), shared, std::move(pod), *std::move(problem), *std::move(lowered), "", 0};
   // Folding changes how many devices and events are simulated, which a result tells, where the engine folds at all.
   const std::string fold = ready.manner.fold && ready.manner.engine->folds ? "folded" : "";
+  const auto alternatives = ready.pod.what_if.fail.empty() ? Expected<std::string>{""} : key_of_alternatives(ready);
+  if (!alternatives) return alternatives.error();
   ready.key = content_key({version, ready.manner.engine->name, fold, shared->hardware, key_of_placement(ready.pod.placement),
-                           key_of_schedule(ready.lowered), ready.pod.what_if.fail.empty() ? "" : key_of_alternatives(ready)});
+                           key_of_schedule(ready.lowered), *alternatives});
   ready.build_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return ready;
 }

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 
+#include "sim/base/cancellation.hpp"
 #include "tools/command/problem.hpp"
 #include "tools/command/simulate.hpp"
 #include "tools/sweep/points.hpp"
@@ -46,9 +47,9 @@ struct ReadyRun {
   double build_s = 0;
 };
 
-/// Errors: why the combination does not apply.
+/// Errors: why the combination does not apply, or (by their cause) why it could not be tried.
 Expected<ReadyRun> make_ready(const PointInputs& inputs, const po::options_description& described, RecentPods& pods, const std::string& version,
-                              const std::atomic<bool>* stop);
+                              Cancellation stop);
 
 /// Errors: those of a run.
 Expected<SimulatedRun> simulate(ReadyRun ready);

@@ -58,10 +58,11 @@ Done all(Database& database, const std::vector<std::string>& statements) {
 
 }  // namespace
 
-Expected<Database> open_store_to_read(const std::string& file) {
+Expected<Database> open_store_to_read(const std::string& file, Cancellation stop) {
   if (auto ok = begins_as_sqlite(file); !ok) return ok.error();
   auto database = Database::open(file, Database::Mode::read);
   if (!database) return database;
+  database->end_on(stop);
   const auto holds = holds_a_store(*database, file);
   if (!holds) return holds.error();
   const auto points = database->number("SELECT count(*) FROM sqlite_master WHERE name = 'points'");
@@ -87,12 +88,30 @@ Expected<SweepStore> SweepStore::open(const std::string& file) {
     setup.push_back(fmt::format("PRAGMA application_id = {}", application_id));
     setup.push_back(fmt::format("PRAGMA user_version = {}", store_format_version));
     if (auto ok = all(store.database_, setup); !ok) return ok.error();
+  } else if (auto ok = store.bring_up_to_date(); !ok) {
+    return ok.error();
   }
   store.open_ = true;
   return store;
 }
 
 SweepStore::~SweepStore() = default;
+
+Done SweepStore::bring_up_to_date() {
+  const auto version = database_.number("PRAGMA user_version");
+  if (!version) return version.error();
+  if (*version == store_format_version) return done();
+  const auto points = database_.number("SELECT count(*) FROM sqlite_master WHERE name = 'points'");
+  if (!points) return points.error();
+  std::vector<std::string> steps;
+  // What format 1 wrote for what is no property of a point. Since format 2 no such reason is written, so it is looked for once.
+  if (*points > 0)
+    steps.emplace_back(
+        "UPDATE points SET reason = NULL WHERE reason = 'interrupted' OR reason GLOB 'simgrid: the child process *' "
+        "OR reason GLOB 'simgrid: no pipe: *' OR reason GLOB 'simgrid: no process: *' OR reason GLOB 'simgrid: no memory file: *'");
+  steps.push_back(fmt::format("PRAGMA user_version = {}", store_format_version));
+  return all(database_, steps);
+}
 
 Expected<bool> SweepStore::is_the_same(const std::vector<std::string>& input_keys) {
   auto tables = database_.prepare("SELECT count(*) FROM sqlite_master WHERE sql IN (?, ?)");

@@ -20,8 +20,9 @@
 
 namespace podsim {
 
-/// The newest store that is understood.
-inline constexpr int store_format_version = 1;
+/// The newest store that is understood. Stores of format 1 may call points skipped that had only been interrupted, or whose child process of SimGrid had
+/// died: SweepStore::open() forgets these reasons.
+inline constexpr int store_format_version = 2;
 
 /// One simulation.
 struct StoredRun {
@@ -68,6 +69,7 @@ class SweepStore {
 
  private:
   explicit SweepStore(Database database) : database_{std::move(database)} {}
+  Done bring_up_to_date();
   Done prepare();
   Expected<bool> is_the_same(const std::vector<std::string>& input_keys);
   Done replace_points(const Points& points, const std::vector<std::string>& input_keys);
@@ -79,6 +81,7 @@ class SweepStore {
 };
 
 /// A store for reading only, also while another process writes to it. Errors: there is none; as SweepStore::open().
-Expected<Database> open_store_to_read(const std::string& file);
+/// Reading ends with cancelled_work() once `stop` is requested.
+Expected<Database> open_store_to_read(const std::string& file, Cancellation stop = {});
 
 }  // namespace podsim

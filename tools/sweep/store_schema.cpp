@@ -51,9 +51,9 @@ std::span<const RunColumn> run_columns() {
       {"tasks", "INTEGER", true, [](S& s, int c, const R& r) { s.bind(c, r.result.tasks); }},
       {"events", "INTEGER", true, [](S& s, int c, const R& r) { s.bind(c, r.result.events); }},
       {"rings", "TEXT", true, [](S& s, int c, const R& r) { s.bind(c, r.rings); }},
-      {"trust_level", "TEXT", true, [](S& s, int c, const R& r) { s.bind(c, r.result.trust_level); }},
-      {"trust_dataset", "TEXT", true, [](S& s, int c, const R& r) { s.bind(c, r.result.trust_dataset); }},
-      {"trust_error", "REAL", true, [](S& s, int c, const R& r) { s.bind(c, r.result.trust_error); }},
+      {"trust_level", "TEXT", true, [](S& s, int c, const R& r) { s.bind(c, r.result.trust.level); }},
+      {"trust_dataset", "TEXT", true, [](S& s, int c, const R& r) { s.bind(c, r.result.trust.dataset); }},
+      {"trust_error", "REAL", true, [](S& s, int c, const R& r) { s.bind(c, r.result.trust.error); }},
       {"wall_s", "REAL", false, [](S& s, int c, const R& r) { s.bind(c, r.result.wall_s); }},
       {"build_s", "REAL", false, [](S& s, int c, const R& r) { s.bind(c, r.result.build_s); }},
   }};

@@ -72,9 +72,31 @@ TEST(SweepStore, RefusesANewerFormat) {
   {
     auto database = Database::open(files.store, Database::Mode::write);
     ASSERT_TRUE(database);
-    ASSERT_TRUE(database->run("PRAGMA user_version = 2"));
+    ASSERT_TRUE(database->run("PRAGMA user_version = 3"));
   }
-  expect_refused(files, "the store has format 2, newer than what this program reads, 1");
+  expect_refused(files, "the store has format 3, newer than what this program reads, 2");
+}
+
+TEST(SweepStore, FormatOneIsReadWithoutItsFalseReasons) {
+  const Files files;
+  ASSERT_EQ(podsim("sweep " + files.file).status, exit_done);
+  const std::string expected = test::exported(files.store);
+  const auto reasons = [&] { return test::rows_of(files.store, "SELECT DISTINCT reason FROM points WHERE reason IS NOT NULL ORDER BY 1"); };
+  const std::string true_reasons = reasons();
+  for (const std::string reason :
+       {"interrupted", "simgrid: the child process left with status 1", "simgrid: the child process died of signal 9 (Killed)",
+        "simgrid: no process: Resource temporarily unavailable", "simgrid: no pipe: Too many open files"}) {
+    {
+      auto database = Database::open(files.store, Database::Mode::write);
+      ASSERT_TRUE(database);
+      ASSERT_TRUE(database->run("UPDATE points SET key = NULL, reason = '" + reason + "' WHERE position = 0"));
+      ASSERT_TRUE(database->run("PRAGMA user_version = 1"));
+    }
+    ASSERT_NE(reasons(), true_reasons);
+    ASSERT_EQ(podsim("sweep " + files.file).status, exit_done);
+    EXPECT_EQ(reasons(), true_reasons) << reason;
+    EXPECT_EQ(test::exported(files.store), expected) << reason;
+  }
 }
 
 TEST(SweepStore, RefusesTruncatedAndOverwrittenFiles) {

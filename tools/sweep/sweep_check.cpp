@@ -12,6 +12,7 @@
 
 #include "algorithms/collectives/collectives.hpp"
 #include "sim/base/units.hpp"
+#include "sim/config/files.hpp"
 #include "sim/engine/machine_fields.hpp"
 #include "tools/command/manner.hpp"
 #include "tools/command/workload.hpp"
@@ -42,7 +43,8 @@ const std::string& option_of(const std::string& field) { return sweep_fields()[s
 template <class T>
 std::string message_of(const Expected<T>& result) {
   if (result) return "";
-  return result.error().where.line > 0 ? to_text(result.error()) : result.error().message;  // of a file that a value names: with its place there
+  const Diagnostic& error = result.error();
+  return error.where.file.starts_with("--") ? error.message : to_text(error);  // of a file that a value names: with its place there
 }
 
 /// What reads the options of a GEMM besides its algorithm needs some pod.
@@ -95,7 +97,7 @@ std::string workload_message(const std::string& field, const std::string& text) 
 }
 
 std::string plan_message(const std::string& file) {
-  const auto text = read_file(file);
+  const auto text = read_file(file, config_limit);
   return text ? message_of(read_plan(*text, file)) : message_of(text);
 }
 

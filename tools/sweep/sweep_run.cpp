@@ -1,7 +1,9 @@
 #include "tools/sweep/sweep_run.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <mutex>
+#include <new>
 #include <unordered_map>
 
 #include "sim/base/thread_pool.hpp"
@@ -52,6 +54,13 @@ class Claims {
     return points;
   }
 
+  /// It has not been simulated, and is nobody's again: the points that wait for it.
+  std::vector<PointOutcome> abandon(const std::string& key) {
+    const std::scoped_lock lock{mutex_};
+    const auto content = contents_.extract(key);
+    return content ? content.mapped().waiting : std::vector<PointOutcome>{};
+  }
+
  private:
   struct Content {
     enum class State { running, known } state = State::running;
@@ -62,44 +71,89 @@ class Claims {
   std::unordered_map<std::string, Content> contents_;
 };
 
-bool stopped(const SweepManner& manner) { return manner.stop != nullptr && *manner.stop; }
+bool stopped(const SweepManner& manner) { return manner.stop.requested(); }
 
 /// SimGrid's runs are children of this process, and must not be forked from among threads.
 bool forks(const PointInputs& inputs) { return inputs.text("engine") == "simgrid"; }
 
+/// The points that the computer failed to run.
+class Failures {
+ public:
+  void add(const std::vector<PointOutcome>& points, const std::string& why) {
+    const std::scoped_lock lock{mutex_};
+    count_ += points.size();
+    for (const PointOutcome& point : points) first_.emplace(point.position, why);
+    while (first_.size() > most_failures_told) first_.erase(std::prev(first_.end()));
+  }
+  void tell(SweepEnd& end) const { end.count.failed = count_, end.failures = first_; }
+
+ private:
+  std::mutex mutex_;
+  std::size_t count_ = 0;
+  std::map<std::size_t, std::string> first_;
+};
+
 class SweepRunner {
  public:
-  SweepRunner(const SweepText& sweep, const Points& points, const SweepManner& manner, std::size_t pods, const std::vector<std::string>& known)
-      : sweep_{sweep}, points_{points}, manner_{manner}, described_{point_options()}, pods_{pods}, claims_{known} {}
+  SweepRunner(const SweepText& sweep, const Points& points, const SweepManner& manner, std::size_t pods, const std::vector<std::string>& known,
+              Failures& failures)
+      : sweep_{sweep}, points_{points}, manner_{manner}, described_{point_options()}, pods_{pods}, claims_{known}, failures_{failures} {}
 
   /// One point, from any thread.
   void run(std::size_t position, Recorder& recorder) {
     if (stopped(manner_) || recorder.failed()) return;
-    const auto skip = [&](const Diagnostic& why) { recorder.add({std::nullopt, {{position, "", to_text(why), "", "", std::nullopt, 0}}}); };
-    auto ready = make_ready(points_.inputs(position), described_, pods_, sweep_.version, manner_.stop);
-    if (!ready) return skip(ready.error());
-    const std::string key = ready->key;
-    if (!claims_.claim({position, key, "", ready->problem.algorithm, ready->problem.dataflow, ready->problem.slice_count, ready->problem.padding},
-                       recorder))
+    std::string claimed;
+    const Done ended = run_as_memory_lasts(position, claimed, recorder);
+    if (ended) return;
+    const Diagnostic& why = ended.error();
+    if (why.cause == Cause::input) {
+      const std::string reason = to_text(why);
+      recorder.add({std::nullopt, claimed.empty() ? std::vector{PointOutcome{position, "", reason, "", "", std::nullopt, 0}}
+                                                  : claims_.settle(claimed, reason)});
       return;
-    const auto run = simulate(*std::move(ready));
-    if (!run) return recorder.add({std::nullopt, claims_.settle(key, to_text(run.error()))});
-    if (run->timeline.interrupted) return;  // whoever waits for it remains to be done as well
-    recorder.add({StoredRun{key, run->row.result, run->row.over_hbm, run->row.rings}, claims_.settle(key, "")});
+    }
+    const std::vector<PointOutcome> points = claimed.empty() ? std::vector{PointOutcome{position, "", "", "", "", std::nullopt, 0}}
+                                                             : claims_.abandon(claimed);
+    if (why.cause == Cause::environment) failures_.add(points, to_text(why));
   }
 
  private:
+  /// `claimed` becomes the key of the run, if it is this point's to simulate.
+  Done simulate_or_wait(std::size_t position, std::string& claimed, Recorder& recorder) {
+    auto ready = make_ready(points_.inputs(position), described_, pods_, sweep_.version, manner_.stop);
+    if (!ready) return ready.error();
+    const std::string key = ready->key;
+    if (!claims_.claim({position, key, "", ready->problem.algorithm, ready->problem.dataflow, ready->problem.slice_count, ready->problem.padding},
+                       recorder))
+      return done();
+    claimed = key;
+    const auto run = simulate(*std::move(ready));
+    if (!run) return run.error();
+    if (run->timeline.interrupted) return cancelled_work();
+    recorder.add({StoredRun{key, run->row.result, run->row.over_hbm, run->row.rings}, claims_.settle(key, "")});
+    return done();
+  }
+
+  Done run_as_memory_lasts(std::size_t position, std::string& claimed, Recorder& recorder) {
+    try {
+      return simulate_or_wait(position, claimed, recorder);
+    } catch (const std::bad_alloc&) {
+      return Diagnostic{{}, "there is not enough memory", Cause::environment};
+    }
+  }
+
   const SweepText& sweep_;
   const Points& points_;
   const SweepManner& manner_;
   const po::options_description described_;
   RecentPods pods_;
   Claims claims_;
+  Failures& failures_;
 };
 
 }  // namespace
 
-Expected<SweepCount> run_sweep(const SweepText& sweep, const Points& points, SweepStore& store, const SweepManner& manner) {
+Expected<SweepEnd> run_sweep(const SweepText& sweep, const Points& points, SweepStore& store, const SweepManner& manner) {
   InputKeys key_of{sweep.version};
   std::vector<std::string> input_keys;
   for (std::size_t p = 0; p < points.size(); ++p) input_keys.push_back(key_of(points.inputs(p)));
@@ -110,11 +164,13 @@ Expected<SweepCount> run_sweep(const SweepText& sweep, const Points& points, Swe
   std::vector<std::size_t> threaded, one_by_one;
   for (std::size_t p = 0; p < points.size(); ++p)
     if (!(*known)[p]) (forks(points.inputs(p)) ? one_by_one : threaded).push_back(p);
-  SweepCount count;
+  SweepEnd end;
+  SweepCount& count = end.count;
   count.points = points.size();
   count.known = points.size() - threaded.size() - one_by_one.size();
 
   WrittenWork written;
+  Failures failures;
   for (const bool own_thread : {true, false}) {
     const std::vector<std::size_t>& positions = own_thread ? threaded : one_by_one;
     Recorder recorder{store, sweep.version, own_thread, written, [&](const WrittenWork& so_far) {
@@ -122,15 +178,16 @@ Expected<SweepCount> run_sweep(const SweepText& sweep, const Points& points, Swe
                         if (manner.progress) manner.progress(count);
                       }};
     ThreadPool pool{own_thread ? manner.threads : 1};
-    SweepRunner runner{sweep, points, manner, 4 * pool.threads(), *runs};
+    SweepRunner runner{sweep, points, manner, 4 * pool.threads(), *runs, failures};
     pool.for_each(positions.size(), [&](std::size_t i, std::size_t) { runner.run(positions[i], recorder); });
     const auto all = recorder.finish();
     if (!all) return all.error();
     written = *all;
   }
   count.finished = written.points, count.skipped = written.skipped, count.simulated = written.runs;
+  failures.tell(end);
   if (auto ok = store.close(written.points, written.runs); !ok) return ok.error();
-  return count;
+  return end;
 }
 
 }  // namespace podsim

@@ -3,6 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <atomic>
 
 #include "tools/sweep/test_sweep.hpp"
 
@@ -199,13 +203,89 @@ TEST(Sweep, HasExamplesThatAreRight) {
   }
 }
 
+/// No further files, from now on until it dies.
+class NoMoreFiles {
+ public:
+  NoMoreFiles() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const int next = ::dup(STDERR_FILENO);
+    ::close(next);
+    const rlimit limit{static_cast<rlim_t>(next), before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+  ~NoMoreFiles() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST(Sweep, WhatTheComputerFailsToRunIsNoResultAndIsTriedAgain) {
+  const Folder folder;
+  const std::string text =
+      "sweep { machine: 'tpu_v4' slice: '4' collective: 'all-gather' axis: 'row' bytes: '1MiB' seed: [0, 1] engine: ['des', 'simgrid'] }";
+  const std::string file = folder.file("s.sqlite");
+  {
+    auto store = SweepStore::open(file);
+    ASSERT_TRUE(store) << to_text(store.error());
+    std::optional<NoMoreFiles> none;  // once the first points are stored: from then on there is no pipe to SimGrid's child
+    const auto end = run_sweep({text, "s", "test"}, test::points_of(text), *store, {1, nullptr, [&](const SweepCount&) { none.emplace(); }});
+    none.reset();
+    ASSERT_TRUE(end) << to_text(end.error());
+    EXPECT_EQ(end->count.finished, 2U);
+    EXPECT_EQ(end->count.skipped, 0U);
+    EXPECT_EQ(end->count.failed, 2U);
+    EXPECT_EQ(end->count.remaining(), 2U);
+    const std::string why = "simgrid: no pipe: Too many open files";
+    EXPECT_EQ(end->failures, (std::map<std::size_t, std::string>{{1, why}, {3, why}}));
+  }
+  EXPECT_EQ(rows_of(file, "SELECT status, count(*) FROM results GROUP BY 1"), "done,2\nremaining,2\n");
+  const SweepCount again = sweep(text, file);
+  EXPECT_EQ(again.known, 2U);
+  EXPECT_EQ(again.finished, 2U);
+  EXPECT_EQ(again.failed, 0U);
+  sweep(text, folder.file("undisturbed.sqlite"));
+  EXPECT_EQ(exported(file), exported(folder.file("undisturbed.sqlite")));
+}
+
+TEST(Sweep, WhatIsInterruptedIsNoResult) {
+  const Folder folder;
+  const std::string text =
+      "sweep { machine: 'tpu_v4' slice: '4x4' collective: 'all-gather' axis: 'row' bytes: '1MiB' fail: ['', '0.0-0.1'] engine: ['des', 'simgrid'] }";
+  const std::string file = folder.file("s.sqlite");
+  std::atomic<bool> stop{false};
+  {
+    auto store = SweepStore::open(file);
+    ASSERT_TRUE(store) << to_text(store.error());
+    const auto end = run_sweep({text, "s", "test"}, test::points_of(text), *store, {1, &stop, [&](const SweepCount&) { stop = true; }});
+    ASSERT_TRUE(end) << to_text(end.error());
+    EXPECT_EQ(end->count.skipped, 0U);
+    EXPECT_EQ(end->count.failed, 0U);
+    EXPECT_GE(end->count.remaining(), 2U);
+  }
+  EXPECT_EQ(rows_of(file, "SELECT count(*) FROM results WHERE reason IS NOT NULL"), "0\n");
+  EXPECT_EQ(sweep(text, file).remaining(), 0U);
+}
+
+TEST(Sweep, AQueryWithoutEndIsInterrupted) {
+  const Folder folder;
+  const std::string store = folder.file("s.sqlite");
+  sweep("sweep { machine: 'ideal' slice: '4' collective: 'all-gather' axis: 'row' bytes: '16' }", store);
+  const std::atomic<bool> stop{true};  // from the beginning, so that nobody has to wait
+  std::ostringstream out, err;
+  Console console{out, err, false, &stop};
+  const std::string endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c";
+  EXPECT_EQ(run_command({"sweep", "--store", store, "--query", endless}, console), exit_interrupted);
+  EXPECT_EQ(out.str(), "");
+  EXPECT_EQ(err.str(), "podsim: interrupted\n");
+}
+
 TEST(Sweep, TellsHowItIsUsed) {
   for (const auto& [line, message] : std::vector<std::pair<std::string, std::string>>{
            {"sweep", "sweep what? A FILE.textproto, or --store with --export, --query or --status; --help has examples"},
            {"sweep --status", "--store is missing: the file that keeps the results"},
            {"sweep --store s --status --export csv", "expected one of --export, --query and --status, found several"},
            {"sweep a b", "expected options and one file, found more; --help lists the options"},
-           {"sweep /no/such/file", "/no/such/file: cannot read the file"},
+           {"sweep /no/such/file", "/no/such/file: cannot read the file: No such file or directory"},
            {"sweep --store s --export xml", "--export: expected csv or json, found \"xml\""}}) {
     const Outcome outcome = podsim(line);
     EXPECT_EQ(outcome.status, exit_bad_input) << line;

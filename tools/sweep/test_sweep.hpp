@@ -27,9 +27,9 @@ inline SweepCount sweep(const std::string& sweeps, const std::string& store_file
   auto store = SweepStore::open(store_file);
   EXPECT_TRUE(store) << to_text(store.error());
   if (!store) return {};
-  const auto count = run_sweep({sweeps, "s", version}, points_of(sweeps), *store, {threads, nullptr, {}});
-  EXPECT_TRUE(count) << to_text(count.error());
-  return count ? *count : SweepCount{};
+  const auto end = run_sweep({sweeps, "s", version}, points_of(sweeps), *store, {threads, nullptr, {}});
+  EXPECT_TRUE(end) << to_text(end.error());
+  return end ? end->count : SweepCount{};
 }
 
 inline std::string exported(const std::string& store) {

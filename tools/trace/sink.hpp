@@ -9,8 +9,7 @@
 
 namespace podsim {
 
-/// Where bytes go. Until close() succeeds, the file has what it had before; a sink that is dropped leaves nothing behind. (Where the folder takes no
-/// new files, or the name is no regular file's, the bytes go straight to where they belong.)
+/// Where bytes go: an OutputFile (sim/base/output_file.hpp), plain or compressed.
 class Sink {
  public:
   virtual ~Sink() = default;

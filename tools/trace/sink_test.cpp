@@ -16,13 +16,6 @@ using test::bytes_of_file;
 using test::Folder;
 using ::testing::IsEmpty;
 
-std::vector<std::string> files_in(const Folder& folder) {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder.file(""))) names.push_back(entry.path().filename().string());
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 void write_file_by_sink(const std::string& path, const std::string& bytes, std::size_t piece) {
   auto sink = open_sink(path);
   ASSERT_TRUE(sink) << to_text(sink.error());
@@ -58,7 +51,7 @@ TEST(Sink, KeepsEveryByteOfWhateverSize) {
     write_file_by_sink(folder.file("a.json.gz"), bytes, 777);
     EXPECT_EQ(inflated(folder.file("a.json.gz")), bytes);
   }
-  EXPECT_EQ(files_in(folder), (std::vector<std::string>{"a.json", "a.json.gz"}));
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"a.json", "a.json.gz"}));
 }
 
 TEST(Sink, ACompressedFileTellsNeitherNameNorTime) {
@@ -78,7 +71,7 @@ TEST(Sink, WhatIsNotClosedLeavesTheOldFileOrNone) {
     ASSERT_TRUE(sink);
     (*sink)->write(noise(1 << 20));
   }
-  EXPECT_EQ(files_in(folder), (std::vector<std::string>{"old.json"}));
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"old.json"}));
   EXPECT_EQ(bytes_of_file(old), "before");
 }
 
@@ -93,12 +86,15 @@ TEST(Sink, ALinkStaysALinkToTheNewBytes) {
 TEST(Sink, WhatCannotBeWrittenIsKnownAtOnce) {
   const Folder folder;
   std::filesystem::create_directory(folder.file("folder.json"));
-  for (const std::string& path : {folder.file("folder.json"), folder.file("none/a.json"), folder.file("none/a.json.gz")}) {
+  const std::string none = "No such file or directory";
+  for (const auto& [path, why] : {std::pair{folder.file("folder.json"), std::string{"Is a directory"}},
+                                  {folder.file("none/a.json"), none},
+                                  {folder.file("none/a.json.gz"), none}}) {
     const auto sink = open_sink(path);
     ASSERT_FALSE(sink);
-    EXPECT_EQ(to_text(sink.error()), path + ": cannot write the file");
+    EXPECT_EQ(to_text(sink.error()), path + ": cannot write the file: " + why);
   }
-  EXPECT_EQ(files_in(folder), (std::vector<std::string>{"folder.json"}));
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"folder.json"}));
 }
 
 TEST(Sink, AFullDiskIsAnError) {
@@ -112,7 +108,7 @@ TEST(Sink, AFullDiskIsAnError) {
     EXPECT_TRUE((*sink)->failed());
     const auto closed = (*sink)->close();
     ASSERT_FALSE(closed);
-    EXPECT_EQ(to_text(closed.error()), folder.file(name) + ": cannot write the file");
+    EXPECT_EQ(to_text(closed.error()), folder.file(name) + ": cannot write the file: No space left on device");
   }
 }
 

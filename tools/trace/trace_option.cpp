@@ -6,6 +6,7 @@
 #include <charconv>
 #include <set>
 
+#include "tools/command/file_options.hpp"
 #include "tools/trace/trace.hpp"
 
 namespace podsim {
@@ -33,7 +34,7 @@ std::optional<int> number_in(std::string_view text) {
 po::options_description trace_options() {
   po::options_description described{"trace"};
   described.add_options()  //
-      ("trace", po::value<std::string>()->value_name("FILE"),
+      ("trace", output_file("FILE"),
        "write when everything happened, for ui.perfetto.dev or\nchrome://tracing: FILE.json or FILE.json.gz")  //
       ("trace-devices", po::value<std::string>()->value_name("N[-M][,...]|all"),
        "which devices are in the trace, as 0,3,8-11; left out: all,\nor of more than 16 the first 16");

@@ -9,7 +9,9 @@
 #include <map>
 #include <set>
 
+#include "sim/base/units.hpp"
 #include "sim/engine/machine_fields.hpp"
+#include "validation/calibrate/coverage.hpp"
 #include "validation/calibrate/identify.hpp"
 #include "validation/calibrate/injection.hpp"
 #include "validation/calibrate/shapes.hpp"
@@ -20,6 +22,10 @@ namespace podsim {
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
+
+constexpr double rounding = 1.01;  // of specifications
+
+bool is_beyond(double value, double limit) { return value > rounding * limit; }
 
 std::string_view unit_of(const Knob& knob) {
   if (knob.kind == Knob::Kind::time) return "s";
@@ -50,7 +56,14 @@ Done check(const CalibrateOptions& options, const Machine& machine) {
   return done();
 }
 
-std::vector<CalibratedValue> values_of(const Fit& fit, const CalibrateOptions& options) {
+/// What the base machine has for the rate that a knob turns, if it has a limit there.
+std::optional<double> specified(const Knob& knob, const Machine& base) {
+  if (knob.kind != Knob::Kind::rate) return std::nullopt;
+  const double value = knob.field->get(base, knob.entries.front());
+  return std::isinf(value) ? std::nullopt : std::optional{value};
+}
+
+std::vector<CalibratedValue> values_of(const Fit& fit, const Machine& base, const CalibrateOptions& options) {
   const auto count = static_cast<int>(fit.knobs.size());
   const int full = static_cast<int>((fit.solution.weights.array() == 1).count());  // what counts less does not count for the scale
   const int rows = static_cast<int>(fit.solution.residuals.size());
@@ -67,13 +80,15 @@ std::vector<CalibratedValue> values_of(const Fit& fit, const CalibrateOptions& o
     if (value.low > value.high) std::swap(value.low, value.high);
     const auto named = [&](const NamedPrior& prior) { return prior.path == knob.path; };
     if (std::any_of(options.priors.begin(), options.priors.end(), named)) value.origin = CalibratedValue::Origin::prior;
+    value.specified = specified(knob, base);
     values.push_back(std::move(value));
   }
   return values;
 }
 
 /// The observations that a fitted value acts on: how many, and their median error.
-std::string source_of(const Fit& fit, const std::string& path, const CalibrateOptions& options) {
+std::string source_of(const Fit& fit, const Knob& knob, const Machine& base, const CalibrateOptions& options) {
+  const std::string& path = knob.path;
   std::set<Eigen::Index> touched;
   bool prior = false;
   for (std::size_t j = 0; j < fit.knobs.size(); ++j) {
@@ -85,17 +100,23 @@ std::string source_of(const Fit& fit, const std::string& path, const CalibrateOp
   for (const NamedPrior& p : options.priors) prior = prior || p.path == path;
   std::vector<double> errors;
   for (const Eigen::Index i : touched) errors.push_back(std::abs(std::expm1(fit.solution.residuals[i])));
-  return fmt::format("fitted{}: {}, {} observation{}, median error {:.2g} %", prior ? " with its specification as prior" : "", options.dataset,
-                     touched.size(), touched.size() == 1 ? "" : "s", 100 * median_of(errors));
+  const std::optional<double> limit = specified(knob, base);
+  const double value = knob.field->get(fit.pod.machine, knob.entries.front());
+  return fmt::format("fitted{}: {}, {} observation{}, median error {:.2g} %{}", prior ? " with its specification as prior" : "", options.dataset,
+                     touched.size(), touched.size() == 1 ? "" : "s", 100 * median_of(errors),
+                     limit && is_beyond(value, *limit)
+                         ? fmt::format("; an effective value, {:.2g} times the specified {}", value / *limit, to_text(BytesPerSecond{*limit}))
+                         : "");
 }
 
 /// Writes the values into the base machine as texts would set them.
 Done set_values(const Fit& fit, const CalibrateOptions& options, Machine& machine) {
+  const Machine base = machine;
   for (const Knob& knob : fit.zero)
     if (auto ok = set_machine_value(machine, knob.path, "0 s", fmt::format("fitted: {}, what would be below zero", options.dataset), {}); !ok)
       return ok.error();
   for (const Knob& knob : fit.knobs) {
-    const std::string source = source_of(fit, knob.path, options);
+    const std::string source = source_of(fit, knob, base, options);
     const std::vector<std::string> names = index_names(knob.field->index);
     for (const int entry : knob.entries) {
       const std::string path = path_of(*knob.field, names[static_cast<std::size_t>(entry)]);
@@ -134,6 +155,8 @@ std::string_view name_of(CalibratedValue::Origin origin) {
   return {};
 }
 
+bool CalibratedValue::beyond_specification() const { return specified && is_beyond(value, *specified); }
+
 double median_of(std::vector<double> values) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());
@@ -167,7 +190,7 @@ Expected<Calibration> calibrate(const std::vector<Observation>& observations, co
   const InjectionFinding injection = find_injection(*best, options, *predictions);
 
   Calibration result;
-  result.parameters = values_of(*best, options);
+  result.parameters = values_of(*best, base.machine, options);
   if (injection.not_limiting) result.parameters.push_back(*injection.not_limiting);
   result.undetermined = best->undetermined;
   if (injection.undetermined) result.undetermined.push_back(*injection.undetermined);
@@ -186,7 +209,9 @@ Expected<Calibration> calibrate(const std::vector<Observation>& observations, co
   }
   result.median_abs_error = median_of(errors);
   result.p95_abs_error = percentile_of(errors, 0.95);
-  result.machine.trust = {TrustLevel::fitted, options.dataset, result.median_abs_error};
+  auto covers = coverage_of(observations, base, options.predict);
+  if (!covers) return covers.error();
+  result.machine.trust = {TrustLevel::fitted, options.dataset, result.median_abs_error, *std::move(covers)};
   return result;
 }
 

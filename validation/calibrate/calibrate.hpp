@@ -37,6 +37,10 @@ struct CalibratedValue {
   std::string path, at{}, unit;  // "s", "B/s", "1"
   double value = 0, low = 0, high = 0;
   Origin origin = Origin::fitted;
+  std::optional<double> specified{};  // what the base machine has for a rate, where it is limited
+
+  /// More than the base machine's, so that no such part can do it: the operations overlap, or ran otherwise, than the fit takes them to.
+  [[nodiscard]] bool beyond_specification() const;
 };
 std::string_view name_of(CalibratedValue::Origin origin);
 

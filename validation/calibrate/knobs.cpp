@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "sim/base/blame.hpp"
 #include "sim/base/units.hpp"
 
 namespace podsim {
@@ -220,7 +221,7 @@ Expected<Predictions> Predictions::make(const std::vector<Observation>& observat
       if (!lowered) return lowered.error();
       item.lowered = *std::move(lowered);
       const auto time = simulated_time(*item.lowered, result.pod_);
-      if (!time) return Diagnostic{o.where, time.error().message};
+      if (!time) return blamed_on(o.where, time.error());
       result.simulates_ = true;
     }
     result.items_.push_back(std::move(item));

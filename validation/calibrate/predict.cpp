@@ -130,6 +130,8 @@ Expected<std::vector<AxisView>> axes_of(const Observation& observation, const Po
     if (pod.machine.interconnect == Interconnect::rail) std::reverse(axes.begin(), axes.end());
     return axes;
   }
+  if (observation.devices > mesh.devices())
+    return Diagnostic{observation.where, fmt::format("the log has {} devices, the slice {}", observation.devices, mesh.devices())};
   std::erase_if(axes, [&](const AxisView& axis) { return axis.size != observation.devices; });
   if (axes.size() == 1) return axes;
   return Diagnostic{observation.where, fmt::format("{} axis of the mesh has {} devices; the observation should name its axis",

@@ -21,7 +21,7 @@ struct PredictOptions {
 
 /// The mesh axes that an observation is about, most significant first: those it names, "row" or "row+col"; else all of more than one device if their
 /// product is its number of devices (on rails the GPUs of a node first, so that least data crosses nodes); else the only one of that size.
-/// Errors: at the observation: no such axis, another number of devices, none or several axes of that size.
+/// Errors: at the observation: no such axis, another number of devices, more of them than the slice has, none or several axes of that size.
 Expected<std::vector<AxisView>> axes_of(const Observation& observation, const Pod& pod);
 
 /// The schedule of an observation, not lowered.

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <map>
 
-#include "sim/config/files.hpp"
+#include "sim/base/test_files.hpp"
 #include "validation/observations.hpp"
 
 namespace podsim {
@@ -14,9 +14,7 @@ const std::filesystem::path folder = std::string{PODSIM_SOURCE_DIR} + "/validati
 
 std::vector<Observation> dataset(const std::string& name) {
   const std::string path = (folder / name / "observations.csv").string();
-  const auto text = contents_of(path);
-  if (!text) return ADD_FAILURE() << "no " << path, std::vector<Observation>{};
-  const auto rows = read_observations(*text, path);
+  const auto rows = read_observations(test::bytes_of_file(path), path);
   if (!rows) return ADD_FAILURE() << to_text(rows.error()), std::vector<Observation>{};
   return *rows;
 }
@@ -49,14 +47,26 @@ TEST(Datasets, AllAreReadableAndHoldWhatTheirSourceHeld) {
   EXPECT_EQ(found, expected_counts);
 }
 
+TEST(Datasets, EveryFolderOfOthersFiguresStatesItsLicence) {
+  const std::filesystem::path root = PODSIM_SOURCE_DIR;
+  std::vector<std::filesystem::path> folders{root / "validation/meshslice-isca25", root / "validation/meshslice_tuner", root / "topologies/testdata"};
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.is_directory()) folders.push_back(entry.path());
+  for (const std::filesystem::path& of : folders) {
+    const std::string readme = test::bytes_of_file((of / "README.md").string());
+    EXPECT_NE(readme.find("Licence: "), std::string::npos) << of << "/README.md: expected a line \"Licence: \"";
+  }
+}
+
 TEST(Datasets, EachSaysItsSourceBesideTheFiguresAndInItsReadme) {
   for (const auto& [name, counts] : expected_counts) {
     SCOPED_TRACE(name);
-    const std::string csv = contents_of((folder / name / "observations.csv").string()).value_or("");
-    const std::string readme = contents_of((folder / name / "README.md").string()).value_or("");
+    const std::string csv = test::bytes_of_file((folder / name / "observations.csv").string());
+    const std::string readme = test::bytes_of_file((folder / name / "README.md").string());
     EXPECT_TRUE(csv.starts_with("# Source: "));
     EXPECT_NE(csv.find("\n# Derived: "), std::string::npos);
     EXPECT_NE(readme.find("\nSource: "), std::string::npos);
+    EXPECT_NE(readme.find("\nLicence: "), std::string::npos);
     EXPECT_NE(readme.find("\n| schedule | "), std::string::npos);
     EXPECT_NE(readme.find("\nWhat it cannot tell: "), std::string::npos);
   }

@@ -219,9 +219,10 @@ std::string sentence_of(const StepDiff& diff) {
   const Seconds gap = diff.measured - diff.predicted;
   const double scale = std::max(diff.predicted.count(), diff.measured.count());
   const bool equal = magnitude(gap) <= as_predicted * scale;
+  const std::string layers = diff.layers > 1 ? fmt::format(" for {} layers", diff.layers) : "";
   std::string text = "The step takes " + to_text(diff.measured);
   if (equal) {
-    text += ", as long as predicted";
+    text += ", as long as predicted" + layers;
     std::string parts;
     for (const DiffRow& row : diff.categories)
       if (magnitude(row.gap()) > 0.01 * scale)
@@ -230,9 +231,9 @@ std::string sentence_of(const StepDiff& diff) {
     return text + (parts.empty() ? "." : "; but " + parts + ".");
   }
   const bool slower = gap > Seconds{};
-  text += fmt::format(", {}{} {} than predicted", to_text(Seconds{magnitude(gap)}),
+  text += fmt::format(", {}{} {} than predicted{}", to_text(Seconds{magnitude(gap)}),
                       diff.predicted > Seconds{} ? fmt::format(" ({})", part_text(magnitude(gap) / diff.predicted.count())) : "",
-                      slower ? "more" : "less");
+                      slower ? "more" : "less", layers);
   std::vector<const DiffRow*> rows;  // in the direction of the gap
   for (const DiffRow& row : diff.categories)
     if ((row.gap() > Seconds{}) == slower && magnitude(row.gap()) >= worth_a_word * magnitude(gap)) rows.push_back(&row);
@@ -250,10 +251,24 @@ std::string sentence_of(const StepDiff& diff) {
   return text + ".";
 }
 
+/// So many of a block, one after the other.
+StepTimes repeated(StepTimes block, std::int64_t layers) {
+  const auto times = static_cast<double>(layers);
+  block.time = times * block.time;
+  for (StepOperation& operation : block.operations) {
+    operation.count *= times;
+    operation.time = times * operation.time;
+    operation.beside = times * operation.beside;
+  }
+  return block;
+}
+
 }  // namespace
 
-StepDiff diff_steps(const StepTimes& predicted, const StepTimes& measured) {
+StepDiff diff_steps(const StepTimes& block, const StepTimes& measured, std::int64_t layers) {
+  const StepTimes predicted = repeated(block, layers);
   StepDiff diff;
+  diff.layers = layers;
   diff.categories = categories_of(predicted, measured);
   for (const DiffRow& row : diff.categories) {
     diff.predicted += row.predicted.time;

@@ -1,6 +1,7 @@
 // Why a step takes longer than predicted: two lists of operations, one predicted and one measured, held against each other. README.md has the words.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,18 +47,20 @@ struct UnmatchedOperation {
 
 struct StepDiff {
   Seconds predicted, measured;                // of the step
+  std::int64_t layers = 1;                    // blocks in the predicted step
   std::vector<DiffRow> categories;            // `idle` among them; both sides sum to the step; largest gap first, ties by name
   std::vector<DiffRow> operations;            // that have a counterpart; largest gap first, ties in the order of the prediction
   std::vector<UnmatchedOperation> unmatched;  // longest first, ties predicted ones first
   std::string sentence;
 };
 
+/// `predicted` is one of `layers` equal blocks that the step has, one after the other.
 /// Operations are counterparts if they are of one category and
 ///   1. have the same name, or else
 ///   2. take the same FLOPs or bytes in one occurrence, to 1 %, and are not told to be of different numbers of devices; several on a side are summed,
 ///   3. do so over the whole step (a product in slices against one in a piece),
 ///   4. are the only ones left in it on their side, and one of the two tells no size.
 ///   cost    O((p + m)^2) at worst
-StepDiff diff_steps(const StepTimes& predicted, const StepTimes& measured);
+StepDiff diff_steps(const StepTimes& predicted, const StepTimes& measured, std::int64_t layers = 1);
 
 }  // namespace podsim

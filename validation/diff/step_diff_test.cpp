@@ -40,6 +40,19 @@ TEST(DiffSteps, EqualSidesHaveNoGapAndNothingIsLeftOver) {
   EXPECT_DOUBLE_EQ(row_named(diff.categories, "idle").predicted.time.count(), 2e-3);
 }
 
+TEST(DiffSteps, AStepOfLayersIsThatManyBlocks) {
+  const StepTimes block{ms(10), {matmul("ff1", 5, 1e12, 4), {"g", "all-gather", 1, ms(2), ms(1), {}, Bytes{1 << 20}, 8}}};
+  const StepTimes model{ms(820), {matmul("fusion.1", 400, 1e12, 320), {"a", "all-gather", 80, ms(160), ms(80), {}, Bytes{1 << 20}, 8},
+                                  other("adam", "elementwise", 20)}};
+  const StepDiff diff = diff_steps(block, model, 80);
+  EXPECT_EQ(diff.layers, 80);
+  EXPECT_DOUBLE_EQ(diff.predicted.count(), 0.8);
+  EXPECT_EQ(diff.sentence, "The step takes 820 ms, 20 ms (2.5 %) more than predicted for 80 layers: 100 % of the gap is elementwise (adam).");
+  EXPECT_EQ(row_named(diff.operations, "ff1").predicted.count, 320);
+  EXPECT_DOUBLE_EQ(row_named(diff.operations, "g").predicted.beside.count(), 80e-3);
+  EXPECT_DOUBLE_EQ(row_named(diff.categories, "idle").predicted.time.count(), 240e-3);
+}
+
 TEST(DiffSteps, TheSentenceNamesWhatIsSlower) {
   const StepTimes predicted{ms(20), {matmul("ff1", 15, 1e12), gather("ff1: gather W", 3, 1 << 20, 8), other("norm", "elementwise", 2)}};
   const StepTimes measured{ms(25), {matmul("fusion.1", 16, 1e12), gather("all-gather.3", 7, 1 << 20, 8), other("fusion.2", "elementwise", 2)}};

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <map>
 
-#include "sim/config/files.hpp"
 #include "tools/command/test_command.hpp"
 #include "validation/csv.hpp"
 
@@ -17,9 +16,8 @@ const std::string folder = std::string{PODSIM_SOURCE_DIR} + "/validation/engine_
 using Row = std::map<std::string, std::string>;
 
 std::vector<Row> rows_of(const std::string& name) {
-  const auto text = contents_of(folder + name);
-  if (!text) throw std::runtime_error("no " + folder + name);
-  CsvReader reader{*text, folder + name};
+  const std::string text = test::bytes_of_file(folder + name);
+  CsvReader reader{text, folder + name};
   const auto next = [&] {
     auto row = reader.next();
     if (!row) throw std::runtime_error(to_text(row.error()));
@@ -55,7 +53,7 @@ TEST(EngineLadder, HasARowForEachScheduleAndBothAreTwenty) {
   const std::vector<Row> listed = rows_of("schedules.csv"), results = rows_of("results.csv");
   ASSERT_EQ(listed.size(), 20U);
   ASSERT_EQ(results.size(), listed.size());
-  const std::string readme = contents_of(folder + "README.md").value_or("");
+  const std::string readme = test::bytes_of_file(folder + "README.md");
   for (std::size_t i = 0; i < listed.size(); ++i) {
     EXPECT_EQ(listed[i].at("name"), results[i].at("name"));
     EXPECT_EQ(listed[i].at("ranks").empty(), results[i].at("mpi_s").empty()) << listed[i].at("name");

@@ -281,10 +281,10 @@ Expected<ProfiledOperations> Table::read_all(const ProfileOptions& options) {
     operation.self = operation.self / static_cast<double>(devices);
     found.time += operation.self;
   }
-  found.steps = options.steps > 0 ? options.steps : most_frequent_count(found.operations);
-  found.notes.push_back(
-      counted(static_cast<std::size_t>(found.steps), options.devices > 0 ? "step" : "step times device") +
-      (options.steps > 0 ? ", as told" : ": the number of occurrences that most operations have; --steps and --devices may say otherwise"));
+  const CountedSteps by_count = steps_by_occurrences(found.operations, options.layers);
+  found.steps = options.steps > 0 ? options.steps : by_count.steps;
+  found.notes.push_back(counted(static_cast<std::size_t>(found.steps), options.devices > 0 ? "step" : "step times device") +
+                        (options.steps > 0 ? ", as told" : by_count.why + "; --steps and --devices may say otherwise"));
   found.notes.emplace_back(
       "a table does not tell when the device idles, nor what is hidden behind other operations: a measured step is the sum of its operations");
   return found;

@@ -1,5 +1,7 @@
 #include "validation/importers/profile_operations.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -108,7 +110,8 @@ void OperationTimes::count_steps(const ReadProfile& profile, const ProfileOption
       const auto longest = std::ranges::max_element(sums, {}, [](const auto& entry) { return entry.second.first; });
       return say(longest->second.second, ": how often the module " + ops_[longest->first].name + " ran on " + device.name);
     }
-  say(most_frequent_count(found.operations), ": the number of occurrences that most operations have; --steps may say otherwise");
+  const CountedSteps counted_steps = steps_by_occurrences(found.operations, options.layers);
+  say(counted_steps.steps, counted_steps.why + "; --steps may say otherwise");
 }
 
 Expected<ProfiledOperations> OperationTimes::finish(const ReadProfile& profile, const std::string& file, const ProfileOptions& options) {
@@ -164,12 +167,14 @@ ProfiledOperation described_operation(HloOp op, std::string_view text, std::stri
   return operation;
 }
 
-int most_frequent_count(const std::vector<ProfiledOperation>& operations) {
+CountedSteps steps_by_occurrences(const std::vector<ProfiledOperation>& operations, int layers) {
   std::map<std::int64_t, std::size_t> counts;
   for (const ProfiledOperation& operation : operations)
     if (operation.occurrences >= 1 && operation.occurrences <= most_steps) ++counts[std::llround(operation.occurrences)];
   const auto most = std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; });
-  return most == counts.end() ? 1 : static_cast<int>(most->first);
+  const int count = most == counts.end() ? 1 : static_cast<int>(most->first);
+  if (layers > 1 && count % layers == 0) return {count / layers, fmt::format(": most operations occur {} times, once per layer", count)};
+  return {count, ": the number of occurrences that most operations have"};
 }
 
 namespace {

@@ -34,6 +34,7 @@ struct ProfileOptions {
   int steps = 0;    // 0: as the profile tells
   int devices = 0;  // hlo-stats: that its sums are over; 0: with the steps, whatever makes the most frequent count of occurrences 1
   int cores = 1;    // of a device: FLOPs in profiles are of one
+  int layers = 1;   // blocks in a step: where steps are counted by occurrences, most operations have one per block
 };
 
 /// Collects operations with their self time: events of a line nest, and an event's time is its duration without that of the events directly in it.
@@ -43,7 +44,7 @@ class OperationTimes final : public ProfileSink {
   void add(ProfileLine line, const ProfileEvent& event) override;
 
   /// Means over the devices. Steps: those of the options, else as many as there are events on the line `Steps`, else of the module that takes most
-  /// time, else the most frequent number of occurrences; a note says which. Errors: no operation on any device; numbers of steps that cannot be.
+  /// time, else steps_by_occurrences(); a note says which. Errors: no operation on any device; numbers of steps that cannot be.
   ///   cost    O(n log n) for n events
   Expected<ProfiledOperations> finish(const ReadProfile& profile, const std::string& file, const ProfileOptions& options);
 
@@ -74,7 +75,12 @@ Expected<ProfiledOperations> profile_operations_in(std::string_view format, std:
 /// it.
 ProfiledOperation described_operation(HloOp op, std::string_view text, std::string_view hlo_category, Flops flops, int cores);
 
-/// Of operations that occur as often as told: the number of occurrences that most of them have; ties: the lower one.
-int most_frequent_count(const std::vector<ProfiledOperation>& operations);
+/// Steps by how often operations occur: the number of occurrences that most of them have (ties: the lower one), or a `layers`-th of it where that is
+/// a whole number. `why` is it as a sentence that goes on behind "3 steps".
+struct CountedSteps {
+  int steps = 1;
+  std::string why;
+};
+CountedSteps steps_by_occurrences(const std::vector<ProfiledOperation>& operations, int layers);
 
 }  // namespace podsim

@@ -109,6 +109,10 @@ TEST(ProfileOperations, AnAsynchronousOperationIsItsStartAndItsDone) {
   EXPECT_EQ(named(found, "fusion.7").category, "matmul");
   EXPECT_EQ(found.steps, 2);
   EXPECT_THAT(found.notes.at(0), HasSubstr("2 steps: the number of occurrences that most operations have"));
+  const auto of_two_layers = read(trace(events), {.layers = 2}), of_three = read(trace(events), {.layers = 3});
+  EXPECT_EQ(of_two_layers.steps, 1);
+  EXPECT_THAT(of_two_layers.notes.at(0), HasSubstr("1 step: most operations occur 2 times, once per layer"));
+  EXPECT_EQ(of_three.steps, 2) << "written out, each layer's operations have their own names";
 }
 
 TEST(ProfileOperations, ATableOfStatisticsSumsOverDevices) {

@@ -1,10 +1,11 @@
-// Importers of texts: nccl-tests, MeshSlice logs, tables of HLO statistics.
+// Importers of texts: nccl-tests, tables of HLO statistics.
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "sim/config/files.hpp"
 #include "validation/importers/hlo_op.hpp"
 #include "validation/importers/hlo_stats.hpp"
-#include "validation/importers/meshslice_log.hpp"
 #include "validation/importers/nccl_tests.hpp"
 
 namespace podsim {
@@ -70,8 +71,84 @@ TEST(NcclTests, AReductionWithoutANameIsKnownByItsBusBandwidth) {
   }
   const std::string gather = nccl_ranks + nccl_heading + "  1048576  262144  float  none  -1  10.0  100.00  75.0" + tail;
   EXPECT_EQ(error_of(import_nccl_tests(gather, "log")),
-            "log:10:1: nothing tells which collective this is: the text does not name its test (all_gather_perf, ...)");
+            "log:10:1: nothing tells which collective this is: the text does not name its test (all_gather_perf, ...); --op tells it");
   EXPECT_EQ(imported(import_nccl_tests(gather, "log", {.op = all_to_all})).observations.at(0).op, all_to_all);
+}
+
+/// Every line labelled.
+std::string labelled(const std::string& label, std::string_view text) {
+  std::string result;
+  for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
+    end = std::min(text.find('\n', begin), text.size());
+    result += label + std::string{text.substr(begin, end - begin)} + '\n';
+  }
+  return result;
+}
+
+/// The lines of several texts in turn.
+std::string interleaved(const std::vector<std::string>& texts) {
+  std::string result;
+  std::vector<std::size_t> at(texts.size());
+  for (bool more = true; more;) {
+    more = false;
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      if (at[i] >= texts[i].size()) continue;
+      const std::size_t end = texts[i].find('\n', at[i]) + 1;
+      result += texts[i].substr(at[i], end - at[i]);
+      at[i] = end;
+      more = true;
+    }
+  }
+  return result;
+}
+
+const std::string nccl_rows = "  4096  1024  float  sum  -1  16.88  0.24  0.18  0  17.00  0.24  0.18  0\n"
+                              "  8192  2048  float  sum  -1  20.50  0.40  0.60  0  21.00  0.24  0.18  0\n";
+
+TEST(NcclTests, LinesMayBeLabelledWithTheirProcess) {
+  const std::string plain = "# Collective test starting: all_reduce_perf\n" + nccl_ranks + nccl_heading + nccl_rows + "# Avg bus bandwidth : 0.4\n";
+  const std::vector<Observation> expected = imported(import_nccl_tests(plain, "log")).observations;
+  ASSERT_EQ(expected.size(), 2U);
+  for (const std::string label : {"0: ", " 0: ", "[1,0]<stdout>:", "[1,0]<stdout>: ", "[prterun-node7-4711@1,0]<stdout>: ", "[0] "}) {
+    SCOPED_TRACE(label);
+    const std::string text = labelled(label, plain);
+    const std::string others = labelled("1: ", "node7:4711:4711 [1] NCCL INFO Bootstrap : Using eth0\nnode7:4711:4711 [1] NCCL INFO done\n");
+    for (const std::string& log : {text, interleaved({text, others}), interleaved({others, text})}) {
+      const Imported result = imported(import_nccl_tests(log, "log"));
+      ASSERT_EQ(result.observations.size(), 2U);
+      for (std::size_t i = 0; i < 2; ++i) {
+        EXPECT_EQ(result.observations[i].op, all_reduce);
+        EXPECT_EQ(result.observations[i].devices, 4);
+        EXPECT_EQ(result.observations[i].bytes, expected[i].bytes);
+        EXPECT_EQ(result.observations[i].time, expected[i].time);
+      }
+    }
+  }
+}
+
+TEST(NcclTests, ATableThatSeveralProcessesPrintIsTakenOnce) {
+  const std::string table = nccl_ranks + nccl_heading + nccl_rows;
+  std::string slower = table;
+  slower.replace(slower.find("16.88"), 5, "17.88");
+  const std::string log = interleaved({labelled("1: ", slower), labelled("0: ", table), labelled("2: ", slower)});
+  const Imported result = imported(import_nccl_tests("+ srun -l ./all_reduce_perf -b 4K\n" + log, "log"));
+  ASSERT_EQ(result.observations.size(), 2U);
+  EXPECT_EQ(result.observations[0].op, all_reduce) << "as the line without a label says";
+  EXPECT_DOUBLE_EQ(result.observations[0].time.count(), 16.88e-6) << "of process 0";
+  EXPECT_TRUE(notes_say(result, "4 rows skipped that another process printed too"));
+  // One process that measures twice has two measurements; another test is another table.
+  EXPECT_EQ(imported(import_nccl_tests("all_reduce_perf\n" + labelled("0: ", table + table), "log", {.op = all_reduce})).observations.size(), 4U);
+  const std::string gathers = "all_gather_perf\n" + table;
+  EXPECT_EQ(imported(import_nccl_tests(labelled("0: ", "all_reduce_perf\n" + table) + labelled("1: ", gathers), "log")).observations.size(), 4U);
+}
+
+TEST(NcclTests, PlacesInLabelledLinesAreThoseOfTheFile) {
+  const std::string row = "  1024  256  float  sum  -1  x10.0  1.00  1.00  0  10.0  1.0  1.0  0\n";
+  EXPECT_EQ(error_of(import_nccl_tests(labelled("[1,0]<stdout>:", nccl_heading + row), "log")),
+            "log:4:44: the time must be a positive number, got \"x10.0\"");
+  EXPECT_EQ(error_of(import_nccl_tests(labelled("0: ", nccl_heading), "log")), "log:2:1: there is no row below this heading");
+  EXPECT_EQ(error_of(import_nccl_tests("[1,0]<stdin>:\n[\n[1,\n1:2\n[1]x\n99999999: \n", "log")),
+            "log:1:1: there is no heading of nccl-tests: # size count type redop root time algbw busbw");
 }
 
 TEST(NcclTests, BadTextsAreToldWithTheirPlace) {
@@ -81,36 +158,8 @@ TEST(NcclTests, BadTextsAreToldWithTheirPlace) {
   EXPECT_EQ(error_of(import_nccl_tests(nccl_heading + row, "log")), "log:4:30: the time must be a positive number, got \"x10.0\"");
   const std::string good = "  1024  256  float  sum  -1  10.0  1.00  1.00  0  10.0  1.0  1.0  0\n";
   EXPECT_EQ(error_of(import_nccl_tests("all_reduce_perf\n" + nccl_heading + good, "log")),
-            "log:5:1: nothing tells how many devices took part: the text has no \"#  Rank\" lines");
+            "log:5:1: nothing tells how many devices took part: the text has no \"#  Rank\" lines; --devices tells it");
   EXPECT_EQ(imported(import_nccl_tests("all_reduce_perf\n" + nccl_heading + good, "log", {.devices = 8})).observations.at(0).devices, 8);
-}
-
-TEST(MeshSliceLog, AxisAndDimensionAreTwoThings) {
-  const std::string text = "starting\nAllgather_y: dim=0\nSize: 8KB,\t Time: 0.0123+-0.0004ms\nReduceScatter_x: dim=1\nSize: 16KB,\t Time: 0.05+-0.001ms\n";
-  const Imported result = imported(import_meshslice_log(text, "log", {.devices = 4, .axes = {{"x", 8}}}));
-  ASSERT_EQ(result.observations.size(), 2U);
-  EXPECT_EQ(result.observations[0].op, all_gather);
-  EXPECT_EQ(result.observations[0].axis, "y");
-  EXPECT_EQ(result.observations[0].array_dim, 0);
-  EXPECT_EQ(result.observations[0].devices, 4);
-  EXPECT_EQ(result.observations[0].bytes, Bytes{8192});
-  EXPECT_DOUBLE_EQ(result.observations[0].time.count(), 12.3e-6);
-  EXPECT_EQ(result.observations[1].op, reduce_scatter);
-  EXPECT_EQ(result.observations[1].bytes, Bytes{16384 * 8});  // the size is the output's
-  EXPECT_TRUE(notes_say(result, "of the host"));
-  EXPECT_TRUE(notes_say(result, "1 line skipped"));
-}
-
-TEST(MeshSliceLog, BadLinesAreToldWithTheirPlace) {
-  const auto error = [](const std::string& text) { return error_of(import_meshslice_log(text, "log", {.devices = 4})); };
-  EXPECT_EQ(error("Size: 8KB,\t Time: 1ms\n"), "log:1:1: this size stands under no header (Allgather_y: dim=0)");
-  EXPECT_EQ(error("Allgather_y: dim=0\nSize: 8kb,\t Time: 1ms\n"), "log:2:7: a size must be a number of B, KB, MB or GB up to 4 TiB, got \"8kb\"");
-  EXPECT_EQ(error("Allgather_y: dim=0\nSize: 8KB,\t Time: 1\n"), "log:2:19: a time must end in ns, us, ms or s, got \"1\"");
-  EXPECT_EQ(error("Allgather_y: dim=0\nSize: 8KB\n"), "log:2:1: expected Size: <size>, Time: <time>, got \"Size: 8KB\"");
-  EXPECT_EQ(error("Gather_y: dim=0\n").substr(0, 33), "log:1:1: \"Gather_y\" is no header:");
-  EXPECT_EQ(error("nothing\n"), "log:1:1: there is no line Size: <size>, Time: <time>");
-  EXPECT_EQ(error_of(import_meshslice_log("Allgather_y: dim=0\n", "log")),
-            "log:1:1: the log does not tell how many devices the axis \"y\" has, and no option does");
 }
 
 const std::string hlo_collectives = "kind,hlo_op,input_shape,output_shape,input_bytes,output_bytes,occurrences,avg_self_time_us,in_megacore_fusion\n";

@@ -14,7 +14,7 @@ std::vector<TextLine> lines_of(std::string_view text) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
     if (line.ends_with('\r')) line.remove_suffix(1);
-    lines.push_back({line, number});
+    lines.push_back({line, number, 1});
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return lines;
@@ -32,7 +32,7 @@ std::vector<std::string_view> words_of(std::string_view text) {
 }
 
 SourceLocation place_of(const std::string& file, const TextLine& line, std::string_view part) {
-  return {file, line.number, static_cast<int>(part.data() - line.text.data()) + 1};
+  return {file, line.number, static_cast<int>(part.data() - line.text.data()) + line.column};
 }
 
 Expected<double> positive_number(std::string_view text, std::string_view what, const SourceLocation& where) {

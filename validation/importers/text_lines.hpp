@@ -14,6 +14,7 @@ namespace podsim {
 struct TextLine {
   std::string_view text;
   int number = 0;
+  int column = 1;  // of the first character of `text`
 };
 
 /// All lines of a text. An end by CR LF is none of the line.

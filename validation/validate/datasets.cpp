@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "sim/base/blame.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/config/machine_config.hpp"
 #include "sim/engine/machine_fields.hpp"
@@ -34,8 +35,8 @@ bool is_folder(const std::string& name) {
 Expected<DatasetFile> file_of(const std::string& name, std::string_view file) {
   if (is_folder(name)) {
     const std::string path = (std::filesystem::path{name} / file).string();
-    auto text = contents_of(path);
-    if (!text) return Diagnostic{{path, 0, 0}, "expected a dataset's " + std::string{file} + ", found nothing that can be read"};
+    auto text = read_file(path, list_limit);
+    if (!text) return text.error();
     return DatasetFile{path, *std::move(text)};
   }
   const std::string key = name + "/" + std::string{file.substr(0, file.find('.'))};
@@ -49,11 +50,11 @@ Expected<DatasetFile> file_of(const std::string& name, std::string_view file) {
 Expected<Machine> base_machine(const Study& study, const std::string& dataset) {
   if (study.machine != base_file) {
     auto machine = find_machine(study.machine);
-    if (!machine) return Diagnostic{study.machine_where, machine.error().message};
+    if (!machine) return blamed_on(study.machine_where, machine.error());
     return machine;
   }
   const auto file = file_of(dataset, base_file);
-  if (!file) return Diagnostic{study.machine_where, file.error().message};
+  if (!file) return blamed_on(study.machine_where, file.error());
   return read_machine(file->text, file->path);
 }
 
@@ -74,6 +75,14 @@ std::vector<std::string> shipped_datasets() {
     if (names.empty() || names.back() != folder) names.emplace_back(folder);
   }
   return names;
+}
+
+std::vector<std::string> files_of_dataset(const std::string& name_or_folder) {
+  std::vector<std::string> paths;
+  if (!is_folder(name_or_folder)) return paths;
+  for (const std::string_view file : {observations_file, study_file, base_file})
+    paths.push_back((std::filesystem::path{name_or_folder} / file).string());
+  return paths;
 }
 
 Expected<std::vector<Observation>> find_observations(const std::string& name_or_folder) {

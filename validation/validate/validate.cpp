@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "sim/base/blame.hpp"
 #include "sim/base/thread_pool.hpp"
 
 namespace podsim {
@@ -127,7 +128,7 @@ class Planner {
   Expected<Pod> pod_for(const std::optional<StudyPod>& own, const SourceLocation& where) {
     const StudyPod& shape = own ? *own : *dataset_.study.pod;
     auto pod = pod_of(dataset_.machine, shape.slice, shape.mesh, shape.snake);
-    if (!pod) return Diagnostic{where, pod.error().message};
+    if (!pod) return blamed_on(where, pod.error());
     return pod;
   }
 
@@ -140,7 +141,7 @@ class Planner {
 
 Expected<ValidatedRow> predicted_row(const Observation& observation, const Pod& pod, const PredictOptions& options) {
   const auto time = predict(observation, pod, options);
-  if (!time) return time.error().where.file.empty() ? Diagnostic{observation.where, time.error().message} : time.error();
+  if (!time) return time.error().where.file.empty() ? blamed_on(observation.where, time.error()) : time.error();
   return ValidatedRow{observation, *time, time->count() / observation.time.count() - 1};
 }
 
@@ -212,7 +213,7 @@ Expected<std::vector<DatasetValidation>> validate(const std::vector<Dataset>& da
   std::vector<std::optional<Diagnostic>> problems(jobs.size());
   std::mutex mutex;
   std::size_t finished = 0;
-  const auto stopped = [&] { return control.stop != nullptr && control.stop->load(); };
+  const auto stopped = [&] { return control.stop.requested(); };
   ThreadPool pool{control.threads};
   pool.for_each(jobs.size(), [&](std::size_t j, std::size_t) {
     if (stopped()) return;
@@ -221,7 +222,7 @@ Expected<std::vector<DatasetValidation>> validate(const std::vector<Dataset>& da
     ++finished;
     if (control.done) control.done(finished, jobs.size());
   });
-  if (stopped()) return Diagnostic{{}, "stopped"};
+  if (stopped()) return cancelled_work();
   for (const auto& problem : problems)
     if (problem) return *problem;
 

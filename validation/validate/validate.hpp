@@ -1,12 +1,12 @@
 // DatasetValidation: what a machine that was fitted to some measurements says of others.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "sim/base/cancellation.hpp"
 #include "topologies/pod.hpp"
 #include "validation/validate/datasets.hpp"
 
@@ -48,7 +48,7 @@ bool is_known(const Observation& observation);
 /// How often one validate() asks whether to stop, and says how far it is.
 struct ValidateControl {
   int threads = 0;                                       // 0: as many as the machine has; results do not depend on it
-  const std::atomic<bool>* stop = nullptr;               // then the result is the error "stopped"
+  Cancellation stop;                                     // requested: the result is cancelled_work()
   std::function<void(std::size_t, std::size_t)> done{};  // fits done, of so many; from one thread at a time
 };
 

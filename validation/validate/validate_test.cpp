@@ -6,6 +6,7 @@
 #include <set>
 
 #include "validation/calibrate/test_calibrate.hpp"
+#include "validation/validate/trust.hpp"
 #include "validation/validate/validate.hpp"
 
 namespace podsim {
@@ -250,6 +251,21 @@ TEST(Datasets, EveryOneThatComesWithPodsimIsWithinItsBounds) {
   for (const DatasetValidation& one : *found)
     for (const ValidatedCase& c : one.cases)
       EXPECT_TRUE(c.ok) << one.dataset << ", " << c.name << ", " << c.hypothesis << ": " << c.errors.median << " " << c.errors.p95;
+
+  // What runs that go beyond a fit say of their error.
+  for (const RungError& stated : rung_errors()) {
+    std::vector<double> counted, any;
+    for (const DatasetValidation& one : *found) {
+      const std::vector<double> more = counted_errors(one, stated.rung);
+      counted.insert(counted.end(), more.begin(), more.end());
+      for (const ValidatedCase& c : one.cases)
+        for (const ValidatedRow& row : c.rows)
+          if (c.rung == stated.rung) any.push_back(row.error);
+    }
+    const ErrorSummary summary = summary_of(counted.empty() ? any : counted);
+    EXPECT_NEAR(stated.median, summary.median, 0.05 * summary.median) << name_of(stated.rung) << ": change rung_errors() and the README's table";
+    EXPECT_NEAR(stated.p95, summary.p95, 0.05 * summary.p95) << name_of(stated.rung);
+  }
 }
 
 TEST(Datasets, AFolderIsADatasetAndAnUnknownNameIsAnError) {
@@ -259,7 +275,7 @@ TEST(Datasets, AFolderIsADatasetAndAnUnknownNameIsAnError) {
   EXPECT_EQ(folder->observations.size(), find_dataset("a100_gemm")->observations.size());
   EXPECT_NE(to_text(find_dataset("a100_gem").error()).find("did you mean \"a100_gemm\""), std::string::npos);
   EXPECT_EQ(to_text(find_dataset("/nowhere").error()),
-            "/nowhere/observations.csv: expected a dataset's observations.csv, found nothing that can be read");
+            "/nowhere/observations.csv: cannot read the file: No such file or directory");
 }
 
 }  // namespace

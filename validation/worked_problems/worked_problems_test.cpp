@@ -8,8 +8,8 @@
 
 #include "algorithms/collectives/testing.hpp"
 #include "sim/schedule/testing.hpp"
-#include "topologies/interconnect.hpp"
 #include "topologies/machines.hpp"
+#include "topologies/networks.hpp"
 
 namespace podsim {
 namespace {

@@ -33,7 +33,7 @@ struct Run {
 
 /// The run's model keeps a pointer to its schedule.
 Expected<std::unique_ptr<Run>> run_part(const Pod& pod, const WorkloadPart& part, const PartOptions& options, const std::string& collectives,
-                                        const EngineEntry& engine, const std::atomic<bool>* stop) {
+                                        const EngineEntry& engine, Cancellation stop) {
   const auto schedule = part_schedule(pod.mesh, part, options);
   if (!schedule) return schedule.error();
   const auto chooser = chooser_of(collectives, pod.machine);
@@ -64,7 +64,7 @@ Expected<CollectiveChooser> chooser_of(const std::string& collectives, const Mac
 }
 
 PartCosts::PartCosts(const std::vector<Pod>& pods, const PartOptions& options, std::string collectives, const EngineEntry& engine, int threads,
-                     const std::atomic<bool>* stop)
+                     Cancellation stop)
     : pods_{pods}, options_{options}, collectives_{std::move(collectives)}, engine_{engine}, threads_{engine.folds ? threads : 1}, stop_{stop} {
   for (std::size_t p = 0; p < pods.size(); ++p) {
     rings_.push_back(axis_rings(pods[p]));
@@ -87,7 +87,7 @@ PartCost PartCosts::run(std::size_t pod, const WorkloadPart& part) const {
   const auto run = run_part(pods_[pod], part, options_, collectives_, engine_, stop_);
   if (!run) return {{}, {}, run.error().message};
   PartCost cost{(*run)->timeline.makespan, {}, {}};
-  if ((*run)->timeline.interrupted) return {{}, {}, "interrupted"};
+  if ((*run)->timeline.interrupted) return {{}, {}, cancelled_work().message};
   const std::vector<Bytes> peaks = peak_memory((*run)->model, (*run)->timeline);
   Bytes resident;
   for (const Buffer& buffer : (*run)->lowered.programs.front().buffers)
@@ -110,9 +110,9 @@ void PartCosts::simulate(const std::vector<Job>& jobs, const std::function<void(
   std::mutex reporting;
   ThreadPool pool{threads_};
   pool.for_each(todo.size(), [&](std::size_t i, std::size_t) {
-    if (stop_ != nullptr && *stop_) return;
+    if (stop_.requested()) return;
     PartCost cost = run(todo[i]->pod, todo[i]->part);
-    if (stop_ != nullptr && *stop_) return;  // what was interrupted is not known
+    if (stop_.requested()) return;  // what was interrupted is not known
     found[i] = std::move(cost);
     const std::scoped_lock lock{reporting};
     simulated();

@@ -1,12 +1,12 @@
 // What parts cost on pods, by simulation, each found out once.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "sim/base/cancellation.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/engine/metrics.hpp"
 #include "sim/schedule/lower.hpp"
@@ -26,7 +26,7 @@ struct PartCost {
 class PartCosts {
  public:
   PartCosts(const std::vector<Pod>& pods, const PartOptions& options, std::string collectives, const EngineEntry& engine, int threads,
-            const std::atomic<bool>* stop);
+            Cancellation stop);
 
   /// Everything that tells what is simulated apart; keep it where a part is asked for often.
   [[nodiscard]] std::string key(std::size_t pod, const WorkloadPart& part) const;
@@ -52,7 +52,7 @@ class PartCosts {
   std::string collectives_;
   const EngineEntry& engine_;
   int threads_;
-  const std::atomic<bool>* stop_;
+  Cancellation stop_;
   std::vector<std::optional<AxisRings>> rings_;
   std::vector<std::string> signatures_;  // pods with the same one are alike
   std::unordered_map<std::string, PartCost> costs_;

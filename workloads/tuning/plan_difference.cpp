@@ -63,7 +63,7 @@ class ScaledRace {
     std::array<double, 2> times{};
     for (const PartCosts::Job& job : jobs) {
       const PartCost* cost = costs.known(job.pod, job.part);
-      if (cost == nullptr) return Diagnostic{{}, "interrupted"};
+      if (cost == nullptr) return cancelled_work();
       if (!cost->problem.empty()) return Diagnostic{{}, cost->problem};
       times[job.pod] += to_seconds(cost->time).count();
     }

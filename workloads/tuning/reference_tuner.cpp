@@ -104,19 +104,16 @@ struct SliceCountRow {
 };
 
 /// In the order in which they are tried.
-std::vector<SliceCountRow> slice_count_rows() {
-  return {{96, {3, 4, 6, 8, 12, 16, 24, 32}},
-          {48, {3, 4, 6, 8, 12, 16, 24}},
-          {40, {4, 5, 8, 10, 20}},
-          {24, {3, 4, 6, 8, 12, 24}},
-          {20, {4, 5, 10, 20}},
-          {16, {4, 8, 16}},
-          {12, {3, 4, 12}},
-          {10, {5, 10}},
-          {8, {4, 8}},
-          {6, {3, 6}},
-          {4, {4}},
-          {5, {5}}};
+std::vector<SliceCountRow> slice_count_rows(ReferenceSliceCounts table) {
+  const SliceCountRow of_48{48, {3, 4, 6, 8, 12, 16, 24}};
+  std::vector<SliceCountRow> rows{of_48};
+  if (table == ReferenceSliceCounts::simulation)
+    rows = {{96, {3, 4, 6, 8, 12, 16, 24, 32}}, {160, {4, 5, 8, 10, 16, 20, 32}}, {32, {4, 8, 16, 32}}, of_48, {80, {4, 5, 8, 10, 16, 20, 40}}};
+  const std::vector<SliceCountRow> shared{{40, {4, 5, 8, 10, 20}}, {24, {3, 4, 6, 8, 12, 24}}, {20, {4, 5, 10, 20}}, {16, {4, 8, 16}},
+                                          {12, {3, 4, 12}},        {10, {5, 10}},              {8, {4, 8}},          {6, {3, 6}},
+                                          {4, {4}},                {5, {5}}};
+  rows.insert(rows.end(), shared.begin(), shared.end());
+  return rows;
 }
 
 /// The same hop in both dimensions, as both published sets have it.
@@ -130,10 +127,10 @@ std::vector<ReferenceParameters> published_sets() {
       // Fitted on a 4x4 slice of TPU v4. Rates and bases: Autotuner.py main @9323a36 (set in @9402930); hops: set in @f0d1c52; FLOP/s: its
       // DeviceMesh, 242 * 1024^4.
       {"tpu_measured", collective(27.472e9, 79.751e9, 5e-6, 13e-6), collective(37.506e9, 63.167e9, 5e-6, 26e-6),
-       FlopsPerSecond{242.0 * (std::int64_t{1} << 40)}, ReferenceGemmRule::slower_collective, 24},
+       FlopsPerSecond{242.0 * (std::int64_t{1} << 40)}, ReferenceGemmRule::slower_collective, ReferenceSliceCounts::main},
       // Fitted to the authors' simulator: Autotuner.py branch simulation @f873291; FLOP/s: @b47c0ae.
       {"simulation_fit", collective(60e9, 60e9, 6e-6, 100e-6), collective(50e9, 50e9, 6e-6, 100e-6), FlopsPerSecond{249e12},
-       ReferenceGemmRule::mean_collective, 32},
+       ReferenceGemmRule::mean_collective, ReferenceSliceCounts::simulation},
   };
 }
 
@@ -190,7 +187,7 @@ ReferenceParameters from_machine(const Machine& machine) {
     collective.base = machine.software.launch[at];
     return collective;
   };
-  ReferenceParameters parameters;  // of tpu_measured: rule and largest slice count
+  ReferenceParameters parameters;  // of tpu_measured: rule and table of slice counts
   parameters.name = machine.name;
   parameters.all_gather = collective_on(CostKind::all_gather);
   parameters.reduce_scatter = collective_on(CostKind::reduce_scatter);
@@ -228,11 +225,8 @@ std::vector<int> reference_slice_counts(const ReferenceParameters& parameters, c
   const std::int64_t cut = dataflow == Dataflow::os ? layer.I : dataflow == Dataflow::ls ? layer.O : layer.B;
   const std::int64_t blocks = cut / std::lcm(std::int64_t{shape.rows}, std::int64_t{shape.cols}) / slice_block;
   if (blocks < 1) return {};
-  for (SliceCountRow& row : slice_count_rows())
-    if (blocks % row.divisor == 0) {
-      std::erase_if(row.counts, [&](int S) { return S > parameters.largest_slice_count; });
-      return std::move(row.counts);
-    }
+  for (SliceCountRow& row : slice_count_rows(parameters.slice_counts))
+    if (blocks % row.divisor == 0) return std::move(row.counts);
   return {static_cast<int>(blocks)};
 }
 

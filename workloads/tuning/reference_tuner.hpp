@@ -48,12 +48,15 @@ struct ReferenceCollective {
 ///   mean_collective     c + max(c, t) (S-1) + t, c = (a + b) / 2
 enum class ReferenceGemmRule { slower_collective, mean_collective };
 
+/// Which slice counts are candidates: the branches of the source have different tables.
+enum class ReferenceSliceCounts { main, simulation };
+
 struct ReferenceParameters {
   std::string name;
   ReferenceCollective all_gather, reduce_scatter;
   FlopsPerSecond flops;  // of a device's matmuls
   ReferenceGemmRule rule = ReferenceGemmRule::slower_collective;
-  int largest_slice_count = 24;  // of the candidates
+  ReferenceSliceCounts slice_counts = ReferenceSliceCounts::main;
 };
 
 /// The published sets: "tpu_measured", fitted on a 4x4 slice of TPU v4, and "simulation_fit", fitted to the authors' simulator.
@@ -100,14 +103,18 @@ Dataflow reference_dataflow(const ReferenceLayer& layer);
 // What follows takes layers with extents of 1 to 2^30.
 
 /// Candidate slice counts, increasing, from n = D / lcm(R, C) / 8, which counts the blocks of 8 along D, the extent that is cut into slices
-/// (os: I, ls: O, rs: B). The first of these that divides n decides; of its counts those above largest_slice_count are left out:
+/// (os: I, ls: O, rs: B). The first of these that divides n decides, in this order:
 ///
-///   96   3 4 6 8 12 16 24 32     24   3 4 6 8 12 24     12   3 4 12     6   3 6     none   n itself
-///   48   3 4 6 8 12 16 24        20   4 5 10 20         10   5 10       4   4
-///   40   4 5 8 10 20             16   4 8 16             8   4 8        5   5
+///   main                                                   simulation
+///   48   3 4 6 8 12 16 24   12   3 4 12    4   4            96   3 4 6 8 12 16 24 32
+///   40   4 5 8 10 20        10   5 10      5   5           160   4 5 8 10 16 20 32
+///   24   3 4 6 8 12 24       8   4 8       none  n itself   32   4 8 16 32
+///   20   4 5 10 20           6   3 6                        48   3 4 6 8 12 16 24
+///   16   4 8 16                                             80   4 5 8 10 16 20 40
+///                                                          then those of main from 40 on
 ///
-/// So not every divisor of n: n = 12 lacks 6, and 1 or 2 are candidates of n = 1 or 2 only. The published figures show the rows 48, 24, 12, 6 and
-/// none, and 96 in simulation_fit; the others are those of Autotuner.py on main. n = 0: no candidates (there, 0 is divisible by 48).
+/// So not every divisor of n: n = 12 lacks 6, and 1 or 2 are candidates of n = 1 or 2 only. The published figures, of GPT-3, show the rows 96, 48,
+/// 24, 12, 6 and none. n = 0: no candidates (there, 0 is divisible by 48).
 std::vector<int> reference_slice_counts(const ReferenceParameters& parameters, const ReferenceLayer& layer, ReferenceShape shape);
 
 /// Over the three GEMMs of the layer, the sum of the larger of bytes (P-1) / bandwidth / (RC) of the two collectives: how long the links work.

@@ -83,26 +83,39 @@ TEST(ReferenceTuner, AnRsLayerMovesInputAndOutput) {
   EXPECT_DOUBLE_EQ(reference_latency(parameters, layer, shape, 1).count(), 23e-6 + 21e-6 + 13e-6);
 }
 
-TEST(ReferenceTuner, SliceCountsFollowTheTable) {
-  const ReferenceParameters to_24 = published("tpu_measured"), to_32 = published("simulation_fit");
+TEST(ReferenceTuner, SliceCountsFollowTheTableOfTheirBranch) {
+  const ReferenceParameters measured = published("tpu_measured"), fit = published("simulation_fit");
   const auto counts = [&](const ReferenceParameters& parameters, std::int64_t blocks) {
     return reference_slice_counts(parameters, {"", 1 << 20, blocks * 8 * 16, 1 << 20}, {16, 4});
   };
-  EXPECT_EQ(counts(to_32, 96), (Counts{3, 4, 6, 8, 12, 16, 24, 32}));
-  EXPECT_EQ(counts(to_24, 96), (Counts{3, 4, 6, 8, 12, 16, 24}));
-  EXPECT_EQ(counts(to_32, 48), (Counts{3, 4, 6, 8, 12, 16, 24}));
-  EXPECT_EQ(counts(to_32, 80), (Counts{4, 5, 8, 10, 20}));
-  EXPECT_EQ(counts(to_32, 24), (Counts{3, 4, 6, 8, 12, 24}));
-  EXPECT_EQ(counts(to_32, 60), (Counts{4, 5, 10, 20}));
-  EXPECT_EQ(counts(to_32, 64), (Counts{4, 8, 16}));
-  EXPECT_EQ(counts(to_32, 12), (Counts{3, 4, 12}));
-  EXPECT_EQ(counts(to_32, 50), (Counts{5, 10}));
-  EXPECT_EQ(counts(to_32, 8), (Counts{4, 8}));
-  EXPECT_EQ(counts(to_32, 18), (Counts{3, 6}));
-  EXPECT_EQ(counts(to_32, 28), (Counts{4}));
-  EXPECT_EQ(counts(to_32, 15), (Counts{5}));
-  EXPECT_EQ(counts(to_32, 49), (Counts{49}));
-  EXPECT_EQ(counts(to_32, 0), Counts{});
+  const std::vector<std::pair<std::int64_t, Counts>> of_simulation{{96, {3, 4, 6, 8, 12, 16, 24, 32}},
+                                                                   {480, {3, 4, 6, 8, 12, 16, 24, 32}},  // before 160
+                                                                   {160, {4, 5, 8, 10, 16, 20, 32}},     // before 32
+                                                                   {64, {4, 8, 16, 32}},
+                                                                   {240, {3, 4, 6, 8, 12, 16, 24}},  // 48 before 80
+                                                                   {80, {4, 5, 8, 10, 16, 20, 40}}};
+  for (const auto& [blocks, expected] : of_simulation) EXPECT_EQ(counts(fit, blocks), expected) << blocks;
+  const std::vector<std::pair<std::int64_t, Counts>> of_main{{96, {3, 4, 6, 8, 12, 16, 24}},
+                                                             {160, {4, 5, 8, 10, 20}},
+                                                             {80, {4, 5, 8, 10, 20}},
+                                                             {64, {4, 8, 16}},
+                                                             {480, {3, 4, 6, 8, 12, 16, 24}}};
+  for (const auto& [blocks, expected] : of_main) EXPECT_EQ(counts(measured, blocks), expected) << blocks;
+  const std::vector<std::pair<std::int64_t, Counts>> of_both{{48, {3, 4, 6, 8, 12, 16, 24}},
+                                                             {120, {4, 5, 8, 10, 20}},  // 40 before 24
+                                                             {24, {3, 4, 6, 8, 12, 24}},
+                                                             {60, {4, 5, 10, 20}},
+                                                             {16, {4, 8, 16}},
+                                                             {12, {3, 4, 12}},
+                                                             {50, {5, 10}},
+                                                             {8, {4, 8}},
+                                                             {18, {3, 6}},
+                                                             {28, {4}},
+                                                             {15, {5}},
+                                                             {49, {49}},
+                                                             {0, {}}};
+  for (const ReferenceParameters& parameters : {measured, fit})
+    for (const auto& [blocks, expected] : of_both) EXPECT_EQ(counts(parameters, blocks), expected) << parameters.name << ' ' << blocks;
 }
 
 TEST(ReferenceTuner, TheExtentThatIsCutGivesTheSliceCounts) {
@@ -166,7 +179,7 @@ TEST(ReferenceTuner, AMachineGivesBothDirectionsOfItsRings) {
   EXPECT_EQ(parameters.reduce_scatter.base, Seconds{26e-6});
   EXPECT_EQ(parameters.flops, FlopsPerSecond{150e12});
   EXPECT_EQ(parameters.rule, published("tpu_measured").rule);
-  EXPECT_EQ(parameters.largest_slice_count, published("tpu_measured").largest_slice_count);
+  EXPECT_EQ(parameters.slice_counts, published("tpu_measured").slice_counts);
 }
 
 TEST(ReferenceTuner, OnRailsADeviceHasOnePortPerDimensionAndAStepPassesASwitch) {

@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "sim/base/units.hpp"
 #include "workloads/tuning/pod_search.hpp"
 
 namespace podsim {
@@ -125,7 +126,7 @@ class Search {
   }
 
  private:
-  [[nodiscard]] bool stopped() const { return request_.stop != nullptr && *request_.stop; }
+  [[nodiscard]] bool stopped() const { return request_.stop.requested(); }
   [[nodiscard]] std::string name_of_pod(std::size_t p) const {
     return fmt::format("{} {}", to_text(request_.pods[p].slice), to_text(request_.pods[p].mesh));
   }
@@ -191,12 +192,11 @@ class Search {
   void note_excluded(std::size_t p, const TunedPlan& plan, Bytes limit) {
     if (!request_.hbm || limit != *request_.hbm) return;  // a step of the Pareto front
     const MemoryUse& m = plan.memory;
-    const auto gigabytes = [](Bytes bytes) { return static_cast<double>(bytes.count()) * 1e-9; };
-    excluded_.push_back(
-        {name_of_pod(p), fmt::format("a plan of {:.4g} ms needs {:.3g} GB of {:.3g} GB: weights {:.3g}, gradients {:.3g}, optimiser {:.3g}, "
-                                     "activations {:.3g}, working {:.3g}",
-                                     static_cast<double>(plan.time.count()) * 1e-9, gigabytes(m.total()), gigabytes(limit), gigabytes(m.weights),
-                                     gigabytes(m.gradients), gigabytes(m.optimizer), gigabytes(m.activations), gigabytes(m.working))});
+    excluded_.push_back({name_of_pod(p),
+                         fmt::format("a plan of {} needs {} of {}: weights {}, gradients {}, optimiser {}, activations {}, working {}",
+                                     to_text(to_seconds(plan.time)), to_text(m.total()), to_text(limit), to_text(m.weights), to_text(m.gradients),
+                                     to_text(m.optimizer), to_text(m.activations), to_text(m.working)),
+                         m.activations > Bytes{} && request_.pass != Pass::forward});
   }
 
   const TuningRequest& request_;
@@ -216,6 +216,8 @@ Diagnostic nothing_applies(const Tuning& tuning) {
   for (const ExcludedOption& option : tuning.excluded)
     if (shown++ < 6) text += fmt::format("{} {}: {}", shown == 1 ? ":" : ";", option.what, option.reason);
   if (shown > 6) text += fmt::format("; and {} more", shown - 6);
+  if (std::any_of(tuning.excluded.begin(), tuning.excluded.end(), [](const ExcludedOption& option) { return option.by_activations; }))
+    text += fmt::format("; {}", no_remat);
   return {{}, text};
 }
 

@@ -1,12 +1,12 @@
 // The tuner: the plan of a workload that takes the least time, with the simulator in the loop.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "sim/base/cancellation.hpp"
 #include "sim/engine/engine.hpp"
 #include "workloads/plan.hpp"
 #include "workloads/tuning/part_costs.hpp"
@@ -42,7 +42,7 @@ struct TuningRequest {
   std::optional<Bytes> hbm{};  // plans above this are excluded; none: unlimited
   const EngineEntry* engine = nullptr;
   int threads = 0;
-  const std::atomic<bool>* stop = nullptr;
+  Cancellation stop;
   std::function<void(const TuningProgress&)> progress{};
 };
 
@@ -72,7 +72,12 @@ struct TunedPlan {
 
 struct ExcludedOption {
   std::string what, reason;
+  bool by_activations = false;  // it needs too much memory, activations that the backward pass reads among it
 };
+
+/// What to say where activations do not fit.
+inline constexpr std::string_view no_remat =
+    "activations are kept for the backward pass: computing them again (remat) is not modelled; a smaller batch needs less memory";
 
 struct Tuning {
   std::vector<TunedPlan> plans;          // best first: by time, memory, pod; one per pod

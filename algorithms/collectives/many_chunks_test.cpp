@@ -1,0 +1,44 @@
+// Collectives in many chunks along several axes: as many edges as tasks, not as their square.
+#include "algorithms/collectives/testing.hpp"
+#include "sim/numeric/check.hpp"
+#include "sim/schedule/validate.hpp"
+
+namespace podsim {
+namespace {
+
+using testing::ideal_machine;
+using testing::lowered_collective;
+using testing::make_pod;
+using testing::Pod;
+using testing::seconds_of;
+
+std::size_t edges_of(const Schedule& schedule) {
+  std::size_t edges = 0;
+  for (const Program& program : schedule.programs)
+    for (const Task& task : program.tasks) edges += task.after.size();
+  return edges;
+}
+
+TEST(ManyChunks, HaveAsManyEdgesAsTasksAndTakeTheTimeOfTheirPhases) {
+  constexpr int chunks = 300;
+  constexpr Bytes bytes{4 * 1200};
+  const ChunkRule rule = [](int, Bytes) { return chunks; };
+  const Pod pod = make_pod(ideal_machine(), {2, 3}, false);
+  for (const CollectiveKind kind : {CollectiveKind::broadcast, CollectiveKind::reduce}) {
+    SCOPED_TRACE(name_of(kind));
+    const auto lowered = [&](const std::vector<std::string>& axes) {
+      return lowered_collective(pod, kind, axes, bytes, "line", {0, {}}, rule);
+    };
+    const Schedule both = lowered({"row", "col"});
+    EXPECT_LT(edges_of(both), 8 * both.programs[0].tasks.size());
+    EXPECT_EQ(to_text(validate(both).all()), "");
+    const auto checked = check(both, {});
+    ASSERT_TRUE(checked) << to_text(checked.error());
+    EXPECT_TRUE(checked->ok);
+    const double apart = seconds_of(pod, lowered({"row"}), "des") + seconds_of(pod, lowered({"col"}), "des");
+    EXPECT_NEAR(seconds_of(pod, both, "des"), apart, 1e-6 * apart);
+  }
+}
+
+}  // namespace
+}  // namespace podsim

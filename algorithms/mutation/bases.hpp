@@ -1,0 +1,32 @@
+// Right schedules to make mistakes in: every GEMM algorithm and every collective, with small blocks on many sorts of meshes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "algorithms/collectives/collectives.hpp"
+#include "algorithms/gemm/gemm.hpp"
+
+namespace podsim::mutation {
+
+struct Base {
+  std::string name;
+  Schedule schedule;  // lowered
+};
+
+/// A GEMM of one algorithm on a random mesh of 2 to 16 devices, with random options; sometimes with its backward pass.
+Expected<Base> small_gemm(const GemmAlgorithmEntry& algorithm, DType dtype, std::uint64_t seed);
+/// A forward GEMM on rows x columns (one axis of rows * columns devices where the algorithm has one), its extents the least that divide.
+Expected<Base> gemm_on(const GemmAlgorithmEntry& algorithm, Dataflow dataflow, DType dtype, int rows, int columns, const GemmOptions& options);
+
+/// Each algorithm with each kind that it does.
+const std::vector<std::pair<std::string_view, CollectiveKind>>& algorithms_and_kinds();
+/// A collective on a random mesh of 2 to 16 devices.
+Expected<Base> small_collective(std::string_view algorithm, CollectiveKind kind, DType dtype, std::uint64_t seed);
+/// A collective along all axes of a torus, one or two elements for each device.
+Expected<Base> collective_on(std::string_view algorithm, CollectiveKind kind, DType dtype, const std::vector<int>& extents);
+
+}  // namespace podsim::mutation

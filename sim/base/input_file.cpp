@@ -1,0 +1,51 @@
+#include "sim/base/input_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "sim/base/descriptor.hpp"
+#include "sim/base/units.hpp"
+
+namespace podsim {
+
+namespace {
+
+constexpr std::string_view cannot_read = "cannot read the file";
+
+bool is_binary(const std::string& bytes) { return !bytes.empty() && static_cast<unsigned char>(bytes.front()) >= 0x80; }
+
+Diagnostic too_large(const std::string& path, const SizeLimit& limit, bool binary, const std::string& found) {
+  const std::string other = !binary && limit.text < limit.binary ? fmt::format(" ({} in binary form)", to_text(limit.binary)) : "";
+  return {{path, 0, 0}, fmt::format("expected at most {}{}, found {}", to_text(binary ? limit.binary : limit.text), other, found)};
+}
+
+}  // namespace
+
+Expected<std::string> read_file(const std::string& path, const SizeLimit& limit) {
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY)};
+  struct stat about {};
+  if (!file || ::fstat(file.get(), &about) != 0) return system_error(path, cannot_read, errno);
+  if (S_ISDIR(about.st_mode)) return Diagnostic{{path, 0, 0}, "expected a file, found a directory"};
+  // What knows its size is read in one piece, and the byte behind it tells that this was all; other pieces grow with what has come.
+  constexpr std::size_t first_piece = std::size_t{1} << 16;
+  const auto size = S_ISREG(about.st_mode) ? static_cast<std::size_t>(about.st_size) : 0;
+  std::string bytes;
+  for (std::size_t have = 0;;) {
+    const std::size_t most = static_cast<std::size_t>((is_binary(bytes) ? limit.binary : limit.text).count());
+    if (have > 0 && size > most) return too_large(path, limit, is_binary(bytes), fmt::format("{} bytes", size));
+    if (have > most) return too_large(path, limit, is_binary(bytes), "more");
+    const std::size_t piece = have == 0 ? first_piece : std::max(have, size >= have ? size - have + 1 : 0);
+    bytes.resize(have + std::min(piece, most - have + 1));
+    const ssize_t count = ::read(file.get(), bytes.data() + have, bytes.size() - have);
+    if (count < 0) return system_error(path, cannot_read, errno);
+    bytes.resize(have += static_cast<std::size_t>(count));
+    if (count == 0) return bytes;
+  }
+}
+
+}  // namespace podsim

@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""The program as a process: signals, standard output that cannot be written, children that are killed.
+
+usage: program_test.py PODSIM
+"""
+
+import contextlib
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PODSIM = os.path.abspath(sys.argv.pop())
+RUN = ["run", "--machine", "ideal", "--slice", "4", "--collective", "all-gather", "--axis", "row", "--bytes", "1KiB"]
+# Half a minute of SimGrid, if nobody ends it.
+LONG = ["--machine", "tpu_v4", "--slice", "16x16", "--collective", "all-to-all", "--axis", "row,col", "--bytes", "64MiB", "--engine", "simgrid"]
+
+
+def podsim(*words, **options):
+    return subprocess.run([PODSIM, *words], stderr=subprocess.PIPE, text=True, timeout=60, **options)
+
+
+def wait_for(condition):
+    """What a condition returns once it is true."""
+    for _ in range(3000):
+        if found := condition():
+            return found
+        time.sleep(0.01)
+    raise TimeoutError
+
+
+def child_of(process):
+    """The process that a process has started."""
+    with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as children:
+        return next(map(int, children.read().split()), 0)
+
+
+def handles_signals(process):
+    """Whether it is past its first moments, in which Ctrl-C ends it as any process."""
+    with open(f"/proc/{process.pid}/status", encoding="ascii") as status:
+        caught = next(line for line in status if line.startswith("SigCgt:"))
+    return int(caught.split()[1], 16) >> (signal.SIGTERM - 1) & 1
+
+
+def opened_for_writing(pipe):
+    """A descriptor, once somebody reads the pipe."""
+    try:
+        return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:
+        return None
+
+
+class StandardOutput(unittest.TestCase):
+    """Output that is lost is no success."""
+
+    LINES = [RUN, ["check", *RUN[3:]], ["show", "machine"], ["--help"], ["help", "run"], ["--version"]]
+
+    def test_full(self):
+        for line in self.LINES:
+            with open("/dev/full", "w", encoding="ascii") as full:
+                result = podsim(*line, stdout=full)
+            self.assertEqual((result.returncode, result.stderr), (2, "podsim: error: standard output: No space left on device\n"), line)
+
+    def test_closed(self):
+        for line in self.LINES:
+            result = podsim(*line, preexec_fn=lambda: os.close(1))
+            self.assertEqual((result.returncode, result.stderr), (2, "podsim: error: standard output: Bad file descriptor\n"), line)
+
+    def test_closed_but_not_needed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            result = podsim(*RUN, "-o", folder + "/r.json", "--format", "json", preexec_fn=lambda: os.close(1))
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertEqual(os.listdir(folder), ["r.json"])
+            with open(folder + "/r.json", encoding="ascii") as file:
+                self.assertTrue(file.read().startswith("{"))
+
+    def test_its_name_as_a_file(self):
+        line = ["show", "machine", "--machine", "ideal"]
+        result = podsim(*line, "-o", "/dev/stdout", stdout=subprocess.PIPE)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertEqual(result.stdout, podsim(*line, stdout=subprocess.PIPE).stdout)
+
+
+class ProcessCase(unittest.TestCase):
+    """Processes in a session and with a folder of their own."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def start(self, *words):
+        process = subprocess.Popen([PODSIM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        self.addCleanup(process.__exit__, None, None, None)
+        self.addCleanup(process.kill)
+        return process
+
+
+class Signals(ProcessCase):
+    """Ctrl-C and SIGTERM leave neither children nor parts of files."""
+
+    def test_a_run_by_simgrid_ends_at_once(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            process = self.start("run", *LONG, "--trace", self.folder + "/t.json", "-o", self.folder + "/r.json")
+            child = wait_for(lambda: child_of(process))
+            os.killpg(process.pid, number)  # as a terminal does: the child has it as well
+            _, err = process.communicate(timeout=30)
+            self.assertEqual((process.returncode, err), (130, "podsim: interrupted\n"))
+            self.assertFalse(os.path.exists(f"/proc/{child}"))
+            self.assertEqual(os.listdir(self.folder), [])
+
+    def test_the_second_signal_ends_at_once_and_leaves_no_parts(self):
+        with open(self.folder + "/t.json", "w", encoding="ascii") as file:
+            file.write("as it was")
+        process = self.start("run", *LONG, "--trace", self.folder + "/t.json")
+        wait_for(lambda: len(os.listdir(self.folder)) == 2)
+        process.send_signal(signal.SIGSTOP)
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGINT)  # both wait until it goes on
+        process.send_signal(signal.SIGCONT)
+        process.communicate(timeout=30)
+        self.assertIn(process.returncode, (-signal.SIGINT, -signal.SIGTERM))
+        self.assertEqual(os.listdir(self.folder), ["t.json"])
+        with open(self.folder + "/t.json", encoding="ascii") as file:
+            self.assertEqual(file.read(), "as it was")
+
+    def test_reading_what_nobody_writes_ends(self):
+        os.mkfifo(self.folder + "/pipe")
+        for option in ("--schedule", "--plan", "--machine", "--workload"):
+            process = self.start("run", "--slice", "4", *(["--machine", "ideal"] if option != "--machine" else RUN[5:]), option, self.folder + "/pipe")
+            writer = wait_for(lambda: opened_for_writing(self.folder + "/pipe"))
+            time.sleep(0.1)  # until it waits for bytes
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=30)
+            os.close(writer)
+            self.assertEqual((process.returncode, err), (130, "podsim: interrupted\n"), option)
+
+
+class Sweeps(ProcessCase):
+    """Interrupted or killed is not a result."""
+
+    def setUp(self):
+        super().setUp()
+        self.store = self.folder + "/s.sqlite"
+        self.sweep = self.folder + "/s.textproto"
+        options = " ".join(f'{name[2:]}: "{value}"' for name, value in zip(LONG[::2], LONG[1::2]))
+        self.write(options)
+
+    def write(self, options):
+        with open(self.sweep, "w", encoding="ascii") as file:
+            file.write("format_version: 1\nsweep { " + options + " }\n")
+
+    def statuses(self):
+        with contextlib.closing(sqlite3.connect(self.store)) as store:
+            return store.execute("SELECT status, reason FROM results ORDER BY point").fetchall()
+
+    def test_ctrl_c_while_simgrid_runs(self):
+        process = self.start("sweep", self.sweep, "--store", self.store)
+        wait_for(lambda: child_of(process))
+        os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 130, err)
+        self.assertIn("podsim: interrupted: 0 of 1 points are done", err)
+        self.assertEqual(self.statuses(), [("remaining", None)])
+
+    def test_a_child_that_is_killed(self):
+        process = self.start("sweep", self.sweep, "--store", self.store)
+        os.kill(wait_for(lambda: child_of(process)), signal.SIGKILL)
+        _, err = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 1)
+        self.assertEqual(err, "podsim: 1 of 1 points could not be run on this computer; the same command tries them again\n"
+                              "  point 1: simgrid: the child process died of signal 9 (Killed)\n")
+        self.assertEqual(self.statuses(), [("remaining", None)])
+
+    def test_a_query_without_end(self):
+        self.write('machine: "ideal" slice: "4" collective: "all-gather" axis: "row" bytes: "16"')
+        self.assertEqual(podsim("sweep", self.sweep, "--store", self.store, stdout=subprocess.DEVNULL).returncode, 0)
+        process = self.start("sweep", "--store", self.store, "--query",
+                             "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c")
+        wait_for(lambda: handles_signals(process))
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+        self.assertEqual((process.returncode, err), (130, "podsim: interrupted\n"))
+
+
+if __name__ == "__main__":
+    unittest.main()

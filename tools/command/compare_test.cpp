@@ -1,0 +1,221 @@
+// `compare`: collectives, and machine values that are varied.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tools/command/test_command.hpp"
+
+namespace podsim {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+using test::json_of;
+using test::podsim;
+
+nlohmann::ordered_json rows_of(const std::string& line) { return json_of(line)["rows"]; }
+double seconds(const nlohmann::ordered_json& row) { return row["makespan_s"].get<double>(); }
+
+TEST(CompareCollectives, HasTheBandwidthsOfNcclTests) {
+  const double V = 1 << 20, P = 8;
+  struct Case {
+    std::string kind;
+    double size, bus;  // S and busbw / algbw
+  };
+  for (const Case& c : {Case{"all-gather", P * V, (P - 1) / P},
+                        {"reduce-scatter", V, (P - 1) / P},
+                        {"all-reduce", V, 2 * (P - 1) / P},
+                        {"all-to-all", V, (P - 1) / P},
+                        {"broadcast", V, 1},
+                        {"reduce", V, 1},
+                        {"permute --shift 1", V, 1}}) {
+    const auto rows = rows_of("compare --machine ideal --slice 8 --collective " + c.kind + " --bytes 1MiB --algorithms ring,direct");
+    ASSERT_GE(rows.size(), 1U);
+    for (const auto& row : rows) {
+      const double algbw = row["algbw_bytes_per_s"].get<double>();
+      EXPECT_DOUBLE_EQ(algbw, c.size / seconds(row)) << c.kind;
+      EXPECT_DOUBLE_EQ(row["busbw_bytes_per_s"].get<double>(), algbw * c.bus) << c.kind;
+      EXPECT_EQ(row["bytes"], 1 << 20);
+      EXPECT_EQ(row["collective_devices"], 8);
+    }
+  }
+}
+
+/// What busbw is for: it is the bandwidth of the links, here both directions of a ring, whatever the collective and the number of devices.
+TEST(CompareCollectives, BusBandwidthIsThatOfTheLinks) {
+  for (const std::string slice : {"4", "8", "16"})
+    for (const auto& row : rows_of("compare --machine ideal --set link.bandwidth=50GB/s --slice " + slice +
+                                   " --collective all-gather,reduce-scatter,all-reduce --bytes 16MiB --algorithms ring"))
+      EXPECT_NEAR(row["busbw_bytes_per_s"].get<double>(), 100e9, 1e3) << slice << " " << row["collective"];
+}
+
+TEST(CompareCollectives, RanksEveryCollectiveByItselfAndListsWhatDoesNotApply) {
+  const auto json = json_of("compare --machine tpu_v4 --slice 4x4x4 --collective all-reduce --axis row --axis row,col --bytes 64KiB,16MiB");
+  std::vector<std::pair<std::string, int>> collectives;
+  double before = 0;
+  for (const auto& row : json["rows"]) {
+    const std::pair<std::string, int> collective{row["axis"], row["bytes"]};
+    if (collectives.empty() || collectives.back() != collective) {
+      collectives.push_back(collective);
+      before = 0;
+    }
+    EXPECT_GE(seconds(row), before) << "best first";
+    before = seconds(row);
+    EXPECT_EQ(row["collective_devices"], row["axis"] == "row" ? 4 : 16);
+  }
+  EXPECT_THAT(collectives, ElementsAre(std::pair{"row", 64 << 10}, std::pair{"row", 16 << 20}, std::pair{"row,col", 64 << 10},
+                                       std::pair{"row,col", 16 << 20}))
+      << "as they were asked for";
+  EXPECT_EQ(json["verdicts"].size(), 4U);
+  const auto skips = [&](const std::string& what) {
+    return std::any_of(json["skipped"].begin(), json["skipped"].end(), [&](const auto& entry) {
+      return entry["what"].template get<std::string>().find(what) != std::string::npos && !entry["reason"].template get<std::string>().empty();
+    });
+  };
+  EXPECT_TRUE(skips("all-reduce along row of 64KiB by pallas-ring"));
+  EXPECT_TRUE(skips("all-reduce along row of 16MiB by halves"));
+}
+
+TEST(CompareCollectives, GivesTheTimesOfRun) {
+  for (const auto& row : rows_of("compare --machine tpu_v5p --slice 4x4 --collective all-gather --axis row,col --bytes 1MiB")) {
+    std::string name = row["algorithm"].get<std::string>();
+    if (name.starts_with("auto: ")) name = "auto";
+    const auto run = json_of("run --machine tpu_v5p --slice 4x4 --collective all-gather --axis row,col --bytes 1MiB --algorithm " + name);
+    EXPECT_EQ(seconds(run), seconds(row)) << name;
+    EXPECT_EQ(run["busbw_bytes_per_s"], row["busbw_bytes_per_s"]);
+  }
+}
+
+/// `auto` beside all algorithms is a row only where it found something that no name says.
+TEST(CompareCollectives, WhatAutoChoseIsListedOnce) {
+  const auto names = [](const std::string& line) {
+    std::vector<std::string> found;
+    for (const auto& row : rows_of(line)) found.push_back(row["algorithm"]);
+    return found;
+  };
+  EXPECT_THAT(names("compare --machine ideal --slice 16 --collective all-gather --bytes 64MiB"), ::testing::Each(Not(StartsWith("auto"))));
+  EXPECT_THAT(names("compare --machine ideal --slice 4x4x4 --mesh a=16,b=4 --collective all-gather --axis a --bytes 64MiB"),
+              ::testing::Contains("auto: halves over 4x4"));
+  EXPECT_THAT(names("compare --machine ideal --slice 16 --collective all-gather --bytes 64MiB --algorithms auto,ring"), ::testing::SizeIs(2));
+}
+
+TEST(CompareCollectives, HaveATableAndColumnsOfCsv) {
+  const std::string line = "compare --machine ideal --slice 4 --collective all-reduce --bytes 1MiB,2MiB --algorithms ring,halving-doubling";
+  EXPECT_THAT(podsim(line).out, AllOf(HasSubstr("algorithm"), HasSubstr("algbw"), HasSubstr("busbw"), HasSubstr("2 MiB"), Not(HasSubstr("MFU"))));
+  const std::string csv = podsim(line + " --format csv").out;
+  EXPECT_THAT(csv.substr(0, csv.find('\n')),
+              ::testing::EndsWith(",trust_error,collective,axis,bytes,collective_devices,algbw_bytes_per_s,busbw_bytes_per_s"));
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 5);
+}
+
+TEST(CompareVary, IsAColumnPerPathAndTheSameAsSet) {
+  const std::string gemm = " --gemm m=4096,n=4096,k=4096 --slice-count 4";
+  const std::string line = "compare --machine tpu_v4 --slice 4x4 --algorithms meshslice" + gemm +
+                           " --vary link.bandwidth=25GB/s,100GB/s --vary software.launch[all-gather]=1us,50us";
+  const auto json = json_of(line);
+  ASSERT_EQ(json["rows"].size(), 4U);
+  for (const auto& row : json["rows"]) {
+    std::string sets;
+    for (const auto& [path, value] : row["vary"].items()) sets += " --set " + path + "=" + value.get<std::string>();
+    EXPECT_EQ(seconds(row), seconds(json_of("run --machine tpu_v4 --slice 4x4 --algorithm meshslice" + gemm + sets))) << sets;
+  }
+  EXPECT_EQ(json["verdicts"].size(), 4U);
+  EXPECT_THAT(podsim(line).out, AllOf(HasSubstr("link.bandwidth"), HasSubstr("software.launch[all-gather]"), HasSubstr("25GB/s"),
+                                      HasSubstr("row=4,col=4 link.bandwidth=100GB/s software.launch[all-gather]=1us")));
+  EXPECT_THAT(podsim(line + " --format csv").out, HasSubstr(",trust_error,link.bandwidth,software.launch[all-gather]\n"));
+}
+
+TEST(CompareVary, WorksForCollectivesAndWorkloads) {
+  const auto rings =
+      rows_of("compare --machine ideal --slice 8 --collective all-gather --bytes 1MiB --algorithms ring --vary link.bandwidth=10GB/s,20GB/s");
+  ASSERT_EQ(rings.size(), 2U);
+  EXPECT_EQ(rings[0]["vary"]["link.bandwidth"], "20GB/s");
+  EXPECT_NEAR(seconds(rings[1]), 2 * seconds(rings[0]), 1e-11);
+  const auto blocks = rows_of(
+      "compare --machine tpu_v4 --slice 2x2 --workload gpt3-mlp --batch 4 --algorithms collective --vary chip.hbm_bandwidth=300GB/s,1200GB/s");
+  ASSERT_EQ(blocks.size(), 2U);
+  EXPECT_EQ(blocks[0]["vary"]["chip.hbm_bandwidth"], "1200GB/s");
+  EXPECT_LT(seconds(blocks[0]), seconds(blocks[1]));
+}
+
+TEST(CompareVary, SaysWhatIsWrongBeforeAnythingIsSimulated) {
+  const auto error = [](const std::string& more) {
+    const auto outcome = podsim("compare --machine ideal --slice 4 --collective all-gather --bytes 1MiB " + more);
+    EXPECT_EQ(outcome.status, exit_bad_input) << more;
+    EXPECT_EQ(outcome.out, "");
+    return outcome.err;
+  };
+  EXPECT_EQ(error("--vary link.bandwidth"),
+            "podsim: error: --vary: expected PATH=VALUE,VALUE,..., as link.bandwidth=45GB/s,90GB/s, found \"link.bandwidth\"\n");
+  EXPECT_THAT(error("--vary link.bandwith=1GB/s"), AllOf(StartsWith("podsim: error: --vary: unknown machine field"), HasSubstr("link.bandwidth")));
+  EXPECT_THAT(error("--vary link.latency=1us,soon"), AllOf(StartsWith("podsim: error: --vary: link.latency: "), HasSubstr("\"soon\"")));
+  EXPECT_EQ(error("--vary link.latency=1us --vary link.latency=2us"), "podsim: error: --vary: \"link.latency\" is varied twice\n");
+  EXPECT_EQ(error("--vary link.bandwidth=1GB/s --equal ports"),
+            "podsim: error: --equal: sets the bandwidth of links, which --vary link.bandwidth varies\n");
+  EXPECT_THAT(error("--algorithms rign"), AllOf(StartsWith("podsim: error: --algorithms: "), HasSubstr("ring")));
+  EXPECT_EQ(error("--dataflow ls"), "podsim: error: --dataflow: belongs to --gemm and --workload, not to --collective\n");
+  EXPECT_EQ(error("--shift 1"), "podsim: error: ideal 4 row=4, all-gather of 1MiB by ring: --shift: belongs to permute, not to all-gather\n");
+  EXPECT_THAT(error("--gemm m=4,n=4,k=4"), HasSubstr("expected one of --gemm, --collective and --workload, found several"));
+}
+
+// ---- What an algorithm finds replicated -------------------------------------------------------------------------------------------------
+
+const std::string product = "compare --machine tpu_v4 --slice 4x4 --gemm m=4096,n=4096,k=4096 --algorithms all --dataflow os,ls --slice-count 4";
+
+nlohmann::ordered_json row_of(const nlohmann::ordered_json& json, const std::string& algorithm, const std::string& dataflow) {
+  for (const auto& row : json["rows"])
+    if (row["algorithm"] == algorithm && row["dataflow"] == dataflow) return row;
+  ADD_FAILURE() << "no row of " << algorithm << " " << dataflow;
+  return {};
+}
+
+TEST(CompareGiven, AnOperandThatIsNeededWholeIsGatheredFirst) {
+  const auto priced = row_of(json_of(product), "1d-megatron", "os"), given = row_of(json_of(product + " --given X"), "1d-megatron", "os");
+  EXPECT_EQ(priced["replicated"].dump(), R"([{"tensor":"X","when":"before","copies":16,"gathered":true}])");
+  EXPECT_EQ(given["replicated"].dump(), R"([{"tensor":"X","when":"before","copies":16,"gathered":false}])");
+  const std::string alone = "run --machine tpu_v4 --slice 4x4 --gemm m=4096,n=4096,k=4096 --algorithm 1d-megatron";
+  EXPECT_EQ(seconds(given), seconds(json_of(alone))) << "run finds X where the algorithm wants it";
+  // X is 32 MiB; the collective alone takes the same.
+  const auto gather = json_of("run --machine tpu_v4 --slice 4x4 --mesh ring=16 --collective all-gather --bytes 2MiB");
+  EXPECT_NEAR(seconds(priced), seconds(given) + seconds(gather), 1e-6);
+  EXPECT_GT(priced["peak_memory_bytes"], given["peak_memory_bytes"]);
+}
+
+TEST(CompareGiven, TheWinnerIsNoneThatWasSparedItsOperands) {
+  const auto json = json_of(product), given = json_of(product + " --given X");
+  EXPECT_NE(json["rows"][0]["algorithm"], "1d-megatron");
+  EXPECT_EQ(given["rows"][0]["algorithm"], "1d-megatron") << "nothing moves";
+  EXPECT_THAT(given["verdicts"][0].get<std::string>(), HasSubstr("1d-megatron os, given X wins"));
+  EXPECT_EQ(row_of(json, "1d-megatron", "ls")["replicated"].dump(), R"([{"tensor":"Y","when":"after","copies":16,"gathered":false}])");
+  for (const auto& row : json["rows"]) EXPECT_EQ(row.contains("replicated"), row["algorithm"] == "1d-megatron") << row["algorithm"];
+  EXPECT_THAT(podsim(product).out, AllOf(HasSubstr("replicated"), HasSubstr("X gathered first"), HasSubstr("Y left")));
+  EXPECT_THAT(podsim(product + " --given Q").err, HasSubstr("--given: expected X, W or dY, found \"Q\""));
+}
+
+// ---- Meshes across dimensions -----------------------------------------------------------------------------------------------------------
+
+TEST(CompareMeshes, SaysWhereAMeshSplitsADimension) {
+  const std::string line = "compare --machine tpu_v5p --slice 4x4x4 --gemm m=4096,n=4096,k=4096 --algorithms collective --topology torus,crossbar";
+  const auto notes = [&](const std::string& more) { return json_of(line + more)["notes"]; };
+  EXPECT_EQ(notes(" --mesh row=8,col=8").dump(),
+            R"x(["tpu_v5p 4x4x4 torus: mesh row=8,col=8 splits dimension y (4) between row and col: neither has its ring to itself; )x"
+            R"x(along whole dimensions: row=4,col=16 or row=16,col=4 (compare --mesh all tries every mesh)"])x")
+      << "the crossbar has no dimensions";
+  for (const char* mesh : {" --mesh row=16,col=4", " --mesh row=4,col=16", " --mesh row=64,col=1", " --mesh all"})
+    EXPECT_TRUE(notes(mesh).empty()) << mesh;
+  EXPECT_THAT(podsim(line + " --mesh row=8,col=8").out, HasSubstr("\nnote: tpu_v5p 4x4x4 torus: mesh row=8,col=8 splits dimension y"));
+}
+
+TEST(RunMeshes, SaysWhereAMeshSplitsADimension) {
+  const std::string line = "run --machine tpu_v5p --slice 4x4x4 --gemm m=4096,n=4096,k=4096 --algorithm collective --mesh ";
+  EXPECT_EQ(json_of(line + "row=8,col=8")["notes"].size(), 1U);
+  EXPECT_FALSE(json_of(line + "row=16,col=4").contains("notes"));
+  EXPECT_THAT(podsim(line + "row=8,col=8").out, HasSubstr("note: mesh row=8,col=8 splits dimension y (4) between row and col"));
+}
+
+}  // namespace
+}  // namespace podsim

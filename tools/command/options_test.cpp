@@ -1,0 +1,41 @@
+#include "tools/command/options.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tools/command/file_options.hpp"
+
+namespace podsim {
+namespace {
+
+po::options_description described() {
+  po::options_description described;
+  described.add_options()                                                                              //
+      ("word", po::value<std::vector<std::string>>()->composing(), "positional too")                   //
+      ("set", po::value<std::vector<std::string>>()->composing(), "")                                  //
+      ("letter,l", po::value<std::vector<std::string>>()->composing(), "")("quiet", po::bool_switch(), "");
+  return described;
+}
+
+TEST(Options, AreTheSameHoweverManyStandBeforeThem) {
+  for (std::size_t before = 240; before < 270; ++before) {
+    SCOPED_TRACE(before);
+    std::vector<std::string> arguments;
+    for (std::size_t i = 0; i < before; ++i) arguments.push_back("--set=a");
+    const std::vector<std::string> some{"--set", "b", "w", "-l", "c", "-ld", "--letter=e", "--quiet", "x", "--", "--set", "y"};
+    arguments.insert(arguments.end(), some.begin(), some.end());
+    const auto options = parse_options(arguments, described(), "word");
+    ASSERT_TRUE(options) << to_text(options.error());
+    const auto sets = options->texts("set");
+    ASSERT_EQ(sets.size(), before + 1);
+    EXPECT_EQ(sets.back(), "b");
+    EXPECT_EQ(options->texts("letter"), (std::vector<std::string>{"c", "d", "e"}));
+    EXPECT_EQ(options->texts("word"), (std::vector<std::string>{"w", "x", "--set", "y"}));
+    EXPECT_TRUE(options->flag("quiet"));
+    arguments = {arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(before)};
+    arguments.emplace_back("--set");
+    EXPECT_FALSE(parse_options(arguments, described(), "word")) << "its value is missing";
+  }
+}
+
+}  // namespace
+}  // namespace podsim

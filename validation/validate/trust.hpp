@@ -1,0 +1,32 @@
+// How far a run on a fitted machine can be trusted: whether it is of what the machine was fitted to, and how wrong predictions beyond it are.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "sim/engine/result.hpp"
+#include "topologies/pod.hpp"
+#include "validation/validate/study.hpp"
+
+namespace podsim {
+
+/// How wrong predictions of a rung are: of the datasets that come with podsim, as `podsim validate` has it, in two digits (a test compares). Of the
+/// rows that count; of other scale there are none, so it is of the one dataset that has any.
+struct RungError {
+  Rung rung = Rung::other_sizes;
+  double median = 0, p95 = 0;  // of |error|
+};
+const std::array<RungError, rung_count>& rung_errors();
+
+/// `run`: operations_in() of what ran.
+///   hypothetical   the machine or the slice is a what-if
+///   fitted         all of the run is covered, or the machine's file does not say what it was fitted to (`beyond` says so); the error is the fit's
+///   extrapolated   some of it is not: another operation, another number of devices or other dimensions, other sizes, several operations at
+///                  once, broken or slow parts. The error is that of the furthest rung
+///   else           as the machine says
+RunTrust trust_of(const Pod& pod, const std::vector<Coverage>& run);
+
+/// "fitted: v5p 2x2 profile, median error 1.2 %", in lines.
+std::vector<std::string> lines_of(const RunTrust& trust);
+
+}  // namespace podsim

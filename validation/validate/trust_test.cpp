@@ -1,0 +1,96 @@
+#include "validation/validate/trust.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "topologies/machines.hpp"
+#include "validation/calibrate/coverage.hpp"
+#include "validation/calibrate/test_calibrate.hpp"
+
+namespace podsim {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::observed;
+using testing::pod_with;
+
+/// All-reduces over two nodes of H100, and products.
+Machine fitted_machine() {
+  Machine machine = *find_machine("dgx_h100");
+  machine.trust = {TrustLevel::fitted,
+                   "all_reduce.txt",
+                   0.034,
+                   {{CostKind::all_reduce, 16, "x,y", {1 << 20, std::int64_t{8} << 30}, {}, {}, {}},
+                    {CostKind::matmul, 1, "", {}, {128, 8192}, {128, 8192}, {128, 8192}}}};
+  return machine;
+}
+
+RunTrust trust_in(const Machine& machine, const std::string& slice, const std::vector<Observation>& run,
+                  const std::vector<std::pair<std::string, int>>& mesh = {}) {
+  const Pod pod = pod_with(machine, slice, mesh);
+  const auto operations = coverage_of(run, pod);
+  return operations ? trust_of(pod, *operations) : RunTrust{to_text(operations.error())};
+}
+RunTrust trust_in(const std::string& slice, const std::vector<Observation>& run, const std::vector<std::pair<std::string, int>>& mesh = {}) {
+  return trust_in(fitted_machine(), slice, run, mesh);
+}
+
+TEST(Trust, OfARunThatWasFittedIsTheFits) {
+  const RunTrust trust = trust_in("2x8", {observed(ObservedOp::all_reduce, "", 16, 1 << 30)});
+  EXPECT_EQ(trust, (RunTrust{"fitted", "all_reduce.txt", 0.034}));
+  EXPECT_THAT(lines_of(trust), ElementsAre("fitted: all_reduce.txt, median error 3.4 %"));
+  EXPECT_EQ(trust_in("2x8", {observed(ObservedOp::all_reduce, "", 16, 1 << 30)}, {{"all", 16}}), trust) << "whatever the axes are called";
+  EXPECT_EQ(trust_in("1x1", {testing::product(4096, 4096, 8192)}), trust);
+}
+
+TEST(Trust, OfARunBeyondTheFitNamesWhatAndTheErrorOfItsRung) {
+  const auto beyond = [](const RunTrust& trust) { return trust.level + "; " + trust.rung + "; " + (trust.beyond.empty() ? "" : trust.beyond.front()); };
+  EXPECT_EQ(beyond(trust_in("128x8", {observed(ObservedOp::all_reduce, "", 1024, 1 << 30)})),
+            "extrapolated; other scale; all-reduce over 1024 devices, fitted over 16");
+  EXPECT_EQ(beyond(trust_in("16x1", {observed(ObservedOp::all_reduce, "", 16, 1 << 30)})),
+            "extrapolated; other scale; all-reduce along x, fitted along x,y");
+  EXPECT_EQ(beyond(trust_in("2x8", {observed(ObservedOp::all_gather, "", 16, 1 << 30)})),
+            "extrapolated; other operation; all-gather, fitted to all-reduce, matmul");
+  EXPECT_EQ(beyond(trust_in("2x8", {observed(ObservedOp::all_reduce, "", 16, 1 << 10)})),
+            "extrapolated; other sizes; all-reduce of 1 KiB, fitted from 1 MiB to 8 GiB");
+  EXPECT_EQ(beyond(trust_in("1x1", {testing::product(64, 4096, 8192)})),
+            "extrapolated; other sizes; matmul of m=64, n=4096, k=8192, fitted with m=128 to 8192, n=128 to 8192, k=128 to 8192");
+  EXPECT_EQ(beyond(trust_in("2x8", {observed(ObservedOp::all_reduce, "", 16, 1 << 30), testing::product(4096, 4096, 8192)})),
+            "extrapolated; composite; all-reduce, matmul in one run, fitted one by one");
+  const RunTrust operation = trust_in("2x8", {observed(ObservedOp::all_gather, "", 16, 1 << 10)});
+  const RungError& stated = rung_errors().at(static_cast<std::size_t>(Rung::other_operation));
+  EXPECT_EQ(operation.error, stated.median);
+  EXPECT_EQ(operation.p95_error, stated.p95);
+  EXPECT_EQ(operation.fitted_error, 0.034);
+  EXPECT_THAT(trust_in("2x8", {observed(ObservedOp::all_gather, "row", 2, 4096), observed(ObservedOp::all_gather, "col", 8, 4096)}).beyond,
+              ElementsAre("all-gather, fitted to all-reduce, matmul")) << "once";
+  // The furthest counts.
+  EXPECT_EQ(trust_in("2x8", {observed(ObservedOp::all_gather, "", 16, 1 << 10), observed(ObservedOp::all_reduce, "", 16, 1 << 10)}).rung,
+            "other operation");
+}
+
+TEST(Trust, OfAWhatIfHasNoError) {
+  Machine machine = fitted_machine();
+  machine.trust.level = TrustLevel::hypothetical;  // as --set makes it
+  const RunTrust trust = trust_in(machine, "2x8", {observed(ObservedOp::all_reduce, "", 16, 1 << 30)});
+  EXPECT_EQ(trust.level, "hypothetical");
+  EXPECT_EQ(trust.error, std::nullopt);
+  EXPECT_EQ(trust.fitted_error, 0.034);
+  Pod broken = pod_with(fitted_machine(), "2x8");
+  broken.placement.speed.assign(16, 1.0);
+  broken.placement.speed[3] = 0.5;
+  const RunTrust slow = trust_of(broken, fitted_machine().trust.covers);
+  EXPECT_EQ(slow.level, "extrapolated");
+  EXPECT_EQ(slow.error, std::nullopt);
+  EXPECT_THAT(slow.beyond, ::testing::Contains("broken or slow parts, fitted without"));
+}
+
+TEST(Trust, OfSpecifiedValuesIsTheMachines) {
+  const RunTrust trust = trust_in(*find_machine("tpu_v4"), "4x4x4", {observed(ObservedOp::all_gather, "row", 4, 1 << 20)});
+  EXPECT_EQ(trust, RunTrust{"spec"});
+  EXPECT_THAT(lines_of(trust), ElementsAre("spec: specified and published values, not calibrated"));
+  EXPECT_EQ(trust_in(*find_machine("ideal"), "4x4", {}).level, "hypothetical");
+}
+
+}  // namespace
+}  // namespace podsim
