@@ -47,6 +47,15 @@ Region Blocks::run(const Affine& first, std::int64_t count) const {
   return region;
 }
 
+Region Blocks::run(const Affine& first, std::int64_t count, const Part& part) const {
+  assert(part.dim != dim_ || part == whole());
+  Region region = run(first, count);
+  if (part.dim == dim_) return region;
+  region.dims[part.dim].offset += part.begin;
+  region.dims[part.dim].length = part.length;
+  return region;
+}
+
 Region Blocks::block(const Affine& index, const Part& part) const {
   Region region = block(index);
   Range& cut = region.dims[part.dim];

@@ -11,6 +11,7 @@ namespace podsim {
 struct Part {
   std::size_t dim = 0;
   std::int64_t begin = 0, length = 0;
+  friend bool operator==(const Part&, const Part&) = default;
 };
 
 /// The blocks of a region along `dim`: equal pieces. The region may itself be a block that depends on the device's coordinates, so that
@@ -25,6 +26,8 @@ class Blocks {
   [[nodiscard]] Region block(const Affine& index) const;
   [[nodiscard]] Region block(const Affine& index, const Part& part) const;
   [[nodiscard]] Region run(const Affine& first, std::int64_t count) const;
+  /// The same part of each of them: not along the dimension of the blocks, unless it is all of a block.
+  [[nodiscard]] Region run(const Affine& first, std::int64_t count, const Part& part) const;
   /// The two halves, ceil first, along the outermost dimension other than `dim` that is longer than 1, else along `dim`; one part, the whole,
   /// where a block has a single element.
   [[nodiscard]] std::vector<Part> halves() const;

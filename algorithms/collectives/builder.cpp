@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <functional>
+#include <numeric>
 
 namespace podsim {
 
@@ -43,6 +45,29 @@ Edges ExpansionBuilder::place(const Region& from, const Region& to, Edges after,
 Edges ExpansionBuilder::gathered(Edges after, std::size_t followers) {
   if (after.size() * followers <= few_edges + 2 * (after.size() + followers)) return after;
   return add("join", Local{LocalKind::join, {}, {}, 1, Unit::dma}, std::move(after));
+}
+
+Edges ExpansionBuilder::place_blocks(const Blocks& blocks, const Part& part, const Region& held, bool in, Edges after) {
+  std::vector<std::int64_t> counts = lengths_of(held);
+  counts.pop_back();
+  const std::int64_t total = std::accumulate(counts.begin(), counts.end(), std::int64_t{1}, std::multiplies{});
+  if (blocks.outermost() && (static_cast<int>(part.dim) != blocks.dim() || part == blocks.whole())) {
+    const Region all = blocks.run(0, total, part);
+    return in ? place(all, held, std::move(after)) : place(held, all, std::move(after));
+  }
+  after = gathered(std::move(after), static_cast<std::size_t>(total));
+  Edges placed;
+  for (std::int64_t b = 0; b < total; ++b) {
+    Region row = held;
+    std::int64_t rest = b;
+    for (std::size_t d = counts.size(); d-- > 0; rest /= counts[d]) {
+      row.dims[d].offset += rest % counts[d];
+      row.dims[d].length = 1;
+    }
+    const Region block = blocks.block(b, part);
+    placed.push_back(add("place", Local{LocalKind::place, {in ? block : row}, {in ? row : block}, 1, Unit::dma}, after).front());
+  }
+  return placed;
 }
 
 Edges ExpansionBuilder::accumulate(std::string label, const Region& sum, const Region& summand, Edges after, Guard where) {

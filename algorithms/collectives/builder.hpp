@@ -29,6 +29,9 @@ class ExpansionBuilder {
   Edges add(std::string label, Op op, Edges after, Guard where = {});
   /// A free copy; where both are the same place nothing is written, and `after` comes back.
   Edges place(const Region& from, const Region& to, Edges after, Guard where = {});
+  /// All blocks, or this part of each, to scratch [counts..., elements], blocks numbered row-major, or (not `in`) back; as one copy where both sides have
+  /// the same order. The edges that wait for all of it.
+  Edges place_blocks(const Blocks& blocks, const Part& part, const Region& held, bool in, Edges after);
   /// What each of `followers` tasks is to wait for in place of `after`: the same, or one join of it where that makes less than half as many edges.
   Edges gathered(Edges after, std::size_t followers);
   /// reads[0] += reads[1], off the core.
@@ -77,8 +80,6 @@ struct AllToAllBlocks {
   Blocks input, output;
 };
 Expected<AllToAllBlocks> open_all_to_all(ExpansionBuilder& builder, const Collective& collective, const AxisView& axis, Edges& start);
-/// Places all blocks of a region in scratch [counts..., elements], blocks numbered row-major, or (not `in`) back. `after` becomes the places.
-Done place_blocks(ExpansionBuilder& builder, const Region& region, int dim, const Region& held, bool in, Edges& after);
 
 /// One piece of the rotation c -> c+by around an axis.
 struct Hop {

@@ -110,18 +110,7 @@ Expected<Expansion> halves(const Schedule& schedule, const Program& program, con
   for (std::size_t p = 0; p < in_parts.size(); ++p) {
     const std::int64_t elements = elements_of(in->block(0, in_parts[p]));
     const DataHalf half{builder, axes, elements, dtype, p == 0 ? "a" : "b"};
-    const auto place_all = [&](const Blocks& blocks, const Part& part, bool inwards, const Edges& after) {
-      Edges placed;
-      for (std::int64_t b = 0; b < group; ++b) {
-        Region row = half.all_blocks();
-        const std::vector<int> at = coordinates_of(axes, b);
-        for (std::size_t d = 0; d < axes.size(); ++d) row.dims[d] = span(at[d], 1);
-        const Region place = blocks.block(b, part);
-        placed = join(placed, inwards ? builder.place(place, row, after) : builder.place(row, place, after));
-      }
-      return placed;
-    };
-    Edges last = gathers ? builder.place(in->block(0, in_parts[p]), half.own_block(), {}) : place_all(*in, in_parts[p], true, {});
+    Edges last = gathers ? builder.place(in->block(0, in_parts[p]), half.own_block(), {}) : builder.place_blocks(*in, in_parts[p], half.all_blocks(), true, {});
     const auto& gather_order = p == 0 ? last_to_first : first_to_last;
     const auto& scatter_order = p == 0 ? first_to_last : last_to_first;
     if (!gathers) {
@@ -132,8 +121,7 @@ Expected<Expansion> halves(const Schedule& schedule, const Program& program, con
     if (gathers || reduces) {
       auto ends = half.run(CollectiveKind::all_gather, gather_order, on_one_axis, last);
       if (!ends) return ends.error();
-      last = builder.gathered(std::move(*ends), static_cast<std::size_t>(group));
-      place_all(*out, out_parts[p], false, last);
+      builder.place_blocks(*out, out_parts[p], half.all_blocks(), false, std::move(*ends));
     } else {
       builder.place(half.own_block(), out->block(0, out_parts[p]), last);
     }

@@ -106,6 +106,13 @@ class Phases {
     return done();
   }
 
+  Done place_blocks(const Region& region, int dim, const Region& held, bool in) {
+    const auto blocks = Blocks::make(region, dim, static_cast<int>(positions(axes_)));
+    if (!blocks) return blocks.error();
+    last_ = builder_.place_blocks(*blocks, blocks->whole(), held, in, std::move(last_));
+    return done();
+  }
+
   /// Blocks lie in scratch as [coordinate on each axis..., elements]; the phase of an axis turns its dimension from "to" into "from".
   Done exchange() {
     const DType dtype = builder_.buffer(collective_.input.buffer).dtype;
@@ -113,13 +120,13 @@ class Phases {
     for (const AxisView& axis : axes_) extents.push_back(axis.size);
     extents.push_back(elements_of(collective_.input) / positions(axes_));
     Region held = builder_.scratch("blocks", extents, dtype);
-    if (auto ok = place_blocks(builder_, collective_.input, collective_.split_dim, held, true, last_); !ok) return ok;
+    if (auto ok = place_blocks(collective_.input, collective_.split_dim, held, true); !ok) return ok;
     for (std::size_t i = 0; i < axes_.size(); ++i) {
       const Region next = builder_.scratch("blocks", extents, dtype);
       if (auto ok = phase(i, CollectiveKind::all_to_all, held, next, static_cast<int>(i)); !ok) return ok;
       held = next;
     }
-    return place_blocks(builder_, collective_.output, collective_.dim, held, false, last_);
+    return place_blocks(collective_.output, collective_.dim, held, false);
   }
 
   /// Devices that share the root's coordinates on the axes from `first`.
@@ -153,32 +160,6 @@ class Phases {
 };
 
 }  // namespace
-
-Done place_blocks(ExpansionBuilder& builder, const Region& region, int dim, const Region& held, bool in, Edges& after) {
-  std::vector<std::int64_t> counts = lengths_of(held);
-  counts.pop_back();
-  std::int64_t total = 1;
-  for (const std::int64_t count : counts) total *= count;
-  const auto blocks = Blocks::make(region, dim, static_cast<int>(total));
-  if (!blocks) return blocks.error();
-  if (blocks->outermost()) {
-    after = in ? builder.place(region, held, after) : builder.place(held, region, after);
-    return done();
-  }
-  after = builder.gathered(std::move(after), static_cast<std::size_t>(total));
-  Edges placed;
-  for (std::int64_t b = 0; b < total; ++b) {
-    Region row = held;
-    std::int64_t rest = b;
-    for (std::size_t d = counts.size(); d-- > 0; rest /= counts[d]) {
-      row.dims[d].offset += rest % counts[d];
-      row.dims[d].length = 1;
-    }
-    placed = join(placed, in ? builder.place(blocks->block(b), row, after) : builder.place(row, blocks->block(b), after));
-  }
-  after = placed;
-  return done();
-}
 
 Expected<Expansion> in_phases(const Schedule& schedule, const Program& program, const Collective& collective,
                               const CollectiveAlgorithm& on_one_axis) {

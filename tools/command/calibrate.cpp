@@ -222,12 +222,13 @@ int calibrate_verb(const std::vector<std::string>& arguments, Console& console) 
     how.priors.push_back(*std::move(prior));
   }
   ProgressLine line{console, options.flag("quiet")};
-  how.progress = [&line](std::size_t values) {
-    line.show([values](double seconds) { return fmt::format("fitting, {} values, {:.0f} s", values, seconds); });
-  };
+  line.count_seconds();
+  how.progress = [&line](std::size_t values) { line.doing(fmt::format("fitting {} values", values)); };
   auto found = calibrate(imported->observations, *pod, how);
   if (!found) return report(found.error(), console);
+  line.doing("fitting with observations held back");
   const auto held_back = held_back_error(imported->observations, *pod, how);
+  line.end();
   if (held_back) found->machine.trust.error = held_back->median;
   if (options.has("plot"))
     if (auto ok = write_file(options.text("plot"), residual_svg(imported->observations, *found, how.dataset)); !ok)

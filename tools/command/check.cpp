@@ -7,6 +7,7 @@
 #include "sim/schedule/validate.hpp"
 #include "tools/command/command.hpp"
 #include "tools/command/print.hpp"
+#include "tools/command/manner.hpp"
 #include "tools/command/progress.hpp"
 #include "tools/command/workload.hpp"
 
@@ -117,9 +118,8 @@ Expected<CheckOptions> check_options(const Options& options) {
   return result;
 }
 
-Expected<CheckReport> check_with_progress(const Schedule& lowered, CheckOptions check_options, bool quiet, Console& console) {
-  ProgressLine line{console, quiet};
-  check_options.stop = console.interrupted;
+Expected<CheckReport> check_with_progress(const Schedule& lowered, CheckOptions check_options, ProgressLine& line, Cancellation stop) {
+  check_options.stop = stop;
   check_options.progress = [&](const CheckProgress& progress) {
     line.show([&](double seconds) {
       return progress.has_part ? fmt::format("{}: {:.0f} %, {:.0f} s", progress.doing, 100 * progress.part, seconds)
@@ -148,23 +148,30 @@ int check_verb(const std::vector<std::string>& arguments, Console& console) {
   const Format format = format_of(options);
   const auto given = check_options(options);
   if (!given) return report(given.error(), console);
+  Manner manner = manner_of(console, given->threads);
+  ProgressLine line{console, options.flag("quiet")};
+  show_on(line, manner);
+  manner.tell("laying out the mesh");
   auto pod = pod_of(options, "ideal");
   if (!pod) return report(pod.error(), console);
-  const auto problem = problem_of(options, *pod, DType::f32);
+  const auto problem = problem_of(options, *pod, DType::f32, manner);
   if (!problem) return report(problem.error(), console);
+  manner.tell("lowering " + problem->schedule.name);
   const auto lowered = lower(problem->schedule, problem->chooser);
   if (!lowered) return report(lowered.error(), console);
 
-  const auto found = check_with_progress(*lowered, *given, options.flag("quiet"), console);
+  const auto found = check_with_progress(*lowered, *given, line, console.interrupted);
   if (!found) return report(found.error(), console);
 
   std::vector<NamedEdge> edges;
   const bool audited = options.flag("edges") && found->matched && found->race_free && found->deadlock_free;
   if (audited) {
+    manner.tell("looking at every edge");
     auto named = named_edges(*lowered, console.interrupted);
     if (!named) return report(named.error(), console);
     edges = *std::move(named);
   }
+  line.end();
   const std::string text =
       format == Format::json ? report_json(*found, audited ? &edges : nullptr) : report_table(*found) + (audited ? "\n" + edges_table(edges) : "");
   if (auto ok = write_output(options, text, console); !ok) return report(ok.error(), console);

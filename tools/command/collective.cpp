@@ -73,23 +73,22 @@ Expected<CollectiveDetails> details_of(const Options& options, CollectiveKind ki
   return details;
 }
 
-/// Differences below this part are rounding to picoseconds.
-constexpr double rounding = 1e-5;
+/// By more than rounding to picoseconds.
+bool is_less(Picoseconds a, Picoseconds b) { return static_cast<double>(a.count()) < static_cast<double>(b.count()) * (1 - 1e-5); }
 
-Expected<double> seconds_of(const Pod& pod, const Schedule& lowered) {
-  const auto engine = timing_engine("des");
-  if (!engine) return engine.error();
-  Manner manner;
-  manner.engine = *engine;
-  manner.control.record = false;
+/// By des, within a limit: nullopt if it takes longer.
+Expected<std::optional<Picoseconds>> makespan_within(Picoseconds limit, const Pod& pod, const Schedule& lowered, const Manner& manner) {
   const auto model = model_on(pod, lowered, manner);
   if (!model) return model.error();
-  const auto timeline = (*engine)->run(*model, manner.control);
+  RunControl control = manner.control;
+  control.limit = limit;
+  const auto timeline = manner.engine->run(*model, control);
   if (!timeline) return timeline.error();
-  return to_seconds(timeline->makespan).count();
+  if (manner.stopped()) return cancelled_work();
+  return timeline->interrupted ? std::optional<Picoseconds>{} : timeline->makespan;
 }
 
-/// The buffers that a Collective's regions name: of the program that holds it.
+/// The program that holds a Collective, whose buffers its regions name.
 const Program* program_with(const Schedule& schedule, const Collective& collective) {
   for (const Program& program : schedule.programs)
     for (const Task& task : program.tasks)
@@ -148,47 +147,60 @@ Expected<std::vector<std::pair<std::string, CollectiveChooser>>> candidates(cons
 }
 
 /// What tells collectives of one schedule apart as far as their time goes.
-std::string signature(const Collective& c) {
+std::string signature(const Schedule& schedule, const Collective& c) {
+  const Program& program = *program_with(schedule, c);
   std::string text = fmt::format("{} {} {} {}", static_cast<int>(c.kind), c.dim, c.split_dim, c.root);
+  for (const Collective::Pair& pair : c.pairs) text += fmt::format(" {}-{}", pair.from, pair.to);
   for (const AxisView& axis : c.axes) text += fmt::format(" {}.{}.{}", axis.axis, axis.stride, axis.size);
-  for (const Region* region : {&c.input, &c.output})
+  for (const Region* region : {&c.input, &c.output}) {
+    text += fmt::format(" {}", name_of(program.buffers[region->buffer.index()].dtype));
     for (const Range& range : region->dims) text += fmt::format(" {}", range.length);
+  }
   return text;
 }
 
 }  // namespace
 
 Expected<std::pair<std::string, CollectiveChooser>> cheapest_algorithm(const Pod& pod, const Schedule& schedule, const Collective& collective,
-                                                                       const ChunkRule& chunks) {
+                                                                       const ChunkRule& chunks, const Manner& manner) {
+  const auto des = timing_engine("des");
+  if (!des) return des.error();
+  Manner choosing = manner;
+  choosing.engine = *des;
+  choosing.fold = true;
+  choosing.control.record = false;
+  choosing.control.progress = {};
   const Program* program = program_with(schedule, collective);
   if (!program) return Diagnostic{{}, "the collective is not in the schedule"};
   const Schedule alone{schedule.name, schedule.mesh, {{program->devices, program->buffers, {{"collective", collective, {}, {}, {}}}}}, {}};
   const auto all = candidates(schedule.mesh, collective, chunks);
   if (!all) return all.error();
   const std::pair<std::string, CollectiveChooser>* best = nullptr;
-  double least = std::numeric_limits<double>::max();
+  Picoseconds least = end_of_clock;
   Diagnostic why;
   for (const auto& candidate : *all) {
+    if (manner.stopped()) return cancelled_work();
+    manner.tell(fmt::format("choosing how to lower {}: {}", name_of(collective.kind), candidate.first));
     const auto lowered = lower(alone, candidate.second);
     if (!lowered) {
       why = lowered.error();
       continue;
     }
-    const auto seconds = seconds_of(pod, *lowered);
-    if (!seconds) return seconds.error();
-    if (*seconds < least * (1 - rounding)) least = *seconds, best = &candidate;
+    const auto makespan = makespan_within(least, pod, *lowered, choosing);
+    if (!makespan) return makespan.error();
+    if (*makespan && is_less(**makespan, least)) least = **makespan, best = &candidate;
   }
   if (best == nullptr) return Diagnostic{why.where, "no algorithm applies; the last one: " + why.message};
   return *best;
 }
 
-CollectiveChooser cheapest(const Pod& pod, ChunkRule chunks) {
+CollectiveChooser cheapest(const Pod& pod, ChunkRule chunks, const Manner& manner) {
   auto known = std::make_shared<std::map<std::string, CollectiveChooser>>();  // a sliced GEMM asks for the same one again and again
-  return [on = std::make_shared<const Pod>(pod), known, chunks = std::move(chunks)](const Schedule& schedule,
-                                                                                    const Collective& collective) -> Expected<CollectiveAlgorithm> {
-    const std::string key = signature(collective);
+  return [on = std::make_shared<const Pod>(pod), known, chunks = std::move(chunks), manner](
+             const Schedule& schedule, const Collective& collective) -> Expected<CollectiveAlgorithm> {
+    const std::string key = signature(schedule, collective);
     if (const auto found = known->find(key); found != known->end()) return found->second(schedule, collective);
-    const auto best = cheapest_algorithm(*on, schedule, collective, chunks);
+    const auto best = cheapest_algorithm(*on, schedule, collective, chunks, manner);
     if (!best) return best.error();
     known->emplace(key, best->second);
     return best->second(schedule, collective);
@@ -207,7 +219,7 @@ Expected<Bytes> collective_bytes_asked(const std::string& text) {
   return parse_bytes(bare ? text + "B" : text, option("bytes"));
 }
 
-Expected<Problem> collective_problem(const Options& options, const Pod& pod, DType default_dtype) {
+Expected<Problem> collective_problem(const Options& options, const Pod& pod, DType default_dtype, const Manner& manner) {
   const auto kind = collective_kind_asked(options.text("collective"));
   if (!kind) return kind.error();
   if (!options.has("bytes")) return Diagnostic{{}, "--bytes is missing: the input of the collective on each device"};
@@ -240,8 +252,8 @@ Expected<Problem> collective_problem(const Options& options, const Pod& pod, DTy
   problem.algorithm = options.text("algorithm");
   std::string name = problem.algorithm;
   if (name == "auto") {
-    const auto best = cheapest_algorithm(pod, problem.schedule, std::get<Collective>(problem.schedule.computes), chunks);
-    if (!best) return Diagnostic{option("algorithm"), best.error().message};
+    const auto best = cheapest_algorithm(pod, problem.schedule, std::get<Collective>(problem.schedule.computes), chunks, manner);
+    if (!best) return best.error().cause == Cause::input ? Diagnostic{option("algorithm"), best.error().message} : best.error();
     problem.algorithm = "auto: " + best->first;
     problem.chooser = best->second;
     return problem;

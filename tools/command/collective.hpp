@@ -14,7 +14,7 @@ namespace podsim {
 
 /// --collective with --axis --bytes --dtype --root --shift --pairs --chunks --algorithm. Errors: what is missing, does not belong to this
 /// kind of collective, or does not fit the mesh.
-Expected<Problem> collective_problem(const Options& options, const Pod& pod, DType default_dtype);
+Expected<Problem> collective_problem(const Options& options, const Pod& pod, DType default_dtype, const Manner& manner);
 
 /// "all-gather". Errors: no such collective (names the near ones).
 Expected<CollectiveKind> collective_kind_asked(const std::string& text);
@@ -27,11 +27,11 @@ Expected<std::vector<Collective::Pair>> parse_pairs(const std::string& text, con
 
 /// The algorithm that takes the least time on the pod, the collective alone, by des; and its name. Where the one axis of the collective folds several
 /// physical dimensions also "halves over 4x4", on those: several of them at once. Ties: the first of the table. Errors: none applies (says why the
-/// last did not); those of a run.
+/// last did not); those of a run; cancelled work.
 Expected<std::pair<std::string, CollectiveChooser>> cheapest_algorithm(const Pod& pod, const Schedule& schedule, const Collective& collective,
-                                                                       const ChunkRule& chunks);
+                                                                       const ChunkRule& chunks, const Manner& manner);
 
 /// `auto`: the cheapest algorithm for each Collective; alike ones are looked at once.
-CollectiveChooser cheapest(const Pod& pod, ChunkRule chunks);
+CollectiveChooser cheapest(const Pod& pod, ChunkRule chunks, const Manner& manner);
 
 }  // namespace podsim

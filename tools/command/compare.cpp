@@ -133,15 +133,13 @@ Expected<Comparing> what_to_compare(const Options& options) {
 }
 
 /// The rows of each pod.
-Expected<std::vector<std::vector<Row>>> simulate_each(const Comparing& all, const Options& options, const Manner& manner, Console& console,
+Expected<std::vector<std::vector<Row>>> simulate_each(const Comparing& all, const Options& options, const Manner& manner,
                                                       std::vector<Skipped>& skipped) {
-  Progress progress{console, options.flag("quiet"), all.total};
-  const auto step = [&](const std::string& what) { progress.step(what); };
   std::vector<std::vector<Row>> rows;
   for (std::size_t p = 0; p < all.pods.size(); ++p) {
     const Place& place = all.places[p];
-    auto found = all.kind == "workload" ? simulate_workload(all.pods[p], options, manner, skipped, step)
-                                        : Expected<std::vector<Row>>{simulate_all(all.pods[p], place.name, place.variants, manner, skipped, step)};
+    auto found = all.kind == "workload" ? simulate_workload(all.pods[p], options, manner, skipped)
+                                        : simulate_all(all.pods[p], place.name, place.variants, manner, skipped);
     if (!found) return found.error();
     for (Row& row : *found) row.varied = place.varied;
     rows.push_back(*std::move(found));
@@ -171,14 +169,12 @@ void rank(const std::vector<std::vector<Row>>& rows, Comparisons& comparisons) {
 }
 
 /// --crossover, on every pod.
-Done add_crossovers(const Comparing& all, const Options& options, const Manner& manner, Console& console, Comparisons& comparisons) {
+Done add_crossovers(const Comparing& all, const Options& options, const Manner& manner, Comparisons& comparisons) {
   for (const std::string& request : options.texts("crossover")) {
     const auto range = parse_crossover(request);
     if (!range) return range.error();
-    Progress progress{console, options.flag("quiet"), 0};
     for (std::size_t p = 0; p < all.pods.size(); ++p) {
-      auto found = find_crossovers(all.pods[p], all.places[p].name, all.places[p].variants, manner, *range,
-                                   [&](const std::string& what) { progress.step(what); });
+      auto found = find_crossovers(all.pods[p], all.places[p].name, all.places[p].variants, manner, *range);
       if (!found) return found.error();
       comparisons.crossovers.push_back(std::move(*found));
     }
@@ -201,8 +197,11 @@ int compare_verb(const std::vector<std::string>& arguments, Console& console) {
   if (parsed.status) return *parsed.status;
   const Options& options = *parsed.options;
   const Format format = format_of(options);
-  const auto manner = manner_of(options, console);
+  auto manner = manner_of(options, console);
   if (!manner) return report(manner.error(), console);
+  ProgressLine line{console, options.flag("quiet")};
+  show_on(line, *manner);
+  manner->tell("laying out the pods");
   auto all = what_to_compare(options);
   if (!all) return report(all.error(), console);
 
@@ -214,14 +213,15 @@ int compare_verb(const std::vector<std::string>& arguments, Console& console) {
     if (!costs) return report(costs.error(), console);
     comparisons.topologies = *std::move(costs);
   }
-  const auto rows = simulate_each(*all, options, *manner, console, comparisons.skipped);
+  const auto rows = simulate_each(*all, options, *manner, comparisons.skipped);
   if (!rows) return report(rows.error(), console);
   rank(*rows, comparisons);
+  if (!comparisons.rows.empty() && !manner->stopped())
+    if (auto ok = add_crossovers(*all, options, *manner, comparisons); !ok) return report(ok.error(), console);
+  line.end();
   const bool interrupted = console.interrupted.requested();
   if (interrupted) fmt::print(console.err, "podsim: interrupted: {} of {} variants simulated\n", comparisons.rows.size(), all->total);
   if (comparisons.rows.empty()) return interrupted ? exit_interrupted : report_nothing(comparisons.skipped, console);
-  if (!interrupted)
-    if (auto ok = add_crossovers(*all, options, *manner, console, comparisons); !ok) return report(ok.error(), console);
 
   const std::string text = format == Format::json  ? comparison_json(comparisons)
                            : format == Format::csv ? result_csv(comparisons.rows)

@@ -58,15 +58,19 @@ Expected<CrossoverRange> parse_crossover(const std::string& text) {
 }
 
 Expected<Crossovers> find_crossovers(const Pod& pod, const std::string& place, const std::vector<Variant>& variants, const Manner& manner,
-                                     const CrossoverRange& range, const std::function<void(const std::string&)>& step) {
+                                     const CrossoverRange& range) {
   const auto rank = [&](double value) -> Expected<Ranking> {
     Pod changed = pod;
     const std::string text = fmt::format("{:.6g}{}", value, range.unit);
     if (auto ok = set_machine_value(changed.machine, range.path, text, "--crossover", option("crossover")); !ok) return ok.error();
     if (auto ok = rebuild(changed); !ok) return ok.error();
     std::vector<Skipped> skipped;
-    const auto step_here = [&](const std::string& what) { step(range.path + "=" + text + " " + what); };
-    Ranking ranking{value, simulate_all(changed, place, variants, manner, skipped, step_here)};
+    Manner here = manner;
+    here.doing = [&](const std::string& what) { manner.tell(range.path + "=" + text + " " + what); };
+    auto rows = simulate_all(changed, place, variants, here, skipped);
+    if (!rows) return rows.error();
+    if (manner.stopped()) return cancelled_work();
+    Ranking ranking{value, *std::move(rows)};
     if (ranking.rows.empty()) return Diagnostic{{}, skipped.empty() ? "nothing to compare" : skipped.front().what + ": " + skipped.front().reason};
     std::stable_sort(ranking.rows.begin(), ranking.rows.end(), [](const Row& a, const Row& b) { return a.result.makespan_s < b.result.makespan_s; });
     return ranking;

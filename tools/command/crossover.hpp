@@ -17,6 +17,6 @@ Expected<CrossoverRange> parse_crossover(const std::string& text);
 /// until it is within 2 %. An algorithm that wins only between two of the seven values is not seen. Errors: the path, a value out of its range,
 /// no variant applies.
 Expected<Crossovers> find_crossovers(const Pod& pod, const std::string& place, const std::vector<Variant>& variants, const Manner& manner,
-                                     const CrossoverRange& range, const std::function<void(const std::string&)>& step);
+                                     const CrossoverRange& range);
 
 }  // namespace podsim

@@ -5,6 +5,7 @@
 #include "tools/command/diff_print.hpp"
 #include "tools/command/file_options.hpp"
 #include "tools/command/manner.hpp"
+#include "tools/command/progress.hpp"
 #include "tools/command/run_operations.hpp"
 #include "tools/command/workload.hpp"
 #include "validation/importers/profile_operations.hpp"
@@ -68,28 +69,27 @@ StepTimes step_of(const ProfiledOperations& profile) {
   return step;
 }
 
-Expected<PredictedStep> simulated_step(const Options& options, const Console& console) {
-  const auto manner = manner_of(options, console);
-  if (!manner) return manner.error();
+Expected<PredictedStep> simulated_step(const Options& options, const Manner& manner) {
+  manner.tell("laying out the pod");
   const auto pod = pod_of(options, "");
   if (!pod) return pod.error();
-  const auto planned = planned_workload(options, *pod);
+  const auto planned = planned_workload(options, *pod, manner);
   if (!planned) return planned.error();
   const auto problem = workload_problem(*planned, *pod);
   if (!problem) return problem.error();
-  const auto run = simulate(*pod, *problem, *manner);
+  const auto run = simulate(*pod, *problem, manner);
   if (!run) return run.error();
   if (run->timeline.interrupted) return cancelled_work();
   return PredictedStep{step_of(*run), problem->blocks};
 }
 
 /// A plan is simulated; the JSON of a run, which begins with a brace, is read.
-Expected<PredictedStep> predicted_step(const Options& options, const Console& console) {
+Expected<PredictedStep> predicted_step(const Options& options, const Manner& manner) {
   const auto text = read_file(options.text("plan"), list_limit);
   if (!text) return text.error();
   const std::size_t first = text->find_first_not_of(" \t\r\n");
   if (first == std::string::npos) return Diagnostic{{options.text("plan"), 1, 1}, "expected a plan or the JSON of a run, found an empty file"};
-  if ((*text)[first] != '{' && (*text)[first] != '[') return simulated_step(options, console);
+  if ((*text)[first] != '{' && (*text)[first] != '[') return simulated_step(options, manner);
   for (const char* name : {"machine", "slice", "mesh", "set"})
     if (options.given(name)) return Diagnostic{option(name), "belongs to a plan, which is simulated; the JSON of a run is read as it is"};
   return read_run_step(*text, options.text("plan"));
@@ -120,12 +120,18 @@ int diff_verb(const std::vector<std::string>& arguments, Console& console) {
   if (!form) return report(form.error(), console);
   auto how = profile_options(options);
   if (!how) return report(how.error(), console);
-  const auto predicted = predicted_step(options, console);
+  auto manner = manner_of(options, console);
+  if (!manner) return report(manner.error(), console);
+  ProgressLine line{console, options.flag("quiet")};
+  show_on(line, *manner);
+  const auto predicted = predicted_step(options, *manner);
   if (!predicted) return report(predicted.error(), console);
   if (!options.has("layers")) how->layers = static_cast<int>(predicted->layers);
+  manner->tell("reading " + options.text("measured"));
   auto profile = profile_operations(*form, options.text("measured"), *how);
   if (!profile) return report(profile.error(), console);
 
+  line.end();
   const StepDiff diff = diff_steps(predicted->block, step_of(*profile), how->layers);
   std::vector<std::string>& notes = profile->notes;
   if (diff.layers > 1)

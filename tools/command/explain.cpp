@@ -103,6 +103,7 @@ std::vector<Parameter> parameters_of(const SimulatedRun& run) {
 
 /// The makespan with one value scaled.
 Expected<double> rerun(const SimulatedRun& run, const Manner& manner, const Parameter& parameter, double factor) {
+  if (manner.stopped()) return cancelled_work();
   Pod changed = *run.pod;
   parameter.scale(changed.machine, factor);
   if (auto ok = rebuild(changed); !ok) return ok.error();
@@ -171,6 +172,7 @@ std::string sentence_of(const std::vector<Parameter>& parameters, const std::vec
 }  // namespace
 
 Expected<Explanation> explain(const SimulatedRun& run, const Manner& manner) {
+  manner.tell("following the critical path");
   Explanation result;
   result.steps = critical_path(run.model, run.timeline);
   result.on_axis.resize(run.lowered->mesh.axes().size() + 1);
@@ -190,6 +192,7 @@ Expected<Explanation> explain(const SimulatedRun& run, const Manner& manner) {
   }
   const std::vector<Parameter> parameters = parameters_of(run);
   std::vector<Expected<double>> times(parameters.size(), Expected<double>{0.0});
+  manner.tell(fmt::format("simulating with each of {} machine values changed", parameters.size()));
   ThreadPool pool{manner.engine->folds ? manner.threads : 1};
   pool.for_each(parameters.size(), [&](std::size_t i, std::size_t) { times[i] = rerun(run, manner, parameters[i], 1.01); });
   for (std::size_t i = 0; i < parameters.size(); ++i) {

@@ -105,7 +105,7 @@ struct Prepared {
 };
 
 Expected<Prepared> prepared(Alternative& alternative, bool as_it_is, const ProblemOf& problem_of, const Manner& manner) {
-  auto problem = problem_of(alternative.pod);
+  auto problem = problem_of(alternative.pod, manner);
   if (!problem) return problem.error();
   auto run = prepare(alternative.pod, *problem, manner);
   if (!run) return run.error();
@@ -146,9 +146,10 @@ Expected<SimulatedRun> simulate_best(const Pod& pod, const ProblemOf& problem_of
 }
 
 Expected<double> healthy_makespan(const Pod& pod, const ProblemOf& problem_of, const Manner& manner) {
+  manner.tell("the same without failures");
   Pod healthy = without_failures(pod);
   if (auto ok = rebuild(healthy); !ok) return ok.error();
-  const auto problem = problem_of(healthy);
+  const auto problem = problem_of(healthy, manner);
   if (!problem) return problem.error();
   const auto run = simulate(healthy, *problem, manner);
   if (!run) return run.error();
@@ -180,7 +181,7 @@ Expected<std::vector<CableLoss>> lose_any_cable(const Pod& pod, const ProblemOf&
   Pod healthy = pod;
   healthy.what_if.fail.clear();
   if (auto ok = rebuild(healthy); !ok) return ok.error();
-  const auto problem = problem_of(healthy);
+  const auto problem = problem_of(healthy, manner);
   if (!problem) return problem.error();
   const auto run = simulate(healthy, *problem, manner);
   if (!run) return run.error();
@@ -210,14 +211,18 @@ Expected<std::vector<CableLoss>> lose_any_cable(const Pod& pod, const ProblemOf&
   }
   std::vector<Done> outcomes(losses.size(), done());
   ThreadPool pool{manner.engine->folds ? manner.threads : 1};
+  Manner each = manner;
+  each.threads = 1;  // as many of them at a time as there may be threads
+  each.control.progress = {};
   pool.for_each(losses.size(), [&](std::size_t i, std::size_t) {
+    manner.tell("without the cable " + losses[i].cable);
     Pod broken = healthy;
     broken.what_if.fail = {losses[i].cable};
     if (auto ok = rebuild(broken); !ok) {
       outcomes[i] = ok;
       return;
     }
-    const auto found = simulate_best(broken, problem_of, manner);
+    const auto found = simulate_best(broken, problem_of, each);
     if (!found || found->timeline.interrupted) {
       outcomes[i] = found ? cancelled_work() : found.error();
       return;

@@ -22,8 +22,15 @@ po::options_description engine_options() {
   return described;
 }
 
-Expected<Manner> manner_of(const Options& options, const Console& console) {
+Manner manner_of(const Console& console, int threads) {
   Manner manner;
+  manner.threads = threads;
+  manner.control.stop = console.interrupted;
+  return manner;
+}
+
+Expected<Manner> manner_of(const Options& options, const Console& console) {
+  Manner manner = manner_of(console);
   const auto engine = timing_engine(options.text("engine"));
   if (!engine) return Diagnostic{option("engine"), engine.error().message};
   manner.engine = *engine;
@@ -34,7 +41,6 @@ Expected<Manner> manner_of(const Options& options, const Console& console) {
   const auto threads = options.integer("threads", 0, 1024);
   if (!threads) return threads.error();
   manner.threads = static_cast<int>(*threads);
-  manner.control.stop = console.interrupted;
   return manner;
 }
 

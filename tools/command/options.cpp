@@ -91,6 +91,7 @@ po::typed_value<std::string>* word(const char* name, const char* otherwise) { re
 }  // namespace
 
 int report(const Diagnostic& diagnostic, Console& console) {
+  if (console.err_is_terminal) fmt::print(console.err, "\r\033[K");  // a line of progress
   if (diagnostic.cause == Cause::cancelled) {
     fmt::print(console.err, "podsim: interrupted\n");
     return exit_interrupted;

@@ -17,7 +17,7 @@ namespace podsim {
 
 namespace {
 
-Expected<Problem> gemm_problem(const Options& options, Pod& pod, DType default_dtype) {
+Expected<Problem> gemm_problem(const Options& options, Pod& pod, DType default_dtype, const Manner& manner) {
   auto request = gemm_request(options, pod, default_dtype);
   if (!request) return request.error();
   if (!options.has("algorithm")) {
@@ -43,7 +43,7 @@ Expected<Problem> gemm_problem(const Options& options, Pod& pod, DType default_d
   auto used = pod_for(**entry, std::move(pod));
   if (!used) return used.error();
   pod = std::move(*used);
-  return make_problem(pod, *request);
+  return make_problem(pod, *request, manner);
 }
 
 /// An option of another problem would be ignored without a word.
@@ -92,8 +92,16 @@ Done options_belong(const Options& options, std::string_view problem) {
   return done();
 }
 
+/// What lowers collectives: an algorithm, `auto`, or where nothing is named a ring, or a line on open axes.
+Expected<CollectiveChooser> chooser_named(const Pod& pod, const std::string& name, const Manner& manner) {
+  const ChunkRule chunks = chunk_rule(pod.machine);
+  if (name.empty()) return ring_or_line(chunks);
+  if (name == "auto") return cheapest(pod, chunks, manner);
+  return always(name, chunks);
+}
+
 /// A saved schedule; --algorithm names what lowers its collectives.
-Expected<Problem> saved_problem(const Options& options, const Pod& pod) {
+Expected<Problem> saved_problem(const Options& options, const Pod& pod, const Manner& manner) {
   const std::string& path = options.text("schedule");
   auto schedule = saved_schedule(path);
   if (!schedule) return schedule.error();
@@ -101,13 +109,9 @@ Expected<Problem> saved_problem(const Options& options, const Pod& pod) {
     return Diagnostic{
         {path, 0, 0},
         fmt::format("the schedule's mesh is {}, the pod's is {}: they must have as many devices", to_text(schedule->mesh), to_text(pod.mesh))};
-  Problem problem{std::move(*schedule), ring_or_line(chunk_rule(pod.machine)), "schedule", "", std::nullopt, 0};
-  if (!options.has("algorithm")) return problem;
-  const std::string& name = options.text("algorithm");
-  auto chooser = name == "auto" ? Expected<CollectiveChooser>{cheapest(pod, chunk_rule(pod.machine))} : always(name, chunk_rule(pod.machine));
+  auto chooser = chooser_named(pod, options.has("algorithm") ? options.text("algorithm") : "", manner);
   if (!chooser) return Diagnostic{option("algorithm"), chooser.error().message};
-  problem.chooser = std::move(*chooser);
-  return problem;
+  return Problem{std::move(*schedule), *std::move(chooser), "schedule", "", std::nullopt, 0};
 }
 
 }  // namespace
@@ -185,19 +189,7 @@ Expected<Pod> pod_for(const GemmAlgorithmEntry& algorithm, Pod pod) {
   return pod;
 }
 
-namespace {
-
-/// What lowers collectives: an algorithm, `auto`, or where nothing is named a ring, or a line on open axes.
-Expected<CollectiveChooser> chooser_named(const Pod& pod, const std::string& name) {
-  const ChunkRule chunks = chunk_rule(pod.machine);
-  if (name.empty()) return ring_or_line(chunks);
-  if (name == "auto") return cheapest(pod, chunks);
-  return always(name, chunks);
-}
-
-}  // namespace
-
-Expected<Problem> make_problem(const Pod& pod, const GemmRequest& request) {
+Expected<Problem> make_problem(const Pod& pod, const GemmRequest& request, const Manner& manner) {
   const Mesh& mesh = pod.mesh;
   const GemmAlgorithmEntry& algorithm = *request.algorithm;
   GemmProblem problem = request.problem;
@@ -218,7 +210,7 @@ Expected<Problem> make_problem(const Pod& pod, const GemmRequest& request) {
     for (Replicated& tensor : replicated)
       tensor.gathered = tensor.role == Role::input && std::find(request.given->begin(), request.given->end(), tensor.tensor) == request.given->end();
   }
-  auto chooser = chooser_named(pod, request.collectives);
+  auto chooser = chooser_named(pod, request.collectives, manner);
   if (!chooser) return Diagnostic{option("collectives"), chooser.error().message};
   std::optional<std::int64_t> slices;
   if (algorithm.takes_slice_count) slices = request.options.slice_count;
@@ -241,17 +233,17 @@ Expected<std::string_view> problem_kind(const Options& options, std::span<const 
   return problem;
 }
 
-Expected<Problem> problem_of(const Options& options, Pod& pod, DType default_dtype) {
+Expected<Problem> problem_of(const Options& options, Pod& pod, DType default_dtype, const Manner& manner) {
   const auto problem = problem_kind(options);
   if (!problem) return problem.error();
-  if (*problem == "gemm") return gemm_problem(options, pod, default_dtype);
-  if (*problem == "collective") return collective_problem(options, pod, default_dtype);
+  if (*problem == "gemm") return gemm_problem(options, pod, default_dtype, manner);
+  if (*problem == "collective") return collective_problem(options, pod, default_dtype, manner);
   if (*problem == "workload" || *problem == "plan") {
-    const auto planned = planned_workload(options, pod);
+    const auto planned = planned_workload(options, pod, manner);
     if (!planned) return planned.error();
     return workload_problem(*planned, pod);
   }
-  return saved_problem(options, pod);
+  return saved_problem(options, pod, manner);
 }
 
 }  // namespace podsim

@@ -11,6 +11,7 @@
 #include "algorithms/gemm/replicated.hpp"
 #include "sim/schedule/lower.hpp"
 #include "tools/command/bandwidth.hpp"
+#include "tools/command/manner.hpp"
 #include "tools/command/options.hpp"
 #include "tools/command/pod.hpp"
 #include "workloads/part.hpp"
@@ -38,7 +39,7 @@ struct Problem {
 };
 
 /// Makes a problem on a pod, which it changes to what the algorithm uses. Errors: it does not suit the pod.
-using ProblemOf = std::function<Expected<Problem>(Pod&)>;
+using ProblemOf = std::function<Expected<Problem>(Pod&, const Manner&)>;
 
 Expected<DType> parse_dtype(const std::string& text, const SourceLocation& where);
 
@@ -56,7 +57,7 @@ struct GemmRequest {
 Expected<GemmProblem> parse_gemm(const std::string& text, DType default_dtype);
 
 /// Errors: those of the algorithm.
-Expected<Problem> make_problem(const Pod& pod, const GemmRequest& request);
+Expected<Problem> make_problem(const Pod& pod, const GemmRequest& request, const Manner& manner);
 
 /// The pod as the algorithm uses it: one-axis algorithms on a pod of several mesh axes get all its devices on one axis, `ring`, row-major.
 Expected<Pod> pod_for(const GemmAlgorithmEntry& algorithm, Pod pod);
@@ -76,7 +77,7 @@ inline constexpr std::array compared_problems{"gemm", "collective", "workload"};
 Expected<std::string_view> problem_kind(const Options& options, std::span<const char* const> kinds = one_problem);
 
 /// The one problem of run, check and show schedule; `pod` is changed to what the algorithm uses. Errors: none or several of --gemm,
-/// --collective and --schedule; what each finds wrong.
-Expected<Problem> problem_of(const Options& options, Pod& pod, DType default_dtype);
+/// --collective and --schedule; what each finds wrong. `manner`: of the simulations that choose what is left open.
+Expected<Problem> problem_of(const Options& options, Pod& pod, DType default_dtype, const Manner& manner);
 
 }  // namespace podsim

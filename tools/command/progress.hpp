@@ -1,73 +1,59 @@
-// Progress of long work.
+// Progress of long work: one line on the terminal, written over.
 #pragma once
 
-#include <fmt/ostream.h>
-
 #include <chrono>
-#include <functional>
-
+#include <condition_variable>
+#include <mutex>
 #include <string>
+#include <thread>
 
-#include "sim/base/units.hpp"
 #include "sim/engine/engine.hpp"
 #include "tools/command/console.hpp"
+#include "tools/command/manner.hpp"
 
 namespace podsim {
 
-/// A line that is written over at each step, on a terminal only. `total` 0: the number of steps is not known.
-class Progress {
- public:
-  Progress(Console& console, bool quiet, std::size_t total) : console_{console}, on_{console.err_is_terminal && !quiet}, total_{total} {}
-  ~Progress() {
-    if (on_) fmt::print(console_.err, "\r\033[K");
-  }
-  void step(const std::string& what) {
-    if (!on_) return;
-    ++count_;
-    fmt::print(console_.err, "\r\033[K[{}{}] {}", count_, total_ == 0 ? "" : fmt::format("/{}", total_), what);
-    console_.err.flush();
-  }
-
- private:
-  Console& console_;
-  bool on_;
-  std::size_t total_, count_ = 0;
-};
-
-/// Of long work: after `after` seconds, a line that is written over a few times a second, on a terminal only.
+/// After `after` seconds, what is being done and for how long, or what the work says of itself; a few times a second, on a terminal only. Erased at the end.
 class ProgressLine {
  public:
-  ProgressLine(Console& console, bool quiet, double after = 1) : console_{console}, on_{console.err_is_terminal && !quiet}, next_{after} {}
-  ~ProgressLine() {
-    if (shown_) fmt::print(console_.err, "\r\033[K");
-  }
+  ProgressLine(Console& console, bool quiet, double after = 1);
+  ~ProgressLine() { end(); }
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  /// `text` is given the seconds since the beginning; it is called only if its line is shown.
+  /// What is done from now on, by any thread. Shown until something else is, with the seconds since the beginning.
+  void doing(const std::string& what);
+  /// `text` is given the seconds since doing() last said something, or since the beginning; it is called only if its line is shown. By any thread.
   template <class Text>
   void show(Text&& text) {
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-    if (!on_ || seconds < next_) return;
-    next_ = seconds + 0.2;
-    shown_ = true;
-    fmt::print(console_.err, "\r\033[K{}", text(seconds));
-    console_.err.flush();
+    if (!on_) return;
+    const std::scoped_lock lock{mutex_};
+    if (const double now = seconds(); now >= next_) print(text(now - since_), now);
   }
+  /// The seconds are counted on while the work says nothing: by a thread of its own, so not where the process is about to fork.
+  void count_seconds();
+  void end();
 
  private:
+  [[nodiscard]] double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
+  void print(const std::string& text, double now);
+  void show_what(double now);
+  void tick();
+
   Console& console_;
-  bool on_, shown_ = false;
-  double next_;
+  bool on_, shown_ = false, ended_ = false;
+  double next_, since_ = 0;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::string what_;
+  std::mutex mutex_;
+  std::condition_variable ending_;
+  std::thread ticking_;
 };
 
+/// What is done on behalf of `manner` is shown, and how far its runs are. The line outlives the use of the manner.
+void show_on(ProgressLine& line, Manner& manner);
+
 /// Of one run.
-inline std::string progress_text(const RunProgress& progress, double seconds) {
-  const double part = progress.activities > 0 ? static_cast<double>(progress.finished) / static_cast<double>(progress.activities) : 0;
-  return fmt::format("{:.0f} % of {} task instances, {:.1f} million/s, {:.0f} s left; {} simulated", 100 * part, progress.activities,
-                     1e-6 * static_cast<double>(progress.finished) / seconds, part > 0 ? seconds / part - seconds : 0,
-                     to_text(to_seconds(progress.now)));
-}
+std::string progress_text(const RunProgress& progress, double seconds);
 
 }  // namespace podsim

@@ -61,27 +61,27 @@ int run_verb(const std::vector<std::string>& arguments, Console& console) {
   if (!manner) return report(manner.error(), console);
   for (const std::string& what : options.has("per") ? split(options.text("per")) : std::vector<std::string>{})
     if (what != "device" && what != "link") return report({option("per"), "expected device or link, found " + quoted(what)}, console);
+  ProgressLine line{console, options.flag("quiet")};
+  show_on(line, *manner);
   auto request = pod_request_of(options, "");
   if (!request) return report(request.error(), console);
   const bool any_cable = request->what_if.fail == std::vector<std::string>{"any"};
   if (any_cable) request->what_if.fail.clear();
+  manner->tell("laying out the pod");
   auto pod = make_pod(*request);
   if (!pod) return report(pod.error(), console);
   const auto trace = trace_request(options, pod->mesh.devices());
   if (!trace) return report(trace.error(), console);
-  const ProblemOf problem_on = [&](Pod& on) { return problem_of(options, on, DType::bf16); };
-  const auto run = [&] {
-    ProgressLine line{console, options.flag("quiet")};
-    manner->control.progress = [&](const RunProgress& progress) { line.show([&](double seconds) { return progress_text(progress, seconds); }); };
-    auto result = simulate_best(*pod, problem_on, *manner);
-    manner->control.progress = {};
-    return result;
-  }();
+  const ProblemOf problem_on = [&](Pod& on, const Manner& how) { return problem_of(options, on, DType::bf16, how); };
+  const auto run = simulate_best(*pod, problem_on, *manner);
   if (!run) return report(run.error(), console);
-  if (run->timeline.interrupted) return interrupted(*run, console);
+  if (run->timeline.interrupted) {
+    line.end();
+    return interrupted(*run, console);
+  }
   if (*trace) {
+    manner->tell("writing the trace");
     if (auto ok = write_trace(**trace, *run); !ok) return report(ok.error(), console);
-    if (const std::string& note = (*trace)->note; !note.empty() && !options.flag("quiet")) fmt::print(console.err, "podsim: note: {}\n", note);
   }
   Details details;
   details.notes = alignment_notes(*request, *pod);
@@ -107,6 +107,8 @@ int run_verb(const std::vector<std::string>& arguments, Console& console) {
     details.explanation = *std::move(explanation);
   }
   const Row& row = run->row;
+  line.end();
+  if (*trace && !(*trace)->note.empty() && !options.flag("quiet")) fmt::print(console.err, "podsim: note: {}\n", (*trace)->note);
 
   std::string text;
   if (const std::string path = options.has("output") ? options.text("output") : ""; ends_with(path, ".textproto") || ends_with(path, ".pb"))

@@ -8,7 +8,9 @@
 #include "sim/schedule/text.hpp"
 #include "tools/command/command.hpp"
 #include "tools/command/file_options.hpp"
+#include "tools/command/manner.hpp"
 #include "tools/command/print.hpp"
+#include "tools/command/progress.hpp"
 #include "tools/command/show_machine.hpp"
 #include "tools/command/show_mesh.hpp"
 #include "tools/command/show_topology.hpp"
@@ -31,18 +33,20 @@ examples:
   podsim show schedule --slice 4 --collective all-gather --axis row --bytes 1MiB --algorithm ring --lowered -o ring.textproto
 )";
 
-Expected<std::string> show_schedule(const Options& options, Format, Cancellation) {
+Expected<std::string> show_schedule(const Options& options, Format, const Manner& manner) {
   auto pod = pod_of(options, "ideal");
   if (!pod) return pod.error();
-  const auto problem = problem_of(options, *pod, DType::bf16);
+  const auto problem = problem_of(options, *pod, DType::bf16, manner);
   if (!problem) return problem.error();
   Schedule schedule = problem->schedule;
   if (options.flag("lowered")) {
+    manner.tell("lowering " + problem->schedule.name);
     auto lowered = lower(problem->schedule, problem->chooser);
     if (!lowered) return lowered.error();
     schedule = std::move(*lowered);
   }
   const std::string path = options.has("output") ? options.text("output") : "";
+  manner.tell("writing the schedule");
   if (path.ends_with(".textproto")) return write_schedule(schedule, Encoding::text);
   if (path.ends_with(".pb")) return write_schedule(schedule, Encoding::binary);
   return to_text(schedule);
@@ -59,11 +63,11 @@ examples:
   podsim tune --machine tpu_v4 --chips 64 --workload gpt3-block -o plan.textproto && podsim show plan --plan plan.textproto
 )";
 
-Expected<std::string> show_plan(const Options& options, Format format, Cancellation) {
+Expected<std::string> show_plan(const Options& options, Format format, const Manner& manner) {
   if (!options.has("plan")) return Diagnostic{{}, "--plan is missing: a file as podsim tune -o writes it"};
   const auto pod = pod_of(options, "");
   if (!pod) return pod.error();
-  const auto planned = planned_workload(options, *pod);
+  const auto planned = planned_workload(options, *pod, manner);
   if (!planned) return planned.error();
   const auto des = timing_engine("des");
   if (!des) return des.error();
@@ -80,7 +84,7 @@ struct Thing {
   std::string_view name, usage;
   bool what_ifs, problem;
   std::span<const Format> formats;
-  Expected<std::string> (*show)(const Options&, Format, Cancellation);
+  Expected<std::string> (*show)(const Options&, Format, const Manner&);
 };
 constexpr std::array<Thing, 5> things{{
     {"machine", machine_usage, false, false, table_json_csv, &show_machine},
@@ -122,8 +126,13 @@ int show_verb(const std::vector<std::string>& arguments, Console& console) {
     described.add(output_options(thing.formats));
     const Parsed parsed = parse({arguments.begin() + 1, arguments.end()}, described, thing.usage, console);
     if (parsed.status) return *parsed.status;
-    const auto text = thing.show(*parsed.options, format_of(*parsed.options), console.interrupted);
+    Manner manner = manner_of(console);
+    ProgressLine line{console, parsed.options->flag("quiet")};
+    show_on(line, manner);
+    manner.tell("looking at the pod");
+    const auto text = thing.show(*parsed.options, format_of(*parsed.options), manner);
     if (!text) return report(text.error(), console);
+    line.end();
     if (auto ok = write_output(*parsed.options, *text, console); !ok) return report(ok.error(), console);
     return exit_done;
   }

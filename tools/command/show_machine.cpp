@@ -63,7 +63,7 @@ Expected<std::string> list_machines(Format format) {
 
 }  // namespace
 
-Expected<std::string> show_machine(const Options& options, Format format, Cancellation) {
+Expected<std::string> show_machine(const Options& options, Format format, const Manner&) {
   const bool to_file = options.has("output") && options.text("output").ends_with(".textproto");
   if (!options.has("machine")) {
     if (to_file) return Diagnostic{option("output"), "a machine file is written of --machine, which is missing"};

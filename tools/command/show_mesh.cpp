@@ -90,7 +90,7 @@ std::string mesh_to_dot(const Pod& pod) {
   return to_dot(*pod.topology, [&](ChipId node) { return pod.topology->chip_name(node) + devices[node.value]; });
 }
 
-Expected<std::string> show_mesh(const Options& options, Format format, Cancellation) {
+Expected<std::string> show_mesh(const Options& options, Format format, const Manner&) {
   const auto pod = pod_of(options, "ideal");
   if (!pod) return pod.error();
   if (options.has("output") && options.text("output").ends_with(".dot")) return mesh_to_dot(*pod);

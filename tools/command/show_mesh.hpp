@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "sim/base/cancellation.hpp"
+#include "tools/command/manner.hpp"
 #include "tools/command/options.hpp"
 #include "tools/command/pod.hpp"
 
@@ -25,7 +25,7 @@ examples:
 std::string to_dot(const Topology& topology, const std::function<std::string(ChipId)>& label);
 
 /// Errors: those of the pod; --format csv.
-Expected<std::string> show_mesh(const Options& options, Format format, Cancellation stop);
+Expected<std::string> show_mesh(const Options& options, Format format, const Manner& manner);
 
 /// The devices of a slice as JAX prints them.
 std::string devices_text(const Pod& pod, const std::vector<JaxDevice>& devices, Format format);

@@ -30,7 +30,7 @@ std::string topology_text(const Pod& pod) {
 
 }  // namespace
 
-Expected<std::string> show_topology(const Options& options, Format format, Cancellation stop) {
+Expected<std::string> show_topology(const Options& options, Format format, const Manner& manner) {
   const auto pod = pod_of(options, "ideal");
   if (!pod) return pod.error();
   if (options.flag("devices")) {
@@ -41,10 +41,12 @@ Expected<std::string> show_topology(const Options& options, Format format, Cance
   if (options.has("output") && options.text("output").ends_with(".dot"))
     return to_dot(*pod->topology, [&](ChipId node) { return pod->topology->chip_name(node); });
   const Topology& topology = *pod->topology;
-  const auto shape = shape_of(topology, stop);
+  manner.tell("measuring all distances");
+  const auto shape = shape_of(topology, manner.control.stop);
   if (!shape) return shape.error();
   const BytesPerSecond bisection = bisection_bandwidth(topology);
-  const auto all_to_all = all_to_all_bound(topology, stop);
+  manner.tell("counting the routes of an all-to-all");
+  const auto all_to_all = all_to_all_bound(topology, manner.control.stop);
   if (!all_to_all) return all_to_all.error();
   std::string wrap;
   Json wrap_json = Json::object();

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "sim/base/cancellation.hpp"
+#include "tools/command/manner.hpp"
 #include "tools/command/options.hpp"
 #include "tools/command/print.hpp"
 
@@ -24,6 +24,6 @@ examples:
 )";
 
 /// Errors: those of the pod; cancelled work.
-Expected<std::string> show_topology(const Options& options, Format format, Cancellation stop);
+Expected<std::string> show_topology(const Options& options, Format format, const Manner& manner);
 
 }  // namespace podsim

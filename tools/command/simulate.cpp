@@ -118,6 +118,7 @@ Expected<SimulatedRun> simulate_lowered(const Pod& pod, const Problem& problem, 
 
 Expected<SimulatedRun> prepare(const Pod& pod, const Problem& problem, const Manner& manner) {
   const Stopwatch build;
+  manner.tell("lowering " + problem.schedule.name);
   auto lowered = lower(problem.schedule, problem.chooser);
   if (!lowered) return lowered.error();
   const double build_seconds = build.seconds();
@@ -127,7 +128,9 @@ Expected<SimulatedRun> prepare(const Pod& pod, const Problem& problem, const Man
 }
 
 Expected<SimulatedRun> prepare_lowered(const Pod& pod, const Problem& problem, Schedule lowered, const Manner& manner) {
+  if (manner.stopped()) return cancelled_work();
   const Stopwatch wall;
+  manner.tell("finding routes and costs of " + problem.schedule.name);
   SimulatedRun run;
   run.pod = std::make_unique<const Pod>(pod);
   run.lowered = std::make_unique<const Schedule>(std::move(lowered));
@@ -145,6 +148,7 @@ Expected<SimulatedRun> prepare_lowered(const Pod& pod, const Problem& problem, S
 
 Done play(SimulatedRun& run, const Problem& problem, const Manner& manner) {
   const Stopwatch wall;
+  manner.tell("simulating " + problem.schedule.name);
   auto timeline = manner.engine->run(run.model, manner.control);
   if (!timeline) return timeline.error();
   run.timeline = *std::move(timeline);

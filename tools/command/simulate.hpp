@@ -36,16 +36,6 @@ struct Row {
   std::size_t group = 0;                                        // compare: rows of one group compute the same
 };
 
-/// How to simulate.
-struct Manner {
-  const EngineEntry* engine = nullptr;
-  bool fold = true;       // where the engine can
-  bool force = false;     // run however long it takes
-  double unasked = 50e6;  // task instances that are simulated without `force`: some ten seconds and a gigabyte
-  int threads = 0;        // runs at a time, where there are several; 0: all cores
-  RunControl control;
-};
-
 /// What a run leaves behind, for whoever wants to look closer.
 struct SimulatedRun {
   std::unique_ptr<const Pod> pod;  // the model reads its machine

@@ -6,14 +6,15 @@
 
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 #include "sim/base/descriptor.hpp"
 #include "tools/command/console.hpp"
 
 namespace podsim {
 
-StandardOutput::StandardOutput(int descriptor) : descriptor_{descriptor}, stream_{nullptr} {
-  setp(buffer_.data(), buffer_.data() + buffer_.size());
+StandardOutput::StandardOutput(int descriptor, void (*on_first_byte)())
+    : descriptor_{descriptor}, on_first_byte_{on_first_byte}, stream_{nullptr} {
   stream_.rdbuf(this);
 }
 
@@ -26,6 +27,7 @@ int StandardOutput::finish(int status, std::ostream& err) {
 }
 
 StandardOutput::int_type StandardOutput::overflow(int_type character) {
+  if (on_first_byte_ != nullptr) std::exchange(on_first_byte_, nullptr)();
   if (sync() != 0) return traits_type::eof();
   if (!traits_type::eq_int_type(character, traits_type::eof())) sputc(traits_type::to_char_type(character));
   return traits_type::not_eof(character);

@@ -10,7 +10,8 @@ namespace podsim {
 /// A stream on a descriptor. std::cout tells that writing failed, but not why.
 class StandardOutput : private std::streambuf {
  public:
-  explicit StandardOutput(int descriptor = 1);
+  /// `on_first_byte` is called before there is anything to write.
+  explicit StandardOutput(int descriptor = 1, void (*on_first_byte)() = nullptr);
 
   std::ostream& stream() { return stream_; }
   /// Writes what is left and closes the descriptor. Returns the exit status of a command that ended with `status`: where its output was lost, `err` says
@@ -22,6 +23,7 @@ class StandardOutput : private std::streambuf {
   int sync() override;
 
   int descriptor_;
+  void (*on_first_byte_)();
   int error_ = 0;  // the first errno
   std::array<char, std::size_t{1} << 16> buffer_;
   std::ostream stream_;

@@ -81,9 +81,8 @@ Expected<std::vector<DatasetValidation>> of_datasets(const Options& options, Con
   ValidateControl control;
   control.threads = static_cast<int>(*threads);
   control.stop = console.interrupted;
-  control.done = [&](std::size_t done, std::size_t all) {
-    line.show([&](double seconds) { return fmt::format("{} of {} fits, {:.0f} s", done, all, seconds); });
-  };
+  line.count_seconds();
+  control.done = [&](std::size_t done, std::size_t all) { line.doing(fmt::format("{} of {} fits", done, all)); };
   return validate(datasets, control);
 }
 

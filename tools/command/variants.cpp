@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <mutex>
 #include <optional>
 
 #include "algorithms/collectives/collectives.hpp"
@@ -15,11 +14,11 @@
 namespace podsim {
 
 Variant gemm_variant(const GemmRequest& request, std::string name) {
-  const auto problem = [request](Pod& pod) -> Expected<Problem> {
+  const auto problem = [request](Pod& pod, const Manner& manner) -> Expected<Problem> {
     auto used = pod_for(*request.algorithm, pod);
     if (!used) return used.error();
     pod = *std::move(used);
-    return make_problem(pod, request);
+    return make_problem(pod, request, manner);
   };
   return {std::move(name), problem, request.collectives};
 }
@@ -98,7 +97,7 @@ Expected<std::vector<Variant>> collective_variants(const Options& options) {
           Options asked = options.with("collective", kind).with("bytes", bytes).with("algorithm", name);
           if (!axis.empty()) asked = asked.with("axis", axis);
           variants.push_back({fmt::format("{}{} of {} by {}", kind, axis.empty() ? "" : " along " + axis, bytes, name),
-                              [asked](Pod& pod) { return collective_problem(asked, pod, DType::bf16); }, name, group, all && name == "auto"});
+                              [asked](Pod& pod, const Manner& manner) { return collective_problem(asked, pod, DType::bf16, manner); }, name, group, all && name == "auto"});
         }
         ++group;
       }
@@ -124,11 +123,13 @@ bool named_before(const std::vector<Planned>& planned, const Problem& chosen) {
   });
 }
 
-std::vector<Planned> plan_all(const Pod& pod, const std::vector<Variant>& variants) {
+std::vector<Planned> plan_all(const Pod& pod, const std::string& place, const std::vector<Variant>& variants, const Manner& manner) {
   std::vector<Planned> planned;
   for (const Variant& variant : variants) {
+    if (manner.stopped()) break;
+    manner.tell(place + " " + variant.name);
     Planned plan{&variant, pod, cancelled_work(), planned.size(), cancelled_work()};
-    plan.problem = variant.problem(plan.pod);
+    plan.problem = variant.problem(plan.pod, manner);
     if (plan.problem) {
       if (variant.unless_named && named_before(planned, *plan.problem)) continue;
       const auto same = std::find_if(planned.begin(), planned.end(), [&](const Planned& other) {
@@ -143,24 +144,22 @@ std::vector<Planned> plan_all(const Pod& pod, const std::vector<Variant>& varian
 
 }  // namespace
 
-std::vector<Row> simulate_all(const Pod& pod, const std::string& place, const std::vector<Variant>& variants, const Manner& manner,
-                              std::vector<Skipped>& skipped, const std::function<void(const std::string&)>& step) {
-  std::vector<Planned> planned = plan_all(pod, variants);
+Expected<std::vector<Row>> simulate_all(const Pod& pod, const std::string& place, const std::vector<Variant>& variants, const Manner& manner,
+                                        std::vector<Skipped>& skipped) {
+  std::vector<Planned> planned = plan_all(pod, place, variants, manner);
   std::vector<std::size_t> to_run;
   for (std::size_t p = 0; p < planned.size(); ++p)
     if (planned[p].problem && planned[p].same_as == p) to_run.push_back(p);
 
-  std::mutex stepping;
+  Manner each = manner;
+  each.threads = 1;
   // SimGrid's child must not be forked from among threads.
   ThreadPool pool{manner.engine->folds ? manner.threads : 1};
   pool.for_each(to_run.size(), [&](std::size_t i, std::size_t) {
     Planned& plan = planned[to_run[i]];
-    {
-      const std::scoped_lock lock{stepping};
-      step(place + " " + plan.variant->name);
-    }
-    if (manner.control.stop.requested()) return;
-    auto run = plan.pod.what_if.fail.empty() ? simulate(plan.pod, *plan.problem, manner) : simulate_best(plan.pod, plan.variant->problem, manner);
+    if (manner.stopped()) return;
+    manner.tell(place + " " + plan.variant->name);
+    auto run = plan.pod.what_if.fail.empty() ? simulate(plan.pod, *plan.problem, each) : simulate_best(plan.pod, plan.variant->problem, each);
     if (!run)
       plan.row = run.error();
     else if (!run->timeline.interrupted)
@@ -171,7 +170,9 @@ std::vector<Row> simulate_all(const Pod& pod, const std::string& place, const st
   for (const Planned& plan : planned) {
     const auto& row = planned[plan.same_as].row;
     if (!plan.problem || !row) {
-      skipped.push_back({place + ", " + plan.variant->name, to_text(!plan.problem ? plan.problem.error() : row.error())});
+      const Diagnostic& why = !plan.problem ? plan.problem.error() : row.error();
+      if (why.cause == Cause::environment) return why;
+      if (why.cause == Cause::input) skipped.push_back({place + ", " + plan.variant->name, to_text(why)});
       continue;
     }
     rows.push_back(*row);

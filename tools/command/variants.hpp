@@ -32,8 +32,9 @@ Expected<std::vector<Variant>> gemm_variants(const Options& options, const Pod& 
 Expected<std::vector<Variant>> collective_variants(const Options& options);
 
 /// Simulates every variant that applies; the others go to `skipped` with the reason, what happened at `place`. A schedule that occurs twice (one
-/// slice is `collective`) is simulated once. As many runs at a time as `manner` has threads; `step` is called before each.
-std::vector<Row> simulate_all(const Pod& pod, const std::string& place, const std::vector<Variant>& variants, const Manner& manner,
-                              std::vector<Skipped>& skipped, const std::function<void(const std::string&)>& step);
+/// slice is `collective`) is simulated once. As many runs at a time as `manner` has threads, which is told of each. Interrupted: those that have ended.
+/// Errors: what the computer failed to run.
+Expected<std::vector<Row>> simulate_all(const Pod& pod, const std::string& place, const std::vector<Variant>& variants, const Manner& manner,
+                                        std::vector<Skipped>& skipped);
 
 }  // namespace podsim

@@ -144,6 +144,7 @@ Expected<TunedPlan> fastest_plan(const Pod& pod, const Workload& workload, const
   request.top = 1;
   request.engine = *des;
   request.threads = manner.threads;
+  request.progress = [&](const TuningProgress& progress) { manner.tell(fmt::format("choosing how to compute {}: {} parts simulated", workload.name, progress.simulated)); };
   request.stop = manner.control.stop;
   for (const auto& [stage, count] : asked.slice_counts) request.largest_slice_count = std::max(request.largest_slice_count, count);
   request.allowed = [&asked](const std::string& stage, const ProductChoice& choice) {
@@ -160,7 +161,7 @@ Expected<TunedPlan> fastest_plan(const Pod& pod, const Workload& workload, const
   return std::move(tuning->plans.front());
 }
 
-Expected<PlannedWorkload> planned_workload(const Options& options, const Pod& pod) {
+Expected<PlannedWorkload> planned_workload(const Options& options, const Pod& pod, const Manner& manner) {
   if (options.has("plan")) {
     const auto text = read_file(options.text("plan"), config_limit);
     if (!text) return text.error();
@@ -181,7 +182,7 @@ Expected<PlannedWorkload> planned_workload(const Options& options, const Pod& po
   auto request = workload_request(options, pod, *workload);
   if (!request) return request.error();
   request->algorithms = options.has("algorithm") ? split(options.text("algorithm")) : default_tuning_algorithms();
-  auto plan = fastest_plan(pod, *workload, *request, {});
+  auto plan = fastest_plan(pod, *workload, *request, manner);
   if (!plan) return plan.error();
   return PlannedWorkload{*std::move(workload), std::move(plan->plan), request->pass};
 }
@@ -216,8 +217,7 @@ std::string choice_text(const ProductChoice& choice) {
                      choice.slice_count > 0 ? fmt::format(" S={}", choice.slice_count) : "");
 }
 
-Expected<std::vector<Row>> simulate_workload(const Pod& pod, const Options& options, const Manner& manner, std::vector<Skipped>& skipped,
-                                             const std::function<void(const std::string&)>& step) {
+Expected<std::vector<Row>> simulate_workload(const Pod& pod, const Options& options, const Manner& manner, std::vector<Skipped>& skipped) {
   const auto workload = workload_asked_for(options, pod.mesh.devices());
   if (!workload) return workload.error();
   auto request = workload_request(options, pod, *workload);
@@ -234,7 +234,7 @@ Expected<std::vector<Row>> simulate_workload(const Pod& pod, const Options& opti
     const auto entry = gemm_algorithm(name);
     if (!entry) return Diagnostic{option("algorithms"), entry.error().message};
     const std::string what = fmt::format("{} {} {}, {} {}", pod.machine.name, to_text(pod.slice), to_text(pod.mesh), workload->name, name);
-    step(what);
+    manner.tell(what);
     request->algorithms = {name};
     const auto plan = fastest_plan(pod, *workload, *request, manner);
     const auto run = [&](Pass pass) -> Expected<Row> {

@@ -49,7 +49,7 @@ struct PlannedWorkload {
 Expected<TunedPlan> fastest_plan(const Pod& pod, const Workload& workload, const WorkloadRequest& request, const Manner& manner);
 
 /// Of --plan, or of --workload the fastest. Errors: as above; a plan of another mesh.
-Expected<PlannedWorkload> planned_workload(const Options& options, const Pod& pod);
+Expected<PlannedWorkload> planned_workload(const Options& options, const Pod& pod, const Manner& manner);
 
 /// The plan as one schedule.
 Expected<Problem> workload_problem(const PlannedWorkload& planned, const Pod& pod);
@@ -59,8 +59,7 @@ std::vector<std::string> default_tuning_algorithms();
 
 /// The workload on a pod once per algorithm of --algorithms, each as fast as its dataflows and slice counts make it; forward, backward and both.
 /// What does not apply goes to `skipped`.
-Expected<std::vector<Row>> simulate_workload(const Pod& pod, const Options& options, const Manner& manner, std::vector<Skipped>& skipped,
-                                             const std::function<void(const std::string&)>& step);
+Expected<std::vector<Row>> simulate_workload(const Pod& pod, const Options& options, const Manner& manner, std::vector<Skipped>& skipped);
 
 /// Of a transformer block.
 std::optional<TokenCount> tokens_of(const Workload& workload);

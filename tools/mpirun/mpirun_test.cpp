@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -35,9 +36,13 @@ struct Ended {
 /// Without leak detection: Open MPI 4.1 keeps what it allocates in MPI_Init until the process ends. Everything else of the sanitizers stays on. Ranks
 /// yield and are bound to no core, since other tests run at the same time; mpirun ends what has not ended after two minutes.
 Ended mpirun(int ranks, const std::string& arguments) {
+  // mpirun's own folder is named by host and user only, and two that make it at the same moment fail. The name is short: sockets lie in it.
+  std::string session = "/tmp/podsim.XXXXXX";
+  if (mkdtemp(session.data()) == nullptr) return {-1, "no folder " + session};
   const std::string command =
       "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=\"$ASAN_OPTIONS:detect_leaks=0\" OPENBLAS_NUM_THREADS=1 " PODSIM_MPIEXEC
-      " --oversubscribe --bind-to none --timeout 120 --mca btl self,vader --mca mpi_yield_when_idle 1 --mca odls_base_sigkill_timeout 0 -n " +
+      " --oversubscribe --bind-to none --timeout 120 --mca btl self,vader --mca mpi_yield_when_idle 1 --mca odls_base_sigkill_timeout 0 --mca orte_tmpdir_base " +
+      session + " -n " +
       std::to_string(ranks) + " " + PODSIM_MPIRUN + " " + arguments + " 2>&1";
   Ended ended;
   FILE* const pipe = popen(command.c_str(), "r");
@@ -45,6 +50,7 @@ Ended mpirun(int ranks, const std::string& arguments) {
   std::array<char, 4096> piece{};
   while (const std::size_t count = std::fread(piece.data(), 1, piece.size(), pipe)) ended.text.append(piece.data(), count);
   const int status = pclose(pipe);
+  std::filesystem::remove_all(session);
   ended.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   return ended;
 }

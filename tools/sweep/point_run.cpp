@@ -18,7 +18,7 @@ Expected<std::string> key_of_alternatives(const ReadyRun& ready) {
   std::string keys;
   for (const Alternative& alternative : alternatives(*ready.shared->pod)) {
     Pod pod = alternative.pod;
-    const auto problem = problem_of(ready.options, pod, DType::bf16);
+    const auto problem = problem_of(ready.options, pod, DType::bf16, ready.manner);
     const auto lowered = problem ? lower(problem->schedule, problem->chooser) : Expected<Schedule>{problem.error()};
     if (!lowered && lowered.error().cause != Cause::input) return lowered.error();
     keys += lowered ? content_key({key_of_placement(pod.placement), key_of_schedule(*lowered)}) : to_text(lowered.error());
@@ -78,7 +78,7 @@ Expected<ReadyRun> make_ready(const PointInputs& inputs, const po::options_descr
   if (!shared->pod) return shared->pod.error();
   if (no_pod) return Diagnostic{option("mesh"), "expected NAME=SIZE separated by commas, found \"all\""};
   Pod pod = *shared->pod;
-  auto problem = problem_of(options, pod, DType::bf16);
+  auto problem = problem_of(options, pod, DType::bf16, *manner);
   if (!problem) return problem.error();
   auto lowered = lower(problem->schedule, problem->chooser);
   if (!lowered) return lowered.error();
@@ -96,7 +96,7 @@ Expected<ReadyRun> make_ready(const PointInputs& inputs, const po::options_descr
 Expected<SimulatedRun> simulate(ReadyRun ready) {
   if (!ready.pod.what_if.fail.empty())
     return simulate_best(
-        *ready.shared->pod, [&](Pod& on) { return problem_of(ready.options, on, DType::bf16); }, ready.manner);
+        *ready.shared->pod, [&](Pod& on, const Manner& how) { return problem_of(ready.options, on, DType::bf16, how); }, ready.manner);
   auto run = simulate_lowered(ready.pod, ready.problem, std::move(ready.lowered), ready.manner);
   if (run) run->row.result.build_s = ready.build_s;
   return run;

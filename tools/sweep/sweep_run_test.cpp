@@ -227,8 +227,11 @@ TEST(Sweep, WhatTheComputerFailsToRunIsNoResultAndIsTriedAgain) {
   {
     auto store = SweepStore::open(file);
     ASSERT_TRUE(store) << to_text(store.error());
-    std::optional<NoMoreFiles> none;  // once the first points are stored: from then on there is no pipe to SimGrid's child
-    const auto end = run_sweep({text, "s", "test"}, test::points_of(text), *store, {1, nullptr, [&](const SweepCount&) { none.emplace(); }});
+    std::optional<NoMoreFiles> none;  // once both points by des are stored: from then on there is no pipe to SimGrid's child
+    const auto by_des_alone = [&](const SweepCount& count) {
+      if (count.finished == 2 && !none) none.emplace();
+    };
+    const auto end = run_sweep({text, "s", "test"}, test::points_of(text), *store, {1, nullptr, by_des_alone});
     none.reset();
     ASSERT_TRUE(end) << to_text(end.error());
     EXPECT_EQ(end->count.finished, 2U);
