@@ -82,6 +82,7 @@ class Folding {
   bool run() {
     collect_participants();
     colour_devices();
+    if (stop_.requested()) return false;
     if (count_distinct(device_colours_, table_) == model_.nodes()) return false;  // as on an open mesh: flows could not join what guards part
     if (!collect_flows()) return false;
     colour_flows();
@@ -177,6 +178,7 @@ void Folding::colour_devices() {
     for (const std::uint32_t id : participants_of_[p]) {
       const Participants& who = deployment_.participants[id];
       if (who.doers == devices.size() && (who.from.empty() || who.receivers == devices.size())) continue;
+      if (stop_.requested()) return;
       for (std::size_t l = 0; l < devices.size(); ++l)
         if (const Colour present = (who.does(l) ? 1U : 0U) + (who.receives(l) ? 2U : 0U); present > 0)
           device_colours_[devices[l]] = mix(device_colours_[devices[l]], 4 * Colour{id} + present);

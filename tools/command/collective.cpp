@@ -187,8 +187,9 @@ Expected<std::pair<std::string, CollectiveChooser>> cheapest_algorithm(const Pod
       continue;
     }
     const auto makespan = makespan_within(least, pod, *lowered, choosing);
-    if (!makespan) return makespan.error();
-    if (*makespan && is_less(**makespan, least)) least = **makespan, best = &candidate;
+    if (!makespan && makespan.error().cause != Cause::input) return makespan.error();
+    if (!makespan) why = makespan.error();  // as what is too large to be simulated
+    if (makespan && *makespan && is_less(**makespan, least)) least = **makespan, best = &candidate;
   }
   if (best == nullptr) return Diagnostic{why.where, "no algorithm applies; the last one: " + why.message};
   return *best;

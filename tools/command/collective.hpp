@@ -26,8 +26,8 @@ Expected<Bytes> collective_bytes_asked(const std::string& text);
 Expected<std::vector<Collective::Pair>> parse_pairs(const std::string& text, const std::string& file, std::int64_t devices);
 
 /// The algorithm that takes the least time on the pod, the collective alone, by des; and its name. Where the one axis of the collective folds several
-/// physical dimensions also "halves over 4x4", on those: several of them at once. Ties: the first of the table. Errors: none applies (says why the
-/// last did not); those of a run; cancelled work.
+/// physical dimensions also "halves over 4x4", on those: several of them at once. Ties: the first of the table. What is too large to be simulated
+/// without --force is passed over. Errors: none applies (says why the last did not); cancelled work.
 Expected<std::pair<std::string, CollectiveChooser>> cheapest_algorithm(const Pod& pod, const Schedule& schedule, const Collective& collective,
                                                                        const ChunkRule& chunks, const Manner& manner);
 

@@ -47,7 +47,7 @@ Pod pod(const std::string& slice, const std::vector<std::string>& sets = {}) {
 std::string best(const Pod& pod, CollectiveKind kind, const std::vector<AxisView>& axes, std::int64_t bytes) {
   const auto schedule = collective_schedule(pod.mesh, kind, axes, Bytes{bytes}, DType::f32);
   EXPECT_TRUE(schedule);
-  const auto name = cheapest_algorithm(pod, *schedule, std::get<Collective>(schedule->computes), chunk_rule(pod.machine));
+  const auto name = cheapest_algorithm(pod, *schedule, std::get<Collective>(schedule->computes), chunk_rule(pod.machine), {});
   EXPECT_TRUE(name) << to_text(name.error());
   return name ? name->first : "";
 }
@@ -102,11 +102,71 @@ TEST(Cheapest, UsesThePhysicalDimensionsOfAFoldedAxisAtOnce) {
 TEST(Cheapest, AsAChooserLowersWhatItNames) {
   const Pod ring = pod("8", {"link.latency=1us"});
   const auto schedule = collective_schedule(ring.mesh, CollectiveKind::all_reduce, {ring.mesh.whole(0)}, Bytes{8 << 20}, DType::f32);
-  const auto name = cheapest_algorithm(ring, *schedule, std::get<Collective>(schedule->computes), {});
+  const auto name = cheapest_algorithm(ring, *schedule, std::get<Collective>(schedule->computes), {}, {});
   ASSERT_TRUE(name);
-  const auto chosen = lower(*schedule, cheapest(ring, {})), named = lower(*schedule, *always(name->first));
+  const auto chosen = lower(*schedule, cheapest(ring, {}, {})), named = lower(*schedule, *always(name->first));
   ASSERT_TRUE(chosen && named);
   EXPECT_EQ(*chosen, *named);
+}
+
+TEST(Cheapest, OfACollectiveIsNotThatOfAnotherDtypeOrOfOtherPairs) {
+  const Pod ring = pod("8", {"link.latency=1us"});
+  const auto schedule = [&](DType dtype, std::int64_t by) {
+    CollectiveDetails details;
+    details.pairs = shift_pairs(8, by);
+    return *collective_schedule(ring.mesh, CollectiveKind::permute, {ring.mesh.whole(0)}, Bytes{1 << 20}, dtype, details);
+  };
+  int choices = 0;
+  Manner counting;
+  counting.doing = [&](const std::string&) { ++choices; };
+  const CollectiveChooser counted = cheapest(ring, {}, counting);
+  const auto ask = [&](const Schedule& of) {
+    const int before = choices;
+    EXPECT_TRUE(counted(of, std::get<Collective>(of.computes)));
+    return choices > before;
+  };
+  EXPECT_TRUE(ask(schedule(DType::f32, 1)));
+  EXPECT_FALSE(ask(schedule(DType::f32, 1)));
+  EXPECT_TRUE(ask(schedule(DType::bf16, 1)));
+  EXPECT_TRUE(ask(schedule(DType::f32, 3)));
+  EXPECT_FALSE(ask(schedule(DType::bf16, 1)));
+}
+
+TEST(Cheapest, HearsCtrlC) {
+  const Pod ring = pod("8");
+  const auto schedule = collective_schedule(ring.mesh, CollectiveKind::all_reduce, {ring.mesh.whole(0)}, Bytes{8 << 20}, DType::f32);
+  std::atomic<bool> stop{false};
+  Manner manner;
+  manner.control.stop = &stop;
+  int tried = 0;
+  manner.doing = [&](const std::string&) { stop = ++tried == 3; };
+  const auto name = cheapest_algorithm(ring, *schedule, std::get<Collective>(schedule->computes), {}, manner);
+  ASSERT_FALSE(name);
+  EXPECT_EQ(name.error().cause, Cause::cancelled);
+  EXPECT_EQ(tried, 3);
+}
+
+TEST(Cheapest, PassesOverWhatIsTooLargeToSimulate) {
+  PodRequest request;
+  request.machine = "ideal";
+  request.slice = "8";
+  request.wrap = "none";  // so that no two devices are alike
+  const auto open = make_pod(request);
+  ASSERT_TRUE(open) << to_text(open.error());
+  const auto schedule = collective_schedule(open->mesh, CollectiveKind::all_gather, {open->mesh.whole(0)}, Bytes{8 << 20}, DType::f32);
+  const auto found = [&](double unasked) {
+    Manner manner;
+    manner.unasked = unasked;
+    return cheapest_algorithm(*open, *schedule, std::get<Collective>(schedule->computes), {}, manner);
+  };
+  EXPECT_TRUE(found(50e6));
+  double enough = 1;
+  while (!found(enough)) ++enough;
+  const auto small = found(enough);
+  EXPECT_NE(small->first, found(50e6)->first) << small->first << " alone has no more than " << enough << " task instances";
+  const auto nothing = found(1);
+  ASSERT_FALSE(nothing);
+  EXPECT_NE(nothing.error().message.find("or --force to run it"), std::string::npos) << nothing.error().message;
 }
 
 TEST(ChunkRuleOfAMachine, IsTheBestNumberOfChunksOfAChain) {

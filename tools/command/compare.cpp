@@ -121,7 +121,7 @@ Expected<Comparing> what_to_compare(const Options& options) {
       for (const std::string& note : every_mesh ? std::vector<std::string>{} : alignment_notes(changed, *pod))
         all.notes.push_back(fmt::format("{} {}{}: {}", pod->machine.name, to_text(pod->slice),
                                         changed.what_if.topology.empty() ? "" : " " + changed.what_if.topology, note));
-      all.total += *kind == "workload" ? split(options.text("algorithms")).size() : variants->size();
+      all.total += *kind == "workload" ? workload_algorithms(options).size() : variants->size();
       all.places.push_back({fmt::format("{} {} {}{}", pod->machine.name, to_text(pod->slice), to_text(pod->mesh),
                                         varied.empty() ? "" : " " + to_text(varied)),
                             varied, std::move(*variants)});

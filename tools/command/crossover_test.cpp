@@ -33,20 +33,19 @@ Manner analytic() {
   manner.engine = *timing_engine("analytic");
   return manner;
 }
-const auto quiet = [](const std::string&) {};
 
 /// Time of one variant with a machine value, asked for directly.
 double seconds(const std::string& path, const std::string& value, std::size_t variant) {
   Pod pod = square_pod();
   EXPECT_TRUE(set_machine_value(pod.machine, path, value, "test", {}));
   EXPECT_TRUE(rebuild(pod));
-  const auto problem = variants()[variant].problem(pod);
+  const auto problem = variants()[variant].problem(pod, analytic());
   return simulate(pod, *problem, analytic())->row.result.makespan_s;
 }
 
 TEST(Crossover, LiesWhereTheTimesOfTheTwoAlgorithmsCross) {
   // Every hop of Wang is a launch of its own: from some launch time on, gathering everything first is faster.
-  const auto found = find_crossovers(square_pod(), "here", variants(), analytic(), *parse_crossover("software.launch[permute]=0us..100000us"), quiet);
+  const auto found = find_crossovers(square_pod(), "here", variants(), analytic(), *parse_crossover("software.launch[permute]=0us..100000us"));
   ASSERT_TRUE(found) << to_text(found.error());
   ASSERT_EQ(found->reigns.size(), 2U);
   const Reign &wang = found->reigns[0], &collective = found->reigns[1];
@@ -62,7 +61,7 @@ TEST(Crossover, LiesWhereTheTimesOfTheTwoAlgorithmsCross) {
 }
 
 TEST(Crossover, OfLinksChangesTheGridAndNotOnlyTheMachine) {
-  const auto found = find_crossovers(square_pod(), "here", variants(), analytic(), *parse_crossover("link.bandwidth=10GB/s..400GB/s"), quiet);
+  const auto found = find_crossovers(square_pod(), "here", variants(), analytic(), *parse_crossover("link.bandwidth=10GB/s..400GB/s"));
   ASSERT_TRUE(found) << to_text(found.error());
   const Reign& first = found->reigns.front();
   EXPECT_NEAR(first.first.result.makespan_s, seconds("link.bandwidth", "10GB/s", 1), 1e-15);
@@ -70,7 +69,7 @@ TEST(Crossover, OfLinksChangesTheGridAndNotOnlyTheMachine) {
 }
 
 TEST(Crossover, OverAWholeNumberTakesWholeNumbers) {
-  const auto found = find_crossovers(square_pod(), "here", variants(), analytic(), *parse_crossover("chip.matmul_tile_m=1..3"), quiet);
+  const auto found = find_crossovers(square_pod(), "here", variants(), analytic(), *parse_crossover("chip.matmul_tile_m=1..3"));
   ASSERT_TRUE(found) << to_text(found.error());
   EXPECT_EQ(found->reigns.front().from, 1);
   EXPECT_EQ(found->reigns.back().to, 3);
@@ -82,7 +81,7 @@ TEST(Crossover, SaysWhatItExpects) {
   EXPECT_EQ(error("a=1GB/s..2MB/s"), "--crossover: expected one unit at both ends, found \"GB/s\" and \"MB/s\"");
   EXPECT_EQ(error("a=2us..1us"), "--crossover: expected lo below hi, found \"a=2us..1us\"");
   EXPECT_EQ(error("a=x..1us"), "--crossover: expected a number with its unit, found \"x\"");
-  const auto unknown = find_crossovers(square_pod(), "here", variants(), analytic(), *parse_crossover("link.bandwith=1GB/s..2GB/s"), quiet);
+  const auto unknown = find_crossovers(square_pod(), "here", variants(), analytic(), *parse_crossover("link.bandwith=1GB/s..2GB/s"));
   ASSERT_FALSE(unknown);
   EXPECT_NE(to_text(unknown.error()).find("link.bandwidth"), std::string::npos);
 }

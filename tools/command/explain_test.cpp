@@ -133,7 +133,7 @@ TEST(Force, ALargeRunThatDoesNotFoldIsEstimatedAndRefused) {
   request.slice = "4x4";
   const auto pod = make_pod(request);
   ASSERT_TRUE(pod);
-  const auto problem = make_problem(*pod, {*gemm_algorithm("collective"), {64, 64, 64, DType::bf16, Dataflow::os}, Pass::forward, {}, false});
+  const auto problem = make_problem(*pod, {*gemm_algorithm("collective"), {64, 64, 64, DType::bf16, Dataflow::os}, Pass::forward, {}, false}, {});
   ASSERT_TRUE(problem);
   Manner manner;
   manner.engine = *timing_engine("des");

@@ -39,7 +39,7 @@ Pod pod_of_ideal(const std::string& slice, const std::vector<std::string>& fail)
 }
 
 /// An all-gather along the last axis.
-Expected<Problem> gather_on(Pod& pod) {
+Expected<Problem> gather_on(Pod& pod, const Manner&) {
   const std::vector<AxisView> axes{pod.mesh.whole(static_cast<int>(pod.mesh.axes().size()) - 1)};
   auto schedule = collective_schedule(pod.mesh, CollectiveKind::all_gather, axes, Bytes{1 << 24}, DType::bf16);
   if (!schedule) return schedule.error();
@@ -59,7 +59,7 @@ TEST(Failures, TheQuickerAlternativeIsPlayedFirstAndTheOtherOneWhileItMayWin) {
     std::vector<Alternative> both = alternatives(pod);
     ASSERT_EQ(both.size(), 2U);
     std::vector<double> alone;
-    for (Alternative& alternative : both) alone.push_back(simulate(alternative.pod, *gather_on(alternative.pod), noting())->row.result.makespan_s);
+    for (Alternative& alternative : both) alone.push_back(simulate(alternative.pod, *gather_on(alternative.pod, {}), noting())->row.result.makespan_s);
     const bool line_wins = alone[1] < alone[0];
 
     calls.clear();
@@ -93,7 +93,7 @@ TEST(Failures, ARunThatIsTooLongIsRefusedBeforeItsRoutesAreFound) {
   pod.placement.speed.assign(8, 1);
   pod.placement.speed[1] = 0.5;
   Manner manner = noting();
-  const auto lowered = lower(gather_on(pod)->schedule, ring_or_line());
+  const auto lowered = lower(gather_on(pod, {})->schedule, ring_or_line());
   ASSERT_TRUE(lowered);
   const auto cut_off = model_on(pod, *lowered, manner);
   ASSERT_FALSE(cut_off);
@@ -110,7 +110,7 @@ TEST(Failures, ModelsAreNotMadeWhenTold) {
   Manner manner = noting();
   manner.control.stop = &stop;
   calls.clear();
-  for (const auto& run : {simulate(pod, *gather_on(pod), manner), simulate_best(pod, gather_on, manner)}) {
+  for (const auto& run : {simulate(pod, *gather_on(pod, manner), manner), simulate_best(pod, gather_on, manner)}) {
     ASSERT_FALSE(run);
     EXPECT_EQ(run.error().cause, Cause::cancelled);
   }

@@ -71,7 +71,7 @@ Expected<std::string> show_plan(const Options& options, Format format, const Man
   if (!planned) return planned.error();
   const auto des = timing_engine("des");
   if (!des) return des.error();
-  const auto plan = evaluate_plan(*pod, planned->workload, planned->plan, planned->pass, **des, 0);
+  const auto plan = evaluate_plan(*pod, planned->workload, planned->plan, planned->pass, **des, manner.threads, manner.control.stop);
   if (!plan) return plan.error();
   TuningRequest request;
   request.workload = planned->workload;

@@ -128,7 +128,6 @@ Expected<SimulatedRun> prepare(const Pod& pod, const Problem& problem, const Man
 }
 
 Expected<SimulatedRun> prepare_lowered(const Pod& pod, const Problem& problem, Schedule lowered, const Manner& manner) {
-  if (manner.stopped()) return cancelled_work();
   const Stopwatch wall;
   manner.tell("finding routes and costs of " + problem.schedule.name);
   SimulatedRun run;

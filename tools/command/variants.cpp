@@ -158,7 +158,7 @@ Expected<std::vector<Row>> simulate_all(const Pod& pod, const std::string& place
   pool.for_each(to_run.size(), [&](std::size_t i, std::size_t) {
     Planned& plan = planned[to_run[i]];
     if (manner.stopped()) return;
-    manner.tell(place + " " + plan.variant->name);
+    manner.tell(fmt::format("{} of {}: {} {}", i + 1, to_run.size(), place, plan.variant->name));
     auto run = plan.pod.what_if.fail.empty() ? simulate(plan.pod, *plan.problem, each) : simulate_best(plan.pod, plan.variant->problem, each);
     if (!run)
       plan.row = run.error();

@@ -217,19 +217,22 @@ std::string choice_text(const ProductChoice& choice) {
                      choice.slice_count > 0 ? fmt::format(" S={}", choice.slice_count) : "");
 }
 
+std::vector<std::string> workload_algorithms(const Options& options) {
+  std::vector<std::string> names = split(options.text("algorithms"));
+  if (names != std::vector<std::string>{"all"}) return names;
+  names.clear();
+  for (const GemmAlgorithmEntry& entry : gemm_algorithms())
+    if (entry.mesh == MeshUse::row_col) names.emplace_back(entry.name);
+  return names;
+}
+
 Expected<std::vector<Row>> simulate_workload(const Pod& pod, const Options& options, const Manner& manner, std::vector<Skipped>& skipped) {
   const auto workload = workload_asked_for(options, pod.mesh.devices());
   if (!workload) return workload.error();
   auto request = workload_request(options, pod, *workload);
   if (!request) return request.error();
-  std::vector<std::string> names = split(options.text("algorithms"));
-  if (names == std::vector<std::string>{"all"}) {
-    names.clear();
-    for (const GemmAlgorithmEntry& entry : gemm_algorithms())
-      if (entry.mesh == MeshUse::row_col) names.emplace_back(entry.name);
-  }
   std::vector<Row> rows;
-  for (const std::string& name : names) {
+  for (const std::string& name : workload_algorithms(options)) {
     if (manner.control.stop.requested()) break;
     const auto entry = gemm_algorithm(name);
     if (!entry) return Diagnostic{option("algorithms"), entry.error().message};

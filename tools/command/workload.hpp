@@ -57,6 +57,9 @@ Expected<Problem> workload_problem(const PlannedWorkload& planned, const Pod& po
 /// collective, meshslice, wang
 std::vector<std::string> default_tuning_algorithms();
 
+/// Of --algorithms; `all`: those that work on row and col.
+std::vector<std::string> workload_algorithms(const Options& options);
+
 /// The workload on a pod once per algorithm of --algorithms, each as fast as its dataflows and slice counts make it; forward, backward and both.
 /// What does not apply goes to `skipped`.
 Expected<std::vector<Row>> simulate_workload(const Pod& pod, const Options& options, const Manner& manner, std::vector<Skipped>& skipped);

@@ -42,12 +42,17 @@ Expected<std::unique_ptr<Run>> run_part(const Pod& pod, const WorkloadPart& part
   if (!lowered) return lowered.error();
   auto run = std::make_unique<Run>();
   run->lowered = *std::move(lowered);
-  auto model = engine.folds ? make_folded_model(run->lowered, pod.machine, *pod.topology, pod.placement)
-                            : make_model(run->lowered, pod.machine, *pod.topology, pod.placement);
+  if (stop.requested()) return cancelled_work();
+  const auto too_large = [](std::uint64_t activities) {
+    return Diagnostic{{}, fmt::format("{} task instances that do not fold are more than a search simulates", activities)};
+  };
+  // Where guards alone keep devices apart, that is known before routes are found and devices compared.
+  if (const FoldedSize least = least_guarded_size(run->lowered, engine.folds); least.instances > most_activities) return too_large(least.instances);
+  auto model = engine.folds ? make_folded_model(run->lowered, pod.machine, *pod.topology, pod.placement, stop)
+                            : make_model(run->lowered, pod.machine, *pod.topology, pod.placement, stop);
   if (!model) return model.error();
   run->model = *std::move(model);
-  if (run->model.deployment.activities() > most_activities)
-    return Diagnostic{{}, fmt::format("{} task instances that do not fold are more than a search simulates", run->model.deployment.activities())};
+  if (run->model.deployment.activities() > most_activities) return too_large(run->model.deployment.activities());
   RunControl control;
   control.stop = stop;
   auto timeline = engine.run(run->model, control);
@@ -122,9 +127,10 @@ void PartCosts::simulate(const std::vector<Job>& jobs, const std::function<void(
 }
 
 Expected<TimeSplit> split_of_part(const Pod& pod, const WorkloadPart& part, const PartOptions& options, const std::string& collectives,
-                                  const EngineEntry& engine) {
-  const auto run = run_part(pod, part, options, collectives, engine, nullptr);
+                                  const EngineEntry& engine, Cancellation stop) {
+  const auto run = run_part(pod, part, options, collectives, engine, stop);
   if (!run) return run.error();
+  if (stop.requested()) return cancelled_work();
   return measure((*run)->model, (*run)->timeline).split;
 }
 

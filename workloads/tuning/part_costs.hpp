@@ -61,7 +61,7 @@ class PartCosts {
 
 /// Simulates one part: how the busiest device spends its time. Errors: those of building, lowering and running.
 Expected<TimeSplit> split_of_part(const Pod& pod, const WorkloadPart& part, const PartOptions& options, const std::string& collectives,
-                                  const EngineEntry& engine);
+                                  const EngineEntry& engine, Cancellation stop = {});
 
 /// What lowers the collectives of a plan: by_dimension_name, or the name of an algorithm. Errors: no such algorithm.
 Expected<CollectiveChooser> chooser_of(const std::string& collectives, const Machine& machine);

@@ -101,7 +101,7 @@ std::vector<PartDifference> differences(const TunedPlan& first, const TunedPlan&
 Expected<TimeSplit> split_of(const TuningRequest& request, const TunedPlan& plan) {
   TimeSplit sum;
   for (const TunedPart& part : plan.parts) {
-    const auto split = split_of_part(request.pods[plan.pod], part.part, plan.plan.options, plan.plan.collectives, *request.engine);
+    const auto split = split_of_part(request.pods[plan.pod], part.part, plan.plan.options, plan.plan.collectives, *request.engine, request.stop);
     if (!split) return split.error();
     sum.compute += split->compute;
     sum.exposed_communication += split->exposed_communication;

@@ -24,6 +24,7 @@ class Search {
   Done prepare() {
     if (request_.pods.empty()) return Diagnostic{{}, "there is no pod to search on"};
     for (std::size_t p = 0; p < request_.pods.size(); ++p) {
+      if (stopped()) break;
       if (auto ok = check_mesh(request_.pods[p].mesh); !ok) return ok.error();
       auto search = PodSearch::make(request_, p, costs_);
       if (!search) return search.error();
@@ -235,7 +236,8 @@ Expected<Tuning> tune(const TuningRequest& request) {
   return tuning;
 }
 
-Expected<TunedPlan> evaluate_plan(const Pod& pod, const Workload& workload, const Plan& plan, Pass pass, const EngineEntry& engine, int threads) {
+Expected<TunedPlan> evaluate_plan(const Pod& pod, const Workload& workload, const Plan& plan, Pass pass, const EngineEntry& engine, int threads,
+                                   Cancellation stop) {
   TuningRequest request;
   request.workload = workload;
   request.pods = {pod};
@@ -244,9 +246,11 @@ Expected<TunedPlan> evaluate_plan(const Pod& pod, const Workload& workload, cons
   request.baselines = {{"plan", 0, plan}};
   request.engine = &engine;
   request.threads = threads;
+  request.stop = stop;
   Search search{request};
   if (auto ok = search.prepare(); !ok) return ok.error();
   std::vector<TunedPlan> plans = search.baselines();
+  if (stop.requested()) return cancelled_work();
   if (plans.empty()) return Diagnostic{{}, search.first_reason()};
   plans.front().baseline.clear();
   return std::move(plans.front());

@@ -98,7 +98,8 @@ struct Tuning {
 Expected<Tuning> tune(const TuningRequest& request);
 
 /// A plan that is given, with what its parts cost and the memory it needs. Errors: those of parts_of(); a part that does not run.
-Expected<TunedPlan> evaluate_plan(const Pod& pod, const Workload& workload, const Plan& plan, Pass pass, const EngineEntry& engine, int threads);
+Expected<TunedPlan> evaluate_plan(const Pod& pod, const Workload& workload, const Plan& plan, Pass pass, const EngineEntry& engine, int threads,
+                                   Cancellation stop = {});
 
 /// The plans that are faster than every plan that needs less memory, fastest first, at most `most`.
 Expected<std::vector<TunedPlan>> pareto_plans(const TuningRequest& request, std::size_t most);

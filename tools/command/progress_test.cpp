@@ -1,0 +1,73 @@
+#include "tools/command/progress.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace podsim {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+struct Screen {
+  std::ostringstream out, err;
+  Console console{out, err, true};
+};
+
+TEST(ProgressLine, SaysWhatIsDoneAndIsErased) {
+  Screen screen;
+  {
+    ProgressLine line{screen.console, false, 0};
+    line.doing("choosing");
+    EXPECT_THAT(screen.err.str(), HasSubstr("choosing, 0 s"));
+  }
+  EXPECT_TRUE(screen.err.str().ends_with("\r\033[K"));
+  EXPECT_THAT(screen.out.str(), IsEmpty());
+}
+
+TEST(ProgressLine, CountsOnWhileTheWorkSaysNothing) {
+  Screen screen;
+  {
+    ProgressLine line{screen.console, false, 0.01};
+    line.count_seconds();
+    line.doing("a long sum");
+    EXPECT_THAT(screen.err.str(), IsEmpty()) << "it may be short";
+    std::this_thread::sleep_for(std::chrono::milliseconds{1100});
+  }
+  EXPECT_THAT(screen.err.str(), HasSubstr("a long sum, "));
+}
+
+TEST(ProgressLine, IsForTerminalsAndNotWhereItIsUnwanted) {
+  Screen screen;
+  {
+    ProgressLine quiet{screen.console, true, 0};
+    quiet.doing("something");
+    screen.console.err_is_terminal = false;
+    ProgressLine in_a_pipe{screen.console, false, 0};
+    in_a_pipe.doing("something");
+    in_a_pipe.show([](double) { return "half"; });
+  }
+  EXPECT_THAT(screen.err.str(), IsEmpty());
+}
+
+TEST(ProgressLine, TellsRunsTheTimeSinceTheyBegan) {
+  Screen screen;
+  ProgressLine line{screen.console, false, 0};
+  constexpr auto before = std::chrono::milliseconds{300};
+  std::this_thread::sleep_for(before);
+  const auto begin = std::chrono::steady_clock::now();
+  line.doing("simulating");
+  std::this_thread::sleep_for(std::chrono::milliseconds{250});  // the line may be written over
+  double told = -1;
+  line.show([&](double seconds) {
+    told = seconds;
+    return "half";
+  });
+  EXPECT_GE(told, 0.25);
+  EXPECT_LE(told, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()) << "the seconds before do not count";
+}
+
+}  // namespace
+}  // namespace podsim
