@@ -393,6 +393,7 @@ std::span<const Mutator::Kind> Mutator::every_kind() {
       {"drop edge", &Mutator::drop_edge},
       {"weaken edge", &Mutator::weaken_edge},
       {"redirect edge", &Mutator::redirect_edge},
+      {"overlap", &Mutator::overlap_at_the_end},
   };
   return kinds;
 }

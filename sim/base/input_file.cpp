@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "sim/base/descriptor.hpp"
 #include "sim/base/units.hpp"
 
 namespace podsim {
@@ -26,14 +25,26 @@ Diagnostic too_large(const std::string& path, const SizeLimit& limit, bool binar
 
 }  // namespace
 
-Expected<std::string> read_file(const std::string& path, const SizeLimit& limit) {
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY)};
+Expected<InputFile> InputFile::open(const std::string& path) {
+  Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY)};
   struct stat about {};
   if (!file || ::fstat(file.get(), &about) != 0) return system_error(path, cannot_read, errno);
   if (S_ISDIR(about.st_mode)) return Diagnostic{{path, 0, 0}, "expected a file, found a directory"};
+  return InputFile{path, std::move(file), S_ISREG(about.st_mode) ? static_cast<std::size_t>(about.st_size) : 0};
+}
+
+Expected<std::size_t> InputFile::read(char* into, std::size_t size) {
+  const ssize_t count = ::read(file_.get(), into, size);
+  if (count < 0) return system_error(path_, cannot_read, errno);
+  return static_cast<std::size_t>(count);
+}
+
+Expected<std::string> read_file(const std::string& path, const SizeLimit& limit) {
+  auto file = InputFile::open(path);
+  if (!file) return file.error();
   // What knows its size is read in one piece, and the byte behind it tells that this was all; other pieces grow with what has come.
   constexpr std::size_t first_piece = std::size_t{1} << 16;
-  const auto size = S_ISREG(about.st_mode) ? static_cast<std::size_t>(about.st_size) : 0;
+  const std::size_t size = file->size();
   std::string bytes;
   for (std::size_t have = 0;;) {
     const std::size_t most = static_cast<std::size_t>((is_binary(bytes) ? limit.binary : limit.text).count());
@@ -41,10 +52,10 @@ Expected<std::string> read_file(const std::string& path, const SizeLimit& limit)
     if (have > most) return too_large(path, limit, is_binary(bytes), "more");
     const std::size_t piece = have == 0 ? first_piece : std::max(have, size >= have ? size - have + 1 : 0);
     bytes.resize(have + std::min(piece, most - have + 1));
-    const ssize_t count = ::read(file.get(), bytes.data() + have, bytes.size() - have);
-    if (count < 0) return system_error(path, cannot_read, errno);
-    bytes.resize(have += static_cast<std::size_t>(count));
-    if (count == 0) return bytes;
+    const auto count = file->read(bytes.data() + have, bytes.size() - have);
+    if (!count) return count.error();
+    bytes.resize(have += *count);
+    if (*count == 0) return bytes;
   }
 }
 

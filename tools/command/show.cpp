@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/base/units.hpp"
+#include "sim/config/files.hpp"
 #include "sim/config/schedule_config.hpp"
 #include "sim/engines/engines.hpp"
 #include "sim/schedule/text.hpp"
@@ -47,9 +48,14 @@ Expected<std::string> show_schedule(const Options& options, Format, const Manner
   }
   const std::string path = options.has("output") ? options.text("output") : "";
   manner.tell("writing the schedule");
-  if (path.ends_with(".textproto")) return write_schedule(schedule, Encoding::text);
-  if (path.ends_with(".pb")) return write_schedule(schedule, Encoding::binary);
-  return to_text(schedule);
+  const bool is_text = path.ends_with(".textproto");
+  if (!is_text && !path.ends_with(".pb")) return to_text(schedule);
+  std::string saved = write_schedule(schedule, is_text ? Encoding::text : Encoding::binary);
+  const Bytes size{static_cast<std::int64_t>(saved.size())}, most = is_text ? schedule_limit.text : schedule_limit.binary;
+  if (size > most)
+    return Diagnostic{option("output"), fmt::format("the schedule is {} in this form, and no more than {} would be read{}", to_text(size), to_text(most),
+                                                    is_text ? "; a name that ends in .pb makes it several times smaller" : "")};
+  return saved;
 }
 
 // ---- plan -----------------------------------------------------------------------------------------------------------------------------

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "sim/base/input_file.hpp"
+
 namespace podsim {
 
 namespace {
@@ -25,22 +27,13 @@ class MemorySource : public ByteSource {
   std::string_view rest_;
 };
 
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
 class FileSource : public ByteSource {
  public:
-  FileSource(std::FILE* file, std::string path) : file_{file}, path_{std::move(path)} {}
-  Expected<std::size_t> read(char* into, std::size_t size) override {
-    const std::size_t count = std::fread(into, 1, size, file_.get());
-    if (count == 0 && std::ferror(file_.get()) != 0) return Diagnostic{{path_}, "cannot be read (a folder?)"};
-    return count;
-  }
+  explicit FileSource(InputFile file) : file_{std::move(file)} {}
+  Expected<std::size_t> read(char* into, std::size_t size) override { return file_.read(into, size); }
 
  private:
-  std::unique_ptr<std::FILE, CloseFile> file_;
-  std::string path_;
+  InputFile file_;
 };
 
 /// Any number of gzip members, one after the other.
@@ -137,9 +130,9 @@ class InflatedSource : public ByteSource {
 std::unique_ptr<ByteSource> source_of(std::string_view bytes) { return std::make_unique<MemorySource>(bytes); }
 
 Expected<std::unique_ptr<ByteSource>> source_of_file(const std::string& path) {
-  std::FILE* file = std::fopen(path.c_str(), "rb");
-  if (file == nullptr) return Diagnostic{{path}, "cannot be opened"};
-  return std::unique_ptr<ByteSource>{std::make_unique<FileSource>(file, path)};
+  auto file = InputFile::open(path);
+  if (!file) return file.error();
+  return std::unique_ptr<ByteSource>{std::make_unique<FileSource>(*std::move(file))};
 }
 
 std::unique_ptr<ByteSource> inflated(std::unique_ptr<ByteSource> compressed, const std::string& file) {

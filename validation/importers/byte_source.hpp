@@ -1,7 +1,6 @@
 // Bytes that come in pieces: of a text in memory or of a file, inflated if they are compressed.
 #pragma once
 
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -20,7 +19,7 @@ class ByteSource {
 /// `bytes` must outlive it.
 std::unique_ptr<ByteSource> source_of(std::string_view bytes);
 
-/// The error says why the file cannot be opened.
+/// Errors: those of InputFile.
 Expected<std::unique_ptr<ByteSource>> source_of_file(const std::string& path);
 
 /// The bytes of `compressed` inflated if they begin as gzip does, else as they are. `file` is for errors.

@@ -30,8 +30,8 @@ const std::string two_rows = "op,devices,bytes,seconds\nall-gather,4,1024,1e-3\n
 
 TEST(Import, AnUnknownFormatIsAnErrorWithTheNearest) {
   EXPECT_EQ(error_of(import_observations("ncl-tests", "", "f")).substr(0, 68), "\"ncl-tests\" is no format of measurements, did you mean \"nccl-tests\"?");
-  EXPECT_EQ(error_of(import_file("csv", "/no/such/file")), "/no/such/file: cannot be opened");
-  EXPECT_EQ(error_of(import_file("csv", "/tmp")), "/tmp: cannot be read (a folder?)");
+  EXPECT_EQ(error_of(import_file("csv", "/no/such/file")), "/no/such/file: cannot read the file: No such file or directory");
+  EXPECT_EQ(error_of(import_file("csv", "/tmp")), "/tmp: expected a file, found a directory");
 }
 
 TEST(Import, CompressedBytesAreTheSameBytes) {
