@@ -14,17 +14,25 @@ namespace podsim::interruption {
 
 namespace {
 
-std::atomic<bool> is_requested{false}, is_answering{false};
+std::atomic<bool> is_requested{false}, is_answering{false}, is_announced{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-/// Rings once, when the time to answer is over. Work ends soon after a signal where it can, but nobody can look into every loop of every library.
+/// Rings when the time to answer is over. Work ends soon after a signal where it can, but nobody can look into every loop of every library.
 timer_t time_to_answer;
 bool has_timer = false;
-constexpr itimerspec half_a_second{{0, 0}, {0, 450'000'000}};
+constexpr itimerspec begin_to_answer{{0, 0}, {0, 400'000'000}}, end_of_answer{{0, 0}, {4, 0}};
+
+[[noreturn]] void end() {
+  remove_part_files();
+  constexpr std::string_view text = "podsim: interrupted\n";
+  if (!is_announced.load(std::memory_order_relaxed)) static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
+  ::_exit(exit_interrupted);
+}
 
 void on_signal(int signal) {
   if (!is_requested.exchange(true, std::memory_order_relaxed)) {
-    if (has_timer) static_cast<void>(timer_settime(time_to_answer, 0, &half_a_second, nullptr));
+    if (is_answering.load(std::memory_order_relaxed)) end();
+    if (has_timer) static_cast<void>(timer_settime(time_to_answer, 0, &begin_to_answer, nullptr));
     return;
   }
   remove_part_files();
@@ -33,11 +41,9 @@ void on_signal(int signal) {
 }
 
 void on_end_of_time(int) {
-  if (is_answering.load(std::memory_order_relaxed)) return;
-  remove_part_files();
-  constexpr std::string_view text = "podsim: interrupted\n";
-  static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
-  ::_exit(exit_interrupted);
+  static std::atomic<bool> is_longer{false};
+  if (!is_answering.load(std::memory_order_relaxed) || is_longer.exchange(true, std::memory_order_relaxed)) end();
+  static_cast<void>(timer_settime(time_to_answer, 0, &end_of_answer, nullptr));
 }
 
 }  // namespace
@@ -67,5 +73,7 @@ void handle_signals() {
 Cancellation requested() { return &is_requested; }
 
 void answering() { is_answering.store(true, std::memory_order_relaxed); }
+
+void announced() { is_announced.store(true, std::memory_order_relaxed); }
 
 }  // namespace podsim::interruption

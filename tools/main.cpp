@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
   podsim::open_missing_standard_files();
   podsim::interruption::handle_signals();
   podsim::StandardOutput output{STDOUT_FILENO, &podsim::interruption::answering};
-  podsim::Console console{output.stream(), std::cerr, isatty(STDERR_FILENO) == 1, podsim::interruption::requested()};
+  podsim::Console console{output.stream(), std::cerr, isatty(STDERR_FILENO) == 1, podsim::interruption::requested(),
+                          &podsim::interruption::announced};
   return output.finish(podsim::run_command(std::vector<std::string>(argv + 1, argv + argc), console), std::cerr);
 }

@@ -78,7 +78,9 @@ class Phases {
   Done phase(std::size_t axis, CollectiveKind kind, const Region& input, const Region& output, int dim, const Guard& where = {}) {
     const Collective part{kind, {axes_[axis]}, input, output, dim, dim, root_[axis], {}};
     auto ends = builder_.append(algorithm_, part, last_, builder_.mesh().name(axes_[axis]), where);
-    if (!ends) return ends.error();
+    if (!ends)
+      return Diagnostic{{}, fmt::format("the {} along {} of the {}: {}", name_of(kind), builder_.mesh().name(axes_[axis]), name_of(collective_.kind),
+                                        ends.error().message)};
     last_ = std::move(*ends);
     return done();
   }

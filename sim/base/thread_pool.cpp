@@ -1,12 +1,16 @@
 #include "sim/base/thread_pool.hpp"
 
 #include <algorithm>
+#include <system_error>
 
 namespace podsim {
 
 ThreadPool::ThreadPool(int threads) {
   const auto wanted = threads > 0 ? static_cast<std::size_t>(threads) : std::max<std::size_t>(1, std::thread::hardware_concurrency());
-  for (std::size_t thread = 1; thread < wanted; ++thread) workers_.emplace_back([this, thread] { work(thread); });
+  try {
+    for (std::size_t thread = 1; thread < wanted; ++thread) workers_.emplace_back([this, thread] { work(thread); });
+  } catch (const std::system_error&) {  // the system has no more threads or no memory for their stacks: those that there are do the work
+  }
 }
 
 ThreadPool::~ThreadPool() {

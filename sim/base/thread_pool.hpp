@@ -13,7 +13,7 @@ namespace podsim {
 
 class ThreadPool {
  public:
-  /// The caller of for_each() and threads - 1 more; 0 or less: as many as the machine has.
+  /// The caller of for_each() and threads - 1 more; 0 or less: as many as the machine has. Fewer, where the system gives no more.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

@@ -35,6 +35,12 @@ class Checker {
 
   Expected<CheckReport> run() {
     report_.devices = schedule_.mesh.devices();
+    // Known before anything is looked at, which of a schedule too large to execute may take minutes.
+    const Bytes besides{saturating_add(kept_bytes().count(), Reference::bytes_needed(schedule_).count())};
+    if (const Done room = fits(Bytes{saturating_add(bytes_of_buffers(schedule_).count(), besides.count())}, options_.max_bytes,
+                               fmt::format("executing the schedule on {} devices", schedule_.mesh.devices()));
+        !options_.structure_only && !room)
+      return Diagnostic{{}, room.error().message + "; its structure can be checked alone"};
     begin("matching, races, deadlock");
     const Validation validation = validate(schedule_, options_.stop);
     report_.problems = validation.all();
@@ -45,7 +51,6 @@ class Checker {
     if (options_.structure_only) report_.ok = report_.race_free && report_.problems.empty();
     if (options_.structure_only || !report_.deadlock_free) return std::move(report_);
 
-    const Bytes besides{saturating_add(kept_bytes().count(), Reference::bytes_needed(schedule_).count())};
     const auto progress = [this](std::size_t finished, std::size_t activities) {
       tell(static_cast<double>(finished) / static_cast<double>(activities), true);
     };

@@ -138,7 +138,7 @@ class Reference::Builder {
   }
 
   static Diagnostic wrong_size(const Buffer& buffer, std::string_view what, std::int64_t held, std::int64_t expected) {
-    return {{}, fmt::format("buffer {} shards a tensor of {} elements; the {} of the product has {}", quoted(buffer.name), held, what, expected)};
+    return {location_of(buffer.written_at), fmt::format("buffer {} shards a tensor of {} elements; the {} of the product has {}", quoted(buffer.name), held, what, expected)};
   }
 
   Done add_outputs(const Product& product, std::int64_t elements) {

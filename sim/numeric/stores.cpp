@@ -91,7 +91,7 @@ int stores_of_partial_sums(const Schedule& lowered, Cancellation stop) {
   }
   int most = 0;
   for (std::size_t slot = 0; slot < storage->slots(); ++slot)
-    if (storage->buffer(slot).role == Role::output) most = std::max(most, counts.most(slot));
+    if (storage->buffer(slot).role != Role::scratch) most = std::max(most, counts.most(slot));
   return most;
 }
 

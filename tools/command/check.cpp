@@ -121,10 +121,7 @@ Expected<CheckOptions> check_options(const Options& options) {
 Expected<CheckReport> check_with_progress(const Schedule& lowered, CheckOptions check_options, ProgressLine& line, Cancellation stop) {
   check_options.stop = stop;
   check_options.progress = [&](const CheckProgress& progress) {
-    line.show([&](double seconds) {
-      return progress.has_part ? fmt::format("{}: {:.0f} %, {:.0f} s", progress.doing, 100 * progress.part, seconds)
-                               : fmt::format("{}, {:.0f} s", progress.doing, seconds);
-    });
+    line.doing(progress.has_part ? fmt::format("{}: {:.0f} %", progress.doing, 100 * progress.part) : std::string{progress.doing});
   };
   return check(lowered, check_options);
 }

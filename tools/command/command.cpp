@@ -79,7 +79,9 @@ int run_command(const std::vector<std::string>& arguments, Console& console) {
       names.emplace_back(verb.name);
     }
     return report({{}, "unknown verb " + quoted(name) + did_you_mean(name, names) + "; `podsim help` lists the verbs"}, console);
-  } catch (const std::exception& error) {  // nothing throws on purpose; memory may run out
+  } catch (const std::bad_alloc&) {
+    return report({{}, "there is not enough memory", Cause::environment}, console);
+  } catch (const std::exception& error) {  // nothing throws on purpose
     fmt::print(console.err, "podsim: internal error: {}\n", error.what());
     return exit_internal;
   }

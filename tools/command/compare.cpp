@@ -2,6 +2,7 @@
 #include <fmt/ostream.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -89,6 +90,17 @@ Expected<std::vector<Variant>> variants_of(const Options& options, std::string_v
   return std::vector<Variant>{};
 }
 
+/// Names that several of the machines asked for have, as a machine and what was fitted from it.
+std::set<std::string> names_of_several(const std::vector<PodRequest>& requests) {
+  std::map<std::string, std::set<std::string>> asked;  // by the machine's name
+  for (const PodRequest& request : requests)
+    if (const auto machine = machine_of(request.machine, {})) asked[machine->name].insert(request.machine);
+  std::set<std::string> several;
+  for (const auto& [name, files] : asked)
+    if (files.size() > 1) several.insert(name);
+  return several;
+}
+
 /// Everything is read before anything is simulated, so that a typing error does not cost minutes.
 Expected<Comparing> what_to_compare(const Options& options) {
   const auto requests = pod_requests(options);
@@ -102,8 +114,12 @@ Expected<Comparing> what_to_compare(const Options& options) {
       return Diagnostic{option("equal"), "sets the bandwidth of links, which --vary " + path + " varies"};
   const std::vector<std::string> meshes = options.texts("mesh");
   const bool every_mesh = std::find(meshes.begin(), meshes.end(), "all") != meshes.end();
+  const std::vector<std::string> fail = options.texts("fail");
+  if (std::find(fail.begin(), fail.end(), "any") != fail.end())
+    return Diagnostic{option("fail"), "any belongs to run; compare takes cables, as 0.0-0.1"};
   Comparing all;
   all.kind = *kind;
+  const std::set<std::string> shared_names = names_of_several(*requests);
   for (PodRequest request : *requests)
     for (const std::vector<Varied>& varied : *variations) {
       PodRequest changed = request;
@@ -116,15 +132,14 @@ Expected<Comparing> what_to_compare(const Options& options) {
              to_text(pod.error())});
         continue;
       }
+      if (shared_names.contains(pod->machine.name)) pod->machine.name += " (" + request.machine + ")";
       auto variants = variants_of(options, *kind, *pod);
       if (!variants) return variants.error();
       for (const std::string& note : every_mesh ? std::vector<std::string>{} : alignment_notes(changed, *pod))
         all.notes.push_back(fmt::format("{} {}{}: {}", pod->machine.name, to_text(pod->slice),
                                         changed.what_if.topology.empty() ? "" : " " + changed.what_if.topology, note));
       all.total += *kind == "workload" ? workload_algorithms(options).size() : variants->size();
-      all.places.push_back({fmt::format("{} {} {}{}", pod->machine.name, to_text(pod->slice), to_text(pod->mesh),
-                                        varied.empty() ? "" : " " + to_text(varied)),
-                            varied, std::move(*variants)});
+      all.places.push_back({pod_text(*pod) + (varied.empty() ? "" : " " + to_text(varied)), varied, std::move(*variants)});
       all.pods.push_back(std::move(*pod));
     }
   std::set<std::string> known;  // the same pod with another machine value
@@ -182,6 +197,13 @@ Done add_crossovers(const Comparing& all, const Options& options, const Manner& 
   return done();
 }
 
+/// What rows of CSV have no place for.
+void tell_beside_csv(const Comparisons& comparisons, Console& console) {
+  for (const Skipped& entry : comparisons.skipped) fmt::print(console.err, "podsim: note: left out: {}: {}\n", entry.what, entry.reason);
+  for (const TopologyCost& topology : comparisons.topologies)
+    if (topology.scale != 1) fmt::print(console.err, "podsim: note: {}: links are scaled by {:.3g}\n", topology.name, topology.scale);
+}
+
 /// That nothing could be simulated, each reason once.
 int report_nothing(const std::vector<Skipped>& skipped, Console& console) {
   std::set<std::string> reasons;
@@ -223,6 +245,7 @@ int compare_verb(const std::vector<std::string>& arguments, Console& console) {
   if (interrupted) fmt::print(console.err, "podsim: interrupted: {} of {} variants simulated\n", comparisons.rows.size(), all->total);
   if (comparisons.rows.empty()) return interrupted ? exit_interrupted : report_nothing(comparisons.skipped, console);
 
+  if (format == Format::csv && !options.flag("quiet")) tell_beside_csv(comparisons, console);
   const std::string text = format == Format::json  ? comparison_json(comparisons)
                            : format == Format::csv ? result_csv(comparisons.rows)
                                                    : comparison_table(comparisons);

@@ -12,6 +12,7 @@ struct Console {
   std::ostream& err;
   bool err_is_terminal = false;  // progress goes there
   Cancellation interrupted{};    // Ctrl-C, SIGTERM
+  void (*told_interrupted)() = nullptr;  // called when a command has said that it was interrupted
 };
 
 /// Exit status of the program; fixed, scripts rely on it. 130 is what a shell calls the end by Ctrl-C; SIGTERM and SIGHUP have

@@ -94,6 +94,7 @@ int report(const Diagnostic& diagnostic, Console& console) {
   if (console.err_is_terminal) fmt::print(console.err, "\r\033[K");  // a line of progress
   if (diagnostic.cause == Cause::cancelled) {
     fmt::print(console.err, "podsim: interrupted\n");
+    if (console.told_interrupted != nullptr) console.told_interrupted();
     return exit_interrupted;
   }
   if (diagnostic.where.line > 0)

@@ -183,6 +183,27 @@ Done apply_set(Machine& machine, const std::string& set, const SourceLocation& w
 
 }  // namespace
 
+int slow_devices(const Pod& pod) {
+  return static_cast<int>(std::count_if(pod.placement.speed.begin(), pod.placement.speed.end(), [](double speed) { return speed != 1; }));
+}
+
+bool is_hypothetical(const Pod& pod) { return pod.hypothetical || pod.machine.trust.level == TrustLevel::hypothetical; }
+
+std::string to_text(const WhatIf& what_if, int slow_devices) {
+  std::vector<std::string> parts;
+  if (!what_if.topology.empty()) parts.push_back(what_if.topology);
+  if (what_if.pods > 1) parts.push_back(fmt::format("{} slices", what_if.pods));
+  for (const std::string& cable : what_if.fail) parts.push_back("without " + cable);
+  parts.insert(parts.end(), what_if.degrade.begin(), what_if.degrade.end());
+  if (slow_devices > 0) parts.push_back(fmt::format("{} slow device{}", slow_devices, slow_devices == 1 ? "" : "s"));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string pod_text(const Pod& pod) {
+  const std::string what_if = to_text(pod.what_if, slow_devices(pod));
+  return fmt::format("{} {}{}{} {}", pod.machine.name, to_text(pod.slice), what_if.empty() ? "" : " ", what_if, to_text(pod.mesh));
+}
+
 Expected<Machine> machine_of(const std::string& name, const std::vector<std::string>& sets) {
   auto machine = find_machine(name);
   if (!machine || sets.empty()) return machine;

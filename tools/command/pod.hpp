@@ -24,6 +24,15 @@ struct PodRequest {
 };
 Expected<Pod> make_pod(const PodRequest& request);
 
+/// Of --straggler.
+int slow_devices(const Pod& pod);
+/// Whether the slice, the topology or a machine value is one that is not offered as it is.
+bool is_hypothetical(const Pod& pod);
+/// "twisted, 2 slices, without 0.0-0.1, 0.1-0.2=0.5, 3 slow devices"; empty: the pod as the vendor builds it.
+std::string to_text(const WhatIf& what_if, int slow_devices);
+/// "tpu_v4 4x4x8 twisted row=16,col=8"
+std::string pod_text(const Pod& pod);
+
 /// The devices of a slice as jax.devices() is asked for them.
 DeviceList device_list(const Machine& machine, const Slice& slice);
 

@@ -8,6 +8,7 @@
 
 #include "sim/base/units.hpp"
 #include "tools/command/result_print.hpp"
+#include "tools/command/vary.hpp"
 #include "tools/command/workload.hpp"
 #include "validation/validate/trust.hpp"
 
@@ -32,6 +33,10 @@ std::string mesh_text(const Result& result) {
 }
 
 std::string slice_text(const Result& result) { return result.slice + (result.hypothetical ? " (hypothetical)" : ""); }
+std::string slice_and_what_if(const Row& row) {
+  const std::string what_if = to_text(row.what_if, row.slow_devices);
+  return slice_text(row.result) + (what_if.empty() ? "" : " ") + what_if;
+}
 
 std::string table(const std::vector<std::vector<std::string>>& rows, std::size_t left) {
   std::vector<std::size_t> widths;
@@ -120,7 +125,8 @@ std::string result_csv(const std::vector<Row>& rows) {
                                     "devices",    "makespan_s", "compute_s",        "exposed_communication_s",
                                     "waiting_s",  "flops",     "mfu",               "link_bytes",
                                     "peak_memory_bytes", "tasks", "padding",        "trust_level",
-                                    "trust_error"};
+                                    "trust_error", "topology", "pods",              "fail",
+                                    "degrade",     "slow_devices"};
   if (!rows.empty())
     for (std::string& heading : further_headings(rows.front())) headings.push_back(std::move(heading));
   std::string text = csv(headings);
@@ -146,7 +152,12 @@ std::string result_csv(const std::vector<Row>& rows) {
                                    std::to_string(r.tasks),
                                    exact(row.padding),
                                    r.trust.level,
-                                   r.trust.error ? exact(*r.trust.error) : ""};
+                                   r.trust.error ? exact(*r.trust.error) : "",
+                                   row.what_if.topology,
+                                   std::to_string(row.what_if.pods),
+                                   fmt::format("{}", fmt::join(row.what_if.fail, " ")),
+                                   fmt::format("{}", fmt::join(row.what_if.degrade, " ")),
+                                   std::to_string(row.slow_devices)};
     for (std::string& cell : further_cells(row)) cells.push_back(std::move(cell));
     text += csv(cells);
   }
@@ -228,7 +239,7 @@ std::string trusts_text(const std::vector<Row>& rows) {
   std::vector<std::pair<std::string, RunTrust>> trusts;
   for (const Row& row : rows) {
     const Result& r = row.result;
-    const std::string place = fmt::format("{} {}", r.machine, slice_text(r));
+    const std::string place = fmt::format("{} {}{}", r.machine, slice_and_what_if(row), row.varied.empty() ? "" : " " + to_text(row.varied));
     const auto alike = std::find_if(trusts.begin(), trusts.end(), [&](const auto& entry) {
       const RunTrust& trust = entry.second;
       return entry.first == place && trust.level == r.trust.level && trust.rung == r.trust.rung && trust.dataset == r.trust.dataset;
@@ -261,7 +272,7 @@ struct Column {
 
 std::vector<Column> pod_columns(const Row& first) {
   std::vector<Column> columns{{"machine", [](const Row& row) { return row.result.machine; }},
-                              {"slice", [](const Row& row) { return slice_text(row.result) + (row.topology.empty() ? "" : " " + row.topology); }},
+                              {"slice", slice_and_what_if},
                               {"mesh", [](const Row& row) { return mesh_text(row.result); }}};
   for (std::size_t v = 0; v < first.varied.size(); ++v)
     columns.push_back({first.varied[v].path, [v](const Row& row) { return row.varied[v].value; }});

@@ -58,6 +58,8 @@ std::string comparison_json(const Comparisons& comparisons);
 
 /// "4x8x8", "32x8 (hypothetical)"
 std::string slice_text(const Result& result);
+/// "4x4x8 (hypothetical) twisted, without 0.0.0-0.0.1"
+std::string slice_and_what_if(const Row& row);
 /// "row=32,col=8"
 std::string mesh_text(const Result& result);
 /// What several devices have of the operands: "X gathered first", "X given", "Y left"; "-".

@@ -2,13 +2,15 @@
 
 #include <fmt/ostream.h>
 
+#include <system_error>
+
 #include "sim/base/units.hpp"
 
 namespace podsim {
 
 namespace {
 
-constexpr double between_lines = 0.2, between_seconds = 0.5;
+constexpr double between_lines = 0.2, silence = 0.5;  // seconds
 
 }  // namespace
 
@@ -24,13 +26,17 @@ void ProgressLine::doing(const std::string& what) {
 }
 
 void ProgressLine::count_seconds() {
-  if (on_ && !ticking_.joinable()) ticking_ = std::thread{[this] { tick(); }};
+  if (!on_ || ticking_.joinable()) return;
+  try {
+    ticking_ = std::thread{[this] { tick(); }};
+  } catch (const std::system_error&) {  // no thread to be had: the line is written when the work says something
+  }
 }
 
 void ProgressLine::tick() {
   std::unique_lock lock{mutex_};
-  while (!ending_.wait_for(lock, std::chrono::duration<double>(between_seconds), [this] { return ended_; }))
-    if (const double now = seconds(); now >= next_ + between_seconds && !what_.empty()) show_what(now);
+  while (!ending_.wait_for(lock, std::chrono::duration<double>(between_lines), [this] { return ended_; }))
+    if (const double now = seconds(); now >= next_ && (!shown_ || now >= last_ + silence) && !what_.empty()) show_what(now);
 }
 
 void ProgressLine::end() {
@@ -49,6 +55,7 @@ void ProgressLine::show_what(double now) { print(fmt::format("{}, {:.0f} s", wha
 void ProgressLine::print(const std::string& text, double now) {
   if (ended_) return;
   next_ = now + between_lines;
+  last_ = now;
   shown_ = true;
   fmt::print(console_.err, "\r\033[K{}", text);
   console_.err.flush();

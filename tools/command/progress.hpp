@@ -42,7 +42,7 @@ class ProgressLine {
 
   Console& console_;
   bool on_, shown_ = false, ended_ = false;
-  double next_, since_ = 0;
+  double next_, last_ = 0, since_ = 0;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::string what_;
   std::mutex mutex_;

@@ -217,7 +217,11 @@ Json row_json(const Row& row) {
             {"mesh", mesh},       {"schedule", r.schedule}, {"algorithm", row.algorithm}};
   json["dataflow"] = row.dataflow.empty() ? Json() : Json(row.dataflow);
   json["slice_count"] = or_null(row.slice_count);
-  json["topology"] = row.topology.empty() ? Json() : Json(row.topology);
+  json["topology"] = row.what_if.topology.empty() ? Json() : Json(row.what_if.topology);
+  if (row.what_if.pods > 1) json["pods"] = row.what_if.pods;
+  if (!row.what_if.fail.empty()) json["fail"] = row.what_if.fail;
+  if (!row.what_if.degrade.empty()) json["degrade"] = row.what_if.degrade;
+  if (row.slow_devices > 0) json["slow_devices"] = row.slow_devices;
   if (row.tokens) json.update(tokens_json(*row.tokens));
   if (!row.varied.empty()) json["vary"] = Json::object();
   for (const auto& [path, value] : row.varied) json["vary"][path] = value;
@@ -315,8 +319,8 @@ std::string result_table(const SimulatedRun& run, const Details& details) {
   if (row.tokens) rows.push_back({"batch", tokens_text(*row.tokens)});
   for (const auto& [name, choice] : row.layers) rows.push_back({"  " + name, choice.algorithm + " " + choice_text(choice)});
   for (auto& line : std::vector<std::vector<std::string>>{
-           {"machine", fmt::format("{}, slice {}, mesh {} ({} devices{})", r.machine, slice_text(r), mesh_text(r), r.devices, classes)},
-           {"engine", r.engine},
+           {"machine", fmt::format("{}, slice {}, mesh {} ({} devices{})", r.machine, slice_and_what_if(row), mesh_text(r), r.devices, classes)},
+           {"engine", r.engine == "analytic" ? r.engine + " (as if no two messages shared a link: no run is faster)" : r.engine},
            {"time", time(r.makespan_s)},
            {"  compute",
             fmt::format("{}  ({}: the core of the busiest device)", time(r.compute_s), percent(r.makespan_s > 0 ? r.compute_s / r.makespan_s : 0))},

@@ -28,7 +28,7 @@ Result result_of(const Pod& pod, const Problem& problem, const SimulatedRun& run
   result.machine = pod.machine.name;
   result.slice = to_text(pod.slice);
   result.schedule = problem.schedule.name;
-  result.hypothetical = pod.hypothetical;
+  result.hypothetical = is_hypothetical(pod);
   for (const MeshAxis& axis : run.lowered->mesh.axes()) result.mesh.emplace_back(axis.name, axis.size);
   result.devices = run.lowered->mesh.devices();
   result.device_classes = static_cast<int>(run.model.nodes());
@@ -136,7 +136,7 @@ Expected<SimulatedRun> prepare_lowered(const Pod& pod, const Problem& problem, S
   auto model = model_on(*run.pod, *run.lowered, manner);
   if (!model) return model.error();
   run.model = *std::move(model);
-  run.row = {{}, problem.algorithm, problem.dataflow, problem.slice_count, problem.padding, false, {}, pod.what_if.topology, {}, problem.layers};
+  run.row = {{}, problem.algorithm, problem.dataflow, problem.slice_count, problem.padding, false, {}, pod.what_if, slow_devices(pod), {}, problem.layers};
   run.row.blocks = problem.blocks;
   run.row.tokens = problem.tokens;
   run.row.collective = problem.collective;

@@ -24,7 +24,8 @@ struct Row {
   double padding = 0;
   bool over_hbm = false;  // the peak memory does not fit the device
   std::vector<AxisMetrics> axes;
-  std::string topology;                                         // what was asked for, other than what the machine builds
+  WhatIf what_if;                                               // topology, slices, broken and slow links
+  int slow_devices = 0;                                         // of --straggler
   std::string rings;                                            // with broken cables: how what they cut was lowered
   std::vector<std::pair<std::string, ProductChoice>> layers{};  // of a workload: how each product is computed
   std::optional<double> forward_s{}, backward_s{};              // of a workload whose passes were simulated apart too

@@ -41,7 +41,8 @@ std::string why(const Row& faster, const Row& slower) {
 /// "tpu_v4 4x8x8 row=32,col=8 (hypothetical)"
 std::string place_of(const Row& row) {
   const Result& r = row.result;
-  return fmt::format("{} {}{} {}{}{}", r.machine, r.slice, row.topology.empty() ? "" : " " + row.topology, mesh_text(r),
+  const std::string what_if = to_text(row.what_if, row.slow_devices);
+  return fmt::format("{} {}{}{} {}{}{}", r.machine, r.slice, what_if.empty() ? "" : " ", what_if, mesh_text(r),
                      row.varied.empty() ? "" : " " + to_text(row.varied), r.hypothetical ? " (hypothetical)" : "");
 }
 
@@ -61,7 +62,7 @@ std::string slice_counts_around(const Row& best, const std::vector<const Row*>& 
   std::string text;
   for (const Row* neighbour : {below, above})
     if (neighbour) text += fmt::format(" S={} is {}: {}.", *neighbour->slice_count, margin(best, *neighbour), why(best, *neighbour));
-  if (!below || !above) text += fmt::format(" S={} is at the {} of the range asked for.", *best.slice_count, below ? "upper end" : "lower end");
+  if (!below != !above) text += fmt::format(" S={} is at the {} of the range asked for.", *best.slice_count, below ? "upper end" : "lower end");
   return text;
 }
 

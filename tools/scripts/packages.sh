@@ -7,7 +7,7 @@ build_packages=(
   libfmt-dev                                         # text
   libboost-dev libboost-program-options-dev          # Boost.Graph (headers only), command line
   libsimgrid-dev                                     # the reference engine
-  libopenblas-dev                                    # the numeric engine
+  libopenblas-serial-dev                             # the numeric engine, which brings its own threads
   libprotobuf-dev protobuf-compiler                  # machine and schedule files
   libeigen3-dev                                      # fits: validation/calibrate
   nlohmann-json3-dev                                 # JSON output

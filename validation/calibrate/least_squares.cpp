@@ -145,6 +145,7 @@ Solution solve(const LeastSquares& problem) {
 Eigen::MatrixXd covariance_of(const LeastSquares& problem, const Solution& solution) {
   const double count = static_cast<double>(solution.residuals.size());
   const double freedom = count - static_cast<double>(solution.x.size());
+  if (solution.x.size() == 0) return {};  // Eigen decomposes no empty matrix
   if (freedom < 1) return Eigen::MatrixXd::Constant(solution.x.size(), solution.x.size(), std::numeric_limits<double>::infinity());
   double squares = 0, inside = 0;
   for (Eigen::Index i = 0; i < solution.residuals.size(); ++i) {

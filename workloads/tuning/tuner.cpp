@@ -21,6 +21,7 @@ class Search {
   explicit Search(const TuningRequest& request)
       : request_{request}, costs_{request.pods, request.options, std::string{by_dimension_name}, *request.engine, request.threads, request.stop} {}
 
+  /// Told to stop, of some pods only: then there is nothing else to be asked for.
   Done prepare() {
     if (request_.pods.empty()) return Diagnostic{{}, "there is no pod to search on"};
     for (std::size_t p = 0; p < request_.pods.size(); ++p) {
@@ -228,6 +229,8 @@ Expected<Tuning> tune(const TuningRequest& request) {
   Search search{request};
   if (auto ok = search.prepare(); !ok) return ok.error();
   Tuning tuning;
+  tuning.interrupted = request.stop.requested();
+  if (tuning.interrupted) return tuning;
   tuning.baselines = search.baselines();
   tuning.plans = search.plans(request.hbm);
   search.admit_baselines(tuning);
@@ -249,6 +252,7 @@ Expected<TunedPlan> evaluate_plan(const Pod& pod, const Workload& workload, cons
   request.stop = stop;
   Search search{request};
   if (auto ok = search.prepare(); !ok) return ok.error();
+  if (stop.requested()) return cancelled_work();
   std::vector<TunedPlan> plans = search.baselines();
   if (stop.requested()) return cancelled_work();
   if (plans.empty()) return Diagnostic{{}, search.first_reason()};
@@ -261,6 +265,7 @@ Expected<std::vector<TunedPlan>> pareto_plans(const TuningRequest& request, std:
   one.top = 1;
   Search search{one};
   if (auto ok = search.prepare(); !ok) return ok.error();
+  if (request.stop.requested()) return cancelled_work();
   std::vector<TunedPlan> front;
   std::optional<Bytes> limit = request.hbm;
   while (front.size() < most) {
