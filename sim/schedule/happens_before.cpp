@@ -4,6 +4,7 @@
 #include <cassert>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <queue>
 #include <utility>
 
@@ -89,8 +90,8 @@ TopologicalOrder topological_order(const ActivityGraph& graph, const Schedule& l
   return result;
 }
 
-HappensBefore::HappensBefore(const ActivityGraph& graph, const std::vector<std::uint32_t>& order)
-    : graph_{graph}, order_{order}, position_(order.size()), seen_(order.size(), 0) {
+HappensBefore::HappensBefore(const ActivityGraph& graph, const std::vector<std::uint32_t>& order, std::size_t most_clock_bytes)
+    : graph_{graph}, order_{order}, most_clock_bytes_{most_clock_bytes}, position_(order.size()), seen_(order.size(), 0) {
   assert(order.size() == graph.activities.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) position_[order[i]] = i;
 }
@@ -110,7 +111,7 @@ std::optional<bool> HappensBefore::within(std::size_t most, const OrderQuestion&
       for (const Gate gate : {Gate::start, Gate::receive})
         for (const Dependency& dependency : graph_.waits_for(at, gate)) {
           if (dependency.activity == first && (dependency.received || !received)) return true;
-          ++waits_looked_at_;
+          ++waits_searched_;
           if (++looked_at > most) return std::nullopt;
           if ((graph_.activities[dependency.activity].device == graph_.activities[first].device) != same_device) continue;
           if (position_[dependency.activity] <= position_[first] || seen_[dependency.activity] == query_) continue;
@@ -121,17 +122,71 @@ std::optional<bool> HappensBefore::within(std::size_t most, const OrderQuestion&
   return false;
 }
 
-std::vector<bool> HappensBefore::together(std::span<const OrderQuestion> questions) {
+std::vector<bool> HappensBefore::together(std::span<const OrderQuestion> questions, Cancellation stop) {
+  // A part at a time, so that clocks take over in the midst of many questions.
+  constexpr std::size_t part = 16 * at_once;
+  std::vector<bool> answers;
+  answers.reserve(questions.size());
+  while (answers.size() < questions.size()) {
+    if (clocks_pay())
+      if (const auto rest = by_clocks(questions.subspan(answers.size()), stop)) {
+        answers.insert(answers.end(), rest->begin(), rest->end());
+        break;
+      }
+    const std::vector<bool> next = by_passes(questions.subspan(answers.size(), std::min(part, questions.size() - answers.size())), stop);
+    answers.insert(answers.end(), next.begin(), next.end());
+  }
+  return answers;
+}
+
+bool HappensBefore::clocks_pay() {
+  // Chains cost a few looks at each wait: not before passes have cost as much.
+  const std::uint64_t walk = graph_.activities.size() + graph_.waits.size();
+  if (waits_passed_ < walk) return false;
+  return waits_passed_ >= clocks().entries() / entries_per_wait && clocks().peak_bytes() <= most_clock_bytes_;
+}
+
+VectorClocks& HappensBefore::clocks() {
+  if (!clocks_) clocks_.emplace(graph_, order_);
+  return *clocks_;
+}
+
+std::uint64_t HappensBefore::waits_looked_at() const {
+  return waits_searched_ + waits_passed_ + (clocks_ ? clocks_->entries_looked_at() / entries_per_wait : 0);
+}
+
+std::optional<std::vector<bool>> HappensBefore::by_clocks(std::span<const OrderQuestion> questions, Cancellation stop) {
+  VectorClocks& clocks = this->clocks();
+  if (clocks.peak_bytes() > most_clock_bytes_) return std::nullopt;
+  std::vector<std::uint32_t> in_order(questions.size());
+  std::iota(in_order.begin(), in_order.end(), 0u);
+  const auto then = [&](std::uint32_t q) { return position_[questions[q].then]; };
+  std::stable_sort(in_order.begin(), in_order.end(), [&](std::uint32_t a, std::uint32_t b) { return then(a) < then(b); });
+  if (!in_order.empty() && clocks.reached() > then(in_order.front()) + 1) return std::nullopt;
+
+  std::vector<bool> answers(questions.size(), true);
+  for (const std::uint32_t q : in_order) {
+    assert(position_[questions[q].first] < then(q));
+    while (clocks.reached() < then(q) + 1) {
+      if (stop.requested()) return answers;
+      clocks.next();
+    }
+    answers[q] = clocks.over(questions[q].first, questions[q].received);
+  }
+  return answers;
+}
+
+std::vector<bool> HappensBefore::by_passes(std::span<const OrderQuestion> questions, Cancellation stop) {
   over_.resize(order_.size());
   asked_of_.resize(order_.size(), 0);
   std::vector<bool> answers;
   answers.reserve(questions.size());
-  constexpr std::size_t at_once = 64 * words;
-  for (std::size_t begin = 0; begin < questions.size(); begin += at_once) {
+  for (std::size_t begin = 0; begin < questions.size() && !stop.requested(); begin += at_once) {
     const std::span<const OrderQuestion> of_pass = questions.subspan(begin, std::min(at_once, questions.size() - begin));
     pass(of_pass);
     for (std::size_t q = 0; q < of_pass.size(); ++q) answers.push_back((over_[of_pass[q].then][q / 64] >> (q % 64) & 1) != 0);
   }
+  answers.resize(questions.size(), true);
   return answers;
 }
 
@@ -148,7 +203,7 @@ void HappensBefore::pass(std::span<const OrderQuestion> questions) {
     Set& over = over_[order_[p]] = Set{};
     for (const Gate gate : {Gate::start, Gate::receive})
       for (const Dependency& wait : graph_.waits_for(order_[p], gate)) {
-        ++waits_looked_at_;
+        ++waits_passed_;
         if (position_[wait.activity] < begin) continue;
         for (std::size_t w = 0; w < words; ++w) over[w] |= over_[wait.activity][w];
         for (std::uint32_t q = asked_of_[wait.activity]; q != 0; q = next[q - 1])

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sim/schedule/box_list.hpp"
 #include "sim/schedule/happens_before.hpp"
 #include "sim/schedule/text.hpp"
 
@@ -71,9 +72,9 @@ class RaceFinder {
         for_each_touch(op(activity.receiver_program, activity.receiver_task), [&](const Touch& touch) {
           if (touch.side == Side::target) add({a, activity.receiver, activity.receiver_program, activity.receiver_task, touch, true});
         });
-      if (questions_.size() >= most_questions) settle();
+      if (questions_.size() >= most_questions) settle(stop);
     }
-    settle();
+    settle(stop);
     std::sort(races_.begin(), races_.end(), [](const Race& a, const Race& b) { return a.number < b.number; });
     Races result;
     result.all = races_.size() < most_races;
@@ -121,9 +122,9 @@ class RaceFinder {
     if (!written_[event.program][buffer]) return;  // inputs: only ever read
     const Coordinates at = schedule_.mesh.coordinates(event.device);
     Access access{event.activity, event.task, touch.write, event.received, touch.elementwise, evaluate(touch.region, at)};
-    std::vector<Access>& earlier = accesses_[event.device.index()][buffer];
-    std::erase_if(earlier, [&](const Access& other) {
-      if (!(access.write || other.write) || !overlap(access.box, other.box)) return false;
+    BoxList<Access>& earlier = accesses_[event.device.index()][buffer];
+    earlier.remove_overlapping(access.box, [&](const Access& other) {
+      if (!access.write && !other.write) return false;
       const Conflict conflict{event.device, event.program,  touch.region.buffer, other.task,
                               event.task,   other.write, access.write,        ++conflicts_};
       if (other.activity == access.activity) {  // reads come before writes
@@ -139,19 +140,19 @@ class RaceFinder {
         report(conflict);
         return false;
       }
-      if (!ordered) {  // taken for ordered until settle(); if it is not, that one race is enough
+      if (!ordered) {  // taken for ordered until it is settled; if it is not, that one race is enough
         questions_.push_back(question);
         asked_.push_back(conflict);
       }
       // What conflicts with the covered access conflicts with this one too, and is ordered through it.
       return access.write && contains(access.box, other.box);
     });
-    earlier.push_back(std::move(access));
+    earlier.add(std::move(access));
   }
 
   /// Answers the questions that were put off.
-  void settle() {
-    const std::vector<bool> ordered = before_.together(questions_);
+  void settle(Cancellation stop) {
+    const std::vector<bool> ordered = before_.together(questions_, stop);
     for (std::size_t q = 0; q < questions_.size(); ++q)
       if (!ordered[q]) report(asked_[q]);
     questions_.clear();
@@ -191,7 +192,7 @@ class RaceFinder {
   const std::vector<std::uint32_t>& order_;
   HappensBefore before_;
   std::vector<std::vector<bool>> written_;                  // [program][buffer]
-  std::vector<std::vector<std::vector<Access>>> accesses_;  // [device][buffer]
+  std::vector<std::vector<BoxList<Access>>> accesses_;          // [device][buffer]
   std::vector<OrderQuestion> questions_;                    // put off
   std::vector<Conflict> asked_;                             // what for
   std::size_t conflicts_ = 0;

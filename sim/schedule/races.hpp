@@ -18,8 +18,9 @@ struct Races {
 /// overlaps what the task reads, other than as LocalTraits::in_place allows: a blocked product or a copy would read what it has written already.
 ///
 /// `order` is a complete topological order of the graph. The search ends after 100 races.
-/// Cost: a look at each pair of accesses of one buffer, and for those that conflict a search backwards, short where edges are direct. Where ways
-/// are long, questions are answered 256 at a time, each time with one pass through the graph: a wrong schedule takes about as long as a right one.
+/// Cost: a look at each pair of accesses that overlap in one buffer, or are near each other, and for those that conflict a search backwards, short
+/// where edges are direct. Where ways are long, thousands of questions are answered together by HappensBefore::together(): a wrong schedule takes
+/// about as long as a right one. Told to end, it has not found all.
 Races find_races(const Schedule& lowered, const ActivityGraph& graph, const std::vector<std::uint32_t>& order, Cancellation stop = {});
 
 }  // namespace podsim

@@ -1,4 +1,4 @@
-// Races within one task, what a search for races costs, and questions of order that are answered together.
+// Races within one task, and what a search for races costs.
 #include "sim/schedule/races.hpp"
 
 #include <gmock/gmock.h>
@@ -6,7 +6,6 @@
 
 #include <atomic>
 
-#include "sim/base/rng.hpp"
 #include "sim/schedule/happens_before.hpp"
 #include "sim/schedule/testing.hpp"
 #include "sim/schedule/validate.hpp"
@@ -167,42 +166,6 @@ TEST(Races, WaysRoundTheRingAreFoundHoweverLong) {
       EXPECT_THAT(races.found, IsEmpty()) << to_text(races.found);
     else
       EXPECT_THAT(texts(races.found), ElementsAre(::testing::HasSubstr("task 0 \"first\" writes and task 97 \"last\" writes")));
-  }
-}
-
-TEST(HappensBefore, AnswersTogetherAsOneByOne) {
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
-    Rng rng{seed, stream_of("questions")};
-    Writer w{ring(rng.between(2, 5))};
-    const AxisView x = w.axis(0);
-    const BufferId a = w.scratch("a", {1}), b = w.scratch("b", {1});
-    for (int t = 0; t < 12; ++t) {
-      std::vector<Edge> edges;
-      const bool moves = rng.below(2) == 0;
-      for (int e = std::max(0, t - 4); e < t; ++e) {
-        if (rng.below(3) != 0) continue;
-        const bool from_shift = std::holds_alternative<Shift>(w.now().tasks[static_cast<std::size_t>(e)].op);
-        edges.push_back(after(TaskId{e}, from_shift ? static_cast<Half>(rng.below(3)) : Half::both, moves ? static_cast<Half>(rng.below(3)) : Half::both));
-      }
-      if (moves)
-        w.add("shift", shift(x, rng.between(-2, 2), part(a, 0, 1), part(b, 0, 1)), edges);
-      else
-        w.add("copy", copy(part(a, 0, 1), part(b, 0, 1)), edges);
-    }
-    const ActivityGraph graph = unroll(w.schedule).graph;
-    const TopologicalOrder order = topological_order(graph, w.schedule, false);
-    if (!order.cycle.empty()) continue;
-    HappensBefore before{graph, order.order};
-    std::vector<OrderQuestion> questions;
-    for (std::size_t i = 0; i < order.order.size(); ++i)
-      for (std::size_t j = i + 1; j < order.order.size(); ++j)
-        for (const bool received : {false, true}) questions.push_back({order.order[i], received, order.order[j]});
-    const std::vector<bool> answers = before.together(questions);
-    ASSERT_EQ(answers.size(), questions.size());
-    for (std::size_t q = 0; q < questions.size(); ++q) {
-      ASSERT_EQ(answers[q], before(questions[q])) << "seed " << seed << ", question " << q;
-      ASSERT_EQ(before.within(3, questions[q]).value_or(answers[q]), answers[q]);
-    }
   }
 }
 
