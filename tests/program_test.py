@@ -5,19 +5,23 @@ usage: program_test.py PODSIM
 """
 
 import contextlib
+import fcntl
 import os
 import signal
 import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 
 PODSIM = os.path.abspath(sys.argv.pop())
 RUN = ["run", "--machine", "ideal", "--slice", "4", "--collective", "all-gather", "--axis", "row", "--bytes", "1KiB"]
 # Half a minute of SimGrid, if nobody ends it.
-LONG = ["--machine", "tpu_v4", "--slice", "16x16", "--collective", "all-to-all", "--axis", "row,col", "--bytes", "64MiB", "--engine", "simgrid"]
+LONG = ["--machine", "tpu_v4", "--slice", "64x64", "--collective", "all-to-all", "--axis", "row,col", "--bytes", "64MiB", "--algorithm", "direct",
+        "--engine", "simgrid"]
 
 
 def podsim(*words, **options):
@@ -93,8 +97,8 @@ class ProcessCase(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
 
-    def start(self, *words):
-        process = subprocess.Popen([PODSIM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    def start(self, *words, stdout=subprocess.PIPE):
+        process = subprocess.Popen([PODSIM, *words], stdout=stdout, stderr=subprocess.PIPE, text=True, start_new_session=True)
         self.addCleanup(process.__exit__, None, None, None)
         self.addCleanup(process.kill)
         return process
@@ -128,6 +132,37 @@ class Signals(ProcessCase):
         with open(self.folder + "/t.json", encoding="ascii") as file:
             self.assertEqual(file.read(), "as it was")
 
+    def test_every_verb_ends(self):
+        pod = ["--machine", "tpu_v4", "--slice"]
+        for words in (
+            ["tune", *pod, "16x32x32", "--workload", "llama3-405b-block", "--exhaustive"],
+            ["tune", "--machine", "tpu_v4", "--chips", "256", "--slices", "2-d", "--workload", "gpt3-block", "--baseline", "meshslice-reference"],
+            ["compare", *pod, "16x32x32", "--mesh", "row=16,col=1024", "--workload", "llama3-405b-block", "--algorithms", "all"],
+            ["run", *pod, "64x64", "--gemm", "m=524288,n=49152,k=12288", "--algorithm", "meshslice", "--slice-count", "96", "--pad", "--fold", "off", "--force"],
+            ["check", "--slice", "512", "--collective", "reduce-scatter", "--axis", "row", "--bytes", "1MiB", "--algorithm", "ring"],
+            ["validate"],
+        ):
+            for after in (0, 0.05, 0.5, 1):
+                process = self.start(*words)
+                wait_for(lambda: handles_signals(process))
+                time.sleep(after)
+                process.send_signal(signal.SIGINT)
+                _, err = process.communicate(timeout=30)
+                self.assertEqual(process.returncode, 130, (words, after, err))
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_an_answer_that_nobody_reads_ends(self):
+        reader, writer = os.pipe()
+        size = fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+        process = self.start("show", "schedule", "--slice", "64", "--collective", "all-reduce", "--axis", "row", "--bytes", "64MiB", "--lowered",
+                             stdout=writer)
+        os.close(writer)
+        in_pipe = struct.Struct("i")
+        wait_for(lambda: in_pipe.unpack(fcntl.ioctl(reader, termios.FIONREAD, in_pipe.pack(0)))[0] == size)  # it waits for the reader
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=30), 130)
+        os.close(reader)
+
     def test_reading_what_nobody_writes_ends(self):
         os.mkfifo(self.folder + "/pipe")
         for option in ("--schedule", "--plan", "--machine", "--workload"):
@@ -138,6 +173,14 @@ class Signals(ProcessCase):
             _, err = process.communicate(timeout=30)
             os.close(writer)
             self.assertEqual((process.returncode, err), (130, "podsim: interrupted\n"), option)
+        for words in (["calibrate", "--observations-only", "--from", "nccl-tests"], ["validate", "--machine", "tpu_v4", "--slice", "2x2", "--observations"]):
+            process = self.start(*words, self.folder + "/pipe")
+            writer = wait_for(lambda: opened_for_writing(self.folder + "/pipe"))
+            time.sleep(0.1)
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=30)
+            os.close(writer)
+            self.assertEqual((process.returncode, err), (130, "podsim: interrupted\n"), words)
 
 
 class Sweeps(ProcessCase):

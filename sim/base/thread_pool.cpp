@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <system_error>
+#include <utility>
 
 namespace podsim {
 
@@ -32,6 +33,7 @@ void ThreadPool::for_each(std::size_t count, const Body& body) {
     body_ = &body;
     count_ = count;
     next_ = 0;
+    thrown_ = nullptr;
     active_ = workers_.size();
     ++loop_;
   }
@@ -39,6 +41,7 @@ void ThreadPool::for_each(std::size_t count, const Body& body) {
   drain(0);
   std::unique_lock lock{mutex_};
   finished_.wait(lock, [this] { return active_ == 0; });
+  if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
 }
 
 void ThreadPool::work(std::size_t thread) {
@@ -57,7 +60,12 @@ void ThreadPool::work(std::size_t thread) {
 }
 
 void ThreadPool::drain(std::size_t thread) {
-  for (std::size_t i = next_++; i < count_; i = next_++) (*body_)(i, thread);
+  try {
+    for (std::size_t i = next_++; i < count_; i = next_++) (*body_)(i, thread);
+  } catch (...) {
+    const std::lock_guard lock{mutex_};
+    if (!thrown_) thrown_ = std::current_exception();
+  }
 }
 
 }  // namespace podsim

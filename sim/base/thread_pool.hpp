@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -21,7 +22,8 @@ class ThreadPool {
 
   [[nodiscard]] std::size_t threads() const { return workers_.size() + 1; }
 
-  /// Calls body(i, thread) once for every i in [0, count), thread in [0, threads()); returns when all are done. Not reentrant.
+  /// Calls body(i, thread) once for every i in [0, count), thread in [0, threads()); returns when all are done. Not reentrant. Nothing throws on purpose,
+  /// but memory may run out: what one body throws is thrown again here, once the other threads have no more to do.
   using Body = std::function<void(std::size_t, std::size_t)>;
   void for_each(std::size_t count, const Body& body);
 
@@ -33,6 +35,7 @@ class ThreadPool {
   std::mutex mutex_;
   std::condition_variable started_, finished_;
   const Body* body_ = nullptr;
+  std::exception_ptr thrown_;  // the first of this loop
   std::size_t count_ = 0;
   std::atomic<std::size_t> next_{0};
   std::size_t loop_ = 0;    // counts for_each() calls; a worker wakes when it changes

@@ -178,6 +178,7 @@ Expected<std::pair<std::string, CollectiveChooser>> cheapest_algorithm(const Pod
   const std::pair<std::string, CollectiveChooser>* best = nullptr;
   Picoseconds least = end_of_clock;
   Diagnostic why;
+  std::optional<Diagnostic> too_large;
   for (const auto& candidate : *all) {
     if (manner.stopped()) return cancelled_work();
     manner.tell(fmt::format("choosing how to lower {}: {}", name_of(collective.kind), candidate.first));
@@ -188,9 +189,10 @@ Expected<std::pair<std::string, CollectiveChooser>> cheapest_algorithm(const Pod
     }
     const auto makespan = makespan_within(least, pod, *lowered, choosing);
     if (!makespan && makespan.error().cause != Cause::input) return makespan.error();
-    if (!makespan) why = makespan.error();  // as what is too large to be simulated
+    if (!makespan) too_large = makespan.error();
     if (makespan && *makespan && is_less(**makespan, least)) least = **makespan, best = &candidate;
   }
+  if (best == nullptr && too_large) return *too_large;
   if (best == nullptr) return Diagnostic{why.where, "no algorithm applies; the last one: " + why.message};
   return *best;
 }
@@ -257,11 +259,13 @@ Expected<Problem> collective_problem(const Options& options, const Pod& pod, DTy
     if (!best) return best.error().cause == Cause::input ? Diagnostic{option("algorithm"), best.error().message} : best.error();
     problem.algorithm = "auto: " + best->first;
     problem.chooser = best->second;
+    problem.lowering = best->first;
     return problem;
   }
   auto chooser = always(name, chunks);
   if (!chooser) return Diagnostic{option("algorithm"), chooser.error().message};
   problem.chooser = std::move(*chooser);
+  problem.lowering = name;
   return problem;
 }
 

@@ -14,7 +14,7 @@ po::options_description threads_option() {
 po::options_description engine_options() {
   po::options_description described{"engine"};
   described.add_options()                                                                                                   //
-      ("engine", po::value<std::string>()->value_name("des|simgrid|analytic")->default_value("des"), "who keeps the time")  //
+      ("engine", po::value<std::string>()->value_name("des|simgrid|analytic")->default_value("des"), "who keeps the time; analytic: as if no two messages shared a link")  //
       ("fold", po::value<std::string>()->value_name("auto|off")->default_value("auto"),
        "auto: devices that behave alike are simulated once, to the same\npicosecond; off: every device")  //
       ("force", po::bool_switch(), "simulate however many task instances there are");

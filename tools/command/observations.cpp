@@ -62,7 +62,7 @@ Expected<Imported> imported_observations(const Options& options) {
   Imported all;
   for (const std::string& file : files) {
     auto imported = import_file(options.text("from"), file == "-" ? "/dev/stdin" : file, how);
-    if (!imported && !options.given("from"))
+    if (!imported && imported.error().cause == Cause::input && !options.given("from"))
       return Diagnostic{imported.error().where, imported.error().message + "; --from names other forms than csv"};
     if (!imported) return imported.error();
     all.observations.insert(all.observations.end(), imported->observations.begin(), imported->observations.end());

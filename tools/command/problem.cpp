@@ -111,7 +111,9 @@ Expected<Problem> saved_problem(const Options& options, const Pod& pod, const Ma
         fmt::format("the schedule's mesh is {}, the pod's is {}: they must have as many devices", to_text(schedule->mesh), to_text(pod.mesh))};
   auto chooser = chooser_named(pod, options.has("algorithm") ? options.text("algorithm") : "", manner);
   if (!chooser) return Diagnostic{option("algorithm"), chooser.error().message};
-  return Problem{std::move(*schedule), *std::move(chooser), "schedule", "", std::nullopt, 0};
+  Problem problem{std::move(*schedule), *std::move(chooser), "schedule", "", std::nullopt, 0};
+  if (options.has("algorithm")) problem.lowering = options.text("algorithm");
+  return problem;
 }
 
 }  // namespace
@@ -217,6 +219,7 @@ Expected<Problem> make_problem(const Pod& pod, const GemmRequest& request, const
   if (slices == 0) slices = std::lcm(mesh.axes()[0].size, mesh.axes()[1].size);  // summa's own
   Problem made{std::move(*schedule), *std::move(chooser), std::string{algorithm.name}, std::string{name_of(problem.dataflow)}, slices, padding};
   made.replicated = std::move(replicated);
+  made.lowering = request.collectives;
   return made;
 }
 

@@ -36,6 +36,7 @@ struct Problem {
   std::optional<TokenCount> tokens{};                           // of a workload of sequences
   std::optional<CollectiveAsked> collective{};                  // of one collective
   std::vector<Replicated> replicated{};                         // of a GEMM: what several devices have of its operands
+  std::string lowering{};                                       // the algorithm of all collectives; empty: ring, or line on open axes
 };
 
 /// Makes a problem on a pod, which it changes to what the algorithm uses. Errors: it does not suit the pod.

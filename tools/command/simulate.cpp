@@ -42,7 +42,8 @@ Result result_of(const Pod& pod, const Problem& problem, const SimulatedRun& run
   result.peak_memory_bytes = metrics.peak_memory.count();
   result.tasks = metrics.tasks;
   result.events = run.timeline.events;
-  result.trust = trust_of(pod, pod.machine.trust.covers.empty() ? std::vector<Coverage>{} : operations_in(problem.schedule, pod));
+  result.trust = trust_of(pod, pod.machine.trust.covers.empty() ? std::vector<Coverage>{} : operations_in(problem.schedule, pod),
+                          problem.lowering);
   return result;
 }
 

@@ -140,6 +140,11 @@ TEST(Tune, CtrlCGivesTheBestSoFarOrSaysThatThereIsNone) {
   Console console{out, err, false, &interrupted};
   EXPECT_EQ(run_command({"tune", "--machine", "tpu_v4", "--slice", "4x4", "--workload", "gpt3-block"}, console), exit_interrupted);
   EXPECT_THAT(err.str(), HasSubstr("interrupted before the first plan was known"));
+  // With a baseline, whose parts are simulated before any other.
+  err.str("");
+  EXPECT_EQ(run_command({"tune", "--machine", "tpu_v4", "--slice", "4x4", "--workload", "gpt3-block", "--baseline", "meshslice-reference"}, console),
+            exit_interrupted);
+  EXPECT_THAT(err.str(), HasSubstr("interrupted before the first plan was known"));
 }
 
 TEST(Tune, SaysWhatIsWrong) {

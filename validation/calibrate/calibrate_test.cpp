@@ -85,6 +85,14 @@ TEST(Calibrate, WithTwoPercentNoiseTheMachineLiesWithinAllIntervalsIn95Of100Tria
   EXPECT_GE(within, 95);
 }
 
+TEST(Calibrate, WhatTellsNothingFitsNothing) {
+  // A gather of 4 GiB in no time: every value that it depends on would have to be better than it can be.
+  Observation impossible = observed(ObservedOp::all_gather, "", 2, std::int64_t{1} << 32);
+  impossible.time = Seconds{17e-6};
+  const Calibration c = calibrated({impossible}, pod_with(some_machine(), "1x2"));
+  EXPECT_GT(c.median_abs_error, 1);
+}
+
 TEST(Calibrate, OneSizeTellsNoLaunchFromBandwidth) {
   const Pod truth = pod_with(some_machine(other), "8");
   const Calibration c = calibrated(times_on(truth, gathers({{"", 8}}, {1 << 20, 1 << 20, 1 << 20})), pod_with(some_machine(), "8"));

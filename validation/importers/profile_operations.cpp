@@ -114,6 +114,20 @@ void OperationTimes::count_steps(const ReadProfile& profile, const ProfileOption
   say(counted_steps.steps, counted_steps.why + "; --steps may say otherwise");
 }
 
+/// What a fusion does is guessed where the profile says nothing but its name.
+void OperationTimes::note_bare_fusions(const Sums& sums, ProfiledOperations& found) const {
+  std::size_t count = 0;
+  std::string first;
+  for (std::uint32_t op = 0; op < ops_.size(); ++op) {
+    const Op& from = ops_[op];
+    if (!(sums.self[op] > 0) || !from.text.empty() || !from.category.empty() || !from.name.starts_with("fusion")) continue;
+    if (count++ == 0) first = from.name;
+  }
+  if (count > 0)
+    found.notes.push_back(counted(count, "fusion") + " without HLO text or category, such as " + first +
+                          ": counted as elementwise, which may be wrong");
+}
+
 Expected<ProfiledOperations> OperationTimes::finish(const ReadProfile& profile, const std::string& file, const ProfileOptions& options) {
   Sums sums;
   std::unordered_map<std::string_view, std::uint32_t> by_name;
@@ -148,6 +162,7 @@ Expected<ProfiledOperations> OperationTimes::finish(const ReadProfile& profile, 
     operation.beside = Seconds{seconds_of(sums.beside[op]) / devices};
     found.operations.push_back(std::move(operation));
   }
+  note_bare_fusions(sums, found);
   count_steps(profile, options, found);
   found.notes.push_back("measured times are means over " + counted(sums.devices, "device") + "; a collective contains waiting for the slowest");
   found.notes.insert(found.notes.end(), profile.notes.begin(), profile.notes.end());

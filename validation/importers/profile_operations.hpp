@@ -59,6 +59,7 @@ class OperationTimes final : public ProfileSink {
   };
   struct Sums;
   void add_device(std::vector<Event>& events, Sums& sums) const;
+  void note_bare_fusions(const Sums& sums, ProfiledOperations& found) const;
   void count_steps(const ReadProfile& profile, const ProfileOptions& options, ProfiledOperations& found) const;
 
   std::vector<Op> ops_;  // in the order in which they came

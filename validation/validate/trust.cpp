@@ -91,7 +91,7 @@ const std::array<RungError, rung_count>& rung_errors() {
   return errors;
 }
 
-RunTrust trust_of(const Pod& pod, const std::vector<Coverage>& run) {
+RunTrust trust_of(const Pod& pod, const std::vector<Coverage>& run, std::string_view lowering) {
   const Trust& machine = pod.machine.trust;
   RunTrust trust{std::string{name_of(machine.level)}, machine.dataset, machine.error};
   if (pod.hypothetical || pod.machine.slices.any_shape || machine.level == TrustLevel::hypothetical) {
@@ -106,16 +106,21 @@ RunTrust trust_of(const Pod& pod, const std::vector<Coverage>& run) {
     return trust;
   }
   Comparison comparison = compared(pod, run);
-  const bool broken = !pod.what_if.fail.empty() || !pod.what_if.degrade.empty() || !pod.placement.speed.empty();
-  if (broken) comparison.beyond.emplace_back("broken or slow parts, fitted without");
+  const std::size_t known = comparison.beyond.size();
+  if (!pod.what_if.fail.empty() || !pod.what_if.degrade.empty() || !pod.placement.speed.empty())
+    comparison.beyond.emplace_back("broken or slow parts, fitted without");
+  const bool communicates = std::any_of(run.begin(), run.end(), [](const Coverage& one) { return one.devices > 1 && one.operation != CostKind::permute; });
+  if (communicates && !lowering.empty() && lowering != "ring" && lowering != "line")
+    comparison.beyond.push_back(fmt::format("collectives by {}, fitted by ring or line", lowering));
   if (comparison.beyond.empty()) return trust;
+  const bool unknown_error = comparison.beyond.size() > known;
   trust.level = "extrapolated";
   trust.fitted_error = std::exchange(trust.error, std::nullopt);
   trust.beyond = std::move(comparison.beyond);
   if (!comparison.furthest) return trust;
   trust.rung = name_of(*comparison.furthest);
   const RungError& error = rung_errors().at(static_cast<std::size_t>(*comparison.furthest));
-  if (broken) return trust;
+  if (unknown_error) return trust;
   trust.error = error.median;
   trust.p95_error = error.p95;
   return trust;

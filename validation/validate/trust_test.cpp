@@ -85,6 +85,17 @@ TEST(Trust, OfAWhatIfHasNoError) {
   EXPECT_THAT(slow.beyond, ::testing::Contains("broken or slow parts, fitted without"));
 }
 
+TEST(Trust, OfCollectivesByAnotherAlgorithmIsExtrapolatedByNobodyKnowsHowMuch) {
+  const Pod pod = pod_with(fitted_machine(), "2x8");
+  const std::vector<Coverage>& fitted = pod.machine.trust.covers;
+  const RunTrust same = trust_of(pod, {fitted.front()});
+  for (const char* lowering : {"", "ring", "line"}) EXPECT_EQ(trust_of(pod, {fitted.front()}, lowering), same) << lowering;
+  const RunTrust direct = trust_of(pod, {fitted.front()}, "direct");
+  EXPECT_EQ(direct.level, "extrapolated");
+  EXPECT_EQ(direct.error, std::nullopt);
+  EXPECT_THAT(direct.beyond, ::testing::Contains("collectives by direct, fitted by ring or line"));
+}
+
 TEST(Trust, OfSpecifiedValuesIsTheMachines) {
   const RunTrust trust = trust_in(*find_machine("tpu_v4"), "4x4x4", {observed(ObservedOp::all_gather, "row", 4, 1 << 20)});
   EXPECT_EQ(trust, RunTrust{"spec"});
