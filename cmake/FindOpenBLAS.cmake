@@ -1,14 +1,10 @@
 # OpenBLAS::OpenBLAS: the library and the folder of its own cblas.h.
 #
 # Not FindBLAS: the numeric engine sets OpenBLAS's thread count, so another BLAS behind the same interface will not do, and Debian's
-# /usr/include/<arch>/cblas.h may be the reference implementation's. OpenBLAS without threads of its own is preferred: the numeric engine brings its threads,
-# and the other variant starts one per core before main(), in every command.
-find_library(OpenBLAS_LIBRARY NAMES openblas PATH_SUFFIXES openblas-serial openblas-pthread)
-set(variants openblas-serial openblas-pthread)
-list(TRANSFORM variants PREPEND "${CMAKE_LIBRARY_ARCHITECTURE}/" OUTPUT_VARIABLE folders)
-find_path(OpenBLAS_INCLUDE_DIR NAMES openblas_config.h PATH_SUFFIXES ${folders} ${variants} openblas)
-unset(variants)
-unset(folders)
+# /usr/include/<arch>/cblas.h may be the reference implementation's. Nor Debian's openblas-serial: it has no locks, and products computed by several threads
+# of the numeric engine at a time come out wrong (version 0.3.21, five of twelve runs of Gemm.TheReferenceNotebooksLayerIsRightForwardAndBackward).
+find_library(OpenBLAS_LIBRARY NAMES openblas PATH_SUFFIXES openblas-pthread)
+find_path(OpenBLAS_INCLUDE_DIR NAMES openblas_config.h PATH_SUFFIXES "${CMAKE_LIBRARY_ARCHITECTURE}/openblas-pthread" openblas-pthread openblas)
 mark_as_advanced(OpenBLAS_LIBRARY OpenBLAS_INCLUDE_DIR)
 
 include(FindPackageHandleStandardArgs)

@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <cstdlib>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -14,5 +15,7 @@ int main(int argc, char** argv) {
   podsim::StandardOutput output{STDOUT_FILENO, &podsim::interruption::answering};
   podsim::Console console{output.stream(), std::cerr, isatty(STDERR_FILENO) == 1, podsim::interruption::requested(),
                           &podsim::interruption::announced};
-  return output.finish(podsim::run_command(std::vector<std::string>(argv + 1, argv + argc), console), std::cerr);
+  const int status = output.finish(podsim::run_command(std::vector<std::string>(argv + 1, argv + argc), console), std::cerr);
+  // Without the end of libraries: where memory is short (ulimit -v) OpenBLAS waits there for a thread that never ends.
+  std::quick_exit(status);
 }

@@ -108,7 +108,7 @@ TEST(CompareCollectives, HaveATableAndColumnsOfCsv) {
   EXPECT_THAT(podsim(line).out, AllOf(HasSubstr("algorithm"), HasSubstr("algbw"), HasSubstr("busbw"), HasSubstr("2 MiB"), Not(HasSubstr("MFU"))));
   const std::string csv = podsim(line + " --format csv").out;
   EXPECT_THAT(csv.substr(0, csv.find('\n')),
-              ::testing::EndsWith(",trust_error,collective,axis,bytes,collective_devices,algbw_bytes_per_s,busbw_bytes_per_s"));
+              ::testing::EndsWith(",slow_devices,collective,axis,bytes,collective_devices,algbw_bytes_per_s,busbw_bytes_per_s"));
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 5);
 }
 
@@ -126,7 +126,7 @@ TEST(CompareVary, IsAColumnPerPathAndTheSameAsSet) {
   EXPECT_EQ(json["verdicts"].size(), 4U);
   EXPECT_THAT(podsim(line).out, AllOf(HasSubstr("link.bandwidth"), HasSubstr("software.launch[all-gather]"), HasSubstr("25GB/s"),
                                       HasSubstr("row=4,col=4 link.bandwidth=100GB/s software.launch[all-gather]=1us")));
-  EXPECT_THAT(podsim(line + " --format csv").out, HasSubstr(",trust_error,link.bandwidth,software.launch[all-gather]\n"));
+  EXPECT_THAT(podsim(line + " --format csv").out, HasSubstr(",slow_devices,link.bandwidth,software.launch[all-gather]\n"));
 }
 
 TEST(CompareVary, WorksForCollectivesAndWorkloads) {

@@ -7,7 +7,7 @@ build_packages=(
   libfmt-dev                                         # text
   libboost-dev libboost-program-options-dev          # Boost.Graph (headers only), command line
   libsimgrid-dev                                     # the reference engine
-  libopenblas-serial-dev                             # the numeric engine, which brings its own threads
+  libopenblas-pthread-dev                            # the numeric engine; the serial one is not safe to call from threads
   libprotobuf-dev protobuf-compiler                  # machine and schedule files
   libeigen3-dev                                      # fits: validation/calibrate
   nlohmann-json3-dev                                 # JSON output
