@@ -222,28 +222,29 @@ class NoMoreFiles {
 TEST(Sweep, WhatTheComputerFailsToRunIsNoResultAndIsTriedAgain) {
   const Folder folder;
   const std::string text =
-      "sweep { machine: 'tpu_v4' slice: '4' collective: 'all-gather' axis: 'row' bytes: '1MiB' seed: [0, 1] engine: ['des', 'simgrid'] }";
+      "sweep { machine: 'tpu_v4' slice: '4' collective: 'all-gather' axis: 'row' bytes: ['1MiB', '2MiB', '4MiB'] engine: ['des', 'simgrid'] }";
   const std::string file = folder.file("s.sqlite");
   {
     auto store = SweepStore::open(file);
     ASSERT_TRUE(store) << to_text(store.error());
-    std::optional<NoMoreFiles> none;  // once both points by des are stored: from then on there is no pipe to SimGrid's child
-    const auto by_des_alone = [&](const SweepCount& count) {
-      if (count.finished == 2 && !none) none.emplace();
+    // Once all points by des and one by simgrid are stored, on this thread as simgrid's are: from then on there is no pipe to SimGrid's child.
+    std::optional<NoMoreFiles> none;
+    const auto one_by_simgrid = [&](const SweepCount& count) {
+      if (count.finished == 4 && !none) none.emplace();
     };
-    const auto end = run_sweep({text, "s", "test"}, test::points_of(text), *store, {1, nullptr, by_des_alone});
+    const auto end = run_sweep({text, "s", "test"}, test::points_of(text), *store, {1, nullptr, one_by_simgrid});
     none.reset();
     ASSERT_TRUE(end) << to_text(end.error());
-    EXPECT_EQ(end->count.finished, 2U);
+    EXPECT_EQ(end->count.finished, 4U);
     EXPECT_EQ(end->count.skipped, 0U);
     EXPECT_EQ(end->count.failed, 2U);
     EXPECT_EQ(end->count.remaining(), 2U);
     const std::string why = "simgrid: no pipe: Too many open files";
-    EXPECT_EQ(end->failures, (std::map<std::size_t, std::string>{{1, why}, {3, why}}));
+    EXPECT_EQ(end->failures, (std::map<std::size_t, std::string>{{3, why}, {5, why}}));
   }
-  EXPECT_EQ(rows_of(file, "SELECT status, count(*) FROM results GROUP BY 1"), "done,2\nremaining,2\n");
+  EXPECT_EQ(rows_of(file, "SELECT status, count(*) FROM results GROUP BY 1"), "done,4\nremaining,2\n");
   const SweepCount again = sweep(text, file);
-  EXPECT_EQ(again.known, 2U);
+  EXPECT_EQ(again.known, 4U);
   EXPECT_EQ(again.finished, 2U);
   EXPECT_EQ(again.failed, 0U);
   sweep(text, folder.file("undisturbed.sqlite"));
