@@ -14,7 +14,9 @@ int main(int argc, char** argv) {
   std::ostream nothing{nullptr};  // what all ranks find is said once
   podsim::StandardOutput output;
   podsim::Console console{team.is_root() ? output.stream() : nothing, team.is_root() ? std::cerr : nothing, isatty(STDERR_FILENO) == 1};
-  const int status = podsim::run_over_mpi(std::vector<std::string>(argv + 1, argv + argc), team, console);
+  const int status = output.finish(podsim::run_over_mpi(std::vector<std::string>(argv + 1, argv + argc), team, console), std::cerr);
+  // mpirun kills the others when one ends with a failure: not before the root has said why. What all ranks found is the root's to return.
+  MPI_Barrier(MPI_COMM_WORLD);
   MPI_Finalize();
-  return output.finish(status, std::cerr);
+  return team.is_root() ? status : podsim::exit_done;
 }
