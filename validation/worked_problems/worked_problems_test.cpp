@@ -23,7 +23,7 @@ using testing::Writer;
 constexpr double link = 45e9;           // one direction
 constexpr double both_ways = 2 * link;  // what the book calls bidirectional bandwidth
 constexpr double hop = 1e-6;
-constexpr double rounding = 0.02;  // the book's two digits
+constexpr double book_rounding = 0.02;  // the book's two digits
 constexpr double one_event = 1e-12;
 
 /// The book's answer to a problem, seconds.
@@ -55,7 +55,7 @@ void expect_time(const Pod& pod, CollectiveKind kind, const std::vector<std::str
   expect_time(pod, testing::lowered_collective(pod, kind, axes, Bytes{bytes}, algorithm, {}, {}, DType::bf16), seconds);
 }
 
-void expect_about(double seconds, const std::string& id) { EXPECT_NEAR(seconds / book(id), 1, rounding) << id; }
+void expect_about(double seconds, const std::string& id) { EXPECT_NEAR(seconds / book(id), 1, book_rounding) << id; }
 
 /// Sends to (0,0), each half of `elements` in one order of dimensions where two orders differ in the port that they arrive at, else all of it.
 /// From every chip, or from the far corner only.
