@@ -19,6 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+using podsim::time_text;
 std::string time_text(Picoseconds duration) { return to_text(to_seconds(duration)); }
 double seconds(Picoseconds duration) { return to_seconds(duration).count(); }
 

@@ -87,7 +87,7 @@ Expected<std::string> show_plan(const Options& options, Format format, const Man
 }
 
 struct Thing {
-  std::string_view name, show_usage;
+  std::string_view name, usage;
   bool what_ifs, problem;
   std::span<const Format> formats;
   Expected<std::string> (*show)(const Options&, Format, const Manner&);
