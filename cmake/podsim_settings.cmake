@@ -23,7 +23,10 @@ endif()
 
 # Linked by every target of ours and by nothing generated: protobuf's output does not pass these warnings.
 add_library(podsim_warnings INTERFACE)
-target_compile_options(podsim_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor $<$<BOOL:${PODSIM_WERROR}>:-Werror>)
+target_compile_options(podsim_warnings INTERFACE -Wall -Wextra -Wpedantic -Wnon-virtual-dtor $<$<BOOL:${PODSIM_WERROR}>:-Werror>)
+if(NOT CMAKE_UNITY_BUILD)  # where files are compiled together, names of one are no shadows over another's
+  target_compile_options(podsim_warnings INTERFACE -Wshadow)
+endif()
 
 if(PODSIM_SANITIZERS)
   # Directory-wide, generated code included: an uninstrumented object hides container overflows from its neighbours.

@@ -142,7 +142,7 @@ function(podsim_proto_library name)
   set(target podsim_${name}_proto)
   add_library(${target} STATIC ${outputs})
   add_library(podsim::${name}_proto ALIAS ${target})
-  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name}_proto)
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name}_proto UNITY_BUILD OFF)  # generated files use the same names
   target_compile_options(${target} PRIVATE -w)
   # SYSTEM: the generated headers do not pass our warnings either.
   target_include_directories(${target} SYSTEM PUBLIC "$<BUILD_INTERFACE:${generated}>")

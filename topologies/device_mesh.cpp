@@ -16,6 +16,8 @@
 #include "sim/base/units.hpp"
 
 namespace podsim {
+
+std::string shape_text(const std::vector<int>& shape) { return fmt::format("({})", fmt::join(shape, ",")); }
 namespace {
 
 constexpr std::int64_t most_devices = std::int64_t{1} << 24;
@@ -39,7 +41,6 @@ bool is_tpu(DeviceKind kind) { return kind != DeviceKind::cpu && kind != DeviceK
 
 Diagnostic plain(std::string message) { return {{}, std::move(message)}; }
 
-std::string shape_text(const std::vector<int>& shape) { return fmt::format("({})", fmt::join(shape, ",")); }
 std::string extents_text(const std::vector<int>& extents) { return fmt::format("{}", fmt::join(extents, "x")); }
 
 /// The number of devices; beyond most_devices it only says that it is more.

@@ -11,6 +11,9 @@
 
 namespace podsim {
 
+/// "(4,2)"
+std::string shape_text(const std::vector<int>& shape);
+
 // ---- Devices as JAX sees them ---------------------------------------------------------------------------------------------------------
 
 enum class DeviceKind { cpu, gpu, tpu_v2, tpu_v3, tpu_v4_lite, tpu_v4, tpu_v5e, tpu_v5p, tpu_v6e, tpu_v7 };

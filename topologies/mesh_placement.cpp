@@ -15,9 +15,8 @@
 namespace podsim {
 namespace {
 
-Diagnostic plain(std::string message) { return {{}, std::move(message)}; }
+Diagnostic misfit(std::string message) { return {{}, std::move(message)}; }
 
-std::string shape_text(const std::vector<int>& shape) { return fmt::format("({})", fmt::join(shape, ",")); }
 std::string extents_text(const Grid& grid) {
   std::vector<int> extents;
   for (const GridDimension& dimension : grid.dimensions()) extents.push_back(dimension.extent);
@@ -25,7 +24,7 @@ std::string extents_text(const Grid& grid) {
 }
 
 /// Of an assignment's row: the extent of the physical axis.
-int product(const std::vector<int>& sizes) { return std::accumulate(sizes.begin(), sizes.end(), 1, std::multiplies<>{}); }
+int devices_of_shape(const std::vector<int>& sizes) { return std::accumulate(sizes.begin(), sizes.end(), 1, std::multiplies<>{}); }
 
 using Assignment = std::vector<std::vector<int>>;
 
@@ -62,7 +61,7 @@ bool closes_by_distance(const Grid& grid, const Mesh& mesh, int axis, const std:
 bool closes_by_assignment(const Grid& grid, const Assignment& assignment, std::size_t axis) {
   for (std::size_t p = 0; p < assignment.size(); ++p) {
     if (assignment[p][axis] == 1) continue;
-    if (assignment[p][axis] != product(assignment[p])) return false;
+    if (assignment[p][axis] != devices_of_shape(assignment[p])) return false;
     if (assignment[p][axis] > 2 && (p >= grid.dimensions().size() || !grid.dimensions()[p].wraps)) return false;
   }
   return true;
@@ -74,7 +73,7 @@ std::vector<MeshFactor> factors_by_assignment(const Grid& grid, const Assignment
   for (std::size_t p = 0; p < assignment.size(); ++p) {
     const int size = assignment[p][axis];
     if (size == 1) continue;
-    const bool whole = size == product(assignment[p]);
+    const bool whole = size == devices_of_shape(assignment[p]);
     factors.push_back({size, size <= 2 || (whole && p < grid.dimensions().size() && grid.dimensions()[p].wraps)});
   }
   return factors.size() > 1 ? factors : std::vector<MeshFactor>{};
@@ -102,17 +101,17 @@ Expected<Mesh> mesh_by_distance(const Grid& grid, const Sizes& sizes, const std:
 
 Expected<PlacedMesh> place_device_mesh(const DeviceMesh& mesh, const std::vector<std::string>& names, const Grid& grid) {
   if (names.size() != mesh.shape.size())
-    return plain(fmt::format("expected {} axis names for the mesh {}, got {}", mesh.shape.size(), shape_text(mesh.shape), names.size()));
+    return misfit(fmt::format("expected {} axis names for the mesh {}, got {}", mesh.shape.size(), shape_text(mesh.shape), names.size()));
   const std::size_t chips = static_cast<std::size_t>(grid.chips()), cores = mesh.devices.size() / chips;
   if (cores == 0 || mesh.devices.size() % chips != 0)
-    return plain(fmt::format("expected devices for every chip of the slice {}, {} chips, got {} for the mesh {}", extents_text(grid), chips,
+    return misfit(fmt::format("expected devices for every chip of the slice {}, {} chips, got {} for the mesh {}", extents_text(grid), chips,
                              mesh.devices.size(), shape_text(mesh.shape)));
 
   PlacedMesh placed;
   std::vector<bool> taken(mesh.devices.size(), false);  // [chip][core]
   for (const JaxDevice& device : mesh.devices) {
     if (device.slice_index != mesh.devices[0].slice_index)
-      return plain(fmt::format("expected devices of one slice, got slices {} and {}", mesh.devices[0].slice_index, device.slice_index));
+      return misfit(fmt::format("expected devices of one slice, got slices {} and {}", mesh.devices[0].slice_index, device.slice_index));
     std::vector<int> coordinates(grid.dimensions().size(), 0);
     bool inside = device.core_on_chip >= 0 && static_cast<std::size_t>(device.core_on_chip) < cores;
     for (std::size_t d = 0; d < device.coords.size(); ++d) {
@@ -120,12 +119,12 @@ Expected<PlacedMesh> place_device_mesh(const DeviceMesh& mesh, const std::vector
       if (d < coordinates.size()) coordinates[d] = device.coords[d];
     }
     if (!inside)
-      return plain(fmt::format("expected devices of the slice {}, {} per chip, got device {} at ({}), core {}", extents_text(grid), cores, device.id,
+      return misfit(fmt::format("expected devices of the slice {}, {} per chip, got device {} at ({}), core {}", extents_text(grid), cores, device.id,
                                fmt::join(device.coords, ","), device.core_on_chip));
     const ChipId chip = grid.chip(coordinates);
     const std::size_t place = chip.index() * cores + static_cast<std::size_t>(device.core_on_chip);
     if (taken[place])
-      return plain(fmt::format("expected every device once, got two at ({}), core {}", fmt::join(device.coords, ","), device.core_on_chip));
+      return misfit(fmt::format("expected every device once, got two at ({}), core {}", fmt::join(device.coords, ","), device.core_on_chip));
     taken[place] = true;
     placed.placement.chip_of.push_back(chip);
     if (cores > 1) placed.placement.core_of.push_back(device.core_on_chip);
@@ -221,7 +220,7 @@ Expected<PlacedMesh> place_in_order(const Grid& grid, const std::vector<std::pai
   const Expected<Mesh> open = wrapped_mesh(sizes, [](const Mesh&, std::size_t) { return false; });
   if (!open) return open.error();
   if (static_cast<std::size_t>(open->devices()) != order.size())
-    return plain(fmt::format("expected a mesh of {} devices for the slice {}, got {} with {}", order.size(), extents_text(grid), to_text(*open),
+    return misfit(fmt::format("expected a mesh of {} devices for the slice {}, got {} with {}", order.size(), extents_text(grid), to_text(*open),
                              open->devices()));
   Expected<Mesh> mesh = mesh_by_distance(grid, sizes, order);
   if (!mesh) return mesh.error();

@@ -24,7 +24,7 @@ using testing::Ints;
 using Sizes = std::vector<std::pair<std::string, int>>;
 using Matrix = std::vector<Ints>;
 
-constexpr DeviceMeshOptions splitting{false, true};
+constexpr DeviceMeshOptions may_split{false, true};
 
 Grid grid(const Ints& extents, const std::vector<bool>& wraps) {
   std::vector<GridDimension> dimensions;
@@ -97,7 +97,7 @@ TEST(PlaceDeviceMesh, ExtentsOfOneAndTwoAndTheCoresOfAChipCountAsWrapped) {
 }
 
 TEST(PlaceDeviceMesh, AnAxisWithAPartOfADimensionDoesNotWrap) {
-  const DeviceMesh mesh = assigned(DeviceKind::tpu_v4, {4, 4, 8}, {4, 2, 16}, splitting);  // z: 4 and 2
+  const DeviceMesh mesh = assigned(DeviceKind::tpu_v4, {4, 4, 8}, {4, 2, 16}, may_split);  // z: 4 and 2
   EXPECT_EQ(mesh.assignment, (Matrix{{1, 1, 4}, {1, 1, 4}, {4, 2, 1}}));
   EXPECT_THAT(wraps_of(placed(mesh, {"a", "b", "c"}, torus({4, 4, 8})).mesh), ElementsAre(false, true, true));  // a size of 2 counts as wrapped
 }

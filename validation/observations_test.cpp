@@ -12,14 +12,14 @@ std::string error_of(const std::string& text) {
   return observations ? "no error" : to_text(observations.error());
 }
 
-std::vector<Observation> read(const std::string& text) {
+std::vector<Observation> rows_in(const std::string& text) {
   const auto observations = read_observations(text, "obs.csv");
   EXPECT_TRUE(observations) << to_text(observations.error());
   return observations ? *observations : std::vector<Observation>{};
 }
 
 TEST(Observations, ARowHasWhatItsColumnsSay) {
-  const auto rows = read("# measured by hand\nop,devices,bytes,seconds\n\nall-gather,4,8388608,680e-6\r\nhbm_copy,1,2097152,1.5e-06\n");
+  const auto rows = rows_in("# measured by hand\nop,devices,bytes,seconds\n\nall-gather,4,8388608,680e-6\r\nhbm_copy,1,2097152,1.5e-06\n");
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[0].op, ObservedOp::all_gather);
   EXPECT_EQ(rows[0].devices, 4);
@@ -32,7 +32,7 @@ TEST(Observations, ARowHasWhatItsColumnsSay) {
 }
 
 TEST(Observations, ColumnsComeInAnyOrderAndFieldsMayBeQuoted) {
-  const auto rows = read("source,seconds,n,k,m,op,devices,bytes,dtype,schedule,axis,array_dim\n"
+  const auto rows = rows_in("source,seconds,n,k,m,op,devices,bytes,dtype,schedule,axis,array_dim\n"
                          "\"a \"\"profile\"\", page 3\", 1e-3 ,20,30,10,all-gather,8,4,bf16,overlapped,y,0\n");
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0].source, "a \"profile\", page 3");
@@ -52,7 +52,7 @@ TEST(Observations, WhatIsWrittenIsReadBack) {
              .schedule = ObservedSchedule::bidirectional, .source = "two\nlines, \"quoted\" #1"};
   rows[3] = {.op = ObservedOp::hbm_copy, .bytes = Bytes{64}, .time = Seconds{1e-9}, .source = "# no comment"};
   const std::string text = write_observations(rows);
-  const auto again = read(text);
+  const auto again = rows_in(text);
   ASSERT_EQ(again.size(), rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     SCOPED_TRACE(i);

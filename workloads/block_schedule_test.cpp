@@ -28,14 +28,14 @@ std::vector<TransformerBlock> blocks() {
   return {testing::small_block(), testing::small_gated_block(), bare, mlp};
 }
 
-std::vector<Mesh> meshes() { return {testing::mesh_of(2, 2), testing::mesh_of(2, 4), testing::mesh_of(4, 2), testing::mesh_of(1, 4)}; }
+std::vector<Mesh> block_meshes() { return {testing::mesh_of(2, 2), testing::mesh_of(2, 4), testing::mesh_of(4, 2), testing::mesh_of(1, 4)}; }
 
 /// The plans of all blocks on all meshes that apply: few re-layouts do where a residual joins.
 template <class Body>
 int for_each_plan(Body body) {
   int count = 0;
   for (const TransformerBlock& block : blocks())
-    for (const Mesh& mesh : meshes()) {
+    for (const Mesh& mesh : block_meshes()) {
       const auto workload = workload_of(block, mesh.devices());
       for (const NamedPlan& named : plans_for(*workload)) {
         if (!parts_of(*workload, named.plan, mesh, Pass::both)) continue;

@@ -27,7 +27,7 @@ constexpr std::array<Pass, 2> passes{Pass::forward, Pass::backward};
 constexpr double tolerance = 1e-5;
 
 /// The meshes, open and wrapped, and a row that folds two dimensions.
-std::vector<Mesh> meshes() {
+std::vector<Mesh> part_meshes() {
   std::vector<Mesh> all;
   for (const auto& [R, C] : {std::pair{1, 1}, {1, 4}, {4, 1}, {2, 4}, {4, 2}, {3, 2}})
     for (const bool wraps : {true, false})
@@ -43,7 +43,7 @@ std::string describe(const Mesh& mesh, const WorkloadPart& part) {
 /// Runs the part lowered by both choosers and hands what comes out to `expect`.
 template <class Expect>
 void for_each_run(const WorkloadPart& of, Expect expect) {
-  for (const Mesh& mesh : meshes())
+  for (const Mesh& mesh : part_meshes())
     for (const ActivationLayout layout : layouts)
       for (const Pass pass : passes) {
         WorkloadPart part = of;
@@ -105,7 +105,7 @@ TEST(Part, NormsNormaliseEveryTokenOverTheFeaturesOfAllDevices) {
 // The sums are those that the forward pass leaves: both passes in one program.
 TEST(Part, GradientsOfNormsAreThoseOfTheWholeToken) {
   for (const Norm norm : {Norm::rms, Norm::layer})
-    for (const Mesh& mesh : meshes())
+    for (const Mesh& mesh : part_meshes())
       for (const ActivationLayout layout : layouts) {
         WorkloadPart part = part_of_kind(WorkloadPart::Kind::norm, 24, 24, 24);
         part.norm = norm;
@@ -165,7 +165,7 @@ TEST(Part, AResidualAddsWhatItSkipped) {
 // Place by place on each device, in the order that the header has: (col, row, own) from tokens by row.
 TEST(Part, ARelayoutTurnsTheTensorAndItsGradientBack) {
   constexpr std::int64_t tokens = 24, features = 48;
-  for (const Mesh& mesh : meshes())
+  for (const Mesh& mesh : part_meshes())
     for (const ActivationLayout layout : layouts)
       for (const Pass pass : passes) {
         WorkloadPart part = part_of_kind(WorkloadPart::Kind::relayout, tokens, features, features);
@@ -242,7 +242,7 @@ std::optional<WorkloadPart> small_product(const Mesh& mesh, const ProductChoice&
 TEST(Part, ProductsAndTheirGradientsAreThoseOfTheWholeMatrices) {
   const PartOptions options{2, 1, true};
   int proven = 0;
-  for (const Mesh& mesh : meshes())
+  for (const Mesh& mesh : part_meshes())
     for (const ProductChoice& choice : product_choices()) {
       const auto of_mesh = small_product(mesh, choice, options);
       if (!of_mesh) continue;

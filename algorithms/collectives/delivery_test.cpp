@@ -14,7 +14,7 @@ using testing::ideal_machine;
 using testing::make_pod;
 using testing::Pod;
 
-struct Case {
+struct DeliveryCase {
   Pod pod;
   CollectiveKind kind;
   std::vector<std::string> axes;
@@ -25,7 +25,7 @@ struct Case {
   int group;
 };
 
-Case random_case(std::uint64_t seed) {
+DeliveryCase random_case(std::uint64_t seed) {
   Rng rng{seed};
   static const std::vector<std::vector<int>> shapes{{3, 5}, {6, 4}, {2, 3, 2}, {4, 2, 3}, {3, 3}, {1, 4}, {4, 1}, {2, 2, 2}};
   std::vector<int> extents = shapes[rng.below(shapes.size())];
@@ -51,7 +51,7 @@ Case random_case(std::uint64_t seed) {
   return {pod, kind, axes, bytes, dtype, details, rng.between(1, 12), group};
 }
 
-std::string describe(std::uint64_t seed, const Case& c, std::string_view algorithm) {
+std::string describe(std::uint64_t seed, const DeliveryCase& c, std::string_view algorithm) {
   std::string text = "seed " + std::to_string(seed) + " " + std::string{algorithm} + " " + std::string{name_of(c.kind)} + " on " + to_text(c.pod.mesh) + " over";
   for (const std::string& axis : c.axes) text += " " + axis + (c.pod.mesh.wraps(*c.pod.mesh.axis(axis)) ? "" : "(open)");
   return text + " " + std::to_string(c.bytes.count()) + " B";
@@ -62,7 +62,7 @@ TEST(Collectives, DeliverTheirPostconditionWithoutRacesInEveryOrder) {
   std::map<std::pair<std::string_view, CollectiveKind>, int> seen;
   std::set<std::string_view> several;
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
-    const Case c = random_case(seed);
+    const DeliveryCase c = random_case(seed);
     for (const CollectiveAlgorithmEntry& entry : collective_algorithms()) {
       const auto schedule = testing::try_collective(c.pod, c.kind, c.axes, c.bytes, entry.name, c.details, [&](int, Bytes) { return c.chunks; }, c.dtype);
       if (!schedule) continue;  // what does not apply says so: tested elsewhere

@@ -70,23 +70,23 @@ Times times_of(const Model& model, const Timeline& timeline, const std::map<std:
   return times;
 }
 
-struct Case {
+struct JoinCase {
   std::vector<int> extents;
   CollectiveKind kind;
   std::vector<std::string> axes;
   std::string algorithm;
 };
 
-class Joins : public ::testing::TestWithParam<Case> {};
+class Joins : public ::testing::TestWithParam<JoinCase> {};
 INSTANTIATE_TEST_SUITE_P(OpenMeshes, Joins,
-                         ::testing::Values(Case{{8, 9}, CollectiveKind::all_reduce, {"row", "col"}, "line"},
-                                           Case{{9, 8}, CollectiveKind::all_gather, {"col", "row"}, "line"},
-                                           Case{{8, 8}, CollectiveKind::reduce_scatter, {"row", "col"}, "halves"},
-                                           Case{{9, 8}, CollectiveKind::all_to_all, {"row", "col"}, "pairwise"},
-                                           Case{{3, 4, 5}, CollectiveKind::all_reduce, {"row", "col", "depth"}, "line"}));
+                         ::testing::Values(JoinCase{{8, 9}, CollectiveKind::all_reduce, {"row", "col"}, "line"},
+                                           JoinCase{{9, 8}, CollectiveKind::all_gather, {"col", "row"}, "line"},
+                                           JoinCase{{8, 8}, CollectiveKind::reduce_scatter, {"row", "col"}, "halves"},
+                                           JoinCase{{9, 8}, CollectiveKind::all_to_all, {"row", "col"}, "pairwise"},
+                                           JoinCase{{3, 4, 5}, CollectiveKind::all_reduce, {"row", "col", "depth"}, "line"}));
 
 TEST_P(Joins, ChangeNoTimeInAnyEngine) {
-  const Case& c = GetParam();
+  const JoinCase& c = GetParam();
   Machine machine = testing::overhead_machine();
   machine.chip.reduce_bandwidth = BytesPerSecond{20e9};
   const Pod pod = make_pod(machine, c.extents, false);
@@ -115,7 +115,7 @@ TEST_P(Joins, ChangeNoTimeInAnyEngine) {
 }
 
 TEST_P(Joins, LeaveTheNumbersRight) {
-  const Case& c = GetParam();
+  const JoinCase& c = GetParam();
   const Pod pod = make_pod(testing::ideal_machine(), c.extents, false);
   const auto group = static_cast<std::int64_t>(pod.mesh.devices());
   const Schedule schedule = lowered_collective(pod, c.kind, c.axes, Bytes{group * 4}, c.algorithm);

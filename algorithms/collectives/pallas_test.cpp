@@ -12,12 +12,12 @@ using testing::ideal_machine;
 using testing::make_pod;
 using testing::Pod;
 
-constexpr double bandwidth = 45e9;
+constexpr double link_rate = 45e9;
 constexpr std::int64_t V = 1 << 20;  // bytes of a shard or block
-const double whole_copy = 1e-6 + static_cast<double>(V) / bandwidth, half_copy = 1e-6 + static_cast<double>(V) / 2 / bandwidth;
+const double whole_copy = 1e-6 + static_cast<double>(V) / link_rate, half_copy = 1e-6 + static_cast<double>(V) / 2 / link_rate;
 
 Pod ring_of(int devices, double hbm) {
-  Machine machine = ideal_machine(bandwidth, 1e-6);
+  Machine machine = ideal_machine(link_rate, 1e-6);
   machine.chip.hbm_bandwidth = BytesPerSecond{hbm};
   return make_pod(machine, {devices});
 }

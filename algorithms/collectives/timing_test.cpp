@@ -14,7 +14,7 @@ using testing::make_pod;
 using testing::Pod;
 using testing::World;
 
-struct Case {
+struct TimingCase {
   std::string name;
   CollectiveKind kind = CollectiveKind::all_gather;
   World world;
@@ -22,8 +22,8 @@ struct Case {
 };
 
 /// Along every axis and along all of them; on tori, open grids, rings that an axis folds, grids with a cut cable and around a switch.
-std::vector<Case> cases_of(std::string_view algorithm) {
-  std::vector<Case> cases;
+std::vector<TimingCase> cases_of(std::string_view algorithm) {
+  std::vector<TimingCase> cases;
   Rng rng{stream_of(algorithm)};
   const auto add = [&](const Pod& pod, const std::vector<std::string>& axes, std::int64_t elements) {
     int group = 1;
@@ -74,10 +74,10 @@ INSTANTIATE_TEST_SUITE_P(Algorithms, CollectiveTiming, ::testing::ValuesIn(names
 
 TEST_P(CollectiveTiming, DesAgreesWithSimgrid) {
   testing::Agreement seen;
-  const std::vector<Case> cases = cases_of(GetParam());
+  const std::vector<TimingCase> cases = cases_of(GetParam());
   const std::size_t step = 1 + cases.size() / 100;  // some of them, of all kinds: a run of simgrid is a process
   for (std::size_t i = 0; i < cases.size(); i += step) {
-    const Case& c = cases[i];
+    const TimingCase& c = cases[i];
     const auto model = make_model(c.schedule, c.world.machine, *c.world.topology, c.world.placement);
     if (!model) continue;  // cut apart
     ASSERT_TRUE(testing::engines_agree(*model, 1e-6, seen)) << c.name;
@@ -88,7 +88,7 @@ TEST_P(CollectiveTiming, DesAgreesWithSimgrid) {
 
 TEST_P(CollectiveTiming, FoldedIsUnfolded) {
   testing::Folds seen;
-  for (const Case& c : cases_of(GetParam())) ASSERT_TRUE(testing::folding_changes_nothing(c.schedule, c.world, seen)) << c.name;
+  for (const TimingCase& c : cases_of(GetParam())) ASSERT_TRUE(testing::folding_changes_nothing(c.schedule, c.world, seen)) << c.name;
   EXPECT_GE(seen.compared, 24);
   EXPECT_GE(seen.into_one, 10);
   EXPECT_GE(seen.partly, 2);

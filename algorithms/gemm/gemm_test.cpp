@@ -18,14 +18,14 @@ using testing::ideal_machine;
 using testing::make_pod;
 using testing::Pod;
 
-const std::vector<Dataflow> dataflows{Dataflow::os, Dataflow::ls, Dataflow::rs};
+const std::vector<Dataflow> all_dataflows{Dataflow::os, Dataflow::ls, Dataflow::rs};
 
 Expected<Schedule> gemm(std::string_view algorithm, const Mesh& mesh, const GemmProblem& problem, const GemmOptions& options = {}) {
   return make_gemm(**gemm_algorithm(algorithm), mesh, problem, options);
 }
 GemmOptions sliced(std::int64_t S, std::int64_t block = 8, int prefetch = 1, bool copies = true) { return {S, block, prefetch, copies, std::nullopt}; }
 
-Schedule lowered(const Expected<Schedule>& schedule) {
+Schedule lowered_gemm(const Expected<Schedule>& schedule) {
   EXPECT_TRUE(schedule) << to_text(schedule.error());
   const auto result = lower(*schedule, ring_or_line());
   EXPECT_TRUE(result) << to_text(result.error());
@@ -43,7 +43,7 @@ TEST(Gemm, TheReferenceNotebooksLayerIsRightForwardAndBackward) {
     for (const std::int64_t S : {1, 8})
       for (const bool copies : {true, false}) {
         SCOPED_TRACE(std::string{name_of(problem.dataflow)} + " S=" + std::to_string(S));
-        const auto report = check(lowered(gemm("meshslice", pod.mesh, problem, sliced(S, 8, 1, copies))), {});
+        const auto report = check(lowered_gemm(gemm("meshslice", pod.mesh, problem, sliced(S, 8, 1, copies))), {});
         ASSERT_TRUE(report) << to_text(report.error());
         EXPECT_TRUE(report->ok) << to_text(report->problems);
         EXPECT_TRUE(report->bit_equal);
@@ -55,13 +55,13 @@ TEST(Gemm, RandomProblemsAreRightInEveryOrder) {
   for (std::uint64_t seed = 0; seed < 150; ++seed) {
     Rng rng{seed};
     const Pod pod = make_pod(ideal_machine(), {rng.between(1, 5), rng.between(1, 5)}, rng.below(3) != 0);
-    const Dataflow dataflow = dataflows[rng.below(3)];
+    const Dataflow dataflow = all_dataflows[rng.below(3)];
     const GemmOptions options = sliced(rng.between(1, 4), rng.between(1, 3), rng.between(0, 3), rng.below(2) == 0);
     const auto multiples = required_multiples(**gemm_algorithm("meshslice"), pod.mesh, dataflow, options);
     ASSERT_TRUE(multiples);
     const GemmProblem problem{multiples->m * rng.between(1, 2), multiples->n * rng.between(1, 2), multiples->k * rng.between(1, 2),
                               rng.below(3) == 0 ? DType::bf16 : DType::f32, dataflow};
-    const Schedule schedule = lowered(gemm("meshslice", pod.mesh, problem, options));
+    const Schedule schedule = lowered_gemm(gemm("meshslice", pod.mesh, problem, options));
     SCOPED_TRACE("seed " + std::to_string(seed) + " " + to_text(pod.mesh) + " " + schedule.name);
     const auto report = check(schedule, {});
     ASSERT_TRUE(report) << to_text(report.error());
@@ -73,7 +73,7 @@ TEST(Gemm, EveryEdgeOrdersARaceOrIsProvenBenign) {
   const Pod pod = make_pod(ideal_machine(), {4, 2});
   int ordering = 0, timing = 0;
   for (const GemmProblem& problem : notebook_layer()) {
-    const Schedule schedule = lowered(gemm("meshslice", pod.mesh, problem, sliced(problem.dataflow == Dataflow::os ? 4 : 2, 8, 1, true)));
+    const Schedule schedule = lowered_gemm(gemm("meshslice", pod.mesh, problem, sliced(problem.dataflow == Dataflow::os ? 4 : 2, 8, 1, true)));
     const auto audits = audit_edges(schedule);
     for (const EdgeAudit& audit : *audits) {
       if (audit.purpose == EdgePurpose::timing) ++timing;
@@ -96,7 +96,7 @@ TEST(Gemm, MeshSliceOverlapsGathersWithMatmuls) {
   for (const std::int64_t m : {1024, 65536}) {  // bound by communication, bound by compute
     const GemmProblem problem{m, m, n, DType::bf16, Dataflow::os};
     const double G = 3 * (m / 4.0 * n / 4 / S * 2 / 2) / B, T = 2.0 * m * m * n / 16 / S / 100e12;
-    const Schedule schedule = lowered(gemm("meshslice", pod.mesh, problem, sliced(S, 8, 1, false)));
+    const Schedule schedule = lowered_gemm(gemm("meshslice", pod.mesh, problem, sliced(S, 8, 1, false)));
     for (const EngineEntry& engine : all_timing_engines()) {
       const auto timeline = testing::run(pod, schedule, engine.name);
       ASSERT_TRUE(timeline) << to_text(timeline.error());
@@ -117,7 +117,7 @@ TEST(Gemm, LeftStationaryHidesItsReduceScatter) {
   const double D = 3 * (m / 4.0 * n / 4 / S) / B, T = 2.0 * m * n * k / 16 / S / 100e12, G = 3 * (n / 4.0 * k / 4 / S) / B;
   ASSERT_LT(G, T);
   const double L = std::max(D, T);
-  const Schedule schedule = lowered(gemm("meshslice", pod.mesh, problem, sliced(S, 8, 1, false)));
+  const Schedule schedule = lowered_gemm(gemm("meshslice", pod.mesh, problem, sliced(S, 8, 1, false)));
   for (const EngineEntry& engine : all_timing_engines()) {
     const auto timeline = testing::run(pod, schedule, engine.name);
     ASSERT_TRUE(timeline);
@@ -155,11 +155,11 @@ TEST(Gemm, AnalyticAndSimgridAgreeWhereNothingIsShared) {
     machine.chip.overlap_hbm = rng.uniform();
     if (rng.below(3) == 0) machine.software.core_share.fill(rng.uniform() / 4);
     const Pod pod = make_pod(machine, {rng.between(1, 5), rng.between(1, 5)}, rng.below(3) != 0);
-    const Dataflow dataflow = dataflows[rng.below(3)];
+    const Dataflow dataflow = all_dataflows[rng.below(3)];
     const GemmOptions options = sliced(rng.between(1, 6), 8, rng.between(0, 2), rng.below(2) == 0);
     const auto multiples = required_multiples(**gemm_algorithm("meshslice"), pod.mesh, dataflow, options);
     const GemmProblem problem{multiples->m * rng.between(1, 64), multiples->n * rng.between(1, 64), multiples->k * rng.between(1, 4), DType::bf16, dataflow};
-    const Schedule schedule = lowered(gemm("meshslice", pod.mesh, problem, options));
+    const Schedule schedule = lowered_gemm(gemm("meshslice", pod.mesh, problem, options));
     SCOPED_TRACE("seed " + std::to_string(seed) + " " + to_text(pod.mesh) + " " + schedule.name);
     const auto analytic = testing::run(pod, schedule, "analytic"), simgrid = testing::run(pod, schedule, "simgrid");
     ASSERT_TRUE(analytic) << to_text(analytic.error());

@@ -16,7 +16,7 @@ using testing::Pod;
 using testing::World;
 using testing::world_of;
 
-struct Case {
+struct GemmTimingCase {
   std::string name;
   Pod pod;
   Schedule schedule;
@@ -41,8 +41,8 @@ std::vector<Pod> pods_for(const GemmAlgorithmEntry& entry, const Machine& machin
   return pods;
 }
 
-std::vector<Case> cases_of(const GemmAlgorithmEntry& entry) {
-  std::vector<Case> cases;
+std::vector<GemmTimingCase> cases_of(const GemmAlgorithmEntry& entry) {
+  std::vector<GemmTimingCase> cases;
   const Machine tpu = *find_machine("tpu_v4");
   int count = 0;
   for (const Machine& machine : {testing::overhead_machine(), tpu})
@@ -72,12 +72,12 @@ std::vector<Case> cases_of(const GemmAlgorithmEntry& entry) {
 }
 
 class GemmTiming : public ::testing::TestWithParam<std::string> {};
-std::vector<std::string> names() {
+std::vector<std::string> gemm_names() {
   std::vector<std::string> result;
   for (const GemmAlgorithmEntry& entry : gemm_algorithms()) result.emplace_back(entry.name);
   return result;
 }
-INSTANTIATE_TEST_SUITE_P(Algorithms, GemmTiming, ::testing::ValuesIn(names()), [](const auto& algorithm) {
+INSTANTIATE_TEST_SUITE_P(Algorithms, GemmTiming, ::testing::ValuesIn(gemm_names()), [](const auto& algorithm) {
   std::string name = algorithm.param;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(Algorithms, GemmTiming, ::testing::ValuesIn(names()), [
 
 TEST_P(GemmTiming, DesAgreesWithSimgrid) {
   testing::Agreement seen;
-  for (const Case& c : cases_of(**gemm_algorithm(GetParam()))) {
+  for (const GemmTimingCase& c : cases_of(**gemm_algorithm(GetParam()))) {
     const auto model = testing::model_of(c.pod, c.schedule);
     ASSERT_TRUE(model) << c.name << ": " << to_text(model.error());
     ASSERT_TRUE(testing::engines_agree(*model, 1e-6, seen)) << c.name;
@@ -97,7 +97,7 @@ TEST_P(GemmTiming, DesAgreesWithSimgrid) {
 TEST_P(GemmTiming, FoldedIsUnfolded) {
   testing::Folds seen;
   const bool unguarded = GetParam() != "cannon" && GetParam() != "summa";
-  for (const Case& c : cases_of(**gemm_algorithm(GetParam()))) {
+  for (const GemmTimingCase& c : cases_of(**gemm_algorithm(GetParam()))) {
     const int into_one = seen.into_one;
     ASSERT_TRUE(testing::folding_changes_nothing(c.schedule, world_of(c.pod), seen)) << c.name;
     const auto& dimensions = c.pod.grid.dimensions();

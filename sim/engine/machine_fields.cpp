@@ -17,7 +17,7 @@
 namespace podsim {
 namespace {
 
-constexpr double infinite = std::numeric_limits<double>::infinity();
+constexpr double no_bound = std::numeric_limits<double>::infinity();
 
 // Beyond these a value is a slip of a unit, and sums of durations could leave the clock.
 constexpr double longest_time = 3600;
@@ -56,7 +56,7 @@ void set_number(Machine& machine, int, double value) {
 
 template <BytesPerSecond Chip::*member>
 constexpr MachineField chip_rate(std::string_view name, std::string_view meaning) {
-  return {"chip", name, FieldIndex::none, false, FieldUnit::bytes_per_second, least_bandwidth, infinite, meaning, get_rate<member>, set_rate<member>};
+  return {"chip", name, FieldIndex::none, false, FieldUnit::bytes_per_second, least_bandwidth, no_bound, meaning, get_rate<member>, set_rate<member>};
 }
 template <int Chip::*member>
 constexpr MachineField chip_integer(std::string_view name, double high, std::string_view meaning) {
@@ -75,7 +75,7 @@ constexpr MachineField dcn_rate(std::string_view name, std::string_view meaning)
           false,
           FieldUnit::bytes_per_second,
           least_bandwidth,
-          infinite,
+          no_bound,
           meaning,
           [](const Machine& m, int) { return (m.dcn.*member).count(); },
           [](Machine& m, int, double v) { m.dcn.*member = BytesPerSecond{v}; }};
@@ -102,7 +102,7 @@ constexpr MachineField optional(MachineField field) {
 // Capacity is whole bytes; the largest count stands for "unlimited", as infinity does in the table.
 double get_hbm(const Machine& machine, int) {
   const std::int64_t count = machine.chip.hbm.count();
-  return count == std::numeric_limits<std::int64_t>::max() ? infinite : static_cast<double>(count);
+  return count == std::numeric_limits<std::int64_t>::max() ? no_bound : static_cast<double>(count);
 }
 void set_hbm(Machine& machine, int, double value) {
   machine.chip.hbm = Bytes{std::isinf(value) ? std::numeric_limits<std::int64_t>::max() : static_cast<std::int64_t>(value)};
@@ -117,17 +117,17 @@ const std::vector<EfficiencyPoint>& curve_of(const Machine& machine, int collect
 
 constexpr std::array table{
     optional(chip_integer<&Chip::devices>("devices", most_devices, "devices per chip, which share its links")),
-    optional({"chip", "inner_bandwidth", FieldIndex::none, false, FieldUnit::bytes_per_second, least_bandwidth, infinite,
+    optional({"chip", "inner_bandwidth", FieldIndex::none, false, FieldUnit::bytes_per_second, least_bandwidth, no_bound,
               "of one direction of the link between two devices of a chip", [](const Machine& m, int) { return m.chip.inner.bandwidth.count(); },
               [](Machine& m, int, double v) { m.chip.inner.bandwidth = BytesPerSecond{v}; }}),
     optional({"chip", "inner_latency", FieldIndex::none, false, FieldUnit::seconds, 0, longest_time, "of the link between two devices of a chip",
               [](const Machine& m, int) { return m.chip.inner.latency.count(); },
               [](Machine& m, int, double v) { m.chip.inner.latency = Seconds{v}; }}),
-    MachineField{"chip", "peak", FieldIndex::dtype, false, FieldUnit::flops_per_second, least_flops, infinite, "matmul rate of one device",
+    MachineField{"chip", "peak", FieldIndex::dtype, false, FieldUnit::flops_per_second, least_flops, no_bound, "matmul rate of one device",
                  [](const Machine& m, int i) { return m.chip.peak[at(i)].count(); },
                  [](Machine& m, int i, double v) { m.chip.peak[at(i)] = FlopsPerSecond{v}; }, "f32"},
     chip_integer<&Chip::float32_passes>("float32_passes", 6, "bf16 passes of one float32 product, where the f32 peak is derived"),
-    MachineField{"chip", "vector_peak", FieldIndex::none, false, FieldUnit::flops_per_second, least_flops, infinite, "rate of everything but matmuls",
+    MachineField{"chip", "vector_peak", FieldIndex::none, false, FieldUnit::flops_per_second, least_flops, no_bound, "rate of everything but matmuls",
                  [](const Machine& m, int) { return m.chip.vector_peak.count(); },
                  [](Machine& m, int, double v) { m.chip.vector_peak = FlopsPerSecond{v}; }},
     chip_integer<&Chip::matmul_tile_m>("matmul_tile_m", largest_tile, "rows of the result are padded to multiples of this"),
@@ -138,13 +138,13 @@ constexpr std::array table{
     MachineField{"chip", "matmul_efficiency", FieldIndex::none, false, FieldUnit::matmul_efficiency, least_efficiency, 1,
                  "share of the peak that padded matmuls reach, by their extents", [](const Machine& m, int) { return m.chip.matmul_efficiency; },
                  [](Machine& m, int, double v) { m.chip.matmul_efficiency = v, m.chip.matmul_table = {}; }},
-    MachineField{"chip", "hbm", FieldIndex::none, false, FieldUnit::bytes, 1, infinite, "memory of one device", get_hbm, set_hbm},
+    MachineField{"chip", "hbm", FieldIndex::none, false, FieldUnit::bytes, 1, no_bound, "memory of one device", get_hbm, set_hbm},
     chip_rate<&Chip::hbm_bandwidth>("hbm_bandwidth", "between memory and core"),
     chip_number<&Chip::overlap_hbm>("overlap_hbm", 0, 1, "1: arithmetic hides memory traffic completely, 0: they add up"),
     chip_rate<&Chip::reduce_bandwidth>("reduce_bandwidth", "of adding what has been received to what is there, off the core"),
     chip_rate<&Chip::injection_bandwidth>("injection_bandwidth", "from the device into its router, all links together"),
     chip_rate<&Chip::ejection_bandwidth>("ejection_bandwidth", "from the router into its device, all links together"),
-    MachineField{"link", "bandwidth", FieldIndex::dimension, true, FieldUnit::bytes_per_second, least_bandwidth, infinite,
+    MachineField{"link", "bandwidth", FieldIndex::dimension, true, FieldUnit::bytes_per_second, least_bandwidth, no_bound,
                  "of one direction of one link", [](const Machine& m, int i) { return m.link[at(i)].bandwidth.count(); },
                  [](Machine& m, int i, double v) { m.link[at(i)].bandwidth = BytesPerSecond{v}; }},
     MachineField{"link", "latency", FieldIndex::dimension, true, FieldUnit::seconds, 0, longest_time, "of one hop",

@@ -23,7 +23,7 @@ using testing::Pod;
 using testing::shift;
 using testing::Writer;
 
-constexpr Picoseconds ns(std::int64_t count) { return Picoseconds{1000 * count}; }
+constexpr Picoseconds nanoseconds(std::int64_t count) { return Picoseconds{1000 * count}; }
 
 struct Measured {
   Metrics metrics;
@@ -63,11 +63,11 @@ TEST(Metrics, ComputeExposedAndWaitingByHand) {
   s.work("use", 100, 1, {after(move)});        // 1: 300..400
   s.work("late", 150, 1);                      // 1: 400..550
   const Metrics m = run(pod, s.w.schedule).metrics;
-  EXPECT_EQ(m.makespan, ns(550));
+  EXPECT_EQ(m.makespan, nanoseconds(550));
   EXPECT_EQ(m.busiest, DeviceId{0});
-  EXPECT_EQ(m.split.compute, ns(300));
-  EXPECT_EQ(m.split.exposed_communication, ns(100)) << "from 200 to 300, when the core is idle and the send in flight";
-  EXPECT_EQ(m.split.waiting, ns(150));
+  EXPECT_EQ(m.split.compute, nanoseconds(300));
+  EXPECT_EQ(m.split.exposed_communication, nanoseconds(100)) << "from 200 to 300, when the core is idle and the send in flight";
+  EXPECT_EQ(m.split.waiting, nanoseconds(150));
   EXPECT_EQ(m.tasks, 5) << "a transfer once";
 }
 
@@ -91,9 +91,9 @@ TEST(Metrics, AHalfIsInFlightUntilItsOwnEnd) {
     s.work("busy", 10, busiest);
     const Metrics m = run(pod, s.w.schedule).metrics;
     EXPECT_EQ(m.busiest, DeviceId{busiest});
-    EXPECT_EQ(m.makespan, ns(150));
-    EXPECT_EQ(m.split.exposed_communication, busiest == 0 ? ns(90) : ns(140));
-    EXPECT_EQ(m.split.waiting, busiest == 0 ? ns(50) : ns(0));
+    EXPECT_EQ(m.makespan, nanoseconds(150));
+    EXPECT_EQ(m.split.exposed_communication, busiest == 0 ? nanoseconds(90) : nanoseconds(140));
+    EXPECT_EQ(m.split.waiting, busiest == 0 ? nanoseconds(50) : nanoseconds(0));
   }
 }
 
@@ -107,9 +107,9 @@ TEST(Metrics, LaunchAndLatencyOfATransferAreInFlight) {
   s.work("busy", 10, 0);
   s.move("move", 100, 0);  // 90 of overheads, 100 of bytes
   const Metrics m = run(pod, s.w.schedule).metrics;
-  EXPECT_EQ(m.makespan, ns(190));
-  EXPECT_EQ(m.split.exposed_communication, ns(180));
-  EXPECT_EQ(m.split.waiting, ns(0));
+  EXPECT_EQ(m.makespan, nanoseconds(190));
+  EXPECT_EQ(m.split.exposed_communication, nanoseconds(180));
+  EXPECT_EQ(m.split.waiting, nanoseconds(0));
 }
 
 TEST(Metrics, ATransferIsInFlightOnceBothSidesAreReady) {
@@ -120,10 +120,10 @@ TEST(Metrics, ATransferIsInFlightOnceBothSidesAreReady) {
   const TaskId slot = s.w.add("slot", copy(part(s.a, 0, 200), part(s.a, 0, 200), Unit::dma), {}, between(s.x, 1, 2));
   s.move("move", 100, 0, {after(slot)});
   const Metrics m = run(pod, s.w.schedule).metrics;
-  EXPECT_EQ(m.makespan, ns(300));
+  EXPECT_EQ(m.makespan, nanoseconds(300));
   EXPECT_EQ(m.busiest, DeviceId{0});
-  EXPECT_EQ(m.split.exposed_communication, ns(100));
-  EXPECT_EQ(m.split.waiting, ns(170));
+  EXPECT_EQ(m.split.exposed_communication, nanoseconds(100));
+  EXPECT_EQ(m.split.waiting, nanoseconds(170));
 }
 
 TEST(Metrics, TransfersThatOverlapCountOnce) {
@@ -134,7 +134,7 @@ TEST(Metrics, TransfersThatOverlapCountOnce) {
   s.work("busy", 20, 1);
   const Metrics m = run(pod, s.w.schedule).metrics;
   EXPECT_EQ(m.busiest, DeviceId{1});
-  EXPECT_EQ(m.split.exposed_communication, ns(130));
+  EXPECT_EQ(m.split.exposed_communication, nanoseconds(130));
 }
 
 TEST(Metrics, ACollectivesLaunchIsCommunicationInFlight) {
@@ -147,10 +147,10 @@ TEST(Metrics, ACollectivesLaunchIsCommunicationInFlight) {
   s.w.task(start).origin = Origin{0, CollectiveKind::all_gather, s.x, Bytes{4}};
   s.w.add("dma", copy(part(s.a, 0, 100), part(s.a, 0, 100), Unit::dma));  // an algorithm's own dma work is none
   const Metrics m = run(pod, s.w.schedule).metrics;
-  EXPECT_EQ(m.makespan, ns(100));
-  EXPECT_EQ(m.split.compute, ns(20));
-  EXPECT_EQ(m.split.exposed_communication, ns(50));
-  EXPECT_EQ(m.split.waiting, ns(30));
+  EXPECT_EQ(m.makespan, nanoseconds(100));
+  EXPECT_EQ(m.split.compute, nanoseconds(20));
+  EXPECT_EQ(m.split.exposed_communication, nanoseconds(50));
+  EXPECT_EQ(m.split.waiting, nanoseconds(30));
 }
 
 TEST(Metrics, TheSumThatEndsAReduceScatterOnALineIsNoCommunication) {
@@ -161,8 +161,8 @@ TEST(Metrics, TheSumThatEndsAReduceScatterOnALineIsNoCommunication) {
   const TaskId join = s.w.add("join", Local{LocalKind::add, {part(s.a, 0, 100), part(s.a, 100, 100)}, {part(s.a, 0, 100)}, 1, Unit::dma});
   s.w.task(join).origin = Origin{0, CollectiveKind::reduce_scatter, s.x, Bytes{4}};
   const Metrics m = run(pod, s.w.schedule).metrics;
-  EXPECT_EQ(m.makespan, ns(150));
-  EXPECT_EQ(m.split, (TimeSplit{ns(20), ns(0), ns(130)}));
+  EXPECT_EQ(m.makespan, nanoseconds(150));
+  EXPECT_EQ(m.split, (TimeSplit{nanoseconds(20), nanoseconds(0), nanoseconds(130)}));
 }
 
 TEST(Metrics, ACoreShareIsComputeAndHidesItsTransfer) {
@@ -174,10 +174,10 @@ TEST(Metrics, ACoreShareIsComputeAndHidesItsTransfer) {
   s.move("move", 200, 0);   // from 40, when the core comes to it: 40..240, the core until 90
   s.work("behind", 60, 0);  // 90..150
   const Metrics m = run(pod, s.w.schedule).metrics;
-  EXPECT_EQ(m.makespan, ns(240));
-  EXPECT_EQ(m.split.compute, ns(40 + 50 + 60));
-  EXPECT_EQ(m.split.exposed_communication, ns(90));
-  EXPECT_EQ(m.split.waiting, ns(0));
+  EXPECT_EQ(m.makespan, nanoseconds(240));
+  EXPECT_EQ(m.split.compute, nanoseconds(40 + 50 + 60));
+  EXPECT_EQ(m.split.exposed_communication, nanoseconds(90));
+  EXPECT_EQ(m.split.waiting, nanoseconds(0));
 }
 
 TEST(Metrics, TheCoreIsTakenWhenItComesToASendEvenIfTheReceiverIsLate) {
@@ -189,10 +189,10 @@ TEST(Metrics, TheCoreIsTakenWhenItComesToASendEvenIfTheReceiverIsLate) {
   s.move("move", 200, 0, {after(slot)});  // the core 0..50; in flight 300..500
   s.work("behind", 60, 0);                // 50..110
   const Measured r = run(pod, s.w.schedule);
-  EXPECT_EQ(r.metrics.makespan, ns(500));
-  EXPECT_EQ(r.metrics.split.compute, ns(110));
-  EXPECT_EQ(r.metrics.split.exposed_communication, ns(200));
-  EXPECT_EQ(r.metrics.split.waiting, ns(190));
+  EXPECT_EQ(r.metrics.makespan, nanoseconds(500));
+  EXPECT_EQ(r.metrics.split.compute, nanoseconds(110));
+  EXPECT_EQ(r.metrics.split.exposed_communication, nanoseconds(200));
+  EXPECT_EQ(r.metrics.split.waiting, nanoseconds(190));
 }
 
 TEST(Metrics, OfDmaWorkTheCoreIsBusyForItsShareOnly) {
@@ -203,21 +203,21 @@ TEST(Metrics, OfDmaWorkTheCoreIsBusyForItsShareOnly) {
   s.w.add("dma", copy(part(s.a, 0, 400), part(s.a, 0, 400), Unit::dma));  // 0..400, the core 0..100
   s.work("work", 50, 0);                                                  // 100..150
   const Metrics m = run(pod, s.w.schedule).metrics;
-  EXPECT_EQ(m.makespan, ns(400));
-  EXPECT_EQ(m.split.compute, ns(150));
-  EXPECT_EQ(m.split.exposed_communication, ns(0));
-  EXPECT_EQ(m.split.waiting, ns(250));
+  EXPECT_EQ(m.makespan, nanoseconds(400));
+  EXPECT_EQ(m.split.compute, nanoseconds(150));
+  EXPECT_EQ(m.split.exposed_communication, nanoseconds(0));
+  EXPECT_EQ(m.split.waiting, nanoseconds(250));
 }
 
 TEST(Metrics, NothingTakesNoTime) {
   const Pod pod = make_pod(plain_machine(), {2});
   const Writer w{pod.mesh};
   const Metrics m = run(pod, w.schedule).metrics;
-  EXPECT_EQ(m.makespan, ns(0));
+  EXPECT_EQ(m.makespan, nanoseconds(0));
   EXPECT_EQ(m.busiest, DeviceId{0});
-  EXPECT_EQ(m.split.compute, ns(0));
-  EXPECT_EQ(m.split.exposed_communication, ns(0));
-  EXPECT_EQ(m.split.waiting, ns(0));
+  EXPECT_EQ(m.split.compute, nanoseconds(0));
+  EXPECT_EQ(m.split.exposed_communication, nanoseconds(0));
+  EXPECT_EQ(m.split.waiting, nanoseconds(0));
   EXPECT_EQ(m.mfu, std::nullopt);
   EXPECT_EQ(m.peak_memory, Bytes{0});
 }
@@ -275,8 +275,8 @@ TEST(Metrics, OfRandomSchedulesAreWhatGoingThroughEveryStretchGives) {
     if (!testing::run(shared, schedule, "analytic")) continue;  // sends that take the core may deadlock where others do not
     const Metrics m = run(shared, schedule).metrics;
     ASSERT_EQ(m.split.compute + m.split.exposed_communication + m.split.waiting, m.makespan);
-    ASSERT_GE(m.split.exposed_communication, ns(0));
-    ASSERT_GE(m.split.waiting, ns(0));
+    ASSERT_GE(m.split.exposed_communication, nanoseconds(0));
+    ASSERT_GE(m.split.waiting, nanoseconds(0));
     ++compared;
   }
   EXPECT_GT(compared, 150);
@@ -359,15 +359,15 @@ TEST(Metrics, EachAxisHasItsTrafficAndItsTimeOnTheBusiestDevice) {
   const auto model = testing::model_of(p, w.schedule);
   const auto timeline = testing::run(p, w.schedule, "des");
   const Metrics m = measure(*model, *timeline);
-  EXPECT_EQ(m.makespan, ns(560));
+  EXPECT_EQ(m.makespan, nanoseconds(560));
   ASSERT_EQ(m.axes.size(), 3U);
-  EXPECT_EQ(m.axes[0], (AxisMetrics{0, 12 * 400.0 * 2, 12, ns(200), ns(100)})) << "the core is busy until 100";
-  EXPECT_EQ(m.axes[1], (AxisMetrics{1, 12 * 1200.0, 12, ns(300), ns(300)}));
-  EXPECT_EQ(m.axes[2], (AxisMetrics{-1, 240.0, 1, ns(60), ns(60)})) << "Sends last";
+  EXPECT_EQ(m.axes[0], (AxisMetrics{0, 12 * 400.0 * 2, 12, nanoseconds(200), nanoseconds(100)})) << "the core is busy until 100";
+  EXPECT_EQ(m.axes[1], (AxisMetrics{1, 12 * 1200.0, 12, nanoseconds(300), nanoseconds(300)}));
+  EXPECT_EQ(m.axes[2], (AxisMetrics{-1, 240.0, 1, nanoseconds(60), nanoseconds(60)})) << "Sends last";
   EXPECT_EQ(m.link_bytes, 9600.0 + 14400.0 + 240.0);
   EXPECT_EQ(m.tasks, 12 + 12 + 12 + 1);
   EXPECT_EQ(m.busiest, DeviceId{0});
-  EXPECT_EQ(m.split, (TimeSplit{ns(100), ns(460), ns(0)}));
+  EXPECT_EQ(m.split, (TimeSplit{nanoseconds(100), nanoseconds(460), nanoseconds(0)}));
 }
 
 TEST(Metrics, EachDeviceHasItsSplitItsBytesAndItsPeak) {
@@ -380,7 +380,7 @@ TEST(Metrics, EachDeviceHasItsSplitItsBytesAndItsPeak) {
   const auto timeline = testing::run(pod, s.w.schedule, "des");
   const auto devices = measure_devices(*model, *timeline);
   ASSERT_EQ(devices.size(), 3U);
-  const std::vector<TimeSplit> splits{{ns(0), ns(200), ns(100)}, {ns(50), ns(250), ns(0)}, {ns(0), ns(100), ns(200)}};
+  const std::vector<TimeSplit> splits{{nanoseconds(0), nanoseconds(200), nanoseconds(100)}, {nanoseconds(50), nanoseconds(250), nanoseconds(0)}, {nanoseconds(0), nanoseconds(100), nanoseconds(200)}};
   const std::vector<std::int64_t> sent{800, 400, 0}, received{0, 800, 400}, peak{0, 4000, 4000};
   for (std::size_t d = 0; d < 3; ++d) {
     EXPECT_EQ(devices[d].device, DeviceId{d});
@@ -399,7 +399,7 @@ TEST(Metrics, EachLinkThatCarriedSomethingHasItsBytesAndItsUse) {
   s.move("one", 50, 1);
   const auto model = testing::model_of(pod, s.w.schedule);
   const auto timeline = testing::run(pod, s.w.schedule, "des");
-  EXPECT_EQ(timeline->makespan, ns(150));
+  EXPECT_EQ(timeline->makespan, nanoseconds(150));
   const auto links = measure_links(*model, *timeline);
   ASSERT_EQ(links.size(), 2U);
   EXPECT_EQ(links[0].link, *pod.grid.link_from(ChipId{0}, 0, 1));
@@ -420,7 +420,7 @@ TEST(Metrics, OfAFoldedRunCountEveryMemberOfAClass) {
   ASSERT_EQ(model.nodes(), 1U);
   const auto timeline = (*timing_engine("des"))->run(model, {});
   const Metrics m = measure(model, *timeline);
-  EXPECT_EQ(m.makespan, ns(30));
+  EXPECT_EQ(m.makespan, nanoseconds(30));
   EXPECT_EQ(m.tasks, 8);
   EXPECT_EQ(m.link_bytes, 8 * 40.0 * 3);
   const auto devices = measure_devices(model, *timeline);

@@ -11,7 +11,7 @@ namespace podsim {
 
 namespace {
 
-std::size_t at(int position) { return static_cast<std::size_t>(position); }
+std::size_t as_index(int position) { return static_cast<std::size_t>(position); }
 
 /// The shifts of the two shapes; empty: another shape.
 std::vector<std::vector<int>> twists_of(const std::vector<GridDimension>& dimensions) {
@@ -48,7 +48,7 @@ Expected<TwistedTorus> TwistedTorus::make(const std::vector<GridDimension>& dime
 
 ChipId TwistedTorus::next(ChipId chip, int dimension, int sign) const {
   std::vector<int> c = grid_.coordinates(chip);
-  const auto d = at(dimension);
+  const auto d = as_index(dimension);
   const auto& dimensions = grid_.dimensions();
   c[d] += sign;
   if (c[d] < 0 || c[d] == dimensions[d].extent) {
@@ -64,7 +64,7 @@ LinkId TwistedTorus::link_along(ChipId chip, int dimension, int sign) const {
 
 std::vector<OutLink> TwistedTorus::out_links(ChipId chip) const {
   std::vector<OutLink> links;
-  for (int d = 0; at(d) < grid_.dimensions().size(); ++d)
+  for (int d = 0; as_index(d) < grid_.dimensions().size(); ++d)
     for (const int sign : {+1, -1}) links.push_back({link_along(chip, d, sign), next(chip, d, sign)});
   return links;
 }
@@ -108,8 +108,8 @@ Done TwistedTorus::route(ChipId from, ChipId to, const RouteOptions& options, st
   if (!grid_.is_hop(plain.front())) links.push_back(plain.front());
   ChipId chip = from;
   for (const int d : order) {
-    const int sign = best[at(d)] > 0 ? 1 : -1;
-    for (int step = std::abs(best[at(d)]); step > 0; --step) {
+    const int sign = best[as_index(d)] > 0 ? 1 : -1;
+    for (int step = std::abs(best[as_index(d)]); step > 0; --step) {
       links.push_back(link_along(chip, d, sign));
       chip = next(chip, d, sign);
     }

@@ -9,7 +9,7 @@ namespace podsim {
 namespace {
 
 // Streams of one seed, so that no two choices share a number.
-constexpr std::uint64_t weights = stream_of("weights"), own_luck = stream_of("activity"), device_luck = stream_of("device"),
+constexpr std::uint64_t random_weights = stream_of("weights"), own_luck = stream_of("activity"), device_luck = stream_of("device"),
                         task_luck = stream_of("task"), shares = stream_of("round");
 
 }  // namespace
@@ -20,7 +20,7 @@ ReadySet::ReadySet(const ActivityGraph& graph, const Order& order) : graph_{grap
     return;
   }
   constexpr std::array<std::uint64_t, 4> choices{0, 1, 4, 16};
-  const auto choose = [&](std::uint64_t which) { return choices[counter_hash(*order_.random_seed, weights, which) % choices.size()]; };
+  const auto choose = [&](std::uint64_t which) { return choices[counter_hash(*order_.random_seed, random_weights, which) % choices.size()]; };
   own_weight_ = 1 + choose(0);
   device_weight_ = choose(1);
   task_weight_ = choose(2);

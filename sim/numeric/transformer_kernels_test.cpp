@@ -123,7 +123,7 @@ Lengths features_first(Lengths lengths) {
 }
 std::int64_t tokens_of(const Lengths& lengths) { return lengths[0] * (token_dims(lengths) == 2 ? lengths[1] : 1); }
 
-Tensors run(const Schedule& schedule, const NumericOptions& options) {
+Tensors results_of(const Schedule& schedule, const NumericOptions& options) {
   const Expected<Tensors> tensors = make_numeric_engine(options)->run(schedule);
   EXPECT_TRUE(tensors) << to_text(tensors.error());
   return tensors ? *tensors : Tensors{};
@@ -163,7 +163,7 @@ std::vector<Values> run_alone(Local local, const std::vector<Lengths>& reads, co
   }
   add(program, "alone", local);
   schedule.programs.push_back(program);
-  const Tensors tensors = run(schedule, {.filling = Filling::uniform});
+  const Tensors tensors = results_of(schedule, {.filling = Filling::uniform});
   std::vector<Values> results;
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     Values values = inside(program.buffers[i], tensors.values[0][i]);
@@ -258,7 +258,7 @@ TEST(Norm, AndItsGradientAreThoseOfTwoPassesInFloat64) {
   for (const std::int64_t w : {1, 2})
     for (const bool features_first : {false, true}) {
       SCOPED_TRACE(std::to_string(w) + (features_first ? " features first" : ""));
-      const Tensors tensors = run(norm_of::schedule(1, w, features_first), {.filling = Filling::uniform});
+      const Tensors tensors = results_of(norm_of::schedule(1, w, features_first), {.filling = Filling::uniform});
       const auto values = [&](int buffer) { return norm_of::values(tensors, buffer, features_first); };
       const auto norm = [&](const Values& x) { return reference_norm(x, norm_of::features, w == 2); };
       const Values x = values(norm_of::x), dy = values(norm_of::dy);
@@ -286,7 +286,7 @@ TEST(Norm, OverFeaturesOfSeveralDevicesIsThatOfOneDevice) {
         const Schedule schedule = norm_of::schedule(P, w, features_first);
         const Expected<CheckReport> report = check(schedule, {});
         ASSERT_TRUE(report && report->race_free && report->bit_equal) << "matched, free of races, and every order gives the same bits";
-        const Tensors several = run(schedule, {}), one = run(norm_of::schedule(1, w, features_first), {});
+        const Tensors several = results_of(schedule, {}), one = results_of(norm_of::schedule(1, w, features_first), {});
         for (const int exact : {norm_of::x, norm_of::dy, norm_of::all_sums, norm_of::xhat})  // sums of integers are exact
           EXPECT_EQ(norm_of::values(several, exact, features_first), norm_of::values(one, exact, features_first)) << exact;
         for (const int buffer : {norm_of::all_dsums, norm_of::dx})
@@ -295,7 +295,7 @@ TEST(Norm, OverFeaturesOfSeveralDevicesIsThatOfOneDevice) {
 }
 
 TEST(Norm, SumsOfBf16MayBeFloat32) {
-  const Tensors tensors = run(norm_of::schedule(2, 2, false, DType::bf16), {.filling = Filling::uniform});
+  const Tensors tensors = results_of(norm_of::schedule(2, 2, false, DType::bf16), {.filling = Filling::uniform});
   const Values x = norm_of::values(tensors, norm_of::x, false), expected = reference_norm(x, norm_of::features, true);
   const Values found = norm_of::values(tensors, norm_of::xhat, false), sums = norm_of::values(tensors, norm_of::all_sums, false);
   int finer = 0;
@@ -444,7 +444,7 @@ TEST(Transpose, BringsTokensToTheOtherEndAndBack) {
   Program program{every_device(schedule.mesh), {input("X", {2, 3, 4}, {{}, {}, {}}), output("Y", {4, 2, 3}, {{}, {}, {}})}, {}};
   add(program, "back", Local{LocalKind::transpose, {whole(program, 0)}, {whole(program, 1)}, 1, Unit::core, true});
   schedule.programs.push_back(program);
-  const std::vector<std::vector<float>> buffers = run(schedule, {}).values[0];
+  const std::vector<std::vector<float>> buffers = results_of(schedule, {}).values[0];
   EXPECT_EQ(Values(buffers[1].begin(), buffers[1].end()), transposed(Values(buffers[0].begin(), buffers[0].end()), 6));
 }
 
@@ -471,7 +471,7 @@ TEST(TransformerKernels, ReadAllBeforeTheyWriteWherever) {
   add(program, "gelu apart", Local{LocalKind::gelu, {part(0, 60, 20)}, {part(1, 65, 20)}});
   add(program, "gelu over", Local{LocalKind::gelu, {part(2, 60, 20)}, {part(2, 65, 20)}}, {0});
   schedule.programs.push_back(program);
-  const Tensors tensors = run(schedule, {.filling = Filling::uniform});
+  const Tensors tensors = results_of(schedule, {.filling = Filling::uniform});
   const auto slice = [&](std::size_t buffer, std::ptrdiff_t begin, std::ptrdiff_t end) {
     const std::vector<float>& values = tensors.values[0][buffer];
     return std::vector<float>(values.begin() + begin, values.begin() + end);

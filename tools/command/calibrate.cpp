@@ -26,7 +26,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view usage =
+constexpr std::string_view calibrate_usage =
     R"(usage: podsim calibrate OBSERVATIONS... --base MACHINE --slice AxB [-o machine.textproto] [OPTION...]
        podsim calibrate --from FORM FILE... --observations-only -o observations.csv
 
@@ -192,7 +192,7 @@ int calibrate_verb(const std::vector<std::string>& arguments, Console& console) 
       ("no-curves", po::bool_switch(), "one efficiency for all sizes")                                                                        //
       ("observations-only", po::bool_switch(), "convert to CSV, fit nothing");
   described.add(output_options(table_json));
-  const Parsed parsed = parse(arguments, described, usage, console, "observations");
+  const Parsed parsed = parse(arguments, described, calibrate_usage, console, "observations");
   if (parsed.status) return *parsed.status;
   const Options& options = *parsed.options;
 

@@ -15,7 +15,7 @@ namespace podsim {
 
 namespace {
 
-constexpr std::string_view usage =
+constexpr std::string_view check_usage =
     R"(usage: podsim check (--mesh row=R,col=C | --slice AxB) (--gemm ... | --collective ... | --schedule FILE) [OPTION...]
 
 Executes the schedule on real numbers, in program order and in random legal orders, and proves that it is matched, free of races and of
@@ -138,7 +138,7 @@ int check_verb(const std::vector<std::string>& arguments, Console& console) {
       ("structure-only", po::bool_switch(), "matching, races and deadlock alone: no numbers, and no claim asked for")                //
       ("edges", po::bool_switch(), "tell of every edge whether it orders a race, is implied, or is\nproven to be about timing only");
   described.add(output_options(table_json));
-  const Parsed parsed = parse(arguments, described, usage, console);
+  const Parsed parsed = parse(arguments, described, check_usage, console);
   if (parsed.status) return *parsed.status;
   const Options& options = *parsed.options;
 

@@ -22,7 +22,7 @@ namespace podsim {
 
 namespace {
 
-constexpr std::string_view usage =
+constexpr std::string_view compare_usage =
     R"(usage: podsim compare --machine M[,...] --slice AxB[,...] [--mesh row=R,col=C]... [--vary PATH=VALUE,...]...
                       (--gemm m=M,n=N,k=K | --collective KIND[,...] --bytes N[,...] | --workload NAME) [OPTION...]
 
@@ -215,7 +215,7 @@ int report_nothing(const std::vector<Skipped>& skipped, Console& console) {
 }  // namespace
 
 int compare_verb(const std::vector<std::string>& arguments, Console& console) {
-  const Parsed parsed = parse(arguments, compare_options(), usage, console);
+  const Parsed parsed = parse(arguments, compare_options(), compare_usage, console);
   if (parsed.status) return *parsed.status;
   const Options& options = *parsed.options;
   const Format format = format_of(options);

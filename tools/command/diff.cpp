@@ -14,7 +14,7 @@ namespace podsim {
 
 namespace {
 
-constexpr std::string_view usage =
+constexpr std::string_view diff_usage =
     R"(usage: podsim diff --measured PROFILE (PLAN|RUN.json) [OPTION...]
 
 Says where a measured step takes longer than predicted. The prediction is a plan, which is simulated, or what `podsim run --format json` wrote. Both steps
@@ -109,7 +109,7 @@ int diff_verb(const std::vector<std::string>& arguments, Console& console) {
       ("devices", word("N"), "hlo-stats: devices that the table sums over")                                                                       //
       ("cores", word("N"), "cores of a device, whose FLOPs and rows profiles tell one by one; left out: 1");
   described.add(pod_options(false)).add(engine_options()).add(output_options(table_json_csv));
-  const Parsed parsed = parse(arguments, described, usage, console, "plan");
+  const Parsed parsed = parse(arguments, described, diff_usage, console, "plan");
   if (parsed.status) return *parsed.status;
   const Options& options = *parsed.options;
 

@@ -20,7 +20,7 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-const std::string gather = "run --machine ideal --slice 4x8 --wrap all --collective all-gather --axis col --bytes 1MiB ";
+const std::string gather_run = "run --machine ideal --slice 4x8 --wrap all --collective all-gather --axis col --bytes 1MiB ";
 
 double sum(const nlohmann::ordered_json& split) {
   double total = 0;
@@ -29,7 +29,7 @@ double sum(const nlohmann::ordered_json& split) {
 }
 
 TEST(Explain, ABandwidthBoundGatherIsBoundByTheLinksOfItsAxis) {
-  const auto explanation = json_of(gather + "--explain")["explanation"];
+  const auto explanation = json_of(gather_run + "--explain")["explanation"];
   EXPECT_EQ(explanation["sentence"], "bound by link bandwidth, col; +10 % there gives -9.1 %");  // 1/1.1
   ASSERT_EQ(explanation["sensitivities"].size(), 1u) << "nothing else costs anything";
   EXPECT_NEAR(explanation["sensitivities"][0]["makespan_change"].get<double>(), 1 / 1.01 - 1, 1e-6);
@@ -38,7 +38,7 @@ TEST(Explain, ABandwidthBoundGatherIsBoundByTheLinksOfItsAxis) {
 }
 
 TEST(Explain, ALatencyBoundGatherIsBoundByItsHops) {
-  const auto explanation = json_of(gather + "--set link.latency=1ms --explain")["explanation"];
+  const auto explanation = json_of(gather_run + "--set link.latency=1ms --explain")["explanation"];
   EXPECT_THAT(explanation["sentence"].get<std::string>(), StartsWith("bound by hop latency; -10 % there gives -"));
   EXPECT_GT(explanation["sensitivities"][0]["makespan_change"].get<double>(), 0.009) << "more latency, more time";
 }
@@ -59,7 +59,7 @@ TEST(Explain, ThePartsSumToTheMakespanAndThePathHasNoGap) {
 }
 
 TEST(Explain, IsTheSameFoldedAndNot) {
-  const std::string line = gather + "--explain --per device,link";
+  const std::string line = gather_run + "--explain --per device,link";
   const auto folded = json_of(line), unfolded = json_of(line + " --fold off");
   EXPECT_EQ(folded["device_classes"], 1);
   EXPECT_EQ(unfolded["device_classes"], 32);
@@ -79,7 +79,7 @@ TEST(Explain, IsTheSameFoldedAndNot) {
 }
 
 TEST(Explain, TheTableEndsWithWhatWouldChange) {
-  const Outcome outcome = podsim(gather + "--explain");
+  const Outcome outcome = podsim(gather_run + "--explain");
   EXPECT_EQ(outcome.status, exit_done);
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("why: bound by link bandwidth, col; +10 % there gives -9.1 %"), HasSubstr("critical path (7 tasks)"),
                                  HasSubstr("32 devices, 1 simulated: the others behave alike")));
@@ -93,7 +93,7 @@ TEST(Explain, ARunWithoutTimeHasNothingToExplain) {
 
 TEST(Per, TheBusiestLinkOfAGatherIsAsBusyAsItsClosedFormSays) {
   // One way round a ring of 8, 7 of 7 steps: every + link carries 7 MiB in the whole time, no - link anything.
-  const auto links = json_of(gather + "--algorithm ring-one-way --per link")["per_link"];
+  const auto links = json_of(gather_run + "--algorithm ring-one-way --per link")["per_link"];
   ASSERT_EQ(links.size(), 1u);
   EXPECT_EQ(links[0]["link"], "(0,0)->(0,1) y+");
   EXPECT_EQ(links[0]["links"], 32);
@@ -102,7 +102,7 @@ TEST(Per, TheBusiestLinkOfAGatherIsAsBusyAsItsClosedFormSays) {
 }
 
 TEST(Per, AsksForDeviceOrLink) {
-  const Outcome outcome = podsim(gather + "--per chip");
+  const Outcome outcome = podsim(gather_run + "--per chip");
   EXPECT_EQ(outcome.status, exit_bad_input);
   EXPECT_EQ(outcome.err, "podsim: error: --per: expected device or link, found \"chip\"\n");
 }

@@ -18,7 +18,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string time(double seconds) { return time_text(seconds); }
 std::string slices(const Row& row) { return row.slice_count ? std::to_string(*row.slice_count) : "-"; }
 
 }  // namespace
@@ -173,7 +172,7 @@ std::string crossover_table(const Crossovers& crossovers) {
     const std::string first = slices(reign.first), last = slices(reign.last);
     rows.push_back({value(reign.from), value(reign.to), reign.first.algorithm + " " + reign.first.dataflow,
                     first == last ? first : first + " to " + last,
-                    fmt::format("{} to {}", time(reign.first.result.makespan_s), time(reign.last.result.makespan_s)),
+                    fmt::format("{} to {}", time_text(reign.first.result.makespan_s), time_text(reign.last.result.makespan_s)),
                     reign.runner_up.empty() ? "-" : fmt::format("{} (+{})", reign.runner_up, percent(reign.margin))});
   }
   return fmt::format("{}, {}:\n{}", crossovers.place, crossovers.range.path, table(rows, 6));
@@ -228,7 +227,7 @@ std::string layers_table(const std::vector<Row>& all) {
   std::vector<std::vector<std::string>> rows{{"algorithm", "mesh", "forward", "backward"}};
   for (const auto& [name, choice] : all.front().layers) rows.front().push_back(name);
   for (const Row& row : all) {
-    rows.push_back({row.algorithm, mesh_text(row.result), row.forward_s ? time(*row.forward_s) : "-", row.backward_s ? time(*row.backward_s) : "-"});
+    rows.push_back({row.algorithm, mesh_text(row.result), row.forward_s ? time_text(*row.forward_s) : "-", row.backward_s ? time_text(*row.backward_s) : "-"});
     for (const auto& [name, choice] : row.layers) rows.back().push_back(choice_text(choice));
   }
   return table(rows, 2);
@@ -288,10 +287,10 @@ std::vector<Column> compute_columns() {
   return {{"algorithm", [](const Row& row) { return row.algorithm; }},
           {"flow", [](const Row& row) { return row.dataflow.empty() ? "-" : row.dataflow; }},
           {"S", slices},
-          {"time", [](const Row& row) { return time(row.result.makespan_s); }},
-          {"compute", [](const Row& row) { return time(row.result.compute_s); }},
-          {"exposed comm", [](const Row& row) { return time(row.result.exposed_communication_s); }},
-          {"waiting", [](const Row& row) { return time(row.result.waiting_s); }},
+          {"time", [](const Row& row) { return time_text(row.result.makespan_s); }},
+          {"compute", [](const Row& row) { return time_text(row.result.compute_s); }},
+          {"exposed comm", [](const Row& row) { return time_text(row.result.exposed_communication_s); }},
+          {"waiting", [](const Row& row) { return time_text(row.result.waiting_s); }},
           {"MFU", [](const Row& row) { return row.result.mfu ? percent(*row.result.mfu) : "-"; }},
           {"peak memory", peak_text}};
 }
@@ -307,7 +306,7 @@ std::vector<Column> collective_columns() {
           {"axis", [](const Row& row) { return row.collective->axes; }},
           {"algorithm", [](const Row& row) { return row.algorithm; }},
           {"bytes", [](const Row& row) { return to_exact_text(row.collective->input); }},
-          {"time", [](const Row& row) { return time(row.result.makespan_s); }},
+          {"time", [](const Row& row) { return time_text(row.result.makespan_s); }},
           {"algbw", bandwidth(&Bandwidths::algorithm)},
           {"busbw", bandwidth(&Bandwidths::bus)},
           {"peak memory", peak_text}};

@@ -19,8 +19,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string time(double seconds) { return time_text(seconds); }
-std::string time(Picoseconds duration) { return to_text(to_seconds(duration)); }
+using podsim::time_text;
+std::string time_text(Picoseconds duration) { return to_text(to_seconds(duration)); }
 double seconds(Picoseconds duration) { return to_seconds(duration).count(); }
 
 /// "row=1,col=3", or with a class "row=1,col=3 and 15 alike".
@@ -51,7 +51,7 @@ constexpr std::array<NamedPart, 9> named_parts{{{"compute", "compute_s", &TimePa
 std::string mostly(const TimeParts& parts) {
   const auto largest =
       std::max_element(named_parts.begin(), named_parts.end(), [&](const NamedPart& a, const NamedPart& b) { return parts.*a.part < parts.*b.part; });
-  return fmt::format("{} {}", largest->name, time(parts.*largest->part));
+  return fmt::format("{} {}", largest->name, time_text(parts.*largest->part));
 }
 
 std::string explanation_table(const SimulatedRun& run, const Explanation& explanation) {
@@ -60,7 +60,7 @@ std::string explanation_table(const SimulatedRun& run, const Explanation& explan
 
   std::vector<std::vector<std::string>> rows{{fmt::format("critical path ({} tasks)", explanation.steps.size()), "time", "part"}};
   const auto add = [&](const std::string& name, Picoseconds part) {
-    if (part > Picoseconds{}) rows.push_back({name, time(part), percent(seconds(part) / makespan)});
+    if (part > Picoseconds{}) rows.push_back({name, time_text(part), percent(seconds(part) / makespan)});
   };
   for (const NamedPart& named : named_parts) {
     const bool of_links = named.part == &TimeParts::bandwidth || named.part == &TimeParts::sharing;
@@ -81,7 +81,7 @@ std::string explanation_table(const SimulatedRun& run, const Explanation& explan
     }
     const PathStretch& stretch = explanation.stretches[i];
     rows.push_back({stretch.label, stretch.axis < 0 ? "-" : axis_name(run, stretch.axis), std::to_string(stretch.first.value),
-                    std::to_string(stretch.last.value), std::to_string(stretch.steps), time(stretch.start), time(stretch.end),
+                    std::to_string(stretch.last.value), std::to_string(stretch.steps), time_text(stretch.start), time_text(stretch.end),
                     mostly(stretch.parts)});
   }
   text += table(rows, 4) + "\n";
@@ -105,25 +105,25 @@ const CableLoss* idle_of(const std::vector<CableLoss>& losses) {
 std::string losses_table(const SimulatedRun& run, const std::vector<CableLoss>& losses) {
   std::vector<std::vector<std::string>> rows{{"one broken cable", "such as", "time", "more", "broken rings"}};
   for (const auto& [name, loss] : worst_median_best(losses))
-    rows.push_back({fmt::format("{} of {} sorts", name, losses.size()), loss->cable, time(loss->makespan_s),
+    rows.push_back({fmt::format("{} of {} sorts", name, losses.size()), loss->cable, time_text(loss->makespan_s),
                     fmt::format("{:+.1f} %", 100 * (loss->makespan_s / run.row.result.makespan_s - 1)), loss->rings});
   if (const CableLoss* idle = idle_of(losses); idle != nullptr)
-    rows.push_back({fmt::format("no traffic: {} cables", idle->alike), idle->cable, time(idle->makespan_s), "+0.0 %", ""});
+    rows.push_back({fmt::format("no traffic: {} cables", idle->alike), idle->cable, time_text(idle->makespan_s), "+0.0 %", ""});
   return table(rows, 2);
 }
 
 std::string axes_table(const SimulatedRun& run) {
   std::vector<std::vector<std::string>> rows{{"axis", "transfers", "link traffic", "in flight", "exposed"}};
   for (const AxisMetrics& axis : run.metrics.axes)
-    rows.push_back({axis_name(run, axis.axis), std::to_string(axis.transfers), bytes_text(axis.link_bytes), time(axis.in_flight),
-                    time(axis.exposed)});
+    rows.push_back({axis_name(run, axis.axis), std::to_string(axis.transfers), bytes_text(axis.link_bytes), time_text(axis.in_flight),
+                    time_text(axis.exposed)});
   return table(rows, 1);
 }
 
 std::string devices_table(const SimulatedRun& run, const std::vector<DeviceMetrics>& devices) {
   std::vector<std::vector<std::string>> rows{{"device", "compute", "exposed comm", "waiting", "sent", "received", "peak memory"}};
   for (const DeviceMetrics& d : devices)
-    rows.push_back({device_name(run, d.device, d.devices), time(d.split.compute), time(d.split.exposed_communication), time(d.split.waiting),
+    rows.push_back({device_name(run, d.device, d.devices), time_text(d.split.compute), time_text(d.split.exposed_communication), time_text(d.split.waiting),
                     to_text(d.sent), to_text(d.received), to_text(d.peak_memory)});
   return table(rows, 1);
 }
@@ -197,8 +197,8 @@ Json links_json(const SimulatedRun& run, const std::vector<LinkMetrics>& links) 
 
 namespace {
 
-Json collective_json(const CollectiveAsked& asked, Seconds time) {
-  const auto bandwidths = bandwidths_of(asked, time);
+Json collective_json(const CollectiveAsked& asked, Seconds time_text) {
+  const auto bandwidths = bandwidths_of(asked, time_text);
   return Json{{"collective", name_of(asked.kind)},
               {"axis", asked.axes},
               {"bytes", asked.input.count()},
@@ -321,11 +321,11 @@ std::string result_table(const SimulatedRun& run, const Details& details) {
   for (auto& line : std::vector<std::vector<std::string>>{
            {"machine", fmt::format("{}, slice {}, mesh {} ({} devices{})", r.machine, slice_and_what_if(row), mesh_text(r), r.devices, classes)},
            {"engine", r.engine == "analytic" ? r.engine + " (as if no two messages shared a link: no run is faster)" : r.engine},
-           {"time", time(r.makespan_s)},
+           {"time", time_text(r.makespan_s)},
            {"  compute",
-            fmt::format("{}  ({}: the core of the busiest device)", time(r.compute_s), percent(r.makespan_s > 0 ? r.compute_s / r.makespan_s : 0))},
-           {"  exposed communication", time(r.exposed_communication_s)},
-           {"  waiting", time(r.waiting_s)}})
+            fmt::format("{}  ({}: the core of the busiest device)", time_text(r.compute_s), percent(r.makespan_s > 0 ? r.compute_s / r.makespan_s : 0))},
+           {"  exposed communication", time_text(r.exposed_communication_s)},
+           {"  waiting", time_text(r.waiting_s)}})
     rows.push_back(std::move(line));
   if (row.collective)
     if (const auto bandwidths = bandwidths_of(*row.collective, Seconds{r.makespan_s}))
@@ -333,7 +333,7 @@ std::string result_table(const SimulatedRun& run, const Details& details) {
                                                to_text(bandwidths->bus))});
   if (r.mfu) rows.push_back({"MFU", fmt::format("{}  ({})", percent(*r.mfu), to_text(Flops{r.flops}))});
   if (details.healthy_s)
-    rows.push_back({"healthy", fmt::format("{}  ({:+.1f} % as it is{})", time(*details.healthy_s), 100 * (r.makespan_s / *details.healthy_s - 1),
+    rows.push_back({"healthy", fmt::format("{}  ({:+.1f} % as it is{})", time_text(*details.healthy_s), 100 * (r.makespan_s / *details.healthy_s - 1),
                                            row.rings.empty() ? "" : "; broken rings: " + row.rings)});
   rows.push_back({"link traffic", bytes_text(r.link_bytes) + " (payload x hops)"});
   rows.push_back({"peak memory", to_text(Bytes{r.peak_memory_bytes}) + " per device" + (row.over_hbm ? ": more than the device has" : "")});
@@ -343,7 +343,7 @@ std::string result_table(const SimulatedRun& run, const Details& details) {
   if (row.padding > 0) rows.push_back({"padding", percent(row.padding) + " of the flops are padding"});
   std::string_view heading = "trust";
   for (const std::string& line : lines_of(r.trust)) rows.push_back({std::string{std::exchange(heading, "")}, line});
-  rows.push_back({"simulated in", fmt::format("{} (schedule built in {})", time(r.wall_s), time(r.build_s))});
+  rows.push_back({"simulated in", fmt::format("{} (schedule built in {})", time_text(r.wall_s), time_text(r.build_s))});
   std::string text = table(rows, 2);
   for (const std::string& note : details.notes) text += "\n" + wrapped("note: " + note) + "\n";
   if (!details.losses.empty()) text += "\n" + losses_table(run, details.losses);

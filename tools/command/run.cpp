@@ -16,7 +16,7 @@ namespace podsim {
 
 namespace {
 
-constexpr std::string_view usage =
+constexpr std::string_view run_usage =
     R"(usage: podsim run --machine M --slice AxB [--mesh row=R,col=C] (--gemm ... | --collective ... | --schedule FILE) [OPTION...]
 
 Simulates one thing and prints its time, how it splits into compute, exposed communication and waiting, MFU, traffic and memory.
@@ -52,7 +52,7 @@ int run_verb(const std::vector<std::string>& arguments, Console& console) {
       ("explain", po::bool_switch(), "the critical path, what each machine value would change, and a sentence")  //
       ("per", po::value<std::string>()->value_name("device,link"), "the time and traffic of every device, every link");
   described.add(engine_options()).add(telling).add(trace_options()).add(output_options(table_json_csv));
-  const Parsed parsed = parse(arguments, described, usage, console);
+  const Parsed parsed = parse(arguments, described, run_usage, console);
   if (parsed.status) return *parsed.status;
   const Options& options = *parsed.options;
 

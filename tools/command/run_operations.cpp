@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-double seconds(Picoseconds duration) { return to_seconds(duration).count(); }
+double seconds_of(Picoseconds duration) { return to_seconds(duration).count(); }
 
 std::vector<OperationMetrics> operations_of(const SimulatedRun& run) { return measure_operations(run.model, run.timeline, run.metrics.busiest); }
 
@@ -99,9 +99,9 @@ nlohmann::ordered_json operations_json(const SimulatedRun& run) {
     Json entry{{"name", o.name},
                {"category", o.category},
                {"count", o.count},
-               {"busy_s", seconds(o.busy)},
-               {"exposed_s", seconds(o.exposed)},
-               {"overlapped_s", seconds(o.overlapped)}};
+               {"busy_s", seconds_of(o.busy)},
+               {"exposed_s", seconds_of(o.exposed)},
+               {"overlapped_s", seconds_of(o.overlapped)}};
     if (o.flops.count() > 0) entry.update(Json{{"flops", o.flops.count()}, {"m", o.extents.m}, {"n", o.extents.n}, {"k", o.extents.k}});
     if (o.bytes.count() > 0) entry["bytes"] = o.bytes.count();
     if (o.devices > 0) entry["devices"] = o.devices;

@@ -100,7 +100,7 @@ constexpr std::array<Thing, 5> things{{
     {"plan", plan_usage, true, false, table_json, &show_plan},
 }};
 
-constexpr std::string_view usage = R"(usage: podsim show machine|topology|mesh|schedule|plan [OPTION...]
+constexpr std::string_view show_usage = R"(usage: podsim show machine|topology|mesh|schedule|plan [OPTION...]
 
 `podsim show machine --help` and so on list the options of each.
 )";
@@ -109,7 +109,7 @@ constexpr std::string_view usage = R"(usage: podsim show machine|topology|mesh|s
 
 int show_verb(const std::vector<std::string>& arguments, Console& console) {
   if (!arguments.empty() && (arguments.front() == "--help" || arguments.front() == "-h")) {
-    console.out << usage;
+    console.out << show_usage;
     return exit_done;
   }
   std::vector<std::string> names;

@@ -16,7 +16,7 @@ namespace podsim {
 
 namespace {
 
-constexpr std::string_view usage = R"(usage: podsim sweep FILE.textproto [--store FILE.sqlite] [--threads N] [--quiet]
+constexpr std::string_view sweep_usage = R"(usage: podsim sweep FILE.textproto [--store FILE.sqlite] [--threads N] [--quiet]
        podsim sweep (FILE.textproto | --store FILE.sqlite) (--export csv|json | --query SQL | --status) [-o FILE]
 
 Simulates every combination of the values in a file, on all cores, and stores each result as it is finished: SQLite, beside the file unless
@@ -173,7 +173,7 @@ int run_file(const std::string& file, const std::string& store_file, const Optio
 }  // namespace
 
 int sweep_verb(const std::vector<std::string>& arguments, Console& console) {
-  const Parsed parsed = parse(arguments, sweep_options(), usage, console, "file");
+  const Parsed parsed = parse(arguments, sweep_options(), sweep_usage, console, "file");
   if (parsed.status) return *parsed.status;
   const Options& options = *parsed.options;
   const int asked = static_cast<int>(options.has("export")) + static_cast<int>(options.has("query")) + static_cast<int>(options.flag("status"));

@@ -21,7 +21,7 @@ namespace podsim {
 
 namespace {
 
-constexpr std::string_view usage =
+constexpr std::string_view tune_usage =
     R"(usage: podsim tune --machine M (--chips N | --slice AxB) (--workload NAME | --gemm m=M,n=N,k=K...) [OPTION...]
 
 Finds the fastest plan for a workload: slice, mesh, and for each product the algorithm, dataflow, transposition and slice count S. Every part of a
@@ -188,7 +188,7 @@ int tune_verb(const std::vector<std::string>& arguments, Console& console) {
   po::options_description described;
   described.add(tuning_pod_options()).add(pod_options(false)).add(what_if_options(false)).add(workload_options()).add(tuning_options());
   described.add(threads_option()).add(output_options(table_json));
-  const Parsed parsed = parse(arguments, described, usage, console);
+  const Parsed parsed = parse(arguments, described, tune_usage, console);
   if (parsed.status) return *parsed.status;
   const Options& options = *parsed.options;
 

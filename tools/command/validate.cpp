@@ -17,7 +17,7 @@ namespace podsim {
 
 namespace {
 
-constexpr std::string_view usage =
+constexpr std::string_view validate_usage =
     R"(usage: podsim validate [DATASET...] [OPTION...]
        podsim validate --observations OBSERVATIONS --machine MACHINE --slice AxB [--bound 5%] [OPTION...]
 
@@ -99,7 +99,7 @@ int validate_verb(const std::vector<std::string>& arguments, Console& console) {
       ("plot", output_file("FILE.svg"), "draw measured against predicted")                   //
       ("threads", po::value<std::string>()->value_name("N")->default_value("0"), "0: as many as the machine has");
   described.add(own).add(import_options_described()).add(pod_options(false)).add(output_options(table_json_csv));
-  const Parsed parsed = parse(arguments, described, usage, console, "dataset");
+  const Parsed parsed = parse(arguments, described, validate_usage, console, "dataset");
   if (parsed.status) return *parsed.status;
   const Options& options = *parsed.options;
 

@@ -20,7 +20,6 @@ std::string name_of(const Row& row) {
   return fmt::format("{}{}{}{}", row.algorithm, row.dataflow.empty() ? "" : " " + row.dataflow,
                      row.slice_count ? fmt::format(" S={}", *row.slice_count) : "", given);
 }
-std::string time(double seconds) { return to_text(Seconds{seconds}); }
 
 /// What makes `slower` slower than `faster`, in the terms of the three parts of the time.
 std::string why(const Row& faster, const Row& slower) {
@@ -29,7 +28,7 @@ std::string why(const Row& faster, const Row& slower) {
   std::vector<std::string> more, less;
   const auto weigh = [&](double difference, const std::string& what) {
     if (std::abs(difference) < 1e-2 * (s.makespan_s - f.makespan_s)) return;
-    (difference > 0 ? more : less).push_back(fmt::format("{} {} {}", time(std::abs(difference)), difference > 0 ? "more" : "less", what));
+    (difference > 0 ? more : less).push_back(fmt::format("{} {} {}", time_text(std::abs(difference)), difference > 0 ? "more" : "less", what));
   };
   weigh(s.exposed_communication_s - f.exposed_communication_s, "exposed communication");
   weigh(s.compute_s - f.compute_s, "core time");
@@ -73,10 +72,10 @@ std::string verdict_on_collectives(const std::vector<const Row*>& rows) {
   const auto bandwidths = bandwidths_of(asked, Seconds{best.result.makespan_s});
   std::string text =
       fmt::format("{}: {} of {} along {}: {} wins with {}{}", place_of(best), name_of(asked.kind), to_exact_text(asked.input), asked.axes,
-                  best.algorithm, time(best.result.makespan_s), bandwidths ? ", busbw " + to_text(bandwidths->bus) : "");
+                  best.algorithm, time_text(best.result.makespan_s), bandwidths ? ", busbw " + to_text(bandwidths->bus) : "");
   if (rows.size() > 1) {
     const Row& other = *rows[1];
-    text += fmt::format("; {} takes {} ({})", other.algorithm, time(other.result.makespan_s), margin(best, other));
+    text += fmt::format("; {} takes {} ({})", other.algorithm, time_text(other.result.makespan_s), margin(best, other));
   }
   return text + ".";
 }
@@ -86,10 +85,10 @@ std::string verdict_on_collectives(const std::vector<const Row*>& rows) {
 std::string verdict(const std::vector<const Row*>& rows) {
   const Row& best = *rows.front();
   if (best.collective) return verdict_on_collectives(rows);
-  std::string text = fmt::format("{}: {} wins with {}", place_of(best), name_of(best), time(best.result.makespan_s));
+  std::string text = fmt::format("{}: {} wins with {}", place_of(best), name_of(best), time_text(best.result.makespan_s));
   const auto other = std::find_if(rows.begin(), rows.end(), [&](const Row* row) { return row->algorithm != best.algorithm; });
   if (other != rows.end())
-    text += fmt::format("; {} takes {} ({}): {}", name_of(**other), time((*other)->result.makespan_s), margin(best, **other), why(best, **other));
+    text += fmt::format("; {} takes {} ({}): {}", name_of(**other), time_text((*other)->result.makespan_s), margin(best, **other), why(best, **other));
   text += ".";
   return best.slice_count ? text + slice_counts_around(best, rows) : text;
 }

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 const std::string ideal = "--machine ideal --set link.bandwidth=45GB/s --set link.latency=1us ";
-const std::string gather = "--collective all-gather --axis col --bytes 16MiB ";
+const std::string gather_col = "--collective all-gather --axis col --bytes 16MiB ";
 
 double makespan(const std::string& line) { return json_of("run " + line)["makespan_s"]; }
 
@@ -25,7 +25,7 @@ double makespan(const std::string& line) { return json_of("run " + line)["makesp
 TEST(WhatIf, AGatherOverACrossbarIsRoundsOfOneShardWhateverTheDistance) {
   // Each port carries one shard per round and direction; from chip to chip are two links.
   const double shard = (1 << 24) / 45e9;
-  EXPECT_NEAR(makespan(ideal + "--slice 4x8 --topology crossbar " + gather + "--algorithm ring-one-way"), 7 * (2e-6 + shard), 1e-9);
+  EXPECT_NEAR(makespan(ideal + "--slice 4x8 --topology crossbar " + gather_col + "--algorithm ring-one-way"), 7 * (2e-6 + shard), 1e-9);
 }
 
 TEST(WhatIf, AnOversubscribedTreeSlowsWhatCrossesIt) {
@@ -44,8 +44,8 @@ TEST(WhatIf, ShowTopologySaysWhatATwistGains) {
   EXPECT_EQ(twisted["diameter"], 6);
   EXPECT_NEAR(twisted["all_to_all_bound_bytes_per_s"].get<double>() / plain["all_to_all_bound_bytes_per_s"].get<double>(), 1.68, 0.01)
       << "70 % more by theory, Google Cloud's documentation of v5p; 75 % where ties go all shortest ways: validation/studies/topologies";
-  EXPECT_EQ(json_of("run --machine tpu_v5p --slice 4x4x8 --topology twisted " + gather)["hypothetical"], false);
-  EXPECT_EQ(json_of("run --machine tpu_v5p --slice 2x2x4 --topology twisted " + gather)["hypothetical"], true);
+  EXPECT_EQ(json_of("run --machine tpu_v5p --slice 4x4x8 --topology twisted " + gather_col)["hypothetical"], false);
+  EXPECT_EQ(json_of("run --machine tpu_v5p --slice 2x2x4 --topology twisted " + gather_col)["hypothetical"], true);
 }
 
 TEST(WhatIf, SlicesMeetOverTheNetworkInterfacesOfTheirHosts) {
@@ -91,7 +91,7 @@ TEST(WhatIf, TopologiesOnEqualTermsHaveEqualTerms) {
 
 TEST(WhatIf, ABrokenRingIsADetourOrALineWhicheverIsFaster) {
   // One column of 4x8: the line in one direction takes 7 whole shards; a detour of three hops shares links with neighbours' rings.
-  const auto result = json_of("run " + ideal + "--slice 4x8 " + gather + "--fail 0.3-0.4");
+  const auto result = json_of("run " + ideal + "--slice 4x8 " + gather_col + "--fail 0.3-0.4");
   EXPECT_GT(result["makespan_s"], result["healthy"]["makespan_s"]);
   EXPECT_THAT(result["rings"].get<std::string>(), ::testing::AnyOf("detour", "line along col, cut after 3"));
   PodRequest request;
@@ -116,7 +116,7 @@ TEST(WhatIf, OnALoneRingTheLineIsFasterThanTheWayBack) {
 }
 
 TEST(WhatIf, AnyCableIsTriedOnceOfEverySort) {
-  const auto losses = json_of("run " + ideal + "--slice 4x8 " + gather + "--fail any")["fail_any"];
+  const auto losses = json_of("run " + ideal + "--slice 4x8 " + gather_col + "--fail any")["fail_any"];
   EXPECT_GE(losses["worst"]["makespan_s"], losses["median"]["makespan_s"]);
   EXPECT_GE(losses["median"]["makespan_s"], losses["best"]["makespan_s"]);
 }
@@ -137,7 +137,7 @@ TEST(WhatIf, AStragglerWorksSlower) {
 }
 
 TEST(WhatIf, BadInputSaysWhatWasExpected) {
-  const std::string run = "run " + ideal + "--slice 4x8 " + gather;
+  const std::string run = "run " + ideal + "--slice 4x8 " + gather_col;
   for (const auto& [option, message] : std::vector<std::pair<std::string, std::string>>{
            {"--topology star", "podsim: error: --topology: there is no topology \"star\""},
            {"--topology twisted", "podsim: error: a twisted torus is k x k x 2k or k x 2k x 2k chips, as 4x4x8 or 4x8x8, got 4x8"},

@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 8> colours{"#0072b2", "#d55e00", "#009e73
 constexpr double panel_width = 420, panel_height = 360, left_margin = 80, top_margin = 50, gap = 90, legend_row = 18, foot = 60;
 constexpr double most_error = 0.5, band = 0.1;
 
-struct Place {
+struct PointPlace {
   double x = 0, y = 0;
 };
 
@@ -39,10 +39,10 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
-std::string line(Place a, Place b, std::string_view style) {
+std::string line(PointPlace a, PointPlace b, std::string_view style) {
   return fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" {}/>\n", a.x, a.y, b.x, b.y, style);
 }
-std::string text_at(Place at, std::string_view anchor, std::string_view text, std::string_view more = "") {
+std::string text_at(PointPlace at, std::string_view anchor, std::string_view text, std::string_view more = "") {
   return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" {}>{}</text>\n", at.x, at.y, anchor, more, escaped(text));
 }
 
@@ -91,9 +91,9 @@ class Picture {
   }
 
  private:
-  static constexpr Place first_{left_margin, top_margin}, second_{left_margin + panel_width + gap, top_margin};
+  static constexpr PointPlace first_{left_margin, top_margin}, second_{left_margin + panel_width + gap, top_margin};
 
-  void frame(Place corner, std::string_view label) {
+  void frame(PointPlace corner, std::string_view label) {
     svg_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"none\" stroke=\"#444\"/>\n", corner.x, corner.y,
                         panel_width, panel_height);
     svg_ += text_at({corner.x, corner.y - 8}, "start", label);
@@ -104,7 +104,7 @@ class Picture {
     for (int decade = decades_.low; decade <= decades_.high; ++decade) {
       const double share = decades_.share(Seconds{std::pow(10.0, decade)});
       const std::string label = to_text(Seconds{std::pow(10.0, decade)});
-      for (const Place& corner : {first_, second_}) {
+      for (const PointPlace& corner : {first_, second_}) {
         const double x = corner.x + share * panel_width;
         svg_ += line({x, corner.y}, {x, corner.y + panel_height}, "stroke=\"#ddd\"");
         svg_ += text_at({x, corner.y + panel_height + 18}, "middle", label);
@@ -130,7 +130,7 @@ class Picture {
     }
   }
 
-  void mark(Place at, std::string_view colour, const PlottedPoint& point, int beyond) {
+  void mark(PointPlace at, std::string_view colour, const PlottedPoint& point, int beyond) {
     const std::string paint = point.hollow ? fmt::format("fill=\"white\" stroke=\"{}\"", colour) : fmt::format("fill=\"{}\"", colour);
     const double error = point.predicted.count() / point.measured.count() - 1;
     const std::string title =
@@ -163,7 +163,7 @@ class Picture {
     std::size_t shown = 0;
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       if (groups_[g].points.empty()) continue;
-      const Place at{left_margin + static_cast<double>(shown % 3) * 310,
+      const PointPlace at{left_margin + static_cast<double>(shown % 3) * 310,
                      top_margin + panel_height + foot + legend_row * static_cast<double>(shown / 3)};
       const bool hollow = std::all_of(groups_[g].points.begin(), groups_[g].points.end(), is_hollow);
       const std::string_view colour = colours.at(g % colours.size());

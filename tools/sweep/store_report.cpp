@@ -36,7 +36,7 @@ Json json_of(const Statement& row, int column) {
   }
 }
 
-std::string dumped(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string dumped_report(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
 /// All rows of a statement.
 Expected<std::string> results_of(Statement& statement, Format format) {
@@ -63,7 +63,7 @@ Expected<std::string> results_of(Statement& statement, Format format) {
       rows.push_back(std::move(cells));
   }
   if (format == Format::csv) return text;
-  if (format == Format::json) return dumped(Json{{"columns", names}, {"rows", json}});
+  if (format == Format::json) return dumped_report(Json{{"columns", names}, {"rows", json}});
   return table(rows, names.size());
 }
 
@@ -199,7 +199,7 @@ Expected<std::string> store_status(Database& database, const std::string& file, 
   if (format == Format::json) {
     Json reasons = Json::array();
     for (const auto& [count, reason] : status->reasons) reasons.push_back(Json{{"points", count}, {"reason", reason}});
-    return dumped(Json{{"store", file},
+    return dumped_report(Json{{"store", file},
                        {"sweep", status->sweep_file},
                        {"version", status->version},
                        {"points", status->points},

@@ -18,12 +18,12 @@ using test::podsim;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-const std::string small = "sweep { machine: 'ideal' slice: '4' collective: 'all-gather' axis: 'row' bytes: ['16', '32', '64'] }";
+const std::string small_sweep = "sweep { machine: 'ideal' slice: '4' collective: 'all-gather' axis: 'row' bytes: ['16', '32', '64'] }";
 
 /// A sweep's file and its store, not begun.
 struct Files {
   Folder folder;
-  std::string file = folder.file("s.textproto", "format_version: 1\n" + small), store = folder.file("s.sqlite");
+  std::string file = folder.file("s.textproto", "format_version: 1\n" + small_sweep), store = folder.file("s.sqlite");
 };
 
 /// Both ways of opening a store that is none: an error, status 2, and the bytes stay.

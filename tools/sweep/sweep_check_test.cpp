@@ -9,8 +9,8 @@ namespace {
 
 using test::blocks_of;
 
-const std::string gather = "collective: 'all-gather' axis: 'row' bytes: '16'";
-const std::string gemm = "gemm: 'm=16,n=16,k=16' algorithm: 'collective'";
+const std::string gather_fields = "collective: 'all-gather' axis: 'row' bytes: '16'";
+const std::string gemm_fields = "gemm: 'm=16,n=16,k=16' algorithm: 'collective'";
 
 std::string wrong(const std::string& sweeps) {
   const Done ok = check_sweep(blocks_of(sweeps));
@@ -18,34 +18,34 @@ std::string wrong(const std::string& sweeps) {
 }
 
 TEST(SweepCheck, FindsNothingWrongWithWhatOnlySomeCombinationsCannotDo) {
-  EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: '4' " + gather + " }"), "");
+  EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: '4' " + gather_fields + " }"), "");
   // Each slice goes with one of the meshes, and three divides nothing.
   EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: ['4x4', '8x8'] mesh: ['row=8,col=8', 'row=4,col=4'] gemm: 'm=64,n=64,k=64' "
                   "algorithm: 'meshslice' slice_count: 3 }"),
             "");
   // The cable is there on one slice only; rings need axes that wrap.
-  EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: ['2', '8'] fail: ['6-7', ''] wrap: ['none', 'all'] " + gather + " algorithm: 'ring' }"), "");
+  EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: ['2', '8'] fail: ['6-7', ''] wrap: ['none', 'all'] " + gather_fields + " algorithm: 'ring' }"), "");
   // A machine around two cases, of which it can do one.
-  EXPECT_EQ(wrong("sweep { machine: ['tpu_v4', 'ideal'] case { slice: 'v4-8' } case { slice: '4x4' } " + gather + " }"), "");
+  EXPECT_EQ(wrong("sweep { machine: ['tpu_v4', 'ideal'] case { slice: 'v4-8' } case { slice: '4x4' } " + gather_fields + " }"), "");
 }
 
 TEST(SweepCheck, SaysWhatIsMissingOrDoesNotBelong) {
-  EXPECT_EQ(wrong("sweep { slice: '4' " + gather + " }"), "s:2:1: machine is missing");
+  EXPECT_EQ(wrong("sweep { slice: '4' " + gather_fields + " }"), "s:2:1: machine is missing");
   EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: '4' }"), "s:2:1: expected one of --gemm, --collective, --workload, --plan and --schedule, found none");
-  EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: '4' " + gather + gemm + " }"),
+  EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: '4' " + gather_fields + gemm_fields + " }"),
             "s:2:1: expected one of --gemm, --collective, --workload, --plan and --schedule, found several");
   EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: '4' gemm: 'm=1,n=1,k=1' }"), "s:2:1: gemm needs algorithm");
   EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: '4' collective: 'reduce' axis: 'row' }"), "s:2:1: collective needs bytes");
-  EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: '4'\n" + gather + "\nblock: [1, 2] }"), "s:4:9: belongs to --gemm and --workload, not to --collective");
-  EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: '4'\n" + gemm + "\nshift: 1 }"), "s:4:8: belongs to --collective, not to --gemm");
-  EXPECT_EQ(wrong("sweep { machine: 'ideal' case { " + gather + " }\n case { " + gemm + " } }"),
+  EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: '4'\n" + gather_fields + "\nblock: [1, 2] }"), "s:4:9: belongs to --gemm and --workload, not to --collective");
+  EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: '4'\n" + gemm_fields + "\nshift: 1 }"), "s:4:8: belongs to --collective, not to --gemm");
+  EXPECT_EQ(wrong("sweep { machine: 'ideal' case { " + gather_fields + " }\n case { " + gemm_fields + " } }"),
             "s:2:26: there is no such pod: --slice is missing: the chips per physical dimension, as 16x16 or 4x8x8\n"
             "s:3:2: there is no such pod: --slice is missing: the chips per physical dimension, as 16x16 or 4x8x8");
 }
 
 /// A sweep with one field more, on its third line, whose value begins in column 20.
 struct WrongValue {
-  std::string field, message, problem = gather;
+  std::string field, message, problem = gather_fields;
 };
 
 TEST(SweepCheck, TellsEveryTextThatIsWrongByItself) {
@@ -67,14 +67,14 @@ TEST(SweepCheck, TellsEveryTextThatIsWrongByItself) {
       {"fold: 'on'", "expected auto or off, found \"on\""},
       {"dtype: 'bf17'", "expected the dtype bf16 or f32, found \"bf17\""},
       {"chunks: 0", ""},
-      {"pass: 'sideways'", "expected forward, backward or both, found \"sideways\"", gemm},
-      {"dataflow: 'xs'", "expected os, ls or rs, found \"xs\"", gemm},
-      {"slice_count: 0", "", gemm},
-      {"block: 0", "", gemm},
-      {"prefetch: -1", "", gemm},
-      {"slice_copies: 'maybe'", "expected on or off, found \"maybe\"", gemm},
-      {"wang_operand: 'z'", "expected x or w, found \"z\"", gemm},
-      {"collectives: 'rong'", "", gemm},
+      {"pass: 'sideways'", "expected forward, backward or both, found \"sideways\"", gemm_fields},
+      {"dataflow: 'xs'", "expected os, ls or rs, found \"xs\"", gemm_fields},
+      {"slice_count: 0", "", gemm_fields},
+      {"block: 0", "", gemm_fields},
+      {"prefetch: -1", "", gemm_fields},
+      {"slice_copies: 'maybe'", "expected on or off, found \"maybe\"", gemm_fields},
+      {"wang_operand: 'z'", "expected x or w, found \"z\"", gemm_fields},
+      {"collectives: 'rong'", "", gemm_fields},
       {"only: 'gem'", "expected gemm or other, found \"gem\"", block},
       {"heads: 0", "", block},
       {"dataflow: 'os,xs'", "expected os, ls or rs, found \"xs\"", block},
@@ -90,9 +90,9 @@ TEST(SweepCheck, TellsEveryTextThatIsWrongByItself) {
 }
 
 TEST(SweepCheck, TellsWrongTextsOfFieldsThatEveryoneNeeds) {
-  EXPECT_EQ(wrong("sweep { machine: ['ideal', 'tpu_v44'] slice: '4' " + gather + " }"),
+  EXPECT_EQ(wrong("sweep { machine: ['ideal', 'tpu_v44'] slice: '4' " + gather_fields + " }"),
             "s:2:28: unknown machine \"tpu_v44\", did you mean \"tpu_v4\", \"tpu_v3\" or \"tpu_v5e\"?");
-  EXPECT_THAT(wrong("sweep { machine: 'ideal' slice: ['4', '4y4'] " + gather + " }"), ::testing::StartsWith("s:2:39: "));
+  EXPECT_THAT(wrong("sweep { machine: 'ideal' slice: ['4', '4y4'] " + gather_fields + " }"), ::testing::StartsWith("s:2:39: "));
   EXPECT_THAT(wrong("sweep { machine: 'ideal' slice: '4' gemm: ['m=1,n=1,k=1', 'm=1,n=1'] algorithm: 'cannon' }"),
               ::testing::StartsWith("s:2:59: k= is missing"));
   EXPECT_THAT(wrong("sweep { machine: 'ideal' slice: '4' gemm: 'm=1,n=1,k=1' algorithm: ['cannon', 'canon'] }"), ::testing::StartsWith("s:2:79: "));
@@ -108,7 +108,7 @@ TEST(SweepCheck, TellsWrongTextsOfFieldsThatEveryoneNeeds) {
 }
 
 TEST(SweepCheck, TellsSetsThatNoMachineTakes) {
-  const auto with_set = [](const std::string& set) { return wrong("sweep { machine: ['ideal', 'tpu_v4'] slice: '4x4'\n set { " + set + " } " + gather + " }"); };
+  const auto with_set = [](const std::string& set) { return wrong("sweep { machine: ['ideal', 'tpu_v4'] slice: '4x4'\n set { " + set + " } " + gather_fields + " }"); };
   EXPECT_EQ(with_set("path: 'link.bandwidth' value: ['', '45 GB/s']"), "");
   EXPECT_THAT(with_set("path: 'link.bandwith' value: '45 GB/s'"), ::testing::HasSubstr("did you mean \"link.bandwidth\""));
   EXPECT_THAT(with_set("path: 'link.bandwith' value: '45 GB/s'"), ::testing::StartsWith("s:3:37: "));
@@ -116,14 +116,14 @@ TEST(SweepCheck, TellsSetsThatNoMachineTakes) {
 }
 
 TEST(SweepCheck, TellsAValueAroundCasesOnceAndAllProblemsInOrder) {
-  EXPECT_EQ(wrong("sweep {\n machine: 'idael'\n case { slice: '4' " + gather + " }\n case { slice: '8' " + gather + " algorithm: 'no' }\n}"),
+  EXPECT_EQ(wrong("sweep {\n machine: 'idael'\n case { slice: '4' " + gather_fields + " }\n case { slice: '8' " + gather_fields + " algorithm: 'no' }\n}"),
             "s:3:11: unknown machine \"idael\", did you mean \"ideal\"?\n"
             "s:5:80: there is no collective algorithm \"no\"");
 }
 
 TEST(SweepCheck, GivesTheStatusAndPlaceThroughTheCommandAndTouchesNoStore) {
   const test::Folder folder;
-  const std::string file = folder.file("wrong.textproto", "format_version: 1\nsweep { machine: 'ideal' slice: '4' " + gather + "\n  engine: 'dse' }\n");
+  const std::string file = folder.file("wrong.textproto", "format_version: 1\nsweep { machine: 'ideal' slice: '4' " + gather_fields + "\n  engine: 'dse' }\n");
   const test::Outcome outcome = test::podsim("sweep " + file);
   EXPECT_EQ(outcome.status, exit_bad_input);
   EXPECT_THAT(outcome.err, ::testing::StartsWith(file + ":3:11: "));

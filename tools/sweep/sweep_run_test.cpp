@@ -21,12 +21,12 @@ using test::rows_of;
 using test::sweep;
 using ::testing::HasSubstr;
 
-const std::string gemm = "machine: 'tpu_v4' slice: '4x4' wrap: 'all' gemm: 'm=512,n=512,k=512'";
+const std::string gemm_sweep = "machine: 'tpu_v4' slice: '4x4' wrap: 'all' gemm: 'm=512,n=512,k=512'";
 
 TEST(Sweep, SimulatesEachContentOnce) {
   const Folder folder;
   // One slice is `collective`; seeds without anything random, row-major by name and a value set to what it is change nothing.
-  const std::string text = "sweep { " + gemm + " case { algorithm: 'collective' } case { algorithm: 'meshslice' slice_count: [1, 2] }\n" +
+  const std::string text = "sweep { " + gemm_sweep + " case { algorithm: 'collective' } case { algorithm: 'meshslice' slice_count: [1, 2] }\n" +
                            "seed: [0, 1] mesh_order: ['', 'row-major'] set { path: 'link.latency' value: ['', '1 us', '2 us'] } }";
   const SweepCount count = sweep(text, folder.file("s.sqlite"));
   EXPECT_EQ(count.points, 36U);
@@ -59,7 +59,7 @@ TEST(Sweep, SimulatesAnewWhateverMayChangeTheResult) {
 
 TEST(Sweep, StoresTheReasonWhereACombinationDoesNotApply) {
   const Folder folder;
-  const SweepCount count = sweep("sweep { " + gemm + " algorithm: 'meshslice' slice_count: [4, 7] mesh: ['row=4,col=4', 'row=8,col=3'] }", folder.file("s.sqlite"));
+  const SweepCount count = sweep("sweep { " + gemm_sweep + " algorithm: 'meshslice' slice_count: [4, 7] mesh: ['row=4,col=4', 'row=8,col=3'] }", folder.file("s.sqlite"));
   EXPECT_EQ(count.points, 4U);
   EXPECT_EQ(count.skipped, 3U);
   const std::string rows = rows_of(folder.file("s.sqlite"), "SELECT point, status, key IS NULL, reason FROM results WHERE status = 'skipped'");
@@ -125,7 +125,7 @@ TEST(Sweep, ExportsTheGolden) {
 TEST(Sweep, KeepsWhatIsStillValidOfAChangedSweep) {
   const Folder folder;
   const std::string store = folder.file("s.sqlite");
-  const auto text = [](const std::string& counts) { return "sweep { " + gemm + " algorithm: 'meshslice' slice_count: " + counts + " }"; };
+  const auto text = [](const std::string& counts) { return "sweep { " + gemm_sweep + " algorithm: 'meshslice' slice_count: " + counts + " }"; };
   EXPECT_EQ(sweep(text("[2, 4, 7]"), store).simulated, 2U);
   const SweepCount more = sweep(text("[8, 7, 4]"), store);
   EXPECT_EQ(more.known, 2U);  // the reason as well
@@ -179,7 +179,7 @@ TEST(Sweep, ShowsProgressOnATerminalOnly) {
 
 TEST(Sweep, StatusCounts) {
   const Folder folder;
-  sweep("sweep { " + gemm + " algorithm: 'meshslice' slice_count: [1, 2, 7] }", folder.file("s.sqlite"));
+  sweep("sweep { " + gemm_sweep + " algorithm: 'meshslice' slice_count: [1, 2, 7] }", folder.file("s.sqlite"));
   const auto json = podsim("sweep --store " + folder.file("s.sqlite") + " --status --format json").json();
   EXPECT_EQ(json["points"], 3);
   EXPECT_EQ(json["done"], 2);

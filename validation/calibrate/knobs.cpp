@@ -14,7 +14,6 @@ namespace podsim {
 
 namespace {
 
-constexpr double infinite = std::numeric_limits<double>::infinity();
 constexpr double some_rate = 1e11;    // where an unlimited rate starts
 constexpr double some_time = 1e-6;    // the unit of times that are zero
 constexpr double least_share = 1e-3;  // of efficiencies, as the machine's table has it
@@ -261,7 +260,7 @@ Seconds Predictions::predicted(std::size_t i) {
     stale_ = false;
   }
   const auto time = simulated_time(*item.lowered, pod_);
-  return time ? *time : Seconds{infinite};  // it ran before: only the clock's end is left
+  return time ? *time : Seconds{std::numeric_limits<double>::infinity()};  // it ran before: only the clock's end is left
 }
 
 Eigen::VectorXd Predictions::residuals() {

@@ -15,7 +15,7 @@ namespace podsim {
 namespace {
 
 constexpr double alike = 0.01;         // sizes that differ by less are the same
-constexpr double rounding = 1e-9;      // of the step
+constexpr double rounding_of_steps = 1e-9;      // of the step
 constexpr double no_gap = 1e-6;        // of the step
 constexpr double as_predicted = 5e-4;  // of the step: what one digit does not show
 constexpr double worth_a_word = 0.1;   // of the gap
@@ -179,7 +179,7 @@ std::vector<DiffRow> categories_of(const StepTimes& predicted, const StepTimes& 
       busy += operation.time;
     }
     const Seconds idle = step.time - busy;
-    if (idle.count() > rounding * step.time.count()) (rows["idle"].*side).time += idle;
+    if (idle.count() > rounding_of_steps * step.time.count()) (rows["idle"].*side).time += idle;
   };
   collect(predicted, &DiffRow::predicted);
   collect(measured, &DiffRow::measured);

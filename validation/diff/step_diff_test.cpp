@@ -15,10 +15,10 @@ constexpr Seconds ms(double count) { return Seconds{count * 1e-3}; }
 StepOperation matmul(const std::string& name, double time_ms, double flops, double count = 1) {
   return {name, "matmul", count, ms(time_ms), {}, Flops{flops}, {}, 0};
 }
-StepOperation gather(const std::string& name, double time_ms, std::int64_t bytes, int devices, double count = 1) {
+StepOperation gather_operation(const std::string& name, double time_ms, std::int64_t bytes, int devices, double count = 1) {
   return {name, "all-gather", count, ms(time_ms), {}, {}, Bytes{bytes}, devices};
 }
-StepOperation other(const std::string& name, const std::string& category, double time_ms) { return {name, category, 1, ms(time_ms), {}, {}, {}, 0}; }
+StepOperation other_operation(const std::string& name, const std::string& category, double time_ms) { return {name, category, 1, ms(time_ms), {}, {}, {}, 0}; }
 
 const DiffRow& row_named(const std::vector<DiffRow>& rows, const std::string& name) {
   for (const DiffRow& row : rows)
@@ -28,7 +28,7 @@ const DiffRow& row_named(const std::vector<DiffRow>& rows, const std::string& na
 }
 
 TEST(DiffSteps, EqualSidesHaveNoGapAndNothingIsLeftOver) {
-  const StepTimes step{ms(10), {matmul("ff1", 5, 1e12, 4), gather("ff1: gather W", 2, 1 << 20, 8), other("norm", "elementwise", 1)}};
+  const StepTimes step{ms(10), {matmul("ff1", 5, 1e12, 4), gather_operation("ff1: gather W", 2, 1 << 20, 8), other_operation("norm", "elementwise", 1)}};
   const StepDiff diff = diff_steps(step, step);
   EXPECT_EQ(diff.sentence, "The step takes 10 ms, as long as predicted.");
   EXPECT_TRUE(diff.unmatched.empty());
@@ -43,7 +43,7 @@ TEST(DiffSteps, EqualSidesHaveNoGapAndNothingIsLeftOver) {
 TEST(DiffSteps, AStepOfLayersIsThatManyBlocks) {
   const StepTimes block{ms(10), {matmul("ff1", 5, 1e12, 4), {"g", "all-gather", 1, ms(2), ms(1), {}, Bytes{1 << 20}, 8}}};
   const StepTimes model{ms(820), {matmul("fusion.1", 400, 1e12, 320), {"a", "all-gather", 80, ms(160), ms(80), {}, Bytes{1 << 20}, 8},
-                                  other("adam", "elementwise", 20)}};
+                                  other_operation("adam", "elementwise", 20)}};
   const StepDiff diff = diff_steps(block, model, 80);
   EXPECT_EQ(diff.layers, 80);
   EXPECT_DOUBLE_EQ(diff.predicted.count(), 0.8);
@@ -54,8 +54,8 @@ TEST(DiffSteps, AStepOfLayersIsThatManyBlocks) {
 }
 
 TEST(DiffSteps, TheSentenceNamesWhatIsSlower) {
-  const StepTimes predicted{ms(20), {matmul("ff1", 15, 1e12), gather("ff1: gather W", 3, 1 << 20, 8), other("norm", "elementwise", 2)}};
-  const StepTimes measured{ms(25), {matmul("fusion.1", 16, 1e12), gather("all-gather.3", 7, 1 << 20, 8), other("fusion.2", "elementwise", 2)}};
+  const StepTimes predicted{ms(20), {matmul("ff1", 15, 1e12), gather_operation("ff1: gather W", 3, 1 << 20, 8), other_operation("norm", "elementwise", 2)}};
+  const StepTimes measured{ms(25), {matmul("fusion.1", 16, 1e12), gather_operation("all-gather.3", 7, 1 << 20, 8), other_operation("fusion.2", "elementwise", 2)}};
   const StepDiff diff = diff_steps(predicted, measured);
   EXPECT_EQ(diff.sentence,
             "The step takes 25 ms, 5 ms (25 %) more than predicted: 80 % of the gap is all-gather (ff1: gather W), 20 % matmul (ff1).");
@@ -66,14 +66,14 @@ TEST(DiffSteps, TheSentenceNamesWhatIsSlower) {
 }
 
 TEST(DiffSteps, AFasterStepIsToldAsOneAndMoreThanTheGapAsTime) {
-  const StepTimes predicted{ms(20), {matmul("ff1", 15, 1e12), gather("g", 5, 1 << 20, 8)}};
-  const StepTimes measured{ms(16), {matmul("f", 9, 1e12), gather("a", 7, 1 << 20, 8)}};
+  const StepTimes predicted{ms(20), {matmul("ff1", 15, 1e12), gather_operation("g", 5, 1 << 20, 8)}};
+  const StepTimes measured{ms(16), {matmul("f", 9, 1e12), gather_operation("a", 7, 1 << 20, 8)}};
   EXPECT_EQ(diff_steps(predicted, measured).sentence, "The step takes 16 ms, 4 ms (20 %) less than predicted: matmul takes 6 ms less (ff1).");
 }
 
 TEST(DiffSteps, EqualStepsOfUnequalPartsSaySo) {
-  const StepTimes predicted{ms(20), {matmul("ff1", 15, 1e12), gather("g", 5, 1 << 20, 8)}};
-  const StepTimes measured{ms(20), {matmul("f", 12, 1e12), gather("a", 8, 1 << 20, 8)}};
+  const StepTimes predicted{ms(20), {matmul("ff1", 15, 1e12), gather_operation("g", 5, 1 << 20, 8)}};
+  const StepTimes measured{ms(20), {matmul("f", 12, 1e12), gather_operation("a", 8, 1 << 20, 8)}};
   EXPECT_EQ(diff_steps(predicted, measured).sentence,
             "The step takes 20 ms, as long as predicted; but all-gather takes 3 ms more (g), matmul takes 3 ms less (ff1).");
 }
@@ -92,9 +92,9 @@ TEST(DiffSteps, SizesDecideAndSeveralOfASizeAreSummed) {
 }
 
 TEST(DiffSteps, ACollectiveOfOtherDevicesIsAnotherOne) {
-  const StepTimes predicted{ms(30), {gather("along row", 3, 1 << 20, 8), gather("along col", 4, 1 << 20, 4)}};
+  const StepTimes predicted{ms(30), {gather_operation("along row", 3, 1 << 20, 8), gather_operation("along col", 4, 1 << 20, 4)}};
   const StepTimes measured{ms(30),
-                           {gather("all-gather.1", 5, 1 << 20, 4), gather("all-gather.2", 6, 1 << 20, 16), gather("all-gather.3", 1, 1 << 20, 0)}};
+                           {gather_operation("all-gather.1", 5, 1 << 20, 4), gather_operation("all-gather.2", 6, 1 << 20, 16), gather_operation("all-gather.3", 1, 1 << 20, 0)}};
   const StepDiff diff = diff_steps(predicted, measured);
   EXPECT_THAT(row_named(diff.operations, "along col").measured.names, ElementsAre("all-gather.1"));
   EXPECT_THAT(row_named(diff.operations, "along row").measured.names, ElementsAre("all-gather.3"));
@@ -104,8 +104,8 @@ TEST(DiffSteps, ACollectiveOfOtherDevicesIsAnotherOne) {
 
 TEST(DiffSteps, SlicesMeetOnePieceAndASoleOperationWithoutASizeItsLike) {
   const StepTimes predicted{
-      ms(30), {matmul("ff1", 8, 1e11, 8), other("attention", "attention", 3), other("norm", "elementwise", 1), other("gelu", "elementwise", 1)}};
-  const StepTimes measured{ms(30), {matmul("fusion.1", 9, 8e11, 1), other("splash", "attention", 4), other("fusion.2", "elementwise", 3)}};
+      ms(30), {matmul("ff1", 8, 1e11, 8), other_operation("attention", "attention", 3), other_operation("norm", "elementwise", 1), other_operation("gelu", "elementwise", 1)}};
+  const StepTimes measured{ms(30), {matmul("fusion.1", 9, 8e11, 1), other_operation("splash", "attention", 4), other_operation("fusion.2", "elementwise", 3)}};
   const StepDiff diff = diff_steps(predicted, measured);
   EXPECT_THAT(row_named(diff.operations, "ff1").measured.names, ElementsAre("fusion.1"));
   EXPECT_THAT(row_named(diff.operations, "attention").measured.names, ElementsAre("splash"));
@@ -125,8 +125,8 @@ TEST(DiffSteps, OnRandomStepsCategoriesSumToBothStepsAndNothingIsLostOrTwice) {
         const int kind = rng.between(0, 2);
         const std::string name = "op" + std::to_string(rng.between(0, 5));
         made.operations.push_back(kind == 0   ? matmul(name, time, rng.between(0, 3) * 1e9, rng.between(1, 2))
-                                  : kind == 1 ? gather(name, time, rng.between(0, 2) * 1024, rng.between(0, 2))
-                                              : other(name, rng.between(0, 1) == 0 ? "copy" : "matmul", time));
+                                  : kind == 1 ? gather_operation(name, time, rng.between(0, 2) * 1024, rng.between(0, 2))
+                                              : other_operation(name, rng.between(0, 1) == 0 ? "copy" : "matmul", time));
       }
       made.time = ms(sum + rng.between(0, 20));
       return made;

@@ -11,13 +11,13 @@
 namespace podsim {
 namespace {
 
-const std::string folder = std::string{PODSIM_SOURCE_DIR} + "/validation/engine_ladder/";
+const std::string ladder_folder = std::string{PODSIM_SOURCE_DIR} + "/validation/engine_ladder/";
 
 using Row = std::map<std::string, std::string>;
 
 std::vector<Row> rows_of(const std::string& name) {
-  const std::string text = test::bytes_of_file(folder + name);
-  CsvReader reader{text, folder + name};
+  const std::string text = test::bytes_of_file(ladder_folder + name);
+  CsvReader reader{text, ladder_folder + name};
   const auto next = [&] {
     auto row = reader.next();
     if (!row) throw std::runtime_error(to_text(row.error()));
@@ -37,7 +37,7 @@ struct Rung {
   Row listed, result;
   [[nodiscard]] nlohmann::ordered_json run(const std::string& engine) const {
     std::string machine = listed.at("machine");
-    if (machine.ends_with(".textproto")) machine = folder + machine;
+    if (machine.ends_with(".textproto")) machine = ladder_folder + machine;
     return test::json_of("run --machine " + machine + " " + listed.at("options") + " --engine " + engine);
   }
 };
@@ -53,7 +53,7 @@ TEST(EngineLadder, HasARowForEachScheduleAndBothAreTwenty) {
   const std::vector<Row> listed = rows_of("schedules.csv"), results = rows_of("results.csv");
   ASSERT_EQ(listed.size(), 20U);
   ASSERT_EQ(results.size(), listed.size());
-  const std::string readme = test::bytes_of_file(folder + "README.md");
+  const std::string readme = test::bytes_of_file(ladder_folder + "README.md");
   for (std::size_t i = 0; i < listed.size(); ++i) {
     EXPECT_EQ(listed[i].at("name"), results[i].at("name"));
     EXPECT_EQ(listed[i].at("ranks").empty(), results[i].at("mpi_s").empty()) << listed[i].at("name");

@@ -7,10 +7,12 @@
 #include <filesystem>
 #include <fstream>
 
+#include "validation/importers/testing.hpp"
+
 namespace podsim {
 namespace {
 
-std::string error_of(const Expected<Imported>& result) { return result ? "no error" : to_text(result.error()); }
+using testing::error_of;
 
 std::string gzipped(std::string text) {
   z_stream stream{};

@@ -9,28 +9,21 @@
 
 #include "validation/calibrate/test_calibrate.hpp"
 #include "validation/importers/import.hpp"
+#include "validation/importers/testing.hpp"
 
 namespace podsim {
 namespace {
+
+using testing::imported;
+using testing::notes_say;
 
 using enum ObservedOp;
 
 constexpr int rows = 4, columns = 8;  // of the device mesh: along x and along y
 
-Imported imported(const Expected<Imported>& result) {
-  if (!result) return ADD_FAILURE() << to_text(result.error()), Imported{};
-  return *result;
-}
-
 std::string error_of(const std::string& text, const ImportOptions& options = {.devices = 4}) {
   const auto result = import_meshslice_log(text, "log", options);
   return result ? "no error" : to_text(result.error());
-}
-
-bool notes_say(const Imported& imported, std::string_view text) {
-  for (const std::string& note : imported.notes)
-    if (note.find(text) != std::string::npos) return true;
-  return false;
 }
 
 /// A header as BenchCollectives2D.py prints it, and what is below it.

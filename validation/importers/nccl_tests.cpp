@@ -65,7 +65,7 @@ struct Columns {
 };
 
 /// One table, with what stands above it.
-struct Table {
+struct TestTable {
   std::vector<Observation> rows;  // never none
   std::size_t indivisible = 0;
   bool by_bandwidth = false;
@@ -78,16 +78,16 @@ struct NamedOutside {
 };
 
 /// Reads what one process printed, line by line.
-class Reader {
+class LogReader {
  public:
-  Reader(const std::string& file, const ImportOptions& options, const NamedOutside& outside) : file_{file}, options_{options}, outside_{outside} {}
+  LogReader(const std::string& file, const ImportOptions& options, const NamedOutside& outside) : file_{file}, options_{options}, outside_{outside} {}
 
   Done read_line(const TextLine& line);
   Done finish() {
     if (columns_ && !any_row_) return Diagnostic{{file_, heading_, 1}, "there is no row below this heading"};
     return close_test();
   }
-  [[nodiscard]] const std::vector<Table>& tables() const { return tables_; }
+  [[nodiscard]] const std::vector<TestTable>& tables() const { return tables_; }
   [[nodiscard]] bool has_heading() const { return columns_.has_value(); }
   [[nodiscard]] std::size_t wrong() const { return wrong_; }
   [[nodiscard]] std::size_t empty() const { return empty_; }
@@ -102,7 +102,7 @@ class Reader {
   const std::string& file_;
   const ImportOptions& options_;
   const NamedOutside& outside_;
-  std::vector<Table> tables_;
+  std::vector<TestTable> tables_;
   std::optional<ObservedOp> named_;
   int named_line_ = 0;  // where, or since when there is no name
   std::set<std::int64_t> ranks_;
@@ -113,7 +113,7 @@ class Reader {
   std::size_t wrong_ = 0, empty_ = 0, other_ = 0;
 };
 
-Done Reader::read_line(const TextLine& line) {
+Done LogReader::read_line(const TextLine& line) {
   auto words = words_of(line.text);
   if (words.empty()) return done();
   if (const auto test = test_named_in(line.text)) {
@@ -133,7 +133,7 @@ Done Reader::read_line(const TextLine& line) {
 }
 
 /// A rank, a heading, or neither.
-Done Reader::read_comment(const TextLine& line, std::vector<std::string_view> words) {
+Done LogReader::read_comment(const TextLine& line, std::vector<std::string_view> words) {
   if (words[0] == "#")
     words.erase(words.begin());
   else
@@ -153,7 +153,7 @@ Done Reader::read_comment(const TextLine& line, std::vector<std::string_view> wo
   return done();
 }
 
-Done Reader::read_heading(const TextLine& line, const std::vector<std::string_view>& words) {
+Done LogReader::read_heading(const TextLine& line, const std::vector<std::string_view>& words) {
   if (Done closed = close_test(); !closed) return closed;
   const auto place = [&words](std::string_view name) { return static_cast<std::size_t>(std::ranges::find(words, name) - words.begin()); };
   const Columns columns{words.size(), place("type"), place("redop"), place("time")};
@@ -166,7 +166,7 @@ Done Reader::read_heading(const TextLine& line, const std::vector<std::string_vi
   return done();
 }
 
-Done Reader::read_row(const TextLine& line, const std::vector<std::string_view>& words) {
+Done LogReader::read_row(const TextLine& line, const std::vector<std::string_view>& words) {
   // Some versions print nothing for redop and root where there are none.
   const std::size_t missing = columns_->count > words.size() ? columns_->count - words.size() : 0;
   const std::size_t optional_columns = columns_->time - columns_->type - 1;
@@ -199,14 +199,14 @@ Done Reader::read_row(const TextLine& line, const std::vector<std::string_view>&
   return done();
 }
 
-Done Reader::close_test() {
+Done LogReader::close_test() {
   if (rows_.empty()) return done();
   const int devices = ranks_.empty() ? options_.devices : static_cast<int>(ranks_.size());
   const SourceLocation& where = rows_.front().observation.where;
   if (devices < 1 || devices > most_observed_devices)
     return Diagnostic{where, "nothing tells how many devices took part: the text has no \"#  Rank\" lines; --devices tells it"};
   std::optional<ObservedOp> op = named_ ? named_ : options_.op;
-  Table table;
+  TestTable table;
   if (!op) {
     const Row& largest = *std::ranges::max_element(rows_, {}, [](const Row& row) { return row.algorithm; });
     if (largest.reduces && largest.algorithm >= 1) op = reduction_of(largest.bus / largest.algorithm, devices);
@@ -233,7 +233,7 @@ Done Reader::close_test() {
 }
 
 /// All rows but those that a process before measured too.
-Expected<Imported> merged(std::map<std::int64_t, Reader>& readers, const std::string& file) {
+Expected<Imported> merged(std::map<std::int64_t, LogReader>& readers, const std::string& file) {
   using Measured = std::tuple<ObservedOp, int, Bytes, std::optional<DType>>;
   Imported imported;
   std::map<Measured, std::int64_t> measured_by;  // the process
@@ -243,7 +243,7 @@ Expected<Imported> merged(std::map<std::int64_t, Reader>& readers, const std::st
     ++headings;
     if (Done finished = reader.finish(); !finished) return finished.error();
     bool any_new = reader.tables().empty();
-    for (const Table& table : reader.tables()) {
+    for (const TestTable& table : reader.tables()) {
       const std::size_t before = imported.observations.size();
       for (const Observation& row : table.rows)
         if (measured_by.try_emplace({row.op, row.devices, row.bytes, row.dtype}, process).first->second == process)
@@ -276,7 +276,7 @@ Expected<Imported> merged(std::map<std::int64_t, Reader>& readers, const std::st
 Expected<Imported> import_nccl_tests(std::string_view text, const std::string& file, const ImportOptions& options) {
   constexpr std::int64_t unlabelled = -1;
   NamedOutside outside;
-  std::map<std::int64_t, Reader> readers;  // of each process
+  std::map<std::int64_t, LogReader> readers;  // of each process
   for (TextLine line : lines_of(text)) {
     const std::int64_t process = take_process_label(line).value_or(unlabelled);
     if (process == unlabelled)

@@ -33,7 +33,7 @@ std::string trace(const std::vector<Event>& events, const std::vector<Event>& st
   return text + "{}]}";
 }
 
-ProfiledOperations read(const std::string& text, const ProfileOptions& options = {}, std::string_view form = "trace-json") {
+ProfiledOperations profiled(const std::string& text, const ProfileOptions& options = {}, std::string_view form = "trace-json") {
   const auto found = profile_operations_in(form, text, "p", options);
   if (!found) return ADD_FAILURE() << to_text(found.error()), ProfiledOperations{};
   return *found;
@@ -62,7 +62,7 @@ const std::string loop = "%while.1 = (s32[], bf16[8]) while((s32[], bf16[8]) %t)
 const std::string fusion = "%fusion.7 = bf16[2048,2048]{1,0} fusion(bf16[8] %a), kind=kOutput, calls=%c";
 
 TEST(ProfileOperations, ALoopsTimeIsThatOfItsBodyAndOfItselfApart) {
-  const auto found = read(trace({{1, 0, 100, "while.1", loop, ""},
+  const auto found = profiled(trace({{1, 0, 100, "while.1", loop, ""},
                                  {1, 10, 30, "all-gather.1", gather, ""},
                                  {1, 50, 20, "fusion.7", fusion, ""},
                                  {1, 100, 5, "fusion.7", fusion, ""}}));
@@ -74,7 +74,7 @@ TEST(ProfileOperations, ALoopsTimeIsThatOfItsBodyAndOfItselfApart) {
 }
 
 TEST(ProfileOperations, TimesAreMeansOverDevicesAndStepsThoseOfTheirLine) {
-  const auto found = read(trace(
+  const auto found = profiled(trace(
       {{1, 1000, 30, "all-gather.1", gather, ""}, {2, 1000, 10, "all-gather.1", gather, ""}, {1, 1040, 10, "x", "", ""}, {2, 1040, 20, "x", "", ""}},
       {{1, 1000, 25, "1", "", ""}, {1, 1025, 25, "2", "", ""}}));
   const ProfiledOperation& one = named(found, "all-gather.1");
@@ -86,7 +86,7 @@ TEST(ProfileOperations, TimesAreMeansOverDevicesAndStepsThoseOfTheirLine) {
   EXPECT_DOUBLE_EQ(found.time.count(), 55e-6);
   EXPECT_EQ(found.steps, 2);
   EXPECT_THAT(found.notes.at(0), HasSubstr("2 steps: the events on the line Steps of /device:TPU:1"));
-  EXPECT_EQ(read(trace({{1, 0, 1, "x", "", ""}}), {.steps = 7}).steps, 7);
+  EXPECT_EQ(profiled(trace({{1, 0, 1, "x", "", ""}}), {.steps = 7}).steps, 7);
 }
 
 TEST(ProfileOperations, AnAsynchronousOperationIsItsStartAndItsDone) {
@@ -96,7 +96,7 @@ TEST(ProfileOperations, AnAsynchronousOperationIsItsStartAndItsDone) {
     events.push_back({1, at + 2, 90, "fusion.7", fusion, R"(,"hlo_category":"convolution fusion","model_flops":"1000")"});
     events.push_back({1, at + 92, 8, "all-gather-done.9", finish, ""});
   }
-  const auto found = read(trace(events), {.cores = 2});
+  const auto found = profiled(trace(events), {.cores = 2});
   ASSERT_EQ(found.operations.size(), 2U);
   const ProfiledOperation& one = named(found, "all-gather.5");
   EXPECT_EQ(one.category, "all-gather");
@@ -109,7 +109,7 @@ TEST(ProfileOperations, AnAsynchronousOperationIsItsStartAndItsDone) {
   EXPECT_EQ(named(found, "fusion.7").category, "matmul");
   EXPECT_EQ(found.steps, 2);
   EXPECT_THAT(found.notes.at(0), HasSubstr("2 steps: the number of occurrences that most operations have"));
-  const auto of_two_layers = read(trace(events), {.layers = 2}), of_three = read(trace(events), {.layers = 3});
+  const auto of_two_layers = profiled(trace(events), {.layers = 2}), of_three = profiled(trace(events), {.layers = 3});
   EXPECT_EQ(of_two_layers.steps, 1);
   EXPECT_THAT(of_two_layers.notes.at(0), HasSubstr("1 step: most operations occur 2 times, once per layer"));
   EXPECT_EQ(of_three.steps, 2) << "written out, each layer's operations have their own names";
@@ -122,7 +122,7 @@ TEST(ProfileOperations, ATableOfStatisticsSumsOverDevices) {
       "custom fusion,async-collective-start.3,32,10,0,\"(bf16[512,64]{1,0:T(8,128)(2,1)}, bf16[2048,64]{1,0}, s32[2]) cust\"\n"
       "custom fusion,async-collective-done.3,32,5,0,\"bf16[2048,64]{1,0}\"\n"
       "custom-call,splash_mha_fwd,32,40,1,\"(f32[512,128]\"\n";
-  const auto found = read(table, {.steps = 4, .devices = 8}, "hlo-stats");
+  const auto found = profiled(table, {.steps = 4, .devices = 8}, "hlo-stats");
   EXPECT_EQ(found.operations.size(), 3U);
   EXPECT_DOUBLE_EQ(named(found, "fusion.1").self.count(), 400e-6);
   EXPECT_DOUBLE_EQ(named(found, "fusion.1").flops.count(), 2e10);
@@ -133,7 +133,7 @@ TEST(ProfileOperations, ATableOfStatisticsSumsOverDevices) {
   EXPECT_DOUBLE_EQ(one.self.count(), 60e-6);
   EXPECT_EQ(named(found, "splash_mha_fwd").category, "attention");
   EXPECT_DOUBLE_EQ(found.time.count(), 620e-6);
-  EXPECT_EQ(read(table, {}, "hlo-stats").steps, 32);
+  EXPECT_EQ(profiled(table, {}, "hlo-stats").steps, 32);
   EXPECT_EQ(error_of(table, {.steps = 4}, "hlo-stats"), "p: a table sums over devices and steps: expected how many devices beside how many steps");
   EXPECT_EQ(error_of("category,hlo_op,avg_self_time_us,model_GFLOPs\n", {}, "hlo-stats"), "p:1:1: expected a column occurrences beside the times");
   EXPECT_EQ(error_of("category,hlo_op,avg_self_time_us,model_GFLOPs,occurrences\n", {}, "hlo-stats"),

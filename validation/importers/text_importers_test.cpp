@@ -7,24 +7,16 @@
 #include "validation/importers/hlo_op.hpp"
 #include "validation/importers/hlo_stats.hpp"
 #include "validation/importers/nccl_tests.hpp"
+#include "validation/importers/testing.hpp"
 
 namespace podsim {
 namespace {
 
+using testing::imported;
+using testing::error_of;
+using testing::notes_say;
+
 using enum ObservedOp;
-
-Imported imported(const Expected<Imported>& result) {
-  if (!result) return ADD_FAILURE() << to_text(result.error()), Imported{};
-  return *result;
-}
-
-std::string error_of(const Expected<Imported>& result) { return result ? "no error" : to_text(result.error()); }
-
-bool notes_say(const Imported& imported, std::string_view text) {
-  for (const std::string& note : imported.notes)
-    if (note.find(text) != std::string::npos) return true;
-  return false;
-}
 
 const std::string nccl_ranks = "# Using devices\n"
                                "#  Rank  0 Group  0 Pid   1 on  host device  0 [0x10] NVIDIA X\n"

@@ -17,7 +17,7 @@ namespace {
 namespace json = simdjson::ondemand;
 
 /// What an event has of the fields that matter. The texts are good until the next event is read.
-struct Event {
+struct TraceEvent {
   std::string_view phase, name, args_name, long_name, category;
   std::int64_t pid = 0, tid = 0;
   double begin_us = 0, duration_us = 0, flops = 0, device_duration_ps = 0;
@@ -30,7 +30,7 @@ double number_in(std::string_view text) {
   return std::isfinite(value) ? value : 0;
 }
 
-simdjson::error_code read_args(json::value args, Event& event) {
+simdjson::error_code read_args(json::value args, TraceEvent& event) {
   json::object fields;
   if (const auto error = args.get_object().get(fields)) return error;
   for (auto field : fields) {
@@ -51,7 +51,7 @@ simdjson::error_code read_args(json::value args, Event& event) {
   return simdjson::SUCCESS;
 }
 
-simdjson::error_code read_field(std::string_view key, json::value value, Event& event) {
+simdjson::error_code read_field(std::string_view key, json::value value, TraceEvent& event) {
   if (key == "ph") return value.get_string().get(event.phase);
   if (key == "name") return value.get_string().get(event.name);
   if (key == "pid") return value.get_int64().get(event.pid);
@@ -62,9 +62,9 @@ simdjson::error_code read_field(std::string_view key, json::value value, Event& 
   return simdjson::SUCCESS;
 }
 
-class Reader {
+class TraceReader {
  public:
-  Reader(std::unique_ptr<ByteSource> bytes, const std::string& file, ProfileSink& sink)
+  TraceReader(std::unique_ptr<ByteSource> bytes, const std::string& file, ProfileSink& sink)
       : file_{file}, sink_{sink}, elements_{std::move(bytes), file, "traceEvents"} {}
 
   Expected<ReadProfile> read() {
@@ -88,7 +88,7 @@ class Reader {
     return {elements_.where(), "this event cannot be read: " + field + simdjson::error_message(error)};
   }
   Done read_event(const std::string& text);
-  void use(const Event& event);
+  void use(const TraceEvent& event);
   [[nodiscard]] ReadProfile finish() const;
 
   const std::string& file_;
@@ -101,12 +101,12 @@ class Reader {
   std::map<Thread, ProfileLine> lines_;
 };
 
-Done Reader::read_event(const std::string& text) {
+Done TraceReader::read_event(const std::string& text) {
   json::document document;
   if (const auto error = parser_.iterate(text.data(), text.size(), text.capacity()).get(document)) return broken({}, error);
   json::object fields;
   if (const auto error = document.get_object().get(fields)) return broken({}, error);
-  Event event;
+  TraceEvent event;
   for (auto field : fields) {
     std::string_view key;
     if (const auto error = field.unescaped_key().get(key)) return broken({}, error);
@@ -118,7 +118,7 @@ Done Reader::read_event(const std::string& text) {
   return done();
 }
 
-void Reader::use(const Event& event) {
+void TraceReader::use(const TraceEvent& event) {
   const Thread thread{event.pid, event.tid};
   if (event.phase == "M" && event.name == "process_name") processes_[event.pid] = std::string{event.args_name};
   if (event.phase == "M" && event.name == "thread_name") threads_[thread] = std::string{event.args_name};
@@ -135,7 +135,7 @@ void Reader::use(const Event& event) {
                    std::llround(duration_ps), std::llround(span_ps)});
 }
 
-ReadProfile Reader::finish() const {
+ReadProfile TraceReader::finish() const {
   ReadProfile profile;
   std::map<std::int64_t, std::size_t> devices;  // by process
   std::size_t others = 0;
@@ -159,7 +159,7 @@ ReadProfile Reader::finish() const {
 }  // namespace
 
 Expected<ReadProfile> read_trace_json(std::unique_ptr<ByteSource> bytes, const std::string& file, ProfileSink& sink) {
-  return Reader{std::move(bytes), file, sink}.read();
+  return TraceReader{std::move(bytes), file, sink}.read();
 }
 
 Expected<Imported> import_trace_json(std::unique_ptr<ByteSource> bytes, const std::string& file, const ImportOptions& options) {

@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint32_t space_planes = 1, plane_name = 2, plane_lines = 3, plane_events = 4, plane_stats = 5;
 constexpr std::uint64_t longest_field = std::uint64_t{1} << 29;  // one line of operations
 
-struct Event {
+struct PlaneEvent {
   std::int64_t metadata = 0, begin_ps = 0, duration_ps = 0;
   std::uint32_t line = 0;  // position in Plane::lines
 };
@@ -35,7 +35,7 @@ struct Plane {
   std::string name;
   std::vector<std::string> lines;         // names
   std::optional<std::int64_t> origin_ns;  // the time of the first line
-  std::vector<Event> events;
+  std::vector<PlaneEvent> events;
   std::unordered_map<std::int64_t, proto::XEventMetadata> events_of;
   std::unordered_map<std::int64_t, std::string> stats;  // names
   std::vector<EventStat> event_stats;                   // one of which may be the device's own duration
@@ -50,9 +50,9 @@ double number_of(const proto::XStat& stat) {
   }
 }
 
-class Reader {
+class PlaneReader {
  public:
-  Reader(std::unique_ptr<ByteSource> bytes, const std::string& file, ProfileSink& sink) : wire_{std::move(bytes), file}, file_{file}, sink_{sink} {}
+  PlaneReader(std::unique_ptr<ByteSource> bytes, const std::string& file, ProfileSink& sink) : wire_{std::move(bytes), file}, file_{file}, sink_{sink} {}
 
   Expected<ReadProfile> read() {
     while (true) {
@@ -93,7 +93,7 @@ class Reader {
   bool any_ = false;
 };
 
-Done Reader::read_plane(const WireReader::Field& field) {
+Done PlaneReader::read_plane(const WireReader::Field& field) {
   const std::uint64_t end = wire_.position() + field.length;
   if (field.length == 0) return done();
   Plane plane;
@@ -109,7 +109,7 @@ Done Reader::read_plane(const WireReader::Field& field) {
   return done();
 }
 
-Done Reader::read_plane_field(const WireReader::Field& field, Plane& plane) {
+Done PlaneReader::read_plane_field(const WireReader::Field& field, Plane& plane) {
   if (field.number < plane_name || field.number > plane_stats) return wire_.skip(field);
   if (field.kind != WireReader::Kind::bytes) return wire_.error(field.begin, "this field of a plane must not be a number");
   switch (field.number) {
@@ -135,7 +135,7 @@ Done Reader::read_plane_field(const WireReader::Field& field, Plane& plane) {
   }
 }
 
-Done Reader::read_line(const WireReader::Field& field, Plane& plane) {
+Done PlaneReader::read_line(const WireReader::Field& field, Plane& plane) {
   google::protobuf::Arena arena;
   auto* line = google::protobuf::Arena::CreateMessage<proto::XLine>(&arena);
   if (Done taken = take(field, *line); !taken) return taken;
@@ -159,13 +159,13 @@ Done Reader::read_line(const WireReader::Field& field, Plane& plane) {
   return done();
 }
 
-void Reader::use(const Plane& plane) {
+void PlaneReader::use(const Plane& plane) {
   const auto name_of_stat = [&plane](std::int64_t id) {
     const auto found = plane.stats.find(id);
     return found == plane.stats.end() ? std::string_view{} : std::string_view{found->second};
   };
   std::vector<std::int64_t> durations;
-  for (const Event& event : plane.events) durations.push_back(event.duration_ps);
+  for (const PlaneEvent& event : plane.events) durations.push_back(event.duration_ps);
   for (const auto& [event, stat, value] : plane.event_stats)
     if (name_of_stat(stat) == "device_duration_ps" && value < 1e18) durations[event] = std::llround(value);
 
@@ -192,7 +192,7 @@ void Reader::use(const Plane& plane) {
   }
   profile_.devices.push_back(std::move(device));
   for (std::size_t e = 0; e < plane.events.size(); ++e) {
-    const Event& event = plane.events[e];
+    const PlaneEvent& event = plane.events[e];
     const auto metadata = plane.events_of.find(event.metadata);
     if (metadata == plane.events_of.end()) continue;
     const Known& op = known.at(event.metadata);
@@ -205,7 +205,7 @@ void Reader::use(const Plane& plane) {
 }  // namespace
 
 Expected<ReadProfile> read_xplane(std::unique_ptr<ByteSource> bytes, const std::string& file, ProfileSink& sink) {
-  return Reader{std::move(bytes), file, sink}.read();
+  return PlaneReader{std::move(bytes), file, sink}.read();
 }
 
 Expected<Imported> import_xplane(std::unique_ptr<ByteSource> bytes, const std::string& file, const ImportOptions& options) {

@@ -4,14 +4,15 @@
 
 #include "validation/importers/import.hpp"
 #include "validation/importers/profile_operations.hpp"
+#include "validation/importers/testing.hpp"
 #include "validation/importers/xplane.pb.h"
 
 namespace podsim {
 namespace {
 
-std::string error_of(const Expected<Imported>& result) { return result ? "no error" : to_text(result.error()); }
+using testing::error_of;
 
-Expected<Imported> read(const std::string& bytes, const ImportOptions& options = {}) { return import_observations("xplane", bytes, "x.pb", options); }
+Expected<Imported> read_plane(const std::string& bytes, const ImportOptions& options = {}) { return import_observations("xplane", bytes, "x.pb", options); }
 
 std::string varint(std::uint64_t value) {
   std::string bytes;
@@ -21,8 +22,8 @@ std::string varint(std::uint64_t value) {
 
 std::string field(int number, const std::string& bytes) { return varint((static_cast<std::uint64_t>(number) << 3) | 2) + varint(bytes.size()) + bytes; }
 
-const std::string gather = "%all-gather.1 = bf16[2048,8192]{1,0} all-gather(bf16[512,8192]{1,0} %p), replica_groups={{0,1,2,3}}, dimensions={0}";
-const std::string fusion = "%fusion.7 = bf16[1,2048,2048]{1,2,0} fusion(bf16[8] %a), kind=kOutput, calls=%c";
+const std::string plane_gather = "%all-gather.1 = bf16[2048,8192]{1,0} all-gather(bf16[512,8192]{1,0} %p), replica_groups={{0,1,2,3}}, dimensions={0}";
+const std::string plane_fusion = "%fusion.7 = bf16[1,2048,2048]{1,2,0} fusion(bf16[8] %a), kind=kOutput, calls=%c";
 
 enum Stat { flops = 1, category, device_duration, convolution };
 
@@ -47,10 +48,10 @@ std::string plane(const std::string& name, const std::vector<std::int64_t>& gath
 
   proto::XEventMetadataEntry first, second;
   first.set_key(5);
-  first.mutable_value()->set_name(gather);
+  first.mutable_value()->set_name(plane_gather);
   first.mutable_value()->set_display_name("all-gather.1");
   second.set_key(6);
-  second.mutable_value()->set_name(fusion);
+  second.mutable_value()->set_name(plane_fusion);
   second.mutable_value()->set_display_name("fusion.7");
   auto* stat = second.mutable_value()->add_stats();
   stat->set_metadata_id(flops);
@@ -71,7 +72,7 @@ std::string plane(const std::string& name, const std::vector<std::int64_t>& gath
 const std::string host = field(1, field(2, "/host:CPU") + field(3, "this is no line"));
 
 TEST(XPlane, OperationsAreThoseOfAllTpus) {
-  const auto result = read(host + plane("/device:TPU:0", {400, 500, 300}, 155000000) + plane("/device:TPU:1", {350, 600, 290}, 156000000) + field(4, "hostname"),
+  const auto result = read_plane(host + plane("/device:TPU:0", {400, 500, 300}, 155000000) + plane("/device:TPU:1", {350, 600, 290}, 156000000) + field(4, "hostname"),
                            {.cores = 2});
   ASSERT_TRUE(result) << to_text(result.error());
   ASSERT_EQ(result->observations.size(), 2U);
@@ -108,26 +109,26 @@ TEST(XPlane, StepsAndTheTimeOfEveryOperationAreThere) {
 
 TEST(XPlane, OtherPlanesAndLinesAreLeftOut) {
   const std::string none = "x.pb: no collective and no matmul on the lines of operations of ";
-  EXPECT_EQ(error_of(read(host)), none + "0 TPUs");
-  EXPECT_EQ(error_of(read(plane("/device:TPU:0 SparseCore 1", {400}, 1))), none + "0 TPUs");
-  EXPECT_EQ(error_of(read(plane("/device:TPU:0", {400}, 1, "Async XLA Ops"))), none + "1 TPU");
+  EXPECT_EQ(error_of(read_plane(host)), none + "0 TPUs");
+  EXPECT_EQ(error_of(read_plane(plane("/device:TPU:0 SparseCore 1", {400}, 1))), none + "0 TPUs");
+  EXPECT_EQ(error_of(read_plane(plane("/device:TPU:0", {400}, 1, "Async XLA Ops"))), none + "1 TPU");
 }
 
 TEST(XPlane, AnyFrontOfAProfileIsAnErrorAtItsByte) {
   const std::string bytes = plane("/device:TPU:0", {400, 500, 300}, 155000000);
-  ASSERT_TRUE(read(bytes, {.cores = 2}));
-  EXPECT_EQ(error_of(read("")), "x.pb: the file is empty");
+  ASSERT_TRUE(read_plane(bytes, {.cores = 2}));
+  EXPECT_EQ(error_of(read_plane("")), "x.pb: the file is empty");
   for (std::size_t length = 1; length < bytes.size(); ++length)
-    EXPECT_EQ(error_of(read(bytes.substr(0, length))), "x.pb: at byte " + std::to_string(length) + ": the file is cut short");
+    EXPECT_EQ(error_of(read_plane(bytes.substr(0, length))), "x.pb: at byte " + std::to_string(length) + ": the file is cut short");
 }
 
 TEST(XPlane, BytesThatAreNoProfileAreToldWithTheirPlace) {
-  EXPECT_EQ(error_of(read("hello")), "x.pb: at byte 2: this is no field of a profile");
-  EXPECT_EQ(error_of(read(std::string{"\x0f", 1})), "x.pb: at byte 0: this is no field of a profile");
-  EXPECT_EQ(error_of(read(std::string{"\x08\x01", 2})), "x.pb: at byte 0: a plane must be a message");
-  EXPECT_EQ(error_of(read(std::string(1, '\x0a') + std::string(11, '\xff'))), "x.pb: at byte 1: a number is longer than ten bytes");
-  EXPECT_EQ(error_of(read(field(1, std::string{"\x12\x7f/dev", 6}))), "x.pb: at byte 2: this field goes beyond its message");
-  EXPECT_EQ(error_of(read(field(1, field(2, "/device:TPU:0") + field(3, "\xff\xff")))), "x.pb: at byte 17: this field is damaged");
+  EXPECT_EQ(error_of(read_plane("hello")), "x.pb: at byte 2: this is no field of a profile");
+  EXPECT_EQ(error_of(read_plane(std::string{"\x0f", 1})), "x.pb: at byte 0: this is no field of a profile");
+  EXPECT_EQ(error_of(read_plane(std::string{"\x08\x01", 2})), "x.pb: at byte 0: a plane must be a message");
+  EXPECT_EQ(error_of(read_plane(std::string(1, '\x0a') + std::string(11, '\xff'))), "x.pb: at byte 1: a number is longer than ten bytes");
+  EXPECT_EQ(error_of(read_plane(field(1, std::string{"\x12\x7f/dev", 6}))), "x.pb: at byte 2: this field goes beyond its message");
+  EXPECT_EQ(error_of(read_plane(field(1, field(2, "/device:TPU:0") + field(3, "\xff\xff")))), "x.pb: at byte 17: this field is damaged");
 }
 
 }  // namespace

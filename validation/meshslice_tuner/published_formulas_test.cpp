@@ -17,7 +17,7 @@
 namespace podsim {
 namespace {
 
-constexpr double rounding = 1e-12;  // relative
+constexpr double formula_rounding = 1e-12;  // relative
 
 using Counts = std::vector<int>;
 using Rows = std::vector<std::pair<std::int64_t, Counts>>;
@@ -111,7 +111,7 @@ class Formulas {
 };
 
 void expect_equal(const char* what, Seconds ours, double theirs) {
-  EXPECT_LE(std::abs(ours.count() - theirs), rounding * theirs) << what << ": " << ours.count() << ", by the formulas " << theirs;
+  EXPECT_LE(std::abs(ours.count() - theirs), formula_rounding * theirs) << what << ": " << ours.count() << ", by the formulas " << theirs;
 }
 
 struct Choice {

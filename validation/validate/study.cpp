@@ -15,7 +15,7 @@ namespace podsim {
 namespace {
 
 constexpr FileFormat study_format{"a study", 0, 1};
-constexpr int most_parts = 16, most_devices = 1 << 20;
+constexpr int most_parts = 16, most_devices_of_study = 1 << 20;
 
 static_assert(static_cast<int>(Rung::other_sizes) == proto::Study::other_sizes &&
               static_cast<int>(Rung::other_operation) == proto::Study::other_operation &&
@@ -56,7 +56,7 @@ class StudyReader {
       const std::string_view piece = rest.substr(0, rest.find(','));
       rest.remove_prefix(std::min(rest.size(), piece.size() + 1));
       const std::size_t equals = piece.find('=');
-      const auto size = parse_integer(equals == std::string_view::npos ? "" : piece.substr(equals + 1), 1, most_devices, file_.where(mesh));
+      const auto size = parse_integer(equals == std::string_view::npos ? "" : piece.substr(equals + 1), 1, most_devices_of_study, file_.where(mesh));
       if (!size || equals == 0) {
         file_.problem(mesh, "expected NAME=SIZE, found " + quoted(piece));
         return pod;

@@ -14,7 +14,6 @@
 namespace podsim {
 namespace {
 
-using enum CollectiveKind;
 using testing::ideal_machine;
 using testing::make_pod;
 using testing::Pod;
@@ -23,7 +22,7 @@ using testing::Writer;
 constexpr double link = 45e9;           // one direction
 constexpr double both_ways = 2 * link;  // what the book calls bidirectional bandwidth
 constexpr double hop = 1e-6;
-constexpr double rounding = 0.02;  // the book's two digits
+constexpr double book_rounding = 0.02;  // the book's two digits
 constexpr double one_event = 1e-12;
 
 /// The book's answer to a problem, seconds.
@@ -55,7 +54,7 @@ void expect_time(const Pod& pod, CollectiveKind kind, const std::vector<std::str
   expect_time(pod, testing::lowered_collective(pod, kind, axes, Bytes{bytes}, algorithm, {}, {}, DType::bf16), seconds);
 }
 
-void expect_about(double seconds, const std::string& id) { EXPECT_NEAR(seconds / book(id), 1, rounding) << id; }
+void expect_about(double seconds, const std::string& id) { EXPECT_NEAR(seconds / book(id), 1, book_rounding) << id; }
 
 /// Sends to (0,0), each half of `elements` in one order of dimensions where two orders differ in the port that they arrive at, else all of it.
 /// From every chip, or from the far corner only.
@@ -116,34 +115,34 @@ TEST(WorkedProblems, Q6TheLinksOfTheCornerSetTheTimeOfAGather) {
 TEST(WorkedProblems, PopQuiz2aOnAnOpenAxisTakesThreeStepsOfWholeShards) {
   const std::int64_t shard = 2 * 2048 * 8192 / 4;
   const double seconds = 3 * (hop + shard / link);
-  expect_time(pod({4}, false, hop), all_gather, {"row"}, shard, "line", seconds);
+  expect_time(pod({4}, false, hop), CollectiveKind::all_gather, {"row"}, shard, "line", seconds);
   expect_about(seconds, "sharding.PopQuiz2a.open");
 }
 
 TEST(WorkedProblems, PopQuiz2aTwoWaysRoundIsTheRingOfWholeShards) {
   const std::int64_t shard = 2 * 2048 * 8192 / 4;
   const double seconds = 2 * (hop + shard / link);  // array / bidirectional bandwidth, and two hops
-  expect_time(pod({4}, true, hop), all_gather, {"row"}, shard, "ring-shortest", seconds);
+  expect_time(pod({4}, true, hop), CollectiveKind::all_gather, {"row"}, shard, "ring-shortest", seconds);
   expect_about(seconds, "sharding.PopQuiz2a.wrap");
 }
 
 TEST(WorkedProblems, PopQuiz2aHalvesBothWaysLeaveOutTheOwnShard) {
   const std::int64_t shard = 2 * 2048 * 8192 / 4;
-  expect_time(pod({4}, true, hop), all_gather, {"row"}, shard, "ring", 3 * hop + 3.0 / 4 * 4 * shard / both_ways);
+  expect_time(pod({4}, true, hop), CollectiveKind::all_gather, {"row"}, shard, "ring", 3 * hop + 3.0 / 4 * 4 * shard / both_ways);
 }
 
 TEST(WorkedProblems, PopQuiz2bIsThreeHopsOnceTheBytesAreFree) {
   const std::int64_t shard = 2 * 256 * 256 / 4;
-  expect_time(pod({4}, false, hop), all_gather, {"row"}, shard, "line", 3 * (hop + shard / link));
-  expect_time(make_pod(ideal_machine(1e18, hop), {4}, false), all_gather, {"row"}, shard, "line", book("sharding.PopQuiz2b"));
+  expect_time(pod({4}, false, hop), CollectiveKind::all_gather, {"row"}, shard, "line", 3 * (hop + shard / link));
+  expect_time(make_pod(ideal_machine(1e18, hop), {4}, false), CollectiveKind::all_gather, {"row"}, shard, "line", book("sharding.PopQuiz2b"));
 }
 
 TEST(WorkedProblems, Q2AllGatherOnOneAxis) {
   const std::int64_t shard = 2 * 1024 * 4096 / 16;  // sharded along x and y
   const double seconds = 4.0 * shard / both_ways;
   const Pod cube = pod({4, 4, 4}, true, 0);
-  expect_time(cube, all_gather, {"row"}, shard, "ring-shortest", seconds);
-  expect_time(cube, all_gather, {"row"}, shard, "ring", 3.0 / 4 * seconds);
+  expect_time(cube, CollectiveKind::all_gather, {"row"}, shard, "ring-shortest", seconds);
+  expect_time(cube, CollectiveKind::all_gather, {"row"}, shard, "ring", 3.0 / 4 * seconds);
   expect_about(seconds, "sharding.Q2.1");
 }
 
@@ -151,8 +150,8 @@ TEST(WorkedProblems, Q2AllGatherOnTwoAxes) {
   const std::int64_t array = 2 * 1024 * 4096;
   const double seconds = array / (2 * both_ways);  // the book's: the whole array over the links of both axes
   const Pod cube = pod({4, 4, 4}, true, 0);
-  expect_time(cube, all_gather, {"row", "col"}, array / 16, "halves", 15.0 / 16 * seconds);  // all but the own shard
-  expect_time(cube, all_gather, {"row", "col"}, array / 16, "ring", 15.0 / 8 * seconds);     // one axis after the other
+  expect_time(cube, CollectiveKind::all_gather, {"row", "col"}, array / 16, "halves", 15.0 / 16 * seconds);  // all but the own shard
+  expect_time(cube, CollectiveKind::all_gather, {"row", "col"}, array / 16, "ring", 15.0 / 8 * seconds);     // one axis after the other
   expect_about(seconds, "sharding.Q2.2");
 }
 
@@ -160,8 +159,8 @@ TEST(WorkedProblems, Q2AllReduceOfTheWholeArray) {
   const std::int64_t array = 2 * 1024 * 4096;
   const double seconds = 2.0 * array / both_ways;
   const Pod cube = pod({4, 4, 4}, true, 0);
-  expect_time(cube, all_reduce, {"depth"}, array, "ring-shortest", seconds);
-  expect_time(cube, all_reduce, {"depth"}, array, "ring", 3.0 / 4 * seconds);
+  expect_time(cube, CollectiveKind::all_reduce, {"depth"}, array, "ring-shortest", seconds);
+  expect_time(cube, CollectiveKind::all_reduce, {"depth"}, array, "ring", 3.0 / 4 * seconds);
   expect_about(seconds, "sharding.Q2.3");
 }
 
@@ -188,14 +187,14 @@ void expect_time_on_h100(CollectiveKind kind, std::int64_t bytes, const std::vec
 TEST(WorkedProblems, GpuQuiz2EveryGpuReceivesSevenShards) {
   const std::int64_t shard = std::int64_t{2} * 4096 * 65536 / 8;
   const double seconds = 7.0 * static_cast<double>(shard) / 450e9;
-  expect_time_on_h100(all_gather, shard, {"ring", "direct", "halving-doubling"}, seconds);
+  expect_time_on_h100(CollectiveKind::all_gather, shard, {"ring", "direct", "halving-doubling"}, seconds);
   expect_about(seconds, "gpus.Quiz2.Q3");
 }
 
 TEST(WorkedProblems, GpuAllReducesReachTheBusBandwidthOfTheDataSheet) {
   for (const auto& [id, bytes] : {std::pair{"gpus.AR", std::int64_t{10'000'000'000}}, {"gpus.AR.58MB", std::int64_t{2} * 8192 * 3584}}) {
     const double seconds = 2 * 7.0 / 8 * static_cast<double>(bytes) / 450e9;
-    expect_time_on_h100(all_reduce, bytes, {"ring", "halving-doubling"}, seconds);
+    expect_time_on_h100(CollectiveKind::all_reduce, bytes, {"ring", "halving-doubling"}, seconds);
     expect_about(seconds, id);
   }
 }

@@ -14,7 +14,7 @@ namespace podsim {
 namespace {
 
 constexpr std::int64_t slice_block = 8;                         // rows or columns
-constexpr std::int64_t largest_extent = std::int64_t{1} << 30;  // so that the bytes of a matrix fit 64 bits
+constexpr std::int64_t largest_side = std::int64_t{1} << 30;  // so that the bytes of a matrix fit 64 bits
 
 /// Two bytes per element.
 Bytes bytes_of(std::int64_t rows, std::int64_t cols) { return Bytes{2 * rows * cols}; }
@@ -292,7 +292,7 @@ Expected<ReferenceTuning> tune_by_reference(const std::vector<ReferenceLayer>& l
   if (layers.empty()) return Diagnostic{{}, "the reference tuner needs at least one layer"};
   for (const ReferenceLayer& layer : layers)
     for (const std::int64_t extent : {layer.B, layer.I, layer.O})
-      if (extent < 1 || extent > largest_extent)
+      if (extent < 1 || extent > largest_side)
         return Diagnostic{{}, fmt::format("layer {}: expected extents of 1 to 2^30, got {}", quoted(layer.name), extent)};
 
   const std::vector<ReferenceShape> shapes = reference_shapes(chips);
