@@ -14,7 +14,7 @@ using testing::product;
 using testing::some_machine;
 using testing::times_on;
 
-Calibration fitted(const std::vector<Observation>& observations, const Pod& base) {
+Calibration calibrated_shapes(const std::vector<Observation>& observations, const Pod& base) {
   auto result = calibrate(observations, base, {});
   if (!result) throw std::runtime_error(to_text(result.error()));
   return *std::move(result);
@@ -35,7 +35,7 @@ double worst_error(const Calibration& c, const std::vector<Observation>& observa
 
 TEST(Shapes, ACurveIsFoundFromItsEffectAndPredictsTheSizesBetween) {
   const Pod truth = pod_with(some_machine({{"collective[all-gather].efficiency", "0.2 at 64 KiB, 0.9 at 16 MiB"}}), "8");
-  const Calibration c = fitted(times_on(truth, gathers(4), 0.002, 1), pod_with(some_machine(), "8"));
+  const Calibration c = calibrated_shapes(times_on(truth, gathers(4), 0.002, 1), pod_with(some_machine(), "8"));
   EXPECT_LT(worst_error(c, times_on(truth, gathers(2))), 0.06) << testing::to_text(c);
   EXPECT_GE(c.machine.software.efficiency[static_cast<std::size_t>(CostKind::all_gather)].size(), 2u);
 }
@@ -44,7 +44,7 @@ TEST(Shapes, NoiseAloneMakesNoCurve) {
   const Pod truth = pod_with(some_machine(), "8");
   int curves = 0;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    const Calibration c = fitted(times_on(truth, gathers(2), 0.02, seed), truth);
+    const Calibration c = calibrated_shapes(times_on(truth, gathers(2), 0.02, seed), truth);
     curves += c.machine.software.efficiency[static_cast<std::size_t>(CostKind::all_gather)].empty() ? 0 : 1;
   }
   EXPECT_LE(curves, 1);
@@ -55,14 +55,14 @@ TEST(Shapes, ATableOfProductsPredictsTheSizesBetween) {
   std::vector<Observation> fitted, between;
   for (const std::int64_t extent : {128, 192, 320, 512, 768, 1024, 1536, 3072, 4096, 8192}) fitted.push_back(product(extent, extent, extent));
   for (const std::int64_t extent : {256, 2048, 6144}) between.push_back(product(extent, extent, extent));
-  const Calibration c = fitted(times_on(truth, fitted), pod_with(some_machine(), "8"));
+  const Calibration c = calibrated_shapes(times_on(truth, fitted), pod_with(some_machine(), "8"));
   EXPECT_LT(worst_error(c, times_on(truth, between)), 0.08) << testing::to_text(c);
   EXPECT_GE(c.machine.chip.matmul_table.points.size(), 2u);
 }
 
 TEST(Shapes, TheTopOfAnOnlyCurveIsGivenToTheBandwidth) {
   const Pod truth = pod_with(some_machine({{"link.bandwidth", "40 GB/s"}, {"collective[all-gather].efficiency", "0.2 at 64 KiB, 1 at 16 MiB"}}), "8");
-  const Calibration c = fitted(times_on(truth, gathers(2), 0.002, 1), pod_with(some_machine(), "8"));
+  const Calibration c = calibrated_shapes(times_on(truth, gathers(2), 0.002, 1), pod_with(some_machine(), "8"));
   const Undetermined* top = testing::undetermined_of(c, "collective[all-gather].efficiency");
   ASSERT_NE(top, nullptr) << testing::to_text(c);
   EXPECT_EQ(top->at, "64 MiB");

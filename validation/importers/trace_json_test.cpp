@@ -4,15 +4,13 @@
 
 #include "validation/importers/import.hpp"
 #include "validation/importers/json_elements.hpp"
-#include "validation/importers/testing.hpp"
 
 namespace podsim {
 namespace {
 
-using testing::error_of;
-using testing::notes_say;
+std::string error_of(const Expected<Imported>& result) { return result ? "no error" : to_text(result.error()); }
 
-Expected<Imported> read_trace(const std::string& text, const ImportOptions& options = {}) { return import_observations("trace-json", text, "t.json", options); }
+Expected<Imported> read(const std::string& text, const ImportOptions& options = {}) { return import_observations("trace-json", text, "t.json", options); }
 
 /// Two TPUs with one line of operations each, and a host.
 std::string trace(const std::string& events) {
@@ -25,19 +23,25 @@ std::string trace(const std::string& events) {
   return text;
 }
 
-const std::string json_gather = R"("%all-gather.1 = bf16[2048,8192]{1,0} all-gather(bf16[512,8192]{1,0} %p), replica_groups=[8,4]<=[32], dimensions={0}")";
-const std::string json_fusion = R"("%fusion.7 = (bf16[1,2048,2048]{1,2,0}) fusion(bf16[8] %a), kind=kOutput, calls=%c")";
+const std::string gather = R"("%all-gather.1 = bf16[2048,8192]{1,0} all-gather(bf16[512,8192]{1,0} %p), replica_groups=[8,4]<=[32], dimensions={0}")";
+const std::string fusion = R"("%fusion.7 = (bf16[1,2048,2048]{1,2,0}) fusion(bf16[8] %a), kind=kOutput, calls=%c")";
 
 std::string event(int pid, double ts, double dur, const std::string& name, const std::string& text, const std::string& more = "") {
   return R"({"ph":"X","pid":)" + std::to_string(pid) + R"(,"tid":3,"ts":)" + std::to_string(ts) + R"(,"dur":)" + std::to_string(dur) + R"(,"name":")" + name +
          R"(","args":{"long_name":)" + text + more + "}},\n";
 }
 
+bool notes_say(const Imported& imported, std::string_view text) {
+  for (const std::string& note : imported.notes)
+    if (note.find(text) != std::string::npos) return true;
+  return false;
+}
+
 TEST(TraceJson, ATimeIsTheMinimumOverDevicesOfEachOccurrenceAndOfThoseTheMedian) {
   // Occurrences: min(400, 377) = 377, min(500, 600) = 500, min(410, 390) = 390, however the events are ordered in the file.
-  const auto result = read_trace(trace(event(1, 900, 500, "all-gather.1", json_gather) + event(1, 10, 400, "all-gather.1", json_gather) + event(2, 11, 377, "all-gather.1", json_gather) +
-                                 event(2, 905, 600, "all-gather.1", json_gather) + event(1, 2000, 410, "all-gather.1", json_gather) +
-                                 event(2, 2000, 390, "all-gather.1", json_gather)));
+  const auto result = read(trace(event(1, 900, 500, "all-gather.1", gather) + event(1, 10, 400, "all-gather.1", gather) + event(2, 11, 377, "all-gather.1", gather) +
+                                 event(2, 905, 600, "all-gather.1", gather) + event(1, 2000, 410, "all-gather.1", gather) +
+                                 event(2, 2000, 390, "all-gather.1", gather)));
   ASSERT_TRUE(result) << to_text(result.error());
   ASSERT_EQ(result->observations.size(), 1U);
   const Observation& row = result->observations[0];
@@ -52,7 +56,7 @@ TEST(TraceJson, ATimeIsTheMinimumOverDevicesOfEachOccurrenceAndOfThoseTheMedian)
 
 TEST(TraceJson, AMatmulFusionIsAMatmulAndItsDeviceTimeCounts) {
   const std::string more = R"(,"hlo_category":"convolution fusion","model_flops":"60129542144","device_duration_ps":"155000000")";
-  const auto result = read_trace(trace(event(1, 0, 200, "fusion.7", json_fusion, more)));
+  const auto result = read(trace(event(1, 0, 200, "fusion.7", fusion, more)));
   ASSERT_TRUE(result) << to_text(result.error());
   ASSERT_EQ(result->observations.size(), 1U);
   const Observation& row = result->observations[0];
@@ -62,9 +66,9 @@ TEST(TraceJson, AMatmulFusionIsAMatmulAndItsDeviceTimeCounts) {
 }
 
 TEST(TraceJson, WhatIsNoOperationOfATpuIsLeftOutAndAsynchronousEndsAreNoted) {
-  std::string elsewhere = event(701, 0, 1, "all-gather.1", json_gather) + event(1, 0, 7, "all-gather-start.2", json_gather) + event(1, 0, 5, "all-gather.1", json_gather);
-  elsewhere += R"({"ph":"X","pid":1,"tid":2,"ts":0,"dur":3,"name":"all-gather.1","args":{"long_name":)" + json_gather + "}},";  // a line without a name
-  const auto result = read_trace(trace(elsewhere));
+  std::string elsewhere = event(701, 0, 1, "all-gather.1", gather) + event(1, 0, 7, "all-gather-start.2", gather) + event(1, 0, 5, "all-gather.1", gather);
+  elsewhere += R"({"ph":"X","pid":1,"tid":2,"ts":0,"dur":3,"name":"all-gather.1","args":{"long_name":)" + gather + "}},";  // a line without a name
+  const auto result = read(trace(elsewhere));
   ASSERT_TRUE(result) << to_text(result.error());
   ASSERT_EQ(result->observations.size(), 1U);
   EXPECT_DOUBLE_EQ(result->observations[0].time.count(), 5e-6);
@@ -75,11 +79,11 @@ TEST(TraceJson, AnAsynchronousCollectiveThatTheCoreWaitsForIsAnObservation) {
   const std::string start =
       R"("%all-gather-start.5 = (bf16[512,8192]{1,0}, bf16[2048,8192]{1,0}) all-gather-start(bf16[512,8192]{1,0} %p), replica_groups=[8,4]<=[32], dimensions={0}")";
   const std::string finish =
-      R"x("%all-json_gather-done.9 = bf16[2048,8192]{1,0} all-json_gather-done((bf16[512,8192]{1,0}, bf16[2048,8192]{1,0}) %all-json_gather-start.5)")x";
+      R"x("%all-gather-done.9 = bf16[2048,8192]{1,0} all-gather-done((bf16[512,8192]{1,0}, bf16[2048,8192]{1,0}) %all-gather-start.5)")x";
   std::string events;
   for (const auto& [ts, waits] : {std::pair{0, 40}, {1000, 60}, {2000, 1}})  // the last one was over when the core came for it
     events += event(1, ts, 2, "all-gather-start.5", start) + event(1, ts + 90, waits, "all-gather-done.9", finish);
-  const auto result = read_trace(trace(events));
+  const auto result = read(trace(events));
   ASSERT_TRUE(result) << to_text(result.error());
   ASSERT_EQ(result->observations.size(), 1U);
   const Observation& row = result->observations[0];
@@ -93,22 +97,22 @@ TEST(TraceJson, AnAsynchronousCollectiveThatTheCoreWaitsForIsAnObservation) {
 }
 
 TEST(TraceJson, BadJsonIsToldWithItsPlace) {
-  EXPECT_EQ(error_of(read_trace("")), "t.json:1:1: the file is empty");
-  EXPECT_EQ(error_of(read_trace("hello")), "t.json:1:1: JSON must begin with { or [, got \"h\"");
-  EXPECT_EQ(error_of(read_trace("{\"a\":[1,2}")), "t.json:1:10: this bracket closes none, got \"}\"");
-  EXPECT_EQ(error_of(read_trace("{}\n{}")), "t.json:2:1: nothing may follow the end of the JSON, got \"{\"");
-  EXPECT_EQ(error_of(read_trace("{\"a\":[]}")), "t.json: there is no array traceEvents");
-  EXPECT_EQ(error_of(read_trace("{\"traceEvents\":[\n 5]}")), "t.json:2:2: every element must be an object, got \"5\"");
-  EXPECT_EQ(error_of(read_trace("{\"traceEvents\":[{},\n  {\"ph\":1}]}")).substr(0, 48), "t.json:2:3: this event cannot be read: its field");
-  EXPECT_EQ(error_of(read_trace("{\"traceEvents\":[{},\n  {\"ph\" \"X\"}]}")).substr(0, 38), "t.json:2:3: this event cannot be read:");
-  EXPECT_EQ(error_of(read_trace("{\"a\":" + std::string(1000, '['))), "t.json:1:517: brackets are nested deeper than 512");
-  EXPECT_EQ(error_of(read_trace("[]")), "t.json: no collective and no matmul on the lines of operations of 0 TPUs");
+  EXPECT_EQ(error_of(read("")), "t.json:1:1: the file is empty");
+  EXPECT_EQ(error_of(read("hello")), "t.json:1:1: JSON must begin with { or [, got \"h\"");
+  EXPECT_EQ(error_of(read("{\"a\":[1,2}")), "t.json:1:10: this bracket closes none, got \"}\"");
+  EXPECT_EQ(error_of(read("{}\n{}")), "t.json:2:1: nothing may follow the end of the JSON, got \"{\"");
+  EXPECT_EQ(error_of(read("{\"a\":[]}")), "t.json: there is no array traceEvents");
+  EXPECT_EQ(error_of(read("{\"traceEvents\":[\n 5]}")), "t.json:2:2: every element must be an object, got \"5\"");
+  EXPECT_EQ(error_of(read("{\"traceEvents\":[{},\n  {\"ph\":1}]}")).substr(0, 48), "t.json:2:3: this event cannot be read: its field");
+  EXPECT_EQ(error_of(read("{\"traceEvents\":[{},\n  {\"ph\" \"X\"}]}")).substr(0, 38), "t.json:2:3: this event cannot be read:");
+  EXPECT_EQ(error_of(read("{\"a\":" + std::string(1000, '['))), "t.json:1:517: brackets are nested deeper than 512");
+  EXPECT_EQ(error_of(read("[]")), "t.json: no collective and no matmul on the lines of operations of 0 TPUs");
 }
 
 TEST(TraceJson, AnyFrontOfATraceIsAnError) {
-  const std::string text = trace(event(1, 0, 5, "all-gather.1", json_gather));
-  ASSERT_TRUE(read_trace(text));
-  for (std::size_t length = 0; length + 2 < text.size(); ++length) EXPECT_FALSE(read_trace(text.substr(0, length))) << length;
+  const std::string text = trace(event(1, 0, 5, "all-gather.1", gather));
+  ASSERT_TRUE(read(text));
+  for (std::size_t length = 0; length + 2 < text.size(); ++length) EXPECT_FALSE(read(text.substr(0, length))) << length;
 }
 
 TEST(JsonElements, ElementsAreFoundWhereverTheBuffersEnd) {
