@@ -118,6 +118,12 @@ std::vector<std::string> further_cells(const Row& row) {
 
 }  // namespace
 
+Done skip(const std::string& what, const Diagnostic& why, std::vector<Skipped>& skipped) {
+  if (why.cause == Cause::environment) return why;
+  if (why.cause == Cause::input) skipped.push_back({what, to_text(why)});
+  return done();
+}
+
 std::string result_csv(const std::vector<Row>& rows) {
   std::vector<std::string> headings{"machine",    "slice",     "hypothetical",      "mesh",
                                     "algorithm",  "dataflow",  "slice_count",       "engine",

@@ -29,6 +29,8 @@ std::string result_csv(const std::vector<Row>& rows);
 struct Skipped {
   std::string what, reason;
 };
+/// Notes what does not apply. Work that was cancelled is not noted. Errors: `why` itself, where the computer failed: that is no property of `what`.
+Done skip(const std::string& what, const Diagnostic& why, std::vector<Skipped>& skipped);
 /// Who is the fastest from which value of a machine to which (see crossover.hpp).
 struct CrossoverRange {
   std::string path, unit;

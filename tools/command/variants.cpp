@@ -170,9 +170,7 @@ Expected<std::vector<Row>> simulate_all(const Pod& pod, const std::string& place
   for (const Planned& plan : planned) {
     const auto& row = planned[plan.same_as].row;
     if (!plan.problem || !row) {
-      const Diagnostic& why = !plan.problem ? plan.problem.error() : row.error();
-      if (why.cause == Cause::environment) return why;
-      if (why.cause == Cause::input) skipped.push_back({place + ", " + plan.variant->name, to_text(why)});
+      if (auto ok = skip(place + ", " + plan.variant->name, !plan.problem ? plan.problem.error() : row.error(), skipped); !ok) return ok.error();
       continue;
     }
     rows.push_back(*row);

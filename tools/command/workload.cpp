@@ -250,14 +250,17 @@ Expected<std::vector<Row>> simulate_workload(const Pod& pod, const Options& opti
       return std::move(simulated->row);
     };
     auto row = run(request->pass);
-    if (!row) {
-      skipped.push_back({what, row.error().message});
-      continue;
+    for (const auto& [pass, seconds] : {std::pair{Pass::forward, &Row::forward_s}, std::pair{Pass::backward, &Row::backward_s}}) {
+      if (!row || request->pass != Pass::both) continue;
+      const auto apart = run(pass);
+      if (apart)
+        (*row).*seconds = apart->result.makespan_s;
+      else if (apart.error().cause != Cause::cancelled)  // then the whole is known, and that is all there is time for
+        row = apart.error();
     }
-    if (request->pass == Pass::both) {
-      const auto forward = run(Pass::forward), backward = run(Pass::backward);
-      if (forward) row->forward_s = forward->result.makespan_s;
-      if (backward) row->backward_s = backward->result.makespan_s;
+    if (!row) {
+      if (auto ok = skip(what, row.error(), skipped); !ok) return ok.error();
+      continue;
     }
     rows.push_back(*std::move(row));
   }
