@@ -26,12 +26,6 @@ std::size_t joins_in(const Schedule& schedule) {
   return static_cast<std::size_t>(std::ranges::count_if(schedule.programs[0].tasks, is_join));
 }
 
-std::size_t edges_in(const Schedule& schedule) {
-  std::size_t edges = 0;
-  for (const Task& task : schedule.programs[0].tasks) edges += task.after.size();
-  return edges;
-}
-
 /// The same schedule with an edge to all that a join waits for in place of each edge to the join. `place` becomes the new number of each task.
 Schedule without_joins(const Schedule& schedule, std::map<std::size_t, std::size_t>& place) {
   Schedule result = schedule;
@@ -97,7 +91,7 @@ TEST_P(Joins, ChangeNoTimeInAnyEngine) {
   for (std::size_t t = 0; t < without.programs[0].tasks.size(); ++t) same[t] = t;
   if (c.extents.size() == 2) {
     EXPECT_GT(joins_in(with), 0U);
-    EXPECT_LT(edges_in(with), edges_in(without));
+    EXPECT_LT(testing::edges_of(with), testing::edges_of(without));
   }
   EXPECT_TRUE(validate(with).ok());
   for (const std::string_view engine : {"des", "analytic", "simgrid"}) {
@@ -130,7 +124,7 @@ TEST(Joins, MakeTheEdgesOfAnOpenMeshAsManyAsItsTasks) {
   const Schedule schedule = lowered_collective(pod, CollectiveKind::all_reduce, {"row", "col"}, Bytes{1 << 24}, "line");
   const std::size_t tasks = schedule.programs[0].tasks.size();
   EXPECT_EQ(joins_in(schedule), 3U) << "between four phases";
-  EXPECT_LE(edges_in(schedule), 6 * tasks);
+  EXPECT_LE(testing::edges_of(schedule), 6 * tasks);
 }
 
 TEST(Joins, AreNotWrittenWhereEdgesAreFew) {

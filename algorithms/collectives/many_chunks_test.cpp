@@ -12,13 +12,6 @@ using testing::make_pod;
 using testing::Pod;
 using testing::seconds_of;
 
-std::size_t edges_of(const Schedule& schedule) {
-  std::size_t edges = 0;
-  for (const Program& program : schedule.programs)
-    for (const Task& task : program.tasks) edges += task.after.size();
-  return edges;
-}
-
 TEST(ManyChunks, HaveAsManyEdgesAsTasksAndTakeTheTimeOfTheirPhases) {
   constexpr int chunks = 300;
   constexpr Bytes bytes{4 * 1200};
@@ -30,7 +23,7 @@ TEST(ManyChunks, HaveAsManyEdgesAsTasksAndTakeTheTimeOfTheirPhases) {
       return lowered_collective(pod, kind, axes, bytes, "line", {0, {}}, rule);
     };
     const Schedule both = lowered({"row", "col"});
-    EXPECT_LT(edges_of(both), 8 * both.programs[0].tasks.size());
+    EXPECT_LT(testing::edges_of(both), 8 * both.programs[0].tasks.size());
     EXPECT_EQ(to_text(validate(both).all()), "");
     const auto checked = check(both, {});
     ASSERT_TRUE(checked) << to_text(checked.error());

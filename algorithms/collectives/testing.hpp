@@ -35,6 +35,14 @@ inline Schedule lowered_collective(const Pod& pod, CollectiveKind kind, const st
   return result ? *result : Schedule{};
 }
 
+/// Of all programs.
+inline std::size_t edges_of(const Schedule& schedule) {
+  std::size_t edges = 0;
+  for (const Program& program : schedule.programs)
+    for (const Task& task : program.tasks) edges += task.after.size();
+  return edges;
+}
+
 inline double seconds_of(const Pod& pod, const Schedule& schedule, std::string_view engine) {
   const auto timeline = run(pod, schedule, engine);
   EXPECT_TRUE(timeline) << to_text(timeline.error());
