@@ -219,6 +219,13 @@ class Sweeps(ProcessCase):
                               "  point 1: simgrid: the child process died of signal 9 (Killed)\n")
         self.assertEqual(self.statuses(), [("remaining", None)])
 
+    def test_a_child_of_compare_that_is_killed(self):
+        words = [word.replace("--algorithm", "--algorithms") for word in LONG]
+        process = self.start("compare", *words)
+        os.kill(wait_for(lambda: child_of(process)), signal.SIGKILL)
+        out, err = process.communicate(timeout=30)
+        self.assertEqual((process.returncode, out, err), (2, "", "podsim: error: simgrid: the child process died of signal 9 (Killed)\n"))
+
     def test_a_query_without_end(self):
         self.write('machine: "ideal" slice: "4" collective: "all-gather" axis: "row" bytes: "16"')
         self.assertEqual(podsim("sweep", self.sweep, "--store", self.store, stdout=subprocess.DEVNULL).returncode, 0)

@@ -17,7 +17,7 @@ Cancellation requested();
 /// What is known is being written. After a signal it is given four seconds more, as its reader may be slow; a signal that comes only now ends it at once.
 void answering();
 
-/// The end has been announced to the user: not twice, please.
+/// The user has been told of the end, and is not told again.
 void announced();
 
 }  // namespace podsim::interruption

@@ -29,7 +29,7 @@ struct Manner {
 po::options_description engine_options();
 po::options_description threads_option();
 
-/// Of verbs that simulate only to choose what is left open: by whom is fixed.
+/// Of verbs that simulate only to choose what is left open, which is des's work: no engine is named.
 Manner manner_of(const Console& console, int threads = 0);
 /// With the console's interrupt as `stop`. Errors: no such engine, values out of range.
 Expected<Manner> manner_of(const Options& options, const Console& console);

@@ -22,7 +22,7 @@ const std::array<RungError, rung_count>& rung_errors();
 ///   hypothetical   the machine or the slice is a what-if
 ///   fitted         all of the run is covered, or the machine's file does not say what it was fitted to (`beyond` says so); the error is the fit's
 ///   extrapolated   some of it is not: another operation, another number of devices or other dimensions, other sizes, several operations at
-///                  once; its error is that of the furthest rung. Broken or slow parts, collectives by another algorithm: nobody knows the error
+///                  once; its error is that of the furthest rung. Broken or slow parts, collectives by another algorithm: the error is not known
 ///   else           as the machine says
 /// `lowering` names the algorithm of all collectives, empty: ring, or line on open axes, as fits have it.
 RunTrust trust_of(const Pod& pod, const std::vector<Coverage>& run, std::string_view lowering = {});
