@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "sim/mesh/grid.hpp"
+#include "sim/topology/grid.hpp"
 
 namespace podsim {
 

@@ -9,8 +9,8 @@
 #include "sim/base/units.hpp"
 #include "sim/config/files.hpp"
 #include "sim/config/network_config.hpp"
-#include "sim/mesh/joined_slices.hpp"
-#include "sim/mesh/twisted_torus.hpp"
+#include "sim/topology/joined_slices.hpp"
+#include "sim/topology/twisted_torus.hpp"
 #include "topologies/networks.hpp"
 
 namespace podsim {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/mesh/damaged.hpp"
+#include "sim/topology/damaged.hpp"
 #include "topologies/slice.hpp"
 
 namespace podsim {

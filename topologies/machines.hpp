@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/base/expected.hpp"
-#include "sim/engine/machine.hpp"
+#include "sim/machine/machine.hpp"
 
 namespace podsim {
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "sim/mesh/placement.hpp"
-#include "topologies/device_mesh.hpp"
+#include "sim/topology/placement.hpp"
+#include "topologies/jax/device_mesh.hpp"
 
 namespace podsim {
 

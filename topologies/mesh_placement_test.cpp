@@ -9,7 +9,7 @@
 #include <set>
 
 #include "sim/base/rng.hpp"
-#include "topologies/test_device_mesh.hpp"
+#include "topologies/jax/test_device_mesh.hpp"
 
 namespace podsim {
 namespace {

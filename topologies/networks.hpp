@@ -1,7 +1,7 @@
 // Networks of switches by their shape. Their routes are computed, so that 65,536 chips cost what their cables cost.
 #pragma once
 
-#include "sim/mesh/network.hpp"
+#include "sim/topology/network.hpp"
 
 namespace podsim {
 

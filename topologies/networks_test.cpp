@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/mesh/bisection.hpp"
-#include "sim/mesh/graph.hpp"
+#include "sim/topology/bisection.hpp"
+#include "sim/topology/graph.hpp"
 
 namespace podsim {
 namespace {

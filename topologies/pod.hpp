@@ -3,9 +3,9 @@
 
 #include <memory>
 
-#include "sim/engine/machine.hpp"
-#include "sim/mesh/grid.hpp"
-#include "sim/mesh/placement.hpp"
+#include "sim/machine/machine.hpp"
+#include "sim/topology/grid.hpp"
+#include "sim/topology/placement.hpp"
 #include "topologies/interconnect.hpp"
 #include "topologies/slice.hpp"
 

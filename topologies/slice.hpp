@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/engine/machine.hpp"
-#include "sim/mesh/grid.hpp"
+#include "sim/machine/machine.hpp"
+#include "sim/topology/grid.hpp"
 
 namespace podsim {
 

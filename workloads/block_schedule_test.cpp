@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/base/rng.hpp"
-#include "sim/engines/test_agreement.hpp"
+#include "sim/engine/table/test_agreement.hpp"
 #include "topologies/machines.hpp"
 #include "workloads/collectives.hpp"
 #include "workloads/plan.hpp"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "algorithms/collectives/collectives.hpp"
-#include "sim/engine/machine.hpp"
+#include "sim/machine/machine.hpp"
 
 namespace podsim {
 

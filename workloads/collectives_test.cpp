@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "algorithms/gemm/gemm.hpp"
-#include "sim/engines/engines.hpp"
-#include "sim/engines/testing.hpp"
-#include "sim/numeric/check.hpp"
+#include "sim/engine/table/engines.hpp"
+#include "sim/engine/table/testing.hpp"
+#include "sim/engine/numeric/check.hpp"
 #include "sim/schedule/lower.hpp"
 
 namespace podsim {

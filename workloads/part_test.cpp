@@ -7,7 +7,7 @@
 #include <set>
 
 #include "sim/base/rng.hpp"
-#include "sim/numeric/check.hpp"
+#include "sim/engine/numeric/check.hpp"
 #include "workloads/collectives.hpp"
 #include "workloads/plan.hpp"
 #include "workloads/testing.hpp"

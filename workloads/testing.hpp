@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "algorithms/collectives/collectives.hpp"
-#include "sim/numeric/numeric_engine.hpp"
+#include "sim/engine/numeric/numeric_engine.hpp"
 #include "sim/schedule/lower.hpp"
 #include "sim/schedule/validate.hpp"
 #include "topologies/pod.hpp"

@@ -4,7 +4,7 @@
 
 #include "algorithms/collectives/testing.hpp"
 #include "sim/base/rng.hpp"
-#include "sim/numeric/check.hpp"
+#include "sim/engine/numeric/check.hpp"
 #include "sim/schedule/text.hpp"
 
 namespace podsim {

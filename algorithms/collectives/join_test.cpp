@@ -6,8 +6,8 @@
 #include <map>
 
 #include "algorithms/collectives/testing.hpp"
-#include "sim/engines/test_agreement.hpp"
-#include "sim/numeric/check.hpp"
+#include "sim/engine/table/test_agreement.hpp"
+#include "sim/engine/numeric/check.hpp"
 #include "sim/schedule/validate.hpp"
 
 namespace podsim {

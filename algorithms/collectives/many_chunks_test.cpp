@@ -1,6 +1,6 @@
 // Collectives in many chunks along several axes: as many edges as tasks, not as their square.
 #include "algorithms/collectives/testing.hpp"
-#include "sim/numeric/check.hpp"
+#include "sim/engine/numeric/check.hpp"
 #include "sim/schedule/validate.hpp"
 
 namespace podsim {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "algorithms/collectives/collectives.hpp"
-#include "sim/engines/testing.hpp"
+#include "sim/engine/table/testing.hpp"
 
 namespace podsim::testing {
 

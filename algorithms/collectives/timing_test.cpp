@@ -5,7 +5,7 @@
 #include <set>
 
 #include "algorithms/collectives/testing.hpp"
-#include "sim/engines/test_agreement.hpp"
+#include "sim/engine/table/test_agreement.hpp"
 
 namespace podsim {
 namespace {

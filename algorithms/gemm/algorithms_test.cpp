@@ -6,8 +6,8 @@
 #include "algorithms/collectives/collectives.hpp"
 #include "algorithms/gemm/gemm.hpp"
 #include "sim/base/rng.hpp"
-#include "sim/engines/testing.hpp"
-#include "sim/numeric/check.hpp"
+#include "sim/engine/table/testing.hpp"
+#include "sim/engine/numeric/check.hpp"
 #include "sim/schedule/text.hpp"
 
 namespace podsim {

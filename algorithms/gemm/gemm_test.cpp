@@ -6,8 +6,8 @@
 
 #include "algorithms/collectives/collectives.hpp"
 #include "sim/base/rng.hpp"
-#include "sim/engines/testing.hpp"
-#include "sim/numeric/check.hpp"
+#include "sim/engine/table/testing.hpp"
+#include "sim/engine/numeric/check.hpp"
 #include "sim/schedule/text.hpp"
 #include "sim/schedule/validate.hpp"
 

@@ -5,7 +5,7 @@
 
 #include "algorithms/collectives/collectives.hpp"
 #include "algorithms/gemm/gemm.hpp"
-#include "sim/engines/test_agreement.hpp"
+#include "sim/engine/table/test_agreement.hpp"
 #include "topologies/machines.hpp"
 
 namespace podsim {

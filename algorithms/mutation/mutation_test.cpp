@@ -7,7 +7,7 @@
 #include "algorithms/mutation/bases.hpp"
 #include "algorithms/mutation/interpreter.hpp"
 #include "algorithms/mutation/mutants.hpp"
-#include "sim/numeric/check.hpp"
+#include "sim/engine/numeric/check.hpp"
 #include "sim/schedule/text.hpp"
 
 namespace podsim {

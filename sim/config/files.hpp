@@ -13,7 +13,7 @@ struct EmbeddedFile {
   std::string_view text;
 };
 
-// The most bytes of a file (sim/base/input_file.hpp). Profiles and observations have limits of their own (validation/importers).
+// The most bytes of a file (sim/base/input_file.hpp). Profiles and observations have limits of their own (validation/calibration/importers).
 inline constexpr SizeLimit config_limit{Bytes{16'000'000}};                         // machines, workloads, plans, sweeps, studies
 inline constexpr SizeLimit list_limit{Bytes{64'000'000}};                           // networks, pairs, orders of devices, results
 inline constexpr SizeLimit schedule_limit{Bytes{64'000'000}, Bytes{1'000'000'000}};  // Protobuf's own limit of a message is 2 GiB

@@ -15,7 +15,7 @@
 #include "sim/base/units.hpp"
 #include "sim/config/machine.pb.h"
 #include "sim/config/message_file.hpp"
-#include "sim/engine/machine_fields.hpp"
+#include "sim/machine/machine_fields.hpp"
 
 namespace podsim {
 namespace {

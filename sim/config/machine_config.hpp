@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "sim/base/expected.hpp"
-#include "sim/engine/machine.hpp"
+#include "sim/machine/machine.hpp"
 
 namespace podsim {
 

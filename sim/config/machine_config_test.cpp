@@ -11,7 +11,7 @@
 
 #include "sim/base/rng.hpp"
 #include "sim/config/machine.pb.h"
-#include "sim/engine/machine_fields.hpp"
+#include "sim/machine/machine_fields.hpp"
 
 namespace podsim {
 namespace {

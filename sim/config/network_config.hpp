@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "sim/base/expected.hpp"
-#include "sim/mesh/network.hpp"
+#include "sim/topology/network.hpp"
 
 namespace podsim {
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sim/mesh/graph.hpp"
+#include "sim/topology/graph.hpp"
 
 namespace podsim {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "sim/base/expected.hpp"
 #include "sim/config/encoding.hpp"
-#include "sim/engine/result.hpp"
+#include "sim/analysis/result.hpp"
 
 namespace podsim {
 

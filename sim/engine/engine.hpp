@@ -7,7 +7,7 @@
 
 #include "sim/base/cancellation.hpp"
 #include "sim/base/expected.hpp"
-#include "sim/engine/model.hpp"
+#include "sim/model/model.hpp"
 #include "sim/engine/timeline.hpp"
 
 namespace podsim {
@@ -36,7 +36,7 @@ struct EngineEntry {
   Expected<Timeline> (*run)(const Model&, const RunControl&);
 };
 
-/// The table is built in sim/engines and passed as an argument: no static self-registration, static libraries drop it.
+/// The table is built in sim/engine/table and passed as an argument: no static self-registration, static libraries drop it.
 using EngineTable = std::span<const EngineEntry>;
 
 }  // namespace podsim

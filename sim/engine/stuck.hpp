@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "sim/engine/model.hpp"
+#include "sim/model/model.hpp"
 
 namespace podsim {
 

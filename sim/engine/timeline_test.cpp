@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/engine/stuck.hpp"
-#include "sim/engines/testing.hpp"
+#include "sim/engine/table/testing.hpp"
 #include "sim/schedule/testing.hpp"
 
 namespace podsim {

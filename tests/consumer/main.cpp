@@ -4,9 +4,9 @@
 
 #include "algorithms/collectives/collectives.hpp"
 #include "algorithms/gemm/gemm.hpp"
-#include "sim/engines/engines.hpp"
-#include "sim/mesh/placement.hpp"
-#include "sim/numeric/check.hpp"
+#include "sim/engine/table/engines.hpp"
+#include "sim/topology/placement.hpp"
+#include "sim/engine/numeric/check.hpp"
 #include "sim/schedule/text.hpp"
 #include "topologies/machines.hpp"
 #include "topologies/slice.hpp"

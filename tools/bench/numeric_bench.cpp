@@ -5,7 +5,7 @@
 
 #include "algorithms/collectives/collectives.hpp"
 #include "algorithms/gemm/gemm.hpp"
-#include "sim/numeric/numeric_engine.hpp"
+#include "sim/engine/numeric/numeric_engine.hpp"
 #include "sim/schedule/lower.hpp"
 #include "tools/bench/goals.hpp"
 #include "tools/bench/workloads.hpp"

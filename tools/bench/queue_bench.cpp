@@ -5,7 +5,7 @@
 #include <queue>
 
 #include "sim/base/rng.hpp"
-#include "sim/des/event_queue.hpp"
+#include "sim/engine/des/event_queue.hpp"
 
 namespace podsim::bench {
 namespace {

@@ -5,9 +5,9 @@
 #include <iostream>
 
 #include "sim/base/expected.hpp"
-#include "sim/engine/fold.hpp"
-#include "sim/engine/metrics.hpp"
-#include "sim/engines/engines.hpp"
+#include "sim/model/fold.hpp"
+#include "sim/analysis/metrics.hpp"
+#include "sim/engine/table/engines.hpp"
 
 namespace podsim::bench {
 

@@ -1,4 +1,4 @@
-#include "validation/calibrate/calibrate.hpp"
+#include "validation/calibration/fit/calibrate.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ostream.h>
@@ -18,7 +18,7 @@
 #include "tools/command/progress.hpp"
 #include "tools/command/result_print.hpp"
 #include "tools/command/validate_print.hpp"
-#include "tools/plot/prediction_plot.hpp"
+#include "tools/report/prediction_plot.hpp"
 
 namespace podsim {
 

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sim/numeric/check.hpp"
+#include "sim/engine/numeric/check.hpp"
 #include "sim/schedule/text.hpp"
 #include "sim/schedule/validate.hpp"
 #include "tools/command/command.hpp"

@@ -11,7 +11,7 @@
 
 #include "sim/base/units.hpp"
 #include "sim/config/files.hpp"
-#include "sim/engines/engines.hpp"
+#include "sim/engine/table/engines.hpp"
 #include "tools/command/simulate.hpp"
 #include "workloads/collectives.hpp"
 

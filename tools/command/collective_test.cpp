@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "sim/engines/engines.hpp"
+#include "sim/engine/table/engines.hpp"
 #include "tools/command/command.hpp"
 #include "tools/command/test_command.hpp"
 #include "workloads/collectives.hpp"

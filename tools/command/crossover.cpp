@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "sim/engine/machine_fields.hpp"
+#include "sim/machine/machine_fields.hpp"
 
 namespace podsim {
 

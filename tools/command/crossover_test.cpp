@@ -4,8 +4,8 @@
 
 #include <sstream>
 
-#include "sim/engine/machine_fields.hpp"
-#include "sim/engines/engines.hpp"
+#include "sim/machine/machine_fields.hpp"
+#include "sim/engine/table/engines.hpp"
 #include "tools/command/command.hpp"
 
 namespace podsim {

@@ -8,7 +8,7 @@
 #include "tools/command/progress.hpp"
 #include "tools/command/run_operations.hpp"
 #include "tools/command/workload.hpp"
-#include "validation/importers/profile_operations.hpp"
+#include "validation/calibration/importers/profile_operations.hpp"
 
 namespace podsim {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/engine/critical_path.hpp"
+#include "sim/analysis/critical_path.hpp"
 #include "tools/command/simulate.hpp"
 
 namespace podsim {

@@ -6,7 +6,7 @@
 
 #include <atomic>
 
-#include "sim/engines/engines.hpp"
+#include "sim/engine/table/engines.hpp"
 #include "tools/command/test_command.hpp"
 
 namespace podsim {

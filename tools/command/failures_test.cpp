@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/des/des_engine.hpp"
+#include "sim/engine/des/des_engine.hpp"
 #include "tools/command/test_command.hpp"
 
 namespace podsim {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "sim/mesh/bisection.hpp"
+#include "sim/topology/bisection.hpp"
 
 namespace podsim {
 

@@ -1,6 +1,6 @@
 #include "tools/command/manner.hpp"
 
-#include "sim/engines/engines.hpp"
+#include "sim/engine/table/engines.hpp"
 
 namespace podsim {
 

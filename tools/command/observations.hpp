@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tools/command/options.hpp"
-#include "validation/importers/import.hpp"
+#include "validation/calibration/importers/import.hpp"
 
 namespace podsim {
 

@@ -13,9 +13,9 @@
 #include "sim/base/units.hpp"
 #include "sim/config/files.hpp"
 #include "sim/config/schedule_config.hpp"
-#include "sim/engine/machine_fields.hpp"
-#include "sim/mesh/joined_slices.hpp"
-#include "sim/mesh/twisted_torus.hpp"
+#include "sim/machine/machine_fields.hpp"
+#include "sim/topology/joined_slices.hpp"
+#include "sim/topology/twisted_torus.hpp"
 #include "topologies/machines.hpp"
 #include "workloads/plan_config.hpp"
 

@@ -10,7 +10,7 @@
 #include "tools/command/progress.hpp"
 #include "tools/command/result_print.hpp"
 #include "tools/command/workload.hpp"
-#include "tools/trace/trace_option.hpp"
+#include "tools/command/trace_option.hpp"
 
 namespace podsim {
 

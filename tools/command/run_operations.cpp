@@ -6,7 +6,7 @@
 #include <cmath>
 #include <optional>
 
-#include "sim/engine/operations.hpp"
+#include "sim/analysis/operations.hpp"
 
 namespace podsim {
 

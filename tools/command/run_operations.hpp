@@ -14,7 +14,7 @@ namespace podsim {
 
 /// Of the device whose core is busy longest (measure_operations()), an array of
 ///
-///   name, category, count           sim/engine/operations.hpp
+///   name, category, count           sim/analysis/operations.hpp
 ///   busy_s, exposed_s               sum to compute_s and exposed_communication_s over all
 ///   overlapped_s                    in flight beside a busy core
 ///   flops, m, n, k                  of one occurrence of a matmul

@@ -5,7 +5,7 @@
 #include "sim/base/units.hpp"
 #include "sim/config/files.hpp"
 #include "sim/config/schedule_config.hpp"
-#include "sim/engines/engines.hpp"
+#include "sim/engine/table/engines.hpp"
 #include "sim/schedule/text.hpp"
 #include "tools/command/command.hpp"
 #include "tools/command/file_options.hpp"

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/config/machine_config.hpp"
-#include "sim/engine/machine_fields.hpp"
+#include "sim/machine/machine_fields.hpp"
 #include "tools/command/pod.hpp"
 #include "tools/command/print.hpp"
 #include "topologies/machines.hpp"

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/base/units.hpp"
-#include "sim/mesh/bisection.hpp"
-#include "sim/mesh/graph.hpp"
+#include "sim/topology/bisection.hpp"
+#include "sim/topology/graph.hpp"
 #include "tools/command/show_mesh.hpp"
 #include "topologies/drawing.hpp"
 

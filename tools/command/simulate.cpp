@@ -4,8 +4,8 @@
 
 #include <chrono>
 
-#include "sim/engine/fold.hpp"
-#include "validation/calibrate/coverage.hpp"
+#include "sim/model/fold.hpp"
+#include "validation/calibration/fit/coverage.hpp"
 #include "validation/validate/trust.hpp"
 
 namespace podsim {

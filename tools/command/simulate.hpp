@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "sim/engine/engine.hpp"
-#include "sim/engine/metrics.hpp"
-#include "sim/engine/result.hpp"
+#include "sim/analysis/metrics.hpp"
+#include "sim/analysis/result.hpp"
 #include "tools/command/pod.hpp"
 #include "tools/command/problem.hpp"
 

@@ -1,5 +1,5 @@
 // --trace and --trace-devices.
-#include "tools/trace/trace_option.hpp"
+#include "tools/command/trace_option.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

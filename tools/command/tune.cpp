@@ -6,7 +6,7 @@
 
 #include "sim/base/output_file.hpp"
 #include "sim/base/units.hpp"
-#include "sim/engines/engines.hpp"
+#include "sim/engine/table/engines.hpp"
 #include "tools/command/command.hpp"
 #include "tools/command/file_options.hpp"
 #include "tools/command/manner.hpp"

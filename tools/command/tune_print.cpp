@@ -10,7 +10,7 @@
 #include "tools/command/print.hpp"
 #include "tools/command/result_print.hpp"
 #include "tools/command/workload.hpp"
-#include "validation/calibrate/coverage.hpp"
+#include "validation/calibration/fit/coverage.hpp"
 #include "validation/validate/trust.hpp"
 
 namespace podsim {

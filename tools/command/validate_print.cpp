@@ -8,7 +8,7 @@
 
 #include "sim/base/units.hpp"
 #include "tools/command/print.hpp"
-#include "tools/plot/prediction_plot.hpp"
+#include "tools/report/prediction_plot.hpp"
 
 namespace podsim {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/engine/machine_fields.hpp"
+#include "sim/machine/machine_fields.hpp"
 
 namespace podsim {
 

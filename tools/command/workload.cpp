@@ -9,7 +9,7 @@
 #include "sim/base/blame.hpp"
 #include "sim/base/units.hpp"
 #include "sim/config/files.hpp"
-#include "sim/engines/engines.hpp"
+#include "sim/engine/table/engines.hpp"
 #include "tools/command/file_options.hpp"
 
 namespace podsim {

@@ -13,7 +13,7 @@
 #include "sim/config/schedule_config.hpp"
 #include "sim/schedule/test_random.hpp"
 #include "sim/schedule/validate.hpp"
-#include "validation/observations.hpp"
+#include "validation/calibration/observations.hpp"
 
 namespace podsim {
 namespace {

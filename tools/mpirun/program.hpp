@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tools/command/console.hpp"
-#include "tools/mpirun/team.hpp"
+#include "sim/engine/mpi/team.hpp"
 
 namespace podsim {
 

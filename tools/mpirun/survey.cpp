@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "topologies/machines.hpp"
-#include "validation/calibrate/predict.hpp"
+#include "validation/calibration/fit/predict.hpp"
 
 namespace podsim {
 

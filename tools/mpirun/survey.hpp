@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/mpirun/measure.hpp"
-#include "validation/observations.hpp"
+#include "sim/engine/mpi/measure.hpp"
+#include "validation/calibration/observations.hpp"
 
 namespace podsim {
 

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "sim/numeric/claims.hpp"
+#include "sim/engine/numeric/claims.hpp"
 
 namespace podsim {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/mpirun/rank_runner.hpp"
+#include "sim/engine/mpi/rank_runner.hpp"
 
 namespace podsim {
 

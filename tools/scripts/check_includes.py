@@ -14,38 +14,48 @@ import sys
 
 TEST_FILE = re.compile(r"_test\.cpp$|/(test_[^/]*|[^/]*_test|testing)\.hpp$")  # as cmake/podsim_targets.cmake has it
 
-# "x": {"y"} means: x may include y, and whatever y may include. Numeric, analytic, des and simgrid do not know each other.
+# "x": {"y"} means: x may include y, and whatever y may include. Numeric, analytic, des, simgrid and mpi do not know each other, but for the numbers that
+# mpi's ranks compute with.
 ARROWS = {
     "sim/base": set(),
     "sim/mesh": {"sim/base"},
+    "sim/topology": {"sim/mesh"},
     "sim/schedule": {"sim/mesh"},
-    "sim/engine": {"sim/schedule"},
-    "sim/numeric": {"sim/engine"},
-    "sim/analytic": {"sim/engine"},
-    "sim/des": {"sim/engine"},
-    "sim/simgrid": {"sim/engine"},
-    "sim/engines": {"sim/numeric", "sim/analytic", "sim/des", "sim/simgrid"},
-    "sim/config": {"sim/engine"},
-    "topologies": {"sim/mesh", "sim/config"},
+    "sim/machine": {"sim/schedule", "sim/topology"},
+    "sim/model": {"sim/machine"},
+    "sim/engine": {"sim/model"},
+    "sim/engine/numeric": {"sim/engine"},
+    "sim/engine/analytic": {"sim/engine"},
+    "sim/engine/des": {"sim/engine"},
+    "sim/engine/simgrid": {"sim/engine"},
+    "sim/engine/mpi": {"sim/engine/numeric"},
+    "sim/engine/table": {"sim/engine/numeric", "sim/engine/analytic", "sim/engine/des", "sim/engine/simgrid"},
+    "sim/analysis": {"sim/engine"},
+    "sim/config": {"sim/analysis"},
+    "topologies/jax": {"sim/base"},
+    "topologies": {"topologies/jax", "sim/config"},
     "algorithms": {"sim/schedule"},
-    "workloads": {"algorithms", "topologies", "sim/engine", "sim/config"},
-    "validation": {"sim/engines", "sim/config", "topologies", "algorithms", "workloads"},
-    "tools": {"validation"},
+    "workloads": {"algorithms", "topologies"},
+    "workloads/tuning": {"workloads", "sim/engine/table"},
+    "validation/calibration": {"sim/engine/table", "workloads"},
+    "validation": {"validation/calibration"},
+    "tools/report": {"sim/analysis"},
+    "tools": {"tools/report", "validation", "workloads/tuning", "sim/engine/mpi"},
 }
 
-PROTOBUF_FOLDERS = ("sim/config", "workloads", "validation/importers", "validation/validate", "tools")
+PROTOBUF_FOLDERS = ("sim/config", "workloads", "validation", "tools")
 
 # (what is included, the only folders that may, what to call it)
 OUTSIDE = [
-    (re.compile(r"simgrid/|xbt/"), ("sim/simgrid",), "SimGrid"),
-    (re.compile(r"boost/graph/"), ("sim/mesh",), "Boost.Graph"),
+    (re.compile(r"simgrid/|xbt/"), ("sim/engine/simgrid",), "SimGrid"),
+    (re.compile(r"boost/graph/"), ("sim/topology",), "Boost.Graph"),
     (re.compile(r"boost/program_options"), ("tools",), "Boost.Program_options"),
-    (re.compile(r"mpi\.h$"), ("tools/mpirun",), "MPI"),
+    (re.compile(r"mpi\.h$"), ("sim/engine/mpi", "tools/mpirun"), "MPI"),
     (re.compile(r"google/protobuf/|.*\.pb\.h$"), PROTOBUF_FOLDERS, "Protobuf"),
-    (re.compile(r"simdjson\.h$"), ("validation/importers",), "simdjson"),
-    (re.compile(r"Eigen/"), ("validation",), "Eigen"),
+    (re.compile(r"simdjson\.h$"), ("validation/calibration/importers",), "simdjson"),
+    (re.compile(r"Eigen/"), ("validation/calibration",), "Eigen"),
     (re.compile(r"sqlite3(ext)?\.h$"), ("tools",), "SQLite"),
-    (re.compile(r"(cblas|lapacke|fftw3)\.h$"), ("sim/numeric",), "the linear algebra library"),
+    (re.compile(r"(cblas|lapacke|fftw3)\.h$"), ("sim/engine/numeric",), "the linear algebra library"),
 ]
 
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -63,8 +73,8 @@ ALLOWED = {folder: closure(folder) for folder in ARROWS}
 
 
 def folder_of(path):
-    """The folder of the layout that a path belongs to; None outside the layout."""
-    return next((folder for folder in ARROWS if path.startswith(folder + "/")), None)
+    """The innermost folder of the layout that a path belongs to; None outside the layout."""
+    return max((folder for folder in ARROWS if path.startswith(folder + "/")), key=len, default=None)
 
 
 def within(path, folders):
@@ -103,8 +113,9 @@ def sources(root):
         for directory, subdirectories, files in os.walk(os.path.join(root, folder)):
             subdirectories.sort()
             for name in sorted(files):
-                if name.endswith((".cpp", ".hpp", ".h", ".cc")):
-                    yield os.path.relpath(os.path.join(directory, name), root).replace(os.sep, "/")
+                path = os.path.relpath(os.path.join(directory, name), root).replace(os.sep, "/")
+                if name.endswith((".cpp", ".hpp", ".h", ".cc")) and folder_of(path) == folder:
+                    yield path
 
 
 def check(root):

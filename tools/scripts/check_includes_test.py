@@ -10,8 +10,8 @@ import unittest
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "check_includes.py")
 
 # Headers that the includes below may lead to; each folder exists so that a missing file is never the reason of a finding.
-HEADERS = ["sim/base/a.hpp", "sim/mesh/a.hpp", "sim/schedule/a.hpp", "sim/engine/a.hpp", "sim/numeric/a.hpp", "sim/des/a.hpp", "sim/simgrid/a.hpp",
-           "sim/engines/a.hpp", "sim/config/a.hpp", "topologies/a.hpp", "algorithms/gemm/a.hpp", "validation/a.hpp", "tools/a.hpp"]
+HEADERS = ["sim/base/a.hpp", "sim/mesh/a.hpp", "sim/schedule/a.hpp", "sim/engine/a.hpp", "sim/engine/numeric/a.hpp", "sim/engine/des/a.hpp", "sim/engine/simgrid/a.hpp",
+           "sim/engine/table/a.hpp", "sim/config/a.hpp", "topologies/a.hpp", "algorithms/gemm/a.hpp", "validation/a.hpp", "tools/a.hpp"]
 
 
 def run(files):
@@ -50,25 +50,25 @@ class CheckIncludes(unittest.TestCase):
     def test_algorithms_know_no_engine_but_their_tests_do(self):
         self.finds("algorithms/gemm/x.cpp", '"sim/engine/a.hpp"',
                    "algorithms may include only itself and sim/base, sim/mesh, sim/schedule, not sim/engine")
-        self.accepts("algorithms/gemm/x_test.cpp", '"sim/engines/a.hpp"')
-        self.accepts("algorithms/gemm/testing.hpp", '"sim/engines/a.hpp"')
+        self.accepts("algorithms/gemm/x_test.cpp", '"sim/engine/table/a.hpp"')
+        self.accepts("algorithms/gemm/testing.hpp", '"sim/engine/table/a.hpp"')
 
     def test_outside_libraries_have_one_home(self):
-        self.finds("sim/des/x.cpp", "<simgrid/s4u.hpp>", "SimGrid may be included only in sim/simgrid, not in sim/des")
+        self.finds("sim/engine/des/x.cpp", "<simgrid/s4u.hpp>", "SimGrid may be included only in sim/engine/simgrid, not in sim/engine/des")
         self.finds("topologies/x.cpp", "<boost/graph/graph_traits.hpp>", "Boost.Graph may be included only in sim/mesh, not in topologies")
         self.finds("validation/x.cpp", "<boost/program_options.hpp>", "Boost.Program_options may be included only in tools, not in validation")
-        self.finds("sim/engine/x.cpp", "<cblas.h>", "the linear algebra library may be included only in sim/numeric, not in sim/engine")
-        protobuf = "Protobuf may be included only in sim/config, workloads, validation/importers, validation/validate, tools, not in "
+        self.finds("sim/engine/x.cpp", "<cblas.h>", "the linear algebra library may be included only in sim/engine/numeric, not in sim/engine")
+        protobuf = "Protobuf may be included only in sim/config, workloads, validation/calibration/importers, validation/validate, tools, not in "
         self.finds("topologies/x.cpp", "<google/protobuf/message.h>", protobuf + "topologies")
         self.finds("topologies/x.cpp", '"sim/config/machine.pb.h"', protobuf + "topologies")
         self.finds("validation/x.cpp", '"sim/config/machine.pb.h"', protobuf + "validation")
-        self.accepts("validation/importers/x.cpp", '"sim/config/machine.pb.h"')
+        self.accepts("validation/calibration/importers/x.cpp", '"sim/config/machine.pb.h"')
         self.accepts("validation/validate/x.cpp", '"validation/validate/study.pb.h"')
-        self.accepts("sim/simgrid/x.cpp", "<simgrid/s4u.hpp>")
-        self.accepts("sim/numeric/x.cpp", "<cblas.h>")
+        self.accepts("sim/engine/simgrid/x.cpp", "<simgrid/s4u.hpp>")
+        self.accepts("sim/engine/numeric/x.cpp", "<cblas.h>")
 
     def test_tests_are_held_to_the_homes_of_outside_libraries(self):
-        self.finds("algorithms/gemm/x_test.cpp", "<simgrid/s4u.hpp>", "SimGrid may be included only in sim/simgrid, not in algorithms")
+        self.finds("algorithms/gemm/x_test.cpp", "<simgrid/s4u.hpp>", "SimGrid may be included only in sim/engine/simgrid, not in algorithms")
 
     def test_own_headers_are_named_from_the_root_in_quotes(self):
         self.finds("sim/mesh/x.cpp", '"a.hpp"', '"a.hpp" is not a path from the root of the repository; outside headers are included with <>')

@@ -9,7 +9,7 @@ build_packages=(
   libsimgrid-dev                                     # the reference engine
   libopenblas-pthread-dev                            # the numeric engine; the serial one is not safe to call from threads
   libprotobuf-dev protobuf-compiler                  # machine and schedule files
-  libeigen3-dev                                      # fits: validation/calibrate
+  libeigen3-dev                                      # fits: validation/calibration/fit
   nlohmann-json3-dev                                 # JSON output
   libsimdjson-dev                                    # long traces, an event at a time
   libsqlite3-dev                                     # stores of sweeps

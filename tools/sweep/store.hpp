@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/engine/result.hpp"
+#include "sim/analysis/result.hpp"
 #include "tools/sweep/database.hpp"
 #include "tools/sweep/points.hpp"
 

@@ -13,7 +13,7 @@
 #include "algorithms/collectives/collectives.hpp"
 #include "sim/base/units.hpp"
 #include "sim/config/files.hpp"
-#include "sim/engine/machine_fields.hpp"
+#include "sim/machine/machine_fields.hpp"
 #include "tools/command/manner.hpp"
 #include "tools/command/workload.hpp"
 #include "tools/sweep/point_run.hpp"

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "sim/base/test_files.hpp"
-#include "validation/observations.hpp"
+#include "validation/calibration/observations.hpp"
 
 namespace podsim {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "tools/command/test_command.hpp"
-#include "validation/csv.hpp"
+#include "sim/base/csv.hpp"
 
 namespace podsim {
 namespace {

@@ -9,7 +9,7 @@
 #include "sim/base/blame.hpp"
 #include "sim/base/diagnostic.hpp"
 #include "sim/config/machine_config.hpp"
-#include "sim/engine/machine_fields.hpp"
+#include "sim/machine/machine_fields.hpp"
 #include "topologies/machines.hpp"
 #include "validation/validate/embedded_datasets.hpp"
 

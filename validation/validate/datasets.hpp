@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/engine/machine.hpp"
+#include "sim/machine/machine.hpp"
 #include "validation/validate/study.hpp"
 
 namespace podsim {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "validation/calibrate/calibrate.hpp"
+#include "validation/calibration/fit/calibrate.hpp"
 
 namespace podsim {
 

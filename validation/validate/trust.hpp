@@ -4,7 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "sim/engine/result.hpp"
+#include "sim/analysis/result.hpp"
 #include "topologies/pod.hpp"
 #include "validation/validate/study.hpp"
 

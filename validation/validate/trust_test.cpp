@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "topologies/machines.hpp"
-#include "validation/calibrate/coverage.hpp"
-#include "validation/calibrate/test_calibrate.hpp"
+#include "validation/calibration/fit/coverage.hpp"
+#include "validation/calibration/fit/test_calibrate.hpp"
 
 namespace podsim {
 namespace {

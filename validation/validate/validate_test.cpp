@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "validation/calibrate/test_calibrate.hpp"
+#include "validation/calibration/fit/test_calibrate.hpp"
 #include "validation/validate/trust.hpp"
 #include "validation/validate/validate.hpp"
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "sim/base/rng.hpp"
-#include "sim/engine/fold.hpp"
-#include "sim/engines/test_agreement.hpp"
+#include "sim/model/fold.hpp"
+#include "sim/engine/table/test_agreement.hpp"
 #include "topologies/machines.hpp"
 #include "workloads/collectives.hpp"
 #include "workloads/testing.hpp"

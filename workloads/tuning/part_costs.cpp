@@ -7,8 +7,8 @@
 #include <unordered_set>
 
 #include "sim/base/thread_pool.hpp"
-#include "sim/engine/fold.hpp"
-#include "sim/engine/peak_memory.hpp"
+#include "sim/model/fold.hpp"
+#include "sim/analysis/peak_memory.hpp"
 #include "workloads/collectives.hpp"
 
 namespace podsim {

@@ -8,7 +8,7 @@
 
 #include "sim/base/cancellation.hpp"
 #include "sim/engine/engine.hpp"
-#include "sim/engine/metrics.hpp"
+#include "sim/analysis/metrics.hpp"
 #include "sim/schedule/lower.hpp"
 #include "topologies/pod.hpp"
 #include "workloads/plan.hpp"

@@ -28,7 +28,7 @@
 #include "algorithms/gemm/gemm.hpp"
 #include "sim/base/expected.hpp"
 #include "sim/base/quantity.hpp"
-#include "sim/engine/machine.hpp"
+#include "sim/machine/machine.hpp"
 
 namespace podsim {
 

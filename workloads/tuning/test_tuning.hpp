@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "sim/base/rng.hpp"
-#include "sim/engines/test_agreement.hpp"
+#include "sim/engine/table/test_agreement.hpp"
 #include "topologies/machines.hpp"
 #include "workloads/test_blocks.hpp"
 #include "workloads/tuning/tuner.hpp"

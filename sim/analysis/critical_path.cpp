@@ -1,0 +1,212 @@
+#include "sim/analysis/critical_path.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+
+#include "sim/analysis/metrics.hpp"
+#include "sim/analysis/node_activity.hpp"
+
+namespace podsim {
+
+namespace {
+
+/// What a start may have waited for: an instance up to one of its ends.
+struct Predecessor {
+  enum class End { none, sent, received, core };  // sent: of a work its end; core: the core is free again
+  End end = End::none;
+  DeviceId device;  // that works or sends
+  std::uint32_t program = 0;
+  std::size_t task = 0;
+  Picoseconds time;
+};
+
+class Walk {
+ public:
+  Walk(const Model& model, const Timeline& timeline) : model_{model}, deployment_{model.deployment}, timeline_{timeline} {}
+
+  std::vector<PathStep> run() {
+    std::vector<PathStep> steps;
+    for (Predecessor now = last(); now.end != Predecessor::End::none;) {
+      PathStep step = step_of(now);
+      const Predecessor before = predecessor_of(now);
+      step.parts.waiting = step.start - std::min(step.start, before.time);
+      if (total(step.parts) > Picoseconds{}) steps.push_back(step);
+      now = before;
+    }
+    std::reverse(steps.begin(), steps.end());
+    return steps;
+  }
+
+ private:
+  using End = Predecessor::End;
+
+  std::uint32_t node(DeviceId device) const { return model_.node_of[device.index()]; }
+  std::size_t local(DeviceId device) const { return deployment_.places[node(device)].local; }
+  std::uint32_t activity(const Predecessor& p) const { return deployment_.activity(p.program, p.task, local(p.device)); }
+  const TaskCost& cost(const Predecessor& p) const { return model_.costs[p.program][p.task]; }
+
+  /// The first of the instances that end last, on the lowest device of its class.
+  Predecessor last() const {
+    for (std::uint32_t p = 0; p < model_.costs.size(); ++p)
+      for (std::size_t t = 0; t < model_.costs[p].size(); ++t)
+        for (std::size_t l = 0; l < deployment_.programs[p].devices.size(); ++l) {
+          if (!deployment_.who(p, t).does(l)) continue;
+          const ActivityTimes times = timeline_.at(deployment_.activity(p, t, l));
+          const Predecessor found{End::none, model_.device_of[deployment_.programs[p].devices[l]], p, t, timeline_.makespan};
+          if (times.received == timeline_.makespan) return with_end(found, End::received);
+          if (times.sent == timeline_.makespan) return with_end(found, End::sent);
+        }
+    return {};
+  }
+  static Predecessor with_end(Predecessor p, End end) {
+    p.end = end;
+    return p;
+  }
+
+  PathStep step_of(const Predecessor& p) const {
+    const Task& task = model_.task(p.program, p.task);
+    const TaskCost& c = cost(p);
+    PathStep step{p.program, TaskId{p.task}, p.device, p.device, -1, timeline_.start(activity(p)), p.time, {}};
+    if (p.end == End::core && !c.by_core) {
+      step.start = core_interval(p).begin;
+      step.parts.core_share = p.time - step.start;
+      return step;
+    }
+    if (c.kind == TaskCost::Kind::work) {
+      const Picoseconds launch = std::min(p.time - step.start, ceil_to_clock(launch_of(task)));
+      step.parts.launch = launch;
+      step.parts.compute = p.time - step.start - launch;
+      return step;
+    }
+    step.receiver = receiver_of(p);
+    step.axis = moving_axis(task);
+    const Path& path = model_.path(c, local(p.device));
+    Picoseconds left = timeline_.sent(activity(p)) - step.start;
+    const auto take = [&](Picoseconds part) {
+      part = std::min(left, part);
+      left -= part;
+      return part;
+    };
+    step.parts.launch = take(ceil_to_clock(c.delay - model_.machine->software.per_message));
+    step.parts.per_message = take(ceil_to_clock(model_.machine->software.per_message));
+    step.parts.latency = take(ceil_to_clock(path.latency));
+    step.parts.bandwidth = take(ceil_to_clock(Seconds{c.flow_bytes / path.bottleneck.count()}));
+    step.parts.sharing = left;
+    step.parts.reduction = p.time - timeline_.sent(activity(p));
+    return step;
+  }
+
+  Seconds launch_of(const Task& task) const {
+    const auto& launch = model_.machine->software.launch;
+    if (std::holds_alternative<Matmul>(task.op)) return launch[static_cast<std::size_t>(CostKind::matmul)];
+    if (std::get<Local>(task.op).kind == LocalKind::launch) return launch[static_cast<std::size_t>(cost_kind_of(task.origin->kind))];
+    return task.origin ? Seconds{} : launch[static_cast<std::size_t>(CostKind::local)];
+  }
+
+  /// The devices of the mesh that a transfer joins; a folded model knows their classes only.
+  DeviceId receiver_of(const Predecessor& p) const {
+    const Mesh& mesh = model_.schedule->mesh;
+    if (const auto* shift = std::get_if<Shift>(&model_.task(p.program, p.task).op))
+      return mesh.shifted(p.device, shift->axis, evaluate(shift->by, mesh.coordinates(p.device)));
+    return device_at(std::get<Send>(model_.task(p.program, p.task).op).to, p.device);
+  }
+  DeviceId sender_of(std::uint32_t program, std::size_t task, DeviceId receiver) const {
+    const Mesh& mesh = model_.schedule->mesh;
+    if (const auto* shift = std::get_if<Shift>(&model_.task(program, task).op))  // `by` depends on other axes only, so it is the sender's too
+      return mesh.shifted(receiver, shift->axis, -evaluate(shift->by, mesh.coordinates(receiver)));
+    return device_at(std::get<Recv>(model_.task(program, task).op).from, receiver);
+  }
+  DeviceId device_at(const Peer& peer, DeviceId from) const {
+    const Coordinates here = model_.schedule->mesh.coordinates(from);
+    Coordinates there;
+    for (const Affine& affine : peer) there.push_back(static_cast<int>(evaluate(affine, here)));
+    return model_.schedule->mesh.device(there);
+  }
+
+  Predecessor predecessor_of(const Predecessor& p) {
+    Predecessor latest;
+    latest.time = Picoseconds{-1};
+    look_at_waits(p.program, p.task, p.device, false, latest);
+    const TaskCost& c = cost(p);
+    if (c.on_core) look_at_core(p, latest);
+    if (c.kind == TaskCost::Kind::transfer && p.end != End::core) {
+      const Participants& who = deployment_.who(p.program, p.task);
+      const DeviceId receiver = receiver_of(p);
+      const std::size_t task = who.to_task.empty() ? p.task : who.to_task[local(p.device)];
+      look_at_waits(deployment_.places[node(receiver)].program, task, receiver, true, latest);
+    }
+    latest.time = std::max(latest.time, Picoseconds{});
+    return latest;
+  }
+
+  static void consider(const Predecessor& candidate, Predecessor& latest) {
+    if (candidate.time > latest.time) latest = candidate;
+  }
+
+  void look_at_waits(std::uint32_t program, std::size_t task, DeviceId device, bool receive_gate, Predecessor& latest) const {
+    for (const Wait& wait : waits_of(model_.schedule->programs[program], TaskId{task}, receive_gate)) {
+      const Participants& who = deployment_.who(program, wait.task.index());
+      Predecessor candidate{wait.received ? End::received : End::sent, device, program, wait.task.index(), {}};
+      if (wait.received) {
+        if (!who.receives(local(device))) continue;
+        candidate.device = sender_of(program, wait.task.index(), device);
+        candidate.program = deployment_.places[node(candidate.device)].program;
+        if (!who.from_task.empty()) candidate.task = who.from_task[local(device)];
+        candidate.time = timeline_.at(activity(candidate)).received;
+      } else {
+        if (!who.does(local(device))) continue;
+        candidate.time = timeline_.sent(activity(candidate));
+      }
+      consider(candidate, latest);
+    }
+  }
+
+  /// What the core did before.
+  void look_at_core(const Predecessor& p, Predecessor& latest) {
+    const auto& tasks = core_of(node(p.device));
+    const auto here = tasks.find(p.task);
+    assert(here != tasks.end());
+    if (here == tasks.begin()) return;
+    const auto& [task, interval] = *std::prev(here);
+    consider({End::core, p.device, p.program, task, interval.end}, latest);
+  }
+
+  Interval core_interval(const Predecessor& p) const { return cores_.at(node(p.device)).at(p.task); }
+
+  /// When each task of a node was on its core.
+  const std::map<std::size_t, Interval>& core_of(std::uint32_t at) {
+    const auto [entry, is_new] = cores_.try_emplace(at);
+    if (!is_new) return entry->second;
+    const auto& [program, local_node] = deployment_.places[at];
+    const std::vector<Interval> intervals = NodeActivity{model_, timeline_, at}.core();
+    std::size_t next = 0;
+    for (std::size_t t = 0; t < model_.costs[program].size(); ++t)
+      if (model_.costs[program][t].on_core && deployment_.who(program, t).does(local_node)) entry->second[t] = intervals[next++];
+    return entry->second;
+  }
+
+  const Model& model_;
+  const Deployment& deployment_;
+  const Timeline& timeline_;
+  std::map<std::uint32_t, std::map<std::size_t, Interval>> cores_;  // by node, by task
+};
+
+}  // namespace
+
+TimeParts operator+(const TimeParts& a, const TimeParts& b) {
+  return {a.compute + b.compute,     a.core_share + b.core_share, a.launch + b.launch,       a.per_message + b.per_message, a.latency + b.latency,
+          a.bandwidth + b.bandwidth, a.sharing + b.sharing,       a.reduction + b.reduction, a.waiting + b.waiting};
+}
+
+Picoseconds total(const TimeParts& parts) {
+  return parts.compute + parts.core_share + parts.launch + parts.per_message + parts.latency + parts.bandwidth + parts.sharing + parts.reduction +
+         parts.waiting;
+}
+
+std::vector<PathStep> critical_path(const Model& model, const Timeline& timeline) {
+  assert(!timeline.interrupted && timeline.size() == model.deployment.activities());
+  return Walk{model, timeline}.run();
+}
+
+}  // namespace podsim

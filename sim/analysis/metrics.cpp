@@ -1,0 +1,151 @@
+#include "sim/analysis/metrics.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <map>
+
+#include "sim/analysis/node_activity.hpp"
+#include "sim/analysis/peak_memory.hpp"
+
+namespace podsim {
+
+namespace {
+
+__extension__ typedef unsigned __int128 Count;  // exact sums of bytes and flops: the same in any order, folded or not
+
+TimeSplit split_of(const NodeActivity& node, Picoseconds makespan) {
+  const std::vector<Interval> core = merged(node.core());
+  std::vector<Interval> either = core;
+  node.each_flight([&](const Task&, const Interval& flight) { either.push_back(flight); });
+  const Picoseconds compute = covered(core), both = covered(merged(std::move(either)));
+  return {compute, both - compute, makespan - both};
+}
+
+/// Sums over all transfers: visit(task, cost, path, payload bytes of the whole class of senders).
+template <class Visit>
+void each_transfer(const Model& model, Visit visit) {
+  for (std::uint32_t p = 0; p < model.costs.size(); ++p)
+    for (std::size_t t = 0; t < model.costs[p].size(); ++t) {
+      const TaskCost& cost = model.costs[p][t];
+      if (cost.kind != TaskCost::Kind::transfer) continue;
+      const Participants& who = model.deployment.who(p, t);
+      for (std::size_t l = 0; l < who.to.size(); ++l)
+        if (who.does(l)) visit(model.task(p, t), cost, model.path(cost, l), model.deployment.programs[p].devices[l], who.to[l]);
+    }
+}
+
+void measure_axes(const Model& model, const Timeline& timeline, Metrics& metrics) {
+  struct Sums {
+    Count link_bytes = 0;
+    std::int64_t transfers = 0;
+    std::vector<Interval> flights;
+  };
+  std::map<int, Sums> axes;
+  Count link_bytes = 0;
+  each_transfer(model, [&](const Task& task, const TaskCost& cost, const Path& path, std::uint32_t sender, std::uint32_t) {
+    Sums& sums = axes[moving_axis(task)];
+    const Count moved = static_cast<Count>(cost.payload.count()) * path.hops * model.devices_in[sender];
+    sums.link_bytes += moved;
+    link_bytes += moved;
+    sums.transfers += model.devices_in[sender];
+  });
+  metrics.link_bytes = static_cast<double>(link_bytes);
+  const NodeActivity busiest{model, timeline, model.node_of[metrics.busiest.index()]};
+  const std::vector<Interval> core = merged(busiest.core());
+  busiest.each_flight([&](const Task& task, const Interval& flight) {
+    if (const auto sums = axes.find(moving_axis(task)); sums != axes.end() && !std::holds_alternative<Local>(task.op))
+      sums->second.flights.push_back(flight);
+  });
+  for (auto& [axis, sums] : axes) {
+    const std::vector<Interval> flights = merged(std::move(sums.flights));
+    const Picoseconds in_flight = covered(flights);
+    metrics.axes.push_back({axis, static_cast<double>(sums.link_bytes), sums.transfers, in_flight, in_flight - covered_by_both(flights, core)});
+  }
+  if (!metrics.axes.empty() && metrics.axes.front().axis < 0) std::rotate(metrics.axes.begin(), metrics.axes.begin() + 1, metrics.axes.end());
+}
+
+void measure_arithmetic(const Model& model, Metrics& metrics) {
+  std::array<Count, dtype_count> products{};  // m n k
+  for (std::uint32_t p = 0; p < model.costs.size(); ++p)
+    for (std::size_t t = 0; t < model.costs[p].size(); ++t) {
+      const Participants& who = model.deployment.who(p, t);
+      std::int64_t devices = 0;
+      for (std::size_t l = 0; l < who.to.size(); ++l)
+        if (who.does(l)) devices += model.devices_in[model.deployment.programs[p].devices[l]];
+      metrics.tasks += devices;
+      const auto* matmul = std::get_if<Matmul>(&model.task(p, t).op);
+      if (matmul == nullptr || devices == 0) continue;
+      const MatmulExtents e = extents_of(*matmul);
+      const DType dtype = model.schedule->programs[p].buffers[matmul->out.buffer.index()].dtype;  // whose peak the product is held to
+      products.at(static_cast<std::size_t>(dtype)) +=
+          static_cast<Count>(e.m) * static_cast<Count>(e.n) * static_cast<Count>(e.k) * static_cast<Count>(devices);
+    }
+  Count all = 0;
+  for (int d = 0; d < dtype_count; ++d) {
+    const Count of_dtype = products.at(static_cast<std::size_t>(d));
+    all += of_dtype;
+    if (of_dtype == 0 || !(metrics.makespan > Picoseconds{})) continue;
+    metrics.mfu = metrics.mfu.value_or(0) + 2 * static_cast<double>(of_dtype) /
+                                                (model.schedule->mesh.devices() * peak_of(*model.machine, static_cast<DType>(d)).count() *
+                                                 to_seconds(metrics.makespan).count());
+  }
+  metrics.flops = Flops{2 * static_cast<double>(all)};
+}
+
+}  // namespace
+
+int moving_axis(const Task& task) {
+  if (task.origin) return task.origin->axis.axis;
+  const auto* shift = std::get_if<Shift>(&task.op);
+  return shift != nullptr ? shift->axis.axis : -1;
+}
+
+Metrics measure(const Model& model, const Timeline& timeline) {
+  assert(!timeline.interrupted && timeline.size() == model.deployment.activities());
+  Metrics metrics;
+  metrics.makespan = timeline.makespan;
+  metrics.split.compute = Picoseconds{-1};
+  std::uint32_t busiest = 0;
+  for (std::uint32_t node = 0; node < model.nodes(); ++node)
+    if (const Picoseconds busy = covered(NodeActivity{model, timeline, node}.core()); busy > metrics.split.compute)
+      metrics.split.compute = busy, busiest = node;
+  metrics.busiest = model.device_of[busiest];
+  metrics.split = split_of(NodeActivity{model, timeline, busiest}, metrics.makespan);
+  measure_axes(model, timeline, metrics);
+  measure_arithmetic(model, metrics);
+  for (const Bytes peak : peak_memory(model, timeline)) metrics.peak_memory = std::max(metrics.peak_memory, peak);
+  return metrics;
+}
+
+std::vector<DeviceMetrics> measure_devices(const Model& model, const Timeline& timeline) {
+  std::vector<DeviceMetrics> devices;
+  const std::vector<Bytes> peaks = peak_memory(model, timeline);
+  for (std::uint32_t node = 0; node < model.nodes(); ++node)
+    devices.push_back(
+        {model.device_of[node], model.devices_in[node], split_of(NodeActivity{model, timeline, node}, timeline.makespan), {}, {}, peaks[node]});
+  each_transfer(model, [&](const Task&, const TaskCost& cost, const Path&, std::uint32_t sender, std::uint32_t receiver) {
+    devices[sender].sent += cost.payload;
+    devices[receiver].received += cost.payload;
+  });
+  return devices;
+}
+
+std::vector<LinkMetrics> measure_links(const Model& model, const Timeline& timeline) {
+  std::vector<Count> bytes(model.links.size(), 0);
+  each_transfer(model, [&](const Task&, const TaskCost& cost, const Path& path, std::uint32_t, std::uint32_t) {
+    for (const PathLink& link : model.links_of(path)) bytes[link.link] += static_cast<Count>(cost.payload.count()) * link.weight;
+  });
+  std::vector<LinkMetrics> links;
+  for (std::size_t l = 0; l < bytes.size(); ++l) {
+    if (bytes[l] == 0) continue;
+    const ModelLink& link = model.links[l];
+    const auto carried = static_cast<double>(bytes[l]);
+    const double makespan = to_seconds(timeline.makespan).count();
+    links.push_back({link.representative, link.links, carried, makespan > 0 ? carried / (link.bandwidth.count() * makespan) : 0});
+  }
+  std::sort(links.begin(), links.end(), [](const LinkMetrics& a, const LinkMetrics& b) { return a.link < b.link; });  // classes are in any order
+  return links;
+}
+
+}  // namespace podsim

@@ -1,0 +1,489 @@
+#include "sim/analysis/metrics.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/model/fold.hpp"
+#include "sim/engine/table/testing.hpp"
+#include "sim/schedule/happens_before.hpp"
+#include "sim/schedule/test_random.hpp"
+#include "sim/schedule/text.hpp"
+
+namespace podsim {
+namespace {
+
+using testing::after;
+using testing::between;
+using testing::copy;
+using testing::ideal_machine;
+using testing::make_pod;
+using testing::part;
+using testing::plain_machine;
+using testing::Pod;
+using testing::shift;
+using testing::Writer;
+
+constexpr Picoseconds nanoseconds(std::int64_t count) { return Picoseconds{1000 * count}; }
+
+struct Measured {
+  Metrics metrics;
+  CostedGraph costs;
+  Timeline timeline;
+};
+Measured run(const Pod& pod, const Schedule& schedule) {
+  auto costs = testing::cost(schedule, pod.machine, pod.grid, pod.placement);
+  auto timeline = testing::run(pod, schedule, "analytic");
+  EXPECT_TRUE(costs && timeline) << to_text(timeline.error());
+  const Metrics metrics = measure(*testing::model_of(pod, schedule), *timeline);
+  return {metrics, *std::move(costs), *std::move(timeline)};
+}
+
+/// A buffer of 1000 elements on a line of devices.
+struct Line {
+  explicit Line(const Pod& pod) : w{pod.mesh}, x{w.axis(0)}, a{w.scratch("a", {1000})} {}
+  TaskId work(const char* label, std::int64_t elements, int device, std::vector<Edge> edges = {}) {
+    return w.add(label, copy(part(a, 0, elements), part(a, 0, elements)), std::move(edges), between(x, device, device + 1));
+  }
+  TaskId move(const char* label, std::int64_t elements, int from, std::vector<Edge> edges = {}, Combine combine = Combine::replace) {
+    return w.add(label, shift(x, 1, part(a, 0, elements), part(a, 0, elements), combine), std::move(edges), between(x, from, from + 1));
+  }
+  Writer w;
+  AxisView x;
+  BufferId a;
+};
+
+// ---- The three parts of the time ------------------------------------------------------------------------------------------------------
+
+TEST(Metrics, ComputeExposedAndWaitingByHand) {
+  const Pod pod = make_pod(plain_machine(), {2});
+  Line s{pod};
+  s.work("work", 200, 0);                      // 0: 0..200
+  const TaskId move = s.move("move", 300, 0);  // 0 -> 1: 0..300
+  s.work("after", 100, 0, {after(move)});      // 0: 300..400
+  s.work("use", 100, 1, {after(move)});        // 1: 300..400
+  s.work("late", 150, 1);                      // 1: 400..550
+  const Metrics m = run(pod, s.w.schedule).metrics;
+  EXPECT_EQ(m.makespan, nanoseconds(550));
+  EXPECT_EQ(m.busiest, DeviceId{0});
+  EXPECT_EQ(m.split.compute, nanoseconds(300));
+  EXPECT_EQ(m.split.exposed_communication, nanoseconds(100)) << "from 200 to 300, when the core is idle and the send in flight";
+  EXPECT_EQ(m.split.waiting, nanoseconds(150));
+  EXPECT_EQ(m.tasks, 5) << "a transfer once";
+}
+
+TEST(Metrics, ATieGoesToTheLowestDevice) {
+  const Pod pod = make_pod(plain_machine(), {3});
+  Line s{pod};
+  s.work("one", 100, 1);
+  s.work("two", 100, 2);
+  s.work("less", 99, 0);
+  EXPECT_EQ(run(pod, s.w.schedule).metrics.busiest, DeviceId{1});
+}
+
+TEST(Metrics, AHalfIsInFlightUntilItsOwnEnd) {
+  // The sum takes 50 ns at the receiver alone: exposed there, not at the sender.
+  Machine machine = plain_machine();
+  machine.chip.reduce_bandwidth = BytesPerSecond{8e9};
+  const Pod pod = make_pod(machine, {2});
+  for (const int busiest : {0, 1}) {
+    Line s{pod};
+    s.move("move", 100, 0, {}, Combine::add);  // 0..100, received 150
+    s.work("busy", 10, busiest);
+    const Metrics m = run(pod, s.w.schedule).metrics;
+    EXPECT_EQ(m.busiest, DeviceId{busiest});
+    EXPECT_EQ(m.makespan, nanoseconds(150));
+    EXPECT_EQ(m.split.exposed_communication, busiest == 0 ? nanoseconds(90) : nanoseconds(140));
+    EXPECT_EQ(m.split.waiting, busiest == 0 ? nanoseconds(50) : nanoseconds(0));
+  }
+}
+
+TEST(Metrics, LaunchAndLatencyOfATransferAreInFlight) {
+  Machine machine = plain_machine();
+  machine.link.fill({BytesPerSecond{4e9}, Seconds{20e-9}});
+  machine.software.per_message = Seconds{30e-9};
+  machine.software.launch[static_cast<std::size_t>(CostKind::permute)] = Seconds{40e-9};
+  const Pod pod = make_pod(machine, {2});
+  Line s{pod};
+  s.work("busy", 10, 0);
+  s.move("move", 100, 0);  // 90 of overheads, 100 of bytes
+  const Metrics m = run(pod, s.w.schedule).metrics;
+  EXPECT_EQ(m.makespan, nanoseconds(190));
+  EXPECT_EQ(m.split.exposed_communication, nanoseconds(180));
+  EXPECT_EQ(m.split.waiting, nanoseconds(0));
+}
+
+TEST(Metrics, ATransferIsInFlightOnceBothSidesAreReady) {
+  // The sender is ready at 0, the receiver at 200: until then the sender waits.
+  const Pod pod = make_pod(plain_machine(), {2});
+  Line s{pod};
+  s.work("busy", 30, 0);
+  const TaskId slot = s.w.add("slot", copy(part(s.a, 0, 200), part(s.a, 0, 200), Unit::dma), {}, between(s.x, 1, 2));
+  s.move("move", 100, 0, {after(slot)});
+  const Metrics m = run(pod, s.w.schedule).metrics;
+  EXPECT_EQ(m.makespan, nanoseconds(300));
+  EXPECT_EQ(m.busiest, DeviceId{0});
+  EXPECT_EQ(m.split.exposed_communication, nanoseconds(100));
+  EXPECT_EQ(m.split.waiting, nanoseconds(170));
+}
+
+TEST(Metrics, TransfersThatOverlapCountOnce) {
+  const Pod pod = make_pod(plain_machine(), {3}, false);
+  Line s{pod};
+  s.move("in", 100, 0);
+  s.move("out", 150, 1);
+  s.work("busy", 20, 1);
+  const Metrics m = run(pod, s.w.schedule).metrics;
+  EXPECT_EQ(m.busiest, DeviceId{1});
+  EXPECT_EQ(m.split.exposed_communication, nanoseconds(130));
+}
+
+TEST(Metrics, ACollectivesLaunchIsCommunicationInFlight) {
+  Machine machine = plain_machine();
+  machine.software.launch[static_cast<std::size_t>(CostKind::all_gather)] = Seconds{70e-9};
+  const Pod pod = make_pod(machine, {2});
+  Line s{pod};
+  s.work("busy", 20, 0);
+  const TaskId start = s.w.add("launch", Local{LocalKind::launch, {}, {}, 1, Unit::dma});
+  s.w.task(start).origin = Origin{0, CollectiveKind::all_gather, s.x, Bytes{4}};
+  s.w.add("dma", copy(part(s.a, 0, 100), part(s.a, 0, 100), Unit::dma));  // an algorithm's own dma work is none
+  const Metrics m = run(pod, s.w.schedule).metrics;
+  EXPECT_EQ(m.makespan, nanoseconds(100));
+  EXPECT_EQ(m.split.compute, nanoseconds(20));
+  EXPECT_EQ(m.split.exposed_communication, nanoseconds(50));
+  EXPECT_EQ(m.split.waiting, nanoseconds(30));
+}
+
+TEST(Metrics, TheSumThatEndsAReduceScatterOnALineIsNoCommunication) {
+  // It is the dma unit's own work, though a Collective's: an idle core waits for it.
+  const Pod pod = make_pod(plain_machine(), {2});
+  Line s{pod};
+  s.work("busy", 20, 0);
+  const TaskId join = s.w.add("join", Local{LocalKind::add, {part(s.a, 0, 100), part(s.a, 100, 100)}, {part(s.a, 0, 100)}, 1, Unit::dma});
+  s.w.task(join).origin = Origin{0, CollectiveKind::reduce_scatter, s.x, Bytes{4}};
+  const Metrics m = run(pod, s.w.schedule).metrics;
+  EXPECT_EQ(m.makespan, nanoseconds(150));
+  EXPECT_EQ(m.split, (TimeSplit{nanoseconds(20), nanoseconds(0), nanoseconds(130)}));
+}
+
+TEST(Metrics, ACoreShareIsComputeAndHidesItsTransfer) {
+  Machine machine = plain_machine();
+  machine.software.core_share[static_cast<std::size_t>(CostKind::permute)] = 0.25;
+  const Pod pod = make_pod(machine, {2});
+  Line s{pod};
+  s.work("before", 40, 0);  // 0..40
+  s.move("move", 200, 0);   // from 40, when the core comes to it: 40..240, the core until 90
+  s.work("behind", 60, 0);  // 90..150
+  const Metrics m = run(pod, s.w.schedule).metrics;
+  EXPECT_EQ(m.makespan, nanoseconds(240));
+  EXPECT_EQ(m.split.compute, nanoseconds(40 + 50 + 60));
+  EXPECT_EQ(m.split.exposed_communication, nanoseconds(90));
+  EXPECT_EQ(m.split.waiting, nanoseconds(0));
+}
+
+TEST(Metrics, TheCoreIsTakenWhenItComesToASendEvenIfTheReceiverIsLate) {
+  Machine machine = plain_machine();
+  machine.software.core_share[static_cast<std::size_t>(CostKind::permute)] = 0.25;
+  const Pod pod = make_pod(machine, {2});
+  Line s{pod};
+  const TaskId slot = s.w.add("slot", copy(part(s.a, 0, 300), part(s.a, 0, 300), Unit::dma), {}, between(s.x, 1, 2));
+  s.move("move", 200, 0, {after(slot)});  // the core 0..50; in flight 300..500
+  s.work("behind", 60, 0);                // 50..110
+  const Measured r = run(pod, s.w.schedule);
+  EXPECT_EQ(r.metrics.makespan, nanoseconds(500));
+  EXPECT_EQ(r.metrics.split.compute, nanoseconds(110));
+  EXPECT_EQ(r.metrics.split.exposed_communication, nanoseconds(200));
+  EXPECT_EQ(r.metrics.split.waiting, nanoseconds(190));
+}
+
+TEST(Metrics, OfDmaWorkTheCoreIsBusyForItsShareOnly) {
+  Machine machine = plain_machine();
+  machine.software.core_share[static_cast<std::size_t>(CostKind::local)] = 0.25;
+  const Pod pod = make_pod(machine, {1});
+  Line s{pod};
+  s.w.add("dma", copy(part(s.a, 0, 400), part(s.a, 0, 400), Unit::dma));  // 0..400, the core 0..100
+  s.work("work", 50, 0);                                                  // 100..150
+  const Metrics m = run(pod, s.w.schedule).metrics;
+  EXPECT_EQ(m.makespan, nanoseconds(400));
+  EXPECT_EQ(m.split.compute, nanoseconds(150));
+  EXPECT_EQ(m.split.exposed_communication, nanoseconds(0));
+  EXPECT_EQ(m.split.waiting, nanoseconds(250));
+}
+
+TEST(Metrics, NothingTakesNoTime) {
+  const Pod pod = make_pod(plain_machine(), {2});
+  const Writer w{pod.mesh};
+  const Metrics m = run(pod, w.schedule).metrics;
+  EXPECT_EQ(m.makespan, nanoseconds(0));
+  EXPECT_EQ(m.busiest, DeviceId{0});
+  EXPECT_EQ(m.split.compute, nanoseconds(0));
+  EXPECT_EQ(m.split.exposed_communication, nanoseconds(0));
+  EXPECT_EQ(m.split.waiting, nanoseconds(0));
+  EXPECT_EQ(m.mfu, std::nullopt);
+  EXPECT_EQ(m.peak_memory, Bytes{0});
+}
+
+/// What the busiest device did in every stretch between two changes.
+std::array<std::int64_t, 3> plain_parts(const Schedule& schedule, const Measured& r) {
+  struct Stretch {
+    std::int64_t begin, end;
+    bool core;
+  };
+  std::vector<Stretch> stretches;
+  std::set<std::int64_t> changes{0, r.timeline.makespan.count()};
+  for (const Span& span : spans_of(r.costs.graph, r.timeline)) {
+    if (span.device != r.metrics.busiest) continue;
+    const std::size_t program = *program_of(schedule, span.device);
+    const Op& op = schedule.programs[program].tasks[span.task.index()].op;
+    const auto* local = std::get_if<Local>(&op);
+    if (span.part == Span::Part::work && local && local->unit == Unit::dma) continue;
+    stretches.push_back({span.start.count(), span.end.count(), span.part == Span::Part::work});
+    changes.insert({span.start.count(), span.end.count()});
+  }
+  std::array<std::int64_t, 3> parts{};
+  for (auto begin = changes.begin(), end = std::next(begin); end != changes.end(); ++begin, ++end) {
+    bool core = false, flight = false;
+    for (const Stretch& stretch : stretches)
+      if (stretch.begin <= *begin && *end <= stretch.end) (stretch.core ? core : flight) = true;
+    parts[core ? 0 : flight ? 1 : 2] += *end - *begin;
+  }
+  return parts;
+}
+
+TEST(Metrics, OfRandomSchedulesAreWhatGoingThroughEveryStretchGives) {
+  int compared = 0;
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    const Schedule schedule = testing::random_schedule(seed, {.careless = false});
+    if (!topological_order(unroll(schedule).graph, schedule, true).cycle.empty()) continue;
+    Rng rng{seed};
+    Machine machine = ideal_machine(rng.between(1, 9) * 1e8, rng.between(0, 3) * 1e-8);
+    machine.chip.hbm_bandwidth = BytesPerSecond{rng.between(1, 9) * 1e8};
+    machine.chip.reduce_bandwidth = BytesPerSecond{rng.between(1, 9) * 1e8};
+    machine.software.per_message = Seconds{rng.between(0, 3) * 1e-8};
+    machine.software.launch.fill(Seconds{rng.between(0, 3) * 1e-8});
+    std::vector<int> extents;
+    std::vector<std::pair<std::string, int>> sizes;
+    for (const MeshAxis& axis : schedule.mesh.axes()) extents.push_back(axis.size), sizes.emplace_back(axis.name, axis.size);
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + to_text(schedule));
+    const Measured r = run(make_pod(machine, extents, true, sizes), schedule);
+    const auto [compute, exposed, waiting] = plain_parts(schedule, r);
+    ASSERT_EQ(r.metrics.split.compute.count(), compute);
+    ASSERT_EQ(r.metrics.split.exposed_communication.count(), exposed);
+    ASSERT_EQ(r.metrics.split.waiting.count(), waiting);
+    // With core shares the parts still add up.
+    machine.software.core_share.fill(rng.uniform());
+    const Pod shared = make_pod(machine, extents, true, sizes);
+    if (!testing::run(shared, schedule, "analytic")) continue;  // sends that take the core may deadlock where others do not
+    const Metrics m = run(shared, schedule).metrics;
+    ASSERT_EQ(m.split.compute + m.split.exposed_communication + m.split.waiting, m.makespan);
+    ASSERT_GE(m.split.exposed_communication, nanoseconds(0));
+    ASSERT_GE(m.split.waiting, nanoseconds(0));
+    ++compared;
+  }
+  EXPECT_GT(compared, 150);
+}
+
+// ---- Work and traffic -----------------------------------------------------------------------------------------------------------------
+
+TEST(Metrics, MfuIsUnpaddedFlopsOverAllDevicesPeaks) {
+  Machine machine = ideal_machine();
+  machine.chip.peak.fill(FlopsPerSecond{1e12});
+  machine.chip.matmul_tile_m = machine.chip.matmul_tile_n = machine.chip.matmul_tile_k = 16;
+  const Pod pod = make_pod(machine, {2});
+  Writer w{pod.mesh};
+  const BufferId a = w.scratch("a", {10, 10}), b = w.scratch("b", {10, 10}), c = w.scratch("c", {10, 10});
+  w.add("both", testing::product(a, b, c, 10, 10, 10));
+  w.add("one", testing::product(a, b, c, 10, 10, 10), {after(TaskId{0})}, between(w.axis(0), 0, 1));
+  const Metrics m = run(pod, w.schedule).metrics;
+  EXPECT_EQ(m.makespan, Picoseconds{2 * 8192});
+  EXPECT_DOUBLE_EQ(m.flops.count(), 3 * 2000);
+  ASSERT_TRUE(m.mfu);
+  EXPECT_DOUBLE_EQ(*m.mfu, 6000 / (2 * 1e12 * 2 * 8192e-12));
+}
+
+TEST(Metrics, MfuHoldsEachProductToThePeakOfItsOwnType) {
+  Machine machine = ideal_machine();
+  machine.chip.peak[static_cast<std::size_t>(DType::bf16)] = FlopsPerSecond{4e12};
+  machine.chip.peak[static_cast<std::size_t>(DType::f32)] = FlopsPerSecond{1e12};
+  const Pod pod = make_pod(machine, {1});
+  Writer w{pod.mesh};
+  const auto product = [&](DType dtype) {
+    const BufferId a = w.scratch("a", {10, 10}, dtype), b = w.scratch("b", {10, 10}, dtype), c = w.scratch("c", {10, 10}, dtype);
+    w.add("product", testing::product(a, b, c, 10, 10, 10));
+  };
+  product(DType::bf16);
+  product(DType::f32);
+  product(DType::bf16);
+  const Metrics m = run(pod, w.schedule).metrics;
+  EXPECT_EQ(m.makespan, Picoseconds{500 + 2000 + 500});
+  ASSERT_TRUE(m.mfu);
+  EXPECT_DOUBLE_EQ(*m.mfu, 1) << "nothing but products at their peaks";
+}
+
+TEST(Metrics, WithoutMatmulsThereIsNoMfu) {
+  const Pod pod = make_pod(plain_machine(), {1});
+  Line s{pod};
+  s.work("copy", 100, 0);
+  const Metrics m = run(pod, s.w.schedule).metrics;
+  EXPECT_EQ(m.mfu, std::nullopt);
+  EXPECT_EQ(m.flops, Flops{});
+}
+
+TEST(Metrics, LinkBytesArePayloadTimesHops) {
+  // Injection and ejection are no hops, inefficiency is no payload.
+  Machine machine = plain_machine();
+  machine.chip.injection_bandwidth = machine.chip.ejection_bandwidth = BytesPerSecond{1e9};
+  machine.software.efficiency[static_cast<std::size_t>(CostKind::permute)] = {{Bytes{1}, 0.5}};
+  const Pod pod = make_pod(machine, {8});
+  Writer w{pod.mesh};
+  const BufferId a = w.scratch("a", {100});
+  w.add("three hops", shift(w.axis(0), 3, part(a, 0, 10), part(a, 10, 10)));
+  w.add("one hop", shift(w.axis(0), -1, part(a, 0, 5), part(a, 10, 5)), {}, between(w.axis(0), 0, 1));
+  EXPECT_DOUBLE_EQ(run(pod, w.schedule).metrics.link_bytes, 8 * 40 * 3 + 20 * 1);
+}
+
+// ---- By axis, device and link ---------------------------------------------------------------------------------------------------------
+
+TEST(Metrics, EachAxisHasItsTrafficAndItsTimeOnTheBusiestDevice) {
+  // On device (0,0): a copy 0..100, row out and in 0..200 (two hops, two flows a link), col 200..500; Sends from 500 to 560 there.
+  const Pod pod = make_pod(plain_machine(), {4, 3});
+  Writer w{pod.mesh};
+  const BufferId a = w.scratch("a", {1000});
+  const AxisView row = w.axis(0), col = w.axis(1);
+  w.add("copy", copy(part(a, 0, 100), part(a, 0, 100)));
+  const TaskId rows = w.add("rows", shift(row, 2, part(a, 0, 100), part(a, 100, 100)));
+  const TaskId cols = w.add("cols", shift(col, 1, part(a, 0, 300), part(a, 300, 300)), {after(rows)});
+  const Guard corner{{own(row, 0, false), 0, 1}, {own(col, 0, false), 0, 1}}, next{{own(row, 0, false), 1, 2}, {own(col, 0, false), 0, 1}};
+  w.add("send", Send{0, {own(row, 1), own(col)}, part(a, 0, 60), {}}, {after(cols)}, corner);
+  w.add("receive", Recv{0, {own(row, -1), own(col)}, part(a, 600, 60), Combine::replace}, {}, next);
+  const Pod& p = pod;
+  const auto model = testing::model_of(p, w.schedule);
+  const auto timeline = testing::run(p, w.schedule, "des");
+  const Metrics m = measure(*model, *timeline);
+  EXPECT_EQ(m.makespan, nanoseconds(560));
+  ASSERT_EQ(m.axes.size(), 3U);
+  EXPECT_EQ(m.axes[0], (AxisMetrics{0, 12 * 400.0 * 2, 12, nanoseconds(200), nanoseconds(100)})) << "the core is busy until 100";
+  EXPECT_EQ(m.axes[1], (AxisMetrics{1, 12 * 1200.0, 12, nanoseconds(300), nanoseconds(300)}));
+  EXPECT_EQ(m.axes[2], (AxisMetrics{-1, 240.0, 1, nanoseconds(60), nanoseconds(60)})) << "Sends last";
+  EXPECT_EQ(m.link_bytes, 9600.0 + 14400.0 + 240.0);
+  EXPECT_EQ(m.tasks, 12 + 12 + 12 + 1);
+  EXPECT_EQ(m.busiest, DeviceId{0});
+  EXPECT_EQ(m.split, (TimeSplit{nanoseconds(100), nanoseconds(460), nanoseconds(0)}));
+}
+
+TEST(Metrics, EachDeviceHasItsSplitItsBytesAndItsPeak) {
+  const Pod pod = make_pod(plain_machine(), {3}, false);
+  Line s{pod};
+  s.work("work", 50, 1);                                       // 1: 0..50
+  const TaskId move = s.move("move", 200, 0);                  // 0 -> 1: 0..200
+  s.move("on", 100, 1, {after(move, Half::second)});           // 1 -> 2: 200..300
+  const auto model = testing::model_of(pod, s.w.schedule);
+  const auto timeline = testing::run(pod, s.w.schedule, "des");
+  const auto devices = measure_devices(*model, *timeline);
+  ASSERT_EQ(devices.size(), 3U);
+  const std::vector<TimeSplit> splits{{nanoseconds(0), nanoseconds(200), nanoseconds(100)}, {nanoseconds(50), nanoseconds(250), nanoseconds(0)}, {nanoseconds(0), nanoseconds(100), nanoseconds(200)}};
+  const std::vector<std::int64_t> sent{800, 400, 0}, received{0, 800, 400}, peak{0, 4000, 4000};
+  for (std::size_t d = 0; d < 3; ++d) {
+    EXPECT_EQ(devices[d].device, DeviceId{d});
+    EXPECT_EQ(devices[d].devices, 1U);
+    EXPECT_EQ(devices[d].split, splits[d]) << d;
+    EXPECT_EQ(devices[d].sent, Bytes{sent[d]}) << d;
+    EXPECT_EQ(devices[d].received, Bytes{received[d]}) << d;
+    EXPECT_EQ(devices[d].peak_memory, Bytes{peak[d]}) << d << ": a scratch buffer lives from its first write; what is only read is not there";
+  }
+}
+
+TEST(Metrics, EachLinkThatCarriedSomethingHasItsBytesAndItsUse) {
+  const Pod pod = make_pod(plain_machine(), {4}, false);
+  Line s{pod};
+  s.w.add("two hops", shift(s.x, 2, part(s.a, 0, 100), part(s.a, 0, 100)), {}, between(s.x, 0, 1));  // links of 0 and 1 until 150 (shared from 0 to 100)
+  s.move("one", 50, 1);
+  const auto model = testing::model_of(pod, s.w.schedule);
+  const auto timeline = testing::run(pod, s.w.schedule, "des");
+  EXPECT_EQ(timeline->makespan, nanoseconds(150));
+  const auto links = measure_links(*model, *timeline);
+  ASSERT_EQ(links.size(), 2U);
+  EXPECT_EQ(links[0].link, *pod.grid.link_from(ChipId{0}, 0, 1));
+  EXPECT_EQ(links[1].link, *pod.grid.link_from(ChipId{1}, 0, 1));
+  EXPECT_EQ(links[0].links, 1U);
+  EXPECT_EQ(links[0].bytes, 400.0);
+  EXPECT_EQ(links[1].bytes, 600.0);
+  EXPECT_DOUBLE_EQ(links[0].utilisation, 400 / (4e9 * 150e-9));
+  EXPECT_DOUBLE_EQ(links[1].utilisation, 1);
+}
+
+TEST(Metrics, OfAFoldedRunCountEveryMemberOfAClass) {
+  const Pod pod = make_pod(plain_machine(), {8});
+  Writer w{pod.mesh};
+  const BufferId a = w.scratch("a", {100});
+  w.add("three", shift(w.axis(0), 3, part(a, 0, 10), part(a, 10, 10)));
+  const Model model = *make_folded_model(w.schedule, pod.machine, pod.grid, pod.placement);
+  ASSERT_EQ(model.nodes(), 1U);
+  const auto timeline = (*timing_engine("des"))->run(model, {});
+  const Metrics m = measure(model, *timeline);
+  EXPECT_EQ(m.makespan, nanoseconds(30));
+  EXPECT_EQ(m.tasks, 8);
+  EXPECT_EQ(m.link_bytes, 8 * 40.0 * 3);
+  const auto devices = measure_devices(model, *timeline);
+  ASSERT_EQ(devices.size(), 1U);
+  EXPECT_EQ(devices[0].devices, 8U);
+  EXPECT_EQ(devices[0].sent, Bytes{40});
+  EXPECT_EQ(devices[0].received, Bytes{40});
+  const auto links = measure_links(model, *timeline);
+  ASSERT_EQ(links.size(), 1U);
+  EXPECT_EQ(links[0].links, 8U);
+  EXPECT_EQ(links[0].bytes, 120.0) << "on each";
+  EXPECT_DOUBLE_EQ(links[0].utilisation, 1);
+}
+
+// ---- Memory ---------------------------------------------------------------------------------------------------------------------------
+
+TEST(Metrics, PeakMemoryIsOfBuffersFromFirstWriteToLastUse) {
+  const Pod pod = make_pod(plain_machine(), {1});
+  Writer w{pod.mesh};
+  const BufferId in = w.replicated("in", Role::input, {100});  // 400 bytes, always
+  const BufferId a = w.scratch("a", {100}), b = w.scratch("b", {50}), c = w.scratch("c", {100});
+  w.scratch("never used", {100000});
+  const TaskId one = w.add("one", copy(part(in, 0, 100), part(a, 0, 100)));             // a from 0
+  const TaskId two = w.add("two", copy(part(a, 0, 50), part(b, 0, 50)), {after(one)});  // b from 100; a ends at 150
+  w.add("three", copy(part(b, 0, 50), part(c, 0, 50)), {after(two)});                   // c from 150, b ends at 200
+  EXPECT_EQ(run(pod, w.schedule).metrics.peak_memory, Bytes{400 + 400 + 200}) << "in + a + b; later in + b + c, which is as much";
+  w.task(two).after.clear();
+  w.add("four", copy(part(a, 0, 1), part(c, 0, 1)), {after(TaskId{2})});  // keeps a alive with c
+  EXPECT_EQ(run(pod, w.schedule).metrics.peak_memory, Bytes{400 + 400 + 200 + 400});
+}
+
+TEST(Metrics, OutputsCountFromTheBeginningEvenIfNobodyTouchesThem) {
+  const Pod pod = make_pod(plain_machine(), {2});
+  Writer w{pod.mesh};
+  w.replicated("out", Role::output, {100});
+  EXPECT_EQ(run(pod, w.schedule).metrics.peak_memory, Bytes{400});
+}
+
+TEST(Metrics, WhatArrivesIsAliveAtTheReceiverFromTheTransfersStart) {
+  const Pod pod = make_pod(plain_machine(), {2});
+  Writer w{pod.mesh};
+  const BufferId a = w.scratch("a", {300}), b = w.scratch("b", {200}), c = w.scratch("c", {500});
+  const AxisView x = w.axis(0);
+  // On device 1, c ends at 500; b arrives from 400 to 600.
+  w.add("c", copy(part(c, 0, 500), part(c, 0, 500)), {}, between(x, 1, 2));
+  const TaskId wait = w.add("wait", copy(part(a, 0, 300), part(a, 0, 300)), {}, between(x, 0, 1));
+  const TaskId more = w.add("more", copy(part(a, 0, 100), part(a, 0, 100)), {after(wait)}, between(x, 0, 1));
+  w.add("move", shift(x, 1, part(a, 0, 200), part(b, 0, 200)), {after(more)}, between(x, 0, 1));
+  EXPECT_EQ(run(pod, w.schedule).metrics.peak_memory, Bytes{4 * (500 + 200)});
+  w.task(TaskId{0}).op = copy(part(c, 0, 400), part(c, 0, 400));  // c ends at 400, when b begins: its place is free
+  EXPECT_EQ(run(pod, w.schedule).metrics.peak_memory, Bytes{4 * 500});
+}
+
+TEST(Metrics, ThePeakIsOfTheWorstDeviceAndProgram) {
+  const Pod pod = make_pod(plain_machine(), {4});
+  Writer w{pod.mesh};
+  w.program(0, 2);
+  w.replicated("small", Role::input, {10});
+  w.add("wait", copy(part(BufferId{0}, 0, 5), part(w.scratch("s", {5}), 0, 5)));
+  w.program(2, 3);
+  w.replicated("large", Role::input, {70});
+  EXPECT_EQ(run(pod, w.schedule).metrics.peak_memory, Bytes{280});
+}
+
+}  // namespace
+}  // namespace podsim

@@ -1,0 +1,271 @@
+#include "sim/analysis/operations.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace podsim {
+
+namespace {
+
+std::string_view category_of(LocalKind kind) {
+  switch (kind) {
+    case LocalKind::attention:
+    case LocalKind::attention_grad: return "attention";
+    case LocalKind::copy:
+    case LocalKind::place:
+    case LocalKind::transpose: return "copy";
+    case LocalKind::add:
+    case LocalKind::scale:
+    case LocalKind::launch:
+    case LocalKind::join:
+    case LocalKind::norm_sums:
+    case LocalKind::norm:
+    case LocalKind::norm_grad_sums:
+    case LocalKind::norm_grad:
+    case LocalKind::gelu:
+    case LocalKind::gelu_grad:
+    case LocalKind::swiglu:
+    case LocalKind::swiglu_grad: return "elementwise";
+  }
+  return "elementwise";
+}
+
+/// Time before a moment that merged intervals cover, in O(log n).
+class CoveredBefore {
+ public:
+  explicit CoveredBefore(const std::vector<Interval>& intervals) : intervals_{intervals} {
+    Picoseconds sum;
+    for (const Interval& interval : intervals) before_.push_back(sum), sum += interval.end - interval.begin;
+  }
+  [[nodiscard]] Picoseconds operator()(Picoseconds at) const {
+    const auto next = std::ranges::upper_bound(intervals_, at, {}, &Interval::begin);
+    if (next == intervals_.begin()) return {};
+    const auto last = static_cast<std::size_t>(next - intervals_.begin()) - 1;
+    return before_[last] + std::min(at, intervals_[last].end) - intervals_[last].begin;
+  }
+
+ private:
+  const std::vector<Interval>& intervals_;
+  std::vector<Picoseconds> before_;
+};
+
+/// Sorts the tasks of one node into occurrences, and those into operations.
+class Sorter {
+ public:
+  Sorter(const Model& model, const Timeline& timeline, std::uint32_t node)
+      : model_{model},
+        activity_{model, timeline, node},
+        program_{model.deployment.places[node].program},
+        local_{model.deployment.places[node].local},
+        schedule_program_{model.schedule->programs[program_]} {}
+
+  std::vector<OperationMetrics> run() {
+    const std::vector<TaskCost>& costs = model_.costs[program_];
+    occurrence_of_.assign(costs.size(), nobody);
+    const std::vector<Interval> core = activity_.core();
+    std::size_t next = 0;  // core() has an entry for each task that is on the core, in program order
+    for (std::size_t t = 0; t < costs.size(); ++t) {
+      const Participants& who = model_.deployment.who(program_, t);
+      if (!who.does(local_) && !who.receives(local_)) continue;
+      const std::uint32_t occurrence = occurrence_of(t);
+      if (!costs[t].on_core || !who.does(local_)) continue;
+      occurrences_[occurrence].busy += core[next].end - core[next].begin;
+      ++next;
+    }
+    assert(next == core.size());
+    add_flights(merged(core));
+    return operations();
+  }
+
+ private:
+  struct Occurrence {
+    std::size_t first_task = 0;
+    Picoseconds busy, exposed, overlapped;
+    bool timed = false;                         // on the core, or in flight
+    std::map<int, std::set<AxisView>> views{};  // of a collective: of each mesh axis that it moves on
+  };
+
+  std::uint32_t occurrence_of(std::size_t t) {
+    const Task& task = schedule_program_.tasks[t];
+    std::uint32_t* known = task.origin ? &collectives_.try_emplace(task.origin->collective, nobody).first->second : nullptr;
+    if (known == nullptr || *known == nobody) {
+      occurrences_.push_back({t, {}, {}, {}});
+      if (known != nullptr) *known = static_cast<std::uint32_t>(occurrences_.size() - 1);
+    }
+    const std::uint32_t at = known != nullptr ? *known : static_cast<std::uint32_t>(occurrences_.size() - 1);
+    occurrences_[at].timed |= model_.costs[program_][t].on_core || !std::holds_alternative<Local>(task.op);
+    occurrence_of_[t] = at;
+    return at;
+  }
+
+  void add_flights(const std::vector<Interval>& core) {
+    std::vector<Flight> flights;
+    std::vector<std::vector<Interval>> of_each(occurrences_.size());
+    const Task* first = schedule_program_.tasks.data();
+    activity_.each_flight([&](const Task& task, const Interval& flight) {
+      const std::uint32_t occurrence = occurrence_of_[static_cast<std::size_t>(&task - first)];
+      flights.push_back({flight, occurrence});
+      of_each[occurrence].push_back(flight);
+    });
+    const std::vector<Picoseconds> exposed = exposed_by(core, flights, occurrences_.size());
+    const CoveredBefore busy{core};
+    for (std::size_t o = 0; o < occurrences_.size(); ++o) {
+      occurrences_[o].exposed = exposed[o];
+      for (const Interval& flight : merged(std::move(of_each[o]))) {
+        occurrences_[o].overlapped += busy(flight.end) - busy(flight.begin);
+        occurrences_[o].timed |= flight.end > flight.begin;
+      }
+    }
+  }
+
+  std::vector<OperationMetrics> operations() {
+    std::vector<OperationMetrics> result;
+    std::map<std::tuple<std::string, std::string_view, double, std::int64_t, int>, std::size_t> known;
+    for (std::size_t t = 0; t < occurrence_of_.size(); ++t)
+      if (const Task& task = schedule_program_.tasks[t]; occurrence_of_[t] != nobody && task.origin && std::holds_alternative<Shift>(task.op))
+        occurrences_[occurrence_of_[t]].views[task.origin->axis.axis].insert(task.origin->axis);
+    for (const Occurrence& occurrence : occurrences_) {
+      if (!occurrence.timed) continue;
+      OperationMetrics operation = described(occurrence);
+      const auto [found, added] =
+          known.try_emplace({operation.name, operation.category, operation.flops.count(), operation.bytes.count(), operation.devices}, result.size());
+      if (added) result.push_back(std::move(operation));
+      OperationMetrics& sum = result[found->second];
+      ++sum.count;
+      sum.busy += occurrence.busy;
+      sum.exposed += occurrence.exposed;
+      sum.overlapped += occurrence.overlapped;
+    }
+    return result;
+  }
+
+  [[nodiscard]] OperationMetrics described(const Occurrence& occurrence) const {
+    const Task& task = schedule_program_.tasks[occurrence.first_task];
+    OperationMetrics operation;
+    std::string_view label = task.label;
+    if (task.origin) {
+      constexpr std::string_view launch = " launch";
+      if (label.ends_with(launch)) label.remove_suffix(launch.size());
+      operation.category = podsim::name_of(task.origin->kind);
+      operation.bytes = task.origin->input_bytes;
+      operation.devices = devices_of(*task.origin, occurrence);
+    } else if (const auto* matmul = std::get_if<Matmul>(&task.op)) {
+      operation.category = "matmul";
+      operation.extents = extents_of(*matmul);
+      operation.flops =
+          Flops{2.0 * static_cast<double>(operation.extents.m) * static_cast<double>(operation.extents.n) * static_cast<double>(operation.extents.k)};
+    } else if (const auto* local = std::get_if<Local>(&task.op)) {
+      operation.category = category_of(local->kind);
+    } else if (const auto* shift = std::get_if<Shift>(&task.op)) {
+      operation.category = podsim::name_of(CollectiveKind::permute);
+      operation.bytes = bytes_of(schedule_program_, shift->source);
+      operation.devices = shift->axis.size;
+    } else {
+      operation.category = "send";
+      const auto* send = std::get_if<Send>(&task.op);
+      operation.bytes = bytes_of(schedule_program_, send != nullptr ? send->source : std::get<Recv>(task.op).target);
+    }
+    operation.name = without_slice(label);
+    return operation;
+  }
+
+  /// The sizes of the factors of an axis that it moves on, multiplied, and those of its axes.
+  [[nodiscard]] int devices_of(const Origin& origin, const Occurrence& occurrence) const {
+    if (occurrence.views.empty()) return origin.axis.size;
+    int devices = 1;
+    for (const auto& [axis, views] : occurrence.views) {
+      const int all = model_.schedule->mesh.axes()[static_cast<std::size_t>(axis)].size;
+      int product = 1;
+      for (const AxisView& view : views) product = std::min(all, product * view.size);
+      devices *= product;
+    }
+    return devices;
+  }
+
+  const Model& model_;
+  NodeActivity activity_;
+  std::uint32_t program_;
+  std::size_t local_;
+  const Program& schedule_program_;
+  std::vector<Occurrence> occurrences_;
+  std::vector<std::uint32_t> occurrence_of_;  // per task
+  std::map<int, std::uint32_t> collectives_;  // occurrence by number
+};
+
+}  // namespace
+
+std::vector<OperationMetrics> measure_operations(const Model& model, const Timeline& timeline, DeviceId device) {
+  const std::uint32_t node = model.node_of[device.index()];
+  if (model.deployment.places[node].program == nobody) return {};
+  return Sorter{model, timeline, node}.run();
+}
+
+std::vector<Picoseconds> exposed_by(const std::vector<Interval>& core, const std::vector<Flight>& flights, std::size_t things) {
+  std::vector<Picoseconds> exposed(things), first(things), last(things);
+  std::vector<std::uint32_t> in_flight(things, 0);
+  struct Change {
+    Picoseconds at;
+    std::uint32_t thing;
+    bool begins;
+  };
+  std::vector<Change> changes;
+  std::vector<bool> seen(things, false);
+  for (const auto& [when, thing] : flights) {
+    if (when.end <= when.begin) continue;
+    first[thing] = seen[thing] ? std::min(first[thing], when.begin) : when.begin;
+    last[thing] = seen[thing] ? std::max(last[thing], when.end) : when.end;
+    seen[thing] = true;
+    changes.push_back({when.begin, thing, true});
+    changes.push_back({when.end, thing, false});
+  }
+  std::ranges::sort(changes, {}, &Change::at);
+
+  std::set<std::uint32_t> now;
+  const auto to_blame = [&](bool core_goes_on, Picoseconds at) {
+    std::uint32_t waited_for = nobody, oldest = nobody;
+    for (const std::uint32_t thing : now) {
+      if ((!core_goes_on || last[thing] <= at) && (waited_for == nobody || last[thing] > last[waited_for])) waited_for = thing;
+      if (oldest == nobody || first[thing] < first[oldest]) oldest = thing;
+    }
+    return waited_for != nobody ? waited_for : oldest;
+  };
+  std::size_t next_core = 0;  // the first interval that ends after `at`
+  Picoseconds at;
+  for (const Change& change : changes) {
+    // What lies between two changes, without the core's intervals.
+    while (at < change.at) {
+      while (next_core < core.size() && core[next_core].end <= at) ++next_core;
+      const bool core_goes_on = next_core < core.size();
+      if (core_goes_on && core[next_core].begin <= at) {
+        at = std::min(change.at, core[next_core].end);
+        continue;
+      }
+      const Picoseconds until = core_goes_on ? std::min(change.at, core[next_core].begin) : change.at;
+      if (!now.empty()) exposed[to_blame(core_goes_on, core_goes_on ? core[next_core].begin : until)] += until - at;
+      at = until;
+    }
+    if (change.begins) {
+      if (in_flight[change.thing]++ == 0) now.insert(change.thing);
+    } else if (--in_flight[change.thing] == 0) {
+      now.erase(change.thing);
+    }
+  }
+  return exposed;
+}
+
+std::string without_slice(std::string_view label) {
+  std::string kept;
+  while (!label.empty()) {
+    const std::size_t space = label.find(' ');
+    const std::string_view word = label.substr(0, space);
+    const bool slice = word.size() > 1 && word.front() == 's' && word.find_first_not_of("0123456789", 1) == std::string_view::npos;
+    if (!slice) kept.append(kept.empty() ? "" : " ").append(word);
+    label.remove_prefix(space == std::string_view::npos ? label.size() : space + 1);
+  }
+  return kept;
+}
+
+}  // namespace podsim

@@ -1,0 +1,67 @@
+// des and the referee give the same times, on schedules whose flows share links. simgrid's times are exact but for the last bits of doubles; des rounds
+// every duration up to a picosecond: that is the difference that is allowed.
+#include <gtest/gtest.h>
+
+#include "sim/engine/table/test_agreement.hpp"
+#include "sim/schedule/text.hpp"
+
+namespace podsim {
+namespace {
+
+using testing::Agreement;
+using testing::engines_agree;
+using testing::RandomScheduleOptions;
+using testing::World;
+
+struct Kind {
+  std::int64_t scale = 1;
+  double relative = 0;
+};
+
+/// Far flows between any devices, on any topology.
+void compare(std::uint64_t first, std::uint64_t last, const Kind& kind, Agreement& seen) {
+  for (std::uint64_t seed = first; seed < last; ++seed) {
+    Rng rng{seed, stream_of("agreement")};
+    RandomScheduleOptions options;
+    options.exchanges = seed % 3 > 0;
+    options.careless = false;
+    options.edge_chance = seed % 4 * 0.15;
+    options.axes = testing::random_axes(rng);
+    options.most_tasks = 12;
+    options.far = true;
+    options.scale = kind.scale;
+    Schedule schedule = testing::random_schedule(seed, options);
+    const World world = testing::random_world(schedule.mesh, testing::costly_machine(rng, static_cast<double>(kind.scale)), rng);
+    testing::turn_routes(schedule, world.dimensions, rng);
+    if (seed % 7 == 0) testing::split_program(schedule, !options.exchanges, rng);
+    const auto model = make_model(schedule, world.machine, *world.topology, world.placement);
+    if (!model) continue;  // guards that disagree; chips that do not reach each other
+    ASSERT_TRUE(engines_agree(*model, kind.relative, seen)) << "seed " << seed << "\n" << to_text(schedule);
+  }
+}
+
+const Kind large{64, 1e-6};  // 64 KiB a transfer and more
+const Kind tiny{1, 0};       // 16 bytes: the picoseconds of rounding are all that may differ
+
+/// Split, so that they run beside each other.
+class DesAgreesWithSimgrid : public ::testing::TestWithParam<std::uint64_t> {};
+INSTANTIATE_TEST_SUITE_P(Seeds, DesAgreesWithSimgrid, ::testing::Values(0, 220, 440, 660));
+
+TEST_P(DesAgreesWithSimgrid, OnLargeTransfersThatShareLinks) {
+  Agreement seen;
+  compare(GetParam(), GetParam() + 220, large, seen);
+  RecordProperty("worst", std::to_string(seen.worst));
+  EXPECT_GE(seen.compared, 125);
+  EXPECT_GE(seen.contended, seen.compared / 2);
+}
+
+TEST_P(DesAgreesWithSimgrid, OnTinyTransfersToThePicosecond) {
+  Agreement seen;
+  compare(10000 + GetParam(), 10000 + GetParam() + 110, tiny, seen);
+  RecordProperty("worst", std::to_string(seen.worst));
+  EXPECT_GE(seen.compared, 62);
+  EXPECT_GE(seen.contended, seen.compared / 4);
+}
+
+}  // namespace
+}  // namespace podsim

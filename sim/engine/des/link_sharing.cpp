@@ -1,0 +1,295 @@
+#include "sim/engine/des/link_sharing.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+namespace podsim::des {
+
+namespace {
+
+constexpr int rate_bits = 61;    // of the fastest link's capacity: sums of rates on a link stay below 2^63
+constexpr int most_rounds = 30;  // of taking in who loses its bottleneck, before all that can be concerned are taken
+
+}  // namespace
+
+LinkSharing::LinkSharing(const Model& model) {
+  double fastest = 0;
+  for (const ModelLink& link : model.links)
+    if (!is_unlimited(link.bandwidth)) fastest = std::max(fastest, link.bandwidth.count());
+  quantum_ = std::ldexp(1.0, fastest > 0 ? std::ilogb(fastest) + 1 - rate_bits : 0);
+  links_.resize(model.links.size());
+  shares_.resize(model.links.size());
+  for (std::size_t l = 0; l < links_.size(); ++l) {
+    const BytesPerSecond bandwidth = model.links[l].bandwidth;
+    if (!is_unlimited(bandwidth)) links_[l].capacity = std::max<std::int64_t>(1, static_cast<std::int64_t>(bandwidth.count() / quantum_));
+  }
+  std::size_t most = 0;
+  path_rows_.push_back(0);
+  for (std::uint32_t p = 0; p < model.paths.size(); ++p) {
+    std::int64_t rate = std::numeric_limits<std::int64_t>::max();
+    for (const PathLink& link : model.links_of(model.paths[p])) {
+      if (is_unlimited(model.links[link.link].bandwidth)) continue;
+      path_links_.push_back(link);
+      rate = std::min(rate, links_[link.link].capacity / link.weight);
+    }
+    path_rows_.push_back(static_cast<std::uint32_t>(path_links_.size()));
+    rate_alone_.push_back(rate);
+    alone_.push_back(rate == std::numeric_limits<std::int64_t>::max() ? std::numeric_limits<double>::infinity() : to_bytes_per_second(rate));
+    most = std::max(most, links_of(p).size());
+  }
+  free_.resize(most + 1);
+}
+
+std::uint32_t LinkSharing::start(std::uint32_t path, double bytes, User user, std::int64_t now) {
+  const auto links = links_of(path);
+  auto& free = free_[links.size()];
+  if (free.empty()) {
+    free.push_back(static_cast<std::uint32_t>(flows_.size()));
+    flows_.push_back({});
+    flows_.back().first_member = static_cast<std::uint32_t>(members_.size());
+    members_.resize(members_.size() + links.size());
+  }
+  const std::uint32_t id = free.back();
+  free.pop_back();
+  Flow& flow = flows_[id];
+  flow.bytes = bytes;
+  flow.rate = 0;
+  flow.since = now;
+  flow.end = never;
+  flow.path = path;
+  flow.user = user;
+  flow.bottleneck = links.front().link;
+
+  bool is_alone = true;
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    Link& link = links_[links[i].link];
+    const auto member = static_cast<std::uint32_t>(flow.first_member + i);
+    members_[member] = {id, link.first, nobody};
+    if (link.first != nobody) members_[link.first].previous = member, is_alone = false;
+    link.first = member;
+    link.weight += links[i].weight;
+  }
+  if (is_alone) {
+    set_rate(id, rate_alone_[path], now);
+    return id;
+  }
+  arrived_.push_back(id);
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (const PathLink& link : links) least = std::min(least, links_[link.link].capacity / links_[link.link].weight);
+  for (const PathLink& link : links) touch(link.link, least);
+  return id;
+}
+
+LinkSharing::User LinkSharing::finish(std::uint32_t id) {
+  Flow& flow = flows_[id];
+  const auto links = links_of(flow.path);
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    Link& link = links_[links[i].link];
+    const Member& member = members_[flow.first_member + i];
+    if (member.previous != nobody)
+      members_[member.previous].next = member.next;
+    else
+      link.first = member.next;
+    if (member.next != nobody) members_[member.next].previous = member.previous;
+    link.weight -= links[i].weight;
+    link.load -= flow.rate * links[i].weight;
+    if (link.first != nobody) touch(links[i].link, flow.rate);
+  }
+  flow.end = never;
+  free_[links.size()].push_back(id);
+  return flow.user;
+}
+
+void LinkSharing::touch(std::uint32_t link, std::int64_t threshold) {
+  threshold_ = touched_.empty() ? threshold : std::min(threshold_, threshold);
+  if (shares_[link].touched) return;
+  shares_[link].touched = true;
+  touched_.push_back(link);
+}
+
+/// What the old rate has moved is taken off only when the rate changes, so that an unchanged flow keeps its end to the bit.
+void LinkSharing::set_rate(std::uint32_t id, std::int64_t rate, std::int64_t now) {
+  Flow& flow = flows_[id];
+  if (flow.rate == rate && flow.end != never) return;
+  for (const PathLink& link : links_of(flow.path)) links_[link.link].load += (rate - flow.rate) * link.weight;
+  flow.bytes = std::max(0.0, flow.bytes - to_bytes_per_second(flow.rate) * 1e-12 * static_cast<double>(now - flow.since));
+  flow.rate = rate;
+  flow.since = now;
+  const Seconds duration{flow.bytes / to_bytes_per_second(rate)};
+  flow.end = fits_clock(duration) ? later(Picoseconds{now}, ceil_to_clock(duration)).count() : end_of_clock.count();
+  changed_.push_back(id);
+}
+
+/// Nothing can be added: dividing a link among flows leaves less than a quantum for each.
+bool LinkSharing::full(std::uint32_t link) const {
+  const Link& l = links_[link];
+  const std::int64_t left = shares_[link].filling == filling_ ? shares_[link].left : l.capacity - l.load;
+  return left < l.weight;
+}
+
+/// Of a flow of that rate on it. The fastest flow of a link is looked for once per filling, not for each flow that asks: between two fillings
+/// nobody's rate changes.
+bool LinkSharing::is_bottleneck(std::uint32_t link, std::int64_t rate) {
+  if (!full(link)) return false;
+  Share& share = shares_[link];
+  if (share.measured != filling_) {
+    share.measured = filling_;
+    share.fastest = 0;
+    for (std::uint32_t m = links_[link].first; m != nobody; m = members_[m].next, ++looked_at_)
+      share.fastest = std::max(share.fastest, next_rate(flows_[members_[m].flow]));
+  }
+  return share.fastest <= rate;
+}
+
+bool LinkSharing::has_bottleneck(Flow& flow) {
+  const std::int64_t rate = next_rate(flow);
+  if (is_bottleneck(flow.bottleneck, rate)) return true;
+  for (const PathLink& link : links_of(flow.path))
+    if (is_bottleneck(link.link, rate)) {
+      flow.bottleneck = link.link;
+      return true;
+    }
+  return false;
+}
+
+void LinkSharing::solve(std::int64_t now) {
+  ++solution_;
+  ++filling_;  // none has been made in this solution
+  open_flows_.clear();
+  take_seeds();
+  for (int round = 0; !open_flows_.empty(); ++round) {
+    if (round == most_rounds) take_concerned();
+    fill();
+    if (round == most_rounds || !take_losers()) break;
+  }
+  solved_ += static_cast<std::int64_t>(open_flows_.size());
+  for (const std::uint32_t id : open_flows_) set_rate(id, flows_[id].next_rate, now);
+  for (const std::uint32_t link : touched_) shares_[link].touched = false;
+  touched_.clear();
+  arrived_.clear();
+}
+
+void LinkSharing::take(std::uint32_t id) {
+  if (taken(flows_[id])) return;
+  flows_[id].taken = solution_;
+  flows_[id].next_rate = flows_[id].rate;
+  open_flows_.push_back(id);
+}
+
+/// The flows that came, those that are above an equal share beside them, and those whose bottleneck is none any more. A link on which many flows
+/// arrive at once is looked at once: its equal share is the same for all of them.
+void LinkSharing::take_seeds() {
+  for (const std::uint32_t id : arrived_) {
+    take(id);
+    for (const PathLink& link : links_of(flows_[id].path)) {
+      Share& share = shares_[link.link];
+      if (share.seeded == solution_) continue;
+      share.seeded = solution_;
+      const std::int64_t equal_share = links_[link.link].capacity / links_[link.link].weight;
+      for (std::uint32_t m = links_[link.link].first; m != nobody; m = members_[m].next, ++looked_at_)
+        if (flows_[members_[m].flow].rate > equal_share) take(members_[m].flow);
+    }
+  }
+  for (const std::uint32_t link : touched_)
+    for (std::uint32_t m = links_[link].first; m != nobody; m = members_[m].next)
+      if (Flow& flow = flows_[members_[m].flow]; !taken(flow) && !has_bottleneck(flow)) take(members_[m].flow);
+}
+
+/// Those that have no bottleneck beside the rates of the last filling, and those that keep a flow of it from having one. Whether there are any.
+bool LinkSharing::take_losers() {
+  const std::size_t before = open_flows_.size();
+  std::vector<std::uint32_t> more;
+  for (const std::uint32_t link : open_links_)
+    for (std::uint32_t m = links_[link].first; m != nobody; m = members_[m].next)
+      if (Flow& flow = flows_[members_[m].flow]; !taken(flow) && flow.bottleneck == link && !has_bottleneck(flow)) more.push_back(members_[m].flow);
+  for (std::size_t i = 0; i < before; ++i) {
+    Flow& flow = flows_[open_flows_[i]];
+    if (has_bottleneck(flow)) continue;
+    for (const PathLink& link : links_of(flow.path)) {
+      if (!full(link.link)) continue;
+      for (std::uint32_t m = links_[link.link].first; m != nobody; m = members_[m].next)
+        if (const Flow& other = flows_[members_[m].flow]; !taken(other) && other.rate > flow.next_rate) more.push_back(members_[m].flow);
+    }
+  }
+  for (const std::uint32_t id : more) take(id);
+  return open_flows_.size() > before;
+}
+
+/// All that are at or above the threshold and joined to what is taken through shared links.
+void LinkSharing::take_concerned() {
+  for (std::size_t i = 0; i < open_flows_.size(); ++i)
+    for (const PathLink& link : links_of(flows_[open_flows_[i]].path))
+      for (std::uint32_t m = links_[link.link].first; m != nobody; m = members_[m].next)
+        if (const Flow& flow = flows_[members_[m].flow]; flow.end == never || flow.rate >= threshold_) take(members_[m].flow);
+}
+
+/// The links of the flows that are taken, and what the others leave of them.
+void LinkSharing::collect_links() {
+  ++filling_;
+  open_links_.clear();
+  for (const std::uint32_t id : open_flows_) {
+    const Flow& flow = flows_[id];
+    for (const PathLink& link : links_of(flow.path)) {
+      Share& share = shares_[link.link];
+      if (share.filling != filling_) {
+        share.left = links_[link.link].capacity - links_[link.link].load;
+        share.weight = 0;
+        share.filling = filling_;
+        open_links_.push_back(link.link);
+      }
+      share.left += flow.rate * link.weight;
+      share.weight += link.weight;
+    }
+  }
+}
+
+/// Takes the links with the least share off the heap, into tied_; returns the share. Shares only grow while slower flows get their rates, so a share
+/// in the heap is a lower bound of the link's own.
+std::int64_t LinkSharing::take_tied() {
+  std::int64_t rate = std::numeric_limits<std::int64_t>::max();
+  tied_.clear();
+  while (!levels_.empty() && levels_.front().share <= rate) {
+    std::pop_heap(levels_.begin(), levels_.end(), std::greater<>{});
+    const std::uint32_t link = levels_.back().link;
+    levels_.pop_back();
+    if (shares_[link].weight == 0) continue;
+    const std::int64_t share = std::max<std::int64_t>(1, shares_[link].left / shares_[link].weight);
+    if (share > rate || (!levels_.empty() && share > levels_.front().share)) {
+      levels_.push_back({share, link});
+      std::push_heap(levels_.begin(), levels_.end(), std::greater<>{});
+      continue;
+    }
+    rate = share;
+    tied_.push_back(link);
+  }
+  return rate;
+}
+
+/// Progressive filling of what is taken: the links with the least share set the rate of their flows, then the next ones, until every flow has its
+/// rate.
+void LinkSharing::fill() {
+  collect_links();
+  levels_.clear();
+  for (const std::uint32_t link : open_links_) levels_.push_back({std::max<std::int64_t>(1, shares_[link].left / shares_[link].weight), link});
+  std::make_heap(levels_.begin(), levels_.end(), std::greater<>{});
+  for (std::size_t without_rate = open_flows_.size(); without_rate > 0;) {
+    const std::int64_t rate = take_tied();
+    for (const std::uint32_t link : tied_)
+      for (std::uint32_t m = links_[link].first; m != nobody; m = members_[m].next) {
+        Flow& flow = flows_[members_[m].flow];
+        if (!taken(flow) || flow.filled == filling_) continue;
+        flow.filled = filling_;
+        flow.next_rate = rate;
+        flow.bottleneck = link;
+        --without_rate;
+        for (const PathLink& on : links_of(flow.path)) {
+          shares_[on.link].left -= rate * on.weight;
+          shares_[on.link].weight -= on.weight;
+        }
+      }
+  }
+}
+
+}  // namespace podsim::des

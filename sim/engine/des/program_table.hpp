@@ -1,0 +1,67 @@
+// A model's tasks as the simulation's loop reads them: durations in picoseconds, followers as compressed rows.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sim/model/model.hpp"
+
+namespace podsim::des {
+
+/// A gate of a later task of the same program that waits for something.
+class Follower {
+ public:
+  Follower(std::uint32_t task, bool receive_gate) : bits_{task << 1 | (receive_gate ? 1U : 0U)} {}
+  [[nodiscard]] std::uint32_t task() const { return bits_ >> 1; }
+  [[nodiscard]] bool receive_gate() const { return (bits_ & 1) != 0; }
+
+ private:
+  std::uint32_t bits_;
+};
+
+struct TaskRow {
+  TaskCost::Kind kind = TaskCost::Kind::work;
+  bool on_core = false;
+  bool core_ends_with_it = false;   // the core is busy exactly as long as the work
+  std::uint32_t followers[3] = {};  // rows in ProgramTable::followers: of `sent` or the end, of `received`, and the end
+  std::uint32_t first_activity = 0;
+  std::size_t counters = 0;           // of its gates: position of the first node's
+  const std::uint32_t* to = nullptr;  // Participants, per local node; null: nobody
+  const std::uint32_t* from = nullptr;
+  const std::uint32_t* to_task = nullptr;
+  const std::uint32_t* from_task = nullptr;
+  const std::uint32_t* rank = nullptr;
+  const std::uint32_t* paths = nullptr;  // of a transfer
+  const Seconds* core_times = nullptr;   // per local node; null: core_time
+  std::int64_t work = 0;                 // picoseconds
+  std::int64_t core_time = 0;
+  std::int64_t delay = 0;      // of a transfer, where the latency of all its paths is the same; else negative
+  std::int64_t reduction = 0;  // of a Shift or Recv
+  bool by_core = false;
+  Seconds work_seconds, reduction_seconds;  // where nodes have speeds of their own
+  Seconds delay_without_latency;
+  double flow_bytes = 0;
+};
+
+/// Of one program.
+struct ProgramTable {
+  std::vector<TaskRow> tasks;
+  std::vector<Follower> followers;
+  std::vector<std::uint32_t> core;  // its tasks on the core, in program order
+  std::uint32_t nodes = 0;
+};
+
+/// Counters of gates start at what they wait for on their node; `absent` where there is no such gate, out of reach of any counting down.
+inline constexpr std::uint16_t absent_gate = 0xffff;
+inline constexpr std::size_t most_waits = 0xfff0;
+
+struct ProgramTables {
+  std::vector<ProgramTable> programs;
+  std::vector<std::uint16_t> own, receive;  // counters: [program][task][local node]
+};
+
+/// Errors: a task with more than 65520 edges.
+Expected<ProgramTables> tabulate(const Model& model);
+
+}  // namespace podsim::des

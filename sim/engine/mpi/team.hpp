@@ -1,0 +1,40 @@
+// The ranks of a run, and what all of them do together. Every function here is called by all ranks.
+#pragma once
+
+#include <mpi.h>
+
+#include <string>
+#include <vector>
+
+#include "sim/base/expected.hpp"
+#include "sim/engine/mpi/clock.hpp"
+
+namespace podsim {
+
+class Team {
+ public:
+  explicit Team(MPI_Comm comm);
+
+  [[nodiscard]] MPI_Comm comm() const { return comm_; }
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int size() const { return size_; }
+  [[nodiscard]] bool is_root() const { return rank_ == 0; }
+
+  /// Done if all ranks are; else what the lowest rank says that is not. So no rank goes on to wait for one that has given up.
+  [[nodiscard]] Done agree(const Done& mine) const;
+  /// What the root has, everywhere.
+  [[nodiscard]] std::string from_root(const std::string& text) const;
+  [[nodiscard]] Moment earliest(Moment mine) const;
+  [[nodiscard]] Moment latest(Moment mine) const;
+  [[nodiscard]] Seconds largest(Seconds mine) const;
+  /// A moment soon enough, named by the root; returns when it has come.
+  [[nodiscard]] Moment start_together() const;
+  /// The parts of all ranks, one after the other; empty but at the root.
+  [[nodiscard]] std::string at_root(const std::string& part) const;
+
+ private:
+  MPI_Comm comm_;
+  int rank_ = 0, size_ = 1;
+};
+
+}  // namespace podsim

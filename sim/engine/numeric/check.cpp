@@ -1,0 +1,225 @@
+#include "sim/engine/numeric/check.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "sim/base/rng.hpp"
+#include "sim/engine/numeric/claims.hpp"
+#include "sim/engine/numeric/executor.hpp"
+#include "sim/schedule/validate.hpp"
+
+namespace podsim {
+
+namespace {
+
+constexpr std::uint64_t order_stream = stream_of("order"), second_stream = stream_of("second integers");
+
+/// Whether the schedule is so small that running it once more costs next to nothing.
+bool is_small(const Schedule& schedule) {
+  constexpr Bytes buffers{std::int64_t{64} << 20};
+  constexpr std::int64_t multiply_adds = std::int64_t{1} << 28;
+  std::int64_t work = 0;
+  if (const auto* products = std::get_if<Products>(&schedule.computes))
+    for (const Product& product : *products)
+      work = saturating_add(work, saturating_multiply(saturating_multiply(product.m, product.n), product.k));
+  return work <= multiply_adds && bytes_of_buffers(schedule) <= buffers;
+}
+
+class Checker {
+ public:
+  Checker(const Schedule& lowered, const CheckOptions& options) : schedule_{lowered}, options_{options} {
+    for (const Program& program : lowered.programs)
+      for (const Buffer& buffer : program.buffers) has_output_ |= buffer.role == Role::output;
+  }
+
+  Expected<CheckReport> run() {
+    report_.devices = schedule_.mesh.devices();
+    // Known before anything is looked at, which of a schedule too large to execute may take minutes.
+    const Bytes besides{saturating_add(kept_bytes().count(), Reference::bytes_needed(schedule_).count())};
+    if (const Done room = fits(Bytes{saturating_add(bytes_of_buffers(schedule_).count(), besides.count())}, options_.max_bytes,
+                               fmt::format("executing the schedule on {} devices", schedule_.mesh.devices()));
+        !options_.structure_only && !room)
+      return Diagnostic{{}, room.error().message + "; its structure can be checked alone"};
+    begin("matching, races, deadlock");
+    const Validation validation = validate(schedule_, options_.stop);
+    report_.problems = validation.all();
+    report_.matched = validation.shapes.empty() && validation.unmatched.empty();
+    report_.deadlock_free = report_.matched && validation.deadlocks.empty();
+    report_.race_free = report_.deadlock_free && validation.races.empty();
+    if (validation.cancelled) return cancelled_work();
+    if (options_.structure_only) report_.ok = report_.race_free && report_.problems.empty();
+    if (options_.structure_only || !report_.deadlock_free) return std::move(report_);
+
+    const auto progress = [this](std::size_t finished, std::size_t activities) {
+      tell(static_cast<double>(finished) / static_cast<double>(activities), true);
+    };
+    Expected<std::unique_ptr<Executor>> executor = Executor::make(schedule_, options_.threads, {besides, options_.max_bytes}, {options_.stop, progress});
+    if (!executor) return executor.error();
+    executor_ = *std::move(executor);
+
+    report_.bit_equal = true;
+    for (const auto step : {&Checker::prove_on_integers, &Checker::try_random_orders, &Checker::prove_on_other_integers, &Checker::try_uniform_data})
+      if (const Done ran = (this->*step)(); !ran) return ran.error();
+    judge_claim();
+    report_.ok = report_.problems.empty() && report_.race_free && report_.bit_equal;
+    return std::move(report_);
+  }
+
+ private:
+  using Kept = std::vector<std::vector<float>>;  // per slot
+
+  template <class... Args>
+  void problem(fmt::format_string<Args...> format, Args&&... args) {
+    report_.problems.push_back({{}, fmt::format(format, std::forward<Args>(args)...)});
+  }
+  void begin(std::string doing) {
+    doing_ = std::move(doing);
+    tell(0, false);
+  }
+  void tell(double part, bool has_part) const {
+    if (options_.progress) options_.progress({doing_, part, has_part});
+  }
+  NumericOptions numeric_options(std::uint64_t seed, Filling filling) const {
+    return {seed, filling, {}, options_.threads, options_.max_bytes, options_.stop};
+  }
+  BufferReader reader() const {
+    return [this](DeviceId device, BufferId buffer) { return executor_->values(device, buffer); };
+  }
+
+  /// What orders are compared by: the outputs; everything where there are none.
+  bool is_result(const Buffer& buffer) const { return !has_output_ || buffer.role == Role::output; }
+  Bytes kept_bytes() const {
+    std::int64_t count = 0;
+    for (const Program& program : schedule_.programs)
+      for (const Buffer& buffer : program.buffers)
+        if (is_result(buffer))
+          count = saturating_add(count, saturating_multiply(size_of(buffer).count() / size_of(buffer.dtype).count(), size_of(program.devices)));
+    return Bytes{saturating_multiply(count, sizeof(float))};
+  }
+
+  /// Calls body(device, buffer, position) for all results.
+  template <class Body>
+  void for_each_result(Body body) const {
+    std::size_t position = 0;
+    for (int d = 0; d < schedule_.mesh.devices(); ++d)
+      if (const auto program = executor_->storage().program(DeviceId{d}))
+        for (std::size_t b = 0; b < schedule_.programs[*program].buffers.size(); ++b)
+          if (is_result(schedule_.programs[*program].buffers[b])) body(DeviceId{d}, BufferId{b}, position++);
+  }
+  std::string name(DeviceId device, BufferId buffer, std::int64_t element) const {
+    return fmt::format("element {} of buffer {} on device {} ({})", element,
+                       quoted(executor_->storage().buffer(executor_->storage().first_slot(device) + buffer.index()).name), device.value,
+                       schedule_.mesh.name(device));
+  }
+
+  /// In program order; what the buffers hold then against the reference of the same inputs.
+  Expected<Comparison> run_and_compare(std::uint64_t seed, Filling filling, std::string_view data) {
+    begin(fmt::format("{} in program order", data));
+    if (const Done ran = executor_->run(seed, filling, {}); !ran) return ran.error();
+    begin(fmt::format("the expected result on {}", data));
+    const Expected<Reference> reference = Reference::make(schedule_, numeric_options(seed, filling));
+    if (!reference) return reference.error();
+    const Comparison comparison = reference->compare(reader());
+    if (options_.stop.requested()) return cancelled_work();
+    return comparison;
+  }
+
+  Done prove_on_integers() {
+    if (!claims_something(schedule_)) {
+      begin("integers in program order");
+      if (const Done ran = executor_->run(options_.seed, Filling::integers, {}); !ran) return ran;
+    } else if (const Done proven = prove(options_.seed, "integers"); !proven) {
+      return proven;
+    }
+    ++report_.orders_tried;
+    return done();
+  }
+
+  /// The same with other integers: where ranges are small or results few, values may be equal by chance.
+  Done prove_on_other_integers() {
+    if (!claims_something(schedule_) || !is_small(schedule_) || !report_.bit_equal) return done();
+    return prove(counter_hash(options_.seed, second_stream, 0), "other integers");
+  }
+
+  Done prove(std::uint64_t seed, std::string_view data) {
+    const Expected<Comparison> comparison = run_and_compare(seed, Filling::integers, data);
+    if (!comparison) return comparison.error();
+    if (comparison->bit_equal) return done();
+    report_.bit_equal = false;
+    if (comparison->worst)
+      problem("on {} the result is wrong: {} is {}, expected {}", data,
+              name(comparison->worst->device, comparison->worst->buffer, comparison->worst->index), comparison->worst->found,
+              comparison->worst->expected);
+    else
+      problem("on {} the result is not the expected one", data);
+    return done();
+  }
+
+  /// Random orders on the integers that the buffers hold the results of.
+  Done try_random_orders() {
+    if (options_.random_orders <= 0) return done();
+    Kept first;
+    for_each_result([&](DeviceId device, BufferId buffer, std::size_t) {
+      const auto values = executor_->values(device, buffer);
+      first.emplace_back(values.begin(), values.end());
+    });
+    for (int i = 0; i < options_.random_orders; ++i) {
+      begin(fmt::format("random order {} of {}", i + 1, options_.random_orders));
+      const std::uint64_t seed = counter_hash(options_.seed, order_stream, static_cast<std::uint64_t>(i));
+      if (const Done ran = executor_->run(options_.seed, Filling::integers, {seed}); !ran) return ran;
+      ++report_.orders_tried;
+      compare_with(first, i);
+    }
+    return done();
+  }
+
+  void compare_with(const Kept& first, int random_order) {
+    bool same = true;
+    for_each_result([&](DeviceId device, BufferId buffer, std::size_t position) {
+      const std::span<const float> values = executor_->values(device, buffer);
+      const std::vector<float>& expected = first[position];
+      if (!same || std::memcmp(values.data(), expected.data(), values.size_bytes()) == 0) return;  // bits, so that a NaN equals itself
+      same = false;
+      std::size_t e = 0;
+      while (std::memcmp(&values[e], &expected[e], sizeof(float)) == 0) ++e;
+      problem("the result depends on the order of tasks: {} is {} in program order and {} in random order {}",
+              name(device, buffer, static_cast<std::int64_t>(e)), expected[e], values[e], random_order + 1);
+    });
+    report_.bit_equal &= same;
+  }
+
+  Done try_uniform_data() {
+    if (!claims_something(schedule_)) return done();
+    const Expected<Comparison> comparison = run_and_compare(options_.seed, Filling::uniform, "uniform data");
+    if (!comparison) return comparison.error();
+    report_.max_abs_error = comparison->max_abs_error;
+    report_.max_rel_error = comparison->max_rel_error;
+    report_.tolerance = comparison->tolerance;
+    if (comparison->max_rel_error <= comparison->tolerance) return done();
+    const Comparison::Element worst = comparison->worst.value_or(Comparison::Element{});
+    problem("on uniform data the result is wrong: {} is {}, expected {}; the largest error is {:.3g} of the largest expected value, the tolerance {:.3g}",
+            name(worst.device, worst.buffer, worst.index), worst.found, worst.expected, comparison->max_rel_error, comparison->tolerance);
+    return done();
+  }
+
+  void judge_claim() {
+    report_.compared = claim_of(schedule_);
+    if (!claims_something(schedule_)) return problem("no result was compared: the schedule does not say what it computes");
+    std::vector<Diagnostic> unclaimed = unclaimed_outputs(schedule_);
+    std::move(unclaimed.begin(), unclaimed.end(), std::back_inserter(report_.problems));
+  }
+
+  const Schedule& schedule_;
+  const CheckOptions& options_;
+  bool has_output_ = false;
+  std::string doing_;
+  std::unique_ptr<Executor> executor_;
+  CheckReport report_;
+};
+
+}  // namespace
+
+Expected<CheckReport> check(const Schedule& lowered, const CheckOptions& options) { return Checker{lowered, options}.run(); }
+
+}  // namespace podsim

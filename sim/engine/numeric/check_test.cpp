@@ -1,0 +1,202 @@
+// What check() proves, and what it catches.
+#include "sim/engine/numeric/check.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <limits>
+
+#include "sim/engine/numeric/claims.hpp"
+#include "sim/engine/numeric/hand_built_test.hpp"
+
+namespace podsim {
+namespace {
+
+using namespace hand_built;
+using ::testing::ElementsAre;
+
+CheckReport checked(const Schedule& schedule, const CheckOptions& options = {}) {
+  const Expected<CheckReport> report = check(schedule, options);
+  EXPECT_TRUE(report) << to_text(report.error());
+  return report ? *report : CheckReport{};
+}
+
+TEST(Check, PassesRightSchedules) {
+  for (const DType dtype : {DType::f32, DType::bf16})
+    for (const Schedule& schedule : {ring_all_gather(4, 3, dtype), ring_reduce_scatter(4, 3, dtype), sliced_product(3, {6, 12, 72}, 3, 4, dtype)}) {
+      const CheckReport report = checked(schedule);
+      EXPECT_TRUE(report.ok) << schedule.name << "\n" << to_text(report.problems);
+      EXPECT_TRUE(report.matched && report.deadlock_free && report.race_free && report.bit_equal);
+      EXPECT_TRUE(report.compared_something()) << report.compared;
+      EXPECT_EQ(report.devices, schedule.mesh.devices());
+      EXPECT_EQ(report.orders_tried, 4);
+      EXPECT_LE(report.max_rel_error, report.tolerance);
+    }
+}
+
+TEST(Check, FindsAMissingEdge) {
+  Schedule schedule = ring_all_gather(4, 2);
+  schedule.programs[0].tasks[2].after.clear();
+  const CheckReport report = checked(schedule, {.random_orders = 8});
+  EXPECT_FALSE(report.ok);
+  EXPECT_FALSE(report.race_free);
+  EXPECT_TRUE(report.matched && report.deadlock_free);
+  EXPECT_FALSE(report.bit_equal) << "some order shows it";
+  EXPECT_THAT(to_text(report.problems), testing::HasSubstr("depends on the order of tasks"));
+}
+
+TEST(Check, FindsAWrongBlock) {
+  Schedule schedule = ring_all_gather(4, 2);
+  auto& shift = std::get<Shift>(schedule.programs[0].tasks[2].op);
+  shift.source.dims[0] = block(own(schedule.mesh.whole(0)), 2);  // sends its own block again instead of the one that came
+  const CheckReport report = checked(schedule);
+  EXPECT_FALSE(report.ok);
+  EXPECT_TRUE(report.matched && report.deadlock_free && report.race_free);
+  EXPECT_FALSE(report.bit_equal);
+  EXPECT_GT(report.max_rel_error, report.tolerance);
+  EXPECT_THAT(to_text(report.problems), testing::HasSubstr("of buffer \"Y\" on device 0 (x=0)"));
+}
+
+TEST(Check, FindsWhatWasNeverWritten) {
+  Schedule schedule = ring_reduce_scatter(4, 2);
+  schedule.programs[0].tasks[0].where = {{own(schedule.mesh.whole(0)), 1, 4}};  // device 0 never puts its own terms in
+  const CheckReport report = checked(schedule);
+  EXPECT_FALSE(report.ok);
+  EXPECT_EQ(report.max_abs_error, std::numeric_limits<double>::infinity());
+}
+
+TEST(Check, DoesNotRunWhatCannotRun) {
+  Schedule unmatched = ring_all_gather(3, 2);
+  add(unmatched.programs[0], "nobody receives", Send{3, {own(unmatched.mesh.whole(0), 1)}, whole(unmatched.programs[0], 0), {}});
+  const CheckReport report = checked(unmatched);
+  EXPECT_FALSE(report.matched || report.deadlock_free || report.race_free || report.ok || report.bit_equal);
+  EXPECT_EQ(report.orders_tried, 0);
+  EXPECT_FALSE(report.problems.empty());
+
+  Schedule deadlock{"deadlock", mesh_of({{"x", 2, false}}), {}, {}};
+  const AxisView x = deadlock.mesh.whole(0);
+  Program program{every_device(deadlock.mesh), {input("X", {1}, {{x}}), output("Y", {1}, {{x}})}, {}};
+  const int receive = add(program, "receive", Recv{0, {own(x, 1)}, whole(program, 1), Combine::replace});
+  add(program, "send", Send{0, {own(x, 1)}, whole(program, 0), {}}, {receive});
+  deadlock.programs.push_back(program);
+  const CheckReport stuck = checked(deadlock);
+  EXPECT_TRUE(stuck.matched);
+  EXPECT_FALSE(stuck.deadlock_free || stuck.ok);
+  EXPECT_EQ(stuck.orders_tried, 0);
+}
+
+TEST(Check, IsNotOkWithoutAClaim) {
+  for (const Computes& nothing : {Computes{}, Computes{Products{}}}) {
+    Schedule schedule = ring_all_gather(4, 2);
+    schedule.computes = nothing;
+    const CheckReport report = checked(schedule);
+    EXPECT_FALSE(report.ok);
+    EXPECT_EQ(report.compared, "nothing");
+    EXPECT_EQ(to_text(report.problems), "no result was compared: the schedule does not say what it computes\n");
+    EXPECT_TRUE(report.race_free && report.bit_equal) << "orders are still compared with each other";
+    EXPECT_EQ(report.max_abs_error, 0);
+    schedule.programs[0].tasks[2].after.clear();
+    EXPECT_FALSE(checked(schedule, {.random_orders = 8}).bit_equal);
+  }
+}
+
+TEST(Check, NamesWhatItComparedWith) {
+  EXPECT_EQ(checked(ring_all_gather(4, 2)).compared, "all-gather along x");
+  EXPECT_EQ(checked(sliced_product(2, {4, 4, 8}, 2, 1)).compared, "Y = X W");
+  Schedule schedule = ring_all_gather(4, 2);
+  schedule.computes = Products{{"dX", "dY", "W", 1, 1, 1, false, true}, {"dW", "X", "dY", 1, 1, 1, true, false}};
+  EXPECT_EQ(claim_of(schedule), "dX = dY W^T, dW = X^T dY");
+}
+
+TEST(Check, AsksForAClaimAboutEveryOutput) {
+  // A second product whose line is gone.
+  Schedule schedule = sliced_product(2, {4, 4, 8}, 2, 1);
+  Program& program = schedule.programs[0];
+  program.buffers.push_back(output("Z", {2, 2}, {{}, {}}));
+  add(program, "copy", copy(whole(program, 2), whole(program, 7)), {static_cast<int>(program.tasks.size()) - 1});
+  CheckReport report = checked(schedule);
+  EXPECT_FALSE(report.ok);
+  EXPECT_TRUE(report.bit_equal && report.race_free);
+  EXPECT_EQ(to_text(report.problems), "the schedule does not say what its output \"Z\" is to hold: it was not compared\n");
+
+  // A collective of which a part is claimed.
+  schedule = ring_all_gather(4, 2);
+  auto& gather = std::get<Collective>(schedule.computes);
+  gather.input.dims[1] = gather.output.dims[1] = span(0, 2);
+  report = checked(schedule);
+  EXPECT_FALSE(report.ok);
+  EXPECT_EQ(to_text(report.problems),
+            "the schedule says of 16 of 24 elements of its output \"Y\" what they are to hold: the others were not compared\n");
+}
+
+TEST(Check, OfTheStructureAloneRunsNothing) {
+  Schedule schedule = ring_all_gather(4, 2);
+  schedule.computes = {};
+  CheckReport report = checked(schedule, {.structure_only = true});
+  EXPECT_TRUE(report.ok && report.matched && report.race_free && report.deadlock_free);
+  EXPECT_EQ(report.compared, "nothing");
+  EXPECT_EQ(report.orders_tried, 0);
+  EXPECT_FALSE(report.bit_equal);
+  schedule.programs[0].tasks[2].after.clear();
+  report = checked(schedule, {.structure_only = true});
+  EXPECT_FALSE(report.ok || report.race_free);
+}
+
+TEST(Check, TellsHowFarItIsAndEndsWhenTold) {
+  std::vector<std::string> doing;
+  std::atomic<bool> stop = false;
+  CheckOptions options;
+  options.threads = 1;
+  options.stop = &stop;
+  options.progress = [&](const CheckProgress& progress) {
+    if (doing.empty() || doing.back() != progress.doing) doing.emplace_back(progress.doing);
+    EXPECT_TRUE(progress.part >= 0 && progress.part <= 1);
+  };
+  const Schedule schedule = ring_reduce_scatter(4, 2);
+  ASSERT_TRUE(check(schedule, options)->ok);
+  EXPECT_THAT(doing, ElementsAre("matching, races, deadlock", "integers in program order", "the expected result on integers", "random order 1 of 3",
+                                 "random order 2 of 3", "random order 3 of 3", "other integers in program order",
+                                 "the expected result on other integers", "uniform data in program order", "the expected result on uniform data"));
+  for (std::size_t last = 0; last < doing.size(); ++last) {
+    std::size_t begun = 0;
+    stop = false;
+    CheckOptions stopped = options;
+    stopped.progress = [&](const CheckProgress& progress) { begun += progress.has_part ? 0 : 1, stop = begun > last; };
+    const auto report = check(schedule, stopped);
+    ASSERT_FALSE(report) << last;
+    EXPECT_EQ(report.error().cause, Cause::cancelled);
+    EXPECT_EQ(begun, last + 1) << "nothing begins after " << doing[last];
+  }
+}
+
+TEST(Check, MakesInputsAgainThatAScheduleOverwrites) {
+  Schedule schedule{"in place", mesh_of({{"x", 2, true}}), {}, {}};
+  Program program{every_device(schedule.mesh), {input("X", {8}, {{}}), output("Y", {8}, {{}})}, {}};
+  add(program, "scale in place", Local{LocalKind::scale, {whole(program, 0)}, {whole(program, 0)}, 3, Unit::core});
+  add(program, "copy", copy(whole(program, 0), whole(program, 1)), {0});
+  schedule.programs.push_back(program);
+  EXPECT_TRUE(checked(schedule).bit_equal);
+}
+
+TEST(Check, SaysHowMuchMemoryItNeeds) {
+  const Expected<CheckReport> report = check(sliced_product(4, {64, 64, 64}, 1, 1), {.max_bytes = Bytes{100000}});
+  ASSERT_FALSE(report);
+  EXPECT_THAT(to_text(report.error()), testing::HasSubstr("of memory; the limit is 100 kB; its structure can be checked alone"));
+  EXPECT_TRUE(check(sliced_product(4, {64, 64, 64}, 1, 1), {.max_bytes = Bytes{100000}, .structure_only = true}));
+}
+
+TEST(Check, ToleratesTheRoundingsOfSumsInBuffersOfAnyRole) {
+  // A sum over four devices in bf16 that ends in a buffer which is said to be an input.
+  Schedule schedule = ring_reduce_scatter(4, 3, DType::bf16);
+  const Expected<CheckReport> as_output = check(schedule, {});
+  for (Buffer& buffer : schedule.programs.front().buffers)
+    if (buffer.role == Role::output) buffer.role = Role::input;
+  const Expected<CheckReport> as_input = check(schedule, {});
+  ASSERT_TRUE(as_output && as_input);
+  EXPECT_GT(as_output->tolerance, std::ldexp(1.0, -8));
+  EXPECT_EQ(as_input->tolerance, as_output->tolerance);
+}
+
+}  // namespace
+}  // namespace podsim

@@ -1,0 +1,85 @@
+// The engine room: one schedule, its memory and its threads, for any number of orders.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "sim/base/thread_pool.hpp"
+#include "sim/engine/numeric/memory.hpp"
+#include "sim/engine/numeric/inputs.hpp"
+#include "sim/engine/numeric/ready_set.hpp"
+#include "sim/engine/numeric/storage.hpp"
+#include "sim/engine/numeric/task_kernels.hpp"
+
+namespace podsim {
+
+/// What the caller keeps beside the buffers, and how much memory all of it may take.
+struct Budget {
+  Bytes besides;
+  Bytes limit;
+};
+
+/// What a run asks and tells while it runs, from the thread that called it.
+struct RunHooks {
+  Cancellation stop{};
+  std::function<void(std::size_t finished, std::size_t activities)> progress{};  // after every round
+};
+
+/// Runs a schedule again and again in the same memory. Per order, beyond the work itself: outputs and scratch are filled with NaN (so that
+/// reading what was never written shows), inputs are made again if the filling changed or the schedule writes them.
+///
+/// Activities of a round run in parallel. Two that touch the same elements, one writing, never share a round: the later one goes back to the
+/// ready set. In a race-free schedule that does not happen; in a racy one it makes the result a function of the order alone, not of threads.
+///
+///   memory   4 bytes per buffer element and device, nothing per order
+///   cost     O(task instances + edges) per order, plus the arithmetic and the copies
+class Executor {
+ public:
+  /// Errors: the schedule does not unroll, a buffer has more than 8 dimensions, the budget is too small. The schedule must outlive the executor.
+  static Expected<std::unique_ptr<Executor>> make(const Schedule& lowered, int threads, const Budget& budget, RunHooks hooks = {});
+
+  /// Errors: no activity can go on though some have not run; the message names a cycle of waits. cancelled_work().
+  Done run(std::uint64_t seed, Filling filling, const Order& order);
+
+  /// After run(): what the buffer holds, row-major.
+  [[nodiscard]] std::span<const float> values(DeviceId device, BufferId buffer) const;
+
+  [[nodiscard]] const Storage& storage() const { return storage_; }
+
+ private:
+  struct Step {  // an activity of the round, with its accesses
+    std::uint32_t activity = 0;
+    std::size_t first = 0, count = 0;
+  };
+
+  Executor(const Schedule& lowered, ActivityGraph graph, Storage storage, int threads, RunHooks hooks);
+  void reset(std::uint64_t seed, Filling filling);
+  void plan(const std::vector<std::uint32_t>& round, ReadySet& ready);
+  [[nodiscard]] bool conflicts(std::size_t first, std::size_t last) const;
+  void execute(const Step& step, PackedOperands& workspace);
+  [[nodiscard]] View view(const Access& access) const;
+  [[nodiscard]] Diagnostic stuck() const;
+
+  const Schedule& schedule_;
+  RunHooks hooks_;
+  ActivityGraph graph_;
+  Storage storage_;
+  ThreadPool pool_;
+  FloatMemory memory_;
+  std::vector<PackedOperands> packed_operands_;  // per thread
+  std::vector<std::vector<bool>> writes_input_;  // [program][buffer]
+  struct Filled {
+    std::uint64_t seed = 0;
+    Filling filling = Filling::integers;
+  };
+  std::optional<Filled> filled_;
+
+  // The round in work.
+  std::vector<Step> steps_;
+  std::vector<Access> accesses_;
+  std::vector<std::uint32_t> last_access_, next_access_;  // per slot, the list of its accesses in this round
+  std::int64_t work_ = 0;
+};
+
+}  // namespace podsim

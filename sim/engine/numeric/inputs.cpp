@@ -1,0 +1,156 @@
+#include "sim/engine/numeric/inputs.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "sim/base/rng.hpp"
+#include "sim/engine/numeric/bf16.hpp"
+#include "sim/engine/numeric/storage.hpp"
+
+namespace podsim {
+namespace {
+
+constexpr std::int64_t exact_integers = std::int64_t{1} << 24;  // float32 holds all up to here
+constexpr std::uint64_t position_stream = stream_of("position");
+
+/// Non-zero, of either sign, at most `range`.
+float integer_of(std::uint64_t hash, std::uint64_t range) {
+  const auto magnitude = static_cast<std::int64_t>(1 + ((hash >> 32) * range >> 32));
+  return static_cast<float>((hash & 1) != 0 ? -magnitude : magnitude);
+}
+
+/// Odd multiples of 2^-23: exact in float32, symmetric, never 0 or +-1.
+float fraction_of(std::uint64_t hash) { return static_cast<float>(2 * static_cast<std::int32_t>(hash >> 41) + 1) * 0x1p-23F - 1.0F; }
+
+/// Of one tensor.
+struct Elements {
+  std::uint64_t seed, stream, range;
+  Filling filling;
+  DType dtype;
+};
+
+/// Calls store(i, value) for `count` elements from global index `first` on.
+template <class Store>
+void generate(const Elements& of, std::int64_t first, std::int64_t count, Store store) {
+  const auto each = [&](auto value_of) {
+    for (std::int64_t i = 0; i < count; ++i) store(i, value_of(counter_hash(of.seed, of.stream, static_cast<std::uint64_t>(first + i))));
+  };
+  if (of.filling == Filling::integers)
+    each([range = of.range](std::uint64_t hash) { return integer_of(hash, range); });
+  else if (of.dtype == DType::bf16)
+    each([](std::uint64_t hash) { return round_to_bf16(fraction_of(hash)); });
+  else
+    each(fraction_of);
+}
+
+bool adds_up(CollectiveKind kind) {
+  return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce;
+}
+
+/// Whether no two positions along the axes hold the same part of the tensor.
+bool is_sharded_over(const Buffer& buffer, const std::vector<AxisView>& axes) {
+  return std::all_of(axes.begin(), axes.end(), [&](const AxisView& axis) {
+    return std::any_of(buffer.sharding.begin(), buffer.sharding.end(),
+                       [&](const std::vector<AxisView>& views) { return std::find(views.begin(), views.end(), axis) != views.end(); });
+  });
+}
+
+}  // namespace
+
+Layout shard_layout(const Mesh& mesh, const Buffer& buffer, DeviceId device) {
+  const std::size_t rank = buffer.extents.size();
+  assert(rank <= static_cast<std::size_t>(max_rank) && buffer.sharding.size() == rank);
+  Extents extents{}, begin{};
+  for (std::size_t i = 0; i < rank; ++i) {
+    std::int64_t shards = 1;
+    for (const AxisView& axis : buffer.sharding[i]) shards *= axis.size;
+    extents[i] = buffer.extents[i] * shards;
+    begin[i] = buffer.extents[i] * position_along(mesh, buffer.sharding[i], device);
+  }
+  return box_of(std::span{extents}.first(rank), std::span{begin}.first(rank), buffer.extents);
+}
+
+std::int64_t global_elements(const Buffer& buffer) {
+  std::int64_t count = 1;
+  for (std::size_t i = 0; i < buffer.extents.size(); ++i) {
+    count = saturating_multiply(count, buffer.extents[i]);
+    for (const AxisView& axis : buffer.sharding[i]) count = saturating_multiply(count, axis.size);
+  }
+  return count;
+}
+
+std::int64_t position_along(const Mesh& mesh, const std::vector<AxisView>& axes, DeviceId device) {
+  std::int64_t position = 0;
+  for (const AxisView& axis : axes) position = position * axis.size + mesh.coordinate(device, axis);
+  return position;
+}
+
+std::int64_t integer_range(const Computes& computes) {
+  if (const auto* collective = std::get_if<Collective>(&computes)) {
+    std::int64_t terms = 1;
+    if (adds_up(collective->kind))
+      for (const AxisView& axis : collective->axes) terms = saturating_multiply(terms, axis.size);
+    return std::max<std::int64_t>(1, exact_integers / terms);
+  }
+  const auto* products = std::get_if<Products>(&computes);
+  if (products == nullptr || products->empty()) return 8;
+  std::int64_t longest = 1;
+  for (const Product& product : *products) longest = std::max(longest, product.k);
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::sqrt(static_cast<double>(exact_integers / longest))));
+}
+
+InputMaker::InputMaker(const Schedule& lowered, std::uint64_t seed, Filling filling, Cancellation stop)
+    : mesh_{lowered.mesh}, seed_{seed}, filling_{filling}, range_{static_cast<std::uint64_t>(integer_range(lowered.computes))}, stop_{stop} {
+  const auto* collective = std::get_if<Collective>(&lowered.computes);
+  if (collective == nullptr) return;
+  const Buffer& input = lowered.programs[0].buffers[collective->input.buffer.index()];
+  if (input.role != Role::input || is_sharded_over(input, collective->axes)) return;
+  apart_ = collective;
+  tensor_ = &input.tensor;
+}
+
+std::uint64_t InputMaker::stream_on(DeviceId device, const Buffer& buffer) const {
+  const std::uint64_t stream = stream_of(buffer.tensor);
+  if (apart_ == nullptr || buffer.tensor != *tensor_) return stream;
+  return counter_hash(stream, position_stream, static_cast<std::uint64_t>(position_along(mesh_, apart_->axes, device)));
+}
+
+void InputMaker::fill_shard(const Buffer& buffer, DeviceId device, float* out) const {
+  const Layout layout = shard_layout(mesh_, buffer, device);
+  const Elements of{seed_, stream_on(device, buffer), range_, filling_, buffer.dtype};
+  constexpr std::int64_t piece = 1 << 16;
+  for_each_run<1>({&layout}, [&](std::int64_t count, const std::array<RunCursor, 1>& at) {
+    const std::int64_t step = at[0].stride();
+    for (std::int64_t done = 0; done < count && !stop_.requested(); done += piece) {
+      const std::int64_t here = std::min(piece, count - done), first = at[0].offset() + done * step;
+      float* const to = out + done;
+      if (step == 1) {
+        generate(of, first, here, [to](std::int64_t i, float value) { to[i] = value; });
+      } else {  // a shard of width 1: every run is of spaced elements
+        for (std::int64_t i = 0; i < here; ++i) generate(of, first + i * step, 1, [&](std::int64_t, float value) { to[i] = value; });
+      }
+    }
+    out += count;
+  });
+}
+
+void InputMaker::prepare_buffer(const Buffer& buffer, DeviceId device, float* out) const {
+  if (buffer.role == Role::input) return fill_shard(buffer, device, out);
+  std::fill_n(out, size_of(buffer).count() / size_of(buffer.dtype).count(), std::numeric_limits<float>::quiet_NaN());
+}
+
+std::vector<double> InputMaker::global_tensor(std::string_view tensor, std::int64_t elements, DType dtype, ThreadPool& pool) const {
+  assert(apart_ == nullptr);
+  const Elements of{seed_, stream_of(tensor), range_, filling_, dtype};
+  std::vector<double> values(static_cast<std::size_t>(elements));
+  constexpr std::int64_t piece = 1 << 16;
+  pool.for_each(static_cast<std::size_t>((elements + piece - 1) / piece), [&](std::size_t p, std::size_t) {
+    if (stop_.requested()) return;
+    const std::int64_t first = static_cast<std::int64_t>(p) * piece;
+    double* out = values.data() + first;
+    generate(of, first, std::min(piece, elements - first), [out](std::int64_t i, float value) { out[i] = static_cast<double>(value); });
+  });
+  return values;
+}
+
+}  // namespace podsim

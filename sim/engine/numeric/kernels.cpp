@@ -1,0 +1,177 @@
+#include "sim/engine/numeric/kernels.hpp"
+
+#include <cblas.h>
+
+#include <cstring>
+#include <limits>
+#include <optional>
+
+#include "sim/engine/numeric/bf16.hpp"
+
+namespace podsim {
+namespace {
+
+/// Calls f(i, n) for blocks of n = 16, then 1: a trip count that is a constant is what GCC vectorises at -O2.
+template <class F>
+inline void in_blocks(std::int64_t count, F f) {
+  constexpr std::int64_t block = 16;
+  std::int64_t i = 0;
+  for (; i + block <= count; i += block) f(i, std::integral_constant<std::int64_t, block>{});
+  for (; i < count; ++i) f(i, std::integral_constant<std::int64_t, 1>{});
+}
+
+/// Asks for `count` adjacent floats. (Always inline: GCC drops calls of a function that does nothing but prefetch.)
+[[gnu::always_inline]] inline void prefetch(const float* data, std::int64_t count) {
+  constexpr std::int64_t line = 16, most = 512;
+  for (std::int64_t i = 0; i < std::min(count, most); i += line) __builtin_prefetch(data + i);
+}
+
+/// out[i] = stored(value(i)) over a run; a block is computed before it is written, so `out` may be an operand.
+template <class Value>
+void store_run(float* out, std::int64_t stride, std::int64_t count, DType dtype, Value value) {
+  const bool round = dtype == DType::bf16;
+  if (stride != 1) {
+    for (std::int64_t i = 0; i < count; ++i) out[i * stride] = round ? round_to_bf16(value(i)) : value(i);
+    return;
+  }
+  const auto blocks = [&](auto stored) {
+    in_blocks(count, [&](std::int64_t i, auto size) {
+      std::array<float, decltype(size)::value> block;
+      for (std::int64_t j = 0; j < size; ++j) block[static_cast<std::size_t>(j)] = stored(value(i + j));
+      for (std::int64_t j = 0; j < size; ++j) out[i + j] = block[static_cast<std::size_t>(j)];
+    });
+  };
+  if (round) {
+    blocks([](float x) { return round_to_bf16(x); });
+  } else {
+    blocks([](float x) { return x; });
+  }
+}
+
+/// A box as BLAS sees it: rows `ld` apart, columns adjacent.
+struct Matrix {
+  float* data;
+  int rows, cols, ld;
+};
+
+bool fits_int(std::int64_t value) { return value <= std::numeric_limits<int>::max(); }
+
+/// nullopt: a group is not one run of evenly spaced rows, or the columns are not adjacent.
+std::optional<Matrix> as_matrix(const View& view, int split) {
+  const Layout rows = coalesced(view.layout, 0, split);
+  const Layout cols = coalesced(view.layout, split, view.layout.rank);
+  if (rows.rank > 1 || cols.rank > 1 || (cols.rank == 1 && cols.stride[0] != 1)) return std::nullopt;
+  const std::int64_t m = elements_of(rows), n = elements_of(cols);
+  const std::int64_t ld = rows.rank == 1 ? rows.stride[0] : n;
+  if (!fits_int(m) || !fits_int(n) || !fits_int(ld)) return std::nullopt;
+  return Matrix{view.data + view.layout.offset, static_cast<int>(m), static_cast<int>(n), static_cast<int>(ld)};
+}
+
+View room_for(std::int64_t count, std::vector<float>& room) {
+  if (room.size() < static_cast<std::size_t>(count)) room.resize(static_cast<std::size_t>(count));
+  return {room.data(), contiguous(count), DType::f32};
+}
+
+/// The matrix that a box is after packing.
+Matrix packed_matrix(const View& view, int split, float* data) {
+  const std::int64_t m = elements_of(coalesced(view.layout, 0, split)), n = elements_of(coalesced(view.layout, split, view.layout.rank));
+  assert(fits_int(m) && fits_int(n) && "a matrix of more than 2^31 rows or columns");
+  return {data, static_cast<int>(m), static_cast<int>(n), static_cast<int>(n)};
+}
+
+}  // namespace
+
+void copy(const View& in, const View& out) {
+  const bool rounds = out.dtype == DType::bf16 && in.dtype != DType::bf16;
+  for_each_run<2>({&in.layout, &out.layout}, [&](std::int64_t count, const std::array<RunCursor, 2>& at) {
+    const float* from = in.data + at[0].offset();
+    float* to = out.data + at[1].offset();
+    const std::int64_t step = at[0].stride();
+    if (step == 1 && at[1].stride() == 1 && !rounds) {
+      prefetch(from + at[0].ahead(), count);
+      std::memmove(to, from, static_cast<std::size_t>(count) * sizeof(float));
+    } else {
+      store_run(to, at[1].stride(), count, rounds ? DType::bf16 : DType::f32, [=](std::int64_t i) { return from[i * step]; });
+    }
+  });
+}
+
+void add(const View& a, const View& b, const View& out) {
+  for_each_run<3>({&a.layout, &b.layout, &out.layout}, [&](std::int64_t count, const std::array<RunCursor, 3>& at) {
+    const float* left = a.data + at[0].offset();
+    const float* right = b.data + at[1].offset();
+    float* to = out.data + at[2].offset();
+    const std::int64_t left_step = at[0].stride(), right_step = at[1].stride();
+    if (left_step == 1 && right_step == 1) {
+      prefetch(left + at[0].ahead(), count), prefetch(right + at[1].ahead(), count);
+      store_run(to, at[2].stride(), count, out.dtype, [=](std::int64_t i) { return left[i] + right[i]; });
+    } else {
+      store_run(to, at[2].stride(), count, out.dtype, [=](std::int64_t i) { return left[i * left_step] + right[i * right_step]; });
+    }
+  });
+}
+
+void scale(const View& in, double factor, const View& out) {
+  for_each_run<2>({&in.layout, &out.layout}, [&](std::int64_t count, const std::array<RunCursor, 2>& at) {
+    const float* from = in.data + at[0].offset();
+    const std::int64_t step = at[0].stride();
+    store_run(out.data + at[1].offset(), at[1].stride(), count, out.dtype,
+              [=](std::int64_t i) { return static_cast<float>(factor * static_cast<double>(from[i * step])); });
+  });
+}
+
+View packed(const View& in, std::vector<float>& room) {
+  View result = room_for(elements_of(in.layout), room);
+  result.dtype = in.dtype;
+  copy(in, result);
+  return result;
+}
+
+void multiply(const Matmul& matmul, const View& left, const View& right, const View& out, bool apart, PackedOperands& workspace) {
+  const auto operand = [](const View& view, int split, std::vector<float>& room) {
+    const std::optional<Matrix> in_place = as_matrix(view, split);
+    return in_place ? *in_place : packed_matrix(view, split, packed(view, room).data);
+  };
+  const Matrix a = operand(left, matmul.left_split, workspace.left);
+  const Matrix b = operand(right, matmul.right_split, workspace.right);
+  const std::optional<Matrix> in_place = apart ? std::nullopt : as_matrix(out, matmul.out_split);
+  const auto elsewhere = [&] {
+    const View room = matmul.accumulate ? packed(out, workspace.out) : room_for(elements_of(out.layout), workspace.out);
+    return packed_matrix(out, matmul.out_split, room.data);
+  };
+  const Matrix y = in_place ? *in_place : elsewhere();
+  const int k = matmul.transpose_left ? a.rows : a.cols;
+  assert((matmul.transpose_left ? a.cols : a.rows) == y.rows && (matmul.transpose_right ? b.rows : b.cols) == y.cols);
+  assert((matmul.transpose_right ? b.cols : b.rows) == k);
+
+  // beta = 0 does not read `out`, so what it held before (a NaN, if nothing) does not matter.
+  const std::int64_t most_rows = rows_per_call(y.cols, k);
+  for (std::int64_t first = 0; first < y.rows && !workspace.stop.requested(); first += most_rows)
+    cblas_sgemm(CblasRowMajor, matmul.transpose_left ? CblasTrans : CblasNoTrans, matmul.transpose_right ? CblasTrans : CblasNoTrans,
+                static_cast<int>(std::min<std::int64_t>(most_rows, y.rows - first)), y.cols, k, 1.0F,
+                a.data + first * (matmul.transpose_left ? 1 : a.ld), a.ld, b.data, b.ld, matmul.accumulate ? 1.0F : 0.0F, y.data + first * y.ld, y.ld);
+
+  if (!in_place) {
+    copy({y.data, contiguous(elements_of(out.layout)), DType::f32}, out);
+  } else if (out.dtype == DType::bf16) {
+    const View products{out.data, out.layout, DType::f32};
+    copy(products, out);
+  }
+}
+
+std::int64_t rows_per_call(std::int64_t n, std::int64_t k) {
+  constexpr double multiply_adds = 0x1p32;
+  constexpr std::int64_t least = 64;  // of fewer, the packing of the other operand would count
+  return std::max(least, static_cast<std::int64_t>(std::min(multiply_adds / static_cast<double>(n) / static_cast<double>(k), 0x1p62)) / least * least);
+}
+
+void use_one_blas_thread() { openblas_set_num_threads(1); }
+
+void multiply_rows(const Product& product, const double* left, const double* right, double* out, std::int64_t first, std::int64_t last) {
+  const auto m = static_cast<int>(product.m), n = static_cast<int>(product.n), k = static_cast<int>(product.k);
+  cblas_dgemm(CblasRowMajor, product.transpose_left ? CblasTrans : CblasNoTrans, product.transpose_right ? CblasTrans : CblasNoTrans,
+              static_cast<int>(last - first), n, k, 1.0, left + (product.transpose_left ? first : first * product.k), product.transpose_left ? m : k,
+              right, product.transpose_right ? k : n, 0.0, out + first * product.n, n);
+}
+
+}  // namespace podsim

@@ -1,0 +1,73 @@
+// Plays a CostedGraph: what waits for what, the core of every device, delays and durations. Knows no clock and no sharing; a FlowNetwork has both.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <vector>
+
+#include "sim/model/costed_graph.hpp"
+#include "sim/engine/timeline.hpp"
+#include "sim/engine/simgrid/flow_network.hpp"
+
+namespace podsim::simgrid_engine {
+
+class Player final : public Driver {
+ public:
+  Player(const CostedGraph& graph, FlowNetwork& network);
+
+  /// What can start at time zero.
+  void begin();
+  [[nodiscard]] double next_date() const override;
+  void advance(double now, std::span<const std::uint32_t> ended) override;
+
+  // Afterwards.
+  [[nodiscard]] std::int64_t events() const { return events_; }
+  [[nodiscard]] bool finished(std::size_t activity) const { return received_[activity] >= 0; }
+  /// Of a finished activity; rounded to the nearest picosecond.
+  [[nodiscard]] ActivityTimes times(std::size_t activity) const;
+
+ private:
+  /// Something that happens to an activity at a date known beforehand.
+  struct Event {
+    enum class What : std::uint8_t { done, core_free, flow, received };
+    double date = 0;
+    std::uint32_t activity = 0;
+    What what = What::done;
+    friend bool operator>(const Event& a, const Event& b) {
+      if (a.date != b.date) return a.date > b.date;
+      return a.activity != b.activity ? a.activity > b.activity : a.what > b.what;
+    }
+  };
+
+  void index_successors();
+  void collect_core_work();
+  void at(double date, std::uint32_t activity, Event::What what);
+  void work_off();
+  void happen(const Event& event);
+  void open(std::uint32_t activity, bool receive, double date);
+  void occupy_core(std::uint32_t activity, double date);
+  void reach_next(DeviceId device, double date);
+  void sent(std::uint32_t activity, double date);
+  void pass(std::uint32_t activity, bool received, double date);
+
+  const CostedGraph& graph_;
+  FlowNetwork& network_;
+  double now_ = 0;
+  std::int64_t events_ = 0;
+
+  // Two gates per activity: start or send, receive.
+  std::vector<std::uint32_t> closed_;  // what a gate still waits for; the start or send gate of an activity on the core also waits for the core
+  std::vector<double> ready_;          // latest of what a gate waited for
+  // Two lists per activity: gates that wait for `sent` (or done), gates that wait for `received`.
+  std::vector<std::uint32_t> successor_rows_, successors_;
+  std::vector<double> sent_, received_;  // negative: not yet
+
+  std::vector<std::uint32_t> core_rows_, core_;  // per device, what its core does, in order
+  std::vector<std::uint32_t> core_next_;         // per device, position in core_ of what the core is at
+
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> dates_;
+  std::vector<Event> due_;  // a queue: happens at `now`
+};
+
+}  // namespace podsim::simgrid_engine

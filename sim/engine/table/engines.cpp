@@ -1,0 +1,31 @@
+#include "sim/engine/table/engines.hpp"
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "sim/engine/analytic/analytic_engine.hpp"
+#include "sim/engine/des/des_engine.hpp"
+#include "sim/engine/simgrid/simgrid_engine.hpp"
+
+namespace podsim {
+
+EngineTable all_timing_engines() {
+  static constexpr std::array<EngineEntry, 3> table{{
+      {"des", "event by event in integer picoseconds, links shared max-min; alike devices are simulated once", true, &run_des},
+      {"simgrid", "SimGrid's solver: exact max-min sharing of links, one process per run", false, &run_simgrid},
+      {"analytic", "longest path, as if nobody shared a link", false, &run_analytic},
+  }};
+  return table;
+}
+
+Expected<const EngineEntry*> timing_engine(std::string_view name) {
+  std::vector<std::string> names;
+  for (const EngineEntry& entry : all_timing_engines()) {
+    if (entry.name == name) return &entry;
+    names.emplace_back(entry.name);
+  }
+  return Diagnostic{{}, "there is no engine " + quoted(name) + did_you_mean(name, names)};
+}
+
+}  // namespace podsim

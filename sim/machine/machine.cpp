@@ -1,0 +1,116 @@
+#include "sim/machine/machine.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <utility>
+
+namespace podsim {
+
+namespace {
+
+std::int64_t padded(std::int64_t extent, int tile) { return (extent + tile - 1) / tile * tile; }
+
+/// c and h overlap as far as the machine lets them.
+Seconds overlapped(Seconds arithmetic, Seconds memory, double overlap) {
+  return std::max(arithmetic, memory) + (1 - overlap) * std::min(arithmetic, memory);
+}
+
+/// Bytes that a copied region moves: rows shorter than the memory's layout tile cost whole lanes.
+double tiled_bytes(const Machine& machine, const Program& program, const Region& region) {
+  const std::int64_t row = region.dims.empty() ? 1 : region.dims.back().length;
+  const double factor = static_cast<double>(padded(row, machine.chip.layout_lanes)) / static_cast<double>(row);
+  return static_cast<double>(bytes_of(program, region).count()) * factor;
+}
+
+}  // namespace
+
+std::string_view name_of(CostKind kind) {
+  switch (kind) {
+    case CostKind::matmul: return "matmul";
+    case CostKind::local: return "local";
+    default: return name_of(static_cast<CollectiveKind>(static_cast<int>(kind) - static_cast<int>(CostKind::all_gather)));
+  }
+}
+
+std::string_view name_of(Interconnect interconnect) {
+  switch (interconnect) {
+    case Interconnect::grid: return "grid";
+    case Interconnect::rail: return "rail";
+  }
+  assert(false);
+  return {};
+}
+
+std::string_view name_of(TrustLevel level) {
+  switch (level) {
+    case TrustLevel::spec: return "spec";
+    case TrustLevel::fitted: return "fitted";
+    case TrustLevel::measured: return "measured";
+    case TrustLevel::hypothetical: return "hypothetical";
+  }
+  assert(false);
+  return {};
+}
+
+CostKind cost_kind_of(CollectiveKind kind) { return static_cast<CostKind>(static_cast<int>(CostKind::all_gather) + static_cast<int>(kind)); }
+
+void set_matmul_points(Chip& chip, std::vector<MatmulPoint> points) {
+  chip.matmul_table = matmul_table_of(std::move(points));
+  const auto& held = chip.matmul_table.points;
+  const auto less = [](const MatmulPoint& a, const MatmulPoint& b) { return a.efficiency < b.efficiency; };
+  if (!held.empty()) chip.matmul_efficiency = std::max_element(held.begin(), held.end(), less)->efficiency;
+}
+
+double matmul_efficiency_of(const Chip& chip, std::int64_t m, std::int64_t n, std::int64_t k) {
+  return chip.matmul_table.points.empty() ? chip.matmul_efficiency : efficiency_at(chip.matmul_table, m, n, k);
+}
+
+FlopsPerSecond peak_of(const Machine& machine, DType dtype) {
+  const FlopsPerSecond own = machine.chip.peak[static_cast<std::size_t>(dtype)];
+  if (dtype == DType::f32 && own == FlopsPerSecond{}) return machine.chip.peak[static_cast<std::size_t>(DType::bf16)] / machine.chip.float32_passes;
+  return own;
+}
+
+double efficiency_at(const std::vector<EfficiencyPoint>& points, Bytes input) {
+  if (points.empty()) return 1;
+  const auto above = std::find_if(points.begin(), points.end(), [&](const EfficiencyPoint& point) { return point.input >= input; });
+  if (above == points.begin()) return points.front().efficiency;
+  if (above == points.end()) return points.back().efficiency;
+  const auto below = above - 1;
+  const auto log_of = [](Bytes bytes) { return std::log(static_cast<double>(std::max<std::int64_t>(bytes.count(), 1))); };
+  const double weight = (log_of(input) - log_of(below->input)) / (log_of(above->input) - log_of(below->input));
+  return below->efficiency + weight * (above->efficiency - below->efficiency);
+}
+
+Seconds matmul_time(const Machine& machine, const Matmul& matmul, DType dtype) {
+  const MatmulExtents e = extents_of(matmul);
+  const Chip& chip = machine.chip;
+  const Flops flops{2.0 * static_cast<double>(padded(e.m, chip.matmul_tile_m)) * static_cast<double>(padded(e.n, chip.matmul_tile_n)) *
+                    static_cast<double>(padded(e.k, chip.matmul_tile_k))};
+  const std::int64_t elements = e.m * e.k + e.k * e.n + (matmul.accumulate ? 2 : 1) * e.m * e.n;
+  return machine.software.launch[static_cast<std::size_t>(CostKind::matmul)] +
+         overlapped(flops / (matmul_efficiency_of(chip, e.m, e.n, e.k) * peak_of(machine, dtype)), (elements * size_of(dtype)) / chip.hbm_bandwidth,
+                    chip.overlap_hbm);
+}
+
+Seconds local_time(const Machine& machine, const Program& program, const Task& task) {
+  const Local& local = std::get<Local>(task.op);
+  if (local.kind == LocalKind::launch) {
+    assert(task.origin);
+    return machine.software.launch[static_cast<std::size_t>(cost_kind_of(task.origin->kind))];
+  }
+  const LocalTraits& traits = traits_of(local.kind);
+  if (!traits.takes_time) return {};
+  double bytes = 0;
+  for (const Region& region : local.reads) bytes += tiled_bytes(machine, program, region);
+  for (const Region& region : local.writes) bytes += tiled_bytes(machine, program, region);
+  const LocalFlops flops = flops_of(local);
+  const DType dtype = program.buffers[local.reads.front().buffer.index()].dtype;
+  Seconds arithmetic = flops.vector / machine.chip.vector_peak;  // the matrix unit and the vector unit work side by side
+  if (flops.matrix > Flops{}) arithmetic = std::max(arithmetic, flops.matrix / (machine.chip.matmul_efficiency * peak_of(machine, dtype)));
+  const Seconds launch = task.origin ? Seconds{} : machine.software.launch[static_cast<std::size_t>(CostKind::local)];
+  return launch + overlapped(arithmetic, Seconds{bytes / machine.chip.hbm_bandwidth.count()}, machine.chip.overlap_hbm);
+}
+
+}  // namespace podsim

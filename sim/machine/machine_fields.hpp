@@ -1,0 +1,51 @@
+// Every value of a machine by path: "chip.hbm_bandwidth", "link[x].latency", "software.launch[all-gather]". One table serves the file
+// reader and writer, `--set`, and `podsim show machine`.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/machine/machine.hpp"
+
+namespace podsim {
+
+/// efficiency: a number, or a curve over the input bytes of a collective, "0.2 at 1 KiB, 0.85 at 1 MiB".
+/// matmul_efficiency: a number, or points of a table over m x n x k, "0.3 at 1024x1024x1024, 0.8 at 8192x4096x4096".
+enum class FieldUnit { seconds, bytes, bytes_per_second, flops_per_second, number, integer, efficiency, matmul_efficiency };
+enum class FieldIndex { none, dimension, dtype, cost_kind, collective_kind };
+
+struct MachineField {
+  std::string_view group;  // "chip", "link", "software", "collective", "dcn"
+  std::string_view name;   // "hbm_bandwidth"
+  FieldIndex index = FieldIndex::none;
+  bool index_on_group = false;  // link[x].bandwidth rather than software.launch[all-gather]
+  FieldUnit unit = FieldUnit::number;
+  double low = 0, high = 0;                                  // admissible values, in SI, both included; an infinite high allows "unlimited"
+  std::string_view meaning;                                  // one line for people
+  double (*get)(const Machine&, int index) = nullptr;        // of a curve: its last point; of a table: its largest value
+  void (*set)(Machine&, int index, double value) = nullptr;  // of a curve or table: constant
+  std::string_view derivable = {};                           // the entry that may be "derived" (stored as zero): chip.peak[f32] follows from bf16
+  bool optional = false;                                     // a file may leave it out: the default of the struct
+};
+
+std::span<const MachineField> machine_fields();
+
+/// The entries of an index: x y z w, dtype names, cost or collective kind names; one empty name for FieldIndex::none.
+std::vector<std::string> index_names(FieldIndex index);
+
+/// "link[x].bandwidth", "software.launch[all-gather]", "chip.hbm_bandwidth"; with an empty index the entry is left out.
+std::string path_of(const MachineField& field, std::string_view index);
+
+/// The value as a text that parses back: "45 GB/s", "unlimited", "0.85", "derived".
+std::string value_text(const MachineField& field, const Machine& machine, int index);
+
+/// The same for people: rounded where it is long. It need not parse back.
+std::string rounded_text(const MachineField& field, const Machine& machine, int index);
+
+/// Sets one value, or every entry where the index is left out; notes `source` for each. Errors at `where`: unknown path (names the near
+/// ones), a missing or wrong unit, a value outside [low, high] (names the path, the value and the range).
+Done set_machine_value(Machine& machine, std::string_view path, std::string_view value, std::string_view source, const SourceLocation& where);
+
+}  // namespace podsim

@@ -1,0 +1,413 @@
+#include "sim/model/fold.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include "sim/base/rng.hpp"
+
+namespace podsim {
+
+namespace {
+
+using Colour = std::uint64_t;
+
+constexpr std::size_t most_members = 100'000'000;  // of flows on links: beyond it, simulating is not much slower than folding
+
+Colour mix(Colour a, Colour b) { return counter_hash(a, 1, b); }
+Colour bits(double value) { return std::bit_cast<Colour>(value); }
+
+/// How many different ones there are. Colours are well mixed, so their low bits are their places in a table; several times as fast as sorting.
+std::size_t count_distinct(const std::vector<Colour>& colours, std::vector<Colour>& table) {
+  table.assign(std::bit_ceil(colours.size() + colours.size() / 4 + 1), 0);
+  std::size_t count = 0;
+  bool zero = false;
+  for (const Colour colour : colours) {
+    if (colour == 0) {  // stands for an empty place
+      zero = true;
+      continue;
+    }
+    std::size_t at = colour & (table.size() - 1);
+    while (table[at] != 0 && table[at] != colour) at = (at + 1) & (table.size() - 1);
+    count += table[at] == 0 ? 1 : 0;
+    table[at] = colour;
+  }
+  return count + (zero ? 1 : 0);
+}
+
+/// Rows of a compressed table.
+struct Rows {
+  std::vector<std::uint32_t> first, entries;
+  [[nodiscard]] std::span<const std::uint32_t> of(std::size_t row) const { return {entries.data() + first[row], first[row + 1] - first[row]}; }
+};
+
+/// `each(add)` calls add(row, entry) for every entry, twice the same.
+template <class Each>
+Rows rows_of(std::size_t count, Each each) {
+  Rows rows;
+  rows.first.assign(count + 1, 0);
+  each([&](std::size_t row, std::uint32_t) { ++rows.first[row + 1]; });
+  for (std::size_t r = 0; r < count; ++r) rows.first[r + 1] += rows.first[r];
+  rows.entries.resize(rows.first.back());
+  std::vector<std::uint32_t> next(rows.first.begin(), rows.first.end() - 1);
+  each([&](std::size_t row, std::uint32_t entry) { rows.entries[next[row]++] = entry; });
+  return rows;
+}
+
+/// Elements by class, classes numbered by their lowest member.
+struct Partition {
+  std::vector<std::uint32_t> class_of;
+  std::vector<std::uint32_t> lowest, size;  // per class
+};
+
+Partition partition_of(const std::vector<Colour>& colours) {
+  Partition result;
+  std::unordered_map<Colour, std::uint32_t> classes;
+  for (std::uint32_t i = 0; i < colours.size(); ++i) {
+    const auto [entry, is_new] = classes.try_emplace(colours[i], static_cast<std::uint32_t>(result.lowest.size()));
+    if (is_new) result.lowest.push_back(i), result.size.push_back(0);
+    result.class_of.push_back(entry->second);
+    ++result.size[entry->second];
+  }
+  return result;
+}
+
+class Folding {
+ public:
+  Folding(Model& model, Cancellation stop) : model_{model}, deployment_{model.deployment}, stop_{stop} {}
+
+  /// Whether there are fewer classes than devices, proven. Told to stop, no.
+  bool run() {
+    collect_participants();
+    colour_devices();
+    if (stop_.requested()) return false;
+    if (count_distinct(device_colours_, table_) == model_.nodes()) return false;  // as on an open mesh: flows could not join what guards part
+    if (!collect_flows()) return false;
+    colour_flows();
+    if (!refine()) return false;
+    devices_ = partition_of(device_colours_);
+    if (devices_.lowest.size() == model_.nodes()) return false;
+    flows_classes_ = partition_of(flow_colours_);
+    links_ = partition_of(link_colours_);
+    index_members();
+    return proven();
+  }
+
+  Model quotient() const;
+
+ private:
+  /// All transfers of one routing by one sender: tasks that share a routing share their flows' place in the pattern.
+  struct Flow {
+    std::uint32_t routing, sender, receiver, path, receiver_task;
+  };
+
+  void collect_participants();
+  void colour_devices();
+  bool collect_flows();
+  void colour_flows();
+  bool refine();
+  void index_members();
+  bool proven() const;
+  bool devices_alike(std::uint32_t a, std::uint32_t b) const;
+  std::vector<std::uint32_t> flows_seen_by(std::uint32_t device) const;
+  std::vector<std::uint32_t> flows_on(std::uint32_t link) const;
+  std::vector<std::uint32_t> classes_of_path(const Flow& flow) const;
+  std::uint32_t link_position(std::uint32_t link) const { return used_position_[link]; }
+
+  const Model& model_;
+  const Deployment& deployment_;
+  Cancellation stop_;
+  std::vector<std::vector<std::uint32_t>> participants_of_, core_times_of_;  // per program, each once
+  std::vector<Flow> flows_;
+  std::vector<std::vector<std::uint32_t>> flow_at_;  // [routing][local]
+  std::vector<std::uint32_t> used_, used_position_;  // links that carry something, and where each stands among them
+  std::vector<Colour> device_colours_, flow_colours_, link_colours_, table_;
+  Partition devices_, flows_classes_, links_;
+  Rows sent_by_, received_by_, on_link_;  // flows
+};
+
+void Folding::collect_participants() {
+  participants_of_.resize(model_.costs.size());
+  core_times_of_.resize(model_.costs.size());
+  std::vector<bool> known(deployment_.participants.size(), false);
+  for (std::uint32_t p = 0; p < model_.costs.size(); ++p)
+    for (std::size_t t = 0; t < model_.costs[p].size(); ++t) {
+      if (const std::uint32_t id = deployment_.programs[p].participants[t]; !known[id]) known[id] = true, participants_of_[p].push_back(id);
+      if (const std::uint32_t times = model_.costs[p][t].core_times; times != nobody) core_times_of_[p].push_back(times);
+    }
+}
+
+bool Folding::collect_flows() {
+  flow_at_.resize(model_.routings.size());
+  std::vector<bool> seen(model_.routings.size(), false), used(model_.links.size(), false);
+  std::size_t members = 0;
+  for (std::uint32_t p = 0; p < model_.costs.size(); ++p)
+    for (std::size_t t = 0; t < model_.costs[p].size(); ++t) {
+      const TaskCost& cost = model_.costs[p][t];
+      if (cost.kind != TaskCost::Kind::transfer || seen[cost.routing]) continue;
+      seen[cost.routing] = true;
+      const Participants& who = deployment_.who(p, t);
+      auto& here = flow_at_[cost.routing];
+      here.assign(who.to.size(), nobody);
+      for (std::size_t l = 0; l < who.to.size(); ++l) {
+        if (!who.does(l)) continue;
+        if (stop_.requested()) return false;
+        const std::uint32_t path = model_.routings[cost.routing][l];
+        here[l] = static_cast<std::uint32_t>(flows_.size());
+        flows_.push_back({cost.routing, deployment_.programs[p].devices[l], who.to[l], path, who.to_task.empty() ? nobody : who.to_task[l]});
+        for (const PathLink& link : model_.links_of(model_.paths[path])) used[link.link] = true;
+        members += model_.links_of(model_.paths[path]).size();
+        if (members > most_members) return false;
+      }
+    }
+  used_position_.assign(model_.links.size(), nobody);
+  for (std::uint32_t link = 0; link < used.size(); ++link)
+    if (used[link]) used_position_[link] = static_cast<std::uint32_t>(used_.size()), used_.push_back(link);
+  return true;
+}
+
+void Folding::colour_devices() {
+  device_colours_.resize(model_.nodes());
+  for (std::uint32_t d = 0; d < model_.nodes(); ++d)
+    device_colours_[d] = mix(mix(2, deployment_.places[d].program), bits(model_.speed.empty() ? 1 : model_.speed[d]));
+  // What a device does and receives, by distinct participants: devices of whole programs differ in nothing.
+  for (std::uint32_t p = 0; p < model_.costs.size(); ++p) {
+    const auto& devices = deployment_.programs[p].devices;
+    for (const std::uint32_t id : participants_of_[p]) {
+      const Participants& who = deployment_.participants[id];
+      if (who.doers == devices.size() && (who.from.empty() || who.receivers == devices.size())) continue;
+      if (stop_.requested()) return;
+      for (std::size_t l = 0; l < devices.size(); ++l)
+        if (const Colour present = (who.does(l) ? 1U : 0U) + (who.receives(l) ? 2U : 0U); present > 0)
+          device_colours_[devices[l]] = mix(device_colours_[devices[l]], 4 * Colour{id} + present);
+    }
+    for (const std::uint32_t id : core_times_of_[p])
+      for (std::size_t l = 0; l < devices.size(); ++l)
+        device_colours_[devices[l]] = mix(device_colours_[devices[l]], bits(model_.core_times[id][l].count()));
+  }
+}
+
+void Folding::colour_flows() {
+  for (const Flow& flow : flows_) {
+    const Path& path = model_.paths[flow.path];
+    Colour colour = mix(mix(3, flow.routing), flow.receiver_task);
+    colour = mix(mix(colour, bits(path.latency.count())), bits(path.bottleneck.count()));
+    flow_colours_.push_back(mix(colour, path.hops));
+  }
+  for (const std::uint32_t link : used_) link_colours_.push_back(mix(4, bits(model_.links[link].bandwidth.count())));
+}
+
+/// Until a round splits nothing, or every device is on its own. False: told to stop.
+bool Folding::refine() {
+  const auto distinct = [this](const std::vector<Colour>& colours) { return count_distinct(colours, table_); };
+  std::size_t classes = 0, device_classes = distinct(device_colours_);
+  for (;;) {
+    const std::size_t now = device_classes + distinct(flow_colours_) + distinct(link_colours_);
+    if (now == classes || device_classes == model_.nodes()) return true;
+    classes = now;
+    std::vector<Colour> at_device(device_colours_.size(), 0), at_link(link_colours_.size(), 0), crossed;
+    for (const Colour colour : link_colours_) crossed.push_back(mix(8, colour));
+    for (std::size_t f = 0; f < flows_.size(); ++f) {
+      if (stop_.requested()) return false;
+      const Flow& flow = flows_[f];
+      const Colour colour = flow_colours_[f];
+      at_device[flow.sender] += mix(5, colour);
+      at_device[flow.receiver] += mix(6, colour);
+      Colour links = 0;
+      const Colour crosses = mix(7, colour);
+      for (const PathLink& link : model_.links_of(model_.paths[flow.path])) {
+        const std::uint32_t position = link_position(link.link);
+        at_link[position] += crosses;
+        links += crossed[position];
+      }
+      flow_colours_[f] = mix(mix(mix(colour, device_colours_[flow.sender]), device_colours_[flow.receiver]), links);
+    }
+    for (std::size_t d = 0; d < device_colours_.size(); ++d) device_colours_[d] = mix(device_colours_[d], at_device[d]);
+    for (std::size_t l = 0; l < link_colours_.size(); ++l) link_colours_[l] = mix(link_colours_[l], at_link[l]);
+    device_classes = distinct(device_colours_);
+  }
+}
+
+void Folding::index_members() {
+  const auto count = static_cast<std::uint32_t>(flows_.size());
+  sent_by_ = rows_of(model_.nodes(), [&](auto add) {
+    for (std::uint32_t f = 0; f < count; ++f) add(flows_[f].sender, f);
+  });
+  received_by_ = rows_of(model_.nodes(), [&](auto add) {
+    for (std::uint32_t f = 0; f < count; ++f) add(flows_[f].receiver, f);
+  });
+  on_link_ = rows_of(used_.size(), [&](auto add) {
+    for (std::uint32_t f = 0; f < count; ++f)
+      for (const PathLink& link : model_.links_of(model_.paths[flows_[f].path])) add(link_position(link.link), f);
+  });
+}
+
+std::vector<std::uint32_t> Folding::flows_seen_by(std::uint32_t device) const {
+  std::vector<std::uint32_t> classes;
+  for (const std::uint32_t f : sent_by_.of(device)) classes.push_back(2 * flows_classes_.class_of[f]);
+  for (const std::uint32_t f : received_by_.of(device)) classes.push_back(2 * flows_classes_.class_of[f] + 1);
+  std::sort(classes.begin(), classes.end());
+  return classes;
+}
+
+std::vector<std::uint32_t> Folding::flows_on(std::uint32_t link) const {
+  std::vector<std::uint32_t> classes;
+  for (const std::uint32_t f : on_link_.of(link)) classes.push_back(flows_classes_.class_of[f]);
+  std::sort(classes.begin(), classes.end());
+  return classes;
+}
+
+std::vector<std::uint32_t> Folding::classes_of_path(const Flow& flow) const {
+  std::vector<std::uint32_t> classes;
+  for (const PathLink& link : model_.links_of(model_.paths[flow.path])) classes.push_back(links_.class_of[link_position(link.link)]);
+  std::sort(classes.begin(), classes.end());
+  return classes;
+}
+
+bool Folding::devices_alike(std::uint32_t a, std::uint32_t b) const {
+  const auto& [program, local_a] = deployment_.places[a];
+  const auto& [other_program, local_b] = deployment_.places[b];
+  if (program != other_program || (!model_.speed.empty() && model_.speed[a] != model_.speed[b])) return false;
+  if (program == nobody) return true;
+  for (const std::uint32_t id : participants_of_[program]) {
+    const Participants& who = deployment_.participants[id];
+    if (who.does(local_a) != who.does(local_b) || who.receives(local_a) != who.receives(local_b)) return false;
+    if (!who.from_task.empty() && who.from_task[local_a] != who.from_task[local_b]) return false;
+  }
+  for (const std::uint32_t id : core_times_of_[program])
+    if (model_.core_times[id][local_a] != model_.core_times[id][local_b]) return false;
+  return flows_seen_by(a) == flows_seen_by(b);
+}
+
+/// Every member of every class sees what the lowest one sees.
+bool Folding::proven() const {
+  for (std::uint32_t d = 0; d < model_.nodes(); ++d) {
+    if (stop_.requested()) return false;
+    if (const std::uint32_t other = devices_.lowest[devices_.class_of[d]]; other != d && !devices_alike(d, other)) return false;
+  }
+  for (std::size_t f = 0; f < flows_.size(); ++f) {
+    if (stop_.requested()) return false;
+    const Flow &a = flows_[f], &b = flows_[flows_classes_.lowest[flows_classes_.class_of[f]]];
+    const Path &path_a = model_.paths[a.path], &path_b = model_.paths[b.path];
+    if (a.routing != b.routing || a.receiver_task != b.receiver_task || devices_.class_of[a.sender] != devices_.class_of[b.sender] ||
+        devices_.class_of[a.receiver] != devices_.class_of[b.receiver] || path_a.latency != path_b.latency ||
+        path_a.bottleneck != path_b.bottleneck || path_a.hops != path_b.hops || classes_of_path(a) != classes_of_path(b))
+      return false;
+  }
+  for (std::uint32_t l = 0; l < used_.size(); ++l) {
+    const std::uint32_t other = links_.lowest[links_.class_of[l]];
+    if (model_.links[used_[l]].bandwidth != model_.links[used_[other]].bandwidth || (l != other && flows_on(l) != flows_on(other))) return false;
+  }
+  return true;
+}
+
+Model Folding::quotient() const {
+  Model result;
+  result.schedule = model_.schedule;
+  result.machine = model_.machine;
+  result.node_of = devices_.class_of;
+  result.devices_in = devices_.size;
+  for (const std::uint32_t d : devices_.lowest) {
+    result.device_of.push_back(DeviceId{static_cast<int>(d)});
+    if (!model_.speed.empty()) result.speed.push_back(model_.speed[d]);
+  }
+
+  // Who does what, of the lowest device of each class.
+  Deployment& deployment = result.deployment;
+  deployment.programs.resize(deployment_.programs.size());
+  std::vector<std::vector<std::uint32_t>> locals(deployment_.programs.size());  // per program, the place of each of its nodes' devices
+  for (std::uint32_t node = 0; node < devices_.lowest.size(); ++node) {
+    const auto& [p, local] = deployment_.places[devices_.lowest[node]];
+    deployment.places.push_back({p, p == nobody ? 0 : static_cast<std::uint32_t>(locals[p].size())});
+    if (p == nobody) continue;
+    deployment.programs[p].devices.push_back(node);
+    locals[p].push_back(local);
+  }
+  deployment.participants.resize(deployment_.participants.size());
+  std::uint32_t activities = 0;
+  for (std::uint32_t p = 0; p < deployment_.programs.size(); ++p) {
+    deployment.programs[p].participants = deployment_.programs[p].participants;
+    for (const std::uint32_t id : deployment_.programs[p].participants) {
+      Participants& who = deployment.participants[id];
+      const Participants& all = deployment_.participants[id];
+      if (who.to.empty() && who.from.empty())
+        for (const std::uint32_t l : locals[p]) {
+          if (!all.to.empty()) {
+            who.to.push_back(all.does(l) ? devices_.class_of[all.to[l]] : nobody);
+            who.rank.push_back(all.does(l) ? who.doers++ : nobody);
+          }
+          if (!all.from.empty())
+            who.from.push_back(all.receives(l) ? devices_.class_of[all.from[l]] : nobody), who.receivers += all.receives(l) ? 1 : 0;
+          if (!all.to_task.empty()) who.to_task.push_back(all.to_task[l]);
+          if (!all.from_task.empty()) who.from_task.push_back(all.from_task[l]);
+        }
+      deployment.programs[p].first_activity.push_back(activities);
+      activities += who.doers;
+    }
+    deployment.programs[p].first_activity.push_back(activities);
+  }
+
+  // Links by class, and the path of each class of flows: on a link, as many shares as flows of the class cross it.
+  for (std::size_t c = 0; c < links_.lowest.size(); ++c) {
+    const ModelLink& link = model_.links[used_[links_.lowest[c]]];
+    result.links.push_back({link.bandwidth, link.representative, links_.size[c]});
+  }
+  std::vector<std::uint32_t> path_of_class;
+  for (std::uint32_t c = 0; c < flows_classes_.lowest.size(); ++c) {
+    const Flow& flow = flows_[flows_classes_.lowest[c]];
+    Path path = model_.paths[flow.path];
+    std::vector<std::uint32_t> seen;
+    const auto links = model_.links_of(path);
+    path.first = static_cast<std::uint32_t>(result.path_links.size());
+    for (const PathLink& link : links) {
+      const std::uint32_t link_class = links_.class_of[link_position(link.link)];
+      if (std::find(seen.begin(), seen.end(), link_class) != seen.end()) continue;
+      seen.push_back(link_class);
+      const auto members = on_link_.of(links_.lowest[link_class]);
+      const auto weight = std::count_if(members.begin(), members.end(), [&](std::uint32_t f) { return flows_classes_.class_of[f] == c; });
+      result.path_links.push_back({link_class, static_cast<std::uint32_t>(weight)});
+    }
+    path.last = static_cast<std::uint32_t>(result.path_links.size());
+    path_of_class.push_back(static_cast<std::uint32_t>(result.paths.size()));
+    result.paths.push_back(path);
+  }
+
+  result.costs = model_.costs;
+  result.routings.resize(model_.routings.size());
+  for (std::uint32_t p = 0; p < model_.costs.size(); ++p)
+    for (const TaskCost& cost : model_.costs[p]) {
+      if (cost.kind == TaskCost::Kind::transfer && result.routings[cost.routing].empty())
+        for (const std::uint32_t l : locals[p]) {
+          const std::uint32_t flow = flow_at_[cost.routing][l];
+          result.routings[cost.routing].push_back(flow == nobody ? 0 : path_of_class[flows_classes_.class_of[flow]]);
+        }
+      if (cost.core_times == nobody) continue;
+      if (result.core_times.size() <= cost.core_times) result.core_times.resize(cost.core_times + 1);
+      for (const std::uint32_t l : locals[p]) result.core_times[cost.core_times].push_back(model_.core_times[cost.core_times][l]);
+    }
+  return result;
+}
+
+}  // namespace
+
+Model fold(Model model, Cancellation stop) {
+  Folding folding{model, stop};
+  if (!folding.run()) return model;
+  return folding.quotient();
+}
+
+Expected<Model> make_folded_model(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement,
+                                  Cancellation stop) {
+  auto torus = fold_torus(lowered, machine, topology, placement);
+  if (!torus) return torus.error();
+  if (*torus) return **std::move(torus);
+  auto model = make_model(lowered, machine, topology, placement, stop);
+  if (!model) return model.error();
+  Model folded = fold(*std::move(model), stop);
+  if (stop.requested()) return cancelled_work();
+  return folded;
+}
+
+}  // namespace podsim

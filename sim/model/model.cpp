@@ -1,0 +1,201 @@
+#include "sim/model/model.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "sim/base/units.hpp"
+#include "sim/model/routes.hpp"
+#include "sim/model/task_cost.hpp"
+#include "sim/schedule/text.hpp"
+
+namespace podsim {
+
+namespace {
+
+class ModelBuilder {
+ public:
+  ModelBuilder(const Schedule& schedule, const Machine& machine, const Topology& topology, const Placement& placement, Cancellation stop)
+      : schedule_{schedule}, machine_{machine}, topology_{topology}, placement_{placement}, stop_{stop}, routes_{schedule.mesh, topology, placement} {}
+
+  Expected<Model> run(Deployment deployment) {
+    model_.schedule = &schedule_;
+    model_.machine = &machine_;
+    model_.deployment = std::move(deployment);
+    for (int d = 0; d < schedule_.mesh.devices(); ++d) {
+      model_.device_of.push_back(DeviceId{d});
+      model_.devices_in.push_back(1);
+      model_.node_of.push_back(static_cast<std::uint32_t>(d));
+    }
+    model_.speed = placement_.speed;
+    for (int link = 0; link < topology_.link_slots(); ++link) model_.links.push_back({topology_.link(LinkId{link}).bandwidth, LinkId{link}, 1});
+    for (std::uint32_t p = 0; p < schedule_.programs.size(); ++p) {
+      auto& costs = model_.costs.emplace_back();
+      costs.reserve(schedule_.programs[p].tasks.size());
+      for (std::size_t t = 0; t < schedule_.programs[p].tasks.size(); ++t) {
+        if (stop_.requested()) return cancelled_work();
+        costs.push_back(cost_of(machine_, schedule_.programs[p], model_.task(p, t)));
+        if (costs.back().kind != TaskCost::Kind::transfer) continue;
+        const auto routing = route(p, t);
+        if (!routing) return routing.error();
+        costs.back().routing = *routing;
+      }
+    }
+    take_paths();
+    for (std::uint32_t p = 0; p < schedule_.programs.size(); ++p) share_core(p);
+    if (auto ok = check_durations(); !ok) return ok.error();
+    return std::move(model_);
+  }
+
+ private:
+  const Deployment& deployment() const { return model_.deployment; }
+
+  /// The path of each sender of a task; tasks with the same participants and the same order of dimensions share them.
+  Expected<std::uint32_t> route(std::uint32_t p, std::size_t t) {
+    const Op& op = model_.task(p, t).op;
+    const auto* shift = std::get_if<Shift>(&op);
+    const std::uint32_t participants = deployment().programs[p].participants[t];
+    const std::vector<int>& order = shift != nullptr ? shift->route_order : std::get<Send>(op).route_order;
+    auto& known = routings_[participants];
+    for (const auto& [known_order, routing] : known)
+      if (*known_order == order) return routing;
+    const Participants& who = deployment().participants[participants];
+    const auto& devices = deployment().programs[p].devices;
+    std::vector<std::uint32_t> paths(devices.size(), 0);
+    for (std::size_t l = 0; l < devices.size(); ++l) {
+      if (!who.does(l)) continue;
+      if (stop_.requested()) return cancelled_work();
+      const auto found = routes_.find(op, DeviceId{static_cast<int>(devices[l])}, DeviceId{static_cast<int>(who.to[l])});
+      if (!found) return found.error();
+      paths[l] = *found;
+    }
+    const auto routing = static_cast<std::uint32_t>(model_.routings.size());
+    model_.routings.push_back(std::move(paths));
+    known.emplace_back(&order, routing);
+    return routing;
+  }
+
+  void take_paths() {
+    for (const RouteTable::Route& route : routes_.routes()) {
+      Path path;
+      path.first = static_cast<std::uint32_t>(model_.path_links.size());
+      for (std::size_t i = route.first; i < route.last; ++i)
+        model_.path_links.push_back({static_cast<std::uint32_t>(routes_.links()[i].value), 1});
+      path.last = static_cast<std::uint32_t>(model_.path_links.size());
+      path.hops = static_cast<std::uint32_t>(route.hops);
+      path.latency = route.latency;
+      path.bottleneck = route.bottleneck;
+      worst_.latency = std::max(worst_.latency, path.latency);
+      worst_.bottleneck = std::min(worst_.bottleneck, path.bottleneck);
+      model_.paths.push_back(path);
+    }
+  }
+
+  /// Core shares. Of an op that an algorithm wrote: at its own place. Of a Collective: all of it at its launch, so that a small share costs
+  /// little; a core task per ring step would make the core wait for every arrival in between, and nothing would overlap however small the share.
+  void share_core(std::uint32_t p) {
+    std::map<int, std::size_t> launches;                     // by collective
+    std::map<std::size_t, std::vector<Seconds>> core_times;  // per task, on each node
+    for (std::size_t t = 0; t < model_.costs[p].size(); ++t) {
+      const Task& task = model_.task(p, t);
+      const double share = core_share_of(machine_, task);
+      if (share == 0) continue;
+      std::size_t at = t;
+      if (task.origin) {
+        if (const auto* local = std::get_if<Local>(&task.op); local && local->kind == LocalKind::launch) launches[task.origin->collective] = t;
+        const auto launch = launches.find(task.origin->collective);
+        if (launch == launches.end()) continue;  // a Collective over a single device: nothing moves
+        at = launch->second;
+      }
+      auto& times = core_times[at];
+      const std::size_t nodes = deployment().programs[p].devices.size();
+      times.resize(nodes);
+      for (std::size_t l = 0; l < nodes; ++l)
+        if (deployment().who(p, t).does(l)) times[l] += share * alone(p, t, l);
+    }
+    for (auto& [t, times] : core_times) {
+      TaskCost& cost = model_.costs[p][t];
+      cost.on_core = true;
+      cost.core_time = times.empty() ? Seconds{} : times.front();
+      if (std::all_of(times.begin(), times.end(), [first = cost.core_time](Seconds time) { return time == first; })) continue;
+      cost.core_times = static_cast<std::uint32_t>(model_.core_times.size());
+      model_.core_times.push_back(std::move(times));
+    }
+  }
+
+  /// How long an activity takes that shares no link, its reduction included.
+  Seconds alone(std::uint32_t p, std::size_t t, std::size_t local) const {
+    const TaskCost& cost = model_.costs[p][t];
+    if (cost.kind == TaskCost::Kind::work) return model_.work(p, cost, local);
+    return unshared(cost, model_.path(cost, local)) + model_.reduction(p, t, local);
+  }
+
+  /// Whoever rounds a duration to the clock may rely on it.
+  Done check_durations() const {
+    for (std::uint32_t p = 0; p < model_.costs.size(); ++p)
+      for (std::size_t t = 0; t < model_.costs[p].size(); ++t) {
+        const TaskCost& cost = model_.costs[p][t];
+        const Participants& who = deployment().who(p, t);
+        if (stop_.requested()) return cancelled_work();
+        const bool the_same_everywhere = cost.kind == TaskCost::Kind::work && cost.core_times == nobody && model_.speed.empty();
+        if (who.doers == 0 || (cost.kind == TaskCost::Kind::transfer && surely_fits(cost, who))) continue;
+        for (std::size_t l = 0; l < who.to.size(); ++l) {
+          if (!who.does(l)) continue;
+          if (const Seconds duration = std::max(alone(p, t, l), model_.core_time(p, cost, l)); !fits_clock(duration))
+            return too_long(p, t, l, duration);
+          if (the_same_everywhere) break;
+        }
+      }
+    return done();
+  }
+
+  /// Judged by the worst path and this task's own reduction; a Send's receivers are looked at one by one.
+  bool surely_fits(const TaskCost& cost, const Participants& who) const {
+    return who.to_task.empty() && cost.core_times == nobody && model_.speed.empty() && fits_clock(cost.core_time) &&
+           fits_clock(cost.delay + worst_.latency + Seconds{cost.flow_bytes / worst_.bottleneck.count()} + cost.reduction);
+  }
+
+  Diagnostic too_long(std::uint32_t p, std::size_t t, std::size_t local, Seconds duration) const {
+    const DeviceId device{static_cast<int>(deployment().programs[p].devices[local])};
+    return {location_of(schedule_.programs[p].tasks[t].written_at),
+            fmt::format("task {} on device {} ({}) takes {}; expected less than 2000000 s, as the clock goes to 106 days",
+                        task_name(schedule_.programs[p], TaskId{t}), device.value, schedule_.mesh.name(device), to_text(duration))};
+  }
+
+  const Schedule& schedule_;
+  const Machine& machine_;
+  const Topology& topology_;
+  const Placement& placement_;
+  Cancellation stop_;
+  RouteTable routes_;
+  std::map<std::uint32_t, std::vector<std::pair<const std::vector<int>*, std::uint32_t>>> routings_;  // by participants: (order, routing)
+  Path worst_;  // the longest latency and the least bottleneck of any
+  Model model_;
+};
+
+}  // namespace
+
+Seconds Model::reduction(std::uint32_t program, std::size_t task, std::size_t local) const {
+  const Participants& who = deployment.who(program, task);
+  const TaskCost& receiving = who.to_task.empty() ? costs[program][task] : costs[deployment.places[who.to[local]].program][who.to_task[local]];
+  return at_speed(receiving.reduction, who.to[local]);
+}
+
+Seconds unshared(const TaskCost& cost, const Path& path) { return cost.delay + path.latency + Seconds{cost.flow_bytes / path.bottleneck.count()}; }
+
+Expected<Model> make_model(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement, Cancellation stop) {
+  Deployed deployed = deploy(lowered, stop);
+  if (!deployed.problems.empty()) return deployed.problems.front();
+  return cost_deployment(lowered, machine, topology, placement, std::move(deployed.deployment), stop);
+}
+
+Expected<Model> cost_deployment(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement,
+                                Deployment deployment, Cancellation stop) {
+  if (placement.chip_of.size() != static_cast<std::size_t>(lowered.mesh.devices()))
+    return Diagnostic{location_of(file_of(lowered)),
+                      fmt::format("the schedule is for {} devices, the placement has {}", lowered.mesh.devices(), placement.chip_of.size())};
+  return ModelBuilder{lowered, machine, topology, placement, stop}.run(std::move(deployment));
+}
+
+}  // namespace podsim

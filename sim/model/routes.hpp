@@ -1,0 +1,72 @@
+// The routes that transfers take, each found once.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "sim/topology/placement.hpp"
+#include "sim/schedule/schedule.hpp"
+
+namespace podsim {
+
+/// Route 0 is empty: sender and receiver share a chip.
+class RouteTable {
+ public:
+  /// All must outlive the table.
+  RouteTable(const Mesh& mesh, const Topology& topology, const Placement& placement);
+
+  /// The route of a Shift or Send from one device to another. Errors: the chips are not connected, a dimension order that is none.
+  Expected<std::uint32_t> find(const Op& op, DeviceId sender, DeviceId receiver);
+
+  struct Route {
+    std::size_t first = 0, last = 0;  // in links()
+    Seconds latency;
+    int hops = 0;  // links between chips, without injection and ejection
+    BytesPerSecond bottleneck = unlimited<BytesPerSecond>;
+  };
+  [[nodiscard]] const std::vector<Route>& routes() const { return routes_; }
+  /// Of all routes, one after the other, each in order of travel.
+  [[nodiscard]] const std::vector<LinkId>& links() const { return links_; }
+
+  /// Whether a mesh axis lies along exactly one physical dimension of a grid: only there does the sign of an antipodal shift choose the way.
+  [[nodiscard]] bool along_one_dimension(int axis) const { return along_one_dimension_[static_cast<std::size_t>(axis)]; }
+
+ private:
+  std::uint32_t inner_route(DeviceId sender, DeviceId receiver);
+  RouteOptions options_for(const Op& op, DeviceId sender) const;
+
+  struct Key {
+    int from = 0, to = 0, sign = 0, order = 0;
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  /// Numbers of keys, in the order in which they came. A hash table in one array: models of all-to-alls have millions of routes.
+  class Numbers {
+   public:
+    /// The key's number, `next` where it has none yet; and whether that is so.
+    std::pair<std::uint32_t, bool> add(const Key& key, std::uint32_t next);
+
+   private:
+    static constexpr std::uint32_t none = ~std::uint32_t{0};
+    struct Slot {
+      Key key;
+      std::uint32_t number = none;
+    };
+    [[nodiscard]] std::size_t slot_of(const Key& key) const;
+    void grow();
+    std::vector<Slot> slots_;  // as many as a power of two
+    std::size_t used_ = 0;
+  };
+
+  const Mesh& mesh_;
+  const Topology& topology_;
+  const Placement& placement_;
+  std::vector<bool> along_one_dimension_;  // per mesh axis
+  std::map<std::vector<int>, int> orders_;
+  Numbers numbers_;
+  std::vector<Route> routes_;
+  std::vector<LinkId> links_;
+};
+
+}  // namespace podsim

@@ -1,0 +1,71 @@
+#include "sim/model/task_cost.hpp"
+
+#include <cassert>
+
+namespace podsim {
+
+namespace {
+
+/// A transfer or Local that lowering wrote is accounted to the kind of its Collective.
+CostKind kind_of(const Task& task) {
+  if (task.origin) return cost_kind_of(task.origin->kind);
+  return std::holds_alternative<Local>(task.op) ? CostKind::local : CostKind::permute;
+}
+
+TaskCost transfer_cost(const Machine& machine, const Program& program, const Task& task, const Region& source) {
+  const Software& software = machine.software;
+  TaskCost cost;
+  cost.kind = TaskCost::Kind::transfer;
+  const Seconds launch = task.origin ? Seconds{} : software.launch[static_cast<std::size_t>(CostKind::permute)];
+  cost.delay = launch + software.per_message;
+  cost.payload = bytes_of(program, source);
+  const Bytes input = task.origin ? task.origin->input_bytes : cost.payload;
+  const auto& efficiency = software.efficiency[static_cast<std::size_t>(kind_of(task))];
+  cost.flow_bytes = static_cast<double>(cost.payload.count()) / efficiency_at(efficiency, input);
+  return cost;
+}
+
+TaskCost work_cost(Seconds work, bool on_core) {
+  TaskCost cost;
+  cost.work = work;
+  cost.on_core = cost.by_core = on_core;
+  if (on_core) cost.core_time = work;
+  return cost;
+}
+
+}  // namespace
+
+TaskCost cost_of(const Machine& machine, const Program& program, const Task& task) {
+  const auto reduction = [&](const Region& target, Combine combine) {
+    return combine == Combine::add ? bytes_of(program, target) / machine.chip.reduce_bandwidth : Seconds{};
+  };
+  return std::visit(Overloaded{
+                        [&](const Matmul& m) { return work_cost(matmul_time(machine, m, program.buffers[m.out.buffer.index()].dtype), true); },
+                        [&](const Local& l) { return work_cost(local_time(machine, program, task), l.unit == Unit::core); },
+                        [&](const Shift& s) {
+                          TaskCost cost = transfer_cost(machine, program, task, s.source);
+                          cost.reduction = reduction(s.target, s.combine);
+                          return cost;
+                        },
+                        [&](const Send& s) { return transfer_cost(machine, program, task, s.source); },
+                        [&](const Recv& r) {
+                          TaskCost cost;
+                          cost.kind = TaskCost::Kind::receive;
+                          cost.reduction = reduction(r.target, r.combine);
+                          return cost;
+                        },
+                        [](const Collective&) -> TaskCost {
+                          assert(!"lowered before timing");
+                          return {};
+                        },
+                    },
+                    task.op);
+}
+
+double core_share_of(const Machine& machine, const Task& task) {
+  if (std::holds_alternative<Matmul>(task.op) || std::holds_alternative<Recv>(task.op)) return 0;
+  if (const auto* local = std::get_if<Local>(&task.op); local && local->unit == Unit::core) return 0;
+  return machine.software.core_share[static_cast<std::size_t>(kind_of(task))];
+}
+
+}  // namespace podsim

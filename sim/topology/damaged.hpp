@@ -1,0 +1,53 @@
+// Any topology with some links broken or slower.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+
+#include "sim/topology/topology.hpp"
+
+namespace podsim {
+
+/// What is wrong with the links of a topology, both directions of a cable being two links.
+struct Damage {
+  std::set<LinkId> broken;
+  std::map<LinkId, double> slowed;  // to this part of their bandwidth, above 0
+  [[nodiscard]] bool none() const { return broken.empty() && slowed.empty(); }
+  friend bool operator==(const Damage&, const Damage&) = default;
+};
+
+/// Routes that met a broken link go another way: the fewest hops, of these the first in the order of links (dimension 0 first, + before -), along
+/// links of the machine's dimensions alone where these lead there. All others stay as they were, also where they are slow.
+///   cost    the first detour from a chip takes a breadth-first search, whose result is kept: 8 bytes per node, up to 512 MiB in all
+class DamagedTopology final : public Topology {
+ public:
+  DamagedTopology(std::shared_ptr<const Topology> whole, Damage damage);
+
+  [[nodiscard]] const Damage& damage() const { return damage_; }
+
+  [[nodiscard]] int chips() const override { return whole_->chips(); }
+  [[nodiscard]] int nodes() const override { return whole_->nodes(); }
+  [[nodiscard]] int link_slots() const override { return whole_->link_slots(); }
+  [[nodiscard]] std::vector<OutLink> out_links(ChipId node) const override;
+  [[nodiscard]] LinkParameters link(LinkId link) const override;
+  [[nodiscard]] std::optional<int> dimension_of(LinkId link) const override { return whole_->dimension_of(link); }
+  [[nodiscard]] const Grid* grid() const override { return whole_->grid(); }
+  [[nodiscard]] std::optional<LinkId> inner_link(ChipId chip, int core) const override { return whole_->inner_link(chip, core); }
+  [[nodiscard]] bool is_hop(LinkId link) const override { return whole_->is_hop(link); }
+  Done route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const override;
+  [[nodiscard]] std::string link_name(LinkId link) const override { return whole_->link_name(link); }
+  [[nodiscard]] std::string chip_name(ChipId node) const override { return whole_->chip_name(node); }
+
+ private:
+  [[nodiscard]] bool is_broken(LinkId link) const { return broken_[link.index()]; }
+
+  class Detours;
+
+  std::shared_ptr<const Topology> whole_;
+  Damage damage_;
+  std::vector<bool> broken_;          // per link: every hop of every route asks
+  std::shared_ptr<Detours> detours_;  // what was searched, of all copies
+};
+
+}  // namespace podsim

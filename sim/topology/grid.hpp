@@ -1,0 +1,64 @@
+// A grid of 1 to 4 dimensions, each open or wrapped: torus, mesh, line, ring. Implicit: nothing is stored per chip or link.
+#pragma once
+
+#include "sim/topology/topology.hpp"
+
+namespace podsim {
+
+struct GridDimension {
+  int extent = 1;
+  bool wraps = false;  // extents 1 and 2 have the same links either way: none, and one cable
+  LinkParameters link{};
+  friend bool operator==(const GridDimension&, const GridDimension&) = default;
+};
+
+/// Chips are row-major, dimension 0 most significant; a chip sits at coordinates (c0, c1, ...).
+///
+///   links     per dimension one cable between c and c+1, and one between extent-1 and 0 if it wraps and extent > 2; two links per cable
+///   route     dimension order (dimension 0 first unless the options name another), the shortest way round, ties by antipodal_sign
+///   cost      route O(hops), everything else O(dimensions); no memory per chip
+class Grid final : public Topology {
+ public:
+  /// Errors: no or more than 4 dimensions, an extent below 1, more than 2^24 chips.
+  /// `inner`: between the two devices of a chip; absent or unlimited: no link.
+  static Expected<Grid> make(std::vector<GridDimension> dimensions, BytesPerSecond injection = unlimited<BytesPerSecond>,
+                             BytesPerSecond ejection = unlimited<BytesPerSecond>, std::optional<LinkParameters> inner = std::nullopt);
+
+  [[nodiscard]] const std::vector<GridDimension>& dimensions() const { return dimensions_; }
+  [[nodiscard]] std::vector<int> coordinates(ChipId chip) const;
+  [[nodiscard]] ChipId chip(const std::vector<int>& coordinates) const;
+  /// The link that leaves `chip` along `dimension` in direction `sign` (+1 or -1); nullopt at an open end or where extent is 1. With extent
+  /// 2 the one cable is the + link of coordinate 0 and the - link of coordinate 1.
+  [[nodiscard]] std::optional<LinkId> link_from(ChipId chip, int dimension, int sign) const;
+  /// Links of one direction are alike on a torus, each the translation of any other: 2 * dimension + (0 for +, 1 for -; extent 2: 0), then one more
+  /// for injection, one for ejection and one for inner links.
+  [[nodiscard]] int direction(LinkId link) const;
+  [[nodiscard]] BytesPerSecond injection() const { return injection_; }
+  [[nodiscard]] BytesPerSecond ejection() const { return ejection_; }
+
+  [[nodiscard]] int chips() const override { return chips_; }
+  [[nodiscard]] int link_slots() const override;
+  [[nodiscard]] std::vector<OutLink> out_links(ChipId chip) const override;
+  [[nodiscard]] LinkParameters link(LinkId link) const override;
+  [[nodiscard]] std::optional<int> dimension_of(LinkId link) const override;
+  [[nodiscard]] const Grid* grid() const override { return this; }
+  [[nodiscard]] std::optional<LinkId> inner_link(ChipId chip, int core) const override;
+  [[nodiscard]] bool is_hop(LinkId link) const override { return link.value < chips_ * 2 * static_cast<int>(dimensions_.size()); }
+  Done route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const override;
+  [[nodiscard]] std::string link_name(LinkId link) const override;
+  [[nodiscard]] std::string chip_name(ChipId chip) const override;
+
+ private:
+  [[nodiscard]] int first_inner() const;
+
+  std::vector<GridDimension> dimensions_;
+  std::vector<int> strides_;  // of each dimension in the chip index
+  int chips_ = 1;
+  BytesPerSecond injection_ = unlimited<BytesPerSecond>, ejection_ = unlimited<BytesPerSecond>;
+  std::optional<LinkParameters> inner_;
+};
+
+/// The name of a dimension: x, y, z, w.
+char dimension_name(int dimension);
+
+}  // namespace podsim

@@ -1,0 +1,247 @@
+#include "validation/calibration/fit/calibrate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "sim/base/units.hpp"
+#include "sim/machine/machine_fields.hpp"
+#include "validation/calibration/fit/coverage.hpp"
+#include "validation/calibration/fit/identify.hpp"
+#include "validation/calibration/fit/injection.hpp"
+#include "validation/calibration/fit/shapes.hpp"
+#include "validation/calibration/fit/unobserved.hpp"
+
+namespace podsim {
+
+namespace {
+
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+constexpr double rounding = 1.01;  // of specifications
+
+bool is_beyond(double value, double limit) { return value > rounding * limit; }
+
+std::string_view unit_of(const Knob& knob) {
+  if (knob.kind == Knob::Kind::time) return "s";
+  return knob.kind == Knob::Kind::rate ? "B/s" : "1";
+}
+
+/// Errors: a path that is no value of machines, a prior for what is zero or unlimited.
+Done check(const CalibrateOptions& options, const Machine& machine) {
+  const auto known = [&](const std::string& path) -> Expected<double> {
+    for (const MachineField& field : machine_fields()) {
+      const std::vector<std::string> names = index_names(field.index);
+      for (std::size_t entry = 0; entry < names.size(); ++entry)
+        if (path == path_of(field, names[entry]) || path == path_of(field, "")) return field.get(machine, static_cast<int>(entry));
+    }
+    Machine copy = machine;
+    const auto outcome = set_machine_value(copy, path, "1", "", {});
+    return outcome ? Diagnostic{{}, "unknown machine field " + quoted(path)} : outcome.error();
+  };
+  for (const std::string& path : options.hold)
+    if (const auto value = known(path); !value) return value.error();
+  for (const NamedPrior& prior : options.priors) {
+    const auto value = known(prior.path);
+    if (!value) return value.error();
+    if (!(*value > 0) || std::isinf(*value))
+      return Diagnostic{{}, fmt::format("{} is {} on this machine: no prior", prior.path, *value > 0 ? "unlimited" : "zero")};
+    if (!(prior.relative_sigma > 0)) return Diagnostic{{}, fmt::format("the prior of {} needs a positive standard deviation", prior.path)};
+  }
+  return done();
+}
+
+/// What the base machine has for the rate that a knob turns, if it has a limit there.
+std::optional<double> specified(const Knob& knob, const Machine& base) {
+  if (knob.kind != Knob::Kind::rate) return std::nullopt;
+  const double value = knob.field->get(base, knob.entries.front());
+  return std::isinf(value) ? std::nullopt : std::optional{value};
+}
+
+std::vector<CalibratedValue> values_of(const Fit& fit, const Machine& base, const CalibrateOptions& options) {
+  const auto count = static_cast<int>(fit.knobs.size());
+  const int full = static_cast<int>((fit.solution.weights.array() == 1).count());  // what counts less does not count for the scale
+  const int rows = static_cast<int>(fit.solution.residuals.size());
+  const int freedom = rows > count ? std::max(full - count, 1) : 0;
+  const double t = student_quantile(1 - (1 - options.confidence) / std::max(count, 1), freedom);  // Bonferroni: all of them together
+  std::vector<CalibratedValue> values;
+  for (int j = 0; j < count; ++j) {
+    const Knob& knob = fit.knobs[static_cast<std::size_t>(j)];
+    const double x = fit.solution.x[j], half = t * std::sqrt(std::max(fit.covariance(j, j), 0.0));
+    const double below = std::isfinite(half) ? std::max(x - half, knob.low) : knob.low,
+                 above = std::isfinite(half) ? std::min(x + half, knob.high) : knob.high;
+    CalibratedValue value{knob.path, knob.at, std::string(unit_of(knob)), physical(knob, x), physical(knob, below), physical(knob, above), {}};
+    if (knob.kind == Knob::Kind::rate && (x - half <= knob.low || !std::isfinite(half))) value.low = infinite;
+    if (value.low > value.high) std::swap(value.low, value.high);
+    const auto named = [&](const NamedPrior& prior) { return prior.path == knob.path; };
+    if (std::any_of(options.priors.begin(), options.priors.end(), named)) value.origin = CalibratedValue::Origin::prior;
+    value.specified = specified(knob, base);
+    values.push_back(std::move(value));
+  }
+  return values;
+}
+
+/// The observations that a fitted value acts on: how many, and their median error.
+std::string source_of(const Fit& fit, const Knob& knob, const Machine& base, const CalibrateOptions& options) {
+  const std::string& path = knob.path;
+  std::set<Eigen::Index> touched;
+  bool prior = false;
+  for (std::size_t j = 0; j < fit.knobs.size(); ++j) {
+    if (fit.knobs[j].path != path) continue;
+    const auto column = fit.solution.jacobian.col(static_cast<Eigen::Index>(j));
+    for (Eigen::Index i = 0; i < column.size(); ++i)
+      if (std::abs(column[i]) > 1e-9) touched.insert(i);
+  }
+  for (const NamedPrior& p : options.priors) prior = prior || p.path == path;
+  std::vector<double> errors;
+  for (const Eigen::Index i : touched) errors.push_back(std::abs(std::expm1(fit.solution.residuals[i])));
+  const std::optional<double> limit = specified(knob, base);
+  const double value = knob.field->get(fit.pod.machine, knob.entries.front());
+  return fmt::format("fitted{}: {}, {} observation{}, median error {:.2g} %{}", prior ? " with its specification as prior" : "", options.dataset,
+                     touched.size(), touched.size() == 1 ? "" : "s", 100 * median_of(errors),
+                     limit && is_beyond(value, *limit)
+                         ? fmt::format("; an effective value, {:.2g} times the specified {}", value / *limit, to_text(BytesPerSecond{*limit}))
+                         : "");
+}
+
+/// Writes the values into the base machine as texts would set them.
+Done set_values(const Fit& fit, const CalibrateOptions& options, Machine& machine) {
+  const Machine base = machine;
+  for (const Knob& knob : fit.zero)
+    if (auto ok = set_machine_value(machine, knob.path, "0 s", fmt::format("fitted: {}, what would be below zero", options.dataset), {}); !ok)
+      return ok.error();
+  for (const Knob& knob : fit.knobs) {
+    const std::string source = source_of(fit, knob, base, options);
+    const std::vector<std::string> names = index_names(knob.field->index);
+    for (const int entry : knob.entries) {
+      const std::string path = path_of(*knob.field, names[static_cast<std::size_t>(entry)]);
+      const auto outcome = set_machine_value(machine, path, value_text(*knob.field, fit.pod.machine, entry), source, {});
+      if (!outcome) return outcome.error();
+    }
+  }
+  return done();
+}
+
+/// Where curves and tables need points is found without collective matmuls, which are simulated and tell little of it; then everything is fitted.
+Expected<Fit> fit_all(const std::vector<Observation>& observations, const Pod& start, const CalibrateOptions& options, Predictions& predictions) {
+  std::vector<Observation> single = observations;
+  std::erase_if(single, is_composite);
+  if (!options.curves || single.empty() || single.size() == observations.size()) return fit_shapes(observations, start, options, predictions);
+  auto of_single = Predictions::make(single, start, options.predict);
+  if (!of_single) return of_single.error();
+  const Machine shaped = fit_shapes(single, start, options, *of_single).pod.machine;
+  Pod pod = start;
+  pod.machine.software.efficiency = shaped.software.efficiency;
+  pod.machine.chip.matmul_table = shaped.chip.matmul_table;
+  pod.machine.chip.matmul_efficiency = shaped.chip.matmul_efficiency;
+  CalibrateOptions at_these_points = options;
+  at_these_points.curves = false;
+  return fit_shapes(observations, pod, at_these_points, predictions);
+}
+
+}  // namespace
+
+std::string_view name_of(CalibratedValue::Origin origin) {
+  switch (origin) {
+    case CalibratedValue::Origin::fitted: return "fitted";
+    case CalibratedValue::Origin::prior: return "prior";
+    case CalibratedValue::Origin::not_limiting: return "not limiting";
+  }
+  return {};
+}
+
+bool CalibratedValue::beyond_specification() const { return specified && is_beyond(value, *specified); }
+
+double median_of(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+double percentile_of(std::vector<double> values, double share) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const double rank = std::ceil(share * static_cast<double>(values.size()) - 1e-9);
+  return values[static_cast<std::size_t>(std::clamp(rank, 1.0, static_cast<double>(values.size()))) - 1];
+}
+
+Expected<Calibration> calibrate(const std::vector<Observation>& observations, const Pod& base, const CalibrateOptions& options) {
+  if (observations.empty()) return Diagnostic{{}, "there are no observations to calibrate from"};
+  if (auto ok = check(options, base.machine); !ok) return ok.error();
+  auto predictions = Predictions::make(observations, base, options.predict);
+  if (!predictions) return predictions.error();
+
+  // A limit of the device explains more with less than curves do, so it is looked for first.
+  Pod start = base;
+  CalibrateOptions plain = options;
+  plain.curves = false;
+  if (const auto found = find_injection(fit_shapes(observations, base, plain, *predictions), options, *predictions); found.limited) {
+    start.machine.chip.injection_bandwidth = found.limited->pod.machine.chip.injection_bandwidth;
+    start.machine.link = found.limited->pod.machine.link;
+  }
+  auto best = fit_all(observations, start, options, *predictions);
+  if (!best) return best.error();
+  const InjectionFinding injection = find_injection(*best, options, *predictions);
+
+  Calibration result;
+  result.parameters = values_of(*best, base.machine, options);
+  if (injection.not_limiting) result.parameters.push_back(*injection.not_limiting);
+  result.undetermined = best->undetermined;
+  if (injection.undetermined) result.undetermined.push_back(*injection.undetermined);
+  result.machine = base.machine;
+  if (auto ok = set_values(*best, options, result.machine); !ok) return ok.error();
+  const auto alike = keep_alike(observations, *best, base.machine, options, result.machine);
+  if (!alike) return alike.error();
+  result.undetermined.insert(result.undetermined.end(), alike->begin(), alike->end());
+  result.scatter = best->solution.scale;
+  std::vector<double> errors;
+  for (std::size_t i = 0; i < observations.size(); ++i) {
+    const auto row = static_cast<Eigen::Index>(i);
+    const double error = std::expm1(best->solution.residuals[row]);
+    result.residuals.push_back({i, Seconds{observations[i].time.count() * (1 + error)}, error, best->solution.weights[row]});
+    errors.push_back(std::abs(error));
+  }
+  result.median_abs_error = median_of(errors);
+  result.p95_abs_error = percentile_of(errors, 0.95);
+  auto covers = coverage_of(observations, base, options.predict);
+  if (!covers) return covers.error();
+  result.machine.trust = {TrustLevel::fitted, options.dataset, result.median_abs_error, *std::move(covers)};
+  return result;
+}
+
+ErrorSummary summary_of(const std::vector<double>& errors) {
+  std::vector<double> sizes;
+  for (const double error : errors) sizes.push_back(std::abs(error));
+  return {sizes.size(), median_of(sizes), percentile_of(sizes, 0.95)};
+}
+
+std::optional<ErrorSummary> held_back_error(const std::vector<Observation>& observations, const Pod& base, const CalibrateOptions& options) {
+  std::array<std::vector<Observation>, 2> halves;
+  std::map<ObservedOp, std::size_t> seen;
+  for (const Observation& observation : observations) halves.at(seen[observation.op]++ % 2).push_back(observation);
+  std::vector<double> errors;
+  for (std::size_t half = 0; half < 2; ++half) {
+    const auto found = calibrate(halves.at(half), base, options);
+    if (!found) return std::nullopt;
+    const auto is_fitted = [](const CalibratedValue& value) { return value.origin == CalibratedValue::Origin::fitted; };
+    const auto values = std::count_if(found->parameters.begin(), found->parameters.end(), is_fitted);
+    if (static_cast<std::size_t>(values) >= halves.at(half).size()) return std::nullopt;
+    Pod pod = base;
+    pod.machine = found->machine;
+    if (const auto built = rebuild(pod); !built) return std::nullopt;
+    for (const Observation& observation : halves.at(1 - half)) {
+      const auto time = predict(observation, pod, options.predict);
+      if (!time) return std::nullopt;
+      errors.push_back(time->count() / observation.time.count() - 1);
+    }
+  }
+  return summary_of(errors);
+}
+
+}  // namespace podsim

@@ -1,0 +1,182 @@
+#include "validation/calibration/fit/identify.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <set>
+
+namespace podsim {
+
+namespace {
+
+constexpr double tolerance = 1e-3;  // of the squared length of a column
+constexpr double influence = 1e-3;  // the least, on ln(predicted)
+constexpr double smallest_time = 1e-7;
+constexpr double unlimited_part = 1e-2;  // a link that takes less of the base machine's time is no limit
+constexpr int most_turns = 8;
+
+struct State {
+  std::vector<int> chosen;   // of the knobs, in their order
+  std::vector<bool> pinned;  // stays on its bound
+  std::set<int> stands_for;  // of the chosen: moves predictions as one does that was not chosen
+  std::vector<Undetermined> undetermined;
+};
+
+LeastSquares problem_of(const std::vector<Knob>& knobs, const std::vector<int>& chosen, const Eigen::VectorXd& start, const CalibrateOptions& options,
+                        Predictions& predictions) {
+  const auto count = static_cast<Eigen::Index>(chosen.size());
+  std::vector<Knob> turned;
+  LeastSquares problem;
+  problem.start = problem.low = problem.high = problem.prior = Eigen::VectorXd::Zero(count);
+  problem.prior_sigma = Eigen::VectorXd::Constant(count, std::numeric_limits<double>::infinity());
+  for (Eigen::Index j = 0; j < count; ++j) {
+    const int index = chosen[static_cast<std::size_t>(j)];
+    const Knob& knob = knobs[static_cast<std::size_t>(index)];
+    turned.push_back(knob);
+    problem.low[j] = knob.low, problem.high[j] = knob.high;
+    problem.prior[j] = start[index];
+    problem.start[j] = std::clamp(start[index], knob.low, knob.high);
+    for (const NamedPrior& prior : options.priors)
+      if (prior.path == knob.path) problem.prior_sigma[j] = prior.relative_sigma * start[index];
+  }
+  problem.residuals = [turned = std::move(turned), &predictions](const Eigen::VectorXd& x) {
+    predictions.turn(turned, x);
+    return predictions.residuals();
+  };
+  return problem;
+}
+
+/// How far a value counts as moved: itself, or for times that are zero a tenth of a microsecond.
+double extent_of(const Knob& knob, double x) { return knob.kind == Knob::Kind::time ? std::max(x, smallest_time / knob.unit) : std::max(x, 1e-6); }
+
+/// The first three, in words.
+std::string joined(const std::vector<Knob>& knobs, const std::vector<int>& which) {
+  constexpr std::size_t most = 3;
+  std::vector<std::string> names;
+  for (const int w : which) {
+    const Knob& knob = knobs[static_cast<std::size_t>(w)];
+    if (names.size() < most) names.push_back(knob.path + (knob.at.empty() ? "" : " at " + knob.at));
+  }
+  const std::string more = which.size() > most ? fmt::format(" and {} more", which.size() - most) : "";
+  return fmt::format("{}{} {}", fmt::join(names, ", "), more, which.size() == 1 ? "does" : "together do");
+}
+
+bool has_prior(const Knob& knob, const CalibrateOptions& options) {
+  return std::any_of(options.priors.begin(), options.priors.end(), [&](const NamedPrior& prior) { return prior.path == knob.path; });
+}
+
+/// Chooses anew from the influence of every knob at x.
+State choose(const std::vector<Knob>& knobs, const Eigen::VectorXd& x, const Eigen::MatrixXd& jacobian, const std::vector<bool>& pinned,
+             const CalibrateOptions& options) {
+  State state{{}, pinned, {}, {}};
+  std::vector<int> told;
+  const auto undetermined = [&](std::size_t k, std::string why) {
+    state.undetermined.push_back({knobs[k].path, knobs[k].at, std::move(why), probe_for(knobs[k]), knobs[k].last});
+  };
+  for (std::size_t k = 0; k < knobs.size(); ++k) {
+    const auto column = jacobian.col(static_cast<Eigen::Index>(k));
+    const double most = column.cwiseAbs().maxCoeff() * extent_of(knobs[k], x[static_cast<Eigen::Index>(k)]);
+    if (pinned[k])
+      undetermined(k, knobs[k].kind == Knob::Kind::time
+                          ? "the observations would have it below zero while others keep their values: it is zero, and those are fitted"
+                          : "the observations would have it unlimited: it keeps its value, and others are fitted to that");
+    else if (has_prior(knobs[k], options))
+      state.chosen.push_back(static_cast<int>(k));
+    else if (most < influence)
+      undetermined(k, most == 0 ? "no prediction depends on it" : "it is less than 0.1 % of every prediction");
+    else
+      told.push_back(static_cast<int>(k));
+  }
+  Eigen::MatrixXd columns(jacobian.rows(), static_cast<Eigen::Index>(told.size()));
+  for (std::size_t i = 0; i < told.size(); ++i) columns.col(static_cast<Eigen::Index>(i)) = jacobian.col(told[i]);
+  const std::vector<Dependence> dependences = dependences_of(columns, tolerance);
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    if (!dependences[i].dependent) {
+      state.chosen.push_back(told[i]);
+      continue;
+    }
+    std::vector<int> with;
+    for (const int w : dependences[i].with) with.push_back(told[static_cast<std::size_t>(w)]);
+    state.stands_for.insert(with.begin(), with.end());
+    undetermined(static_cast<std::size_t>(told[i]), "it moves every prediction as " + joined(knobs, with));
+  }
+  std::sort(state.chosen.begin(), state.chosen.end());
+  return state;
+}
+
+}  // namespace
+
+std::string probe_for(const Knob& knob) {
+  const std::string& path = knob.path;
+  if (path == "chip.hbm_bandwidth") return "hbm_copy of several sizes, the largest of hundreds of MiB";
+  if (path == "chip.matmul_efficiency") return "matmul of several sizes, square and flat, the largest of thousands in each extent";
+  if (path == "chip.overlap_hbm") return "matmuls whose arithmetic and memory traffic take about as long, beside hbm_copy";
+  if (path == "software.per_message")
+    return "a few KiB over one hop and over several (a permute to a far device), and collectives over several numbers of devices";
+  if (path == "chip.injection_bandwidth") return "a shift by +1 alone, and shifts by +1 and by -1 at once, of tens of MiB";
+  if (path.ends_with("latency")) return "the same collective of a few KiB over axes of other lengths, and a permute over several hops";
+  if (path.starts_with("link")) return "transfers of tens of MiB, over each axis alone";
+  if (path.starts_with("software.launch")) return "the same operation of a few KiB and of tens of MiB, over several numbers of devices";
+  return "a permute, or another collective, of tens of MiB over the same links";
+}
+
+Fit fit(const std::vector<Knob>& knobs, const Pod& pod, const CalibrateOptions& options, Predictions& predictions) {
+  const auto count = static_cast<Eigen::Index>(knobs.size());
+  Eigen::VectorXd start(count);
+  for (Eigen::Index k = 0; k < count; ++k) {
+    const Knob& knob = knobs[static_cast<std::size_t>(k)];
+    double value = knob.field->get(pod.machine, knob.entries.front());
+    if (knob.point >= 0 && knob.field->unit == FieldUnit::efficiency)
+      value = pod.machine.software.efficiency.at(static_cast<std::size_t>(cost_kind_of(static_cast<CollectiveKind>(knob.entries.front()))))
+                  .at(static_cast<std::size_t>(knob.point))
+                  .efficiency;
+    else if (knob.point >= 0)
+      value = pod.machine.chip.matmul_table.points.at(static_cast<std::size_t>(knob.point)).efficiency;
+    start[k] = from_physical(knob, value);
+  }
+  std::vector<int> all(knobs.size());
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<bool> pinned(knobs.size(), false);
+  Eigen::VectorXd x = start;
+  State state;
+  Fit result;
+  for (int turn = 0; turn < most_turns; ++turn) {
+    predictions.pod().machine = pod.machine;
+    LeastSquares everything = problem_of(knobs, all, x, options, predictions);
+    const Eigen::VectorXd residuals = everything.residuals(everything.start);
+    State next = choose(knobs, x, jacobian_of(everything, everything.start, residuals), pinned, options);
+    if (turn > 0 && next.chosen == state.chosen) break;
+    state = std::move(next);
+    x = start;
+    for (std::size_t k = 0; k < knobs.size(); ++k)
+      if (pinned[k] && knobs[k].kind == Knob::Kind::time) x[static_cast<Eigen::Index>(k)] = knobs[k].low;
+    predictions.pod().machine = pod.machine;
+    predictions.turn(knobs, x);
+    for (std::size_t k = 0; k < knobs.size(); ++k)  // what is unlimited stays so, unless it is fitted
+      if (knobs[k].kind == Knob::Kind::rate && std::isinf(knobs[k].field->get(pod.machine, knobs[k].entries.front())))
+        for (const int entry : knobs[k].entries) knobs[k].field->set(predictions.pod().machine, entry, std::numeric_limits<double>::infinity());
+    const LeastSquares problem = problem_of(knobs, state.chosen, x, options, predictions);
+    result.solution = solve(problem);
+    result.covariance = covariance_of(problem, result.solution);
+    problem.residuals(result.solution.x);
+    result.pod = predictions.pod();
+    for (std::size_t j = 0; j < state.chosen.size(); ++j) x[state.chosen[j]] = result.solution.x[static_cast<Eigen::Index>(j)];
+    // A time of zero while a later value that moves predictions alike keeps its own: let that one move. A link without limit: others are the limit.
+    for (const int k : state.chosen) {
+      const Knob& knob = knobs[static_cast<std::size_t>(k)];
+      const bool idle_time = knob.kind == Knob::Kind::time && state.stands_for.contains(k);
+      const bool idle_link = knob.kind == Knob::Kind::rate && knob.path.starts_with("link");
+      if ((idle_time && x[k] <= knob.low) || (idle_link && x[k] <= unlimited_part)) pinned[static_cast<std::size_t>(k)] = true;
+    }
+  }
+  for (const int k : state.chosen) result.knobs.push_back(knobs[static_cast<std::size_t>(k)]);
+  for (std::size_t k = 0; k < knobs.size(); ++k)
+    if (pinned[k] && knobs[k].kind == Knob::Kind::time) result.zero.push_back(knobs[k]);
+  result.undetermined = std::move(state.undetermined);
+  return result;
+}
+
+}  // namespace podsim

@@ -1,0 +1,273 @@
+#include "validation/calibration/fit/knobs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <limits>
+
+#include "sim/base/blame.hpp"
+#include "sim/base/units.hpp"
+
+namespace podsim {
+
+namespace {
+
+constexpr double some_rate = 1e11;    // where an unlimited rate starts
+constexpr double some_time = 1e-6;    // the unit of times that are zero
+constexpr double least_share = 1e-3;  // of efficiencies, as the machine's table has it
+
+CostKind cost_of_op(ObservedOp op) {
+  switch (op) {
+    case ObservedOp::all_gather: return CostKind::all_gather;
+    case ObservedOp::reduce_scatter: return CostKind::reduce_scatter;
+    case ObservedOp::all_reduce: return CostKind::all_reduce;
+    case ObservedOp::all_to_all: return CostKind::all_to_all;
+    case ObservedOp::broadcast: return CostKind::broadcast;
+    case ObservedOp::reduce: return CostKind::reduce;
+    case ObservedOp::permute: return CostKind::permute;
+    case ObservedOp::matmul: return CostKind::matmul;
+    case ObservedOp::hbm_copy: return CostKind::local;
+  }
+  assert(false);
+  return {};
+}
+
+bool is_collective(CostKind kind) { return kind >= CostKind::all_gather; }
+std::string curve_path(CostKind kind) { return fmt::format("collective[{}].efficiency", name_of(kind)); }
+
+class Maker {
+ public:
+  Maker(const CalibrateOptions& options, Machine& machine) : options_{options}, machine_{machine} {}
+
+  /// A value by its path; without an index every entry of `only`, or all.
+  Knob& add(const std::string& path, Knob::Kind kind, std::vector<int> only = {}) {
+    Knob knob;
+    knob.path = path;
+    knob.kind = kind;
+    for (const MachineField& field : machine_fields()) {
+      const std::vector<std::string> names = index_names(field.index);
+      for (std::size_t entry = 0; entry < names.size(); ++entry) {
+        if (path_of(field, names[entry]) != path && path_of(field, "") != path) continue;
+        knob.field = &field;
+        if (only.empty() || std::find(only.begin(), only.end(), static_cast<int>(entry)) != only.end())
+          knob.entries.push_back(static_cast<int>(entry));
+      }
+    }
+    assert(knob.field != nullptr && !knob.entries.empty());
+    const double value = knob.field->get(machine_, knob.entries.front());
+    if (kind == Knob::Kind::time) {
+      knob.unit = value > 0 ? value : some_time;
+      knob.high = knob.field->high / knob.unit;
+    } else if (kind == Knob::Kind::rate) {
+      knob.unit = 1 / (std::isinf(value) ? some_rate : value);
+      knob.high = 1 / (knob.field->low * knob.unit);
+      knob.low = 1e-9;
+    } else if (kind == Knob::Kind::efficiency) {
+      knob.low = 1, knob.high = 1 / least_share;
+    } else {
+      knob.high = 1;
+    }
+    knobs.push_back(std::move(knob));
+    return knobs.back();
+  }
+
+  std::vector<Knob> finish() {
+    std::stable_sort(knobs.begin(), knobs.end(), [](const Knob& a, const Knob& b) { return std::pair{a.last, a.rate} < std::pair{b.last, b.rate}; });
+    std::erase_if(knobs, [&](const Knob& knob) { return std::find(options_.hold.begin(), options_.hold.end(), knob.path) != options_.hold.end(); });
+    return std::move(knobs);
+  }
+
+  std::vector<Knob> knobs;
+
+ private:
+  const CalibrateOptions& options_;
+  Machine& machine_;
+};
+
+void add_links(const std::vector<Observation>& observations, const Pod& pod, const std::string& name, Knob::Kind kind, Maker& maker) {
+  std::array<bool, max_dimensions> used{};
+  const std::size_t dimensions = std::min<std::size_t>(pod.slice.extents.size(), max_dimensions);
+  bool named = pod.machine.interconnect == Interconnect::rail;
+  for (std::size_t d = 0; d < dimensions; ++d) used.at(d) = pod.slice.extents[d] > 1;
+  // Links of a grid are alike in latency unless the machine says otherwise; a latency per dimension could not be told from a launch.
+  for (const Observation& o : observations)
+    if (kind == Knob::Kind::rate && is_collective(cost_of_op(o.op)) && !o.axis.empty()) named = true;
+  for (std::size_t d = 1; d < dimensions; ++d)
+    if (kind == Knob::Kind::time && pod.machine.link.at(d).latency != pod.machine.link.front().latency) named = true;
+  if (std::count(used.begin(), used.end(), true) < 2) named = false;
+  std::vector<int> entries;
+  for (std::size_t d = 0; d < dimensions; ++d) {
+    if (!used.at(d)) continue;
+    entries.push_back(static_cast<int>(d));
+    if (named) maker.add(fmt::format("link[{}].{}", dimension_name(static_cast<int>(d)), name), kind);
+  }
+  if (named || entries.empty()) return;
+  if (pod.machine.interconnect == Interconnect::rail)
+    maker.add(fmt::format("link[{}].{}", dimension_name(entries.front()), name), kind);
+  else
+    maker.add("link." + name, kind);
+}
+
+/// Points keep the efficiency that the machine has there.
+void give_points(const Shapes& shapes, Machine& machine) {
+  for (int k = 0; k < cost_kind_count; ++k) {
+    const auto kind = static_cast<std::size_t>(k);
+    if (shapes.curves.at(kind).empty()) continue;
+    std::vector<EfficiencyPoint> points;
+    for (const Bytes bytes : shapes.curves.at(kind)) points.push_back({bytes, efficiency_at(machine.software.efficiency.at(kind), bytes)});
+    machine.software.efficiency.at(kind) = std::move(points);
+  }
+  if (shapes.products.empty()) return;
+  std::vector<MatmulPoint> points = shapes.products;
+  for (MatmulPoint& p : points) p.efficiency = matmul_efficiency_of(machine.chip, p.m, p.n, p.k);
+  set_matmul_points(machine.chip, std::move(points));
+}
+
+/// What a link carries of an observed collective, over its time.
+double achieved_rate(const Observation& o) {
+  const double devices = o.devices, bytes = static_cast<double>(o.bytes.count());
+  double carried = bytes;
+  if (o.op == ObservedOp::all_gather) carried *= devices - 1;
+  if (o.op == ObservedOp::reduce_scatter || o.op == ObservedOp::all_to_all) carried *= (devices - 1) / devices;
+  if (o.op == ObservedOp::all_reduce) carried *= 2 * (devices - 1) / devices;
+  return carried / o.time.count();
+}
+
+/// The point of a curve that comes nearest to the links' bandwidth: the largest, but for hosts whose larger messages leave a cache.
+struct FastestPoint {
+  std::size_t point = 0;
+  double rate = 0;
+};
+FastestPoint fastest_point(const std::vector<Observation>& observations, CostKind kind, const std::vector<Bytes>& points) {
+  FastestPoint fastest{points.size() - 1, 0};
+  for (const Observation& o : observations) {
+    if (cost_of_op(o.op) != kind || is_composite(o)) continue;
+    const auto above = std::lower_bound(points.begin(), points.end(), o.bytes);
+    if (above == points.end() || achieved_rate(o) <= fastest.rate) continue;
+    fastest = {static_cast<std::size_t>(above - points.begin()), achieved_rate(o)};
+  }
+  return fastest;
+}
+
+}  // namespace
+
+double physical(const Knob& knob, double x) {
+  if (knob.kind == Knob::Kind::rate || knob.kind == Knob::Kind::efficiency) return 1 / (x * knob.unit);
+  return x * knob.unit;
+}
+
+double from_physical(const Knob& knob, double value) {
+  if (knob.kind == Knob::Kind::rate && std::isinf(value)) return 1;  // starts at some_rate
+  if (knob.kind == Knob::Kind::rate || knob.kind == Knob::Kind::efficiency) return 1 / (value * knob.unit);
+  return value / knob.unit;
+}
+
+std::vector<Knob> knobs_for(const std::vector<Observation>& observations, const Shapes& shapes, const CalibrateOptions& options, Pod& pod) {
+  give_points(shapes, pod.machine);
+  Maker maker{options, pod.machine};
+  std::array<bool, cost_kind_count> seen{};
+  for (const Observation& o : observations) {
+    const bool passes_on = is_composite(o) && o.schedule > ObservedSchedule::plain;  // by shifts, not by a Collective
+    seen.at(static_cast<std::size_t>(passes_on ? CostKind::permute : cost_of_op(o.op))) = true;
+    if (is_composite(o)) seen.at(static_cast<std::size_t>(CostKind::matmul)) = true;
+  }
+  maker.add("chip.hbm_bandwidth", Knob::Kind::rate);
+  if (shapes.products.empty()) maker.add("chip.matmul_efficiency", Knob::Kind::efficiency);
+  add_links(observations, pod, "bandwidth", Knob::Kind::rate, maker);
+  if (pod.machine.chip.injection_bandwidth != unlimited<BytesPerSecond>) maker.add("chip.injection_bandwidth", Knob::Kind::rate);
+  for (int k = 0; k < cost_kind_count; ++k)
+    if (seen.at(static_cast<std::size_t>(k))) maker.add(fmt::format("software.launch[{}]", name_of(static_cast<CostKind>(k))), Knob::Kind::time);
+  for (std::size_t i = 0; i < shapes.products.size(); ++i) {
+    Knob& knob = maker.add("chip.matmul_efficiency", Knob::Kind::efficiency);
+    knob.point = static_cast<int>(i);
+    knob.at = fmt::format("{}x{}x{}", shapes.products[i].m, shapes.products[i].n, shapes.products[i].k);
+  }
+  for (int k = 0; k < cost_kind_count; ++k) {
+    const auto& points = shapes.curves.at(static_cast<std::size_t>(k));
+    if (points.empty()) continue;
+    const FastestPoint fastest = fastest_point(observations, static_cast<CostKind>(k), points);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      Knob& knob = maker.add(curve_path(static_cast<CostKind>(k)), Knob::Kind::efficiency);
+      knob.point = static_cast<int>(i);
+      knob.at = to_exact_text(points[i]);
+      knob.last = i == fastest.point;
+      if (knob.last) knob.rate = fastest.rate;
+    }
+  }
+  add_links(observations, pod, "latency", Knob::Kind::time, maker);
+  maker.add("software.per_message", Knob::Kind::time);
+  maker.add("chip.overlap_hbm", Knob::Kind::share);
+  return maker.finish();
+}
+
+// ---- Predictions ----------------------------------------------------------------------------------------------------------------------
+
+Expected<Predictions> Predictions::make(const std::vector<Observation>& observations, const Pod& pod, const PredictOptions& options) {
+  Predictions result;
+  result.pod_ = pod;
+  if (auto built = rebuild(result.pod_); !built) return built.error();
+  for (const Observation& o : observations) {
+    Item item;
+    item.observation = &o;
+    const auto schedule = schedule_of(o, pod, options.unknown_matmul);
+    if (!schedule) return schedule.error();
+    if (const auto* collective = std::get_if<Collective>(&schedule->computes)) item.input = bytes_of(schedule->programs.front(), collective->input);
+    item.form = closed_form(o, pod, options);
+    if (!item.form) {
+      auto lowered = lowered_schedule_of(o, pod, options);
+      if (!lowered) return lowered.error();
+      item.lowered = *std::move(lowered);
+      const auto time = simulated_time(*item.lowered, result.pod_);
+      if (!time) return blamed_on(o.where, time.error());
+      result.simulates_ = true;
+    }
+    result.items_.push_back(std::move(item));
+  }
+  return result;
+}
+
+CostKind Predictions::kind(std::size_t i) const { return cost_of_op(items_[i].observation->op); }
+
+void Predictions::turn(const std::vector<Knob>& knobs, const Eigen::VectorXd& x) {
+  Machine& machine = pod_.machine;
+  std::vector<MatmulPoint> products = machine.chip.matmul_table.points;
+  bool table = false;
+  for (std::size_t j = 0; j < knobs.size(); ++j) {
+    const Knob& knob = knobs[j];
+    const double value = physical(knob, x[static_cast<Eigen::Index>(j)]);
+    if (knob.point < 0) {
+      for (const int entry : knob.entries) knob.field->set(machine, entry, value);
+    } else if (knob.field->unit == FieldUnit::efficiency) {
+      const auto kind = static_cast<std::size_t>(cost_kind_of(static_cast<CollectiveKind>(knob.entries.front())));
+      machine.software.efficiency.at(kind)[static_cast<std::size_t>(knob.point)].efficiency = value;
+    } else {
+      products[static_cast<std::size_t>(knob.point)].efficiency = value;
+      table = true;
+    }
+  }
+  if (table) set_matmul_points(machine.chip, std::move(products));
+  stale_ = true;
+}
+
+Seconds Predictions::predicted(std::size_t i) {
+  const Item& item = items_[i];
+  if (item.form) return evaluate(*item.form, pod_.machine);
+  if (stale_) {
+    const auto built = rebuild(pod_);
+    assert(built);
+    stale_ = false;
+  }
+  const auto time = simulated_time(*item.lowered, pod_);
+  return time ? *time : Seconds{std::numeric_limits<double>::infinity()};  // it ran before: only the clock's end is left
+}
+
+Eigen::VectorXd Predictions::residuals() {
+  Eigen::VectorXd residuals(static_cast<Eigen::Index>(items_.size()));
+  for (std::size_t i = 0; i < items_.size(); ++i)
+    residuals[static_cast<Eigen::Index>(i)] = std::log(std::max(predicted(i).count(), 1e-12) / items_[i].observation->time.count());
+  return residuals;
+}
+
+}  // namespace podsim

@@ -1,0 +1,224 @@
+#include "validation/calibration/fit/predict.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "algorithms/collectives/collectives.hpp"
+#include "algorithms/gemm/gemm.hpp"
+#include "sim/base/units.hpp"
+#include "sim/model/fold.hpp"
+#include "sim/engine/table/engines.hpp"
+#include "topologies/mesh_placement.hpp"
+#include "workloads/collectives.hpp"
+
+namespace podsim {
+
+namespace {
+
+CollectiveKind collective_of(ObservedOp op) {
+  switch (op) {
+    case ObservedOp::all_gather: return CollectiveKind::all_gather;
+    case ObservedOp::reduce_scatter: return CollectiveKind::reduce_scatter;
+    case ObservedOp::all_reduce: return CollectiveKind::all_reduce;
+    case ObservedOp::all_to_all: return CollectiveKind::all_to_all;
+    case ObservedOp::broadcast: return CollectiveKind::broadcast;
+    case ObservedOp::reduce: return CollectiveKind::reduce;
+    default: return CollectiveKind::permute;
+  }
+}
+
+std::vector<std::string> named_axes(const std::string& text) {
+  std::vector<std::string> names{""};
+  for (const char c : text) {
+    if (c == '+' || c == ',')
+      names.emplace_back();
+    else
+      names.back() += c;
+  }
+  return names;
+}
+
+std::int64_t devices_on(const std::vector<AxisView>& axes) {
+  std::int64_t devices = 1;
+  for (const AxisView& axis : axes) devices *= axis.size;
+  return devices;
+}
+
+Range whole(std::int64_t length) { return {{}, 0, 0, length}; }
+
+/// A schedule of one task on every device, on buffers of its own.
+Schedule alone(const Mesh& mesh, std::string name, std::vector<Buffer> buffers, Op op) {
+  Schedule schedule;
+  schedule.name = name;
+  schedule.mesh = mesh;
+  schedule.programs.push_back({every_device(mesh), std::move(buffers), {{std::move(name), std::move(op), {}, {}, {}}}});
+  return schedule;
+}
+
+Buffer buffer_of(const std::string& name, std::vector<std::int64_t> extents, DType dtype, Role role) {
+  const std::size_t dimensions = extents.size();
+  return {name, std::move(extents), dtype, role, name, std::vector<std::vector<AxisView>>(dimensions)};
+}
+
+Schedule matmul_schedule(const Mesh& mesh, const Observation& o, DType dtype) {
+  Matmul matmul;
+  matmul.left = {BufferId{0}, {whole(o.m), whole(o.k)}};
+  matmul.right = {BufferId{1}, {whole(o.k), whole(o.n)}};
+  matmul.out = {BufferId{2}, {whole(o.m), whole(o.n)}};
+  return alone(mesh, "matmul",
+               {buffer_of("X", {o.m, o.k}, dtype, Role::input), buffer_of("W", {o.k, o.n}, dtype, Role::input),
+                buffer_of("Y", {o.m, o.n}, dtype, Role::output)},
+               matmul);
+}
+
+Schedule copy_schedule(const Mesh& mesh, Bytes bytes, DType dtype) {
+  const std::int64_t elements = std::max<std::int64_t>((bytes.count() + size_of(dtype).count() - 1) / size_of(dtype).count(), 1);
+  Local copy;
+  copy.reads = {{BufferId{0}, {whole(elements)}}};
+  copy.writes = {{BufferId{1}, {whole(elements)}}};
+  return alone(mesh, "hbm_copy", {buffer_of("X", {elements}, dtype, Role::input), buffer_of("Y", {elements}, dtype, Role::output)}, copy);
+}
+
+/// The GEMM of all devices that an observation of one device's product is part of.
+Expected<Schedule> collective_matmul(const Observation& o, const Pod& pod, DType dtype, ObservedSchedule unknown) {
+  const std::int64_t devices = o.devices, size = size_of(dtype).count(), bytes = o.bytes.count();
+  std::string family;
+  GemmProblem problem{o.m, o.n, o.k, dtype, Dataflow::os};
+  if (o.op == ObservedOp::all_gather && o.m * o.k * size == bytes * devices) {
+    family = "tp-ag", problem.n *= devices;
+  } else if (o.op == ObservedOp::all_gather && o.k * o.n * size == bytes * devices) {
+    family = "jax-ag", problem.m *= devices;
+  } else if (o.op == ObservedOp::reduce_scatter && o.m * o.n * size == bytes) {
+    family = "jax-rs", problem.k *= devices, problem.dataflow = Dataflow::rs;
+  } else {
+    return Diagnostic{o.where,
+                      fmt::format("expected an all-gather of the rows of a {}x{}x{} product in {}, or a reduce-scatter of its result; found {} "
+                                  "of {} on {} devices",
+                                  o.m, o.n, o.k, name_of(dtype), name_of(o.op), to_exact_text(o.bytes), devices)};
+  }
+  const auto algorithm = gemm_algorithm(fmt::format("{}-{}", family, name_of(o.schedule == ObservedSchedule::unknown ? unknown : o.schedule)));
+  if (!algorithm) return Diagnostic{o.where, algorithm.error().message};
+  const auto axes = axes_of(o, pod);
+  if (!axes) return axes.error();
+  if (axes->size() != 1) return Diagnostic{o.where, fmt::format("a collective matmul is along one axis of a mesh, found {}", axes->size())};
+  auto schedule = make_gemm_along(**algorithm, pod.mesh, axes->front(), problem, {});
+  if (!schedule) return Diagnostic{o.where, schedule.error().message};
+  return schedule;
+}
+
+}  // namespace
+
+Expected<std::vector<AxisView>> axes_of(const Observation& observation, const Pod& pod) {
+  const Mesh& mesh = pod.mesh;
+  std::vector<AxisView> axes;
+  if (!observation.axis.empty()) {
+    for (const std::string& name : named_axes(observation.axis)) {
+      const auto axis = mesh.axis(name);
+      if (!axis) return Diagnostic{observation.where, axis.error().message};
+      axes.push_back(*axis);
+    }
+    if (devices_on(axes) == observation.devices) return axes;
+    return Diagnostic{observation.where,
+                      fmt::format("axis {} has {} devices, the observation {}", quoted(observation.axis), devices_on(axes), observation.devices)};
+  }
+  for (int a = 0; a < static_cast<int>(mesh.axes().size()); ++a)
+    if (mesh.whole(a).size > 1) axes.push_back(mesh.whole(a));
+  if (devices_on(axes) == observation.devices) {
+    if (pod.machine.interconnect == Interconnect::rail) std::reverse(axes.begin(), axes.end());
+    return axes;
+  }
+  if (observation.devices > mesh.devices())
+    return Diagnostic{observation.where, fmt::format("the log has {} devices, the slice {}", observation.devices, mesh.devices())};
+  std::erase_if(axes, [&](const AxisView& axis) { return axis.size != observation.devices; });
+  if (axes.size() == 1) return axes;
+  return Diagnostic{observation.where, fmt::format("{} axis of the mesh has {} devices; the observation should name its axis",
+                                                   axes.empty() ? "no" : "more than one", observation.devices)};
+}
+
+Expected<Schedule> schedule_of(const Observation& observation, const Pod& pod, ObservedSchedule unknown_matmul) {
+  const DType dtype = observation.dtype.value_or(DType::bf16);
+  if (observation.op == ObservedOp::matmul) return matmul_schedule(pod.mesh, observation, dtype);
+  if (observation.op == ObservedOp::hbm_copy) return copy_schedule(pod.mesh, observation.bytes, dtype);
+  if (observation.m > 0) return collective_matmul(observation, pod, dtype, unknown_matmul);
+  const auto axes = axes_of(observation, pod);
+  if (!axes) return axes.error();
+  const CollectiveKind kind = collective_of(observation.op);
+  const bool divides = kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_to_all;
+  const std::int64_t unit = size_of(dtype).count() * (divides ? observation.devices : 1);
+  const Bytes bytes{std::max<std::int64_t>((observation.bytes.count() + unit - 1) / unit, 1) * unit};
+  auto schedule = collective_schedule(pod.mesh, kind, *axes, bytes, dtype);
+  if (!schedule) return Diagnostic{observation.where, schedule.error().message};
+  return schedule;
+}
+
+Expected<Schedule> lowered_schedule_of(const Observation& observation, const Pod& pod, const PredictOptions& options) {
+  const auto schedule = schedule_of(observation, pod, options.unknown_matmul);
+  if (!schedule || observation.op == ObservedOp::matmul || observation.op == ObservedOp::hbm_copy) return schedule;
+  const std::string& name = options.algorithm.at(static_cast<std::size_t>(collective_of(observation.op)));
+  const auto chooser = name.empty() ? ring_or_line(chunk_rule(pod.machine)) : always(name, chunk_rule(pod.machine));
+  if (!chooser) return chooser.error();
+  auto lowered = lower(*schedule, *chooser);
+  if (!lowered) return Diagnostic{observation.where, lowered.error().message};
+  return lowered;
+}
+
+Expected<Seconds> simulated_time(const Schedule& lowered, const Pod& pod) {
+  const auto engine = timing_engine("des");
+  if (!engine) return engine.error();
+  const auto model = make_folded_model(lowered, pod.machine, *pod.topology, pod.placement);
+  if (!model) return model.error();
+  RunControl control;
+  control.record = false;
+  const auto timeline = (*engine)->run(*model, control);
+  if (!timeline) return timeline.error();
+  return to_seconds(timeline->makespan);
+}
+
+Expected<Seconds> predict(const Observation& observation, const Pod& pod, const PredictOptions& options) {
+  const auto lowered = lowered_schedule_of(observation, pod, options);
+  if (!lowered) return lowered.error();
+  return simulated_time(*lowered, pod);
+}
+
+Expected<Pod> pod_of(const Machine& machine, const std::string& slice, std::vector<std::pair<std::string, int>> sizes, bool snake) {
+  Pod pod;
+  pod.machine = machine;
+  const auto parsed = parse_slice(slice, machine, {});
+  if (!parsed) return parsed.error();
+  pod.slice = *parsed;
+  if (auto built = rebuild(pod); !built) return built.error();
+  std::vector<GridDimension> dimensions;
+  for (std::size_t d = 0; d < pod.slice.extents.size(); ++d)
+    dimensions.push_back({pod.slice.extents[d], pod.topology->grid() == nullptr || pod.topology->grid()->dimensions()[d].wraps, {}});
+  if (machine.chip.devices > 1) dimensions.push_back({machine.chip.devices, true, {}});
+  auto layout = Grid::make(std::move(dimensions));
+  if (!layout) return layout.error();
+  pod.layout = *std::move(layout);
+  static constexpr std::array names = {"row", "col", "depth", "axis3"};
+  if (sizes.empty()) {
+    for (std::size_t d = 0; d < pod.slice.extents.size(); ++d) sizes.emplace_back(names.at(d), pod.slice.extents[d]);
+    if (machine.chip.devices > 1) sizes.emplace_back("core", machine.chip.devices);
+  }
+  if (snake) {
+    if (pod.topology->grid() == nullptr || machine.chip.devices > 1) return Diagnostic{{}, "a snake is laid over grids of chips of one device"};
+    auto placed = place_in_order(*pod.topology->grid(), sizes, snake_order(*pod.topology->grid()));
+    if (!placed) return placed.error();
+    pod.mesh = std::move(placed->mesh);
+    pod.placement = std::move(placed->placement);
+    return pod;
+  }
+  auto mesh = mesh_over(pod.layout, sizes);
+  if (!mesh) return mesh.error();
+  pod.mesh = *std::move(mesh);
+  for (int d = 0; d < pod.mesh.devices(); ++d) {
+    pod.placement.chip_of.emplace_back(d / machine.chip.devices);
+    if (machine.chip.devices > 1) pod.placement.core_of.push_back(d % machine.chip.devices);
+  }
+  pod.hypothetical = is_hypothetical(machine, pod.slice, pod.wrap);
+  return pod;
+}
+
+}  // namespace podsim

@@ -1,0 +1,70 @@
+#include "validation/calibration/importers/import.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "validation/calibration/importers/hlo_stats.hpp"
+#include "validation/calibration/importers/meshslice_log.hpp"
+#include "validation/calibration/importers/nccl_tests.hpp"
+#include "validation/calibration/importers/trace_json.hpp"
+#include "validation/calibration/importers/xplane.hpp"
+
+namespace podsim {
+
+namespace {
+
+constexpr std::size_t longest_text = std::size_t{1} << 28;
+
+Expected<Imported> import_csv(std::string_view text, const std::string& file, const ImportOptions&) {
+  auto observations = read_observations(text, file);
+  if (!observations) return observations.error();
+  return Imported{*std::move(observations), {}};
+}
+
+/// A format that is read whole.
+template <Expected<Imported> (*import)(std::string_view, const std::string&, const ImportOptions&)>
+Expected<Imported> whole(std::unique_ptr<ByteSource> bytes, const std::string& file, const ImportOptions& options) {
+  const auto text = read_all(*bytes, longest_text, file);
+  if (!text) return text.error();
+  return import(*text, file, options);
+}
+
+constexpr std::array<ImportFormat, 6> formats = {{{"csv", "observations: op,devices,bytes,seconds,...", whole<import_csv>},
+                                                  {"nccl-tests", "what nccl-tests prints", whole<import_nccl_tests>},
+                                                  {"xplane", "profiles of TPUs: *.xplane.pb", import_xplane},
+                                                  {"trace-json", "profiles of TPUs: *.trace.json.gz of jax.profiler", import_trace_json},
+                                                  {"hlo-stats", "tables of HLO op statistics, as CSV", whole<import_hlo_stats>},
+                                                  {"meshslice-log", "logs of MeshSlice's benchmarks of collectives", whole<import_meshslice_log>}}};
+
+Expected<const ImportFormat*> format_named(std::string_view name) {
+  const auto found = std::ranges::find(formats, name, &ImportFormat::name);
+  if (found != formats.end()) return &*found;
+  std::vector<std::string> names;
+  std::string list;
+  for (const ImportFormat& format : formats) {
+    names.emplace_back(format.name);
+    list += (list.empty() ? " " : ", ") + names.back();
+  }
+  return Diagnostic{{}, quoted(name) + " is no format of measurements" + did_you_mean(name, names) + "; there are" + list};
+}
+
+}  // namespace
+
+std::span<const ImportFormat> import_formats() { return formats; }
+
+Expected<Imported> import_observations(std::string_view format, std::string_view bytes, const std::string& file, const ImportOptions& options) {
+  const auto found = format_named(format);
+  if (!found) return found.error();
+  return (*found)->read(inflated(source_of(bytes), file), file, options);
+}
+
+Expected<Imported> import_file(std::string_view format, const std::string& path, const ImportOptions& options) {
+  const auto found = format_named(format);
+  if (!found) return found.error();
+  auto source = source_of_file(path);
+  if (!source) return source.error();
+  return (*found)->read(inflated(*std::move(source), path), path, options);
+}
+
+}  // namespace podsim

@@ -1,0 +1,73 @@
+// The table of formats, and how bytes get to it: from memory, from files, compressed.
+#include "validation/calibration/importers/import.hpp"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "validation/calibration/importers/testing.hpp"
+
+namespace podsim {
+namespace {
+
+using testing::error_of;
+
+std::string gzipped(std::string text) {
+  z_stream stream{};
+  EXPECT_EQ(deflateInit2(&stream, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  std::string out(deflateBound(&stream, text.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(text.data());
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+const std::string two_rows = "op,devices,bytes,seconds\nall-gather,4,1024,1e-3\nhbm_copy,1,64,1e-6\n";
+
+TEST(Import, AnUnknownFormatIsAnErrorWithTheNearest) {
+  EXPECT_EQ(error_of(import_observations("ncl-tests", "", "f")).substr(0, 68), "\"ncl-tests\" is no format of measurements, did you mean \"nccl-tests\"?");
+  EXPECT_EQ(error_of(import_file("csv", "/no/such/file")), "/no/such/file: cannot read the file: No such file or directory");
+  EXPECT_EQ(error_of(import_file("csv", "/tmp")), "/tmp: expected a file, found a directory");
+}
+
+TEST(Import, CompressedBytesAreTheSameBytes) {
+  // Two members make one text.
+  for (const std::string& bytes : {two_rows, gzipped(two_rows), gzipped(two_rows.substr(0, 30)) + gzipped(two_rows.substr(30))}) {
+    const auto result = import_observations("csv", bytes, "f");
+    ASSERT_TRUE(result) << to_text(result.error());
+    EXPECT_EQ(result->observations.size(), 2U);
+    EXPECT_EQ(result->observations[1].where, (SourceLocation{"f", 3, 1}));
+  }
+}
+
+TEST(Import, AFileIsItsBytes) {
+  const auto path = std::filesystem::temp_directory_path() / "podsim_import_test.csv.gz";
+  std::ofstream{path, std::ios::binary} << gzipped(two_rows);
+  const auto result = import_file("csv", path.string());
+  std::filesystem::remove(path);
+  ASSERT_TRUE(result) << to_text(result.error());
+  EXPECT_EQ(result->observations.size(), 2U);
+}
+
+TEST(Import, CompressedBytesCutShortOrCorruptAreToldWithTheirPlace) {
+  const std::string bytes = gzipped(two_rows);
+  for (std::size_t length = 2; length < bytes.size(); ++length)
+    EXPECT_EQ(error_of(import_observations("csv", bytes.substr(0, length), "f")),
+              "f: the compressed data are cut short at compressed byte " + std::to_string(length));
+  std::string corrupt = bytes;
+  corrupt[bytes.size() - 6] = static_cast<char>(corrupt[bytes.size() - 6] ^ 1);
+  EXPECT_EQ(error_of(import_observations("csv", corrupt, "f")).substr(0, 38), "f: the compressed data are corrupt at ");
+}
+
+TEST(Import, EveryFormatRefusesNothingAtAll) {
+  for (const ImportFormat& format : import_formats()) EXPECT_FALSE(import_observations(format.name, "", "f")) << format.name;
+}
+
+}  // namespace
+}  // namespace podsim

@@ -1,0 +1,289 @@
+#include "validation/calibration/importers/nccl_tests.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "sim/base/units.hpp"
+#include "validation/calibration/importers/process_label.hpp"
+#include "validation/calibration/importers/text_lines.hpp"
+
+namespace podsim {
+
+namespace {
+
+using enum ObservedOp;
+
+struct Test {
+  std::string_view name;
+  ObservedOp op;
+};
+constexpr std::array<Test, 7> tests = {{{"all_gather_perf", all_gather},
+                                        {"reduce_scatter_perf", reduce_scatter},
+                                        {"all_reduce_perf", all_reduce},
+                                        {"alltoall_perf", all_to_all},
+                                        {"broadcast_perf", broadcast},
+                                        {"reduce_perf", reduce},
+                                        {"sendrecv_perf", permute}}};
+
+/// The last test that a line names. No name is the end of another but after an underscore.
+std::optional<ObservedOp> test_named_in(std::string_view line) {
+  std::optional<ObservedOp> op;
+  std::size_t last = 0;
+  for (const Test& test : tests)
+    for (std::size_t at = line.find(test.name); at != std::string_view::npos; at = line.find(test.name, at + 1)) {
+      const bool part_of_another = at > 0 && (std::isalnum(static_cast<unsigned char>(line[at - 1])) != 0 || line[at - 1] == '_');
+      if (!part_of_another && (!op || at >= last)) {
+        op = test.op;
+        last = at;
+      }
+    }
+  return op;
+}
+
+/// A reduction by how far its bus bandwidth is from the other: 2 (P-1)/P, (P-1)/P or 1, as far as those differ.
+std::optional<ObservedOp> reduction_of(double ratio, int devices) {
+  const double share = (devices - 1.0) / devices;
+  const bool is_all_reduce = std::abs(ratio - 2 * share) < 0.02, is_scatter = std::abs(ratio - share) < 0.02, is_reduce = std::abs(ratio - 1) < 0.02;
+  if (is_all_reduce + is_scatter + is_reduce != 1) return std::nullopt;
+  return is_all_reduce ? all_reduce : is_scatter ? reduce_scatter : reduce;
+}
+
+struct Row {
+  Observation observation;  // bytes: the size column
+  bool wrong = false, reduces = false;
+  double algorithm = 0, bus = 0;  // bandwidths
+};
+
+/// Where the columns are, counted from 0; a heading begins with `#`, which is not counted.
+struct Columns {
+  std::size_t count = 0, type = 0, redop = 0, time = 0;
+};
+
+/// One table, with what stands above it.
+struct TestTable {
+  std::vector<Observation> rows;  // never none
+  std::size_t indivisible = 0;
+  bool by_bandwidth = false;
+};
+
+/// The test that lines without a label name: commands that a script echoes.
+struct NamedOutside {
+  std::optional<ObservedOp> op;
+  int line = 0;
+};
+
+/// Reads what one process printed, line by line.
+class LogReader {
+ public:
+  LogReader(const std::string& file, const ImportOptions& options, const NamedOutside& outside) : file_{file}, options_{options}, outside_{outside} {}
+
+  Done read_line(const TextLine& line);
+  Done finish() {
+    if (columns_ && !any_row_) return Diagnostic{{file_, heading_, 1}, "there is no row below this heading"};
+    return close_test();
+  }
+  [[nodiscard]] const std::vector<TestTable>& tables() const { return tables_; }
+  [[nodiscard]] bool has_heading() const { return columns_.has_value(); }
+  [[nodiscard]] std::size_t wrong() const { return wrong_; }
+  [[nodiscard]] std::size_t empty() const { return empty_; }
+  [[nodiscard]] std::size_t other() const { return other_; }
+
+ private:
+  Done read_comment(const TextLine& line, std::vector<std::string_view> words);
+  Done read_heading(const TextLine& line, const std::vector<std::string_view>& words);
+  Done read_row(const TextLine& line, const std::vector<std::string_view>& words);
+  Done close_test();
+
+  const std::string& file_;
+  const ImportOptions& options_;
+  const NamedOutside& outside_;
+  std::vector<TestTable> tables_;
+  std::optional<ObservedOp> named_;
+  int named_line_ = 0;  // where, or since when there is no name
+  std::set<std::int64_t> ranks_;
+  std::optional<Columns> columns_;
+  int heading_ = 0, last_row_ = 0;  // lines
+  std::vector<Row> rows_;           // of this test, until it is known which
+  bool any_row_ = false;            // below the heading, and right
+  std::size_t wrong_ = 0, empty_ = 0, other_ = 0;
+};
+
+Done LogReader::read_line(const TextLine& line) {
+  auto words = words_of(line.text);
+  if (words.empty()) return done();
+  if (const auto test = test_named_in(line.text)) {
+    if (Done closed = close_test(); !closed) return closed;
+    named_ = test;
+    named_line_ = line.number;
+    ranks_.clear();
+    return done();
+  }
+  if (words[0].starts_with('#')) return read_comment(line, std::move(words));
+  if (!columns_) return done();
+  if (!std::ranges::all_of(words[0], [](unsigned char c) { return std::isdigit(c) != 0; })) {
+    ++other_;
+    return done();
+  }
+  return read_row(line, words);
+}
+
+/// A rank, a heading, or neither.
+Done LogReader::read_comment(const TextLine& line, std::vector<std::string_view> words) {
+  if (words[0] == "#")
+    words.erase(words.begin());
+  else
+    words[0].remove_prefix(1);
+  if (words.size() > 1 && words[0] == "Rank") {
+    if (!rows_.empty()) {
+      if (Done closed = close_test(); !closed) return closed;
+      ranks_.clear();
+      named_.reset();
+      named_line_ = last_row_;
+    }
+    std::int64_t rank = 0;
+    if (std::from_chars(words[1].data(), words[1].data() + words[1].size(), rank).ec == std::errc{}) ranks_.insert(rank);
+  } else if (!words.empty() && words[0] == "size") {
+    return read_heading(line, words);
+  }
+  return done();
+}
+
+Done LogReader::read_heading(const TextLine& line, const std::vector<std::string_view>& words) {
+  if (Done closed = close_test(); !closed) return closed;
+  const auto place = [&words](std::string_view name) { return static_cast<std::size_t>(std::ranges::find(words, name) - words.begin()); };
+  const Columns columns{words.size(), place("type"), place("redop"), place("time")};
+  if (columns.type != 2 || columns.time + 2 >= words.size())
+    return Diagnostic{{file_, line.number, 1}, "a heading must have the columns size, count, type, time, algbw and busbw"};
+  columns_ = columns;
+  heading_ = line.number;
+  any_row_ = false;
+  if (outside_.line > named_line_) named_ = outside_.op;
+  return done();
+}
+
+Done LogReader::read_row(const TextLine& line, const std::vector<std::string_view>& words) {
+  // Some versions print nothing for redop and root where there are none.
+  const std::size_t missing = columns_->count > words.size() ? columns_->count - words.size() : 0;
+  const std::size_t optional_columns = columns_->time - columns_->type - 1;
+  const SourceLocation where{file_, line.number, 1};
+  if (words.size() > columns_->count || missing > optional_columns)
+    return Diagnostic{where,
+                      "a row must have as many columns as the heading, " + std::to_string(columns_->count) + ", got " + std::to_string(words.size())};
+  const std::size_t time = columns_->time - missing;
+  const auto size = parse_integer(words[0], 0, most_observed_bytes.count(), place_of(file_, line, words[0]));
+  if (!size) return size.error();
+  last_row_ = line.number;
+  if (*size == 0) return any_row_ = true, ++empty_, done();
+  const auto micros = positive_number(words[time], "the time", place_of(file_, line, words[time]));
+  if (!micros) return micros.error();
+  Row row;
+  row.observation.where = where;
+  row.observation.bytes = Bytes{*size};
+  row.observation.time = Seconds{*micros / 1e6};
+  const std::string_view type = words[columns_->type];
+  if (type == "float") row.observation.dtype = DType::f32;
+  if (type == "bfloat16") row.observation.dtype = DType::bf16;
+  row.reduces = missing == 0 && columns_->redop < words.size() && words[columns_->redop] != "none";
+  for (auto [value, position] : {std::pair{&row.algorithm, time + 1}, std::pair{&row.bus, time + 2}})
+    std::from_chars(words[position].data(), words[position].data() + words[position].size(), *value);
+  const std::string_view wrong = time + 3 < words.size() ? words[time + 3] : "N/A";
+  row.wrong = wrong.find_first_not_of("0.e+-") != std::string_view::npos && wrong != "N/A";
+  if (row.wrong) return ++wrong_, done();
+  any_row_ = true;
+  rows_.push_back(row);
+  return done();
+}
+
+Done LogReader::close_test() {
+  if (rows_.empty()) return done();
+  const int devices = ranks_.empty() ? options_.devices : static_cast<int>(ranks_.size());
+  const SourceLocation& where = rows_.front().observation.where;
+  if (devices < 1 || devices > most_observed_devices)
+    return Diagnostic{where, "nothing tells how many devices took part: the text has no \"#  Rank\" lines; --devices tells it"};
+  std::optional<ObservedOp> op = named_ ? named_ : options_.op;
+  TestTable table;
+  if (!op) {
+    const Row& largest = *std::ranges::max_element(rows_, {}, [](const Row& row) { return row.algorithm; });
+    if (largest.reduces && largest.algorithm >= 1) op = reduction_of(largest.bus / largest.algorithm, devices);
+    table.by_bandwidth = op.has_value();
+  }
+  if (!op) return Diagnostic{where, "nothing tells which collective this is: the text does not name its test (all_gather_perf, ...); --op tells it"};
+  for (Row& row : rows_) {
+    Observation& observation = row.observation;
+    observation.op = *op;
+    observation.devices = devices;
+    observation.schedule = ObservedSchedule::plain;
+    if (*op == all_gather) {
+      table.indivisible += observation.bytes.count() % devices != 0 ? 1 : 0;
+      observation.bytes = observation.bytes / static_cast<std::int64_t>(devices);
+    }
+    if (observation.bytes.count() == 0)
+      ++empty_;
+    else
+      table.rows.push_back(observation);
+  }
+  rows_.clear();
+  if (!table.rows.empty()) tables_.push_back(std::move(table));
+  return done();
+}
+
+/// All rows but those that a process before measured too.
+Expected<Imported> merged(std::map<std::int64_t, LogReader>& readers, const std::string& file) {
+  using Measured = std::tuple<ObservedOp, int, Bytes, std::optional<DType>>;
+  Imported imported;
+  std::map<Measured, std::int64_t> measured_by;  // the process
+  std::size_t headings = 0, wrong = 0, empty = 0, other = 0, again = 0, indivisible = 0;
+  for (auto& [process, reader] : readers) {
+    if (!reader.has_heading()) continue;
+    ++headings;
+    if (Done finished = reader.finish(); !finished) return finished.error();
+    bool any_new = reader.tables().empty();
+    for (const TestTable& table : reader.tables()) {
+      const std::size_t before = imported.observations.size();
+      for (const Observation& row : table.rows)
+        if (measured_by.try_emplace({row.op, row.devices, row.bytes, row.dtype}, process).first->second == process)
+          imported.observations.push_back(row);
+        else
+          ++again;
+      if (imported.observations.size() == before) continue;
+      any_new = true;
+      indivisible += table.indivisible;
+      if (table.by_bandwidth)
+        imported.notes.push_back("the text does not name its test: " + std::string{name_of(table.rows.front().op)} + " by its bus bandwidth");
+    }
+    if (any_new) wrong += reader.wrong(), empty += reader.empty(), other += reader.other();
+  }
+  if (headings == 0) return Diagnostic{{file, 1, 1}, "there is no heading of nccl-tests: # size count type redop root time algbw busbw"};
+  const auto note = [&imported](std::size_t count, std::string_view noun, const std::string& what) {
+    if (count > 0) imported.notes.push_back(counted(count, noun) + what);
+  };
+  note(indivisible, "size", " of an all-gather rounded down to a multiple of its devices");
+  note(wrong, "row", " with wrong results skipped");
+  note(empty, "row", " of size 0 skipped");
+  note(other, "line", " among the rows skipped that are none");
+  note(again, "row", " skipped that another process printed too");
+  imported.notes.emplace_back("times are those out of place, means over the repetitions of the test");
+  return imported;
+}
+
+}  // namespace
+
+Expected<Imported> import_nccl_tests(std::string_view text, const std::string& file, const ImportOptions& options) {
+  constexpr std::int64_t unlabelled = -1;
+  NamedOutside outside;
+  std::map<std::int64_t, LogReader> readers;  // of each process
+  for (TextLine line : lines_of(text)) {
+    const std::int64_t process = take_process_label(line).value_or(unlabelled);
+    if (process == unlabelled)
+      if (const auto op = test_named_in(line.text)) outside = {op, line.number};
+    if (Done read = readers.try_emplace(process, file, options, outside).first->second.read_line(line); !read) return read.error();
+  }
+  return merged(readers, file);
+}
+
+}  // namespace podsim

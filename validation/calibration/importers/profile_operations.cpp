@@ -1,0 +1,225 @@
+#include "validation/calibration/importers/profile_operations.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "validation/calibration/importers/hlo_stats.hpp"
+#include "validation/calibration/importers/step_category.hpp"
+#include "validation/calibration/importers/trace_json.hpp"
+#include "validation/calibration/importers/xplane.hpp"
+
+namespace podsim {
+
+namespace {
+
+constexpr std::size_t longest_table = std::size_t{1} << 28;
+constexpr int most_steps = 1 << 24;
+
+double seconds_of(double picoseconds) { return picoseconds * 1e-12; }
+
+}  // namespace
+
+/// Of each operation over the devices, in picoseconds, which doubles hold exactly for hours.
+struct OperationTimes::Sums {
+  std::vector<double> occurrences, self;
+  std::vector<double> beside;
+  std::vector<std::uint32_t> starts;  // per operation: of a done its start, else itself
+  double time = 0;
+  std::size_t devices = 0;
+};
+
+void OperationTimes::add(ProfileLine line, const ProfileEvent& event) {
+  if (event.duration_ps <= 0) return;
+  auto known = by_text_.find(std::string{event.text});
+  if (known == by_text_.end()) {
+    const auto hlo = parse_hlo_op(event.text);  // once per operation: texts are long
+    const std::string_view key = hlo ? event.text : event.name;
+    known = by_text_.try_emplace(std::string{key}, static_cast<std::uint32_t>(ops_.size())).first;
+    if (known->second == ops_.size())
+      ops_.push_back({hlo && event.name == event.text ? hlo->name : std::string{event.name}, hlo ? std::string{event.text} : std::string{},
+                      std::string{event.category}, event.flops});
+  }
+  lines_[line].push_back({event.begin_ps, event.duration_ps, std::max<std::int64_t>(event.span_ps, 0), known->second});
+}
+
+void OperationTimes::add_device(std::vector<Event>& events, Sums& sums) const {
+  std::ranges::sort(events, [](const Event& a, const Event& b) {
+    return std::pair{a.begin_ps, -a.span_ps} < std::pair{b.begin_ps, -b.span_ps} ||
+           (std::pair{a.begin_ps, -a.span_ps} == std::pair{b.begin_ps, -b.span_ps} && a.op < b.op);
+  });
+  std::vector<double> self;
+  std::vector<std::size_t> open;
+  const auto end_of = [&events](std::size_t e) { return events[e].begin_ps + events[e].span_ps; };
+  std::int64_t last = 0;
+  for (std::size_t e = 0; e < events.size(); ++e) {
+    // An event that goes on beyond another one is not in it, even if clocks make it seem to begin there.
+    while (!open.empty() && (end_of(open.back()) <= events[e].begin_ps || end_of(open.back()) < end_of(e))) open.pop_back();
+    const auto duration = static_cast<double>(events[e].duration_ps);
+    if (!open.empty()) self[open.back()] -= duration;
+    self.push_back(duration);
+    open.push_back(e);
+    last = std::max(last, end_of(e));
+  }
+  double busy = 0;
+  std::map<std::uint32_t, std::vector<std::size_t>> starts, dones;  // events by operation
+  for (std::size_t e = 0; e < events.size(); ++e) {
+    self[e] = std::max(self[e], 0.0);
+    busy += self[e];
+    const std::uint32_t op = events[e].op, whole = sums.starts[op];
+    sums.self[whole] += self[e];
+    if (op != whole)
+      dones[whole].push_back(e);
+    else
+      sums.occurrences[op] += 1;
+    if (is_start(ops_[op].name)) starts[op].push_back(e);
+  }
+  for (const auto& [op, begins] : starts) {
+    const std::vector<std::size_t>& ends = dones[op];
+    for (std::size_t i = 0; i < std::min(begins.size(), ends.size()); ++i) {
+      const auto whole = static_cast<double>(end_of(ends[i]) - events[begins[i]].begin_ps);
+      sums.beside[op] += std::max(whole - self[begins[i]] - self[ends[i]], 0.0);
+    }
+  }
+  sums.time += std::max(busy, static_cast<double>(last - events.front().begin_ps));
+  ++sums.devices;
+}
+
+void OperationTimes::count_steps(const ReadProfile& profile, const ProfileOptions& options, ProfiledOperations& found) const {
+  const auto events_on = [this](const ReadProfile::Device& device, std::string_view name) -> const std::vector<Event>* {
+    const auto line = device.lines.find(std::string{name});
+    const auto events = line == device.lines.end() ? lines_.end() : lines_.find(line->second);
+    return events == lines_.end() ? nullptr : &events->second;
+  };
+  const auto say = [&found](int steps, const std::string& why) {
+    found.steps = steps;
+    found.notes.push_back(counted(static_cast<std::size_t>(steps), "step") + why);
+  };
+  if (options.steps > 0) return say(options.steps, ", as told");
+  for (const ReadProfile::Device& device : profile.devices)
+    if (const auto* steps = events_on(device, steps_line))
+      return say(static_cast<int>(steps->size()), ": the events on the line Steps of " + device.name);
+  for (const ReadProfile::Device& device : profile.devices)
+    if (const auto* modules = events_on(device, modules_line)) {
+      std::map<std::uint32_t, std::pair<double, int>> sums;  // time, count
+      for (const Event& event : *modules) sums[event.op].first += static_cast<double>(event.duration_ps), ++sums[event.op].second;
+      const auto longest = std::ranges::max_element(sums, {}, [](const auto& entry) { return entry.second.first; });
+      return say(longest->second.second, ": how often the module " + ops_[longest->first].name + " ran on " + device.name);
+    }
+  const CountedSteps counted_steps = steps_by_occurrences(found.operations, options.layers);
+  say(counted_steps.steps, counted_steps.why + "; --steps may say otherwise");
+}
+
+/// What a fusion does is guessed where the profile says nothing but its name.
+void OperationTimes::note_bare_fusions(const Sums& sums, ProfiledOperations& found) const {
+  std::size_t count = 0;
+  std::string first;
+  for (std::uint32_t op = 0; op < ops_.size(); ++op) {
+    const Op& from = ops_[op];
+    if (!(sums.self[op] > 0) || !from.text.empty() || !from.category.empty() || !from.name.starts_with("fusion")) continue;
+    if (count++ == 0) first = from.name;
+  }
+  if (count > 0)
+    found.notes.push_back(counted(count, "fusion") + " without HLO text or category, such as " + first +
+                          ": counted as elementwise, which may be wrong");
+}
+
+Expected<ProfiledOperations> OperationTimes::finish(const ReadProfile& profile, const std::string& file, const ProfileOptions& options) {
+  Sums sums;
+  std::unordered_map<std::string_view, std::uint32_t> by_name;
+  for (std::uint32_t op = 0; op < ops_.size(); ++op) by_name.try_emplace(ops_[op].name, op);
+  for (std::uint32_t op = 0; op < ops_.size(); ++op) {
+    sums.starts.push_back(op);
+    if (!is_done(ops_[op].name)) continue;
+    if (const auto start = by_name.find(start_of_done(ops_[op].name, ops_[op].text)); start != by_name.end()) sums.starts.back() = start->second;
+  }
+  for (auto* column : {&sums.occurrences, &sums.self, &sums.beside}) column->resize(ops_.size());
+  for (const ReadProfile::Device& device : profile.devices) {
+    const auto line = device.lines.find(std::string{operations_line});
+    if (line == device.lines.end()) continue;
+    if (const auto events = lines_.find(line->second); events != lines_.end()) add_device(events->second, sums);
+  }
+  if (sums.devices == 0)
+    return Diagnostic{{file},
+                      "no operation on a line " + quoted(operations_line) + " of a TPU, of which there are " +
+                          std::to_string(profile.devices.size()) + (profile.notes.empty() ? "" : "; " + profile.notes.front())};
+  const auto devices = static_cast<double>(sums.devices);
+  ProfiledOperations found;
+  found.time = Seconds{seconds_of(sums.time) / devices};
+  for (std::uint32_t op = 0; op < ops_.size(); ++op) {
+    if (!(sums.occurrences[op] > 0 || sums.self[op] > 0)) continue;
+    const Op& from = ops_[op];
+    HloOp hlo = parse_hlo_op(from.text).value_or(HloOp{});
+    hlo.name = from.name;
+    if (hlo.opcode.empty()) hlo.opcode = from.name.substr(0, from.name.find('.'));
+    ProfiledOperation operation = described_operation(std::move(hlo), from.text, from.category, from.flops, options.cores);
+    operation.occurrences = sums.occurrences[op] / devices;
+    operation.self = Seconds{seconds_of(sums.self[op]) / devices};
+    operation.beside = Seconds{seconds_of(sums.beside[op]) / devices};
+    found.operations.push_back(std::move(operation));
+  }
+  note_bare_fusions(sums, found);
+  count_steps(profile, options, found);
+  found.notes.push_back("measured times are means over " + counted(sums.devices, "device") + "; a collective contains waiting for the slowest");
+  found.notes.insert(found.notes.end(), profile.notes.begin(), profile.notes.end());
+  return found;
+}
+
+ProfiledOperation described_operation(HloOp op, std::string_view text, std::string_view hlo_category, Flops flops, int cores) {
+  ProfiledOperation operation;
+  operation.name = without_end(op.name);
+  operation.category = step_category(op, text, hlo_category);
+  if (flops.count() > 0 && std::isfinite(flops.count())) operation.flops = static_cast<double>(cores) * flops;
+  if (operation.category == "matmul") return operation;
+  if (const auto row = observation_of(as_synchronous(std::move(op)), {hlo_category, {}, Seconds{1}}, {}); row) {
+    operation.bytes = row->bytes;
+    operation.group = row->devices;
+  }
+  return operation;
+}
+
+CountedSteps steps_by_occurrences(const std::vector<ProfiledOperation>& operations, int layers) {
+  std::map<std::int64_t, std::size_t> counts;
+  for (const ProfiledOperation& operation : operations)
+    if (operation.occurrences >= 1 && operation.occurrences <= most_steps) ++counts[std::llround(operation.occurrences)];
+  const auto most = std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; });
+  const int count = most == counts.end() ? 1 : static_cast<int>(most->first);
+  if (layers > 1 && count % layers == 0) return {count / layers, fmt::format(": most operations occur {} times, once per layer", count)};
+  return {count, ": the number of occurrences that most operations have"};
+}
+
+namespace {
+
+Expected<ProfiledOperations> read_operations(std::string_view format, std::unique_ptr<ByteSource> bytes, const std::string& file,
+                                             const ProfileOptions& options) {
+  if (format == "hlo-stats") {
+    const auto text = read_all(*bytes, longest_table, file);
+    if (!text) return text.error();
+    return operations_of_hlo_stats(*text, file, options);
+  }
+  if (format != "xplane" && format != "trace-json")
+    return Diagnostic{{}, quoted(format) + " is no form of profiles; there are xplane, trace-json, hlo-stats"};
+  OperationTimes times;
+  const auto profile = format == "xplane" ? read_xplane(std::move(bytes), file, times) : read_trace_json(std::move(bytes), file, times);
+  if (!profile) return profile.error();
+  return times.finish(*profile, file, options);
+}
+
+}  // namespace
+
+Expected<ProfiledOperations> profile_operations(std::string_view format, const std::string& path, const ProfileOptions& options) {
+  auto source = source_of_file(path);
+  if (!source) return source.error();
+  return read_operations(format, inflated(*std::move(source), path), path, options);
+}
+
+Expected<ProfiledOperations> profile_operations_in(std::string_view format, std::string_view bytes, const std::string& file,
+                                                   const ProfileOptions& options) {
+  return read_operations(format, inflated(source_of(bytes), file), file, options);
+}
+
+}  // namespace podsim

@@ -1,0 +1,22 @@
+// Any bytes as a trace of jax.profiler: a Diagnostic that can be printed, or observations that are written and read back; and as the operations of a
+// step.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "validation/calibration/importers/import.hpp"
+#include "validation/calibration/importers/profile_operations.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto operations = podsim::profile_operations_in("trace-json", {reinterpret_cast<const char*>(data), size}, "fuzz", {.cores = 2});
+  if (!operations ? to_text(operations.error()).empty() : operations->operations.empty() || operations->steps < 1) std::abort();
+  const auto imported = podsim::import_observations("trace-json", {reinterpret_cast<const char*>(data), size}, "fuzz", {.devices = 4, .cores = 2});
+  if (!imported) {
+    if (to_text(imported.error()).empty()) std::abort();
+    return 0;
+  }
+  const auto again = podsim::read_observations(podsim::write_observations(imported->observations), "written");
+  if (!again || again->size() != imported->observations.size()) std::abort();
+  return 0;
+}

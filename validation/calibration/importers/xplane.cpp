@@ -1,0 +1,218 @@
+#include "validation/calibration/importers/xplane.hpp"
+
+#include <google/protobuf/arena.h>
+
+#include <cmath>
+#include <unordered_map>
+#include <utility>
+
+#include "validation/calibration/importers/profile_ops.hpp"
+#include "validation/calibration/importers/wire_reader.hpp"
+#include "validation/calibration/importers/xplane.pb.h"
+
+namespace podsim {
+
+namespace {
+
+// Fields of XSpace and XPlane, which are read one by one.
+constexpr std::uint32_t space_planes = 1, plane_name = 2, plane_lines = 3, plane_events = 4, plane_stats = 5;
+constexpr std::uint64_t longest_field = std::uint64_t{1} << 29;  // one line of operations
+
+struct PlaneEvent {
+  std::int64_t metadata = 0, begin_ps = 0, duration_ps = 0;
+  std::uint32_t line = 0;  // position in Plane::lines
+};
+
+/// A number that an event has besides.
+struct EventStat {
+  std::size_t event = 0;
+  std::int64_t stat = 0;
+  double value = 0;
+};
+
+/// What is kept of a plane until its end, as the metadata come after the lines.
+struct Plane {
+  std::string name;
+  std::vector<std::string> lines;         // names
+  std::optional<std::int64_t> origin_ns;  // the time of the first line
+  std::vector<PlaneEvent> events;
+  std::unordered_map<std::int64_t, proto::XEventMetadata> events_of;
+  std::unordered_map<std::int64_t, std::string> stats;  // names
+  std::vector<EventStat> event_stats;                   // one of which may be the device's own duration
+};
+
+double number_of(const proto::XStat& stat) {
+  switch (stat.value_case()) {
+    case proto::XStat::kDoubleValue: return stat.double_value();
+    case proto::XStat::kUint64Value: return static_cast<double>(stat.uint64_value());
+    case proto::XStat::kInt64Value: return static_cast<double>(stat.int64_value());
+    default: return 0;
+  }
+}
+
+class PlaneReader {
+ public:
+  PlaneReader(std::unique_ptr<ByteSource> bytes, const std::string& file, ProfileSink& sink) : wire_{std::move(bytes), file}, file_{file}, sink_{sink} {}
+
+  Expected<ReadProfile> read() {
+    while (true) {
+      const auto field = wire_.next();
+      if (!field) return field.error();
+      if (!*field) break;
+      any_ = true;
+      const bool plane = (*field)->number == space_planes;
+      if (plane && (*field)->kind != WireReader::Kind::bytes) return wire_.error((*field)->begin, "a plane must be a message");
+      if (Done read = plane ? read_plane(**field) : wire_.skip(**field); !read) return read.error();
+    }
+    if (!any_) return Diagnostic{{file_}, "the file is empty"};
+    if (aggregated_ > 0) profile_.notes.push_back(counted(aggregated_, "event") + " skipped: aggregates, which have no place in time");
+    return std::move(profile_);
+  }
+
+ private:
+  Done read_plane(const WireReader::Field& plane);
+  Done read_plane_field(const WireReader::Field& field, Plane& plane);
+  Done read_line(const WireReader::Field& field, Plane& plane);
+  void use(const Plane& plane);
+
+  /// The message in a field.
+  template <class Message>
+  Done take(const WireReader::Field& field, Message& message) {
+    const auto bytes = wire_.take(field, longest_field);
+    if (!bytes) return bytes.error();
+    if (!message.ParseFromString(*bytes)) return wire_.error(field.begin, "this field is damaged");
+    return done();
+  }
+
+  WireReader wire_;
+  const std::string& file_;
+  ProfileSink& sink_;
+  ReadProfile profile_;
+  ProfileLine lines_ = 0;  // so far
+  std::size_t aggregated_ = 0;
+  bool any_ = false;
+};
+
+Done PlaneReader::read_plane(const WireReader::Field& field) {
+  const std::uint64_t end = wire_.position() + field.length;
+  if (field.length == 0) return done();
+  Plane plane;
+  while (true) {
+    const auto part = wire_.next(end);
+    if (!part) return part.error();
+    if (!*part) break;
+    // Other planes are passed over as soon as their name is known.
+    const bool other = !plane.name.empty() && !tpu_named(plane.name);
+    if (Done read = other ? wire_.skip(**part) : read_plane_field(**part, plane); !read) return read;
+  }
+  if (tpu_named(plane.name)) use(plane);
+  return done();
+}
+
+Done PlaneReader::read_plane_field(const WireReader::Field& field, Plane& plane) {
+  if (field.number < plane_name || field.number > plane_stats) return wire_.skip(field);
+  if (field.kind != WireReader::Kind::bytes) return wire_.error(field.begin, "this field of a plane must not be a number");
+  switch (field.number) {
+    case plane_name: {
+      auto name = wire_.take(field, 1 << 16);
+      if (!name) return name.error();
+      plane.name = *std::move(name);
+      return done();
+    }
+    case plane_lines: return read_line(field, plane);
+    case plane_events: {
+      proto::XEventMetadataEntry entry;
+      if (Done taken = take(field, entry); !taken) return taken;
+      plane.events_of[entry.key()] = std::move(*entry.mutable_value());
+      return done();
+    }
+    default: {
+      proto::XStatMetadataEntry entry;
+      if (Done taken = take(field, entry); !taken) return taken;
+      plane.stats[entry.key()] = entry.value().name();
+      return done();
+    }
+  }
+}
+
+Done PlaneReader::read_line(const WireReader::Field& field, Plane& plane) {
+  google::protobuf::Arena arena;
+  auto* line = google::protobuf::Arena::CreateMessage<proto::XLine>(&arena);
+  if (Done taken = take(field, *line); !taken) return taken;
+  if (!sink_.takes(line->name())) return done();
+  if (!plane.origin_ns) plane.origin_ns = line->timestamp_ns();
+  const double shift_ps = 1e3 * (static_cast<double>(line->timestamp_ns()) - static_cast<double>(*plane.origin_ns));
+  constexpr double most = 1e18;  // sums of a few fit 64 bits
+  const auto number = static_cast<std::uint32_t>(plane.lines.size());
+  plane.lines.push_back(line->name());
+  for (const proto::XEvent& event : line->events()) {
+    if (event.num_occurrences() != 0) {
+      ++aggregated_;
+      continue;
+    }
+    const double begin_ps = static_cast<double>(event.offset_ps()), duration_ps = static_cast<double>(event.duration_ps());
+    if (!(std::abs(shift_ps) < most && std::abs(begin_ps) < most && std::abs(duration_ps) < most)) continue;
+    for (const proto::XStat& stat : event.stats())
+      if (number_of(stat) > 0) plane.event_stats.push_back({plane.events.size(), stat.metadata_id(), number_of(stat)});
+    plane.events.push_back({event.metadata_id(), event.offset_ps() + std::llround(shift_ps), event.duration_ps(), number});
+  }
+  return done();
+}
+
+void PlaneReader::use(const Plane& plane) {
+  const auto name_of_stat = [&plane](std::int64_t id) {
+    const auto found = plane.stats.find(id);
+    return found == plane.stats.end() ? std::string_view{} : std::string_view{found->second};
+  };
+  std::vector<std::int64_t> durations;
+  for (const PlaneEvent& event : plane.events) durations.push_back(event.duration_ps);
+  for (const auto& [event, stat, value] : plane.event_stats)
+    if (name_of_stat(stat) == "device_duration_ps" && value < 1e18) durations[event] = std::llround(value);
+
+  struct Known {
+    Flops flops;
+    std::string_view category;
+  };
+  std::unordered_map<std::int64_t, Known> known;
+  for (const auto& [id, metadata] : plane.events_of) {
+    Known& op = known[id];
+    for (const proto::XStat& stat : metadata.stats()) {
+      const std::string_view name = name_of_stat(stat.metadata_id());
+      if (name == "flops" || (name == "model_flops" && op.flops.count() == 0)) op.flops = Flops{number_of(stat)};
+      if (name == "hlo_category")
+        op.category = stat.value_case() == proto::XStat::kRefValue ? name_of_stat(static_cast<std::int64_t>(stat.ref_value()))
+                                                                   : std::string_view{stat.str_value()};
+    }
+  }
+  ReadProfile::Device device{plane.name, {}};
+  std::vector<ProfileLine> lines;
+  for (const std::string& name : plane.lines) {
+    lines.push_back(lines_++);
+    device.lines.emplace(name, lines.back());
+  }
+  profile_.devices.push_back(std::move(device));
+  for (std::size_t e = 0; e < plane.events.size(); ++e) {
+    const PlaneEvent& event = plane.events[e];
+    const auto metadata = plane.events_of.find(event.metadata);
+    if (metadata == plane.events_of.end()) continue;
+    const Known& op = known.at(event.metadata);
+    const std::string& text = metadata->second.name();
+    const std::string& name = metadata->second.display_name().empty() ? text : metadata->second.display_name();
+    sink_.add(lines[event.line], {name, text, op.category, op.flops, event.begin_ps, durations[e], event.duration_ps});
+  }
+}
+
+}  // namespace
+
+Expected<ReadProfile> read_xplane(std::unique_ptr<ByteSource> bytes, const std::string& file, ProfileSink& sink) {
+  return PlaneReader{std::move(bytes), file, sink}.read();
+}
+
+Expected<Imported> import_xplane(std::unique_ptr<ByteSource> bytes, const std::string& file, const ImportOptions& options) {
+  ProfileOps ops;
+  const auto profile = read_xplane(std::move(bytes), file, ops);
+  if (!profile) return profile.error();
+  return ops.finish(*profile, file, options);
+}
+
+}  // namespace podsim

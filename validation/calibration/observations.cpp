@@ -1,0 +1,234 @@
+#include "validation/calibration/observations.hpp"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "sim/base/units.hpp"
+#include "sim/base/csv.hpp"
+
+namespace podsim {
+
+namespace {
+
+// In the order of the enums.
+constexpr std::array<std::string_view, 9> op_names = {"all-gather", "reduce-scatter", "all-reduce", "all-to-all", "broadcast",
+                                                      "reduce",     "permute",        "matmul",     "hbm_copy"};
+constexpr std::array<std::string_view, 4> schedule_names = {"unknown", "plain", "overlapped", "bidirectional"};
+
+template <class Enum, std::size_t n>
+std::optional<Enum> named(const std::array<std::string_view, n>& names, std::string_view name) {
+  for (std::size_t i = 0; i < n; ++i)
+    if (names[i] == name) return static_cast<Enum>(i);
+  return std::nullopt;
+}
+
+template <std::size_t n>
+Diagnostic no_such(const CsvField& field, std::string_view noun, const std::array<std::string_view, n>& names) {
+  std::string message = quoted(field.text) + " is no " + std::string{noun} + did_you_mean(field.text, {names.begin(), names.end()}) + "; there are";
+  for (std::size_t i = 0; i < n; ++i) message += (i == 0 ? " " : ", ") + std::string{names[i]};
+  return {field.where, message};
+}
+
+// The columns, in the order in which they are written.
+enum Column { op, devices, bytes, seconds, axis, array_dim, dtype, m, n, k, schedule, source, column_count };
+constexpr std::array<std::string_view, column_count> column_names = {"op",    "devices", "bytes", "seconds", "axis",     "array_dim",
+                                                                     "dtype", "m",       "n",     "k",       "schedule", "source"};
+constexpr int required_columns = 4;
+
+// So that no product of two of them is more than 64 bits hold.
+constexpr std::int64_t most_devices = std::int64_t{1} << 20;
+constexpr std::int64_t most_bytes = std::int64_t{1} << 42;
+constexpr std::int64_t most_elements = std::int64_t{1} << 30;
+
+/// A row, its fields found by their column. Reading goes on after the first thing that is wrong, which is the one that is told.
+class RowReader {
+ public:
+  RowReader(const CsvRow& row, const std::array<int, column_count>& positions) : row_{row}, positions_{positions} {}
+
+  [[nodiscard]] const CsvField* field(Column column) const {
+    const int position = positions_[column];
+    const CsvField* found = position < 0 ? nullptr : &row_.fields[static_cast<std::size_t>(position)];
+    return found == nullptr || found->text.empty() ? nullptr : found;
+  }
+  void fail(Diagnostic problem) {
+    if (!problem_) problem_ = std::move(problem);
+  }
+  void absent(Column column, std::string_view noun) {
+    if (const CsvField* found = field(column))
+      fail({found->where, std::string{column_names[column]} + " does not belong to " + std::string{noun} + ", got " + quoted(found->text)});
+  }
+  std::int64_t count(Column column, std::int64_t most) {
+    const CsvField* found = field(column);
+    if (found == nullptr) return fail({row_.where, "this row has no " + std::string{column_names[column]}}), 0;
+    const auto value = parse_integer(found->text, 1, most, found->where);
+    if (!value) return fail(prefixed(column, value.error())), 0;
+    return *value;
+  }
+  double positive(Column column) {
+    const CsvField* found = field(column);
+    if (found == nullptr) return fail({row_.where, "this row has no " + std::string{column_names[column]}}), 0;
+    double value = 0;
+    const char* end = found->text.data() + found->text.size();
+    const auto [rest, status] = std::from_chars(found->text.data(), end, value);
+    if (status == std::errc{} && rest == end && value > 0 && std::isfinite(value)) return value;
+    return fail({found->where, std::string{column_names[column]} + " must be a positive number, got " + quoted(found->text)}), 0;
+  }
+
+  Expected<Observation> read();
+
+ private:
+  static Diagnostic prefixed(Column column, const Diagnostic& problem) {
+    return {problem.where, std::string{column_names[column]} + ": " + problem.message};
+  }
+  void read_shape(Observation& row);
+
+  const CsvRow& row_;
+  const std::array<int, column_count>& positions_;
+  std::optional<Diagnostic> problem_;
+};
+
+Expected<Observation> RowReader::read() {
+  Observation row;
+  row.where = row_.where;
+  const CsvField* name = field(op);
+  if (name == nullptr) return Diagnostic{row_.where, "this row has no op"};
+  const auto found_op = observed_op_named(name->text);
+  if (!found_op) return no_such(*name, "operation", op_names);
+  row.op = *found_op;
+  row.devices = static_cast<int>(count(devices, most_devices));
+  if (row.op != ObservedOp::matmul)
+    row.bytes = Bytes{count(bytes, most_bytes)};
+  else if (const CsvField* found = field(bytes); found != nullptr && found->text != "0")
+    absent(bytes, "a matmul");
+  row.time = Seconds{positive(seconds)};
+  const bool local = row.op == ObservedOp::matmul || row.op == ObservedOp::hbm_copy;
+  if (local) {
+    const std::string noun = "op " + std::string{name_of(row.op)};
+    for (const Column column : {axis, array_dim, schedule}) absent(column, noun);
+  }
+  if (const CsvField* found = field(axis)) row.axis = found->text;
+  if (const CsvField* found = field(array_dim)) {
+    const auto value = parse_integer(found->text, 0, 63, found->where);
+    if (!value)
+      fail(prefixed(array_dim, value.error()));
+    else
+      row.array_dim = static_cast<int>(*value);
+  }
+  if (const CsvField* found = field(dtype)) {
+    row.dtype = dtype_named(found->text);
+    if (!row.dtype) fail({found->where, quoted(found->text) + " is no dtype; there are f32, bf16, and an empty field if it is another"});
+  }
+  if (const CsvField* found = field(schedule)) {
+    const auto value = observed_schedule_named(found->text);
+    if (!value)
+      fail(no_such(*found, "schedule", schedule_names));
+    else
+      row.schedule = *value;
+  }
+  read_shape(row);
+  if (const CsvField* found = field(source)) row.source = found->text;
+  if (problem_) return *problem_;
+  return row;
+}
+
+void RowReader::read_shape(Observation& row) {
+  const bool any = field(m) != nullptr || field(n) != nullptr || field(k) != nullptr;
+  if (row.op == ObservedOp::hbm_copy) {
+    for (const Column column : {m, n, k}) absent(column, "op hbm_copy");
+  } else if (any || row.op == ObservedOp::matmul) {
+    row.m = count(m, most_elements);
+    row.n = count(n, most_elements);
+    row.k = count(k, most_elements);
+  }
+}
+
+Expected<std::array<int, column_count>> read_heading(const CsvRow& heading) {
+  std::array<int, column_count> positions;
+  positions.fill(-1);
+  for (std::size_t i = 0; i < heading.fields.size(); ++i) {
+    const CsvField& field = heading.fields[i];
+    const auto column = named<Column>(column_names, field.text);
+    if (!column) return no_such(field, "column", column_names);
+    if (positions[*column] >= 0) return Diagnostic{field.where, "column " + quoted(field.text) + " is there twice"};
+    positions[*column] = static_cast<int>(i);
+  }
+  for (std::size_t column = 0; column < required_columns; ++column)
+    if (positions[column] < 0) return Diagnostic{heading.where, "the heading lacks the column " + std::string{column_names[column]}};
+  return positions;
+}
+
+std::string number_text(double value) {
+  std::array<char, 32> buffer{};
+  return {buffer.data(), std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr};
+}
+
+std::string text_of(const Observation& row, Column column) {
+  const auto count_or_none = [](std::int64_t count) { return count == 0 ? std::string{} : std::to_string(count); };
+  switch (column) {
+    case op: return std::string{name_of(row.op)};
+    case devices: return std::to_string(row.devices);
+    case bytes: return row.op == ObservedOp::matmul ? std::string{} : std::to_string(row.bytes.count());
+    case seconds: return number_text(row.time.count());
+    case axis: return csv_field(row.axis);
+    case array_dim: return row.array_dim ? std::to_string(*row.array_dim) : std::string{};
+    case dtype: return row.dtype ? std::string{name_of(*row.dtype)} : std::string{};
+    case m: return count_or_none(row.m);
+    case n: return count_or_none(row.n);
+    case k: return count_or_none(row.k);
+    case schedule: return row.schedule == ObservedSchedule::unknown ? std::string{} : std::string{name_of(row.schedule)};
+    case source: return csv_field(row.source);
+    case column_count: break;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view name_of(ObservedOp op) { return op_names[static_cast<std::size_t>(op)]; }
+std::optional<ObservedOp> observed_op_named(std::string_view name) { return named<ObservedOp>(op_names, name); }
+std::string_view name_of(ObservedSchedule schedule) { return schedule_names[static_cast<std::size_t>(schedule)]; }
+std::optional<ObservedSchedule> observed_schedule_named(std::string_view name) { return named<ObservedSchedule>(schedule_names, name); }
+
+Expected<std::vector<Observation>> read_observations(std::string_view text, const std::string& file) {
+  CsvReader reader{text, file};
+  const auto heading = reader.next();
+  if (!heading) return heading.error();
+  if (!*heading) return Diagnostic{{file, 1, 1}, "observations must begin with a heading: op,devices,bytes,seconds"};
+  const auto positions = read_heading(**heading);
+  if (!positions) return positions.error();
+
+  std::vector<Observation> observations;
+  while (true) {
+    const auto row = reader.next();
+    if (!row) return row.error();
+    if (!*row) return observations;
+    const std::size_t expected = (*heading)->fields.size(), found = (*row)->fields.size();
+    if (found != expected) {
+      const SourceLocation& where = found > expected ? (*row)->fields[expected].where : (*row)->fields.back().where;
+      return Diagnostic{where, "a row must have as many fields as the heading, " + std::to_string(expected) + ", got " + std::to_string(found)};
+    }
+    auto observation = RowReader{**row, *positions}.read();
+    if (!observation) return observation.error();
+    observations.push_back(*std::move(observation));
+  }
+}
+
+std::string write_observations(const std::vector<Observation>& observations) {
+  std::vector<Column> columns;
+  for (int i = 0; i < column_count; ++i) {
+    const auto column = static_cast<Column>(i);
+    bool used = i < required_columns;
+    for (const Observation& row : observations) used = used || !text_of(row, column).empty();
+    if (used) columns.push_back(column);
+  }
+  std::string text;
+  for (const Column column : columns) text += (text.empty() ? "" : ",") + std::string{column_names[column]};
+  text += '\n';
+  for (const Observation& row : observations)
+    for (const Column column : columns) text += text_of(row, column) + (column == columns.back() ? '\n' : ',');
+  return text;
+}
+
+}  // namespace podsim

@@ -1,0 +1,161 @@
+#include "validation/calibration/observations.hpp"
+
+#include <gtest/gtest.h>
+
+#include "sim/base/csv.hpp"
+
+namespace podsim {
+namespace {
+
+std::string error_of(const std::string& text) {
+  const auto observations = read_observations(text, "obs.csv");
+  return observations ? "no error" : to_text(observations.error());
+}
+
+std::vector<Observation> rows_in(const std::string& text) {
+  const auto observations = read_observations(text, "obs.csv");
+  EXPECT_TRUE(observations) << to_text(observations.error());
+  return observations ? *observations : std::vector<Observation>{};
+}
+
+TEST(Observations, ARowHasWhatItsColumnsSay) {
+  const auto rows = rows_in("# measured by hand\nop,devices,bytes,seconds\n\nall-gather,4,8388608,680e-6\r\nhbm_copy,1,2097152,1.5e-06\n");
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].op, ObservedOp::all_gather);
+  EXPECT_EQ(rows[0].devices, 4);
+  EXPECT_EQ(rows[0].bytes, Bytes{8388608});
+  EXPECT_EQ(rows[0].time, Seconds{680e-6});
+  EXPECT_EQ(rows[0].schedule, ObservedSchedule::unknown);
+  EXPECT_FALSE(rows[0].dtype || rows[0].array_dim);
+  EXPECT_EQ(rows[0].where, (SourceLocation{"obs.csv", 4, 1}));
+  EXPECT_EQ(rows[1].where.line, 5);
+}
+
+TEST(Observations, ColumnsComeInAnyOrderAndFieldsMayBeQuoted) {
+  const auto rows = rows_in("source,seconds,n,k,m,op,devices,bytes,dtype,schedule,axis,array_dim\n"
+                         "\"a \"\"profile\"\", page 3\", 1e-3 ,20,30,10,all-gather,8,4,bf16,overlapped,y,0\n");
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].source, "a \"profile\", page 3");
+  EXPECT_EQ(rows[0].time, Seconds{1e-3});
+  EXPECT_EQ((std::array{rows[0].m, rows[0].n, rows[0].k}), (std::array<std::int64_t, 3>{10, 20, 30}));
+  EXPECT_EQ(rows[0].dtype, DType::bf16);
+  EXPECT_EQ(rows[0].schedule, ObservedSchedule::overlapped);
+  EXPECT_EQ(rows[0].axis, "y");
+  EXPECT_EQ(rows[0].array_dim, 0);
+}
+
+TEST(Observations, WhatIsWrittenIsReadBack) {
+  std::vector<Observation> rows(4);
+  rows[0] = {.op = ObservedOp::reduce_scatter, .devices = 16, .bytes = Bytes{123456789012}, .time = Seconds{1.0 / 3}};
+  rows[1] = {.op = ObservedOp::matmul, .time = Seconds{5e-324}, .dtype = DType::f32, .m = 1, .n = 1 << 30, .k = 3};
+  rows[2] = {.op = ObservedOp::permute, .devices = 2, .bytes = Bytes{1}, .time = Seconds{1e300}, .axis = " a,b", .array_dim = 3,
+             .schedule = ObservedSchedule::bidirectional, .source = "two\nlines, \"quoted\" #1"};
+  rows[3] = {.op = ObservedOp::hbm_copy, .bytes = Bytes{64}, .time = Seconds{1e-9}, .source = "# no comment"};
+  const std::string text = write_observations(rows);
+  const auto again = rows_in(text);
+  ASSERT_EQ(again.size(), rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    SCOPED_TRACE(i);
+    EXPECT_EQ(again[i].op, rows[i].op);
+    EXPECT_EQ(again[i].devices, rows[i].devices);
+    EXPECT_EQ(again[i].bytes, rows[i].bytes);
+    EXPECT_EQ(again[i].time, rows[i].time);
+    EXPECT_EQ(again[i].axis, rows[i].axis);
+    EXPECT_EQ(again[i].array_dim, rows[i].array_dim);
+    EXPECT_EQ(again[i].dtype, rows[i].dtype);
+    EXPECT_EQ((std::array{again[i].m, again[i].n, again[i].k}), (std::array{rows[i].m, rows[i].n, rows[i].k}));
+    EXPECT_EQ(again[i].schedule, rows[i].schedule);
+    EXPECT_EQ(again[i].source, rows[i].source);
+  }
+  EXPECT_EQ(write_observations(again), text);
+}
+
+TEST(Observations, OnlyColumnsThatSayAnythingAreWritten) {
+  EXPECT_EQ(write_observations({{.op = ObservedOp::all_reduce, .devices = 8, .bytes = Bytes{32768}, .time = Seconds{43.83e-6}}}),
+            "op,devices,bytes,seconds\nall-reduce,8,32768,4.383e-05\n");
+  EXPECT_EQ(write_observations({}), "op,devices,bytes,seconds\n");
+}
+
+TEST(Observations, EveryNameIsUnderstood) {
+  for (int i = 0; i <= static_cast<int>(ObservedOp::hbm_copy); ++i) EXPECT_EQ(observed_op_named(name_of(ObservedOp{i})), ObservedOp{i});
+  for (int i = 0; i <= static_cast<int>(ObservedSchedule::bidirectional); ++i)
+    EXPECT_EQ(observed_schedule_named(name_of(ObservedSchedule{i})), ObservedSchedule{i});
+  EXPECT_FALSE(observed_op_named("all_gather"));
+}
+
+TEST(Observations, AHeadingIsChecked) {
+  EXPECT_EQ(error_of(""), "obs.csv:1:1: observations must begin with a heading: op,devices,bytes,seconds");
+  EXPECT_EQ(error_of("# nothing but this\n"), "obs.csv:1:1: observations must begin with a heading: op,devices,bytes,seconds");
+  EXPECT_EQ(error_of("op,devices,seconds\n"), "obs.csv:1:1: the heading lacks the column bytes");
+  EXPECT_EQ(error_of("#\nop,devices,bytes,op,seconds\n"), "obs.csv:2:18: column \"op\" is there twice");
+  EXPECT_NE(error_of("op,device,bytes,seconds\n").find("obs.csv:1:4: \"device\" is no column, did you mean \"devices\"?"), std::string::npos);
+}
+
+TEST(Observations, NumbersArePositiveAndBare) {
+  const std::string heading = "op,devices,bytes,seconds\n";
+  EXPECT_EQ(error_of(heading + "all-gather,8,1024,0\n"), "obs.csv:2:19: seconds must be a positive number, got \"0\"");
+  EXPECT_EQ(error_of(heading + "all-gather,8,1024,-1e-3\n"), "obs.csv:2:19: seconds must be a positive number, got \"-1e-3\"");
+  EXPECT_EQ(error_of(heading + "all-gather,8,1024,5us\n"), "obs.csv:2:19: seconds must be a positive number, got \"5us\"");
+  for (const std::string bad : {"nan", "inf", "1e999", "1e-999", "0x10"})
+    EXPECT_EQ(error_of(heading + "all-gather,8,1024," + bad), "obs.csv:2:19: seconds must be a positive number, got \"" + bad + "\"");
+  EXPECT_EQ(error_of(heading + "all-gather,8,1024,\n"), "obs.csv:2:1: this row has no seconds");
+  EXPECT_EQ(error_of(heading + "all-gather,8,1KiB,1\n").substr(0, 20), "obs.csv:2:14: bytes:");
+  EXPECT_EQ(error_of(heading + "all-gather,8,0,1\n").substr(0, 20), "obs.csv:2:14: bytes:");
+  EXPECT_EQ(error_of(heading + "all-gather,8,99999999999999999999,1\n").substr(0, 20), "obs.csv:2:14: bytes:");
+  EXPECT_EQ(error_of(heading + "all-gather,-8,8,1\n").substr(0, 22), "obs.csv:2:12: devices:");
+}
+
+TEST(Observations, FieldsBelongToTheOperation) {
+  const std::string heading = "op,devices,bytes,seconds,axis,array_dim,m,n,k,schedule\n";
+  EXPECT_EQ(error_of(heading + "matmul,1,4096,1e-3,,,8,8,8,\n"), "obs.csv:2:10: bytes does not belong to a matmul, got \"4096\"");
+  EXPECT_EQ(error_of(heading + "matmul,1,,1e-3,,,8,,8,\n"), "obs.csv:2:1: this row has no n");
+  EXPECT_EQ(error_of(heading + "matmul,1,,1e-3,x,,8,8,8,\n"), "obs.csv:2:16: axis does not belong to op matmul, got \"x\"");
+  EXPECT_EQ(error_of(heading + "hbm_copy,1,4,1e-3,,,8,,,\n"), "obs.csv:2:21: m does not belong to op hbm_copy, got \"8\"");
+  EXPECT_EQ(error_of(heading + "hbm_copy,1,4,1e-3,,,,,,plain\n"), "obs.csv:2:24: schedule does not belong to op hbm_copy, got \"plain\"");
+  EXPECT_EQ(error_of(heading + "all-gather,2,4,1e-3,,,8,,,overlapped\n"), "obs.csv:2:1: this row has no n");
+  EXPECT_EQ(error_of(heading + "matmul,1,0,1e-3,,,8,8,8,\nall-gather,2,4,1e-3,x,1,,,,bidirectional\n"), "no error");
+}
+
+TEST(Observations, WordsMustBeKnown) {
+  const std::string heading = "op,devices,bytes,seconds,dtype,schedule\n";
+  EXPECT_NE(error_of(heading + "allgather,2,4,1,,\n").find("obs.csv:2:1: \"allgather\" is no operation, did you mean \"all-gather\"?"), std::string::npos);
+  EXPECT_EQ(error_of(heading + "reduce,2,4,1,fp16,\n").substr(0, 32), "obs.csv:2:14: \"fp16\" is no dtype");
+  EXPECT_EQ(error_of(heading + "reduce,2,4,1,,ring\n").substr(0, 36), "obs.csv:2:15: \"ring\" is no schedule;");
+  EXPECT_EQ(error_of(heading + ",2,4,1,,\n"), "obs.csv:2:1: this row has no op");
+}
+
+TEST(Observations, RowsHaveAsManyFieldsAsTheHeading) {
+  const std::string heading = "op,devices,bytes,seconds\n";
+  EXPECT_EQ(error_of(heading + "reduce,2,4\n"), "obs.csv:2:10: a row must have as many fields as the heading, 4, got 3");
+  EXPECT_EQ(error_of(heading + "reduce,2,4,1,\n"), "obs.csv:2:14: a row must have as many fields as the heading, 4, got 5");
+}
+
+TEST(Csv, PlacesAreThoseOfTheFileWhateverIsQuoted) {
+  CsvReader reader{"\xEF\xBB\xBF" "a,\"two\nlines\" ,b\n  # comment\n c\t,\"\",d", "f"};
+  const auto first = reader.next();
+  ASSERT_TRUE(first && *first);
+  ASSERT_EQ((*first)->fields.size(), 3U);
+  EXPECT_EQ((*first)->fields[1].text, "two\nlines");
+  EXPECT_EQ((*first)->fields[1].where, (SourceLocation{"f", 1, 3}));
+  EXPECT_EQ((*first)->fields[2].where, (SourceLocation{"f", 2, 9}));
+  const auto second = reader.next();
+  ASSERT_TRUE(second && *second);
+  ASSERT_EQ((*second)->fields.size(), 3U);
+  EXPECT_EQ((*second)->fields[0].text, "c");
+  EXPECT_EQ((*second)->fields[0].where, (SourceLocation{"f", 4, 2}));
+  EXPECT_EQ((*second)->fields[1].text, "");
+  const auto end = reader.next();
+  ASSERT_TRUE(end);
+  EXPECT_FALSE(*end);
+}
+
+TEST(Csv, QuotesMustEnd) {
+  CsvReader open{"a,b\n1,\"2\n3,4\n", "f"};
+  ASSERT_TRUE(open.next());
+  EXPECT_EQ(to_text(open.next().error()), "f:2:3: this quoted field does not end");
+  CsvReader more{"\"a\"b,c", "f"};
+  EXPECT_EQ(to_text(more.next().error()), "f:1:4: a comma or the end of the line must follow a quoted field, got \"b\"");
+}
+
+}  // namespace
+}  // namespace podsim
