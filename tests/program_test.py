@@ -136,7 +136,7 @@ class Signals(ProcessCase):
         pod = ["--machine", "tpu_v4", "--slice"]
         for words in (
             ["tune", *pod, "16x32x32", "--workload", "llama3-405b-block", "--exhaustive"],
-            ["tune", "--machine", "tpu_v4", "--chips", "256", "--slices", "2-d", "--workload", "gpt3-block", "--baseline", "meshslice-reference"],
+            ["tune", "--machine", "tpu_v4", "--chips", "1024", "--slices", "2-d", "--workload", "gpt3-block", "--exhaustive", "--baseline", "meshslice-reference"],
             ["compare", *pod, "16x32x32", "--mesh", "row=16,col=1024", "--workload", "llama3-405b-block", "--algorithms", "all"],
             ["run", *pod, "64x64", "--gemm", "m=524288,n=49152,k=12288", "--algorithm", "meshslice", "--slice-count", "96", "--pad", "--fold", "off", "--force"],
             ["check", "--slice", "512", "--collective", "reduce-scatter", "--axis", "row", "--bytes", "1MiB", "--algorithm", "ring"],

@@ -15,7 +15,7 @@ namespace {
 
 TEST(FindMachine, FindsEveryShippedMachineByItsName) {
   EXPECT_THAT(shipped_machines(),
-              testing::ElementsAre("dgx_a100", "dgx_h100", "ideal", "tpu7x", "tpu_v3", "tpu_v4", "tpu_v5e", "tpu_v5p", "tpu_v6e"));
+              ::testing::ElementsAre("dgx_a100", "dgx_h100", "ideal", "tpu7x", "tpu_v3", "tpu_v4", "tpu_v5e", "tpu_v5p", "tpu_v6e"));
   for (const std::string& name : shipped_machines()) {
     const auto machine = find_machine(name);
     ASSERT_TRUE(machine) << to_text(machine.error());
@@ -26,7 +26,7 @@ TEST(FindMachine, FindsEveryShippedMachineByItsName) {
 TEST(FindMachine, ReadsAFileByItsPath) {
   Machine expected = *find_machine("ideal");
   expected.name = "mine";
-  const std::string path = testing::TempDir() + "mine.textproto";
+  const std::string path = ::testing::TempDir() + "mine.textproto";
   std::ofstream(path) << write_machine(expected);
   const auto machine = find_machine(path);
   std::remove(path.c_str());
@@ -35,15 +35,15 @@ TEST(FindMachine, ReadsAFileByItsPath) {
 }
 
 TEST(FindMachine, NamesWhatItCannotFind) {
-  EXPECT_THAT(to_text(find_machine("tpu_v4x").error()), testing::StartsWith("unknown machine \"tpu_v4x\", did you mean \"tpu_v4\""));
-  EXPECT_THAT(to_text(find_machine("qqqqqqqqqqqq").error()), testing::StartsWith("unknown machine \"qqqqqqqqqqqq\", expected one of "));
+  EXPECT_THAT(to_text(find_machine("tpu_v4x").error()), ::testing::StartsWith("unknown machine \"tpu_v4x\", did you mean \"tpu_v4\""));
+  EXPECT_THAT(to_text(find_machine("qqqqqqqqqqqq").error()), ::testing::StartsWith("unknown machine \"qqqqqqqqqqqq\", expected one of "));
   EXPECT_EQ(to_text(find_machine("no/such/file").error()), "no/such/file: cannot read the file: No such file or directory");
   EXPECT_EQ(to_text(find_machine("mine.textproto").error()), "mine.textproto: cannot read the file: No such file or directory");
   EXPECT_EQ(to_text(find_machine("./").error()), "./: expected a file, found a directory");
 }
 
 TEST(FindMachine, TellsWhereAFileIsWrong) {
-  const std::string path = testing::TempDir() + "wrong.textproto";
+  const std::string path = ::testing::TempDir() + "wrong.textproto";
   std::ofstream(path) << "format_version: 1\nnam: \"x\"\n";
   const auto machine = find_machine(path);
   std::remove(path.c_str());
@@ -85,9 +85,9 @@ TEST(ShippedMachines, HaveTheRatesOfTheirDataSheetsSharedByTheDevicesOfAChip) {
 }
 
 TEST(ShippedMachines, TellWhereSourcesDisagreeOnTheLinks) {
-  EXPECT_THAT(find_machine("tpu_v5p")->sources.at("link[x].bandwidth"), testing::HasSubstr("implies 100 GB/s"));
-  EXPECT_THAT(find_machine("tpu_v5e")->sources.at("link[x].bandwidth"), testing::HasSubstr("implies 50 GB/s"));
-  EXPECT_THAT(find_machine("tpu_v6e")->sources.at("link[x].bandwidth"), testing::HasSubstr("implies 100 GB/s"));
+  EXPECT_THAT(find_machine("tpu_v5p")->sources.at("link[x].bandwidth"), ::testing::HasSubstr("implies 100 GB/s"));
+  EXPECT_THAT(find_machine("tpu_v5e")->sources.at("link[x].bandwidth"), ::testing::HasSubstr("implies 50 GB/s"));
+  EXPECT_THAT(find_machine("tpu_v6e")->sources.at("link[x].bandwidth"), ::testing::HasSubstr("implies 100 GB/s"));
 }
 
 std::string named(const Machine& m, const std::string& name) {

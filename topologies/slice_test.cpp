@@ -5,8 +5,8 @@
 namespace podsim {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 const SourceLocation here{"--slice", 0, 0};
 

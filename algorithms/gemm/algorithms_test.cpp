@@ -29,7 +29,7 @@ Schedule lowered(const Expected<Schedule>& schedule) {
   return result ? *result : Schedule{};
 }
 
-double seconds_of(const Pod& pod, const Schedule& schedule, std::string_view engine) {
+double time_on(const Pod& pod, const Schedule& schedule, std::string_view engine) {
   const auto timeline = testing::run(pod, schedule, engine);
   EXPECT_TRUE(timeline) << to_text(timeline.error());
   return timeline ? to_seconds(timeline->makespan).count() : 0;
@@ -84,7 +84,7 @@ TEST(GemmAlgorithms, CannonsShiftsOfAStepOverlap) {
   ASSERT_LT(T, tau);
   const Schedule schedule = lowered(make_gemm(algorithm("cannon"), pod.mesh, {n, n, n, DType::bf16, Dataflow::os}, {}));
   for (const EngineEntry& engine : all_timing_engines())
-    EXPECT_NEAR(seconds_of(pod, schedule, engine.name), 2 * tau + 3 * tau + T, 20e-12) << engine.name;  // 2 skewing steps, 3 shifts, the last matmul
+    EXPECT_NEAR(time_on(pod, schedule, engine.name), 2 * tau + 3 * tau + T, 20e-12) << engine.name;  // 2 skewing steps, 3 shifts, the last matmul
 }
 
 TEST(GemmAlgorithms, CannonOverlapsShiftsWithMatmuls) {
@@ -96,7 +96,7 @@ TEST(GemmAlgorithms, CannonOverlapsShiftsWithMatmuls) {
   for (const Dataflow dataflow : dataflows) {
     const Schedule schedule = lowered(make_gemm(algorithm("cannon"), pod.mesh, {n, n, n, DType::bf16, dataflow}, {}));
     const double expected = dataflow == Dataflow::os ? 2 * tau + 4 * T : 2 * tau + 4 * T + 2 * tau;
-    for (const EngineEntry& engine : all_timing_engines()) EXPECT_NEAR(seconds_of(pod, schedule, engine.name), expected, 60e-12) << engine.name;
+    for (const EngineEntry& engine : all_timing_engines()) EXPECT_NEAR(time_on(pod, schedule, engine.name), expected, 60e-12) << engine.name;
   }
 }
 
@@ -109,7 +109,7 @@ TEST(GemmAlgorithms, CollectiveGathersThenMultipliesThenScatters) {
   for (const auto& [dataflow, communication] : {std::pair{Dataflow::os, std::max(ring(m, k), ring(k, n))}, {Dataflow::ls, ring(n, k) + ring(m, n)},
                                                 {Dataflow::rs, ring(k, m) + ring(m, n)}})
     for (const EngineEntry& engine : all_timing_engines())
-      EXPECT_NEAR(seconds_of(pod, lowered(make_gemm(algorithm("collective"), pod.mesh, {m, n, k, DType::bf16, dataflow}, {})), engine.name), T + communication,
+      EXPECT_NEAR(time_on(pod, lowered(make_gemm(algorithm("collective"), pod.mesh, {m, n, k, DType::bf16, dataflow}, {})), engine.name), T + communication,
                   60e-12)
           << engine.name << " " << name_of(dataflow);
 }
@@ -123,7 +123,7 @@ TEST(GemmAlgorithms, SummaHidesAllButItsFirstBroadcastAndLastReduce) {
   ASSERT_GT(T, panel);
   for (const Dataflow dataflow : dataflows)
     for (const EngineEntry& engine : all_timing_engines())
-      EXPECT_NEAR(seconds_of(pod, lowered(make_gemm(algorithm("summa"), pod.mesh, {n, n, n, DType::bf16, dataflow}, {})), engine.name),
+      EXPECT_NEAR(time_on(pod, lowered(make_gemm(algorithm("summa"), pod.mesh, {n, n, n, DType::bf16, dataflow}, {})), engine.name),
                   panel + 4 * T + (dataflow == Dataflow::os ? 0 : panel), 100e-12)
           << engine.name << " " << name_of(dataflow);
 }
@@ -139,7 +139,7 @@ TEST(GemmAlgorithms, WangOverlapsItsRingWithMatmuls) {
       const double expected = dataflow == Dataflow::os ? gather + T + 3 * T : gather + T + 3 * std::max(T, tau);
       for (const EngineEntry& engine : all_timing_engines()) {
         if (dataflow == Dataflow::os && T < tau) continue;
-        EXPECT_NEAR(seconds_of(pod, schedule, engine.name), expected, 60e-12) << engine.name << " n=" << n << " " << name_of(dataflow);
+        EXPECT_NEAR(time_on(pod, schedule, engine.name), expected, 60e-12) << engine.name << " n=" << n << " " << name_of(dataflow);
       }
     }
 }
@@ -165,7 +165,7 @@ TEST(GemmAlgorithms, OneDimensionalOnesAreWhatTheyAreCalled) {
   const std::int64_t n = 8192;
   const double T = 2.0 * n * n * n / 8 / 100e12;
   const auto time = [&](std::string_view name, Dataflow dataflow) {
-    return seconds_of(pod, lowered(make_gemm(algorithm(name), pod.mesh, {n, n, n, DType::bf16, dataflow}, {})), "simgrid");
+    return time_on(pod, lowered(make_gemm(algorithm(name), pod.mesh, {n, n, n, DType::bf16, dataflow}, {})), "simgrid");
   };
   const double half = n * (n / 8.0) * 2 / 2 / B;
   EXPECT_NEAR(time("1d-os", Dataflow::os), T / 8 + 7 * std::max(T / 8, half), 60e-12);
@@ -221,7 +221,7 @@ TEST(RealKernels, ShardMapCollectiveMatmulsOverlapAsTheTutorialSays) {
     const double V = K / 4.0 * C * 2, A = M / 4.0 * C * 2, dot = 2.0 * (M / 4.0) * (K / 4.0) * C / 100e12;
     const auto time = [&](std::string_view name) {
       const GemmAlgorithmEntry& entry = algorithm(name);
-      return seconds_of(pod, lowered(make_gemm(entry, pod.mesh, {M, C, K, DType::bf16, *entry.only}, {})), "simgrid");
+      return time_on(pod, lowered(make_gemm(entry, pod.mesh, {M, C, K, DType::bf16, *entry.only}, {})), "simgrid");
     };
     EXPECT_NEAR(time("jax-ag-plain"), 3 * V / 2 / B + 4 * dot, 60e-12);
     EXPECT_NEAR(time("jax-ag-overlapped"), dot + 3 * std::max(dot, V / B), 60e-12);
@@ -242,7 +242,7 @@ TEST(RealKernels, TensorParallelGathersOverlapADotPerBlock) {
     const std::int64_t M = 8192, K = 4096;
     const double tau = M / 8.0 * K * 2 / B, dot = 2.0 * (M / 8.0) * K * (N / 8.0) / 100e12;
     const auto time = [&](std::string_view name) {
-      return seconds_of(pod, lowered(make_gemm(algorithm(name), pod.mesh, {M, N, K, DType::bf16, Dataflow::os}, {})), "simgrid");
+      return time_on(pod, lowered(make_gemm(algorithm(name), pod.mesh, {M, N, K, DType::bf16, Dataflow::os}, {})), "simgrid");
     };
     EXPECT_NEAR(time("tp-ag-plain"), 7 * tau / 2 + 8 * dot, 60e-12);
     EXPECT_NEAR(time("tp-ag-overlapped"), dot + 7 * std::max(dot, tau), 60e-12);
@@ -259,7 +259,7 @@ TEST(GemmAlgorithms, AlongOneAxisEveryGroupComputesTheProduct) {
     const auto report = check(along, {});
     ASSERT_TRUE(report) << to_text(report.error());
     EXPECT_TRUE(report->ok) << name << "\n" << to_text(report->problems);
-    EXPECT_EQ(seconds_of(pod, along, "des"), seconds_of(ring, lowered(make_gemm(entry, ring.mesh, problem, {})), "des")) << name;
+    EXPECT_EQ(time_on(pod, along, "des"), time_on(ring, lowered(make_gemm(entry, ring.mesh, problem, {})), "des")) << name;
   }
   EXPECT_FALSE(make_gemm_along(algorithm("wang"), pod.mesh, *pod.mesh.axis("col"), {64, 64, 64, DType::f32, Dataflow::os}, {}));
 }

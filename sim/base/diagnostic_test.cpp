@@ -7,8 +7,8 @@
 namespace podsim {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 TEST(DiagnosticText, NamesAsMuchOfThePlaceAsIsKnown) {
   EXPECT_EQ(to_text(Diagnostic{{"m.textproto", 14, 9}, "no"}), "m.textproto:14:9: no");

@@ -9,7 +9,7 @@
 namespace podsim {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 const SourceLocation here{"m", 14, 9};
 

@@ -368,7 +368,7 @@ b: program[0].buffer[0]: dtype is missing in buffer)"},                         
       {framed('S', version + std::string(200, '\x0b')), "b: malformed binary form of a schedule"},    // groups in groups
       {framed('S', version + "\x12\xff\xff\xff\xff\x07"), "b: malformed binary form of a schedule"},  // a name of 2 GiB
   };
-  for (const BinaryCase& c : cases) EXPECT_EQ(error_of(read_schedule(c.bytes, "b")), c.message) << testing::PrintToString(c.bytes.substr(0, 60));
+  for (const BinaryCase& c : cases) EXPECT_EQ(error_of(read_schedule(c.bytes, "b")), c.message) << ::testing::PrintToString(c.bytes.substr(0, 60));
 }
 
 TEST(BadBinary, AProblemIsFoundByThePathOfItsField) {

@@ -200,7 +200,7 @@ TEST(MachineConfig, IdealLimitsNothingButArithmeticAndLinks) {
 TEST(MachineConfig, AWrittenMachineReadsLikeAHandWrittenOne) {
   Machine machine = shipped("tpu_v4");
   machine.description.clear();
-  EXPECT_THAT(write_machine(machine), testing::StartsWith(R"(# proto-file: sim/config/machine.proto
+  EXPECT_THAT(write_machine(machine), ::testing::StartsWith(R"(# proto-file: sim/config/machine.proto
 # proto-message: podsim.proto.Machine
 
 format_version: 1

@@ -91,7 +91,7 @@ TEST(MachineFields, AnIndexLeftOutSetsEveryEntryAndNotesEverySource) {
   Machine machine;
   ASSERT_EQ(set(machine, "link.bandwidth", "45GB/s"), "");
   for (const LinkParameters& link : machine.link) EXPECT_EQ(link.bandwidth, BytesPerSecond{45e9});
-  EXPECT_THAT(machine.sources, testing::ElementsAre(testing::Pair("link[w].bandwidth", "test"), testing::Pair("link[x].bandwidth", "test"),
+  EXPECT_THAT(machine.sources, ::testing::ElementsAre(testing::Pair("link[w].bandwidth", "test"), testing::Pair("link[x].bandwidth", "test"),
                                                     testing::Pair("link[y].bandwidth", "test"), testing::Pair("link[z].bandwidth", "test")));
   ASSERT_EQ(set(machine, "software.launch", "5us"), "");
   for (const Seconds launch : machine.software.launch) EXPECT_EQ(launch, Seconds{5e-6});

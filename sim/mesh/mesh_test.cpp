@@ -7,7 +7,7 @@
 namespace podsim {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 Mesh make(std::vector<MeshAxis> axes) {
   Expected<Mesh> mesh = Mesh::make(std::move(axes));

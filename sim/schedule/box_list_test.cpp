@@ -61,7 +61,7 @@ TEST(BoxList, TakesBoxesOutsideItsCells) {
   for (const auto& [at, name] : {std::pair{-1000, 100}, {1000, 101}, {40, 40}}) {
     std::vector<int> found;
     list.remove_overlapping(row(at), [&](const Item& item) { return found.push_back(item.name), false; });
-    EXPECT_THAT(found, testing::ElementsAre(name));
+    EXPECT_THAT(found, ::testing::ElementsAre(name));
   }
 }
 

@@ -14,8 +14,8 @@ using test::grid;
 using test::open_mesh;
 using test::random_grid;
 using test::torus;
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 BOOST_CONCEPT_ASSERT((boost::IncidenceGraphConcept<TopologyGraph>));
 BOOST_CONCEPT_ASSERT((boost::VertexListGraphConcept<TopologyGraph>));

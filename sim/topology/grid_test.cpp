@@ -17,8 +17,8 @@ using test::grid;
 using test::open_mesh;
 using test::random_grid;
 using test::torus;
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 std::vector<LinkId> route(const Topology& topology, int from, int to, const RouteOptions& options = {}) {
   std::vector<LinkId> links;

@@ -11,7 +11,7 @@ using test::grid;
 using test::open_mesh;
 using test::random_grid;
 using test::torus;
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 using Sizes = std::vector<std::pair<std::string, int>>;
 

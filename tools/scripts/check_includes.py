@@ -43,7 +43,7 @@ ARROWS = {
     "tools": {"tools/report", "validation", "workloads/tuning", "sim/engine/mpi"},
 }
 
-PROTOBUF_FOLDERS = ("sim/config", "workloads", "validation", "tools")
+PROTOBUF_FOLDERS = ("sim/config", "workloads", "validation/calibration/importers", "validation/validate", "tools")
 
 # (what is included, the only folders that may, what to call it)
 OUTSIDE = [

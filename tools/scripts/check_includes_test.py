@@ -44,8 +44,9 @@ class CheckIncludes(unittest.TestCase):
 
     def test_sibling_engines_are_blind_to_each_other(self):
         for one, other in [("numeric", "des"), ("des", "simgrid"), ("simgrid", "numeric"), ("analytic", "des")]:
-            self.finds(f"sim/{one}/x.cpp", f'"sim/{other}/a.hpp"',
-                       f"sim/{one} may include only itself and sim/base, sim/engine, sim/mesh, sim/schedule, not sim/{other}")
+            self.finds(f"sim/engine/{one}/x.cpp", f'"sim/engine/{other}/a.hpp"',
+                       f"sim/engine/{one} may include only itself and sim/base, sim/engine, sim/machine, sim/mesh, sim/model, sim/schedule, sim/topology, "
+                       f"not sim/engine/{other}")
 
     def test_algorithms_know_no_engine_but_their_tests_do(self):
         self.finds("algorithms/gemm/x.cpp", '"sim/engine/a.hpp"',
@@ -55,7 +56,7 @@ class CheckIncludes(unittest.TestCase):
 
     def test_outside_libraries_have_one_home(self):
         self.finds("sim/engine/des/x.cpp", "<simgrid/s4u.hpp>", "SimGrid may be included only in sim/engine/simgrid, not in sim/engine/des")
-        self.finds("topologies/x.cpp", "<boost/graph/graph_traits.hpp>", "Boost.Graph may be included only in sim/mesh, not in topologies")
+        self.finds("topologies/x.cpp", "<boost/graph/graph_traits.hpp>", "Boost.Graph may be included only in sim/topology, not in topologies")
         self.finds("validation/x.cpp", "<boost/program_options.hpp>", "Boost.Program_options may be included only in tools, not in validation")
         self.finds("sim/engine/x.cpp", "<cblas.h>", "the linear algebra library may be included only in sim/engine/numeric, not in sim/engine")
         protobuf = "Protobuf may be included only in sim/config, workloads, validation/calibration/importers, validation/validate, tools, not in "

@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 
 constexpr Seconds ms(double count) { return Seconds{count * 1e-3}; }
 
-StepOperation matmul(const std::string& name, double time_ms, double flops, double count = 1) {
+StepOperation matmul_operation(const std::string& name, double time_ms, double flops, double count = 1) {
   return {name, "matmul", count, ms(time_ms), {}, Flops{flops}, {}, 0};
 }
 StepOperation gather_operation(const std::string& name, double time_ms, std::int64_t bytes, int devices, double count = 1) {
@@ -28,7 +28,7 @@ const DiffRow& row_named(const std::vector<DiffRow>& rows, const std::string& na
 }
 
 TEST(DiffSteps, EqualSidesHaveNoGapAndNothingIsLeftOver) {
-  const StepTimes step{ms(10), {matmul("ff1", 5, 1e12, 4), gather_operation("ff1: gather W", 2, 1 << 20, 8), other_operation("norm", "elementwise", 1)}};
+  const StepTimes step{ms(10), {matmul_operation("ff1", 5, 1e12, 4), gather_operation("ff1: gather W", 2, 1 << 20, 8), other_operation("norm", "elementwise", 1)}};
   const StepDiff diff = diff_steps(step, step);
   EXPECT_EQ(diff.sentence, "The step takes 10 ms, as long as predicted.");
   EXPECT_TRUE(diff.unmatched.empty());
@@ -41,8 +41,8 @@ TEST(DiffSteps, EqualSidesHaveNoGapAndNothingIsLeftOver) {
 }
 
 TEST(DiffSteps, AStepOfLayersIsThatManyBlocks) {
-  const StepTimes block{ms(10), {matmul("ff1", 5, 1e12, 4), {"g", "all-gather", 1, ms(2), ms(1), {}, Bytes{1 << 20}, 8}}};
-  const StepTimes model{ms(820), {matmul("fusion.1", 400, 1e12, 320), {"a", "all-gather", 80, ms(160), ms(80), {}, Bytes{1 << 20}, 8},
+  const StepTimes block{ms(10), {matmul_operation("ff1", 5, 1e12, 4), {"g", "all-gather", 1, ms(2), ms(1), {}, Bytes{1 << 20}, 8}}};
+  const StepTimes model{ms(820), {matmul_operation("fusion.1", 400, 1e12, 320), {"a", "all-gather", 80, ms(160), ms(80), {}, Bytes{1 << 20}, 8},
                                   other_operation("adam", "elementwise", 20)}};
   const StepDiff diff = diff_steps(block, model, 80);
   EXPECT_EQ(diff.layers, 80);
@@ -54,8 +54,8 @@ TEST(DiffSteps, AStepOfLayersIsThatManyBlocks) {
 }
 
 TEST(DiffSteps, TheSentenceNamesWhatIsSlower) {
-  const StepTimes predicted{ms(20), {matmul("ff1", 15, 1e12), gather_operation("ff1: gather W", 3, 1 << 20, 8), other_operation("norm", "elementwise", 2)}};
-  const StepTimes measured{ms(25), {matmul("fusion.1", 16, 1e12), gather_operation("all-gather.3", 7, 1 << 20, 8), other_operation("fusion.2", "elementwise", 2)}};
+  const StepTimes predicted{ms(20), {matmul_operation("ff1", 15, 1e12), gather_operation("ff1: gather W", 3, 1 << 20, 8), other_operation("norm", "elementwise", 2)}};
+  const StepTimes measured{ms(25), {matmul_operation("fusion.1", 16, 1e12), gather_operation("all-gather.3", 7, 1 << 20, 8), other_operation("fusion.2", "elementwise", 2)}};
   const StepDiff diff = diff_steps(predicted, measured);
   EXPECT_EQ(diff.sentence,
             "The step takes 25 ms, 5 ms (25 %) more than predicted: 80 % of the gap is all-gather (ff1: gather W), 20 % matmul (ff1).");
@@ -66,21 +66,21 @@ TEST(DiffSteps, TheSentenceNamesWhatIsSlower) {
 }
 
 TEST(DiffSteps, AFasterStepIsToldAsOneAndMoreThanTheGapAsTime) {
-  const StepTimes predicted{ms(20), {matmul("ff1", 15, 1e12), gather_operation("g", 5, 1 << 20, 8)}};
-  const StepTimes measured{ms(16), {matmul("f", 9, 1e12), gather_operation("a", 7, 1 << 20, 8)}};
+  const StepTimes predicted{ms(20), {matmul_operation("ff1", 15, 1e12), gather_operation("g", 5, 1 << 20, 8)}};
+  const StepTimes measured{ms(16), {matmul_operation("f", 9, 1e12), gather_operation("a", 7, 1 << 20, 8)}};
   EXPECT_EQ(diff_steps(predicted, measured).sentence, "The step takes 16 ms, 4 ms (20 %) less than predicted: matmul takes 6 ms less (ff1).");
 }
 
 TEST(DiffSteps, EqualStepsOfUnequalPartsSaySo) {
-  const StepTimes predicted{ms(20), {matmul("ff1", 15, 1e12), gather_operation("g", 5, 1 << 20, 8)}};
-  const StepTimes measured{ms(20), {matmul("f", 12, 1e12), gather_operation("a", 8, 1 << 20, 8)}};
+  const StepTimes predicted{ms(20), {matmul_operation("ff1", 15, 1e12), gather_operation("g", 5, 1 << 20, 8)}};
+  const StepTimes measured{ms(20), {matmul_operation("f", 12, 1e12), gather_operation("a", 8, 1 << 20, 8)}};
   EXPECT_EQ(diff_steps(predicted, measured).sentence,
             "The step takes 20 ms, as long as predicted; but all-gather takes 3 ms more (g), matmul takes 3 ms less (ff1).");
 }
 
 TEST(DiffSteps, SizesDecideAndSeveralOfASizeAreSummed) {
-  const StepTimes predicted{ms(30), {matmul("dX", 3, 1e12), matmul("dW", 4, 1e12), matmul("out", 1, 2e11)}};
-  const StepTimes measured{ms(30), {matmul("fusion.1", 9, 1.004e12), matmul("fusion.2", 2, 2e11), matmul("fusion.3", 5, 3e12)}};
+  const StepTimes predicted{ms(30), {matmul_operation("dX", 3, 1e12), matmul_operation("dW", 4, 1e12), matmul_operation("out", 1, 2e11)}};
+  const StepTimes measured{ms(30), {matmul_operation("fusion.1", 9, 1.004e12), matmul_operation("fusion.2", 2, 2e11), matmul_operation("fusion.3", 5, 3e12)}};
   const StepDiff diff = diff_steps(predicted, measured);
   ASSERT_EQ(diff.operations.size(), 2U);
   EXPECT_THAT(diff.operations[0].predicted.names, ElementsAre("dX", "dW"));
@@ -104,8 +104,8 @@ TEST(DiffSteps, ACollectiveOfOtherDevicesIsAnotherOne) {
 
 TEST(DiffSteps, SlicesMeetOnePieceAndASoleOperationWithoutASizeItsLike) {
   const StepTimes predicted{
-      ms(30), {matmul("ff1", 8, 1e11, 8), other_operation("attention", "attention", 3), other_operation("norm", "elementwise", 1), other_operation("gelu", "elementwise", 1)}};
-  const StepTimes measured{ms(30), {matmul("fusion.1", 9, 8e11, 1), other_operation("splash", "attention", 4), other_operation("fusion.2", "elementwise", 3)}};
+      ms(30), {matmul_operation("ff1", 8, 1e11, 8), other_operation("attention", "attention", 3), other_operation("norm", "elementwise", 1), other_operation("gelu", "elementwise", 1)}};
+  const StepTimes measured{ms(30), {matmul_operation("fusion.1", 9, 8e11, 1), other_operation("splash", "attention", 4), other_operation("fusion.2", "elementwise", 3)}};
   const StepDiff diff = diff_steps(predicted, measured);
   EXPECT_THAT(row_named(diff.operations, "ff1").measured.names, ElementsAre("fusion.1"));
   EXPECT_THAT(row_named(diff.operations, "attention").measured.names, ElementsAre("splash"));
@@ -124,7 +124,7 @@ TEST(DiffSteps, OnRandomStepsCategoriesSumToBothStepsAndNothingIsLostOrTwice) {
         sum += time;
         const int kind = rng.between(0, 2);
         const std::string name = "op" + std::to_string(rng.between(0, 5));
-        made.operations.push_back(kind == 0   ? matmul(name, time, rng.between(0, 3) * 1e9, rng.between(1, 2))
+        made.operations.push_back(kind == 0   ? matmul_operation(name, time, rng.between(0, 3) * 1e9, rng.between(1, 2))
                                   : kind == 1 ? gather_operation(name, time, rng.between(0, 2) * 1024, rng.between(0, 2))
                                               : other_operation(name, rng.between(0, 1) == 0 ? "copy" : "matmul", time));
       }

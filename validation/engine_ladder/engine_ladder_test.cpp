@@ -33,7 +33,7 @@ std::vector<Row> rows_of(const std::string& name) {
 }
 
 /// A schedule of the list with its row of the table.
-struct Rung {
+struct LadderStep {
   Row listed, result;
   [[nodiscard]] nlohmann::ordered_json run(const std::string& engine) const {
     std::string machine = listed.at("machine");
@@ -42,9 +42,9 @@ struct Rung {
   }
 };
 
-std::vector<Rung> ladder() {
+std::vector<LadderStep> ladder() {
   const std::vector<Row> listed = rows_of("schedules.csv"), results = rows_of("results.csv");
-  std::vector<Rung> rungs;
+  std::vector<LadderStep> rungs;
   for (std::size_t i = 0; i < listed.size() && i < results.size(); ++i) rungs.push_back({listed[i], results[i]});
   return rungs;
 }
@@ -62,7 +62,7 @@ TEST(EngineLadder, HasARowForEachScheduleAndBothAreTwenty) {
 }
 
 TEST(EngineLadder, DesGivesTheTableToTheLastDigit) {
-  for (const Rung& rung : ladder()) {
+  for (const LadderStep& rung : ladder()) {
     const auto run = rung.run("des");
     EXPECT_EQ(run.at("makespan_s").dump(), nlohmann::json::parse(rung.result.at("des_s")).dump()) << rung.listed.at("name");
     EXPECT_EQ(run.at("tasks").dump(), rung.result.at("tasks")) << rung.listed.at("name");
@@ -70,7 +70,7 @@ TEST(EngineLadder, DesGivesTheTableToTheLastDigit) {
 }
 
 TEST(EngineLadder, AnalyticGivesTheTableAndIsNeverAboveDes) {
-  for (const Rung& rung : ladder()) {
+  for (const LadderStep& rung : ladder()) {
     const double analytic = rung.run("analytic").at("makespan_s");
     EXPECT_EQ(nlohmann::json(analytic).dump(), nlohmann::json::parse(rung.result.at("analytic_s")).dump()) << rung.listed.at("name");
     EXPECT_LE(analytic, std::stod(rung.result.at("des_s"))) << rung.listed.at("name");
@@ -78,7 +78,7 @@ TEST(EngineLadder, AnalyticGivesTheTableAndIsNeverAboveDes) {
 }
 
 TEST(EngineLadder, SimgridAgreesWithDes) {
-  for (const Rung& rung : ladder()) {
+  for (const LadderStep& rung : ladder()) {
     const double simgrid = rung.run("simgrid").at("makespan_s"), des = std::stod(rung.result.at("des_s"));
     const double allowed = 1e-6 * des + 1e-12 * std::stod(rung.result.at("tasks"));
     EXPECT_NEAR(simgrid, des, allowed) << rung.listed.at("name");
@@ -87,7 +87,7 @@ TEST(EngineLadder, SimgridAgreesWithDes) {
 }
 
 TEST(EngineLadder, SaysHowFarItsColumnsAreApart) {
-  for (const Rung& rung : ladder()) {
+  for (const LadderStep& rung : ladder()) {
     const auto number = [&](const char* column) { return std::stod(rung.result.at(column)); };
     const double apart = number("des_s") / number("simgrid_s") - 1;
     EXPECT_NEAR(number("des_against_simgrid"), apart, 0.05 * std::abs(apart)) << rung.listed.at("name");  // two digits
@@ -99,7 +99,7 @@ TEST(EngineLadder, SaysHowFarItsColumnsAreApart) {
 
 TEST(EngineLadder, HoldsSchedulesThatShareLinksAndSuchThatDoNot) {
   int sharing = 0;
-  for (const Rung& rung : ladder()) sharing += std::stod(rung.result.at("analytic_s")) < 0.99 * std::stod(rung.result.at("des_s")) ? 1 : 0;
+  for (const LadderStep& rung : ladder()) sharing += std::stod(rung.result.at("analytic_s")) < 0.99 * std::stod(rung.result.at("des_s")) ? 1 : 0;
   EXPECT_GE(sharing, 2);
   EXPECT_LE(sharing, 15);
 }

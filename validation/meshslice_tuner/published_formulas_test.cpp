@@ -19,8 +19,8 @@ namespace {
 
 constexpr double formula_rounding = 1e-12;  // relative
 
-using Counts = std::vector<int>;
-using Rows = std::vector<std::pair<std::int64_t, Counts>>;
+using SliceCounts = std::vector<int>;
+using Rows = std::vector<std::pair<std::int64_t, SliceCounts>>;
 
 const Rows of_main = {{48, {3, 4, 6, 8, 12, 16, 24}}, {40, {4, 5, 8, 10, 20}}, {24, {3, 4, 6, 8, 12, 24}}, {20, {4, 5, 10, 20}},
                       {16, {4, 8, 16}},               {12, {3, 4, 12}},        {10, {5, 10}},              {8, {4, 8}},
@@ -48,7 +48,7 @@ class Formulas {
  public:
   Formulas(const Set& set, std::int64_t R, std::int64_t C) : set_{set}, R_{R}, C_{C} {}
 
-  [[nodiscard]] Counts slice_counts(std::int64_t cut) const {
+  [[nodiscard]] SliceCounts slice_counts(std::int64_t cut) const {
     const std::int64_t n = cut / std::lcm(R_, C_) / 8;
     for (const auto& [divisor, counts] : set_.rows)
       if (n % divisor == 0) return counts;
@@ -116,7 +116,7 @@ void expect_equal(const char* what, Seconds ours, double theirs) {
 
 struct Choice {
   ReferenceShape shape;
-  Counts slice_counts;
+  SliceCounts slice_counts;
   friend bool operator==(const Choice&, const Choice&) = default;
 };
 
@@ -139,8 +139,8 @@ Choice compare_block(const ReferenceTuning& tuning, const Set& set, std::int64_t
       const bool is_os = l == 0 || l == 2;
       const std::int64_t B = std::int64_t{chips} * 2048, I = l == 3 ? 4 * H : H, O = std::array{3 * H, H, 4 * H, H}.at(l);
       EXPECT_EQ(plan.dataflow, is_os ? Dataflow::os : Dataflow::ls);
-      const Counts counts = formulas.slice_counts(is_os ? I : O);
-      Counts ours;
+      const SliceCounts counts = formulas.slice_counts(is_os ? I : O);
+      SliceCounts ours;
       for (const ReferenceTimes& times : plan.candidates) ours.push_back(times.slice_count);
       EXPECT_EQ(ours, counts);
       double score = 0, cost_of_layer = 0;
@@ -164,14 +164,14 @@ Choice compare_block(const ReferenceTuning& tuning, const Set& set, std::int64_t
   return best;
 }
 
-struct Model {
+struct PublishedModel {
   std::string name;
   std::int64_t heads = 0;  // of 128
 };
 
 TEST(MeshSliceTuner, AsItsFormulasHaveItForBothModelsAndBothSets) {
   for (const Set& set : sets)
-    for (const Model& model : {Model{"GPT-3", 96}, Model{"Megatron-NLG", 160}})
+    for (const PublishedModel& model : {PublishedModel{"GPT-3", 96}, PublishedModel{"Megatron-NLG", 160}})
       for (int chips = 32; chips <= 2048; chips *= 2) {
         SCOPED_TRACE(set.name + ", " + model.name + ", " + std::to_string(chips) + " chips");
         const auto parameters = reference_parameters(set.name);
@@ -191,7 +191,7 @@ TEST(MeshSliceTuner, ItsPlansForMegatronNlg) {
     const char* set;
     int chips;
     ReferenceShape shape;
-    Counts slice_counts;
+    SliceCounts slice_counts;
     double ms, best_ms;
   };
   for (const Plan& expected : {Plan{"tpu_measured", 32, {4, 8}, {20, 20, 20, 20}, 248.935, 248.581},

@@ -43,7 +43,7 @@ TEST(Check, FindsAMissingEdge) {
   EXPECT_FALSE(report.race_free);
   EXPECT_TRUE(report.matched && report.deadlock_free);
   EXPECT_FALSE(report.bit_equal) << "some order shows it";
-  EXPECT_THAT(to_text(report.problems), testing::HasSubstr("depends on the order of tasks"));
+  EXPECT_THAT(to_text(report.problems), ::testing::HasSubstr("depends on the order of tasks"));
 }
 
 TEST(Check, FindsAWrongBlock) {
@@ -55,7 +55,7 @@ TEST(Check, FindsAWrongBlock) {
   EXPECT_TRUE(report.matched && report.deadlock_free && report.race_free);
   EXPECT_FALSE(report.bit_equal);
   EXPECT_GT(report.max_rel_error, report.tolerance);
-  EXPECT_THAT(to_text(report.problems), testing::HasSubstr("of buffer \"Y\" on device 0 (x=0)"));
+  EXPECT_THAT(to_text(report.problems), ::testing::HasSubstr("of buffer \"Y\" on device 0 (x=0)"));
 }
 
 TEST(Check, FindsWhatWasNeverWritten) {
@@ -182,7 +182,7 @@ TEST(Check, MakesInputsAgainThatAScheduleOverwrites) {
 TEST(Check, SaysHowMuchMemoryItNeeds) {
   const Expected<CheckReport> report = check(sliced_product(4, {64, 64, 64}, 1, 1), {.max_bytes = Bytes{100000}});
   ASSERT_FALSE(report);
-  EXPECT_THAT(to_text(report.error()), testing::HasSubstr("of memory; the limit is 100 kB; its structure can be checked alone"));
+  EXPECT_THAT(to_text(report.error()), ::testing::HasSubstr("of memory; the limit is 100 kB; its structure can be checked alone"));
   EXPECT_TRUE(check(sliced_product(4, {64, 64, 64}, 1, 1), {.max_bytes = Bytes{100000}, .structure_only = true}));
 }
 

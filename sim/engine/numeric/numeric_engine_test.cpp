@@ -359,8 +359,8 @@ TEST(Limits, ADeadlockIsAnErrorThatNamesTheTasks) {
   schedule.programs.push_back(program);
   const Expected<Tensors> tensors = make_numeric_engine({})->run(schedule);
   ASSERT_FALSE(tensors);
-  EXPECT_THAT(to_text(tensors.error()), testing::HasSubstr("deadlock"));
-  EXPECT_THAT(to_text(tensors.error()), testing::HasSubstr("then send"));
+  EXPECT_THAT(to_text(tensors.error()), ::testing::HasSubstr("deadlock"));
+  EXPECT_THAT(to_text(tensors.error()), ::testing::HasSubstr("then send"));
 }
 
 TEST(Limits, ToldToStopItHasNoResult) {
@@ -391,7 +391,7 @@ TEST(Limits, TooMuchMemoryIsAnErrorBeforeItIsTaken) {
   schedule.programs.push_back({every_device(schedule.mesh), {scratch("huge", {std::int64_t{1} << 50})}, {}});
   const Expected<Tensors> huge = make_numeric_engine({})->run(schedule);
   ASSERT_FALSE(huge);
-  EXPECT_THAT(to_text(huge.error()), testing::HasSubstr("the limit is"));
+  EXPECT_THAT(to_text(huge.error()), ::testing::HasSubstr("the limit is"));
   // 2 devices with 2 x 1024 floats each, and a copy of the results.
   Schedule small{"small", mesh_of({{"x", 2, true}}), {}, {}};
   small.programs.push_back({every_device(small.mesh), {input("X", {1024}, {{}}), scratch("s", {1024})}, {}});

@@ -202,7 +202,7 @@ std::optional<ObservedOp> observed_op_of(const HloOp& op, std::string_view categ
                                                                               {"all-reduce", all_reduce},
                                                                               {"all-reduce fusion", all_reduce},
                                                                               {"all-to-all", all_to_all},
-                                                                              {"collective-permute", permute},
+                                                                              {"collective-permute", ObservedOp::permute},
                                                                               {"dot", matmul},
                                                                               {"convolution", matmul},
                                                                               {"convolution fusion", matmul},

@@ -39,7 +39,7 @@ ProfiledOperations profiled(const std::string& text, const ProfileOptions& optio
   return *found;
 }
 
-std::string error_of(const std::string& text, const ProfileOptions& options = {}, std::string_view form = "trace-json") {
+std::string refusal_of(const std::string& text, const ProfileOptions& options = {}, std::string_view form = "trace-json") {
   const auto found = profile_operations_in(form, text, "p", options);
   return found ? "no error" : to_text(found.error());
 }
@@ -134,17 +134,17 @@ TEST(ProfileOperations, ATableOfStatisticsSumsOverDevices) {
   EXPECT_EQ(named(found, "splash_mha_fwd").category, "attention");
   EXPECT_DOUBLE_EQ(found.time.count(), 620e-6);
   EXPECT_EQ(profiled(table, {}, "hlo-stats").steps, 32);
-  EXPECT_EQ(error_of(table, {.steps = 4}, "hlo-stats"), "p: a table sums over devices and steps: expected how many devices beside how many steps");
-  EXPECT_EQ(error_of("category,hlo_op,avg_self_time_us,model_GFLOPs\n", {}, "hlo-stats"), "p:1:1: expected a column occurrences beside the times");
-  EXPECT_EQ(error_of("category,hlo_op,avg_self_time_us,model_GFLOPs,occurrences\n", {}, "hlo-stats"),
+  EXPECT_EQ(refusal_of(table, {.steps = 4}, "hlo-stats"), "p: a table sums over devices and steps: expected how many devices beside how many steps");
+  EXPECT_EQ(refusal_of("category,hlo_op,avg_self_time_us,model_GFLOPs\n", {}, "hlo-stats"), "p:1:1: expected a column occurrences beside the times");
+  EXPECT_EQ(refusal_of("category,hlo_op,avg_self_time_us,model_GFLOPs,occurrences\n", {}, "hlo-stats"),
             "p:1:1: there is no operation below this heading");
-  EXPECT_EQ(error_of("category,hlo_op,avg_self_time_us,model_GFLOPs,occurrences\na,b,1,2,0\n", {}, "hlo-stats").substr(0, 9), "p:2:9: ex");
+  EXPECT_EQ(refusal_of("category,hlo_op,avg_self_time_us,model_GFLOPs,occurrences\na,b,1,2,0\n", {}, "hlo-stats").substr(0, 9), "p:2:9: ex");
 }
 
 TEST(ProfileOperations, WhatIsNoProfileIsToldWithItsPlace) {
-  EXPECT_THAT(error_of(R"({"traceEvents":[{"ph":"X")"), HasSubstr("p:1:"));
-  EXPECT_EQ(error_of(trace({})), "p: no operation on a line \"XLA Ops\" of a TPU, of which there are 0");
-  EXPECT_EQ(error_of("", {}, "csv"), "\"csv\" is no form of profiles; there are xplane, trace-json, hlo-stats");
+  EXPECT_THAT(refusal_of(R"({"traceEvents":[{"ph":"X")"), HasSubstr("p:1:"));
+  EXPECT_EQ(refusal_of(trace({})), "p: no operation on a line \"XLA Ops\" of a TPU, of which there are 0");
+  EXPECT_EQ(refusal_of("", {}, "csv"), "\"csv\" is no form of profiles; there are xplane, trace-json, hlo-stats");
 }
 
 TEST(StepCategory, OfWhatProfilesSay) {

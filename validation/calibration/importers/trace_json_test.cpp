@@ -4,11 +4,13 @@
 
 #include "validation/calibration/importers/import.hpp"
 #include "validation/calibration/importers/json_elements.hpp"
+#include "validation/calibration/importers/testing.hpp"
 
 namespace podsim {
 namespace {
 
-std::string error_of(const Expected<Imported>& result) { return result ? "no error" : to_text(result.error()); }
+using testing::error_of;
+using testing::notes_say;
 
 Expected<Imported> read(const std::string& text, const ImportOptions& options = {}) { return import_observations("trace-json", text, "t.json", options); }
 
@@ -23,25 +25,19 @@ std::string trace(const std::string& events) {
   return text;
 }
 
-const std::string gather = R"("%all-gather.1 = bf16[2048,8192]{1,0} all-gather(bf16[512,8192]{1,0} %p), replica_groups=[8,4]<=[32], dimensions={0}")";
-const std::string fusion = R"("%fusion.7 = (bf16[1,2048,2048]{1,2,0}) fusion(bf16[8] %a), kind=kOutput, calls=%c")";
+const std::string gather_text = R"("%all-gather.1 = bf16[2048,8192]{1,0} all-gather(bf16[512,8192]{1,0} %p), replica_groups=[8,4]<=[32], dimensions={0}")";
+const std::string fusion_text = R"("%fusion.7 = (bf16[1,2048,2048]{1,2,0}) fusion(bf16[8] %a), kind=kOutput, calls=%c")";
 
 std::string event(int pid, double ts, double dur, const std::string& name, const std::string& text, const std::string& more = "") {
   return R"({"ph":"X","pid":)" + std::to_string(pid) + R"(,"tid":3,"ts":)" + std::to_string(ts) + R"(,"dur":)" + std::to_string(dur) + R"(,"name":")" + name +
          R"(","args":{"long_name":)" + text + more + "}},\n";
 }
 
-bool notes_say(const Imported& imported, std::string_view text) {
-  for (const std::string& note : imported.notes)
-    if (note.find(text) != std::string::npos) return true;
-  return false;
-}
-
 TEST(TraceJson, ATimeIsTheMinimumOverDevicesOfEachOccurrenceAndOfThoseTheMedian) {
   // Occurrences: min(400, 377) = 377, min(500, 600) = 500, min(410, 390) = 390, however the events are ordered in the file.
-  const auto result = read(trace(event(1, 900, 500, "all-gather.1", gather) + event(1, 10, 400, "all-gather.1", gather) + event(2, 11, 377, "all-gather.1", gather) +
-                                 event(2, 905, 600, "all-gather.1", gather) + event(1, 2000, 410, "all-gather.1", gather) +
-                                 event(2, 2000, 390, "all-gather.1", gather)));
+  const auto result = read(trace(event(1, 900, 500, "all-gather.1", gather_text) + event(1, 10, 400, "all-gather.1", gather_text) + event(2, 11, 377, "all-gather.1", gather_text) +
+                                 event(2, 905, 600, "all-gather.1", gather_text) + event(1, 2000, 410, "all-gather.1", gather_text) +
+                                 event(2, 2000, 390, "all-gather.1", gather_text)));
   ASSERT_TRUE(result) << to_text(result.error());
   ASSERT_EQ(result->observations.size(), 1U);
   const Observation& row = result->observations[0];
@@ -56,7 +52,7 @@ TEST(TraceJson, ATimeIsTheMinimumOverDevicesOfEachOccurrenceAndOfThoseTheMedian)
 
 TEST(TraceJson, AMatmulFusionIsAMatmulAndItsDeviceTimeCounts) {
   const std::string more = R"(,"hlo_category":"convolution fusion","model_flops":"60129542144","device_duration_ps":"155000000")";
-  const auto result = read(trace(event(1, 0, 200, "fusion.7", fusion, more)));
+  const auto result = read(trace(event(1, 0, 200, "fusion.7", fusion_text, more)));
   ASSERT_TRUE(result) << to_text(result.error());
   ASSERT_EQ(result->observations.size(), 1U);
   const Observation& row = result->observations[0];
@@ -66,8 +62,8 @@ TEST(TraceJson, AMatmulFusionIsAMatmulAndItsDeviceTimeCounts) {
 }
 
 TEST(TraceJson, WhatIsNoOperationOfATpuIsLeftOutAndAsynchronousEndsAreNoted) {
-  std::string elsewhere = event(701, 0, 1, "all-gather.1", gather) + event(1, 0, 7, "all-gather-start.2", gather) + event(1, 0, 5, "all-gather.1", gather);
-  elsewhere += R"({"ph":"X","pid":1,"tid":2,"ts":0,"dur":3,"name":"all-gather.1","args":{"long_name":)" + gather + "}},";  // a line without a name
+  std::string elsewhere = event(701, 0, 1, "all-gather.1", gather_text) + event(1, 0, 7, "all-gather-start.2", gather_text) + event(1, 0, 5, "all-gather.1", gather_text);
+  elsewhere += R"({"ph":"X","pid":1,"tid":2,"ts":0,"dur":3,"name":"all-gather.1","args":{"long_name":)" + gather_text + "}},";  // a line without a name
   const auto result = read(trace(elsewhere));
   ASSERT_TRUE(result) << to_text(result.error());
   ASSERT_EQ(result->observations.size(), 1U);
@@ -110,7 +106,7 @@ TEST(TraceJson, BadJsonIsToldWithItsPlace) {
 }
 
 TEST(TraceJson, AnyFrontOfATraceIsAnError) {
-  const std::string text = trace(event(1, 0, 5, "all-gather.1", gather));
+  const std::string text = trace(event(1, 0, 5, "all-gather.1", gather_text));
   ASSERT_TRUE(read(text));
   for (std::size_t length = 0; length + 2 < text.size(); ++length) EXPECT_FALSE(read(text.substr(0, length))) << length;
 }
