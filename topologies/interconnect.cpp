@@ -1,6 +1,7 @@
 #include "topologies/interconnect.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -17,7 +18,7 @@ namespace podsim {
 
 namespace {
 
-const SourceLocation topology_option{"--topology", 0, 0};
+const SourceLocation topology_field = of_field("topology");
 
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts;
@@ -47,44 +48,33 @@ Expected<std::shared_ptr<const Topology>> twisted_of(const Machine& machine, con
   return shared(TwistedTorus::make(dimensions, machine.chip.injection_bandwidth, machine.chip.ejection_bandwidth));
 }
 
-Expected<std::shared_ptr<const Topology>> tree_of(const Machine& machine, const Slice& slice, const std::string& text) {
+Expected<TopologySpec> parse_tree(const std::string& text, const SourceLocation& where) {
   const std::vector<std::string> parts = split(text, ':');
-  const Diagnostic wrong{topology_option, "expected fat-tree:LEAF or fat-tree:LEAF:OVERSUBSCRIPTION, as fat-tree:16:2, found " + quoted(text)};
+  const Diagnostic wrong{where, "expected fat-tree:LEAF or fat-tree:LEAF:OVERSUBSCRIPTION, as fat-tree:16:2, found " + quoted(text)};
   if (parts.size() < 2 || parts.size() > 3) return wrong;
-  const auto leaf = parse_integer(parts[1], 1, 1 << 20, topology_option);
+  const auto leaf = parse_integer(parts[1], 1, 1 << 20, where);
   if (!leaf) return leaf.error();
-  double oversubscription = 1;
+  TopologySpec spec{TopologySpec::Kind::fat_tree, static_cast<int>(*leaf), 1, {}, text};
   if (parts.size() == 3) {
-    const auto number = parse_number(parts[2], topology_option);
+    const auto number = parse_number(parts[2], where);
     if (!number) return number.error();
-    oversubscription = *number;
+    spec.oversubscription = *number;
   }
-  return shared(fat_tree(static_cast<int>(chips_of(slice)), static_cast<int>(*leaf), oversubscription, machine.link[0]));
+  return spec;
 }
 
-Expected<std::shared_ptr<const Topology>> network_in(const std::string& path, const Slice& slice) {
+Expected<TopologySpec> read_topology(const std::string& path, const SourceLocation& where) {
   const auto text = read_file(path, list_limit);
-  if (!text) return blamed_on(topology_option, in_context(path, text.error()));
-  const auto network = read_network(*text, path);
+  if (!text) return blamed_on(where, in_context(path, text.error()));
+  auto network = read_network(*text, path);
   if (!network) return network.error();
-  if (network->chips() != chips_of(slice))
-    return Diagnostic{topology_option,
-                      fmt::format("the network in {} has {} chips, the slice {} has {}", path, network->chips(), to_text(slice), chips_of(slice))};
-  return shared(Expected<Network>{*network});
+  return TopologySpec{TopologySpec::Kind::network, 0, 1, std::make_shared<const Network>(*std::move(network)), path};
 }
 
-/// One slice.
-Expected<std::shared_ptr<const Topology>> build_slice(const Machine& machine, const Slice& slice, const Wrap& wrap, const std::string& topology) {
-  if (topology == "rail" || (topology.empty() && machine.interconnect == Interconnect::rail)) return shared(rail_of(machine, slice));
-  if (topology.empty()) return shared(build_grid(machine, slice, wrap));
-  if (topology == "torus") return shared(build_grid(machine, slice, {Wrap::Rule::all, {}}));
-  if (topology == "mesh") return shared(build_grid(machine, slice, {Wrap::Rule::none, {}}));
-  if (topology == "twisted") return twisted_of(machine, slice);
-  if (topology == "crossbar") return shared(crossbar(static_cast<int>(chips_of(slice)), machine.link[0]));
-  if (topology.starts_with("fat-tree")) return tree_of(machine, slice, topology);
-  if (topology.find('/') != std::string::npos || topology.ends_with(".textproto")) return network_in(topology, slice);
-  return Diagnostic{topology_option, "there is no topology " + quoted(topology) +
-                                         "; expected torus, mesh, twisted, crossbar, fat-tree:LEAF[:OVERSUBSCRIPTION], rail or a FILE.textproto"};
+Expected<std::shared_ptr<const Topology>> network_of(const TopologySpec& spec, const Slice& slice) {
+  if (spec.network->chips() == chips_of(slice)) return std::shared_ptr<const Topology>{spec.network};
+  return Diagnostic{topology_field, fmt::format("the network in {} has {} chips, the slice {} has {}", spec.name, spec.network->chips(), to_text(slice),
+                                                chips_of(slice))};
 }
 
 /// Which host drives each chip: blocks of the machine's host extents; one host for all where they are not stated.
@@ -129,47 +119,92 @@ Expected<ChipId> chip_named(const Topology& topology, const std::string& text, c
   return none;
 }
 
-Expected<std::vector<LinkId>> cable_named(const Topology& topology, const std::string& text, const SourceLocation& where) {
+Expected<TopologySpec> parse_topology(const std::string& text, const SourceLocation& where) {
+  using Kind = TopologySpec::Kind;
+  static constexpr std::array<std::pair<std::string_view, Kind>, 6> plain{{{"", Kind::as_built},
+                                                                           {"torus", Kind::torus},
+                                                                           {"mesh", Kind::mesh},
+                                                                           {"twisted", Kind::twisted},
+                                                                           {"crossbar", Kind::crossbar},
+                                                                           {"rail", Kind::rail}}};
+  for (const auto& [name, kind] : plain)
+    if (text == name) return TopologySpec{kind, 0, 1, {}, text};
+  if (text.starts_with("fat-tree")) return parse_tree(text, where);
+  if (text.find('/') != std::string::npos || text.ends_with(".textproto")) return read_topology(text, where);
+  return Diagnostic{where, "there is no topology " + quoted(text) +
+                               "; expected torus, mesh, twisted, crossbar, fat-tree:LEAF[:OVERSUBSCRIPTION], rail or a FILE.textproto"};
+}
+
+Expected<std::shared_ptr<const Topology>> build_topology(const Machine& machine, const Slice& slice, const Wrap& wrap, const TopologySpec& spec) {
+  using Kind = TopologySpec::Kind;
+  switch (spec.kind) {
+    case Kind::as_built: return machine.interconnect == Interconnect::rail ? shared(rail_of(machine, slice)) : shared(build_grid(machine, slice, wrap));
+    case Kind::torus: return shared(build_grid(machine, slice, {Wrap::Rule::all, {}}));
+    case Kind::mesh: return shared(build_grid(machine, slice, {Wrap::Rule::none, {}}));
+    case Kind::twisted: return twisted_of(machine, slice);
+    case Kind::crossbar: return shared(crossbar(static_cast<int>(chips_of(slice)), machine.link[0]));
+    case Kind::fat_tree: return shared(fat_tree(static_cast<int>(chips_of(slice)), spec.leaf, spec.oversubscription, machine.link[0]));
+    case Kind::rail: return shared(rail_of(machine, slice));
+    case Kind::network: return network_of(spec, slice);
+  }
+  return Diagnostic{topology_field, "unknown"};
+}
+
+namespace {
+
+/// Errors: no cable between the two.
+Expected<std::vector<LinkId>> links_of(const Topology& topology, const CableEnds& cable, const SourceLocation& where) {
+  std::vector<LinkId> links;
+  for (const auto& [a, b] : {std::pair{cable.from, cable.to}, std::pair{cable.to, cable.from}})
+    for (const OutLink& out : topology.out_links(a))
+      if (out.to == b) links.push_back(out.link);
+  if (!links.empty()) return links;
+  return Diagnostic{where, fmt::format("there is no cable between {} and {}", topology.chip_name(cable.from), topology.chip_name(cable.to))};
+}
+
+}  // namespace
+
+Expected<CableEnds> parse_cable(const Topology& topology, const std::string& text, const SourceLocation& where) {
   const std::vector<std::string> ends = split(text, '-');
   if (ends.size() != 2) return Diagnostic{where, "expected a cable between two chips, as 0.0-0.1, found " + quoted(text)};
   const auto from = chip_named(topology, ends[0], where), to = chip_named(topology, ends[1], where);
   if (!from) return from.error();
   if (!to) return to.error();
-  std::vector<LinkId> links;
-  for (const auto& [a, b] : {std::pair{*from, *to}, std::pair{*to, *from}})
-    for (const OutLink& out : topology.out_links(a))
-      if (out.to == b) links.push_back(out.link);
-  if (links.empty()) return Diagnostic{where, fmt::format("there is no cable between {} and {}", topology.chip_name(*from), topology.chip_name(*to))};
-  return links;
+  const CableEnds cable{*from, *to};
+  if (const auto links = links_of(topology, cable, where); !links) return links.error();
+  return cable;
 }
 
-Expected<std::shared_ptr<const Topology>> build_topology(const Machine& machine, const Slice& slice, const Wrap& wrap, const WhatIf& what_if) {
-  auto topology = build_slice(machine, slice, wrap, what_if.topology);
-  if (!topology) return topology;
+std::string to_text(const CableEnds& cable, const Topology& topology) {
+  std::string text = topology.chip_name(cable.from) + "-" + topology.chip_name(cable.to);
+  std::erase_if(text, [](char c) { return c == '(' || c == ')'; });
+  std::replace(text.begin(), text.end(), ',', '.');
+  return text;
+}
+
+Expected<std::shared_ptr<const Topology>> damaged(std::shared_ptr<const Topology> slice, const std::vector<CableEnds>& broken,
+                                                  const std::vector<SlowCable>& slow) {
   Damage damage;
-  for (const std::string& text : what_if.fail) {
-    const auto links = cable_named(**topology, text, {"--fail", 0, 0});
+  for (const CableEnds& cable : broken) {
+    const auto links = links_of(*slice, cable, of_field("fail"));
     if (!links) return links.error();
     damage.broken.insert(links->begin(), links->end());
   }
-  for (const std::string& text : what_if.degrade) {
-    const SourceLocation where{"--degrade", 0, 0};
-    const std::size_t equals = text.find('=');
-    if (equals == std::string::npos) return Diagnostic{where, "expected CABLE=PART, as 0.0-0.1=0.5, found " + quoted(text)};
-    const auto links = cable_named(**topology, text.substr(0, equals), where);
+  for (const SlowCable& entry : slow) {
+    const auto links = links_of(*slice, entry.cable, of_field("degrade"));
     if (!links) return links.error();
-    const auto part = parse_number(text.substr(equals + 1), where);
-    if (!part) return part.error();
-    if (!(*part > 0 && *part <= 1)) return Diagnostic{where, "expected a part of the bandwidth above 0 and up to 1, found " + quoted(text)};
-    for (const LinkId link : *links) damage.slowed[link] = *part;
+    for (const LinkId link : *links) damage.slowed[link] = entry.part;
   }
-  if (!damage.none()) topology = std::shared_ptr<const Topology>{std::make_shared<const DamagedTopology>(*topology, std::move(damage))};
-  if (what_if.pods == 1) return topology;
+  if (damage.none()) return slice;
+  return std::shared_ptr<const Topology>{std::make_shared<const DamagedTopology>(std::move(slice), std::move(damage))};
+}
+
+std::shared_ptr<const Topology> joined(std::shared_ptr<const Topology> one, const Machine& machine, const Slice& slice, int slices) {
+  if (slices == 1) return one;
   const LinkParameters to_host{machine.dcn.host_bandwidth, Seconds{}};
-  const Seconds latency = machine.dcn.latency + std::log2(what_if.pods) * machine.dcn.sync;
+  const Seconds latency = machine.dcn.latency + std::log2(slices) * machine.dcn.sync;
   const LinkParameters to_network{machine.dcn.nic_bandwidth, 0.5 * latency};
-  return std::shared_ptr<const Topology>{
-      std::make_shared<const JoinedSlices>(*topology, what_if.pods, SliceJoin{to_host, to_network, hosts_of(machine, slice)})};
+  return std::make_shared<const JoinedSlices>(std::move(one), slices, SliceJoin{to_host, to_network, hosts_of(machine, slice)});
 }
 
 }  // namespace podsim

@@ -39,9 +39,8 @@ class PlanReader {
     saved.mesh_order = message_.mesh_order();
     saved.pass = static_cast<Pass>(message_.pass());
     saved.predicted = message_.predicted();
-    for (const auto& [option, field] : {std::pair{"machine", "machine"}, {"slice", "slice"}, {"wrap", "wrap"}, {"topology", "topology"},
-                                        {"mesh", "mesh"}, {"mesh-order", "mesh_order"}, {"collectives", "collectives"}})
-      saved.places[option] = file_.where(root_.at(field));
+    for (const char* field : {"machine", "slice", "wrap", "topology", "mesh", "mesh_order", "collectives"})
+      saved.places[field] = file_.where(root_.at(field));
     for (int s = 0; s < message_.set_size(); ++s) saved.places[fmt::format("set {}", s)] = file_.where(root_.at("set", s));
     read_workload(saved.workload);
     PartOptions& options = saved.plan.options;

@@ -20,7 +20,7 @@ struct SavedPlan {
   Pass pass = Pass::both;
   Plan plan;
   std::string predicted{};
-  std::map<std::string, SourceLocation, std::less<>> places{};  // of what the command line may say otherwise, by its option: "slice", "mesh", ...
+  std::map<std::string, SourceLocation, std::less<>> places{};  // of what may be said otherwise, by its field: "slice", "mesh", ...
 };
 
 std::string write_plan(const SavedPlan& plan);

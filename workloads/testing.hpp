@@ -14,7 +14,7 @@
 #include "sim/engine/numeric/numeric_engine.hpp"
 #include "sim/schedule/lower.hpp"
 #include "sim/schedule/validate.hpp"
-#include "topologies/pod.hpp"
+#include "topologies/system.hpp"
 #include "workloads/part.hpp"
 #include "workloads/test_plain.hpp"
 
@@ -27,13 +27,12 @@ inline Mesh mesh_of(int R, int C, bool wraps = true, std::vector<MeshFactor> row
 
 /// A slice of the machine, as row x col.
 inline podsim::Pod slice_pod(const Machine& machine, const std::vector<int>& extents, int R, int C, Wrap::Rule rule = Wrap::Rule::automatic) {
-  const Slice slice{extents, false};
-  const Wrap wrap{rule, {}};
-  auto grid = build_grid(machine, slice, wrap);
-  auto topology = build_topology(machine, slice, wrap, {});
-  auto mesh = mesh_over(*grid, {{"row", R}, {"col", C}});
-  auto placement = place_row_major(*mesh, *grid);
-  return {machine, slice, wrap, {}, false, *std::move(topology), *std::move(grid), *std::move(mesh), *std::move(placement)};
+  SystemSpec spec;
+  spec.machine = machine;
+  spec.slice = Slice{extents, false};
+  spec.wrap = {rule, {}};
+  spec.mesh = {{"row", R}, {"col", C}};
+  return *make_system(spec);
 }
 
 /// A whole tensor, row-major.

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace podsim {
@@ -12,8 +13,11 @@ struct SourceLocation {
   std::string file;
   int line = 0;
   int column = 0;
+  bool is_field = false;  // `file` names a field of what a function was given: "mesh" of a SystemSpec
   friend bool operator==(const SourceLocation&, const SourceLocation&) = default;
 };
+/// A field of what a function was given. The caller knows where that came from: an option, a line of a file.
+inline SourceLocation of_field(std::string name) { return {std::move(name), 0, 0, true}; }
 
 /// Why there is no result, which decides whether the same input would fail again.
 enum class Cause {

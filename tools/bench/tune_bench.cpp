@@ -3,7 +3,7 @@
 
 #include "tools/bench/goals.hpp"
 #include "tools/bench/workloads.hpp"
-#include "tools/command/pod.hpp"
+#include "tools/command/scenario_options.hpp"
 #include "workloads/tuning/tuner.hpp"
 
 namespace podsim::bench {

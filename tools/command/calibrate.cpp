@@ -11,13 +11,12 @@
 #include "sim/base/units.hpp"
 #include "sim/config/machine_config.hpp"
 #include "tools/command/command.hpp"
-#include "tools/command/file_options.hpp"
 #include "tools/command/observations.hpp"
-#include "tools/command/pod.hpp"
-#include "tools/command/print.hpp"
+#include "tools/command/scenario_options.hpp"
+#include "tools/report/comparison_report.hpp"
 #include "tools/command/progress.hpp"
-#include "tools/command/result_print.hpp"
-#include "tools/command/validate_print.hpp"
+#include "tools/report/run_report.hpp"
+#include "tools/report/validation_report.hpp"
 #include "tools/report/prediction_plot.hpp"
 
 namespace podsim {
@@ -177,71 +176,73 @@ std::string residual_svg(const std::vector<Observation>& observations, const Cal
   return prediction_svg("Fitted to " + dataset, drawn);
 }
 
-}  // namespace
+OptionGroup calibrate_options() {
+  const OptionGroup own{{"base", input_file("NAME|FILE"), "the machine to begin with: what is not determined keeps its value"},
+                        {"prior", words("PATH[=SIGMA]"), "a value of the base that is known, to SIGMA of it (0.05); repeatable"},
+                        {"hold", words("PATH"), "a value that stays; repeatable"},
+                        {"dataset", word("NAME"), "what the observations are called in the machine; left out: the first file"},
+                        {"plot", output_file("FILE.svg"), "draw measured against fitted, and the residuals"},
+                        {"no-curves", flag(), "one efficiency for all sizes"},
+                        {"observations-only", flag(), "convert to CSV, fit nothing"}};
+  return joined({import_options(), system_options(false), own, output_options(table_json)});
+}
 
-int calibrate_verb(const std::vector<std::string>& arguments, Console& console) {
-  po::options_description described;
-  described.add(import_options_described()).add(pod_options(false));
-  described.add_options()                                                                                                               //
-      ("base", input_file("NAME|FILE"), "the machine to begin with: what is not determined keeps its value")  //
-      ("prior", po::value<std::vector<std::string>>()->value_name("PATH[=SIGMA]")->composing(),
-       "a value of the base that is known, to SIGMA of it (0.05); repeatable")                                                                //
-      ("hold", po::value<std::vector<std::string>>()->value_name("PATH")->composing(), "a value that stays; repeatable")                      //
-      ("dataset", po::value<std::string>()->value_name("NAME"), "what the observations are called in the machine; left out: the first file")  //
-      ("plot", output_file("FILE.svg"), "draw measured against fitted, and the residuals")                           //
-      ("no-curves", po::bool_switch(), "one efficiency for all sizes")                                                                        //
-      ("observations-only", po::bool_switch(), "convert to CSV, fit nothing");
-  described.add(output_options(table_json));
-  const Parsed parsed = parse(arguments, described, calibrate_usage, console, "observations");
-  if (parsed.status) return *parsed.status;
-  const Options& options = *parsed.options;
+int print_observations(const Imported& imported, const Options& options, Console& console) {
+  if (!options.flag("quiet"))
+    for (const std::string& note : imported.notes) fmt::print(console.err, "podsim: note: {}\n", note);
+  return print_output(options, write_observations(imported.observations), console);
+}
 
-  const Format format = format_of(options);
-  const auto imported = imported_observations(options);
-  if (!imported) return report(imported.error(), console);
-  if (options.flag("observations-only")) {
-    if (!options.flag("quiet"))
-      for (const std::string& note : imported->notes) fmt::print(console.err, "podsim: note: {}\n", note);
-    if (auto ok = write_output(options, write_observations(imported->observations), console); !ok) return report(ok.error(), console);
-    return exit_done;
-  }
-  if (options.has("machine")) return report({option("machine"), "calibrate begins with --base"}, console);
-  if (!options.has("base")) return report({{}, "--base is missing: the machine to begin with"}, console);
-  auto request = pod_request_of(options, options.text("base"));
-  if (!request) return report(request.error(), console);
-  const auto pod = make_pod(*request);
-  if (!pod) return report(pod.error(), console);
-
+/// --hold --prior --dataset --no-curves
+Expected<CalibrateOptions> fit_options(const Options& options) {
   CalibrateOptions how;
   how.dataset = as_utf8(options.has("dataset") ? options.text("dataset") : options.texts("observations").front());
   how.hold = options.texts("hold");
   how.curves = !options.flag("no-curves");
   for (const std::string& text : options.texts("prior")) {
     auto prior = parse_prior(text);
-    if (!prior) return report(prior.error(), console);
+    if (!prior) return prior.error();
     how.priors.push_back(*std::move(prior));
   }
+  return how;
+}
+
+Expected<int> calibrate_and_print(const Options& options, Console& console) {
+  const auto imported = imported_observations(options);
+  if (!imported) return imported.error();
+  if (options.flag("observations-only")) return print_observations(*imported, options, console);
+  if (options.has("machine")) return Diagnostic{option("machine"), "calibrate begins with --base"};
+  if (!options.has("base")) return Diagnostic{{}, "--base is missing: the machine to begin with"};
+  const auto system = system_of(options, options.text("base"));
+  if (!system) return system.error();
+  auto how = fit_options(options);
+  if (!how) return how.error();
   ProgressLine line{console, options.flag("quiet")};
   line.count_seconds();
-  how.progress = [&line](std::size_t values) { line.doing(fmt::format("fitting {} values", values)); };
-  auto found = calibrate(imported->observations, *pod, how);
-  if (!found) return report(found.error(), console);
+  how->progress = [&line](std::size_t values) { line.doing(fmt::format("fitting {} values", values)); };
+  auto found = calibrate(imported->observations, *system, *how);
+  if (!found) return found.error();
   line.doing("fitting with observations held back");
-  const auto held_back = held_back_error(imported->observations, *pod, how);
+  const auto held_back = held_back_error(imported->observations, *system, *how);
   line.end();
   if (held_back) found->machine.trust.error = held_back->median;
   if (options.has("plot"))
-    if (auto ok = write_file(options.text("plot"), residual_svg(imported->observations, *found, how.dataset)); !ok)
-      return report(ok.error(), console);
-  const std::string text = format == Format::json ? calibration_json(imported->observations, *found, held_back, imported->notes)
-                                                   : calibration_table(imported->observations, *found, held_back, imported->notes);
-  if (options.has("output") && options.text("output").ends_with(".textproto")) {
-    if (auto ok = write_file(options.text("output"), write_machine(found->machine)); !ok) return report(ok.error(), console);
-    console.out << text;
-  } else if (auto ok = write_output(options, text, console); !ok) {
-    return report(ok.error(), console);
-  }
+    if (auto ok = write_file(options.text("plot"), residual_svg(imported->observations, *found, how->dataset)); !ok) return ok.error();
+  const std::string text = format_of(options) == Format::json ? calibration_json(imported->observations, *found, held_back, imported->notes)
+                                                              : calibration_table(imported->observations, *found, held_back, imported->notes);
+  if (!options.has("output") || !options.text("output").ends_with(".textproto")) return print_output(options, text, console);
+  if (auto ok = write_file(options.text("output"), write_machine(found->machine)); !ok) return ok.error();
+  console.out << text;
   return exit_done;
+}
+
+}  // namespace
+
+int calibrate_verb(const std::vector<std::string>& arguments, Console& console) {
+  const Parsed parsed = parse(arguments, calibrate_options(), calibrate_usage, console, "observations");
+  if (parsed.status) return *parsed.status;
+  const auto status = calibrate_and_print(*parsed.options, console);
+  return status ? *status : report(status.error(), console);
 }
 
 }  // namespace podsim

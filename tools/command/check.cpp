@@ -5,11 +5,13 @@
 #include "sim/engine/numeric/check.hpp"
 #include "sim/schedule/text.hpp"
 #include "sim/schedule/validate.hpp"
+#include <limits>
+
 #include "tools/command/command.hpp"
-#include "tools/command/print.hpp"
-#include "tools/command/manner.hpp"
 #include "tools/command/progress.hpp"
-#include "tools/command/workload.hpp"
+#include "tools/report/table.hpp"
+#include "workloads/scenario/plan_choice.hpp"
+#include "tools/command/scenario_options.hpp"
 
 namespace podsim {
 
@@ -126,53 +128,63 @@ Expected<CheckReport> check_with_progress(const Schedule& lowered, CheckOptions 
   return check(lowered, check_options);
 }
 
-}  // namespace
+OptionGroup check_options_described() {
+  const OptionGroup own{{"orders", word("N", "3"), "random legal orders to try besides program order"},
+                        {"seed", word("N", "1"), "of the inputs and the random orders"},
+                        {"threads", word("N", "0"), "devices computed in parallel; 0: all cores"},
+                        {"structure-only", flag(), "matching, races and deadlock alone: no numbers, and no claim asked for"},
+                        {"edges", flag(), "tell of every edge whether it orders a race, is implied, or is\nproven to be about timing only"}};
+  return joined({system_options(false), problem_options(false), workload_options(), own, output_options(table_json)});
+}
 
-int check_verb(const std::vector<std::string>& arguments, Console& console) {
-  po::options_description described;
-  described.add(pod_options(false)).add(problem_options(false)).add(workload_options());
-  described.add_options()                                                                                                            //
-      ("orders", po::value<std::string>()->value_name("N")->default_value("3"), "random legal orders to try besides program order")  //
-      ("seed", po::value<std::string>()->value_name("N")->default_value("1"), "of the inputs and the random orders")                 //
-      ("threads", po::value<std::string>()->value_name("N")->default_value("0"), "devices computed in parallel; 0: all cores")       //
-      ("structure-only", po::bool_switch(), "matching, races and deadlock alone: no numbers, and no claim asked for")                //
-      ("edges", po::bool_switch(), "tell of every edge whether it orders a race, is implied, or is\nproven to be about timing only");
-  described.add(output_options(table_json));
-  const Parsed parsed = parse(arguments, described, check_usage, console);
-  if (parsed.status) return *parsed.status;
-  const Options& options = *parsed.options;
+/// As it is checked.
+Expected<Schedule> lowered_schedule(const Options& options, const RunOptions& how) {
+  how.tell("laying out the mesh");
+  const auto fields = system_fields(options, "ideal");
+  if (!fields) return fields.error();
+  const auto system = read_system(*fields);
+  if (!system) return system.error();
+  const auto problem = read_problem(*fields, *system, DType::f32);
+  if (!problem) return problem.error();
+  const auto posed = pose(*system, *problem, how);
+  if (!posed) return posed.error();
+  auto lowered = lower_problem(posed->system, posed->problem, how);
+  if (!lowered) return lowered.error();
+  return std::move(lowered->lowered);
+}
 
-  const Format format = format_of(options);
+Expected<int> check_and_print(const Options& options, Console& console) {
   const auto given = check_options(options);
-  if (!given) return report(given.error(), console);
-  Manner manner = manner_of(console, given->threads);
+  if (!given) return given.error();
+  RunOptions how = run_options_of(console, given->threads);
   ProgressLine line{console, options.flag("quiet")};
-  show_on(line, manner);
-  manner.tell("laying out the mesh");
-  auto pod = pod_of(options, "ideal");
-  if (!pod) return report(pod.error(), console);
-  const auto problem = problem_of(options, *pod, DType::f32, manner);
-  if (!problem) return report(problem.error(), console);
-  manner.tell("lowering " + problem->schedule.name);
-  const auto lowered = lower(problem->schedule, problem->chooser);
-  if (!lowered) return report(lowered.error(), console);
-
+  show_on(line, how);
+  const auto lowered = lowered_schedule(options, how);
+  if (!lowered) return lowered.error();
   const auto found = check_with_progress(*lowered, *given, line, console.interrupted);
-  if (!found) return report(found.error(), console);
-
+  if (!found) return found.error();
   std::vector<NamedEdge> edges;
   const bool audited = options.flag("edges") && found->matched && found->race_free && found->deadlock_free;
   if (audited) {
-    manner.tell("looking at every edge");
+    how.tell("looking at every edge");
     auto named = named_edges(*lowered, console.interrupted);
-    if (!named) return report(named.error(), console);
+    if (!named) return named.error();
     edges = *std::move(named);
   }
   line.end();
-  const std::string text =
-      format == Format::json ? report_json(*found, audited ? &edges : nullptr) : report_table(*found) + (audited ? "\n" + edges_table(edges) : "");
-  if (auto ok = write_output(options, text, console); !ok) return report(ok.error(), console);
-  return found->ok ? exit_done : exit_false;
+  const int status = print_output(options, format_of(options) == Format::json ? report_json(*found, audited ? &edges : nullptr)
+                                                                              : report_table(*found) + (audited ? "\n" + edges_table(edges) : ""),
+                                  console);
+  return status == exit_done && !found->ok ? static_cast<int>(exit_false) : status;
+}
+
+}  // namespace
+
+int check_verb(const std::vector<std::string>& arguments, Console& console) {
+  const Parsed parsed = parse(arguments, check_options_described(), check_usage, console);
+  if (parsed.status) return *parsed.status;
+  const auto status = check_and_print(*parsed.options, console);
+  return status ? *status : report(status.error(), console);
 }
 
 }  // namespace podsim

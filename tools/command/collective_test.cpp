@@ -1,4 +1,4 @@
-#include "tools/command/collective.hpp"
+#include "workloads/scenario/read_scenario.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tools/command/crossover.hpp"
+#include "workloads/scenario/crossover.hpp"
 
 #include <gtest/gtest.h>
 

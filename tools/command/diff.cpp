@@ -2,12 +2,10 @@
 
 #include "sim/config/files.hpp"
 #include "tools/command/command.hpp"
-#include "tools/command/diff_print.hpp"
-#include "tools/command/file_options.hpp"
-#include "tools/command/manner.hpp"
+#include "tools/report/diff_report.hpp"
 #include "tools/command/progress.hpp"
-#include "tools/command/run_operations.hpp"
-#include "tools/command/workload.hpp"
+#include "tools/report/run_operations.hpp"
+#include "tools/command/scenario_options.hpp"
 #include "validation/calibration/importers/profile_operations.hpp"
 
 namespace podsim {
@@ -69,79 +67,81 @@ StepTimes step_of(const ProfiledOperations& profile) {
   return step;
 }
 
-Expected<PredictedStep> simulated_step(const Options& options, const Manner& manner) {
-  manner.tell("laying out the pod");
-  const auto pod = pod_of(options, "");
-  if (!pod) return pod.error();
-  const auto planned = planned_workload(options, *pod, manner);
-  if (!planned) return planned.error();
-  const auto problem = workload_problem(*planned, *pod);
+Expected<PredictedStep> simulated_step(const Options& options, const RunOptions& how) {
+  how.tell("laying out the system");
+  auto fields = system_fields(options);
+  if (!fields) return fields.error();
+  fields->erase("layers");  // of the profile
+  const auto system = read_system(*fields);
+  if (!system) return system.error();
+  const auto problem = read_problem(*fields, *system, DType::bf16);
   if (!problem) return problem.error();
-  const auto run = simulate(*pod, *problem, manner);
+  const auto run = simulate(*system, *problem, how);
   if (!run) return run.error();
   if (run->timeline.interrupted) return cancelled_work();
-  return PredictedStep{step_of(*run), problem->blocks};
+  return PredictedStep{step_of(*run), run->row.problem.blocks};
 }
 
 /// A plan is simulated; the JSON of a run, which begins with a brace, is read.
-Expected<PredictedStep> predicted_step(const Options& options, const Manner& manner) {
+Expected<PredictedStep> predicted_step(const Options& options, const RunOptions& how) {
   const auto text = read_file(options.text("plan"), list_limit);
   if (!text) return text.error();
   const std::size_t first = text->find_first_not_of(" \t\r\n");
   if (first == std::string::npos) return Diagnostic{{options.text("plan"), 1, 1}, "expected a plan or the JSON of a run, found an empty file"};
-  if ((*text)[first] != '{' && (*text)[first] != '[') return simulated_step(options, manner);
+  if ((*text)[first] != '{' && (*text)[first] != '[') return simulated_step(options, how);
   for (const char* name : {"machine", "slice", "mesh", "set"})
     if (options.given(name)) return Diagnostic{option(name), "belongs to a plan, which is simulated; the JSON of a run is read as it is"};
   return read_run_step(*text, options.text("plan"));
 }
 
-}  // namespace
+OptionGroup diff_options() {
+  const OptionGroup own{{"measured", input_file("PROFILE"), "what was measured: *.xplane.pb, *.trace.json[.gz], or a table of\nHLO op statistics as *.csv"},
+                        {"plan", input_file("PLAN|RUN.json"), "what was predicted; --plan may be left out"},
+                        {"from", word("xplane|trace-json|hlo-stats"), "the form of the profile; left out: as its name ends"},
+                        {"steps", word("N"),
+                         "steps in the profile; left out: its line Steps, how often its main module\nran, or how often most operations occur"},
+                        {"layers", word("N"), "blocks in a step of the profile; left out: as many as the plan has layers"},
+                        {"devices", word("N"), "hlo-stats: devices that the table sums over"},
+                        {"cores", word("N"), "cores of a device, whose FLOPs and rows profiles tell one by one; left out: 1"}};
+  return joined({own, system_options(false), engine_options(), output_options(table_json_csv)});
+}
 
-int diff_verb(const std::vector<std::string>& arguments, Console& console) {
-  const auto word = [](const char* name) { return po::value<std::string>()->value_name(name); };
-  po::options_description described;
-  described.add_options()                                                                                                                         //
-      ("measured", input_file("PROFILE"), "what was measured: *.xplane.pb, *.trace.json[.gz], or a table of\nHLO op statistics as *.csv")               //
-      ("plan", input_file("PLAN|RUN.json"), "what was predicted; --plan may be left out")                                                               //
-      ("from", word("xplane|trace-json|hlo-stats"), "the form of the profile; left out: as its name ends")                                        //
-      ("steps", word("N"), "steps in the profile; left out: its line Steps, how often its main module\nran, or how often most operations occur")  //
-      ("layers", word("N"), "blocks in a step of the profile; left out: as many as the plan has layers")                                          //
-      ("devices", word("N"), "hlo-stats: devices that the table sums over")                                                                       //
-      ("cores", word("N"), "cores of a device, whose FLOPs and rows profiles tell one by one; left out: 1");
-  described.add(pod_options(false)).add(engine_options()).add(output_options(table_json_csv));
-  const Parsed parsed = parse(arguments, described, diff_usage, console, "plan");
-  if (parsed.status) return *parsed.status;
-  const Options& options = *parsed.options;
-
-  const Format format = format_of(options);
-  if (!options.has("measured")) return report({{}, "--measured is missing: the profile of what was measured"}, console);
-  if (!options.has("plan")) return report({{}, "expected a plan or the JSON of a run, found none"}, console);
+Expected<int> diff_and_print(const Options& options, Console& console) {
+  if (!options.has("measured")) return Diagnostic{{}, "--measured is missing: the profile of what was measured"};
+  if (!options.has("plan")) return Diagnostic{{}, "expected a plan or the JSON of a run, found none"};
   const auto form = form_of(options);
-  if (!form) return report(form.error(), console);
-  auto how = profile_options(options);
-  if (!how) return report(how.error(), console);
-  auto manner = manner_of(options, console);
-  if (!manner) return report(manner.error(), console);
+  if (!form) return form.error();
+  auto profiled = profile_options(options);
+  if (!profiled) return profiled.error();
+  auto how = run_options_of(options, console);
+  if (!how) return how.error();
   ProgressLine line{console, options.flag("quiet")};
-  show_on(line, *manner);
-  const auto predicted = predicted_step(options, *manner);
-  if (!predicted) return report(predicted.error(), console);
-  if (!options.has("layers")) how->layers = static_cast<int>(predicted->layers);
-  manner->tell("reading " + options.text("measured"));
-  auto profile = profile_operations(*form, options.text("measured"), *how);
-  if (!profile) return report(profile.error(), console);
-
+  show_on(line, *how);
+  const auto predicted = predicted_step(options, *how);
+  if (!predicted) return predicted.error();
+  if (!options.has("layers")) profiled->layers = static_cast<int>(predicted->layers);
+  how->tell("reading " + options.text("measured"));
+  auto profile = profile_operations(*form, options.text("measured"), *profiled);
+  if (!profile) return profile.error();
   line.end();
-  const StepDiff diff = diff_steps(predicted->block, step_of(*profile), how->layers);
+  const StepDiff diff = diff_steps(predicted->block, step_of(*profile), profiled->layers);
   std::vector<std::string>& notes = profile->notes;
   if (diff.layers > 1)
     notes.push_back(fmt::format("the predicted step is {} times the block, {}; what is outside of the blocks has no counterpart", diff.layers,
                                 options.has("layers") ? "as told" : "the plan's layers (--layers 1 for a profile of one block)"));
+  const Format format = format_of(options);
   if (format == Format::csv && !options.flag("quiet"))
     for (const std::string& note : notes) fmt::print(console.err, "podsim: note: {}\n", note);
-  const std::string text = format == Format::json ? diff_json(diff, notes) : format == Format::csv ? diff_csv(diff) : diff_table(diff, notes);
-  if (auto ok = write_output(options, text, console); !ok) return report(ok.error(), console);
-  return exit_done;
+  return print_output(options, format == Format::json ? diff_json(diff, notes) : format == Format::csv ? diff_csv(diff) : diff_table(diff, notes), console);
+}
+
+}  // namespace
+
+int diff_verb(const std::vector<std::string>& arguments, Console& console) {
+  const Parsed parsed = parse(arguments, diff_options(), diff_usage, console, "plan");
+  if (parsed.status) return *parsed.status;
+  const auto status = diff_and_print(*parsed.options, console);
+  return status ? *status : report(status.error(), console);
 }
 
 }  // namespace podsim

@@ -1,5 +1,5 @@
 // What `run` says beside its figures, and what it says when it does not come to an end.
-#include "tools/command/explain.hpp"
+#include "workloads/scenario/explain.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

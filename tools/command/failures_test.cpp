@@ -1,5 +1,5 @@
 // Broken cables: which alternative is played, for how long, and what is said of cables that carry nothing.
-#include "tools/command/failures.hpp"
+#include "workloads/scenario/faults.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tools/command/file_options.hpp"
+#include "tools/command/options.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,25 +5,19 @@
 #include <algorithm>
 
 #include "sim/base/units.hpp"
-#include "tools/command/file_options.hpp"
 
 namespace podsim {
 
-po::options_description import_options_described() {
-  po::options_description group{"observations"};
-  const auto word = [](const char* name) { return po::value<std::string>()->value_name(name); };
+OptionGroup import_options() {
   std::string forms;
   for (const ImportFormat& format : import_formats()) forms += fmt::format("{}{}", forms.empty() ? "" : "|", format.name);
-  group.add_options()  //
-      ("observations", input_files("FILE"),
-       "what was measured, - for standard input; repeatable, --observations\nmay be left out")  //
-      ("from", word(forms.c_str())->default_value("csv"), "the form of the files")        //
-      ("op", word("NAME"), "nccl-tests: the operation, where the text does not name it")  //
-      ("devices", word("N"), "devices that took part, where the file does not tell")      //
-      ("axis-sizes", word("x=4,y=4"), "meshslice-log: devices along each axis, where the log does not tell")  //
-      ("cores", word("N")->default_value("1"), "profiles of TPUs: cores of a device")     //
-      ("core-peak", word("RATE"), "hlo-stats: rows that are faster than this are rejected");
-  return group;
+  return {{"observations", input_files("FILE"), "what was measured, - for standard input; repeatable, --observations\nmay be left out"},
+          {"from", word(forms, "csv"), "the form of the files"},
+          {"op", word("NAME"), "nccl-tests: the operation, where the text does not name it"},
+          {"devices", word("N"), "devices that took part, where the file does not tell"},
+          {"axis-sizes", word("x=4,y=4"), "meshslice-log: devices along each axis, where the log does not tell"},
+          {"cores", word("N", "1"), "profiles of TPUs: cores of a device"},
+          {"core-peak", word("RATE"), "hlo-stats: rows that are faster than this are rejected"}};
 }
 
 Expected<Imported> imported_observations(const Options& options) {

@@ -10,7 +10,7 @@
 namespace podsim {
 
 /// --from --op --devices --cores --axis-sizes, and the files.
-po::options_description import_options_described();
+OptionGroup import_options();
 
 /// The observations of all files (--observations, or words after the verb), in order, with what the importers note. Errors: no file; those of the
 /// importers.

@@ -1,86 +1,101 @@
-// Options of the verbs, on Boost.Program_options: groups that verbs share, parsing with near-misses named, values with units.
+// Options of the verbs: what there are, as data; parsing with near-misses named. Boost.Program_options does the parsing and is seen nowhere else.
 #pragma once
 
-#include <array>
-#include <boost/program_options.hpp>
+#include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "sim/base/expected.hpp"
+#include "sim/base/text.hpp"
 #include "tools/command/console.hpp"
+#include "tools/command/named_files.hpp"
+#include "tools/report/table.hpp"
 
 namespace podsim {
 
-namespace po = boost::program_options;
+/// What an option takes.
+struct OptionValue {
+  enum class Kind { flag, one, many };  // nothing; one text; one each time that it is given
+  Kind kind = Kind::flag;
+  std::string name{};                      // "N", "NAME|FILE": as --help shows it
+  std::optional<std::string> otherwise{};  // the text where none is given
+  FilesOf files = nullptr;                 // the files that a text names
+  bool writes = false;                     // those files are written
+  std::vector<std::string> choices{};      // the only texts that it takes; none: any
+};
+inline OptionValue flag() { return {}; }
+inline OptionValue word(std::string name) { return {OptionValue::Kind::one, std::move(name)}; }
+inline OptionValue word(std::string name, std::string otherwise) { return {OptionValue::Kind::one, std::move(name), std::move(otherwise)}; }
+inline OptionValue words(std::string name) { return {OptionValue::Kind::many, std::move(name)}; }
+inline OptionValue words(std::string name, std::string otherwise) { return {OptionValue::Kind::one, std::move(name), std::move(otherwise)}; }
+inline OptionValue input_file(std::string name, FilesOf files = one_file) { return {OptionValue::Kind::one, std::move(name), {}, files}; }
+inline OptionValue input_files(std::string name, FilesOf files = one_file) { return {OptionValue::Kind::many, std::move(name), {}, files}; }
+inline OptionValue output_file(std::string name, FilesOf files = one_file) { return {OptionValue::Kind::one, std::move(name), {}, files, true}; }
 
-/// Prints an error as the contract has it (`FILE:LINE:COLUMN: message` or `podsim: error: message`) and returns its exit status.
-/// Work that was cancelled is no error: it says so, with exit_interrupted.
-int report(const Diagnostic& diagnostic, Console& console);
+struct OptionSpec {
+  std::string name;  // "slice", or with a letter: "output,o"
+  OptionValue value;
+  std::string help;
+  [[nodiscard]] std::string long_name() const { return name.substr(0, name.find(',')); }
+};
+using OptionGroup = std::vector<OptionSpec>;
+OptionGroup joined(std::vector<OptionGroup> groups);
 
 /// Parsed options of one verb. An option that was not given has its default, or no value.
 class Options {
  public:
-  explicit Options(po::variables_map values) : values_{std::move(values)} {}
-
-  [[nodiscard]] const po::variables_map& values() const { return values_; }
-  [[nodiscard]] bool has(const std::string& name) const { return values_.count(name) > 0; }
+  [[nodiscard]] bool has(const std::string& name) const { return values_.contains(name); }
   /// Whether the command line names it: a default does not count, nor does an option that this verb does not have.
-  [[nodiscard]] bool given(const std::string& name) const { return has(name) && !values_[name].defaulted(); }
-  [[nodiscard]] bool flag(const std::string& name) const { return values_[name].as<bool>(); }
-  /// The same options but for one, which has this text: as if the command line had said so.
-  [[nodiscard]] Options with(const std::string& name, std::string text) const;
+  [[nodiscard]] bool given(const std::string& name) const { return given_.contains(name); }
+  [[nodiscard]] bool flag(const std::string& name) const { return given(name); }
   /// The option's text; an assert if it has none.
-  [[nodiscard]] const std::string& text(const std::string& name) const { return values_[name].as<std::string>(); }
+  [[nodiscard]] const std::string& text(const std::string& name) const { return values_.at(name).back(); }
   /// Of an option that may be repeated: every text, in order.
   [[nodiscard]] std::vector<std::string> texts(const std::string& name) const;
   [[nodiscard]] Expected<std::int64_t> integer(const std::string& name, std::int64_t low, std::int64_t high) const;
-  /// "on" or "off".
-  [[nodiscard]] Expected<bool> on_off(const std::string& name) const;
-  /// A whole number, or a list of them, separated by commas.
-  [[nodiscard]] Expected<std::vector<std::int64_t>> integers(const std::string& name, std::int64_t low, std::int64_t high) const;
+  /// The files that its values name.
+  [[nodiscard]] const std::vector<NamedFile>& files() const { return files_; }
 
  private:
-  po::variables_map values_;
+  friend class OptionParser;
+  std::map<std::string, std::vector<std::string>> values_;
+  std::set<std::string> given_;
+  std::vector<NamedFile> files_;
 };
 
 /// Where an option's value is to blame: "--slice".
 SourceLocation option(const std::string& name);
 
-/// "a,b,c" at commas; an empty piece stays, for the reader of the piece to complain about.
-std::vector<std::string> split(const std::string& text, char separator = ',');
+/// The same in terms of the command line: a library blames fields, `slice_count`, which are options here, --slice-count.
+Diagnostic in_options(Diagnostic diagnostic);
+
+/// Prints an error as the contract has it (`FILE:LINE:COLUMN: message` or `podsim: error: message`) and returns its exit status.
+/// Work that was cancelled is no error: it says so, with exit_interrupted.
+int report(const Diagnostic& diagnostic, Console& console);
 
 /// The options among arguments; a word that is none is the value of the option `positional`, if that is named, once unless it is repeatable. Errors:
 /// what is unknown, repeated or lacks its value.
-Expected<Options> parse_options(const std::vector<std::string>& arguments, const po::options_description& described,
-                                const char* positional = nullptr);
+Expected<Options> parse_options(const std::vector<std::string>& arguments, const OptionGroup& described, const char* positional = nullptr);
 
 /// Parses one verb's arguments. Shows `usage` (with the options) and returns exit_done for --help; reports what is wrong. On success `status`
-/// is empty. Outputs that are inputs are refused here, before anything is read (file_options.hpp).
+/// is empty. Outputs that are inputs are refused here, before anything is read (named_files.hpp).
 struct Parsed {
   std::optional<int> status;
   std::optional<Options> options;
 };
-Parsed parse(const std::vector<std::string>& arguments, const po::options_description& described, std::string_view usage, Console& console,
+Parsed parse(const std::vector<std::string>& arguments, const OptionGroup& described, std::string_view usage, Console& console,
              const char* positional = nullptr);
 
-/// How results are printed.
-enum class Format { table, json, csv };
-inline constexpr std::array table_json_csv{Format::table, Format::json, Format::csv};
-inline constexpr std::array table_json{Format::table, Format::json};
-inline constexpr std::array table_only{Format::table};
 /// --format -o --quiet. Of --format those that the verb prints, the first where nothing is said; any other is an error of parsing.
-po::options_description output_options(std::span<const Format> formats);
+OptionGroup output_options(std::span<const Format> formats);
 Format format_of(const Options& options);
-
-// Groups of options.
-po::options_description pod_options(bool several);      // --machine --slice --wrap --mesh --set
-po::options_description what_if_options(bool several);  // --topology --pods --fail --degrade --straggler --seed
-po::options_description problem_options(bool several);  // --gemm --algorithm ... ; several: lists for compare
-
 
 /// Writes a text to -o FILE, or to the console. Errors: the file cannot be written.
 Done write_output(const Options& options, const std::string& text, Console& console);
+/// The same, told: the exit status.
+int print_output(const Options& options, const std::string& text, Console& console);
 
 }  // namespace podsim

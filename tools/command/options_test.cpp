@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tools/command/file_options.hpp"
+#include "tools/command/options.hpp"
 
 namespace podsim {
 namespace {

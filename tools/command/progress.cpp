@@ -61,11 +61,11 @@ void ProgressLine::print(const std::string& text, double now) {
   console_.err.flush();
 }
 
-void show_on(ProgressLine& line, Manner& manner) {
-  manner.doing = [&line](const std::string& what) { line.doing(what); };
-  manner.control.progress = [&line](const RunProgress& progress) { line.show([&](double seconds) { return progress_text(progress, seconds); }); };
+void show_on(ProgressLine& line, RunOptions& options) {
+  options.doing = [&line](const std::string& what) { line.doing(what); };
+  options.control.progress = [&line](const RunProgress& progress) { line.show([&](double seconds) { return progress_text(progress, seconds); }); };
   // SimGrid runs in a child, which must not be forked from among threads.
-  if (manner.engine == nullptr || manner.engine->folds) line.count_seconds();
+  if (options.engine == nullptr || options.engine->folds) line.count_seconds();
 }
 
 std::string progress_text(const RunProgress& progress, double seconds) {

@@ -9,7 +9,7 @@
 
 #include "sim/engine/engine.hpp"
 #include "tools/command/console.hpp"
-#include "tools/command/manner.hpp"
+#include "workloads/scenario/run_options.hpp"
 
 namespace podsim {
 
@@ -51,7 +51,7 @@ class ProgressLine {
 };
 
 /// What is done on behalf of `manner` is shown, and how far its runs are. The line outlives the use of the manner.
-void show_on(ProgressLine& line, Manner& manner);
+void show_on(ProgressLine& line, RunOptions& options);
 
 /// Of one run.
 std::string progress_text(const RunProgress& progress, double seconds);

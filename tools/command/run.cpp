@@ -2,15 +2,13 @@
 
 #include "sim/base/units.hpp"
 #include "sim/config/result_config.hpp"
-#include "tools/command/alignment.hpp"
 #include "tools/command/command.hpp"
-#include "tools/command/failures.hpp"
-#include "tools/command/manner.hpp"
-#include "tools/command/print.hpp"
 #include "tools/command/progress.hpp"
-#include "tools/command/result_print.hpp"
-#include "tools/command/workload.hpp"
+#include "tools/command/scenario_options.hpp"
 #include "tools/command/trace_option.hpp"
+#include "tools/report/comparison_report.hpp"
+#include "tools/report/run_report.hpp"
+#include "workloads/scenario/faults.hpp"
 
 namespace podsim {
 
@@ -29,12 +27,15 @@ examples:
   podsim run --machine tpu_v4 --slice 4x4x8 --collective all-reduce --axis row,col --bytes 1MiB --algorithm auto
 )";
 
-bool ends_with(const std::string& text, std::string_view end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+OptionGroup run_options() {
+  const OptionGroup telling{{"explain", flag(), "the critical path, what each machine value would change, and a sentence"},
+                            {"per", word("device,link"), "the time and traffic of every device, every link"}};
+  return joined({system_options(false), what_if_options(false), problem_options(false), workload_options(), engine_options(), telling, trace_options(),
+                 output_options(table_json_csv)});
 }
 
 /// What is known of a run that was told to stop.
-int interrupted(const SimulatedRun& run, Console& console) {
+int interrupted(const Run& run, Console& console) {
   const auto all = static_cast<double>(run.model.deployment.activities());
   fmt::print(console.err, "podsim: interrupted: simulated {} of the run, {} of {} task instances ({:.0f} %)\n",
              to_text(to_seconds(run.timeline.makespan)), run.timeline.finished, run.model.deployment.activities(),
@@ -42,81 +43,97 @@ int interrupted(const SimulatedRun& run, Console& console) {
   return exit_interrupted;
 }
 
-}  // namespace
+/// --per. Errors: neither device nor link.
+Expected<std::vector<std::string>> asked_per(const Options& options) {
+  if (!options.has("per")) return std::vector<std::string>{};
+  std::vector<std::string> asked = split(options.text("per"));
+  for (const std::string& what : asked)
+    if (what != "device" && what != "link") return Diagnostic{option("per"), "expected device or link, found " + quoted(what)};
+  return asked;
+}
 
-int run_verb(const std::vector<std::string>& arguments, Console& console) {
-  po::options_description described;
-  described.add(pod_options(false)).add(what_if_options(false)).add(problem_options(false)).add(workload_options());
-  po::options_description telling{"what to tell"};
-  telling.add_options()                                                                                          //
-      ("explain", po::bool_switch(), "the critical path, what each machine value would change, and a sentence")  //
-      ("per", po::value<std::string>()->value_name("device,link"), "the time and traffic of every device, every link");
-  described.add(engine_options()).add(telling).add(trace_options()).add(output_options(table_json_csv));
-  const Parsed parsed = parse(arguments, described, run_usage, console);
-  if (parsed.status) return *parsed.status;
-  const Options& options = *parsed.options;
+/// What is told beside the figures. `any_cable`: --fail any.
+Expected<Details> details_of(const Run& run, const System& system, const ProblemSpec& problem, bool any_cable, const Options& options,
+                             const RunOptions& how) {
+  Details details;
+  details.notes = alignment_notes(system);
+  if (!system.faults.none()) {
+    const auto healthy = healthy_makespan(system, problem, how);
+    if (!healthy) return healthy.error();
+    details.healthy_s = *healthy;
+  }
+  if (any_cable) {
+    auto losses = lose_any_cable(system, problem, how);
+    if (!losses) return losses.error();
+    details.losses = *std::move(losses);
+  }
+  const auto per = asked_per(options);
+  for (const std::string& what : *per) {
+    if (what == "device")
+      details.devices = measure_devices(run.model, run.timeline);
+    else
+      details.links = measure_links(run.model, run.timeline);
+  }
+  if (!options.flag("explain")) return details;
+  auto explanation = explain(run, how);
+  if (!explanation) return explanation.error();
+  details.explanation = *std::move(explanation);
+  return details;
+}
 
-  const Format format = format_of(options);
-  auto manner = manner_of(options, console);
-  if (!manner) return report(manner.error(), console);
-  for (const std::string& what : options.has("per") ? split(options.text("per")) : std::vector<std::string>{})
-    if (what != "device" && what != "link") return report({option("per"), "expected device or link, found " + quoted(what)}, console);
+std::string text_of(const Run& run, const Details& details, const Options& options) {
+  const std::string path = options.has("output") ? options.text("output") : "";
+  if (path.ends_with(".textproto")) return write_result(run.row.result, Encoding::text);
+  if (path.ends_with(".pb")) return write_result(run.row.result, Encoding::binary);
+  switch (format_of(options)) {
+    case Format::json: return result_json(run, details);
+    case Format::csv: return result_csv({run.row});
+    case Format::table: break;
+  }
+  return result_table(run, details);
+}
+
+Expected<int> simulate_and_print(const Options& options, Console& console) {
+  auto how = run_options_of(options, console);
+  if (!how) return how.error();
+  if (auto per = asked_per(options); !per) return per.error();
   ProgressLine line{console, options.flag("quiet")};
-  show_on(line, *manner);
-  auto request = pod_request_of(options, "");
-  if (!request) return report(request.error(), console);
-  const bool any_cable = request->what_if.fail == std::vector<std::string>{"any"};
-  if (any_cable) request->what_if.fail.clear();
-  manner->tell("laying out the pod");
-  auto pod = make_pod(*request);
-  if (!pod) return report(pod.error(), console);
-  const auto trace = trace_request(options, pod->mesh.devices());
-  if (!trace) return report(trace.error(), console);
-  const ProblemOf problem_on = [&](Pod& on, const Manner& how) { return problem_of(options, on, DType::bf16, how); };
-  const auto run = simulate_best(*pod, problem_on, *manner);
-  if (!run) return report(run.error(), console);
+  show_on(line, *how);
+  auto fields = system_fields(options);
+  if (!fields) return fields.error();
+  const bool any_cable = options.texts("fail") == std::vector<std::string>{"any"};
+  if (any_cable) fields->erase("fail");
+  how->tell("laying out the system");
+  const auto system = read_system(*fields);
+  if (!system) return system.error();
+  const auto trace = trace_request(options, system->mesh.devices());
+  if (!trace) return trace.error();
+  const auto problem = read_problem(*fields, *system, DType::bf16);
+  if (!problem) return problem.error();
+  const auto run = simulate(*system, *problem, *how);
+  if (!run) return run.error();
   if (run->timeline.interrupted) {
     line.end();
     return interrupted(*run, console);
   }
   if (*trace) {
-    manner->tell("writing the trace");
-    if (auto ok = write_trace(**trace, *run); !ok) return report(ok.error(), console);
+    how->tell("writing the trace");
+    if (auto ok = write_trace(**trace, *run); !ok) return ok.error();
   }
-  Details details;
-  details.notes = alignment_notes(*request, *pod);
-  if (!pod->what_if.fail.empty() || !pod->what_if.degrade.empty() || !pod->placement.speed.empty()) {
-    const auto healthy = healthy_makespan(*pod, problem_on, *manner);
-    if (!healthy) return report(healthy.error(), console);
-    details.healthy_s = *healthy;
-  }
-  if (any_cable) {
-    auto losses = lose_any_cable(*pod, problem_on, *manner);
-    if (!losses) return report(losses.error(), console);
-    details.losses = *std::move(losses);
-  }
-  for (const std::string& what : options.has("per") ? split(options.text("per")) : std::vector<std::string>{}) {
-    if (what == "device")
-      details.devices = measure_devices(run->model, run->timeline);
-    else
-      details.links = measure_links(run->model, run->timeline);
-  }
-  if (options.flag("explain")) {
-    auto explanation = explain(*run, *manner);
-    if (!explanation) return report(explanation.error(), console);
-    details.explanation = *std::move(explanation);
-  }
-  const Row& row = run->row;
+  const auto details = details_of(*run, *system, *problem, any_cable, options, *how);
+  if (!details) return details.error();
   line.end();
   if (*trace && !(*trace)->note.empty() && !options.flag("quiet")) fmt::print(console.err, "podsim: note: {}\n", (*trace)->note);
+  return print_output(options, text_of(*run, *details, options), console);
+}
 
-  std::string text;
-  if (const std::string path = options.has("output") ? options.text("output") : ""; ends_with(path, ".textproto") || ends_with(path, ".pb"))
-    text = write_result(row.result, ends_with(path, ".pb") ? Encoding::binary : Encoding::text);
-  else
-    text = format == Format::json ? result_json(*run, details) : format == Format::csv ? result_csv({row}) : result_table(*run, details);
-  if (auto ok = write_output(options, text, console); !ok) return report(ok.error(), console);
-  return exit_done;
+}  // namespace
+
+int run_verb(const std::vector<std::string>& arguments, Console& console) {
+  const Parsed parsed = parse(arguments, run_options(), run_usage, console);
+  if (parsed.status) return *parsed.status;
+  const auto status = simulate_and_print(*parsed.options, console);
+  return status ? *status : report(status.error(), console);
 }
 
 }  // namespace podsim

@@ -5,18 +5,15 @@
 #include "sim/base/units.hpp"
 #include "sim/config/files.hpp"
 #include "sim/config/schedule_config.hpp"
-#include "sim/engine/table/engines.hpp"
 #include "sim/schedule/text.hpp"
 #include "tools/command/command.hpp"
-#include "tools/command/file_options.hpp"
-#include "tools/command/manner.hpp"
-#include "tools/command/print.hpp"
 #include "tools/command/progress.hpp"
 #include "tools/command/show_machine.hpp"
 #include "tools/command/show_mesh.hpp"
 #include "tools/command/show_topology.hpp"
-#include "tools/command/tune_print.hpp"
-#include "tools/command/workload.hpp"
+#include "tools/report/tuning_report.hpp"
+#include "workloads/scenario/plan_choice.hpp"
+#include "tools/command/scenario_options.hpp"
 
 namespace podsim {
 
@@ -34,20 +31,23 @@ examples:
   podsim show schedule --slice 4 --collective all-gather --axis row --bytes 1MiB --algorithm ring --lowered -o ring.textproto
 )";
 
-Expected<std::string> show_schedule(const Options& options, Format, const Manner& manner) {
-  auto pod = pod_of(options, "ideal");
-  if (!pod) return pod.error();
-  const auto problem = problem_of(options, *pod, DType::bf16, manner);
+Expected<std::string> show_schedule(const Options& options, Format, const RunOptions& how) {
+  const auto fields = system_fields(options, "ideal");
+  if (!fields) return fields.error();
+  const auto system = read_system(*fields);
+  if (!system) return system.error();
+  const auto problem = read_problem(*fields, *system, DType::bf16);
   if (!problem) return problem.error();
-  Schedule schedule = problem->schedule;
+  auto posed = pose(*system, *problem, how);
+  if (!posed) return posed.error();
+  Schedule schedule = posed->problem.schedule;
   if (options.flag("lowered")) {
-    manner.tell("lowering " + problem->schedule.name);
-    auto lowered = lower(problem->schedule, problem->chooser);
+    auto lowered = lower_problem(posed->system, std::move(posed->problem), how);
     if (!lowered) return lowered.error();
-    schedule = std::move(*lowered);
+    schedule = std::move(lowered->lowered);
   }
   const std::string path = options.has("output") ? options.text("output") : "";
-  manner.tell("writing the schedule");
+  how.tell("writing the schedule");
   const bool is_text = path.ends_with(".textproto");
   if (!is_text && !path.ends_with(".pb")) return to_text(schedule);
   std::string saved = write_schedule(schedule, is_text ? Encoding::text : Encoding::binary);
@@ -69,30 +69,31 @@ examples:
   podsim tune --machine tpu_v4 --chips 64 --workload gpt3-block -o plan.textproto && podsim show plan --plan plan.textproto
 )";
 
-Expected<std::string> show_plan(const Options& options, Format format, const Manner& manner) {
+Expected<std::string> show_plan(const Options& options, Format format, const RunOptions& how) {
   if (!options.has("plan")) return Diagnostic{{}, "--plan is missing: a file as podsim tune -o writes it"};
-  const auto pod = pod_of(options, "");
-  if (!pod) return pod.error();
-  const auto planned = planned_workload(options, *pod, manner);
-  if (!planned) return planned.error();
-  const auto des = timing_engine("des");
-  if (!des) return des.error();
-  const auto plan = evaluate_plan(*pod, planned->workload, planned->plan, planned->pass, **des, manner.threads, manner.control.stop);
+  const auto fields = system_fields(options);
+  if (!fields) return fields.error();
+  const auto system = read_system(*fields);
+  if (!system) return system.error();
+  const auto problem = read_problem(*fields, *system, DType::bf16);
+  if (!problem) return problem.error();
+  const auto& planned = std::get<PlannedWorkload>(*problem);
+  const auto plan = evaluate_plan(*system, planned.workload, planned.plan, planned.pass, des_engine(), how.threads, how.control.stop);
   if (!plan) return plan.error();
   TuningRequest request;
-  request.workload = planned->workload;
-  request.pods = {*pod};
-  request.pass = planned->pass;
+  request.workload = planned.workload;
+  request.pods = {*system};
+  request.pass = planned.pass;
   return format == Format::json ? plan_json(request, *plan) : plan_table(request, *plan);
 }
 
-struct Thing {
+struct Target {
   std::string_view name, usage;
   bool what_ifs, problem;
   std::span<const Format> formats;
-  Expected<std::string> (*show)(const Options&, Format, const Manner&);
+  Expected<std::string> (*show)(const Options&, Format, const RunOptions&);
 };
-constexpr std::array<Thing, 5> things{{
+constexpr std::array<Target, 5> targets{{
     {"machine", machine_usage, false, false, table_json_csv, &show_machine},
     {"topology", topology_usage, true, false, table_json, &show_topology},
     {"mesh", mesh_usage, true, false, table_json, &show_mesh},
@@ -105,6 +106,35 @@ constexpr std::string_view show_usage = R"(usage: podsim show machine|topology|m
 `podsim show machine --help` and so on list the options of each.
 )";
 
+OptionGroup options_of(const Target& target) {
+  OptionGroup described = system_options(false);
+  if (target.what_ifs) described = joined({described, what_if_options(false)});
+  if (target.show == &show_topology)
+    described.push_back({"devices", flag(), "the devices as jax.devices() lists them: id, process, coords, core_on_chip"});
+  if (target.show == &show_plan) {
+    described.push_back({"plan", input_file("FILE"), "a plan of a workload, as podsim tune -o writes it"});
+    described.push_back({"pass", word("forward|backward|both"), "left out: as the plan says"});
+  }
+  if (target.problem) {
+    described = joined({described, problem_options(false), workload_options()});
+    described.push_back({"lowered", flag(), "with its collectives replaced by the tasks of their algorithms"});
+  }
+  return joined({described, output_options(target.formats)});
+}
+
+int show(const Target& target, const std::vector<std::string>& arguments, Console& console) {
+  const Parsed parsed = parse(arguments, options_of(target), target.usage, console);
+  if (parsed.status) return *parsed.status;
+  RunOptions how = run_options_of(console);
+  ProgressLine line{console, parsed.options->flag("quiet")};
+  show_on(line, how);
+  how.tell("looking at the system");
+  const auto text = target.show(*parsed.options, format_of(*parsed.options), how);
+  if (!text) return report(text.error(), console);
+  line.end();
+  return print_output(*parsed.options, *text, console);
+}
+
 }  // namespace
 
 int show_verb(const std::vector<std::string>& arguments, Console& console) {
@@ -113,40 +143,13 @@ int show_verb(const std::vector<std::string>& arguments, Console& console) {
     return exit_done;
   }
   std::vector<std::string> names;
-  for (const Thing& thing : things) {
-    names.emplace_back(thing.name);
-    if (arguments.empty() || arguments.front() != thing.name) continue;
-    po::options_description described;
-    described.add(pod_options(false));
-    if (thing.what_ifs) described.add(what_if_options(false));
-    if (thing.show == &show_topology)
-      described.add_options()("devices", po::bool_switch(), "the devices as jax.devices() lists them: id, process, coords, core_on_chip");
-    if (thing.show == &show_plan) {
-      described.add_options()("plan", input_file("FILE"), "a plan of a workload, as podsim tune -o writes it");
-      described.add_options()("pass", po::value<std::string>()->value_name("forward|backward|both"), "left out: as the plan says");
-    }
-    if (thing.problem) {
-      described.add(problem_options(false)).add(workload_options());
-      described.add_options()("lowered", po::bool_switch(), "with its collectives replaced by the tasks of their algorithms");
-    }
-    described.add(output_options(thing.formats));
-    const Parsed parsed = parse({arguments.begin() + 1, arguments.end()}, described, thing.usage, console);
-    if (parsed.status) return *parsed.status;
-    Manner manner = manner_of(console);
-    ProgressLine line{console, parsed.options->flag("quiet")};
-    show_on(line, manner);
-    manner.tell("looking at the pod");
-    const auto text = thing.show(*parsed.options, format_of(*parsed.options), manner);
-    if (!text) return report(text.error(), console);
-    line.end();
-    if (auto ok = write_output(*parsed.options, *text, console); !ok) return report(ok.error(), console);
-    return exit_done;
+  for (const Target& target : targets) {
+    if (!arguments.empty() && arguments.front() == target.name) return show(target, {arguments.begin() + 1, arguments.end()}, console);
+    names.emplace_back(target.name);
   }
-  return report({{},
-                 arguments.empty() ? "show what? machine, topology, mesh, schedule or plan"
-                                   : "cannot show " + quoted(arguments.front()) + did_you_mean(arguments.front(), names) +
-                                         "; expected machine, topology, mesh, schedule or plan"},
-                console);
+  const std::string expected = "machine, topology, mesh, schedule or plan";
+  if (arguments.empty()) return report({{}, "show what? " + expected}, console);
+  return report({{}, "cannot show " + quoted(arguments.front()) + did_you_mean(arguments.front(), names) + "; expected " + expected}, console);
 }
 
 }  // namespace podsim

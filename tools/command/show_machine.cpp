@@ -4,10 +4,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/base/csv.hpp"
 #include "sim/config/machine_config.hpp"
 #include "sim/machine/machine_fields.hpp"
-#include "tools/command/pod.hpp"
-#include "tools/command/print.hpp"
+#include "tools/command/scenario_options.hpp"
+#include "tools/report/comparison_report.hpp"
 #include "topologies/machines.hpp"
 
 namespace podsim {
@@ -33,7 +34,7 @@ Cells values_of(const Machine& machine, std::string (*text)(const MachineField&,
 
 std::string csv_of(const Cells& rows) {
   std::string text;
-  for (const auto& row : rows) text += csv(row);
+  for (const auto& row : rows) text += csv_row(row);
   return text;
 }
 
@@ -63,13 +64,13 @@ Expected<std::string> list_machines(Format format) {
 
 }  // namespace
 
-Expected<std::string> show_machine(const Options& options, Format format, const Manner&) {
+Expected<std::string> show_machine(const Options& options, Format format, const RunOptions&) {
   const bool to_file = options.has("output") && options.text("output").ends_with(".textproto");
   if (!options.has("machine")) {
     if (to_file) return Diagnostic{option("output"), "a machine file is written of --machine, which is missing"};
     return list_machines(format);
   }
-  const auto machine = machine_of(options.text("machine"), options.texts("set"));
+  const auto machine = read_machine(fields_of(options));
   if (!machine) return machine.error();
   if (to_file) return write_machine(*machine);
   if (format == Format::table) return fmt::format("{}: {}\n\n{}", machine->name, machine->description, table(values_of(*machine, rounded_text), 3));

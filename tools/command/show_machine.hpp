@@ -1,7 +1,7 @@
 // What `show machine` prints and writes.
 #pragma once
 
-#include "tools/command/manner.hpp"
+#include "tools/command/scenario_options.hpp"
 #include "tools/command/options.hpp"
 
 namespace podsim {
@@ -20,6 +20,6 @@ examples:
 )";
 
 /// Errors: those of the machine; a file without --machine.
-Expected<std::string> show_machine(const Options& options, Format format, const Manner& manner);
+Expected<std::string> show_machine(const Options& options, Format format, const RunOptions& manner);
 
 }  // namespace podsim

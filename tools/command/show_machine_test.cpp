@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tools/command/pod.hpp"
+#include "tools/command/scenario_options.hpp"
 #include "tools/command/test_command.hpp"
 #include "topologies/machines.hpp"
 

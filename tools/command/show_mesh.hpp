@@ -3,9 +3,9 @@
 
 #include <functional>
 
-#include "tools/command/manner.hpp"
+#include "tools/command/scenario_options.hpp"
 #include "tools/command/options.hpp"
-#include "tools/command/pod.hpp"
+#include "tools/command/scenario_options.hpp"
 
 namespace podsim {
 
@@ -24,10 +24,10 @@ examples:
 /// Graphviz: chips as circles, switches as boxes, a cable as one edge with its bandwidth.
 std::string to_dot(const Topology& topology, const std::function<std::string(ChipId)>& label);
 
-/// Errors: those of the pod; --format csv.
-Expected<std::string> show_mesh(const Options& options, Format format, const Manner& manner);
+/// Errors: those of the system; --format csv.
+Expected<std::string> show_mesh(const Options& options, Format format, const RunOptions& manner);
 
 /// The devices of a slice as JAX prints them.
-std::string devices_text(const Pod& pod, const std::vector<JaxDevice>& devices, Format format);
+std::string devices_text(const System& system, const std::vector<JaxDevice>& devices, Format format);
 
 }  // namespace podsim

@@ -20,46 +20,47 @@ constexpr std::string_view too_many_routes = "its chips are not alike, and more 
 
 Json number_or_null(BytesPerSecond rate) { return is_unlimited(rate) ? Json() : Json(rate.count()); }
 
-std::string topology_text(const Pod& pod) {
-  std::string text = pod.what_if.topology.empty() ? std::string{"as built"} : pod.what_if.topology;
-  if (pod.what_if.pods > 1) text = fmt::format("{} slices, each {}", pod.what_if.pods, text);
-  for (const std::string& cable : pod.what_if.fail) text += ", broken " + cable;
-  for (const std::string& cable : pod.what_if.degrade) text += ", slow " + cable;
+std::string topology_text(const System& system) {
+  const SystemChanges changes = changes_of(system);
+  std::string text = changes.topology.empty() ? "as built" : changes.topology;
+  if (changes.slices > 1) text = fmt::format("{} slices, each {}", changes.slices, text);
+  for (const std::string& cable : changes.broken) text += ", broken " + cable;
+  for (const std::string& cable : changes.slowed) text += ", slow " + cable;
   return text;
 }
 
 }  // namespace
 
-Expected<std::string> show_topology(const Options& options, Format format, const Manner& manner) {
-  const auto pod = pod_of(options, "ideal");
-  if (!pod) return pod.error();
+Expected<std::string> show_topology(const Options& options, Format format, const RunOptions& how) {
+  const auto system = system_of(options, "ideal");
+  if (!system) return system.error();
   if (options.flag("devices")) {
-    const auto devices = jax_devices(device_list(pod->machine, pod->slice));
+    const auto devices = jax_devices(device_list(system->machine, system->slice));
     if (!devices) return devices.error();
-    return devices_text(*pod, *devices, format);
+    return devices_text(*system, *devices, format);
   }
   if (options.has("output") && options.text("output").ends_with(".dot"))
-    return to_dot(*pod->topology, [&](ChipId node) { return pod->topology->chip_name(node); });
-  const Topology& topology = *pod->topology;
-  manner.tell("measuring all distances");
-  const auto shape = shape_of(topology, manner.control.stop);
+    return to_dot(*system->topology, [&](ChipId node) { return system->topology->chip_name(node); });
+  const Topology& topology = *system->topology;
+  how.tell("measuring all distances");
+  const auto shape = shape_of(topology, how.control.stop);
   if (!shape) return shape.error();
   const BytesPerSecond bisection = bisection_bandwidth(topology);
-  manner.tell("counting the routes of an all-to-all");
-  const auto all_to_all = all_to_all_bound(topology, manner.control.stop);
+  how.tell("counting the routes of an all-to-all");
+  const auto all_to_all = all_to_all_bound(topology, how.control.stop);
   if (!all_to_all) return all_to_all.error();
   std::string wrap;
   Json wrap_json = Json::object();
   const std::vector<GridDimension> dimensions = topology.grid() == nullptr ? std::vector<GridDimension>{} : topology.grid()->dimensions();
   for (std::size_t d = 0; d < dimensions.size(); ++d) {
     const bool wraps = dimensions[d].wraps;
-    const bool shifted = pod->what_if.topology == "twisted" && !pod->layout.dimensions()[pod->what_if.pods > 1 ? d + 1 : d].wraps;
+    const bool shifted = system->joined_by.kind == TopologySpec::Kind::twisted && !system->layout.dimensions()[system->slices > 1 ? d + 1 : d].wraps;
     wrap += fmt::format("{}{} {}", d == 0 ? "" : ", ", dimension_name(static_cast<int>(d)), shifted ? "wraps shifted" : wraps ? "wraps" : "open");
     wrap_json[std::string(1, dimension_name(static_cast<int>(d)))] = wraps;
   }
   if (format == Format::json) {
-    Json json{{"machine", pod->machine.name}, {"slice", to_text(pod->slice)},         {"hypothetical", pod->hypothetical},
-              {"chips", topology.chips()},    {"devices", pod->mesh.devices()},       {"switches", shape->switches},
+    Json json{{"machine", system->machine.name}, {"slice", to_text(system->slice)},         {"hypothetical", system->hypothetical},
+              {"chips", topology.chips()},    {"devices", system->mesh.devices()},       {"switches", shape->switches},
               {"links", shape->links},        {"least_degree", shape->least_degree},  {"largest_degree", shape->largest_degree},
               {"diameter", shape->diameter},  {"mean_distance", shape->mean_distance}};
     json["wrap"] = wrap_json;
@@ -70,11 +71,11 @@ Expected<std::string> show_topology(const Options& options, Format format, const
   }
   const auto rate = [](BytesPerSecond r) { return to_text(r); };
   std::string text = table(
-      {{"machine", pod->machine.name},
-       {"slice", to_text(pod->slice) + (pod->hypothetical ? " (hypothetical)" : "")},
-       {"topology", topology_text(*pod)},
+      {{"machine", system->machine.name},
+       {"slice", to_text(system->slice) + (system->hypothetical ? " (hypothetical)" : "")},
+       {"topology", topology_text(*system)},
        {"wrap", wrap.empty() ? "-" : wrap},
-       {"chips", std::to_string(topology.chips()) + (pod->machine.chip.devices > 1 ? fmt::format(" of {} devices", pod->machine.chip.devices) : "") +
+       {"chips", std::to_string(topology.chips()) + (system->machine.chip.devices > 1 ? fmt::format(" of {} devices", system->machine.chip.devices) : "") +
                      (shape->switches > 0 ? fmt::format(", {} switches", shape->switches) : "")},
        {"links", fmt::format("{} (each direction counts)", shape->links)},
        {"degree", shape->least_degree == shape->largest_degree ? std::to_string(shape->largest_degree)

@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-#include "tools/command/manner.hpp"
+#include "tools/command/scenario_options.hpp"
 #include "tools/command/options.hpp"
-#include "tools/command/print.hpp"
+#include "tools/report/comparison_report.hpp"
 
 namespace podsim {
 
@@ -23,7 +23,7 @@ examples:
   podsim show topology --machine tpu_v4 --slice 4x4x1 --devices
 )";
 
-/// Errors: those of the pod; cancelled work.
-Expected<std::string> show_topology(const Options& options, Format format, const Manner& manner);
+/// Errors: those of the system; cancelled work.
+Expected<std::string> show_topology(const Options& options, Format format, const RunOptions& manner);
 
 }  // namespace podsim

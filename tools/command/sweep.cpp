@@ -3,9 +3,8 @@
 
 #include "sim/config/files.hpp"
 #include "tools/command/command.hpp"
-#include "tools/command/file_options.hpp"
 #include "tools/command/options.hpp"
-#include "tools/command/print.hpp"
+#include "tools/report/comparison_report.hpp"
 #include "tools/command/progress.hpp"
 #include "tools/sweep/point_run.hpp"
 #include "tools/sweep/store_report.hpp"
@@ -55,17 +54,26 @@ examples:
 /// With what SQLite puts beside it.
 std::vector<std::string> files_of_store(const std::string& store) { return {store, store + "-wal", store + "-shm", store + "-journal"}; }
 
-po::options_description sweep_options() {
-  po::options_description described;
-  described.add_options()                                                                                                                          //
-      ("file", input_file("FILE.textproto"), "the sweep; --file may be left out")                                        //
-      ("store", output_file("FILE.sqlite", files_of_store), "where results are kept; left out: FILE.sqlite beside the sweep")             //
-      ("threads", po::value<std::string>()->value_name("N")->default_value("0"), "runs at a time; 0: all cores. The results do not depend on it")  //
-      ("export", po::value<std::string>()->value_name("csv|json"), "print every stored point in order, instead of running")                        //
-      ("query", po::value<std::string>()->value_name("SQL"), "print what one SQL statement reads; `results` is the view to begin with")            //
-      ("status", po::bool_switch(), "print how far the sweep is, also while it runs");
-  described.add(output_options(table_json_csv));
-  return described;
+OptionGroup sweep_options() {
+  const OptionGroup own{{"file", input_file("FILE.textproto"), "the sweep; --file may be left out"},
+                        {"store", output_file("FILE.sqlite", files_of_store), "where results are kept; left out: FILE.sqlite beside the sweep"},
+                        {"threads", word("N", "0"), "runs at a time; 0: all cores. The results do not depend on it"},
+                        {"export", word("csv|json"), "print every stored point in order, instead of running"},
+                        {"query", word("SQL"), "print what one SQL statement reads; `results` is the view to begin with"},
+                        {"status", flag(), "print how far the sweep is, also while it runs"}};
+  return joined({own, output_options(table_json_csv)});
+}
+
+/// The options that a sweep's values stand for.
+OptionGroup point_options() {
+  return joined({system_options(false), what_if_options(false), problem_options(false), workload_options(), engine_options()});
+}
+
+/// Those that the value of an option names.
+void add_files(const OptionGroup& described, const std::string& option, const std::string& value, std::vector<NamedFile>& files) {
+  for (const OptionSpec& spec : described)
+    if (spec.long_name() == option && spec.value.files != nullptr)
+      for (std::string& path : spec.value.files(value)) files.push_back({"--" + option, std::move(path), spec.value.writes});
 }
 
 /// "x.sqlite" for "x.textproto".
@@ -76,24 +84,19 @@ std::string store_beside(const std::string& file) {
 
 /// Of the command line, with the store that it does not name.
 std::vector<NamedFile> named_files(const Options& options, const std::string& store) {
-  std::vector<NamedFile> files = files_of(options.values(), sweep_options());
-  if (!options.has("store")) {
-    const std::vector<NamedFile> beside = files_of("store", store, sweep_options());
-    files.insert(files.begin(), beside.begin(), beside.end());  // so that of two outputs this is not the one to blame
-  }
+  std::vector<NamedFile> files;
+  if (!options.has("store")) add_files(sweep_options(), "store", store, files);  // first, so that of two outputs this is not the one to blame
+  files.insert(files.end(), options.files().begin(), options.files().end());
   return files;
 }
 
 /// With those that the values of the sweep name.
 std::vector<NamedFile> named_files(const Options& options, const std::string& store, const std::vector<SweepBlock>& blocks) {
-  static const po::options_description described = point_options();
+  const OptionGroup described = point_options();
   std::vector<NamedFile> files = named_files(options, store);
   for (const SweepBlock& block : blocks)
     for (const SweepAxis& axis : block.axes)
-      for (const SweepValue& value : axis.values) {
-        const std::vector<NamedFile> named = files_of(sweep_fields()[axis.field].option, value.text, described);
-        files.insert(files.end(), named.begin(), named.end());
-      }
+      for (const SweepValue& value : axis.values) add_files(described, sweep_fields()[axis.field].option, value.text, files);
   return files;
 }
 
@@ -112,10 +115,10 @@ void tell_failures(const SweepEnd& end, Console& console) {
 }
 
 std::optional<int> devices_of(const PointInputs& inputs) {
-  static const po::options_description described = point_options();
-  const auto pod = pod_of(options_of(inputs, described), "");
-  if (!pod) return std::nullopt;
-  return pod->mesh.devices();
+  const auto fields = with_plan(fields_of(inputs));
+  const auto system = fields ? read_system(*fields) : Expected<System>{fields.error()};
+  if (!system) return std::nullopt;
+  return system->mesh.devices();
 }
 
 int report_from(const std::string& store, const Options& options, Console& console) {

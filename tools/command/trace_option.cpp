@@ -6,7 +6,6 @@
 #include <charconv>
 #include <set>
 
-#include "tools/command/file_options.hpp"
 #include "tools/report/trace.hpp"
 
 namespace podsim {
@@ -31,14 +30,11 @@ std::optional<int> number_in(std::string_view text) {
 
 }  // namespace
 
-po::options_description trace_options() {
-  po::options_description described{"trace"};
-  described.add_options()  //
-      ("trace", output_file("FILE"),
-       "write when everything happened, for ui.perfetto.dev or\nchrome://tracing: FILE.json or FILE.json.gz")  //
-      ("trace-devices", po::value<std::string>()->value_name("N[-M][,...]|all"),
-       "which devices are in the trace, as 0,3,8-11; left out: all,\nor of more than 16 the first 16");
-  return described;
+OptionGroup trace_options() {
+  return {{"trace", output_file("FILE"),
+       "write when everything happened, for ui.perfetto.dev or\nchrome://tracing: FILE.json or FILE.json.gz"},
+          {"trace-devices", word("N[-M][,...]|all"),
+       "which devices are in the trace, as 0,3,8-11; left out: all,\nor of more than 16 the first 16"}};
 }
 
 Expected<std::vector<DeviceId>> devices_named(const std::string& text, int count, const SourceLocation& where) {
@@ -89,7 +85,7 @@ Expected<std::optional<TraceRequest>> trace_request(const Options& options, int 
   return std::optional<TraceRequest>{std::move(request)};
 }
 
-Done write_trace(const TraceRequest& request, const SimulatedRun& run) {
+Done write_trace(const TraceRequest& request, const Run& run) {
   const Result& result = run.row.result;
   const Mesh& mesh = run.lowered->mesh;
   const TraceMetadata metadata{

@@ -1,20 +1,17 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
 
 #include "sim/base/output_file.hpp"
 #include "sim/base/units.hpp"
-#include "sim/engine/table/engines.hpp"
 #include "tools/command/command.hpp"
-#include "tools/command/file_options.hpp"
-#include "tools/command/manner.hpp"
-#include "tools/command/print.hpp"
 #include "tools/command/progress.hpp"
-#include "tools/command/tune_print.hpp"
-#include "tools/command/tuning_pods.hpp"
-#include "tools/command/workload.hpp"
+#include "tools/report/tuning_report.hpp"
+#include "tools/command/search_options.hpp"
+#include "tools/command/scenario_options.hpp"
 #include "topologies/machines.hpp"
 
 namespace podsim {
@@ -72,16 +69,16 @@ Expected<std::vector<BaselinePlan>> reference_plans(const std::string& name, con
   }
   std::vector<BaselinePlan> plans;
   const auto add = [&](std::size_t p) { plans.push_back({name, p, plan}); };
-  const auto is_its = [&](const Pod& pod) {
-    const auto& axes = pod.mesh.axes();
+  const auto is_its = [&](const System& system) {
+    const auto& axes = system.mesh.axes();
     return axes.size() == 2 && axes[0].size == choice.shape.rows && axes[1].size == choice.shape.cols;
   };
   for (std::size_t p = 0; p < request.pods.size(); ++p)
     if (is_its(request.pods[p])) add(p);
   if (!plans.empty()) return plans;
-  auto pod = tuning_pod_of_shape(options, request.pods.front().slice, choice.shape.rows, choice.shape.cols);
-  if (!pod) return pod.error();
-  request.pods.push_back(*std::move(pod));
+  auto system = system_of_shape(options, request.pods.front().slice, choice.shape.rows, choice.shape.cols);
+  if (!system) return system.error();
+  request.pods.push_back(*std::move(system));
   add(request.pods.size() - 1);
   return plans;
 }
@@ -91,11 +88,11 @@ Expected<Workload> workload_to_tune(const Options& options, int devices) {
   if (options.has("workload") == !gemms.empty())
     return Diagnostic{{},
                       gemms.empty() ? "expected --workload NAME or --gemm m=M,n=N,k=K, found neither" : "expected --workload or --gemm, found both"};
-  if (options.has("workload")) return workload_asked_for(options, devices);
+  if (options.has("workload")) return read_workload(fields_of(options), devices);
   if (auto ok = no_workload_options(options); !ok) return ok.error();
   std::vector<NamedProduct> products;
   for (const std::string& text : gemms) {
-    const auto gemm = parse_gemm(text, DType::bf16);
+    const auto gemm = parse_gemm(text, DType::bf16, option("gemm"));
     if (!gemm) return gemm.error();
     products.push_back({gemm->m, gemm->n, gemm->k, gemm->dtype});
   }
@@ -113,14 +110,14 @@ std::string progress_text(const TuningProgress& progress, double seconds) {
 /// All of a search but the workload and the baselines.
 Expected<TuningRequest> tuning_request(const Options& options, Console& console) {
   TuningRequest request;
-  auto pods = tuning_pods(options);
-  if (!pods) return pods.error();
-  request.pods = *std::move(pods);
-  const auto des = timing_engine("des");
-  if (!des) return des.error();
-  request.engine = *des;
+  auto systems = systems_to_search(options);
+  if (!systems) return systems.error();
+  request.pods = *std::move(systems);
+  request.engine = &des_engine();
   request.algorithms = split(options.text("algorithms"));
-  const auto pass = pass_of(options);
+  Fields fields = fields_of(options);
+  if (!fields.has("pass")) fields.set("pass", options.text("pass"), option("pass"));
+  const auto pass = read_pass(fields);
   if (!pass) return pass.error();
   request.pass = *pass;
   const auto top = options.integer("top", 1, 10000), slices = options.integer("max-slice-count", 1, 4096),
@@ -131,7 +128,7 @@ Expected<TuningRequest> tuning_request(const Options& options, Console& console)
   request.largest_slice_count = *slices;
   request.threads = static_cast<int>(*threads);
   const Machine& machine = request.pods.front().machine;
-  const auto part_options = part_options_of(options, machine);
+  const auto part_options = read_part_options(fields, machine);
   if (!part_options) return part_options.error();
   request.options = *part_options;
   if (!options.flag("ignore-memory")) request.hbm = machine.chip.hbm;
@@ -141,14 +138,14 @@ Expected<TuningRequest> tuning_request(const Options& options, Console& console)
 }
 
 SavedPlan saved_plan(const TuningRequest& request, const TunedPlan& plan, const Options& options) {
-  const Pod& pod = request.pods[plan.pod];
+  const System& system = request.pods[plan.pod];
   SavedPlan saved;
   saved.machine = options.text("machine");
   saved.sets = options.texts("set");
-  saved.slice = to_text(pod.slice);
+  saved.slice = to_text(system.slice);
   saved.wrap = options.text("wrap");
-  saved.topology = pod.what_if.topology;
-  saved.mesh = to_text(pod.mesh);
+  saved.topology = system.joined_by.name;
+  saved.mesh = to_text(system.mesh);
   saved.mesh_order = options.text("mesh-order");
   saved.workload = request.workload;
   saved.pass = request.pass;
@@ -160,109 +157,121 @@ SavedPlan saved_plan(const TuningRequest& request, const TunedPlan& plan, const 
 /// Behind the colon of meshslice-reference:FILE.
 std::vector<std::string> file_of_baseline(const std::string& value) { return {value.substr(value.find(':') + 1)}; }
 
-po::options_description tuning_options() {
-  po::options_description group{"search"};
-  const auto word = [](const char* name) { return po::value<std::string>()->value_name(name); };
-  group.add_options()  //
-      ("gemm", po::value<std::vector<std::string>>()->value_name("m=M,n=N,k=K[,dtype=bf16]")->composing(),
-       "products that have nothing to do with each other; repeatable")  //
-      ("algorithms", word("NAME[,...]")->default_value(fmt::format("{}", fmt::join(default_tuning_algorithms(), ","))),
-       "which algorithms products may use")                                                                                //
-      ("pass", word("forward|backward|both")->default_value("both"), "what is to be fast")                                 //
-      ("max-slice-count", word("S")->default_value("64"), "the largest slice count looked at")                             //
-      ("block", word("B")->default_value("8"), "rows or columns of a slice's interleaved blocks")                          //
-      ("prefetch", word("P")->default_value("1"), "slices that run ahead of the matmul")                                   //
-      ("slice-copies", word("on|off"), "whether cutting slices costs copies on the core;\nleft out: as the machine says")  //
-      ("top", word("N")->default_value("5"), "meshes whose best plans are wanted")                                         //
-      ("exhaustive", po::bool_switch(), "simulate every option: the same plans, without trusting the bounds")              //
-      ("ignore-memory", po::bool_switch(), "admit plans that need more than the device has")                               //
-      ("explain", po::bool_switch(), "how the plans spend their time, and what would make the second the first")           //
-      ("pareto", word("N"), "up to N plans that trade time for memory")                                                    //
-      ("baseline", input_file("NAME", file_of_baseline), "a published tuner's plan beside: meshslice-reference[:tpu_measured|\n:simulation_fit|:from-machine|:FILE]");
-  return group;
+OptionGroup tune_options() {
+  const OptionGroup own{
+      {"gemm", words("m=M,n=N,k=K[,dtype=bf16]"), "products that have nothing to do with each other; repeatable"},
+      {"algorithms", word("NAME[,...]", fmt::format("{}", fmt::join(PlanChoices{}.algorithms, ","))), "which algorithms products may use"},
+      {"pass", word("forward|backward|both", "both"), "what is to be fast"},
+      {"max-slice-count", word("S", "64"), "the largest slice count looked at"},
+      {"block", word("B", "8"), "rows or columns of a slice's interleaved blocks"},
+      {"prefetch", word("P", "1"), "slices that run ahead of the matmul"},
+      {"slice-copies", word("on|off"), "whether cutting slices costs copies on the core;\nleft out: as the machine says"},
+      {"top", word("N", "5"), "meshes whose best plans are wanted"},
+      {"exhaustive", flag(), "simulate every option: the same plans, without trusting the bounds"},
+      {"ignore-memory", flag(), "admit plans that need more than the device has"},
+      {"explain", flag(), "how the plans spend their time, and what would make the second the first"},
+      {"pareto", word("N"), "up to N plans that trade time for memory"},
+      {"baseline", input_file("NAME", file_of_baseline),
+       "a published tuner's plan beside: meshslice-reference[:tpu_measured|\n:simulation_fit|:from-machine|:FILE]"}};
+  return joined({search_options(), system_options(false), what_if_options(false), workload_options(), own, threads_option(), output_options(table_json)});
 }
 
-}  // namespace
+/// --baseline: the published tuner's choice, among the plans of the request too.
+Done add_baseline(const Options& options, TuningRequest& request, TuningReport& found) {
+  if (!options.has("baseline")) return done();
+  const auto parameters = baseline_parameters(options.text("baseline"), request.pods.front().machine);
+  if (!parameters) return parameters.error();
+  std::vector<ReferenceLayer> layers;
+  for (const Stage& stage : request.workload.stages)
+    if (stage.kind == Stage::Kind::product) layers.push_back({stage.name, stage.tokens, stage.inputs, stage.outputs});
+  auto reference = tune_by_reference(layers, request.pods.front().mesh.devices(), *parameters);
+  if (!reference) return Diagnostic{option("baseline"), reference.error().message};
+  auto baselines = reference_plans(options.text("baseline"), *reference, request, options);
+  if (!baselines) return baselines.error();
+  request.baselines = *std::move(baselines);
+  found.reference = *std::move(reference);
+  return done();
+}
 
-int tune_verb(const std::vector<std::string>& arguments, Console& console) {
-  po::options_description described;
-  described.add(tuning_pod_options()).add(pod_options(false)).add(what_if_options(false)).add(workload_options()).add(tuning_options());
-  described.add(threads_option()).add(output_options(table_json));
-  const Parsed parsed = parse(arguments, described, tune_usage, console);
-  if (parsed.status) return *parsed.status;
-  const Options& options = *parsed.options;
-
-  const Format format = format_of(options);
-  auto request = tuning_request(options, console);
-  if (!request) return report(request.error(), console);
-  auto workload = workload_to_tune(options, request->pods.front().mesh.devices());
-  if (!workload) return report(workload.error(), console);
-  request->workload = *std::move(workload);
-
-  TuningReport found;
-  found.request = &*request;
-  if (options.has("baseline")) {
-    const auto parameters = baseline_parameters(options.text("baseline"), request->pods.front().machine);
-    if (!parameters) return report(parameters.error(), console);
-    std::vector<ReferenceLayer> layers;
-    for (const Stage& stage : request->workload.stages)
-      if (stage.kind == Stage::Kind::product) layers.push_back({stage.name, stage.tokens, stage.inputs, stage.outputs});
-    auto reference = tune_by_reference(layers, request->pods.front().mesh.devices(), *parameters);
-    if (!reference) return report({option("baseline"), reference.error().message}, console);
-    auto baselines = reference_plans(options.text("baseline"), *reference, *request, options);
-    if (!baselines) return report(baselines.error(), console);
-    request->baselines = *std::move(baselines);
-    found.reference = *std::move(reference);
-  }
-
+/// The search, and --pareto.
+Done search(const Options& options, TuningRequest& request, TuningReport& found, Console& console) {
   const auto begin = std::chrono::steady_clock::now();
-  {
-    ProgressLine line{console, options.flag("quiet")};
-    request->progress = [&](const TuningProgress& progress) { line.show([&](double seconds) { return progress_text(progress, seconds); }); };
-    auto tuning = tune(*request);
-    if (!tuning) return report(tuning.error(), console);
-    found.tuning = *std::move(tuning);
-    // The one that does best on a mesh of its shape speaks for the baseline.
-    auto& baselines = found.tuning.baselines;
-    std::stable_sort(baselines.begin(), baselines.end(), [](const TunedPlan& a, const TunedPlan& b) { return a.time < b.time; });
-    if (baselines.size() > 1) baselines.resize(1);
-    if (options.has("pareto") && !found.tuning.interrupted) {
-      const auto most = options.integer("pareto", 1, 100);
-      if (!most) return report(most.error(), console);
-      auto front = pareto_plans(*request, static_cast<std::size_t>(*most));
-      if (!front) return report(front.error(), console);
-      found.pareto = *std::move(front);
-    }
+  ProgressLine line{console, options.flag("quiet")};
+  request.progress = [&](const TuningProgress& progress) { line.show([&](double seconds) { return progress_text(progress, seconds); }); };
+  auto tuning = tune(request);
+  if (!tuning) return tuning.error();
+  found.tuning = *std::move(tuning);
+  // The one that does best on a mesh of its shape speaks for the baseline.
+  auto& baselines = found.tuning.baselines;
+  std::stable_sort(baselines.begin(), baselines.end(), [](const TunedPlan& a, const TunedPlan& b) { return a.time < b.time; });
+  if (baselines.size() > 1) baselines.resize(1);
+  if (options.has("pareto") && !found.tuning.interrupted) {
+    const auto most = options.integer("pareto", 1, 100);
+    if (!most) return most.error();
+    auto front = pareto_plans(request, static_cast<std::size_t>(*most));
+    if (!front) return front.error();
+    found.pareto = *std::move(front);
   }
   found.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return done();
+}
+
+/// --explain
+Done add_explanation(const TuningRequest& request, TuningReport& found) {
+  const Tuning& tuning = found.tuning;
+  for (const TunedPlan& plan : tuning.plans) {
+    const auto split = split_of(request, plan);
+    if (!split) return split.error();
+    found.splits.push_back(*split);
+  }
+  if (tuning.plans.size() < 2) return done();
+  auto flips = what_flips(request, tuning.plans[0], tuning.plans[1]);
+  if (!flips) return flips.error();
+  found.flips = *std::move(flips);
+  return done();
+}
+
+/// -o FILE.textproto gets the best plan, and the console what was found.
+Expected<int> write_found(const Options& options, const TuningReport& found, Console& console) {
+  const TuningRequest& request = *found.request;
+  const std::string text = format_of(options) == Format::json ? tuning_json(found) : tuning_table(found);
+  if (!options.has("output") || !options.text("output").ends_with(".textproto")) return print_output(options, text, console);
+  if (auto ok = write_file(options.text("output"), write_plan(saved_plan(request, found.tuning.plans.front(), options))); !ok) return ok.error();
+  console.out << text;
+  const System& first = request.pods.front();
+  if ((first.slices > 1 || !first.faults.none()) && !options.flag("quiet"))
+    fmt::print(console.err, "podsim: note: a plan does not hold --pods, --fail, --degrade and --straggler; give them again to run it\n");
+  return exit_done;
+}
+
+Expected<int> tune_and_print(const Options& options, Console& console) {
+  auto request = tuning_request(options, console);
+  if (!request) return request.error();
+  auto workload = workload_to_tune(options, request->pods.front().mesh.devices());
+  if (!workload) return workload.error();
+  request->workload = *std::move(workload);
+  TuningReport found;
+  found.request = &*request;
+  if (auto ok = add_baseline(options, *request, found); !ok) return ok.error();
+  if (auto ok = search(options, *request, found, console); !ok) return ok.error();
   const Tuning& tuning = found.tuning;
   if (tuning.plans.empty()) {
     fmt::print(console.err, "podsim: interrupted before the first plan was known: {} parts simulated\n", tuning.simulated);
     return exit_interrupted;
   }
-  if (options.flag("explain") && !tuning.interrupted) {
-    for (const TunedPlan& plan : tuning.plans) {
-      const auto split = split_of(*request, plan);
-      if (!split) return report(split.error(), console);
-      found.splits.push_back(*split);
-    }
-    if (tuning.plans.size() > 1) {
-      auto flips = what_flips(*request, tuning.plans[0], tuning.plans[1]);
-      if (!flips) return report(flips.error(), console);
-      found.flips = *std::move(flips);
-    }
-  }
-  if (options.has("output") && options.text("output").ends_with(".textproto")) {
-    if (auto ok = write_file(options.text("output"), write_plan(saved_plan(*request, tuning.plans.front(), options))); !ok)
-      return report(ok.error(), console);
-    console.out << (format == Format::json ? tuning_json(found) : tuning_table(found));
-    const WhatIf& what_if = request->pods.front().what_if;
-    if ((what_if.pods > 1 || !what_if.fail.empty() || !what_if.degrade.empty() || options.given("straggler")) && !options.flag("quiet"))
-      fmt::print(console.err, "podsim: note: a plan does not hold --pods, --fail, --degrade and --straggler; give them again to run it\n");
-  } else if (auto ok = write_output(options, format == Format::json ? tuning_json(found) : tuning_table(found), console); !ok) {
-    return report(ok.error(), console);
-  }
-  return tuning.interrupted ? exit_interrupted : exit_done;
+  if (options.flag("explain") && !tuning.interrupted)
+    if (auto ok = add_explanation(*request, found); !ok) return ok.error();
+  const auto status = write_found(options, found, console);
+  return status && *status == exit_done && tuning.interrupted ? static_cast<int>(exit_interrupted) : status;
+}
+
+}  // namespace
+
+int tune_verb(const std::vector<std::string>& arguments, Console& console) {
+  const Parsed parsed = parse(arguments, tune_options(), tune_usage, console);
+  if (parsed.status) return *parsed.status;
+  const auto status = tune_and_print(*parsed.options, console);
+  return status ? *status : report(status.error(), console);
 }
 
 }  // namespace podsim

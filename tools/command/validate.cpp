@@ -6,12 +6,11 @@
 #include "sim/base/output_file.hpp"
 #include "sim/base/units.hpp"
 #include "tools/command/command.hpp"
-#include "tools/command/file_options.hpp"
 #include "tools/command/observations.hpp"
-#include "tools/command/pod.hpp"
-#include "tools/command/print.hpp"
+#include "tools/command/scenario_options.hpp"
+#include "tools/report/comparison_report.hpp"
 #include "tools/command/progress.hpp"
-#include "tools/command/validate_print.hpp"
+#include "tools/report/validation_report.hpp"
 
 namespace podsim {
 
@@ -49,17 +48,15 @@ Expected<std::vector<DatasetValidation>> of_observations(const Options& options)
   const auto imported = imported_observations(options);
   if (!imported) return imported.error();
   if (!options.has("machine")) return Diagnostic{{}, "--machine is missing: the machine that --observations are predicted on"};
-  const auto request = pod_request_of(options, "");
-  if (!request) return request.error();
-  const auto pod = make_pod(*request);
-  if (!pod) return pod.error();
+  const auto system = system_of(options);
+  if (!system) return system.error();
   std::optional<ErrorBound> bound;
   if (options.has("bound")) {
     const auto median = share_of(options, "bound");
     if (!median) return median.error();
     bound = ErrorBound{*median, std::numeric_limits<double>::infinity()};
   }
-  auto found = validate_on(imported->observations, *pod, bound);
+  auto found = validate_on(imported->observations, *system, bound);
   if (!found) return found.error();
   return std::vector<DatasetValidation>{{options.texts("observations").front(), {*std::move(found)}}};
 }
@@ -86,36 +83,33 @@ Expected<std::vector<DatasetValidation>> of_datasets(const Options& options, Con
   return validate(datasets, control);
 }
 
+OptionGroup validate_options() {
+  const OptionGroup own{{"dataset", input_files("NAME|FOLDER", files_of_dataset), "repeatable, --dataset may be left out; none: all that come with podsim"},
+                        {"bound", word("SHARE"), "of --observations: the largest median error, as 5%"},
+                        {"rows", flag(), "print every row, not only figures"},
+                        {"plot", output_file("FILE.svg"), "draw measured against predicted"},
+                        {"threads", word("N", "0"), "0: as many as the machine has"}};
+  return joined({own, import_options(), system_options(false), output_options(table_json_csv)});
+}
+
 }  // namespace
 
 int validate_verb(const std::vector<std::string>& arguments, Console& console) {
-  po::options_description described;
-  po::options_description own{"datasets"};
-  own.add_options()  //
-      ("dataset", input_files("NAME|FOLDER", files_of_dataset),
-       "repeatable, --dataset may be left out; none: all that come with podsim")                                      //
-      ("bound", po::value<std::string>()->value_name("SHARE"), "of --observations: the largest median error, as 5%")  //
-      ("rows", po::bool_switch(), "print every row, not only figures")                                                //
-      ("plot", output_file("FILE.svg"), "draw measured against predicted")                   //
-      ("threads", po::value<std::string>()->value_name("N")->default_value("0"), "0: as many as the machine has");
-  described.add(own).add(import_options_described()).add(pod_options(false)).add(output_options(table_json_csv));
-  const Parsed parsed = parse(arguments, described, validate_usage, console, "dataset");
+  const Parsed parsed = parse(arguments, validate_options(), validate_usage, console, "dataset");
   if (parsed.status) return *parsed.status;
   const Options& options = *parsed.options;
-
-  const Format format = format_of(options);
   if (options.has("observations") && options.has("dataset"))
     return report({option("observations"), "expected datasets or --observations, found both"}, console);
   const auto validations = options.has("observations") ? of_observations(options) : of_datasets(options, console);
   if (!validations) return report(validations.error(), console);
+  const Format format = format_of(options);
   const std::string text = format == Format::json  ? validation_json(*validations)
                            : format == Format::csv ? validation_csv(*validations)
-                                                    : validation_table(*validations, options.flag("rows"));
-  if (auto ok = write_output(options, text, console); !ok) return report(ok.error(), console);
+                                                   : validation_table(*validations, options.flag("rows"));
+  if (const int status = print_output(options, text, console); status != exit_done) return status;
   if (options.has("plot"))
     if (auto ok = write_file(options.text("plot"), validation_svg(*validations)); !ok) return report(ok.error(), console);
-  bool ok = true;
-  for (const DatasetValidation& validation : *validations) ok = ok && validation.ok();
+  const bool ok = std::ranges::all_of(*validations, [](const DatasetValidation& validation) { return validation.ok(); });
   return ok ? exit_done : exit_false;
 }
 

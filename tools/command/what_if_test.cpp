@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tools/command/failures.hpp"
+#include "workloads/scenario/faults.hpp"
 #include "tools/command/test_command.hpp"
 
 namespace podsim {

@@ -11,7 +11,6 @@
 #include "sim/base/units.hpp"
 #include "sim/config/files.hpp"
 #include "sim/config/schedule_config.hpp"
-#include "tools/command/file_options.hpp"
 #include "tools/command/options.hpp"
 #include "tools/mpirun/survey.hpp"
 #include "tools/mpirun/verdict.hpp"
@@ -36,25 +35,21 @@ examples:
 
 constexpr Bytes memory_limit{std::int64_t{8} << 30};
 
-po::options_description described() {
-  po::options_description options;
-  const auto word = [](const char* name) { return po::value<std::string>()->value_name(name); };
-  options.add_options()                                                                                                                          //
-      ("schedule", input_file("FILE"), "a schedule that `podsim show schedule -o FILE` saved; as many devices as ranks")                               //
-      ("algorithm", word("NAME"), "of its collectives; left out: ring, or line on open axes")                                                    //
-      ("repeat", word("N")->default_value("1"), "runs, after one that is not counted (1)")                                                       //
-      ("check", po::bool_switch(), "compare the results with the numeric engine's, and with what it says it computes; status 1 if they differ")  //
-      ("seed", word("N")->default_value("1"), "of the inputs (1)")                                                                               //
-      ("timeline", output_file("FILE.csv"), "when each task instance of the fastest run began and ended")                                               //
-      ("output,o", output_file("FILE.csv"), "the fastest run as an observation: of a schedule that computes a collective")                              //
-      ("survey", output_file("FILE.csv"), "measure collectives, products and copies on this host, as observations")                                     //
-      ("rounds", word("N")->default_value("3"), "of --survey: how often over all operations (3)")                                                //
-      ("seconds-each", word("S")->default_value("0.2"), "of --survey: how long each operation is repeated in a round (0.2)")                     //
-      ("max-bytes", word("BYTES")->default_value("64MiB"), "of --survey: the largest input of a collective and the largest copy (64MiB)")        //
-      ("format", word("table|json")->default_value("table"), "of what is printed")                                                               //
-      ("quiet", po::bool_switch(), "no progress")                                                                                                //
-      ("help,h", "this page");
-  return options;
+OptionGroup described() {
+  return {{"schedule", input_file("FILE"), "a schedule that `podsim show schedule -o FILE` saved; as many devices as ranks"},
+          {"algorithm", word("NAME"), "of its collectives; left out: ring, or line on open axes"},
+          {"repeat", word("N", "1"), "runs, after one that is not counted (1)"},
+          {"check", flag(), "compare the results with the numeric engine's, and with what it says it computes; status 1 if they differ"},
+          {"seed", word("N", "1"), "of the inputs (1)"},
+          {"timeline", output_file("FILE.csv"), "when each task instance of the fastest run began and ended"},
+          {"output,o", output_file("FILE.csv"), "the fastest run as an observation: of a schedule that computes a collective"},
+          {"survey", output_file("FILE.csv"), "measure collectives, products and copies on this host, as observations"},
+          {"rounds", word("N", "3"), "of --survey: how often over all operations (3)"},
+          {"seconds-each", word("S", "0.2"), "of --survey: how long each operation is repeated in a round (0.2)"},
+          {"max-bytes", word("BYTES", "64MiB"), "of --survey: the largest input of a collective and the largest copy (64MiB)"},
+          {"format", word("table|json", "table"), "of what is printed"},
+          {"quiet", flag(), "no progress"},
+          {"help,h", flag(), "this page"}};
 }
 
 /// What every rank has to know before the first message.

@@ -8,7 +8,6 @@
 #include "sim/config/files.hpp"
 #include "sim/config/machine_config.hpp"
 #include "sim/config/schedule_config.hpp"
-#include "tools/command/options.hpp"
 #include "topologies/machines.hpp"
 
 namespace podsim {
@@ -45,9 +44,9 @@ std::string links_of(const Topology& topology) {
   return bytes;
 }
 
-std::string asked_otherwise(const WhatIf& what_if) {
-  std::string text = what_if.topology + '\n' + std::to_string(what_if.pods) + '\n';
-  for (const auto* cables : {&what_if.fail, &what_if.degrade}) {
+std::string text_of(const SystemChanges& changes) {
+  std::string text = changes.topology + '\n' + std::to_string(changes.slices) + '\n';
+  for (const auto* cables : {&changes.broken, &changes.slowed}) {
     for (const std::string& cable : *cables) text += cable + ';';
     text += '\n';
   }
@@ -71,9 +70,9 @@ std::string content_key(const std::vector<std::string_view>& parts) {
   return to_string(name(names.data(), names.size()));
 }
 
-std::string key_of_hardware(const Pod& pod) {
-  return content_key({values_of(pod.machine), to_text(pod.slice), pod.hypothetical ? "hypothetical" : "", wrap_of(pod.wrap),
-                      asked_otherwise(pod.what_if), links_of(*pod.topology)});
+std::string key_of_hardware(const System& system) {
+  return content_key({values_of(system.machine), to_text(system.slice), system.hypothetical ? "hypothetical" : "", wrap_of(system.wrap),
+                      text_of(changes_of(system)), links_of(*system.topology)});
 }
 
 std::string key_of_placement(const Placement& placement) {

@@ -8,17 +8,17 @@
 
 #include "sim/schedule/schedule.hpp"
 #include "tools/sweep/points.hpp"
-#include "topologies/pod.hpp"
+#include "topologies/system.hpp"
 
 namespace podsim {
 
 /// Of any bytes: a version 5 UUID (SHA-1), "2f1a...". Two parts are told apart wherever one ends and the other begins.
 std::string content_key(const std::vector<std::string_view>& parts);
 
-/// All of a pod but its mesh and placement that may show in a result: the machine's values (not their sources), the slice, every link, what is asked
+/// All of a system but its mesh and placement that may show in a result: the machine's values (not their sources), the slice, every link, what is asked
 /// to be otherwise.
 ///   cost   O(links)
-std::string key_of_hardware(const Pod& pod);
+std::string key_of_hardware(const System& system);
 
 /// Which chip each device is on, and how fast it is.
 std::string key_of_placement(const Placement& placement);

@@ -7,14 +7,14 @@
 #include <map>
 
 #include "algorithms/gemm/gemm.hpp"
-#include "tools/command/options.hpp"
+#include "sim/base/text.hpp"
 
 namespace podsim {
 
 namespace {
 
 /// Options that may be repeated: their value lists several.
-bool is_list(const SweepField& field) { return field.name == "fail" || field.name == "degrade" || field.name == "straggler"; }
+bool is_list(const SweepField& field) { return scenario_field(field.name)->form == FieldKind::Form::texts; }
 
 /// Between semicolons, without spaces around; an empty one is none.
 std::vector<std::string> pieces(const std::string& text) {
@@ -111,6 +111,18 @@ class SweepExpansion {
   std::map<std::size_t, std::map<std::string, std::uint32_t>> known_;  // of each axis: the values that were added
   std::size_t count_ = 0;
 };
+
+Fields fields_of(const PointInputs& inputs) {
+  Fields fields;
+  for (const auto& [path, value] : inputs.sets) fields.add("set", path + "=" + value, of_field("set"));
+  for (std::size_t f = 0; f < sweep_fields().size(); ++f) {
+    const SweepField& field = sweep_fields()[f];
+    const std::string& text = inputs.texts[f];
+    if (text.empty()) continue;
+    for (std::string& piece : is_list(field) ? pieces(text) : std::vector<std::string>{text}) fields.add(field.name, std::move(piece), of_field(field.name));
+  }
+  return fields;
+}
 
 Expected<Points> expand(std::vector<SweepBlock> blocks, const DevicesOf& devices_of) { return SweepExpansion{std::move(blocks), devices_of}.run(); }
 

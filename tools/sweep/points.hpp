@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tools/sweep/sweep_file.hpp"
+#include "workloads/scenario/fields.hpp"
 
 namespace podsim {
 
@@ -19,6 +20,9 @@ struct PointInputs {
   [[nodiscard]] const std::string& text(std::string_view field) const { return texts[sweep_field(field)]; }
   friend bool operator==(const PointInputs&, const PointInputs&) = default;
 };
+
+/// The same as a scenario's fields.
+Fields fields_of(const PointInputs& inputs);
 
 /// The arguments of `podsim run` that ask the same: "--machine=tpu_v4", "--set=link.bandwidth=45 GB/s", ...
 std::vector<std::string> arguments_of(const PointInputs& inputs);

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tools/command/options.hpp"
+#include "tools/report/table.hpp"
 #include "tools/sweep/database.hpp"
 
 namespace podsim {

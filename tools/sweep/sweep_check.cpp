@@ -7,15 +7,12 @@
 #include <cassert>
 #include <map>
 #include <set>
-#include <sstream>
 #include <tuple>
 
 #include "algorithms/collectives/collectives.hpp"
 #include "sim/base/units.hpp"
 #include "sim/config/files.hpp"
 #include "sim/machine/machine_fields.hpp"
-#include "tools/command/manner.hpp"
-#include "tools/command/workload.hpp"
 #include "tools/sweep/point_run.hpp"
 #include "topologies/machines.hpp"
 
@@ -31,33 +28,25 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 3> needs{
 
 // ---- Values by themselves ---------------------------------------------------------------------------------------------------------------
 
-Options options_with(std::vector<std::string> arguments) {
-  static const po::options_description described = point_options();
-  auto options = parse_options(arguments, described);
-  assert(options);
-  return *std::move(options);
+Fields fields_with(std::string_view field, const std::string& text) {
+  Fields fields;
+  fields.set(field, text, of_field(std::string{field}));
+  return fields;
 }
-
-const std::string& option_of(const std::string& field) { return sweep_fields()[sweep_field(field)].option; }
 
 template <class T>
 std::string message_of(const Expected<T>& result) {
   if (result) return "";
   const Diagnostic& error = result.error();
-  return error.where.file.starts_with("--") ? error.message : to_text(error);  // of a file that a value names: with its place there
+  return error.where.is_field ? error.message : to_text(error);  // of a file that a value names: with its place there
 }
 
-/// What reads the options of a GEMM besides its algorithm needs some pod.
-std::string gemm_message(const std::string& argument) {
-  static const Expected<Pod> pod = [] {
-    PodRequest request;
-    request.machine = "ideal";
-    request.slice = "1";
-    return make_pod(request);
-  }();
-  std::vector<std::string> arguments{argument};
-  if (!argument.starts_with("--gemm=")) arguments.emplace_back("--gemm=m=1,n=1,k=1");
-  return message_of(gemm_request(options_with(arguments), *pod, DType::bf16));
+/// What reads the fields of a GEMM besides its algorithm needs some machine.
+std::string gemm_message(const std::string& field, const std::string& text) {
+  static const Expected<Machine> machine = find_machine("ideal");
+  Fields fields = fields_with("gemm", "m=1,n=1,k=1");
+  fields.set(field, text, of_field(field));
+  return message_of(read_gemm(fields, *machine, DType::bf16));
 }
 
 std::string collective_algorithm_message(const std::string& name) { return name == "auto" ? "" : message_of(always(name)); }
@@ -76,19 +65,6 @@ std::string dataflows_message(const std::string& text, const SweepBlock& block) 
   return "";
 }
 
-std::string kind_message(const std::string& name) {
-  if (collective_kind_named(name)) return "";
-  std::vector<std::string> names;
-  for (int k = 0; k < collective_kind_count; ++k) names.emplace_back(name_of(static_cast<CollectiveKind>(k)));
-  return "there is no collective " + quoted(name) + did_you_mean(name, names);
-}
-
-std::string manner_message(const std::string& argument) {
-  std::ostringstream unused;
-  const Console console{unused, unused};
-  return message_of(manner_of(options_with({argument}), console));
-}
-
 /// Of a workload's options; of what depends on each other (heads and their width) only numbers and names.
 std::string workload_message(const std::string& field, const std::string& text) {
   if (field == "workload") return message_of(find_transformer_block(text));
@@ -97,29 +73,27 @@ std::string workload_message(const std::string& field, const std::string& text) 
 }
 
 std::string plan_message(const std::string& file) {
-  const auto text = read_file(file, config_limit);
-  return text ? message_of(read_plan(*text, file)) : message_of(text);
+  return message_of(load_plan(file));
 }
 
 /// What is wrong with a value by itself; empty: nothing, as far as it goes.
 std::string message_alone(const std::string& field, const std::string& text, const SweepBlock& block) {
-  const std::string argument = fmt::format("--{}={}", option_of(field), text);
   if (field == "machine") return message_of(find_machine(text));
   if (field == "fail" && text == "any") return "any is for podsim run, expected a cable between two chips, as 0.0-0.1";
   for (const char* of_gemm : {"gemm", "pass", "block", "prefetch", "slice_copies", "wang_operand"})
-    if (field == of_gemm) return gemm_message(argument);
+    if (field == of_gemm) return gemm_message(field, text);
   if (field == "algorithm") return algorithm_message(text, block);
   if (field == "collectives") return collective_algorithm_message(text);
   for (const char* of_workload : {"workload", "only", "batch", "seq", "heads", "kv_heads", "head_dim", "ff", "layers"})
     if (field == of_workload) return workload_message(field, text);
   if (field == "plan") return plan_message(text);
   if (field == "dataflow") return dataflows_message(text, block);
-  if (field == "slice_count" || field == "chunks") return message_of(options_with({argument}).integer(option_of(field), 1, 1 << 20));
-  if (field == "collective") return kind_message(text);
-  if (field == "bytes") return message_of(parse_bytes(text.find_first_not_of("0123456789") == std::string::npos ? text + "B" : text, {}));
-  if (field == "dtype") return message_of(parse_dtype(text, {}));
-  if (field == "schedule") return message_of(saved_schedule(text));
-  if (field == "engine" || field == "fold") return manner_message(argument);
+  if (field == "slice_count" || field == "chunks") return message_of(fields_with(field, text).integer(field, 1, 1 << 20));
+  if (field == "collective") return message_of(parse_collective_kind(text, of_field(field)));
+  if (field == "bytes") return message_of(parse_input_bytes(text, of_field(field)));
+  if (field == "dtype") return message_of(parse_dtype(text, of_field(field)));
+  if (field == "schedule") return message_of(load_schedule(text));
+  if (field == "engine" || field == "fold") return message_of(read_run_options(fields_with(field, text)));
   return "";
 }
 
@@ -151,7 +125,7 @@ struct PodValues {
 /// Which values of one block's pod axes go with some of the others.
 class PodTrial {
  public:
-  PodTrial(const SweepBlock& block, PodValues& values) : values_{values}, described_{point_options()} {
+  PodTrial(const SweepBlock& block, PodValues& values) : values_{values} {
     for (const SweepAxis& axis : block.axes)
       if (axis.field < sweep_field("gemm") || sweep_fields()[axis.field].name == "schedule" || sweep_fields()[axis.field].name == "plan")
         axes_.push_back(&axis);
@@ -190,7 +164,7 @@ class PodTrial {
   void try_one(const Choice& choice) {
     PointInputs inputs;
     std::vector<const SweepValue*> values;
-    std::map<std::string, const SweepValue*> of_option;
+    std::map<std::string, const SweepValue*> of_field_name;
     for (std::size_t a = 0; a < axes_.size(); ++a) {
       const SweepAxis& axis = *axes_[a];
       const SweepValue& value = axis.values[choice(a, axis.values.size())];
@@ -199,18 +173,19 @@ class PodTrial {
         if (!value.text.empty()) inputs.sets.emplace_back(axis.path, value.text);
         continue;
       }
-      of_option["--" + sweep_fields()[axis.field].option] = &value;
+      of_field_name[sweep_fields()[axis.field].name] = &value;
       if (value.text != "all") inputs.texts[axis.field] = value.text;
     }
-    const auto pod = pod_of(options_of(inputs, described_), "");
+    const auto fields = with_plan(fields_of(inputs));
+    const auto pod = fields ? read_system(*fields) : Expected<System>{fields.error()};
     if (pod) {
       no_pod.clear();
       for (const SweepValue* value : values) values_.fit.insert(place_of(value->where));
       for (const MeshAxis& axis : pod->mesh.axes()) mesh_axes.insert(axis.name);
-      if (const auto mesh = of_option.find("--mesh"); mesh != of_option.end() && mesh->second->text == "all") mesh_axes.insert({"row", "col"});
+      if (const auto mesh = of_field_name.find("mesh"); mesh != of_field_name.end() && mesh->second->text == "all") mesh_axes.insert({"row", "col"});
       return;
     }
-    if (const auto blamed = of_option.find(pod.error().where.file); blamed != of_option.end())
+    if (const auto blamed = of_field_name.find(pod.error().where.file); pod.error().where.is_field && blamed != of_field_name.end())
       values_.wrong.try_emplace(place_of(blamed->second->where), Diagnostic{blamed->second->where, pod.error().message});
     else if (mesh_axes.empty())
       no_pod = to_text(pod.error());
@@ -218,7 +193,6 @@ class PodTrial {
 
   std::vector<const SweepAxis*> axes_;
   PodValues& values_;
-  const po::options_description described_;
 };
 
 // ---- All of it ----------------------------------------------------------------------------------------------------------------------------
@@ -251,18 +225,18 @@ class SweepCheck {
     for (const auto& [field, needed] : needs)
       if (block.axis(field) != nullptr && block.axis(needed) == nullptr) problem(block.where, fmt::format("{} needs {}", field, needed));
     PointInputs inputs;
-    std::map<std::string, SourceLocation> of_option;
+    std::map<std::string, SourceLocation> places;
     for (const SweepAxis& axis : block.axes)
       for (const SweepValue& value : axis.values)
         if (axis.path.empty() && !value.text.empty()) {
           inputs.texts[axis.field] = value.text;
-          of_option["--" + sweep_fields()[axis.field].option] = value.where;
+          places[sweep_fields()[axis.field].name] = value.where;
           break;
         }
-    const auto kind = problem_kind(options_with(arguments_of(inputs)));
+    const auto kind = problem_kind(fields_of(inputs));
     if (kind) return;
-    const auto blamed = of_option.find(kind.error().where.file);
-    problem(blamed == of_option.end() ? block.where : blamed->second, kind.error().message);
+    const auto blamed = places.find(kind.error().where.file);
+    problem(blamed == places.end() ? block.where : blamed->second, kind.error().message);
   }
 
   void check_values(const SweepAxis& axis, const SweepBlock& block) {

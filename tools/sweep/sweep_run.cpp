@@ -95,9 +95,9 @@ class Failures {
 
 class SweepRunner {
  public:
-  SweepRunner(const SweepText& sweep, const Points& points, const SweepManner& manner, std::size_t pods, const std::vector<std::string>& known,
+  SweepRunner(const SweepText& sweep, const Points& points, const SweepManner& manner, std::size_t systems, const std::vector<std::string>& known,
               Failures& failures)
-      : sweep_{sweep}, points_{points}, manner_{manner}, described_{point_options()}, pods_{pods}, claims_{known}, failures_{failures} {}
+      : sweep_{sweep}, points_{points}, manner_{manner}, systems_{systems}, claims_{known}, failures_{failures} {}
 
   /// One point, from any thread.
   void run(std::size_t position, Recorder& recorder) {
@@ -120,11 +120,11 @@ class SweepRunner {
  private:
   /// `claimed` becomes the key of the run, if it is this point's to simulate.
   Done simulate_or_wait(std::size_t position, std::string& claimed, Recorder& recorder) {
-    auto ready = make_ready(points_.inputs(position), described_, pods_, sweep_.version, manner_.stop);
+    auto ready = make_ready(points_.inputs(position), systems_, sweep_.version, manner_.stop);
     if (!ready) return ready.error();
     const std::string key = ready->key;
-    if (!claims_.claim({position, key, "", ready->problem.algorithm, ready->problem.dataflow, ready->problem.slice_count, ready->problem.padding},
-                       recorder))
+    const ProblemSummary& summary = ready->lowered.problem.summary;
+    if (!claims_.claim({position, key, "", summary.algorithm, summary.dataflow, summary.slice_count, summary.padding}, recorder))
       return done();
     claimed = key;
     const auto run = simulate(*std::move(ready));
@@ -145,8 +145,7 @@ class SweepRunner {
   const SweepText& sweep_;
   const Points& points_;
   const SweepManner& manner_;
-  const po::options_description described_;
-  RecentPods pods_;
+  RecentSystems systems_;
   Claims claims_;
   Failures& failures_;
 };

@@ -161,11 +161,6 @@ bool among(const std::vector<T>& values, const T& value) {
 
 }  // namespace
 
-std::string_view name_of(Rung rung) {
-  constexpr std::array<std::string_view, rung_count> names{"other sizes", "other operation", "other scale", "composite"};
-  return names.at(static_cast<std::size_t>(rung));
-}
-
 bool passes(const RowFilter& filter, const Observation& observation) {
   if (filter.with_product && *filter.with_product != is_composite(observation)) return false;
   return among(filter.ops, observation.op) && among(filter.devices, observation.devices) && among(filter.schedules, observation.schedule);

@@ -8,18 +8,9 @@
 #include <vector>
 
 #include "validation/calibration/fit/calibrate.hpp"
+#include "workloads/scenario/trust.hpp"
 
 namespace podsim {
-
-/// How far a prediction is from what the machine was fitted to. A headline figure is of the last three.
-enum class Rung {
-  other_sizes,      // of the same operation
-  other_operation,  // all-gather and reduce-scatter -> all-reduce
-  other_scale,      // more devices, another mesh
-  composite         // several operations that overlap
-};
-inline constexpr int rung_count = 4;
-std::string_view name_of(Rung rung);  // "other sizes"
 
 struct StudyPod {
   std::string slice;

@@ -1,4 +1,4 @@
-#include "validation/validate/trust.hpp"
+#include "workloads/scenario/trust.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -153,8 +153,9 @@ Done carry_out(Job& job) {
     machine = std::move(calibration->machine);
   }
   for (Pod& pod : job.pods) {
-    pod.machine = machine;
-    if (auto built = rebuild(pod); !built) return built.error();
+    auto fitted = with_machine(pod, machine);
+    if (!fitted) return fitted.error();
+    pod = *std::move(fitted);
   }
   for (const Target& target : job.targets) {
     auto row = predicted_row(target.observation, job.pods[target.pod], job.options.predict);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sim/base/cancellation.hpp"
-#include "topologies/pod.hpp"
+#include "topologies/system.hpp"
 #include "validation/validate/datasets.hpp"
 
 namespace podsim {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "validation/calibration/fit/test_calibrate.hpp"
-#include "validation/validate/trust.hpp"
+#include "workloads/scenario/trust.hpp"
 #include "validation/validate/validate.hpp"
 
 namespace podsim {

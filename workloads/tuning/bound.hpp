@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sim/base/quantity.hpp"
-#include "topologies/pod.hpp"
+#include "topologies/system.hpp"
 #include "workloads/part.hpp"
 
 namespace podsim {

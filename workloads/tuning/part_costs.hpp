@@ -10,7 +10,7 @@
 #include "sim/engine/engine.hpp"
 #include "sim/analysis/metrics.hpp"
 #include "sim/schedule/lower.hpp"
-#include "topologies/pod.hpp"
+#include "topologies/system.hpp"
 #include "workloads/plan.hpp"
 #include "workloads/tuning/bound.hpp"
 

@@ -51,9 +51,12 @@ class ScaledRace {
   Expected<double> lead(const ScaledValue& value, double factor) const {
     std::vector<Pod> pods;
     for (const TunedPlan* plan : plans_) {
-      pods.push_back(request_.pods[plan->pod]);
-      value.scale(pods.back().machine, factor);
-      if (auto ok = rebuild(pods.back()); !ok) return ok.error();
+      const Pod& pod = request_.pods[plan->pod];
+      Machine machine = pod.machine;
+      value.scale(machine, factor);
+      auto scaled = with_machine(pod, std::move(machine));
+      if (!scaled) return scaled.error();
+      pods.push_back(*std::move(scaled));
     }
     PartCosts costs{pods, request_.options, std::string{by_dimension_name}, *request_.engine, request_.threads, request_.stop};
     std::vector<PartCosts::Job> jobs;

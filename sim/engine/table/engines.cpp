@@ -19,6 +19,8 @@ EngineTable all_timing_engines() {
   return table;
 }
 
+const EngineEntry& des_engine() { return all_timing_engines().front(); }
+
 Expected<const EngineEntry*> timing_engine(std::string_view name) {
   std::vector<std::string> names;
   for (const EngineEntry& entry : all_timing_engines()) {

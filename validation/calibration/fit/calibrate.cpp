@@ -232,11 +232,10 @@ std::optional<ErrorSummary> held_back_error(const std::vector<Observation>& obse
     const auto is_fitted = [](const CalibratedValue& value) { return value.origin == CalibratedValue::Origin::fitted; };
     const auto values = std::count_if(found->parameters.begin(), found->parameters.end(), is_fitted);
     if (static_cast<std::size_t>(values) >= halves.at(half).size()) return std::nullopt;
-    Pod pod = base;
-    pod.machine = found->machine;
-    if (const auto built = rebuild(pod); !built) return std::nullopt;
+    const auto pod = with_machine(base, found->machine);
+    if (!pod) return std::nullopt;
     for (const Observation& observation : halves.at(1 - half)) {
-      const auto time = predict(observation, pod, options.predict);
+      const auto time = predict(observation, *pod, options.predict);
       if (!time) return std::nullopt;
       errors.push_back(time->count() / observation.time.count() - 1);
     }

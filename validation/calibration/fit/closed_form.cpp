@@ -16,7 +16,7 @@ struct Ring {
 /// The mesh has one axis per dimension of a plain grid or rail, row-major, on chips of one device.
 bool is_plain(const Pod& pod) {
   const bool rail = pod.machine.interconnect == Interconnect::rail;
-  if (!pod.what_if.topology.empty() || pod.what_if.pods != 1 || !pod.what_if.fail.empty() || !pod.what_if.degrade.empty()) return false;
+  if (pod.joined_by.kind != TopologySpec::Kind::as_built || pod.slices != 1 || !pod.faults.none()) return false;
   if (pod.machine.chip.devices != 1 || !pod.placement.speed.empty() || (!rail && pod.topology->grid() == nullptr)) return false;
   if (pod.mesh.axes().size() != pod.slice.extents.size()) return false;
   for (std::size_t d = 0; d < pod.slice.extents.size(); ++d)

@@ -207,7 +207,6 @@ std::vector<Knob> knobs_for(const std::vector<Observation>& observations, const 
 Expected<Predictions> Predictions::make(const std::vector<Observation>& observations, const Pod& pod, const PredictOptions& options) {
   Predictions result;
   result.pod_ = pod;
-  if (auto built = rebuild(result.pod_); !built) return built.error();
   for (const Observation& o : observations) {
     Item item;
     item.observation = &o;
@@ -255,8 +254,9 @@ Seconds Predictions::predicted(std::size_t i) {
   const Item& item = items_[i];
   if (item.form) return evaluate(*item.form, pod_.machine);
   if (stale_) {
-    const auto built = rebuild(pod_);
-    assert(built);
+    auto turned = with_machine(pod_, pod_.machine);
+    assert(turned);
+    pod_ = *std::move(turned);
     stale_ = false;
   }
   const auto time = simulated_time(*item.lowered, pod_);

@@ -183,42 +183,17 @@ Expected<Seconds> predict(const Observation& observation, const Pod& pod, const 
   return simulated_time(*lowered, pod);
 }
 
-Expected<Pod> pod_of(const Machine& machine, const std::string& slice, std::vector<std::pair<std::string, int>> sizes, bool snake) {
-  Pod pod;
-  pod.machine = machine;
-  const auto parsed = parse_slice(slice, machine, {});
+Expected<Pod> pod_of(const Machine& machine, const std::string& slice, MeshSizes sizes, bool snake) {
+  auto parsed = parse_slice(slice, machine, {});
   if (!parsed) return parsed.error();
-  pod.slice = *parsed;
-  if (auto built = rebuild(pod); !built) return built.error();
-  std::vector<GridDimension> dimensions;
-  for (std::size_t d = 0; d < pod.slice.extents.size(); ++d)
-    dimensions.push_back({pod.slice.extents[d], pod.topology->grid() == nullptr || pod.topology->grid()->dimensions()[d].wraps, {}});
-  if (machine.chip.devices > 1) dimensions.push_back({machine.chip.devices, true, {}});
-  auto layout = Grid::make(std::move(dimensions));
-  if (!layout) return layout.error();
-  pod.layout = *std::move(layout);
-  static constexpr std::array names = {"row", "col", "depth", "axis3"};
-  if (sizes.empty()) {
-    for (std::size_t d = 0; d < pod.slice.extents.size(); ++d) sizes.emplace_back(names.at(d), pod.slice.extents[d]);
-    if (machine.chip.devices > 1) sizes.emplace_back("core", machine.chip.devices);
-  }
-  if (snake) {
-    if (pod.topology->grid() == nullptr || machine.chip.devices > 1) return Diagnostic{{}, "a snake is laid over grids of chips of one device"};
-    auto placed = place_in_order(*pod.topology->grid(), sizes, snake_order(*pod.topology->grid()));
-    if (!placed) return placed.error();
-    pod.mesh = std::move(placed->mesh);
-    pod.placement = std::move(placed->placement);
-    return pod;
-  }
-  auto mesh = mesh_over(pod.layout, sizes);
-  if (!mesh) return mesh.error();
-  pod.mesh = *std::move(mesh);
-  for (int d = 0; d < pod.mesh.devices(); ++d) {
-    pod.placement.chip_of.emplace_back(d / machine.chip.devices);
-    if (machine.chip.devices > 1) pod.placement.core_of.push_back(d % machine.chip.devices);
-  }
-  pod.hypothetical = is_hypothetical(machine, pod.slice, pod.wrap);
-  return pod;
+  SystemSpec spec;
+  spec.machine = machine;
+  spec.slice = *std::move(parsed);
+  spec.mesh = std::move(sizes);
+  if (snake) spec.order = SnakeOrder{};
+  auto system = make_system(spec);
+  if (!system) return Diagnostic{{}, system.error().message, system.error().cause};
+  return system;
 }
 
 }  // namespace podsim

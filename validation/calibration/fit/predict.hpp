@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "topologies/pod.hpp"
+#include "topologies/system.hpp"
 #include "validation/calibration/observations.hpp"
 
 namespace podsim {
@@ -38,11 +38,11 @@ Expected<Schedule> lowered_schedule_of(const Observation& observation, const Pod
 
 /// By the des engine, devices folded. Errors: those of schedule_of(), the algorithm's.
 Expected<Seconds> predict(const Observation& observation, const Pod& pod, const PredictOptions& options = {});
-/// Of a schedule that lowered_schedule_of() made; pod.topology must be that of the machine's values: rebuild().
+/// Of a schedule that lowered_schedule_of() made.
 Expected<Seconds> simulated_time(const Schedule& lowered, const Pod& pod);
 
 /// A pod of a slice "2x4", with a mesh laid over it row-major; without sizes an axis per dimension, named row, col, depth, axis3. `snake`: neighbours
 /// on the mesh are neighbours in the grid, so that one axis over 2x2 chips is a ring.
-Expected<Pod> pod_of(const Machine& machine, const std::string& slice, std::vector<std::pair<std::string, int>> sizes = {}, bool snake = false);
+Expected<Pod> pod_of(const Machine& machine, const std::string& slice, MeshSizes sizes = {}, bool snake = false);
 
 }  // namespace podsim

@@ -1,0 +1,170 @@
+#include "tools/command/scenario_options.hpp"
+
+#include <algorithm>
+
+#include "workloads/scenario/alignment.hpp"
+
+namespace podsim {
+
+OptionGroup system_options(bool several) {
+  return {{"machine", input_file(several ? "NAME|FILE[,...]" : "NAME|FILE", several ? files_between_commas : one_file),
+       "a shipped machine (podsim show machine lists them) or a textproto file"},
+          {"slice", word(several ? "AxB[xC][,...]" : "AxB[xC]"),
+       "chips per physical dimension, as 16x16 or 4x8x8, or the name of\na slice, as v5p-512; left out: the sizes of --mesh"},
+          {"strict-slice", flag(), "refuse a slice that the vendor does not offer"},
+          {"wrap", word("auto|all|none|x,y", "auto"),
+       "which dimensions wrap; auto: as the vendor builds the slice,\nhypothetical slices wrap every extent above 2"},
+          {"mesh", words("row=R,col=C"),
+       several ? "logical axes, row-major over the slice; repeatable, or `all` for\nevery row x col"
+               : "logical axes, row-major over the slice; left out: one axis\nper slice dimension, named row, col, depth, axis3"},
+          {"mesh-order", OptionValue{OptionValue::Kind::one, "ORDER", "row-major", one_file},
+       "which chip each device of the mesh gets: row-major, jax (as\ncreate_device_mesh assigns), snake, or a file of chip numbers"},
+          {"allow-split-axes", flag(), "jax: a logical axis may take part of a physical one"},
+          {"contiguous-submeshes", flag(), "jax: hosts' devices stay together"},
+          {"set", words("PATH=VALUE"),
+       "override a machine value: link.bandwidth=45GB/s,\nlink[x].latency=1us, chip.peak[bf16]=275TFLOP/s,\nsoftware.launch[all-gather]=5us; "
+       "repeatable"}};
+}
+
+OptionGroup what_if_options(bool several) {
+  return {{"topology", input_file(several ? "NAME[,...]" : "NAME", several ? files_between_commas : one_file),
+       "of the machine's chips and links: torus, mesh, twisted, crossbar,\nfat-tree:LEAF[:OVERSUBSCRIPTION], rail, or a FILE.textproto of "
+       "chips,\nswitches and cables; left out: what the machine "
+       "builds"},
+          {"pods", word("N", "1"), "slices, joined over their hosts and the data-centre network"},
+          {"fail", words("CABLE"), "a broken cable between two chips, by coordinates: 0.0-0.1; repeatable;\nrun: `any` tries one of every sort"},
+          {"degrade", words("CABLE=PART"), "a slow cable: 0.0-0.1=0.5; repeatable"},
+          {"straggler", words("CHIP=PART"), "a slow device: 3.2=0.8, or random:1%=0.8; repeatable"},
+          {"seed", word("N", "0"), "of what is random"}};
+}
+
+namespace {
+
+/// The problems of one run, and which algorithm does them.
+OptionGroup one_problem() {
+  return {{"collective", word("KIND"),
+       "one collective along --axis: all-gather, reduce-scatter, all-reduce,\nall-to-all, broadcast, reduce, permute"},
+          {"axis", word("NAME[,...]"),
+       "the mesh axes of --collective, first most significant; may be left out where only one has more than one device"},
+          {"bytes", word("N"), "input bytes on each device of --collective, a bare number or as 16MiB"},
+          {"plan", input_file("FILE"), "a plan of a workload, as podsim tune -o writes it"},
+          {"schedule", input_file("FILE"), "a saved schedule, textproto or binary (podsim show schedule -o FILE writes one)"},
+          {"algorithm", word("NAME"),
+       "GEMM: collective, meshslice, summa, cannon, wang, 1d-os, 1d-ls,\n1d-fsdp, 1d-megatron, jax-ag-..., jax-rs-..., tp-ag-...\ncollective: "
+       "ring, "
+       "ring-one-way, ring-shortest, line,\nhalving-doubling, direct, pairwise, halves, pallas-ring,\npallas-bidirectional, pallas-alternating, or "
+       "auto: the\ncheapest; left out: ring on axes that wrap, else line"},
+          {"dataflow", word("os|ls|rs"), "which operand stands still: output, left or right; left out: os,\nor what the algorithm's name says"},
+          {"slice-count", word("S"), "slices of meshslice; panels of summa (left out: lcm(R, C))"}};
+}
+
+/// The same as lists.
+OptionGroup compared_problems() {
+  return {{"collective", word("KIND[,...]"),
+       "collectives along --axis: all-gather, reduce-scatter, all-reduce,\nall-to-all, broadcast, reduce, permute"},
+          {"axis", words("NAME[,...]"),
+       "the mesh axes of --collective, first most significant; repeatable:\nthe collective along other axes"},
+          {"bytes", word("N[,...]"), "input bytes on each device of --collective: 64KiB,1MiB,16MiB"},
+          {"algorithms", word("NAME[,...]|all", "collective,meshslice"), "which algorithms to compare; left out, of --collective: all"},
+          {"dataflow", word("os|ls|rs[,...]", "os"), "which operand stands still: output, left or right"},
+          {"slice-count", word("S[,...]"), "slices of meshslice (summa takes lcm(R, C) panels)"}};
+}
+
+}  // namespace
+
+OptionGroup problem_options(bool several) {
+  const OptionGroup gemm{{"gemm", word("m=M,n=N,k=K[,dtype=bf16]"), "Y[m,n] = X.W over k (k is the contraction), bf16 or f32"}};
+  const OptionGroup details{{"root", word("N"), "broadcast, reduce: the root's position along the axes; left out: 0"},
+          {"chunks", word("N"), "broadcast, reduce: into how many chunks; left out: what takes least time\nalong a chain of neighbours"},
+          {"shift", word("N"), "permute: everybody to their position + N"},
+          {"pairs", input_file("FILE"), "permute: lines `from to`, positions along the axes; # begins a comment"},
+          {"dtype", word("bf16|f32"), "element type of --collective"},
+          {"pass", word("forward|backward|both", "forward"), "a layer's forward product, its two gradients, or all three"},
+          {"wang-operand", word("x|w"), "which operand of wang OS travels; left out: the one with more\nbytes times hops"},
+          {"block", word("B", "8"), "rows or columns of a slice's interleaved blocks"},
+          {"prefetch", word("P", "1"), "slices that run ahead of the matmul"},
+          {"slice-copies", word("on|off"), "whether cutting slices costs copies on the core;\nleft out: as the machine says"},
+          {"collectives", word("NAME|auto"),
+       "the algorithm of the GEMM's collectives; auto: each the fastest,\non a folded axis also several physical ones at once; left out: ring,\nor "
+       "line on open axes"},
+          {"pad", flag(), "round extents up to what divides, and say how much is wasted"}};
+  return joined({gemm, several ? compared_problems() : one_problem(), details});
+}
+
+OptionGroup workload_options() {
+  return {{"workload", input_file("NAME|FILE"),
+       "a transformer block: gpt3-block, megatron-nlg-block, llama3-8b-block,\nllama3-70b-block, llama3-405b-block (-mlp in place of -block: the MLP "
+       "alone),\nor a textproto file (workloads/transformer.proto)"},
+          {"only", word("gemm|other"), "the products of --workload alone, or everything but them"},
+          {"batch", word("N"), "sequences; left out: as the workload says, or as many as devices"},
+          {"seq", word("N"), "tokens of a sequence"},
+          {"heads", word("N"), "attention heads; the model's width follows: heads * head-dim"},
+          {"kv-heads", word("N"), "heads of keys and values"},
+          {"head-dim", word("N"), "width of a head"},
+          {"ff", word("N"), "width of the MLP; left out with --heads: grows as the model's width does"},
+          {"layers", word("N"), "blocks that a device holds: counts in memory"}};
+}
+
+OptionGroup threads_option() {
+  return {{"threads", word("N", "0"),
+                          "runs at a time, where there are several; 0: all cores.\nThe results do not depend on it"}};
+}
+
+OptionGroup engine_options() {
+  return joined({{{"engine", word("des|simgrid|analytic", "des"), "who keeps the time; analytic: as if no two messages shared a link"},
+                  {"fold", word("auto|off", "auto"),
+       "auto: devices that behave alike are simulated once, to the same\npicosecond; off: every device"},
+                  {"force", flag(), "simulate however many task instances there are"}}, threads_option()});
+}
+
+Fields fields_of(const Options& options, const std::string& default_machine) {
+  Fields fields;
+  for (const FieldKind& field : scenario_fields()) {
+    std::string name{field.name};
+    std::replace(name.begin(), name.end(), '_', '-');
+    if (!options.given(name)) continue;
+    if (field.form == FieldKind::Form::flag) fields.set(field.name, "true", option(name));
+    for (std::string& text : options.texts(name)) fields.add(field.name, std::move(text), option(name));
+  }
+  if (!fields.has("machine") && !default_machine.empty()) fields.set("machine", default_machine, option("machine"));
+  return fields;
+}
+
+Expected<Fields> system_fields(const Options& options, const std::string& default_machine) {
+  if (options.texts("mesh").size() > 1) return Diagnostic{option("mesh"), "expected one mesh; compare takes several"};
+  return with_plan(fields_of(options, default_machine));
+}
+
+Expected<System> system_of(const Options& options, const std::string& default_machine) {
+  const auto fields = system_fields(options, default_machine);
+  if (!fields) return fields.error();
+  return read_system(*fields);
+}
+
+RunOptions run_options_of(const Console& console, int threads) {
+  RunOptions options;
+  options.threads = threads;
+  options.control.stop = console.interrupted;
+  return options;
+}
+
+Expected<RunOptions> run_options_of(const Options& options, const Console& console) {
+  auto how = read_run_options(fields_of(options));
+  if (how) how->control.stop = console.interrupted;
+  return how;
+}
+
+Done no_workload_options(const Options& options) {
+  for (const char* name : {"only", "batch", "seq", "heads", "kv-heads", "head-dim", "ff", "layers"})
+    if (options.given(name)) return Diagnostic{option(name), "belongs to --workload"};
+  return done();
+}
+
+std::vector<std::string> alignment_notes(const System& system) {
+  std::vector<std::string> notes;
+  for (const auto& [note, aligned] : misalignments(system))
+    notes.push_back(note + (aligned.empty() ? "" : "; along whole dimensions: " + aligned + " (compare --mesh all tries every mesh)"));
+  return notes;
+}
+
+}  // namespace podsim

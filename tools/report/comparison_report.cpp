@@ -1,0 +1,344 @@
+#include "tools/report/comparison_report.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "sim/base/csv.hpp"
+#include "sim/base/units.hpp"
+#include "tools/report/run_report.hpp"
+#include "workloads/scenario/vary.hpp"
+#include "workloads/scenario/trust.hpp"
+
+namespace podsim {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string slices(const Row& row) { return row.problem.slice_count ? std::to_string(*row.problem.slice_count) : "-"; }
+
+}  // namespace
+
+std::string mesh_text(const Result& result) {
+  std::string text;
+  for (const auto& [name, size] : result.mesh) text += fmt::format("{}{}={}", text.empty() ? "" : ",", name, size);
+  return text;
+}
+
+std::string slice_text(const Result& result) { return result.slice + (result.hypothetical ? " (hypothetical)" : ""); }
+std::string slice_and_changes(const Row& row) {
+  const std::string changes = to_text(row.changes);
+  return slice_text(row.result) + (changes.empty() ? "" : " ") + changes;
+}
+
+namespace {
+
+std::string exact(double value) { return fmt::format("{}", value); }
+
+/// Columns that only some rows have: what was varied, what a collective is.
+std::vector<std::string> further_headings(const Row& row) {
+  std::vector<std::string> headings;
+  for (const auto& [path, value] : row.varied) headings.push_back(path);
+  if (row.problem.collective)
+    for (const char* heading : {"collective", "axis", "bytes", "collective_devices", "algbw_bytes_per_s", "busbw_bytes_per_s"})
+      headings.emplace_back(heading);
+  return headings;
+}
+
+std::vector<std::string> further_cells(const Row& row) {
+  std::vector<std::string> cells;
+  for (const auto& [path, value] : row.varied) cells.push_back(value);
+  if (!row.problem.collective) return cells;
+  const CollectiveSummary& asked = *row.problem.collective;
+  const auto bandwidths = bandwidths_of(asked, Seconds{row.result.makespan_s});
+  for (std::string cell : {std::string{name_of(asked.kind)}, asked.axes, std::to_string(asked.input.count()), std::to_string(asked.devices),
+                           bandwidths ? exact(bandwidths->algorithm.count()) : "", bandwidths ? exact(bandwidths->bus.count()) : ""})
+    cells.push_back(std::move(cell));
+  return cells;
+}
+
+}  // namespace
+
+std::string result_csv(const std::vector<Row>& rows) {
+  std::vector<std::string> headings{"machine",    "slice",     "hypothetical",      "mesh",
+                                    "algorithm",  "dataflow",  "slice_count",       "engine",
+                                    "devices",    "makespan_s", "compute_s",        "exposed_communication_s",
+                                    "waiting_s",  "flops",     "mfu",               "link_bytes",
+                                    "peak_memory_bytes", "tasks", "padding",        "trust_level",
+                                    "trust_error", "topology", "pods",              "fail",
+                                    "degrade",     "slow_devices"};
+  if (!rows.empty())
+    for (std::string& heading : further_headings(rows.front())) headings.push_back(std::move(heading));
+  std::string text = csv_row(headings);
+  for (const Row& row : rows) {
+    const Result& r = row.result;
+    std::vector<std::string> cells{r.machine,
+                                   r.slice,
+                                   r.hypothetical ? "true" : "false",
+                                   mesh_text(r),
+                                   row.problem.algorithm,
+                                   row.problem.dataflow,
+                                   row.problem.slice_count ? slices(row) : "",
+                                   r.engine,
+                                   std::to_string(r.devices),
+                                   exact(r.makespan_s),
+                                   exact(r.compute_s),
+                                   exact(r.exposed_communication_s),
+                                   exact(r.waiting_s),
+                                   exact(r.flops),
+                                   r.mfu ? exact(*r.mfu) : "",
+                                   exact(r.link_bytes),
+                                   std::to_string(r.peak_memory_bytes),
+                                   std::to_string(r.tasks),
+                                   exact(row.problem.padding),
+                                   r.trust.level,
+                                   r.trust.error ? exact(*r.trust.error) : "",
+                                   row.changes.topology,
+                                   std::to_string(row.changes.slices),
+                                   fmt::format("{}", fmt::join(row.changes.broken, " ")),
+                                   fmt::format("{}", fmt::join(row.changes.slowed, " ")),
+                                   std::to_string(row.changes.slow_devices)};
+    for (std::string& cell : further_cells(row)) cells.push_back(std::move(cell));
+    text += csv_row(cells);
+  }
+  return text;
+}
+
+namespace {
+
+std::string crossover_table(const Crossovers& crossovers) {
+  const auto value = [&](double v) { return fmt::format("{:.3g} {}", v, crossovers.range.unit); };
+  std::vector<std::vector<std::string>> rows{{"from", "to", "fastest", "S", "time", "runner-up at the end"}};
+  for (const WinningInterval& interval : crossovers.intervals) {
+    const std::string first = slices(interval.first), last = slices(interval.last);
+    rows.push_back({value(interval.from), value(interval.to), interval.first.problem.algorithm + " " + interval.first.problem.dataflow,
+                    first == last ? first : first + " to " + last,
+                    fmt::format("{} to {}", time_text(interval.first.result.makespan_s), time_text(interval.last.result.makespan_s)),
+                    interval.runner_up.empty() ? "-" : fmt::format("{} (+{})", interval.runner_up, percent(interval.margin))});
+  }
+  return fmt::format("{}, {}:\n{}", crossovers.place, crossovers.range.path, table(rows, 6));
+}
+
+Json json_of(const Crossovers& crossovers) {
+  Json intervals = Json::array();
+  for (const WinningInterval& interval : crossovers.intervals)
+    intervals.push_back(Json{{"from", interval.from},
+                          {"to", interval.to},
+                          {"algorithm", interval.first.problem.algorithm},
+                          {"dataflow", interval.first.problem.dataflow},
+                          {"slice_count_from", or_null(interval.first.problem.slice_count)},
+                          {"slice_count_to", or_null(interval.last.problem.slice_count)},
+                          {"makespan_from_s", interval.first.result.makespan_s},
+                          {"makespan_to_s", interval.last.result.makespan_s},
+                          {"runner_up", interval.runner_up.empty() ? Json() : Json(interval.runner_up)},
+                          {"margin", interval.margin}});
+  return Json{{"pod", crossovers.place}, {"path", crossovers.range.path}, {"unit", crossovers.range.unit}, {"reigns", intervals}};
+}
+
+}  // namespace
+
+namespace {
+
+std::string topologies_table(const std::vector<TopologyCost>& topologies) {
+  const auto rate = [](BytesPerSecond r) { return to_text(r); };
+  std::vector<std::vector<std::string>> rows{{"topology", "links", "switch ports", "all links", "out of a chip", "bisection", "link speed"}};
+  for (const TopologyCost& t : topologies)
+    rows.push_back({t.name, std::to_string(t.links), std::to_string(t.switch_ports), rate(t.total), rate(t.injection), rate(t.bisection),
+                    fmt::format("x {:.3g}", t.scale)});
+  return table(rows, 1);
+}
+
+Json json_of(const TopologyCost& t) {
+  const auto number = [](BytesPerSecond r) { return is_unlimited(r) ? Json() : Json(r.count()); };
+  return Json{{"topology", t.name},
+              {"links", t.links},
+              {"switch_ports", t.switch_ports},
+              {"total_bandwidth_bytes_per_s", number(t.total)},
+              {"injection_bandwidth_bytes_per_s", number(t.injection)},
+              {"bisection_bandwidth_bytes_per_s", number(t.bisection)},
+              {"link_scale", t.scale}};
+}
+
+}  // namespace
+
+namespace {
+
+/// Of workloads: the passes apart, and how each product is computed.
+std::string layers_table(const std::vector<Row>& all) {
+  std::vector<std::vector<std::string>> rows{{"algorithm", "mesh", "forward", "backward"}};
+  for (const auto& [name, choice] : all.front().problem.layers) rows.front().push_back(name);
+  for (const Row& row : all) {
+    rows.push_back({row.problem.algorithm, mesh_text(row.result), row.forward_s ? time_text(*row.forward_s) : "-", row.backward_s ? time_text(*row.backward_s) : "-"});
+    for (const auto& [name, choice] : row.problem.layers) rows.back().push_back(choice_text(choice));
+  }
+  return table(rows, 2);
+}
+
+/// Of every machine and slice, with all in which its rows go beyond a fit.
+std::string trusts_text(const std::vector<Row>& rows) {
+  std::vector<std::pair<std::string, RunTrust>> trusts;
+  for (const Row& row : rows) {
+    const Result& r = row.result;
+    const std::string place = fmt::format("{} {}{}", r.machine, slice_and_changes(row), row.varied.empty() ? "" : " " + to_text(row.varied));
+    const auto alike = std::find_if(trusts.begin(), trusts.end(), [&](const auto& entry) {
+      const RunTrust& trust = entry.second;
+      return entry.first == place && trust.level == r.trust.level && trust.rung == r.trust.rung && trust.dataset == r.trust.dataset;
+    });
+    if (alike == trusts.end()) {
+      trusts.emplace_back(place, r.trust);
+      continue;
+    }
+    std::vector<std::string>& beyond = alike->second.beyond;
+    for (const std::string& what : r.trust.beyond)
+      if (std::find(beyond.begin(), beyond.end(), what) == beyond.end()) beyond.push_back(what);
+  }
+  std::string text;
+  for (const auto& [place, trust] : trusts) {
+    const std::vector<std::string> lines = lines_of(trust);
+    text += fmt::format("trust of {}: {}\n", place, fmt::join(lines, "\n  "));
+  }
+  return text;
+}
+
+}  // namespace
+
+namespace {
+
+/// What a column of the rows says.
+struct Column {
+  std::string heading;
+  std::function<std::string(const Row&)> cell;
+};
+
+std::vector<Column> pod_columns(const Row& first) {
+  std::vector<Column> columns{{"machine", [](const Row& row) { return row.result.machine; }},
+                              {"slice", slice_and_changes},
+                              {"mesh", [](const Row& row) { return mesh_text(row.result); }}};
+  for (std::size_t v = 0; v < first.varied.size(); ++v)
+    columns.push_back({first.varied[v].path, [v](const Row& row) { return row.varied[v].value; }});
+  return columns;
+}
+
+bool has_replicated(const Row& row) { return !row.problem.replicated.empty(); }
+
+std::string peak_text(const Row& row) { return to_text(Bytes{row.result.peak_memory_bytes}) + (row.over_hbm ? "*" : ""); }
+
+/// Of GEMMs and workloads.
+std::vector<Column> compute_columns() {
+  return {{"algorithm", [](const Row& row) { return row.problem.algorithm; }},
+          {"flow", [](const Row& row) { return row.problem.dataflow.empty() ? "-" : row.problem.dataflow; }},
+          {"S", slices},
+          {"time", [](const Row& row) { return time_text(row.result.makespan_s); }},
+          {"compute", [](const Row& row) { return time_text(row.result.compute_s); }},
+          {"exposed comm", [](const Row& row) { return time_text(row.result.exposed_communication_s); }},
+          {"waiting", [](const Row& row) { return time_text(row.result.waiting_s); }},
+          {"MFU", [](const Row& row) { return row.result.mfu ? percent(*row.result.mfu) : "-"; }},
+          {"peak memory", peak_text}};
+}
+
+std::vector<Column> collective_columns() {
+  const auto bandwidth = [](BytesPerSecond Bandwidths::*which) {
+    return [which](const Row& row) {
+      const auto found = bandwidths_of(*row.problem.collective, Seconds{row.result.makespan_s});
+      return found ? to_text(*found.*which) : "-";
+    };
+  };
+  return {{"collective", [](const Row& row) { return std::string{name_of(row.problem.collective->kind)}; }},
+          {"axis", [](const Row& row) { return row.problem.collective->axes; }},
+          {"algorithm", [](const Row& row) { return row.problem.algorithm; }},
+          {"bytes", [](const Row& row) { return to_exact_text(row.problem.collective->input); }},
+          {"time", [](const Row& row) { return time_text(row.result.makespan_s); }},
+          {"algbw", bandwidth(&Bandwidths::algorithm)},
+          {"busbw", bandwidth(&Bandwidths::bus)},
+          {"peak memory", peak_text}};
+}
+
+/// The rows, and how far each is behind the best of its group.
+std::string rows_table(const std::vector<Row>& rows) {
+  const bool collectives = rows.front().problem.collective.has_value();
+  std::vector<Column> columns = pod_columns(rows.front());
+  const std::size_t left = columns.size() + (collectives ? 3 : 2);
+  for (Column& column : collectives ? collective_columns() : compute_columns()) columns.push_back(std::move(column));
+  if (std::any_of(rows.begin(), rows.end(), has_replicated)) columns.push_back({"replicated", replicated_text});
+  std::vector<std::vector<std::string>> cells(1);
+  for (const Column& column : columns) cells.front().push_back(column.heading);
+  cells.front().emplace_back("vs best");
+  const Row* best = &rows.front();
+  for (const Row& row : rows) {
+    if (row.group != best->group) best = &row;
+    auto& line = cells.emplace_back();
+    for (const Column& column : columns) line.push_back(column.cell(row));
+    line.push_back(fmt::format("+{}", percent(row.result.makespan_s / best->result.makespan_s - 1)));
+  }
+  return table(cells, left);
+}
+
+/// What does not apply for the same reason, on one line: the first, and how many more.
+std::string skipped_text(const std::vector<LeftOut>& skipped) {
+  std::string text;
+  for (std::size_t s = 0; s < skipped.size(); ++s) {
+    const auto alike = [&](const LeftOut& other) { return other.reason == skipped[s].reason; };
+    const auto here = skipped.begin() + static_cast<std::ptrdiff_t>(s);
+    if (std::any_of(skipped.begin(), here, alike)) continue;
+    const auto more = std::count_if(here + 1, skipped.end(), alike);
+    text += fmt::format("left out: {}{}: {}\n", skipped[s].what, more == 0 ? "" : fmt::format(" and {} more", more), skipped[s].reason);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string replicated_text(const Row& row) {
+  std::string text;
+  for (const Replicated& tensor : row.problem.replicated)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", tensor.tensor,
+                        tensor.gathered ? "gathered first" : tensor.role == Role::input ? "given" : "left");
+  return text.empty() ? "-" : text;
+}
+
+std::string tokens_text(const TokenCount& tokens) {
+  return fmt::format("{} sequences of {} tokens ({} tokens)", tokens.batch, tokens.sequence, tokens.tokens());
+}
+
+std::string choice_text(const ProductChoice& choice) {
+  return fmt::format("{}{}{}", choice.transposed ? "transposed " : "", name_of(choice.dataflow),
+                     choice.slice_count > 0 ? fmt::format(" S={}", choice.slice_count) : "");
+}
+
+std::string comparison_table(const ComparisonReport& comparisons) {
+  std::string text = comparisons.topologies.empty() ? "" : topologies_table(comparisons.topologies) + "\n";
+  text += rows_table(comparisons.rows);
+  if (std::any_of(comparisons.rows.begin(), comparisons.rows.end(), [](const Row& row) { return !row.problem.layers.empty(); }))
+    text += "\n" + layers_table(comparisons.rows);
+  if (std::any_of(comparisons.rows.begin(), comparisons.rows.end(), [](const Row& row) { return row.over_hbm; }))
+    text += "* more than the device has\n";
+  text += skipped_text(comparisons.skipped);
+  for (const std::string& note : comparisons.notes) text += "\n" + wrapped("note: " + note) + "\n";
+  for (const std::string& verdict : comparisons.verdicts) text += "\n" + wrapped(verdict) + "\n";
+  for (const Crossovers& crossovers : comparisons.crossovers) text += "\n" + crossover_table(crossovers);
+  text += "\n" + trusts_text(comparisons.rows);
+  return text;
+}
+
+std::string comparison_json(const ComparisonReport& comparisons) {
+  Json rows = Json::array(), skipped = Json::array();
+  for (const Row& row : comparisons.rows) rows.push_back(row_json(row));
+  for (const LeftOut& entry : comparisons.skipped) skipped.push_back(Json{{"what", entry.what}, {"reason", entry.reason}});
+  Json crossovers = Json::array();
+  for (const Crossovers& entry : comparisons.crossovers) crossovers.push_back(json_of(entry));
+  Json topologies = Json::array();
+  for (const TopologyCost& entry : comparisons.topologies) topologies.push_back(json_of(entry));
+  const Json all{{"rows", rows},
+                 {"topologies", topologies},
+                 {"skipped", skipped},
+                 {"notes", comparisons.notes},
+                 {"verdicts", comparisons.verdicts},
+                 {"crossovers", crossovers}};
+  return all.dump(2) + "\n";
+}
+
+}  // namespace podsim

@@ -1,0 +1,45 @@
+// Comparisons as tables, JSON and CSV.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/report/table.hpp"
+#include "workloads/scenario/crossover.hpp"
+#include "workloads/scenario/equal_terms.hpp"
+#include "workloads/scenario/simulate.hpp"
+
+namespace podsim {
+
+std::string result_csv(const std::vector<Row>& rows);
+
+/// What was left out of a comparison.
+struct LeftOut {
+  std::string what, reason;
+};
+/// What compare prints.
+struct ComparisonReport {
+  std::vector<TopologyCost> topologies;  // where several were asked for
+  std::vector<Row> rows;                 // group by group, each best first
+  std::vector<LeftOut> skipped;
+  std::vector<std::string> notes;  // on what was asked for
+  std::vector<std::string> verdicts;
+  std::vector<Crossovers> crossovers;
+};
+std::string comparison_table(const ComparisonReport& comparisons);
+std::string comparison_json(const ComparisonReport& comparisons);
+
+/// "4x8x8", "32x8 (hypothetical)"
+std::string slice_text(const Result& result);
+/// "4x4x8 (hypothetical) twisted, without 0.0.0-0.0.1"
+std::string slice_and_changes(const Row& row);
+/// "row=32,col=8"
+std::string mesh_text(const Result& result);
+/// What several devices have of the operands: "X gathered first", "X given", "Y left"; "-".
+std::string replicated_text(const Row& row);
+/// "256 sequences of 2048 tokens (524288 tokens)"
+std::string tokens_text(const TokenCount& tokens);
+/// "os S=8", "transposed rs S=4"
+std::string choice_text(const ProductChoice& choice);
+
+}  // namespace podsim

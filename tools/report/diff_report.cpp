@@ -1,0 +1,131 @@
+#include "tools/report/diff_report.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "sim/base/units.hpp"
+#include "tools/report/comparison_report.hpp"
+#include "tools/report/run_report.hpp"
+
+namespace podsim {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t shown = 20;  // rows of a table that a screen takes
+
+std::string gap_text(Seconds gap) { return (gap < Seconds{} ? "-" : "+") + to_text(Seconds{std::abs(gap.count())}); }
+std::string share_text(const std::optional<double>& share) {
+  if (!share) return "-";
+  return percent(std::abs(*share) < 5e-4 ? 0 : *share);  // no "-0.0 %"
+}
+std::string count_text(double count) { return fmt::format("{:.4g}", count); }
+std::string beside_text(Seconds beside) { return beside > Seconds{} ? to_text(beside) : "-"; }
+
+/// "ff1: gather W and 2 more"
+std::string names_text(const std::vector<std::string>& names) {
+  if (names.empty()) return "-";
+  return names.front() + (names.size() > 1 ? fmt::format(" and {} more", names.size() - 1) : "");
+}
+
+/// At most `shown` rows below the heading.
+std::string cut_table(std::vector<std::vector<std::string>> rows, std::size_t left) {
+  const std::size_t more = rows.size() > shown + 1 ? rows.size() - shown - 1 : 0;
+  rows.resize(rows.size() - more);
+  return table(rows, left) + (more > 0 ? fmt::format("... {} more; --format json or csv has them\n", more) : "");
+}
+
+Json row_json(const DiffRow& row) {
+  return Json{{"predicted_s", row.predicted.time.count()},
+              {"measured_s", row.measured.time.count()},
+              {"gap_s", row.gap().count()},
+              {"share", or_null(row.share)},
+              {"predicted_overlapped_s", row.predicted.beside.count()},
+              {"measured_overlapped_s", row.measured.beside.count()}};
+}
+
+/// Names come from profiles: what is no UTF-8 is replaced.
+std::string dumped(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+}  // namespace
+
+std::string diff_table(const StepDiff& diff, const std::vector<std::string>& notes) {
+  std::string text = diff.sentence + "\n\n";
+  std::vector<std::vector<std::string>> rows{{"category", "predicted", "measured", "gap", "of the gap", "hidden, predicted", "hidden, measured"}};
+  for (const DiffRow& row : diff.categories)
+    rows.push_back({row.name, to_text(row.predicted.time), to_text(row.measured.time), gap_text(row.gap()), share_text(row.share),
+                    beside_text(row.predicted.beside), beside_text(row.measured.beside)});
+  rows.push_back({"step", to_text(diff.predicted), to_text(diff.measured), gap_text(diff.measured - diff.predicted), "", "", ""});
+  text += table(rows, 1);
+  if (!diff.operations.empty()) {
+    rows = {{"operation", "measured as", "category", "predicted", "measured", "gap", "of the gap"}};
+    for (const DiffRow& row : diff.operations)
+      rows.push_back({names_text(row.predicted.names), names_text(row.measured.names), row.category, to_text(row.predicted.time),
+                      to_text(row.measured.time), gap_text(row.gap()), share_text(row.share)});
+    text += "\n" + cut_table(std::move(rows), 3);
+  }
+  if (!diff.unmatched.empty()) {
+    rows = {{"without a counterpart", "side", "category", "time", "count"}};
+    for (const UnmatchedOperation& one : diff.unmatched)
+      rows.push_back({one.operation.name, one.measured ? "measured" : "predicted", one.operation.category, to_text(one.operation.time),
+                      count_text(one.operation.count)});
+    text += "\n" + cut_table(std::move(rows), 3);
+  }
+  for (const std::string& note : notes) text += fmt::format("{}note: {}\n", &note == &notes.front() ? "\n" : "", note);
+  return text;
+}
+
+std::string diff_json(const StepDiff& diff, const std::vector<std::string>& notes) {
+  Json categories = Json::array(), ops = Json::array(), unmatched = Json::array();
+  for (const DiffRow& row : diff.categories) {
+    Json entry{{"name", row.name}};
+    entry.update(row_json(row));
+    categories.push_back(std::move(entry));
+  }
+  for (const DiffRow& row : diff.operations) {
+    Json entry{{"name", row.name}, {"category", row.category}};
+    entry.update(row_json(row));
+    entry.update(Json{{"predicted_count", row.predicted.count},
+                      {"measured_count", row.measured.count},
+                      {"predicted", row.predicted.names},
+                      {"measured", row.measured.names}});
+    ops.push_back(std::move(entry));
+  }
+  for (const UnmatchedOperation& one : diff.unmatched)
+    unmatched.push_back(Json{{"side", one.measured ? "measured" : "predicted"},
+                             {"name", one.operation.name},
+                             {"category", one.operation.category},
+                             {"count", one.operation.count},
+                             {"time_s", one.operation.time.count()},
+                             {"overlapped_s", one.operation.beside.count()}});
+  return dumped(Json{{"layers", diff.layers},
+                     {"predicted_s", diff.predicted.count()},
+                     {"measured_s", diff.measured.count()},
+                     {"gap_s", (diff.measured - diff.predicted).count()},
+                     {"categories", categories},
+                     {"ops", ops},
+                     {"unmatched", unmatched},
+                     {"sentence", diff.sentence},
+                     {"notes", notes}});
+}
+
+std::string diff_csv(const StepDiff& diff) {
+  const auto number = [](Seconds time) { return fmt::format("{}", time.count()); };
+  std::string text = csv_row({"kind", "name", "category", "predicted_s", "measured_s", "gap_s", "share"});
+  const auto add = [&](const char* kind, const DiffRow& row) {
+    text += csv_row({kind, row.name, row.category, number(row.predicted.time), number(row.measured.time), number(row.gap()),
+                 row.share ? fmt::format("{}", *row.share) : ""});
+  };
+  text += csv_row({"step", "", "", number(diff.predicted), number(diff.measured), number(diff.measured - diff.predicted), ""});
+  for (const DiffRow& row : diff.categories) add("category", row);
+  for (const DiffRow& row : diff.operations) add("op", row);
+  for (const auto& [measured, operation] : diff.unmatched)
+    text += csv_row(
+        {"unmatched", operation.name, operation.category, measured ? "" : number(operation.time), measured ? number(operation.time) : "", "", ""});
+  return text;
+}
+
+}  // namespace podsim

@@ -1,0 +1,356 @@
+#include "tools/report/run_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "sim/base/units.hpp"
+#include "sim/schedule/text.hpp"
+#include "tools/report/comparison_report.hpp"
+#include "tools/report/run_operations.hpp"
+#include "workloads/scenario/trust.hpp"
+
+namespace podsim {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+using podsim::time_text;
+std::string time_text(Picoseconds duration) { return to_text(to_seconds(duration)); }
+double seconds(Picoseconds duration) { return to_seconds(duration).count(); }
+
+/// "row=1,col=3", or with a class "row=1,col=3 and 15 alike".
+std::string device_name(const Run& run, DeviceId device, std::uint32_t alike = 1) {
+  return fmt::format("{} ({}){}", device.value, run.lowered->mesh.name(device), alike > 1 ? fmt::format(" and {} alike", alike - 1) : "");
+}
+
+std::string axis_name(const Run& run, int axis) {
+  return axis < 0 ? "sends" : run.lowered->mesh.axes()[static_cast<std::size_t>(axis)].name;
+}
+
+struct NamedPart {
+  const char* name;
+  const char* key;
+  Picoseconds TimeParts::*part;
+};
+constexpr std::array<NamedPart, 9> named_parts{{{"compute", "compute_s", &TimeParts::compute},
+                                                {"core share of communication", "core_share_s", &TimeParts::core_share},
+                                                {"launch", "launch_s", &TimeParts::launch},
+                                                {"per-message overhead", "per_message_s", &TimeParts::per_message},
+                                                {"hop latency", "latency_s", &TimeParts::latency},
+                                                {"link bandwidth", "bandwidth_s", &TimeParts::bandwidth},
+                                                {"shared links", "sharing_s", &TimeParts::sharing},
+                                                {"reduction", "reduction_s", &TimeParts::reduction},
+                                                {"waiting", "waiting_s", &TimeParts::waiting}}};
+
+/// The largest part of a stretch.
+std::string mostly(const TimeParts& parts) {
+  const auto largest =
+      std::max_element(named_parts.begin(), named_parts.end(), [&](const NamedPart& a, const NamedPart& b) { return parts.*a.part < parts.*b.part; });
+  return fmt::format("{} {}", largest->name, time_text(parts.*largest->part));
+}
+
+std::string explanation_table(const Run& run, const Explanation& explanation) {
+  const double makespan = seconds(run.metrics.makespan);
+  std::string text = "\nwhy: " + explanation.sentence + "\n\n";
+
+  std::vector<std::vector<std::string>> rows{{fmt::format("critical path ({} tasks)", explanation.steps.size()), "time", "part"}};
+  const auto add = [&](const std::string& name, Picoseconds part) {
+    if (part > Picoseconds{}) rows.push_back({name, time_text(part), percent(seconds(part) / makespan)});
+  };
+  for (const NamedPart& named : named_parts) {
+    const bool of_links = named.part == &TimeParts::bandwidth || named.part == &TimeParts::sharing;
+    if (!of_links) add(named.name, explanation.parts.*named.part);
+    for (std::size_t a = 0; of_links && a < explanation.on_axis.size(); ++a)
+      add(fmt::format("{}, {}", named.name, axis_name(run, a + 1 == explanation.on_axis.size() ? -1 : static_cast<int>(a))),
+          explanation.on_axis[a].*named.part);
+  }
+  text += table(rows, 1) + "\n";
+
+  rows = {{"what is on it", "axis", "from device", "to", "steps", "from", "until", "mostly"}};
+  constexpr std::size_t shown_at_each_end = 10;
+  const std::size_t count = explanation.stretches.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (count > 2 * shown_at_each_end + 1 && i == shown_at_each_end) {
+      rows.push_back({fmt::format("... {} more ...", count - 2 * shown_at_each_end), "", "", "", "", "", "", ""});
+      i = count - shown_at_each_end;
+    }
+    const PathStretch& stretch = explanation.stretches[i];
+    rows.push_back({stretch.label, stretch.axis < 0 ? "-" : axis_name(run, stretch.axis), std::to_string(stretch.first.value),
+                    std::to_string(stretch.last.value), std::to_string(stretch.steps), time_text(stretch.start), time_text(stretch.end),
+                    mostly(stretch.parts)});
+  }
+  text += table(rows, 4) + "\n";
+
+  rows = {{"1 % more of", "changes the time by"}};
+  for (const Sensitivity& sensitivity : explanation.sensitivities)
+    rows.push_back({sensitivity.parameter, fmt::format("{:+.3f} %", 100 * sensitivity.effect)});
+  return text + table(rows, 1);
+}
+
+/// Worst, median and best.
+std::vector<std::pair<std::string, const CableLoss*>> worst_median_best(const std::vector<CableLoss>& losses) {
+  return {{"worst", &losses.front()}, {"median", &losses[losses.size() / 2]}, {"best", &losses.back()}};
+}
+
+const CableLoss* idle_of(const std::vector<CableLoss>& losses) {
+  const auto found = std::ranges::find(losses, true, &CableLoss::idle);
+  return found == losses.end() ? nullptr : &*found;
+}
+
+std::string losses_table(const Run& run, const std::vector<CableLoss>& losses) {
+  std::vector<std::vector<std::string>> rows{{"one broken cable", "such as", "time", "more", "broken rings"}};
+  for (const auto& [name, loss] : worst_median_best(losses))
+    rows.push_back({fmt::format("{} of {} sorts", name, losses.size()), loss->name, time_text(loss->makespan_s),
+                    fmt::format("{:+.1f} %", 100 * (loss->makespan_s / run.row.result.makespan_s - 1)), loss->rings});
+  if (const CableLoss* idle = idle_of(losses); idle != nullptr)
+    rows.push_back({fmt::format("no traffic: {} cables", idle->alike), idle->name, time_text(idle->makespan_s), "+0.0 %", ""});
+  return table(rows, 2);
+}
+
+std::string axes_table(const Run& run) {
+  std::vector<std::vector<std::string>> rows{{"axis", "transfers", "link traffic", "in flight", "exposed"}};
+  for (const AxisMetrics& axis : run.metrics.axes)
+    rows.push_back({axis_name(run, axis.axis), std::to_string(axis.transfers), bytes_text(axis.link_bytes), time_text(axis.in_flight),
+                    time_text(axis.exposed)});
+  return table(rows, 1);
+}
+
+std::string devices_table(const Run& run, const std::vector<DeviceMetrics>& devices) {
+  std::vector<std::vector<std::string>> rows{{"device", "compute", "exposed comm", "waiting", "sent", "received", "peak memory"}};
+  for (const DeviceMetrics& d : devices)
+    rows.push_back({device_name(run, d.device, d.devices), time_text(d.split.compute), time_text(d.split.exposed_communication), time_text(d.split.waiting),
+                    to_text(d.sent), to_text(d.received), to_text(d.peak_memory)});
+  return table(rows, 1);
+}
+
+std::string links_table(const Run& run, const std::vector<LinkMetrics>& links) {
+  std::vector<std::vector<std::string>> rows{{"link", "bytes", "utilisation"}};
+  for (const LinkMetrics& link : links)
+    rows.push_back({run.system->topology->link_name(link.link) + (link.links > 1 ? fmt::format(" and {} alike", link.links - 1) : ""),
+                    bytes_text(link.bytes), percent(link.utilisation)});
+  return table(rows, 1);
+}
+
+Json parts_json(const TimeParts& parts) {
+  Json json = Json::object();
+  for (const NamedPart& named : named_parts) json[named.key] = seconds(parts.*named.part);
+  return json;
+}
+
+Json explanation_json(const Run& run, const Explanation& explanation) {
+  Json by_axis = Json::array(), path = Json::array(), sensitivities = Json::array();
+  for (std::size_t a = 0; a < explanation.on_axis.size(); ++a) {
+    const TimeParts& parts = explanation.on_axis[a];
+    if (total(parts) == Picoseconds{}) continue;
+    Json entry{{"axis", axis_name(run, a + 1 == explanation.on_axis.size() ? -1 : static_cast<int>(a))}};
+    entry.update(parts_json(parts));
+    by_axis.push_back(std::move(entry));
+  }
+  for (const PathStep& step : explanation.steps) {
+    Json entry{{"task", run.model.task(step.program, step.task.index()).label}, {"device", step.device.value}};
+    entry["receiver"] = step.receiver == step.device ? Json() : Json(step.receiver.value);
+    entry["axis"] = step.axis < 0 ? Json() : Json(axis_name(run, step.axis));
+    entry["start_s"] = seconds(step.start);
+    entry["end_s"] = seconds(step.end);
+    for (const NamedPart& named : named_parts)
+      if (step.parts.*named.part > Picoseconds{}) entry[named.key] = seconds(step.parts.*named.part);
+    path.push_back(std::move(entry));
+  }
+  for (const Sensitivity& sensitivity : explanation.sensitivities)
+    sensitivities.push_back(Json{{"parameter", sensitivity.parameter}, {"change", 0.01}, {"makespan_change", sensitivity.effect}});
+  return Json{{"sentence", explanation.sentence},
+              {"split", parts_json(explanation.parts)},
+              {"split_by_axis", by_axis},
+              {"sensitivities", sensitivities},
+              {"critical_path", path}};
+}
+
+Json devices_json(const Run& run, const std::vector<DeviceMetrics>& devices) {
+  Json json = Json::array();
+  for (const DeviceMetrics& d : devices)
+    json.push_back(Json{{"device", d.device.value},
+                        {"name", run.lowered->mesh.name(d.device)},
+                        {"devices", d.devices},
+                        {"compute_s", seconds(d.split.compute)},
+                        {"exposed_communication_s", seconds(d.split.exposed_communication)},
+                        {"waiting_s", seconds(d.split.waiting)},
+                        {"sent_bytes", d.sent.count()},
+                        {"received_bytes", d.received.count()},
+                        {"peak_memory_bytes", d.peak_memory.count()}});
+  return json;
+}
+
+Json links_json(const Run& run, const std::vector<LinkMetrics>& links) {
+  Json json = Json::array();
+  for (const LinkMetrics& link : links)
+    json.push_back(
+        Json{{"link", run.system->topology->link_name(link.link)}, {"links", link.links}, {"bytes", link.bytes}, {"utilisation", link.utilisation}});
+  return json;
+}
+
+}  // namespace
+
+namespace {
+
+Json collective_json(const CollectiveSummary& asked, Seconds time_text) {
+  const auto bandwidths = bandwidths_of(asked, time_text);
+  return Json{{"collective", name_of(asked.kind)},
+              {"axis", asked.axes},
+              {"bytes", asked.input.count()},
+              {"collective_devices", asked.devices},
+              {"algbw_bytes_per_s", bandwidths ? Json(bandwidths->algorithm.count()) : Json()},
+              {"busbw_bytes_per_s", bandwidths ? Json(bandwidths->bus.count()) : Json()}};
+}
+
+}  // namespace
+
+Json row_json(const Row& row) {
+  const Result& r = row.result;
+  Json mesh = Json::object();
+  for (const auto& [name, size] : r.mesh) mesh[name] = size;
+  Json json{{"engine", r.engine}, {"machine", r.machine},   {"slice", r.slice},          {"hypothetical", r.hypothetical},
+            {"mesh", mesh},       {"schedule", r.schedule}, {"algorithm", row.problem.algorithm}};
+  json["dataflow"] = row.problem.dataflow.empty() ? Json() : Json(row.problem.dataflow);
+  json["slice_count"] = or_null(row.problem.slice_count);
+  json["topology"] = row.changes.topology.empty() ? Json() : Json(row.changes.topology);
+  if (row.changes.slices > 1) json["pods"] = row.changes.slices;
+  if (!row.changes.broken.empty()) json["fail"] = row.changes.broken;
+  if (!row.changes.slowed.empty()) json["degrade"] = row.changes.slowed;
+  if (row.changes.slow_devices > 0) json["slow_devices"] = row.changes.slow_devices;
+  if (row.problem.tokens) json.update(tokens_json(*row.problem.tokens));
+  if (!row.varied.empty()) json["vary"] = Json::object();
+  for (const auto& [path, value] : row.varied) json["vary"][path] = value;
+  if (!row.problem.replicated.empty()) json["replicated"] = Json::array();
+  for (const Replicated& tensor : row.problem.replicated)
+    json["replicated"].push_back(Json{{"tensor", tensor.tensor},
+                                      {"when", tensor.role == Role::input ? "before" : "after"},
+                                      {"copies", tensor.copies},
+                                      {"gathered", tensor.gathered}});
+  if (row.problem.collective) json.update(collective_json(*row.problem.collective, Seconds{r.makespan_s}));
+  if (!row.problem.layers.empty()) json["layers"] = Json::array();
+  for (const auto& [name, choice] : row.problem.layers)
+    json["layers"].push_back(Json{{"name", name},
+                                  {"algorithm", choice.algorithm},
+                                  {"dataflow", name_of(choice.dataflow)},
+                                  {"transposed", choice.transposed},
+                                  {"slice_count", choice.slice_count > 0 ? Json(choice.slice_count) : Json()}});
+  if (row.problem.blocks > 1) json["blocks"] = row.problem.blocks;
+  if (row.forward_s) json["forward_s"] = *row.forward_s;
+  if (row.backward_s) json["backward_s"] = *row.backward_s;
+  json.update(Json{{"devices", r.devices},
+                   {"device_classes", r.device_classes},
+                   {"makespan_s", r.makespan_s},
+                   {"compute_s", r.compute_s},
+                   {"exposed_communication_s", r.exposed_communication_s},
+                   {"waiting_s", r.waiting_s},
+                   {"flops", r.flops}});
+  json["mfu"] = or_null(r.mfu);
+  json.update(Json{{"link_bytes", r.link_bytes},
+                   {"peak_memory_bytes", r.peak_memory_bytes},
+                   {"over_hbm", row.over_hbm},
+                   {"tasks", r.tasks},
+                   {"events", r.events},
+                   {"wall_s", r.wall_s},
+                   {"build_s", r.build_s},
+                   {"padding", row.problem.padding}});
+  json["trust"] = trust_json(r.trust);
+  return json;
+}
+
+Json trust_json(const RunTrust& trust) {
+  Json json{{"level", trust.level}, {"dataset", trust.dataset.empty() ? Json() : Json(trust.dataset)}, {"error", or_null(trust.error)}};
+  if (trust.fitted_error) json["fitted_error"] = *trust.fitted_error;
+  if (trust.beyond.empty()) return json;
+  json["p95_error"] = or_null(trust.p95_error);
+  json["rung"] = trust.rung.empty() ? Json() : Json(trust.rung);
+  json["beyond"] = trust.beyond;
+  return json;
+}
+
+Json tokens_json(const TokenCount& tokens) {
+  return Json{{"batch", tokens.batch}, {"sequence", tokens.sequence}, {"tokens", tokens.tokens()}};
+}
+
+std::string result_json(const Run& run, const Details& details) {
+  Json json = row_json(run.row);
+  Json axes = Json::array();
+  for (const AxisMetrics& axis : run.metrics.axes)
+    axes.push_back(Json{{"axis", axis_name(run, axis.axis)},
+                        {"transfers", axis.transfers},
+                        {"link_bytes", axis.link_bytes},
+                        {"in_flight_s", seconds(axis.in_flight)},
+                        {"exposed_s", seconds(axis.exposed)}});
+  json["axes"] = std::move(axes);
+  json["operations"] = operations_json(run);
+  if (details.healthy_s) {
+    json["healthy"] = Json{{"makespan_s", *details.healthy_s}};
+    json["rings"] = run.row.rings.empty() ? Json() : Json(run.row.rings);
+  }
+  if (!details.losses.empty()) {
+    Json losses = Json::object();
+    for (const auto& [name, loss] : worst_median_best(details.losses))
+      losses[name] = Json{{"cable", loss->name}, {"makespan_s", loss->makespan_s}, {"rings", loss->rings}};
+    if (const CableLoss* idle = idle_of(details.losses); idle != nullptr)
+      losses["no_traffic"] = Json{{"cables", idle->alike}, {"cable", idle->name}, {"makespan_s", idle->makespan_s}};
+    json["fail_any"] = std::move(losses);
+  }
+  if (!details.notes.empty()) json["notes"] = details.notes;
+  if (!details.devices.empty()) json["per_device"] = devices_json(run, details.devices);
+  if (!details.links.empty()) json["per_link"] = links_json(run, details.links);
+  if (details.explanation) json["explanation"] = explanation_json(run, *details.explanation);
+  return json.dump(2) + "\n";
+}
+
+std::string result_table(const Run& run, const Details& details) {
+  const Row& row = run.row;
+  const Result& r = row.result;
+  const std::string classes = r.device_classes < r.devices         ? fmt::format(", {} simulated: the others behave alike", r.device_classes)
+                              : r.engine == "des" && r.devices > 1 ? ", each simulated"
+                                                                   : "";
+  std::vector<std::vector<std::string>> rows{
+      {"schedule", r.schedule},
+      {"algorithm", row.problem.algorithm},
+  };
+  if (row.problem.tokens) rows.push_back({"batch", tokens_text(*row.problem.tokens)});
+  for (const auto& [name, choice] : row.problem.layers) rows.push_back({"  " + name, choice.algorithm + " " + choice_text(choice)});
+  for (auto& line : std::vector<std::vector<std::string>>{
+           {"machine", fmt::format("{}, slice {}, mesh {} ({} devices{})", r.machine, slice_and_changes(row), mesh_text(r), r.devices, classes)},
+           {"engine", r.engine == "analytic" ? r.engine + " (as if no two messages shared a link: no run is faster)" : r.engine},
+           {"time", time_text(r.makespan_s)},
+           {"  compute",
+            fmt::format("{}  ({}: the core of the busiest device)", time_text(r.compute_s), percent(r.makespan_s > 0 ? r.compute_s / r.makespan_s : 0))},
+           {"  exposed communication", time_text(r.exposed_communication_s)},
+           {"  waiting", time_text(r.waiting_s)}})
+    rows.push_back(std::move(line));
+  if (row.problem.collective)
+    if (const auto bandwidths = bandwidths_of(*row.problem.collective, Seconds{r.makespan_s}))
+      rows.push_back({"bandwidth", fmt::format("algbw {}, busbw {}  (as nccl-tests defines them)", to_text(bandwidths->algorithm),
+                                               to_text(bandwidths->bus))});
+  if (r.mfu) rows.push_back({"MFU", fmt::format("{}  ({})", percent(*r.mfu), to_text(Flops{r.flops}))});
+  if (details.healthy_s)
+    rows.push_back({"healthy", fmt::format("{}  ({:+.1f} % as it is{})", time_text(*details.healthy_s), 100 * (r.makespan_s / *details.healthy_s - 1),
+                                           row.rings.empty() ? "" : "; broken rings: " + row.rings)});
+  rows.push_back({"link traffic", bytes_text(r.link_bytes) + " (payload x hops)"});
+  rows.push_back({"peak memory", to_text(Bytes{r.peak_memory_bytes}) + " per device" + (row.over_hbm ? ": more than the device has" : "")});
+  rows.push_back({"task instances", std::to_string(r.tasks)});
+  if (!row.problem.replicated.empty())
+    rows.push_back({"replicated", replicated_text(row) + "  (on several devices: before it starts, or when it is done)"});
+  if (row.problem.padding > 0) rows.push_back({"padding", percent(row.problem.padding) + " of the flops are padding"});
+  std::string_view heading = "trust";
+  for (const std::string& line : lines_of(r.trust)) rows.push_back({std::string{std::exchange(heading, "")}, line});
+  rows.push_back({"simulated in", fmt::format("{} (schedule built in {})", time_text(r.wall_s), time_text(r.build_s))});
+  std::string text = table(rows, 2);
+  for (const std::string& note : details.notes) text += "\n" + wrapped("note: " + note) + "\n";
+  if (!details.losses.empty()) text += "\n" + losses_table(run, details.losses);
+  if (!run.metrics.axes.empty()) text += "\n" + axes_table(run);
+  if (!details.devices.empty()) text += "\n" + devices_table(run, details.devices);
+  if (!details.links.empty()) text += "\n" + links_table(run, details.links);
+  if (details.explanation) text += explanation_table(run, *details.explanation);
+  return text;
+}
+
+}  // namespace podsim

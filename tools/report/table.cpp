@@ -1,0 +1,51 @@
+#include "tools/report/table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/base/units.hpp"
+
+namespace podsim {
+
+std::string time_text(double seconds) { return to_text(Seconds{seconds}); }
+
+std::string table(const std::vector<std::vector<std::string>>& rows, std::size_t left) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows)
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      if (c == widths.size()) widths.push_back(0);
+      widths[c] = std::max(widths[c], row[c].size());
+    }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t c = 0; c < row.size(); ++c)
+      line += c < left ? fmt::format("{:<{}}  ", row[c], widths[c]) : fmt::format("{:>{}}  ", row[c], widths[c]);
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string wrapped(const std::string& text) {
+  constexpr std::size_t widest = 120;
+  std::string lines;
+  std::size_t width = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(' ', begin), text.size());
+    if (width > 0 && width + 1 + end - begin > widest) {
+      lines += '\n';
+      width = 0;
+    } else if (width > 0) {
+      lines += ' ';
+      ++width;
+    }
+    lines += text.substr(begin, end - begin);
+    width += end - begin;
+    begin = end + 1;
+  }
+  return lines;
+}
+
+}  // namespace podsim

@@ -1,0 +1,207 @@
+#include "tools/report/validation_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "sim/base/units.hpp"
+#include "tools/report/comparison_report.hpp"
+#include "tools/report/prediction_plot.hpp"
+
+namespace podsim {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const std::vector<Rung> rungs{Rung::other_sizes, Rung::other_operation, Rung::other_scale, Rung::composite};
+
+std::vector<double> errors_of(const std::vector<DatasetValidation>& validations, Rung rung) {
+  std::vector<double> errors;
+  for (const DatasetValidation& validation : validations) {
+    const std::vector<double> more = counted_errors(validation, rung);
+    errors.insert(errors.end(), more.begin(), more.end());
+  }
+  return errors;
+}
+
+/// Of the rungs that go beyond what was fitted.
+ErrorSummary headline(const std::vector<DatasetValidation>& validations) {
+  std::vector<double> errors;
+  for (const Rung rung : {Rung::other_operation, Rung::other_scale, Rung::composite}) {
+    const std::vector<double> more = errors_of(validations, rung);
+    errors.insert(errors.end(), more.begin(), more.end());
+  }
+  return summary_of(errors);
+}
+
+std::string bound_text(const ValidatedCase& found) {
+  if (!found.bound) return "none";
+  if (std::isinf(found.bound->p95)) return percent(found.bound->median);
+  return fmt::format("{} / {}", percent(found.bound->median), percent(found.bound->p95));
+}
+
+std::string summary_text(const ErrorSummary& summary) {
+  return fmt::format("median {}, 95th percentile {} ({} rows)", percent(summary.median), percent(summary.p95), summary.rows);
+}
+
+/// A table without its column `at`, if nothing stands in it below the heading.
+std::string table_without_empty(std::vector<std::vector<std::string>> rows, std::size_t at, std::size_t left) {
+  if (std::all_of(rows.begin() + 1, rows.end(), [at](const auto& row) { return row[at].empty(); })) {
+    for (auto& row : rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(at));
+    if (at < left) --left;
+  }
+  return table(rows, left);
+}
+
+std::string row_table(const DatasetValidation& validation) {
+  std::vector<std::vector<std::string>> rows{{"case", "hypothesis", "observation", "schedule", "measured", "predicted", "error"}};
+  for (const ValidatedCase& found : validation.cases)
+    for (const ValidatedRow& row : found.rows)
+      rows.push_back({found.name, found.hypothesis, observation_text(row.observation), std::string{name_of(row.observation.schedule)},
+                      to_text(row.observation.time), to_text(row.predicted), signed_percent(row.error)});
+  return table_without_empty(std::move(rows), 1, 4);
+}
+
+Json json_of(const std::optional<ErrorBound>& bound) {
+  if (!bound) return {};
+  return Json{{"median_abs_error", bound->median}, {"p95_abs_error", std::isinf(bound->p95) ? Json() : Json(bound->p95)}};
+}
+
+Json json_of(const Observation& o) {
+  Json row{{"op", name_of(o.op)}, {"devices", o.devices}, {"bytes", o.bytes.count()}};
+  if (o.m > 0) row.update(Json{{"m", o.m}, {"n", o.n}, {"k", o.k}});
+  if (!o.axis.empty()) row["axis"] = o.axis;
+  return row;
+}
+
+Json json_of(const ErrorSummary& summary) {
+  if (summary.rows == 0) return Json{{"rows", 0}, {"median_abs_error", nullptr}, {"p95_abs_error", nullptr}};
+  return Json{{"rows", summary.rows}, {"median_abs_error", summary.median}, {"p95_abs_error", summary.p95}};
+}
+
+Json json_of(const DatasetValidation& validation) {
+  Json cases = Json::array(), rows = Json::array(), bounds = Json::object();
+  for (const ValidatedCase& found : validation.cases) {
+    Json one{{"name", found.name},
+             {"rung", name_of(found.rung)},
+             {"hypothesis", found.hypothesis},
+             {"counted", found.counted},
+             {"fitted_rows", found.fitted}};
+    one.update(json_of(found.errors));
+    one.update(Json{{"bound", json_of(found.bound)}, {"no_bound", found.no_bound.empty() ? Json() : Json(found.no_bound)}, {"ok", found.ok}});
+    cases.push_back(std::move(one));
+    if (found.bound) bounds[found.name] = json_of(found.bound);
+    for (const ValidatedRow& row : found.rows) {
+      Json json = json_of(row.observation);
+      json.update(Json{{"measured_s", row.observation.time.count()},
+                       {"predicted_s", row.predicted.count()},
+                       {"error", row.error},
+                       {"schedule", name_of(row.observation.schedule)},
+                       {"case", found.name},
+                       {"rung", name_of(found.rung)},
+                       {"hypothesis", found.hypothesis},
+                       {"counted", found.counted}});
+      rows.push_back(std::move(json));
+    }
+  }
+  const ErrorSummary counted = summary_of(counted_errors(validation));
+  Json result{{"name", validation.dataset}, {"rows", std::move(rows)}, {"cases", std::move(cases)}};
+  result["median_abs_error"] = counted.rows == 0 ? Json() : Json(counted.median);
+  result["p95_abs_error"] = counted.rows == 0 ? Json() : Json(counted.p95);
+  result["bound"] = std::move(bounds);
+  result["ok"] = validation.ok();
+  return result;
+}
+
+}  // namespace
+
+std::string observation_text(const Observation& o) {
+  std::string text = o.m > 0 && o.op == ObservedOp::matmul ? fmt::format("matmul {}x{}x{}", o.m, o.n, o.k)
+                                                           : fmt::format("{} {}", name_of(o.op), to_exact_text(o.bytes));
+  if (is_composite(o)) text += fmt::format(" with {}x{}x{}", o.m, o.n, o.k);
+  if (o.devices > 1) text += fmt::format(" on {}", o.devices);
+  return o.axis.empty() ? text : text + " along " + o.axis;
+}
+
+std::string validation_table(const std::vector<DatasetValidation>& validations, bool rows) {
+  std::string text;
+  if (rows)
+    for (const DatasetValidation& validation : validations) text += validation.dataset + "\n" + row_table(validation) + "\n";
+  std::vector<std::vector<std::string>> lines{{"dataset", "rung", "case", "hypothesis", "fitted", "predicted", "median", "95th", "bound", ""}};
+  for (const DatasetValidation& validation : validations)
+    for (const ValidatedCase& found : validation.cases)
+      lines.push_back({validation.dataset, std::string{name_of(found.rung)}, found.name, found.hypothesis, std::to_string(found.fitted),
+                       std::to_string(found.errors.rows), percent(found.errors.median), percent(found.errors.p95), bound_text(found),
+                       found.ok ? (found.counted ? "" : "not counted") : "ABOVE"});
+  text += table_without_empty(std::move(lines), 3, 4) + "\n";
+  for (const Rung rung : rungs) {
+    const ErrorSummary summary = summary_of(errors_of(validations, rung));
+    if (summary.rows > 0) text += fmt::format("{:<16} {}\n", name_of(rung), summary_text(summary));
+  }
+  if (const ErrorSummary beyond = headline(validations); beyond.rows > 0) text += fmt::format("{:<16} {}\n", "all but sizes", summary_text(beyond));
+  for (const DatasetValidation& validation : validations) {
+    const std::string* said = nullptr;  // a case stands under every hypothesis
+    for (const ValidatedCase& found : validation.cases) {
+      if (!found.no_bound.empty() && (said == nullptr || *said != found.name))
+        text += fmt::format("no bound: {}, {}: {}\n", validation.dataset, found.name, found.no_bound);
+      said = &found.name;
+    }
+  }
+  for (const DatasetValidation& validation : validations)
+    for (const ValidatedCase& found : validation.cases)
+      if (!found.ok)
+        text += fmt::format("above its bound: {}, {}, {}: median {} and 95th percentile {}, bound {}\n", validation.dataset, found.name,
+                            found.hypothesis, percent(found.errors.median), percent(found.errors.p95), bound_text(found));
+  return text;
+}
+
+std::string validation_json(const std::vector<DatasetValidation>& validations) {
+  Json datasets = Json::array(), by_rung = Json::object();
+  bool ok = true;
+  for (const DatasetValidation& validation : validations) {
+    datasets.push_back(json_of(validation));
+    ok = ok && validation.ok();
+  }
+  for (const Rung rung : rungs) by_rung[std::string{name_of(rung)}] = json_of(summary_of(errors_of(validations, rung)));
+  return Json{{"datasets", std::move(datasets)}, {"rungs", std::move(by_rung)}, {"all_but_sizes", json_of(headline(validations))}, {"ok", ok}}.dump(
+             2) +
+         "\n";
+}
+
+std::string validation_csv(const std::vector<DatasetValidation>& validations) {
+  std::string text = csv_row({"dataset", "case", "rung", "hypothesis", "counted", "op", "devices", "bytes", "axis", "m", "n", "k", "schedule",
+                          "measured_s", "predicted_s", "error"});
+  const auto extent = [](std::int64_t value) { return value > 0 ? std::to_string(value) : std::string{}; };
+  for (const DatasetValidation& validation : validations)
+    for (const ValidatedCase& found : validation.cases)
+      for (const ValidatedRow& row : found.rows) {
+        const Observation& o = row.observation;
+        text += csv_row({validation.dataset, found.name, std::string{name_of(found.rung)}, found.hypothesis, found.counted ? "true" : "false",
+                     std::string{name_of(o.op)}, std::to_string(o.devices), extent(o.bytes.count()), o.axis, extent(o.m), extent(o.n), extent(o.k),
+                     std::string{name_of(o.schedule)}, fmt::format("{}", o.time.count()), fmt::format("{}", row.predicted.count()),
+                     fmt::format("{:.6f}", row.error)});
+      }
+  return text;
+}
+
+std::string validation_svg(const std::vector<DatasetValidation>& validations) {
+  std::vector<PlottedGroup> groups;
+  for (const Rung rung : rungs) {
+    PlottedGroup group{std::string{name_of(rung)}, {}};
+    for (const DatasetValidation& validation : validations)
+      for (const ValidatedCase& found : validation.cases)
+        for (const ValidatedRow& row : found.rows)
+          if (found.rung == rung)
+            group.points.push_back({row.observation.time, row.predicted,
+                                    fmt::format("{}: {}, {}{}{}", validation.dataset, observation_text(row.observation), found.name,
+                                                found.hypothesis.empty() ? "" : ", ", found.hypothesis),
+                                    !found.counted});
+    groups.push_back(std::move(group));
+  }
+  return prediction_svg("Predictions of what was not fitted", groups);
+}
+
+}  // namespace podsim

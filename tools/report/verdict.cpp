@@ -1,0 +1,97 @@
+#include "tools/report/verdict.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/base/units.hpp"
+#include "tools/report/comparison_report.hpp"
+#include "workloads/scenario/vary.hpp"
+
+namespace podsim {
+
+namespace {
+
+std::string name_of(const Row& row) {
+  std::string given;
+  for (const Replicated& tensor : row.problem.replicated)
+    if (tensor.role == Role::input && !tensor.gathered) given += (given.empty() ? ", given " : " and ") + tensor.tensor;
+  return fmt::format("{}{}{}{}", row.problem.algorithm, row.problem.dataflow.empty() ? "" : " " + row.problem.dataflow,
+                     row.problem.slice_count ? fmt::format(" S={}", *row.problem.slice_count) : "", given);
+}
+
+/// What makes `slower` slower than `faster`, in the terms of the three parts of the time.
+std::string why(const Row& faster, const Row& slower) {
+  const Result& f = faster.result;
+  const Result& s = slower.result;
+  std::vector<std::string> more, less;
+  const auto weigh = [&](double difference, const std::string& what) {
+    if (std::abs(difference) < 1e-2 * (s.makespan_s - f.makespan_s)) return;
+    (difference > 0 ? more : less).push_back(fmt::format("{} {} {}", time_text(std::abs(difference)), difference > 0 ? "more" : "less", what));
+  };
+  weigh(s.exposed_communication_s - f.exposed_communication_s, "exposed communication");
+  weigh(s.compute_s - f.compute_s, "core time");
+  weigh(s.waiting_s - f.waiting_s, "waiting");
+  if (more.empty()) return "the same time";
+  return fmt::format("{}{}{}", fmt::join(more, " and "), less.empty() ? "" : ", ", fmt::join(less, " and "));
+}
+
+/// "tpu_v4 4x8x8 row=32,col=8 (hypothetical)"
+std::string place_of(const Row& row) {
+  const Result& r = row.result;
+  const std::string changes = to_text(row.changes);
+  return fmt::format("{} {}{}{} {}{}{}", r.machine, r.slice, changes.empty() ? "" : " ", changes, mesh_text(r),
+                     row.varied.empty() ? "" : " " + to_text(row.varied), r.hypothetical ? " (hypothetical)" : "");
+}
+
+/// How much longer than the best.
+std::string margin(const Row& best, const Row& row) {
+  return fmt::format("+{:.1f} %", 100 * (row.result.makespan_s / best.result.makespan_s - 1));
+}
+
+/// What the neighbours of the best slice count say about what sets it.
+std::string slice_counts_around(const Row& best, const std::vector<Row>& rows) {
+  const Row *below = nullptr, *above = nullptr;
+  for (const Row& candidate : rows) {
+    const Row* row = &candidate;
+    if (row->problem.algorithm != best.problem.algorithm || row->problem.dataflow != best.problem.dataflow || !row->problem.slice_count) continue;
+    if (*row->problem.slice_count < *best.problem.slice_count && (!below || *row->problem.slice_count > *below->problem.slice_count)) below = row;
+    if (*row->problem.slice_count > *best.problem.slice_count && (!above || *row->problem.slice_count < *above->problem.slice_count)) above = row;
+  }
+  std::string text;
+  for (const Row* neighbour : {below, above})
+    if (neighbour) text += fmt::format(" S={} is {}: {}.", *neighbour->problem.slice_count, margin(best, *neighbour), why(best, *neighbour));
+  if (!below != !above) text += fmt::format(" S={} is at the {} of the range asked for.", *best.problem.slice_count, below ? "upper end" : "lower end");
+  return text;
+}
+
+/// Of collectives: their time is communication, there is nothing to explain it by.
+std::string verdict_on_collectives(const std::vector<Row>& rows) {
+  const Row& best = rows.front();
+  const CollectiveSummary& asked = *best.problem.collective;
+  const auto bandwidths = bandwidths_of(asked, Seconds{best.result.makespan_s});
+  std::string text =
+      fmt::format("{}: {} of {} along {}: {} wins with {}{}", place_of(best), name_of(asked.kind), to_exact_text(asked.input), asked.axes,
+                  best.problem.algorithm, time_text(best.result.makespan_s), bandwidths ? ", busbw " + to_text(bandwidths->bus) : "");
+  if (rows.size() > 1) {
+    const Row& other = rows[1];
+    text += fmt::format("; {} takes {} ({})", other.problem.algorithm, time_text(other.result.makespan_s), margin(best, other));
+  }
+  return text + ".";
+}
+
+}  // namespace
+
+std::string verdict(const std::vector<Row>& rows) {
+  const Row& best = rows.front();
+  if (best.problem.collective) return verdict_on_collectives(rows);
+  std::string text = fmt::format("{}: {} wins with {}", place_of(best), name_of(best), time_text(best.result.makespan_s));
+  const auto other = std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return row.problem.algorithm != best.problem.algorithm; });
+  if (other != rows.end())
+    text += fmt::format("; {} takes {} ({}): {}", name_of(*other), time_text(other->result.makespan_s), margin(best, *other), why(best, *other));
+  text += ".";
+  return best.problem.slice_count ? text + slice_counts_around(best, rows) : text;
+}
+
+}  // namespace podsim

@@ -1,0 +1,239 @@
+#include "topologies/system.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "sim/base/blame.hpp"
+#include "sim/base/rng.hpp"
+#include "sim/config/files.hpp"
+#include "sim/topology/joined_slices.hpp"
+#include "sim/topology/twisted_torus.hpp"
+#include "topologies/mesh_placement.hpp"
+
+namespace podsim {
+
+namespace {
+
+/// The grid that a mesh is laid over. It wraps where going on from the last coordinate to the first is a step like any other: on wrapped dimensions
+/// (of a twisted torus, the long ones), over switches, between slices, and between the two devices of a chip.
+Expected<Grid> layout_of(const Machine& machine, const Slice& slice, const Topology& one, int slices) {
+  std::vector<GridDimension> dimensions;
+  if (slices > 1) dimensions.push_back({slices, true, {}});
+  for (std::size_t d = 0; d < slice.extents.size(); ++d) {
+    bool wraps = one.grid() == nullptr || one.grid()->dimensions()[d].wraps;
+    if (const auto* twisted = dynamic_cast<const TwistedTorus*>(&one))
+      wraps = std::all_of(twisted->twists()[d].begin(), twisted->twists()[d].end(), [](int shift) { return shift == 0; });
+    dimensions.push_back({slice.extents[d], wraps, {}});
+  }
+  if (machine.chip.devices > 1) dimensions.push_back({machine.chip.devices, true, {}});
+  return Grid::make(std::move(dimensions));
+}
+
+MeshSizes default_axes(const Machine& machine, const Slice& slice, int slices) {
+  static constexpr std::array names = {"row", "col", "depth", "axis3"};
+  MeshSizes sizes;
+  if (slices > 1) sizes.emplace_back("pod", slices);
+  for (std::size_t d = 0; d < slice.extents.size(); ++d) sizes.emplace_back(names[d], slice.extents[d]);
+  if (machine.chip.devices > 1) sizes.emplace_back("core", machine.chip.devices);
+  return sizes;
+}
+
+/// What JAX calls this kind of device; other machines are laid out as GPUs are: by number.
+DeviceKind kind_of(const Machine& machine) {
+  if (machine.name == "tpu7x") return DeviceKind::tpu_v7;
+  const auto kind = parse_device_kind(machine.name, {});
+  return kind ? *kind : DeviceKind::gpu;
+}
+
+Expected<PlacedMesh> place_as_jax(const Machine& machine, const Slice& slice, const Grid& grid, const MeshSizes& sizes, const JaxOrder& order) {
+  const auto devices = jax_devices(device_list(machine, slice));
+  if (!devices) return devices.error();
+  std::vector<int> shape;
+  std::vector<std::string> names;
+  for (const auto& [name, size] : sizes) names.push_back(name), shape.push_back(size);
+  const auto assigned = assign_device_mesh(kind_of(machine), *devices, shape, {order.contiguous_submeshes, order.allow_split_axes});
+  if (!assigned) return assigned.error();
+  return place_device_mesh(*assigned, names, grid);
+}
+
+std::string name_of(const MeshOrder& order) {
+  if (const auto* listed = std::get_if<ListedOrder>(&order)) return listed->file;
+  return std::holds_alternative<SnakeOrder>(order) ? "snake" : std::holds_alternative<JaxOrder>(order) ? "jax" : "row-major";
+}
+
+Expected<PlacedMesh> place_as_listed(const Grid& grid, const MeshSizes& sizes, const std::string& file) {
+  const auto text = read_file(file, list_limit);
+  if (!text) return blamed_on(of_field("mesh_order"), in_context("expected row-major, jax, snake or a file of chip numbers", text.error()));
+  const auto order = parse_device_order(*text, file, grid);
+  if (!order) return order.error();
+  return place_in_order(grid, sizes, *order);
+}
+
+/// The mesh on the chips, in the order asked for.
+Expected<PlacedMesh> place(const SystemSpec& spec, const Slice& slice, const Topology& topology, const Grid& layout, const MeshSizes& sizes) {
+  const Machine& machine = spec.machine;
+  const auto* jax = std::get_if<JaxOrder>(&spec.order);
+  if (std::holds_alternative<RowMajorOrder>(spec.order) || (jax != nullptr && kind_of(machine) == DeviceKind::gpu)) {
+    auto mesh = mesh_over(layout, sizes);
+    if (!mesh) return mesh.error();
+    PlacedMesh placed{*std::move(mesh), {}};
+    for (int d = 0; d < placed.mesh.devices(); ++d) {
+      placed.placement.chip_of.emplace_back(d / machine.chip.devices);
+      if (machine.chip.devices > 1) placed.placement.core_of.push_back(d % machine.chip.devices);
+    }
+    return placed;
+  }
+  const Grid* grid = topology.grid();
+  if (grid == nullptr || spec.slices > 1)
+    return Diagnostic{of_field("mesh_order"), "expected row-major on switches and on several slices, found " + quoted(name_of(spec.order))};
+  if (jax != nullptr) return place_as_jax(machine, slice, *grid, sizes, *jax);
+  if (machine.chip.devices > 1)
+    return Diagnostic{of_field("mesh_order"), "expected row-major or jax on chips of two devices, found " + quoted(name_of(spec.order))};
+  if (const auto* listed = std::get_if<ListedOrder>(&spec.order)) return place_as_listed(*grid, sizes, listed->file);
+  return place_in_order(*grid, sizes, snake_order(*grid));
+}
+
+/// The speed of every device; none: all as the machine says.
+std::vector<double> speeds_of(const Faults& faults, const Placement& placement) {
+  const std::size_t devices = placement.chip_of.size();
+  std::vector<double> speed(faults.slow_devices.empty() ? 0 : devices, 1.0);
+  for (const SlowDevices& slow : faults.slow_devices) {
+    if (slow.chip) {
+      for (std::size_t d = 0; d < devices; ++d)
+        if (placement.chip_of[d] == *slow.chip) speed[d] = slow.speed;
+      continue;
+    }
+    std::vector<std::size_t> order(devices);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    Rng rng{faults.seed, stream_of("stragglers")};
+    const auto count = static_cast<std::size_t>(std::ceil(slow.fraction * static_cast<double>(devices)));
+    for (std::size_t i = 0; i < count; ++i) {
+      std::swap(order[i], order[i + rng.below(devices - i)]);
+      speed[order[i]] = slow.speed;
+    }
+  }
+  return speed;
+}
+
+/// Whether what joins the slice is not what the vendor offers.
+bool joined_otherwise(const SystemSpec& spec, const Slice& slice) {
+  using Kind = TopologySpec::Kind;
+  // The slices of full cubes of 4 are offered twisted too: Google Cloud, "TPU v5p", supported topologies.
+  const bool offered_twisted = spec.machine.slices.cube == 4 && std::all_of(slice.extents.begin(), slice.extents.end(), [](int e) { return e % 4 == 0; });
+  switch (spec.topology.kind) {
+    case Kind::as_built:
+    case Kind::torus:
+    case Kind::mesh: return false;
+    case Kind::twisted: return !offered_twisted;
+    case Kind::rail: return spec.machine.interconnect != Interconnect::rail;
+    default: return true;
+  }
+}
+
+Wrap wired(const SystemSpec& spec) {
+  if (spec.topology.kind == TopologySpec::Kind::torus) return {Wrap::Rule::all, {}};
+  if (spec.topology.kind == TopologySpec::Kind::mesh) return {Wrap::Rule::none, {}};
+  return spec.wrap;
+}
+
+Expected<Slice> slice_of(const SystemSpec& spec) {
+  if (spec.slice) return *spec.slice;
+  if (spec.mesh.empty()) return Diagnostic{{}, "`slice` is missing: the chips per physical dimension, as 16x16 or 4x8x8"};
+  std::string shape;
+  for (const auto& [name, size] : spec.mesh) shape += (shape.empty() ? "" : "x") + std::to_string(size);
+  return parse_slice(shape, spec.machine, of_field("slice"));
+}
+
+}  // namespace
+
+Expected<System> make_system(const SystemSpec& spec) {
+  auto slice = slice_of(spec);
+  if (!slice) return slice.error();
+  if (spec.strict_slice)
+    if (auto offered = check_offered(spec.machine, *slice, of_field("strict_slice")); !offered) return offered.error();
+  auto whole = build_topology(spec.machine, *slice, spec.wrap, spec.topology);
+  if (!whole) return whole.error();
+  auto layout = layout_of(spec.machine, *slice, **whole, spec.slices);
+  if (!layout) return layout.error();
+  auto placed = place(spec, *slice, **whole, *layout, spec.mesh.empty() ? default_axes(spec.machine, *slice, spec.slices) : spec.mesh);
+  if (!placed) return placed.error().where.file.empty() ? blamed_on(of_field("mesh"), placed.error()) : placed.error();
+  const bool hypothetical = joined_otherwise(spec, *slice) || is_hypothetical(spec.machine, *slice, wired(spec));
+  System system{spec.machine, *std::move(slice), spec.wrap, spec.topology, spec.slices, {}, hypothetical, *std::move(whole), nullptr, *std::move(layout),
+                std::move(placed->mesh), spec.order, std::move(placed->placement)};
+  return with_faults(system, spec.faults);
+}
+
+Expected<System> with_machine(const System& system, Machine machine) {
+  System changed = system;
+  changed.machine = std::move(machine);
+  auto whole = build_topology(changed.machine, changed.slice, changed.wrap, changed.joined_by);
+  if (!whole) return whole.error();
+  changed.whole_slice = *std::move(whole);
+  auto slice = damaged(changed.whole_slice, changed.faults.broken, changed.faults.slow_cables);
+  if (!slice) return slice.error();
+  changed.topology = joined(*std::move(slice), changed.machine, changed.slice, changed.slices);
+  return changed;
+}
+
+Expected<System> with_faults(const System& system, Faults faults) {
+  auto slice = damaged(system.whole_slice, faults.broken, faults.slow_cables);
+  if (!slice) return slice.error();
+  System changed = system;
+  changed.faults = std::move(faults);
+  changed.topology = joined(*std::move(slice), changed.machine, changed.slice, changed.slices);
+  changed.placement.speed = speeds_of(changed.faults, changed.placement);
+  return changed;
+}
+
+Expected<System> on_one_axis(const System& system, const std::string& axis) {
+  auto mesh = mesh_over(system.layout, {{axis, system.mesh.devices()}});
+  if (!mesh) return mesh.error();
+  System changed = system;
+  changed.mesh = *std::move(mesh);
+  return changed;
+}
+
+int slow_devices(const System& system) {
+  return static_cast<int>(std::count_if(system.placement.speed.begin(), system.placement.speed.end(), [](double speed) { return speed != 1; }));
+}
+
+bool is_hypothetical(const System& system) { return system.hypothetical || system.machine.trust.level == TrustLevel::hypothetical; }
+
+SystemChanges changes_of(const System& system) {
+  SystemChanges changes{system.joined_by.name, system.slices, {}, {}, slow_devices(system)};
+  for (const CableEnds& cable : system.faults.broken) changes.broken.push_back(to_text(cable, *system.whole_slice));
+  for (const SlowCable& slow : system.faults.slow_cables)
+    changes.slowed.push_back(fmt::format("{}={}", to_text(slow.cable, *system.whole_slice), slow.part));
+  return changes;
+}
+
+std::string to_text(const SystemChanges& changes) {
+  std::vector<std::string> parts;
+  if (!changes.topology.empty()) parts.push_back(changes.topology);
+  if (changes.slices > 1) parts.push_back(fmt::format("{} slices", changes.slices));
+  for (const std::string& cable : changes.broken) parts.push_back("without " + cable);
+  parts.insert(parts.end(), changes.slowed.begin(), changes.slowed.end());
+  if (changes.slow_devices > 0) parts.push_back(fmt::format("{} slow device{}", changes.slow_devices, changes.slow_devices == 1 ? "" : "s"));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string to_text(const System& system) {
+  const std::string changes = to_text(changes_of(system));
+  return fmt::format("{} {}{}{} {}", system.machine.name, to_text(system.slice), changes.empty() ? "" : " ", changes, to_text(system.mesh));
+}
+
+DeviceList device_list(const Machine& machine, const Slice& slice) {
+  DeviceList list;
+  list.kind = kind_of(machine);
+  list.extents = slice.extents;
+  list.extents.resize(3, 1);
+  list.cores = machine.chip.devices;
+  return list;
+}
+
+}  // namespace podsim

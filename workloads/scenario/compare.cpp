@@ -1,0 +1,159 @@
+#include "workloads/scenario/compare.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+
+#include "sim/base/thread_pool.hpp"
+#include "workloads/scenario/faults.hpp"
+#include "workloads/scenario/plan_choice.hpp"
+
+namespace podsim {
+
+namespace {
+
+/// A variant as it is to be simulated.
+struct PlannedVariant {
+  const Variant* variant = nullptr;
+  Expected<PosedProblem> posed;
+  std::size_t same_as = 0;  // an earlier one, or itself
+  Expected<Row> row;
+};
+
+/// Whether an earlier variant of the same collective names what `auto` chose.
+bool named_before(const std::vector<PlannedVariant>& planned, const Problem& chosen) {
+  return std::any_of(planned.begin(), planned.end(), [&](const PlannedVariant& other) {
+    return other.posed && "auto: " + other.posed->problem.summary.algorithm == chosen.summary.algorithm && other.posed->problem.schedule == chosen.schedule;
+  });
+}
+
+std::vector<PlannedVariant> plan_all(const ComparedSystem& on, const RunOptions& options) {
+  std::vector<PlannedVariant> planned;
+  for (const Variant& variant : on.variants) {
+    if (options.stopped()) break;
+    options.tell(on.name + " " + variant.name);
+    PlannedVariant plan{&variant, pose(on.system, variant.problem, options), planned.size(), cancelled_work()};
+    if (plan.posed) {
+      const Problem& problem = plan.posed->problem;
+      if (variant.unless_named && named_before(planned, problem)) continue;
+      const auto same = std::find_if(planned.begin(), planned.end(), [&](const PlannedVariant& other) {
+        return other.posed && other.posed->problem.collectives == problem.collectives && other.posed->problem.schedule == problem.schedule;
+      });
+      if (same != planned.end()) plan.same_as = same->same_as;
+    }
+    planned.push_back(std::move(plan));
+  }
+  return planned;
+}
+
+Expected<Row> finished_row(Expected<Run> run) {
+  if (!run) return run.error();
+  if (run->timeline.interrupted) return cancelled_work();
+  return std::move(run->row);
+}
+
+/// With the times of its two passes by themselves. Where these are cancelled the whole is known, and that is all there is time for.
+Expected<Row> with_passes(Row row, const System& system, PlannedWorkload planned, const RunOptions& options) {
+  for (const auto& [pass, seconds] : {std::pair{Pass::forward, &Row::forward_s}, std::pair{Pass::backward, &Row::backward_s}}) {
+    planned.pass = pass;
+    const auto apart = finished_row(simulate(system, ProblemSpec{planned}, options));
+    if (apart)
+      row.*seconds = apart->result.makespan_s;
+    else if (apart.error().cause != Cause::cancelled)
+      return apart.error();
+  }
+  return row;
+}
+
+/// Alone, as it uses all threads to choose the plan.
+Expected<Row> workload_row(const ComparedSystem& on, const Variant& variant, const RunOptions& options) {
+  const auto planned = choose_plan(on.system, std::get<WorkloadSpec>(variant.problem), options);
+  if (!planned) return planned.error();
+  auto row = finished_row(simulate(on.system, ProblemSpec{*planned}, options));
+  if (!row || !variant.passes_apart || planned->pass != Pass::both) return row;
+  return with_passes(*std::move(row), on.system, *planned, options);
+}
+
+/// Notes what does not apply. Work that was cancelled is not noted. Errors: `why` itself, where the computer failed: that is no property of `what`.
+Done skip(std::string what, const Diagnostic& why, std::vector<Skipped>& skipped) {
+  if (why.cause == Cause::environment) return why;
+  if (why.cause == Cause::input) skipped.push_back({std::move(what), why});
+  return done();
+}
+
+void play_all(std::vector<PlannedVariant>& planned, const ComparedSystem& on, const RunOptions& options) {
+  std::vector<std::size_t> to_run;
+  for (std::size_t p = 0; p < planned.size(); ++p)
+    if (planned[p].posed && planned[p].same_as == p) to_run.push_back(p);
+  RunOptions each = options;
+  each.threads = 1;
+  // SimGrid's child must not be forked from among threads.
+  ThreadPool pool{options.engine->folds ? options.threads : 1};
+  pool.for_each(to_run.size(), [&](std::size_t i, std::size_t) {
+    PlannedVariant& plan = planned[to_run[i]];
+    if (options.stopped()) return;
+    options.tell(fmt::format("{} of {}: {} {}", i + 1, to_run.size(), on.name, plan.variant->name));
+    plan.row = finished_row(on.system.faults.broken.empty() ? simulate(plan.posed->system, plan.posed->problem, each)
+                                                            : simulate(on.system, plan.variant->problem, each));
+  });
+}
+
+Expected<ComparedRows> simulate_posed(const ComparedSystem& on, const RunOptions& options) {
+  std::vector<PlannedVariant> planned = plan_all(on, options);
+  play_all(planned, on, options);
+  ComparedRows result;
+  for (const PlannedVariant& plan : planned) {
+    const auto& row = planned[plan.same_as].row;
+    if (!plan.posed || !row) {
+      if (auto ok = skip(on.name + ", " + plan.variant->name, !plan.posed ? plan.posed.error() : row.error(), result.skipped); !ok) return ok.error();
+      continue;
+    }
+    result.rows.push_back(*row);
+    result.rows.back().problem = plan.posed->problem.summary;
+    result.rows.back().group = plan.variant->group;
+  }
+  return result;
+}
+
+}  // namespace
+
+Expected<ComparedRows> simulate_variants(const ComparedSystem& on, const RunOptions& options) {
+  const bool workloads = !on.variants.empty() && std::holds_alternative<WorkloadSpec>(on.variants.front().problem);
+  if (!workloads) return simulate_posed(on, options);
+  ComparedRows result;
+  for (const Variant& variant : on.variants) {
+    if (options.stopped()) break;
+    const std::string what = on.name + ", " + variant.name;
+    options.tell(what);
+    auto row = workload_row(on, variant, options);
+    if (row)
+      result.rows.push_back(*std::move(row));
+    else if (auto ok = skip(what, row.error(), result.skipped); !ok)
+      return ok.error();
+  }
+  return result;
+}
+
+Expected<Comparison> compare(const std::vector<ComparedSystem>& systems, const RunOptions& options) {
+  const auto better = [](const Row& a, const Row& b) { return std::tie(a.group, a.result.makespan_s) < std::tie(b.group, b.result.makespan_s); };
+  Comparison comparison;
+  for (std::size_t s = 0; s < systems.size(); ++s) {
+    auto found = simulate_variants(systems[s], options);
+    if (!found) return found.error();
+    for (Row& row : found->rows) row.varied = systems[s].varied;
+    comparison.rows.insert(comparison.rows.end(), found->rows.begin(), found->rows.end());
+    comparison.skipped.insert(comparison.skipped.end(), found->skipped.begin(), found->skipped.end());
+    std::stable_sort(found->rows.begin(), found->rows.end(), better);
+    for (const Row& row : found->rows) {
+      const bool same = !comparison.by_system.empty() && comparison.by_system.back().system == s && comparison.by_system.back().rows.front().group == row.group;
+      if (!same) comparison.by_system.push_back({s, {}});
+      comparison.by_system.back().rows.push_back(row);
+    }
+  }
+  std::stable_sort(comparison.rows.begin(), comparison.rows.end(), better);
+  return comparison;
+}
+
+}  // namespace podsim

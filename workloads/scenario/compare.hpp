@@ -1,0 +1,58 @@
+// Several problems on several systems: simulated, ranked, judged.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/base/diagnostic.hpp"
+#include "workloads/scenario/problem.hpp"
+#include "workloads/scenario/run_options.hpp"
+#include "workloads/scenario/simulate.hpp"
+
+namespace podsim {
+
+/// One of the things that are compared on a system.
+struct Variant {
+  std::string name;  // "meshslice os S=8", "all-reduce along row of 1MiB by ring"
+  ProblemSpec problem;
+  std::size_t group = 0;      // variants of one group compute the same, and are ranked against each other
+  bool unless_named = false;  // `auto` beside all names: left out, without a word, where another variant names what it chose
+  bool passes_apart = false;  // of a workload, both passes: forward and backward are simulated by themselves too
+};
+
+/// A system, how it came about, and what is simulated on it.
+struct ComparedSystem {
+  System system;
+  std::string name;  // "tpu_v4 4x4 row=4,col=4 link.latency=1us"
+  std::vector<Override> varied{};
+  std::vector<Variant> variants;
+};
+
+/// What does not apply, or does not go together, and why.
+struct Skipped {
+  std::string what;
+  Diagnostic why;
+};
+
+/// The rows of one system, in the order of the variants that apply; the others are skipped. A schedule that occurs twice (one slice is `collective`) is
+/// simulated once. As many runs at a time as `options` has threads. Cancelled: those that have ended. Errors: what the computer failed to run.
+struct ComparedRows {
+  std::vector<Row> rows;
+  std::vector<Skipped> skipped;
+};
+Expected<ComparedRows> simulate_variants(const ComparedSystem& on, const RunOptions& options);
+
+/// The rows of one system and group, best first.
+struct RankedGroup {
+  std::size_t system = 0;  // its number among those compared
+  std::vector<Row> rows;
+};
+struct Comparison {
+  std::vector<Row> rows;             // of all systems: group by group, each best first
+  std::vector<RankedGroup> by_system;  // system by system
+  std::vector<Skipped> skipped;
+};
+/// Errors: as simulate_variants(). Cancelled: what has ended.
+Expected<Comparison> compare(const std::vector<ComparedSystem>& systems, const RunOptions& options);
+
+}  // namespace podsim

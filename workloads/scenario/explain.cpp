@@ -1,0 +1,210 @@
+#include "workloads/scenario/explain.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "sim/base/thread_pool.hpp"
+
+namespace podsim {
+
+namespace {
+
+/// A machine value that can be scaled.
+struct Parameter {
+  std::string name;
+  bool more_is_better;
+  std::function<void(Machine&, double)> scale;
+};
+
+template <class Q>
+void multiply(Q& quantity, double factor) {
+  quantity = factor * quantity;
+}
+
+bool any_positive(const PerKind<Seconds, cost_kind_count>& values) {
+  return std::any_of(values.begin(), values.end(), [](Seconds value) { return value > Seconds{}; });
+}
+
+/// Physical dimensions by the mesh axes whose transfers cross their links: an axis may fold several dimensions.
+std::map<std::set<int>, std::vector<std::size_t>> dimensions_by_axes(const Run& run) {
+  std::map<std::size_t, std::set<int>> axes_of;
+  const Model& model = run.model;
+  for (std::uint32_t p = 0; p < model.costs.size(); ++p) {
+    std::set<std::pair<std::uint32_t, int>> seen;
+    for (std::size_t t = 0; t < model.costs[p].size(); ++t) {
+      const TaskCost& cost = model.costs[p][t];
+      if (cost.kind != TaskCost::Kind::transfer) continue;
+      const int axis = moving_axis(model.task(p, t));
+      if (!seen.emplace(cost.routing, axis).second) continue;
+      for (std::size_t l = 0; l < model.deployment.programs[p].devices.size(); ++l)
+        if (model.deployment.who(p, t).does(l))
+          for (const PathLink& link : model.links_of(model.path(cost, l)))
+            if (const auto dimension = run.system->topology->dimension_of(model.links[link.link].representative))
+              axes_of[static_cast<std::size_t>(*dimension)].insert(axis);
+    }
+  }
+  std::map<std::set<int>, std::vector<std::size_t>> result;
+  for (const auto& [dimension, axes] : axes_of) result[axes].push_back(dimension);
+  return result;
+}
+
+std::vector<Parameter> parameters_of(const Run& run) {
+  const Machine& machine = run.system->machine;
+  std::vector<Parameter> parameters;
+  std::vector<std::size_t> crossed;
+  const auto groups = dimensions_by_axes(run);
+  for (const auto& group : groups) {
+    const auto& axes = group.first;  // a structured binding may not be captured, clang 14 says
+    const auto& dimensions = group.second;
+    std::vector<std::string> names;
+    for (const int axis : axes) names.push_back(axis < 0 ? "sends" : run.lowered->mesh.axes()[static_cast<std::size_t>(axis)].name);
+    std::string name = fmt::format("link bandwidth, {}", fmt::join(names, "+"));
+    const auto same_axes =
+        std::count_if(groups.begin(), groups.end(), [&](const auto& other) { return other.first != axes && other.first.count(*axes.begin()) > 0; });
+    if (same_axes > 0) {
+      std::string letters;
+      for (const std::size_t d : dimensions) letters += dimension_name(static_cast<int>(d));
+      name += " (" + letters + ")";
+    }
+    crossed.insert(crossed.end(), dimensions.begin(), dimensions.end());
+    parameters.push_back({name, true, [dims = dimensions](Machine& m, double factor) {
+                            for (const std::size_t d : dims) multiply(m.link[d].bandwidth, factor);
+                          }});
+  }
+  if (std::any_of(crossed.begin(), crossed.end(), [&](std::size_t d) { return machine.link[d].latency > Seconds{}; }))
+    parameters.push_back({"hop latency", false, [](Machine& m, double factor) {
+                            for (LinkParameters& link : m.link) multiply(link.latency, factor);
+                          }});
+  if (any_positive(machine.software.launch))
+    parameters.push_back({"launch", false, [](Machine& m, double factor) {
+                            for (Seconds& launch : m.software.launch) multiply(launch, factor);
+                          }});
+  if (machine.software.per_message > Seconds{})
+    parameters.push_back({"per-message overhead", false, [](Machine& m, double factor) { multiply(m.software.per_message, factor); }});
+  if (run.metrics.flops > Flops{})
+    parameters.push_back({"peak FLOP/s", true, [](Machine& m, double factor) {
+                            for (FlopsPerSecond& peak : m.chip.peak) multiply(peak, factor);
+                          }});
+  const auto limited = [&](const char* name, BytesPerSecond Chip::*rate) {
+    if (!is_unlimited(machine.chip.*rate)) parameters.push_back({name, true, [rate](Machine& m, double factor) { multiply(m.chip.*rate, factor); }});
+  };
+  limited("HBM bandwidth", &Chip::hbm_bandwidth);
+  limited("injection bandwidth", &Chip::injection_bandwidth);
+  limited("ejection bandwidth", &Chip::ejection_bandwidth);
+  limited("reduce bandwidth", &Chip::reduce_bandwidth);
+  return parameters;
+}
+
+/// The makespan with one value scaled.
+Expected<double> rerun(const Run& run, const RunOptions& options, const Parameter& parameter, double factor) {
+  if (options.stopped()) return cancelled_work();
+  Machine machine = run.system->machine;
+  parameter.scale(machine, factor);
+  const auto changed = with_machine(*run.system, std::move(machine));
+  if (!changed) return changed.error();
+  RunOptions quick = options;
+  quick.control.record = false;
+  quick.control.progress = {};
+  const auto model = model_on(*changed, *run.lowered, quick);
+  if (!model) return model.error();
+  const auto timeline = options.engine->run(*model, quick.control);
+  if (!timeline) return timeline.error();
+  if (timeline->interrupted) return cancelled_work();
+  return to_seconds(timeline->makespan).count();
+}
+
+/// The label of a task, or of the Collective that it was lowered from: its tasks stand together, and begin with the launch.
+std::string stretch_label(const Program& program, TaskId id) {
+  std::size_t first = id.index();
+  const std::optional<Origin>& origin = program.tasks[first].origin;
+  if (!origin) return program.tasks[first].label;
+  while (first > 0 && program.tasks[first - 1].origin && program.tasks[first - 1].origin->collective == origin->collective) --first;
+  constexpr std::string_view launch = " launch";
+  std::string label = program.tasks[first].label;
+  if (label.ends_with(launch)) label.resize(label.size() - launch.size());
+  return label;
+}
+
+std::vector<PathStretch> stretches_of(const Run& run, const std::vector<PathStep>& steps) {
+  std::vector<PathStretch> stretches;
+  const PathStep* before = nullptr;
+  const auto together = [&](const PathStep& a, const PathStep& b) {
+    const auto &one = run.model.task(a.program, a.task.index()).origin, &other = run.model.task(b.program, b.task.index()).origin;
+    return a.program == b.program && one && other && one->collective == other->collective;
+  };
+  for (const PathStep& step : steps) {
+    if (before == nullptr || !together(*before, step))
+      stretches.push_back({stretch_label(run.lowered->programs[step.program], step.task), 0, step.device, step.device, -1, step.start, step.end, {}});
+    before = &step;
+    PathStretch& stretch = stretches.back();
+    ++stretch.steps;
+    stretch.last = step.receiver;
+    stretch.end = step.end;
+    stretch.axis = std::max(stretch.axis, step.axis);
+    stretch.parts = stretch.parts + step.parts;
+  }
+  return stretches;
+}
+
+std::string sentence_of(const std::vector<Parameter>& parameters, const std::vector<Sensitivity>& sensitivities,
+                        const std::function<Expected<double>(const Parameter&, double)>& makespan_with, double makespan) {
+  // What gains most by 10 %, among those that gain most by 1 %.
+  constexpr std::size_t tried = 3;
+  const Parameter* best = nullptr;
+  double gain = 0;
+  for (std::size_t i = 0; i < std::min(tried, sensitivities.size()); ++i) {
+    const auto parameter =
+        std::find_if(parameters.begin(), parameters.end(), [&](const Parameter& p) { return p.name == sensitivities[i].parameter; });
+    const auto changed = makespan_with(*parameter, parameter->more_is_better ? 1.1 : 0.9);
+    if (!changed) continue;
+    if (const double effect = *changed / makespan - 1; effect < gain) gain = effect, best = &*parameter;
+  }
+  if (best == nullptr || gain > -1e-4)
+    return "no single value of the machine bounds it: 10 % more or less of any one changes the time by less than 0.01 %";
+  return fmt::format("bound by {}; {}10 % there gives {:.1f} %", best->name, best->more_is_better ? "+" : "-", 100 * gain);
+}
+
+}  // namespace
+
+Expected<Explanation> explain(const Run& run, const RunOptions& options) {
+  options.tell("following the critical path");
+  Explanation result;
+  result.steps = critical_path(run.model, run.timeline);
+  result.on_axis.resize(run.lowered->mesh.axes().size() + 1);
+  for (const PathStep& step : result.steps) {
+    result.parts = result.parts + step.parts;
+    const bool transfer = run.model.costs[step.program][step.task.index()].kind == TaskCost::Kind::transfer;
+    if (!transfer) continue;
+    TimeParts& axis = step.axis < 0 ? result.on_axis.back() : result.on_axis[static_cast<std::size_t>(step.axis)];
+    axis = axis + step.parts;
+  }
+  result.stretches = stretches_of(run, result.steps);
+
+  const double makespan = to_seconds(run.metrics.makespan).count();
+  if (!(makespan > 0)) {
+    result.sentence = "nothing takes time";
+    return result;
+  }
+  const std::vector<Parameter> parameters = parameters_of(run);
+  std::vector<Expected<double>> times(parameters.size(), Expected<double>{0.0});
+  options.tell(fmt::format("simulating with each of {} machine values changed", parameters.size()));
+  ThreadPool pool{options.engine->folds ? options.threads : 1};
+  pool.for_each(parameters.size(), [&](std::size_t i, std::size_t) { times[i] = rerun(run, options, parameters[i], 1.01); });
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (!times[i]) return times[i].error();
+    result.sensitivities.push_back({parameters[i].name, parameters[i].more_is_better, *times[i] / makespan - 1});
+  }
+  std::stable_sort(result.sensitivities.begin(), result.sensitivities.end(),
+                   [](const Sensitivity& a, const Sensitivity& b) { return std::abs(a.effect) > std::abs(b.effect); });
+  result.sentence = sentence_of(
+      parameters, result.sensitivities, [&](const Parameter& parameter, double factor) { return rerun(run, options, parameter, factor); }, makespan);
+  return result;
+}
+
+}  // namespace podsim

@@ -1,0 +1,230 @@
+#include "workloads/scenario/faults.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "sim/base/thread_pool.hpp"
+#include "workloads/scenario/plan_choice.hpp"
+
+namespace podsim {
+
+namespace {
+
+/// Where a cable of a grid lies: the dimension, and the coordinate before it.
+struct Cut {
+  int dimension = 0, after = 0;
+};
+
+std::vector<Cut> cuts_of(const System& system) {
+  std::vector<Cut> cuts;
+  const Grid* grid = system.topology->grid();
+  const auto* damaged = dynamic_cast<const DamagedTopology*>(system.topology.get());
+  if (grid == nullptr || damaged == nullptr) return cuts;
+  const int directions = 2 * static_cast<int>(grid->dimensions().size());
+  for (const LinkId link : damaged->damage().broken)
+    if (grid->is_hop(link) && link.value % 2 == 0)  // the + link of each cable
+      cuts.push_back(
+          {link.value % directions / 2, grid->coordinates(ChipId{link.value / directions})[static_cast<std::size_t>(link.value % directions / 2)]});
+  return cuts;
+}
+
+/// The mesh axis that lies along a dimension of the layout, row-major: nullopt where axes fold or split dimensions.
+std::optional<int> axis_along(const System& system, int dimension) {
+  const auto& dimensions = system.layout.dimensions();
+  std::vector<int> extents, sizes;
+  for (const GridDimension& d : dimensions) extents.push_back(d.extent);
+  for (const MeshAxis& axis : system.mesh.axes()) sizes.push_back(axis.size);
+  if (extents != sizes || system.slices > 1) return std::nullopt;
+  for (std::size_t d = 0; d < system.placement.chip_of.size(); ++d)
+    if (system.machine.chip.devices == 1 && system.placement.chip_of[d].index() != d) return std::nullopt;
+  return dimension;
+}
+
+/// The axis open, and its devices moved on so that the cable joins the last and the first.
+Expected<System> opened(System system, int axis, int after) {
+  std::vector<MeshAxis> axes = system.mesh.axes();
+  const AxisView view = system.mesh.whole(axis);
+  Placement moved = system.placement;
+  for (int d = 0; d < system.mesh.devices(); ++d) {
+    const std::size_t to = system.mesh.shifted(DeviceId{d}, view, after + 1).index();
+    moved.chip_of[static_cast<std::size_t>(d)] = system.placement.chip_of[to];
+    if (!moved.core_of.empty()) moved.core_of[static_cast<std::size_t>(d)] = system.placement.core_of[to];
+    if (!moved.speed.empty()) moved.speed[static_cast<std::size_t>(d)] = system.placement.speed[to];
+  }
+  axes[static_cast<std::size_t>(axis)].wraps = false;
+  auto mesh = Mesh::make(std::move(axes));
+  if (!mesh) return mesh.error();
+  system.mesh = *std::move(mesh);
+  system.placement = std::move(moved);
+  return system;
+}
+
+}  // namespace
+
+std::vector<Alternative> alternatives(const System& system) {
+  std::vector<Alternative> result{{system, system.faults.broken.empty() ? "" : "detour"}};
+  System open = system;
+  std::string rings;
+  std::set<int> done;
+  for (const Cut& cut : cuts_of(system)) {
+    const auto axis = axis_along(system, cut.dimension);
+    if (!axis || !system.mesh.wraps(system.mesh.whole(*axis)) || system.mesh.whole(*axis).size <= 2 || !done.insert(*axis).second) continue;
+    auto one = opened(open, *axis, cut.after);
+    if (!one) continue;
+    open = *std::move(one);
+    rings +=
+        fmt::format("{}line along {}, cut after {}", rings.empty() ? "" : "; ", system.mesh.axes()[static_cast<std::size_t>(*axis)].name, cut.after);
+  }
+  if (!rings.empty()) result.push_back({std::move(open), rings});
+  return result;
+}
+
+namespace {
+
+/// An alternative before its clock runs.
+struct Prepared {
+  Run run;
+  bool as_it_is = false;  // routes go around what is broken
+};
+
+Expected<Prepared> prepared(const Alternative& alternative, bool as_it_is, const ProblemSpec& problem, const RunOptions& options) {
+  const auto posed = pose(alternative.system, problem, options);
+  if (!posed) return posed.error();
+  auto lowered = lower_problem(posed->system, posed->problem, options);
+  if (!lowered) return lowered.error();
+  auto run = prepare(posed->system, *std::move(lowered), options);
+  if (!run) return run.error();
+  run->row.rings = alternative.rings;
+  return Prepared{*std::move(run), as_it_is};
+}
+
+}  // namespace
+
+Expected<Run> simulate(const System& system, const ProblemSpec& problem, const RunOptions& options) {
+  std::vector<Prepared> candidates;
+  for (const Alternative& alternative : alternatives(system)) {
+    const bool as_it_is = candidates.empty();
+    auto candidate = prepared(alternative, as_it_is, problem, options);
+    if (candidate)
+      candidates.push_back(*std::move(candidate));
+    else if (as_it_is || candidate.error().cause != Cause::input)  // what does not run as it is, is an error; what else failed may be the best
+      return candidate.error();
+  }
+  // The one with the fewest task instances first: it is the quickest to play, and the others have to play only as long as they may win.
+  std::stable_sort(candidates.begin(), candidates.end(), [](const Prepared& a, const Prepared& b) {
+    return a.run.model.deployment.activities() < b.run.model.deployment.activities();
+  });
+  std::optional<Run> best;
+  for (Prepared& candidate : candidates) {
+    RunOptions within = options;
+    if (best) within.control.limit = best->timeline.makespan;
+    const Done played = play(candidate.run, within);
+    if (!played && (candidate.as_it_is || played.error().cause != Cause::input)) return played.error();
+    if (!played) continue;
+    const Timeline& timeline = candidate.run.timeline;
+    if (timeline.interrupted && (!best || options.stopped())) return std::move(candidate.run);
+    if (timeline.interrupted) continue;
+    if (!best || timeline.makespan < best->timeline.makespan || (timeline.makespan == best->timeline.makespan && candidate.as_it_is))
+      best = std::move(candidate.run);
+  }
+  return *std::move(best);
+}
+
+Expected<double> healthy_makespan(const System& system, const ProblemSpec& problem, const RunOptions& options) {
+  options.tell("the same without failures");
+  const auto healthy = with_faults(system, {});
+  if (!healthy) return healthy.error();
+  const auto run = simulate(*healthy, problem, options);
+  if (!run) return run.error();
+  if (run->timeline.interrupted) return cancelled_work();
+  return run->row.result.makespan_s;
+}
+
+namespace {
+
+/// Which links the transfers of a run cross.
+Expected<std::vector<bool>> links_used(const Run& run, Cancellation stop) {
+  std::vector<bool> used(static_cast<std::size_t>(run.system->topology->link_slots()), false);
+  const auto mark = [&](const Model& model) {
+    for (const PathLink& link : model.path_links) used[model.links[link.link].representative.index()] = true;
+  };
+  if (!run.model.folded()) {
+    mark(run.model);
+    return used;
+  }
+  const auto every_device = make_model(*run.lowered, run.system->machine, *run.system->topology, run.system->placement, stop);  // a class names one link only
+  if (!every_device) return every_device.error();
+  mark(*every_device);
+  return used;
+}
+
+}  // namespace
+
+Expected<std::vector<CableLoss>> lose_any_cable(const System& system, const ProblemSpec& problem, const RunOptions& options) {
+  if (system.slices > 1) return Diagnostic{of_field("fail"), fmt::format("any tries the cables of one slice, found {} slices", system.slices)};
+  Faults others = system.faults;
+  others.broken.clear();
+  const auto healthy = with_faults(system, others);
+  if (!healthy) return healthy.error();
+  const auto run = simulate(*healthy, problem, options);
+  if (!run) return run.error();
+  if (run->timeline.interrupted) return cancelled_work();
+
+  const auto used = links_used(*run, options.control.stop);
+  if (!used) return used.error();
+  // A cable is named once, by its ends, though its two directions may be two classes.
+  const Topology& topology = *healthy->topology;
+  std::map<std::pair<ChipId, ChipId>, bool> cables;  // by their ends, whether they carry something
+  std::map<LinkId, std::pair<ChipId, ChipId>> ends;
+  for (int node = 0; node < topology.nodes(); ++node)
+    for (const OutLink& out : topology.out_links(ChipId{node})) {
+      if (!topology.dimension_of(out.link)) continue;
+      ends[out.link] = std::minmax(ChipId{node}, out.to);
+      cables[ends[out.link]] |= (*used)[out.link.index()];
+    }
+  std::vector<CableLoss> losses;
+  std::set<std::pair<ChipId, ChipId>> named;
+  for (const ModelLink& link : run->model.links) {
+    const auto found = ends.find(link.representative);
+    if (found == ends.end() || !(*used)[link.representative.index()] || !named.insert(found->second).second) continue;
+    const CableEnds cable{found->second.first, found->second.second};
+    losses.push_back({cable, to_text(cable, topology), link.links, 0, ""});
+  }
+  std::vector<Done> outcomes(losses.size(), done());
+  ThreadPool pool{options.engine->folds ? options.threads : 1};
+  RunOptions each = options;
+  each.threads = 1;  // as many of them at a time as there may be threads
+  each.control.progress = {};
+  pool.for_each(losses.size(), [&](std::size_t i, std::size_t) {
+    options.tell("without the cable " + losses[i].name);
+    Faults without = others;
+    without.broken = {losses[i].cable};
+    const auto broken = with_faults(*healthy, std::move(without));
+    if (!broken) {
+      outcomes[i] = broken.error();
+      return;
+    }
+    const auto found = simulate(*broken, problem, each);
+    if (!found || found->timeline.interrupted) {
+      outcomes[i] = found ? cancelled_work() : found.error();
+      return;
+    }
+    losses[i].makespan_s = found->row.result.makespan_s;
+    losses[i].rings = found->row.rings;
+  });
+  for (const Done& outcome : outcomes)
+    if (!outcome) return outcome.error();
+  const auto idle = std::find_if(cables.begin(), cables.end(), [](const auto& cable) { return !cable.second; });
+  if (idle != cables.end()) {
+    const auto count = std::count_if(idle, cables.end(), [](const auto& cable) { return !cable.second; });
+    const CableEnds cable{idle->first.first, idle->first.second};
+    losses.push_back({cable, to_text(cable, topology), static_cast<std::uint32_t>(count), run->row.result.makespan_s, "", true});
+  }
+  std::stable_sort(losses.begin(), losses.end(), [](const CableLoss& a, const CableLoss& b) { return a.makespan_s > b.makespan_s; });
+  return losses;
+}
+
+}  // namespace podsim

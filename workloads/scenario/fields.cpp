@@ -1,0 +1,119 @@
+#include "workloads/scenario/fields.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+#include "sim/base/units.hpp"
+
+namespace podsim {
+
+std::span<const FieldKind> scenario_fields() {
+  using enum FieldKind::Part;
+  using enum FieldKind::Form;
+  static constexpr std::array<FieldKind, 50> fields{{
+      {"machine", system, text},
+      {"set", system, texts},
+      {"slice", system, text},
+      {"strict_slice", system, flag},
+      {"wrap", system, text, "auto"},
+      {"topology", system, text},
+      {"pods", system, integer, "1"},
+      {"mesh", system, text},
+      {"mesh_order", system, text, "row-major"},
+      {"allow_split_axes", system, flag},
+      {"contiguous_submeshes", system, flag},
+      {"fail", system, texts},
+      {"degrade", system, texts},
+      {"straggler", system, texts},
+      {"seed", system, integer, "0"},
+      {"gemm", problem, text},
+      {"collective", problem, text},
+      {"schedule", problem, text},
+      {"workload", problem, text},
+      {"plan", problem, text},
+      {"only", problem, text},
+      {"batch", problem, integer},
+      {"seq", problem, integer},
+      {"heads", problem, integer},
+      {"kv_heads", problem, integer},
+      {"head_dim", problem, integer},
+      {"ff", problem, integer},
+      {"layers", problem, integer},
+      {"axis", problem, text},
+      {"bytes", problem, text},
+      {"dtype", problem, text},
+      {"root", problem, integer},
+      {"chunks", problem, integer},
+      {"shift", problem, integer},
+      {"pairs", problem, text},
+      {"pass", problem, text, "forward"},
+      {"pad", problem, flag},
+      {"algorithm", problem, text},
+      {"dataflow", problem, text},
+      {"slice_count", problem, text},
+      {"block", problem, integer, "8"},
+      {"prefetch", problem, integer, "1"},
+      {"slice_copies", problem, text},
+      {"wang_operand", problem, text},
+      {"collectives", problem, text},
+      {"given", problem, text},
+      {"engine", run, text, "des"},
+      {"fold", run, text, "auto"},
+      {"force", run, flag},
+      {"threads", run, integer, "0"},
+  }};
+  return fields;
+}
+
+const FieldKind* scenario_field(std::string_view name) {
+  const auto fields = scenario_fields();
+  const auto found = std::find_if(fields.begin(), fields.end(), [&](const FieldKind& field) { return field.name == name; });
+  return found == fields.end() ? nullptr : &*found;
+}
+
+void Fields::set(std::string_view name, std::string text, SourceLocation where) {
+  erase(name);
+  add(name, std::move(text), std::move(where));
+}
+
+void Fields::add(std::string_view name, std::string text, SourceLocation where) {
+  assert(scenario_field(name) != nullptr);
+  given_[std::string{name}].push_back({std::move(text), std::move(where)});
+}
+
+void Fields::erase(std::string_view name) {
+  if (const auto found = given_.find(name); found != given_.end()) given_.erase(found);
+}
+
+bool Fields::has(std::string_view name) const { return given_.contains(name); }
+
+std::string Fields::text(std::string_view name) const {
+  const FieldKind* field = scenario_field(name);
+  assert(field != nullptr);
+  const auto found = given_.find(name);
+  return found == given_.end() ? std::string{field->otherwise} : found->second.back().text;
+}
+
+std::vector<FieldText> Fields::texts(std::string_view name) const {
+  assert(scenario_field(name) != nullptr);
+  const auto found = given_.find(name);
+  return found == given_.end() ? std::vector<FieldText>{} : found->second;
+}
+
+SourceLocation Fields::where(std::string_view name) const {
+  const auto found = given_.find(name);
+  return found == given_.end() ? of_field(std::string{name}) : found->second.back().where;
+}
+
+Expected<std::int64_t> Fields::integer(std::string_view name, std::int64_t low, std::int64_t high) const {
+  return parse_integer(text(name), low, high, where(name));
+}
+
+Diagnostic Fields::placed(Diagnostic diagnostic) const {
+  if (diagnostic.where.is_field)
+    if (const auto found = given_.find(diagnostic.where.file); found != given_.end()) diagnostic.where = found->second.back().where;
+  return diagnostic;
+}
+
+}  // namespace podsim

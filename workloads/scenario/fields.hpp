@@ -1,0 +1,60 @@
+// What to run as people write it: texts, by the names that scenario.proto gives them. A command line fills it from its options, a sweep from its values,
+// a plan from its file; read_scenario.hpp makes values of it.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/expected.hpp"
+
+namespace podsim {
+
+/// Where a field belongs, and its form.
+struct FieldKind {
+  enum class Part { system, problem, run };
+  enum class Form { text, texts, integer, flag };  // texts: may be given several times
+  std::string_view name;                           // "slice_count"
+  Part part = Part::system;
+  Form form = Form::text;
+  std::string_view otherwise{};  // the text that counts where none is given
+};
+/// All of them, in the order in which a sweep varies them.
+std::span<const FieldKind> scenario_fields();
+/// nullptr: there is no such field.
+const FieldKind* scenario_field(std::string_view name);
+
+struct FieldText {
+  std::string text;
+  SourceLocation where;
+};
+
+/// Fields that are given, with their texts. Names must be those of scenario_fields(): an assert.
+class Fields {
+ public:
+  /// In place of what was given.
+  void set(std::string_view name, std::string text, SourceLocation where);
+  /// Behind what was given.
+  void add(std::string_view name, std::string text, SourceLocation where);
+  void erase(std::string_view name);
+
+  [[nodiscard]] bool has(std::string_view name) const;
+  /// The text that is given, or what counts otherwise.
+  [[nodiscard]] std::string text(std::string_view name) const;
+  [[nodiscard]] std::vector<FieldText> texts(std::string_view name) const;
+  [[nodiscard]] bool flag(std::string_view name) const { return has(name); }
+  /// Where it is given; the field itself where it is not.
+  [[nodiscard]] SourceLocation where(std::string_view name) const;
+  [[nodiscard]] Expected<std::int64_t> integer(std::string_view name, std::int64_t low, std::int64_t high) const;
+
+  /// A diagnostic that blames a field, told of where that field is given.
+  [[nodiscard]] Diagnostic placed(Diagnostic diagnostic) const;
+
+ private:
+  std::map<std::string, std::vector<FieldText>, std::less<>> given_;
+};
+
+}  // namespace podsim

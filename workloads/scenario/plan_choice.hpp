@@ -1,0 +1,21 @@
+// What a problem leaves open, chosen by simulation: a pass of its own before the problem has a schedule.
+#pragma once
+
+#include "workloads/scenario/problem.hpp"
+#include "workloads/scenario/run_options.hpp"
+#include "workloads/tuning/tuner.hpp"
+
+namespace podsim {
+
+/// The fastest plan on this system among those that the choices leave, by des. Errors: those of tune(); cancelled work.
+Expected<PlannedWorkload> choose_plan(const System& system, const WorkloadSpec& spec, const RunOptions& options);
+
+/// A problem on the system as it uses it.
+struct PosedProblem {
+  System system;
+  Problem problem;
+};
+/// system_for(), choose_plan() where the plan is open, make_problem(), choose_collectives() of one collective by `auto`. Errors: theirs.
+Expected<PosedProblem> pose(const System& system, const ProblemSpec& spec, const RunOptions& options);
+
+}  // namespace podsim

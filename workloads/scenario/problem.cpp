@@ -1,0 +1,121 @@
+#include "workloads/scenario/problem.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "sim/base/blame.hpp"
+
+namespace podsim {
+
+namespace {
+
+Expected<Problem> make(const System& system, const GemmSpec& spec) {
+  const Mesh& mesh = system.mesh;
+  const GemmAlgorithmEntry& algorithm = *spec.algorithm;
+  GemmProblem problem = spec.problem;
+  ProblemSummary summary;
+  if (spec.pad) {
+    const auto multiples = required_multiples(algorithm, mesh, problem.dataflow, spec.pass, spec.options);
+    if (!multiples) return multiples.error();
+    const auto volume = [](const GemmProblem& p) { return static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k); };
+    problem = padded(problem, *multiples);
+    summary.padding = 1 - volume(spec.problem) / volume(problem);
+  }
+  auto schedule = make_layer(algorithm, mesh, problem, spec.pass, spec.options);
+  if (!schedule) return schedule.error();
+  summary.replicated = replicated_tensors(*schedule);
+  if (spec.given) {
+    schedule = gather_inputs(*std::move(schedule), *spec.given);
+    if (!schedule) return schedule.error();
+    for (Replicated& tensor : summary.replicated)
+      tensor.gathered = tensor.role == Role::input && std::find(spec.given->begin(), spec.given->end(), tensor.tensor) == spec.given->end();
+  }
+  summary.algorithm = algorithm.name;
+  summary.dataflow = name_of(problem.dataflow);
+  if (algorithm.takes_slice_count) summary.slice_count = spec.options.slice_count;
+  if (summary.slice_count == 0) summary.slice_count = std::lcm(mesh.axes()[0].size, mesh.axes()[1].size);  // summa's own
+  return Problem{*std::move(schedule), spec.collectives, std::move(summary)};
+}
+
+Expected<Problem> make(const System& system, const CollectiveSpec& spec) {
+  const auto axes = axes_of(spec.axes, system.mesh);
+  if (!axes) return axes.error();
+  std::string names;
+  std::int64_t devices = 1;
+  for (const AxisView& axis : *axes) {
+    names += (names.empty() ? "" : ",") + system.mesh.name(axis);
+    devices *= axis.size;
+  }
+  auto schedule = collective_schedule(system.mesh, spec.kind, *axes, spec.input, spec.dtype, spec.details);
+  if (!schedule) return Diagnostic{of_field("collective"), schedule.error().message};
+  ProblemSummary summary;
+  summary.algorithm = !spec.policy.algorithm.empty() ? spec.policy.algorithm : spec.kind == CollectiveKind::permute ? "direct" : "ring or line";
+  summary.collective = CollectiveSummary{spec.kind, names, spec.input, devices};
+  return Problem{*std::move(schedule), spec.policy, std::move(summary)};
+}
+
+Expected<Problem> make(const System& system, const PlannedWorkload& planned) {
+  auto schedule = block_schedule(system.mesh, planned.workload, planned.plan, planned.pass);
+  if (!schedule) return schedule.error();
+  ProblemSummary summary;
+  std::set<std::string> algorithms;
+  for (const StagePlan& stage : planned.plan.stages)
+    if (stage.product) algorithms.insert(stage.product->algorithm), summary.layers.emplace_back(stage.name, *stage.product);
+  summary.algorithm = fmt::format("{}", fmt::join(algorithms, "+"));
+  summary.blocks = planned.workload.block ? planned.workload.block->layers : 1;
+  summary.tokens = tokens_of(planned.workload);
+  return Problem{*std::move(schedule), {planned.plan.collectives, {}}, std::move(summary)};
+}
+
+Expected<Problem> make(const System&, const WorkloadSpec&) {
+  return Diagnostic{of_field("plan"), "a workload whose plan is open has no schedule yet: choose the plan first"};
+}
+
+Expected<Problem> make(const System& system, const ScheduleSpec& spec) {
+  if (spec.schedule.mesh.devices() != system.mesh.devices())
+    return Diagnostic{of_field("schedule"), fmt::format("the schedule's mesh is {}, the system's is {}: they must have as many devices",
+                                                        to_text(spec.schedule.mesh), to_text(system.mesh))};
+  ProblemSummary summary;
+  summary.algorithm = "schedule";
+  return Problem{spec.schedule, spec.collectives, std::move(summary)};
+}
+
+}  // namespace
+
+Expected<std::vector<AxisView>> axes_of(const std::vector<std::string>& names, const Mesh& mesh) {
+  std::vector<AxisView> axes;
+  if (names.empty()) {
+    for (int a = 0; a < static_cast<int>(mesh.axes().size()); ++a)
+      if (mesh.whole(a).size > 1 || mesh.axes().size() == 1) axes.push_back(mesh.whole(a));
+    if (axes.size() == 1) return axes;
+    return Diagnostic{of_field("axis"), "expected the mesh axes of the collective, of " + to_text(mesh)};
+  }
+  for (const std::string& name : names) {
+    const auto axis = mesh.axis(name);
+    if (!axis) return Diagnostic{of_field("axis"), axis.error().message};
+    if (std::find(axes.begin(), axes.end(), *axis) != axes.end()) return Diagnostic{of_field("axis"), "mesh axis " + quoted(name) + " is named twice"};
+    axes.push_back(*axis);
+  }
+  return axes;
+}
+
+std::optional<TokenCount> tokens_of(const Workload& workload) {
+  if (!workload.block) return std::nullopt;
+  return TokenCount{workload.block->batch, workload.block->sequence};
+}
+
+Expected<System> system_for(const ProblemSpec& spec, const System& system) {
+  const auto* gemm = std::get_if<GemmSpec>(&spec);
+  if (gemm == nullptr || gemm->algorithm->mesh == MeshUse::row_col || system.mesh.axes().size() == 1) return system;
+  return on_one_axis(system, "ring");
+}
+
+Expected<Problem> make_problem(const System& system, const ProblemSpec& spec) {
+  return std::visit([&](const auto& one) { return make(system, one); }, spec);
+}
+
+}  // namespace podsim

@@ -1,0 +1,349 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "sim/base/blame.hpp"
+#include "sim/base/text.hpp"
+#include "sim/base/units.hpp"
+#include "sim/config/files.hpp"
+#include "workloads/scenario/read_scenario.hpp"
+#include "workloads/tuning/part_costs.hpp"
+
+namespace podsim {
+
+namespace {
+
+/// The problems that a field belongs to; any other would ignore it without a word.
+struct Owner {
+  std::string_view field;
+  std::array<std::string_view, 3> problems;
+};
+constexpr std::array<Owner, 26> owners{{
+    {"axis", {"collective"}},
+    {"bytes", {"collective"}},
+    {"dtype", {"collective"}},
+    {"root", {"collective"}},
+    {"chunks", {"collective"}},
+    {"shift", {"collective"}},
+    {"pairs", {"collective"}},
+    {"dataflow", {"gemm", "workload"}},
+    {"slice_count", {"gemm", "workload"}},
+    {"pass", {"gemm", "workload", "plan"}},
+    {"wang_operand", {"gemm"}},
+    {"block", {"gemm", "workload"}},
+    {"prefetch", {"gemm", "workload"}},
+    {"slice_copies", {"gemm", "workload"}},
+    {"pad", {"gemm"}},
+    {"collectives", {"gemm"}},
+    {"algorithm", {"gemm", "collective", "workload"}},
+    {"given", {"gemm"}},
+    {"only", {"workload"}},
+    {"batch", {"workload"}},
+    {"seq", {"workload"}},
+    {"heads", {"workload"}},
+    {"kv_heads", {"workload"}},
+    {"head_dim", {"workload"}},
+    {"ff", {"workload"}},
+    {"layers", {"workload"}},
+}};
+
+Done fields_belong(const Fields& fields, std::string_view problem) {
+  for (const Owner& owner : owners) {
+    const auto& [first, second, third] = owner.problems;
+    if (!fields.has(owner.field) || first == problem || second == problem || third == problem) continue;
+    if (owner.field == "algorithm" && problem == "schedule") continue;  // of its collectives
+    std::string text = fmt::format("belongs to `{}`", first);
+    if (!second.empty()) text += fmt::format("{} `{}`", third.empty() ? " and" : ",", second);
+    if (!third.empty()) text += fmt::format(" and `{}`", third);
+    return Diagnostic{fields.where(owner.field), fmt::format("{}, not to `{}`", text, problem)};
+  }
+  return done();
+}
+
+Expected<bool> on_off(const Fields& fields, std::string_view name) {
+  const std::string text = fields.text(name);
+  if (text == "on") return true;
+  if (text == "off") return false;
+  return Diagnostic{fields.where(name), "expected on or off, found " + quoted(text)};
+}
+
+Expected<ProblemSpec> read_whole_gemm(const Fields& fields, const System& system, DType default_dtype) {
+  auto spec = read_gemm(fields, system.machine, default_dtype);
+  if (!spec) return spec.error();
+  if (!fields.has("algorithm")) {
+    std::vector<std::string_view> names;
+    for (const GemmAlgorithmEntry& entry : gemm_algorithms()) names.push_back(entry.name);
+    return Diagnostic{{}, fmt::format("`gemm` needs `algorithm`: {}", fmt::join(names, ", "))};
+  }
+  const auto entry = gemm_algorithm(fields.text("algorithm"));
+  if (!entry) return Diagnostic{fields.where("algorithm"), entry.error().message};
+  spec->algorithm = *entry;
+  spec->problem.dataflow = (*entry)->only.value_or(Dataflow::os);
+  if (fields.has("dataflow")) {
+    const auto dataflow = parse_dataflow(fields.text("dataflow"), fields.where("dataflow"));
+    if (!dataflow) return dataflow.error();
+    spec->problem.dataflow = *dataflow;
+  }
+  if ((*entry)->needs_slice_count && !fields.has("slice_count"))
+    return Diagnostic{{}, fmt::format("`algorithm` {} needs `slice_count`", (*entry)->name)};
+  if (!(*entry)->takes_slice_count && fields.has("slice_count"))
+    return Diagnostic{{}, fmt::format("`algorithm` {} takes no `slice_count`", (*entry)->name)};
+  if (fields.has("slice_count")) {
+    const auto slices = fields.integer("slice_count", 1, 1 << 20);
+    if (!slices) return slices.error();
+    spec->options.slice_count = *slices;
+  }
+  return ProblemSpec{*std::move(spec)};
+}
+
+Expected<ProblemSpec> read_open_workload(const Fields& fields, const System& system) {
+  auto workload = read_workload(fields, system.mesh.devices());
+  if (!workload) return workload.error();
+  auto choices = read_plan_choices(fields, system.machine, *workload);
+  if (!choices) return choices.error();
+  if (fields.has("algorithm")) choices->algorithms = split(fields.text("algorithm"));
+  return ProblemSpec{WorkloadSpec{*std::move(workload), *std::move(choices)}};
+}
+
+Expected<ProblemSpec> read_planned(const Fields& fields) {
+  auto saved = load_plan(fields.text("plan"));
+  if (!saved) return saved.error();
+  if (const auto chooser = chooser_of(saved->plan.collectives, Machine{}); !chooser) return blamed_on(saved->places.at("collectives"), chooser.error());
+  Pass pass = saved->pass;
+  if (fields.has("pass")) {
+    const auto asked = read_pass(fields);
+    if (!asked) return asked.error();
+    pass = *asked;
+  }
+  return ProblemSpec{PlannedWorkload{std::move(saved->workload), std::move(saved->plan), pass}};
+}
+
+Expected<ProblemSpec> read_saved_schedule(const Fields& fields, const System& system) {
+  const std::string path = fields.text("schedule");
+  auto schedule = load_schedule(path);
+  if (!schedule) return schedule.error();
+  if (schedule->mesh.devices() != system.mesh.devices())
+    return Diagnostic{{path, 0, 0},
+                      fmt::format("the schedule's mesh is {}, the pod's is {}: they must have as many devices", to_text(schedule->mesh), to_text(system.mesh))};
+  auto policy = parse_policy(fields.text("algorithm"), fields.where("algorithm"));
+  if (!policy) return policy.error();
+  return ProblemSpec{ScheduleSpec{*std::move(schedule), *std::move(policy)}};
+}
+
+}  // namespace
+
+Expected<std::string_view> problem_kind(const Fields& fields, std::span<const std::string_view> kinds) {
+  std::string_view problem;
+  int given = 0;
+  for (const std::string_view name : kinds)
+    if (fields.has(name)) problem = name, ++given;
+  if (given != 1) {
+    std::string all;
+    for (std::size_t k = 0; k < kinds.size(); ++k) all += fmt::format("{}`{}`", k == 0 ? "" : k + 1 == kinds.size() ? " and " : ", ", kinds[k]);
+    return Diagnostic{{}, fmt::format("expected one of {}, found {}", all, given == 0 ? "none" : "several")};
+  }
+  if (auto ok = fields_belong(fields, problem); !ok) return ok.error();
+  return problem;
+}
+
+Expected<ProblemSpec> read_problem(const Fields& fields, const System& system, DType default_dtype) {
+  const auto kind = problem_kind(fields);
+  if (!kind) return kind.error();
+  if (*kind == "gemm") return read_whole_gemm(fields, system, default_dtype);
+  if (*kind == "collective") {
+    auto spec = read_collective(fields, system, default_dtype);
+    if (!spec) return spec.error();
+    return ProblemSpec{*std::move(spec)};
+  }
+  if (*kind == "plan") return read_planned(fields);
+  if (*kind == "workload") return read_open_workload(fields, system);
+  return read_saved_schedule(fields, system);
+}
+
+Expected<DType> parse_dtype(const std::string& text, const SourceLocation& where) {
+  if (const auto dtype = dtype_named(text)) return *dtype;
+  return Diagnostic{where, "expected the dtype bf16 or f32, found " + quoted(text)};
+}
+
+Expected<CollectiveKind> parse_collective_kind(const std::string& text, const SourceLocation& where) {
+  if (const auto kind = collective_kind_named(text)) return *kind;
+  std::vector<std::string> names;
+  for (int k = 0; k < collective_kind_count; ++k) names.emplace_back(name_of(static_cast<CollectiveKind>(k)));
+  return Diagnostic{where, "there is no collective " + quoted(text) + did_you_mean(text, names)};
+}
+
+Expected<Bytes> parse_input_bytes(const std::string& text, const SourceLocation& where) {
+  const bool bare = text.find_first_not_of("0123456789") == std::string::npos;
+  return parse_bytes(bare ? text + "B" : text, where);
+}
+
+Expected<Dataflow> parse_dataflow(const std::string& text, const SourceLocation& where) {
+  if (const auto dataflow = dataflow_named(text)) return *dataflow;
+  return Diagnostic{where, "expected os, ls or rs, found " + quoted(text)};
+}
+
+Expected<CollectivePolicy> parse_policy(const std::string& text, const SourceLocation& where) {
+  if (!text.empty() && text != "auto")
+    if (const auto known = always(text); !known) return Diagnostic{where, known.error().message};
+  return CollectivePolicy{text, {}};
+}
+
+Expected<GemmProblem> parse_gemm(const std::string& text, DType default_dtype, const SourceLocation& where) {
+  GemmProblem problem;
+  problem.dtype = default_dtype;
+  std::vector<std::string> seen;
+  for (const std::string& piece : split(text)) {
+    const std::size_t equals = piece.find('=');
+    const std::string name = piece.substr(0, equals);
+    if (equals == std::string::npos || (name != "m" && name != "n" && name != "k" && name != "dtype"))
+      return Diagnostic{where, "expected m=,n=,k= and perhaps dtype=, separated by commas, found " + quoted(piece)};
+    if (std::find(seen.begin(), seen.end(), name) != seen.end()) return Diagnostic{where, name + " is given twice"};
+    seen.push_back(name);
+    if (name == "dtype") {
+      const auto dtype = parse_dtype(piece.substr(equals + 1), where);
+      if (!dtype) return dtype.error();
+      problem.dtype = *dtype;
+      continue;
+    }
+    const auto extent = parse_integer(piece.substr(equals + 1), 1, std::int64_t{1} << 40, where);
+    if (!extent) return extent.error();
+    (name == "m" ? problem.m : name == "n" ? problem.n : problem.k) = *extent;
+  }
+  for (const auto& [name, extent] : {std::pair{"m", problem.m}, {"n", problem.n}, {"k", problem.k}})
+    if (extent == 0) return Diagnostic{where, fmt::format("{}= is missing in {}", name, quoted(text))};
+  return problem;
+}
+
+Expected<Pass> read_pass(const Fields& fields) {
+  const std::string text = fields.text("pass");
+  if (const auto pass = pass_named(text)) return *pass;
+  return Diagnostic{fields.where("pass"), "expected forward, backward or both, found " + quoted(text)};
+}
+
+Expected<PartOptions> read_part_options(const Fields& fields, const Machine& machine) {
+  const auto block = fields.integer("block", 1, 1 << 20);
+  if (!block) return block.error();
+  const auto prefetch = fields.integer("prefetch", 0, 1024);
+  if (!prefetch) return prefetch.error();
+  const auto copies = fields.has("slice_copies") ? on_off(fields, "slice_copies") : Expected<bool>{machine.slice_copies};
+  if (!copies) return copies.error();
+  return PartOptions{*block, static_cast<int>(*prefetch), *copies};
+}
+
+Expected<GemmSpec> read_gemm(const Fields& fields, const Machine& machine, DType default_dtype) {
+  const auto problem = parse_gemm(fields.text("gemm"), default_dtype, fields.where("gemm"));
+  if (!problem) return problem.error();
+  auto policy = parse_policy(fields.text("collectives"), fields.where("collectives"));
+  if (!policy) return policy.error();
+  GemmSpec spec{nullptr, *problem, Pass::forward, {}, fields.flag("pad"), *std::move(policy)};
+  const auto pass = read_pass(fields);
+  if (!pass) return pass.error();
+  spec.pass = *pass;
+  const auto part_options = read_part_options(fields, machine);
+  if (!part_options) return part_options.error();
+  spec.options = gemm_options(*part_options, 0);
+  if (fields.has("wang_operand")) {
+    const std::string operand = fields.text("wang_operand");
+    if (operand != "x" && operand != "w") return Diagnostic{fields.where("wang_operand"), "expected x or w, found " + quoted(operand)};
+    spec.options.wang_operand = operand == "x" ? WangOperand::x : WangOperand::w;
+  }
+  return spec;
+}
+
+namespace {
+
+Expected<CollectiveDetails> read_details(const Fields& fields, CollectiveKind kind, std::int64_t devices) {
+  CollectiveDetails details;
+  const bool rooted = kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce, permutes = kind == CollectiveKind::permute;
+  for (const auto& [name, belongs, to] : {std::tuple{"root", rooted, "broadcast and reduce"},
+                                          {"chunks", rooted, "broadcast and reduce"},
+                                          {"shift", permutes, "permute"},
+                                          {"pairs", permutes, "permute"}})
+    if (fields.has(name) && !belongs) return Diagnostic{fields.where(name), fmt::format("belongs to {}, not to {}", to, name_of(kind))};
+  if (fields.has("root")) {
+    const auto root = fields.integer("root", 0, devices - 1);
+    if (!root) return root.error();
+    details.root = *root;
+  }
+  if (!permutes) return details;
+  if (fields.has("shift") == fields.has("pairs")) return Diagnostic{{}, "a permute needs `shift` or `pairs`, one of them"};
+  if (fields.has("shift")) {
+    const auto by = fields.integer("shift", -devices, devices);
+    if (!by) return by.error();
+    details.pairs = shift_pairs(devices, *by);
+    return details;
+  }
+  const auto text = read_file(fields.text("pairs"), list_limit);
+  if (!text) return text.error();
+  auto pairs = parse_pairs(*text, fields.text("pairs"), devices);
+  if (!pairs) return pairs.error();
+  details.pairs = std::move(*pairs);
+  return details;
+}
+
+}  // namespace
+
+Expected<CollectiveSpec> read_collective(const Fields& fields, const System& system, DType default_dtype) {
+  CollectiveSpec spec;
+  const auto kind = parse_collective_kind(fields.text("collective"), fields.where("collective"));
+  if (!kind) return kind.error();
+  spec.kind = *kind;
+  if (!fields.has("bytes")) return Diagnostic{{}, "`bytes` is missing: the input of the collective on each device"};
+  if (fields.has("axis")) spec.axes = split(fields.text("axis"));
+  const auto axes = axes_of(spec.axes, system.mesh);
+  if (!axes && spec.axes.empty()) return Diagnostic{{}, "`axis` is missing: the mesh axes of the collective, of " + to_text(system.mesh)};
+  if (!axes) return fields.placed(axes.error());
+  std::int64_t devices = 1;
+  for (const AxisView& axis : *axes) devices *= axis.size;
+  const auto bytes = parse_input_bytes(fields.text("bytes"), fields.where("bytes"));
+  if (!bytes) return bytes.error();
+  spec.input = *bytes;
+  const auto dtype = fields.has("dtype") ? parse_dtype(fields.text("dtype"), fields.where("dtype")) : Expected<DType>{default_dtype};
+  if (!dtype) return dtype.error();
+  spec.dtype = *dtype;
+  auto details = read_details(fields, *kind, devices);
+  if (!details) return details.error();
+  spec.details = *std::move(details);
+  auto policy = parse_policy(fields.text("algorithm"), fields.where("algorithm"));
+  if (!policy) return policy.error();
+  spec.policy = *std::move(policy);
+  if (!fields.has("chunks")) return spec;
+  const auto count = fields.integer("chunks", 1, 1 << 20);
+  if (!count) return count.error();
+  spec.policy.chunks = static_cast<int>(*count);
+  return spec;
+}
+
+Expected<std::vector<Collective::Pair>> parse_pairs(const std::string& text, const std::string& file, std::int64_t devices) {
+  std::vector<Collective::Pair> pairs;
+  std::set<std::int64_t> senders, receivers;
+  const std::vector<std::string> lines = split(text, '\n');
+  for (std::size_t l = 0; l < lines.size(); ++l) {
+    const std::string line = lines[l].substr(0, lines[l].find('#'));
+    std::vector<std::int64_t> numbers;
+    constexpr std::string_view blank = " \t\r";
+    for (std::size_t begin = line.find_first_not_of(blank); begin != std::string::npos;) {
+      const std::size_t end = std::min(line.find_first_of(blank, begin), line.size());
+      const SourceLocation where{file, static_cast<int>(l) + 1, static_cast<int>(begin) + 1};
+      if (numbers.size() == 2)
+        return Diagnostic{where, "expected `from to` and the end of the line, found " + quoted(line.substr(begin, end - begin))};
+      const auto number = parse_integer(line.substr(begin, end - begin), 0, devices - 1, where);
+      if (!number) return number.error();
+      std::set<std::int64_t>& taken = numbers.empty() ? senders : receivers;
+      if (!taken.insert(*number).second)
+        return Diagnostic{where, fmt::format("position {} {} twice", *number, numbers.empty() ? "sends" : "receives")};
+      numbers.push_back(*number);
+      begin = line.find_first_not_of(blank, end);
+    }
+    if (numbers.size() == 1)
+      return Diagnostic{{file, static_cast<int>(l) + 1, static_cast<int>(line.size()) + 1}, "expected `from to`, found the end of the line"};
+    if (numbers.size() == 2) pairs.push_back({numbers[0], numbers[1]});
+  }
+  if (pairs.empty()) return Diagnostic{{file, static_cast<int>(lines.size()), 1}, "expected at least one line `from to`"};
+  return pairs;
+}
+
+}  // namespace podsim

@@ -1,0 +1,87 @@
+// Values of what people write: fields (fields.hpp) as a system, a problem, and how to simulate it.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "workloads/plan_config.hpp"
+#include "workloads/scenario/fields.hpp"
+#include "workloads/scenario/problem.hpp"
+#include "workloads/scenario/run_options.hpp"
+#include "workloads/scenario/vary.hpp"
+
+namespace podsim {
+
+// ---- Where ------------------------------------------------------------------------------------------------------------------------------
+
+/// A shipped machine or a textproto file, with other values: then hypothetical. Errors: no such machine; what is wrong with the file; a path or value
+/// that it does not take.
+Expected<Machine> load_machine(const std::string& name_or_file, const std::vector<Override>& overrides = {});
+
+/// `machine` with `set`. Errors: no machine is named.
+Expected<Machine> read_machine(const Fields& fields);
+/// Machine, slice, mesh, order, topology; without faults, whose cables need the topology to be named. A mesh that is not given is that of `schedule`.
+Expected<SystemSpec> read_system_spec(const Fields& fields);
+/// The system with its faults. Errors are told where the field to blame is given.
+Expected<System> read_system(const Fields& fields);
+
+/// `fail`, `degrade`, `straggler`, `seed`, on the system's topology.
+Expected<Faults> read_faults(const Fields& fields, const System& system);
+
+/// "row=32,col=8"
+Expected<MeshSizes> parse_mesh(const std::string& text, const SourceLocation& where);
+/// "0.0-0.1=0.5"
+Expected<SlowCable> parse_slow_cable(const Topology& topology, const std::string& text, const SourceLocation& where);
+/// "3.2=0.8", "random:1%=0.8"
+Expected<SlowDevices> parse_slow_devices(const Topology& topology, const std::string& text, const SourceLocation& where);
+
+/// A plan says where it runs: what else the fields do not say is as its file has it. No plan: the fields as they are.
+Expected<Fields> with_plan(Fields fields);
+
+// ---- What -------------------------------------------------------------------------------------------------------------------------------
+
+/// The fields that say what the problem is, and those of a comparison.
+inline constexpr std::array<std::string_view, 5> problem_kinds{"gemm", "collective", "workload", "plan", "schedule"};
+inline constexpr std::array<std::string_view, 3> compared_kinds{"gemm", "collective", "workload"};
+/// The one of `kinds` that is given. Errors: none or several of them; fields that belong to another.
+Expected<std::string_view> problem_kind(const Fields& fields, std::span<const std::string_view> kinds = problem_kinds);
+
+/// The problem on a system. Errors: none or several; what is missing, does not belong to it, or does not suit the system.
+Expected<ProblemSpec> read_problem(const Fields& fields, const System& system, DType default_dtype);
+
+/// `gemm` with all but its algorithm, dataflow and slice count.
+Expected<GemmSpec> read_gemm(const Fields& fields, const Machine& machine, DType default_dtype);
+Expected<CollectiveSpec> read_collective(const Fields& fields, const System& system, DType default_dtype);
+/// On so many devices.
+Expected<Workload> read_workload(const Fields& fields, int devices);
+Expected<PlanChoices> read_plan_choices(const Fields& fields, const Machine& machine, const Workload& workload);
+Expected<PartOptions> read_part_options(const Fields& fields, const Machine& machine);
+Expected<Pass> read_pass(const Fields& fields);
+
+/// "m=512,n=1024,k=256[,dtype=bf16]". Errors: missing, repeated, unknown or non-positive entries.
+Expected<GemmProblem> parse_gemm(const std::string& text, DType default_dtype, const SourceLocation& where);
+Expected<DType> parse_dtype(const std::string& text, const SourceLocation& where);
+/// "all-gather". Errors: no such collective (names the near ones).
+Expected<CollectiveKind> parse_collective_kind(const std::string& text, const SourceLocation& where);
+/// "16MiB", or a bare number of bytes.
+Expected<Bytes> parse_input_bytes(const std::string& text, const SourceLocation& where);
+Expected<Dataflow> parse_dataflow(const std::string& text, const SourceLocation& where);
+/// Errors: neither empty nor `auto` nor a name of collective_algorithms().
+Expected<CollectivePolicy> parse_policy(const std::string& text, const SourceLocation& where);
+/// Lines `from to`, positions along the axes; # begins a comment. Errors (with line and column): anything else, a position outside
+/// [0, devices), one that sends or receives twice, no pair at all.
+Expected<std::vector<Collective::Pair>> parse_pairs(const std::string& text, const std::string& file, std::int64_t devices);
+/// The schedule in a file. Errors: it cannot be read, or what is wrong with it.
+Expected<Schedule> load_schedule(const std::string& path);
+/// The plan in a file. Errors: as load_schedule(); its collectives are lowered by nothing that is known.
+Expected<SavedPlan> load_plan(const std::string& path);
+
+// ---- How --------------------------------------------------------------------------------------------------------------------------------
+
+/// engine, fold, force, threads.
+Expected<RunOptions> read_run_options(const Fields& fields);
+
+}  // namespace podsim

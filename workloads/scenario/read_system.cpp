@@ -1,0 +1,219 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <limits>
+
+#include "sim/base/blame.hpp"
+#include "sim/base/text.hpp"
+#include "sim/base/units.hpp"
+#include "sim/config/files.hpp"
+#include "sim/config/schedule_config.hpp"
+#include "sim/machine/machine_fields.hpp"
+#include "topologies/machines.hpp"
+#include "workloads/scenario/read_scenario.hpp"
+#include "workloads/tuning/part_costs.hpp"
+
+namespace podsim {
+
+namespace {
+
+Expected<MeshOrder> read_order(const Fields& fields) {
+  const std::string text = fields.text("mesh_order");
+  if (text == "row-major") return MeshOrder{RowMajorOrder{}};
+  if (text == "snake") return MeshOrder{SnakeOrder{}};
+  if (text == "jax") return MeshOrder{JaxOrder{fields.flag("allow_split_axes"), fields.flag("contiguous_submeshes")}};
+  return MeshOrder{ListedOrder{text}};
+}
+
+/// Of a saved schedule, which says what it is for.
+Expected<MeshSizes> mesh_of_schedule(const std::string& path) {
+  const auto schedule = load_schedule(path);
+  if (!schedule) return schedule.error();
+  MeshSizes sizes;
+  for (const MeshAxis& axis : schedule->mesh.axes()) sizes.emplace_back(axis.name, axis.size);
+  return sizes;
+}
+
+}  // namespace
+
+Expected<Machine> load_machine(const std::string& name_or_file, const std::vector<Override>& overrides) {
+  auto machine = find_machine(name_or_file);
+  if (!machine) return machine;
+  return with_values(*std::move(machine), overrides, "--set", of_field("set"));
+}
+
+Expected<Machine> read_machine(const Fields& fields) {
+  if (!fields.has("machine"))
+    return Diagnostic{{}, fmt::format("`machine` is missing; shipped are {} (or give a textproto file)", fmt::join(shipped_machines(), ", "))};
+  auto machine = find_machine(fields.text("machine"));
+  // A machine that a file names is looked for where that file says so.
+  if (!machine) return machine.error().where.file.empty() && fields.where("machine").line > 0 ? blamed_on(fields.where("machine"), machine.error()) : machine;
+  Machine changed = *machine;
+  for (const FieldText& set : fields.texts("set")) {
+    const std::size_t equals = set.text.find('=');
+    if (equals == std::string::npos) return Diagnostic{set.where, "expected PATH=VALUE, found " + quoted(set.text)};
+    if (auto ok = set_machine_value(changed, set.text.substr(0, equals), set.text.substr(equals + 1), "--set", set.where); !ok) return ok.error();
+  }
+  if (fields.has("set") && !same_values(*machine, changed)) changed.trust.level = TrustLevel::hypothetical;  // what it was fitted to had other values
+  return changed;
+}
+
+Expected<SystemSpec> read_system_spec(const Fields& fields) {
+  SystemSpec spec;
+  auto machine = read_machine(fields);
+  if (!machine) return machine.error();
+  spec.machine = *std::move(machine);
+  auto mesh = fields.has("mesh")       ? parse_mesh(fields.text("mesh"), fields.where("mesh"))
+              : fields.has("schedule") ? mesh_of_schedule(fields.text("schedule"))
+                                       : Expected<MeshSizes>{MeshSizes{}};
+  if (!mesh) return mesh.error();
+  spec.mesh = *std::move(mesh);
+  if (fields.has("slice")) {
+    auto slice = parse_slice(fields.text("slice"), spec.machine, fields.where("slice"));
+    if (!slice) return slice.error();
+    spec.slice = *std::move(slice);
+  }
+  spec.strict_slice = fields.flag("strict_slice");
+  const auto wrap = parse_wrap(fields.text("wrap"), fields.where("wrap"));
+  if (!wrap) return wrap.error();
+  spec.wrap = *wrap;
+  auto topology = parse_topology(fields.text("topology"), fields.where("topology"));
+  if (!topology) return topology.error();
+  spec.topology = *std::move(topology);
+  const auto slices = fields.integer("pods", 1, 1024);
+  if (!slices) return slices.error();
+  spec.slices = static_cast<int>(*slices);
+  auto order = read_order(fields);
+  if (!order) return order.error();
+  spec.order = *std::move(order);
+  return spec;
+}
+
+Expected<Faults> read_faults(const Fields& fields, const System& system) {
+  Faults faults;
+  for (const FieldText& given : fields.texts("fail")) {
+    const auto cable = parse_cable(*system.whole_slice, given.text, given.where);
+    if (!cable) return cable.error();
+    faults.broken.push_back(*cable);
+  }
+  for (const FieldText& given : fields.texts("degrade")) {
+    const auto slow = parse_slow_cable(*system.whole_slice, given.text, given.where);
+    if (!slow) return slow.error();
+    faults.slow_cables.push_back(*slow);
+  }
+  for (const FieldText& given : fields.texts("straggler")) {
+    const auto slow = parse_slow_devices(*system.topology, given.text, given.where);
+    if (!slow) return slow.error();
+    faults.slow_devices.push_back(*slow);
+  }
+  const auto seed = fields.integer("seed", 0, std::numeric_limits<std::int64_t>::max());
+  if (!seed) return seed.error();
+  faults.seed = static_cast<std::uint64_t>(*seed);
+  return faults;
+}
+
+Expected<System> read_system(const Fields& fields) {
+  const auto spec = read_system_spec(fields);
+  if (!spec) return spec.error();
+  auto system = make_system(*spec);
+  if (!system) return fields.placed(system.error());
+  auto faults = read_faults(fields, *system);
+  if (!faults) return faults.error();
+  system = with_faults(*system, *std::move(faults));
+  return system ? system : fields.placed(system.error());
+}
+
+Expected<MeshSizes> parse_mesh(const std::string& text, const SourceLocation& where) {
+  MeshSizes sizes;
+  for (const std::string& piece : split(text)) {
+    const std::size_t equals = piece.find('=');
+    if (equals == std::string::npos || equals == 0)
+      return Diagnostic{where, "expected NAME=SIZE separated by commas, as row=32,col=8, found " + quoted(text)};
+    const auto size = parse_integer(piece.substr(equals + 1), 1, 1 << 24, where);
+    if (!size) return size.error();
+    sizes.emplace_back(piece.substr(0, equals), static_cast<int>(*size));
+  }
+  return sizes;
+}
+
+Expected<SlowCable> parse_slow_cable(const Topology& topology, const std::string& text, const SourceLocation& where) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos) return Diagnostic{where, "expected CABLE=PART, as 0.0-0.1=0.5, found " + quoted(text)};
+  const auto cable = parse_cable(topology, text.substr(0, equals), where);
+  if (!cable) return cable.error();
+  const auto part = parse_number(text.substr(equals + 1), where);
+  if (!part) return part.error();
+  if (!(*part > 0 && *part <= 1)) return Diagnostic{where, "expected a part of the bandwidth above 0 and up to 1, found " + quoted(text)};
+  return SlowCable{*cable, *part};
+}
+
+Expected<SlowDevices> parse_slow_devices(const Topology& topology, const std::string& text, const SourceLocation& where) {
+  const std::size_t equals = text.find('=');
+  const Diagnostic wrong{where, "expected CHIP=PART or random:PERCENT%=PART, as 3.2=0.8 or random:1%=0.8, found " + quoted(text)};
+  if (equals == std::string::npos) return wrong;
+  const auto part = parse_number(text.substr(equals + 1), where);
+  if (!part) return part.error();
+  if (!(*part > 0 && *part <= 1)) return Diagnostic{where, "expected a part of the speed above 0 and up to 1, found " + quoted(text)};
+  const std::string who = text.substr(0, equals);
+  if (!who.starts_with("random:")) {
+    const auto chip = chip_named(topology, who, where);
+    if (!chip) return chip.error();
+    return SlowDevices{*chip, 0, *part};
+  }
+  if (!who.ends_with('%')) return wrong;
+  const auto percent = parse_number(who.substr(7, who.size() - 8), where);
+  if (!percent) return percent.error();
+  if (!(*percent >= 0 && *percent <= 100)) return wrong;
+  return SlowDevices{{}, *percent / 100, *part};
+}
+
+Expected<Fields> with_plan(Fields fields) {
+  if (!fields.has("plan")) return fields;
+  const auto plan = load_plan(fields.text("plan"));
+  if (!plan) return plan.error();
+  const auto fill_in = [&](const char* field, const std::string& text) {
+    if (!fields.has(field) && !text.empty()) fields.set(field, text, plan->places.at(field));
+  };
+  if (!fields.has("machine")) {
+    const std::vector<FieldText> own = fields.texts("set");
+    fields.erase("set");
+    for (std::size_t s = 0; s < plan->sets.size(); ++s) fields.add("set", plan->sets[s], plan->places.at(fmt::format("set {}", s)));
+    for (const FieldText& set : own) fields.add("set", set.text, set.where);
+    fill_in("machine", plan->machine);
+  }
+  fill_in("slice", plan->slice);
+  fill_in("mesh", plan->mesh);
+  fill_in("wrap", plan->wrap);
+  fill_in("mesh_order", plan->mesh_order);
+  fill_in("topology", plan->topology);
+  return fields;
+}
+
+Expected<Schedule> load_schedule(const std::string& path) {
+  const auto bytes = read_file(path, schedule_limit);
+  if (!bytes) return bytes.error();
+  return read_schedule(*bytes, path);
+}
+
+Expected<SavedPlan> load_plan(const std::string& path) {
+  const auto text = read_file(path, config_limit);
+  if (!text) return text.error();
+  return read_plan(*text, path);
+}
+
+Expected<RunOptions> read_run_options(const Fields& fields) {
+  RunOptions options;
+  const auto engine = timing_engine(fields.text("engine"));
+  if (!engine) return Diagnostic{fields.where("engine"), engine.error().message};
+  options.engine = *engine;
+  const std::string fold = fields.text("fold");
+  if (fold != "auto" && fold != "off") return Diagnostic{fields.where("fold"), "expected auto or off, found " + quoted(fold)};
+  options.fold = fold == "auto";
+  options.force = fields.flag("force");
+  const auto threads = fields.integer("threads", 0, 1024);
+  if (!threads) return threads.error();
+  options.threads = static_cast<int>(*threads);
+  return options;
+}
+
+}  // namespace podsim

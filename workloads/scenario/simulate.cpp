@@ -1,0 +1,179 @@
+#include "workloads/scenario/simulate.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "sim/model/fold.hpp"
+#include "workloads/scenario/coverage.hpp"
+#include "workloads/scenario/trust.hpp"
+
+namespace podsim {
+
+namespace {
+
+class Stopwatch {
+ public:
+  [[nodiscard]] double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+constexpr double instances_per_second = 4e6, bytes_per_instance = 20;  // of des, recorded: podsim_bench
+
+Result result_of(const Run& run) {
+  const System& system = *run.system;
+  const Metrics& metrics = run.metrics;
+  Result result;
+  result.machine = system.machine.name;
+  result.slice = to_text(system.slice);
+  result.schedule = run.lowered->name;
+  result.hypothetical = is_hypothetical(system);
+  for (const MeshAxis& axis : run.lowered->mesh.axes()) result.mesh.emplace_back(axis.name, axis.size);
+  result.devices = run.lowered->mesh.devices();
+  result.device_classes = static_cast<int>(run.model.nodes());
+  result.makespan_s = to_seconds(metrics.makespan).count();
+  result.compute_s = to_seconds(metrics.split.compute).count();
+  result.exposed_communication_s = to_seconds(metrics.split.exposed_communication).count();
+  result.waiting_s = to_seconds(metrics.split.waiting).count();
+  result.flops = metrics.flops.count();
+  result.mfu = metrics.mfu;
+  result.link_bytes = metrics.link_bytes;
+  result.peak_memory_bytes = metrics.peak_memory.count();
+  result.tasks = metrics.tasks;
+  result.events = run.timeline.events;
+  result.trust = run.row.result.trust;
+  return result;
+}
+
+Diagnostic too_many(const FoldedSize& size, int devices, bool exact, const RunOptions& options) {
+  const auto instances = static_cast<double>(size.instances);
+  return {{},
+          fmt::format("{}{} of {} devices are simulated one by one{}: {:.3g} million task instances, about {:.2g} s and {:.2g} GB; expected "
+                      "less than {:.3g} million, or `force` to run it",
+                      exact ? "" : "at least ", size.classes, devices, options.folds() ? ", as they do not behave alike" : "",
+                      instances * 1e-6, instances / instances_per_second, instances * bytes_per_instance * 1e-9, options.most_instances * 1e-6)};
+}
+
+/// Refuses what is too large whatever its routes are, before any is found: of 65,536 devices that alone takes longer than most runs.
+Done check_guarded_size(const Schedule& lowered, const RunOptions& options) {
+  if (options.force) return done();
+  const FoldedSize size = least_guarded_size(lowered, options.folds());
+  if (static_cast<double>(size.instances) <= options.most_instances) return done();
+  return too_many(size, lowered.mesh.devices(), static_cast<int>(size.classes) == lowered.mesh.devices(), options);
+}
+
+Done check_size(const Deployment& deployment, const Placement& placement, const RunOptions& options) {
+  FoldedSize size{static_cast<std::uint32_t>(deployment.places.size()), deployment.activities()};
+  if (options.force || static_cast<double>(size.instances) <= options.most_instances) return done();
+  if (options.folds()) {
+    const auto least = least_folded_size(deployment, placement.speed, options.most_instances, options.control.stop);
+    if (!least) return cancelled_work();
+    size = *least;
+  }
+  if (static_cast<double>(size.instances) <= options.most_instances) return done();
+  return too_many(size, static_cast<int>(deployment.places.size()), size.classes == deployment.places.size(), options);
+}
+
+}  // namespace
+
+Expected<Model> model_on(const System& system, const Schedule& lowered, const RunOptions& options) {
+  const Cancellation stop = options.control.stop;
+  const bool folds = options.folds();
+  if (folds) {
+    auto torus = fold_torus(lowered, system.machine, *system.topology, system.placement);
+    if (!torus) return torus.error();
+    if (*torus) return **std::move(torus);
+  }
+  if (auto ok = check_guarded_size(lowered, options); !ok) return ok.error();
+  Deployed deployed = deploy(lowered, stop);
+  if (!deployed.problems.empty()) return deployed.problems.front();
+  if (auto ok = check_size(deployed.deployment, system.placement, options); !ok) return ok.error();
+  auto model = cost_deployment(lowered, system.machine, *system.topology, system.placement, std::move(deployed.deployment), stop);
+  if (!model) return model.error();
+  if (folds) model = fold(*std::move(model), stop);
+  if (stop.requested()) return cancelled_work();
+  const FoldedSize size{static_cast<std::uint32_t>(model->nodes()), model->deployment.activities()};
+  if (static_cast<double>(size.instances) > options.most_instances && !options.force) return too_many(size, lowered.mesh.devices(), true, options);
+  return model;
+}
+
+Expected<LoweredProblem> lower_problem(const System& system, Problem problem, const RunOptions& options) {
+  const Stopwatch build;
+  auto choices = choose_collectives(system, problem.schedule, problem.collectives, options);
+  if (!choices) return choices.error();
+  options.tell("lowering " + problem.schedule.name);
+  auto lowered = lower(problem.schedule, choices->chooser);
+  if (!lowered) return lowered.error();
+  return LoweredProblem{std::move(problem), std::move(choices->chosen), *std::move(lowered), build.seconds()};
+}
+
+Expected<Run> simulate(const System& system, const Problem& problem, const RunOptions& options) {
+  auto lowered = lower_problem(system, problem, options);
+  if (!lowered) return lowered.error();
+  return simulate(system, *std::move(lowered), options);
+}
+
+Expected<Run> simulate(const System& system, LoweredProblem lowered, const RunOptions& options) {
+  auto run = prepare(system, std::move(lowered), options);
+  if (!run) return run.error();
+  if (auto ok = play(*run, options); !ok) return ok.error();
+  return run;
+}
+
+Expected<Run> simulate(const System& system, const Schedule& schedule, const RunOptions& options, const CollectivePolicy& policy) {
+  const auto problem = make_problem(system, ScheduleSpec{schedule, policy});
+  if (!problem) return problem.error();
+  return simulate(system, *problem, options);
+}
+
+namespace {
+
+/// As the fit of a machine names what lowers collectives: empty for ring, or line on open axes, and for what a plan says.
+std::string_view lowering_of(const CollectivePolicy& policy) {
+  return policy.algorithm == by_dimension_name ? std::string_view{} : std::string_view{policy.algorithm};
+}
+
+}  // namespace
+
+Expected<Run> prepare(const System& system, LoweredProblem lowered, const RunOptions& options) {
+  const Stopwatch wall;
+  const Problem& problem = lowered.problem;
+  options.tell("finding routes and costs of " + problem.schedule.name);
+  Run run;
+  run.system = std::make_unique<const System>(system);
+  run.lowered = std::make_unique<const Schedule>(std::move(lowered.lowered));
+  run.choices = std::move(lowered.choices);
+  auto model = model_on(*run.system, *run.lowered, options);
+  if (!model) return model.error();
+  run.model = *std::move(model);
+  run.row.problem = problem.summary;
+  run.row.changes = changes_of(system);
+  run.row.result.trust = trust_of(system, system.machine.trust.covers.empty() ? std::vector<Coverage>{} : operations_in(problem.schedule, system),
+                                  lowering_of(problem.collectives));
+  run.row.result.build_s = lowered.build_s;
+  run.row.result.wall_s = wall.seconds();
+  return run;
+}
+
+Done play(Run& run, const RunOptions& options) {
+  const Stopwatch wall;
+  options.tell("simulating " + run.lowered->name);
+  auto timeline = options.engine->run(run.model, options.control);
+  if (!timeline) return timeline.error();
+  run.timeline = *std::move(timeline);
+  if (run.timeline.interrupted) return done();
+  run.metrics = measure(run.model, run.timeline);
+  const Result prepared = std::move(run.row.result);
+  run.row.result.trust = prepared.trust;
+  run.row.result = result_of(run);
+  run.row.result.engine = options.engine->name;
+  run.row.over_hbm = run.metrics.peak_memory > run.system->machine.chip.hbm;
+  run.row.axes = run.metrics.axes;
+  run.row.result.build_s = prepared.build_s;
+  run.row.result.wall_s = prepared.wall_s + wall.seconds();
+  return done();
+}
+
+}  // namespace podsim

@@ -1,0 +1,70 @@
+// One problem on one system by one engine: choices, lowering, the run, its figures.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/analysis/metrics.hpp"
+#include "sim/analysis/result.hpp"
+#include "sim/engine/engine.hpp"
+#include "workloads/scenario/collective_choice.hpp"
+#include "workloads/scenario/problem.hpp"
+#include "workloads/scenario/run_options.hpp"
+
+namespace podsim {
+
+/// A machine value that is varied: "link.bandwidth", "45GB/s".
+struct Override {
+  std::string path, value;
+};
+
+/// A run in figures, with what tells it from others: a row of a comparison.
+struct Row {
+  Result result{};
+  ProblemSummary problem{};
+  SystemChanges changes{};
+  bool over_hbm = false;  // the peak memory does not fit the device
+  std::vector<AxisMetrics> axes{};
+  std::string rings{};                              // with broken cables: how what they cut was lowered
+  std::optional<double> forward_s{}, backward_s{};  // of a workload whose passes were simulated apart too
+  std::vector<Override> varied{};                     // of a comparison: the machine values that tell this row's system from others
+  std::size_t group = 0;                            // of a comparison: rows of one group compute the same
+};
+
+/// A run with all that it came from, for whoever wants to look closer: explain(), traces, metrics per device.
+struct Run {
+  std::unique_ptr<const System> system;     // the model reads its machine
+  std::unique_ptr<const Schedule> lowered;  // and this
+  std::vector<CollectiveChoice> choices;    // what `auto` chose
+  Model model;
+  Timeline timeline;  // interrupted: there are no metrics, and the row has no figures
+  Metrics metrics;
+  Row row;
+};
+
+/// The model of a lowered schedule on a system. Errors: those of make_model(); more task instances than a run should have without `force`, told before
+/// routes and costs are found where that is certain then.
+Expected<Model> model_on(const System& system, const Schedule& lowered, const RunOptions& options);
+
+/// A problem whose collectives are lowered.
+struct LoweredProblem {
+  Problem problem;
+  std::vector<CollectiveChoice> choices{};
+  Schedule lowered;
+  double build_s = 0;  // what that took
+};
+/// choose_collectives(), then lower(). Errors: theirs.
+Expected<LoweredProblem> lower_problem(const System& system, Problem problem, const RunOptions& options);
+
+/// Errors: those of lowering, of the model and of the engine.
+Expected<Run> simulate(const System& system, const Problem& problem, const RunOptions& options = {});
+Expected<Run> simulate(const System& system, LoweredProblem lowered, const RunOptions& options = {});
+/// Any schedule, its collectives by `policy`.
+Expected<Run> simulate(const System& system, const Schedule& schedule, const RunOptions& options = {}, const CollectivePolicy& policy = {});
+
+/// The same in two parts: all that can be known before the clock runs, and the rest.
+Expected<Run> prepare(const System& system, LoweredProblem lowered, const RunOptions& options);
+Done play(Run& run, const RunOptions& options);
+
+}  // namespace podsim

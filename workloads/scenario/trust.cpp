@@ -1,0 +1,155 @@
+#include "workloads/scenario/trust.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "sim/base/units.hpp"
+
+namespace podsim {
+
+namespace {
+
+/// From near to far. Several operations at once are predicted better than one that was not observed.
+constexpr std::array<Rung, rung_count> by_distance{Rung::other_sizes, Rung::composite, Rung::other_operation, Rung::other_scale};
+
+bool within(const SizeRange& inner, const SizeRange& outer) { return outer.least <= inner.least && inner.most <= outer.most; }
+
+std::string bytes_text(const SizeRange& range) {
+  const std::string least = to_exact_text(Bytes{range.least}), most = to_exact_text(Bytes{range.most});
+  return least == most ? least : fmt::format("{} to {}", least, most);
+}
+std::string extent_text(const SizeRange& range) {
+  return range.least == range.most ? std::to_string(range.least) : fmt::format("{} to {}", range.least, range.most);
+}
+std::string extents_text(const Coverage& c) { return fmt::format("m={}, n={}, k={}", extent_text(c.m), extent_text(c.n), extent_text(c.k)); }
+
+std::string percent_text(double part) { return fmt::format("{:.2g} %", 100 * part); }
+
+/// Compares what runs with what was fitted.
+class Comparison {
+ public:
+  explicit Comparison(const std::vector<Coverage>& covers) : covers_{covers} {}
+
+  void add(const Coverage& run) {
+    std::set<std::string> operations, devices, along;
+    const Coverage* same = nullptr;
+    for (const Coverage& fitted : covers_) {
+      operations.insert(std::string{name_of(fitted.operation)});
+      if (fitted.operation != run.operation) continue;
+      devices.insert(std::to_string(fitted.devices));
+      if (fitted.devices != run.devices) continue;
+      along.insert(fitted.along);
+      if (fitted.along == run.along) same = &fitted;
+    }
+    const std::string_view name = name_of(run.operation);
+    if (devices.empty())
+      note(Rung::other_operation, fmt::format("{}, fitted to {}", name, fmt::join(operations, ", ")));
+    else if (along.empty())
+      note(Rung::other_scale, fmt::format("{} over {} devices, fitted over {}", name, run.devices, fmt::join(devices, ", ")));
+    else if (same == nullptr)
+      note(Rung::other_scale, fmt::format("{} along {}, fitted along {}", name, run.along, fmt::join(along, " and ")));
+    else if (run.operation == CostKind::matmul && !(within(run.m, same->m) && within(run.n, same->n) && within(run.k, same->k)))
+      note(Rung::other_sizes, fmt::format("{} of {}, fitted with {}", name, extents_text(run), extents_text(*same)));
+    else if (!within(run.bytes, same->bytes))
+      note(Rung::other_sizes, fmt::format("{} of {}, fitted from {}", name, bytes_text(run.bytes), bytes_text(same->bytes)));
+  }
+
+  void note(Rung rung, std::string text) {
+    if (std::find(beyond.begin(), beyond.end(), text) == beyond.end()) beyond.push_back(std::move(text));
+    const auto distance = [](Rung of) { return std::find(by_distance.begin(), by_distance.end(), of); };
+    if (!furthest || distance(rung) > distance(*furthest)) furthest = rung;
+  }
+
+  std::optional<Rung> furthest;
+  std::vector<std::string> beyond;
+
+ private:
+  const std::vector<Coverage>& covers_;
+};
+
+Comparison compared(const System& system, const std::vector<Coverage>& run) {
+  Comparison comparison{system.machine.trust.covers};
+  std::set<std::string> operations;
+  for (const Coverage& one : run) {
+    comparison.add(one);
+    operations.insert(std::string{name_of(one.operation)});
+  }
+  if (operations.size() > 1) comparison.note(Rung::composite, fmt::format("{} in one run, fitted one by one", fmt::join(operations, ", ")));
+  return comparison;
+}
+
+}  // namespace
+
+std::string_view name_of(Rung rung) {
+  constexpr std::array<std::string_view, rung_count> names{"other sizes", "other operation", "other scale", "composite"};
+  return names.at(static_cast<std::size_t>(rung));
+}
+
+const std::array<RungError, rung_count>& rung_errors() {
+  static constexpr std::array<RungError, rung_count> errors{{{Rung::other_sizes, 0.032, 0.28},
+                                                             {Rung::other_operation, 0.20, 0.40},
+                                                             {Rung::other_scale, 0.63, 0.72},
+                                                             {Rung::composite, 0.041, 0.065}}};
+  return errors;
+}
+
+RunTrust trust_of(const System& system, const std::vector<Coverage>& run, std::string_view lowering) {
+  const Trust& machine = system.machine.trust;
+  RunTrust trust{std::string{name_of(machine.level)}, machine.dataset, machine.error};
+  if (system.hypothetical || system.machine.slices.any_shape || machine.level == TrustLevel::hypothetical) {
+    trust.level = name_of(TrustLevel::hypothetical);
+    trust.fitted_error = machine.error;
+    trust.error.reset();
+    return trust;
+  }
+  if (machine.level != TrustLevel::fitted) return trust;
+  if (machine.covers.empty()) {
+    trust.beyond = {"the machine's file does not say what it was fitted to"};
+    return trust;
+  }
+  Comparison comparison = compared(system, run);
+  const std::size_t known = comparison.beyond.size();
+  if (!system.faults.none())
+    comparison.beyond.emplace_back("broken or slow parts, fitted without");
+  const bool communicates = std::any_of(run.begin(), run.end(), [](const Coverage& one) { return one.devices > 1 && one.operation != CostKind::permute; });
+  if (communicates && !lowering.empty() && lowering != "ring" && lowering != "line")
+    comparison.beyond.push_back(fmt::format("collectives by {}, fitted by ring or line", lowering));
+  if (comparison.beyond.empty()) return trust;
+  const bool unknown_error = comparison.beyond.size() > known;
+  trust.level = "extrapolated";
+  trust.fitted_error = std::exchange(trust.error, std::nullopt);
+  trust.beyond = std::move(comparison.beyond);
+  if (!comparison.furthest) return trust;
+  trust.rung = name_of(*comparison.furthest);
+  const RungError& error = rung_errors().at(static_cast<std::size_t>(*comparison.furthest));
+  if (unknown_error) return trust;
+  trust.error = error.median;
+  trust.p95_error = error.p95;
+  return trust;
+}
+
+std::vector<std::string> lines_of(const RunTrust& trust) {
+  const std::string fitted_error = trust.fitted_error ? fmt::format(", median error {}", percent_text(*trust.fitted_error)) : "";
+  if (trust.level == "spec") return {"spec: specified and published values, not calibrated"};
+  if (trust.level == "hypothetical")
+    return {trust.dataset.empty() ? "hypothetical: a what-if"
+                                  : fmt::format("hypothetical: a what-if of a machine fitted to {}{} as it was", trust.dataset, fitted_error)};
+  if (trust.level != "extrapolated") {
+    const std::string error = trust.error ? fmt::format(", median error {}", percent_text(*trust.error)) : "";
+    std::vector<std::string> lines{trust.dataset.empty() ? trust.level + error : fmt::format("{}: {}{}", trust.level, trust.dataset, error)};
+    lines.insert(lines.end(), trust.beyond.begin(), trust.beyond.end());
+    return lines;
+  }
+  const std::string known = trust.error ? fmt::format("such predictions have a median error of {} and a 95th percentile of {} in podsim validate",
+                                                      percent_text(*trust.error), percent_text(*trust.p95_error))
+                                        : "how wrong such predictions are is not known";
+  std::vector<std::string> lines{fmt::format("extrapolated{}{}: {}", trust.rung.empty() ? "" : " to ", trust.rung, known),
+                                 fmt::format("fitted: {}{}", trust.dataset, fitted_error)};
+  for (const std::string& beyond : trust.beyond) lines.push_back("beyond the fit: " + beyond);
+  return lines;
+}
+
+}  // namespace podsim
