@@ -3,7 +3,8 @@
 
 #include "tools/bench/goals.hpp"
 #include "tools/bench/workloads.hpp"
-#include "tools/command/scenario_options.hpp"
+#include "topologies/machines.hpp"
+#include "workloads/scenario/read_scenario.hpp"
 #include "workloads/tuning/tuner.hpp"
 
 namespace podsim::bench {
@@ -12,11 +13,11 @@ namespace {
 TuningRequest request_for(const std::vector<std::string>& slices, const std::vector<std::string>& meshes) {
   TuningRequest request;
   for (std::size_t i = 0; i < slices.size(); ++i) {
-    PodRequest pod;
-    pod.machine = "tpu_v4";
-    pod.slice = slices[i];
-    pod.mesh = meshes[i];
-    request.pods.push_back(value_of(make_pod(pod)));
+    SystemSpec spec;
+    spec.machine = value_of(find_machine("tpu_v4"));
+    spec.slice = value_of(parse_slice(slices[i], spec.machine, {}));
+    spec.mesh = value_of(parse_mesh(meshes[i], {}));
+    request.pods.push_back(value_of(make_system(spec)));
   }
   request.workload = value_of(workload_of(value_of(find_transformer_block("gpt3-block")), request.pods.front().mesh.devices()));
   request.algorithms = {"collective", "meshslice", "wang"};

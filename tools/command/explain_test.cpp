@@ -8,6 +8,7 @@
 
 #include "sim/engine/table/engines.hpp"
 #include "tools/command/test_command.hpp"
+#include "workloads/scenario/testing.hpp"
 
 namespace podsim {
 namespace {
@@ -128,26 +129,24 @@ TEST(Interrupt, ACompareRanksWhatItHas) {
 }
 
 TEST(Force, ALargeRunThatDoesNotFoldIsEstimatedAndRefused) {
-  PodRequest request;
-  request.machine = "ideal";
-  request.slice = "4x4";
-  const auto pod = make_pod(request);
-  ASSERT_TRUE(pod);
-  const auto problem = make_problem(*pod, {*gemm_algorithm("collective"), {64, 64, 64, DType::bf16, Dataflow::os}, Pass::forward, {}, false}, {});
+  const System system = testing::system_with({{"machine", "ideal"}, {"slice", "4x4"}});
+  GemmSpec spec;
+  spec.algorithm = *gemm_algorithm("collective");
+  spec.problem = {64, 64, 64, DType::bf16, Dataflow::os};
+  const auto problem = make_problem(system, spec);
   ASSERT_TRUE(problem);
-  Manner manner;
-  manner.engine = *timing_engine("des");
-  manner.fold = false;
-  manner.unasked = 100;
-  const auto refused = simulate(*pod, *problem, manner);
+  RunOptions options;
+  options.fold = false;
+  options.most_instances = 100;
+  const auto refused = simulate(system, *problem, options);
   ASSERT_FALSE(refused);
   EXPECT_THAT(to_text(refused.error()), AllOf(StartsWith("16 of 16 devices are simulated one by one: 0.000272 million task instances, about "),
-                                              EndsWith("expected less than 0.0001 million, or --force to run it")));
-  manner.force = true;
-  EXPECT_TRUE(simulate(*pod, *problem, manner));
-  manner.force = false;
-  manner.fold = true;
-  EXPECT_TRUE(simulate(*pod, *problem, manner)) << "one class";
+                                              EndsWith("expected less than 0.0001 million, or `force` to run it")));
+  options.force = true;
+  EXPECT_TRUE(simulate(system, *problem, options));
+  options.force = false;
+  options.fold = true;
+  EXPECT_TRUE(simulate(system, *problem, options)) << "one class";
 }
 
 }  // namespace

@@ -7,14 +7,7 @@
 namespace podsim {
 namespace {
 
-po::options_description described() {
-  po::options_description described;
-  described.add_options()                                                                              //
-      ("word", po::value<std::vector<std::string>>()->composing(), "positional too")                   //
-      ("set", po::value<std::vector<std::string>>()->composing(), "")                                  //
-      ("letter,l", po::value<std::vector<std::string>>()->composing(), "")("quiet", po::bool_switch(), "");
-  return described;
-}
+OptionGroup described() { return {{"word", words("W"), "positional too"}, {"set", words("S"), ""}, {"letter,l", words("L"), ""}, {"quiet", flag(), ""}}; }
 
 TEST(Options, AreTheSameHoweverManyStandBeforeThem) {
   for (std::size_t before = 240; before < 270; ++before) {

@@ -33,7 +33,7 @@ TEST(ShowMachine, WritesWhatWasSetAndSaysSo) {
   ASSERT_EQ(podsim("show machine --machine tpu_v5p --set link[y].bandwidth=123456789012B/s --set software.launch=2us -o " + file).status, exit_done);
   const auto machine = find_machine(file);
   ASSERT_TRUE(machine) << to_text(machine.error());
-  EXPECT_TRUE(*machine == *machine_of("tpu_v5p", {"link[y].bandwidth=123456789012B/s", "software.launch=2us"})) << "not a digit lost";
+  EXPECT_TRUE(*machine == *load_machine("tpu_v5p", {{"link[y].bandwidth", "123456789012B/s"}, {"software.launch", "2us"}})) << "not a digit lost";
   EXPECT_EQ(machine->sources.at("link[y].bandwidth"), "--set");
   EXPECT_EQ(machine->sources.at("link[x].bandwidth"), find_machine("tpu_v5p")->sources.at("link[x].bandwidth"));
   EXPECT_EQ(machine->trust.level, TrustLevel::hypothetical);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "workloads/scenario/faults.hpp"
+#include "workloads/scenario/testing.hpp"
 #include "tools/command/test_command.hpp"
 
 namespace podsim {
@@ -94,18 +95,13 @@ TEST(WhatIf, ABrokenRingIsADetourOrALineWhicheverIsFaster) {
   const auto result = json_of("run " + ideal + "--slice 4x8 " + gather_col + "--fail 0.3-0.4");
   EXPECT_GT(result["makespan_s"], result["healthy"]["makespan_s"]);
   EXPECT_THAT(result["rings"].get<std::string>(), ::testing::AnyOf("detour", "line along col, cut after 3"));
-  PodRequest request;
-  request.machine = "ideal";
-  request.slice = "4x8";
-  request.sets = {"link.bandwidth=45GB/s", "link.latency=1us"};
-  request.what_if.fail = {"0.3-0.4"};
-  const auto pod = make_pod(request);
-  ASSERT_TRUE(pod);
-  const std::vector<Alternative> both = alternatives(*pod);
+  const System system =
+      testing::system_with({{"machine", "ideal"}, {"slice", "4x8"}, {"set", "link.bandwidth=45GB/s"}, {"set", "link.latency=1us"}, {"fail", "0.3-0.4"}});
+  const std::vector<Alternative> both = alternatives(system);
   ASSERT_EQ(both.size(), 2u);
   EXPECT_EQ(both[1].rings, "line along col, cut after 3");
-  EXPECT_FALSE(both[1].pod.mesh.wraps(both[1].pod.mesh.whole(1)));
-  EXPECT_EQ(both[1].pod.placement.chip_of[0], ChipId{4}) << "the line begins behind the cable";
+  EXPECT_FALSE(both[1].system.mesh.wraps(both[1].system.mesh.whole(1)));
+  EXPECT_EQ(both[1].system.placement.chip_of[0], ChipId{4}) << "the line begins behind the cable";
 }
 
 TEST(WhatIf, OnALoneRingTheLineIsFasterThanTheWayBack) {

@@ -157,9 +157,9 @@ TEST(ProductBound, KnowsTheRingsOfAnUndamagedGridInOrder) {
   EXPECT_TRUE(line->row.empty());
   EXPECT_FALSE(axis_rings(testing::slice_pod(machine, {4, 4}, 2, 8, Wrap::Rule::all))) << "an axis takes a part of a dimension";
   auto pod = testing::slice_pod(machine, {4, 4}, 4, 4, Wrap::Rule::all);
-  pod.what_if.fail = {"0.0-0.1"};
-  ASSERT_TRUE(rebuild(pod));
-  EXPECT_FALSE(axis_rings(pod)) << "a broken cable";
+  const auto broken = with_faults(pod, {.broken = {{ChipId{0}, ChipId{1}}}});
+  ASSERT_TRUE(broken) << to_text(broken.error());
+  EXPECT_FALSE(axis_rings(*broken)) << "a broken cable";
   pod = testing::slice_pod(machine, {4, 4}, 4, 4, Wrap::Rule::all);
   std::swap(pod.placement.chip_of[0], pod.placement.chip_of[1]);
   EXPECT_FALSE(axis_rings(pod)) << "another order of devices";

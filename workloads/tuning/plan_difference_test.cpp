@@ -73,10 +73,11 @@ TEST(SplitOf, APlanIsItsTime) {
 
 /// What a plan takes with every link that many times as fast.
 Picoseconds with_links(const Race& r, const TunedPlan& plan, double factor) {
-  Pod pod = r.request.pods[plan.pod];
-  for (LinkParameters& link : pod.machine.link) link.bandwidth = factor * link.bandwidth;
-  EXPECT_TRUE(rebuild(pod));
-  return evaluate_plan(pod, r.request.workload, plan.plan, r.request.pass, *r.request.engine, 1)->time;
+  Machine machine = r.request.pods[plan.pod].machine;
+  for (LinkParameters& link : machine.link) link.bandwidth = factor * link.bandwidth;
+  const auto pod = with_machine(r.request.pods[plan.pod], machine);
+  EXPECT_TRUE(pod) << to_text(pod.error());
+  return evaluate_plan(*pod, r.request.workload, plan.plan, r.request.pass, *r.request.engine, 1)->time;
 }
 
 TEST(WhatFlips, TheOtherPlanIsFasterFromThereOnAndNotBefore) {

@@ -123,9 +123,9 @@ TEST(ClosedForm, EqualsDesForProductsAndCopies) {
 TEST(ClosedForm, IsNotGivenWhereTheMeshFoldsOrTheMachineIsBroken) {
   const Machine machine = some_machine();
   EXPECT_FALSE(closed_form(observed(ObservedOp::all_gather, "", 8, 4096), pod_with(machine, "2x4", {{"ring", 8}}, true)));
-  Pod damaged = pod_with(machine, "4x4");
-  damaged.what_if.degrade = {"0.0-0.1=0.5"};
-  EXPECT_FALSE(closed_form(observed(ObservedOp::all_gather, "row", 4, 4096), damaged));
+  const auto damaged = with_faults(pod_with(machine, "4x4"), {.slow_cables = {{{ChipId{0}, ChipId{1}}, 0.5}}});
+  ASSERT_TRUE(damaged) << to_text(damaged.error());
+  EXPECT_FALSE(closed_form(observed(ObservedOp::all_gather, "row", 4, 4096), *damaged));
   EXPECT_FALSE(closed_form(observed(ObservedOp::all_gather, "", 8, 3 * 2), pod_with(*find_machine("dgx_h100"), "1x8")))
       << "halves of three elements differ, and share a link";
 }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "workloads/scenario/coverage.hpp"
+
 #include "algorithms/gemm/gemm.hpp"
 #include "validation/calibration/fit/test_calibrate.hpp"
 

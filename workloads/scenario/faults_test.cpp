@@ -5,6 +5,7 @@
 
 #include "sim/engine/des/des_engine.hpp"
 #include "tools/command/test_command.hpp"
+#include "workloads/scenario/testing.hpp"
 
 namespace podsim {
 namespace {
@@ -27,43 +28,39 @@ Expected<Timeline> noted_des(const Model& model, const RunControl& control) {
 }
 constexpr EngineEntry noted{"des", "des, noting its calls", true, noted_des};
 
-Pod pod_of_ideal(const std::string& slice, const std::vector<std::string>& fail) {
-  PodRequest request;
-  request.machine = "ideal";
-  request.slice = slice;
-  request.sets = {"link.bandwidth=45GB/s", "link.latency=1us"};
-  request.what_if.fail = fail;
-  auto pod = make_pod(request);
-  EXPECT_TRUE(pod) << to_text(pod.error());
-  return *std::move(pod);
+System ideal(const std::string& slice, const std::vector<std::string>& broken) {
+  std::vector<std::pair<std::string, std::string>> given{{"machine", "ideal"}, {"slice", slice}, {"set", "link.bandwidth=45GB/s"}, {"set", "link.latency=1us"}};
+  for (const std::string& cable : broken) given.emplace_back("fail", cable);
+  return testing::system_with(given);
 }
 
 /// An all-gather along the last axis.
-Expected<Problem> gather_on(Pod& pod, const Manner&) {
-  const std::vector<AxisView> axes{pod.mesh.whole(static_cast<int>(pod.mesh.axes().size()) - 1)};
-  auto schedule = collective_schedule(pod.mesh, CollectiveKind::all_gather, axes, Bytes{1 << 24}, DType::bf16);
-  if (!schedule) return schedule.error();
-  return Problem{*std::move(schedule), ring_or_line(), "ring or line", {}, {}};
+ProblemSpec gather_on(const System& system) {
+  CollectiveSpec spec;
+  spec.axes = {system.mesh.axes().back().name};
+  spec.input = Bytes{1 << 24};
+  return spec;
 }
 
-Manner noting() {
-  Manner manner;
-  manner.engine = &noted;
-  return manner;
+RunOptions noting() {
+  RunOptions options;
+  options.engine = &noted;
+  return options;
 }
 
-TEST(Failures, TheQuickerAlternativeIsPlayedFirstAndTheOtherOneWhileItMayWin) {
+TEST(Faults, TheQuickerAlternativeIsPlayedFirstAndTheOtherOneWhileItMayWin) {
   for (const auto& [slice, cable] : {std::pair{"4x8", "0.3-0.4"}, {"8", "2-3"}}) {
     SCOPED_TRACE(slice);
-    const Pod pod = pod_of_ideal(slice, {cable});
-    std::vector<Alternative> both = alternatives(pod);
+    const System system = ideal(slice, {cable});
+    std::vector<Alternative> both = alternatives(system);
     ASSERT_EQ(both.size(), 2U);
     std::vector<double> alone;
-    for (Alternative& alternative : both) alone.push_back(simulate(alternative.pod, *gather_on(alternative.pod, {}), noting())->row.result.makespan_s);
+    for (const Alternative& alternative : both)
+      alone.push_back(simulate(alternative.system, *make_problem(alternative.system, gather_on(system)), noting())->row.result.makespan_s);
     const bool line_wins = alone[1] < alone[0];
 
     calls.clear();
-    const auto best = simulate_best(pod, gather_on, noting());
+    const auto best = simulate(system, gather_on(system), noting());
     ASSERT_TRUE(best) << to_text(best.error());
     EXPECT_EQ(best->row.result.makespan_s, std::min(alone[0], alone[1]));
     EXPECT_EQ(best->row.rings, both[line_wins ? 1 : 0].rings);
@@ -76,48 +73,48 @@ TEST(Failures, TheQuickerAlternativeIsPlayedFirstAndTheOtherOneWhileItMayWin) {
   EXPECT_TRUE(calls[1].interrupted) << "on a lone ring the detour is the whole way round: it is not played to its end";
 }
 
-TEST(Failures, WhatDoesNotRunAsItIsIsAnErrorBeforeAnythingIsPlayed) {
-  const Pod pod = pod_of_ideal("4x8", {"0.3-0.4"});
-  Manner manner = noting();
-  manner.unasked = 10;
+TEST(Faults, WhatDoesNotRunAsItIsIsAnErrorBeforeAnythingIsPlayed) {
+  const System system = ideal("4x8", {"0.3-0.4"});
+  RunOptions options = noting();
+  options.most_instances = 10;
   calls.clear();
-  const auto refused = simulate_best(pod, gather_on, manner);
+  const auto refused = simulate(system, gather_on(system), options);
   ASSERT_FALSE(refused);
   EXPECT_NE(to_text(refused.error()).find("devices are simulated one by one, as they do not behave alike"), std::string::npos) << to_text(refused.error());
   EXPECT_TRUE(calls.empty());
 }
 
-TEST(Failures, ARunThatIsTooLongIsRefusedBeforeItsRoutesAreFound) {
+TEST(Faults, ARunThatIsTooLongIsRefusedBeforeItsRoutesAreFound) {
   // Chip 3 is cut off, so that no model can be made; but that so many devices take too long is told first.
-  Pod pod = pod_of_ideal("8", {"2-3", "3-4"});
-  pod.placement.speed.assign(8, 1);
-  pod.placement.speed[1] = 0.5;
-  Manner manner = noting();
-  const auto lowered = lower(gather_on(pod, {})->schedule, ring_or_line());
+  System system = ideal("8", {"2-3", "3-4"});
+  system.placement.speed.assign(8, 1);
+  system.placement.speed[1] = 0.5;
+  RunOptions options = noting();
+  const auto lowered = lower(make_problem(system, gather_on(system))->schedule, ring_or_line());
   ASSERT_TRUE(lowered);
-  const auto cut_off = model_on(pod, *lowered, manner);
+  const auto cut_off = model_on(system, *lowered, options);
   ASSERT_FALSE(cut_off);
   EXPECT_NE(to_text(cut_off.error()).find("cannot be reached"), std::string::npos) << to_text(cut_off.error());
-  manner.unasked = 20;
-  const auto refused = model_on(pod, *lowered, manner);
+  options.most_instances = 20;
+  const auto refused = model_on(system, *lowered, options);
   ASSERT_FALSE(refused);
   EXPECT_NE(to_text(refused.error()).find("of 8 devices are simulated one by one"), std::string::npos) << to_text(refused.error());
 }
 
-TEST(Failures, ModelsAreNotMadeWhenTold) {
-  Pod pod = pod_of_ideal("4x8", {"0.3-0.4"});
+TEST(Faults, ModelsAreNotMadeWhenTold) {
+  System system = ideal("4x8", {"0.3-0.4"});
   const std::atomic<bool> stop{true};
-  Manner manner = noting();
-  manner.control.stop = &stop;
+  RunOptions options = noting();
+  options.control.stop = &stop;
   calls.clear();
-  for (const auto& run : {simulate(pod, *gather_on(pod, manner), manner), simulate_best(pod, gather_on, manner)}) {
+  for (const auto& run : {simulate(system, *make_problem(system, gather_on(system)), options), simulate(system, gather_on(system), options)}) {
     ASSERT_FALSE(run);
     EXPECT_EQ(run.error().cause, Cause::cancelled);
   }
   EXPECT_TRUE(calls.empty());
 }
 
-TEST(Failures, CablesWithoutTrafficAreASortOfTheirOwn) {
+TEST(Faults, CablesWithoutTrafficAreASortOfTheirOwn) {
   // Nothing moves along rows: 8 rings of 4 cables each.
   const std::string line = "run --machine ideal --slice 4x8 --collective all-gather --axis col --bytes 16MiB --fail ";
   const auto result = json_of(line + "any");

@@ -1,0 +1,193 @@
+#include "workloads/scenario/collective_choice.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "tools/command/test_command.hpp"
+#include "workloads/collectives.hpp"
+#include "workloads/scenario/testing.hpp"
+
+namespace podsim {
+namespace {
+
+std::string pairs_error(const std::string& text) {
+  const auto pairs = parse_pairs(text, "p.txt", 8);
+  EXPECT_FALSE(pairs) << text;
+  return pairs ? "" : to_text(pairs.error());
+}
+
+TEST(PairsFile, HoldsOnePairPerLineAndComments) {
+  const auto pairs = parse_pairs("# from to\n0 1\n\n  1\t0 # back\r\n7 7", "p.txt", 8);
+  ASSERT_TRUE(pairs) << to_text(pairs.error());
+  EXPECT_EQ(*pairs, (std::vector<Collective::Pair>{{0, 1}, {1, 0}, {7, 7}}));
+}
+
+TEST(PairsFile, IsToldWhereItIsWrong) {
+  EXPECT_EQ(pairs_error("0 1\n2\n"), "p.txt:2:2: expected `from to`, found the end of the line");
+  EXPECT_EQ(pairs_error("0 1 2\n"), "p.txt:1:5: expected `from to` and the end of the line, found \"2\"");
+  EXPECT_EQ(pairs_error("0 1\n0 2\n"), "p.txt:2:1: position 0 sends twice");
+  EXPECT_EQ(pairs_error("0 1\n2  1\n"), "p.txt:2:4: position 1 receives twice");
+  EXPECT_EQ(pairs_error("# nothing\n"), "p.txt:2:1: expected at least one line `from to`");
+  EXPECT_TRUE(pairs_error("0 8\n").starts_with("p.txt:1:3: ")) << pairs_error("0 8\n");
+  EXPECT_TRUE(pairs_error("a 1\n").starts_with("p.txt:1:1: ")) << pairs_error("a 1\n");
+}
+
+System ideal_slice(const std::string& slice, const std::vector<std::string>& sets = {}) {
+  std::vector<std::pair<std::string, std::string>> given{{"machine", "ideal"}, {"slice", slice}};
+  for (const std::string& set : sets) given.emplace_back("set", set);
+  return testing::system_with(given);
+}
+
+/// What `auto` takes for the only collective of a schedule.
+Expected<std::string> cheapest(const System& system, const Schedule& schedule, const RunOptions& options = {}) {
+  const auto choices = choose_collectives(system, schedule, {"auto", {}}, options);
+  if (!choices) return choices.error();
+  EXPECT_EQ(choices->chosen.size(), 1U);
+  return choices->chosen.front().algorithm;
+}
+
+std::string best(const System& system, CollectiveKind kind, const std::vector<AxisView>& axes, std::int64_t bytes) {
+  const auto schedule = collective_schedule(system.mesh, kind, axes, Bytes{bytes}, DType::f32);
+  EXPECT_TRUE(schedule);
+  const auto name = cheapest(system, *schedule);
+  EXPECT_TRUE(name) << to_text(name.error());
+  return name ? *name : "";
+}
+
+TEST(Cheapest, DependsOnTheSizeAndNeverTrustsSharedLinks) {
+  const System ring = ideal_slice("16", {"link.latency=1us", "software.per_message=1us"});
+  const std::vector<AxisView> row{*ring.mesh.axis("row")};
+  EXPECT_EQ(best(ring, CollectiveKind::all_gather, row, 256 << 20), "ring");  // bandwidth decides
+  EXPECT_NE(best(ring, CollectiveKind::all_gather, row, 64), "ring");         // latency decides
+  EXPECT_EQ(best(ring, CollectiveKind::all_to_all, row, 256 << 20), "ring");
+  const System torus = ideal_slice("4x4", {"link.latency=1us"});
+  EXPECT_EQ(best(torus, CollectiveKind::all_gather, {torus.mesh.whole(0), torus.mesh.whole(1)}, 64 << 20), "halves");
+}
+
+/// Pairwise uses one direction at a time: the busiest link alone does not tell that it takes almost twice as long.
+TEST(Cheapest, IsTheOneThatTheRefereeFindsFastest) {
+  const System torus = ideal_slice("8x8");
+  for (const CollectiveKind kind : {CollectiveKind::all_to_all, CollectiveKind::all_gather, CollectiveKind::all_reduce})
+    for (const std::int64_t bytes : {64 * 4, 1 << 22}) {
+      const auto schedule = collective_schedule(torus.mesh, kind, {torus.mesh.whole(0), torus.mesh.whole(1)}, Bytes{bytes}, DType::f32);
+      const auto seconds = [&](std::string_view name) {
+        const auto lowered = lower(*schedule, *always(name));
+        if (!lowered) return 1e9;
+        const auto timeline = (*timing_engine("simgrid"))->run(*make_model(*lowered, torus.machine, *torus.topology, torus.placement), {});
+        return timeline ? to_seconds(timeline->makespan).count() : 1e9;
+      };
+      const std::string found = best(torus, kind, {torus.mesh.whole(0), torus.mesh.whole(1)}, bytes);
+      for (const CollectiveAlgorithmEntry& entry : collective_algorithms())
+        EXPECT_LE(seconds(found), seconds(entry.name) * 1.001) << name_of(kind) << " " << bytes << ": " << found << " against " << entry.name;
+    }
+}
+
+/// An axis of 16 laid over two rings of 4: both carry at once, each half of the data.
+TEST(Cheapest, UsesThePhysicalDimensionsOfAFoldedAxisAtOnce) {
+  const System folded = testing::system_with({{"machine", "ideal"}, {"slice", "4x4x4"}, {"mesh", "a=16,b=4"}});
+  const std::vector<AxisView> a{folded.mesh.whole(0)};
+  EXPECT_EQ(best(folded, CollectiveKind::all_gather, a, 64 << 20), "halves over 4x4");
+  const auto seconds = [&](const std::string& algorithm) {
+    return test::json_of("run --machine ideal --slice 4x4x4 --mesh a=16,b=4 --collective all-gather --axis a --bytes 64MiB --algorithm " +
+                         algorithm)["makespan_s"]
+        .get<double>();
+  };
+  EXPECT_LT(seconds("auto"), 0.75 * seconds("ring"));
+  EXPECT_NEAR(seconds("auto"), 15 * (64 << 20) / (4 * 100e9), 1e-9) << "15 shards over two links of each of two dimensions";
+}
+
+TEST(Cheapest, AsAChooserLowersWhatItNames) {
+  const System ring = ideal_slice("8", {"link.latency=1us"});
+  const auto schedule = collective_schedule(ring.mesh, CollectiveKind::all_reduce, {ring.mesh.whole(0)}, Bytes{8 << 20}, DType::f32);
+  const auto choices = choose_collectives(ring, *schedule, {"auto", {}}, {});
+  ASSERT_TRUE(choices);
+  const auto chosen = lower(*schedule, choices->chooser), named = lower(*schedule, *always(choices->chosen.front().algorithm));
+  ASSERT_TRUE(chosen && named);
+  EXPECT_EQ(*chosen, *named);
+  EXPECT_EQ(to_text(*choices), "all-reduce along row of 8 MiB: " + choices->chosen.front().algorithm + "\n");
+}
+
+TEST(Cheapest, OnTheFactorsOfAnAxisCanBeAskedForByItsName) {
+  const System folded = testing::system_with({{"machine", "ideal"}, {"slice", "4x4x4"}, {"mesh", "a=16,b=4"}});
+  const auto schedule = collective_schedule(folded.mesh, CollectiveKind::all_gather, {folded.mesh.whole(0)}, Bytes{64 << 20}, DType::f32);
+  const auto chosen = choose_collectives(folded, *schedule, {"auto", {}}, {}), named = choose_collectives(folded, *schedule, {"halves over 4x4", {}}, {});
+  ASSERT_TRUE(chosen && named);
+  EXPECT_EQ(*lower(*schedule, chosen->chooser), *lower(*schedule, named->chooser));
+}
+
+/// Permutes in one program, each on buffers of its own.
+Schedule permutes(const System& system, const std::vector<std::pair<DType, std::int64_t>>& each) {
+  Schedule all;
+  for (const auto& [dtype, by] : each) {
+    CollectiveDetails details;
+    details.pairs = shift_pairs(system.mesh.devices(), by);
+    Schedule one = *collective_schedule(system.mesh, CollectiveKind::permute, {system.mesh.whole(0)}, Bytes{1 << 20}, dtype, details);
+    if (all.programs.empty()) {
+      all = one;
+      all.computes = {};
+      continue;
+    }
+    Program& program = all.programs.front();
+    auto& moved = std::get<Collective>(one.programs.front().tasks.front().op);
+    for (Region* region : {&moved.input, &moved.output}) region->buffer = BufferId{program.buffers.size() + region->buffer.index()};
+    for (Buffer& buffer : one.programs.front().buffers) {
+      buffer.tensor += std::to_string(program.buffers.size());
+      program.buffers.push_back(buffer);
+    }
+    program.tasks.push_back(one.programs.front().tasks.front());
+  }
+  return all;
+}
+
+TEST(Cheapest, OfACollectiveIsNotThatOfAnotherDtypeOrOfOtherPairs) {
+  const System ring = ideal_slice("8", {"link.latency=1us"});
+  const auto choices = choose_collectives(ring, permutes(ring, {{DType::f32, 1}, {DType::f32, 1}, {DType::bf16, 1}, {DType::f32, 3}, {DType::bf16, 1}}), {"auto", {}}, {});
+  ASSERT_TRUE(choices) << to_text(choices.error());
+  EXPECT_EQ(choices->chosen.size(), 3U) << to_text(*choices);
+}
+
+TEST(Cheapest, HearsCtrlC) {
+  const System ring = ideal_slice("8");
+  const auto schedule = collective_schedule(ring.mesh, CollectiveKind::all_reduce, {ring.mesh.whole(0)}, Bytes{8 << 20}, DType::f32);
+  std::atomic<bool> stop{false};
+  RunOptions options;
+  options.control.stop = &stop;
+  int tried = 0;
+  options.doing = [&](const std::string&) { stop = ++tried == 3; };
+  const auto name = cheapest(ring, *schedule, options);
+  ASSERT_FALSE(name);
+  EXPECT_EQ(name.error().cause, Cause::cancelled);
+  EXPECT_EQ(tried, 3);
+}
+
+TEST(Cheapest, PassesOverWhatIsTooLargeToSimulate) {
+  const System open = testing::system_with({{"machine", "ideal"}, {"slice", "8"}, {"wrap", "none"}});  // so that no two devices are alike
+  const auto schedule = collective_schedule(open.mesh, CollectiveKind::all_gather, {open.mesh.whole(0)}, Bytes{8 << 20}, DType::f32);
+  const auto found = [&](double most_instances) {
+    RunOptions options;
+    options.most_instances = most_instances;
+    return cheapest(open, *schedule, options);
+  };
+  EXPECT_TRUE(found(50e6));
+  double enough = 1;
+  while (!found(enough)) ++enough;
+  const auto small = found(enough);
+  EXPECT_NE(*small, *found(50e6)) << *small << " alone has no more than " << enough << " task instances";
+  const auto nothing = found(1);
+  ASSERT_FALSE(nothing);
+  EXPECT_NE(nothing.error().message.find("or `force` to run it"), std::string::npos) << nothing.error().message;
+}
+
+TEST(ChunkRuleOfAMachine, IsTheBestNumberOfChunksOfAChain) {
+  const ChunkRule free = chunk_rule(ideal_slice("8").machine);
+  EXPECT_EQ(free(8, Bytes{1 << 20}), 8);  // no latency: any number does
+  const ChunkRule rule = chunk_rule(ideal_slice("8", {"link.latency=1us", "software.per_message=1us", "link.bandwidth=50GB/s"}).machine);
+  EXPECT_EQ(rule(8, Bytes{1'000'000}), 8);  // sqrt(6 * 1e6 / (2e-6 * 50e9)) = 7.7
+  EXPECT_EQ(rule(8, Bytes{100}), 1);
+  EXPECT_EQ(rule(2, Bytes{1 << 30}), 1);
+  EXPECT_EQ(rule(64, Bytes{1 << 30}), 64);
+}
+
+}  // namespace
+}  // namespace podsim
