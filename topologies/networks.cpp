@@ -124,7 +124,7 @@ Expected<Network> crossbar(int chips, const LinkParameters& link) {
 Expected<Network> fat_tree(int chips, int leaf, double oversubscription, const LinkParameters& link) {
   const int spines = static_cast<int>(std::lround(leaf / oversubscription));
   if (!(oversubscription >= 1) || spines < 1)
-    return Diagnostic{{"--topology", 0, 0},
+    return Diagnostic{of_field("topology"),
                       fmt::format("expected an oversubscription from 1 to the {} chips of a leaf, found {}", leaf, oversubscription)};
   const int leaves = (chips + leaf - 1) / leaf;
   std::vector<std::string> names;

@@ -177,7 +177,7 @@ Done divides(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, const GemmPr
     if (algorithm.takes_slice_count && options.slice_count > 0) sliced = fmt::format(", S={}", options.slice_count);
     if (algorithm.needs_slice_count) sliced += fmt::format(", B={}", options.block);
     return Diagnostic{{},
-                      fmt::format("{} must be a positive multiple of {} ({} {} on {}{}), found {}; --pad rounds it up", check.name, check.multiple,
+                      fmt::format("{} must be a positive multiple of {} ({} {} on {}{}), found {}; `pad` rounds it up", check.name, check.multiple,
                                   algorithm.name, name_of(problem.dataflow), to_text(mesh), sliced, check.extent)};
   }
   return done();

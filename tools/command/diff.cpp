@@ -126,6 +126,7 @@ Expected<int> diff_and_print(const Options& options, Console& console) {
   line.end();
   const StepDiff diff = diff_steps(predicted->block, step_of(*profile), profiled->layers);
   std::vector<std::string>& notes = profile->notes;
+  for (std::string& note : notes) note = in_options(std::move(note));
   if (diff.layers > 1)
     notes.push_back(fmt::format("the predicted step is {} times the block, {}; what is outside of the blocks has no counterpart", diff.layers,
                                 options.has("layers") ? "as told" : "the plan's layers (--layers 1 for a profile of one block)"));

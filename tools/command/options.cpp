@@ -177,18 +177,23 @@ SourceLocation option(const std::string& name) { return {"--" + name, 0, 0}; }
 
 Diagnostic in_options(Diagnostic diagnostic) {
   if (diagnostic.where.is_field) diagnostic.where = {dashed(diagnostic.where.file), 0, 0};
-  std::string& message = diagnostic.message;
+  diagnostic.message = in_options(std::move(diagnostic.message));
+  return diagnostic;
+}
+
+std::string in_options(std::string message) {
+  static constexpr std::array<std::string_view, 4> of_importers{"devices", "steps", "op", "axis_sizes"};
   for (std::size_t open = message.find('`'); open != std::string::npos; open = message.find('`', open)) {
     const std::size_t close = message.find('`', open + 1);
     if (close == std::string::npos) break;
     const std::string name = message.substr(open + 1, close - open - 1);
-    if (scenario_field(name) == nullptr) {
+    if (scenario_field(name) == nullptr && std::find(of_importers.begin(), of_importers.end(), name) == of_importers.end()) {
       open = close + 1;
       continue;
     }
     message.replace(open, close + 1 - open, dashed(name));
   }
-  return diagnostic;
+  return message;
 }
 
 int report(const Diagnostic& diagnostic, Console& console) {

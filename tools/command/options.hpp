@@ -69,8 +69,9 @@ class Options {
 /// Where an option's value is to blame: "--slice".
 SourceLocation option(const std::string& name);
 
-/// The same in terms of the command line: a library blames fields, `slice_count`, which are options here, --slice-count.
+/// The same in terms of the command line: libraries name fields, in messages between backticks, `slice_count`; they are options here, --slice-count.
 Diagnostic in_options(Diagnostic diagnostic);
+std::string in_options(std::string message);
 
 /// Prints an error as the contract has it (`FILE:LINE:COLUMN: message` or `podsim: error: message`) and returns its exit status.
 /// Work that was cancelled is no error: it says so, with exit_interrupted.

@@ -37,24 +37,26 @@ ARROWS = {
     "algorithms": {"sim/schedule"},
     "workloads": {"algorithms", "topologies"},
     "workloads/tuning": {"workloads", "sim/engine/table"},
-    "validation/calibration": {"sim/engine/table", "workloads"},
+    "workloads/scenario": {"workloads/tuning"},
+    "validation/calibration": {"workloads/scenario"},
     "validation": {"validation/calibration"},
-    "tools/report": {"sim/analysis"},
-    "tools": {"tools/report", "validation", "workloads/tuning", "sim/engine/mpi"},
+    "tools/report": {"validation"},
+    "tools/sweep": {"tools/report"},
+    "tools": {"tools/sweep", "sim/engine/mpi"},
 }
 
-PROTOBUF_FOLDERS = ("sim/config", "workloads", "validation/calibration/importers", "validation/validate", "tools")
+PROTOBUF_FOLDERS = ("sim/config", "workloads", "validation/calibration/importers", "validation/validate", "tools/sweep")
 
 # (what is included, the only folders that may, what to call it)
 OUTSIDE = [
     (re.compile(r"simgrid/|xbt/"), ("sim/engine/simgrid",), "SimGrid"),
     (re.compile(r"boost/graph/"), ("sim/topology",), "Boost.Graph"),
-    (re.compile(r"boost/program_options"), ("tools",), "Boost.Program_options"),
+    (re.compile(r"boost/program_options"), ("tools/command",), "Boost.Program_options"),
     (re.compile(r"mpi\.h$"), ("sim/engine/mpi", "tools/mpirun"), "MPI"),
     (re.compile(r"google/protobuf/|.*\.pb\.h$"), PROTOBUF_FOLDERS, "Protobuf"),
     (re.compile(r"simdjson\.h$"), ("validation/calibration/importers",), "simdjson"),
     (re.compile(r"Eigen/"), ("validation/calibration",), "Eigen"),
-    (re.compile(r"sqlite3(ext)?\.h$"), ("tools",), "SQLite"),
+    (re.compile(r"sqlite3(ext)?\.h$"), ("tools/sweep",), "SQLite"),
     (re.compile(r"(cblas|lapacke|fftw3)\.h$"), ("sim/engine/numeric",), "the linear algebra library"),
 ]
 

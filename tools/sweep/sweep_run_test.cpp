@@ -64,7 +64,7 @@ TEST(Sweep, StoresTheReasonWhereACombinationDoesNotApply) {
   EXPECT_EQ(count.skipped, 3U);
   const std::string rows = rows_of(folder.file("s.sqlite"), "SELECT point, status, key IS NULL, reason FROM results WHERE status = 'skipped'");
   EXPECT_THAT(rows, HasSubstr("2,skipped,1,"));
-  EXPECT_THAT(rows, HasSubstr("3,skipped,1,\"--mesh: "));
+  EXPECT_THAT(rows, HasSubstr("3,skipped,1,\"mesh: "));
 }
 
 TEST(Sweep, TakesAsManyPodsAsTheMachinesBuildAndSkipsTheRest) {

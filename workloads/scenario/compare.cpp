@@ -136,9 +136,9 @@ Expected<ComparedRows> simulate_variants(const ComparedSystem& on, const RunOpti
   return result;
 }
 
-Expected<Comparison> compare(const std::vector<ComparedSystem>& systems, const RunOptions& options) {
+Expected<ComparedResults> compare(const std::vector<ComparedSystem>& systems, const RunOptions& options) {
   const auto better = [](const Row& a, const Row& b) { return std::tie(a.group, a.result.makespan_s) < std::tie(b.group, b.result.makespan_s); };
-  Comparison comparison;
+  ComparedResults comparison;
   for (std::size_t s = 0; s < systems.size(); ++s) {
     auto found = simulate_variants(systems[s], options);
     if (!found) return found.error();

@@ -47,12 +47,12 @@ struct RankedGroup {
   std::size_t system = 0;  // its number among those compared
   std::vector<Row> rows;
 };
-struct Comparison {
+struct ComparedResults {
   std::vector<Row> rows;             // of all systems: group by group, each best first
   std::vector<RankedGroup> by_system;  // system by system
   std::vector<Skipped> skipped;
 };
 /// Errors: as simulate_variants(). Cancelled: what has ended.
-Expected<Comparison> compare(const std::vector<ComparedSystem>& systems, const RunOptions& options);
+Expected<ComparedResults> compare(const std::vector<ComparedSystem>& systems, const RunOptions& options);
 
 }  // namespace podsim

@@ -76,10 +76,9 @@ TEST(Trust, OfAWhatIfHasNoError) {
   EXPECT_EQ(trust.level, "hypothetical");
   EXPECT_EQ(trust.error, std::nullopt);
   EXPECT_EQ(trust.fitted_error, 0.034);
-  Pod broken = pod_with(fitted_machine(), "2x8");
-  broken.placement.speed.assign(16, 1.0);
-  broken.placement.speed[3] = 0.5;
-  const RunTrust slow = trust_of(broken, fitted_machine().trust.covers);
+  const auto broken = with_faults(pod_with(fitted_machine(), "2x8"), {.slow_devices = {{ChipId{3}, 0, 0.5}}});
+  ASSERT_TRUE(broken) << to_text(broken.error());
+  const RunTrust slow = trust_of(*broken, fitted_machine().trust.covers);
   EXPECT_EQ(slow.level, "extrapolated");
   EXPECT_EQ(slow.error, std::nullopt);
   EXPECT_THAT(slow.beyond, ::testing::Contains("broken or slow parts, fitted without"));

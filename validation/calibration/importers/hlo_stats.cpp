@@ -284,7 +284,7 @@ Expected<ProfiledOperations> Table::read_all(const ProfileOptions& options) {
   const CountedSteps by_count = steps_by_occurrences(found.operations, options.layers);
   found.steps = options.steps > 0 ? options.steps : by_count.steps;
   found.notes.push_back(counted(static_cast<std::size_t>(found.steps), options.devices > 0 ? "step" : "step times device") +
-                        (options.steps > 0 ? ", as told" : by_count.why + "; --steps and --devices may say otherwise"));
+                        (options.steps > 0 ? ", as told" : by_count.why + "; `steps` and `devices` may say otherwise"));
   found.notes.emplace_back(
       "a table does not tell when the device idles, nor what is hidden behind other operations: a measured step is the sum of its operations");
   return found;

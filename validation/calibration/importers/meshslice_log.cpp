@@ -131,12 +131,12 @@ Expected<int> devices_along(const std::string& axis, const PrintedAxes& printed,
   const auto in_log = printed.find(axis);
   const auto told = options.axes.find(axis);
   if (in_log != printed.end() && told != options.axes.end() && in_log->second != told->second)
-    return Diagnostic{where, "the log has " + std::to_string(in_log->second) + " devices along the axis " + quoted(axis) + ", --axis-sizes " +
+    return Diagnostic{where, "the log has " + std::to_string(in_log->second) + " devices along the axis " + quoted(axis) + ", `axis_sizes` " +
                                  std::to_string(told->second)};
   const int devices = in_log != printed.end() ? in_log->second : told != options.axes.end() ? told->second : options.devices;
   if (devices >= 1 && devices <= most_observed_devices) return devices;
   return Diagnostic{where, "the log does not tell how many devices the axis " + quoted(axis) + " has, and no option does (" +
-                               (axis.empty() ? "--devices" : "--axis-sizes " + axis + "=N") + ")"};
+                               (axis.empty() ? "`devices`" : "`axis_sizes` " + axis + "=N") + ")"};
 }
 
 Expected<Bytes> read_size(std::string_view text, const SourceLocation& where) {

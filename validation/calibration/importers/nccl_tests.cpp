@@ -204,7 +204,7 @@ Done LogReader::close_test() {
   const int devices = ranks_.empty() ? options_.devices : static_cast<int>(ranks_.size());
   const SourceLocation& where = rows_.front().observation.where;
   if (devices < 1 || devices > most_observed_devices)
-    return Diagnostic{where, "nothing tells how many devices took part: the text has no \"#  Rank\" lines; --devices tells it"};
+    return Diagnostic{where, "nothing tells how many devices took part: the text has no \"#  Rank\" lines; `devices` tells it"};
   std::optional<ObservedOp> op = named_ ? named_ : options_.op;
   TestTable table;
   if (!op) {
@@ -212,7 +212,7 @@ Done LogReader::close_test() {
     if (largest.reduces && largest.algorithm >= 1) op = reduction_of(largest.bus / largest.algorithm, devices);
     table.by_bandwidth = op.has_value();
   }
-  if (!op) return Diagnostic{where, "nothing tells which collective this is: the text does not name its test (all_gather_perf, ...); --op tells it"};
+  if (!op) return Diagnostic{where, "nothing tells which collective this is: the text does not name its test (all_gather_perf, ...); `op` tells it"};
   for (Row& row : rows_) {
     Observation& observation = row.observation;
     observation.op = *op;

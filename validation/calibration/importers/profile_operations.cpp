@@ -111,7 +111,7 @@ void OperationTimes::count_steps(const ReadProfile& profile, const ProfileOption
       return say(longest->second.second, ": how often the module " + ops_[longest->first].name + " ran on " + device.name);
     }
   const CountedSteps counted_steps = steps_by_occurrences(found.operations, options.layers);
-  say(counted_steps.steps, counted_steps.why + "; --steps may say otherwise");
+  say(counted_steps.steps, counted_steps.why + "; `steps` may say otherwise");
 }
 
 /// What a fusion does is guessed where the profile says nothing but its name.
