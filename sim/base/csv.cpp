@@ -101,4 +101,10 @@ std::string csv_field(std::string_view text) {
   return field + '"';
 }
 
+std::string csv_row(const std::vector<std::string>& fields) {
+  std::string row;
+  for (const std::string& field : fields) row.append(&field == &fields.front() ? "" : ",").append(csv_field(field));
+  return row + '\n';
+}
+
 }  // namespace podsim

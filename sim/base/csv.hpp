@@ -46,4 +46,7 @@ class CsvReader {
 /// As a field of a row: quoted only where it must be.
 std::string csv_field(std::string_view text);
 
+/// The fields between commas, and the end of the line.
+std::string csv_row(const std::vector<std::string>& fields);
+
 }  // namespace podsim

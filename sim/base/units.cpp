@@ -51,19 +51,19 @@ std::vector<std::string> names(std::span<const Unit> units) {
 
 // ---- Parsing --------------------------------------------------------------------------------------------------------------------------
 
-struct Split {
+struct NumberAndUnit {
   std::string_view number, unit;
 };
 
 /// The number at the front and the unit behind it, which may be empty. Nothing if there is no finite number.
-std::optional<Split> split(std::string_view text) {
+std::optional<NumberAndUnit> number_and_unit(std::string_view text) {
   double ignored = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), ignored);
   if (status != std::errc{} || !std::isfinite(ignored)) return std::nullopt;
   const auto length = static_cast<std::size_t>(end - text.data());
   std::string_view unit = text.substr(length);
   if (unit.starts_with(' ')) unit.remove_prefix(1);
-  return Split{text.substr(0, length), unit};
+  return NumberAndUnit{text.substr(0, length), unit};
 }
 
 /// number * 10^power, correctly rounded: the power goes into the text.
@@ -74,7 +74,7 @@ std::optional<double> scaled(std::string_view number, int power) {
     std::string_view digits = number.substr(at + 1);
     if (digits.starts_with('+')) digits.remove_prefix(1);
     if (std::from_chars(digits.data(), digits.data() + digits.size(), exponent).ec != std::errc{}) return std::nullopt;
-    if (std::abs(exponent) > 10000) return std::nullopt;  // split() let it pass, so the mantissa is zero or absurdly long
+    if (std::abs(exponent) > 10000) return std::nullopt;  // number_and_unit() let it pass, so the mantissa is zero or absurdly long
   }
   const std::string text = fmt::format("{}e{}", number.substr(0, at), exponent + power);
   double value = 0;
@@ -83,7 +83,7 @@ std::optional<double> scaled(std::string_view number, int power) {
 }
 
 /// "; 100 Gb/s are 12.5 GB/s": of a unit that counts bits, what it is in bytes. Empty: it does not.
-std::string in_bytes(const Split& bits, const Kind& kind) {
+std::string in_bytes(const NumberAndUnit& bits, const Kind& kind) {
   using Names = std::pair<std::string_view, std::string_view>;
   for (const auto& [of_bits, of_bytes] : {Names{"b/s", "B/s"}, {"bit/s", "B/s"}, {"bps", "B/s"}, {"b", "B"}, {"bit", "B"}}) {
     if (!bits.unit.ends_with(of_bits)) continue;
@@ -104,7 +104,7 @@ Expected<Parsed> parse_with_unit(std::string_view text, const Kind& kind, const 
   const auto fail = [&](std::string_view problem) {
     return Diagnostic{where, fmt::format("{} {} ({}), got {}", kind.noun, problem, fmt::join(names(kind.units), ", "), quoted(text))};
   };
-  const std::optional<Split> parts = split(text);
+  const std::optional<NumberAndUnit> parts = number_and_unit(text);
   if (!parts) return fail("needs a finite number and a unit");
   if (parts->unit.empty()) return fail("needs a unit");
   const auto unit = std::find_if(kind.units.begin(), kind.units.end(), [&](const Unit& u) { return u.name == parts->unit; });
@@ -143,7 +143,7 @@ Expected<Rate> parse_rate(std::string_view text, const Kind& kind, const SourceL
   const Expected<double> value = parse_value(text, kind, where);
   if (!value) {
     Diagnostic error = value.error();
-    if (!split(text)) error.message += "; \"unlimited\" is allowed";
+    if (!number_and_unit(text)) error.message += "; \"unlimited\" is allowed";
     return error;
   }
   if (*value == 0) return Diagnostic{where, fmt::format("{} must be positive, got {}", kind.noun, quoted(text))};
@@ -255,7 +255,7 @@ Expected<FlopsPerSecond> parse_flops_per_second(std::string_view text, const Sou
 }
 
 Expected<double> parse_number(std::string_view text, const SourceLocation& where) {
-  const std::optional<Split> parts = split(text);
+  const std::optional<NumberAndUnit> parts = number_and_unit(text);
   if (!parts) return Diagnostic{where, fmt::format("expected a finite number, got {}", quoted(text))};
   if (parts->number.size() != text.size()) return Diagnostic{where, fmt::format("expected a number without a unit, got {}", quoted(text))};
   const std::optional<double> value = scaled(parts->number, 0);

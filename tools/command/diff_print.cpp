@@ -114,16 +114,16 @@ std::string diff_json(const StepDiff& diff, const std::vector<std::string>& note
 
 std::string diff_csv(const StepDiff& diff) {
   const auto number = [](Seconds time) { return fmt::format("{}", time.count()); };
-  std::string text = csv({"kind", "name", "category", "predicted_s", "measured_s", "gap_s", "share"});
+  std::string text = csv_row({"kind", "name", "category", "predicted_s", "measured_s", "gap_s", "share"});
   const auto add = [&](const char* kind, const DiffRow& row) {
-    text += csv({kind, row.name, row.category, number(row.predicted.time), number(row.measured.time), number(row.gap()),
+    text += csv_row({kind, row.name, row.category, number(row.predicted.time), number(row.measured.time), number(row.gap()),
                  row.share ? fmt::format("{}", *row.share) : ""});
   };
-  text += csv({"step", "", "", number(diff.predicted), number(diff.measured), number(diff.measured - diff.predicted), ""});
+  text += csv_row({"step", "", "", number(diff.predicted), number(diff.measured), number(diff.measured - diff.predicted), ""});
   for (const DiffRow& row : diff.categories) add("category", row);
   for (const DiffRow& row : diff.operations) add("op", row);
   for (const auto& [measured, operation] : diff.unmatched)
-    text += csv(
+    text += csv_row(
         {"unmatched", operation.name, operation.category, measured ? "" : number(operation.time), measured ? number(operation.time) : "", "", ""});
   return text;
 }

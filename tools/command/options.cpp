@@ -136,14 +136,6 @@ Expected<std::vector<std::int64_t>> Options::integers(const std::string& name, s
 
 SourceLocation option(const std::string& name) { return {"--" + name, 0, 0}; }
 
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> pieces;
-  std::size_t begin = 0;
-  for (std::size_t end; (end = text.find(separator, begin)) != std::string::npos; begin = end + 1) pieces.push_back(text.substr(begin, end - begin));
-  pieces.push_back(text.substr(begin));
-  return pieces;
-}
-
 namespace {
 
 /// Whether an option may be repeated.

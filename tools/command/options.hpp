@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/base/expected.hpp"
+#include "sim/base/text.hpp"
 #include "tools/command/console.hpp"
 
 namespace podsim {
@@ -47,9 +48,6 @@ class Options {
 
 /// Where an option's value is to blame: "--slice".
 SourceLocation option(const std::string& name);
-
-/// "a,b,c" at commas; an empty piece stays, for the reader of the piece to complain about.
-std::vector<std::string> split(const std::string& text, char separator = ',');
 
 /// The options among arguments; a word that is none is the value of the option `positional`, if that is named, once unless it is repeatable. Errors:
 /// what is unknown, repeated or lacks its value.

@@ -22,7 +22,6 @@ std::string slices(const Row& row) { return row.slice_count ? std::to_string(*ro
 
 }  // namespace
 
-std::string percent(double part) { return fmt::format("{:.1f} %", 100 * part); }
 std::string time_text(double seconds) { return to_text(Seconds{seconds}); }
 
 std::string mesh_text(const Result& result) {
@@ -75,21 +74,6 @@ std::string wrapped(const std::string& text) {
   return lines;
 }
 
-std::string csv(const std::vector<std::string>& cells) {
-  std::string line;
-  for (const std::string& cell : cells) {
-    if (&cell != &cells.front()) line += ',';
-    if (cell.find_first_of(",\"\n") == std::string::npos) {
-      line += cell;
-      continue;
-    }
-    line += '"';
-    for (const char c : cell) line += c == '"' ? std::string{"\"\""} : std::string(1, c);
-    line += '"';
-  }
-  return line + "\n";
-}
-
 namespace {
 
 std::string exact(double value) { return fmt::format("{}", value); }
@@ -134,7 +118,7 @@ std::string result_csv(const std::vector<Row>& rows) {
                                     "degrade",     "slow_devices"};
   if (!rows.empty())
     for (std::string& heading : further_headings(rows.front())) headings.push_back(std::move(heading));
-  std::string text = csv(headings);
+  std::string text = csv_row(headings);
   for (const Row& row : rows) {
     const Result& r = row.result;
     std::vector<std::string> cells{r.machine,
@@ -164,7 +148,7 @@ std::string result_csv(const std::vector<Row>& rows) {
                                    fmt::format("{}", fmt::join(row.what_if.degrade, " ")),
                                    std::to_string(row.slow_devices)};
     for (std::string& cell : further_cells(row)) cells.push_back(std::move(cell));
-    text += csv(cells);
+    text += csv_row(cells);
   }
   return text;
 }

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/csv.hpp"
+#include "sim/base/text.hpp"
 #include "tools/command/fairness.hpp"
 #include "tools/command/simulate.hpp"
 
@@ -12,16 +14,11 @@ namespace podsim {
 /// Rows of cells as aligned text: the first `left` columns to the left, numbers to the right. The first row is the heading.
 std::string table(const std::vector<std::vector<std::string>>& rows, std::size_t left);
 
-/// "12.3 %"
-std::string percent(double part);
 /// "1.353 ms"
 std::string time_text(double seconds);
 
 /// A sentence in lines of at most 120 characters, broken at blanks.
 std::string wrapped(const std::string& text);
-
-/// A cell for CSV: quoted where it has to be.
-std::string csv(const std::vector<std::string>& cells);
 
 std::string result_csv(const std::vector<Row>& rows);
 

@@ -33,7 +33,7 @@ Cells values_of(const Machine& machine, std::string (*text)(const MachineField&,
 
 std::string csv_of(const Cells& rows) {
   std::string text;
-  for (const auto& row : rows) text += csv(row);
+  for (const auto& row : rows) text += csv_row(row);
   return text;
 }
 

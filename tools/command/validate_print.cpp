@@ -126,8 +126,6 @@ std::string observation_text(const Observation& o) {
   return o.axis.empty() ? text : text + " along " + o.axis;
 }
 
-std::string signed_percent(double part) { return fmt::format("{:+.1f} %", 100 * part); }
-
 std::string validation_table(const std::vector<DatasetValidation>& validations, bool rows) {
   std::string text;
   if (rows)
@@ -174,14 +172,14 @@ std::string validation_json(const std::vector<DatasetValidation>& validations) {
 }
 
 std::string validation_csv(const std::vector<DatasetValidation>& validations) {
-  std::string text = csv({"dataset", "case", "rung", "hypothesis", "counted", "op", "devices", "bytes", "axis", "m", "n", "k", "schedule",
+  std::string text = csv_row({"dataset", "case", "rung", "hypothesis", "counted", "op", "devices", "bytes", "axis", "m", "n", "k", "schedule",
                           "measured_s", "predicted_s", "error"});
   const auto extent = [](std::int64_t value) { return value > 0 ? std::to_string(value) : std::string{}; };
   for (const DatasetValidation& validation : validations)
     for (const ValidatedCase& found : validation.cases)
       for (const ValidatedRow& row : found.rows) {
         const Observation& o = row.observation;
-        text += csv({validation.dataset, found.name, std::string{name_of(found.rung)}, found.hypothesis, found.counted ? "true" : "false",
+        text += csv_row({validation.dataset, found.name, std::string{name_of(found.rung)}, found.hypothesis, found.counted ? "true" : "false",
                      std::string{name_of(o.op)}, std::to_string(o.devices), extent(o.bytes.count()), o.axis, extent(o.m), extent(o.n), extent(o.k),
                      std::string{name_of(o.schedule)}, fmt::format("{}", o.time.count()), fmt::format("{}", row.predicted.count()),
                      fmt::format("{:.6f}", row.error)});

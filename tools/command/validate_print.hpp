@@ -18,7 +18,5 @@ std::string validation_svg(const std::vector<DatasetValidation>& validations);
 
 /// "all-gather 16 MiB on 8 along col", "matmul 1024x1024x1024".
 std::string observation_text(const Observation& observation);
-/// "-3.1 %"
-std::string signed_percent(double part);
 
 }  // namespace podsim

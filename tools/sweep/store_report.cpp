@@ -43,7 +43,7 @@ Expected<std::string> results_of(Statement& statement, Format format) {
   std::vector<std::string> names;
   for (int c = 0; c < statement.columns(); ++c) names.push_back(statement.column_name(c));
   std::vector<std::vector<std::string>> rows{names};
-  std::string text = csv(names);
+  std::string text = csv_row(names);
   Json json = Json::array();
   for (;;) {
     const auto more = statement.step();
@@ -58,7 +58,7 @@ Expected<std::string> results_of(Statement& statement, Format format) {
     std::vector<std::string> cells;
     for (int c = 0; c < statement.columns(); ++c) cells.push_back(cell(statement, c));
     if (format == Format::csv)
-      text += csv(cells);
+      text += csv_row(cells);
     else
       rows.push_back(std::move(cells));
   }
@@ -214,8 +214,8 @@ Expected<std::string> store_status(Database& database, const std::string& file, 
                        {"reasons", reasons}});
   }
   if (format == Format::csv)
-    return csv({"store", "points", "done", "skipped", "remaining", "runs", "running", "store_bytes"}) +
-           csv({file, std::to_string(status->points), std::to_string(status->done), std::to_string(status->skipped),
+    return csv_row({"store", "points", "done", "skipped", "remaining", "runs", "running", "store_bytes"}) +
+           csv_row({file, std::to_string(status->points), std::to_string(status->done), std::to_string(status->skipped),
                 std::to_string(status->remaining), std::to_string(status->runs), status->running ? "true" : "false", std::to_string(status->bytes)});
   std::vector<std::vector<std::string>> rows{
       {"store", fmt::format("{}, {}", file, to_text(Bytes{static_cast<std::int64_t>(status->bytes)}))},

@@ -1,0 +1,21 @@
+#include "sim/base/text.hpp"
+
+#include <fmt/format.h>
+
+namespace podsim {
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> pieces;
+  while (true) {
+    const std::size_t end = text.find(separator);
+    pieces.emplace_back(text.substr(0, end));
+    if (end == std::string_view::npos) return pieces;
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::string percent(double part) { return fmt::format("{:.1f} %", 100 * part); }
+std::string signed_percent(double part) { return fmt::format("{:+.1f} %", 100 * part); }
+std::string rough_percent(double part) { return fmt::format("{:.2g} %", 100 * part); }
+
+}  // namespace podsim
