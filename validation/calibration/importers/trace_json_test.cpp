@@ -120,7 +120,7 @@ TEST(JsonElements, ElementsAreFoundWhereverTheBuffersEnd) {
     text += elements.back() + (i < 4 ? " ,\n" : "");
   }
   text += R"( ], "more":[{}] })";
-  JsonElements reader{source_of(text), "f", "traceEvents"};
+  JsonElements reader{source_of(text, "f"), "f", "traceEvents"};
   std::string element;
   for (const std::string& expected : elements) {
     const auto more = reader.next(element);
