@@ -37,6 +37,23 @@ if(PODSIM_SANITIZERS)
   add_link_options(-fsanitize=${PODSIM_SANITIZERS})
 endif()
 
+# Programs that may be loaded anywhere (PIE). Static libraries are then compiled to go into shared ones too, where GCC would not inline what another
+# library could replace; nothing replaces ours.
+include(CheckPIESupported)
+check_pie_supported(LANGUAGES CXX)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+add_compile_options(-fno-semantic-interposition)
+
+# podsim reads files of others, so a release checks the sizes that memcpy and its like are given, guards return addresses, and resolves all symbols
+# before it starts, so that their table can be read-only. Sanitizers see more than these and do not go with them; _FORTIFY_SOURCE needs an optimiser.
+if(NOT PODSIM_SANITIZERS)
+  set(hardened "$<CONFIG:Release,RelWithDebInfo,MinSizeRel>")
+  add_compile_options("$<${hardened}:-fstack-protector-strong>" "$<${hardened}:-U_FORTIFY_SOURCE>" "$<${hardened}:-D_FORTIFY_SOURCE=2>")
+  if(UNIX AND NOT APPLE)
+    add_link_options("$<${hardened}:LINKER:-z,relro,-z,now>")
+  endif()
+endif()
+
 if(PODSIM_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     message(FATAL_ERROR "PODSIM_FUZZ needs clang (libFuzzer); the compiler is ${CMAKE_CXX_COMPILER_ID}. Use the preset: cmake --preset fuzz")

@@ -90,6 +90,7 @@ function(podsim_library name)
   endif()
   if(NOT arg_NO_INSTALL)
     set_property(GLOBAL APPEND PROPERTY PODSIM_INSTALLED_TARGETS ${target})
+    set_property(GLOBAL APPEND PROPERTY PODSIM_COMPONENTS ${name})
     if(protos AND sources)
       set_property(GLOBAL APPEND PROPERTY PODSIM_INSTALLED_TARGETS ${target}_proto)
     endif()
@@ -153,7 +154,8 @@ function(podsim_proto_library name)
 endfunction()
 
 # Files of tests are not optimised, which takes a third less time to compile; what they test is. So a test leaves heavy arithmetic to libraries.
-set(podsim_test_optimisation -O0)
+# The checks of _FORTIFY_SOURCE (podsim_settings.cmake) need an optimiser.
+set(podsim_test_optimisation -O0 -U_FORTIFY_SOURCE)
 
 # podsim_test(<name> SOURCES <file>... LINK <target>...): a GoogleTest program.
 # Its cases run in the root of the repository; PODSIM_SOURCE_DIR is that path for tests that open files by it.
@@ -178,7 +180,9 @@ function(podsim_test_headers)
   file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/test_headers.cpp" CONTENT "// Precompiled headers need a source file to belong to.\n")
   add_library(podsim_test_headers OBJECT "${PROJECT_BINARY_DIR}/generated/test_headers.cpp")
   target_link_libraries(podsim_test_headers PRIVATE podsim_test_settings podsim_warnings GTest::gmock GTest::gtest fmt::fmt)
-  target_compile_options(podsim_test_headers PRIVATE ${podsim_test_optimisation})
+  # As the programs that use them are compiled (-fPIE), not as libraries are (-fPIC).
+  set_target_properties(podsim_test_headers PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(podsim_test_headers PRIVATE ${podsim_test_optimisation} ${CMAKE_CXX_COMPILE_OPTIONS_PIE})
   target_precompile_headers(podsim_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h> <algorithm> <array> <cstdint> <functional> <map>
                             <memory> <optional> <random> <set> <span> <sstream> <string> <string_view> <tuple> <utility> <variant> <vector>)
 endfunction()

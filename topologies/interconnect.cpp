@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/blame.hpp"
+#include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
 #include "sim/config/files.hpp"
 #include "sim/config/network_config.hpp"
@@ -19,16 +20,6 @@ namespace podsim {
 namespace {
 
 const SourceLocation topology_field = of_field("topology");
-
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0;;) {
-    const std::size_t end = text.find(separator, begin);
-    parts.push_back(text.substr(begin, end == std::string::npos ? end : end - begin));
-    if (end == std::string::npos) return parts;
-    begin = end + 1;
-  }
-}
 
 template <class T>
 Expected<std::shared_ptr<const Topology>> shared(Expected<T> topology) {

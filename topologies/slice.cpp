@@ -11,22 +11,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
 
 namespace podsim {
 namespace {
 
 constexpr std::int64_t most_chips = std::int64_t{1} << 24;
-
-std::vector<std::string_view> pieces_of(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (;;) {
-    const std::size_t end = text.find(separator);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
 
 std::vector<int> sorted(std::vector<int> extents) {
   std::sort(extents.begin(), extents.end());
@@ -186,7 +177,7 @@ std::string to_text(const Slice& slice) { return fmt::format("{}", fmt::join(sli
 
 Expected<Slice> parse_slice(std::string_view text, const Machine& machine, const SourceLocation& where) {
   if (looks_like_a_name(text)) return parse_name(text, machine, where);
-  const std::vector<std::string_view> parts = pieces_of(text, 'x');
+  const std::vector<std::string> parts = split(text, 'x');
   if (parts.size() > max_dimensions)
     return Diagnostic{where, fmt::format("a slice has at most {} dimensions, got {} in {}", max_dimensions, parts.size(), quoted(text))};
   Slice slice;
@@ -261,7 +252,7 @@ Expected<Wrap> parse_wrap(std::string_view text, const SourceLocation& where) {
   if (text == "all") return Wrap{Wrap::Rule::all, {}};
   if (text == "none") return Wrap{Wrap::Rule::none, {}};
   Wrap wrap{Wrap::Rule::named, {}};
-  for (const std::string_view name : pieces_of(text, ',')) {
+  for (const std::string_view name : split(text)) {
     int dimension = 0;
     while (dimension < max_dimensions && name != std::string_view{std::string(1, dimension_name(dimension))}) ++dimension;
     if (dimension == max_dimensions)

@@ -135,9 +135,9 @@ TEST(Gemm, SizesThatDoNotDivideAreNamedWithTheirMultiple) {
   const Pod pod = make_pod(ideal_machine(), {4, 2});
   const auto error = [&](const GemmProblem& problem, const GemmOptions& options) { return to_text(gemm("meshslice", pod.mesh, problem, options).error()); };
   EXPECT_EQ(error({512, 1024, 250, DType::f32, Dataflow::os}, sliced(8)),
-            "k must be a positive multiple of 256 (meshslice os on row=4,col=2, S=8, B=8), found 250; --pad rounds it up");
+            "k must be a positive multiple of 256 (meshslice os on row=4,col=2, S=8, B=8), found 250; `pad` rounds it up");
   EXPECT_EQ(error({510, 1024, 256, DType::f32, Dataflow::os}, sliced(1)),
-            "m must be a positive multiple of 4 (meshslice os on row=4,col=2, S=1, B=8), found 510; --pad rounds it up");
+            "m must be a positive multiple of 4 (meshslice os on row=4,col=2, S=1, B=8), found 510; `pad` rounds it up");
   EXPECT_EQ(error({512, 1024, 256, DType::f32, Dataflow::os}, sliced(0)), "the slice count must be 1 to 1048576, found 0");
   const GemmProblem rounded = padded({510, 1023, 250, DType::f32, Dataflow::os}, *required_multiples(**gemm_algorithm("meshslice"), pod.mesh, Dataflow::os, sliced(8)));
   EXPECT_EQ(rounded, (GemmProblem{512, 1024, 256, DType::f32, Dataflow::os}));

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 
 #include <gmock/gmock.h>
@@ -10,16 +9,12 @@
 #include <gtest/gtest.h>
 
 #include "sim/base/rng.hpp"
+#include "sim/base/test_files.hpp"
 #include "sim/config/machine.pb.h"
 #include "sim/machine/machine_fields.hpp"
 
 namespace podsim {
 namespace {
-
-std::string contents_of(const std::filesystem::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-}
 
 std::vector<std::filesystem::path> shipped_files() {
   std::vector<std::filesystem::path> paths;
@@ -29,7 +24,7 @@ std::vector<std::filesystem::path> shipped_files() {
 }
 
 Machine shipped(const std::string& name) {
-  const auto machine = read_machine(contents_of(std::string(PODSIM_SOURCE_DIR) + "/topologies/machines/" + name + ".textproto"), name);
+  const auto machine = read_machine(test::bytes_of_file(std::string(PODSIM_SOURCE_DIR) + "/topologies/machines/" + name + ".textproto"), name);
   if (!machine) throw std::runtime_error(to_text(machine.error()));
   return *machine;
 }
@@ -60,7 +55,7 @@ TEST(MachineConfig, EveryShippedMachineIsWrittenAndReadBackEqual) {
   ASSERT_GE(paths.size(), 2u);
   for (const auto& path : paths) {
     SCOPED_TRACE(path);
-    const auto machine = read_machine(contents_of(path), path);
+    const auto machine = read_machine(test::bytes_of_file(path), path);
     ASSERT_TRUE(machine) << to_text(machine.error());
     EXPECT_EQ(machine->name, path.stem());
     const std::string text = write_machine(*machine);

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
 
 namespace podsim {
@@ -56,17 +57,6 @@ std::string_view trimmed(std::string_view text) {
   while (text.starts_with(' ')) text.remove_prefix(1);
   while (text.ends_with(' ')) text.remove_suffix(1);
   return text;
-}
-
-/// The parts of a list between its commas, without blanks around them.
-std::vector<std::string_view> parts_of(std::string_view text) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    parts.push_back(trimmed(text.substr(0, comma)));
-    if (comma == text.size()) return parts;
-    text.remove_prefix(comma + 1);
-  }
 }
 
 /// "1024x12288x12288"
@@ -196,7 +186,8 @@ Expected<std::vector<MatmulPoint>> parse_matmul_points(const MachineField& field
                                                        const SourceLocation& where) {
   std::vector<MatmulPoint> points;
   std::set<std::array<std::int64_t, 3>> seen;
-  for (const std::string_view part : parts_of(text)) {
+  for (const std::string& piece : split(text)) {
+    const std::string_view part = trimmed(piece);
     const std::size_t word = part.find(" at ");
     if (word == std::string_view::npos)
       return Diagnostic{where, fmt::format("{}: expected points like \"0.85 at 1024x4096x4096\", got {}", path, quoted(part))};

@@ -13,3 +13,11 @@ run("${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}" -B "${consumer}" -G Ninja 
     "-DCMAKE_BUILD_TYPE=${CONFIG}")
 run("${CMAKE_COMMAND}" --build "${consumer}")
 run("${consumer}/consumer")
+
+# Components need what they are linked with and nothing else: here as on a computer without the rest.
+foreach(package IN ITEMS Eigen3 OpenBLAS Protobuf SimGrid simdjson ZLIB)
+  list(APPEND absent "-DCMAKE_DISABLE_FIND_PACKAGE_${package}=ON")
+endforeach()
+run("${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}/components" -B "${consumer}/components" -G Ninja "-DCMAKE_PREFIX_PATH=${prefix}"
+    "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_BUILD_TYPE=${CONFIG}" ${absent})
+run("${CMAKE_COMMAND}" --build "${consumer}/components")

@@ -8,6 +8,7 @@
 #include <limits>
 #include <string_view>
 
+#include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
 
 namespace podsim {
@@ -134,7 +135,7 @@ class Picture {
     const std::string paint = point.hollow ? fmt::format("fill=\"white\" stroke=\"{}\"", colour) : fmt::format("fill=\"{}\"", colour);
     const double error = point.predicted.count() / point.measured.count() - 1;
     const std::string title =
-        escaped(fmt::format("{}: measured {}, predicted {} ({:+.1f} %)", point.what, to_text(point.measured), to_text(point.predicted), 100 * error));
+        escaped(fmt::format("{}: measured {}, predicted {} ({})", point.what, to_text(point.measured), to_text(point.predicted), signed_percent(error)));
     if (beyond == 0) {
       svg_ += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" {}><title>{}</title></circle>\n", at.x, at.y, paint, title);
       return;

@@ -1,6 +1,7 @@
 #include "tools/report/run_operations.hpp"
 
 #include <fmt/format.h>
+#include <simdjson.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +14,8 @@ namespace podsim {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using JsonObject = simdjson::dom::object;
+using JsonElement = simdjson::dom::element;
 
 double seconds_of(Picoseconds duration) { return to_seconds(duration).count(); }
 
@@ -27,29 +30,27 @@ SourceLocation place(std::string_view text, std::size_t byte, const std::string&
 }
 
 /// A number that is not negative under `key`; absent: 0, unless it must be there.
-Expected<double> number_in(const Json& object, const char* key, bool must, const std::string& what, const std::string& file) {
-  const auto found = object.find(key);
-  if (found == object.end() || found->is_null()) {
+Expected<double> number_in(const JsonObject& object, const char* key, bool must, const std::string& what, const std::string& file) {
+  JsonElement found;
+  if (object[key].get(found) != simdjson::SUCCESS || found.is_null()) {
     if (!must) return 0.0;
     return Diagnostic{{file}, fmt::format("{} has no {}, which `podsim run --format json` writes", what, key)};
   }
   constexpr double most = 1e18;  // nothing in a run is larger, nor overflows 64 bits
-  const double value = found->is_number() ? found->get<double>() : -1;
-  if (!(value >= 0 && value <= most))
-    return Diagnostic{{file},
-                      fmt::format("{}: {} must be a number from 0 to 1e18, found {}", what, key,
-                                  quoted(found->dump(-1, ' ', true, Json::error_handler_t::replace)))};
-  return value;
+  double value = -1;
+  if (found.get(value) == simdjson::SUCCESS && value >= 0 && value <= most) return value;
+  return Diagnostic{{file}, fmt::format("{}: {} must be a number from 0 to 1e18, found {}", what, key, quoted(simdjson::minify(found)))};
 }
 
-Expected<StepOperation> read_operation(const Json& json, std::size_t index, const std::string& file) {
+Expected<StepOperation> read_operation(const JsonElement& json, std::size_t index, const std::string& file) {
   const std::string what = fmt::format("operations[{}]", index);
-  if (!json.is_object()) return Diagnostic{{file}, what + " must be an object"};
+  JsonObject object;
+  if (json.get(object) != simdjson::SUCCESS) return Diagnostic{{file}, what + " must be an object"};
   StepOperation operation;
   for (const auto& [key, field] : {std::pair{"name", &operation.name}, {"category", &operation.category}}) {
-    const auto found = json.find(key);
-    if (found == json.end() || !found->is_string()) return Diagnostic{{file}, fmt::format("{}: {} must be a text", what, key)};
-    *field = found->get<std::string>();
+    std::string_view text;
+    if (object[key].get(text) != simdjson::SUCCESS) return Diagnostic{{file}, fmt::format("{}: {} must be a text", what, key)};
+    *field = text;
   }
   double busy = 0, exposed = 0, overlapped = 0, flops = 0, bytes = 0, devices = 0;
   struct Number {
@@ -64,7 +65,7 @@ Expected<StepOperation> read_operation(const Json& json, std::size_t index, cons
                                {"flops", &flops, false},
                                {"bytes", &bytes, false},
                                {"devices", &devices, false}}) {
-    const auto value = number_in(json, number.key, number.must, what, file);
+    const auto value = number_in(object, number.key, number.must, what, file);
     if (!value) return value.error();
     *number.value = *value;
   }
@@ -77,18 +78,68 @@ Expected<StepOperation> read_operation(const Json& json, std::size_t index, cons
   return operation;
 }
 
-/// Errors: no JSON.
-Expected<Json> parsed(std::string_view text, const std::string& file) {
-  try {
-    return Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    const std::size_t byte = error.byte > 0 ? error.byte - 1 : 0;
-    const bool ended = byte >= text.size();
-    return Diagnostic{place(text, std::min(byte, text.size()), file), ended ? "expected the rest of a JSON object, found the end of the file"
-                                                                            : "this is no JSON: found " + quoted(text.substr(byte, 1))};
-  } catch (const Json::exception&) {  // numbers out of range
-    return Diagnostic{{file, 1, 1}, "this is no JSON of a run: it has numbers that cannot be"};
+namespace lazy = simdjson::ondemand;
+
+/// Looks at every value until one cannot be read.
+simdjson::error_code read_through(lazy::value value, int depth = 0) {
+  constexpr int deepest = 1024;  // simdjson's own limit, by default
+  lazy::json_type type{};
+  if (const auto error = value.type().get(type)) return error;
+  if (depth == deepest) return simdjson::DEPTH_ERROR;
+  if (type == lazy::json_type::object) {
+    lazy::object fields;
+    if (const auto error = value.get_object().get(fields)) return error;
+    for (auto field : fields) {
+      std::string_view key;
+      lazy::value inner;
+      if (const auto error = field.unescaped_key().get(key)) return error;
+      if (const auto error = field.value().get(inner)) return error;
+      if (const auto error = read_through(inner, depth + 1)) return error;
+    }
+    return simdjson::SUCCESS;
   }
+  if (type == lazy::json_type::array) {
+    lazy::array elements;
+    if (const auto error = value.get_array().get(elements)) return error;
+    for (auto element : elements) {
+      lazy::value inner;
+      if (const auto error = element.get(inner)) return error;
+      if (const auto error = read_through(inner, depth + 1)) return error;
+    }
+    return simdjson::SUCCESS;
+  }
+  std::string_view text;
+  double number = 0;
+  bool truth = false;
+  switch (type) {
+    case lazy::json_type::string: return value.get_string().get(text);
+    case lazy::json_type::number: return value.get_double().get(number);
+    case lazy::json_type::boolean: return value.get_bool().get(truth);
+    default: return value.is_null().get(truth);
+  }
+}
+
+/// Where the parser of whole documents, which does not tell, found `error`; its size where it ends too early, nothing where it is not known.
+std::optional<std::size_t> place_of(simdjson::error_code error, const simdjson::padded_string& text) {
+  if (error == simdjson::EMPTY || error == simdjson::UNCLOSED_STRING) return text.size();
+  if (error == simdjson::UTF8_ERROR || error == simdjson::DEPTH_ERROR) return std::nullopt;
+  lazy::parser parser;
+  lazy::document document;
+  lazy::value root;
+  if (parser.iterate(text).get(document) != simdjson::SUCCESS || document.get_value().get(root) != simdjson::SUCCESS) return std::nullopt;
+  const auto found = read_through(root);
+  if (error == simdjson::TAPE_ERROR && found == simdjson::NUMBER_ERROR) return text.size();  // the last bytes are a number, which could go on
+  const char* at = nullptr;
+  if (document.current_location().get(at) != simdjson::SUCCESS || at < text.data() || at > text.data() + text.size()) return std::nullopt;
+  return static_cast<std::size_t>(at - text.data());
+}
+
+Diagnostic no_json(simdjson::error_code error, const simdjson::padded_string& text, const std::string& file) {
+  const std::optional<std::size_t> byte = place_of(error, text);
+  if (!byte) return {{file, 1, 1}, fmt::format("this is no JSON of a run: {}", simdjson::error_message(error))};
+  const std::string_view all{text};
+  return {place(all, *byte, file), *byte >= all.size() ? "expected the rest of a JSON object, found the end of the file"
+                                                       : "this is no JSON: found " + quoted(all.substr(*byte, 1))};
 }
 
 }  // namespace
@@ -119,23 +170,26 @@ StepTimes step_of(const Run& run) {
 }
 
 Expected<PredictedStep> read_run_step(std::string_view text, const std::string& file) {
-  const auto json = parsed(text, file);
-  if (!json) return json.error();
-  if (!json->is_object() || !json->contains("makespan_s"))
+  const simdjson::padded_string padded{text};
+  simdjson::dom::parser parser;
+  JsonElement json;
+  if (const auto error = parser.parse(padded).get(json)) return no_json(error, padded, file);
+  JsonObject run;
+  if (json.get(run) != simdjson::SUCCESS || run["makespan_s"].error() != simdjson::SUCCESS)
     return Diagnostic{{file, 1, 1}, "expected the JSON of `podsim run`, which has makespan_s; found other JSON"};
-  const auto makespan = number_in(*json, "makespan_s", true, "the run", file);
+  const auto makespan = number_in(run, "makespan_s", true, "the run", file);
   if (!makespan) return makespan.error();
-  const auto operations = json->find("operations");
-  if (operations == json->end() || !operations->is_array())
+  simdjson::dom::array operations;
+  if (run["operations"].get(operations) != simdjson::SUCCESS)
     return Diagnostic{{file, 1, 1}, "this run has no operations: expected what `podsim run --format json` writes since it has them; run it again"};
-  const auto blocks = number_in(*json, "blocks", false, "the run", file);
+  const auto blocks = number_in(run, "blocks", false, "the run", file);
   if (!blocks) return blocks.error();
   if (*blocks > most_layers) return Diagnostic{{file}, fmt::format("the run: blocks must be at most {}", most_layers)};
   PredictedStep step{{Seconds{*makespan}, {}}, std::max<std::int64_t>(static_cast<std::int64_t>(*blocks), 1)};
-  for (std::size_t i = 0; i < operations->size(); ++i) {
-    auto operation = read_operation((*operations)[i], i, file);
-    if (!operation) return operation.error();
-    step.block.operations.push_back(*std::move(operation));
+  for (const JsonElement operation : operations) {
+    auto read = read_operation(operation, step.block.operations.size(), file);
+    if (!read) return read.error();
+    step.block.operations.push_back(*std::move(read));
   }
   return step;
 }

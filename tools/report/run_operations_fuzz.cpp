@@ -12,8 +12,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (to_text(step.error()).empty()) std::abort();
     return 0;
   }
-  if (step->operations.size() > 200) return 0;
-  const podsim::StepDiff diff = podsim::diff_steps(*step, *step);
+  if (step->block.operations.size() > 200) return 0;
+  const podsim::StepDiff diff = podsim::diff_steps(step->block, step->block);
   if (diff.sentence.empty() || !diff.unmatched.empty()) std::abort();
   for (const podsim::DiffRow& row : diff.categories)
     if (row.gap() != podsim::Seconds{}) std::abort();

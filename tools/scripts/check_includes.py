@@ -51,10 +51,11 @@ PROTOBUF_FOLDERS = ("sim/config", "workloads", "validation/calibration/importers
 OUTSIDE = [
     (re.compile(r"simgrid/|xbt/"), ("sim/engine/simgrid",), "SimGrid"),
     (re.compile(r"boost/graph/"), ("sim/topology",), "Boost.Graph"),
+    (re.compile(r"boost/math/"), ("sim/base",), "Boost.Math"),
     (re.compile(r"boost/program_options"), ("tools/command",), "Boost.Program_options"),
     (re.compile(r"mpi\.h$"), ("sim/engine/mpi", "tools/mpirun"), "MPI"),
     (re.compile(r"google/protobuf/|.*\.pb\.h$"), PROTOBUF_FOLDERS, "Protobuf"),
-    (re.compile(r"simdjson\.h$"), ("validation/calibration/importers",), "simdjson"),
+    (re.compile(r"simdjson\.h$"), ("validation/calibration/importers", "tools/report"), "simdjson"),
     (re.compile(r"Eigen/"), ("validation/calibration",), "Eigen"),
     (re.compile(r"sqlite3(ext)?\.h$"), ("tools/sweep",), "SQLite"),
     (re.compile(r"(cblas|lapacke|fftw3)\.h$"), ("sim/engine/numeric",), "the linear algebra library"),

@@ -5,13 +5,13 @@ build_packages=(
   g++ cmake ninja-build
   python3                                            # the include check
   libfmt-dev                                         # text
-  libboost-dev libboost-program-options-dev          # Boost.Graph (headers only), command line
+  libboost-dev libboost-program-options-dev          # Boost.Graph and Boost.Math (headers only), command line
   libsimgrid-dev                                     # the reference engine
   libopenblas-pthread-dev                            # the numeric engine; the serial one is not safe to call from threads
   libprotobuf-dev protobuf-compiler                  # machine and schedule files
   libeigen3-dev                                      # fits: validation/calibration/fit
-  nlohmann-json3-dev                                 # JSON output
-  libsimdjson-dev                                    # long traces, an event at a time
+  nlohmann-json3-dev                                 # JSON that is written
+  libsimdjson-dev                                    # JSON that is read: traces an event at a time, runs
   libsqlite3-dev                                     # stores of sweeps
   zlib1g-dev                                         # compressed traces
   libgtest-dev libgmock-dev                          # tests

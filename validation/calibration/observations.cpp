@@ -171,14 +171,14 @@ std::string text_of(const Observation& row, Column column) {
     case devices: return std::to_string(row.devices);
     case bytes: return row.op == ObservedOp::matmul ? std::string{} : std::to_string(row.bytes.count());
     case seconds: return number_text(row.time.count());
-    case axis: return csv_field(row.axis);
+    case axis: return row.axis;
     case array_dim: return row.array_dim ? std::to_string(*row.array_dim) : std::string{};
     case dtype: return row.dtype ? std::string{name_of(*row.dtype)} : std::string{};
     case m: return count_or_none(row.m);
     case n: return count_or_none(row.n);
     case k: return count_or_none(row.k);
     case schedule: return row.schedule == ObservedSchedule::unknown ? std::string{} : std::string{name_of(row.schedule)};
-    case source: return csv_field(row.source);
+    case source: return row.source;
     case column_count: break;
   }
   return {};
@@ -223,11 +223,14 @@ std::string write_observations(const std::vector<Observation>& observations) {
     for (const Observation& row : observations) used = used || !text_of(row, column).empty();
     if (used) columns.push_back(column);
   }
-  std::string text;
-  for (const Column column : columns) text += (text.empty() ? "" : ",") + std::string{column_names[column]};
-  text += '\n';
-  for (const Observation& row : observations)
-    for (const Column column : columns) text += text_of(row, column) + (column == columns.back() ? '\n' : ',');
+  std::vector<std::string> fields;
+  for (const Column column : columns) fields.emplace_back(column_names[column]);
+  std::string text = csv_row(fields);
+  for (const Observation& row : observations) {
+    fields.clear();
+    for (const Column column : columns) fields.push_back(text_of(row, column));
+    text += csv_row(fields);
+  }
   return text;
 }
 

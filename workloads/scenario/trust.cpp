@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
 
 namespace podsim {
@@ -26,7 +27,6 @@ std::string extent_text(const SizeRange& range) {
 }
 std::string extents_text(const Coverage& c) { return fmt::format("m={}, n={}, k={}", extent_text(c.m), extent_text(c.n), extent_text(c.k)); }
 
-std::string percent_text(double part) { return fmt::format("{:.2g} %", 100 * part); }
 
 /// Compares what runs with what was fitted.
 class Comparison {
@@ -132,19 +132,19 @@ RunTrust trust_of(const System& system, const std::vector<Coverage>& run, std::s
 }
 
 std::vector<std::string> lines_of(const RunTrust& trust) {
-  const std::string fitted_error = trust.fitted_error ? fmt::format(", median error {}", percent_text(*trust.fitted_error)) : "";
+  const std::string fitted_error = trust.fitted_error ? fmt::format(", median error {}", rough_percent(*trust.fitted_error)) : "";
   if (trust.level == "spec") return {"spec: specified and published values, not calibrated"};
   if (trust.level == "hypothetical")
     return {trust.dataset.empty() ? "hypothetical: a what-if"
                                   : fmt::format("hypothetical: a what-if of a machine fitted to {}{} as it was", trust.dataset, fitted_error)};
   if (trust.level != "extrapolated") {
-    const std::string error = trust.error ? fmt::format(", median error {}", percent_text(*trust.error)) : "";
+    const std::string error = trust.error ? fmt::format(", median error {}", rough_percent(*trust.error)) : "";
     std::vector<std::string> lines{trust.dataset.empty() ? trust.level + error : fmt::format("{}: {}{}", trust.level, trust.dataset, error)};
     lines.insert(lines.end(), trust.beyond.begin(), trust.beyond.end());
     return lines;
   }
   const std::string known = trust.error ? fmt::format("such predictions have a median error of {} and a 95th percentile of {} in podsim validate",
-                                                      percent_text(*trust.error), percent_text(*trust.p95_error))
+                                                      rough_percent(*trust.error), rough_percent(*trust.p95_error))
                                         : "how wrong such predictions are is not known";
   std::vector<std::string> lines{fmt::format("extrapolated{}{}: {}", trust.rung.empty() ? "" : " to ", trust.rung, known),
                                  fmt::format("fitted: {}{}", trust.dataset, fitted_error)};

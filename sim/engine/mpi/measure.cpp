@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cstring>
 #include <tuple>
+#include <utility>
 
 #include "sim/base/csv.hpp"
+#include "sim/base/statistics.hpp"
 
 namespace podsim {
 
@@ -49,9 +51,9 @@ std::string row_of(const Schedule& lowered, const Instance& instance) {
   const std::string peer = instance.part == RankTask::Part::work ? "" : fmt::format("{}", instance.peer);
   const std::string collective = task.origin ? fmt::format("{}", task.origin->collective) : "";
   const std::string_view origin = task.origin ? name_of(task.origin->kind) : "";
-  return fmt::format("{},{},{},{},{:.9f},{:.9f},{},{},{}\n", instance.device, instance.task, name_of(instance), peer,
-                     1e-9 * static_cast<double>(instance.start_ns), 1e-9 * static_cast<double>(instance.end_ns), csv_field(task.label), collective,
-                     origin);
+  return csv_row({std::to_string(instance.device), std::to_string(instance.task), std::string{name_of(instance)}, peer,
+                  fmt::format("{:.9f}", 1e-9 * static_cast<double>(instance.start_ns)),
+                  fmt::format("{:.9f}", 1e-9 * static_cast<double>(instance.end_ns)), task.label, collective, std::string{origin}});
 }
 
 }  // namespace
@@ -59,10 +61,9 @@ std::string row_of(const Schedule& lowered, const Instance& instance) {
 Seconds minimum(const Measured& measured) { return *std::min_element(measured.makespans.begin(), measured.makespans.end()); }
 
 Seconds median(const Measured& measured) {
-  std::vector<Seconds> sorted = measured.makespans;
-  std::sort(sorted.begin(), sorted.end());
-  const std::size_t half = sorted.size() / 2;
-  return sorted.size() % 2 == 1 ? sorted[half] : 0.5 * (sorted[half - 1] + sorted[half]);
+  std::vector<double> seconds;
+  for (const Seconds makespan : measured.makespans) seconds.push_back(makespan.count());
+  return Seconds{podsim::median(std::move(seconds))};
 }
 
 Measured measure(RankRunner& runner, const Team& team, const MeasureOptions& options) {

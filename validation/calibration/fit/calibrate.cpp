@@ -9,6 +9,8 @@
 #include <map>
 #include <set>
 
+#include "sim/base/statistics.hpp"
+#include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
 #include "sim/machine/machine_fields.hpp"
 #include "validation/calibration/fit/coverage.hpp"
@@ -102,8 +104,8 @@ std::string source_of(const Fit& fit, const Knob& knob, const Machine& base, con
   for (const Eigen::Index i : touched) errors.push_back(std::abs(std::expm1(fit.solution.residuals[i])));
   const std::optional<double> limit = specified(knob, base);
   const double value = knob.field->get(fit.pod.machine, knob.entries.front());
-  return fmt::format("fitted{}: {}, {} observation{}, median error {:.2g} %{}", prior ? " with its specification as prior" : "", options.dataset,
-                     touched.size(), touched.size() == 1 ? "" : "s", 100 * median_of(errors),
+  return fmt::format("fitted{}: {}, {} observation{}, median error {}{}", prior ? " with its specification as prior" : "", options.dataset,
+                     touched.size(), touched.size() == 1 ? "" : "s", rough_percent(median(std::move(errors))),
                      limit && is_beyond(value, *limit)
                          ? fmt::format("; an effective value, {:.2g} times the specified {}", value / *limit, to_text(BytesPerSecond{*limit}))
                          : "");
@@ -157,20 +159,6 @@ std::string_view name_of(CalibratedValue::Origin origin) {
 
 bool CalibratedValue::beyond_specification() const { return specified && is_beyond(value, *specified); }
 
-double median_of(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
-double percentile_of(std::vector<double> values, double share) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const double rank = std::ceil(share * static_cast<double>(values.size()) - 1e-9);
-  return values[static_cast<std::size_t>(std::clamp(rank, 1.0, static_cast<double>(values.size()))) - 1];
-}
-
 Expected<Calibration> calibrate(const std::vector<Observation>& observations, const Pod& base, const CalibrateOptions& options) {
   if (observations.empty()) return Diagnostic{{}, "there are no observations to calibrate from"};
   if (auto ok = check(options, base.machine); !ok) return ok.error();
@@ -207,8 +195,8 @@ Expected<Calibration> calibrate(const std::vector<Observation>& observations, co
     result.residuals.push_back({i, Seconds{observations[i].time.count() * (1 + error)}, error, best->solution.weights[row]});
     errors.push_back(std::abs(error));
   }
-  result.median_abs_error = median_of(errors);
-  result.p95_abs_error = percentile_of(errors, 0.95);
+  result.median_abs_error = median(errors);
+  result.p95_abs_error = percentile(errors, 0.95);
   auto covers = coverage_of(observations, base, options.predict);
   if (!covers) return covers.error();
   result.machine.trust = {TrustLevel::fitted, options.dataset, result.median_abs_error, *std::move(covers)};
@@ -218,7 +206,7 @@ Expected<Calibration> calibrate(const std::vector<Observation>& observations, co
 ErrorSummary summary_of(const std::vector<double>& errors) {
   std::vector<double> sizes;
   for (const double error : errors) sizes.push_back(std::abs(error));
-  return {sizes.size(), median_of(sizes), percentile_of(sizes, 0.95)};
+  return {sizes.size(), median(sizes), percentile(sizes, 0.95)};
 }
 
 std::optional<ErrorSummary> held_back_error(const std::vector<Observation>& observations, const Pod& base, const CalibrateOptions& options) {

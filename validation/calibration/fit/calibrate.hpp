@@ -84,8 +84,4 @@ ErrorSummary summary_of(const std::vector<double>& errors);
 /// predicted once. Nothing where a half has fewer observations than values would be fitted to it. Costs two calibrations.
 std::optional<ErrorSummary> held_back_error(const std::vector<Observation>& observations, const Pod& base, const CalibrateOptions& options);
 
-/// The 95th percentile is the smallest value that 95 % do not exceed. Zero of nothing.
-double median_of(std::vector<double> values);
-double percentile_of(std::vector<double> values, double share);
-
 }  // namespace podsim

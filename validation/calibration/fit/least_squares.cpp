@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numbers>
+
+#include "sim/base/statistics.hpp"
 
 namespace podsim {
 
@@ -11,14 +12,6 @@ namespace {
 
 constexpr double huber = 1.345;
 constexpr int most_rounds = 12, most_steps = 60;
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
 
 double scale_of(const LeastSquares& problem, const Eigen::VectorXd& residuals) {
   std::vector<double> sizes;
@@ -99,15 +92,6 @@ void descend(const LeastSquares& problem, double scale, Eigen::VectorXd& x, Eige
   }
 }
 
-double normal_quantile(double p) {  // bisection of erfc: exact enough, and the same everywhere
-  double low = 0, high = 40;
-  for (int i = 0; i < 200; ++i) {
-    const double middle = (low + high) / 2;
-    (0.5 * std::erfc(middle / std::numbers::sqrt2) > 1 - p ? low : high) = middle;
-  }
-  return low;
-}
-
 }  // namespace
 
 Eigen::MatrixXd jacobian_of(const LeastSquares& problem, const Eigen::VectorXd& x, const Eigen::VectorXd& residuals) {
@@ -186,17 +170,6 @@ std::vector<Dependence> dependences_of(const Eigen::MatrixXd& columns, double to
       if (std::abs(parts[static_cast<Eigen::Index>(i)]) > 0.05) dependence.with.push_back(kept[i]);
   }
   return result;
-}
-
-double student_quantile(double confidence, int degrees) {
-  const double p = 0.5 + confidence / 2;
-  if (degrees <= 0) return std::numeric_limits<double>::infinity();
-  if (degrees == 1) return std::tan(std::numbers::pi * (p - 0.5));
-  if (degrees == 2) return (2 * p - 1) * std::sqrt(2 / (4 * p * (1 - p)));
-  const double z = normal_quantile(p), n = degrees, z2 = z * z;  // Cornish-Fisher (Abramowitz, Stegun 26.7.5)
-  const double g1 = z * (z2 + 1) / 4, g2 = z * ((5 * z2 + 16) * z2 + 3) / 96, g3 = z * (((3 * z2 + 19) * z2 + 17) * z2 - 15) / 384;
-  const double g4 = z * ((((79 * z2 + 776) * z2 + 1482) * z2 - 1920) * z2 - 945) / 92160;
-  return z + g1 / n + g2 / (n * n) + g3 / (n * n * n) + g4 / (n * n * n * n);
 }
 
 }  // namespace podsim

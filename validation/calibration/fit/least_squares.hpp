@@ -42,7 +42,4 @@ struct Dependence {
 };
 std::vector<Dependence> dependences_of(const Eigen::MatrixXd& columns, double tolerance);
 
-/// Student's t: the value that |t| stays below with probability `confidence`.
-double student_quantile(double confidence, int degrees);
-
 }  // namespace podsim

@@ -67,14 +67,5 @@ TEST(LeastSquares, DependentColumnsNameTheOnesBeforeThatMakeThemUp) {
   EXPECT_EQ(found[3].with, (std::vector<int>{0, 1}));
 }
 
-TEST(LeastSquares, StudentsQuantilesAreThoseOfTables) {
-  EXPECT_NEAR(student_quantile(0.95, 1), 12.706, 0.001);
-  EXPECT_NEAR(student_quantile(0.95, 2), 4.303, 0.001);
-  EXPECT_NEAR(student_quantile(0.95, 3), 3.182, 0.02);
-  EXPECT_NEAR(student_quantile(0.95, 10), 2.228, 0.001);
-  EXPECT_NEAR(student_quantile(0.99, 30), 2.750, 0.001);
-  EXPECT_TRUE(std::isinf(student_quantile(0.95, 0)));
-}
-
 }  // namespace
 }  // namespace podsim

@@ -1,154 +1,171 @@
 #include "validation/calibration/importers/byte_source.hpp"
 
+#include <google/protobuf/io/gzip_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <zlib.h>
 
-#include <algorithm>
+#include <cassert>
 #include <cstring>
+#include <limits>
+#include <memory>
+#include <optional>
 #include <utility>
-#include <vector>
 
 #include "sim/base/input_file.hpp"
 
 namespace podsim {
 
+namespace io = google::protobuf::io;
+
 namespace {
 
-class MemorySource : public ByteSource {
+constexpr int block_size = 1 << 16;
+
+/// Whole blocks but for the last, so that the first has the bytes that tell the form, also from a pipe.
+class FileBlocks : public io::CopyingInputStream {
  public:
-  explicit MemorySource(std::string_view bytes) : rest_{bytes} {}
-  Expected<std::size_t> read(char* into, std::size_t size) override {
-    const std::size_t count = std::min(size, rest_.size());
-    std::copy_n(rest_.data(), count, into);
-    rest_.remove_prefix(count);
-    return count;
+  explicit FileBlocks(InputFile file) : file_{std::move(file)} {}
+
+  int Read(void* into, int size) override {
+    int have = 0;
+    while (have < size) {
+      const auto count = file_.read(static_cast<char*>(into) + have, static_cast<std::size_t>(size - have));
+      if (!count) {
+        failure_ = count.error();
+        return -1;
+      }
+      if (*count == 0) break;
+      have += static_cast<int>(*count);
+    }
+    return have;
   }
-
- private:
-  std::string_view rest_;
-};
-
-class FileSource : public ByteSource {
- public:
-  explicit FileSource(InputFile file) : file_{std::move(file)} {}
-  Expected<std::size_t> read(char* into, std::size_t size) override { return file_.read(into, size); }
+  [[nodiscard]] const std::optional<Diagnostic>& failure() const { return failure_; }
 
  private:
   InputFile file_;
+  std::optional<Diagnostic> failure_;
 };
 
-/// Any number of gzip members, one after the other.
-class InflatedSource : public ByteSource {
+/// Protobuf's GzipInputStream ends where the compressed bytes do, be that within a member; this one knows the difference.
+class GzipMembers : public io::ZeroCopyInputStream {
  public:
-  InflatedSource(std::unique_ptr<ByteSource> compressed, std::string file)
-      : compressed_{std::move(compressed)}, file_{std::move(file)}, input_(std::size_t{1} << 16) {}
-  ~InflatedSource() override {
-    if (form_ == Form::gzip) inflateEnd(&stream_);
-  }
-  InflatedSource(const InflatedSource&) = delete;
-  InflatedSource& operator=(const InflatedSource&) = delete;
+  explicit GzipMembers(io::ZeroCopyInputStream& compressed) : compressed_{compressed}, gzip_{&compressed, io::GzipInputStream::GZIP, block_size} {}
 
-  Expected<std::size_t> read(char* into, std::size_t size) override {
-    if (form_ == Form::unknown)
-      if (Done begun = begin(); !begun) return begun.error();
-    return form_ == Form::gzip ? inflate_some(into, size) : plain(into, size);
+  bool Next(const void** data, int* size) override {
+    if (!wrong_.empty()) return false;
+    if (gzip_.Next(data, size)) {
+      if (gzip_.ZlibErrorCode() != Z_BUF_ERROR)  // it had nothing to go on with
+        between_members_ = gzip_.ZlibErrorCode() == Z_STREAM_END;
+      given_ += *size;
+      return true;
+    }
+    if (gzip_.ZlibErrorCode() == Z_MEM_ERROR)
+      wrong_ = "there is no memory to inflate it";
+    else if (gzip_.ZlibErrorCode() != Z_STREAM_END)
+      wrong_ = "the compressed data are corrupt before " + place() + (gzip_.ZlibErrorMessage() != nullptr ? std::string{": "} + gzip_.ZlibErrorMessage() : "");
+    else if (!between_members_)
+      wrong_ = "the compressed data are cut short at " + place();
+    return false;
+  }
+  void BackUp(int count) override {
+    gzip_.BackUp(count);
+    given_ -= count;
+  }
+  bool Skip(int count) override {
+    const void* data = nullptr;
+    for (int size = 0; count > 0; count -= size) {
+      if (!Next(&data, &size)) return false;
+      if (size > count) {
+        BackUp(size - count);
+        return true;
+      }
+    }
+    return true;
+  }
+  [[nodiscard]] int64_t ByteCount() const override { return given_; }  // gzip_ itself adds what was backed up
+  /// Why there is no more; empty: it is the end.
+  [[nodiscard]] const std::string& wrong() const { return wrong_; }
+
+ private:
+  [[nodiscard]] std::string place() const { return "compressed byte " + std::to_string(compressed_.ByteCount()); }
+
+  io::ZeroCopyInputStream& compressed_;
+  io::GzipInputStream gzip_;
+  bool between_members_ = false;
+  int64_t given_ = 0;
+  std::string wrong_;
+};
+
+bool begins_as_gzip(io::ZeroCopyInputStream& stream) {
+  const void* data = nullptr;
+  int size = 0;
+  if (!stream.Next(&data, &size)) return false;
+  const bool gzip = size >= 2 && std::memcmp(data, "\x1f\x8b", 2) == 0;
+  stream.BackUp(size);
+  return gzip;
+}
+
+/// Streams on top of each other.
+class StackedSource : public ByteSource {
+ public:
+  /// `blocks`: what `bytes` reads from, if it can fail.
+  StackedSource(std::string file, std::unique_ptr<FileBlocks> blocks, std::unique_ptr<io::ZeroCopyInputStream> bytes)
+      : file_{std::move(file)}, blocks_{std::move(blocks)}, bytes_{std::move(bytes)} {
+    if (begins_as_gzip(*bytes_)) inflated_.emplace(*bytes_);
+  }
+
+  io::ZeroCopyInputStream& stream() override {
+    if (inflated_) return *inflated_;
+    return *bytes_;
+  }
+  [[nodiscard]] Done ended() const override {
+    if (blocks_ && blocks_->failure()) return *blocks_->failure();
+    if (inflated_ && !inflated_->wrong().empty()) return Diagnostic{{file_}, inflated_->wrong()};
+    return done();
   }
 
  private:
-  enum class Form { unknown, plain, gzip };
-
-  Done begin() {
-    while (have_ < 2) {
-      const auto count = compressed_->read(input_.data() + have_, input_.size() - have_);
-      if (!count) return count.error();
-      if (*count == 0) break;
-      have_ += *count;
-    }
-    if (have_ < 2 || std::memcmp(input_.data(), "\x1f\x8b", 2) != 0) {
-      form_ = Form::plain;
-      return done();
-    }
-    if (inflateInit2(&stream_, 16 + MAX_WBITS) != Z_OK) return Diagnostic{{file_}, "there is no memory to inflate it"};
-    form_ = Form::gzip;
-    give(have_);
-    return done();
-  }
-  void give(std::size_t count) {
-    stream_.next_in = reinterpret_cast<Bytef*>(input_.data());
-    stream_.avail_in = static_cast<uInt>(count);
-    taken_ += count;
-  }
-  /// Where the compressed bytes are read.
-  [[nodiscard]] std::string at() const { return "at compressed byte " + std::to_string(taken_ - stream_.avail_in); }
-
-  Expected<std::size_t> plain(char* into, std::size_t size) {
-    if (begin_ == have_) return compressed_->read(into, size);
-    const std::size_t count = std::min(size, have_ - begin_);
-    std::copy_n(input_.data() + begin_, count, into);
-    begin_ += count;
-    return count;
-  }
-
-  Expected<std::size_t> inflate_some(char* into, std::size_t size) {
-    stream_.next_out = reinterpret_cast<Bytef*>(into);
-    const auto wanted = static_cast<uInt>(std::min(size, std::size_t{1} << 30));
-    stream_.avail_out = wanted;
-    while (stream_.avail_out == wanted) {
-      if (stream_.avail_in == 0) {
-        const auto count = compressed_->read(input_.data(), input_.size());
-        if (!count) return count.error();
-        if (*count == 0) {
-          if (between_members_) return std::size_t{0};
-          return Diagnostic{{file_}, "the compressed data are cut short " + at()};
-        }
-        give(*count);
-      }
-      if (between_members_) {
-        inflateReset(&stream_);
-        between_members_ = false;
-      }
-      const int status = inflate(&stream_, Z_NO_FLUSH);
-      if (status == Z_STREAM_END)
-        between_members_ = true;
-      else if (status != Z_OK && status != Z_BUF_ERROR)
-        return Diagnostic{{file_}, "the compressed data are corrupt " + at() + (stream_.msg != nullptr ? std::string{": "} + stream_.msg : "")};
-    }
-    return std::size_t{wanted - stream_.avail_out};
-  }
-
-  std::unique_ptr<ByteSource> compressed_;
   std::string file_;
-  std::vector<char> input_;
-  std::size_t begin_ = 0, have_ = 0;  // of what was read to tell the form
-  std::size_t taken_ = 0;
-  Form form_ = Form::unknown;
-  bool between_members_ = false;
-  z_stream stream_{};
+  std::unique_ptr<FileBlocks> blocks_;
+  std::unique_ptr<io::ZeroCopyInputStream> bytes_;
+  std::optional<GzipMembers> inflated_;
 };
 
 }  // namespace
 
-std::unique_ptr<ByteSource> source_of(std::string_view bytes) { return std::make_unique<MemorySource>(bytes); }
+Expected<std::string_view> ByteSource::next() {
+  const void* data = nullptr;
+  int size = 0;
+  while (size == 0)
+    if (!stream().Next(&data, &size)) {
+      if (Done end = ended(); !end) return end.error();
+      return std::string_view{};
+    }
+  return std::string_view{static_cast<const char*>(data), static_cast<std::size_t>(size)};
+}
+
+std::unique_ptr<ByteSource> source_of(std::string_view bytes, const std::string& file) {
+  assert(bytes.size() <= std::numeric_limits<int>::max());
+  return std::make_unique<StackedSource>(file, nullptr,
+                                         std::make_unique<io::ArrayInputStream>(bytes.data(), static_cast<int>(bytes.size()), block_size));
+}
 
 Expected<std::unique_ptr<ByteSource>> source_of_file(const std::string& path) {
   auto file = InputFile::open(path);
   if (!file) return file.error();
-  return std::unique_ptr<ByteSource>{std::make_unique<FileSource>(*std::move(file))};
-}
-
-std::unique_ptr<ByteSource> inflated(std::unique_ptr<ByteSource> compressed, const std::string& file) {
-  return std::make_unique<InflatedSource>(std::move(compressed), file);
+  auto blocks = std::make_unique<FileBlocks>(*std::move(file));
+  auto bytes = std::make_unique<io::CopyingInputStreamAdaptor>(blocks.get(), block_size);
+  return std::unique_ptr<ByteSource>{std::make_unique<StackedSource>(path, std::move(blocks), std::move(bytes))};
 }
 
 Expected<std::string> read_all(ByteSource& source, std::size_t most, const std::string& file) {
   std::string bytes;
-  constexpr std::size_t piece = std::size_t{1} << 16;
-  for (std::size_t have = 0;;) {
-    bytes.resize(have + piece);
-    const auto count = source.read(bytes.data() + have, piece);
-    if (!count) return count.error();
-    bytes.resize(have += *count);
-    if (*count == 0) return bytes;
-    if (have > most) return Diagnostic{{file}, "is longer than " + std::to_string(most) + " bytes"};
+  while (true) {
+    const auto piece = source.next();
+    if (!piece) return piece.error();
+    if (piece->empty()) return bytes;
+    bytes += *piece;
+    if (bytes.size() > most) return Diagnostic{{file}, "is longer than " + std::to_string(most) + " bytes"};
   }
 }
 

@@ -7,23 +7,29 @@
 
 #include "sim/base/expected.hpp"
 
+namespace google::protobuf::io {
+class ZeroCopyInputStream;
+}
+
 namespace podsim {
 
+/// Any number of gzip members one after the other, inflated, if the bytes begin as gzip does; else the bytes as they are. Takes some 200 KiB.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
-  /// Fills at most `size` (> 0) bytes; 0: the end. Errors: unreadable, compressed data that are corrupt or cut short.
-  virtual Expected<std::size_t> read(char* into, std::size_t size) = 0;
+  /// The next bytes, good until the next call; none: the end. Errors: unreadable, compressed data that are corrupt or cut short.
+  Expected<std::string_view> next();
+  /// The same bytes for Protobuf's readers, which know no errors but the end: ended() says why it came.
+  virtual google::protobuf::io::ZeroCopyInputStream& stream() = 0;
+  /// After the end. Errors: those of next().
+  [[nodiscard]] virtual Done ended() const = 0;
 };
 
-/// `bytes` must outlive it.
-std::unique_ptr<ByteSource> source_of(std::string_view bytes);
+/// `bytes`, at most 2 GiB, must outlive it. `file` is for errors.
+std::unique_ptr<ByteSource> source_of(std::string_view bytes, const std::string& file);
 
 /// Errors: those of InputFile.
 Expected<std::unique_ptr<ByteSource>> source_of_file(const std::string& path);
-
-/// The bytes of `compressed` inflated if they begin as gzip does, else as they are. `file` is for errors.
-std::unique_ptr<ByteSource> inflated(std::unique_ptr<ByteSource> compressed, const std::string& file);
 
 /// All bytes. Errors: those of reading, or more than `most`.
 Expected<std::string> read_all(ByteSource& source, std::size_t most, const std::string& file);

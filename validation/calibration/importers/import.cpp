@@ -56,7 +56,7 @@ std::span<const ImportFormat> import_formats() { return formats; }
 Expected<Imported> import_observations(std::string_view format, std::string_view bytes, const std::string& file, const ImportOptions& options) {
   const auto found = format_named(format);
   if (!found) return found.error();
-  return (*found)->read(inflated(source_of(bytes), file), file, options);
+  return (*found)->read(source_of(bytes, file), file, options);
 }
 
 Expected<Imported> import_file(std::string_view format, const std::string& path, const ImportOptions& options) {
@@ -64,7 +64,7 @@ Expected<Imported> import_file(std::string_view format, const std::string& path,
   if (!found) return found.error();
   auto source = source_of_file(path);
   if (!source) return source.error();
-  return (*found)->read(inflated(*std::move(source), path), path, options);
+  return (*found)->read(*std::move(source), path, options);
 }
 
 }  // namespace podsim

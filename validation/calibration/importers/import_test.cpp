@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "validation/calibration/importers/byte_source.hpp"
 #include "validation/calibration/importers/testing.hpp"
 
 namespace podsim {
@@ -14,9 +15,9 @@ namespace {
 
 using testing::error_of;
 
-std::string gzipped(std::string text) {
+std::string gzipped(std::string text, int level = 6) {
   z_stream stream{};
-  EXPECT_EQ(deflateInit2(&stream, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  EXPECT_EQ(deflateInit2(&stream, level, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
   std::string out(deflateBound(&stream, text.size()), '\0');
   stream.next_in = reinterpret_cast<Bytef*>(text.data());
   stream.avail_in = static_cast<uInt>(text.size());
@@ -62,7 +63,27 @@ TEST(Import, CompressedBytesCutShortOrCorruptAreToldWithTheirPlace) {
               "f: the compressed data are cut short at compressed byte " + std::to_string(length));
   std::string corrupt = bytes;
   corrupt[bytes.size() - 6] = static_cast<char>(corrupt[bytes.size() - 6] ^ 1);
-  EXPECT_EQ(error_of(import_observations("csv", corrupt, "f")).substr(0, 38), "f: the compressed data are corrupt at ");
+  EXPECT_EQ(error_of(import_observations("csv", corrupt, "f")),
+            "f: the compressed data are corrupt before compressed byte " + std::to_string(bytes.size()) + ": incorrect data check");
+  EXPECT_EQ(error_of(import_observations("csv", bytes + "more", "f")),
+            "f: the compressed data are corrupt before compressed byte " + std::to_string(bytes.size() + 4) + ": incorrect header check");
+}
+
+TEST(Import, BytesAreInflatedWhereverTheBlocksOfTheReaderEnd) {
+  for (const int level : {0, 1, 9})
+    for (const std::size_t size : {std::size_t{1} << 16, (std::size_t{1} << 16) - 1, std::size_t{1} << 17, std::size_t{200'001}}) {
+      SCOPED_TRACE(std::to_string(size) + " bytes at level " + std::to_string(level));
+      std::string text;
+      for (std::size_t i = 0; i < size; ++i) text += static_cast<char>('a' + i * i % 26);
+      const std::string two = gzipped(text, level) + gzipped(text, level);
+      const auto all = read_all(*source_of(two, "f"), 2 * size, "f");
+      ASSERT_TRUE(all) << to_text(all.error());
+      EXPECT_TRUE(*all == text + text);
+      EXPECT_FALSE(read_all(*source_of(two, "f"), 2 * size - 1, "f"));
+      const auto cut = read_all(*source_of(std::string_view{two}.substr(0, two.size() - 1), "f"), 2 * size, "f");
+      ASSERT_FALSE(cut);
+      EXPECT_EQ(to_text(cut.error()), "f: the compressed data are cut short at compressed byte " + std::to_string(two.size() - 1));
+    }
 }
 
 TEST(Import, EveryFormatRefusesNothingAtAll) {

@@ -16,7 +16,7 @@ bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; 
 }  // namespace
 
 JsonElements::JsonElements(std::unique_ptr<ByteSource> bytes, std::string file, std::string key)
-    : bytes_{std::move(bytes)}, file_{std::move(file)}, key_{std::move(key)}, buffer_(std::size_t{1} << 16) {}
+    : bytes_{std::move(bytes)}, file_{std::move(file)}, key_{std::move(key)} {}
 
 SourceLocation JsonElements::here() const {
   constexpr std::size_t most = std::numeric_limits<int>::max();
@@ -24,11 +24,11 @@ SourceLocation JsonElements::here() const {
 }
 
 Expected<bool> JsonElements::fill() {
-  const auto count = bytes_->read(buffer_.data(), buffer_.size());
-  if (!count) return count.error();
+  const auto piece = bytes_->next();
+  if (!piece) return piece.error();
+  piece_ = *piece;
   at_ = 0;
-  have_ = *count;
-  return have_ > 0;
+  return !piece_.empty();
 }
 
 /// What a character does that is in no string: brackets, and in the root which key is meant.
@@ -67,7 +67,7 @@ Expected<bool> JsonElements::next(std::string& element) {
   element.clear();
   bool inside = false;  // an element
   while (true) {
-    if (at_ == have_) {
+    if (at_ == piece_.size()) {
       const auto more = fill();
       if (!more) return more.error();
       if (!*more) {
@@ -75,9 +75,9 @@ Expected<bool> JsonElements::next(std::string& element) {
         return Diagnostic{here(), line_ == 1 && column_ == 0 ? "the file is empty" : "the JSON is cut short here"};
       }
     }
-    std::size_t copied = at_;  // of this buffer, up to where the element has it
-    while (at_ < have_) {
-      const char c = buffer_[at_++];
+    std::size_t copied = at_;  // of this piece, up to where the element has it
+    while (at_ < piece_.size()) {
+      const char c = piece_[at_++];
       ++column_;
       if (in_string_) {
         if (escaped_)
@@ -95,7 +95,7 @@ Expected<bool> JsonElements::next(std::string& element) {
           where_ = here();
           copied = at_ - 1;
         } else if (inside && in_array()) {
-          element.append(buffer_.data() + copied, at_ - copied);
+          element.append(piece_.data() + copied, at_ - copied);
           return true;
         }
       }
@@ -104,7 +104,7 @@ Expected<bool> JsonElements::next(std::string& element) {
         column_ = 0;
       }
     }
-    if (inside) element.append(buffer_.data() + copied, at_ - copied);
+    if (inside) element.append(piece_.data() + copied, at_ - copied);
     if (element.size() > longest_element) return Diagnostic{where_, "this element is longer than " + std::to_string(longest_element) + " bytes"};
   }
 }

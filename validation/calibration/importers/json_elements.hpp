@@ -30,8 +30,8 @@ class JsonElements {
 
   std::unique_ptr<ByteSource> bytes_;
   std::string file_, key_;
-  std::vector<char> buffer_;
-  std::size_t at_ = 0, have_ = 0;
+  std::string_view piece_;  // the bytes at hand
+  std::size_t at_ = 0;
   std::size_t line_ = 1, column_ = 0;
   std::vector<char> open_;  // the brackets
   bool in_string_ = false, escaped_ = false, ended_ = false;

@@ -151,8 +151,8 @@ TEST(MeshSliceLog, DevicesAreThoseOfTheLogElseOfTheOptions) {
   EXPECT_EQ(devices(row, {.devices = 16, .axes = {{"x", 2}}}), 2);
   EXPECT_EQ(devices(started + row, {.devices = 16}), 4);
   EXPECT_EQ(devices(started + row, {.axes = {{"x", 4}}}), 4);
-  EXPECT_EQ(error_of(started + row, {.axes = {{"x", 8}}}), "log:2:1: the log has 4 devices along the axis \"x\", --axis-sizes 8");
-  EXPECT_EQ(error_of(row, {}), "log:1:1: the log does not tell how many devices the axis \"x\" has, and no option does (--axis-sizes x=N)");
+  EXPECT_EQ(error_of(started + row, {.axes = {{"x", 8}}}), "log:2:1: the log has 4 devices along the axis \"x\", `axis_sizes` 8");
+  EXPECT_EQ(error_of(row, {}), "log:1:1: the log does not tell how many devices the axis \"x\" has, and no option does (`axis_sizes` x=N)");
   EXPECT_EQ(error_of("Running benchmark on (4; 8) devices.\n"), "log:1:23: expected rows and columns, found \"4; 8\"");
   EXPECT_EQ(error_of("Running benchmark on (4, ) devices.\n").substr(0, 9), "log:1:26:");
 }

@@ -214,12 +214,12 @@ Expected<ProfiledOperations> read_operations(std::string_view format, std::uniqu
 Expected<ProfiledOperations> profile_operations(std::string_view format, const std::string& path, const ProfileOptions& options) {
   auto source = source_of_file(path);
   if (!source) return source.error();
-  return read_operations(format, inflated(*std::move(source), path), path, options);
+  return read_operations(format, *std::move(source), path, options);
 }
 
 Expected<ProfiledOperations> profile_operations_in(std::string_view format, std::string_view bytes, const std::string& file,
                                                    const ProfileOptions& options) {
-  return read_operations(format, inflated(source_of(bytes), file), file, options);
+  return read_operations(format, source_of(bytes, file), file, options);
 }
 
 }  // namespace podsim

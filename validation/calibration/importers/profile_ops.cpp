@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "sim/base/statistics.hpp"
 #include "validation/calibration/importers/step_category.hpp"
 
 namespace podsim {
@@ -122,9 +123,8 @@ Expected<Imported> ProfileOps::finish(const ReadProfile& profile, const std::str
     auto [fastest, differs] = op.asynchronous ? fastest_of_asynchronous(op, devices) : fastest_of(op.lines, devices);
     if (fastest.empty()) continue;
     uneven += differs ? 1 : 0;
-    const auto middle = fastest.begin() + static_cast<std::ptrdiff_t>(fastest.size() / 2);
-    std::ranges::nth_element(fastest, middle);
-    auto row = observation_of(op.hlo, {op.category, op.flops, to_seconds(Picoseconds{*middle})}, options);
+    const Seconds middle{1e-12 * median({fastest.begin(), fastest.end()})};
+    auto row = observation_of(op.hlo, {op.category, op.flops, middle}, options);
     if (!row) {
       ++skipped[row.error().message];
       continue;

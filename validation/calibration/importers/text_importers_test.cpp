@@ -63,7 +63,7 @@ TEST(NcclTests, AReductionWithoutANameIsKnownByItsBusBandwidth) {
   }
   const std::string gather = nccl_ranks + nccl_heading + "  1048576  262144  float  none  -1  10.0  100.00  75.0" + tail;
   EXPECT_EQ(error_of(import_nccl_tests(gather, "log")),
-            "log:10:1: nothing tells which collective this is: the text does not name its test (all_gather_perf, ...); --op tells it");
+            "log:10:1: nothing tells which collective this is: the text does not name its test (all_gather_perf, ...); `op` tells it");
   EXPECT_EQ(imported(import_nccl_tests(gather, "log", {.op = all_to_all})).observations.at(0).op, all_to_all);
 }
 

@@ -1,87 +1,101 @@
 #include "validation/calibration/importers/wire_reader.hpp"
 
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream.h>
+
 #include <algorithm>
+#include <cassert>
+#include <limits>
 #include <utility>
 
 namespace podsim {
 
-WireReader::WireReader(std::unique_ptr<ByteSource> bytes, std::string file)
-    : bytes_{std::move(bytes)}, file_{std::move(file)}, buffer_(std::size_t{1} << 16) {}
+WireReader::WireReader(std::unique_ptr<ByteSource> bytes, std::string file) : bytes_{std::move(bytes)}, file_{std::move(file)} {}
+WireReader::~WireReader() = default;
 
 Diagnostic WireReader::error(std::uint64_t at, std::string_view message) const {
   return {{file_}, "at byte " + std::to_string(at) + ": " + std::string{message}};
 }
 
-Expected<bool> WireReader::fill() {
-  if (at_ < have_) return true;
-  const auto count = bytes_->read(buffer_.data(), buffer_.size());
-  if (!count) return count.error();
-  at_ = 0;
-  have_ = *count;
-  return have_ > 0;
+std::uint64_t WireReader::position() const { return origin_ + static_cast<std::uint64_t>(coded_->CurrentPosition()); }
+
+Diagnostic WireReader::cut_short() const {
+  if (Done end = bytes_->ended(); !end) return end.error();
+  return error(position(), "the file is cut short");
 }
 
-Expected<std::uint64_t> WireReader::varint(std::uint64_t end) {
-  const std::uint64_t begin = position_;
+Expected<std::uint64_t> WireReader::varint() {
+  const std::uint64_t begin = position();
   std::uint64_t value = 0;
-  for (int shift = 0; shift < 70; shift += 7) {
-    if (end != 0 && position_ == end) return error(begin, "a number goes beyond its message");
-    const auto more = fill();
-    if (!more) return more.error();
-    if (!*more) return error(position_, "the file is cut short");
-    const auto byte = static_cast<unsigned char>(buffer_[at_++]);
-    ++position_;
-    value |= static_cast<std::uint64_t>(byte & 0x7F) << std::min(shift, 63);
-    if ((byte & 0x80) == 0) return value;
-  }
+  if (coded_->ReadVarint64(&value)) return value;
+  if (coded_->BytesUntilLimit() == 0) return error(begin, "a number goes beyond its message");
+  const void* data = nullptr;
+  int size = 0;
+  if (!coded_->GetDirectBufferPointer(&data, &size)) return cut_short();
   return error(begin, "a number is longer than ten bytes");
 }
 
-Done WireReader::move(std::uint64_t count, char* into) {
+/// The length before the bytes of the field that began at `begin`.
+Expected<int> WireReader::length_at(std::uint64_t begin) {
+  const auto length = varint();
+  if (!length) return length.error();
+  if (outside_ && *length > static_cast<std::uint64_t>(coded_->BytesUntilLimit())) return error(begin, "this field goes beyond its message");
+  const int most = std::numeric_limits<int>::max() - coded_->CurrentPosition();
+  if (*length > static_cast<std::uint64_t>(most)) return error(begin, "this field is longer than 2 GiB, which no message is");
+  return static_cast<int>(*length);
+}
+
+Done WireReader::move(int count, std::string* into) {
+  // In pieces: a length that is not true must not take memory.
   while (count > 0) {
-    const auto more = fill();
-    if (!more) return more.error();
-    if (!*more) return error(position_, "the file is cut short");
-    const std::size_t part = static_cast<std::size_t>(std::min<std::uint64_t>(count, have_ - at_));
-    if (into != nullptr) into = std::copy_n(buffer_.data() + at_, part, into);
-    at_ += part;
-    position_ += part;
-    count -= part;
+    const void* data = nullptr;
+    int size = 0;
+    if (!coded_->GetDirectBufferPointer(&data, &size)) return cut_short();
+    size = std::min(size, count);
+    if (into != nullptr) into->append(static_cast<const char*>(data), static_cast<std::size_t>(size));
+    coded_->Skip(size);
+    count -= size;
   }
   return done();
 }
 
-Expected<std::optional<WireReader::Field>> WireReader::next(std::uint64_t end) {
-  if (end != 0 && position_ >= end) return std::optional<Field>{};
-  if (end == 0) {
-    const auto more = fill();
-    if (!more) return more.error();
-    if (!*more) return std::optional<Field>{};
+Expected<std::optional<WireReader::Field>> WireReader::next() {
+  if (outside_) {
+    if (coded_->BytesUntilLimit() == 0) return std::optional<Field>{};
+  } else {
+    // A new one for each field of the root, as its positions end at 2 GiB. The old one gives back first what it has read ahead.
+    coded_.reset();
+    origin_ = static_cast<std::uint64_t>(bytes_->stream().ByteCount());
+    coded_ = std::make_unique<google::protobuf::io::CodedInputStream>(&bytes_->stream());
+    const void* data = nullptr;
+    int size = 0;
+    if (!coded_->GetDirectBufferPointer(&data, &size)) {
+      if (Done end = bytes_->ended(); !end) return end.error();
+      return std::optional<Field>{};
+    }
   }
   Field field;
-  field.begin = position_;
-  const auto tag = varint(end);
+  field.begin = position();
+  const auto tag = varint();
   if (!tag) return tag.error();
   field.number = static_cast<std::uint32_t>(*tag >> 3);
   if (*tag >> 3 == 0 || *tag >> 3 >= 1U << 29) return error(field.begin, "this is no field of a profile");
-  const auto fits = [&](std::uint64_t length) { return end == 0 || length <= end - position_; };
   switch (*tag & 7) {
     case 0: {
-      const auto value = varint(end);
+      const auto value = varint();
       if (!value) return value.error();
       return std::optional{field};
     }
     case 1:
     case 5: {
-      const std::uint64_t length = (*tag & 7) == 1 ? 8 : 4;
-      if (!fits(length)) return error(field.begin, "this field goes beyond its message");
+      const int length = (*tag & 7) == 1 ? 8 : 4;
+      if (outside_ && length > coded_->BytesUntilLimit()) return error(field.begin, "this field goes beyond its message");
       if (Done moved = move(length, nullptr); !moved) return moved.error();
       return std::optional{field};
     }
     case 2: {
-      const auto length = varint(end);
+      const auto length = length_at(field.begin);
       if (!length) return length.error();
-      if (!fits(*length) || *length > std::uint64_t{1} << 62) return error(field.begin, "this field goes beyond its message");
       field.kind = Kind::bytes;
       field.length = *length;
       return std::optional{field};
@@ -90,16 +104,20 @@ Expected<std::optional<WireReader::Field>> WireReader::next(std::uint64_t end) {
   }
 }
 
-Expected<std::string> WireReader::take(const Field& field, std::uint64_t most) {
+void WireReader::enter(const Field& field) {
+  assert(!outside_);
+  outside_ = coded_->PushLimit(field.length);
+}
+
+void WireReader::leave() {
+  coded_->PopLimit(*outside_);
+  outside_.reset();
+}
+
+Expected<std::string> WireReader::take(const Field& field, int most) {
   if (field.length > most) return error(field.begin, "this field is longer than " + std::to_string(most) + " bytes");
-  // In pieces: a length that is not true must not take memory.
   std::string bytes;
-  for (std::uint64_t left = field.length; left > 0;) {
-    const std::uint64_t part = std::min<std::uint64_t>(left, buffer_.size());
-    bytes.resize(bytes.size() + part);
-    if (Done moved = move(part, bytes.data() + (bytes.size() - part)); !moved) return moved.error();
-    left -= part;
-  }
+  if (Done moved = move(field.length, &bytes); !moved) return moved.error();
   return bytes;
 }
 

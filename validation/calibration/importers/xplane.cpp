@@ -16,7 +16,7 @@ namespace {
 
 // Fields of XSpace and XPlane, which are read one by one.
 constexpr std::uint32_t space_planes = 1, plane_name = 2, plane_lines = 3, plane_events = 4, plane_stats = 5;
-constexpr std::uint64_t longest_field = std::uint64_t{1} << 29;  // one line of operations
+constexpr int longest_field = 1 << 29;  // one line of operations
 
 struct PlaneEvent {
   std::int64_t metadata = 0, begin_ps = 0, duration_ps = 0;
@@ -94,17 +94,17 @@ class PlaneReader {
 };
 
 Done PlaneReader::read_plane(const WireReader::Field& field) {
-  const std::uint64_t end = wire_.position() + field.length;
-  if (field.length == 0) return done();
+  wire_.enter(field);
   Plane plane;
   while (true) {
-    const auto part = wire_.next(end);
+    const auto part = wire_.next();
     if (!part) return part.error();
     if (!*part) break;
     // Other planes are passed over as soon as their name is known.
     const bool other = !plane.name.empty() && !tpu_named(plane.name);
     if (Done read = other ? wire_.skip(**part) : read_plane_field(**part, plane); !read) return read;
   }
+  wire_.leave();
   if (tpu_named(plane.name)) use(plane);
   return done();
 }

@@ -118,6 +118,8 @@ TEST(XPlane, AnyFrontOfAProfileIsAnErrorAtItsByte) {
   const std::string bytes = plane("/device:TPU:0", {400, 500, 300}, 155000000);
   ASSERT_TRUE(read_plane(bytes, {.cores = 2}));
   EXPECT_EQ(error_of(read_plane("")), "x.pb: the file is empty");
+  EXPECT_EQ(error_of(read_plane(bytes + std::string{"\x0a\xff\xff\xff\xff\xff\xff\xff\x7f", 9})),
+            "x.pb: at byte " + std::to_string(bytes.size()) + ": this field is longer than 2 GiB, which no message is");
   for (std::size_t length = 1; length < bytes.size(); ++length)
     EXPECT_EQ(error_of(read_plane(bytes.substr(0, length))), "x.pb: at byte " + std::to_string(length) + ": the file is cut short");
 }
