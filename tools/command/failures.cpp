@@ -20,10 +20,9 @@ struct Cut {
 std::vector<Cut> cuts_of(const Pod& pod) {
   std::vector<Cut> cuts;
   const Grid* grid = pod.topology->grid();
-  const auto* damaged = dynamic_cast<const DamagedTopology*>(pod.topology.get());
-  if (grid == nullptr || damaged == nullptr) return cuts;
+  if (grid == nullptr) return cuts;
   const int directions = 2 * static_cast<int>(grid->dimensions().size());
-  for (const LinkId link : damaged->damage().broken)
+  for (const LinkId link : pod.topology->broken_links())
     if (grid->is_hop(link) && link.value % 2 == 0)  // the + link of each cable
       cuts.push_back(
           {link.value % directions / 2, grid->coordinates(ChipId{link.value / directions})[static_cast<std::size_t>(link.value % directions / 2)]});

@@ -14,8 +14,6 @@
 #include "sim/config/files.hpp"
 #include "sim/config/schedule_config.hpp"
 #include "sim/machine/machine_fields.hpp"
-#include "sim/topology/joined_slices.hpp"
-#include "sim/topology/twisted_torus.hpp"
 #include "topologies/machines.hpp"
 #include "workloads/plan_config.hpp"
 
@@ -36,19 +34,12 @@ Expected<std::vector<std::pair<std::string, int>>> parse_mesh(const std::string&
   return sizes;
 }
 
-/// The grid that a mesh is laid over. It wraps where going on from the last coordinate to the first is a step like any other: on wrapped dimensions
-/// (of a twisted torus, the long ones), over switches, between slices, and between the two devices of a chip.
+/// The grid that a mesh is laid over. It wraps where going on from the last coordinate to the first is a step like any other: on dimensions that the
+/// topology closes, between slices, and between the two devices of a chip.
 Expected<Grid> layout_of(const Machine& machine, const Slice& slice, const Topology& topology, int pods) {
   std::vector<GridDimension> dimensions;
   if (pods > 1) dimensions.push_back({pods, true, {}});
-  const auto* joined = dynamic_cast<const JoinedSlices*>(&topology);
-  const Topology& one = joined != nullptr ? joined->slice() : topology;
-  for (std::size_t d = 0; d < slice.extents.size(); ++d) {
-    bool wraps = one.grid() == nullptr || one.grid()->dimensions()[d].wraps;
-    if (const auto* twisted = dynamic_cast<const TwistedTorus*>(&one))
-      wraps = std::all_of(twisted->twists()[d].begin(), twisted->twists()[d].end(), [](int shift) { return shift == 0; });
-    dimensions.push_back({slice.extents[d], wraps, {}});
-  }
+  for (std::size_t d = 0; d < slice.extents.size(); ++d) dimensions.push_back({slice.extents[d], topology.closes(static_cast<int>(d)), {}});
   if (machine.chip.devices > 1) dimensions.push_back({machine.chip.devices, true, {}});
   return Grid::make(std::move(dimensions));
 }
