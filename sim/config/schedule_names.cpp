@@ -51,7 +51,8 @@ DType dtype_numbered(int number) {
 }
 
 LocalKind local_kind_numbered(int number) {
-  const auto found = std::find_if(local_table.begin(), local_table.end(), [&](const LocalTraits& traits) { return saved_number(traits.kind) == number; });
+  const auto has_it = [&](const LocalTraits& traits) { return saved_number(traits.kind) == number; };
+  const auto found = std::find_if(local_table.begin(), local_table.end(), has_it);
   assert(found != local_table.end());
   return found->kind;
 }

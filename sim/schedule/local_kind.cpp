@@ -26,10 +26,4 @@ LocalFlops flops_per_element(const Local& local, double operations) {
 LocalFlops attention_flops(const Local& local) { return of_scores(local, local.writes.front(), 4, 6); }
 LocalFlops attention_grad_flops(const Local& local) { return of_scores(local, local.reads.front(), 10, 11); }
 
-std::optional<LocalKind> local_kind_named(std::string_view name) {
-  for (const LocalTraits& traits : local_table)
-    if (traits.name == name) return traits.kind;
-  return std::nullopt;
-}
-
 }  // namespace podsim

@@ -10,7 +10,6 @@
 
 #include <array>
 #include <cstddef>
-#include <optional>
 #include <string_view>
 
 #include "sim/base/quantity.hpp"
@@ -137,7 +136,6 @@ constexpr bool in_order_of_kinds(const Rows& rows) {
 static_assert(in_order_of_kinds(local_table), "a row per kind, in the order of the enumerators");
 
 constexpr const LocalTraits& traits_of(LocalKind kind) { return local_table[static_cast<std::size_t>(kind)]; }
-std::optional<LocalKind> local_kind_named(std::string_view name);
 
 /// The most regions that any kind reads and writes together.
 inline constexpr std::size_t most_local_regions = [] {
