@@ -38,8 +38,8 @@ struct Case {
 
 std::string describe(const Case& c) {
   static constexpr std::array links{"ring", "line", "switch"};
-  return fmt::format("{} {} on a {} of {}, root {}, shift {}", c.algorithm, name_of(c.kind), links.at(static_cast<std::size_t>(c.axis.links)), c.axis.size, c.root,
-                     c.shift);
+  const std::string_view on = links.at(static_cast<std::size_t>(c.axis.links));
+  return fmt::format("{} {} on a {} of {}, root {}, shift {}", c.algorithm, name_of(c.kind), on, c.axis.size, c.root, c.shift);
 }
 
 /// A MiB for each device of the group, or from each.
@@ -85,7 +85,8 @@ void expect_form_met(const Case& c, const CollectiveSteps& steps) {
   const double expected = time_of(steps);
   for (const EngineEntry& engine : all_timing_engines()) {
     if (shares && engine.name == "analytic") continue;
-    EXPECT_NEAR(time_on(c, engine.name), expected, 1e-12 * 64 * c.axis.size + 1e-9 * expected) << describe(c) << ", " << engine.name;  // 1 ps per event
+    const double tolerance = 1e-12 * 64 * c.axis.size + 1e-9 * expected;  // 1 ps per event
+    EXPECT_NEAR(time_on(c, engine.name), expected, tolerance) << describe(c) << ", " << engine.name;
   }
 }
 
@@ -96,9 +97,10 @@ TEST(Collectives, EveryEngineMeetsTheClosedFormOfEveryRow) {
       const auto kind = static_cast<CollectiveKind>(k);
       if (!entry.kinds.has(kind) || entry.needs.axes > 1) continue;
       int forms = 0;
+      const bool placed = kind == broadcast || kind == reduce || kind == permute;  // depends on the root, or the distance
       for (const AxisLinks links : {AxisLinks::ring, AxisLinks::line, AxisLinks::one_switch})
         for (const int P : {2, 3, 4, 5, 7, 8, 16})
-          for (const std::int64_t other : kind == broadcast || kind == reduce || kind == permute ? std::vector<std::int64_t>{0, 1, 3} : std::vector<std::int64_t>{0}) {
+          for (const std::int64_t other : placed ? std::vector<std::int64_t>{0, 1, 3} : std::vector<std::int64_t>{0}) {
             Case c{entry.name, kind, {P, links}};
             (kind == permute ? c.shift : c.root) = other % P;
             const auto steps = form_of(c);

@@ -8,12 +8,11 @@ namespace podsim {
 
 namespace {
 
-bool is_rooted(const Collective& collective) { return collective.kind == CollectiveKind::broadcast || collective.kind == CollectiveKind::reduce; }
-
 /// Along one axis.
 Expected<Expansion> by_row(const CollectiveAlgorithmEntry& row, const Schedule& schedule, const Program& program, const Collective& collective,
                            const ChunkRule& chunks) {
-  if (row.pipeline != Pipeline::none && is_rooted(collective)) return chain(schedule, program, collective, row.pipeline == Pipeline::around_ring, chunks);
+  const bool rooted = collective.kind == CollectiveKind::broadcast || collective.kind == CollectiveKind::reduce;
+  if (row.pipeline != Pipeline::none && rooted) return chain(schedule, program, collective, row.pipeline == Pipeline::around_ring, chunks);
   return row.on_one_axis(schedule, program, collective);
 }
 
@@ -87,8 +86,9 @@ CollectiveAlgorithm expansion_by(const CollectiveAlgorithmEntry& algorithm, Chun
 
 Expected<CollectiveChooser> always(std::string_view name, ChunkRule chunks) {
   if (const CollectiveAlgorithmEntry* entry = collective_algorithm_named(name))
-    return CollectiveChooser{
-        [algorithm = expansion_by(*entry, std::move(chunks))](const Schedule&, const Collective&) -> Expected<CollectiveAlgorithm> { return algorithm; }};
+    return CollectiveChooser{[by = expansion_by(*entry, std::move(chunks))](const Schedule&, const Collective&) -> Expected<CollectiveAlgorithm> {
+      return by;
+    }};
   std::vector<std::string> names;
   for (const CollectiveAlgorithmEntry& entry : collective_algorithms()) names.emplace_back(entry.name);
   return Diagnostic{{}, "there is no collective algorithm " + quoted(name) + did_you_mean(name, names)};
