@@ -11,25 +11,18 @@
 #include "sim/base/blame.hpp"
 #include "sim/base/rng.hpp"
 #include "sim/config/files.hpp"
-#include "sim/topology/joined_slices.hpp"
-#include "sim/topology/twisted_torus.hpp"
 #include "topologies/mesh_placement.hpp"
 
 namespace podsim {
 
 namespace {
 
-/// The grid that a mesh is laid over. It wraps where going on from the last coordinate to the first is a step like any other: on wrapped dimensions
-/// (of a twisted torus, the long ones), over switches, between slices, and between the two devices of a chip.
+/// The grid that a mesh is laid over. It wraps where going on from the last coordinate to the first is a step like any other: on dimensions that the
+/// topology closes, between slices, and between the two devices of a chip.
 Expected<Grid> layout_of(const Machine& machine, const Slice& slice, const Topology& one, int slices) {
   std::vector<GridDimension> dimensions;
   if (slices > 1) dimensions.push_back({slices, true, {}});
-  for (std::size_t d = 0; d < slice.extents.size(); ++d) {
-    bool wraps = one.grid() == nullptr || one.grid()->dimensions()[d].wraps;
-    if (const auto* twisted = dynamic_cast<const TwistedTorus*>(&one))
-      wraps = std::all_of(twisted->twists()[d].begin(), twisted->twists()[d].end(), [](int shift) { return shift == 0; });
-    dimensions.push_back({slice.extents[d], wraps, {}});
-  }
+  for (std::size_t d = 0; d < slice.extents.size(); ++d) dimensions.push_back({slice.extents[d], one.closes(static_cast<int>(d)), {}});
   if (machine.chip.devices > 1) dimensions.push_back({machine.chip.devices, true, {}});
   return Grid::make(std::move(dimensions));
 }

@@ -7,11 +7,9 @@ namespace podsim {
 
 ChunkRule chunk_rule(const Machine& machine) {
   const LinkParameters& link = machine.link[0];
-  const double alpha = machine.software.per_message.count() + link.latency.count(), bytes_per_second = link.bandwidth.count();
-  return [alpha, bytes_per_second](int devices, Bytes payload) {
-    if (alpha == 0) return default_chunks;
-    const double best = std::sqrt(std::max(devices - 2, 0) * static_cast<double>(payload.count()) / (alpha * bytes_per_second));
-    return static_cast<int>(std::clamp(std::round(best), 1.0, 64.0));
+  return [alpha = machine.software.per_message + link.latency, bandwidth = link.bandwidth](int devices, Bytes payload) {
+    if (alpha == Seconds{}) return default_chunks;
+    return static_cast<int>(std::clamp(std::round(best_chunks(devices - 1, static_cast<double>(payload.count()), alpha, bandwidth)), 1.0, 64.0));
   };
 }
 

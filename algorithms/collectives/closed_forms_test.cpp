@@ -1,7 +1,10 @@
 // Every algorithm takes the time that its header says, on every engine that is exact there: on rings, lines, tori and a switch.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <functional>
+#include <set>
 
 #include "algorithms/collectives/testing.hpp"
 
@@ -23,30 +26,49 @@ Machine machine() {
   return machine;
 }
 
-enum class Net { ring, line, hub };
+constexpr int chunks = 16;
 
-struct Form {
-  std::string algorithm;
-  std::vector<CollectiveKind> kinds;
-  Net net;
-  std::vector<int> devices;
-  std::function<double(int P, double bytes)> seconds;  // bytes: of a shard, an all-to-all's block, or all that is sent
-  bool exact_without_sharing = true;                   // else for simgrid only
-  CollectiveDetails details{};
+/// An algorithm on one axis.
+struct Case {
+  std::string_view algorithm;
+  CollectiveKind kind;
+  CollectiveAxis axis;
+  std::int64_t root = 0, shift = 1;
 };
 
-/// V of the header for an input of P << 20 bytes; an all-gather gets 1 << 20.
+std::string describe(const Case& c) {
+  static constexpr std::array links{"ring", "line", "switch"};
+  const std::string_view on = links.at(static_cast<std::size_t>(c.axis.links));
+  return fmt::format("{} {} on a {} of {}, root {}, shift {}", c.algorithm, name_of(c.kind), on, c.axis.size, c.root, c.shift);
+}
+
+/// A MiB for each device of the group, or from each.
 Bytes input_of(CollectiveKind kind, int P) {
   const bool cut = kind == reduce_scatter || kind == all_reduce || kind == all_to_all;
   return Bytes{(cut ? P : 1) * (std::int64_t{1} << 20)};
 }
 
-double time_on(Net net, const Form& form, CollectiveKind kind, int P, std::string_view engine) {
-  const Pod pod = make_pod(machine(), {P}, net != Net::line, {{"row", P}});
-  const Pod wrapped{pod.machine, pod.grid, *Mesh::make({{"row", P, net != Net::line}}), pod.placement};
-  const auto chunks = [](int, Bytes) { return 16; };
-  const Schedule schedule = testing::lowered_collective(wrapped, kind, {"row"}, input_of(kind, P), form.algorithm, form.details, chunks);
-  if (net != Net::hub) return testing::seconds_of(wrapped, schedule, engine);
+std::optional<CollectiveSteps> form_of(const Case& c) {
+  const CollectiveSize size{c.kind, static_cast<double>(input_of(c.kind, c.axis.size).count()), 4, chunks, c.root, c.shift};
+  return closed_form_of(*collective_algorithm_named(c.algorithm), {c.axis}, size);
+}
+
+double time_of(const CollectiveSteps& steps) {
+  Seconds time;
+  for (const CollectiveStep& step : steps) time += podsim::time_of(step, {Seconds{0.5e-6}, Seconds{1e-6}, BytesPerSecond{bandwidth}});
+  return time.count();
+}
+
+double time_on(const Case& c, std::string_view engine, std::vector<Collective::Pair> pairs = {}) {
+  const int P = c.axis.size;
+  const bool wraps = c.axis.links != AxisLinks::line;
+  const Pod pod = make_pod(machine(), {P}, wraps, {{"row", P}});
+  const Pod wrapped{pod.machine, pod.grid, *Mesh::make({{"row", P, wraps}}), pod.placement};
+  if (pairs.empty()) pairs = shift_pairs(P, c.shift);
+  const CollectiveDetails details{c.root, c.kind == permute ? std::move(pairs) : std::vector<Collective::Pair>{}};
+  const Schedule schedule =
+      testing::lowered_collective(wrapped, c.kind, {"row"}, input_of(c.kind, P), c.algorithm, details, [](int, Bytes) { return chunks; });
+  if (c.axis.links != AxisLinks::one_switch) return testing::seconds_of(wrapped, schedule, engine);
   const testing::Switch hub{P, pod.machine.link[0]};
   const auto model = make_model(schedule, pod.machine, hub, pod.placement);
   EXPECT_TRUE(model) << to_text(model.error());
@@ -57,72 +79,72 @@ double time_on(Net net, const Form& form, CollectiveKind kind, int P, std::strin
 }
 
 const double MiB = 1 << 20;
-const std::vector<int> many{2, 3, 4, 5, 7, 8, 16}, powers{2, 4, 8, 16};
 
-const std::vector<Form> forms{
-    {"ring-one-way", {all_gather, reduce_scatter}, Net::ring, many, [](int P, double V) { return (P - 1) * (alpha(1) + seconds(V)); }},
-    {"ring", {all_gather, reduce_scatter}, Net::ring, many, [](int P, double V) { return (P - 1) * (alpha(1) + seconds(P == 2 ? V : V / 2)); }},
-    {"line", {all_gather, reduce_scatter}, Net::line, many, [](int P, double V) { return (P - 1) * (alpha(1) + seconds(V)); }},
-    {"ring-one-way", {all_reduce}, Net::ring, many, [](int P, double V) { return 2 * (P - 1) * (alpha(1) + seconds(V)); }},
-    {"ring", {all_reduce}, Net::ring, many, [](int P, double V) { return 2 * (P - 1) * (alpha(1) + seconds(P == 2 ? V : V / 2)); }},
-    {"line", {all_reduce}, Net::line, many, [](int P, double V) { return 2 * (P - 1) * (alpha(1) + seconds(V)); }},
-    {"ring-shortest", {all_gather, reduce_scatter}, Net::ring, many, [](int P, double V) { return (P / 2) * (alpha(1) + seconds(V)); }},
-    {"ring-shortest", {all_reduce}, Net::ring, many, [](int P, double V) { return 2 * (P / 2) * (alpha(1) + seconds(V)); }},
-    {"halving-doubling", {all_gather, reduce_scatter}, Net::hub, powers,
-     [](int P, double V) { return std::log2(P) * alpha(1) + (P - 1) * seconds(V); }},
-    {"halving-doubling", {all_reduce}, Net::hub, powers, [](int P, double V) { return 2 * (std::log2(P) * alpha(1) + (P - 1) * seconds(V)); }},
-    {"halving-doubling", {all_gather, reduce_scatter}, Net::ring, {4},  // at distance 2 two flows share every link
-     [](int, double V) { return alpha(1) + seconds(V) + alpha(2) + 2 * 2 * seconds(V); }, false},
-    {"direct", {all_gather, reduce_scatter, all_to_all, broadcast, reduce}, Net::hub, many,
-     [](int P, double V) { return alpha(1) + (P - 1) * seconds(V); }, false},
-    {"direct", {all_reduce}, Net::hub, many, [](int P, double V) { return 2 * (alpha(1) + (P - 1) * seconds(V)); }, false},
-    {"direct", {all_gather, reduce_scatter, all_to_all, broadcast, reduce}, Net::ring, {2, 3}, [](int, double V) { return alpha(1) + seconds(V); }},
-    {"pairwise", {all_to_all}, Net::hub, {2, 3, 5, 7}, [](int P, double E) { return (P - 1) * (alpha(1) + seconds(E)); }},
-    {"pairwise", {all_to_all}, Net::hub, {4, 8, 16}, [](int P, double E) { return (P - 1) * (alpha(1) + seconds(E)); }, false},  // two halves on one link
-    {"ring", {all_to_all}, Net::ring, many,
-     [](int P, double E) {
-       const int h = P / 2;
-       return h * alpha(1) + seconds(E) * (P == 2 ? 1 : P % 2 == 1 ? h * (h + 1) / 2.0 : h * h / 2.0);
-     }},
-    {"pairwise", {all_to_all}, Net::ring, many,  // step k: min(k, P-k) flows on every link
-     [](int P, double E) {
-       double total = 0;
-       for (int k = 1; k < P; ++k) {
-         const int d = std::min(k, P - k);
-         total += alpha(d) + d * seconds(2 * k == P && P > 2 ? E / 2 : E);
-       }
-       return total;
-     },
-     false},
-    {"line", {broadcast, reduce}, Net::line, many, [](int P, double V) { return (P - 2 + 16) * (alpha(1) + seconds(V / 16)); }},
-    {"line", {broadcast, reduce}, Net::line, {5, 8, 16}, [](int P, double V) { return (std::max(4, P - 1 - 4) - 1 + 16) * (alpha(1) + seconds(V / 16)); }, true, {4, {}}},
-    {"ring-one-way", {broadcast, reduce}, Net::ring, many, [](int P, double V) { return (P - 2 + 16) * (alpha(1) + seconds(V / 16)); }, true, {1, {}}},
-    {"ring", {broadcast, reduce}, Net::ring, many, [](int P, double V) { return (P - 2 + 16) * (alpha(1) + seconds(V / 16)); }},
-    {"direct", {permute}, Net::ring, many, [](int, double V) { return alpha(1) + seconds(V); }},
-    {"direct", {permute}, Net::ring, {7, 8, 16}, [](int, double V) { return alpha(3) + 3 * seconds(V); }, false, {0, shift_pairs(7 * 8 * 2, 3)}},
-    {"direct", {permute}, Net::ring, {4, 7}, [](int, double V) { return alpha(1) + seconds(V); }, true, {0, {{0, 1}, {1, 0}, {2, 3}, {3, 2}}}},
-};
+void expect_form_met(const Case& c, const CollectiveSteps& steps) {
+  const bool shares = std::any_of(steps.begin(), steps.end(), [](const CollectiveStep& step) { return step.shares; });
+  const double expected = time_of(steps);
+  for (const EngineEntry& engine : all_timing_engines()) {
+    if (shares && engine.name == "analytic") continue;
+    const double tolerance = 1e-12 * 64 * c.axis.size + 1e-9 * expected;  // 1 ps per event
+    EXPECT_NEAR(time_on(c, engine.name), expected, tolerance) << describe(c) << ", " << engine.name;
+  }
+}
 
-TEST(Collectives, EveryEngineMeetsTheClosedForms) {
-  for (const Form& form : forms)
-    for (const CollectiveKind kind : form.kinds)
-      for (const int P : form.devices)
-        for (const EngineEntry& engine : all_timing_engines()) {
-          SCOPED_TRACE(form.algorithm + " " + std::string{name_of(kind)} + " P=" + std::to_string(P) + " " + std::string{engine.name});
-          if (!form.exact_without_sharing && engine.name == "analytic") continue;
-          Form own = form;
-          if (own.details.pairs.size() > 100) own.details.pairs = shift_pairs(P, 3);
-          const double expected = form.seconds(P, MiB);
-          EXPECT_NEAR(time_on(form.net, own, kind, P, engine.name), expected, 1e-12 * 64 * P + 1e-9 * expected);  // 1 ps per event
-        }
+TEST(Collectives, EveryEngineMeetsTheClosedFormOfEveryRow) {
+  std::set<std::pair<std::string_view, CollectiveKind>> without;
+  for (const CollectiveAlgorithmEntry& entry : collective_algorithms())
+    for (int k = 0; k < collective_kind_count; ++k) {
+      const auto kind = static_cast<CollectiveKind>(k);
+      if (!entry.kinds.has(kind) || entry.needs.axes > 1) continue;
+      int forms = 0;
+      const bool placed = kind == broadcast || kind == reduce || kind == permute;  // depends on the root, or the distance
+      for (const AxisLinks links : {AxisLinks::ring, AxisLinks::line, AxisLinks::one_switch})
+        for (const int P : {2, 3, 4, 5, 7, 8, 16})
+          for (const std::int64_t other : placed ? std::vector<std::int64_t>{0, 1, 3} : std::vector<std::int64_t>{0}) {
+            Case c{entry.name, kind, {P, links}};
+            (kind == permute ? c.shift : c.root) = other % P;
+            const auto steps = form_of(c);
+            if (!steps) continue;
+            expect_form_met(c, *steps);
+            ++forms;
+          }
+      if (forms == 0) without.emplace(entry.name, kind);
+    }
+  EXPECT_EQ(without, (std::set<std::pair<std::string_view, CollectiveKind>>{{"line", all_to_all}}));
+}
+
+/// The formulas in the words of collectives.hpp, for the algorithms that most runs use.
+TEST(Collectives, TheClosedFormsAreThoseOfTheLiterature) {
+  const auto found = [](std::string_view algorithm, CollectiveKind kind, AxisLinks links, int P) {
+    const auto steps = form_of({algorithm, kind, {P, links}});
+    return steps ? time_of(*steps) : 0;
+  };
+  using enum AxisLinks;
+  for (const int P : {2, 3, 4, 8, 16}) {
+    const double a = alpha(1), V = seconds(MiB), half = P == 2 ? V : V / 2;
+    EXPECT_DOUBLE_EQ(found("ring-one-way", all_gather, ring, P), (P - 1) * (a + V));
+    EXPECT_DOUBLE_EQ(found("ring", reduce_scatter, ring, P), (P - 1) * (a + half));
+    EXPECT_DOUBLE_EQ(found("ring", all_reduce, ring, P), 2 * (P - 1) * (a + half));
+    EXPECT_DOUBLE_EQ(found("line", all_gather, line, P), (P - 1) * (a + V));
+    EXPECT_NEAR(found("ring-shortest", all_gather, ring, P), (P / 2) * (a + V), 1e-15);
+    EXPECT_DOUBLE_EQ(found("direct", all_to_all, one_switch, P), a + (P - 1) * V);
+    EXPECT_NEAR(found("pairwise", all_to_all, one_switch, P), (P - 1) * (a + V), 1e-15);
+    EXPECT_DOUBLE_EQ(found("ring", broadcast, ring, P), (P - 2 + chunks) * (a + V / chunks));
+    EXPECT_NEAR(found("halving-doubling", all_gather, one_switch, P), P == 3 ? 0 : std::log2(P) * a + (P - 1) * V, 1e-15);
+  }
+}
+
+TEST(Collectives, APermuteOfPairsThatShareNoLinkTakesOneTransfer) {
+  for (const int P : {4, 7})
+    for (const EngineEntry& engine : all_timing_engines())
+      EXPECT_NEAR(time_on({"direct", permute, {P, AxisLinks::ring}}, engine.name, {{0, 1}, {1, 0}, {2, 3}, {3, 2}}), alpha(1) + seconds(MiB), 1e-10);
 }
 
 TEST(Collectives, OnAnOpenAxisTheMiddleLinksOfAnAllToAllBoundIt) {
   for (const int P : {2, 3, 4, 7, 8, 16}) {
-    const Form form{"line", {all_to_all}, Net::line, {}, {}};
     double latencies = 0;
     for (int k = 1; k < P; ++k) latencies += alpha(k);
-    const double middle = seconds(MiB * (P * P / 4)), found = time_on(Net::line, form, all_to_all, P, "simgrid");
+    const double middle = seconds(MiB * (P * P / 4)), found = time_on({"line", all_to_all, {P, AxisLinks::line}}, "simgrid");
     EXPECT_GE(found, middle);
     EXPECT_LE(found, (latencies + middle) * (1 + 1e-6)) << P;
   }
@@ -132,12 +154,15 @@ TEST(Collectives, PhasesTakeTheSumOfTheirAxes) {
   const int p = 4, q = 3;
   const Pod pod = make_pod(machine(), {p, q});
   const auto step = [](int devices, double V) { return (devices - 1) * (alpha(1) + seconds(V / 2)); };
-  const auto chain = [](int devices, double V) { return (devices - 2 + 8) * (alpha(1) + seconds(V / 8)); };
+  const auto chain = [](int devices, double V) { return (devices - 2 + default_chunks) * (alpha(1) + seconds(V / default_chunks)); };
   const double gather = step(q, MiB) + step(p, q * MiB);
   const Bytes shard{1 << 20}, all{p * q << 20};
   for (const EngineEntry& engine : all_timing_engines())
     for (const auto& [kind, bytes, expected] : {std::tuple{all_gather, shard, gather}, {reduce_scatter, all, gather}, {all_reduce, all, 2 * gather},
                                                 {broadcast, shard, chain(p, MiB) + chain(q, MiB)}, {reduce, shard, chain(p, MiB) + chain(q, MiB)}}) {
+      const auto form = closed_form_of(*collective_algorithm_named("ring"), {{p}, {q}}, {kind, static_cast<double>(bytes.count()), 4});
+      ASSERT_TRUE(form);
+      EXPECT_DOUBLE_EQ(time_of(*form), expected) << name_of(kind);
       const double found = testing::seconds_of(pod, testing::lowered_collective(pod, kind, {"row", "col"}, bytes, "ring"), engine.name);
       EXPECT_NEAR(found, expected, 50e-12) << name_of(kind) << " " << engine.name;
     }
@@ -149,6 +174,9 @@ TEST(Collectives, HalvesKeepTwoAxesBusyAndTakeHalfOfThePhasesBytes) {
   const double gather = (p - 1) * (alpha(1) + seconds(MiB / 4)) + (p - 1) * (alpha(1) + seconds(p * MiB / 4));
   for (const EngineEntry& engine : all_timing_engines())
     for (const auto& [kind, bytes, expected] : {std::tuple{all_gather, 1 << 20, gather}, {reduce_scatter, p * p << 20, gather}, {all_reduce, p * p << 20, 2 * gather}}) {
+      const auto form = closed_form_of(*collective_algorithm_named("halves"), {{p}, {p}}, {kind, static_cast<double>(bytes), 4});
+      ASSERT_TRUE(form);
+      EXPECT_DOUBLE_EQ(time_of(*form), expected) << name_of(kind);
       const double found = testing::seconds_of(pod, testing::lowered_collective(pod, kind, {"row", "col"}, Bytes{bytes}, "halves"), engine.name);
       EXPECT_NEAR(found, expected, 50e-12) << name_of(kind) << " " << engine.name;
     }

@@ -2,72 +2,95 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 namespace podsim {
 
 namespace {
 
-using Expand = Expected<Expansion>(const Schedule&, const Program&, const Collective&);
-
-bool is_rooted(const Collective& collective) { return collective.kind == CollectiveKind::broadcast || collective.kind == CollectiveKind::reduce; }
-
-/// An algorithm of one axis on all axes, one after the other.
-template <Expand* expand>
-Expected<Expansion> phased(const Schedule& schedule, const Program& program, const Collective& collective, const ChunkRule&) {
-  return in_phases(schedule, program, collective, expand);
-}
-
-/// The same, where broadcast and reduce are chains.
-template <Expand* expand, bool around>
-Expected<Expansion> phased_with_chains(const Schedule& schedule, const Program& program, const Collective& collective, const ChunkRule& chunks) {
-  return in_phases(schedule, program, collective, [&](const Schedule& s, const Program& p, const Collective& c) {
-    return is_rooted(c) ? chain(s, p, c, around, chunks) : expand(s, p, c);
-  });
+/// Along one axis.
+Expected<Expansion> by_row(const CollectiveAlgorithmEntry& row, const Schedule& schedule, const Program& program, const Collective& collective,
+                           const ChunkRule& chunks) {
+  const bool rooted = collective.kind == CollectiveKind::broadcast || collective.kind == CollectiveKind::reduce;
+  if (row.pipeline != Pipeline::none && rooted) return chain(schedule, program, collective, row.pipeline == Pipeline::around_ring, chunks);
+  return row.on_one_axis(schedule, program, collective);
 }
 
 Expected<Expansion> on_ring_or_line(const Schedule& schedule, const Program& program, const Collective& collective, const ChunkRule& chunks) {
-  if (collective.kind == CollectiveKind::permute) return permute(schedule, program, collective);
   const bool wraps = std::all_of(collective.axes.begin(), collective.axes.end(), [&](const AxisView& view) { return schedule.mesh.wraps(view); });
-  if (is_rooted(collective)) return chain(schedule, program, collective, wraps, chunks);
-  return wraps ? ring(schedule, program, collective) : line(schedule, program, collective);
-}
-
-Expected<Expansion> in_halves(const Schedule& schedule, const Program& program, const Collective& collective, const ChunkRule& chunks) {
-  return halves(schedule, program, collective,
-                [&](const Schedule& s, const Program& p, const Collective& c) { return on_ring_or_line(s, p, c, chunks); });
+  return by_row(usual_algorithm(collective.kind, wraps), schedule, program, collective, chunks);
 }
 
 }  // namespace
 
 std::span<const CollectiveAlgorithmEntry> collective_algorithms() {
+  using Kind = CollectiveKind;
+  static constexpr CollectiveKinds sums{Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce};
+  static constexpr CollectiveKinds sums_and_rooted{Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce, Kind::broadcast, Kind::reduce};
+  static constexpr CollectiveKinds all_but_permute{Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce,
+                                                   Kind::all_to_all, Kind::broadcast,      Kind::reduce};
+  static constexpr CollectiveKinds all{Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce, Kind::all_to_all,
+                                       Kind::broadcast,  Kind::reduce,         Kind::permute};
   static constexpr std::array<CollectiveAlgorithmEntry, 11> table{{
-      {"ring", "both directions of a wrapped axis at once, half a shard each; broadcast and reduce as ring-one-way",
-       &phased_with_chains<&ring, true>},
-      {"ring-one-way", "one direction of a wrapped axis, whole shards; broadcast and reduce in chunks", &phased_with_chains<&ring_one_way, true>},
-      {"ring-shortest", "both directions of a wrapped axis, every shard the short way: half the steps of ring", &phased<&ring_shortest>},
-      {"line", "an open axis: both directions, to both ends", &phased_with_chains<&line, false>},
-      {"halving-doubling", "a power of two of devices: exchanges at distances 1, 2, 4, ...", &phased<&halving_doubling>},
-      {"direct", "every pair at once, for switches; permute", &phased<&direct>},
-      {"pairwise", "all-to-all: everybody to coordinate + k, one k after the other", &phased<&pairwise>},
-      {"halves", "several axes: both orders of the axes at once, half the data each", &in_halves},
-      {"pallas-ring", "all-gather of the Pallas tutorial: a copy, then one direction", &phased<&pallas_ring>},
-      {"pallas-bidirectional", "all-gather of the Pallas library: a copy, then half a shard in each direction", &phased<&pallas_bidirectional>},
-      {"pallas-alternating", "reduce-scatter of the Pallas tutorial: one direction copies while the other half is added",
-       &phased<&pallas_alternating>},
+      {"ring", "both directions of a wrapped axis at once, half a shard each; broadcast and reduce as ring-one-way", all_but_permute,
+       {.wraps = true}, &ring, closed_forms::ring, Pipeline::around_ring},
+      {"ring-one-way", "one direction of a wrapped axis, whole shards; broadcast and reduce in chunks", sums_and_rooted,
+       {.wraps = true}, &ring_one_way, closed_forms::ring_one_way, Pipeline::around_ring},
+      {"ring-shortest", "both directions of a wrapped axis, every shard the short way: half the steps of ring", sums,
+       {.wraps = true}, &ring_shortest, closed_forms::ring_shortest},
+      {"line", "an open axis: both directions, to both ends", all_but_permute, {}, &line, closed_forms::line, Pipeline::to_both_ends},
+      {"halving-doubling", "a power of two of devices: exchanges at distances 1, 2, 4, ...", sums,
+       {.power_of_two = true}, &halving_doubling, closed_forms::halving_doubling},
+      {"direct", "every pair at once, for switches; permute", all, {}, &direct, closed_forms::direct},
+      {"pairwise", "all-to-all: everybody to coordinate + k, one k after the other", {Kind::all_to_all}, {}, &pairwise, closed_forms::pairwise},
+      {"halves", "several axes: both orders of the axes at once, half the data each", sums, {.axes = 2}, nullptr, closed_forms::ring},
+      {"pallas-ring", "all-gather of the Pallas tutorial: a copy, then one direction", {Kind::all_gather},
+       {.wraps = true}, &pallas_ring, closed_forms::pallas_ring},
+      {"pallas-bidirectional", "all-gather of the Pallas library: a copy, then half a shard in each direction", {Kind::all_gather},
+       {.wraps = true}, &pallas_bidirectional, closed_forms::pallas_bidirectional},
+      {"pallas-alternating", "reduce-scatter of the Pallas tutorial: one direction copies while the other half is added", {Kind::reduce_scatter},
+       {.wraps = true}, &pallas_alternating, closed_forms::pallas_alternating},
   }};
   return table;
 }
 
-Expected<CollectiveChooser> always(std::string_view name, ChunkRule chunks) {
-  std::vector<std::string> names;
-  for (const CollectiveAlgorithmEntry& entry : collective_algorithms()) {
-    if (entry.name == name)
-      return CollectiveChooser{[expand = entry.expand, chunks = std::move(chunks)](const Schedule&,
-                                                                                   const Collective&) -> Expected<CollectiveAlgorithm> {
-        return CollectiveAlgorithm{[expand, chunks](const Schedule& s, const Program& p, const Collective& c) { return expand(s, p, c, chunks); }};
-      }};
-    names.emplace_back(entry.name);
+const CollectiveAlgorithmEntry* collective_algorithm_named(std::string_view name) {
+  const auto table = collective_algorithms();
+  const auto found = std::find_if(table.begin(), table.end(), [&](const CollectiveAlgorithmEntry& entry) { return entry.name == name; });
+  return found == table.end() ? nullptr : &*found;
+}
+
+const CollectiveAlgorithmEntry& usual_algorithm(CollectiveKind kind, bool wraps) {
+  return *collective_algorithm_named(kind == CollectiveKind::permute ? "direct" : wraps ? "ring" : "line");
+}
+
+bool applies(const CollectiveAlgorithmEntry& algorithm, CollectiveKind kind, const std::vector<CollectiveAxis>& axes) {
+  if (!algorithm.kinds.has(kind)) return false;
+  int several = 0;
+  for (const CollectiveAxis& axis : axes) {
+    if (axis.size == 1) continue;
+    ++several;
+    if (algorithm.needs.wraps && axis.links == AxisLinks::line && axis.size > 2) return false;
+    if (algorithm.needs.power_of_two && !std::has_single_bit(static_cast<unsigned>(axis.size))) return false;
   }
+  return several >= algorithm.needs.axes || algorithm.needs.axes == 1;
+}
+
+CollectiveAlgorithm expansion_by(const CollectiveAlgorithmEntry& algorithm, ChunkRule chunks) {
+  return [row = algorithm, chunks = std::move(chunks)](const Schedule& schedule, const Program& program, const Collective& collective) {
+    const auto usual = [&](const Schedule& s, const Program& p, const Collective& c) { return on_ring_or_line(s, p, c, chunks); };
+    const auto own = [&](const Schedule& s, const Program& p, const Collective& c) { return by_row(row, s, p, c, chunks); };
+    return row.needs.axes > 1 ? halves(schedule, program, collective, usual) : in_phases(schedule, program, collective, own);
+  };
+}
+
+Expected<CollectiveChooser> always(std::string_view name, ChunkRule chunks) {
+  if (const CollectiveAlgorithmEntry* entry = collective_algorithm_named(name))
+    return CollectiveChooser{[by = expansion_by(*entry, std::move(chunks))](const Schedule&, const Collective&) -> Expected<CollectiveAlgorithm> {
+      return by;
+    }};
+  std::vector<std::string> names;
+  for (const CollectiveAlgorithmEntry& entry : collective_algorithms()) names.emplace_back(entry.name);
   return Diagnostic{{}, "there is no collective algorithm " + quoted(name) + did_you_mean(name, names)};
 }
 

@@ -3,7 +3,7 @@
 // Symbols: P = devices on the axis, c = own coordinate, V = bytes of one shard (all-gather: the input; reduce-scatter: the output; all-reduce:
 // 1/P of the input; broadcast, reduce: all of it), E = bytes of one block of an all-to-all (1/P of the input), alpha = per-message overhead +
 // hop latency (alpha_k: with k hops), beta = seconds per byte of one link direction. The closed forms hold where the axis has its links to
-// itself and reduction is free; tests hold every timing engine to them. A Collective's own launch comes on top.
+// itself and reduction is free; closed_form.hpp computes them, and tests hold every timing engine to it. A Collective's own launch comes on top.
 //
 // The functions below work along one axis (in_phases() makes several of it). All-reduce is a reduce-scatter, then an all-gather, and costs
 // both; it works in the output, and its `dim` must divide by P.
@@ -14,14 +14,13 @@
 #include <string_view>
 #include <vector>
 
+#include "algorithms/collectives/closed_form.hpp"
 #include "sim/schedule/lower.hpp"
 
 namespace podsim {
 
 /// Into how many chunks a broadcast or reduce of `payload` bytes along a chain of devices is cut.
 using ChunkRule = std::function<int(int devices, Bytes payload)>;
-/// Without a rule.
-inline constexpr int default_chunks = 8;
 
 // ---- Rings and lines: all-gather, reduce-scatter, all-reduce --------------------------------------------------------------------------
 
@@ -169,11 +168,46 @@ Expected<Expansion> reduce_scatter_all_gather(const Schedule& schedule, const Pr
 
 // ---- The table ------------------------------------------------------------------------------------------------------------------------
 
+class CollectiveKinds {
+ public:
+  constexpr CollectiveKinds(std::initializer_list<CollectiveKind> kinds) {
+    for (const CollectiveKind kind : kinds) bits_ |= 1U << static_cast<unsigned>(kind);
+  }
+  [[nodiscard]] constexpr bool has(CollectiveKind kind) const { return (bits_ >> static_cast<unsigned>(kind) & 1U) != 0; }
+
+ private:
+  unsigned bits_ = 0;
+};
+
+/// What the axes have to be, those with one device aside. Two devices count as wrapped.
+struct AxisNeeds {
+  bool wraps = false, power_of_two = false;  // each of them
+  int axes = 1;                              // so many at least
+};
+
+/// How broadcast and reduce are pipelined: not at all, or as a chain() of chunks around a ring, or from and to both ends of a line.
+enum class Pipeline { none, around_ring, to_both_ends };
+
+/// A row: all that the rest of podsim knows of an algorithm. To add one: its function above, its formula in closed_form.hpp, a row.
 struct CollectiveAlgorithmEntry {
   std::string_view name, summary;
-  Expected<Expansion> (*expand)(const Schedule&, const Program&, const Collective&, const ChunkRule&);  // any number of axes
+  CollectiveKinds kinds;
+  AxisNeeds needs;
+  Expected<Expansion> (*on_one_axis)(const Schedule&, const Program&, const Collective&);  // of a kind that is no chain; several axes in phases
+  CollectiveForm* closed_form;
+  Pipeline pipeline = Pipeline::none;
 };
 std::span<const CollectiveAlgorithmEntry> collective_algorithms();
+/// The row of that name; null: there is none.
+const CollectiveAlgorithmEntry* collective_algorithm_named(std::string_view name);
+/// The row that ring_or_line() takes along an axis.
+const CollectiveAlgorithmEntry& usual_algorithm(CollectiveKind kind, bool wraps);
+
+/// Whether it does this kind along such axes, if sizes divide.
+bool applies(const CollectiveAlgorithmEntry& algorithm, CollectiveKind kind, const std::vector<CollectiveAxis>& axes);
+
+/// A row as one function, along any number of axes.
+CollectiveAlgorithm expansion_by(const CollectiveAlgorithmEntry& algorithm, ChunkRule chunks);
 
 /// The named algorithm for every Collective. Errors: no such algorithm (names the near ones).
 Expected<CollectiveChooser> always(std::string_view name, ChunkRule chunks = {});

@@ -65,16 +65,11 @@ Expected<Base> gemm_on(const GemmAlgorithmEntry& algorithm, Dataflow dataflow, D
 }
 
 const std::vector<std::pair<std::string_view, CollectiveKind>>& algorithms_and_kinds() {
-  using enum CollectiveKind;
   static const std::vector<std::pair<std::string_view, CollectiveKind>> all = [] {
     std::vector<std::pair<std::string_view, CollectiveKind>> pairs;
-    for (const std::string_view algorithm : {"ring", "ring-one-way", "ring-shortest", "line", "halving-doubling", "direct", "halves"})
-      for (const CollectiveKind kind : {all_gather, reduce_scatter, all_reduce}) pairs.emplace_back(algorithm, kind);
-    for (const std::string_view algorithm : {"ring", "ring-one-way", "line", "direct"})
-      for (const CollectiveKind kind : {broadcast, reduce}) pairs.emplace_back(algorithm, kind);
-    for (const std::string_view algorithm : {"ring", "line", "direct", "pairwise"}) pairs.emplace_back(algorithm, all_to_all);
-    pairs.insert(pairs.end(),
-                 {{"direct", permute}, {"pallas-ring", all_gather}, {"pallas-bidirectional", all_gather}, {"pallas-alternating", reduce_scatter}});
+    for (const CollectiveAlgorithmEntry& entry : collective_algorithms())
+      for (int kind = 0; kind < collective_kind_count; ++kind)
+        if (entry.kinds.has(static_cast<CollectiveKind>(kind))) pairs.emplace_back(entry.name, static_cast<CollectiveKind>(kind));
     return pairs;
   }();
   return all;

@@ -100,7 +100,7 @@ class Walk {
   Seconds launch_of(const Task& task) const {
     const auto& launch = model_.machine->software.launch;
     if (std::holds_alternative<Matmul>(task.op)) return launch[static_cast<std::size_t>(CostKind::matmul)];
-    if (std::get<Local>(task.op).kind == LocalKind::launch) return launch[static_cast<std::size_t>(cost_kind_of(task.origin->kind))];
+    if (is_launch(task.op)) return launch[static_cast<std::size_t>(cost_kind_of(task.origin->kind))];
     return task.origin ? Seconds{} : launch[static_cast<std::size_t>(CostKind::local)];
   }
 

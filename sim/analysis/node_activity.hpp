@@ -37,8 +37,7 @@ class NodeActivity {
     for (std::size_t t = 0; t < model_.costs[program_].size(); ++t) {
       const Participants& who = model_.deployment.who(program_, t);
       const Task& task = model_.task(program_, t);
-      const auto* local = std::get_if<Local>(&task.op);
-      const bool flies = model_.costs[program_][t].kind != TaskCost::Kind::work || (local != nullptr && local->kind == LocalKind::launch);
+      const bool flies = model_.costs[program_][t].kind != TaskCost::Kind::work || is_launch(task.op);
       if (who.does(local_) && flies) {
         const std::uint32_t a = model_.deployment.activity(program_, t, local_);
         visit(task, Interval{timeline_.start(a), timeline_.sent(a)});

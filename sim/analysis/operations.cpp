@@ -10,29 +10,6 @@ namespace podsim {
 
 namespace {
 
-std::string_view category_of(LocalKind kind) {
-  switch (kind) {
-    case LocalKind::attention:
-    case LocalKind::attention_grad: return "attention";
-    case LocalKind::copy:
-    case LocalKind::place:
-    case LocalKind::transpose: return "copy";
-    case LocalKind::add:
-    case LocalKind::scale:
-    case LocalKind::launch:
-    case LocalKind::join:
-    case LocalKind::norm_sums:
-    case LocalKind::norm:
-    case LocalKind::norm_grad_sums:
-    case LocalKind::norm_grad:
-    case LocalKind::gelu:
-    case LocalKind::gelu_grad:
-    case LocalKind::swiglu:
-    case LocalKind::swiglu_grad: return "elementwise";
-  }
-  return "elementwise";
-}
-
 /// Time before a moment that merged intervals cover, in O(log n).
 class CoveredBefore {
  public:
@@ -158,7 +135,7 @@ class Sorter {
       operation.flops =
           Flops{2.0 * static_cast<double>(operation.extents.m) * static_cast<double>(operation.extents.n) * static_cast<double>(operation.extents.k)};
     } else if (const auto* local = std::get_if<Local>(&task.op)) {
-      operation.category = category_of(local->kind);
+      operation.category = traits_of(local->kind).category;
     } else if (const auto* shift = std::get_if<Shift>(&task.op)) {
       operation.category = podsim::name_of(CollectiveKind::permute);
       operation.bytes = bytes_of(schedule_program_, shift->source);

@@ -296,10 +296,7 @@ s:19:111: no task is labelled "first")"},
        "s:25:1: a schedule computes products or a collective, not both"},
       // Form.
       {"kind: all_gather", "kind: all_gathr", R"(s:21:29: unknown value "all_gathr" of kind, did you mean "all_gather"?)"},
-      {"kind: all_gather", "kind: 99",
-       R"(s:21:29: unknown value "99" of kind, expected one of copy, add, scale, launch, place, norm_sums, norm, )"
-       "norm_grad_sums, norm_grad, gelu, gelu_grad, swiglu, swiglu_grad, attention, attention_grad, transpose, join, "
-       "all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, reduce, permute"},
+      {"role: input", "role: 99", R"(s:6:57: unknown value "99" of role, expected one of input, output, scratch)"},
       {"kind: all_gather", "kind: \"all_gather\"", R"(s:21:29: Expected integer or identifier, got: "all_gather")"},
       {"done: sent", "done: send", R"(s:19:132: unknown value "send" of done, did you mean "sent"?)"},
       {"dtype: bf16 role", "dtype: fp8 role", R"(s:6:46: unknown value "fp8" of dtype, expected one of f32, bf16)"},

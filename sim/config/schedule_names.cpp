@@ -26,6 +26,8 @@ int number_named(bool (*parse)(google::protobuf::ConstStringParam, Saved*), Valu
   return saved;
 }
 
+static_assert(proto::Local::Kind_ARRAYSIZE == local_kind_count, "a number in schedule.proto per row of local_table; none is ever removed");
+
 // Those that never grow have the same numbers on both sides, and are converted by casts.
 static_assert(static_cast<int>(Role::input) == proto::Buffer::input && static_cast<int>(Role::output) == proto::Buffer::output &&
               static_cast<int>(Role::scratch) == proto::Buffer::scratch);
@@ -49,9 +51,9 @@ DType dtype_numbered(int number) {
 }
 
 LocalKind local_kind_numbered(int number) {
-  const auto& table = local_table();
-  const auto found = std::find_if(table.begin(), table.end(), [&](const LocalTraits& traits) { return saved_number(traits.kind) == number; });
-  assert(found != table.end());
+  const auto has_it = [&](const LocalTraits& traits) { return saved_number(traits.kind) == number; };
+  const auto found = std::find_if(local_table.begin(), local_table.end(), has_it);
+  assert(found != local_table.end());
   return found->kind;
 }
 

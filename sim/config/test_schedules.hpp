@@ -108,7 +108,7 @@ inline Schedule random_schedule(std::uint64_t seed) {
           task.op = Matmul{any(), any(), any(), rng.between(0, 3), rng.between(0, 3), 1, rng.below(2) == 0, rng.below(2) == 0, rng.below(2) == 0};
           break;
         case 1:
-          task.op = Local{local_table()[rng.below(local_table().size())].kind,
+          task.op = Local{local_table[rng.below(local_table.size())].kind,
                           {any()},
                           {any(), any()},
                           rng.uniform(),

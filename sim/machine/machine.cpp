@@ -96,12 +96,11 @@ Seconds matmul_time(const Machine& machine, const Matmul& matmul, DType dtype) {
 
 Seconds local_time(const Machine& machine, const Program& program, const Task& task) {
   const Local& local = std::get<Local>(task.op);
-  if (local.kind == LocalKind::launch) {
-    assert(task.origin);
-    return machine.software.launch[static_cast<std::size_t>(cost_kind_of(task.origin->kind))];
+  switch (traits_of(local.kind).cost) {
+    case LocalCost::free: return {};
+    case LocalCost::launch: assert(task.origin); return machine.software.launch[static_cast<std::size_t>(cost_kind_of(task.origin->kind))];
+    case LocalCost::work: break;
   }
-  const LocalTraits& traits = traits_of(local.kind);
-  if (!traits.takes_time) return {};
   double bytes = 0;
   for (const Region& region : local.reads) bytes += tiled_bytes(machine, program, region);
   for (const Region& region : local.writes) bytes += tiled_bytes(machine, program, region);

@@ -19,7 +19,7 @@ std::vector<AxisView> dimensions_of(const Mesh& mesh) {
 
 /// A torus with the mesh laid on it row-major, an axis or a factor of one along each dimension (extents of 1 aside).
 const Grid* torus_of(const Mesh& mesh, const Topology& topology, const Placement& placement) {
-  const auto* grid = dynamic_cast<const Grid*>(&topology);
+  const Grid* grid = topology.plain_grid();
   if (grid == nullptr || grid->chips() != mesh.devices() || !placement.core_of.empty() || !placement.speed.empty()) return nullptr;
   std::vector<int> extents, sizes;
   for (const GridDimension& dimension : grid->dimensions()) {

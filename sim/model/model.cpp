@@ -103,7 +103,7 @@ class ModelBuilder {
       if (share == 0) continue;
       std::size_t at = t;
       if (task.origin) {
-        if (const auto* local = std::get_if<Local>(&task.op); local && local->kind == LocalKind::launch) launches[task.origin->collective] = t;
+        if (is_launch(task.op)) launches[task.origin->collective] = t;
         const auto launch = launches.find(task.origin->collective);
         if (launch == launches.end()) continue;  // a Collective over a single device: nothing moves
         at = launch->second;

@@ -28,52 +28,6 @@ Bytes size_of(DType dtype) { return Bytes{dtype == DType::f32 ? 4 : 2}; }
 std::string_view name_of(CollectiveKind kind) { return collective_names[static_cast<std::size_t>(kind)]; }
 std::optional<CollectiveKind> collective_kind_named(std::string_view name) { return named<CollectiveKind>(collective_names, name); }
 
-const std::vector<LocalTraits>& local_table() {
-  // Operations as the formulas of LocalKind have them; a root, an exponential or a tanh counts as one.
-  static const std::vector<LocalTraits> table = {
-      {LocalKind::copy, "copy", 1, 1, 0, true, 1},
-      {LocalKind::add, "add", 2, 1, 1, true, 2},
-      {LocalKind::scale, "scale", 1, 1, 1, true, 1},
-      {LocalKind::launch, "launch", 0, 0, 0, true, 0},
-      {LocalKind::place, "place", 1, 1, 0, false, 1},
-      {LocalKind::norm_sums, "norm-sums", 1, 1, 3, true, 0},
-      {LocalKind::norm, "norm", 2, 1, 2, true, 1},
-      {LocalKind::norm_grad_sums, "norm-grad-sums", 3, 1, 5, true, 0},
-      {LocalKind::norm_grad, "norm-grad", 4, 1, 6, true, 2},
-      {LocalKind::gelu, "gelu", 1, 1, 9, true, 1},
-      {LocalKind::gelu_grad, "gelu-grad", 2, 1, 18, true, 2},
-      {LocalKind::swiglu, "swiglu", 2, 1, 5, true, 2},
-      {LocalKind::swiglu_grad, "swiglu-grad", 3, 2, 11, true, 3},
-      {LocalKind::attention, "attention", 1, 1, 6, true, 0},
-      {LocalKind::attention_grad, "attention-grad", 2, 1, 11, true, 0},
-      {LocalKind::transpose, "transpose", 1, 1, 0, true, 0},
-      {LocalKind::join, "join", 0, 0, 0, false, 0},
-  };
-  return table;
-}
-
-LocalFlops flops_of(const Local& local) {
-  const double per_element = traits_of(local.kind).flops_per_element;
-  const bool gradient = local.kind == LocalKind::attention_grad;
-  if (local.kind != LocalKind::attention && !gradient)
-    return {Flops{}, Flops{local.reads.empty() ? 0 : per_element * static_cast<double>(elements_of(local.reads.front()))}};
-  // Sizes as o, or its gradient, has them: [sequences, sequence, groups, q, head] or [groups, q, head, sequences, sequence].
-  const std::vector<Range>& o = (gradient ? local.reads : local.writes).front().dims;
-  assert(o.size() == 5);
-  const auto extent = [&](std::size_t i) { return static_cast<double>(o[local.features_first ? (i + 3) % 5 : i].length); };
-  const double sequence = extent(1), heads = extent(0) * extent(2) * extent(3), head = extent(4);
-  const double scores = heads * (local.causal ? sequence * (sequence + 1) / 2 : sequence * sequence);
-  return {Flops{(gradient ? 10 : 4) * scores * head}, Flops{per_element * scores}};
-}
-
-const LocalTraits& traits_of(LocalKind kind) { return local_table()[static_cast<std::size_t>(kind)]; }
-
-std::optional<LocalKind> local_kind_named(std::string_view name) {
-  for (const LocalTraits& traits : local_table())
-    if (traits.name == name) return traits.kind;
-  return std::nullopt;
-}
-
 Affine own(const AxisView& axis, std::int64_t add, bool wrap) { return wrap ? Affine{{AxisTerm{axis, 1, add}}} : Affine{{AxisTerm{axis, 1}}, add}; }
 
 std::int64_t evaluate(const Affine& affine, const Coordinates& at) {

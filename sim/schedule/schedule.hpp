@@ -17,6 +17,7 @@
 #include "sim/base/ids.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/mesh/mesh.hpp"
+#include "sim/schedule/local_kind.hpp"
 
 namespace podsim {
 
@@ -122,48 +123,9 @@ struct MatmulExtents {
 /// From the out and left regions; validate() proves that right agrees.
 MatmulExtents extents_of(const Matmul& matmul);
 
-/// What a Local does. Up to `place`, reads and writes are regions of equal element counts that correspond in row-major order.
-///
-/// The others are what transformers do between products. `x` and `dx` are [tokens, features], or [features, tokens] where `features_first`.
-/// A norm is over N = `factor` features, of which a device holds a part; its sums are [tokens, w] ([w, tokens]), of any dtype, and are added up over
-/// devices between the steps: w = 2 subtracts the mean (layer norm), w = 1 does not (RMS norm). xhat = (x - mean) / sqrt(mean square deviation +
-/// 1e-5). Activations take regions of any shapes, of equal element counts.
-///   qkv  [sequences, sequence, groups, q + 2, head]   of each group: q heads of queries, their keys, their values
-///   o    [sequences, sequence, groups, q, head]       (features_first: [groups, q + 2, head, sequences, sequence] and so on)
-enum class LocalKind {
-  copy,            // writes[0] = reads[0]
-  add,             // writes[0] = reads[0] + reads[1]
-  scale,           // writes[0] = factor * reads[0]
-  launch,          // nothing is read or written: the software start of a Collective, on the dma unit
-  place,           // writes[0] = reads[0], free in time: data that a real kernel has in place already
-  norm_sums,       // x -> sums: (sum of x,) sum of x^2 of each token
-  norm,            // x, sums -> xhat
-  norm_grad_sums,  // dy, x, sums -> sums of the gradient: (sum of dy,) sum of dy.xhat of each token
-  norm_grad,       // dy, x, sums, sums of the gradient -> dx
-  gelu,            // x -> x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2
-  gelu_grad,       // dy, x -> dx
-  swiglu,          // gate, up -> gate / (1 + exp(-gate)) * up
-  swiglu_grad,     // dy, gate, up -> dgate, dup
-  attention,       // qkv -> o = softmax(q.k^T / sqrt(head)) v per sequence and head; `causal`: a token sees itself and what came before
-  attention_grad,  // do, qkv -> dqkv; the scores are computed again
-  transpose,       // [tokens, features...] -> [features..., tokens]; features_first: the other way. Any number of dimensions of features
-  join,            // nothing is read or written, free in time: stands for all that it waits for, so that M tasks before N others need M + N edges
-};
 enum class Unit { core, dma };
 
-/// One table gives each LocalKind its arity, flops, whether its bytes go through HBM and what it may overwrite; the numeric engine has the kernel.
-struct LocalTraits {
-  LocalKind kind;
-  std::string_view name;
-  int reads, writes;
-  double flops_per_element;  // operations per element of its first region; of attention per score, apart from its products
-  bool takes_time;           // false: place, join. launch takes software.launch[kind of its Collective]
-  int in_place;              // a result may be the very region of one of so many first reads: it is made element by element. It may overlap no other
-};
-const std::vector<LocalTraits>& local_table();
-const LocalTraits& traits_of(LocalKind kind);
-std::optional<LocalKind> local_kind_named(std::string_view name);
-
+/// local_kind.hpp says what each kind does, to which operands and at what cost.
 struct Local {
   LocalKind kind = LocalKind::copy;
   std::vector<Region> reads, writes;
@@ -174,13 +136,8 @@ struct Local {
   friend bool operator==(const Local&, const Local&) = default;
 };
 
-/// The arithmetic of a Local: of attention's products, which the matrix unit does, and the rest. 4 scores.head of attention, 10 scores.head of its
-/// gradient (five products; the scores again), with sequence^2 scores per head, or sequence (sequence + 1) / 2 if causal. As extents_of(), of what
-/// check_shapes() finds nothing wrong with.
-struct LocalFlops {
-  Flops matrix, vector;
-};
-LocalFlops flops_of(const Local& local);
+/// The arithmetic of a Local that check_shapes() finds nothing wrong with.
+inline LocalFlops flops_of(const Local& local) { return traits_of(local.kind).flops(local); }
 
 enum class Combine { replace, add };
 
@@ -245,6 +202,12 @@ struct Collective {
 };
 
 using Op = std::variant<Matmul, Local, Shift, Send, Recv, Collective>;
+
+/// Whether this is the software start of a Collective, which is part of its communication.
+inline bool is_launch(const Op& op) {
+  const auto* local = std::get_if<Local>(&op);
+  return local != nullptr && traits_of(local->kind).role == LocalRole::communication;
+}
 
 // ---- When: tasks, edges ---------------------------------------------------------------------------------------------------------------
 

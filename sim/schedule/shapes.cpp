@@ -162,22 +162,6 @@ class ShapeChecker {
 
   DType dtype(const Region& region) const { return program_->buffers[region.buffer.index()].dtype; }
 
-  void check_pair(const Region& a, const Region& b, std::string_view a_name, std::string_view b_name) {
-    if (elements_of(a) != elements_of(b)) problem("{}: {} has {} elements, {} has {}", task(), a_name, elements_of(a), b_name, elements_of(b));
-    check_dtypes(a, b, a_name, b_name);
-  }
-  void check_dtypes(const Region& a, const Region& b, std::string_view a_name, std::string_view b_name) {
-    if (dtype(a) != dtype(b)) problem("{}: {} is {}, {} is {}", task(), a_name, name_of(dtype(a)), b_name, name_of(dtype(b)));
-  }
-
-  using Lengths = std::vector<std::int64_t>;
-  static Lengths lengths_of(const Region& region) {
-    Lengths lengths;
-    for (const Range& range : region.dims) lengths.push_back(range.length);
-    return lengths;
-  }
-  static std::string text_of(const Lengths& lengths) { return fmt::format("[{}]", fmt::join(lengths, ",")); }
-
   void check(const Matmul& matmul) {
     if (!check_region(matmul.left, "left") || !check_region(matmul.right, "right") || !check_region(matmul.out, "out")) return;
     const auto group = [&](const Region& region, int split, bool second, std::string_view what) -> std::int64_t {
@@ -216,89 +200,13 @@ class ShapeChecker {
       if (!check_region(read, "read")) return;
     for (const Region& write : local.writes)
       if (!check_region(write, "write")) return;
-    const std::vector<Region>&in = local.reads, &out = local.writes;
-    switch (local.kind) {
-      case LocalKind::copy:
-      case LocalKind::add:
-      case LocalKind::scale:
-      case LocalKind::launch:
-      case LocalKind::place:
-      case LocalKind::join:
-        for (const Region& write : out)
-          for (const Region& read : in) check_pair(read, write, "the read region", "the written region");
-        return;
-      case LocalKind::norm_sums:
-      case LocalKind::norm:
-      case LocalKind::norm_grad_sums:
-      case LocalKind::norm_grad: return check_norm(local);
-      case LocalKind::gelu: return check_pair(in[0], out[0], "x", "the result");
-      case LocalKind::gelu_grad: return check_pair(in[0], in[1], "dy", "x"), check_pair(in[0], out[0], "dy", "dx");
-      case LocalKind::swiglu: return check_pair(in[0], in[1], "gate", "up"), check_pair(in[0], out[0], "gate", "the result");
-      case LocalKind::swiglu_grad:
-        check_pair(in[0], in[1], "dy", "gate"), check_pair(in[0], in[2], "dy", "up");
-        check_pair(in[0], out[0], "dy", "dgate"), check_pair(in[0], out[1], "dy", "dup");
-        return;
-      case LocalKind::attention: return check_attention(local, in[0], "o", out[0]);
-      case LocalKind::attention_grad: return check_attention(local, in[1], "do", in[0]), check_same("dqkv", out[0], "qkv", in[1]);
-      case LocalKind::transpose: return check_transpose(local);
-    }
+    OperandCheck operands{*program_};
+    traits.shapes(local, operands);
+    report(operands);
   }
 
-  /// A device's part of N features per token. Sums may be of another dtype than x, since more is added to them on the way.
-  void check_norm(const Local& local) {
-    const bool of_gradient = local.kind == LocalKind::norm_grad_sums || local.kind == LocalKind::norm_grad;
-    const std::vector<Region>&in = local.reads, &out = local.writes;
-    const Region& x = in[of_gradient ? 1 : 0];
-    if (x.dims.size() != 2)
-      return problem("{}: x has {} dimensions; expected {}", task(), x.dims.size(), local.features_first ? "[features,tokens]" : "[tokens,features]");
-    const std::size_t feature_dim = local.features_first ? 0 : 1;
-    const std::int64_t least = local.kind == LocalKind::norm_sums ? 1 : x.dims[feature_dim].length;  // sums do not depend on N
-    if (!std::isfinite(local.factor) || local.factor < static_cast<double>(least))
-      problem("{}: a norm over {} features; expected at least {}", task(), local.factor, least);
-
-    const Region& sums = local.kind == LocalKind::norm_sums ? out[0] : in[of_gradient ? 2 : 1];
-    Lengths one = lengths_of(x), two = one;
-    one[feature_dim] = 1, two[feature_dim] = 2;
-    const Lengths found = lengths_of(sums);
-    if (found != one && found != two) problem("{}: sums is {}; expected {} or {}", task(), text_of(found), text_of(one), text_of(two));
-    const auto check_gradient_sums = [&](const Region& region) {
-      if (lengths_of(region) != found)
-        problem("{}: the sums of the gradient are {}, sums is {}", task(), text_of(lengths_of(region)), text_of(found));
-    };
-    if (of_gradient) check_same("dy", in[0], "x", x);
-    if (local.kind == LocalKind::norm) check_same("the result", out[0], "x", x);
-    if (local.kind == LocalKind::norm_grad_sums) check_gradient_sums(out[0]);
-    if (local.kind == LocalKind::norm_grad) check_gradient_sums(in[3]), check_same("dx", out[0], "x", x);
-  }
-
-  /// `o` is o or its gradient.
-  void check_attention(const Local& local, const Region& qkv, std::string_view o_name, const Region& o) {
-    if (qkv.dims.size() != 5)
-      return problem("{}: qkv has {} dimensions; expected {}", task(), qkv.dims.size(),
-                     local.features_first ? "[groups,q+2,head,sequences,sequence]" : "[sequences,sequence,groups,q+2,head]");
-    const std::size_t q_dim = local.features_first ? 1 : 3;
-    if (qkv.dims[q_dim].length < 3)
-      return problem("{}: dimension {} of qkv has {} elements; expected queries, keys and values", task(), q_dim, qkv.dims[q_dim].length);
-    Lengths expected = lengths_of(qkv);
-    expected[q_dim] -= 2;
-    if (lengths_of(o) != expected) problem("{}: {} is {}; expected {}", task(), o_name, text_of(lengths_of(o)), text_of(expected));
-    check_dtypes(o, qkv, o_name, "qkv");
-  }
-
-  void check_transpose(const Local& local) {
-    const Region &from = local.reads.front(), &to = local.writes.front();
-    if (from.dims.size() < 2) return problem("{}: the read region has {} dimensions; expected tokens and features", task(), from.dims.size());
-    Lengths expected = lengths_of(from);
-    std::rotate(expected.begin(), local.features_first ? expected.end() - 1 : expected.begin() + 1, expected.end());
-    if (lengths_of(to) != expected)
-      problem("{}: the transpose of {} is {}; expected {}", task(), text_of(lengths_of(from)), text_of(lengths_of(to)), text_of(expected));
-    check_dtypes(from, to, "the read region", "the written region");
-  }
-
-  void check_same(std::string_view a_name, const Region& a, std::string_view b_name, const Region& b) {
-    const Lengths found = lengths_of(a), expected = lengths_of(b);
-    if (found != expected) problem("{}: {} is {}, {} is {}", task(), a_name, text_of(found), b_name, text_of(expected));
-    check_dtypes(a, b, a_name, b_name);
+  void report(const OperandCheck& operands) {
+    for (const std::string& text : operands.problems()) problem("{}: {}", task(), text);
   }
 
   void check(const Shift& shift) {
@@ -306,8 +214,10 @@ class ShapeChecker {
     if (!check_view(shift.axis, "axis") || !check_affine(shift.by, "by")) return;
     for (const AxisTerm& term : shift.by.terms)
       if (term.axis.axis == shift.axis.axis) problem("{}: the distance of a shift may depend on the other axes only", task());
-    if (check_region(shift.source, "source") && check_region(shift.target, "target"))
-      check_pair(shift.source, shift.target, "the source", "the target");
+    if (!check_region(shift.source, "source") || !check_region(shift.target, "target")) return;
+    OperandCheck operands{*program_};
+    operands.pair(shift.source, shift.target, "the source", "the target");
+    report(operands);
   }
 
   void check_route_order(const std::vector<int>& order) {
@@ -390,8 +300,7 @@ class ShapeChecker {
     std::visit([&](const auto& op) { check(op); }, entry.op);
     for (const Condition& condition : entry.where) check_affine(condition.value, "where");
     if (entry.origin) check_view(entry.origin->axis, "origin");
-    if (const auto* local = std::get_if<Local>(&entry.op); local && local->kind == LocalKind::launch && !entry.origin)
-      problem("{}: a launch starts a Collective, so it needs its origin", task());
+    if (is_launch(entry.op) && !entry.origin) problem("{}: a launch starts a Collective, so it needs its origin", task());
     if (std::holds_alternative<Collective>(entry.op) && !entry.where.empty())
       problem("{}: a Collective takes no guard: all devices along its axes take part", task());
     const auto halves = [](const Op& op) {

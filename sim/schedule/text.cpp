@@ -98,7 +98,7 @@ class Printer {
                             std::string text = fmt::format("{} {}", l.unit == Unit::core ? "core" : "dma", traits_of(l.kind).name);
                             for (const Region& r : l.reads) text += " " + region(program, r);
                             for (const Region& r : l.writes) text += " -> " + region(program, r);
-                            if (l.factor != 1 || l.kind == LocalKind::scale) text += fmt::format(" factor {}", l.factor);
+                            if (l.factor != 1 || traits_of(l.kind).factor) text += fmt::format(" factor {}", l.factor);
                             if (l.features_first) text += " features-first";
                             if (l.causal) text += " causal";
                             return text;

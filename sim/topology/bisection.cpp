@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "sim/topology/graph.hpp"
-#include "sim/topology/joined_slices.hpp"
 
 namespace podsim {
 namespace {
@@ -25,7 +24,7 @@ BytesPerSecond bisection_bandwidth(const Grid& grid) {
 }
 
 BytesPerSecond bisection_bandwidth(const Topology& topology) {
-  if (const auto* plain = dynamic_cast<const Grid*>(&topology)) return bisection_bandwidth(*plain);
+  if (const Grid* plain = topology.plain_grid()) return bisection_bandwidth(*plain);
   const Grid* grid = topology.grid();
   if (grid == nullptr) {
     std::vector<bool> second(static_cast<std::size_t>(topology.chips()), false);
@@ -58,11 +57,11 @@ using Bound = Expected<std::optional<BytesPerSecond>>;
 Bound rate_of(const Topology& topology, double others, Cancellation stop);
 
 /// Between slices every chip sends to all chips of the other ones over its host.
-Bound rate_of(const JoinedSlices& joined, double others, Cancellation stop) {
-  const auto inside = rate_of(joined.slice(), others, stop);
+Bound rate_of(const SliceParts& parts, double others, Cancellation stop) {
+  const auto inside = rate_of(parts.slice, others, stop);
   if (!inside || !*inside) return inside;
-  const SliceJoin& join = joined.join();
-  const double elsewhere = joined.chips() - joined.slice().chips();
+  const SliceJoin& join = parts.join;
+  const double elsewhere = (parts.slices - 1) * parts.slice.chips();
   std::vector<int> chips_of;
   for (const int host : join.host_of) {
     if (static_cast<std::size_t>(host) >= chips_of.size()) chips_of.resize(static_cast<std::size_t>(host) + 1, 0);
@@ -98,9 +97,9 @@ Bound rate_by_routes(const Topology& topology, double others, Cancellation stop)
 
 Bound rate_of(const Topology& topology, double others, Cancellation stop) {
   if (topology.chips() == 1) return std::optional{unlimited<BytesPerSecond>};
-  if (const auto* grid = dynamic_cast<const Grid*>(&topology))
+  if (const Grid* grid = topology.plain_grid())
     return std::optional{others == grid->chips() - 1 ? all_to_all_bound(*grid) : (others / (grid->chips() - 1)) * all_to_all_bound(*grid)};
-  if (const auto* joined = dynamic_cast<const JoinedSlices*>(&topology)) return rate_of(*joined, others, stop);
+  if (const auto parts = topology.parts()) return rate_of(*parts, others, stop);
   return rate_by_routes(topology, others, stop);
 }
 

@@ -24,8 +24,6 @@ class DamagedTopology final : public Topology {
  public:
   DamagedTopology(std::shared_ptr<const Topology> whole, Damage damage);
 
-  [[nodiscard]] const Damage& damage() const { return damage_; }
-
   [[nodiscard]] int chips() const override { return whole_->chips(); }
   [[nodiscard]] int nodes() const override { return whole_->nodes(); }
   [[nodiscard]] int link_slots() const override { return whole_->link_slots(); }
@@ -33,6 +31,8 @@ class DamagedTopology final : public Topology {
   [[nodiscard]] LinkParameters link(LinkId link) const override;
   [[nodiscard]] std::optional<int> dimension_of(LinkId link) const override { return whole_->dimension_of(link); }
   [[nodiscard]] const Grid* grid() const override { return whole_->grid(); }
+  [[nodiscard]] bool closes(int dimension) const override { return whole_->closes(dimension); }
+  [[nodiscard]] std::vector<LinkId> broken_links() const override { return {damage_.broken.begin(), damage_.broken.end()}; }
   [[nodiscard]] std::optional<LinkId> inner_link(ChipId chip, int core) const override { return whole_->inner_link(chip, core); }
   [[nodiscard]] bool is_hop(LinkId link) const override { return whole_->is_hop(link); }
   Done route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const override;

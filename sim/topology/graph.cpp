@@ -85,7 +85,7 @@ std::vector<LinkId> path_to(const std::vector<Arrival>& arrivals, ChipId to) {
 }
 
 Expected<Shape> shape_of(const Topology& topology, Cancellation stop) {
-  if (const auto* grid = dynamic_cast<const Grid*>(&topology)) return shape_of(*grid);
+  if (const Grid* grid = topology.plain_grid()) return shape_of(*grid);
   const LinkList list{topology};
   Shape shape;
   shape.links = static_cast<int>(list.links.size());

@@ -42,6 +42,8 @@ class Grid final : public Topology {
   [[nodiscard]] LinkParameters link(LinkId link) const override;
   [[nodiscard]] std::optional<int> dimension_of(LinkId link) const override;
   [[nodiscard]] const Grid* grid() const override { return this; }
+  [[nodiscard]] const Grid* plain_grid() const override { return this; }
+  [[nodiscard]] bool closes(int dimension) const override { return dimensions_[static_cast<std::size_t>(dimension)].wraps; }
   [[nodiscard]] std::optional<LinkId> inner_link(ChipId chip, int core) const override;
   [[nodiscard]] bool is_hop(LinkId link) const override { return link.value < chips_ * 2 * static_cast<int>(dimensions_.size()); }
   Done route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const override;

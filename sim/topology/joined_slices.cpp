@@ -54,6 +54,13 @@ std::optional<int> JoinedSlices::dimension_of(LinkId link) const {
   return slice_->dimension_of(LinkId{link.value % slice_->link_slots()});
 }
 
+std::vector<LinkId> JoinedSlices::broken_links() const {
+  std::vector<LinkId> links;
+  for (int slice = 0; slice < slices_; ++slice)
+    for (const LinkId link : slice_->broken_links()) links.push_back(LinkId{slice * slice_->link_slots() + link.value});
+  return links;
+}
+
 std::optional<LinkId> JoinedSlices::inner_link(ChipId chip, int core) const {
   const auto [slice, own] = local(chip);
   const auto inner = slice_->inner_link(own, core);

@@ -7,12 +7,6 @@
 
 namespace podsim {
 
-/// What joins slices: every chip to its host, every host to the network, each way.
-struct SliceJoin {
-  LinkParameters chip_to_host{}, host_to_network{};
-  std::vector<int> host_of;  // per chip of a slice, from 0 without a gap
-};
-
 /// `slices` copies of one topology, chips of slice s behind those of slice s - 1. Within a slice everything is as in one; between slices a transfer
 /// goes from the chip to its host, over the host's network interface to the other slice's host, and to the chip. Switches: the slices' own, the
 /// hosts, the network.
@@ -26,6 +20,9 @@ class JoinedSlices final : public Topology {
   [[nodiscard]] std::vector<OutLink> out_links(ChipId node) const override;
   [[nodiscard]] LinkParameters link(LinkId link) const override;
   [[nodiscard]] std::optional<int> dimension_of(LinkId link) const override;
+  [[nodiscard]] bool closes(int dimension) const override { return slice_->closes(dimension); }
+  [[nodiscard]] std::vector<LinkId> broken_links() const override;
+  [[nodiscard]] std::optional<SliceParts> parts() const override { return SliceParts{*slice_, slices_, join_}; }
   [[nodiscard]] std::optional<LinkId> inner_link(ChipId chip, int core) const override;
   [[nodiscard]] bool is_hop(LinkId link) const override;
   /// Slices may change places; whatever is alike in one of them is driven by another host.
@@ -34,10 +31,6 @@ class JoinedSlices final : public Topology {
   Done route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const override;
   [[nodiscard]] std::string link_name(LinkId link) const override;
   [[nodiscard]] std::string chip_name(ChipId node) const override;
-
-  [[nodiscard]] const Topology& slice() const { return *slice_; }
-  [[nodiscard]] int slices() const { return slices_; }
-  [[nodiscard]] const SliceJoin& join() const { return join_; }
 
  private:
   [[nodiscard]] int inner_switches() const { return slice_->nodes() - slice_->chips(); }

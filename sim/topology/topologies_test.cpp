@@ -250,6 +250,35 @@ TEST(JoinedSlices, SlicesMayChangePlaces) {
     }
 }
 
+TEST(Topologies, SayWhichDimensionsCloseWhatIsBrokenAndWhatTheyAreMadeOf) {
+  const auto closing = [](const Topology& topology) {
+    std::vector<bool> closes;
+    for (int d = 0; d < 3; ++d) closes.push_back(topology.closes(d));
+    return closes;
+  };
+  const auto open = std::make_shared<const Grid>(*Grid::make({{4, true, link}, {4, false, link}, {8, true, link}}));
+  const auto twisted = std::make_shared<const TwistedTorus>(*TwistedTorus::make(dimensions({4, 4, 8})));
+  EXPECT_THAT(closing(*open), ElementsAre(true, false, true));
+  EXPECT_THAT(closing(*twisted), ElementsAre(false, false, true)) << "going round a short one comes back shifted";
+  EXPECT_THAT(closing(*Network::make(2, {"a", "b"}, {{0, 1, link, {}}})), ElementsAre(true, true, true)) << "as over switches";
+  EXPECT_EQ(open->plain_grid(), open.get());
+  EXPECT_EQ(twisted->plain_grid(), nullptr);
+
+  // What wraps another one hands the questions on.
+  const LinkId cut = *open->link_from(ChipId{0}, 0, +1);
+  const auto damaged = std::make_shared<const DamagedTopology>(twisted, Damage{{cut}, {}});
+  EXPECT_THAT(closing(*damaged), ElementsAre(false, false, true));
+  EXPECT_THAT(damaged->broken_links(), ElementsAre(cut));
+  EXPECT_EQ(damaged->plain_grid(), nullptr);
+  EXPECT_FALSE(damaged->parts());
+  const JoinedSlices joined{damaged, 2, {link, link, std::vector<int>(128, 0)}};
+  EXPECT_THAT(closing(joined), ElementsAre(false, false, true));
+  EXPECT_THAT(joined.broken_links(), ElementsAre(cut, LinkId{twisted->link_slots() + cut.value}));
+  ASSERT_TRUE(joined.parts());
+  EXPECT_EQ(&joined.parts()->slice, damaged.get());
+  EXPECT_EQ(joined.parts()->slices, 2);
+}
+
 TEST(AllToAllBound, IsNotComputedWhereTooManyRoutesWouldBeLookedAt) {
   const auto grid = std::make_shared<const Grid>(*Grid::make(dimensions({128, 64})));
   const DamagedTopology damaged{grid, {{*grid->link_from(ChipId{0}, 1, +1)}, {}}};

@@ -39,6 +39,20 @@ struct ChipClass {
 };
 
 class Grid;
+class Topology;
+
+/// What joins slices: every chip to its host, every host to the network, each way.
+struct SliceJoin {
+  LinkParameters chip_to_host{}, host_to_network{};
+  std::vector<int> host_of;  // per chip of a slice, from 0 without a gap
+};
+
+/// How a topology is made of several slices, all alike.
+struct SliceParts {
+  const Topology& slice;
+  int slices = 1;
+  const SliceJoin& join;
+};
 
 /// Interface of every topology. Nodes are the chips and behind them, where there are any, the switches. Link ids are dense enough to index arrays:
 /// all are below link_slots(), some slots may be unused.
@@ -56,6 +70,15 @@ class Topology {
   [[nodiscard]] virtual std::optional<int> dimension_of(LinkId /*link*/) const { return std::nullopt; }
   /// The grid whose coordinates the chips have; null where there is none.
   [[nodiscard]] virtual const Grid* grid() const { return nullptr; }
+  /// This topology, if it is a grid as it was made, neither twisted nor damaged nor part of something larger: closed forms hold. Else null.
+  [[nodiscard]] virtual const Grid* plain_grid() const { return nullptr; }
+  /// Whether going on from the last coordinate of a dimension of the slice to the first is a step like any other, so that a mesh axis along it wraps.
+  /// By default all do, as over switches.
+  [[nodiscard]] virtual bool closes(int /*dimension*/) const { return true; }
+  /// Links that were there and carry nothing any more, in increasing id; out_links() does not have them.
+  [[nodiscard]] virtual std::vector<LinkId> broken_links() const { return {}; }
+  /// What it is made of; nullopt: one slice.
+  [[nodiscard]] virtual std::optional<SliceParts> parts() const { return std::nullopt; }
   /// The link from one device of a chip to the other, on chips of two; nullopt: nothing limits what they tell each other.
   [[nodiscard]] virtual std::optional<LinkId> inner_link(ChipId /*chip*/, int /*core*/) const { return std::nullopt; }
   /// Whether a link joins two nodes (a hop), rather than a device and its router or two devices of a chip.

@@ -62,6 +62,11 @@ LinkId TwistedTorus::link_along(ChipId chip, int dimension, int sign) const {
   return LinkId{(chip.value * static_cast<int>(grid_.dimensions().size()) + dimension) * 2 + (sign < 0 ? 1 : 0)};
 }
 
+bool TwistedTorus::closes(int dimension) const {
+  const std::vector<int>& shifts = twists_[static_cast<std::size_t>(dimension)];
+  return std::all_of(shifts.begin(), shifts.end(), [](int shift) { return shift == 0; });
+}
+
 std::vector<OutLink> TwistedTorus::out_links(ChipId chip) const {
   std::vector<OutLink> links;
   for (int d = 0; as_index(d) < grid_.dimensions().size(); ++d)

@@ -22,14 +22,14 @@ class TwistedTorus final : public Topology {
   static Expected<TwistedTorus> make(const std::vector<GridDimension>& dimensions, BytesPerSecond injection = unlimited<BytesPerSecond>,
                                      BytesPerSecond ejection = unlimited<BytesPerSecond>);
 
-  [[nodiscard]] const std::vector<std::vector<int>>& twists() const { return twists_; }
-
   [[nodiscard]] int chips() const override { return grid_.chips(); }
   [[nodiscard]] int link_slots() const override { return grid_.link_slots(); }
   [[nodiscard]] std::vector<OutLink> out_links(ChipId chip) const override;
   [[nodiscard]] LinkParameters link(LinkId link) const override { return grid_.link(link); }
   [[nodiscard]] std::optional<int> dimension_of(LinkId link) const override { return grid_.dimension_of(link); }
   [[nodiscard]] const Grid* grid() const override { return &grid_; }
+  /// The long ones do: going round a short one comes back shifted.
+  [[nodiscard]] bool closes(int dimension) const override;
   [[nodiscard]] bool is_hop(LinkId link) const override { return grid_.is_hop(link); }
   /// Moving the whole torus by a chip changes nothing: all chips are alike, and all links of one direction.
   [[nodiscard]] std::vector<ChipClass> chip_classes() const override { return {{ChipId{0}, chips()}}; }

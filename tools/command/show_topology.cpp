@@ -54,7 +54,7 @@ Expected<std::string> show_topology(const Options& options, Format format, const
   const std::vector<GridDimension> dimensions = topology.grid() == nullptr ? std::vector<GridDimension>{} : topology.grid()->dimensions();
   for (std::size_t d = 0; d < dimensions.size(); ++d) {
     const bool wraps = dimensions[d].wraps;
-    const bool shifted = system->joined_by.kind == TopologySpec::Kind::twisted && !system->layout.dimensions()[system->slices > 1 ? d + 1 : d].wraps;
+    const bool shifted = wraps && !topology.closes(static_cast<int>(d));
     wrap += fmt::format("{}{} {}", d == 0 ? "" : ", ", dimension_name(static_cast<int>(d)), shifted ? "wraps shifted" : wraps ? "wraps" : "open");
     wrap_json[std::string(1, dimension_name(static_cast<int>(d)))] = wraps;
   }
@@ -85,8 +85,8 @@ Expected<std::string> show_topology(const Options& options, Format format, const
        {"bisection bandwidth", rate(bisection) + " each way"},
        {"all-to-all bound", *all_to_all ? rate(**all_to_all) + " per chip" : fmt::format("not computed: {}", too_many_routes)}},
       2);
-  constexpr int most_drawn = 64;                            // chips; more fill the screen without being read
-  const auto* grid = dynamic_cast<const Grid*>(&topology);  // broken and twisted cables are not drawn
+  constexpr int most_drawn = 64;              // chips; more fill the screen without being read
+  const Grid* grid = topology.plain_grid();  // broken and twisted cables are not drawn
   if (const auto drawing = grid != nullptr && grid->chips() <= most_drawn ? draw(*grid) : std::nullopt) text += "\n" + *drawing;
   return text;
 }

@@ -21,10 +21,9 @@ struct Cut {
 std::vector<Cut> cuts_of(const System& system) {
   std::vector<Cut> cuts;
   const Grid* grid = system.topology->grid();
-  const auto* damaged = dynamic_cast<const DamagedTopology*>(system.topology.get());
-  if (grid == nullptr || damaged == nullptr) return cuts;
+  if (grid == nullptr) return cuts;
   const int directions = 2 * static_cast<int>(grid->dimensions().size());
-  for (const LinkId link : damaged->damage().broken)
+  for (const LinkId link : system.topology->broken_links())
     if (grid->is_hop(link) && link.value % 2 == 0)  // the + link of each cable
       cuts.push_back(
           {link.value % directions / 2, grid->coordinates(ChipId{link.value / directions})[static_cast<std::size_t>(link.value % directions / 2)]});

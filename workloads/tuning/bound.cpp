@@ -1,6 +1,9 @@
 #include "workloads/tuning/bound.hpp"
 
 #include <algorithm>
+#include <cassert>
+
+#include "algorithms/collectives/collectives.hpp"
 
 namespace podsim {
 
@@ -8,11 +11,15 @@ namespace {
 
 constexpr Seconds none{};
 
+/// An all-gather of so many bytes per device, or a reduce-scatter to them: a lower bound, as if halves of any size could be cut.
 Seconds ring_time(const Machine& machine, const AxisRings::Ring& ring, double bytes, double efficiency, Seconds per_step) {
-  const double rate = ring.link.bandwidth.count() * efficiency;
-  const Seconds alpha = machine.software.per_message + ring.link.latency + per_step;
-  const double both_ways = ring.wraps && ring.size > 2 ? 2 : 1;
-  return static_cast<double>(ring.size - 1) * (alpha + Seconds{bytes / (both_ways * rate)});
+  const CollectiveAxis axis{ring.size, ring.wraps ? AxisLinks::ring : AxisLinks::line};
+  const auto steps = closed_form_of(usual_algorithm(CollectiveKind::all_gather, ring.wraps), {axis}, {CollectiveKind::all_gather, bytes});
+  assert(steps && "of any size");
+  const StepCost cost{machine.software.per_message + per_step, ring.link.latency, efficiency * ring.link.bandwidth};
+  Seconds time;
+  for (const CollectiveStep& step : *steps) time += time_of(step, cost);
+  return time;
 }
 
 /// An all-gather or reduce-scatter of blocks of so many elements. Over several dimensions both orders at once, half of the data each, of an odd
@@ -183,7 +190,7 @@ Seconds wang_bound(const GemmProblem& problem, const Machine& machine, const Axi
 }  // namespace
 
 std::optional<AxisRings> axis_rings(const Pod& pod) {
-  const auto* grid = dynamic_cast<const Grid*>(pod.topology.get());
+  const Grid* grid = pod.topology->plain_grid();
   if (grid == nullptr || pod.machine.chip.devices != 1 || pod.mesh.axes().size() != 2 || grid->chips() != pod.mesh.devices()) return std::nullopt;
   for (std::size_t d = 0; d < pod.placement.chip_of.size(); ++d)
     if (pod.placement.chip_of[d].index() != d) return std::nullopt;

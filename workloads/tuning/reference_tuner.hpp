@@ -14,6 +14,9 @@
 //   ls                     ls(B, O, I)   os(B, I, O)     rs(O, I, B)
 //   rs                     rs(B, O, I)   ls(I, B, O)     os(I, O, B)
 //
+// Its time of a ring, (P-1)(block / bandwidth + hop) with both directions in one bandwidth, is the published model and stays as it is published; our
+// own closed forms are in algorithms/collectives/closed_form.hpp.
+//
 // Source: github hwnam831/meshslice (MeshSlice, ISCA 2025), Autotuner.py and CostModel.py, branches main and simulation. Its traffic of an rs
 // layer divides by a pair of bandwidths and stops; here all terms of rs follow from the tables above, like those of os and ls.
 #pragma once

@@ -48,27 +48,8 @@ int count_after(const Schedule& schedule, const Activity& activity, std::span<co
   if (activity.kind == Activity::Kind::transfer) return combine_of(schedule, activity) == Combine::add ? std::max(before, of_result()) + 1 : before;
   const Op& op = schedule.programs[activity.program].tasks[activity.task.index()].op;
   if (const auto* matmul = std::get_if<Matmul>(&op)) return (matmul->accumulate ? std::max(before, of_result()) : before) + 1;
-  switch (std::get<Local>(op).kind) {
-    case LocalKind::copy:
-    case LocalKind::place:
-    case LocalKind::transpose:
-    case LocalKind::launch:
-    case LocalKind::join: return before;
-    case LocalKind::add:
-    case LocalKind::scale:
-    case LocalKind::norm_sums:
-    case LocalKind::norm:
-    case LocalKind::norm_grad_sums:
-    case LocalKind::norm_grad:
-    case LocalKind::gelu:
-    case LocalKind::gelu_grad:
-    case LocalKind::swiglu:
-    case LocalKind::swiglu_grad:
-    case LocalKind::attention:
-    case LocalKind::attention_grad: return before + 1;  // one kernel each, rounded when it stores its result
-  }
-  assert(false);
-  return before;
+  // One kernel each, rounded when it stores its result.
+  return traits_of(std::get<Local>(op).kind).role == LocalRole::compute ? before + 1 : before;
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "sim/engine/numeric/task_kernels.hpp"
 
+#include <array>
+
 #include "sim/engine/numeric/transformer_kernels.hpp"
 
 namespace podsim {
@@ -11,30 +13,47 @@ View operand(std::span<const Access> accesses, std::span<const View> views, std:
   return overlap(accesses[i], accesses.back()) && !same_box(accesses[i], accesses.back()) ? packed(views[i], room) : views[i];
 }
 
-void perform(const Local& local, std::span<const Access> at, std::span<const View> views, PackedOperands& workspace) {
-  const auto left = [&] { return operand(at, views, 0, workspace.left); };
-  const auto box = [&](std::size_t i) { return views[i]; };  // these kernels read everything before they write
-  const auto tokens = [&](std::size_t i) { return local.features_first ? tokens_first(views[i]) : views[i]; };
-  switch (local.kind) {
-    case LocalKind::copy:
-    case LocalKind::place: return copy(left(), views[1]);
-    case LocalKind::add: return add(left(), operand(at, views, 1, workspace.right), views[2]);
-    case LocalKind::scale: return scale(left(), local.factor, views[1]);
-    case LocalKind::launch:
-    case LocalKind::join: return;
-    case LocalKind::norm_sums: return norm_sums(tokens(0), tokens(1));
-    case LocalKind::norm: return norm(local.factor, tokens(0), tokens(1), tokens(2));
-    case LocalKind::norm_grad_sums: return norm_grad_sums(local.factor, tokens(0), tokens(1), tokens(2), tokens(3));
-    case LocalKind::norm_grad: return norm_grad(local.factor, tokens(0), tokens(1), tokens(2), tokens(3), tokens(4));
-    case LocalKind::gelu: return gelu(box(0), box(1));
-    case LocalKind::gelu_grad: return gelu_grad(box(0), box(1), box(2));
-    case LocalKind::swiglu: return swiglu(box(0), box(1), box(2));
-    case LocalKind::swiglu_grad: return swiglu_grad(box(0), box(1), box(2), box(3), box(4));
-    case LocalKind::attention: return attention(local.causal, tokens(0), tokens(1));
-    case LocalKind::attention_grad: return attention_grad(local.causal, tokens(0), tokens(1), tokens(2));
-    case LocalKind::transpose: return transpose(local.features_first, box(0), box(1));
-  }
-}
+/// The regions of a Local in memory, reads before writes, as kernels take them.
+struct Operands {
+  const Local& local;
+  std::span<const Access> at;
+  std::span<const View> views;
+  PackedOperands& workspace;
+
+  /// For kernels that write element by element while they read.
+  [[nodiscard]] View left() const { return operand(at, views, 0, workspace.left); }
+  [[nodiscard]] View right() const { return operand(at, views, 1, workspace.right); }
+  /// For kernels that read everything before they write, and for what is written.
+  [[nodiscard]] View box(std::size_t i) const { return views[i]; }
+  [[nodiscard]] View tokens(std::size_t i) const { return local.features_first ? tokens_first(views[i]) : views[i]; }
+};
+
+struct LocalKernel {
+  LocalKind kind;
+  void (*run)(const Operands&);
+};
+
+/// The rows of local_table, each with what it computes.
+constexpr std::array<LocalKernel, local_kind_count> local_kernels{{
+    {LocalKind::copy, [](const Operands& o) { copy(o.left(), o.box(1)); }},
+    {LocalKind::add, [](const Operands& o) { add(o.left(), o.right(), o.box(2)); }},
+    {LocalKind::scale, [](const Operands& o) { scale(o.left(), o.local.factor, o.box(1)); }},
+    {LocalKind::launch, [](const Operands&) {}},
+    {LocalKind::place, [](const Operands& o) { copy(o.left(), o.box(1)); }},
+    {LocalKind::norm_sums, [](const Operands& o) { norm_sums(o.tokens(0), o.tokens(1)); }},
+    {LocalKind::norm, [](const Operands& o) { norm(o.local.factor, o.tokens(0), o.tokens(1), o.tokens(2)); }},
+    {LocalKind::norm_grad_sums, [](const Operands& o) { norm_grad_sums(o.local.factor, o.tokens(0), o.tokens(1), o.tokens(2), o.tokens(3)); }},
+    {LocalKind::norm_grad, [](const Operands& o) { norm_grad(o.local.factor, o.tokens(0), o.tokens(1), o.tokens(2), o.tokens(3), o.tokens(4)); }},
+    {LocalKind::gelu, [](const Operands& o) { gelu(o.box(0), o.box(1)); }},
+    {LocalKind::gelu_grad, [](const Operands& o) { gelu_grad(o.box(0), o.box(1), o.box(2)); }},
+    {LocalKind::swiglu, [](const Operands& o) { swiglu(o.box(0), o.box(1), o.box(2)); }},
+    {LocalKind::swiglu_grad, [](const Operands& o) { swiglu_grad(o.box(0), o.box(1), o.box(2), o.box(3), o.box(4)); }},
+    {LocalKind::attention, [](const Operands& o) { attention(o.local.causal, o.tokens(0), o.tokens(1)); }},
+    {LocalKind::attention_grad, [](const Operands& o) { attention_grad(o.local.causal, o.tokens(0), o.tokens(1), o.tokens(2)); }},
+    {LocalKind::transpose, [](const Operands& o) { transpose(o.local.features_first, o.box(0), o.box(1)); }},
+    {LocalKind::join, [](const Operands&) {}},
+}};
+static_assert(in_order_of_kinds(local_kernels), "a kernel per row of local_table, in its order");
 
 }  // namespace
 
@@ -45,7 +64,7 @@ void perform(const Op& op, std::span<const Access> accesses, std::span<const Vie
   }
   const auto* local = std::get_if<Local>(&op);
   assert(local != nullptr && "a transfer is delivered, a Collective lowered before");
-  perform(*local, accesses, views, workspace);
+  local_kernels[static_cast<std::size_t>(local->kind)].run({*local, accesses, views, workspace});
 }
 
 void deliver(Combine combine, std::span<const Access> accesses, std::span<const View> views, PackedOperands& workspace) {

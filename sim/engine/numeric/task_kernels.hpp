@@ -1,6 +1,7 @@
 // What each operation does to the boxes that it accesses: the one table from a task to its kernel.
 #pragma once
 
+#include <algorithm>
 #include <span>
 
 #include "sim/engine/numeric/kernels.hpp"
@@ -8,8 +9,8 @@
 
 namespace podsim {
 
-/// No operation reads and writes more boxes than that.
-inline constexpr std::size_t most_accesses = 5;
+/// No operation reads and writes more boxes than that; a Matmul has three.
+inline constexpr std::size_t most_accesses = std::max<std::size_t>(most_local_regions, 3);
 
 /// A Matmul or Local: `accesses` as Storage::append_accesses() orders them, `views` the memory that each stands for.
 void perform(const Op& op, std::span<const Access> accesses, std::span<const View> views, PackedOperands& workspace);

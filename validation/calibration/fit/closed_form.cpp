@@ -2,16 +2,11 @@
 
 #include <algorithm>
 
+#include "algorithms/collectives/collectives.hpp"
+
 namespace podsim {
 
 namespace {
-
-/// One axis of a collective: the dimension it is laid over, and how.
-struct Ring {
-  int size = 1, dimension = 0;
-  bool wraps = true, over_switch = false;
-  [[nodiscard]] double hops() const { return over_switch ? 2 : 1; }  // up to the switch and down
-};
 
 /// The mesh has one axis per dimension of a plain grid or rail, row-major, on chips of one device.
 bool is_plain(const Pod& pod) {
@@ -26,103 +21,21 @@ bool is_plain(const Pod& pod) {
   return true;
 }
 
-CostStep step_of(const Ring& ring, double times, double link_bytes, double injected, double reduced = 0) {
-  CostStep step;
-  step.times = times;
-  step.dimension = ring.dimension;
-  step.hops.at(static_cast<std::size_t>(ring.dimension)) = ring.hops();
-  step.link_bytes = ring.over_switch ? injected : link_bytes;  // a device has one link to its switch
-  step.injected = ring.over_switch ? 0 : injected;             // networks of switches have no injection limit
-  step.reduced = reduced;
-  return step;
+/// A step of the algorithm on the machine's dimension that its axis is laid over.
+CostStep cost_step_of(const CollectiveStep& step, int dimension, bool over_switch) {
+  CostStep cost;
+  cost.times = step.times;
+  cost.dimension = dimension;
+  cost.hops.at(static_cast<std::size_t>(dimension)) = step.distance * (over_switch ? 2 : 1);  // up to the switch and down
+  cost.link_bytes = step.link_bytes;
+  cost.injected = over_switch ? 0 : step.injected;  // networks of switches have no injection limit
+  cost.reduced = step.reduced;
+  return cost;
 }
 
-/// Of whole elements, the larger half.
-double larger_half(double bytes, double element) {
-  const double elements = bytes / element;
-  return (elements - static_cast<double>(static_cast<std::int64_t>(elements / 2))) * element;
-}
-
-/// An all-gather of `shard` bytes per device, or a reduce-scatter to so many.
-std::optional<CostStep> ring_step(const Ring& ring, bool one_way, double shard, double element, bool reduces) {
-  const double times = ring.size - 1;
-  if (one_way || ring.size == 2) return step_of(ring, times, shard, shard, reduces ? shard : 0);
-  const double half = larger_half(shard, element);
-  // Of two unequal flows over one link the smaller one makes way early, and the rounds drift: no formula.
-  if (half * 2 != shard && ring.over_switch) return std::nullopt;
-  return step_of(ring, times, half, shard, reduces ? half : 0);
-}
-
-/// Both ways by store and forward: `block` bytes for each device.
-bool add_ring_all_to_all(const Ring& ring, double block, double element, std::vector<CostStep>& steps) {
-  if (ring.size == 2) {
-    steps.push_back(step_of(ring, 1, block, block));
-    return true;
-  }
-  const bool even = ring.size % 2 == 0;
-  if (even && larger_half(block, element) * 2 != block) return false;  // nor is a bundle the same size both ways
-  const int rounds = ring.size / 2;
-  for (int s = 1; s <= rounds; ++s) {
-    const double bundle = block * (rounds - s + (even ? 0.5 : 1));
-    steps.push_back(step_of(ring, 1, bundle, 2 * bundle));
-  }
-  return true;
-}
-
-/// One axis of a collective; `input` is on each device as this axis begins, of `blocks` blocks. False: no formula.
-bool add_axis(const Ring& ring, CollectiveKind kind, const std::string& algorithm, double input, double element, std::vector<CostStep>& steps) {
-  const double size = ring.size;
-  const bool by_ring = algorithm == "ring" || (algorithm.empty() && ring.wraps), one_way = algorithm == "ring-one-way";
-  const bool by_line = algorithm == "line" || (algorithm.empty() && !ring.wraps);
-  if (kind == CollectiveKind::all_to_all) {
-    if (by_ring && ring.wraps) return add_ring_all_to_all(ring, input / size, element, steps);
-    if (algorithm != "direct" || !ring.over_switch) return false;
-    steps.push_back(step_of(ring, 1, input / size * (size - 1), input / size * (size - 1)));
-    return true;
-  }
-  const bool reduces = kind == CollectiveKind::reduce_scatter;
-  const double shard = reduces ? input / size : input;
-  if (algorithm == "direct" && ring.over_switch && !reduces) {
-    steps.push_back(step_of(ring, 1, shard * (size - 1), shard * (size - 1)));
-    return true;
-  }
-  if (by_line && !reduces && !ring.over_switch) {
-    CostStep step = step_of(ring, size - 1, shard, 2 * shard);
-    if (ring.size == 2) step.injected = shard;
-    steps.push_back(step);
-    return true;
-  }
-  if ((!by_ring && !one_way) || !ring.wraps) return false;
-  const auto step = ring_step(ring, one_way, shard, element, reduces);
-  if (step) steps.push_back(*step);
-  return step.has_value();
-}
-
-/// A reduce-scatter the first axis first, an all-gather the last first, an all-reduce both, an all-to-all axis by axis.
-bool add_phases(const std::vector<Ring>& rings, CollectiveKind kind, const std::string& algorithm, double input, double element,
-                std::vector<CostStep>& steps) {
-  if (kind == CollectiveKind::all_reduce) {
-    double devices = 1;
-    for (const Ring& ring : rings) devices *= ring.size;
-    return add_phases(rings, CollectiveKind::reduce_scatter, algorithm, input, element, steps) &&
-           add_phases(rings, CollectiveKind::all_gather, algorithm, input / devices, element, steps);
-  }
-  std::vector<Ring> order = rings;
-  if (kind == CollectiveKind::all_gather) std::reverse(order.begin(), order.end());
-  double bytes = input;
-  for (const Ring& ring : order) {
-    if (!add_axis(ring, kind, algorithm, bytes, element, steps)) return false;
-    if (kind == CollectiveKind::all_gather) bytes *= ring.size;
-    if (kind == CollectiveKind::reduce_scatter) bytes /= ring.size;
-  }
-  return true;
-}
-
-/// A shift by 1 along one axis: the last device's data goes back over all hops of an open one.
-CostStep permute_step(const Ring& ring, double bytes) {
-  CostStep step = step_of(ring, 1, bytes, bytes);
-  if (!ring.wraps) step.hops.at(static_cast<std::size_t>(ring.dimension)) = std::max(ring.size - 1, 1);
-  return step;
+/// Whether the formula holds on machines where nothing is free: no adds left out, and no flows of different routes that share links.
+bool has_formula(const CollectiveSteps& steps, bool over_switch) {
+  return std::none_of(steps.begin(), steps.end(), [&](const CollectiveStep& step) { return step.adds_left_out || (step.shares && !over_switch); });
 }
 
 }  // namespace
@@ -142,22 +55,22 @@ std::optional<ClosedForm> closed_form(const Observation& observation, const Pod&
   if (!is_plain(pod)) return std::nullopt;
   form.kind = cost_kind_of(collective.kind);
   form.input = bytes_of(schedule->programs.front(), collective.input);
-  std::vector<Ring> rings;
+  if (collective.kind == CollectiveKind::broadcast || collective.kind == CollectiveKind::reduce) return std::nullopt;
+  std::vector<CollectiveAxis> axes;
+  std::vector<int> dimensions;
   for (const AxisView& axis : collective.axes) {
     if (axis.size == 1) continue;
-    const bool wraps = pod.mesh.wraps(axis);
-    rings.push_back({axis.size, axis.axis, wraps, rail});
+    axes.push_back({axis.size, rail ? AxisLinks::one_switch : pod.mesh.wraps(axis) ? AxisLinks::ring : AxisLinks::line});
+    dimensions.push_back(axis.axis);
   }
-  const auto bytes = static_cast<double>(form.input.count());
-  const auto element = static_cast<double>(size_of(schedule->programs.front().buffers.front().dtype).count());
-  const std::string& algorithm = options.algorithm.at(static_cast<std::size_t>(collective.kind));
-  if (collective.kind == CollectiveKind::permute) {
-    if (rings.size() != 1 || !algorithm.empty()) return std::nullopt;
-    form.steps.push_back(permute_step(rings.front(), bytes));
-    return form;
-  }
-  if (collective.kind == CollectiveKind::broadcast || collective.kind == CollectiveKind::reduce) return std::nullopt;
-  if (!add_phases(rings, collective.kind, algorithm, bytes, element, form.steps)) return std::nullopt;
+  const std::string& name = options.algorithm.at(static_cast<std::size_t>(collective.kind));
+  const DType dtype = schedule->programs.front().buffers.front().dtype;
+  const CollectiveSize size{collective.kind, static_cast<double>(form.input.count()), static_cast<double>(size_of(dtype).count())};
+  const CollectiveAlgorithmEntry* algorithm = collective_algorithm_named(name);
+  if (!name.empty() && (algorithm == nullptr || algorithm->needs.axes > 1)) return std::nullopt;  // axes at once share the injection limit
+  const auto steps = name.empty() ? usual_closed_form(axes, size) : closed_form_of(*algorithm, axes, size);
+  if (!steps || !has_formula(*steps, rail)) return std::nullopt;
+  for (const CollectiveStep& step : *steps) form.steps.push_back(cost_step_of(step, dimensions[static_cast<std::size_t>(step.axis)], rail));
   return form;
 }
 

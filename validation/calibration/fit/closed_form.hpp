@@ -31,10 +31,11 @@ struct ClosedForm {
   std::shared_ptr<const Schedule> one_task{};  // matmul, hbm_copy
 };
 
-/// The formula of what predict() simulates, or nothing where none is known. There is one for: matmul, hbm_copy; permute; all-gather, reduce-scatter
-/// and all-reduce by ring and ring-one-way, all-gather by line, all-to-all by ring, all-gather and all-to-all by direct on switches; along one axis
-/// or several, each of them laid over one dimension, row-major, on chips of one device. Tests hold it to des within three picoseconds per step; an
-/// odd number of elements that is halved under an injection limit adds up to the time of one element.
+/// The formula of what predict() simulates, or nothing where none is known. There is one for: matmul, hbm_copy; permutes and collectives whose algorithm
+/// has a closed form (algorithms/collectives/closed_form.hpp) that counts everything, without flows that meet on links other than those to a switch;
+/// along one axis or several, one after the other, each of them laid over one dimension, row-major, on chips of one device. Broadcast and reduce are
+/// simulated. Tests hold it to des within three picoseconds per step; an odd number of elements that is halved under an injection limit adds up to the
+/// time of one element.
 std::optional<ClosedForm> closed_form(const Observation& observation, const Pod& pod, const PredictOptions& options = {});
 
 Seconds evaluate(const ClosedForm& form, const Machine& machine);

@@ -59,6 +59,9 @@ TEST(ClosedForm, EqualsDesOnTori) {
       one_way.algorithm.fill("ring-one-way");
       for (const ObservedOp op : {ObservedOp::all_gather, ObservedOp::reduce_scatter, ObservedOp::all_reduce})
         expect_equal(observed(op, axis, devices, bytes), pod, one_way);
+      PredictOptions shortest;
+      shortest.algorithm.fill("ring-shortest");
+      expect_equal(observed(ObservedOp::all_gather, axis, devices, bytes), pod, shortest);
       if (!axis.empty() && axis != "col+row") expect_equal(observed(ObservedOp::permute, axis, devices, bytes), pod, {});
     }
   }
@@ -103,6 +106,12 @@ TEST(ClosedForm, EqualsDesOverSwitches) {
       direct.algorithm.fill("direct");
       expect_equal(observed(ObservedOp::all_gather, axis, devices, bytes), pod, direct);
       expect_equal(observed(ObservedOp::all_to_all, axis, devices, bytes), pod, direct);
+      PredictOptions others;
+      others.algorithm.fill("halving-doubling");
+      for (const ObservedOp op : {ObservedOp::all_gather, ObservedOp::reduce_scatter, ObservedOp::all_reduce})
+        expect_equal(observed(op, axis, devices, bytes), pod, others);
+      others.algorithm.fill("pairwise");
+      expect_equal(observed(ObservedOp::all_to_all, axis, devices, bytes), pod, others);
     }
   }
 }

@@ -1,0 +1,147 @@
+// What a Local does: the table of its kinds. Every layer reads its column here; only the numeric kernel, which the schedule must not know, stands
+// apart, in a table with the same rows.
+//
+// To add a kind:
+//   here          an enumerator with its formula, and a row; a function for its shapes in local_shapes.hpp if it has rules of its own
+//   numeric       a row with its kernel in sim/engine/numeric/task_kernels.cpp
+//   saved files   an enumerator with a new number in sim/config/schedule.proto, named as the row with _ for -
+// The compiler finds a row that is missing in one of the three, or in the wrong place.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "sim/base/quantity.hpp"
+#include "sim/schedule/local_shapes.hpp"
+
+namespace podsim {
+
+/// Reads and writes are regions. What is written is always replaced: a sum that goes on is read as an operand (add). Up to `place` the regions have
+/// equal element counts and correspond in row-major order.
+///
+/// The others are what transformers do between products. `x` and `dx` are [tokens, features], or [features, tokens] where `features_first`.
+/// A norm is over N = `factor` features, of which a device holds a part; its sums are [tokens, w] ([w, tokens]), of any dtype, and are added up over
+/// devices between the steps: w = 2 subtracts the mean (layer norm), w = 1 does not (RMS norm). xhat = (x - mean) / sqrt(mean square deviation +
+/// 1e-5). Activations take regions of any shapes, of equal element counts.
+///   qkv  [sequences, sequence, groups, q + 2, head]   of each group: q heads of queries, their keys, their values
+///   o    [sequences, sequence, groups, q, head]       (features_first: [groups, q + 2, head, sequences, sequence] and so on)
+enum class LocalKind {
+  copy,            // writes[0] = reads[0]
+  add,             // writes[0] = reads[0] + reads[1]
+  scale,           // writes[0] = factor * reads[0]
+  launch,          // nothing is read or written: the software start of a Collective, on the dma unit
+  place,           // writes[0] = reads[0], free in time: data that a real kernel has in place already
+  norm_sums,       // x -> sums: (sum of x,) sum of x^2 of each token
+  norm,            // x, sums -> xhat
+  norm_grad_sums,  // dy, x, sums -> sums of the gradient: (sum of dy,) sum of dy.xhat of each token
+  norm_grad,       // dy, x, sums, sums of the gradient -> dx
+  gelu,            // x -> x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2
+  gelu_grad,       // dy, x -> dx
+  swiglu,          // gate, up -> gate / (1 + exp(-gate)) * up
+  swiglu_grad,     // dy, gate, up -> dgate, dup
+  attention,       // qkv -> o = softmax(q.k^T / sqrt(head)) v per sequence and head; `causal`: a token sees itself and what came before
+  attention_grad,  // do, qkv -> dqkv; the scores are computed again
+  transpose,       // [tokens, features...] -> [features..., tokens]; features_first: the other way. Any number of dimensions of features
+  join,            // nothing is read or written, free in time: stands for all that it waits for, so that M tasks before N others need M + N edges
+};
+
+/// What engines, metrics and proofs have to know of a kind, whatever it computes.
+enum class LocalRole {
+  compute,        // new values, rounded when they are stored
+  layout,         // values move within the device and stay as they are
+  communication,  // part of a Collective: in flight for metrics
+  order,          // neither: others wait for it
+};
+
+enum class LocalCost {
+  free,    // takes no time
+  launch,  // software.launch[kind of its Collective]
+  work,    // arithmetic, and every region once through HBM; software.launch[local] where an algorithm wrote it
+};
+
+/// The arithmetic of a Local, by the unit that does it: matrix products on the matrix unit, everything else on the vector unit.
+struct LocalFlops {
+  Flops matrix, vector;
+};
+using LocalArithmetic = LocalFlops(const Local&);
+
+/// So many operations per element of the first region; a root, an exponential or a tanh counts as one.
+LocalFlops flops_per_element(const Local& local, double operations);
+template <int operations>
+LocalFlops per_element(const Local& local) {
+  return flops_per_element(local, operations);
+}
+/// Two products, or in the gradient five (the scores again): 4 scores.head, 10 scores.head, with sequence^2 scores per head, or sequence (sequence
+/// + 1) / 2 if causal. On the vector unit 6 and 11 operations per score.
+LocalFlops attention_flops(const Local& local);
+LocalFlops attention_grad_flops(const Local& local);
+
+/// A row of the table.
+struct LocalTraits {
+  LocalKind kind;
+  std::string_view name;
+  int reads, writes;
+  LocalRole role = LocalRole::compute;
+  std::string_view category = "elementwise";  // of OperationMetrics
+  LocalCost cost = LocalCost::work;
+  LocalArithmetic* flops = per_element<0>;
+  LocalShapes* shapes = shapes::counts_of_result;
+  int in_place = 0;     // a result may be the very region of one of so many first reads: it is made element by element. It may overlap no other
+  bool factor = false;  // `factor` has a meaning, so that it is always printed
+};
+
+inline constexpr std::size_t local_kind_count = static_cast<std::size_t>(LocalKind::join) + 1;
+
+/// In the order of the enumerators.
+inline constexpr std::array<LocalTraits, local_kind_count> local_table{{
+    {.kind = LocalKind::copy, .name = "copy", .reads = 1, .writes = 1, .role = LocalRole::layout, .category = "copy", .in_place = 1},
+    {.kind = LocalKind::add, .name = "add", .reads = 2, .writes = 1, .flops = per_element<1>, .in_place = 2},
+    {.kind = LocalKind::scale, .name = "scale", .reads = 1, .writes = 1, .flops = per_element<1>, .in_place = 1, .factor = true},
+    {.kind = LocalKind::launch, .name = "launch", .reads = 0, .writes = 0, .role = LocalRole::communication, .cost = LocalCost::launch},
+    {.kind = LocalKind::place, .name = "place", .reads = 1, .writes = 1, .role = LocalRole::layout, .category = "copy", .cost = LocalCost::free,
+     .in_place = 1},
+    {.kind = LocalKind::norm_sums, .name = "norm-sums", .reads = 1, .writes = 1, .flops = per_element<3>, .shapes = shapes::norm_sums},
+    {.kind = LocalKind::norm, .name = "norm", .reads = 2, .writes = 1, .flops = per_element<2>, .shapes = shapes::norm, .in_place = 1,
+     .factor = true},
+    {.kind = LocalKind::norm_grad_sums, .name = "norm-grad-sums", .reads = 3, .writes = 1, .flops = per_element<5>,
+     .shapes = shapes::norm_grad_sums, .factor = true},
+    {.kind = LocalKind::norm_grad, .name = "norm-grad", .reads = 4, .writes = 1, .flops = per_element<6>, .shapes = shapes::norm_grad,
+     .in_place = 2, .factor = true},
+    {.kind = LocalKind::gelu, .name = "gelu", .reads = 1, .writes = 1, .flops = per_element<9>, .shapes = shapes::same_counts<"x", "the result">,
+     .in_place = 1},
+    {.kind = LocalKind::gelu_grad, .name = "gelu-grad", .reads = 2, .writes = 1, .flops = per_element<18>,
+     .shapes = shapes::same_counts<"dy", "x", "dx">, .in_place = 2},
+    {.kind = LocalKind::swiglu, .name = "swiglu", .reads = 2, .writes = 1, .flops = per_element<5>,
+     .shapes = shapes::same_counts<"gate", "up", "the result">, .in_place = 2},
+    {.kind = LocalKind::swiglu_grad, .name = "swiglu-grad", .reads = 3, .writes = 2, .flops = per_element<11>,
+     .shapes = shapes::same_counts<"dy", "gate", "up", "dgate", "dup">, .in_place = 3},
+    {.kind = LocalKind::attention, .name = "attention", .reads = 1, .writes = 1, .category = "attention", .flops = attention_flops,
+     .shapes = shapes::attention},
+    {.kind = LocalKind::attention_grad, .name = "attention-grad", .reads = 2, .writes = 1, .category = "attention", .flops = attention_grad_flops,
+     .shapes = shapes::attention_grad},
+    {.kind = LocalKind::transpose, .name = "transpose", .reads = 1, .writes = 1, .role = LocalRole::layout, .category = "copy",
+     .shapes = shapes::transpose},
+    {.kind = LocalKind::join, .name = "join", .reads = 0, .writes = 0, .role = LocalRole::order, .cost = LocalCost::free},
+}};
+
+/// Whether rows stand at the places of their kinds: of this table, and of others that have a row per kind.
+template <class Rows>
+constexpr bool in_order_of_kinds(const Rows& rows) {
+  if (rows.size() != local_kind_count) return false;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (static_cast<std::size_t>(rows[i].kind) != i) return false;
+  return true;
+}
+static_assert(in_order_of_kinds(local_table), "a row per kind, in the order of the enumerators");
+
+constexpr const LocalTraits& traits_of(LocalKind kind) { return local_table[static_cast<std::size_t>(kind)]; }
+
+/// The most regions that any kind reads and writes together.
+inline constexpr std::size_t most_local_regions = [] {
+  int most = 0;
+  for (const LocalTraits& traits : local_table) most = traits.reads + traits.writes > most ? traits.reads + traits.writes : most;
+  return static_cast<std::size_t>(most);
+}();
+
+}  // namespace podsim

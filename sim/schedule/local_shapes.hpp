@@ -1,0 +1,70 @@
+// Which operands a Local may have: one function per rule, named by the rows of local_kind.hpp.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace podsim {
+
+struct Local;
+struct Program;
+struct Region;
+
+/// Compares operands, and keeps what is wrong with them in words.
+class OperandCheck {
+ public:
+  explicit OperandCheck(const Program& program) : program_{program} {}
+
+  /// Equal element counts, and dtypes.
+  void pair(const Region& a, const Region& b, std::string_view a_name, std::string_view b_name);
+  void dtypes(const Region& a, const Region& b, std::string_view a_name, std::string_view b_name);
+  /// Equal lengths in every dimension, and dtypes.
+  void same(const Region& a, const Region& b, std::string_view a_name, std::string_view b_name);
+  void problem(std::string text) { problems_.push_back(std::move(text)); }
+
+  [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
+
+ private:
+  const Program& program_;
+  std::vector<std::string> problems_;
+};
+
+/// Adds what is wrong with the operands of a Local, whose numbers are those of its row and whose regions fit their buffers.
+using LocalShapes = void(const Local&, OperandCheck&);
+
+/// A string as a template argument.
+template <std::size_t size>
+struct OperandName {
+  char text[size]{};
+  constexpr OperandName(const char (&literal)[size]) { std::copy_n(literal, size, text); }  // NOLINT(google-explicit-constructor): a name is its text
+};
+
+namespace shapes {
+
+/// Every read region has as many elements as every written one.
+void counts_of_result(const Local& local, OperandCheck& check);
+
+/// All operands have as many elements as the first one. The names are those of reads, then writes.
+void counts_of_first(const Local& local, OperandCheck& check, std::span<const std::string_view> names);
+template <OperandName... names>
+void same_counts(const Local& local, OperandCheck& check) {
+  static constexpr std::string_view all[]{names.text...};
+  counts_of_first(local, check, all);
+}
+
+// Of a device's part of N features per token. Sums may be of another dtype than x, since more is added to them on the way.
+void norm_sums(const Local& local, OperandCheck& check);
+void norm(const Local& local, OperandCheck& check);
+void norm_grad_sums(const Local& local, OperandCheck& check);
+void norm_grad(const Local& local, OperandCheck& check);
+
+void attention(const Local& local, OperandCheck& check);
+void attention_grad(const Local& local, OperandCheck& check);
+void transpose(const Local& local, OperandCheck& check);
+
+}  // namespace shapes
+}  // namespace podsim
