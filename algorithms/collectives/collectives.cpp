@@ -7,34 +7,34 @@ namespace podsim {
 
 namespace {
 
-using Expand = Expected<Expansion>(const Schedule&, const Program&, const Collective&);
+using Expand = Expected<Expansion>(const Mesh&, const Program&, const Collective&);
 
 bool is_rooted(const Collective& collective) { return collective.kind == CollectiveKind::broadcast || collective.kind == CollectiveKind::reduce; }
 
 /// An algorithm of one axis on all axes, one after the other.
 template <Expand* expand>
-Expected<Expansion> phased(const Schedule& schedule, const Program& program, const Collective& collective, const ChunkRule&) {
-  return in_phases(schedule, program, collective, expand);
+Expected<Expansion> phased(const Mesh& mesh, const Program& program, const Collective& collective, const ChunkRule&) {
+  return in_phases(mesh, program, collective, expand);
 }
 
 /// The same, where broadcast and reduce are chains.
 template <Expand* expand, bool around>
-Expected<Expansion> phased_with_chains(const Schedule& schedule, const Program& program, const Collective& collective, const ChunkRule& chunks) {
-  return in_phases(schedule, program, collective, [&](const Schedule& s, const Program& p, const Collective& c) {
-    return is_rooted(c) ? chain(s, p, c, around, chunks) : expand(s, p, c);
+Expected<Expansion> phased_with_chains(const Mesh& mesh, const Program& program, const Collective& collective, const ChunkRule& chunks) {
+  return in_phases(mesh, program, collective, [&](const Mesh& m, const Program& p, const Collective& c) {
+    return is_rooted(c) ? chain(m, p, c, around, chunks) : expand(m, p, c);
   });
 }
 
-Expected<Expansion> on_ring_or_line(const Schedule& schedule, const Program& program, const Collective& collective, const ChunkRule& chunks) {
-  if (collective.kind == CollectiveKind::permute) return permute(schedule, program, collective);
-  const bool wraps = std::all_of(collective.axes.begin(), collective.axes.end(), [&](const AxisView& view) { return schedule.mesh.wraps(view); });
-  if (is_rooted(collective)) return chain(schedule, program, collective, wraps, chunks);
-  return wraps ? ring(schedule, program, collective) : line(schedule, program, collective);
+Expected<Expansion> on_ring_or_line(const Mesh& mesh, const Program& program, const Collective& collective, const ChunkRule& chunks) {
+  if (collective.kind == CollectiveKind::permute) return permute(mesh, program, collective);
+  const bool wraps = std::all_of(collective.axes.begin(), collective.axes.end(), [&](const AxisView& view) { return mesh.wraps(view); });
+  if (is_rooted(collective)) return chain(mesh, program, collective, wraps, chunks);
+  return wraps ? ring(mesh, program, collective) : line(mesh, program, collective);
 }
 
-Expected<Expansion> in_halves(const Schedule& schedule, const Program& program, const Collective& collective, const ChunkRule& chunks) {
-  return halves(schedule, program, collective,
-                [&](const Schedule& s, const Program& p, const Collective& c) { return on_ring_or_line(s, p, c, chunks); });
+Expected<Expansion> in_halves(const Mesh& mesh, const Program& program, const Collective& collective, const ChunkRule& chunks) {
+  return halves(mesh, program, collective,
+                [&](const Mesh& m, const Program& p, const Collective& c) { return on_ring_or_line(m, p, c, chunks); });
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ Expected<CollectiveChooser> always(std::string_view name, ChunkRule chunks) {
     if (entry.name == name)
       return CollectiveChooser{[expand = entry.expand, chunks = std::move(chunks)](const Schedule&,
                                                                                    const Collective&) -> Expected<CollectiveAlgorithm> {
-        return CollectiveAlgorithm{[expand, chunks](const Schedule& s, const Program& p, const Collective& c) { return expand(s, p, c, chunks); }};
+        return CollectiveAlgorithm{[expand, chunks](const Mesh& m, const Program& p, const Collective& c) { return expand(m, p, c, chunks); }};
       }};
     names.emplace_back(entry.name);
   }
@@ -73,9 +73,9 @@ Expected<CollectiveChooser> always(std::string_view name, ChunkRule chunks) {
 
 CollectiveChooser ring_or_line(ChunkRule chunks) {
   return [chunks = std::move(chunks)](const Schedule&, const Collective&) -> Expected<CollectiveAlgorithm> {
-    return CollectiveAlgorithm{[chunks](const Schedule& schedule, const Program& program, const Collective& collective) {
-      return in_phases(schedule, program, collective,
-                       [&](const Schedule& s, const Program& p, const Collective& c) { return on_ring_or_line(s, p, c, chunks); });
+    return CollectiveAlgorithm{[chunks](const Mesh& mesh, const Program& program, const Collective& collective) {
+      return in_phases(mesh, program, collective,
+                       [&](const Mesh& m, const Program& p, const Collective& c) { return on_ring_or_line(m, p, c, chunks); });
     }};
   };
 }

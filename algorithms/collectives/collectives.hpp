@@ -33,7 +33,7 @@ inline constexpr int default_chunks = 8;
 ///   cost            (P-1) * (alpha + V * beta); all-reduce twice that
 ///   errors          an open axis (names `line`), several axes, another kind
 ///   source          the classic ring algorithm; JAX shard_map collective-permute loops
-Expected<Expansion> ring_one_way(const Schedule& schedule, const Program& program, const Collective& collective);
+Expected<Expansion> ring_one_way(const Mesh& mesh, const Program& program, const Collective& collective);
 
 /// Ring, both directions at once: the shard is halved along the outermost dimension that is not gathered and longer than 1 (else along
 /// the gathered one); the first ceil half goes +1, the rest -1. Two devices share one cable: one whole transfer each. In an all-reduce each
@@ -42,14 +42,14 @@ Expected<Expansion> ring_one_way(const Schedule& schedule, const Program& progra
 ///   cost    (P-1) * (alpha + ceil(V/2) * beta); P = 2: alpha + V * beta; all-reduce twice that
 ///   errors  as ring_one_way
 ///   source  JAX Pallas TPU all-gather (both ICI directions); the scaling book, "How is an AllGather actually performed?"
-Expected<Expansion> ring(const Schedule& schedule, const Program& program, const Collective& collective);
+Expected<Expansion> ring(const Mesh& mesh, const Program& program, const Collective& collective);
 
 /// Ring, both directions, whole shards, each the short way: half the steps of `ring`, for small messages. With P even the antipodal shard
 /// goes +1 only. A reduce-scatter's -1 stream ends in scratch, and a dma `add` joins it.
 ///
 ///   cost    floor(P/2) * (alpha + V * beta); the reduce-scatter's add on top where Locals take time
 ///   errors  as ring_one_way
-Expected<Expansion> ring_shortest(const Schedule& schedule, const Program& program, const Collective& collective);
+Expected<Expansion> ring_shortest(const Mesh& mesh, const Program& program, const Collective& collective);
 
 /// Open axis: shards travel from every device to both ends. All-to-all is line_all_to_all().
 ///
@@ -58,7 +58,7 @@ Expected<Expansion> ring_shortest(const Schedule& schedule, const Program& progr
 ///                   a dma `add` joins it
 ///   cost            (P-1) * (alpha + V * beta), all-reduce twice that; the reduce-scatter's add on top where Locals take time
 ///   errors          several axes, another kind
-Expected<Expansion> line(const Schedule& schedule, const Program& program, const Collective& collective);
+Expected<Expansion> line(const Mesh& mesh, const Program& program, const Collective& collective);
 
 /// Recursive halving (reduce-scatter) and doubling (all-gather) on the axis viewed as 2x2x...x2: with bit j of the coordinate flipped, a shift
 /// by 1 on a factor of size 2. Blocks stay together in memory: halving starts with the highest bit, doubling with the lowest.
@@ -68,7 +68,7 @@ Expected<Expansion> line(const Schedule& schedule, const Program& program, const
 ///   cost            sum over j of (alpha_(2^j) + 2^j * V * beta) without contention (a switch); on a ring up to 2^j flows share a link
 ///   errors          P is no power of two, several axes, another kind
 ///   source          Thakur, Rabenseifner, Gropp: Optimization of Collective Communication Operations in MPICH (2005)
-Expected<Expansion> halving_doubling(const Schedule& schedule, const Program& program, const Collective& collective);
+Expected<Expansion> halving_doubling(const Mesh& mesh, const Program& program, const Collective& collective);
 
 /// Every pair at once, for switches. All kinds; permute is permute().
 ///
@@ -77,7 +77,7 @@ Expected<Expansion> halving_doubling(const Schedule& schedule, const Program& pr
 ///   cost            all-gather, reduce-scatter, all-to-all, broadcast: alpha + (P-1) * V * beta, beta that of a device's own link into the
 ///                   switch (injection; reduce: ejection at the root); alpha + V * beta with P-1 links of its own
 ///   errors          several axes
-Expected<Expansion> direct(const Schedule& schedule, const Program& program, const Collective& collective);
+Expected<Expansion> direct(const Mesh& mesh, const Program& program, const Collective& collective);
 
 // ---- All-to-all -----------------------------------------------------------------------------------------------------------------------
 
@@ -87,12 +87,12 @@ Expected<Expansion> direct(const Schedule& schedule, const Program& program, con
 ///
 ///   cost    h = floor(P/2) steps; P odd: h*alpha + h(h+1)/2 * E*beta; P even: h*alpha + h^2/2 * E*beta (P = 2: alpha + E*beta)
 ///   errors  an open axis, several axes
-Expected<Expansion> ring_all_to_all(const Schedule& schedule, const Program& program, const Collective& collective);
+Expected<Expansion> ring_all_to_all(const Mesh& mesh, const Program& program, const Collective& collective);
 
 /// Open axis: in step k everybody sends to c+k and to c-k at once, where they exist; every block is routed.
 ///
 ///   cost    at least floor(P^2/4) * E*beta, which the middle links carry whatever the algorithm; at most the sum of alpha_k, k = 1 .. P-1, more
-Expected<Expansion> line_all_to_all(const Schedule& schedule, const Program& program, const Collective& collective);
+Expected<Expansion> line_all_to_all(const Mesh& mesh, const Program& program, const Collective& collective);
 
 /// Step k = 1 .. P-1: everybody sends to c+k, one step after the other; k > P/2 goes -(P-k), the antipodal step half each way.
 ///
@@ -100,7 +100,7 @@ Expected<Expansion> line_all_to_all(const Schedule& schedule, const Program& pro
 ///           on a ring every flow of step k shares its links with d-1 others: sum over k of (alpha_d + d*E*beta), d = min(k, P-k), and
 ///           alpha_d + d*E/2*beta for the antipodal step of P > 2
 ///   errors  several axes, another kind
-Expected<Expansion> pairwise(const Schedule& schedule, const Program& program, const Collective& collective);
+Expected<Expansion> pairwise(const Mesh& mesh, const Program& program, const Collective& collective);
 
 // ---- Broadcast, reduce, permute -------------------------------------------------------------------------------------------------------
 
@@ -112,13 +112,13 @@ Expected<Expansion> pairwise(const Schedule& schedule, const Program& program, c
 ///   cost    (H-1+n) * (alpha + V/n * beta), H = hops to the far end: P-1 on a ring, max(root, P-1-root) on an open axis
 ///   errors  `around` an open axis, several axes, a rule that names fewer than one chunk
 ///   source  pipelined broadcast of SUMMA (van de Geijn, Watts 1997)
-Expected<Expansion> chain(const Schedule& schedule, const Program& program, const Collective& collective, bool around, const ChunkRule& chunks);
+Expected<Expansion> chain(const Mesh& mesh, const Program& program, const Collective& collective, bool around, const ChunkRule& chunks);
 
 /// Permute, along any number of axes: one Send and one Recv per pair; where the pairs are one rotation along one axis, a Shift the short way
 /// round. A device that sends to itself has a free place.
 ///
 ///   cost    alpha_d + V * (most flows on a link) * beta, d = the longest way
-Expected<Expansion> permute(const Schedule& schedule, const Program& program, const Collective& collective);
+Expected<Expansion> permute(const Mesh& mesh, const Program& program, const Collective& collective);
 /// Position i to i + by, modulo `devices`.
 std::vector<Collective::Pair> shift_pairs(std::int64_t devices, std::int64_t by);
 
@@ -128,13 +128,13 @@ std::vector<Collective::Pair> shift_pairs(std::int64_t devices, std::int64_t by)
 ///
 ///   cost    copy(V) + (P-1) * (alpha + V * beta)
 ///   source  jax docs/pallas/tpu/distributed.md
-Expected<Expansion> pallas_ring(const Schedule& schedule, const Program& program, const Collective& collective);
+Expected<Expansion> pallas_ring(const Mesh& mesh, const Program& program, const Collective& collective);
 
 /// all_gather of JAX's Pallas TPU library: a blocking local copy, then the first half of the shard's rows goes left (-1), the second right.
 ///
 ///   cost    copy(V) + (P-1) * (alpha + ceil(V/2) * beta); P = 2: a whole shard
 ///   source  jax/experimental/pallas/ops/tpu/all_gather.py
-Expected<Expansion> pallas_bidirectional(const Schedule& schedule, const Program& program, const Collective& collective);
+Expected<Expansion> pallas_bidirectional(const Mesh& mesh, const Program& program, const Collective& collective);
 
 /// Reduce-scatter of the Pallas TPU tutorial, which alternates directions. Blocks are halved; accumulators of the first half travel left, of
 /// the second right, N = P hops back to the device they started from. After a prologue (one copy left) come 2N phases: while one half is on
@@ -143,7 +143,7 @@ Expected<Expansion> pallas_bidirectional(const Schedule& schedule, const Program
 ///   cost    3h + (2N-2) * max(h, add(V/2)), h = alpha + V/2 * beta: about 2N * max(copy, add), as the source has it
 ///   errors  an open axis, several axes, a block of one element, an output that is not shaped like a block
 ///   source  jax docs/pallas/tpu/distributed.md, "Bi-directional communication"
-Expected<Expansion> pallas_alternating(const Schedule& schedule, const Program& program, const Collective& collective);
+Expected<Expansion> pallas_alternating(const Mesh& mesh, const Program& program, const Collective& collective);
 
 // ---- Several axes ---------------------------------------------------------------------------------------------------------------------
 
@@ -153,7 +153,7 @@ Expected<Expansion> pallas_alternating(const Schedule& schedule, const Program& 
 /// have it; reduce backwards. Permute is handed on. Axes of size 1 are left out.
 ///
 ///   cost    the sum of the phases, with the bytes of each: all-gather along axis i: V_i = V times the sizes of the axes after it
-Expected<Expansion> in_phases(const Schedule& schedule, const Program& program, const Collective& collective, const CollectiveAlgorithm& on_one_axis);
+Expected<Expansion> in_phases(const Mesh& mesh, const Program& program, const Collective& collective, const CollectiveAlgorithm& on_one_axis);
 
 /// Half of the data (along a dimension that is not gathered, where one is longer than 1) in the order of in_phases(), the other half in the
 /// opposite order, so that two axes are busy at once. Free places rearrange.
@@ -161,17 +161,17 @@ Expected<Expansion> in_phases(const Schedule& schedule, const Program& program, 
 ///   cost    two axes of size p, ring: all-gather (p-1)(alpha + V/4 beta) + (p-1)(alpha + pV/4 beta): half of the phases' bytes
 ///   errors  fewer than two axes with more than one device; kinds other than all-gather, reduce-scatter, all-reduce; blocks of input and output
 ///           that differ in shape
-Expected<Expansion> halves(const Schedule& schedule, const Program& program, const Collective& collective, const CollectiveAlgorithm& on_one_axis);
+Expected<Expansion> halves(const Mesh& mesh, const Program& program, const Collective& collective, const CollectiveAlgorithm& on_one_axis);
 
 /// An all-reduce along one or several axes, of an algorithm that does reduce-scatter and all-gather along one.
-Expected<Expansion> reduce_scatter_all_gather(const Schedule& schedule, const Program& program, const Collective& collective,
+Expected<Expansion> reduce_scatter_all_gather(const Mesh& mesh, const Program& program, const Collective& collective,
                                               const CollectiveAlgorithm& algorithm);
 
 // ---- The table ------------------------------------------------------------------------------------------------------------------------
 
 struct CollectiveAlgorithmEntry {
   std::string_view name, summary;
-  Expected<Expansion> (*expand)(const Schedule&, const Program&, const Collective&, const ChunkRule&);  // any number of axes
+  Expected<Expansion> (*expand)(const Mesh&, const Program&, const Collective&, const ChunkRule&);  // any number of axes
 };
 std::span<const CollectiveAlgorithmEntry> collective_algorithms();
 

@@ -26,11 +26,6 @@ std::vector<Edge> edges(const Tasks& tasks) {
 
 Region Slots::slot(std::int64_t i) const { return with(whole(buffer, extents), 0, span(i % count(), 1)); }
 
-Region with(Region region, std::size_t dim, Range range) {
-  region.dims[dim] = std::move(range);
-  return region;
-}
-
 std::string step_label(std::string_view what, std::int64_t step, std::int64_t steps) {
   return steps == 1 ? std::string{what} : fmt::format("{} s{}", what, step);
 }

@@ -7,10 +7,9 @@
 #include <vector>
 
 #include "algorithms/gemm/gemm.hpp"
+#include "sim/schedule/program_builder.hpp"
 
 namespace podsim {
-
-using Tasks = std::vector<TaskId>;
 
 /// A scratch buffer of several slots, used in turn: slot i is [i mod slots].
 struct Slots {
@@ -21,9 +20,6 @@ struct Slots {
   /// All of slot i; its first dimension has length 1.
   [[nodiscard]] Region slot(std::int64_t i) const;
 };
-
-/// A dimension of a region narrowed: region.dims[dim] becomes `range`.
-Region with(Region region, std::size_t dim, Range range);
 
 class GemmWriter {
  public:
