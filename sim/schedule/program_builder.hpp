@@ -86,6 +86,9 @@ class ProgramBuilder {
   }
   /// A copy that is free in time: data that a real kernel reads where it is.
   TaskId place(std::string label, Region from, Region to, Edges after, Guard where = {});
+  TaskId place(std::string label, Region from, Region to, const Tasks& after, Guard where = {}) {
+    return place(std::move(label), std::move(from), std::move(to), edges_to(after), std::move(where));
+  }
 
   /// An expansion that was made around the first `buffers` buffers that can be named here. Each of its tasks that is guarded, or that has no
   /// unguarded predecessor in it, waits for `start`. What comes back waits for all of it: its last_tasks(). Labels stay as they are.
