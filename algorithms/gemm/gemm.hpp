@@ -1,5 +1,5 @@
-// GEMMs on R x C devices: a submesh (sim/schedule/submesh.hpp) of a mesh of any axes. Every matrix is block-partitioned P(rows, columns): device (r, c)
-// holds block (r, c). Y[M,N] is the result, K the contraction; dataflow.hpp says which matrices move, and along which axis.
+// GEMMs on R x C devices: a submesh (sim/schedule/submesh.hpp) of a mesh of any axes. Every matrix is block-partitioned P(rows, columns): device (r,
+// c) holds block (r, c). Y[M,N] is the result, K the contraction; dataflow.hpp says which matrices move, and along which axis.
 //
 // An algorithm along one axis is one of two axes, one of which has one device.
 //

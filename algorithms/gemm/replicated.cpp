@@ -39,7 +39,7 @@ bool refers_to(Op& op, BufferId buffer) {
 /// The all-gather that makes the input `id` out of a new one, which is split further.
 Expected<Task> gather(const Mesh& mesh, Program& program, BufferId id) {
   Buffer& buffer = program.buffers[id.index()];
-  const int copies = mesh.devices() / parts_of(buffer);
+  const int copies = size_of(program.devices) / parts_of(buffer);
   const std::vector<AxisView> axes = replicating_axes(mesh, buffer);
   int devices = 1;
   for (const AxisView& axis : axes) devices *= axis.size;
@@ -65,8 +65,9 @@ Expected<Task> gather(const Mesh& mesh, Program& program, BufferId id) {
 std::vector<Replicated> replicated_tensors(const Schedule& schedule) {
   assert(schedule.programs.size() == 1);
   std::vector<Replicated> result;
-  for (const Buffer& buffer : schedule.programs.front().buffers)
-    if (const int copies = schedule.mesh.devices() / parts_of(buffer); buffer.role != Role::scratch && copies > 1)
+  const Program& program = schedule.programs.front();
+  for (const Buffer& buffer : program.buffers)
+    if (const int copies = size_of(program.devices) / parts_of(buffer); buffer.role != Role::scratch && copies > 1)
       result.push_back({buffer.tensor, buffer.role, copies, false});
   return result;
 }

@@ -77,8 +77,7 @@ class ProgramLowering {
     std::vector<Edge> start = before;
     if (!alone) {
       Task launch{task.label + " launch", Local{LocalKind::launch, {}, {}, 1, Unit::dma}, before, {}, origin, task.written_at};
-      for (const AxisView& view : collective.axes)
-        launch.after.insert(launch.after.end(), queues_[view.axis].begin(), queues_[view.axis].end());
+      for (const AxisView& view : collective.axes) launch.after.insert(launch.after.end(), queues_[view.axis].begin(), queues_[view.axis].end());
       remove_repeated(launch.after);
       start = {Edge{lowered_.add(std::move(launch))}};
     }

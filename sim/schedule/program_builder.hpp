@@ -53,8 +53,8 @@ class ProgramBuilder {
  public:
   /// An empty program of these devices. The mesh must outlive the builder.
   ProgramBuilder(const Mesh& mesh, DeviceSet devices);
-  /// An expansion that is put into `around` later: tasks count from 0, buffers from those of `around`, which may be named. Both arguments must outlive
-  /// the builder.
+  /// An expansion that is put into `around` later: tasks count from 0, buffers from those of `around`, which may be named. Both arguments must
+  /// outlive the builder.
   ProgramBuilder(const Mesh& mesh, const Program& around);
 
   [[nodiscard]] const Mesh& mesh() const { return mesh_; }
@@ -69,8 +69,8 @@ class ProgramBuilder {
   /// All of a new scratch buffer.
   Region scratch(std::string name, std::vector<std::int64_t> extents, DType dtype);
 
-  /// From here on: labels begin with `prefix`, and a task that waits for nothing, or that is guarded (so that what it waits for may be absent), waits for
-  /// `start` as well.
+  /// From here on: labels begin with `prefix`, and a task that waits for nothing, or that is guarded (so that what it waits for may be absent), waits
+  /// for `start` as well.
   void begin_section(std::string prefix, Tasks start);
   /// The tasks from `first` on that no other follows on every device.
   [[nodiscard]] Tasks last_tasks(TaskId first = TaskId{}) const;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <vector>
+
 namespace podsim {
 
 namespace {
@@ -24,22 +26,26 @@ bool independent(const AxisView& a, const AxisView& b) {
 Expected<Submesh> submesh_of(const Mesh& mesh, const AxisView& rows, const AxisView& columns, std::optional<DeviceSet> devices) {
   for (const AxisView& view : {rows, columns})
     if (!is_view_of(mesh, view))
-      return Diagnostic{{}, fmt::format("axis {} with stride {} and size {} is no view of the mesh {}", view.axis, view.stride, view.size, to_text(mesh))};
+      return Diagnostic{
+          {}, fmt::format("axis {} with stride {} and size {} is no view of the mesh {}", view.axis, view.stride, view.size, to_text(mesh))};
   if (!independent(rows, columns))
     return Diagnostic{{}, fmt::format("rows {} and columns {} share a coordinate", mesh.name(rows), mesh.name(columns))};
   Submesh result{mesh, rows, columns, devices ? *std::move(devices) : every_device(mesh)};
   if (result.devices == every_device(mesh)) return result;
+  std::vector<bool> works(static_cast<std::size_t>(mesh.devices()), false);
   for (const DeviceSet::Interval& interval : result.devices.intervals)
     for (int d = interval.first; d < interval.last; ++d) {
       if (d < 0 || d >= mesh.devices()) return Diagnostic{{}, fmt::format("device {} is none of the {} of the mesh", d, mesh.devices())};
-      for (const AxisView& view : {rows, columns}) {
-        if (view.size == 1) continue;
-        if (const DeviceId next = mesh.shifted(DeviceId{d}, view, 1); !contains(result.devices, next))
-          return Diagnostic{{}, fmt::format("device {} ({}) is to work with device {} ({}), which is not among the devices", d,
-                                            mesh.name(DeviceId{d}), next.value, mesh.name(next))};
-      }
+      works[static_cast<std::size_t>(d)] = true;
     }
   if (size_of(result.devices) == 0) return Diagnostic{{}, "no devices"};
+  for (int d = 0; d < mesh.devices(); ++d)
+    for (const AxisView& view : {rows, columns}) {
+      if (!works[static_cast<std::size_t>(d)] || view.size == 1) continue;
+      if (const DeviceId next = mesh.shifted(DeviceId{d}, view, 1); !works[next.index()])
+        return Diagnostic{{}, fmt::format("device {} ({}) is to work with device {} ({}), which is not among the devices", d, mesh.name(DeviceId{d}),
+                                          next.value, mesh.name(next))};
+    }
   return result;
 }
 

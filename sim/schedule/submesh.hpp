@@ -11,9 +11,9 @@ namespace podsim {
 /// In place of an axis that an algorithm along one axis does not use.
 inline constexpr AxisView one_device{0, 1, 1};
 
-/// R x C devices along two views of a mesh of any number of axes: device (r, c) has coordinate r on `rows` and c on `columns`. The coordinates on what
-/// the views leave out tell groups of R x C devices apart. All groups among `devices` hold the same data and compute the same, each by itself; devices
-/// of one group make one group compute, and leave the others to other programs.
+/// R x C devices along two views of a mesh of any number of axes: device (r, c) has coordinate r on `rows` and c on `columns`. The coordinates on
+/// what the views leave out tell groups of R x C devices apart. All groups among `devices` hold the same data and compute the same, each by itself;
+/// devices of one group make one group compute, and leave the others to other programs.
 ///
 ///   mesh row=8,col=4   rows {0,1,4} = row mod 4, columns col: two groups of 4x4, those with row < 4 and those with row >= 4
 struct Submesh {
