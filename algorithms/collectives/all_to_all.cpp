@@ -91,14 +91,14 @@ Expected<Expansion> ring_all_to_all(const Mesh& mesh, const Program& program, co
                                builder.scratch(fmt::format("{} odd", name), {stream.size()}, exchange->dtype)};
     Edges after;
     for (int k = 1; k <= stream.far; ++k)
-      after =
-          join(after, place(builder, exchange->blocks.input.block(own(*axis, stream.sign * k)), piece(bundles[0], stream.row(k), E), exchange->start));
+      after = join(after,
+                   place(builder, exchange->blocks.input.block(own(*axis, stream.sign * k)), piece(bundles[0], stream.row(k), E), exchange->start));
     for (int s = 1; s <= stream.far; ++s) {
       const auto [begin, length] = stream.bundle(s);
       const Region& from = bundles[(s - 1) % 2];
       const Region& to = bundles[s % 2];
       after = builder.step(fmt::format("{}{}", stream.sign > 0 ? '+' : '-', s),
-                          Shift{*axis, stream.sign, piece(from, begin, length), piece(to, begin, length), Combine::replace, {}}, after);
+                           Shift{*axis, stream.sign, piece(from, begin, length), piece(to, begin, length), Combine::replace, {}}, after);
       const Region arrival = exchange->blocks.output.block(own(*axis, -stream.sign * s));
       if (!(cut && s == h)) {
         place(builder, piece(to, stream.row(s), E), arrival, after);
@@ -155,7 +155,7 @@ Expected<Expansion> pairwise(const Mesh& mesh, const Program& program, const Col
       const std::int64_t first = (E + 1) / 2;
       Edges both = builder.step(fmt::format("{:+}", k), Shift{*axis, k, piece(out, 0, first), piece(in, 0, first), Combine::replace, {}}, placed);
       both = join(both, builder.step(fmt::format("{:+}", -k),
-                                    Shift{*axis, -k, piece(out, first, E - first), piece(in, first, E - first), Combine::replace, {}}, placed));
+                                     Shift{*axis, -k, piece(out, first, E - first), piece(in, first, E - first), Combine::replace, {}}, placed));
       place(builder, in, target, both);
       last = both;
       continue;

@@ -12,8 +12,8 @@ namespace podsim {
 
 /// A free copy; where both are the same place nothing is written, and `after` comes back.
 Edges place(ProgramBuilder& builder, const Region& from, const Region& to, Edges after, Guard where = {});
-/// All blocks, or this part of each, to scratch [counts..., elements], blocks numbered row-major, or (not `in`) back; as one copy where both sides have
-/// the same order. The edges that wait for all of it.
+/// All blocks, or this part of each, to scratch [counts..., elements], blocks numbered row-major, or (not `in`) back; as one copy where both sides
+/// have the same order. The edges that wait for all of it.
 Edges place_blocks(ProgramBuilder& builder, const Blocks& blocks, const Part& part, const Region& held, bool in, Edges after);
 /// What each of `followers` tasks is to wait for in place of `after`: the same, or one join of it where that makes less than half as many edges.
 Edges gathered(ProgramBuilder& builder, Edges after, std::size_t followers);
@@ -44,8 +44,7 @@ Diagnostic unsupported(std::string_view algorithm, std::string_view kinds, const
 /// reduce-scatter: partial sums accumulate in the input if it is scratch or the output is its own block, else in a scratch copy of it.
 /// all-reduce: the input is placed on the output unless it is the output.
 /// Errors: regions that cannot be cut into blocks.
-Expected<Workspace> open_workspace(ProgramBuilder& builder, const Collective& collective, const AxisView& axis,
-                                   LocalKind placing = LocalKind::place);
+Expected<Workspace> open_workspace(ProgramBuilder& builder, const Collective& collective, const AxisView& axis, LocalKind placing = LocalKind::place);
 /// reduce-scatter: places the own block on the output unless it is the output, after `last`.
 void close_workspace(ProgramBuilder& builder, const Workspace& workspace, const Collective& collective, const AxisView& axis, Edges last);
 

@@ -46,10 +46,10 @@ Expected<Expansion> broadcast(ProgramBuilder& builder, const Collective& collect
     const Peer to = neighbour(builder.mesh(), axis, chain.sign), from = neighbour(builder.mesh(), axis, -chain.sign);
     Edges sent;
     for (std::size_t i = 0; i < pieces.size(); ++i) {
-      const Edges received =
-          builder.step(fmt::format("receive {:+} {}", chain.sign, i), Recv{collective_channel, from, pieces[i], Combine::replace}, {}, chain.receives);
+      const Edges received = builder.step(fmt::format("receive {:+} {}", chain.sign, i), Recv{collective_channel, from, pieces[i], Combine::replace},
+                                          {}, chain.receives);
       sent = builder.step(fmt::format("send {:+} {}", chain.sign, i), Send{collective_channel, to, pieces[i], {}}, join(join(placed, received), sent),
-                         chain.sends);
+                          chain.sends);
     }
   }
   return std::move(builder).finish_expansion();
@@ -89,7 +89,7 @@ Expected<Expansion> reduce(ProgramBuilder& builder, const Collective& collective
         arrived.push_back(received.front());
       }
       sent = builder.step(fmt::format("send {:+} {}", chain.sign, i), Send{collective_channel, to, pieces[i], {}}, join(join(start, received), sent),
-                         chain.sends);
+                          chain.sends);
     }
   }
   place(builder, sums, collective.output, arrived, at_root);

@@ -33,8 +33,7 @@ Expected<Expansion> on_ring_or_line(const Mesh& mesh, const Program& program, co
 }
 
 Expected<Expansion> in_halves(const Mesh& mesh, const Program& program, const Collective& collective, const ChunkRule& chunks) {
-  return halves(mesh, program, collective,
-                [&](const Mesh& m, const Program& p, const Collective& c) { return on_ring_or_line(m, p, c, chunks); });
+  return halves(mesh, program, collective, [&](const Mesh& m, const Program& p, const Collective& c) { return on_ring_or_line(m, p, c, chunks); });
 }
 
 }  // namespace
@@ -62,10 +61,10 @@ Expected<CollectiveChooser> always(std::string_view name, ChunkRule chunks) {
   std::vector<std::string> names;
   for (const CollectiveAlgorithmEntry& entry : collective_algorithms()) {
     if (entry.name == name)
-      return CollectiveChooser{[expand = entry.expand, chunks = std::move(chunks)](const Schedule&,
-                                                                                   const Collective&) -> Expected<CollectiveAlgorithm> {
-        return CollectiveAlgorithm{[expand, chunks](const Mesh& m, const Program& p, const Collective& c) { return expand(m, p, c, chunks); }};
-      }};
+      return CollectiveChooser{
+          [expand = entry.expand, chunks = std::move(chunks)](const Schedule&, const Collective&) -> Expected<CollectiveAlgorithm> {
+            return CollectiveAlgorithm{[expand, chunks](const Mesh& m, const Program& p, const Collective& c) { return expand(m, p, c, chunks); }};
+          }};
     names.emplace_back(entry.name);
   }
   return Diagnostic{{}, "there is no collective algorithm " + quoted(name) + did_you_mean(name, names)};

@@ -15,7 +15,7 @@ std::vector<Edges> every_pair(ProgramBuilder& builder, const AxisView& axis, con
     Edges pieces;
     for (Hop& hop : rotation(builder.mesh(), axis, k))
       pieces = join(pieces, builder.step(fmt::format("{:+}", hop.by), Shift{axis, hop.by, source(k), target(k), Combine::replace, {}}, start,
-                                        std::move(hop.where)));
+                                         std::move(hop.where)));
     arrived.push_back(std::move(pieces));
   }
   return arrived;
@@ -71,7 +71,7 @@ Expected<Expansion> rooted(ProgramBuilder& builder, const Collective& collective
         sends ? collective.output
               : builder.scratch(fmt::format("arrival {}", c), lengths_of(collective.output), builder.buffer(collective.input.buffer).dtype);
     const Edges sent = builder.step(fmt::format("{}>{}", from, to), Shift{axis, by, collective.input, landing, Combine::replace, {}}, {},
-                                   coordinate_in(axis, from, from + 1));
+                                    coordinate_in(axis, from, from + 1));
     if (!sends) sum = accumulate(builder, fmt::format("add {}", c), collective.output, landing, join(sum, sent), at_root);
   }
   return std::move(builder).finish_expansion();

@@ -110,7 +110,8 @@ Expected<Expansion> halves(const Mesh& mesh, const Program& program, const Colle
   for (std::size_t p = 0; p < in_parts.size(); ++p) {
     const std::int64_t elements = elements_of(in->block(0, in_parts[p]));
     const DataHalf half{builder, axes, elements, dtype, p == 0 ? "a" : "b"};
-    Edges last = gathers ? place(builder, in->block(0, in_parts[p]), half.own_block(), {}) : place_blocks(builder, *in, in_parts[p], half.all_blocks(), true, {});
+    Edges last = gathers ? place(builder, in->block(0, in_parts[p]), half.own_block(), {})
+                         : place_blocks(builder, *in, in_parts[p], half.all_blocks(), true, {});
     const auto& gather_order = p == 0 ? last_to_first : first_to_last;
     const auto& scatter_order = p == 0 ? first_to_last : last_to_first;
     if (!gathers) {

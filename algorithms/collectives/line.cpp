@@ -40,7 +40,7 @@ Edges gather_or_scatter(ProgramBuilder& builder, const Blocks& blocks, const Axi
       Edges& previous = after[hop.sign > 0 ? 0 : 1];
       // The previous step may be absent here, and its edges do not pass on.
       previous = builder.step(fmt::format("{}{}", hop.sign > 0 ? '+' : '-', number + step), std::move(shift), join(start, previous),
-                             coordinate_in(axis, hop.first, hop.last));
+                              coordinate_in(axis, hop.first, hop.last));
     }
   Edges last = join(after[0], after[1]);
   if (!gathers) last = join(last, accumulate(builder, "join", mine, beside, last, coordinate_in(axis, 0, P - 1)));

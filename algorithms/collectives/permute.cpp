@@ -64,7 +64,7 @@ Expected<Expansion> permute(const Mesh& mesh, const Program& program, const Coll
     }
     for (Hop& hop : podsim::rotation(mesh, rotation->axis, rotation->by))
       builder.step(fmt::format("{:+}", hop.by), Shift{rotation->axis, hop.by, input, collective.output, Combine::replace, {}}, start,
-                  std::move(hop.where));
+                   std::move(hop.where));
     return std::move(builder).finish_expansion();
   }
   for (const Collective::Pair& pair : collective.pairs) {
@@ -73,11 +73,10 @@ Expected<Expansion> permute(const Mesh& mesh, const Program& program, const Coll
       place(builder, input, collective.output, start, at(collective.axes, from));
       continue;
     }
-    builder.step(fmt::format("send {}>{}", pair.from, pair.to), Send{collective_channel, peer_at(mesh, collective.axes, to), input, {}},
-                start, at(collective.axes, from));
+    builder.step(fmt::format("send {}>{}", pair.from, pair.to), Send{collective_channel, peer_at(mesh, collective.axes, to), input, {}}, start,
+                 at(collective.axes, from));
     builder.step(fmt::format("receive {}>{}", pair.from, pair.to),
-                Recv{collective_channel, peer_at(mesh, collective.axes, from), collective.output, Combine::replace}, start,
-                at(collective.axes, to));
+                 Recv{collective_channel, peer_at(mesh, collective.axes, from), collective.output, Combine::replace}, start, at(collective.axes, to));
   }
   return std::move(builder).finish_expansion();
 }

@@ -79,8 +79,9 @@ class Phases {
     const Collective part{kind, {axes_[axis]}, input, output, dim, dim, root_[axis], {}};
     auto ends = append(builder_, algorithm_, part, last_, builder_.mesh().name(axes_[axis]), where);
     if (!ends)
-      return Diagnostic{{}, fmt::format("the {} along {} of the {}: {}", name_of(kind), builder_.mesh().name(axes_[axis]), name_of(collective_.kind),
-                                        ends.error().message)};
+      return Diagnostic{{},
+                        fmt::format("the {} along {} of the {}: {}", name_of(kind), builder_.mesh().name(axes_[axis]), name_of(collective_.kind),
+                                    ends.error().message)};
     last_ = std::move(*ends);
     return done();
   }
@@ -163,8 +164,7 @@ class Phases {
 
 }  // namespace
 
-Expected<Expansion> in_phases(const Mesh& mesh, const Program& program, const Collective& collective,
-                              const CollectiveAlgorithm& on_one_axis) {
+Expected<Expansion> in_phases(const Mesh& mesh, const Program& program, const Collective& collective, const CollectiveAlgorithm& on_one_axis) {
   const Axes axes = moving(collective.axes);
   if (axes.size() == 1 || collective.kind == CollectiveKind::permute) {
     Collective single = collective;

@@ -9,7 +9,8 @@
 //   cost     OS: floor(P/2) tau + T + (P-1) max(T, tau), tau the longer of the two shifts
 //            LS, RS: floor(P/2) tau(skewed) + T + (P-1) max(T, tau) + floor(P/2) tau(Y)
 //   errors   R != C, an open axis
-//   example  OS on 3x3: after skewing device (1, 0) holds X11 and W10, (1, 1) holds X12 and W21. Step 1: (1, 0) adds X11.W10, sends X11 to (1, 2) and W10
+//   example  OS on 3x3: after skewing device (1, 0) holds X11 and W10, (1, 1) holds X12 and W21. Step 1: (1, 0) adds X11.W10, sends X11 to (1, 2) and
+//   W10
 //            to (0, 0), and gets X12 from (1, 1) and W20 from (2, 0); step 2 adds X12.W20, step 3 X10.W00
 //   source   Cannon (1969)
 #include <algorithm>

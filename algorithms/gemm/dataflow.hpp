@@ -50,21 +50,25 @@ struct GradientRule {
 struct DataflowTraits {
   std::string_view name;  // "os"
   Operand stationary = Operand::out;
-  Extent by_rows, by_columns, moving;                   // split over rows and over columns of devices; cut into pieces that move
+  Extent by_rows, by_columns, moving;                    // split over rows and over columns of devices; cut into pieces that move
   bool transpose_left = false, transpose_right = false;  // X is stored [K,M]; W is stored [N,K]
-  std::array<Move, 2> moves;                            // in the order of the operands; the first is gathered
-  bool reduces = false;                                 // the second is the output: its partial sums are reduced. Else it is gathered too
-  std::array<GradientRule, 2> gradients;                // of X, of W
+  std::array<Move, 2> moves;                             // in the order of the operands; the first is gathered
+  bool reduces = false;                                  // the second is the output: its partial sums are reduced. Else it is gathered too
+  std::array<GradientRule, 2> gradients;                 // of X, of W
 };
 
-inline constexpr std::array<DataflowTraits, 3> dataflow_table{{
-    {"os", Operand::out, &GemmProblem::m, &GemmProblem::n, &GemmProblem::k, false, false, {{{Operand::left, 1}, {Operand::right, 0}}}, false,
-     {{{Dataflow::ls, Operand::out, Operand::right}, {Dataflow::rs, Operand::left, Operand::out}}}},
-    {"ls", Operand::left, &GemmProblem::m, &GemmProblem::k, &GemmProblem::n, false, true, {{{Operand::right, 0}, {Operand::out, 1}}}, true,
-     {{{Dataflow::os, Operand::out, Operand::right}, {Dataflow::rs, Operand::out, Operand::left}}}},
-    {"rs", Operand::right, &GemmProblem::k, &GemmProblem::n, &GemmProblem::m, true, false, {{{Operand::left, 1}, {Operand::out, 0}}}, true,
-     {{{Dataflow::ls, Operand::right, Operand::out}, {Dataflow::os, Operand::left, Operand::out}}}},
-}};
+namespace dataflow_rows {
+using enum Operand;
+inline constexpr Extent m = &GemmProblem::m, n = &GemmProblem::n, k = &GemmProblem::k;
+inline constexpr DataflowTraits os{
+    "os", out, m, n, k, false, false, {{{left, 1}, {right, 0}}}, false, {{{Dataflow::ls, out, right}, {Dataflow::rs, left, out}}}};
+inline constexpr DataflowTraits ls{
+    "ls", left, m, k, n, false, true, {{{right, 0}, {out, 1}}}, true, {{{Dataflow::os, out, right}, {Dataflow::rs, out, left}}}};
+inline constexpr DataflowTraits rs{
+    "rs", right, k, n, m, true, false, {{{left, 1}, {out, 0}}}, true, {{{Dataflow::ls, right, out}, {Dataflow::os, left, out}}}};
+}  // namespace dataflow_rows
+
+inline constexpr std::array dataflow_table{dataflow_rows::os, dataflow_rows::ls, dataflow_rows::rs};
 constexpr const DataflowTraits& traits_of(Dataflow dataflow) { return dataflow_table[static_cast<std::size_t>(dataflow)]; }
 
 std::string_view name_of(Dataflow dataflow);  // "os"

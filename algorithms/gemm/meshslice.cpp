@@ -16,7 +16,8 @@
 // collective: gather what moves, multiply once, reduce-scatter. It is meshslice with one slice and nothing to cut.
 //
 //   cost     OS: max(AG(X), AG(W)) + T      LS, RS: AG + T + RdS
-//   example  LS on 2x2: device (0, 1) holds blocks X01, W01, Y01. It gathers W01 W11 along rows, multiplies X01 by both transposed into partial sums of
+//   example  LS on 2x2: device (0, 1) holds blocks X01, W01, Y01. It gathers W01 W11 along rows, multiplies X01 by both transposed into partial sums
+//   of
 //            Y00 and Y01, gives the first to (0, 0), and adds to the second what (0, 0) has of it
 #include <algorithm>
 

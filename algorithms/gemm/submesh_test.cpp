@@ -103,7 +103,8 @@ TEST(GemmOnSubmesh, HalvesThatAreToriComputeTwoProductsAtOnce) {
 }
 
 TEST(GemmOnSubmesh, AHalfThatIsATorusTakesTheTimeOfATorusOfItsOwn) {
-  const Pod pod = make_pod(testing::overhead_machine(), {2, 4, 4}, true, {{"row", 8}, {"col", 4}}), own = make_pod(testing::overhead_machine(), {4, 4});
+  const Pod pod = make_pod(testing::overhead_machine(), {2, 4, 4}, true, {{"row", 8}, {"col", 4}}),
+            own = make_pod(testing::overhead_machine(), {4, 4});
   const Submesh whole = *submesh_of(own.mesh, own.mesh.whole(0), own.mesh.whole(1));
   for (const Dataflow dataflow : all_dataflows)
     for (const std::string_view name : {"collective", "meshslice", "summa", "cannon", "wang"}) {
@@ -135,7 +136,8 @@ TEST(GemmOnSubmesh, AllGroupsComputeTheSame) {
 
 // Axes in any order and of any name: rows along the last axis of three, columns along the first.
 TEST(GemmOnSubmesh, RowsAndColumnsAreAnyAxes) {
-  const Pod pod = make_pod(testing::ideal_machine(), {3, 2, 4}, true, {{"u", 3}, {"v", 2}, {"w", 4}}), own = make_pod(testing::ideal_machine(), {4, 3});
+  const Pod pod = make_pod(testing::ideal_machine(), {3, 2, 4}, true, {{"u", 3}, {"v", 2}, {"w", 4}}),
+            own = make_pod(testing::ideal_machine(), {4, 3});
   const Submesh any = *submesh_of(pod.mesh, *pod.mesh.axis("w"), *pod.mesh.axis("u"));
   const Submesh whole = *submesh_of(own.mesh, own.mesh.whole(0), own.mesh.whole(1));
   for (const Dataflow dataflow : all_dataflows)

@@ -8,7 +8,8 @@
 //              OS      b + S.T       LS, RS  b + S.T + r       where T >= b, r: then all but the first and the last is hidden
 //            Otherwise broadcasts of successive panels follow each other round the ring like one of S.n chunks, as far as slots are free
 //   divides  the moving extent by S, the others by their axis
-//   example  OS on 2x2, S = 2: panel 0 of X is its column of blocks X00 X10, panel 0 of W its row of blocks W00 W01. Step 0: (0, 0) sends X00 to (0, 1)
+//   example  OS on 2x2, S = 2: panel 0 of X is its column of blocks X00 X10, panel 0 of W its row of blocks W00 W01. Step 0: (0, 0) sends X00 to (0,
+//   1)
 //            and W00 to (1, 0), likewise the others that own a part of a panel; (0, 1) has X00 and W01 and adds X00.W01. Step 1 adds X01.W11
 //   source   van de Geijn and Watts, SUMMA (1997), with a pipelined ring as broadcast
 #include <algorithm>
@@ -61,8 +62,8 @@ void write_summa(GemmWriter& writer, const GemmProblem& problem, const GemmOptio
   const auto broadcast = [&](std::size_t which, std::int64_t s) {
     const Move& move = flow.moves[which];
     const auto [owner, source] = panel_of(move, s);
-    return writer.collective(step_label("broadcast " + writer.names().of(move.operand), s, S), CollectiveKind::broadcast, writer.axis(move.dim), source,
-                             panels[which].slot(s), 0, at(matmuls, s - p - 1), owner);
+    return writer.collective(step_label("broadcast " + writer.names().of(move.operand), s, S), CollectiveKind::broadcast, writer.axis(move.dim),
+                             source, panels[which].slot(s), 0, at(matmuls, s - p - 1), owner);
   };
   const auto pipeline = [&](auto&& ahead, auto&& now) {
     for (std::int64_t s = 0; s < std::min(p, S); ++s) ahead(s);

@@ -10,17 +10,21 @@
 //              OS      AG + P.T where T >= tau; otherwise at most AG + T + (P-1) tau, since the first hops run while the other operand is gathered
 //              LS, RS  AG + T + (P-1) max(T, tau)
 //   errors   an open axis
-//   example  OS on 1x4, columns blocks A B C D of X: rank 1 begins with B. Hop 1 brings it the first half of A from rank 0 and the second half of C from
+//   example  OS on 1x4, columns blocks A B C D of X: rank 1 begins with B. Hop 1 brings it the first half of A from rank 0 and the second half of C
+//   from
 //            rank 2, hop 2 both halves of D, one from each side, hop 3 the first half of C and the second half of A; every hop is one matmul
 //   source   Wang et al., ASPLOS 2023; JAX shard_map collective matmul, bidirectional
 //
 // jax-ag-*, jax-rs-*: the collective matmuls of JAX's shard_map tutorial on one axis of P devices. ag: the right operand is split along the
 // contraction and gathered (`plain`), passed one way (`overlapped`) or both ways in halves (`bidirectional`): one dot, then P-1 times
 // (permute, dot). rs: partial sums are scattered, passed one way to -1, or both ways with two half dots a step.
+//   example  4 ranks. ag overlapped: rank 1 multiplies by block 1 of W, then by blocks 0, 3, 2 as they arrive from rank 0. rs overlapped: the sums of
+//            block 2 of Y start at rank 1 and go 1 > 0 > 3 > 2; each adds its share
 //
 // tp-ag-*: the all-gather half of tensor parallelism whose activations are split by rows between layers. X[M/P,K] is gathered along M; W[K,N/P] and
 // Y[M,N/P] stay. `overlapped`: the rows at hand are multiplied while they pass on, one dot per block; `bidirectional`: in halves, a dot for each.
 //   cost     plain: AG + P.T      overlapped: T + (P-1) max(T, tau of a block)      bidirectional: the same with tau of half a block
+//   example  4 ranks, overlapped: rank 1 makes rows 1 of its columns of Y from its own rows of X, then rows 0, 3, 2 as these rows of X arrive from rank 0
 //   source   JAX, Pallas collective matmul on GPUs (overlapped: there the scratch holds P-1 blocks and the ring runs the other way)
 //
 // The gathered operand is read at places that depend on the device and the step. A compiler fuses these slices into the dot; here they are
@@ -203,9 +207,8 @@ class Wang {
         if (t > 0) edges.push_back(Edge{half.shifts.back()});
         // The slot it lands in: what landed there before has been added.
         if (t >= slots) edges.push_back(Edge{half.adds[static_cast<std::size_t>(t - slots)], Half::both, Half::second});
-        half.shifts.push_back(
-            writer_.add(step_label("pass sums of " + writer_.names().out, t, P),
-                        Shift{ring, half.sign, part_of(out, half), part_of(landed.slot(t), half), {}, {}}, edges));
+        half.shifts.push_back(writer_.add(step_label("pass sums of " + writer_.names().out, t, P),
+                                          Shift{ring, half.sign, part_of(out, half), part_of(landed.slot(t), half), {}, {}}, edges));
       }
     }
   }
@@ -231,7 +234,8 @@ void write_row_gather(GemmWriter& writer, const GemmProblem& problem, const Gemm
     return;
   }
   const AxisView axis = writer.rows();
-  const Region X = writer.matrix(Operand::left, {axis}, {}), W = writer.matrix(Operand::right, {}, {axis}), Y = writer.matrix(Operand::out, {}, {axis});
+  const Region X = writer.matrix(Operand::left, {axis}, {}), W = writer.matrix(Operand::right, {}, {axis}),
+               Y = writer.matrix(Operand::out, {}, {axis});
   const Region gathered = writer.scratch(writer.names().left + " gathered", {problem.m, problem.k});
   const TaskId gather = writer.collective("gather " + writer.names().left, CollectiveKind::all_gather, axis, X, gathered, 0, {});
   writer.add("matmul", Matmul{gathered, W, Y}, {gather});

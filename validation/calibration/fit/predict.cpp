@@ -9,9 +9,9 @@
 #include "algorithms/collectives/collectives.hpp"
 #include "algorithms/gemm/gemm.hpp"
 #include "sim/base/units.hpp"
-#include "sim/schedule/program_builder.hpp"
-#include "sim/model/fold.hpp"
 #include "sim/engine/table/engines.hpp"
+#include "sim/model/fold.hpp"
+#include "sim/schedule/program_builder.hpp"
 #include "topologies/mesh_placement.hpp"
 #include "workloads/collectives.hpp"
 
