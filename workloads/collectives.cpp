@@ -20,10 +20,10 @@ CollectiveChooser on_factors(CollectiveChooser chooser, std::vector<AxisView> fa
     factored.axes = factors;
     const auto algorithm = chooser(schedule, factored);
     if (!algorithm) return algorithm.error();
-    return CollectiveAlgorithm{[algorithm = *algorithm, factors](const Schedule& s, const Program& program, const Collective& whole) {
+    return CollectiveAlgorithm{[algorithm = *algorithm, factors](const Mesh& mesh, const Program& program, const Collective& whole) {
       Collective on = whole;
       on.axes = factors;
-      return algorithm(s, program, on);
+      return algorithm(mesh, program, on);
     }};
   };
 }
@@ -43,9 +43,9 @@ CollectiveChooser by_dimension(ChunkRule chunks) {
     const auto at_once = on_factors(*both_orders, dimensions)(schedule, collective),
                in_turn = on_factors(otherwise, dimensions)(schedule, collective);
     if (!at_once || !in_turn) return at_once ? in_turn : at_once;
-    return CollectiveAlgorithm{[at_once = *at_once, in_turn = *in_turn](const Schedule& s, const Program& program, const Collective& whole) {
-      auto expansion = at_once(s, program, whole);
-      return expansion ? expansion : in_turn(s, program, whole);
+    return CollectiveAlgorithm{[at_once = *at_once, in_turn = *in_turn](const Mesh& mesh, const Program& program, const Collective& whole) {
+      auto expansion = at_once(mesh, program, whole);
+      return expansion ? expansion : in_turn(mesh, program, whole);
     }};
   };
 }

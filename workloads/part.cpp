@@ -3,30 +3,27 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 
 #include "sim/base/blame.hpp"
+#include "sim/schedule/program_builder.hpp"
 
 namespace podsim {
 
 namespace {
 
-/// A dimension of a tensor of all devices, and the mesh axis that splits it.
-struct Dimension {
-  std::int64_t extent = 1;
-  std::vector<AxisView> axes{};
-};
-using Dimensions = std::vector<Dimension>;
+using Dimensions = std::vector<ShardedDimension>;
 
-/// Writes one SPMD program of tensors that lie in one layout, on the devices along the tokens and along the features.
+/// Writes one program of tensors that lie in one layout, on the devices along the tokens and along the features.
 class PartWriter {
  public:
-  PartWriter(const Mesh& mesh, AxisView row, AxisView col, const WorkloadPart& part)
-      : mesh_{mesh}, layout_{part.layout}, tokens_{row}, features_{col}, dtype_{part.dtype} {
+  PartWriter(const Submesh& submesh, const WorkloadPart& part)
+      : builder_{submesh.mesh, submesh.devices},
+        name_{part.name + (part.pass == Pass::backward ? ", backward" : "")},
+        layout_{part.layout},
+        tokens_{submesh.rows},
+        features_{submesh.columns},
+        dtype_{part.dtype} {
     if (layout_ == ActivationLayout::features_by_row) std::swap(tokens_, features_);
-    schedule_.name = part.name + (part.pass == Pass::backward ? ", backward" : "");
-    schedule_.mesh = mesh;
-    schedule_.programs.push_back({every_device(mesh), {}, {}});
   }
 
   [[nodiscard]] const AxisView& tokens() const { return tokens_; }
@@ -42,12 +39,7 @@ class PartWriter {
     return buffer_of(name, role, features_first() ? tokens : features, features_first() ? features : tokens, {});
   }
 
-  TaskId add(std::string label, Op op, const std::vector<TaskId>& after) {
-    std::vector<Edge> edges;
-    for (const TaskId task : after) edges.push_back(Edge{task});
-    program().tasks.push_back({std::move(label), std::move(op), std::move(edges), {}, {}});
-    return TaskId{program().tasks.size() - 1};
-  }
+  TaskId add(std::string label, Op op, const Tasks& after) { return builder_.add(std::move(label), std::move(op), after); }
 
   TaskId local(LocalKind kind, std::vector<Region> reads, std::vector<Region> writes, const std::vector<TaskId>& after, double factor = 1,
                bool causal = false) {
@@ -59,46 +51,36 @@ class PartWriter {
   void share_tokens(std::int64_t tokens) {
     const std::int64_t devices = std::int64_t{tokens_.size} * features_.size;
     if (tokens % devices != 0 && problem_.message.empty())
-      problem_.message = fmt::format("{}: {} tokens must be a multiple of {} devices", schedule_.name, tokens, devices);
+      problem_.message = fmt::format("{}: {} tokens must be a multiple of {} devices", name_, tokens, devices);
   }
 
   Expected<Schedule> finish() && {
     if (!problem_.message.empty()) return problem_;
-    return std::move(schedule_);
+    return Schedule{std::move(name_), builder_.mesh(), {std::move(builder_).finish()}, {}};
   }
 
  private:
-  Program& program() { return schedule_.programs.front(); }
-
-  Region buffer_of(const std::string& name, Role role, const Dimensions& first, const Dimensions& second, std::optional<DType> dtype) {
-    Buffer buffer{name, {}, dtype.value_or(dtype_), role, role == Role::scratch ? "" : name, {}};
-    const auto append = [&](const Dimensions& dimensions) {
-      for (const Dimension& dimension : dimensions) {
-        std::int64_t extent = dimension.extent;
-        std::vector<AxisView> split;
-        for (const AxisView& axis : dimension.axes) {
-          if (extent % axis.size != 0 && problem_.message.empty())
-            problem_.message = fmt::format("{}: {} must be a multiple of {}, the devices along {}", name, extent, axis.size, mesh_.name(axis));
-          extent = std::max<std::int64_t>(extent / axis.size, 1);
-          if (axis.size > 1) split.push_back(axis);
-        }
-        buffer.extents.push_back(extent);
-        if (role != Role::scratch) buffer.sharding.push_back(std::move(split));
+  Region buffer_of(const std::string& name, Role role, Dimensions dimensions, const Dimensions& second, std::optional<DType> dtype) {
+    dimensions.insert(dimensions.end(), second.begin(), second.end());
+    for (ShardedDimension& dimension : dimensions) {
+      std::int64_t extent = dimension.extent, devices = 1;
+      for (const AxisView& axis : dimension.axes) {
+        if (extent % axis.size != 0 && problem_.message.empty())
+          problem_.message =
+              fmt::format("{}: {} must be a multiple of {}, the devices along {}", name, extent, axis.size, builder_.mesh().name(axis));
+        extent = std::max<std::int64_t>(extent / axis.size, 1);
+        devices *= axis.size;
       }
-    };
-    append(first);
-    append(second);
-    Region region{BufferId{program().buffers.size()}, {}};
-    for (const std::int64_t extent : buffer.extents) region.dims.push_back(all(extent));
-    program().buffers.push_back(std::move(buffer));
-    return region;
+      dimension.extent = extent * devices;  // as it was, unless there is a problem
+    }
+    return builder_.whole(builder_.add_buffer(sharded_buffer(name, dtype.value_or(dtype_), role, dimensions)));
   }
 
-  const Mesh& mesh_;
+  ProgramBuilder builder_;
+  std::string name_;
   ActivationLayout layout_;
   AxisView tokens_, features_;
   DType dtype_;
-  Schedule schedule_;
   Diagnostic problem_;
 };
 
@@ -179,8 +161,8 @@ void write_residual(PartWriter& writer, const WorkloadPart& part) {
 }
 
 /// See the header. P devices along the tokens, Q along the features; f features of a block of both. The backward pass is the inverse.
-Expected<Schedule> relayout_schedule(const Mesh& mesh, const AxisView& row, const AxisView& col, const WorkloadPart& part) {
-  PartWriter writer{mesh, row, col, part};
+Expected<Schedule> relayout_schedule(const Submesh& submesh, const WorkloadPart& part) {
+  PartWriter writer{submesh, part};
   const AxisView along_tokens = writer.tokens(), along_features = writer.features();
   const std::int64_t P = along_tokens.size, Q = along_features.size, f = part.inputs / (P * Q);
   for (const auto& [what, extent, devices] : {std::tuple{"features", part.inputs, P * Q}, {"tokens", part.tokens, P}, {"tokens", part.tokens, Q}})
@@ -196,7 +178,7 @@ Expected<Schedule> relayout_schedule(const Mesh& mesh, const AxisView& row, cons
   std::vector<TaskId> last;
   const auto exchange = [&](const AxisView& axis, const Region& a, const Region& b, int dim, int split_dim) {
     if (axis.size > 1)
-      last = {writer.add(fmt::format("exchange along {}", mesh.name(axis)),
+      last = {writer.add(fmt::format("exchange along {}", submesh.mesh.name(axis)),
                          Collective{CollectiveKind::all_to_all, {axis}, a, b, dim, split_dim, 0, {}}, last)};
   };
   if (forward) {
@@ -211,11 +193,11 @@ Expected<Schedule> relayout_schedule(const Mesh& mesh, const AxisView& row, cons
   return std::move(writer).finish();
 }
 
-Expected<Schedule> product_schedule(const Mesh& mesh, const WorkloadPart& part, const PartOptions& options) {
+Expected<Schedule> product_schedule(const Submesh& submesh, const WorkloadPart& part, const PartOptions& options) {
   const auto algorithm = gemm_algorithm(part.product.algorithm);
   if (!algorithm) return algorithm.error();
   const LayerOperands operands = part.product.transposed ? LayerOperands{"W", "X", "Y"} : LayerOperands{"X", "W", "Y"};
-  auto schedule = make_layer(**algorithm, mesh, gemm_problem_of(part), part.pass, gemm_options(options, part.product.slice_count), operands);
+  auto schedule = make_layer(**algorithm, submesh, gemm_problem_of(part), part.pass, gemm_options(options, part.product.slice_count), operands);
   if (!schedule) return in_context(part.name, schedule.error());
   return schedule;
 }
@@ -225,12 +207,14 @@ Expected<Schedule> product_schedule(const Mesh& mesh, const WorkloadPart& part, 
 std::string_view name_of(ActivationLayout layout) { return layout == ActivationLayout::tokens_by_row ? "tokens-by-row" : "features-by-row"; }
 
 ActivationLayout input_layout(Dataflow dataflow, bool transposed) {
-  return (transposed ? dataflow == Dataflow::ls : dataflow != Dataflow::rs) ? ActivationLayout::tokens_by_row : ActivationLayout::features_by_row;
+  // Stored [tokens, features]: X as the left operand is [m, k]; X^T as the right one is [k, n], so its transpose.
+  const DataflowTraits& flow = traits_of(dataflow);
+  return (transposed ? flow.transpose_right : !flow.transpose_left) ? ActivationLayout::tokens_by_row : ActivationLayout::features_by_row;
 }
 ActivationLayout output_layout(Dataflow, bool transposed) { return transposed ? ActivationLayout::features_by_row : ActivationLayout::tokens_by_row; }
 
-Done check_mesh(const Mesh& mesh) {
-  if (mesh.axes().size() == 2 && mesh.axes()[0].name == "row" && mesh.axes()[1].name == "col") return done();
+Expected<Submesh> workload_submesh(const Mesh& mesh) {
+  if (mesh.axes().size() == 2 && mesh.axes()[0].name == "row" && mesh.axes()[1].name == "col") return submesh_of(mesh, mesh.whole(0), mesh.whole(1));
   return Diagnostic{{}, "a workload needs a mesh of two axes, row and col, in this order; found " + to_text(mesh)};
 }
 
@@ -258,11 +242,15 @@ std::string key_of(const WorkloadPart& part) {
 }
 
 Expected<Schedule> part_schedule(const Mesh& mesh, const WorkloadPart& part, const PartOptions& options) {
-  if (part.kind == WorkloadPart::Kind::product) return product_schedule(mesh, part, options);
-  if (auto ok = check_mesh(mesh); !ok) return ok.error();
-  const AxisView row = mesh.whole(0), col = mesh.whole(1);
-  if (part.kind == WorkloadPart::Kind::relayout) return relayout_schedule(mesh, row, col, part);
-  PartWriter writer{mesh, row, col, part};
+  const auto submesh = workload_submesh(mesh);
+  if (!submesh) return submesh.error();
+  return part_schedule(*submesh, part, options);
+}
+
+Expected<Schedule> part_schedule(const Submesh& submesh, const WorkloadPart& part, const PartOptions& options) {
+  if (part.kind == WorkloadPart::Kind::product) return product_schedule(submesh, part, options);
+  if (part.kind == WorkloadPart::Kind::relayout) return relayout_schedule(submesh, part);
+  PartWriter writer{submesh, part};
   switch (part.kind) {
     case WorkloadPart::Kind::norm: write_norm(writer, part); break;
     case WorkloadPart::Kind::attention: write_attention(writer, part); break;

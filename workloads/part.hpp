@@ -1,4 +1,4 @@
-// Parts of a workload: one stage in one pass, as it is laid out on a mesh of the axes `row` and `col`, and the schedule that it is.
+// Parts of a workload: one stage in one pass, as it is laid out on R x C devices (a submesh of any mesh), and the schedule that it is.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace podsim {
 
-/// How activations [tokens, features] lie on the mesh. A matrix is block-partitioned P(row, col); held transposed, [features, tokens], the features
-/// are along the rows of devices.
+/// How activations [tokens, features] lie on the mesh. A matrix is block-partitioned P(rows, columns); held transposed, [features, tokens], the
+/// features are along the rows of devices.
 enum class ActivationLayout { tokens_by_row, features_by_row };
 std::string_view name_of(ActivationLayout layout);  // "tokens-by-row"
 inline ActivationLayout other(ActivationLayout layout) {
@@ -68,8 +68,8 @@ struct PartOptions {
 };
 GemmOptions gemm_options(const PartOptions& options, std::int64_t slice_count);
 
-/// Errors: axes other than row and col, in this order.
-Done check_mesh(const Mesh& mesh);
+/// All of a mesh of the axes row and col, in this order. Errors: other axes.
+Expected<Submesh> workload_submesh(const Mesh& mesh);
 
 /// A part as a schedule of one program. Its tensors:
 ///   product     X, W -> Y                  backward   dY, X, W -> dX, dW
@@ -84,7 +84,10 @@ Done check_mesh(const Mesh& mesh);
 /// gathered; then the own block is transposed. Features come out in the order (col, row, own): the weights that read them have their rows in that
 /// order, which costs nothing.
 ///   cost    all-to-all of the block along both axes + a copy on the core
-/// Errors: extents that do not divide (names them); those of make_layer().
+/// On all groups of the submesh: what is left out of its rows and columns replicates the part. Errors: extents that do not divide (names them); those
+/// of make_layer().
+Expected<Schedule> part_schedule(const Submesh& submesh, const WorkloadPart& part, const PartOptions& options);
+/// On workload_submesh(mesh).
 Expected<Schedule> part_schedule(const Mesh& mesh, const WorkloadPart& part, const PartOptions& options);
 
 /// The problem of a product's forward pass as algorithms/gemm sees it.

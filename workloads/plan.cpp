@@ -8,15 +8,17 @@ namespace podsim {
 
 namespace {
 
-int devices_along_features(const Mesh& mesh, ActivationLayout layout) { return mesh.axes()[layout == ActivationLayout::tokens_by_row ? 1 : 0].size; }
+int devices_along_features(const DeviceGrid& grid, ActivationLayout layout) {
+  return layout == ActivationLayout::tokens_by_row ? grid.columns : grid.rows;
+}
 
 ActivationLayout left_by(const StagePlan& stage) {
   return stage.product ? output_layout(stage.product->dataflow, stage.product->transposed) : stage.layout;
 }
 
 /// The groups of heads, where the devices along the features share them.
-Expected<std::int64_t> groups_on(const TransformerBlock& block, const Mesh& mesh, ActivationLayout layout) {
-  const int P = devices_along_features(mesh, layout);
+Expected<std::int64_t> groups_on(const TransformerBlock& block, const DeviceGrid& grid, ActivationLayout layout) {
+  const int P = devices_along_features(grid, layout);
   if (const auto groups = attention_groups(block, P)) return *groups;
   return Diagnostic{{},
                     fmt::format("{} heads of {} groups cannot be shared by {} devices: attention would need heads of its neighbours", block.heads,
@@ -39,7 +41,7 @@ std::vector<Branch> branches_of(const Workload& workload) {
 }
 
 Expected<WorkloadPart> part_of(const Workload& workload, std::size_t stage, ActivationLayout layout, const std::optional<ProductChoice>& product,
-                               const Mesh& mesh, Pass pass) {
+                               const DeviceGrid& grid, Pass pass) {
   const Stage& s = workload.stages[stage];
   WorkloadPart part;
   part.name = s.name;
@@ -54,7 +56,7 @@ Expected<WorkloadPart> part_of(const Workload& workload, std::size_t stage, Acti
       part.kind = WorkloadPart::Kind::product;
       part.product = *product;
       if (writes_qkv(workload, stage)) {
-        const auto groups = groups_on(*workload.block, mesh, output_layout(product->dataflow, product->transposed));
+        const auto groups = groups_on(*workload.block, grid, output_layout(product->dataflow, product->transposed));
         if (!groups && workload.only == Only::everything) return groups.error();  // products alone have no attention that it could stop
         part.outputs = qkv_features(*workload.block, groups ? *groups : workload.block->kv_heads);
       }
@@ -65,7 +67,7 @@ Expected<WorkloadPart> part_of(const Workload& workload, std::size_t stage, Acti
       break;
     case Stage::Kind::attention: {
       const TransformerBlock& block = *workload.block;
-      const auto groups = groups_on(block, mesh, layout);
+      const auto groups = groups_on(block, grid, layout);
       if (!groups) return groups.error();
       part.kind = WorkloadPart::Kind::attention;
       part.causal = block.causal;
@@ -74,7 +76,7 @@ Expected<WorkloadPart> part_of(const Workload& workload, std::size_t stage, Acti
       part.queries = block.heads / *groups;
       part.head = block.head_dim;
       part.inputs = qkv_features(block, *groups);
-      if (const int devices = mesh.axes()[layout == ActivationLayout::tokens_by_row ? 0 : 1].size; block.batch % devices != 0)
+      if (const int devices = devices_along_features(grid, other(layout)); block.batch % devices != 0)
         return Diagnostic{{}, fmt::format("{} sequences cannot be shared by {} devices: attention needs whole ones", block.batch, devices)};
       break;
     }
@@ -87,7 +89,7 @@ Expected<WorkloadPart> part_of(const Workload& workload, std::size_t stage, Acti
   return part;
 }
 
-Expected<WorkloadPart> relayout_before(const Workload& workload, std::size_t stage, ActivationLayout layout, const Mesh& mesh, Pass pass) {
+Expected<WorkloadPart> relayout_before(const Workload& workload, std::size_t stage, ActivationLayout layout, const DeviceGrid& grid, Pass pass) {
   const Stage& s = workload.stages[stage];
   WorkloadPart part;
   part.kind = WorkloadPart::Kind::relayout;
@@ -98,7 +100,7 @@ Expected<WorkloadPart> relayout_before(const Workload& workload, std::size_t sta
   part.tokens = s.tokens;
   part.inputs = part.outputs = s.inputs;
   if (s.kind == Stage::Kind::attention) {
-    const auto before = groups_on(*workload.block, mesh, layout), after = groups_on(*workload.block, mesh, other(layout));
+    const auto before = groups_on(*workload.block, grid, layout), after = groups_on(*workload.block, grid, other(layout));
     if (!before || !after) return before ? after.error() : before.error();
     if (*before != *after)
       return Diagnostic{{},
@@ -134,8 +136,8 @@ Done check_stages(const Workload& workload, const Plan& plan) {
                                       name_of(choice->dataflow), name_of(other(stage.layout)), name_of(stage.layout)));
   }
   if (workload.layouts_meet() && left_by(plan.stages.back()) != plan.stages.front().layout)
-    return wrong(plan.stages.back(), fmt::format("the block ends {}, the next one begins {}", name_of(left_by(plan.stages.back())),
-                                                 name_of(plan.stages.front().layout)));
+    return wrong(plan.stages.back(),
+                 fmt::format("the block ends {}, the next one begins {}", name_of(left_by(plan.stages.back())), name_of(plan.stages.front().layout)));
   for (const Branch& branch : branches_of(workload)) {
     const StagePlan &first = plan.stages[branch.first], &last = plan.stages[branch.last];
     if (first.layout != last.layout)
@@ -147,7 +149,12 @@ Done check_stages(const Workload& workload, const Plan& plan) {
 }  // namespace
 
 Expected<std::vector<WorkloadPart>> parts_of(const Workload& workload, const Plan& plan, const Mesh& mesh, Pass pass) {
-  if (auto ok = check_mesh(mesh); !ok) return wrong(plan, ok.error().message);
+  const auto submesh = workload_submesh(mesh);
+  if (!submesh) return wrong(plan, submesh.error().message);
+  return parts_of(workload, plan, *submesh, pass);
+}
+
+Expected<std::vector<WorkloadPart>> parts_of(const Workload& workload, const Plan& plan, const DeviceGrid& grid, Pass pass) {
   if (auto ok = check_stages(workload, plan); !ok) return ok.error();
   const std::size_t count = workload.stages.size();
   const bool chained = workload.layouts_meet();
@@ -160,9 +167,9 @@ Expected<std::vector<WorkloadPart>> parts_of(const Workload& workload, const Pla
     parts.back().written_at = plan.stages[s].written_at;
     return done();
   };
-  const auto add = [&](std::size_t s, Pass in) { return append(s, part_of(workload, s, plan.stages[s].layout, plan.stages[s].product, mesh, in)); };
+  const auto add = [&](std::size_t s, Pass in) { return append(s, part_of(workload, s, plan.stages[s].layout, plan.stages[s].product, grid, in)); };
   const auto add_relayout = [&](std::size_t s, Pass in) {
-    return needs_relayout(s) ? append(s, relayout_before(workload, s, left_by(plan.stages[s - 1]), mesh, in)) : done();
+    return needs_relayout(s) ? append(s, relayout_before(workload, s, left_by(plan.stages[s - 1]), grid, in)) : done();
   };
   if (pass != Pass::backward)
     for (std::size_t s = 0; s < count; ++s) {
@@ -184,13 +191,13 @@ Expected<std::vector<WorkloadPart>> parts_of(const Workload& workload, const Pla
   return parts;
 }
 
-MemoryUse resident_memory(const Workload& workload, const Plan& plan, const Mesh& mesh, Pass pass) {
-  const std::int64_t devices = mesh.devices(), element = size_of(workload.dtype).count();
+MemoryUse resident_memory(const Workload& workload, const Plan& plan, const DeviceGrid& grid, Pass pass) {
+  const std::int64_t devices = grid.devices(), element = size_of(workload.dtype).count();
   const std::int64_t layers = workload.block ? workload.block->layers : 1;
   std::int64_t parameters = 0, kept = 0;
   for (std::size_t s = 0; s < workload.stages.size(); ++s) {
     const Stage& stage = workload.stages[s];
-    const auto part = part_of(workload, s, plan.stages[s].layout, plan.stages[s].product, mesh, Pass::forward);
+    const auto part = part_of(workload, s, plan.stages[s].layout, plan.stages[s].product, grid, Pass::forward);
     const std::int64_t inputs = part ? part->inputs : stage.inputs, outputs = part ? part->outputs : stage.outputs;
     if (stage.kind == Stage::Kind::product) parameters += inputs * outputs;
     if (stage.kind != Stage::Kind::residual) kept += stage.tokens * inputs;

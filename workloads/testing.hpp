@@ -58,6 +58,7 @@ inline TensorsByName whole_tensors(const Schedule& schedule, const Tensors& foun
     }
     whole.values.assign(elements, std::nan(""));
     for (int device = 0; device < mesh.devices(); ++device) {
+      if (!contains(schedule.programs.front().devices, DeviceId{device})) continue;
       const std::vector<float>& shard = found.values[static_cast<std::size_t>(device)][b];
       for (std::size_t e = 0; e < shard.size(); ++e) {
         std::int64_t rest = static_cast<std::int64_t>(e), at = 0, stride = 1;
@@ -105,7 +106,8 @@ inline Matrix activations(const Tensor& tensor, std::int64_t tokens, ActivationL
 }
 /// Weights as [inputs, outputs]: what each dataflow reads of them.
 inline Matrix weights(const Tensor& tensor, std::int64_t inputs, const ProductChoice& choice) {
-  const bool held_transposed = choice.dataflow == Dataflow::ls || (choice.transposed && choice.dataflow == Dataflow::os);
+  const DataflowTraits& flow = traits_of(choice.dataflow);
+  const bool held_transposed = choice.transposed ? !flow.transpose_left : flow.transpose_right;
   if (!held_transposed) return as_matrix(tensor, inputs);
   return transposed(as_matrix(tensor, static_cast<std::int64_t>(tensor.values.size()) / inputs));
 }

@@ -17,7 +17,7 @@ struct Exchange {
   DType dtype;
 };
 
-Expected<Exchange> open(ExpansionBuilder& builder, const Collective& collective, const AxisView& axis) {
+Expected<Exchange> open(ProgramBuilder& builder, const Collective& collective, const AxisView& axis) {
   Edges start;
   auto blocks = open_all_to_all(builder, collective, axis, start);
   if (!blocks) return blocks.error();
@@ -48,26 +48,26 @@ struct Stream {
 
 }  // namespace
 
-Expected<AllToAllBlocks> open_all_to_all(ExpansionBuilder& builder, const Collective& collective, const AxisView& axis, Edges& start) {
+Expected<AllToAllBlocks> open_all_to_all(ProgramBuilder& builder, const Collective& collective, const AxisView& axis, Edges& start) {
   Region input = collective.input;
   if (input.buffer == collective.output.buffer) {  // in place: what is sent must not be overwritten
     const Region aside = builder.scratch("sent", lengths_of(input), builder.buffer(input.buffer).dtype);
-    start = builder.place(input, aside, {});
+    start = place(builder, input, aside, {});
     input = aside;
   }
   auto in = Blocks::make(input, collective.split_dim, axis.size);
   if (!in) return in.error();
   auto out = Blocks::make(collective.output, collective.dim, axis.size);
   if (!out) return out.error();
-  builder.place(in->block(own(axis)), out->block(own(axis)), start);
+  place(builder, in->block(own(axis)), out->block(own(axis)), start);
   return AllToAllBlocks{std::move(*in), std::move(*out)};
 }
 
-Expected<Expansion> ring_all_to_all(const Schedule& schedule, const Program& program, const Collective& collective) {
+Expected<Expansion> ring_all_to_all(const Mesh& mesh, const Program& program, const Collective& collective) {
   const auto axis = single_axis(collective);
   if (!axis) return axis.error();
-  if (auto ok = needs_ring(schedule.mesh, *axis); !ok) return ok.error();
-  ExpansionBuilder builder{schedule, program};
+  if (auto ok = needs_ring(mesh, *axis); !ok) return ok.error();
+  ProgramBuilder builder{mesh, program};
   const auto exchange = open(builder, collective, *axis);
   if (!exchange) return exchange.error();
   const int P = axis->size, h = P / 2;
@@ -91,17 +91,17 @@ Expected<Expansion> ring_all_to_all(const Schedule& schedule, const Program& pro
                                builder.scratch(fmt::format("{} odd", name), {stream.size()}, exchange->dtype)};
     Edges after;
     for (int k = 1; k <= stream.far; ++k)
-      after =
-          join(after, builder.place(exchange->blocks.input.block(own(*axis, stream.sign * k)), piece(bundles[0], stream.row(k), E), exchange->start));
+      after = join(after,
+                   place(builder, exchange->blocks.input.block(own(*axis, stream.sign * k)), piece(bundles[0], stream.row(k), E), exchange->start));
     for (int s = 1; s <= stream.far; ++s) {
       const auto [begin, length] = stream.bundle(s);
       const Region& from = bundles[(s - 1) % 2];
       const Region& to = bundles[s % 2];
-      after = builder.add(fmt::format("{}{}", stream.sign > 0 ? '+' : '-', s),
-                          Shift{*axis, stream.sign, piece(from, begin, length), piece(to, begin, length), Combine::replace, {}}, after);
+      after = builder.step(fmt::format("{}{}", stream.sign > 0 ? '+' : '-', s),
+                           Shift{*axis, stream.sign, piece(from, begin, length), piece(to, begin, length), Combine::replace, {}}, after);
       const Region arrival = exchange->blocks.output.block(own(*axis, -stream.sign * s));
       if (!(cut && s == h)) {
-        builder.place(piece(to, stream.row(s), E), arrival, after);
+        place(builder, piece(to, stream.row(s), E), arrival, after);
       } else if (stream.sign > 0) {
         antipodal_arrival = piece(to, stream.row(s), E);
         antipodal_arrived = after;
@@ -109,18 +109,18 @@ Expected<Expansion> ring_all_to_all(const Schedule& schedule, const Program& pro
         Region rest = antipodal_arrival;
         rest.dims[0].offset += first;
         rest.dims[0].length = E - first;
-        const Edges joined = builder.place(piece(to, stream.row(s) + first, E - first), rest, join(antipodal_arrived, after));
-        builder.place(antipodal_arrival, arrival, join(antipodal_arrived, joined));
+        const Edges joined = place(builder, piece(to, stream.row(s) + first, E - first), rest, join(antipodal_arrived, after));
+        place(builder, antipodal_arrival, arrival, join(antipodal_arrived, joined));
       }
     }
   }
-  return builder.finish();
+  return std::move(builder).finish_expansion();
 }
 
-Expected<Expansion> line_all_to_all(const Schedule& schedule, const Program& program, const Collective& collective) {
+Expected<Expansion> line_all_to_all(const Mesh& mesh, const Program& program, const Collective& collective) {
   const auto axis = single_axis(collective);
   if (!axis) return axis.error();
-  ExpansionBuilder builder{schedule, program};
+  ProgramBuilder builder{mesh, program};
   const auto exchange = open(builder, collective, *axis);
   if (!exchange) return exchange.error();
   const int P = axis->size;
@@ -129,19 +129,19 @@ Expected<Expansion> line_all_to_all(const Schedule& schedule, const Program& pro
     for (const int way : {0, 1}) {
       const int by = way == 0 ? k : -k;
       // The previous step may be absent here, and its edges do not pass on.
-      after[way] = builder.add(
+      after[way] = builder.step(
           fmt::format("{:+}", by),
           Shift{*axis, by, exchange->blocks.input.block(own(*axis, by)), exchange->blocks.output.block(own(*axis, -by)), Combine::replace, {}},
           join(exchange->start, after[way]), way == 0 ? coordinate_in(*axis, 0, P - k) : coordinate_in(*axis, k, P));
     }
-  return builder.finish();
+  return std::move(builder).finish_expansion();
 }
 
-Expected<Expansion> pairwise(const Schedule& schedule, const Program& program, const Collective& collective) {
+Expected<Expansion> pairwise(const Mesh& mesh, const Program& program, const Collective& collective) {
   if (collective.kind != CollectiveKind::all_to_all) return unsupported("pairwise", "all-to-all", collective);
   const auto axis = single_axis(collective);
   if (!axis) return axis.error();
-  ExpansionBuilder builder{schedule, program};
+  ProgramBuilder builder{mesh, program};
   const auto exchange = open(builder, collective, *axis);
   if (!exchange) return exchange.error();
   const int P = axis->size;
@@ -149,24 +149,24 @@ Expected<Expansion> pairwise(const Schedule& schedule, const Program& program, c
   Edges last = exchange->start;
   for (int k = 1; k < P; ++k) {
     const Region source = exchange->blocks.input.block(own(*axis, k)), target = exchange->blocks.output.block(own(*axis, -k));
-    if (2 * k == P && P > 2 && E > 1 && schedule.mesh.wraps(*axis)) {  // half each way, cut as a row of elements
+    if (2 * k == P && P > 2 && E > 1 && mesh.wraps(*axis)) {  // half each way, cut as a row of elements
       const Region out = builder.scratch("antipodal sent", {E}, exchange->dtype), in = builder.scratch("antipodal received", {E}, exchange->dtype);
-      const Edges placed = builder.place(source, out, last);
+      const Edges placed = place(builder, source, out, last);
       const std::int64_t first = (E + 1) / 2;
-      Edges both = builder.add(fmt::format("{:+}", k), Shift{*axis, k, piece(out, 0, first), piece(in, 0, first), Combine::replace, {}}, placed);
-      both = join(both, builder.add(fmt::format("{:+}", -k),
-                                    Shift{*axis, -k, piece(out, first, E - first), piece(in, first, E - first), Combine::replace, {}}, placed));
-      builder.place(in, target, both);
+      Edges both = builder.step(fmt::format("{:+}", k), Shift{*axis, k, piece(out, 0, first), piece(in, 0, first), Combine::replace, {}}, placed);
+      both = join(both, builder.step(fmt::format("{:+}", -k),
+                                     Shift{*axis, -k, piece(out, first, E - first), piece(in, first, E - first), Combine::replace, {}}, placed));
+      place(builder, in, target, both);
       last = both;
       continue;
     }
     Edges step;
-    for (Hop& hop : rotation(schedule.mesh, *axis, k))
+    for (Hop& hop : rotation(mesh, *axis, k))
       step = join(step,
-                  builder.add(fmt::format("{:+}", hop.by), Shift{*axis, hop.by, source, target, Combine::replace, {}}, last, std::move(hop.where)));
+                  builder.step(fmt::format("{:+}", hop.by), Shift{*axis, hop.by, source, target, Combine::replace, {}}, last, std::move(hop.where)));
     last = step;
   }
-  return builder.finish();
+  return std::move(builder).finish_expansion();
 }
 
 }  // namespace podsim

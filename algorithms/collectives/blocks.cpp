@@ -80,18 +80,6 @@ bool Blocks::outermost() const {
                      [](const Range& range) { return range.length == 1; });
 }
 
-std::vector<std::int64_t> lengths_of(const Region& region) {
-  std::vector<std::int64_t> lengths;
-  for (const Range& range : region.dims) lengths.push_back(range.length);
-  return lengths;
-}
-
-Region whole_buffer(BufferId buffer, const std::vector<std::int64_t>& extents) {
-  Region region{buffer, {}};
-  for (const std::int64_t extent : extents) region.dims.push_back(all(extent));
-  return region;
-}
-
 namespace {
 
 /// Where a range begins, written in one way only: elements per step of each term, and a constant.

@@ -43,10 +43,6 @@ class Blocks {
   std::int64_t block_length_ = 0;
 };
 
-/// The lengths of a region: the extents of a buffer that holds it.
-std::vector<std::int64_t> lengths_of(const Region& region);
-/// All of a buffer of these extents.
-Region whole_buffer(BufferId buffer, const std::vector<std::int64_t>& extents);
 /// Whether two regions are the same place on every device, however they are written.
 bool same_place(const Region& a, const Region& b);
 /// At most `count` pieces along the outermost dimension longer than 1, in order; their lengths differ by at most 1.

@@ -15,47 +15,25 @@ constexpr std::size_t few_edges = 128;  // cost less than a join, a task on ever
 
 }  // namespace
 
-Edges join(Edges a, const Edges& b) {
-  for (const Edge& edge : b)
-    if (std::find(a.begin(), a.end(), edge) == a.end()) a.push_back(edge);
-  return a;
-}
-
-const Buffer& ExpansionBuilder::buffer(BufferId id) const {
-  const std::size_t own = program_.buffers.size();
-  return id.index() < own ? program_.buffers[id.index()] : expansion_.scratch[id.index() - own];
-}
-
-Region ExpansionBuilder::scratch(std::string name, std::vector<std::int64_t> extents, DType dtype) {
-  const BufferId id{program_.buffers.size() + expansion_.scratch.size()};
-  expansion_.scratch.push_back({std::move(name), std::move(extents), dtype, Role::scratch, {}, {}});
-  return whole_buffer(id, expansion_.scratch.back().extents);
-}
-
-Edges ExpansionBuilder::add(std::string label, Op op, Edges after, Guard where) {
-  expansion_.tasks.push_back({std::move(label), std::move(op), std::move(after), std::move(where), {}});
-  return {Edge{TaskId{expansion_.tasks.size() - 1}}};
-}
-
-Edges ExpansionBuilder::place(const Region& from, const Region& to, Edges after, Guard where) {
+Edges place(ProgramBuilder& builder, const Region& from, const Region& to, Edges after, Guard where) {
   if (same_place(from, to)) return after;
-  return add("place", Local{LocalKind::place, {from}, {to}, 1, Unit::dma}, std::move(after), std::move(where));
+  return {Edge{builder.place("place", from, to, std::move(after), std::move(where))}};
 }
 
-Edges ExpansionBuilder::gathered(Edges after, std::size_t followers) {
+Edges gathered(ProgramBuilder& builder, Edges after, std::size_t followers) {
   if (after.size() * followers <= few_edges + 2 * (after.size() + followers)) return after;
-  return add("join", Local{LocalKind::join, {}, {}, 1, Unit::dma}, std::move(after));
+  return builder.step("join", Local{LocalKind::join, {}, {}, 1, Unit::dma}, std::move(after));
 }
 
-Edges ExpansionBuilder::place_blocks(const Blocks& blocks, const Part& part, const Region& held, bool in, Edges after) {
+Edges place_blocks(ProgramBuilder& builder, const Blocks& blocks, const Part& part, const Region& held, bool in, Edges after) {
   std::vector<std::int64_t> counts = lengths_of(held);
   counts.pop_back();
   const std::int64_t total = std::accumulate(counts.begin(), counts.end(), std::int64_t{1}, std::multiplies{});
   if (blocks.outermost() && (static_cast<int>(part.dim) != blocks.dim() || part == blocks.whole())) {
     const Region all = blocks.run(0, total, part);
-    return in ? place(all, held, std::move(after)) : place(held, all, std::move(after));
+    return in ? place(builder, all, held, std::move(after)) : place(builder, held, all, std::move(after));
   }
-  after = gathered(std::move(after), static_cast<std::size_t>(total));
+  after = gathered(builder, std::move(after), static_cast<std::size_t>(total));
   Edges placed;
   for (std::int64_t b = 0; b < total; ++b) {
     Region row = held;
@@ -65,57 +43,41 @@ Edges ExpansionBuilder::place_blocks(const Blocks& blocks, const Part& part, con
       row.dims[d].length = 1;
     }
     const Region block = blocks.block(b, part);
-    placed.push_back(add("place", Local{LocalKind::place, {in ? block : row}, {in ? row : block}, 1, Unit::dma}, after).front());
+    placed.push_back(Edge{builder.place("place", in ? block : row, in ? row : block, after)});
   }
   return placed;
 }
 
-Edges ExpansionBuilder::accumulate(std::string label, const Region& sum, const Region& summand, Edges after, Guard where) {
-  return add(std::move(label), Local{LocalKind::add, {sum, summand}, {sum}, 1, Unit::dma}, std::move(after), std::move(where));
+Edges accumulate(ProgramBuilder& builder, std::string label, const Region& sum, const Region& summand, Edges after, Guard where) {
+  return builder.step(std::move(label), Local{LocalKind::add, {sum, summand}, {sum}, 1, Unit::dma}, std::move(after), std::move(where));
 }
 
-Region ExpansionBuilder::own_copy(const Region& input, Edges& after) {
-  const Buffer& holder = buffer(input.buffer);
+Region own_copy(ProgramBuilder& builder, const Region& input, Edges& after) {
+  const Buffer& holder = builder.buffer(input.buffer);
   if (holder.role == Role::scratch) return input;
-  const Region sums = scratch("partial sums", lengths_of(input), holder.dtype);
-  after = place(input, sums, std::move(after));
+  const Region sums = builder.scratch("partial sums", lengths_of(input), holder.dtype);
+  after = place(builder, input, sums, std::move(after));
   return sums;
 }
 
-Expected<Edges> ExpansionBuilder::append(const CollectiveAlgorithm& algorithm, const Collective& collective, Edges after, std::string_view label,
-                                         const Guard& where) {
-  Program context{program_.devices, program_.buffers, {}};
-  context.buffers.insert(context.buffers.end(), expansion_.scratch.begin(), expansion_.scratch.end());
-  auto piece = algorithm(schedule_, context, collective);
+Expected<Edges> append(ProgramBuilder& builder, const CollectiveAlgorithm& algorithm, const Collective& collective, Edges after,
+                       std::string_view label, const Guard& where) {
+  Program context;
+  for (std::size_t b = 0; b < builder.buffer_count(); ++b) context.buffers.push_back(builder.buffer(BufferId{b}));
+  auto piece = algorithm(builder.mesh(), context, collective);
   if (!piece) return piece.error();
   if (piece->tasks.empty()) return after;
 
-  for (Task& task : piece->tasks) task.where.insert(task.where.end(), where.begin(), where.end());
-  // As lower() has it: what follows only guarded tasks follows nothing where they are absent.
-  const auto guarded = [&](const Edge& edge) { return !piece->tasks[edge.task.index()].where.empty(); };
-  std::vector<bool> starts;
-  for (const Task& task : piece->tasks) starts.push_back(!task.where.empty() || std::all_of(task.after.begin(), task.after.end(), guarded));
-  after = gathered(std::move(after), static_cast<std::size_t>(std::count(starts.begin(), starts.end(), true)));
-
-  const auto first = static_cast<int>(expansion_.tasks.size());
-  Edges ends;
-  bool everywhere = false;  // whether an end exists on every device
-  for (const std::size_t last : last_tasks(*piece)) {
-    everywhere = everywhere || piece->tasks[last].where.empty();
-    ends.push_back(Edge{TaskId{first + static_cast<int>(last)}});
-  }
-  if (!everywhere) ends.insert(ends.end(), after.begin(), after.end());
-  for (std::size_t t = 0; t < piece->tasks.size(); ++t) {
-    Task& task = piece->tasks[t];
-    for (Edge& edge : task.after) edge.task.value += first;
-    if (starts[t]) task.after.insert(task.after.begin(), after.begin(), after.end());
+  for (Task& task : piece->tasks) {
+    task.where.insert(task.where.end(), where.begin(), where.end());
     if (!label.empty()) task.label = task.label.empty() ? std::string{label} : fmt::format("{} {}", label, task.label);
-    expansion_.tasks.push_back(std::move(task));
   }
-  for (Buffer& buffer : piece->scratch) {
-    if (!label.empty()) buffer.name = fmt::format("{} {}", buffer.name, label);
-    expansion_.scratch.push_back(std::move(buffer));
-  }
+  if (!label.empty())
+    for (Buffer& buffer : piece->scratch) buffer.name = fmt::format("{} {}", buffer.name, label);
+  after = gathered(builder, std::move(after), ProgramBuilder::count_starts(*piece));
+  Edges ends = builder.append(*std::move(piece), context.buffers.size(), after);
+  const bool everywhere = std::any_of(ends.begin(), ends.end(), [&](const Edge& end) { return builder.task(end.task).where.empty(); });
+  if (!everywhere) ends.insert(ends.end(), after.begin(), after.end());
   return ends;
 }
 
@@ -134,30 +96,30 @@ Diagnostic unsupported(std::string_view algorithm, std::string_view kinds, const
   return {{}, fmt::format("`{}` does {}, not {}", algorithm, kinds, name_of(collective.kind))};
 }
 
-Expected<Workspace> open_workspace(ExpansionBuilder& builder, const Collective& collective, const AxisView& axis, LocalKind placing) {
+Expected<Workspace> open_workspace(ProgramBuilder& builder, const Collective& collective, const AxisView& axis, LocalKind placing) {
   Edges start;
   Region region = collective.output;
   if (collective.kind == CollectiveKind::reduce_scatter) {
     auto input = Blocks::make(collective.input, collective.dim, axis.size);
     if (!input) return input.error();
     const bool in_place = same_place(collective.output, input->block(own(axis)));
-    region = in_place ? collective.input : builder.own_copy(collective.input, start);
+    region = in_place ? collective.input : own_copy(builder, collective.input, start);
   }
-  if (collective.kind == CollectiveKind::all_reduce) start = builder.place(collective.input, region, {});
+  if (collective.kind == CollectiveKind::all_reduce) start = place(builder, collective.input, region, {});
   auto blocks = Blocks::make(region, collective.dim, axis.size);
   if (!blocks) return blocks.error();
   if (collective.kind == CollectiveKind::all_gather) {
     const Region own_block = blocks->block(own(axis));
     if (placing == LocalKind::place)
-      start = builder.place(collective.input, own_block, {});
+      start = place(builder, collective.input, own_block, {});
     else if (!same_place(collective.input, own_block))
-      start = builder.add("copy", Local{placing, {collective.input}, {own_block}, 1, Unit::dma}, {});
+      start = builder.step("copy", Local{placing, {collective.input}, {own_block}, 1, Unit::dma}, {});
   }
   return Workspace{std::move(*blocks), std::move(start)};
 }
 
-void close_workspace(ExpansionBuilder& builder, const Workspace& workspace, const Collective& collective, const AxisView& axis, Edges last) {
-  if (collective.kind == CollectiveKind::reduce_scatter) builder.place(workspace.blocks.block(own(axis)), collective.output, std::move(last));
+void close_workspace(ProgramBuilder& builder, const Workspace& workspace, const Collective& collective, const AxisView& axis, Edges last) {
+  if (collective.kind == CollectiveKind::reduce_scatter) place(builder, workspace.blocks.block(own(axis)), collective.output, std::move(last));
 }
 
 std::vector<Hop> rotation(const Mesh& mesh, const AxisView& axis, int k) {

@@ -1,4 +1,4 @@
-// Writes an Expansion: tasks, scratch buffers, free places, and whole collectives one after the other. Shared by the collective algorithms.
+// What the collective algorithms write expansions with, on top of ProgramBuilder: free places, blocks, whole collectives in sequence.
 #pragma once
 
 #include <string>
@@ -10,47 +10,22 @@
 
 namespace podsim {
 
-using Edges = std::vector<Edge>;
+/// A free copy; where both are the same place nothing is written, and `after` comes back.
+Edges place(ProgramBuilder& builder, const Region& from, const Region& to, Edges after, Guard where = {});
+/// All blocks, or this part of each, to scratch [counts..., elements], blocks numbered row-major, or (not `in`) back; as one copy where both sides
+/// have the same order. The edges that wait for all of it.
+Edges place_blocks(ProgramBuilder& builder, const Blocks& blocks, const Part& part, const Region& held, bool in, Edges after);
+/// What each of `followers` tasks is to wait for in place of `after`: the same, or one join of it where that makes less than half as many edges.
+Edges gathered(ProgramBuilder& builder, Edges after, std::size_t followers);
+/// reads[0] += reads[1], off the core.
+Edges accumulate(ProgramBuilder& builder, std::string label, const Region& sum, const Region& summand, Edges after, Guard where = {});
+/// The input itself where it may be overwritten with partial sums (scratch), else a copy of it in scratch. `after` grows by the place.
+Region own_copy(ProgramBuilder& builder, const Region& input, Edges& after);
 
-/// Both lists.
-Edges join(Edges a, const Edges& b);
-
-class ExpansionBuilder {
- public:
-  ExpansionBuilder(const Schedule& schedule, const Program& program) : schedule_{schedule}, program_{program} {}
-
-  [[nodiscard]] const Mesh& mesh() const { return schedule_.mesh; }
-  /// A buffer of the program, or a scratch buffer of this expansion.
-  [[nodiscard]] const Buffer& buffer(BufferId id) const;
-  /// All of a new scratch buffer.
-  Region scratch(std::string name, std::vector<std::int64_t> extents, DType dtype);
-
-  /// The edge that waits for the new task.
-  Edges add(std::string label, Op op, Edges after, Guard where = {});
-  /// A free copy; where both are the same place nothing is written, and `after` comes back.
-  Edges place(const Region& from, const Region& to, Edges after, Guard where = {});
-  /// All blocks, or this part of each, to scratch [counts..., elements], blocks numbered row-major, or (not `in`) back; as one copy where both sides have
-  /// the same order. The edges that wait for all of it.
-  Edges place_blocks(const Blocks& blocks, const Part& part, const Region& held, bool in, Edges after);
-  /// What each of `followers` tasks is to wait for in place of `after`: the same, or one join of it where that makes less than half as many edges.
-  Edges gathered(Edges after, std::size_t followers);
-  /// reads[0] += reads[1], off the core.
-  Edges accumulate(std::string label, const Region& sum, const Region& summand, Edges after, Guard where = {});
-  /// The input itself where it may be overwritten with partial sums (scratch), else a copy of it in scratch. `after` grows by the place.
-  Region own_copy(const Region& input, Edges& after);
-
-  /// Everything that `algorithm` makes of `collective`, on the devices where `where` holds: what has no predecessor, and what is guarded, waits
-  /// for `after`. What comes back is its last tasks, and `after` where all of them are guarded.
-  Expected<Edges> append(const CollectiveAlgorithm& algorithm, const Collective& collective, Edges after, std::string_view label,
-                         const Guard& where = {});
-
-  Expansion finish() { return std::move(expansion_); }
-
- private:
-  const Schedule& schedule_;
-  const Program& program_;
-  Expansion expansion_;
-};
+/// Everything that `algorithm` makes of `collective`, on the devices where `where` holds: what has no predecessor, and what is guarded, waits
+/// for `after`. What comes back is its last tasks, and `after` where all of them are guarded.
+Expected<Edges> append(ProgramBuilder& builder, const CollectiveAlgorithm& algorithm, const Collective& collective, Edges after,
+                       std::string_view label, const Guard& where = {});
 
 /// Where an all-gather, reduce-scatter or all-reduce along one axis works, with its data in place.
 struct Workspace {
@@ -69,17 +44,16 @@ Diagnostic unsupported(std::string_view algorithm, std::string_view kinds, const
 /// reduce-scatter: partial sums accumulate in the input if it is scratch or the output is its own block, else in a scratch copy of it.
 /// all-reduce: the input is placed on the output unless it is the output.
 /// Errors: regions that cannot be cut into blocks.
-Expected<Workspace> open_workspace(ExpansionBuilder& builder, const Collective& collective, const AxisView& axis,
-                                   LocalKind placing = LocalKind::place);
+Expected<Workspace> open_workspace(ProgramBuilder& builder, const Collective& collective, const AxisView& axis, LocalKind placing = LocalKind::place);
 /// reduce-scatter: places the own block on the output unless it is the output, after `last`.
-void close_workspace(ExpansionBuilder& builder, const Workspace& workspace, const Collective& collective, const AxisView& axis, Edges last);
+void close_workspace(ProgramBuilder& builder, const Workspace& workspace, const Collective& collective, const AxisView& axis, Edges last);
 
 /// The blocks of an all-to-all along one axis, the own one placed already. Where both are in one buffer, what is sent is placed aside first, and
 /// `start` waits for that.
 struct AllToAllBlocks {
   Blocks input, output;
 };
-Expected<AllToAllBlocks> open_all_to_all(ExpansionBuilder& builder, const Collective& collective, const AxisView& axis, Edges& start);
+Expected<AllToAllBlocks> open_all_to_all(ProgramBuilder& builder, const Collective& collective, const AxisView& axis, Edges& start);
 
 /// One piece of the rotation c -> c+by around an axis.
 struct Hop {

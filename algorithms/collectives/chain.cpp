@@ -38,28 +38,28 @@ std::vector<Chain> chains_to(const AxisView& axis, int root, bool around) {
   return chains;
 }
 
-Expected<Expansion> broadcast(ExpansionBuilder& builder, const Collective& collective, const AxisView& axis, bool around, int chunks) {
+Expected<Expansion> broadcast(ProgramBuilder& builder, const Collective& collective, const AxisView& axis, bool around, int chunks) {
   const int root = static_cast<int>(collective.root);
-  const Edges placed = builder.place(collective.input, collective.output, {}, coordinate_in(axis, root, root + 1));
+  const Edges placed = place(builder, collective.input, collective.output, {}, coordinate_in(axis, root, root + 1));
   const auto pieces = chunks_of(collective.output, chunks);
   for (const Chain& chain : chains_from(axis, root, around)) {
     const Peer to = neighbour(builder.mesh(), axis, chain.sign), from = neighbour(builder.mesh(), axis, -chain.sign);
     Edges sent;
     for (std::size_t i = 0; i < pieces.size(); ++i) {
-      const Edges received =
-          builder.add(fmt::format("receive {:+} {}", chain.sign, i), Recv{collective_channel, from, pieces[i], Combine::replace}, {}, chain.receives);
-      sent = builder.add(fmt::format("send {:+} {}", chain.sign, i), Send{collective_channel, to, pieces[i], {}}, join(join(placed, received), sent),
-                         chain.sends);
+      const Edges received = builder.step(fmt::format("receive {:+} {}", chain.sign, i), Recv{collective_channel, from, pieces[i], Combine::replace},
+                                          {}, chain.receives);
+      sent = builder.step(fmt::format("send {:+} {}", chain.sign, i), Send{collective_channel, to, pieces[i], {}}, join(join(placed, received), sent),
+                          chain.sends);
     }
   }
-  return builder.finish();
+  return std::move(builder).finish_expansion();
 }
 
-Expected<Expansion> reduce(ExpansionBuilder& builder, const Collective& collective, const AxisView& axis, bool around, int chunks) {
+Expected<Expansion> reduce(ProgramBuilder& builder, const Collective& collective, const AxisView& axis, bool around, int chunks) {
   const int root = static_cast<int>(collective.root);
   const Guard at_root = coordinate_in(axis, root, root + 1);
   Edges start;
-  const Region sums = axis.size == 1 ? collective.input : builder.own_copy(collective.input, start);
+  const Region sums = axis.size == 1 ? collective.input : own_copy(builder, collective.input, start);
   const auto pieces = chunks_of(sums, chunks);
   const auto chains = chains_to(axis, root, around);
   Edges arrived = start;
@@ -74,7 +74,7 @@ Expected<Expansion> reduce(ExpansionBuilder& builder, const Collective& collecti
     Edges sent;
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       const auto receive = [&](const Region& target, Combine combine, Guard where) {
-        return builder.add(fmt::format("receive {:+} {}", chain.sign, i), Recv{collective_channel, from, target, combine}, start, std::move(where));
+        return builder.step(fmt::format("receive {:+} {}", chain.sign, i), Recv{collective_channel, from, target, combine}, start, std::move(where));
       };
       Edges received;
       if (second) {
@@ -82,30 +82,30 @@ Expected<Expansion> reduce(ExpansionBuilder& builder, const Collective& collecti
         others.front().low = root + 1;  // chain.receives begins at the root
         if (others.front().low < others.front().high) received = receive(pieces[i], Combine::add, others);
         const Edges landed = receive(beside[i], Combine::replace, at_root);
-        arrived.push_back(builder.accumulate(fmt::format("join {}", i), pieces[i], beside[i], join(first_arrived[i], landed), at_root).front());
+        arrived.push_back(accumulate(builder, fmt::format("join {}", i), pieces[i], beside[i], join(first_arrived[i], landed), at_root).front());
       } else {
         received = receive(pieces[i], Combine::add, chain.receives);
         first_arrived[i] = received;
         arrived.push_back(received.front());
       }
-      sent = builder.add(fmt::format("send {:+} {}", chain.sign, i), Send{collective_channel, to, pieces[i], {}}, join(join(start, received), sent),
-                         chain.sends);
+      sent = builder.step(fmt::format("send {:+} {}", chain.sign, i), Send{collective_channel, to, pieces[i], {}}, join(join(start, received), sent),
+                          chain.sends);
     }
   }
-  builder.place(sums, collective.output, arrived, at_root);
-  return builder.finish();
+  place(builder, sums, collective.output, arrived, at_root);
+  return std::move(builder).finish_expansion();
 }
 
 }  // namespace
 
-Expected<Expansion> chain(const Schedule& schedule, const Program& program, const Collective& collective, bool around, const ChunkRule& rule) {
+Expected<Expansion> chain(const Mesh& mesh, const Program& program, const Collective& collective, bool around, const ChunkRule& rule) {
   const auto axis = single_axis(collective);
   if (!axis) return axis.error();
   if (around)
-    if (auto ok = needs_ring(schedule.mesh, *axis); !ok) return ok.error();
+    if (auto ok = needs_ring(mesh, *axis); !ok) return ok.error();
   const int chunks = rule ? rule(axis->size, bytes_of(program, collective.output)) : default_chunks;
   if (chunks < 1) return Diagnostic{{}, fmt::format("a chain needs at least one chunk, found {}", chunks)};
-  ExpansionBuilder builder{schedule, program};
+  ProgramBuilder builder{mesh, program};
   return collective.kind == CollectiveKind::broadcast ? broadcast(builder, collective, *axis, around, chunks)
                                                       : reduce(builder, collective, *axis, around, chunks);
 }

@@ -9,16 +9,16 @@ namespace podsim {
 namespace {
 
 /// Along one axis.
-Expected<Expansion> by_row(const CollectiveAlgorithmEntry& row, const Schedule& schedule, const Program& program, const Collective& collective,
+Expected<Expansion> by_row(const CollectiveAlgorithmEntry& row, const Mesh& mesh, const Program& program, const Collective& collective,
                            const ChunkRule& chunks) {
   const bool rooted = collective.kind == CollectiveKind::broadcast || collective.kind == CollectiveKind::reduce;
-  if (row.pipeline != Pipeline::none && rooted) return chain(schedule, program, collective, row.pipeline == Pipeline::around_ring, chunks);
-  return row.on_one_axis(schedule, program, collective);
+  if (row.pipeline != Pipeline::none && rooted) return chain(mesh, program, collective, row.pipeline == Pipeline::around_ring, chunks);
+  return row.on_one_axis(mesh, program, collective);
 }
 
-Expected<Expansion> on_ring_or_line(const Schedule& schedule, const Program& program, const Collective& collective, const ChunkRule& chunks) {
-  const bool wraps = std::all_of(collective.axes.begin(), collective.axes.end(), [&](const AxisView& view) { return schedule.mesh.wraps(view); });
-  return by_row(usual_algorithm(collective.kind, wraps), schedule, program, collective, chunks);
+Expected<Expansion> on_ring_or_line(const Mesh& mesh, const Program& program, const Collective& collective, const ChunkRule& chunks) {
+  const bool wraps = std::all_of(collective.axes.begin(), collective.axes.end(), [&](const AxisView& view) { return mesh.wraps(view); });
+  return by_row(usual_algorithm(collective.kind, wraps), mesh, program, collective, chunks);
 }
 
 }  // namespace
@@ -77,10 +77,10 @@ bool applies(const CollectiveAlgorithmEntry& algorithm, CollectiveKind kind, con
 }
 
 CollectiveAlgorithm expansion_by(const CollectiveAlgorithmEntry& algorithm, ChunkRule chunks) {
-  return [row = algorithm, chunks = std::move(chunks)](const Schedule& schedule, const Program& program, const Collective& collective) {
-    const auto usual = [&](const Schedule& s, const Program& p, const Collective& c) { return on_ring_or_line(s, p, c, chunks); };
-    const auto own = [&](const Schedule& s, const Program& p, const Collective& c) { return by_row(row, s, p, c, chunks); };
-    return row.needs.axes > 1 ? halves(schedule, program, collective, usual) : in_phases(schedule, program, collective, own);
+  return [row = algorithm, chunks = std::move(chunks)](const Mesh& mesh, const Program& program, const Collective& collective) {
+    const auto usual = [&](const Mesh& m, const Program& p, const Collective& c) { return on_ring_or_line(m, p, c, chunks); };
+    const auto own = [&](const Mesh& m, const Program& p, const Collective& c) { return by_row(row, m, p, c, chunks); };
+    return row.needs.axes > 1 ? halves(mesh, program, collective, usual) : in_phases(mesh, program, collective, own);
   };
 }
 
@@ -96,9 +96,9 @@ Expected<CollectiveChooser> always(std::string_view name, ChunkRule chunks) {
 
 CollectiveChooser ring_or_line(ChunkRule chunks) {
   return [chunks = std::move(chunks)](const Schedule&, const Collective&) -> Expected<CollectiveAlgorithm> {
-    return CollectiveAlgorithm{[chunks](const Schedule& schedule, const Program& program, const Collective& collective) {
-      return in_phases(schedule, program, collective,
-                       [&](const Schedule& s, const Program& p, const Collective& c) { return on_ring_or_line(s, p, c, chunks); });
+    return CollectiveAlgorithm{[chunks](const Mesh& mesh, const Program& program, const Collective& collective) {
+      return in_phases(mesh, program, collective,
+                       [&](const Mesh& m, const Program& p, const Collective& c) { return on_ring_or_line(m, p, c, chunks); });
     }};
   };
 }

@@ -9,58 +9,58 @@ namespace {
 
 /// Every device sends to every other at once: the shift by k moves source(k), at the sender, to target(k), at the receiver.
 template <class Source, class Target>
-std::vector<Edges> every_pair(ExpansionBuilder& builder, const AxisView& axis, const Edges& start, Source source, Target target) {
+std::vector<Edges> every_pair(ProgramBuilder& builder, const AxisView& axis, const Edges& start, Source source, Target target) {
   std::vector<Edges> arrived;
   for (int k = 1; k < axis.size; ++k) {
     Edges pieces;
     for (Hop& hop : rotation(builder.mesh(), axis, k))
-      pieces = join(pieces, builder.add(fmt::format("{:+}", hop.by), Shift{axis, hop.by, source(k), target(k), Combine::replace, {}}, start,
-                                        std::move(hop.where)));
+      pieces = join(pieces, builder.step(fmt::format("{:+}", hop.by), Shift{axis, hop.by, source(k), target(k), Combine::replace, {}}, start,
+                                         std::move(hop.where)));
     arrived.push_back(std::move(pieces));
   }
   return arrived;
 }
 
-Expected<Expansion> gather(ExpansionBuilder& builder, const Collective& collective, const AxisView& axis) {
+Expected<Expansion> gather(ProgramBuilder& builder, const Collective& collective, const AxisView& axis) {
   const auto workspace = open_workspace(builder, collective, axis);
   if (!workspace) return workspace.error();
   const Blocks& blocks = workspace->blocks;
   every_pair(
       builder, axis, workspace->start, [&](int) { return blocks.block(own(axis)); }, [&](int k) { return blocks.block(own(axis, -k)); });
-  return builder.finish();
+  return std::move(builder).finish_expansion();
 }
 
 /// Arrivals land beside each other; two adds to one region are ordered, so they form a chain.
-Expected<Expansion> reduce_scatter(ExpansionBuilder& builder, const Collective& collective, const AxisView& axis) {
+Expected<Expansion> reduce_scatter(ProgramBuilder& builder, const Collective& collective, const AxisView& axis) {
   const auto blocks = Blocks::make(collective.input, collective.dim, axis.size);
   if (!blocks) return blocks.error();
   const Region mine = blocks->block(own(axis));
-  Edges sum = builder.place(mine, collective.output, {});
+  Edges sum = place(builder, mine, collective.output, {});
   std::vector<Region> arrivals;
   for (int k = 1; k < axis.size; ++k)
     arrivals.push_back(builder.scratch(fmt::format("arrival {}", k), lengths_of(mine), builder.buffer(collective.input.buffer).dtype));
   const auto arrived = every_pair(
       builder, axis, {}, [&](int k) { return blocks->block(own(axis, k)); }, [&](int k) { return arrivals[static_cast<std::size_t>(k - 1)]; });
   for (std::size_t k = 0; k < arrived.size(); ++k)
-    sum = builder.accumulate(fmt::format("add {}", k + 1), collective.output, arrivals[k], join(sum, arrived[k]));
-  return builder.finish();
+    sum = accumulate(builder, fmt::format("add {}", k + 1), collective.output, arrivals[k], join(sum, arrived[k]));
+  return std::move(builder).finish_expansion();
 }
 
-Expected<Expansion> all_to_all(ExpansionBuilder& builder, const Collective& collective, const AxisView& axis) {
+Expected<Expansion> all_to_all(ProgramBuilder& builder, const Collective& collective, const AxisView& axis) {
   Edges start;
   const auto blocks = open_all_to_all(builder, collective, axis, start);
   if (!blocks) return blocks.error();
   every_pair(
       builder, axis, start, [&](int k) { return blocks->input.block(own(axis, k)); }, [&](int k) { return blocks->output.block(own(axis, -k)); });
-  return builder.finish();
+  return std::move(builder).finish_expansion();
 }
 
 /// To or from the root: one guarded shift for every other device.
-Expected<Expansion> rooted(ExpansionBuilder& builder, const Collective& collective, const AxisView& axis) {
+Expected<Expansion> rooted(ProgramBuilder& builder, const Collective& collective, const AxisView& axis) {
   const int P = axis.size, root = static_cast<int>(collective.root);
   const bool sends = collective.kind == CollectiveKind::broadcast;
   const Guard at_root = coordinate_in(axis, root, root + 1);
-  const Edges placed = builder.place(collective.input, collective.output, {}, at_root);
+  const Edges placed = place(builder, collective.input, collective.output, {}, at_root);
   Edges sum = placed;
   for (int c = 0; c < P; ++c) {
     if (c == root) continue;
@@ -70,21 +70,21 @@ Expected<Expansion> rooted(ExpansionBuilder& builder, const Collective& collecti
     const Region landing =
         sends ? collective.output
               : builder.scratch(fmt::format("arrival {}", c), lengths_of(collective.output), builder.buffer(collective.input.buffer).dtype);
-    const Edges sent = builder.add(fmt::format("{}>{}", from, to), Shift{axis, by, collective.input, landing, Combine::replace, {}}, {},
-                                   coordinate_in(axis, from, from + 1));
-    if (!sends) sum = builder.accumulate(fmt::format("add {}", c), collective.output, landing, join(sum, sent), at_root);
+    const Edges sent = builder.step(fmt::format("{}>{}", from, to), Shift{axis, by, collective.input, landing, Combine::replace, {}}, {},
+                                    coordinate_in(axis, from, from + 1));
+    if (!sends) sum = accumulate(builder, fmt::format("add {}", c), collective.output, landing, join(sum, sent), at_root);
   }
-  return builder.finish();
+  return std::move(builder).finish_expansion();
 }
 
 }  // namespace
 
-Expected<Expansion> direct(const Schedule& schedule, const Program& program, const Collective& collective) {
-  if (collective.kind == CollectiveKind::permute) return permute(schedule, program, collective);
-  if (collective.kind == CollectiveKind::all_reduce) return reduce_scatter_all_gather(schedule, program, collective, &direct);
+Expected<Expansion> direct(const Mesh& mesh, const Program& program, const Collective& collective) {
+  if (collective.kind == CollectiveKind::permute) return permute(mesh, program, collective);
+  if (collective.kind == CollectiveKind::all_reduce) return reduce_scatter_all_gather(mesh, program, collective, &direct);
   const auto axis = single_axis(collective);
   if (!axis) return axis.error();
-  ExpansionBuilder builder{schedule, program};
+  ProgramBuilder builder{mesh, program};
   switch (collective.kind) {
     case CollectiveKind::all_gather: return gather(builder, collective, *axis);
     case CollectiveKind::reduce_scatter: return reduce_scatter(builder, collective, *axis);

@@ -14,7 +14,7 @@ namespace {
 /// One half: its blocks lie in scratch as [coordinate on each axis..., elements], so that either axis can be gathered first.
 class DataHalf {
  public:
-  DataHalf(ExpansionBuilder& builder, const std::vector<AxisView>& axes, std::int64_t elements, DType dtype, std::string_view name)
+  DataHalf(ProgramBuilder& builder, const std::vector<AxisView>& axes, std::int64_t elements, DType dtype, std::string_view name)
       : builder_{builder}, axes_{axes}, name_{name} {
     std::vector<std::int64_t> extents;
     for (const AxisView& axis : axes) extents.push_back(axis.size);
@@ -40,7 +40,7 @@ class DataHalf {
       const Region before = at(own_only);
       own_only[axis] = !gathers;
       const Collective phase{kind, {axes_[axis]}, before, at(own_only), static_cast<int>(axis), 0, 0, {}};
-      auto ends = builder_.append(algorithm, phase, last, fmt::format("{} {}", name_, builder_.mesh().name(axes_[axis])));
+      auto ends = append(builder_, algorithm, phase, last, fmt::format("{} {}", name_, builder_.mesh().name(axes_[axis])));
       if (!ends) return ends.error();
       last = std::move(*ends);
     }
@@ -48,7 +48,7 @@ class DataHalf {
   }
 
  private:
-  ExpansionBuilder& builder_;
+  ProgramBuilder& builder_;
   const std::vector<AxisView>& axes_;
   std::string name_;
   Region all_;
@@ -75,7 +75,7 @@ std::optional<std::vector<Part>> same_parts(const std::vector<Part>& parts, cons
 
 }  // namespace
 
-Expected<Expansion> halves(const Schedule& schedule, const Program& program, const Collective& collective, const CollectiveAlgorithm& on_one_axis) {
+Expected<Expansion> halves(const Mesh& mesh, const Program& program, const Collective& collective, const CollectiveAlgorithm& on_one_axis) {
   const bool gathers = collective.kind == CollectiveKind::all_gather, reduces = collective.kind == CollectiveKind::all_reduce;
   if (!gathers && !reduces && collective.kind != CollectiveKind::reduce_scatter)
     return unsupported("halves", "all-gather, reduce-scatter and all-reduce", collective);
@@ -86,7 +86,7 @@ Expected<Expansion> halves(const Schedule& schedule, const Program& program, con
   std::int64_t group = 1;
   for (const AxisView& axis : axes) group *= axis.size;
 
-  ExpansionBuilder builder{schedule, program};
+  ProgramBuilder builder{mesh, program};
   const DType dtype = builder.buffer(collective.input.buffer).dtype;
   // The side that is one block may have fewer dimensions: those of length 1 do not count.
   const auto dim_of_one_block = [&](const Region& region, const Region& other) {
@@ -110,7 +110,8 @@ Expected<Expansion> halves(const Schedule& schedule, const Program& program, con
   for (std::size_t p = 0; p < in_parts.size(); ++p) {
     const std::int64_t elements = elements_of(in->block(0, in_parts[p]));
     const DataHalf half{builder, axes, elements, dtype, p == 0 ? "a" : "b"};
-    Edges last = gathers ? builder.place(in->block(0, in_parts[p]), half.own_block(), {}) : builder.place_blocks(*in, in_parts[p], half.all_blocks(), true, {});
+    Edges last = gathers ? place(builder, in->block(0, in_parts[p]), half.own_block(), {})
+                         : place_blocks(builder, *in, in_parts[p], half.all_blocks(), true, {});
     const auto& gather_order = p == 0 ? last_to_first : first_to_last;
     const auto& scatter_order = p == 0 ? first_to_last : last_to_first;
     if (!gathers) {
@@ -121,12 +122,12 @@ Expected<Expansion> halves(const Schedule& schedule, const Program& program, con
     if (gathers || reduces) {
       auto ends = half.run(CollectiveKind::all_gather, gather_order, on_one_axis, last);
       if (!ends) return ends.error();
-      builder.place_blocks(*out, out_parts[p], half.all_blocks(), false, std::move(*ends));
+      place_blocks(builder, *out, out_parts[p], half.all_blocks(), false, std::move(*ends));
     } else {
-      builder.place(half.own_block(), out->block(0, out_parts[p]), last);
+      place(builder, half.own_block(), out->block(0, out_parts[p]), last);
     }
   }
-  return builder.finish();
+  return std::move(builder).finish_expansion();
 }
 
 }  // namespace podsim

@@ -19,7 +19,7 @@ Affine run_of(const AxisView& axis, int bits, int j, bool flip) {
 
 }  // namespace
 
-Expected<Expansion> halving_doubling(const Schedule& schedule, const Program& program, const Collective& collective) {
+Expected<Expansion> halving_doubling(const Mesh& mesh, const Program& program, const Collective& collective) {
   const bool gathers = collective.kind == CollectiveKind::all_gather, reduces = collective.kind == CollectiveKind::all_reduce;
   if (!gathers && !reduces && collective.kind != CollectiveKind::reduce_scatter)
     return unsupported("halving-doubling", "all-gather, reduce-scatter and all-reduce", collective);
@@ -28,8 +28,8 @@ Expected<Expansion> halving_doubling(const Schedule& schedule, const Program& pr
   int bits = 0;
   while ((1 << bits) < axis->size) ++bits;
   if (1 << bits != axis->size)
-    return Diagnostic{{}, fmt::format("halving and doubling needs a power of two of devices, {} has {}", schedule.mesh.name(*axis), axis->size)};
-  ExpansionBuilder builder{schedule, program};
+    return Diagnostic{{}, fmt::format("halving and doubling needs a power of two of devices, {} has {}", mesh.name(*axis), axis->size)};
+  ProgramBuilder builder{mesh, program};
   const auto workspace = open_workspace(builder, collective, *axis);
   if (!workspace) return workspace.error();
   const Blocks& blocks = workspace->blocks;
@@ -39,14 +39,14 @@ Expected<Expansion> halving_doubling(const Schedule& schedule, const Program& pr
     const std::int64_t count = std::int64_t{1} << j;
     const Region mine = blocks.run(run_of(*axis, bits, j, false), count), other = blocks.run(run_of(*axis, bits, j, true), count);
     Shift shift{bit(*axis, j), 1, give_away ? other : mine, give_away ? mine : other, give_away ? Combine::add : Combine::replace, {}};
-    last = builder.add(fmt::format("{} {}", name, count), std::move(shift), last);
+    last = builder.step(fmt::format("{} {}", name, count), std::move(shift), last);
   };
   if (!gathers)
     for (int j = bits; j-- > 0;) exchange("halve", j, true);
   if (gathers || reduces)
     for (int j = 0; j < bits; ++j) exchange("double", j, false);
   close_workspace(builder, *workspace, collective, *axis, last);
-  return builder.finish();
+  return std::move(builder).finish_expansion();
 }
 
 }  // namespace podsim

@@ -21,7 +21,7 @@ std::vector<LineStep> line_step(bool gathers, int devices, int step) {
 }
 
 /// Every device's own block goes to all, or everybody's to its device. `number` counts the steps of both.
-Edges gather_or_scatter(ExpansionBuilder& builder, const Blocks& blocks, const AxisView& axis, bool gathers, const Edges& start, int number) {
+Edges gather_or_scatter(ProgramBuilder& builder, const Blocks& blocks, const AxisView& axis, bool gathers, const Edges& start, int number) {
   const int P = axis.size;
   // What arrives from the -1 side on the own block must not be added while the +1 side adds there: it ends beside it.
   const Region mine = blocks.block(own(axis));
@@ -39,24 +39,24 @@ Edges gather_or_scatter(ExpansionBuilder& builder, const Blocks& blocks, const A
                   {}};
       Edges& previous = after[hop.sign > 0 ? 0 : 1];
       // The previous step may be absent here, and its edges do not pass on.
-      previous = builder.add(fmt::format("{}{}", hop.sign > 0 ? '+' : '-', number + step), std::move(shift), join(start, previous),
-                             coordinate_in(axis, hop.first, hop.last));
+      previous = builder.step(fmt::format("{}{}", hop.sign > 0 ? '+' : '-', number + step), std::move(shift), join(start, previous),
+                              coordinate_in(axis, hop.first, hop.last));
     }
   Edges last = join(after[0], after[1]);
-  if (!gathers) last = join(last, builder.accumulate("join", mine, beside, last, coordinate_in(axis, 0, P - 1)));
+  if (!gathers) last = join(last, accumulate(builder, "join", mine, beside, last, coordinate_in(axis, 0, P - 1)));
   return last;
 }
 
 }  // namespace
 
-Expected<Expansion> line(const Schedule& schedule, const Program& program, const Collective& collective) {
+Expected<Expansion> line(const Mesh& mesh, const Program& program, const Collective& collective) {
   const auto axis = single_axis(collective);
   if (!axis) return axis.error();
-  if (collective.kind == CollectiveKind::all_to_all) return line_all_to_all(schedule, program, collective);
+  if (collective.kind == CollectiveKind::all_to_all) return line_all_to_all(mesh, program, collective);
   const bool gathers = collective.kind == CollectiveKind::all_gather, reduces = collective.kind == CollectiveKind::all_reduce;
   if (!gathers && !reduces && collective.kind != CollectiveKind::reduce_scatter)
     return unsupported("line", "every kind but permute, which is `direct`", collective);
-  ExpansionBuilder builder{schedule, program};
+  ProgramBuilder builder{mesh, program};
   const auto workspace = open_workspace(builder, collective, *axis);
   if (!workspace) return workspace.error();
   Edges last = workspace->start;
@@ -65,7 +65,7 @@ Expected<Expansion> line(const Schedule& schedule, const Program& program, const
     if (gathers || reduces) last = gather_or_scatter(builder, workspace->blocks, *axis, true, last, reduces ? axis->size - 1 : 0);
   }
   close_workspace(builder, *workspace, collective, *axis, last);
-  return builder.finish();
+  return std::move(builder).finish_expansion();
 }
 
 }  // namespace podsim

@@ -48,38 +48,37 @@ std::vector<Collective::Pair> shift_pairs(std::int64_t devices, std::int64_t by)
   return pairs;
 }
 
-Expected<Expansion> permute(const Schedule& schedule, const Program& program, const Collective& collective) {
-  ExpansionBuilder builder{schedule, program};
+Expected<Expansion> permute(const Mesh& mesh, const Program& program, const Collective& collective) {
+  ProgramBuilder builder{mesh, program};
   Edges start;
   Region input = collective.input;
   if (input.buffer == collective.output.buffer) {  // a device may send and receive
     const Region aside = builder.scratch("sent", lengths_of(input), builder.buffer(input.buffer).dtype);
-    start = builder.place(input, aside, {});
+    start = place(builder, input, aside, {});
     input = aside;
   }
   if (const auto rotation = rotation_of(collective)) {
     if (rotation->by == 0) {
-      builder.place(input, collective.output, start);
-      return builder.finish();
+      place(builder, input, collective.output, start);
+      return std::move(builder).finish_expansion();
     }
-    for (Hop& hop : podsim::rotation(schedule.mesh, rotation->axis, rotation->by))
-      builder.add(fmt::format("{:+}", hop.by), Shift{rotation->axis, hop.by, input, collective.output, Combine::replace, {}}, start,
-                  std::move(hop.where));
-    return builder.finish();
+    for (Hop& hop : podsim::rotation(mesh, rotation->axis, rotation->by))
+      builder.step(fmt::format("{:+}", hop.by), Shift{rotation->axis, hop.by, input, collective.output, Combine::replace, {}}, start,
+                   std::move(hop.where));
+    return std::move(builder).finish_expansion();
   }
   for (const Collective::Pair& pair : collective.pairs) {
     const auto from = coordinates_of(collective.axes, pair.from), to = coordinates_of(collective.axes, pair.to);
     if (from == to) {
-      builder.place(input, collective.output, start, at(collective.axes, from));
+      place(builder, input, collective.output, start, at(collective.axes, from));
       continue;
     }
-    builder.add(fmt::format("send {}>{}", pair.from, pair.to), Send{collective_channel, peer_at(schedule.mesh, collective.axes, to), input, {}},
-                start, at(collective.axes, from));
-    builder.add(fmt::format("receive {}>{}", pair.from, pair.to),
-                Recv{collective_channel, peer_at(schedule.mesh, collective.axes, from), collective.output, Combine::replace}, start,
-                at(collective.axes, to));
+    builder.step(fmt::format("send {}>{}", pair.from, pair.to), Send{collective_channel, peer_at(mesh, collective.axes, to), input, {}}, start,
+                 at(collective.axes, from));
+    builder.step(fmt::format("receive {}>{}", pair.from, pair.to),
+                 Recv{collective_channel, peer_at(mesh, collective.axes, from), collective.output, Combine::replace}, start, at(collective.axes, to));
   }
-  return builder.finish();
+  return std::move(builder).finish_expansion();
 }
 
 }  // namespace podsim

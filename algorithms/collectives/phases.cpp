@@ -40,7 +40,7 @@ Expected<Region> nested(Region region, int dim, const Axes& axes, std::size_t co
 /// Phases of one Collective, each along one of its axes.
 class Phases {
  public:
-  Phases(ExpansionBuilder& builder, const Collective& collective, const CollectiveAlgorithm& algorithm)
+  Phases(ProgramBuilder& builder, const Collective& collective, const CollectiveAlgorithm& algorithm)
       : builder_{builder},
         collective_{collective},
         axes_{moving(collective.axes)},
@@ -53,11 +53,11 @@ class Phases {
       case CollectiveKind::reduce_scatter: {
         auto in_place = nested(collective_.input, collective_.dim, axes_, axes_.size());
         if (!in_place) return in_place.error();
-        const Region sums = same_place(*in_place, collective_.output) ? collective_.input : builder_.own_copy(collective_.input, last_);
+        const Region sums = same_place(*in_place, collective_.output) ? collective_.input : own_copy(builder_, collective_.input, last_);
         return scatter(sums, collective_.output);
       }
       case CollectiveKind::all_reduce: {
-        last_ = builder_.place(collective_.input, collective_.output, {});
+        last_ = place(builder_, collective_.input, collective_.output, {});
         const auto own_block = nested(collective_.output, collective_.dim, axes_, axes_.size());
         if (!own_block)
           return Diagnostic{{},
@@ -77,10 +77,11 @@ class Phases {
  private:
   Done phase(std::size_t axis, CollectiveKind kind, const Region& input, const Region& output, int dim, const Guard& where = {}) {
     const Collective part{kind, {axes_[axis]}, input, output, dim, dim, root_[axis], {}};
-    auto ends = builder_.append(algorithm_, part, last_, builder_.mesh().name(axes_[axis]), where);
+    auto ends = append(builder_, algorithm_, part, last_, builder_.mesh().name(axes_[axis]), where);
     if (!ends)
-      return Diagnostic{{}, fmt::format("the {} along {} of the {}: {}", name_of(kind), builder_.mesh().name(axes_[axis]), name_of(collective_.kind),
-                                        ends.error().message)};
+      return Diagnostic{{},
+                        fmt::format("the {} along {} of the {}: {}", name_of(kind), builder_.mesh().name(axes_[axis]), name_of(collective_.kind),
+                                    ends.error().message)};
     last_ = std::move(*ends);
     return done();
   }
@@ -111,7 +112,7 @@ class Phases {
   Done place_blocks(const Region& region, int dim, const Region& held, bool in) {
     const auto blocks = Blocks::make(region, dim, static_cast<int>(positions(axes_)));
     if (!blocks) return blocks.error();
-    last_ = builder_.place_blocks(*blocks, blocks->whole(), held, in, std::move(last_));
+    last_ = podsim::place_blocks(builder_, *blocks, blocks->whole(), held, in, std::move(last_));
     return done();
   }
 
@@ -147,13 +148,13 @@ class Phases {
   }
 
   Done reduce() {
-    const Region sums = builder_.own_copy(collective_.input, last_);
+    const Region sums = own_copy(builder_, collective_.input, last_);
     for (std::size_t i = axes_.size(); i-- > 0;)
       if (auto ok = phase(i, CollectiveKind::reduce, sums, i == 0 ? collective_.output : sums, 0, at_root_from(i + 1)); !ok) return ok;
     return done();
   }
 
-  ExpansionBuilder& builder_;
+  ProgramBuilder& builder_;
   const Collective& collective_;
   Axes axes_;
   std::vector<int> root_;
@@ -163,24 +164,23 @@ class Phases {
 
 }  // namespace
 
-Expected<Expansion> in_phases(const Schedule& schedule, const Program& program, const Collective& collective,
-                              const CollectiveAlgorithm& on_one_axis) {
+Expected<Expansion> in_phases(const Mesh& mesh, const Program& program, const Collective& collective, const CollectiveAlgorithm& on_one_axis) {
   const Axes axes = moving(collective.axes);
   if (axes.size() == 1 || collective.kind == CollectiveKind::permute) {
     Collective single = collective;
     if (collective.kind != CollectiveKind::permute) single.axes = axes;
-    return on_one_axis(schedule, program, single);
+    return on_one_axis(mesh, program, single);
   }
-  ExpansionBuilder builder{schedule, program};
+  ProgramBuilder builder{mesh, program};
   if (auto ok = Phases{builder, collective, on_one_axis}.run(); !ok) return ok.error();
-  return builder.finish();
+  return std::move(builder).finish_expansion();
 }
 
-Expected<Expansion> reduce_scatter_all_gather(const Schedule& schedule, const Program& program, const Collective& collective,
+Expected<Expansion> reduce_scatter_all_gather(const Mesh& mesh, const Program& program, const Collective& collective,
                                               const CollectiveAlgorithm& algorithm) {
-  ExpansionBuilder builder{schedule, program};
+  ProgramBuilder builder{mesh, program};
   if (auto ok = Phases{builder, collective, algorithm}.run(); !ok) return ok.error();
-  return builder.finish();
+  return std::move(builder).finish_expansion();
 }
 
 }  // namespace podsim

@@ -7,12 +7,12 @@ namespace podsim {
 
 namespace {
 
-Expected<Expansion> rings(const Schedule& schedule, const Program& program, const Collective& collective, bool both_ways,
+Expected<Expansion> rings(const Mesh& mesh, const Program& program, const Collective& collective, bool both_ways,
                           LocalKind placing = LocalKind::place, int first_sign = +1) {
   const auto axis = single_axis(collective);
   if (!axis) return axis.error();
-  if (auto ok = needs_ring(schedule.mesh, *axis); !ok) return ok.error();
-  ExpansionBuilder builder{schedule, program};
+  if (auto ok = needs_ring(mesh, *axis); !ok) return ok.error();
+  ProgramBuilder builder{mesh, program};
   const auto workspace = open_workspace(builder, collective, *axis, placing);
   if (!workspace) return workspace.error();
   const Blocks& blocks = workspace->blocks;
@@ -35,12 +35,12 @@ Expected<Expansion> rings(const Schedule& schedule, const Program& program, cons
                     blocks.block(own(*axis, sent - sign), parts[p]),
                     gathers ? Combine::replace : Combine::add,
                     {}};
-        after[p] = builder.add(fmt::format("{}{}", sign > 0 ? '+' : '-', number), std::move(shift), after[p]);
+        after[p] = builder.step(fmt::format("{}{}", sign > 0 ? '+' : '-', number), std::move(shift), after[p]);
       }
   Edges last;
   for (const Edges& edges : after) last = join(std::move(last), edges);
   close_workspace(builder, *workspace, collective, *axis, last);
-  return builder.finish();
+  return std::move(builder).finish_expansion();
 }
 
 bool gathers_or_reduces(const Collective& collective) {
@@ -50,25 +50,25 @@ bool gathers_or_reduces(const Collective& collective) {
 
 }  // namespace
 
-Expected<Expansion> ring_one_way(const Schedule& schedule, const Program& program, const Collective& collective) {
+Expected<Expansion> ring_one_way(const Mesh& mesh, const Program& program, const Collective& collective) {
   if (!gathers_or_reduces(collective)) return unsupported("ring-one-way", "all-gather, reduce-scatter, all-reduce, broadcast and reduce", collective);
-  return rings(schedule, program, collective, false);
+  return rings(mesh, program, collective, false);
 }
 
-Expected<Expansion> ring(const Schedule& schedule, const Program& program, const Collective& collective) {
-  if (collective.kind == CollectiveKind::all_to_all) return ring_all_to_all(schedule, program, collective);
+Expected<Expansion> ring(const Mesh& mesh, const Program& program, const Collective& collective) {
+  if (collective.kind == CollectiveKind::all_to_all) return ring_all_to_all(mesh, program, collective);
   if (!gathers_or_reduces(collective)) return unsupported("ring", "every kind but permute, which is `direct`", collective);
-  return rings(schedule, program, collective, true);
+  return rings(mesh, program, collective, true);
 }
 
-Expected<Expansion> pallas_ring(const Schedule& schedule, const Program& program, const Collective& collective) {
+Expected<Expansion> pallas_ring(const Mesh& mesh, const Program& program, const Collective& collective) {
   if (collective.kind != CollectiveKind::all_gather) return unsupported("pallas-ring", "all-gather", collective);
-  return rings(schedule, program, collective, false, LocalKind::copy);
+  return rings(mesh, program, collective, false, LocalKind::copy);
 }
 
-Expected<Expansion> pallas_bidirectional(const Schedule& schedule, const Program& program, const Collective& collective) {
+Expected<Expansion> pallas_bidirectional(const Mesh& mesh, const Program& program, const Collective& collective) {
   if (collective.kind != CollectiveKind::all_gather) return unsupported("pallas-bidirectional", "all-gather", collective);
-  return rings(schedule, program, collective, true, LocalKind::copy, -1);
+  return rings(mesh, program, collective, true, LocalKind::copy, -1);
 }
 
 }  // namespace podsim

@@ -5,15 +5,15 @@
 
 namespace podsim {
 
-Expected<Expansion> ring_shortest(const Schedule& schedule, const Program& program, const Collective& collective) {
-  if (collective.kind == CollectiveKind::all_reduce) return reduce_scatter_all_gather(schedule, program, collective, &ring_shortest);
+Expected<Expansion> ring_shortest(const Mesh& mesh, const Program& program, const Collective& collective) {
+  if (collective.kind == CollectiveKind::all_reduce) return reduce_scatter_all_gather(mesh, program, collective, &ring_shortest);
   const bool gathers = collective.kind == CollectiveKind::all_gather;
   if (!gathers && collective.kind != CollectiveKind::reduce_scatter)
     return unsupported("ring-shortest", "all-gather, reduce-scatter and all-reduce", collective);
   const auto axis = single_axis(collective);
   if (!axis) return axis.error();
-  if (auto ok = needs_ring(schedule.mesh, *axis); !ok) return ok.error();
-  ExpansionBuilder builder{schedule, program};
+  if (auto ok = needs_ring(mesh, *axis); !ok) return ok.error();
+  ProgramBuilder builder{mesh, program};
   const auto workspace = open_workspace(builder, collective, *axis);
   if (!workspace) return workspace.error();
   const Blocks& blocks = workspace->blocks;
@@ -36,12 +36,12 @@ Expected<Expansion> ring_shortest(const Schedule& schedule, const Program& progr
                   ends_beside ? beside : blocks.block(own(*axis, sent - sign)),
                   gathers || ends_beside ? Combine::replace : Combine::add,
                   {}};
-      after[way] = builder.add(fmt::format("{}{}", sign > 0 ? '+' : '-', step), std::move(shift), after[way]);
+      after[way] = builder.step(fmt::format("{}{}", sign > 0 ? '+' : '-', step), std::move(shift), after[way]);
     }
   Edges last = join(after[0], after[1]);
-  if (joins) last = builder.accumulate("join", mine, beside, last);
+  if (joins) last = accumulate(builder, "join", mine, beside, last);
   close_workspace(builder, *workspace, collective, *axis, last);
-  return builder.finish();
+  return std::move(builder).finish_expansion();
 }
 
 }  // namespace podsim

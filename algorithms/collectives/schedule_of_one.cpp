@@ -20,12 +20,6 @@ Buffer own_data(const Mesh& mesh, std::string name, Role role, DType dtype, std:
   return buffer;
 }
 
-Region everything(const Buffer& buffer, BufferId id) {
-  Region region{id, {}};
-  for (const std::int64_t extent : buffer.extents) region.dims.push_back(all(extent));
-  return region;
-}
-
 }  // namespace
 
 Expected<Schedule> collective_schedule(const Mesh& mesh, CollectiveKind kind, const std::vector<AxisView>& axes, Bytes bytes, DType dtype,
@@ -41,11 +35,11 @@ Expected<Schedule> collective_schedule(const Mesh& mesh, CollectiveKind kind, co
                                   all_blocks_in ? fmt::format(" for each of {} devices", group) : "", bytes.count())};
   const std::int64_t data = bytes.count() / whole;
 
-  Program program{every_device(mesh), {}, {}};
-  program.buffers.push_back(own_data(mesh, "input", Role::input, dtype, all_blocks_in ? group : 1, data));
-  program.buffers.push_back(own_data(mesh, "output", Role::output, dtype, all_blocks_out ? group : 1, data));
+  ProgramBuilder builder{mesh, every_device(mesh)};
+  const Region input = builder.whole(builder.add_buffer(own_data(mesh, "input", Role::input, dtype, all_blocks_in ? group : 1, data)));
+  const Region output = builder.whole(builder.add_buffer(own_data(mesh, "output", Role::output, dtype, all_blocks_out ? group : 1, data)));
   const int dim = static_cast<int>(mesh.axes().size());
-  Collective collective{kind, axes, everything(program.buffers[0], BufferId{0}), everything(program.buffers[1], BufferId{1}), dim, 0, 0, {}};
+  Collective collective{kind, axes, input, output, dim, 0, 0, {}};
   if (kind == CollectiveKind::all_to_all) collective.split_dim = dim;
   if (kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce) collective.root = details.root;
   if (kind == CollectiveKind::permute) collective.pairs = details.pairs.empty() ? shift_pairs(group, 1) : details.pairs;
@@ -58,8 +52,8 @@ Expected<Schedule> collective_schedule(const Mesh& mesh, CollectiveKind kind, co
     if (!senders.insert(pair.from).second) return Diagnostic{{}, fmt::format("each device sends once, {} sends twice", pair.from)};
     if (!receivers.insert(pair.to).second) return Diagnostic{{}, fmt::format("each device receives once, {} receives twice", pair.to)};
   }
-  program.tasks.push_back({std::string{name_of(kind)}, collective, {}, {}, {}});
-  return Schedule{std::string{name_of(kind)}, mesh, {std::move(program)}, std::move(collective)};
+  builder.add(std::string{name_of(kind)}, collective, Edges{});
+  return Schedule{std::string{name_of(kind)}, mesh, {std::move(builder).finish()}, std::move(collective)};
 }
 
 }  // namespace podsim

@@ -255,13 +255,15 @@ TEST(GemmAlgorithms, AlongOneAxisEveryGroupComputesTheProduct) {
   for (const std::string_view name : {"1d-os", "1d-fsdp", "jax-ag-overlapped", "jax-rs-bidirectional", "tp-ag-plain", "tp-ag-bidirectional"}) {
     const GemmAlgorithmEntry& entry = algorithm(name);
     const GemmProblem problem{64, 32, 48, DType::f32, entry.only.value_or(Dataflow::os)};
-    const Schedule along = lowered(make_gemm_along(entry, pod.mesh, *pod.mesh.axis("col"), problem, {}));
+    const Schedule along = lowered(make_gemm(entry, *submesh_of(pod.mesh, *pod.mesh.axis("col"), one_device), problem, {}));
     const auto report = check(along, {});
     ASSERT_TRUE(report) << to_text(report.error());
     EXPECT_TRUE(report->ok) << name << "\n" << to_text(report->problems);
     EXPECT_EQ(time_on(pod, along, "des"), time_on(ring, lowered(make_gemm(entry, ring.mesh, problem, {})), "des")) << name;
   }
-  EXPECT_FALSE(make_gemm_along(algorithm("wang"), pod.mesh, *pod.mesh.axis("col"), {64, 64, 64, DType::f32, Dataflow::os}, {}));
+  const Submesh both = *submesh_of(pod.mesh, *pod.mesh.axis("row"), *pod.mesh.axis("col"));
+  EXPECT_EQ(to_text(make_gemm(algorithm("1d-fsdp"), both, {64, 64, 64, DType::f32, Dataflow::os}, {}).error()),
+            "1d-fsdp needs a mesh of one axis, found row=3,col=4");
 }
 
 TEST(GemmAlgorithms, SayWhatTheyCannotDo) {

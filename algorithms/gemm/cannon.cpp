@@ -5,10 +5,13 @@
 //            finished rows are un-skewed right by row - 1
 //   RS       X skewed left by the row index and shifted left; the partial sums of Y shift up and are un-skewed down by col - 1
 //   skewing  by guarded unit shifts, the short way round: floor(P/2) steps
-//   before, after   block-partitioned P(row, col)
+//   before, after   block-partitioned P(rows, columns)
 //   cost     OS: floor(P/2) tau + T + (P-1) max(T, tau), tau the longer of the two shifts
 //            LS, RS: floor(P/2) tau(skewed) + T + (P-1) max(T, tau) + floor(P/2) tau(Y)
 //   errors   R != C, an open axis
+//   example  OS on 3x3: after skewing device (1, 0) holds X11 and W10, (1, 1) holds X12 and W21. Step 1: (1, 0) adds X11.W10, sends X11 to (1, 2) and
+//   W10
+//            to (0, 0), and gets X12 from (1, 1) and W20 from (2, 0); step 2 adds X12.W20, step 3 X10.W00
 //   source   Cannon (1969)
 #include <algorithm>
 
@@ -27,59 +30,45 @@ struct Rotated {
 
 class Cannon {
  public:
-  Cannon(GemmWriter& writer, const GemmOptions& options) : writer_{writer}, P_{writer.row().size}, slots_{std::max(options.prefetch, 1) + 1} {}
+  Cannon(GemmWriter& writer, const GemmOptions& options) : writer_{writer}, P_{writer.rows().size}, slots_{std::max(options.prefetch, 1) + 1} {}
 
-  void write(const GemmProblem& problem) {
-    const AxisView row = writer_.row(), col = writer_.col();
-    const auto [m, n, k, dtype, dataflow] = problem;
-    switch (dataflow) {
-      case Dataflow::os: {
-        const Region X = writer_.left(m, k), W = writer_.right(k, n), Y = writer_.out(m, n);
-        Rotated moving_X = rotate(writer_.names().left, X, col, -1, own(row), {}), moving_W = rotate(writer_.names().right, W, row, -1, own(col), {});
-        Tasks shift_X = moving_X.done, shift_W = moving_W.done, matmuls;
-        for (int t = 0; t < P_; ++t) {
-          Tasks after = shift_X;
-          after.insert(after.end(), shift_W.begin(), shift_W.end());
-          if (t > 0) after.push_back(matmuls.back());
-          if (t + 1 < P_) {
-            shift_X = {pass(writer_.names().left, moving_X, col, t, shift_X, matmuls)};
-            shift_W = {pass(writer_.names().right, moving_W, row, t, shift_W, matmuls)};
-          }
-          matmuls.push_back(writer_.add(
-              step_label("matmul", t, P_),
-              Matmul{moving_X.slots.slot(moving_X.slot + t), moving_W.slots.slot(moving_W.slot + t), Y, 2, 2, 1, false, false, t > 0}, after));
-        }
-        break;
+  void write() {
+    const DataflowTraits& flow = writer_.flow();
+    const Matrices matrices = writer_.matrices();
+    const Rotated first = skewed(flow.moves[0], matrices);
+    if (flow.reduces) {
+      const Move& sums = flow.moves[1];
+      accumulate(flow.moves[0], first, matrices, writer_.axis(sums.dim), own(writer_.axis(1 - sums.dim), -1));
+      return;
+    }
+    const Rotated second = skewed(flow.moves[1], matrices);
+    Tasks shift_first = first.done, shift_second = second.done, matmuls;
+    for (int t = 0; t < P_; ++t) {
+      Tasks after = shift_first;
+      after.insert(after.end(), shift_second.begin(), shift_second.end());
+      if (t > 0) after.push_back(matmuls.back());
+      if (t + 1 < P_) {
+        shift_first = {pass(flow.moves[0], first, t, shift_first, matmuls)};
+        shift_second = {pass(flow.moves[1], second, t, shift_second, matmuls)};
       }
-      case Dataflow::ls: {
-        const Region X = writer_.left(m, k), W = writer_.right(n, k), Y = writer_.out(m, n);
-        const Rotated moving = rotate(writer_.names().right, W, row, -1, own(col), {});
-        accumulate(writer_.names().right, moving, row, Y, col, own(row, -1),
-                   [&](const Region& arrived, const Region& out) { return Matmul{X, arrived, out, 1, 2, 2, false, true, false}; });
-        break;
-      }
-      case Dataflow::rs: {
-        const Region X = writer_.left(k, m), W = writer_.right(k, n), Y = writer_.out(m, n);
-        const Rotated moving = rotate(writer_.names().left, X, col, -1, own(row), {});
-        accumulate(writer_.names().left, moving, col, Y, row, own(col, -1),
-                   [&](const Region& arrived, const Region& out) { return Matmul{arrived, W, out, 2, 1, 2, true, false, false}; });
-        break;
-      }
+      Matmul product = writer_.product(matrices, t > 0);
+      set_operand(product, flow.moves[0].operand, first.slots.slot(first.slot + t), 2);
+      set_operand(product, flow.moves[1].operand, second.slots.slot(second.slot + t), 2);
+      matmuls.push_back(writer_.add(step_label("matmul", t, P_), std::move(product), after));
     }
   }
 
  private:
-  static std::vector<std::int64_t> extents_of(const Region& region) {
-    std::vector<std::int64_t> extents;
-    for (const Range& range : region.dims) extents.push_back(range.length);
-    return extents;
+  /// A matrix rotated along its axis by the coordinate on the other one.
+  Rotated skewed(const Move& move, const Matrices& matrices) {
+    return rotate(writer_.names().of(move.operand), matrices.of(move.operand), writer_.axis(move.dim), -1, own(writer_.axis(1 - move.dim)), {});
   }
 
   /// Moves `from` along `axis` by `sign` times `amount` (values in [0, P), the same along the axis) in unit shifts, the short way: amounts up
   /// to P/2 go `sign`, the rest the other way round. All moves end together at step floor(P/2), so everybody ends in the same slot.
   Rotated rotate(const std::string& what, const Region& from, const AxisView& axis, int sign, const Affine& amount, const Tasks& after) {
     const int steps = P_ / 2;
-    std::vector<std::int64_t> extents = extents_of(from);
+    std::vector<std::int64_t> extents = lengths_of(from);
     if (extents.size() == 3) extents.erase(extents.begin());  // of a slot
     Rotated result{writer_.slots(what + " moving", slots_, extents), steps, {}};
     const auto amount_in = [&](std::int64_t low, std::int64_t high) { return Condition{amount, low, high}; };
@@ -113,32 +102,32 @@ class Cannon {
   }
 
   /// Shift t of an operand by -1; its slot is free when the matmul that read it is done (and it was passed on before).
-  TaskId pass(const std::string& what, const Rotated& moving, const AxisView& axis, std::int64_t t, const Tasks& before, const Tasks& matmuls) {
-    std::vector<Edge> after;
-    for (const TaskId task : before) after.push_back(Edge{task});
+  TaskId pass(const Move& move, const Rotated& moving, std::int64_t t, const Tasks& before, const Tasks& matmuls) {
+    Edges after = edges_to(before);
     if (t + 1 >= slots_) after.push_back(Edge{matmuls[static_cast<std::size_t>(t + 1 - slots_)], Half::both, Half::second});
-    return writer_.add(step_label("pass " + what, t, P_),
-                       Shift{axis, -1, moving.slots.slot(moving.slot + t), moving.slots.slot(moving.slot + t + 1), {}, {}}, after);
+    return writer_.add(step_label("pass " + writer_.names().of(move.operand), t, P_),
+                       Shift{writer_.axis(move.dim), -1, moving.slots.slot(moving.slot + t), moving.slots.slot(moving.slot + t + 1), {}, {}}, after);
   }
 
-  /// LS, RS: one operand and the partial sums both shift; the sums are rotated home by `home` at the end.
-  template <class Product>
-  void accumulate(const std::string& what, const Rotated& moving, const AxisView& operand_axis, const Region& Y, const AxisView& sum_axis,
-                  const Affine& home, Product&& product) {
-    const Slots sums = writer_.slots("partial sums", slots_, extents_of(Y)), landed = writer_.slots("landed", slots_, extents_of(Y));
+  /// One operand and the partial sums both shift; the sums are rotated home by `home` at the end.
+  void accumulate(const Move& move, const Rotated& moving, const Matrices& matrices, const AxisView& sum_axis, const Affine& home) {
+    const Region& Y = matrices.out;
+    const Slots sums = writer_.slots("partial sums", slots_, lengths_of(Y)), landed = writer_.slots("landed", slots_, lengths_of(Y));
     Tasks operand = moving.done, matmuls, adds, passes;  // adds[t]: the sums of step t are complete
     for (int t = 0; t < P_; ++t) {
-      std::vector<Edge> after;
-      for (const TaskId task : operand) after.push_back(Edge{task});
+      Edges after = edges_to(operand);
       if (t >= slots_) after.push_back(Edge{passes[static_cast<std::size_t>(t - slots_)], Half::first});
-      if (t + 1 < P_) operand = {pass(what, moving, operand_axis, t, operand, matmuls)};
+      if (t + 1 < P_) operand = {pass(move, moving, t, operand, matmuls)};
       const Region out = sums.slot(t);
-      matmuls.push_back(writer_.add(step_label("matmul", t, P_), product(moving.slots.slot(moving.slot + t), out), after));
+      Matmul product = writer_.product(matrices);
+      set_operand(product, move.operand, moving.slots.slot(moving.slot + t), 2);
+      set_operand(product, Operand::out, out, 2);
+      matmuls.push_back(writer_.add(step_label("matmul", t, P_), std::move(product), after));
       adds.push_back(t == 0 ? matmuls.back()
                             : writer_.add(step_label("add", t, P_), Local{LocalKind::add, {out, landed.slot(t - 1)}, {out}, 1, Unit::dma},
                                           Tasks{matmuls.back(), passes.back()}));
       if (t + 1 == P_) break;
-      std::vector<Edge> edges{Edge{adds.back()}};
+      Edges edges{Edge{adds.back()}};
       if (t > 0) edges.push_back(Edge{passes.back()});
       // Where it lands: what landed there before has been added.
       if (t >= slots_) edges.push_back(Edge{adds[static_cast<std::size_t>(t + 1 - slots_)], Half::both, Half::second});
@@ -156,6 +145,6 @@ class Cannon {
 
 }  // namespace
 
-void write_cannon(GemmWriter& writer, const GemmProblem& problem, const GemmOptions& options) { Cannon{writer, options}.write(problem); }
+void write_cannon(GemmWriter& writer, const GemmProblem&, const GemmOptions& options) { Cannon{writer, options}.write(); }
 
 }  // namespace podsim

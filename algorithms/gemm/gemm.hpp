@@ -1,10 +1,7 @@
-// Two-dimensional GEMMs on a mesh of R x C devices (axes `row` of size R and `col` of size C). Every matrix is block-partitioned P(row, col):
-// device (r, c) holds block (r, c). Y[M,N] is the result, K the contraction.
+// GEMMs on R x C devices: a submesh (sim/schedule/submesh.hpp) of a mesh of any axes. Every matrix is block-partitioned P(rows, columns): device (r,
+// c) holds block (r, c). Y[M,N] is the result, K the contraction; dataflow.hpp says which matrices move, and along which axis.
 //
-//   dataflow                computes                    moves
-//   OS, output-stationary   Y = X.W    X[M,K] W[K,N]    X along col, W along row
-//   LS, left-stationary     Y = X.W^T  X[M,K] W[N,K]    W along row, Y (partial sums) along col
-//   RS, right-stationary    Y = X^T.W  X[K,M] W[K,N]    X along col, Y (partial sums) along row
+// An algorithm along one axis is one of two axes, one of which has one device.
 //
 // Symbols of the closed forms (ideal machine, nothing shares a link): T one matmul of the loop, tau(x) = alpha + bytes of x / link, AG and RdS
 // the closed forms of collectives.hpp. Launches come on top, one before each collective of a queue.
@@ -17,21 +14,11 @@
 #include <string_view>
 #include <vector>
 
+#include "algorithms/gemm/dataflow.hpp"
 #include "sim/base/expected.hpp"
-#include "sim/schedule/schedule.hpp"
+#include "sim/schedule/submesh.hpp"
 
 namespace podsim {
-
-enum class Dataflow { os, ls, rs };
-std::string_view name_of(Dataflow dataflow);  // "os"
-std::optional<Dataflow> dataflow_named(std::string_view name);
-
-struct GemmProblem {
-  std::int64_t m = 0, n = 0, k = 0;
-  DType dtype = DType::bf16;
-  Dataflow dataflow = Dataflow::os;
-  friend bool operator==(const GemmProblem&, const GemmProblem&) = default;
-};
 
 /// Which operand of a Wang OS travels its ring; the other one is gathered first.
 enum class WangOperand { x, w };
@@ -52,13 +39,14 @@ struct Multiples {
 
 class GemmWriter;
 
-/// How the mesh is used: R x C, or all devices along one axis, the only one of more than one device.
+/// How the submesh is used: R x C, or its devices along one axis, the ring, as columns (1 x P) or as rows (P x 1).
 enum class MeshUse { row_col, one_axis_as_col, one_axis_as_row };
 
 struct GemmAlgorithmEntry {
   std::string_view name, summary;
   MeshUse mesh = MeshUse::row_col;
   bool needs_slice_count = false, takes_slice_count = false;
+  bool needs_rings = false;      // axes must wrap
   std::optional<Dataflow> only;  // the dataflow that the name implies for a forward pass
   /// Errors: the slice count or the mesh does not suit.
   Expected<Multiples> (*multiples)(int R, int C, Dataflow dataflow, const GemmOptions& options) = nullptr;
@@ -79,23 +67,26 @@ std::span<const GemmAlgorithmEntry> gemm_algorithms();
 /// Errors: no such algorithm (names the near ones).
 Expected<const GemmAlgorithmEntry*> gemm_algorithm(std::string_view name);
 
-/// Errors: the mesh is not what the algorithm uses; options out of range.
+/// Where an algorithm runs on a mesh that is made for it: axes row and col of R x C devices; for one axis, the only one of more than one device.
+/// Errors: another mesh.
+Expected<Submesh> submesh_for(const GemmAlgorithmEntry& algorithm, const Mesh& mesh);
+
+// Below, a mesh stands for its submesh_for(). An algorithm along one axis takes a submesh with one_device in place of rows or of columns, whichever.
+
+/// Errors: the submesh is not what the algorithm uses; options out of range.
+Expected<Multiples> required_multiples(const GemmAlgorithmEntry& algorithm, const Submesh& submesh, Dataflow dataflow, const GemmOptions& options);
 Expected<Multiples> required_multiples(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, Dataflow dataflow, const GemmOptions& options);
 
 /// The problem with every extent rounded up to its multiple.
 GemmProblem padded(const GemmProblem& problem, const Multiples& multiples);
 
-/// One GEMM. Errors: as required_multiples; an extent does not divide (names it and the multiple).
+/// One GEMM, as one program of the submesh's devices. Errors: as required_multiples; an extent does not divide (names it and the multiple).
+/// Several on parts of one mesh become one schedule by side_by_side() (program_builder.hpp), their tensors named apart (make_layer's operands).
+Expected<Schedule> make_gemm(const GemmAlgorithmEntry& algorithm, const Submesh& submesh, const GemmProblem& problem, const GemmOptions& options);
 Expected<Schedule> make_gemm(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, const GemmProblem& problem, const GemmOptions& options);
 
-/// The same by a one-axis algorithm along one axis of a larger mesh: the devices of every group along it compute the product, each group by itself.
-/// Errors: as make_gemm; an algorithm of two axes.
-Expected<Schedule> make_gemm_along(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, const AxisView& axis, const GemmProblem& problem,
-                                   const GemmOptions& options);
-
 /// A layer's GEMMs: the forward product, the gradients, or both one after the other (dY is there when the forward product is done).
-///   forward OS(X, W): dX = LS(dY, W), dW = RS(X, dY)      forward LS(X, W): dX = OS(dY, W), dW = RS(dY, X)
-///   forward RS(X, W): dX = LS(W, dY), dW = OS(X, dY)
+/// Their dataflows: DataflowTraits::gradients.
 enum class Pass { forward, backward, both };
 std::optional<Pass> pass_named(std::string_view name);
 
@@ -103,6 +94,8 @@ std::optional<Pass> pass_named(std::string_view name);
 std::vector<GemmProblem> layer_problems(const GemmProblem& forward);
 
 /// What the extents of the FORWARD problem must be multiples of, so that all GEMMs of the pass divide.
+Expected<Multiples> required_multiples(const GemmAlgorithmEntry& algorithm, const Submesh& submesh, Dataflow forward, Pass pass,
+                                       const GemmOptions& options);
 Expected<Multiples> required_multiples(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, Dataflow forward, Pass pass,
                                        const GemmOptions& options);
 
@@ -113,6 +106,8 @@ struct LayerOperands {
 };
 
 /// Errors: as make_gemm, of any GEMM of the pass.
+Expected<Schedule> make_layer(const GemmAlgorithmEntry& algorithm, const Submesh& submesh, const GemmProblem& forward, Pass pass,
+                              const GemmOptions& options, const LayerOperands& operands = {});
 Expected<Schedule> make_layer(const GemmAlgorithmEntry& algorithm, const Mesh& mesh, const GemmProblem& forward, Pass pass,
                               const GemmOptions& options, const LayerOperands& operands = {});
 

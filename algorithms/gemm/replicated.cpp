@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "sim/schedule/program_builder.hpp"
+
 namespace podsim {
 
 namespace {
@@ -15,12 +17,6 @@ int parts_of(const Buffer& buffer) {
   for (const auto& axes : buffer.sharding)
     for (const AxisView& axis : axes) parts *= axis.size;
   return parts;
-}
-
-Region whole(BufferId id, const Buffer& buffer) {
-  Region region{id, {}};
-  for (const std::int64_t extent : buffer.extents) region.dims.push_back(all(extent));
-  return region;
 }
 
 /// Whole mesh axes of more than one device that the sharding does not name.
@@ -35,25 +31,15 @@ std::vector<AxisView> replicating_axes(const Mesh& mesh, const Buffer& buffer) {
   return result;
 }
 
-bool refers_to(const Op& op, BufferId buffer) {
-  const auto in = [&](const Region& region) { return region.buffer == buffer; };
-  return std::visit(Overloaded{
-                        [&](const Matmul& m) { return in(m.left) || in(m.right) || in(m.out); },
-                        [&](const Local& l) {
-                          return std::any_of(l.reads.begin(), l.reads.end(), in) || std::any_of(l.writes.begin(), l.writes.end(), in);
-                        },
-                        [&](const Shift& s) { return in(s.source) || in(s.target); },
-                        [&](const Send& s) { return in(s.source); },
-                        [&](const Recv& r) { return in(r.target); },
-                        [&](const Collective& c) { return in(c.input) || in(c.output); },
-                    },
-                    op);
+bool refers_to(Op& op, BufferId buffer) {
+  const std::vector<Region*> regions = regions_of(op);
+  return std::any_of(regions.begin(), regions.end(), [&](const Region* region) { return region->buffer == buffer; });
 }
 
 /// The all-gather that makes the input `id` out of a new one, which is split further.
 Expected<Task> gather(const Mesh& mesh, Program& program, BufferId id) {
   Buffer& buffer = program.buffers[id.index()];
-  const int copies = mesh.devices() / parts_of(buffer);
+  const int copies = size_of(program.devices) / parts_of(buffer);
   const std::vector<AxisView> axes = replicating_axes(mesh, buffer);
   int devices = 1;
   for (const AxisView& axis : axes) devices *= axis.size;
@@ -69,7 +55,7 @@ Expected<Task> gather(const Mesh& mesh, Program& program, BufferId id) {
   buffer.role = Role::scratch;
   buffer.tensor.clear();
   buffer.sharding.clear();
-  const Region to = whole(id, buffer), from = whole(BufferId{program.buffers.size()}, split);
+  const Region to = whole_buffer(id, buffer.extents), from = whole_buffer(BufferId{program.buffers.size()}, split.extents);
   program.buffers.push_back(std::move(split));
   return Task{label, Collective{CollectiveKind::all_gather, axes, from, to, static_cast<int>(d), 0, 0, {}}, {}, {}, {}};
 }
@@ -79,8 +65,9 @@ Expected<Task> gather(const Mesh& mesh, Program& program, BufferId id) {
 std::vector<Replicated> replicated_tensors(const Schedule& schedule) {
   assert(schedule.programs.size() == 1);
   std::vector<Replicated> result;
-  for (const Buffer& buffer : schedule.programs.front().buffers)
-    if (const int copies = schedule.mesh.devices() / parts_of(buffer); buffer.role != Role::scratch && copies > 1)
+  const Program& program = schedule.programs.front();
+  for (const Buffer& buffer : program.buffers)
+    if (const int copies = size_of(program.devices) / parts_of(buffer); buffer.role != Role::scratch && copies > 1)
       result.push_back({buffer.tensor, buffer.role, copies, false});
   return result;
 }

@@ -5,20 +5,26 @@
 //            of block c-t from one side and the second half of block c+t from the other
 //   LS, RS   the accumulator travels: step t adds to the first half of block c-1-t, which then goes +1, and to the second half of block c+1+t,
 //            which goes -1; the last step is the own block. What arrives is added by the dma, off the core: only the add joins the two
-//   before, after   block-partitioned P(row, col)
+//   before, after   block-partitioned P(rows, columns)
 //   cost     tau of a half block, P of the travelling axis; P = 2: whole blocks one way
 //              OS      AG + P.T where T >= tau; otherwise at most AG + T + (P-1) tau, since the first hops run while the other operand is gathered
 //              LS, RS  AG + T + (P-1) max(T, tau)
 //   errors   an open axis
+//   example  OS on 1x4, columns blocks A B C D of X: rank 1 begins with B. Hop 1 brings it the first half of A from rank 0 and the second half of C
+//   from
+//            rank 2, hop 2 both halves of D, one from each side, hop 3 the first half of C and the second half of A; every hop is one matmul
 //   source   Wang et al., ASPLOS 2023; JAX shard_map collective matmul, bidirectional
 //
 // jax-ag-*, jax-rs-*: the collective matmuls of JAX's shard_map tutorial on one axis of P devices. ag: the right operand is split along the
 // contraction and gathered (`plain`), passed one way (`overlapped`) or both ways in halves (`bidirectional`): one dot, then P-1 times
 // (permute, dot). rs: partial sums are scattered, passed one way to -1, or both ways with two half dots a step.
+//   example  4 ranks. ag overlapped: rank 1 multiplies by block 1 of W, then by blocks 0, 3, 2 as they arrive from rank 0. rs overlapped: the sums of
+//            block 2 of Y start at rank 1 and go 1 > 0 > 3 > 2; each adds its share
 //
 // tp-ag-*: the all-gather half of tensor parallelism whose activations are split by rows between layers. X[M/P,K] is gathered along M; W[K,N/P] and
 // Y[M,N/P] stay. `overlapped`: the rows at hand are multiplied while they pass on, one dot per block; `bidirectional`: in halves, a dot for each.
 //   cost     plain: AG + P.T      overlapped: T + (P-1) max(T, tau of a block)      bidirectional: the same with tau of half a block
+//   example  4 ranks, overlapped: rank 1 makes rows 1 of its columns of Y from its own rows of X, then rows 0, 3, 2 as these rows of X arrive from rank 0
 //   source   JAX, Pallas collective matmul on GPUs (overlapped: there the scratch holds P-1 blocks and the ring runs the other way)
 //
 // The gathered operand is read at places that depend on the device and the step. A compiler fuses these slices into the dot; here they are
@@ -52,52 +58,39 @@ class Wang {
   Wang(GemmWriter& writer, const GemmOptions& options, WangStyle style) : writer_{writer}, options_{options}, style_{style} {}
 
   void write(const GemmProblem& problem) {
-    const AxisView row = writer_.row(), col = writer_.col();
-    const std::int64_t R = row.size, C = col.size;
-    const auto [m, n, k, dtype, dataflow] = problem;
-    switch (dataflow) {
-      case Dataflow::os: {
-        const Region X = writer_.left(m, k), W = writer_.right(k, n), Y = writer_.out(m, n);
-        const bool more_X = elements_of(X) * (C - 1) >= elements_of(W) * (R - 1);
-        if (options_.wang_operand ? *options_.wang_operand == WangOperand::x : more_X) {
-          const Slots fitted = fit(writer_.names().right, W, 0, row, col, k, 0);  // slice t: rows of W for hop t
-          travel(writer_.names().left, X, 1, col, [&](const Region& arrived, std::int64_t t) {
-            return std::vector{Matmul{arrived, fitted.slot(t), Y, static_cast<int>(arrived.dims.size()) - 1, 2, 1, false, false, t > 0}};
-          });
-        } else {
-          const Slots fitted = fit(writer_.names().left, X, 1, col, row, k, 0);
-          travel(writer_.names().right, W, 0, row, [&](const Region& arrived, std::int64_t t) {
-            return std::vector{Matmul{fitted.slot(t), arrived, Y, 2, static_cast<int>(arrived.dims.size()) - 1, 1, false, false, t > 0}};
-          });
-        }
-        break;
-      }
-      case Dataflow::ls: {
-        const Region X = writer_.left(m, k), W = writer_.right(n, k), Y = writer_.out(m, n);
-        const Slots fitted = fit(writer_.names().right, W, 0, row, col, n, 1);
-        accumulate(Y, 1, col, [&](const Region& out, std::int64_t t, const Range& part) {
-          return Matmul{X, with(fitted.slot(t), 1, part), out, 1, 2, static_cast<int>(out.dims.size()) - 1, false, true, false};
-        });
-        break;
-      }
-      case Dataflow::rs: {
-        const Region X = writer_.left(k, m), W = writer_.right(k, n), Y = writer_.out(m, n);
-        const Slots fitted = fit(writer_.names().left, X, 1, col, row, m, 1);
-        accumulate(Y, 0, row, [&](const Region& out, std::int64_t t, const Range& part) {
-          return Matmul{with(fitted.slot(t), 2, part), W, out, 2, 1, static_cast<int>(out.dims.size()) - 1, true, false, false};
-        });
-        break;
-      }
+    const DataflowTraits& flow = writer_.flow();
+    const Matrices matrices = writer_.matrices();
+    const std::int64_t extent = problem.*flow.moving;
+    if (flow.reduces) {
+      const Move &gathered = flow.moves[0], &sums = flow.moves[1];
+      const Slots fitted = fit(gathered, matrices, writer_.axis(sums.dim), extent, 1);
+      accumulate(matrices.out, sums.dim, writer_.axis(sums.dim), [&](const Region& out, std::int64_t t, const Range& part) {
+        Matmul product = writer_.product(matrices);
+        set_operand(product, gathered.operand, with(fitted.slot(t), gathered.dim + 1, part), 2);
+        set_operand(product, Operand::out, out, static_cast<int>(out.dims.size()) - 1);
+        return product;
+      });
+      return;
     }
+    const bool left_travels = options_.wang_operand ? *options_.wang_operand == WangOperand::x
+                                                    : travel_cost(flow.moves[0], matrices) >= travel_cost(flow.moves[1], matrices);
+    const Move &travels = flow.moves[left_travels ? 0 : 1], &gathered = flow.moves[left_travels ? 1 : 0];
+    const AxisView& ring = writer_.axis(travels.dim);
+    const Slots fitted = fit(gathered, matrices, ring, extent, 0);  // slice t: what hop t needs
+    travel(writer_.names().of(travels.operand), matrices.of(travels.operand), travels.dim, ring, [&](const Region& arrived, std::int64_t t) {
+      Matmul product = writer_.product(matrices, t > 0);
+      set_operand(product, travels.operand, arrived, static_cast<int>(arrived.dims.size()) - 1);
+      set_operand(product, gathered.operand, fitted.slot(t), 2);
+      return std::vector{std::move(product)};
+    });
   }
 
-  /// tp-ag: rows of X travel along `row`.
+  /// tp-ag: rows of X travel along rows.
   void gather_rows(const GemmProblem& problem) {
-    const AxisView ring = writer_.row();
+    const AxisView ring = writer_.rows();
     const std::int64_t rows = problem.m / ring.size;
-    const Region X = writer_.matrix(writer_.names().left, Role::input, problem.m, problem.k, {ring}, {});
-    const Region W = writer_.matrix(writer_.names().right, Role::input, problem.k, problem.n, {}, {ring});
-    const Region Y = writer_.matrix(writer_.names().out, Role::output, problem.m, problem.n, {}, {ring});
+    const Region X = writer_.matrix(Operand::left, {ring}, {}), W = writer_.matrix(Operand::right, {}, {ring}),
+                 Y = writer_.matrix(Operand::out, {}, {ring});
     fitted_.resize(static_cast<std::size_t>(ring.size));
     travel(writer_.names().left, X, 0, ring, [&](const Region& arrived, std::int64_t t) {
       std::vector<Matmul> products;
@@ -112,16 +105,22 @@ class Wang {
  private:
   [[nodiscard]] Tasks fitted_at(std::int64_t t) const { return fitted_[static_cast<std::size_t>(t)]; }
 
-  /// Gathers `matrix` (its dimension `dim`, of `extent` in all) along `gather_axis`, then lays it out by step: slot t holds what step t of the
-  /// ring along `ring` needs. `ahead`: step t of a travelling operand needs blocks c-t and c+t (0); of an accumulator blocks c-1-t, c+1+t (1).
-  Slots fit(const std::string& tensor, const Region& matrix, std::size_t dim, const AxisView& gather_axis, const AxisView& ring, std::int64_t extent,
-            int ahead) {
-    std::vector<std::int64_t> extents;
-    for (const Range& range : matrix.dims) extents.push_back(range.length);
+  /// Elements times hops of a matrix that goes all the way round.
+  [[nodiscard]] std::int64_t travel_cost(const Move& move, const Matrices& matrices) const {
+    return elements_of(matrices.of(move.operand)) * (writer_.axis(move.dim).size - 1);
+  }
+
+  /// Gathers a matrix, of `extent` in all along its moving dimension, then lays it out by step: slot t holds what step t of the ring along `ring`
+  /// needs. `ahead`: step t of a travelling operand needs blocks c-t and c+t (0); of an accumulator blocks c-1-t, c+1+t (1).
+  Slots fit(const Move& move, const Matrices& matrices, const AxisView& ring, std::int64_t extent, int ahead) {
+    const std::string& tensor = writer_.names().of(move.operand);
+    const Region& matrix = matrices.of(move.operand);
+    const std::size_t dim = move.dim;
+    std::vector<std::int64_t> extents = lengths_of(matrix);
     extents[dim] = extent;
     const Region gathered = writer_.scratch(tensor + " gathered", extents);
     const TaskId gather =
-        writer_.collective("gather " + tensor, CollectiveKind::all_gather, gather_axis, matrix, gathered, static_cast<int>(dim), {});
+        writer_.collective("gather " + tensor, CollectiveKind::all_gather, writer_.axis(dim), matrix, gathered, static_cast<int>(dim), {});
     const std::int64_t block_length = extent / ring.size;
     extents[dim] = block_length;
     const Slots fitted = writer_.slots(tensor + " by step", ring.size, extents);
@@ -143,8 +142,7 @@ class Wang {
     const int P = ring.size;
     // At least two slots: what is passed on and what arrives are there at once.
     const std::int64_t slots = std::min(std::max(options_.prefetch, 1) + 1, std::max(P - 1, 1));
-    std::vector<std::int64_t> extents;
-    for (const Range& range : matrix.dims) extents.push_back(range.length);
+    const std::vector<std::int64_t> extents = lengths_of(matrix);
     std::vector<HalfBlock> halves = half_blocks(P, extents[dim], one_way(false));
     const Slots arrived = P == 1 ? Slots{} : writer_.slots(tensor + " arrived", slots, extents);
 
@@ -178,8 +176,7 @@ class Wang {
   void accumulate(const Region& Y, std::size_t dim, const AxisView& ring, Product&& product) {
     const int P = ring.size;
     const std::int64_t slots = std::min(options_.prefetch + 1, std::max(P - 1, 1));
-    std::vector<std::int64_t> extents;
-    for (const Range& range : Y.dims) extents.push_back(range.length);
+    const std::vector<std::int64_t> extents = lengths_of(Y);
     std::vector<HalfBlock> halves = half_blocks(P, extents[dim], one_way(true));
     const Slots sums = P == 1 ? Slots{} : writer_.slots("partial sums", slots, extents);
     const Slots landed = P == 1 ? Slots{} : writer_.slots("landed", slots, extents);
@@ -190,8 +187,7 @@ class Wang {
       const auto part_of = [&](const Region& region, const HalfBlock& half) {
         return with(region, region.dims.size() - Y.dims.size() + dim, span(half.begin, half.length));
       };
-      std::vector<Edge> after;
-      for (const TaskId task : fitted_at(t)) after.push_back(Edge{task});
+      Edges after = edges_to(fitted_at(t));
       if (!last && t >= slots)
         for (const HalfBlock& half : halves) after.push_back(Edge{half.shifts[static_cast<std::size_t>(t - slots)], Half::first});
       TaskId matmul;
@@ -211,9 +207,8 @@ class Wang {
         if (t > 0) edges.push_back(Edge{half.shifts.back()});
         // The slot it lands in: what landed there before has been added.
         if (t >= slots) edges.push_back(Edge{half.adds[static_cast<std::size_t>(t - slots)], Half::both, Half::second});
-        half.shifts.push_back(
-            writer_.add(step_label("pass sums of " + writer_.names().out, t, P),
-                        Shift{ring, half.sign, part_of(out, half), part_of(landed.slot(t), half), {}, {}}, edges));
+        half.shifts.push_back(writer_.add(step_label("pass sums of " + writer_.names().out, t, P),
+                                          Shift{ring, half.sign, part_of(out, half), part_of(landed.slot(t), half), {}, {}}, edges));
       }
     }
   }
@@ -238,10 +233,9 @@ void write_row_gather(GemmWriter& writer, const GemmProblem& problem, const Gemm
     Wang{writer, options, *style}.gather_rows(problem);
     return;
   }
-  const AxisView axis = writer.row();
-  const Region X = writer.matrix(writer.names().left, Role::input, problem.m, problem.k, {axis}, {});
-  const Region W = writer.matrix(writer.names().right, Role::input, problem.k, problem.n, {}, {axis});
-  const Region Y = writer.matrix(writer.names().out, Role::output, problem.m, problem.n, {}, {axis});
+  const AxisView axis = writer.rows();
+  const Region X = writer.matrix(Operand::left, {axis}, {}), W = writer.matrix(Operand::right, {}, {axis}),
+               Y = writer.matrix(Operand::out, {}, {axis});
   const Region gathered = writer.scratch(writer.names().left + " gathered", {problem.m, problem.k});
   const TaskId gather = writer.collective("gather " + writer.names().left, CollectiveKind::all_gather, axis, X, gathered, 0, {});
   writer.add("matmul", Matmul{gathered, W, Y}, {gather});

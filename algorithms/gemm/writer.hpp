@@ -1,4 +1,4 @@
-// Writing GEMMs into one SPMD program: matrices and their blocks, slots of scratch, tasks and what they wait for. Shared by the algorithms.
+// Writing GEMMs into one SPMD program: matrices and their blocks, slots of scratch, products. Shared by the algorithms.
 #pragma once
 
 #include <optional>
@@ -7,10 +7,9 @@
 #include <vector>
 
 #include "algorithms/gemm/gemm.hpp"
+#include "sim/schedule/program_builder.hpp"
 
 namespace podsim {
-
-using Tasks = std::vector<TaskId>;
 
 /// A scratch buffer of several slots, used in turn: slot i is [i mod slots].
 struct Slots {
@@ -22,59 +21,63 @@ struct Slots {
   [[nodiscard]] Region slot(std::int64_t i) const;
 };
 
-/// A dimension of a region narrowed: region.dims[dim] becomes `range`.
-Region with(Region region, std::size_t dim, Range range);
+/// The three matrices of a product as one device holds them.
+struct Matrices {
+  Region left, right, out;
+  [[nodiscard]] const Region& of(Operand operand) const { return operand == Operand::left ? left : operand == Operand::right ? right : out; }
+};
 
-class GemmWriter {
+/// A matrix of a matmul replaced by a region whose first `split` dimensions are the matrix's rows.
+void set_operand(Matmul& matmul, Operand operand, Region region, int split);
+
+class GemmWriter : public ProgramBuilder {
  public:
-  GemmWriter(const Mesh& mesh, AxisView row, AxisView col, DType dtype);
+  /// The submesh must outlive the writer.
+  GemmWriter(const Submesh& submesh, DType dtype);
 
   /// What the next GEMM's operands are called, what its labels begin with, and what all of it waits for.
   struct Names {
     std::string out = "Y", left = "X", right = "W";
     std::string prefix{};
+    [[nodiscard]] const std::string& of(Operand operand) const { return operand == Operand::left ? left : operand == Operand::right ? right : out; }
   };
   void begin(const GemmProblem& problem, Names names, Tasks start);
 
-  [[nodiscard]] const AxisView& row() const { return row_; }
-  [[nodiscard]] const AxisView& col() const { return col_; }
+  [[nodiscard]] const AxisView& rows() const { return submesh_.rows; }
+  [[nodiscard]] const AxisView& columns() const { return submesh_.columns; }
+  /// The axis that splits dimension 0 or 1 of a matrix: rows, columns.
+  [[nodiscard]] const AxisView& axis(std::size_t dim) const { return dim == 0 ? rows() : columns(); }
+  [[nodiscard]] const DataflowTraits& flow() const { return traits_of(problem_.dataflow); }
   [[nodiscard]] const Names& names() const { return names_; }
 
-  /// A matrix [rows, columns], sharded P(row, col) unless said otherwise, as one device holds it. A tensor that an earlier GEMM of the program
-  /// has is the same buffer. `view` replaces a dimension by several (a view of slices): {dimension, extents}.
+  /// A matrix of the problem, sharded P(rows, columns), as one device holds it. A tensor that an earlier GEMM of the program has is the same buffer.
+  /// `view` replaces a dimension by several (a view of slices): {dimension, extents}.
   struct View {
     std::size_t dim = 0;
     std::vector<std::int64_t> extents;
   };
-  Region left(std::int64_t rows, std::int64_t columns, const View* view = nullptr);
-  Region right(std::int64_t rows, std::int64_t columns, const View* view = nullptr);
-  Region out(std::int64_t rows, std::int64_t columns, const View* view = nullptr);
-  Region matrix(const std::string& tensor, Role role, std::int64_t rows, std::int64_t columns, std::vector<AxisView> row_axes,
-                std::vector<AxisView> column_axes, const View* view = nullptr);
+  Region matrix(Operand operand, const View* view = nullptr) { return matrix(operand, {rows()}, {columns()}, view); }
+  /// The same, its rows and columns split along these axes.
+  Region matrix(Operand operand, std::vector<AxisView> row_axes, std::vector<AxisView> column_axes, const View* view = nullptr);
+  Matrices matrices();
+  /// The extents of what matrix() is on one device.
+  [[nodiscard]] std::vector<std::int64_t> local_extents(Operand operand) const;
+  /// out (+)= left . right, with the transposes of the dataflow.
+  [[nodiscard]] Matmul product(const Matrices& matrices, bool accumulate = false) const;
 
   Region scratch(const std::string& name, std::vector<std::int64_t> extents);
   Slots slots(const std::string& name, std::int64_t count, std::vector<std::int64_t> extents);
-
-  TaskId add(std::string label, Op op, std::vector<Edge> after, Guard where = {});
-  TaskId add(std::string label, Op op, const Tasks& after, Guard where = {});
-  /// A copy that is free in time: data that a real kernel reads where it is.
-  TaskId place(std::string label, Region from, Region to, const Tasks& after, Guard where = {});
   TaskId collective(std::string label, CollectiveKind kind, const AxisView& axis, Region input, Region output, int dim, const Tasks& after,
                     std::int64_t root = 0);
-
-  /// The tasks that nothing waits for yet.
-  [[nodiscard]] Tasks last_tasks() const;
 
   Schedule finish(std::string name) &&;
 
  private:
-  Program& program() { return schedule_.programs.front(); }
-
-  AxisView row_, col_;
+  const Submesh& submesh_;
   DType dtype_;
+  GemmProblem problem_;
   Names names_;
-  Tasks start_;
-  Schedule schedule_;
+  Products products_;
 };
 
 /// `what s3`, or `what` when there is one only.

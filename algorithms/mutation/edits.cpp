@@ -17,7 +17,7 @@ void insert(std::vector<Task>& tasks, std::size_t position, Task added) {
 
 }  // namespace
 
-Regions regions_of(Op& op) {
+Regions regions_by_use(Op& op) {
   return std::visit(Overloaded{
                         [](Matmul& matmul) {
                           return Regions{{&matmul.left, &matmul.right, &matmul.out}, 2};

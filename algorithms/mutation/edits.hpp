@@ -16,7 +16,7 @@ struct Regions {
   std::vector<Region*> all;
   std::size_t reads = 0;
 };
-Regions regions_of(Op& op);
+Regions regions_by_use(Op& op);
 
 /// Whether it adds to what is there: a sum that lacks something, or has it twice, where the task is left out or repeated.
 bool is_sum(const Task& task);

@@ -44,7 +44,7 @@ class Mutator {
     return list[rng_.below(list.size())];
   }
   Region& any_region(std::size_t t) {
-    const std::vector<Region*> regions = regions_of(task(t).op).all;
+    const std::vector<Region*> regions = regions_by_use(task(t).op).all;
     return *one_of(regions);
   }
 
@@ -161,7 +161,7 @@ class Mutator {
     if (a == none) return false;
     const std::size_t b = pick([&](const Task& other) { return other.op.index() == task(a).op.index() && is_sum(other) == is_sum(task(a)); });
     if (a == b) return false;
-    const Regions left = regions_of(task(a).op), right = regions_of(task(b).op);
+    const Regions left = regions_by_use(task(a).op), right = regions_by_use(task(b).op);
     if (left.all.size() != right.all.size()) return false;
     const auto way = rng_.below(3);
     for (std::size_t i = 0; i < left.all.size(); ++i)

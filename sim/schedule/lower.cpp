@@ -25,10 +25,8 @@ void remove_repeated(std::vector<Edge>& edges) {
 class ProgramLowering {
  public:
   ProgramLowering(const Schedule& schedule, const Program& program, const CollectiveChooser& chooser)
-      : schedule_{schedule}, program_{program}, chooser_{chooser} {
-    lowered_.devices = program.devices;
-    lowered_.buffers = program.buffers;
-    lowered_.tasks.reserve(program.tasks.size());
+      : schedule_{schedule}, program_{program}, chooser_{chooser}, lowered_{schedule.mesh, program.devices} {
+    for (const Buffer& buffer : program.buffers) lowered_.add_buffer(buffer);
     ends_.reserve(program.tasks.size());
   }
 
@@ -42,10 +40,9 @@ class ProgramLowering {
       }
       Task kept = task;
       kept.after = renumber(task.after);
-      lowered_.tasks.push_back(std::move(kept));
-      ends_.push_back({Edge{TaskId{lowered_.tasks.size() - 1}}});
+      ends_.push_back({Edge{lowered_.add(std::move(kept))}});
     }
-    return std::move(lowered_);
+    return std::move(lowered_).finish();
   }
 
  private:
@@ -62,7 +59,7 @@ class ProgramLowering {
   Done expand(const Task& task, const Collective& collective) {
     const auto algorithm = chooser_(schedule_, collective);
     if (!algorithm) return algorithm.error();
-    auto expansion = (*algorithm)(schedule_, program_, collective);
+    auto expansion = (*algorithm)(schedule_.mesh, program_, collective);
     if (!expansion) return expansion.error();
     assert(task.where.empty());  // check_shapes() rejects guarded Collectives: one device cannot leave the others alone
 
@@ -73,91 +70,41 @@ class ProgramLowering {
     }
     const int number = collectives_++;
     const Origin origin{number, collective.kind, collective.axes.front(), bytes_of(program_, collective.input)};
-    const auto scratch_shift = static_cast<int>(lowered_.buffers.size() - program_.buffers.size());
-    for (Buffer& buffer : expansion->scratch) {
-      buffer.name = fmt::format("{} {}", buffer.name, number);
-      lowered_.buffers.push_back(std::move(buffer));
-    }
+    for (Buffer& buffer : expansion->scratch) buffer.name = fmt::format("{} {}", buffer.name, number);
 
     // One device along the axes: nothing is launched, at most the own shard is put in its place.
     const bool alone = std::all_of(collective.axes.begin(), collective.axes.end(), [](const AxisView& view) { return view.size == 1; });
     std::vector<Edge> start = before;
     if (!alone) {
       Task launch{task.label + " launch", Local{LocalKind::launch, {}, {}, 1, Unit::dma}, before, {}, origin, task.written_at};
-      for (const AxisView& view : collective.axes)
-        launch.after.insert(launch.after.end(), queues_[view.axis].begin(), queues_[view.axis].end());
+      for (const AxisView& view : collective.axes) launch.after.insert(launch.after.end(), queues_[view.axis].begin(), queues_[view.axis].end());
       remove_repeated(launch.after);
-      lowered_.tasks.push_back(std::move(launch));
-      start = {Edge{TaskId{lowered_.tasks.size() - 1}}};
+      start = {Edge{lowered_.add(std::move(launch))}};
     }
 
-    const int first = static_cast<int>(lowered_.tasks.size());
-    std::vector<Edge> ends;
-    for (const std::size_t last : last_tasks(*expansion)) ends.push_back(Edge{TaskId{first + static_cast<int>(last)}});
-    std::vector<bool> guarded;
-    for (const Task& step : expansion->tasks) guarded.push_back(!step.where.empty());
     for (Task& step : expansion->tasks) {
-      // What follows only guarded tasks follows nothing on a device where they are absent.
-      const bool starts =
-          !step.where.empty() || std::all_of(step.after.begin(), step.after.end(), [&](const Edge& edge) { return guarded[edge.task.index()]; });
-      for (Edge& edge : step.after) edge.task.value += first;
-      if (starts) step.after.insert(step.after.begin(), start.begin(), start.end());
       step.label = task.label + (step.label.empty() ? "" : " ") + step.label;
       step.origin = origin;
       step.written_at = task.written_at;
       if (const auto* shift = std::get_if<Shift>(&step.op)) step.origin->axis = shift->axis;
-      move_scratch(step.op, scratch_shift);
-      lowered_.tasks.push_back(std::move(step));
     }
+    std::vector<Edge> ends = lowered_.append(*std::move(expansion), program_.buffers.size(), start);
     if (!alone)
       for (const AxisView& view : collective.axes) queues_[view.axis] = ends;
     ends_.push_back(std::move(ends));
     return done();
   }
 
-  /// An expansion numbers its scratch buffers right behind the program's own; earlier expansions may have taken those numbers.
-  void move_scratch(Op& op, int by) const {
-    if (by == 0) return;
-    const auto move = [&](Region& region) {
-      if (region.buffer.index() >= program_.buffers.size()) region.buffer.value += by;
-    };
-    std::visit(Overloaded{
-                   [&](Matmul& m) { move(m.left), move(m.right), move(m.out); },
-                   [&](Local& l) {
-                     for (Region& region : l.reads) move(region);
-                     for (Region& region : l.writes) move(region);
-                   },
-                   [&](Shift& s) { move(s.source), move(s.target); },
-                   [&](Send& s) { move(s.source); },
-                   [&](Recv& r) { move(r.target); },
-                   [&](Collective& c) { move(c.input), move(c.output); },
-               },
-               op);
-  }
-
   const Schedule& schedule_;
   const Program& program_;
   const CollectiveChooser& chooser_;
-  Program lowered_;
+  ProgramBuilder lowered_;
   std::vector<std::vector<Edge>> ends_;
   std::map<int, std::vector<Edge>> queues_;  // by mesh axis: the last tasks of its latest Collective
   int collectives_ = 0;
 };
 
 }  // namespace
-
-std::vector<std::size_t> last_tasks(const Expansion& expansion) {
-  std::vector<bool> followed(expansion.tasks.size(), false);
-  for (const Task& task : expansion.tasks) {
-    if (!task.where.empty()) continue;
-    for (const Edge& edge : task.after)
-      if (edge.done == Half::both && edge.gates == Half::both) followed[edge.task.index()] = true;
-  }
-  std::vector<std::size_t> last;
-  for (std::size_t i = 0; i < followed.size(); ++i)
-    if (!followed[i]) last.push_back(i);
-  return last;
-}
 
 Expected<Schedule> lower(const Schedule& schedule, const CollectiveChooser& chooser) {
   if (const auto problems = check_shapes(schedule); !problems.empty()) return problems.front();

@@ -5,23 +5,12 @@
 #include <vector>
 
 #include "sim/base/expected.hpp"
-#include "sim/schedule/schedule.hpp"
+#include "sim/schedule/program_builder.hpp"
 
 namespace podsim {
 
-/// What an algorithm of algorithms/collectives makes of one Collective: tasks whose edges are positions in this list. Regions may name the
-/// program's buffers, or new scratch buffers: BufferId = number of buffers of the program + position in `scratch`.
-struct Expansion {
-  std::vector<Task> tasks;
-  std::vector<Buffer> scratch;
-};
-
-/// The tasks that no other follows for certain. A guarded follower may be absent on a device, and a follower that waits with one half does
-/// not speak for the other.
-std::vector<std::size_t> last_tasks(const Expansion& expansion);
-
 /// An algorithm of algorithms/collectives. Errors: it does not fit the mesh axis, the kind, or the extents.
-using CollectiveAlgorithm = std::function<Expected<Expansion>(const Schedule&, const Program&, const Collective&)>;
+using CollectiveAlgorithm = std::function<Expected<Expansion>(const Mesh&, const Program&, const Collective&)>;
 
 /// Names the algorithm for each Collective. Errors: none fits.
 using CollectiveChooser = std::function<Expected<CollectiveAlgorithm>(const Schedule&, const Collective&)>;

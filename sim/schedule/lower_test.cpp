@@ -21,7 +21,7 @@ using testing::Writer;
 /// A collective algorithm that returns this, whatever it is asked for.
 CollectiveChooser always(Expansion expansion) {
   return [expansion](const Schedule&, const Collective&) -> Expected<CollectiveAlgorithm> {
-    return CollectiveAlgorithm{[expansion](const Schedule&, const Program&, const Collective&) -> Expected<Expansion> { return expansion; }};
+    return CollectiveAlgorithm{[expansion](const Mesh&, const Program&, const Collective&) -> Expected<Expansion> { return expansion; }};
   };
 }
 
@@ -271,7 +271,7 @@ TEST(Lower, ErrorsNameTheTask) {
   const auto none = [](const Schedule&, const Collective&) -> Expected<CollectiveAlgorithm> { return Diagnostic{{}, "nothing fits"}; };
   EXPECT_EQ(to_text(lower(f.w.schedule, none).error()), "task 0 \"gather\": nothing fits");
   const auto fails = [](const Schedule&, const Collective&) -> Expected<CollectiveAlgorithm> {
-    return CollectiveAlgorithm{[](const Schedule&, const Program&, const Collective&) -> Expected<Expansion> { return Diagnostic{{}, "too open"}; }};
+    return CollectiveAlgorithm{[](const Mesh&, const Program&, const Collective&) -> Expected<Expansion> { return Diagnostic{{}, "too open"}; }};
   };
   EXPECT_EQ(to_text(lower(f.w.schedule, fails).error()), "task 0 \"gather\": too open");
 }

@@ -4,10 +4,11 @@
 
 #include "algorithms/collectives/collectives.hpp"
 #include "algorithms/gemm/gemm.hpp"
-#include "sim/engine/table/engines.hpp"
-#include "sim/topology/placement.hpp"
 #include "sim/engine/numeric/check.hpp"
+#include "sim/engine/table/engines.hpp"
+#include "sim/schedule/program_builder.hpp"
 #include "sim/schedule/text.hpp"
+#include "sim/topology/placement.hpp"
 #include "topologies/machines.hpp"
 #include "topologies/slice.hpp"
 
@@ -18,30 +19,24 @@ using namespace podsim;
 /// Y[m,n] = X[m,k] . W[k,n] on P devices: X and Y split along m, W along k in two parts of columns.
 Schedule two_part_gemm(const Mesh& mesh, std::int64_t m, std::int64_t n, std::int64_t k) {
   const AxisView axis = mesh.whole(0);
-  const std::int64_t P = axis.size;
-  Program program{every_device(mesh), {}, {}};
-  const auto buffer = [&](Buffer added) {
-    program.buffers.push_back(std::move(added));
-    return BufferId{program.buffers.size() - 1};
+  ProgramBuilder program{mesh, every_device(mesh)};
+  const auto matrix = [&](const char* name, Role role, ShardedDimension rows, ShardedDimension columns) {
+    return program.whole(program.add_buffer(sharded_buffer(name, DType::f32, role, {std::move(rows), std::move(columns)})));
   };
-  const BufferId X = buffer({"X", {m / P, k}, DType::f32, Role::input, "X", {{axis}, {}}});
-  const BufferId W = buffer({"W", {k / P, n}, DType::f32, Role::input, "W", {{axis}, {}}});
-  const BufferId Y = buffer({"Y", {m / P, n}, DType::f32, Role::output, "Y", {{axis}, {}}});
-  const BufferId gathered = buffer({"W gathered", {2, k, n / 2}, DType::f32, Role::scratch, {}, {}});
+  const Region X = matrix("X", Role::input, {m, {axis}}, {k}), W = matrix("W", Role::input, {k, {axis}}, {n}),
+               Y = matrix("Y", Role::output, {m, {axis}}, {n});
+  const Region gathered = program.scratch("W gathered", {2, k, n / 2}, DType::f32);
 
-  for (std::int64_t part = 0; part < 2; ++part) {
-    const Region to{gathered, {span(part, 1), all(k), all(n / 2)}};
-    program.tasks.push_back(
-        {"gather W", Collective{CollectiveKind::all_gather, {axis}, {W, {all(k / P), span(part * n / 2, n / 2)}}, to, 1, 0, 0, {}}, {}, {}, {}});
-  }
+  Tasks gathers;
   for (std::int64_t part = 0; part < 2; ++part)
-    program.tasks.push_back(
-        {"multiply",
-         Matmul{{X, {all(m / P), all(k)}}, {gathered, {span(part, 1), all(k), all(n / 2)}}, {Y, {all(m / P), span(part * n / 2, n / 2)}}, 1, 2, 1},
-         {Edge{TaskId{static_cast<int>(part)}}},
-         {},
-         {}});
-  return {"two-part GEMM", mesh, {program}, Products{{"Y", "X", "W", m, n, k, false, false}}};
+    gathers.push_back(program.add(
+        "gather W",
+        Collective{CollectiveKind::all_gather, {axis}, with(W, 1, span(part * n / 2, n / 2)), with(gathered, 0, span(part, 1)), 1, 0, 0, {}},
+        Tasks{}));
+  for (std::int64_t part = 0; part < 2; ++part)
+    program.add("multiply", Matmul{X, with(gathered, 0, span(part, 1)), with(Y, 1, span(part * n / 2, n / 2)), 1, 2, 1},
+                Tasks{gathers[static_cast<std::size_t>(part)]});
+  return {"two-part GEMM", mesh, {std::move(program).finish()}, Products{{"Y", "X", "W", m, n, k, false, false}}};
 }
 
 int fail(const Diagnostic& diagnostic) {

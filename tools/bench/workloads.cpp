@@ -73,13 +73,14 @@ Schedule random_permutation(const Mesh& mesh, std::uint64_t seed, Bytes bytes, b
   };
   Schedule schedule{"random permutation", mesh, {}, {}};
   for (std::size_t d = 0; d < devices; ++d) {
-    Program program{{{{static_cast<int>(d), static_cast<int>(d) + 1}}}, {{"a", {bytes.count() / 2}, DType::f32, Role::scratch, {}, {}}}, {}};
+    ProgramBuilder program{mesh, DeviceSet{{{static_cast<int>(d), static_cast<int>(d) + 1}}}};
+    const Region a = program.scratch("a", {bytes.count() / 2}, DType::f32);
     if (to[d] != static_cast<int>(d)) {
-      program.tasks.push_back({"send", Send{0, peer(to[d]), {BufferId{0}, {span(0, size[d])}}, {}}, {}, {}, {}});
+      program.add("send", Send{0, peer(to[d]), with(a, 0, span(0, size[d])), {}}, Edges{});
       const std::int64_t incoming = size[static_cast<std::size_t>(from[d])];
-      program.tasks.push_back({"receive", Recv{0, peer(from[d]), {BufferId{0}, {span(bytes.count() / 4, incoming)}}, Combine::replace}, {}, {}, {}});
+      program.add("receive", Recv{0, peer(from[d]), with(a, 0, span(bytes.count() / 4, incoming)), Combine::replace}, Edges{});
     }
-    schedule.programs.push_back(std::move(program));
+    schedule.programs.push_back(std::move(program).finish());
   }
   return schedule;
 }

@@ -82,49 +82,39 @@ struct SlicedGemm {
   [[nodiscard]] Seconds scatter() const { return std::max(scatter_row, scatter_col); }
 };
 
+/// The elements of a matrix of a problem on one device.
+std::int64_t local_elements(const GemmProblem& problem, Operand operand, int R, int C) {
+  const OperandShape shape = shape_of(problem.dataflow, operand);
+  return problem.*shape.rows / R * (problem.*shape.columns / C);
+}
+
 SlicedGemm sliced(const GemmProblem& problem, std::int64_t S, const PartOptions& options, const Machine& machine, const AxisRings& rings, int R,
                   int C) {
-  const std::int64_t m = problem.m, n = problem.n, k = problem.k, B = options.block;
   const DType dtype = problem.dtype;
+  const DataflowTraits& flow = traits_of(problem.dataflow);
   const bool copies = options.slice_copies && S > 1;
   SlicedGemm gemm;
   gemm.slices = static_cast<double>(S);
-  const auto gather = [&](const std::vector<AxisRings::Ring>& axis, std::int64_t elements) {
-    return collective_time(machine, CollectiveKind::all_gather, axis, elements, dtype);
-  };
-  const auto scatter = [&](const std::vector<AxisRings::Ring>& axis, std::int64_t elements) {
-    return collective_time(machine, CollectiveKind::reduce_scatter, axis, elements, dtype);
-  };
-  const auto matmuls = [&](std::int64_t rows, std::int64_t columns, std::int64_t contraction, bool accumulate) {
-    gemm.first_matmul = matmul(machine, rows, columns, contraction, false, dtype);
-    gemm.matmuls = gemm.first_matmul + static_cast<double>(S - 1) * matmul(machine, rows, columns, contraction, accumulate, dtype);
-  };
-  switch (problem.dataflow) {
-    case Dataflow::os: {
-      const std::int64_t x = m / R * (k / (C * S)), w = k / (R * S) * (n / C);
-      gemm.gather_col = gather(rings.col, x);
-      gemm.gather_row = gather(rings.row, w);
-      if (copies) gemm.cut_left = copy(machine, x, B, k / (C * S), dtype), gemm.cut_right = copy(machine, w, n / C, n / C, dtype);
-      matmuls(m / R, n / C, k / S, true);
-      break;
-    }
-    case Dataflow::ls: {
-      const std::int64_t w = n / (R * S) * (k / C), y = m / R * (n / (C * S));
-      gemm.gather_row = gather(rings.row, w);
-      gemm.scatter_col = scatter(rings.col, y);
-      if (copies) gemm.cut_right = copy(machine, w, k / C, k / C, dtype), gemm.join = copy(machine, y, n / (C * S), B, dtype);
-      matmuls(m / R, n / S, k / C, false);
-      break;
-    }
-    case Dataflow::rs: {
-      const std::int64_t x = k / R * (m / (C * S)), y = m / (R * S) * (n / C);
-      gemm.gather_col = gather(rings.col, x);
-      gemm.scatter_row = scatter(rings.row, y);
-      if (copies) gemm.cut_left = copy(machine, x, B, m / (C * S), dtype), gemm.join = copy(machine, y, n / C, n / C, dtype);
-      matmuls(m / S, n / C, k / R, false);
-      break;
+  GemmProblem slice = problem;
+  slice.*flow.moving /= S;
+  for (const Move& move : flow.moves) {
+    const bool along_rows = move.dim == 0;
+    const std::vector<AxisRings::Ring>& axis = along_rows ? rings.row : rings.col;
+    const std::int64_t elements = local_elements(slice, move.operand, R, C);
+    // Elements that lie together: in the slice, and where the matrix has it.
+    const std::int64_t row = slice.*shape_of(problem.dataflow, move.operand).columns / C, row_in_matrix = along_rows ? row : options.block;
+    if (move.operand == Operand::out) {
+      (along_rows ? gemm.scatter_row : gemm.scatter_col) = collective_time(machine, CollectiveKind::reduce_scatter, axis, elements, dtype);
+      if (copies) gemm.join = copy(machine, elements, row, row_in_matrix, dtype);
+    } else {
+      (along_rows ? gemm.gather_row : gemm.gather_col) = collective_time(machine, CollectiveKind::all_gather, axis, elements, dtype);
+      if (copies) (move.operand == Operand::left ? gemm.cut_left : gemm.cut_right) = copy(machine, elements, row_in_matrix, row, dtype);
     }
   }
+  slice.*flow.by_rows /= R;
+  slice.*flow.by_columns /= C;
+  gemm.first_matmul = matmul(machine, slice.m, slice.n, slice.k, false, dtype);
+  gemm.matmuls = gemm.first_matmul + static_cast<double>(S - 1) * matmul(machine, slice.m, slice.n, slice.k, !flow.reduces, dtype);
   return gemm;
 }
 
@@ -155,36 +145,31 @@ Seconds bound_of(const std::vector<SlicedGemm>& gemms, double prefetch) {
 
 /// Wang: an exposed gather, then hops and matmuls.
 Seconds wang_bound(const GemmProblem& problem, const Machine& machine, const AxisRings& rings, int R, int C) {
-  const std::int64_t m = problem.m, n = problem.n, k = problem.k, element = size_of(problem.dtype).count();
   const DType dtype = problem.dtype;
-  const auto gather = [&](const std::vector<AxisRings::Ring>& axis, std::int64_t elements) {
-    return collective_time(machine, CollectiveKind::all_gather, axis, elements, dtype);
-  };
-  const auto hop = [&](const std::vector<AxisRings::Ring>& axis, std::int64_t elements) {
+  const DataflowTraits& flow = traits_of(problem.dataflow);
+  const auto ring_of = [&](const Move& move) -> const std::vector<AxisRings::Ring>& { return move.dim == 0 ? rings.row : rings.col; };
+  const auto devices_of = [&](const Move& move) { return move.dim == 0 ? R : C; };
+  const auto elements_of = [&](const Move& move) { return local_elements(problem, move.operand, R, C); };
+  const auto hop = [&](const Move& move) {
+    const std::vector<AxisRings::Ring>& axis = ring_of(move);
     const Seconds launch = machine.software.launch[static_cast<std::size_t>(CostKind::permute)];
     if (axis.size() != 1) return none;  // folded: neighbours are not always next to each other
-    return ring_time(machine, axis.front(), static_cast<double>(elements * element), 1, launch) / static_cast<double>(axis.front().size - 1);
+    const auto bytes = static_cast<double>(elements_of(move) * size_of(dtype).count());
+    return ring_time(machine, axis.front(), bytes, 1, launch) / static_cast<double>(axis.front().size - 1);
   };
-  const auto steps = [](Seconds exposed, Seconds product, Seconds step, int devices) {
-    return exposed + product + static_cast<double>(devices - 1) * std::max(product, step);
-  };
-  switch (problem.dataflow) {
-    case Dataflow::os: {
-      const std::int64_t x = m / R * (k / C), w = k / R * (n / C);
-      const bool x_travels = x * (C - 1) >= w * (R - 1);
-      const int P = x_travels ? C : R;
-      const Seconds product = matmul(machine, m / R, n / C, k / P, false, dtype);
-      const Seconds exposed = x_travels ? gather(rings.row, w) : gather(rings.col, x);
-      // The first hops run beside the gather.
-      return std::max(exposed + static_cast<double>(P) * product,
-                      static_cast<double>(P - 1) * (x_travels ? hop(rings.col, x) : hop(rings.row, w)) + product);
-    }
-    case Dataflow::ls:
-      return steps(gather(rings.row, n / R * (k / C)), matmul(machine, m / R, n / C, k / C, false, dtype), hop(rings.col, m / R * (n / C)), C);
-    case Dataflow::rs:
-      return steps(gather(rings.col, k / R * (m / C)), matmul(machine, m / R, n / C, k / R, false, dtype), hop(rings.row, m / R * (n / C)), R);
-  }
-  return none;
+  const auto cost = [&](const Move& move) { return elements_of(move) * (devices_of(move) - 1); };
+  const bool first_travels = !flow.reduces && cost(flow.moves[0]) >= cost(flow.moves[1]);
+  const Move &travels = flow.moves[first_travels ? 0 : 1], &gathered = flow.moves[first_travels ? 1 : 0];
+  const int P = devices_of(travels);
+  GemmProblem local = problem;
+  local.*flow.by_rows /= R;
+  local.*flow.by_columns /= C;
+  local.*flow.moving /= P;
+  const Seconds product = matmul(machine, local.m, local.n, local.k, false, dtype);
+  const Seconds exposed = collective_time(machine, CollectiveKind::all_gather, ring_of(gathered), elements_of(gathered), dtype);
+  if (flow.reduces) return exposed + product + static_cast<double>(P - 1) * std::max(product, hop(travels));
+  // The first hops run beside the gather.
+  return std::max(exposed + static_cast<double>(P) * product, static_cast<double>(P - 1) * hop(travels) + product);
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ Done PodSearch::list_options(std::size_t stage) {
                         fmt::format("{} works on one axis; a workload has row and col: give the mesh row=1 or col=1 to the algorithm that it is a "
                                     "case of (1d-os, 1d-ls: wang; 1d-fsdp: collective)",
                                     algorithm)};
-    for (const Dataflow dataflow : {Dataflow::os, Dataflow::ls, Dataflow::rs})
+    for (const Dataflow dataflow : all_dataflows)
       for (const bool transposed : {false, true}) {
         ProductChoice choice{algorithm, dataflow, transposed, 0};
         const auto part = part_of(workload, stage, input_layout(dataflow, transposed), choice, mesh(), Pass::forward);

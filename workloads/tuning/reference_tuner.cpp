@@ -20,55 +20,47 @@ constexpr std::int64_t largest_side = std::int64_t{1} << 30;  // so that the byt
 Bytes bytes_of(std::int64_t rows, std::int64_t cols) { return Bytes{2 * rows * cols}; }
 
 /// A matrix that a GEMM moves along a dimension, one slice at a time; its slices are cut along the extent that this dimension shards.
-struct Move {
+struct MovedMatrix {
   std::int64_t rows = 0, cols = 0;
   CollectiveKind kind = CollectiveKind::all_gather;
   int dimension = 0;
 };
 
-std::array<Move, 2> moves_of(const GemmProblem& gemm) {
-  using enum CollectiveKind;
-  const std::int64_t m = gemm.m, n = gemm.n, k = gemm.k;
-  switch (gemm.dataflow) {
-    case Dataflow::os: return {Move{m, k, all_gather, 1}, Move{k, n, all_gather, 0}};
-    case Dataflow::ls: return {Move{n, k, all_gather, 0}, Move{m, n, reduce_scatter, 1}};
-    case Dataflow::rs: break;
-  }
-  return {Move{k, m, all_gather, 1}, Move{m, n, reduce_scatter, 0}};
+std::array<MovedMatrix, 2> moves_of(const GemmProblem& gemm) {
+  const auto moved = [&](const Move& move) {
+    const OperandShape shape = shape_of(gemm.dataflow, move.operand);
+    const bool reduced = move.operand == Operand::out;
+    return MovedMatrix{gemm.*shape.rows, gemm.*shape.columns, reduced ? CollectiveKind::reduce_scatter : CollectiveKind::all_gather,
+                       static_cast<int>(move.dim)};
+  };
+  const auto& moves = traits_of(gemm.dataflow).moves;
+  return {moved(moves[0]), moved(moves[1])};
 }
 
+GemmProblem forward_of(const ReferenceLayer& layer) { return {layer.B, layer.O, layer.I, DType::bf16, reference_dataflow(layer)}; }
+
 /// Forward, data gradient, weight gradient.
-std::array<GemmProblem, 3> gemms_of(const ReferenceLayer& layer) {
-  const auto gemm = [](Dataflow dataflow, std::int64_t m, std::int64_t n, std::int64_t k) { return GemmProblem{m, n, k, DType::bf16, dataflow}; };
-  using enum Dataflow;
-  const std::int64_t B = layer.B, I = layer.I, O = layer.O;
-  switch (reference_dataflow(layer)) {
-    case os: return {gemm(os, B, O, I), gemm(ls, B, I, O), gemm(rs, I, O, B)};
-    case ls: return {gemm(ls, B, O, I), gemm(os, B, I, O), gemm(rs, O, I, B)};
-    case rs: break;
-  }
-  return {gemm(rs, B, O, I), gemm(ls, I, B, O), gemm(os, I, O, B)};
-}
+std::vector<GemmProblem> gemms_of(const ReferenceLayer& layer) { return layer_problems(forward_of(layer)); }
 
 int devices_along(int dimension, ReferenceShape shape) { return dimension == 0 ? shape.rows : shape.cols; }
 
-const ReferenceCollective& collective_of(const ReferenceParameters& parameters, const Move& move) {
+const ReferenceCollective& collective_of(const ReferenceParameters& parameters, const MovedMatrix& move) {
   return move.kind == CollectiveKind::all_gather ? parameters.all_gather : parameters.reduce_scatter;
 }
 
 /// All of the matrix, as if every device's share went round its ring at full rate.
-Seconds transfer(const ReferenceParameters& parameters, const Move& move, ReferenceShape shape) {
+Seconds transfer(const ReferenceParameters& parameters, const MovedMatrix& move, ReferenceShape shape) {
   const ReferenceRing& ring = collective_of(parameters, move).ring[static_cast<std::size_t>(move.dimension)];
   const double steps = devices_along(move.dimension, shape) - 1, devices = static_cast<double>(shape.rows) * shape.cols;
   return steps * (bytes_of(move.rows, move.cols) / ring.bandwidth) / devices;
 }
 
-Seconds latency_of(const ReferenceParameters& parameters, const Move& move, ReferenceShape shape) {
+Seconds latency_of(const ReferenceParameters& parameters, const MovedMatrix& move, ReferenceShape shape) {
   return reference_time(collective_of(parameters, move), move.dimension, devices_along(move.dimension, shape), Bytes{});
 }
 
 /// The collective of one slice.
-Seconds slice_time(const ReferenceParameters& parameters, const Move& move, ReferenceShape shape, int slice_count) {
+Seconds slice_time(const ReferenceParameters& parameters, const MovedMatrix& move, ReferenceShape shape, int slice_count) {
   std::int64_t rows = move.rows / shape.rows, cols = move.cols / shape.cols;
   (move.dimension == 0 ? rows : cols) /= slice_count;
   return reference_time(collective_of(parameters, move), move.dimension, devices_along(move.dimension, shape), bytes_of(rows, cols));
@@ -76,13 +68,10 @@ Seconds slice_time(const ReferenceParameters& parameters, const Move& move, Refe
 
 Seconds slice_matmul(const ReferenceParameters& parameters, const GemmProblem& gemm, ReferenceShape shape, int slice_count) {
   const std::int64_t R = shape.rows, C = shape.cols, S = slice_count;
-  std::int64_t m = gemm.m, n = gemm.n, k = gemm.k;
-  switch (gemm.dataflow) {
-    case Dataflow::os: m /= R, n /= C, k /= S; break;
-    case Dataflow::ls: m /= R, n /= S, k /= C; break;
-    case Dataflow::rs: m /= S, n /= C, k /= R; break;
-  }
-  return Flops{2 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k)} / parameters.flops;
+  const DataflowTraits& flow = traits_of(gemm.dataflow);
+  GemmProblem local = gemm;
+  local.*flow.by_rows /= R, local.*flow.by_columns /= C, local.*flow.moving /= S;
+  return Flops{2 * static_cast<double>(local.m) * static_cast<double>(local.n) * static_cast<double>(local.k)} / parameters.flops;
 }
 
 Seconds gemm_time(const ReferenceParameters& parameters, const GemmProblem& gemm, ReferenceShape shape, int slice_count) {
@@ -94,7 +83,7 @@ Seconds gemm_time(const ReferenceParameters& parameters, const GemmProblem& gemm
     const Seconds c = (a + b) / 2;
     return c + steps * std::max(c, t) + t;
   }
-  const Seconds prologue = gemm.dataflow == Dataflow::os ? std::max(a, b) : a + b;
+  const Seconds prologue = traits_of(gemm.dataflow).reduces ? a + b : std::max(a, b);
   return prologue + steps * std::max({a, b, t}) + t;
 }
 
@@ -221,8 +210,8 @@ Dataflow reference_dataflow(const ReferenceLayer& layer) {
 }
 
 std::vector<int> reference_slice_counts(const ReferenceParameters& parameters, const ReferenceLayer& layer, ReferenceShape shape) {
-  const Dataflow dataflow = reference_dataflow(layer);
-  const std::int64_t cut = dataflow == Dataflow::os ? layer.I : dataflow == Dataflow::ls ? layer.O : layer.B;
+  const GemmProblem forward = forward_of(layer);
+  const std::int64_t cut = forward.*traits_of(forward.dataflow).moving;
   const std::int64_t blocks = cut / std::lcm(std::int64_t{shape.rows}, std::int64_t{shape.cols}) / slice_block;
   if (blocks < 1) return {};
   for (SliceCountRow& row : slice_count_rows(parameters.slice_counts))
@@ -253,7 +242,7 @@ Seconds reference_pipeline(const ReferenceParameters& parameters, const Referenc
   for (const GemmProblem& gemm : gemms_of(layer)) {
     const auto [first, second] = moves_of(gemm);
     const Seconds a = transfer(parameters, first, shape), b = transfer(parameters, second, shape);
-    sum += gemm.dataflow == Dataflow::os ? std::max(a, b) : a + b;
+    sum += traits_of(gemm.dataflow).reduces ? a + b : std::max(a, b);
   }
   return sum / slice_count;
 }

@@ -134,7 +134,7 @@ class Enumeration {
       return;
     }
     for (const std::string& algorithm : request_.algorithms)
-      for (const Dataflow dataflow : {Dataflow::os, Dataflow::ls, Dataflow::rs})
+      for (const Dataflow dataflow : all_dataflows)
         for (const bool transposed : {false, true})
           for (std::int64_t S = algorithm == "meshslice" ? 1 : 0; S <= (algorithm == "meshslice" ? request_.largest_slice_count : 0); ++S) {
             const ProductChoice choice{algorithm, dataflow, transposed, S};

@@ -26,7 +26,7 @@ class Search {
     if (request_.pods.empty()) return Diagnostic{{}, "there is no pod to search on"};
     for (std::size_t p = 0; p < request_.pods.size(); ++p) {
       if (stopped()) break;
-      if (auto ok = check_mesh(request_.pods[p].mesh); !ok) return ok.error();
+      if (const auto submesh = workload_submesh(request_.pods[p].mesh); !submesh) return submesh.error();
       auto search = PodSearch::make(request_, p, costs_);
       if (!search) return search.error();
       searches_.push_back(*std::move(search));

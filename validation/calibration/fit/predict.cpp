@@ -9,8 +9,9 @@
 #include "algorithms/collectives/collectives.hpp"
 #include "algorithms/gemm/gemm.hpp"
 #include "sim/base/units.hpp"
-#include "sim/model/fold.hpp"
 #include "sim/engine/table/engines.hpp"
+#include "sim/model/fold.hpp"
+#include "sim/schedule/program_builder.hpp"
 #include "topologies/mesh_placement.hpp"
 #include "workloads/collectives.hpp"
 
@@ -47,39 +48,28 @@ std::int64_t devices_on(const std::vector<AxisView>& axes) {
   return devices;
 }
 
-Range whole(std::int64_t length) { return {{}, 0, 0, length}; }
-
-/// A schedule of one task on every device, on buffers of its own.
-Schedule alone(const Mesh& mesh, std::string name, std::vector<Buffer> buffers, Op op) {
-  Schedule schedule;
-  schedule.name = name;
-  schedule.mesh = mesh;
-  schedule.programs.push_back({every_device(mesh), std::move(buffers), {{std::move(name), std::move(op), {}, {}, {}}}});
-  return schedule;
-}
-
-Buffer buffer_of(const std::string& name, std::vector<std::int64_t> extents, DType dtype, Role role) {
-  const std::size_t dimensions = extents.size();
-  return {name, std::move(extents), dtype, role, name, std::vector<std::vector<AxisView>>(dimensions)};
+/// A schedule of one task on every device, on buffers of its own that every device has whole.
+Schedule alone(std::string name, ProgramBuilder builder, Op op) {
+  builder.add(name, std::move(op), Edges{});
+  return {std::move(name), builder.mesh(), {std::move(builder).finish()}, {}};
 }
 
 Schedule matmul_schedule(const Mesh& mesh, const Observation& o, DType dtype) {
+  ProgramBuilder builder{mesh, every_device(mesh)};
   Matmul matmul;
-  matmul.left = {BufferId{0}, {whole(o.m), whole(o.k)}};
-  matmul.right = {BufferId{1}, {whole(o.k), whole(o.n)}};
-  matmul.out = {BufferId{2}, {whole(o.m), whole(o.n)}};
-  return alone(mesh, "matmul",
-               {buffer_of("X", {o.m, o.k}, dtype, Role::input), buffer_of("W", {o.k, o.n}, dtype, Role::input),
-                buffer_of("Y", {o.m, o.n}, dtype, Role::output)},
-               matmul);
+  matmul.left = builder.whole(builder.add_buffer(sharded_buffer("X", dtype, Role::input, {{o.m}, {o.k}})));
+  matmul.right = builder.whole(builder.add_buffer(sharded_buffer("W", dtype, Role::input, {{o.k}, {o.n}})));
+  matmul.out = builder.whole(builder.add_buffer(sharded_buffer("Y", dtype, Role::output, {{o.m}, {o.n}})));
+  return alone("matmul", std::move(builder), std::move(matmul));
 }
 
 Schedule copy_schedule(const Mesh& mesh, Bytes bytes, DType dtype) {
   const std::int64_t elements = std::max<std::int64_t>((bytes.count() + size_of(dtype).count() - 1) / size_of(dtype).count(), 1);
+  ProgramBuilder builder{mesh, every_device(mesh)};
   Local copy;
-  copy.reads = {{BufferId{0}, {whole(elements)}}};
-  copy.writes = {{BufferId{1}, {whole(elements)}}};
-  return alone(mesh, "hbm_copy", {buffer_of("X", {elements}, dtype, Role::input), buffer_of("Y", {elements}, dtype, Role::output)}, copy);
+  copy.reads = {builder.whole(builder.add_buffer(sharded_buffer("X", dtype, Role::input, {{elements}})))};
+  copy.writes = {builder.whole(builder.add_buffer(sharded_buffer("Y", dtype, Role::output, {{elements}})))};
+  return alone("hbm_copy", std::move(builder), std::move(copy));
 }
 
 /// The GEMM of all devices that an observation of one device's product is part of.
@@ -104,7 +94,9 @@ Expected<Schedule> collective_matmul(const Observation& o, const Pod& pod, DType
   const auto axes = axes_of(o, pod);
   if (!axes) return axes.error();
   if (axes->size() != 1) return Diagnostic{o.where, fmt::format("a collective matmul is along one axis of a mesh, found {}", axes->size())};
-  auto schedule = make_gemm_along(**algorithm, pod.mesh, axes->front(), problem, {});
+  const auto ring = submesh_of(pod.mesh, axes->front(), one_device);
+  if (!ring) return Diagnostic{o.where, ring.error().message};
+  auto schedule = make_gemm(**algorithm, *ring, problem, {});
   if (!schedule) return Diagnostic{o.where, schedule.error().message};
   return schedule;
 }
