@@ -160,7 +160,7 @@ TEST(GemmOnSubmesh, SaysWhatIsNoSubmesh) {
   EXPECT_EQ(error(submesh_of(mesh, mesh.whole(0), mesh.whole(1), DeviceSet{})), "no devices");
   EXPECT_EQ(error(make_gemm(**gemm_algorithm("wang"), half_of(mesh, 0), {64, 64, 64}, {})), "wang needs axes that wrap, row/1:4 is open");
   EXPECT_EQ(error(make_gemm(**gemm_algorithm("collective"), half_of(mesh, 0), {63, 64, 64}, {})),
-            "m must be a positive multiple of 4 (collective os on row/1:4=4,col=4 of row=8,col=4), found 63; --pad rounds it up");
+            "m must be a positive multiple of 4 (collective os on row/1:4=4,col=4 of row=8,col=4), found 63; `pad` rounds it up");
   const Schedule zero = *on(half_of(mesh, 0), {"collective", Dataflow::os}, 0), again = *on(half_of(mesh, 0), {"collective", Dataflow::os}, 1),
                  same = *on(half_of(mesh, 1), {"collective", Dataflow::os}, 0);
   EXPECT_EQ(error(side_by_side("", {zero, again})), "\"collective os\": device 0 is busy already");

@@ -150,7 +150,7 @@ TEST(NcclTests, BadTextsAreToldWithTheirPlace) {
   EXPECT_EQ(error_of(import_nccl_tests(nccl_heading + row, "log")), "log:4:30: the time must be a positive number, got \"x10.0\"");
   const std::string good = "  1024  256  float  sum  -1  10.0  1.00  1.00  0  10.0  1.0  1.0  0\n";
   EXPECT_EQ(error_of(import_nccl_tests("all_reduce_perf\n" + nccl_heading + good, "log")),
-            "log:5:1: nothing tells how many devices took part: the text has no \"#  Rank\" lines; --devices tells it");
+            "log:5:1: nothing tells how many devices took part: the text has no \"#  Rank\" lines; `devices` tells it");
   EXPECT_EQ(imported(import_nccl_tests("all_reduce_perf\n" + nccl_heading + good, "log", {.devices = 8})).observations.at(0).devices, 8);
 }
 
