@@ -79,7 +79,6 @@ struct System {
   MeshOrder order;
   Placement placement;
 };
-using Pod = System;
 
 /// Errors, of the field to blame: no slice and no mesh; a slice that is not offered where `strict_slice`; a topology, mesh or order that does not suit
 /// it; a cable that is not there.

@@ -165,7 +165,7 @@ TEST(PlainBlock, GradientsAreCentralDifferences) {
 
 // ---- Time -----------------------------------------------------------------------------------------------------------------------------
 
-Picoseconds time_of(const podsim::Pod& pod, const Schedule& schedule) {
+Picoseconds time_of(const podsim::System& pod, const Schedule& schedule) {
   const auto lowered = lower(schedule, by_dimension(chunk_rule(pod.machine)));
   EXPECT_TRUE(lowered) << to_text(lowered.error());
   const auto model = make_model(*lowered, pod.machine, *pod.topology, pod.placement);
@@ -176,7 +176,7 @@ Picoseconds time_of(const podsim::Pod& pod, const Schedule& schedule) {
 }
 
 /// (together, the sum over parts)
-std::pair<Picoseconds, Picoseconds> times_of(const podsim::Pod& pod, const Workload& workload, const Plan& plan) {
+std::pair<Picoseconds, Picoseconds> times_of(const podsim::System& pod, const Workload& workload, const Plan& plan) {
   const auto parts = parts_of(workload, plan, pod.mesh, Pass::both);
   const auto whole = block_schedule(pod.mesh, workload, plan, Pass::both);
   EXPECT_TRUE(parts && whole);
@@ -194,7 +194,7 @@ TEST(BlockSchedule, OnASymmetricTorusItTakesAsLongAsItsParts) {
   int compared = 0;
   for (const char* machine : {"ideal", "tpu_v4"})
     for (const Place& place : {Place{{2, 2}, 2, 2}, {{4, 4}, 4, 4}, {{2, 4}, 2, 4}, {{2, 2, 4}, 4, 4}}) {
-      const podsim::Pod pod = testing::slice_pod(*find_machine(machine), place.extents, place.R, place.C, Wrap::Rule::all);
+      const podsim::System pod = testing::slice_pod(*find_machine(machine), place.extents, place.R, place.C, Wrap::Rule::all);
       for (TransformerBlock block : {testing::small_block(), testing::small_gated_block()}) {
         block.dtype = DType::bf16;
         block.ff = 128;
@@ -216,7 +216,7 @@ TEST(BlockSchedule, OnAnOpenMeshItTakesNoLongerButForReLayouts) {
   int without = 0, with = 0;
   for (const char* machine : {"ideal", "tpu_v4"})
     for (const Place& place : {Place{{3, 4}, 3, 4}, {{4, 4}, 4, 4}, {{2, 2, 4}, 4, 4}}) {
-      const podsim::Pod pod = testing::slice_pod(*find_machine(machine), place.extents, place.R, place.C, Wrap::Rule::none);
+      const podsim::System pod = testing::slice_pod(*find_machine(machine), place.extents, place.R, place.C, Wrap::Rule::none);
       TransformerBlock block = testing::small_block();
       block.heads = block.kv_heads = 12, block.hidden = 96, block.ff = 192, block.batch = 12;
       const auto workload = workload_of(block, pod.mesh.devices());
@@ -239,7 +239,7 @@ TEST(BlockSchedule, TimingEnginesAgree) {
   testing::Agreement seen;
   int models = 0;
   for (const auto& [extents, wraps] : {std::pair{std::vector<int>{2, 2}, true}, {{2, 3}, false}, {{4, 2}, true}}) {
-    const testing::Pod pod = testing::make_pod(testing::overhead_machine(), extents, wraps);
+    const testing::SmallSystem pod = testing::small_system(testing::overhead_machine(), extents, wraps);
     TransformerBlock block = testing::small_gated_block();
     block.batch = 12, block.ff = 48, block.hidden = 96, block.heads = block.kv_heads = 12;
     const auto workload = workload_of(block, pod.mesh.devices());

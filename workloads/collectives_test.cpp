@@ -11,10 +11,10 @@
 namespace podsim {
 namespace {
 
-using testing::make_pod;
-using testing::Pod;
+using testing::small_system;
+using testing::SmallSystem;
 
-Schedule lowered(const Pod& pod, Dataflow dataflow, const CollectiveChooser& chooser) {
+Schedule lowered(const SmallSystem& pod, Dataflow dataflow, const CollectiveChooser& chooser) {
   const auto schedule = make_gemm(**gemm_algorithm("collective"), pod.mesh, {512, 256, 128, DType::f32, dataflow}, {});
   EXPECT_TRUE(schedule);
   const auto result = lower(*schedule, chooser);
@@ -22,14 +22,14 @@ Schedule lowered(const Pod& pod, Dataflow dataflow, const CollectiveChooser& cho
   return *result;
 }
 
-double seconds(const Pod& pod, const Schedule& schedule) {
+double seconds(const SmallSystem& pod, const Schedule& schedule) {
   const auto model = testing::model_of(pod, schedule);
   return to_seconds((*timing_engine("des"))->run(*model, {})->makespan).count();
 }
 
 TEST(ByDimension, UsesTheDimensionsOfAFoldedAxisAtOnceThoughInputAndOutputDifferInRank) {
   // A GEMM's operands are matrices, what they are gathered into has a dimension of blocks more.
-  const Pod pod = make_pod(testing::ideal_machine(), {4, 4, 1}, true, {{"row", 16}, {"col", 1}});
+  const SmallSystem pod = small_system(testing::ideal_machine(), {4, 4, 1}, true, {{"row", 16}, {"col", 1}});
   for (const Dataflow dataflow : {Dataflow::os, Dataflow::ls}) {
     const Schedule schedule = lowered(pod, dataflow, by_dimension({}));
     const auto proof = check(schedule, {});
@@ -45,7 +45,7 @@ TEST(ByDimension, UsesTheDimensionsOfAFoldedAxisAtOnceThoughInputAndOutputDiffer
 }
 
 TEST(ByDimension, IsTheRingOrLineWhereAnAxisIsOneDimension) {
-  const Pod pod = make_pod(testing::ideal_machine(), {4, 4});
+  const SmallSystem pod = small_system(testing::ideal_machine(), {4, 4});
   EXPECT_EQ(lowered(pod, Dataflow::rs, by_dimension({})), lowered(pod, Dataflow::rs, ring_or_line()));
 }
 

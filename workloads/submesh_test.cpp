@@ -13,8 +13,8 @@ using testing::close;
 
 /// Axes a and b of 2 x 4 devices among u and v of 2 each, a chip per device; and 2 x 4 devices of their own.
 struct FourAxes {
-  testing::Pod pod = testing::make_pod(testing::overhead_machine(), {2, 2, 2, 4}, true, {{"u", 2}, {"a", 2}, {"v", 2}, {"b", 4}});
-  testing::Pod own = testing::make_pod(testing::overhead_machine(), {2, 4}, true, {{"row", 2}, {"col", 4}});
+  testing::SmallSystem pod = testing::small_system(testing::overhead_machine(), {2, 2, 2, 4}, true, {{"u", 2}, {"a", 2}, {"v", 2}, {"b", 4}});
+  testing::SmallSystem own = testing::small_system(testing::overhead_machine(), {2, 4}, true, {{"row", 2}, {"col", 4}});
 
   [[nodiscard]] Submesh everywhere() const { return *submesh_of(pod.mesh, *pod.mesh.axis("a"), *pod.mesh.axis("b")); }
   /// The devices with u = 1 and v = 0.
@@ -71,7 +71,7 @@ TEST(BlockOnSubmesh, TakesTheTimeOfAMeshOfItsOwn) {
   testing::Folds folds;
   testing::Agreement agreement;
   const int plans = for_each_small_plan(axes.own.mesh, [&](const Workload& workload, const Plan& plan) {
-    const auto time = [](const testing::Pod& pod, const Schedule& schedule) {
+    const auto time = [](const testing::SmallSystem& pod, const Schedule& schedule) {
       return testing::run(pod, *lower(schedule, ring_or_line()), "des")->makespan;
     };
     const auto own = time(axes.own, *block_schedule(axes.own.mesh, workload, plan, Pass::both));

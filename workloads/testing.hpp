@@ -26,7 +26,7 @@ inline Mesh mesh_of(int R, int C, bool wraps = true, std::vector<MeshFactor> row
 }
 
 /// A slice of the machine, as row x col.
-inline podsim::Pod slice_pod(const Machine& machine, const std::vector<int>& extents, int R, int C, Wrap::Rule rule = Wrap::Rule::automatic) {
+inline podsim::System slice_pod(const Machine& machine, const std::vector<int>& extents, int R, int C, Wrap::Rule rule = Wrap::Rule::automatic) {
   SystemSpec spec;
   spec.machine = machine;
   spec.slice = Slice{extents, false};

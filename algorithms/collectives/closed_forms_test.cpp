@@ -13,8 +13,8 @@ namespace {
 
 using enum CollectiveKind;
 using testing::ideal_machine;
-using testing::make_pod;
-using testing::Pod;
+using testing::small_system;
+using testing::SmallSystem;
 
 constexpr double bandwidth = 45e9;
 double alpha(int hops) { return 0.5e-6 + hops * 1e-6; }
@@ -62,8 +62,8 @@ double time_of(const CollectiveSteps& steps) {
 double time_on(const Case& c, std::string_view engine, std::vector<Collective::Pair> pairs = {}) {
   const int P = c.axis.size;
   const bool wraps = c.axis.links != AxisLinks::line;
-  const Pod pod = make_pod(machine(), {P}, wraps, {{"row", P}});
-  const Pod wrapped{pod.machine, pod.grid, *Mesh::make({{"row", P, wraps}}), pod.placement};
+  const SmallSystem pod = small_system(machine(), {P}, wraps, {{"row", P}});
+  const SmallSystem wrapped{pod.machine, pod.grid, *Mesh::make({{"row", P, wraps}}), pod.placement};
   if (pairs.empty()) pairs = shift_pairs(P, c.shift);
   const CollectiveDetails details{c.root, c.kind == permute ? std::move(pairs) : std::vector<Collective::Pair>{}};
   const Schedule schedule =
@@ -152,7 +152,7 @@ TEST(Collectives, OnAnOpenAxisTheMiddleLinksOfAnAllToAllBoundIt) {
 
 TEST(Collectives, PhasesTakeTheSumOfTheirAxes) {
   const int p = 4, q = 3;
-  const Pod pod = make_pod(machine(), {p, q});
+  const SmallSystem pod = small_system(machine(), {p, q});
   const auto step = [](int devices, double V) { return (devices - 1) * (alpha(1) + seconds(V / 2)); };
   const auto chain = [](int devices, double V) { return (devices - 2 + default_chunks) * (alpha(1) + seconds(V / default_chunks)); };
   const double gather = step(q, MiB) + step(p, q * MiB);
@@ -170,7 +170,7 @@ TEST(Collectives, PhasesTakeTheSumOfTheirAxes) {
 
 TEST(Collectives, HalvesKeepTwoAxesBusyAndTakeHalfOfThePhasesBytes) {
   const int p = 4;
-  const Pod pod = make_pod(machine(), {p, p});
+  const SmallSystem pod = small_system(machine(), {p, p});
   const double gather = (p - 1) * (alpha(1) + seconds(MiB / 4)) + (p - 1) * (alpha(1) + seconds(p * MiB / 4));
   for (const EngineEntry& engine : all_timing_engines())
     for (const auto& [kind, bytes, expected] : {std::tuple{all_gather, 1 << 20, gather}, {reduce_scatter, p * p << 20, gather}, {all_reduce, p * p << 20, 2 * gather}}) {
@@ -183,7 +183,7 @@ TEST(Collectives, HalvesKeepTwoAxesBusyAndTakeHalfOfThePhasesBytes) {
 }
 
 TEST(Collectives, ThreeAxesGatherInPhasesOnEveryKindOfAxis) {
-  const Pod pod = make_pod(machine(), {2, 3, 4}, false);  // 2 counts as wrapped
+  const SmallSystem pod = small_system(machine(), {2, 3, 4}, false);  // 2 counts as wrapped
   const double expected = 3 * (alpha(1) + seconds(MiB)) + 2 * (alpha(1) + seconds(4 * MiB)) + alpha(1) + seconds(12 * MiB);
   const auto schedule = lower(*collective_schedule(pod.mesh, all_gather, testing::axes_of(pod.mesh, {"row", "col", "depth"}), Bytes{1 << 20}, DType::f32), ring_or_line());
   ASSERT_TRUE(schedule);
@@ -191,7 +191,7 @@ TEST(Collectives, ThreeAxesGatherInPhasesOnEveryKindOfAxis) {
 }
 
 TEST(Collectives, MoreChunksThanElementsAreAsManyAsThereAreElements) {
-  const Pod pod = make_pod(machine(), {4});
+  const SmallSystem pod = small_system(machine(), {4});
   const auto schedule = testing::lowered_collective(pod, broadcast, {"row"}, Bytes{12}, "ring", {}, [](int, Bytes) { return 64; });
   EXPECT_NEAR(testing::seconds_of(pod, schedule, "simgrid"), (4 - 2 + 3) * (alpha(1) + seconds(4)), 1e-11);
 }

@@ -6,10 +6,10 @@ namespace podsim {
 namespace {
 
 using testing::ideal_machine;
-using testing::make_pod;
-using testing::Pod;
+using testing::small_system;
+using testing::SmallSystem;
 
-Schedule lowered(const Pod& pod, CollectiveKind kind, std::string_view axis, Bytes bytes, std::string_view algorithm, DType dtype = DType::f32) {
+Schedule lowered(const SmallSystem& pod, CollectiveKind kind, std::string_view axis, Bytes bytes, std::string_view algorithm, DType dtype = DType::f32) {
   const auto schedule = collective_schedule(pod.mesh, kind, {*pod.mesh.axis(axis)}, bytes, dtype);
   EXPECT_TRUE(schedule) << to_text(schedule.error());
   const auto result = lower(*schedule, *always(algorithm));
@@ -17,7 +17,7 @@ Schedule lowered(const Pod& pod, CollectiveKind kind, std::string_view axis, Byt
   return *result;
 }
 
-double seconds(const Pod& pod, const Schedule& schedule, std::string_view engine) {
+double seconds(const SmallSystem& pod, const Schedule& schedule, std::string_view engine) {
   const auto timeline = testing::run(pod, schedule, engine);
   EXPECT_TRUE(timeline) << to_text(timeline.error());
   return timeline ? to_seconds(timeline->makespan).count() : 0;
@@ -25,12 +25,12 @@ double seconds(const Pod& pod, const Schedule& schedule, std::string_view engine
 
 TEST(Collectives, TheIssuesFiguresOnSixteenChips) {
   Machine machine = ideal_machine(45e9, 1e-6);
-  const Pod ring = make_pod(machine, {16}), open = make_pod(machine, {16}, false);
+  const SmallSystem ring = small_system(machine, {16}), open = small_system(machine, {16}, false);
   for (const EngineEntry& engine : all_timing_engines()) {
-    const auto gather = [&](const Pod& pod, std::string_view algorithm) {
+    const auto gather = [&](const SmallSystem& pod, std::string_view algorithm) {
       return seconds(pod, lowered(pod, CollectiveKind::all_gather, "row", Bytes{16 << 20}, algorithm), engine.name);
     };
-    const auto scatter = [&](const Pod& pod, std::string_view algorithm) {
+    const auto scatter = [&](const SmallSystem& pod, std::string_view algorithm) {
       return seconds(pod, lowered(pod, CollectiveKind::reduce_scatter, "row", Bytes{256 << 20}, algorithm), engine.name);
     };
     const double whole = 15 * (1e-6 + 16777216 / 45e9), half = 15 * (1e-6 + 8388608 / 45e9);
@@ -41,7 +41,7 @@ TEST(Collectives, TheIssuesFiguresOnSixteenChips) {
 }
 
 TEST(Collectives, ARowAndAColumnGatherAtOnceTakeAsLongAsOne) {
-  const Pod pod = make_pod(ideal_machine(45e9, 1e-6), {16, 16});
+  const SmallSystem pod = small_system(ideal_machine(45e9, 1e-6), {16, 16});
   for (const EngineEntry& engine : all_timing_engines()) {
     const auto one = collective_schedule(pod.mesh, CollectiveKind::all_gather, {*pod.mesh.axis("row")}, Bytes{1 << 20}, DType::f32);
     auto both = collective_schedule(pod.mesh, CollectiveKind::all_gather, {*pod.mesh.axis("col")}, Bytes{1 << 20}, DType::f32);
@@ -65,7 +65,7 @@ TEST(Collectives, ARowAndAColumnGatherAtOnceTakeAsLongAsOne) {
 }
 
 TEST(Collectives, ARingOnAnOpenAxisIsAnErrorThatNamesLine) {
-  const Pod pod = make_pod(ideal_machine(), {4}, false);
+  const SmallSystem pod = small_system(ideal_machine(), {4}, false);
   const auto schedule = collective_schedule(pod.mesh, CollectiveKind::all_gather, {*pod.mesh.axis("row")}, Bytes{64}, DType::f32);
   const auto result = lower(*schedule, *always("ring"));
   ASSERT_FALSE(result);
@@ -79,7 +79,7 @@ TEST(Collectives, AnUnknownAlgorithmNamesTheNearOne) {
 }
 
 /// What lowering says, without the task's name.
-std::string problem_of(const Pod& pod, CollectiveKind kind, const std::vector<std::string>& axes, std::string_view algorithm, const CollectiveDetails& details = {}) {
+std::string problem_of(const SmallSystem& pod, CollectiveKind kind, const std::vector<std::string>& axes, std::string_view algorithm, const CollectiveDetails& details = {}) {
   const auto result = testing::try_collective(pod, kind, axes, Bytes{64 * 60}, algorithm, details);
   EXPECT_FALSE(result) << algorithm << " " << name_of(kind);
   if (result) return "";
@@ -89,7 +89,7 @@ std::string problem_of(const Pod& pod, CollectiveKind kind, const std::vector<st
 
 TEST(Collectives, WhatDoesNotApplySaysWhatItWouldNeed) {
   using enum CollectiveKind;
-  const Pod ring = make_pod(ideal_machine(), {6}), open = make_pod(ideal_machine(), {6}, false), torus = make_pod(ideal_machine(), {6, 5});
+  const SmallSystem ring = small_system(ideal_machine(), {6}), open = small_system(ideal_machine(), {6}, false), torus = small_system(ideal_machine(), {6, 5});
   const std::string needs_ring = "a ring needs an axis that wraps, row is open; `line` is the algorithm for open axes";
   for (const auto& [kind, algorithm] : {std::pair{all_reduce, "ring"}, {all_to_all, "ring"}, {broadcast, "ring"}, {reduce, "ring-one-way"}, {all_gather, "ring-shortest"},
                                         {all_gather, "pallas-ring"}, {reduce_scatter, "pallas-alternating"}})
@@ -105,7 +105,7 @@ TEST(Collectives, WhatDoesNotApplySaysWhatItWouldNeed) {
 }
 
 TEST(Collectives, AnAllReduceWhoseDimensionDoesNotDivideNamesTheMultiple) {
-  const Pod pod = make_pod(ideal_machine(), {4});
+  const SmallSystem pod = small_system(ideal_machine(), {4});
   auto schedule = *collective_schedule(pod.mesh, CollectiveKind::all_reduce, {*pod.mesh.axis("row")}, Bytes{4 * 4 * 7}, DType::f32);
   std::get<Collective>(schedule.programs.front().tasks.front().op).dim = 2;  // 7 elements
   for (const std::string_view algorithm : {"ring", "ring-shortest", "line", "halving-doubling", "direct"}) {
@@ -117,7 +117,7 @@ TEST(Collectives, AnAllReduceWhoseDimensionDoesNotDivideNamesTheMultiple) {
 
 TEST(Collectives, AScheduleOfOneSaysWhatTheBytesMustBe) {
   using enum CollectiveKind;
-  const Pod pod = make_pod(ideal_machine(), {4, 2});
+  const SmallSystem pod = small_system(ideal_machine(), {4, 2});
   const auto problem = [&](CollectiveKind kind, std::int64_t bytes, const CollectiveDetails& details = {}) {
     const auto result = collective_schedule(pod.mesh, kind, testing::axes_of(pod.mesh, {"row", "col"}), Bytes{bytes}, DType::bf16, details);
     return result ? std::string{} : to_text(result.error());
@@ -135,7 +135,7 @@ TEST(Collectives, AScheduleOfOneSaysWhatTheBytesMustBe) {
 }
 
 TEST(Collectives, EachDirectionOfAnAllReduceGathersWithoutWaitingForTheOther) {
-  const Pod pod = make_pod(ideal_machine(), {5});
+  const SmallSystem pod = small_system(ideal_machine(), {5});
   const Schedule schedule = testing::lowered_collective(pod, CollectiveKind::all_reduce, {"row"}, Bytes{5 * 8}, "ring");
   const Program& program = schedule.programs.front();
   int followed = 0;
@@ -150,7 +150,7 @@ TEST(Collectives, EachDirectionOfAnAllReduceGathersWithoutWaitingForTheOther) {
 }
 
 TEST(Collectives, RingAllGatherOnFourChipsReadsLikeThis) {
-  const Pod pod = make_pod(ideal_machine(), {4});
+  const SmallSystem pod = small_system(ideal_machine(), {4});
   EXPECT_EQ(to_text(lowered(pod, CollectiveKind::all_gather, "row", Bytes{8}, "ring")), R"(schedule "all-gather" on row=4
 program 0 on devices 0..3
   computes all-gather over row dim 1: input[:,:,:] -> output[:,:,:]

@@ -11,11 +11,11 @@ namespace podsim {
 namespace {
 
 using testing::ideal_machine;
-using testing::make_pod;
-using testing::Pod;
+using testing::small_system;
+using testing::SmallSystem;
 
 struct DeliveryCase {
-  Pod pod;
+  SmallSystem pod;
   CollectiveKind kind;
   std::vector<std::string> axes;
   Bytes bytes;
@@ -30,7 +30,7 @@ DeliveryCase random_case(std::uint64_t seed) {
   static const std::vector<std::vector<int>> shapes{{3, 5}, {6, 4}, {2, 3, 2}, {4, 2, 3}, {3, 3}, {1, 4}, {4, 1}, {2, 2, 2}};
   std::vector<int> extents = shapes[rng.below(shapes.size())];
   if (rng.below(2) == 0) extents = {rng.between(1, 8)};
-  const Pod pod = make_pod(ideal_machine(), extents, rng.below(2) == 0);
+  const SmallSystem pod = small_system(ideal_machine(), extents, rng.below(2) == 0);
   std::vector<std::string> axes;
   for (const MeshAxis& axis : pod.mesh.axes()) axes.insert(axes.begin() + rng.between(0, static_cast<int>(axes.size())), axis.name);
   axes.resize(static_cast<std::size_t>(rng.between(1, static_cast<int>(axes.size()))));
@@ -105,7 +105,7 @@ TEST(Collectives, ChainedInOneProgramTheyHandDataOnInEveryOrder) {
   for (const bool wraps : {true, false})
     for (const std::vector<int>& extents : {std::vector<int>{4}, {3, 2}, {4, 3}, {2, 2, 3}})
       for (const CollectiveKind middle : {all_reduce, all_to_all, permute}) {
-        const Pod pod = make_pod(ideal_machine(), extents, wraps);
+        const SmallSystem pod = small_system(ideal_machine(), extents, wraps);
         std::vector<AxisView> axes;
         for (std::size_t a = 0; a < extents.size(); ++a) axes.push_back(pod.mesh.whole(static_cast<int>(a)));
         const std::int64_t P = pod.mesh.devices();

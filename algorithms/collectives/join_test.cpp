@@ -14,8 +14,8 @@ namespace podsim {
 namespace {
 
 using testing::lowered_collective;
-using testing::make_pod;
-using testing::Pod;
+using testing::small_system;
+using testing::SmallSystem;
 
 bool is_join(const Task& task) {
   const auto* local = std::get_if<Local>(&task.op);
@@ -83,7 +83,7 @@ TEST_P(Joins, ChangeNoTimeInAnyEngine) {
   const JoinCase& c = GetParam();
   Machine machine = testing::overhead_machine();
   machine.chip.reduce_bandwidth = BytesPerSecond{20e9};
-  const Pod pod = make_pod(machine, c.extents, false);
+  const SmallSystem pod = small_system(machine, c.extents, false);
   const auto group = static_cast<std::int64_t>(pod.mesh.devices());
   const Schedule with = lowered_collective(pod, c.kind, c.axes, Bytes{group * 4 * 12}, c.algorithm);
   std::map<std::size_t, std::size_t> place, same;
@@ -110,7 +110,7 @@ TEST_P(Joins, ChangeNoTimeInAnyEngine) {
 
 TEST_P(Joins, LeaveTheNumbersRight) {
   const JoinCase& c = GetParam();
-  const Pod pod = make_pod(testing::ideal_machine(), c.extents, false);
+  const SmallSystem pod = small_system(testing::ideal_machine(), c.extents, false);
   const auto group = static_cast<std::int64_t>(pod.mesh.devices());
   const Schedule schedule = lowered_collective(pod, c.kind, c.axes, Bytes{group * 4}, c.algorithm);
   const auto checked = check(schedule, CheckOptions{.threads = 1});
@@ -120,7 +120,7 @@ TEST_P(Joins, LeaveTheNumbersRight) {
 
 TEST(Joins, MakeTheEdgesOfAnOpenMeshAsManyAsItsTasks) {
   // 508 tasks along two open axes of 64; each of a phase waits for all of the phase before: 97,000 edges, if each has its own.
-  const Pod pod = make_pod(testing::ideal_machine(), {64, 64}, false);
+  const SmallSystem pod = small_system(testing::ideal_machine(), {64, 64}, false);
   const Schedule schedule = lowered_collective(pod, CollectiveKind::all_reduce, {"row", "col"}, Bytes{1 << 24}, "line");
   const std::size_t tasks = schedule.programs[0].tasks.size();
   EXPECT_EQ(joins_in(schedule), 3U) << "between four phases";
@@ -128,7 +128,7 @@ TEST(Joins, MakeTheEdgesOfAnOpenMeshAsManyAsItsTasks) {
 }
 
 TEST(Joins, AreNotWrittenWhereEdgesAreFew) {
-  const Pod ring = make_pod(testing::ideal_machine(), {64, 64}), small = make_pod(testing::ideal_machine(), {4, 4}, false);
+  const SmallSystem ring = small_system(testing::ideal_machine(), {64, 64}), small = small_system(testing::ideal_machine(), {4, 4}, false);
   EXPECT_EQ(joins_in(lowered_collective(ring, CollectiveKind::all_reduce, {"row", "col"}, Bytes{1 << 24}, "ring")), 0U);
   EXPECT_EQ(joins_in(lowered_collective(small, CollectiveKind::all_reduce, {"row", "col"}, Bytes{1 << 12}, "line")), 0U);
 }

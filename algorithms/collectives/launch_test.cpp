@@ -10,8 +10,8 @@ namespace podsim {
 namespace {
 
 using testing::ideal_machine;
-using testing::make_pod;
-using testing::Pod;
+using testing::small_system;
+using testing::SmallSystem;
 
 /// Of each Collective and device, the launch; every other activity of the Collective must come after it, a transfer at both of its ends.
 std::vector<std::string> early_starters(const Schedule& lowered) {
@@ -42,7 +42,7 @@ TEST(Launch, NothingOfACollectiveStartsBeforeItOnEitherSide) {
   int cases = 0;
   for (const std::vector<int>& extents : std::vector<std::vector<int>>{{2}, {3}, {4}, {5}, {8}, {2, 3}, {4, 2}, {2, 2, 2}})
     for (const bool wraps : {true, false}) {
-      const Pod pod = make_pod(ideal_machine(), extents, wraps);
+      const SmallSystem pod = small_system(ideal_machine(), extents, wraps);
       std::vector<std::string> axes;
       int group = 1;
       for (const MeshAxis& axis : pod.mesh.axes()) {

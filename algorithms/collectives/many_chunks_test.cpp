@@ -8,15 +8,15 @@ namespace {
 
 using testing::ideal_machine;
 using testing::lowered_collective;
-using testing::make_pod;
-using testing::Pod;
+using testing::small_system;
+using testing::SmallSystem;
 using testing::seconds_of;
 
 TEST(ManyChunks, HaveAsManyEdgesAsTasksAndTakeTheTimeOfTheirPhases) {
   constexpr int chunks = 300;
   constexpr Bytes bytes{4 * 1200};
   const ChunkRule rule = [](int, Bytes) { return chunks; };
-  const Pod pod = make_pod(ideal_machine(), {2, 3}, false);
+  const SmallSystem pod = small_system(ideal_machine(), {2, 3}, false);
   for (const CollectiveKind kind : {CollectiveKind::broadcast, CollectiveKind::reduce}) {
     SCOPED_TRACE(name_of(kind));
     const auto lowered = [&](const std::vector<std::string>& axes) {

@@ -9,17 +9,17 @@ namespace podsim {
 namespace {
 
 using testing::ideal_machine;
-using testing::make_pod;
-using testing::Pod;
+using testing::small_system;
+using testing::SmallSystem;
 
 constexpr double link_rate = 45e9;
 constexpr std::int64_t V = 1 << 20;  // bytes of a shard or block
 const double whole_copy = 1e-6 + static_cast<double>(V) / link_rate, half_copy = 1e-6 + static_cast<double>(V) / 2 / link_rate;
 
-Pod ring_of(int devices, double hbm) {
+SmallSystem ring_of(int devices, double hbm) {
   Machine machine = ideal_machine(link_rate, 1e-6);
   machine.chip.hbm_bandwidth = BytesPerSecond{hbm};
-  return make_pod(machine, {devices});
+  return small_system(machine, {devices});
 }
 
 /// Per direction, the bytes of each Shift in order.
@@ -38,7 +38,7 @@ struct Interval {
 };
 
 /// What device 0 does, by start.
-std::vector<Interval> intervals(const Pod& pod, const Schedule& schedule, std::string_view engine) {
+std::vector<Interval> intervals(const SmallSystem& pod, const Schedule& schedule, std::string_view engine) {
   const auto timeline = testing::run(pod, schedule, engine);
   EXPECT_TRUE(timeline) << to_text(timeline.error());
   const Unrolled unrolled = unroll(schedule);
@@ -58,7 +58,7 @@ std::vector<Interval> intervals(const Pod& pod, const Schedule& schedule, std::s
 
 TEST(Pallas, TutorialAllGatherCopiesAndThenTakesSerialStepsOneWay) {
   for (const int N : {2, 3, 4, 8}) {
-    const Pod pod = ring_of(N, 800e9);
+    const SmallSystem pod = ring_of(N, 800e9);
     const Schedule schedule = testing::lowered_collective(pod, CollectiveKind::all_gather, {"row"}, Bytes{V}, "pallas-ring");
     EXPECT_EQ(sent(schedule), (std::map<int, std::vector<std::int64_t>>{{1, std::vector<std::int64_t>(static_cast<std::size_t>(N - 1), V)}}));
     const double expected = 2.0 * V / 800e9 + (N - 1) * whole_copy;  // the copy reads and writes HBM
@@ -72,7 +72,7 @@ TEST(Pallas, TutorialAllGatherCopiesAndThenTakesSerialStepsOneWay) {
 
 TEST(Pallas, LibraryAllGatherSendsHalvesBothWaysAtOnce) {
   for (const int N : {3, 4, 8}) {
-    const Pod pod = ring_of(N, 800e9);
+    const SmallSystem pod = ring_of(N, 800e9);
     const Schedule schedule = testing::lowered_collective(pod, CollectiveKind::all_gather, {"row"}, Bytes{V}, "pallas-bidirectional");
     const std::vector<std::int64_t> halves(static_cast<std::size_t>(N - 1), V / 2);
     EXPECT_EQ(sent(schedule), (std::map<int, std::vector<std::int64_t>>{{-1, halves}, {1, halves}}));
@@ -96,7 +96,7 @@ TEST(Pallas, LibraryAllGatherSendsHalvesBothWaysAtOnce) {
 TEST(Pallas, AlternatingReduceScatterHasTwoNPhasesOfOneDirectionAndOneAdd) {
   for (const int N : {2, 3, 4, 8})
     for (const double hbm : {10e12, 40e9}) {  // adds shorter and longer than copies
-      const Pod pod = ring_of(N, hbm);
+      const SmallSystem pod = ring_of(N, hbm);
       const Schedule schedule = testing::lowered_collective(pod, CollectiveKind::reduce_scatter, {"row"}, Bytes{N * V}, "pallas-alternating");
       // N useful half-blocks and one more go left, N right.
       const auto n = static_cast<std::size_t>(N);

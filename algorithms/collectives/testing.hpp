@@ -18,7 +18,7 @@ inline std::vector<AxisView> axes_of(const Mesh& mesh, const std::vector<std::st
   return axes;
 }
 
-inline Expected<Schedule> try_collective(const Pod& pod, CollectiveKind kind, const std::vector<std::string>& axes, Bytes bytes,
+inline Expected<Schedule> try_collective(const SmallSystem& pod, CollectiveKind kind, const std::vector<std::string>& axes, Bytes bytes,
                                          std::string_view algorithm, const CollectiveDetails& details = {}, ChunkRule chunks = {},
                                          DType dtype = DType::f32) {
   const auto schedule = collective_schedule(pod.mesh, kind, axes_of(pod.mesh, axes), bytes, dtype, details);
@@ -28,7 +28,7 @@ inline Expected<Schedule> try_collective(const Pod& pod, CollectiveKind kind, co
   return lower(*schedule, *chooser);
 }
 
-inline Schedule lowered_collective(const Pod& pod, CollectiveKind kind, const std::vector<std::string>& axes, Bytes bytes, std::string_view algorithm,
+inline Schedule lowered_collective(const SmallSystem& pod, CollectiveKind kind, const std::vector<std::string>& axes, Bytes bytes, std::string_view algorithm,
                                    const CollectiveDetails& details = {}, ChunkRule chunks = {}, DType dtype = DType::f32) {
   const auto result = try_collective(pod, kind, axes, bytes, algorithm, details, std::move(chunks), dtype);
   EXPECT_TRUE(result) << to_text(result.error());
@@ -43,7 +43,7 @@ inline std::size_t edges_of(const Schedule& schedule) {
   return edges;
 }
 
-inline double seconds_of(const Pod& pod, const Schedule& schedule, std::string_view engine) {
+inline double seconds_of(const SmallSystem& pod, const Schedule& schedule, std::string_view engine) {
   const auto timeline = run(pod, schedule, engine);
   EXPECT_TRUE(timeline) << to_text(timeline.error());
   return timeline ? to_seconds(timeline->makespan).count() : 0;

@@ -10,8 +10,8 @@
 namespace podsim {
 namespace {
 
-using testing::make_pod;
-using testing::Pod;
+using testing::small_system;
+using testing::SmallSystem;
 using testing::World;
 
 struct TimingCase {
@@ -25,7 +25,7 @@ struct TimingCase {
 std::vector<TimingCase> cases_of(std::string_view algorithm) {
   std::vector<TimingCase> cases;
   Rng rng{stream_of(algorithm)};
-  const auto add = [&](const Pod& pod, const std::vector<std::string>& axes, std::int64_t elements) {
+  const auto add = [&](const SmallSystem& pod, const std::vector<std::string>& axes, std::int64_t elements) {
     int group = 1;
     for (const std::string& axis : axes) group *= pod.mesh.axis(axis)->size;
     for (int k = 0; k < collective_kind_count; ++k) {
@@ -48,7 +48,7 @@ std::vector<TimingCase> cases_of(std::string_view algorithm) {
   for (const bool wraps : {true, false})
     for (const std::vector<int>& extents : {std::vector<int>{8}, {5}, {2}, {4, 3}, {1, 4}, {2, 2, 2}}) {
       Machine machine = rng.below(2) == 0 ? testing::overhead_machine() : testing::costly_machine(rng);
-      const Pod pod = make_pod(machine, extents, wraps);
+      const SmallSystem pod = small_system(machine, extents, wraps);
       std::vector<std::string> all;
       for (const MeshAxis& axis : pod.mesh.axes()) {
         add(pod, {axis.name}, rng.between(1, 500));
@@ -56,7 +56,7 @@ std::vector<TimingCase> cases_of(std::string_view algorithm) {
       }
       if (all.size() > 1) add(pod, all, rng.between(1, 50));
     }
-  add(make_pod(testing::overhead_machine(), {2, 4, 2}, true, {{"row", 8}, {"col", 2}}), {"row"}, 100);
+  add(small_system(testing::overhead_machine(), {2, 4, 2}, true, {{"row", 8}, {"col", 2}}), {"row"}, 100);
   return cases;
 }
 

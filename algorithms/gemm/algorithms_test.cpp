@@ -14,8 +14,8 @@ namespace podsim {
 namespace {
 
 using testing::ideal_machine;
-using testing::make_pod;
-using testing::Pod;
+using testing::small_system;
+using testing::SmallSystem;
 
 const std::vector<Dataflow> dataflows{Dataflow::os, Dataflow::ls, Dataflow::rs};
 
@@ -29,21 +29,21 @@ Schedule lowered(const Expected<Schedule>& schedule) {
   return result ? *result : Schedule{};
 }
 
-double time_on(const Pod& pod, const Schedule& schedule, std::string_view engine) {
+double time_on(const SmallSystem& pod, const Schedule& schedule, std::string_view engine) {
   const auto timeline = testing::run(pod, schedule, engine);
   EXPECT_TRUE(timeline) << to_text(timeline.error());
   return timeline ? to_seconds(timeline->makespan).count() : 0;
 }
 
-Pod random_pod(const GemmAlgorithmEntry& entry, Rng& rng) {
+SmallSystem random_pod(const GemmAlgorithmEntry& entry, Rng& rng) {
   const std::vector<std::pair<int, int>> shapes{{1, 4}, {4, 1}, {2, 2}, {2, 4}, {3, 5}, {6, 4}, {3, 3}, {4, 4}, {5, 5}, {1, 1}, {2, 3}};
   const auto [R, C] = shapes[rng.below(shapes.size())];
-  if (entry.mesh != MeshUse::row_col) return make_pod(ideal_machine(), {R, C}, true, {{"ring", R * C}});
-  if (entry.name == "cannon") return make_pod(ideal_machine(), {R, R});
-  return make_pod(ideal_machine(), {R, C});
+  if (entry.mesh != MeshUse::row_col) return small_system(ideal_machine(), {R, C}, true, {{"ring", R * C}});
+  if (entry.name == "cannon") return small_system(ideal_machine(), {R, R});
+  return small_system(ideal_machine(), {R, C});
 }
 
-GemmOptions random_options(const GemmAlgorithmEntry& entry, const Pod& pod, Rng& rng) {
+GemmOptions random_options(const GemmAlgorithmEntry& entry, const SmallSystem& pod, Rng& rng) {
   GemmOptions options;
   if (entry.needs_slice_count) options.slice_count = rng.between(1, 4);
   if (entry.name == "summa" && rng.below(2) == 0) options.slice_count = rng.between(1, 2) * std::lcm(pod.mesh.axes()[0].size, pod.mesh.axes()[1].size);
@@ -58,7 +58,7 @@ TEST(GemmAlgorithms, AreRightInEveryOrderOnRandomProblems) {
   for (const GemmAlgorithmEntry& entry : gemm_algorithms())
     for (std::uint64_t seed = 0; seed < 45; ++seed) {
       Rng rng{seed, stream_of(entry.name)};
-      const Pod pod = random_pod(entry, rng);
+      const SmallSystem pod = random_pod(entry, rng);
       const Dataflow dataflow = entry.only ? *entry.only : dataflows[rng.below(3)];
       const GemmOptions options = random_options(entry, pod, rng);
       const bool forward_only = !required_multiples(entry, pod.mesh, Dataflow::os, Pass::backward, options) && entry.only == Dataflow::os;
@@ -78,7 +78,7 @@ TEST(GemmAlgorithms, AreRightInEveryOrderOnRandomProblems) {
 TEST(GemmAlgorithms, CannonsShiftsOfAStepOverlap) {
   // 4x4, square matrices: the shifts of X and of W take equally long and use different links, so a step is one shift.
   const double B = 100e9;
-  const Pod pod = make_pod(ideal_machine(B), {4, 4});
+  const SmallSystem pod = small_system(ideal_machine(B), {4, 4});
   const std::int64_t n = 1024;  // bound by communication
   const double tau = (n / 4.0) * (n / 4.0) * 2 / B, T = 2.0 * n * n * n / 64 / 100e12 * 4 / 4;
   ASSERT_LT(T, tau);
@@ -89,7 +89,7 @@ TEST(GemmAlgorithms, CannonsShiftsOfAStepOverlap) {
 
 TEST(GemmAlgorithms, CannonOverlapsShiftsWithMatmuls) {
   const double B = 100e9;
-  const Pod pod = make_pod(ideal_machine(B), {4, 4});
+  const SmallSystem pod = small_system(ideal_machine(B), {4, 4});
   const std::int64_t n = 65536;  // bound by arithmetic
   const double tau = (n / 4.0) * (n / 4.0) * 2 / B, T = 2.0 * (n / 4.0) * (n / 4.0) * (n / 4.0) / 100e12;
   ASSERT_GT(T, tau);
@@ -102,7 +102,7 @@ TEST(GemmAlgorithms, CannonOverlapsShiftsWithMatmuls) {
 
 TEST(GemmAlgorithms, CollectiveGathersThenMultipliesThenScatters) {
   const double B = 100e9;
-  const Pod pod = make_pod(ideal_machine(B), {4, 4});
+  const SmallSystem pod = small_system(ideal_machine(B), {4, 4});
   const std::int64_t m = 16384, n = 8192, k = 4096;
   const double T = 2.0 * m * n * k / 16 / 100e12;
   const auto ring = [&](std::int64_t rows, std::int64_t columns) { return 3 * (rows / 4.0) * (columns / 4.0) * 2 / 2 / B; };
@@ -117,7 +117,7 @@ TEST(GemmAlgorithms, CollectiveGathersThenMultipliesThenScatters) {
 TEST(GemmAlgorithms, SummaHidesAllButItsFirstBroadcastAndLastReduce) {
   // 4x4, 4 panels, 8 chunks; a ring of 4 passes a chunk on twice.
   const double B = 100e9;
-  const Pod pod = make_pod(ideal_machine(B), {4, 4});
+  const SmallSystem pod = small_system(ideal_machine(B), {4, 4});
   const std::int64_t n = 65536;
   const double panel = (4 - 2 + 8) * (n / 4.0) * (n / 4.0) * 2 / 8 / B, T = 2.0 * (n / 4.0) * (n / 4.0) * (n / 4.0) / 100e12;
   ASSERT_GT(T, panel);
@@ -130,7 +130,7 @@ TEST(GemmAlgorithms, SummaHidesAllButItsFirstBroadcastAndLastReduce) {
 
 TEST(GemmAlgorithms, WangOverlapsItsRingWithMatmuls) {
   const double B = 100e9;
-  const Pod pod = make_pod(ideal_machine(B), {4, 4});
+  const SmallSystem pod = small_system(ideal_machine(B), {4, 4});
   for (const std::int64_t n : {2048, 65536})
     for (const Dataflow dataflow : dataflows) {
       const double block = (n / 4.0) * (n / 4.0) * 2, gather = 3 * block / 2 / B, tau = block / 2 / B, T = 2.0 * (n / 4.0) * (n / 4.0) * (n / 4.0) / 100e12;
@@ -145,7 +145,7 @@ TEST(GemmAlgorithms, WangOverlapsItsRingWithMatmuls) {
 }
 
 TEST(GemmAlgorithms, WangLetsTheOperandWithMoreBytesTimesHopsTravel) {
-  const Pod pod = make_pod(ideal_machine(), {2, 8});
+  const SmallSystem pod = small_system(ideal_machine(), {2, 8});
   const auto travels = [&](std::int64_t m, std::int64_t n, std::optional<WangOperand> operand) {
     GemmOptions options;
     options.wang_operand = operand;
@@ -161,7 +161,7 @@ TEST(GemmAlgorithms, WangLetsTheOperandWithMoreBytesTimesHopsTravel) {
 
 TEST(GemmAlgorithms, OneDimensionalOnesAreWhatTheyAreCalled) {
   const double B = 100e9;
-  const Pod pod = make_pod(ideal_machine(B), {8}, true, {{"ring", 8}});
+  const SmallSystem pod = small_system(ideal_machine(B), {8}, true, {{"ring", 8}});
   const std::int64_t n = 8192;
   const double T = 2.0 * n * n * n / 8 / 100e12;
   const auto time = [&](std::string_view name, Dataflow dataflow) {
@@ -197,7 +197,7 @@ Steps steps_of(const Schedule& schedule) {
 
 TEST(RealKernels, ShardMapCollectiveMatmulsTakeTheStepsOfTheTutorial) {
   // N = 4 devices; lhs [M, K] split on M, rhs [K, C] split on K: V = K/N C e bytes; accumulators of M/N C e bytes.
-  const Pod pod = make_pod(ideal_machine(), {4}, true, {{"ring", 4}});
+  const SmallSystem pod = small_system(ideal_machine(), {4}, true, {{"ring", 4}});
   const std::int64_t M = 64, C = 48, K = 32, V = K / 4 * C * 2, A = M / 4 * C * 2;
   const auto steps = [&](std::string_view name) {
     const GemmAlgorithmEntry& entry = algorithm(name);
@@ -215,7 +215,7 @@ TEST(RealKernels, ShardMapCollectiveMatmulsTakeTheStepsOfTheTutorial) {
 TEST(RealKernels, ShardMapCollectiveMatmulsOverlapAsTheTutorialSays) {
   // Ideal time T_dot + (N-1) max(T_dot, T_comm), T_comm = V / B one way, V/2 / B both ways; plain: AG + N T_dot.
   const double B = 100e9;
-  const Pod pod = make_pod(ideal_machine(B), {4}, true, {{"ring", 4}});
+  const SmallSystem pod = small_system(ideal_machine(B), {4}, true, {{"ring", 4}});
   for (const std::int64_t M : {1024, 65536}) {  // bound by communication, bound by compute
     const std::int64_t C = 8192, K = 8192;
     const double V = K / 4.0 * C * 2, A = M / 4.0 * C * 2, dot = 2.0 * (M / 4.0) * (K / 4.0) * C / 100e12;
@@ -237,7 +237,7 @@ TEST(RealKernels, ShardMapCollectiveMatmulsOverlapAsTheTutorialSays) {
 TEST(RealKernels, TensorParallelGathersOverlapADotPerBlock) {
   // On 1 x 8 devices of a mesh with a second axis of one device: T per block, tau per block.
   const double B = 100e9;
-  const Pod pod = make_pod(ideal_machine(B), {1, 8});
+  const SmallSystem pod = small_system(ideal_machine(B), {1, 8});
   for (const std::int64_t N : {1024, 65536}) {  // bound by communication, bound by compute
     const std::int64_t M = 8192, K = 4096;
     const double tau = M / 8.0 * K * 2 / B, dot = 2.0 * (M / 8.0) * K * (N / 8.0) / 100e12;
@@ -251,7 +251,7 @@ TEST(RealKernels, TensorParallelGathersOverlapADotPerBlock) {
 }
 
 TEST(GemmAlgorithms, AlongOneAxisEveryGroupComputesTheProduct) {
-  const Pod pod = make_pod(ideal_machine(), {3, 4}), ring = make_pod(ideal_machine(), {4}, true, {{"ring", 4}});
+  const SmallSystem pod = small_system(ideal_machine(), {3, 4}), ring = small_system(ideal_machine(), {4}, true, {{"ring", 4}});
   for (const std::string_view name : {"1d-os", "1d-fsdp", "jax-ag-overlapped", "jax-rs-bidirectional", "tp-ag-plain", "tp-ag-bidirectional"}) {
     const GemmAlgorithmEntry& entry = algorithm(name);
     const GemmProblem problem{64, 32, 48, DType::f32, entry.only.value_or(Dataflow::os)};
@@ -267,8 +267,8 @@ TEST(GemmAlgorithms, AlongOneAxisEveryGroupComputesTheProduct) {
 }
 
 TEST(GemmAlgorithms, SayWhatTheyCannotDo) {
-  const Pod pod = make_pod(ideal_machine(), {4, 2}), open = make_pod(ideal_machine(), {3, 3}, false);
-  const auto error = [&](std::string_view name, const Pod& on, const GemmOptions& options = {}) {
+  const SmallSystem pod = small_system(ideal_machine(), {4, 2}), open = small_system(ideal_machine(), {3, 3}, false);
+  const auto error = [&](std::string_view name, const SmallSystem& on, const GemmOptions& options = {}) {
     const auto schedule = make_gemm(algorithm(name), on.mesh, {64, 64, 64, DType::f32, Dataflow::os}, options);
     return schedule ? std::string{"none"} : to_text(schedule.error());
   };
@@ -276,7 +276,7 @@ TEST(GemmAlgorithms, SayWhatTheyCannotDo) {
   EXPECT_EQ(error("cannon", open), "cannon needs axes that wrap, row is open");
   EXPECT_EQ(error("wang", open), "wang needs axes that wrap, row is open");
   EXPECT_EQ(error("1d-os", pod), "1d-os needs a mesh of one axis, found row=4,col=2");
-  EXPECT_FALSE(make_layer(algorithm("tp-ag-plain"), make_pod(ideal_machine(), {4}, true, {{"ring", 4}}).mesh, {64, 64, 64, DType::f32, Dataflow::os},
+  EXPECT_FALSE(make_layer(algorithm("tp-ag-plain"), small_system(ideal_machine(), {4}, true, {{"ring", 4}}).mesh, {64, 64, 64, DType::f32, Dataflow::os},
                           Pass::backward, {}));
   GemmOptions panels;
   panels.slice_count = 6;

@@ -104,7 +104,7 @@ class Cannon {
   /// Shift t of an operand by -1; its slot is free when the matmul that read it is done (and it was passed on before).
   TaskId pass(const Move& move, const Rotated& moving, std::int64_t t, const Tasks& before, const Tasks& matmuls) {
     Edges after = edges_to(before);
-    if (t + 1 >= slots_) after.push_back(Edge{matmuls[static_cast<std::size_t>(t + 1 - slots_)], Half::both, Half::second});
+    if (t + 1 >= slots_) after.push_back(Edge{matmuls[static_cast<std::size_t>(t + 1 - slots_)], Half::both, Half::receive});
     return writer_.add(step_label("pass " + writer_.names().of(move.operand), t, P_),
                        Shift{writer_.axis(move.dim), -1, moving.slots.slot(moving.slot + t), moving.slots.slot(moving.slot + t + 1), {}, {}}, after);
   }
@@ -116,7 +116,7 @@ class Cannon {
     Tasks operand = moving.done, matmuls, adds, passes;  // adds[t]: the sums of step t are complete
     for (int t = 0; t < P_; ++t) {
       Edges after = edges_to(operand);
-      if (t >= slots_) after.push_back(Edge{passes[static_cast<std::size_t>(t - slots_)], Half::first});
+      if (t >= slots_) after.push_back(Edge{passes[static_cast<std::size_t>(t - slots_)], Half::send});
       if (t + 1 < P_) operand = {pass(move, moving, t, operand, matmuls)};
       const Region out = sums.slot(t);
       Matmul product = writer_.product(matrices);
@@ -130,7 +130,7 @@ class Cannon {
       Edges edges{Edge{adds.back()}};
       if (t > 0) edges.push_back(Edge{passes.back()});
       // Where it lands: what landed there before has been added.
-      if (t >= slots_) edges.push_back(Edge{adds[static_cast<std::size_t>(t + 1 - slots_)], Half::both, Half::second});
+      if (t >= slots_) edges.push_back(Edge{adds[static_cast<std::size_t>(t + 1 - slots_)], Half::both, Half::receive});
       passes.push_back(
           writer_.add(step_label("pass sums of " + writer_.names().out, t, P_), Shift{sum_axis, -1, out, landed.slot(t), {}, {}}, edges));
     }

@@ -15,8 +15,8 @@ namespace podsim {
 namespace {
 
 using testing::ideal_machine;
-using testing::make_pod;
-using testing::Pod;
+using testing::small_system;
+using testing::SmallSystem;
 
 const std::vector<Dataflow> all_dataflows{Dataflow::os, Dataflow::ls, Dataflow::rs};
 
@@ -38,7 +38,7 @@ std::vector<GemmProblem> notebook_layer() {
 }
 
 TEST(Gemm, TheReferenceNotebooksLayerIsRightForwardAndBackward) {
-  const Pod pod = make_pod(ideal_machine(), {4, 2});
+  const SmallSystem pod = small_system(ideal_machine(), {4, 2});
   for (const GemmProblem& problem : notebook_layer())
     for (const std::int64_t S : {1, 8})
       for (const bool copies : {true, false}) {
@@ -54,7 +54,7 @@ TEST(Gemm, TheReferenceNotebooksLayerIsRightForwardAndBackward) {
 TEST(Gemm, RandomProblemsAreRightInEveryOrder) {
   for (std::uint64_t seed = 0; seed < 150; ++seed) {
     Rng rng{seed};
-    const Pod pod = make_pod(ideal_machine(), {rng.between(1, 5), rng.between(1, 5)}, rng.below(3) != 0);
+    const SmallSystem pod = small_system(ideal_machine(), {rng.between(1, 5), rng.between(1, 5)}, rng.below(3) != 0);
     const Dataflow dataflow = all_dataflows[rng.below(3)];
     const GemmOptions options = sliced(rng.between(1, 4), rng.between(1, 3), rng.between(0, 3), rng.below(2) == 0);
     const auto multiples = required_multiples(**gemm_algorithm("meshslice"), pod.mesh, dataflow, options);
@@ -70,7 +70,7 @@ TEST(Gemm, RandomProblemsAreRightInEveryOrder) {
 }
 
 TEST(Gemm, EveryEdgeOrdersARaceOrIsProvenBenign) {
-  const Pod pod = make_pod(ideal_machine(), {4, 2});
+  const SmallSystem pod = small_system(ideal_machine(), {4, 2});
   int ordering = 0, timing = 0;
   for (const GemmProblem& problem : notebook_layer()) {
     const Schedule schedule = lowered_gemm(gemm("meshslice", pod.mesh, problem, sliced(problem.dataflow == Dataflow::os ? 4 : 2, 8, 1, true)));
@@ -91,7 +91,7 @@ TEST(Gemm, EveryEdgeOrdersARaceOrIsProvenBenign) {
 TEST(Gemm, MeshSliceOverlapsGathersWithMatmuls) {
   // 4x4, square: gathers of X and W equal and at once, G per slice; T per slice.
   const double B = 100e9;
-  const Pod pod = make_pod(ideal_machine(B), {4, 4});
+  const SmallSystem pod = small_system(ideal_machine(B), {4, 4});
   const std::int64_t S = 8, n = 4096;
   for (const std::int64_t m : {1024, 65536}) {  // bound by communication, bound by compute
     const GemmProblem problem{m, m, n, DType::bf16, Dataflow::os};
@@ -109,7 +109,7 @@ TEST(Gemm, MeshSliceOverlapsGathersWithMatmuls) {
 TEST(Gemm, LeftStationaryHidesItsReduceScatter) {
   // T equal to the reduce-scatter per slice: S+1 of them after the first gather, not 2S.
   const double B = 100e9;
-  const Pod pod = make_pod(ideal_machine(B), {4, 4});
+  const SmallSystem pod = small_system(ideal_machine(B), {4, 4});
   const std::int64_t S = 8, m = 8192, n = 2048;
   // Reduce-scatter per slice: 3 (m/4)(n/4/S) 2/2 / B; matmul per slice: 2 m n k / 16 / S / peak. Equal for k = 3/(4 B) peak ... rounded to blocks.
   const std::int64_t k = 3 * 100 * 1000 / 200 / 32 * 32;
@@ -126,13 +126,13 @@ TEST(Gemm, LeftStationaryHidesItsReduceScatter) {
 }
 
 TEST(Gemm, OneSliceIsCollective) {
-  const Pod pod = make_pod(ideal_machine(), {4, 2});
+  const SmallSystem pod = small_system(ideal_machine(), {4, 2});
   for (const GemmProblem& problem : notebook_layer())
     EXPECT_EQ(*gemm("meshslice", pod.mesh, problem, sliced(1, 8, 1, true)), *gemm("collective", pod.mesh, problem));
 }
 
 TEST(Gemm, SizesThatDoNotDivideAreNamedWithTheirMultiple) {
-  const Pod pod = make_pod(ideal_machine(), {4, 2});
+  const SmallSystem pod = small_system(ideal_machine(), {4, 2});
   const auto error = [&](const GemmProblem& problem, const GemmOptions& options) { return to_text(gemm("meshslice", pod.mesh, problem, options).error()); };
   EXPECT_EQ(error({512, 1024, 250, DType::f32, Dataflow::os}, sliced(8)),
             "k must be a positive multiple of 256 (meshslice os on row=4,col=2, S=8, B=8), found 250; `pad` rounds it up");
@@ -154,7 +154,7 @@ TEST(Gemm, AnalyticAndSimgridAgreeWhereNothingIsShared) {
     machine.chip.reduce_bandwidth = BytesPerSecond{rng.between(1, 10) * 1e11};
     machine.chip.overlap_hbm = rng.uniform();
     if (rng.below(3) == 0) machine.software.core_share.fill(rng.uniform() / 4);
-    const Pod pod = make_pod(machine, {rng.between(1, 5), rng.between(1, 5)}, rng.below(3) != 0);
+    const SmallSystem pod = small_system(machine, {rng.between(1, 5), rng.between(1, 5)}, rng.below(3) != 0);
     const Dataflow dataflow = all_dataflows[rng.below(3)];
     const GemmOptions options = sliced(rng.between(1, 6), 8, rng.between(0, 2), rng.below(2) == 0);
     const auto multiples = required_multiples(**gemm_algorithm("meshslice"), pod.mesh, dataflow, options);

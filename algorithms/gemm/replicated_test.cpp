@@ -12,8 +12,8 @@ namespace podsim {
 namespace {
 
 using testing::ideal_machine;
-using testing::make_pod;
-using testing::Pod;
+using testing::small_system;
+using testing::SmallSystem;
 
 Schedule made(std::string_view algorithm, const Mesh& mesh, const GemmProblem& problem, Pass pass = Pass::forward) {
   const auto schedule = make_layer(**gemm_algorithm(algorithm), mesh, problem, pass, {});
@@ -22,7 +22,7 @@ Schedule made(std::string_view algorithm, const Mesh& mesh, const GemmProblem& p
 }
 
 TEST(Replicated, AreTheWholeOperandsOfMegatronAndNothingElse) {
-  const Pod ring = make_pod(ideal_machine(), {4});
+  const SmallSystem ring = small_system(ideal_machine(), {4});
   for (const GemmAlgorithmEntry& entry : gemm_algorithms())
     for (const Dataflow dataflow : {Dataflow::os, Dataflow::ls, Dataflow::rs}) {
       if (entry.mesh == MeshUse::row_col) continue;
@@ -33,12 +33,12 @@ TEST(Replicated, AreTheWholeOperandsOfMegatronAndNothingElse) {
         expected.push_back(dataflow == Dataflow::ls ? Replicated{"Y", Role::output, 4} : Replicated{"X", Role::input, 4});
       EXPECT_EQ(replicated_tensors(*schedule), expected) << entry.name << " " << name_of(dataflow);
     }
-  const Pod torus = make_pod(ideal_machine(), {4, 2});
+  const SmallSystem torus = small_system(ideal_machine(), {4, 2});
   for (const char* name : {"collective", "wang", "summa"}) EXPECT_TRUE(replicated_tensors(made(name, torus.mesh, {64, 64, 64})).empty()) << name;
 }
 
 TEST(GatherInputs, BringsAWholeOperandFromAnEvenSplitAndStaysRight) {
-  const Pod ring = make_pod(ideal_machine(), {4});
+  const SmallSystem ring = small_system(ideal_machine(), {4});
   struct Case {
     GemmProblem problem;
     Pass pass;
@@ -60,7 +60,7 @@ TEST(GatherInputs, BringsAWholeOperandFromAnEvenSplitAndStaysRight) {
 }
 
 TEST(GatherInputs, LeavesWhatIsGivenAndWhatIsLeftBehind) {
-  const Pod ring = make_pod(ideal_machine(), {4});
+  const SmallSystem ring = small_system(ideal_machine(), {4});
   const Schedule os = made("1d-megatron", ring.mesh, {64, 64, 64, DType::f32, Dataflow::os});
   const Schedule ls = made("1d-megatron", ring.mesh, {64, 64, 64, DType::f32, Dataflow::ls});
   EXPECT_EQ(*gather_inputs(os, std::vector<std::string>{"X"}), os);
@@ -69,7 +69,7 @@ TEST(GatherInputs, LeavesWhatIsGivenAndWhatIsLeftBehind) {
 }
 
 TEST(GatherInputs, SaysWhatCannotBeSplit) {
-  const Pod ring = make_pod(ideal_machine(), {4});
+  const SmallSystem ring = small_system(ideal_machine(), {4});
   const auto gathered = gather_inputs(made("1d-megatron", ring.mesh, {3, 4, 5, DType::f32, Dataflow::os}), {});
   ASSERT_FALSE(gathered);
   EXPECT_EQ(gathered.error().message, "4 devices need the same X, which cannot be split evenly among them to be gathered");

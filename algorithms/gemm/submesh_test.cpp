@@ -12,8 +12,8 @@
 namespace podsim {
 namespace {
 
-using testing::make_pod;
-using testing::Pod;
+using testing::small_system;
+using testing::SmallSystem;
 
 /// Rows 0..3 or 4..7 of row=8,col=4.
 Submesh half_of(const Mesh& mesh, int half) {
@@ -65,7 +65,7 @@ std::vector<std::pair<Product, Product>> pairs_of(const std::vector<std::string_
 }
 
 /// Proven by the numeric engine, timed by all others, folded and not.
-void expect_right_and_agreed(const Pod& pod, const std::vector<std::string_view>& names) {
+void expect_right_and_agreed(const SmallSystem& pod, const std::vector<std::string_view>& names) {
   testing::Agreement agreement;
   testing::Folds folds;
   for (const auto& [first, second] : pairs_of(names)) {
@@ -93,23 +93,23 @@ void expect_right_and_agreed(const Pod& pod, const std::vector<std::string_view>
 
 // Half of a torus is open along the axis that is halved: collectives there run as lines.
 TEST(GemmOnSubmesh, HalvesOfATorusComputeTwoProductsAtOnce) {
-  expect_right_and_agreed(make_pod(testing::overhead_machine(), {8, 4}), {"collective", "meshslice", "summa", "1d-fsdp", "1d-os"});
+  expect_right_and_agreed(small_system(testing::overhead_machine(), {8, 4}), {"collective", "meshslice", "summa", "1d-fsdp", "1d-os"});
 }
 
 // Rows fold two dimensions, 2 x 4: each half is a 4x4 torus, where every algorithm applies.
 TEST(GemmOnSubmesh, HalvesThatAreToriComputeTwoProductsAtOnce) {
-  expect_right_and_agreed(make_pod(testing::overhead_machine(), {2, 4, 4}, true, {{"row", 8}, {"col", 4}}),
+  expect_right_and_agreed(small_system(testing::overhead_machine(), {2, 4, 4}, true, {{"row", 8}, {"col", 4}}),
                           {"cannon", "wang", "meshslice", "summa", "collective", "jax-rs-bidirectional", "tp-ag-overlapped", "1d-megatron"});
 }
 
 TEST(GemmOnSubmesh, AHalfThatIsATorusTakesTheTimeOfATorusOfItsOwn) {
-  const Pod pod = make_pod(testing::overhead_machine(), {2, 4, 4}, true, {{"row", 8}, {"col", 4}}),
-            own = make_pod(testing::overhead_machine(), {4, 4});
+  const SmallSystem pod = small_system(testing::overhead_machine(), {2, 4, 4}, true, {{"row", 8}, {"col", 4}}),
+            own = small_system(testing::overhead_machine(), {4, 4});
   const Submesh whole = *submesh_of(own.mesh, own.mesh.whole(0), own.mesh.whole(1));
   for (const Dataflow dataflow : all_dataflows)
     for (const std::string_view name : {"collective", "meshslice", "summa", "cannon", "wang"}) {
       const Product product{name, dataflow}, other{"collective", Dataflow::os};
-      const auto time = [](const Pod& where, const Schedule& schedule) { return testing::run(where, schedule, "des")->makespan; };
+      const auto time = [](const SmallSystem& where, const Schedule& schedule) { return testing::run(where, schedule, "des")->makespan; };
       const auto alone = time(own, lowered(on(whole, product, 1)));
       EXPECT_EQ(time(pod, lowered(on(half_of(pod.mesh, 1), product, 1))), alone) << name;
       const auto beside = time(own, lowered(on(whole, other, 0)));
@@ -121,7 +121,7 @@ TEST(GemmOnSubmesh, AHalfThatIsATorusTakesTheTimeOfATorusOfItsOwn) {
 
 // Without the devices of one half, both halves compute the same product, each by itself.
 TEST(GemmOnSubmesh, AllGroupsComputeTheSame) {
-  const Pod pod = make_pod(testing::ideal_machine(), {2, 4, 4}, true, {{"row", 8}, {"col", 4}});
+  const SmallSystem pod = small_system(testing::ideal_machine(), {2, 4, 4}, true, {{"row", 8}, {"col", 4}});
   const auto both = submesh_of(pod.mesh, pod.mesh.factor(0, {2, 4}, 1), pod.mesh.whole(1));
   ASSERT_TRUE(both);
   EXPECT_EQ(to_text(*both), "row/1:4=4,col=4 of row=8,col=4");
@@ -136,8 +136,8 @@ TEST(GemmOnSubmesh, AllGroupsComputeTheSame) {
 
 // Axes in any order and of any name: rows along the last axis of three, columns along the first.
 TEST(GemmOnSubmesh, RowsAndColumnsAreAnyAxes) {
-  const Pod pod = make_pod(testing::ideal_machine(), {3, 2, 4}, true, {{"u", 3}, {"v", 2}, {"w", 4}}),
-            own = make_pod(testing::ideal_machine(), {4, 3});
+  const SmallSystem pod = small_system(testing::ideal_machine(), {3, 2, 4}, true, {{"u", 3}, {"v", 2}, {"w", 4}}),
+            own = small_system(testing::ideal_machine(), {4, 3});
   const Submesh any = *submesh_of(pod.mesh, *pod.mesh.axis("w"), *pod.mesh.axis("u"));
   const Submesh whole = *submesh_of(own.mesh, own.mesh.whole(0), own.mesh.whole(1));
   for (const Dataflow dataflow : all_dataflows)

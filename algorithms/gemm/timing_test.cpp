@@ -11,32 +11,32 @@
 namespace podsim {
 namespace {
 
-using testing::make_pod;
-using testing::Pod;
+using testing::small_system;
+using testing::SmallSystem;
 using testing::World;
 using testing::world_of;
 
 struct GemmTimingCase {
   std::string name;
-  Pod pod;
+  SmallSystem pod;
   Schedule schedule;
 };
 
 /// Meshes of R x C (or rings of as many), wrapped and open, and rows folded over two dimensions.
-std::vector<Pod> pods_for(const GemmAlgorithmEntry& entry, const Machine& machine) {
+std::vector<SmallSystem> pods_for(const GemmAlgorithmEntry& entry, const Machine& machine) {
   std::vector<std::pair<int, int>> shapes{{1, 4}, {4, 1}, {2, 2}, {3, 5}, {4, 4}};
   if (entry.name == "cannon") shapes = {{1, 1}, {2, 2}, {3, 3}, {4, 4}};
-  std::vector<Pod> pods;
+  std::vector<SmallSystem> pods;
   for (const auto& [R, C] : shapes)
     for (const bool wraps : {true, false}) {
       if (entry.mesh == MeshUse::row_col)
-        pods.push_back(make_pod(machine, {R, C}, wraps));
+        pods.push_back(small_system(machine, {R, C}, wraps));
       else if (wraps || entry.name == "1d-fsdp" || entry.name == "1d-megatron" || entry.name.ends_with("plain"))
-        pods.push_back(make_pod(machine, {R, C}, wraps, {{"ring", R * C}}));
+        pods.push_back(small_system(machine, {R, C}, wraps, {{"ring", R * C}}));
     }
   if (entry.mesh == MeshUse::row_col) {
-    pods.push_back(make_pod(machine, {2, 2, 4}, true, {{"row", 4}, {"col", 4}}));
-    if (entry.name != "cannon") pods.push_back(make_pod(machine, {2, 4, 4}, true, {{"row", 8}, {"col", 4}}));
+    pods.push_back(small_system(machine, {2, 2, 4}, true, {{"row", 4}, {"col", 4}}));
+    if (entry.name != "cannon") pods.push_back(small_system(machine, {2, 4, 4}, true, {{"row", 8}, {"col", 4}}));
   }
   return pods;
 }
@@ -46,7 +46,7 @@ std::vector<GemmTimingCase> cases_of(const GemmAlgorithmEntry& entry) {
   const Machine tpu = *find_machine("tpu_v4");
   int count = 0;
   for (const Machine& machine : {testing::overhead_machine(), tpu})
-    for (const Pod& pod : pods_for(entry, machine))
+    for (const SmallSystem& pod : pods_for(entry, machine))
       for (const Dataflow dataflow : {Dataflow::os, Dataflow::ls, Dataflow::rs}) {
         if (entry.only && dataflow != *entry.only) continue;
         GemmOptions options;

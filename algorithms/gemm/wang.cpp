@@ -154,7 +154,7 @@ class Wang {
         std::vector<Edge> after;
         if (t > 0) after.push_back(Edge{half.shifts.back()});
         if (t >= slots)  // the slot it lands in held hop t-slots+1: multiplied, and passed on by the shift before
-          for (const TaskId matmul : matmuls[static_cast<std::size_t>(t - slots + 1)]) after.push_back(Edge{matmul, Half::both, Half::second});
+          for (const TaskId matmul : matmuls[static_cast<std::size_t>(t - slots + 1)]) after.push_back(Edge{matmul, Half::both, Half::receive});
         const Region source = t == 0 ? with(matrix, dim, part) : with(arrived.slot(t - 1), dim + 1, part);
         half.shifts.push_back(
             writer_.add(step_label("pass " + tensor, t, P), Shift{ring, half.sign, source, with(arrived.slot(t), dim + 1, part), {}, {}}, after));
@@ -189,7 +189,7 @@ class Wang {
       };
       Edges after = edges_to(fitted_at(t));
       if (!last && t >= slots)
-        for (const HalfBlock& half : halves) after.push_back(Edge{half.shifts[static_cast<std::size_t>(t - slots)], Half::first});
+        for (const HalfBlock& half : halves) after.push_back(Edge{half.shifts[static_cast<std::size_t>(t - slots)], Half::send});
       TaskId matmul;
       if (style_ != WangStyle::two_half_dots) matmul = writer_.add(step_label("matmul", t, P), product(out, t, all(extents[dim])), after);
       for (HalfBlock& half : halves) {
@@ -206,7 +206,7 @@ class Wang {
         std::vector<Edge> edges{Edge{ready}};
         if (t > 0) edges.push_back(Edge{half.shifts.back()});
         // The slot it lands in: what landed there before has been added.
-        if (t >= slots) edges.push_back(Edge{half.adds[static_cast<std::size_t>(t - slots)], Half::both, Half::second});
+        if (t >= slots) edges.push_back(Edge{half.adds[static_cast<std::size_t>(t - slots)], Half::both, Half::receive});
         half.shifts.push_back(writer_.add(step_label("pass sums of " + writer_.names().out, t, P),
                                           Shift{ring, half.sign, part_of(out, half), part_of(landed.slot(t), half), {}, {}}, edges));
       }

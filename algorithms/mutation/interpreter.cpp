@@ -160,7 +160,7 @@ Judgement judge(const Schedule& lowered, const Trial& trial) {
   Judgement judgement{Verdict::right, ""};
   for (int order = 0; order < trial.orders; ++order) {
     const Run run{plan, before, trial.seed, order};
-    if (!run.finished()) return {Verdict::stuck, "tasks wait for each other"};
+    if (!run.finished()) return {Verdict::deadlock, "tasks wait for each other"};
     if (const std::string violation = postcondition.violation(run.memory()); !violation.empty()) {
       judgement = {Verdict::wrong, fmt::format("{} in order {}", violation, order)};
       break;

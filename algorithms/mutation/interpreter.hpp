@@ -66,7 +66,7 @@ class Postcondition {
 enum class Verdict {
   right,      // the outputs are as expected in every order that was tried
   wrong,      // in some legal order they are not
-  stuck,      // some tasks wait for each other
+  deadlock,      // some tasks wait for each other
   malformed,  // a region outside its buffer, a half of a transfer without its other half, sizes that differ, a result over its own operand, ...
 };
 struct Judgement {

@@ -60,7 +60,7 @@ TEST(Interpreter, SeesWhatIsLostDoubledOrSwapped) {
 
 TEST(Interpreter, SeesARaceAndAnOrderInWhichItShows) {
   SumOfTwo schedule;
-  schedule.writer.task(schedule.exchange).after = {after(schedule.place, Half::both, Half::first)};  // the target may still be written
+  schedule.writer.task(schedule.exchange).after = {after(schedule.place, Half::both, Half::send)};  // the target may still be written
   const Judgement judgement = schedule.judge();
   EXPECT_EQ(judgement.verdict, Verdict::wrong);
   EXPECT_THAT(judgement.race, HasSubstr("tasks 0 and 1 race for element 0 of buffer 1 on device 0"));
@@ -72,11 +72,11 @@ TEST(Interpreter, WhatHasArrivedHasBeenRead) {
   Writer& writer = schedule.writer;
   const BufferId aside = writer.scratch("aside", {1, 3}), zero = writer.scratch("zero", {1, 3});
   const TaskId answer = writer.add("answer", podsim::testing::shift(schedule.x, 1, SumOfTwo::whole(zero), SumOfTwo::whole(aside)),
-                                   {after(schedule.exchange, Half::second, Half::first)});
+                                   {after(schedule.exchange, Half::receive, Half::send)});
   const TaskId over =
-      writer.add("overwrite", podsim::testing::copy(SumOfTwo::whole(zero), SumOfTwo::whole(schedule.X)), {after(answer, Half::second)});
+      writer.add("overwrite", podsim::testing::copy(SumOfTwo::whole(zero), SumOfTwo::whole(schedule.X)), {after(answer, Half::receive)});
   EXPECT_EQ(schedule.judge().race, "");
-  writer.task(over).after = {after(schedule.exchange, Half::second)};  // what has arrived here says nothing of what was sent
+  writer.task(over).after = {after(schedule.exchange, Half::receive)};  // what has arrived here says nothing of what was sent
   EXPECT_EQ(schedule.judge().race, "tasks 1 and 3 race for element 0 of buffer 0 on device 0");
 }
 
@@ -91,11 +91,11 @@ TEST(Interpreter, MatchesSendsWithRecvsByTheirUse) {
              {after(schedule.place), after(receive)});
   EXPECT_EQ(schedule.judge().verdict, Verdict::right) << schedule.judge().why;
 
-  Writer stuck = writer;
-  std::swap(stuck.now().tasks[1], stuck.now().tasks[2]);  // everybody receives before it sends
-  stuck.now().tasks[2].after = {after(TaskId{1})};
-  stuck.now().tasks[3].after = {after(schedule.place), after(TaskId{1})};
-  EXPECT_EQ(judge(stuck.schedule, {}).verdict, Verdict::stuck);
+  Writer deadlock = writer;
+  std::swap(deadlock.now().tasks[1], deadlock.now().tasks[2]);  // everybody receives before it sends
+  deadlock.now().tasks[2].after = {after(TaskId{1})};
+  deadlock.now().tasks[3].after = {after(schedule.place), after(TaskId{1})};
+  EXPECT_EQ(judge(deadlock.schedule, {}).verdict, Verdict::deadlock);
 
   Writer unmatched = writer;
   unmatched.now().tasks[1].where = podsim::testing::between(schedule.x, 0, 1);

@@ -342,7 +342,7 @@ class Mutator {
     what_ += fmt::format(" to task {}", edge.task.value);
     const bool done = rng_.below(2) == 0;
     if (!std::holds_alternative<Shift>((done ? task(edge.task.index()) : task(t)).op)) return false;  // it has one half only
-    (done ? edge.done : edge.gates) = rng_.below(2) == 0 ? Half::first : Half::second;
+    (done ? edge.done : edge.gates) = rng_.below(2) == 0 ? Half::send : Half::receive;
     return true;
   }
   bool redirect_edge() {

@@ -87,7 +87,7 @@ void record(const Tally& tally) {
   std::string text = fmt::format("{} mutants, by the truth:", tally.mutants);
   const auto of = [&](Verdict verdict) { return tally.truth.contains(verdict) ? tally.truth.at(verdict) : 0; };
   text += fmt::format(" {} right, {} wrong, {} stuck, {} malformed; {} race, {} of these are right all the same;", of(Verdict::right),
-                      of(Verdict::wrong), of(Verdict::stuck), of(Verdict::malformed), tally.racy, tally.racy_but_right);
+                      of(Verdict::wrong), of(Verdict::deadlock), of(Verdict::malformed), tally.racy, tally.racy_but_right);
   text += fmt::format(" by check(): {} ok, {} refused for shapes or matching, {} for deadlocks, {} for races, {} for numbers", tally.ok,
                       tally.unmatched, tally.deadlocks, tally.races, tally.numbers);
   ::testing::Test::RecordProperty("mutants", text);

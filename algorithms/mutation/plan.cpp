@@ -9,7 +9,7 @@ namespace podsim::mutation {
 
 namespace {
 
-bool concerns(Half half, int side) { return half == Half::both || half == (side == sending ? Half::first : Half::second); }
+bool concerns(Half half, int side) { return half == Half::both || half == (side == sending ? Half::send : Half::receive); }
 
 /// Elements of the first or second group of dimensions.
 std::int64_t group(const Region& region, int split, bool second) {

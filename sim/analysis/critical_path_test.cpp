@@ -15,10 +15,10 @@ using testing::after;
 using testing::between;
 using testing::copy;
 using testing::ideal_machine;
-using testing::make_pod;
+using testing::small_system;
 using testing::part;
 using testing::plain_machine;
-using testing::Pod;
+using testing::SmallSystem;
 using testing::shift;
 using testing::Writer;
 
@@ -28,7 +28,7 @@ struct Explained {
   std::vector<PathStep> steps;
   Picoseconds makespan;
 };
-Explained explained(const Pod& pod, const Schedule& schedule, bool folded = false) {
+Explained explained(const SmallSystem& pod, const Schedule& schedule, bool folded = false) {
   const auto model = folded ? make_folded_model(schedule, pod.machine, pod.grid, pod.placement) : testing::model_of(pod, schedule);
   EXPECT_TRUE(model) << to_text(model.error());
   const auto timeline = (*timing_engine("des"))->run(*model, {});
@@ -48,7 +48,7 @@ TEST(CriticalPath, ATransferSplitsIntoItsCosts) {
   machine.software.per_message = Seconds{30e-9};
   machine.software.launch[static_cast<std::size_t>(CostKind::permute)] = Seconds{40e-9};
   machine.chip.reduce_bandwidth = BytesPerSecond{8e9};
-  const Pod pod = make_pod(machine, {4}, false);
+  const SmallSystem pod = small_system(machine, {4}, false);
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {1000});
   w.add("two hops", shift(w.axis(0), 2, part(a, 0, 100), part(a, 100, 100), Combine::add), {}, between(w.axis(0), 0, 1));
@@ -63,7 +63,7 @@ TEST(CriticalPath, ATransferSplitsIntoItsCosts) {
 
 TEST(CriticalPath, WhatOthersOnTheLinkCostIsSharing) {
   // Two flows over the link from 1 to 2: each takes twice as long.
-  const Pod pod = make_pod(plain_machine(), {4}, false);
+  const SmallSystem pod = small_system(plain_machine(), {4}, false);
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {1000});
   w.add("short", shift(w.axis(0), 1, part(a, 0, 100), part(a, 100, 100)), {}, between(w.axis(0), 1, 2));
@@ -72,7 +72,7 @@ TEST(CriticalPath, WhatOthersOnTheLinkCostIsSharing) {
 }
 
 TEST(CriticalPath, GoesThroughTheCoreTheReceiverAndTheSender) {
-  const Pod pod = make_pod(plain_machine(), {2});
+  const SmallSystem pod = small_system(plain_machine(), {2});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {1000});
   const AxisView x = w.axis(0);
@@ -90,7 +90,7 @@ TEST(CriticalPath, GoesThroughTheCoreTheReceiverAndTheSender) {
 TEST(CriticalPath, ACoreShareIsNamed) {
   Machine machine = plain_machine();
   machine.software.core_share[static_cast<std::size_t>(CostKind::permute)] = 0.5;
-  const Pod pod = make_pod(machine, {2});
+  const SmallSystem pod = small_system(machine, {2});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {1000});
   w.add("move", shift(w.axis(0), 1, part(a, 0, 100), part(a, 100, 100)));
@@ -113,7 +113,7 @@ TEST(CriticalPath, LeadsFromTheStartToTheEndWithoutAGap) {
     std::vector<int> extents;
     std::vector<std::pair<std::string, int>> sizes;
     for (const MeshAxis& axis : schedule.mesh.axes()) extents.push_back(axis.size), sizes.emplace_back(axis.name, axis.size);
-    const Pod pod = make_pod(machine, extents, true, sizes);
+    const SmallSystem pod = small_system(machine, extents, true, sizes);
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + to_text(schedule));
     for (const bool fold : {false, true}) {
       const auto model = fold ? make_folded_model(schedule, pod.machine, pod.grid, pod.placement) : testing::model_of(pod, schedule);

@@ -16,10 +16,10 @@ using testing::after;
 using testing::between;
 using testing::copy;
 using testing::ideal_machine;
-using testing::make_pod;
+using testing::small_system;
 using testing::part;
 using testing::plain_machine;
-using testing::Pod;
+using testing::SmallSystem;
 using testing::shift;
 using testing::Writer;
 
@@ -30,7 +30,7 @@ struct Measured {
   CostedGraph costs;
   Timeline timeline;
 };
-Measured run(const Pod& pod, const Schedule& schedule) {
+Measured run(const SmallSystem& pod, const Schedule& schedule) {
   auto costs = testing::cost(schedule, pod.machine, pod.grid, pod.placement);
   auto timeline = testing::run(pod, schedule, "analytic");
   EXPECT_TRUE(costs && timeline) << to_text(timeline.error());
@@ -40,7 +40,7 @@ Measured run(const Pod& pod, const Schedule& schedule) {
 
 /// A buffer of 1000 elements on a line of devices.
 struct Line {
-  explicit Line(const Pod& pod) : w{pod.mesh}, x{w.axis(0)}, a{w.scratch("a", {1000})} {}
+  explicit Line(const SmallSystem& pod) : w{pod.mesh}, x{w.axis(0)}, a{w.scratch("a", {1000})} {}
   TaskId work(const char* label, std::int64_t elements, int device, std::vector<Edge> edges = {}) {
     return w.add(label, copy(part(a, 0, elements), part(a, 0, elements)), std::move(edges), between(x, device, device + 1));
   }
@@ -55,7 +55,7 @@ struct Line {
 // ---- The three parts of the time ------------------------------------------------------------------------------------------------------
 
 TEST(Metrics, ComputeExposedAndWaitingByHand) {
-  const Pod pod = make_pod(plain_machine(), {2});
+  const SmallSystem pod = small_system(plain_machine(), {2});
   Line s{pod};
   s.work("work", 200, 0);                      // 0: 0..200
   const TaskId move = s.move("move", 300, 0);  // 0 -> 1: 0..300
@@ -72,7 +72,7 @@ TEST(Metrics, ComputeExposedAndWaitingByHand) {
 }
 
 TEST(Metrics, ATieGoesToTheLowestDevice) {
-  const Pod pod = make_pod(plain_machine(), {3});
+  const SmallSystem pod = small_system(plain_machine(), {3});
   Line s{pod};
   s.work("one", 100, 1);
   s.work("two", 100, 2);
@@ -84,7 +84,7 @@ TEST(Metrics, AHalfIsInFlightUntilItsOwnEnd) {
   // The sum takes 50 ns at the receiver alone: exposed there, not at the sender.
   Machine machine = plain_machine();
   machine.chip.reduce_bandwidth = BytesPerSecond{8e9};
-  const Pod pod = make_pod(machine, {2});
+  const SmallSystem pod = small_system(machine, {2});
   for (const int busiest : {0, 1}) {
     Line s{pod};
     s.move("move", 100, 0, {}, Combine::add);  // 0..100, received 150
@@ -102,7 +102,7 @@ TEST(Metrics, LaunchAndLatencyOfATransferAreInFlight) {
   machine.link.fill({BytesPerSecond{4e9}, Seconds{20e-9}});
   machine.software.per_message = Seconds{30e-9};
   machine.software.launch[static_cast<std::size_t>(CostKind::permute)] = Seconds{40e-9};
-  const Pod pod = make_pod(machine, {2});
+  const SmallSystem pod = small_system(machine, {2});
   Line s{pod};
   s.work("busy", 10, 0);
   s.move("move", 100, 0);  // 90 of overheads, 100 of bytes
@@ -114,7 +114,7 @@ TEST(Metrics, LaunchAndLatencyOfATransferAreInFlight) {
 
 TEST(Metrics, ATransferIsInFlightOnceBothSidesAreReady) {
   // The sender is ready at 0, the receiver at 200: until then the sender waits.
-  const Pod pod = make_pod(plain_machine(), {2});
+  const SmallSystem pod = small_system(plain_machine(), {2});
   Line s{pod};
   s.work("busy", 30, 0);
   const TaskId slot = s.w.add("slot", copy(part(s.a, 0, 200), part(s.a, 0, 200), Unit::dma), {}, between(s.x, 1, 2));
@@ -127,7 +127,7 @@ TEST(Metrics, ATransferIsInFlightOnceBothSidesAreReady) {
 }
 
 TEST(Metrics, TransfersThatOverlapCountOnce) {
-  const Pod pod = make_pod(plain_machine(), {3}, false);
+  const SmallSystem pod = small_system(plain_machine(), {3}, false);
   Line s{pod};
   s.move("in", 100, 0);
   s.move("out", 150, 1);
@@ -140,7 +140,7 @@ TEST(Metrics, TransfersThatOverlapCountOnce) {
 TEST(Metrics, ACollectivesLaunchIsCommunicationInFlight) {
   Machine machine = plain_machine();
   machine.software.launch[static_cast<std::size_t>(CostKind::all_gather)] = Seconds{70e-9};
-  const Pod pod = make_pod(machine, {2});
+  const SmallSystem pod = small_system(machine, {2});
   Line s{pod};
   s.work("busy", 20, 0);
   const TaskId start = s.w.add("launch", Local{LocalKind::launch, {}, {}, 1, Unit::dma});
@@ -155,7 +155,7 @@ TEST(Metrics, ACollectivesLaunchIsCommunicationInFlight) {
 
 TEST(Metrics, TheSumThatEndsAReduceScatterOnALineIsNoCommunication) {
   // It is the dma unit's own work, though a Collective's: an idle core waits for it.
-  const Pod pod = make_pod(plain_machine(), {2});
+  const SmallSystem pod = small_system(plain_machine(), {2});
   Line s{pod};
   s.work("busy", 20, 0);
   const TaskId join = s.w.add("join", Local{LocalKind::add, {part(s.a, 0, 100), part(s.a, 100, 100)}, {part(s.a, 0, 100)}, 1, Unit::dma});
@@ -168,7 +168,7 @@ TEST(Metrics, TheSumThatEndsAReduceScatterOnALineIsNoCommunication) {
 TEST(Metrics, ACoreShareIsComputeAndHidesItsTransfer) {
   Machine machine = plain_machine();
   machine.software.core_share[static_cast<std::size_t>(CostKind::permute)] = 0.25;
-  const Pod pod = make_pod(machine, {2});
+  const SmallSystem pod = small_system(machine, {2});
   Line s{pod};
   s.work("before", 40, 0);  // 0..40
   s.move("move", 200, 0);   // from 40, when the core comes to it: 40..240, the core until 90
@@ -183,7 +183,7 @@ TEST(Metrics, ACoreShareIsComputeAndHidesItsTransfer) {
 TEST(Metrics, TheCoreIsTakenWhenItComesToASendEvenIfTheReceiverIsLate) {
   Machine machine = plain_machine();
   machine.software.core_share[static_cast<std::size_t>(CostKind::permute)] = 0.25;
-  const Pod pod = make_pod(machine, {2});
+  const SmallSystem pod = small_system(machine, {2});
   Line s{pod};
   const TaskId slot = s.w.add("slot", copy(part(s.a, 0, 300), part(s.a, 0, 300), Unit::dma), {}, between(s.x, 1, 2));
   s.move("move", 200, 0, {after(slot)});  // the core 0..50; in flight 300..500
@@ -198,7 +198,7 @@ TEST(Metrics, TheCoreIsTakenWhenItComesToASendEvenIfTheReceiverIsLate) {
 TEST(Metrics, OfDmaWorkTheCoreIsBusyForItsShareOnly) {
   Machine machine = plain_machine();
   machine.software.core_share[static_cast<std::size_t>(CostKind::local)] = 0.25;
-  const Pod pod = make_pod(machine, {1});
+  const SmallSystem pod = small_system(machine, {1});
   Line s{pod};
   s.w.add("dma", copy(part(s.a, 0, 400), part(s.a, 0, 400), Unit::dma));  // 0..400, the core 0..100
   s.work("work", 50, 0);                                                  // 100..150
@@ -210,7 +210,7 @@ TEST(Metrics, OfDmaWorkTheCoreIsBusyForItsShareOnly) {
 }
 
 TEST(Metrics, NothingTakesNoTime) {
-  const Pod pod = make_pod(plain_machine(), {2});
+  const SmallSystem pod = small_system(plain_machine(), {2});
   const Writer w{pod.mesh};
   const Metrics m = run(pod, w.schedule).metrics;
   EXPECT_EQ(m.makespan, nanoseconds(0));
@@ -264,14 +264,14 @@ TEST(Metrics, OfRandomSchedulesAreWhatGoingThroughEveryStretchGives) {
     std::vector<std::pair<std::string, int>> sizes;
     for (const MeshAxis& axis : schedule.mesh.axes()) extents.push_back(axis.size), sizes.emplace_back(axis.name, axis.size);
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + to_text(schedule));
-    const Measured r = run(make_pod(machine, extents, true, sizes), schedule);
+    const Measured r = run(small_system(machine, extents, true, sizes), schedule);
     const auto [compute, exposed, waiting] = plain_parts(schedule, r);
     ASSERT_EQ(r.metrics.split.compute.count(), compute);
     ASSERT_EQ(r.metrics.split.exposed_communication.count(), exposed);
     ASSERT_EQ(r.metrics.split.waiting.count(), waiting);
     // With core shares the parts still add up.
     machine.software.core_share.fill(rng.uniform());
-    const Pod shared = make_pod(machine, extents, true, sizes);
+    const SmallSystem shared = small_system(machine, extents, true, sizes);
     if (!testing::run(shared, schedule, "analytic")) continue;  // sends that take the core may deadlock where others do not
     const Metrics m = run(shared, schedule).metrics;
     ASSERT_EQ(m.split.compute + m.split.exposed_communication + m.split.waiting, m.makespan);
@@ -288,7 +288,7 @@ TEST(Metrics, MfuIsUnpaddedFlopsOverAllDevicesPeaks) {
   Machine machine = ideal_machine();
   machine.chip.peak.fill(FlopsPerSecond{1e12});
   machine.chip.matmul_tile_m = machine.chip.matmul_tile_n = machine.chip.matmul_tile_k = 16;
-  const Pod pod = make_pod(machine, {2});
+  const SmallSystem pod = small_system(machine, {2});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {10, 10}), b = w.scratch("b", {10, 10}), c = w.scratch("c", {10, 10});
   w.add("both", testing::product(a, b, c, 10, 10, 10));
@@ -304,7 +304,7 @@ TEST(Metrics, MfuHoldsEachProductToThePeakOfItsOwnType) {
   Machine machine = ideal_machine();
   machine.chip.peak[static_cast<std::size_t>(DType::bf16)] = FlopsPerSecond{4e12};
   machine.chip.peak[static_cast<std::size_t>(DType::f32)] = FlopsPerSecond{1e12};
-  const Pod pod = make_pod(machine, {1});
+  const SmallSystem pod = small_system(machine, {1});
   Writer w{pod.mesh};
   const auto product = [&](DType dtype) {
     const BufferId a = w.scratch("a", {10, 10}, dtype), b = w.scratch("b", {10, 10}, dtype), c = w.scratch("c", {10, 10}, dtype);
@@ -320,7 +320,7 @@ TEST(Metrics, MfuHoldsEachProductToThePeakOfItsOwnType) {
 }
 
 TEST(Metrics, WithoutMatmulsThereIsNoMfu) {
-  const Pod pod = make_pod(plain_machine(), {1});
+  const SmallSystem pod = small_system(plain_machine(), {1});
   Line s{pod};
   s.work("copy", 100, 0);
   const Metrics m = run(pod, s.w.schedule).metrics;
@@ -333,7 +333,7 @@ TEST(Metrics, LinkBytesArePayloadTimesHops) {
   Machine machine = plain_machine();
   machine.chip.injection_bandwidth = machine.chip.ejection_bandwidth = BytesPerSecond{1e9};
   machine.software.efficiency[static_cast<std::size_t>(CostKind::permute)] = {{Bytes{1}, 0.5}};
-  const Pod pod = make_pod(machine, {8});
+  const SmallSystem pod = small_system(machine, {8});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {100});
   w.add("three hops", shift(w.axis(0), 3, part(a, 0, 10), part(a, 10, 10)));
@@ -345,7 +345,7 @@ TEST(Metrics, LinkBytesArePayloadTimesHops) {
 
 TEST(Metrics, EachAxisHasItsTrafficAndItsTimeOnTheBusiestDevice) {
   // On device (0,0): a copy 0..100, row out and in 0..200 (two hops, two flows a link), col 200..500; Sends from 500 to 560 there.
-  const Pod pod = make_pod(plain_machine(), {4, 3});
+  const SmallSystem pod = small_system(plain_machine(), {4, 3});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {1000});
   const AxisView row = w.axis(0), col = w.axis(1);
@@ -355,7 +355,7 @@ TEST(Metrics, EachAxisHasItsTrafficAndItsTimeOnTheBusiestDevice) {
   const Guard corner{{own(row, 0, false), 0, 1}, {own(col, 0, false), 0, 1}}, next{{own(row, 0, false), 1, 2}, {own(col, 0, false), 0, 1}};
   w.add("send", Send{0, {own(row, 1), own(col)}, part(a, 0, 60), {}}, {after(cols)}, corner);
   w.add("receive", Recv{0, {own(row, -1), own(col)}, part(a, 600, 60), Combine::replace}, {}, next);
-  const Pod& p = pod;
+  const SmallSystem& p = pod;
   const auto model = testing::model_of(p, w.schedule);
   const auto timeline = testing::run(p, w.schedule, "des");
   const Metrics m = measure(*model, *timeline);
@@ -371,11 +371,11 @@ TEST(Metrics, EachAxisHasItsTrafficAndItsTimeOnTheBusiestDevice) {
 }
 
 TEST(Metrics, EachDeviceHasItsSplitItsBytesAndItsPeak) {
-  const Pod pod = make_pod(plain_machine(), {3}, false);
+  const SmallSystem pod = small_system(plain_machine(), {3}, false);
   Line s{pod};
   s.work("work", 50, 1);                                       // 1: 0..50
   const TaskId move = s.move("move", 200, 0);                  // 0 -> 1: 0..200
-  s.move("on", 100, 1, {after(move, Half::second)});           // 1 -> 2: 200..300
+  s.move("on", 100, 1, {after(move, Half::receive)});           // 1 -> 2: 200..300
   const auto model = testing::model_of(pod, s.w.schedule);
   const auto timeline = testing::run(pod, s.w.schedule, "des");
   const auto devices = measure_devices(*model, *timeline);
@@ -393,7 +393,7 @@ TEST(Metrics, EachDeviceHasItsSplitItsBytesAndItsPeak) {
 }
 
 TEST(Metrics, EachLinkThatCarriedSomethingHasItsBytesAndItsUse) {
-  const Pod pod = make_pod(plain_machine(), {4}, false);
+  const SmallSystem pod = small_system(plain_machine(), {4}, false);
   Line s{pod};
   s.w.add("two hops", shift(s.x, 2, part(s.a, 0, 100), part(s.a, 0, 100)), {}, between(s.x, 0, 1));  // links of 0 and 1 until 150 (shared from 0 to 100)
   s.move("one", 50, 1);
@@ -412,7 +412,7 @@ TEST(Metrics, EachLinkThatCarriedSomethingHasItsBytesAndItsUse) {
 }
 
 TEST(Metrics, OfAFoldedRunCountEveryMemberOfAClass) {
-  const Pod pod = make_pod(plain_machine(), {8});
+  const SmallSystem pod = small_system(plain_machine(), {8});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {100});
   w.add("three", shift(w.axis(0), 3, part(a, 0, 10), part(a, 10, 10)));
@@ -438,7 +438,7 @@ TEST(Metrics, OfAFoldedRunCountEveryMemberOfAClass) {
 // ---- Memory ---------------------------------------------------------------------------------------------------------------------------
 
 TEST(Metrics, PeakMemoryIsOfBuffersFromFirstWriteToLastUse) {
-  const Pod pod = make_pod(plain_machine(), {1});
+  const SmallSystem pod = small_system(plain_machine(), {1});
   Writer w{pod.mesh};
   const BufferId in = w.replicated("in", Role::input, {100});  // 400 bytes, always
   const BufferId a = w.scratch("a", {100}), b = w.scratch("b", {50}), c = w.scratch("c", {100});
@@ -453,14 +453,14 @@ TEST(Metrics, PeakMemoryIsOfBuffersFromFirstWriteToLastUse) {
 }
 
 TEST(Metrics, OutputsCountFromTheBeginningEvenIfNobodyTouchesThem) {
-  const Pod pod = make_pod(plain_machine(), {2});
+  const SmallSystem pod = small_system(plain_machine(), {2});
   Writer w{pod.mesh};
   w.replicated("out", Role::output, {100});
   EXPECT_EQ(run(pod, w.schedule).metrics.peak_memory, Bytes{400});
 }
 
 TEST(Metrics, WhatArrivesIsAliveAtTheReceiverFromTheTransfersStart) {
-  const Pod pod = make_pod(plain_machine(), {2});
+  const SmallSystem pod = small_system(plain_machine(), {2});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {300}), b = w.scratch("b", {200}), c = w.scratch("c", {500});
   const AxisView x = w.axis(0);
@@ -475,7 +475,7 @@ TEST(Metrics, WhatArrivesIsAliveAtTheReceiverFromTheTransfersStart) {
 }
 
 TEST(Metrics, ThePeakIsOfTheWorstDeviceAndProgram) {
-  const Pod pod = make_pod(plain_machine(), {4});
+  const SmallSystem pod = small_system(plain_machine(), {4});
   Writer w{pod.mesh};
   w.program(0, 2);
   w.replicated("small", Role::input, {10});

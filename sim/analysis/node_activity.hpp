@@ -24,7 +24,7 @@ class NodeActivity {
   NodeActivity(const Model& model, const Timeline& timeline, std::uint32_t node)
       : model_{model}, timeline_{timeline}, program_{model.deployment.places[node].program}, local_{model.deployment.places[node].local} {}
 
-  [[nodiscard]] bool idle() const { return program_ == nobody; }
+  [[nodiscard]] bool idle() const { return program_ == no_device; }
 
   /// When the core was busy, in program order; the intervals do not overlap.
   [[nodiscard]] std::vector<Interval> core() const;

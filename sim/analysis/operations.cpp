@@ -41,7 +41,7 @@ class Sorter {
 
   std::vector<OperationMetrics> run() {
     const std::vector<TaskCost>& costs = model_.costs[program_];
-    occurrence_of_.assign(costs.size(), nobody);
+    occurrence_of_.assign(costs.size(), no_device);
     const std::vector<Interval> core = activity_.core();
     std::size_t next = 0;  // core() has an entry for each task that is on the core, in program order
     for (std::size_t t = 0; t < costs.size(); ++t) {
@@ -67,8 +67,8 @@ class Sorter {
 
   std::uint32_t occurrence_of(std::size_t t) {
     const Task& task = schedule_program_.tasks[t];
-    std::uint32_t* known = task.origin ? &collectives_.try_emplace(task.origin->collective, nobody).first->second : nullptr;
-    if (known == nullptr || *known == nobody) {
+    std::uint32_t* known = task.origin ? &collectives_.try_emplace(task.origin->collective, no_device).first->second : nullptr;
+    if (known == nullptr || *known == no_device) {
       occurrences_.push_back({t, {}, {}, {}});
       if (known != nullptr) *known = static_cast<std::uint32_t>(occurrences_.size() - 1);
     }
@@ -102,7 +102,7 @@ class Sorter {
     std::vector<OperationMetrics> result;
     std::map<std::tuple<std::string, std::string_view, double, std::int64_t, int>, std::size_t> known;
     for (std::size_t t = 0; t < occurrence_of_.size(); ++t)
-      if (const Task& task = schedule_program_.tasks[t]; occurrence_of_[t] != nobody && task.origin && std::holds_alternative<Shift>(task.op))
+      if (const Task& task = schedule_program_.tasks[t]; occurrence_of_[t] != no_device && task.origin && std::holds_alternative<Shift>(task.op))
         occurrences_[occurrence_of_[t]].views[task.origin->axis.axis].insert(task.origin->axis);
     for (const Occurrence& occurrence : occurrences_) {
       if (!occurrence.timed) continue;
@@ -176,7 +176,7 @@ class Sorter {
 
 std::vector<OperationMetrics> measure_operations(const Model& model, const Timeline& timeline, DeviceId device) {
   const std::uint32_t node = model.node_of[device.index()];
-  if (model.deployment.places[node].program == nobody) return {};
+  if (model.deployment.places[node].program == no_device) return {};
   return Sorter{model, timeline, node}.run();
 }
 
@@ -202,12 +202,12 @@ std::vector<Picoseconds> exposed_by(const std::vector<Interval>& core, const std
 
   std::set<std::uint32_t> now;
   const auto to_blame = [&](bool core_goes_on, Picoseconds at) {
-    std::uint32_t waited_for = nobody, oldest = nobody;
+    std::uint32_t waited_for = no_device, oldest = no_device;
     for (const std::uint32_t thing : now) {
-      if ((!core_goes_on || last[thing] <= at) && (waited_for == nobody || last[thing] > last[waited_for])) waited_for = thing;
-      if (oldest == nobody || first[thing] < first[oldest]) oldest = thing;
+      if ((!core_goes_on || last[thing] <= at) && (waited_for == no_device || last[thing] > last[waited_for])) waited_for = thing;
+      if (oldest == no_device || first[thing] < first[oldest]) oldest = thing;
     }
-    return waited_for != nobody ? waited_for : oldest;
+    return waited_for != no_device ? waited_for : oldest;
   };
   std::size_t next_core = 0;  // the first interval that ends after `at`
   Picoseconds at;

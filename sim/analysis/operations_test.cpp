@@ -50,7 +50,7 @@ TEST(MeasureOperations, SumsToTheSplitOfEveryDeviceOnRandomPrograms) {
     std::vector<int> extents;
     std::vector<std::pair<std::string, int>> sizes;
     for (const MeshAxis& axis : schedule.mesh.axes()) extents.push_back(axis.size), sizes.emplace_back(axis.name, axis.size);
-    const testing::Pod pod = testing::make_pod(machine, extents, true, sizes);
+    const testing::SmallSystem pod = testing::small_system(machine, extents, true, sizes);
     const auto model = testing::model_of(pod, schedule);
     const auto timeline = testing::run(pod, schedule, "des");
     ASSERT_TRUE(model && timeline);

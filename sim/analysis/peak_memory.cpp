@@ -87,7 +87,7 @@ std::vector<Bytes> peak_memory(const Model& model, const Timeline& timeline) {
     for (std::size_t t = 0; t < model.costs[p].size(); ++t) follow(model, timeline, p, t, lives);
   std::vector<Bytes> peaks(model.nodes());
   for (std::uint32_t node = 0; node < model.nodes(); ++node)
-    if (const auto& [p, local] = model.deployment.places[node]; p != nobody) peaks[node] = lives[p].peak(model.schedule->programs[p], local);
+    if (const auto& [p, local] = model.deployment.places[node]; p != no_device) peaks[node] = lives[p].peak(model.schedule->programs[p], local);
   return peaks;
 }
 

@@ -16,7 +16,7 @@ struct RunTrust {
   std::optional<double> error{};         // median, relative: of the dataset, or of predictions that go as far beyond one
   std::optional<double> p95_error{};     // of the same predictions, where they go beyond
   std::optional<double> fitted_error{};  // of the dataset, where `error` is not
-  std::string rung{};                    // how far beyond what was fitted: "other sizes", "other operation", "other scale", "composite"
+  std::string tier{};                    // how far beyond what was fitted: "other sizes", "other operation", "other scale", "composite"
   std::vector<std::string> beyond{};     // in what: "all-reduce over 1024 devices, fitted over 16"
   friend bool operator==(const RunTrust&, const RunTrust&) = default;
 };

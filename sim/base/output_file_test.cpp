@@ -168,8 +168,8 @@ TEST(OutputFile, WhereTheFolderTakesNoOtherFilesTheOldOneIsOverwritten) {
   ASSERT_EQ(::chmod(folder.file("").c_str(), 0555), 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    constexpr uid_t nobody = 65534;
-    if (::geteuid() == 0 && ::setuid(nobody) != 0) ::_exit(1);  // root writes to every folder
+    constexpr uid_t no_device = 65534;
+    if (::geteuid() == 0 && ::setuid(no_device) != 0) ::_exit(1);  // root writes to every folder
     const bool overwritten = message(write_file(path, "after")) == "";
     const bool refused = message(write_file(other, "")) == other + ": cannot write the file: Permission denied";
     ::_exit(overwritten && refused ? 0 : 1);

@@ -72,7 +72,7 @@ Expected<Result> read_result(std::string_view bytes, const std::string& name) {
   if (message.has_trust_error()) trust.error = message.trust_error();
   if (message.has_trust_p95_error()) trust.p95_error = message.trust_p95_error();
   if (message.has_trust_fitted_error()) trust.fitted_error = message.trust_fitted_error();
-  trust.rung = message.trust_rung();
+  trust.tier = message.trust_rung();
   trust.beyond.assign(message.trust_beyond().begin(), message.trust_beyond().end());
   return result;
 }
@@ -110,7 +110,7 @@ std::string write_result(const Result& result, Encoding encoding) {
   if (trust.error) message.set_trust_error(*trust.error);
   if (trust.p95_error) message.set_trust_p95_error(*trust.p95_error);
   if (trust.fitted_error) message.set_trust_fitted_error(*trust.fitted_error);
-  if (!trust.rung.empty()) message.set_trust_rung(trust.rung);
+  if (!trust.tier.empty()) message.set_trust_rung(trust.tier);
   for (const std::string& beyond : trust.beyond) message.add_trust_beyond(beyond);
   return encode(message, result_format, encoding);
 }

@@ -179,7 +179,7 @@ TEST(ScheduleConfig, AHandWrittenRingReadsAsItsMeaning) {
                 {},
                 {},
                 {}},
-               {"half", Shift{AxisView{0, 2, 2}, 1, row0, row0, {}, {}}, {{TaskId{0}, Half::second, Half::first}}, {}, {}}}}};
+               {"half", Shift{AxisView{0, 2, 2}, 1, row0, row0, {}, {}}, {{TaskId{0}, Half::receive, Half::send}}, {}, {}}}}};
   EXPECT_EQ(*schedule, expected);
 }
 

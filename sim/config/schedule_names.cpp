@@ -33,10 +33,10 @@ static_assert(static_cast<int>(Role::input) == proto::Buffer::input && static_ca
               static_cast<int>(Role::scratch) == proto::Buffer::scratch);
 static_assert(static_cast<int>(Unit::core) == proto::Local::core && static_cast<int>(Unit::dma) == proto::Local::dma);
 static_assert(static_cast<int>(Combine::replace) == proto::Combine::replace && static_cast<int>(Combine::add) == proto::Combine::add);
-static_assert(static_cast<int>(Half::both) == proto::Edge::Done::both && static_cast<int>(Half::first) == proto::Edge::Done::sent &&
-              static_cast<int>(Half::second) == proto::Edge::Done::received);
-static_assert(static_cast<int>(Half::both) == proto::Edge::Gates::both && static_cast<int>(Half::first) == proto::Edge::Gates::send &&
-              static_cast<int>(Half::second) == proto::Edge::Gates::receive);
+static_assert(static_cast<int>(Half::both) == proto::Edge::Done::both && static_cast<int>(Half::send) == proto::Edge::Done::sent &&
+              static_cast<int>(Half::receive) == proto::Edge::Done::received);
+static_assert(static_cast<int>(Half::both) == proto::Edge::Gates::both && static_cast<int>(Half::send) == proto::Edge::Gates::send &&
+              static_cast<int>(Half::receive) == proto::Edge::Gates::receive);
 
 }  // namespace
 

@@ -42,7 +42,7 @@ inline Schedule every_operation() {
       {"launch", Local{LocalKind::launch, {}, {}, 1, Unit::dma}, {}, {}, Origin{3, CollectiveKind::all_to_all, half, Bytes{1 << 20}}},
       {"pass \"on\"",
        Shift{row, Affine{{AxisTerm{col, -1}}, 2}, x, x, Combine::add, {1, 0}},
-       {{TaskId{0}, Half::first, Half::second}, {TaskId{2}, Half::second, Half::first}},
+       {{TaskId{0}, Half::send, Half::receive}, {TaskId{2}, Half::receive, Half::send}},
        {{own(row, 0, false), 1, 4}, {Affine{5}, std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()}},
        {}},
       {"send", Send{7, {own(row, 1), Affine{0}}, nothing, {0}}, {}, {}, {}},

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sim/engine/stuck.hpp"
+#include "sim/engine/deadlock.hpp"
 #include "sim/engine/table/testing.hpp"
 #include "sim/schedule/testing.hpp"
 
@@ -14,9 +14,9 @@ using testing::after;
 using testing::between;
 using testing::copy;
 using testing::ideal_machine;
-using testing::make_pod;
+using testing::small_system;
 using testing::part;
-using testing::Pod;
+using testing::SmallSystem;
 using testing::shift;
 using testing::Writer;
 
@@ -47,7 +47,7 @@ TEST(Timeline, ARunBeyondTheClockIsAnErrorNotANumber) {
            {1e6, ""},
            {4e5, "the run takes more than 106 days, which is as far as the clock goes"},
            {1e5, "task 0 \"step 0\" on device 0 (row=0) takes 4000000 s; expected less than 2000000 s, as the clock goes to 106 days"}}) {
-    const Pod pod = make_pod(ideal_machine(bandwidth), {16});
+    const SmallSystem pod = small_system(ideal_machine(bandwidth), {16});
     Writer w{pod.mesh};
     const std::int64_t elements = 100'000'000'000;
     const BufferId a = w.scratch("a", {2 * elements});
@@ -101,12 +101,12 @@ TEST(Timeline, GoldenText) {
   Machine machine = ideal_machine(1e9, 1e-6);
   machine.chip.hbm_bandwidth = BytesPerSecond{2e9};
   machine.chip.reduce_bandwidth = BytesPerSecond{1e9};
-  const Pod pod = make_pod(machine, {3}, false);
+  const SmallSystem pod = small_system(machine, {3}, false);
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {4});
   const TaskId work = w.add("work", copy(part(a, 0, 1), part(a, 1, 1)));
   const TaskId pass = w.add("pass on", shift(w.axis(0), 1, part(a, 1, 1), part(a, 2, 1), Combine::add), {after(work)}, between(w.axis(0), 0, 2));
-  w.add("use", copy(part(a, 2, 1), part(a, 3, 1)), {after(pass, Half::second)}, between(w.axis(0), 1, 2));
+  w.add("use", copy(part(a, 2, 1), part(a, 3, 1)), {after(pass, Half::receive)}, between(w.axis(0), 1, 2));
   const auto timeline = testing::run(pod, w.schedule, "analytic");
   ASSERT_TRUE(timeline) << to_text(timeline.error());
   EXPECT_EQ(to_text(*timeline, w.schedule), R"(makespan 1016000 ps
@@ -123,14 +123,14 @@ TEST(Timeline, GoldenText) {
 
 // ---- What is said of a run that cannot go on ------------------------------------------------------------------------------------------
 
-std::string said_of(const Pod& pod, const Schedule& schedule, const std::vector<bool>& finished) {
+std::string said_of(const SmallSystem& pod, const Schedule& schedule, const std::vector<bool>& finished) {
   const auto model = testing::model_of(pod, schedule);
   EXPECT_TRUE(model) << to_text(model.error());
-  return to_text(stuck(*model, finished));
+  return to_text(deadlock(*model, finished));
 }
 
 /// Everybody receives before sending on: a cycle of edges.
-Schedule receive_first(const Pod& pod) {
+Schedule receive_first(const SmallSystem& pod) {
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {4});
   const TaskId in = w.add("in", Recv{0, testing::neighbour(w.axis(0), -1), part(a, 0, 1), Combine::replace});
@@ -140,7 +140,7 @@ Schedule receive_first(const Pod& pod) {
 }
 
 TEST(Stuck, NamesTheCycleAndCountsWhatNeverRan) {
-  const Pod pod = make_pod(ideal_machine(), {2});
+  const SmallSystem pod = small_system(ideal_machine(), {2});
   EXPECT_EQ(said_of(pod, receive_first(pod), {false, false, true, true}),
             "deadlock: task 1 \"out\" on device 0 (row=0) waits for task 1 \"out\" on device 1 (row=1), which waits for task 1 \"out\" on device 0 "
             "(row=0); 2 of 4 task instances never ran");
@@ -148,7 +148,7 @@ TEST(Stuck, NamesTheCycleAndCountsWhatNeverRan) {
 
 TEST(Stuck, WhatMerelyWaitsForTheCycleIsNotInIt) {
   // Device 0's first task waits for the ring of the others.
-  const Pod pod = make_pod(ideal_machine(), {2});
+  const SmallSystem pod = small_system(ideal_machine(), {2});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {8});
   const AxisView x = w.axis(0);
@@ -162,14 +162,14 @@ TEST(Stuck, WhatMerelyWaitsForTheCycleIsNotInIt) {
 }
 
 TEST(Stuck, ALongCycleNamesItsBeginning) {
-  const Pod pod = make_pod(ideal_machine(), {9});
+  const SmallSystem pod = small_system(ideal_machine(), {9});
   const std::string text = said_of(pod, receive_first(pod), std::vector<bool>(18, false));
   EXPECT_THAT(text, ::testing::StartsWith("deadlock: task 1 \"out\" on device 0 (row=0) waits for task 1 \"out\" on device 8 (row=8), which waits for "));
   EXPECT_THAT(text, ::testing::EndsWith("; and so on through 3 more, back to the first; 18 of 18 task instances never ran"));
 }
 
 TEST(Stuck, EveryTimingEngineSaysWhoKeepsTheCore) {
-  const Pod pod = make_pod(ideal_machine(), {2});
+  const SmallSystem pod = small_system(ideal_machine(), {2});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {8});
   const AxisView x = w.axis(0);
@@ -192,7 +192,7 @@ TEST(Stuck, EveryTimingEngineSaysWhoKeepsTheCore) {
 TEST(Stuck, ACoreShareMayDeadlockWhatValidatesAndIsToldSo) {
   // On device 0 the first send is at the core's head and waits for device 1, which waits for the second send: fine unless sends take the core.
   Machine machine = ideal_machine();
-  const auto make = [&](const Pod& pod) {
+  const auto make = [&](const SmallSystem& pod) {
     Writer w{pod.mesh};
     const BufferId a = w.scratch("a", {8});
     const AxisView x = w.axis(0);
@@ -204,9 +204,9 @@ TEST(Stuck, ACoreShareMayDeadlockWhatValidatesAndIsToldSo) {
     w.add("end", Recv{1, {Affine{0}}, part(a, 3, 1), Combine::replace}, {}, between(x, 1, 2));
     return w.schedule;
   };
-  const Pod free = make_pod(machine, {2});
+  const SmallSystem free = small_system(machine, {2});
   machine.software.core_share[static_cast<std::size_t>(CostKind::permute)] = 0.1;
-  const Pod shared = make_pod(machine, {2});
+  const SmallSystem shared = small_system(machine, {2});
   for (const EngineEntry& entry : all_timing_engines()) {
     EXPECT_TRUE(testing::run(free, make(free), entry.name)) << entry.name;
     const auto timeline = testing::run(shared, make(shared), entry.name);

@@ -16,13 +16,13 @@ using testing::cost;
 using ::testing::ElementsAre;
 using testing::ideal_machine;
 using ::testing::IsEmpty;
-using testing::make_pod;
+using testing::small_system;
 using testing::part;
-using testing::Pod;
+using testing::SmallSystem;
 using testing::shift;
 using testing::Writer;
 
-CostedGraph costs_of(const Pod& pod, const Schedule& schedule) {
+CostedGraph costs_of(const SmallSystem& pod, const Schedule& schedule) {
   auto costs = cost(schedule, pod.machine, pod.grid, pod.placement);
   EXPECT_TRUE(costs) << to_text(costs.error());
   return costs ? *std::move(costs) : CostedGraph{};
@@ -32,7 +32,7 @@ Seconds& launch(Machine& machine, CostKind kind) { return machine.software.launc
 double& share(Machine& machine, CostKind kind) { return machine.software.core_share[static_cast<std::size_t>(kind)]; }
 
 /// The links of a transfer by name.
-std::vector<std::string> route(const Pod& pod, const CostedGraph& costs, std::size_t activity) {
+std::vector<std::string> route(const SmallSystem& pod, const CostedGraph& costs, std::size_t activity) {
   std::vector<std::string> names;
   for (const LinkId link : costs.routes[costs.transfers[activity].route]) names.push_back(pod.grid.link_name(link));
   return names;
@@ -55,7 +55,7 @@ TEST(Cost, ATransferIsLaunchMessageAndHopsThenItsBytes) {
   machine.software.per_message = Seconds{3e-6};
   machine.software.launch.fill(Seconds{1});
   launch(machine, CostKind::permute) = Seconds{5e-6};
-  const Pod pod = make_pod(machine, {8});
+  const SmallSystem pod = small_system(machine, {8});
   OneShift one{pod.mesh, 0, 3};
   const CostedGraph lowered_by_hand = costs_of(pod, one.w.schedule);
   const TransferCost& transfer = lowered_by_hand.transfers[0];
@@ -74,7 +74,7 @@ TEST(Cost, ASendPaysThePermutesLaunchARecvNothing) {
   launch(machine, CostKind::permute) = Seconds{5e-6};
   machine.software.per_message = Seconds{1e-6};
   machine.chip.reduce_bandwidth = BytesPerSecond{1e6};
-  const Pod pod = make_pod(machine, {4});
+  const SmallSystem pod = small_system(machine, {4});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {4});
   w.add("out", Send{0, testing::neighbour(w.axis(0), 1), part(a, 0, 2), {}});
@@ -88,7 +88,7 @@ TEST(Cost, ASendPaysThePermutesLaunchARecvNothing) {
 TEST(Cost, AnAdditionTakesTheBytesOverTheReduceBandwidth) {
   Machine machine = ideal_machine(1e9);
   machine.chip.reduce_bandwidth = BytesPerSecond{5e8};
-  const Pod pod = make_pod(machine, {4});
+  const SmallSystem pod = small_system(machine, {4});
   OneShift one{pod.mesh};
   one.op().combine = Combine::add;
   const CostedGraph costs = costs_of(pod, one.w.schedule);
@@ -100,7 +100,7 @@ TEST(Cost, AnInefficientKindMovesMoreThanItsPayload) {
   Machine machine = ideal_machine(1e9);
   machine.software.efficiency[static_cast<std::size_t>(CostKind::all_gather)] = {{Bytes{4000}, 0.5}, {Bytes{16000}, 1}};
   machine.software.efficiency[static_cast<std::size_t>(CostKind::permute)] = {{Bytes{1}, 0.25}};
-  const Pod pod = make_pod(machine, {4});
+  const SmallSystem pod = small_system(machine, {4});
   OneShift one{pod.mesh};
   EXPECT_DOUBLE_EQ(costs_of(pod, one.w.schedule).transfers[0].flow_bytes, 4000) << "a permute";
   one.w.task(TaskId{0}).origin = Origin{0, CollectiveKind::all_gather, pod.mesh.whole(0), Bytes{8000}};
@@ -112,7 +112,7 @@ TEST(Cost, AnInefficientKindMovesMoreThanItsPayload) {
 TEST(Cost, WorkAndItsUnit) {
   Machine machine = ideal_machine();
   machine.chip.hbm_bandwidth = BytesPerSecond{1e9};
-  const Pod pod = make_pod(machine, {2});
+  const SmallSystem pod = small_system(machine, {2});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {10, 10}), b = w.scratch("b", {10, 10}), c = w.scratch("c", {10, 10});
   w.add("core", copy({a, {all(10), all(10)}}, {b, {all(10), all(10)}}), {}, between(w.axis(0), 0, 1));
@@ -132,7 +132,7 @@ TEST(Cost, WorkAndItsUnit) {
 // ---- Routes ---------------------------------------------------------------------------------------------------------------------------
 
 TEST(Cost, AShiftAlongOneWrappedDimensionGoesTheWayOfItsSign) {
-  const Pod pod = make_pod(ideal_machine(), {4, 6});
+  const SmallSystem pod = small_system(ideal_machine(), {4, 6});
   const auto first = [&](int axis, int by) {
     const OneShift one{pod.mesh, axis, by};
     return route(pod, costs_of(pod, one.w.schedule), 0);
@@ -149,7 +149,7 @@ TEST(Cost, AShiftAlongOneWrappedDimensionGoesTheWayOfItsSign) {
 
 TEST(Cost, TheSignIsEachDevicesOwn) {
   // by = 2 * row - 2 on columns of 4: row 0 goes -2, row 2 goes +2.
-  const Pod pod = make_pod(ideal_machine(), {3, 4});
+  const SmallSystem pod = small_system(ideal_machine(), {3, 4});
   const OneShift one{pod.mesh, 1, Affine{{{pod.mesh.whole(0), 2}}, -2}};
   const CostedGraph costs = costs_of(pod, one.w.schedule);
   ASSERT_EQ(costs.graph.activities.size(), 8u) << "row 1 stays";
@@ -159,13 +159,13 @@ TEST(Cost, TheSignIsEachDevicesOwn) {
 
 TEST(Cost, AnAxisFoldedOverDimensionsHasNoSignToFollow) {
   // One axis over 2 x 4 chips: half way round is device 4, one hop away whatever the sign.
-  const Pod pod = make_pod(ideal_machine(), {2, 4}, true, {{"x", 8}});
+  const SmallSystem pod = small_system(ideal_machine(), {2, 4}, true, {{"x", 8}});
   for (const int by : {4, -4}) {
     const OneShift one{pod.mesh, 0, by};
     EXPECT_THAT(route(pod, costs_of(pod, one.w.schedule), 0), ElementsAre("(0,0)->(1,0) x+"));
   }
   // Half of a folded axis may be antipodal in one dimension; ties go up, not with the sign.
-  const Pod tall = make_pod(ideal_machine(), {4, 2}, true, {{"x", 8}});
+  const SmallSystem tall = small_system(ideal_machine(), {4, 2}, true, {{"x", 8}});
   for (const int by : {4, -4}) {
     const OneShift one{tall.mesh, 0, by};
     EXPECT_THAT(route(tall, costs_of(tall, one.w.schedule), 0), ElementsAre("(0,0)->(1,0) x+", "(1,0)->(2,0) x+"));
@@ -173,7 +173,7 @@ TEST(Cost, AnAxisFoldedOverDimensionsHasNoSignToFollow) {
 }
 
 TEST(Cost, BothWaysRoundStandInOneSchedule) {
-  const Pod pod = make_pod(ideal_machine(), {4});
+  const SmallSystem pod = small_system(ideal_machine(), {4});
   OneShift both{pod.mesh, 0, +2};
   const Shift there = both.op();
   both.w.add("the other way", shift(there.axis, -2, there.source, there.target));
@@ -184,18 +184,18 @@ TEST(Cost, BothWaysRoundStandInOneSchedule) {
 
 TEST(Cost, AnAxisAcrossADimensionOrDiagonallyHasNoSignToFollow) {
   // Two halves of a ring of 8: the other half is 4 chips away either way.
-  const Pod halves = make_pod(ideal_machine(), {8}, true, {{"row", 2}, {"col", 4}});
+  const SmallSystem halves = small_system(ideal_machine(), {8}, true, {{"row", 2}, {"col", 4}});
   const OneShift across{halves.mesh, 0, -1};
   EXPECT_EQ(route(halves, costs_of(halves, across.w.schedule), 0).front(), "(0)->(1) x+");
   // Four devices on the diagonal of 4 x 4.
-  Pod diagonal = make_pod(ideal_machine(), {4, 4});
+  SmallSystem diagonal = small_system(ideal_machine(), {4, 4});
   diagonal.placement.chip_of = {diagonal.grid.chip({0, 0}), diagonal.grid.chip({1, 1}), diagonal.grid.chip({2, 2}), diagonal.grid.chip({3, 3})};
   const OneShift back{*Mesh::make({{"x", 4, true}}), 0, -2};
   EXPECT_EQ(route(diagonal, costs_of(diagonal, back.w.schedule), 0).front(), "(0,0)->(1,0) x+");
 }
 
 TEST(Cost, AFactorOfADimensionHasNoSignToFollow) {
-  const Pod pod = make_pod(ideal_machine(), {8});
+  const SmallSystem pod = small_system(ideal_machine(), {8});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {2});
   w.add("halves", shift(pod.mesh.factor(0, {2, 4}, 0), -1, part(a, 0, 1), part(a, 1, 1)));
@@ -203,7 +203,7 @@ TEST(Cost, AFactorOfADimensionHasNoSignToFollow) {
 }
 
 TEST(Cost, NeighboursOnAFoldedAxisMayBeHopsApart) {
-  const Pod pod = make_pod(ideal_machine(), {4, 4}, true, {{"row", 16}});
+  const SmallSystem pod = small_system(ideal_machine(), {4, 4}, true, {{"row", 16}});
   const OneShift one{pod.mesh};
   const CostedGraph costs = costs_of(pod, one.w.schedule);
   EXPECT_THAT(route(pod, costs, 2), ElementsAre("(0,2)->(0,3) y+"));
@@ -213,7 +213,7 @@ TEST(Cost, NeighboursOnAFoldedAxisMayBeHopsApart) {
 }
 
 TEST(Cost, ATransferMayNameTheOrderOfItsDimensions) {
-  const Pod pod = make_pod(ideal_machine(), {4, 4}, true, {{"row", 16}});
+  const SmallSystem pod = small_system(ideal_machine(), {4, 4}, true, {{"row", 16}});
   OneShift one{pod.mesh, 0, 5};
   EXPECT_THAT(route(pod, costs_of(pod, one.w.schedule), 0), ElementsAre("(0,0)->(1,0) x+", "(1,0)->(1,1) y+"));
   one.op().route_order = {1, 0};
@@ -226,7 +226,7 @@ TEST(Cost, ATransferMayNameTheOrderOfItsDimensions) {
 }
 
 TEST(Cost, DifferentOrdersStandInOneSchedule) {
-  const Pod pod = make_pod(ideal_machine(), {4, 4}, true, {{"row", 16}});
+  const SmallSystem pod = small_system(ideal_machine(), {4, 4}, true, {{"row", 16}});
   OneShift two{pod.mesh, 0, 5};
   Shift other = two.op();
   two.op().route_order = {0, 1};
@@ -241,7 +241,7 @@ TEST(Cost, InjectionAndEjectionLimitButAreNoHops) {
   Machine machine = ideal_machine(10e9, 1e-6);
   machine.chip.injection_bandwidth = BytesPerSecond{2e9};
   machine.chip.ejection_bandwidth = BytesPerSecond{4e9};
-  const Pod pod = make_pod(machine, {8});
+  const SmallSystem pod = small_system(machine, {8});
   const OneShift one{pod.mesh, 0, 2};
   const CostedGraph costs = costs_of(pod, one.w.schedule);
   EXPECT_EQ(costs.routes[costs.transfers[0].route].size(), 4u);
@@ -251,7 +251,7 @@ TEST(Cost, InjectionAndEjectionLimitButAreNoHops) {
 }
 
 TEST(Cost, DevicesOfOneChipNeedNoLink) {
-  const Pod pod = make_pod(ideal_machine(), {2});
+  const SmallSystem pod = small_system(ideal_machine(), {2});
   OneShift one{pod.mesh};
   Placement together = pod.placement;
   together.chip_of[1] = together.chip_of[0];
@@ -262,7 +262,7 @@ TEST(Cost, DevicesOfOneChipNeedNoLink) {
 }
 
 TEST(Cost, EqualRoutesAreStoredOnce) {
-  const Pod pod = make_pod(ideal_machine(), {4});
+  const SmallSystem pod = small_system(ideal_machine(), {4});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {4});
   for (int i = 0; i < 5; ++i) w.add("again", shift(w.axis(0), 1, part(a, 0, 1), part(a, 1, 1)));
@@ -274,7 +274,7 @@ TEST(Cost, EqualRoutesAreStoredOnce) {
 TEST(Cost, AnAlgorithmsTransferTakesItsCoreShareAtItsOwnPlace) {
   Machine machine = ideal_machine(1e9, 1e-6);
   share(machine, CostKind::permute) = 0.25;
-  const Pod pod = make_pod(machine, {4});
+  const SmallSystem pod = small_system(machine, {4});
   OneShift one{pod.mesh};
   const CostedGraph costs = costs_of(pod, one.w.schedule);
   for (std::size_t a = 0; a < 4; ++a) {
@@ -287,7 +287,7 @@ TEST(Cost, AnAlgorithmsDmaWorkTakesTheShareOfLocals) {
   Machine machine = ideal_machine();
   machine.chip.hbm_bandwidth = BytesPerSecond{1e9};
   share(machine, CostKind::local) = 0.5;
-  const Pod pod = make_pod(machine, {1});
+  const SmallSystem pod = small_system(machine, {1});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {200});
   w.add("dma", copy(part(a, 0, 100), part(a, 100, 100), Unit::dma));
@@ -303,7 +303,7 @@ TEST(Cost, ACollectiveTakesItsWholeShareAtItsLaunch) {
   Machine machine = ideal_machine(1e9, 1e-6);
   launch(machine, CostKind::all_gather) = Seconds{10e-6};
   share(machine, CostKind::all_gather) = 0.1;
-  const Pod pod = make_pod(machine, {4}, false);
+  const SmallSystem pod = small_system(machine, {4}, false);
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {500});
   const Origin origin{0, CollectiveKind::all_gather, w.axis(0), Bytes{1000}};
@@ -324,7 +324,7 @@ TEST(Cost, ACollectiveTakesItsWholeShareAtItsLaunch) {
 TEST(Cost, SharesOfTwoCollectivesAndProgramsStayApart) {
   Machine machine = ideal_machine(1e9);
   share(machine, CostKind::all_gather) = 1;
-  const Pod pod = make_pod(machine, {4});
+  const SmallSystem pod = small_system(machine, {4});
   Writer w{*Mesh::make({{"x", 4, true}})};
   const AxisView pair = w.schedule.mesh.factor(0, {2, 2}, 1);
   for (int p = 0; p < 2; ++p) {
@@ -346,7 +346,7 @@ TEST(Cost, SharesOfTwoCollectivesAndProgramsStayApart) {
 }
 
 TEST(Cost, WithoutAShareTheCoreIsNotTaken) {
-  const Pod pod = make_pod(ideal_machine(1e9), {4});
+  const SmallSystem pod = small_system(ideal_machine(1e9), {4});
   const OneShift one{pod.mesh};
   EXPECT_THAT(costs_of(pod, one.w.schedule).on_core, ::testing::Each(false));
 }
@@ -354,13 +354,13 @@ TEST(Cost, WithoutAShareTheCoreIsNotTaken) {
 // ---- Refusals -------------------------------------------------------------------------------------------------------------------------
 
 TEST(Cost, ThePlacementMustBeForAsManyDevices) {
-  const Pod pod = make_pod(ideal_machine(), {4}), other = make_pod(ideal_machine(), {6});
+  const SmallSystem pod = small_system(ideal_machine(), {4}), other = small_system(ideal_machine(), {6});
   const OneShift one{pod.mesh};
   EXPECT_EQ(to_text(cost(one.w.schedule, other.machine, other.grid, other.placement).error()), "the schedule is for 4 devices, the placement has 6");
 }
 
 TEST(Cost, AScheduleThatDoesNotUnrollIsRefusedWithItsFirstProblem) {
-  const Pod pod = make_pod(ideal_machine(), {4});
+  const SmallSystem pod = small_system(ideal_machine(), {4});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {2});
   w.add("lost", Send{0, testing::neighbour(w.axis(0), 1), part(a, 0, 1), {}});

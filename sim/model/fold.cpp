@@ -135,7 +135,7 @@ void Folding::collect_participants() {
   for (std::uint32_t p = 0; p < model_.costs.size(); ++p)
     for (std::size_t t = 0; t < model_.costs[p].size(); ++t) {
       if (const std::uint32_t id = deployment_.programs[p].participants[t]; !known[id]) known[id] = true, participants_of_[p].push_back(id);
-      if (const std::uint32_t times = model_.costs[p][t].core_times; times != nobody) core_times_of_[p].push_back(times);
+      if (const std::uint32_t times = model_.costs[p][t].core_times; times != no_device) core_times_of_[p].push_back(times);
     }
 }
 
@@ -150,19 +150,19 @@ bool Folding::collect_flows() {
       seen[cost.routing] = true;
       const Participants& who = deployment_.who(p, t);
       auto& here = flow_at_[cost.routing];
-      here.assign(who.to.size(), nobody);
+      here.assign(who.to.size(), no_device);
       for (std::size_t l = 0; l < who.to.size(); ++l) {
         if (!who.does(l)) continue;
         if (stop_.requested()) return false;
         const std::uint32_t path = model_.routings[cost.routing][l];
         here[l] = static_cast<std::uint32_t>(flows_.size());
-        flows_.push_back({cost.routing, deployment_.programs[p].devices[l], who.to[l], path, who.to_task.empty() ? nobody : who.to_task[l]});
+        flows_.push_back({cost.routing, deployment_.programs[p].devices[l], who.to[l], path, who.to_task.empty() ? no_device : who.to_task[l]});
         for (const PathLink& link : model_.links_of(model_.paths[path])) used[link.link] = true;
         members += model_.links_of(model_.paths[path]).size();
         if (members > most_members) return false;
       }
     }
-  used_position_.assign(model_.links.size(), nobody);
+  used_position_.assign(model_.links.size(), no_device);
   for (std::uint32_t link = 0; link < used.size(); ++link)
     if (used[link]) used_position_[link] = static_cast<std::uint32_t>(used_.size()), used_.push_back(link);
   return true;
@@ -270,7 +270,7 @@ bool Folding::devices_alike(std::uint32_t a, std::uint32_t b) const {
   const auto& [program, local_a] = deployment_.places[a];
   const auto& [other_program, local_b] = deployment_.places[b];
   if (program != other_program || (!model_.speed.empty() && model_.speed[a] != model_.speed[b])) return false;
-  if (program == nobody) return true;
+  if (program == no_device) return true;
   for (const std::uint32_t id : participants_of_[program]) {
     const Participants& who = deployment_.participants[id];
     if (who.does(local_a) != who.does(local_b) || who.receives(local_a) != who.receives(local_b)) return false;
@@ -320,8 +320,8 @@ Model Folding::quotient() const {
   std::vector<std::vector<std::uint32_t>> locals(deployment_.programs.size());  // per program, the place of each of its nodes' devices
   for (std::uint32_t node = 0; node < devices_.lowest.size(); ++node) {
     const auto& [p, local] = deployment_.places[devices_.lowest[node]];
-    deployment.places.push_back({p, p == nobody ? 0 : static_cast<std::uint32_t>(locals[p].size())});
-    if (p == nobody) continue;
+    deployment.places.push_back({p, p == no_device ? 0 : static_cast<std::uint32_t>(locals[p].size())});
+    if (p == no_device) continue;
     deployment.programs[p].devices.push_back(node);
     locals[p].push_back(local);
   }
@@ -335,11 +335,11 @@ Model Folding::quotient() const {
       if (who.to.empty() && who.from.empty())
         for (const std::uint32_t l : locals[p]) {
           if (!all.to.empty()) {
-            who.to.push_back(all.does(l) ? devices_.class_of[all.to[l]] : nobody);
-            who.rank.push_back(all.does(l) ? who.doers++ : nobody);
+            who.to.push_back(all.does(l) ? devices_.class_of[all.to[l]] : no_device);
+            who.rank.push_back(all.does(l) ? who.doers++ : no_device);
           }
           if (!all.from.empty())
-            who.from.push_back(all.receives(l) ? devices_.class_of[all.from[l]] : nobody), who.receivers += all.receives(l) ? 1 : 0;
+            who.from.push_back(all.receives(l) ? devices_.class_of[all.from[l]] : no_device), who.receivers += all.receives(l) ? 1 : 0;
           if (!all.to_task.empty()) who.to_task.push_back(all.to_task[l]);
           if (!all.from_task.empty()) who.from_task.push_back(all.from_task[l]);
         }
@@ -381,9 +381,9 @@ Model Folding::quotient() const {
       if (cost.kind == TaskCost::Kind::transfer && result.routings[cost.routing].empty())
         for (const std::uint32_t l : locals[p]) {
           const std::uint32_t flow = flow_at_[cost.routing][l];
-          result.routings[cost.routing].push_back(flow == nobody ? 0 : path_of_class[flows_classes_.class_of[flow]]);
+          result.routings[cost.routing].push_back(flow == no_device ? 0 : path_of_class[flows_classes_.class_of[flow]]);
         }
-      if (cost.core_times == nobody) continue;
+      if (cost.core_times == no_device) continue;
       if (result.core_times.size() <= cost.core_times) result.core_times.resize(cost.core_times + 1);
       for (const std::uint32_t l : locals[p]) result.core_times[cost.core_times].push_back(model_.core_times[cost.core_times][l]);
     }

@@ -17,7 +17,7 @@ class Estimate {
  public:
   Estimate(const Deployment& deployment, const std::vector<double>& speed) : deployment_{deployment} {
     const std::size_t devices = deployment.places.size();
-    program_of_.assign(deployment.participants.size(), nobody);
+    program_of_.assign(deployment.participants.size(), no_device);
     tasks_.assign(deployment.participants.size(), 0);
     for (std::uint32_t p = 0; p < deployment.programs.size(); ++p)
       for (const std::uint32_t id : deployment.programs[p].participants) program_of_[id] = p, ++tasks_[id];
@@ -34,7 +34,7 @@ class Estimate {
     distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
     const std::uint32_t before = size_.classes;
     size_ = {static_cast<std::uint32_t>(distinct.size()), 0};
-    std::vector<std::uint32_t> seen(distinct.size(), nobody);  // by class, the participants it was last counted for
+    std::vector<std::uint32_t> seen(distinct.size(), no_device);  // by class, the participants it was last counted for
     for (Colour& colour : colours_) colour = static_cast<Colour>(std::lower_bound(distinct.begin(), distinct.end(), colour) - distinct.begin());
     each([&](std::uint32_t id, const Participants& who, const std::vector<std::uint32_t>& devices) {
       std::uint64_t classes = 0;
@@ -61,7 +61,7 @@ class Estimate {
   template <class Visit>
   void each(Visit visit) const {
     for (std::uint32_t id = 0; id < program_of_.size(); ++id)
-      if (program_of_[id] != nobody) visit(id, deployment_.participants[id], deployment_.programs[program_of_[id]].devices);
+      if (program_of_[id] != no_device) visit(id, deployment_.participants[id], deployment_.programs[program_of_[id]].devices);
   }
 
   const Deployment& deployment_;

@@ -17,18 +17,18 @@ using testing::after;
 using testing::between;
 using testing::folding_changes_nothing;
 using testing::Folds;
-using testing::make_pod;
+using testing::small_system;
 using testing::part;
-using testing::Pod;
+using testing::SmallSystem;
 using testing::RandomScheduleOptions;
 using testing::shift;
 using testing::World;
 using testing::world_of;
 using testing::Writer;
 
-Expected<Model> folded(const Pod& pod, const Schedule& schedule) { return make_folded_model(schedule, pod.machine, pod.grid, pod.placement); }
+Expected<Model> folded(const SmallSystem& pod, const Schedule& schedule) { return make_folded_model(schedule, pod.machine, pod.grid, pod.placement); }
 
-std::size_t classes(const Pod& pod, const Schedule& schedule) {
+std::size_t classes(const SmallSystem& pod, const Schedule& schedule) {
   const auto model = folded(pod, schedule);
   EXPECT_TRUE(model) << to_text(model.error());
   return model ? model->nodes() : 0;
@@ -47,7 +47,7 @@ TEST_P(FoldingRandomSchedules, OfNeighboursOnTheirOwnTorus) {
     std::vector<int> extents;
     std::vector<std::pair<std::string, int>> sizes;
     for (const MeshAxis& axis : schedule.mesh.axes()) extents.push_back(axis.size), sizes.emplace_back(axis.name, axis.size);
-    const Pod pod = make_pod(testing::costly_machine(rng), extents, true, sizes);
+    const SmallSystem pod = small_system(testing::costly_machine(rng), extents, true, sizes);
     ASSERT_TRUE(folding_changes_nothing(schedule, world_of(pod), seen)) << "seed " << seed << "\n" << to_text(schedule);
   }
   EXPECT_GE(seen.compared, 250);
@@ -94,7 +94,7 @@ TEST(FoldTorus, IsTheFoldedModelOfRandomShifts) {
       sizes = {{"folded", extents[0] * extents[1]}};
       if (extents.size() == 3) sizes.emplace_back("last", extents[2]);
     }
-    const Pod pod = make_pod(machine, extents, true, sizes);
+    const SmallSystem pod = small_system(machine, extents, true, sizes);
     if (pod.mesh.devices() == 1) continue;
     std::vector<AxisView> dimensions;
     for (int axis = 0; axis < static_cast<int>(pod.mesh.axes().size()); ++axis)
@@ -124,7 +124,7 @@ TEST(FoldTorus, IsTheFoldedModelOfRandomShifts) {
 
 TEST(FoldTorus, SendsAntipodalShiftsTheWayOfTheirSign) {
   // By +2 and by -2 on a ring of four reach the same device, on different links.
-  const Pod pod = make_pod(testing::plain_machine(), {4});
+  const SmallSystem pod = small_system(testing::plain_machine(), {4});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {1000});
   w.add("plus", shift(w.axis(0), 2, part(a, 0, 100), part(a, 100, 100)));
@@ -138,7 +138,7 @@ TEST(FoldTorus, SendsAntipodalShiftsTheWayOfTheirSign) {
 
 TEST(Fold, ATranslationInvariantProgramIsOneClassOnATorusAndNotOnAnOpenGrid) {
   for (const bool wraps : {true, false}) {
-    const Pod pod = make_pod(testing::ideal_machine(), {4, 6}, wraps, {{"row", 4}, {"col", 6}});
+    const SmallSystem pod = small_system(testing::ideal_machine(), {4, 6}, wraps, {{"row", 4}, {"col", 6}});
     const Mesh mesh = *Mesh::make({{"row", 4, true}, {"col", 6, true}});  // shifts go round whatever the links do
     Writer w{mesh};
     const BufferId a = w.scratch("a", {1000});
@@ -152,7 +152,7 @@ TEST(Fold, ATranslationInvariantProgramIsOneClassOnATorusAndNotOnAnOpenGrid) {
 
 TEST(Fold, DevicesThatLookAlikeAreToldApartByTheFlowsTheyMeet) {
   // Every device sends one flow and receives one over links that are all alike; but row y goes y ahead, so flows share links from y = 2 on.
-  const Pod pod = make_pod(testing::plain_machine(), {7, 5});
+  const SmallSystem pod = small_system(testing::plain_machine(), {7, 5});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {1000});
   w.add("skew", shift(w.axis(0), Affine{{AxisTerm{w.axis(1), 1}}}, part(a, 0, 100), part(a, 100, 100)));
@@ -165,7 +165,7 @@ TEST(Fold, DevicesThatLookAlikeAreToldApartByTheFlowsTheyMeet) {
 
 TEST(Fold, TwoHalvesOfARingAreAlike) {
   // Two rows of six on a ring of twelve: the end of a row is five hops from its start.
-  const Pod pod = make_pod(testing::plain_machine(), {12}, true, {{"a", 2}, {"b", 6}});
+  const SmallSystem pod = small_system(testing::plain_machine(), {12}, true, {{"a", 2}, {"b", 6}});
   Writer w{*Mesh::make({{"a", 2, true}, {"b", 6, true}})};
   const BufferId a = w.scratch("a", {1000});
   w.add("ring", shift(w.axis(1), 1, part(a, 0, 100), part(a, 100, 100)));
@@ -177,7 +177,7 @@ TEST(Fold, TwoHalvesOfARingAreAlike) {
 
 TEST(Fold, AMeshAxisOverTwoDimensions) {
   // row=32,col=8 on 4x8x8, scaled down: a step along row crosses the first dimension at every fourth device.
-  const Pod pod = make_pod(testing::overhead_machine(), {2, 4, 4}, true, {{"row", 8}, {"col", 4}});
+  const SmallSystem pod = small_system(testing::overhead_machine(), {2, 4, 4}, true, {{"row", 8}, {"col", 4}});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {1000});
   for (int by = -2; by <= 2; ++by) w.add("row", shift(w.axis(0), by, part(a, 0, 100), part(a, 100, 100)));
@@ -188,7 +188,7 @@ TEST(Fold, AMeshAxisOverTwoDimensions) {
 }
 
 TEST(Fold, ADamagedTorusIsNoTorus) {
-  const Pod pod = make_pod(testing::plain_machine(), {4, 4});
+  const SmallSystem pod = small_system(testing::plain_machine(), {4, 4});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {1000});
   const TaskId row = w.add("row", shift(w.axis(0), 1, part(a, 0, 100), part(a, 100, 100)));
@@ -213,7 +213,7 @@ TEST(Fold, ATwistedTorusFoldsByItsRoutes) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     Rng rng{seed, stream_of("twisted")};
     const Machine machine = testing::costly_machine(rng);
-    const Pod pod = make_pod(machine, {2, 2, 4});
+    const SmallSystem pod = small_system(machine, {2, 2, 4});
     const auto topology = TwistedTorus::make(pod.grid.dimensions(), machine.chip.injection_bandwidth, machine.chip.ejection_bandwidth);
     ASSERT_TRUE(topology) << to_text(topology.error());
     const Schedule schedule = testing::random_schedule(seed, {.exchanges = false, .careless = false, .guards = seed % 3 == 0, .axes = pod.mesh.axes(), .far = true});
@@ -224,7 +224,7 @@ TEST(Fold, ATwistedTorusFoldsByItsRoutes) {
 }
 
 TEST(Fold, AFlowTakesAShareForEachThatIsAlike) {
-  const Pod pod = make_pod(testing::plain_machine(), {8});
+  const SmallSystem pod = small_system(testing::plain_machine(), {8});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {1000});
   w.add("three", shift(w.axis(0), 3, part(a, 0, 100), part(a, 100, 100)));
@@ -244,7 +244,7 @@ TEST(Fold, AFlowTakesAShareForEachThatIsAlike) {
 }
 
 TEST(Fold, WhatDoesNotFoldComesBackAsItIs) {
-  const Pod pod = make_pod(testing::plain_machine(), {5}, false);
+  const SmallSystem pod = small_system(testing::plain_machine(), {5}, false);
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {1000});
   w.add("line", shift(w.axis(0), 1, part(a, 0, 100), part(a, 100, 100)), {}, between(w.axis(0), 0, 4));
@@ -294,7 +294,7 @@ TEST(LeastFoldedSize, IsNeverMoreThanTheFoldedModelHas) {
 TEST(LeastFoldedSize, OfALineIsToldByItsGuardsAlone) {
   // An all-gather on a line in one direction: step s is on the devices from s on, so that all of them differ.
   constexpr int devices = 9;
-  const Pod pod = make_pod(testing::plain_machine(), {devices, 4}, false);
+  const SmallSystem pod = small_system(testing::plain_machine(), {devices, 4}, false);
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {1000});
   for (int step = 0; step + 1 < devices; ++step)
@@ -306,7 +306,7 @@ TEST(LeastFoldedSize, OfALineIsToldByItsGuardsAlone) {
 }
 
 TEST(LeastFoldedSize, SeesStragglersThatMakeEveryDeviceAnother) {
-  Pod pod = make_pod(testing::plain_machine(), {8, 8});
+  SmallSystem pod = small_system(testing::plain_machine(), {8, 8});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {1000});
   const TaskId along = w.add("row", shift(w.axis(0), 1, part(a, 0, 100), part(a, 100, 100)));
@@ -326,7 +326,7 @@ TEST(LeastFoldedSize, SeesStragglersThatMakeEveryDeviceAnother) {
 // ---- Ended early ----------------------------------------------------------------------------------------------------------------------
 
 TEST(Fold, EndsWhenTold) {
-  const Pod pod = make_pod(testing::plain_machine(), {6});
+  const SmallSystem pod = small_system(testing::plain_machine(), {6});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {1000});
   w.add("ring", shift(w.axis(0), 1, part(a, 0, 100), part(a, 100, 100)), {}, between(w.axis(0), 0, 6));

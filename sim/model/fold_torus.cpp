@@ -71,13 +71,13 @@ std::optional<Deployment> seen_from_anywhere(const Schedule& schedule) {
       if (!absent && !schedule.mesh.wraps(shift->axis)) return std::nullopt;
       reached = static_cast<std::uint32_t>(schedule.mesh.shifted(DeviceId{0}, shift->axis, by).value);
     }
-    const std::uint32_t key = shift == nullptr ? nobody : absent ? nobody - 1 : reached;
+    const std::uint32_t key = shift == nullptr ? no_device : absent ? no_device - 1 : reached;
     const auto [entry, is_new] = known.try_emplace({key, absent ? 0 : by}, static_cast<std::uint32_t>(deployment.participants.size()));
     if (is_new) {
       Participants who;
-      who.to = {absent ? nobody : reached};
-      if (shift != nullptr) who.from = {absent ? nobody : 0}, who.receivers = absent ? 0 : 1;
-      who.rank = {absent ? nobody : 0};
+      who.to = {absent ? no_device : reached};
+      if (shift != nullptr) who.from = {absent ? no_device : 0}, who.receivers = absent ? 0 : 1;
+      who.rank = {absent ? no_device : 0};
       who.doers = absent ? 0 : 1;
       deployment.participants.push_back(std::move(who));
     }
@@ -111,10 +111,10 @@ Expected<std::optional<Model>> fold_torus(const Schedule& lowered, const Machine
   model.devices_in = {devices};
   model.node_of.assign(devices, 0);
   for (Participants& who : model.deployment.participants)
-    if (who.to.front() != nobody) who.to.front() = 0;
+    if (who.to.front() != no_device) who.to.front() = 0;
 
   // A class per direction. By translation, each of its links is crossed by as many alike flows as one flow crosses links of it.
-  std::vector<std::uint32_t> class_of_direction(2 * grid->dimensions().size() + 2, nobody);
+  std::vector<std::uint32_t> class_of_direction(2 * grid->dimensions().size() + 2, no_device);
   std::vector<ModelLink> links;
   std::vector<PathLink> path_links;
   for (Path& path : model.paths) {
@@ -122,7 +122,7 @@ Expected<std::optional<Model>> fold_torus(const Schedule& lowered, const Machine
     for (const PathLink& link : model.links_of(path)) {
       const ModelLink& own = model.links[link.link];
       std::uint32_t& link_class = class_of_direction[static_cast<std::size_t>(grid->direction(own.representative))];
-      if (link_class == nobody) {
+      if (link_class == no_device) {
         link_class = static_cast<std::uint32_t>(links.size());
         links.push_back({own.bandwidth, lowest_like(*grid, own.representative), devices});
       }

@@ -138,7 +138,7 @@ class ModelBuilder {
         const TaskCost& cost = model_.costs[p][t];
         const Participants& who = deployment().who(p, t);
         if (stop_.requested()) return cancelled_work();
-        const bool the_same_everywhere = cost.kind == TaskCost::Kind::work && cost.core_times == nobody && model_.speed.empty();
+        const bool the_same_everywhere = cost.kind == TaskCost::Kind::work && cost.core_times == no_device && model_.speed.empty();
         if (who.doers == 0 || (cost.kind == TaskCost::Kind::transfer && surely_fits(cost, who))) continue;
         for (std::size_t l = 0; l < who.to.size(); ++l) {
           if (!who.does(l)) continue;
@@ -152,7 +152,7 @@ class ModelBuilder {
 
   /// Judged by the worst path and this task's own reduction; a Send's receivers are looked at one by one.
   bool surely_fits(const TaskCost& cost, const Participants& who) const {
-    return who.to_task.empty() && cost.core_times == nobody && model_.speed.empty() && fits_clock(cost.core_time) &&
+    return who.to_task.empty() && cost.core_times == no_device && model_.speed.empty() && fits_clock(cost.core_time) &&
            fits_clock(cost.delay + worst_.latency + Seconds{cost.flow_bytes / worst_.bottleneck.count()} + cost.reduction);
   }
 

@@ -31,8 +31,8 @@ struct TaskCost {
   Bytes payload;                      // of a transfer
   double flow_bytes = 0;              // payload / efficiency
   Seconds reduction;                  // of a Shift or Recv
-  std::uint32_t routing = nobody;     // of a transfer: position in Model::routings
-  std::uint32_t core_times = nobody;  // position in Model::core_times
+  std::uint32_t routing = no_device;     // of a transfer: position in Model::routings
+  std::uint32_t core_times = no_device;  // position in Model::core_times
 };
 
 /// A flow on a path takes `weight` shares of the link: 1, or in a folded model the number of alike flows on each link of the class.
@@ -84,7 +84,7 @@ struct Model {
   }
   [[nodiscard]] Seconds core_time(std::uint32_t program, const TaskCost& cost, std::size_t local) const {
     if (cost.by_core) return work(program, cost, local);
-    return cost.core_times == nobody ? cost.core_time : core_times[cost.core_times][local];
+    return cost.core_times == no_device ? cost.core_time : core_times[cost.core_times][local];
   }
   /// How long it takes the receiver of what the local node sends to add it up: of the Shift itself, or of the matching Recv.
   [[nodiscard]] Seconds reduction(std::uint32_t program, std::size_t task, std::size_t local) const;

@@ -11,10 +11,10 @@
 namespace podsim {
 namespace {
 
-using testing::make_pod;
+using testing::small_system;
 using testing::part;
 using testing::plain_machine;
-using testing::Pod;
+using testing::SmallSystem;
 using testing::shift;
 using testing::Writer;
 
@@ -27,32 +27,32 @@ Machine sharing_machine() {
 }
 
 TEST(Model, CoreTimesArePerNodeWhereRoutesDiffer) {
-  const Pod pod = make_pod(sharing_machine(), {4}, false);
+  const SmallSystem pod = small_system(sharing_machine(), {4}, false);
   Writer w{*Mesh::make({{"x", 4, true}})};  // from the end back to the start: three hops
   const BufferId a = w.scratch("a", {100});
   w.add("ring", shift(w.axis(0), 1, part(a, 0, 40), part(a, 40, 40)));
   const auto model = make_model(w.schedule, pod.machine, pod.grid, pod.placement);
   ASSERT_TRUE(model) << to_text(model.error());
   const TaskCost& cost = model->costs[0][0];
-  ASSERT_NE(cost.core_times, nobody);
+  ASSERT_NE(cost.core_times, no_device);
   EXPECT_TRUE(cost.on_core);
   for (std::size_t node = 0; node < 4; ++node)
     EXPECT_NEAR(model->core_time(0, cost, node).count(), 0.25 * (40e-9 + (node == 3 ? 300e-9 : 100e-9)), 1e-18) << node;
 }
 
 TEST(Model, CoreTimesAreOneWhereRoutesAreAlike) {
-  const Pod pod = make_pod(sharing_machine(), {4});
+  const SmallSystem pod = small_system(sharing_machine(), {4});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {100});
   w.add("ring", shift(w.axis(0), 1, part(a, 0, 40), part(a, 40, 40)));
   const auto model = testing::model_of(pod, w.schedule);
-  EXPECT_EQ(model->costs[0][0].core_times, nobody);
+  EXPECT_EQ(model->costs[0][0].core_times, no_device);
   EXPECT_TRUE(model->core_times.empty());
   EXPECT_NEAR(model->core_time(0, model->costs[0][0], 2).count(), 0.25 * 140e-9, 1e-18);
 }
 
 TEST(Model, TransfersOfTheSameDevicesShareTheirRouting) {
-  const Pod pod = make_pod(plain_machine(), {4, 4});
+  const SmallSystem pod = small_system(plain_machine(), {4, 4});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {100});
   for (int i = 0; i < 5; ++i) w.add("col", shift(w.axis(1), 1, part(a, i, 1), part(a, 50 + i, 1)));
@@ -68,7 +68,7 @@ TEST(Model, TransfersOfTheSameDevicesShareTheirRouting) {
 }
 
 TEST(Model, AntipodalShiftsOfBothSignsHaveRoutesOfTheirOwn) {
-  const Pod pod = make_pod(plain_machine(), {4});
+  const SmallSystem pod = small_system(plain_machine(), {4});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {100});
   w.add("plus", shift(w.axis(0), 2, part(a, 0, 1), part(a, 50, 1)));
@@ -85,7 +85,7 @@ TEST(Model, AntipodalShiftsOfBothSignsHaveRoutesOfTheirOwn) {
 
 TEST(Model, WhatIsNotWellShapedIsNotCosted) {
   // The cost of attention looks at five dimensions of its result.
-  const Pod pod = make_pod(plain_machine(), {4});
+  const SmallSystem pod = small_system(plain_machine(), {4});
   for (const LocalKind kind : {LocalKind::attention, LocalKind::attention_grad}) {
     Writer w{pod.mesh};
     const BufferId a = w.scratch("a", {4});

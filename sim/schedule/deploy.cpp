@@ -90,7 +90,7 @@ class Deployer {
   Deployment& deployment() { return result_.deployment; }
   std::string name(std::size_t device) const { return fmt::format("device {} ({})", device, schedule_.mesh.name(DeviceId{device})); }
   const Program& program(std::size_t device) const { return schedule_.programs[result_.deployment.places[device].program]; }
-  bool idle(std::size_t device) const { return result_.deployment.places[device].program == nobody; }
+  bool idle(std::size_t device) const { return result_.deployment.places[device].program == no_device; }
 
   void lay_out() {
     deployment().places.resize(devices_);
@@ -138,7 +138,7 @@ class Deployer {
     const Buffer& buffer = owner.buffers[region.buffer.index()];
     const auto& devices = deployment().programs[p].devices;
     for (std::size_t l = 0; l < devices.size(); ++l) {
-      if (table[l] == nobody) continue;
+      if (table[l] == no_device) continue;
       const Box box = evaluate(region, coordinates_[devices[l]]);
       for (std::size_t i = 0; i < box.begin.size(); ++i)
         if (box.begin[i] < 0 || box.begin[i] + box.length[i] > buffer.extents[i])
@@ -177,8 +177,8 @@ class Deployer {
         const auto* recv = std::get_if<Recv>(&tasks[t].op);
         if (!recv) continue;
         Participants& table = receive_tables_[{p, t}];
-        table.from.assign(devices.size(), nobody);
-        table.from_task.assign(devices.size(), nobody);
+        table.from.assign(devices.size(), no_device);
+        table.from_task.assign(devices.size(), no_device);
         for (const std::uint32_t d : devices)
           if (holds(tasks[t].where, coordinates_[d]))
             if (const auto from = peer(d, TaskId{t}, recv->from)) {
@@ -218,10 +218,10 @@ class Deployer {
   }
 
   const Participants& add(std::uint32_t p, std::size_t task, Participants table) {
-    table.rank.assign(table.to.size(), nobody);
+    table.rank.assign(table.to.size(), no_device);
     for (std::size_t l = 0; l < table.to.size(); ++l)
-      if (table.to[l] != nobody) table.rank[l] = table.doers++;
-    for (const std::uint32_t sender : table.from) table.receivers += sender != nobody ? 1 : 0;
+      if (table.to[l] != no_device) table.rank[l] = table.doers++;
+    for (const std::uint32_t sender : table.from) table.receivers += sender != no_device ? 1 : 0;
     deployment().programs[p].participants[task] = static_cast<std::uint32_t>(deployment().participants.size());
     deployment().participants.push_back(std::move(table));
     return deployment().participants.back();
@@ -231,7 +231,7 @@ class Deployer {
     if (const Participants* known = find({p, nullptr, &task.where}, p, t)) return *known;
     const auto& devices = deployment().programs[p].devices;
     Participants table;
-    table.to.assign(devices.size(), nobody);
+    table.to.assign(devices.size(), no_device);
     const std::vector<bool> holds = holding(p, task.where);
     for (std::size_t l = 0; l < devices.size(); ++l)
       if (holds[l]) table.to[l] = devices[l];
@@ -244,8 +244,8 @@ class Deployer {
     const std::size_t problems_before = result_.problems.size();
     const auto& devices = deployment().programs[p].devices;
     Participants table;
-    table.to.assign(devices.size(), nobody);
-    table.from.assign(devices.size(), nobody);
+    table.to.assign(devices.size(), no_device);
+    table.from.assign(devices.size(), no_device);
     const bool open = !schedule_.mesh.wraps(shift.axis);
     const std::vector<bool> holds = holding(p, task.where);
     for (std::size_t l = 0; l < devices.size(); ++l) {
@@ -275,8 +275,8 @@ class Deployer {
   Participants senders(std::uint32_t p, TaskId t, const Task& task, const Send& send) {
     const auto& devices = deployment().programs[p].devices;
     Participants table;
-    table.to.assign(devices.size(), nobody);
-    table.to_task.assign(devices.size(), nobody);
+    table.to.assign(devices.size(), no_device);
+    table.to_task.assign(devices.size(), no_device);
     for (std::size_t l = 0; l < devices.size(); ++l) {
       const std::uint32_t d = devices[l];
       if (!holds(task.where, coordinates_[d])) continue;
@@ -320,7 +320,7 @@ class Deployer {
         // A half without a partner never ends; what could be matched is deployed.
         const auto& place = deployment().places[receiver];
         Participants& table = deployment().participants[deployment().programs[place.program].participants[receives.tasks[k].index()]];
-        table.from[place.local] = nobody;
+        table.from[place.local] = no_device;
         --table.receivers;
       }
   }
@@ -333,8 +333,8 @@ class Deployer {
         next += deployment().participants[participants].doers;
       }
       program.first_activity.push_back(static_cast<std::uint32_t>(next));
-      if (next >= nobody) {
-        problem(file_of(schedule_), "the schedule has more than {} task instances; expected fewer", nobody - 1);
+      if (next >= no_device) {
+        problem(file_of(schedule_), "the schedule has more than {} task instances; expected fewer", no_device - 1);
         return;
       }
     }
@@ -362,12 +362,12 @@ std::uint32_t Deployment::activities() const {
 std::vector<Wait> waits_of(const Program& program, TaskId task, bool receive_gate) {
   const Task& waiting = program.tasks[task.index()];
   const bool transfer = !std::holds_alternative<Matmul>(waiting.op) && !std::holds_alternative<Local>(waiting.op);
-  const Half gate = !transfer ? Half::both : receive_gate ? Half::second : Half::first;
+  const Half gate = !transfer ? Half::both : receive_gate ? Half::receive : Half::send;
   std::vector<Wait> waits;
   for (const Edge& edge : waiting.after) {
     if (gate != Half::both && edge.gates != Half::both && edge.gates != gate) continue;
-    if (edge.done != Half::second) waits.push_back({edge.task, false});
-    if (edge.done != Half::first) waits.push_back({edge.task, true});
+    if (edge.done != Half::receive) waits.push_back({edge.task, false});
+    if (edge.done != Half::send) waits.push_back({edge.task, true});
   }
   return waits;
 }

@@ -11,7 +11,7 @@
 
 namespace podsim {
 
-inline constexpr std::uint32_t nobody = ~std::uint32_t{0};
+inline constexpr std::uint32_t no_device = ~std::uint32_t{0};
 
 /// Who does a task, and with whom: one entry per device of the program, in the order of the devices. Shared by all tasks with the same answer.
 struct Participants {
@@ -22,8 +22,8 @@ struct Participants {
   std::vector<std::uint32_t> rank;         // among those that do it (`to` is somebody), in device order
   std::uint32_t doers = 0, receivers = 0;  // how many do it, and have a receive half
 
-  [[nodiscard]] bool does(std::size_t local) const { return !to.empty() && to[local] != nobody; }
-  [[nodiscard]] bool receives(std::size_t local) const { return !from.empty() && from[local] != nobody; }
+  [[nodiscard]] bool does(std::size_t local) const { return !to.empty() && to[local] != no_device; }
+  [[nodiscard]] bool receives(std::size_t local) const { return !from.empty() && from[local] != no_device; }
   friend bool operator==(const Participants&, const Participants&) = default;
 };
 
@@ -41,7 +41,7 @@ struct Deployment {
     std::vector<std::uint32_t> first_activity;  // per task: the number of its first doer's activity; one more at the end
   };
   struct Place {  // of a device: its program, and its position there
-    std::uint32_t program = nobody, local = 0;
+    std::uint32_t program = no_device, local = 0;
   };
   std::vector<OfProgram> programs;
   std::vector<Place> places;

@@ -55,9 +55,9 @@ TEST(Deploy, AShiftNamesItsReceiversAndSenders) {
   Ring r{5, false};
   r.w.add("two ahead", r.move(2), {}, between(r.x, 1, 3));
   const Participants who = deployed(r.w.schedule).who(0, 0);
-  EXPECT_THAT(who.to, ElementsAre(nobody, 3, 4, nobody, nobody));
-  EXPECT_THAT(who.from, ElementsAre(nobody, nobody, nobody, 1, 2));
-  EXPECT_THAT(who.rank, ElementsAre(nobody, 0, 1, nobody, nobody));
+  EXPECT_THAT(who.to, ElementsAre(no_device, 3, 4, no_device, no_device));
+  EXPECT_THAT(who.from, ElementsAre(no_device, no_device, no_device, 1, 2));
+  EXPECT_THAT(who.rank, ElementsAre(no_device, 0, 1, no_device, no_device));
   EXPECT_THAT(who.to_task, IsEmpty());
   EXPECT_THAT(who.from_task, IsEmpty());
   EXPECT_EQ(who.doers, 2U);
@@ -117,8 +117,8 @@ TEST(Deploy, DevicesWithoutAProgramHaveNoPlace) {
   r.w.program(1, 3);
   r.w.add("work", r.work());
   const Deployment d = deployed(r.w.schedule);
-  EXPECT_EQ(d.places[0].program, nobody);
-  EXPECT_EQ(d.places[3].program, nobody);
+  EXPECT_EQ(d.places[0].program, no_device);
+  EXPECT_EQ(d.places[3].program, no_device);
   EXPECT_THAT(d.programs[0].devices, ElementsAre(1, 2));
   EXPECT_THAT(d.who(0, 0).to, ElementsAre(1, 2));
 }
@@ -129,7 +129,7 @@ TEST(Deploy, WhatCouldNotBeMatchedIsLeftOutAndSaid) {
   r.w.add("send", Send{0, neighbour(r.x, 1), part(r.a, 0, 1), {}}, {}, between(r.x, 0, 1));
   const Deployed result = deploy(r.w.schedule);
   EXPECT_EQ(result.problems.size(), 2U) << to_text(result.problems);
-  EXPECT_THAT(result.deployment.who(0, 0).from, ElementsAre(nobody, 0, nobody));
+  EXPECT_THAT(result.deployment.who(0, 0).from, ElementsAre(no_device, 0, no_device));
   EXPECT_EQ(result.deployment.who(0, 0).receivers, 1U);
   EXPECT_EQ(result.deployment.activities(), 1U);
 }
@@ -143,12 +143,12 @@ std::string text_of(const std::vector<Wait>& waits) {
 TEST(Deploy, WaitsAreTheHalvesThatAnEdgeNamesAtTheGatesThatItNames) {
   Ring r{4};
   const TaskId move = r.w.add("move", r.move(1)), work = r.w.add("work", r.work());
-  const std::vector<Edge> edges{after(move), after(move, Half::first, Half::first), after(move, Half::second, Half::second),
-                                after(move, Half::first, Half::second), after(work)};
+  const std::vector<Edge> edges{after(move), after(move, Half::send, Half::send), after(move, Half::receive, Half::receive),
+                                after(move, Half::send, Half::receive), after(work)};
   const TaskId next = r.w.add("next", r.move(1), edges);
   EXPECT_EQ(text_of(waits_of(r.w.now(), next, false)), "0s 0r 0s 1s 1r ");
   EXPECT_EQ(text_of(waits_of(r.w.now(), next, true)), "0s 0r 0r 0s 1s 1r ");
-  const TaskId last = r.w.add("last", r.work(), {after(move, Half::second)});
+  const TaskId last = r.w.add("last", r.work(), {after(move, Half::receive)});
   EXPECT_EQ(text_of(waits_of(r.w.now(), last, false)), "0r ");
 }
 

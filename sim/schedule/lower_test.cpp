@@ -61,8 +61,8 @@ std::vector<std::string> edges(const Schedule& schedule) {
     std::string line = task.label + ":";
     for (const Edge& edge : task.after) {
       line += " " + std::to_string(edge.task.value);
-      if (edge.done != Half::both) line += edge.done == Half::first ? ".sent" : ".received";
-      if (edge.gates != Half::both) line += edge.gates == Half::first ? ">send" : ">receive";
+      if (edge.done != Half::both) line += edge.done == Half::send ? ".sent" : ".received";
+      if (edge.gates != Half::both) line += edge.gates == Half::send ? ">send" : ">receive";
     }
     lines.push_back(line);
   }
@@ -72,7 +72,7 @@ std::vector<std::string> edges(const Schedule& schedule) {
 TEST(Lower, LeavesAScheduleWithoutCollectivesAsItIs) {
   Fixture f;
   const TaskId one = f.w.add("one", copy(part(f.a, 0, 1), part(f.b, 0, 1)));
-  f.w.add("two", shift(f.row, 1, part(f.a, 0, 1), part(f.b, 1, 1)), {after(one, Half::both, Half::second)}, between(f.col, 0, 1));
+  f.w.add("two", shift(f.row, 1, part(f.a, 0, 1), part(f.b, 1, 1)), {after(one, Half::both, Half::receive)}, between(f.col, 0, 1));
   EXPECT_EQ(f.lowered({}), f.w.schedule);
 }
 
@@ -110,7 +110,7 @@ TEST(Lower, WhoFollowsWithOneHalfDoesNotHideTheOther) {
   f.w.add("use", copy(part(f.b, 0, 1), part(f.a, 2, 1)), {after(gather)});
   const Shift move = shift(f.row, 1, part(f.a, 0, 1), part(f.b, 0, 1));
   for (const auto& [edge, use] : std::vector<std::pair<Edge, std::string>>{
-           {after(TaskId{0}, Half::second), "use: 1 2"}, {after(TaskId{0}, Half::both, Half::first), "use: 1 2"}, {after(TaskId{0}), "use: 2"}})
+           {after(TaskId{0}, Half::receive), "use: 1 2"}, {after(TaskId{0}, Half::both, Half::send), "use: 1 2"}, {after(TaskId{0}), "use: 2"}})
     EXPECT_EQ(edges(f.lowered({{step("one", move), step("two", move, {edge})}, {}})).back(), use);
 }
 
@@ -159,9 +159,9 @@ TEST(Lower, AnEdgeIsNotWrittenTwice) {
 TEST(Lower, HalvesOfOrdinaryTasksKeepTheirMeaning) {
   Fixture f;
   const TaskId gather = f.w.add("gather", f.gather({f.row}));
-  const TaskId move = f.w.add("move", shift(f.row, 1, part(f.a, 0, 1), part(f.a, 1, 1)), {after(gather, Half::both, Half::second)});
-  f.w.add("again", shift(f.row, 1, part(f.a, 1, 1), part(f.a, 2, 1)), {after(move, Half::second, Half::first)});
-  f.w.add("gather again", f.gather({f.col}), {after(move, Half::first)});
+  const TaskId move = f.w.add("move", shift(f.row, 1, part(f.a, 0, 1), part(f.a, 1, 1)), {after(gather, Half::both, Half::receive)});
+  f.w.add("again", shift(f.row, 1, part(f.a, 1, 1), part(f.a, 2, 1)), {after(move, Half::receive, Half::send)});
+  f.w.add("gather again", f.gather({f.col}), {after(move, Half::send)});
   EXPECT_THAT(edges(f.lowered(f.one_step(f.row))), ElementsAre("gather launch:", "gather go: 0", "move: 1>receive", "again: 2.received>send",
                                                                "gather again launch: 2.sent", "gather again go: 4"));
 }
@@ -170,8 +170,8 @@ TEST(Lower, ACollectiveOfNothingPassesOnWhatItWaitsFor) {
   Fixture f;
   const TaskId move = f.w.add("move", shift(f.row, 1, part(f.a, 0, 1), part(f.a, 1, 1)));
   const TaskId other = f.w.add("other", copy(part(f.a, 4, 1), part(f.a, 5, 1)));
-  const TaskId gather = f.w.add("gather", f.gather({f.row}), {after(move, Half::second), after(other)});
-  f.w.add("use", shift(f.row, 1, part(f.a, 1, 1), part(f.a, 2, 1)), {after(gather, Half::both, Half::first)});
+  const TaskId gather = f.w.add("gather", f.gather({f.row}), {after(move, Half::receive), after(other)});
+  f.w.add("use", shift(f.row, 1, part(f.a, 1, 1), part(f.a, 2, 1)), {after(gather, Half::both, Half::send)});
   EXPECT_THAT(edges(f.lowered({})), ElementsAre("move:", "other:", "use: 0.received>send 1>send"));
 }
 

@@ -212,7 +212,7 @@ inline bool is_launch(const Op& op) {
 // ---- When: tasks, edges ---------------------------------------------------------------------------------------------------------------
 
 /// Of a transfer: a Shift has both halves, a Send the first, a Recv the second. Everything else is one piece and `both`.
-enum class Half { both, first, second };  // as `done`: sent, received; as `gates`: send, receive
+enum class Half { both, send, receive };  // as `done`: sent, received; as `gates`: send, receive
 
 /// This task waits for `done` of an earlier task of the same program on the same device; of this task, `gates` waits. An edge to a task or
 /// half that is absent on a device holds there, and does not pass on that task's own edges.

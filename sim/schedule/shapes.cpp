@@ -312,9 +312,9 @@ class ShapeChecker {
         continue;
       }
       const int done = halves(program_->tasks[edge.task.index()].op), gates = halves(entry.op);
-      if (edge.done != Half::both && !(done & (edge.done == Half::first ? 1 : 2)))
+      if (edge.done != Half::both && !(done & (edge.done == Half::send ? 1 : 2)))
         problem("{}: an edge waits for a half of task {}, which does not have it", task(), task_name(*program_, edge.task));
-      if (edge.gates != Half::both && !(gates & (edge.gates == Half::first ? 1 : 2)))
+      if (edge.gates != Half::both && !(gates & (edge.gates == Half::send ? 1 : 2)))
         problem("{}: an edge gates a half that the task does not have", task());
     }
   }

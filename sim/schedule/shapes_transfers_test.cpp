@@ -172,23 +172,23 @@ TEST(Shapes, Edges) {
        {"task 1 \"copy\": an edge leads to task 5; " + earlier}},
       {"to no task", [](Schedule& s) { task(s, copy_task).after = {after(TaskId{-1})}; }, {"task 1 \"copy\": an edge leads to task -1; " + earlier}},
       {"half of a work",
-       [](Schedule& s) { task(s, recv_task).after = {after(TaskId{copy_task}, Half::first)}; },
+       [](Schedule& s) { task(s, recv_task).after = {after(TaskId{copy_task}, Half::send)}; },
        {"task 5 \"recv\": an edge waits for a half of task 1 \"copy\", which does not have it"}},
       {"what a send receives",
-       [](Schedule& s) { task(s, recv_task).after = {after(TaskId{send_task}, Half::second)}; },
+       [](Schedule& s) { task(s, recv_task).after = {after(TaskId{send_task}, Half::receive)}; },
        {"task 5 \"recv\": an edge waits for a half of task 4 \"send\", which does not have it"}},
       {"what a receive sends",
-       [](Schedule& s) { task(s, gather_task).after = {after(TaskId{recv_task}, Half::first)}; },
+       [](Schedule& s) { task(s, gather_task).after = {after(TaskId{recv_task}, Half::send)}; },
        {"task 6 \"gather\": an edge waits for a half of task 5 \"recv\", which does not have it"}},
       {"gating a half of a work",
-       [](Schedule& s) { task(s, add_task).after = {after(TaskId{copy_task}, Half::both, Half::first)}; },
+       [](Schedule& s) { task(s, add_task).after = {after(TaskId{copy_task}, Half::both, Half::send)}; },
        {"task 2 \"add\": an edge gates a half that the task does not have"}},
       {"gating a send's receive",
-       [](Schedule& s) { task(s, send_task).after = {after(TaskId{copy_task}, Half::both, Half::second)}; },
+       [](Schedule& s) { task(s, send_task).after = {after(TaskId{copy_task}, Half::both, Half::receive)}; },
        {"task 4 \"send\": an edge gates a half that the task does not have"}},
   });
-  for (const Half done : {Half::both, Half::first, Half::second})
-    for (const Half gates : {Half::both, Half::first, Half::second}) {
+  for (const Half done : {Half::both, Half::send, Half::receive})
+    for (const Half gates : {Half::both, Half::send, Half::receive}) {
       Schedule schedule = good();
       task(schedule, gather_task).op = op<Shift>(schedule, shift_task);
       task(schedule, gather_task).after = {after(TaskId{shift_task}, done, gates)};

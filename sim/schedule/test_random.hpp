@@ -90,9 +90,9 @@ class RandomScheduleWriter {
   /// Both, or now and then one that the operation has.
   Half half_of(const Op& op) {
     if (chance(0.7)) return Half::both;
-    if (std::holds_alternative<Shift>(op)) return chance(0.5) ? Half::first : Half::second;
-    if (std::holds_alternative<Send>(op)) return Half::first;
-    if (std::holds_alternative<Recv>(op)) return Half::second;
+    if (std::holds_alternative<Shift>(op)) return chance(0.5) ? Half::send : Half::receive;
+    if (std::holds_alternative<Send>(op)) return Half::send;
+    if (std::holds_alternative<Recv>(op)) return Half::receive;
     return Half::both;
   }
   void add(const std::string& label, Op op, Guard where) {

@@ -37,7 +37,7 @@ inline Schedule good() {
   w.add("add", Local{LocalKind::add, {part(buffer(a), 0, 4), part(buffer(a), 4, 4)}, {part(buffer(b), 0, 4)}, 1, Unit::core});
   w.add("shift", shift(row, Affine{{{col, 1}}}, part(buffer(a), 0, 4), part(buffer(b), 0, 4)), {after(TaskId{copy_task})});
   w.add("send", Send{1, {own(row, 1), own(col)}, part(buffer(a), 0, 4), {}});
-  w.add("recv", Recv{1, {own(row, -1), own(col)}, part(buffer(b), 0, 4), Combine::replace}, {after(TaskId{shift_task}, Half::second)});
+  w.add("recv", Recv{1, {own(row, -1), own(col)}, part(buffer(b), 0, 4), Combine::replace}, {after(TaskId{shift_task}, Half::receive)});
   w.add("gather", Collective{CollectiveKind::all_gather, {row}, part(buffer(a), 0, 4), part(buffer(c), 0, 16), 0});
   w.add("scatter", Collective{CollectiveKind::reduce_scatter, {row, col}, part(buffer(c), 0, 16), part(buffer(b), 0, 2), 0});
   w.add("launch", Local{LocalKind::launch, {}, {}, 1, Unit::dma});

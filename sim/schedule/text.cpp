@@ -7,7 +7,7 @@ namespace podsim {
 namespace {
 
 std::string_view half_name(Half half, std::string_view first, std::string_view second) {
-  return half == Half::both ? "both" : half == Half::first ? first : second;
+  return half == Half::both ? "both" : half == Half::send ? first : second;
 }
 
 class Printer {

@@ -31,10 +31,10 @@ TEST(ScheduleText, HasEveryOperationOnALine) {
   w.add("plain", Matmul{{s, {all(8), all(4)}}, {s, {all(8), all(4)}}, y, 1, 1, 1, true, false, false}, {after(TaskId{0})});
   w.add("halve", Local{LocalKind::scale, {x}, {x}, 0.5, Unit::core}, {after(TaskId{0}), after(TaskId{1})});
   w.add("sum", Local{LocalKind::add, {{one, {}}, {one, {}}}, {{one, {}}}, 1, Unit::dma});
-  w.add("move", Shift{row, Affine{{{col, -2}}, 1}, y, y, Combine::add, {1, 0}}, {after(TaskId{0}, Half::both, Half::second)},
+  w.add("move", Shift{row, Affine{{{col, -2}}, 1}, y, y, Combine::add, {1, 0}}, {after(TaskId{0}, Half::both, Half::receive)},
         {{Affine{{{row, 1}, {col, -1}}, -3}, -2, 5}, {own(col, 0, false), 1, 4}});
-  w.add("push", Send{7, {Affine{{{row, 1}}, 2}, Affine{3}}, x, {0, 1}}, {after(TaskId{4}, Half::second, Half::first)});
-  w.add("pull", Recv{-7, {Affine{0}, Affine{{{col, 1}}, -1}}, x, Combine::add}, {after(TaskId{4}, Half::first)});
+  w.add("push", Send{7, {Affine{{{row, 1}}, 2}, Affine{3}}, x, {0, 1}}, {after(TaskId{4}, Half::receive, Half::send)});
+  w.add("pull", Recv{-7, {Affine{0}, Affine{{{col, 1}}, -1}}, x, Combine::add}, {after(TaskId{4}, Half::send)});
   w.add("gather", Collective{CollectiveKind::all_gather, {row, col}, {s, {span(0, 2), {Affine{{{row, 3}}}, -2, 9, 1}}}, {s, {all(8), all(4)}}, 1});
   w.add("launch", Local{LocalKind::launch, {}, {}, 1, Unit::dma});
   w.task(TaskId{8}).origin = Origin{3, CollectiveKind::reduce_scatter, half, Bytes{64}};

@@ -9,8 +9,8 @@ namespace {
 /// The activity whose `sent` (or end) or `received` a wait names, on one device; nobody: that half is absent.
 std::uint32_t awaited(const Deployment& deployment, std::uint32_t program, const Wait& wait, std::size_t local) {
   const Participants& who = deployment.who(program, wait.task.index());
-  if (!wait.received) return who.does(local) ? deployment.activity(program, wait.task.index(), local) : nobody;
-  if (!who.receives(local)) return nobody;
+  if (!wait.received) return who.does(local) ? deployment.activity(program, wait.task.index(), local) : no_device;
+  if (!who.receives(local)) return no_device;
   const auto& [sender_program, sender_local] = deployment.places[who.from[local]];
   return deployment.activity(sender_program, who.from_task.empty() ? wait.task.index() : who.from_task[local], sender_local);
 }
@@ -61,7 +61,7 @@ class Unroller {
 
   void add_waits(std::uint32_t p, const std::vector<Wait>& waits, std::size_t local) {
     for (const Wait& wait : waits)
-      if (const std::uint32_t a = awaited(deployment_, p, wait, local); a != nobody) graph_.waits.push_back({a, wait.received});
+      if (const std::uint32_t a = awaited(deployment_, p, wait, local); a != no_device) graph_.waits.push_back({a, wait.received});
     graph_.wait_rows.push_back(static_cast<std::uint32_t>(graph_.waits.size()));
   }
 

@@ -163,7 +163,7 @@ TEST(Unroll, AnEdgeToAnAbsentTaskHoldsAndDoesNotPassOn) {
 
 TEST(Unroll, DoneNamesTheHalfThatIsWaitedFor) {
   for (const auto& [done, expected] : std::vector<std::pair<Half, std::vector<std::string>>>{
-           {Half::first, {"0@0>0@1"}}, {Half::second, {"0@1>0@0!"}}, {Half::both, {"0@0>0@1", "0@1>0@0!"}}}) {
+           {Half::send, {"0@0>0@1"}}, {Half::receive, {"0@1>0@0!"}}, {Half::both, {"0@0>0@1", "0@1>0@0!"}}}) {
     Writer w{ring(2)};
     const BufferId a = w.scratch("a", {4});
     const TaskId swap = w.add("swap", shift(w.axis(0), 1, part(a, 0, 1), part(a, 1, 1)));
@@ -176,7 +176,7 @@ TEST(Unroll, GatesNamesTheHalfThatWaits) {
   using Names = std::vector<std::string>;
   // Device 0 sends to 1. Both have the work before; the sender's send half and the receiver's receive half may wait for their own.
   for (const auto& [gates, send, receive] :
-       std::vector<std::tuple<Half, Names, Names>>{{Half::first, {"0@0"}, {}}, {Half::second, {}, {"0@1"}}, {Half::both, {"0@0"}, {"0@1"}}}) {
+       std::vector<std::tuple<Half, Names, Names>>{{Half::send, {"0@0"}, {}}, {Half::receive, {}, {"0@1"}}, {Half::both, {"0@0"}, {"0@1"}}}) {
     Writer w{open_line(2)};
     const BufferId a = w.scratch("a", {4});
     const TaskId before = w.add("before", copy(part(a, 2, 1), part(a, 3, 1)));
@@ -191,7 +191,7 @@ TEST(Unroll, HalvesOfOneTransferMayGateHalvesOfAnother) {
   Writer w{ring(3)};
   const BufferId a = w.scratch("a", {4});
   const TaskId one = w.add("one", shift(w.axis(0), 1, part(a, 0, 1), part(a, 1, 1)));
-  w.add("two", shift(w.axis(0), 1, part(a, 1, 1), part(a, 0, 1)), {after(one, Half::second, Half::first), after(one, Half::first, Half::second)});
+  w.add("two", shift(w.axis(0), 1, part(a, 1, 1), part(a, 0, 1)), {after(one, Half::receive, Half::send), after(one, Half::send, Half::receive)});
   const ActivityGraph graph = graph_of(w.schedule);
   EXPECT_THAT(waits(graph, "1@1>1@2", Gate::send), ElementsAre("0@0>0@1!"));    // what arrived at 1 is sent on
   EXPECT_THAT(waits(graph, "1@1>1@2", Gate::receive), ElementsAre("0@2>0@0"));  // 2 overwrites what it has sent

@@ -55,12 +55,12 @@ bool implied(const Schedule& schedule, const ActivityGraph& without, const Edge&
     const Activity& activity = without.activities[a];
     const bool transfer = activity.kind == Activity::Kind::transfer;
     if (activity.program == program) {
-      if (activity.task == edge.task && edge.done != Half::second) devices[activity.device.index()].ends.push_back({a, false});
-      if (activity.task == task && edge.gates != Half::second) devices[activity.device.index()].starts.push_back(a);
+      if (activity.task == edge.task && edge.done != Half::receive) devices[activity.device.index()].ends.push_back({a, false});
+      if (activity.task == task && edge.gates != Half::receive) devices[activity.device.index()].starts.push_back(a);
     }
     if (transfer && activity.receiver_program == program) {
-      if (activity.receiver_task == edge.task && edge.done != Half::first) devices[activity.receiver.index()].ends.push_back({a, true});
-      if (activity.receiver_task == task && edge.gates != Half::first) devices[activity.receiver.index()].starts.push_back(a);
+      if (activity.receiver_task == edge.task && edge.done != Half::send) devices[activity.receiver.index()].ends.push_back({a, true});
+      if (activity.receiver_task == task && edge.gates != Half::send) devices[activity.receiver.index()].starts.push_back(a);
     }
   }
   for (const Pieces& pieces : devices)

@@ -212,16 +212,16 @@ TEST(Validate, SentFreesTheSourceButDoesNotOrderTheReceiversWrite) {
   const BufferId a = w.scratch("a", {8}), b = w.scratch("b", {8});
   const AxisView x = w.axis(0);
   const TaskId swap = w.add("swap", shift(x, 1, part(a, 0, 1), part(b, 0, 1)));
-  w.add("overwrite source", copy(part(a, 4, 1), part(a, 0, 1)), {after(swap, Half::first)});
+  w.add("overwrite source", copy(part(a, 4, 1), part(a, 0, 1)), {after(swap, Half::send)});
   EXPECT_TRUE(validate(w.schedule).ok()) << to_text(validate(w.schedule).all());
-  w.add("read target", copy(part(b, 0, 1), part(b, 1, 1)), {after(swap, Half::first)});
+  w.add("read target", copy(part(b, 0, 1), part(b, 1, 1)), {after(swap, Half::send)});
   EXPECT_THAT(texts(validate(w.schedule).races),
               ::testing::Each(::testing::HasSubstr("task 0 \"swap\" writes and task 2 \"read target\" reads overlapping parts of buffer \"b\"")));
   EXPECT_EQ(validate(w.schedule).races.size(), 2u);
-  w.task(TaskId{2}).after = {after(swap, Half::second)};
+  w.task(TaskId{2}).after = {after(swap, Half::receive)};
   EXPECT_TRUE(validate(w.schedule).ok());
   // And the other way round: received says nothing of the own send.
-  w.task(TaskId{1}).after = {after(swap, Half::second)};
+  w.task(TaskId{1}).after = {after(swap, Half::receive)};
   EXPECT_THAT(
       texts(validate(w.schedule).races),
       ::testing::Each(::testing::HasSubstr("task 0 \"swap\" reads and task 1 \"overwrite source\" writes overlapping parts of buffer \"a\"")));
@@ -233,7 +233,7 @@ TEST(Validate, ASentHalfOnTheWayIsEnoughForWhatCameBefore) {
   const BufferId a = w.scratch("a", {8});
   const TaskId make = w.add("make", copy(part(a, 0, 1), part(a, 1, 1)));
   const TaskId move = w.add("move", shift(w.axis(0), 1, part(a, 1, 1), part(a, 2, 1)), {after(make)});
-  w.add("again", copy(part(a, 0, 1), part(a, 1, 1)), {after(move, Half::first)});
+  w.add("again", copy(part(a, 0, 1), part(a, 1, 1)), {after(move, Half::send)});
   EXPECT_TRUE(validate(w.schedule).ok()) << to_text(validate(w.schedule).all());
 }
 
@@ -243,8 +243,8 @@ TEST(Validate, AReceivedHalfCarriesTheSendersPast) {
   const BufferId a = w.scratch("a", {4});
   const AxisView x = w.axis(0);
   const TaskId there = w.add("there", shift(x, 1, part(a, 0, 1), part(a, 1, 1)), {}, between(x, 0, 1));
-  const TaskId back = w.add("back", shift(x, 1, part(a, 1, 1), part(a, 2, 1)), {after(there, Half::second, Half::first)}, between(x, 1, 2));
-  w.add("overwrite", copy(part(a, 2, 1), part(a, 0, 1)), {after(back, Half::second)}, between(x, 0, 1));
+  const TaskId back = w.add("back", shift(x, 1, part(a, 1, 1), part(a, 2, 1)), {after(there, Half::receive, Half::send)}, between(x, 1, 2));
+  w.add("overwrite", copy(part(a, 2, 1), part(a, 0, 1)), {after(back, Half::receive)}, between(x, 0, 1));
   EXPECT_TRUE(validate(w.schedule).ok()) << to_text(validate(w.schedule).all());
   w.task(back).after.clear();  // now `there` may still be reading
   EXPECT_FALSE(validate(w.schedule).ok());
@@ -256,7 +256,7 @@ TEST(Validate, TwoSumsIntoOnePlaceRace) {
   const TaskId up = w.add("up", shift(w.axis(0), 1, part(a, 0, 1), part(a, 1, 1), Combine::add));
   const TaskId down = w.add("down", shift(w.axis(0), -1, part(a, 0, 1), part(a, 1, 1), Combine::add));
   EXPECT_EQ(validate(w.schedule).races.size(), 3u) << "floating-point sums depend on their order";
-  w.task(down).after = {after(up, Half::second, Half::second)};
+  w.task(down).after = {after(up, Half::receive, Half::receive)};
   EXPECT_TRUE(validate(w.schedule).ok()) << to_text(validate(w.schedule).all());
 }
 
@@ -411,7 +411,7 @@ TEST(AuditEdges, AHalfThatAnotherEdgeOrdersOnOneSideOnlyIsNotImplied) {
   Writer w{ring(2)};
   const BufferId a = w.scratch("a", {8});
   const TaskId before = w.add("before", copy(part(a, 0, 1), part(a, 1, 1)));
-  w.add("move", shift(w.axis(0), 1, part(a, 2, 1), part(a, 1, 1)), {after(before), after(before, Half::both, Half::first)});
+  w.add("move", shift(w.axis(0), 1, part(a, 2, 1), part(a, 1, 1)), {after(before), after(before, Half::both, Half::send)});
   const auto audits = *audit_edges(w.schedule);
   ASSERT_EQ(audits.size(), 2u);
   EXPECT_EQ(audits[0].purpose, EdgePurpose::ordering);
@@ -430,14 +430,14 @@ TEST(AuditEdges, AnEdgeOfOneHalfIsImpliedByThatHalfAlone) {
   };
   // `last` waits for what arrived, directly and through `use`; of the own send it knows nothing.
   const TaskId move = w.add("move", shift(x, 1, part(a, 0, 1), part(a, 1, 1)));
-  const TaskId use = w.add("use", copy(part(a, 1, 1), part(a, 2, 1)), {after(move, Half::second)});
-  w.add("last", copy(part(a, 2, 1), part(a, 3, 1)), {after(use), after(move, Half::second)});
+  const TaskId use = w.add("use", copy(part(a, 1, 1), part(a, 2, 1)), {after(move, Half::receive)});
+  w.add("last", copy(part(a, 2, 1), part(a, 3, 1)), {after(use), after(move, Half::receive)});
   EXPECT_THAT(purposes(), ElementsAre(EdgePurpose::ordering, EdgePurpose::ordering, EdgePurpose::implied));
   // The send waits for `make` through `use`; the receive does not wait at all.
   w.now().tasks.clear();
   const TaskId make = w.add("make", copy(part(a, 0, 1), part(a, 1, 1)));
   const TaskId then = w.add("then", copy(part(a, 1, 1), part(a, 2, 1)), {after(make)});
-  w.add("send it", shift(x, 1, part(a, 2, 1), part(a, 4, 1)), {after(then, Half::both, Half::first), after(make, Half::both, Half::first)});
+  w.add("send it", shift(x, 1, part(a, 2, 1), part(a, 4, 1)), {after(then, Half::both, Half::send), after(make, Half::both, Half::send)});
   EXPECT_THAT(purposes(), ElementsAre(EdgePurpose::ordering, EdgePurpose::ordering, EdgePurpose::implied));
 }
 

@@ -13,6 +13,7 @@ run("${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}" -B "${consumer}" -G Ninja 
     "-DCMAKE_BUILD_TYPE=${CONFIG}")
 run("${CMAKE_COMMAND}" --build "${consumer}")
 run("${consumer}/consumer")
+run("${consumer}/custom_algorithm")
 
 # Components need what they are linked with and nothing else: here as on a computer without the rest.
 foreach(package IN ITEMS Eigen3 OpenBLAS Protobuf SimGrid simdjson ZLIB)

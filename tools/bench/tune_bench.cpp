@@ -17,11 +17,11 @@ TuningRequest request_for(const std::vector<std::string>& slices, const std::vec
     spec.machine = value_of(find_machine("tpu_v4"));
     spec.slice = value_of(parse_slice(slices[i], spec.machine, {}));
     spec.mesh = value_of(parse_mesh(meshes[i], {}));
-    request.pods.push_back(value_of(make_system(spec)));
+    request.systems.push_back(value_of(make_system(spec)));
   }
-  request.workload = value_of(workload_of(value_of(find_transformer_block("gpt3-block")), request.pods.front().mesh.devices()));
+  request.workload = value_of(workload_of(value_of(find_transformer_block("gpt3-block")), request.systems.front().mesh.devices()));
   request.algorithms = {"collective", "meshslice", "wang"};
-  request.hbm = request.pods.front().machine.chip.hbm;
+  request.hbm = request.systems.front().machine.chip.hbm;
   request.engine = value_of(timing_engine("des"));
   return request;
 }

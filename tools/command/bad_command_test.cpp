@@ -151,19 +151,19 @@ TEST(BadCommand, Collectives) {
 }
 
 TEST(BadCommand, Gemms) {
-  const std::string pod = "run --machine ideal --slice 4x2 --algorithm meshslice --slice-count 8 --gemm ";
+  const std::string system = "run --machine ideal --slice 4x2 --algorithm meshslice --slice-count 8 --gemm ";
   expect_each({
-      {pod + "m=16,n=16", "--gemm: k= is missing in \"m=16,n=16\""},
-      {pod + "m=16,n=16,k=16,m=8", "--gemm: m is given twice"},
-      {pod + "m=16,n=16,q=16", "--gemm: expected m=,n=,k= and perhaps dtype=, separated by commas, found \"q=16\""},
-      {pod + "16x16x16", "--gemm: expected m=,n=,k= and perhaps dtype=, separated by commas, found \"16x16x16\""},
-      {pod + "m=16,n=16,k=1e3", "--gemm: expected a whole number from 1 to 1099511627776, got \"1e3\""},
-      {pod + "m=16,n=16,k=-4", "--gemm: expected a whole number from 1 to 1099511627776, got \"-4\""},
-      {pod + "m=16,n=16,k=16,dtype=int8", "--gemm: expected the dtype bf16 or f32, found \"int8\""},
-      {pod + "m=512,n=1024,k=250", "k must be a positive multiple of 256 (meshslice os on row=4,col=2, S=8, B=8), found 250; --pad rounds it up"},
-      {pod + "m=510,n=1024,k=256", "m must be a positive multiple of 4 (meshslice os on row=4,col=2, S=8, B=8), found 510; --pad rounds it up"},
-      {pod + "m=16,n=16,k=256 --dataflow is", "--dataflow: expected os, ls or rs, found \"is\""},
-      {pod + "m=16,n=16,k=256 --slice-copies maybe", "--slice-copies: expected on or off, found \"maybe\""},
+      {system + "m=16,n=16", "--gemm: k= is missing in \"m=16,n=16\""},
+      {system + "m=16,n=16,k=16,m=8", "--gemm: m is given twice"},
+      {system + "m=16,n=16,q=16", "--gemm: expected m=,n=,k= and perhaps dtype=, separated by commas, found \"q=16\""},
+      {system + "16x16x16", "--gemm: expected m=,n=,k= and perhaps dtype=, separated by commas, found \"16x16x16\""},
+      {system + "m=16,n=16,k=1e3", "--gemm: expected a whole number from 1 to 1099511627776, got \"1e3\""},
+      {system + "m=16,n=16,k=-4", "--gemm: expected a whole number from 1 to 1099511627776, got \"-4\""},
+      {system + "m=16,n=16,k=16,dtype=int8", "--gemm: expected the dtype bf16 or f32, found \"int8\""},
+      {system + "m=512,n=1024,k=250", "k must be a positive multiple of 256 (meshslice os on row=4,col=2, S=8, B=8), found 250; --pad rounds it up"},
+      {system + "m=510,n=1024,k=256", "m must be a positive multiple of 4 (meshslice os on row=4,col=2, S=8, B=8), found 510; --pad rounds it up"},
+      {system + "m=16,n=16,k=256 --dataflow is", "--dataflow: expected os, ls or rs, found \"is\""},
+      {system + "m=16,n=16,k=256 --slice-copies maybe", "--slice-copies: expected on or off, found \"maybe\""},
       {"run --machine ideal --slice 4x2 --gemm m=16,n=16,k=16 --algorithm meshslice", "--algorithm meshslice needs --slice-count"},
       {"run --machine ideal --slice 4x2 --gemm m=16,n=16,k=16 --algorithm collective --slice-count 2",
        "--algorithm collective takes no --slice-count"},

@@ -21,7 +21,7 @@ using ::testing::StartsWith;
 // ---- Numbers --------------------------------------------------------------------------------------------------------------------------
 
 TEST(Command, RingsAndLinesMeetTheirClosedForms) {
-  const std::string pod = "run --machine ideal --set link.bandwidth=45GB/s --set link.latency=1us --slice 16 --axis row ";
+  const std::string system = "run --machine ideal --set link.bandwidth=45GB/s --set link.latency=1us --slice 16 --axis row ";
   const double whole = 15 * (1e-6 + 16777216 / 45e9), half = 15 * (1e-6 + 8388608 / 45e9);
   EXPECT_NEAR(whole, 5607.405e-6, 1e-9);
   EXPECT_NEAR(half, 2811.203e-6, 1e-9);
@@ -29,7 +29,7 @@ TEST(Command, RingsAndLinesMeetTheirClosedForms) {
     for (const std::string collective : {"--collective all-gather --bytes 16MiB", "--collective reduce-scatter --bytes 256MiB"})
       for (const auto& [algorithm, expected] :
            std::vector<std::pair<std::string, double>>{{"ring-one-way", whole}, {"ring", half}, {"line --wrap none", whole}}) {
-        const auto result = json_of(pod + collective + " --engine " + engine + " --algorithm " + algorithm);
+        const auto result = json_of(system + collective + " --engine " + engine + " --algorithm " + algorithm);
         EXPECT_NEAR(result.value("makespan_s", 0.0), expected, engine == "simgrid" ? 1e-9 * expected : 15e-12)  // rounded up each step
             << collective << " " << algorithm << " " << engine;
       }

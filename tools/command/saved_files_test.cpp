@@ -60,14 +60,14 @@ TEST(SavedFiles, ASavedScheduleRunsAsTheDirectRun) {
   const Folder folder;
   for (const std::string problem : {"--gemm m=512,n=512,k=512,dtype=bf16 --algorithm meshslice --slice-count 2 --dataflow ls",
                                     "--collective reduce-scatter --axis col --bytes 1MiB --algorithm ring-one-way"}) {
-    const std::string pod = " --machine tpu_v4 --slice 4x4 --mesh row=4,col=4 --wrap all ";
-    const auto direct = json_of("run" + pod + problem + " --engine analytic");
+    const std::string system = " --machine tpu_v4 --slice 4x4 --mesh row=4,col=4 --wrap all ";
+    const auto direct = json_of("run" + system + problem + " --engine analytic");
     for (const std::string lowered : {"", " --lowered"})
       for (const std::string name : {"schedule.textproto", "schedule.pb"}) {
         SCOPED_TRACE(problem + lowered + " " + name);
-        ASSERT_EQ(podsim("show schedule" + pod + problem + lowered + " -o " + folder.file(name)).status, exit_done);
+        ASSERT_EQ(podsim("show schedule" + system + problem + lowered + " -o " + folder.file(name)).status, exit_done);
         EXPECT_EQ(test::bytes_of_file(folder.file(name)).find("format_version") != std::string::npos, name == "schedule.textproto");
-        std::string line = "run" + pod + "--engine analytic --schedule " + folder.file(name);
+        std::string line = "run" + system + "--engine analytic --schedule " + folder.file(name);
         if (lowered.empty() && problem.find("ring-one-way") != std::string::npos) line += " --algorithm ring-one-way";
         auto again = json_of(line);
         for (const char* key : {"makespan_s", "compute_s", "exposed_communication_s", "waiting_s", "flops", "mfu", "link_bytes", "peak_memory_bytes",

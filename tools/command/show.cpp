@@ -82,7 +82,7 @@ Expected<std::string> show_plan(const Options& options, Format format, const Run
   if (!plan) return plan.error();
   TuningRequest request;
   request.workload = planned.workload;
-  request.pods = {*system};
+  request.systems = {*system};
   request.pass = planned.pass;
   return format == Format::json ? plan_json(request, *plan) : plan_table(request, *plan);
 }

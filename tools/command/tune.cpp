@@ -73,13 +73,13 @@ Expected<std::vector<BaselinePlan>> reference_plans(const std::string& name, con
     const auto& axes = system.mesh.axes();
     return axes.size() == 2 && axes[0].size == choice.shape.rows && axes[1].size == choice.shape.cols;
   };
-  for (std::size_t p = 0; p < request.pods.size(); ++p)
-    if (is_its(request.pods[p])) add(p);
+  for (std::size_t p = 0; p < request.systems.size(); ++p)
+    if (is_its(request.systems[p])) add(p);
   if (!plans.empty()) return plans;
-  auto system = system_of_shape(options, request.pods.front().slice, choice.shape.rows, choice.shape.cols);
+  auto system = system_of_shape(options, request.systems.front().slice, choice.shape.rows, choice.shape.cols);
   if (!system) return system.error();
-  request.pods.push_back(*std::move(system));
-  add(request.pods.size() - 1);
+  request.systems.push_back(*std::move(system));
+  add(request.systems.size() - 1);
   return plans;
 }
 
@@ -112,7 +112,7 @@ Expected<TuningRequest> tuning_request(const Options& options, Console& console)
   TuningRequest request;
   auto systems = systems_to_search(options);
   if (!systems) return systems.error();
-  request.pods = *std::move(systems);
+  request.systems = *std::move(systems);
   request.engine = &des_engine();
   request.algorithms = split(options.text("algorithms"));
   Fields fields = fields_of(options);
@@ -127,7 +127,7 @@ Expected<TuningRequest> tuning_request(const Options& options, Console& console)
   request.top = static_cast<std::size_t>(*top);
   request.largest_slice_count = *slices;
   request.threads = static_cast<int>(*threads);
-  const Machine& machine = request.pods.front().machine;
+  const Machine& machine = request.systems.front().machine;
   const auto part_options = read_part_options(fields, machine);
   if (!part_options) return part_options.error();
   request.options = *part_options;
@@ -138,7 +138,7 @@ Expected<TuningRequest> tuning_request(const Options& options, Console& console)
 }
 
 SavedPlan saved_plan(const TuningRequest& request, const TunedPlan& plan, const Options& options) {
-  const System& system = request.pods[plan.pod];
+  const System& system = request.systems[plan.system];
   SavedPlan saved;
   saved.machine = options.text("machine");
   saved.sets = options.texts("set");
@@ -179,12 +179,12 @@ OptionGroup tune_options() {
 /// --baseline: the published tuner's choice, among the plans of the request too.
 Done add_baseline(const Options& options, TuningRequest& request, TuningReport& found) {
   if (!options.has("baseline")) return done();
-  const auto parameters = baseline_parameters(options.text("baseline"), request.pods.front().machine);
+  const auto parameters = baseline_parameters(options.text("baseline"), request.systems.front().machine);
   if (!parameters) return parameters.error();
   std::vector<ReferenceLayer> layers;
   for (const Stage& stage : request.workload.stages)
     if (stage.kind == Stage::Kind::product) layers.push_back({stage.name, stage.tokens, stage.inputs, stage.outputs});
-  auto reference = tune_by_reference(layers, request.pods.front().mesh.devices(), *parameters);
+  auto reference = tune_by_reference(layers, request.systems.front().mesh.devices(), *parameters);
   if (!reference) return Diagnostic{option("baseline"), reference.error().message};
   auto baselines = reference_plans(options.text("baseline"), *reference, request, options);
   if (!baselines) return baselines.error();
@@ -238,7 +238,7 @@ Expected<int> write_found(const Options& options, const TuningReport& found, Con
   if (!options.has("output") || !options.text("output").ends_with(".textproto")) return print_output(options, text, console);
   if (auto ok = write_file(options.text("output"), write_plan(saved_plan(request, found.tuning.plans.front(), options))); !ok) return ok.error();
   console.out << text;
-  const System& first = request.pods.front();
+  const System& first = request.systems.front();
   if ((first.slices > 1 || !first.faults.none()) && !options.flag("quiet"))
     fmt::print(console.err, "podsim: note: a plan does not hold --pods, --fail, --degrade and --straggler; give them again to run it\n");
   return exit_done;
@@ -247,7 +247,7 @@ Expected<int> write_found(const Options& options, const TuningReport& found, Con
 Expected<int> tune_and_print(const Options& options, Console& console) {
   auto request = tuning_request(options, console);
   if (!request) return request.error();
-  auto workload = workload_to_tune(options, request->pods.front().mesh.devices());
+  auto workload = workload_to_tune(options, request->systems.front().mesh.devices());
   if (!workload) return workload.error();
   request->workload = *std::move(workload);
   TuningReport found;

@@ -22,11 +22,11 @@ struct Extents3 {
 
 class Points {
  public:
-  Points(const Pod& pod, int ranks, Bytes most) : pod_{pod}, ranks_{ranks}, most_{most} {}
+  Points(const System& system, int ranks, Bytes most) : system_{system}, ranks_{ranks}, most_{most} {}
 
   Done add(Observation observation) {
     observation.dtype = DType::f32;
-    auto lowered = lowered_schedule_of(observation, pod_);
+    auto lowered = lowered_schedule_of(observation, system_);
     if (!lowered) return lowered.error();
     points_.push_back({std::move(observation), *std::move(lowered)});
     return done();
@@ -74,7 +74,7 @@ class Points {
   std::vector<SurveyPoint> take() { return std::move(points_); }
 
  private:
-  const Pod& pod_;
+  const System& system_;
   int ranks_;
   Bytes most_;
   std::vector<SurveyPoint> points_;
@@ -87,9 +87,9 @@ Expected<std::vector<SurveyPoint>> survey_points(int ranks, Bytes most) {
   if (ranks > most_ranks) return Diagnostic{{}, fmt::format("a survey is of at most {} ranks, found {}", most_ranks, ranks)};
   const auto machine = find_machine("ideal");
   if (!machine) return machine.error();
-  const auto pod = pod_of(*machine, fmt::format("{}", ranks));
-  if (!pod) return pod.error();
-  Points points{*pod, ranks, most};
+  const auto system = pod_of(*machine, fmt::format("{}", ranks));
+  if (!system) return system.error();
+  Points points{*system, ranks, most};
   if (const Done added = points.add_all(); !added) return added.error();
   return points.take();
 }

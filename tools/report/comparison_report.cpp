@@ -186,7 +186,7 @@ std::string trusts_text(const std::vector<Row>& rows) {
     const std::string place = fmt::format("{} {}{}", r.machine, slice_and_changes(row), row.varied.empty() ? "" : " " + to_text(row.varied));
     const auto alike = std::find_if(trusts.begin(), trusts.end(), [&](const auto& entry) {
       const RunTrust& trust = entry.second;
-      return entry.first == place && trust.level == r.trust.level && trust.rung == r.trust.rung && trust.dataset == r.trust.dataset;
+      return entry.first == place && trust.level == r.trust.level && trust.tier == r.trust.tier && trust.dataset == r.trust.dataset;
     });
     if (alike == trusts.end()) {
       trusts.emplace_back(place, r.trust);

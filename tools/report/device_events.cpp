@@ -40,7 +40,7 @@ class DeviceReader {
         local_{model.deployment.places[node_].local} {}
 
   DeviceEvents run() {
-    if (program_ == nobody) return {};
+    if (program_ == no_device) return {};
     at_ = mesh_.coordinates(device_);
     collect();
     return put_on_lines();

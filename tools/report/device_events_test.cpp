@@ -21,11 +21,11 @@ using testing::shift;
 using testing::Writer;
 using Kind = TraceEvent::Kind;
 
-testing::Pod pod_for(const Schedule& schedule, const Machine& machine) {
+testing::SmallSystem pod_for(const Schedule& schedule, const Machine& machine) {
   std::vector<int> extents;
   std::vector<std::pair<std::string, int>> sizes;
   for (const MeshAxis& axis : schedule.mesh.axes()) extents.push_back(axis.size), sizes.emplace_back(axis.name, axis.size);
-  return testing::make_pod(machine, extents, true, sizes);
+  return testing::small_system(machine, extents, true, sizes);
 }
 
 Machine random_machine(Rng& rng) {
@@ -39,7 +39,7 @@ Machine random_machine(Rng& rng) {
 }
 
 struct Run {
-  testing::Pod pod;
+  testing::SmallSystem pod;
   Model model;
   Timeline timeline;
   [[nodiscard]] DeviceEvents of(int device) const { return events_of(model, timeline, DeviceId{device}); }
@@ -174,7 +174,7 @@ TEST(DeviceEvents, ShowEverySpanOnceOnLinesWithoutOverlap) {
 // ---- Folded runs ----------------------------------------------------------------------------------------------------------------------
 
 /// Whether the schedule runs; then a folded run has the bytes of an unfolded one. `classes`: of the folded one.
-bool same_bytes(const Schedule& schedule, const testing::Pod& pod, std::size_t& classes) {
+bool same_bytes(const Schedule& schedule, const testing::SmallSystem& pod, std::size_t& classes) {
   const auto model = testing::model_of(pod, schedule);
   if (!model) return false;
   const auto folded = make_folded_model(schedule, pod.machine, pod.grid, pod.placement);
@@ -207,7 +207,7 @@ TEST(DeviceEvents, ATorusFoldsToOneClassAndAnOpenMeshPartly) {
   machine.software.launch.fill(Seconds{2e-6});
   for (const bool wraps : {true, false}) {
     SCOPED_TRACE(wraps);
-    const testing::Pod pod = testing::make_pod(machine, {4, 5}, wraps, {{"row", 4}, {"col", 5}});
+    const testing::SmallSystem pod = testing::small_system(machine, {4, 5}, wraps, {{"row", 4}, {"col", 5}});
     Writer w(pod.mesh);
     const Region shard = part(w.scratch("shard", {256}), 0, 256), all = part(w.scratch("all", {1024}), 0, 1024);
     w.add("gather s0", Collective{CollectiveKind::all_gather, {w.axis(0)}, shard, all, 0, 0, 0, {}});

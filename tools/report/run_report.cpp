@@ -266,7 +266,7 @@ Json trust_json(const RunTrust& trust) {
   if (trust.fitted_error) json["fitted_error"] = *trust.fitted_error;
   if (trust.beyond.empty()) return json;
   json["p95_error"] = or_null(trust.p95_error);
-  json["rung"] = trust.rung.empty() ? Json() : Json(trust.rung);
+  json["rung"] = trust.tier.empty() ? Json() : Json(trust.tier);
   json["beyond"] = trust.beyond;
   return json;
 }

@@ -38,10 +38,10 @@ inline std::string trace_text(const Model& model, const std::vector<DeviceId>& d
 }
 
 /// The same of a node per device, every device, as JSON.
-inline nlohmann::ordered_json trace_json(const Pod& pod, const Schedule& lowered, std::string_view engine = "des") {
-  const auto model = model_of(pod, lowered);
+inline nlohmann::ordered_json trace_json(const SmallSystem& system, const Schedule& lowered, std::string_view engine = "des") {
+  const auto model = model_of(system, lowered);
   EXPECT_TRUE(model) << to_text(model.error());
-  return nlohmann::ordered_json::parse(trace_text(*model, devices_below(pod.mesh.devices()), engine));
+  return nlohmann::ordered_json::parse(trace_text(*model, devices_below(system.mesh.devices()), engine));
 }
 
 /// The events of a phase, `X` or `s`.

@@ -39,10 +39,10 @@ std::string with_quotes(std::string text) {
   return text;
 }
 
-testing::Pod line_of(int devices) { return testing::make_pod(testing::plain_machine(), {devices}, true, {{"x", devices}}); }
+testing::SmallSystem line_of(int devices) { return testing::small_system(testing::plain_machine(), {devices}, true, {{"x", devices}}); }
 
 TEST(Trace, Golden) {
-  const testing::Pod pod = line_of(2);
+  const testing::SmallSystem pod = line_of(2);
   const Schedule schedule = cut_and_pass();
   const auto model = testing::model_of(pod, schedule);
   ASSERT_TRUE(model);
@@ -129,7 +129,7 @@ TEST(Trace, HalvesOfAChannelNameTheirPeersAndMeet) {
   const BufferId b = w.scratch("b", {2});
   w.add("wait", copy(part(b, 0, 1), part(b, 1, 1)));
   w.add("in", Recv{5, {Affine{0}}, part(b, 0, 2), Combine::replace});
-  const Json trace = trace_json(testing::make_pod(testing::plain_machine(), {4}, false, {{"x", 4}}), w.schedule);
+  const Json trace = trace_json(testing::small_system(testing::plain_machine(), {4}, false, {{"x", 4}}), w.schedule);
   std::vector<std::string> names;
   for (const Json& event : events_of_phase(trace, "M")) {
     const Json& name = event.at("args").value("name", Json{});
@@ -152,7 +152,7 @@ TEST(Trace, HalvesOfAChannelNameTheirPeersAndMeet) {
 }
 
 TEST(Trace, ArrowsGoToDevicesOfTheTraceOnly) {
-  const testing::Pod pod = line_of(4);
+  const testing::SmallSystem pod = line_of(4);
   Writer w({{"x", 4, true}});
   const BufferId a = w.scratch("a", {4}), b = w.scratch("b", {4});
   w.add("pass", shift(w.axis(0), 1, part(a, 0, 4), part(b, 0, 4)));
@@ -172,7 +172,7 @@ TEST(Trace, ArrowsGoToDevicesOfTheTraceOnly) {
 }
 
 TEST(Trace, NoDevicesIsATraceToo) {
-  const testing::Pod pod = line_of(2);
+  const testing::SmallSystem pod = line_of(2);
   const Schedule schedule = cut_and_pass();
   const auto model = testing::model_of(pod, schedule);
   ASSERT_TRUE(model);

@@ -32,8 +32,8 @@ double flops_of(const TunedPlan& plan) {
 }
 
 double mfu_of(const TuningRequest& request, const TunedPlan& plan) {
-  const Pod& pod = request.pods[plan.pod];
-  return flops_of(plan) / (static_cast<double>(pod.mesh.devices()) * peak_of(pod.machine, request.workload.dtype).count() * in_seconds(plan.time));
+  const System& system = request.systems[plan.system];
+  return flops_of(plan) / (static_cast<double>(system.mesh.devices()) * peak_of(system.machine, request.workload.dtype).count() * in_seconds(plan.time));
 }
 
 /// What a stage takes in each pass; a re-layout before it is a stage of its own.
@@ -73,8 +73,8 @@ std::string memory_text(const MemoryUse& memory) {
 }
 
 std::string place_of(const TuningRequest& request, const TunedPlan& plan) {
-  const Pod& pod = request.pods[plan.pod];
-  return fmt::format("{}{} {}", to_text(pod.slice), pod.hypothetical ? " (hypothetical)" : "", to_text(pod.mesh));
+  const System& system = request.systems[plan.system];
+  return fmt::format("{}{} {}", to_text(system.slice), system.hypothetical ? " (hypothetical)" : "", to_text(system.mesh));
 }
 
 /// "ff2 backward 0.4 ms, ff1 backward 0.3 ms; but in_proj forward -0.1 ms"
@@ -94,13 +94,13 @@ std::string why_slower(const TunedPlan& best, const TunedPlan& plan) {
 
 /// Of the operations of all parts.
 RunTrust trust_of(const TuningRequest& request, const TunedPlan& plan) {
-  const Pod& pod = request.pods[plan.pod];
+  const System& system = request.systems[plan.system];
   std::vector<Coverage> operations;
   for (const TunedPart& part : plan.parts) {
-    if (pod.machine.trust.covers.empty()) break;  // nothing to compare them with
-    if (const auto schedule = part_schedule(pod.mesh, part.part, plan.plan.options)) merge(operations, operations_in(*schedule, pod));
+    if (system.machine.trust.covers.empty()) break;  // nothing to compare them with
+    if (const auto schedule = part_schedule(system.mesh, part.part, plan.plan.options)) merge(operations, operations_in(*schedule, system));
   }
-  return podsim::trust_of(pod, operations);
+  return podsim::trust_of(system, operations);
 }
 
 std::string trust_text(const TuningRequest& request, const TunedPlan& plan) {
@@ -190,10 +190,10 @@ Json others_json(const TunedPlan& plan) {
 }
 
 Json plan_json(const TuningRequest& request, const TunedPlan& plan, Picoseconds best, const ReferenceShapePlan* reference) {
-  const Pod& pod = request.pods[plan.pod];
+  const System& system = request.systems[plan.system];
   Json mesh = Json::object();
-  for (const MeshAxis& axis : pod.mesh.axes()) mesh[axis.name] = axis.size;
-  Json json{{"machine", pod.machine.name}, {"slice", to_text(pod.slice)}, {"hypothetical", pod.hypothetical}, {"mesh", mesh}};
+  for (const MeshAxis& axis : system.mesh.axes()) mesh[axis.name] = axis.size;
+  Json json{{"machine", system.machine.name}, {"slice", to_text(system.slice)}, {"hypothetical", system.hypothetical}, {"mesh", mesh}};
   if (!plan.baseline.empty()) json["baseline"] = plan.baseline;
   json["predicted_s"] = in_seconds(plan.time);
   json["forward_s"] = in_seconds(plan.forward);
@@ -237,9 +237,9 @@ Json reference_json(const ReferenceTuning& reference) {
 }  // namespace
 
 std::string plan_table(const TuningRequest& request, const TunedPlan& plan) {
-  const Pod& pod = request.pods[plan.pod];
+  const System& system = request.systems[plan.system];
   return fmt::format("{}, on {} {} ({} devices): {} (forward {}, backward {}; MFU {}){}\n{}\n{}\nmemory: {}\n", problem_text(request),
-                     pod.machine.name, place_of(request, plan), pod.mesh.devices(), text(plan.time), text(plan.forward),
+                     system.machine.name, place_of(request, plan), system.mesh.devices(), text(plan.time), text(plan.forward),
                      text(plan.backward), percent(mfu_of(request, plan)), blocks_text(request, plan.time), trust_text(request, plan),
                      stages_table(plan), memory_text(plan.memory));
 }
@@ -254,16 +254,16 @@ std::string plan_json(const TuningRequest& request, const TunedPlan& plan) {
 std::string tuning_table(const TuningReport& report) {
   const TuningRequest& request = *report.request;
   const std::vector<TunedPlan>& plans = report.tuning.plans;
-  const Pod& first = request.pods.front();
+  const System& first = request.systems.front();
   std::string out = fmt::format("{}, on {} devices of {}{}\n", problem_text(request), first.mesh.devices(), first.machine.name,
                                 report.tuning.interrupted ? " (interrupted: the best plans known so far)" : "");
   out += (plans.empty() ? "" : trust_text(request, plans.front())) + "\n";
   std::vector<std::vector<std::string>> rows{{"plan", "slice", "mesh", "time", "vs best", "forward", "backward", "MFU", "memory"}};
   for (std::size_t p = 0; p < plans.size(); ++p) {
     const TunedPlan& plan = plans[p];
-    const Pod& pod = request.pods[plan.pod];
+    const System& system = request.systems[plan.system];
     rows.push_back({std::to_string(p + 1) + (plan.baseline.empty() ? "" : " " + plan.baseline),
-                    to_text(pod.slice) + (pod.hypothetical ? " (hypothetical)" : ""), to_text(pod.mesh), text(plan.time),
+                    to_text(system.slice) + (system.hypothetical ? " (hypothetical)" : ""), to_text(system.mesh), text(plan.time),
                     fmt::format("+{}", percent(in_seconds(plan.time) / in_seconds(plans.front().time) - 1)), text(plan.forward), text(plan.backward),
                     percent(mfu_of(request, plan)), to_text(plan.memory.total())});
   }
@@ -295,14 +295,14 @@ std::string tuning_table(const TuningReport& report) {
   if (!report.pareto.empty()) {
     rows = {{"time against memory", "mesh", "time", "memory", "working"}};
     for (const TunedPlan& plan : report.pareto)
-      rows.push_back({to_text(request.pods[plan.pod].slice), to_text(request.pods[plan.pod].mesh), text(plan.time), to_text(plan.memory.total()),
+      rows.push_back({to_text(request.systems[plan.system].slice), to_text(request.systems[plan.system].mesh), text(plan.time), to_text(plan.memory.total()),
                       to_text(plan.memory.working)});
     out += "\n" + table(rows, 2);
   }
   for (const ExcludedOption& option : report.tuning.excluded) out += fmt::format("left out: {}: {}\n", option.what, option.reason);
   if (refused_activations(report.tuning)) out += fmt::format("note: {}\n", no_remat);
   out += fmt::format("\n{} options of products on {} meshes; {} parts simulated in {}; {} options ruled out by their bounds\n",
-                     report.tuning.candidates, request.pods.size(), report.tuning.simulated, time_text(report.wall_s), report.tuning.pruned);
+                     report.tuning.candidates, request.systems.size(), report.tuning.simulated, time_text(report.wall_s), report.tuning.pruned);
   return out;
 }
 

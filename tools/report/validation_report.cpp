@@ -16,12 +16,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const std::vector<Rung> rungs{Rung::other_sizes, Rung::other_operation, Rung::other_scale, Rung::composite};
+const std::vector<Tier> tiers{Tier::other_sizes, Tier::other_operation, Tier::other_scale, Tier::composite};
 
-std::vector<double> errors_of(const std::vector<DatasetValidation>& validations, Rung rung) {
+std::vector<double> errors_of(const std::vector<DatasetValidation>& validations, Tier tier) {
   std::vector<double> errors;
   for (const DatasetValidation& validation : validations) {
-    const std::vector<double> more = counted_errors(validation, rung);
+    const std::vector<double> more = counted_errors(validation, tier);
     errors.insert(errors.end(), more.begin(), more.end());
   }
   return errors;
@@ -30,8 +30,8 @@ std::vector<double> errors_of(const std::vector<DatasetValidation>& validations,
 /// Of the rungs that go beyond what was fitted.
 ErrorSummary headline(const std::vector<DatasetValidation>& validations) {
   std::vector<double> errors;
-  for (const Rung rung : {Rung::other_operation, Rung::other_scale, Rung::composite}) {
-    const std::vector<double> more = errors_of(validations, rung);
+  for (const Tier tier : {Tier::other_operation, Tier::other_scale, Tier::composite}) {
+    const std::vector<double> more = errors_of(validations, tier);
     errors.insert(errors.end(), more.begin(), more.end());
   }
   return summary_of(errors);
@@ -86,7 +86,7 @@ Json json_of(const DatasetValidation& validation) {
   Json cases = Json::array(), rows = Json::array(), bounds = Json::object();
   for (const ValidatedCase& found : validation.cases) {
     Json one{{"name", found.name},
-             {"rung", name_of(found.rung)},
+             {"rung", name_of(found.tier)},
              {"hypothesis", found.hypothesis},
              {"counted", found.counted},
              {"fitted_rows", found.fitted}};
@@ -101,7 +101,7 @@ Json json_of(const DatasetValidation& validation) {
                        {"error", row.error},
                        {"schedule", name_of(row.observation.schedule)},
                        {"case", found.name},
-                       {"rung", name_of(found.rung)},
+                       {"rung", name_of(found.tier)},
                        {"hypothesis", found.hypothesis},
                        {"counted", found.counted}});
       rows.push_back(std::move(json));
@@ -133,13 +133,13 @@ std::string validation_table(const std::vector<DatasetValidation>& validations, 
   std::vector<std::vector<std::string>> lines{{"dataset", "rung", "case", "hypothesis", "fitted", "predicted", "median", "95th", "bound", ""}};
   for (const DatasetValidation& validation : validations)
     for (const ValidatedCase& found : validation.cases)
-      lines.push_back({validation.dataset, std::string{name_of(found.rung)}, found.name, found.hypothesis, std::to_string(found.fitted),
+      lines.push_back({validation.dataset, std::string{name_of(found.tier)}, found.name, found.hypothesis, std::to_string(found.fitted),
                        std::to_string(found.errors.rows), percent(found.errors.median), percent(found.errors.p95), bound_text(found),
                        found.ok ? (found.counted ? "" : "not counted") : "ABOVE"});
   text += table_without_empty(std::move(lines), 3, 4) + "\n";
-  for (const Rung rung : rungs) {
-    const ErrorSummary summary = summary_of(errors_of(validations, rung));
-    if (summary.rows > 0) text += fmt::format("{:<16} {}\n", name_of(rung), summary_text(summary));
+  for (const Tier tier : tiers) {
+    const ErrorSummary summary = summary_of(errors_of(validations, tier));
+    if (summary.rows > 0) text += fmt::format("{:<16} {}\n", name_of(tier), summary_text(summary));
   }
   if (const ErrorSummary beyond = headline(validations); beyond.rows > 0) text += fmt::format("{:<16} {}\n", "all but sizes", summary_text(beyond));
   for (const DatasetValidation& validation : validations) {
@@ -165,7 +165,7 @@ std::string validation_json(const std::vector<DatasetValidation>& validations) {
     datasets.push_back(json_of(validation));
     ok = ok && validation.ok();
   }
-  for (const Rung rung : rungs) by_rung[std::string{name_of(rung)}] = json_of(summary_of(errors_of(validations, rung)));
+  for (const Tier tier : tiers) by_rung[std::string{name_of(tier)}] = json_of(summary_of(errors_of(validations, tier)));
   return Json{{"datasets", std::move(datasets)}, {"rungs", std::move(by_rung)}, {"all_but_sizes", json_of(headline(validations))}, {"ok", ok}}.dump(
              2) +
          "\n";
@@ -179,7 +179,7 @@ std::string validation_csv(const std::vector<DatasetValidation>& validations) {
     for (const ValidatedCase& found : validation.cases)
       for (const ValidatedRow& row : found.rows) {
         const Observation& o = row.observation;
-        text += csv_row({validation.dataset, found.name, std::string{name_of(found.rung)}, found.hypothesis, found.counted ? "true" : "false",
+        text += csv_row({validation.dataset, found.name, std::string{name_of(found.tier)}, found.hypothesis, found.counted ? "true" : "false",
                      std::string{name_of(o.op)}, std::to_string(o.devices), extent(o.bytes.count()), o.axis, extent(o.m), extent(o.n), extent(o.k),
                      std::string{name_of(o.schedule)}, fmt::format("{}", o.time.count()), fmt::format("{}", row.predicted.count()),
                      fmt::format("{:.6f}", row.error)});
@@ -189,12 +189,12 @@ std::string validation_csv(const std::vector<DatasetValidation>& validations) {
 
 std::string validation_svg(const std::vector<DatasetValidation>& validations) {
   std::vector<PlottedGroup> groups;
-  for (const Rung rung : rungs) {
-    PlottedGroup group{std::string{name_of(rung)}, {}};
+  for (const Tier tier : tiers) {
+    PlottedGroup group{std::string{name_of(tier)}, {}};
     for (const DatasetValidation& validation : validations)
       for (const ValidatedCase& found : validation.cases)
         for (const ValidatedRow& row : found.rows)
-          if (found.rung == rung)
+          if (found.tier == tier)
             group.points.push_back({row.observation.time, row.predicted,
                                     fmt::format("{}: {}, {}{}{}", validation.dataset, observation_text(row.observation), found.name,
                                                 found.hypothesis.empty() ? "" : ", ", found.hypothesis),

@@ -177,18 +177,18 @@ class PodTrial {
       if (value.text != "all") inputs.texts[axis.field] = value.text;
     }
     const auto fields = with_plan(fields_of(inputs));
-    const auto pod = fields ? read_system(*fields) : Expected<System>{fields.error()};
-    if (pod) {
+    const auto system = fields ? read_system(*fields) : Expected<System>{fields.error()};
+    if (system) {
       no_pod.clear();
       for (const SweepValue* value : values) values_.fit.insert(place_of(value->where));
-      for (const MeshAxis& axis : pod->mesh.axes()) mesh_axes.insert(axis.name);
+      for (const MeshAxis& axis : system->mesh.axes()) mesh_axes.insert(axis.name);
       if (const auto mesh = of_field_name.find("mesh"); mesh != of_field_name.end() && mesh->second->text == "all") mesh_axes.insert({"row", "col"});
       return;
     }
-    if (const auto blamed = of_field_name.find(pod.error().where.file); pod.error().where.is_field && blamed != of_field_name.end())
-      values_.wrong.try_emplace(place_of(blamed->second->where), Diagnostic{blamed->second->where, pod.error().message});
+    if (const auto blamed = of_field_name.find(system.error().where.file); system.error().where.is_field && blamed != of_field_name.end())
+      values_.wrong.try_emplace(place_of(blamed->second->where), Diagnostic{blamed->second->where, system.error().message});
     else if (mesh_axes.empty())
-      no_pod = to_text(pod.error());
+      no_pod = to_text(system.error());
   }
 
   std::vector<const SweepAxis*> axes_;

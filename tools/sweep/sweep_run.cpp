@@ -71,7 +71,7 @@ class Claims {
   std::unordered_map<std::string, Content> contents_;
 };
 
-bool stopped(const SweepManner& manner) { return manner.stop.requested(); }
+bool stopped(const SweepOptions& manner) { return manner.stop.requested(); }
 
 /// SimGrid's runs are children of this process, and must not be forked from among threads.
 bool forks(const PointInputs& inputs) { return inputs.text("engine") == "simgrid"; }
@@ -95,7 +95,7 @@ class Failures {
 
 class SweepRunner {
  public:
-  SweepRunner(const SweepText& sweep, const Points& points, const SweepManner& manner, std::size_t systems, const std::vector<std::string>& known,
+  SweepRunner(const SweepText& sweep, const Points& points, const SweepOptions& manner, std::size_t systems, const std::vector<std::string>& known,
               Failures& failures)
       : sweep_{sweep}, points_{points}, manner_{manner}, systems_{systems}, claims_{known}, failures_{failures} {}
 
@@ -144,7 +144,7 @@ class SweepRunner {
 
   const SweepText& sweep_;
   const Points& points_;
-  const SweepManner& manner_;
+  const SweepOptions& manner_;
   RecentSystems systems_;
   Claims claims_;
   Failures& failures_;
@@ -152,7 +152,7 @@ class SweepRunner {
 
 }  // namespace
 
-Expected<SweepEnd> run_sweep(const SweepText& sweep, const Points& points, SweepStore& store, const SweepManner& manner) {
+Expected<SweepEnd> run_sweep(const SweepText& sweep, const Points& points, SweepStore& store, const SweepOptions& manner) {
   InputKeys key_of{sweep.version};
   std::vector<std::string> input_keys;
   for (std::size_t p = 0; p < points.size(); ++p) input_keys.push_back(key_of(points.inputs(p)));

@@ -27,7 +27,7 @@ struct SweepEnd {
 };
 inline constexpr std::size_t most_failures_told = 10;
 
-struct SweepManner {
+struct SweepOptions {
   int threads = 0;                                  // 0: all cores
   Cancellation stop;                                // requested: ends soon, with what is finished
   std::function<void(const SweepCount&)> progress;  // now and then, from one thread at a time
@@ -37,6 +37,6 @@ struct SweepManner {
 /// does not apply are stored with the reason; of a run that was interrupted or that the computer failed (Diagnostic::cause) nothing is stored, so that
 /// the next sweep tries it again. What is stored does not depend on the number of threads, nor on interruptions, but for the times that runs took.
 /// Errors: the store cannot be written (what had been written stays).
-Expected<SweepEnd> run_sweep(const SweepText& sweep, const Points& points, SweepStore& store, const SweepManner& manner);
+Expected<SweepEnd> run_sweep(const SweepText& sweep, const Points& points, SweepStore& store, const SweepOptions& manner);
 
 }  // namespace podsim

@@ -44,9 +44,9 @@ struct LadderStep {
 
 std::vector<LadderStep> ladder() {
   const std::vector<Row> listed = rows_of("schedules.csv"), results = rows_of("results.csv");
-  std::vector<LadderStep> rungs;
-  for (std::size_t i = 0; i < listed.size() && i < results.size(); ++i) rungs.push_back({listed[i], results[i]});
-  return rungs;
+  std::vector<LadderStep> tiers;
+  for (std::size_t i = 0; i < listed.size() && i < results.size(); ++i) tiers.push_back({listed[i], results[i]});
+  return tiers;
 }
 
 TEST(EngineLadder, HasARowForEachScheduleAndBothAreTwenty) {
@@ -62,44 +62,44 @@ TEST(EngineLadder, HasARowForEachScheduleAndBothAreTwenty) {
 }
 
 TEST(EngineLadder, DesGivesTheTableToTheLastDigit) {
-  for (const LadderStep& rung : ladder()) {
-    const auto run = rung.run("des");
-    EXPECT_EQ(run.at("makespan_s").dump(), nlohmann::json::parse(rung.result.at("des_s")).dump()) << rung.listed.at("name");
-    EXPECT_EQ(run.at("tasks").dump(), rung.result.at("tasks")) << rung.listed.at("name");
+  for (const LadderStep& tier : ladder()) {
+    const auto run = tier.run("des");
+    EXPECT_EQ(run.at("makespan_s").dump(), nlohmann::json::parse(tier.result.at("des_s")).dump()) << tier.listed.at("name");
+    EXPECT_EQ(run.at("tasks").dump(), tier.result.at("tasks")) << tier.listed.at("name");
   }
 }
 
 TEST(EngineLadder, AnalyticGivesTheTableAndIsNeverAboveDes) {
-  for (const LadderStep& rung : ladder()) {
-    const double analytic = rung.run("analytic").at("makespan_s");
-    EXPECT_EQ(nlohmann::json(analytic).dump(), nlohmann::json::parse(rung.result.at("analytic_s")).dump()) << rung.listed.at("name");
-    EXPECT_LE(analytic, std::stod(rung.result.at("des_s"))) << rung.listed.at("name");
+  for (const LadderStep& tier : ladder()) {
+    const double analytic = tier.run("analytic").at("makespan_s");
+    EXPECT_EQ(nlohmann::json(analytic).dump(), nlohmann::json::parse(tier.result.at("analytic_s")).dump()) << tier.listed.at("name");
+    EXPECT_LE(analytic, std::stod(tier.result.at("des_s"))) << tier.listed.at("name");
   }
 }
 
 TEST(EngineLadder, SimgridAgreesWithDes) {
-  for (const LadderStep& rung : ladder()) {
-    const double simgrid = rung.run("simgrid").at("makespan_s"), des = std::stod(rung.result.at("des_s"));
-    const double allowed = 1e-6 * des + 1e-12 * std::stod(rung.result.at("tasks"));
-    EXPECT_NEAR(simgrid, des, allowed) << rung.listed.at("name");
-    EXPECT_NEAR(simgrid, std::stod(rung.result.at("simgrid_s")), allowed) << rung.listed.at("name");
+  for (const LadderStep& tier : ladder()) {
+    const double simgrid = tier.run("simgrid").at("makespan_s"), des = std::stod(tier.result.at("des_s"));
+    const double allowed = 1e-6 * des + 1e-12 * std::stod(tier.result.at("tasks"));
+    EXPECT_NEAR(simgrid, des, allowed) << tier.listed.at("name");
+    EXPECT_NEAR(simgrid, std::stod(tier.result.at("simgrid_s")), allowed) << tier.listed.at("name");
   }
 }
 
 TEST(EngineLadder, SaysHowFarItsColumnsAreApart) {
-  for (const LadderStep& rung : ladder()) {
-    const auto number = [&](const char* column) { return std::stod(rung.result.at(column)); };
+  for (const LadderStep& tier : ladder()) {
+    const auto number = [&](const char* column) { return std::stod(tier.result.at(column)); };
     const double apart = number("des_s") / number("simgrid_s") - 1;
-    EXPECT_NEAR(number("des_against_simgrid"), apart, 0.05 * std::abs(apart)) << rung.listed.at("name");  // two digits
-    if (rung.listed.at("ranks").empty()) continue;
-    EXPECT_EQ(rung.listed.at("ranks"), rung.result.at("devices"));
-    EXPECT_NEAR(number("mpi_against_des"), number("mpi_s") / number("des_s") - 1, 6e-4) << rung.listed.at("name");
+    EXPECT_NEAR(number("des_against_simgrid"), apart, 0.05 * std::abs(apart)) << tier.listed.at("name");  // two digits
+    if (tier.listed.at("ranks").empty()) continue;
+    EXPECT_EQ(tier.listed.at("ranks"), tier.result.at("devices"));
+    EXPECT_NEAR(number("mpi_against_des"), number("mpi_s") / number("des_s") - 1, 6e-4) << tier.listed.at("name");
   }
 }
 
 TEST(EngineLadder, HoldsSchedulesThatShareLinksAndSuchThatDoNot) {
   int sharing = 0;
-  for (const LadderStep& rung : ladder()) sharing += std::stod(rung.result.at("analytic_s")) < 0.99 * std::stod(rung.result.at("des_s")) ? 1 : 0;
+  for (const LadderStep& tier : ladder()) sharing += std::stod(tier.result.at("analytic_s")) < 0.99 * std::stod(tier.result.at("des_s")) ? 1 : 0;
   EXPECT_GE(sharing, 2);
   EXPECT_LE(sharing, 15);
 }

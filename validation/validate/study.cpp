@@ -17,9 +17,9 @@ namespace {
 constexpr FileFormat study_format{"a study", 0, 1};
 constexpr int most_parts = 16, most_devices_of_study = 1 << 20;
 
-static_assert(static_cast<int>(Rung::other_sizes) == proto::Study::other_sizes &&
-              static_cast<int>(Rung::other_operation) == proto::Study::other_operation &&
-              static_cast<int>(Rung::other_scale) == proto::Study::other_scale && static_cast<int>(Rung::composite) == proto::Study::composite);
+static_assert(static_cast<int>(Tier::other_sizes) == proto::Study::other_sizes &&
+              static_cast<int>(Tier::other_operation) == proto::Study::other_operation &&
+              static_cast<int>(Tier::other_scale) == proto::Study::other_scale && static_cast<int>(Tier::composite) == proto::Study::composite);
 
 class StudyReader {
  public:
@@ -34,22 +34,22 @@ class StudyReader {
       const auto& set = message_.set(i);
       study.values.push_back({set.path(), set.value(), set.source(), file_.where(root_.at("set", i))});
     }
-    if (message_.has_pod()) study.pod = pod_of_message(message_.pod(), root_.at("pod"));
+    if (message_.has_pod()) study.system = pod_of_message(message_.pod(), root_.at("pod"));
     for (int h = 0; h < message_.hypothesis_size(); ++h) study.hypotheses.push_back(hypothesis(message_.hypothesis(h), root_.at("hypothesis", h)));
     if (study.hypotheses.empty()) study.hypotheses.push_back({"as podsim runs it", {}});
     if (message_.case__size() == 0) file_.problem(Diagnostic{{name_, 1, 1}, "expected at least one case { ... }, found none"});
     for (int c = 0; c < message_.case__size(); ++c) {
       const Place place = root_.at("case", c);
-      study.cases.push_back(read_case(message_.case_(c), place, study.pod.has_value()));
+      study.cases.push_back(read_case(message_.case_(c), place, study.system.has_value()));
     }
     if (!file_.ok()) return file_.error();
     return study;
   }
 
  private:
-  StudyPod pod_of_message(const proto::Study::Pod& message, const Place& place) {
-    StudyPod pod{message.slice(), {}, message.snake()};
-    if (!message.has_mesh()) return pod;
+  StudySystem pod_of_message(const proto::Study::Pod& message, const Place& place) {
+    StudySystem system{message.slice(), {}, message.snake()};
+    if (!message.has_mesh()) return system;
     const Place mesh = place.at("mesh");
     std::string_view rest = message.mesh();
     while (!rest.empty()) {
@@ -59,11 +59,11 @@ class StudyReader {
       const auto size = parse_integer(equals == std::string_view::npos ? "" : piece.substr(equals + 1), 1, most_devices_of_study, file_.where(mesh));
       if (!size || equals == 0) {
         file_.problem(mesh, "expected NAME=SIZE, found " + quoted(piece));
-        return pod;
+        return system;
       }
-      pod.mesh.emplace_back(std::string{piece.substr(0, equals)}, static_cast<int>(*size));
+      system.mesh.emplace_back(std::string{piece.substr(0, equals)}, static_cast<int>(*size));
     }
-    return pod;
+    return system;
   }
 
   Hypothesis hypothesis(const proto::Study::Hypothesis& message, const Place& place) {
@@ -108,25 +108,25 @@ class StudyReader {
         file_.problem(at, "expected unknown, plain, overlapped or bidirectional, found " + quoted(message.schedule(i)));
     }
     if (message.has_with_product()) rows.with_product = message.with_product();
-    if (message.has_pod()) rows.pod = pod_of_message(message.pod(), place.at("pod"));
+    if (message.has_pod()) rows.system = pod_of_message(message.pod(), place.at("pod"));
     return rows;
   }
 
   StudyCase read_case(const proto::Study::Case& message, const Place& place, bool has_pod) {
     StudyCase result;
     result.name = message.name();
-    result.rung = static_cast<Rung>(message.rung());
+    result.tier = static_cast<Tier>(message.rung());
     result.where = file_.where(place);
     for (int f = 0; f < message.fit_size(); ++f) {
-      const Place rows = place.at("fit", f), pod = rows.at("pod");
-      if (message.fit(f).has_pod()) file_.problem(pod, "what is fitted has one pod: fit_pod");
+      const Place rows = place.at("fit", f), system = rows.at("pod");
+      if (message.fit(f).has_pod()) file_.problem(system, "what is fitted has one pod: fit_pod");
       result.fit.push_back(filter(message.fit(f), rows));
     }
     for (int p = 0; p < message.predict_size(); ++p) result.predict.push_back(filter(message.predict(p), place.at("predict", p)));
     if (result.predict.empty()) result.predict.emplace_back().where = result.where;
-    if (message.has_fit_pod()) result.fit_pod = pod_of_message(message.fit_pod(), place.at("fit_pod"));
-    const bool all_have_pods = std::all_of(result.predict.begin(), result.predict.end(), [](const RowFilter& rows) { return rows.pod.has_value(); });
-    if (!has_pod && (!all_have_pods || !result.fit_pod))
+    if (message.has_fit_pod()) result.fit_system = pod_of_message(message.fit_pod(), place.at("fit_pod"));
+    const bool all_have_pods = std::all_of(result.predict.begin(), result.predict.end(), [](const RowFilter& rows) { return rows.system.has_value(); });
+    if (!has_pod && (!all_have_pods || !result.fit_system))
       file_.problem(place, "expected a pod to run on: the study has none, nor have all of fit and predict");
     if (message.has_parts()) {
       const Place parts = place.at("parts");

@@ -12,11 +12,11 @@
 
 namespace podsim {
 
-struct StudyPod {
+struct StudySystem {
   std::string slice;
   std::vector<std::pair<std::string, int>> mesh;
   bool snake = false;
-  friend bool operator==(const StudyPod&, const StudyPod&) = default;
+  friend bool operator==(const StudySystem&, const StudySystem&) = default;
 };
 
 /// The rows of a dataset that are all of this; what is empty lets everything pass.
@@ -26,7 +26,7 @@ struct RowFilter {
   std::vector<int> devices;
   std::vector<ObservedSchedule> schedules;
   std::optional<bool> with_product;  // collectives with a matmul, or all others
-  std::optional<StudyPod> pod;
+  std::optional<StudySystem> system;
   SourceLocation where;
 };
 bool passes(const RowFilter& filter, const Observation& observation);
@@ -43,9 +43,9 @@ struct ErrorBound {
 
 struct StudyCase {
   std::string name;
-  Rung rung = Rung::other_sizes;
+  Tier tier = Tier::other_sizes;
   std::vector<RowFilter> fit, predict;
-  std::optional<StudyPod> fit_pod;
+  std::optional<StudySystem> fit_system;
   int parts = 0;  // 0: no predicted row is fitted
   std::vector<NamedPrior> priors;
   std::vector<std::string> hold;
@@ -64,7 +64,7 @@ struct Study {
   std::string machine;
   SourceLocation machine_where;
   std::vector<StudyValue> values;
-  std::optional<StudyPod> pod;
+  std::optional<StudySystem> system;
   std::vector<Hypothesis> hypotheses;  // at least one: what `podsim run` does
   std::vector<StudyCase> cases;
 };

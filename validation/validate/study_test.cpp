@@ -34,7 +34,7 @@ case { name: "d" rung: other_sizes no_bound: "why" }
 )",
                                 "s");
   ASSERT_TRUE(study) << to_text(study.error());
-  EXPECT_EQ(study->pod, (StudyPod{"2x2x1", {{"ring", 4}}, true}));
+  EXPECT_EQ(study->system, (StudySystem{"2x2x1", {{"ring", 4}}, true}));
   ASSERT_EQ(study->values.size(), 1U);
   EXPECT_EQ(study->values[0].value, "90 GB/s");
   ASSERT_EQ(study->hypotheses.size(), 1U);
@@ -42,10 +42,10 @@ case { name: "d" rung: other_sizes no_bound: "why" }
   EXPECT_EQ(study->hypotheses[0].predict.unknown_matmul, ObservedSchedule::overlapped);
   ASSERT_EQ(study->cases.size(), 2U);
   const StudyCase& c = study->cases[0];
-  EXPECT_EQ(c.rung, Rung::composite);
+  EXPECT_EQ(c.tier, Tier::composite);
   EXPECT_EQ(c.parts, 3);
-  EXPECT_EQ(c.fit_pod->slice, "4x1x1");
-  EXPECT_EQ(c.predict[0].pod->slice, "8x1x1");
+  EXPECT_EQ(c.fit_system->slice, "4x1x1");
+  EXPECT_EQ(c.predict[0].system->slice, "8x1x1");
   EXPECT_EQ(c.hold, std::vector<std::string>{"link.latency"});
   EXPECT_EQ(c.priors[0].relative_sigma, 0.1);
   Observation o;

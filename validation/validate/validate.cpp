@@ -20,17 +20,17 @@ namespace {
 /// A row that is predicted, and on which pod.
 struct Target {
   Observation observation;
-  std::size_t pod = 0;
+  std::size_t system = 0;
 };
 
 /// One fit and what it predicts. Jobs of one case and hypothesis are the parts that are fitted in turn.
 struct Job {
   std::size_t result = 0;        // of all cases under all hypotheses
   std::vector<Observation> fit;  // none: the machine as it stands
-  Pod fit_pod;
+  System fit_system;
   CalibrateOptions options;
   std::vector<Target> targets;
-  std::vector<Pod> pods;
+  std::vector<System> systems;
   std::vector<ValidatedRow> rows;  // what it found
 };
 
@@ -58,19 +58,19 @@ class Planner {
     for (const RowFilter& filter : wanted.predict) {
       const auto rows = rows_of(filter);
       if (!rows) return rows.error();
-      auto pod = pod_for(filter.pod, filter.where);
-      if (!pod) return pod.error();
+      auto system = pod_for(filter.system, filter.where);
+      if (!system) return system.error();
       for (const Observation& row : *rows) {
         if (std::any_of(fit.begin(), fit.end(), [&](const Observation& other) { return same_place(row, other); }))
           return Diagnostic{wanted.where,
                             fmt::format("case {} is fitted to what it predicts: {}:{}", quoted(wanted.name), row.where.file, row.where.line)};
-        targets.push_back({row, job.pods.size()});
+        targets.push_back({row, job.systems.size()});
       }
-      job.pods.push_back(*std::move(pod));
+      job.systems.push_back(*std::move(system));
     }
-    auto fit_pod = pod_for(wanted.fit_pod, wanted.where);
-    if (!fit_pod) return fit_pod.error();
-    job.fit_pod = *std::move(fit_pod);
+    auto fit_system = pod_for(wanted.fit_system, wanted.where);
+    if (!fit_system) return fit_system.error();
+    job.fit_system = *std::move(fit_system);
     job.options.dataset = dataset_.name;
     job.options.priors = wanted.priors;
     job.options.hold = wanted.hold;
@@ -90,7 +90,7 @@ class Planner {
     ValidatedCase result;
     result.name = wanted.name;
     result.hypothesis = hypothesis.name;
-    result.rung = wanted.rung;
+    result.tier = wanted.tier;
     result.counted = counted;
     result.bound = wanted.bound;
     result.no_bound = wanted.no_bound;
@@ -125,11 +125,11 @@ class Planner {
     return all;
   }
 
-  Expected<Pod> pod_for(const std::optional<StudyPod>& own, const SourceLocation& where) {
-    const StudyPod& shape = own ? *own : *dataset_.study.pod;
-    auto pod = pod_of(dataset_.machine, shape.slice, shape.mesh, shape.snake);
-    if (!pod) return blamed_on(where, pod.error());
-    return pod;
+  Expected<System> pod_for(const std::optional<StudySystem>& own, const SourceLocation& where) {
+    const StudySystem& shape = own ? *own : *dataset_.study.system;
+    auto system = pod_of(dataset_.machine, shape.slice, shape.mesh, shape.snake);
+    if (!system) return blamed_on(where, system.error());
+    return system;
   }
 
   static bool same_place(const Observation& a, const Observation& b) { return a.where.file == b.where.file && a.where.line == b.where.line; }
@@ -139,26 +139,26 @@ class Planner {
   std::vector<ValidatedCase>& results_;
 };
 
-Expected<ValidatedRow> predicted_row(const Observation& observation, const Pod& pod, const PredictOptions& options) {
-  const auto time = predict(observation, pod, options);
+Expected<ValidatedRow> predicted_row(const Observation& observation, const System& system, const PredictOptions& options) {
+  const auto time = predict(observation, system, options);
   if (!time) return time.error().where.file.empty() ? blamed_on(observation.where, time.error()) : time.error();
   return ValidatedRow{observation, *time, time->count() / observation.time.count() - 1};
 }
 
 Done carry_out(Job& job) {
-  Machine machine = job.fit_pod.machine;
+  Machine machine = job.fit_system.machine;
   if (!job.fit.empty()) {
-    auto calibration = calibrate(job.fit, job.fit_pod, job.options);
+    auto calibration = calibrate(job.fit, job.fit_system, job.options);
     if (!calibration) return calibration.error();
     machine = std::move(calibration->machine);
   }
-  for (Pod& pod : job.pods) {
-    auto fitted = with_machine(pod, machine);
+  for (System& system : job.systems) {
+    auto fitted = with_machine(system, machine);
     if (!fitted) return fitted.error();
-    pod = *std::move(fitted);
+    system = *std::move(fitted);
   }
   for (const Target& target : job.targets) {
-    auto row = predicted_row(target.observation, job.pods[target.pod], job.options.predict);
+    auto row = predicted_row(target.observation, job.systems[target.system], job.options.predict);
     if (!row) return row.error();
     job.rows.push_back(*std::move(row));
   }
@@ -183,12 +183,12 @@ bool DatasetValidation::ok() const {
   return std::all_of(cases.begin(), cases.end(), [](const ValidatedCase& one) { return one.ok; });
 }
 
-std::vector<double> counted_errors(const DatasetValidation& validation, std::optional<Rung> rung) {
+std::vector<double> counted_errors(const DatasetValidation& validation, std::optional<Tier> tier) {
   std::vector<double> errors;
-  std::map<Rung, std::set<std::pair<std::string, int>>> seen;  // where rows stand
+  std::map<Tier, std::set<std::pair<std::string, int>>> seen;  // where rows stand
   for (const ValidatedCase& found : validation.cases) {
-    if (!found.counted || (rung && found.rung != *rung)) continue;
-    auto& before = seen[found.rung];
+    if (!found.counted || (tier && found.tier != *tier)) continue;
+    auto& before = seen[found.tier];
     std::set<std::pair<std::string, int>> here;
     for (const ValidatedRow& row : found.rows) {
       const std::pair place{row.observation.where.file, row.observation.where.line};
@@ -246,12 +246,12 @@ Expected<std::vector<DatasetValidation>> validate(const std::vector<Dataset>& da
   return validations;
 }
 
-Expected<ValidatedCase> validate_on(const std::vector<Observation>& observations, const Pod& pod, std::optional<ErrorBound> bound) {
+Expected<ValidatedCase> validate_on(const std::vector<Observation>& observations, const System& system, std::optional<ErrorBound> bound) {
   ValidatedCase found;
   found.name = "the machine as it stands";
   found.bound = bound;
   for (const Observation& observation : observations) {
-    auto row = predicted_row(observation, pod, {});
+    auto row = predicted_row(observation, system, {});
     if (!row) return row.error();
     found.rows.push_back(*std::move(row));
   }

@@ -22,7 +22,7 @@ struct ValidatedRow {
 /// A case under one hypothesis.
 struct ValidatedCase {
   std::string name, hypothesis;  // empty: what ran is known
-  Rung rung = Rung::other_sizes;
+  Tier tier = Tier::other_sizes;
   std::size_t fitted = 0;  // rows; with parts, of each fit on average
   std::vector<ValidatedRow> rows;
   ErrorSummary errors;
@@ -40,7 +40,7 @@ struct DatasetValidation {
 };
 
 /// The errors that count, of a rung or of all: a row once for each rung, in the first case that predicts it.
-std::vector<double> counted_errors(const DatasetValidation& validation, std::optional<Rung> rung = std::nullopt);
+std::vector<double> counted_errors(const DatasetValidation& validation, std::optional<Tier> tier = std::nullopt);
 
 /// Whether what ran is known: of a matmul, a copy or a permute always.
 bool is_known(const Observation& observation);
@@ -58,6 +58,6 @@ struct ValidateControl {
 Expected<std::vector<DatasetValidation>> validate(const std::vector<Dataset>& datasets, const ValidateControl& control = {});
 
 /// All rows on a machine as it is.
-Expected<ValidatedCase> validate_on(const std::vector<Observation>& observations, const Pod& pod, std::optional<ErrorBound> bound);
+Expected<ValidatedCase> validate_on(const std::vector<Observation>& observations, const System& system, std::optional<ErrorBound> bound);
 
 }  // namespace podsim

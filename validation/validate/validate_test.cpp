@@ -18,8 +18,8 @@ using testing::product;
 using testing::some_machine;
 
 /// Rows of a machine, on lines of a file of their own.
-std::vector<Observation> rows_on(const Pod& pod, std::vector<Observation> rows, const PredictOptions& options = {}) {
-  rows = testing::times_on(pod, std::move(rows), 0, 0, options);
+std::vector<Observation> rows_on(const System& system, std::vector<Observation> rows, const PredictOptions& options = {}) {
+  rows = testing::times_on(system, std::move(rows), 0, 0, options);
   int line = 1;
   for (Observation& row : rows) {
     row.where = {"rows.csv", ++line, 1};
@@ -70,7 +70,7 @@ case { name: "scale" rung: other_scale fit { op: "all-gather" } predict { op: "r
   EXPECT_EQ(found.cases[1].errors.rows, 8U);
   EXPECT_EQ(found.cases[1].fitted, 16U);
   EXPECT_EQ(counted_errors(found).size(), 24U + 8 + 8);
-  EXPECT_EQ(counted_errors(found, Rung::other_scale).size(), 8U);
+  EXPECT_EQ(counted_errors(found, Tier::other_scale).size(), 8U);
 }
 
 TEST(Validate, AnErrorIsSignedAndABoundIsABound) {
@@ -143,14 +143,14 @@ TEST(Validate, RefusesToFitWhatItPredictsAndToPredictNothing) {
 }
 
 TEST(Validate, AMachineAsItStandsPredictsEveryRow) {
-  const Pod pod = pod_with(some_machine(), "8");
-  std::vector<Observation> rows = rows_on(pod, gathers_and_reductions());
-  auto found = validate_on(rows, pod, ErrorBound{1e-9, 1e-9});
+  const System system = pod_with(some_machine(), "8");
+  std::vector<Observation> rows = rows_on(system, gathers_and_reductions());
+  auto found = validate_on(rows, system, ErrorBound{1e-9, 1e-9});
   ASSERT_TRUE(found);
   EXPECT_TRUE(found->ok);
   EXPECT_EQ(found->rows.size(), rows.size());
   for (std::size_t i = 0; i < 2; ++i) rows[i].time = 3 * rows[i].time;
-  found = validate_on(rows, pod, ErrorBound{1e-9, 1e-9});
+  found = validate_on(rows, system, ErrorBound{1e-9, 1e-9});
   ASSERT_TRUE(found);
   EXPECT_FALSE(found->ok) << "the 95th percentile is above its bound, the median is not";
 }
@@ -174,11 +174,11 @@ TEST(Validate, IsTheSameWithAnyNumberOfThreads) {
 
 TEST(Validate, WhatTheBaseHasAlikeAndNobodyObservedStaysAlike) {
   const Machine machine = some_machine();
-  const Pod pod = pod_with(machine, "8");
+  const System system = pod_with(machine, "8");
   std::vector<Observation> gathers;
   for (std::int64_t bytes = 4096; bytes <= (16 << 20); bytes *= 8) gathers.push_back(observed(ObservedOp::all_gather, "", 8, bytes));
-  gathers = testing::times_on(pod, gathers);
-  Pod base = pod;
+  gathers = testing::times_on(system, gathers);
+  System base = system;
   testing::set(base.machine, {{"software.launch", "50 us"}, {"software.launch[broadcast]", "70 us"}});
   CalibrateOptions options;
   options.hold = {"software.launch[reduce]"};
@@ -199,18 +199,18 @@ TEST(Validate, WhatTheBaseHasAlikeAndNobodyObservedStaysAlike) {
 TEST(Validate, AnAllReduceThatNobodyObservedHasTheEfficiencyOfItsTwoPhases) {
   Machine machine = some_machine();
   testing::set(machine, {{"collective[all-gather].efficiency", "0.2 at 4 KiB, 1 at 16 MiB"}, {"collective[reduce-scatter].efficiency", "0.1 at 32 KiB, 0.5 at 128 MiB"}});
-  const Pod pod = pod_with(machine, "8");
+  const System system = pod_with(machine, "8");
   std::vector<Observation> rows;
   for (std::int64_t bytes = 4096; bytes <= (16 << 20); bytes *= 2) {
     rows.push_back(observed(ObservedOp::all_gather, "", 8, bytes));
     rows.push_back(observed(ObservedOp::reduce_scatter, "", 8, 8 * bytes));
   }
-  rows = testing::times_on(pod, rows);
+  rows = testing::times_on(system, rows);
   const auto found = calibrate(rows, pod_with(some_machine(), "8"));
   ASSERT_TRUE(found) << to_text(found.error());
   for (const std::int64_t bytes : {64 << 10, 1 << 20, 64 << 20}) {
     const auto time = [&](ObservedOp op, std::int64_t size) {
-      const auto predicted = predict(observed(op, "", 8, size), pod);
+      const auto predicted = predict(observed(op, "", 8, size), system);
       return predicted ? predicted->count() : 0;
     };
     const auto reduced = predict(observed(ObservedOp::all_reduce, "", 8, bytes), pod_with(found->machine, "8"));
@@ -224,12 +224,12 @@ TEST(Validate, ACurveOfMessagesOfLessThanAByteIsOneOfAByte) {
   // An all-reduce of 4 bytes on 8 devices sends half a byte at a time, one of 16 as much as an all-gather of 2.
   Machine machine = some_machine();
   testing::set(machine, {{"collective.efficiency", "0.1 at 4 B, 0.2 at 16 B, 1 at 1 MiB"}});
-  const Pod pod = pod_with(machine, "8");
+  const System system = pod_with(machine, "8");
   std::vector<Observation> rows;
   for (std::int64_t bytes = 4; bytes <= (1 << 20); bytes *= 4) rows.push_back(observed(ObservedOp::all_reduce, "", 8, bytes));
   CalibrateOptions options;
   options.hold = {"link.bandwidth"};
-  const auto found = calibrate(testing::times_on(pod, rows), pod, options);
+  const auto found = calibrate(testing::times_on(system, rows), system, options);
   ASSERT_TRUE(found) << to_text(found.error());
   const auto& gather = found->machine.software.efficiency.at(static_cast<std::size_t>(CostKind::all_gather));
   ASSERT_EQ(gather.size(), 3U);
@@ -253,18 +253,18 @@ TEST(Datasets, EveryOneThatComesWithPodsimIsWithinItsBounds) {
       EXPECT_TRUE(c.ok) << one.dataset << ", " << c.name << ", " << c.hypothesis << ": " << c.errors.median << " " << c.errors.p95;
 
   // What runs that go beyond a fit say of their error.
-  for (const RungError& stated : rung_errors()) {
+  for (const TierError& stated : tier_errors()) {
     std::vector<double> counted, any;
     for (const DatasetValidation& one : *found) {
-      const std::vector<double> more = counted_errors(one, stated.rung);
+      const std::vector<double> more = counted_errors(one, stated.tier);
       counted.insert(counted.end(), more.begin(), more.end());
       for (const ValidatedCase& c : one.cases)
         for (const ValidatedRow& row : c.rows)
-          if (c.rung == stated.rung) any.push_back(row.error);
+          if (c.tier == stated.tier) any.push_back(row.error);
     }
     const ErrorSummary summary = summary_of(counted.empty() ? any : counted);
-    EXPECT_NEAR(stated.median, summary.median, 0.05 * summary.median) << name_of(stated.rung) << ": change rung_errors() and the README's table";
-    EXPECT_NEAR(stated.p95, summary.p95, 0.05 * summary.p95) << name_of(stated.rung);
+    EXPECT_NEAR(stated.median, summary.median, 0.05 * summary.median) << name_of(stated.tier) << ": change rung_errors() and the README's table";
+    EXPECT_NEAR(stated.p95, summary.p95, 0.05 * summary.p95) << name_of(stated.tier);
   }
 }
 

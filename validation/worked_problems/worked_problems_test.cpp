@@ -15,8 +15,8 @@ namespace podsim {
 namespace {
 
 using testing::ideal_machine;
-using testing::make_pod;
-using testing::Pod;
+using testing::small_system;
+using testing::SmallSystem;
 using testing::Writer;
 
 constexpr double link = 45e9;           // one direction
@@ -41,14 +41,14 @@ double book(const std::string& id) {
 }
 
 /// Only bandwidth and a latency per hop cost anything.
-Pod pod(const std::vector<int>& extents, bool wraps, double latency) { return make_pod(ideal_machine(link, latency), extents, wraps); }
+SmallSystem pod(const std::vector<int>& extents, bool wraps, double latency) { return small_system(ideal_machine(link, latency), extents, wraps); }
 
-void expect_time(const Pod& pod, const Schedule& schedule, double seconds) {
+void expect_time(const SmallSystem& pod, const Schedule& schedule, double seconds) {
   for (const std::string_view engine : {"des", "simgrid"})
     EXPECT_NEAR(testing::seconds_of(pod, schedule, engine), seconds, 64 * one_event + 1e-9 * seconds) << engine;
 }
 
-void expect_time(const Pod& pod, CollectiveKind kind, const std::vector<std::string>& axes, std::int64_t bytes, std::string_view algorithm,
+void expect_time(const SmallSystem& pod, CollectiveKind kind, const std::vector<std::string>& axes, std::int64_t bytes, std::string_view algorithm,
                  double seconds) {
   SCOPED_TRACE(algorithm);
   expect_time(pod, testing::lowered_collective(pod, kind, axes, Bytes{bytes}, algorithm, {}, {}, DType::bf16), seconds);
@@ -60,7 +60,7 @@ void expect_about(double seconds, const std::string& id) { EXPECT_NEAR(seconds /
 /// From every chip, or from the far corner only.
 class ToCorner {
  public:
-  ToCorner(const Pod& pod, std::int64_t elements, bool from_all) : w_{pod.mesh} {
+  ToCorner(const SmallSystem& pod, std::int64_t elements, bool from_all) : w_{pod.mesh} {
     data_ = w_.scratch("data", {elements}, DType::bf16);
     arrivals_ = w_.scratch("arrivals", {pod.mesh.devices(), elements}, DType::bf16);
     const int rows = pod.mesh.axes()[0].size, columns = pod.mesh.axes()[1].size;
@@ -91,14 +91,14 @@ class ToCorner {
 };
 
 TEST(WorkedProblems, Q5TheFirstByteTakesSixHopsFromCornerToCorner) {
-  const Pod corner = pod({4, 4}, false, hop);
+  const SmallSystem corner = pod({4, 4}, false, hop);
   expect_time(corner, ToCorner{corner, 2, false}.schedule(), 6 * hop + 2 / link);  // two bytes on each port
   EXPECT_EQ(book("tpus.Q5.first"), 6 * hop);
 }
 
 TEST(WorkedProblems, Q5BothPortsCarryHalfOfWhatGoesFromCornerToCorner) {
   const std::int64_t elements = 8 * 128 * 8192;
-  const Pod corner = pod({4, 4}, false, hop);
+  const SmallSystem corner = pod({4, 4}, false, hop);
   const double seconds = 6 * hop + 2.0 * elements / both_ways;
   expect_time(corner, ToCorner{corner, elements, false}.schedule(), seconds);
   expect_about(seconds, "tpus.Q5.total");
@@ -106,7 +106,7 @@ TEST(WorkedProblems, Q5BothPortsCarryHalfOfWhatGoesFromCornerToCorner) {
 
 TEST(WorkedProblems, Q6TheLinksOfTheCornerSetTheTimeOfAGather) {
   const std::int64_t elements = 500'000'000;  // 1 GB a chip; the corner has its own
-  const Pod corner = pod({4, 4}, false, 0);
+  const SmallSystem corner = pod({4, 4}, false, 0);
   const double seconds = 15 * 2.0 * elements / both_ways;
   expect_time(corner, ToCorner{corner, elements, true}.schedule(), seconds);
   expect_about(seconds, "tpus.Q6b");
@@ -134,13 +134,13 @@ TEST(WorkedProblems, PopQuiz2aHalvesBothWaysLeaveOutTheOwnShard) {
 TEST(WorkedProblems, PopQuiz2bIsThreeHopsOnceTheBytesAreFree) {
   const std::int64_t shard = 2 * 256 * 256 / 4;
   expect_time(pod({4}, false, hop), CollectiveKind::all_gather, {"row"}, shard, "line", 3 * (hop + shard / link));
-  expect_time(make_pod(ideal_machine(1e18, hop), {4}, false), CollectiveKind::all_gather, {"row"}, shard, "line", book("sharding.PopQuiz2b"));
+  expect_time(small_system(ideal_machine(1e18, hop), {4}, false), CollectiveKind::all_gather, {"row"}, shard, "line", book("sharding.PopQuiz2b"));
 }
 
 TEST(WorkedProblems, Q2AllGatherOnOneAxis) {
   const std::int64_t shard = 2 * 1024 * 4096 / 16;  // sharded along x and y
   const double seconds = 4.0 * shard / both_ways;
-  const Pod cube = pod({4, 4, 4}, true, 0);
+  const SmallSystem cube = pod({4, 4, 4}, true, 0);
   expect_time(cube, CollectiveKind::all_gather, {"row"}, shard, "ring-shortest", seconds);
   expect_time(cube, CollectiveKind::all_gather, {"row"}, shard, "ring", 3.0 / 4 * seconds);
   expect_about(seconds, "sharding.Q2.1");
@@ -149,7 +149,7 @@ TEST(WorkedProblems, Q2AllGatherOnOneAxis) {
 TEST(WorkedProblems, Q2AllGatherOnTwoAxes) {
   const std::int64_t array = 2 * 1024 * 4096;
   const double seconds = array / (2 * both_ways);  // the book's: the whole array over the links of both axes
-  const Pod cube = pod({4, 4, 4}, true, 0);
+  const SmallSystem cube = pod({4, 4, 4}, true, 0);
   expect_time(cube, CollectiveKind::all_gather, {"row", "col"}, array / 16, "halves", 15.0 / 16 * seconds);  // all but the own shard
   expect_time(cube, CollectiveKind::all_gather, {"row", "col"}, array / 16, "ring", 15.0 / 8 * seconds);     // one axis after the other
   expect_about(seconds, "sharding.Q2.2");
@@ -158,7 +158,7 @@ TEST(WorkedProblems, Q2AllGatherOnTwoAxes) {
 TEST(WorkedProblems, Q2AllReduceOfTheWholeArray) {
   const std::int64_t array = 2 * 1024 * 4096;
   const double seconds = 2.0 * array / both_ways;
-  const Pod cube = pod({4, 4, 4}, true, 0);
+  const SmallSystem cube = pod({4, 4, 4}, true, 0);
   expect_time(cube, CollectiveKind::all_reduce, {"depth"}, array, "ring-shortest", seconds);
   expect_time(cube, CollectiveKind::all_reduce, {"depth"}, array, "ring", 3.0 / 4 * seconds);
   expect_about(seconds, "sharding.Q2.3");
@@ -171,7 +171,7 @@ void expect_time_on_h100(CollectiveKind kind, std::int64_t bytes, const std::vec
   const LinkParameters nvlink{machine->link[1].bandwidth, {}};
   const auto node = crossbar(8, nvlink);
   ASSERT_TRUE(node) << to_text(node.error());
-  const Pod gpus = make_pod(ideal_machine(nvlink.bandwidth.count()), {8});
+  const SmallSystem gpus = small_system(ideal_machine(nvlink.bandwidth.count()), {8});
   for (const std::string& algorithm : algorithms) {
     const Schedule schedule = testing::lowered_collective(gpus, kind, {"row"}, Bytes{bytes}, algorithm, {}, {}, DType::bf16);
     const auto model = make_model(schedule, gpus.machine, *node, gpus.placement);  // refers to the schedule

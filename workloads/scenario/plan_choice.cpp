@@ -12,7 +12,7 @@ Expected<PlannedWorkload> choose_plan(const System& system, const WorkloadSpec& 
   const PlanChoices& choices = spec.choices;
   TuningRequest request;
   request.workload = spec.workload;
-  request.pods = {system};
+  request.systems = {system};
   request.pass = choices.pass;
   request.algorithms = choices.algorithms;
   request.options = choices.options;

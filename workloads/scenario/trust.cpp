@@ -14,7 +14,7 @@ namespace podsim {
 namespace {
 
 /// From near to far. Several operations at once are predicted better than one that was not observed.
-constexpr std::array<Rung, rung_count> by_distance{Rung::other_sizes, Rung::composite, Rung::other_operation, Rung::other_scale};
+constexpr std::array<Tier, tier_count> by_distance{Tier::other_sizes, Tier::composite, Tier::other_operation, Tier::other_scale};
 
 bool within(const SizeRange& inner, const SizeRange& outer) { return outer.least <= inner.least && inner.most <= outer.most; }
 
@@ -46,24 +46,24 @@ class Comparison {
     }
     const std::string_view name = name_of(run.operation);
     if (devices.empty())
-      note(Rung::other_operation, fmt::format("{}, fitted to {}", name, fmt::join(operations, ", ")));
+      note(Tier::other_operation, fmt::format("{}, fitted to {}", name, fmt::join(operations, ", ")));
     else if (along.empty())
-      note(Rung::other_scale, fmt::format("{} over {} devices, fitted over {}", name, run.devices, fmt::join(devices, ", ")));
+      note(Tier::other_scale, fmt::format("{} over {} devices, fitted over {}", name, run.devices, fmt::join(devices, ", ")));
     else if (same == nullptr)
-      note(Rung::other_scale, fmt::format("{} along {}, fitted along {}", name, run.along, fmt::join(along, " and ")));
+      note(Tier::other_scale, fmt::format("{} along {}, fitted along {}", name, run.along, fmt::join(along, " and ")));
     else if (run.operation == CostKind::matmul && !(within(run.m, same->m) && within(run.n, same->n) && within(run.k, same->k)))
-      note(Rung::other_sizes, fmt::format("{} of {}, fitted with {}", name, extents_text(run), extents_text(*same)));
+      note(Tier::other_sizes, fmt::format("{} of {}, fitted with {}", name, extents_text(run), extents_text(*same)));
     else if (!within(run.bytes, same->bytes))
-      note(Rung::other_sizes, fmt::format("{} of {}, fitted from {}", name, bytes_text(run.bytes), bytes_text(same->bytes)));
+      note(Tier::other_sizes, fmt::format("{} of {}, fitted from {}", name, bytes_text(run.bytes), bytes_text(same->bytes)));
   }
 
-  void note(Rung rung, std::string text) {
+  void note(Tier tier, std::string text) {
     if (std::find(beyond.begin(), beyond.end(), text) == beyond.end()) beyond.push_back(std::move(text));
-    const auto distance = [](Rung of) { return std::find(by_distance.begin(), by_distance.end(), of); };
-    if (!furthest || distance(rung) > distance(*furthest)) furthest = rung;
+    const auto distance = [](Tier of) { return std::find(by_distance.begin(), by_distance.end(), of); };
+    if (!furthest || distance(tier) > distance(*furthest)) furthest = tier;
   }
 
-  std::optional<Rung> furthest;
+  std::optional<Tier> furthest;
   std::vector<std::string> beyond;
 
  private:
@@ -77,22 +77,22 @@ Comparison compared(const System& system, const std::vector<Coverage>& run) {
     comparison.add(one);
     operations.insert(std::string{name_of(one.operation)});
   }
-  if (operations.size() > 1) comparison.note(Rung::composite, fmt::format("{} in one run, fitted one by one", fmt::join(operations, ", ")));
+  if (operations.size() > 1) comparison.note(Tier::composite, fmt::format("{} in one run, fitted one by one", fmt::join(operations, ", ")));
   return comparison;
 }
 
 }  // namespace
 
-std::string_view name_of(Rung rung) {
-  constexpr std::array<std::string_view, rung_count> names{"other sizes", "other operation", "other scale", "composite"};
-  return names.at(static_cast<std::size_t>(rung));
+std::string_view name_of(Tier tier) {
+  constexpr std::array<std::string_view, tier_count> names{"other sizes", "other operation", "other scale", "composite"};
+  return names.at(static_cast<std::size_t>(tier));
 }
 
-const std::array<RungError, rung_count>& rung_errors() {
-  static constexpr std::array<RungError, rung_count> errors{{{Rung::other_sizes, 0.032, 0.28},
-                                                             {Rung::other_operation, 0.20, 0.40},
-                                                             {Rung::other_scale, 0.63, 0.72},
-                                                             {Rung::composite, 0.041, 0.065}}};
+const std::array<TierError, tier_count>& tier_errors() {
+  static constexpr std::array<TierError, tier_count> errors{{{Tier::other_sizes, 0.032, 0.28},
+                                                             {Tier::other_operation, 0.20, 0.40},
+                                                             {Tier::other_scale, 0.63, 0.72},
+                                                             {Tier::composite, 0.041, 0.065}}};
   return errors;
 }
 
@@ -123,8 +123,8 @@ RunTrust trust_of(const System& system, const std::vector<Coverage>& run, std::s
   trust.fitted_error = std::exchange(trust.error, std::nullopt);
   trust.beyond = std::move(comparison.beyond);
   if (!comparison.furthest) return trust;
-  trust.rung = name_of(*comparison.furthest);
-  const RungError& error = rung_errors().at(static_cast<std::size_t>(*comparison.furthest));
+  trust.tier = name_of(*comparison.furthest);
+  const TierError& error = tier_errors().at(static_cast<std::size_t>(*comparison.furthest));
   if (unknown_error) return trust;
   trust.error = error.median;
   trust.p95_error = error.p95;
@@ -146,7 +146,7 @@ std::vector<std::string> lines_of(const RunTrust& trust) {
   const std::string known = trust.error ? fmt::format("such predictions have a median error of {} and a 95th percentile of {} in podsim validate",
                                                       rough_percent(*trust.error), rough_percent(*trust.p95_error))
                                         : "how wrong such predictions are is not known";
-  std::vector<std::string> lines{fmt::format("extrapolated{}{}: {}", trust.rung.empty() ? "" : " to ", trust.rung, known),
+  std::vector<std::string> lines{fmt::format("extrapolated{}{}: {}", trust.tier.empty() ? "" : " to ", trust.tier, known),
                                  fmt::format("fitted: {}{}", trust.dataset, fitted_error)};
   for (const std::string& beyond : trust.beyond) lines.push_back("beyond the fit: " + beyond);
   return lines;

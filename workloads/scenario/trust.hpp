@@ -12,22 +12,22 @@
 namespace podsim {
 
 /// How far a prediction is from what the machine was fitted to. A headline figure is of the last three.
-enum class Rung {
+enum class Tier {
   other_sizes,      // of the same operation
   other_operation,  // all-gather and reduce-scatter -> all-reduce
   other_scale,      // more devices, another mesh
   composite         // several operations that overlap
 };
-inline constexpr int rung_count = 4;
-std::string_view name_of(Rung rung);  // "other sizes"
+inline constexpr int tier_count = 4;
+std::string_view name_of(Tier tier);  // "other sizes"
 
 /// How wrong predictions of a rung are: of the datasets that come with podsim, as `podsim validate` has it, in two digits (a test compares). Of the
 /// rows that count; of other scale there are none, so it is of the one dataset that has any.
-struct RungError {
-  Rung rung = Rung::other_sizes;
+struct TierError {
+  Tier tier = Tier::other_sizes;
   double median = 0, p95 = 0;  // of |error|
 };
-const std::array<RungError, rung_count>& rung_errors();
+const std::array<TierError, tier_count>& tier_errors();
 
 /// `run`: operations_in() of what ran.
 ///   hypothetical   the machine or the slice is a what-if

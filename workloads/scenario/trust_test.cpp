@@ -27,9 +27,9 @@ Machine fitted_machine() {
 
 RunTrust trust_in(const Machine& machine, const std::string& slice, const std::vector<Observation>& run,
                   const std::vector<std::pair<std::string, int>>& mesh = {}) {
-  const Pod pod = pod_with(machine, slice, mesh);
-  const auto operations = coverage_of(run, pod);
-  return operations ? trust_of(pod, *operations) : RunTrust{to_text(operations.error())};
+  const System system = pod_with(machine, slice, mesh);
+  const auto operations = coverage_of(run, system);
+  return operations ? trust_of(system, *operations) : RunTrust{to_text(operations.error())};
 }
 RunTrust trust_in(const std::string& slice, const std::vector<Observation>& run, const std::vector<std::pair<std::string, int>>& mesh = {}) {
   return trust_in(fitted_machine(), slice, run, mesh);
@@ -44,7 +44,7 @@ TEST(Trust, OfARunThatWasFittedIsTheFits) {
 }
 
 TEST(Trust, OfARunBeyondTheFitNamesWhatAndTheErrorOfItsRung) {
-  const auto beyond = [](const RunTrust& trust) { return trust.level + "; " + trust.rung + "; " + (trust.beyond.empty() ? "" : trust.beyond.front()); };
+  const auto beyond = [](const RunTrust& trust) { return trust.level + "; " + trust.tier + "; " + (trust.beyond.empty() ? "" : trust.beyond.front()); };
   EXPECT_EQ(beyond(trust_in("128x8", {observed(ObservedOp::all_reduce, "", 1024, 1 << 30)})),
             "extrapolated; other scale; all-reduce over 1024 devices, fitted over 16");
   EXPECT_EQ(beyond(trust_in("16x1", {observed(ObservedOp::all_reduce, "", 16, 1 << 30)})),
@@ -58,14 +58,14 @@ TEST(Trust, OfARunBeyondTheFitNamesWhatAndTheErrorOfItsRung) {
   EXPECT_EQ(beyond(trust_in("2x8", {observed(ObservedOp::all_reduce, "", 16, 1 << 30), testing::product(4096, 4096, 8192)})),
             "extrapolated; composite; all-reduce, matmul in one run, fitted one by one");
   const RunTrust operation = trust_in("2x8", {observed(ObservedOp::all_gather, "", 16, 1 << 10)});
-  const RungError& stated = rung_errors().at(static_cast<std::size_t>(Rung::other_operation));
+  const TierError& stated = tier_errors().at(static_cast<std::size_t>(Tier::other_operation));
   EXPECT_EQ(operation.error, stated.median);
   EXPECT_EQ(operation.p95_error, stated.p95);
   EXPECT_EQ(operation.fitted_error, 0.034);
   EXPECT_THAT(trust_in("2x8", {observed(ObservedOp::all_gather, "row", 2, 4096), observed(ObservedOp::all_gather, "col", 8, 4096)}).beyond,
               ElementsAre("all-gather, fitted to all-reduce, matmul")) << "once";
   // The furthest counts.
-  EXPECT_EQ(trust_in("2x8", {observed(ObservedOp::all_gather, "", 16, 1 << 10), observed(ObservedOp::all_reduce, "", 16, 1 << 10)}).rung,
+  EXPECT_EQ(trust_in("2x8", {observed(ObservedOp::all_gather, "", 16, 1 << 10), observed(ObservedOp::all_reduce, "", 16, 1 << 10)}).tier,
             "other operation");
 }
 
@@ -85,11 +85,11 @@ TEST(Trust, OfAWhatIfHasNoError) {
 }
 
 TEST(Trust, OfCollectivesByAnotherAlgorithmIsExtrapolatedByNobodyKnowsHowMuch) {
-  const Pod pod = pod_with(fitted_machine(), "2x8");
-  const std::vector<Coverage>& fitted = pod.machine.trust.covers;
-  const RunTrust same = trust_of(pod, {fitted.front()});
-  for (const char* lowering : {"", "ring", "line"}) EXPECT_EQ(trust_of(pod, {fitted.front()}, lowering), same) << lowering;
-  const RunTrust direct = trust_of(pod, {fitted.front()}, "direct");
+  const System system = pod_with(fitted_machine(), "2x8");
+  const std::vector<Coverage>& fitted = system.machine.trust.covers;
+  const RunTrust same = trust_of(system, {fitted.front()});
+  for (const char* lowering : {"", "ring", "line"}) EXPECT_EQ(trust_of(system, {fitted.front()}, lowering), same) << lowering;
+  const RunTrust direct = trust_of(system, {fitted.front()}, "direct");
   EXPECT_EQ(direct.level, "extrapolated");
   EXPECT_EQ(direct.error, std::nullopt);
   EXPECT_THAT(direct.beyond, ::testing::Contains("collectives by direct, fitted by ring or line"));

@@ -174,16 +174,16 @@ Seconds wang_bound(const GemmProblem& problem, const Machine& machine, const Axi
 
 }  // namespace
 
-std::optional<AxisRings> axis_rings(const Pod& pod) {
-  const Grid* grid = pod.topology->plain_grid();
-  if (grid == nullptr || pod.machine.chip.devices != 1 || pod.mesh.axes().size() != 2 || grid->chips() != pod.mesh.devices()) return std::nullopt;
-  for (std::size_t d = 0; d < pod.placement.chip_of.size(); ++d)
-    if (pod.placement.chip_of[d].index() != d) return std::nullopt;
+std::optional<AxisRings> axis_rings(const System& system) {
+  const Grid* grid = system.topology->plain_grid();
+  if (grid == nullptr || system.machine.chip.devices != 1 || system.mesh.axes().size() != 2 || grid->chips() != system.mesh.devices()) return std::nullopt;
+  for (std::size_t d = 0; d < system.placement.chip_of.size(); ++d)
+    if (system.placement.chip_of[d].index() != d) return std::nullopt;
   AxisRings rings;
   std::size_t next = 0;
   const auto& dimensions = grid->dimensions();
   for (int axis = 0; axis < 2; ++axis)
-    for (const AxisView& factor : pod.mesh.factors(axis)) {
+    for (const AxisView& factor : system.mesh.factors(axis)) {
       if (factor.size == 1) continue;
       while (next < dimensions.size() && dimensions[next].extent == 1) ++next;
       if (next == dimensions.size() || dimensions[next].extent != factor.size) return std::nullopt;
@@ -193,9 +193,9 @@ std::optional<AxisRings> axis_rings(const Pod& pod) {
   return rings;
 }
 
-Seconds product_bound(const WorkloadPart& part, const PartOptions& options, const Pod& pod, const std::optional<AxisRings>& rings) {
-  const Machine& machine = pod.machine;
-  const int R = pod.mesh.axes()[0].size, C = pod.mesh.axes()[1].size;
+Seconds product_bound(const WorkloadPart& part, const PartOptions& options, const System& system, const std::optional<AxisRings>& rings) {
+  const Machine& machine = system.machine;
+  const int R = system.mesh.axes()[0].size, C = system.mesh.axes()[1].size;
   std::vector<GemmProblem> problems = layer_problems(gemm_problem_of(part));
   if (part.pass == Pass::forward)
     problems.resize(1);
@@ -211,7 +211,7 @@ Seconds product_bound(const WorkloadPart& part, const PartOptions& options, cons
   Seconds arithmetic, longest;  // gathers and hops of one may overlap those of the other
   for (const GemmProblem& problem : problems) {
     arithmetic += Flops{2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n) * static_cast<double>(problem.k)} /
-                  (static_cast<double>(pod.mesh.devices()) * machine.chip.matmul_efficiency * peak_of(machine, problem.dtype));
+                  (static_cast<double>(system.mesh.devices()) * machine.chip.matmul_efficiency * peak_of(machine, problem.dtype));
     if (rings && name == "wang") longest = std::max(longest, wang_bound(problem, machine, *rings, R, C));
   }
   return std::max(arithmetic, longest);

@@ -51,20 +51,20 @@ const std::vector<Shape> shapes{{{1, 4}, 1, 4},    {{5, 1}, 5, 1},       {{2, 2}
                                 {{3, 3, 2}, 9, 2}, {{2, 4, 3, 2}, 8, 6}, {{4, 4}, 16, 1},    {{4, 3}, 2, 6}};
 
 struct Case {
-  podsim::Pod pod;
+  podsim::System system;
   WorkloadPart part;
   PartOptions options;
 
   [[nodiscard]] std::string text() const {
-    return pod.machine.name + " " + to_text(pod.slice) + " as " + to_text(pod.mesh) + ", wraps " +
-           std::to_string(pod.layout.dimensions().front().wraps) + ", prefetch " + std::to_string(options.prefetch) + ", block " +
+    return system.machine.name + " " + to_text(system.slice) + " as " + to_text(system.mesh) + ", wraps " +
+           std::to_string(system.layout.dimensions().front().wraps) + ", prefetch " + std::to_string(options.prefetch) + ", block " +
            std::to_string(options.block) + ", copies " + std::to_string(options.slice_copies) + ": " + key_of(part);
   }
 };
 
 /// nullopt: the algorithm does not take the mesh.
-std::optional<Case> make_case(const podsim::Pod& pod, const std::vector<std::string>& algorithms, int largest_factor, Rng& rng) {
-  Case c{pod, {}, {rng.between(1, 4), rng.between(0, 3), rng.below(3) > 0}};
+std::optional<Case> make_case(const podsim::System& system, const std::vector<std::string>& algorithms, int largest_factor, Rng& rng) {
+  Case c{system, {}, {rng.between(1, 4), rng.between(0, 3), rng.below(3) > 0}};
   ProductChoice& choice = c.part.product;
   choice = {one_of(algorithms, rng), one_of<Dataflow>({Dataflow::os, Dataflow::ls, Dataflow::rs}, rng), rng.below(2) == 0, 0};
   if (choice.algorithm == "meshslice") choice.slice_count = rng.between(1, 5);
@@ -74,7 +74,7 @@ std::optional<Case> make_case(const podsim::Pod& pod, const std::vector<std::str
   c.part.layout = input_layout(choice.dataflow, choice.transposed);
   GemmOptions gemm;
   gemm.slice_count = choice.slice_count, gemm.block = c.options.block, gemm.prefetch = c.options.prefetch, gemm.slice_copies = c.options.slice_copies;
-  const auto multiples = required_multiples(**gemm_algorithm(choice.algorithm), pod.mesh, choice.dataflow, c.part.pass, gemm);
+  const auto multiples = required_multiples(**gemm_algorithm(choice.algorithm), system.mesh, choice.dataflow, c.part.pass, gemm);
   if (!multiples) return std::nullopt;
   const auto extent = [&](std::int64_t multiple) { return multiple * rng.between(1, largest_factor); };
   c.part.tokens = extent(multiples->m), c.part.outputs = extent(multiples->n), c.part.inputs = extent(multiples->k);
@@ -83,11 +83,11 @@ std::optional<Case> make_case(const podsim::Pod& pod, const std::vector<std::str
 }
 
 Picoseconds time_of(const Case& c) {
-  const auto schedule = part_schedule(c.pod.mesh, c.part, c.options);
+  const auto schedule = part_schedule(c.system.mesh, c.part, c.options);
   EXPECT_TRUE(schedule) << to_text(schedule.error());
-  const auto lowered = lower(*schedule, by_dimension(chunk_rule(c.pod.machine)));
+  const auto lowered = lower(*schedule, by_dimension(chunk_rule(c.system.machine)));
   EXPECT_TRUE(lowered) << to_text(lowered.error());
-  const auto model = make_folded_model(*lowered, c.pod.machine, *c.pod.topology, c.pod.placement);
+  const auto model = make_folded_model(*lowered, c.system.machine, *c.system.topology, c.system.placement);
   EXPECT_TRUE(model) << to_text(model.error());
   const auto timeline = (*timing_engine("des"))->run(*model, {});
   EXPECT_TRUE(timeline) << to_text(timeline.error());
@@ -101,11 +101,11 @@ TEST(ProductBound, IsNeverAboveDes) {
   for (std::uint64_t seed = 0; held < 600; ++seed) {
     Rng rng{seed};
     const Shape shape = one_of(shapes, rng);
-    const auto pod = testing::slice_pod(random_machine(rng), shape.extents, shape.R, shape.C, rng.below(3) == 0 ? Wrap::Rule::none : Wrap::Rule::all);
-    const auto c = make_case(pod, {"collective", "meshslice", "meshslice", "wang", "summa", "cannon"}, one_of<int>({1, 3, 40}, rng), rng);
+    const auto system = testing::slice_pod(random_machine(rng), shape.extents, shape.R, shape.C, rng.below(3) == 0 ? Wrap::Rule::none : Wrap::Rule::all);
+    const auto c = make_case(system, {"collective", "meshslice", "meshslice", "wang", "summa", "cannon"}, one_of<int>({1, 3, 40}, rng), rng);
     if (!c) continue;
-    const auto rings = axis_rings(pod);
-    const double bound = picoseconds(product_bound(c->part, c->options, pod, rings));
+    const auto rings = axis_rings(system);
+    const double bound = picoseconds(product_bound(c->part, c->options, system, rings));
     const auto time = static_cast<double>(time_of(*c).count());
     EXPECT_LE(bound * (1 - 1e-12), time) << "seed " << seed << ", " << bound / time << " of it: " << c->text();
     ++held;
@@ -123,12 +123,12 @@ TEST(ProductBound, IsCloseOnTori) {
   for (std::uint64_t seed = 0; ratios.size() < 200; ++seed) {
     Rng rng{seed, 1};
     const Shape shape = one_of<Shape>({{{4, 4}, 4, 4}, {{4, 8}, 4, 8}, {{8, 4}, 8, 4}, {{4, 4, 4}, 16, 4}, {{4, 4, 4}, 4, 16}, {{1, 8}, 1, 8}}, rng);
-    const auto pod = testing::slice_pod(machine, shape.extents, shape.R, shape.C, Wrap::Rule::all);
-    auto c = make_case(pod, {"collective", "meshslice"}, 12, rng);
+    const auto system = testing::slice_pod(machine, shape.extents, shape.R, shape.C, Wrap::Rule::all);
+    auto c = make_case(system, {"collective", "meshslice"}, 12, rng);
     if (!c) continue;
     c->options.block = 8, c->options.prefetch = 1;
     for (std::int64_t* extent : {&c->part.tokens, &c->part.inputs, &c->part.outputs}) *extent *= 128;
-    const double ratio = picoseconds(product_bound(c->part, c->options, pod, axis_rings(pod))) / static_cast<double>(time_of(*c).count());
+    const double ratio = picoseconds(product_bound(c->part, c->options, system, axis_rings(system))) / static_cast<double>(time_of(*c).count());
     if (ratio < 0.7) loosest += "\n  seed " + std::to_string(seed) + ": " + std::to_string(ratio) + " " + c->text();
     ratios.push_back(ratio);
   }
@@ -156,13 +156,13 @@ TEST(ProductBound, KnowsTheRingsOfAnUndamagedGridInOrder) {
   ASSERT_TRUE(line);
   EXPECT_TRUE(line->row.empty());
   EXPECT_FALSE(axis_rings(testing::slice_pod(machine, {4, 4}, 2, 8, Wrap::Rule::all))) << "an axis takes a part of a dimension";
-  auto pod = testing::slice_pod(machine, {4, 4}, 4, 4, Wrap::Rule::all);
-  const auto broken = with_faults(pod, {.broken = {{ChipId{0}, ChipId{1}}}});
+  auto system = testing::slice_pod(machine, {4, 4}, 4, 4, Wrap::Rule::all);
+  const auto broken = with_faults(system, {.broken = {{ChipId{0}, ChipId{1}}}});
   ASSERT_TRUE(broken) << to_text(broken.error());
   EXPECT_FALSE(axis_rings(*broken)) << "a broken cable";
-  pod = testing::slice_pod(machine, {4, 4}, 4, 4, Wrap::Rule::all);
-  std::swap(pod.placement.chip_of[0], pod.placement.chip_of[1]);
-  EXPECT_FALSE(axis_rings(pod)) << "another order of devices";
+  system = testing::slice_pod(machine, {4, 4}, 4, 4, Wrap::Rule::all);
+  std::swap(system.placement.chip_of[0], system.placement.chip_of[1]);
+  EXPECT_FALSE(axis_rings(system)) << "another order of devices";
 }
 
 }  // namespace

@@ -32,11 +32,11 @@ struct Run {
 };
 
 /// The run's model keeps a pointer to its schedule.
-Expected<std::unique_ptr<Run>> run_part(const Pod& pod, const WorkloadPart& part, const PartOptions& options, const std::string& collectives,
+Expected<std::unique_ptr<Run>> run_part(const System& system, const WorkloadPart& part, const PartOptions& options, const std::string& collectives,
                                         const EngineEntry& engine, Cancellation stop) {
-  const auto schedule = part_schedule(pod.mesh, part, options);
+  const auto schedule = part_schedule(system.mesh, part, options);
   if (!schedule) return schedule.error();
-  const auto chooser = chooser_of(collectives, pod.machine);
+  const auto chooser = chooser_of(collectives, system.machine);
   if (!chooser) return chooser.error();
   auto lowered = lower(*schedule, *chooser);
   if (!lowered) return lowered.error();
@@ -48,8 +48,8 @@ Expected<std::unique_ptr<Run>> run_part(const Pod& pod, const WorkloadPart& part
   };
   // Where guards alone keep devices apart, that is known before routes are found and devices compared.
   if (const FoldedSize least = least_guarded_size(run->lowered, engine.folds); least.instances > most_activities) return too_large(least.instances);
-  auto model = engine.folds ? make_folded_model(run->lowered, pod.machine, *pod.topology, pod.placement, stop)
-                            : make_model(run->lowered, pod.machine, *pod.topology, pod.placement, stop);
+  auto model = engine.folds ? make_folded_model(run->lowered, system.machine, *system.topology, system.placement, stop)
+                            : make_model(run->lowered, system.machine, *system.topology, system.placement, stop);
   if (!model) return model.error();
   run->model = *std::move(model);
   if (run->model.deployment.activities() > most_activities) return too_large(run->model.deployment.activities());
@@ -68,19 +68,19 @@ Expected<CollectiveChooser> chooser_of(const std::string& collectives, const Mac
   return always(collectives, chunk_rule(machine));
 }
 
-PartCosts::PartCosts(const std::vector<Pod>& pods, const PartOptions& options, std::string collectives, const EngineEntry& engine, int threads,
+PartCosts::PartCosts(const std::vector<System>& systems, const PartOptions& options, std::string collectives, const EngineEntry& engine, int threads,
                      Cancellation stop)
-    : pods_{pods}, options_{options}, collectives_{std::move(collectives)}, engine_{engine}, threads_{engine.folds ? threads : 1}, stop_{stop} {
-  for (std::size_t p = 0; p < pods.size(); ++p) {
-    rings_.push_back(axis_rings(pods[p]));
-    const bool alike = rings_.back() && pods[p].placement.speed.empty();
+    : systems_{systems}, options_{options}, collectives_{std::move(collectives)}, engine_{engine}, threads_{engine.folds ? threads : 1}, stop_{stop} {
+  for (std::size_t p = 0; p < systems.size(); ++p) {
+    rings_.push_back(axis_rings(systems[p]));
+    const bool alike = rings_.back() && systems[p].placement.speed.empty();
     signatures_.push_back(alike ? fmt::format("{}|{}", text_of(rings_.back()->row), text_of(rings_.back()->col)) : fmt::format("pod {}", p));
   }
 }
 
-std::string PartCosts::key(std::size_t pod, const WorkloadPart& part) const {
-  const auto& axes = pods_[pod].mesh.axes();
-  return fmt::format("{}x{} {} {}", axes[0].size, axes.size() > 1 ? axes[1].size : 0, signatures_[pod], key_of(part));
+std::string PartCosts::key(std::size_t system, const WorkloadPart& part) const {
+  const auto& axes = systems_[system].mesh.axes();
+  return fmt::format("{}x{} {} {}", axes[0].size, axes.size() > 1 ? axes[1].size : 0, signatures_[system], key_of(part));
 }
 
 const PartCost* PartCosts::known(const std::string& key) const {
@@ -88,8 +88,8 @@ const PartCost* PartCosts::known(const std::string& key) const {
   return found == costs_.end() ? nullptr : &found->second;
 }
 
-PartCost PartCosts::run(std::size_t pod, const WorkloadPart& part) const {
-  const auto run = run_part(pods_[pod], part, options_, collectives_, engine_, stop_);
+PartCost PartCosts::run(std::size_t system, const WorkloadPart& part) const {
+  const auto run = run_part(systems_[system], part, options_, collectives_, engine_, stop_);
   if (!run) return {{}, {}, run.error().message};
   PartCost cost{(*run)->timeline.makespan, {}, {}};
   if ((*run)->timeline.interrupted) return {{}, {}, cancelled_work().message};
@@ -106,7 +106,7 @@ void PartCosts::simulate(const std::vector<Job>& jobs, const std::function<void(
   std::vector<const Job*> todo;
   std::vector<std::string> keys;
   for (const Job& job : jobs) {
-    std::string k = key(job.pod, job.part);
+    std::string k = key(job.system, job.part);
     if (costs_.contains(k) || !seen.insert(k).second) continue;
     todo.push_back(&job);
     keys.push_back(std::move(k));
@@ -116,7 +116,7 @@ void PartCosts::simulate(const std::vector<Job>& jobs, const std::function<void(
   ThreadPool pool{threads_};
   pool.for_each(todo.size(), [&](std::size_t i, std::size_t) {
     if (stop_.requested()) return;
-    PartCost cost = run(todo[i]->pod, todo[i]->part);
+    PartCost cost = run(todo[i]->system, todo[i]->part);
     if (stop_.requested()) return;  // what was interrupted is not known
     found[i] = std::move(cost);
     const std::scoped_lock lock{reporting};
@@ -126,9 +126,9 @@ void PartCosts::simulate(const std::vector<Job>& jobs, const std::function<void(
     if (found[i]) costs_.emplace(std::move(keys[i]), *std::move(found[i])), ++simulations_;
 }
 
-Expected<TimeSplit> split_of_part(const Pod& pod, const WorkloadPart& part, const PartOptions& options, const std::string& collectives,
+Expected<TimeSplit> split_of_part(const System& system, const WorkloadPart& part, const PartOptions& options, const std::string& collectives,
                                   const EngineEntry& engine, Cancellation stop) {
-  const auto run = run_part(pod, part, options, collectives, engine, stop);
+  const auto run = run_part(system, part, options, collectives, engine, stop);
   if (!run) return run.error();
   if (stop.requested()) return cancelled_work();
   return measure((*run)->model, (*run)->timeline).split;

@@ -25,29 +25,29 @@ struct PartCost {
 /// Simulates parts, as many at a time as there are threads. Pods whose axes are laid over the same rings share what is found. The pods outlive this.
 class PartCosts {
  public:
-  PartCosts(const std::vector<Pod>& pods, const PartOptions& options, std::string collectives, const EngineEntry& engine, int threads,
+  PartCosts(const std::vector<System>& systems, const PartOptions& options, std::string collectives, const EngineEntry& engine, int threads,
             Cancellation stop);
 
   /// Everything that tells what is simulated apart; keep it where a part is asked for often.
-  [[nodiscard]] std::string key(std::size_t pod, const WorkloadPart& part) const;
+  [[nodiscard]] std::string key(std::size_t system, const WorkloadPart& part) const;
   /// nullptr: not simulated yet. Stays where it is.
   [[nodiscard]] const PartCost* known(const std::string& key) const;
-  [[nodiscard]] const PartCost* known(std::size_t pod, const WorkloadPart& part) const { return known(key(pod, part)); }
+  [[nodiscard]] const PartCost* known(std::size_t system, const WorkloadPart& part) const { return known(key(system, part)); }
 
   struct Job {
-    std::size_t pod = 0;
+    std::size_t system = 0;
     WorkloadPart part;
   };
   /// Whatever of the jobs is not known yet; `simulated` is called as each ends, from any thread, one at a time. Returns early when told to stop.
   void simulate(const std::vector<Job>& jobs, const std::function<void()>& simulated);
 
   [[nodiscard]] std::int64_t simulations() const { return simulations_; }
-  [[nodiscard]] const std::optional<AxisRings>& rings(std::size_t pod) const { return rings_[pod]; }
+  [[nodiscard]] const std::optional<AxisRings>& rings(std::size_t system) const { return rings_[system]; }
 
  private:
-  [[nodiscard]] PartCost run(std::size_t pod, const WorkloadPart& part) const;
+  [[nodiscard]] PartCost run(std::size_t system, const WorkloadPart& part) const;
 
-  const std::vector<Pod>& pods_;
+  const std::vector<System>& systems_;
   PartOptions options_;
   std::string collectives_;
   const EngineEntry& engine_;
@@ -60,7 +60,7 @@ class PartCosts {
 };
 
 /// Simulates one part: how the busiest device spends its time. Errors: those of building, lowering and running.
-Expected<TimeSplit> split_of_part(const Pod& pod, const WorkloadPart& part, const PartOptions& options, const std::string& collectives,
+Expected<TimeSplit> split_of_part(const System& system, const WorkloadPart& part, const PartOptions& options, const std::string& collectives,
                                   const EngineEntry& engine, Cancellation stop = {});
 
 /// What lowers the collectives of a plan: by_dimension_name, or the name of an algorithm. Errors: no such algorithm.

@@ -49,26 +49,26 @@ class ScaledRace {
 
   /// By how much `second` is slower; negative: faster.
   Expected<double> lead(const ScaledValue& value, double factor) const {
-    std::vector<Pod> pods;
+    std::vector<System> systems;
     for (const TunedPlan* plan : plans_) {
-      const Pod& pod = request_.pods[plan->pod];
-      Machine machine = pod.machine;
+      const System& system = request_.systems[plan->system];
+      Machine machine = system.machine;
       value.scale(machine, factor);
-      auto scaled = with_machine(pod, std::move(machine));
+      auto scaled = with_machine(system, std::move(machine));
       if (!scaled) return scaled.error();
-      pods.push_back(*std::move(scaled));
+      systems.push_back(*std::move(scaled));
     }
-    PartCosts costs{pods, request_.options, std::string{by_dimension_name}, *request_.engine, request_.threads, request_.stop};
+    PartCosts costs{systems, request_.options, std::string{by_dimension_name}, *request_.engine, request_.threads, request_.stop};
     std::vector<PartCosts::Job> jobs;
     for (std::size_t p = 0; p < 2; ++p)
       for (const TunedPart& part : plans_[p]->parts) jobs.push_back({p, part.part});
     costs.simulate(jobs, [] {});
     std::array<double, 2> times{};
     for (const PartCosts::Job& job : jobs) {
-      const PartCost* cost = costs.known(job.pod, job.part);
+      const PartCost* cost = costs.known(job.system, job.part);
       if (cost == nullptr) return cancelled_work();
       if (!cost->problem.empty()) return Diagnostic{{}, cost->problem};
-      times[job.pod] += to_seconds(cost->time).count();
+      times[job.system] += to_seconds(cost->time).count();
     }
     return times[1] - times[0];
   }
@@ -104,7 +104,7 @@ std::vector<PartDifference> differences(const TunedPlan& first, const TunedPlan&
 Expected<TimeSplit> split_of(const TuningRequest& request, const TunedPlan& plan) {
   TimeSplit sum;
   for (const TunedPart& part : plan.parts) {
-    const auto split = split_of_part(request.pods[plan.pod], part.part, plan.plan.options, plan.plan.collectives, *request.engine, request.stop);
+    const auto split = split_of_part(request.systems[plan.system], part.part, plan.plan.options, plan.plan.collectives, *request.engine, request.stop);
     if (!split) return split.error();
     sum.compute += split->compute;
     sum.exposed_communication += split->exposed_communication;

@@ -18,7 +18,7 @@ Race race() {
   block.heads = 8, block.kv_heads = 8, block.hidden = 512, block.head_dim = 64, block.ff = 2048, block.batch = 8, block.sequence = 512;
   race.request.workload = *workload_of(block, 8);
   for (const auto& [R, C] : {std::pair{2, 4}, {4, 2}, {1, 8}})
-    race.request.pods.push_back(testing::slice_pod(*find_machine("tpu_v4"), {R, C}, R, C, Wrap::Rule::all));
+    race.request.systems.push_back(testing::slice_pod(*find_machine("tpu_v4"), {R, C}, R, C, Wrap::Rule::all));
   race.request.algorithms = {"collective", "meshslice"};
   race.request.engine = testing::des();
   race.request.threads = 1;
@@ -73,11 +73,11 @@ TEST(SplitOf, APlanIsItsTime) {
 
 /// What a plan takes with every link that many times as fast.
 Picoseconds with_links(const Race& r, const TunedPlan& plan, double factor) {
-  Machine machine = r.request.pods[plan.pod].machine;
+  Machine machine = r.request.systems[plan.system].machine;
   for (LinkParameters& link : machine.link) link.bandwidth = factor * link.bandwidth;
-  const auto pod = with_machine(r.request.pods[plan.pod], machine);
-  EXPECT_TRUE(pod) << to_text(pod.error());
-  return evaluate_plan(*pod, r.request.workload, plan.plan, r.request.pass, *r.request.engine, 1)->time;
+  const auto system = with_machine(r.request.systems[plan.system], machine);
+  EXPECT_TRUE(system) << to_text(system.error());
+  return evaluate_plan(*system, r.request.workload, plan.plan, r.request.pass, *r.request.engine, 1)->time;
 }
 
 TEST(WhatFlips, TheOtherPlanIsFasterFromThereOnAndNotBefore) {

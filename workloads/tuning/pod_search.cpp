@@ -24,8 +24,8 @@ Picoseconds floor_to_clock(Seconds time) { return Picoseconds{static_cast<std::i
 
 }  // namespace
 
-Expected<PodSearch> PodSearch::make(const TuningRequest& request, std::size_t pod, const PartCosts& costs) {
-  PodSearch search{request, pod, costs};
+Expected<PodSearch> PodSearch::make(const TuningRequest& request, std::size_t system, const PartCosts& costs) {
+  PodSearch search{request, system, costs};
   const std::size_t count = request.workload.stages.size();
   search.options_.resize(count);
   search.others_.resize(count);
@@ -98,7 +98,7 @@ void PodSearch::add_option(std::size_t stage, const ProductChoice& choice) {
   for (const Pass pass : passes()) {
     auto part = part_of(request_->workload, stage, option.in, choice, mesh(), pass);
     if (!part) return;  // said already
-    const Seconds bound = product_bound(*part, request_->options, request_->pods[pod_], costs_->rings(pod_));
+    const Seconds bound = product_bound(*part, request_->options, request_->systems[system_], costs_->rings(system_));
     option.parts.push_back(possible(*std::move(part), floor_to_clock(bound)));
   }
   options_[stage].push_back(std::move(option));
@@ -130,7 +130,7 @@ void PodSearch::list_relayout(std::size_t stage, ActivationLayout layout) {
 }
 
 PossiblePart PodSearch::possible(WorkloadPart part, Picoseconds bound) const {
-  std::string key = costs_->key(pod_, part);
+  std::string key = costs_->key(system_, part);
   return {std::move(part), std::move(key), bound};
 }
 
@@ -246,7 +246,7 @@ std::optional<PodSearch::Path> PodSearch::best(bool known_only) const {
   auto parts = parts_of(request_->workload, found->plan, mesh(), request_->pass);
   assert(parts);
   found->parts = *std::move(parts);
-  for (const WorkloadPart& part : found->parts) found->known = found->known && costs_->known(pod_, part) != nullptr;
+  for (const WorkloadPart& part : found->parts) found->known = found->known && costs_->known(system_, part) != nullptr;
   return found;
 }
 
@@ -281,11 +281,11 @@ std::vector<StageAlternative> PodSearch::alternatives(const Plan& plan) const {
 
 TunedPlan PodSearch::plan_of(const Path& path) const {
   TunedPlan plan;
-  plan.pod = pod_;
+  plan.system = system_;
   plan.plan = path.plan;
   plan.memory = resident_memory(request_->workload, path.plan, mesh(), request_->pass);
   for (const WorkloadPart& part : path.parts) {
-    const PartCost& cost = *costs_->known(pod_, part);
+    const PartCost& cost = *costs_->known(system_, part);
     (part.pass == Pass::forward ? plan.forward : plan.backward) += cost.time;
     plan.memory.working = std::max(plan.memory.working, working_of(part, cost));
     plan.parts.push_back({part, cost});
@@ -335,7 +335,7 @@ std::int64_t PodSearch::never_simulated() const {
 std::set<std::string> PodSearch::reasons() const {
   std::set<std::string> all = reasons_;
   for (const WorkloadPart& part : all_parts())
-    if (const PartCost* cost = costs_->known(pod_, part); cost != nullptr && !cost->problem.empty()) all.insert(part.name + ": " + cost->problem);
+    if (const PartCost* cost = costs_->known(system_, part); cost != nullptr && !cost->problem.empty()) all.insert(part.name + ": " + cost->problem);
   return all;
 }
 

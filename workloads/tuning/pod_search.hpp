@@ -31,7 +31,7 @@ struct ProductOption {
 class PodSearch {
  public:
   /// Lists the options of every product. Errors: an unknown algorithm, or one that does not work on row x col.
-  static Expected<PodSearch> make(const TuningRequest& request, std::size_t pod, const PartCosts& costs);
+  static Expected<PodSearch> make(const TuningRequest& request, std::size_t system, const PartCosts& costs);
 
   /// The best path: parts that are not known count as their bounds, or with `known_only` rule a path out. nullopt: there is none.
   struct Path {
@@ -51,7 +51,7 @@ class PodSearch {
   /// copies of keys and values, an option may be ruled out for one that would have fitted with the other.)
   void exclude(const TunedPlan& plan, Bytes limit);
 
-  [[nodiscard]] std::size_t pod() const { return pod_; }
+  [[nodiscard]] std::size_t pod() const { return system_; }
   [[nodiscard]] std::int64_t candidates() const;
   /// Options of which no part is known.
   [[nodiscard]] std::int64_t never_simulated() const;
@@ -61,7 +61,7 @@ class PodSearch {
   [[nodiscard]] std::set<std::string> reasons() const;
 
  private:
-  PodSearch(const TuningRequest& request, std::size_t pod, const PartCosts& costs) : request_{&request}, pod_{pod}, costs_{&costs} {}
+  PodSearch(const TuningRequest& request, std::size_t system, const PartCosts& costs) : request_{&request}, system_{system}, costs_{&costs} {}
 
   Done list_options(std::size_t stage);
   void add_option(std::size_t stage, const ProductChoice& choice);
@@ -76,11 +76,11 @@ class PodSearch {
   /// The sum, and the working memory of what needs most, as far as it is known.
   [[nodiscard]] std::pair<Time, Bytes> cost_of(const std::vector<PossiblePart>& parts, bool known_only) const;
   [[nodiscard]] std::optional<Path> best_from(ActivationLayout stream, bool known_only) const;
-  [[nodiscard]] const Mesh& mesh() const { return request_->pods[pod_].mesh; }
+  [[nodiscard]] const Mesh& mesh() const { return request_->systems[system_].mesh; }
   [[nodiscard]] std::vector<Pass> passes() const;
 
   const TuningRequest* request_;
-  std::size_t pod_;
+  std::size_t system_;
   const PartCosts* costs_;
   std::vector<std::vector<ProductOption>> options_;                                 // by stage; of products
   std::vector<std::array<std::optional<std::vector<PossiblePart>>, 2>> others_;     // by stage and layout; of everything else

@@ -23,7 +23,7 @@ inline std::string text_of(const MemoryUse& m) {
 
 /// Everything that a plan is, but what it was compared with.
 inline std::string text_of(const TunedPlan& plan) {
-  std::string text = fmt::format("pod {} {}: {} = {} + {} ps, {}\n", plan.pod, plan.baseline, plan.time.count(), plan.forward.count(),
+  std::string text = fmt::format("pod {} {}: {} = {} + {} ps, {}\n", plan.system, plan.baseline, plan.time.count(), plan.forward.count(),
                                  plan.backward.count(), text_of(plan.memory));
   for (const StagePlan& stage : plan.plan.stages) {
     text += fmt::format("  {} {}", stage.name, name_of(stage.layout));
@@ -65,9 +65,9 @@ inline TuningRequest random_request(Rng& rng) {
   if (eight) shapes = {{{2, 4}, 2, 4}, {{4, 2}, 4, 2}, {{2, 2, 2}, 4, 2}, {{2, 2, 2}, 2, 4}, {{1, 8}, 1, 8}, {{4, 2}, 8, 1}};
   Machine machine = rng.below(3) == 0 ? *find_machine("tpu_v4") : rng.below(2) == 0 ? overhead_machine() : costly_machine(rng, 100);
   const Wrap::Rule wrap = rng.below(4) == 0 ? Wrap::Rule::none : Wrap::Rule::all;
-  for (int pods = rng.between(1, 3); pods > 0; --pods) {
+  for (int systems = rng.between(1, 3); systems > 0; --systems) {
     const SliceMesh shape = one_of(shapes);
-    request.pods.push_back(slice_pod(machine, shape.extents, shape.R, shape.C, wrap));
+    request.systems.push_back(slice_pod(machine, shape.extents, shape.R, shape.C, wrap));
   }
   const int devices = eight ? 8 : 4;
   if (rng.below(5) == 0) {
@@ -102,17 +102,17 @@ inline TuningRequest random_request(Rng& rng) {
 class Enumeration {
  public:
   explicit Enumeration(const TuningRequest& request)
-      : request_{request}, costs_{request.pods, request.options, std::string{by_dimension_name}, *request.engine, 1, nullptr} {}
+      : request_{request}, costs_{request.systems, request.options, std::string{by_dimension_name}, *request.engine, 1, nullptr} {}
 
   struct Found {
     Picoseconds time;
     Bytes memory;
-    std::size_t pod = 0;
+    std::size_t system = 0;
   };
   /// All plans that apply, in no order.
   std::vector<Found> all() {
     found_.clear();
-    for (pod_ = 0; pod_ < request_.pods.size(); ++pod_) {
+    for (system_ = 0; system_ < request_.systems.size(); ++system_) {
       Plan plan{request_.options, std::string{by_dimension_name}, {}};
       extend(plan);
     }
@@ -143,14 +143,14 @@ class Enumeration {
   }
 
   void evaluate(const Plan& plan) {
-    const Mesh& mesh = request_.pods[pod_].mesh;
+    const Mesh& mesh = request_.systems[system_].mesh;
     const auto parts = parts_of(request_.workload, plan, mesh, request_.pass);
     if (!parts) return;
     MemoryUse memory = resident_memory(request_.workload, plan, mesh, request_.pass);
     Picoseconds time;
     for (const WorkloadPart& part : *parts) {
-      const std::string key = costs_.key(pod_, part);
-      if (costs_.known(key) == nullptr) costs_.simulate({{pod_, part}}, [] {});
+      const std::string key = costs_.key(system_, part);
+      if (costs_.known(key) == nullptr) costs_.simulate({{system_, part}}, [] {});
       const PartCost& cost = *costs_.known(key);
       if (!cost.problem.empty()) return;
       time += cost.time;
@@ -158,12 +158,12 @@ class Enumeration {
       if (request_.pass == Pass::forward) working += Bytes{part.tokens * (part.inputs + part.outputs) / mesh.devices() * size_of(part.dtype).count()};
       memory.working = std::max(memory.working, working);
     }
-    found_.push_back({time, memory.total(), pod_});
+    found_.push_back({time, memory.total(), system_});
   }
 
   const TuningRequest& request_;
   PartCosts costs_;
-  std::size_t pod_ = 0;
+  std::size_t system_ = 0;
   std::vector<Found> found_;
 };
 

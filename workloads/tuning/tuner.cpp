@@ -19,14 +19,14 @@ constexpr std::size_t batch = 8;
 class Search {
  public:
   explicit Search(const TuningRequest& request)
-      : request_{request}, costs_{request.pods, request.options, std::string{by_dimension_name}, *request.engine, request.threads, request.stop} {}
+      : request_{request}, costs_{request.systems, request.options, std::string{by_dimension_name}, *request.engine, request.threads, request.stop} {}
 
   /// Told to stop, of some pods only: then there is nothing else to be asked for.
   Done prepare() {
-    if (request_.pods.empty()) return Diagnostic{{}, "there is no pod to search on"};
-    for (std::size_t p = 0; p < request_.pods.size(); ++p) {
+    if (request_.systems.empty()) return Diagnostic{{}, "there is no pod to search on"};
+    for (std::size_t p = 0; p < request_.systems.size(); ++p) {
       if (stopped()) break;
-      if (const auto submesh = workload_submesh(request_.pods[p].mesh); !submesh) return submesh.error();
+      if (const auto submesh = workload_submesh(request_.systems[p].mesh); !submesh) return submesh.error();
       auto search = PodSearch::make(request_, p, costs_);
       if (!search) return search.error();
       searches_.push_back(*std::move(search));
@@ -75,30 +75,30 @@ class Search {
     if (stopped()) found = known_plans(limit);
     sort(found);
     if (found.size() > wanted) found.erase(found.begin() + static_cast<std::ptrdiff_t>(wanted), found.end());
-    if (!found.empty()) found.front().alternatives = searches_[found.front().pod].alternatives(found.front().plan);
+    if (!found.empty()) found.front().alternatives = searches_[found.front().system].alternatives(found.front().plan);
     return found;
   }
 
   std::vector<TunedPlan> baselines() {
     std::vector<PartCosts::Job> jobs;
     for (const BaselinePlan& baseline : request_.baselines)
-      if (const auto parts = parts_of(request_.workload, baseline.plan, request_.pods[baseline.pod].mesh, request_.pass))
-        for (const WorkloadPart& part : *parts) jobs.push_back({baseline.pod, part});
+      if (const auto parts = parts_of(request_.workload, baseline.plan, request_.systems[baseline.system].mesh, request_.pass))
+        for (const WorkloadPart& part : *parts) jobs.push_back({baseline.system, part});
     simulate(jobs);
     std::vector<TunedPlan> plans;
     for (const BaselinePlan& baseline : request_.baselines) {
-      auto parts = parts_of(request_.workload, baseline.plan, request_.pods[baseline.pod].mesh, request_.pass);
+      auto parts = parts_of(request_.workload, baseline.plan, request_.systems[baseline.system].mesh, request_.pass);
       std::string problem = parts ? "" : parts.error().message;
       if (parts)
         for (const WorkloadPart& part : *parts) {
-          const PartCost* cost = costs_.known(baseline.pod, part);
+          const PartCost* cost = costs_.known(baseline.system, part);
           if (cost == nullptr || !cost->problem.empty()) problem = cost == nullptr ? "interrupted" : cost->problem;
         }
       if (!problem.empty()) {
         excluded_.push_back({baseline.name, problem});
         continue;
       }
-      plans.push_back(searches_[baseline.pod].plan_of({{}, baseline.plan, *std::move(parts), true}));
+      plans.push_back(searches_[baseline.system].plan_of({{}, baseline.plan, *std::move(parts), true}));
       plans.back().baseline = baseline.name;
     }
     return plans;
@@ -130,7 +130,7 @@ class Search {
  private:
   [[nodiscard]] bool stopped() const { return request_.stop.requested(); }
   [[nodiscard]] std::string name_of_pod(std::size_t p) const {
-    return fmt::format("{} {}", to_text(request_.pods[p].slice), to_text(request_.pods[p].mesh));
+    return fmt::format("{} {}", to_text(request_.systems[p].slice), to_text(request_.systems[p].mesh));
   }
 
   void refresh() {
@@ -158,7 +158,7 @@ class Search {
     stale_.assign(searches_.size(), true);
     if (!request_.progress) return;
     for (const PartCosts::Job& job : jobs)
-      if (const auto path = searches_[job.pod].best(true)) incumbent_ = incumbent_ ? std::min(*incumbent_, path->time) : path->time;
+      if (const auto path = searches_[job.system].best(true)) incumbent_ = incumbent_ ? std::min(*incumbent_, path->time) : path->time;
   }
 
   void simulate_everything() {
@@ -166,7 +166,7 @@ class Search {
     for (const PodSearch& search : searches_)
       for (WorkloadPart& part : search.all_parts()) jobs.push_back({search.pod(), std::move(part)});
     std::set<std::string> different;
-    for (const PartCosts::Job& job : jobs) different.insert(costs_.key(job.pod, job.part));
+    for (const PartCosts::Job& job : jobs) different.insert(costs_.key(job.system, job.part));
     all_parts_ = static_cast<std::int64_t>(different.size());
     simulate(jobs);
   }
@@ -187,7 +187,7 @@ class Search {
 
   static void sort(std::vector<TunedPlan>& plans) {
     std::stable_sort(plans.begin(), plans.end(), [](const TunedPlan& a, const TunedPlan& b) {
-      return std::tuple{a.time, a.memory.total(), a.pod} < std::tuple{b.time, b.memory.total(), b.pod};
+      return std::tuple{a.time, a.memory.total(), a.system} < std::tuple{b.time, b.memory.total(), b.system};
     });
   }
 
@@ -239,11 +239,11 @@ Expected<Tuning> tune(const TuningRequest& request) {
   return tuning;
 }
 
-Expected<TunedPlan> evaluate_plan(const Pod& pod, const Workload& workload, const Plan& plan, Pass pass, const EngineEntry& engine, int threads,
+Expected<TunedPlan> evaluate_plan(const System& system, const Workload& workload, const Plan& plan, Pass pass, const EngineEntry& engine, int threads,
                                    Cancellation stop) {
   TuningRequest request;
   request.workload = workload;
-  request.pods = {pod};
+  request.systems = {system};
   request.pass = pass;
   request.options = plan.options;
   request.baselines = {{"plan", 0, plan}};

@@ -24,13 +24,13 @@ struct TuningProgress {
 /// A plan that takes part whatever the search would look at.
 struct BaselinePlan {
   std::string name;
-  std::size_t pod = 0;
+  std::size_t system = 0;
   Plan plan;
 };
 
 struct TuningRequest {
   Workload workload;
-  std::vector<Pod> pods;  // where: slices with a mesh of row and col each; all of one machine
+  std::vector<System> systems;  // where: slices with a mesh of row and col each; all of one machine
   Pass pass = Pass::both;
   std::vector<std::string> algorithms;  // of gemm_algorithms()
   PartOptions options;
@@ -61,7 +61,7 @@ struct StageAlternative {
 
 /// The best plan on one pod, or a baseline.
 struct TunedPlan {
-  std::size_t pod = 0;
+  std::size_t system = 0;
   std::string baseline{};
   Plan plan;
   Picoseconds time, forward, backward;  // sums over parts, which start together on all devices
@@ -98,7 +98,7 @@ struct Tuning {
 Expected<Tuning> tune(const TuningRequest& request);
 
 /// A plan that is given, with what its parts cost and the memory it needs. Errors: those of parts_of(); a part that does not run.
-Expected<TunedPlan> evaluate_plan(const Pod& pod, const Workload& workload, const Plan& plan, Pass pass, const EngineEntry& engine, int threads,
+Expected<TunedPlan> evaluate_plan(const System& system, const Workload& workload, const Plan& plan, Pass pass, const EngineEntry& engine, int threads,
                                    Cancellation stop = {});
 
 /// The plans that are faster than every plan that needs less memory, fastest first, at most `most`.

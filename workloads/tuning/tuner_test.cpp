@@ -25,7 +25,7 @@ TuningRequest plain_request(const std::vector<testing::SliceMesh>& shapes = {{{2
   block.heads = 8, block.kv_heads = 8, block.hidden = 64, block.ff = 256, block.batch = 8;
   request.workload = *workload_of(block, 8);
   for (const testing::SliceMesh& shape : shapes)
-    request.pods.push_back(testing::slice_pod(*find_machine("tpu_v4"), shape.extents, shape.R, shape.C, Wrap::Rule::all));
+    request.systems.push_back(testing::slice_pod(*find_machine("tpu_v4"), shape.extents, shape.R, shape.C, Wrap::Rule::all));
   request.algorithms = {"collective", "meshslice", "wang"};
   request.options = {2, 1, true};
   request.largest_slice_count = 4;
@@ -76,12 +76,12 @@ TEST(Tuner, PruningChangesNoPlan) {
 TuningRequest request_to_enumerate(std::uint64_t seed) {
   Rng rng{seed, 5};
   TuningRequest request = plain_request();
-  request.pods.erase(request.pods.begin() + rng.between(1, 3), request.pods.end());
+  request.systems.erase(request.systems.begin() + rng.between(1, 3), request.systems.end());
   if (seed % 2 == 0) {
     Machine machine = *find_machine("ideal");
     for (LinkParameters& link : machine.link) link.bandwidth = unlimited<BytesPerSecond>;
-    for (Pod& pod : request.pods)
-      pod = testing::slice_pod(machine, pod.slice.extents, pod.mesh.axes()[0].size, pod.mesh.axes()[1].size, Wrap::Rule::all);
+    for (System& system : request.systems)
+      system = testing::slice_pod(machine, system.slice.extents, system.mesh.axes()[0].size, system.mesh.axes()[1].size, Wrap::Rule::all);
   }
   TransformerBlock block = *request.workload.block;
   block.attention = seed % 12 == 0;
@@ -112,7 +112,7 @@ TEST(Tuner, NoPlanIsBetter) {
       std::optional<Enumeration::Found> best;
       for (const Enumeration::Found& one : all)
         if (!limit || one.memory <= *limit)
-          if (!best || std::tuple{one.time, one.memory, one.pod} < std::tuple{best->time, best->memory, best->pod}) best = one;
+          if (!best || std::tuple{one.time, one.memory, one.system} < std::tuple{best->time, best->memory, best->system}) best = one;
       return best;
     };
     for (int step = 0; step < 5; ++step) {
@@ -123,7 +123,7 @@ TEST(Tuner, NoPlanIsBetter) {
       const TunedPlan& plan = found->plans.front();
       EXPECT_EQ(plan.time, best->time) << "step " << step << ": " << plan.time.count() << " ps, there is " << best->time.count();
       EXPECT_EQ(plan.memory.total(), best->memory) << "step " << step;
-      EXPECT_EQ(plan.pod, best->pod) << "step " << step;
+      EXPECT_EQ(plan.system, best->system) << "step " << step;
       limited += request.hbm.has_value();
       turned +=
           std::any_of(plan.parts.begin(), plan.parts.end(), [](const TunedPart& part) { return part.part.kind == WorkloadPart::Kind::relayout; });
@@ -138,9 +138,9 @@ TEST(Tuner, OfPodsThatTakeEquallyLongTheOneOfLeastMemoryIsFirst) {
   TuningRequest request = plain_request();
   Machine machine = *find_machine("ideal");
   for (LinkParameters& link : machine.link) link.bandwidth = unlimited<BytesPerSecond>;
-  request.pods.clear();
+  request.systems.clear();
   for (const testing::SliceMesh& shape : {testing::SliceMesh{{1, 8}, 1, 8}, {{2, 4}, 2, 4}, {{8, 1}, 8, 1}})
-    request.pods.push_back(testing::slice_pod(machine, shape.extents, shape.R, shape.C));
+    request.systems.push_back(testing::slice_pod(machine, shape.extents, shape.R, shape.C));
   request.allowed = [](const std::string&, const ProductChoice& choice) {
     return choice.algorithm == "collective" && choice.dataflow == Dataflow::os;
   };
@@ -148,7 +148,7 @@ TEST(Tuner, OfPodsThatTakeEquallyLongTheOneOfLeastMemoryIsFirst) {
   ASSERT_EQ(all.plans.size(), 3U);
   EXPECT_EQ(all.plans.front().time, all.plans.back().time);
   EXPECT_LT(all.plans.front().memory.total(), all.plans.back().memory.total());
-  EXPECT_EQ(all.plans.front().pod, 1U);
+  EXPECT_EQ(all.plans.front().system, 1U);
   request.top = 1;
   EXPECT_EQ(text_of(tuned(request).plans), text_of(all.plans.front()));
 }
@@ -167,18 +167,18 @@ TEST(Tuner, APlanIsItsParts) {
   const TuningRequest request = plain_request();
   const Tuning tuning = tuned(request);
   ASSERT_EQ(tuning.plans.size(), 3U) << "one per pod";
-  std::set<std::size_t> pods;
+  std::set<std::size_t> systems;
   for (const TunedPlan& plan : tuning.plans) {
-    EXPECT_TRUE(pods.insert(plan.pod).second);
-    const Pod& pod = request.pods[plan.pod];
-    const auto parts = parts_of(request.workload, plan.plan, pod.mesh, request.pass);
+    EXPECT_TRUE(systems.insert(plan.system).second);
+    const System& system = request.systems[plan.system];
+    const auto parts = parts_of(request.workload, plan.plan, system.mesh, request.pass);
     ASSERT_TRUE(parts) << to_text(parts.error());
     ASSERT_EQ(parts->size(), plan.parts.size());
     Picoseconds time;
-    MemoryUse memory = resident_memory(request.workload, plan.plan, pod.mesh, request.pass);
+    MemoryUse memory = resident_memory(request.workload, plan.plan, system.mesh, request.pass);
     for (std::size_t p = 0; p < parts->size(); ++p) {
       EXPECT_EQ((*parts)[p], plan.parts[p].part);
-      const auto split = split_of_part(pod, (*parts)[p], request.options, std::string{by_dimension_name}, *request.engine);
+      const auto split = split_of_part(system, (*parts)[p], request.options, std::string{by_dimension_name}, *request.engine);
       ASSERT_TRUE(split);
       const Picoseconds part_time = split->compute + split->exposed_communication + split->waiting;
       EXPECT_EQ(part_time, plan.parts[p].cost.time) << (*parts)[p].name;
@@ -200,7 +200,7 @@ TEST(Tuner, SimulatesEqualPartsOfEqualRingsOnce) {
   EXPECT_EQ(3 * single.candidates, thrice.candidates);
   ASSERT_EQ(thrice.plans.size(), 3U);
   for (std::size_t p = 0; p < 3; ++p) {
-    EXPECT_EQ(thrice.plans[p].pod, p);
+    EXPECT_EQ(thrice.plans[p].system, p);
     EXPECT_EQ(thrice.plans[p].plan, single.plans.front().plan);
     EXPECT_EQ(thrice.plans[p].time, single.plans.front().time);
   }
@@ -219,7 +219,7 @@ TEST(Tuner, SaysWhichPlansNeedTooMuch) {
   ASSERT_FALSE(limited.plans.empty() || limited.excluded.empty());
   for (const TunedPlan& plan : limited.plans) EXPECT_LE(plan.memory.total(), *request.hbm);
   EXPECT_GE(limited.plans.front().time, best.time);
-  EXPECT_EQ(limited.excluded.front().what, to_text(request.pods[best.pod].slice) + " " + to_text(request.pods[best.pod].mesh));
+  EXPECT_EQ(limited.excluded.front().what, to_text(request.systems[best.system].slice) + " " + to_text(request.systems[best.system].mesh));
   EXPECT_THAT(limited.excluded.front().reason, HasSubstr("a plan of " + to_text(to_seconds(best.time)) + " needs"));
 }
 
@@ -227,8 +227,8 @@ TEST(Tuner, SaysWhichPlansNeedTooMuch) {
 TEST(PodSearch, RulesOutWhatNeedsTooMuch) {
   const TuningRequest request = plain_request();
   const Workload& workload = request.workload;
-  const Mesh& mesh = request.pods[0].mesh;
-  const PartCosts costs{request.pods, request.options, std::string{by_dimension_name}, *request.engine, 1, nullptr};
+  const Mesh& mesh = request.systems[0].mesh;
+  const PartCosts costs{request.systems, request.options, std::string{by_dimension_name}, *request.engine, 1, nullptr};
   const std::vector<WorkloadPart> large{
       *relayout_before(workload, 3, ActivationLayout::tokens_by_row, mesh, Pass::forward),
       *part_of(workload, 2, ActivationLayout::tokens_by_row, {}, mesh, Pass::forward),
@@ -282,7 +282,7 @@ TEST(Tuner, SaysWhyNothingApplies) {
   ASSERT_FALSE(tuning);
   EXPECT_THAT(to_text(tuning.error()), HasSubstr("1d-os works on one axis"));
 
-  request.pods.clear();
+  request.systems.clear();
   tuning = tune(request);
   ASSERT_FALSE(tuning);
   EXPECT_EQ(to_text(tuning.error()), "there is no pod to search on");
@@ -292,9 +292,9 @@ TEST(Tuner, SaysWhyNothingApplies) {
 
 TEST(Tuner, IsNeverSlowerThanABaseline) {
   TuningRequest request = plain_request();
-  for (std::size_t pod = 0; pod < request.pods.size(); ++pod)
+  for (std::size_t system = 0; system < request.systems.size(); ++system)
     for (const testing::NamedPlan& named : testing::plans_for(request.workload)) {
-      BaselinePlan baseline{named.name, pod, named.plan};
+      BaselinePlan baseline{named.name, system, named.plan};
       baseline.plan.options = request.options;
       request.baselines.push_back(std::move(baseline));
     }
@@ -304,7 +304,7 @@ TEST(Tuner, IsNeverSlowerThanABaseline) {
   for (const TunedPlan& baseline : tuning.baselines) {
     EXPECT_LE(tuning.plans.front().time, baseline.time) << baseline.baseline;
     EXPECT_TRUE(std::any_of(request.baselines.begin(), request.baselines.end(), [&](const BaselinePlan& asked) {
-      return asked.name == baseline.baseline && asked.pod == baseline.pod && asked.plan == baseline.plan;
+      return asked.name == baseline.baseline && asked.system == baseline.system && asked.plan == baseline.plan;
     }));
   }
   request.baselines.clear();

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "sim/model/costed_graph.hpp"
-#include "sim/engine/stuck.hpp"
+#include "sim/engine/deadlock.hpp"
 
 namespace podsim {
 
@@ -144,7 +144,7 @@ class LongestPath {
 Expected<Timeline> run_analytic(const Model& model, const RunControl&) {
   const CostedGraph costs = write_out(model);
   LongestPath path{costs, model.schedule->mesh.devices()};
-  if (!path.run()) return stuck(model, path.finished());
+  if (!path.run()) return deadlock(model, path.finished());
   return make_timeline(path.times(), static_cast<std::int64_t>(costs.graph.activities.size()));
 }
 

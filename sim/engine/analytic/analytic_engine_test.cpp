@@ -14,10 +14,10 @@ using testing::after;
 using testing::between;
 using testing::copy;
 using testing::ideal_machine;
-using testing::make_pod;
+using testing::small_system;
 using testing::part;
 using testing::plain_machine;
-using testing::Pod;
+using testing::SmallSystem;
 using testing::shift;
 using testing::Writer;
 
@@ -28,7 +28,7 @@ struct Times {
 };
 
 /// The times of every activity in ns. All of them must be whole.
-std::vector<Times> run(const Pod& pod, const Schedule& schedule) {
+std::vector<Times> run(const SmallSystem& pod, const Schedule& schedule) {
   const auto timeline = testing::run(pod, schedule, "analytic");
   EXPECT_TRUE(timeline) << to_text(timeline.error());
   std::vector<Times> result;
@@ -45,7 +45,7 @@ Times move(std::int64_t start, std::int64_t end) { return {start, end, end}; }
 
 /// Tasks on a buffer of 1000 elements per device of a line.
 struct Line {
-  explicit Line(const Pod& pod) : w{pod.mesh}, x{w.axis(0)}, a{w.scratch("a", {1000})} {}
+  explicit Line(const SmallSystem& pod) : w{pod.mesh}, x{w.axis(0)}, a{w.scratch("a", {1000})} {}
   TaskId work(std::int64_t elements, int device, std::vector<Edge> edges = {}, Unit unit = Unit::core) {
     return w.add("work", copy(part(a, 0, elements), part(a, 0, elements), unit), std::move(edges), between(x, device, device + 1));
   }
@@ -62,14 +62,14 @@ using ::testing::ElementsAre;
 // ---- The core -------------------------------------------------------------------------------------------------------------------------
 
 TEST(Analytic, TheCoreRunsInProgramOrderWithoutEdges) {
-  const Pod pod = make_pod(plain_machine(), {2});
+  const SmallSystem pod = small_system(plain_machine(), {2});
   Line s{pod};
   s.work(100, 0), s.work(50, 0), s.work(30, 1);
   EXPECT_THAT(run(pod, s.w.schedule), ElementsAre(work(0, 100), work(100, 150), work(0, 30)));
 }
 
 TEST(Analytic, TheCoreWaitsForItsNextTaskEvenIfALaterOneIsReady) {
-  const Pod pod = make_pod(plain_machine(), {2});
+  const SmallSystem pod = small_system(plain_machine(), {2});
   Line s{pod};
   const TaskId dma = s.work(300, 0, {}, Unit::dma);
   s.work(10, 0, {after(dma)});
@@ -78,7 +78,7 @@ TEST(Analytic, TheCoreWaitsForItsNextTaskEvenIfALaterOneIsReady) {
 }
 
 TEST(Analytic, DmaWorkAndTransfersGoBesideTheCoreAndEachOther) {
-  const Pod pod = make_pod(plain_machine(), {2});
+  const SmallSystem pod = small_system(plain_machine(), {2});
   Line s{pod};
   s.work(100, 0), s.work(200, 0, {}, Unit::dma), s.work(150, 0, {}, Unit::dma), s.move(120, 0), s.work(10, 0);
   EXPECT_THAT(run(pod, s.w.schedule), ElementsAre(work(0, 100), work(0, 200), work(0, 150), move(0, 120), work(100, 110)));
@@ -87,7 +87,7 @@ TEST(Analytic, DmaWorkAndTransfersGoBesideTheCoreAndEachOther) {
 TEST(Analytic, DurationsAreRoundedUpEach) {
   Machine machine = ideal_machine();
   machine.chip.hbm_bandwidth = BytesPerSecond{24e12};  // 8 bytes: a third of a picosecond
-  const Pod pod = make_pod(machine, {1});
+  const SmallSystem pod = small_system(machine, {1});
   Line s{pod};
   s.work(1, 0), s.work(1, 0), s.work(4, 0);
   const auto timeline = testing::run(pod, s.w.schedule, "analytic");
@@ -99,7 +99,7 @@ TEST(Analytic, DurationsAreRoundedUpEach) {
 TEST(Analytic, DelayFlowAndReductionAreRoundedUpEach) {
   Machine machine = ideal_machine(10e12, 0.4e-12);  // 4 bytes: 0.4 ps
   machine.chip.reduce_bandwidth = BytesPerSecond{10e12};
-  const Pod pod = make_pod(machine, {2});
+  const SmallSystem pod = small_system(machine, {2});
   Line s{pod};
   s.move(1, 0, {}, Combine::add);
   const auto timeline = testing::run(pod, s.w.schedule, "analytic");
@@ -112,7 +112,7 @@ TEST(Analytic, DelayFlowAndReductionAreRoundedUpEach) {
 
 TEST(Analytic, ATransferStartsWhenBothSidesAreReady) {
   for (const auto& [sender, receiver] : std::vector<std::pair<int, int>>{{100, 300}, {300, 100}, {200, 200}}) {
-    const Pod pod = make_pod(plain_machine(), {2});
+    const SmallSystem pod = small_system(plain_machine(), {2});
     Line s{pod};
     const TaskId make = s.work(sender, 0), free = s.work(receiver, 1);
     s.move(50, 0, {after(make), after(free)});
@@ -122,7 +122,7 @@ TEST(Analytic, ATransferStartsWhenBothSidesAreReady) {
 }
 
 TEST(Analytic, ASendAndItsRecvMeet) {
-  const Pod pod = make_pod(plain_machine(), {2});
+  const SmallSystem pod = small_system(plain_machine(), {2});
   Line s{pod};
   const TaskId free = s.work(80, 1);
   s.w.add("in", Recv{0, {Affine{0}}, part(s.a, 0, 40), Combine::replace}, {after(free)}, between(s.x, 1, 2));
@@ -134,7 +134,7 @@ TEST(Analytic, ASendAndItsRecvMeet) {
 TEST(Analytic, SentAndReceivedPartWhereTheReceiverAdds) {
   Machine machine = plain_machine();
   machine.chip.reduce_bandwidth = BytesPerSecond{8e9};  // half the time of the link
-  const Pod pod = make_pod(machine, {2});
+  const SmallSystem pod = small_system(machine, {2});
   Line s{pod};
   const TaskId sum = s.move(100, 0, {}, Combine::add);
   s.work(10, 0, {after(sum)});
@@ -147,7 +147,7 @@ TEST(Analytic, ALineOfHopsCutsThrough) {
   machine.link.fill({BytesPerSecond{4e9}, Seconds{7e-9}});
   machine.software.per_message = Seconds{11e-9};
   machine.software.launch[static_cast<std::size_t>(CostKind::permute)] = Seconds{13e-9};
-  const Pod pod = make_pod(machine, {8});
+  const SmallSystem pod = small_system(machine, {8});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {100});
   w.add("far", shift(w.axis(0), 3, part(a, 0, 100), part(a, 0, 100)), {}, between(w.axis(0), 0, 1));
@@ -158,7 +158,7 @@ TEST(Analytic, ARingPassesOnStepByStep) {
   // P - 1 steps of 100 elements, each after what arrived: (P - 1) (alpha + n beta).
   Machine machine = plain_machine();
   machine.link.fill({BytesPerSecond{4e9}, Seconds{5e-9}});
-  const Pod pod = make_pod(machine, {5});
+  const SmallSystem pod = small_system(machine, {5});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {500});
   const auto block_at = [&](std::int64_t add) { return Region{a, {block(own(w.axis(0), add), 100)}}; };
@@ -171,7 +171,7 @@ TEST(Analytic, ARingPassesOnStepByStep) {
 
 TEST(Analytic, NobodySharesALink) {
   // Three transfers over one link: each as if it were alone.
-  const Pod pod = make_pod(plain_machine(), {2}, false);
+  const SmallSystem pod = small_system(plain_machine(), {2}, false);
   Line s{pod};
   s.move(100, 0), s.move(70, 0), s.move(40, 0);
   EXPECT_THAT(run(pod, s.w.schedule), ElementsAre(move(0, 100), move(0, 70), move(0, 40)));
@@ -180,7 +180,7 @@ TEST(Analytic, NobodySharesALink) {
 TEST(Analytic, InjectionLimitsEvenASingleFlow) {
   Machine machine = plain_machine();
   machine.chip.injection_bandwidth = BytesPerSecond{2e9};
-  const Pod pod = make_pod(machine, {2});
+  const SmallSystem pod = small_system(machine, {2});
   Line s{pod};
   s.move(100, 0);
   EXPECT_THAT(run(pod, s.w.schedule), ElementsAre(move(0, 200)));
@@ -189,7 +189,7 @@ TEST(Analytic, InjectionLimitsEvenASingleFlow) {
 TEST(Analytic, AnInefficientFlowTakesLonger) {
   Machine machine = plain_machine();
   machine.software.efficiency[static_cast<std::size_t>(CostKind::permute)] = {{Bytes{1}, 0.25}};
-  const Pod pod = make_pod(machine, {2});
+  const SmallSystem pod = small_system(machine, {2});
   Line s{pod};
   s.move(100, 0);
   EXPECT_THAT(run(pod, s.w.schedule), ElementsAre(move(0, 400)));
@@ -198,7 +198,7 @@ TEST(Analytic, AnInefficientFlowTakesLonger) {
 TEST(Analytic, UnlimitedLinksTakeTheirLatencyOnly) {
   Machine machine = plain_machine();
   machine.link.fill({unlimited<BytesPerSecond>, Seconds{3e-9}});
-  const Pod pod = make_pod(machine, {2});
+  const SmallSystem pod = small_system(machine, {2});
   Line s{pod};
   s.move(100, 0);
   EXPECT_THAT(run(pod, s.w.schedule), ElementsAre(move(0, 3)));
@@ -213,14 +213,14 @@ Machine with_share(CostKind kind, double share) {
 }
 
 TEST(Analytic, ASendWithACoreShareTakesItsTurnAndStartsTheFlow) {
-  const Pod pod = make_pod(with_share(CostKind::permute, 0.5), {2});
+  const SmallSystem pod = small_system(with_share(CostKind::permute, 0.5), {2});
   Line s{pod};
   s.work(30, 0), s.move(100, 0), s.work(20, 0), s.work(5, 1);
   EXPECT_THAT(run(pod, s.w.schedule), ElementsAre(work(0, 30), move(30, 130), work(80, 100), work(0, 5))) << "the receiver's core is free";
 }
 
 TEST(Analytic, ASendWithACoreShareHoldsTheCoreWhileItWaitsForItsData) {
-  const Pod pod = make_pod(with_share(CostKind::permute, 0.5), {2});
+  const SmallSystem pod = small_system(with_share(CostKind::permute, 0.5), {2});
   Line s{pod};
   const TaskId dma = s.work(200, 0, {}, Unit::dma);
   s.move(100, 0, {after(dma)}), s.work(20, 0);
@@ -228,7 +228,7 @@ TEST(Analytic, ASendWithACoreShareHoldsTheCoreWhileItWaitsForItsData) {
 }
 
 TEST(Analytic, TheCoreDoesNotWaitForTheReceiver) {
-  const Pod pod = make_pod(with_share(CostKind::permute, 0.5), {2});
+  const SmallSystem pod = small_system(with_share(CostKind::permute, 0.5), {2});
   Line s{pod};
   const TaskId late = s.work(500, 1);
   s.move(100, 0, {after(late)}), s.work(20, 0);
@@ -236,7 +236,7 @@ TEST(Analytic, TheCoreDoesNotWaitForTheReceiver) {
 }
 
 TEST(Analytic, DmaWorkWithACoreShareRunsOnAfterTheCoreIsFree) {
-  const Pod pod = make_pod(with_share(CostKind::local, 0.25), {2});
+  const SmallSystem pod = small_system(with_share(CostKind::local, 0.25), {2});
   Line s{pod};
   s.work(40, 0);
   const TaskId dma = s.work(200, 0, {}, Unit::dma);
@@ -249,7 +249,7 @@ TEST(Analytic, ACollectivesLaunchTakesTheCoreForAllOfIt) {
   // Two steps of 100 ns and a launch of 60: a tenth of 260 on the core at the launch, and none later.
   Machine machine = with_share(CostKind::all_gather, 0.1);
   machine.software.launch[static_cast<std::size_t>(CostKind::all_gather)] = Seconds{60e-9};
-  const Pod pod = make_pod(machine, {2});
+  const SmallSystem pod = small_system(machine, {2});
   Line s{pod};
   s.work(30, 0);
   const TaskId launch = s.w.add("launch", Local{LocalKind::launch, {}, {}, 1, Unit::dma}, {}, between(s.x, 0, 1));
@@ -262,7 +262,7 @@ TEST(Analytic, ACollectivesLaunchTakesTheCoreForAllOfIt) {
 // ---- Refusals -------------------------------------------------------------------------------------------------------------------------
 
 TEST(Analytic, SaysWhoWaitsForWhomInADeadlock) {
-  const Pod pod = make_pod(plain_machine(), {2});
+  const SmallSystem pod = small_system(plain_machine(), {2});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {4});
   const TaskId in = w.add("in", Recv{0, testing::neighbour(w.axis(0), 1), part(a, 0, 1), Combine::replace});
@@ -277,7 +277,7 @@ TEST(Analytic, SaysWhoWaitsForWhomInADeadlock) {
 
 TEST(Analytic, ASendToItsOwnPredecessorNeverStarts) {
   // The receive side waits for what the transfer itself brings about: only the receive gate is left, and it never opens.
-  const Pod pod = make_pod(plain_machine(), {2});
+  const SmallSystem pod = small_system(plain_machine(), {2});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {4});
   const AxisView x = w.axis(0);
@@ -293,7 +293,7 @@ TEST(Analytic, ASendToItsOwnPredecessorNeverStarts) {
 }
 
 TEST(Analytic, RefusesWhatDoesNotUnroll) {
-  const Pod pod = make_pod(plain_machine(), {2}, false);
+  const SmallSystem pod = small_system(plain_machine(), {2}, false);
   Writer w{pod.mesh};
   w.add("gather", Collective{CollectiveKind::all_gather, {w.axis(0)}, part(w.scratch("a", {4}), 0, 2), part(BufferId{0}, 0, 4), 0});
   const auto timeline = testing::run(pod, w.schedule, "analytic");
@@ -302,7 +302,7 @@ TEST(Analytic, RefusesWhatDoesNotUnroll) {
 }
 
 TEST(Analytic, AnEmptyScheduleTakesNoTime) {
-  const Pod pod = make_pod(plain_machine(), {2});
+  const SmallSystem pod = small_system(plain_machine(), {2});
   const Writer w{pod.mesh};
   const auto timeline = testing::run(pod, w.schedule, "analytic");
   ASSERT_TRUE(timeline);

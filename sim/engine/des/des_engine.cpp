@@ -1,7 +1,7 @@
 #include "sim/engine/des/des_engine.hpp"
 
 #include "sim/engine/des/simulator.hpp"
-#include "sim/engine/stuck.hpp"
+#include "sim/engine/deadlock.hpp"
 
 namespace podsim {
 
@@ -11,7 +11,7 @@ Expected<Timeline> run_des(const Model& model, const RunControl& control) {
   des::Simulator simulator{model, *std::move(tables), control.record};
   simulator.run(control);
   if (!simulator.complete() && !simulator.interrupted()) {
-    if (control.record) return stuck(model, simulator.finished());
+    if (control.record) return deadlock(model, simulator.finished());
     RunControl recorded = control;  // to see what is stuck
     recorded.record = true;
     return run_des(model, recorded);

@@ -15,11 +15,11 @@ using testing::between;
 using testing::copy;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
-using testing::make_pod;
+using testing::small_system;
 using testing::neighbour;
 using testing::part;
 using testing::plain_machine;
-using testing::Pod;
+using testing::SmallSystem;
 using testing::shift;
 using ::testing::StartsWith;
 using testing::Writer;
@@ -87,7 +87,7 @@ TEST(Des, RecordsOrNotWithTheSameCounts) {
 // ---- Interrupts -----------------------------------------------------------------------------------------------------------------------
 
 /// `steps` shifts, one after the other, on a ring: a run of many events, folded or not.
-Schedule long_ring(const Pod& pod, int steps) {
+Schedule long_ring(const SmallSystem& pod, int steps) {
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {100});
   for (int s = 0; s < steps; ++s)
@@ -96,7 +96,7 @@ Schedule long_ring(const Pod& pod, int steps) {
 }
 
 TEST(Des, StopsAtOnceWhenTold) {
-  const Pod pod = make_pod(plain_machine(), {64});
+  const SmallSystem pod = small_system(plain_machine(), {64});
   const Schedule schedule = long_ring(pod, 100);
   const auto model = testing::model_of(pod, schedule);
   const std::atomic<bool> stop{true};
@@ -114,7 +114,7 @@ TEST(Des, StopsAtOnceWhenTold) {
 }
 
 TEST(Des, StopsInTheMiddleWhenTold) {
-  const Pod pod = make_pod(plain_machine(), {64});
+  const SmallSystem pod = small_system(plain_machine(), {64});
   const Schedule schedule = long_ring(pod, 10000);
   const auto model = testing::model_of(pod, schedule);
   std::atomic<bool> stop{false};
@@ -144,7 +144,7 @@ TEST(Des, StopsInTheMiddleWhenTold) {
 }
 
 TEST(Des, AFoldedRunStopsToo) {
-  const Pod pod = make_pod(plain_machine(), {64});
+  const SmallSystem pod = small_system(plain_machine(), {64});
   const Schedule schedule = long_ring(pod, 100);
   const auto model = make_folded_model(schedule, pod.machine, pod.grid, pod.placement);
   ASSERT_EQ(model->nodes(), 1U);
@@ -158,7 +158,7 @@ TEST(Des, AFoldedRunStopsToo) {
 }
 
 TEST(Des, ReportsProgressAndIsNotInterruptedWithoutNeed) {
-  const Pod pod = make_pod(plain_machine(), {4});
+  const SmallSystem pod = small_system(plain_machine(), {4});
   const std::atomic<bool> stop{false};
   int reports = 0;
   RunControl control;
@@ -175,7 +175,7 @@ TEST(Des, ReportsProgressAndIsNotInterruptedWithoutNeed) {
 }
 
 TEST(Des, NothingToDoIsNotInterrupted) {
-  const Pod pod = make_pod(plain_machine(), {4});
+  const SmallSystem pod = small_system(plain_machine(), {4});
   const std::atomic<bool> stop{true};
   RunControl control;
   control.stop = &stop;
@@ -188,7 +188,7 @@ TEST(Des, NothingToDoIsNotInterrupted) {
 // ---- Time limits ----------------------------------------------------------------------------------------------------------------------
 
 TEST(Des, ARunThatEndsByItsLimitIsNotTouched) {
-  const Pod pod = make_pod(plain_machine(), {64});
+  const SmallSystem pod = small_system(plain_machine(), {64});
   const Schedule schedule = long_ring(pod, 100);
   const auto model = testing::model_of(pod, schedule);
   const auto free = run_des(*model, {});
@@ -211,7 +211,7 @@ TEST(Des, ARunThatEndsByItsLimitIsNotTouched) {
 
 TEST(Des, ARunEndsWhenACoreHasMoreToDoThanTimeIsLeft) {
   // A transfer, then four copies in a row; the third is present on half of the devices and does not count.
-  const Pod pod = make_pod(plain_machine(), {4});
+  const SmallSystem pod = small_system(plain_machine(), {4});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {4000});
   std::vector<Edge> edges{after(w.add("move", shift(w.axis(0), 1, part(a, 0, 1000), part(a, 1000, 1000))))};
@@ -260,7 +260,7 @@ TEST(Des, LimitsChangeNoRunThatKeepsThem) {
 // ---- Deadlocks ------------------------------------------------------------------------------------------------------------------------
 
 /// Everybody waits for what arrives before it sends on: on a ring nobody begins.
-Schedule ring_deadlock(const Pod& pod) {
+Schedule ring_deadlock(const SmallSystem& pod) {
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {100});
   const TaskId receive = w.add("take", Recv{0, neighbour(w.axis(0), -1), part(a, 0, 10), Combine::replace});
@@ -269,7 +269,7 @@ Schedule ring_deadlock(const Pod& pod) {
 }
 
 TEST(Des, NamesTheCycleOfADeadlock) {
-  const Pod pod = make_pod(plain_machine(), {3});
+  const SmallSystem pod = small_system(plain_machine(), {3});
   const Schedule schedule = ring_deadlock(pod);
   const auto timeline = run_des(*testing::model_of(pod, schedule), {});
   ASSERT_FALSE(timeline);
@@ -279,7 +279,7 @@ TEST(Des, NamesTheCycleOfADeadlock) {
 }
 
 TEST(Des, NamesRepresentativesInAFoldedDeadlock) {
-  const Pod pod = make_pod(plain_machine(), {8});
+  const SmallSystem pod = small_system(plain_machine(), {8});
   const Schedule schedule = ring_deadlock(pod);
   const Model model = fold(*testing::model_of(pod, schedule));
   ASSERT_EQ(model.nodes(), 1U);
@@ -295,7 +295,7 @@ TEST(Des, NamesRepresentativesInAFoldedDeadlock) {
 
 TEST(Des, NamesTheCoreThatADeadlockGoesThrough) {
   // Device 0's core stands before `first`, which waits for what device 1 sends after what device 0 would do next.
-  const Pod pod = make_pod(plain_machine(), {2});
+  const SmallSystem pod = small_system(plain_machine(), {2});
   Writer w{pod.mesh};
   const AxisView x = w.axis(0);
   const BufferId a = w.scratch("a", {100});
@@ -314,7 +314,7 @@ TEST(Des, NamesTheCoreThatADeadlockGoesThrough) {
 // ---- Limits ---------------------------------------------------------------------------------------------------------------------------
 
 TEST(Des, ARunBeyondTheClockIsAnError) {
-  const Pod pod = make_pod(testing::ideal_machine(1e-3), {2});
+  const SmallSystem pod = small_system(testing::ideal_machine(1e-3), {2});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {1000});
   std::vector<Edge> edges;

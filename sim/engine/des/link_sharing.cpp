@@ -66,8 +66,8 @@ std::uint32_t LinkSharing::start(std::uint32_t path, double bytes, User user, st
   for (std::size_t i = 0; i < links.size(); ++i) {
     Link& link = links_[links[i].link];
     const auto member = static_cast<std::uint32_t>(flow.first_member + i);
-    members_[member] = {id, link.first, nobody};
-    if (link.first != nobody) members_[link.first].previous = member, is_alone = false;
+    members_[member] = {id, link.first, no_device};
+    if (link.first != no_device) members_[link.first].previous = member, is_alone = false;
     link.first = member;
     link.weight += links[i].weight;
   }
@@ -88,14 +88,14 @@ LinkSharing::User LinkSharing::finish(std::uint32_t id) {
   for (std::size_t i = 0; i < links.size(); ++i) {
     Link& link = links_[links[i].link];
     const Member& member = members_[flow.first_member + i];
-    if (member.previous != nobody)
+    if (member.previous != no_device)
       members_[member.previous].next = member.next;
     else
       link.first = member.next;
-    if (member.next != nobody) members_[member.next].previous = member.previous;
+    if (member.next != no_device) members_[member.next].previous = member.previous;
     link.weight -= links[i].weight;
     link.load -= flow.rate * links[i].weight;
-    if (link.first != nobody) touch(links[i].link, flow.rate);
+    if (link.first != no_device) touch(links[i].link, flow.rate);
   }
   flow.end = never;
   free_[links.size()].push_back(id);
@@ -137,7 +137,7 @@ bool LinkSharing::is_bottleneck(std::uint32_t link, std::int64_t rate) {
   if (share.measured != filling_) {
     share.measured = filling_;
     share.fastest = 0;
-    for (std::uint32_t m = links_[link].first; m != nobody; m = members_[m].next, ++looked_at_)
+    for (std::uint32_t m = links_[link].first; m != no_device; m = members_[m].next, ++looked_at_)
       share.fastest = std::max(share.fastest, next_rate(flows_[members_[m].flow]));
   }
   return share.fastest <= rate;
@@ -188,12 +188,12 @@ void LinkSharing::take_seeds() {
       if (share.seeded == solution_) continue;
       share.seeded = solution_;
       const std::int64_t equal_share = links_[link.link].capacity / links_[link.link].weight;
-      for (std::uint32_t m = links_[link.link].first; m != nobody; m = members_[m].next, ++looked_at_)
+      for (std::uint32_t m = links_[link.link].first; m != no_device; m = members_[m].next, ++looked_at_)
         if (flows_[members_[m].flow].rate > equal_share) take(members_[m].flow);
     }
   }
   for (const std::uint32_t link : touched_)
-    for (std::uint32_t m = links_[link].first; m != nobody; m = members_[m].next)
+    for (std::uint32_t m = links_[link].first; m != no_device; m = members_[m].next)
       if (Flow& flow = flows_[members_[m].flow]; !taken(flow) && !has_bottleneck(flow)) take(members_[m].flow);
 }
 
@@ -202,14 +202,14 @@ bool LinkSharing::take_losers() {
   const std::size_t before = open_flows_.size();
   std::vector<std::uint32_t> more;
   for (const std::uint32_t link : open_links_)
-    for (std::uint32_t m = links_[link].first; m != nobody; m = members_[m].next)
+    for (std::uint32_t m = links_[link].first; m != no_device; m = members_[m].next)
       if (Flow& flow = flows_[members_[m].flow]; !taken(flow) && flow.bottleneck == link && !has_bottleneck(flow)) more.push_back(members_[m].flow);
   for (std::size_t i = 0; i < before; ++i) {
     Flow& flow = flows_[open_flows_[i]];
     if (has_bottleneck(flow)) continue;
     for (const PathLink& link : links_of(flow.path)) {
       if (!full(link.link)) continue;
-      for (std::uint32_t m = links_[link.link].first; m != nobody; m = members_[m].next)
+      for (std::uint32_t m = links_[link.link].first; m != no_device; m = members_[m].next)
         if (const Flow& other = flows_[members_[m].flow]; !taken(other) && other.rate > flow.next_rate) more.push_back(members_[m].flow);
     }
   }
@@ -221,7 +221,7 @@ bool LinkSharing::take_losers() {
 void LinkSharing::take_concerned() {
   for (std::size_t i = 0; i < open_flows_.size(); ++i)
     for (const PathLink& link : links_of(flows_[open_flows_[i]].path))
-      for (std::uint32_t m = links_[link.link].first; m != nobody; m = members_[m].next)
+      for (std::uint32_t m = links_[link.link].first; m != no_device; m = members_[m].next)
         if (const Flow& flow = flows_[members_[m].flow]; flow.end == never || flow.rate >= threshold_) take(members_[m].flow);
 }
 
@@ -277,7 +277,7 @@ void LinkSharing::fill() {
   for (std::size_t without_rate = open_flows_.size(); without_rate > 0;) {
     const std::int64_t rate = take_tied();
     for (const std::uint32_t link : tied_)
-      for (std::uint32_t m = links_[link].first; m != nobody; m = members_[m].next) {
+      for (std::uint32_t m = links_[link].first; m != no_device; m = members_[m].next) {
         Flow& flow = flows_[members_[m].flow];
         if (!taken(flow) || flow.filled == filling_) continue;
         flow.filled = filling_;

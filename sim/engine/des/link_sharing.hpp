@@ -63,12 +63,12 @@ class LinkSharing {
   };
   /// A flow on a link: a node of the link's list.
   struct Member {
-    std::uint32_t flow = 0, next = nobody, previous = nobody;
+    std::uint32_t flow = 0, next = no_device, previous = no_device;
   };
   struct Link {
     std::int64_t capacity = 0;
     std::int64_t load = 0;         // of all rates
-    std::uint32_t first = nobody;  // member
+    std::uint32_t first = no_device;  // member
     std::uint32_t weight = 0;      // of all flows on it
   };
   /// A link's part in the filling at hand.

@@ -35,7 +35,7 @@ class Tabulator {
     for (std::uint32_t p = 0; p < model_.costs.size(); ++p)
       for (std::size_t t = 0; t < model_.costs[p].size(); ++t) {
         const std::uint32_t routing = model_.costs[p][t].routing;
-        if (routing == nobody || seen[routing]) continue;
+        if (routing == no_device || seen[routing]) continue;
         seen[routing] = true;
         const Participants& who = deployment_.who(p, t);
         bool first = true, same = true;
@@ -100,7 +100,7 @@ class Tabulator {
     row.work_seconds = cost.work;
     row.reduction_seconds = cost.reduction;
     row.core_time = ceil_to_clock(cost.core_time).count();
-    if (cost.core_times != nobody) row.core_times = model_.core_times[cost.core_times].data();
+    if (cost.core_times != no_device) row.core_times = model_.core_times[cost.core_times].data();
     row.core_ends_with_it = cost.by_core;
     row.reduction = ceil_to_clock(cost.reduction).count();
     if (cost.kind == TaskCost::Kind::transfer) {
@@ -135,13 +135,13 @@ class Tabulator {
       std::fill_n(counters, nodes, all);
     else
       for (std::size_t l = 0; l < nodes; ++l)
-        if (table[l] != nobody) counters[l] = all;
+        if (table[l] != no_device) counters[l] = all;
     for (const Wait& wait : waits) {
       const Participants& who = deployment_.who(p, wait.task.index());
       if ((wait.received ? who.receivers : who.doers) == nodes) continue;
       const auto& there = wait.received ? who.from : who.to;
       for (std::size_t l = 0; l < nodes; ++l)
-        if (counters[l] != absent_gate && (there.empty() || there[l] == nobody)) --counters[l];
+        if (counters[l] != absent_gate && (there.empty() || there[l] == no_device)) --counters[l];
     }
   }
 

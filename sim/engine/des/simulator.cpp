@@ -15,7 +15,7 @@ constexpr std::int64_t events_between_reports = 1 << 18;
 Simulator::Simulator(const Model& model, ProgramTables tables, bool record)
     : model_{model}, tables_{std::move(tables)}, sharing_{model}, record_{record} {
   activities_ = model.deployment.activities();
-  for (const auto& [program, local] : model.deployment.places) places_.push_back({program == nobody ? nullptr : &tables_.programs[program], local});
+  for (const auto& [program, local] : model.deployment.places) places_.push_back({program == no_device ? nullptr : &tables_.programs[program], local});
   core_next_.assign(places_.size(), 0);
   if (record_) start_.assign(static_cast<std::size_t>(activities_), not_yet), sent_.assign(static_cast<std::size_t>(activities_), not_yet);
 }
@@ -68,7 +68,7 @@ void Simulator::begin() {
   for (std::uint32_t node = 0; node < places_.size(); ++node) {
     const Place& place = places_[node];
     if (place.program != nullptr && !place.program->core.empty()) {
-      core_next_[node] = nobody;
+      core_next_[node] = no_device;
       reach_next(node, place);
     }
   }
@@ -142,7 +142,7 @@ inline void Simulator::reach_next(std::uint32_t node, const Place& place) {
   for (++next; next < core.size(); ++next) {
     const std::uint32_t task = core[next];
     const TaskRow& row = place.program->tasks[task];
-    if (row.to[place.local] == nobody) continue;
+    if (row.to[place.local] == no_device) continue;
     if (--tables_.own[row.counters + place.local] == 0) own_gate_opens(node, place, task);
     return;
   }

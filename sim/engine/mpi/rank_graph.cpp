@@ -22,13 +22,13 @@ std::vector<RankTask> tasks_of_rank(const ActivityGraph& graph, const Schedule& 
   std::stable_sort(tasks.begin(), tasks.end(), [&](const RankTask& a, const RankTask& b) { return position(a) < position(b); });
 
   // Where the end (or `sent`) and the `received` of each activity stand in the list.
-  std::vector<std::uint32_t> ends(2 * graph.activities.size(), nobody);
+  std::vector<std::uint32_t> ends(2 * graph.activities.size(), no_device);
   for (std::uint32_t t = 0; t < tasks.size(); ++t) ends[2 * std::size_t{tasks[t].activity} + (tasks[t].part == Part::receive ? 1 : 0)] = t;
   for (std::uint32_t t = 0; t < tasks.size(); ++t) {
     const Gate gate = tasks[t].part == Part::work ? Gate::start : tasks[t].part == Part::send ? Gate::send : Gate::receive;
     for (const Dependency& wait : graph.waits_for(tasks[t].activity, gate)) {
       const std::uint32_t on = ends[2 * std::size_t{wait.activity} + (wait.received ? 1 : 0)];
-      assert(on != nobody && "a wait names what its own device does");
+      assert(on != no_device && "a wait names what its own device does");
       tasks[on].followers.push_back(t);
       ++tasks[t].waits;
     }

@@ -102,7 +102,7 @@ Done Executor::run(std::uint64_t seed, Filling filling, const Order& order) {
     if (hooks_.progress) hooks_.progress(graph_.activities.size() - progress.unfinished(), graph_.activities.size());
   }
   if (hooks_.stop.requested()) return cancelled_work();
-  if (progress.unfinished() > 0) return stuck();
+  if (progress.unfinished() > 0) return deadlock();
   return done();
 }
 
@@ -160,7 +160,7 @@ std::span<const float> Executor::values(DeviceId device, BufferId buffer) const 
   return {memory_.data() + storage_.offset(slot), static_cast<std::size_t>(storage_.elements(slot))};
 }
 
-Diagnostic Executor::stuck() const {
+Diagnostic Executor::deadlock() const {
   const std::vector<std::uint32_t> cycle = topological_order(graph_, schedule_, false).cycle;
   constexpr std::size_t most_named = 8;
   std::string text = "deadlock: ";

@@ -59,7 +59,7 @@ class Executor {
   [[nodiscard]] bool conflicts(std::size_t first, std::size_t last) const;
   void execute(const Step& step, PackedOperands& workspace);
   [[nodiscard]] View view(const Access& access) const;
-  [[nodiscard]] Diagnostic stuck() const;
+  [[nodiscard]] Diagnostic deadlock() const;
 
   const Schedule& schedule_;
   RunHooks hooks_;

@@ -33,11 +33,11 @@ Machine random_machine(Rng& rng) {
 }
 
 /// The schedule's mesh as a grid of its own shape.
-testing::Pod pod_for(const Schedule& schedule, const Machine& machine) {
+testing::SmallSystem pod_for(const Schedule& schedule, const Machine& machine) {
   std::vector<int> extents;
   std::vector<std::pair<std::string, int>> sizes;
   for (const MeshAxis& axis : schedule.mesh.axes()) extents.push_back(axis.size), sizes.emplace_back(axis.name, axis.size);
-  return testing::make_pod(machine, extents, true, sizes);
+  return testing::small_system(machine, extents, true, sizes);
 }
 
 TEST(TimingEngines, FinishWhatValidatesAndCallADeadlockADeadlock) {
@@ -54,7 +54,7 @@ TEST(TimingEngines, FinishWhatValidatesAndCallADeadlockADeadlock) {
     raced += !validation.races.empty();
 
     Rng rng{seed, stream_of("machine")};
-    const testing::Pod pod = pod_for(schedule, random_machine(rng));
+    const testing::SmallSystem pod = pod_for(schedule, random_machine(rng));
     for (const EngineEntry& entry : all_timing_engines()) {
       const auto timeline = testing::run(pod, schedule, entry.name);
       if (!validation.unmatched.empty()) {
@@ -113,7 +113,7 @@ TEST(TimingEngines, KeepEveryWaitAndAnalyticIsNeverLater) {
     if (!validate(schedule).deadlocks.empty()) continue;
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + to_text(schedule));
     Rng rng{seed, stream_of("machine")};
-    const testing::Pod pod = pod_for(schedule, random_machine(rng));
+    const testing::SmallSystem pod = pod_for(schedule, random_machine(rng));
     const auto costs = testing::cost(schedule, pod.machine, pod.grid, pod.placement);
     ASSERT_TRUE(costs) << to_text(costs.error());
     const auto analytic = testing::run(pod, schedule, "analytic");
@@ -141,7 +141,7 @@ TEST(TimingEngines, GiveTheSameTimesAgain) {
   for (std::uint64_t seed = 2000; seed < 2020; ++seed) {
     const Schedule schedule = random_schedule(seed, {.exchanges = false, .careless = false});
     Rng rng{seed, stream_of("machine")};
-    const testing::Pod pod = pod_for(schedule, random_machine(rng));
+    const testing::SmallSystem pod = pod_for(schedule, random_machine(rng));
     for (const EngineEntry& entry : all_timing_engines()) {
       const auto model = testing::model_of(pod, schedule);
       ASSERT_TRUE(model);

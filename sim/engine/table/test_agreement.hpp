@@ -405,6 +405,6 @@ inline ::testing::AssertionResult folding_changes_nothing(const Schedule& schedu
   return folded_is_unfolded(*model, *folded, seen);
 }
 
-inline World world_of(const Pod& pod) { return {pod.machine, std::make_shared<Grid>(pod.grid), pod.placement}; }
+inline World world_of(const SmallSystem& pod) { return {pod.machine, std::make_shared<Grid>(pod.grid), pod.placement}; }
 
 }  // namespace podsim::testing

@@ -30,14 +30,14 @@ inline Machine plain_machine() {
 }
 
 /// A machine, a grid of its links and a mesh placed row-major on it.
-struct Pod {
+struct SmallSystem {
   Machine machine;
   Grid grid;
   Mesh mesh;
   Placement placement;
 };
 
-inline Pod make_pod(const Machine& machine, const std::vector<int>& extents, bool wraps = true,
+inline SmallSystem small_system(const Machine& machine, const std::vector<int>& extents, bool wraps = true,
                     const std::vector<std::pair<std::string, int>>& mesh_sizes = {}) {
   std::vector<GridDimension> dimensions;
   for (std::size_t d = 0; d < extents.size(); ++d) dimensions.push_back({extents[d], wraps && extents[d] > 2, machine.link[d]});
@@ -50,7 +50,7 @@ inline Pod make_pod(const Machine& machine, const std::vector<int>& extents, boo
   return {machine, std::move(*grid), std::move(*mesh), std::move(*placement)};
 }
 
-inline Expected<Model> model_of(const Pod& pod, const Schedule& lowered) { return make_model(lowered, pod.machine, pod.grid, pod.placement); }
+inline Expected<Model> model_of(const SmallSystem& pod, const Schedule& lowered) { return make_model(lowered, pod.machine, pod.grid, pod.placement); }
 
 /// The same per activity.
 inline Expected<CostedGraph> cost(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement) {
@@ -66,7 +66,7 @@ inline std::vector<ActivityTimes> times_of(const Timeline& timeline) {
 }
 
 /// A node per device.
-inline Expected<Timeline> run(const Pod& pod, const Schedule& lowered, std::string_view engine) {
+inline Expected<Timeline> run(const SmallSystem& pod, const Schedule& lowered, std::string_view engine) {
   const auto model = model_of(pod, lowered);
   if (!model) return model.error();
   return (*timing_engine(engine))->run(*model, {});

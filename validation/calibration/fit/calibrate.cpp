@@ -29,9 +29,9 @@ constexpr double rounding = 1.01;  // of specifications
 
 bool is_beyond(double value, double limit) { return value > rounding * limit; }
 
-std::string_view unit_of(const Knob& knob) {
-  if (knob.kind == Knob::Kind::time) return "s";
-  return knob.kind == Knob::Kind::rate ? "B/s" : "1";
+std::string_view unit_of(const Parameter& parameter) {
+  if (parameter.kind == Parameter::Kind::time) return "s";
+  return parameter.kind == Parameter::Kind::rate ? "B/s" : "1";
 }
 
 /// Errors: a path that is no value of machines, a prior for what is zero or unlimited.
@@ -59,42 +59,42 @@ Done check(const CalibrateOptions& options, const Machine& machine) {
 }
 
 /// What the base machine has for the rate that a knob turns, if it has a limit there.
-std::optional<double> specified(const Knob& knob, const Machine& base) {
-  if (knob.kind != Knob::Kind::rate) return std::nullopt;
-  const double value = knob.field->get(base, knob.entries.front());
+std::optional<double> specified(const Parameter& parameter, const Machine& base) {
+  if (parameter.kind != Parameter::Kind::rate) return std::nullopt;
+  const double value = parameter.field->get(base, parameter.entries.front());
   return std::isinf(value) ? std::nullopt : std::optional{value};
 }
 
 std::vector<CalibratedValue> values_of(const Fit& fit, const Machine& base, const CalibrateOptions& options) {
-  const auto count = static_cast<int>(fit.knobs.size());
+  const auto count = static_cast<int>(fit.parameters.size());
   const int full = static_cast<int>((fit.solution.weights.array() == 1).count());  // what counts less does not count for the scale
   const int rows = static_cast<int>(fit.solution.residuals.size());
   const int freedom = rows > count ? std::max(full - count, 1) : 0;
   const double t = student_quantile(1 - (1 - options.confidence) / std::max(count, 1), freedom);  // Bonferroni: all of them together
   std::vector<CalibratedValue> values;
   for (int j = 0; j < count; ++j) {
-    const Knob& knob = fit.knobs[static_cast<std::size_t>(j)];
+    const Parameter& parameter = fit.parameters[static_cast<std::size_t>(j)];
     const double x = fit.solution.x[j], half = t * std::sqrt(std::max(fit.covariance(j, j), 0.0));
-    const double below = std::isfinite(half) ? std::max(x - half, knob.low) : knob.low,
-                 above = std::isfinite(half) ? std::min(x + half, knob.high) : knob.high;
-    CalibratedValue value{knob.path, knob.at, std::string(unit_of(knob)), physical(knob, x), physical(knob, below), physical(knob, above), {}};
-    if (knob.kind == Knob::Kind::rate && (x - half <= knob.low || !std::isfinite(half))) value.low = infinite;
+    const double below = std::isfinite(half) ? std::max(x - half, parameter.low) : parameter.low,
+                 above = std::isfinite(half) ? std::min(x + half, parameter.high) : parameter.high;
+    CalibratedValue value{parameter.path, parameter.at, std::string(unit_of(parameter)), physical(parameter, x), physical(parameter, below), physical(parameter, above), {}};
+    if (parameter.kind == Parameter::Kind::rate && (x - half <= parameter.low || !std::isfinite(half))) value.low = infinite;
     if (value.low > value.high) std::swap(value.low, value.high);
-    const auto named = [&](const NamedPrior& prior) { return prior.path == knob.path; };
+    const auto named = [&](const NamedPrior& prior) { return prior.path == parameter.path; };
     if (std::any_of(options.priors.begin(), options.priors.end(), named)) value.origin = CalibratedValue::Origin::prior;
-    value.specified = specified(knob, base);
+    value.specified = specified(parameter, base);
     values.push_back(std::move(value));
   }
   return values;
 }
 
 /// The observations that a fitted value acts on: how many, and their median error.
-std::string source_of(const Fit& fit, const Knob& knob, const Machine& base, const CalibrateOptions& options) {
-  const std::string& path = knob.path;
+std::string source_of(const Fit& fit, const Parameter& parameter, const Machine& base, const CalibrateOptions& options) {
+  const std::string& path = parameter.path;
   std::set<Eigen::Index> touched;
   bool prior = false;
-  for (std::size_t j = 0; j < fit.knobs.size(); ++j) {
-    if (fit.knobs[j].path != path) continue;
+  for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
+    if (fit.parameters[j].path != path) continue;
     const auto column = fit.solution.jacobian.col(static_cast<Eigen::Index>(j));
     for (Eigen::Index i = 0; i < column.size(); ++i)
       if (std::abs(column[i]) > 1e-9) touched.insert(i);
@@ -102,8 +102,8 @@ std::string source_of(const Fit& fit, const Knob& knob, const Machine& base, con
   for (const NamedPrior& p : options.priors) prior = prior || p.path == path;
   std::vector<double> errors;
   for (const Eigen::Index i : touched) errors.push_back(std::abs(std::expm1(fit.solution.residuals[i])));
-  const std::optional<double> limit = specified(knob, base);
-  const double value = knob.field->get(fit.pod.machine, knob.entries.front());
+  const std::optional<double> limit = specified(parameter, base);
+  const double value = parameter.field->get(fit.system.machine, parameter.entries.front());
   return fmt::format("fitted{}: {}, {} observation{}, median error {}{}", prior ? " with its specification as prior" : "", options.dataset,
                      touched.size(), touched.size() == 1 ? "" : "s", rough_percent(median(std::move(errors))),
                      limit && is_beyond(value, *limit)
@@ -114,15 +114,15 @@ std::string source_of(const Fit& fit, const Knob& knob, const Machine& base, con
 /// Writes the values into the base machine as texts would set them.
 Done set_values(const Fit& fit, const CalibrateOptions& options, Machine& machine) {
   const Machine base = machine;
-  for (const Knob& knob : fit.zero)
-    if (auto ok = set_machine_value(machine, knob.path, "0 s", fmt::format("fitted: {}, what would be below zero", options.dataset), {}); !ok)
+  for (const Parameter& parameter : fit.zero)
+    if (auto ok = set_machine_value(machine, parameter.path, "0 s", fmt::format("fitted: {}, what would be below zero", options.dataset), {}); !ok)
       return ok.error();
-  for (const Knob& knob : fit.knobs) {
-    const std::string source = source_of(fit, knob, base, options);
-    const std::vector<std::string> names = index_names(knob.field->index);
-    for (const int entry : knob.entries) {
-      const std::string path = path_of(*knob.field, names[static_cast<std::size_t>(entry)]);
-      const auto outcome = set_machine_value(machine, path, value_text(*knob.field, fit.pod.machine, entry), source, {});
+  for (const Parameter& parameter : fit.parameters) {
+    const std::string source = source_of(fit, parameter, base, options);
+    const std::vector<std::string> names = index_names(parameter.field->index);
+    for (const int entry : parameter.entries) {
+      const std::string path = path_of(*parameter.field, names[static_cast<std::size_t>(entry)]);
+      const auto outcome = set_machine_value(machine, path, value_text(*parameter.field, fit.system.machine, entry), source, {});
       if (!outcome) return outcome.error();
     }
   }
@@ -130,20 +130,20 @@ Done set_values(const Fit& fit, const CalibrateOptions& options, Machine& machin
 }
 
 /// Where curves and tables need points is found without collective matmuls, which are simulated and tell little of it; then everything is fitted.
-Expected<Fit> fit_all(const std::vector<Observation>& observations, const Pod& start, const CalibrateOptions& options, Predictions& predictions) {
+Expected<Fit> fit_all(const std::vector<Observation>& observations, const System& start, const CalibrateOptions& options, Predictions& predictions) {
   std::vector<Observation> single = observations;
   std::erase_if(single, is_composite);
   if (!options.curves || single.empty() || single.size() == observations.size()) return fit_shapes(observations, start, options, predictions);
   auto of_single = Predictions::make(single, start, options.predict);
   if (!of_single) return of_single.error();
-  const Machine shaped = fit_shapes(single, start, options, *of_single).pod.machine;
-  Pod pod = start;
-  pod.machine.software.efficiency = shaped.software.efficiency;
-  pod.machine.chip.matmul_table = shaped.chip.matmul_table;
-  pod.machine.chip.matmul_efficiency = shaped.chip.matmul_efficiency;
+  const Machine shaped = fit_shapes(single, start, options, *of_single).system.machine;
+  System system = start;
+  system.machine.software.efficiency = shaped.software.efficiency;
+  system.machine.chip.matmul_table = shaped.chip.matmul_table;
+  system.machine.chip.matmul_efficiency = shaped.chip.matmul_efficiency;
   CalibrateOptions at_these_points = options;
   at_these_points.curves = false;
-  return fit_shapes(observations, pod, at_these_points, predictions);
+  return fit_shapes(observations, system, at_these_points, predictions);
 }
 
 }  // namespace
@@ -159,19 +159,19 @@ std::string_view name_of(CalibratedValue::Origin origin) {
 
 bool CalibratedValue::beyond_specification() const { return specified && is_beyond(value, *specified); }
 
-Expected<Calibration> calibrate(const std::vector<Observation>& observations, const Pod& base, const CalibrateOptions& options) {
+Expected<Calibration> calibrate(const std::vector<Observation>& observations, const System& base, const CalibrateOptions& options) {
   if (observations.empty()) return Diagnostic{{}, "there are no observations to calibrate from"};
   if (auto ok = check(options, base.machine); !ok) return ok.error();
   auto predictions = Predictions::make(observations, base, options.predict);
   if (!predictions) return predictions.error();
 
   // A limit of the device explains more with less than curves do, so it is looked for first.
-  Pod start = base;
+  System start = base;
   CalibrateOptions plain = options;
   plain.curves = false;
   if (const auto found = find_injection(fit_shapes(observations, base, plain, *predictions), options, *predictions); found.limited) {
-    start.machine.chip.injection_bandwidth = found.limited->pod.machine.chip.injection_bandwidth;
-    start.machine.link = found.limited->pod.machine.link;
+    start.machine.chip.injection_bandwidth = found.limited->system.machine.chip.injection_bandwidth;
+    start.machine.link = found.limited->system.machine.link;
   }
   auto best = fit_all(observations, start, options, *predictions);
   if (!best) return best.error();
@@ -209,7 +209,7 @@ ErrorSummary summary_of(const std::vector<double>& errors) {
   return {sizes.size(), median(sizes), percentile(sizes, 0.95)};
 }
 
-std::optional<ErrorSummary> held_back_error(const std::vector<Observation>& observations, const Pod& base, const CalibrateOptions& options) {
+std::optional<ErrorSummary> held_back_error(const std::vector<Observation>& observations, const System& base, const CalibrateOptions& options) {
   std::array<std::vector<Observation>, 2> halves;
   std::map<ObservedOp, std::size_t> seen;
   for (const Observation& observation : observations) halves.at(seen[observation.op]++ % 2).push_back(observation);
@@ -220,10 +220,10 @@ std::optional<ErrorSummary> held_back_error(const std::vector<Observation>& obse
     const auto is_fitted = [](const CalibratedValue& value) { return value.origin == CalibratedValue::Origin::fitted; };
     const auto values = std::count_if(found->parameters.begin(), found->parameters.end(), is_fitted);
     if (static_cast<std::size_t>(values) >= halves.at(half).size()) return std::nullopt;
-    const auto pod = with_machine(base, found->machine);
-    if (!pod) return std::nullopt;
+    const auto system = with_machine(base, found->machine);
+    if (!system) return std::nullopt;
     for (const Observation& observation : halves.at(1 - half)) {
-      const auto time = predict(observation, *pod, options.predict);
+      const auto time = predict(observation, *system, options.predict);
       if (!time) return std::nullopt;
       errors.push_back(time->count() / observation.time.count() - 1);
     }

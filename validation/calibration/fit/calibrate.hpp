@@ -71,7 +71,7 @@ struct Calibration {
 /// Robust non-negative least squares on ln(predicted / observed); README.md says how. The same input gives the same bytes.
 /// Errors: no observations; an observation that cannot be predicted on the pod (names it); a path that is no machine value; a prior for a value that
 /// is zero or unlimited.
-Expected<Calibration> calibrate(const std::vector<Observation>& observations, const Pod& base, const CalibrateOptions& options = {});
+Expected<Calibration> calibrate(const std::vector<Observation>& observations, const System& base, const CalibrateOptions& options = {});
 
 /// Of |error|.
 struct ErrorSummary {
@@ -82,6 +82,6 @@ ErrorSummary summary_of(const std::vector<double>& errors);
 
 /// How far a fit to half of the observations is off on the other half: every other one of each operation is fitted, then the others, so that each is
 /// predicted once. Nothing where a half has fewer observations than values would be fitted to it. Costs two calibrations.
-std::optional<ErrorSummary> held_back_error(const std::vector<Observation>& observations, const Pod& base, const CalibrateOptions& options);
+std::optional<ErrorSummary> held_back_error(const std::vector<Observation>& observations, const System& base, const CalibrateOptions& options);
 
 }  // namespace podsim

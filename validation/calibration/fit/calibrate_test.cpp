@@ -21,7 +21,7 @@ using testing::undetermined_of;
 using testing::value_of;
 using testing::Values;
 
-Calibration calibrated(const std::vector<Observation>& observations, const Pod& base, const CalibrateOptions& options = {}) {
+Calibration calibrated(const std::vector<Observation>& observations, const System& base, const CalibrateOptions& options = {}) {
   auto result = calibrate(observations, base, options);
   if (!result) throw std::runtime_error(to_text(result.error()));
   return *std::move(result);
@@ -66,7 +66,7 @@ TEST(Calibrate, FindsTheMachineThatTheObservationsAreFrom) {
 }
 
 TEST(Calibrate, WithTwoPercentNoiseTheMachineLiesWithinAllIntervalsIn95Of100Trials) {
-  const Pod truth = pod_with(some_machine(other), "4x8"), base = pod_with(some_machine(), "4x8");
+  const System truth = pod_with(some_machine(other), "4x8"), base = pod_with(some_machine(), "4x8");
   const std::vector<Observation> clean = times_on(truth, a_survey());
   int within = 0;
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
@@ -94,7 +94,7 @@ TEST(Calibrate, WhatTellsNothingFitsNothing) {
 }
 
 TEST(Calibrate, OneSizeTellsNoLaunchFromBandwidth) {
-  const Pod truth = pod_with(some_machine(other), "8");
+  const System truth = pod_with(some_machine(other), "8");
   const Calibration c = calibrated(times_on(truth, gathers({{"", 8}}, {1 << 20, 1 << 20, 1 << 20})), pod_with(some_machine(), "8"));
   ASSERT_EQ(c.parameters.size(), 1u) << testing::to_text(c);
   EXPECT_EQ(c.parameters[0].path, "link.bandwidth");
@@ -106,22 +106,22 @@ TEST(Calibrate, OneSizeTellsNoLaunchFromBandwidth) {
 }
 
 TEST(Calibrate, OneNumberOfDevicesTellsNoLaunchFromLatencyAndTwoDo) {
-  const Pod truth = pod_with(some_machine(other), "4x8"), base = pod_with(some_machine(), "4x8");
+  const System truth = pod_with(some_machine(other), "4x8"), base = pod_with(some_machine(), "4x8");
   const Calibration one = calibrated(times_on(truth, gathers({{"col", 8}}, many_sizes)), base);
   ASSERT_NE(undetermined_of(one, "link.latency"), nullptr) << testing::to_text(one);
   EXPECT_THAT(undetermined_of(one, "link.latency")->why, HasSubstr("software.launch[all-gather]"));
   EXPECT_THAT(undetermined_of(one, "link.latency")->probe, HasSubstr("other lengths"));
   EXPECT_NE(undetermined_of(one, "software.per_message"), nullptr);
   EXPECT_NE(value_of(one, "software.launch[all-gather]"), nullptr);
-  const Pod ring_truth = pod_with(some_machine(other), "8x4x2"), ring_base = pod_with(some_machine(), "8x4x2");
+  const System ring_truth = pod_with(some_machine(other), "8x4x2"), ring_base = pod_with(some_machine(), "8x4x2");
   std::vector<Observation> both = gathers({{"row", 8}, {"col", 4}, {"depth", 2}}, many_sizes);
   const Calibration two = calibrated(times_on(ring_truth, both), ring_base);
   EXPECT_NE(value_of(two, "link.latency"), nullptr) << testing::to_text(two);
 }
 
 TEST(Calibrate, FullDuplexCollectivesTellNoLinkFromInjection) {
-  const Pod truth = pod_with(some_machine({{"link.bandwidth", "80 GB/s"}, {"chip.injection_bandwidth", "90 GB/s"}}), "8");
-  const Pod base = pod_with(some_machine(), "8");
+  const System truth = pod_with(some_machine({{"link.bandwidth", "80 GB/s"}, {"chip.injection_bandwidth", "90 GB/s"}}), "8");
+  const System base = pod_with(some_machine(), "8");
   const Calibration c = calibrated(times_on(truth, gathers({{"", 8}}, many_sizes)), base);
   const Undetermined* injection = undetermined_of(c, "chip.injection_bandwidth");
   ASSERT_NE(injection, nullptr) << testing::to_text(c);
@@ -135,8 +135,8 @@ TEST(Calibrate, FullDuplexCollectivesTellNoLinkFromInjection) {
 TEST(Calibrate, ShiftsOneWayAndCollectivesBothWaysTellLinkFromInjection) {
   std::vector<Observation> observations = gathers({{"", 8}}, many_sizes);
   for (const std::int64_t bytes : many_sizes) observations.push_back(observed(ObservedOp::permute, "", 8, bytes));
-  const Pod base = pod_with(some_machine(), "8");
-  const Pod limited = pod_with(some_machine({{"link.bandwidth", "80 GB/s"}, {"chip.injection_bandwidth", "90 GB/s"}}), "8");
+  const System base = pod_with(some_machine(), "8");
+  const System limited = pod_with(some_machine({{"link.bandwidth", "80 GB/s"}, {"chip.injection_bandwidth", "90 GB/s"}}), "8");
   const Calibration c = calibrated(times_on(limited, observations, 0.01, 5), base);
   ASSERT_NE(value_of(c, "chip.injection_bandwidth"), nullptr) << testing::to_text(c);
   EXPECT_NEAR(value_of(c, "chip.injection_bandwidth")->value, 90e9, 2e9) << testing::to_text(c);
@@ -149,7 +149,7 @@ TEST(Calibrate, ShiftsOneWayAndCollectivesBothWaysTellLinkFromInjection) {
 }
 
 TEST(Calibrate, OutliersDoNotMoveTheFit) {
-  const Pod truth = pod_with(some_machine(other), "4x8"), base = pod_with(some_machine(), "4x8");
+  const System truth = pod_with(some_machine(other), "4x8"), base = pod_with(some_machine(), "4x8");
   std::vector<Observation> observations = times_on(truth, a_survey(), 0.01, 3);
   const Calibration clean = calibrated(observations, base);
   for (const std::size_t i : {std::size_t{3}, std::size_t{17}}) observations[i].time = Seconds{observations[i].time.count() * 20};
@@ -164,7 +164,7 @@ TEST(Calibrate, OutliersDoNotMoveTheFit) {
 }
 
 TEST(Calibrate, APriorHoldsAsFarAsItIsSaidTo) {
-  const Pod base = pod_with(some_machine(), "8"), truth = pod_with(some_machine({{"link.bandwidth", "40 GB/s"}}), "8");
+  const System base = pod_with(some_machine(), "8"), truth = pod_with(some_machine({{"link.bandwidth", "40 GB/s"}}), "8");
   const std::vector<Observation> observations = times_on(truth, gathers({{"", 8}}, many_sizes), 0.02, 1);
   CalibrateOptions firm, loose, held;
   firm.curves = loose.curves = held.curves = false;
@@ -193,7 +193,7 @@ TEST(Calibrate, NothingBecomesNegative) {
 }
 
 TEST(Calibrate, TheSameInputGivesTheSameBytes) {
-  const Pod truth = pod_with(some_machine(other), "4x8"), base = pod_with(some_machine(), "4x8");
+  const System truth = pod_with(some_machine(other), "4x8"), base = pod_with(some_machine(), "4x8");
   const std::vector<Observation> observations = times_on(truth, a_survey(), 0.02, 9);
   const Calibration first = calibrated(observations, base), second = calibrated(observations, base);
   EXPECT_EQ(write_machine(first.machine), write_machine(second.machine));
@@ -203,7 +203,7 @@ TEST(Calibrate, TheSameInputGivesTheSameBytes) {
 TEST(Calibrate, TheMachineSaysWhereItsValuesAreFrom) {
   CalibrateOptions options;
   options.dataset = "a survey";
-  const Pod base = pod_with(some_machine(), "4x8");
+  const System base = pod_with(some_machine(), "4x8");
   const Calibration c = calibrated(times_on(pod_with(some_machine(other), "4x8"), a_survey(), 0.02, 2), base, options);
   EXPECT_EQ(c.machine.trust.level, TrustLevel::fitted);
   EXPECT_EQ(c.machine.trust.dataset, "a survey");
@@ -218,12 +218,12 @@ TEST(Calibrate, TheMachineSaysWhereItsValuesAreFrom) {
 }
 
 TEST(Calibrate, RefusesWhatItCannotUse) {
-  const Pod pod = pod_with(some_machine(), "8");
+  const System system = pod_with(some_machine(), "8");
   const auto error = [&](const std::vector<Observation>& observations, const CalibrateOptions& options) {
-    const auto result = calibrate(observations, pod, options);
+    const auto result = calibrate(observations, system, options);
     return result ? "" : to_text(result.error());
   };
-  std::vector<Observation> good = times_on(pod, gathers({{"", 8}}, many_sizes));
+  std::vector<Observation> good = times_on(system, gathers({{"", 8}}, many_sizes));
   EXPECT_THAT(error({}, {}), HasSubstr("there are no observations to calibrate from"));
   CalibrateOptions unknown, zero;
   unknown.hold = {"link.bandwith"};

@@ -9,15 +9,15 @@ namespace podsim {
 namespace {
 
 /// The mesh has one axis per dimension of a plain grid or rail, row-major, on chips of one device.
-bool is_plain(const Pod& pod) {
-  const bool rail = pod.machine.interconnect == Interconnect::rail;
-  if (pod.joined_by.kind != TopologySpec::Kind::as_built || pod.slices != 1 || !pod.faults.none()) return false;
-  if (pod.machine.chip.devices != 1 || !pod.placement.speed.empty() || (!rail && pod.topology->grid() == nullptr)) return false;
-  if (pod.mesh.axes().size() != pod.slice.extents.size()) return false;
-  for (std::size_t d = 0; d < pod.slice.extents.size(); ++d)
-    if (pod.mesh.axes()[d].size != pod.slice.extents[d]) return false;
-  for (std::size_t d = 0; d < pod.placement.chip_of.size(); ++d)
-    if (pod.placement.chip_of[d].index() != d) return false;
+bool is_plain(const System& system) {
+  const bool rail = system.machine.interconnect == Interconnect::rail;
+  if (system.joined_by.kind != TopologySpec::Kind::as_built || system.slices != 1 || !system.faults.none()) return false;
+  if (system.machine.chip.devices != 1 || !system.placement.speed.empty() || (!rail && system.topology->grid() == nullptr)) return false;
+  if (system.mesh.axes().size() != system.slice.extents.size()) return false;
+  for (std::size_t d = 0; d < system.slice.extents.size(); ++d)
+    if (system.mesh.axes()[d].size != system.slice.extents[d]) return false;
+  for (std::size_t d = 0; d < system.placement.chip_of.size(); ++d)
+    if (system.placement.chip_of[d].index() != d) return false;
   return true;
 }
 
@@ -40,10 +40,10 @@ bool has_formula(const CollectiveSteps& steps, bool over_switch) {
 
 }  // namespace
 
-std::optional<ClosedForm> closed_form(const Observation& observation, const Pod& pod, const PredictOptions& options) {
+std::optional<ClosedForm> closed_form(const Observation& observation, const System& system, const PredictOptions& options) {
   if (is_composite(observation)) return std::nullopt;
-  const auto schedule = schedule_of(observation, pod);
-  if (!schedule || !pod.placement.speed.empty()) return std::nullopt;
+  const auto schedule = schedule_of(observation, system);
+  if (!schedule || !system.placement.speed.empty()) return std::nullopt;
   ClosedForm form;
   if (observation.op == ObservedOp::matmul || observation.op == ObservedOp::hbm_copy) {
     form.kind = observation.op == ObservedOp::matmul ? CostKind::matmul : CostKind::local;
@@ -51,8 +51,8 @@ std::optional<ClosedForm> closed_form(const Observation& observation, const Pod&
     return form;
   }
   const auto& collective = std::get<Collective>(schedule->computes);
-  const bool rail = pod.machine.interconnect == Interconnect::rail;
-  if (!is_plain(pod)) return std::nullopt;
+  const bool rail = system.machine.interconnect == Interconnect::rail;
+  if (!is_plain(system)) return std::nullopt;
   form.kind = cost_kind_of(collective.kind);
   form.input = bytes_of(schedule->programs.front(), collective.input);
   if (collective.kind == CollectiveKind::broadcast || collective.kind == CollectiveKind::reduce) return std::nullopt;
@@ -60,7 +60,7 @@ std::optional<ClosedForm> closed_form(const Observation& observation, const Pod&
   std::vector<int> dimensions;
   for (const AxisView& axis : collective.axes) {
     if (axis.size == 1) continue;
-    axes.push_back({axis.size, rail ? AxisLinks::one_switch : pod.mesh.wraps(axis) ? AxisLinks::ring : AxisLinks::line});
+    axes.push_back({axis.size, rail ? AxisLinks::one_switch : system.mesh.wraps(axis) ? AxisLinks::ring : AxisLinks::line});
     dimensions.push_back(axis.axis);
   }
   const std::string& name = options.algorithm.at(static_cast<std::size_t>(collective.kind));

@@ -36,7 +36,7 @@ struct ClosedForm {
 /// along one axis or several, one after the other, each of them laid over one dimension, row-major, on chips of one device. Broadcast and reduce are
 /// simulated. Tests hold it to des within three picoseconds per step; an odd number of elements that is halved under an injection limit adds up to the
 /// time of one element.
-std::optional<ClosedForm> closed_form(const Observation& observation, const Pod& pod, const PredictOptions& options = {});
+std::optional<ClosedForm> closed_form(const Observation& observation, const System& system, const PredictOptions& options = {});
 
 Seconds evaluate(const ClosedForm& form, const Machine& machine);
 

@@ -34,12 +34,12 @@ double steps_of(const ClosedForm& form) {
 }
 
 /// Both, within three picoseconds (latency, flow, reduction end on whole ones) per step; the closed form must be there.
-void expect_equal(const Observation& o, const Pod& pod, const PredictOptions& options) {
-  const auto form = closed_form(o, pod, options);
+void expect_equal(const Observation& o, const System& system, const PredictOptions& options) {
+  const auto form = closed_form(o, system, options);
   ASSERT_TRUE(form);
-  const auto des = predict(o, pod, options);
+  const auto des = predict(o, system, options);
   ASSERT_TRUE(des) << to_text(des.error());
-  EXPECT_NEAR(evaluate(*form, pod.machine).count(), des->count(), 3e-12 * steps_of(*form) + 1e-12 * des->count())
+  EXPECT_NEAR(evaluate(*form, system.machine).count(), des->count(), 3e-12 * steps_of(*form) + 1e-12 * des->count())
       << name_of(o.op) << " over " << o.axis << " of " << o.devices << ", " << o.bytes.count() << " B";
 }
 
@@ -51,18 +51,18 @@ TEST(ClosedForm, EqualsDesOnTori) {
     randomise(machine, rng);
     for (const auto& [slice, axis, devices] : std::vector<std::tuple<std::string, std::string, int>>{
              {"5", "", 5}, {"4x8", "col", 8}, {"2x4", "row", 2}, {"2x4", "", 8}, {"4x3x2", "", 24}, {"4x4", "col+row", 16}}) {
-      const Pod pod = pod_with(machine, slice);
+      const System system = pod_with(machine, slice);
       const std::int64_t bytes = (1 + static_cast<std::int64_t>(rng.below(1 << 10))) * 4 * 24 * 5 * 64;
       for (const ObservedOp op : {ObservedOp::all_gather, ObservedOp::reduce_scatter, ObservedOp::all_reduce, ObservedOp::all_to_all})
-        expect_equal(observed(op, axis, devices, bytes), pod, {});
+        expect_equal(observed(op, axis, devices, bytes), system, {});
       PredictOptions one_way;
       one_way.algorithm.fill("ring-one-way");
       for (const ObservedOp op : {ObservedOp::all_gather, ObservedOp::reduce_scatter, ObservedOp::all_reduce})
-        expect_equal(observed(op, axis, devices, bytes), pod, one_way);
+        expect_equal(observed(op, axis, devices, bytes), system, one_way);
       PredictOptions shortest;
       shortest.algorithm.fill("ring-shortest");
-      expect_equal(observed(ObservedOp::all_gather, axis, devices, bytes), pod, shortest);
-      if (!axis.empty() && axis != "col+row") expect_equal(observed(ObservedOp::permute, axis, devices, bytes), pod, {});
+      expect_equal(observed(ObservedOp::all_gather, axis, devices, bytes), system, shortest);
+      if (!axis.empty() && axis != "col+row") expect_equal(observed(ObservedOp::permute, axis, devices, bytes), system, {});
     }
   }
 }
@@ -77,15 +77,15 @@ TEST(ClosedForm, EqualsDesOnOpenMeshesWhereOneIsGiven) {
     machine.slices = {};
     machine.slices.largest = {8, 8};
     machine.slices.open = {{3, 5}};
-    const Pod pod = pod_with(machine, "3x5");
-    ASSERT_FALSE(pod.mesh.axes()[0].wraps);
+    const System system = pod_with(machine, "3x5");
+    ASSERT_FALSE(system.mesh.axes()[0].wraps);
     const std::int64_t bytes = (1 + static_cast<std::int64_t>(rng.below(1 << 10))) * 4 * 64;
-    expect_equal(observed(ObservedOp::all_gather, "row", 3, bytes), pod, {});
-    expect_equal(observed(ObservedOp::all_gather, "", 15, bytes), pod, {});
-    expect_equal(observed(ObservedOp::permute, "col", 5, bytes), pod, {});
-    EXPECT_FALSE(closed_form(observed(ObservedOp::reduce_scatter, "row", 3, 3 * bytes), pod)) << "its adds take memory time: des";
-    EXPECT_FALSE(closed_form(observed(ObservedOp::all_to_all, "row", 3, 3 * bytes), pod));
-    EXPECT_FALSE(closed_form(observed(ObservedOp::broadcast, "row", 3, bytes), pod));
+    expect_equal(observed(ObservedOp::all_gather, "row", 3, bytes), system, {});
+    expect_equal(observed(ObservedOp::all_gather, "", 15, bytes), system, {});
+    expect_equal(observed(ObservedOp::permute, "col", 5, bytes), system, {});
+    EXPECT_FALSE(closed_form(observed(ObservedOp::reduce_scatter, "row", 3, 3 * bytes), system)) << "its adds take memory time: des";
+    EXPECT_FALSE(closed_form(observed(ObservedOp::all_to_all, "row", 3, 3 * bytes), system));
+    EXPECT_FALSE(closed_form(observed(ObservedOp::broadcast, "row", 3, bytes), system));
   }
 }
 
@@ -99,19 +99,19 @@ TEST(ClosedForm, EqualsDesOverSwitches) {
     const std::vector<std::tuple<std::string, std::string, int>> places{
         {"1x8", "", 8}, {"2x8", "", 16}, {"2x8", "col", 8}, {"2x8", "row", 2}, {"1x2", "", 2}};
     for (const auto& [slice, axis, devices] : places) {
-      const Pod pod = pod_with(machine, slice);
+      const System system = pod_with(machine, slice);
       for (const ObservedOp op : {ObservedOp::all_gather, ObservedOp::reduce_scatter, ObservedOp::all_reduce, ObservedOp::all_to_all})
-        expect_equal(observed(op, axis, devices, bytes), pod, {});
+        expect_equal(observed(op, axis, devices, bytes), system, {});
       PredictOptions direct;
       direct.algorithm.fill("direct");
-      expect_equal(observed(ObservedOp::all_gather, axis, devices, bytes), pod, direct);
-      expect_equal(observed(ObservedOp::all_to_all, axis, devices, bytes), pod, direct);
+      expect_equal(observed(ObservedOp::all_gather, axis, devices, bytes), system, direct);
+      expect_equal(observed(ObservedOp::all_to_all, axis, devices, bytes), system, direct);
       PredictOptions others;
       others.algorithm.fill("halving-doubling");
       for (const ObservedOp op : {ObservedOp::all_gather, ObservedOp::reduce_scatter, ObservedOp::all_reduce})
-        expect_equal(observed(op, axis, devices, bytes), pod, others);
+        expect_equal(observed(op, axis, devices, bytes), system, others);
       others.algorithm.fill("pairwise");
-      expect_equal(observed(ObservedOp::all_to_all, axis, devices, bytes), pod, others);
+      expect_equal(observed(ObservedOp::all_to_all, axis, devices, bytes), system, others);
     }
   }
 }
@@ -122,10 +122,10 @@ TEST(ClosedForm, EqualsDesForProductsAndCopies) {
     Machine machine = some_machine();
     randomise(machine, rng);
     set_matmul_points(machine.chip, {{64, 64, 64, 0.2}, {4096, 64, 4096, 0.7}});
-    const Pod pod = pod_with(machine, "2x2");
+    const System system = pod_with(machine, "2x2");
     const auto extent = [&] { return 1 + static_cast<std::int64_t>(rng.below(4096)); };
-    expect_equal(product(extent(), extent(), extent()), pod, {});
-    expect_equal(observed(ObservedOp::hbm_copy, "", 1, extent() * extent()), pod, {});
+    expect_equal(product(extent(), extent(), extent()), system, {});
+    expect_equal(observed(ObservedOp::hbm_copy, "", 1, extent() * extent()), system, {});
   }
 }
 

@@ -15,12 +15,12 @@ using testing::pod_with;
 using testing::some_machine;
 
 TEST(Coverage, OfObservationsIsTheRangeOfEachOperationOnEachNumberOfDevices) {
-  const Pod pod = pod_with(some_machine(), "4x8");
+  const System system = pod_with(some_machine(), "4x8");
   std::vector<Observation> observations{observed(ObservedOp::all_gather, "row", 4, 4096), observed(ObservedOp::all_gather, "row", 4, 1 << 20),
                                         observed(ObservedOp::all_gather, "col", 8, 4096), observed(ObservedOp::all_reduce, "row+col", 32, 8),
                                         testing::product(128, 256, 512), testing::product(1024, 64, 512),
                                         observed(ObservedOp::hbm_copy, "", 1, 1 << 16)};
-  const auto covers = coverage_of(observations, pod);
+  const auto covers = coverage_of(observations, system);
   ASSERT_TRUE(covers) << to_text(covers.error());
   EXPECT_EQ(*covers, (std::vector<Coverage>{{CostKind::matmul, 1, "", {}, {128, 1024}, {64, 256}, {512, 512}},
                                             {CostKind::local, 1, "", {1 << 16, 1 << 16}, {}, {}, {}},
@@ -30,8 +30,8 @@ TEST(Coverage, OfObservationsIsTheRangeOfEachOperationOnEachNumberOfDevices) {
 }
 
 TEST(Coverage, DevicesLieAlongTheDimensionsInWhichTheyDifferWhateverTheAxesAreCalled) {
-  const auto along = [](const Pod& pod, const std::string& axis, int devices) {
-    const auto covers = coverage_of({observed(ObservedOp::all_gather, axis, devices, 4096)}, pod);
+  const auto along = [](const System& system, const std::string& axis, int devices) {
+    const auto covers = coverage_of({observed(ObservedOp::all_gather, axis, devices, 4096)}, system);
     return covers ? covers->front().along : to_text(covers.error());
   };
   const Machine machine = some_machine();
@@ -44,10 +44,10 @@ TEST(Coverage, DevicesLieAlongTheDimensionsInWhichTheyDifferWhateverTheAxesAreCa
 }
 
 TEST(Coverage, OfAScheduleAreItsProductsAndItsCommunication) {
-  const Pod pod = pod_with(some_machine(), "4x2");
-  const auto schedule = make_gemm(**gemm_algorithm("collective"), pod.mesh, {64, 32, 128, DType::bf16, Dataflow::os}, {});
+  const System system = pod_with(some_machine(), "4x2");
+  const auto schedule = make_gemm(**gemm_algorithm("collective"), system.mesh, {64, 32, 128, DType::bf16, Dataflow::os}, {});
   ASSERT_TRUE(schedule) << to_text(schedule.error());
-  EXPECT_EQ(operations_in(*schedule, pod), (std::vector<Coverage>{{CostKind::all_gather, 2, "y", {16 * 64 * 2, 16 * 64 * 2}, {}, {}, {}},
+  EXPECT_EQ(operations_in(*schedule, system), (std::vector<Coverage>{{CostKind::all_gather, 2, "y", {16 * 64 * 2, 16 * 64 * 2}, {}, {}, {}},
                                                                    {CostKind::all_gather, 4, "x", {32 * 16 * 2, 32 * 16 * 2}, {}, {}, {}},
                                                                    {CostKind::matmul, 1, "", {}, {16, 16}, {16, 16}, {128, 128}}}));
 }

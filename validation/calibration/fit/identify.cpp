@@ -25,22 +25,22 @@ struct State {
   std::vector<Undetermined> undetermined;
 };
 
-LeastSquares problem_of(const std::vector<Knob>& knobs, const std::vector<int>& chosen, const Eigen::VectorXd& start, const CalibrateOptions& options,
+LeastSquares problem_of(const std::vector<Parameter>& parameters, const std::vector<int>& chosen, const Eigen::VectorXd& start, const CalibrateOptions& options,
                         Predictions& predictions) {
   const auto count = static_cast<Eigen::Index>(chosen.size());
-  std::vector<Knob> turned;
+  std::vector<Parameter> turned;
   LeastSquares problem;
   problem.start = problem.low = problem.high = problem.prior = Eigen::VectorXd::Zero(count);
   problem.prior_sigma = Eigen::VectorXd::Constant(count, std::numeric_limits<double>::infinity());
   for (Eigen::Index j = 0; j < count; ++j) {
     const int index = chosen[static_cast<std::size_t>(j)];
-    const Knob& knob = knobs[static_cast<std::size_t>(index)];
-    turned.push_back(knob);
-    problem.low[j] = knob.low, problem.high[j] = knob.high;
+    const Parameter& parameter = parameters[static_cast<std::size_t>(index)];
+    turned.push_back(parameter);
+    problem.low[j] = parameter.low, problem.high[j] = parameter.high;
     problem.prior[j] = start[index];
-    problem.start[j] = std::clamp(start[index], knob.low, knob.high);
+    problem.start[j] = std::clamp(start[index], parameter.low, parameter.high);
     for (const NamedPrior& prior : options.priors)
-      if (prior.path == knob.path) problem.prior_sigma[j] = prior.relative_sigma * start[index];
+      if (prior.path == parameter.path) problem.prior_sigma[j] = prior.relative_sigma * start[index];
   }
   problem.residuals = [turned = std::move(turned), &predictions](const Eigen::VectorXd& x) {
     predictions.turn(turned, x);
@@ -50,40 +50,40 @@ LeastSquares problem_of(const std::vector<Knob>& knobs, const std::vector<int>& 
 }
 
 /// How far a value counts as moved: itself, or for times that are zero a tenth of a microsecond.
-double extent_of(const Knob& knob, double x) { return knob.kind == Knob::Kind::time ? std::max(x, smallest_time / knob.unit) : std::max(x, 1e-6); }
+double extent_of(const Parameter& parameter, double x) { return parameter.kind == Parameter::Kind::time ? std::max(x, smallest_time / parameter.unit) : std::max(x, 1e-6); }
 
 /// The first three, in words.
-std::string joined(const std::vector<Knob>& knobs, const std::vector<int>& which) {
+std::string joined(const std::vector<Parameter>& parameters, const std::vector<int>& which) {
   constexpr std::size_t most = 3;
   std::vector<std::string> names;
   for (const int w : which) {
-    const Knob& knob = knobs[static_cast<std::size_t>(w)];
-    if (names.size() < most) names.push_back(knob.path + (knob.at.empty() ? "" : " at " + knob.at));
+    const Parameter& parameter = parameters[static_cast<std::size_t>(w)];
+    if (names.size() < most) names.push_back(parameter.path + (parameter.at.empty() ? "" : " at " + parameter.at));
   }
   const std::string more = which.size() > most ? fmt::format(" and {} more", which.size() - most) : "";
   return fmt::format("{}{} {}", fmt::join(names, ", "), more, which.size() == 1 ? "does" : "together do");
 }
 
-bool has_prior(const Knob& knob, const CalibrateOptions& options) {
-  return std::any_of(options.priors.begin(), options.priors.end(), [&](const NamedPrior& prior) { return prior.path == knob.path; });
+bool has_prior(const Parameter& parameter, const CalibrateOptions& options) {
+  return std::any_of(options.priors.begin(), options.priors.end(), [&](const NamedPrior& prior) { return prior.path == parameter.path; });
 }
 
 /// Chooses anew from the influence of every knob at x.
-State choose(const std::vector<Knob>& knobs, const Eigen::VectorXd& x, const Eigen::MatrixXd& jacobian, const std::vector<bool>& pinned,
+State choose(const std::vector<Parameter>& parameters, const Eigen::VectorXd& x, const Eigen::MatrixXd& jacobian, const std::vector<bool>& pinned,
              const CalibrateOptions& options) {
   State state{{}, pinned, {}, {}};
   std::vector<int> told;
   const auto undetermined = [&](std::size_t k, std::string why) {
-    state.undetermined.push_back({knobs[k].path, knobs[k].at, std::move(why), probe_for(knobs[k]), knobs[k].last});
+    state.undetermined.push_back({parameters[k].path, parameters[k].at, std::move(why), probe_for(parameters[k]), parameters[k].last});
   };
-  for (std::size_t k = 0; k < knobs.size(); ++k) {
+  for (std::size_t k = 0; k < parameters.size(); ++k) {
     const auto column = jacobian.col(static_cast<Eigen::Index>(k));
-    const double most = column.cwiseAbs().maxCoeff() * extent_of(knobs[k], x[static_cast<Eigen::Index>(k)]);
+    const double most = column.cwiseAbs().maxCoeff() * extent_of(parameters[k], x[static_cast<Eigen::Index>(k)]);
     if (pinned[k])
-      undetermined(k, knobs[k].kind == Knob::Kind::time
+      undetermined(k, parameters[k].kind == Parameter::Kind::time
                           ? "the observations would have it below zero while others keep their values: it is zero, and those are fitted"
                           : "the observations would have it unlimited: it keeps its value, and others are fitted to that");
-    else if (has_prior(knobs[k], options))
+    else if (has_prior(parameters[k], options))
       state.chosen.push_back(static_cast<int>(k));
     else if (most < influence)
       undetermined(k, most == 0 ? "no prediction depends on it" : "it is less than 0.1 % of every prediction");
@@ -101,7 +101,7 @@ State choose(const std::vector<Knob>& knobs, const Eigen::VectorXd& x, const Eig
     std::vector<int> with;
     for (const int w : dependences[i].with) with.push_back(told[static_cast<std::size_t>(w)]);
     state.stands_for.insert(with.begin(), with.end());
-    undetermined(static_cast<std::size_t>(told[i]), "it moves every prediction as " + joined(knobs, with));
+    undetermined(static_cast<std::size_t>(told[i]), "it moves every prediction as " + joined(parameters, with));
   }
   std::sort(state.chosen.begin(), state.chosen.end());
   return state;
@@ -109,8 +109,8 @@ State choose(const std::vector<Knob>& knobs, const Eigen::VectorXd& x, const Eig
 
 }  // namespace
 
-std::string probe_for(const Knob& knob) {
-  const std::string& path = knob.path;
+std::string probe_for(const Parameter& parameter) {
+  const std::string& path = parameter.path;
   if (path == "chip.hbm_bandwidth") return "hbm_copy of several sizes, the largest of hundreds of MiB";
   if (path == "chip.matmul_efficiency") return "matmul of several sizes, square and flat, the largest of thousands in each extent";
   if (path == "chip.overlap_hbm") return "matmuls whose arithmetic and memory traffic take about as long, beside hbm_copy";
@@ -123,58 +123,58 @@ std::string probe_for(const Knob& knob) {
   return "a permute, or another collective, of tens of MiB over the same links";
 }
 
-Fit fit(const std::vector<Knob>& knobs, const Pod& pod, const CalibrateOptions& options, Predictions& predictions) {
-  const auto count = static_cast<Eigen::Index>(knobs.size());
+Fit fit(const std::vector<Parameter>& parameters, const System& system, const CalibrateOptions& options, Predictions& predictions) {
+  const auto count = static_cast<Eigen::Index>(parameters.size());
   Eigen::VectorXd start(count);
   for (Eigen::Index k = 0; k < count; ++k) {
-    const Knob& knob = knobs[static_cast<std::size_t>(k)];
-    double value = knob.field->get(pod.machine, knob.entries.front());
-    if (knob.point >= 0 && knob.field->unit == FieldUnit::efficiency)
-      value = pod.machine.software.efficiency.at(static_cast<std::size_t>(cost_kind_of(static_cast<CollectiveKind>(knob.entries.front()))))
-                  .at(static_cast<std::size_t>(knob.point))
+    const Parameter& parameter = parameters[static_cast<std::size_t>(k)];
+    double value = parameter.field->get(system.machine, parameter.entries.front());
+    if (parameter.point >= 0 && parameter.field->unit == FieldUnit::efficiency)
+      value = system.machine.software.efficiency.at(static_cast<std::size_t>(cost_kind_of(static_cast<CollectiveKind>(parameter.entries.front()))))
+                  .at(static_cast<std::size_t>(parameter.point))
                   .efficiency;
-    else if (knob.point >= 0)
-      value = pod.machine.chip.matmul_table.points.at(static_cast<std::size_t>(knob.point)).efficiency;
-    start[k] = from_physical(knob, value);
+    else if (parameter.point >= 0)
+      value = system.machine.chip.matmul_table.points.at(static_cast<std::size_t>(parameter.point)).efficiency;
+    start[k] = from_physical(parameter, value);
   }
-  std::vector<int> all(knobs.size());
+  std::vector<int> all(parameters.size());
   std::iota(all.begin(), all.end(), 0);
-  std::vector<bool> pinned(knobs.size(), false);
+  std::vector<bool> pinned(parameters.size(), false);
   Eigen::VectorXd x = start;
   State state;
   Fit result;
   for (int turn = 0; turn < most_turns; ++turn) {
-    predictions.pod().machine = pod.machine;
-    LeastSquares everything = problem_of(knobs, all, x, options, predictions);
+    predictions.pod().machine = system.machine;
+    LeastSquares everything = problem_of(parameters, all, x, options, predictions);
     const Eigen::VectorXd residuals = everything.residuals(everything.start);
-    State next = choose(knobs, x, jacobian_of(everything, everything.start, residuals), pinned, options);
+    State next = choose(parameters, x, jacobian_of(everything, everything.start, residuals), pinned, options);
     if (turn > 0 && next.chosen == state.chosen) break;
     state = std::move(next);
     x = start;
-    for (std::size_t k = 0; k < knobs.size(); ++k)
-      if (pinned[k] && knobs[k].kind == Knob::Kind::time) x[static_cast<Eigen::Index>(k)] = knobs[k].low;
-    predictions.pod().machine = pod.machine;
-    predictions.turn(knobs, x);
-    for (std::size_t k = 0; k < knobs.size(); ++k)  // what is unlimited stays so, unless it is fitted
-      if (knobs[k].kind == Knob::Kind::rate && std::isinf(knobs[k].field->get(pod.machine, knobs[k].entries.front())))
-        for (const int entry : knobs[k].entries) knobs[k].field->set(predictions.pod().machine, entry, std::numeric_limits<double>::infinity());
-    const LeastSquares problem = problem_of(knobs, state.chosen, x, options, predictions);
+    for (std::size_t k = 0; k < parameters.size(); ++k)
+      if (pinned[k] && parameters[k].kind == Parameter::Kind::time) x[static_cast<Eigen::Index>(k)] = parameters[k].low;
+    predictions.pod().machine = system.machine;
+    predictions.turn(parameters, x);
+    for (std::size_t k = 0; k < parameters.size(); ++k)  // what is unlimited stays so, unless it is fitted
+      if (parameters[k].kind == Parameter::Kind::rate && std::isinf(parameters[k].field->get(system.machine, parameters[k].entries.front())))
+        for (const int entry : parameters[k].entries) parameters[k].field->set(predictions.pod().machine, entry, std::numeric_limits<double>::infinity());
+    const LeastSquares problem = problem_of(parameters, state.chosen, x, options, predictions);
     result.solution = solve(problem);
     result.covariance = covariance_of(problem, result.solution);
     problem.residuals(result.solution.x);
-    result.pod = predictions.pod();
+    result.system = predictions.pod();
     for (std::size_t j = 0; j < state.chosen.size(); ++j) x[state.chosen[j]] = result.solution.x[static_cast<Eigen::Index>(j)];
     // A time of zero while a later value that moves predictions alike keeps its own: let that one move. A link without limit: others are the limit.
     for (const int k : state.chosen) {
-      const Knob& knob = knobs[static_cast<std::size_t>(k)];
-      const bool idle_time = knob.kind == Knob::Kind::time && state.stands_for.contains(k);
-      const bool idle_link = knob.kind == Knob::Kind::rate && knob.path.starts_with("link");
-      if ((idle_time && x[k] <= knob.low) || (idle_link && x[k] <= unlimited_part)) pinned[static_cast<std::size_t>(k)] = true;
+      const Parameter& parameter = parameters[static_cast<std::size_t>(k)];
+      const bool idle_time = parameter.kind == Parameter::Kind::time && state.stands_for.contains(k);
+      const bool idle_link = parameter.kind == Parameter::Kind::rate && parameter.path.starts_with("link");
+      if ((idle_time && x[k] <= parameter.low) || (idle_link && x[k] <= unlimited_part)) pinned[static_cast<std::size_t>(k)] = true;
     }
   }
-  for (const int k : state.chosen) result.knobs.push_back(knobs[static_cast<std::size_t>(k)]);
-  for (std::size_t k = 0; k < knobs.size(); ++k)
-    if (pinned[k] && knobs[k].kind == Knob::Kind::time) result.zero.push_back(knobs[k]);
+  for (const int k : state.chosen) result.parameters.push_back(parameters[static_cast<std::size_t>(k)]);
+  for (std::size_t k = 0; k < parameters.size(); ++k)
+    if (pinned[k] && parameters[k].kind == Parameter::Kind::time) result.zero.push_back(parameters[k]);
   result.undetermined = std::move(state.undetermined);
   return result;
 }

@@ -21,15 +21,15 @@ const MachineField& injection_field() {
   return *std::find_if(machine_fields().begin(), machine_fields().end(), [](const MachineField& f) { return path_of(f, "") == path; });
 }
 
-Knob injection_knob(double rate) {
-  Knob knob;
-  knob.path = path;
-  knob.kind = Knob::Kind::rate;
-  knob.field = &injection_field();
-  knob.entries = {0};
-  knob.unit = 1 / rate;
-  knob.low = 1e-9, knob.high = 1e6;
-  return knob;
+Parameter injection_knob(double rate) {
+  Parameter parameter;
+  parameter.path = path;
+  parameter.kind = Parameter::Kind::rate;
+  parameter.field = &injection_field();
+  parameter.entries = {0};
+  parameter.unit = 1 / rate;
+  parameter.low = 1e-9, parameter.high = 1e6;
+  return parameter;
 }
 
 /// The machine without any cost but one.
@@ -46,9 +46,9 @@ Machine only(const Machine& machine, BytesPerSecond link, BytesPerSecond injecti
 }  // namespace
 
 InjectionFinding find_injection(const Fit& without, const CalibrateOptions& options, Predictions& predictions) {
-  const Machine& machine = without.pod.machine;
+  const Machine& machine = without.system.machine;
   const bool held = std::find(options.hold.begin(), options.hold.end(), path) != options.hold.end();
-  if (held || machine.chip.injection_bandwidth != unlimited<BytesPerSecond> || without.knobs.empty()) return {};
+  if (held || machine.chip.injection_bandwidth != unlimited<BytesPerSecond> || without.parameters.empty()) return {};
   const BytesPerSecond rate{1e9};
   // Times per byte and second, of links and of injection; how long transfers take on the machine as fitted.
   std::vector<double> by_link, by_injection, share;
@@ -87,15 +87,15 @@ InjectionFinding find_injection(const Fit& without, const CalibrateOptions& opti
   Fit best = without;
   bool found = false;
   for (const double part : {1.0, 0.8, 0.6, 0.5}) {
-    Pod start = without.pod;
+    System start = without.system;
     start.machine.chip.injection_bandwidth = BytesPerSecond{fastest * part};
-    for (const Knob& knob : without.knobs)
-      if (knob.path.starts_with("link") && knob.kind == Knob::Kind::rate)
-        for (const int entry : knob.entries) knob.field->set(start.machine, entry, knob.field->get(start.machine, entry) / part);
-    std::vector<Knob> knobs = without.knobs;
-    knobs.push_back(injection_knob(start.machine.chip.injection_bandwidth.count()));
-    Fit with = fit(knobs, start, options, predictions);
-    if (with.knobs.size() < knobs.size() || !is_better(with, best, options)) continue;
+    for (const Parameter& parameter : without.parameters)
+      if (parameter.path.starts_with("link") && parameter.kind == Parameter::Kind::rate)
+        for (const int entry : parameter.entries) parameter.field->set(start.machine, entry, parameter.field->get(start.machine, entry) / part);
+    std::vector<Parameter> parameters = without.parameters;
+    parameters.push_back(injection_knob(start.machine.chip.injection_bandwidth.count()));
+    Fit with = fit(parameters, start, options, predictions);
+    if (with.parameters.size() < parameters.size() || !is_better(with, best, options)) continue;
     with.undetermined.insert(with.undetermined.begin(), without.undetermined.begin(), without.undetermined.end());
     best = std::move(with);
     found = true;

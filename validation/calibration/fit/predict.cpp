@@ -73,7 +73,7 @@ Schedule copy_schedule(const Mesh& mesh, Bytes bytes, DType dtype) {
 }
 
 /// The GEMM of all devices that an observation of one device's product is part of.
-Expected<Schedule> collective_matmul(const Observation& o, const Pod& pod, DType dtype, ObservedSchedule unknown) {
+Expected<Schedule> collective_matmul(const Observation& o, const System& system, DType dtype, ObservedSchedule unknown) {
   const std::int64_t devices = o.devices, size = size_of(dtype).count(), bytes = o.bytes.count();
   std::string family;
   GemmProblem problem{o.m, o.n, o.k, dtype, Dataflow::os};
@@ -91,10 +91,10 @@ Expected<Schedule> collective_matmul(const Observation& o, const Pod& pod, DType
   }
   const auto algorithm = gemm_algorithm(fmt::format("{}-{}", family, name_of(o.schedule == ObservedSchedule::unknown ? unknown : o.schedule)));
   if (!algorithm) return Diagnostic{o.where, algorithm.error().message};
-  const auto axes = axes_of(o, pod);
+  const auto axes = axes_of(o, system);
   if (!axes) return axes.error();
   if (axes->size() != 1) return Diagnostic{o.where, fmt::format("a collective matmul is along one axis of a mesh, found {}", axes->size())};
-  const auto ring = submesh_of(pod.mesh, axes->front(), one_device);
+  const auto ring = submesh_of(system.mesh, axes->front(), one_device);
   if (!ring) return Diagnostic{o.where, ring.error().message};
   auto schedule = make_gemm(**algorithm, *ring, problem, {});
   if (!schedule) return Diagnostic{o.where, schedule.error().message};
@@ -103,8 +103,8 @@ Expected<Schedule> collective_matmul(const Observation& o, const Pod& pod, DType
 
 }  // namespace
 
-Expected<std::vector<AxisView>> axes_of(const Observation& observation, const Pod& pod) {
-  const Mesh& mesh = pod.mesh;
+Expected<std::vector<AxisView>> axes_of(const Observation& observation, const System& system) {
+  const Mesh& mesh = system.mesh;
   std::vector<AxisView> axes;
   if (!observation.axis.empty()) {
     for (const std::string& name : named_axes(observation.axis)) {
@@ -119,7 +119,7 @@ Expected<std::vector<AxisView>> axes_of(const Observation& observation, const Po
   for (int a = 0; a < static_cast<int>(mesh.axes().size()); ++a)
     if (mesh.whole(a).size > 1) axes.push_back(mesh.whole(a));
   if (devices_on(axes) == observation.devices) {
-    if (pod.machine.interconnect == Interconnect::rail) std::reverse(axes.begin(), axes.end());
+    if (system.machine.interconnect == Interconnect::rail) std::reverse(axes.begin(), axes.end());
     return axes;
   }
   if (observation.devices > mesh.devices())
@@ -130,37 +130,37 @@ Expected<std::vector<AxisView>> axes_of(const Observation& observation, const Po
                                                    axes.empty() ? "no" : "more than one", observation.devices)};
 }
 
-Expected<Schedule> schedule_of(const Observation& observation, const Pod& pod, ObservedSchedule unknown_matmul) {
+Expected<Schedule> schedule_of(const Observation& observation, const System& system, ObservedSchedule unknown_matmul) {
   const DType dtype = observation.dtype.value_or(DType::bf16);
-  if (observation.op == ObservedOp::matmul) return matmul_schedule(pod.mesh, observation, dtype);
-  if (observation.op == ObservedOp::hbm_copy) return copy_schedule(pod.mesh, observation.bytes, dtype);
-  if (observation.m > 0) return collective_matmul(observation, pod, dtype, unknown_matmul);
-  const auto axes = axes_of(observation, pod);
+  if (observation.op == ObservedOp::matmul) return matmul_schedule(system.mesh, observation, dtype);
+  if (observation.op == ObservedOp::hbm_copy) return copy_schedule(system.mesh, observation.bytes, dtype);
+  if (observation.m > 0) return collective_matmul(observation, system, dtype, unknown_matmul);
+  const auto axes = axes_of(observation, system);
   if (!axes) return axes.error();
   const CollectiveKind kind = collective_of(observation.op);
   const bool divides = kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_to_all;
   const std::int64_t unit = size_of(dtype).count() * (divides ? observation.devices : 1);
   const Bytes bytes{std::max<std::int64_t>((observation.bytes.count() + unit - 1) / unit, 1) * unit};
-  auto schedule = collective_schedule(pod.mesh, kind, *axes, bytes, dtype);
+  auto schedule = collective_schedule(system.mesh, kind, *axes, bytes, dtype);
   if (!schedule) return Diagnostic{observation.where, schedule.error().message};
   return schedule;
 }
 
-Expected<Schedule> lowered_schedule_of(const Observation& observation, const Pod& pod, const PredictOptions& options) {
-  const auto schedule = schedule_of(observation, pod, options.unknown_matmul);
+Expected<Schedule> lowered_schedule_of(const Observation& observation, const System& system, const PredictOptions& options) {
+  const auto schedule = schedule_of(observation, system, options.unknown_matmul);
   if (!schedule || observation.op == ObservedOp::matmul || observation.op == ObservedOp::hbm_copy) return schedule;
   const std::string& name = options.algorithm.at(static_cast<std::size_t>(collective_of(observation.op)));
-  const auto chooser = name.empty() ? ring_or_line(chunk_rule(pod.machine)) : always(name, chunk_rule(pod.machine));
+  const auto chooser = name.empty() ? ring_or_line(chunk_rule(system.machine)) : always(name, chunk_rule(system.machine));
   if (!chooser) return chooser.error();
   auto lowered = lower(*schedule, *chooser);
   if (!lowered) return Diagnostic{observation.where, lowered.error().message};
   return lowered;
 }
 
-Expected<Seconds> simulated_time(const Schedule& lowered, const Pod& pod) {
+Expected<Seconds> simulated_time(const Schedule& lowered, const System& system) {
   const auto engine = timing_engine("des");
   if (!engine) return engine.error();
-  const auto model = make_folded_model(lowered, pod.machine, *pod.topology, pod.placement);
+  const auto model = make_folded_model(lowered, system.machine, *system.topology, system.placement);
   if (!model) return model.error();
   RunControl control;
   control.record = false;
@@ -169,13 +169,13 @@ Expected<Seconds> simulated_time(const Schedule& lowered, const Pod& pod) {
   return to_seconds(timeline->makespan);
 }
 
-Expected<Seconds> predict(const Observation& observation, const Pod& pod, const PredictOptions& options) {
-  const auto lowered = lowered_schedule_of(observation, pod, options);
+Expected<Seconds> predict(const Observation& observation, const System& system, const PredictOptions& options) {
+  const auto lowered = lowered_schedule_of(observation, system, options);
   if (!lowered) return lowered.error();
-  return simulated_time(*lowered, pod);
+  return simulated_time(*lowered, system);
 }
 
-Expected<Pod> pod_of(const Machine& machine, const std::string& slice, MeshSizes sizes, bool snake) {
+Expected<System> pod_of(const Machine& machine, const std::string& slice, MeshSizes sizes, bool snake) {
   auto parsed = parse_slice(slice, machine, {});
   if (!parsed) return parsed.error();
   SystemSpec spec;

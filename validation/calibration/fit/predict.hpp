@@ -22,7 +22,7 @@ struct PredictOptions {
 /// The mesh axes that an observation is about, most significant first: those it names, "row" or "row+col"; else all of more than one device if their
 /// product is its number of devices (on rails the GPUs of a node first, so that least data crosses nodes); else the only one of that size.
 /// Errors: at the observation: no such axis, another number of devices, more of them than the slice has, none or several axes of that size.
-Expected<std::vector<AxisView>> axes_of(const Observation& observation, const Pod& pod);
+Expected<std::vector<AxisView>> axes_of(const Observation& observation, const System& system);
 
 /// The schedule of an observation, not lowered.
 ///   collective, permute  collective_schedule(): all groups along the axes at once, dtype bf16 where none is told; `bytes` is rounded up to what
@@ -32,17 +32,17 @@ Expected<std::vector<AxisView>> axes_of(const Observation& observation, const Po
 ///   collective matmul    the GEMM algorithm of its schedule, along one axis: tp-ag-* where `bytes` are [m/devices, k] (m, n, k on each device
 ///                        after the gathering), jax-ag-* where they are [k/devices, n], jax-rs-* where they are [m, n] and are scattered
 /// Errors: those of axes_of(); bytes of a collective matmul that are no operand of it, several axes, another collective.
-Expected<Schedule> schedule_of(const Observation& observation, const Pod& pod, ObservedSchedule unknown_matmul = ObservedSchedule::plain);
+Expected<Schedule> schedule_of(const Observation& observation, const System& system, ObservedSchedule unknown_matmul = ObservedSchedule::plain);
 /// The same, lowered.
-Expected<Schedule> lowered_schedule_of(const Observation& observation, const Pod& pod, const PredictOptions& options = {});
+Expected<Schedule> lowered_schedule_of(const Observation& observation, const System& system, const PredictOptions& options = {});
 
 /// By the des engine, devices folded. Errors: those of schedule_of(), the algorithm's.
-Expected<Seconds> predict(const Observation& observation, const Pod& pod, const PredictOptions& options = {});
+Expected<Seconds> predict(const Observation& observation, const System& system, const PredictOptions& options = {});
 /// Of a schedule that lowered_schedule_of() made.
-Expected<Seconds> simulated_time(const Schedule& lowered, const Pod& pod);
+Expected<Seconds> simulated_time(const Schedule& lowered, const System& system);
 
 /// A pod of a slice "2x4", with a mesh laid over it row-major; without sizes an axis per dimension, named row, col, depth, axis3. `snake`: neighbours
 /// on the mesh are neighbours in the grid, so that one axis over 2x2 chips is a ring.
-Expected<Pod> pod_of(const Machine& machine, const std::string& slice, MeshSizes sizes = {}, bool snake = false);
+Expected<System> pod_of(const Machine& machine, const std::string& slice, MeshSizes sizes = {}, bool snake = false);
 
 }  // namespace podsim

@@ -13,20 +13,20 @@ using testing::pod_with;
 using testing::product;
 using testing::some_machine;
 
-double predicted(const Observation& o, const Pod& pod, const PredictOptions& options = {}) {
-  const auto time = predict(o, pod, options);
+double predicted(const Observation& o, const System& system, const PredictOptions& options = {}) {
+  const auto time = predict(o, system, options);
   if (!time) throw std::runtime_error(to_text(time.error()));
   return time->count();
 }
-std::string error_of(const Observation& o, const Pod& pod) {
-  const auto time = predict(o, pod);
+std::string error_of(const Observation& o, const System& system) {
+  const auto time = predict(o, system);
   return time ? "" : time.error().message;
 }
 
 TEST(Predict, MeetsTheClosedFormsOfTheirHeaders) {
   const Machine machine = some_machine({{"software.launch", "7 us"}});
   const double alpha = 1.5e-6, launch = 7e-6, bandwidth = 50e9, shard = 1 << 20;
-  const Pod ring = pod_with(machine, "8");
+  const System ring = pod_with(machine, "8");
   EXPECT_NEAR(predicted(observed(ObservedOp::all_gather, "row", 8, 1 << 20), ring), launch + 7 * (alpha + shard / 2 / bandwidth), 1e-10);
   EXPECT_NEAR(predicted(observed(ObservedOp::reduce_scatter, "row", 8, 8 << 20), ring), launch + 7 * (alpha + shard / 2 / bandwidth), 1e-10);
   EXPECT_NEAR(predicted(observed(ObservedOp::permute, "row", 8, 1 << 20), ring), launch + alpha + shard / bandwidth, 1e-10);
@@ -47,23 +47,23 @@ TEST(Predict, FourChipsOfA2x2AreARingWhereTheMeshIsASnake) {
 }
 
 TEST(Predict, WhatDoesNotDivideIsRoundedUp) {
-  const Pod pod = pod_with(some_machine(), "8");
+  const System system = pod_with(some_machine(), "8");
   Observation o = observed(ObservedOp::all_reduce, "", 8, 8);
   o.dtype = DType::f32;
-  EXPECT_EQ(predicted(o, pod), [&] {
+  EXPECT_EQ(predicted(o, system), [&] {
     Observation whole = o;
     whole.bytes = Bytes{32};
-    return predicted(whole, pod);
+    return predicted(whole, system);
   }());
 }
 
 TEST(Predict, AxesAreThoseNamedOrThoseThatFit) {
-  const Pod pod = pod_with(some_machine(), "2x4x4");
+  const System system = pod_with(some_machine(), "2x4x4");
   const auto names = [&](const std::string& axis, int devices) {
-    const auto axes = axes_of(observed(ObservedOp::all_gather, axis, devices, 4096), pod);
+    const auto axes = axes_of(observed(ObservedOp::all_gather, axis, devices, 4096), system);
     if (!axes) return axes.error().message;
     std::string text;
-    for (const AxisView& a : *axes) text += pod.mesh.name(a) + " ";
+    for (const AxisView& a : *axes) text += system.mesh.name(a) + " ";
     return text;
   };
   EXPECT_EQ(names("col", 4), "col ");
@@ -74,7 +74,7 @@ TEST(Predict, AxesAreThoseNamedOrThoseThatFit) {
   EXPECT_EQ(names("", 5), "no axis of the mesh has 5 devices; the observation should name its axis");
   EXPECT_EQ(names("row", 4), "axis \"row\" has 2 devices, the observation 4");
   EXPECT_NE(names("rwo", 4).find("rwo"), std::string::npos);
-  const Pod nodes = pod_with(*find_machine("dgx_h100"), "2x8");
+  const System nodes = pod_with(*find_machine("dgx_h100"), "2x8");
   const auto axes = axes_of(observed(ObservedOp::all_reduce, "", 16, 4096), nodes);
   ASSERT_TRUE(axes);
   EXPECT_EQ(nodes.mesh.name(axes->front()), "col") << "within the nodes first";
@@ -91,10 +91,10 @@ Observation collective_matmul(ObservedOp op, ObservedSchedule schedule, std::int
 TEST(Predict, ACollectiveMatmulIsGatheredOrScatteredByTheOperandThatItsBytesAre) {
   Machine machine = some_machine({{"software.launch", "0 s"}, {"software.per_message", "0 s"}, {"link.latency", "0 s"}});
   machine.chip.hbm_bandwidth = unlimited<BytesPerSecond>;
-  const Pod pod = pod_with(machine, "8");
+  const System system = pod_with(machine, "8");
   const double dot = 2.0 * 8192 * 4096 * 2048 / 100e12, link = 50e9;
   const auto time = [&](ObservedOp op, ObservedSchedule schedule, std::int64_t bytes) {
-    const auto predicted = predict(collective_matmul(op, schedule, bytes), pod);
+    const auto predicted = predict(collective_matmul(op, schedule, bytes), system);
     EXPECT_TRUE(predicted) << to_text(predicted.error());
     return predicted ? predicted->count() : 0;
   };
@@ -110,9 +110,9 @@ TEST(Predict, ACollectiveMatmulIsGatheredOrScatteredByTheOperandThatItsBytesAre)
 }
 
 TEST(Predict, BytesThatAreNoOperandAreAnError) {
-  const Pod pod = pod_with(some_machine(), "8");
+  const System system = pod_with(some_machine(), "8");
   EXPECT_EQ(
-      error_of(collective_matmul(ObservedOp::all_gather, ObservedSchedule::plain, 4096), pod),
+      error_of(collective_matmul(ObservedOp::all_gather, ObservedSchedule::plain, 4096), system),
       "expected an all-gather of the rows of a 8192x4096x2048 product in bf16, or a reduce-scatter of its result; found all-gather of 4 KiB on 8 "
       "devices");
   EXPECT_EQ(error_of(collective_matmul(ObservedOp::all_gather, ObservedSchedule::plain, 8192 / 8 * 2048 * 2), pod_with(some_machine(), "2x4")),

@@ -29,7 +29,7 @@ double loss_of(const Fit& fit, double noise) {
 /// What a fit costs: the Bayesian information criterion.
 double score_of(const Fit& fit, double noise) {
   const double n = static_cast<double>(fit.solution.residuals.size());
-  return loss_of(fit, noise) + price * std::log(std::max(n, 2.0)) * static_cast<double>(fit.knobs.size());
+  return loss_of(fit, noise) + price * std::log(std::max(n, 2.0)) * static_cast<double>(fit.parameters.size());
 }
 
 using Place = std::tuple<Bytes, std::int64_t, std::int64_t, std::int64_t>;  // input of a collective; m, n, k of a product
@@ -82,7 +82,7 @@ double distance(const Place& a, const Place& b) {
 /// What a point of the curve could do for each observation, as part of the prediction: where it is too long, take away the time on links; where it is
 /// too short, add up to a thousand times of that. Points of the matmul table can do anything.
 Eigen::VectorXd reach_of(const Fit& fit, Predictions& predictions) {
-  predictions.pod().machine = fit.pod.machine;
+  predictions.pod().machine = fit.system.machine;
   for (LinkParameters& link : predictions.pod().machine.link) link.bandwidth = unlimited<BytesPerSecond>;
   predictions.pod().machine.chip.injection_bandwidth = unlimited<BytesPerSecond>;
   predictions.turn({}, {});
@@ -130,19 +130,19 @@ bool is_better(const Fit& more, const Fit& fewer, const CalibrateOptions& option
   return score_of(more, options.noise) < score_of(fewer, options.noise);
 }
 
-Fit fit_shapes(const std::vector<Observation>& observations, const Pod& base, const CalibrateOptions& options, Predictions& predictions) {
+Fit fit_shapes(const std::vector<Observation>& observations, const System& base, const CalibrateOptions& options, Predictions& predictions) {
   struct Model {
     Shapes shapes;
     bool overlap = false;
   };
   const auto fit_with = [&](const Model& model) {
-    Pod pod = base;
-    std::vector<Knob> knobs = knobs_for(observations, model.shapes, options, pod);
-    const auto overlap = std::find_if(knobs.begin(), knobs.end(), [](const Knob& knob) { return knob.path == overlap_path; });
-    const bool left_out = overlap != knobs.end() && !model.overlap;
-    if (left_out) knobs.erase(overlap);
-    Fit result = fit(knobs, pod, options, predictions);
-    Knob named;
+    System system = base;
+    std::vector<Parameter> parameters = knobs_for(observations, model.shapes, options, system);
+    const auto overlap = std::find_if(parameters.begin(), parameters.end(), [](const Parameter& parameter) { return parameter.path == overlap_path; });
+    const bool left_out = overlap != parameters.end() && !model.overlap;
+    if (left_out) parameters.erase(overlap);
+    Fit result = fit(parameters, system, options, predictions);
+    Parameter named;
     named.path = overlap_path;
     if (left_out) result.undetermined.push_back({overlap_path, "", "the observations are met as well with the value that it has", probe_for(named)});
     return result;
@@ -183,7 +183,7 @@ Fit fit_shapes(const std::vector<Observation>& observations, const Pod& base, co
           take(more.shapes, kind, largest);
         }
         Fit with = fit_with(more);
-        if (with.knobs.size() > predictions.size() || has_idle_point(with)) continue;
+        if (with.parameters.size() > predictions.size() || has_idle_point(with)) continue;
         if (next && loss_of(with, options.noise) >= loss_of(*next, options.noise)) continue;
         next = std::move(with);
         next_model = std::move(more);
@@ -191,7 +191,7 @@ Fit fit_shapes(const std::vector<Observation>& observations, const Pod& base, co
     }
     if (!next) break;
     stage = *std::move(next);
-    if (options.progress) options.progress(stage.knobs.size());
+    if (options.progress) options.progress(stage.parameters.size());
     model = std::move(next_model);
     ++vain;
     if (score(stage) >= score(best)) continue;

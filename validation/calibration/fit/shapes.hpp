@@ -11,6 +11,6 @@ bool is_better(const Fit& more, const Fit& fewer, const CalibrateOptions& option
 /// The fit with as many points as the observations call for. It begins without any. Where an operation is missed by more than options.noise it gets
 /// another point at the size that is missed most; the first point of a curve comes with one at its largest size. Of all stages the one with the best
 /// criterion is kept. chip.overlap_hbm is fitted only where that is worth it.
-Fit fit_shapes(const std::vector<Observation>& observations, const Pod& base, const CalibrateOptions& options, Predictions& predictions);
+Fit fit_shapes(const std::vector<Observation>& observations, const System& base, const CalibrateOptions& options, Predictions& predictions);
 
 }  // namespace podsim

@@ -14,7 +14,7 @@ using testing::product;
 using testing::some_machine;
 using testing::times_on;
 
-Calibration calibrated_shapes(const std::vector<Observation>& observations, const Pod& base) {
+Calibration calibrated_shapes(const std::vector<Observation>& observations, const System& base) {
   auto result = calibrate(observations, base, {});
   if (!result) throw std::runtime_error(to_text(result.error()));
   return *std::move(result);
@@ -27,21 +27,21 @@ std::vector<Observation> gathers(std::int64_t factor) {
 }
 
 double worst_error(const Calibration& c, const std::vector<Observation>& observations) {
-  const Pod pod = pod_with(c.machine, "8");
+  const System system = pod_with(c.machine, "8");
   double worst = 0;
-  for (const Observation& o : observations) worst = std::max(worst, std::abs(predict(o, pod)->count() / o.time.count() - 1));
+  for (const Observation& o : observations) worst = std::max(worst, std::abs(predict(o, system)->count() / o.time.count() - 1));
   return worst;
 }
 
 TEST(Shapes, ACurveIsFoundFromItsEffectAndPredictsTheSizesBetween) {
-  const Pod truth = pod_with(some_machine({{"collective[all-gather].efficiency", "0.2 at 64 KiB, 0.9 at 16 MiB"}}), "8");
+  const System truth = pod_with(some_machine({{"collective[all-gather].efficiency", "0.2 at 64 KiB, 0.9 at 16 MiB"}}), "8");
   const Calibration c = calibrated_shapes(times_on(truth, gathers(4), 0.002, 1), pod_with(some_machine(), "8"));
   EXPECT_LT(worst_error(c, times_on(truth, gathers(2))), 0.06) << testing::to_text(c);
   EXPECT_GE(c.machine.software.efficiency[static_cast<std::size_t>(CostKind::all_gather)].size(), 2u);
 }
 
 TEST(Shapes, NoiseAloneMakesNoCurve) {
-  const Pod truth = pod_with(some_machine(), "8");
+  const System truth = pod_with(some_machine(), "8");
   int curves = 0;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     const Calibration c = calibrated_shapes(times_on(truth, gathers(2), 0.02, seed), truth);
@@ -51,7 +51,7 @@ TEST(Shapes, NoiseAloneMakesNoCurve) {
 }
 
 TEST(Shapes, ATableOfProductsPredictsTheSizesBetween) {
-  const Pod truth = pod_with(some_machine({{"chip.matmul_efficiency", "0.02 at 128x128x128, 0.4 at 1024x1024x1024, 0.9 at 8192x8192x8192"}}), "8");
+  const System truth = pod_with(some_machine({{"chip.matmul_efficiency", "0.02 at 128x128x128, 0.4 at 1024x1024x1024, 0.9 at 8192x8192x8192"}}), "8");
   std::vector<Observation> fitted, between;
   for (const std::int64_t extent : {128, 192, 320, 512, 768, 1024, 1536, 3072, 4096, 8192}) fitted.push_back(product(extent, extent, extent));
   for (const std::int64_t extent : {256, 2048, 6144}) between.push_back(product(extent, extent, extent));
@@ -61,7 +61,7 @@ TEST(Shapes, ATableOfProductsPredictsTheSizesBetween) {
 }
 
 TEST(Shapes, TheTopOfAnOnlyCurveIsGivenToTheBandwidth) {
-  const Pod truth = pod_with(some_machine({{"link.bandwidth", "40 GB/s"}, {"collective[all-gather].efficiency", "0.2 at 64 KiB, 1 at 16 MiB"}}), "8");
+  const System truth = pod_with(some_machine({{"link.bandwidth", "40 GB/s"}, {"collective[all-gather].efficiency", "0.2 at 64 KiB, 1 at 16 MiB"}}), "8");
   const Calibration c = calibrated_shapes(times_on(truth, gathers(2), 0.002, 1), pod_with(some_machine(), "8"));
   const Undetermined* top = testing::undetermined_of(c, "collective[all-gather].efficiency");
   ASSERT_NE(top, nullptr) << testing::to_text(c);

@@ -38,10 +38,10 @@ inline Machine some_machine(const Values& values = {}) {
   return machine;
 }
 
-inline Pod pod_with(const Machine& machine, const std::string& slice, const std::vector<std::pair<std::string, int>>& sizes = {}, bool snake = false) {
-  auto pod = pod_of(machine, slice, sizes, snake);
-  if (!pod) throw std::runtime_error(to_text(pod.error()));
-  return *std::move(pod);
+inline System pod_with(const Machine& machine, const std::string& slice, const std::vector<std::pair<std::string, int>>& sizes = {}, bool snake = false) {
+  auto system = pod_of(machine, slice, sizes, snake);
+  if (!system) throw std::runtime_error(to_text(system.error()));
+  return *std::move(system);
 }
 
 inline Observation observed(ObservedOp op, const std::string& axis, int devices, std::int64_t bytes) {
@@ -66,11 +66,11 @@ inline double normal(Rng& rng) {
 }
 
 /// Fills in the times that des gives, with multiplicative noise.
-inline std::vector<Observation> times_on(const Pod& pod, std::vector<Observation> observations, double noise = 0, std::uint64_t seed = 0,
+inline std::vector<Observation> times_on(const System& system, std::vector<Observation> observations, double noise = 0, std::uint64_t seed = 0,
                                          const PredictOptions& options = {}) {
   Rng rng{seed, 7};
   for (Observation& o : observations) {
-    const auto time = predict(o, pod, options);
+    const auto time = predict(o, system, options);
     if (!time) throw std::runtime_error(to_text(time.error()));
     o.time = Seconds{time->count() * std::exp(noise * normal(rng))};
   }

@@ -54,8 +54,8 @@ std::string launch_path(CollectiveKind kind) { return fmt::format("software.laun
 std::string curve_path(CollectiveKind kind) { return fmt::format("collective[{}].efficiency", name_of(kind)); }
 
 bool is_fitted(const Fit& fit, const std::string& path) {
-  const auto named = [&](const Knob& knob) { return knob.path == path; };
-  return std::any_of(fit.knobs.begin(), fit.knobs.end(), named) || std::any_of(fit.zero.begin(), fit.zero.end(), named);
+  const auto named = [&](const Parameter& parameter) { return parameter.path == path; };
+  return std::any_of(fit.parameters.begin(), fit.parameters.end(), named) || std::any_of(fit.zero.begin(), fit.zero.end(), named);
 }
 
 /// An all-reduce that is a reduce-scatter and an all-gather of its result, each at its own efficiency, at all points of both.

@@ -111,7 +111,7 @@ TEST(MeshSliceLog, CalibratingFromALogRecoversTheRingsOfBothAxes) {
   const auto on = [](const Machine& machine) {
     return testing::pod_with(machine, fmt::format("{}x{}", rows, columns), {{"x", rows}, {"y", columns}});
   };
-  const Pod known = on(testing::some_machine({{"link[x].bandwidth", "30 GB/s"}, {"link[y].bandwidth", "72 GB/s"}, {"software.launch", "20 us"}}));
+  const System known = on(testing::some_machine({{"link[x].bandwidth", "30 GB/s"}, {"link[y].bandwidth", "72 GB/s"}, {"software.launch", "20 us"}}));
   const std::string log = log_of([&](const Section& section, int kilobytes) {
     const int devices = section.axis == "x" ? rows : columns;
     const auto time = predict(testing::observed(section.op, std::string{section.axis}, devices, input_bytes(section, kilobytes)), known);

@@ -14,7 +14,7 @@
 namespace podsim {
 
 /// One unknown. Predictions are linear in x, or nearly: x is a time, the inverse of a rate or of an efficiency, each over `unit`.
-struct Knob {
+struct Parameter {
   enum class Kind { time, rate, efficiency, share };
   std::string path, at{};
   Kind kind = Kind::time;
@@ -26,8 +26,8 @@ struct Knob {
   double rate = 0;    // of what is last: the bandwidth reached there; the fastest gives way to the others
 };
 
-double physical(const Knob& knob, double x);
-double from_physical(const Knob& knob, double value);
+double physical(const Parameter& parameter, double x);
+double from_physical(const Parameter& parameter, double value);
 
 /// Where efficiency curves and the matmul table have points.
 struct Shapes {
@@ -39,23 +39,23 @@ struct Shapes {
 /// What of the machine the observations may tell, in order of precedence: of two that move all predictions alike the first is fitted and the other
 /// keeps its value. Rates; launches; points of tables and curves; latency; per_message; what is `last`; overlap_hbm.
 /// Curves and tables of `machine` are given the points of `shapes`.
-std::vector<Knob> knobs_for(const std::vector<Observation>& observations, const Shapes& shapes, const CalibrateOptions& options, Pod& pod);
+std::vector<Parameter> knobs_for(const std::vector<Observation>& observations, const Shapes& shapes, const CalibrateOptions& options, System& system);
 
 /// Observations on a pod whose machine is turned.
 class Predictions {
  public:
   /// Errors: an observation that cannot be predicted.
-  static Expected<Predictions> make(const std::vector<Observation>& observations, const Pod& pod, const PredictOptions& options);
+  static Expected<Predictions> make(const std::vector<Observation>& observations, const System& system, const PredictOptions& options);
 
   [[nodiscard]] std::size_t size() const { return items_.size(); }
   [[nodiscard]] const Observation& observation(std::size_t i) const { return *items_[i].observation; }
   [[nodiscard]] CostKind kind(std::size_t i) const;
   /// The input of a collective that its efficiency curve looks at.
   [[nodiscard]] Bytes input(std::size_t i) const { return items_[i].input; }
-  Pod& pod() { return pod_; }
+  System& pod() { return system_; }
 
   /// Gives the machine these values.
-  void turn(const std::vector<Knob>& knobs, const Eigen::VectorXd& x);
+  void turn(const std::vector<Parameter>& parameters, const Eigen::VectorXd& x);
   /// ln(predicted / observed) on the machine as it is.
   Eigen::VectorXd residuals();
   [[nodiscard]] Seconds predicted(std::size_t i);
@@ -67,7 +67,7 @@ class Predictions {
     std::optional<Schedule> lowered;
     Bytes input;
   };
-  Pod pod_;
+  System system_;
   std::vector<Item> items_;
   bool simulates_ = false, stale_ = true;
 };

@@ -1,4 +1,4 @@
-#include "sim/engine/stuck.hpp"
+#include "sim/engine/deadlock.hpp"
 
 #include <fmt/format.h>
 
@@ -122,6 +122,6 @@ class Search {
 
 }  // namespace
 
-Diagnostic stuck(const Model& model, const std::vector<bool>& finished) { return Search{model, finished}.report(); }
+Diagnostic deadlock(const Model& model, const std::vector<bool>& finished) { return Search{model, finished}.report(); }
 
 }  // namespace podsim

@@ -1,4 +1,4 @@
-#include "validation/calibration/fit/knobs.hpp"
+#include "validation/calibration/fit/parameters.hpp"
 
 #include <fmt/format.h>
 
@@ -42,60 +42,60 @@ class Maker {
   Maker(const CalibrateOptions& options, Machine& machine) : options_{options}, machine_{machine} {}
 
   /// A value by its path; without an index every entry of `only`, or all.
-  Knob& add(const std::string& path, Knob::Kind kind, std::vector<int> only = {}) {
-    Knob knob;
-    knob.path = path;
-    knob.kind = kind;
+  Parameter& add(const std::string& path, Parameter::Kind kind, std::vector<int> only = {}) {
+    Parameter parameter;
+    parameter.path = path;
+    parameter.kind = kind;
     for (const MachineField& field : machine_fields()) {
       const std::vector<std::string> names = index_names(field.index);
       for (std::size_t entry = 0; entry < names.size(); ++entry) {
         if (path_of(field, names[entry]) != path && path_of(field, "") != path) continue;
-        knob.field = &field;
+        parameter.field = &field;
         if (only.empty() || std::find(only.begin(), only.end(), static_cast<int>(entry)) != only.end())
-          knob.entries.push_back(static_cast<int>(entry));
+          parameter.entries.push_back(static_cast<int>(entry));
       }
     }
-    assert(knob.field != nullptr && !knob.entries.empty());
-    const double value = knob.field->get(machine_, knob.entries.front());
-    if (kind == Knob::Kind::time) {
-      knob.unit = value > 0 ? value : some_time;
-      knob.high = knob.field->high / knob.unit;
-    } else if (kind == Knob::Kind::rate) {
-      knob.unit = 1 / (std::isinf(value) ? some_rate : value);
-      knob.high = 1 / (knob.field->low * knob.unit);
-      knob.low = 1e-9;
-    } else if (kind == Knob::Kind::efficiency) {
-      knob.low = 1, knob.high = 1 / least_share;
+    assert(parameter.field != nullptr && !parameter.entries.empty());
+    const double value = parameter.field->get(machine_, parameter.entries.front());
+    if (kind == Parameter::Kind::time) {
+      parameter.unit = value > 0 ? value : some_time;
+      parameter.high = parameter.field->high / parameter.unit;
+    } else if (kind == Parameter::Kind::rate) {
+      parameter.unit = 1 / (std::isinf(value) ? some_rate : value);
+      parameter.high = 1 / (parameter.field->low * parameter.unit);
+      parameter.low = 1e-9;
+    } else if (kind == Parameter::Kind::efficiency) {
+      parameter.low = 1, parameter.high = 1 / least_share;
     } else {
-      knob.high = 1;
+      parameter.high = 1;
     }
-    knobs.push_back(std::move(knob));
-    return knobs.back();
+    parameters.push_back(std::move(parameter));
+    return parameters.back();
   }
 
-  std::vector<Knob> finish() {
-    std::stable_sort(knobs.begin(), knobs.end(), [](const Knob& a, const Knob& b) { return std::pair{a.last, a.rate} < std::pair{b.last, b.rate}; });
-    std::erase_if(knobs, [&](const Knob& knob) { return std::find(options_.hold.begin(), options_.hold.end(), knob.path) != options_.hold.end(); });
-    return std::move(knobs);
+  std::vector<Parameter> finish() {
+    std::stable_sort(parameters.begin(), parameters.end(), [](const Parameter& a, const Parameter& b) { return std::pair{a.last, a.rate} < std::pair{b.last, b.rate}; });
+    std::erase_if(parameters, [&](const Parameter& parameter) { return std::find(options_.hold.begin(), options_.hold.end(), parameter.path) != options_.hold.end(); });
+    return std::move(parameters);
   }
 
-  std::vector<Knob> knobs;
+  std::vector<Parameter> parameters;
 
  private:
   const CalibrateOptions& options_;
   Machine& machine_;
 };
 
-void add_links(const std::vector<Observation>& observations, const Pod& pod, const std::string& name, Knob::Kind kind, Maker& maker) {
+void add_links(const std::vector<Observation>& observations, const System& system, const std::string& name, Parameter::Kind kind, Maker& maker) {
   std::array<bool, max_dimensions> used{};
-  const std::size_t dimensions = std::min<std::size_t>(pod.slice.extents.size(), max_dimensions);
-  bool named = pod.machine.interconnect == Interconnect::rail;
-  for (std::size_t d = 0; d < dimensions; ++d) used.at(d) = pod.slice.extents[d] > 1;
+  const std::size_t dimensions = std::min<std::size_t>(system.slice.extents.size(), max_dimensions);
+  bool named = system.machine.interconnect == Interconnect::rail;
+  for (std::size_t d = 0; d < dimensions; ++d) used.at(d) = system.slice.extents[d] > 1;
   // Links of a grid are alike in latency unless the machine says otherwise; a latency per dimension could not be told from a launch.
   for (const Observation& o : observations)
-    if (kind == Knob::Kind::rate && is_collective(cost_of_op(o.op)) && !o.axis.empty()) named = true;
+    if (kind == Parameter::Kind::rate && is_collective(cost_of_op(o.op)) && !o.axis.empty()) named = true;
   for (std::size_t d = 1; d < dimensions; ++d)
-    if (kind == Knob::Kind::time && pod.machine.link.at(d).latency != pod.machine.link.front().latency) named = true;
+    if (kind == Parameter::Kind::time && system.machine.link.at(d).latency != system.machine.link.front().latency) named = true;
   if (std::count(used.begin(), used.end(), true) < 2) named = false;
   std::vector<int> entries;
   for (std::size_t d = 0; d < dimensions; ++d) {
@@ -104,7 +104,7 @@ void add_links(const std::vector<Observation>& observations, const Pod& pod, con
     if (named) maker.add(fmt::format("link[{}].{}", dimension_name(static_cast<int>(d)), name), kind);
   }
   if (named || entries.empty()) return;
-  if (pod.machine.interconnect == Interconnect::rail)
+  if (system.machine.interconnect == Interconnect::rail)
     maker.add(fmt::format("link[{}].{}", dimension_name(entries.front()), name), kind);
   else
     maker.add("link." + name, kind);
@@ -153,72 +153,72 @@ FastestPoint fastest_point(const std::vector<Observation>& observations, CostKin
 
 }  // namespace
 
-double physical(const Knob& knob, double x) {
-  if (knob.kind == Knob::Kind::rate || knob.kind == Knob::Kind::efficiency) return 1 / (x * knob.unit);
-  return x * knob.unit;
+double physical(const Parameter& parameter, double x) {
+  if (parameter.kind == Parameter::Kind::rate || parameter.kind == Parameter::Kind::efficiency) return 1 / (x * parameter.unit);
+  return x * parameter.unit;
 }
 
-double from_physical(const Knob& knob, double value) {
-  if (knob.kind == Knob::Kind::rate && std::isinf(value)) return 1;  // starts at some_rate
-  if (knob.kind == Knob::Kind::rate || knob.kind == Knob::Kind::efficiency) return 1 / (value * knob.unit);
-  return value / knob.unit;
+double from_physical(const Parameter& parameter, double value) {
+  if (parameter.kind == Parameter::Kind::rate && std::isinf(value)) return 1;  // starts at some_rate
+  if (parameter.kind == Parameter::Kind::rate || parameter.kind == Parameter::Kind::efficiency) return 1 / (value * parameter.unit);
+  return value / parameter.unit;
 }
 
-std::vector<Knob> knobs_for(const std::vector<Observation>& observations, const Shapes& shapes, const CalibrateOptions& options, Pod& pod) {
-  give_points(shapes, pod.machine);
-  Maker maker{options, pod.machine};
+std::vector<Parameter> knobs_for(const std::vector<Observation>& observations, const Shapes& shapes, const CalibrateOptions& options, System& system) {
+  give_points(shapes, system.machine);
+  Maker maker{options, system.machine};
   std::array<bool, cost_kind_count> seen{};
   for (const Observation& o : observations) {
     const bool passes_on = is_composite(o) && o.schedule > ObservedSchedule::plain;  // by shifts, not by a Collective
     seen.at(static_cast<std::size_t>(passes_on ? CostKind::permute : cost_of_op(o.op))) = true;
     if (is_composite(o)) seen.at(static_cast<std::size_t>(CostKind::matmul)) = true;
   }
-  maker.add("chip.hbm_bandwidth", Knob::Kind::rate);
-  if (shapes.products.empty()) maker.add("chip.matmul_efficiency", Knob::Kind::efficiency);
-  add_links(observations, pod, "bandwidth", Knob::Kind::rate, maker);
-  if (pod.machine.chip.injection_bandwidth != unlimited<BytesPerSecond>) maker.add("chip.injection_bandwidth", Knob::Kind::rate);
+  maker.add("chip.hbm_bandwidth", Parameter::Kind::rate);
+  if (shapes.products.empty()) maker.add("chip.matmul_efficiency", Parameter::Kind::efficiency);
+  add_links(observations, system, "bandwidth", Parameter::Kind::rate, maker);
+  if (system.machine.chip.injection_bandwidth != unlimited<BytesPerSecond>) maker.add("chip.injection_bandwidth", Parameter::Kind::rate);
   for (int k = 0; k < cost_kind_count; ++k)
-    if (seen.at(static_cast<std::size_t>(k))) maker.add(fmt::format("software.launch[{}]", name_of(static_cast<CostKind>(k))), Knob::Kind::time);
+    if (seen.at(static_cast<std::size_t>(k))) maker.add(fmt::format("software.launch[{}]", name_of(static_cast<CostKind>(k))), Parameter::Kind::time);
   for (std::size_t i = 0; i < shapes.products.size(); ++i) {
-    Knob& knob = maker.add("chip.matmul_efficiency", Knob::Kind::efficiency);
-    knob.point = static_cast<int>(i);
-    knob.at = fmt::format("{}x{}x{}", shapes.products[i].m, shapes.products[i].n, shapes.products[i].k);
+    Parameter& parameter = maker.add("chip.matmul_efficiency", Parameter::Kind::efficiency);
+    parameter.point = static_cast<int>(i);
+    parameter.at = fmt::format("{}x{}x{}", shapes.products[i].m, shapes.products[i].n, shapes.products[i].k);
   }
   for (int k = 0; k < cost_kind_count; ++k) {
     const auto& points = shapes.curves.at(static_cast<std::size_t>(k));
     if (points.empty()) continue;
     const FastestPoint fastest = fastest_point(observations, static_cast<CostKind>(k), points);
     for (std::size_t i = 0; i < points.size(); ++i) {
-      Knob& knob = maker.add(curve_path(static_cast<CostKind>(k)), Knob::Kind::efficiency);
-      knob.point = static_cast<int>(i);
-      knob.at = to_exact_text(points[i]);
-      knob.last = i == fastest.point;
-      if (knob.last) knob.rate = fastest.rate;
+      Parameter& parameter = maker.add(curve_path(static_cast<CostKind>(k)), Parameter::Kind::efficiency);
+      parameter.point = static_cast<int>(i);
+      parameter.at = to_exact_text(points[i]);
+      parameter.last = i == fastest.point;
+      if (parameter.last) parameter.rate = fastest.rate;
     }
   }
-  add_links(observations, pod, "latency", Knob::Kind::time, maker);
-  maker.add("software.per_message", Knob::Kind::time);
-  maker.add("chip.overlap_hbm", Knob::Kind::share);
+  add_links(observations, system, "latency", Parameter::Kind::time, maker);
+  maker.add("software.per_message", Parameter::Kind::time);
+  maker.add("chip.overlap_hbm", Parameter::Kind::share);
   return maker.finish();
 }
 
 // ---- Predictions ----------------------------------------------------------------------------------------------------------------------
 
-Expected<Predictions> Predictions::make(const std::vector<Observation>& observations, const Pod& pod, const PredictOptions& options) {
+Expected<Predictions> Predictions::make(const std::vector<Observation>& observations, const System& system, const PredictOptions& options) {
   Predictions result;
-  result.pod_ = pod;
+  result.system_ = system;
   for (const Observation& o : observations) {
     Item item;
     item.observation = &o;
-    const auto schedule = schedule_of(o, pod, options.unknown_matmul);
+    const auto schedule = schedule_of(o, system, options.unknown_matmul);
     if (!schedule) return schedule.error();
     if (const auto* collective = std::get_if<Collective>(&schedule->computes)) item.input = bytes_of(schedule->programs.front(), collective->input);
-    item.form = closed_form(o, pod, options);
+    item.form = closed_form(o, system, options);
     if (!item.form) {
-      auto lowered = lowered_schedule_of(o, pod, options);
+      auto lowered = lowered_schedule_of(o, system, options);
       if (!lowered) return lowered.error();
       item.lowered = *std::move(lowered);
-      const auto time = simulated_time(*item.lowered, result.pod_);
+      const auto time = simulated_time(*item.lowered, result.system_);
       if (!time) return blamed_on(o.where, time.error());
       result.simulates_ = true;
     }
@@ -229,20 +229,20 @@ Expected<Predictions> Predictions::make(const std::vector<Observation>& observat
 
 CostKind Predictions::kind(std::size_t i) const { return cost_of_op(items_[i].observation->op); }
 
-void Predictions::turn(const std::vector<Knob>& knobs, const Eigen::VectorXd& x) {
-  Machine& machine = pod_.machine;
+void Predictions::turn(const std::vector<Parameter>& parameters, const Eigen::VectorXd& x) {
+  Machine& machine = system_.machine;
   std::vector<MatmulPoint> products = machine.chip.matmul_table.points;
   bool table = false;
-  for (std::size_t j = 0; j < knobs.size(); ++j) {
-    const Knob& knob = knobs[j];
-    const double value = physical(knob, x[static_cast<Eigen::Index>(j)]);
-    if (knob.point < 0) {
-      for (const int entry : knob.entries) knob.field->set(machine, entry, value);
-    } else if (knob.field->unit == FieldUnit::efficiency) {
-      const auto kind = static_cast<std::size_t>(cost_kind_of(static_cast<CollectiveKind>(knob.entries.front())));
-      machine.software.efficiency.at(kind)[static_cast<std::size_t>(knob.point)].efficiency = value;
+  for (std::size_t j = 0; j < parameters.size(); ++j) {
+    const Parameter& parameter = parameters[j];
+    const double value = physical(parameter, x[static_cast<Eigen::Index>(j)]);
+    if (parameter.point < 0) {
+      for (const int entry : parameter.entries) parameter.field->set(machine, entry, value);
+    } else if (parameter.field->unit == FieldUnit::efficiency) {
+      const auto kind = static_cast<std::size_t>(cost_kind_of(static_cast<CollectiveKind>(parameter.entries.front())));
+      machine.software.efficiency.at(kind)[static_cast<std::size_t>(parameter.point)].efficiency = value;
     } else {
-      products[static_cast<std::size_t>(knob.point)].efficiency = value;
+      products[static_cast<std::size_t>(parameter.point)].efficiency = value;
       table = true;
     }
   }
@@ -252,14 +252,14 @@ void Predictions::turn(const std::vector<Knob>& knobs, const Eigen::VectorXd& x)
 
 Seconds Predictions::predicted(std::size_t i) {
   const Item& item = items_[i];
-  if (item.form) return evaluate(*item.form, pod_.machine);
+  if (item.form) return evaluate(*item.form, system_.machine);
   if (stale_) {
-    auto turned = with_machine(pod_, pod_.machine);
+    auto turned = with_machine(system_, system_.machine);
     assert(turned);
-    pod_ = *std::move(turned);
+    system_ = *std::move(turned);
     stale_ = false;
   }
-  const auto time = simulated_time(*item.lowered, pod_);
+  const auto time = simulated_time(*item.lowered, system_);
   return time ? *time : Seconds{std::numeric_limits<double>::infinity()};  // it ran before: only the clock's end is left
 }
 

@@ -9,6 +9,6 @@ namespace podsim {
 
 /// Names a cycle of task instances that wait for each other, device and task, each with what it waits for (a half of another one, or the core that
 /// another one keeps). `finished` has one entry per activity of the model; at least one must be false.
-Diagnostic stuck(const Model& model, const std::vector<bool>& finished);
+Diagnostic deadlock(const Model& model, const std::vector<bool>& finished);
 
 }  // namespace podsim
