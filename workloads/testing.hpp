@@ -1,4 +1,4 @@
-// What tests of workloads share: pods of a mesh of row and col, whole tensors of a schedule that ran on numbers. Not for production code.
+// What tests of workloads share: systems of a mesh of row and col, whole tensors of a schedule that ran on numbers. Not for production code.
 #pragma once
 
 #include <gtest/gtest.h>

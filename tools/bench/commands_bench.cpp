@@ -1,4 +1,4 @@
-// Whole commands that must answer in seconds, as a user waits for them: pods of thousands of chips, searches, what cannot be folded.
+// Whole commands that must answer in seconds, as a user waits for them: systems of thousands of chips, searches, what cannot be folded.
 #include <iterator>
 #include <sstream>
 #include <vector>

@@ -12,7 +12,7 @@ namespace {
 
 using Entry = std::pair<std::int64_t, std::uint64_t>;
 
-/// How far ahead events lie: all alike (a symmetric pod: thousands at each time), or all different.
+/// How far ahead events lie: all alike (a symmetric system: thousands at each time), or all different.
 std::int64_t ahead(Rng& rng, bool alike) { return alike ? 1'000'000 : 1 + static_cast<std::int64_t>(rng.below(2'000'000)); }
 
 template <class Push, class Pop>

@@ -1,4 +1,4 @@
-// What is timed: pods and lowered schedules.
+// What is timed: systems and lowered schedules.
 #pragma once
 
 #include <cstdlib>

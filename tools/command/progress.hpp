@@ -50,7 +50,7 @@ class ProgressLine {
   std::thread ticking_;
 };
 
-/// What is done on behalf of `manner` is shown, and how far its runs are. The line outlives the use of the manner.
+/// What is done on behalf of `options` is shown, and how far its runs are. The line outlives the use of the options.
 void show_on(ProgressLine& line, RunOptions& options);
 
 /// Of one run.

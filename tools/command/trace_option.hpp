@@ -22,7 +22,7 @@ struct TraceRequest {
   std::string note;  // for standard error, empty: nothing to say
 };
 
-/// Of a pod of that many devices. Without --trace-devices: every device, or the first 16 of more, with a note that says so. nullopt: no trace is
+/// Of a system of that many devices. Without --trace-devices: every device, or the first 16 of more, with a note that says so. nullopt: no trace is
 /// asked for. Errors: a name that ends in neither .json nor .json.gz, devices that are none, --trace-devices without --trace, a file that cannot be
 /// written.
 Expected<std::optional<TraceRequest>> trace_request(const Options& options, int devices);

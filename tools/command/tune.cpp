@@ -52,7 +52,7 @@ Expected<ReferenceParameters> baseline_parameters(const std::string& text, const
   return Diagnostic{option("baseline"), reference_parameters(which).error().message + ", from-machine, or a machine file"};
 }
 
-/// Its choice on every pod of that shape; a pod of its own where there is none.
+/// Its choice on every system of that shape; a system of its own where there is none.
 Expected<std::vector<BaselinePlan>> reference_plans(const std::string& name, const ReferenceTuning& reference, TuningRequest& request,
                                                     const Options& options) {
   const ReferenceShapePlan& choice = reference.choice();

@@ -1,4 +1,4 @@
-// Pods that are not as built: other topologies, several slices, what is broken or slow, other orders of devices.
+// Systems that are not as built: other topologies, several slices, what is broken or slow, other orders of devices.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -25,7 +25,7 @@ struct TuningReport {
 std::string tuning_table(const TuningReport& report);
 std::string tuning_json(const TuningReport& report);
 
-/// A plan alone, of the request's pods: `show plan`.
+/// A plan alone, of the request's systems: `show plan`.
 std::string plan_table(const TuningRequest& request, const TunedPlan& plan);
 std::string plan_json(const TuningRequest& request, const TunedPlan& plan);
 

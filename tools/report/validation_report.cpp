@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "sim/base/csv.hpp"
 #include "sim/base/units.hpp"
 #include "tools/report/comparison_report.hpp"
 #include "tools/report/prediction_plot.hpp"
@@ -27,7 +28,7 @@ std::vector<double> errors_of(const std::vector<DatasetValidation>& validations,
   return errors;
 }
 
-/// Of the rungs that go beyond what was fitted.
+/// Of the tiers that go beyond what was fitted.
 ErrorSummary headline(const std::vector<DatasetValidation>& validations) {
   std::vector<double> errors;
   for (const Tier tier : {Tier::other_operation, Tier::other_scale, Tier::composite}) {

@@ -45,7 +45,7 @@ class Points {
 
 inline constexpr std::size_t most_points = 1'000'000;
 
-/// How many devices the pod of these inputs has; nullopt: there is no such pod.
+/// How many devices the system of these inputs has; nullopt: there is no such system.
 using DevicesOf = std::function<std::optional<int>(const PointInputs&)>;
 
 /// Expands the blocks. The mesh "all" becomes every row x col of the pod's devices, rows falling; it stays where there is no pod, for the run to say

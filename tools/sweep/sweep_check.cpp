@@ -110,19 +110,19 @@ std::string set_message(const SweepAxis& axis, const std::string& text, const Sw
   return message;
 }
 
-// ---- Pods ---------------------------------------------------------------------------------------------------------------------------------
+// ---- Systems ---------------------------------------------------------------------------------------------------------------------------------
 
 /// Line and column: one value may be part of several blocks, all cases that it stands around.
 using ValuePlace = std::pair<int, int>;
 ValuePlace place_of(const SourceLocation& where) { return {where.line, where.column}; }
 
-/// Of values that are part of pods.
+/// Of values that are part of systems.
 struct PodValues {
-  std::set<ValuePlace> fit;                // that are part of a pod
+  std::set<ValuePlace> fit;                // that are part of a system
   std::map<ValuePlace, Diagnostic> wrong;  // that were to blame where there was none
 };
 
-/// Which values of one block's pod axes go with some of the others.
+/// Which values of one block's system axes go with some of the others.
 class PodTrial {
  public:
   PodTrial(const SweepBlock& block, PodValues& values) : values_{values} {
@@ -145,7 +145,7 @@ class PodTrial {
     }
   }
 
-  /// Why there is no pod at all, where no single value is to blame.
+  /// Why there is no system at all, where no single value is to blame.
   std::string no_pod;
   /// The axes of all meshes that were seen.
   std::set<std::string> mesh_axes;

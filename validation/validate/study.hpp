@@ -70,7 +70,7 @@ struct Study {
 };
 
 /// Errors, with line and column: what is no study; no case; a case with both a bound and a reason for none, or neither; unknown operations, schedules
-/// and algorithms; meshes that are none; parts of less than 2 or more than 16; a case without a pod to run on.
+/// and algorithms; meshes that are none; parts of less than 2 or more than 16; a case without a system to run on.
 Expected<Study> read_study(std::string_view text, const std::string& file);
 
 }  // namespace podsim

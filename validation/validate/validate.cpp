@@ -17,7 +17,7 @@ namespace podsim {
 
 namespace {
 
-/// A row that is predicted, and on which pod.
+/// A row that is predicted, and on which system.
 struct Target {
   Observation observation;
   std::size_t system = 0;

@@ -39,7 +39,7 @@ struct DatasetValidation {
   [[nodiscard]] bool ok() const;
 };
 
-/// The errors that count, of a rung or of all: a row once for each rung, in the first case that predicts it.
+/// The errors that count, of a tier or of all: a row once for each rung, in the first case that predicts it.
 std::vector<double> counted_errors(const DatasetValidation& validation, std::optional<Tier> tier = std::nullopt);
 
 /// Whether what ran is known: of a matmul, a copy or a permute always.
@@ -53,8 +53,8 @@ struct ValidateControl {
 };
 
 /// Fits and predicts every case of every dataset, under every hypothesis where what ran in a row is unknown, else as `podsim run` does. The same
-/// input gives the same bytes. Errors: at the place in the study: a filter that lets no row pass, a dataset that there is not, a pod that cannot be
-/// made, a case that fits what it predicts; at the observation: what cannot be predicted on the pod.
+/// input gives the same bytes. Errors: at the place in the study: a filter that lets no row pass, a dataset that there is not, a system that cannot be
+/// made, a case that fits what it predicts; at the observation: what cannot be predicted on the system.
 Expected<std::vector<DatasetValidation>> validate(const std::vector<Dataset>& datasets, const ValidateControl& control = {});
 
 /// All rows on a machine as it is.

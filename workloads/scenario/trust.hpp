@@ -21,7 +21,7 @@ enum class Tier {
 inline constexpr int tier_count = 4;
 std::string_view name_of(Tier tier);  // "other sizes"
 
-/// How wrong predictions of a rung are: of the datasets that come with podsim, as `podsim validate` has it, in two digits (a test compares). Of the
+/// How wrong predictions of a tier are: of the datasets that come with podsim, as `podsim validate` has it, in two digits (a test compares). Of the
 /// rows that count; of other scale there are none, so it is of the one dataset that has any.
 struct TierError {
   Tier tier = Tier::other_sizes;
@@ -33,7 +33,7 @@ const std::array<TierError, tier_count>& tier_errors();
 ///   hypothetical   the machine or the slice is a what-if
 ///   fitted         all of the run is covered, or the machine's file does not say what it was fitted to (`beyond` says so); the error is the fit's
 ///   extrapolated   some of it is not: another operation, another number of devices or other dimensions, other sizes, several operations at
-///                  once; its error is that of the furthest rung. Broken or slow parts, collectives by another algorithm: the error is not known
+///                  once; its error is that of the furthest tier. Broken or slow parts, collectives by another algorithm: the error is not known
 ///   else           as the machine says
 /// `lowering` names the algorithm of all collectives, empty: ring, or line on open axes, as fits have it.
 RunTrust trust_of(const System& system, const std::vector<Coverage>& run, std::string_view lowering = {});

@@ -22,7 +22,7 @@ struct AxisRings {
 /// nullopt: not an undamaged grid of chips with one device each, or an axis takes a part of a dimension.
 std::optional<AxisRings> axis_rings(const System& system);
 
-/// No longer than the part takes on the pod by des, its collectives lowered by dimension. Per pass, the longest of
+/// No longer than the part takes on the system by des, its collectives lowered by dimension. Per pass, the longest of
 ///   core   its matmuls and slice copies; before the first matmul the first gathers, as far as cuts do not hide them; after the last one the last
 ///          reduce-scatter, as far as joins do not
 ///   axis   the collectives of an axis one after the other, each as long as alone at least; what has to come before the first and after the last

@@ -1,4 +1,4 @@
-// What parts cost on pods, by simulation, each found out once.
+// What parts cost on systems, by simulation, each found out once.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@ struct PartCost {
   std::string problem{};  // why it does not run; empty: it does
 };
 
-/// Simulates parts, as many at a time as there are threads. Pods whose axes are laid over the same rings share what is found. The pods outlive this.
+/// Simulates parts, as many at a time as there are threads. Systems whose axes are laid over the same rings share what is found. The systems outlive this.
 class PartCosts {
  public:
   PartCosts(const std::vector<System>& systems, const PartOptions& options, std::string collectives, const EngineEntry& engine, int threads,
@@ -54,7 +54,7 @@ class PartCosts {
   int threads_;
   Cancellation stop_;
   std::vector<std::optional<AxisRings>> rings_;
-  std::vector<std::string> signatures_;  // pods with the same one are alike
+  std::vector<std::string> signatures_;  // systems with the same one are alike
   std::unordered_map<std::string, PartCost> costs_;
   std::int64_t simulations_ = 0;
 };

@@ -1,4 +1,4 @@
-// The search on one pod: which path through a workload's stages is the best, as far as costs are known.
+// The search on one system: which path through a workload's stages is the best, as far as costs are known.
 #pragma once
 
 #include <array>
@@ -47,7 +47,7 @@ class PodSearch {
   /// The plan of a known path with its costs and memory.
   [[nodiscard]] TunedPlan plan_of(const Path& path) const;
   /// Rules out, for good, what needs most memory in a plan that needs more than the limit: an option of a product, another stage or a re-layout
-  /// in a layout; where what is resident is too much by itself, attention in its layout, or the pod. (Where the layouts of attention take different
+  /// in a layout; where what is resident is too much by itself, attention in its layout, or the system. (Where the layouts of attention take different
   /// copies of keys and values, an option may be ruled out for one that would have fitted with the other.)
   void exclude(const TunedPlan& plan, Bytes limit);
 

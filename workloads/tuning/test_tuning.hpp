@@ -56,7 +56,7 @@ struct SliceMesh {
   int R, C;
 };
 
-/// A block, a part of one, or products; on one to three pods of equally many devices, some of them with folded axes.
+/// A block, a part of one, or products; on one to three systems of equally many devices, some of them with folded axes.
 inline TuningRequest random_request(Rng& rng) {
   const auto one_of = [&](const auto& values) { return values[rng.below(values.size())]; };
   TuningRequest request;

@@ -21,7 +21,7 @@ class Search {
   explicit Search(const TuningRequest& request)
       : request_{request}, costs_{request.systems, request.options, std::string{by_dimension_name}, *request.engine, request.threads, request.stop} {}
 
-  /// Told to stop, of some pods only: then there is nothing else to be asked for.
+  /// Told to stop, of some systems only: then there is nothing else to be asked for.
   Done prepare() {
     if (request_.systems.empty()) return Diagnostic{{}, "there is no pod to search on"};
     for (std::size_t p = 0; p < request_.systems.size(); ++p) {
@@ -154,7 +154,7 @@ class Search {
     costs_.simulate(jobs, [&] {
       if (request_.progress) request_.progress({++count, incumbent_, bound_, request_.exhaustive ? all_parts_ : 0});
     });
-    // Pods may share what was found.
+    // Systems may share what was found.
     stale_.assign(searches_.size(), true);
     if (!request_.progress) return;
     for (const PartCosts::Job& job : jobs)

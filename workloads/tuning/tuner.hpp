@@ -37,7 +37,7 @@ struct TuningRequest {
   std::int64_t largest_slice_count = 64;
   std::function<bool(const std::string& stage, const ProductChoice&)> allowed{};  // narrows the choices; none: all
   std::vector<BaselinePlan> baselines{};
-  bool exhaustive = false;     // simulates every option of every pod
+  bool exhaustive = false;     // simulates every option of every system
   std::size_t top = 5;         // plans wanted
   std::optional<Bytes> hbm{};  // plans above this are excluded; none: unlimited
   const EngineEntry* engine = nullptr;
@@ -59,7 +59,7 @@ struct StageAlternative {
   bool exact = false;         // false: it takes `time` at least
 };
 
-/// The best plan on one pod, or a baseline.
+/// The best plan on one system, or a baseline.
 struct TunedPlan {
   std::size_t system = 0;
   std::string baseline{};
@@ -80,21 +80,21 @@ inline constexpr std::string_view no_remat =
     "activations are kept for the backward pass: computing them again (remat) is not modelled; a smaller batch needs less memory";
 
 struct Tuning {
-  std::vector<TunedPlan> plans;          // best first: by time, memory, pod; one per pod
+  std::vector<TunedPlan> plans;          // best first: by time, memory, system; one per system
   std::vector<TunedPlan> baselines;      // as asked for
-  std::int64_t candidates = 0;           // products' options on all pods
+  std::int64_t candidates = 0;           // products' options on all systems
   std::int64_t simulated = 0;            // parts
   std::int64_t pruned = 0;               // options that were never simulated
-  std::vector<ExcludedOption> excluded;  // pods and options that memory, or what they are, rules out
+  std::vector<ExcludedOption> excluded;  // systems and options that memory, or what they are, rules out
   bool interrupted = false;              // the plans are the best known so far
 };
 
-/// Searches pods x per stage (algorithm, dataflow, transposed, S) by dynamic programming over the stages' layouts, where a re-layout may stand
-/// between two stages. A part that is not simulated yet counts as its lower bound; as long as the best plan of the best pod has such parts, these are
-/// simulated; so the plan that is best in the end is the best of all (test: `exhaustive` finds the same). Parts of equal schedules on pods of
+/// Searches systems x per stage (algorithm, dataflow, transposed, S) by dynamic programming over the stages' layouts, where a re-layout may stand
+/// between two stages. A part that is not simulated yet counts as its lower bound; as long as the best plan of the best system has such parts, these are
+/// simulated; so the plan that is best in the end is the best of all (test: `exhaustive` finds the same). Parts of equal schedules on systems of
 /// equal rings are simulated once. The result does not depend on the number of threads.
-/// Order of plans: time, memory, pod; of options that take equally long: working memory, algorithm, dataflow, S.
-/// Errors: no pod; unknown algorithms; nothing applies anywhere (says why).
+/// Order of plans: time, memory, system; of options that take equally long: working memory, algorithm, dataflow, S.
+/// Errors: no system; unknown algorithms; nothing applies anywhere (says why).
 Expected<Tuning> tune(const TuningRequest& request);
 
 /// A plan that is given, with what its parts cost and the memory it needs. Errors: those of parts_of(); a part that does not run.

@@ -58,7 +58,7 @@ Done check(const CalibrateOptions& options, const Machine& machine) {
   return done();
 }
 
-/// What the base machine has for the rate that a knob turns, if it has a limit there.
+/// What the base machine has for the rate that a parameter turns, if it has a limit there.
 std::optional<double> specified(const Parameter& parameter, const Machine& base) {
   if (parameter.kind != Parameter::Kind::rate) return std::nullopt;
   const double value = parameter.field->get(base, parameter.entries.front());

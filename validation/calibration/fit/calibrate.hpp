@@ -69,7 +69,7 @@ struct Calibration {
 };
 
 /// Robust non-negative least squares on ln(predicted / observed); README.md says how. The same input gives the same bytes.
-/// Errors: no observations; an observation that cannot be predicted on the pod (names it); a path that is no machine value; a prior for a value that
+/// Errors: no observations; an observation that cannot be predicted on the system (names it); a path that is no machine value; a prior for a value that
 /// is zero or unlimited.
 Expected<Calibration> calibrate(const std::vector<Observation>& observations, const System& base, const CalibrateOptions& options = {});
 

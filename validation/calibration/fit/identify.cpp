@@ -19,7 +19,7 @@ constexpr double unlimited_part = 1e-2;  // a link that takes less of the base m
 constexpr int most_turns = 8;
 
 struct State {
-  std::vector<int> chosen;   // of the knobs, in their order
+  std::vector<int> chosen;   // of the parameters, in their order
   std::vector<bool> pinned;  // stays on its bound
   std::set<int> stands_for;  // of the chosen: moves predictions as one does that was not chosen
   std::vector<Undetermined> undetermined;
@@ -68,7 +68,7 @@ bool has_prior(const Parameter& parameter, const CalibrateOptions& options) {
   return std::any_of(options.priors.begin(), options.priors.end(), [&](const NamedPrior& prior) { return prior.path == parameter.path; });
 }
 
-/// Chooses anew from the influence of every knob at x.
+/// Chooses anew from the influence of every parameter at x.
 State choose(const std::vector<Parameter>& parameters, const Eigen::VectorXd& x, const Eigen::MatrixXd& jacobian, const std::vector<bool>& pinned,
              const CalibrateOptions& options) {
   State state{{}, pinned, {}, {}};

@@ -17,7 +17,7 @@ struct Fit {
   System system;                                 // with the values
 };
 
-/// Fits what can be told of `knobs`, from the values that `pod` has; the others keep them. An unknown cannot be told if it moves no prediction by
+/// Fits what can be told of `parameters`, from the values that `system` has; the others keep them. An unknown cannot be told if it moves no prediction by
 /// 0.1 %, or moves them as earlier ones do (to 0.1 % of its squared influence) and no prior is named for it. Where one ends on its bound because
 /// another that moves predictions alike keeps too large a value, that other is fitted: a time is then zero, a rate keeps its value.
 Fit fit(const std::vector<Parameter>& parameters, const System& system, const CalibrateOptions& options, Predictions& predictions);

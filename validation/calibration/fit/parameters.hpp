@@ -41,7 +41,7 @@ struct Shapes {
 /// Curves and tables of `machine` are given the points of `shapes`.
 std::vector<Parameter> knobs_for(const std::vector<Observation>& observations, const Shapes& shapes, const CalibrateOptions& options, System& system);
 
-/// Observations on a pod whose machine is turned.
+/// Observations on a system whose machine is turned.
 class Predictions {
  public:
   /// Errors: an observation that cannot be predicted.

@@ -1,0 +1,87 @@
+#include "tools/report/check_report.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/schedule/text.hpp"
+#include "tools/report/table.hpp"
+
+namespace podsim {
+
+namespace {
+
+std::string yes(bool value) { return value ? "yes" : "NO"; }
+
+std::string_view name_of(EdgePurpose purpose) {
+  switch (purpose) {
+    case EdgePurpose::implied: return "implied by other edges";
+    case EdgePurpose::ordering: return "orders a race";
+    case EdgePurpose::timing: return "benign: timing only";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string check_table(const CheckReport& report) {
+  std::vector<std::vector<std::string>> rows{
+      {"devices", std::to_string(report.devices)},
+      {"matched", yes(report.matched)},
+      {"deadlock-free", yes(report.deadlock_free)},
+      {"race-free", yes(report.race_free)},
+      {"orders tried", std::to_string(report.orders_tried)},
+      {"compared with", report.compared},
+  };
+  if (report.compared_something()) {
+    rows.push_back({"bit-equal on integers", yes(report.bit_equal)});
+    rows.push_back({"largest error on uniform data", fmt::format("{:.3g} absolute, {:.3g} of the largest value (allowed {:.3g})",
+                                                                 report.max_abs_error, report.max_rel_error, report.tolerance)});
+  }
+  rows.push_back({"ok", yes(report.ok)});
+  std::string text = table(rows, 2);
+  for (const Diagnostic& problem : report.problems) text += to_text(problem) + "\n";
+  return text;
+}
+
+Expected<std::vector<NamedEdge>> named_edges(const Schedule& lowered, Cancellation stop) {
+  const auto audits = audit_edges(lowered, stop);
+  if (!audits) return audits.error();
+  std::vector<NamedEdge> named;
+  for (const EdgeAudit& audit : *audits) {
+    const Program& program = lowered.programs[audit.program];
+    named.push_back({task_name(program, program.tasks[audit.task.index()].after[audit.edge].task), task_name(program, audit.task),
+                     std::string{name_of(audit.purpose)}, audit.race.message});
+  }
+  return named;
+}
+
+std::string edges_table(const std::vector<NamedEdge>& edges) {
+  std::vector<std::vector<std::string>> rows{{"edge from", "to", "purpose", "without it"}};
+  for (const NamedEdge& edge : edges) rows.push_back({edge.from, edge.to, edge.purpose, edge.race.empty() ? "-" : edge.race});
+  return table(rows, 4);
+}
+
+std::string check_json(const CheckReport& report, const std::vector<NamedEdge>* edges) {
+  using Json = nlohmann::ordered_json;
+  const auto of_comparison = [&](auto value) { return report.compared_something() ? Json(value) : Json(); };
+  Json json{{"compared", report.compared},
+            {"devices", report.devices},
+            {"orders_tried", report.orders_tried},
+            {"bit_equal", of_comparison(report.bit_equal)},
+            {"max_abs_error", of_comparison(report.max_abs_error)},
+            {"max_rel_error", of_comparison(report.max_rel_error)},
+            {"tolerance", of_comparison(report.tolerance)},
+            {"matched", report.matched},
+            {"deadlock_free", report.deadlock_free},
+            {"race_free", report.race_free},
+            {"ok", report.ok}};
+  json["problems"] = Json::array();
+  for (const Diagnostic& problem : report.problems) json["problems"].push_back(to_text(problem));
+  if (edges)
+    for (const NamedEdge& edge : *edges)
+      json["edges"].push_back({{"from", edge.from}, {"to", edge.to}, {"purpose", edge.purpose}, {"race", edge.race}});
+  return json.dump(2) + "\n";
+}
+
+}  // namespace podsim
