@@ -6,6 +6,7 @@
 #include "tools/command/progress.hpp"
 #include "tools/report/run_operations.hpp"
 #include "tools/command/scenario_options.hpp"
+#include "workloads/scenario/faults.hpp"
 #include "validation/calibration/importers/profile_operations.hpp"
 
 namespace podsim {

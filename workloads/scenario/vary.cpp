@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/base/text.hpp"
 #include "sim/machine/machine_fields.hpp"
 #include "topologies/machines.hpp"
 
