@@ -1,6 +1,7 @@
 #include "tools/command/named_files.hpp"
 
 #include <optional>
+#include <fmt/format.h>
 
 #include "sim/base/file_names.hpp"
 #include "sim/base/text.hpp"

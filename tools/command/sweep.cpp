@@ -4,6 +4,7 @@
 #include "sim/config/files.hpp"
 #include "tools/command/command.hpp"
 #include "tools/command/options.hpp"
+#include "tools/command/scenario_options.hpp"
 #include "tools/report/comparison_report.hpp"
 #include "tools/command/progress.hpp"
 #include "tools/sweep/point_run.hpp"

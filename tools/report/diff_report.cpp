@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "sim/base/csv.hpp"
 #include "sim/base/units.hpp"
 #include "tools/report/comparison_report.hpp"
 #include "tools/report/run_report.hpp"

@@ -10,11 +10,13 @@
 #include <tuple>
 
 #include "algorithms/collectives/collectives.hpp"
+#include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
 #include "sim/config/files.hpp"
 #include "sim/machine/machine_fields.hpp"
 #include "tools/sweep/point_run.hpp"
 #include "topologies/machines.hpp"
+#include "workloads/scenario/read_scenario.hpp"
 
 namespace podsim {
 
