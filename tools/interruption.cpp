@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "sim/base/output_file.hpp"
-#include "tools/command/console.hpp"
+#include "tools/console/console.hpp"
 
 namespace podsim::interruption {
 

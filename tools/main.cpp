@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tools/command/command.hpp"
-#include "tools/command/standard_output.hpp"
+#include "tools/console/standard_output.hpp"
 #include "tools/interruption.hpp"
 
 int main(int argc, char** argv) {

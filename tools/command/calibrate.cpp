@@ -9,7 +9,7 @@
 #include "tools/command/command.hpp"
 #include "tools/command/observations.hpp"
 #include "tools/command/scenario_options.hpp"
-#include "tools/command/progress.hpp"
+#include "tools/console/progress.hpp"
 #include "tools/report/calibration_report.hpp"
 
 namespace podsim {

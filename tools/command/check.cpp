@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "tools/command/command.hpp"
-#include "tools/command/progress.hpp"
+#include "tools/console/progress.hpp"
 #include "tools/report/check_report.hpp"
 #include "workloads/scenario/plan_choice.hpp"
 #include "tools/command/scenario_options.hpp"

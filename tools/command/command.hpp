@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/command/console.hpp"
+#include "tools/console/console.hpp"
 
 namespace podsim {
 

@@ -5,7 +5,7 @@
 
 #include "tools/command/command.hpp"
 #include "tools/command/comparison_options.hpp"
-#include "tools/command/progress.hpp"
+#include "tools/console/progress.hpp"
 #include "tools/command/scenario_options.hpp"
 #include "tools/report/comparison_report.hpp"
 #include "tools/report/verdict.hpp"

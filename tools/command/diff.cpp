@@ -3,7 +3,7 @@
 #include "sim/config/files.hpp"
 #include "tools/command/command.hpp"
 #include "tools/report/diff_report.hpp"
-#include "tools/command/progress.hpp"
+#include "tools/console/progress.hpp"
 #include "tools/report/run_operations.hpp"
 #include "tools/command/scenario_options.hpp"
 #include "workloads/scenario/faults.hpp"

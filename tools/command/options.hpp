@@ -10,8 +10,8 @@
 
 #include "sim/base/expected.hpp"
 #include "sim/base/text.hpp"
-#include "tools/command/console.hpp"
-#include "tools/command/named_files.hpp"
+#include "tools/console/console.hpp"
+#include "tools/console/named_files.hpp"
 #include "tools/report/table.hpp"
 
 namespace podsim {

@@ -3,7 +3,7 @@
 #include "sim/base/units.hpp"
 #include "sim/config/result_config.hpp"
 #include "tools/command/command.hpp"
-#include "tools/command/progress.hpp"
+#include "tools/console/progress.hpp"
 #include "tools/command/scenario_options.hpp"
 #include "tools/command/trace_option.hpp"
 #include "tools/report/comparison_report.hpp"

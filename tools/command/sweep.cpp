@@ -6,7 +6,7 @@
 #include "tools/command/options.hpp"
 #include "tools/command/scenario_options.hpp"
 #include "tools/report/comparison_report.hpp"
-#include "tools/command/progress.hpp"
+#include "tools/console/progress.hpp"
 #include "tools/sweep/point_run.hpp"
 #include "tools/sweep/store_report.hpp"
 #include "tools/sweep/sweep_check.hpp"

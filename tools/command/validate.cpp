@@ -9,7 +9,7 @@
 #include "tools/command/observations.hpp"
 #include "tools/command/scenario_options.hpp"
 #include "tools/report/comparison_report.hpp"
-#include "tools/command/progress.hpp"
+#include "tools/console/progress.hpp"
 #include "tools/report/validation_report.hpp"
 
 namespace podsim {

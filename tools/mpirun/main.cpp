@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/command/standard_output.hpp"
+#include "tools/console/standard_output.hpp"
 #include "tools/mpirun/program.hpp"
 
 int main(int argc, char** argv) {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/command/console.hpp"
+#include "tools/console/console.hpp"
 #include "sim/engine/mpi/team.hpp"
 
 namespace podsim {

@@ -1,4 +1,4 @@
-#include "tools/command/standard_output.hpp"
+#include "tools/console/standard_output.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "sim/engine/engine.hpp"
-#include "tools/command/console.hpp"
+#include "tools/console/console.hpp"
 #include "workloads/scenario/run_options.hpp"
 
 namespace podsim {

@@ -1,4 +1,4 @@
-#include "tools/command/named_files.hpp"
+#include "tools/console/named_files.hpp"
 
 #include <optional>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "tools/command/standard_output.hpp"
+#include "tools/console/standard_output.hpp"
 
 #include <fcntl.h>
 #include <fmt/ostream.h>
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "sim/base/descriptor.hpp"
-#include "tools/command/console.hpp"
+#include "tools/console/console.hpp"
 
 namespace podsim {
 

@@ -1,4 +1,4 @@
-#include "tools/command/progress.hpp"
+#include "tools/console/progress.hpp"
 
 #include <fmt/ostream.h>
 

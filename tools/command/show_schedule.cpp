@@ -1,0 +1,41 @@
+#include "tools/command/show_schedule.hpp"
+
+#include <fmt/format.h>
+
+#include "sim/base/units.hpp"
+#include "sim/config/files.hpp"
+#include "sim/config/schedule_config.hpp"
+#include "sim/schedule/text.hpp"
+#include "workloads/scenario/plan_choice.hpp"
+#include "workloads/scenario/simulate.hpp"
+
+namespace podsim {
+
+Expected<std::string> show_schedule(const Options& options, Format, const RunOptions& how) {
+  const auto fields = system_fields(options, "ideal");
+  if (!fields) return fields.error();
+  const auto system = read_system(*fields);
+  if (!system) return system.error();
+  const auto problem = read_problem(*fields, *system, DType::bf16);
+  if (!problem) return problem.error();
+  auto posed = pose(*system, *problem, how);
+  if (!posed) return posed.error();
+  Schedule schedule = posed->problem.schedule;
+  if (options.flag("lowered")) {
+    auto lowered = lower_problem(posed->system, std::move(posed->problem), how);
+    if (!lowered) return lowered.error();
+    schedule = std::move(lowered->lowered);
+  }
+  const std::string path = options.has("output") ? options.text("output") : "";
+  how.tell("writing the schedule");
+  const bool is_text = path.ends_with(".textproto");
+  if (!is_text && !path.ends_with(".pb")) return to_text(schedule);
+  std::string saved = write_schedule(schedule, is_text ? Encoding::text : Encoding::binary);
+  const Bytes size{static_cast<std::int64_t>(saved.size())}, most = is_text ? schedule_limit.text : schedule_limit.binary;
+  if (size > most)
+    return Diagnostic{option("output"), fmt::format("the schedule is {} in this form, and no more than {} would be read{}", to_text(size), to_text(most),
+                                                    is_text ? "; a name that ends in .pb makes it several times smaller" : "")};
+  return saved;
+}
+
+}  // namespace podsim
