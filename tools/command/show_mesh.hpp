@@ -21,13 +21,7 @@ examples:
   podsim show mesh --machine tpu_v4 --slice 2x2x4 --mesh x=4,y=4 --mesh-order jax -o mesh.dot
 )";
 
-/// Graphviz: chips as circles, switches as boxes, a cable as one edge with its bandwidth.
-std::string to_dot(const Topology& topology, const std::function<std::string(ChipId)>& label);
-
 /// Errors: those of the system; --format csv.
-Expected<std::string> show_mesh(const Options& options, Format format, const RunOptions& manner);
-
-/// The devices of a slice as JAX prints them.
-std::string devices_text(const System& system, const std::vector<JaxDevice>& devices, Format format);
+Expected<std::string> show_mesh(const Options& options, Format format, const RunOptions& how);
 
 }  // namespace podsim
