@@ -33,7 +33,7 @@ inline Schedule every_operation() {
       {"scratch", {8}, DType::f32, Role::scratch, "", {}},
       {"", {}, DType::f32, Role::scratch, "", {}},
   };
-  const Region x{BufferId{0}, {all(2), block(own(row, 1), 2), span(4, 8)}};
+  const Region x{BufferId{0}, {all(2), podsim::block(own(row, 1), 2), span(4, 8)}};
   const Region y{BufferId{1}, {Range{Affine{{AxisTerm{half, -2}, AxisTerm{row, 3}}, 7, 5}, -4, 30, 3}, all(16)}};
   const Region first{BufferId{2}, {all(8)}}, second{BufferId{3}, {all(8)}}, nothing{BufferId{4}, {}};
   program.tasks = {
