@@ -1,3 +1,4 @@
+#include "tools/report/json.hpp"
 #include "validation/calibration/fit/calibrate.hpp"
 
 #include <fmt/format.h>
