@@ -21,6 +21,7 @@ function(podsim_add_folders)
 endfunction()
 
 # podsim_library(<name> [RECURSE] [NO_INSTALL]
+#                [FEW_OPTIMISATIONS]             -O1: what runs once per command or file, not per event; a third less time to compile
 #                [DEPENDS <podsim library>...]   part of the interface, by short name
 #                [PUBLIC <target>...]            outside libraries that our headers include
 #                [PRIVATE <target>...]           outside libraries that only our sources include
@@ -28,7 +29,7 @@ endfunction()
 #                [TEST_DEPENDS <target>...])     what the tests need on top
 # A name in DEPENDS whose folder holds nothing yet is left out.
 function(podsim_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "RECURSE;NO_INSTALL" "" "DEPENDS;PUBLIC;PRIVATE;SOURCES;TEST_DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "RECURSE;NO_INSTALL;FEW_OPTIMISATIONS" "" "DEPENDS;PUBLIC;PRIVATE;SOURCES;TEST_DEPENDS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "podsim_library(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -70,6 +71,9 @@ function(podsim_library name)
     add_library(${target} STATIC ${sources})
     set(scope PUBLIC)
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:podsim_warnings> ${arg_PRIVATE})
+    if(arg_FEW_OPTIMISATIONS)
+      target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+    endif()
   else()
     add_library(${target} INTERFACE)
     set(scope INTERFACE)
