@@ -145,6 +145,12 @@ function(podsim_proto_library name)
     list(APPEND outputs "${stem}.pb.h" "${stem}.pb.cc")
   endforeach()
   set(target podsim_${name}_proto)
+  # podsim_generated: the generated sources of all folders, without compiling them (tools/scripts/check_each_file.py).
+  add_custom_target(${target}_sources DEPENDS ${outputs})
+  if(NOT TARGET podsim_generated)
+    add_custom_target(podsim_generated)
+  endif()
+  add_dependencies(podsim_generated ${target}_sources)
   add_library(${target} STATIC ${outputs})
   add_library(podsim::${name}_proto ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name}_proto UNITY_BUILD OFF)  # generated files use the same names
