@@ -154,10 +154,10 @@ Expected<RunOptions> run_options_of(const Options& options, const Console& conso
   return how;
 }
 
-Done no_workload_options(const Options& options) {
+Status no_workload_options(const Options& options) {
   for (const char* name : {"only", "batch", "seq", "heads", "kv-heads", "head-dim", "ff", "layers"})
     if (options.given(name)) return Diagnostic{option(name), "belongs to --workload"};
-  return done();
+  return success();
 }
 
 std::vector<std::string> alignment_notes(const System& system) {

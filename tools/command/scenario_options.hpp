@@ -30,7 +30,7 @@ Expected<RunOptions> run_options_of(const Options& options, const Console& conso
 RunOptions run_options_of(const Console& console, int threads = 0);
 
 /// Errors: an option of --workload without it.
-Done no_workload_options(const Options& options);
+Status no_workload_options(const Options& options);
 
 /// What a user should know of a mesh, in sentences.
 std::vector<std::string> alignment_notes(const System& system);
