@@ -30,8 +30,8 @@ class [[nodiscard]] Expected {
   std::variant<T, Diagnostic> state_;
 };
 
-/// The outcome of an action without a result: done, or why not.
-using Done = Expected<std::monostate>;
-inline Done done() { return std::monostate{}; }
+/// The outcome of an action without a value: success, or the Diagnostic that says why it failed.
+using Status = Expected<std::monostate>;
+inline Status success() { return std::monostate{}; }
 
 }  // namespace podsim

@@ -81,7 +81,7 @@ Expected<std::vector<std::string>> collective_names(const Options& options) {
 }
 
 /// What is wrong with them whatever the system. What does not suit a system is left out there.
-Done check_collectives(const Options& options) {
+Status check_collectives(const Options& options) {
   if (!options.has("bytes")) return Diagnostic{{}, "--bytes is missing: the input of the collective on each device"};
   if (auto names = collective_names(options); !names) return names.error();
   for (const std::string& kind : split(options.text("collective"))) {
@@ -89,7 +89,7 @@ Done check_collectives(const Options& options) {
     for (const std::string& bytes : split(options.text("bytes")))
       if (auto size = parse_input_bytes(bytes, option("bytes")); !size) return size.error();
   }
-  return done();
+  return success();
 }
 
 /// `skipped`: what does not suit the system, by its name.
@@ -183,14 +183,14 @@ std::set<std::string> names_of_several(const std::vector<Fields>& systems) {
 }
 
 /// What options of a comparison rule out between them.
-Done check_comparison(const Options& options, const std::vector<Override>& varied) {
+Status check_comparison(const Options& options, const std::vector<Override>& varied) {
   for (const auto& [path, value] : varied)
     if (options.has("equal") && path.starts_with("link") && path.ends_with("bandwidth"))
       return Diagnostic{option("equal"), "sets the bandwidth of links, which --vary " + path + " varies"};
   const std::vector<std::string> fail = options.texts("fail");
   if (std::find(fail.begin(), fail.end(), "any") != fail.end())
     return Diagnostic{option("fail"), "any belongs to run; compare takes cables, as 0.0-0.1"};
-  return done();
+  return success();
 }
 
 }  // namespace

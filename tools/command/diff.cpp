@@ -45,12 +45,12 @@ Expected<std::string> form_of(const Options& options) {
 
 Expected<ProfileOptions> profile_options(const Options& options) {
   ProfileOptions how;
-  const auto set = [&](const char* name, std::int64_t most, int& field) -> Done {
-    if (!options.has(name)) return done();
+  const auto set = [&](const char* name, std::int64_t most, int& field) -> Status {
+    if (!options.has(name)) return success();
     const auto value = options.integer(name, 1, most);
     if (!value) return value.error();
     field = static_cast<int>(*value);
-    return done();
+    return success();
   };
   if (auto ok = set("steps", 1 << 24, how.steps); !ok) return ok.error();
   if (auto ok = set("devices", 1 << 24, how.devices); !ok) return ok.error();

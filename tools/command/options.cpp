@@ -124,7 +124,7 @@ class OptionParser {
     return all;
   }
 
-  Done take(const po::option& option, Options& options) {
+  Status take(const po::option& option, Options& options) {
     const OptionSpec& spec = spec_of(option.string_key);
     const std::string name = spec.long_name();
     if (spec.value.kind != OptionValue::Kind::many && !options.given_.insert(name).second)
@@ -136,7 +136,7 @@ class OptionParser {
         return Diagnostic{{}, fmt::format("--{}: expected {}, found {}", name, alternatives_text(choices), quoted(text))};
       texts.push_back(text);
     }
-    return done();
+    return success();
   }
 
   /// Defaults, and the files that values name.
@@ -237,10 +237,10 @@ Format format_of(const Options& options) {
   return static_cast<Format>(name - format_names.begin());
 }
 
-Done write_output(const Options& options, const std::string& text, Console& console) {
+Status write_output(const Options& options, const std::string& text, Console& console) {
   if (options.has("output")) return write_file(options.text("output"), text);
   console.out << text;
-  return done();
+  return success();
 }
 
 int print_output(const Options& options, const std::string& text, Console& console) {

@@ -95,7 +95,7 @@ OptionGroup output_options(std::span<const Format> formats);
 Format format_of(const Options& options);
 
 /// Writes a text to -o FILE, or to the console. Errors: the file cannot be written.
-Done write_output(const Options& options, const std::string& text, Console& console);
+Status write_output(const Options& options, const std::string& text, Console& console);
 /// The same, told: the exit status.
 int print_output(const Options& options, const std::string& text, Console& console);
 

@@ -167,10 +167,10 @@ Expected<RunOptions> run_options_of(const Fields& fields, const Options& options
   return how;
 }
 
-Done no_workload_options(const Options& options) {
+Status no_workload_options(const Options& options) {
   for (const char* name : {"only", "batch", "seq", "heads", "kv-heads", "head-dim", "ff", "layers"})
     if (options.given(name)) return Diagnostic{option(name), "belongs to --workload"};
-  return done();
+  return success();
 }
 
 std::vector<std::string> alignment_notes(const System& system) {

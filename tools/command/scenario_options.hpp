@@ -31,7 +31,7 @@ Expected<RunOptions> run_options_of(const Fields& fields, const Options& options
 RunOptions run_options_of(const Console& console, int threads = 0);
 
 /// Errors: an option of --workload without it.
-Done no_workload_options(const Options& options);
+Status no_workload_options(const Options& options);
 
 /// What a user should know of a mesh, in sentences.
 std::vector<std::string> alignment_notes(const System& system);

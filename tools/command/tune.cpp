@@ -49,7 +49,7 @@ OptionGroup tune_options() {
 }
 
 /// The search, and --pareto.
-Done search(const Options& options, TuningRequest& request, TuningReport& found, Console& console) {
+Status search(const Options& options, TuningRequest& request, TuningReport& found, Console& console) {
   const auto begin = std::chrono::steady_clock::now();
   ProgressLine line{console, options.flag("quiet")};
   request.progress = [&](const TuningProgress& progress) { line.show([&](double seconds) { return progress_text(progress, seconds); }); };
@@ -68,22 +68,22 @@ Done search(const Options& options, TuningRequest& request, TuningReport& found,
     found.pareto = *std::move(front);
   }
   found.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  return done();
+  return success();
 }
 
 /// --explain
-Done add_explanation(const TuningRequest& request, TuningReport& found) {
+Status add_explanation(const TuningRequest& request, TuningReport& found) {
   const Tuning& tuning = found.tuning;
   for (const TunedPlan& plan : tuning.plans) {
     const auto split = split_of(request, plan);
     if (!split) return split.error();
     found.splits.push_back(*split);
   }
-  if (tuning.plans.size() < 2) return done();
+  if (tuning.plans.size() < 2) return success();
   auto flips = what_flips(request, tuning.plans[0], tuning.plans[1]);
   if (!flips) return flips.error();
   found.flips = *std::move(flips);
-  return done();
+  return success();
 }
 
 /// -o FILE.textproto gets the best plan, and the console what was found.

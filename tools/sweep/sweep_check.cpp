@@ -203,7 +203,7 @@ class PodTrial {
 
 class SweepCheck {
  public:
-  Done run(const std::vector<SweepBlock>& blocks) {
+  Status run(const std::vector<SweepBlock>& blocks) {
     for (const SweepBlock& block : blocks) check_fields(block);
     for (const SweepBlock& block : blocks)
       for (const SweepAxis& axis : block.axes) check_values(axis, block);
@@ -213,7 +213,7 @@ class SweepCheck {
       for (const auto& [place, why] : values.wrong)
         if (!values.fit.contains(place)) problem(why.where, why.message);
     }
-    return problems_.empty() ? done() : Done{all_problems()};
+    return problems_.empty() ? success() : Status{all_problems()};
   }
 
  private:
@@ -278,6 +278,6 @@ class SweepCheck {
 
 }  // namespace
 
-Done check_sweep(const std::vector<SweepBlock>& blocks) { return SweepCheck{}.run(blocks); }
+Status check_sweep(const std::vector<SweepBlock>& blocks) { return SweepCheck{}.run(blocks); }
 
 }  // namespace podsim

@@ -40,14 +40,14 @@ class Planner {
  public:
   Planner(const Dataset& dataset, std::vector<Job>& jobs, std::vector<ValidatedCase>& results) : dataset_{dataset}, jobs_{jobs}, results_{results} {}
 
-  Done plan() {
+  Status plan() {
     for (const StudyCase& study_case : dataset_.study.cases)
       if (auto ok = plan(study_case); !ok) return ok;
-    return done();
+    return success();
   }
 
  private:
-  Done plan(const StudyCase& wanted) {
+  Status plan(const StudyCase& wanted) {
     Job job;
     std::vector<Observation> fit;
     for (const RowFilter& filter : wanted.fit) {
@@ -83,7 +83,7 @@ class Planner {
       job.options.predict = hypothesis.predict;
       add(wanted, hypothesis, job, fit, targets, !each && wanted.bound);
     }
-    return done();
+    return success();
   }
 
   void add(const StudyCase& wanted, const Hypothesis& hypothesis, Job job, const std::vector<Observation>& fit, const std::vector<Target>& targets,
@@ -146,7 +146,7 @@ Expected<ValidatedRow> predicted_row(const Observation& observation, const Syste
   return ValidatedRow{observation, *time, time->count() / observation.time.count() - 1};
 }
 
-Done carry_out(Job& job) {
+Status carry_out(Job& job) {
   Machine machine = job.fit_system.machine;
   if (!job.fit.empty()) {
     auto calibration = calibrate(job.fit, job.fit_system, job.options);
@@ -163,7 +163,7 @@ Done carry_out(Job& job) {
     if (!row) return row.error();
     job.rows.push_back(*std::move(row));
   }
-  return done();
+  return success();
 }
 
 void conclude(ValidatedCase& found) {

@@ -172,7 +172,7 @@ TEST(Validate, IsTheSameWithAnyNumberOfThreads) {
   EXPECT_EQ(texts.size(), 1U);
 }
 
-TEST(Validate, WhatTheBaseHasAlikeAndNobodyObservedStaysAlike) {
+TEST(Validate, KindsThatAreEqualOnTheBaseStayEqualIfNotObserved) {
   const Machine machine = some_machine();
   const System system = pod_with(machine, "8");
   std::vector<Observation> gathers;

@@ -50,7 +50,7 @@ constexpr std::array<Owner, 26> owners{{
     {"layers", {"workload"}},
 }};
 
-Done fields_belong(const Fields& fields, std::string_view problem) {
+Status fields_belong(const Fields& fields, std::string_view problem) {
   for (const Owner& owner : owners) {
     const auto& [first, second, third] = owner.problems;
     if (!fields.has(owner.field) || first == problem || second == problem || third == problem) continue;
@@ -60,7 +60,7 @@ Done fields_belong(const Fields& fields, std::string_view problem) {
     if (!third.empty()) text += fmt::format(" and `{}`", third);
     return Diagnostic{fields.where(owner.field), fmt::format("{}, not to `{}`", text, problem)};
   }
-  return done();
+  return success();
 }
 
 Expected<bool> on_off(const Fields& fields, std::string_view name) {
