@@ -12,6 +12,7 @@
 
 #include "sim/base/output_file.hpp"
 #include "sim/base/units.hpp"
+#include "tools/command/usage_texts.hpp"
 #include "tools/sweep/points.hpp"
 #include "workloads/scenario/fields.hpp"
 
@@ -168,6 +169,13 @@ std::vector<std::string> Options::texts(const std::string& name) const {
 
 Expected<std::int64_t> Options::integer(const std::string& name, std::int64_t low, std::int64_t high) const {
   return parse_integer(text(name), low, high, option(name));
+}
+
+std::string_view usage_of(std::string_view name) {
+  const auto texts = usage_texts();
+  const auto found = std::find_if(texts.begin(), texts.end(), [&](const EmbeddedFile& file) { return file.name == name; });
+  assert(found != texts.end());
+  return found->text;
 }
 
 SourceLocation option(const std::string& name) { return {"--" + name, 0, 0}; }
