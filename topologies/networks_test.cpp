@@ -47,7 +47,7 @@ void expect_as_searched(const Expected<Network>& network) {
     EXPECT_DOUBLE_EQ((*of_some)->count(), (*of_all)->count());
   }
   int chips = 0;
-  for (const ChipClass& alike : network->chip_classes()) chips += alike.chips;
+  for (const ChipClass& same : network->chip_classes()) chips += same.chips;
   EXPECT_EQ(chips, network->chips());
 }
 

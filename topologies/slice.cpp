@@ -241,8 +241,8 @@ std::vector<Slice> near_slices(const Machine& machine, const Slice& slice) {
   return near;
 }
 
-Done check_offered(const Machine& machine, const Slice& slice, const SourceLocation& where) {
-  if (!slice.hypothetical) return done();
+Status check_offered(const Machine& machine, const Slice& slice, const SourceLocation& where) {
+  if (!slice.hypothetical) return success();
   return Diagnostic{where, fmt::format("{} is not offered with a slice {} ({} chips){}", machine.name, to_text(slice), chips_of(slice),
                                        such_as(near_slices(machine, slice)))};
 }

@@ -35,7 +35,7 @@ Expected<Slice> parse_slice(std::string_view text, const Machine& machine, const
 
 /// Every shape of so many chips that the vendor offers, each in one order of its extents; any shape at all where the machine takes any. The
 /// vendor's default comes first:
-///   tori and meshes   the most alike extents, by their sum, as "Types and topologies" of the Google Cloud TPU documentation has it
+///   tori and meshes   the most cubic first: least sum of extents, as "Types and topologies" of the Google Cloud TPU documentation has it
 ///   rails             the fewest nodes
 std::vector<Slice> offered_slices(const Machine& machine, std::int64_t chips);
 
@@ -43,7 +43,7 @@ std::vector<Slice> offered_slices(const Machine& machine, std::int64_t chips);
 std::vector<Slice> near_slices(const Machine& machine, const Slice& slice);
 
 /// Errors: a hypothetical slice (names the near ones that are offered).
-Done check_offered(const Machine& machine, const Slice& slice, const SourceLocation& where);
+Status check_offered(const Machine& machine, const Slice& slice, const SourceLocation& where);
 
 /// Which dimensions are to wrap.
 struct Wrap {

@@ -97,7 +97,7 @@ TEST(Hypothetical, RailsAreOfferedWithAnyNodesAndGpusUpToTheLargest) {
   for (const char* text : {"8x16", "1x9", "17x8", "8", "2x8x1"}) EXPECT_TRUE(hypothetical(text, rails())) << text;
 }
 
-TEST(OfferedSlices, AreAllShapesOfACountTheMostAlikeExtentsFirst) {
+TEST(OfferedSlices, AreAllShapesOfACountTheMostCubicFirst) {
   EXPECT_THAT(offered(4, cubes()), ElementsAre("2x2x1"));
   EXPECT_THAT(offered(64, cubes()), ElementsAre("4x4x4"));
   EXPECT_THAT(offered(256, cubes()), ElementsAre("4x8x8", "4x4x16"));

@@ -67,7 +67,7 @@ class Composer {
     if (held == held_.end()) return held_[tensor] = add_buffer(view, tensor, Role::input);
     if (builder_.buffer(held->second).extents == view.extents) return held->second;
     const BufferId to = add_buffer(view, tensor, Role::scratch);
-    start.push_back(builder_.place("place " + tensor, builder_.whole(held->second), builder_.whole(to), before));
+    start.push_back(builder_.alias("place " + tensor, builder_.whole(held->second), builder_.whole(to), before));
     return to;
   }
 

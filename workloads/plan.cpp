@@ -121,7 +121,7 @@ Diagnostic wrong(const Plan& plan, std::string message) {
 Diagnostic wrong(const StagePlan& stage, std::string message) { return {location_of(stage.written_at), std::move(message)}; }
 
 /// Errors: stages that are not the workload's; layouts that do not meet.
-Done check_stages(const Workload& workload, const Plan& plan) {
+Status check_stages(const Workload& workload, const Plan& plan) {
   const std::size_t count = workload.stages.size();
   if (plan.stages.size() != count)
     return wrong(plan, fmt::format("the plan has {} stages, the workload {} has {}", plan.stages.size(), workload.name, count));
@@ -143,7 +143,7 @@ Done check_stages(const Workload& workload, const Plan& plan) {
     if (first.layout != last.layout)
       return wrong(last, fmt::format("{} joins what is {} with what is {}", last.name, name_of(last.layout), name_of(first.layout)));
   }
-  return done();
+  return success();
 }
 
 }  // namespace
@@ -161,15 +161,15 @@ Expected<std::vector<WorkloadPart>> parts_of(const Workload& workload, const Pla
   const auto needs_relayout = [&](std::size_t s) { return chained && s > 0 && left_by(plan.stages[s - 1]) != plan.stages[s].layout; };
 
   std::vector<WorkloadPart> parts;
-  const auto append = [&](std::size_t s, Expected<WorkloadPart> part) -> Done {
+  const auto append = [&](std::size_t s, Expected<WorkloadPart> part) -> Status {
     if (!part) return wrong(plan.stages[s], workload.stages[s].name + ": " + part.error().message);
     parts.push_back(*std::move(part));
     parts.back().written_at = plan.stages[s].written_at;
-    return done();
+    return success();
   };
   const auto add = [&](std::size_t s, Pass in) { return append(s, part_of(workload, s, plan.stages[s].layout, plan.stages[s].product, grid, in)); };
   const auto add_relayout = [&](std::size_t s, Pass in) {
-    return needs_relayout(s) ? append(s, relayout_before(workload, s, left_by(plan.stages[s - 1]), grid, in)) : done();
+    return needs_relayout(s) ? append(s, relayout_before(workload, s, left_by(plan.stages[s - 1]), grid, in)) : success();
   };
   if (pass != Pass::backward)
     for (std::size_t s = 0; s < count; ++s) {

@@ -52,14 +52,14 @@ Expected<AllToAllBlocks> open_all_to_all(ProgramBuilder& builder, const Collecti
   Region input = collective.input;
   if (input.buffer == collective.output.buffer) {  // in place: what is sent must not be overwritten
     const Region aside = builder.scratch("sent", lengths_of(input), builder.buffer(input.buffer).dtype);
-    start = place(builder, input, aside, {});
+    start = alias(builder, input, aside, {});
     input = aside;
   }
   auto in = Blocks::make(input, collective.split_dim, axis.size);
   if (!in) return in.error();
   auto out = Blocks::make(collective.output, collective.dim, axis.size);
   if (!out) return out.error();
-  place(builder, in->block(own(axis)), out->block(own(axis)), start);
+  alias(builder, in->block(own(axis)), out->block(own(axis)), start);
   return AllToAllBlocks{std::move(*in), std::move(*out)};
 }
 
@@ -92,7 +92,7 @@ Expected<Expansion> ring_all_to_all(const Mesh& mesh, const Program& program, co
     Edges after;
     for (int k = 1; k <= stream.far; ++k)
       after = join(after,
-                   place(builder, exchange->blocks.input.block(own(*axis, stream.sign * k)), piece(bundles[0], stream.row(k), E), exchange->start));
+                   alias(builder, exchange->blocks.input.block(own(*axis, stream.sign * k)), piece(bundles[0], stream.row(k), E), exchange->start));
     for (int s = 1; s <= stream.far; ++s) {
       const auto [begin, length] = stream.bundle(s);
       const Region& from = bundles[(s - 1) % 2];
@@ -101,7 +101,7 @@ Expected<Expansion> ring_all_to_all(const Mesh& mesh, const Program& program, co
                            Shift{*axis, stream.sign, piece(from, begin, length), piece(to, begin, length), Combine::replace, {}}, after);
       const Region arrival = exchange->blocks.output.block(own(*axis, -stream.sign * s));
       if (!(cut && s == h)) {
-        place(builder, piece(to, stream.row(s), E), arrival, after);
+        alias(builder, piece(to, stream.row(s), E), arrival, after);
       } else if (stream.sign > 0) {
         antipodal_arrival = piece(to, stream.row(s), E);
         antipodal_arrived = after;
@@ -109,8 +109,8 @@ Expected<Expansion> ring_all_to_all(const Mesh& mesh, const Program& program, co
         Region rest = antipodal_arrival;
         rest.dims[0].offset += first;
         rest.dims[0].length = E - first;
-        const Edges joined = place(builder, piece(to, stream.row(s) + first, E - first), rest, join(antipodal_arrived, after));
-        place(builder, antipodal_arrival, arrival, join(antipodal_arrived, joined));
+        const Edges joined = alias(builder, piece(to, stream.row(s) + first, E - first), rest, join(antipodal_arrived, after));
+        alias(builder, antipodal_arrival, arrival, join(antipodal_arrived, joined));
       }
     }
   }
@@ -151,12 +151,12 @@ Expected<Expansion> pairwise(const Mesh& mesh, const Program& program, const Col
     const Region source = exchange->blocks.input.block(own(*axis, k)), target = exchange->blocks.output.block(own(*axis, -k));
     if (2 * k == P && P > 2 && E > 1 && mesh.wraps(*axis)) {  // half each way, cut as a row of elements
       const Region out = builder.scratch("antipodal sent", {E}, exchange->dtype), in = builder.scratch("antipodal received", {E}, exchange->dtype);
-      const Edges placed = place(builder, source, out, last);
+      const Edges placed = alias(builder, source, out, last);
       const std::int64_t first = (E + 1) / 2;
       Edges both = builder.step(fmt::format("{:+}", k), Shift{*axis, k, piece(out, 0, first), piece(in, 0, first), Combine::replace, {}}, placed);
       both = join(both, builder.step(fmt::format("{:+}", -k),
                                      Shift{*axis, -k, piece(out, first, E - first), piece(in, first, E - first), Combine::replace, {}}, placed));
-      place(builder, in, target, both);
+      alias(builder, in, target, both);
       last = both;
       continue;
     }

@@ -15,9 +15,9 @@ constexpr std::size_t few_edges = 128;  // cost less than a join, a task on ever
 
 }  // namespace
 
-Edges place(ProgramBuilder& builder, const Region& from, const Region& to, Edges after, Guard where) {
+Edges alias(ProgramBuilder& builder, const Region& from, const Region& to, Edges after, Guard where) {
   if (same_place(from, to)) return after;
-  return {Edge{builder.place("place", from, to, std::move(after), std::move(where))}};
+  return {Edge{builder.alias("place", from, to, std::move(after), std::move(where))}};
 }
 
 Edges gathered(ProgramBuilder& builder, Edges after, std::size_t followers) {
@@ -25,13 +25,13 @@ Edges gathered(ProgramBuilder& builder, Edges after, std::size_t followers) {
   return builder.step("join", Local{LocalKind::join, {}, {}, 1, Unit::dma}, std::move(after));
 }
 
-Edges place_blocks(ProgramBuilder& builder, const Blocks& blocks, const Part& part, const Region& held, bool in, Edges after) {
+Edges alias_blocks(ProgramBuilder& builder, const Blocks& blocks, const Part& part, const Region& held, bool in, Edges after) {
   std::vector<std::int64_t> counts = lengths_of(held);
   counts.pop_back();
   const std::int64_t total = std::accumulate(counts.begin(), counts.end(), std::int64_t{1}, std::multiplies{});
   if (blocks.outermost() && (static_cast<int>(part.dim) != blocks.dim() || part == blocks.whole())) {
     const Region all = blocks.run(0, total, part);
-    return in ? place(builder, all, held, std::move(after)) : place(builder, held, all, std::move(after));
+    return in ? alias(builder, all, held, std::move(after)) : alias(builder, held, all, std::move(after));
   }
   after = gathered(builder, std::move(after), static_cast<std::size_t>(total));
   Edges placed;
@@ -43,7 +43,7 @@ Edges place_blocks(ProgramBuilder& builder, const Blocks& blocks, const Part& pa
       row.dims[d].length = 1;
     }
     const Region block = blocks.block(b, part);
-    placed.push_back(Edge{builder.place("place", in ? block : row, in ? row : block, after)});
+    placed.push_back(Edge{builder.alias("place", in ? block : row, in ? row : block, after)});
   }
   return placed;
 }
@@ -56,7 +56,7 @@ Region own_copy(ProgramBuilder& builder, const Region& input, Edges& after) {
   const Buffer& holder = builder.buffer(input.buffer);
   if (holder.role == Role::scratch) return input;
   const Region sums = builder.scratch("partial sums", lengths_of(input), holder.dtype);
-  after = place(builder, input, sums, std::move(after));
+  after = alias(builder, input, sums, std::move(after));
   return sums;
 }
 
@@ -87,8 +87,8 @@ Expected<AxisView> single_axis(const Collective& collective) {
   return collective.axes.front();
 }
 
-Done needs_ring(const Mesh& mesh, const AxisView& axis) {
-  if (mesh.wraps(axis)) return done();
+Status needs_ring(const Mesh& mesh, const AxisView& axis) {
+  if (mesh.wraps(axis)) return success();
   return Diagnostic{{}, fmt::format("a ring needs an axis that wraps, {} is open; `line` is the algorithm for open axes", mesh.name(axis))};
 }
 
@@ -105,13 +105,13 @@ Expected<Workspace> open_workspace(ProgramBuilder& builder, const Collective& co
     const bool in_place = same_place(collective.output, input->block(own(axis)));
     region = in_place ? collective.input : own_copy(builder, collective.input, start);
   }
-  if (collective.kind == CollectiveKind::all_reduce) start = place(builder, collective.input, region, {});
+  if (collective.kind == CollectiveKind::all_reduce) start = alias(builder, collective.input, region, {});
   auto blocks = Blocks::make(region, collective.dim, axis.size);
   if (!blocks) return blocks.error();
   if (collective.kind == CollectiveKind::all_gather) {
     const Region own_block = blocks->block(own(axis));
-    if (placing == LocalKind::place)
-      start = place(builder, collective.input, own_block, {});
+    if (placing == LocalKind::alias)
+      start = alias(builder, collective.input, own_block, {});
     else if (!same_place(collective.input, own_block))
       start = builder.step("copy", Local{placing, {collective.input}, {own_block}, 1, Unit::dma}, {});
   }
@@ -119,7 +119,7 @@ Expected<Workspace> open_workspace(ProgramBuilder& builder, const Collective& co
 }
 
 void close_workspace(ProgramBuilder& builder, const Workspace& workspace, const Collective& collective, const AxisView& axis, Edges last) {
-  if (collective.kind == CollectiveKind::reduce_scatter) place(builder, workspace.blocks.block(own(axis)), collective.output, std::move(last));
+  if (collective.kind == CollectiveKind::reduce_scatter) alias(builder, workspace.blocks.block(own(axis)), collective.output, std::move(last));
 }
 
 std::vector<Hop> rotation(const Mesh& mesh, const AxisView& axis, int k) {

@@ -1,4 +1,4 @@
-// What the collective algorithms write expansions with, on top of ProgramBuilder: free places, blocks, whole collectives in sequence.
+// What the collective algorithms write expansions with, on top of ProgramBuilder: aliases, blocks, whole collectives in sequence.
 #pragma once
 
 #include <string>
@@ -10,16 +10,16 @@
 
 namespace podsim {
 
-/// A free copy; where both are the same place nothing is written, and `after` comes back.
-Edges place(ProgramBuilder& builder, const Region& from, const Region& to, Edges after, Guard where = {});
-/// All blocks, or this part of each, to scratch [counts..., elements], blocks numbered row-major, or (not `in`) back; as one copy where both sides
-/// have the same order. The edges that wait for all of it.
-Edges place_blocks(ProgramBuilder& builder, const Blocks& blocks, const Part& part, const Region& held, bool in, Edges after);
+/// Makes `to` an alias of `from`, free in time; returns the edges to it. Equal regions need no task: `after` is returned.
+Edges alias(ProgramBuilder& builder, const Region& from, const Region& to, Edges after, Guard where = {});
+/// Aliases of all blocks, or of `part` of each, in scratch [counts..., elements], blocks numbered row-major; `in` false: from scratch back to the
+/// blocks. One task if both sides have the same order, otherwise one per block. Returns the edges to all of them.
+Edges alias_blocks(ProgramBuilder& builder, const Blocks& blocks, const Part& part, const Region& held, bool in, Edges after);
 /// What each of `followers` tasks is to wait for in place of `after`: the same, or one join of it where that makes less than half as many edges.
 Edges gathered(ProgramBuilder& builder, Edges after, std::size_t followers);
 /// reads[0] += reads[1], off the core.
 Edges accumulate(ProgramBuilder& builder, std::string label, const Region& sum, const Region& summand, Edges after, Guard where = {});
-/// The input itself where it may be overwritten with partial sums (scratch), else a copy of it in scratch. `after` grows by the place.
+/// The input itself where it may be overwritten with partial sums (scratch), else a copy of it in scratch. `after` then waits for that copy.
 Region own_copy(ProgramBuilder& builder, const Region& input, Edges& after);
 
 /// Everything that `algorithm` makes of `collective`, on the devices where `where` holds: what has no predecessor, and what is guarded, waits
@@ -36,20 +36,20 @@ struct Workspace {
 /// The collective's only axis. Errors: several axes.
 Expected<AxisView> single_axis(const Collective& collective);
 /// Errors: the axis is open.
-Done needs_ring(const Mesh& mesh, const AxisView& axis);
+Status needs_ring(const Mesh& mesh, const AxisView& axis);
 /// "`ring` does all-gather and reduce-scatter, not broadcast"
 Diagnostic unsupported(std::string_view algorithm, std::string_view kinds, const Collective& collective);
 
-/// all-gather: the input is placed on the output's own block unless it is that block.
+/// all-gather: the output's own block becomes an alias of the input unless it is that block.
 /// reduce-scatter: partial sums accumulate in the input if it is scratch or the output is its own block, else in a scratch copy of it.
-/// all-reduce: the input is placed on the output unless it is the output.
+/// all-reduce: the output becomes an alias of the input unless it is the input.
 /// Errors: regions that cannot be cut into blocks.
-Expected<Workspace> open_workspace(ProgramBuilder& builder, const Collective& collective, const AxisView& axis, LocalKind placing = LocalKind::place);
-/// reduce-scatter: places the own block on the output unless it is the output, after `last`.
+Expected<Workspace> open_workspace(ProgramBuilder& builder, const Collective& collective, const AxisView& axis, LocalKind placing = LocalKind::alias);
+/// reduce-scatter: the output becomes an alias of the own block unless it is that block, after `last`.
 void close_workspace(ProgramBuilder& builder, const Workspace& workspace, const Collective& collective, const AxisView& axis, Edges last);
 
-/// The blocks of an all-to-all along one axis, the own one placed already. Where both are in one buffer, what is sent is placed aside first, and
-/// `start` waits for that.
+/// The blocks of an all-to-all along one axis; the own block of the output is an alias of the input's already. If input and output share a buffer,
+/// the input is copied aside first, and `start` waits for that.
 struct AllToAllBlocks {
   Blocks input, output;
 };

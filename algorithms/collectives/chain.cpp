@@ -40,7 +40,7 @@ std::vector<Chain> chains_to(const AxisView& axis, int root, bool around) {
 
 Expected<Expansion> broadcast(ProgramBuilder& builder, const Collective& collective, const AxisView& axis, bool around, int chunks) {
   const int root = static_cast<int>(collective.root);
-  const Edges placed = place(builder, collective.input, collective.output, {}, coordinate_in(axis, root, root + 1));
+  const Edges placed = alias(builder, collective.input, collective.output, {}, coordinate_in(axis, root, root + 1));
   const auto pieces = chunks_of(collective.output, chunks);
   for (const Chain& chain : chains_from(axis, root, around)) {
     const Peer to = neighbour(builder.mesh(), axis, chain.sign), from = neighbour(builder.mesh(), axis, -chain.sign);
@@ -92,7 +92,7 @@ Expected<Expansion> reduce(ProgramBuilder& builder, const Collective& collective
                           chain.sends);
     }
   }
-  place(builder, sums, collective.output, arrived, at_root);
+  alias(builder, sums, collective.output, arrived, at_root);
   return std::move(builder).finish_expansion();
 }
 

@@ -219,7 +219,7 @@ Steps phases(const RowOf& row_of, const std::vector<CollectiveAxis>& axes, Colle
   return steps;
 }
 
-/// Both orders at once, half of the data each, on two axes alike: the phases of the orders last equally long, each on the axis that the other one
+/// Both orders at once, half of the data each, on two equal axes: the phases of the orders last equally long, each on the axis that the other one
 /// does not use.
 Steps both_orders(const RowOf& row_of, const std::vector<CollectiveAxis>& axes, CollectiveSize size) {
   if (axes.size() != 2 || axes[0].size != axes[1].size || axes[0].links != AxisLinks::ring || axes[1].links != AxisLinks::ring) return std::nullopt;

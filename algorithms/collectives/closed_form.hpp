@@ -1,4 +1,4 @@
-// How long a collective takes alone on its axes, as a formula of sizes, hops and rates: the one place where podsim has these. Each row of
+// The uncontended duration of a collective on its axes, as a formula of sizes, hops and rates: the one place where podsim has these. Each row of
 // collective_algorithms() names its own; what calibration fits, what the tuner prunes with and what tests hold every engine to is built from them.
 #pragma once
 
@@ -60,7 +60,7 @@ std::optional<CollectiveSteps> closed_form_of(const CollectiveAlgorithmEntry& al
 /// The same by what ring_or_line() takes along each axis.
 std::optional<CollectiveSteps> usual_closed_form(const std::vector<CollectiveAxis>& axes, const CollectiveSize& size);
 
-/// What a step costs where all links are alike, injection is unlimited and additions are free.
+/// What a step costs where all links are equal, injection is unlimited and additions are free.
 struct StepCost {
   Seconds per_message, hop;
   BytesPerSecond link;

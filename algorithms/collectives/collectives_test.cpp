@@ -55,12 +55,12 @@ TEST(Collectives, ARowAndAColumnGatherAtOnceTakeAsLongAsOne) {
       program.buffers.push_back(buffer);
     }
     program.tasks.push_back(second);
-    const auto alone = lower(*one, *always("ring")), together = lower(*both, *always("ring"));
-    ASSERT_TRUE(alone && together);
+    const auto single = lower(*one, *always("ring")), together = lower(*both, *always("ring"));
+    ASSERT_TRUE(single && together);
     EXPECT_TRUE(validate(*together).ok());
-    const auto time_alone = testing::run(pod, *alone, engine.name), time_together = testing::run(pod, *together, engine.name);
-    ASSERT_TRUE(time_alone && time_together);
-    EXPECT_EQ(time_alone->makespan, time_together->makespan) << engine.name;
+    const auto time_one = testing::run(pod, *single, engine.name), time_together = testing::run(pod, *together, engine.name);
+    ASSERT_TRUE(time_one && time_together);
+    EXPECT_EQ(time_one->makespan, time_together->makespan) << engine.name;
   }
 }
 

@@ -35,7 +35,7 @@ Expected<Expansion> reduce_scatter(ProgramBuilder& builder, const Collective& co
   const auto blocks = Blocks::make(collective.input, collective.dim, axis.size);
   if (!blocks) return blocks.error();
   const Region mine = blocks->block(own(axis));
-  Edges sum = place(builder, mine, collective.output, {});
+  Edges sum = alias(builder, mine, collective.output, {});
   std::vector<Region> arrivals;
   for (int k = 1; k < axis.size; ++k)
     arrivals.push_back(builder.scratch(fmt::format("arrival {}", k), lengths_of(mine), builder.buffer(collective.input.buffer).dtype));
@@ -60,7 +60,7 @@ Expected<Expansion> rooted(ProgramBuilder& builder, const Collective& collective
   const int P = axis.size, root = static_cast<int>(collective.root);
   const bool sends = collective.kind == CollectiveKind::broadcast;
   const Guard at_root = coordinate_in(axis, root, root + 1);
-  const Edges placed = place(builder, collective.input, collective.output, {}, at_root);
+  const Edges placed = alias(builder, collective.input, collective.output, {}, at_root);
   Edges sum = placed;
   for (int c = 0; c < P; ++c) {
     if (c == root) continue;

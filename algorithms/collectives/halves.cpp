@@ -110,8 +110,8 @@ Expected<Expansion> halves(const Mesh& mesh, const Program& program, const Colle
   for (std::size_t p = 0; p < in_parts.size(); ++p) {
     const std::int64_t elements = elements_of(in->block(0, in_parts[p]));
     const DataHalf half{builder, axes, elements, dtype, p == 0 ? "a" : "b"};
-    Edges last = gathers ? place(builder, in->block(0, in_parts[p]), half.own_block(), {})
-                         : place_blocks(builder, *in, in_parts[p], half.all_blocks(), true, {});
+    Edges last = gathers ? alias(builder, in->block(0, in_parts[p]), half.own_block(), {})
+                         : alias_blocks(builder, *in, in_parts[p], half.all_blocks(), true, {});
     const auto& gather_order = p == 0 ? last_to_first : first_to_last;
     const auto& scatter_order = p == 0 ? first_to_last : last_to_first;
     if (!gathers) {
@@ -122,9 +122,9 @@ Expected<Expansion> halves(const Mesh& mesh, const Program& program, const Colle
     if (gathers || reduces) {
       auto ends = half.run(CollectiveKind::all_gather, gather_order, on_one_axis, last);
       if (!ends) return ends.error();
-      place_blocks(builder, *out, out_parts[p], half.all_blocks(), false, std::move(*ends));
+      alias_blocks(builder, *out, out_parts[p], half.all_blocks(), false, std::move(*ends));
     } else {
-      place(builder, half.own_block(), out->block(0, out_parts[p]), last);
+      alias(builder, half.own_block(), out->block(0, out_parts[p]), last);
     }
   }
   return std::move(builder).finish_expansion();

@@ -33,7 +33,7 @@ Expected<Expansion> pallas_alternating(const Mesh& mesh, const Program& program,
   const std::vector<Part> parts = input->halves();
   if (N == 1 || parts.size() < 2) {
     if (N == 1) {
-      place(builder, mine, collective.output, {});
+      alias(builder, mine, collective.output, {});
       return std::move(builder).finish_expansion();
     }
     return Diagnostic{{}, "`pallas-alternating` cuts blocks in halves, so a block needs at least two elements"};
@@ -60,11 +60,11 @@ Expected<Expansion> pallas_alternating(const Mesh& mesh, const Program& program,
     // Left phase: what the right half last summed up moves right, while the left half is added to.
     Edges phase = step == 0 ? copy(right, "right 0", input->block(own(*axis), right.part), right.slots[0], last)
                             : copy(right, fmt::format("right {}", step), right.slots[(step - 1) % 2], right.slots[step % 2], last);
-    phase = join(phase, step + 1 < N ? add(left, step, last) : place(builder, left.slots[step % 2], output->block(0, left.part), last));
+    phase = join(phase, step + 1 < N ? add(left, step, last) : alias(builder, left.slots[step % 2], output->block(0, left.part), last));
     last = phase;
     // Right phase, the other way round. In the last step the copy left carries nothing that anybody needs, as in the kernel.
     phase = copy(left, fmt::format("left {}", step), left.slots[step % 2], left.slots[(step + 1) % 2], last);
-    phase = join(phase, step + 1 < N ? add(right, step, last) : place(builder, right.slots[step % 2], output->block(0, right.part), last));
+    phase = join(phase, step + 1 < N ? add(right, step, last) : alias(builder, right.slots[step % 2], output->block(0, right.part), last));
     last = phase;
   }
   return std::move(builder).finish_expansion();

@@ -54,12 +54,12 @@ Expected<Expansion> permute(const Mesh& mesh, const Program& program, const Coll
   Region input = collective.input;
   if (input.buffer == collective.output.buffer) {  // a device may send and receive
     const Region aside = builder.scratch("sent", lengths_of(input), builder.buffer(input.buffer).dtype);
-    start = place(builder, input, aside, {});
+    start = alias(builder, input, aside, {});
     input = aside;
   }
   if (const auto rotation = rotation_of(collective)) {
     if (rotation->by == 0) {
-      place(builder, input, collective.output, start);
+      alias(builder, input, collective.output, start);
       return std::move(builder).finish_expansion();
     }
     for (Hop& hop : podsim::rotation(mesh, rotation->axis, rotation->by))
@@ -70,7 +70,7 @@ Expected<Expansion> permute(const Mesh& mesh, const Program& program, const Coll
   for (const Collective::Pair& pair : collective.pairs) {
     const auto from = coordinates_of(collective.axes, pair.from), to = coordinates_of(collective.axes, pair.to);
     if (from == to) {
-      place(builder, input, collective.output, start, at(collective.axes, from));
+      alias(builder, input, collective.output, start, at(collective.axes, from));
       continue;
     }
     builder.step(fmt::format("send {}>{}", pair.from, pair.to), Send{collective_channel, peer_at(mesh, collective.axes, to), input, {}}, start,

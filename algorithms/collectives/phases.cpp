@@ -47,7 +47,7 @@ class Phases {
         root_{coordinates_of(axes_, collective.root)},
         algorithm_{algorithm} {}
 
-  Done run() {
+  Status run() {
     switch (collective_.kind) {
       case CollectiveKind::all_gather: return gather(collective_.input, collective_.output);
       case CollectiveKind::reduce_scatter: {
@@ -57,7 +57,7 @@ class Phases {
         return scatter(sums, collective_.output);
       }
       case CollectiveKind::all_reduce: {
-        last_ = place(builder_, collective_.input, collective_.output, {});
+        last_ = alias(builder_, collective_.input, collective_.output, {});
         const auto own_block = nested(collective_.output, collective_.dim, axes_, axes_.size());
         if (!own_block)
           return Diagnostic{{},
@@ -75,7 +75,7 @@ class Phases {
   }
 
  private:
-  Done phase(std::size_t axis, CollectiveKind kind, const Region& input, const Region& output, int dim, const Guard& where = {}) {
+  Status phase(std::size_t axis, CollectiveKind kind, const Region& input, const Region& output, int dim, const Guard& where = {}) {
     const Collective part{kind, {axes_[axis]}, input, output, dim, dim, root_[axis], {}};
     auto ends = append(builder_, algorithm_, part, last_, builder_.mesh().name(axes_[axis]), where);
     if (!ends)
@@ -83,22 +83,22 @@ class Phases {
                         fmt::format("the {} along {} of the {}: {}", name_of(kind), builder_.mesh().name(axes_[axis]), name_of(collective_.kind),
                                     ends.error().message)};
     last_ = std::move(*ends);
-    return done();
+    return success();
   }
 
   /// The last axis first: what it gathers is one block of the next.
-  Done gather(Region input, const Region& output) {
+  Status gather(Region input, const Region& output) {
     for (std::size_t i = axes_.size(); i-- > 0;) {
       const auto gathered = nested(output, collective_.dim, axes_, i);
       if (!gathered) return gathered.error();
       if (auto ok = phase(i, CollectiveKind::all_gather, input, *gathered, collective_.dim); !ok) return ok;
       input = *gathered;
     }
-    return done();
+    return success();
   }
 
   /// The first axis first, backwards of gather().
-  Done scatter(const Region& sums, const Region& output) {
+  Status scatter(const Region& sums, const Region& output) {
     Region input = sums;
     for (std::size_t i = 0; i < axes_.size(); ++i) {
       const auto kept = i + 1 == axes_.size() ? Expected<Region>{output} : nested(sums, collective_.dim, axes_, i + 1);
@@ -106,30 +106,30 @@ class Phases {
       if (auto ok = phase(i, CollectiveKind::reduce_scatter, input, *kept, collective_.dim); !ok) return ok;
       input = *kept;
     }
-    return done();
+    return success();
   }
 
-  Done place_blocks(const Region& region, int dim, const Region& held, bool in) {
+  Status alias_blocks(const Region& region, int dim, const Region& held, bool in) {
     const auto blocks = Blocks::make(region, dim, static_cast<int>(positions(axes_)));
     if (!blocks) return blocks.error();
-    last_ = podsim::place_blocks(builder_, *blocks, blocks->whole(), held, in, std::move(last_));
-    return done();
+    last_ = podsim::alias_blocks(builder_, *blocks, blocks->whole(), held, in, std::move(last_));
+    return success();
   }
 
   /// Blocks lie in scratch as [coordinate on each axis..., elements]; the phase of an axis turns its dimension from "to" into "from".
-  Done exchange() {
+  Status exchange() {
     const DType dtype = builder_.buffer(collective_.input.buffer).dtype;
     std::vector<std::int64_t> extents;
     for (const AxisView& axis : axes_) extents.push_back(axis.size);
     extents.push_back(elements_of(collective_.input) / positions(axes_));
     Region held = builder_.scratch("blocks", extents, dtype);
-    if (auto ok = place_blocks(collective_.input, collective_.split_dim, held, true); !ok) return ok;
+    if (auto ok = alias_blocks(collective_.input, collective_.split_dim, held, true); !ok) return ok;
     for (std::size_t i = 0; i < axes_.size(); ++i) {
       const Region next = builder_.scratch("blocks", extents, dtype);
       if (auto ok = phase(i, CollectiveKind::all_to_all, held, next, static_cast<int>(i)); !ok) return ok;
       held = next;
     }
-    return place_blocks(collective_.output, collective_.dim, held, false);
+    return alias_blocks(collective_.output, collective_.dim, held, false);
   }
 
   /// Devices that share the root's coordinates on the axes from `first`.
@@ -139,19 +139,19 @@ class Phases {
     return guard;
   }
 
-  Done broadcast() {
+  Status broadcast() {
     for (std::size_t i = 0; i < axes_.size(); ++i)
       if (auto ok = phase(i, CollectiveKind::broadcast, i == 0 ? collective_.input : collective_.output, collective_.output, 0, at_root_from(i + 1));
           !ok)
         return ok;
-    return done();
+    return success();
   }
 
-  Done reduce() {
+  Status reduce() {
     const Region sums = own_copy(builder_, collective_.input, last_);
     for (std::size_t i = axes_.size(); i-- > 0;)
       if (auto ok = phase(i, CollectiveKind::reduce, sums, i == 0 ? collective_.output : sums, 0, at_root_from(i + 1)); !ok) return ok;
-    return done();
+    return success();
   }
 
   ProgramBuilder& builder_;

@@ -8,7 +8,7 @@ namespace podsim {
 namespace {
 
 Expected<Expansion> rings(const Mesh& mesh, const Program& program, const Collective& collective, bool both_ways,
-                          LocalKind placing = LocalKind::place, int first_sign = +1) {
+                          LocalKind placing = LocalKind::alias, int first_sign = +1) {
   const auto axis = single_axis(collective);
   if (!axis) return axis.error();
   if (auto ok = needs_ring(mesh, *axis); !ok) return ok.error();

@@ -63,9 +63,9 @@ class Switch : public Topology {
   }
   [[nodiscard]] LinkParameters link(LinkId link) const override { return is_hop(link) ? link_ : LinkParameters{link_.bandwidth, {}}; }
   [[nodiscard]] bool is_hop(LinkId link) const override { return link.value < chips_; }
-  Done route(ChipId from, ChipId to, const RouteOptions&, std::vector<LinkId>& links) const override {
+  Status route(ChipId from, ChipId to, const RouteOptions&, std::vector<LinkId>& links) const override {
     if (from != to) links.insert(links.end(), {LinkId{from.value}, LinkId{chips_ + to.value}});
-    return done();
+    return success();
   }
   [[nodiscard]] std::string link_name(LinkId link) const override { return "link " + std::to_string(link.value); }
   [[nodiscard]] std::string chip_name(ChipId chip) const override { return "chip " + std::to_string(chip.value); }

@@ -82,7 +82,7 @@ class Cannon {
         start.modulus = slots_;
         const Guard where{onwards ? amount_in(0, steps + 1) : amount_in(steps + 1, P_), {start, slot, slot + 1}};
         if (!onwards && steps + 1 >= P_) continue;
-        places.push_back(writer_.place("skew " + what, from, result.slots.slot(slot), after, where));
+        places.push_back(writer_.alias("skew " + what, from, result.slots.slot(slot), after, where));
       }
     Tasks previous_onwards, previous_backwards;
     for (std::int64_t step = 0; step < steps; ++step)
@@ -135,7 +135,7 @@ class Cannon {
           writer_.add(step_label("pass sums of " + writer_.names().out, t, P_), Shift{sum_axis, -1, out, landed.slot(t), {}, {}}, edges));
     }
     const Rotated finished = rotate(writer_.names().out, sums.slot(P_ - 1), sum_axis, +1, home, {adds.back()});
-    writer_.place("home " + writer_.names().out, finished.slots.slot(finished.slot), Y, finished.done);
+    writer_.alias("home " + writer_.names().out, finished.slots.slot(finished.slot), Y, finished.done);
   }
 
   GemmWriter& writer_;

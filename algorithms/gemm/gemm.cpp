@@ -117,7 +117,7 @@ Expected<Submesh> oriented(const GemmAlgorithmEntry& algorithm, Submesh submesh)
 }
 
 /// Everything that can be wrong with a problem but its extents.
-Done check_options(const GemmAlgorithmEntry& algorithm, const Submesh& submesh, const GemmOptions& options) {
+Status check_options(const GemmAlgorithmEntry& algorithm, const Submesh& submesh, const GemmOptions& options) {
   constexpr std::int64_t largest = 1 << 20;
   if (options.slice_count < (algorithm.needs_slice_count ? 1 : 0) || options.slice_count > largest)
     return Diagnostic{{}, fmt::format("the slice count must be 1 to {}, found {}", largest, options.slice_count)};
@@ -128,7 +128,7 @@ Done check_options(const GemmAlgorithmEntry& algorithm, const Submesh& submesh, 
     for (const AxisView& axis : {submesh.rows, submesh.columns})
       if (axis.size > 1 && !submesh.mesh.wraps(axis))
         return Diagnostic{{}, fmt::format("{} needs axes that wrap, {} is open", algorithm.name, submesh.mesh.name(axis))};
-  return done();
+  return success();
 }
 
 Expected<Submesh> prepare(const GemmAlgorithmEntry& algorithm, const Submesh& submesh, const GemmOptions& options) {
@@ -139,8 +139,8 @@ Expected<Submesh> prepare(const GemmAlgorithmEntry& algorithm, const Submesh& su
 }
 
 /// Names the extent that does not divide.
-Done divides(const GemmAlgorithmEntry& algorithm, const Submesh& submesh, const GemmProblem& problem, const Multiples& multiples,
-             const GemmOptions& options) {
+Status divides(const GemmAlgorithmEntry& algorithm, const Submesh& submesh, const GemmProblem& problem, const Multiples& multiples,
+               const GemmOptions& options) {
   struct Check {
     std::string_view name;
     std::int64_t extent, multiple;
@@ -154,7 +154,7 @@ Done divides(const GemmAlgorithmEntry& algorithm, const Submesh& submesh, const 
                       fmt::format("{} must be a positive multiple of {} ({} {} on {}{}), found {}; `pad` rounds it up", check.name, check.multiple,
                                   algorithm.name, name_of(problem.dataflow), to_text(submesh), sliced, check.extent)};
   }
-  return done();
+  return success();
 }
 
 std::string schedule_name(const GemmAlgorithmEntry& algorithm, const GemmProblem& problem, const GemmOptions& options) {
@@ -181,6 +181,8 @@ std::vector<GemmWriter::Names> layer_names(Dataflow forward, const LayerOperands
 }
 
 }  // namespace
+
+std::string_view name_of(Pass pass) { return pass_names[static_cast<std::size_t>(pass)]; }
 
 std::optional<Pass> pass_named(std::string_view name) {
   for (std::size_t i = 0; i < pass_names.size(); ++i)

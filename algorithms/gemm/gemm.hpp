@@ -88,6 +88,7 @@ Expected<Schedule> make_gemm(const GemmAlgorithmEntry& algorithm, const Mesh& me
 /// A layer's GEMMs: the forward product, the gradients, or both one after the other (dY is there when the forward product is done).
 /// Their dataflows: DataflowTraits::gradients.
 enum class Pass { forward, backward, both };
+std::string_view name_of(Pass pass);
 std::optional<Pass> pass_named(std::string_view name);
 
 /// The three GEMMs of a layer whose forward product is `forward`: forward, dX, dW, each with its own m, n, k and dataflow.

@@ -110,11 +110,11 @@ TEST(GemmOnSubmesh, AHalfThatIsATorusTakesTheTimeOfATorusOfItsOwn) {
     for (const std::string_view name : {"collective", "meshslice", "summa", "cannon", "wang"}) {
       const Product product{name, dataflow}, other{"collective", Dataflow::os};
       const auto time = [](const SmallSystem& where, const Schedule& schedule) { return testing::run(where, schedule, "des")->makespan; };
-      const auto alone = time(own, lowered(on(whole, product, 1)));
-      EXPECT_EQ(time(pod, lowered(on(half_of(pod.mesh, 1), product, 1))), alone) << name;
+      const auto uncontended = time(own, lowered(on(whole, product, 1)));
+      EXPECT_EQ(time(pod, lowered(on(half_of(pod.mesh, 1), product, 1))), uncontended) << name;
       const auto beside = time(own, lowered(on(whole, other, 0)));
       EXPECT_EQ(time(pod, lowered(side_by_side("", {*on(half_of(pod.mesh, 0), other, 0), *on(half_of(pod.mesh, 1), product, 1)}))),
-                std::max(alone, beside))
+                std::max(uncontended, beside))
           << name;
     }
 }

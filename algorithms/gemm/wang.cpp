@@ -128,7 +128,7 @@ class Wang {
       Tasks places;
       for (const HalfBlock& half : half_blocks(ring.size, block_length, one_way(ahead == 1))) {
         const Range from{own(ring, -half.sign * (t + ahead)), block_length, half.begin, half.length};
-        places.push_back(writer_.place(step_label("slice " + tensor, t, ring.size), with(gathered, dim, from),
+        places.push_back(writer_.alias(step_label("slice " + tensor, t, ring.size), with(gathered, dim, from),
                                        with(fitted.slot(t), dim + 1, span(half.begin, half.length)), {gather}));
       }
       fitted_.push_back(std::move(places));

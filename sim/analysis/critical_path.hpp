@@ -16,7 +16,7 @@ struct TimeParts {
   Picoseconds launch{};      // software start of works, Collectives and transfers
   Picoseconds per_message{};
   Picoseconds latency{};    // hops
-  Picoseconds bandwidth{};  // bytes at the rate of the path alone
+  Picoseconds bandwidth{};  // bytes at the uncontended rate of the path
   Picoseconds sharing{};    // what other flows on the path add to that
   Picoseconds reduction{};  // adding up at the receiver
   Picoseconds waiting{};    // before the step: nothing accounts for it but rounding of engines that do not count in picoseconds

@@ -48,7 +48,7 @@ Metrics measure(const Model& model, const Timeline& timeline);
 /// One per node, by device.
 struct DeviceMetrics {
   DeviceId device;            // the lowest of its class
-  std::uint32_t devices = 1;  // that behave alike
+  std::uint32_t devices = 1;  // that are equivalent
   TimeSplit split;
   Bytes sent, received;  // payloads
   Bytes peak_memory;
@@ -58,7 +58,7 @@ std::vector<DeviceMetrics> measure_devices(const Model& model, const Timeline& t
 /// One per link or class of links that carried something, by link.
 struct LinkMetrics {
   LinkId link;              // the lowest of its class
-  std::uint32_t links = 1;  // that behave alike
+  std::uint32_t links = 1;  // that are equivalent
   double bytes = 0;         // payload that crossed each
   double utilisation = 0;   // bytes / (bandwidth * makespan)
 };

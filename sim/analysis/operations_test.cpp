@@ -32,7 +32,7 @@ TEST(ExposedBy, FlightsInPiecesAndBehindTheLastWorkCount) {
   EXPECT_THAT(exposed_by({}, {}, 1), ElementsAre(ps(0)));
 }
 
-TEST(WithoutSlice, DropsTheNumberOfASliceAlone) {
+TEST(WithoutSlice, DropsOnlyTheNumberOfASlice) {
   EXPECT_EQ(without_slice("ff1: gather W s12 launch"), "ff1: gather W launch");
   EXPECT_EQ(without_slice("s1 sum s2x"), "sum s2x");
   EXPECT_EQ(without_slice(""), "");

@@ -73,7 +73,7 @@ TEST(ExpectedValue, HoldsEitherAValueOrADiagnostic) {
   EXPECT_EQ(*value, 3);
   ASSERT_FALSE(error);
   EXPECT_EQ(error.error().message, "bad");
-  EXPECT_TRUE(done());
+  EXPECT_TRUE(success());
   EXPECT_DEATH(static_cast<void>(*error), "has_value");
 }
 

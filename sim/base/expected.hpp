@@ -59,8 +59,8 @@ class [[nodiscard]] Expected {
   bool has_value_;
 };
 
-/// The outcome of an action without a result: done, or why not.
-using Done = Expected<std::monostate>;
-inline Done done() { return std::monostate{}; }
+/// The outcome of an action without a value: success, or the Diagnostic that says why it failed.
+using Status = Expected<std::monostate>;
+inline Status success() { return std::monostate{}; }
 
 }  // namespace podsim

@@ -167,16 +167,16 @@ void OutputFile::flush() {
   buffer_.clear();
 }
 
-Done OutputFile::close() {
+Status OutputFile::close() {
   flush();
   if (!failed() && part_ != nullptr) error_ = part_->replace_target(file_);
   if (const int error = file_.close(); !failed()) error_ = error;
   part_.reset();
   if (failed()) return system_error(path_, cannot_write, error_);
-  return done();
+  return success();
 }
 
-Done write_file(const std::string& path, std::string_view bytes) {
+Status write_file(const std::string& path, std::string_view bytes) {
   auto file = OutputFile::open(path);
   if (!file) return file.error();
   file->write(bytes);

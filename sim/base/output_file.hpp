@@ -33,7 +33,7 @@ class OutputFile {
   /// Whether writing on is of no use.
   [[nodiscard]] bool failed() const { return error_ != 0; }
   /// Once, after all bytes. Errors: some of them could not be stored, and why.
-  Done close();
+  Status close();
 
  private:
   class Part;
@@ -47,7 +47,7 @@ class OutputFile {
 };
 
 /// All of a file at once.
-Done write_file(const std::string& path, std::string_view bytes);
+Status write_file(const std::string& path, std::string_view bytes);
 
 /// Removes the part files of all OutputFiles of this process that are not closed. May be called by a signal handler that ends the process afterwards.
 void remove_part_files();

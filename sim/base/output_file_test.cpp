@@ -21,7 +21,7 @@ using test::bytes_of_file;
 using test::Folder;
 using Names = std::vector<std::string>;
 
-std::string message(const Done& ok) { return ok ? "" : to_text(ok.error()); }
+std::string message(const Status& ok) { return ok ? "" : to_text(ok.error()); }
 
 mode_t mode_of(const std::string& path) {
   struct stat about {};
@@ -80,7 +80,7 @@ TEST(OutputFile, AFullDiskLeavesTheOldFileAndNothingElseAndIsToldWithItsReason) 
   const std::string old = folder.file("old", "before");
   const LargestFile limit{4096};
   for (const std::string& path : {folder.file("new"), old}) {
-    const Done written = write_file(path, std::string(5000, 'x'));
+    const Status written = write_file(path, std::string(5000, 'x'));
     EXPECT_EQ(message(written), path + ": cannot write the file: File too large");
     EXPECT_EQ(written.error().cause, Cause::environment);
   }

@@ -147,7 +147,7 @@ class MachineReader {
       given.insert(names.begin(), names.end());
     }
     if (value.source().empty()) file_.problem(place.at("source"), fmt::format("{} has an empty source", path));
-    const Done outcome = set_machine_value(machine_, path, value.value(), value.source(), {});
+    const Status outcome = set_machine_value(machine_, path, value.value(), value.source(), {});
     if (!outcome) file_.problem(place.at("value"), outcome.error().message);
   }
 

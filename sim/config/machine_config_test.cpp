@@ -35,15 +35,15 @@ Machine random_machine(std::uint64_t seed) {
   Machine machine = shipped("ideal");
   for (const MachineField& field : machine_fields()) {
     const std::vector<std::string> names = index_names(field.index);
-    const bool alike = rng.below(3) == 0;
+    const bool equal = rng.below(3) == 0;
     for (std::size_t entry = 0; entry < names.size(); ++entry) {
-      if (alike && entry > 0) continue;
+      if (equal && entry > 0) continue;
       const double high = std::isinf(field.high) ? 1e14 : field.high;
       double value = field.low + rng.uniform() * (high - field.low);
       if (field.unit == FieldUnit::integer || field.unit == FieldUnit::bytes) value = std::floor(value);
-      for (std::size_t e = entry; e < (alike ? names.size() : entry + 1); ++e) {
+      for (std::size_t e = entry; e < (equal ? names.size() : entry + 1); ++e) {
         field.set(machine, static_cast<int>(e), value);
-        machine.sources[path_of(field, names[e])] = alike ? "measured" : "measured \"" + std::to_string(rng.below(2)) + "\" \xc2\xb5s";
+        machine.sources[path_of(field, names[e])] = equal ? "measured" : "measured \"" + std::to_string(rng.below(2)) + "\" \xc2\xb5s";
       }
     }
   }

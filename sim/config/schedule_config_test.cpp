@@ -52,7 +52,7 @@ TEST(ScheduleConfig, NumbersOfSavedValuesStay) {
   EXPECT_EQ(saved_number(LocalKind::add), 1);
   EXPECT_EQ(saved_number(LocalKind::scale), 2);
   EXPECT_EQ(saved_number(LocalKind::launch), 3);
-  EXPECT_EQ(saved_number(LocalKind::place), 4);
+  EXPECT_EQ(saved_number(LocalKind::alias), 4);
   EXPECT_EQ(saved_number(LocalKind::norm_sums), 5);
   EXPECT_EQ(saved_number(LocalKind::attention_grad), 14);
   EXPECT_EQ(saved_number(LocalKind::transpose), 15);

@@ -154,7 +154,7 @@ double efficiency_at(const std::vector<EfficiencyPoint>& points, Bytes input);
 Seconds matmul_time(const Machine& machine, const Matmul& matmul, DType dtype);
 
 /// The same with c = the longer of vector flops / vector_peak and matrix flops / (peak * matmul_efficiency); a region's bytes count
-/// ceil(r/lanes)*lanes/r times, r = elements contiguous in its buffer's last dimension. place: nothing. launch: software.launch[kind of its
+/// ceil(r/lanes)*lanes/r times, r = elements contiguous in its buffer's last dimension. alias: nothing. launch: software.launch[kind of its
 /// Collective]. Lowered tasks do not pay launch[local].
 Seconds local_time(const Machine& machine, const Program& program, const Task& task);
 

@@ -285,7 +285,7 @@ std::string rounded_text(const MachineField& field, const Machine& machine, int 
   return text_by(field, machine, index, [](const auto&... value) { return rounded_text_of(value...); });
 }
 
-Done set_machine_value(Machine& machine, std::string_view path, std::string_view value, std::string_view source, const SourceLocation& where) {
+Status set_machine_value(Machine& machine, std::string_view path, std::string_view value, std::string_view source, const SourceLocation& where) {
   const Expected<Target> target = find_target(path, where);
   if (!target) return target.error();
   const MachineField& field = *target->field;
@@ -307,7 +307,7 @@ Done set_machine_value(Machine& machine, std::string_view path, std::string_view
     for (const int entry : target->entries) field.set(machine, entry, *number);
   }
   for (const int entry : target->entries) machine.sources[path_of(field, names[at(entry)])] = source;
-  return done();
+  return success();
 }
 
 }  // namespace podsim

@@ -46,6 +46,6 @@ std::string rounded_text(const MachineField& field, const Machine& machine, int 
 
 /// Sets one value, or every entry where the index is left out; notes `source` for each. Errors at `where`: unknown path (names the near
 /// ones), a missing or wrong unit, a value outside [low, high] (names the path, the value and the range).
-Done set_machine_value(Machine& machine, std::string_view path, std::string_view value, std::string_view source, const SourceLocation& where);
+Status set_machine_value(Machine& machine, std::string_view path, std::string_view value, std::string_view source, const SourceLocation& where);
 
 }  // namespace podsim

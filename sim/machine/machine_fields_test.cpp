@@ -18,7 +18,7 @@ const MachineField& field_named(std::string_view path) {
 }
 
 std::string set(Machine& machine, std::string_view path, std::string_view value) {
-  const Done outcome = set_machine_value(machine, path, value, "test", here);
+  const Status outcome = set_machine_value(machine, path, value, "test", here);
   return outcome ? "" : outcome.error().message;
 }
 
@@ -205,7 +205,7 @@ TEST(MachineFields, MessagesNameThePathAndWhatWasExpected) {
 
 TEST(MachineFields, ErrorsStandWhereTheValueStands) {
   Machine machine;
-  const Done outcome = set_machine_value(machine, "chip.overlap_hbm", "2", "test", here);
+  const Status outcome = set_machine_value(machine, "chip.overlap_hbm", "2", "test", here);
   ASSERT_FALSE(outcome);
   EXPECT_EQ(to_text(outcome.error()), "m.textproto:3:9: chip.overlap_hbm must be in [0, 1], got \"2\"");
 }

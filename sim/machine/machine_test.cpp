@@ -190,7 +190,7 @@ TEST_F(LocalCosts, WhatAnAlgorithmWrotePaysTheLaunchLoweredTasksDoNot) {
 
 TEST_F(LocalCosts, APlaceIsFree) {
   machine.software.launch.fill(Seconds{1});
-  EXPECT_EQ(time(testing::free_place(narrow, wide)), 0);
+  EXPECT_EQ(time(testing::alias(narrow, wide)), 0);
 }
 
 TEST_F(LocalCosts, ALaunchTakesThatOfItsCollectivesKind) {

@@ -110,7 +110,7 @@ class Folding {
   bool refine();
   void index_members();
   bool proven() const;
-  bool devices_alike(std::uint32_t a, std::uint32_t b) const;
+  bool devices_equivalent(std::uint32_t a, std::uint32_t b) const;
   std::vector<std::uint32_t> flows_seen_by(std::uint32_t device) const;
   std::vector<std::uint32_t> flows_on(std::uint32_t link) const;
   std::vector<std::uint32_t> classes_of_path(const Flow& flow) const;
@@ -266,7 +266,7 @@ std::vector<std::uint32_t> Folding::classes_of_path(const Flow& flow) const {
   return classes;
 }
 
-bool Folding::devices_alike(std::uint32_t a, std::uint32_t b) const {
+bool Folding::devices_equivalent(std::uint32_t a, std::uint32_t b) const {
   const auto& [program, local_a] = deployment_.places[a];
   const auto& [other_program, local_b] = deployment_.places[b];
   if (program != other_program || (!model_.speed.empty() && model_.speed[a] != model_.speed[b])) return false;
@@ -285,7 +285,7 @@ bool Folding::devices_alike(std::uint32_t a, std::uint32_t b) const {
 bool Folding::proven() const {
   for (std::uint32_t d = 0; d < model_.nodes(); ++d) {
     if (stop_.requested()) return false;
-    if (const std::uint32_t other = devices_.lowest[devices_.class_of[d]]; other != d && !devices_alike(d, other)) return false;
+    if (const std::uint32_t other = devices_.lowest[devices_.class_of[d]]; other != d && !devices_equivalent(d, other)) return false;
   }
   for (std::size_t f = 0; f < flows_.size(); ++f) {
     if (stop_.requested()) return false;

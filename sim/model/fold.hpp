@@ -1,4 +1,4 @@
-// Folding: devices that behave alike are simulated once.
+// Folding: equivalent devices are simulated once.
 #pragma once
 
 #include <optional>
@@ -9,9 +9,9 @@ namespace podsim {
 
 /// A model with one node per class of devices. Classes are those of the coarsest stable colouring of devices, links and flows, a flow for each
 /// transfer and sender, joined to its sender, its receiver and every link of its actual route; colours start as program, presence, costs and link
-/// bandwidths. Devices of a class start and end their tasks at the same picoseconds, and a flow of a class takes as many shares of a link as alike
-/// flows cross it. The colouring is found by hashing and then proven member by member; where the proof fails, or nothing folds, the model comes back
-/// as it is.
+/// bandwidths. Devices of a class start and end their tasks at the same picoseconds, and a flow of a class takes as many shares of a link as
+/// equivalent flows cross it. The colouring is found by hashing and then proven member by member; where the proof fails, or nothing folds, the model
+/// comes back as it is.
 ///   source  colour refinement: Weisfeiler, Leman 1968; equitable partitions and max-min rates: see README.md
 ///   cost    O(rounds * (distinct participants * devices * hops)); rounds <= the largest distance at which devices can tell themselves apart
 /// Told to stop, the model comes back as it is.
@@ -27,8 +27,8 @@ Expected<std::optional<Model>> fold_torus(const Schedule& lowered, const Machine
 Expected<Model> make_folded_model(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement,
                                   Cancellation stop = {});
 
-/// What a model has at least, before its schedule is deployed: by its guards alone, since devices on which other tasks are present are never alike.
-/// `folds`: what is alike counts once. Nothing, where there are several programs. The schedule is well-shaped.
+/// What a model has at least, before its schedule is deployed: by its guards alone, since devices on which different tasks are present are never
+/// equivalent. `folds`: equivalent ones count once. Nothing, where there are several programs. The schedule is well-shaped.
 ///   cost    O(tasks * sizes of mesh axes)
 struct FoldedSize {
   std::uint32_t classes = 0;

@@ -67,7 +67,7 @@ TEST_P(FoldingRandomSchedules, OfFarFlowsOnAnyTopology) {
     for (MeshAxis& axis : options.axes) axis.wraps |= seed % 5 > 0;
     options.far = true;
     Schedule schedule = testing::random_schedule(seed, options);
-    const World world = testing::random_world(schedule.mesh, testing::costly_machine(rng), rng, {.alike = seed % 4 > 0});
+    const World world = testing::random_world(schedule.mesh, testing::costly_machine(rng), rng, {.symmetric = seed % 4 > 0});
     testing::turn_routes(schedule, world.dimensions, rng);
     if (seed % 7 == 0) testing::split_program(schedule, !options.exchanges, rng);
     ASSERT_TRUE(folding_changes_nothing(schedule, world, seen)) << "seed " << seed << "\n" << to_text(schedule);
@@ -131,7 +131,7 @@ TEST(FoldTorus, SendsAntipodalShiftsTheWayOfTheirSign) {
   w.add("minus", shift(w.axis(0), -2, part(a, 0, 100), part(a, 200, 100)));
   Folds seen;
   EXPECT_TRUE(folding_changes_nothing(w.schedule, world_of(pod), seen));
-  EXPECT_EQ((*timing_engine("des"))->run(*folded(pod, w.schedule), {})->makespan, Picoseconds{200000}) << "two flows a link, of 100 ns alone";
+  EXPECT_EQ((*timing_engine("des"))->run(*folded(pod, w.schedule), {})->makespan, Picoseconds{200000}) << "two flows per link, of 100 ns each if uncontended";
 }
 
 // ---- By hand --------------------------------------------------------------------------------------------------------------------------
@@ -150,8 +150,8 @@ TEST(Fold, ATranslationInvariantProgramIsOneClassOnATorusAndNotOnAnOpenGrid) {
   }
 }
 
-TEST(Fold, DevicesThatLookAlikeAreToldApartByTheFlowsTheyMeet) {
-  // Every device sends one flow and receives one over links that are all alike; but row y goes y ahead, so flows share links from y = 2 on.
+TEST(Fold, DevicesThatLookEquivalentAreToldApartByTheFlowsTheyMeet) {
+  // Every device sends one flow and receives one over equivalent links; but row y goes y ahead, so flows share links from y = 2 on.
   const SmallSystem pod = small_system(testing::plain_machine(), {7, 5});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {1000});
@@ -163,7 +163,7 @@ TEST(Fold, DevicesThatLookAlikeAreToldApartByTheFlowsTheyMeet) {
   EXPECT_EQ(timeline->makespan, Picoseconds{300'000}) << "three flows a link";
 }
 
-TEST(Fold, TwoHalvesOfARingAreAlike) {
+TEST(Fold, TwoHalvesOfARingAreEquivalent) {
   // Two rows of six on a ring of twelve: the end of a row is five hops from its start.
   const SmallSystem pod = small_system(testing::plain_machine(), {12}, true, {{"a", 2}, {"b", 6}});
   Writer w{*Mesh::make({{"a", 2, true}, {"b", 6, true}})};
@@ -184,7 +184,7 @@ TEST(Fold, AMeshAxisOverTwoDimensions) {
   w.add("col", shift(w.axis(1), 1, part(a, 0, 100), part(a, 300, 100)), {after(TaskId{0})});
   Folds seen;
   EXPECT_TRUE(folding_changes_nothing(w.schedule, world_of(pod), seen));
-  EXPECT_EQ(classes(pod, w.schedule), 4U) << "all columns and both planes alike";
+  EXPECT_EQ(classes(pod, w.schedule), 4U) << "all columns are equivalent, and both planes";
 }
 
 TEST(Fold, ADamagedTorusIsNoTorus) {
@@ -223,7 +223,7 @@ TEST(Fold, ATwistedTorusFoldsByItsRoutes) {
   EXPECT_GE(seen.compared, 50);
 }
 
-TEST(Fold, AFlowTakesAShareForEachThatIsAlike) {
+TEST(Fold, AFlowTakesAShareForEachEquivalentOne) {
   const SmallSystem pod = small_system(testing::plain_machine(), {8});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {1000});
@@ -269,7 +269,7 @@ TEST(LeastFoldedSize, IsNeverMoreThanTheFoldedModelHas) {
     options.axes = testing::random_axes(rng);
     options.far = true;
     const Schedule schedule = testing::random_schedule(seed, options);
-    const World world = testing::random_world(schedule.mesh, testing::costly_machine(rng), rng, {.alike = seed % 4 > 0});
+    const World world = testing::random_world(schedule.mesh, testing::costly_machine(rng), rng, {.symmetric = seed % 4 > 0});
     const Deployed deployed = deploy(schedule);
     const auto model = make_model(schedule, world.machine, *world.topology, world.placement);
     if (!deployed.problems.empty() || !model) continue;

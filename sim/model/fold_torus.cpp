@@ -113,7 +113,7 @@ Expected<std::optional<Model>> fold_torus(const Schedule& lowered, const Machine
   for (Participants& who : model.deployment.participants)
     if (who.to.front() != no_device) who.to.front() = 0;
 
-  // A class per direction. By translation, each of its links is crossed by as many alike flows as one flow crosses links of it.
+  // A class per direction. By translation, each of its links is crossed by as many equivalent flows as one flow crosses links of it.
   std::vector<std::uint32_t> class_of_direction(2 * grid->dimensions().size() + 2, no_device);
   std::vector<ModelLink> links;
   std::vector<PathLink> path_links;

@@ -112,7 +112,7 @@ class ModelBuilder {
       const std::size_t nodes = deployment().programs[p].devices.size();
       times.resize(nodes);
       for (std::size_t l = 0; l < nodes; ++l)
-        if (deployment().who(p, t).does(l)) times[l] += share * alone(p, t, l);
+        if (deployment().who(p, t).does(l)) times[l] += share * uncontended(p, t, l);
     }
     for (auto& [t, times] : core_times) {
       TaskCost& cost = model_.costs[p][t];
@@ -124,15 +124,15 @@ class ModelBuilder {
     }
   }
 
-  /// How long an activity takes that shares no link, its reduction included.
-  Seconds alone(std::uint32_t p, std::size_t t, std::size_t local) const {
+  /// The uncontended duration of an activity, its reduction included.
+  Seconds uncontended(std::uint32_t p, std::size_t t, std::size_t local) const {
     const TaskCost& cost = model_.costs[p][t];
     if (cost.kind == TaskCost::Kind::work) return model_.work(p, cost, local);
     return unshared(cost, model_.path(cost, local)) + model_.reduction(p, t, local);
   }
 
   /// Whoever rounds a duration to the clock may rely on it.
-  Done check_durations() const {
+  Status check_durations() const {
     for (std::uint32_t p = 0; p < model_.costs.size(); ++p)
       for (std::size_t t = 0; t < model_.costs[p].size(); ++t) {
         const TaskCost& cost = model_.costs[p][t];
@@ -142,12 +142,12 @@ class ModelBuilder {
         if (who.doers == 0 || (cost.kind == TaskCost::Kind::transfer && surely_fits(cost, who))) continue;
         for (std::size_t l = 0; l < who.to.size(); ++l) {
           if (!who.does(l)) continue;
-          if (const Seconds duration = std::max(alone(p, t, l), model_.core_time(p, cost, l)); !fits_clock(duration))
+          if (const Seconds duration = std::max(uncontended(p, t, l), model_.core_time(p, cost, l)); !fits_clock(duration))
             return too_long(p, t, l, duration);
           if (the_same_everywhere) break;
         }
       }
-    return done();
+    return success();
   }
 
   /// Judged by the worst path and this task's own reduction; a Send's receivers are looked at one by one.

@@ -1,5 +1,5 @@
 // A lowered schedule on a machine, with every cost known: what timing engines play and metrics read. What devices share is kept once; a folded
-// model (fold.hpp) has one node per class of devices that behave alike, any other one node per device. The rules of costs are applied here and in
+// model (fold.hpp) has one node per class of equivalent devices, any other one node per device. The rules of costs are applied here and in
 // machine.cpp, and nowhere else; engines only add up, share links and keep the core busy.
 #pragma once
 
@@ -35,7 +35,7 @@ struct TaskCost {
   std::uint32_t core_times = no_device;  // position in Model::core_times
 };
 
-/// A flow on a path takes `weight` shares of the link: 1, or in a folded model the number of alike flows on each link of the class.
+/// A flow on a path takes `weight` shares of the link: 1, or in a folded model the number of equivalent flows on each link of the class.
 struct PathLink {
   std::uint32_t link = 0, weight = 1;
   friend bool operator==(const PathLink&, const PathLink&) = default;
@@ -48,7 +48,7 @@ struct Path {
   BytesPerSecond bottleneck = unlimited<BytesPerSecond>;  // the least bandwidth on it, unshared
 };
 
-/// A link, or a class of links that behave alike.
+/// A link, or a class of equivalent links.
 struct ModelLink {
   BytesPerSecond bandwidth;
   LinkId representative;

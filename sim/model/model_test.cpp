@@ -40,7 +40,7 @@ TEST(Model, CoreTimesArePerNodeWhereRoutesDiffer) {
     EXPECT_NEAR(model->core_time(0, cost, node).count(), 0.25 * (40e-9 + (node == 3 ? 300e-9 : 100e-9)), 1e-18) << node;
 }
 
-TEST(Model, CoreTimesAreOneWhereRoutesAreAlike) {
+TEST(Model, CoreTimesAreOneWhereRoutesAreEqual) {
   const SmallSystem pod = small_system(sharing_machine(), {4});
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {100});

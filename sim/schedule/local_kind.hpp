@@ -17,7 +17,7 @@
 
 namespace podsim {
 
-/// Reads and writes are regions. What is written is always replaced: a sum that goes on is read as an operand (add). Up to `place` the regions have
+/// Reads and writes are regions. What is written is always replaced: a sum that goes on is read as an operand (add). Up to `alias` the regions have
 /// equal element counts and correspond in row-major order.
 ///
 /// The others are what transformers do between products. `x` and `dx` are [tokens, features], or [features, tokens] where `features_first`.
@@ -31,7 +31,7 @@ enum class LocalKind {
   add,             // writes[0] = reads[0] + reads[1]
   scale,           // writes[0] = factor * reads[0]
   launch,          // nothing is read or written: the software start of a Collective, on the dma unit
-  place,           // writes[0] = reads[0], free in time: data that a real kernel has in place already
+  alias,           // writes[0] = reads[0], free in time: a copy that a real kernel does not make. Called `place` in saved schedules
   norm_sums,       // x -> sums: (sum of x,) sum of x^2 of each token
   norm,            // x, sums -> xhat
   norm_grad_sums,  // dy, x, sums -> sums of the gradient: (sum of dy,) sum of dy.xhat of each token
@@ -99,7 +99,7 @@ inline constexpr std::array<LocalTraits, local_kind_count> local_table{{
     {.kind = LocalKind::add, .name = "add", .reads = 2, .writes = 1, .flops = per_element<1>, .in_place = 2},
     {.kind = LocalKind::scale, .name = "scale", .reads = 1, .writes = 1, .flops = per_element<1>, .in_place = 1, .factor = true},
     {.kind = LocalKind::launch, .name = "launch", .reads = 0, .writes = 0, .role = LocalRole::communication, .cost = LocalCost::launch},
-    {.kind = LocalKind::place, .name = "place", .reads = 1, .writes = 1, .role = LocalRole::layout, .category = "copy", .cost = LocalCost::free,
+    {.kind = LocalKind::alias, .name = "place", .reads = 1, .writes = 1, .role = LocalRole::layout, .category = "copy", .cost = LocalCost::free,
      .in_place = 1},
     {.kind = LocalKind::norm_sums, .name = "norm-sums", .reads = 1, .writes = 1, .flops = per_element<3>, .shapes = shapes::norm_sums},
     {.kind = LocalKind::norm, .name = "norm", .reads = 2, .writes = 1, .flops = per_element<2>, .shapes = shapes::norm, .in_place = 1,

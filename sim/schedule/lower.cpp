@@ -56,7 +56,7 @@ class ProgramLowering {
     return renumbered;
   }
 
-  Done expand(const Task& task, const Collective& collective) {
+  Status expand(const Task& task, const Collective& collective) {
     const auto algorithm = chooser_(schedule_, collective);
     if (!algorithm) return algorithm.error();
     auto expansion = (*algorithm)(schedule_.mesh, program_, collective);
@@ -66,16 +66,16 @@ class ProgramLowering {
     const std::vector<Edge> before = renumber(task.after);
     if (expansion->tasks.empty()) {  // nothing to do: waiting for the Collective is waiting for what it waits for
       ends_.push_back(before);
-      return done();
+      return success();
     }
     const int number = collectives_++;
     const Origin origin{number, collective.kind, collective.axes.front(), bytes_of(program_, collective.input)};
     for (Buffer& buffer : expansion->scratch) buffer.name = fmt::format("{} {}", buffer.name, number);
 
     // One device along the axes: nothing is launched, at most the own shard is put in its place.
-    const bool alone = std::all_of(collective.axes.begin(), collective.axes.end(), [](const AxisView& view) { return view.size == 1; });
+    const bool one_device = std::all_of(collective.axes.begin(), collective.axes.end(), [](const AxisView& view) { return view.size == 1; });
     std::vector<Edge> start = before;
-    if (!alone) {
+    if (!one_device) {
       Task launch{task.label + " launch", Local{LocalKind::launch, {}, {}, 1, Unit::dma}, before, {}, origin, task.written_at};
       for (const AxisView& view : collective.axes) launch.after.insert(launch.after.end(), queues_[view.axis].begin(), queues_[view.axis].end());
       remove_repeated(launch.after);
@@ -89,10 +89,10 @@ class ProgramLowering {
       if (const auto* shift = std::get_if<Shift>(&step.op)) step.origin->axis = shift->axis;
     }
     std::vector<Edge> ends = lowered_.append(*std::move(expansion), program_.buffers.size(), start);
-    if (!alone)
+    if (!one_device)
       for (const AxisView& view : collective.axes) queues_[view.axis] = ends;
     ends_.push_back(std::move(ends));
-    return done();
+    return success();
   }
 
   const Schedule& schedule_;

@@ -182,7 +182,7 @@ TEST(Lower, OneDeviceIsNotLaunched) {
   const TaskId make = w.add("make", copy(part(a, 0, 1), part(a, 1, 1)));
   const TaskId gather = w.add("gather", alone(), {after(make)});
   w.add("use", copy(part(b, 0, 1), part(b, 1, 1)), {after(gather)});
-  const auto lowered = lower(w.schedule, always({{step("place", testing::free_place(part(a, 0, 8), part(b, 0, 8)))}, {}}));
+  const auto lowered = lower(w.schedule, always({{step("place", testing::alias(part(a, 0, 8), part(b, 0, 8)))}, {}}));
   ASSERT_TRUE(lowered) << to_text(lowered.error());
   EXPECT_THAT(edges(*lowered), ElementsAre("make:", "gather place: 0", "use: 1"));
 }

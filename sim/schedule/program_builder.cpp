@@ -159,8 +159,8 @@ TaskId ProgramBuilder::add(std::string label, Op op, Edges after, Guard where) {
   return add(Task{std::move(label), std::move(op), std::move(after), std::move(where), {}});
 }
 
-TaskId ProgramBuilder::place(std::string label, Region from, Region to, Edges after, Guard where) {
-  return add(std::move(label), Local{LocalKind::place, {std::move(from)}, {std::move(to)}, 1, Unit::dma}, std::move(after), std::move(where));
+TaskId ProgramBuilder::alias(std::string label, Region from, Region to, Edges after, Guard where) {
+  return add(std::move(label), Local{LocalKind::alias, {std::move(from)}, {std::move(to)}, 1, Unit::dma}, std::move(after), std::move(where));
 }
 
 std::size_t ProgramBuilder::count_starts(const Expansion& piece) {

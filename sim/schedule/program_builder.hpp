@@ -84,10 +84,10 @@ class ProgramBuilder {
   Edges step(std::string label, Op op, Edges after, Guard where = {}) {
     return {Edge{add(std::move(label), std::move(op), std::move(after), std::move(where))}};
   }
-  /// A copy that is free in time: data that a real kernel reads where it is.
-  TaskId place(std::string label, Region from, Region to, Edges after, Guard where = {});
-  TaskId place(std::string label, Region from, Region to, const Tasks& after, Guard where = {}) {
-    return place(std::move(label), std::move(from), std::move(to), edges_to(after), std::move(where));
+  /// LocalKind::alias, a copy that is free in time: a real kernel reads the data in `from` itself.
+  TaskId alias(std::string label, Region from, Region to, Edges after, Guard where = {});
+  TaskId alias(std::string label, Region from, Region to, const Tasks& after, Guard where = {}) {
+    return alias(std::move(label), std::move(from), std::move(to), edges_to(after), std::move(where));
   }
 
   /// An expansion that was made around the first `buffers` buffers that can be named here. Each of its tasks that is guarded, or that has no

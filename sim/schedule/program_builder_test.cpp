@@ -33,7 +33,7 @@ TEST(ProgramBuilder, AnExpansionIsRenumberedWhereItIsPut) {
     ProgramBuilder inner{mesh, around};
     const Region held = inner.scratch("held", {2, 3}, DType::f32);
     EXPECT_EQ(held.buffer, BufferId{1});
-    const Edges placed = inner.step("in", Local{LocalKind::place, {x}, {held}, 1, Unit::dma}, {});
+    const Edges placed = inner.step("in", Local{LocalKind::alias, {x}, {held}, 1, Unit::dma}, {});
     inner.step("on", Local{LocalKind::scale, {held}, {held}, 2, Unit::dma}, placed);
     return std::move(inner).finish_expansion();
   };

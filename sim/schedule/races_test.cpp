@@ -51,7 +51,7 @@ TEST(Races, ElementwiseKindsWorkInPlaceInTheSameRegionAlone) {
     return validation.races.size();
   };
   using enum LocalKind;
-  for (const LocalKind kind : {copy, scale, place, gelu}) {
+  for (const LocalKind kind : {copy, scale, alias, gelu}) {
     EXPECT_EQ(races_of(kind, {0}, {0}), 0u) << traits_of(kind).name;
     EXPECT_EQ(races_of(kind, {0}, {5}), 1u) << traits_of(kind).name;
     EXPECT_EQ(races_of(kind, {0}, {10}), 0u) << traits_of(kind).name;

@@ -163,7 +163,7 @@ TEST(LocalTable, HasEveryKindAtItsOwnPlace) {
     names.insert(traits.name);
   }
   EXPECT_EQ(names.size(), local_table.size());
-  EXPECT_EQ(traits_of(LocalKind::place).cost, LocalCost::free);
+  EXPECT_EQ(traits_of(LocalKind::alias).cost, LocalCost::free);
   EXPECT_EQ(traits_of(LocalKind::join).cost, LocalCost::free);
 }
 

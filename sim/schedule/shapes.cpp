@@ -333,11 +333,11 @@ class ShapeChecker {
       return;
     }
     // The same rules as for the op, in a program of its own.
-    Schedule alone{schedule_.name,
+    Schedule claim{schedule_.name,
                    schedule_.mesh,
                    {{schedule_.programs[0].devices, schedule_.programs[0].buffers, {{"computes", *collective, {}, {}, {}, place_}}}},
                    {}};
-    for (Diagnostic& diagnostic : check_shapes(alone)) problems_.push_back({diagnostic.where, "computes: " + diagnostic.message});
+    for (Diagnostic& diagnostic : check_shapes(claim)) problems_.push_back({diagnostic.where, "computes: " + diagnostic.message});
   }
 
   const Schedule& schedule_;

@@ -72,7 +72,7 @@ inline std::vector<std::string> texts(const std::vector<Diagnostic>& diagnostics
 inline Region part(BufferId buffer, std::int64_t begin, std::int64_t length) { return {buffer, {span(begin, length)}}; }
 
 inline Local copy(Region from, Region to, Unit unit = Unit::core) { return {LocalKind::copy, {std::move(from)}, {std::move(to)}, 1, unit}; }
-inline Local free_place(Region from, Region to) { return {LocalKind::place, {std::move(from)}, {std::move(to)}, 1, Unit::dma}; }
+inline Local alias(Region from, Region to) { return {LocalKind::alias, {std::move(from)}, {std::move(to)}, 1, Unit::dma}; }
 inline Shift shift(const AxisView& axis, Affine by, Region source, Region target, Combine combine = Combine::replace) {
   return {axis, std::move(by), std::move(source), std::move(target), combine, {}};
 }

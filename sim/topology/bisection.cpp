@@ -80,13 +80,13 @@ Bound rate_by_routes(const Topology& topology, double others, Cancellation stop)
   std::vector<double> flows(static_cast<std::size_t>(topology.link_slots()), 0.0), links(flows.size(), 0.0);
   for (int link = 0; link < topology.link_slots(); ++link) links[static_cast<std::size_t>(topology.link_class(LinkId{link}))] += 1;
   std::vector<LinkId> route;
-  for (const auto& [from, alike] : classes)
+  for (const auto& [from, count] : classes)
     for (int to = 0; to < chips; ++to) {
       if (stop.requested()) return cancelled_work();
       for (const int sign : {+1, -1}) {
         route.clear();
         if (auto ok = topology.route(from, ChipId{to}, {{}, sign}, route); !ok) return ok.error();
-        for (const LinkId link : route) flows[static_cast<std::size_t>(topology.link_class(link))] += 0.5 * alike;
+        for (const LinkId link : route) flows[static_cast<std::size_t>(topology.link_class(link))] += 0.5 * count;
       }
     }
   BytesPerSecond rate = unlimited<BytesPerSecond>;

@@ -34,8 +34,8 @@ BytesPerSecond all_to_all_bound(const Grid& grid);
 BytesPerSecond bisection_bandwidth(const Topology& topology);
 
 /// Of any topology. A Grid: as above. Joined slices: by what their slices, hosts and network interfaces carry. Others: by the routes of all pairs,
-/// antipodal ones half each way: the rate at which the first link is full; chips that are alike count once. nullopt: more than 2^24 routes to look at
-/// (4096 chips of which none are alike). Errors: chips that are not connected; cancelled work.
+/// antipodal ones half each way: the rate at which the first link is full; equivalent chips count once. nullopt: more than 2^24 routes to look at
+/// (4096 chips, no two of them equivalent). Errors: chips that are not connected; cancelled work.
 /// Cost O(classes of chips * chips * hops).
 Expected<std::optional<BytesPerSecond>> all_to_all_bound(const Topology& topology, Cancellation stop = {});
 

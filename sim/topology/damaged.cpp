@@ -56,10 +56,10 @@ LinkParameters DamagedTopology::link(LinkId link) const {
   return parameters;
 }
 
-Done DamagedTopology::route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const {
+Status DamagedTopology::route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const {
   const auto first = static_cast<std::ptrdiff_t>(links.size());
   if (auto ok = whole_->route(from, to, options, links); !ok) return ok;
-  if (std::none_of(links.begin() + first, links.end(), [&](LinkId link) { return is_broken(link); })) return done();
+  if (std::none_of(links.begin() + first, links.end(), [&](LinkId link) { return is_broken(link); })) return success();
   const std::vector<LinkId> usual(links.begin() + first, links.end());
   links.resize(static_cast<std::size_t>(first));
   const std::vector<LinkId> detour = detours_->path(from, to, *this);
@@ -68,7 +68,7 @@ Done DamagedTopology::route(ChipId from, ChipId to, const RouteOptions& options,
   if (!is_hop(usual.front())) links.push_back(usual.front());
   links.insert(links.end(), detour.begin(), detour.end());
   if (!is_hop(usual.back())) links.push_back(usual.back());
-  return done();
+  return success();
 }
 
 }  // namespace podsim

@@ -35,7 +35,7 @@ class DamagedTopology final : public Topology {
   [[nodiscard]] std::vector<LinkId> broken_links() const override { return {damage_.broken.begin(), damage_.broken.end()}; }
   [[nodiscard]] std::optional<LinkId> inner_link(ChipId chip, int core) const override { return whole_->inner_link(chip, core); }
   [[nodiscard]] bool is_hop(LinkId link) const override { return whole_->is_hop(link); }
-  Done route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const override;
+  Status route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const override;
   [[nodiscard]] std::string link_name(LinkId link) const override { return whole_->link_name(link); }
   [[nodiscard]] std::string chip_name(ChipId node) const override { return whole_->chip_name(node); }
 

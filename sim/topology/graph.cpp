@@ -93,7 +93,7 @@ Expected<Shape> shape_of(const Topology& topology, Cancellation stop) {
   double total = 0, pairs = 0;
   std::vector<int> hops(static_cast<std::size_t>(topology.nodes()));
   std::vector<std::size_t> reached;
-  for (const auto& [chip, alike] : topology.chip_classes()) {
+  for (const auto& [chip, count] : topology.chip_classes()) {
     if (stop.requested()) return cancelled_work();
     const int degree = static_cast<int>(list.from(chip.index()).size());
     shape.least_degree = chip.value == 0 ? degree : std::min(shape.least_degree, degree);
@@ -105,8 +105,8 @@ Expected<Shape> shape_of(const Topology& topology, Cancellation stop) {
       shape.connected = shape.connected && distance >= 0;
       shape.diameter = std::max(shape.diameter, distance);
       if (to == chip.value || distance < 0) continue;
-      total += static_cast<double>(distance) * alike;
-      pairs += alike;
+      total += static_cast<double>(distance) * count;
+      pairs += count;
     }
   }
   if (pairs > 0) shape.mean_distance = total / pairs;

@@ -22,8 +22,8 @@ struct Shape {
   bool connected = true;     // every chip reaches every other
 };
 
-/// Breadth-first search from a chip of each class of alike ones, cost O(classes * links); a Grid is recognised and counted in closed form. Errors:
-/// cancelled work.
+/// Breadth-first search from a chip of each class of equivalent ones, cost O(classes * links); a Grid is recognised and counted in closed form.
+/// Errors: cancelled work.
 Expected<Shape> shape_of(const Topology& topology, Cancellation stop = {});
 
 /// The same from the extents alone. Hops over the ordered pairs of one dimension: e * floor(e^2 / 4) on a ring, e (e^2 - 1) / 3 on a line.

@@ -41,7 +41,7 @@ class Listed final : public Topology {
     return {BytesPerSecond{links_[link.index()].bandwidth}, Seconds{links_[link.index()].latency_us * 1e-6}};
   }
   [[nodiscard]] bool is_hop(LinkId) const override { return true; }
-  Done route(ChipId, ChipId, const RouteOptions&, std::vector<LinkId>&) const override { return Diagnostic{{}, "no routes"}; }
+  Status route(ChipId, ChipId, const RouteOptions&, std::vector<LinkId>&) const override { return Diagnostic{{}, "no routes"}; }
   [[nodiscard]] std::string link_name(LinkId link) const override { return std::to_string(link.value); }
   [[nodiscard]] std::string chip_name(ChipId chip) const override { return std::to_string(chip.value); }
 

@@ -103,7 +103,7 @@ LinkParameters Grid::link(LinkId link) const {
   return {is_injection ? injection_ : ejection_, Seconds{}};
 }
 
-Done Grid::route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const {
+Status Grid::route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const {
   assert(0 <= from.value && from.value < chips_ && 0 <= to.value && to.value < chips_);
   const int count = static_cast<int>(dimensions_.size());
   std::array<int, most_dimensions> order{0, 1, 2, 3};
@@ -115,7 +115,7 @@ Done Grid::route(ChipId from, ChipId to, const RouteOptions& options, std::vecto
       return Diagnostic{{}, fmt::format("a dimension order names each of the {} dimensions once, got {}", count, options.dimension_order)};
     std::copy(options.dimension_order.begin(), options.dimension_order.end(), order.begin());
   }
-  if (from == to) return done();
+  if (from == to) return success();
 
   const int between_chips = chips_ * 2 * count;
   if (!is_unlimited(injection_)) links.push_back(LinkId{between_chips + from.value});
@@ -151,7 +151,7 @@ Done Grid::route(ChipId from, ChipId to, const RouteOptions& options, std::vecto
     }
   }
   if (!is_unlimited(ejection_)) links.push_back(LinkId{between_chips + (is_unlimited(injection_) ? 0 : chips_) + to.value});
-  return done();
+  return success();
 }
 
 std::optional<int> Grid::dimension_of(LinkId link) const {

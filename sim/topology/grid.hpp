@@ -30,8 +30,8 @@ class Grid final : public Topology {
   /// The link that leaves `chip` along `dimension` in direction `sign` (+1 or -1); nullopt at an open end or where extent is 1. With extent
   /// 2 the one cable is the + link of coordinate 0 and the - link of coordinate 1.
   [[nodiscard]] std::optional<LinkId> link_from(ChipId chip, int dimension, int sign) const;
-  /// Links of one direction are alike on a torus, each the translation of any other: 2 * dimension + (0 for +, 1 for -; extent 2: 0), then one more
-  /// for injection, one for ejection and one for inner links.
+  /// Links of one direction are equivalent on a torus, each the translation of any other: 2 * dimension + (0 for +, 1 for -; extent 2: 0), then one
+  /// more for injection, one for ejection and one for inner links.
   [[nodiscard]] int direction(LinkId link) const;
   [[nodiscard]] BytesPerSecond injection() const { return injection_; }
   [[nodiscard]] BytesPerSecond ejection() const { return ejection_; }
@@ -46,7 +46,7 @@ class Grid final : public Topology {
   [[nodiscard]] bool closes(int dimension) const override { return dimensions_[static_cast<std::size_t>(dimension)].wraps; }
   [[nodiscard]] std::optional<LinkId> inner_link(ChipId chip, int core) const override;
   [[nodiscard]] bool is_hop(LinkId link) const override { return link.value < chips_ * 2 * static_cast<int>(dimensions_.size()); }
-  Done route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const override;
+  Status route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const override;
   [[nodiscard]] std::string link_name(LinkId link) const override;
   [[nodiscard]] std::string chip_name(ChipId chip) const override;
 

@@ -83,19 +83,19 @@ int JoinedSlices::link_class(LinkId link) const {
   return position < chip_links ? slice_links() + position % (2 * slice_->chips()) : slice_links() + chip_links + (position - chip_links) % (2 * hosts_);
 }
 
-Done JoinedSlices::route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const {
+Status JoinedSlices::route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const {
   const auto [slice, own] = local(from);
   const auto [other_slice, other] = local(to);
   if (slice != other_slice) {
     const int host = host_of(from.value), other_host = host_of(to.value);
     for (const LinkId link : {chip_link(from.value, true), host_link(host, true), host_link(other_host, false), chip_link(to.value, false)})
       links.push_back(link);
-    return done();
+    return success();
   }
   std::vector<LinkId> inside;
   if (auto ok = slice_->route(own, other, options, inside); !ok) return ok;
   for (const LinkId link : inside) links.push_back(LinkId{slice * slice_->link_slots() + link.value});
-  return done();
+  return success();
 }
 
 std::string JoinedSlices::link_name(LinkId link) const {

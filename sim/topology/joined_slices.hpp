@@ -25,10 +25,10 @@ class JoinedSlices final : public Topology {
   [[nodiscard]] std::optional<SliceParts> parts() const override { return SliceParts{*slice_, slices_, join_}; }
   [[nodiscard]] std::optional<LinkId> inner_link(ChipId chip, int core) const override;
   [[nodiscard]] bool is_hop(LinkId link) const override;
-  /// Slices may change places; whatever is alike in one of them is driven by another host.
+  /// Slices may change places; chips equivalent within a slice may still be driven by different hosts.
   [[nodiscard]] std::vector<ChipClass> chip_classes() const override;
   [[nodiscard]] int link_class(LinkId link) const override;
-  Done route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const override;
+  Status route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const override;
   [[nodiscard]] std::string link_name(LinkId link) const override;
   [[nodiscard]] std::string chip_name(ChipId node) const override;
 

@@ -98,12 +98,12 @@ std::vector<OutLink> Network::out_links(ChipId node) const {
 
 std::vector<ChipClass> Network::chip_classes() const { return wiring_ == nullptr ? Topology::chip_classes() : wiring_->chip_classes(); }
 
-Done Network::route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const {
+Status Network::route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const {
   if (!options.dimension_order.empty()) return Diagnostic{{}, "a network of switches has no dimensions to order"};
-  if (from == to) return done();
+  if (from == to) return success();
   if (wiring_ != nullptr) {
     wiring_->route(from, to, links);
-    return done();
+    return success();
   }
   const Searches::Hops found = searches_->to(to, *this);
   const std::vector<int>& hops = *found;
@@ -116,7 +116,7 @@ Done Network::route(ChipId from, ChipId to, const RouteOptions& options, std::ve
     links.push_back(LinkId{link});
     node = static_cast<std::size_t>(links_[static_cast<std::size_t>(link)].to);
   }
-  return done();
+  return success();
 }
 
 std::string Network::link_name(LinkId link) const {

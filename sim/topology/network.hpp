@@ -18,8 +18,9 @@ struct Cable {
   friend bool operator==(const Cable&, const Cable&) = default;
 };
 
-/// What is known of a network because of the way it is built: its routes without a search, and what is alike. The links of cable i are 2i there and
-/// 2i + 1 back. Whoever writes one answers for it: routes must be those that Network finds by itself (a test compares them).
+/// What is known of a network because of the way it is built: its routes without a search, and its classes of equivalent chips and links. The links
+/// of cable i are 2i there and 2i + 1 back. Whoever writes one answers for it: routes must be those that Network finds by itself (a test compares
+/// them).
 class Wiring {
  public:
   virtual ~Wiring() = default;
@@ -50,7 +51,7 @@ class Network final : public Topology {
   [[nodiscard]] bool is_hop(LinkId) const override { return true; }
   [[nodiscard]] std::vector<ChipClass> chip_classes() const override;
   [[nodiscard]] int link_class(LinkId link) const override { return wiring_ == nullptr ? link.value : wiring_->link_class(link); }
-  Done route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const override;
+  Status route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const override;
   [[nodiscard]] std::string link_name(LinkId link) const override;
   [[nodiscard]] std::string chip_name(ChipId node) const override { return names_[node.index()]; }
 

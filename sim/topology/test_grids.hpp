@@ -30,7 +30,7 @@ inline Grid random_grid(std::uint64_t seed) {
   return *Grid::make(std::move(dimensions));
 }
 
-/// The same chips and links, but not recognisable: no grid, and nothing alike.
+/// The same chips and links, but not recognisable: no grid, and no two chips or links are equivalent.
 class Disguised final : public Topology {
  public:
   explicit Disguised(const Topology& topology) : topology_{topology} {}
@@ -40,7 +40,7 @@ class Disguised final : public Topology {
   [[nodiscard]] std::vector<OutLink> out_links(ChipId chip) const override { return topology_.out_links(chip); }
   [[nodiscard]] LinkParameters link(LinkId link) const override { return topology_.link(link); }
   [[nodiscard]] bool is_hop(LinkId link) const override { return topology_.is_hop(link); }
-  Done route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const override {
+  Status route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const override {
     return topology_.route(from, to, options, links);
   }
   [[nodiscard]] std::string link_name(LinkId link) const override { return topology_.link_name(link); }

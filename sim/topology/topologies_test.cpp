@@ -90,7 +90,7 @@ TEST(TwistedTorus, ShrinksDistances) {
 }
 
 /// What is counted over one chip of each class is what is counted over all of them.
-void expect_alike(const Topology& topology) {
+void expect_equivalent(const Topology& topology) {
   const test::Disguised unknown{topology};
   const auto some = shape_of(topology), all = shape_of(unknown);
   ASSERT_TRUE(some && all);
@@ -105,11 +105,11 @@ void expect_alike(const Topology& topology) {
   ASSERT_TRUE(of_some && *of_some && of_all && *of_all);
   EXPECT_DOUBLE_EQ((*of_some)->count(), (*of_all)->count());
   int chips = 0;
-  for (const ChipClass& alike : topology.chip_classes()) chips += alike.chips;
+  for (const ChipClass& same : topology.chip_classes()) chips += same.chips;
   EXPECT_EQ(chips, topology.chips());
 }
 
-TEST(TwistedTorus, AllChipsAreAlike) {
+TEST(TwistedTorus, AllChipsAreEquivalent) {
   for (const std::vector<int>& extents : {std::vector{2, 2, 4}, {4, 4, 8}, {4, 8, 4}, {2, 4, 4}, {3, 6, 6}, {6, 3, 3}}) {
     std::vector<GridDimension> sides = dimensions(extents);
     for (std::size_t d = 0; d < sides.size(); ++d) sides[d].link.bandwidth = BytesPerSecond{1e9 * static_cast<double>(d + 1)};
@@ -117,7 +117,7 @@ TEST(TwistedTorus, AllChipsAreAlike) {
       const auto torus = TwistedTorus::make(sides, BytesPerSecond{injection}, BytesPerSecond{2 * injection});
       ASSERT_TRUE(torus);
       EXPECT_EQ(torus->chip_classes().size(), 1U);
-      expect_alike(*torus);
+      expect_equivalent(*torus);
     }
   }
 }
@@ -155,7 +155,7 @@ TEST(Damaged, AChipThatIsCutOffIsAnErrorThatNamesIt) {
   const auto line = std::make_shared<const Grid>(*Grid::make(dimensions({3}, false)));
   const DamagedTopology damaged{line, {{*line->link_from(ChipId{1}, 0, +1)}, {}}};
   std::vector<LinkId> route;
-  const Done ok = damaged.route(ChipId{0}, ChipId{2}, {}, route);
+  const Status ok = damaged.route(ChipId{0}, ChipId{2}, {}, route);
   ASSERT_FALSE(ok);
   EXPECT_EQ(to_text(ok.error()), "chip (2) cannot be reached from (0): every way there is broken");
 }
@@ -244,9 +244,9 @@ TEST(JoinedSlices, SlicesMayChangePlaces) {
   for (const double host : {1e8, 1e12})
     for (const double network : {1e8, 1e12}) {
       const LinkParameters up{BytesPerSecond{host}, Seconds{}}, out{BytesPerSecond{network}, Seconds{10e-6}};
-      expect_alike(JoinedSlices{torus, 3, {up, out, {0, 0, 1, 1, 0, 0, 1, 1}}});
-      expect_alike(JoinedSlices{torus, 2, {up, out, {0, 0, 0, 1, 0, 0, 0, 1}}});
-      expect_alike(JoinedSlices{twisted, 3, {up, out, std::vector<int>(16, 0)}});
+      expect_equivalent(JoinedSlices{torus, 3, {up, out, {0, 0, 1, 1, 0, 0, 1, 1}}});
+      expect_equivalent(JoinedSlices{torus, 2, {up, out, {0, 0, 0, 1, 0, 0, 0, 1}}});
+      expect_equivalent(JoinedSlices{twisted, 3, {up, out, std::vector<int>(16, 0)}});
     }
 }
 

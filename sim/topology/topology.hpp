@@ -31,7 +31,7 @@ struct RouteOptions {
   friend bool operator==(const RouteOptions&, const RouteOptions&) = default;
 };
 
-/// Chips that are alike: the lowest of them, and how many they are.
+/// A class of equivalent chips: the lowest of them, and how many they are.
 struct ChipClass {
   ChipId lowest;
   int chips = 1;
@@ -47,7 +47,7 @@ struct SliceJoin {
   std::vector<int> host_of;  // per chip of a slice, from 0 without a gap
 };
 
-/// How a topology is made of several slices, all alike.
+/// How a topology is made of several equal slices.
 struct SliceParts {
   const Topology& slice;
   int slices = 1;
@@ -85,9 +85,10 @@ class Topology {
   [[nodiscard]] virtual bool is_hop(LinkId link) const = 0;
   /// The links from `from` to `to` in order of travel, injection first and ejection last where they are limited; appended to `links`.
   /// from == to appends nothing. Errors: the chips are not connected.
-  virtual Done route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const = 0;
-  /// Chips that are alike, and links: some renumbering of nodes and links takes any of a class to any other of it, and keeps the parameters of every
-  /// link and every route. What is counted over all chips can then be counted over one of each class. By default each chip is alone, and each link.
+  virtual Status route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const = 0;
+  /// The classes of equivalent chips and links: for any two members of a class there is a renumbering of nodes and links that takes one to the other
+  /// and keeps every route and the parameters of every link. A count over all chips needs one chip of each class. By default each chip and each link
+  /// is a class of its own.
   [[nodiscard]] virtual std::vector<ChipClass> chip_classes() const {
     std::vector<ChipClass> classes;
     for (int chip = 0; chip < chips(); ++chip) classes.push_back({ChipId{chip}, 1});

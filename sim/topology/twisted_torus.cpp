@@ -80,8 +80,8 @@ int TwistedTorus::link_class(LinkId link) const {
   return link.value - link.value % chips();  // injection or ejection of chip 0: their numbers begin at multiples of chips()
 }
 
-Done TwistedTorus::route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const {
-  if (from == to) return done();
+Status TwistedTorus::route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const {
+  if (from == to) return success();
   // Injection, ejection and the order of dimensions are the grid's.
   std::vector<LinkId> plain;
   if (auto ok = grid_.route(from, to, options, plain); !ok) return ok;
@@ -121,7 +121,7 @@ Done TwistedTorus::route(ChipId from, ChipId to, const RouteOptions& options, st
   }
   assert(chip == to);
   if (!grid_.is_hop(plain.back())) links.push_back(plain.back());
-  return done();
+  return success();
 }
 
 std::string TwistedTorus::link_name(LinkId link) const {

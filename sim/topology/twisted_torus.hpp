@@ -31,10 +31,10 @@ class TwistedTorus final : public Topology {
   /// The long ones do: going round a short one comes back shifted.
   [[nodiscard]] bool closes(int dimension) const override;
   [[nodiscard]] bool is_hop(LinkId link) const override { return grid_.is_hop(link); }
-  /// Moving the whole torus by a chip changes nothing: all chips are alike, and all links of one direction.
+  /// Moving the whole torus by a chip changes nothing: all chips are equivalent, and all links of one direction.
   [[nodiscard]] std::vector<ChipClass> chip_classes() const override { return {{ChipId{0}, chips()}}; }
   [[nodiscard]] int link_class(LinkId link) const override;
-  Done route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const override;
+  Status route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const override;
   [[nodiscard]] std::string link_name(LinkId link) const override;
   [[nodiscard]] std::string chip_name(ChipId chip) const override { return grid_.chip_name(chip); }
 

@@ -12,18 +12,18 @@ namespace {
 
 using Entry = std::pair<std::int64_t, std::uint64_t>;
 
-/// How far ahead events lie: all alike (a symmetric system: thousands at each time), or all different.
-std::int64_t ahead(Rng& rng, bool alike) { return alike ? 1'000'000 : 1 + static_cast<std::int64_t>(rng.below(2'000'000)); }
+/// How far ahead events lie: all at one time (a symmetric system: thousands at each time), or all different.
+std::int64_t ahead(Rng& rng, bool together) { return together ? 1'000'000 : 1 + static_cast<std::int64_t>(rng.below(2'000'000)); }
 
 template <class Push, class Pop>
 void hold(benchmark::State& state, Push push, Pop pop) {
   const auto events = state.range(0);
-  const bool alike = state.range(1) != 0;
+  const bool together = state.range(1) != 0;
   Rng rng{1};
-  for (std::int64_t i = 0; i < events; ++i) push(ahead(rng, alike), static_cast<std::uint64_t>(i));
+  for (std::int64_t i = 0; i < events; ++i) push(ahead(rng, together), static_cast<std::uint64_t>(i));
   for (auto _ : state) {
     const auto [time, payload] = pop();
-    push(time + ahead(rng, alike), payload);
+    push(time + ahead(rng, together), payload);
   }
   state.SetItemsProcessed(state.iterations());
 }
@@ -56,7 +56,7 @@ void queue_4_ary_heap(benchmark::State& state) {
   heap<boost::heap::d_ary_heap<Entry, boost::heap::arity<4>, boost::heap::compare<std::greater<>>>>(state);
 }
 
-#define PODSIM_QUEUE(name) BENCHMARK(name)->ArgNames({"events", "alike"})->ArgsProduct({{1024, 16384, 262144}, {0, 1}})
+#define PODSIM_QUEUE(name) BENCHMARK(name)->ArgNames({"events", "together"})->ArgsProduct({{1024, 16384, 262144}, {0, 1}})
 PODSIM_QUEUE(queue_radix);
 PODSIM_QUEUE(queue_binary_heap);
 PODSIM_QUEUE(queue_4_ary_heap);

@@ -68,8 +68,8 @@ OptionGroup baseline_option() {
            "a published tuner's plan beside: meshslice-reference[:tpu_measured|\n:simulation_fit|:from-machine|:FILE]"}};
 }
 
-Done add_baseline(const Options& options, TuningRequest& request, TuningReport& found) {
-  if (!options.has("baseline")) return done();
+Status add_baseline(const Options& options, TuningRequest& request, TuningReport& found) {
+  if (!options.has("baseline")) return success();
   const auto parameters = baseline_parameters(options.text("baseline"), request.systems.front().machine);
   if (!parameters) return parameters.error();
   std::vector<ReferenceLayer> layers;
@@ -81,7 +81,7 @@ Done add_baseline(const Options& options, TuningRequest& request, TuningReport& 
   if (!baselines) return baselines.error();
   request.baselines = *std::move(baselines);
   found.reference = *std::move(reference);
-  return done();
+  return success();
 }
 
 }  // namespace podsim

@@ -11,6 +11,6 @@ namespace podsim {
 OptionGroup baseline_option();
 
 /// Where --baseline is given: the published tuner's choice, among the plans of the request too. Errors: no such baseline; what that tuner does not take.
-Done add_baseline(const Options& options, TuningRequest& request, TuningReport& found);
+Status add_baseline(const Options& options, TuningRequest& request, TuningReport& found);
 
 }  // namespace podsim

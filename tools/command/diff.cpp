@@ -13,25 +13,6 @@ namespace podsim {
 
 namespace {
 
-constexpr std::string_view diff_usage =
-    R"(usage: podsim diff --measured PROFILE (PLAN|RUN.json) [OPTION...]
-
-Says where a measured step takes longer than predicted. The prediction is a plan, which is simulated, or what `podsim run --format json` wrote. Both steps
-are split by category on one device, so that the categories sum to the step: matmul, attention, elementwise, copy, each collective (what the core waits
-for it; what is hidden behind other work stands apart), idle. Operations are matched by their FLOPs, their bytes and devices, or their name.
-
-A plan simulates one block. Where it says layers: 80, a predicted step is 80 of them, one after the other, as a profile of the whole model has them. For
-a profile of one block say --layers 1; for a plan without layers and a profile of a model, --layers 80.
-
-examples:
-  podsim tune --machine tpu_v4 --chips 16 --workload llama3-8b-block -o plan.textproto
-  podsim diff --measured host.trace.json.gz plan.textproto
-  podsim run --plan plan.textproto --format json -o run.json
-  podsim diff --measured host.xplane.pb run.json --steps 10 --format json
-  podsim diff --measured hlo_stats.csv --devices 16 --steps 10 run.json
-  podsim diff --measured one_block.xplane.pb plan.textproto --layers 1
-)";
-
 /// By the end of its name. Errors: none of the known ones.
 Expected<std::string> form_of(const Options& options) {
   if (options.has("from")) return options.text("from");
@@ -45,12 +26,12 @@ Expected<std::string> form_of(const Options& options) {
 
 Expected<ProfileOptions> profile_options(const Options& options) {
   ProfileOptions how;
-  const auto set = [&](const char* name, std::int64_t most, int& field) -> Done {
-    if (!options.has(name)) return done();
+  const auto set = [&](const char* name, std::int64_t most, int& field) -> Status {
+    if (!options.has(name)) return success();
     const auto value = options.integer(name, 1, most);
     if (!value) return value.error();
     field = static_cast<int>(*value);
-    return done();
+    return success();
   };
   if (auto ok = set("steps", 1 << 24, how.steps); !ok) return ok.error();
   if (auto ok = set("devices", 1 << 24, how.devices); !ok) return ok.error();
@@ -114,7 +95,7 @@ Expected<int> diff_and_print(const Options& options, Console& console) {
   if (!form) return form.error();
   auto profiled = profile_options(options);
   if (!profiled) return profiled.error();
-  auto how = run_options_of(options, console);
+  auto how = run_options_of(fields_of(options), options, console);
   if (!how) return how.error();
   ProgressLine line{console, options.flag("quiet")};
   show_on(line, *how);
@@ -140,7 +121,7 @@ Expected<int> diff_and_print(const Options& options, Console& console) {
 }  // namespace
 
 int diff_verb(const std::vector<std::string>& arguments, Console& console) {
-  const Parsed parsed = parse(arguments, diff_options(), diff_usage, console, "plan");
+  const Parsed parsed = parse(arguments, diff_options(), usage_of("diff"), console, "plan");
   if (parsed.status) return *parsed.status;
   const auto status = diff_and_print(*parsed.options, console);
   return status ? *status : report(status.error(), console);

@@ -12,6 +12,8 @@
 
 #include "sim/base/output_file.hpp"
 #include "sim/base/units.hpp"
+#include "tools/command/usage_texts.hpp"
+#include "tools/sweep/points.hpp"
 #include "workloads/scenario/fields.hpp"
 
 namespace podsim {
@@ -20,11 +22,7 @@ namespace {
 
 namespace po = boost::program_options;
 
-std::string dashed(std::string_view field) {
-  std::string name = "--" + std::string{field};
-  std::replace(name.begin(), name.end(), '_', '-');
-  return name;
-}
+std::string dashed(std::string_view field) { return "--" + option_of(field); }
 
 /// "-o, --output FILE", "--threads N (=0)"
 std::string shown_name(const OptionSpec& spec) {
@@ -127,7 +125,7 @@ class OptionParser {
     return all;
   }
 
-  Done take(const po::option& option, Options& options) {
+  Status take(const po::option& option, Options& options) {
     const OptionSpec& spec = spec_of(option.string_key);
     const std::string name = spec.long_name();
     if (spec.value.kind != OptionValue::Kind::many && !options.given_.insert(name).second)
@@ -139,7 +137,7 @@ class OptionParser {
         return Diagnostic{{}, fmt::format("--{}: expected {}, found {}", name, alternatives_text(choices), quoted(text))};
       texts.push_back(text);
     }
-    return done();
+    return success();
   }
 
   /// Defaults, and the files that values name.
@@ -171,6 +169,13 @@ std::vector<std::string> Options::texts(const std::string& name) const {
 
 Expected<std::int64_t> Options::integer(const std::string& name, std::int64_t low, std::int64_t high) const {
   return parse_integer(text(name), low, high, option(name));
+}
+
+std::string_view usage_of(std::string_view name) {
+  const auto texts = usage_texts();
+  const auto found = std::find_if(texts.begin(), texts.end(), [&](const EmbeddedFile& file) { return file.name == name; });
+  assert(found != texts.end());
+  return found->text;
 }
 
 SourceLocation option(const std::string& name) { return {"--" + name, 0, 0}; }
@@ -240,10 +245,10 @@ Format format_of(const Options& options) {
   return static_cast<Format>(name - format_names.begin());
 }
 
-Done write_output(const Options& options, const std::string& text, Console& console) {
+Status write_output(const Options& options, const std::string& text, Console& console) {
   if (options.has("output")) return write_file(options.text("output"), text);
   console.out << text;
-  return done();
+  return success();
 }
 
 int print_output(const Options& options, const std::string& text, Console& console) {

@@ -81,6 +81,9 @@ int report(const Diagnostic& diagnostic, Console& console);
 /// what is unknown, repeated or lacks its value.
 Expected<Options> parse_options(const std::vector<std::string>& arguments, const OptionGroup& described, const char* positional = nullptr);
 
+/// What --help of a verb says above its options: usage/NAME.txt.
+std::string_view usage_of(std::string_view name);
+
 /// Parses one verb's arguments. Shows `usage` (with the options) and returns exit_done for --help; reports what is wrong. On success `status`
 /// is empty. Outputs that are inputs are refused here, before anything is read (named_files.hpp).
 struct Parsed {
@@ -95,7 +98,7 @@ OptionGroup output_options(std::span<const Format> formats);
 Format format_of(const Options& options);
 
 /// Writes a text to -o FILE, or to the console. Errors: the file cannot be written.
-Done write_output(const Options& options, const std::string& text, Console& console);
+Status write_output(const Options& options, const std::string& text, Console& console);
 /// The same, told: the exit status.
 int print_output(const Options& options, const std::string& text, Console& console);
 

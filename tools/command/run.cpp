@@ -14,19 +14,6 @@ namespace podsim {
 
 namespace {
 
-constexpr std::string_view run_usage =
-    R"(usage: podsim run --machine M --slice AxB [--mesh row=R,col=C] (--gemm ... | --collective ... | --schedule FILE) [OPTION...]
-
-Simulates one thing and prints its time, how it splits into compute, exposed communication and waiting, MFU, traffic and memory.
-With -o FILE.textproto or FILE.pb the result is saved; --trace FILE.json shows when everything happened.
-
-examples:
-  podsim run --machine tpu_v4 --slice 4x8x8 --mesh row=32,col=8 --gemm m=524288,n=49152,k=12288 --algorithm meshslice --slice-count 16
-  podsim run --machine ideal --set link.bandwidth=45GB/s --set link.latency=1us --slice 16 \
-             --collective all-gather --axis row --bytes 16MiB --algorithm ring-one-way --engine simgrid --format json
-  podsim run --machine tpu_v4 --slice 4x4x8 --collective all-reduce --axis row,col --bytes 1MiB --algorithm auto
-)";
-
 OptionGroup run_options() {
   const OptionGroup telling{{"explain", flag(), "the critical path, what each machine value would change, and a sentence"},
                             {"per", word("device,link"), "the time and traffic of every device, every link"}};
@@ -94,14 +81,14 @@ std::string text_of(const Run& run, const Details& details, const Options& optio
 }
 
 Expected<int> simulate_and_print(const Options& options, Console& console) {
-  auto how = run_options_of(options, console);
+  auto fields = system_fields(options);
+  if (!fields) return fields.error();
+  auto how = run_options_of(*fields, options, console);
   if (!how) return how.error();
   if (auto per = asked_per(options); !per) return per.error();
   ProgressLine line{console, options.flag("quiet")};
   show_on(line, *how);
-  auto fields = system_fields(options);
-  if (!fields) return fields.error();
-  const bool any_cable = options.texts("fail") == std::vector<std::string>{"any"};
+  const bool any_cable = fields->texts("fail").size() == 1 && fields->text("fail") == "any";
   if (any_cable) fields->erase("fail");
   how->tell("laying out the system");
   const auto system = read_system(*fields);
@@ -130,7 +117,7 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
 }  // namespace
 
 int run_verb(const std::vector<std::string>& arguments, Console& console) {
-  const Parsed parsed = parse(arguments, run_options(), run_usage, console);
+  const Parsed parsed = parse(arguments, run_options(), usage_of("run"), console);
   if (parsed.status) return *parsed.status;
   const auto status = simulate_and_print(*parsed.options, console);
   return status ? *status : report(status.error(), console);

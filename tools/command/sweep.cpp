@@ -16,42 +16,6 @@ namespace podsim {
 
 namespace {
 
-constexpr std::string_view sweep_usage = R"(usage: podsim sweep FILE.textproto [--store FILE.sqlite] [--threads N] [--quiet]
-       podsim sweep (FILE.textproto | --store FILE.sqlite) (--export csv|json | --query SQL | --status) [-o FILE]
-
-Simulates every combination of the values in a file, on all cores, and stores each result as it is finished: SQLite, beside the file unless
---store says where. Stop it as you like, even by kill -9: the same command goes on where it was. No run is simulated twice, not even by another
-sweep with the same store. A combination that does not apply is stored with the reason. What was interrupted, or failed because a process died or
-memory or disk ran out, is tried again; exit status 130 or 1.
-
-A sweep's fields are the options of `podsim run`, with as many values as you like; an empty text leaves the option out:
-
-  format_version: 1
-  sweep {
-    machine: ["tpu_v4", "tpu_v5p"]
-    set { path: "link.bandwidth" value: ["", "45 GB/s", "90 GB/s"] }     # "": as the machine has it; an axis each
-    fail: ["", "0.0.0-0.0.1"]
-    case { slice: "4x4x4" gemm: "m=65536,n=16384,k=16384" }              # what changes together: one case after the other
-    case { slice: "4x4x8" gemm: "m=131072,n=16384,k=16384" }
-    mesh: "all"                                                          # every row x col
-    algorithm: ["collective", "meshslice"]
-    slice_count: [1, 2, 4, 8]                                            # left out where the algorithm takes none
-  }
-  sweep {                                                                # another one, behind it
-    machine: "tpu_v4" slice: "8x8" collective: ["all-gather", "all-reduce"] axis: "col" bytes: ["1MiB", "16MiB"] engine: ["des", "analytic"]
-  }
-
-tools/sweep/README.md explains all fields; tools/sweep/examples has sweeps to begin with.
-
-examples:
-  podsim sweep tools/sweep/examples/gemm.textproto --store /tmp/gemm.sqlite
-  podsim sweep --store /tmp/gemm.sqlite --status
-  podsim sweep --store /tmp/gemm.sqlite --export csv -o gemm.csv
-  podsim sweep --store /tmp/gemm.sqlite \
-               --query "SELECT used_mesh, algorithm, min(makespan_s) FROM results WHERE status = 'done' GROUP BY 1, 2 ORDER BY 3"
-  podsim sweep --store /tmp/gemm.sqlite --query "SELECT command FROM results WHERE point = 7"     # to look closer: add --explain
-)";
-
 /// With what SQLite puts beside it.
 std::vector<std::string> files_of_store(const std::string& store) { return {store, store + "-wal", store + "-shm", store + "-journal"}; }
 
@@ -97,7 +61,7 @@ std::vector<NamedFile> named_files(const Options& options, const std::string& st
   std::vector<NamedFile> files = named_files(options, store);
   for (const SweepBlock& block : blocks)
     for (const SweepAxis& axis : block.axes)
-      for (const SweepValue& value : axis.values) add_files(described, sweep_fields()[axis.field].option, value.text, files);
+      for (const SweepValue& value : axis.values) add_files(described, option_of(scenario_fields()[axis.field].name), value.text, files);
   return files;
 }
 
@@ -177,7 +141,7 @@ int run_file(const std::string& file, const std::string& store_file, const Optio
 }  // namespace
 
 int sweep_verb(const std::vector<std::string>& arguments, Console& console) {
-  const Parsed parsed = parse(arguments, sweep_options(), sweep_usage, console, "file");
+  const Parsed parsed = parse(arguments, sweep_options(), usage_of("sweep"), console, "file");
   if (parsed.status) return *parsed.status;
   const Options& options = *parsed.options;
   const int asked = static_cast<int>(options.has("export")) + static_cast<int>(options.has("query")) + static_cast<int>(options.flag("status"));

@@ -85,7 +85,7 @@ Expected<std::optional<TraceRequest>> trace_request(const Options& options, int 
   return std::optional<TraceRequest>{std::move(request)};
 }
 
-Done write_trace(const TraceRequest& request, const Run& run) {
+Status write_trace(const TraceRequest& request, const Run& run) {
   const Result& result = run.row.result;
   const Mesh& mesh = run.lowered->mesh;
   const TraceMetadata metadata{

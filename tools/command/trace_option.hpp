@@ -28,7 +28,7 @@ struct TraceRequest {
 Expected<std::optional<TraceRequest>> trace_request(const Options& options, int devices);
 
 /// Writes and closes the file. Errors: it cannot be written.
-Done write_trace(const TraceRequest& request, const Run& run);
+Status write_trace(const TraceRequest& request, const Run& run);
 
 /// Devices of a mesh of `count`, as `0,3,8-11` or `all`: increasing, each once. Errors: anything else, a device that the mesh does not have.
 Expected<std::vector<DeviceId>> devices_named(const std::string& text, int count, const SourceLocation& where);

@@ -18,23 +18,6 @@ namespace podsim {
 
 namespace {
 
-constexpr std::string_view tune_usage =
-    R"(usage: podsim tune --machine M (--chips N | --slice AxB) (--workload NAME | --gemm m=M,n=N,k=K...) [OPTION...]
-
-Finds the fastest plan for a workload: slice, mesh, and for each product the algorithm, dataflow, transposition and slice count S. Every part of a
-plan is simulated; lower bounds rule out what need not be. Prints the best plan of each of the best meshes, what the others lose and where, and
-writes the best as a file that `podsim run --plan` takes.
-
-Parts of a plan start together on all devices; `podsim run --plan` simulates the whole as one schedule: the same time where all devices are alike,
-less where some are ready early.
-
-examples:
-  podsim tune --machine tpu_v4 --chips 256 --workload gpt3-block -o plan.textproto && podsim run --plan plan.textproto --explain
-  podsim tune --machine tpu_v4 --chips 256 --slices 2-d --workload gpt3-block --only gemm --baseline meshslice-reference
-  podsim tune --machine tpu_v6e --chips 256 --workload llama3-70b-block --layers 80 --explain --pareto 5
-  podsim tune --machine tpu_v5p --slice 8x8 --gemm m=65536,n=8192,k=8192 --gemm m=65536,n=28672,k=8192 --pass forward --format json
-)";
-
 std::string progress_text(const TuningProgress& progress, double seconds) {
   const double rate = static_cast<double>(progress.simulated) / seconds;
   std::string text = fmt::format("{} parts simulated, {:.0f}/s; {}", progress.simulated, rate,
@@ -49,7 +32,7 @@ OptionGroup tune_options() {
 }
 
 /// The search, and --pareto.
-Done search(const Options& options, TuningRequest& request, TuningReport& found, Console& console) {
+Status search(const Options& options, TuningRequest& request, TuningReport& found, Console& console) {
   const auto begin = std::chrono::steady_clock::now();
   ProgressLine line{console, options.flag("quiet")};
   request.progress = [&](const TuningProgress& progress) { line.show([&](double seconds) { return progress_text(progress, seconds); }); };
@@ -68,22 +51,22 @@ Done search(const Options& options, TuningRequest& request, TuningReport& found,
     found.pareto = *std::move(front);
   }
   found.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  return done();
+  return success();
 }
 
 /// --explain
-Done add_explanation(const TuningRequest& request, TuningReport& found) {
+Status add_explanation(const TuningRequest& request, TuningReport& found) {
   const Tuning& tuning = found.tuning;
   for (const TunedPlan& plan : tuning.plans) {
     const auto split = split_of(request, plan);
     if (!split) return split.error();
     found.splits.push_back(*split);
   }
-  if (tuning.plans.size() < 2) return done();
+  if (tuning.plans.size() < 2) return success();
   auto flips = what_flips(request, tuning.plans[0], tuning.plans[1]);
   if (!flips) return flips.error();
   found.flips = *std::move(flips);
-  return done();
+  return success();
 }
 
 /// -o FILE.textproto gets the best plan, and the console what was found.
@@ -93,9 +76,6 @@ Expected<int> write_found(const Options& options, const TuningReport& found, Con
   if (!options.has("output") || !options.text("output").ends_with(".textproto")) return print_output(options, text, console);
   if (auto ok = write_file(options.text("output"), write_plan(saved_plan(request, found.tuning.plans.front(), options))); !ok) return ok.error();
   console.out << text;
-  const System& first = request.systems.front();
-  if ((first.slices > 1 || !first.faults.none()) && !options.flag("quiet"))
-    fmt::print(console.err, "podsim: note: a plan does not hold --pods, --fail, --degrade and --straggler; give them again to run it\n");
   return exit_done;
 }
 
@@ -120,7 +100,7 @@ Expected<int> tune_and_print(const Options& options, Console& console) {
 }  // namespace
 
 int tune_verb(const std::vector<std::string>& arguments, Console& console) {
-  const Parsed parsed = parse(arguments, tune_options(), tune_usage, console);
+  const Parsed parsed = parse(arguments, tune_options(), usage_of("tune"), console);
   if (parsed.status) return *parsed.status;
   const auto status = tune_and_print(*parsed.options, console);
   return status ? *status : report(status.error(), console);

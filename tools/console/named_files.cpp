@@ -11,7 +11,7 @@ namespace podsim {
 std::vector<std::string> one_file(const std::string& value) { return {value}; }
 std::vector<std::string> files_between_commas(const std::string& value) { return split(value); }
 
-Done outputs_stand_alone(const std::vector<NamedFile>& files) {
+Status outputs_stand_alone(const std::vector<NamedFile>& files) {
   std::vector<std::optional<FileIdentity>> identities;
   for (const NamedFile& file : files) identities.push_back(identity_of(file.path));
   for (std::size_t output = 0; output < files.size(); ++output)
@@ -21,7 +21,7 @@ Done outputs_stand_alone(const std::vector<NamedFile>& files) {
         return Diagnostic{{files[output].option, 0, 0},
                           fmt::format("expected a file of its own, found {}, the file of {}", quoted(files[output].path), files[other].option)};
     }
-  return done();
+  return success();
 }
 
 }  // namespace podsim

@@ -21,6 +21,6 @@ struct NamedFile {
 
 /// Errors: a file that is written is another one of them, whatever their names: links, `.` and `..`, several names of one file. Devices and pipes may be
 /// given twice.
-Done outputs_stand_alone(const std::vector<NamedFile>& files);
+Status outputs_stand_alone(const std::vector<NamedFile>& files);
 
 }  // namespace podsim

@@ -93,7 +93,7 @@ Expected<Request> request_of(const Options& given) {
 /// Read by the root alone, so that all ranks have the same bytes and come to the same conclusions. Not lowered.
 Expected<Schedule> schedule_from(const std::string& path, const Team& team) {
   const Expected<std::string> bytes = team.is_root() ? read_file(path, schedule_limit) : Expected<std::string>{""};
-  if (const Done read = team.agree(bytes ? done() : Done{bytes.error()}); !read) return read.error();
+  if (const Status read = team.agree(bytes ? success() : Status{bytes.error()}); !read) return read.error();
   Expected<Schedule> schedule = read_schedule(team.from_root(*bytes), path);
   if (!schedule) return schedule.error();
   if (schedule->mesh.devices() != team.size())
@@ -155,19 +155,19 @@ void print(const Request& request, const Schedule& schedule, const Measured& mea
 }
 
 /// At the root; agreed on.
-Done write_at_root(const std::string& path, const std::string& text, const Team& team) {
-  return team.agree(team.is_root() ? write_file(path, text) : done());
+Status write_at_root(const std::string& path, const std::string& text, const Team& team) {
+  return team.agree(team.is_root() ? write_file(path, text) : success());
 }
 
 int run_schedule(const Request& request, const Team& team, Console& console) {
   const Options& options = request.options;
   const auto fail = [&](const Diagnostic& diagnostic) { return report(diagnostic, console); };
   const auto schedule = schedule_from(options.text("schedule"), team);
-  if (const Done read = team.agree(schedule ? done() : Done{schedule.error()}); !read) return fail(read.error());
+  if (const Status read = team.agree(schedule ? success() : Status{schedule.error()}); !read) return fail(read.error());
   const auto lowered = lowered_by(*schedule, options);
-  if (const Done agreed = team.agree(lowered ? done() : Done{lowered.error()}); !agreed) return fail(agreed.error());
+  if (const Status agreed = team.agree(lowered ? success() : Status{lowered.error()}); !agreed) return fail(agreed.error());
   const auto runner = RankRunner::make(*lowered, team, memory_limit);
-  if (const Done made = team.agree(runner ? done() : Done{runner.error()}); !made) return fail(made.error());
+  if (const Status made = team.agree(runner ? success() : Status{runner.error()}); !made) return fail(made.error());
 
   const Measured measured = measure(**runner, team, {request.repeat, options.flag("check"), request.seed});
   std::optional<Verdict> verdict;
@@ -177,12 +177,13 @@ int run_schedule(const Request& request, const Team& team, Console& console) {
     verdict = *judged;
   }
   if (options.has("timeline"))
-    if (const Done written = write_at_root(options.text("timeline"), timeline_csv(*lowered, **runner, measured, team), team); !written)
+    if (const Status written = write_at_root(options.text("timeline"), timeline_csv(*lowered, **runner, measured, team), team); !written)
       return fail(written.error());
   if (options.has("output")) {
     const auto observation = observation_of(*schedule, measured);
     if (!observation) return fail(observation.error());
-    if (const Done written = write_at_root(options.text("output"), write_observations({*observation}), team); !written) return fail(written.error());
+    if (const Status written = write_at_root(options.text("output"), write_observations({*observation}), team); !written)
+      return fail(written.error());
   }
   print(request, *schedule, measured, verdict, console.out);
   return verdict && !verdict->ok() ? exit_false : exit_done;
@@ -202,7 +203,7 @@ int run_survey(const Request& request, const Team& team, Console& console) {
     console.err.flush();
   });
   if (!found) return fail(found.error());
-  if (const Done written = write_at_root(request.options.text("survey"), write_observations(*found), team); !written) return fail(written.error());
+  if (const Status written = write_at_root(request.options.text("survey"), write_observations(*found), team); !written) return fail(written.error());
   return exit_done;
 }
 

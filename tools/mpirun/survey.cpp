@@ -24,24 +24,24 @@ class Points {
  public:
   Points(const System& system, int ranks, Bytes most) : system_{system}, ranks_{ranks}, most_{most} {}
 
-  Done add(Observation observation) {
+  Status add(Observation observation) {
     observation.dtype = DType::f32;
     auto lowered = lowered_schedule_of(observation, system_);
     if (!lowered) return lowered.error();
     points_.push_back({std::move(observation), *std::move(lowered)});
-    return done();
+    return success();
   }
 
   /// A product with an all-gather of the left operand's rows, or with a reduce-scatter of the result's; extents of one rank's product.
-  Done add_with_product(ObservedOp op, ObservedSchedule schedule, const Extents3& each) {
+  Status add_with_product(ObservedOp op, ObservedSchedule schedule, const Extents3& each) {
     const std::int64_t m = (each.m + ranks_ - 1) / ranks_ * ranks_;  // rounded up to what divides
     const std::int64_t elements = op == ObservedOp::all_gather ? m / ranks_ * each.k : m * each.n;
     return add({.op = op, .devices = ranks_, .bytes = elements * size_of(DType::f32), .m = m, .n = each.n, .k = each.k, .schedule = schedule});
   }
 
-  Done add_all() {
-    Done added = done();
-    const auto keep = [&](const Done& one) { added = added ? one : added; };
+  Status add_all() {
+    Status added = success();
+    const auto keep = [&](const Status& one) { added = added ? one : added; };
     using enum ObservedOp;
     if (ranks_ > 1) {
       for (const ObservedOp op : {all_gather, reduce_scatter, all_reduce, all_to_all, permute})
@@ -90,7 +90,7 @@ Expected<std::vector<SurveyPoint>> survey_points(int ranks, Bytes most) {
   const auto system = pod_of(*machine, fmt::format("{}", ranks));
   if (!system) return system.error();
   Points points{*system, ranks, most};
-  if (const Done added = points.add_all(); !added) return added.error();
+  if (const Status added = points.add_all(); !added) return added.error();
   return points.take();
 }
 
@@ -101,7 +101,7 @@ Expected<std::vector<Observation>> survey(const std::vector<SurveyPoint>& points
   for (int round = 0; round < effort.rounds; ++round)
     for (std::size_t p = 0; p < points.size(); ++p) {
       const auto runner = RankRunner::make(points[p].lowered, team, limit);
-      if (const Done made = team.agree(runner ? done() : Done{runner.error()}); !made) return made.error();
+      if (const Status made = team.agree(runner ? success() : Status{runner.error()}); !made) return made.error();
       Seconds least = minimum(measure(**runner, team, {least_runs, false, 1}));
       // All ranks have the same least, hence as many runs.
       const double runs = std::min(effort.each.count() / std::max(least.count(), 1e-9) - least_runs, double{most_runs});

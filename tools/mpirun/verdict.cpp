@@ -95,7 +95,7 @@ Expected<Verdict> judge(const Schedule& lowered, RankRunner& runner, const Team&
   options.max_bytes = limit;
   Expected<Verdict> verdict = Verdict{};
   if (team.is_root()) verdict = judge_at_root(lowered, uniform, integers, options);
-  if (const Done judged = team.agree(verdict ? done() : Done{verdict.error()}); !judged) return judged.error();
+  if (const Status judged = team.agree(verdict ? success() : Status{verdict.error()}); !judged) return judged.error();
   std::string flags{static_cast<char>(verdict->same_as_numeric), static_cast<char>(verdict->has_reference), static_cast<char>(verdict->as_reference)};
   flags = team.from_root(flags);
   Verdict result;

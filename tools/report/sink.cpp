@@ -18,7 +18,7 @@ class PlainSink final : public Sink {
 
   void write(std::string_view bytes) override { file_.write(bytes); }
   [[nodiscard]] bool failed() const override { return file_.failed(); }
-  Done close() override { return file_.close(); }
+  Status close() override { return file_.close(); }
 
  private:
   OutputFile file_;
@@ -43,7 +43,7 @@ class GzipSink final : public Sink {
     for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), most))) deflate_all(bytes.substr(0, most), Z_NO_FLUSH);
   }
   [[nodiscard]] bool failed() const override { return file_.failed(); }
-  Done close() override {
+  Status close() override {
     deflate_all({}, Z_FINISH);
     return file_.close();
   }

@@ -21,7 +21,7 @@ class Sink {
   /// Whether writing on is of no use.
   [[nodiscard]] virtual bool failed() const = 0;
   /// Once, after all bytes. Errors: some of them could not be written.
-  virtual Done close() = 0;
+  virtual Status close() = 0;
 
  protected:
   Sink() = default;

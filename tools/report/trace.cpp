@@ -89,7 +89,7 @@ class TraceWriter {
     }
   }
 
-  Done run(const TraceMetadata& metadata) {
+  Status run(const TraceMetadata& metadata) {
     out_ = R"({"displayTimeUnit":"ns","metadata":{"highres-ticks":true)";
     for (const auto& [key, value] : metadata) out_ += "," + json_text(key) + ":" + json_text(value);
     out_ += R"(},"traceEvents":[)";
@@ -181,7 +181,7 @@ class TraceWriter {
 
 }  // namespace
 
-Done write_trace(const Model& model, const Timeline& timeline, std::span<const DeviceId> devices, const TraceMetadata& metadata, Sink& sink) {
+Status write_trace(const Model& model, const Timeline& timeline, std::span<const DeviceId> devices, const TraceMetadata& metadata, Sink& sink) {
   return TraceWriter{model, timeline, devices, sink}.run(metadata);
 }
 

@@ -40,7 +40,7 @@ using TraceMetadata = std::vector<std::pair<std::string, std::string>>;  // keys
 
 /// Writes and closes the file. Devices are increasing; the timeline is recorded and complete. Errors: the sink's.
 ///   cost    O(n log n) per device for the n tasks of its program; memory for one device's events, however many devices there are
-Done write_trace(const Model& model, const Timeline& timeline, std::span<const DeviceId> devices, const TraceMetadata& metadata, Sink& sink);
+Status write_trace(const Model& model, const Timeline& timeline, std::span<const DeviceId> devices, const TraceMetadata& metadata, Sink& sink);
 
 /// Microseconds as decimal text, exactly: "12.000345". Not negative.
 std::string microseconds(Picoseconds time);

@@ -54,13 +54,13 @@ Expected<bool> Statement::step() {
   return error;
 }
 
-Done Statement::run() {
+Status Statement::run() {
   for (;;) {
     const auto more = step();
     if (!more) return more.error();
     if (*more) continue;
     sqlite3_reset(statement_.get());
-    return done();
+    return success();
   }
 }
 
@@ -109,7 +109,7 @@ void Database::end_on(Cancellation stop) {
 
 void Database::wait(int milliseconds) { sqlite3_busy_timeout(database_.get(), milliseconds); }
 
-Done Database::run(std::string_view sql) {
+Status Database::run(std::string_view sql) {
   auto statement = prepare(sql);
   if (!statement) return statement.error();
   return statement->run();

@@ -30,7 +30,7 @@ class Statement {
   /// Whether there is a row (more). Errors: what SQLite says.
   Expected<bool> step();
   /// Runs it to its end and makes it ready for the next parameters.
-  Done run();
+  Status run();
 
   enum class Type { null, integer, real, text, blob };
   [[nodiscard]] int columns() const;
@@ -57,7 +57,7 @@ class Database {
   static Expected<Database> open(const std::string& file, Mode mode);
 
   /// One statement without parameters and results.
-  Done run(std::string_view sql);
+  Status run(std::string_view sql);
   /// Errors: also more than one statement.
   Expected<Statement> prepare(std::string_view sql);
   /// The first column of the first row, 0 without one.

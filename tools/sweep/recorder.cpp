@@ -63,13 +63,13 @@ void Recorder::write_all() {
     const std::vector<FinishedWork> batch = std::exchange(waiting_, {});
     if (failed_) continue;
     lock.unlock();
-    const Done ok = write(batch);
+    const Status ok = write(batch);
     lock.lock();
     if (!ok) failed_ = true, error_ = ok.error();
   }
 }
 
-Done Recorder::write(const std::vector<FinishedWork>& batch) {
+Status Recorder::write(const std::vector<FinishedWork>& batch) {
   for (const FinishedWork& work : batch) {
     if (work.run) {
       if (auto ok = store_.add(*work.run, version_); !ok) return ok;
@@ -83,7 +83,7 @@ Done Recorder::write(const std::vector<FinishedWork>& batch) {
   }
   if (auto ok = store_.commit(written_.points, written_.runs); !ok) return ok;
   if (on_written_) on_written_(written_);
-  return done();
+  return success();
 }
 
 }  // namespace podsim

@@ -41,7 +41,7 @@ class Recorder {
 
  private:
   void write_all();
-  Done write(const std::vector<FinishedWork>& batch);
+  Status write(const std::vector<FinishedWork>& batch);
 
   SweepStore& store_;
   std::string version_;

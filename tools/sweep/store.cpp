@@ -19,13 +19,13 @@ constexpr std::int64_t application_id = 0x506f6453;  // "PodS": in the header of
 double now_s() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 /// SQLite takes a file of a few bytes for an empty one, and would write over it.
-Done begins_as_sqlite(const std::string& file) {
+Status begins_as_sqlite(const std::string& file) {
   constexpr std::string_view magic{"SQLite format 3\0", 16};
   std::ifstream stream(file, std::ios::binary);
   std::array<char, magic.size()> bytes{};
   stream.read(bytes.data(), bytes.size());
   const std::string_view found{bytes.data(), static_cast<std::size_t>(stream.gcount())};
-  if (found.empty() || found == magic) return done();  // empty: new, or not there
+  if (found.empty() || found == magic) return success();  // empty: new, or not there
   return Diagnostic{{file, 0, 0}, "expected a SQLite file, found something else"};
 }
 
@@ -50,10 +50,10 @@ Expected<bool> holds_a_store(Database& database, const std::string& file) {
   return true;
 }
 
-Done all(Database& database, const std::vector<std::string>& statements) {
+Status all(Database& database, const std::vector<std::string>& statements) {
   for (const std::string& sql : statements)
     if (auto ok = database.run(sql); !ok) return ok;
-  return done();
+  return success();
 }
 
 }  // namespace
@@ -97,10 +97,10 @@ Expected<SweepStore> SweepStore::open(const std::string& file) {
 
 SweepStore::~SweepStore() = default;
 
-Done SweepStore::bring_up_to_date() {
+Status SweepStore::bring_up_to_date() {
   const auto version = database_.number("PRAGMA user_version");
   if (!version) return version.error();
-  if (*version == store_format_version) return done();
+  if (*version == store_format_version) return success();
   const auto points = database_.number("SELECT count(*) FROM sqlite_master WHERE name = 'points'");
   if (!points) return points.error();
   std::vector<std::string> steps;
@@ -175,14 +175,14 @@ std::string json_of(const std::vector<std::pair<std::string, std::string>>& sets
 
 }  // namespace
 
-Done SweepStore::replace_points(const Points& points, const std::vector<std::string>& input_keys) {
+Status SweepStore::replace_points(const Points& points, const std::vector<std::string>& input_keys) {
   const auto known = known_outcomes(database_);
   if (!known) return known.error();
   if (auto ok = all(database_, {"DROP VIEW IF EXISTS results", "DROP TABLE IF EXISTS points", create_points(), create_results_view()}); !ok)
     return ok;
   std::string columns = "position, input_key, key, reason, used_algorithm, used_dataflow, used_slice_count, padding, command",
               values = "?,?,?,?,?,?,?,?,?";
-  for (const SweepField& field : sweep_fields()) columns += fmt::format(", \"{}\"", point_column(field)), values += ",?";
+  for (const FieldKind& field : scenario_fields()) columns += fmt::format(", \"{}\"", point_column(field)), values += ",?";
   auto insert = database_.prepare(fmt::format("INSERT INTO points ({}) VALUES ({})", columns, values));
   if (!insert) return insert.error();
   for (std::size_t p = 0; p < points.size(); ++p) {
@@ -202,10 +202,10 @@ Done SweepStore::replace_points(const Points& points, const std::vector<std::str
       for (int c = 4; c < 8; ++c) insert->bind_null(c);
     }
     insert->bind(8, command_of(inputs));
-    for (std::size_t f = 0; f < sweep_fields().size(); ++f) {
+    for (std::size_t f = 0; f < scenario_fields().size(); ++f) {
       const int column = 9 + static_cast<int>(f);
       const std::string& text = inputs.texts[f];
-      if (sweep_fields()[f].name == "set" && !inputs.sets.empty())
+      if (scenario_fields()[f].name == "set" && !inputs.sets.empty())
         insert->bind(column, json_of(inputs.sets));
       else if (text.empty())
         insert->bind_null(column);
@@ -214,7 +214,7 @@ Done SweepStore::replace_points(const Points& points, const std::vector<std::str
     }
     if (auto ok = insert->run(); !ok) return ok;
   }
-  return done();
+  return success();
 }
 
 Expected<std::vector<bool>> SweepStore::begin(const SweepText& sweep, const Points& points, const std::vector<std::string>& input_keys) {
@@ -253,7 +253,7 @@ Expected<std::vector<bool>> SweepStore::begin(const SweepText& sweep, const Poin
   return known;
 }
 
-Done SweepStore::prepare() {
+Status SweepStore::prepare() {
   std::string columns = "key, version", values = "?, ?";
   for (const RunColumn& column : run_columns()) columns += fmt::format(", \"{}\"", column.name), values += ", ?";
   for (auto& [statement, sql] :
@@ -266,7 +266,7 @@ Done SweepStore::prepare() {
     if (!prepared) return prepared.error();
     *statement = *std::move(prepared);
   }
-  return done();
+  return success();
 }
 
 Expected<std::vector<std::string>> SweepStore::run_keys() {
@@ -281,14 +281,14 @@ Expected<std::vector<std::string>> SweepStore::run_keys() {
   }
 }
 
-Done SweepStore::add(const StoredRun& run, const std::string& version) {
+Status SweepStore::add(const StoredRun& run, const std::string& version) {
   add_run_->bind(0, run.key);
   add_run_->bind(1, version);
   for (std::size_t c = 0; c < run_columns().size(); ++c) run_columns()[c].bind(*add_run_, static_cast<int>(c) + 2, run);
   return add_run_->run();
 }
 
-Done SweepStore::add(const PointOutcome& outcome) {
+Status SweepStore::add(const PointOutcome& outcome) {
   const bool ran = outcome.reason.empty();
   const auto bind = [&](int parameter, bool there, const auto& value) {
     there ? set_point_->bind(parameter, value) : set_point_->bind_null(parameter);
@@ -303,7 +303,7 @@ Done SweepStore::add(const PointOutcome& outcome) {
   return set_point_->run();
 }
 
-Done SweepStore::note_session(std::size_t finished, std::size_t simulated, bool ended) {
+Status SweepStore::note_session(std::size_t finished, std::size_t simulated, bool ended) {
   note_session_->bind(0, now_s());
   note_session_->bind(1, std::int64_t{ended});
   note_session_->bind(2, static_cast<std::int64_t>(finished));
@@ -311,14 +311,14 @@ Done SweepStore::note_session(std::size_t finished, std::size_t simulated, bool 
   return note_session_->run();
 }
 
-Done SweepStore::commit(std::size_t finished, std::size_t simulated) {
+Status SweepStore::commit(std::size_t finished, std::size_t simulated) {
   if (auto ok = note_session(finished, simulated, false); !ok) return ok;
   // Another process that tries in between these two gets the lock, and this one the error.
   return all(database_, {"COMMIT", "BEGIN IMMEDIATE"});
 }
 
-Done SweepStore::close(std::size_t finished, std::size_t simulated) {
-  if (!open_) return done();
+Status SweepStore::close(std::size_t finished, std::size_t simulated) {
+  if (!open_) return success();
   open_ = false;
   if (auto ok = note_session(finished, simulated, true); !ok) return ok;
   add_run_.reset();
@@ -328,7 +328,7 @@ Done SweepStore::close(std::size_t finished, std::size_t simulated) {
   // Not while somebody reads; the file is right either way.
   database_.wait(0);
   static_cast<void>(database_.run("PRAGMA journal_mode = DELETE"));
-  return done();
+  return success();
 }
 
 }  // namespace podsim

@@ -60,20 +60,20 @@ class SweepStore {
   /// The keys of all runs.
   Expected<std::vector<std::string>> run_keys();
 
-  Done add(const StoredRun& run, const std::string& version);
-  Done add(const PointOutcome& outcome);
+  Status add(const StoredRun& run, const std::string& version);
+  Status add(const PointOutcome& outcome);
   /// From now on what was added stays, whatever happens to the process; also when so much was finished and simulated in this session.
-  Done commit(std::size_t finished, std::size_t simulated);
+  Status commit(std::size_t finished, std::size_t simulated);
   /// Leaves a single file behind. Nothing may be added any more.
-  Done close(std::size_t finished, std::size_t simulated);
+  Status close(std::size_t finished, std::size_t simulated);
 
  private:
   explicit SweepStore(Database database) : database_{std::move(database)} {}
-  Done bring_up_to_date();
-  Done prepare();
+  Status bring_up_to_date();
+  Status prepare();
   Expected<bool> is_the_same(const std::vector<std::string>& input_keys);
-  Done replace_points(const Points& points, const std::vector<std::string>& input_keys);
-  Done note_session(std::size_t finished, std::size_t simulated, bool ended);
+  Status replace_points(const Points& points, const std::vector<std::string>& input_keys);
+  Status note_session(std::size_t finished, std::size_t simulated, bool ended);
 
   Database database_;
   std::optional<Statement> add_run_, set_point_, note_session_;

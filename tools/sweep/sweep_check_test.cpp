@@ -13,7 +13,7 @@ const std::string gather_fields = "collective: 'all-gather' axis: 'row' bytes: '
 const std::string gemm_fields = "gemm: 'm=16,n=16,k=16' algorithm: 'collective'";
 
 std::string wrong(const std::string& sweeps) {
-  const Done ok = check_sweep(blocks_of(sweeps));
+  const Status ok = check_sweep(blocks_of(sweeps));
   return ok ? "" : to_text(ok.error());
 }
 

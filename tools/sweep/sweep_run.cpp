@@ -103,7 +103,7 @@ class SweepRunner {
   void run(std::size_t position, Recorder& recorder) {
     if (stopped(manner_) || recorder.failed()) return;
     std::string claimed;
-    const Done ended = run_as_memory_lasts(position, claimed, recorder);
+    const Status ended = run_as_memory_lasts(position, claimed, recorder);
     if (ended) return;
     const Diagnostic& why = ended.error();
     if (why.cause == Cause::input) {
@@ -119,22 +119,21 @@ class SweepRunner {
 
  private:
   /// `claimed` becomes the key of the run, if it is this point's to simulate.
-  Done simulate_or_wait(std::size_t position, std::string& claimed, Recorder& recorder) {
+  Status simulate_or_wait(std::size_t position, std::string& claimed, Recorder& recorder) {
     auto ready = make_ready(points_.inputs(position), systems_, sweep_.version, manner_.stop);
     if (!ready) return ready.error();
     const std::string key = ready->key;
     const ProblemSummary& summary = ready->lowered.problem.summary;
-    if (!claims_.claim({position, key, "", summary.algorithm, summary.dataflow, summary.slice_count, summary.padding}, recorder))
-      return done();
+    if (!claims_.claim({position, key, "", summary.algorithm, summary.dataflow, summary.slice_count, summary.padding}, recorder)) return success();
     claimed = key;
     const auto run = simulate(*std::move(ready));
     if (!run) return run.error();
     if (run->timeline.interrupted) return cancelled_work();
     recorder.add({StoredRun{key, run->row.result, run->row.over_hbm, run->row.rings}, claims_.settle(key, "")});
-    return done();
+    return success();
   }
 
-  Done run_as_memory_lasts(std::size_t position, std::string& claimed, Recorder& recorder) {
+  Status run_as_memory_lasts(std::size_t position, std::string& claimed, Recorder& recorder) {
     try {
       return simulate_or_wait(position, claimed, recorder);
     } catch (const std::bad_alloc&) {

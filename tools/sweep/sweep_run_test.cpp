@@ -195,7 +195,7 @@ TEST(Sweep, HasExamplesThatAreRight) {
     const std::string file = "tools/sweep/examples/" + std::string{name} + ".textproto";
     const auto blocks = read_sweep(test::bytes_of_file(file), file);
     ASSERT_TRUE(blocks) << to_text(blocks.error());
-    const Done ok = check_sweep(*blocks);
+    const Status ok = check_sweep(*blocks);
     EXPECT_TRUE(ok) << to_text(ok.error());
     const auto expanded = expand(*blocks, [](const PointInputs& inputs) { return inputs.text("slice") == "4x4" ? 16 : 32; });
     ASSERT_TRUE(expanded);

@@ -50,12 +50,12 @@ std::int64_t product(const std::vector<int>& sizes) {
   return result;
 }
 
-Done check_shape(const std::vector<int>& shape) {
+Status check_shape(const std::vector<int>& shape) {
   if (shape.empty()) return plain("expected a mesh of at least one axis, got none");
   for (std::size_t axis = 0; axis < shape.size(); ++axis)
     if (shape[axis] < 1)
       return plain(fmt::format("expected axes of size 1 or more, got {} for axis {} of the mesh {}", shape[axis], axis, shape_text(shape)));
-  return done();
+  return success();
 }
 
 // ---- Physical axes --------------------------------------------------------------------------------------------------------------------
@@ -414,7 +414,7 @@ std::vector<int> device_ids(const DeviceMesh& mesh) {
 
 Expected<DeviceMesh> assign_device_mesh(DeviceKind kind, const std::vector<JaxDevice>& devices, const std::vector<int>& shape,
                                         const DeviceMeshOptions& options) {
-  const Done checked = check_shape(shape);
+  const Status checked = check_shape(shape);
   if (!checked) return checked.error();
   if (product(shape) != static_cast<std::int64_t>(devices.size()))
     return plain(fmt::format("expected a mesh of {} devices, got {} with {}", devices.size(), shape_text(shape),
@@ -453,7 +453,7 @@ Expected<DeviceMesh> assign_device_mesh(DeviceKind kind, const std::vector<JaxDe
 }
 
 Expected<DeviceMesh> make_device_mesh(DeviceKind kind, const std::vector<JaxDevice>& devices, const std::vector<int>& shape) {
-  const Done checked = check_shape(shape);
+  const Status checked = check_shape(shape);
   if (!checked) return checked.error();
   const auto other =
       std::find_if(devices.begin(), devices.end(), [&](const JaxDevice& device) { return device.slice_index != devices[0].slice_index; });
@@ -469,7 +469,7 @@ Expected<DeviceMesh> make_device_mesh(DeviceKind kind, const std::vector<JaxDevi
 Expected<DeviceMesh> assign_hybrid_device_mesh(DeviceKind kind, const std::vector<JaxDevice>& devices, const std::vector<int>& shape,
                                                const std::vector<int>& slices_shape, const DeviceMeshOptions& options) {
   for (const std::vector<int>* checked : {&shape, &slices_shape})
-    if (const Done outcome = check_shape(*checked); !outcome) return outcome.error();
+    if (const Status outcome = check_shape(*checked); !outcome) return outcome.error();
   if (shape.size() != slices_shape.size())
     return plain(fmt::format("expected as many axes over the slices as inside them, {} for {}, got {}: {}", shape.size(), shape_text(shape),
                              slices_shape.size(), shape_text(slices_shape)));

@@ -300,7 +300,7 @@ TEST(WholeAxes, AFreeSetIsNotSoughtAgain) {
             "is allowed");
 }
 
-TEST(WholeAxes, DevicesAwayFromTheOriginAreLaidAlike) {
+TEST(WholeAxes, DevicesAwayFromTheOriginAreLaidTheSameWay) {
   std::vector<JaxDevice> moved = devices(DeviceKind::tpu_v4, {4, 4, 4});
   for (JaxDevice& device : moved) device.coords = {device.coords[0] + 4, device.coords[1] + 8, device.coords[2] + 1};
   EXPECT_EQ(device_ids(*assign_device_mesh(DeviceKind::tpu_v4, moved, {16, 4})), ids(DeviceKind::tpu_v4, {4, 4, 4}, {16, 4}));

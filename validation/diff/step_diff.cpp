@@ -14,7 +14,7 @@ namespace podsim {
 
 namespace {
 
-constexpr double alike = 0.01;         // sizes that differ by less are the same
+constexpr double same_size = 0.01;         // sizes that differ by less are the same
 constexpr double rounding_of_steps = 1e-9;      // of the step
 constexpr double no_gap = 1e-6;        // of the step
 constexpr double as_predicted = 5e-4;  // of the step: what one digit does not show
@@ -38,11 +38,11 @@ bool may_be_one(const StepOperation& a, const StepOperation& b) {
   return a.category == b.category && (a.devices == 0 || b.devices == 0 || a.devices == b.devices);
 }
 
-/// How far apart two sizes are, as a ratio; nothing if they are not alike.
+/// How far apart two sizes are, as a ratio; nothing if they differ by more than same_size.
 std::optional<double> apart(double a, double b) {
   if (!(a > 0 && b > 0)) return std::nullopt;
   const double ratio = std::abs(std::log(a / b));
-  if (!(ratio < alike)) return std::nullopt;
+  if (!(ratio < same_size)) return std::nullopt;
   return ratio;
 }
 
@@ -55,7 +55,7 @@ class Matching {
     by_name();
     by_size_of_one();
     by_size_of_all();
-    by_being_alone();
+    by_being_the_only_one();
     for (const auto& [ps, ms] : groups_) {
       DiffRow row{predicted_[ps.front()].name, predicted_[ps.front()].category, {}, {}};
       for (const std::size_t p : ps) add(row.predicted, predicted_[p]);
@@ -117,7 +117,7 @@ class Matching {
     for (std::size_t m = 0; m < measured_.size(); ++m) {
       if (group_of_measured_[m]) continue;
       Group* nearest = nullptr;
-      double least = alike;
+      double least = same_size;
       for (Group& group : candidates) {
         const StepOperation& other = predicted_[group.predicted.front()];
         if (!may_be_one(other, measured_[m])) continue;
@@ -137,7 +137,7 @@ class Matching {
     for (std::size_t p = 0; p < predicted_.size(); ++p) {
       if (group_of_predicted_[p]) continue;
       std::optional<std::size_t> nearest;
-      double least = alike;
+      double least = same_size;
       for (std::size_t m = 0; m < measured_.size(); ++m) {
         if (group_of_measured_[m] || !may_be_one(predicted_[p], measured_[m])) continue;
         if (const auto ratio = apart(size_of_all(predicted_[p]), size_of_all(measured_[m])); ratio && *ratio < least) nearest = m, least = *ratio;
@@ -146,7 +146,7 @@ class Matching {
     }
   }
 
-  void by_being_alone() {
+  void by_being_the_only_one() {
     struct Left {
       std::vector<std::size_t> predicted, measured;
     };

@@ -12,6 +12,7 @@
 
 #include "sim/base/blame.hpp"
 #include "sim/base/thread_pool.hpp"
+#include "workloads/scenario/read_scenario.hpp"
 
 namespace podsim {
 
@@ -39,14 +40,14 @@ class Planner {
  public:
   Planner(const Dataset& dataset, std::vector<Job>& jobs, std::vector<ValidatedCase>& results) : dataset_{dataset}, jobs_{jobs}, results_{results} {}
 
-  Done plan() {
+  Status plan() {
     for (const StudyCase& study_case : dataset_.study.cases)
       if (auto ok = plan(study_case); !ok) return ok;
-    return done();
+    return success();
   }
 
  private:
-  Done plan(const StudyCase& wanted) {
+  Status plan(const StudyCase& wanted) {
     Job job;
     std::vector<Observation> fit;
     for (const RowFilter& filter : wanted.fit) {
@@ -58,7 +59,7 @@ class Planner {
     for (const RowFilter& filter : wanted.predict) {
       const auto rows = rows_of(filter);
       if (!rows) return rows.error();
-      auto system = pod_for(filter.system, filter.where);
+      auto system = system_for(filter.system, filter.where);
       if (!system) return system.error();
       for (const Observation& row : *rows) {
         if (std::any_of(fit.begin(), fit.end(), [&](const Observation& other) { return same_place(row, other); }))
@@ -68,7 +69,7 @@ class Planner {
       }
       job.systems.push_back(*std::move(system));
     }
-    auto fit_system = pod_for(wanted.fit_system, wanted.where);
+    auto fit_system = system_for(wanted.fit_system, wanted.where);
     if (!fit_system) return fit_system.error();
     job.fit_system = *std::move(fit_system);
     job.options.dataset = dataset_.name;
@@ -82,7 +83,7 @@ class Planner {
       job.options.predict = hypothesis.predict;
       add(wanted, hypothesis, job, fit, targets, !each && wanted.bound);
     }
-    return done();
+    return success();
   }
 
   void add(const StudyCase& wanted, const Hypothesis& hypothesis, Job job, const std::vector<Observation>& fit, const std::vector<Target>& targets,
@@ -125,10 +126,10 @@ class Planner {
     return all;
   }
 
-  Expected<System> pod_for(const std::optional<StudySystem>& own, const SourceLocation& where) {
-    const StudySystem& shape = own ? *own : *dataset_.study.system;
-    auto system = pod_of(dataset_.machine, shape.slice, shape.mesh, shape.snake);
-    if (!system) return blamed_on(where, system.error());
+  /// `own`, or the system of the study.
+  Expected<System> system_for(const std::optional<Fields>& own, const SourceLocation& where) {
+    auto system = read_system(own ? *own : *dataset_.study.system, dataset_.machine);
+    if (!system && system.error().where.is_field) return blamed_on(where, system.error());
     return system;
   }
 
@@ -145,7 +146,7 @@ Expected<ValidatedRow> predicted_row(const Observation& observation, const Syste
   return ValidatedRow{observation, *time, time->count() / observation.time.count() - 1};
 }
 
-Done carry_out(Job& job) {
+Status carry_out(Job& job) {
   Machine machine = job.fit_system.machine;
   if (!job.fit.empty()) {
     auto calibration = calibrate(job.fit, job.fit_system, job.options);
@@ -162,7 +163,7 @@ Done carry_out(Job& job) {
     if (!row) return row.error();
     job.rows.push_back(*std::move(row));
   }
-  return done();
+  return success();
 }
 
 void conclude(ValidatedCase& found) {

@@ -77,10 +77,10 @@ Expected<Row> workload_row(const ComparedSystem& on, const Variant& variant, con
 }
 
 /// Notes what does not apply. Work that was cancelled is not noted. Errors: `why` itself, where the computer failed: that is no property of `what`.
-Done skip(std::string what, const Diagnostic& why, std::vector<Skipped>& skipped) {
+Status skip(std::string what, const Diagnostic& why, std::vector<Skipped>& skipped) {
   if (why.cause == Cause::environment) return why;
   if (why.cause == Cause::input) skipped.push_back({std::move(what), why});
-  return done();
+  return success();
 }
 
 void play_all(std::vector<PlannedVariant>& planned, const ComparedSystem& on, const RunOptions& options) {

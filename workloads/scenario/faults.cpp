@@ -120,7 +120,7 @@ Expected<Run> simulate(const System& system, const ProblemSpec& problem, const R
   for (Prepared& candidate : candidates) {
     RunOptions within = options;
     if (best) within.control.limit = best->timeline.makespan;
-    const Done played = play(candidate.run, within);
+    const Status played = play(candidate.run, within);
     if (!played && (candidate.as_it_is || played.error().cause != Cause::input)) return played.error();
     if (!played) continue;
     const Timeline& timeline = candidate.run.timeline;
@@ -192,7 +192,7 @@ Expected<std::vector<CableLoss>> lose_any_cable(const System& system, const Prob
     const CableEnds cable{found->second.first, found->second.second};
     losses.push_back({cable, to_text(cable, topology), link.links, 0, ""});
   }
-  std::vector<Done> outcomes(losses.size(), done());
+  std::vector<Status> outcomes(losses.size(), success());
   ThreadPool pool{options.engine->folds ? options.threads : 1};
   RunOptions each = options;
   each.threads = 1;  // as many of them at a time as there may be threads
@@ -214,7 +214,7 @@ Expected<std::vector<CableLoss>> lose_any_cable(const System& system, const Prob
     losses[i].makespan_s = found->row.result.makespan_s;
     losses[i].rings = found->row.rings;
   });
-  for (const Done& outcome : outcomes)
+  for (const Status& outcome : outcomes)
     if (!outcome) return outcome.error();
   const auto idle = std::find_if(cables.begin(), cables.end(), [](const auto& cable) { return !cable.second; });
   if (idle != cables.end()) {

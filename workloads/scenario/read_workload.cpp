@@ -19,12 +19,12 @@ constexpr std::int64_t largest = std::int64_t{1} << 30;
 Expected<Workload> read_workload(const Fields& fields, int devices) {
   auto block = find_transformer_block(fields.text("workload"));
   if (!block) return block.error().where.file.empty() ? blamed_on(fields.where("workload"), block.error()) : block.error();
-  const auto set = [&](const char* name, std::int64_t& field) -> Done {
-    if (!fields.has(name)) return done();
+  const auto set = [&](const char* name, std::int64_t& field) -> Status {
+    if (!fields.has(name)) return success();
     const auto value = fields.integer(name, 1, largest);
     if (!value) return value.error();
     field = *value;
-    return done();
+    return success();
   };
   const std::int64_t width = block->heads * block->head_dim;
   const bool own_width = block->hidden != width, grouped = block->kv_heads != block->heads;

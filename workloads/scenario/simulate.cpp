@@ -57,22 +57,22 @@ Diagnostic too_many(const FoldedSize& size, int devices, bool exact, const RunOp
 }
 
 /// Refuses what is too large whatever its routes are, before any is found: of 65,536 devices that alone takes longer than most runs.
-Done check_guarded_size(const Schedule& lowered, const RunOptions& options) {
-  if (options.force) return done();
+Status check_guarded_size(const Schedule& lowered, const RunOptions& options) {
+  if (options.force) return success();
   const FoldedSize size = least_guarded_size(lowered, options.folds());
-  if (static_cast<double>(size.instances) <= options.most_instances) return done();
+  if (static_cast<double>(size.instances) <= options.most_instances) return success();
   return too_many(size, lowered.mesh.devices(), static_cast<int>(size.classes) == lowered.mesh.devices(), options);
 }
 
-Done check_size(const Deployment& deployment, const Placement& placement, const RunOptions& options) {
+Status check_size(const Deployment& deployment, const Placement& placement, const RunOptions& options) {
   FoldedSize size{static_cast<std::uint32_t>(deployment.places.size()), deployment.activities()};
-  if (options.force || static_cast<double>(size.instances) <= options.most_instances) return done();
+  if (options.force || static_cast<double>(size.instances) <= options.most_instances) return success();
   if (options.folds()) {
     const auto least = least_folded_size(deployment, placement.speed, options.most_instances, options.control.stop);
     if (!least) return cancelled_work();
     size = *least;
   }
-  if (static_cast<double>(size.instances) <= options.most_instances) return done();
+  if (static_cast<double>(size.instances) <= options.most_instances) return success();
   return too_many(size, static_cast<int>(deployment.places.size()), size.classes == deployment.places.size(), options);
 }
 
@@ -157,13 +157,13 @@ Expected<Run> prepare(const System& system, LoweredProblem lowered, const RunOpt
   return run;
 }
 
-Done play(Run& run, const RunOptions& options) {
+Status play(Run& run, const RunOptions& options) {
   const Stopwatch wall;
   options.tell("simulating " + run.lowered->name);
   auto timeline = options.engine->run(run.model, options.control);
   if (!timeline) return timeline.error();
   run.timeline = *std::move(timeline);
-  if (run.timeline.interrupted) return done();
+  if (run.timeline.interrupted) return success();
   run.metrics = measure(run.model, run.timeline);
   const Result prepared = std::move(run.row.result);
   run.row.result.trust = prepared.trust;
@@ -173,7 +173,7 @@ Done play(Run& run, const RunOptions& options) {
   run.row.axes = run.metrics.axes;
   run.row.result.build_s = prepared.build_s;
   run.row.result.wall_s = prepared.wall_s + wall.seconds();
-  return done();
+  return success();
 }
 
 }  // namespace podsim

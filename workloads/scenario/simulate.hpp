@@ -65,6 +65,6 @@ Expected<Run> simulate(const System& system, const Schedule& schedule, const Run
 
 /// The same in two parts: all that can be known before the clock runs, and the rest.
 Expected<Run> prepare(const System& system, LoweredProblem lowered, const RunOptions& options);
-Done play(Run& run, const RunOptions& options);
+Status play(Run& run, const RunOptions& options);
 
 }  // namespace podsim

@@ -73,8 +73,8 @@ PartCosts::PartCosts(const std::vector<System>& systems, const PartOptions& opti
     : systems_{systems}, options_{options}, collectives_{std::move(collectives)}, engine_{engine}, threads_{engine.folds ? threads : 1}, stop_{stop} {
   for (std::size_t p = 0; p < systems.size(); ++p) {
     rings_.push_back(axis_rings(systems[p]));
-    const bool alike = rings_.back() && systems[p].placement.speed.empty();
-    signatures_.push_back(alike ? fmt::format("{}|{}", text_of(rings_.back()->row), text_of(rings_.back()->col)) : fmt::format("pod {}", p));
+    const bool on_rings = rings_.back() && systems[p].placement.speed.empty();
+    signatures_.push_back(on_rings ? fmt::format("{}|{}", text_of(rings_.back()->row), text_of(rings_.back()->col)) : fmt::format("pod {}", p));
   }
 }
 

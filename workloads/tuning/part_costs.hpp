@@ -22,7 +22,8 @@ struct PartCost {
   std::string problem{};  // why it does not run; empty: it does
 };
 
-/// Simulates parts, as many at a time as there are threads. Systems whose axes are laid over the same rings share what is found. The systems outlive this.
+/// Simulates parts, as many at a time as there are threads. Systems whose axes are laid over the same rings share what is found. The systems outlive
+/// this.
 class PartCosts {
  public:
   PartCosts(const std::vector<System>& systems, const PartOptions& options, std::string collectives, const EngineEntry& engine, int threads,
@@ -54,7 +55,7 @@ class PartCosts {
   int threads_;
   Cancellation stop_;
   std::vector<std::optional<AxisRings>> rings_;
-  std::vector<std::string> signatures_;  // systems with the same one are alike
+  std::vector<std::string> signatures_;  // systems with the same one are equivalent
   std::unordered_map<std::string, PartCost> costs_;
   std::int64_t simulations_ = 0;
 };

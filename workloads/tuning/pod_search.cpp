@@ -47,7 +47,7 @@ std::vector<Pass> PodSearch::passes() const {
   return {request_->pass};
 }
 
-Done PodSearch::list_options(std::size_t stage) {
+Status PodSearch::list_options(std::size_t stage) {
   const Workload& workload = request_->workload;
   const std::string& name = workload.stages[stage].name;
   const bool with_collective = std::find(request_->algorithms.begin(), request_->algorithms.end(), "collective") != request_->algorithms.end();
@@ -90,7 +90,7 @@ Done PodSearch::list_options(std::size_t stage) {
         if (asked && !any) reasons_.insert(fmt::format("{}, {} {}{}: {}", name, algorithm, transposed ? "transposed " : "", name_of(dataflow), why));
       }
   }
-  return done();
+  return success();
 }
 
 void PodSearch::add_option(std::size_t stage, const ProductChoice& choice) {

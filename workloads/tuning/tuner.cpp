@@ -22,7 +22,7 @@ class Search {
       : request_{request}, costs_{request.systems, request.options, std::string{by_dimension_name}, *request.engine, request.threads, request.stop} {}
 
   /// Told to stop, of some systems only: then there is nothing else to be asked for.
-  Done prepare() {
+  Status prepare() {
     if (request_.systems.empty()) return Diagnostic{{}, "there is no pod to search on"};
     for (std::size_t p = 0; p < request_.systems.size(); ++p) {
       if (stopped()) break;
@@ -31,7 +31,7 @@ class Search {
       if (!search) return search.error();
       searches_.push_back(*std::move(search));
     }
-    return done();
+    return success();
   }
 
   /// The plans within a limit of memory, best first. What one limit rules out stays so: limits only fall.

@@ -193,9 +193,9 @@ TEST(Tuner, APlanIsItsParts) {
 }
 
 TEST(Tuner, SimulatesEqualPartsOfEqualRingsOnce) {
-  const std::vector<testing::SliceMesh> one{{{2, 4}, 2, 4}}, alike{{{2, 4}, 2, 4}, {{2, 4, 1}, 2, 4}, {{2, 1, 4}, 2, 4}},
+  const std::vector<testing::SliceMesh> one{{{2, 4}, 2, 4}}, same{{{2, 4}, 2, 4}, {{2, 4, 1}, 2, 4}, {{2, 1, 4}, 2, 4}},
       other{{{2, 4}, 2, 4}, {{4, 2}, 4, 2}};
-  const Tuning single = tuned(plain_request(one)), thrice = tuned(plain_request(alike)), two = tuned(plain_request(other));
+  const Tuning single = tuned(plain_request(one)), thrice = tuned(plain_request(same)), two = tuned(plain_request(other));
   EXPECT_EQ(single.simulated, thrice.simulated);
   EXPECT_EQ(3 * single.candidates, thrice.candidates);
   ASSERT_EQ(thrice.plans.size(), 3U);

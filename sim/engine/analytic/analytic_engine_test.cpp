@@ -170,7 +170,7 @@ TEST(Analytic, ARingPassesOnStepByStep) {
 }
 
 TEST(Analytic, NobodySharesALink) {
-  // Three transfers over one link: each as if it were alone.
+  // Three transfers over one link: each as if uncontended.
   const SmallSystem pod = small_system(plain_machine(), {2}, false);
   Line s{pod};
   s.move(100, 0), s.move(70, 0), s.move(40, 0);

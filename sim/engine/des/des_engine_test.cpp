@@ -44,7 +44,7 @@ TEST(Des, GivesTheSameTimelineAgainFoldedAndUnfolded) {
     options.axes = testing::random_axes(rng);
     options.far = true;
     const Schedule schedule = testing::random_schedule(seed, options);
-    const testing::World world = testing::random_world(schedule.mesh, testing::costly_machine(rng), rng, {.alike = seed % 2 == 0});
+    const testing::World world = testing::random_world(schedule.mesh, testing::costly_machine(rng), rng, {.symmetric = seed % 2 == 0});
     bool ran = false;
     for (const bool fold : {false, true}) {
       std::vector<Timeline> timelines;

@@ -35,8 +35,8 @@ LinkSharing::LinkSharing(const Model& model) {
       rate = std::min(rate, links_[link.link].capacity / link.weight);
     }
     path_rows_.push_back(static_cast<std::uint32_t>(path_links_.size()));
-    rate_alone_.push_back(rate);
-    alone_.push_back(rate == std::numeric_limits<std::int64_t>::max() ? std::numeric_limits<double>::infinity() : to_bytes_per_second(rate));
+    uncontended_rate_.push_back(rate);
+    uncontended_.push_back(rate == std::numeric_limits<std::int64_t>::max() ? std::numeric_limits<double>::infinity() : to_bytes_per_second(rate));
     most = std::max(most, links_of(p).size());
   }
   free_.resize(most + 1);
@@ -62,17 +62,17 @@ std::uint32_t LinkSharing::start(std::uint32_t path, double bytes, User user, st
   flow.user = user;
   flow.bottleneck = links.front().link;
 
-  bool is_alone = true;
+  bool uncontended = true;
   for (std::size_t i = 0; i < links.size(); ++i) {
     Link& link = links_[links[i].link];
     const auto member = static_cast<std::uint32_t>(flow.first_member + i);
     members_[member] = {id, link.first, no_device};
-    if (link.first != no_device) members_[link.first].previous = member, is_alone = false;
+    if (link.first != no_device) members_[link.first].previous = member, uncontended = false;
     link.first = member;
     link.weight += links[i].weight;
   }
-  if (is_alone) {
-    set_rate(id, rate_alone_[path], now);
+  if (uncontended) {
+    set_rate(id, uncontended_rate_[path], now);
     return id;
   }
   arrived_.push_back(id);

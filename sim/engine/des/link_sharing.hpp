@@ -17,14 +17,14 @@ namespace podsim::des {
 /// bottleneck: a link that is full and on which nobody is faster. So it takes the flows that came, and those that lost their bottleneck, gives them
 /// rates beside all others, and takes in whoever loses its bottleneck by that, or keeps one of them from having one, until all have one. Where this
 /// spreads for long, it takes at once all flows that can be concerned: filling up from the slowest, the rates below that of a flow that left, and
-/// below the least equal share on the links of one that came, stay as they are. A flow that is alone on its links never meets the solver.
-///   cost    O(links of the path) for a flow that is alone; else O(rounds * memberships * log(links)) of the flows that are taken
+/// below the least equal share on the links of one that came, stay as they are. An uncontended flow never meets the solver.
+///   cost    O(links of the path) for an uncontended flow; else O(rounds * memberships * log(links)) of the flows that are taken
 class LinkSharing {
  public:
   explicit LinkSharing(const Model& model);
 
-  /// The rate on a path that nobody else uses. Infinite: no flow is needed.
-  [[nodiscard]] double alone(std::uint32_t path) const { return alone_[path]; }
+  /// Bytes per second of an uncontended flow on the path. Infinite: no flow is needed.
+  [[nodiscard]] double uncontended(std::uint32_t path) const { return uncontended_[path]; }
 
   /// A flow of bytes > 0 on a path whose rate is finite; its number. `user` comes back at its end.
   struct User {
@@ -108,8 +108,8 @@ class LinkSharing {
   // Per path its links that have a limit. The others hold nobody back, and the rates on them have no sum that would fit.
   std::vector<PathLink> path_links_;
   std::vector<std::uint32_t> path_rows_;
-  std::vector<double> alone_;  // per path, bytes per second
-  std::vector<std::int64_t> rate_alone_;
+  std::vector<double> uncontended_;  // per path, bytes per second
+  std::vector<std::int64_t> uncontended_rate_;  // the same in quanta
   std::vector<Link> links_;
   std::vector<Share> shares_;
   std::vector<Flow> flows_;

@@ -74,7 +74,7 @@ std::vector<Route> random_routes(Rng& rng, std::size_t links, int largest_weight
 
 Model random_net(Rng& rng) {
   std::vector<double> bandwidths;
-  const int kind = rng.between(0, 2);  // all alike; a few kinds, so that shares tie; any
+  const int kind = rng.between(0, 2);  // all the same; a few kinds, so that shares tie; any
   for (int count = rng.between(2, 10); count > 0; --count)
     bandwidths.push_back(kind == 0 ? 45e9 : kind == 1 ? rng.between(1, 3) * 10e9 : 1e8 + rng.uniform() * 1e10);
   if (rng.below(4) == 0) bandwidths.back() = std::numeric_limits<double>::infinity();
@@ -180,7 +180,7 @@ TEST(LinkSharing, LinksWithoutALimitHoldNobodyBack) {
   for (std::uint32_t f = 0; f < 12; ++f) sharing.start(f, 1e9, {f, 0}, 0);
   sharing.settle(0, [](std::uint32_t, std::int64_t) {});
   for (std::uint32_t f = 0; f < 12; ++f) EXPECT_NEAR(sharing.rate(f), 1e9, 1e-3);
-  EXPECT_TRUE(std::isinf(sharing.alone(12))) << "needs no flow";
+  EXPECT_TRUE(std::isinf(sharing.uncontended(12))) << "needs no flow";
 }
 
 TEST(LinkSharing, DoesNotDependOnTheOrderOfStarts) {
@@ -215,11 +215,11 @@ TEST(LinkSharing, DoesNotDependOnTheOrderOfStarts) {
   }
 }
 
-TEST(LinkSharing, FlowsThatAreAloneNeverMeetTheSolver) {
+TEST(LinkSharing, UncontendedFlowsNeverMeetTheSolver) {
   const Model model = net({10, 20, 5}, {{{0, 1}, {1, 1}}, {{2, 1}}, {{1, 4}}});
   LinkSharing sharing{model};
-  EXPECT_DOUBLE_EQ(sharing.alone(0), 10);
-  EXPECT_DOUBLE_EQ(sharing.alone(2), 5) << "a flow of weight 4 is four of the class on each link";
+  EXPECT_DOUBLE_EQ(sharing.uncontended(0), 10);
+  EXPECT_DOUBLE_EQ(sharing.uncontended(2), 5) << "a flow of weight 4 is four of the class on each link";
   std::int64_t end = 0;
   const auto announce = [&](std::uint32_t, std::int64_t at) { end = at; };
   const std::uint32_t first = sharing.start(0, 30, {1, 2}, 0), second = sharing.start(1, 5, {}, 0);

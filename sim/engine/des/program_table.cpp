@@ -51,7 +51,7 @@ class Tabulator {
       }
   }
 
-  Done tabulate(std::uint32_t p) {
+  Status tabulate(std::uint32_t p) {
     ProgramTable& table = result_.programs.emplace_back();
     const Program& program = model_.schedule->programs[p];
     table.nodes = static_cast<std::uint32_t>(deployment_.programs[p].devices.size());
@@ -77,7 +77,7 @@ class Tabulator {
       if (has_gate(task, false)) count(p, result_.own.data() + task.counters, task.to, who.doers, waits[2 * t], task.on_core ? 1 : 0);
       if (has_gate(task, true)) count(p, result_.receive.data() + task.counters, task.from, who.receivers, waits[2 * t + 1], 0);
     }
-    return done();
+    return success();
   }
 
   static bool has_gate(const TaskRow& row, bool receive_gate) { return receive_gate ? row.from != nullptr : row.to != nullptr; }

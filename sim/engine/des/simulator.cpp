@@ -180,7 +180,7 @@ inline void Simulator::start(std::uint32_t node, const Place& place, std::uint32
 inline void Simulator::delay_over(std::uint32_t node, std::uint32_t task) {
   const Place& place = places_[node];
   const TaskRow& row = place.program->tasks[task];
-  if (row.flow_bytes > 0 && sharing_.alone(row.paths[place.local]) < std::numeric_limits<double>::infinity())
+  if (row.flow_bytes > 0 && sharing_.uncontended(row.paths[place.local]) < std::numeric_limits<double>::infinity())
     beginnings_.push_back({task, node});
   else
     at(now_, What::sent, task, node);

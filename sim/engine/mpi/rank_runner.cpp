@@ -15,7 +15,7 @@ namespace {
 
 using Part = RankTask::Part;
 
-Done fits_tags(const Schedule& lowered, MPI_Comm comm) {
+Status fits_tags(const Schedule& lowered, MPI_Comm comm) {
   int* largest = nullptr;
   int found = 0;
   MPI_Comm_get_attr(comm, MPI_TAG_UB, static_cast<void*>(&largest), &found);
@@ -23,7 +23,7 @@ Done fits_tags(const Schedule& lowered, MPI_Comm comm) {
   for (const Program& program : lowered.programs)
     if (static_cast<std::int64_t>(program.tasks.size()) > tags)
       return Diagnostic{{}, fmt::format("a program has {} tasks; this MPI has {} tags", program.tasks.size(), tags)};
-  return done();
+  return success();
 }
 
 }  // namespace
@@ -53,12 +53,12 @@ Expected<std::unique_ptr<RankRunner>> RankRunner::make(const Schedule& lowered, 
   assert(lowered.mesh.devices() == team.size());
   Validation validation = validate(lowered);
   if (!validation.ok()) return std::move(validation.all().front());
-  if (const Done room = fits(bytes_of_buffers(lowered), limit, "running the schedule"); !room) return room.error();
+  if (const Status room = fits(bytes_of_buffers(lowered), limit, "running the schedule"); !room) return room.error();
   for (const Program& program : lowered.programs)
     for (const Buffer& buffer : program.buffers)
       if (size_of(buffer).count() / size_of(buffer.dtype).count() > std::numeric_limits<int>::max())
         return Diagnostic{{}, fmt::format("buffer {} has more elements than one MPI message may have", quoted(buffer.name))};
-  if (const Done tags = fits_tags(lowered, team.comm()); !tags) return tags.error();
+  if (const Status tags = fits_tags(lowered, team.comm()); !tags) return tags.error();
   Unrolled unrolled = unroll(lowered);
   Expected<Storage> storage = Storage::make(lowered);
   if (!storage) return storage.error();

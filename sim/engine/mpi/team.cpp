@@ -32,9 +32,9 @@ Team::Team(MPI_Comm comm) : comm_{comm} {
   MPI_Comm_size(comm_, &size_);
 }
 
-Done Team::agree(const Done& mine) const {
+Status Team::agree(const Status& mine) const {
   const auto first = static_cast<int>(reduced(mine ? size_ : rank_, MPI_MIN, comm_));
-  if (first == size_) return done();
+  if (first == size_) return success();
   Diagnostic found = mine ? Diagnostic{} : mine.error();
   broadcast(found.where.file, first, comm_);
   broadcast(found.message, first, comm_);

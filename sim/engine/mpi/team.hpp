@@ -20,8 +20,9 @@ class Team {
   [[nodiscard]] int size() const { return size_; }
   [[nodiscard]] bool is_root() const { return rank_ == 0; }
 
-  /// Done if all ranks are; else what the lowest rank says that is not. So no rank goes on to wait for one that has given up.
-  [[nodiscard]] Done agree(const Done& mine) const;
+  /// Success if every rank passes success; otherwise the error of the lowest rank that failed, on every rank. A rank therefore never waits for one
+  /// that has given up.
+  [[nodiscard]] Status agree(const Status& mine) const;
   /// What the root has, everywhere.
   [[nodiscard]] std::string from_root(const std::string& text) const;
   [[nodiscard]] Moment earliest(Moment mine) const;

@@ -37,8 +37,8 @@ class Checker {
     report_.devices = schedule_.mesh.devices();
     // Known before anything is looked at, which of a schedule too large to execute may take minutes.
     const Bytes besides{saturating_add(kept_bytes().count(), Reference::bytes_needed(schedule_).count())};
-    if (const Done room = fits(Bytes{saturating_add(bytes_of_buffers(schedule_).count(), besides.count())}, options_.max_bytes,
-                               fmt::format("executing the schedule on {} devices", schedule_.mesh.devices()));
+    if (const Status room = fits(Bytes{saturating_add(bytes_of_buffers(schedule_).count(), besides.count())}, options_.max_bytes,
+                                 fmt::format("executing the schedule on {} devices", schedule_.mesh.devices()));
         !options_.structure_only && !room)
       return Diagnostic{{}, room.error().message + "; its structure can be checked alone"};
     begin("matching, races, deadlock");
@@ -60,7 +60,7 @@ class Checker {
 
     report_.bit_equal = true;
     for (const auto step : {&Checker::prove_on_integers, &Checker::try_random_orders, &Checker::prove_on_other_integers, &Checker::try_uniform_data})
-      if (const Done ran = (this->*step)(); !ran) return ran.error();
+      if (const Status ran = (this->*step)(); !ran) return ran.error();
     judge_claim();
     report_.ok = report_.problems.empty() && report_.race_free && report_.bit_equal;
     return std::move(report_);
@@ -116,7 +116,7 @@ class Checker {
   /// In program order; what the buffers hold then against the reference of the same inputs.
   Expected<Comparison> run_and_compare(std::uint64_t seed, Filling filling, std::string_view data) {
     begin(fmt::format("{} in program order", data));
-    if (const Done ran = executor_->run(seed, filling, {}); !ran) return ran.error();
+    if (const Status ran = executor_->run(seed, filling, {}); !ran) return ran.error();
     begin(fmt::format("the expected result on {}", data));
     const Expected<Reference> reference = Reference::make(schedule_, numeric_options(seed, filling));
     if (!reference) return reference.error();
@@ -125,27 +125,27 @@ class Checker {
     return comparison;
   }
 
-  Done prove_on_integers() {
+  Status prove_on_integers() {
     if (!claims_something(schedule_)) {
       begin("integers in program order");
-      if (const Done ran = executor_->run(options_.seed, Filling::integers, {}); !ran) return ran;
-    } else if (const Done proven = prove(options_.seed, "integers"); !proven) {
+      if (const Status ran = executor_->run(options_.seed, Filling::integers, {}); !ran) return ran;
+    } else if (const Status proven = prove(options_.seed, "integers"); !proven) {
       return proven;
     }
     ++report_.orders_tried;
-    return done();
+    return success();
   }
 
   /// The same with other integers: where ranges are small or results few, values may be equal by chance.
-  Done prove_on_other_integers() {
-    if (!claims_something(schedule_) || !is_small(schedule_) || !report_.bit_equal) return done();
+  Status prove_on_other_integers() {
+    if (!claims_something(schedule_) || !is_small(schedule_) || !report_.bit_equal) return success();
     return prove(counter_hash(options_.seed, second_stream, 0), "other integers");
   }
 
-  Done prove(std::uint64_t seed, std::string_view data) {
+  Status prove(std::uint64_t seed, std::string_view data) {
     const Expected<Comparison> comparison = run_and_compare(seed, Filling::integers, data);
     if (!comparison) return comparison.error();
-    if (comparison->bit_equal) return done();
+    if (comparison->bit_equal) return success();
     report_.bit_equal = false;
     if (comparison->worst)
       problem("on {} the result is wrong: {} is {}, expected {}", data,
@@ -153,12 +153,12 @@ class Checker {
               comparison->worst->expected);
     else
       problem("on {} the result is not the expected one", data);
-    return done();
+    return success();
   }
 
   /// Random orders on the integers that the buffers hold the results of.
-  Done try_random_orders() {
-    if (options_.random_orders <= 0) return done();
+  Status try_random_orders() {
+    if (options_.random_orders <= 0) return success();
     Kept first;
     for_each_result([&](DeviceId device, BufferId buffer, std::size_t) {
       const auto values = executor_->values(device, buffer);
@@ -167,11 +167,11 @@ class Checker {
     for (int i = 0; i < options_.random_orders; ++i) {
       begin(fmt::format("random order {} of {}", i + 1, options_.random_orders));
       const std::uint64_t seed = counter_hash(options_.seed, order_stream, static_cast<std::uint64_t>(i));
-      if (const Done ran = executor_->run(options_.seed, Filling::integers, {seed}); !ran) return ran;
+      if (const Status ran = executor_->run(options_.seed, Filling::integers, {seed}); !ran) return ran;
       ++report_.orders_tried;
       compare_with(first, i);
     }
-    return done();
+    return success();
   }
 
   void compare_with(const Kept& first, int random_order) {
@@ -189,18 +189,18 @@ class Checker {
     report_.bit_equal &= same;
   }
 
-  Done try_uniform_data() {
-    if (!claims_something(schedule_)) return done();
+  Status try_uniform_data() {
+    if (!claims_something(schedule_)) return success();
     const Expected<Comparison> comparison = run_and_compare(options_.seed, Filling::uniform, "uniform data");
     if (!comparison) return comparison.error();
     report_.max_abs_error = comparison->max_abs_error;
     report_.max_rel_error = comparison->max_rel_error;
     report_.tolerance = comparison->tolerance;
-    if (comparison->max_rel_error <= comparison->tolerance) return done();
+    if (comparison->max_rel_error <= comparison->tolerance) return success();
     const Comparison::Element worst = comparison->worst.value_or(Comparison::Element{});
     problem("on uniform data the result is wrong: {} is {}, expected {}; the largest error is {:.3g} of the largest expected value, the tolerance {:.3g}",
             name(worst.device, worst.buffer, worst.index), worst.found, worst.expected, comparison->max_rel_error, comparison->tolerance);
-    return done();
+    return success();
   }
 
   void judge_claim() {

@@ -55,7 +55,7 @@ Executor::Executor(const Schedule& lowered, ActivityGraph graph, Storage storage
 Expected<std::unique_ptr<Executor>> Executor::make(const Schedule& lowered, int threads, const Budget& budget, RunHooks hooks) {
   if (std::vector<Diagnostic> problems = check_shapes(lowered); !problems.empty()) return std::move(problems.front());
   const Bytes need{saturating_add(bytes_of_buffers(lowered).count(), budget.besides.count())};
-  if (const Done room = fits(need, budget.limit, fmt::format("executing the schedule on {} devices", lowered.mesh.devices())); !room)
+  if (const Status room = fits(need, budget.limit, fmt::format("executing the schedule on {} devices", lowered.mesh.devices())); !room)
     return room.error();
   Unrolled unrolled = unroll(lowered);
   if (!unrolled.problems.empty()) return std::move(unrolled.problems.front());
@@ -83,7 +83,7 @@ void Executor::reset(std::uint64_t seed, Filling filling) {
   });
 }
 
-Done Executor::run(std::uint64_t seed, Filling filling, const Order& order) {
+Status Executor::run(std::uint64_t seed, Filling filling, const Order& order) {
   reset(seed, filling);
   ReadySet ready{graph_, order};
   GraphProgress progress{graph_};
@@ -103,7 +103,7 @@ Done Executor::run(std::uint64_t seed, Filling filling, const Order& order) {
   }
   if (hooks_.stop.requested()) return cancelled_work();
   if (progress.unfinished() > 0) return deadlock();
-  return done();
+  return success();
 }
 
 void Executor::plan(const std::vector<std::uint32_t>& round, ReadySet& ready) {

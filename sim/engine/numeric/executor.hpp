@@ -40,7 +40,7 @@ class Executor {
   static Expected<std::unique_ptr<Executor>> make(const Schedule& lowered, int threads, const Budget& budget, RunHooks hooks = {});
 
   /// Errors: no activity can go on though some have not run; the message names a cycle of waits. cancelled_work().
-  Done run(std::uint64_t seed, Filling filling, const Order& order);
+  Status run(std::uint64_t seed, Filling filling, const Order& order);
 
   /// After run(): what the buffer holds, row-major.
   [[nodiscard]] std::span<const float> values(DeviceId device, BufferId buffer) const;

@@ -15,7 +15,7 @@ class NumericEngineOnThreads final : public NumericEngine {
     const Budget budget{bytes_of_results(lowered), options_.max_bytes};
     const Expected<std::unique_ptr<Executor>> executor = Executor::make(lowered, options_.threads, budget, {options_.stop, {}});
     if (!executor) return executor.error();
-    if (const Done ran = (*executor)->run(options_.seed, options_.filling, options_.order); !ran) return ran.error();
+    if (const Status ran = (*executor)->run(options_.seed, options_.filling, options_.order); !ran) return ran.error();
     return copy_of_results(lowered, **executor);
   }
 

@@ -133,7 +133,7 @@ TEST(Local, KindsDoWhatTheTableSays) {
   add(program, "copy", Local{LocalKind::copy, {a}, {row(0)}, 1, Unit::core});
   add(program, "add", Local{LocalKind::add, {a, b}, {row(1)}, 1, Unit::core});
   add(program, "scale", Local{LocalKind::scale, {a}, {row(2)}, -2.5, Unit::core});
-  add(program, "place", Local{LocalKind::place, {b}, {row(3)}, 1, Unit::dma});
+  add(program, "place", Local{LocalKind::alias, {b}, {row(3)}, 1, Unit::dma});
   const int launch = add(program, "launch", Local{LocalKind::launch, {}, {}, 1, Unit::dma});
   program.tasks[static_cast<std::size_t>(launch)].origin = Origin{0, CollectiveKind::all_gather, schedule.mesh.whole(0), {}};
   add(program, "in place", Local{LocalKind::add, {row(0), row(1)}, {row(1)}, 1, Unit::core}, {0, 1});
@@ -379,7 +379,7 @@ TEST(Limits, ToldToStopItHasNoResult) {
   const RunHooks hooks{&stop, [&](std::size_t so_far, std::size_t) { finished = so_far, stop = ++rounds == 2; }};
   const auto executor = Executor::make(schedule, 1, {Bytes{}, Bytes{1 << 20}}, hooks);
   ASSERT_TRUE(executor);
-  const Done ran = (*executor)->run(1, Filling::integers, {});
+  const Status ran = (*executor)->run(1, Filling::integers, {});
   ASSERT_FALSE(ran);
   EXPECT_EQ(ran.error().cause, Cause::cancelled);
   EXPECT_EQ(rounds, 2U);

@@ -60,20 +60,20 @@ class Reference::Builder {
 
   Expected<std::shared_ptr<const Contents>> build() {
     if (auto problems = check_shapes(schedule_); !problems.empty()) return problems.front();
-    if (const Done room = fits(Reference::bytes_needed(schedule_), options_.max_bytes, "the reference result"); !room) return room.error();
-    const Done built = std::visit(Overloaded{
-                                      [](std::monostate) -> Done {
-                                        return Diagnostic{{}, "the schedule does not say what it computes"};
-                                      },
-                                      [&](const Products& products) {
-                                        Done added = done();
-                                        for (const Product& product : products)
-                                          if (added) added = add(product);
-                                        return added;
-                                      },
-                                      [&](const Collective& collective) { return add(collective); },
-                                  },
-                                  schedule_.computes);
+    if (const Status room = fits(Reference::bytes_needed(schedule_), options_.max_bytes, "the reference result"); !room) return room.error();
+    const Status built = std::visit(Overloaded{
+                                        [](std::monostate) -> Status {
+                                          return Diagnostic{{}, "the schedule does not say what it computes"};
+                                        },
+                                        [&](const Products& products) {
+                                          Status added = success();
+                                          for (const Product& product : products)
+                                            if (added) added = add(product);
+                                          return added;
+                                        },
+                                        [&](const Collective& collective) { return add(collective); },
+                                    },
+                                    schedule_.computes);
     if (!built) return built.error();
     if (options_.stop.requested()) return cancelled_work();
     find_largest();
@@ -97,14 +97,14 @@ class Reference::Builder {
 
   // ---- Products ----
 
-  Done add(const Product& product) {
+  Status add(const Product& product) {
     const std::int64_t left = saturating_multiply(product.m, product.k), right = saturating_multiply(product.k, product.n),
                        out = saturating_multiply(product.m, product.n);
     const Expected<DType> left_type = input_type(product.left, left, "left operand");
     if (!left_type) return left_type.error();
     const Expected<DType> right_type = input_type(product.right, right, "right operand");
     if (!right_type) return right_type.error();
-    if (Done held = add_outputs(product, out); !held) return held;
+    if (Status held = add_outputs(product, out); !held) return held;
 
     const auto x = inputs_.global_tensor(product.left, left, *left_type, pool_);
     const auto w = inputs_.global_tensor(product.right, right, *right_type, pool_);
@@ -118,7 +118,7 @@ class Reference::Builder {
       multiply_rows(product, x.data(), w.data(), y.data(), product.m * band / bands, product.m * (band + 1) / bands);
     });
     contents_.arrays.push_back(std::move(y));
-    return done();
+    return success();
   }
 
   /// Of an operand; all input buffers that hold it agree.
@@ -141,7 +141,7 @@ class Reference::Builder {
     return {location_of(buffer.written_at), fmt::format("buffer {} shards a tensor of {} elements; the {} of the product has {}", quoted(buffer.name), held, what, expected)};
   }
 
-  Done add_outputs(const Product& product, std::int64_t elements) {
+  Status add_outputs(const Product& product, std::int64_t elements) {
     const auto first = static_cast<std::ptrdiff_t>(contents_.parts.size());
     for (const Program& program : schedule_.programs)
       for (std::size_t b = 0; b < program.buffers.size(); ++b) {
@@ -156,7 +156,7 @@ class Reference::Builder {
     if (contents_.parts.begin() + first == contents_.parts.end())
       return Diagnostic{{}, fmt::format("no output buffer holds {}, the result of the product", quoted(product.out))};
     // One program on every device holds every shard. Otherwise look.
-    if (schedule_.programs.size() == 1 && size_of(schedule_.programs[0].devices) == schedule_.mesh.devices()) return done();
+    if (schedule_.programs.size() == 1 && size_of(schedule_.programs[0].devices) == schedule_.mesh.devices()) return success();
     std::vector<bool> held(static_cast<std::size_t>(elements), false);
     for (auto part = contents_.parts.begin() + first; part != contents_.parts.end(); ++part)
       for_each_run<1>({&part->in_array}, [&](std::int64_t count, const std::array<RunCursor, 1>& at) {
@@ -164,12 +164,12 @@ class Reference::Builder {
       });
     if (const auto missing = std::find(held.begin(), held.end(), false); missing != held.end())
       return Diagnostic{{}, fmt::format("no device holds element {} of the result {}", missing - held.begin(), quoted(product.out))};
-    return done();
+    return success();
   }
 
   // ---- Collectives ----
 
-  Done add(const Collective& collective) {
+  Status add(const Collective& collective) {
     const Program& program = schedule_.programs[0];
     const Buffer& in = program.buffers[collective.input.buffer.index()];
     const Buffer& out = program.buffers[collective.output.buffer.index()];
@@ -178,7 +178,7 @@ class Reference::Builder {
     Expected<Storage> storage = Storage::make(schedule_);
     if (!storage) return storage.error();
 
-    Done result = done();
+    Status result = success();
     for_each_device(program, [&](DeviceId device) {
       if (result && options_.stop.requested()) result = cancelled_work();
       if (result && position_along(schedule_.mesh, collective.axes, device) == 0) result = add_group(collective, *storage, device);
@@ -198,7 +198,7 @@ class Reference::Builder {
     return members;
   }
 
-  Done add_group(const Collective& collective, const Storage& storage, DeviceId first) {
+  Status add_group(const Collective& collective, const Storage& storage, DeviceId first) {
     const std::vector<DeviceId> devices = members(first, collective.axes);
     const auto box = [&](DeviceId device, const Region& region) {
       const Access access = storage.access(device, region, false);
@@ -230,7 +230,7 @@ class Reference::Builder {
                                    box(devices[p], collective.output), contiguous(elements_of(collective.output)),
                                    contents_.arrays.size() + *outputs->array_of[p]});
     for (std::vector<double>& array : outputs->arrays) contents_.arrays.push_back(std::move(array));
-    return done();
+    return success();
   }
 
   const Schedule& schedule_;

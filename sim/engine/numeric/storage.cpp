@@ -131,8 +131,8 @@ Bytes bytes_of_results(const Schedule& lowered) {
   return bytes_of(lowered, [](const Buffer& buffer) { return buffer.role == Role::scratch ? 0 : elements_in(buffer); });
 }
 
-Done fits(Bytes need, Bytes limit, std::string_view what) {
-  if (need <= limit) return done();
+Status fits(Bytes need, Bytes limit, std::string_view what) {
+  if (need <= limit) return success();
   return Diagnostic{{}, fmt::format("{} needs {} of memory; the limit is {}", what, to_text(need), to_text(limit))};
 }
 

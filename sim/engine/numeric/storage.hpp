@@ -72,6 +72,6 @@ Bytes bytes_of_buffers(const Schedule& lowered);
 Bytes bytes_of_results(const Schedule& lowered);
 
 /// A Diagnostic that names the need and the limit if there is not room for `what`.
-Done fits(Bytes need, Bytes limit, std::string_view what);
+Status fits(Bytes need, Bytes limit, std::string_view what);
 
 }  // namespace podsim

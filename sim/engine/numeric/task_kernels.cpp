@@ -39,7 +39,7 @@ constexpr std::array<LocalKernel, local_kind_count> local_kernels{{
     {LocalKind::add, [](const Operands& o) { add(o.left(), o.right(), o.box(2)); }},
     {LocalKind::scale, [](const Operands& o) { scale(o.left(), o.local.factor, o.box(1)); }},
     {LocalKind::launch, [](const Operands&) {}},
-    {LocalKind::place, [](const Operands& o) { copy(o.left(), o.box(1)); }},
+    {LocalKind::alias, [](const Operands& o) { copy(o.left(), o.box(1)); }},
     {LocalKind::norm_sums, [](const Operands& o) { norm_sums(o.tokens(0), o.tokens(1)); }},
     {LocalKind::norm, [](const Operands& o) { norm(o.local.factor, o.tokens(0), o.tokens(1), o.tokens(2)); }},
     {LocalKind::norm_grad_sums, [](const Operands& o) { norm_grad_sums(o.local.factor, o.tokens(0), o.tokens(1), o.tokens(2), o.tokens(3)); }},

@@ -107,7 +107,7 @@ TEST(SimgridSharing, ALatecomerTakesHalfFromThenOn) {
   const auto early = graph.transfer({.route = route, .bytes = 1 * MB});
   const auto late = graph.transfer({.route = route, .bytes = 1 * MB, .delay = 10 * us});
   const auto times = run(graph);
-  EXPECT_AT(times[early].sent, 30 * us);  // 0.5 MB alone, 0.5 MB at half speed
+  EXPECT_AT(times[early].sent, 30 * us);  // 0.5 MB uncontended, 0.5 MB at half speed
   EXPECT_AT(times[late].sent, 40 * us);
 }
 

@@ -91,11 +91,11 @@ inline std::vector<int> random_extents(int devices, Rng& rng) {
 }
 
 struct WorldOptions {
-  bool alike = false;  // every dimension wraps, nothing is cut, devices stand in order: much of it can fold
+  bool symmetric = false;  // every dimension wraps, nothing is cut, devices stand in order: much of it can fold
 };
 
-/// A topology for a mesh: of its own shape or another one, each dimension open or wrapped whatever the mesh says, now and then with cables cut (chips may
-/// then not reach each other) or slow, devices in any order, or two on each chip;
+/// A topology for a mesh: of its own shape or another one, each dimension open or wrapped whatever the mesh says, now and then with cables cut (chips
+/// may then not reach each other) or slow, devices in any order, or two on each chip;
 /// some of them slower.
 inline World random_world(const Mesh& mesh, const Machine& machine, Rng& rng, const WorldOptions& options = {}) {
   World world;
@@ -106,7 +106,7 @@ inline World random_world(const Mesh& mesh, const Machine& machine, Rng& rng, co
   const bool pairs = extents.back() % 2 == 0 && rng.below(10) == 0;
   if (pairs) extents.back() /= 2;
   std::vector<GridDimension> dimensions;
-  for (std::size_t d = 0; d < extents.size(); ++d) dimensions.push_back({extents[d], options.alike || rng.below(2) == 0, machine.link[d]});
+  for (std::size_t d = 0; d < extents.size(); ++d) dimensions.push_back({extents[d], options.symmetric || rng.below(2) == 0, machine.link[d]});
   world.dimensions = static_cast<int>(extents.size());
   const bool inner = pairs && rng.below(2) == 0;
   const auto grid = Grid::make(dimensions, machine.chip.injection_bandwidth, machine.chip.ejection_bandwidth,
@@ -117,7 +117,7 @@ inline World random_world(const Mesh& mesh, const Machine& machine, Rng& rng, co
     if (pairs) world.placement.core_of.push_back(d % 2);
     if (speeds) world.placement.speed.push_back(d % mesh.axes().back().size == 0 ? 0.7 : 1);
   }
-  if (options.alike) {
+  if (options.symmetric) {
     world.topology = std::make_shared<Grid>(*grid);
     return world;
   }
@@ -149,8 +149,8 @@ inline void turn_routes(Schedule& schedule, int dimensions, Rng& rng) {
     }
 }
 
-/// The devices of the first part of the first axis run the schedule's program, the others one like it; or no program, if nobody names them. Shifts along the
-/// first axis become copies.
+/// The devices of the first part of the first axis run the schedule's program, the others one like it; or no program, if nobody names them. Shifts
+/// along the first axis become copies.
 inline void split_program(Schedule& schedule, bool others_idle, Rng& rng) {
   const int size = schedule.mesh.axes().front().size, slab = schedule.mesh.devices() / size, first = slab * rng.between(1, size - 1);
   Program& program = schedule.programs.front();
@@ -211,9 +211,9 @@ class Sets {
   std::vector<std::uint64_t> bits_;
 };
 
-/// How often the clock is rounded on the ways that lead to each activity's start, and to its end: through what its gates wait for, through the core, and,
-/// to its end, through the flows that share links with it, directly or by others, as far as they start or end before. An activity rounds once for
-/// each of its delay, flow, reduction, work and core time that takes any.
+/// How often the clock is rounded on the ways that lead to each activity's start, and to its end: through what its gates wait for, through the core,
+/// and, to its end, through the flows that share links with it, directly or by others, as far as they start or end before. An activity rounds once
+/// for each of its delay, flow, reduction, work and core time that takes any.
 struct Roundings {
   std::vector<std::int64_t> start, end;
 };
@@ -287,8 +287,8 @@ struct Agreement {
   double worst = 0;                 // difference / bound, of any activity
 };
 
-/// des and simgrid give each activity the same start, `sent` and `received`, and the same makespan: within `relative` times the time and one picosecond
-/// for each rounding before, and one for simgrid's own. Or both give none.
+/// des and simgrid give each activity the same start, `sent` and `received`, and the same makespan: within `relative` times the time and one
+/// picosecond for each rounding before, and one for simgrid's own. Or both give none.
 inline ::testing::AssertionResult engines_agree(const Model& model, double relative, Agreement& seen) {
   const auto des = (*timing_engine("des"))->run(model, {}), simgrid = (*timing_engine("simgrid"))->run(model, {});
   const auto analytic = (*timing_engine("analytic"))->run(model, {});

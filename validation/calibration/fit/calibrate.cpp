@@ -35,7 +35,7 @@ std::string_view unit_of(const Parameter& parameter) {
 }
 
 /// Errors: a path that is no value of machines, a prior for what is zero or unlimited.
-Done check(const CalibrateOptions& options, const Machine& machine) {
+Status check(const CalibrateOptions& options, const Machine& machine) {
   const auto known = [&](const std::string& path) -> Expected<double> {
     for (const MachineField& field : machine_fields()) {
       const std::vector<std::string> names = index_names(field.index);
@@ -55,7 +55,7 @@ Done check(const CalibrateOptions& options, const Machine& machine) {
       return Diagnostic{{}, fmt::format("{} is {} on this machine: no prior", prior.path, *value > 0 ? "unlimited" : "zero")};
     if (!(prior.relative_sigma > 0)) return Diagnostic{{}, fmt::format("the prior of {} needs a positive standard deviation", prior.path)};
   }
-  return done();
+  return success();
 }
 
 /// What the base machine has for the rate that a parameter turns, if it has a limit there.
@@ -112,7 +112,7 @@ std::string source_of(const Fit& fit, const Parameter& parameter, const Machine&
 }
 
 /// Writes the values into the base machine as texts would set them.
-Done set_values(const Fit& fit, const CalibrateOptions& options, Machine& machine) {
+Status set_values(const Fit& fit, const CalibrateOptions& options, Machine& machine) {
   const Machine base = machine;
   for (const Parameter& parameter : fit.zero)
     if (auto ok = set_machine_value(machine, parameter.path, "0 s", fmt::format("fitted: {}, what would be below zero", options.dataset), {}); !ok)
@@ -126,7 +126,7 @@ Done set_values(const Fit& fit, const CalibrateOptions& options, Machine& machin
       if (!outcome) return outcome.error();
     }
   }
-  return done();
+  return success();
 }
 
 /// Where curves and tables need points is found without collective matmuls, which are simulated and tell little of it; then everything is fitted.
@@ -184,9 +184,9 @@ Expected<Calibration> calibrate(const std::vector<Observation>& observations, co
   if (injection.undetermined) result.undetermined.push_back(*injection.undetermined);
   result.machine = base.machine;
   if (auto ok = set_values(*best, options, result.machine); !ok) return ok.error();
-  const auto alike = keep_alike(observations, *best, base.machine, options, result.machine);
-  if (!alike) return alike.error();
-  result.undetermined.insert(result.undetermined.end(), alike->begin(), alike->end());
+  const auto kept = keep_equal(observations, *best, base.machine, options, result.machine);
+  if (!kept) return kept.error();
+  result.undetermined.insert(result.undetermined.end(), kept->begin(), kept->end());
   result.scatter = best->solution.scale;
   std::vector<double> errors;
   for (std::size_t i = 0; i < observations.size(); ++i) {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* path = "chip.injection_bandwidth";
 constexpr double counts = 0.2;  // the share of a prediction that its transfers need to say anything
-constexpr double alike_rates = 1.01;
+constexpr double equal_rates = 1.01;
 
 const MachineField& injection_field() {
   return *std::find_if(machine_fields().begin(), machine_fields().end(), [](const MachineField& f) { return path_of(f, "") == path; });
@@ -75,7 +75,7 @@ InjectionFinding find_injection(const Fit& without, const CalibrateOptions& opti
   if (ratios.empty()) return {};
   std::sort(ratios.begin(), ratios.end());
   InjectionFinding finding;
-  if (ratios.back() < alike_rates * ratios.front()) {
+  if (ratios.back() < equal_rates * ratios.front()) {
     finding.undetermined = {path, "",
                             fmt::format("every observation puts {:.3g} bytes into the network per byte on a link: links as fitted, or an injection "
                                         "limit of {} with faster links, explain them alike",

@@ -11,7 +11,7 @@ namespace podsim {
 struct InjectionFinding {
   std::optional<Fit> limited;                   // a fit with chip.injection_bandwidth among its values, clearly better
   std::optional<CalibratedValue> not_limiting;  // fits as well without: it is at least so much
-  std::optional<Undetermined> undetermined;     // every observation drives its links alike: no telling
+  std::optional<Undetermined> undetermined;     // every observation loads its links in the same way: not identifiable
 };
 InjectionFinding find_injection(const Fit& without, const CalibrateOptions& options, Predictions& predictions);
 

@@ -91,7 +91,7 @@ void add_links(const std::vector<Observation>& observations, const System& syste
   const std::size_t dimensions = std::min<std::size_t>(system.slice.extents.size(), max_dimensions);
   bool named = system.machine.interconnect == Interconnect::rail;
   for (std::size_t d = 0; d < dimensions; ++d) used.at(d) = system.slice.extents[d] > 1;
-  // Links of a grid are alike in latency unless the machine says otherwise; a latency per dimension could not be told from a launch.
+  // Links of a grid have one latency unless the machine says otherwise; a latency per dimension could not be told from a launch.
   for (const Observation& o : observations)
     if (kind == Parameter::Kind::rate && is_collective(cost_of_op(o.op)) && !o.axis.empty()) named = true;
   for (std::size_t d = 1; d < dimensions; ++d)

@@ -49,7 +49,7 @@ std::int64_t devices_on(const std::vector<AxisView>& axes) {
 }
 
 /// A schedule of one task on every device, on buffers of its own that every device has whole.
-Schedule alone(std::string name, ProgramBuilder builder, Op op) {
+Schedule one_task(std::string name, ProgramBuilder builder, Op op) {
   builder.add(name, std::move(op), Edges{});
   return {std::move(name), builder.mesh(), {std::move(builder).finish()}, {}};
 }
@@ -60,7 +60,7 @@ Schedule matmul_schedule(const Mesh& mesh, const Observation& o, DType dtype) {
   matmul.left = builder.whole(builder.add_buffer(sharded_buffer("X", dtype, Role::input, {{o.m}, {o.k}})));
   matmul.right = builder.whole(builder.add_buffer(sharded_buffer("W", dtype, Role::input, {{o.k}, {o.n}})));
   matmul.out = builder.whole(builder.add_buffer(sharded_buffer("Y", dtype, Role::output, {{o.m}, {o.n}})));
-  return alone("matmul", std::move(builder), std::move(matmul));
+  return one_task("matmul", std::move(builder), std::move(matmul));
 }
 
 Schedule copy_schedule(const Mesh& mesh, Bytes bytes, DType dtype) {
@@ -69,7 +69,7 @@ Schedule copy_schedule(const Mesh& mesh, Bytes bytes, DType dtype) {
   Local copy;
   copy.reads = {builder.whole(builder.add_buffer(sharded_buffer("X", dtype, Role::input, {{elements}})))};
   copy.writes = {builder.whole(builder.add_buffer(sharded_buffer("Y", dtype, Role::output, {{elements}})))};
-  return alone("hbm_copy", std::move(builder), std::move(copy));
+  return one_task("hbm_copy", std::move(builder), std::move(copy));
 }
 
 /// The GEMM of all devices that an observation of one device's product is part of.

@@ -93,17 +93,17 @@ std::string text_of(const Machine& machine, const std::string& path) {
 
 }  // namespace
 
-Expected<std::vector<Undetermined>> keep_alike(const std::vector<Observation>& observations, const Fit& fit, const Machine& base,
+Expected<std::vector<Undetermined>> keep_equal(const std::vector<Observation>& observations, const Fit& fit, const Machine& base,
                                                const CalibrateOptions& options, Machine& machine) {
   const std::map<CollectiveKind, std::int64_t> devices = observed_devices(observations);
-  std::vector<Undetermined> alike;
+  std::vector<Undetermined> kept;
   const auto held = [&](const std::string& path) { return std::find(options.hold.begin(), options.hold.end(), path) != options.hold.end(); };
-  const auto set = [&](const std::string& path, const std::string& like, const std::string& value) -> Done {
+  const auto set = [&](const std::string& path, const std::string& like, const std::string& value) -> Status {
     const std::string source = fmt::format("as {}: fitted to {}; not observed itself", like, options.dataset);
     if (auto ok = set_machine_value(machine, path, value, source, {}); !ok) return ok;
-    alike.push_back({path, "", fmt::format("not observed: it goes with {}, as on the base machine", like),
+    kept.push_back({path, "", fmt::format("not observed: it goes with {}, as on the base machine", like),
                      "the collectives themselves, of a few KiB and of tens of MiB"});
-    return done();
+    return success();
   };
   for (const CollectiveKind kind : all_kinds) {
     if (devices.contains(kind)) continue;
@@ -131,7 +131,7 @@ Expected<std::vector<Undetermined>> keep_alike(const std::vector<Observation>& o
       break;
     }
   }
-  return alike;
+  return kept;
 }
 
 }  // namespace podsim

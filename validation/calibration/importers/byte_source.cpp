@@ -118,10 +118,10 @@ class StackedSource : public ByteSource {
     if (inflated_) return *inflated_;
     return *bytes_;
   }
-  [[nodiscard]] Done ended() const override {
+  [[nodiscard]] Status ended() const override {
     if (blocks_ && blocks_->failure()) return *blocks_->failure();
     if (inflated_ && !inflated_->wrong().empty()) return Diagnostic{{file_}, inflated_->wrong()};
-    return done();
+    return success();
   }
 
  private:
@@ -138,7 +138,7 @@ Expected<std::string_view> ByteSource::next() {
   int size = 0;
   while (size == 0)
     if (!stream().Next(&data, &size)) {
-      if (Done end = ended(); !end) return end.error();
+      if (Status end = ended(); !end) return end.error();
       return std::string_view{};
     }
   return std::string_view{static_cast<const char*>(data), static_cast<std::size_t>(size)};

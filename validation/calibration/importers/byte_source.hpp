@@ -22,7 +22,7 @@ class ByteSource {
   /// The same bytes for Protobuf's readers, which know no errors but the end: ended() says why it came.
   virtual google::protobuf::io::ZeroCopyInputStream& stream() = 0;
   /// After the end. Errors: those of next().
-  [[nodiscard]] virtual Done ended() const = 0;
+  [[nodiscard]] virtual Status ended() const = 0;
 };
 
 /// `bytes`, at most 2 GiB, must outlive it. `file` is for errors.

@@ -29,16 +29,16 @@ class Table {
   Expected<bool> read_heading();
   /// Calls a member function with each row.
   template <class Read>
-  Done each_row(Read read);
-  Done read_profiled(const CsvRow& row, bool collectives, const ProfileOptions& options, ProfiledOperations& found);
+  Status each_row(Read read);
+  Status read_profiled(const CsvRow& row, bool collectives, const ProfileOptions& options, ProfiledOperations& found);
 
   [[nodiscard]] bool has(const std::string& column) const { return columns_.contains(column); }
   [[nodiscard]] const CsvField& field(const CsvRow& row, const std::string& column) const { return row.fields[columns_.at(column)]; }
   [[nodiscard]] std::string_view text(const CsvRow& row, const std::string& column) const {
     return has(column) ? std::string_view{field(row, column).text} : std::string_view{};
   }
-  Done read_collective(const CsvRow& row);
-  Done read_operation(const CsvRow& row);
+  Status read_collective(const CsvRow& row);
+  Status read_operation(const CsvRow& row);
   void tell_devices();
   void skip(std::string_view why) { ++skipped_[std::string{why}]; }
 
@@ -78,11 +78,11 @@ std::optional<ObservedOp> collective_named(std::string_view kind) {
   return op && *op != matmul && *op != hbm_copy ? op : std::nullopt;
 }
 
-Done Table::read_collective(const CsvRow& row) {
+Status Table::read_collective(const CsvRow& row) {
   const CsvField& kind = field(row, "kind");
-  if (kind.text.starts_with("async")) return skip("starts and ends of asynchronous collectives, which are no transfers"), done();
+  if (kind.text.starts_with("async")) return skip("starts and ends of asynchronous collectives, which are no transfers"), success();
   const auto op = collective_named(kind.text);
-  if (!op) return skip("of kinds that are no collectives"), done();
+  if (!op) return skip("of kinds that are no collectives"), success();
   const auto time = micros(field(row, "avg_self_time_us"));
   if (!time) return time.error();
   const CsvField& input = field(row, "input_bytes");
@@ -109,7 +109,7 @@ Done Table::read_collective(const CsvRow& row) {
   found.source = field(row, "hlo_op").text;
   found.where = row.where;
   imported_.observations.push_back(std::move(found));
-  return done();
+  return success();
 }
 
 /// The devices of collectives that do not tell: those of the others, if all agree, else those of the options.
@@ -131,12 +131,12 @@ void Table::tell_devices() {
   if (before > 0) skipped_["collectives of which nothing tells the devices"] += before;
 }
 
-Done Table::read_operation(const CsvRow& row) {
+Status Table::read_operation(const CsvRow& row) {
   const CsvField& rate_field = field(row, "model_GFLOPs");
   const auto told = not_negative(rate_field, "a rate");
   if (!told) return told.error();
   const double rate = *told;
-  if (FlopsPerSecond{rate * 1e9} > options_.core_peak) return skip("rejected: their rate is above the peak of a core"), done();
+  if (FlopsPerSecond{rate * 1e9} > options_.core_peak) return skip("rejected: their rate is above the peak of a core"), success();
   const auto time = micros(field(row, "avg_self_time_us"));
   if (!time) return time.error();
   HloOp op;
@@ -144,13 +144,13 @@ Done Table::read_operation(const CsvRow& row) {
   op.opcode = "fusion";
   op.results = shapes_in(text(row, "result_shapes_prefix").substr(0, text(row, "result_shapes_prefix").find(" fusion(")));
   const std::string& category = field(row, "category").text;
-  if (observed_op_of(op, category) != matmul) return skip("that are no matmuls (collectives are in a table of their own)"), done();
+  if (observed_op_of(op, category) != matmul) return skip("that are no matmuls (collectives are in a table of their own)"), success();
   auto found = observation_of(op, {category, Flops{rate * 1e9 * time->count()}, *time}, options_);
-  if (!found) return skip(found.error().message), done();
+  if (!found) return skip(found.error().message), success();
   found->source = op.name;
   found->where = row.where;
   imported_.observations.push_back(*std::move(found));
-  return done();
+  return success();
 }
 
 Expected<bool> Table::read_heading() {
@@ -172,15 +172,15 @@ Expected<bool> Table::read_heading() {
 }
 
 template <class Read>
-Done Table::each_row(Read read) {
+Status Table::each_row(Read read) {
   while (true) {
     const auto row = reader_.next();
     if (!row) return row.error();
-    if (!*row) return done();
+    if (!*row) return success();
     if ((*row)->fields.size() != columns_.size())
       return Diagnostic{(*row)->where, "a row must have as many fields as the heading, " + std::to_string(columns_.size()) + ", got " +
                                            std::to_string((*row)->fields.size())};
-    if (Done one = read(**row); !one) return one.error();
+    if (Status one = read(**row); !one) return one.error();
   }
 }
 
@@ -188,7 +188,7 @@ Expected<Imported> Table::read() {
   const auto heading = read_heading();
   if (!heading) return heading.error();
   const bool collectives = *heading;
-  if (Done rows = each_row([&](const CsvRow& row) { return collectives ? read_collective(row) : read_operation(row); }); !rows) return rows.error();
+  if (Status rows = each_row([&](const CsvRow& row) { return collectives ? read_collective(row) : read_operation(row); }); !rows) return rows.error();
   if (collectives) tell_devices();
   for (const auto& [why, count] : skipped_) imported_.notes.push_back(counted(count, "row") + " skipped: " + why);
   imported_.notes.emplace_back("times are means over all occurrences and cores, with the waiting for slower devices in them");
@@ -200,7 +200,7 @@ Expected<Imported> Table::read() {
   return std::move(imported_);
 }
 
-Done Table::read_profiled(const CsvRow& row, bool collectives, const ProfileOptions& options, ProfiledOperations& found) {
+Status Table::read_profiled(const CsvRow& row, bool collectives, const ProfileOptions& options, ProfiledOperations& found) {
   const auto count = parse_integer(field(row, "occurrences").text, 1, std::int64_t{1} << 40, field(row, "occurrences").where);
   if (!count) return count.error();
   const CsvField& average = field(row, "avg_self_time_us");
@@ -243,7 +243,7 @@ Done Table::read_profiled(const CsvRow& row, bool collectives, const ProfileOpti
   if (!fits_clock(operation.self)) return Diagnostic{average.where, "this time of all occurrences cannot be: more than 23 days"};
   found.operations.push_back(std::move(operation));
   done_.push_back(is_done(name));
-  return done();
+  return success();
 }
 
 /// The dones of asynchronous operations join their starts, which have the same number.
@@ -272,7 +272,7 @@ Expected<ProfiledOperations> Table::read_all(const ProfileOptions& options) {
   if (options.steps > 0 && options.devices <= 0)
     return Diagnostic{{file_}, "a table sums over devices and steps: expected how many devices beside how many steps"};
   ProfiledOperations found;
-  if (Done rows = each_row([&](const CsvRow& row) { return read_profiled(row, *collectives, options, found); }); !rows) return rows.error();
+  if (Status rows = each_row([&](const CsvRow& row) { return read_profiled(row, *collectives, options, found); }); !rows) return rows.error();
   if (found.operations.empty()) return Diagnostic{heading_, "there is no operation below this heading"};
   join_ends(found.operations, done_);
   const int devices = std::max(options.devices, 1) * std::max(options.cores, 1);

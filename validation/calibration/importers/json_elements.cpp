@@ -32,9 +32,9 @@ Expected<bool> JsonElements::fill() {
 }
 
 /// What a character does that is in no string: brackets, and in the root which key is meant.
-Done JsonElements::outside(char c) {
+Status JsonElements::outside(char c) {
   if (ended_)
-    return is_blank(c) ? done() : Done{Diagnostic{here(), "nothing may follow the end of the JSON, got " + quoted(std::string_view{&c, 1})}};
+    return is_blank(c) ? success() : Status{Diagnostic{here(), "nothing may follow the end of the JSON, got " + quoted(std::string_view{&c, 1})}};
   if (open_.empty() && c != '{' && c != '[' && !is_blank(c))
     return Diagnostic{here(), "JSON must begin with { or [, got " + quoted(std::string_view{&c, 1})};
   if (in_array() && c != '{' && c != ']' && c != ',' && !is_blank(c))
@@ -60,7 +60,7 @@ Done JsonElements::outside(char c) {
   } else if (open_.size() == 1 && !is_blank(c)) {
     string_is_key_ = c == ':';
   }
-  return done();
+  return success();
 }
 
 Expected<bool> JsonElements::next(std::string& element) {
@@ -89,7 +89,7 @@ Expected<bool> JsonElements::next(std::string& element) {
         if (in_string_ && open_.size() == 1 && string_.size() <= key_.size()) string_ += c;
       } else {
         const bool was_in_array = in_array();
-        if (Done known = outside(c); !known) return known.error();
+        if (Status known = outside(c); !known) return known.error();
         if (was_in_array && c == '{') {
           inside = true;
           where_ = here();

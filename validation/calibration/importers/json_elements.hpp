@@ -25,7 +25,7 @@ class JsonElements {
  private:
   Expected<bool> fill();
   [[nodiscard]] SourceLocation here() const;
-  Done outside(char c);
+  Status outside(char c);
   [[nodiscard]] bool in_array() const { return found_ && !left_ && open_.size() == array_depth_; }
 
   std::unique_ptr<ByteSource> bytes_;

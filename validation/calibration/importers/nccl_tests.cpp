@@ -82,8 +82,8 @@ class LogReader {
  public:
   LogReader(const std::string& file, const ImportOptions& options, const NamedOutside& outside) : file_{file}, options_{options}, outside_{outside} {}
 
-  Done read_line(const TextLine& line);
-  Done finish() {
+  Status read_line(const TextLine& line);
+  Status finish() {
     if (columns_ && !any_row_) return Diagnostic{{file_, heading_, 1}, "there is no row below this heading"};
     return close_test();
   }
@@ -94,10 +94,10 @@ class LogReader {
   [[nodiscard]] std::size_t other() const { return other_; }
 
  private:
-  Done read_comment(const TextLine& line, std::vector<std::string_view> words);
-  Done read_heading(const TextLine& line, const std::vector<std::string_view>& words);
-  Done read_row(const TextLine& line, const std::vector<std::string_view>& words);
-  Done close_test();
+  Status read_comment(const TextLine& line, std::vector<std::string_view> words);
+  Status read_heading(const TextLine& line, const std::vector<std::string_view>& words);
+  Status read_row(const TextLine& line, const std::vector<std::string_view>& words);
+  Status close_test();
 
   const std::string& file_;
   const ImportOptions& options_;
@@ -113,34 +113,34 @@ class LogReader {
   std::size_t wrong_ = 0, empty_ = 0, other_ = 0;
 };
 
-Done LogReader::read_line(const TextLine& line) {
+Status LogReader::read_line(const TextLine& line) {
   auto words = words_of(line.text);
-  if (words.empty()) return done();
+  if (words.empty()) return success();
   if (const auto test = test_named_in(line.text)) {
-    if (Done closed = close_test(); !closed) return closed;
+    if (Status closed = close_test(); !closed) return closed;
     named_ = test;
     named_line_ = line.number;
     ranks_.clear();
-    return done();
+    return success();
   }
   if (words[0].starts_with('#')) return read_comment(line, std::move(words));
-  if (!columns_) return done();
+  if (!columns_) return success();
   if (!std::ranges::all_of(words[0], [](unsigned char c) { return std::isdigit(c) != 0; })) {
     ++other_;
-    return done();
+    return success();
   }
   return read_row(line, words);
 }
 
 /// A rank, a heading, or neither.
-Done LogReader::read_comment(const TextLine& line, std::vector<std::string_view> words) {
+Status LogReader::read_comment(const TextLine& line, std::vector<std::string_view> words) {
   if (words[0] == "#")
     words.erase(words.begin());
   else
     words[0].remove_prefix(1);
   if (words.size() > 1 && words[0] == "Rank") {
     if (!rows_.empty()) {
-      if (Done closed = close_test(); !closed) return closed;
+      if (Status closed = close_test(); !closed) return closed;
       ranks_.clear();
       named_.reset();
       named_line_ = last_row_;
@@ -150,11 +150,11 @@ Done LogReader::read_comment(const TextLine& line, std::vector<std::string_view>
   } else if (!words.empty() && words[0] == "size") {
     return read_heading(line, words);
   }
-  return done();
+  return success();
 }
 
-Done LogReader::read_heading(const TextLine& line, const std::vector<std::string_view>& words) {
-  if (Done closed = close_test(); !closed) return closed;
+Status LogReader::read_heading(const TextLine& line, const std::vector<std::string_view>& words) {
+  if (Status closed = close_test(); !closed) return closed;
   const auto place = [&words](std::string_view name) { return static_cast<std::size_t>(std::ranges::find(words, name) - words.begin()); };
   const Columns columns{words.size(), place("type"), place("redop"), place("time")};
   if (columns.type != 2 || columns.time + 2 >= words.size())
@@ -163,10 +163,10 @@ Done LogReader::read_heading(const TextLine& line, const std::vector<std::string
   heading_ = line.number;
   any_row_ = false;
   if (outside_.line > named_line_) named_ = outside_.op;
-  return done();
+  return success();
 }
 
-Done LogReader::read_row(const TextLine& line, const std::vector<std::string_view>& words) {
+Status LogReader::read_row(const TextLine& line, const std::vector<std::string_view>& words) {
   // Some versions print nothing for redop and root where there are none.
   const std::size_t missing = columns_->count > words.size() ? columns_->count - words.size() : 0;
   const std::size_t optional_columns = columns_->time - columns_->type - 1;
@@ -178,7 +178,7 @@ Done LogReader::read_row(const TextLine& line, const std::vector<std::string_vie
   const auto size = parse_integer(words[0], 0, most_observed_bytes.count(), place_of(file_, line, words[0]));
   if (!size) return size.error();
   last_row_ = line.number;
-  if (*size == 0) return any_row_ = true, ++empty_, done();
+  if (*size == 0) return any_row_ = true, ++empty_, success();
   const auto micros = positive_number(words[time], "the time", place_of(file_, line, words[time]));
   if (!micros) return micros.error();
   Row row;
@@ -193,14 +193,14 @@ Done LogReader::read_row(const TextLine& line, const std::vector<std::string_vie
     std::from_chars(words[position].data(), words[position].data() + words[position].size(), *value);
   const std::string_view wrong = time + 3 < words.size() ? words[time + 3] : "N/A";
   row.wrong = wrong.find_first_not_of("0.e+-") != std::string_view::npos && wrong != "N/A";
-  if (row.wrong) return ++wrong_, done();
+  if (row.wrong) return ++wrong_, success();
   any_row_ = true;
   rows_.push_back(row);
-  return done();
+  return success();
 }
 
-Done LogReader::close_test() {
-  if (rows_.empty()) return done();
+Status LogReader::close_test() {
+  if (rows_.empty()) return success();
   const int devices = ranks_.empty() ? options_.devices : static_cast<int>(ranks_.size());
   const SourceLocation& where = rows_.front().observation.where;
   if (devices < 1 || devices > most_observed_devices)
@@ -229,7 +229,7 @@ Done LogReader::close_test() {
   }
   rows_.clear();
   if (!table.rows.empty()) tables_.push_back(std::move(table));
-  return done();
+  return success();
 }
 
 /// All rows but those that a process before measured too.
@@ -241,7 +241,7 @@ Expected<Imported> merged(std::map<std::int64_t, LogReader>& readers, const std:
   for (auto& [process, reader] : readers) {
     if (!reader.has_heading()) continue;
     ++headings;
-    if (Done finished = reader.finish(); !finished) return finished.error();
+    if (Status finished = reader.finish(); !finished) return finished.error();
     bool any_new = reader.tables().empty();
     for (const TestTable& table : reader.tables()) {
       const std::size_t before = imported.observations.size();
@@ -281,7 +281,7 @@ Expected<Imported> import_nccl_tests(std::string_view text, const std::string& f
     const std::int64_t process = take_process_label(line).value_or(unlabelled);
     if (process == unlabelled)
       if (const auto op = test_named_in(line.text)) outside = {op, line.number};
-    if (Done read = readers.try_emplace(process, file, options, outside).first->second.read_line(line); !read) return read.error();
+    if (Status read = readers.try_emplace(process, file, options, outside).first->second.read_line(line); !read) return read.error();
   }
   return merged(readers, file);
 }

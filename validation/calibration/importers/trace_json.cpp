@@ -74,7 +74,7 @@ class TraceReader {
       if (!more) return more.error();
       if (!*more) break;
       text.reserve(text.size() + simdjson::SIMDJSON_PADDING);
-      if (Done event = read_event(text); !event) return event.error();
+      if (Status event = read_event(text); !event) return event.error();
     }
     if (!elements_.found_array()) return Diagnostic{{file_}, "there is no array traceEvents"};
     return finish();
@@ -87,7 +87,7 @@ class TraceReader {
     const std::string field = key.empty() ? std::string{} : "its field " + quoted(key) + ": ";
     return {elements_.where(), "this event cannot be read: " + field + simdjson::error_message(error)};
   }
-  Done read_event(const std::string& text);
+  Status read_event(const std::string& text);
   void use(const TraceEvent& event);
   [[nodiscard]] ReadProfile finish() const;
 
@@ -101,7 +101,7 @@ class TraceReader {
   std::map<Thread, ProfileLine> lines_;
 };
 
-Done TraceReader::read_event(const std::string& text) {
+Status TraceReader::read_event(const std::string& text) {
   json::document document;
   if (const auto error = parser_.iterate(text.data(), text.size(), text.capacity()).get(document)) return broken({}, error);
   json::object fields;
@@ -115,7 +115,7 @@ Done TraceReader::read_event(const std::string& text) {
     if (const auto error = read_field(key, value, event)) return broken(key, error);
   }
   use(event);
-  return done();
+  return success();
 }
 
 void TraceReader::use(const TraceEvent& event) {

@@ -20,7 +20,7 @@ Diagnostic WireReader::error(std::uint64_t at, std::string_view message) const {
 std::uint64_t WireReader::position() const { return origin_ + static_cast<std::uint64_t>(coded_->CurrentPosition()); }
 
 Diagnostic WireReader::cut_short() const {
-  if (Done end = bytes_->ended(); !end) return end.error();
+  if (Status end = bytes_->ended(); !end) return end.error();
   return error(position(), "the file is cut short");
 }
 
@@ -45,7 +45,7 @@ Expected<int> WireReader::length_at(std::uint64_t begin) {
   return static_cast<int>(*length);
 }
 
-Done WireReader::move(int count, std::string* into) {
+Status WireReader::move(int count, std::string* into) {
   // In pieces: a length that is not true must not take memory.
   while (count > 0) {
     const void* data = nullptr;
@@ -56,7 +56,7 @@ Done WireReader::move(int count, std::string* into) {
     coded_->Skip(size);
     count -= size;
   }
-  return done();
+  return success();
 }
 
 Expected<std::optional<WireReader::Field>> WireReader::next() {
@@ -70,7 +70,7 @@ Expected<std::optional<WireReader::Field>> WireReader::next() {
     const void* data = nullptr;
     int size = 0;
     if (!coded_->GetDirectBufferPointer(&data, &size)) {
-      if (Done end = bytes_->ended(); !end) return end.error();
+      if (Status end = bytes_->ended(); !end) return end.error();
       return std::optional<Field>{};
     }
   }
@@ -90,7 +90,7 @@ Expected<std::optional<WireReader::Field>> WireReader::next() {
     case 5: {
       const int length = (*tag & 7) == 1 ? 8 : 4;
       if (outside_ && length > coded_->BytesUntilLimit()) return error(field.begin, "this field goes beyond its message");
-      if (Done moved = move(length, nullptr); !moved) return moved.error();
+      if (Status moved = move(length, nullptr); !moved) return moved.error();
       return std::optional{field};
     }
     case 2: {
@@ -117,10 +117,10 @@ void WireReader::leave() {
 Expected<std::string> WireReader::take(const Field& field, int most) {
   if (field.length > most) return error(field.begin, "this field is longer than " + std::to_string(most) + " bytes");
   std::string bytes;
-  if (Done moved = move(field.length, &bytes); !moved) return moved.error();
+  if (Status moved = move(field.length, &bytes); !moved) return moved.error();
   return bytes;
 }
 
-Done WireReader::skip(const Field& field) { return move(field.length, nullptr); }
+Status WireReader::skip(const Field& field) { return move(field.length, nullptr); }
 
 }  // namespace podsim

@@ -35,7 +35,7 @@ class WireReader {
   void enter(const Field& field);
   void leave();
   Expected<std::string> take(const Field& field, int most);
-  Done skip(const Field& field);
+  Status skip(const Field& field);
   [[nodiscard]] Diagnostic error(std::uint64_t at, std::string_view message) const;
 
  private:
@@ -43,7 +43,7 @@ class WireReader {
   [[nodiscard]] Diagnostic cut_short() const;
   Expected<std::uint64_t> varint();
   Expected<int> length_at(std::uint64_t begin);
-  Done move(int count, std::string* into);
+  Status move(int count, std::string* into);
 
   std::unique_ptr<ByteSource> bytes_;
   std::string file_;

@@ -62,7 +62,7 @@ class PlaneReader {
       any_ = true;
       const bool plane = (*field)->number == space_planes;
       if (plane && (*field)->kind != WireReader::Kind::bytes) return wire_.error((*field)->begin, "a plane must be a message");
-      if (Done read = plane ? read_plane(**field) : wire_.skip(**field); !read) return read.error();
+      if (Status read = plane ? read_plane(**field) : wire_.skip(**field); !read) return read.error();
     }
     if (!any_) return Diagnostic{{file_}, "the file is empty"};
     if (aggregated_ > 0) profile_.notes.push_back(counted(aggregated_, "event") + " skipped: aggregates, which have no place in time");
@@ -70,18 +70,18 @@ class PlaneReader {
   }
 
  private:
-  Done read_plane(const WireReader::Field& plane);
-  Done read_plane_field(const WireReader::Field& field, Plane& plane);
-  Done read_line(const WireReader::Field& field, Plane& plane);
+  Status read_plane(const WireReader::Field& plane);
+  Status read_plane_field(const WireReader::Field& field, Plane& plane);
+  Status read_line(const WireReader::Field& field, Plane& plane);
   void use(const Plane& plane);
 
   /// The message in a field.
   template <class Message>
-  Done take(const WireReader::Field& field, Message& message) {
+  Status take(const WireReader::Field& field, Message& message) {
     const auto bytes = wire_.take(field, longest_field);
     if (!bytes) return bytes.error();
     if (!message.ParseFromString(*bytes)) return wire_.error(field.begin, "this field is damaged");
-    return done();
+    return success();
   }
 
   WireReader wire_;
@@ -93,7 +93,7 @@ class PlaneReader {
   bool any_ = false;
 };
 
-Done PlaneReader::read_plane(const WireReader::Field& field) {
+Status PlaneReader::read_plane(const WireReader::Field& field) {
   wire_.enter(field);
   Plane plane;
   while (true) {
@@ -102,14 +102,14 @@ Done PlaneReader::read_plane(const WireReader::Field& field) {
     if (!*part) break;
     // Other planes are passed over as soon as their name is known.
     const bool other = !plane.name.empty() && !tpu_named(plane.name);
-    if (Done read = other ? wire_.skip(**part) : read_plane_field(**part, plane); !read) return read;
+    if (Status read = other ? wire_.skip(**part) : read_plane_field(**part, plane); !read) return read;
   }
   wire_.leave();
   if (tpu_named(plane.name)) use(plane);
-  return done();
+  return success();
 }
 
-Done PlaneReader::read_plane_field(const WireReader::Field& field, Plane& plane) {
+Status PlaneReader::read_plane_field(const WireReader::Field& field, Plane& plane) {
   if (field.number < plane_name || field.number > plane_stats) return wire_.skip(field);
   if (field.kind != WireReader::Kind::bytes) return wire_.error(field.begin, "this field of a plane must not be a number");
   switch (field.number) {
@@ -117,29 +117,29 @@ Done PlaneReader::read_plane_field(const WireReader::Field& field, Plane& plane)
       auto name = wire_.take(field, 1 << 16);
       if (!name) return name.error();
       plane.name = *std::move(name);
-      return done();
+      return success();
     }
     case plane_lines: return read_line(field, plane);
     case plane_events: {
       proto::XEventMetadataEntry entry;
-      if (Done taken = take(field, entry); !taken) return taken;
+      if (Status taken = take(field, entry); !taken) return taken;
       plane.events_of[entry.key()] = std::move(*entry.mutable_value());
-      return done();
+      return success();
     }
     default: {
       proto::XStatMetadataEntry entry;
-      if (Done taken = take(field, entry); !taken) return taken;
+      if (Status taken = take(field, entry); !taken) return taken;
       plane.stats[entry.key()] = entry.value().name();
-      return done();
+      return success();
     }
   }
 }
 
-Done PlaneReader::read_line(const WireReader::Field& field, Plane& plane) {
+Status PlaneReader::read_line(const WireReader::Field& field, Plane& plane) {
   google::protobuf::Arena arena;
   auto* line = google::protobuf::Arena::CreateMessage<proto::XLine>(&arena);
-  if (Done taken = take(field, *line); !taken) return taken;
-  if (!sink_.takes(line->name())) return done();
+  if (Status taken = take(field, *line); !taken) return taken;
+  if (!sink_.takes(line->name())) return success();
   if (!plane.origin_ns) plane.origin_ns = line->timestamp_ns();
   const double shift_ps = 1e3 * (static_cast<double>(line->timestamp_ns()) - static_cast<double>(*plane.origin_ns));
   constexpr double most = 1e18;  // sums of a few fit 64 bits
@@ -156,7 +156,7 @@ Done PlaneReader::read_line(const WireReader::Field& field, Plane& plane) {
       if (number_of(stat) > 0) plane.event_stats.push_back({plane.events.size(), stat.metadata_id(), number_of(stat)});
     plane.events.push_back({event.metadata_id(), event.offset_ps() + std::llround(shift_ps), event.duration_ps(), number});
   }
-  return done();
+  return success();
 }
 
 void PlaneReader::use(const Plane& plane) {
