@@ -132,6 +132,7 @@ endfunction()
 # protoc is called from the root of the repository, so that messages of one folder are imported and included by their full path.
 # FindProtobuf's protobuf_generate() can only name them relative to the calling folder.
 function(podsim_proto_library name)
+  podsim_proto_headers()
   set(generated "${PROJECT_BINARY_DIR}/generated")
   set(outputs)
   foreach(proto IN LISTS ARGN)
@@ -158,12 +159,26 @@ function(podsim_proto_library name)
   add_library(${target} STATIC ${outputs})
   add_library(podsim::${name}_proto ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name}_proto UNITY_BUILD OFF)  # generated files use the same names
-  target_compile_options(${target} PRIVATE -w)
+  target_compile_options(${target} PRIVATE ${podsim_proto_options})
   # SYSTEM: the generated headers do not pass our warnings either.
   target_include_directories(${target} SYSTEM PUBLIC "$<BUILD_INTERFACE:${generated}>")
   target_link_libraries(${target} PUBLIC protobuf::libprotobuf)
-  # Protobuf's own headers are most of the time it takes to compile a message file.
-  target_precompile_headers(${target} PRIVATE <google/protobuf/message.h> <google/protobuf/generated_message_reflection.h>
+  target_precompile_headers(${target} REUSE_FROM podsim_proto_headers)
+endfunction()
+
+# Generated code has warnings. It is small beside Protobuf's own, so that it needs no more than -O1.
+set(podsim_proto_options -w $<$<CONFIG:Release>:-O1>)
+
+# Protobuf's own headers are most of the time it takes to compile a message file: compiled once for all of them.
+function(podsim_proto_headers)
+  if(TARGET podsim_proto_headers)
+    return()
+  endif()
+  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/proto_headers.cpp" CONTENT "// Precompiled headers need a source file to belong to.\n")
+  add_library(podsim_proto_headers OBJECT "${PROJECT_BINARY_DIR}/generated/proto_headers.cpp")
+  target_link_libraries(podsim_proto_headers PRIVATE protobuf::libprotobuf)
+  target_compile_options(podsim_proto_headers PRIVATE ${podsim_proto_options})
+  target_precompile_headers(podsim_proto_headers PRIVATE <google/protobuf/message.h> <google/protobuf/generated_message_reflection.h>
                             <google/protobuf/wire_format.h>)
 endfunction()
 
