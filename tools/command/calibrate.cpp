@@ -1,3 +1,4 @@
+#include "tools/report/json.hpp"
 #include "validation/calibration/fit/calibrate.hpp"
 
 #include <fmt/format.h>
@@ -92,10 +93,7 @@ Expected<int> calibrate_and_print(const Options& options, Console& console) {
 }  // namespace
 
 int calibrate_verb(const std::vector<std::string>& arguments, Console& console) {
-  const Parsed parsed = parse(arguments, calibrate_options(), usage_of("calibrate"), console, "observations");
-  if (parsed.status) return *parsed.status;
-  const auto status = calibrate_and_print(*parsed.options, console);
-  return status ? *status : report(status.error(), console);
+  return perform(arguments, calibrate_options(), "calibrate", console, &calibrate_and_print, "observations");
 }
 
 }  // namespace podsim

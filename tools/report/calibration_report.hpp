@@ -17,7 +17,4 @@ std::string calibration_json(const std::vector<Observation>& observations, const
 /// Measured against fitted: a group per operation; what counted less is hollow.
 std::string residual_svg(const std::vector<Observation>& observations, const Calibration& found, const std::string& dataset);
 
-/// A file's name as machine files can have it: bytes that are no UTF-8 are replaced.
-std::string as_utf8(const std::string& name);
-
 }  // namespace podsim

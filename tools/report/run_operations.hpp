@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
 #include "sim/base/expected.hpp"
+#include "tools/report/json.hpp"
 #include "workloads/scenario/simulate.hpp"
 #include "validation/diff/step_diff.hpp"
 
@@ -19,7 +19,7 @@ namespace podsim {
 ///   overlapped_s                    in flight beside a busy core
 ///   flops, m, n, k                  of one occurrence of a matmul
 ///   bytes, devices                  of one occurrence of a collective: its input on each device, who takes part
-nlohmann::ordered_json operations_json(const Run& run);
+Json operations_json(const Run& run);
 
 /// The run as one step: an operation takes the time that the core is busy with it or waits for it alone.
 StepTimes step_of(const Run& run);

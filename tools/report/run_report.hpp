@@ -1,11 +1,11 @@
 // One run's result, as much of it as was asked for: a table for people, JSON for programs.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "tools/report/json.hpp"
 #include "workloads/scenario/explain.hpp"
 #include "workloads/scenario/faults.hpp"
 #include "workloads/scenario/simulate.hpp"
@@ -26,18 +26,12 @@ std::string result_table(const Run& run, const Details& details);
 /// One JSON object, with a newline behind it.
 std::string result_json(const Run& run, const Details& details);
 
-/// null where there is none.
-template <class T>
-nlohmann::ordered_json or_null(const std::optional<T>& value) {
-  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
-}
-
 /// The figures that every verb prints of a run.
-nlohmann::ordered_json row_json(const Row& row);
+Json row_json(const Row& row);
 
 /// level, dataset, error; of a machine that was fitted also fitted_error, and of a run beyond that p95_error, rung, beyond.
-nlohmann::ordered_json trust_json(const RunTrust& trust);
+Json trust_json(const RunTrust& trust);
 /// batch, sequence, tokens
-nlohmann::ordered_json tokens_json(const TokenCount& tokens);
+Json tokens_json(const TokenCount& tokens);
 
 }  // namespace podsim
