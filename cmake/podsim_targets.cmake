@@ -22,13 +22,14 @@ endfunction()
 
 # podsim_library(<name> [RECURSE] [NO_INSTALL]
 #                [DEPENDS <podsim library>...]   part of the interface, by short name
+#                [PROTOS <podsim library>...]    whose message files ours import
 #                [PUBLIC <target>...]            outside libraries that our headers include
 #                [PRIVATE <target>...]           outside libraries that only our sources include
 #                [SOURCES <file>...]             generated sources
 #                [TEST_DEPENDS <target>...])     what the tests need on top
 # A name in DEPENDS whose folder holds nothing yet is left out.
 function(podsim_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "RECURSE;NO_INSTALL" "" "DEPENDS;PUBLIC;PRIVATE;SOURCES;TEST_DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "RECURSE;NO_INSTALL" "" "DEPENDS;PROTOS;PUBLIC;PRIVATE;SOURCES;TEST_DEPENDS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "podsim_library(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -84,6 +85,9 @@ function(podsim_library name)
 
   if(protos)
     podsim_proto_library(${name} ${protos})
+    foreach(library IN LISTS arg_PROTOS)
+      target_link_libraries(podsim_${name}_proto PUBLIC podsim_${library}_proto)
+    endforeach()
     if(sources)
       target_link_libraries(${target} PRIVATE podsim::${name}_proto)
     endif()

@@ -182,6 +182,8 @@ std::vector<GemmWriter::Names> layer_names(Dataflow forward, const LayerOperands
 
 }  // namespace
 
+std::string_view name_of(Pass pass) { return pass_names[static_cast<std::size_t>(pass)]; }
+
 std::optional<Pass> pass_named(std::string_view name) {
   for (std::size_t i = 0; i < pass_names.size(); ++i)
     if (pass_names[i] == name) return static_cast<Pass>(i);

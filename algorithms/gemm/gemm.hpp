@@ -92,6 +92,7 @@ Expected<Schedule> make_gemm(const GemmAlgorithmEntry& algorithm, const Mesh& me
 /// The GEMMs of a layer: the forward product, the gradients, or both in sequence (dY is available when the forward product ends).
 /// DataflowTraits::gradients has their dataflows.
 enum class Pass { forward, backward, both };
+std::string_view name_of(Pass pass);
 std::optional<Pass> pass_named(std::string_view name);
 
 /// The three GEMMs of a layer whose forward product is `forward`: forward, dX, dW, each with its own m, n, k and dataflow.

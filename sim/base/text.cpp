@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace podsim {
 
 std::vector<std::string> split(std::string_view text, char separator) {
@@ -12,6 +14,12 @@ std::vector<std::string> split(std::string_view text, char separator) {
     if (end == std::string_view::npos) return pieces;
     text.remove_prefix(end + 1);
   }
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blank = " \t\r";
+  const std::size_t begin = std::min(text.find_first_not_of(blank), text.size());
+  return text.substr(begin, text.find_last_not_of(blank) + 1 - begin);
 }
 
 std::string percent(double part) { return fmt::format("{:.1f} %", 100 * part); }

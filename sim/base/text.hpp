@@ -11,6 +11,9 @@ namespace podsim {
 /// piece.
 std::vector<std::string> split(std::string_view text, char separator = ',');
 
+/// The text without leading and trailing spaces, tabs and carriage returns.
+std::string_view trimmed(std::string_view text);
+
 /// A share as a percentage with one decimal: "12.3 %".
 std::string percent(double part);
 /// A difference as a percentage, always with its sign: "+3.1 %".

@@ -53,12 +53,6 @@ Expected<double> parse(const MachineField& field, std::string_view text, const S
   return Diagnostic{};
 }
 
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
-}
-
 /// "1024x12288x12288"
 Expected<MatmulPoint> parse_extents(std::string_view text, const std::string& path, const SourceLocation& where) {
   MatmulPoint point;

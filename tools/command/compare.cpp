@@ -86,7 +86,7 @@ int report_nothing(const std::vector<LeftOut>& skipped, Console& console) {
 }
 
 Expected<int> compare_and_print(const Options& options, Console& console) {
-  auto how = run_options_of(options, console);
+  auto how = run_options_of(fields_of(options), options, console);
   if (!how) return how.error();
   ProgressLine line{console, options.flag("quiet")};
   show_on(line, *how);

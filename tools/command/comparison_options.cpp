@@ -41,20 +41,10 @@ Expected<std::vector<std::int64_t>> slice_counts(const Options& options) {
   return counts;
 }
 
-/// Operands that are there as an algorithm needs them.
-Expected<std::vector<std::string>> given_operands(const Options& options) {
-  const std::vector<std::string> given = options.has("given") ? split(options.text("given")) : std::vector<std::string>{};
-  for (const std::string& tensor : given)
-    if (tensor != "X" && tensor != "W" && tensor != "dY") return Diagnostic{option("given"), "expected X, W or dY, found " + quoted(tensor)};
-  return given;
-}
-
 Expected<std::vector<Variant>> gemm_variants(const Options& options, const Fields& fields, const System& system) {
   auto base = read_gemm(fields, system.machine, DType::bf16);
   if (!base) return base.error();
-  auto given = given_operands(options);
-  if (!given) return given.error();
-  base->given = *std::move(given);
+  if (!base->given) base->given.emplace();
   const auto counts = slice_counts(options);
   if (!counts) return counts.error();
   std::vector<Variant> variants;
@@ -208,9 +198,6 @@ Status check_comparison(const Options& options, const std::vector<Override>& var
 OptionGroup comparison_options() {
   return {{"vary", words("PATH=VALUE,..."),
            "each of these values of the machine, as --set takes them, in a\ncolumn of its own; repeatable: every combination"},
-          {"given", word("X[,W,dY]"),
-           "operands of --gemm that are there as an algorithm needs them; any\nother one that it needs on several devices at once "
-           "begins split over\nall of them and is gathered first, in its time (1d-megatron: X)"},
           {"equal", word("bisection|ports|injection"),
            "scales the links of every topology but the first, so that these are\nthe same: bisection bandwidth, the bandwidth of all "
            "ports, or that\nout of a chip"},

@@ -114,7 +114,7 @@ Expected<int> diff_and_print(const Options& options, Console& console) {
   if (!form) return form.error();
   auto profiled = profile_options(options);
   if (!profiled) return profiled.error();
-  auto how = run_options_of(options, console);
+  auto how = run_options_of(fields_of(options), options, console);
   if (!how) return how.error();
   ProgressLine line{console, options.flag("quiet")};
   show_on(line, *how);

@@ -12,6 +12,7 @@
 
 #include "sim/base/output_file.hpp"
 #include "sim/base/units.hpp"
+#include "tools/sweep/points.hpp"
 #include "workloads/scenario/fields.hpp"
 
 namespace podsim {
@@ -20,11 +21,7 @@ namespace {
 
 namespace po = boost::program_options;
 
-std::string dashed(std::string_view field) {
-  std::string name = "--" + std::string{field};
-  std::replace(name.begin(), name.end(), '_', '-');
-  return name;
-}
+std::string dashed(std::string_view field) { return "--" + option_of(field); }
 
 /// "-o, --output FILE", "--threads N (=0)"
 std::string shown_name(const OptionSpec& spec) {

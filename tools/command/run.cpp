@@ -94,14 +94,14 @@ std::string text_of(const Run& run, const Details& details, const Options& optio
 }
 
 Expected<int> simulate_and_print(const Options& options, Console& console) {
-  auto how = run_options_of(options, console);
+  auto fields = system_fields(options);
+  if (!fields) return fields.error();
+  auto how = run_options_of(*fields, options, console);
   if (!how) return how.error();
   if (auto per = asked_per(options); !per) return per.error();
   ProgressLine line{console, options.flag("quiet")};
   show_on(line, *how);
-  auto fields = system_fields(options);
-  if (!fields) return fields.error();
-  const bool any_cable = options.texts("fail") == std::vector<std::string>{"any"};
+  const bool any_cable = fields->texts("fail").size() == 1 && fields->text("fail") == "any";
   if (any_cable) fields->erase("fail");
   how->tell("laying out the system");
   const auto system = read_system(*fields);

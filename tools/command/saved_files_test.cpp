@@ -78,6 +78,34 @@ TEST(SavedFiles, ASavedScheduleRunsAsTheDirectRun) {
   }
 }
 
+TEST(SavedFiles, AScenarioRunsAsTheOptionsThatItNames) {
+  const Folder folder;
+  const std::string file = folder.file("s.textproto", R"(format_version: 1
+scenario {
+  machine: "tpu_v4" set { path: "link.bandwidth" value: "40GB/s" } slice: "4x4" mesh: "row=4,col=4" fail: "0.0-0.1"
+  gemm: "m=512,n=512,k=512" algorithm: "meshslice" slice_count: 2 engine: "analytic"
+}
+)");
+  const std::string options = " --machine tpu_v4 --set link.bandwidth=40GB/s --slice 4x4 --mesh row=4,col=4 --fail 0.0-0.1 --gemm m=512,n=512,k=512 "
+                              "--algorithm meshslice --engine analytic --slice-count ";
+  EXPECT_EQ(podsim("run --format csv --scenario " + file).out, podsim("run --format csv" + options + "2").out);
+  EXPECT_EQ(podsim("run --format csv --slice-count 4 --scenario " + file).out, podsim("run --format csv" + options + "4").out) << "options count";
+  const Outcome several = podsim("run --collective all-gather --scenario " + file);
+  EXPECT_EQ(several.status, exit_bad_input);
+  EXPECT_THAT(several.err, HasSubstr("found several"));
+  const Outcome wrong = podsim("run --scenario " + folder.file("w.textproto", "format_version: 1\nscenario {\n  machine: 'tpu_v4' slice: '4x'\n}\n"));
+  EXPECT_EQ(wrong.status, exit_bad_input);
+  EXPECT_THAT(wrong.err, HasSubstr("w.textproto:3:21: "));
+}
+
+TEST(SavedFiles, APlanKeepsTheFaultsThatItWasMadeFor) {
+  const Folder folder;
+  const std::string plan = folder.file("p.textproto"), system = "--machine tpu_v4 --slice 4x4 --mesh row=8,col=4 --pods 2 --straggler 0:(0,0)=0.5 ";
+  ASSERT_EQ(podsim("tune " + system + "--gemm m=4096,n=4096,k=4096 -o " + plan).status, exit_done);
+  EXPECT_EQ(podsim("run --format csv --plan " + plan).out, podsim("run --format csv " + system + "--plan " + plan).out);
+  EXPECT_THAT(podsim("run --plan " + plan).out, HasSubstr("2 slices, 1 slow device"));
+}
+
 TEST(SavedFiles, ASavedScheduleShowsAndChecksAsTheOriginal) {
   const Folder folder;
   const std::string problem = "--mesh row=2,col=2 --gemm m=64,n=64,k=64,dtype=f32 --algorithm meshslice --slice-count 2",

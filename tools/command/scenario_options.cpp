@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tools/sweep/points.hpp"
 #include "workloads/scenario/alignment.hpp"
 
 namespace podsim {
@@ -47,6 +48,7 @@ OptionGroup one_problem() {
           {"axis", word("NAME[,...]"),
        "the mesh axes of --collective, first most significant; may be left out where only one has more than one device"},
           {"bytes", word("N"), "input bytes on each device of --collective, a bare number or as 16MiB"},
+          {"scenario", input_file("FILE"), "what to run, where options do not say otherwise: a textproto of their\nnames (workloads/scenario/scenario.proto)"},
           {"plan", input_file("FILE"), "a plan of a workload, as podsim tune -o writes it"},
           {"schedule", input_file("FILE"), "a saved schedule, textproto or binary (podsim show schedule -o FILE writes one)"},
           {"algorithm", word("NAME"),
@@ -87,6 +89,9 @@ OptionGroup problem_options(bool several) {
           {"collectives", word("NAME|auto"),
        "the algorithm of the GEMM's collectives; auto: each the fastest,\non a folded axis also several physical ones at once; left out: ring,\nor "
        "line on open axes"},
+          {"given", word("X[,W,dY]"),
+       "operands of --gemm that are there as an algorithm needs them; any\nother one that it needs on several devices at once begins split over\nall of "
+       "them and is gathered first, in its time (1d-megatron: X)"},
           {"pad", flag(), "round extents up to what divides, and say how much is wasted"}};
   return joined({gemm, several ? compared_problems() : one_problem(), details});
 }
@@ -117,22 +122,27 @@ OptionGroup engine_options() {
                   {"force", flag(), "simulate however many task instances there are"}}, threads_option()});
 }
 
-Fields fields_of(const Options& options, const std::string& default_machine) {
+Fields fields_of(const Options& options) {
   Fields fields;
   for (const FieldKind& field : scenario_fields()) {
-    std::string name{field.name};
-    std::replace(name.begin(), name.end(), '_', '-');
+    const std::string name = option_of(field.name);
     if (!options.given(name)) continue;
     if (field.form == FieldKind::Form::flag) fields.set(field.name, "true", option(name));
     for (std::string& text : options.texts(name)) fields.add(field.name, std::move(text), option(name));
   }
-  if (!fields.has("machine") && !default_machine.empty()) fields.set("machine", default_machine, option("machine"));
   return fields;
 }
 
 Expected<Fields> system_fields(const Options& options, const std::string& default_machine) {
   if (options.texts("mesh").size() > 1) return Diagnostic{option("mesh"), "expected one mesh; compare takes several"};
-  return with_plan(fields_of(options, default_machine));
+  Fields fields = fields_of(options);
+  if (options.has("scenario")) {
+    const auto rest = load_scenario(options.text("scenario"));
+    if (!rest) return rest.error();
+    fields.complete(*rest);
+  }
+  if (!fields.has("machine") && !default_machine.empty()) fields.set("machine", default_machine, option("machine"));
+  return with_plan(std::move(fields));
 }
 
 Expected<System> system_of(const Options& options, const std::string& default_machine) {
@@ -148,8 +158,11 @@ RunOptions run_options_of(const Console& console, int threads) {
   return options;
 }
 
-Expected<RunOptions> run_options_of(const Options& options, const Console& console) {
-  auto how = read_run_options(fields_of(options));
+Expected<RunOptions> run_options_of(const Fields& fields, const Options& options, const Console& console) {
+  auto how = read_run_options(fields);
+  const auto threads = options.integer("threads", 0, 1024);
+  if (!threads) return threads.error();
+  if (how) how->threads = static_cast<int>(*threads);
   if (how) how->control.stop = console.interrupted;
   return how;
 }

@@ -5,6 +5,7 @@
 #include "workloads/scenario/fields.hpp"
 #include "workloads/scenario/read_scenario.hpp"
 #include "workloads/scenario/run_options.hpp"
+#include "workloads/scenario/scenario_config.hpp"
 
 namespace podsim {
 
@@ -16,16 +17,16 @@ OptionGroup workload_options();             // --workload --only --batch ...
 OptionGroup engine_options();               // --engine --fold --force --threads
 OptionGroup threads_option();
 
-/// Those given that are fields of a scenario. `default_machine`: where none is named; may be empty.
-Fields fields_of(const Options& options, const std::string& default_machine = "");
-/// The same with what a plan says; one mesh at most.
+/// Those given that are fields of a scenario.
+Fields fields_of(const Options& options);
+/// The same with what --scenario says, and of the system what --plan does; one mesh at most. `default_machine`: where none is named; may be empty.
 Expected<Fields> system_fields(const Options& options, const std::string& default_machine = "");
 
 /// The system of run, check and show.
 Expected<System> system_of(const Options& options, const std::string& default_machine = "");
 
 /// With the console's interrupt as `stop`. Errors: no such engine, values out of range.
-Expected<RunOptions> run_options_of(const Options& options, const Console& console);
+Expected<RunOptions> run_options_of(const Fields& fields, const Options& options, const Console& console);
 /// Of verbs that simulate only to choose what is left open: by des.
 RunOptions run_options_of(const Console& console, int threads = 0);
 

@@ -97,7 +97,7 @@ std::vector<NamedFile> named_files(const Options& options, const std::string& st
   std::vector<NamedFile> files = named_files(options, store);
   for (const SweepBlock& block : blocks)
     for (const SweepAxis& axis : block.axes)
-      for (const SweepValue& value : axis.values) add_files(described, sweep_fields()[axis.field].option, value.text, files);
+      for (const SweepValue& value : axis.values) add_files(described, option_of(scenario_fields()[axis.field].name), value.text, files);
   return files;
 }
 

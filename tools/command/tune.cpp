@@ -93,9 +93,6 @@ Expected<int> write_found(const Options& options, const TuningReport& found, Con
   if (!options.has("output") || !options.text("output").ends_with(".textproto")) return print_output(options, text, console);
   if (auto ok = write_file(options.text("output"), write_plan(saved_plan(request, found.tuning.plans.front(), options))); !ok) return ok.error();
   console.out << text;
-  const System& first = request.systems.front();
-  if ((first.slices > 1 || !first.faults.none()) && !options.flag("quiet"))
-    fmt::print(console.err, "podsim: note: a plan does not hold --pods, --fail, --degrade and --straggler; give them again to run it\n");
   return exit_done;
 }
 

@@ -189,7 +189,7 @@ TEST(PlanFile, SaysWhereItIsWrong) {
       {with("name: \"ff1\"", "name: \"ff7\""), "expected \"ff1\", found \"ff7\""},
       {with("format_version: 1", "format_version: 9"), "9"},
       {with("heads: 8", "heads: 0"), "expected a whole number from 1"},
-      {with("slice_block: 8", "slice_block: 0"), "expected a whole number from 1"},
+      {with("block: [8]", "block: [0]"), "expected a whole number from 1"},
       {with("mesh:", "mash:"), "mash"},
       {with("batch: 32", ""), "batch is missing"},
   };

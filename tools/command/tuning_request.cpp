@@ -80,13 +80,12 @@ Expected<TuningRequest> tuning_request(const Options& options, const Console& co
 SavedPlan saved_plan(const TuningRequest& request, const TunedPlan& plan, const Options& options) {
   const System& system = request.systems[plan.system];
   SavedPlan saved;
-  saved.machine = options.text("machine");
-  saved.sets = options.texts("set");
-  saved.slice = to_text(system.slice);
-  saved.wrap = options.text("wrap");
-  saved.topology = system.joined_by.name;
-  saved.mesh = to_text(system.mesh);
-  saved.mesh_order = options.text("mesh-order");
+  const Fields asked = fields_of(options);
+  for (const FieldKind* field : asked.given())
+    if (field->part == FieldKind::Part::system)
+      for (const FieldText& given : asked.texts(field->name)) saved.system.add(field->name, given.text, given.where);
+  saved.system.set("slice", to_text(system.slice), {});
+  saved.system.set("mesh", to_text(system.mesh), {});
   saved.workload = request.workload;
   saved.pass = request.pass;
   saved.plan = plan.plan;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tools/command/options.hpp"
-#include "workloads/plan_config.hpp"
+#include "workloads/scenario/plan_config.hpp"
 #include "workloads/tuning/tuner.hpp"
 
 namespace podsim {

@@ -55,7 +55,7 @@ TEST(ValidateVerb, StatusIsOneAboveTheBoundOfADataset) {
   const std::string rows = "op,devices,bytes,seconds,schedule\nall-gather,4,1048576,1,plain\n";
   const std::string observations = folder.file("observations.csv", rows);
   const std::string study = folder.file("validation.textproto",
-                                        "format_version: 1 machine: \"ideal\" pod { slice: \"4\" }\n"
+                                        "format_version: 1 machine: \"ideal\" system { slice: \"4\" }\n"
                                         "case { name: \"c\" rung: other_scale bound { median: 0.1 p95: 0.1 } }\n");
   const Outcome outcome = podsim("validate " + observations.substr(0, observations.rfind('/')));
   EXPECT_EQ(outcome.status, exit_false) << outcome.err;

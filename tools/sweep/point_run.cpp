@@ -23,17 +23,21 @@ Expected<std::string> key_of_alternatives(const System& system, const ProblemSpe
   return keys;
 }
 
-Expected<System> system_of(const PointInputs& inputs) {
-  const auto fields = with_plan(fields_of(inputs));
-  if (!fields) return fields.error();
-  return read_system(*fields);
+Expected<System> system_of(const Fields& fields) {
+  const auto whole = with_plan(fields);
+  if (!whole) return whole.error();
+  return read_system(*whole);
 }
 
 }  // namespace
 
 std::shared_ptr<const SharedSystem> RecentSystems::system(const PointInputs& inputs) {
-  std::string id = inputs.text("schedule") + '\0' + inputs.text("plan");  // say the mesh where none is given
-  for (const std::string& argument : arguments_of(inputs, "gemm")) id += '\0' + argument;
+  const Fields fields = fields_of(inputs);
+  std::string id;
+  for (const FieldKind* field : fields.given())
+    // A schedule says the mesh where none is given, a plan the whole system.
+    if (field->part == FieldKind::Part::system || field->name == "schedule" || field->name == "plan")
+      for (const FieldText& given : fields.texts(field->name)) id += std::string{field->name} + '=' + given.text + '\0';
   const auto find = [&] {
     const auto found = std::find_if(systems_.begin(), systems_.end(), [&](const auto& entry) { return entry.first == id; });
     return found == systems_.end() ? nullptr : found->second;
@@ -43,7 +47,7 @@ std::shared_ptr<const SharedSystem> RecentSystems::system(const PointInputs& inp
     if (auto known = find()) return known;
   }
   // Made without the lock: two threads may make the same one, which costs less than all of them waiting.
-  auto system = system_of(inputs);
+  auto system = system_of(fields);
   std::string hardware = system ? key_of_hardware(*system) : "";
   auto made = std::make_shared<const SharedSystem>(SharedSystem{std::move(system), std::move(hardware)});
   if (!made->system && made->system.error().cause != Cause::input) return made;  // another attempt may succeed

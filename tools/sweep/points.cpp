@@ -13,18 +13,6 @@ namespace podsim {
 
 namespace {
 
-/// Options that may be repeated: their value lists several.
-bool is_list(const SweepField& field) { return scenario_field(field.name)->form == FieldKind::Form::texts; }
-
-/// Between semicolons, without spaces around; an empty one is none.
-std::vector<std::string> pieces(const std::string& text) {
-  std::vector<std::string> result;
-  for (const std::string& piece : split(text, ';'))
-    if (const std::size_t first = piece.find_first_not_of(' '); first != std::string::npos)
-      result.push_back(piece.substr(first, piece.find_last_not_of(' ') - first + 1));
-  return result;
-}
-
 /// Quoted where a shell would take it apart.
 std::string for_shell(const std::string& word) {
   const auto plain = [](char c) {
@@ -78,7 +66,7 @@ class SweepExpansion {
       return;
     }
     const SweepAxis& axis = block_->axes[a];
-    const std::string& field = sweep_fields()[axis.field].name;
+    const std::string_view field = scenario_fields()[axis.field].name;
     if (field == "slice_count" && takes_no_slices(inputs)) return take(a, value(a, "", axis.values.front().where), inputs);
     const std::size_t given = axis.values.size() - known_[a].size();
     for (std::size_t v = 0; v < given; ++v) {
@@ -115,11 +103,9 @@ class SweepExpansion {
 Fields fields_of(const PointInputs& inputs) {
   Fields fields;
   for (const auto& [path, value] : inputs.sets) fields.add("set", path + "=" + value, of_field("set"));
-  for (std::size_t f = 0; f < sweep_fields().size(); ++f) {
-    const SweepField& field = sweep_fields()[f];
-    const std::string& text = inputs.texts[f];
-    if (text.empty()) continue;
-    for (std::string& piece : is_list(field) ? pieces(text) : std::vector<std::string>{text}) fields.add(field.name, std::move(piece), of_field(field.name));
+  for (std::size_t f = 0; f < inputs.texts.size(); ++f) {
+    const std::string name{scenario_fields()[f].name};
+    fields.add_value(name, inputs.texts[f], of_field(name));
   }
   return fields;
 }
@@ -136,25 +122,22 @@ PointInputs Points::inputs(std::size_t position) const {
   return inputs;
 }
 
-std::vector<std::string> arguments_of(const PointInputs& inputs, std::string_view last) {
+std::string option_of(std::string_view field) {
+  std::string option{field};
+  std::replace(option.begin(), option.end(), '_', '-');
+  return option;
+}
+
+std::vector<std::string> arguments_of(const PointInputs& inputs) {
   std::vector<std::string> arguments;
-  for (std::size_t f = 0; f < sweep_fields().size(); ++f) {
-    const SweepField& field = sweep_fields()[f];
-    if (field.name == last) break;
-    if (field.name == "set")
-      for (const auto& [path, value] : inputs.sets) arguments.push_back(fmt::format("--set={}={}", path, value));
-    const std::string& text = inputs.texts[f];
-    if (text.empty()) continue;
-    if (field.is_switch)
-      arguments.push_back("--" + field.option);
-    else
-      for (const std::string& piece : is_list(field) ? pieces(text) : std::vector<std::string>{text})
-        arguments.push_back(fmt::format("--{}={}", field.option, piece));
+  const Fields fields = fields_of(inputs);
+  for (const FieldKind* field : fields.given()) {
+    const std::string option = option_of(field->name);
+    for (const FieldText& given : fields.texts(field->name))
+      arguments.push_back(field->form == FieldKind::Form::flag ? "--" + option : fmt::format("--{}={}", option, given.text));
   }
   return arguments;
 }
-
-std::vector<std::string> arguments_of(const PointInputs& inputs) { return arguments_of(inputs, ""); }
 
 std::string command_of(const PointInputs& inputs) {
   std::string command = "podsim run";

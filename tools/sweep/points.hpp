@@ -15,7 +15,7 @@ namespace podsim {
 
 /// What one run is asked.
 struct PointInputs {
-  std::vector<std::string> texts = std::vector<std::string>(sweep_fields().size());  // by field; empty: left out; that of `set` stays empty
+  std::vector<std::string> texts = std::vector<std::string>(scenario_fields().size());  // by field; empty: left out; that of `set` stays empty
   std::vector<std::pair<std::string, std::string>> sets;                             // path, value
   [[nodiscard]] const std::string& text(std::string_view field) const { return texts[sweep_field(field)]; }
   friend bool operator==(const PointInputs&, const PointInputs&) = default;
@@ -24,10 +24,11 @@ struct PointInputs {
 /// The same as a scenario's fields.
 Fields fields_of(const PointInputs& inputs);
 
+/// The option of `podsim run` that a field is: "slice-count".
+std::string option_of(std::string_view field);
+
 /// The arguments of `podsim run` that ask the same: "--machine=tpu_v4", "--set=link.bandwidth=45 GB/s", ...
 std::vector<std::string> arguments_of(const PointInputs& inputs);
-/// Of the fields before `last`: of the pod, where that is "gemm".
-std::vector<std::string> arguments_of(const PointInputs& inputs, std::string_view last);
 /// The command line for a shell.
 std::string command_of(const PointInputs& inputs);
 

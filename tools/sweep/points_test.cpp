@@ -81,7 +81,6 @@ TEST(Points, AreCommandLinesOfRun) {
   const PointInputs inputs = points.inputs(0);
   EXPECT_EQ(arguments_of(inputs), (Lines{"--machine=tpu_v4", "--set=link[x].bandwidth=45 GB/s", "--slice=4x4", "--fail=0.0-0.1", "--fail=1.0-1.1",
                                          "--collective=permute", "--axis=row,col", "--bytes=16", "--shift=-1", "--pad"}));
-  EXPECT_EQ(arguments_of(inputs, "gemm"), (Lines{"--machine=tpu_v4", "--set=link[x].bandwidth=45 GB/s", "--slice=4x4", "--fail=0.0-0.1", "--fail=1.0-1.1"}));
   EXPECT_EQ(command_of(inputs), "podsim run --machine tpu_v4 --set 'link[x].bandwidth=45 GB/s' --slice 4x4 --fail 0.0-0.1 --fail 1.0-1.1 "
                                 "--collective permute --axis row,col --bytes 16 --shift=-1 --pad");
 }

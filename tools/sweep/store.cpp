@@ -182,7 +182,7 @@ Status SweepStore::replace_points(const Points& points, const std::vector<std::s
     return ok;
   std::string columns = "position, input_key, key, reason, used_algorithm, used_dataflow, used_slice_count, padding, command",
               values = "?,?,?,?,?,?,?,?,?";
-  for (const SweepField& field : sweep_fields()) columns += fmt::format(", \"{}\"", point_column(field)), values += ",?";
+  for (const FieldKind& field : scenario_fields()) columns += fmt::format(", \"{}\"", point_column(field)), values += ",?";
   auto insert = database_.prepare(fmt::format("INSERT INTO points ({}) VALUES ({})", columns, values));
   if (!insert) return insert.error();
   for (std::size_t p = 0; p < points.size(); ++p) {
@@ -202,10 +202,10 @@ Status SweepStore::replace_points(const Points& points, const std::vector<std::s
       for (int c = 4; c < 8; ++c) insert->bind_null(c);
     }
     insert->bind(8, command_of(inputs));
-    for (std::size_t f = 0; f < sweep_fields().size(); ++f) {
+    for (std::size_t f = 0; f < scenario_fields().size(); ++f) {
       const int column = 9 + static_cast<int>(f);
       const std::string& text = inputs.texts[f];
-      if (sweep_fields()[f].name == "set" && !inputs.sets.empty())
+      if (scenario_fields()[f].name == "set" && !inputs.sets.empty())
         insert->bind(column, json_of(inputs.sets));
       else if (text.empty())
         insert->bind_null(column);

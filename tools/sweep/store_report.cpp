@@ -97,14 +97,14 @@ Expected<std::vector<std::string>> set_paths(Database& database) {
 /// What a sweep may ask for and this one does not: of the many options a sweep has few.
 Expected<std::set<std::string>> unused_columns(Database& database) {
   std::string sql;
-  for (const SweepField& field : sweep_fields()) sql += fmt::format("{}count(\"{}\")", sql.empty() ? "SELECT " : ", ", point_column(field));
+  for (const FieldKind& field : scenario_fields()) sql += fmt::format("{}count(\"{}\")", sql.empty() ? "SELECT " : ", ", point_column(field));
   auto counts = database.prepare(sql + " FROM points");
   if (!counts) return counts.error();
   const auto row = counts->step();
   if (!row) return row.error();
   std::set<std::string> unused;
   for (int c = 0; c < counts->columns(); ++c)
-    if (counts->integer(c) == 0) unused.insert(point_column(sweep_fields()[static_cast<std::size_t>(c)]));
+    if (counts->integer(c) == 0) unused.insert(point_column(scenario_fields()[static_cast<std::size_t>(c)]));
   return unused;
 }
 

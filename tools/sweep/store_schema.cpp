@@ -60,11 +60,11 @@ std::span<const RunColumn> run_columns() {
   return columns;
 }
 
-std::string point_column(const SweepField& field) { return field.name == "set" ? "sets" : field.name; }
+std::string point_column(const FieldKind& field) { return field.name == "set" ? "sets" : std::string{field.name}; }
 
 std::string create_points() {
   std::string sql = "CREATE TABLE points (\n  position INTEGER PRIMARY KEY,\n  input_key TEXT NOT NULL,\n  key TEXT,\n  reason TEXT,\n";
-  for (const SweepField& field : sweep_fields()) sql += fmt::format("  \"{}\" {},\n", point_column(field), field.is_integer ? "INTEGER" : "TEXT");
+  for (const FieldKind& field : scenario_fields()) sql += fmt::format("  \"{}\" {},\n", point_column(field), field.form == FieldKind::Form::integer ? "INTEGER" : "TEXT");
   for (const char* column : outcome_columns) sql += fmt::format("  {},\n", column);
   return sql + "  command TEXT NOT NULL\n)";
 }
@@ -73,7 +73,7 @@ std::string create_results_view() {
   std::string sql =
       "CREATE VIEW results AS SELECT\n  p.position + 1 AS point,\n"
       "  CASE WHEN p.key IS NOT NULL THEN 'done' WHEN p.reason IS NOT NULL THEN 'skipped' ELSE 'remaining' END AS status,\n";
-  for (const SweepField& field : sweep_fields()) sql += fmt::format("  p.\"{}\",\n", point_column(field));
+  for (const FieldKind& field : scenario_fields()) sql += fmt::format("  p.\"{}\",\n", point_column(field));
   for (const char* column : outcome_columns) sql += fmt::format("  p.{},\n", first_word(column));
   for (const RunColumn& column : run_columns()) sql += fmt::format("  r.\"{}\" AS {},\n", column.name, name_in_view(column.name));
   return sql + "  p.reason,\n  p.command,\n  p.key,\n  r.version\nFROM points p LEFT JOIN runs r ON r.key = p.key";
@@ -89,7 +89,7 @@ std::vector<std::string> create_other_tables() {
 
 std::vector<std::string> exported_columns() {
   std::vector<std::string> columns{"point", "status"};
-  for (const SweepField& field : sweep_fields()) columns.push_back(point_column(field));
+  for (const FieldKind& field : scenario_fields()) columns.push_back(point_column(field));
   for (const char* column : outcome_columns) columns.push_back(first_word(column));
   for (const RunColumn& column : run_columns())
     if (column.exported) columns.push_back(name_in_view(column.name));

@@ -18,7 +18,7 @@ struct RunColumn {
 std::span<const RunColumn> run_columns();
 
 /// A column of `points` for a field of a sweep: its name, but for `set`, which SQL needs for itself.
-std::string point_column(const SweepField& field);
+std::string point_column(const FieldKind& field);
 
 /// CREATE statements; `points` follows the fields of a sweep, so a store is told to have other ones by comparing.
 std::string create_points();

@@ -30,6 +30,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 3> needs{
 
 // ---- Values by themselves ---------------------------------------------------------------------------------------------------------------
 
+std::string name_of(const SweepAxis& axis) { return std::string{scenario_fields()[axis.field].name}; }
+
 Fields fields_with(std::string_view field, const std::string& text) {
   Fields fields;
   fields.set(field, text, of_field(std::string{field}));
@@ -129,7 +131,7 @@ class PodTrial {
  public:
   PodTrial(const SweepBlock& block, PodValues& values) : values_{values} {
     for (const SweepAxis& axis : block.axes)
-      if (axis.field < sweep_field("gemm") || sweep_fields()[axis.field].name == "schedule" || sweep_fields()[axis.field].name == "plan")
+      if (const FieldKind& field = scenario_fields()[axis.field]; field.part == FieldKind::Part::system || field.name == "schedule" || field.name == "plan")
         axes_.push_back(&axis);
   }
 
@@ -175,7 +177,7 @@ class PodTrial {
         if (!value.text.empty()) inputs.sets.emplace_back(axis.path, value.text);
         continue;
       }
-      of_field_name[sweep_fields()[axis.field].name] = &value;
+      of_field_name[name_of(axis)] = &value;
       if (value.text != "all") inputs.texts[axis.field] = value.text;
     }
     const auto fields = with_plan(fields_of(inputs));
@@ -232,7 +234,7 @@ class SweepCheck {
       for (const SweepValue& value : axis.values)
         if (axis.path.empty() && !value.text.empty()) {
           inputs.texts[axis.field] = value.text;
-          places[sweep_fields()[axis.field].name] = value.where;
+          places[name_of(axis)] = value.where;
           break;
         }
     const auto kind = problem_kind(fields_of(inputs));
@@ -245,7 +247,7 @@ class SweepCheck {
     for (const SweepValue& value : axis.values) {
       if (value.text.empty()) continue;
       const std::string message =
-          axis.path.empty() ? message_alone(sweep_fields()[axis.field].name, value.text, block) : set_message(axis, value.text, block);
+          axis.path.empty() ? message_alone(name_of(axis), value.text, block) : set_message(axis, value.text, block);
       if (!message.empty()) problem(value.where, message);
     }
   }

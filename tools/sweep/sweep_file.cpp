@@ -8,37 +8,13 @@
 #include "sim/config/message_file.hpp"
 #include "tools/sweep/sweep.pb.h"
 #include "tools/sweep/value_places.hpp"
+#include "workloads/scenario/scenario_message.hpp"
 
 namespace podsim {
 
 namespace {
 
-namespace pb = google::protobuf;
-
 constexpr FileFormat sweep_format{"a sweep", 0, 1};
-
-std::vector<SweepField> make_fields() {
-  std::vector<SweepField> fields;
-  const pb::Descriptor& descriptor = *proto::Sweep::descriptor();
-  for (int f = 0; f < descriptor.field_count(); ++f) {
-    const pb::FieldDescriptor& field = *descriptor.field(f);
-    if (field.name() == "case") continue;
-    std::string option = field.name();
-    std::replace(option.begin(), option.end(), '_', '-');
-    fields.push_back(
-        {field.name(), option, field.cpp_type() == pb::FieldDescriptor::CPPTYPE_BOOL, field.cpp_type() == pb::FieldDescriptor::CPPTYPE_INT64});
-  }
-  return fields;
-}
-
-std::string text_of(const proto::Sweep& message, const pb::FieldDescriptor& field, int i) {
-  const pb::Reflection& reflection = *message.GetReflection();
-  switch (field.cpp_type()) {
-    case pb::FieldDescriptor::CPPTYPE_BOOL: return reflection.GetRepeatedBool(message, &field, i) ? "true" : "";
-    case pb::FieldDescriptor::CPPTYPE_INT64: return std::to_string(reflection.GetRepeatedInt64(message, &field, i));
-    default: return reflection.GetRepeatedString(message, &field, i);
-  }
-}
 
 class SweepReader {
  public:
@@ -56,7 +32,7 @@ class SweepReader {
 
  private:
   /// The blocks of one sweep or case, with what is given around it.
-  void add(const proto::Sweep& message, const PlacedMessage& places, std::vector<SweepAxis> around) {
+  void add(const proto::Scenario& message, const PlacedMessage& places, std::vector<SweepAxis> around) {
     std::vector<SweepAxis> axes = axes_of(message, places);
     for (const SweepAxis& axis : axes) {
       const auto same = [&](const SweepAxis& other) { return other.field == axis.field && other.path == axis.path; };
@@ -72,26 +48,25 @@ class SweepReader {
     for (int i = 0; i < message.case__size(); ++i) add(message.case_(i), cases[static_cast<std::size_t>(i)], axes);
   }
 
-  std::vector<SweepAxis> axes_of(const proto::Sweep& message, const PlacedMessage& places) {
+  std::vector<SweepAxis> axes_of(const proto::Scenario& message, const PlacedMessage& places) {
     std::vector<SweepAxis> axes;
-    for (std::size_t f = 0; f < sweep_fields().size(); ++f) {
-      const std::string& name = sweep_fields()[f].name;
-      if (name == "set") {
+    for (std::size_t f = 0; f < scenario_fields().size(); ++f) {
+      const FieldKind& field = scenario_fields()[f];
+      if (f == sweep_field("set")) {
         for (int i = 0; i < message.set_size(); ++i) add_set(message.set(i), places.messages.find("set")->second[static_cast<std::size_t>(i)], axes);
         continue;
       }
-      const pb::FieldDescriptor& field = *message.GetDescriptor()->FindFieldByName(name);
-      const int count = message.GetReflection()->FieldSize(message, &field);
-      if (count == 0) continue;
+      std::vector<std::string> values = values_of(message, field);
+      if (values.empty()) continue;
       SweepAxis axis{f, "", {}};
-      const auto& where = places.values.find(name)->second;
-      for (int i = 0; i < count; ++i) add_value(axis, text_of(message, field, i), where[static_cast<std::size_t>(i)]);
+      const auto& where = places.values.find(field.name)->second;
+      for (std::size_t i = 0; i < values.size(); ++i) add_value(axis, std::move(values[i]), where[i]);
       axes.push_back(std::move(axis));
     }
     return axes;
   }
 
-  void add_set(const proto::Sweep::Set& set, const PlacedMessage& places, std::vector<SweepAxis>& axes) {
+  void add_set(const proto::Scenario::Set& set, const PlacedMessage& places, std::vector<SweepAxis>& axes) {
     const std::size_t field = sweep_field("set");
     const auto same = [&](const SweepAxis& axis) { return axis.field == field && axis.path == set.path(); };
     if (std::any_of(axes.begin(), axes.end(), same)) problem(places.where, "there is a set of " + quoted(set.path()) + " already");
@@ -107,7 +82,7 @@ class SweepReader {
     axis.values.push_back({std::move(text), where});
   }
 
-  static std::string name_of(const SweepAxis& axis) { return axis.path.empty() ? sweep_fields()[axis.field].name : "a set of " + quoted(axis.path); }
+  static std::string name_of(const SweepAxis& axis) { return axis.path.empty() ? std::string{scenario_fields()[axis.field].name} : "a set of " + quoted(axis.path); }
 
   void problem(const SourceLocation& where, std::string message) { file_.problem(Diagnostic{where, std::move(message)}); }
 
@@ -119,16 +94,10 @@ class SweepReader {
 
 }  // namespace
 
-std::span<const SweepField> sweep_fields() {
-  static const std::vector<SweepField> fields = make_fields();
-  return fields;
-}
-
 std::size_t sweep_field(std::string_view name) {
-  const auto fields = sweep_fields();
-  const auto found = std::find_if(fields.begin(), fields.end(), [&](const SweepField& field) { return field.name == name; });
-  assert(found != fields.end());
-  return static_cast<std::size_t>(found - fields.begin());
+  const FieldKind* field = scenario_field(name);
+  assert(field != nullptr);
+  return static_cast<std::size_t>(field - scenario_fields().data());
 }
 
 const SweepAxis* SweepBlock::axis(std::string_view field) const {

@@ -1,29 +1,21 @@
 // A sweep's file (sweep.proto) as blocks of axes.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sim/base/expected.hpp"
+#include "workloads/scenario/fields.hpp"
 
 namespace podsim {
 
-/// A field of a sweep that takes values, which is an option of `podsim run`.
-struct SweepField {
-  std::string name, option;  // "slice_count", "slice-count"
-  bool is_switch = false;    // the option has no value: true gives it
-  bool is_integer = false;
-};
-/// In the order in which they vary, the first slowest; `set` among them.
-std::span<const SweepField> sweep_fields();
-/// The position of a field; an assert if there is none of that name.
+/// The position of a field in scenario_fields(), the order in which fields vary; an assert if there is none of that name.
 std::size_t sweep_field(std::string_view name);
 
 /// One value and where it stands.
 struct SweepValue {
-  std::string text;  // empty: the option is left out
+  std::string text;  // empty: the field is left out
   SourceLocation where;
   friend bool operator==(const SweepValue&, const SweepValue&) = default;
 };

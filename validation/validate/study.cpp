@@ -6,16 +6,17 @@
 #include <array>
 
 #include "algorithms/collectives/collectives.hpp"
-#include "sim/base/units.hpp"
 #include "sim/config/message_file.hpp"
 #include "validation/validate/study.pb.h"
+#include "workloads/scenario/read_scenario.hpp"
+#include "workloads/scenario/scenario_message.hpp"
 
 namespace podsim {
 
 namespace {
 
 constexpr FileFormat study_format{"a study", 0, 1};
-constexpr int most_parts = 16, most_devices_of_study = 1 << 20;
+constexpr int most_parts = 16;
 
 static_assert(static_cast<int>(Tier::other_sizes) == proto::Study::other_sizes &&
               static_cast<int>(Tier::other_operation) == proto::Study::other_operation &&
@@ -34,7 +35,7 @@ class StudyReader {
       const auto& set = message_.set(i);
       study.values.push_back({set.path(), set.value(), set.source(), file_.where(root_.at("set", i))});
     }
-    if (message_.has_pod()) study.system = pod_of_message(message_.pod(), root_.at("pod"));
+    study.system = system_of(message_, root_);
     for (int h = 0; h < message_.hypothesis_size(); ++h) study.hypotheses.push_back(hypothesis(message_.hypothesis(h), root_.at("hypothesis", h)));
     if (study.hypotheses.empty()) study.hypotheses.push_back({"as podsim runs it", {}});
     if (message_.case__size() == 0) file_.problem(Diagnostic{{name_, 1, 1}, "expected at least one case { ... }, found none"});
@@ -47,23 +48,30 @@ class StudyReader {
   }
 
  private:
-  StudySystem pod_of_message(const proto::Study::Pod& message, const Place& place) {
-    StudySystem system{message.slice(), {}, message.snake()};
-    if (!message.has_mesh()) return system;
-    const Place mesh = place.at("mesh");
-    std::string_view rest = message.mesh();
-    while (!rest.empty()) {
-      const std::string_view piece = rest.substr(0, rest.find(','));
-      rest.remove_prefix(std::min(rest.size(), piece.size() + 1));
-      const std::size_t equals = piece.find('=');
-      const auto size = parse_integer(equals == std::string_view::npos ? "" : piece.substr(equals + 1), 1, most_devices_of_study, file_.where(mesh));
-      if (!size || equals == 0) {
-        file_.problem(mesh, "expected NAME=SIZE, found " + quoted(piece));
-        return system;
-      }
-      system.mesh.emplace_back(std::string{piece.substr(0, equals)}, static_cast<int>(*size));
+  /// `system`, or in older studies the `pod`, of a message.
+  template <class Message>
+  std::optional<Fields> system_of(const Message& message, const Place& place) {
+    return system_of(message.has_system() ? &message.system() : nullptr, place.at("system"), message.has_pod() ? &message.pod() : nullptr, place.at("pod"));
+  }
+
+  std::optional<Fields> system_of(const proto::Scenario* scenario, const Place& at, const proto::Study::Pod* pod, const Place& pod_at) {
+    if (scenario == nullptr && pod == nullptr) return std::nullopt;
+    if (scenario != nullptr && pod != nullptr) file_.problem(pod_at, "expected a system or the pod of older studies, found both");
+    Fields fields;
+    if (pod != nullptr) {
+      fields.add_value("slice", pod->slice(), file_.where(pod_at.at("slice")));
+      fields.add_value("mesh", pod->mesh(), file_.where(pod_at.at("mesh")));
+      if (pod->snake()) fields.add("mesh_order", "snake", file_.where(pod_at.at("snake")));
+    } else {
+      fields = read_fields(*scenario, file_, at);
     }
-    return system;
+    for (const FieldKind* field : fields.given())
+      if (field->part != FieldKind::Part::system || field->name == "machine" || field->name == "set")
+        file_.problem({fields.where(field->name), std::string{field->name} + " does not belong to the system of a study"});
+    if (!fields.has("slice")) file_.problem(scenario != nullptr ? at : pod_at, "slice is missing");
+    if (fields.has("mesh"))
+      if (const auto mesh = parse_mesh(fields.text("mesh"), fields.where("mesh")); !mesh) file_.problem(mesh.error());
+    return fields;
   }
 
   Hypothesis hypothesis(const proto::Study::Hypothesis& message, const Place& place) {
@@ -108,26 +116,27 @@ class StudyReader {
         file_.problem(at, "expected unknown, plain, overlapped or bidirectional, found " + quoted(message.schedule(i)));
     }
     if (message.has_with_product()) rows.with_product = message.with_product();
-    if (message.has_pod()) rows.system = pod_of_message(message.pod(), place.at("pod"));
+    rows.system = system_of(message, place);
     return rows;
   }
 
-  StudyCase read_case(const proto::Study::Case& message, const Place& place, bool has_pod) {
+  StudyCase read_case(const proto::Study::Case& message, const Place& place, bool has_system) {
     StudyCase result;
     result.name = message.name();
     result.tier = static_cast<Tier>(message.rung());
     result.where = file_.where(place);
     for (int f = 0; f < message.fit_size(); ++f) {
-      const Place rows = place.at("fit", f), system = rows.at("pod");
-      if (message.fit(f).has_pod()) file_.problem(system, "what is fitted has one pod: fit_pod");
+      const Place rows = place.at("fit", f);
       result.fit.push_back(filter(message.fit(f), rows));
+      if (result.fit.back().system) file_.problem(rows.at(message.fit(f).has_system() ? "system" : "pod"), "what is fitted has one system: fit_system");
     }
     for (int p = 0; p < message.predict_size(); ++p) result.predict.push_back(filter(message.predict(p), place.at("predict", p)));
     if (result.predict.empty()) result.predict.emplace_back().where = result.where;
-    if (message.has_fit_pod()) result.fit_system = pod_of_message(message.fit_pod(), place.at("fit_pod"));
-    const bool all_have_pods = std::all_of(result.predict.begin(), result.predict.end(), [](const RowFilter& rows) { return rows.system.has_value(); });
-    if (!has_pod && (!all_have_pods || !result.fit_system))
-      file_.problem(place, "expected a pod to run on: the study has none, nor have all of fit and predict");
+    result.fit_system = system_of(message.has_fit_system() ? &message.fit_system() : nullptr, place.at("fit_system"),
+                                  message.has_fit_pod() ? &message.fit_pod() : nullptr, place.at("fit_pod"));
+    const bool all_have_systems = std::all_of(result.predict.begin(), result.predict.end(), [](const RowFilter& rows) { return rows.system.has_value(); });
+    if (!has_system && (!all_have_systems || !result.fit_system))
+      file_.problem(place, "expected a system to run on: the study has none, nor have all of fit and predict");
     if (message.has_parts()) {
       const Place parts = place.at("parts");
       if (message.parts() < 2 || message.parts() > most_parts)

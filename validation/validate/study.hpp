@@ -4,20 +4,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "validation/calibration/fit/calibrate.hpp"
+#include "workloads/scenario/fields.hpp"
 #include "workloads/scenario/trust.hpp"
 
 namespace podsim {
-
-struct StudySystem {
-  std::string slice;
-  std::vector<std::pair<std::string, int>> mesh;
-  bool snake = false;
-  friend bool operator==(const StudySystem&, const StudySystem&) = default;
-};
 
 /// The rows of a dataset that are all of this; what is empty lets everything pass.
 struct RowFilter {
@@ -26,7 +19,7 @@ struct RowFilter {
   std::vector<int> devices;
   std::vector<ObservedSchedule> schedules;
   std::optional<bool> with_product;  // collectives with a matmul, or all others
-  std::optional<StudySystem> system;
+  std::optional<Fields> system;      // without a machine
   SourceLocation where;
 };
 bool passes(const RowFilter& filter, const Observation& observation);
@@ -45,7 +38,7 @@ struct StudyCase {
   std::string name;
   Tier tier = Tier::other_sizes;
   std::vector<RowFilter> fit, predict;
-  std::optional<StudySystem> fit_system;
+  std::optional<Fields> fit_system;
   int parts = 0;  // 0: no predicted row is fitted
   std::vector<NamedPrior> priors;
   std::vector<std::string> hold;
@@ -64,7 +57,7 @@ struct Study {
   std::string machine;
   SourceLocation machine_where;
   std::vector<StudyValue> values;
-  std::optional<StudySystem> system;
+  std::optional<Fields> system;
   std::vector<Hypothesis> hypotheses;  // at least one: what `podsim run` does
   std::vector<StudyCase> cases;
 };

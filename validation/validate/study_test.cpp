@@ -11,20 +11,20 @@ std::string problem(const std::string& text) {
   return study ? "none" : to_text(study.error());
 }
 
-const std::string head = "format_version: 1\nmachine: \"ideal\"\npod { slice: \"8\" }\n";
+const std::string head = "format_version: 1\nmachine: \"ideal\"\nsystem { slice: \"8\" }\n";
 const std::string body = "bound { median: 0.05 p95: 0.1 }";
 
 TEST(Study, HoldsEveryThingItsFileSays) {
   const auto study = read_study(R"(format_version: 1
 machine: "tpu_v5p"
-pod { slice: "2x2x1" mesh: "ring=4" snake: true }
+system { slice: "2x2x1" mesh: "ring=4" mesh_order: "snake" }
 set { path: "link.bandwidth" value: "90 GB/s" source: "a test" }
 hypothesis { name: "one way" choice { collective: "all-gather" algorithm: "ring-one-way" } matmul: "overlapped" }
 case {
   name: "c" rung: composite
   fit { dataset: "other" op: "permute" devices: 4 schedule: "plain" }
-  fit_pod { slice: "4x1x1" }
-  predict { op: "all-gather" op: "matmul" with_product: true pod { slice: "8x1x1" } }
+  fit_system { slice: "4x1x1" }
+  predict { op: "all-gather" op: "matmul" with_product: true system { slice: "8x1x1" topology: "torus" } }
   parts: 3
   prior { path: "link.bandwidth" sigma: 0.1 }
   hold: "link.latency"
@@ -34,7 +34,10 @@ case { name: "d" rung: other_sizes no_bound: "why" }
 )",
                                 "s");
   ASSERT_TRUE(study) << to_text(study.error());
-  EXPECT_EQ(study->system, (StudySystem{"2x2x1", {{"ring", 4}}, true}));
+  ASSERT_TRUE(study->system);
+  EXPECT_EQ(study->system->text("slice"), "2x2x1");
+  EXPECT_EQ(study->system->text("mesh"), "ring=4");
+  EXPECT_EQ(study->system->text("mesh_order"), "snake");
   ASSERT_EQ(study->values.size(), 1U);
   EXPECT_EQ(study->values[0].value, "90 GB/s");
   ASSERT_EQ(study->hypotheses.size(), 1U);
@@ -44,8 +47,8 @@ case { name: "d" rung: other_sizes no_bound: "why" }
   const StudyCase& c = study->cases[0];
   EXPECT_EQ(c.tier, Tier::composite);
   EXPECT_EQ(c.parts, 3);
-  EXPECT_EQ(c.fit_system->slice, "4x1x1");
-  EXPECT_EQ(c.predict[0].system->slice, "8x1x1");
+  EXPECT_EQ(c.fit_system->text("slice"), "4x1x1");
+  EXPECT_EQ(c.predict[0].system->text("topology"), "torus");
   EXPECT_EQ(c.hold, std::vector<std::string>{"link.latency"});
   EXPECT_EQ(c.priors[0].relative_sigma, 0.1);
   Observation o;
@@ -61,6 +64,21 @@ case { name: "d" rung: other_sizes no_bound: "why" }
   EXPECT_TRUE(passes(study->cases[1].predict.at(0), o)) << "all rows";
 }
 
+TEST(Study, ThatIsOlderThanScenariosIsRead) {
+  const auto study = read_study(R"(format_version: 1
+machine: "tpu_v5p"
+pod { slice: "2x2x1" mesh: "ring=4" snake: true }
+case { name: "c" rung: other_scale fit { op: "permute" } fit_pod { slice: "4x1x1" } predict { pod { slice: "8x1x1" } } no_bound: "why" }
+)",
+                                "s");
+  ASSERT_TRUE(study) << to_text(study.error());
+  EXPECT_EQ(study->system->text("mesh"), "ring=4");
+  EXPECT_EQ(study->system->text("mesh_order"), "snake");
+  EXPECT_EQ(study->cases.at(0).fit_system->text("slice"), "4x1x1");
+  EXPECT_EQ(study->cases.at(0).predict.at(0).system->text("slice"), "8x1x1");
+  EXPECT_FALSE(study->cases.at(0).predict.at(0).system->has("mesh_order"));
+}
+
 TEST(Study, NamesWhatIsWrongAndWhere) {
   EXPECT_EQ(problem(head), "s:1:1: expected at least one case { ... }, found none");
   EXPECT_EQ(problem(head + "case { name: \"c\" rung: other_sizes }"), "s:4:1: expected a bound, or the reason why there is no_bound; found neither");
@@ -72,14 +90,18 @@ TEST(Study, NamesWhatIsWrongAndWhere) {
   EXPECT_EQ(problem(head + "case { name: \"c\" rung: other_sizes predict { schedule: \"both\" } " + body + " }"),
             "s:4:46: expected unknown, plain, overlapped or bidirectional, found \"both\"");
   EXPECT_EQ(problem(head + "case { name: \"c\" rung: other_sizes fit { pod { slice: \"8\" } } " + body + " }"),
-            "s:4:42: what is fitted has one pod: fit_pod");
+            "s:4:42: what is fitted has one system: fit_system");
   EXPECT_EQ(problem(head + "case { name: \"c\" rung: other_sizes bound { median: 0.1 p95: 0.05 } }"),
             "s:4:36: expected a median above 0 and a p95 that is no less");
   EXPECT_EQ(problem("format_version: 1\nmachine: \"ideal\"\ncase { name: \"c\" rung: other_sizes " + body + " }"),
-            "s:3:1: expected a pod to run on: the study has none, nor have all of fit and predict");
+            "s:3:1: expected a system to run on: the study has none, nor have all of fit and predict");
   EXPECT_EQ(
-      problem("format_version: 1\nmachine: \"ideal\"\npod { slice: \"8\" mesh: \"ring\" }\ncase { name: \"c\" rung: other_sizes " + body + " }"),
-      "s:3:18: expected NAME=SIZE, found \"ring\"");
+      problem("format_version: 1\nmachine: \"ideal\"\nsystem { slice: \"8\" mesh: \"ring\" }\ncase { name: \"c\" rung: other_sizes " + body + " }"),
+      "s:3:21: expected NAME=SIZE separated by commas, as row=32,col=8, found \"ring\"");
+  EXPECT_EQ(problem("format_version: 1\nmachine: \"ideal\"\nsystem { slice: [\"8\", \"4\"] engine: \"des\" }\ncase { name: \"c\" rung: other_sizes " + body +
+                    " }"),
+            "s:3:1: slice is missing\ns:3:10: expected one value of slice, found 2, which is a sweep (podsim sweep)\n"
+            "s:3:28: engine does not belong to the system of a study");
   EXPECT_EQ(problem(head + "hypothesis { name: \"h\" choice { collective: \"gather\" algorithm: \"ring\" } }\ncase { name: \"c\" rung: other_sizes " +
                     body + " }"),
             "s:4:33: expected a collective, as all-gather, found \"gather\"");

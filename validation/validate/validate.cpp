@@ -12,6 +12,7 @@
 
 #include "sim/base/blame.hpp"
 #include "sim/base/thread_pool.hpp"
+#include "workloads/scenario/read_scenario.hpp"
 
 namespace podsim {
 
@@ -58,7 +59,7 @@ class Planner {
     for (const RowFilter& filter : wanted.predict) {
       const auto rows = rows_of(filter);
       if (!rows) return rows.error();
-      auto system = pod_for(filter.system, filter.where);
+      auto system = system_for(filter.system, filter.where);
       if (!system) return system.error();
       for (const Observation& row : *rows) {
         if (std::any_of(fit.begin(), fit.end(), [&](const Observation& other) { return same_place(row, other); }))
@@ -68,7 +69,7 @@ class Planner {
       }
       job.systems.push_back(*std::move(system));
     }
-    auto fit_system = pod_for(wanted.fit_system, wanted.where);
+    auto fit_system = system_for(wanted.fit_system, wanted.where);
     if (!fit_system) return fit_system.error();
     job.fit_system = *std::move(fit_system);
     job.options.dataset = dataset_.name;
@@ -125,10 +126,10 @@ class Planner {
     return all;
   }
 
-  Expected<System> pod_for(const std::optional<StudySystem>& own, const SourceLocation& where) {
-    const StudySystem& shape = own ? *own : *dataset_.study.system;
-    auto system = pod_of(dataset_.machine, shape.slice, shape.mesh, shape.snake);
-    if (!system) return blamed_on(where, system.error());
+  /// `own`, or the system of the study.
+  Expected<System> system_for(const std::optional<Fields>& own, const SourceLocation& where) {
+    auto system = read_system(own ? *own : *dataset_.study.system, dataset_.machine);
+    if (!system && system.error().where.is_field) return blamed_on(where, system.error());
     return system;
   }
 

@@ -115,7 +115,7 @@ TEST(Validate, FitsOnOnePodAndPredictsOnAnother) {
   int line = 1;
   for (Observation& row : rows) row.where.line = ++line;
   Dataset dataset{"scale", rows, study_of(R"(
-case { name: "c" rung: other_scale fit { devices: 4 } fit_pod { slice: "4" } predict { devices: 16 pod { slice: "16" } } bound { median: 1e-6 p95: 1e-6 } }
+case { name: "c" rung: other_scale fit { devices: 4 } fit_system { slice: "4" } predict { devices: 16 system { slice: "16" } } bound { median: 1e-6 p95: 1e-6 } }
 )"),
                   machine};
   testing::set(dataset.machine, {{"link.bandwidth", "20 GB/s"}});
@@ -136,9 +136,9 @@ TEST(Validate, RefusesToFitWhatItPredictsAndToPredictNothing) {
   EXPECT_NE(
       problem("case { name: \"c\" rung: other_sizes fit { dataset: \"a100_gem\" } bound { median: 1 p95: 1 } }").find("did you mean \"a100_gemm\""),
       std::string::npos);
-  EXPECT_NE(problem("case { name: \"c\" rung: other_sizes predict { pod { slice: \"8y\" } } bound { median: 1 p95: 1 } }").find("study:4:36: "),
+  EXPECT_NE(problem("case { name: \"c\" rung: other_sizes predict { system { slice: \"8y\" } } bound { median: 1 p95: 1 } }").find("study:4:55: "),
             std::string::npos);
-  EXPECT_NE(problem("case { name: \"c\" rung: other_sizes predict { pod { slice: \"4\" } } bound { median: 1 p95: 1 } }").find("rows.csv:2"),
+  EXPECT_NE(problem("case { name: \"c\" rung: other_sizes predict { system { slice: \"4\" } } bound { median: 1 p95: 1 } }").find("rows.csv:2"),
             std::string::npos);
 }
 

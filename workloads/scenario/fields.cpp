@@ -4,6 +4,7 @@
 #include <array>
 #include <cassert>
 
+#include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
 
 namespace podsim {
@@ -11,7 +12,7 @@ namespace podsim {
 std::span<const FieldKind> scenario_fields() {
   using enum FieldKind::Part;
   using enum FieldKind::Form;
-  static constexpr std::array<FieldKind, 50> fields{{
+  static constexpr std::array<FieldKind, 49> fields{{
       {"machine", system, text},
       {"set", system, texts},
       {"slice", system, text},
@@ -61,7 +62,6 @@ std::span<const FieldKind> scenario_fields() {
       {"engine", run, text, "des"},
       {"fold", run, text, "auto"},
       {"force", run, flag},
-      {"threads", run, integer, "0"},
   }};
   return fields;
 }
@@ -82,6 +82,13 @@ void Fields::add(std::string_view name, std::string text, SourceLocation where) 
   given_[std::string{name}].push_back({std::move(text), std::move(where)});
 }
 
+void Fields::add_value(std::string_view name, const std::string& text, const SourceLocation& where) {
+  const FieldKind* field = scenario_field(name);
+  assert(field != nullptr);
+  for (const std::string& piece : field->form == FieldKind::Form::texts ? split(text, ';') : std::vector<std::string>{text})
+    if (const std::string value{trimmed(piece)}; !value.empty()) add(name, value, where);
+}
+
 void Fields::erase(std::string_view name) {
   if (const auto found = given_.find(name); found != given_.end()) given_.erase(found);
 }
@@ -93,6 +100,13 @@ std::string Fields::text(std::string_view name) const {
   assert(field != nullptr);
   const auto found = given_.find(name);
   return found == given_.end() ? std::string{field->otherwise} : found->second.back().text;
+}
+
+std::vector<const FieldKind*> Fields::given() const {
+  std::vector<const FieldKind*> fields;
+  for (const FieldKind& field : scenario_fields())
+    if (has(field.name)) fields.push_back(&field);
+  return fields;
 }
 
 std::vector<FieldText> Fields::texts(std::string_view name) const {
@@ -108,6 +122,17 @@ SourceLocation Fields::where(std::string_view name) const {
 
 Expected<std::int64_t> Fields::integer(std::string_view name, std::int64_t low, std::int64_t high) const {
   return parse_integer(text(name), low, high, where(name));
+}
+
+void Fields::complete(const Fields& rest) {
+  // The values set on a machine belong to it: they come before those that are set here, or count for nothing on another machine.
+  if (!has("machine")) {
+    std::vector<FieldText> sets = rest.texts("set");
+    for (FieldText& own : texts("set")) sets.push_back(std::move(own));
+    if (!sets.empty()) given_["set"] = std::move(sets);
+  }
+  for (const auto& [name, texts] : rest.given_)
+    if (name != "set") given_.try_emplace(name, texts);
 }
 
 Diagnostic Fields::placed(Diagnostic diagnostic) const {

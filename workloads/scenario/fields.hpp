@@ -1,5 +1,5 @@
-// What to run as people write it: texts, by the names that scenario.proto gives them. A command line fills it from its options, a sweep from its values,
-// a plan from its file; read_scenario.hpp makes values of it.
+// What to run as people write it: texts, by the names that scenario.proto gives them. A command line fills them from its options; scenario, plan and
+// study files from a message; a sweep from one of its combinations. read_scenario.hpp makes values of them.
 #pragma once
 
 #include <map>
@@ -22,7 +22,7 @@ struct FieldKind {
   Form form = Form::text;
   std::string_view otherwise{};  // the text that counts where none is given
 };
-/// All of them, in the order in which a sweep varies them.
+/// All of them, in the order of scenario.proto, which a sweep varies them in.
 std::span<const FieldKind> scenario_fields();
 /// nullptr: there is no such field.
 const FieldKind* scenario_field(std::string_view name);
@@ -39,11 +39,17 @@ class Fields {
   void set(std::string_view name, std::string text, SourceLocation where);
   /// Behind what was given.
   void add(std::string_view name, std::string text, SourceLocation where);
+  /// A value as files have it: an empty text is none; of a field that may be given several times it may list several, between semicolons.
+  void add_value(std::string_view name, const std::string& text, const SourceLocation& where);
   void erase(std::string_view name);
+  /// Each field that is not given here is as `rest` has it.
+  void complete(const Fields& rest);
 
   [[nodiscard]] bool has(std::string_view name) const;
   /// The text that is given, or what counts otherwise.
   [[nodiscard]] std::string text(std::string_view name) const;
+  /// The fields that are given, in the order of scenario_fields().
+  [[nodiscard]] std::vector<const FieldKind*> given() const;
   [[nodiscard]] std::vector<FieldText> texts(std::string_view name) const;
   [[nodiscard]] bool flag(std::string_view name) const { return has(name); }
   /// Where it is given; the field itself where it is not.

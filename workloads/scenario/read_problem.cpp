@@ -111,7 +111,7 @@ Expected<ProblemSpec> read_open_workload(const Fields& fields, const System& sys
 Expected<ProblemSpec> read_planned(const Fields& fields) {
   auto saved = load_plan(fields.text("plan"));
   if (!saved) return saved.error();
-  if (const auto chooser = chooser_of(saved->plan.collectives, Machine{}); !chooser) return blamed_on(saved->places.at("collectives"), chooser.error());
+  if (const auto chooser = chooser_of(saved->plan.collectives, Machine{}); !chooser) return blamed_on(saved->collectives_where, chooser.error());
   Pass pass = saved->pass;
   if (fields.has("pass")) {
     const auto asked = read_pass(fields);
@@ -245,6 +245,11 @@ Expected<GemmSpec> read_gemm(const Fields& fields, const Machine& machine, DType
   const auto part_options = read_part_options(fields, machine);
   if (!part_options) return part_options.error();
   spec.options = gemm_options(*part_options, 0);
+  if (fields.has("given")) {
+    spec.given = split(fields.text("given"));
+    for (const std::string& tensor : *spec.given)
+      if (tensor != "X" && tensor != "W" && tensor != "dY") return Diagnostic{fields.where("given"), "expected X, W or dY, found " + quoted(tensor)};
+  }
   if (fields.has("wang_operand")) {
     const std::string operand = fields.text("wang_operand");
     if (operand != "x" && operand != "w") return Diagnostic{fields.where("wang_operand"), "expected x or w, found " + quoted(operand)};

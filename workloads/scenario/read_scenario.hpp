@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "workloads/plan_config.hpp"
 #include "workloads/scenario/fields.hpp"
+#include "workloads/scenario/plan_config.hpp"
 #include "workloads/scenario/problem.hpp"
 #include "workloads/scenario/run_options.hpp"
 #include "workloads/scenario/vary.hpp"
@@ -25,8 +25,11 @@ Expected<Machine> load_machine(const std::string& name_or_file, const std::vecto
 Expected<Machine> read_machine(const Fields& fields);
 /// Machine, slice, mesh, order, topology; without faults, whose cables need the topology to be named. A mesh that is not given is that of `schedule`.
 Expected<SystemSpec> read_system_spec(const Fields& fields);
+/// Of that machine, whatever the fields say of it.
+Expected<SystemSpec> read_system_spec(const Fields& fields, Machine machine);
 /// The system with its faults. Errors are told where the field to blame is given.
 Expected<System> read_system(const Fields& fields);
+Expected<System> read_system(const Fields& fields, Machine machine);
 
 /// `fail`, `degrade`, `straggler`, `seed`, on the system's topology.
 Expected<Faults> read_faults(const Fields& fields, const System& system);
@@ -38,7 +41,7 @@ Expected<SlowCable> parse_slow_cable(const Topology& topology, const std::string
 /// "3.2=0.8", "random:1%=0.8"
 Expected<SlowDevices> parse_slow_devices(const Topology& topology, const std::string& text, const SourceLocation& where);
 
-/// A plan says where it runs: what else the fields do not say is as its file has it. No plan: the fields as they are.
+/// A plan says where it runs: what the fields do not say of the system is as its file has it. No plan: the fields as they are.
 Expected<Fields> with_plan(Fields fields);
 
 // ---- What -------------------------------------------------------------------------------------------------------------------------------
@@ -81,7 +84,7 @@ Expected<SavedPlan> load_plan(const std::string& path);
 
 // ---- How --------------------------------------------------------------------------------------------------------------------------------
 
-/// engine, fold, force, threads.
+/// engine, fold, force.
 Expected<RunOptions> read_run_options(const Fields& fields);
 
 }  // namespace podsim

@@ -58,11 +58,9 @@ Expected<Machine> read_machine(const Fields& fields) {
   return changed;
 }
 
-Expected<SystemSpec> read_system_spec(const Fields& fields) {
+Expected<SystemSpec> read_system_spec(const Fields& fields, Machine machine) {
   SystemSpec spec;
-  auto machine = read_machine(fields);
-  if (!machine) return machine.error();
-  spec.machine = *std::move(machine);
+  spec.machine = std::move(machine);
   auto mesh = fields.has("mesh")       ? parse_mesh(fields.text("mesh"), fields.where("mesh"))
               : fields.has("schedule") ? mesh_of_schedule(fields.text("schedule"))
                                        : Expected<MeshSizes>{MeshSizes{}};
@@ -89,6 +87,12 @@ Expected<SystemSpec> read_system_spec(const Fields& fields) {
   return spec;
 }
 
+Expected<SystemSpec> read_system_spec(const Fields& fields) {
+  auto machine = read_machine(fields);
+  if (!machine) return machine.error();
+  return read_system_spec(fields, *std::move(machine));
+}
+
 Expected<Faults> read_faults(const Fields& fields, const System& system) {
   Faults faults;
   for (const FieldText& given : fields.texts("fail")) {
@@ -112,8 +116,8 @@ Expected<Faults> read_faults(const Fields& fields, const System& system) {
   return faults;
 }
 
-Expected<System> read_system(const Fields& fields) {
-  const auto spec = read_system_spec(fields);
+Expected<System> read_system(const Fields& fields, Machine machine) {
+  const auto spec = read_system_spec(fields, std::move(machine));
   if (!spec) return spec.error();
   auto system = make_system(*spec);
   if (!system) return fields.placed(system.error());
@@ -121,6 +125,12 @@ Expected<System> read_system(const Fields& fields) {
   if (!faults) return faults.error();
   system = with_faults(*system, *std::move(faults));
   return system ? system : fields.placed(system.error());
+}
+
+Expected<System> read_system(const Fields& fields) {
+  auto machine = read_machine(fields);
+  if (!machine) return machine.error();
+  return read_system(fields, *std::move(machine));
 }
 
 Expected<MeshSizes> parse_mesh(const std::string& text, const SourceLocation& where) {
@@ -171,21 +181,7 @@ Expected<Fields> with_plan(Fields fields) {
   if (!fields.has("plan")) return fields;
   const auto plan = load_plan(fields.text("plan"));
   if (!plan) return plan.error();
-  const auto fill_in = [&](const char* field, const std::string& text) {
-    if (!fields.has(field) && !text.empty()) fields.set(field, text, plan->places.at(field));
-  };
-  if (!fields.has("machine")) {
-    const std::vector<FieldText> own = fields.texts("set");
-    fields.erase("set");
-    for (std::size_t s = 0; s < plan->sets.size(); ++s) fields.add("set", plan->sets[s], plan->places.at(fmt::format("set {}", s)));
-    for (const FieldText& set : own) fields.add("set", set.text, set.where);
-    fill_in("machine", plan->machine);
-  }
-  fill_in("slice", plan->slice);
-  fill_in("mesh", plan->mesh);
-  fill_in("wrap", plan->wrap);
-  fill_in("mesh_order", plan->mesh_order);
-  fill_in("topology", plan->topology);
+  fields.complete(plan->system);
   return fields;
 }
 
@@ -210,9 +206,6 @@ Expected<RunOptions> read_run_options(const Fields& fields) {
   if (fold != "auto" && fold != "off") return Diagnostic{fields.where("fold"), "expected auto or off, found " + quoted(fold)};
   options.fold = fold == "auto";
   options.force = fields.flag("force");
-  const auto threads = fields.integer("threads", 0, 1024);
-  if (!threads) return threads.error();
-  options.threads = static_cast<int>(*threads);
   return options;
 }
 

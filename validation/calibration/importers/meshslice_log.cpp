@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 
+#include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
 #include "validation/calibration/importers/text_lines.hpp"
 
@@ -38,11 +39,6 @@ std::optional<std::string_view> cut(std::string_view& text, std::string_view sep
   const std::string_view front = text.substr(0, at);
   text.remove_prefix(at + separator.size());
   return front;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
-  return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
 }
 
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }

@@ -1,11 +1,14 @@
-#include "workloads/plan_config.hpp"
+#include "workloads/scenario/plan_config.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 
-#include "workloads/plan.pb.h"
+#include "workloads/scenario/plan.pb.h"
+#include "workloads/scenario/read_scenario.hpp"
+#include "workloads/scenario/scenario_message.hpp"
 #include "workloads/transformer_message.hpp"
 
 namespace podsim {
@@ -23,6 +26,9 @@ static_assert(static_cast<int>(Pass::forward) == proto::Plan::forward && static_
 static_assert(static_cast<int>(Only::everything) == proto::Plan::everything && static_cast<int>(Only::gemm) == proto::Plan::gemm &&
               static_cast<int>(Only::other) == proto::Plan::other);
 
+/// The fields of a scenario that hold for every product of a plan.
+constexpr std::array<std::string_view, 5> of_products{"pass", "block", "prefetch", "slice_copies", "collectives"};
+
 class PlanReader {
  public:
   explicit PlanReader(const std::string& file) : name_{std::make_shared<const std::string>(file)}, file_{plan_format, file, message_} {}
@@ -30,34 +36,61 @@ class PlanReader {
   Expected<SavedPlan> read(std::string_view text) {
     if (!file_.parse(text)) return file_.error();
     SavedPlan saved;
-    saved.machine = message_.machine();
-    saved.sets.assign(message_.set().begin(), message_.set().end());
-    saved.slice = message_.slice();
-    saved.wrap = message_.wrap();
-    saved.topology = message_.topology();
-    saved.mesh = message_.mesh();
-    saved.mesh_order = message_.mesh_order();
-    saved.pass = static_cast<Pass>(message_.pass());
+    const Place scenario = root_.at("scenario");
+    const Fields fields = message_.has_scenario() ? read_fields(message_.scenario(), file_, scenario) : old_fields();
+    if (message_.has_scenario() && !old_fields().given().empty()) file_.problem(scenario, "expected a scenario or the fields of older plans, found both");
+    read_fields_of(fields, saved);
     saved.predicted = message_.predicted();
-    for (const char* field : {"machine", "slice", "wrap", "topology", "mesh", "mesh_order", "collectives"})
-      saved.places[field] = file_.where(root_.at(field));
-    for (int s = 0; s < message_.set_size(); ++s) saved.places[fmt::format("set {}", s)] = file_.where(root_.at("set", s));
     read_workload(saved.workload);
-    PartOptions& options = saved.plan.options;
-    options.block = in_range("slice_block", message_.slice_block(), 1, 1 << 20);
-    options.prefetch = static_cast<int>(in_range("prefetch", message_.prefetch(), 0, 1024));
-    options.slice_copies = message_.slice_copies();
-    saved.plan.collectives = message_.collectives();
     if (file_.ok()) read_stages(saved);
     if (!file_.ok()) return file_.error();
     return saved;
   }
 
  private:
-  std::int64_t in_range(const char* field, std::int64_t value, std::int64_t low, std::int64_t high) {
-    if (value >= low && value <= high) return value;
-    file_.problem(root_.at(field), fmt::format("expected a whole number from {} to {}, found {}", low, high, value));
-    return low;
+  /// Those of plans that are older than scenarios.
+  Fields old_fields() {
+    Fields fields;
+    const auto add = [&](const char* name, const char* field, bool given, const std::string& text) {
+      if (given) fields.add_value(name, text, file_.where(root_.at(field)));
+    };
+    add("machine", "machine", message_.has_machine(), message_.machine());
+    for (int s = 0; s < message_.set_size(); ++s) fields.add("set", message_.set(s), file_.where(root_.at("set", s)));
+    add("slice", "slice", message_.has_slice(), message_.slice());
+    add("wrap", "wrap", message_.has_wrap(), message_.wrap());
+    add("topology", "topology", message_.has_topology(), message_.topology());
+    add("mesh", "mesh", message_.has_mesh(), message_.mesh());
+    add("mesh_order", "mesh_order", message_.has_mesh_order(), message_.mesh_order());
+    add("pass", "pass", message_.has_pass(), std::string{name_of(static_cast<Pass>(message_.pass()))});
+    add("block", "slice_block", message_.has_slice_block(), std::to_string(message_.slice_block()));
+    add("prefetch", "prefetch", message_.has_prefetch(), std::to_string(message_.prefetch()));
+    add("slice_copies", "slice_copies", message_.has_slice_copies(), message_.slice_copies() ? "on" : "off");
+    add("collectives", "collectives", message_.has_collectives(), message_.collectives());
+    return fields;
+  }
+
+  /// Where the plan runs, and what holds for all of its products.
+  void read_fields_of(Fields fields, SavedPlan& saved) {
+    for (const FieldKind* field : fields.given()) {
+      if (field->part == FieldKind::Part::system)
+        for (const FieldText& given : fields.texts(field->name)) saved.system.add(field->name, given.text, given.where);
+      else if (std::find(of_products.begin(), of_products.end(), field->name) == of_products.end())
+        file_.problem({fields.where(field->name), std::string{field->name} + " does not belong to a plan"});
+    }
+    for (const char* needed : {"machine", "slice", "mesh"})
+      if (!fields.has(needed)) file_.problem(root_, std::string{needed} + " is missing");
+    saved.plan.collectives = fields.has("collectives") ? fields.text("collectives") : std::string{by_dimension_name};
+    saved.collectives_where = fields.where("collectives");
+    if (!fields.has("pass")) fields.add("pass", "both", {});
+    if (!fields.has("slice_copies")) fields.add("slice_copies", "on", {});
+    if (const auto pass = read_pass(fields))
+      saved.pass = *pass;
+    else
+      file_.problem(pass.error());
+    if (const auto options = read_part_options(fields, {}))
+      saved.plan.options = *options;
+    else
+      file_.problem(options.error());
   }
 
   void read_workload(Workload& workload) {
@@ -149,13 +182,14 @@ Expected<SavedPlan> read_plan(std::string_view text, const std::string& file) { 
 std::string write_plan(const SavedPlan& saved) {
   proto::Plan message;
   message.set_format_version(plan_format.version);
-  message.set_machine(saved.machine);
-  for (const std::string& set : saved.sets) message.add_set(set);
-  message.set_slice(saved.slice);
-  if (saved.wrap != "auto") message.set_wrap(saved.wrap);
-  if (!saved.topology.empty()) message.set_topology(saved.topology);
-  message.set_mesh(saved.mesh);
-  if (saved.mesh_order != "row-major") message.set_mesh_order(saved.mesh_order);
+  Fields fields = saved.system;
+  const auto add = [&](const char* name, const std::string& text) { fields.add(name, text, {}); };
+  add("pass", std::string{name_of(saved.pass)});
+  add("block", std::to_string(saved.plan.options.block));
+  add("prefetch", std::to_string(saved.plan.options.prefetch));
+  add("slice_copies", saved.plan.options.slice_copies ? "on" : "off");
+  add("collectives", saved.plan.collectives);
+  write_fields(fields, *message.mutable_scenario());
   if (saved.workload.block)
     write_block(*saved.workload.block, *message.mutable_block());
   else
@@ -167,11 +201,6 @@ std::string write_plan(const SavedPlan& saved) {
       if (saved.workload.dtype != DType::bf16) product->set_dtype(std::string{name_of(saved.workload.dtype)});
     }
   if (saved.workload.only != Only::everything) message.set_only(static_cast<proto::Plan::Only>(saved.workload.only));
-  message.set_pass(static_cast<proto::Plan::Pass>(saved.pass));
-  message.set_slice_block(saved.plan.options.block);
-  message.set_prefetch(saved.plan.options.prefetch);
-  message.set_slice_copies(saved.plan.options.slice_copies);
-  message.set_collectives(saved.plan.collectives);
   for (const StagePlan& stage : saved.plan.stages) {
     auto* out = message.add_stage();
     out->set_name(stage.name);
