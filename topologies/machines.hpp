@@ -1,4 +1,4 @@
-// Machines by name: the shipped ones and files.
+// Machines by name: shipped machines and machine files.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace podsim {
 
-/// The names of the machines that come with the program, sorted.
+/// The names of the shipped machines, sorted.
 std::vector<std::string> shipped_machines();
 
-/// A shipped machine by its name, or the machine in a file. What has a '/' or ends in ".textproto" is a file, and so is any other text that
-/// is no shipped name but names a readable file. Errors: an unknown name (names the near ones), a file that cannot be read, what read_machine()
-/// finds wrong with it.
+/// A shipped machine by its name, or the machine in a file. A text with a '/' or the ending ".textproto" is a file name; so is any other text that
+/// names a readable file and no shipped machine. Errors: an unknown name (the message names similar ones), an unreadable file, the errors of
+/// read_machine().
 Expected<Machine> find_machine(std::string_view name_or_file);
 
 }  // namespace podsim

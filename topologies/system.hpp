@@ -1,4 +1,4 @@
-// A system: slices of a machine, what joins their chips, what of it is broken or slow, and a mesh that is placed on it.
+// A system: slices of a machine, their interconnect, its faults, and a mesh placed on it.
 #pragma once
 
 #include <cstdint>
@@ -18,26 +18,26 @@
 
 namespace podsim {
 
-/// Which chip each device of a mesh gets.
+/// The order in which the devices of a mesh are assigned to chips.
 struct RowMajorOrder {};
 struct SnakeOrder {};  // neighbours in the order are neighbours in the grid
-struct JaxOrder {      // as jax's create_device_mesh assigns
+struct JaxOrder {      // as JAX's create_device_mesh assigns them
   bool allow_split_axes = false, contiguous_submeshes = false;
 };
 struct ListedOrder {
-  std::string file;  // chip numbers, of what parse_device_order() reads
+  std::string file;  // chip numbers, in the format of parse_device_order()
 };
 using MeshOrder = std::variant<RowMajorOrder, SnakeOrder, JaxOrder, ListedOrder>;
 
-/// Devices that work slower: all of a chip, or a part of all, chosen by the seed.
+/// Devices slower than the machine's: all devices of one chip, or a random fraction of all.
 struct SlowDevices {
   std::optional<ChipId> chip{};
-  double fraction = 0;  // without a chip; rounded up
-  double speed = 1;     // of the machine's, above 0 and up to 1
+  double fraction = 0;  // if no chip is given; the count is rounded up
+  double speed = 1;     // relative to the machine's, above 0 and up to 1
   friend bool operator==(const SlowDevices&, const SlowDevices&) = default;
 };
 
-/// What is broken or slow. Cables are those of a slice; of several slices each has the same. A later entry of the same device or cable wins.
+/// Faults. Cables are those of one slice; every slice of several has the same. A later entry for the same device or cable wins.
 struct Faults {
   std::vector<CableEnds> broken{};
   std::vector<SlowCable> slow_cables{};
@@ -48,21 +48,21 @@ struct Faults {
 
 using MeshSizes = std::vector<std::pair<std::string, int>>;  // names and sizes of the axes
 
-/// What a system is made of.
+/// The parts of a system.
 struct SystemSpec {
   Machine machine;
-  std::optional<Slice> slice{};  // none: the sizes of the mesh
+  std::optional<Slice> slice{};  // nullopt: follows from the sizes of the mesh
   bool strict_slice = false;     // refuse a slice that the vendor does not offer
   Wrap wrap{};
   TopologySpec topology{};
   int slices = 1;
-  MeshSizes mesh{};  // none: an axis per dimension, named row, col, depth, axis3; before them `pod` for several slices, behind them `core`
+  MeshSizes mesh{};  // empty: one axis per dimension, named row, col, depth, axis3; preceded by `pod` for several slices, followed by `core`
   MeshOrder order{};
   Faults faults{};
 };
 
-/// Complete when made: what follows from the machine's values, as its topology, is that of `machine`. A system with something else is another one:
-/// with_machine() and so on.
+/// A complete system. Its topology and other derived members belong to `machine`'s values, so do not change members: with_machine() and the like make
+/// a new system.
 struct System {
   Machine machine;
   Slice slice;
@@ -70,33 +70,33 @@ struct System {
   TopologySpec joined_by;
   int slices = 1;
   Faults faults;
-  bool hypothetical = false;                    // the slice or what joins it is not offered
-  std::shared_ptr<const Topology> whole_slice;  // one slice, nothing broken
+  bool hypothetical = false;                    // the vendor does not offer the slice or its interconnect
+  std::shared_ptr<const Topology> whole_slice;  // one slice without faults
   std::shared_ptr<const Topology> topology;
-  Grid layout;  // what the mesh is laid over: slices, the dimensions of a slice, the devices of a chip; it wraps where neighbours at the ends are
-                // neighbours
+  Grid layout;  // the grid under the mesh: slices, the dimensions of a slice, the devices of a chip. A dimension wraps if its first and last
+                // coordinates are neighbours
   Mesh mesh;
   MeshOrder order;
   Placement placement;
 };
 
-/// Errors, of the field to blame: no slice and no mesh; a slice that is not offered where `strict_slice`; a topology, mesh or order that does not suit
-/// it; a cable that is not there.
+/// Errors, of the field to blame: neither slice nor mesh; a slice that is not offered, with `strict_slice`; a topology, mesh or order that does not
+/// fit; a cable that does not exist.
 Expected<System> make_system(const SystemSpec& spec);
 
-/// The same system of a machine with other values. Errors: those of build_topology().
+/// The same system on a machine with other values. Errors: those of build_topology().
 Expected<System> with_machine(const System& system, Machine machine);
-/// With these faults in place of its own. Errors: a cable that is not there.
+/// The same system with these faults instead of its own. Errors: a cable that does not exist.
 Expected<System> with_faults(const System& system, Faults faults);
-/// All devices on one axis of this name, row-major. Errors: none for a row-major mesh.
+/// The same devices on one axis of this name, row-major. Errors: none for a row-major mesh.
 Expected<System> on_one_axis(const System& system, const std::string& axis);
 
-/// How many devices are slower than the machine says.
+/// The number of devices slower than the machine's.
 int slow_devices(const System& system);
-/// Whether the slice, the topology or a machine value is not offered as it is.
+/// Whether the slice, the topology or a machine value is a what-if.
 bool is_hypothetical(const System& system);
 
-/// What differs from the slice that the vendor builds, in texts as the command line has them.
+/// The differences from the slice that the vendor builds, as the command line writes them.
 struct SystemChanges {
   std::string topology;  // empty: as built
   int slices = 1;
@@ -110,7 +110,7 @@ std::string to_text(const SystemChanges& changes);
 /// "tpu_v4 4x4x8 twisted row=16,col=8"
 std::string to_text(const System& system);
 
-/// The devices of a slice as jax.devices() is asked for them.
+/// The devices of a slice as jax_devices() needs them.
 DeviceList device_list(const Machine& machine, const Slice& slice);
 
 }  // namespace podsim

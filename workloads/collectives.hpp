@@ -1,4 +1,4 @@
-// How a machine suggests to lower collectives. Algorithms see no machine; who knows it tells them.
+// A machine's default lowering of collectives. Algorithms see no machine, so these functions turn its values into arguments.
 #pragma once
 
 #include <vector>
@@ -8,16 +8,16 @@
 
 namespace podsim {
 
-/// Chunks of a broadcast or reduce along a chain of neighbours: what minimises (P-2+n)(alpha + V/(nB)), n = sqrt((P-2)V/(alpha B)), rounded,
-/// 1 to 64; 8 where alpha = 0. alpha = overhead per message + hop latency, B = bandwidth, of the links of dimension x.
+/// The number of chunks of a broadcast or reduce along a chain of neighbours that minimises (P-2+n)(alpha + V/(nB)): n = sqrt((P-2)V/(alpha B)),
+/// rounded, 1 to 64; 8 if alpha = 0. alpha = per-message overhead + hop latency, B = bandwidth, both of the links of dimension x.
 ChunkRule chunk_rule(const Machine& machine);
 
-/// The chooser's algorithm on the physical dimensions that a single mesh axis folds, rather than on the axis: several of them can then be used at
-/// once.
+/// Applies the chooser's algorithm to the physical dimensions that a folded mesh axis consists of, instead of the axis itself, so that several
+/// dimensions can be busy at once.
 CollectiveChooser on_factors(CollectiveChooser chooser, std::vector<AxisView> factors);
 
-/// An axis that folds several physical dimensions is used by dimension: `halves` (both orders at once, half of the data each) where the
-/// kind allows it, else one after the other; everything else as ring_or_line().
+/// Lowers collectives on a folded axis by physical dimension: with `halves` (both orders at once, half of the data each) if the kind allows it,
+/// otherwise one dimension after the other. All other collectives as in ring_or_line().
 CollectiveChooser by_dimension(ChunkRule chunks);
 
 }  // namespace podsim

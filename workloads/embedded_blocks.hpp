@@ -6,7 +6,7 @@
 
 namespace podsim {
 
-/// Every workloads/blocks/*.textproto, sorted by name, so that the installed command needs no data folder.
+/// All files workloads/blocks/*.textproto, sorted by name; compiled in, so the installed command needs no data directory.
 std::span<const EmbeddedFile> embedded_blocks();
 
 }  // namespace podsim

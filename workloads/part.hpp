@@ -1,4 +1,4 @@
-// Parts of a workload: one stage in one pass, as it is laid out on R x C devices (a submesh of any mesh), and the schedule that it is.
+// Parts of a workload: one stage in one pass, laid out on R x C devices (a submesh of any mesh), and its schedule.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@
 
 namespace podsim {
 
-/// How activations [tokens, features] lie on the mesh. A matrix is block-partitioned P(rows, columns); held transposed, [features, tokens], the
-/// features are along the rows of devices.
+/// The layout of activations [tokens, features] on the mesh. Matrices are block-partitioned P(rows, columns). features_by_row: the matrix is stored
+/// transposed, [features, tokens], so features are split over the rows of devices.
 enum class ActivationLayout { tokens_by_row, features_by_row };
 std::string_view name_of(ActivationLayout layout);  // "tokens-by-row"
 inline ActivationLayout other(ActivationLayout layout) {
   return layout == ActivationLayout::tokens_by_row ? ActivationLayout::features_by_row : ActivationLayout::tokens_by_row;
 }
 
-/// How a product Y = X.W is computed: by a dataflow of algorithms/gemm on the operands as they are (left = X, right = W, out = Y), or transposed
-/// (left = W^T, right = X^T, out = Y^T). The layouts of X and Y follow:
+/// How a product Y = X.W is computed: by a dataflow of algorithms/gemm on its operands (left = X, right = W, out = Y), or transposed (left = W^T,
+/// right = X^T, out = Y^T). The layouts of X and Y follow:
 ///
-///              dataflow    stands still   X                 Y
+///              dataflow    stationary     X                 Y
 ///              os          Y              tokens by row     tokens by row
 ///              ls          X              tokens by row     tokens by row
 ///              rs          W              features by row   tokens by row
@@ -31,12 +31,12 @@ inline ActivationLayout other(ActivationLayout layout) {
 ///   transposed ls          W              tokens by row     features by row
 ///   transposed rs          X              features by row   features by row
 ///
-/// The gradient of X lies as X does, that of Y as Y.
+/// The gradient of X has the layout of X, the gradient of Y that of Y.
 struct ProductChoice {
-  std::string algorithm;  // of gemm_algorithms()
+  std::string algorithm;  // one of gemm_algorithms()
   Dataflow dataflow = Dataflow::os;
   bool transposed = false;
-  std::int64_t slice_count = 0;  // 0: the algorithm takes none, or its own
+  std::int64_t slice_count = 0;  // 0: the algorithm's default
   friend bool operator==(const ProductChoice&, const ProductChoice&) = default;
 };
 ActivationLayout input_layout(Dataflow dataflow, bool transposed);
@@ -47,19 +47,19 @@ struct WorkloadPart {
   Kind kind = Kind::product;
   std::string name;                                           // of its stage
   Pass pass = Pass::forward;                                  // forward or backward
-  ActivationLayout layout = ActivationLayout::tokens_by_row;  // of what it reads in the forward pass
+  ActivationLayout layout = ActivationLayout::tokens_by_row;  // of its input in the forward pass
   DType dtype = DType::bf16;
-  std::int64_t tokens = 0, inputs = 0, outputs = 0;              // of all devices
+  std::int64_t tokens = 0, inputs = 0, outputs = 0;              // global
   ProductChoice product{};                                       // product
   Norm norm = Norm::none;                                        // norm
   bool gated = false;                                            // activation
   bool causal = true;                                            // attention
   std::int64_t sequence = 0, groups = 0, queries = 0, head = 0;  // attention; queries: heads per group
-  WrittenAt written_at{};                                        // in a plan's file; that of every task of the part
+  WrittenAt written_at{};                                        // in a plan's file; every task of the part has it
   friend bool operator==(const WorkloadPart&, const WorkloadPart&) = default;
 };
 
-/// What the parts of a plan have in common.
+/// Options that all parts of a plan share.
 struct PartOptions {
   std::int64_t block = 8;
   int prefetch = 1;
@@ -68,32 +68,32 @@ struct PartOptions {
 };
 GemmOptions gemm_options(const PartOptions& options, std::int64_t slice_count);
 
-/// All of a mesh of the axes row and col, in this order. Errors: other axes.
+/// The whole of a mesh with the axes row and col, in this order. Errors: other axes.
 Expected<Submesh> workload_submesh(const Mesh& mesh);
 
-/// A part as a schedule of one program. Its tensors:
+/// The schedule of a part, one program. Its tensors:
 ///   product     X, W -> Y                  backward   dY, X, W -> dX, dW
 ///   norm        X -> Y, sums               backward   dY, X, sums -> dX       sums: all-reduced along the features
 ///   attention   X -> Y                     backward   dY, X -> dX
 ///   activation  X -> Y                     backward   dY, X -> dX
 ///   residual    X, skip -> Y               (of gradients in the backward pass)
 ///   relayout    X -> Y                     backward   dY -> dX                the inverse
-/// `computes` is set for products alone.
+/// Only products set `computes`.
 ///
-/// A re-layout from tokens by row: along `row`, tokens are gathered and features split; then along `col`, tokens are split and features
-/// gathered; then the own block is transposed. Features come out in the order (col, row, own): the weights that read them have their rows in that
-/// order, which costs nothing.
+/// A re-layout from tokens by row has three steps: an all-to-all along `row` gathers tokens and splits features; an all-to-all along `col` splits
+/// tokens and gathers features; each device transposes its own block. Features end in the order (col, row, own). The weights that read them have
+/// their rows in that order, at no cost.
 ///   cost    all-to-all of the block along both axes + a copy on the core
-/// On all groups of the submesh: what is left out of its rows and columns replicates the part. Errors: extents that do not divide (names them); those
-/// of make_layer().
+/// Runs on all groups of the submesh: mesh axes outside its rows and columns replicate the part. Errors: extents that do not divide (the message
+/// names them); those of make_layer().
 Expected<Schedule> part_schedule(const Submesh& submesh, const WorkloadPart& part, const PartOptions& options);
-/// On workload_submesh(mesh).
+/// The same on workload_submesh(mesh).
 Expected<Schedule> part_schedule(const Mesh& mesh, const WorkloadPart& part, const PartOptions& options);
 
-/// The problem of a product's forward pass as algorithms/gemm sees it.
+/// The forward problem of a product, for algorithms/gemm.
 GemmProblem gemm_problem_of(const WorkloadPart& part);
 
-/// Everything that tells the schedules of two parts apart, in one line.
+/// A key that is equal for two parts exactly if their schedules are equal.
 std::string key_of(const WorkloadPart& part);
 
 }  // namespace podsim

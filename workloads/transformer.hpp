@@ -1,4 +1,4 @@
-// A transformer block as data: its widths, and the stages that it computes one after the other.
+// A transformer block as data: its extents, and its stages in order.
 #pragma once
 
 #include <cstdint>
@@ -20,48 +20,47 @@ struct TransformerBlock {
   bool gated = false, residuals = true, attention = true, causal = true;
   Norm norm = Norm::layer;
   std::int64_t sequence = 0, batch = 0;  // batch 0: as many sequences as devices
-  std::int64_t layers = 1;               // blocks that a device holds
+  std::int64_t layers = 1;               // blocks per device
   DType dtype = DType::bf16;
-  double optimizer_bytes = 12;  // per parameter, beside weight and gradient
+  double optimizer_bytes = 12;  // per parameter, besides weight and gradient
   friend bool operator==(const TransformerBlock&, const TransformerBlock&) = default;
 };
 
-/// A textproto (transformer.proto). Errors: `file:line:column` of what is wrong: unknown fields, extents that are not positive, heads that kv_heads
-/// do not divide.
+/// Reads a textproto (transformer.proto). Errors, with `file:line:column`: unknown fields, extents that are not positive, heads that are not a
+/// multiple of kv_heads.
 Expected<TransformerBlock> read_transformer_block(std::string_view text, const std::string& file);
 
-/// "gpt3-block", "llama3-70b-block"; with "-mlp" in place of "-block" the MLP alone; otherwise the path of a textproto. Errors: no such block (names
-/// the near ones); what read_transformer_block() finds.
+/// "gpt3-block", "llama3-70b-block"; with "-mlp" in place of "-block" only the MLP; any other name is the path of a textproto. Errors: no such block
+/// (the message names similar ones); those of read_transformer_block().
 Expected<TransformerBlock> find_transformer_block(const std::string& name);
 std::vector<std::string> shipped_transformer_blocks();
 
-/// One step of a workload. Products are Y[tokens, outputs] = X[tokens, inputs].W[inputs, outputs]; everything else keeps the layout of what it reads.
+/// A stage of a workload. Products are Y[tokens, outputs] = X[tokens, inputs].W[inputs, outputs]; all other stages keep the layout of their input.
 ///
 ///   block   norm1, in_proj, attention, out_proj, residual1, norm2, ff1, activation, ff2, residual2
 struct Stage {
   enum class Kind { product, norm, attention, activation, residual };
   Kind kind = Kind::product;
   std::string name;
-  std::int64_t tokens = 0, inputs = 0, outputs = 0;  // features a token has before and after; of grouped-query attention without copies
+  std::int64_t tokens = 0, inputs = 0, outputs = 0;  // features per token before and after; without copies of keys and values
   friend bool operator==(const Stage&, const Stage&) = default;
 };
 
 inline constexpr std::string_view qkv_stage = "in_proj";  // the product that writes queries, keys and values
 
-/// What is to be simulated: the stages of a block, all of them or only its products or only the rest; or products that have nothing to do with each
-/// other.
+/// The workload to simulate: all stages of a block, only its products, or only the other stages; or independent products.
 enum class Only { everything, gemm, other };
 std::optional<Only> only_named(std::string_view name);
 struct Workload {
   std::string name;
-  std::optional<TransformerBlock> block;  // batch is set
+  std::optional<TransformerBlock> block;  // with its batch set
   std::vector<Stage> stages;
   DType dtype = DType::bf16;
   Only only = Only::everything;
 
-  /// Whether a stage reads what the one before wrote.
+  /// Whether each stage reads the output of the one before.
   [[nodiscard]] bool data_flows() const { return block && only == Only::everything; }
-  /// Whether it has to lie where the one before left it, be it the result or what becomes of it in between.
+  /// Whether a stage's input must have the output layout of the stage before, even if stages between them are left out.
   [[nodiscard]] bool layouts_meet() const { return block.has_value(); }
 };
 /// Errors: more tokens than 2^40.
@@ -71,16 +70,17 @@ struct NamedProduct {
   std::int64_t m = 0, n = 0, k = 0;
   DType dtype = DType::bf16;
 };
-/// Errors: none, or of different dtypes.
+/// Errors: no product, or products of different dtypes.
 Expected<Workload> workload_of(const std::vector<NamedProduct>& products);
 
-/// Keys and values of a group of heads are on one device. On P devices along the features, groups = kv_heads if P divides them; if P is a multiple of
-/// kv_heads, P: keys and values are computed on several devices each, as Megatron-LM does with few kv heads. nullopt: heads cannot be split so.
+/// The number of groups in which attention is split. Keys and values of a group of heads are on one device. On P devices along the features: kv_heads
+/// if it is a multiple of P; P if P is a multiple of kv_heads (several devices then compute the same keys and values, as in Megatron-LM with few kv
+/// heads). nullopt: the heads cannot be split so.
 std::optional<std::int64_t> attention_groups(const TransformerBlock& block, std::int64_t feature_devices);
-/// Features of queries, keys and values of so many groups.
+/// The features of queries, keys and values together, for this number of groups.
 std::int64_t qkv_features(const TransformerBlock& block, std::int64_t groups);
 
-/// Parameters of the products, without copies of keys and values; norms have none here.
+/// The parameters of all products, without copies of keys and values. Norms have no parameters here.
 std::int64_t parameters_of(const Workload& workload);
 
 }  // namespace podsim

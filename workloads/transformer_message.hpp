@@ -1,4 +1,4 @@
-// Transformer blocks as messages: what their own files and the files of plans share. Only readers and writers include this.
+// Transformer blocks as Protobuf messages, shared by their own files and the files of plans. Only readers and writers include this.
 #pragma once
 
 #include "sim/config/message_file.hpp"
@@ -7,7 +7,7 @@
 
 namespace podsim {
 
-/// Notes in `file` what is wrong.
+/// Reports errors to `file`.
 TransformerBlock read_block(const proto::TransformerBlock& message, MessageFile& file, const Place& root);
 void write_block(const TransformerBlock& block, proto::TransformerBlock& message);
 

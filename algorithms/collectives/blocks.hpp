@@ -14,38 +14,38 @@ struct Part {
   friend bool operator==(const Part&, const Part&) = default;
 };
 
-/// The blocks of a region along `dim`: equal pieces. The region may itself be a block that depends on the device's coordinates, so that
-/// blocks nest: phases along several axes address each other's blocks without moving anything.
+/// The blocks of a region along `dim`: equal pieces. The region may itself be a block that depends on the device's coordinates, so blocks nest: the
+/// phases of a collective along several axes address each other's blocks without moving data.
 class Blocks {
  public:
-  /// Errors: no such dimension; it does not divide by `count`; the region begins at a place that is no multiple of a block, or is reduced by a
-  /// modulus, so that blocks could not be addressed.
+  /// Errors: no such dimension; its length is not a multiple of `count`; the blocks cannot be addressed, because the region does not begin at a
+  /// multiple of a block or its index has a modulus.
   static Expected<Blocks> make(const Region& region, int dim, int count);
 
-  /// Block `index` (an affine function with values in [0, P), without modulus), a part of it, or `count` blocks from there.
+  /// Block `index` (an affine function with values in [0, P), without modulus), a part of it, or `count` blocks from it on.
   [[nodiscard]] Region block(const Affine& index) const;
   [[nodiscard]] Region block(const Affine& index, const Part& part) const;
   [[nodiscard]] Region run(const Affine& first, std::int64_t count) const;
-  /// The same part of each of them: not along the dimension of the blocks, unless it is all of a block.
+  /// The same part of each of `count` blocks. The part must not be along the blocks' dimension, unless it is the whole block.
   [[nodiscard]] Region run(const Affine& first, std::int64_t count, const Part& part) const;
-  /// The two halves, ceil first, along the outermost dimension other than `dim` that is longer than 1, else along `dim`; one part, the whole,
-  /// where a block has a single element.
+  /// The two halves of a block, the larger first, along the outermost dimension other than `dim` that is longer than 1, else along `dim`. A block of
+  /// a single element has one part, the whole.
   [[nodiscard]] std::vector<Part> halves() const;
   [[nodiscard]] Part whole() const;
   [[nodiscard]] int dim() const { return static_cast<int>(dim_); }
-  /// Whether the blocks follow each other in row-major order, so that all of them are one region of [blocks, elements of a block].
+  /// Whether the blocks follow each other in row-major order, so that all of them form one region [blocks, elements of a block].
   [[nodiscard]] bool outermost() const;
 
  private:
   Region region_;               // dims[dim_]: only the offset is used
-  std::vector<AxisTerm> base_;  // where block 0 is, in blocks
+  std::vector<AxisTerm> base_;  // the position of block 0, in blocks
   std::size_t dim_ = 0;
   std::int64_t block_length_ = 0;
 };
 
-/// Whether two regions are the same place on every device, however they are written.
+/// Whether two regions are equal on every device, however they are written.
 bool same_place(const Region& a, const Region& b);
-/// At most `count` pieces along the outermost dimension longer than 1, in order; their lengths differ by at most 1.
+/// Cuts a region into at most `count` pieces along the outermost dimension longer than 1, in order; their lengths differ by at most 1.
 std::vector<Region> chunks_of(const Region& region, int count);
 
 }  // namespace podsim

@@ -1,13 +1,16 @@
-// Dataflows: which operand of Y = X.W stands still on an R x C mesh, and what follows from that, as data.
+// Dataflows as data: which operand of Y = X.W is stationary on an R x C mesh, and what follows from it.
 //
 //   dataflow                computes                    moves
 //   OS, output-stationary   Y = X.W    X[M,K] W[K,N]    X along columns, W along rows
 //   LS, left-stationary     Y = X.W^T  X[M,K] W[N,K]    W along rows, Y (partial sums) along columns
 //   RS, right-stationary    Y = X^T.W  X[K,M] W[K,N]    X along columns, Y (partial sums) along rows
 //
-// Every matrix is block-partitioned P(rows, columns), so the two extents of the one that stands still are split over the rows and the columns of
-// devices. The third extent moves. It is a dimension of both other matrices, and each travels along the mesh axis that splits it there: dimension 0
-// along rows, dimension 1 along columns. Inputs are gathered, the output's partial sums are reduced.
+// Every matrix is block-partitioned P(rows, columns), so the two extents of the stationary matrix are split over the rows and the columns of devices.
+// The third extent, called moving, is a dimension of both other matrices. Each of them travels along the mesh axis that splits it there: dimension 0
+// along rows, dimension 1 along columns. Inputs are gathered; the output's partial sums are reduced.
+//
+// Example, OS on 2x2: Y is stationary, K moves. Device (0, 1) gathers block (0, 0) of X from device (0, 0) and block (1, 1) of W from device (1, 1),
+// and computes block (0, 1) of Y.
 #pragma once
 
 #include <array>
@@ -32,16 +35,16 @@ struct GemmProblem {
   Dataflow dataflow = Dataflow::os;
   friend bool operator==(const GemmProblem&, const GemmProblem&) = default;
 };
-/// m, n or k of a problem.
+/// A pointer to m, n or k of a problem.
 using Extent = std::int64_t GemmProblem::*;
 
-/// A matrix that moves: the moving extent is its dimension `dim`, so it travels along rows (0) or columns (1).
+/// A matrix that moves. The moving extent is its dimension `dim`, so it travels along rows (0) or columns (1).
 struct Move {
   Operand operand = Operand::left;
   std::size_t dim = 0;
 };
 
-/// The gradient of an input of the product, which is a product again; Operand::out stands for the gradient of the output.
+/// The gradient of an input of the product, itself a product; Operand::out stands for the gradient of the output.
 struct GradientRule {
   Dataflow dataflow = Dataflow::os;
   Operand left = Operand::left, right = Operand::right;
@@ -50,10 +53,10 @@ struct GradientRule {
 struct DataflowTraits {
   std::string_view name;  // "os"
   Operand stationary = Operand::out;
-  Extent by_rows, by_columns, moving;                    // split over rows and over columns of devices; cut into pieces that move
+  Extent by_rows, by_columns, moving;                    // split over the rows, split over the columns of devices; cut into the pieces that move
   bool transpose_left = false, transpose_right = false;  // X is stored [K,M]; W is stored [N,K]
-  std::array<Move, 2> moves;                             // in the order of the operands; the first is gathered
-  bool reduces = false;                                  // the second is the output: its partial sums are reduced. Else it is gathered too
+  std::array<Move, 2> moves;                             // in operand order; the first is gathered
+  bool reduces = false;                                  // the second is the output, whose partial sums are reduced; false: it is gathered too
   std::array<GradientRule, 2> gradients;                 // of X, of W
 };
 
@@ -74,7 +77,7 @@ constexpr const DataflowTraits& traits_of(Dataflow dataflow) { return dataflow_t
 std::string_view name_of(Dataflow dataflow);  // "os"
 std::optional<Dataflow> dataflow_named(std::string_view name);
 
-/// The extents of a matrix as it is stored, and the one that it does not have.
+/// The extents of a matrix as stored, and the extent that it lacks.
 struct OperandShape {
   Extent rows, columns, absent;
 };

@@ -1,5 +1,5 @@
-// Operands of which several devices hold the same part. An algorithm that finds one so has been spared the collective that brought it there, and
-// an algorithm that splits every operand over all devices has not: to compare the two, that collective is put before the first.
+// Replicated operands: several devices hold the same part. An algorithm with replicated inputs skips the collective that would replicate them. To
+// compare it with an algorithm that shards every operand over all devices, gather_inputs() puts that collective in front.
 #pragma once
 
 #include <span>
@@ -11,24 +11,24 @@
 
 namespace podsim {
 
-/// An input or output of which `copies` devices each hold the same part.
+/// An input or output of which each part is held by `copies` devices.
 struct Replicated {
   std::string tensor;  // "X"
   Role role = Role::input;
   int copies = 1;
-  bool gathered = false;  // by gather_inputs(): it begins split over all devices
+  bool gathered = false;  // gather_inputs() gathers it: at the start it is sharded over all devices
   friend bool operator==(const Replicated&, const Replicated&) = default;
 };
 
-/// Of a schedule of one program, in the order of its buffers.
+/// The replicated tensors of a schedule with one program, in the order of its buffers.
 std::vector<Replicated> replicated_tensors(const Schedule& schedule);
 
-/// The schedule with a collective "gather X" before it for each replicated input X that is not `given`.
+/// Puts a collective "gather X" in front for each replicated input X that is not in `given`.
 ///
-///   before   each device holds 1/copies of what it used to, along the first dimension that divides
-///   after    as without
-///   cost     the all-gather of each such input along the mesh axes that its sharding does not name; tasks that read it wait for it
-///   errors   no dimension of an input divides by the copies; part of a mesh axis replicates it
+///   before   each device holds 1/copies of its part, along the first dimension that divides
+///   after    as in the schedule without the collective
+///   cost     the all-gather of each such input along the mesh axes that its sharding does not name; tasks that read the input wait for it
+///   errors   no dimension of an input is a multiple of the copies; part of a mesh axis replicates it
 Expected<Schedule> gather_inputs(Schedule schedule, std::span<const std::string> given);
 
 }  // namespace podsim

@@ -1,4 +1,4 @@
-// Writing GEMMs into one SPMD program: matrices and their blocks, slots of scratch, products. Shared by the algorithms.
+// Writes GEMMs into one SPMD program: matrices and their blocks, scratch slots, products. Used by all GEMM algorithms.
 #pragma once
 
 #include <optional>
@@ -11,23 +11,23 @@
 
 namespace podsim {
 
-/// A scratch buffer of several slots, used in turn: slot i is [i mod slots].
+/// A scratch buffer of several slots used in turn: slot i is [i mod slots].
 struct Slots {
   BufferId buffer;
   std::vector<std::int64_t> extents;  // extents[0] slots
 
   [[nodiscard]] std::int64_t count() const { return extents[0]; }
-  /// All of slot i; its first dimension has length 1.
+  /// The whole of slot i; its first dimension has length 1.
   [[nodiscard]] Region slot(std::int64_t i) const;
 };
 
-/// The three matrices of a product as one device holds them.
+/// One device's blocks of the three matrices of a product.
 struct Matrices {
   Region left, right, out;
   [[nodiscard]] const Region& of(Operand operand) const { return operand == Operand::left ? left : operand == Operand::right ? right : out; }
 };
 
-/// A matrix of a matmul replaced by a region whose first `split` dimensions are the matrix's rows.
+/// Replaces a matrix of a matmul by a region whose first `split` dimensions are the matrix's rows.
 void set_operand(Matmul& matmul, Operand operand, Region region, int split);
 
 class GemmWriter : public ProgramBuilder {
@@ -35,7 +35,7 @@ class GemmWriter : public ProgramBuilder {
   /// The submesh must outlive the writer.
   GemmWriter(const Submesh& submesh, DType dtype);
 
-  /// What the next GEMM's operands are called, what its labels begin with, and what all of it waits for.
+  /// For the next GEMM: the names of its operands, the prefix of its labels, and the tasks that all of it waits for.
   struct Names {
     std::string out = "Y", left = "X", right = "W";
     std::string prefix{};
@@ -45,22 +45,22 @@ class GemmWriter : public ProgramBuilder {
 
   [[nodiscard]] const AxisView& rows() const { return submesh_.rows; }
   [[nodiscard]] const AxisView& columns() const { return submesh_.columns; }
-  /// The axis that splits dimension 0 or 1 of a matrix: rows, columns.
+  /// The axis that splits dimension 0 (rows) or 1 (columns) of a matrix.
   [[nodiscard]] const AxisView& axis(std::size_t dim) const { return dim == 0 ? rows() : columns(); }
   [[nodiscard]] const DataflowTraits& flow() const { return traits_of(problem_.dataflow); }
   [[nodiscard]] const Names& names() const { return names_; }
 
-  /// A matrix of the problem, sharded P(rows, columns), as one device holds it. A tensor that an earlier GEMM of the program has is the same buffer.
-  /// `view` replaces a dimension by several (a view of slices): {dimension, extents}.
+  /// One device's block of a matrix, sharded P(rows, columns). A tensor that an earlier GEMM of the program uses is the same buffer. `view` replaces
+  /// a dimension by several (a view of slices): {dimension, extents}.
   struct View {
     std::size_t dim = 0;
     std::vector<std::int64_t> extents;
   };
   Region matrix(Operand operand, const View* view = nullptr) { return matrix(operand, {rows()}, {columns()}, view); }
-  /// The same, its rows and columns split along these axes.
+  /// The same, with rows and columns sharded along these axes.
   Region matrix(Operand operand, std::vector<AxisView> row_axes, std::vector<AxisView> column_axes, const View* view = nullptr);
   Matrices matrices();
-  /// The extents of what matrix() is on one device.
+  /// One device's extents of a matrix.
   [[nodiscard]] std::vector<std::int64_t> local_extents(Operand operand) const;
   /// out (+)= left . right, with the transposes of the dataflow.
   [[nodiscard]] Matmul product(const Matrices& matrices, bool accumulate = false) const;
@@ -80,7 +80,7 @@ class GemmWriter : public ProgramBuilder {
   Products products_;
 };
 
-/// `what s3`, or `what` when there is one only.
+/// `what s3`, or `what` if there is only one step.
 std::string step_label(std::string_view what, std::int64_t step, std::int64_t steps);
 
 // The algorithms, each in its source file.
@@ -88,14 +88,14 @@ void write_meshslice(GemmWriter& writer, const GemmProblem& problem, const GemmO
 void write_collective(GemmWriter& writer, const GemmProblem& problem, const GemmOptions& options);
 void write_summa(GemmWriter& writer, const GemmProblem& problem, const GemmOptions& options);
 void write_cannon(GemmWriter& writer, const GemmProblem& problem, const GemmOptions& options);
-/// How a collective matmul goes round its ring.
+/// How a collective matmul uses its ring.
 enum class WangStyle {
   both_ways,     // half-blocks in opposite directions, one matmul per hop on both halves
   one_way,       // whole blocks: operands to +1, accumulators to -1
-  two_half_dots  // half-blocks in opposite directions, a matmul of its own for each half of an accumulator
+  two_half_dots  // half-blocks in opposite directions, a separate matmul for each half of an accumulator
 };
 void write_wang(GemmWriter& writer, const GemmProblem& problem, const GemmOptions& options, WangStyle style);
-/// tp-ag: rows of X are gathered, by a Collective without a style.
+/// tp-ag: gathers rows of X in the given style, or by one Collective without a style.
 void write_row_gather(GemmWriter& writer, const GemmProblem& problem, const GemmOptions& options, std::optional<WangStyle> style);
 void write_megatron(GemmWriter& writer, const GemmProblem& problem, const GemmOptions& options);
 

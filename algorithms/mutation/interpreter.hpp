@@ -1,8 +1,8 @@
-// Lowered schedules executed on integers modulo 2^64, as the truth that tests hold check() to.
+// Executes lowered schedules on integers modulo 2^64: the reference that tests compare check() to.
 //
-// Written from the meaning of a schedule (schedule.hpp) alone: nothing of the library but its plain data is used, so that a mistake in how the
-// library unrolls, validates or executes schedules is not made twice. Inputs are random 64-bit words. Sums are exact whatever their order, so a
-// contribution that is lost, doubled or swapped shows for any number of devices, except with probability of about 2^-64. Slow; for tests only.
+// Written from the definition of a schedule (schedule.hpp). It uses the library's plain data and no other code, so that a mistake in unrolling,
+// validating or executing is not made twice. Inputs are random 64-bit words. Sums are exact in any order, so a lost, doubled or swapped contribution
+// shows on any number of devices, except with a probability of about 2^-64. Slow; for tests only.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ namespace podsim::mutation {
 
 Coordinates coordinates_of(const Mesh& mesh, int device);
 int device_at(const Mesh& mesh, const Coordinates& at);
-/// The device whose coordinate on `view` is larger by `by`, around the view.
+/// The device whose coordinate on `view` is larger by `by`, modulo the view's size.
 int moved(const Mesh& mesh, Coordinates at, const AxisView& view, std::int64_t by);
 std::int64_t value_of(const Affine& affine, const Coordinates& at);
 bool runs_on(const Task& task, const Coordinates& at);
 /// nullopt: outside the mesh.
 std::optional<int> device_of(const Mesh& mesh, const Peer& peer, const Coordinates& at);
 
-/// Positions in a buffer, row-major, in the row-major order of a region.
+/// Row-major positions in a buffer, in the row-major order of a region.
 using Positions = std::vector<std::int64_t>;
 /// nullopt: the region is not inside the buffer.
 std::optional<Positions> positions_of(const Buffer& buffer, const Region& region, const Coordinates& at);
@@ -36,14 +36,14 @@ using Words = std::vector<std::uint64_t>;
 /// Per device and buffer.
 using Memory = std::vector<std::vector<Words>>;
 
-/// Inputs by their global position, so that devices with the same part of a tensor hold the same; all else noise.
+/// Inputs are functions of the global position, so devices with the same part of a tensor hold the same values. Everything else is random.
 Memory initial_memory(const Schedule& schedule, std::uint64_t seed);
 
-/// What `computes` says of the outputs, by its definition.
+/// The outputs that `computes` defines.
 class Postcondition {
  public:
   Postcondition(const Schedule& schedule, std::uint64_t seed);
-  /// The first element that is not as expected; empty: all are.
+  /// The first element with a wrong value; empty: all are correct.
   [[nodiscard]] std::string violation(const Memory& memory) const;
 
  private:
@@ -64,23 +64,23 @@ class Postcondition {
 // ---- The verdict --------------------------------------------------------------------------------------------------------------------------
 
 enum class Verdict {
-  right,      // the outputs are as expected in every order that was tried
-  wrong,      // in some legal order they are not
+  right,      // the outputs are correct in every order that was tried
+  wrong,      // they are wrong in some legal order
   deadlock,      // some tasks wait for each other
   malformed,  // a region outside its buffer, a half of a transfer without its other half, sizes that differ, a result over its own operand, ...
 };
 struct Judgement {
   Verdict verdict;
   std::string why;
-  std::string race{};  // two accesses that nothing orders; empty: there are none, or none were looked for
+  std::string race{};  // two accesses that nothing orders; empty: none found, or not searched
 };
 
 struct Trial {
   std::uint64_t seed = 1;  // of inputs and orders
-  /// Legal orders, the first by readiness with every task at one moment, the others random: tasks and transfers take time there, and read and write
-  /// their regions at the beginning or at the end of it.
+  /// Number of legal orders. The first runs tasks by readiness, each at one moment. The others are random: tasks and transfers take time, and access
+  /// their regions at its beginning or end.
   int orders = 4;
-  bool races = false;  // look for races; takes O(tasks^2)
+  bool races = false;  // search for races; O(tasks^2)
 };
 Judgement judge(const Schedule& lowered, const Trial& trial);
 

@@ -1,4 +1,4 @@
-// Schedules with one mistake each: contributions lost, doubled or swapped, waits forgotten, transfers gone astray.
+// Schedules with one mistake each: lost, doubled or swapped contributions, missing edges, misdirected transfers.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@ namespace podsim::mutation {
 
 struct Mutant {
   Schedule schedule;
-  std::string mistake;  // which, and where
+  std::string mistake;  // the mistake and its location
 };
 
-/// A lowered schedule of one program with one mistake, the same for the same seed. About half of the mistakes are made on one device only. Regions
-/// stay inside their buffers; whether the mutant can run, races or still computes the right thing is not known.
+/// A lowered schedule of one program with one mistake; equal seeds give equal mutants. About half of the mistakes affect one device only. Regions
+/// stay inside their buffers. The mutant may run or deadlock, may race, and may even compute the right result.
 Mutant mutate(const Schedule& base, std::uint64_t seed);
 
-/// The same, of one sum: a contribution lost or doubled. Any mistake if nothing is summed over tasks.
+/// The same for a mistake in one sum: a contribution lost or doubled. Any mistake if no task adds.
 Mutant mutate_sum(const Schedule& base, std::uint64_t seed);
 
 }  // namespace podsim::mutation

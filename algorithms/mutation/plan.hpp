@@ -1,4 +1,4 @@
-// Which tasks of a schedule exist on which devices, and what they wait for. Part of the interpreter of interpreter.hpp.
+// The task instances of a schedule and their waits. Part of the interpreter of interpreter.hpp.
 #pragma once
 
 #include <array>
@@ -12,10 +12,10 @@
 
 namespace podsim::mutation {
 
-/// Whether a local task of this kind neither reads nor writes: others wait for it, and that is all.
+/// Whether a Local of this kind neither reads nor writes and only orders other tasks.
 inline bool waits_only(LocalKind kind) { return kind == LocalKind::launch || kind == LocalKind::join; }
 
-inline constexpr int sending = 0, receiving = 1;  // sides of a transfer, and its two ends in time; whatever is no transfer has the first only
+inline constexpr int sending = 0, receiving = 1;  // the sides of a transfer, and its two ends in time; everything else has only the first
 
 /// A Matmul or Local on one device, or a transfer between two.
 struct Action {
@@ -35,20 +35,20 @@ struct Extents {
 };
 Extents product_extents(const Matmul& matmul);
 
-/// All actions of a schedule. Every region is inside its buffer, and sizes agree, unless there is a problem.
+/// All actions of a schedule. Unless there is a problem, every region is inside its buffer and sizes agree.
 class Plan {
  public:
   explicit Plan(const Schedule& schedule);
 
   [[nodiscard]] const std::vector<Action>& actions() const { return actions_; }
-  /// The first that was found; empty: none.
+  /// The first problem; empty: none.
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
   [[nodiscard]] const Task& task(const Action& action, int side) const;
   [[nodiscard]] std::optional<Positions> positions(int device, const Region& region) const;
 
  private:
-  using Halves = std::array<int, 2>;  // the actions of a task's two halves on a device; -1: there is none
+  using Halves = std::array<int, 2>;  // the actions of a task's two halves on a device; -1: none
 
   void complain(int device, int task, std::string_view what);
   Halves& halves(int device, int task) { return halves_[static_cast<std::size_t>(device)][static_cast<std::size_t>(task)]; }
@@ -73,8 +73,8 @@ class Plan {
   std::string problem_;
 };
 
-/// The first two accesses to one element, one of them a write, that no happens-before orders; empty: there are none. Exact, and for that of
-/// cost O(actions^2): for small schedules. The plan has no problem and does not get stuck.
+/// The first two conflicting accesses to one element that happens-before does not order; empty: none. Exact, with cost O(actions^2): for small
+/// schedules. The plan must have no problem and must not deadlock.
 std::string race_in(const Plan& plan);
 
 }  // namespace podsim::mutation

@@ -1,4 +1,4 @@
-// Why a run takes as long as it does: the chain of task instances in which each starts when the one before it lets it.
+// The critical path of a run: a chain of task instances in which each one starts as soon as the one before it permits.
 #pragma once
 
 #include <optional>
@@ -9,17 +9,17 @@
 
 namespace podsim {
 
-/// What a step of the path spends its time on. The parts of a step sum to its duration.
+/// The time of a step of the path, split by cause. The parts sum to the duration of the step.
 struct TimeParts {
-  Picoseconds compute{};     // arithmetic and memory traffic of works
-  Picoseconds core_share{};  // the core kept by a Collective or transfer that goes its own way
-  Picoseconds launch{};      // software start of works, Collectives and transfers
+  Picoseconds compute{};     // arithmetic and memory traffic of work
+  Picoseconds core_share{};  // the core occupied by a Collective or transfer with a core share
+  Picoseconds launch{};      // software launches of work, Collectives and transfers
   Picoseconds per_message{};
   Picoseconds latency{};    // hops
   Picoseconds bandwidth{};  // bytes at the uncontended rate of the path
-  Picoseconds sharing{};    // what other flows on the path add to that
-  Picoseconds reduction{};  // adding up at the receiver
-  Picoseconds waiting{};    // before the step: nothing accounts for it but rounding of engines that do not count in picoseconds
+  Picoseconds sharing{};    // the additional time because of other flows on the path
+  Picoseconds reduction{};  // the addition at the receiver
+  Picoseconds waiting{};    // between the step before and this one; nonzero only through rounding in engines without an integer clock
   friend bool operator==(const TimeParts&, const TimeParts&) = default;
 };
 TimeParts operator+(const TimeParts& a, const TimeParts& b);
@@ -27,17 +27,17 @@ Picoseconds total(const TimeParts& parts);
 
 struct PathStep {
   std::uint32_t program = 0;
-  TaskId task;             // of a transfer, the sender's
-  DeviceId device;         // that works or sends; of the mesh, also in a folded model
-  DeviceId receiver;       // of a transfer
-  int axis = -1;           // of a transfer: the mesh axis that it moves on
-  Picoseconds start, end;  // end: when it lets the next step start, or the run end
-  TimeParts parts;         // `waiting` lies before the start
+  TaskId task;             // for a transfer, the sender's
+  DeviceId device;         // that works or sends; a device of the mesh, also in a folded model
+  DeviceId receiver;       // for a transfer
+  int axis = -1;           // for a transfer: the mesh axis that it moves along
+  Picoseconds start, end;  // end: when it permits the next step to start, or the end of the run
+  TimeParts parts;         // `waiting` lies before `start`
 };
 
-/// From the start of the run to its end: the first of the instances that end last, then always what its start waited for longest (ties: lowest
-/// program and task, sender's side first). Steps that take no time are left out. The parts of all steps sum to the makespan. The timeline is recorded
-/// and complete. Cost O(steps * (edges of a task + tasks on a core)).
+/// The path from the start of the run to its end. Its last step is the first of the instances that end last; each earlier step is the one that the
+/// next step waited for longest (ties: lowest program and task, sender's side first). Steps of zero duration are left out. The parts of all steps sum
+/// to the makespan. The timeline must be recorded and complete. Cost O(steps * (edges of a task + tasks on a core)).
 std::vector<PathStep> critical_path(const Model& model, const Timeline& timeline);
 
 }  // namespace podsim

@@ -1,4 +1,4 @@
-// What one node of a model did when: its core, its communication.
+// The intervals in which one node of a model computes and communicates.
 #pragma once
 
 #include <vector>
@@ -12,13 +12,13 @@ struct Interval {
   Picoseconds begin, end;
 };
 
-/// Sorted and merged, so that lengths add up to the time covered.
+/// Sorts intervals and merges those that overlap, so that lengths sum to the time covered.
 std::vector<Interval> merged(std::vector<Interval> intervals);
 Picoseconds covered(const std::vector<Interval>& intervals);
-/// The part of the time covered by both; both merged.
+/// The time covered by both lists; both must be merged.
 Picoseconds covered_by_both(const std::vector<Interval>& a, const std::vector<Interval>& b);
 
-/// Reads one node of a model's timeline.
+/// Reads the timeline of one node.
 class NodeActivity {
  public:
   NodeActivity(const Model& model, const Timeline& timeline, std::uint32_t node)
@@ -26,11 +26,11 @@ class NodeActivity {
 
   [[nodiscard]] bool idle() const { return program_ == no_device; }
 
-  /// When the core was busy, in program order; the intervals do not overlap.
+  /// The intervals in which the core is busy, in program order, without overlaps.
   [[nodiscard]] std::vector<Interval> core() const;
 
-  /// When a half of a transfer of this node, or the launch of a Collective, was in flight; visit(task, interval). Other work off the core, such as
-  /// the sums of a line's two ends, is no communication in flight.
+  /// Calls visit(task, interval) for each half of a transfer of this node and each launch of a Collective while in flight. Other work off the core,
+  /// such as the addition where the two streams of a line meet, is not communication.
   template <class Visit>
   void each_flight(Visit visit) const {
     if (idle()) return;
@@ -49,7 +49,7 @@ class NodeActivity {
     }
   }
 
-  /// The activity of the transfer that a task of this node receives.
+  /// The activity of the transfer that arrives at a task of this node.
   [[nodiscard]] std::uint32_t incoming(const Participants& who, std::size_t task) const;
 
  private:

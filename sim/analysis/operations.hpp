@@ -1,4 +1,4 @@
-// What a device did with its time, by operation: the products, memory traffic and collectives that a schedule is made of.
+// The time of a device by operation: products, memory traffic and collectives of a schedule.
 #pragma once
 
 #include <cstdint>
@@ -10,39 +10,39 @@
 
 namespace podsim {
 
-/// All occurrences on one device of tasks that differ in their slice alone ("ff1: gather W s0", "... s1"). A Collective is one occurrence, however
-/// many tasks it was lowered to; a Shift, Send or Recv that an algorithm wrote is one each.
+/// All occurrences on one device of tasks whose labels differ only in their slice ("ff1: gather W s0", "... s1"). A Collective is one occurrence,
+/// however many tasks it was lowered to; so is a Shift, Send or Recv that an algorithm wrote.
 struct OperationMetrics {
-  std::string name;           // the label, without slice
+  std::string name;           // the label without slice
   std::string_view category;  // matmul, attention, elementwise, copy, send, or the name of a CollectiveKind (of a Shift: permute)
   std::int64_t count = 0;
-  Picoseconds busy;        // the core is, with it
-  Picoseconds exposed;     // the core is idle, and this is what it waits for (exposed_by())
-  Picoseconds overlapped;  // it is in flight while the core is busy with anything
+  Picoseconds busy;        // the core works on it
+  Picoseconds exposed;     // the core is idle and waits for it (exposed_by())
+  Picoseconds overlapped;  // it is in flight while the core is busy
   MatmulExtents extents;   // of one occurrence of a matmul
-  Flops flops;             // of it: 2mnk
-  Bytes bytes;             // of one occurrence: the input of a collective on each device, the payload of a Shift or Send
+  Flops flops;             // of one occurrence: 2mnk
+  Bytes bytes;             // of one occurrence: the input of a collective per device, the payload of a Shift or Send
   int devices = 0;         // that take part in a collective
 };
 
-/// In the order of their first task. `busy` sums to TimeSplit::compute of the device and `exposed` to exposed_communication, to the picosecond. Work
-/// of the dma unit, in a Collective or by itself, is not among them: the time in which the core waits for it is waiting. The timeline is recorded and complete.
+/// Operations in the order of their first task. `busy` sums to the device's TimeSplit::compute and `exposed` to its exposed_communication, exactly.
+/// Work of the dma unit is left out: time in which the core waits for it counts as waiting. The timeline must be recorded and complete.
 ///   cost    O(n log n) for the n tasks of the device's program
 std::vector<OperationMetrics> measure_operations(const Model& model, const Timeline& timeline, DeviceId device);
 
-/// When one of several things was in flight.
+/// An interval in which one of several things was in flight.
 struct Flight {
   Interval when;
   std::uint32_t thing = 0;
 };
 
-/// How much of the time in which the core is idle and something is in flight is due to each of `things` things. A moment counts to one of them: of
-/// those that end for good before the core goes on, to the one that does so last, as that is what the core waits for; where none does, to the one
-/// that began first. Ties: the lowest. `core` is merged.
+/// Attributes the time in which the core is idle and something is in flight to one of `things` things. A moment counts to the thing that the core
+/// waits for: of those that end before the core continues, the one that ends last; if none does, the one that began first. Ties: the lowest. `core`
+/// must be merged.
 ///   cost    O(n log n + n * things in flight at a time)
 std::vector<Picoseconds> exposed_by(const std::vector<Interval>& core, const std::vector<Flight>& flights, std::size_t things);
 
-/// The label without the word that numbers a slice: an `s` and digits.
+/// The label without the word for its slice: `s` and digits.
 std::string without_slice(std::string_view label);
 
 }  // namespace podsim

@@ -1,4 +1,4 @@
-// How much memory a run needs.
+// Peak memory of a run.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace podsim {
 
-/// Per node, the largest sum over time of live buffers: a scratch buffer from its earliest write to its last use, inputs and outputs always.
+/// Per node, the largest sum of live buffers over time: a scratch buffer lives from its earliest write to its last use, inputs and outputs always.
 std::vector<Bytes> peak_memory(const Model& model, const Timeline& timeline);
 
 }  // namespace podsim

@@ -1,4 +1,4 @@
-// The result of one run, as it is printed and saved.
+// The result of one run in the form that is printed and saved.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,19 @@
 
 namespace podsim {
 
-/// How far a result can be trusted.
+/// The trust in a result: the evidence for the machine's values, and the distance of the run from it.
 struct RunTrust {
   std::string level;                     // measured | fitted | extrapolated | spec | hypothetical
-  std::string dataset{};                 // of a machine that was fitted
-  std::optional<double> error{};         // median, relative: of the dataset, or of predictions that go as far beyond one
-  std::optional<double> p95_error{};     // of the same predictions, where they go beyond
-  std::optional<double> fitted_error{};  // of the dataset, where `error` is not
-  std::string tier{};                    // how far beyond what was fitted: "other sizes", "other operation", "other scale", "composite"
-  std::vector<std::string> beyond{};     // in what: "all-reduce over 1024 devices, fitted over 16"
+  std::string dataset{};                 // of a fitted machine
+  std::optional<double> error{};         // median, relative: of the dataset, or of predictions equally far beyond a dataset
+  std::optional<double> p95_error{};     // of the same predictions, if the run lies beyond the dataset
+  std::optional<double> fitted_error{};  // of the dataset, if `error` is not
+  std::string tier{};                    // how the run lies beyond the fit: "other sizes", "other operation", "other scale", "composite"
+  std::vector<std::string> beyond{};     // in which operations: "all-reduce over 1024 devices, fitted over 16"
   friend bool operator==(const RunTrust&, const RunTrust&) = default;
 };
 
-/// Plain numbers in the units of the names, as the JSON keys; definitions in sim/analysis/metrics.hpp.
+/// Plain numbers named like the JSON keys, in the units of the names; sim/analysis/metrics.hpp has the definitions.
 struct Result {
   std::string engine, machine, slice, schedule;
   bool hypothetical = false;

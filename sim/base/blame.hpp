@@ -1,4 +1,4 @@
-// Diagnostics told at another place or in other words, with their cause.
+// Changes where a Diagnostic points or adds context to its message; its cause stays.
 #pragma once
 
 #include <string_view>
@@ -13,7 +13,7 @@ inline Diagnostic blamed_on(SourceLocation where, Diagnostic diagnostic) {
   return diagnostic;
 }
 
-/// "context: message", at the same place.
+/// "context: message", at the same location.
 inline Diagnostic in_context(std::string_view context, Diagnostic diagnostic) {
   diagnostic.message = std::string{context} + ": " + diagnostic.message;
   return diagnostic;

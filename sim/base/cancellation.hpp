@@ -1,4 +1,4 @@
-// How long work is told to end early: Ctrl-C, a time limit, a caller that has lost interest.
+// Cancellation: how running work is told to stop early, by Ctrl-C, a time limit or its caller.
 #pragma once
 
 #include <atomic>
@@ -7,8 +7,8 @@
 
 namespace podsim {
 
-/// A view of a flag that somebody else sets once. Every loop that may run for more than a few hundred milliseconds asks requested(), which
-/// costs one relaxed load. The flag outlives all views. Without a flag nothing is ever cancelled.
+/// A view of a flag that another thread or a signal handler sets once. Every loop that may run for more than a few hundred milliseconds polls
+/// requested(), which costs one relaxed load. The flag must outlive all views. A view without a flag is never cancelled.
 class Cancellation {
  public:
   constexpr Cancellation() = default;
@@ -20,7 +20,7 @@ class Cancellation {
   const std::atomic<bool>* flag_ = nullptr;
 };
 
-/// The error of work that was told to end and has no result. Nobody else makes a Diagnostic of Cause::cancelled.
+/// The error of cancelled work. Only this function makes a Diagnostic of Cause::cancelled.
 inline Diagnostic cancelled_work() { return {{}, "interrupted", Cause::cancelled}; }
 
 }  // namespace podsim

@@ -1,4 +1,4 @@
-// Comma-separated values, row by row, with the place of every field.
+// Comma-separated values, row by row, with the line and column of every field.
 #pragma once
 
 #include <optional>
@@ -15,19 +15,19 @@ struct CsvField {
   SourceLocation where;
 };
 
-/// One row that is not empty, with the line that it begins on.
+/// One non-empty row and the line that it begins on.
 struct CsvRow {
   std::vector<CsvField> fields;
   SourceLocation where;
 };
 
-/// Reads rows separated by LF or CRLF. Lines that begin with `#` and empty lines are left out, so is a byte order mark. A field may be quoted:
-/// `"a, ""b"" c"`, with commas, doubled quotes and line breaks inside; of others, spaces and tabs at their ends do not count.
-/// Errors: a quoted field that does not end, or that something follows. `text` must outlive the reader.
+/// Reads rows separated by LF or CRLF. A byte order mark, empty lines and lines that begin with `#` are skipped. A quoted field (`"a, ""b"" c"`) may
+/// contain commas, doubled quotes and line breaks. Unquoted fields lose the spaces and tabs at both ends.
+/// Errors: a quoted field without its closing quote, or with text behind it. `text` must outlive the reader.
 class CsvReader {
  public:
   CsvReader(std::string_view text, std::string file);
-  /// The next row; nothing at the end.
+  /// The next row; nullopt at the end.
   Expected<std::optional<CsvRow>> next();
 
  private:
@@ -43,10 +43,10 @@ class CsvReader {
   int line_ = 1;
 };
 
-/// As a field of a row: quoted only where it must be.
+/// `text` as a CSV field, quoted only if it must be.
 std::string csv_field(std::string_view text);
 
-/// The fields between commas, and the end of the line.
+/// The fields separated by commas, with a line end.
 std::string csv_row(const std::vector<std::string>& fields);
 
 }  // namespace podsim

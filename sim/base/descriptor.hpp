@@ -1,4 +1,4 @@
-// File descriptors with an owner, and what their system calls report.
+// File descriptors with an owner, and the errors of their system calls.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace podsim {
 
-/// Closes its descriptor at the end of the scope. Negative: none.
+/// Owns a descriptor and closes it at the end of the scope. Negative: none.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -23,18 +23,18 @@ class Descriptor {
 
   [[nodiscard]] int get() const { return number_; }
   explicit operator bool() const { return number_ >= 0; }
-  /// 0, or the errno of what was written before and could not be stored.
+  /// 0, or the errno: bytes written earlier may fail to reach the disk only now.
   int close();
 
  private:
   int number_ = -1;
 };
 
-/// Writes all of it. 0, or the errno that ended it.
+/// Writes all bytes. 0, or the errno of the write that failed.
 int write_all(int descriptor, std::string_view bytes);
 
-/// "cannot write the file: No space left on device". Its cause is the environment where another attempt may succeed: no space, no descriptors, no memory,
-/// a failing disk. Of EINTR: cancelled_work(), because the program asks for signals only to end.
+/// "cannot write the file: No space left on device". Cause::environment for errors that may go away by themselves: no space, descriptors or memory, a
+/// failing disk. EINTR becomes cancelled_work(), because the program handles signals only to stop.
 Diagnostic system_error(const std::string& file, std::string_view action, int error_number);
 
 }  // namespace podsim

@@ -1,4 +1,4 @@
-// What the names of files lead to.
+// Resolves file names: symbolic links, descriptors behind /proc names, file identity.
 #pragma once
 
 #include <sys/types.h>
@@ -10,22 +10,22 @@
 
 namespace podsim {
 
-/// The name at the end of all links that `path` leads through. Nothing needs to be there. Links of /proc are not followed: they lead to open files, not
-/// to names. Errors: links that cannot be read, or more than 40.
+/// `path` with all symbolic links followed; the file need not exist. Links of /proc are not followed: they lead to open files, not to names.
+/// Errors: links that cannot be read, or more than 40 of them.
 Expected<std::string> end_of_links(const std::string& path);
 
-/// The descriptor of this process that a name of /proc stands for: 1 for /dev/stdout, which leads there. `path` is the end of its links.
+/// The descriptor of this process behind a name of /proc (/dev/stdout leads to 1). `path` is the result of end_of_links().
 std::optional<int> own_descriptor(const std::string& path);
 
-/// A file whatever its name: its place on the disk; of a file that is not there yet, that of its folder with its name.
+/// Identifies a file by device and inode, whatever its name. A file that does not exist yet is identified by its directory and its name.
 struct FileIdentity {
   dev_t device = 0;
   ino_t number = 0;
-  std::string name;  // empty: the file is there
+  std::string name;  // empty: the file exists
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
 
-/// nullopt: no regular file (a folder, a device, a pipe), or it cannot be looked at.
+/// nullopt: not a regular file (a directory, a device, a pipe), or it cannot be examined.
 std::optional<FileIdentity> identity_of(const std::string& path);
 
 }  // namespace podsim

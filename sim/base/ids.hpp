@@ -1,4 +1,4 @@
-// Indices that cannot be mistaken for each other.
+// Typed indices: a DeviceId cannot be passed as a ChipId.
 #pragma once
 
 #include <compare>

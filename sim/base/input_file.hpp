@@ -1,4 +1,4 @@
-// Files that are read: in pieces, or whole up to a limit.
+// Input files, read in pieces or whole up to a size limit.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace podsim {
 
-/// A file, a device or a pipe, from front to back.
+/// A file, device or pipe, read from front to back.
 class InputFile {
  public:
-  /// Errors: why it cannot be opened; it is a directory.
+  /// Errors: the file cannot be opened (the message says why), or is a directory.
   static Expected<InputFile> open(const std::string& path);
-  /// At most `size` (> 0) bytes; 0: the end. Errors: it cannot be read; a signal arrived while it waited for bytes (cancelled_work(): the program asks for
-  /// signals only to end).
+  /// Reads at most `size` (> 0) bytes; 0 at the end. Errors: the file cannot be read; a signal arrived while the call waited for bytes
+  /// (cancelled_work(): the program handles signals only to stop).
   Expected<std::size_t> read(char* into, std::size_t size);
-  /// As the file system says; 0 of what does not know its size.
+  /// The size that the file system reports; 0 if unknown (a pipe).
   [[nodiscard]] std::size_t size() const { return size_; }
 
  private:
@@ -28,13 +28,13 @@ class InputFile {
   std::size_t size_;
 };
 
-/// How much of a file is read before it is refused: what has no end (/dev/zero, a pipe) would otherwise fill the memory.
+/// The most bytes to read before a file is refused. Without it an endless input (/dev/zero, a pipe) would fill the memory.
 struct SizeLimit {
   Bytes text;
-  Bytes binary = text;  // of a file whose first byte is not ASCII, as the binary forms of podsim's files begin
+  Bytes binary = text;  // of a file whose first byte is not ASCII: podsim's binary formats begin so
 };
 
-/// The whole of it. Errors: those of InputFile; it has more bytes than the limit.
+/// The whole file. Errors: those of InputFile; more bytes than the limit.
 Expected<std::string> read_file(const std::string& path, const SizeLimit& limit);
 
 }  // namespace podsim

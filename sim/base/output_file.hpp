@@ -1,4 +1,4 @@
-// Files that are there only when they are complete. Everything that podsim writes is written by this class (but for stores, which are SQLite's).
+// Output files that appear only when complete. podsim writes all its files with this class, except stores, which SQLite writes.
 #pragma once
 
 #include <memory>
@@ -10,29 +10,29 @@
 
 namespace podsim {
 
-/// A file that is written from front to back. Its bytes go to a part file beside the target, and close() renames that over it. Until close() succeeds the
-/// target has what it had before, and a file that is dropped unclosed leaves nothing behind.
+/// A file written from front to back. The bytes go to a temporary part file beside the target; close() renames it over the target. Until close()
+/// succeeds the target keeps its old contents. An OutputFile destroyed without close() leaves no file behind.
 ///
-///   * The new file has the mode of the one that it replaces, and its owner where that may be given away.
-///   * A link stays a link; the file at its end is replaced, or created.
-///   * What is no regular file (a device, a pipe) is written directly. A name of an open file of this process (/dev/stdout) goes on where that file is.
-///   * A file whose folder takes no other files, or that cannot be renamed over (a mount of a single file), is overwritten in place.
-///   * The part file is new, whatever lies there (O_EXCL), and its name cannot be foreseen.
-///   * What replaces a file is on the disk before the old one is gone (fsync), so that a power cut leaves one of them. New files are not waited for: they
-///     can be computed again.
+///   * The new file gets the mode of the one that it replaces, and its owner if the process may set it.
+///   * A symbolic link stays a link; the file that it points to is replaced or created.
+///   * Devices and pipes are written directly. /dev/stdout and other names of this process's open files continue at the current position.
+///   * If the directory takes no new files, or the target cannot be renamed over (a mount of a single file), the target is overwritten in place.
+///   * The part file is always new (O_EXCL), with an unpredictable name.
+///   * A file that replaces another one is synced to the disk first (fsync), so that a power cut leaves either the old or the new one. New files are
+///     not synced: they can be computed again.
 class OutputFile {
  public:
-  /// Opened at once, so that what cannot be written is known before there is anything to write. Errors: why it cannot.
+  /// Opens the file at once, so that an unwritable target fails before any work is done. Errors: why it cannot be written.
   static Expected<OutputFile> open(const std::string& path);
   OutputFile(OutputFile&&) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
   ~OutputFile();
 
-  /// After a failure: nothing. close() has the error.
+  /// Does nothing after a failure; close() reports the error.
   void write(std::string_view bytes);
-  /// Whether writing on is of no use.
+  /// Whether an earlier write failed, so that further writes are useless.
   [[nodiscard]] bool failed() const { return error_ != 0; }
-  /// Once, after all bytes. Errors: some of them could not be stored, and why.
+  /// Call once, after all bytes. Errors: some bytes could not be stored (the message says why).
   Status close();
 
  private:
@@ -46,10 +46,10 @@ class OutputFile {
   int error_ = 0;  // the first errno
 };
 
-/// All of a file at once.
+/// Writes a whole file at once.
 Status write_file(const std::string& path, std::string_view bytes);
 
-/// Removes the part files of all OutputFiles of this process that are not closed. May be called by a signal handler that ends the process afterwards.
+/// Removes the part files of all unclosed OutputFiles of this process. Safe in a signal handler that ends the process afterwards.
 void remove_part_files();
 
 }  // namespace podsim

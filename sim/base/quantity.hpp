@@ -29,13 +29,13 @@ class Quantity {
 };
 
 using Seconds = Quantity<struct TimeDimension, double>;
-using Picoseconds = Quantity<struct ClockDimension, std::int64_t>;  // the clock of every timeline: integer, 106 days long
+using Picoseconds = Quantity<struct ClockDimension, std::int64_t>;  // the clock of every timeline: an integer, good for 106 days
 using Bytes = Quantity<struct DataDimension, std::int64_t>;         // 64 bits: 32 overflow at real tensor sizes
 using Flops = Quantity<struct WorkDimension, double>;               // an amount; the rate is FlopsPerSecond
 using BytesPerSecond = Quantity<struct DataRateDimension, double>;  // ONE direction of ONE link
 using FlopsPerSecond = Quantity<struct WorkRateDimension, double>;
 
-// The physical products. A rate may be infinite (what the machine does not limit): the time is then zero.
+// The physical products. Dividing by an infinite rate (one that the machine does not limit) gives zero time.
 constexpr Seconds operator/(Bytes data, BytesPerSecond rate) { return Seconds{static_cast<double>(data.count()) / rate.count()}; }
 constexpr Seconds operator/(Flops work, FlopsPerSecond rate) { return Seconds{work.count() / rate.count()}; }
 
@@ -48,16 +48,16 @@ constexpr bool is_unlimited(Rate rate) {
   return rate.count() == std::numeric_limits<double>::infinity();
 }
 
-/// A duration on the clock: rounded UP to whole picoseconds, so that nothing ends before its data is there. A duration that is a whole
-/// number of picoseconds but for floating-point noise (1 part in 1e12) is that number; so above half a second it is the nearest number.
-/// The duration is not negative and at most 106 days: an assert.
+/// A duration in whole picoseconds, rounded UP, so that nothing ends before its data has arrived. A duration within 1 part in 1e12 of a whole number
+/// of picoseconds (floating-point noise) becomes that number; above half a second this is rounding to nearest.
+/// The duration must be between 0 and 106 days: an assert.
 Picoseconds ceil_to_clock(Seconds duration);
 
-/// The last picosecond that the clock can tell; reached only by what takes longer.
+/// The last picosecond that the clock can represent. Longer times saturate here.
 inline constexpr Picoseconds end_of_clock{std::numeric_limits<std::int64_t>::max()};
-/// Whether a duration fits the clock, with room for a sum of a few such.
+/// Whether a duration fits the clock, with headroom for a sum of a few such durations.
 constexpr bool fits_clock(Seconds duration) { return duration.count() >= 0 && duration.count() < 2e6; }
-/// time + duration, neither negative; end_of_clock where the sum is beyond it.
+/// time + duration, neither negative; end_of_clock if the sum is larger.
 constexpr Picoseconds later(Picoseconds time, Picoseconds duration) { return duration > end_of_clock - time ? end_of_clock : time + duration; }
 
 constexpr Seconds to_seconds(Picoseconds time) { return Seconds{static_cast<double>(time.count()) * 1e-12}; }

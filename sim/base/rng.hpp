@@ -1,5 +1,5 @@
-// Random numbers by counting: the n-th number of a stream is a function of (seed, stream, n), so that any part of a tensor or a test case can
-// be made again alone, on any thread, in any order.
+// Counter-based random numbers: the n-th number of a stream is a function of (seed, stream, n). Any part of a tensor or a test case can be
+// generated again by itself, on any thread, in any order.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ constexpr std::uint64_t stream_of(std::string_view name) {
 /// A uniform double in [0, 1) from 53 bits of a hash.
 constexpr double unit_interval(std::uint64_t hash) { return static_cast<double>(hash >> 11) * 0x1.0p-53; }
 
-/// A stream that counts for itself.
+/// A stream that keeps its own counter.
 class Rng {
  public:
   explicit constexpr Rng(std::uint64_t seed, std::uint64_t stream = 0) : seed_{seed}, stream_{stream} {}

@@ -1,18 +1,18 @@
-// Figures that stand for many samples, and how far they can be trusted.
+// Summary statistics of samples, and their confidence.
 #pragma once
 
 #include <vector>
 
 namespace podsim {
 
-/// The middle sample in order; of an even number the mean of the two in the middle. Zero of none. Linear in their number.
+/// The median; for an even number of samples the mean of the middle two. Zero without samples. O(n).
 double median(std::vector<double> samples);
 
-/// The smallest sample that a share `rank` in [0, 1] of them do not exceed (the nearest rank, without interpolation): a 95th percentile of errors is
-/// then an error that occurred. Zero of none. Linear in their number.
+/// The nearest-rank percentile, `rank` in [0, 1]: the smallest sample that at least this share of the samples does not exceed. No interpolation, so
+/// the 95th percentile of errors is an error that occurred. Zero without samples. O(n).
 double percentile(std::vector<double> samples, double rank);
 
-/// Student's t of so many degrees of freedom: the value that |t| stays below with probability `confidence`. Infinite without any.
+/// The two-sided quantile of Student's t: |t| stays below it with probability `confidence`. Infinite for 0 degrees of freedom.
 double student_quantile(double confidence, int degrees);
 
 }  // namespace podsim

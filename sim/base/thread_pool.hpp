@@ -14,7 +14,7 @@ namespace podsim {
 
 class ThreadPool {
  public:
-  /// The caller of for_each() and threads - 1 more; 0 or less: as many as the machine has. Fewer, where the system gives no more.
+  /// The thread that calls for_each() and `threads` - 1 workers; 0 or less: one thread per CPU. Fewer workers if the system refuses more.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -22,8 +22,8 @@ class ThreadPool {
 
   [[nodiscard]] std::size_t threads() const { return workers_.size() + 1; }
 
-  /// Calls body(i, thread) once for every i in [0, count), thread in [0, threads()); returns when all are done. Not reentrant. Nothing throws on purpose,
-  /// but memory may run out: what one body throws is thrown again here, once the other threads have no more to do.
+  /// Calls body(i, thread) once for every i in [0, count), thread in [0, threads()); returns when all calls are done. Not reentrant. If a body throws
+  /// (memory may run out), for_each() rethrows the exception once the other threads have stopped.
   using Body = std::function<void(std::size_t, std::size_t)>;
   void for_each(std::size_t count, const Body& body);
 
@@ -35,7 +35,7 @@ class ThreadPool {
   std::mutex mutex_;
   std::condition_variable started_, finished_;
   const Body* body_ = nullptr;
-  std::exception_ptr thrown_;  // the first of this loop
+  std::exception_ptr thrown_;  // the first exception of this loop
   std::size_t count_ = 0;
   std::atomic<std::size_t> next_{0};
   std::size_t loop_ = 0;    // counts for_each() calls; a worker wakes when it changes

@@ -9,8 +9,8 @@
 
 namespace podsim {
 
-// Parsing. Errors: no number, no or unknown unit (the message lists the units), a value that is negative, not finite or, for rates, not positive.
-// Rates also take "unlimited". Bytes must come out whole.
+// Parsing. Errors: no number; no unit or an unknown one (the message lists the units); a negative or non-finite value; for rates, zero.
+// Rates also take "unlimited". Bytes must be a whole number.
 Expected<Seconds> parse_seconds(std::string_view text, const SourceLocation& where);                  // ps ns us ms s
 Expected<Bytes> parse_bytes(std::string_view text, const SourceLocation& where);                      // B kB … PB, KiB … PiB
 Expected<BytesPerSecond> parse_bytes_per_second(std::string_view text, const SourceLocation& where);  // the same, per second
@@ -28,12 +28,12 @@ std::string to_text(Bytes data);
 std::string to_text(Flops work);
 std::string to_text(BytesPerSecond rate);
 std::string to_text(FlopsPerSecond rate);
-/// Of an amount of data that is no whole number of bytes or may not fit Bytes: traffic summed over links.
+/// An amount of data that may be fractional or exceed the range of Bytes: traffic summed over links.
 std::string bytes_text(double bytes);
 
-// Printing for files: a short text that parses back to the same value ("4.5e+10 B/s" is written "45 GB/s"), never with an exponent, and without five
-// or more digits before the point where another unit takes as many in all. Zero is "0 s", "0 B", "0 B/s", of which the rates do not parse back.
-// Negative or not finite: an assert, but for unlimited rates.
+// Printing for files: a short text that parses back to the same value ("4.5e+10 B/s" is written "45 GB/s"). Never an exponent, and no five
+// digits before the point if another unit is as short. Zero is "0 s", "0 B", "0 B/s"; a rate of zero does not parse back.
+// The value must be finite (rates may be unlimited) and not negative: an assert.
 std::string to_exact_text(Seconds time);
 std::string to_exact_text(Bytes data);
 std::string to_exact_text(BytesPerSecond rate);

@@ -3,8 +3,8 @@
 
 namespace podsim {
 
-/// text: textproto, for people and diffs. binary: the same messages in Protobuf's wire format behind a header, for size and speed.
-/// Readers tell them apart by the first byte.
+/// text: textproto, for people and diffs. binary: the same messages in Protobuf's wire format behind a header, small and fast.
+/// Readers distinguish them by the first byte.
 enum class Encoding { text, binary };
 
 }  // namespace podsim

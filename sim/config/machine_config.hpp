@@ -9,18 +9,17 @@
 
 namespace podsim {
 
-/// The newest machine file that is understood.
+/// The newest version of machine files that this program reads.
 inline constexpr int machine_format_version = 1;
 
-/// Reads a machine. Every value of machine_fields() must be given with a source that is not empty, but for the optional ones (MachineField),
-/// which then keep the default of the struct, with the source "not stated"; a value without `of` holds for every entry that no other value
-/// names, wherever it stands in the file. `file` is for messages. Errors, all of them at once, with line and
-/// column: what does not parse, unknown or repeated fields and entries, a value or source that is missing, a missing or wrong unit, a value
-/// out of its range, slices that contradict each other, a newer version.
+/// Reads a machine. Every value of machine_fields() needs a non-empty source. Optional values (MachineField) may be missing; they keep the default of
+/// the struct, with the source "not stated". A value without `of` applies to every entry that no other value names, wherever it stands in the file.
+/// `file` is for messages. Errors, all of them at once, with line and column: text that does not parse, unknown or repeated fields and entries, a
+/// missing value or source, a missing or wrong unit, a value out of range, contradictory slices, a newer version.
 Expected<Machine> read_machine(std::string_view text, const std::string& file);
 
-/// A text from which read_machine() makes an equal machine, if each value of the machine is in its range and has a source. A value without
-/// one is written with the source "not stated".
+/// A text that read_machine() reads back as an equal machine, provided that each value is in range and has a source. A value without a source is
+/// written with the source "not stated".
 std::string write_machine(const Machine& machine);
 
 }  // namespace podsim

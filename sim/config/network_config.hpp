@@ -9,8 +9,8 @@
 
 namespace podsim {
 
-/// Errors, with line and column: what is no such file; names that are empty, repeated or unknown; a cable from a node to itself; values without units
-/// or not positive; a cable without a source; and what Network::make() finds.
+/// Errors, with line and column: a file of another kind; empty, repeated or unknown names; a cable from a node to itself; values without units or not
+/// positive; a cable without a source; those of Network::make().
 Expected<Network> read_network(std::string_view text, const std::string& file);
 
 }  // namespace podsim

@@ -10,14 +10,14 @@
 
 namespace podsim {
 
-/// The newest result file that is understood.
+/// The newest version of result files that this program reads.
 inline constexpr int result_format_version = 1;
 
-/// Reads either form. Errors, all of them at once: what does not parse or is cut short, unknown or missing fields, numbers that are not
-/// finite or negative, a newer version.
+/// Reads text or binary. Errors, all of them at once: input that does not parse or is truncated, unknown or missing fields, negative or non-finite
+/// numbers, a newer version.
 Expected<Result> read_result(std::string_view bytes, const std::string& file);
 
-/// Bytes from which read_result() makes an equal result.
+/// Bytes that read_result() reads back as an equal result.
 std::string write_result(const Result& result, Encoding encoding);
 
 }  // namespace podsim

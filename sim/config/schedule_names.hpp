@@ -1,5 +1,5 @@
-// The enumerations of schedules as they are saved. Internal to sim/config. Kinds and dtypes are matched by name, so that their order in C++
-// is free while the numbers in saved files stay.
+// The enumerators of schedules in saved files. Internal to sim/config. Kinds and dtypes are matched by name, so that their order in C++ may change
+// while the numbers in saved files stay.
 #pragma once
 
 #include "sim/config/message_file.hpp"
@@ -10,12 +10,12 @@ namespace podsim {
 
 inline constexpr FileFormat schedule_format{"a schedule", 'S', schedule_format_version};
 
-/// The number of a value in schedule.proto. Each value has one (an assert; a test goes through them).
+/// The number of a value in schedule.proto. Every value has one (an assert; a test checks all).
 int saved_number(DType dtype);
 int saved_number(LocalKind kind);
 int saved_number(CollectiveKind kind);
 
-/// The value with that number, which must be one of schedule.proto (Protobuf admits no other).
+/// The value with this number, which must be one of schedule.proto (Protobuf admits no other).
 DType dtype_numbered(int number);
 LocalKind local_kind_numbered(int number);
 CollectiveKind collective_kind_numbered(int number);

@@ -1,5 +1,5 @@
-// Where the entries of lists stand in a textproto. Protobuf can tell the place of every field, in more memory than the message takes; this tells those
-// of a few, at the price of reading the tokens once more.
+// Locations of list entries in a textproto. Protobuf can record the location of every field, but needs more memory for that than for the message;
+// this finds the locations of a few lists by a second pass over the tokens.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,15 @@
 
 namespace podsim {
 
-/// Line and column, from 1, of the name of a field.
+/// The line and column of a field's name, from 1.
 struct TextPlace {
   int line = 0, column = 0;
   friend bool operator==(const TextPlace&, const TextPlace&) = default;
 };
 
-/// Of each entry of the list `outer` of a text: by name, where the entries of lists in it stand, in the order of the file.
+/// For one entry of the list `outer`: the locations of the entries of lists inside it, by field name, in file order.
 using PlacesInEntry = std::map<std::string, std::vector<TextPlace>, std::less<>>;
-/// `text` is a textproto that Protobuf has parsed.
+/// `text` must be a textproto that Protobuf has parsed.
 std::vector<PlacesInEntry> places_in(std::string_view text, std::string_view outer, const std::vector<std::string_view>& inner);
 
 }  // namespace podsim

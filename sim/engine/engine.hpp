@@ -12,31 +12,31 @@
 
 namespace podsim {
 
-/// How far a run is.
+/// The progress of a run.
 struct RunProgress {
   Picoseconds now;
   std::int64_t finished = 0, activities = 0;
 };
 
-/// What a caller may want of a run beside its result.
+/// Options of a run: cancellation, progress, recording, a time limit.
 struct RunControl {
-  Cancellation stop;                                 // requested: the run ends soon, with what it knows
-  std::function<void(const RunProgress&)> progress;  // now and then, from the thread of the run
+  Cancellation stop;                                 // requested: the run ends soon, with a partial timeline
+  std::function<void(const RunProgress&)> progress;  // called now and then, from the thread of the run
   bool record = true;                                // false: only the makespan and the counts
-  /// A run that would end later than this may end, interrupted, as soon as that is certain. One that ends by then is not touched. Engines other
-  /// than des play to the end.
+  /// A run that is certain to end later may stop early, marked `interrupted`. A run that ends by then is complete. Only des uses the limit; other
+  /// engines run to the end.
   Picoseconds limit = end_of_clock;
 };
 
-/// A timing engine: when everything happens. The same model gives the same Timeline.
+/// A timing engine: computes when everything happens. Equal models give equal timelines.
 struct EngineEntry {
   std::string_view name, summary;
-  bool folds = false;  // plays folded models; the others need a node per device (an assert)
-  /// Errors: the schedule cannot progress (names the tasks that wait for each other), or ends beyond the clock.
+  bool folds = false;  // simulates folded models; other engines need one node per device (an assert)
+  /// Errors: the schedule deadlocks (the message names the tasks that wait for each other), or ends beyond the clock.
   Expected<Timeline> (*run)(const Model&, const RunControl&);
 };
 
-/// The table is built in sim/engine/table and passed as an argument: no static self-registration, static libraries drop it.
+/// sim/engine/table builds the table and callers pass it as an argument. There is no static self-registration: static libraries would drop it.
 using EngineTable = std::span<const EngineEntry>;
 
 }  // namespace podsim

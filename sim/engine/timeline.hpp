@@ -1,4 +1,4 @@
-// When everything happened: what timing engines return.
+// Timelines: when everything happened. The result of timing engines.
 #pragma once
 
 #include <cstdint>
@@ -11,52 +11,52 @@
 
 namespace podsim {
 
-/// Of one activity: a work has sent = received = its end. A transfer starts at max(send-ready, receive-ready).
+/// The times of one activity. Work has sent = received = its end. A transfer starts at max(send-ready, receive-ready).
 struct ActivityTimes {
   Picoseconds start, sent, received;
   friend bool operator==(const ActivityTimes&, const ActivityTimes&) = default;
 };
 
-/// When every activity of a model started and ended, in the order of Deployment::activity(): never the order in which an engine found out. 16 bytes
-/// per activity; a reduction at a receiver takes as long for many activities in a row and is kept once for them.
+/// Start and end of every activity of a model, indexed by Deployment::activity(), independent of the order in which an engine computed them. 16 bytes
+/// per activity. Reductions at receivers are run-length encoded: many successive activities have the same.
 class Timeline {
  public:
-  struct Reduction {  // of the activities from `first` on
+  struct Reduction {  // holds for activities from `first` to the next entry
     std::uint32_t first = 0;
     Picoseconds duration;
   };
 
   Timeline() = default;
-  /// `sent` has an entry per activity or, unrecorded, none. Reductions by increasing `first`, the first one at 0.
+  /// `sent` has one entry per activity, or none if not recorded. Reductions by increasing `first`, the first one at 0.
   Timeline(std::vector<Picoseconds> start, std::vector<Picoseconds> sent, std::vector<Reduction> reductions)
       : start_{std::move(start)}, sent_{std::move(sent)}, reductions_{std::move(reductions)} {}
 
   [[nodiscard]] std::size_t size() const { return sent_.size(); }
   [[nodiscard]] ActivityTimes at(std::size_t activity) const;
-  /// The same without `received`: O(1).
+  /// start() and sent() in O(1), without `received`.
   [[nodiscard]] Picoseconds start(std::size_t activity) const { return start_[activity]; }
   [[nodiscard]] Picoseconds sent(std::size_t activity) const { return sent_[activity]; }
 
   Picoseconds makespan;
-  std::int64_t events = 0;    // of the engine's own loop; not part of the result's identity
+  std::int64_t events = 0;    // of the engine's own loop; not compared between engines
   std::int64_t finished = 0;  // activities
-  bool interrupted = false;   // the run was told to stop, or would pass its limit: the times of what did not finish mean nothing, the makespan is how far it came
+  bool interrupted = false;   // cancelled, or past its limit: times of unfinished activities are meaningless, the makespan is the time reached
 
  private:
   std::vector<Picoseconds> start_, sent_;
   std::vector<Reduction> reductions_;
 };
 
-/// The Timeline of recorded activities. Errors: an engine came to end_of_clock.
+/// The timeline of recorded activities. Errors: a time reached end_of_clock.
 Expected<Timeline> make_timeline(const std::vector<ActivityTimes>& times, std::int64_t events);
 
-/// One task instance as people see it: a work, or one half of a transfer. A half spans from the transfer's start to its own end.
+/// One task instance for display: work, or one half of a transfer. A half lasts from the start of the transfer to the half's own end.
 struct Span {
   enum class Part : std::uint8_t { work, send, receive };
   Picoseconds start, end;
   DeviceId device;
   TaskId task;
-  DeviceId peer;  // of a half: the other side
+  DeviceId peer;  // of a half: the other device
   Part part = Part::work;
   friend bool operator==(const Span&, const Span&) = default;
 };

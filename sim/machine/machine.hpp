@@ -17,7 +17,8 @@
 
 namespace podsim {
 
-/// What software charges for. The collective kinds follow CollectiveKind; a Shift or Send that an algorithm wrote is a permute.
+/// The operations that software charges for. Collective kinds are in the order of CollectiveKind; a Shift or Send written by an algorithm is a
+/// permute.
 enum class CostKind { matmul, local, all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, reduce, permute };
 inline constexpr int cost_kind_count = 9;
 std::string_view name_of(CostKind kind);
@@ -32,15 +33,15 @@ struct Chip {
   LinkParameters inner;                                         // one direction of the link between two devices of a chip
   PerKind<FlopsPerSecond, dtype_count> peak{};                  // f32 zero: bf16 / float32_passes
   int float32_passes = 1;                                       // bf16 passes of one float32 product: 1, 3 or 6
-  FlopsPerSecond vector_peak = unlimited<FlopsPerSecond>;       // Locals
+  FlopsPerSecond vector_peak = unlimited<FlopsPerSecond>;       // for Locals
   int matmul_tile_m = 1, matmul_tile_n = 1, matmul_tile_k = 1;  // extents are padded up to multiples
-  int layout_sublanes = 1, layout_lanes = 1;                    // the layout tile of memory: a copied row of r elements costs whole lanes
-  double matmul_efficiency = 1;                                 // of peak, for padded extents; with a table its largest value
-  MatmulTable matmul_table{};                                   // where it depends on the extents (as they are, not padded)
+  int layout_sublanes = 1, layout_lanes = 1;                    // layout tile of memory: a copied row of r elements costs whole lanes
+  double matmul_efficiency = 1;                                 // fraction of peak, for padded extents; with a table its largest value
+  MatmulTable matmul_table{};                                   // efficiency by extents (unpadded)
   Bytes hbm;                                                    // the largest Bytes: unlimited
   BytesPerSecond hbm_bandwidth = unlimited<BytesPerSecond>;
   double overlap_hbm = 1;                                          // 1: arithmetic hides HBM traffic completely, 0: they add up
-  BytesPerSecond reduce_bandwidth = unlimited<BytesPerSecond>;     // of `combine: add` at a receiver, off the core
+  BytesPerSecond reduce_bandwidth = unlimited<BytesPerSecond>;     // for `combine: add` at a receiver, off the core
   BytesPerSecond injection_bandwidth = unlimited<BytesPerSecond>;  // device to router
   BytesPerSecond ejection_bandwidth = unlimited<BytesPerSecond>;   // router to device
   friend bool operator==(const Chip&, const Chip&) = default;
@@ -54,24 +55,24 @@ struct EfficiencyPoint {
 
 struct Software {
   Seconds per_message;                                                  // every transfer
-  PerKind<Seconds, cost_kind_count> launch{};                           // once per op that an algorithm wrote
-  PerKind<double, cost_kind_count> core_share{};                        // of a dma op's uncontended time, taken from the core
+  PerKind<Seconds, cost_kind_count> launch{};                           // once per operation that an algorithm wrote
+  PerKind<double, cost_kind_count> core_share{};                        // fraction of a dma operation's uncontended duration that occupies the core
   PerKind<std::vector<EfficiencyPoint>, cost_kind_count> efficiency{};  // of links, per collective kind; increasing bytes; empty: 1
   friend bool operator==(const Software&, const Software&) = default;
 };
 
 inline constexpr int max_dimensions = 4;
 
-/// Between slices: a device's data goes through its host to the host of the other slice.
+/// The network between slices: a transfer goes through its host to the host of the other slice.
 struct DataCentre {
   BytesPerSecond nic_bandwidth = unlimited<BytesPerSecond>;   // of one host, one direction
   BytesPerSecond host_bandwidth = unlimited<BytesPerSecond>;  // chip to host, one direction
   Seconds latency;                                            // one way between hosts of two slices
-  Seconds sync;                                               // added per doubling of the slices
+  Seconds sync;                                               // added per doubling of the number of slices
   friend bool operator==(const DataCentre&, const DataCentre&) = default;
 };
 
-/// How the devices of a slice are linked.
+/// How the devices of a slice are connected.
 ///   grid   a link per dimension between neighbours: a mesh or torus
 ///   rail   a slice NxG is N nodes of G GPUs. link[y]: a GPU's link to the switch of its node. link[x]: its network interface, to the
 ///          switch of its rail, which joins the GPUs of one number in all nodes.
@@ -79,40 +80,40 @@ enum class Interconnect { grid, rail };
 inline constexpr int interconnect_count = 2;
 std::string_view name_of(Interconnect interconnect);
 
-/// Which slices the vendor offers, and what they are called.
+/// The slices that the vendor offers, and their names.
 struct SliceRules {
-  bool any_shape = false;              // an invented machine: nothing is hypothetical, extents above 2 wrap
-  int cube = 0;                        // full tori: every extent a multiple of this, all dimensions wrap
+  bool any_shape = false;              // a fictional machine: no shape is hypothetical, extents above 2 wrap
+  int cube = 0;                        // full tori: every extent a multiple of `cube`, all dimensions wrap
   std::vector<int> largest;            // extents of the largest slice; its length is the number of dimensions
   std::vector<std::vector<int>> open;  // smaller slices, as open meshes
   std::vector<int> host = {};          // extents of the chips that one host drives; empty: not stated
-  int cores_per_chip = 1;              // what the number of a name counts: 2 where v4-16 has 8 chips
+  int cores_per_chip = 1;              // the unit of the number in a name: 2 if v4-16 has 8 chips
   std::string name_prefix = {};        // "v5p" of v5p-512; empty: slices have no names
   friend bool operator==(const SliceRules&, const SliceRules&) = default;
 };
 
-/// How far the values of a machine can be trusted.
+/// The evidence for a machine's values.
 ///   spec          specified and published values
-///   fitted        calibrated from the observations of `dataset`, which it meets with the median relative error `error`
-///   measured      every value was measured by itself
-///   hypothetical  a machine that nobody built
+///   fitted        calibrated to the observations of `dataset`; `error` is the median relative error on them
+///   measured      every value was measured separately
+///   hypothetical  a machine that does not exist
 enum class TrustLevel { spec, fitted, measured, hypothetical };
 inline constexpr int trust_level_count = 4;
 std::string_view name_of(TrustLevel level);
 
-/// From the least to the most.
+/// Smallest and largest size.
 struct SizeRange {
   std::int64_t least = 0, most = 0;
   friend bool operator==(const SizeRange&, const SizeRange&) = default;
 };
 
-/// One operation, on how many devices, along which dimensions, and how large. A fitted machine lists those that it was fitted to.
+/// An operation in the observations that a machine was fitted to: number of devices, dimensions, sizes.
 struct Coverage {
   CostKind operation = CostKind::matmul;  // local: a copy in memory
   int devices = 1;                        // of a collective's group
-  std::string along{};                    // the dimensions in which these devices differ, "x,y"; "core": the devices of a chip; "slice": several slices
-  SizeRange bytes{};                      // the input on each device; of a copy what is copied
-  SizeRange m{}, n{}, k{};                // of a product
+  std::string along{};                    // the dimensions along which they differ, "x,y"; "core": the devices of a chip; "slice": several slices
+  SizeRange bytes{};                      // input per device; for a copy the bytes copied
+  SizeRange m{}, n{}, k{};                // for a product
   friend bool operator==(const Coverage&, const Coverage&) = default;
 };
 
@@ -120,7 +121,7 @@ struct Trust {
   TrustLevel level = TrustLevel::spec;
   std::string dataset{};
   std::optional<double> error{};   // median, relative
-  std::vector<Coverage> covers{};  // of a fitted machine; none: its file does not say
+  std::vector<Coverage> covers{};  // of a fitted machine; empty: its file does not say
   friend bool operator==(const Trust&, const Trust&) = default;
 };
 
@@ -132,16 +133,16 @@ struct Machine {
   DataCentre dcn;
   Interconnect interconnect = Interconnect::grid;
   SliceRules slices;
-  bool slice_copies = true;  // MeshSlice's cuts are real copies here
+  bool slice_copies = true;  // whether MeshSlice must copy its slices on this machine
   Trust trust{};
   std::map<std::string, std::string> sources;  // of each value, by its path: "link[x].bandwidth"
   friend bool operator==(const Machine&, const Machine&) = default;
 };
 
-/// Points with distinct extents; none: `matmul_efficiency` alone counts.
+/// `points` with distinct extents; without points `matmul_efficiency` applies to all extents.
 void set_matmul_points(Chip& chip, std::vector<MatmulPoint> points);
 
-/// Of the peak, for a product of these extents.
+/// The fraction of the peak that a product of these extents reaches.
 double matmul_efficiency_of(const Chip& chip, std::int64_t m, std::int64_t n, std::int64_t k);
 
 FlopsPerSecond peak_of(const Machine& machine, DType dtype);
@@ -153,9 +154,9 @@ double efficiency_at(const std::vector<EfficiencyPoint>& points, Bytes input);
 /// HBM bytes = left + right + out (+ out if accumulate).
 Seconds matmul_time(const Machine& machine, const Matmul& matmul, DType dtype);
 
-/// The same with c = the longer of vector flops / vector_peak and matrix flops / (peak * matmul_efficiency); a region's bytes count
-/// ceil(r/lanes)*lanes/r times, r = elements contiguous in its buffer's last dimension. alias: nothing. launch: software.launch[kind of its
-/// Collective]. Lowered tasks do not pay launch[local].
+/// The same with c = max(vector flops / vector_peak, matrix flops / (peak * matmul_efficiency)). The bytes of a region count ceil(r/lanes)*lanes/r
+/// times, r = elements contiguous in its buffer's last dimension. alias and join: zero. launch: software.launch[kind of its Collective]. Lowered
+/// tasks do not pay launch[local].
 Seconds local_time(const Machine& machine, const Program& program, const Task& task);
 
 }  // namespace podsim

@@ -1,5 +1,5 @@
-// Every value of a machine by path: "chip.hbm_bandwidth", "link[x].latency", "software.launch[all-gather]". One table serves the file
-// reader and writer, `--set`, and `podsim show machine`.
+// Every value of a machine by its path: "chip.hbm_bandwidth", "link[x].latency", "software.launch[all-gather]". One table for the file reader and
+// writer, `--set` and `podsim show machine`.
 #pragma once
 
 #include <span>
@@ -20,32 +20,32 @@ struct MachineField {
   std::string_view group;  // "chip", "link", "software", "collective", "dcn"
   std::string_view name;   // "hbm_bandwidth"
   FieldIndex index = FieldIndex::none;
-  bool index_on_group = false;  // link[x].bandwidth rather than software.launch[all-gather]
+  bool index_on_group = false;  // link[x].bandwidth, not software.launch[all-gather]
   FieldUnit unit = FieldUnit::number;
-  double low = 0, high = 0;                                  // admissible values, in SI, both included; an infinite high allows "unlimited"
+  double low = 0, high = 0;                                  // admissible range in SI units, both ends included; an infinite high allows "unlimited"
   std::string_view meaning;                                  // one line for people
-  double (*get)(const Machine&, int index) = nullptr;        // of a curve: its last point; of a table: its largest value
-  void (*set)(Machine&, int index, double value) = nullptr;  // of a curve or table: constant
-  std::string_view derivable = {};                           // the entry that may be "derived" (stored as zero): chip.peak[f32] follows from bf16
-  bool optional = false;                                     // a file may leave it out: the default of the struct
+  double (*get)(const Machine&, int index) = nullptr;        // for a curve its last point; for a table its largest value
+  void (*set)(Machine&, int index, double value) = nullptr;  // a curve or table becomes constant
+  std::string_view derivable = {};                           // the entry that may be "derived" (stored as zero): chip.peak[f32], from bf16
+  bool optional = false;                                     // a file may omit it: the default of the struct
 };
 
 std::span<const MachineField> machine_fields();
 
-/// The entries of an index: x y z w, dtype names, cost or collective kind names; one empty name for FieldIndex::none.
+/// The names of an index's entries: x y z w, dtypes, cost kinds or collective kinds; one empty name for FieldIndex::none.
 std::vector<std::string> index_names(FieldIndex index);
 
-/// "link[x].bandwidth", "software.launch[all-gather]", "chip.hbm_bandwidth"; with an empty index the entry is left out.
+/// "link[x].bandwidth", "software.launch[all-gather]", "chip.hbm_bandwidth"; an empty `index` is left out of the path.
 std::string path_of(const MachineField& field, std::string_view index);
 
 /// The value as a text that parses back: "45 GB/s", "unlimited", "0.85", "derived".
 std::string value_text(const MachineField& field, const Machine& machine, int index);
 
-/// The same for people: rounded where it is long. It need not parse back.
+/// The same rounded for people. It need not parse back.
 std::string rounded_text(const MachineField& field, const Machine& machine, int index);
 
-/// Sets one value, or every entry where the index is left out; notes `source` for each. Errors at `where`: unknown path (names the near
-/// ones), a missing or wrong unit, a value outside [low, high] (names the path, the value and the range).
+/// Sets one value, or every entry if the path has no index, and records `source` for each. Errors at `where`: unknown path (the message names similar
+/// ones), a missing or wrong unit, a value outside [low, high] (the message names path, value and range).
 Status set_machine_value(Machine& machine, std::string_view path, std::string_view value, std::string_view source, const SourceLocation& where);
 
 }  // namespace podsim

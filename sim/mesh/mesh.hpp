@@ -11,7 +11,7 @@
 
 namespace podsim {
 
-/// One of the physical dimensions that an axis folds.
+/// One of the physical dimensions that a folded axis consists of.
 struct MeshFactor {
   int size = 1;
   bool wraps = false;
@@ -21,12 +21,12 @@ struct MeshFactor {
 struct MeshAxis {
   std::string name;
   int size = 1;
-  bool wraps = false;  // neighbours of the ends: coordinate size-1 is next to 0. An axis of size 2 or less counts as wrapped whatever this says.
-  std::vector<MeshFactor> factors{};  // of an axis that folds several dimensions, row-major; their sizes multiply to its own
+  bool wraps = false;  // coordinate size-1 is a neighbour of 0. An axis of size 2 or less counts as wrapped whatever this says
+  std::vector<MeshFactor> factors{};  // of a folded axis: its physical dimensions, row-major; their sizes multiply to the axis's size
   friend bool operator==(const MeshAxis&, const MeshAxis&) = default;
 };
 
-/// A mesh axis, or one factor of it: an axis of 8 may be viewed as 2x2x2, row-major, so that halving and doubling are shifts by 1 on a
+/// A mesh axis, or one factor of it. An axis of 8 may be viewed as 2x2x2, row-major, so that recursive halving and doubling are shifts by 1 on a
 /// factor of size 2. The coordinate on a view is (coordinate on the axis / stride) mod size. The whole axis has stride 1 and the axis's size.
 struct AxisView {
   int axis = 0;  // position in Mesh::axes()
@@ -46,20 +46,20 @@ class Mesh {
  public:
   /// One device, no axes.
   Mesh() = default;
-  /// Errors: an empty or repeated name, a size below 1, factors that do not multiply to their axis, more than 2^24 devices.
+  /// Errors: an empty or repeated name, a size below 1, factors whose product is not the axis's size, more than 2^24 devices.
   static Expected<Mesh> make(std::vector<MeshAxis> axes);
 
   [[nodiscard]] const std::vector<MeshAxis>& axes() const { return axes_; }
   [[nodiscard]] int devices() const { return devices_; }
 
-  /// The whole axis of that name. Errors: no such axis (names the near ones).
+  /// The whole axis of that name. Errors: no such axis (the message names similar ones).
   [[nodiscard]] Expected<AxisView> axis(std::string_view name) const;
   [[nodiscard]] AxisView whole(int axis) const;
-  /// The factor `position` of an axis viewed as `factors` (row-major; their product must be the axis's size: an assert).
+  /// Factor number `position` of an axis viewed as `factors` (row-major; their product must be the axis's size: an assert).
   [[nodiscard]] AxisView factor(int axis, const std::vector<int>& factors, int position) const;
-  /// The axis's factors as views; the whole axis where it folds nothing.
+  /// The axis's physical dimensions as views; for an unfolded axis the whole axis.
   [[nodiscard]] std::vector<AxisView> factors(int axis) const;
-  /// Whether a shift around the whole view is a neighbour shift at the ends too: size <= 2, the whole of an axis that wraps, or a factor that does.
+  /// Whether a shift around the whole view is a neighbour shift at the ends too: size <= 2, the whole of a wrapped axis, or a wrapped factor.
   [[nodiscard]] bool wraps(const AxisView& view) const;
   /// "row", or "row/2:4" for the factor of stride 2 and size 4.
   [[nodiscard]] std::string name(const AxisView& view) const;
@@ -67,7 +67,7 @@ class Mesh {
   [[nodiscard]] Coordinates coordinates(DeviceId device) const;
   [[nodiscard]] int coordinate(DeviceId device, const AxisView& view) const;
   [[nodiscard]] DeviceId device(const Coordinates& coordinates) const;
-  /// The device whose coordinate on `view` is larger by `by`, modulo the view's size; all else equal.
+  /// The device whose coordinate on `view` is larger by `by`, modulo the view's size. All other coordinates are equal.
   [[nodiscard]] DeviceId shifted(DeviceId device, const AxisView& view, std::int64_t by) const;
   /// "row=3,col=0"
   [[nodiscard]] std::string name(DeviceId device) const;

@@ -7,28 +7,28 @@
 
 namespace podsim {
 
-/// A model with one node per class of devices. Classes are those of the coarsest stable colouring of devices, links and flows, a flow for each
-/// transfer and sender, joined to its sender, its receiver and every link of its actual route; colours start as program, presence, costs and link
-/// bandwidths. Devices of a class start and end their tasks at the same picoseconds, and a flow of a class takes as many shares of a link as
-/// equivalent flows cross it. The colouring is found by hashing and then proven member by member; where the proof fails, or nothing folds, the model
-/// comes back as it is.
+/// A model with one node per class of equivalent devices. The classes are the coarsest stable colouring of a graph of devices, links and flows. Each
+/// transfer has one flow per sender, joined to its sender, its receiver and every link of its actual route. Initial colours are program, presence,
+/// costs and link bandwidths. All devices of a class start and end their tasks at the same picosecond. A flow of the folded model takes as many
+/// shares of a link as equivalent flows cross it. Classes are found by hashing, then proven member by member. If the proof fails or nothing folds,
+/// the model is returned unchanged.
 ///   source  colour refinement: Weisfeiler, Leman 1968; equitable partitions and max-min rates: see README.md
-///   cost    O(rounds * (distinct participants * devices * hops)); rounds <= the largest distance at which devices can tell themselves apart
-/// Told to stop, the model comes back as it is.
+///   cost    O(rounds * (distinct participants * devices * hops)); rounds <= the largest distance at which two devices can be distinguished
+/// If cancelled, the model is returned unchanged.
 Model fold(Model model, Cancellation stop = {});
 
-/// Without writing out anything per device: a program without guards whose shifts are whole and constant, along single dimensions of a torus that
-/// the mesh's axes, or their factors, are laid over, looks the same from every device: one class. nullopt: not so, or not easily seen.
+/// Folds without visiting devices. In a program without guards, whose shifts are constant and go along whole dimensions of a torus under the mesh's
+/// axes (or their factors), all devices are equivalent: one class. nullopt: the program or placement is not of this form, or not recognised as such.
 /// Errors: those of make_model().
-///   cost    O(tasks), and a look at every link and device
+///   cost    O(tasks), plus one pass over links and devices
 Expected<std::optional<Model>> fold_torus(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement);
 
-/// The folded model by whichever way applies; unfolded where nothing folds. Errors: those of make_model().
+/// The folded model, by fold_torus() or fold(); unfolded if nothing folds. Errors: those of make_model().
 Expected<Model> make_folded_model(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement,
                                   Cancellation stop = {});
 
-/// What a model has at least, before its schedule is deployed: by its guards alone, since devices on which different tasks are present are never
-/// equivalent. `folds`: equivalent ones count once. Nothing, where there are several programs. The schedule is well-shaped.
+/// A lower bound on a model's size before the schedule is deployed. It uses guards only: devices on which different tasks are present are never
+/// equivalent. `folds` true: equivalent devices count once. nullopt: several programs. The schedule must be well-shaped.
 ///   cost    O(tasks * sizes of mesh axes)
 struct FoldedSize {
   std::uint32_t classes = 0;
@@ -37,9 +37,9 @@ struct FoldedSize {
 };
 FoldedSize least_guarded_size(const Schedule& lowered, bool folds);
 
-/// What the folded model of a deployment has at least, before any route is found: the classes of the coarsest stable colouring of devices and
-/// transfers alone, of which fold()'s are parts, since it colours links too; and their task instances. nullopt: cancelled work.
-///   cost    O(rounds * distinct participants * devices); ends as soon as there are more than `enough` instances
+/// A lower bound on the folded model's size before any route is found: the classes of the coarsest stable colouring of devices and transfers, and
+/// their task instances. fold() also colours links, so its classes only subdivide these. nullopt: cancelled work.
+///   cost    O(rounds * distinct participants * devices); stops as soon as there are more than `enough` instances
 std::optional<FoldedSize> least_folded_size(const Deployment& deployment, const std::vector<double>& speed, double enough, Cancellation stop = {});
 
 }  // namespace podsim

@@ -1,4 +1,4 @@
-// The routes that transfers take, each found once.
+// The routes of transfers, each computed once.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class RouteTable {
   /// All must outlive the table.
   RouteTable(const Mesh& mesh, const Topology& topology, const Placement& placement);
 
-  /// The route of a Shift or Send from one device to another. Errors: the chips are not connected, a dimension order that is none.
+  /// The route of a Shift or Send from one device to another. Errors: chips that are not connected, an invalid dimension order.
   Expected<std::uint32_t> find(const Op& op, DeviceId sender, DeviceId receiver);
 
   struct Route {
@@ -27,10 +27,10 @@ class RouteTable {
     BytesPerSecond bottleneck = unlimited<BytesPerSecond>;
   };
   [[nodiscard]] const std::vector<Route>& routes() const { return routes_; }
-  /// Of all routes, one after the other, each in order of travel.
+  /// The links of all routes, one route after the other, each in order of travel.
   [[nodiscard]] const std::vector<LinkId>& links() const { return links_; }
 
-  /// Whether a mesh axis lies along exactly one physical dimension of a grid: only there does the sign of an antipodal shift choose the way.
+  /// Whether a mesh axis lies along exactly one physical dimension of a grid. Only there does the sign of an antipodal shift choose the direction.
   [[nodiscard]] bool along_one_dimension(int axis) const { return along_one_dimension_[static_cast<std::size_t>(axis)]; }
 
  private:
@@ -41,10 +41,10 @@ class RouteTable {
     int from = 0, to = 0, sign = 0, order = 0;
     friend bool operator==(const Key&, const Key&) = default;
   };
-  /// Numbers of keys, in the order in which they came. A hash table in one array: models of all-to-alls have millions of routes.
+  /// Numbers keys in order of insertion. An open-addressing hash table: all-to-all models have millions of routes.
   class Numbers {
    public:
-    /// The key's number, `next` where it has none yet; and whether that is so.
+    /// The key's number and whether it is new; a new key gets `next`.
     std::pair<std::uint32_t, bool> add(const Key& key, std::uint32_t next);
 
    private:
@@ -55,7 +55,7 @@ class RouteTable {
     };
     [[nodiscard]] std::size_t slot_of(const Key& key) const;
     void grow();
-    std::vector<Slot> slots_;  // as many as a power of two
+    std::vector<Slot> slots_;  // a power of two
     std::size_t used_ = 0;
   };
 

@@ -1,4 +1,4 @@
-// A list of things with boxes in one buffer, which finds those that overlap a box without a look at all others.
+// A list of items with boxes in one buffer, indexed so that items that overlap a box are found without a scan of the whole list.
 #pragma once
 
 #include <algorithm>
@@ -12,15 +12,14 @@
 
 namespace podsim {
 
-/// Items in the order of their adding; each has a member `box`, all of the same buffer and rank.
+/// Items in insertion order. Each has a member `box`; all boxes are of the same buffer and rank.
 ///
-/// A short list is searched from end to end. A long one is cut along one dimension into cells about as wide as the median box: an item is listed in
-/// each cell that it touches, or, if these are many, among the wide ones, which every search looks at. The cells are chosen anew when the list has
-/// doubled.
+/// A short list is scanned. A long list is cut along one dimension into cells about as wide as the median box. An item is listed in every cell that
+/// it touches; an item that touches many cells is "wide", and every search scans the wide ones. The cells are chosen again when the list has doubled.
 template <class Item>
 class BoxList {
  public:
-  /// Calls `remove` for each item that overlaps the box, in order; removes the item if it returns true.
+  /// Calls `remove` for each item that overlaps the box, in insertion order; removes the item if `remove` returns true.
   template <class Remove>
   void remove_overlapping(const Box& box, Remove remove) {
     const auto removed = [&](const std::optional<Item>& item) { return !item || (overlap(item->box, box) && remove(*item)); };
@@ -29,7 +28,7 @@ class BoxList {
       return;
     }
     const auto look_at = [&](std::optional<Item>& item) {
-      if (removed(item)) item.reset();  // its number is listed in cells
+      if (removed(item)) item.reset();  // its number stays listed in cells
     };
     if (const std::optional<Cells> touched = cut_->few_cells(box))
       for (const std::uint32_t i : cut_->listed(*touched)) look_at(items_[i]);
@@ -53,7 +52,7 @@ class BoxList {
   struct Cells {
     std::size_t first, last;
   };
-  /// What the cells are, and the numbers of the items in them.
+  /// The cells, and the numbers of the items in each.
   struct Cut {
     std::size_t dim = 0;
     std::int64_t origin = 0, width = 1;
@@ -61,7 +60,7 @@ class BoxList {
     std::vector<std::uint32_t> wide{};
     std::vector<std::uint32_t> found{};
 
-    /// The cells that a box touches; none: it touches many.
+    /// The cells that a box touches; nullopt: too many, the box is wide.
     std::optional<Cells> few_cells(const Box& box) const {
       const auto cell = [&](std::int64_t at) {
         return static_cast<std::size_t>(std::clamp<std::int64_t>((at - origin) / width, 0, static_cast<std::int64_t>(cells.size()) - 1));
@@ -76,7 +75,7 @@ class BoxList {
       for (std::size_t c = touched->first; c <= touched->last; ++c) cells[c].push_back(item);
     }
 
-    /// In the cells or wide, in order.
+    /// The numbers of the items in these cells and of the wide items, in insertion order.
     const std::vector<std::uint32_t>& listed(const Cells& touched) {
       found = wide;
       for (std::size_t c = touched.first; c <= touched.last; ++c) found.insert(found.end(), cells[c].begin(), cells[c].end());
@@ -95,7 +94,7 @@ class BoxList {
     for (std::uint32_t i = 0; cut_ && i < items_.size(); ++i) cut_->list(i, items_[i]->box);
   }
 
-  /// Cuts the dimension along which the median box is the smallest part of what all boxes cover; none if it is not small.
+  /// Cuts the dimension in which the median box is smallest relative to the range of all boxes. No cut if no dimension gains from it.
   void choose_cells() {
     std::int64_t most = least_cells - 1;
     std::vector<std::int64_t> lengths(items_.size());
@@ -118,9 +117,9 @@ class BoxList {
     }
   }
 
-  std::vector<std::optional<Item>> items_;  // none: removed
+  std::vector<std::optional<Item>> items_;  // nullopt: removed
   std::size_t cut_at_ = short_list;
-  std::unique_ptr<Cut> cut_;  // none: the list is short, or its boxes are large
+  std::unique_ptr<Cut> cut_;  // null: the list is short, or its boxes are wide
 };
 
 }  // namespace podsim

@@ -1,11 +1,11 @@
-// What a Local does: the table of its kinds. Every layer reads its column here; only the numeric kernel, which the schedule must not know, stands
-// apart, in a table with the same rows.
+// The table of Local kinds. Every layer reads its columns here, except the numeric kernel: the schedule must not depend on it, so it stands in a
+// second table with the same rows.
 //
 // To add a kind:
-//   here          an enumerator with its formula, and a row; a function for its shapes in local_shapes.hpp if it has rules of its own
+//   here          an enumerator with its formula, and a row; a function in local_shapes.hpp if its shapes follow new rules
 //   numeric       a row with its kernel in sim/engine/numeric/task_kernels.cpp
 //   saved files   an enumerator with a new number in sim/config/schedule.proto, named as the row with _ for -
-// The compiler finds a row that is missing in one of the three, or in the wrong place.
+// A row that is missing or misplaced in one of the three does not compile.
 #pragma once
 
 #include <array>
@@ -17,20 +17,20 @@
 
 namespace podsim {
 
-/// Reads and writes are regions. What is written is always replaced: a sum that goes on is read as an operand (add). Up to `alias` the regions have
-/// equal element counts and correspond in row-major order.
+/// Reads and writes are regions. A write always replaces: to accumulate, read the sum as an operand (add). For the kinds up to `alias` the regions
+/// have equal element counts and correspond in row-major order.
 ///
-/// The others are what transformers do between products. `x` and `dx` are [tokens, features], or [features, tokens] where `features_first`.
-/// A norm is over N = `factor` features, of which a device holds a part; its sums are [tokens, w] ([w, tokens]), of any dtype, and are added up over
-/// devices between the steps: w = 2 subtracts the mean (layer norm), w = 1 does not (RMS norm). xhat = (x - mean) / sqrt(mean square deviation +
-/// 1e-5). Activations take regions of any shapes, of equal element counts.
+/// The others are the operations of transformers between products. `x` and `dx` are [tokens, features], or [features, tokens] with `features_first`.
+/// A norm is over N = `factor` features, of which a device holds a part. Its sums are [tokens, w] ([w, tokens]), of any dtype, and are all-reduced
+/// between the two steps: w = 2 subtracts the mean (layer norm), w = 1 does not (RMS norm). xhat = (x - mean) / sqrt(mean square deviation + 1e-5).
+/// Activations take regions of any shapes with equal element counts.
 ///   qkv  [sequences, sequence, groups, q + 2, head]   of each group: q heads of queries, their keys, their values
 ///   o    [sequences, sequence, groups, q, head]       (features_first: [groups, q + 2, head, sequences, sequence] and so on)
 enum class LocalKind {
   copy,            // writes[0] = reads[0]
   add,             // writes[0] = reads[0] + reads[1]
   scale,           // writes[0] = factor * reads[0]
-  launch,          // nothing is read or written: the software start of a Collective, on the dma unit
+  launch,          // no operands: the software launch of a Collective, on the dma unit
   alias,           // writes[0] = reads[0], free in time: a copy that a real kernel does not make. Called `place` in saved schedules
   norm_sums,       // x -> sums: (sum of x,) sum of x^2 of each token
   norm,            // x, sums -> xhat
@@ -40,40 +40,40 @@ enum class LocalKind {
   gelu_grad,       // dy, x -> dx
   swiglu,          // gate, up -> gate / (1 + exp(-gate)) * up
   swiglu_grad,     // dy, gate, up -> dgate, dup
-  attention,       // qkv -> o = softmax(q.k^T / sqrt(head)) v per sequence and head; `causal`: a token sees itself and what came before
-  attention_grad,  // do, qkv -> dqkv; the scores are computed again
-  transpose,       // [tokens, features...] -> [features..., tokens]; features_first: the other way. Any number of dimensions of features
-  join,            // nothing is read or written, free in time: stands for all that it waits for, so that M tasks before N others need M + N edges
+  attention,       // qkv -> o = softmax(q.k^T / sqrt(head)) v per sequence and head; `causal`: a token sees itself and earlier tokens
+  attention_grad,  // do, qkv -> dqkv; recomputes the scores
+  transpose,       // [tokens, features...] -> [features..., tokens]; features_first: the reverse. Any number of feature dimensions
+  join,            // no operands, free in time: waits for M tasks so that N others wait for it alone, with M + N edges instead of M * N
 };
 
-/// What engines, metrics and proofs have to know of a kind, whatever it computes.
+/// The role of a kind for engines, metrics and proofs.
 enum class LocalRole {
   compute,        // new values, rounded when they are stored
-  layout,         // values move within the device and stay as they are
-  communication,  // part of a Collective: in flight for metrics
-  order,          // neither: others wait for it
+  layout,         // moves values within the device unchanged
+  communication,  // part of a Collective: counts as in flight in metrics
+  order,          // no operands: only orders other tasks
 };
 
 enum class LocalCost {
   free,    // takes no time
   launch,  // software.launch[kind of its Collective]
-  work,    // arithmetic, and every region once through HBM; software.launch[local] where an algorithm wrote it
+  work,    // arithmetic, and every region once through HBM; plus software.launch[local] if an algorithm wrote the task
 };
 
-/// The arithmetic of a Local, by the unit that does it: matrix products on the matrix unit, everything else on the vector unit.
+/// The arithmetic of a Local by unit: matrix products run on the matrix unit, everything else on the vector unit.
 struct LocalFlops {
   Flops matrix, vector;
 };
 using LocalArithmetic = LocalFlops(const Local&);
 
-/// So many operations per element of the first region; a root, an exponential or a tanh counts as one.
+/// `operations` per element of the first region; a root, an exponential or a tanh counts as one.
 LocalFlops flops_per_element(const Local& local, double operations);
 template <int operations>
 LocalFlops per_element(const Local& local) {
   return flops_per_element(local, operations);
 }
-/// Two products, or in the gradient five (the scores again): 4 scores.head, 10 scores.head, with sequence^2 scores per head, or sequence (sequence
-/// + 1) / 2 if causal. On the vector unit 6 and 11 operations per score.
+/// Two products, 4 * scores * head; the gradient has five (it recomputes the scores), 10 * scores * head. Scores per head: sequence^2, or sequence
+/// (sequence + 1) / 2 if causal. The vector unit does 6 and 11 operations per score.
 LocalFlops attention_flops(const Local& local);
 LocalFlops attention_grad_flops(const Local& local);
 
@@ -83,12 +83,12 @@ struct LocalTraits {
   std::string_view name;
   int reads, writes;
   LocalRole role = LocalRole::compute;
-  std::string_view category = "elementwise";  // of OperationMetrics
+  std::string_view category = "elementwise";  // in OperationMetrics
   LocalCost cost = LocalCost::work;
   LocalArithmetic* flops = per_element<0>;
   LocalShapes* shapes = shapes::counts_of_result;
-  int in_place = 0;     // a result may be the very region of one of so many first reads: it is made element by element. It may overlap no other
-  bool factor = false;  // `factor` has a meaning, so that it is always printed
+  int in_place = 0;     // a result may be the same region as one of the first `in_place` reads (elementwise). It may overlap no other read
+  bool factor = false;  // `factor` has a meaning and is always printed
 };
 
 inline constexpr std::size_t local_kind_count = static_cast<std::size_t>(LocalKind::join) + 1;
@@ -125,7 +125,7 @@ inline constexpr std::array<LocalTraits, local_kind_count> local_table{{
     {.kind = LocalKind::join, .name = "join", .reads = 0, .writes = 0, .role = LocalRole::order, .cost = LocalCost::free},
 }};
 
-/// Whether rows stand at the places of their kinds: of this table, and of others that have a row per kind.
+/// Whether a table has one row per kind, in the order of the enumerators.
 template <class Rows>
 constexpr bool in_order_of_kinds(const Rows& rows) {
   if (rows.size() != local_kind_count) return false;
@@ -137,7 +137,7 @@ static_assert(in_order_of_kinds(local_table), "a row per kind, in the order of t
 
 constexpr const LocalTraits& traits_of(LocalKind kind) { return local_table[static_cast<std::size_t>(kind)]; }
 
-/// The most regions that any kind reads and writes together.
+/// The largest number of regions, reads and writes together, of any kind.
 inline constexpr std::size_t most_local_regions = [] {
   int most = 0;
   for (const LocalTraits& traits : local_table) most = traits.reads + traits.writes > most ? traits.reads + traits.writes : most;

@@ -1,4 +1,4 @@
-// Which operands a Local may have: one function per rule, named by the rows of local_kind.hpp.
+// The shape rules of Local operands: one function per rule, referenced by the rows of local_kind.hpp.
 #pragma once
 
 #include <algorithm>
@@ -14,15 +14,15 @@ struct Local;
 struct Program;
 struct Region;
 
-/// Compares operands, and keeps what is wrong with them in words.
+/// Compares operands and collects messages about those that do not fit.
 class OperandCheck {
  public:
   explicit OperandCheck(const Program& program) : program_{program} {}
 
-  /// Equal element counts, and dtypes.
+  /// Requires equal element counts and dtypes.
   void pair(const Region& a, const Region& b, std::string_view a_name, std::string_view b_name);
   void dtypes(const Region& a, const Region& b, std::string_view a_name, std::string_view b_name);
-  /// Equal lengths in every dimension, and dtypes.
+  /// Requires equal lengths in every dimension and equal dtypes.
   void same(const Region& a, const Region& b, std::string_view a_name, std::string_view b_name);
   void problem(std::string text) { problems_.push_back(std::move(text)); }
 
@@ -33,7 +33,7 @@ class OperandCheck {
   std::vector<std::string> problems_;
 };
 
-/// Adds what is wrong with the operands of a Local, whose numbers are those of its row and whose regions fit their buffers.
+/// Reports operands that do not fit. The number of operands is that of the kind's row, and the regions fit their buffers.
 using LocalShapes = void(const Local&, OperandCheck&);
 
 /// A string as a template argument.
@@ -48,7 +48,7 @@ namespace shapes {
 /// Every read region has as many elements as every written one.
 void counts_of_result(const Local& local, OperandCheck& check);
 
-/// All operands have as many elements as the first one. The names are those of reads, then writes.
+/// All operands have as many elements as the first one. `names`: of the reads, then of the writes.
 void counts_of_first(const Local& local, OperandCheck& check, std::span<const std::string_view> names);
 template <OperandName... names>
 void same_counts(const Local& local, OperandCheck& check) {
@@ -56,7 +56,7 @@ void same_counts(const Local& local, OperandCheck& check) {
   counts_of_first(local, check, all);
 }
 
-// Of a device's part of N features per token. Sums may be of another dtype than x, since more is added to them on the way.
+// A device's part of N features per token. The sums may be of another dtype than x: more is added to them in the all-reduce.
 void norm_sums(const Local& local, OperandCheck& check);
 void norm(const Local& local, OperandCheck& check);
 void norm_grad_sums(const Local& local, OperandCheck& check);

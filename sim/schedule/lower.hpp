@@ -1,4 +1,4 @@
-// Lowering: every Collective becomes the tasks of an algorithm.
+// Lowering: replaces every Collective by the tasks of an algorithm.
 #pragma once
 
 #include <functional>
@@ -9,19 +9,21 @@
 
 namespace podsim {
 
-/// An algorithm of algorithms/collectives. Errors: it does not fit the mesh axis, the kind, or the extents.
+/// An algorithm of algorithms/collectives. Errors: it does not support the mesh axis, the kind or the extents.
 using CollectiveAlgorithm = std::function<Expected<Expansion>(const Mesh&, const Program&, const Collective&)>;
 
-/// Names the algorithm for each Collective. Errors: none fits.
+/// Chooses the algorithm for each Collective. Errors: none applies.
 using CollectiveChooser = std::function<Expected<CollectiveAlgorithm>(const Schedule&, const Collective&)>;
 
-/// A pass: pure. Every Collective is replaced by one Local{launch} (dma) and its expansion:
-///   * the launch waits for the Collective's edges and for the queue of its axes: the last tasks of the previous Collective on each axis;
-///   * every task without an unguarded predecessor in the expansion, and every guarded one, waits for the launch;
-///   * an edge to the Collective becomes edges to all of its tasks that no other of its tasks follows. (A guarded follower may be absent on
-///     a device, so it does not hide its predecessor.)
-///   * lowered tasks keep their Origin.
-/// Errors: the chooser's and the algorithm's. A schedule without Collectives comes back equal.
+/// Replaces every Collective by one Local{launch} (dma) and its expansion. A pure function:
+///   * The launch waits for the Collective's edges, and for the last tasks of the previous Collective on each of its axes (one queue per axis).
+///   * Every task of the expansion that has no unguarded predecessor in it waits for the launch, and so does every guarded one.
+///   * An edge to the Collective becomes edges to the last tasks of its expansion: those that no other of its tasks follows unconditionally.
+///     A guarded follower may be absent on a device, so its predecessor counts as a last task.
+///   * Lowered tasks record their Origin.
+/// Example: task 1 follows an all-gather on a ring of 2. Lowered, the launch comes first, then the alias of the own block, then a Shift by +1, then
+/// task 1; each waits for the one before it.
+/// Errors: those of the chooser and the algorithm. A schedule without Collectives is returned unchanged.
 Expected<Schedule> lower(const Schedule& schedule, const CollectiveChooser& chooser);
 
 }  // namespace podsim

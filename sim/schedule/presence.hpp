@@ -1,4 +1,4 @@
-// Guards looked at axis by axis. A condition on one mesh axis holds for some of its coordinates, and there are fewer coordinates than devices.
+// Guards evaluated axis by axis: a condition on one mesh axis depends on its coordinate only, and an axis has fewer coordinates than devices.
 #pragma once
 
 #include <optional>
@@ -8,10 +8,10 @@
 
 namespace podsim {
 
-/// The only mesh axis that a condition looks at; the first one where it looks at none. nullopt: several.
+/// The only mesh axis that a condition depends on; the first axis if it depends on none. nullopt: several.
 std::optional<int> axis_of(const Condition& condition);
 
-/// Per coordinate of an axis, whether a condition on it holds.
+/// Per coordinate of `axis`, whether the condition holds.
 std::vector<bool> holds_along(const Mesh& mesh, const Condition& condition, int axis);
 
 /// low <= coordinate on the view < high
@@ -20,13 +20,13 @@ struct KnownCoordinate {
   std::int64_t low = 0, high = 0;
 };
 
-/// What a guard says of single coordinates, on the devices where it holds.
+/// The bounds on single coordinates that a guard implies.
 std::vector<KnownCoordinate> known_coordinates(const Guard& where);
 
-/// The same of the devices that those send to by a shift; what it may carry around an end is not known any more.
+/// The bounds after a shift, for its receivers. A bound that may wrap around the end of the axis is dropped.
 std::vector<KnownCoordinate> known_after(std::vector<KnownCoordinate> known, const AxisView& axis, std::int64_t by);
 
-/// may_leave() of deploy.hpp on the devices of which so much is known.
+/// may_leave() of deploy.hpp, restricted to devices within these bounds.
 bool may_leave(const Program& program, const Region& region, const std::vector<KnownCoordinate>& known);
 
 }  // namespace podsim

@@ -1,5 +1,5 @@
-// Writes programs: buffers, tasks and what they wait for, with typed ids. GEMMs, expansions of collectives, parts and blocks of workloads, probes and
-// lowering are all written with it. A builder only appends; what the tasks mean is the algorithm's.
+// Writes programs: buffers, tasks and edges, with typed ids. GEMMs, expansions of collectives, parts and blocks of workloads, calibration cases and
+// lowering all use it. A builder only appends; the algorithm decides what the tasks mean.
 #pragma once
 
 #include <cstddef>
@@ -15,64 +15,64 @@ namespace podsim {
 using Tasks = std::vector<TaskId>;
 using Edges = std::vector<Edge>;
 
-/// Edges of both halves to each of the tasks.
+/// Edges from both halves of each task.
 Edges edges_to(const Tasks& tasks);
-/// The edges of both lists, each once.
+/// The edges of both lists without duplicates.
 Edges join(Edges a, const Edges& b);
 
-/// All of a buffer of these extents.
+/// The whole of a buffer with these extents.
 Region whole_buffer(BufferId buffer, const std::vector<std::int64_t>& extents);
-/// The lengths of a region: the extents of a buffer that holds it.
+/// The lengths of a region: the extents of a buffer of its size.
 std::vector<std::int64_t> lengths_of(const Region& region);
-/// A dimension of a region narrowed: region.dims[dim] becomes `range`.
+/// `region` with dimension `dim` replaced by `range`.
 Region with(Region region, std::size_t dim, Range range);
 
-/// Every region of an operation, to be renumbered or moved.
+/// Pointers to all regions of an operation, to renumber or move them.
 std::vector<Region*> regions_of(Op& op);
 
-/// A dimension of a tensor of all devices, and the axes that split it, first most significant. Axes of one device split nothing.
+/// A dimension of a global tensor and the mesh axes that shard it, first most significant. An axis of size 1 splits nothing.
 struct ShardedDimension {
   std::int64_t extent = 1;  // a multiple of the sizes of `axes`: an assert
   std::vector<AxisView> axes{};
 };
-/// What one device holds of a tensor of that name; scratch is cut the same way and belongs to no tensor.
+/// One device's shard of the tensor `name`. A scratch buffer is sharded in the same way but belongs to no tensor.
 Buffer sharded_buffer(std::string name, DType dtype, Role role, const std::vector<ShardedDimension>& dimensions);
 
-/// What an algorithm of algorithms/collectives makes of one Collective: tasks whose edges are positions in this list. Regions may name the
-/// program's buffers, or new scratch buffers: BufferId = number of buffers of the program + position in `scratch`.
+/// The tasks and scratch buffers that a collective algorithm makes of one Collective. Edges are positions in `tasks`. Regions name the program's
+/// buffers, or scratch: BufferId = number of buffers of the program + position in `scratch`.
 struct Expansion {
   std::vector<Task> tasks;
   std::vector<Buffer> scratch;
 };
 
-/// The tasks that no other follows for certain. A guarded follower may be absent on a device, and a follower that waits with one half does
-/// not speak for the other.
+/// Tasks without an unconditional successor. A guarded successor may be absent on a device, and a successor with an edge from one half says nothing
+/// about the other half.
 std::vector<std::size_t> last_tasks(const Expansion& expansion);
 
 class ProgramBuilder {
  public:
-  /// An empty program of these devices. The mesh must outlive the builder.
+  /// An empty program on these devices. The mesh must outlive the builder.
   ProgramBuilder(const Mesh& mesh, DeviceSet devices);
-  /// An expansion that is put into `around` later: tasks count from 0, buffers from those of `around`, which may be named. Both arguments must
-  /// outlive the builder.
+  /// An expansion to be appended to `around` later: tasks count from 0, buffers from those of `around`, which it may use. Both arguments must outlive
+  /// the builder.
   ProgramBuilder(const Mesh& mesh, const Program& around);
 
   [[nodiscard]] const Mesh& mesh() const { return mesh_; }
   [[nodiscard]] std::size_t task_count() const { return program_.tasks.size(); }
   [[nodiscard]] const Task& task(TaskId id) const { return program_.tasks[id.index()]; }
-  /// Buffers that can be named: of this program, and of the one around it.
+  /// The number of buffers that regions may name: of this program and of `around`.
   [[nodiscard]] std::size_t buffer_count() const { return around().size() + program_.buffers.size(); }
   [[nodiscard]] const Buffer& buffer(BufferId id) const;
   [[nodiscard]] Region whole(BufferId id) const { return whole_buffer(id, buffer(id).extents); }
 
   BufferId add_buffer(Buffer buffer);
-  /// All of a new scratch buffer.
+  /// The whole of a new scratch buffer.
   Region scratch(std::string name, std::vector<std::int64_t> extents, DType dtype);
 
-  /// From here on: labels begin with `prefix`, and a task that waits for nothing, or that is guarded (so that what it waits for may be absent), waits
-  /// for `start` as well.
+  /// From here on labels begin with `prefix`, and two sorts of tasks wait for `start` as well: those without edges, and guarded ones (their
+  /// predecessors may be absent on a device).
   void begin_section(std::string prefix, Tasks start);
-  /// The tasks from `first` on that no other follows on every device.
+  /// The tasks from `first` on without an unconditional successor.
   [[nodiscard]] Tasks last_tasks(TaskId first = TaskId{}) const;
 
   TaskId add(Task task);
@@ -80,7 +80,7 @@ class ProgramBuilder {
   TaskId add(std::string label, Op op, const Tasks& after, Guard where = {}) {
     return add(std::move(label), std::move(op), edges_to(after), std::move(where));
   }
-  /// The same; what comes back waits for the task.
+  /// Adds a task and returns the edges that wait for it.
   Edges step(std::string label, Op op, Edges after, Guard where = {}) {
     return {Edge{add(std::move(label), std::move(op), std::move(after), std::move(where))}};
   }
@@ -90,10 +90,10 @@ class ProgramBuilder {
     return alias(std::move(label), std::move(from), std::move(to), edges_to(after), std::move(where));
   }
 
-  /// An expansion that was made around the first `buffers` buffers that can be named here. Each of its tasks that is guarded, or that has no
-  /// unguarded predecessor in it, waits for `start`. What comes back waits for all of it: its last_tasks(). Labels stay as they are.
+  /// Appends an expansion that was written around the first `buffers` buffers of this builder. Its tasks without an unguarded predecessor in it wait
+  /// for `start`, and so do its guarded tasks. Returns the edges that wait for all of it: its last_tasks(). Labels stay unchanged.
   Edges append(Expansion piece, std::size_t buffers, const Edges& start);
-  /// How many tasks of an expansion would wait for `start`.
+  /// The number of tasks of an expansion that append() makes wait for `start`.
   static std::size_t count_starts(const Expansion& piece);
 
   Program finish() && { return std::move(program_); }
@@ -109,8 +109,8 @@ class ProgramBuilder {
   Tasks start_;
 };
 
-/// The programs of several schedules of one mesh in one: each on its own devices, at once.
-///   errors   no schedule, or different meshes; devices in two of them; a tensor in two of them; one that states no products
+/// The programs of several schedules on one mesh as one schedule; they run at the same time on disjoint devices.
+///   errors   no schedule; different meshes; a device in two of them; a tensor in two of them; a schedule that states no products
 Expected<Schedule> side_by_side(std::string name, std::vector<Schedule> schedules);
 
 }  // namespace podsim

@@ -1,4 +1,4 @@
-// Races: what makes the result of a schedule depend on the order of its tasks, or on how a task goes about its own work.
+// Races: accesses that make the result depend on the order of tasks, or on the order of work within a task.
 #pragma once
 
 #include <vector>
@@ -9,18 +9,18 @@
 namespace podsim {
 
 struct Races {
-  std::vector<Diagnostic> found;  // in the order in which the later task of each comes
-  bool all = true;                // false: the search ended early, with enough
-  std::uint64_t waits_looked_at = 0;  // what it cost, beside the looks at pairs of accesses
+  std::vector<Diagnostic> found;  // in topological order of the later task of each race
+  bool all = true;                // false: the search stopped early, after enough races
+  std::uint64_t waits_looked_at = 0;  // the cost, beside the comparisons of accesses
 };
 
-/// Two tasks touch overlapping regions, one of them writes, and neither happens before the other; or two results of one task overlap; or a result
-/// overlaps what the task reads, other than as LocalTraits::in_place allows: a blocked product or a copy would read what it has written already.
+/// A race: two tasks touch overlapping regions, one of them writes, and neither happens before the other; or two results of one task overlap; or a
+/// result overlaps an operand that LocalTraits::in_place does not allow (a blocked product or a copy would read its own writes).
 ///
 /// `order` is a complete topological order of the graph. The search ends after 100 races.
-/// Cost: a look at each pair of accesses that overlap in one buffer, or are near each other, and for those that conflict a search backwards, short
-/// where edges are direct. Where ways are long, thousands of questions are answered together by HappensBefore::together(): a wrong schedule takes
-/// about as long as a right one. Told to end, it has not found all.
+/// Cost: one comparison per pair of accesses to one buffer that overlap or lie near each other, and a backward search per conflict, short where edges
+/// are direct. Where paths are long, HappensBefore::together() answers thousands of questions at once: a wrong schedule takes about as long as a
+/// right one. If cancelled, the list is incomplete.
 Races find_races(const Schedule& lowered, const ActivityGraph& graph, const std::vector<std::uint32_t>& order, Cancellation stop = {});
 
 }  // namespace podsim

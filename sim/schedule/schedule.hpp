@@ -37,7 +37,7 @@ Bytes size_of(DType dtype);
 
 // ---- Where: affine indices, regions, guards -------------------------------------------------------------------------------------------
 
-/// coefficient * coordinate, or with `add` coefficient * ((coordinate + add) mod the view's size): the place of a neighbour on a ring.
+/// coefficient * coordinate; with `add`, coefficient * ((coordinate + add) mod the view's size), the position of a neighbour on a ring.
 struct AxisTerm {
   AxisView axis;
   std::int64_t coefficient = 1;
@@ -56,11 +56,11 @@ struct Affine {
   friend bool operator==(const Affine&, const Affine&) = default;
 };
 
-/// The device's own coordinate on `axis`, plus `add`: around the axis, or unless `wrap` straight on.
+/// The device's own coordinate on `axis`, plus `add`. `wrap`: modulo the size of the axis.
 Affine own(const AxisView& axis, std::int64_t add = 0, bool wrap = true);
 std::int64_t evaluate(const Affine& affine, const Coordinates& at);
 
-/// Elements offset + index*stride, `length` of them, of one dimension of a buffer.
+/// `length` elements of one dimension of a buffer, from offset + index*stride on.
 struct Range {
   Affine index;
   std::int64_t stride = 1;
@@ -69,12 +69,12 @@ struct Range {
   friend bool operator==(const Range&, const Range&) = default;
 };
 
-/// All of [0, length), block `index` of `length` elements each, and [begin, begin + length).
+/// All of [0, length); block number `index` of blocks of `length` elements; [begin, begin + length).
 inline Range all(std::int64_t length) { return {{}, 1, 0, length}; }
 inline Range block(Affine index, std::int64_t length) { return {std::move(index), length, 0, length}; }
 inline Range span(std::int64_t begin, std::int64_t length) { return {{}, 1, begin, length}; }
 
-/// A box of a buffer, one range per dimension; never wraps (two regions instead).
+/// A box of a buffer, one range per dimension. A region never wraps around: use two regions instead.
 struct Region {
   BufferId buffer;
   std::vector<Range> dims;
@@ -105,9 +105,9 @@ bool holds(const Guard& guard, const Coordinates& at);
 
 // ---- What: operations -----------------------------------------------------------------------------------------------------------------
 
-/// out (+)= left * right. The dimensions of an operand are grouped by `split`: the first `split` dimensions are one group, the rest the
-/// other, each flattened row-major. left is rows|contraction, right is contraction|columns, out is rows|columns; a transposed operand has
-/// its two groups the other way round. flops = 2mnk.
+/// out (+)= left * right, 2mnk flops. `split` groups the dimensions of an operand: the first `split` dimensions form one group, the rest the other,
+/// each flattened row-major. left is rows|contraction, right is contraction|columns, out is rows|columns; a transposed operand has its two groups
+/// swapped.
 struct Matmul {
   Region left, right, out;
   int left_split = 1, right_split = 1, out_split = 1;
@@ -120,12 +120,12 @@ struct MatmulExtents {
   std::int64_t m = 0, n = 0, k = 0;
   friend bool operator==(const MatmulExtents&, const MatmulExtents&) = default;
 };
-/// From the out and left regions; validate() proves that right agrees.
+/// From the regions of out and left; validate() checks that right agrees.
 MatmulExtents extents_of(const Matmul& matmul);
 
 enum class Unit { core, dma };
 
-/// local_kind.hpp says what each kind does, to which operands and at what cost.
+/// local_kind.hpp defines each kind: its operands, its result and its cost.
 struct Local {
   LocalKind kind = LocalKind::copy;
   std::vector<Region> reads, writes;
@@ -136,27 +136,27 @@ struct Local {
   friend bool operator==(const Local&, const Local&) = default;
 };
 
-/// The arithmetic of a Local that check_shapes() finds nothing wrong with.
+/// The arithmetic of a well-shaped Local (check_shapes() finds no problem).
 inline LocalFlops flops_of(const Local& local) { return traits_of(local.kind).flops(local); }
 
 enum class Combine { replace, add };
 
-/// Every device of the program sends `source` to coordinate + by on `axis` and receives into `target` from coordinate - by. `by` may be
-/// affine in the OTHER axes. by = 0 (modulo the size) on a device: nothing happens there. The source is evaluated at the sender, the target
-/// at the receiver. The task's guard is the sender's; the receive half exists on exactly the devices that a sending device names.
+/// Every device of the program sends `source` to coordinate + by on `axis` and receives into `target` from coordinate - by. `by` may be affine in the
+/// OTHER axes; on a device where by = 0 (modulo the size) nothing happens. The source is evaluated at the sender, the target at the receiver. The
+/// task's guard decides who sends; exactly the destinations of those senders have a receive half.
 struct Shift {
   AxisView axis;
   Affine by;
   Region source, target;
   Combine combine = Combine::replace;
-  std::vector<int> route_order;  // physical dimensions in the order of travel; empty: 0 first
+  std::vector<int> route_order;  // physical dimensions in order of travel; empty: 0 first
   friend bool operator==(const Shift&, const Shift&) = default;
 };
 
-/// The other side's mesh coordinates, one Affine per mesh axis in the own coordinates.
+/// The mesh coordinates of the other device, one Affine per mesh axis in the own coordinates.
 using Peer = std::vector<Affine>;
 
-/// The halves of a transfer placed separately, also across programs, matched by (channel, sender, receiver, k-th use).
+/// The two halves of a transfer as separate tasks, also across programs. Send and Recv match by (channel, sender, receiver, k-th use).
 struct Send {
   int channel = 0;
   Peer to;
@@ -177,15 +177,15 @@ inline constexpr int collective_kind_count = 7;
 std::string_view name_of(CollectiveKind kind);  // "all-gather"
 std::optional<CollectiveKind> collective_kind_named(std::string_view name);
 
-/// An operation of all devices along `axes` (first most significant, P devices a group), replaced by lowering. Elements of the two regions
+/// An operation of all devices along `axes` (first most significant, P devices per group); lowering replaces it. Elements of the two regions
 /// correspond in row-major order. Blocks are P equal pieces of a dimension, in mesh order.
 ///   all-gather      block b of the output's `dim` = input of device b                    count(output) = P * count(input)
-///   reduce-scatter  output = sum over devices of their input's block of `dim` that is ours     count(input) = P * count(output)
-///   all-reduce      output = sum over devices of their inputs; `dim` is what algorithms cut
-///   all-to-all      block a of the output's `dim` = our block of device a's input's `split_dim`
+///   reduce-scatter  output = sum over devices of their inputs' block number (own position) of `dim`    count(input) = P * count(output)
+///   all-reduce      output = sum over devices of their inputs; algorithms cut it along `dim`
+///   all-to-all      block a of the output's `dim` = block number (own position) of device a's `split_dim`
 ///   broadcast       output = input of device `root`
-///   reduce          output of device `root` = sum over devices of their inputs; nothing on the others
-///   permute         output of `to` = input of `from`, for each of `pairs`; nothing on devices that receive nothing
+///   reduce          output of device `root` = sum over devices of their inputs; no output on the others
+///   permute         output of `to` = input of `from`, for each of `pairs`; outputs of other devices are not written
 struct Collective {
   CollectiveKind kind = CollectiveKind::all_gather;
   std::vector<AxisView> axes;
@@ -197,13 +197,13 @@ struct Collective {
     std::int64_t from = 0, to = 0;  // positions along the axes
     friend bool operator==(const Pair&, const Pair&) = default;
   };
-  std::vector<Pair> pairs{};  // permute: none sends twice or receives twice
+  std::vector<Pair> pairs{};  // permute: every position sends at most once and receives at most once
   friend bool operator==(const Collective&, const Collective&) = default;
 };
 
 using Op = std::variant<Matmul, Local, Shift, Send, Recv, Collective>;
 
-/// Whether this is the software start of a Collective, which is part of its communication.
+/// Whether the operation is the software launch of a Collective, which counts as communication.
 inline bool is_launch(const Op& op) {
   const auto* local = std::get_if<Local>(&op);
   return local != nullptr && traits_of(local->kind).role == LocalRole::communication;
@@ -211,11 +211,11 @@ inline bool is_launch(const Op& op) {
 
 // ---- When: tasks, edges ---------------------------------------------------------------------------------------------------------------
 
-/// Of a transfer: a Shift has both halves, a Send the first, a Recv the second. Everything else is one piece and `both`.
-enum class Half { both, send, receive };  // as `done`: sent, received; as `gates`: send, receive
+/// The halves of a transfer: a Shift has both, a Send the first, a Recv the second. All other tasks have no halves and use `both`.
+enum class Half { both, send, receive };  // in Edge::done: both, sent, received; in Edge::gates: both, send, receive
 
-/// This task waits for `done` of an earlier task of the same program on the same device; of this task, `gates` waits. An edge to a task or
-/// half that is absent on a device holds there, and does not pass on that task's own edges.
+/// The half `gates` of this task waits for the half `done` of an earlier task of the same program on the same device. If the earlier task or its half
+/// is absent on a device, the edge is satisfied there; the absent task's own edges are not inherited.
 struct Edge {
   TaskId task;
   Half done = Half::both;
@@ -223,7 +223,7 @@ struct Edge {
   friend bool operator==(const Edge&, const Edge&) = default;
 };
 
-/// What a lowered task came from.
+/// The Collective that a lowered task belongs to.
 struct Origin {
   int collective = 0;  // counts the Collectives of the program in order
   CollectiveKind kind = CollectiveKind::all_gather;
@@ -232,7 +232,7 @@ struct Origin {
   friend bool operator==(const Origin&, const Origin&) = default;
 };
 
-/// Where a task or buffer stands in the file that it was read from, for messages. Any two are equal: it is no part of what a schedule means.
+/// The position of a task or buffer in its file, for messages. All positions compare equal, because they are not part of a schedule's meaning.
 struct WrittenAt {
   std::shared_ptr<const std::string> file;  // null: not read from a file
   int line = 0, column = 0;                 // from 1; 0: a binary file
@@ -246,7 +246,7 @@ struct Task {
   std::vector<Edge> after;
   Guard where;
   std::optional<Origin> origin;  // set by lower()
-  WrittenAt written_at{};        // of a lowered task: that of its Collective
+  WrittenAt written_at{};        // a lowered task has that of its Collective
   friend bool operator==(const Task&, const Task&) = default;
 };
 
@@ -254,9 +254,9 @@ struct Task {
 
 enum class Role { input, output, scratch };
 
-/// Per-device storage. An input or output is a shard of the global tensor `tensor`: dimension i of the tensor is extents[i] times the sizes
-/// of the mesh axes sharding[i] (first most significant), row-major; mesh axes not named replicate. A tensor dimension that is split into
-/// several buffer dimensions (views of slices) flattens back row-major.
+/// Storage on one device. An input or output is a shard of the global tensor `tensor`, row-major: dimension i of the tensor has extents[i] times the
+/// sizes of the mesh axes sharding[i] (first most significant); mesh axes that are not named replicate it. If several buffer dimensions stand for one
+/// tensor dimension (views of slices), they flatten row-major.
 struct Buffer {
   std::string name;
   std::vector<std::int64_t> extents;
@@ -269,7 +269,7 @@ struct Buffer {
 };
 Bytes size_of(const Buffer& buffer);
 
-/// Devices in half-open index ranges, increasing, disjoint.
+/// Devices as half-open ranges of indices, increasing and disjoint.
 struct DeviceSet {
   struct Interval {
     int first = 0, last = 0;
@@ -297,8 +297,8 @@ struct Product {
   friend bool operator==(const Product&, const Product&) = default;
 };
 
-/// What a schedule is to compute: nothing stated, products (a GEMM; a layer's forward and backward), or one collective (its regions are of
-/// program 0).
+/// The claim of a schedule, which check() verifies: nothing; products (a GEMM; a layer's forward and backward); or one collective on regions of
+/// program 0.
 using Products = std::vector<Product>;
 using Computes = std::variant<std::monostate, Products, Collective>;
 
@@ -310,10 +310,10 @@ struct Schedule {
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 
-/// Elements and bytes of a region of this program.
+/// The bytes of a region of this program.
 Bytes bytes_of(const Program& program, const Region& region);
 
-/// The program that a device runs; nullopt: it idles.
+/// The program that a device runs; nullopt: the device idles.
 std::optional<std::size_t> program_of(const Schedule& schedule, DeviceId device);
 
 }  // namespace podsim

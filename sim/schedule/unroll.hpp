@@ -1,5 +1,5 @@
-// A lowered schedule written out per device and activity: what validate(), the numeric engine and the engines that share no state between
-// devices read. What exists where and which halves meet comes from deploy().
+// A lowered schedule unrolled into one activity per device and task, for validate(), the numeric engine and the engines that share nothing between
+// devices. deploy() decides which activities exist and which halves meet.
 #pragma once
 
 #include <cstdint>
@@ -10,33 +10,33 @@
 
 namespace podsim {
 
-/// One instance of a Matmul or Local on one device, or one transfer between two devices. Activities are ordered by (program,
-/// task of the sender or worker, device); a transfer is one activity, listed at its sender.
+/// A Matmul or Local on one device, or one transfer between two devices. Activities are ordered by (program, task of the sender or worker, device). A
+/// transfer is one activity, listed at its sender.
 struct Activity {
   enum class Kind : std::uint8_t { work, transfer };
   Kind kind = Kind::work;
   DeviceId device;       // of the work; of the sender
   TaskId task;           // the work; the Shift or Send
-  DeviceId receiver;     // transfer only
-  TaskId receiver_task;  // transfer only: the same Shift, or the Recv
+  DeviceId receiver;     // transfers only
+  TaskId receiver_task;  // transfers only: the same Shift, or the Recv
   std::uint32_t program = 0, receiver_program = 0;
 };
 
-/// A point that something can wait for. A work is done once; a transfer is `sent` at the sender before or when it is `received`.
+/// An event to wait for: the end of work; or of a transfer `sent` (at the sender) or `received` (never before `sent`).
 struct Dependency {
   std::uint32_t activity = 0;
-  bool received = false;  // of a transfer: wait for `received` (reduction included) rather than `sent`
+  bool received = false;  // of a transfer: wait for `received` (reduction included), not `sent`
   friend bool operator==(const Dependency&, const Dependency&) = default;
 };
 
-/// Which part of an activity waits.
+/// The part of an activity that waits.
 enum class Gate : std::uint8_t { start, send, receive };  // work: start; transfer: send (at the sender), receive (at the receiver)
 
 struct ActivityGraph {
   std::vector<Activity> activities;
-  /// What the start of a work, the send-ready or the receive-ready of a transfer waits for. A transfer starts when both are ready.
+  /// The events that a gate waits for. A transfer starts when its send gate and its receive gate are both ready.
   [[nodiscard]] std::span<const Dependency> waits_for(std::size_t activity, Gate gate) const;
-  /// Per device, its activities in program order: works, and transfers at their sender. Engines run core work strictly in this order.
+  /// The activities of a device in program order: work, and transfers that it sends. Engines run core work strictly in this order.
   [[nodiscard]] std::span<const std::uint32_t> program_order(DeviceId device) const;
 
   // Storage: compressed rows. waits_for: 2 rows per activity (start or send; receive).
@@ -48,7 +48,7 @@ struct ActivityGraph {
 
 ActivityGraph unroll(const Schedule& lowered, const Deployment& deployment);
 
-/// Errors: those of deploy(). The graph holds what could be matched. Cost O(task instances + edges).
+/// Errors: those of deploy(). The graph holds everything that matched. Cost O(task instances + edges).
 struct Unrolled {
   ActivityGraph graph;
   std::vector<Diagnostic> problems;

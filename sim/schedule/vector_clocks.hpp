@@ -1,4 +1,4 @@
-// Vector clocks on an ActivityGraph: which activities are over before another one starts, told during one walk through the graph.
+// Vector clocks on an ActivityGraph: a single walk through the graph that knows which activities are over before the present one starts.
 #pragma once
 
 #include <cstddef>
@@ -10,45 +10,46 @@
 
 namespace podsim {
 
-/// The activities of a graph in chains: each member starts after the member before it is wholly over, of a transfer received.
+/// The activities of a graph partitioned into chains: each member starts after the end of the member before it (of a transfer: after `received`).
 ///
-/// Greedy, in topological order: an activity extends a chain that ends at one of its waits, on its own device if it can; else it begins a chain. Long
-/// chains are cut. Cost O(activities + waits). A ring has as many chains per direction as devices; a direct all-to-all has nearly as many as
-/// activities.
+/// Greedy, in topological order: an activity extends a chain whose last member it waits for, preferably one on its own device; otherwise it begins a
+/// new chain. Long chains are cut. Cost O(activities + waits). A ring has as many chains per direction as devices; a direct all-to-all has nearly as
+/// many chains as activities.
 struct Chains {
-  static constexpr std::uint16_t most_members = 16383;  // entries of clocks go up to twice as many
+  static constexpr std::uint16_t most_members = 16383;  // clock entries go up to twice as many
 
   Chains(const ActivityGraph& graph, const std::vector<std::uint32_t>& order);
 
   std::uint32_t count = 0;
   std::vector<std::uint32_t> chain;   // of each activity
-  std::vector<std::uint16_t> member;  // of each activity: its place in its chain
+  std::vector<std::uint16_t> member;  // of each activity: its position in its chain
 };
 
-/// Walks through a graph in topological order. The clock of an activity has an entry per chain: how far the chain is over before the activity starts.
-/// A clock is kept until the last activity that waits for its owner has been reached.
+/// Walks through a graph in topological order. The clock of an activity has one entry per chain: how many of its members are over before the activity
+/// starts. A clock is kept until the last activity that waits for its owner has been reached.
 ///
 ///   cost     activities + waits, times chains; each a 16-bit maximum, 8 at a time
 ///   memory   peak_clocks() * chains * 2 bytes, from the first next() on
 ///   source   Fidge 1988, Mattern 1989; chains for processes: Jagadish 1990
 class VectorClocks {
  public:
-  /// Reads the graph, but allocates no clocks yet. `order` is a complete topological order of the graph; both must outlive this.
+  /// Reads the graph but allocates no clocks yet. `order` is a complete topological order of the graph; both must outlive this object.
   VectorClocks(const ActivityGraph& graph, const std::vector<std::uint32_t>& order);
 
   [[nodiscard]] const Chains& chains() const { return chains_; }
-  /// The most clocks that are kept at a time.
+  /// The largest number of clocks kept at a time.
   [[nodiscard]] std::size_t peak_clocks() const { return peak_clocks_; }
   [[nodiscard]] std::size_t peak_bytes() const { return peak_clocks_ * width_ * sizeof(Entry); }
-  /// Entries that the whole walk looks at, at most.
+  /// An upper bound on the entries that the whole walk reads.
   [[nodiscard]] std::uint64_t entries() const { return (graph_.activities.size() + graph_.waits.size()) * std::uint64_t{width_}; }
   [[nodiscard]] std::uint64_t entries_looked_at() const { return entries_looked_at_; }
 
-  /// How many activities of the order have been reached; the last of them is the present one.
+  /// The number of activities reached so far; the last of them is the present one.
   [[nodiscard]] std::size_t reached() const { return reached_; }
-  /// Goes on to the next activity of the order, which becomes the present one.
+  /// Advances to the next activity of the order.
   void next();
-  /// Is `first` over before the present activity starts? Of a transfer, `received` asks for its target, else for its source. There is a present one.
+  /// Is `first` over before the present activity starts? For a transfer, `received` asks about its target, otherwise about its source. Call next()
+  /// first.
   [[nodiscard]] bool over(std::uint32_t first, bool received) const;
 
  private:
@@ -64,12 +65,12 @@ class VectorClocks {
   const ActivityGraph& graph_;
   const std::vector<std::uint32_t>& order_;
   Chains chains_;
-  std::size_t width_;                     // of a clock: the chains, rounded up
-  std::vector<std::uint32_t> followers_;  // of each activity: the waits for it that are still to come
+  std::size_t width_;                     // of a clock: the number of chains, rounded up
+  std::vector<std::uint32_t> followers_;  // of each activity: the waits for it that are still ahead
   std::size_t peak_clocks_;
   std::size_t reached_ = 0;
   std::vector<Entry> entries_;       // of all slots
-  std::vector<std::uint32_t> slot_;  // of each activity: where its clock is
+  std::vector<std::uint32_t> slot_;  // of each activity: the slot of its clock
   std::vector<std::uint32_t> free_slots_;
   std::uint64_t entries_looked_at_ = 0;
 };

@@ -1,4 +1,4 @@
-// Bounds on what a grid can carry, from counting links across planes.
+// Bandwidth bounds of topologies, from the links that cross a plane.
 #pragma once
 
 #include "sim/base/cancellation.hpp"
@@ -6,7 +6,8 @@
 
 namespace podsim {
 
-/// One direction of all links across the plane that halves one dimension, the least over the dimensions of extent 2 and more.
+/// Bisection bandwidth of a grid: the bandwidth, one direction, of all links across the plane that halves a dimension; the least over all dimensions
+/// of extent 2 and more.
 ///
 ///   formula   min over d of  (N / e_d) * planes_d * b_d     N chips, e_d extent, b_d bandwidth of one direction of one link;
 ///             planes_d = 2 where the dimension wraps and e_d > 2 (two contiguous pieces of a ring touch twice), else 1
@@ -14,10 +15,10 @@ namespace podsim {
 ///   units     bytes per second from one half to the other; the same flows back at the same time
 ///   source    counted from the links of a grid. For tori and meshes of even extents it is the known bisection bandwidth
 ///             (Dally and Towles, Principles and Practices of Interconnection Networks, 3.2)
-/// A single chip has nothing to cut: unlimited.
+/// Unlimited for a single chip.
 BytesPerSecond bisection_bandwidth(const Grid& grid);
 
-/// The most each chip can send when every chip sends equally much to each of the others and no link carries more than its bandwidth.
+/// The most that each chip can send per second if every chip sends equally much to every other chip and no link carries more than its bandwidth.
 ///
 ///   formula   min of  injection, ejection,  and over all d of  B_d * (N - 1) / (N1 * N2)
 ///             B_d: bandwidth across the halving plane of d as above, from N1 to N2 chips. Every one of the N1 chips sends the part
@@ -25,17 +26,17 @@ BytesPerSecond bisection_bandwidth(const Grid& grid);
 ///             B_d and a smaller N1 * N2, so they bound less.
 ///   reached   on tori, with dimension-order shortest routes that split antipodal distances both ways: every link of d is then loaded
 ///             equally and the bound is also the mean hop count's
-///   units     bytes per second, payload that leaves a chip (what it keeps for itself is not counted)
-/// A single chip has nobody to send to: unlimited.
+///   units     bytes per second, payload that leaves a chip (a chip's block for itself is not counted)
+/// Unlimited for a single chip.
 BytesPerSecond all_to_all_bound(const Grid& grid);
 
-/// Of any topology. A Grid: as above. Chips with coordinates (twisted, damaged): the least over the planes that halve a dimension, wherever it
-/// is halved, of what can cross one way. Others: what the first half of the chips can send to the second (max-flow).
+/// Bisection bandwidth of any topology. A Grid: as above. Chips with coordinates (twisted, damaged): the least one-way bandwidth across a plane that
+/// halves a dimension, at any position. Others: the max-flow from the first half of the chips to the second.
 BytesPerSecond bisection_bandwidth(const Topology& topology);
 
-/// Of any topology. A Grid: as above. Joined slices: by what their slices, hosts and network interfaces carry. Others: by the routes of all pairs,
-/// antipodal ones half each way: the rate at which the first link is full; equivalent chips count once. nullopt: more than 2^24 routes to look at
-/// (4096 chips, no two of them equivalent). Errors: chips that are not connected; cancelled work.
+/// The all-to-all bound of any topology. A Grid: as above. Joined slices: from the capacity of slices, hosts and network interfaces. Others: from the
+/// routes of all pairs, half of the traffic each way round at the antipode: the rate at which the first link is full; of equivalent chips one is
+/// counted. nullopt: more than 2^24 routes (4096 chips, no two of them equivalent). Errors: chips that are not connected; cancelled work.
 /// Cost O(classes of chips * chips * hops).
 Expected<std::optional<BytesPerSecond>> all_to_all_bound(const Topology& topology, Cancellation stop = {});
 

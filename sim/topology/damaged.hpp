@@ -1,4 +1,4 @@
-// Any topology with some links broken or slower.
+// Any topology with some links broken or slowed.
 #pragma once
 
 #include <map>
@@ -9,17 +9,17 @@
 
 namespace podsim {
 
-/// What is wrong with the links of a topology, both directions of a cable being two links.
+/// The faults of a topology's links. The two directions of a cable are two links.
 struct Damage {
   std::set<LinkId> broken;
-  std::map<LinkId, double> slowed;  // to this part of their bandwidth, above 0
+  std::map<LinkId, double> slowed;  // fraction of their bandwidth, above 0
   [[nodiscard]] bool none() const { return broken.empty() && slowed.empty(); }
   friend bool operator==(const Damage&, const Damage&) = default;
 };
 
-/// Routes that met a broken link go another way: the fewest hops, of these the first in the order of links (dimension 0 first, + before -), along
-/// links of the machine's dimensions alone where these lead there. All others stay as they were, also where they are slow.
-///   cost    the first detour from a chip takes a breadth-first search, whose result is kept: 8 bytes per node, up to 512 MiB in all
+/// A route that meets a broken link becomes a detour: the path of fewest hops; ties by the lowest links in order of travel (dimension 0 first, +
+/// before -). It uses only links of the machine's dimensions if they reach the destination. All other routes stay, also those over slowed links.
+///   cost    the first detour from a chip takes a breadth-first search; its result is kept: 8 bytes per node, up to 512 MiB in all
 class DamagedTopology final : public Topology {
  public:
   DamagedTopology(std::shared_ptr<const Topology> whole, Damage damage);
@@ -46,8 +46,8 @@ class DamagedTopology final : public Topology {
 
   std::shared_ptr<const Topology> whole_;
   Damage damage_;
-  std::vector<bool> broken_;          // per link: every hop of every route asks
-  std::shared_ptr<Detours> detours_;  // what was searched, of all copies
+  std::vector<bool> broken_;          // per link: read for every hop of every route
+  std::shared_ptr<Detours> detours_;  // search results, shared by all copies
 };
 
 }  // namespace podsim

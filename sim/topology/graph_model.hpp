@@ -1,5 +1,5 @@
-// What makes a Topology a graph for Boost.Graph: nodes are the vertices, links between them the edges, and nothing is copied.
-// Internal to sim/mesh: other folders use sim/topology/graph.hpp and need no Boost.
+// Adapts Topology to Boost.Graph: nodes are vertices, links between them edges; nothing is copied.
+// Internal to this folder: other folders use sim/topology/graph.hpp and need no Boost.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,7 @@ struct TopologyEdge {
   friend bool operator==(const TopologyEdge&, const TopologyEdge&) = default;
 };
 
-/// Iterates over the links of one chip. All copies share the list that Topology::out_links made.
+/// Iterates over the links of one node. All copies share the list that Topology::out_links() returned.
 class OutEdgeIterator : public boost::iterator_facade<OutEdgeIterator, TopologyEdge, boost::random_access_traversal_tag, TopologyEdge> {
  public:
   OutEdgeIterator() = default;
@@ -47,7 +47,7 @@ class OutEdgeIterator : public boost::iterator_facade<OutEdgeIterator, TopologyE
   std::size_t position_ = 0;
 };
 
-/// Iterates over the links of all chips, chip by chip.
+/// Iterates over the links of all nodes, node by node.
 class EdgeIterator : public boost::iterator_facade<EdgeIterator, TopologyEdge, boost::forward_traversal_tag, TopologyEdge> {
  public:
   EdgeIterator() = default;

@@ -7,7 +7,7 @@ namespace podsim {
 
 struct GridDimension {
   int extent = 1;
-  bool wraps = false;  // extents 1 and 2 have the same links either way: none, and one cable
+  bool wraps = false;  // no effect on extents 1 and 2: no link, or one cable, either way
   LinkParameters link{};
   friend bool operator==(const GridDimension&, const GridDimension&) = default;
 };
@@ -30,8 +30,8 @@ class Grid final : public Topology {
   /// The link that leaves `chip` along `dimension` in direction `sign` (+1 or -1); nullopt at an open end or where extent is 1. With extent
   /// 2 the one cable is the + link of coordinate 0 and the - link of coordinate 1.
   [[nodiscard]] std::optional<LinkId> link_from(ChipId chip, int dimension, int sign) const;
-  /// Links of one direction are equivalent on a torus, each the translation of any other: 2 * dimension + (0 for +, 1 for -; extent 2: 0), then one
-  /// more for injection, one for ejection and one for inner links.
+  /// A number for the link's direction: 2 * dimension + (0 for +, 1 for -; extent 2: 0); then one number each for injection, ejection and inner
+  /// links. On a torus the links of one direction are equivalent: each is a translation of any other.
   [[nodiscard]] int direction(LinkId link) const;
   [[nodiscard]] BytesPerSecond injection() const { return injection_; }
   [[nodiscard]] BytesPerSecond ejection() const { return ejection_; }

@@ -7,9 +7,9 @@
 
 namespace podsim {
 
-/// `slices` copies of one topology, chips of slice s behind those of slice s - 1. Within a slice everything is as in one; between slices a transfer
-/// goes from the chip to its host, over the host's network interface to the other slice's host, and to the chip. Switches: the slices' own, the
-/// hosts, the network.
+/// `slices` copies of one topology; the chips of slice s follow those of slice s - 1. Transfers within a slice are routed as in a single slice. A
+/// transfer between slices goes from the chip to its host, through the host's network interface to the host of the destination, and to the chip
+/// there. Switch nodes: the slices' own, then the hosts, then the network.
 class JoinedSlices final : public Topology {
  public:
   JoinedSlices(std::shared_ptr<const Topology> slice, int slices, SliceJoin join);
@@ -25,7 +25,7 @@ class JoinedSlices final : public Topology {
   [[nodiscard]] std::optional<SliceParts> parts() const override { return SliceParts{*slice_, slices_, join_}; }
   [[nodiscard]] std::optional<LinkId> inner_link(ChipId chip, int core) const override;
   [[nodiscard]] bool is_hop(LinkId link) const override;
-  /// Slices may change places; chips equivalent within a slice may still be driven by different hosts.
+  /// Slices are interchangeable. Chips that are equivalent within a slice count as different if different hosts drive them.
   [[nodiscard]] std::vector<ChipClass> chip_classes() const override;
   [[nodiscard]] int link_class(LinkId link) const override;
   Status route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const override;
@@ -34,8 +34,8 @@ class JoinedSlices final : public Topology {
 
  private:
   [[nodiscard]] int inner_switches() const { return slice_->nodes() - slice_->chips(); }
-  [[nodiscard]] int slice_links() const { return slices_ * slice_->link_slots(); }  // ids below it are of slices
-  // Behind them: 2 per chip (to its host, from it), then 2 per host (to the network, from it).
+  [[nodiscard]] int slice_links() const { return slices_ * slice_->link_slots(); }  // lower ids belong to slices
+  // Above them: 2 per chip (to its host, from it), then 2 per host (to the network, from it).
   [[nodiscard]] LinkId chip_link(int chip, bool up) const { return LinkId{slice_links() + 2 * chip + (up ? 0 : 1)}; }
   [[nodiscard]] LinkId host_link(int host, bool up) const { return LinkId{slice_links() + 2 * chips() + 2 * host + (up ? 0 : 1)}; }
   [[nodiscard]] int host_of(int chip) const {
@@ -43,7 +43,7 @@ class JoinedSlices final : public Topology {
   }
   [[nodiscard]] ChipId host_node(int host) const { return ChipId{chips() + slices_ * inner_switches() + host}; }
   [[nodiscard]] ChipId network_node() const { return ChipId{nodes() - 1}; }
-  /// A node of a slice as a node of all, and which slice and node a node of all is.
+  /// Converts between a node of a slice and a node of the whole.
   [[nodiscard]] ChipId global(int slice, ChipId node) const;
   [[nodiscard]] std::pair<int, ChipId> local(ChipId node) const;
 

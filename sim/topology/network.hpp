@@ -1,4 +1,4 @@
-// A topology written out: chips, switches, cables.
+// An explicit topology: a list of chips, switches and cables.
 #pragma once
 
 #include <memory>
@@ -10,35 +10,34 @@
 
 namespace podsim {
 
-/// A cable joins two nodes, each way with the same parameters. Nodes below `chips` are chips, the others switches.
+/// A cable joins two nodes; both directions have the same parameters. Nodes below `chips` are chips, the others switches.
 struct Cable {
   int from = 0, to = 0;
   LinkParameters link{};
-  std::optional<int> dimension;  // which of a machine's links it is made of
+  std::optional<int> dimension;  // the machine's dimension whose links the cable is one of
   friend bool operator==(const Cable&, const Cable&) = default;
 };
 
-/// What is known of a network because of the way it is built: its routes without a search, and its classes of equivalent chips and links. The links
-/// of cable i are 2i there and 2i + 1 back. Whoever writes one answers for it: routes must be those that Network finds by itself (a test compares
-/// them).
+/// A closed form of a regular network: routes without a search, and its classes of equivalent chips and links. Cable i has links 2i (from -> to) and
+/// 2i + 1 (back). The routes must equal those that Network finds by search; a test compares them.
 class Wiring {
  public:
   virtual ~Wiring() = default;
-  /// The links from one chip to another one, appended.
+  /// Appends the links from one chip to another.
   virtual void route(ChipId from, ChipId to, std::vector<LinkId>& links) const = 0;
-  /// As Topology has them.
+  /// As in Topology.
   [[nodiscard]] virtual std::vector<ChipClass> chip_classes() const = 0;
   [[nodiscard]] virtual int link_class(LinkId link) const = 0;
 };
 
-/// Routes take the fewest hops. Where several links lead on, a packet to chip n takes the (n mod count)-th, in the order of ids: the static rule of
-/// fat trees (d-mod-k), which spreads destinations over the switches and keeps a route where it is.
-///   cost    with a wiring, route O(hops). Without, the first route to a chip takes a breadth-first search from it, O(links), whose result is kept:
-///           4 bytes per node and chip asked for, up to 512 MiB, beyond which what is kept is searched again
+/// Routes take the fewest hops. Among several next links a packet to chip n takes number (n mod count), in the order of ids. This is the static rule
+/// of fat trees (d-mod-k); it spreads destinations over the switches and always gives the same route.
+///   cost    with a wiring, route O(hops). Without one, the first route to a chip takes a breadth-first search, O(links). The result is kept: 4 bytes
+///           per node and destination, up to 512 MiB; destinations beyond that are searched again
 class Network final : public Topology {
  public:
-  /// `names` of the nodes, chips first. Errors: no chip, more than 2^24 nodes, a cable from a node to itself or to one that is not there, a chip that
-  /// does not reach every other.
+  /// `names` of the nodes, chips first. Errors: no chip, more than 2^24 nodes, a cable from a node to itself or to an unknown node, a chip that
+  /// cannot reach every other one.
   static Expected<Network> make(int chips, std::vector<std::string> names, const std::vector<Cable>& cables,
                                 std::shared_ptr<const Wiring> wiring = nullptr);
 
@@ -68,11 +67,11 @@ class Network final : public Topology {
 
   int chips_ = 0;
   std::vector<std::string> names_;
-  std::vector<Link> links_;         // of cable i: 2i there, 2i + 1 back
-  std::vector<std::size_t> rows_;   // per node, where its links begin in out_
-  std::vector<int> out_;            // links, by increasing id at each node
+  std::vector<Link> links_;         // of cable i: 2i from -> to, 2i + 1 back
+  std::vector<std::size_t> rows_;   // per node, the position of its first link in out_
+  std::vector<int> out_;            // links of each node, by increasing id
   std::shared_ptr<const Wiring> wiring_;
-  std::shared_ptr<Searches> searches_;  // what was searched, of all copies of the network
+  std::shared_ptr<Searches> searches_;  // search results, shared by all copies of the network
 };
 
 }  // namespace podsim

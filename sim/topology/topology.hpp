@@ -11,7 +11,7 @@
 
 namespace podsim {
 
-/// What one direction of a link can do. Two directions of a cable do not disturb each other.
+/// Bandwidth and latency of one direction of a link. The two directions of a cable do not share bandwidth.
 struct LinkParameters {
   BytesPerSecond bandwidth = unlimited<BytesPerSecond>;
   Seconds latency{};
@@ -24,7 +24,7 @@ struct OutLink {
   friend bool operator==(const OutLink&, const OutLink&) = default;
 };
 
-/// How a route is to be chosen where there is a choice.
+/// How to choose among equally short routes.
 struct RouteOptions {
   std::vector<int> dimension_order;  // a permutation of the dimensions; empty: 0 first
   int antipodal_sign = +1;           // the way round a wrapped dimension when both are equally long: +1 increasing, -1 decreasing
@@ -41,21 +41,21 @@ struct ChipClass {
 class Grid;
 class Topology;
 
-/// What joins slices: every chip to its host, every host to the network, each way.
+/// The cables that join slices: every chip to its host, every host to the network, both ways.
 struct SliceJoin {
   LinkParameters chip_to_host{}, host_to_network{};
-  std::vector<int> host_of;  // per chip of a slice, from 0 without a gap
+  std::vector<int> host_of;  // per chip of a slice; hosts are numbered from 0 without gaps
 };
 
-/// How a topology is made of several equal slices.
+/// Equal slices and the cables that join them.
 struct SliceParts {
   const Topology& slice;
   int slices = 1;
   const SliceJoin& join;
 };
 
-/// Interface of every topology. Nodes are the chips and behind them, where there are any, the switches. Link ids are dense enough to index arrays:
-/// all are below link_slots(), some slots may be unused.
+/// Interface of every topology. Nodes are the chips, followed by the switches if there are any. All link ids are below link_slots(), so they can
+/// index arrays; some ids may be unused.
 class Topology {
  public:
   virtual ~Topology() = default;
@@ -66,24 +66,24 @@ class Topology {
   /// The links that leave a node towards other nodes, in increasing id.
   [[nodiscard]] virtual std::vector<OutLink> out_links(ChipId node) const = 0;
   [[nodiscard]] virtual LinkParameters link(LinkId link) const = 0;
-  /// Which of a machine's links it is made of: 0 for x, 1 for y, ...; nullopt: none of them.
+  /// The machine's dimension whose links this link is one of: 0 for x, 1 for y, ...; nullopt: none.
   [[nodiscard]] virtual std::optional<int> dimension_of(LinkId /*link*/) const { return std::nullopt; }
-  /// The grid whose coordinates the chips have; null where there is none.
+  /// The grid that gives the chips their coordinates; null if they have none.
   [[nodiscard]] virtual const Grid* grid() const { return nullptr; }
-  /// This topology, if it is a grid as it was made, neither twisted nor damaged nor part of something larger: closed forms hold. Else null.
+  /// This topology if it is an unchanged grid, for which closed forms hold; null if it is twisted, damaged or part of a larger topology.
   [[nodiscard]] virtual const Grid* plain_grid() const { return nullptr; }
-  /// Whether going on from the last coordinate of a dimension of the slice to the first is a step like any other, so that a mesh axis along it wraps.
-  /// By default all do, as over switches.
+  /// Whether the step from the last coordinate of a dimension of the slice to the first is like any other step, so that a mesh axis along it wraps.
+  /// By default every dimension closes, as over switches.
   [[nodiscard]] virtual bool closes(int /*dimension*/) const { return true; }
-  /// Links that were there and carry nothing any more, in increasing id; out_links() does not have them.
+  /// Links that are broken and carry nothing, in increasing id; out_links() leaves them out.
   [[nodiscard]] virtual std::vector<LinkId> broken_links() const { return {}; }
-  /// What it is made of; nullopt: one slice.
+  /// The equal slices that this topology joins; nullopt: it is a single slice.
   [[nodiscard]] virtual std::optional<SliceParts> parts() const { return std::nullopt; }
-  /// The link from one device of a chip to the other, on chips of two; nullopt: nothing limits what they tell each other.
+  /// The link from one device of a chip to the other, on chips of two devices; nullopt: unlimited bandwidth between them.
   [[nodiscard]] virtual std::optional<LinkId> inner_link(ChipId /*chip*/, int /*core*/) const { return std::nullopt; }
-  /// Whether a link joins two nodes (a hop), rather than a device and its router or two devices of a chip.
+  /// Whether a link joins two nodes (a hop), and not a device and its router or two devices of a chip.
   [[nodiscard]] virtual bool is_hop(LinkId link) const = 0;
-  /// The links from `from` to `to` in order of travel, injection first and ejection last where they are limited; appended to `links`.
+  /// Appends the links from `from` to `to` to `links`, in order of travel; injection comes first and ejection last if they are limited.
   /// from == to appends nothing. Errors: the chips are not connected.
   virtual Status route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const = 0;
   /// The classes of equivalent chips and links: for any two members of a class there is a renumbering of nodes and links that takes one to the other

@@ -1,20 +1,19 @@
-// Tori whose wraparound links come back shifted.
+// Twisted tori: their wraparound links are shifted along other dimensions.
 #pragma once
 
 #include "sim/topology/grid.hpp"
 
 namespace podsim {
 
-/// A torus in which going round dimension d also shifts the other coordinates: twists[d][e] is what wrapping + along d adds to coordinate e.
+/// A torus whose wraparound along dimension d also shifts the other coordinates: twists[d][e] is added to coordinate e when + along d wraps.
 ///
 ///   k x k x 2k     wrapping a short axis shifts the long one by k
 ///   k x 2k x 2k    wrapping the short axis shifts both long ones by k
 ///   source         Camarero, Martinez, Beivide, "Lattice graphs for high-scale interconnection topologies", IEEE TPDS 2015; Jouppi et al.,
 ///                  "TPU v4", arXiv:2304.01433, section 2.8
 ///
-/// Chips, links and names are those of the plain grid; every dimension of extent above 1 has its two links at every chip. A route is a shortest one:
-/// of the displacements that lead there, the one with the fewest hops, ties by the greater first coordinate (antipodal_sign -1: the lesser),
-/// travelled in dimension order.
+/// Chips, links and names are those of the plain grid; every dimension of extent above 1 has two links at every chip. A route follows a displacement
+/// of fewest hops, ties by the greater first coordinate (antipodal_sign -1: the lesser), in dimension order.
 ///   cost    route O(hops + 5^dimensions)
 class TwistedTorus final : public Topology {
  public:
@@ -28,10 +27,10 @@ class TwistedTorus final : public Topology {
   [[nodiscard]] LinkParameters link(LinkId link) const override { return grid_.link(link); }
   [[nodiscard]] std::optional<int> dimension_of(LinkId link) const override { return grid_.dimension_of(link); }
   [[nodiscard]] const Grid* grid() const override { return &grid_; }
-  /// The long ones do: going round a short one comes back shifted.
+  /// True for the long dimensions. Going once round a short one ends at shifted coordinates.
   [[nodiscard]] bool closes(int dimension) const override;
   [[nodiscard]] bool is_hop(LinkId link) const override { return grid_.is_hop(link); }
-  /// Moving the whole torus by a chip changes nothing: all chips are equivalent, and all links of one direction.
+  /// Any translation maps the torus to itself: all chips are equivalent, and so are all links of one direction.
   [[nodiscard]] std::vector<ChipClass> chip_classes() const override { return {{ChipId{0}, chips()}}; }
   [[nodiscard]] int link_class(LinkId link) const override;
   Status route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const override;

@@ -87,10 +87,7 @@ Expected<int> check_and_print(const Options& options, Console& console) {
 }  // namespace
 
 int check_verb(const std::vector<std::string>& arguments, Console& console) {
-  const Parsed parsed = parse(arguments, check_options_described(), usage_of("check"), console);
-  if (parsed.status) return *parsed.status;
-  const auto status = check_and_print(*parsed.options, console);
-  return status ? *status : report(status.error(), console);
+  return perform(arguments, check_options_described(), "check", console, &check_and_print);
 }
 
 }  // namespace podsim

@@ -99,10 +99,7 @@ Expected<int> compare_and_print(const Options& options, Console& console) {
 }  // namespace
 
 int compare_verb(const std::vector<std::string>& arguments, Console& console) {
-  const Parsed parsed = parse(arguments, compare_options(), usage_of("compare"), console);
-  if (parsed.status) return *parsed.status;
-  const auto status = compare_and_print(*parsed.options, console);
-  return status ? *status : report(status.error(), console);
+  return perform(arguments, compare_options(), "compare", console, &compare_and_print);
 }
 
 }  // namespace podsim

@@ -13,13 +13,10 @@ namespace podsim {
 
 namespace {
 
-/// By the end of its name. Errors: none of the known ones.
+/// --from, or as the name of the file ends.
 Expected<std::string> form_of(const Options& options) {
   if (options.has("from")) return options.text("from");
-  std::string_view name = options.text("measured");
-  if (name.ends_with(".gz")) name.remove_suffix(3);
-  for (const auto& [end, form] : {std::pair{".pb", "xplane"}, {".json", "trace-json"}, {".csv", "hlo-stats"}})
-    if (name.ends_with(end)) return std::string{form};
+  if (const auto form = profile_form(options.text("measured"))) return std::string{*form};
   return Diagnostic{option("measured"),
                     "expected a file name that ends in .pb, .json or .csv, or --from beside it, found " + quoted(options.text("measured"))};
 }
@@ -38,15 +35,6 @@ Expected<ProfileOptions> profile_options(const Options& options) {
   if (auto ok = set("cores", 64, how.cores); !ok) return ok.error();
   if (auto ok = set("layers", most_layers, how.layers); !ok) return ok.error();
   return how;
-}
-
-/// One of the profile's steps, on average.
-StepTimes step_of(const ProfiledOperations& profile) {
-  const auto steps = static_cast<double>(profile.steps);
-  StepTimes step{profile.time / steps, {}};
-  for (const ProfiledOperation& o : profile.operations)
-    step.operations.push_back({o.name, o.category, o.occurrences / steps, o.self / steps, o.beside / steps, o.flops, o.bytes, o.group});
-  return step;
 }
 
 Expected<PredictedStep> simulated_step(const Options& options, const RunOptions& how) {
@@ -121,10 +109,7 @@ Expected<int> diff_and_print(const Options& options, Console& console) {
 }  // namespace
 
 int diff_verb(const std::vector<std::string>& arguments, Console& console) {
-  const Parsed parsed = parse(arguments, diff_options(), usage_of("diff"), console, "plan");
-  if (parsed.status) return *parsed.status;
-  const auto status = diff_and_print(*parsed.options, console);
-  return status ? *status : report(status.error(), console);
+  return perform(arguments, diff_options(), "diff", console, &diff_and_print, "plan");
 }
 
 }  // namespace podsim

@@ -228,6 +228,14 @@ Parsed parse(const std::vector<std::string>& arguments, const OptionGroup& descr
   return {exit_done, std::nullopt};
 }
 
+int perform(const std::vector<std::string>& arguments, const OptionGroup& described, std::string_view verb, Console& console,
+            Expected<int> (*work)(const Options&, Console&), const char* positional) {
+  const Parsed parsed = parse(arguments, described, usage_of(verb), console, positional);
+  if (parsed.status) return *parsed.status;
+  const auto status = work(*parsed.options, console);
+  return status ? *status : report(status.error(), console);
+}
+
 OptionGroup output_options(std::span<const Format> formats) {
   std::vector<std::string> names;
   for (const Format format : formats) names.emplace_back(format_names[static_cast<std::size_t>(format)]);

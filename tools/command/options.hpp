@@ -93,6 +93,10 @@ struct Parsed {
 Parsed parse(const std::vector<std::string>& arguments, const OptionGroup& described, std::string_view usage, Console& console,
              const char* positional = nullptr);
 
+/// The same, and what the verb does with them; an error is reported. Returns the exit status.
+int perform(const std::vector<std::string>& arguments, const OptionGroup& described, std::string_view verb, Console& console,
+            Expected<int> (*work)(const Options&, Console&), const char* positional = nullptr);
+
 /// --format -o --quiet. Of --format those that the verb prints, the first where nothing is said; any other is an error of parsing.
 OptionGroup output_options(std::span<const Format> formats);
 Format format_of(const Options& options);

@@ -1,5 +1,7 @@
 #include <fmt/ostream.h>
 
+#include <set>
+
 #include "sim/base/units.hpp"
 #include "sim/config/result_config.hpp"
 #include "tools/command/command.hpp"
@@ -31,11 +33,12 @@ int interrupted(const Run& run, Console& console) {
 }
 
 /// --per. Errors: neither device nor link.
-Expected<std::vector<std::string>> asked_per(const Options& options) {
-  if (!options.has("per")) return std::vector<std::string>{};
-  std::vector<std::string> asked = split(options.text("per"));
-  for (const std::string& what : asked)
+Expected<std::set<std::string>> asked_per(const Options& options) {
+  std::set<std::string> asked;
+  for (const std::string& what : options.has("per") ? split(options.text("per")) : std::vector<std::string>{}) {
     if (what != "device" && what != "link") return Diagnostic{option("per"), "expected device or link, found " + quoted(what)};
+    asked.insert(what);
+  }
   return asked;
 }
 
@@ -55,12 +58,9 @@ Expected<Details> details_of(const Run& run, const System& system, const Problem
     details.losses = *std::move(losses);
   }
   const auto per = asked_per(options);
-  for (const std::string& what : *per) {
-    if (what == "device")
-      details.devices = measure_devices(run.model, run.timeline);
-    else
-      details.links = measure_links(run.model, run.timeline);
-  }
+  if (!per) return per.error();
+  if (per->contains("device")) details.devices = measure_devices(run.model, run.timeline);
+  if (per->contains("link")) details.links = measure_links(run.model, run.timeline);
   if (!options.flag("explain")) return details;
   auto explanation = explain(run, how);
   if (!explanation) return explanation.error();
@@ -72,12 +72,8 @@ std::string text_of(const Run& run, const Details& details, const Options& optio
   const std::string path = options.has("output") ? options.text("output") : "";
   if (path.ends_with(".textproto")) return write_result(run.row.result, Encoding::text);
   if (path.ends_with(".pb")) return write_result(run.row.result, Encoding::binary);
-  switch (format_of(options)) {
-    case Format::json: return result_json(run, details);
-    case Format::csv: return result_csv({run.row});
-    case Format::table: break;
-  }
-  return result_table(run, details);
+  const Format format = format_of(options);
+  return format == Format::json ? result_json(run, details) : format == Format::csv ? result_csv({run.row}) : result_table(run, details);
 }
 
 Expected<int> simulate_and_print(const Options& options, Console& console) {
@@ -117,10 +113,7 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
 }  // namespace
 
 int run_verb(const std::vector<std::string>& arguments, Console& console) {
-  const Parsed parsed = parse(arguments, run_options(), usage_of("run"), console);
-  if (parsed.status) return *parsed.status;
-  const auto status = simulate_and_print(*parsed.options, console);
-  return status ? *status : report(status.error(), console);
+  return perform(arguments, run_options(), "run", console, &simulate_and_print);
 }
 
 }  // namespace podsim

@@ -5,6 +5,7 @@
 #include "tools/command/command.hpp"
 #include "tools/command/options.hpp"
 #include "tools/command/scenario_options.hpp"
+#include "tools/command/sweep_files.hpp"
 #include "tools/report/comparison_report.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/sweep/point_run.hpp"
@@ -16,9 +17,6 @@ namespace podsim {
 
 namespace {
 
-/// With what SQLite puts beside it.
-std::vector<std::string> files_of_store(const std::string& store) { return {store, store + "-wal", store + "-shm", store + "-journal"}; }
-
 OptionGroup sweep_options() {
   const OptionGroup own{{"file", input_file("FILE.textproto"), "the sweep; --file may be left out"},
                         {"store", output_file("FILE.sqlite", files_of_store), "where results are kept; left out: FILE.sqlite beside the sweep"},
@@ -27,42 +25,6 @@ OptionGroup sweep_options() {
                         {"query", word("SQL"), "print what one SQL statement reads; `results` is the view to begin with"},
                         {"status", flag(), "print how far the sweep is, also while it runs"}};
   return joined({own, output_options(table_json_csv)});
-}
-
-/// The options that a sweep's values stand for.
-OptionGroup point_options() {
-  return joined({system_options(false), what_if_options(false), problem_options(false), workload_options(), engine_options()});
-}
-
-/// Those that the value of an option names.
-void add_files(const OptionGroup& described, const std::string& option, const std::string& value, std::vector<NamedFile>& files) {
-  for (const OptionSpec& spec : described)
-    if (spec.long_name() == option && spec.value.files != nullptr)
-      for (std::string& path : spec.value.files(value)) files.push_back({"--" + option, std::move(path), spec.value.writes});
-}
-
-/// "x.sqlite" for "x.textproto".
-std::string store_beside(const std::string& file) {
-  constexpr std::string_view ending = ".textproto";
-  return (file.ends_with(ending) ? file.substr(0, file.size() - ending.size()) : file) + ".sqlite";
-}
-
-/// Of the command line, with the store that it does not name.
-std::vector<NamedFile> named_files(const Options& options, const std::string& store) {
-  std::vector<NamedFile> files;
-  if (!options.has("store")) add_files(sweep_options(), "store", store, files);  // first, so that of two outputs this is not the one to blame
-  files.insert(files.end(), options.files().begin(), options.files().end());
-  return files;
-}
-
-/// With those that the values of the sweep name.
-std::vector<NamedFile> named_files(const Options& options, const std::string& store, const std::vector<SweepBlock>& blocks) {
-  const OptionGroup described = point_options();
-  std::vector<NamedFile> files = named_files(options, store);
-  for (const SweepBlock& block : blocks)
-    for (const SweepAxis& axis : block.axes)
-      for (const SweepValue& value : axis.values) add_files(described, option_of(scenario_fields()[axis.field].name), value.text, files);
-  return files;
 }
 
 std::string progress_text(const SweepCount& count, double seconds) {
@@ -112,7 +74,7 @@ int run_file(const std::string& file, const std::string& store_file, const Optio
   if (!text) return report(text.error(), console);
   auto blocks = read_sweep(*text, file);
   if (!blocks) return report(blocks.error(), console);
-  if (auto ok = outputs_stand_alone(named_files(options, store_file, *blocks)); !ok) return report(ok.error(), console);
+  if (auto ok = outputs_stand_alone(files_of_sweep(options, store_file, *blocks)); !ok) return report(ok.error(), console);
   if (auto ok = check_sweep(*blocks); !ok) return report(ok.error(), console);
   const auto points = expand(*std::move(blocks), devices_of);
   if (!points) return report(points.error(), console);
@@ -150,7 +112,7 @@ int sweep_verb(const std::vector<std::string>& arguments, Console& console) {
     return report({{}, "sweep what? A FILE.textproto, or --store with --export, --query or --status; --help has examples"}, console);
   if (!options.has("file") && !options.has("store")) return report({{}, "--store is missing: the file that keeps the results"}, console);
   const std::string store = options.has("store") ? options.text("store") : store_beside(options.text("file"));
-  if (auto ok = outputs_stand_alone(named_files(options, store)); !ok) return report(ok.error(), console);
+  if (auto ok = outputs_stand_alone(files_of_sweep(options, store)); !ok) return report(ok.error(), console);
   return asked > 0 ? report_from(store, options, console) : run_file(options.text("file"), store, options, console);
 }
 

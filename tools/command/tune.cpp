@@ -100,10 +100,7 @@ Expected<int> tune_and_print(const Options& options, Console& console) {
 }  // namespace
 
 int tune_verb(const std::vector<std::string>& arguments, Console& console) {
-  const Parsed parsed = parse(arguments, tune_options(), usage_of("tune"), console);
-  if (parsed.status) return *parsed.status;
-  const auto status = tune_and_print(*parsed.options, console);
-  return status ? *status : report(status.error(), console);
+  return perform(arguments, tune_options(), "tune", console, &tune_and_print);
 }
 
 }  // namespace podsim

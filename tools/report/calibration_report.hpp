@@ -9,12 +9,12 @@
 
 namespace podsim {
 
-/// `held_back`: the error of predictions of what was held back, where that could be told.
+/// `held_back`: the cross-validation error, if it could be computed.
 std::string calibration_table(const std::vector<Observation>& observations, const Calibration& found, const std::optional<ErrorSummary>& held_back,
                               const std::vector<std::string>& notes);
 std::string calibration_json(const std::vector<Observation>& observations, const Calibration& found, const std::optional<ErrorSummary>& held_back,
                              const std::vector<std::string>& notes);
-/// Measured against fitted: a group per operation; what counted less is hollow.
+/// Measured against fitted times: one group per operation; outliers with less influence are hollow.
 std::string residual_svg(const std::vector<Observation>& observations, const Calibration& found, const std::string& dataset);
 
 }  // namespace podsim

@@ -9,7 +9,7 @@
 
 namespace podsim {
 
-/// An edge and what it is for.
+/// An edge and its purpose.
 struct NamedEdge {
   std::string from, to, purpose, race;
 };
@@ -18,7 +18,7 @@ Expected<std::vector<NamedEdge>> named_edges(const Schedule& lowered, Cancellati
 std::string edges_table(const std::vector<NamedEdge>& edges);
 
 std::string check_table(const CheckReport& report);
-/// What was not compared has no value. `edges`: none where they were not looked at.
+/// Quantities that were not compared are null. `edges`: null if they were not audited.
 std::string check_json(const CheckReport& report, const std::vector<NamedEdge>* edges);
 
 }  // namespace podsim

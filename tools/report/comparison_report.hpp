@@ -13,16 +13,16 @@ namespace podsim {
 
 std::string result_csv(const std::vector<Row>& rows);
 
-/// What was left out of a comparison.
+/// A case left out of a comparison, and why.
 struct LeftOut {
   std::string what, reason;
 };
-/// What compare prints.
+/// The output of `compare`.
 struct ComparisonReport {
-  std::vector<TopologyCost> topologies;  // where several were asked for
-  std::vector<Row> rows;                 // group by group, each best first
+  std::vector<TopologyCost> topologies;  // if several were requested
+  std::vector<Row> rows;                 // by group, the best of each group first
   std::vector<LeftOut> skipped;
-  std::vector<std::string> notes;  // on what was asked for
+  std::vector<std::string> notes;  // on the request
   std::vector<std::string> verdicts;
   std::vector<Crossovers> crossovers;
 };
@@ -35,7 +35,7 @@ std::string slice_text(const Result& result);
 std::string slice_and_changes(const Row& row);
 /// "row=32,col=8"
 std::string mesh_text(const Result& result);
-/// What several devices have of the operands: "X gathered first", "X given", "Y left"; "-".
+/// The replicated operands: "X gathered first", "X given", "Y left"; "-" if there are none.
 std::string replicated_text(const Row& row);
 /// "256 sequences of 2048 tokens (524288 tokens)"
 std::string tokens_text(const TokenCount& tokens);

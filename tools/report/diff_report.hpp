@@ -1,4 +1,4 @@
-// What diff found, as a table, JSON or CSV.
+// The result of diff as a table, JSON or CSV.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace podsim {
 
 std::string diff_table(const StepDiff& diff, const std::vector<std::string>& notes);
-/// One JSON object, with a newline behind it.
+/// One JSON object, followed by a newline.
 std::string diff_json(const StepDiff& diff, const std::vector<std::string>& notes);
 std::string diff_csv(const StepDiff& diff);
 

@@ -10,7 +10,7 @@ namespace podsim {
 
 /// Every value with its source.
 std::string machine_report(const Machine& machine, Format format);
-/// The machines that come with podsim.
+/// The shipped machines.
 Expected<std::string> list_machines(Format format);
 
 }  // namespace podsim

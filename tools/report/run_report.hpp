@@ -1,4 +1,4 @@
-// One run's result, as much of it as was asked for: a table for people, JSON for programs.
+// The result of one run, with optional details: a table for people, JSON for programs.
 #pragma once
 
 #include <optional>
@@ -12,24 +12,24 @@
 
 namespace podsim {
 
-/// What a run is asked to tell beside its figures.
+/// The optional details of a run's report.
 struct Details {
   std::optional<Explanation> explanation;
   std::vector<DeviceMetrics> devices;
   std::vector<LinkMetrics> links;
-  std::optional<double> healthy_s;  // beside broken or slow links and devices: the time without them
+  std::optional<double> healthy_s;  // with faults: the time without them
   std::vector<CableLoss> losses;    // --fail any, worst first
-  std::vector<std::string> notes;   // on what was asked for
+  std::vector<std::string> notes;   // on the request
 };
 
 std::string result_table(const Run& run, const Details& details);
-/// One JSON object, with a newline behind it.
+/// One JSON object, followed by a newline.
 std::string result_json(const Run& run, const Details& details);
 
-/// The figures that every verb prints of a run.
+/// The figures of a run that all verbs print.
 Json row_json(const Row& row);
 
-/// level, dataset, error; of a machine that was fitted also fitted_error, and of a run beyond that p95_error, rung, beyond.
+/// level, dataset, error; for a fitted machine also fitted_error, and for a run beyond the fit p95_error, rung, beyond.
 Json trust_json(const RunTrust& trust);
 /// batch, sequence, tokens
 Json tokens_json(const TokenCount& tokens);

@@ -1,4 +1,4 @@
-// A file that is written from front to back, plain or compressed, and is there only when it is complete.
+// An output file, plain or compressed, that appears only when complete.
 #pragma once
 
 #include <memory>
@@ -9,26 +9,26 @@
 
 namespace podsim {
 
-/// Where bytes go: an OutputFile (sim/base/output_file.hpp), plain or compressed.
+/// Receives bytes for an OutputFile (sim/base/output_file.hpp), plain or compressed.
 class Sink {
  public:
   virtual ~Sink() = default;
   Sink(const Sink&) = delete;
   Sink& operator=(const Sink&) = delete;
 
-  /// After a failure: nothing. close() has the error.
+  /// Does nothing after a failure; close() reports the error.
   virtual void write(std::string_view bytes) = 0;
-  /// Whether writing on is of no use.
+  /// Whether an earlier write failed, so that further writes are useless.
   [[nodiscard]] virtual bool failed() const = 0;
-  /// Once, after all bytes. Errors: some of them could not be written.
+  /// Call once, after all bytes. Errors: some bytes could not be written.
   virtual Status close() = 0;
 
  protected:
   Sink() = default;
 };
 
-/// A file, compressed if its name ends in `.gz`: a gzip header without a name or time, so that the same bytes become the same file. Opened at once,
-/// so that what cannot be written is known before there is anything to write. Errors: it cannot.
+/// A file, compressed if its name ends in `.gz`. The gzip header has no name or time, so equal contents give equal files. Opens the file at once, so
+/// that an unwritable target fails before any work is done. Errors: it cannot be written.
 Expected<std::unique_ptr<Sink>> open_sink(const std::string& path);
 
 }  // namespace podsim

@@ -1,4 +1,4 @@
-// Systems as tables, JSON and Graphviz: what joins their chips, and where a mesh sits.
+// Systems as tables, JSON and Graphviz: the interconnect of their chips, and the placement of a mesh.
 #pragma once
 
 #include <functional>
@@ -14,15 +14,15 @@ namespace podsim {
 
 /// Graphviz: chips as circles, switches as boxes, a cable as one edge with its bandwidth.
 std::string to_dot(const Topology& topology, const std::function<std::string(ChipId)>& label);
-/// The same with the mesh's devices on its chips.
+/// The same, labelled with the mesh's devices.
 std::string mesh_to_dot(const System& system);
 
 /// The devices of a slice as JAX prints them.
 std::string devices_text(const System& system, const std::vector<JaxDevice>& devices, Format format);
 
-/// JAX's id of every device of the mesh, and how far neighbours along its axes are apart. Errors: a chip that cannot be reached.
+/// JAX's id of every mesh device, and the hops between neighbours along each axis. Errors: a chip that cannot be reached.
 Expected<std::string> mesh_report(const System& system, Format format);
-/// Sizes, distances, bisection and the bound of an all-to-all. Errors: cancelled work.
+/// Sizes, distances, bisection bandwidth and the all-to-all bound. Errors: cancelled work.
 Expected<std::string> topology_report(const System& system, Format format, const RunOptions& how);
 
 }  // namespace podsim

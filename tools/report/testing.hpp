@@ -27,7 +27,7 @@ inline std::vector<DeviceId> devices_below(int count) {
   return devices;
 }
 
-/// The file of these devices; an assert if the run does not finish.
+/// The trace of these devices; an assert if the run does not finish.
 inline std::string trace_text(const Model& model, const std::vector<DeviceId>& devices, std::string_view engine = "des") {
   const auto timeline = (*timing_engine(engine))->run(model, {});
   assert(timeline);
@@ -37,7 +37,7 @@ inline std::string trace_text(const Model& model, const std::vector<DeviceId>& d
   return sink.text;
 }
 
-/// The same of a node per device, every device, as JSON.
+/// The trace of all devices of an unfolded model, as JSON.
 inline nlohmann::ordered_json trace_json(const SmallSystem& system, const Schedule& lowered, std::string_view engine = "des") {
   const auto model = model_of(system, lowered);
   EXPECT_TRUE(model) << to_text(model.error());

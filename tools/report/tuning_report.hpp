@@ -1,4 +1,4 @@
-// What a search found, as a table for people and JSON for programs.
+// The result of a search, as a table for people and JSON for programs.
 #pragma once
 
 #include <optional>
@@ -11,21 +11,21 @@
 
 namespace podsim {
 
-/// What tune prints.
+/// The output of `tune`.
 struct TuningReport {
   const TuningRequest* request = nullptr;
   Tuning tuning;
   double wall_s = 0;
-  std::optional<ReferenceTuning> reference;  // of the first baseline
-  std::vector<TunedPlan> pareto{};           // where asked for
-  std::vector<TimeSplit> splits{};           // with an explanation: of each plan
-  std::vector<Flip> flips{};                 // what makes the second plan the first
+  std::optional<ReferenceTuning> reference;  // for the first baseline
+  std::vector<TunedPlan> pareto{};           // if requested
+  std::vector<TimeSplit> splits{};           // per plan, with --explain
+  std::vector<Flip> flips{};                 // changes of the machine that make the second plan the fastest
 };
 
 std::string tuning_table(const TuningReport& report);
 std::string tuning_json(const TuningReport& report);
 
-/// A plan alone, of the request's systems: `show plan`.
+/// A single plan on the request's systems, for `show plan`.
 std::string plan_table(const TuningRequest& request, const TunedPlan& plan);
 std::string plan_json(const TuningRequest& request, const TunedPlan& plan);
 

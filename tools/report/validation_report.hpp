@@ -8,12 +8,12 @@
 
 namespace podsim {
 
-/// A line per case, figures of each rung, what is above its bound; with `rows` every row first.
+/// One line per case, the errors of each tier, cases above their bound; with `rows` preceded by all rows.
 std::string validation_table(const std::vector<DatasetValidation>& validations, bool rows);
 std::string validation_json(const std::vector<DatasetValidation>& validations);
-/// A line per row.
+/// One line per row.
 std::string validation_csv(const std::vector<DatasetValidation>& validations);
-/// Predicted over measured, both logarithmic; a colour per rung, hollow where it does not count.
+/// Predicted over measured time, both logarithmic; one colour per tier, hollow if the row does not count.
 std::string validation_svg(const std::vector<DatasetValidation>& validations);
 
 /// "all-gather 16 MiB on 8 along col", "matmul 1024x1024x1024".

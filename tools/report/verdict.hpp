@@ -1,4 +1,4 @@
-// What compare says about the rows of one system.
+// The conclusion that compare prints for one system.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace podsim {
 
-/// Which row wins, by what margin over another algorithm and, of a GEMM, over the next slice counts, and what makes the difference. The rows are of
-/// one system and one problem, best first.
+/// Names the winner, its margin over another algorithm and, for a GEMM, over the next slice counts, and the cause of the difference. All rows must be
+/// of one system and one problem, best first.
 std::string verdict(const std::vector<Row>& rows);
 
 }  // namespace podsim

@@ -1,4 +1,4 @@
-// Observations: how long operations took on real machines. What importers produce, what calibrate and validate read.
+// Observations: measured times of operations on real machines. Importers produce them, calibrate and validate read them.
 #pragma once
 
 #include <cstdint>
@@ -13,39 +13,40 @@
 
 namespace podsim {
 
-/// What ran. The collective kinds are those of `run --collective`; a permute is one shift by 1 of all devices.
+/// The observed operation. Collective kinds are those of `run --collective`; a permute is one shift by 1 on all devices.
 enum class ObservedOp { all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, reduce, permute, matmul, hbm_copy };
 std::string_view name_of(ObservedOp op);  // "all-gather", "hbm_copy"
 std::optional<ObservedOp> observed_op_named(std::string_view name);
 
-/// How a collective or a collective matmul was carried out, as far as the source tells. Plain: a collective by itself, with nothing beside it; one after
-/// the other. Overlapped: with arithmetic beside it; passed on one way. Bidirectional: passed on both ways. A matmul or a copy is by itself.
+/// How a collective or collective matmul was executed, if the source states it. plain: a collective without concurrent arithmetic; with a matmul: one
+/// after the other. overlapped: concurrent with the arithmetic, in one direction. bidirectional: concurrent, in both directions. A matmul or copy
+/// runs alone.
 enum class ObservedSchedule { unknown, plain, overlapped, bidirectional };
 std::string_view name_of(ObservedSchedule schedule);
 std::optional<ObservedSchedule> observed_schedule_named(std::string_view name);
 
-/// One row. `bytes` is what `run --bytes` means: the input on each device (hbm_copy: what is copied, read once and written once); of a matmul
-/// nothing. `devices` is how many take part: of a collective along one axis its ring, not the mesh. m, n, k are of the whole product that each
-/// device computes, of a collective with a matmul too: after an all-gather of [m/devices, k] or of [k/devices, n], before a reduce-scatter of [m, n].
+/// One row. `bytes` is the argument of `run --bytes`: the input per device (hbm_copy: the bytes copied, read once and written once); unused for a
+/// matmul. `devices` is the number that take part: for a collective along one axis its ring, not the mesh. m, n, k are the whole product that each
+/// device computes; with a collective: after an all-gather of [m/devices, k] or [k/devices, n], or before a reduce-scatter of [m, n].
 struct Observation {
   ObservedOp op = ObservedOp::all_gather;
   int devices = 1;
   Bytes bytes{};
   Seconds time{};
-  std::string axis{};              // of the mesh; empty: the only one, or not told
-  std::optional<int> array_dim{};  // the dimension of the array that was gathered or scattered
+  std::string axis{};              // of the mesh; empty: the only one, or not stated
+  std::optional<int> array_dim{};  // the dimension of the array that is gathered or scattered
   std::optional<DType> dtype{};
-  std::int64_t m = 0, n = 0, k = 0;  // of a matmul, and of a collective with one; `schedule` plain: one after the other
+  std::int64_t m = 0, n = 0, k = 0;  // of a matmul, and of a collective with one
   ObservedSchedule schedule = ObservedSchedule::unknown;
-  std::string source{};    // where the row is from
+  std::string source{};    // the origin of the row
   SourceLocation where{};  // in the file that it was read from
 };
 
-/// A collective with a matmul: several operations.
+/// Whether a row is a collective with a matmul.
 inline bool is_composite(const Observation& o) { return o.m > 0 && o.op != ObservedOp::matmul; }
 
-/// The CSV of the contract: a heading `op,devices,bytes,seconds` with optional axis, array_dim, dtype, m, n, k, schedule, source, in any order; `#`
-/// begins a comment line. Numbers are bare: bytes and seconds. Errors: `file:line:column` of unknown or missing columns, words that are no operation,
+/// Reads CSV with the heading `op,devices,bytes,seconds` and optional columns axis, array_dim, dtype, m, n, k, schedule, source, in any order; `#`
+/// begins a comment line. Numbers have no unit: bytes and seconds. Errors, with `file:line:column`: unknown or missing columns, unknown operations,
 /// numbers that are not positive or too large to multiply (2^20 devices, 2^42 bytes, 2^30 rows or columns), fields that do not belong to the
 /// operation.
 Expected<std::vector<Observation>> read_observations(std::string_view text, const std::string& file);

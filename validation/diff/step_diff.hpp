@@ -1,4 +1,4 @@
-// Why a step takes longer than predicted: two lists of operations, one predicted and one measured, held against each other. README.md has the words.
+// Compares two lists of operations, one predicted and one measured: why a step takes longer than predicted. README.md defines the terms.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/base/quantity.hpp"
+#include "validation/calibration/importers/profile_operations.hpp"
 
 namespace podsim {
 
@@ -14,34 +15,36 @@ namespace podsim {
 struct StepOperation {
   std::string name, category;
   double count = 0;
-  Seconds time;     // of the step: the core works on it or waits for it, and for nothing else
+  Seconds time;     // part of the step's time: the core works on the operation or waits only for it
   Seconds beside;   // in flight while the core does something else; not part of the step's time
-  Flops flops;      // of one occurrence of a product; 0: not told
-  Bytes bytes;      // of one occurrence of a collective: its input on each device; 0: not told
-  int devices = 0;  // that take part in it; 0: not told
+  Flops flops;      // of one occurrence of a product; 0: not stated
+  Bytes bytes;      // of one occurrence of a collective: input per device; 0: not stated
+  int devices = 0;  // that take part in it; 0: not stated
 };
 
 struct StepTimes {
-  Seconds time;  // of the step; what operations do not account for is idle
+  Seconds time;  // of the step; time without operations is idle
   std::vector<StepOperation> operations;
 };
+/// The mean of a profile's steps.
+StepTimes step_of(const ProfiledOperations& profile);
 
-/// Operations of one side that belong together.
+/// Operations of one side that form a group.
 struct DiffSide {
-  std::vector<std::string> names;  // in the order of their side
+  std::vector<std::string> names;  // in the order of their list
   double count = 0;
   Seconds time, beside;
 };
 
 struct DiffRow {
-  std::string name, category;  // of an operation, the first predicted name; of a category, the category twice
+  std::string name, category;  // for an operation: its first predicted name; for a category: the category in both
   DiffSide predicted, measured;
-  std::optional<double> share{};  // of the step's gap; none where there is no gap
+  std::optional<double> share{};  // of the step's gap; nullopt if there is no gap
   [[nodiscard]] Seconds gap() const { return measured.time - predicted.time; }
 };
 
 struct UnmatchedOperation {
-  bool measured = false;  // else predicted
+  bool measured = false;  // false: predicted
   StepOperation operation;
 };
 
@@ -54,12 +57,12 @@ struct StepDiff {
   std::string sentence;
 };
 
-/// `predicted` is one of `layers` equal blocks that the step has, one after the other.
-/// Operations are counterparts if they are of one category and
-///   1. have the same name, or else
-///   2. take the same FLOPs or bytes in one occurrence, to 1 %, and are not told to be of different numbers of devices; several on a side are summed,
-///   3. do so over the whole step (a product in slices against one in a piece),
-///   4. are the only ones left in it on their side, and one of the two tells no size.
+/// `predicted` is one block; the step has `layers` equal blocks in sequence.
+/// Operations are counterparts if they have the same category and
+///   1. the same name, or else
+///   2. equal FLOPs or bytes per occurrence, within 1 %, and no different numbers of devices; several on one side are summed, or else
+///   3. equal FLOPs or bytes over the whole step (a product in slices against one in a single piece), or else
+///   4. each is the only unmatched one of the category on its side, and one of them states no size.
 ///   cost    O((p + m)^2) at worst
 StepDiff diff_steps(const StepTimes& predicted, const StepTimes& measured, std::int64_t layers = 1);
 

@@ -1,4 +1,4 @@
-// Datasets: what was measured, and what it is used to prove.
+// Datasets: measurements, and the study that uses them.
 #pragma once
 
 #include <string>
@@ -17,15 +17,15 @@ struct Dataset {
   Machine machine;  // the study's
 };
 
-/// The names of the datasets that come with the program, sorted.
+/// The names of the shipped datasets, sorted.
 std::vector<std::string> shipped_datasets();
 
-/// A shipped dataset by its name, or the one in a folder (what has a '/', or is no shipped name but a folder): observations.csv and
-/// validation.textproto. Errors: an unknown name (names the near ones), files that cannot be read, what is wrong with them.
+/// A shipped dataset by its name, or a dataset in a folder (a name with a '/', or any folder that is not a shipped name): observations.csv and
+/// validation.textproto. Errors: an unknown name (the message names similar ones), unreadable files, errors in the files.
 Expected<Dataset> find_dataset(const std::string& name_or_folder);
-/// The files that are read of it, if it is a folder.
+/// The files of a dataset in a folder; empty for a shipped one.
 std::vector<std::string> files_of_dataset(const std::string& name_or_folder);
-/// Its observations alone.
+/// Only its observations.
 Expected<std::vector<Observation>> find_observations(const std::string& name_or_folder);
 
 }  // namespace podsim

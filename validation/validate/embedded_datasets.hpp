@@ -1,4 +1,4 @@
-// The files of validation/datasets as the build compiled them in.
+// The files of validation/datasets, compiled in.
 #pragma once
 
 #include <span>

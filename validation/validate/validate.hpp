@@ -1,4 +1,4 @@
-// DatasetValidation: what a machine that was fitted to some measurements says of others.
+// Validation: predicts measurements with machines that were fitted to other measurements.
 #pragma once
 
 #include <functional>
@@ -12,24 +12,24 @@
 
 namespace podsim {
 
-/// A measured row that the machine was not fitted to.
+/// A measured row that was not used in the fit.
 struct ValidatedRow {
   Observation observation;
   Seconds predicted;
   double error = 0;  // (predicted - measured) / measured
 };
 
-/// A case under one hypothesis.
+/// A case of a study, under one hypothesis.
 struct ValidatedCase {
-  std::string name, hypothesis;  // empty: what ran is known
+  std::string name, hypothesis;  // hypothesis: the assumed algorithm; empty: the measured algorithm is known
   Tier tier = Tier::other_sizes;
-  std::size_t fitted = 0;  // rows; with parts, of each fit on average
+  std::size_t fitted = 0;  // rows; with parts, the mean over their fits
   std::vector<ValidatedRow> rows;
   ErrorSummary errors;
   std::optional<ErrorBound> bound;
   std::string no_bound;
-  bool counted = true;  // in figures of more than this case; false: what ran is not known, so that every hypothesis has a prediction, or the
-                        // measurements tell too little of the machine for a bound
+  bool counted = true;  // whether this case counts in the aggregate error. False if the measured algorithm is unknown (each hypothesis is then
+                        // predicted separately), or the measurements determine too little of the machine for a bound
   bool ok = true;       // within its bound
 };
 
@@ -39,25 +39,25 @@ struct DatasetValidation {
   [[nodiscard]] bool ok() const;
 };
 
-/// The errors that count, of a tier or of all: a row once for each rung, in the first case that predicts it.
+/// The errors that count in the aggregate, of one tier or of all. A row counts once per tier, in the first case that predicts it.
 std::vector<double> counted_errors(const DatasetValidation& validation, std::optional<Tier> tier = std::nullopt);
 
-/// Whether what ran is known: of a matmul, a copy or a permute always.
+/// Whether the measured algorithm is known; always true for matmul, copy and permute.
 bool is_known(const Observation& observation);
 
-/// How often one validate() asks whether to stop, and says how far it is.
+/// Threads, cancellation and progress of validate().
 struct ValidateControl {
-  int threads = 0;                                       // 0: as many as the machine has; results do not depend on it
-  Cancellation stop;                                     // requested: the result is cancelled_work()
-  std::function<void(std::size_t, std::size_t)> done{};  // fits done, of so many; from one thread at a time
+  int threads = 0;                                       // 0: one per CPU; results do not depend on it
+  Cancellation stop;                                     // requested: the error is cancelled_work()
+  std::function<void(std::size_t, std::size_t)> done{};  // called with the number of fits done and their total; from one thread at a time
 };
 
-/// Fits and predicts every case of every dataset, under every hypothesis where what ran in a row is unknown, else as `podsim run` does. The same
-/// input gives the same bytes. Errors: at the place in the study: a filter that lets no row pass, a dataset that there is not, a system that cannot be
-/// made, a case that fits what it predicts; at the observation: what cannot be predicted on the system.
+/// Fits and predicts every case of every dataset. A row whose algorithm is unknown is predicted under every hypothesis, other rows with the defaults
+/// of `podsim run`. Equal inputs give equal bytes. Errors, at the location in the study: a filter that passes no row, an unknown dataset, a system
+/// that cannot be made, a case that predicts rows it is fitted to; at the observation: an operation that cannot be predicted on the system.
 Expected<std::vector<DatasetValidation>> validate(const std::vector<Dataset>& datasets, const ValidateControl& control = {});
 
-/// All rows on a machine as it is.
+/// Predicts all rows on a machine without a fit.
 Expected<ValidatedCase> validate_on(const std::vector<Observation>& observations, const System& system, std::optional<ErrorBound> bound);
 
 }  // namespace podsim

@@ -1,4 +1,4 @@
-// A lower bound on the time of a product, without building its schedule: what the tuner prunes with.
+// A lower bound on the time of a product without building its schedule, for pruning in the tuner.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace podsim {
 
-/// The physical dimensions that the axes of a mesh are laid over.
+/// The physical dimensions under the axes of a mesh.
 struct AxisRings {
   struct Ring {
     int size = 1;
@@ -19,16 +19,15 @@ struct AxisRings {
   };
   std::vector<Ring> row, col;  // without dimensions of one chip
 };
-/// nullopt: not an undamaged grid of chips with one device each, or an axis takes a part of a dimension.
+/// nullopt: the system is not an undamaged grid of chips with one device each, or an axis covers part of a dimension.
 std::optional<AxisRings> axis_rings(const System& system);
 
-/// No longer than the part takes on the system by des, its collectives lowered by dimension. Per pass, the longest of
-///   core   its matmuls and slice copies; before the first matmul the first gathers, as far as cuts do not hide them; after the last one the last
-///          reduce-scatter, as far as joins do not
-///   axis   the collectives of an axis one after the other, each at least as long as uncontended; what has to come before the first and after the
-///          last
-/// For collective and meshslice close to des where nothing is exposed but what is longest; for wang the exposed gather and the hops; for other
-/// algorithms, and where the rings are not known, the arithmetic alone.
+/// A lower bound on the part's des time on the system, with its collectives lowered by dimension. Per pass, the larger of
+///   core   matmuls and slice copies; plus the first gathers before the first matmul, as far as cuts do not hide them; plus the last reduce-scatter
+///          after the last matmul, as far as joins do not hide it
+///   axis   the uncontended durations of the collectives of an axis in sequence; plus what must precede the first and follow the last
+/// Close to des for collective and meshslice if only the longest of these is exposed. For wang it has the exposed gather and the hops; for other
+/// algorithms, and where the rings are unknown, only the arithmetic.
 Seconds product_bound(const WorkloadPart& part, const PartOptions& options, const System& system, const std::optional<AxisRings>& rings);
 
 }  // namespace podsim

@@ -1,4 +1,4 @@
-// What parts cost on systems, by simulation, each found out once.
+// The costs of parts on systems, by simulation; each part is simulated once.
 #pragma once
 
 #include <functional>
@@ -18,20 +18,19 @@ namespace podsim {
 
 struct PartCost {
   Picoseconds time;
-  Bytes working;          // beside weights, their gradients and activations: gathered operands, partial sums, gradients of activations
-  std::string problem{};  // why it does not run; empty: it does
+  Bytes working;          // besides weights, their gradients and activations: gathered operands, partial sums, gradients of activations
+  std::string problem{};  // why it cannot run; empty: it can
 };
 
-/// Simulates parts, as many at a time as there are threads. Systems whose axes are laid over the same rings share what is found. The systems outlive
-/// this.
+/// Simulates parts in parallel, one per thread. Systems whose axes lie over equal rings share results. The systems must outlive this object.
 class PartCosts {
  public:
   PartCosts(const std::vector<System>& systems, const PartOptions& options, std::string collectives, const EngineEntry& engine, int threads,
             Cancellation stop);
 
-  /// Everything that tells what is simulated apart; keep it where a part is asked for often.
+  /// A key that is equal for simulations with equal results. Keep it where a part is looked up often.
   [[nodiscard]] std::string key(std::size_t system, const WorkloadPart& part) const;
-  /// nullptr: not simulated yet. Stays where it is.
+  /// nullptr: not simulated yet. The pointer stays valid.
   [[nodiscard]] const PartCost* known(const std::string& key) const;
   [[nodiscard]] const PartCost* known(std::size_t system, const WorkloadPart& part) const { return known(key(system, part)); }
 
@@ -39,7 +38,7 @@ class PartCosts {
     std::size_t system = 0;
     WorkloadPart part;
   };
-  /// Whatever of the jobs is not known yet; `simulated` is called as each ends, from any thread, one at a time. Returns early when told to stop.
+  /// Simulates the jobs that are not known yet; calls `simulated` as each ends, from any thread, one at a time. Returns early if cancelled.
   void simulate(const std::vector<Job>& jobs, const std::function<void()>& simulated);
 
   [[nodiscard]] std::int64_t simulations() const { return simulations_; }
@@ -60,11 +59,11 @@ class PartCosts {
   std::int64_t simulations_ = 0;
 };
 
-/// Simulates one part: how the busiest device spends its time. Errors: those of building, lowering and running.
+/// Simulates one part and splits the time of the busiest device. Errors: those of building, lowering and running it.
 Expected<TimeSplit> split_of_part(const System& system, const WorkloadPart& part, const PartOptions& options, const std::string& collectives,
                                   const EngineEntry& engine, Cancellation stop = {});
 
-/// What lowers the collectives of a plan: by_dimension_name, or the name of an algorithm. Errors: no such algorithm.
+/// The chooser for a plan's collectives: by_dimension_name, or the name of an algorithm. Errors: no such algorithm.
 Expected<CollectiveChooser> chooser_of(const std::string& collectives, const Machine& machine);
 
 }  // namespace podsim

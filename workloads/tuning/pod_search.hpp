@@ -1,4 +1,4 @@
-// The search on one system: which path through a workload's stages is the best, as far as costs are known.
+// The search on one system: the best path through a workload's stages by the costs known so far.
 #pragma once
 
 #include <array>
@@ -13,51 +13,51 @@
 
 namespace podsim {
 
-/// A part that a path may have.
+/// A part that a path may contain.
 struct PossiblePart {
   WorkloadPart part;
-  std::string key;    // of PartCosts
-  Picoseconds bound;  // it takes no less
+  std::string key;    // in PartCosts
+  Picoseconds bound;  // a lower bound on its time
 };
 
-/// One way to compute one product.
+/// One way to compute a product.
 struct ProductOption {
   ProductChoice choice;
   ActivationLayout in = ActivationLayout::tokens_by_row, out = ActivationLayout::tokens_by_row;
-  std::vector<PossiblePart> parts;  // by pass asked for
+  std::vector<PossiblePart> parts;  // one per requested pass
   bool excluded = false;
 };
 
 class PodSearch {
  public:
-  /// Lists the options of every product. Errors: an unknown algorithm, or one that does not work on row x col.
+  /// Lists the options of every product. Errors: an unknown algorithm, or one that does not support row x col.
   static Expected<PodSearch> make(const TuningRequest& request, std::size_t system, const PartCosts& costs);
 
-  /// The best path: parts that are not known count as their bounds, or with `known_only` rule a path out. nullopt: there is none.
+  /// The best path. Unknown parts count as their bounds; with `known_only` paths with unknown parts are excluded. nullopt: no path.
   struct Path {
     Picoseconds time;
     Plan plan;
     std::vector<WorkloadPart> parts;
-    bool known = false;  // every part of it
+    bool known = false;  // all parts are known
   };
   [[nodiscard]] std::optional<Path> best(bool known_only) const;
 
-  /// Of every product of a plan: the next best of another algorithm or dataflow, and of another S, as far as they are known.
+  /// For every product of a plan, the best known option with another algorithm or dataflow, and the best one with another S.
   [[nodiscard]] std::vector<StageAlternative> alternatives(const Plan& plan) const;
-  /// The plan of a known path with its costs and memory.
+  /// The plan of a known path, with its costs and memory.
   [[nodiscard]] TunedPlan plan_of(const Path& path) const;
-  /// Rules out, for good, what needs most memory in a plan that needs more than the limit: an option of a product, another stage or a re-layout
-  /// in a layout; where what is resident is too much by itself, attention in its layout, or the system. (Where the layouts of attention take different
-  /// copies of keys and values, an option may be ruled out for one that would have fitted with the other.)
+  /// Excludes for good what needs most memory in a plan above the limit: an option of a product; or another stage or re-layout in one layout. If the
+  /// resident memory alone exceeds the limit, it excludes attention in its layout, or the whole system. (The number of copies of keys and values
+  /// depends on the layout of attention, so an excluded option might have fitted with the other layout.)
   void exclude(const TunedPlan& plan, Bytes limit);
 
   [[nodiscard]] std::size_t pod() const { return system_; }
   [[nodiscard]] std::int64_t candidates() const;
-  /// Options of which no part is known.
+  /// The number of options without a simulated part.
   [[nodiscard]] std::int64_t never_simulated() const;
-  /// Every part that any path could have.
+  /// All parts that any path may contain.
   [[nodiscard]] std::vector<WorkloadPart> all_parts() const;
-  /// What does not apply here, and why.
+  /// Why options do not apply here.
   [[nodiscard]] std::set<std::string> reasons() const;
 
  private:
@@ -73,7 +73,7 @@ class PodSearch {
   static constexpr Time never = std::numeric_limits<Time>::max() / 4;
   [[nodiscard]] PossiblePart possible(WorkloadPart part, Picoseconds bound) const;
   [[nodiscard]] Bytes working_of(const WorkloadPart& part, const PartCost& cost) const;
-  /// The sum, and the working memory of what needs most, as far as it is known.
+  /// The sum of times, and the largest working memory, as far as known.
   [[nodiscard]] std::pair<Time, Bytes> cost_of(const std::vector<PossiblePart>& parts, bool known_only) const;
   [[nodiscard]] std::optional<Path> best_from(ActivationLayout stream, bool known_only) const;
   [[nodiscard]] const Mesh& mesh() const { return request_->systems[system_].mesh; }
@@ -82,10 +82,10 @@ class PodSearch {
   const TuningRequest* request_;
   std::size_t system_;
   const PartCosts* costs_;
-  std::vector<std::vector<ProductOption>> options_;                                 // by stage; of products
-  std::vector<std::array<std::optional<std::vector<PossiblePart>>, 2>> others_;     // by stage and layout; of everything else
-  std::vector<std::array<std::optional<std::vector<PossiblePart>>, 2>> relayouts_;  // before a stage, by the layout that is there
-  std::set<std::size_t> joins_, starts_;                                            // stages that join, and that begin a branch
+  std::vector<std::vector<ProductOption>> options_;                                 // by stage; for products
+  std::vector<std::array<std::optional<std::vector<PossiblePart>>, 2>> others_;     // by stage and layout; for all other stages
+  std::vector<std::array<std::optional<std::vector<PossiblePart>>, 2>> relayouts_;  // before a stage, by the present layout
+  std::set<std::size_t> joins_, starts_;                                            // stages that join, and stages that begin a branch
   std::set<std::string> reasons_;
   bool too_large_ = false;
 };

@@ -1,11 +1,11 @@
-// Longest path with uncontended durations: exact where nobody shares a link, never later than an engine that shares them.
+// Longest path with uncontended durations: exact without contention, otherwise a lower bound on the other engines.
 #pragma once
 
 #include "sim/engine/engine.hpp"
 
 namespace podsim {
 
-/// A node per device. The control has nothing to say here: it takes a fraction of the time of writing the model out.
+/// The model needs one node per device. `control` is ignored: the run is much shorter than the construction of the model.
 Expected<Timeline> run_analytic(const Model& model, const RunControl& control);
 
 }  // namespace podsim

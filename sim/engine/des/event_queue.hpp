@@ -1,4 +1,4 @@
-// The queue of a simulation's future.
+// The event queue of the simulation.
 #pragma once
 
 #include <array>
@@ -9,10 +9,10 @@
 
 namespace podsim::des {
 
-/// A monotone priority queue on integer times (a radix heap): nothing is ever put before the time that was last taken. Entries are kept by the
-/// highest bit in which their time differs from that time, so an entry moves at most 63 times, on average a few, and entries of one time, of which a
-/// symmetric pod has thousands, are moved and taken together. Ahuja, Mehlhorn, Orlin, Tarjan, "Faster algorithms for the shortest path problem",
-/// 1990. Measured against binary and 4-ary heaps by `podsim_bench --benchmark_filter=queue`.
+/// A monotone priority queue on integer times (a radix heap): no entry may be earlier than the time last taken. Buckets are numbered by the highest
+/// bit in which an entry's time differs from that time, so an entry moves at most 63 times, and a few times on average. Entries of equal time, of
+/// which a symmetric pod has thousands, are moved and taken together. Ahuja, Mehlhorn, Orlin, Tarjan, "Faster algorithms for the shortest path
+/// problem", 1990. Compared with binary and 4-ary heaps by `podsim_bench --benchmark_filter=queue`.
 template <class Payload>
 class EventQueue {
  public:
@@ -25,13 +25,13 @@ class EventQueue {
 
   [[nodiscard]] std::int64_t now() const { return now_; }
   [[nodiscard]] bool empty() const { return taken_ == buckets_[0].size() && occupied_ == 0; }
-  /// Whether something is left at now().
+  /// Whether entries are left at now().
   [[nodiscard]] bool due() const { return taken_ < buckets_[0].size(); }
 
-  /// The next entry at now(), in the order of pushing within a bucket; something is due.
+  /// The next entry at now(), in insertion order within a bucket; due() must be true.
   Payload take() { return buckets_[0][taken_++].payload; }
 
-  /// Goes on to the next time; nothing is due, the queue is not empty.
+  /// Advances now() to the next time. due() must be false and the queue not empty.
   void advance() {
     assert(!due() && occupied_ != 0);
     buckets_[0].clear();

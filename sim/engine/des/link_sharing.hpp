@@ -1,4 +1,4 @@
-// Flows on links at max-min fair rates.
+// Flows that share links at max-min fair rates.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,17 @@
 
 namespace podsim::des {
 
-/// The flows in flight and their rates. Rates are whole multiples of a quantum, 2^-61 of the fastest link or less: sums of them are exact in any
-/// order, so rates do not depend on the order in which flows come and go at one time. (What came before can decide who gets the quanta that are left
-/// over where a link is divided.)
+/// The flows in flight and their rates. Rates are integers in units of 2^-61 of the fastest link or smaller, so their sums are exact in any order,
+/// and rates do not depend on the order in which flows start and end at one time. (The remainder of an integer division may go to a flow that started
+/// earlier.)
 ///
-/// Between two calls of settle() flows may come and go; settle() then solves again what that changes. Rates are max-min fair where every flow has a
-/// bottleneck: a link that is full and on which nobody is faster. So it takes the flows that came, and those that lost their bottleneck, gives them
-/// rates beside all others, and takes in whoever loses its bottleneck by that, or keeps one of them from having one, until all have one. Where this
-/// spreads for long, it takes at once all flows that can be concerned: filling up from the slowest, the rates below that of a flow that left, and
-/// below the least equal share on the links of one that came, stay as they are. An uncontended flow never meets the solver.
-///   cost    O(links of the path) for an uncontended flow; else O(rounds * memberships * log(links)) of the flows that are taken
+/// Flows start and end between two calls of settle(); settle() then assigns max-min fair rates. Rates are max-min fair if every flow has a
+/// bottleneck: a full link on which no other flow is faster. settle() solves again the new flows and the flows that lost their bottleneck. A flow
+/// whose bottleneck this changes joins them, and so does a flow that denies one of them a bottleneck; the loop ends when every flow has one. If the
+/// loop spreads for long, the solver takes all flows that the change can reach at once: rates below that of an ended flow, and below the equal share
+/// of a new flow's links, cannot change. An uncontended flow gets its rate without the solver.
+///   cost    O(links of the path) for an uncontended flow; otherwise O(rounds * memberships * log(links)) of the flows that are solved again
+///   example two flows on a 10 GB/s link, one of them also on a 4 GB/s link: rates 6 and 4. When the slow one ends, the other gets 10
 class LinkSharing {
  public:
   explicit LinkSharing(const Model& model);
@@ -26,17 +27,17 @@ class LinkSharing {
   /// Bytes per second of an uncontended flow on the path. Infinite: no flow is needed.
   [[nodiscard]] double uncontended(std::uint32_t path) const { return uncontended_[path]; }
 
-  /// A flow of bytes > 0 on a path whose rate is finite; its number. `user` comes back at its end.
+  /// Starts a flow of bytes > 0 on a path of finite rate; returns its number. finish() returns `user`.
   struct User {
     std::uint32_t task = 0, node = 0;
   };
   std::uint32_t start(std::uint32_t path, double bytes, User user, std::int64_t now);
 
-  /// Whether this flow ends now: an end announced earlier may have been put off or brought forward.
+  /// Whether this flow ends now. An end announced earlier may have moved since.
   [[nodiscard]] bool ends(std::uint32_t flow, std::int64_t now) const { return flows_[flow].end == now; }
   User finish(std::uint32_t flow);
 
-  /// Gives every flow its rate. Calls announce(flow, end in picoseconds) for each whose end is new.
+  /// Gives every flow its rate. Calls announce(flow, end in picoseconds) for each flow whose end has changed.
   template <class Announce>
   void settle(std::int64_t now, Announce announce) {
     if (!touched_.empty() || !arrived_.empty()) solve(now);
@@ -46,40 +47,40 @@ class LinkSharing {
 
   /// For tests: bytes per second.
   [[nodiscard]] double rate(std::uint32_t flow) const { return to_bytes_per_second(flows_[flow].rate); }
-  [[nodiscard]] std::int64_t solved() const { return solved_; }        // flows given a rate by the solver
-  [[nodiscard]] std::int64_t looked_at() const { return looked_at_; }  // members of links, to find who is concerned
+  [[nodiscard]] std::int64_t solved() const { return solved_; }        // flows that the solver gave a rate
+  [[nodiscard]] std::int64_t looked_at() const { return looked_at_; }  // flows examined on links to find those that a change concerns
 
  private:
   static constexpr std::int64_t never = -1;
   struct Flow {
-    double bytes = 0;  // left at `since`
+    double bytes = 0;  // left at time `since`
     std::int64_t rate = 0, next_rate = 0;
-    std::int64_t since = 0, end = never;  // picoseconds; never: it has no rate yet
+    std::int64_t since = 0, end = never;  // picoseconds; never: no rate yet
     std::uint32_t path = 0, first_member = 0;
     User user;
-    std::uint32_t bottleneck = 0;  // a link that was one when the rate was given: where to look first
-    std::uint64_t taken = 0;       // in which solution
-    std::uint64_t filled = 0;      // in which filling it got its next rate
+    std::uint32_t bottleneck = 0;  // the flow's bottleneck when it got its rate; checked first
+    std::uint64_t taken = 0;       // the last solution that took the flow
+    std::uint64_t filled = 0;      // the filling that gave it next_rate
   };
-  /// A flow on a link: a node of the link's list.
+  /// A flow on a link: a node of the link's list of flows.
   struct Member {
     std::uint32_t flow = 0, next = no_device, previous = no_device;
   };
   struct Link {
     std::int64_t capacity = 0;
-    std::int64_t load = 0;         // of all rates
+    std::int64_t load = 0;         // the sum of all rates
     std::uint32_t first = no_device;  // member
-    std::uint32_t weight = 0;      // of all flows on it
+    std::uint32_t weight = 0;      // the sum of all flows' weights
   };
-  /// A link's part in the filling at hand.
+  /// The state of a link in the present filling.
   struct Share {
-    std::int64_t left = 0;       // capacity without the flows that have their rate
-    std::uint32_t weight = 0;    // of the flows that have none yet
-    bool touched = false;        // flows came or went
-    std::uint64_t filling = 0;   // in which it takes part
-    std::uint64_t seeded = 0;    // the solution for which the flows beside arriving ones were last looked at
-    std::uint64_t measured = 0;  // the filling after which `fastest` was last looked for
-    std::int64_t fastest = 0;    // rate of a flow on it
+    std::int64_t left = 0;       // capacity minus the flows that have their rate
+    std::uint32_t weight = 0;    // of the flows without a rate
+    bool touched = false;        // a flow started or ended on it
+    std::uint64_t filling = 0;   // the filling that it is part of
+    std::uint64_t seeded = 0;    // the last solution that looked at the flows beside new ones
+    std::uint64_t measured = 0;  // the filling after which `fastest` was computed
+    std::int64_t fastest = 0;    // the highest rate of a flow on it
   };
 
   [[nodiscard]] double to_bytes_per_second(std::int64_t rate) const { return static_cast<double>(rate) * quantum_; }
@@ -87,7 +88,7 @@ class LinkSharing {
     return {path_links_.data() + path_rows_[path], path_rows_[path + 1] - path_rows_[path]};
   }
   [[nodiscard]] bool taken(const Flow& flow) const { return flow.taken == solution_; }
-  /// As it would be with the rates of the last filling.
+  /// The flow's rate after the last filling.
   [[nodiscard]] std::int64_t next_rate(const Flow& flow) const { return taken(flow) ? flow.next_rate : flow.rate; }
   [[nodiscard]] bool full(std::uint32_t link) const;
   [[nodiscard]] bool is_bottleneck(std::uint32_t link, std::int64_t rate);
@@ -105,7 +106,7 @@ class LinkSharing {
   std::int64_t take_tied();
 
   double quantum_ = 1;  // bytes per second
-  // Per path its links that have a limit. The others hold nobody back, and the rates on them have no sum that would fit.
+  // Per path its links of limited bandwidth. Unlimited links cannot be bottlenecks, and sums of rates on them might overflow.
   std::vector<PathLink> path_links_;
   std::vector<std::uint32_t> path_rows_;
   std::vector<double> uncontended_;  // per path, bytes per second
@@ -114,15 +115,15 @@ class LinkSharing {
   std::vector<Share> shares_;
   std::vector<Flow> flows_;
   std::vector<Member> members_;
-  std::vector<std::vector<std::uint32_t>> free_;  // flows by number of links: their members stay with them
+  std::vector<std::vector<std::uint32_t>> free_;  // unused flows by number of links; their members are reused with them
 
   std::vector<std::uint32_t> arrived_;  // flows without a rate
   std::vector<std::uint32_t> touched_;  // links
-  std::int64_t threshold_ = 0;          // rates below it stay
+  std::int64_t threshold_ = 0;          // lower rates are kept
   std::vector<std::uint32_t> changed_;  // flows with a new end
   std::uint64_t solution_ = 0, filling_ = 0;
   std::int64_t solved_ = 0, looked_at_ = 0;
-  std::vector<std::uint32_t> open_flows_, open_links_;  // of the solution and the filling at hand
+  std::vector<std::uint32_t> open_flows_, open_links_;  // of the present solution and filling
   struct Level {
     std::int64_t share;
     std::uint32_t link;

@@ -1,4 +1,4 @@
-// A model's tasks as the simulation's loop reads them: durations in picoseconds, followers as compressed rows.
+// The tasks of a model in the form that the simulation loop reads: durations in picoseconds, followers as compressed rows.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace podsim::des {
 
-/// A gate of a later task of the same program that waits for something.
+/// A gate of a later task of the same program that waits for this task.
 class Follower {
  public:
   Follower(std::uint32_t task, bool receive_gate) : bits_{task << 1 | (receive_gate ? 1U : 0U)} {}
@@ -23,10 +23,10 @@ class Follower {
 struct TaskRow {
   TaskCost::Kind kind = TaskCost::Kind::work;
   bool on_core = false;
-  bool core_ends_with_it = false;   // the core is busy exactly as long as the work
-  std::uint32_t followers[3] = {};  // rows in ProgramTable::followers: of `sent` or the end, of `received`, and the end
+  bool core_ends_with_it = false;   // the core is busy exactly as long as the work lasts
+  std::uint32_t followers[3] = {};  // rows in ProgramTable::followers: of `sent` or the end; of `received`; one past the last
   std::uint32_t first_activity = 0;
-  std::size_t counters = 0;           // of its gates: position of the first node's
+  std::size_t counters = 0;           // position of the first node's gate counter
   const std::uint32_t* to = nullptr;  // Participants, per local node; null: nobody
   const std::uint32_t* from = nullptr;
   const std::uint32_t* to_task = nullptr;
@@ -36,15 +36,15 @@ struct TaskRow {
   const Seconds* core_times = nullptr;   // per local node; null: core_time
   std::int64_t work = 0;                 // picoseconds
   std::int64_t core_time = 0;
-  std::int64_t delay = 0;      // of a transfer, where the latency of all its paths is the same; else negative
+  std::int64_t delay = 0;      // of a transfer, if all its paths have equal latency; otherwise negative
   std::int64_t reduction = 0;  // of a Shift or Recv
   bool by_core = false;
-  Seconds work_seconds, reduction_seconds;  // where nodes have speeds of their own
+  Seconds work_seconds, reduction_seconds;  // used if nodes have individual speeds
   Seconds delay_without_latency;
   double flow_bytes = 0;
 };
 
-/// Of one program.
+/// The table of one program.
 struct ProgramTable {
   std::vector<TaskRow> tasks;
   std::vector<Follower> followers;
@@ -52,7 +52,8 @@ struct ProgramTable {
   std::uint32_t nodes = 0;
 };
 
-/// Counters of gates start at what they wait for on their node; `absent` where there is no such gate, out of reach of any counting down.
+/// A gate's counter starts at the number of its waits on that node. `absent_gate`: the gate does not exist; the value is never reached by counting
+/// down.
 inline constexpr std::uint16_t absent_gate = 0xffff;
 inline constexpr std::size_t most_waits = 0xfff0;
 

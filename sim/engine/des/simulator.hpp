@@ -1,4 +1,4 @@
-// One run: counts down what every gate waits for, keeps the cores in program order, and lets flows share links.
+// One simulation run: counts down the waits of every gate, runs the cores in program order, and lets flows share links.
 #pragma once
 
 #include "sim/engine/des/event_queue.hpp"
@@ -8,28 +8,28 @@
 
 namespace podsim::des {
 
-/// Within one picosecond: first everything that ends (and what that sets off at once), then the flows that begin, then their rates. So what happens
-/// at one time does not depend on the order in which it is found.
+/// The order within one picosecond: first all ends and their immediate consequences, then new flows start, then rates are assigned. The result
+/// therefore does not depend on the order in which the queue returns events of equal time.
 class Simulator {
  public:
   Simulator(const Model& model, ProgramTables tables, bool record);
 
-  /// Runs until nothing is left to do, `control.stop` says so, or the end is certain to be beyond `control.limit`.
+  /// Runs until all tasks are finished, `control.stop` is requested, or the end is certain to exceed `control.limit`.
   void run(const RunControl& control);
 
   [[nodiscard]] bool complete() const { return finished_ == activities_; }
   [[nodiscard]] bool interrupted() const { return interrupted_; }
   [[nodiscard]] std::vector<bool> finished() const;  // per activity; recorded runs only
-  /// Leaves nothing behind.
+  /// Moves the timeline out.
   Timeline take_timeline();
 
  private:
   enum class What : std::uint32_t { done, core_free, delay_over, sent, flow_over, received };
-  /// At a time of the queue. done, core_free: of the work or the core of `node`; flow_over: of a flow; the others: of the transfer that `node` sends.
+  /// An event of the queue. done, core_free: of the work or core of `node`; flow_over: of a flow; the others: of the transfer that `node` sends.
   struct Event {
     What what : 3;
     std::uint32_t task : 29;
-    std::uint32_t node;  // of flow_over: the flow
+    std::uint32_t node;  // for flow_over: the flow
     Event(What w, std::uint32_t t, std::uint32_t n) : what{w}, task{t & 0x1fffffff}, node{n} {}
   };
   static_assert(sizeof(Event) == 8);
@@ -37,7 +37,7 @@ class Simulator {
     const ProgramTable* program;
     std::uint32_t local;
   };
-  struct Beginning {  // of a flow, later in this picosecond
+  struct Beginning {  // a flow that starts later in this picosecond
     std::uint32_t task, node;
   };
 
@@ -70,8 +70,8 @@ class Simulator {
   std::int64_t now_ = 0, last_ = 0;  // last_: the latest end so far
   std::int64_t events_ = 0, finished_ = 0, activities_ = 0;
   std::int64_t limit_ = end_of_clock.count();
-  std::vector<std::vector<std::int64_t>> rest_;  // where there is a limit, per program and position in its `core`: the work from there on
-  bool beyond_limit_ = false;                    // some core has more work left than time
+  std::vector<std::vector<std::int64_t>> rest_;  // if there is a limit, per program and position in its `core`: the work from there on
+  bool beyond_limit_ = false;                    // a core has more work left than time
   bool interrupted_ = false;
   bool record_;
   std::vector<Picoseconds> start_, sent_;

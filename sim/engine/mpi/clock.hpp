@@ -1,4 +1,4 @@
-// The clock of the runner.
+// The clock of the MPI runner.
 #pragma once
 
 #include <compare>
@@ -8,7 +8,7 @@
 
 namespace podsim {
 
-/// A moment of CLOCK_MONOTONIC in nanoseconds. All ranks of one host read the same clock; those of several hosts do not, so the runner is for one.
+/// A time of CLOCK_MONOTONIC in nanoseconds. All ranks must run on one host: clocks of different hosts are not synchronised.
 struct Moment {
   std::int64_t ns = 0;
   friend auto operator<=>(const Moment&, const Moment&) = default;

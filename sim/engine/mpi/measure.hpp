@@ -1,4 +1,4 @@
-// Repeated runs of one schedule, and when its tasks ran.
+// Repeated timed runs of one schedule.
 #pragma once
 
 #include <string>
@@ -8,18 +8,19 @@
 
 namespace podsim {
 
-/// All ranks begin at one moment; the makespan is from the first task's start to the last one's end, over all ranks. Every rank has the same figures.
+/// All ranks start together. The makespan is from the start of the first task to the end of the last one, over all ranks. Every rank has the same
+/// figures.
 struct Measured {
   std::vector<Seconds> makespans;  // of each repetition, in order
-  Seconds core;                    // of the fastest: the core work of the rank that has most
-  Moment began;                    // of the fastest
-  std::vector<Times> fastest;      // of this rank
+  Seconds core;                    // of the fastest repetition: core work of the rank that has most
+  Moment began;                    // of the fastest repetition
+  std::vector<Times> fastest;      // of the fastest repetition, on this rank
 };
 Seconds minimum(const Measured& measured);
 Seconds median(const Measured& measured);
 
-/// `repeat` runs after one that is not counted (memory, MPI's own buffers). `fill` before each: so that a run cannot pass by what the one before
-/// left.
+/// `repeat` timed runs after one warm-up run, which is not counted (memory, MPI's own buffers). `fill_each`: fill the inputs again before each run,
+/// so that no run can reuse results of an earlier one.
 struct MeasureOptions {
   int repeat = 1;
   bool fill_each = false;
@@ -27,9 +28,9 @@ struct MeasureOptions {
 };
 Measured measure(RankRunner& runner, const Team& team, const MeasureOptions& options);
 
-/// At the root, the fastest run as CSV: device,task,part,peer,start_s,end_s,label,collective,origin; a row per task instance, ordered by
-/// (start, device, task, part). part: core, dma, send or receive. collective: the number of the Collective in its program that the task came from,
-/// origin its kind.
+/// At the root: the fastest run as CSV with columns device,task,part,peer,start_s,end_s,label,collective,origin; one row per task instance, ordered
+/// by (start, device, task, part). part: core, dma, send or receive. collective: the number of the task's Collective in its program; origin: its
+/// kind.
 std::string timeline_csv(const Schedule& lowered, const RankRunner& runner, const Measured& measured, const Team& team);
 
 }  // namespace podsim

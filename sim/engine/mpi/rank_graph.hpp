@@ -1,4 +1,4 @@
-// What one rank does of a lowered schedule, and what of it waits for what. Waits never cross ranks: what arrives is a task of the receiver.
+// One rank's tasks of a lowered schedule and the waits between them. Waits never cross ranks: an arrival is a task of the receiver.
 #pragma once
 
 #include <vector>
@@ -7,17 +7,17 @@
 
 namespace podsim {
 
-/// A work of the rank's device, or the half of a transfer that is the device's.
+/// Work of the rank's device, or the device's half of a transfer.
 struct RankTask {
   enum class Part : std::uint8_t { work, send, receive };
   Part part = Part::work;
   bool on_core = false;
-  std::uint32_t activity = 0;            // of the graph
-  std::uint32_t waits = 0;               // how many of `followers` name it
-  std::vector<std::uint32_t> followers;  // positions in the list, once per wait
+  std::uint32_t activity = 0;            // in the graph
+  std::uint32_t waits = 0;               // how often it occurs in `followers` of other tasks
+  std::vector<std::uint32_t> followers;  // positions in the list of tasks, once per wait
 };
 
-/// In the order of the rank's program: works and sends at their task, receives at the Shift or Recv.
+/// In the order of the rank's program: work and sends at their task, receives at the Shift or Recv.
 std::vector<RankTask> tasks_of_rank(const ActivityGraph& graph, const Schedule& lowered, DeviceId device);
 
 }  // namespace podsim

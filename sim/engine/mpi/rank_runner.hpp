@@ -1,4 +1,4 @@
-// One rank's part of a schedule, on real memory, over MPI.
+// Executes one rank's part of a schedule on real memory over MPI.
 #pragma once
 
 #include <memory>
@@ -15,40 +15,40 @@
 
 namespace podsim {
 
-/// When one RankTask began and ended. Of a transfer: the call that posted it, and the moment at which the rank saw that it was over.
+/// Start and end of one RankTask. For a transfer: when MPI_Isend or MPI_Irecv was called, and when the rank saw its completion.
 struct Times {
   Moment start, end;
 };
 
-/// Plays the tasks of the device whose number is the rank. One thread: core tasks run in program order, one at a time; transfers are posted and dma
-/// Locals run as soon as what they wait for is over, between core tasks. Transfers are MPI_Isend and MPI_Irecv straight from and into the buffers;
-/// what is added or rounded on arrival lands beside them first. The tag is the sender's task: each is used once a run.
+/// Runs the tasks of the device with this rank's number, in one thread. Core tasks run in program order, one at a time. Between them, transfers are
+/// posted and dma Locals run as soon as their waits are over. Transfers are MPI_Isend and MPI_Irecv directly from and into the buffers; a transfer
+/// that adds or rounds on arrival lands in a side buffer first. The MPI tag is the sender's task number, used once per run.
 class RankRunner {
  public:
-  /// Errors: as Executor::make(); what validate() finds, deadlocks of cores in program order too; more tasks than MPI has
-  /// tags. `limit` is for the buffers of all ranks. The schedule must outlive the runner, and have as many devices as there are ranks (an assert).
+  /// Errors: as Executor::make(); problems that validate() finds, including deadlocks of core program order; more tasks than MPI has tags. `limit` is
+  /// for the buffers of all ranks together. The schedule must outlive the runner and have as many devices as there are ranks (an assert).
   static Expected<std::unique_ptr<RankRunner>> make(const Schedule& lowered, const Team& team, Bytes limit);
 
-  /// Inputs filled, everything else NaN. The filling also says what the buffers are carried in.
+  /// Fills the inputs; everything else becomes NaN. `filling` also decides the type in which buffers travel.
   void fill(std::uint64_t seed, Filling filling);
-  /// Once, from now on. All ranks call it.
+  /// Runs the schedule once, starting now. Collective: all ranks must call it.
   void run();
 
   [[nodiscard]] const ActivityGraph& graph() const { return graph_; }
   [[nodiscard]] std::span<const RankTask> tasks() const { return tasks_; }
-  /// Of the last run, one per task.
+  /// Times of the last run, one entry per task.
   [[nodiscard]] std::span<const Times> times() const { return times_; }
-  /// After a run: what the buffer of this rank's device holds, row-major.
+  /// The contents of a buffer of this rank's device after a run, row-major.
   [[nodiscard]] std::span<const float> values(BufferId buffer) const;
-  /// The buffers of this rank's device; none if it idles.
+  /// The buffers of this rank's device; empty if it idles.
   [[nodiscard]] std::span<const Buffer> buffers() const;
 
  private:
-  /// What a task touches, and how its data travels.
+  /// The memory that a task accesses, and the MPI type of its data.
   struct Prepared {
-    std::size_t first = 0, count = 0;  // of accesses_, views_
+    std::size_t first = 0, count = 0;  // in accesses_ and views_
     std::optional<WireType> wire{};    // of a transfer
-    bool beside = false;               // of a receive: lands beside its target
+    bool beside = false;               // of a receive: lands in a side buffer
     Combine combine = Combine::replace;
     int peer = 0, tag = 0;
   };
@@ -68,17 +68,17 @@ class RankRunner {
   DeviceId device_;
   ActivityGraph graph_;
   Storage storage_;
-  std::int64_t base_ = 0;  // of this device in the storage of all
+  std::int64_t base_ = 0;  // offset of this device in the storage of all devices
   std::vector<RankTask> tasks_;
   std::vector<Prepared> prepared_;
   std::vector<Access> accesses_;
   std::vector<View> views_;  // one per access
-  std::vector<std::vector<float>> beside_;  // per task, of receives that need it
+  std::vector<std::vector<float>> beside_;  // per task: side buffers of receives that need one
   FloatMemory memory_;
   PackedOperands workspace_;
 
-  // The run in work.
-  std::vector<std::uint32_t> missing_, core_, dma_;  // waits left, per task; core tasks in their order; dma Locals that are ready
+  // State of the current run.
+  std::vector<std::uint32_t> missing_, core_, dma_;  // waits left per task; core tasks in order; dma Locals that are ready
   std::size_t next_core_ = 0, finished_ = 0;
   std::vector<Times> times_;
   std::vector<MPI_Request> requests_;

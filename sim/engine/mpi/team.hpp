@@ -1,4 +1,4 @@
-// The ranks of a run, and what all of them do together. Every function here is called by all ranks.
+// The ranks of a run and their collective operations. All ranks must call every function here.
 #pragma once
 
 #include <mpi.h>
@@ -23,14 +23,14 @@ class Team {
   /// Success if every rank passes success; otherwise the error of the lowest rank that failed, on every rank. A rank therefore never waits for one
   /// that has given up.
   [[nodiscard]] Status agree(const Status& mine) const;
-  /// What the root has, everywhere.
+  /// The root's text, on every rank.
   [[nodiscard]] std::string from_root(const std::string& text) const;
   [[nodiscard]] Moment earliest(Moment mine) const;
   [[nodiscard]] Moment latest(Moment mine) const;
   [[nodiscard]] Seconds largest(Seconds mine) const;
-  /// A moment soon enough, named by the root; returns when it has come.
+  /// The root chooses a time in the near future; every rank returns at that time.
   [[nodiscard]] Moment start_together() const;
-  /// The parts of all ranks, one after the other; empty but at the root.
+  /// The parts of all ranks in rank order; empty on ranks other than the root.
   [[nodiscard]] std::string at_root(const std::string& part) const;
 
  private:

@@ -7,8 +7,8 @@
 
 namespace podsim {
 
-/// The elements of a layout in row-major order, seen from its offset: `count` times `type`. The two sides of a transfer may have boxes of different
-/// shapes, as MPI matches elements one by one.
+/// An MPI datatype for the elements of a layout in row-major order, relative to its offset: `count` times `type`. The boxes at the two ends of a
+/// transfer may have different shapes, because MPI matches elements one by one.
 class WireType {
  public:
   /// The layout has at most 2^31 - 1 elements (an assert).

@@ -1,4 +1,4 @@
-// bfloat16 as podsim keeps it: a float whose low 16 bits are zero.
+// bfloat16 values stored as floats whose low 16 bits are zero.
 #pragma once
 
 #include <bit>
@@ -6,7 +6,7 @@
 
 namespace podsim {
 
-/// The nearest bfloat16, ties to even; beyond the largest: infinity. A NaN stays one, quiet and with its sign, whatever its payload.
+/// The nearest bfloat16, ties to even; overflow gives infinity. A NaN stays a NaN with its sign, made quiet.
 inline float round_to_bf16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t rounded = (bits + 0x7fffU + ((bits >> 16) & 1U)) & 0xffff0000U;

@@ -1,4 +1,4 @@
-// The proof behind `podsim check`: a schedule is matched, free of races and deadlock, and computes what it says.
+// The proof behind `podsim check`: a schedule is matched, free of races and deadlocks, and computes what it claims.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@
 
 namespace podsim {
 
-/// How far a check is.
+/// The progress of a check.
 struct CheckProgress {
   std::string_view doing;     // "random order 2 of 3"
-  double part = 0;            // of it, 0 to 1
-  bool has_part = false;      // else it is not known
+  double part = 0;            // of the present step, 0 to 1
+  bool has_part = false;      // false: unknown
 };
 
 struct CheckOptions {
   std::uint64_t seed = 1;
-  int random_orders = 3;                   // besides program order
-  int threads = 0;                         // 0: as many as the machine has
-  Bytes max_bytes{std::int64_t{8} << 30};  // of everything: buffers, one copy of the outputs, the reference
-  bool structure_only = false;             // validate() alone: no numbers, and none asked for
+  int random_orders = 3;                   // in addition to program order
+  int threads = 0;                         // 0: one per CPU
+  Bytes max_bytes{std::int64_t{8} << 30};  // total: buffers, one copy of the outputs, the reference
+  bool structure_only = false;             // only validate(): no numbers, and no claim needed
   Cancellation stop{};                     // requested: the error is cancelled_work()
   std::function<void(const CheckProgress&)> progress{};  // now and then, from the calling thread
 };
@@ -32,11 +32,11 @@ struct CheckOptions {
 struct CheckReport {
   std::string compared = "nothing";  // what the results were compared with; see claim_of()
   int devices = 0;
-  int orders_tried = 0;  // legal orders that ran to their end on integers
+  int orders_tried = 0;  // legal orders that ran to the end on integers
   bool matched = false;  // well-shaped, and every half of a transfer has its partner
   bool deadlock_free = false;
   bool race_free = false;
-  bool bit_equal = false;    // on integers all orders gave the same bits, and if anything was compared those of the reference
+  bool bit_equal = false;    // on integers all orders gave the same bits: those of the reference, if there is one
   double max_abs_error = 0;  // on uniform data, in program order; 0 if nothing was compared
   double max_rel_error = 0;
   double tolerance = 0;  // of max_rel_error
@@ -46,19 +46,19 @@ struct CheckReport {
   [[nodiscard]] bool compared_something() const { return compared != "nothing"; }
 };
 
-/// validate() first; a schedule that is not matched or has a deadlock is not run.
+/// Runs validate() first; a schedule that is unmatched or deadlocks is not executed.
 ///
-/// The proof runs on integers, in program order and in random orders: inputs that are never zero, of a range such that every partial sum is exact
-/// (integer_range()), in buffers of float32 whatever their dtype. A right schedule then has the reference's bits on every path, and a lost, doubled,
-/// swapped or stale contribution shows, on however many devices, because nothing is forgiven. Small schedules run a second time, with other
-/// integers, so that values that happen to be equal hide nothing.
+/// The proof runs on integers, in program order and in random orders. Inputs are never zero and so small that every partial sum is exact
+/// (integer_range()); buffers are float32 whatever their dtype. A correct schedule then gives the bits of the reference on every path, with tolerance
+/// zero: a lost, doubled, swapped or stale contribution shows on any number of devices. Small schedules run a second time with other integers,
+/// because two inputs may be equal by chance.
 ///
-/// Uniform data, in program order, in the buffers' own dtypes, gives the error that users of the schedule will see; its tolerance follows
-/// from the roundings (see Comparison).
+/// Uniform data, in program order and in the buffers' own dtypes, gives the error that users of the schedule will see. Its tolerance follows from the
+/// number of roundings (see Comparison).
 ///
-/// What claims nothing is not ok, however well it runs; nor is what has outputs of which it claims nothing. With structure_only, ok means
-/// matched, free of races and deadlock, and no more.
-/// Errors: more than max_bytes; `computes` names what the buffers do not hold (see Reference); cancelled_work().
+/// ok is false for a schedule that claims nothing, and for one with outputs that its claim does not cover. With structure_only, ok means only:
+/// matched, free of races and deadlocks.
+/// Errors: more than max_bytes; `computes` names tensors that the buffers do not hold (see Reference); cancelled_work().
 Expected<CheckReport> check(const Schedule& lowered, const CheckOptions& options);
 
 }  // namespace podsim

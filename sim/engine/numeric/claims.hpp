@@ -1,4 +1,4 @@
-// What a schedule claims to compute.
+// The claim of a schedule: the results that it says it computes.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace podsim {
 
-/// What its results are compared with: "Y = X W, dX = dY W^T", "all-gather along row, col"; "nothing" if it claims nothing.
+/// The claim as text: "Y = X W, dX = dY W^T", "all-gather along row, col"; "nothing" if there is none.
 std::string claim_of(const Schedule& schedule);
 bool claims_something(const Schedule& schedule);
 
-/// One problem for each output of which the claim says nothing, or nothing about a part: whatever it holds, no comparison finds it wrong. (That a
-/// reduce leaves other devices than the root alone, and a permute those that receive nothing, is part of the claim.) The schedule is well-shaped
-/// and claims something.
+/// One problem for each output that the claim does not cover, wholly or in part: no comparison could find it wrong. (Devices other than the root of a
+/// reduce, and devices that a permute sends nothing, are covered: their outputs must stay unwritten.) The schedule must be well-shaped and claim
+/// something.
 std::vector<Diagnostic> unclaimed_outputs(const Schedule& schedule);
 
 }  // namespace podsim

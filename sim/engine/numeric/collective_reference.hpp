@@ -9,13 +9,13 @@
 
 namespace podsim {
 
-/// What a collective leaves on the devices along its axes, positions 0 .. P-1. Devices that end with the same share an array.
+/// The result of a collective on the devices along its axes, positions 0 .. P-1. Devices with equal results share an array.
 struct CollectiveOutputs {
   std::vector<std::vector<double>> arrays;
-  std::vector<std::optional<std::size_t>> array_of;  // per position; none: the definition says nothing about that device
+  std::vector<std::optional<std::size_t>> array_of;  // per position; nullopt: the definition does not constrain that device
 };
 
-/// From the contents of the input region of each position, row-major:
+/// Computed from the contents of each position's input region, row-major:
 ///   all-gather      block b of the output along `dim` is the input of b
 ///   reduce-scatter  position p has block p along `dim` of the sum of the inputs
 ///   all-reduce      the sum of the inputs
@@ -26,7 +26,7 @@ struct CollectiveOutputs {
 /// Errors: an extent that does not divide into P blocks.
 Expected<CollectiveOutputs> outputs_of(const Collective& collective, const std::vector<std::vector<double>>& inputs);
 
-/// How many doubles the arrays hold together.
+/// The number of doubles in all arrays together.
 std::int64_t output_elements(const Collective& collective, std::int64_t positions);
 
 }  // namespace podsim

@@ -1,4 +1,4 @@
-// The engine room: one schedule, its memory and its threads, for any number of orders.
+// Executes one schedule repeatedly, in any order, with its own memory and threads.
 #pragma once
 
 #include <functional>
@@ -14,23 +14,23 @@
 
 namespace podsim {
 
-/// What the caller keeps beside the buffers, and how much memory all of it may take.
+/// The memory limit of an execution and the bytes that the caller uses besides the buffers.
 struct Budget {
   Bytes besides;
   Bytes limit;
 };
 
-/// What a run asks and tells while it runs, from the thread that called it.
+/// Cancellation and progress of a run. Progress is called from the thread that called run().
 struct RunHooks {
   Cancellation stop{};
   std::function<void(std::size_t finished, std::size_t activities)> progress{};  // after every round
 };
 
-/// Runs a schedule again and again in the same memory. Per order, beyond the work itself: outputs and scratch are filled with NaN (so that
-/// reading what was never written shows), inputs are made again if the filling changed or the schedule writes them.
+/// Executes a schedule repeatedly in the same memory. Before each order, outputs and scratch are filled with NaN, so that a read of unwritten data
+/// shows; inputs are made again if the filling changed or the schedule writes them.
 ///
-/// Activities of a round run in parallel. Two that touch the same elements, one writing, never share a round: the later one goes back to the
-/// ready set. In a race-free schedule that does not happen; in a racy one it makes the result a function of the order alone, not of threads.
+/// Activities of a round run in parallel. Two that touch the same elements, one of them writing, never share a round: the later one returns to the
+/// ready set. This happens only in racy schedules, and makes their result depend on the order alone, not on threads.
 ///
 ///   memory   4 bytes per buffer element and device, nothing per order
 ///   cost     O(task instances + edges) per order, plus the arithmetic and the copies
@@ -39,16 +39,16 @@ class Executor {
   /// Errors: the schedule does not unroll, a buffer has more than 8 dimensions, the budget is too small. The schedule must outlive the executor.
   static Expected<std::unique_ptr<Executor>> make(const Schedule& lowered, int threads, const Budget& budget, RunHooks hooks = {});
 
-  /// Errors: no activity can go on though some have not run; the message names a cycle of waits. cancelled_work().
+  /// Errors: some activities can never run (the message names a cycle of waits); cancelled_work().
   Status run(std::uint64_t seed, Filling filling, const Order& order);
 
-  /// After run(): what the buffer holds, row-major.
+  /// The contents of a buffer after run(), row-major.
   [[nodiscard]] std::span<const float> values(DeviceId device, BufferId buffer) const;
 
   [[nodiscard]] const Storage& storage() const { return storage_; }
 
  private:
-  struct Step {  // an activity of the round, with its accesses
+  struct Step {  // an activity of the round and its accesses
     std::uint32_t activity = 0;
     std::size_t first = 0, count = 0;
   };
@@ -75,7 +75,7 @@ class Executor {
   };
   std::optional<Filled> filled_;
 
-  // The round in work.
+  // State of the present round.
   std::vector<Step> steps_;
   std::vector<Access> accesses_;
   std::vector<std::uint32_t> last_access_, next_access_;  // per slot, the list of its accesses in this round

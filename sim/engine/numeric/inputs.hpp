@@ -1,5 +1,5 @@
-// Inputs made by counting: any element of a global tensor is a function of (seed, tensor, its row-major index), so shards agree without
-// anyone holding the whole.
+// Counter-based inputs: every element of a global tensor is a function of (seed, tensor, row-major index), so shards agree although no device holds
+// the whole tensor.
 #pragma once
 
 #include <vector>
@@ -10,35 +10,35 @@
 
 namespace podsim {
 
-/// Where a device's shard of an input or output lies in the global tensor, flattened row-major.
+/// The position of a device's shard of an input or output in the global tensor, which is flattened row-major.
 Layout shard_layout(const Mesh& mesh, const Buffer& buffer, DeviceId device);
-/// Of the whole tensor that the buffer is a shard of; stops at the largest number.
+/// The element count of the global tensor that the buffer is a shard of; saturates.
 std::int64_t global_elements(const Buffer& buffer);
-/// Of a device along the axes, first most significant.
+/// The device's position along the axes, first most significant.
 std::int64_t position_along(const Mesh& mesh, const std::vector<AxisView>& axes, DeviceId device);
 
-/// The largest r such that sums of what the schedule claims cannot leave the integers that float32 holds, 2^24, in any order, if the inputs are
-/// integers of at most r: r^2 K <= 2^24 for products over at most K, P r <= 2^24 for sums over P devices, r = 2^24 where a collective only moves.
-/// At least 1: from K = 2^24 on inputs are +-1, whose partial sums, with random signs, stay near sqrt(K). Should one round all the same, a right
-/// schedule is called wrong, never a wrong one right. 8 where nothing is claimed.
+/// The range r of integer inputs. It is the largest r for which all sums that the schedule claims stay exact in float32 (at most 2^24) in any order:
+/// r^2 K <= 2^24 for products over at most K, P r <= 2^24 for sums over P devices, r = 2^24 for collectives that only move data, 8 without a claim.
+/// At least 1: from K = 2^24 on, inputs are +-1 and partial sums stay near sqrt(K). If one of them still rounds, a correct schedule is reported
+/// wrong, never the reverse.
 ///
-/// So no contribution is zero, and a lost or doubled one always changes its sum; two are equal by chance in 1 of 2r cases.
+/// Inputs are never zero, so a lost or doubled contribution always changes its sum. Two inputs are equal by chance in 1 of 2r cases.
 std::int64_t integer_range(const Computes& computes);
 
-/// The inputs of a schedule.
+/// Makes the inputs of a schedule.
 ///
-/// Where a schedule computes a collective whose input is replicated, wholly or in part, along the collective's axes, the devices there get
-/// different values all the same: a collective is defined on whatever each device has.
+/// If the schedule computes a collective whose input is replicated along the collective's axes, wholly or in part, its devices still get different
+/// values: the definition of a collective holds for any values.
 class InputMaker {
  public:
-  /// The schedule is well-shaped and must outlive this. Requested to stop, the functions return early and leave things unfilled.
+  /// The schedule must be well-shaped and outlive this object. If cancelled, the functions return early and leave elements unfilled.
   InputMaker(const Schedule& lowered, std::uint64_t seed, Filling filling, Cancellation stop = {});
 
-  /// The device's shard of an input, in the dtype that it is carried in.
+  /// The device's shard of an input, in the dtype given by carried_in().
   void fill_shard(const Buffer& buffer, DeviceId device, float* out) const;
-  /// A buffer as a run begins: an input is filled, everything else is NaN, so that reading what was never written shows.
+  /// The initial contents of a buffer: inputs are filled, everything else is NaN, so that a read of unwritten data shows.
   void prepare_buffer(const Buffer& buffer, DeviceId device, float* out) const;
-  /// The whole of an input tensor of `elements`, carried as a buffer of `dtype`. Of products: their inputs have one value per element.
+  /// A whole input tensor of `elements`, rounded as a buffer of `dtype` is. Only for products, whose inputs have one value per element.
   [[nodiscard]] std::vector<double> global_tensor(std::string_view tensor, std::int64_t elements, DType dtype, ThreadPool& pool) const;
 
  private:
@@ -48,8 +48,8 @@ class InputMaker {
   std::uint64_t seed_;
   Filling filling_;
   std::uint64_t range_;
-  const Collective* apart_ = nullptr;   // along whose axes the input is made different
-  const std::string* tensor_ = nullptr;  // that input
+  const Collective* apart_ = nullptr;   // the collective along whose axes replicated inputs are made different
+  const std::string* tensor_ = nullptr;  // the tensor of that input
   Cancellation stop_;
 };
 

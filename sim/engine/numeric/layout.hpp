@@ -1,4 +1,4 @@
-// Boxes of row-major arrays as offsets and strides, and walking several of them in step.
+// Boxes of row-major arrays as offsets and strides, and iteration over several of them in step.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace podsim {
 
-/// Of a buffer. More would cost every access of a running schedule; nothing that algorithms write has more than 5.
+/// The most dimensions of a buffer. A larger limit would slow down every access; algorithms write at most 5.
 inline constexpr int max_rank = 8;
 using Extents = std::array<std::int64_t, max_rank>;
 
@@ -21,23 +21,23 @@ struct Layout {
   Extents length{}, stride{};
 };
 
-/// `count` elements one after the other.
+/// `count` adjacent elements.
 Layout contiguous(std::int64_t count);
 /// The box [begin, begin + length) of an array of these extents.
 Layout box_of(std::span<const std::int64_t> extents, std::span<const std::int64_t> begin, std::span<const std::int64_t> length);
-/// Dimensions [first, last) alone, as few as describe them: none of length 1, none that continues its outer neighbour.
+/// Dimensions [first, last) of a layout with as few dimensions as possible: length-1 dimensions are dropped, contiguous ones merged.
 Layout coalesced(const Layout& layout, int first, int last);
 inline Layout coalesced(const Layout& layout) { return coalesced(layout, 0, layout.rank); }
 std::int64_t elements_of(const Layout& layout);
 
-/// Walks a layout in row-major order, by runs of evenly spaced elements.
+/// Iterates over a layout in row-major order, by runs of evenly spaced elements.
 class RunCursor {
  public:
   explicit RunCursor(const Layout& layout);
   [[nodiscard]] std::int64_t offset() const { return offset_; }
   [[nodiscard]] std::int64_t stride() const { return stride_; }
   [[nodiscard]] std::int64_t left() const { return left_; }  // in this run
-  /// From here to the same place some runs ahead: what is worth fetching early, since hardware does not foresee jumps between short runs.
+  /// The distance to the same position four runs ahead, for prefetching: hardware does not predict jumps between short runs.
   [[nodiscard]] std::int64_t ahead() const { return outer_.rank > 0 ? 4 * outer_.stride[static_cast<std::size_t>(outer_.rank) - 1] : 0; }
   /// count <= left().
   void advance(std::int64_t count) {
@@ -54,7 +54,7 @@ class RunCursor {
   std::int64_t offset_ = 0, stride_ = 1, left_ = 1;
 };
 
-/// Calls body(count, cursors) for the longest runs that are evenly spaced in all layouts at once. All have equally many elements.
+/// Calls body(count, cursors) for the longest runs that are evenly spaced in all layouts. All layouts must have equally many elements.
 template <std::size_t n, class Body>
 void for_each_run(const std::array<const Layout*, n>& layouts, Body body) {
   std::int64_t remaining = elements_of(*layouts[0]);

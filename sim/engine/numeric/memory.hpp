@@ -1,15 +1,15 @@
-// Room for the buffers of a run.
+// Memory for the buffers of a run.
 #pragma once
 
 #include "sim/base/quantity.hpp"
 
 namespace podsim {
 
-/// Floats on whole huge pages: gigabytes are touched once per order, and page by page the kernel would take as long as the arithmetic.
+/// An array of floats on huge pages. Gigabytes are touched once per order; with small pages the page faults would take as long as the arithmetic.
 class FloatMemory {
  public:
   FloatMemory() = default;
-  /// data() is nullptr if the system does not have them, or if there are none.
+  /// data() is nullptr if the size is zero or the memory is not available.
   explicit FloatMemory(Bytes size);
   ~FloatMemory();
   FloatMemory(const FloatMemory&) = delete;

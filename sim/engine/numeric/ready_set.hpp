@@ -1,4 +1,4 @@
-// What is ready to run, and which part of it runs next.
+// The ready activities of an execution, and the choice of those that run next.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,21 @@
 
 namespace podsim {
 
-/// Activities whose waits are over. They are taken in rounds; a round is unordered as far as the graph goes.
+/// Activities whose waits are over. They are taken in rounds; within a round the graph imposes no order.
 ///
-/// Program order: a round is, of each program, everything ready of the lowest task number, on all its devices. (Task numbers of different
-/// programs do not compare, and the stages of a pipeline should run in parallel.)
+/// Program order: a round takes, from each program, the ready activities of the lowest task number, on all its devices. (Task numbers of different
+/// programs are not comparable, and the stages of a pipeline should run in parallel.)
 ///
-/// Random order: every activity gets a priority, a random mixture of its own luck, its device's and its task's, weighted differently by each
-/// seed, and a round is a random part of the ready set by priority. So some orders are well stirred, in others whole devices or tasks run far
-/// ahead or behind, which is what uncovers a missing edge. Core order is ignored: it is not part of happens-before.
+/// Random order: the priority of an activity is a random mixture of one number for itself, one for its device and one for its task, with weights that
+/// depend on the seed; a round is a random part of the ready set by priority. Some seeds shuffle evenly, in others whole devices or tasks run far
+/// ahead or behind, which uncovers missing edges. Core order is ignored: it is not part of happens-before.
 class ReadySet {
  public:
   ReadySet(const ActivityGraph& graph, const Order& order);
 
   void add(std::uint32_t activity);
   [[nodiscard]] bool empty() const { return size_ == 0; }
-  /// Moves the next round out, in its order; not empty.
+  /// Moves the next round out, in its order. The set must not be empty.
   void take(std::vector<std::uint32_t>& round);
 
  private:
@@ -43,17 +43,17 @@ class ReadySet {
   std::size_t size_ = 0;     // of all together
 };
 
-/// Counts down what every activity still waits for.
+/// Counts the waits that every activity still has.
 class GraphProgress {
  public:
   explicit GraphProgress(const ActivityGraph& graph);
-  /// Calls ready(activity) for all that wait for nothing.
+  /// Calls ready(activity) for each activity without waits.
   template <class Ready>
   void start(Ready ready) {
     for (std::uint32_t a = 0; a < missing_.size(); ++a)
       if (missing_[a] == 0) ready(a);
   }
-  /// Calls ready(activity) for all that waited for `finished` last.
+  /// Calls ready(activity) for each activity whose last wait was `finished`.
   template <class Ready>
   void finish(std::uint32_t finished, Ready ready) {
     ++finished_;

@@ -1,4 +1,4 @@
-// Where the buffers of all devices lie in one array, and which boxes of them an activity touches.
+// The layout of all devices' buffers in one array, and the boxes that an activity accesses.
 #pragma once
 
 #include <limits>
@@ -20,10 +20,10 @@ struct Access {
 };
 bool overlap(const Access& a, const Access& b);
 bool same_box(const Access& a, const Access& b);
-/// Whether every element of `inner` is one of `outer`; both of one slot.
+/// Whether `outer` contains `inner`; both must be of one slot.
 bool contains(const Access& outer, const Access& inner);
 
-/// Sums of sizes that may be absurd: they stop at the largest number.
+/// A sum of sizes that saturates at the largest number.
 constexpr std::int64_t saturating_add(std::int64_t a, std::int64_t b) {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   return a > most - b ? most : a + b;
@@ -33,7 +33,7 @@ constexpr std::int64_t saturating_multiply(std::int64_t a, std::int64_t b) {
   return a != 0 && b > most / a ? most : a * b;
 }
 
-/// A slot is one buffer on one device; slots count by device, then by buffer. The schedule must outlive the storage.
+/// A slot is one buffer on one device, numbered by device, then by buffer. The schedule must outlive the storage.
 class Storage {
  public:
   /// Errors: a buffer of more than max_rank dimensions. The schedule is well-shaped; cost O(devices * buffers).
@@ -48,7 +48,7 @@ class Storage {
   [[nodiscard]] std::int64_t elements(std::size_t slot) const;
   [[nodiscard]] Bytes bytes() const { return bytes_; }
 
-  /// The reads, then the writes of an activity: left, right, out; source, target. Launches touch nothing.
+  /// Appends the accesses of an activity, reads first: left, right, out; source, target. A launch has none.
   void append_accesses(const Activity& activity, std::vector<Access>& accesses) const;
   [[nodiscard]] Access access(DeviceId device, const Region& region, bool write) const;
   [[nodiscard]] Layout layout(const Access& access) const;
@@ -66,12 +66,12 @@ class Storage {
   Bytes bytes_;
 };
 
-/// What a Storage of a well-shaped schedule will need, all devices together, in float32 whatever the buffers' types; and its inputs and outputs
-/// alone. Both stop at the largest number. Cost O(buffers of the programs).
+/// The bytes that Storage needs for a well-shaped schedule, all devices together, in float32 whatever the buffers' dtypes; and for its inputs and
+/// outputs only. Both saturate. Cost O(buffers of the programs).
 Bytes bytes_of_buffers(const Schedule& lowered);
 Bytes bytes_of_results(const Schedule& lowered);
 
-/// A Diagnostic that names the need and the limit if there is not room for `what`.
+/// Error if `need` exceeds `limit`; the message names both and `what` needs the memory.
 Status fits(Bytes need, Bytes limit, std::string_view what);
 
 }  // namespace podsim

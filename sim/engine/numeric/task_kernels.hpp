@@ -1,4 +1,4 @@
-// What each operation does to the boxes that it accesses: the one table from a task to its kernel.
+// The table from a task to its numeric kernel.
 #pragma once
 
 #include <algorithm>
@@ -9,16 +9,16 @@
 
 namespace podsim {
 
-/// No operation reads and writes more boxes than that; a Matmul has three.
+/// The largest number of boxes that an operation accesses; a Matmul has three.
 inline constexpr std::size_t most_accesses = std::max<std::size_t>(most_local_regions, 3);
 
-/// A Matmul or Local: `accesses` as Storage::append_accesses() orders them, `views` the memory that each stands for.
+/// Executes a Matmul or Local. `accesses` are in the order of Storage::append_accesses(); `views` are their memory.
 void perform(const Op& op, std::span<const Access> accesses, std::span<const View> views, PackedOperands& workspace);
 
-/// A transfer's source to its target: accesses and views of these two.
+/// Delivers a transfer: copies or adds its source to its target. `accesses` and `views` are those of source and target.
 void deliver(Combine combine, std::span<const Access> accesses, std::span<const View> views, PackedOperands& workspace);
 
-/// What the receiver does with a transfer.
+/// Whether the receiver of a transfer replaces or adds.
 Combine combine_of(const Schedule& lowered, const Activity& transfer);
 
 }  // namespace podsim

@@ -1,4 +1,4 @@
-// Work in a child process: SimGrid's engine can be started once per process, and it aborts on what it does not like.
+// Runs work in a child process: SimGrid's engine starts only once per process, and aborts on errors.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 
 namespace podsim::simgrid_engine {
 
-/// Where the work puts its result, piece by piece.
+/// Receives the result of the work, piece by piece.
 class Output {
  public:
   explicit Output(int file) : file_{file} {}
@@ -22,22 +22,22 @@ class Output {
   int file_;
 };
 
-/// When the parent ends the child.
+/// When the parent kills the child.
 struct ChildLimits {
   Cancellation stop;
-  std::chrono::milliseconds longest_stop = std::chrono::seconds{10};  // how long the child may be stopped (SIGSTOP) before it is given up
+  std::chrono::milliseconds longest_stop = std::chrono::seconds{10};  // the longest time that the child may stay stopped (SIGSTOP)
 };
 
-/// Forks, runs `work` in the child, returns what it wrote. The child leaves by _exit: no destructor of the parent's, no flush, no leak check.
+/// Forks, runs `work` in the child and returns the bytes that it wrote. The child ends by _exit: no destructors, no flush, no leak check.
 ///
-/// The child is a copy of the calling thread alone, so no other thread of the process may hold a lock that `work` needs; glibc sees to its own
-/// (memory, standard streams).
+/// The child contains only the calling thread, so no other thread may hold a lock that `work` needs; glibc takes care of its own locks (memory,
+/// standard streams).
 ///
 /// The child ignores Ctrl-C and dies with its parent.
 ///
-/// Errors: cancelled_work() within a tenth of a second once `stop` is requested. All others have Cause::environment: no process or pipe to be had; the
-/// child died or threw (with its last line on standard error, which it does not share with the parent), or was stopped for too long. The child is reaped
-/// and no file stays open in any case.
+/// Errors: cancelled_work(), within a tenth of a second after `stop` is requested. All others have Cause::environment: no process or pipe available;
+/// the child died or threw (the message has its last line of standard error, which is not the parent's); it was stopped for too long. In every case
+/// the child is reaped and no descriptor stays open.
 Expected<std::vector<std::byte>> run_in_child(const std::function<void(Output&)>& work, const ChildLimits& limits = {});
 
 }  // namespace podsim::simgrid_engine

@@ -1,4 +1,4 @@
-// Plays a CostedGraph: what waits for what, the core of every device, delays and durations. Knows no clock and no sharing; a FlowNetwork has both.
+// Executes a CostedGraph: waits, cores, delays and durations. The clock and the sharing of links belong to FlowNetwork.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,19 @@ class Player final : public Driver {
  public:
   Player(const CostedGraph& graph, FlowNetwork& network);
 
-  /// What can start at time zero.
+  /// Starts everything that can start at time zero.
   void begin();
   [[nodiscard]] double next_date() const override;
   void advance(double now, std::span<const std::uint32_t> ended) override;
 
-  // Afterwards.
+  // After the run.
   [[nodiscard]] std::int64_t events() const { return events_; }
   [[nodiscard]] bool finished(std::size_t activity) const { return received_[activity] >= 0; }
-  /// Of a finished activity; rounded to the nearest picosecond.
+  /// Times of a finished activity, rounded to the nearest picosecond.
   [[nodiscard]] ActivityTimes times(std::size_t activity) const;
 
  private:
-  /// Something that happens to an activity at a date known beforehand.
+  /// An event of an activity at a date known in advance.
   struct Event {
     enum class What : std::uint8_t { done, core_free, flow, received };
     double date = 0;
@@ -57,17 +57,17 @@ class Player final : public Driver {
   std::int64_t events_ = 0;
 
   // Two gates per activity: start or send, receive.
-  std::vector<std::uint32_t> closed_;  // what a gate still waits for; the start or send gate of an activity on the core also waits for the core
-  std::vector<double> ready_;          // latest of what a gate waited for
+  std::vector<std::uint32_t> closed_;  // waits left per gate; the start or send gate of a core activity also waits for the core
+  std::vector<double> ready_;          // per gate, the latest of its waits
   // Two lists per activity: gates that wait for `sent` (or done), gates that wait for `received`.
   std::vector<std::uint32_t> successor_rows_, successors_;
   std::vector<double> sent_, received_;  // negative: not yet
 
-  std::vector<std::uint32_t> core_rows_, core_;  // per device, what its core does, in order
-  std::vector<std::uint32_t> core_next_;         // per device, position in core_ of what the core is at
+  std::vector<std::uint32_t> core_rows_, core_;  // per device, its core activities in order
+  std::vector<std::uint32_t> core_next_;         // per device, position in core_ of the present one
 
   std::priority_queue<Event, std::vector<Event>, std::greater<>> dates_;
-  std::vector<Event> due_;  // a queue: happens at `now`
+  std::vector<Event> due_;  // a queue of events at `now`
 };
 
 }  // namespace podsim::simgrid_engine

@@ -1,11 +1,11 @@
-// The same meaning on SimGrid's solver, in a forked child per run: the referee for contention.
+// The reference engine for contention: the same semantics on SimGrid's solver, in a forked child per run.
 #pragma once
 
 #include "sim/engine/engine.hpp"
 
 namespace podsim {
 
-/// A node per device. A run that is told to stop has no result: cancelled_work(). There is no progress.
+/// The model needs one node per device. Cancelled: the error is cancelled_work(), without a partial timeline. Reports no progress.
 Expected<Timeline> run_simgrid(const Model& model, const RunControl& control);
 
 }  // namespace podsim

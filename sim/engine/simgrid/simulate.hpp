@@ -1,4 +1,4 @@
-// One run: a CostedGraph in, the times of its activities out.
+// One run: the times of a CostedGraph's activities.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ namespace podsim::simgrid_engine {
 
 struct Simulation {
   std::vector<ActivityTimes> times;  // one per activity
-  std::vector<bool> finished;        // one per activity if the graph could not progress, and then there are no times; else empty
-  std::int64_t events = 0;           // ends of works, delays, flows, reductions and turns of a core
+  std::vector<bool> finished;        // per activity, if the graph could not progress (`times` is then empty); else empty
+  std::int64_t events = 0;           // ends of work, delays, flows, reductions and core turns
 };
 
-/// In a child process of its own; see run_in_child() about threads. Times are sums of doubles, rounded once, to the nearest picosecond.
+/// Runs in a child process; see run_in_child() about threads. Times are sums of doubles, rounded once to the nearest picosecond.
 /// Errors: those of run_in_child().
 Expected<Simulation> simulate(const CostedGraph& graph, Cancellation stop = {});
 

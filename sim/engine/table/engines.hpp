@@ -1,4 +1,4 @@
-// The one table of timing engines.
+// The table of all timing engines.
 #pragma once
 
 #include "sim/engine/engine.hpp"
@@ -6,9 +6,9 @@
 namespace podsim {
 
 EngineTable all_timing_engines();
-/// Errors: there is no such engine (names the near ones).
+/// Errors: no such engine (the message names similar ones).
 Expected<const EngineEntry*> timing_engine(std::string_view name);
-/// The native one, which makes all choices.
+/// The engine for all choices that podsim makes itself (tuner, `auto`).
 const EngineEntry& des_engine();
 
 }  // namespace podsim

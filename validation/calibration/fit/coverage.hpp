@@ -1,4 +1,4 @@
-// What a fit covers.
+// The operations that a fit covers.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace podsim {
 
-/// What a fit to these observations covers, in the terms of operations_in(). Errors: those of schedule_of().
+/// The coverage of a fit to these observations, in the terms of operations_in(). Errors: those of schedule_of().
 Expected<std::vector<Coverage>> coverage_of(const std::vector<Observation>& observations, const System& system, const PredictOptions& options = {});
 
 }  // namespace podsim

@@ -1,4 +1,4 @@
-// Which unknowns the observations can tell, and the fit of those.
+// Identifies the unknowns that the observations determine, and fits those.
 #pragma once
 
 #include <vector>
@@ -12,17 +12,18 @@ struct Fit {
   std::vector<Parameter> parameters;  // that were fitted
   Solution solution;        // of these
   Eigen::MatrixXd covariance;
-  std::vector<Parameter> zero;                  // times that were set to zero; among `undetermined` too
-  std::vector<Undetermined> undetermined;  // the others
-  System system;                                 // with the values
+  std::vector<Parameter> zero;                  // times set to zero; also in `undetermined`
+  std::vector<Undetermined> undetermined;  // unknowns that were not fitted
+  System system;                                 // with the fitted values
 };
 
-/// Fits what can be told of `parameters`, from the values that `system` has; the others keep them. An unknown cannot be told if it moves no prediction by
-/// 0.1 %, or moves them as earlier ones do (to 0.1 % of its squared influence) and no prior is named for it. Where one ends on its bound because
-/// another that moves predictions alike keeps too large a value, that other is fitted: a time is then zero, a rate keeps its value.
+/// Fits the identifiable ones of `parameters`; the others keep the values of `system`. An unknown is not identifiable if it changes no prediction by
+/// 0.1 %, or if 99.9 % of its squared influence is a combination of earlier unknowns and it has no prior. If an unknown ends on its bound because
+/// another one with the same influence keeps too large a value, that other one is fitted instead and this one is fixed: a time at zero, a rate at its
+/// value.
 Fit fit(const std::vector<Parameter>& parameters, const System& system, const CalibrateOptions& options, Predictions& predictions);
 
-/// What to measure to tell a value.
+/// The measurement that would identify a value.
 std::string probe_for(const Parameter& parameter);
 
 }  // namespace podsim

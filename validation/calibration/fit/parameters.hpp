@@ -13,7 +13,7 @@
 
 namespace podsim {
 
-/// One unknown. Predictions are linear in x, or nearly: x is a time, the inverse of a rate or of an efficiency, each over `unit`.
+/// One unknown. Predictions are linear, or nearly linear, in x: a time, or the inverse of a rate or efficiency, over `unit`.
 struct Parameter {
   enum class Kind { time, rate, efficiency, share };
   std::string path, at{};
@@ -22,41 +22,41 @@ struct Parameter {
   std::vector<int> entries{};  // of the field
   int point = -1;              // of a curve or table
   double unit = 1, low = 0, high = 0;
-  bool last = false;  // gives way to every other unknown: the fastest point of a curve, which only the bandwidth's scale tells
-  double rate = 0;    // of what is last: the bandwidth reached there; the fastest gives way to the others
+  bool last = false;  // fitted last: the highest point of a curve is identifiable only through the scale of the bandwidth
+  double rate = 0;    // if `last`: the bandwidth reached there; of several, the fastest is fitted last
 };
 
 double physical(const Parameter& parameter, double x);
 double from_physical(const Parameter& parameter, double value);
 
-/// Where efficiency curves and the matmul table have points.
+/// The points of efficiency curves and the matmul table.
 struct Shapes {
   std::array<std::vector<Bytes>, cost_kind_count> curves{};  // increasing
-  std::vector<MatmulPoint> products{};                       // extents; efficiencies are the start
+  std::vector<MatmulPoint> products{};                       // extents; the efficiencies are starting values
   friend bool operator==(const Shapes&, const Shapes&) = default;
 };
 
-/// What of the machine the observations may tell, in order of precedence: of two that move all predictions alike the first is fitted and the other
-/// keeps its value. Rates; launches; points of tables and curves; latency; per_message; what is `last`; overlap_hbm.
-/// Curves and tables of `machine` are given the points of `shapes`.
+/// The unknowns that the observations may determine, in order of precedence: of two with the same influence on all predictions the first is fitted
+/// and the other keeps its value. Rates; launches; points of tables and curves; latency; per_message; those that are `last`; overlap_hbm.
+/// The curves and tables of `machine` get the points of `shapes`.
 std::vector<Parameter> knobs_for(const std::vector<Observation>& observations, const Shapes& shapes, const CalibrateOptions& options, System& system);
 
-/// Observations on a system whose machine is turned.
+/// Predictions of observations on a system whose machine values change.
 class Predictions {
  public:
   /// Errors: an observation that cannot be predicted.
-  static Expected<Predictions> make(const std::vector<Observation>& observations, const System& system, const PredictOptions& options);
+  static Expected<Predictions> make(const std::vector<Observation>& observations, const System& system, const CalibrateOptions& options);
 
   [[nodiscard]] std::size_t size() const { return items_.size(); }
   [[nodiscard]] const Observation& observation(std::size_t i) const { return *items_[i].observation; }
   [[nodiscard]] CostKind kind(std::size_t i) const;
-  /// The input of a collective that its efficiency curve looks at.
+  /// The input bytes of a collective, the argument of its efficiency curve.
   [[nodiscard]] Bytes input(std::size_t i) const { return items_[i].input; }
   System& pod() { return system_; }
 
-  /// Gives the machine these values.
+  /// Sets these values on the machine.
   void turn(const std::vector<Parameter>& parameters, const Eigen::VectorXd& x);
-  /// ln(predicted / observed) on the machine as it is.
+  /// ln(predicted / observed) with the present values.
   Eigen::VectorXd residuals();
   [[nodiscard]] Seconds predicted(std::size_t i);
 
@@ -69,7 +69,8 @@ class Predictions {
   };
   System system_;
   std::vector<Item> items_;
-  bool simulates_ = false, stale_ = true;
+  Cancellation stop_{};
+  bool stale_ = true;
 };
 
 }  // namespace podsim

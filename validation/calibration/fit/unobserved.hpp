@@ -1,4 +1,4 @@
-// What collectives cost that nobody observed.
+// The costs of collectives that were not observed.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace podsim {
 
-/// Kinds of collectives that cost the same on the base machine keep equal costs: one that was not observed takes the fitted launch, and the
-/// efficiency curve, of the one nearest to it that was; of a curve the points move to where its messages are as large. An all-reduce beside observed
-/// reduce-scatters and all-gathers has the efficiency of the two one after the other. Says so in the sources of `machine`, and returns
-/// what it set. What is held, and what the base machine tells apart, stays. Errors: those of setting a value.
+/// Collective kinds with equal costs on the base machine stay equal: an unobserved kind takes the fitted launch and efficiency curve of the nearest
+/// observed kind; the points of the curve move to the inputs with equal message sizes. An unobserved all-reduce beside observed reduce-scatters and
+/// all-gathers gets the efficiency of the two in sequence. Records this in the sources of `machine`, and returns the values that it set. Held values,
+/// and values that differ on the base machine, stay. Errors: those of setting a value.
 Expected<std::vector<Undetermined>> keep_equal(const std::vector<Observation>& observations, const Fit& fit, const Machine& base,
                                                const CalibrateOptions& options, Machine& machine);
 

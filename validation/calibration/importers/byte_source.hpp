@@ -1,4 +1,4 @@
-// Bytes that come in pieces: of a text in memory or of a file, inflated if they are compressed.
+// A stream of bytes from memory or a file, decompressed if necessary.
 #pragma once
 
 #include <memory>
@@ -13,25 +13,25 @@ class ZeroCopyInputStream;
 
 namespace podsim {
 
-/// Any number of gzip members one after the other, inflated, if the bytes begin as gzip does; else the bytes as they are. Takes some 200 KiB.
+/// If the bytes start as gzip does, they are inflated (any number of members in sequence); otherwise they pass unchanged. Uses some 200 KiB.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
-  /// The next bytes, good until the next call; none: the end. Errors: unreadable, compressed data that are corrupt or cut short.
+  /// The next bytes, valid until the next call; empty at the end. Errors: unreadable file, corrupt or truncated compressed data.
   Expected<std::string_view> next();
-  /// The same bytes for Protobuf's readers, which know no errors but the end: ended() says why it came.
+  /// The same bytes for Protobuf's readers, which see every error as the end; ended() tells the reason.
   virtual google::protobuf::io::ZeroCopyInputStream& stream() = 0;
-  /// After the end. Errors: those of next().
+  /// Call at the end. Errors: those of next().
   [[nodiscard]] virtual Status ended() const = 0;
 };
 
-/// `bytes`, at most 2 GiB, must outlive it. `file` is for errors.
+/// `bytes`, at most 2 GiB, must outlive the source. `file` is for error messages.
 std::unique_ptr<ByteSource> source_of(std::string_view bytes, const std::string& file);
 
 /// Errors: those of InputFile.
 Expected<std::unique_ptr<ByteSource>> source_of_file(const std::string& path);
 
-/// All bytes. Errors: those of reading, or more than `most`.
+/// All bytes. Errors: those of reading, or more than `most` bytes.
 Expected<std::string> read_all(ByteSource& source, std::size_t most, const std::string& file);
 
 }  // namespace podsim

@@ -1,4 +1,4 @@
-// Measurements in the forms that others write, as observations: one function and the table of the forms.
+// Imports measurements from foreign file formats as observations: one function and the table of formats.
 #pragma once
 
 #include <span>
@@ -13,12 +13,12 @@ struct ImportFormat {
   Expected<Imported> (*read)(std::unique_ptr<ByteSource> bytes, const std::string& file, const ImportOptions& options);
 };
 
-/// csv, nccl-tests, xplane, trace-json, hlo-stats, meshslice-log. All take their bytes compressed with gzip too.
+/// csv, nccl-tests, xplane, trace-json, hlo-stats, meshslice-log. All also accept gzip.
 std::span<const ImportFormat> import_formats();
 
-/// Errors: no such format, and those of the format; `file` is the name in them.
+/// Errors: no such format, and those of the format. `file` is the name in messages.
 Expected<Imported> import_observations(std::string_view format, std::string_view bytes, const std::string& file, const ImportOptions& options = {});
-/// From a file, of which no more is in memory at once than its format needs.
+/// Reads from a file with no more in memory at once than its format needs.
 Expected<Imported> import_file(std::string_view format, const std::string& path, const ImportOptions& options = {});
 
 }  // namespace podsim

@@ -1,4 +1,4 @@
-// What an importer makes of a file.
+// The result of an importer.
 #pragma once
 
 #include <map>
@@ -12,19 +12,19 @@
 
 namespace podsim {
 
-/// Observations, and what to know about them: what was skipped and why, how a time was made out of several. A note is a sentence without a full stop.
+/// Observations and notes about them: rows skipped and why, times combined from several. A note is a sentence without a full stop.
 struct Imported {
   std::vector<Observation> observations;
   std::vector<std::string> notes;
 };
 
-/// What some files leave out.
+/// Facts that some files omit.
 struct ImportOptions {
   std::optional<ObservedOp> op{};                        // nccl-tests: for texts that do not name the test
-  int devices = 0;                                       // that take part in a collective; 0: only what the file tells
+  int devices = 0;                                       // devices that take part in a collective; 0: only what the file states
   std::map<std::string, int> axes{};                     // meshslice-log: devices along each axis, instead of `devices`
-  int cores = 1;                                         // profiles of TPUs: cores of a device; FLOPs in them are of one core
-  FlopsPerSecond core_peak = unlimited<FlopsPerSecond>;  // hlo-stats: rows that are faster are rejected
+  int cores = 1;                                         // TPU profiles: cores per device; their FLOPs are of one core
+  FlopsPerSecond core_peak = unlimited<FlopsPerSecond>;  // hlo-stats: faster rows are rejected
 };
 
 /// "1 row", "3 rows".

@@ -1,4 +1,4 @@
-// The elements of one array of a long JSON text, without the rest of it in memory.
+// Iterates over the elements of one array of a long JSON text without holding the whole text in memory.
 #pragma once
 
 #include <memory>
@@ -9,16 +9,15 @@
 
 namespace podsim {
 
-/// Finds the array: the root, or the value of `key` in a root that is an object. Looks only at strings and brackets; what is inside an element is for
-/// its reader to check. Errors: brackets that do not match, elements that are no objects or longer than 64 MiB, the end of the text before the
-/// root's.
+/// Finds the array: the root itself, or the value of `key` in a root object. Only strings and brackets are checked; the reader of an element checks
+/// its inside. Errors: brackets that do not match, elements that are not objects or are longer than 64 MiB, a text that ends before its root does.
 class JsonElements {
  public:
   JsonElements(std::unique_ptr<ByteSource> bytes, std::string file, std::string key);
 
-  /// The text of the next element into `element`; false at the end of the text.
+  /// Stores the text of the next element in `element`; false at the end of the text.
   Expected<bool> next(std::string& element);
-  /// Where the last element began.
+  /// The location at which the last element began.
   [[nodiscard]] const SourceLocation& where() const { return where_; }
   [[nodiscard]] bool found_array() const { return found_; }
 
@@ -30,14 +29,14 @@ class JsonElements {
 
   std::unique_ptr<ByteSource> bytes_;
   std::string file_, key_;
-  std::string_view piece_;  // the bytes at hand
+  std::string_view piece_;  // the current piece of bytes
   std::size_t at_ = 0;
   std::size_t line_ = 1, column_ = 0;
-  std::vector<char> open_;  // the brackets
+  std::vector<char> open_;  // the open brackets
   bool in_string_ = false, escaped_ = false, ended_ = false;
   bool found_ = false, left_ = false;
   std::size_t array_depth_ = 0;
-  std::string string_;  // the last one directly in the root
+  std::string string_;  // the last string directly in the root
   bool string_is_key_ = false;
   SourceLocation where_;
 };

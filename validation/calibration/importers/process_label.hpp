@@ -1,4 +1,4 @@
-// Labels that launchers put before the lines of each process.
+// Process labels that launchers prepend to output lines.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace podsim {
 
-/// Takes the label off a line and tells the process; nothing if it has none.
+/// Removes the label from a line and returns the process; nullopt if the line has none.
 ///
 ///   srun -l              "3: text", padded on the left
 ///   mpirun --tag-output  "[1,3]<stdout>: text", with or without the space; newer ones "[name@1,3]<stdout>: text"; stderr as well

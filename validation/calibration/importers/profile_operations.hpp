@@ -1,4 +1,4 @@
-// All operations of a profile with the time that each takes on each device: what a step is made of. The readers are those of observations.
+// All operations of a profile with their times per device: the operations of a step. Uses the readers of the observation importers.
 #pragma once
 
 #include <optional>
@@ -11,40 +11,41 @@
 
 namespace podsim {
 
-/// One operation; an asynchronous one is its start and its done together. Times are of the whole profile.
+/// One operation; an asynchronous one combines its start and its done. Times are of the whole profile.
 struct ProfiledOperation {
   std::string name;        // "fusion.7", "all-gather.3"
   std::string category;    // step_category.hpp
-  double occurrences = 0;  // on one device, a mean where they differ
-  Seconds self;            // of one device, the mean: without the operations that it contains
-  Seconds beside;          // of an asynchronous one: from its start to its done, without the time of these two
-  Flops flops;             // of one occurrence on all cores of a device; 0: not told
-  Bytes bytes;             // of a collective: what one occurrence takes on each device; 0: not told
-  int group = 0;           // devices that take part in it; 0: not told
+  double occurrences = 0;  // per device, a mean if they differ
+  Seconds self;            // per device, the mean: excluding the operations nested in it
+  Seconds beside;          // of an asynchronous one: from its start to its done, excluding these two
+  Flops flops;             // of one occurrence on all cores of a device; 0: not stated
+  Bytes bytes;             // of a collective: input of one occurrence per device; 0: not stated
+  int group = 0;           // devices that take part in it; 0: not stated
 };
 
 struct ProfiledOperations {
-  std::vector<ProfiledOperation> operations;  // in the order in which they came
+  std::vector<ProfiledOperation> operations;  // in the order of the profile
   Seconds time;                               // from the first operation to the last on one device, the mean; forms without it: the sum
-  int steps = 1;                              // in that time
-  std::vector<std::string> notes;             // how the steps were counted, what was left out
+  int steps = 1;                              // within `time`
+  std::vector<std::string> notes;             // how the steps were counted, and what was left out
 };
 
 struct ProfileOptions {
-  int steps = 0;    // 0: as the profile tells
-  int devices = 0;  // hlo-stats: that its sums are over; 0: with the steps, whatever makes the most frequent count of occurrences 1
-  int cores = 1;    // of a device: FLOPs in profiles are of one
-  int layers = 1;   // blocks in a step: where steps are counted by occurrences, most operations have one per block
+  int steps = 0;    // 0: from the profile
+  int devices = 0;  // hlo-stats: devices that its sums cover; 0: derived from the steps, such that the most frequent count of occurrences becomes 1
+  int cores = 1;    // per device: FLOPs in profiles are of one core
+  int layers = 1;   // blocks per step: if steps are counted by occurrences, most operations occur once per block
 };
 
-/// Collects operations with their self time: events of a line nest, and an event's time is its duration without that of the events directly in it.
+/// Collects operations with their self times. Events of a line nest; an event's self time is its duration minus that of the events directly inside
+/// it.
 class OperationTimes final : public ProfileSink {
  public:
   [[nodiscard]] bool takes(std::string_view line) const override { return line == operations_line || line == steps_line || line == modules_line; }
   void add(ProfileLine line, const ProfileEvent& event) override;
 
-  /// Means over the devices. Steps: those of the options, else as many as there are events on the line `Steps`, else of the module that takes most
-  /// time, else steps_by_occurrences(); a note says which. Errors: no operation on any device; numbers of steps that cannot be.
+  /// Means over the devices. The number of steps is that of the options, else the number of events on the line `Steps`, else of the module with the
+  /// most time, else steps_by_occurrences(); a note says which. Errors: no operation on any device; impossible numbers of steps.
   ///   cost    O(n log n) for n events
   Expected<ProfiledOperations> finish(const ReadProfile& profile, const std::string& file, const ProfileOptions& options);
 
@@ -62,22 +63,24 @@ class OperationTimes final : public ProfileSink {
   void note_bare_fusions(const Sums& sums, ProfiledOperations& found) const;
   void count_steps(const ReadProfile& profile, const ProfileOptions& options, ProfiledOperations& found) const;
 
-  std::vector<Op> ops_;  // in the order in which they came
+  std::vector<Op> ops_;  // in the order of the profile
   std::unordered_map<std::string, std::uint32_t> by_text_;
   std::unordered_map<ProfileLine, std::vector<Event>> lines_;
 };
 
-/// The forms that have all operations: xplane, trace-json, hlo-stats. Errors: another form, those of the reader and of OperationTimes.
+/// The format of a profile by the end of its file's name; nullopt: none of these.
+std::optional<std::string_view> profile_form(std::string_view file);
+
+/// The formats that contain all operations: xplane, trace-json, hlo-stats. Errors: another format, those of the reader and of OperationTimes.
 Expected<ProfiledOperations> profile_operations(std::string_view format, const std::string& path, const ProfileOptions& options = {});
 Expected<ProfiledOperations> profile_operations_in(std::string_view format, std::string_view bytes, const std::string& file,
                                                    const ProfileOptions& options = {});
 
-/// What an operation itself tells of it, as `hlo_category` and its FLOPs (of one core) do; no times. `text`: all that is known of it, for names in
-/// it.
+/// The properties of an operation from its HLO, `hlo_category` and FLOPs (of one core), without times. `text`: all text about it, searched for names.
 ProfiledOperation described_operation(HloOp op, std::string_view text, std::string_view hlo_category, Flops flops, int cores);
 
-/// Steps by how often operations occur: the number of occurrences that most of them have (ties: the lower one), or a `layers`-th of it where that is
-/// a whole number. `why` is it as a sentence that goes on behind "3 steps".
+/// The number of steps from occurrences: the most frequent number of occurrences (ties: the lower), or a `layers`-th of it if that is a whole number.
+/// `why` explains it, as the rest of a sentence after "3 steps".
 struct CountedSteps {
   int steps = 1;
   std::string why;

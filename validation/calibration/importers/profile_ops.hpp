@@ -1,4 +1,4 @@
-// Operations of a profile, collected over its devices: what xplane and trace_json have in common.
+// Operations of a profile, collected over its devices; shared by xplane and trace_json.
 #pragma once
 
 #include <cstdint>
@@ -15,29 +15,29 @@ namespace podsim {
 struct ProfileEvent {
   std::string_view name, text;   // text: the HLO; may be empty
   std::string_view category;     // hlo_category; may be empty
-  Flops flops;                   // of one occurrence on one core; 0: not told
-  std::int64_t begin_ps = 0;     // from any moment that a device's lines share
-  std::int64_t duration_ps = 0;  // as the device tells it, else span_ps
-  std::int64_t span_ps = 0;      // what the event covers of its line
+  Flops flops;                   // of one occurrence on one core; 0: not stated
+  std::int64_t begin_ps = 0;     // from any origin common to a device's lines
+  std::int64_t duration_ps = 0;  // as the device reports it, else span_ps
+  std::int64_t span_ps = 0;      // the extent of the event on its line
 };
 
-/// The lines of a device that anything is read from.
+/// The lines of a device that are read.
 inline constexpr std::string_view operations_line = "XLA Ops", steps_line = "Steps", modules_line = "XLA Modules";
 
-/// A line of events, numbered by the reader of a profile.
+/// A line of events, numbered by the reader of the profile.
 using ProfileLine = std::uint64_t;
 
-/// Who is told what a profile has, event by event, while it is read.
+/// Receives the events of a profile while it is read.
 class ProfileSink {
  public:
   virtual ~ProfileSink() = default;
-  /// Whether lines of this name are of interest.
+  /// Whether to read lines of this name.
   [[nodiscard]] virtual bool takes(std::string_view line) const = 0;
-  /// An event on a line whose name it takes, or, in forms that name their lines later, is not known yet. In any order.
+  /// An event of a line that takes() accepts; in formats that name lines later also of lines without a name yet. In any order.
   virtual void add(ProfileLine line, const ProfileEvent& event) = 0;
 };
 
-/// What a reader knows at the end.
+/// The devices and lines of a profile, known at the end of reading.
 struct ReadProfile {
   struct Device {
     std::string name;                          // of its process or plane
@@ -47,17 +47,17 @@ struct ReadProfile {
   std::vector<std::string> notes;
 };
 
-/// The number of `/device:TPU:<n>`; nothing for other planes.
+/// The number in `/device:TPU:<n>`; nullopt for other planes.
 std::optional<int> tpu_named(std::string_view plane);
 
-/// Keeps of collectives and matmuls their time on each line; of others nothing.
+/// Stores the times of collectives and matmuls on each line; other operations are dropped.
 class ProfileOps final : public ProfileSink {
  public:
   [[nodiscard]] bool takes(std::string_view line) const override { return line == operations_line; }
   void add(ProfileLine line, const ProfileEvent& event) override;
 
-  /// One observation per operation: of each of its occurrences the minimum over the lines of operations of the devices, which are in the order of
-  /// time, and of those the median. Events on other lines are left out. Errors: no collective and no matmul on any of the lines.
+  /// One observation per operation: for each occurrence the minimum over the devices' lines of operations (occurrences match by order in time), then
+  /// the median over occurrences. Events on other lines are ignored. Errors: no collective and no matmul on any of the lines.
   Expected<Imported> finish(const ReadProfile& profile, const std::string& file, const ImportOptions& options);
 
  private:
@@ -72,17 +72,17 @@ class ProfileOps final : public ProfileSink {
     Lines lines;
     bool asynchronous = false;  // the occurrences are those of its start
   };
-  /// Of each occurrence the minimum over devices.
+  /// Per occurrence the minimum over devices.
   struct Fastest {
     std::vector<std::int64_t> durations_ps;
-    bool uneven = false;  // not as often on every device
+    bool uneven = false;  // occurs unequally often on the devices
   };
   static Fastest fastest_of(Lines& lines, const std::vector<ProfileLine>& devices);
   Fastest fastest_of_asynchronous(Op& op, const std::vector<ProfileLine>& devices);
   void add_end(ProfileLine line, const ProfileEvent& event);
-  std::vector<Op> ops_;  // in the order in which they came
+  std::vector<Op> ops_;  // in the order of the profile
   std::unordered_map<std::string, std::size_t> by_text_;
-  std::unordered_map<std::string, Lines> dones_;  // of asynchronous ones, by the name of their start
+  std::unordered_map<std::string, Lines> dones_;  // of asynchronous operations, by the name of their start
   std::size_t asynchronous_ = 0, textless_ = 0;
 };
 

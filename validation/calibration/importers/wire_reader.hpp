@@ -1,4 +1,4 @@
-// Protobuf's wire format from a source of bytes, field by field, so that a message need not be in memory whole.
+// Reads Protobuf's wire format field by field from a stream, so that a message need not be in memory.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ class CodedInputStream;
 
 namespace podsim {
 
-/// Reads with Protobuf's CodedInputStream and says where something is wrong. A file may have any length, a message in it 2 GiB.
+/// Uses Protobuf's CodedInputStream and reports the location of errors. A file may have any length, a message in it up to 2 GiB.
 class WireReader {
  public:
   WireReader(std::unique_ptr<ByteSource> bytes, std::string file);
@@ -24,14 +24,14 @@ class WireReader {
   struct Field {
     std::uint32_t number = 0;
     Kind kind = Kind::number;
-    int length = 0;           // of bytes: still to be read or skipped; of a number: none
-    std::uint64_t begin = 0;  // where the field is
+    int length = 0;           // of a bytes field: still to be read or skipped; of a number: unused
+    std::uint64_t begin = 0;  // the position of the field
   };
 
-  /// The next field of the message that was entered, or of the root; nothing at its end. A field of bytes is left for take, skip or enter.
-  /// Errors: fields that are cut short, go beyond their message, or are none.
+  /// The next field of the entered message, or of the root; nullopt at its end. Follow a bytes field by take(), skip() or enter().
+  /// Errors: fields that are truncated, exceed their message, or are invalid.
   Expected<std::optional<Field>> next();
-  /// The field is a message, whose fields follow up to leave(). One at a time; the root's fields only.
+  /// Enters a field that is a message; its fields follow until leave(). Not nested, and only for fields of the root.
   void enter(const Field& field);
   void leave();
   Expected<std::string> take(const Field& field, int most);
@@ -48,8 +48,8 @@ class WireReader {
   std::unique_ptr<ByteSource> bytes_;
   std::string file_;
   std::unique_ptr<google::protobuf::io::CodedInputStream> coded_;
-  std::uint64_t origin_ = 0;    // where coded_ began
-  std::optional<int> outside_;  // what limited coded_ before enter()
+  std::uint64_t origin_ = 0;    // the position at which coded_ began
+  std::optional<int> outside_;  // the limit of coded_ before enter()
 };
 
 }  // namespace podsim

@@ -1,4 +1,4 @@
-// Profiles as XProf keeps them: *.xplane.pb, one XSpace.
+// Imports XProf profiles: *.xplane.pb, one XSpace.
 #pragma once
 
 #include <memory>
@@ -9,13 +9,13 @@
 
 namespace podsim {
 
-/// Tells a sink of the lines that it takes of the planes `/device:TPU:<n>`. Reads plane by plane, and of a plane field by field: only one line of it
-/// is in memory, and 32 bytes for each of its events and their numbers. The duration of an event is its stat `device_duration_ps` if it has one.
-/// Errors: fields that are cut short or of another kind, at their byte.
+/// Passes the events of lines that the sink takes, of planes `/device:TPU:<n>`. Reads plane by plane and field by field: only one line is in memory,
+/// and 32 bytes for each of its events and their statistics. The duration of an event is its stat `device_duration_ps` if present.
+/// Errors: truncated or invalid fields, with their byte position.
 Expected<ReadProfile> read_xplane(std::unique_ptr<ByteSource> bytes, const std::string& file, ProfileSink& sink);
 
-/// Collectives and matmul fusions on the lines `XLA Ops`, one observation for each operation: ProfileOps::finish. Errors: those of reading; neither
-/// of them on any TPU.
+/// Collectives and matmul fusions on the lines `XLA Ops`, one observation per operation: ProfileOps::finish(). Errors: those of reading; no such
+/// operation on any TPU.
 Expected<Imported> import_xplane(std::unique_ptr<ByteSource> bytes, const std::string& file, const ImportOptions& options = {});
 
 }  // namespace podsim
