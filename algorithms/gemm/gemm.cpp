@@ -171,7 +171,9 @@ const GemmAlgorithmEntry& as_written(const GemmAlgorithmEntry& algorithm, const 
 std::vector<GemmWriter::Names> layer_names(Dataflow forward, const LayerOperands& operands) {
   const auto& [left, right, out] = operands;
   std::vector<GemmWriter::Names> names{{out, left, right, ""}};
-  const auto of = [&](Operand operand) { return operand == Operand::out ? "d" + out : operand == Operand::left ? left : right; };
+  const auto of = [&operands](Operand operand) {  // clang 14 captures no structured binding
+    return operand == Operand::out ? "d" + operands.out : operand == Operand::left ? operands.left : operands.right;
+  };
   const auto& gradients = traits_of(forward).gradients;
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     const std::string gradient = "d" + (i == 0 ? left : right);
