@@ -213,7 +213,7 @@ TEST(BadCommand, AScheduleOfAnotherSizeIsNamedWithBoth) {
   const std::string path = folder.file("six.textproto", write_schedule(w.schedule, Encoding::text));
   const Outcome outcome = podsim("run --machine ideal --slice 4 --mesh row=4 --schedule " + path);
   EXPECT_EQ(outcome.status, exit_bad_input);
-  EXPECT_EQ(outcome.err, "podsim: error: " + path + ": the schedule's mesh is x=6, the pod's is row=4: they must have as many devices\n");
+  EXPECT_EQ(outcome.err, "podsim: error: " + path + ": the schedule's mesh is x=6, the system's is row=4: they must have as many devices\n");
 }
 
 TEST(BadCommand, RunsBeyondTheClockAreErrors) {

@@ -1,3 +1,4 @@
+#include "tools/report/json.hpp"
 #include "validation/calibration/fit/calibrate.hpp"
 
 #include <fmt/format.h>
@@ -15,26 +16,6 @@
 namespace podsim {
 
 namespace {
-
-constexpr std::string_view calibrate_usage =
-    R"(usage: podsim calibrate OBSERVATIONS... --base MACHINE --slice AxB [-o machine.textproto] [OPTION...]
-       podsim calibrate --from FORM FILE... --observations-only -o observations.csv
-
-Fits the values of a machine to what was measured: launches, overheads, latency, bandwidths, efficiency curves. Prints each value with its interval,
-what the measurements cannot tell and what to measure to tell it, and how far the fitted machine is off: on what was fitted, and on every other
-observation when the rest is fitted. With -o FILE.textproto the machine is saved. Every run on it says what it was fitted to and how far it is off, or
-in what it goes beyond: another operation, another number of devices, other dimensions, other sizes.
-
-nccl-tests: what the programs print, one file or several tests in one; the out-of-place times are taken. Links of the second dimension of a dgx
-slice, link[y], are those between the GPUs of a node, link[x] those between nodes. tools/capture measures what is needed on TPUs and GPUs.
-meshslice-log: what BenchCollectives2D.py prints, one operation or several in one; its axes are x (rows of devices) and y: --mesh x=4,y=8.
-
-examples:
-  podsim calibrate validation/datasets/tpu_v5p_ppermute/observations.csv --base tpu_v5p --slice 2x2 --mesh row=4 -o my_v5p.textproto
-  podsim calibrate --from nccl-tests all_reduce.txt --base dgx_h100 --slice 1x8 --prior link[y].bandwidth=0.05 -o mine.textproto
-  podsim run --machine mine.textproto --slice 1x8 --collective all-reduce --bytes 64MiB
-  podsim calibrate --from nccl-tests all_reduce.txt --observations-only -o all_reduce.csv
-)";
 
 /// "PATH" or "PATH=SIGMA", a relative standard deviation.
 Expected<NamedPrior> parse_prior(const std::string& text) {
@@ -112,10 +93,7 @@ Expected<int> calibrate_and_print(const Options& options, Console& console) {
 }  // namespace
 
 int calibrate_verb(const std::vector<std::string>& arguments, Console& console) {
-  const Parsed parsed = parse(arguments, calibrate_options(), calibrate_usage, console, "observations");
-  if (parsed.status) return *parsed.status;
-  const auto status = calibrate_and_print(*parsed.options, console);
-  return status ? *status : report(status.error(), console);
+  return perform(arguments, calibrate_options(), "calibrate", console, &calibrate_and_print, "observations");
 }
 
 }  // namespace podsim

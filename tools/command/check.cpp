@@ -12,19 +12,6 @@ namespace podsim {
 
 namespace {
 
-constexpr std::string_view check_usage =
-    R"(usage: podsim check (--mesh row=R,col=C | --slice AxB) (--gemm ... | --collective ... | --schedule FILE) [OPTION...]
-
-Executes the schedule on real numbers, in program order and in random legal orders, and proves that it is matched, free of races and of
-deadlocks, and computes what it says. The proof runs on integers that are exact whatever the dtype, and compares bit by bit; the error on
-uniform data, in the schedule's own dtype, is told beside it. Exit status 1 if any of that is false, or if the schedule does not say what
-it computes, so that nothing was compared. --edges tells what every edge is for (small meshes).
-
-examples:
-  podsim check --mesh row=4,col=2 --gemm m=512,n=1024,k=256 --algorithm meshslice --slice-count 4
-  podsim check --slice 8 --collective reduce-scatter --axis row --bytes 64KiB --algorithm line --wrap none
-)";
-
 Expected<CheckOptions> check_options(const Options& options) {
   const auto orders = options.integer("orders", 0, 1000);
   const auto seed = options.integer("seed", 0, std::numeric_limits<std::int64_t>::max());
@@ -100,10 +87,7 @@ Expected<int> check_and_print(const Options& options, Console& console) {
 }  // namespace
 
 int check_verb(const std::vector<std::string>& arguments, Console& console) {
-  const Parsed parsed = parse(arguments, check_options_described(), check_usage, console);
-  if (parsed.status) return *parsed.status;
-  const auto status = check_and_print(*parsed.options, console);
-  return status ? *status : report(status.error(), console);
+  return perform(arguments, check_options_described(), "check", console, &check_and_print);
 }
 
 }  // namespace podsim

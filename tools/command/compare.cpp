@@ -14,33 +14,6 @@ namespace podsim {
 
 namespace {
 
-constexpr std::string_view compare_usage =
-    R"(usage: podsim compare --machine M[,...] --slice AxB[,...] [--mesh row=R,col=C]... [--vary PATH=VALUE,...]...
-                      (--gemm m=M,n=N,k=K | --collective KIND[,...] --bytes N[,...] | --workload NAME) [OPTION...]
-
-Simulates every combination of machine, slice, mesh and varied machine value with
-  --gemm         algorithm, dataflow and slice count; every operand begins split evenly over all devices (but for --given)
-  --collective   kind, size, --axis (repeatable) and algorithm; algbw and busbw as nccl-tests defines them
-  --workload     algorithm: a whole block, its dataflows and slice counts the fastest unless they are given; forward and backward apart
-ranks what computes the same, and says for each pod which wins, by what margin, and why. What does not apply is listed with the reason.
-
-examples:
-  podsim compare --machine tpu_v4 --slice 4x4x8 --topology torus,twisted,crossbar --equal ports --mesh row=16,col=8 \
-                 --gemm m=131072,n=16384,k=16384 --slice-count 8
-  podsim compare --machine tpu_v4 --slice 32x8,4x8x8 --mesh row=32,col=8 --gemm m=524288,n=49152,k=12288 \
-                 --algorithms collective,meshslice --slice-count 1,2,4,8,16,24,48
-  podsim compare --machine tpu_v4 --slice 16x16 --gemm m=524288,n=49152,k=12288 --algorithms all --dataflow os,ls,rs --slice-count 1,4,16
-  podsim compare --machine tpu_v4 --slice 16x16 --gemm m=524288,n=49152,k=12288 --algorithms meshslice,wang --slice-count 1,2,4,8,16 \
-                 --crossover link.bandwidth=10GB/s..400GB/s
-  podsim compare --machine tpu_v5p --slice 4x4x8 --collective all-reduce --axis row --axis row,col --bytes 64KiB,1MiB,64MiB
-  podsim compare --machine dgx_h100 --slice 4x8 --collective all-gather --axis row,col --bytes 16MiB --algorithms ring,direct,halves \
-                 --vary link[x].bandwidth=25GB/s,50GB/s,100GB/s
-  podsim compare --machine tpu_v4 --slice 32x8,16x16 --workload gpt3-block --algorithms collective,meshslice,wang,cannon,summa
-  podsim compare --machine tpu_v4 --slice 32x8 --workload gpt3-block --only gemm --dataflow os,ls --algorithms meshslice \
-                 --slice-count in_proj=8,out_proj=8,ff1=4,ff2=4
-  podsim compare --machine ideal --slice 64 --mesh all --gemm m=65536,n=8192,k=8192 --slice-count 4 --dataflow os,ls,rs --format csv
-)";
-
 OptionGroup compare_options() {
   return joined({system_options(true), what_if_options(true), problem_options(true), workload_options(), comparison_options(), engine_options(),
                  output_options(table_json_csv)});
@@ -91,10 +64,10 @@ Expected<int> compare_and_print(const Options& options, Console& console) {
   ProgressLine line{console, options.flag("quiet")};
   show_on(line, *how);
   how->tell("laying out the systems");
-  auto setup = read_comparison(options);
+  auto setup = comparison_of(options);
   if (!setup) return setup.error();
   ComparisonReport told;
-  told.notes = std::move(setup->notes);
+  told.notes = notes_of(*setup, options);
   if (options.has("topology") || options.has("equal")) {
     auto costs = on_equal_terms(setup->systems, options);
     if (!costs) return costs.error();
@@ -126,10 +99,7 @@ Expected<int> compare_and_print(const Options& options, Console& console) {
 }  // namespace
 
 int compare_verb(const std::vector<std::string>& arguments, Console& console) {
-  const Parsed parsed = parse(arguments, compare_options(), compare_usage, console);
-  if (parsed.status) return *parsed.status;
-  const auto status = compare_and_print(*parsed.options, console);
-  return status ? *status : report(status.error(), console);
+  return perform(arguments, compare_options(), "compare", console, &compare_and_print);
 }
 
 }  // namespace podsim

@@ -13,32 +13,10 @@ namespace podsim {
 
 namespace {
 
-constexpr std::string_view diff_usage =
-    R"(usage: podsim diff --measured PROFILE (PLAN|RUN.json) [OPTION...]
-
-Says where a measured step takes longer than predicted. The prediction is a plan, which is simulated, or what `podsim run --format json` wrote. Both steps
-are split by category on one device, so that the categories sum to the step: matmul, attention, elementwise, copy, each collective (what the core waits
-for it; what is hidden behind other work stands apart), idle. Operations are matched by their FLOPs, their bytes and devices, or their name.
-
-A plan simulates one block. Where it says layers: 80, a predicted step is 80 of them, one after the other, as a profile of the whole model has them. For
-a profile of one block say --layers 1; for a plan without layers and a profile of a model, --layers 80.
-
-examples:
-  podsim tune --machine tpu_v4 --chips 16 --workload llama3-8b-block -o plan.textproto
-  podsim diff --measured host.trace.json.gz plan.textproto
-  podsim run --plan plan.textproto --format json -o run.json
-  podsim diff --measured host.xplane.pb run.json --steps 10 --format json
-  podsim diff --measured hlo_stats.csv --devices 16 --steps 10 run.json
-  podsim diff --measured one_block.xplane.pb plan.textproto --layers 1
-)";
-
-/// By the end of its name. Errors: none of the known ones.
+/// --from, or as the name of the file ends.
 Expected<std::string> form_of(const Options& options) {
   if (options.has("from")) return options.text("from");
-  std::string_view name = options.text("measured");
-  if (name.ends_with(".gz")) name.remove_suffix(3);
-  for (const auto& [end, form] : {std::pair{".pb", "xplane"}, {".json", "trace-json"}, {".csv", "hlo-stats"}})
-    if (name.ends_with(end)) return std::string{form};
+  if (const auto form = profile_form(options.text("measured"))) return std::string{*form};
   return Diagnostic{option("measured"),
                     "expected a file name that ends in .pb, .json or .csv, or --from beside it, found " + quoted(options.text("measured"))};
 }
@@ -57,15 +35,6 @@ Expected<ProfileOptions> profile_options(const Options& options) {
   if (auto ok = set("cores", 64, how.cores); !ok) return ok.error();
   if (auto ok = set("layers", most_layers, how.layers); !ok) return ok.error();
   return how;
-}
-
-/// One of the profile's steps, on average.
-StepTimes step_of(const ProfiledOperations& profile) {
-  const auto steps = static_cast<double>(profile.steps);
-  StepTimes step{profile.time / steps, {}};
-  for (const ProfiledOperation& o : profile.operations)
-    step.operations.push_back({o.name, o.category, o.occurrences / steps, o.self / steps, o.beside / steps, o.flops, o.bytes, o.group});
-  return step;
 }
 
 Expected<PredictedStep> simulated_step(const Options& options, const RunOptions& how) {
@@ -140,10 +109,7 @@ Expected<int> diff_and_print(const Options& options, Console& console) {
 }  // namespace
 
 int diff_verb(const std::vector<std::string>& arguments, Console& console) {
-  const Parsed parsed = parse(arguments, diff_options(), diff_usage, console, "plan");
-  if (parsed.status) return *parsed.status;
-  const auto status = diff_and_print(*parsed.options, console);
-  return status ? *status : report(status.error(), console);
+  return perform(arguments, diff_options(), "diff", console, &diff_and_print, "plan");
 }
 
 }  // namespace podsim

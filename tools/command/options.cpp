@@ -12,6 +12,7 @@
 
 #include "sim/base/output_file.hpp"
 #include "sim/base/units.hpp"
+#include "tools/command/usage_texts.hpp"
 #include "tools/sweep/points.hpp"
 #include "workloads/scenario/fields.hpp"
 
@@ -170,6 +171,13 @@ Expected<std::int64_t> Options::integer(const std::string& name, std::int64_t lo
   return parse_integer(text(name), low, high, option(name));
 }
 
+std::string_view usage_of(std::string_view name) {
+  const auto texts = usage_texts();
+  const auto found = std::find_if(texts.begin(), texts.end(), [&](const EmbeddedFile& file) { return file.name == name; });
+  assert(found != texts.end());
+  return found->text;
+}
+
 SourceLocation option(const std::string& name) { return {"--" + name, 0, 0}; }
 
 Diagnostic in_options(Diagnostic diagnostic) {
@@ -218,6 +226,14 @@ Parsed parse(const std::vector<std::string>& arguments, const OptionGroup& descr
   }
   fmt::print(console.out, "{}\noptions:\n{}", usage, help_text(described));
   return {exit_done, std::nullopt};
+}
+
+int perform(const std::vector<std::string>& arguments, const OptionGroup& described, std::string_view verb, Console& console,
+            Expected<int> (*work)(const Options&, Console&), const char* positional) {
+  const Parsed parsed = parse(arguments, described, usage_of(verb), console, positional);
+  if (parsed.status) return *parsed.status;
+  const auto status = work(*parsed.options, console);
+  return status ? *status : report(status.error(), console);
 }
 
 OptionGroup output_options(std::span<const Format> formats) {

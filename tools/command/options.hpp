@@ -81,6 +81,9 @@ int report(const Diagnostic& diagnostic, Console& console);
 /// what is unknown, repeated or lacks its value.
 Expected<Options> parse_options(const std::vector<std::string>& arguments, const OptionGroup& described, const char* positional = nullptr);
 
+/// What --help of a verb says above its options: usage/NAME.txt.
+std::string_view usage_of(std::string_view name);
+
 /// Parses one verb's arguments. Shows `usage` (with the options) and returns exit_done for --help; reports what is wrong. On success `status`
 /// is empty. Outputs that are inputs are refused here, before anything is read (named_files.hpp).
 struct Parsed {
@@ -89,6 +92,10 @@ struct Parsed {
 };
 Parsed parse(const std::vector<std::string>& arguments, const OptionGroup& described, std::string_view usage, Console& console,
              const char* positional = nullptr);
+
+/// The same, and what the verb does with them; an error is reported. Returns the exit status.
+int perform(const std::vector<std::string>& arguments, const OptionGroup& described, std::string_view verb, Console& console,
+            Expected<int> (*work)(const Options&, Console&), const char* positional = nullptr);
 
 /// --format -o --quiet. Of --format those that the verb prints, the first where nothing is said; any other is an error of parsing.
 OptionGroup output_options(std::span<const Format> formats);

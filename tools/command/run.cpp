@@ -1,5 +1,7 @@
 #include <fmt/ostream.h>
 
+#include <set>
+
 #include "sim/base/units.hpp"
 #include "sim/config/result_config.hpp"
 #include "tools/command/command.hpp"
@@ -13,19 +15,6 @@
 namespace podsim {
 
 namespace {
-
-constexpr std::string_view run_usage =
-    R"(usage: podsim run --machine M --slice AxB [--mesh row=R,col=C] (--gemm ... | --collective ... | --schedule FILE) [OPTION...]
-
-Simulates one thing and prints its time, how it splits into compute, exposed communication and waiting, MFU, traffic and memory.
-With -o FILE.textproto or FILE.pb the result is saved; --trace FILE.json shows when everything happened.
-
-examples:
-  podsim run --machine tpu_v4 --slice 4x8x8 --mesh row=32,col=8 --gemm m=524288,n=49152,k=12288 --algorithm meshslice --slice-count 16
-  podsim run --machine ideal --set link.bandwidth=45GB/s --set link.latency=1us --slice 16 \
-             --collective all-gather --axis row --bytes 16MiB --algorithm ring-one-way --engine simgrid --format json
-  podsim run --machine tpu_v4 --slice 4x4x8 --collective all-reduce --axis row,col --bytes 1MiB --algorithm auto
-)";
 
 OptionGroup run_options() {
   const OptionGroup telling{{"explain", flag(), "the critical path, what each machine value would change, and a sentence"},
@@ -44,11 +33,12 @@ int interrupted(const Run& run, Console& console) {
 }
 
 /// --per. Errors: neither device nor link.
-Expected<std::vector<std::string>> asked_per(const Options& options) {
-  if (!options.has("per")) return std::vector<std::string>{};
-  std::vector<std::string> asked = split(options.text("per"));
-  for (const std::string& what : asked)
+Expected<std::set<std::string>> asked_per(const Options& options) {
+  std::set<std::string> asked;
+  for (const std::string& what : options.has("per") ? split(options.text("per")) : std::vector<std::string>{}) {
     if (what != "device" && what != "link") return Diagnostic{option("per"), "expected device or link, found " + quoted(what)};
+    asked.insert(what);
+  }
   return asked;
 }
 
@@ -68,12 +58,9 @@ Expected<Details> details_of(const Run& run, const System& system, const Problem
     details.losses = *std::move(losses);
   }
   const auto per = asked_per(options);
-  for (const std::string& what : *per) {
-    if (what == "device")
-      details.devices = measure_devices(run.model, run.timeline);
-    else
-      details.links = measure_links(run.model, run.timeline);
-  }
+  if (!per) return per.error();
+  if (per->contains("device")) details.devices = measure_devices(run.model, run.timeline);
+  if (per->contains("link")) details.links = measure_links(run.model, run.timeline);
   if (!options.flag("explain")) return details;
   auto explanation = explain(run, how);
   if (!explanation) return explanation.error();
@@ -85,12 +72,8 @@ std::string text_of(const Run& run, const Details& details, const Options& optio
   const std::string path = options.has("output") ? options.text("output") : "";
   if (path.ends_with(".textproto")) return write_result(run.row.result, Encoding::text);
   if (path.ends_with(".pb")) return write_result(run.row.result, Encoding::binary);
-  switch (format_of(options)) {
-    case Format::json: return result_json(run, details);
-    case Format::csv: return result_csv({run.row});
-    case Format::table: break;
-  }
-  return result_table(run, details);
+  const Format format = format_of(options);
+  return format == Format::json ? result_json(run, details) : format == Format::csv ? result_csv({run.row}) : result_table(run, details);
 }
 
 Expected<int> simulate_and_print(const Options& options, Console& console) {
@@ -130,10 +113,7 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
 }  // namespace
 
 int run_verb(const std::vector<std::string>& arguments, Console& console) {
-  const Parsed parsed = parse(arguments, run_options(), run_usage, console);
-  if (parsed.status) return *parsed.status;
-  const auto status = simulate_and_print(*parsed.options, console);
-  return status ? *status : report(status.error(), console);
+  return perform(arguments, run_options(), "run", console, &simulate_and_print);
 }
 
 }  // namespace podsim

@@ -3,34 +3,25 @@
 #include "tools/command/command.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/command/scenario_options.hpp"
-#include "tools/command/show_machine.hpp"
-#include "tools/command/show_mesh.hpp"
-#include "tools/command/show_plan.hpp"
-#include "tools/command/show_schedule.hpp"
-#include "tools/command/show_topology.hpp"
+#include "tools/command/show_targets.hpp"
 
 namespace podsim {
 
 namespace {
 
 struct Target {
-  std::string_view name, usage;
+  std::string_view name;
   bool what_ifs, problem;
   std::span<const Format> formats;
   Expected<std::string> (*show)(const Options&, Format, const RunOptions&);
 };
 constexpr std::array<Target, 5> targets{{
-    {"machine", machine_usage, false, false, table_json_csv, &show_machine},
-    {"topology", topology_usage, true, false, table_json, &show_topology},
-    {"mesh", mesh_usage, true, false, table_json, &show_mesh},
-    {"schedule", schedule_usage, false, true, table_only, &show_schedule},
-    {"plan", plan_usage, true, false, table_json, &show_plan},
+    {"machine", false, false, table_json_csv, &show_machine},
+    {"topology", true, false, table_json, &show_topology},
+    {"mesh", true, false, table_json, &show_mesh},
+    {"schedule", false, true, table_only, &show_schedule},
+    {"plan", true, false, table_json, &show_plan},
 }};
-
-constexpr std::string_view show_usage = R"(usage: podsim show machine|topology|mesh|schedule|plan [OPTION...]
-
-`podsim show machine --help` and so on list the options of each.
-)";
 
 OptionGroup options_of(const Target& target) {
   OptionGroup described = system_options(false);
@@ -49,7 +40,7 @@ OptionGroup options_of(const Target& target) {
 }
 
 int show(const Target& target, const std::vector<std::string>& arguments, Console& console) {
-  const Parsed parsed = parse(arguments, options_of(target), target.usage, console);
+  const Parsed parsed = parse(arguments, options_of(target), usage_of("show_" + std::string{target.name}), console);
   if (parsed.status) return *parsed.status;
   RunOptions how = run_options_of(console);
   ProgressLine line{console, parsed.options->flag("quiet")};
@@ -65,7 +56,7 @@ int show(const Target& target, const std::vector<std::string>& arguments, Consol
 
 int show_verb(const std::vector<std::string>& arguments, Console& console) {
   if (!arguments.empty() && (arguments.front() == "--help" || arguments.front() == "-h")) {
-    console.out << show_usage;
+    console.out << usage_of("show");
     return exit_done;
   }
   std::vector<std::string> names;

@@ -1,4 +1,4 @@
-#include "tools/command/show_machine.hpp"
+#include "tools/command/show_targets.hpp"
 
 #include "sim/config/machine_config.hpp"
 #include "tools/report/machine_report.hpp"

@@ -1,4 +1,4 @@
-#include "tools/command/show_plan.hpp"
+#include "tools/command/show_targets.hpp"
 
 #include "tools/report/tuning_report.hpp"
 #include "workloads/tuning/tuner.hpp"

@@ -1,4 +1,4 @@
-#include "tools/command/show_schedule.hpp"
+#include "tools/command/show_targets.hpp"
 
 #include <fmt/format.h>
 

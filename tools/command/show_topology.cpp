@@ -1,4 +1,4 @@
-#include "tools/command/show_topology.hpp"
+#include "tools/command/show_targets.hpp"
 
 #include "tools/report/system_report.hpp"
 

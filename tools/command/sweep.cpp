@@ -5,6 +5,7 @@
 #include "tools/command/command.hpp"
 #include "tools/command/options.hpp"
 #include "tools/command/scenario_options.hpp"
+#include "tools/command/sweep_files.hpp"
 #include "tools/report/comparison_report.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/sweep/point_run.hpp"
@@ -16,45 +17,6 @@ namespace podsim {
 
 namespace {
 
-constexpr std::string_view sweep_usage = R"(usage: podsim sweep FILE.textproto [--store FILE.sqlite] [--threads N] [--quiet]
-       podsim sweep (FILE.textproto | --store FILE.sqlite) (--export csv|json | --query SQL | --status) [-o FILE]
-
-Simulates every combination of the values in a file, on all cores, and stores each result as it is finished: SQLite, beside the file unless
---store says where. Stop it as you like, even by kill -9: the same command goes on where it was. No run is simulated twice, not even by another
-sweep with the same store. A combination that does not apply is stored with the reason. What was interrupted, or failed because a process died or
-memory or disk ran out, is tried again; exit status 130 or 1.
-
-A sweep's fields are the options of `podsim run`, with as many values as you like; an empty text leaves the option out:
-
-  format_version: 1
-  sweep {
-    machine: ["tpu_v4", "tpu_v5p"]
-    set { path: "link.bandwidth" value: ["", "45 GB/s", "90 GB/s"] }     # "": as the machine has it; an axis each
-    fail: ["", "0.0.0-0.0.1"]
-    case { slice: "4x4x4" gemm: "m=65536,n=16384,k=16384" }              # what changes together: one case after the other
-    case { slice: "4x4x8" gemm: "m=131072,n=16384,k=16384" }
-    mesh: "all"                                                          # every row x col
-    algorithm: ["collective", "meshslice"]
-    slice_count: [1, 2, 4, 8]                                            # left out where the algorithm takes none
-  }
-  sweep {                                                                # another one, behind it
-    machine: "tpu_v4" slice: "8x8" collective: ["all-gather", "all-reduce"] axis: "col" bytes: ["1MiB", "16MiB"] engine: ["des", "analytic"]
-  }
-
-tools/sweep/README.md explains all fields; tools/sweep/examples has sweeps to begin with.
-
-examples:
-  podsim sweep tools/sweep/examples/gemm.textproto --store /tmp/gemm.sqlite
-  podsim sweep --store /tmp/gemm.sqlite --status
-  podsim sweep --store /tmp/gemm.sqlite --export csv -o gemm.csv
-  podsim sweep --store /tmp/gemm.sqlite \
-               --query "SELECT used_mesh, algorithm, min(makespan_s) FROM results WHERE status = 'done' GROUP BY 1, 2 ORDER BY 3"
-  podsim sweep --store /tmp/gemm.sqlite --query "SELECT command FROM results WHERE point = 7"     # to look closer: add --explain
-)";
-
-/// With what SQLite puts beside it.
-std::vector<std::string> files_of_store(const std::string& store) { return {store, store + "-wal", store + "-shm", store + "-journal"}; }
-
 OptionGroup sweep_options() {
   const OptionGroup own{{"file", input_file("FILE.textproto"), "the sweep; --file may be left out"},
                         {"store", output_file("FILE.sqlite", files_of_store), "where results are kept; left out: FILE.sqlite beside the sweep"},
@@ -63,42 +25,6 @@ OptionGroup sweep_options() {
                         {"query", word("SQL"), "print what one SQL statement reads; `results` is the view to begin with"},
                         {"status", flag(), "print how far the sweep is, also while it runs"}};
   return joined({own, output_options(table_json_csv)});
-}
-
-/// The options that a sweep's values stand for.
-OptionGroup point_options() {
-  return joined({system_options(false), what_if_options(false), problem_options(false), workload_options(), engine_options()});
-}
-
-/// Those that the value of an option names.
-void add_files(const OptionGroup& described, const std::string& option, const std::string& value, std::vector<NamedFile>& files) {
-  for (const OptionSpec& spec : described)
-    if (spec.long_name() == option && spec.value.files != nullptr)
-      for (std::string& path : spec.value.files(value)) files.push_back({"--" + option, std::move(path), spec.value.writes});
-}
-
-/// "x.sqlite" for "x.textproto".
-std::string store_beside(const std::string& file) {
-  constexpr std::string_view ending = ".textproto";
-  return (file.ends_with(ending) ? file.substr(0, file.size() - ending.size()) : file) + ".sqlite";
-}
-
-/// Of the command line, with the store that it does not name.
-std::vector<NamedFile> named_files(const Options& options, const std::string& store) {
-  std::vector<NamedFile> files;
-  if (!options.has("store")) add_files(sweep_options(), "store", store, files);  // first, so that of two outputs this is not the one to blame
-  files.insert(files.end(), options.files().begin(), options.files().end());
-  return files;
-}
-
-/// With those that the values of the sweep name.
-std::vector<NamedFile> named_files(const Options& options, const std::string& store, const std::vector<SweepBlock>& blocks) {
-  const OptionGroup described = point_options();
-  std::vector<NamedFile> files = named_files(options, store);
-  for (const SweepBlock& block : blocks)
-    for (const SweepAxis& axis : block.axes)
-      for (const SweepValue& value : axis.values) add_files(described, option_of(scenario_fields()[axis.field].name), value.text, files);
-  return files;
 }
 
 std::string progress_text(const SweepCount& count, double seconds) {
@@ -148,7 +74,7 @@ int run_file(const std::string& file, const std::string& store_file, const Optio
   if (!text) return report(text.error(), console);
   auto blocks = read_sweep(*text, file);
   if (!blocks) return report(blocks.error(), console);
-  if (auto ok = outputs_stand_alone(named_files(options, store_file, *blocks)); !ok) return report(ok.error(), console);
+  if (auto ok = outputs_stand_alone(files_of_sweep(options, store_file, *blocks)); !ok) return report(ok.error(), console);
   if (auto ok = check_sweep(*blocks); !ok) return report(ok.error(), console);
   const auto points = expand(*std::move(blocks), devices_of);
   if (!points) return report(points.error(), console);
@@ -177,7 +103,7 @@ int run_file(const std::string& file, const std::string& store_file, const Optio
 }  // namespace
 
 int sweep_verb(const std::vector<std::string>& arguments, Console& console) {
-  const Parsed parsed = parse(arguments, sweep_options(), sweep_usage, console, "file");
+  const Parsed parsed = parse(arguments, sweep_options(), usage_of("sweep"), console, "file");
   if (parsed.status) return *parsed.status;
   const Options& options = *parsed.options;
   const int asked = static_cast<int>(options.has("export")) + static_cast<int>(options.has("query")) + static_cast<int>(options.flag("status"));
@@ -186,7 +112,7 @@ int sweep_verb(const std::vector<std::string>& arguments, Console& console) {
     return report({{}, "sweep what? A FILE.textproto, or --store with --export, --query or --status; --help has examples"}, console);
   if (!options.has("file") && !options.has("store")) return report({{}, "--store is missing: the file that keeps the results"}, console);
   const std::string store = options.has("store") ? options.text("store") : store_beside(options.text("file"));
-  if (auto ok = outputs_stand_alone(named_files(options, store)); !ok) return report(ok.error(), console);
+  if (auto ok = outputs_stand_alone(files_of_sweep(options, store)); !ok) return report(ok.error(), console);
   return asked > 0 ? report_from(store, options, console) : run_file(options.text("file"), store, options, console);
 }
 

@@ -18,23 +18,6 @@ namespace podsim {
 
 namespace {
 
-constexpr std::string_view tune_usage =
-    R"(usage: podsim tune --machine M (--chips N | --slice AxB) (--workload NAME | --gemm m=M,n=N,k=K...) [OPTION...]
-
-Finds the fastest plan for a workload: slice, mesh, and for each product the algorithm, dataflow, transposition and slice count S. Every part of a
-plan is simulated; lower bounds rule out what need not be. Prints the best plan of each of the best meshes, what the others lose and where, and
-writes the best as a file that `podsim run --plan` takes.
-
-Parts of a plan start together on all devices; `podsim run --plan` simulates the whole as one schedule: the same time where all devices are alike,
-less where some are ready early.
-
-examples:
-  podsim tune --machine tpu_v4 --chips 256 --workload gpt3-block -o plan.textproto && podsim run --plan plan.textproto --explain
-  podsim tune --machine tpu_v4 --chips 256 --slices 2-d --workload gpt3-block --only gemm --baseline meshslice-reference
-  podsim tune --machine tpu_v6e --chips 256 --workload llama3-70b-block --layers 80 --explain --pareto 5
-  podsim tune --machine tpu_v5p --slice 8x8 --gemm m=65536,n=8192,k=8192 --gemm m=65536,n=28672,k=8192 --pass forward --format json
-)";
-
 std::string progress_text(const TuningProgress& progress, double seconds) {
   const double rate = static_cast<double>(progress.simulated) / seconds;
   std::string text = fmt::format("{} parts simulated, {:.0f}/s; {}", progress.simulated, rate,
@@ -117,10 +100,7 @@ Expected<int> tune_and_print(const Options& options, Console& console) {
 }  // namespace
 
 int tune_verb(const std::vector<std::string>& arguments, Console& console) {
-  const Parsed parsed = parse(arguments, tune_options(), tune_usage, console);
-  if (parsed.status) return *parsed.status;
-  const auto status = tune_and_print(*parsed.options, console);
-  return status ? *status : report(status.error(), console);
+  return perform(arguments, tune_options(), "tune", console, &tune_and_print);
 }
 
 }  // namespace podsim

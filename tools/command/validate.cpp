@@ -16,23 +16,6 @@ namespace podsim {
 
 namespace {
 
-constexpr std::string_view validate_usage =
-    R"(usage: podsim validate [DATASET...] [OPTION...]
-       podsim validate --observations OBSERVATIONS --machine MACHINE --slice AxB [--bound 5%] [OPTION...]
-
-Predicts what was measured and was not fitted, and says how far off that is. A DATASET is one that comes with podsim (none: all of them) or a folder
-with observations.csv and validation.textproto. Each is a ladder of four rungs, reported apart: other sizes of an operation, another operation,
-another scale or mesh, and composites. Collectives that may have run in several ways are predicted under each hypothesis; they are not counted, nor
-is what the measurements tell too little about for a bound. Errors are signed: above 0 the prediction is too long. Exit status 1 if a figure is above
-the bound that its dataset states.
-
-examples:
-  podsim validate                                              every dataset, a line per case
-  podsim validate tpu_v5p_2x2_maxtext --rows                   one, row by row
-  podsim validate --plot validation.svg                        measured against predicted
-  podsim validate --observations mine.csv --machine my_v5e.textproto --slice 2x4 --bound 10%
-)";
-
 /// "5%" or 0.05.
 Expected<double> share_of(const Options& options, const std::string& name) {
   std::string text = options.text(name);
@@ -95,7 +78,7 @@ OptionGroup validate_options() {
 }  // namespace
 
 int validate_verb(const std::vector<std::string>& arguments, Console& console) {
-  const Parsed parsed = parse(arguments, validate_options(), validate_usage, console, "dataset");
+  const Parsed parsed = parse(arguments, validate_options(), usage_of("validate"), console, "dataset");
   if (parsed.status) return *parsed.status;
   const Options& options = *parsed.options;
   if (options.has("observations") && options.has("dataset"))

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
-
 #include "algorithms/collectives/collectives.hpp"
 #include "sim/base/output_file.hpp"
 #include "sim/base/units.hpp"
@@ -14,12 +12,11 @@
 #include "tools/command/options.hpp"
 #include "tools/mpirun/survey.hpp"
 #include "tools/mpirun/verdict.hpp"
+#include "tools/report/json.hpp"
 
 namespace podsim {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::string_view usage =
     R"(usage: mpirun -n P podsim_mpirun --schedule FILE [--repeat N] [--check] [OPTION...]
@@ -140,9 +137,9 @@ void print(const Request& request, const Schedule& schedule, const Measured& mea
               {"longest_s", longest.count()},
               {"compute_s", measured.core.count()}};
     if (verdict)
-      json["check"] = Json{{"same_as_numeric", verdict->same_as_numeric},
-                           {"as_reference", verdict->has_reference ? Json(verdict->as_reference) : Json()},
-                           {"ok", verdict->ok()}};
+      json.set("check", Json{{"same_as_numeric", verdict->same_as_numeric},
+                             {"as_reference", verdict->has_reference ? Json(verdict->as_reference) : Json()},
+                             {"ok", verdict->ok()}});
     fmt::print(out, "{}\n", json.dump(2));
     return;
   }

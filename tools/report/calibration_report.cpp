@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "sim/base/units.hpp"
+#include "tools/report/json.hpp"
 #include "tools/report/prediction_plot.hpp"
 #include "tools/report/run_report.hpp"
 #include "tools/report/table.hpp"
@@ -83,11 +83,10 @@ std::string calibration_table(const std::vector<Observation>& observations, cons
 
 std::string calibration_json(const std::vector<Observation>& observations, const Calibration& found, const std::optional<ErrorSummary>& held_back,
                              const std::vector<std::string>& notes) {
-  using Json = nlohmann::ordered_json;
   Json parameters = Json::array(), undetermined = Json::array(), residuals = Json::array();
   for (const CalibratedValue& v : found.parameters)
     parameters.push_back(Json{{"path", v.path},
-                              {"at", v.at.empty() ? Json() : Json(v.at)},
+                              {"at", or_null(v.at)},
                               {"value", v.value},
                               {"unit", v.unit},
                               {"low", v.low},
@@ -96,7 +95,7 @@ std::string calibration_json(const std::vector<Observation>& observations, const
                               {"beyond_specification", v.beyond_specification()},
                               {"origin", name_of(v.origin)}});
   for (const Undetermined& u : found.undetermined)
-    undetermined.push_back(Json{{"path", u.path}, {"at", u.at.empty() ? Json() : Json(u.at)}, {"why", u.why}, {"probe", u.probe}});
+    undetermined.push_back(Json{{"path", u.path}, {"at", or_null(u.at)}, {"why", u.why}, {"probe", u.probe}});
   for (const Residual& r : found.residuals) {
     const Observation& o = observations[r.observation];
     residuals.push_back(Json{{"op", name_of(o.op)},
@@ -129,10 +128,6 @@ std::string residual_svg(const std::vector<Observation>& observations, const Cal
   std::vector<PlottedGroup> drawn;
   for (auto& [op, group] : groups) drawn.push_back(std::move(group));
   return prediction_svg("Fitted to " + dataset, drawn);
-}
-
-std::string as_utf8(const std::string& name) {
-  return nlohmann::ordered_json::parse(nlohmann::ordered_json(name).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)).get<std::string>();
 }
 
 }  // namespace podsim

@@ -17,7 +17,4 @@ std::string calibration_json(const std::vector<Observation>& observations, const
 /// Measured against fitted times: one group per operation; outliers with less influence are hollow.
 std::string residual_svg(const std::vector<Observation>& observations, const Calibration& found, const std::string& dataset);
 
-/// A file name that machine files can contain: invalid UTF-8 is replaced.
-std::string as_utf8(const std::string& name);
-
 }  // namespace podsim

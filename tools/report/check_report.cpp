@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 
 #include "sim/schedule/text.hpp"
+#include "tools/report/json.hpp"
 #include "tools/report/table.hpp"
 
 namespace podsim {
@@ -63,7 +63,6 @@ std::string edges_table(const std::vector<NamedEdge>& edges) {
 }
 
 std::string check_json(const CheckReport& report, const std::vector<NamedEdge>* edges) {
-  using Json = nlohmann::ordered_json;
   const auto of_comparison = [&](auto value) { return report.compared_something() ? Json(value) : Json(); };
   Json json{{"compared", report.compared},
             {"devices", report.devices},
@@ -76,11 +75,13 @@ std::string check_json(const CheckReport& report, const std::vector<NamedEdge>* 
             {"deadlock_free", report.deadlock_free},
             {"race_free", report.race_free},
             {"ok", report.ok}};
-  json["problems"] = Json::array();
-  for (const Diagnostic& problem : report.problems) json["problems"].push_back(to_text(problem));
-  if (edges)
-    for (const NamedEdge& edge : *edges)
-      json["edges"].push_back({{"from", edge.from}, {"to", edge.to}, {"purpose", edge.purpose}, {"race", edge.race}});
+  Json problems = Json::array(), edges_json = Json::array();
+  for (const Diagnostic& problem : report.problems) problems.push_back(to_text(problem));
+  json.set("problems", std::move(problems));
+  if (edges == nullptr || edges->empty()) return json.dump(2) + "\n";
+  for (const NamedEdge& edge : *edges)
+    edges_json.push_back(Json{{"from", edge.from}, {"to", edge.to}, {"purpose", edge.purpose}, {"race", edge.race}});
+  json.set("edges", std::move(edges_json));
   return json.dump(2) + "\n";
 }
 

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <functional>
-#include <nlohmann/json.hpp>
 
 #include "sim/base/csv.hpp"
 #include "sim/base/units.hpp"
+#include "tools/report/json.hpp"
 #include "tools/report/run_report.hpp"
 #include "workloads/scenario/vary.hpp"
 #include "workloads/scenario/trust.hpp"
@@ -16,8 +16,6 @@
 namespace podsim {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string slices(const Row& row) { return row.problem.slice_count ? std::to_string(*row.problem.slice_count) : "-"; }
 
@@ -134,7 +132,7 @@ Json json_of(const Crossovers& crossovers) {
                           {"slice_count_to", or_null(interval.last.problem.slice_count)},
                           {"makespan_from_s", interval.first.result.makespan_s},
                           {"makespan_to_s", interval.last.result.makespan_s},
-                          {"runner_up", interval.runner_up.empty() ? Json() : Json(interval.runner_up)},
+                          {"runner_up", or_null(interval.runner_up)},
                           {"margin", interval.margin}});
   return Json{{"pod", crossovers.place}, {"path", crossovers.range.path}, {"unit", crossovers.range.unit}, {"reigns", intervals}};
 }

@@ -3,18 +3,16 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "sim/base/csv.hpp"
 #include "sim/base/units.hpp"
 #include "tools/report/comparison_report.hpp"
+#include "tools/report/json.hpp"
 #include "tools/report/run_report.hpp"
 
 namespace podsim {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t shown = 20;  // rows of a table that a screen takes
 
@@ -49,7 +47,7 @@ Json row_json(const DiffRow& row) {
 }
 
 /// Names come from profiles: what is no UTF-8 is replaced.
-std::string dumped(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string dumped(const Json& json) { return json.dump(2) + "\n"; }
 
 }  // namespace
 

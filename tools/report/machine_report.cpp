@@ -2,17 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 
 #include "sim/base/csv.hpp"
 #include "sim/machine/machine_fields.hpp"
+#include "tools/report/json.hpp"
 #include "topologies/machines.hpp"
 
 namespace podsim {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Cells = std::vector<std::vector<std::string>>;
 
 /// Path, value and source of each value of the machine, under their headings.
@@ -40,7 +39,7 @@ Json json_of(const Cells& rows) {
   Json json = Json::array();
   for (std::size_t r = 1; r < rows.size(); ++r) {
     Json object = Json::object();
-    for (std::size_t c = 0; c < rows[r].size(); ++c) object[rows.front()[c]] = rows[r][c];
+    for (std::size_t c = 0; c < rows[r].size(); ++c) object.set(rows.front()[c], rows[r][c]);
     json.push_back(std::move(object));
   }
   return json;

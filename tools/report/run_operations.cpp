@@ -8,12 +8,12 @@
 #include <optional>
 
 #include "sim/analysis/operations.hpp"
+#include "tools/report/json.hpp"
 
 namespace podsim {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
 using JsonObject = simdjson::dom::object;
 using JsonElement = simdjson::dom::element;
 
@@ -144,7 +144,7 @@ Diagnostic no_json(simdjson::error_code error, const simdjson::padded_string& te
 
 }  // namespace
 
-nlohmann::ordered_json operations_json(const Run& run) {
+Json operations_json(const Run& run) {
   Json operations = Json::array();
   for (const OperationMetrics& o : operations_of(run)) {
     Json entry{{"name", o.name},
@@ -154,8 +154,8 @@ nlohmann::ordered_json operations_json(const Run& run) {
                {"exposed_s", seconds_of(o.exposed)},
                {"overlapped_s", seconds_of(o.overlapped)}};
     if (o.flops.count() > 0) entry.update(Json{{"flops", o.flops.count()}, {"m", o.extents.m}, {"n", o.extents.n}, {"k", o.extents.k}});
-    if (o.bytes.count() > 0) entry["bytes"] = o.bytes.count();
-    if (o.devices > 0) entry["devices"] = o.devices;
+    if (o.bytes.count() > 0) entry.set("bytes", o.bytes.count());
+    if (o.devices > 0) entry.set("devices", o.devices);
     operations.push_back(std::move(entry));
   }
   return operations;

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
 #include "sim/base/expected.hpp"
+#include "tools/report/json.hpp"
 #include "workloads/scenario/simulate.hpp"
 #include "validation/diff/step_diff.hpp"
 
@@ -19,7 +19,7 @@ namespace podsim {
 ///   overlapped_s                    in flight while the core is busy
 ///   flops, m, n, k                  of one occurrence of a matmul
 ///   bytes, devices                  of one occurrence of a collective: input per device, devices that take part
-nlohmann::ordered_json operations_json(const Run& run);
+Json operations_json(const Run& run);
 
 /// The run as one step. The time of an operation is the time in which the core is busy with it or waits only for it.
 StepTimes step_of(const Run& run);

@@ -9,14 +9,13 @@
 #include "sim/base/units.hpp"
 #include "sim/schedule/text.hpp"
 #include "tools/report/comparison_report.hpp"
+#include "tools/report/json.hpp"
 #include "tools/report/run_operations.hpp"
 #include "workloads/scenario/trust.hpp"
 
 namespace podsim {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 using podsim::time_text;
 std::string time_text(Picoseconds duration) { return to_text(to_seconds(duration)); }
@@ -137,7 +136,7 @@ std::string links_table(const Run& run, const std::vector<LinkMetrics>& links) {
 
 Json parts_json(const TimeParts& parts) {
   Json json = Json::object();
-  for (const NamedPart& named : named_parts) json[named.key] = seconds(parts.*named.part);
+  for (const NamedPart& named : named_parts) json.set(named.key, seconds(parts.*named.part));
   return json;
 }
 
@@ -152,12 +151,12 @@ Json explanation_json(const Run& run, const Explanation& explanation) {
   }
   for (const PathStep& step : explanation.steps) {
     Json entry{{"task", run.model.task(step.program, step.task.index()).label}, {"device", step.device.value}};
-    entry["receiver"] = step.receiver == step.device ? Json() : Json(step.receiver.value);
-    entry["axis"] = step.axis < 0 ? Json() : Json(axis_name(run, step.axis));
-    entry["start_s"] = seconds(step.start);
-    entry["end_s"] = seconds(step.end);
+    entry.set("receiver", step.receiver == step.device ? Json() : Json(step.receiver.value));
+    entry.set("axis", step.axis < 0 ? Json() : Json(axis_name(run, step.axis)));
+    entry.set("start_s", seconds(step.start));
+    entry.set("end_s", seconds(step.end));
     for (const NamedPart& named : named_parts)
-      if (step.parts.*named.part > Picoseconds{}) entry[named.key] = seconds(step.parts.*named.part);
+      if (step.parts.*named.part > Picoseconds{}) entry.set(named.key, seconds(step.parts.*named.part));
     path.push_back(std::move(entry));
   }
   for (const Sensitivity& sensitivity : explanation.sensitivities)
@@ -211,36 +210,37 @@ Json collective_json(const CollectiveSummary& asked, Seconds time_text) {
 Json row_json(const Row& row) {
   const Result& r = row.result;
   Json mesh = Json::object();
-  for (const auto& [name, size] : r.mesh) mesh[name] = size;
+  for (const auto& [name, size] : r.mesh) mesh.set(name, size);
   Json json{{"engine", r.engine}, {"machine", r.machine},   {"slice", r.slice},          {"hypothetical", r.hypothetical},
             {"mesh", mesh},       {"schedule", r.schedule}, {"algorithm", row.problem.algorithm}};
-  json["dataflow"] = row.problem.dataflow.empty() ? Json() : Json(row.problem.dataflow);
-  json["slice_count"] = or_null(row.problem.slice_count);
-  json["topology"] = row.changes.topology.empty() ? Json() : Json(row.changes.topology);
-  if (row.changes.slices > 1) json["pods"] = row.changes.slices;
-  if (!row.changes.broken.empty()) json["fail"] = row.changes.broken;
-  if (!row.changes.slowed.empty()) json["degrade"] = row.changes.slowed;
-  if (row.changes.slow_devices > 0) json["slow_devices"] = row.changes.slow_devices;
+  json.set("dataflow", or_null(row.problem.dataflow));
+  json.set("slice_count", or_null(row.problem.slice_count));
+  json.set("topology", or_null(row.changes.topology));
+  if (row.changes.slices > 1) json.set("pods", row.changes.slices);
+  if (!row.changes.broken.empty()) json.set("fail", row.changes.broken);
+  if (!row.changes.slowed.empty()) json.set("degrade", row.changes.slowed);
+  if (row.changes.slow_devices > 0) json.set("slow_devices", row.changes.slow_devices);
   if (row.problem.tokens) json.update(tokens_json(*row.problem.tokens));
-  if (!row.varied.empty()) json["vary"] = Json::object();
-  for (const auto& [path, value] : row.varied) json["vary"][path] = value;
-  if (!row.problem.replicated.empty()) json["replicated"] = Json::array();
+  Json varied = Json::object(), replicated = Json::array(), layers = Json::array();
+  for (const auto& [path, value] : row.varied) varied.set(path, value);
+  if (!row.varied.empty()) json.set("vary", std::move(varied));
   for (const Replicated& tensor : row.problem.replicated)
-    json["replicated"].push_back(Json{{"tensor", tensor.tensor},
-                                      {"when", tensor.role == Role::input ? "before" : "after"},
-                                      {"copies", tensor.copies},
-                                      {"gathered", tensor.gathered}});
+    replicated.push_back(Json{{"tensor", tensor.tensor},
+                              {"when", tensor.role == Role::input ? "before" : "after"},
+                              {"copies", tensor.copies},
+                              {"gathered", tensor.gathered}});
+  if (!row.problem.replicated.empty()) json.set("replicated", std::move(replicated));
   if (row.problem.collective) json.update(collective_json(*row.problem.collective, Seconds{r.makespan_s}));
-  if (!row.problem.layers.empty()) json["layers"] = Json::array();
   for (const auto& [name, choice] : row.problem.layers)
-    json["layers"].push_back(Json{{"name", name},
-                                  {"algorithm", choice.algorithm},
-                                  {"dataflow", name_of(choice.dataflow)},
-                                  {"transposed", choice.transposed},
-                                  {"slice_count", choice.slice_count > 0 ? Json(choice.slice_count) : Json()}});
-  if (row.problem.blocks > 1) json["blocks"] = row.problem.blocks;
-  if (row.forward_s) json["forward_s"] = *row.forward_s;
-  if (row.backward_s) json["backward_s"] = *row.backward_s;
+    layers.push_back(Json{{"name", name},
+                          {"algorithm", choice.algorithm},
+                          {"dataflow", name_of(choice.dataflow)},
+                          {"transposed", choice.transposed},
+                          {"slice_count", choice.slice_count > 0 ? Json(choice.slice_count) : Json()}});
+  if (!row.problem.layers.empty()) json.set("layers", std::move(layers));
+  if (row.problem.blocks > 1) json.set("blocks", row.problem.blocks);
+  if (row.forward_s) json.set("forward_s", *row.forward_s);
+  if (row.backward_s) json.set("backward_s", *row.backward_s);
   json.update(Json{{"devices", r.devices},
                    {"device_classes", r.device_classes},
                    {"makespan_s", r.makespan_s},
@@ -248,7 +248,7 @@ Json row_json(const Row& row) {
                    {"exposed_communication_s", r.exposed_communication_s},
                    {"waiting_s", r.waiting_s},
                    {"flops", r.flops}});
-  json["mfu"] = or_null(r.mfu);
+  json.set("mfu", or_null(r.mfu));
   json.update(Json{{"link_bytes", r.link_bytes},
                    {"peak_memory_bytes", r.peak_memory_bytes},
                    {"over_hbm", row.over_hbm},
@@ -257,17 +257,17 @@ Json row_json(const Row& row) {
                    {"wall_s", r.wall_s},
                    {"build_s", r.build_s},
                    {"padding", row.problem.padding}});
-  json["trust"] = trust_json(r.trust);
+  json.set("trust", trust_json(r.trust));
   return json;
 }
 
 Json trust_json(const RunTrust& trust) {
-  Json json{{"level", trust.level}, {"dataset", trust.dataset.empty() ? Json() : Json(trust.dataset)}, {"error", or_null(trust.error)}};
-  if (trust.fitted_error) json["fitted_error"] = *trust.fitted_error;
+  Json json{{"level", trust.level}, {"dataset", or_null(trust.dataset)}, {"error", or_null(trust.error)}};
+  if (trust.fitted_error) json.set("fitted_error", *trust.fitted_error);
   if (trust.beyond.empty()) return json;
-  json["p95_error"] = or_null(trust.p95_error);
-  json["rung"] = trust.tier.empty() ? Json() : Json(trust.tier);
-  json["beyond"] = trust.beyond;
+  json.set("p95_error", or_null(trust.p95_error));
+  json.set("rung", or_null(trust.tier));
+  json.set("beyond", trust.beyond);
   return json;
 }
 
@@ -284,24 +284,24 @@ std::string result_json(const Run& run, const Details& details) {
                         {"link_bytes", axis.link_bytes},
                         {"in_flight_s", seconds(axis.in_flight)},
                         {"exposed_s", seconds(axis.exposed)}});
-  json["axes"] = std::move(axes);
-  json["operations"] = operations_json(run);
+  json.set("axes", std::move(axes));
+  json.set("operations", operations_json(run));
   if (details.healthy_s) {
-    json["healthy"] = Json{{"makespan_s", *details.healthy_s}};
-    json["rings"] = run.row.rings.empty() ? Json() : Json(run.row.rings);
+    json.set("healthy", Json{{"makespan_s", *details.healthy_s}});
+    json.set("rings", or_null(run.row.rings));
   }
   if (!details.losses.empty()) {
     Json losses = Json::object();
     for (const auto& [name, loss] : worst_median_best(details.losses))
-      losses[name] = Json{{"cable", loss->name}, {"makespan_s", loss->makespan_s}, {"rings", loss->rings}};
+      losses.set(name, Json{{"cable", loss->name}, {"makespan_s", loss->makespan_s}, {"rings", loss->rings}});
     if (const CableLoss* idle = idle_of(details.losses); idle != nullptr)
-      losses["no_traffic"] = Json{{"cables", idle->alike}, {"cable", idle->name}, {"makespan_s", idle->makespan_s}};
-    json["fail_any"] = std::move(losses);
+      losses.set("no_traffic", Json{{"cables", idle->alike}, {"cable", idle->name}, {"makespan_s", idle->makespan_s}});
+    json.set("fail_any", std::move(losses));
   }
-  if (!details.notes.empty()) json["notes"] = details.notes;
-  if (!details.devices.empty()) json["per_device"] = devices_json(run, details.devices);
-  if (!details.links.empty()) json["per_link"] = links_json(run, details.links);
-  if (details.explanation) json["explanation"] = explanation_json(run, *details.explanation);
+  if (!details.notes.empty()) json.set("notes", details.notes);
+  if (!details.devices.empty()) json.set("per_device", devices_json(run, details.devices));
+  if (!details.links.empty()) json.set("per_link", links_json(run, details.links));
+  if (details.explanation) json.set("explanation", explanation_json(run, *details.explanation));
   return json.dump(2) + "\n";
 }
 

@@ -1,11 +1,11 @@
 // The result of one run, with optional details: a table for people, JSON for programs.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "tools/report/json.hpp"
 #include "workloads/scenario/explain.hpp"
 #include "workloads/scenario/faults.hpp"
 #include "workloads/scenario/simulate.hpp"
@@ -26,18 +26,12 @@ std::string result_table(const Run& run, const Details& details);
 /// One JSON object, followed by a newline.
 std::string result_json(const Run& run, const Details& details);
 
-/// null if there is no value.
-template <class T>
-nlohmann::ordered_json or_null(const std::optional<T>& value) {
-  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
-}
-
 /// The figures of a run that all verbs print.
-nlohmann::ordered_json row_json(const Row& row);
+Json row_json(const Row& row);
 
 /// level, dataset, error; for a fitted machine also fitted_error, and for a run beyond the fit p95_error, rung, beyond.
-nlohmann::ordered_json trust_json(const RunTrust& trust);
+Json trust_json(const RunTrust& trust);
 /// batch, sequence, tokens
-nlohmann::ordered_json tokens_json(const TokenCount& tokens);
+Json tokens_json(const TokenCount& tokens);
 
 }  // namespace podsim

@@ -3,19 +3,17 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "sim/base/units.hpp"
 #include "sim/topology/bisection.hpp"
 #include "sim/topology/graph.hpp"
+#include "tools/report/json.hpp"
 #include "tools/report/table.hpp"
 #include "topologies/drawing.hpp"
 
 namespace podsim {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::string_view too_many_routes = "its chips are not alike, and more than 2^24 routes between them would have to be looked at";
 
@@ -94,7 +92,7 @@ std::string devices_text(const System& system, const std::vector<JaxDevice>& dev
   for (const JaxDevice& d : devices) {
     rows.push_back({std::to_string(d.id), std::to_string(d.process_index), fmt::format("({},{},{})", d.coords[0], d.coords[1], d.coords[2]),
                     std::to_string(d.core_on_chip)});
-    json.push_back(Json{{"id", d.id}, {"process_index", d.process_index}, {"coords", d.coords}, {"core_on_chip", d.core_on_chip}});
+    json.push_back(Json{{"id", d.id}, {"process_index", d.process_index}, {"coords", std::vector<int>(d.coords.begin(), d.coords.end())}, {"core_on_chip", d.core_on_chip}});
   }
   if (format == Format::json) return Json{{"machine", system.machine.name}, {"slice", to_text(system.slice)}, {"devices", json}}.dump(2) + "\n";
   return table(rows, 0);
@@ -163,17 +161,17 @@ Expected<std::string> topology_report(const System& system, Format format, const
     const bool wraps = dimensions[d].wraps;
     const bool shifted = wraps && !topology.closes(static_cast<int>(d));
     wrap += fmt::format("{}{} {}", d == 0 ? "" : ", ", dimension_name(static_cast<int>(d)), shifted ? "wraps shifted" : wraps ? "wraps" : "open");
-    wrap_json[std::string(1, dimension_name(static_cast<int>(d)))] = wraps;
+    wrap_json.set(std::string(1, dimension_name(static_cast<int>(d))), wraps);
   }
   if (format == Format::json) {
     Json json{{"machine", system.machine.name}, {"slice", to_text(system.slice)},         {"hypothetical", system.hypothetical},
               {"chips", topology.chips()},    {"devices", system.mesh.devices()},       {"switches", shape->switches},
               {"links", shape->links},        {"least_degree", shape->least_degree},  {"largest_degree", shape->largest_degree},
               {"diameter", shape->diameter},  {"mean_distance", shape->mean_distance}};
-    json["wrap"] = wrap_json;
-    json["bisection_bandwidth_bytes_per_s"] = number_or_null(bisection);
-    json["all_to_all_bound_bytes_per_s"] = *all_to_all ? number_or_null(**all_to_all) : Json();
-    if (!*all_to_all) json["all_to_all_bound_not_computed"] = too_many_routes;
+    json.set("wrap", wrap_json);
+    json.set("bisection_bandwidth_bytes_per_s", number_or_null(bisection));
+    json.set("all_to_all_bound_bytes_per_s", *all_to_all ? number_or_null(**all_to_all) : Json());
+    if (!*all_to_all) json.set("all_to_all_bound_not_computed", too_many_routes);
     return json.dump(2) + "\n";
   }
   const auto rate = [](BytesPerSecond r) { return to_text(r); };

@@ -4,18 +4,15 @@
 
 #include <algorithm>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "tools/report/device_events.hpp"
+#include "tools/report/json.hpp"
 
 namespace podsim {
 
 namespace {
 
 constexpr std::size_t buffered = 1U << 18;  // bytes between writes
-
-/// A JSON string, quotes included. What is no UTF-8 (labels come from files) is replaced.
-std::string json(const std::string& text) { return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace); }
 
 void put_microseconds(std::string& out, Picoseconds time) {
   constexpr std::int64_t picoseconds_per_microsecond = 1'000'000;
@@ -60,11 +57,11 @@ struct TaskText {
 
 TaskText text_of(const Mesh& mesh, const Program& program, const Task& task) {
   TaskText text;
-  text.name = json(task.label);
+  text.name = json_text(task.label);
   if (const auto* shift = std::get_if<Shift>(&task.op))
-    text.before_direction = R"(,"axis":)" + json(mesh.name(shift->axis));
+    text.before_direction = R"(,"axis":)" + json_text(mesh.name(shift->axis));
   else if (task.origin)
-    text.before_direction = R"(,"axis":)" + json(mesh.name(task.origin->axis));
+    text.before_direction = R"(,"axis":)" + json_text(mesh.name(task.origin->axis));
   if (const auto bytes = bytes_in(program, task.op)) put_arg(text.before_direction, "bytes", bytes->count());
   if (const auto channel = channel_of(task.op)) put_arg(text.before_direction, "channel", *channel);
   if (task.origin) {
@@ -94,7 +91,7 @@ class TraceWriter {
 
   Status run(const TraceMetadata& metadata) {
     out_ = R"({"displayTimeUnit":"ns","metadata":{"highres-ticks":true)";
-    for (const auto& [key, value] : metadata) out_ += "," + json(key) + ":" + json(value);
+    for (const auto& [key, value] : metadata) out_ += "," + json_text(key) + ":" + json_text(value);
     out_ += R"(},"traceEvents":[)";
     for (const DeviceId device : devices_) {
       write(device);
@@ -120,12 +117,12 @@ class TraceWriter {
   void write(DeviceId device) {
     const int pid = device.value + 1;
     event(R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":{}}}}})", pid,
-          json(fmt::format("device {} ({})", device.value, model_.schedule->mesh.name(device))));
+          json_text(fmt::format("device {} ({})", device.value, model_.schedule->mesh.name(device))));
     event(R"({{"ph":"M","pid":{},"name":"process_sort_index","args":{{"sort_index":{}}}}})", pid, pid);
     const DeviceEvents all = events_of(model_, timeline_, device);
     for (std::size_t line = 0; line < all.lines.size(); ++line) {
       const std::int64_t tid = next_thread_ + static_cast<std::int64_t>(line);
-      event(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":{}}}}})", pid, tid, json(all.lines[line]));
+      event(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":{}}}}})", pid, tid, json_text(all.lines[line]));
       event(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_sort_index","args":{{"sort_index":{}}}}})", pid, tid, line + 1);
     }
     if (!all.events.empty()) {

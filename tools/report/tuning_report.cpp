@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "sim/base/units.hpp"
 #include "tools/report/comparison_report.hpp"
+#include "tools/report/json.hpp"
 #include "tools/report/run_report.hpp"
 #include "workloads/scenario/coverage.hpp"
 #include "workloads/scenario/trust.hpp"
@@ -15,8 +15,6 @@
 namespace podsim {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 double in_seconds(Picoseconds time) { return to_seconds(time).count(); }
 std::string text(Picoseconds time) { return time_text(in_seconds(time)); }
@@ -161,16 +159,16 @@ Json layers_json(const TunedPlan& plan, const ReferenceShapePlan* reference) {
     if (stage.part->kind != WorkloadPart::Kind::product) continue;
     const ProductChoice& choice = stage.part->product;
     Json layer{{"name", stage.name}, {"algorithm", choice.algorithm}, {"dataflow", name_of(choice.dataflow)}, {"transposed", choice.transposed}};
-    layer["slice_count"] = choice.slice_count > 0 ? Json(choice.slice_count) : Json();
-    layer["layout"] = name_of(stage.part->layout);
-    layer["forward_s"] = in_seconds(stage.forward);
-    layer["backward_s"] = in_seconds(stage.backward);
+    layer.set("slice_count", choice.slice_count > 0 ? Json(choice.slice_count) : Json());
+    layer.set("layout", name_of(stage.part->layout));
+    layer.set("forward_s", in_seconds(stage.forward));
+    layer.set("backward_s", in_seconds(stage.backward));
     if (reference != nullptr && product < reference->layers.size()) {
       const ReferenceLayerPlan& own = reference->layers[product++];
-      layer["reference_traffic_s"] = own.traffic.count();
-      layer["reference_latency_s"] = own.choice().latency.count();
-      layer["reference_pipeline_s"] = own.choice().pipeline.count();
-      layer["reference_emulated_s"] = own.choice().emulated.count();
+      layer.set("reference_traffic_s", own.traffic.count());
+      layer.set("reference_latency_s", own.choice().latency.count());
+      layer.set("reference_pipeline_s", own.choice().pipeline.count());
+      layer.set("reference_emulated_s", own.choice().emulated.count());
     }
     layers.push_back(std::move(layer));
   }
@@ -192,23 +190,23 @@ Json others_json(const TunedPlan& plan) {
 Json plan_json(const TuningRequest& request, const TunedPlan& plan, Picoseconds best, const ReferenceShapePlan* reference) {
   const System& system = request.systems[plan.system];
   Json mesh = Json::object();
-  for (const MeshAxis& axis : system.mesh.axes()) mesh[axis.name] = axis.size;
+  for (const MeshAxis& axis : system.mesh.axes()) mesh.set(axis.name, axis.size);
   Json json{{"machine", system.machine.name}, {"slice", to_text(system.slice)}, {"hypothetical", system.hypothetical}, {"mesh", mesh}};
-  if (!plan.baseline.empty()) json["baseline"] = plan.baseline;
-  json["predicted_s"] = in_seconds(plan.time);
-  json["forward_s"] = in_seconds(plan.forward);
-  json["backward_s"] = in_seconds(plan.backward);
-  json["margin"] = in_seconds(plan.time) / in_seconds(best) - 1;
-  json["mfu"] = mfu_of(request, plan);
-  json["peak_memory_bytes"] = plan.memory.total().count();
-  json["memory"] = Json{{"weights_bytes", plan.memory.weights.count()},
-                        {"gradients_bytes", plan.memory.gradients.count()},
-                        {"optimizer_bytes", plan.memory.optimizer.count()},
-                        {"activations_bytes", plan.memory.activations.count()},
-                        {"working_bytes", plan.memory.working.count()}};
-  json["layers"] = layers_json(plan, reference);
-  json["others"] = others_json(plan);
-  json["trust"] = trust_json(trust_of(request, plan));
+  if (!plan.baseline.empty()) json.set("baseline", plan.baseline);
+  json.set("predicted_s", in_seconds(plan.time));
+  json.set("forward_s", in_seconds(plan.forward));
+  json.set("backward_s", in_seconds(plan.backward));
+  json.set("margin", in_seconds(plan.time) / in_seconds(best) - 1);
+  json.set("mfu", mfu_of(request, plan));
+  json.set("peak_memory_bytes", plan.memory.total().count());
+  json.set("memory", Json{{"weights_bytes", plan.memory.weights.count()},
+                          {"gradients_bytes", plan.memory.gradients.count()},
+                          {"optimizer_bytes", plan.memory.optimizer.count()},
+                          {"activations_bytes", plan.memory.activations.count()},
+                          {"working_bytes", plan.memory.working.count()}});
+  json.set("layers", layers_json(plan, reference));
+  json.set("others", others_json(plan));
+  json.set("trust", trust_json(trust_of(request, plan)));
   return json;
 }
 
@@ -229,7 +227,7 @@ Json reference_json(const ReferenceTuning& reference) {
                             {"slice_count", layer.choice().slice_count},
                             {"slice_counts", std::move(counts)}});
     }
-    shapes.push_back(Json{{"shape", {plan.shape.rows, plan.shape.cols}}, {"layers", std::move(layers)}});
+    shapes.push_back(Json{{"shape", std::vector<int>{plan.shape.rows, plan.shape.cols}}, {"layers", std::move(layers)}});
   }
   return shapes;
 }
@@ -311,19 +309,20 @@ std::string tuning_json(const TuningReport& report) {
   const Tuning& tuning = report.tuning;
   Json json{{"workload", request.workload.name}};
   if (const auto tokens = tokens_of(request.workload)) json.update(tokens_json(*tokens));
-  json["plans"] = Json::array();
+  Json plans = Json::array();
   const Picoseconds best = tuning.plans.empty() ? Picoseconds{} : tuning.plans.front().time;
   for (std::size_t p = 0; p < tuning.plans.size(); ++p) {
     Json plan{{"rank", p + 1}};
     plan.update(plan_json(request, tuning.plans[p], best, nullptr));
     if (p < report.splits.size()) {
-      plan["compute_s"] = in_seconds(report.splits[p].compute);
-      plan["exposed_communication_s"] = in_seconds(report.splits[p].exposed_communication);
-      plan["waiting_s"] = in_seconds(report.splits[p].waiting);
+      plan.set("compute_s", in_seconds(report.splits[p].compute));
+      plan.set("exposed_communication_s", in_seconds(report.splits[p].exposed_communication));
+      plan.set("waiting_s", in_seconds(report.splits[p].waiting));
     }
-    if (p > 0) plan["why"] = why_slower(tuning.plans.front(), tuning.plans[p]);
-    json["plans"].push_back(std::move(plan));
+    if (p > 0) plan.set("why", why_slower(tuning.plans.front(), tuning.plans[p]));
+    plans.push_back(std::move(plan));
   }
+  json.set("plans", std::move(plans));
   if (!tuning.plans.empty()) {
     Json alternatives = Json::array();
     for (const StageAlternative& other : tuning.plans.front().alternatives)
@@ -335,30 +334,34 @@ std::string tuning_json(const TuningReport& report) {
                                   {"time_s", in_seconds(other.time)},
                                   {"of_plan_s", in_seconds(other.of_plan)},
                                   {"exact", other.exact}});
-    json["alternatives"] = std::move(alternatives);
+    json.set("alternatives", std::move(alternatives));
   }
   if (!tuning.baselines.empty()) {
-    json["baseline"] = plan_json(request, tuning.baselines.front(), best, report.reference ? &report.reference->choice() : nullptr);
-    if (report.reference) json["baseline"]["reference_candidates"] = reference_json(*report.reference);
+    Json baseline = plan_json(request, tuning.baselines.front(), best, report.reference ? &report.reference->choice() : nullptr);
+    if (report.reference) baseline.set("reference_candidates", reference_json(*report.reference));
+    json.set("baseline", std::move(baseline));
   }
   if (!report.splits.empty()) {
-    json["flips"] = Json::array();
-    for (const Flip& flip : report.flips) json["flips"].push_back(Json{{"parameter", flip.parameter}, {"factor", flip.factor}});
+    Json flips = Json::array();
+    for (const Flip& flip : report.flips) flips.push_back(Json{{"parameter", flip.parameter}, {"factor", flip.factor}});
+    json.set("flips", std::move(flips));
   }
   if (!report.pareto.empty()) {
-    json["pareto"] = Json::array();
-    for (const TunedPlan& plan : report.pareto) json["pareto"].push_back(plan_json(request, plan, best, nullptr));
+    Json pareto = Json::array();
+    for (const TunedPlan& plan : report.pareto) pareto.push_back(plan_json(request, plan, best, nullptr));
+    json.set("pareto", std::move(pareto));
   }
   Json excluded = Json::array();
   for (const ExcludedOption& option : tuning.excluded) excluded.push_back(Json{{"what", option.what}, {"reason", option.reason}});
-  json["excluded"] = std::move(excluded);
-  json["notes"] = Json::array();
-  if (refused_activations(tuning)) json["notes"].push_back(no_remat);
-  json["candidates"] = tuning.candidates;
-  json["pruned"] = tuning.pruned;
-  json["simulated"] = tuning.simulated;
-  json["interrupted"] = tuning.interrupted;
-  json["wall_s"] = report.wall_s;
+  json.set("excluded", std::move(excluded));
+  Json notes = Json::array();
+  if (refused_activations(tuning)) notes.push_back(no_remat);
+  json.set("notes", std::move(notes));
+  json.set("candidates", tuning.candidates);
+  json.set("pruned", tuning.pruned);
+  json.set("simulated", tuning.simulated);
+  json.set("interrupted", tuning.interrupted);
+  json.set("wall_s", report.wall_s);
   return json.dump(2) + "\n";
 }
 

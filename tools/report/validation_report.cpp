@@ -4,18 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "sim/base/csv.hpp"
 #include "sim/base/units.hpp"
 #include "tools/report/comparison_report.hpp"
+#include "tools/report/json.hpp"
 #include "tools/report/prediction_plot.hpp"
 
 namespace podsim {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 const std::vector<Tier> tiers{Tier::other_sizes, Tier::other_operation, Tier::other_scale, Tier::composite};
 
@@ -74,7 +72,7 @@ Json json_of(const std::optional<ErrorBound>& bound) {
 Json json_of(const Observation& o) {
   Json row{{"op", name_of(o.op)}, {"devices", o.devices}, {"bytes", o.bytes.count()}};
   if (o.m > 0) row.update(Json{{"m", o.m}, {"n", o.n}, {"k", o.k}});
-  if (!o.axis.empty()) row["axis"] = o.axis;
+  if (!o.axis.empty()) row.set("axis", o.axis);
   return row;
 }
 
@@ -92,9 +90,9 @@ Json json_of(const DatasetValidation& validation) {
              {"counted", found.counted},
              {"fitted_rows", found.fitted}};
     one.update(json_of(found.errors));
-    one.update(Json{{"bound", json_of(found.bound)}, {"no_bound", found.no_bound.empty() ? Json() : Json(found.no_bound)}, {"ok", found.ok}});
+    one.update(Json{{"bound", json_of(found.bound)}, {"no_bound", or_null(found.no_bound)}, {"ok", found.ok}});
     cases.push_back(std::move(one));
-    if (found.bound) bounds[found.name] = json_of(found.bound);
+    if (found.bound) bounds.set(found.name, json_of(found.bound));
     for (const ValidatedRow& row : found.rows) {
       Json json = json_of(row.observation);
       json.update(Json{{"measured_s", row.observation.time.count()},
@@ -110,10 +108,10 @@ Json json_of(const DatasetValidation& validation) {
   }
   const ErrorSummary counted = summary_of(counted_errors(validation));
   Json result{{"name", validation.dataset}, {"rows", std::move(rows)}, {"cases", std::move(cases)}};
-  result["median_abs_error"] = counted.rows == 0 ? Json() : Json(counted.median);
-  result["p95_abs_error"] = counted.rows == 0 ? Json() : Json(counted.p95);
-  result["bound"] = std::move(bounds);
-  result["ok"] = validation.ok();
+  result.set("median_abs_error", counted.rows == 0 ? Json() : Json(counted.median));
+  result.set("p95_abs_error", counted.rows == 0 ? Json() : Json(counted.p95));
+  result.set("bound", std::move(bounds));
+  result.set("ok", validation.ok());
   return result;
 }
 
@@ -166,7 +164,7 @@ std::string validation_json(const std::vector<DatasetValidation>& validations) {
     datasets.push_back(json_of(validation));
     ok = ok && validation.ok();
   }
-  for (const Tier tier : tiers) by_rung[std::string{name_of(tier)}] = json_of(summary_of(errors_of(validations, tier)));
+  for (const Tier tier : tiers) by_rung.set(std::string{name_of(tier)}, json_of(summary_of(errors_of(validations, tier))));
   return Json{{"datasets", std::move(datasets)}, {"rungs", std::move(by_rung)}, {"all_but_sizes", json_of(headline(validations))}, {"ok", ok}}.dump(
              2) +
          "\n";

@@ -49,7 +49,7 @@ inline constexpr std::size_t most_points = 1'000'000;
 /// How many devices the system of these inputs has; nullopt: there is no such system.
 using DevicesOf = std::function<std::optional<int>(const PointInputs&)>;
 
-/// Expands the blocks. The mesh "all" becomes every row x col of the pod's devices, rows falling; it stays where there is no pod, for the run to say
+/// Expands the blocks. The mesh "all" becomes every row x col of the system's devices, rows falling; it stays where there is no system, for the run to say
 /// why. Slice counts are left out, and so vary nothing, where the algorithm of a GEMM or workload takes none. Errors: more than most_points.
 Expected<Points> expand(std::vector<SweepBlock> blocks, const DevicesOf& devices_of);
 

@@ -6,8 +6,8 @@
 #include <chrono>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "tools/report/json.hpp"
 #include "tools/sweep/store_schema.hpp"
 
 namespace podsim {
@@ -168,8 +168,8 @@ Expected<std::map<std::string, KnownOutcome>> known_outcomes(Database& database)
 }
 
 std::string json_of(const std::vector<std::pair<std::string, std::string>>& sets) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::object();
-  for (const auto& [path, value] : sets) json[path] = value;
+  Json json = Json::object();
+  for (const auto& [path, value] : sets) json.set(path, value);
   return json.dump();
 }
 

@@ -4,11 +4,11 @@
 
 #include <chrono>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "sim/base/units.hpp"
 #include "sim/base/csv.hpp"
+#include "tools/report/json.hpp"
 #include "tools/report/table.hpp"
 #include "tools/sweep/store_schema.hpp"
 
@@ -16,7 +16,6 @@ namespace podsim {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Type = Statement::Type;
 
 std::string cell(const Statement& row, int column) {
@@ -37,7 +36,7 @@ Json json_of(const Statement& row, int column) {
   }
 }
 
-std::string dumped_report(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string dumped_report(const Json& json) { return json.dump(2) + "\n"; }
 
 /// All rows of a statement.
 Expected<std::string> results_of(Statement& statement, Format format) {
@@ -52,7 +51,7 @@ Expected<std::string> results_of(Statement& statement, Format format) {
     if (!*more) break;
     if (format == Format::json) {
       Json row = Json::object();
-      for (int c = 0; c < statement.columns(); ++c) row[names[static_cast<std::size_t>(c)]] = json_of(statement, c);
+      for (int c = 0; c < statement.columns(); ++c) row.set(names[static_cast<std::size_t>(c)], json_of(statement, c));
       json.push_back(std::move(row));
       continue;
     }

@@ -121,15 +121,15 @@ using ValuePlace = std::pair<int, int>;
 ValuePlace place_of(const SourceLocation& where) { return {where.line, where.column}; }
 
 /// Of values that are part of systems.
-struct PodValues {
+struct SystemValues {
   std::set<ValuePlace> fit;                // that are part of a system
   std::map<ValuePlace, Diagnostic> wrong;  // that were to blame where there was none
 };
 
 /// Which values of one block's system axes go with some of the others.
-class PodTrial {
+class SystemTrial {
  public:
-  PodTrial(const SweepBlock& block, PodValues& values) : values_{values} {
+  SystemTrial(const SweepBlock& block, SystemValues& values) : values_{values} {
     for (const SweepAxis& axis : block.axes)
       if (const FieldKind& field = scenario_fields()[axis.field]; field.part == FieldKind::Part::system || field.name == "schedule" || field.name == "plan")
         axes_.push_back(&axis);
@@ -150,7 +150,7 @@ class PodTrial {
   }
 
   /// Why there is no system at all, where no single value is to blame.
-  std::string no_pod;
+  std::string no_system;
   /// The axes of all meshes that were seen.
   std::set<std::string> mesh_axes;
 
@@ -183,7 +183,7 @@ class PodTrial {
     const auto fields = with_plan(fields_of(inputs));
     const auto system = fields ? read_system(*fields) : Expected<System>{fields.error()};
     if (system) {
-      no_pod.clear();
+      no_system.clear();
       for (const SweepValue* value : values) values_.fit.insert(place_of(value->where));
       for (const MeshAxis& axis : system->mesh.axes()) mesh_axes.insert(axis.name);
       if (const auto mesh = of_field_name.find("mesh"); mesh != of_field_name.end() && mesh->second->text == "all") mesh_axes.insert({"row", "col"});
@@ -192,11 +192,11 @@ class PodTrial {
     if (const auto blamed = of_field_name.find(system.error().where.file); system.error().where.is_field && blamed != of_field_name.end())
       values_.wrong.try_emplace(place_of(blamed->second->where), Diagnostic{blamed->second->where, system.error().message});
     else if (mesh_axes.empty())
-      no_pod = to_text(system.error());
+      no_system = to_text(system.error());
   }
 
   std::vector<const SweepAxis*> axes_;
-  PodValues& values_;
+  SystemValues& values_;
 };
 
 // ---- All of it ----------------------------------------------------------------------------------------------------------------------------
@@ -208,8 +208,8 @@ class SweepCheck {
     for (const SweepBlock& block : blocks)
       for (const SweepAxis& axis : block.axes) check_values(axis, block);
     if (problems_.empty()) {
-      PodValues values;
-      for (const SweepBlock& block : blocks) check_pods(block, values);
+      SystemValues values;
+      for (const SweepBlock& block : blocks) check_systems(block, values);
       for (const auto& [place, why] : values.wrong)
         if (!values.fit.contains(place)) problem(why.where, why.message);
     }
@@ -252,10 +252,10 @@ class SweepCheck {
     }
   }
 
-  void check_pods(const SweepBlock& block, PodValues& values) {
-    PodTrial trial{block, values};
+  void check_systems(const SweepBlock& block, SystemValues& values) {
+    SystemTrial trial{block, values};
     trial.run();
-    if (!trial.no_pod.empty()) problem(block.where, "there is no such pod: " + trial.no_pod);
+    if (!trial.no_system.empty()) problem(block.where, "there is no such system: " + trial.no_system);
     if (const SweepAxis* axes = block.axis("axis"); axes != nullptr && !trial.mesh_axes.empty())
       for (const SweepValue& value : axes->values)
         for (const std::string& name : split(value.text))

@@ -39,8 +39,8 @@ TEST(SweepCheck, SaysWhatIsMissingOrDoesNotBelong) {
   EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: '4'\n" + gather_fields + "\nblock: [1, 2] }"), "s:4:9: belongs to `gemm` and `workload`, not to `collective`");
   EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: '4'\n" + gemm_fields + "\nshift: 1 }"), "s:4:8: belongs to `collective`, not to `gemm`");
   EXPECT_EQ(wrong("sweep { machine: 'ideal' case { " + gather_fields + " }\n case { " + gemm_fields + " } }"),
-            "s:2:26: there is no such pod: `slice` is missing: the chips per physical dimension, as 16x16 or 4x8x8\n"
-            "s:3:2: there is no such pod: `slice` is missing: the chips per physical dimension, as 16x16 or 4x8x8");
+            "s:2:26: there is no such system: `slice` is missing: the chips per physical dimension, as 16x16 or 4x8x8\n"
+            "s:3:2: there is no such system: `slice` is missing: the chips per physical dimension, as 16x16 or 4x8x8");
 }
 
 /// A sweep with one field more, on its third line, whose value begins in column 20.

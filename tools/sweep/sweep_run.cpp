@@ -71,7 +71,7 @@ class Claims {
   std::unordered_map<std::string, Content> contents_;
 };
 
-bool stopped(const SweepOptions& manner) { return manner.stop.requested(); }
+bool stopped(const SweepOptions& options) { return options.stop.requested(); }
 
 /// SimGrid's runs are children of this process, and must not be forked from among threads.
 bool forks(const PointInputs& inputs) { return inputs.text("engine") == "simgrid"; }
@@ -95,13 +95,13 @@ class Failures {
 
 class SweepRunner {
  public:
-  SweepRunner(const SweepText& sweep, const Points& points, const SweepOptions& manner, std::size_t systems, const std::vector<std::string>& known,
+  SweepRunner(const SweepText& sweep, const Points& points, const SweepOptions& options, std::size_t systems, const std::vector<std::string>& known,
               Failures& failures)
-      : sweep_{sweep}, points_{points}, manner_{manner}, systems_{systems}, claims_{known}, failures_{failures} {}
+      : sweep_{sweep}, points_{points}, options_{options}, systems_{systems}, claims_{known}, failures_{failures} {}
 
   /// One point, from any thread.
   void run(std::size_t position, Recorder& recorder) {
-    if (stopped(manner_) || recorder.failed()) return;
+    if (stopped(options_) || recorder.failed()) return;
     std::string claimed;
     const Status ended = run_as_memory_lasts(position, claimed, recorder);
     if (ended) return;
@@ -120,7 +120,7 @@ class SweepRunner {
  private:
   /// `claimed` becomes the key of the run, if it is this point's to simulate.
   Status simulate_or_wait(std::size_t position, std::string& claimed, Recorder& recorder) {
-    auto ready = make_ready(points_.inputs(position), systems_, sweep_.version, manner_.stop);
+    auto ready = make_ready(points_.inputs(position), systems_, sweep_.version, options_.stop);
     if (!ready) return ready.error();
     const std::string key = ready->key;
     const ProblemSummary& summary = ready->lowered.problem.summary;
@@ -143,7 +143,7 @@ class SweepRunner {
 
   const SweepText& sweep_;
   const Points& points_;
-  const SweepOptions& manner_;
+  const SweepOptions& options_;
   RecentSystems systems_;
   Claims claims_;
   Failures& failures_;
@@ -151,7 +151,7 @@ class SweepRunner {
 
 }  // namespace
 
-Expected<SweepEnd> run_sweep(const SweepText& sweep, const Points& points, SweepStore& store, const SweepOptions& manner) {
+Expected<SweepEnd> run_sweep(const SweepText& sweep, const Points& points, SweepStore& store, const SweepOptions& options) {
   InputKeys key_of{sweep.version};
   std::vector<std::string> input_keys;
   for (std::size_t p = 0; p < points.size(); ++p) input_keys.push_back(key_of(points.inputs(p)));
@@ -173,10 +173,10 @@ Expected<SweepEnd> run_sweep(const SweepText& sweep, const Points& points, Sweep
     const std::vector<std::size_t>& positions = own_thread ? threaded : one_by_one;
     Recorder recorder{store, sweep.version, own_thread, written, [&](const WrittenWork& so_far) {
                         count.finished = so_far.points, count.skipped = so_far.skipped, count.simulated = so_far.runs;
-                        if (manner.progress) manner.progress(count);
+                        if (options.progress) options.progress(count);
                       }};
-    ThreadPool pool{own_thread ? manner.threads : 1};
-    SweepRunner runner{sweep, points, manner, 4 * pool.threads(), *runs, failures};
+    ThreadPool pool{own_thread ? options.threads : 1};
+    SweepRunner runner{sweep, points, options, 4 * pool.threads(), *runs, failures};
     pool.for_each(positions.size(), [&](std::size_t i, std::size_t) { runner.run(positions[i], recorder); });
     const auto all = recorder.finish();
     if (!all) return all.error();

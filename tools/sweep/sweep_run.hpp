@@ -37,6 +37,6 @@ struct SweepOptions {
 /// does not apply are stored with the reason; of a run that was interrupted or that the computer failed (Diagnostic::cause) nothing is stored, so that
 /// the next sweep tries it again. What is stored does not depend on the number of threads, nor on interruptions, but for the times that runs took.
 /// Errors: the store cannot be written (what had been written stays).
-Expected<SweepEnd> run_sweep(const SweepText& sweep, const Points& points, SweepStore& store, const SweepOptions& manner);
+Expected<SweepEnd> run_sweep(const SweepText& sweep, const Points& points, SweepStore& store, const SweepOptions& options);
 
 }  // namespace podsim

@@ -265,6 +265,14 @@ StepTimes repeated(StepTimes block, std::int64_t layers) {
 
 }  // namespace
 
+StepTimes step_of(const ProfiledOperations& profile) {
+  const auto steps = static_cast<double>(profile.steps);
+  StepTimes step{profile.time / steps, {}};
+  for (const ProfiledOperation& o : profile.operations)
+    step.operations.push_back({o.name, o.category, o.occurrences / steps, o.self / steps, o.beside / steps, o.flops, o.bytes, o.group});
+  return step;
+}
+
 StepDiff diff_steps(const StepTimes& block, const StepTimes& measured, std::int64_t layers) {
   const StepTimes predicted = repeated(block, layers);
   StepDiff diff;

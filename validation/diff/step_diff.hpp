@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/base/quantity.hpp"
+#include "validation/calibration/importers/profile_operations.hpp"
 
 namespace podsim {
 
@@ -25,6 +26,8 @@ struct StepTimes {
   Seconds time;  // of the step; time without operations is idle
   std::vector<StepOperation> operations;
 };
+/// The mean of a profile's steps.
+StepTimes step_of(const ProfiledOperations& profile);
 
 /// Operations of one side that form a group.
 struct DiffSide {

@@ -127,7 +127,7 @@ Expected<ProblemSpec> read_saved_schedule(const Fields& fields, const System& sy
   if (!schedule) return schedule.error();
   if (schedule->mesh.devices() != system.mesh.devices())
     return Diagnostic{{path, 0, 0},
-                      fmt::format("the schedule's mesh is {}, the pod's is {}: they must have as many devices", to_text(schedule->mesh), to_text(system.mesh))};
+                      fmt::format("the schedule's mesh is {}, the system's is {}: they must have as many devices", to_text(schedule->mesh), to_text(system.mesh))};
   auto policy = parse_policy(fields.text("algorithm"), fields.where("algorithm"));
   if (!policy) return policy.error();
   return ProblemSpec{ScheduleSpec{*std::move(schedule), *std::move(policy)}};

@@ -211,6 +211,13 @@ Expected<ProfiledOperations> read_operations(std::string_view format, std::uniqu
 
 }  // namespace
 
+std::optional<std::string_view> profile_form(std::string_view file) {
+  if (file.ends_with(".gz")) file.remove_suffix(3);
+  for (const auto& [end, form] : {std::pair{".pb", "xplane"}, {".json", "trace-json"}, {".csv", "hlo-stats"}})
+    if (file.ends_with(end)) return form;
+  return std::nullopt;
+}
+
 Expected<ProfiledOperations> profile_operations(std::string_view format, const std::string& path, const ProfileOptions& options) {
   auto source = source_of_file(path);
   if (!source) return source.error();

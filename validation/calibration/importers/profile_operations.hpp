@@ -68,6 +68,9 @@ class OperationTimes final : public ProfileSink {
   std::unordered_map<ProfileLine, std::vector<Event>> lines_;
 };
 
+/// The format of a profile by the ending of its file name; nullopt: none of these.
+std::optional<std::string_view> profile_form(std::string_view file);
+
 /// The formats that contain all operations: xplane, trace-json, hlo-stats. Errors: another format, those of the reader and of OperationTimes.
 Expected<ProfiledOperations> profile_operations(std::string_view format, const std::string& path, const ProfileOptions& options = {});
 Expected<ProfiledOperations> profile_operations_in(std::string_view format, std::string_view bytes, const std::string& file,

@@ -1,0 +1,25 @@
+// What `podsim show` prints, a function each.
+#pragma once
+
+#include <string>
+
+#include "tools/command/scenario_options.hpp"
+
+namespace podsim {
+
+/// Errors: those of the machine; a file without --machine.
+Expected<std::string> show_machine(const Options& options, Format format, const RunOptions& how);
+
+/// Errors: those of the system; cancelled work.
+Expected<std::string> show_topology(const Options& options, Format format, const RunOptions& how);
+
+/// Errors: those of the system.
+Expected<std::string> show_mesh(const Options& options, Format format, const RunOptions& how);
+
+/// Errors: those of the system and the problem; with -o a schedule that no reader would take, for its size.
+Expected<std::string> show_schedule(const Options& options, Format format, const RunOptions& how);
+
+/// Errors: no plan; those of the system, the plan and its parts.
+Expected<std::string> show_plan(const Options& options, Format format, const RunOptions& how);
+
+}  // namespace podsim

@@ -1,0 +1,32 @@
+#include "tools/command/sweep_files.hpp"
+
+#include "tools/command/scenario_options.hpp"
+#include "tools/sweep/points.hpp"
+
+namespace podsim {
+
+std::vector<std::string> files_of_store(const std::string& store) { return {store, store + "-wal", store + "-shm", store + "-journal"}; }
+
+std::string store_beside(const std::string& file) {
+  constexpr std::string_view ending = ".textproto";
+  return (file.ends_with(ending) ? file.substr(0, file.size() - ending.size()) : file) + ".sqlite";
+}
+
+std::vector<NamedFile> files_of_sweep(const Options& options, const std::string& store, const std::vector<SweepBlock>& blocks) {
+  std::vector<NamedFile> files;
+  if (!options.has("store"))  // first, so that of two outputs this is not the one to blame
+    for (std::string& path : files_of_store(store)) files.push_back({"--store", std::move(path), true});
+  files.insert(files.end(), options.files().begin(), options.files().end());
+  const OptionGroup of_points = joined({system_options(false), what_if_options(false), problem_options(false), workload_options(), engine_options()});
+  for (const SweepBlock& block : blocks)
+    for (const SweepAxis& axis : block.axes)
+      for (const OptionSpec& spec : of_points) {
+        const std::string option = spec.long_name();
+        if (spec.value.files == nullptr || option != option_of(scenario_fields()[axis.field].name)) continue;
+        for (const SweepValue& value : axis.values)
+          for (std::string& path : spec.value.files(value.text)) files.push_back({"--" + option, std::move(path), spec.value.writes});
+      }
+  return files;
+}
+
+}  // namespace podsim

@@ -1,0 +1,232 @@
+#include "workloads/scenario/read_comparison.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "sim/base/text.hpp"
+#include "sim/base/units.hpp"
+#include "topologies/machines.hpp"
+#include "workloads/scenario/read_scenario.hpp"
+
+namespace podsim {
+
+namespace {
+
+/// The values of a field that stand between commas; `otherwise` where it is not given.
+std::vector<FieldText> listed(const Fields& fields, std::string_view name, const std::vector<std::string>& otherwise = {}) {
+  std::vector<FieldText> values;
+  for (const FieldText& given : fields.texts(name))
+    for (std::string& text : split(given.text)) values.push_back({std::move(text), given.where});
+  if (values.empty())
+    for (const std::string& text : otherwise) values.push_back({text, fields.where(name)});
+  return values;
+}
+
+/// The algorithms asked for; `all` stands for these.
+std::vector<FieldText> algorithms(const Fields& fields, const std::vector<std::string>& all, const std::vector<std::string>& otherwise) {
+  std::vector<FieldText> names = listed(fields, "algorithm", otherwise);
+  if (names.size() != 1 || names.front().text != "all") return names;
+  const SourceLocation where = names.front().where;
+  names.clear();
+  for (const std::string& name : all) names.push_back({name, where});
+  return names;
+}
+
+std::vector<FieldText> gemm_names(const Fields& fields, bool on_rows_and_columns) {
+  std::vector<std::string> all;
+  for (const GemmAlgorithmEntry& entry : gemm_algorithms())
+    if (!on_rows_and_columns || entry.mesh == MeshUse::row_col) all.emplace_back(entry.name);
+  return algorithms(fields, all, {"collective", "meshslice"});
+}
+
+/// Every name, and what auto chooses beyond them. Errors: an unknown one.
+Expected<std::vector<FieldText>> collective_names(const Fields& fields) {
+  std::vector<std::string> all;
+  for (const CollectiveAlgorithmEntry& entry : collective_algorithms()) all.emplace_back(entry.name);
+  all.emplace_back("auto");
+  std::vector<FieldText> names = algorithms(fields, all, all);
+  for (const FieldText& name : names)
+    if (const auto known = parse_policy(name.text, name.where); !known) return known.error();
+  return names;
+}
+
+Expected<std::vector<std::int64_t>> slice_counts(const Fields& fields) {
+  std::vector<std::int64_t> counts;
+  for (const FieldText& value : listed(fields, "slice_count")) {
+    const auto count = parse_integer(value.text, 1, 1 << 20, value.where);
+    if (!count) return count.error();
+    counts.push_back(*count);
+  }
+  return counts;
+}
+
+Expected<std::vector<Variant>> gemm_variants(const Fields& fields, const System& system) {
+  auto base = read_gemm(fields, system.machine, DType::bf16);
+  if (!base) return base.error();
+  if (!base->given) base->given.emplace();
+  const auto counts = slice_counts(fields);
+  if (!counts) return counts.error();
+  std::vector<Variant> variants;
+  for (const FieldText& dataflow_name : listed(fields, "dataflow", {"os"})) {
+    const auto dataflow = parse_dataflow(dataflow_name.text, dataflow_name.where);
+    if (!dataflow) return dataflow.error();
+    for (const FieldText& name : gemm_names(fields, false)) {
+      const auto entry = gemm_algorithm(name.text);
+      if (!entry) return Diagnostic{name.where, entry.error().message};
+      const bool counted = (*entry)->needs_slice_count;
+      if (counted && counts->empty()) return Diagnostic{{}, fmt::format("algorithm {} needs `slice_count`", name.text)};
+      for (const std::int64_t S : counted ? *counts : std::vector<std::int64_t>{0}) {
+        GemmSpec spec = *base;
+        spec.problem.dataflow = *dataflow;
+        spec.algorithm = *entry;
+        spec.options.slice_count = S;
+        variants.push_back({fmt::format("{} {}{}", name.text, dataflow_name.text, counted ? fmt::format(" S={}", S) : ""), std::move(spec)});
+      }
+    }
+  }
+  return variants;
+}
+
+/// What is wrong with them whatever the system. What does not suit a system is left out there.
+Status check_collectives(const Fields& fields) {
+  if (!fields.has("bytes")) return Diagnostic{{}, "`bytes` is missing: the input of the collective on each device"};
+  if (auto names = collective_names(fields); !names) return names.error();
+  for (const FieldText& kind : listed(fields, "collective"))
+    if (auto known = parse_collective_kind(kind.text, kind.where); !known) return known.error();
+  for (const FieldText& bytes : listed(fields, "bytes"))
+    if (auto size = parse_input_bytes(bytes.text, bytes.where); !size) return size.error();
+  return success();
+}
+
+/// `skipped`: what does not suit the system, by its name.
+Expected<std::vector<Variant>> collective_variants(const Fields& fields, const System& system, const std::string& system_name,
+                                                   std::vector<Skipped>& skipped) {
+  if (auto ok = check_collectives(fields); !ok) return ok.error();
+  const std::vector<FieldText> given = listed(fields, "algorithm", {"all"});
+  const bool all = given.size() == 1 && given.front().text == "all";
+  std::vector<FieldText> axes = fields.texts("axis");
+  if (axes.empty()) axes.emplace_back();
+  const auto names = collective_names(fields);
+  std::vector<Variant> variants;
+  std::size_t group = 0;
+  for (const FieldText& kind : listed(fields, "collective"))
+    for (const FieldText& axis : axes)
+      for (const FieldText& bytes : listed(fields, "bytes")) {
+        for (const FieldText& name : *names) {
+          Fields asked = fields;
+          asked.set("collective", kind.text, kind.where);
+          asked.set("bytes", bytes.text, bytes.where);
+          asked.set("algorithm", name.text, name.where);
+          if (!axis.text.empty()) asked.set("axis", axis.text, axis.where);
+          std::string what = fmt::format("{}{} of {} by {}", kind.text, axis.text.empty() ? "" : " along " + axis.text, bytes.text, name.text);
+          auto spec = read_collective(asked, system, DType::bf16);
+          if (spec)
+            variants.push_back({std::move(what), *std::move(spec), group, all && name.text == "auto"});
+          else
+            skipped.push_back({system_name + ", " + what, spec.error()});
+        }
+        ++group;
+      }
+  return variants;
+}
+
+Expected<std::vector<Variant>> workload_variants(const Fields& fields, const System& system) {
+  const auto workload = read_workload(fields, system.mesh.devices());
+  if (!workload) return workload.error();
+  auto choices = read_plan_choices(fields, system.machine, *workload);
+  if (!choices) return choices.error();
+  std::vector<Variant> variants;
+  for (const FieldText& name : gemm_names(fields, true)) {
+    const auto entry = gemm_algorithm(name.text);
+    if (!entry) return Diagnostic{name.where, entry.error().message};
+    choices->algorithms = {name.text};
+    variants.push_back({fmt::format("{} {}", workload->name, name.text), WorkloadSpec{*workload, *choices}, 0, false, true});
+  }
+  return variants;
+}
+
+/// Of every machine, slice, topology and mesh.
+Expected<std::vector<Fields>> systems_asked_for(const Fields& base) {
+  if (!base.has("machine")) return read_machine(base).error();
+  std::vector<FieldText> meshes = base.texts("mesh");
+  if (meshes.empty()) meshes.emplace_back();
+  std::vector<Fields> systems;
+  for (const FieldText& machine : listed(base, "machine"))
+    for (const FieldText& slice : listed(base, "slice", {""}))
+      for (const FieldText& topology : listed(base, "topology", {""}))
+        for (const FieldText& mesh : meshes) {
+          Fields fields = base;
+          fields.set("machine", machine.text, machine.where);
+          if (base.has("slice")) fields.set("slice", slice.text, slice.where);
+          if (base.has("topology")) fields.set("topology", topology.text, topology.where);
+          fields.erase("mesh");
+          if (mesh.text != "all") {
+            if (!mesh.text.empty()) fields.set("mesh", mesh.text, mesh.where);
+            systems.push_back(std::move(fields));
+            continue;
+          }
+          const auto system = read_system(fields);
+          if (!system) return system.error();
+          const int devices = system->mesh.devices();
+          for (int rows = devices; rows >= 1; --rows)
+            if (devices % rows == 0) {
+              fields.set("mesh", fmt::format("row={},col={}", rows, devices / rows), mesh.where);
+              systems.push_back(fields);
+            }
+        }
+  return systems;
+}
+
+/// Names that several of the machines asked for have, as a machine and what was fitted from it.
+std::set<std::string> names_of_several(const std::vector<Fields>& systems) {
+  std::map<std::string, std::set<std::string>> asked;  // by the machine's name
+  for (const Fields& fields : systems)
+    if (const auto machine = find_machine(fields.text("machine"))) asked[machine->name].insert(fields.text("machine"));
+  std::set<std::string> several;
+  for (const auto& [name, files] : asked)
+    if (files.size() > 1) several.insert(name);
+  return several;
+}
+
+}  // namespace
+
+std::size_t ComparisonSetup::variants() const {
+  return std::accumulate(systems.begin(), systems.end(), std::size_t{0}, [](std::size_t sum, const ComparedSystem& on) { return sum + on.variants.size(); });
+}
+
+Expected<ComparisonSetup> read_comparison(const Fields& fields, const std::vector<std::vector<Override>>& variations) {
+  const auto asked = systems_asked_for(fields);
+  if (!asked) return asked.error();
+  const auto kind = problem_kind(fields, compared_kinds);
+  if (!kind) return kind.error();
+  for (const FieldText& fail : fields.texts("fail"))
+    if (fail.text == "any") return Diagnostic{fail.where, "any belongs to run; compare takes cables, as 0.0-0.1"};
+  const std::set<std::string> shared_names = names_of_several(*asked);
+  ComparisonSetup setup;
+  for (const Fields& each : *asked)
+    for (const std::vector<Override>& varied : variations) {
+      Fields changed = each;
+      for (const auto& [path, value] : varied) changed.add("set", path + "=" + value, of_field("set"));
+      auto system = read_system(changed);
+      if (!system && asked->size() == 1) return system.error();
+      if (!system) {
+        const std::string topology = changed.text("topology");
+        setup.skipped.push_back({fmt::format("{} {}{}", changed.text("machine"), changed.text("slice"), topology.empty() ? "" : " " + topology), system.error()});
+        continue;
+      }
+      if (shared_names.contains(system->machine.name)) system->machine.name += " (" + changed.text("machine") + ")";
+      const std::string name = to_text(*system) + (varied.empty() ? "" : " " + to_text(varied));
+      auto variants = *kind == "gemm"         ? gemm_variants(changed, *system)
+                      : *kind == "collective" ? collective_variants(changed, *system, name, setup.skipped)
+                                              : workload_variants(changed, *system);
+      if (!variants) return variants.error();
+      setup.systems.push_back({*std::move(system), name, varied, *std::move(variants)});
+    }
+  return setup;
+}
+
+}  // namespace podsim

@@ -1,0 +1,28 @@
+// What people ask to compare: fields with several values each, as systems with variants.
+#pragma once
+
+#include <vector>
+
+#include "workloads/scenario/compare.hpp"
+#include "workloads/scenario/fields.hpp"
+#include "workloads/scenario/vary.hpp"
+
+namespace podsim {
+
+/// All that is to be simulated, in order.
+struct ComparisonSetup {
+  std::vector<ComparedSystem> systems;
+  std::vector<Skipped> skipped;  // machines and slices that do not go together
+  [[nodiscard]] std::size_t variants() const;
+};
+
+/// Systems are machines x slices x topologies x meshes x varied values; a mesh `all` is every row x col. Each with
+///   gemm        dataflows (os) x algorithms (collective, meshslice) x slice counts
+///   collective  kinds x axes x bytes, a group each, x algorithms (all)
+///   workload    algorithms (collective, meshslice); its dataflows and slice counts are the fastest unless they are given
+/// Values stand between commas; those of `mesh` and `axis`, which have commas of their own, in several texts of the field. The algorithm `all` is every
+/// name. Everything is read before anything is simulated, so that a typing error does not cost minutes. Errors: what is missing or unknown; of a single
+/// system why there is none.
+Expected<ComparisonSetup> read_comparison(const Fields& fields, const std::vector<std::vector<Override>>& variations);
+
+}  // namespace podsim
