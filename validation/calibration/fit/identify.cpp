@@ -118,7 +118,7 @@ std::string probe_for(const Parameter& parameter) {
     return "a few KiB over one hop and over several (a permute to a far device), and collectives over several numbers of devices";
   if (path == "chip.injection_bandwidth") return "a shift by +1 alone, and shifts by +1 and by -1 at once, of tens of MiB";
   if (path.ends_with("latency")) return "the same collective of a few KiB over axes of other lengths, and a permute over several hops";
-  if (path.starts_with("link")) return "transfers of tens of MiB, over each axis alone";
+  if (path.starts_with("link")) return "transfers of tens of MiB, over each axis separately";
   if (path.starts_with("software.launch")) return "the same operation of a few KiB and of tens of MiB, over several numbers of devices";
   return "a permute, or another collective, of tens of MiB over the same links";
 }
