@@ -1,7 +1,7 @@
 // Small schedules on a line of devices, for tests of engines and of metrics.
 #pragma once
 
-#include <string_view>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
