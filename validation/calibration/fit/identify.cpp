@@ -164,7 +164,7 @@ Fit fit(const std::vector<Parameter>& parameters, const System& system, const Ca
     problem.residuals(result.solution.x);
     result.system = predictions.pod();
     for (std::size_t j = 0; j < state.chosen.size(); ++j) x[state.chosen[j]] = result.solution.x[static_cast<Eigen::Index>(j)];
-    // A time of zero while a later value that moves predictions alike keeps its own: let that one move. A link without limit: others are the limit.
+    // A time went to zero while a later value with the same influence kept its own: fit that one instead. An unlimited link: other limits apply.
     for (const int k : state.chosen) {
       const Parameter& parameter = parameters[static_cast<std::size_t>(k)];
       const bool idle_time = parameter.kind == Parameter::Kind::time && state.stands_for.contains(k);
