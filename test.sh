@@ -9,9 +9,9 @@ usage: ./test.sh [--quick] [--fuzz-seconds N]
 
 Installs the missing Debian packages (as root; otherwise names them and stops with status 2), then
   * builds and tests optimised, and again with the address and undefined-behaviour sanitizers,
-  * checks the layers of the code base (who may include whom).
+  * checks the layers of the code base (who may include whom), and that files compile one by one: those of the last commit and a seventh of the others.
 Ends with a summary; exit status 0 if all of it holds, 1 if not. A second run builds only what has changed.
-  --quick             without sanitizers
+  --quick             without sanitizers, and without compiling files one by one
   --fuzz-seconds N    also fuzzes every reader of input, N seconds each; a third build of everything, by clang
 TEXT
 }
@@ -64,7 +64,7 @@ step() {
   echo "== $name: $*"
   "$@" 2>&1 | tee "$log" || status=$?
   # The line by which a tool sums itself up, where it has one.
-  result="$(grep -E '^([0-9]+% tests passed|fuzz\.sh: [0-9]+ programs|check_includes: [0-9]+ includes)' "$log" | tail -n 1 || true)"
+  result="$(grep -E '^([0-9]+% tests passed|fuzz\.sh: [0-9]+ programs|check_includes: [0-9]+ includes|check_each_file: [0-9]+ of)' "$log" | tail -n 1 || true)"
   if ((status == 0)); then
     outcome="ok"
   else
@@ -79,12 +79,17 @@ build() {
   cmake --preset "$1" && cmake --build --preset "$1"
 }
 
+each_file() {
+  cmake --preset developer && cmake --build --preset developer --target podsim_generated && python3 tools/scripts/check_each_file.py
+}
+
 # Tests of something that did not build would only hide the reason.
 if step "release build" build release; then
   step "release tests" ctest --preset release -j "$jobs" || true
 fi
 step "include check" python3 tools/scripts/check_includes.py || true
 if ! $quick; then
+  step "each file" each_file || true
   if step "sanitize build" build sanitize; then
     step "sanitize tests" ctest --preset sanitize -j "$jobs" || true
   fi

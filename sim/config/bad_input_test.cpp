@@ -73,9 +73,12 @@ slice_copies { value: true source: "s" }
 
 TEST(BadMachine, TheUnchangedTextIsAccepted) { EXPECT_EQ(error_of(read_machine(machine, "m")), "accepted"); }
 
-TEST(BadMachine, IsToldExactly) {
-  const Case cases[] = {
-      // Fields.
+void expect_machine_errors(const std::vector<Case>& cases) {
+  for (const Case& c : cases) EXPECT_EQ(error_of(read_machine(changed(machine, c.from, c.to), "m")), c.message) << c.from << " -> " << c.to;
+}
+
+TEST(BadMachine, IsToldExactlyOfFields) {
+  expect_machine_errors({
       {"hbm {", "hbmm {", R"(m:13:3: unknown field "hbmm", did you mean "hbm"?)"},
       {"hbm {", "quicksilver {", R"(m:13:3: unknown field "quicksilver", expected one of )" + chip_fields},
       {"link {", "links {", R"(m:20:1: unknown field "links", did you mean "link" or "slices"?)"},
@@ -102,7 +105,11 @@ m: software.core_share is missing (of the time of a transfer or copy beside the 
        R"(m:29:1: collective.efficiency is missing (share of the link bandwidth that its transfers reach, by input bytes per device)
 m:30:16: unknown entry "matmul" of collective.efficiency, expected one of all-gather, reduce-scatter, all-reduce, all-to-all, )"
        "broadcast, reduce, permute"},
-      // Values.
+  });
+}
+
+TEST(BadMachine, IsToldExactlyOfValues) {
+  expect_machine_errors({
       {"\"45 GB/s\"", "\"45\"", R"(m:21:15: link.bandwidth: a bandwidth needs a unit )" + rates + R"(, got "45")"},
       {"\"45 GB/s\"", "\"45 GBps\"",
        R"(m:21:15: link.bandwidth: a bandwidth needs a known unit )" + rates + R"(, got "45 GBps", did you mean "GB/s", "B/s" or "kB/s"?)"},
@@ -137,7 +144,11 @@ m:30:16: unknown entry "matmul" of collective.efficiency, expected one of all-ga
        R"(m:30:16: collective.efficiency: points need increasing, positive amounts of data, got "0.5 at 2 MiB, 0.6 at 1 MiB")"},
       {"efficiency { value: \"1\" source: \"s\" }\n}", "efficiency { value: \"0.5 at 2\" source: \"s\" }\n}",
        R"(m:30:16: collective.efficiency: an amount of data needs a unit (B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB), got "2")"},
-      // Version and frame.
+  });
+}
+
+TEST(BadMachine, IsToldExactlyOfVersionAndSlices) {
+  expect_machine_errors({
       {"format_version: 1\n", "", "m: format_version is missing; this program reads 1"},
       {"format_version: 1\n", "format_version: 2\nnew_field: 7\n", "m:1:1: format_version 2 is newer than what this program reads, 1"},
       {"format_version: 1\n", "format_version: 0\n", "m:1:1: format_version must be at least 1, got 0"},
@@ -175,8 +186,7 @@ m:30:16: unknown entry "matmul" of collective.efficiency, expected one of all-ga
        R"(m:32:14: dcn.sync: a time needs a unit (ps, ns, us, ms, s), got "1")"},
       {"value: true", "value: yes", R"(m:33:27: Invalid value for boolean field "value". Value: "yes".)"},
       {"value: true source: \"s\"", "value: true", "m:33:1: source is missing in slice_copies"},
-  };
-  for (const Case& c : cases) EXPECT_EQ(error_of(read_machine(changed(machine, c.from, c.to), "m")), c.message) << c.from << " -> " << c.to;
+  });
 }
 
 TEST(BadMachine, WhatIsNoTextproto) {
@@ -226,9 +236,12 @@ product { m: 16 n: 16 k: 16 }
 
 TEST(BadSchedule, TheUnchangedTextIsAccepted) { EXPECT_EQ(error_of(read_schedule(schedule, "s")), "accepted"); }
 
-TEST(BadSchedule, IsToldExactly) {
-  const Case cases[] = {
-      // The mesh.
+void expect_schedule_errors(const std::vector<Case>& cases) {
+  for (const Case& c : cases) EXPECT_EQ(error_of(read_schedule(changed(schedule, c.from, c.to), "s")), c.message) << c.from << " -> " << c.to;
+}
+
+TEST(BadSchedule, IsToldExactlyOfMeshAndNames) {
+  expect_schedule_errors({
       {"size: 4 wraps", "size: 0 wraps", "s:2:20: the size of a mesh axis must be at least 1, got 0"},
       {"size: 4 wraps", "wraps", "s:2:1: size is missing in mesh"},
       {"size: 4 wraps", "size: 4194304 wraps", "s:3:20: the mesh has more than 2^24 devices"},
@@ -264,7 +277,11 @@ TEST(BadSchedule, IsToldExactly) {
 s:19:111: no task is labelled "first")"},
       {"label: \"first\"\n", "label: \"first\" after { label: \"first\" }\n",
        "s:10:20: an edge must lead to an earlier task, got one from task 0 to task 0"},
-      // Numbers.
+  });
+}
+
+TEST(BadSchedule, IsToldExactlyOfNumbers) {
+  expect_schedule_errors({
       {"[4, 16] dtype: bf16 role", "[4, -16] dtype: bf16 role", "s:6:22: an extent must not be negative, got -16"},
       {"[4, 16] dtype: bf16 role", "[4294967296, 4294967296] dtype: bf16 role", "s:6:3: the tensor of this buffer has more than 2^62 bytes"},
       {"[4, 16] dtype: bf16 role", "[4, 1152921504606846976] dtype: bf16 role", "s:6:3: the tensor of this buffer has more than 2^62 bytes"},
@@ -294,7 +311,11 @@ s:19:111: no task is labelled "first")"},
       {"m: 16 n: 16", "m: 4294967296 n: 4294967296", "s:25:1: a matrix of this product has more than 2^62 bytes"},
       {"product {", "collective { kind: reduce input { buffer: \"X\" } output { buffer: \"X\" } } product {",
        "s:25:1: a schedule computes products or a collective, not both"},
-      // Form.
+  });
+}
+
+TEST(BadSchedule, IsToldExactlyOfForm) {
+  expect_schedule_errors({
       {"kind: all_gather", "kind: all_gathr", R"(s:21:29: unknown value "all_gathr" of kind, did you mean "all_gather"?)"},
       {"role: input", "role: 99", R"(s:6:57: unknown value "99" of role, expected one of input, output, scratch)"},
       {"kind: all_gather", "kind: \"all_gather\"", R"(s:21:29: Expected integer or identifier, got: "all_gather")"},
@@ -315,8 +336,7 @@ s:19:111: no task is labelled "first")"},
       {"format_version: 1", "format_version: -1", "s:1:1: format_version must be at least 1, got -1"},
       {"format_version: 1", "", "s: format_version is missing; this program reads 1"},
       {"product { m: 16 n: 16 k: 16 }", "product { m: 16 n: 16 k: 16", "s:26:1: Expected identifier, got: the end of the file"},
-  };
-  for (const Case& c : cases) EXPECT_EQ(error_of(read_schedule(changed(schedule, c.from, c.to), "s")), c.message) << c.from << " -> " << c.to;
+  });
 }
 
 TEST(BadSchedule, TooMuchOfEverything) {

@@ -73,12 +73,14 @@ Expected<int> calibrate_and_print(const Options& options, Console& console) {
   if (!how) return how.error();
   ProgressLine line{console, options.flag("quiet")};
   line.count_seconds();
+  how->stop = console.interrupted;
   how->progress = [&line](std::size_t values) { line.doing(fmt::format("fitting {} values", values)); };
   auto found = calibrate(imported->observations, *system, *how);
   if (!found) return found.error();
   line.doing("fitting with observations held back");
   const auto held_back = held_back_error(imported->observations, *system, *how);
   line.end();
+  if (console.interrupted.requested()) return cancelled_work();
   if (held_back) found->machine.trust.error = held_back->median;
   if (options.has("plot"))
     if (auto ok = write_file(options.text("plot"), residual_svg(imported->observations, *found, how->dataset)); !ok) return ok.error();

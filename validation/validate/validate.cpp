@@ -219,6 +219,7 @@ Expected<std::vector<DatasetValidation>> validate(const std::vector<Dataset>& da
   ThreadPool pool{control.threads};
   pool.for_each(jobs.size(), [&](std::size_t j, std::size_t) {
     if (stopped()) return;
+    jobs[j].options.stop = control.stop;
     if (auto ok = carry_out(jobs[j]); !ok) problems[j] = ok.error();
     const std::lock_guard lock{mutex};
     ++finished;

@@ -134,7 +134,7 @@ Expected<Fit> fit_all(const std::vector<Observation>& observations, const System
   std::vector<Observation> single = observations;
   std::erase_if(single, is_composite);
   if (!options.curves || single.empty() || single.size() == observations.size()) return fit_shapes(observations, start, options, predictions);
-  auto of_single = Predictions::make(single, start, options.predict);
+  auto of_single = Predictions::make(single, start, options);
   if (!of_single) return of_single.error();
   const Machine shaped = fit_shapes(single, start, options, *of_single).system.machine;
   System system = start;
@@ -162,7 +162,7 @@ bool CalibratedValue::beyond_specification() const { return specified && is_beyo
 Expected<Calibration> calibrate(const std::vector<Observation>& observations, const System& base, const CalibrateOptions& options) {
   if (observations.empty()) return Diagnostic{{}, "there are no observations to calibrate from"};
   if (auto ok = check(options, base.machine); !ok) return ok.error();
-  auto predictions = Predictions::make(observations, base, options.predict);
+  auto predictions = Predictions::make(observations, base, options);
   if (!predictions) return predictions.error();
 
   // A limit of the device explains more with less than curves do, so it is looked for first.
@@ -197,6 +197,7 @@ Expected<Calibration> calibrate(const std::vector<Observation>& observations, co
   }
   result.median_abs_error = median(errors);
   result.p95_abs_error = percentile(errors, 0.95);
+  if (options.stop.requested()) return cancelled_work();
   auto covers = coverage_of(observations, base, options.predict);
   if (!covers) return covers.error();
   result.machine.trust = {TrustLevel::fitted, options.dataset, result.median_abs_error, *std::move(covers)};
@@ -223,6 +224,7 @@ std::optional<ErrorSummary> held_back_error(const std::vector<Observation>& obse
     const auto system = with_machine(base, found->machine);
     if (!system) return std::nullopt;
     for (const Observation& observation : halves.at(1 - half)) {
+      if (options.stop.requested()) return std::nullopt;
       const auto time = predict(observation, *system, options.predict);
       if (!time) return std::nullopt;
       errors.push_back(time->count() / observation.time.count() - 1);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/cancellation.hpp"
 #include "validation/calibration/fit/predict.hpp"
 
 namespace podsim {
@@ -18,6 +19,7 @@ struct NamedPrior {
 
 struct CalibrateOptions {
   PredictOptions predict{};
+  Cancellation stop{};                                   // requested: the result is cancelled_work()
   std::string dataset = "observations";  // recorded in sources and trust
   std::vector<NamedPrior> priors{};
   std::vector<std::string> hold{};                     // paths whose values are not fitted

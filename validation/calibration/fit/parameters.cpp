@@ -204,23 +204,24 @@ std::vector<Parameter> knobs_for(const std::vector<Observation>& observations, c
 
 // ---- Predictions ----------------------------------------------------------------------------------------------------------------------
 
-Expected<Predictions> Predictions::make(const std::vector<Observation>& observations, const System& system, const PredictOptions& options) {
+Expected<Predictions> Predictions::make(const std::vector<Observation>& observations, const System& system, const CalibrateOptions& options) {
   Predictions result;
   result.system_ = system;
+  result.stop_ = options.stop;
   for (const Observation& o : observations) {
+    if (options.stop.requested()) return cancelled_work();
     Item item;
     item.observation = &o;
-    const auto schedule = schedule_of(o, system, options.unknown_matmul);
+    const auto schedule = schedule_of(o, system, options.predict.unknown_matmul);
     if (!schedule) return schedule.error();
     if (const auto* collective = std::get_if<Collective>(&schedule->computes)) item.input = bytes_of(schedule->programs.front(), collective->input);
-    item.form = closed_form(o, system, options);
+    item.form = closed_form(o, system, options.predict);
     if (!item.form) {
-      auto lowered = lowered_schedule_of(o, system, options);
+      auto lowered = lowered_schedule_of(o, system, options.predict);
       if (!lowered) return lowered.error();
       item.lowered = *std::move(lowered);
-      const auto time = simulated_time(*item.lowered, result.system_);
+      const auto time = simulated_time(*item.lowered, result.system_, options.stop);
       if (!time) return blamed_on(o.where, time.error());
-      result.simulates_ = true;
     }
     result.items_.push_back(std::move(item));
   }
@@ -252,6 +253,7 @@ void Predictions::turn(const std::vector<Parameter>& parameters, const Eigen::Ve
 
 Seconds Predictions::predicted(std::size_t i) {
   const Item& item = items_[i];
+  if (stop_.requested()) return item.observation->time;  // any fit will do: nobody will see it
   if (item.form) return evaluate(*item.form, system_.machine);
   if (stale_) {
     auto turned = with_machine(system_, system_.machine);
@@ -259,7 +261,7 @@ Seconds Predictions::predicted(std::size_t i) {
     system_ = *std::move(turned);
     stale_ = false;
   }
-  const auto time = simulated_time(*item.lowered, system_);
+  const auto time = simulated_time(*item.lowered, system_, stop_);
   return time ? *time : Seconds{std::numeric_limits<double>::infinity()};  // it ran before: only the clock's end is left
 }
 

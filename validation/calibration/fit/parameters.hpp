@@ -45,7 +45,7 @@ std::vector<Parameter> knobs_for(const std::vector<Observation>& observations, c
 class Predictions {
  public:
   /// Errors: an observation that cannot be predicted.
-  static Expected<Predictions> make(const std::vector<Observation>& observations, const System& system, const PredictOptions& options);
+  static Expected<Predictions> make(const std::vector<Observation>& observations, const System& system, const CalibrateOptions& options);
 
   [[nodiscard]] std::size_t size() const { return items_.size(); }
   [[nodiscard]] const Observation& observation(std::size_t i) const { return *items_[i].observation; }
@@ -69,7 +69,8 @@ class Predictions {
   };
   System system_;
   std::vector<Item> items_;
-  bool simulates_ = false, stale_ = true;
+  Cancellation stop_{};
+  bool stale_ = true;
 };
 
 }  // namespace podsim

@@ -157,15 +157,17 @@ Expected<Schedule> lowered_schedule_of(const Observation& observation, const Sys
   return lowered;
 }
 
-Expected<Seconds> simulated_time(const Schedule& lowered, const System& system) {
+Expected<Seconds> simulated_time(const Schedule& lowered, const System& system, Cancellation stop) {
   const auto engine = timing_engine("des");
   if (!engine) return engine.error();
   const auto model = make_folded_model(lowered, system.machine, *system.topology, system.placement);
   if (!model) return model.error();
   RunControl control;
   control.record = false;
+  control.stop = stop;
   const auto timeline = (*engine)->run(*model, control);
   if (!timeline) return timeline.error();
+  if (timeline->interrupted) return cancelled_work();
   return to_seconds(timeline->makespan);
 }
 

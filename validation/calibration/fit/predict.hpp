@@ -39,7 +39,7 @@ Expected<Schedule> lowered_schedule_of(const Observation& observation, const Sys
 /// By the des engine, folded. Errors: those of schedule_of() and of the algorithm.
 Expected<Seconds> predict(const Observation& observation, const System& system, const PredictOptions& options = {});
 /// The simulated time of a schedule made by lowered_schedule_of().
-Expected<Seconds> simulated_time(const Schedule& lowered, const System& system);
+Expected<Seconds> simulated_time(const Schedule& lowered, const System& system, Cancellation stop = {});
 
 /// A system with a slice "2x4" and a mesh laid over it row-major; without sizes one axis per dimension, named row, col, depth, axis3. `snake`:
 /// neighbours on the mesh are neighbours in the grid, so that one axis over 2x2 chips is a ring.
