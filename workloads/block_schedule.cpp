@@ -16,7 +16,7 @@ class Composer {
  public:
   Composer(const Submesh& submesh, std::string name) : builder_{submesh.mesh, submesh.devices}, name_{std::move(name)} {}
 
-  /// `tensor` of a part is `named[tensor]` of the whole; what is not named belongs to the part alone.
+  /// `tensor` of a part is `named[tensor]` of the whole; tensors that are not named are local to the part.
   void append(const Schedule& part, const std::string& prefix, const std::map<std::string, std::string>& named) {
     const Program& from = part.programs.front();
     const Tasks before = last_;

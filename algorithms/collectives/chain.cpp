@@ -16,7 +16,7 @@ struct Chain {
   Guard sends, receives;
 };
 
-/// From the root to everybody: around a ring, or to both ends of an open axis.
+/// From the root to all devices: around a ring, or to both ends of an open axis.
 std::vector<Chain> chains_from(const AxisView& axis, int root, bool around) {
   const int P = axis.size;
   if (P == 1) return {};
@@ -27,7 +27,7 @@ std::vector<Chain> chains_from(const AxisView& axis, int root, bool around) {
   return chains;
 }
 
-/// From everybody to the root: on a ring from its successor all the way round, on an open axis from both ends.
+/// From all devices to the root: on a ring from its successor all the way round, on an open axis from both ends.
 std::vector<Chain> chains_to(const AxisView& axis, int root, bool around) {
   const int P = axis.size;
   if (P == 1) return {};

@@ -76,7 +76,7 @@ Steps store_and_forward(const CollectiveAxis& axis, const CollectiveSize& size) 
   return steps;
 }
 
-/// Everybody sends to position + shift.
+/// Every device sends to position + shift.
 Steps shifted(const CollectiveAxis& axis, const CollectiveSize& size) {
   const std::int64_t by = ((size.shift % axis.size) + axis.size) % axis.size, distance = std::min(by, axis.size - by);
   if (by == 0) return std::nullopt;

@@ -42,7 +42,7 @@ std::span<const CollectiveAlgorithmEntry> collective_algorithms() {
       {"halving-doubling", "a power of two of devices: exchanges at distances 1, 2, 4, ...", sums,
        {.power_of_two = true}, &halving_doubling, closed_forms::halving_doubling},
       {"direct", "every pair at once, for switches; permute", all, {}, &direct, closed_forms::direct},
-      {"pairwise", "all-to-all: everybody to coordinate + k, one k after the other", {Kind::all_to_all}, {}, &pairwise, closed_forms::pairwise},
+      {"pairwise", "all-to-all: every device to coordinate + k, one k after the other", {Kind::all_to_all}, {}, &pairwise, closed_forms::pairwise},
       {"halves", "several axes: both orders of the axes at once, half the data each", sums, {.axes = 2}, nullptr, closed_forms::ring},
       {"pallas-ring", "all-gather of the Pallas tutorial: a copy, then one direction", {Kind::all_gather},
        {.wraps = true}, &pallas_ring, closed_forms::pallas_ring},

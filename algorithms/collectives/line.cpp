@@ -20,7 +20,8 @@ std::vector<LineStep> line_step(bool gathers, int devices, int step) {
   return {{+1, 0, step + 1, P - 1 - step}, {-1, P - 1 - step, P, step + 1 - P}};
 }
 
-/// Every device's own block goes to all, or everybody's to its device. `number` counts the steps of both.
+/// All-gather: every device's own block goes to all devices. Reduce-scatter: all devices' parts of a block go to its device. `number` counts the
+/// steps of both.
 Edges gather_or_scatter(ProgramBuilder& builder, const Blocks& blocks, const AxisView& axis, bool gathers, const Edges& start, int number) {
   const int P = axis.size;
   // What arrives from the -1 side on the own block must not be added while the +1 side adds there: it ends beside it.

@@ -18,7 +18,8 @@ Expected<Expansion> rings(const Mesh& mesh, const Program& program, const Collec
   const Blocks& blocks = workspace->blocks;
   const std::vector<Part> parts = both_ways && axis->size > 2 ? blocks.halves() : std::vector<Part>{blocks.whole()};
 
-  // Whether a round gathers. An all-reduce is two rounds; the second of a direction follows its own first and nothing else.
+  // The rounds of the algorithm; true: all-gather, false: reduce-scatter. An all-reduce has both. Each direction starts its second round when its own
+  // first round is done, without waiting for the other direction.
   const std::vector<bool> rounds = collective.kind == CollectiveKind::all_gather       ? std::vector<bool>{true}
                                    : collective.kind == CollectiveKind::reduce_scatter ? std::vector<bool>{false}
                                                                                        : std::vector<bool>{false, true};
@@ -28,7 +29,8 @@ Expected<Expansion> rings(const Mesh& mesh, const Program& program, const Collec
     for (int step = 0; step + 1 < axis->size; ++step, ++number)
       for (std::size_t p = 0; p < parts.size(); ++p) {
         const int sign = p == 0 ? first_sign : -first_sign;
-        const int sent = gathers ? -sign * step : -sign * (step + 1);  // block, relative to the own coordinate; its successor receives one further
+        // The block to send, relative to the own coordinate. Round a ring of 4 in + direction, an all-gather sends 0, -1, -2 and receives -1, -2, -3.
+        const int sent = gathers ? -sign * step : -sign * (step + 1);
         Shift shift{*axis,
                     sign,
                     blocks.block(own(*axis, sent), parts[p]),

@@ -1,7 +1,7 @@
 // cannon: on a square P x P mesh both moving matrices are skewed, then shift by one neighbour per step; all links of a step work at once.
 //
 //   OS       X skewed left by the row index, W up by the column index; P matmuls, P-1 shifts left and up
-//   LS       W skewed up by the column index and shifted up; the partial sums of Y shift left, what arrives is added by the dma; the
+//   LS       W skewed up by the column index and shifted up; the partial sums of Y shift left, and the dma adds what arrives; the
 //            finished rows are un-skewed right by row - 1
 //   RS       X skewed left by the row index and shifted left; the partial sums of Y shift up and are un-skewed down by col - 1
 //   skewing  by guarded unit shifts, the short way round: floor(P/2) steps
@@ -9,9 +9,8 @@
 //   cost     OS: floor(P/2) tau + T + (P-1) max(T, tau), tau the longer of the two shifts
 //            LS, RS: floor(P/2) tau(skewed) + T + (P-1) max(T, tau) + floor(P/2) tau(Y)
 //   errors   R != C, an open axis
-//   example  OS on 3x3: after skewing device (1, 0) holds X11 and W10, (1, 1) holds X12 and W21. Step 1: (1, 0) adds X11.W10, sends X11 to (1, 2) and
-//   W10
-//            to (0, 0), and gets X12 from (1, 1) and W20 from (2, 0); step 2 adds X12.W20, step 3 X10.W00
+//   example  OS on 3x3: after skewing device (1, 0) holds X11 and W10, (1, 1) holds X12 and W21. Step 1: (1, 0) adds X11.W10, sends X11 to (1, 2)
+//            and W10 to (0, 0), and receives X12 from (1, 1) and W20 from (2, 0); step 2 adds X12.W20, step 3 X10.W00
 //   source   Cannon (1969)
 #include <algorithm>
 
@@ -65,7 +64,7 @@ class Cannon {
   }
 
   /// Moves `from` along `axis` by `sign` times `amount` (values in [0, P), the same along the axis) in unit shifts, the short way: amounts up
-  /// to P/2 go `sign`, the rest the other way round. All moves end together at step floor(P/2), so everybody ends in the same slot.
+  /// to P/2 go `sign`, the rest the other way round. All moves end together at step floor(P/2), so all devices end in the same slot.
   Rotated rotate(const std::string& what, const Region& from, const AxisView& axis, int sign, const Affine& amount, const Tasks& after) {
     const int steps = P_ / 2;
     std::vector<std::int64_t> extents = lengths_of(from);

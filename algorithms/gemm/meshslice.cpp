@@ -9,16 +9,15 @@
 //              LS, RS  G + (S-1) max(G, T, D) + T + D, exact when one of the three is largest throughout
 //   divides  the moving extent by lcm(R, C).S.B, the others by their axis
 //   example  OS on 2x2, K = 8, S = 2, B = 2. Column 0 holds columns 0..3 of X, column 1 columns 4..7; rows of W likewise. Slice 0 is columns 0 1 of
-//            column 0 and 4 5 of column 1, so everybody gathers columns 0 1 4 5 of X and the same rows of W, and multiplies them; slice 1 is 2 3 6 7,
-//            gathered meanwhile
+//            column 0 and 4 5 of column 1, so every device gathers columns 0 1 4 5 of X and the same rows of W, and multiplies them; slice 1 is 2 3 6
+//            7, gathered meanwhile
 //   source   MeshSlice (ISCA 2025)
 //
-// collective: gather what moves, multiply once, reduce-scatter. It is meshslice with one slice and nothing to cut.
+// collective: gathers the moving inputs, multiplies once, reduce-scatters a moving output. It is meshslice with one slice and no cuts.
 //
 //   cost     OS: max(AG(X), AG(W)) + T      LS, RS: AG + T + RdS
-//   example  LS on 2x2: device (0, 1) holds blocks X01, W01, Y01. It gathers W01 W11 along rows, multiplies X01 by both transposed into partial sums
-//   of
-//            Y00 and Y01, gives the first to (0, 0), and adds to the second what (0, 0) has of it
+//   example  LS on 2x2: device (0, 1) holds blocks X01, W01, Y01. It gathers W01 W11 along rows, multiplies X01 by both, transposed, into partial
+//            sums of Y00 and Y01, sends the first to (0, 0), and adds the partial sum of Y01 that (0, 0) sends
 #include <algorithm>
 
 #include "algorithms/gemm/writer.hpp"

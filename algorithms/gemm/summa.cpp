@@ -1,6 +1,6 @@
 // summa: S panels of the moving extent, a multiple of lcm(R, C), each owned by one column and one row of devices.
 //
-//   OS    panel s of X is broadcast along columns, panel s of W along rowss; Y += their product
+//   OS    panel s of X is broadcast along columns, panel s of W along rows; Y += their product
 //   LS    panel s of W is broadcast along rows; the product is reduced along columns to the panel's owner
 //   RS    panel s of X is broadcast along columns; the product is reduced along rows to the panel's owner
 //   before, after   block-partitioned P(rows, columns)
@@ -8,9 +8,8 @@
 //              OS      b + S.T       LS, RS  b + S.T + r       where T >= b, r: then all but the first and the last is hidden
 //            Otherwise broadcasts of successive panels follow each other round the ring like one of S.n chunks, as far as slots are free
 //   divides  the moving extent by S, the others by their axis
-//   example  OS on 2x2, S = 2: panel 0 of X is its column of blocks X00 X10, panel 0 of W its row of blocks W00 W01. Step 0: (0, 0) sends X00 to (0,
-//   1)
-//            and W00 to (1, 0), likewise the others that own a part of a panel; (0, 1) has X00 and W01 and adds X00.W01. Step 1 adds X01.W11
+//   example  OS on 2x2, S = 2: panel 0 of X is its column of blocks X00 X10, panel 0 of W its row of blocks W00 W01. Step 0: (0, 0) sends X00 to
+//            (0, 1) and W00 to (1, 0), and so do the other owners of a part of a panel; (0, 1) has X00 and W01 and adds X00.W01. Step 1 adds X01.W11
 //   source   van de Geijn and Watts, SUMMA (1997), with a pipelined ring as broadcast
 #include <algorithm>
 #include <numeric>

@@ -1,18 +1,17 @@
-// wang (collective matmul): what one axis moves passes round its ring in two half-blocks in opposite directions, each hop overlapped with the
-// partial matmul of what has arrived, one matmul per hop on both halves; what the other axis moves is gathered first, exposed.
+// wang (collective matmul): the matrix that one axis moves travels around its ring in two half-blocks in opposite directions. Each hop overlaps with
+// the partial matmul of the halves that have arrived, one matmul per hop. The matrix that the other axis moves is gathered first, exposed.
 //
 //   OS       the operand with more bytes.(P-1) travels (options.wang_operand overrides), the other one is gathered. Hop t brings the first half
 //            of block c-t from one side and the second half of block c+t from the other
 //   LS, RS   the accumulator travels: step t adds to the first half of block c-1-t, which then goes +1, and to the second half of block c+1+t,
-//            which goes -1; the last step is the own block. What arrives is added by the dma, off the core: only the add joins the two
+//            which goes -1; the last step is the own block. The dma adds what arrives, off the core
 //   before, after   block-partitioned P(rows, columns)
 //   cost     tau of a half block, P of the travelling axis; P = 2: whole blocks one way
 //              OS      AG + P.T where T >= tau; otherwise at most AG + T + (P-1) tau, since the first hops run while the other operand is gathered
 //              LS, RS  AG + T + (P-1) max(T, tau)
 //   errors   an open axis
 //   example  OS on 1x4, columns blocks A B C D of X: rank 1 begins with B. Hop 1 brings it the first half of A from rank 0 and the second half of C
-//   from
-//            rank 2, hop 2 both halves of D, one from each side, hop 3 the first half of C and the second half of A; every hop is one matmul
+//            from rank 2, hop 2 both halves of D, one from each side, hop 3 the first half of C and the second half of A; every hop is one matmul
 //   source   Wang et al., ASPLOS 2023; JAX shard_map collective matmul, bidirectional
 //
 // jax-ag-*, jax-rs-*: the collective matmuls of JAX's shard_map tutorial on one axis of P devices. ag: the right operand is split along the
@@ -22,13 +21,14 @@
 //            block 2 of Y start at rank 1 and go 1 > 0 > 3 > 2; each adds its share
 //
 // tp-ag-*: the all-gather half of tensor parallelism whose activations are split by rows between layers. X[M/P,K] is gathered along M; W[K,N/P] and
-// Y[M,N/P] stay. `overlapped`: the rows at hand are multiplied while they pass on, one dot per block; `bidirectional`: in halves, a dot for each.
+// Y[M,N/P] stay. `overlapped`: rows are multiplied while they travel on, one dot per block; `bidirectional`: in halves, a dot for each.
 //   cost     plain: AG + P.T      overlapped: T + (P-1) max(T, tau of a block)      bidirectional: the same with tau of half a block
-//   example  4 ranks, overlapped: rank 1 makes rows 1 of its columns of Y from its own rows of X, then rows 0, 3, 2 as these rows of X arrive from rank 0
+//   example  4 ranks, overlapped: rank 1 makes rows 1 of its columns of Y from its own rows of X, then rows 0, 3, 2 as these rows of X arrive from
+//            rank 0
 //   source   JAX, Pallas collective matmul on GPUs (overlapped: there the scratch holds P-1 blocks and the ring runs the other way)
 //
-// The gathered operand is read at places that depend on the device and the step. A compiler fuses these slices into the dot; here they are
-// `place`s, free in time, into a copy whose slice t is what step t needs.
+// The gathered operand is read at offsets that depend on the device and the step. A compiler fuses these slices into the dot; here they are
+// aliases, free in time, in a copy whose slice t is the operand of step t.
 #include <algorithm>
 
 #include "algorithms/gemm/writer.hpp"

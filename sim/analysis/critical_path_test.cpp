@@ -11,16 +11,8 @@
 namespace podsim {
 namespace {
 
-using testing::after;
-using testing::between;
-using testing::copy;
-using testing::ideal_machine;
-using testing::small_system;
-using testing::part;
-using testing::plain_machine;
-using testing::SmallSystem;
-using testing::shift;
-using testing::Writer;
+using testing::after, testing::between, testing::copy, testing::ideal_machine, testing::part;
+using testing::plain_machine, testing::shift, testing::small_system, testing::SmallSystem, testing::Writer;
 
 constexpr Picoseconds ns(std::int64_t count) { return Picoseconds{1000 * count}; }
 

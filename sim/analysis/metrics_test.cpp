@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/model/fold.hpp"
+#include "sim/engine/table/test_line.hpp"
 #include "sim/engine/table/testing.hpp"
 #include "sim/schedule/happens_before.hpp"
 #include "sim/schedule/test_random.hpp"
@@ -12,16 +13,8 @@
 namespace podsim {
 namespace {
 
-using testing::after;
-using testing::between;
-using testing::copy;
-using testing::ideal_machine;
-using testing::small_system;
-using testing::part;
-using testing::plain_machine;
-using testing::SmallSystem;
-using testing::shift;
-using testing::Writer;
+using testing::after, testing::between, testing::copy, testing::ideal_machine, testing::Line;
+using testing::part, testing::plain_machine, testing::shift, testing::small_system, testing::SmallSystem, testing::Writer;
 
 constexpr Picoseconds nanoseconds(std::int64_t count) { return Picoseconds{1000 * count}; }
 
@@ -37,20 +30,6 @@ Measured run(const SmallSystem& pod, const Schedule& schedule) {
   const Metrics metrics = measure(*testing::model_of(pod, schedule), *timeline);
   return {metrics, *std::move(costs), *std::move(timeline)};
 }
-
-/// A buffer of 1000 elements on a line of devices.
-struct Line {
-  explicit Line(const SmallSystem& pod) : w{pod.mesh}, x{w.axis(0)}, a{w.scratch("a", {1000})} {}
-  TaskId work(const char* label, std::int64_t elements, int device, std::vector<Edge> edges = {}) {
-    return w.add(label, copy(part(a, 0, elements), part(a, 0, elements)), std::move(edges), between(x, device, device + 1));
-  }
-  TaskId move(const char* label, std::int64_t elements, int from, std::vector<Edge> edges = {}, Combine combine = Combine::replace) {
-    return w.add(label, shift(x, 1, part(a, 0, elements), part(a, 0, elements), combine), std::move(edges), between(x, from, from + 1));
-  }
-  Writer w;
-  AxisView x;
-  BufferId a;
-};
 
 // ---- The three parts of the time ------------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@
 namespace podsim {
 namespace {
 
-// Longer texts are not names that somebody mistyped, and the distance costs their product.
+// Longer texts are not mistyped names, and the cost of the distance is the product of the lengths.
 constexpr std::size_t longest_word = 256;
 constexpr std::size_t longest_quote = 120;
 

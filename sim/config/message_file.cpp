@@ -79,7 +79,7 @@ std::optional<Quote> quote_in(std::string_view message) {
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-/// The last place before `end` where `word` stands alone. Protobuf reports some errors at the token behind the culprit.
+/// The last occurrence of `word` as a whole word before `end`. Protobuf reports some errors at the token behind the wrong one.
 std::optional<std::size_t> last_word(std::string_view text, std::string_view word, std::size_t end) {
   for (std::size_t at = text.substr(0, end).rfind(word); at != std::string_view::npos;
        at = at == 0 ? std::string_view::npos : text.rfind(word, at - 1)) {

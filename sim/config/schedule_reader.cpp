@@ -23,7 +23,7 @@ constexpr std::int64_t largest_number = std::int64_t{1} << 62;
 constexpr std::int64_t most_devices = std::int64_t{1} << 24;
 constexpr int most_axes = 64;  // more than 24 axes have more than 2^24 devices, or size 1
 
-/// A count that stops being one beyond 2^62: what does not overflow can be added and multiplied by whoever uses the schedule.
+/// A number with overflow detection: invalid beyond 2^62, so that code that uses the schedule can calculate with valid ones.
 class Checked {
  public:
   Checked(std::int64_t value) : value_{value}, ok_{-largest_number <= value && value <= largest_number} {}  // NOLINT(google-explicit-constructor)

@@ -57,91 +57,109 @@ inline Schedule every_operation() {
   return schedule;
 }
 
-/// Any values that a reader has to accept.
-inline Schedule random_schedule(std::uint64_t seed) {
-  Rng rng{seed};
-  Schedule schedule;
-  schedule.name = rng.below(2) == 0 ? "" : "random " + std::to_string(seed);
-  schedule.mesh = test_mesh();
-  const auto view = [&] {
-    const int axis = rng.between(0, 1);
-    const AxisView views[] = {schedule.mesh.whole(axis), schedule.mesh.factor(axis, {2, axis == 0 ? 2 : 4}, rng.between(0, 1)), AxisView{axis, 1, 1}};
-    return views[rng.below(3)];
-  };
-  const auto number = [&] { return static_cast<std::int64_t>(rng.next() >> rng.between(8, 62)) * (rng.below(2) == 0 ? 1 : -1); };
-  const auto affine = [&] {
-    Affine result{number() >> 10};
-    while (rng.below(2) == 0) result.terms.push_back({view(), number() >> 20, rng.below(2) == 0 ? 0 : rng.between(-9, 9)});
-    if (rng.below(2) == 0) result.modulus = rng.between(0, 100);
-    return result;
-  };
-  const auto region = [&](const Program& program) {
-    Region result{BufferId{static_cast<int>(rng.below(program.buffers.size()))}, {}};
-    while (rng.below(3) != 0 && result.dims.size() < 4)
-      result.dims.push_back(
-          {rng.below(2) == 0 ? Affine{} : Affine{std::int64_t{rng.between(-9, 9)}}, rng.between(-5, 5), number(), rng.between(0, 9)});
-    return result;
-  };
-  const auto half = [&] { return static_cast<Half>(rng.below(3)); };
-  for (std::uint64_t p = 0; p < 1 + rng.below(3); ++p) {
-    Program program{every_device(schedule.mesh), {}, {}};
-    if (rng.below(2) == 0) program.devices = {{{0, rng.between(0, 32)}, {32, 32}}};
-    for (std::uint64_t b = 0; b < 1 + rng.below(4); ++b) {
-      Buffer buffer{rng.below(4) == 0 ? "" : std::string(1, static_cast<char>('A' + rng.below(4))),
-                    {},
-                    static_cast<DType>(rng.below(2)),
-                    static_cast<Role>(rng.below(3)),
-                    rng.below(2) == 0 ? "" : "T",
-                    {}};
-      while (rng.below(2) == 0) buffer.extents.push_back(rng.between(0, 1000));
-      while (rng.below(2) == 0 && buffer.sharding.size() < 4) buffer.sharding.emplace_back(rng.below(3), view());
-      if (buffer.extents.size() > 4) buffer.extents.resize(4);
-      program.buffers.push_back(std::move(buffer));
-    }
-    for (std::uint64_t t = 0; t < rng.below(12); ++t) {
-      const auto any = [&] { return region(program); };
-      const auto kind = [&] { return static_cast<CollectiveKind>(rng.below(collective_kind_count)); };
-      const auto combine = [&] { return static_cast<Combine>(rng.below(2)); };
-      Task task;
-      switch (rng.below(6)) {
-        case 0:
-          task.op = Matmul{any(), any(), any(), rng.between(0, 3), rng.between(0, 3), 1, rng.below(2) == 0, rng.below(2) == 0, rng.below(2) == 0};
-          break;
-        case 1:
-          task.op = Local{local_table[rng.below(local_table.size())].kind,
-                          {any()},
-                          {any(), any()},
-                          rng.uniform(),
-                          static_cast<Unit>(rng.below(2)),
-                          rng.below(2) == 0,
-                          rng.below(2) == 0};
-          break;
-        case 2: task.op = Shift{view(), affine(), any(), any(), combine(), {}}; break;
-        case 3: task.op = Send{rng.between(-3, 3), {affine(), affine()}, any(), {2, 1}}; break;
-        case 4: task.op = Recv{rng.between(-3, 3), {affine()}, any(), combine()}; break;
-        default: task.op = Collective{kind(), {view()}, any(), any(), rng.between(0, 2), rng.between(0, 2), rng.between(0, 9)};
-      }
-      if (rng.below(2) == 0) task.label = "label " + std::to_string(rng.below(5));
-      while (t > 0 && rng.below(2) == 0) task.after.push_back({TaskId{static_cast<int>(rng.below(t))}, half(), half()});
-      while (rng.below(3) == 0) task.where.push_back({affine(), number(), number()});
-      if (rng.below(3) == 0) task.origin = Origin{rng.between(0, 9), kind(), view(), Bytes{rng.between(0, 1 << 30)}};
-      program.tasks.push_back(std::move(task));
-    }
-    schedule.programs.push_back(std::move(program));
+/// Writes schedules of random values. They mean nothing, but a reader has to accept them.
+class RandomScheduleWriter {
+ public:
+  explicit RandomScheduleWriter(std::uint64_t seed) : rng_{seed} {
+    schedule_.name = coin() ? "" : "random " + std::to_string(seed);
+    schedule_.mesh = test_mesh();
   }
-  if (rng.below(3) == 0)
-    schedule.computes =
-        Products{1 + rng.below(3), {"C", "A", "", rng.between(0, 999), rng.between(0, 999), rng.between(0, 999), true, rng.below(2) == 0}};
-  if (rng.below(3) == 0)
-    schedule.computes = Collective{CollectiveKind::permute,
-                                   {},
-                                   region(schedule.programs[0]),
-                                   region(schedule.programs[0]),
-                                   0,
-                                   1,
-                                   2,
-                                   {{0, 1}, {rng.between(0, 9), rng.between(0, 9)}}};
-  return schedule;
-}
+
+  Schedule write() && {
+    for (std::uint64_t p = 0; p < 1 + rng_.below(3); ++p) schedule_.programs.push_back(program());
+    if (rng_.below(3) == 0)
+      schedule_.computes =
+          Products{1 + rng_.below(3), {"C", "A", "", rng_.between(0, 999), rng_.between(0, 999), rng_.between(0, 999), true, coin()}};
+    if (rng_.below(3) == 0)
+      schedule_.computes = Collective{CollectiveKind::permute,
+                                      {},
+                                      region(schedule_.programs[0]),
+                                      region(schedule_.programs[0]),
+                                      0,
+                                      1,
+                                      2,
+                                      {{0, 1}, {rng_.between(0, 9), rng_.between(0, 9)}}};
+    return std::move(schedule_);
+  }
+
+ private:
+  bool coin() { return rng_.below(2) == 0; }
+  std::int64_t number() { return static_cast<std::int64_t>(rng_.next() >> rng_.between(8, 62)) * (coin() ? 1 : -1); }
+  Half half() { return static_cast<Half>(rng_.below(3)); }
+  Combine combine() { return static_cast<Combine>(rng_.below(2)); }
+  CollectiveKind kind() { return static_cast<CollectiveKind>(rng_.below(collective_kind_count)); }
+
+  AxisView view() {
+    const Mesh& mesh = schedule_.mesh;
+    const int axis = rng_.between(0, 1);
+    const AxisView views[] = {mesh.whole(axis), mesh.factor(axis, {2, axis == 0 ? 2 : 4}, rng_.between(0, 1)), AxisView{axis, 1, 1}};
+    return views[rng_.below(3)];
+  }
+
+  Affine affine() {
+    Affine result{number() >> 10};
+    while (coin()) result.terms.push_back({view(), number() >> 20, coin() ? 0 : rng_.between(-9, 9)});
+    if (coin()) result.modulus = rng_.between(0, 100);
+    return result;
+  }
+
+  Region region(const Program& program) {
+    Region result{BufferId{static_cast<int>(rng_.below(program.buffers.size()))}, {}};
+    while (rng_.below(3) != 0 && result.dims.size() < 4)
+      result.dims.push_back({coin() ? Affine{} : Affine{std::int64_t{rng_.between(-9, 9)}}, rng_.between(-5, 5), number(), rng_.between(0, 9)});
+    return result;
+  }
+
+  Buffer buffer() {
+    Buffer result{rng_.below(4) == 0 ? "" : std::string(1, static_cast<char>('A' + rng_.below(4))),
+                  {},
+                  static_cast<DType>(rng_.below(2)),
+                  static_cast<Role>(rng_.below(3)),
+                  coin() ? "" : "T",
+                  {}};
+    while (coin()) result.extents.push_back(rng_.between(0, 1000));
+    while (coin() && result.sharding.size() < 4) result.sharding.emplace_back(rng_.below(3), view());
+    if (result.extents.size() > 4) result.extents.resize(4);
+    return result;
+  }
+
+  Op operation(const Program& program) {
+    const auto any = [&] { return region(program); };
+    switch (rng_.below(6)) {
+      case 0: return Matmul{any(), any(), any(), rng_.between(0, 3), rng_.between(0, 3), 1, coin(), coin(), coin()};
+      case 1:
+        return Local{local_table[rng_.below(local_table.size())].kind, {any()}, {any(), any()}, rng_.uniform(), static_cast<Unit>(rng_.below(2)),
+                     coin(), coin()};
+      case 2: return Shift{view(), affine(), any(), any(), combine(), {}};
+      case 3: return Send{rng_.between(-3, 3), {affine(), affine()}, any(), {2, 1}};
+      case 4: return Recv{rng_.between(-3, 3), {affine()}, any(), combine()};
+      default: return Collective{kind(), {view()}, any(), any(), rng_.between(0, 2), rng_.between(0, 2), rng_.between(0, 9)};
+    }
+  }
+
+  /// Task number `t` of the program.
+  Task task(const Program& program, std::uint64_t t) {
+    Task result;
+    result.op = operation(program);
+    if (coin()) result.label = "label " + std::to_string(rng_.below(5));
+    while (t > 0 && coin()) result.after.push_back({TaskId{static_cast<int>(rng_.below(t))}, half(), half()});
+    while (rng_.below(3) == 0) result.where.push_back({affine(), number(), number()});
+    if (rng_.below(3) == 0) result.origin = Origin{rng_.between(0, 9), kind(), view(), Bytes{rng_.between(0, 1 << 30)}};
+    return result;
+  }
+
+  Program program() {
+    Program result{every_device(schedule_.mesh), {}, {}};
+    if (coin()) result.devices = {{{0, rng_.between(0, 32)}, {32, 32}}};
+    for (std::uint64_t b = 0; b < 1 + rng_.below(4); ++b) result.buffers.push_back(buffer());
+    for (std::uint64_t t = 0; t < rng_.below(12); ++t) result.tasks.push_back(task(result, t));
+    return result;
+  }
+
+  Rng rng_;
+  Schedule schedule_;
+};
+
+inline Schedule random_schedule(std::uint64_t seed) { return RandomScheduleWriter{seed}.write(); }
 
 }  // namespace podsim

@@ -10,15 +10,8 @@
 namespace podsim {
 namespace {
 
-using testing::after;
-using testing::between;
-using testing::copy;
-using testing::ideal_machine;
-using testing::small_system;
-using testing::part;
-using testing::SmallSystem;
-using testing::shift;
-using testing::Writer;
+using testing::after, testing::between, testing::copy, testing::ideal_machine;
+using testing::part, testing::shift, testing::small_system, testing::SmallSystem, testing::Writer;
 
 ActivityTimes at(std::int64_t start, std::int64_t sent, std::int64_t received) {
   return {Picoseconds{start}, Picoseconds{sent}, Picoseconds{received}};

@@ -95,9 +95,13 @@ class Folding {
     return proven();
   }
 
+  /// The model with one node per class of devices.
   Model quotient() const;
 
  private:
+  /// Per program, the positions in it of its nodes' devices, each the lowest of its class.
+  using Locals = std::vector<std::vector<std::uint32_t>>;
+
   /// All transfers of one routing by one sender: tasks that share a routing share their flows' place in the pattern.
   struct Flow {
     std::uint32_t routing, sender, receiver, path, receiver_task;
@@ -114,6 +118,11 @@ class Folding {
   std::vector<std::uint32_t> flows_seen_by(std::uint32_t device) const;
   std::vector<std::uint32_t> flows_on(std::uint32_t link) const;
   std::vector<std::uint32_t> classes_of_path(const Flow& flow) const;
+  Locals place_nodes(Deployment& deployment) const;
+  void fold_participants(const Locals& locals, Deployment& deployment) const;
+  /// Links by class, and the path of each class of flows with as many shares of a link as flows of the class cross it. Returns the path per class.
+  std::vector<std::uint32_t> fold_paths(Model& result) const;
+  void fold_costs(const Locals& locals, const std::vector<std::uint32_t>& path_of_class, Model& result) const;
   std::uint32_t link_position(std::uint32_t link) const { return used_position_[link]; }
 
   const Model& model_;
@@ -313,11 +322,15 @@ Model Folding::quotient() const {
     result.device_of.push_back(DeviceId{static_cast<int>(d)});
     if (!model_.speed.empty()) result.speed.push_back(model_.speed[d]);
   }
+  const Locals locals = place_nodes(result.deployment);
+  fold_participants(locals, result.deployment);
+  fold_costs(locals, fold_paths(result), result);
+  return result;
+}
 
-  // Who does what, of the lowest device of each class.
-  Deployment& deployment = result.deployment;
+Folding::Locals Folding::place_nodes(Deployment& deployment) const {
   deployment.programs.resize(deployment_.programs.size());
-  std::vector<std::vector<std::uint32_t>> locals(deployment_.programs.size());  // per program, the place of each of its nodes' devices
+  Locals locals(deployment_.programs.size());
   for (std::uint32_t node = 0; node < devices_.lowest.size(); ++node) {
     const auto& [p, local] = deployment_.places[devices_.lowest[node]];
     deployment.places.push_back({p, p == no_device ? 0 : static_cast<std::uint32_t>(locals[p].size())});
@@ -325,31 +338,38 @@ Model Folding::quotient() const {
     deployment.programs[p].devices.push_back(node);
     locals[p].push_back(local);
   }
+  return locals;
+}
+
+void Folding::fold_participants(const Locals& locals, Deployment& deployment) const {
+  const auto fold_one = [&](const Participants& all, const std::vector<std::uint32_t>& nodes, Participants& who) {
+    for (const std::uint32_t l : nodes) {
+      if (!all.to.empty()) {
+        who.to.push_back(all.does(l) ? devices_.class_of[all.to[l]] : no_device);
+        who.rank.push_back(all.does(l) ? who.doers++ : no_device);
+      }
+      if (!all.from.empty())
+        who.from.push_back(all.receives(l) ? devices_.class_of[all.from[l]] : no_device), who.receivers += all.receives(l) ? 1 : 0;
+      if (!all.to_task.empty()) who.to_task.push_back(all.to_task[l]);
+      if (!all.from_task.empty()) who.from_task.push_back(all.from_task[l]);
+    }
+  };
   deployment.participants.resize(deployment_.participants.size());
   std::uint32_t activities = 0;
   for (std::uint32_t p = 0; p < deployment_.programs.size(); ++p) {
-    deployment.programs[p].participants = deployment_.programs[p].participants;
-    for (const std::uint32_t id : deployment_.programs[p].participants) {
+    auto& program = deployment.programs[p];
+    program.participants = deployment_.programs[p].participants;
+    for (const std::uint32_t id : program.participants) {
       Participants& who = deployment.participants[id];
-      const Participants& all = deployment_.participants[id];
-      if (who.to.empty() && who.from.empty())
-        for (const std::uint32_t l : locals[p]) {
-          if (!all.to.empty()) {
-            who.to.push_back(all.does(l) ? devices_.class_of[all.to[l]] : no_device);
-            who.rank.push_back(all.does(l) ? who.doers++ : no_device);
-          }
-          if (!all.from.empty())
-            who.from.push_back(all.receives(l) ? devices_.class_of[all.from[l]] : no_device), who.receivers += all.receives(l) ? 1 : 0;
-          if (!all.to_task.empty()) who.to_task.push_back(all.to_task[l]);
-          if (!all.from_task.empty()) who.from_task.push_back(all.from_task[l]);
-        }
-      deployment.programs[p].first_activity.push_back(activities);
+      if (who.to.empty() && who.from.empty()) fold_one(deployment_.participants[id], locals[p], who);
+      program.first_activity.push_back(activities);
       activities += who.doers;
     }
-    deployment.programs[p].first_activity.push_back(activities);
+    program.first_activity.push_back(activities);
   }
+}
 
-  // Links by class, and the path of each class of flows: on a link, as many shares as flows of the class cross it.
+std::vector<std::uint32_t> Folding::fold_paths(Model& result) const {
   for (std::size_t c = 0; c < links_.lowest.size(); ++c) {
     const ModelLink& link = model_.links[used_[links_.lowest[c]]];
     result.links.push_back({link.bandwidth, link.representative, links_.size[c]});
@@ -373,7 +393,10 @@ Model Folding::quotient() const {
     path_of_class.push_back(static_cast<std::uint32_t>(result.paths.size()));
     result.paths.push_back(path);
   }
+  return path_of_class;
+}
 
+void Folding::fold_costs(const Locals& locals, const std::vector<std::uint32_t>& path_of_class, Model& result) const {
   result.costs = model_.costs;
   result.routings.resize(model_.routings.size());
   for (std::uint32_t p = 0; p < model_.costs.size(); ++p)
@@ -387,7 +410,6 @@ Model Folding::quotient() const {
       if (result.core_times.size() <= cost.core_times) result.core_times.resize(cost.core_times + 1);
       for (const std::uint32_t l : locals[p]) result.core_times[cost.core_times].push_back(model_.core_times[cost.core_times][l]);
     }
-  return result;
 }
 
 }  // namespace

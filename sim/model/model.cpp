@@ -131,7 +131,7 @@ class ModelBuilder {
     return unshared(cost, model_.path(cost, local)) + model_.reduction(p, t, local);
   }
 
-  /// Whoever rounds a duration to the clock may rely on it.
+  /// Checks that every duration fits the clock, so that engines can round it.
   Status check_durations() const {
     for (std::uint32_t p = 0; p < model_.costs.size(); ++p)
       for (std::size_t t = 0; t < model_.costs[p].size(); ++t) {

@@ -130,7 +130,7 @@ class Deployer {
     return holds;
   }
 
-  /// Of a task's region on the devices that `table` names (those with somebody), of whose coordinates something may be known.
+  /// Checks a task's region on the devices that `table` names; bounds on their coordinates may be known.
   void check_region(std::uint32_t p, TaskId task, const Region& region, const std::vector<std::uint32_t>& table,
                     const std::vector<KnownCoordinate>& known = {}) {
     const Program& owner = schedule_.programs[p];

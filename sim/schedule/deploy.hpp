@@ -15,11 +15,11 @@ inline constexpr std::uint32_t no_device = ~std::uint32_t{0};
 
 /// The devices that run a task and their partners: one entry per device of the program, in device order. Tasks with equal entries share it.
 struct Participants {
-  std::vector<std::uint32_t> to;           // work: the device itself; Shift or Send: the receiver; nobody: the task is absent here
-  std::vector<std::uint32_t> from;         // Shift or Recv: the sender; nobody: no receive half here; empty for work and Send
+  std::vector<std::uint32_t> to;           // work: the device itself; Shift or Send: the receiver; no_device: the task is absent here
+  std::vector<std::uint32_t> from;         // Shift or Recv: the sender; no_device: no receive half here; empty for work and Send
   std::vector<std::uint32_t> to_task;      // of a Send: the receiver's task; empty: the same task
   std::vector<std::uint32_t> from_task;    // of a Recv: the sender's task; empty: the same task
-  std::vector<std::uint32_t> rank;         // position among the devices that run the task (`to` is not nobody), in device order
+  std::vector<std::uint32_t> rank;         // position among the devices that run the task (`to` is not no_device), in device order
   std::uint32_t doers = 0, receivers = 0;  // devices that run it; devices with a receive half
 
   [[nodiscard]] bool does(std::size_t local) const { return !to.empty() && to[local] != no_device; }

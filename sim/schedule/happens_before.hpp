@@ -23,7 +23,7 @@ TopologicalOrder topological_order(const ActivityGraph& graph, const Schedule& l
 /// Whether the core runs an activity: a Matmul, or a Local on the core.
 bool on_core(const Schedule& lowered, const Activity& activity);
 
-/// Is `first` over before `then` starts? For a transfer, `received` asks about its target, otherwise about its source. False for work.
+/// Is `first` over before `then` starts? For a transfer, `received` asks about its target, otherwise about its source. For work `received` is false.
 struct OrderQuestion {
   std::uint32_t first = 0;
   bool received = false;

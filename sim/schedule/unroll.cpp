@@ -6,7 +6,7 @@ namespace podsim {
 
 namespace {
 
-/// The activity whose `sent` (or end) or `received` a wait names, on one device; nobody: that half is absent.
+/// The activity whose `sent` (or end) or `received` a wait names, on one device; no_device: that half is absent.
 std::uint32_t awaited(const Deployment& deployment, std::uint32_t program, const Wait& wait, std::size_t local) {
   const Participants& who = deployment.who(program, wait.task.index());
   if (!wait.received) return who.does(local) ? deployment.activity(program, wait.task.index(), local) : no_device;

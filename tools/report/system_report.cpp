@@ -15,7 +15,7 @@ namespace podsim {
 
 namespace {
 
-constexpr std::string_view too_many_routes = "its chips are not alike, and more than 2^24 routes between them would have to be looked at";
+constexpr std::string_view too_many_routes = "its chips are not equivalent, and there are more than 2^24 routes between them";
 
 Json number_or_null(BytesPerSecond rate) { return is_unlimited(rate) ? Json() : Json(rate.count()); }
 

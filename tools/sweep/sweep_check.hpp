@@ -1,4 +1,4 @@
-// What is wrong with a sweep whatever it is combined with.
+// Errors of a sweep file that do not depend on the combination of values.
 #pragma once
 
 #include <vector>
@@ -7,9 +7,9 @@
 
 namespace podsim {
 
-/// Errors, at most 20 of them in the order of the file, each at its value: a field that is missing or belongs to another problem; a text that cannot
-/// be read (an unknown machine, a value without its unit); a part of a system (a slice, a mesh, a cable) that goes with none of the others. What does
-/// not apply to some combinations only is no error; neither is what only a schedule finds wrong, as a slice count that divides nothing.
+/// Errors, at most 20, in file order, each at its value: a field that is missing or belongs to another problem; a text that cannot be parsed (an
+/// unknown machine, a value without its unit); a part of a system (a slice, a mesh, a cable) that fits none of the others. A value that only some
+/// combinations exclude is not an error, and neither is one that only the schedule excludes, such as a slice count that does not divide.
 Status check_sweep(const std::vector<SweepBlock>& blocks);
 
 }  // namespace podsim

@@ -46,7 +46,7 @@ Expected<std::unique_ptr<Run>> run_part(const System& system, const WorkloadPart
   const auto too_large = [](std::uint64_t activities) {
     return Diagnostic{{}, fmt::format("{} task instances that do not fold are more than a search simulates", activities)};
   };
-  // Where guards alone keep devices apart, that is known before routes are found and devices compared.
+  // If guards already distinguish devices, that is known before routes are found and devices compared.
   if (const FoldedSize least = least_guarded_size(run->lowered, engine.folds); least.instances > most_activities) return too_large(least.instances);
   auto model = engine.folds ? make_folded_model(run->lowered, system.machine, *system.topology, system.placement, stop)
                             : make_model(run->lowered, system.machine, *system.topology, system.placement, stop);

@@ -4,22 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sim/engine/table/test_line.hpp"
 #include "sim/engine/table/testing.hpp"
 #include "sim/schedule/testing.hpp"
 
 namespace podsim {
 namespace {
 
-using testing::after;
-using testing::between;
-using testing::copy;
-using testing::ideal_machine;
-using testing::small_system;
-using testing::part;
-using testing::plain_machine;
-using testing::SmallSystem;
-using testing::shift;
-using testing::Writer;
+using testing::after, testing::between, testing::copy, testing::ideal_machine, testing::Line;
+using testing::part, testing::plain_machine, testing::shift, testing::small_system, testing::SmallSystem, testing::Writer;
 
 struct Times {
   std::int64_t start, sent, received;  // ns
@@ -42,20 +35,6 @@ std::vector<Times> run(const SmallSystem& pod, const Schedule& schedule) {
 
 Times work(std::int64_t start, std::int64_t end) { return {start, end, end}; }
 Times move(std::int64_t start, std::int64_t end) { return {start, end, end}; }
-
-/// Tasks on a buffer of 1000 elements per device of a line.
-struct Line {
-  explicit Line(const SmallSystem& pod) : w{pod.mesh}, x{w.axis(0)}, a{w.scratch("a", {1000})} {}
-  TaskId work(std::int64_t elements, int device, std::vector<Edge> edges = {}, Unit unit = Unit::core) {
-    return w.add("work", copy(part(a, 0, elements), part(a, 0, elements), unit), std::move(edges), between(x, device, device + 1));
-  }
-  TaskId move(std::int64_t elements, int from, std::vector<Edge> edges = {}, Combine combine = Combine::replace) {
-    return w.add("move", shift(x, 1, part(a, 0, elements), part(a, 0, elements), combine), std::move(edges), between(x, from, from + 1));
-  }
-  Writer w;
-  AxisView x;
-  BufferId a;
-};
 
 using ::testing::ElementsAre;
 

@@ -10,8 +10,8 @@
 namespace podsim::des {
 
 /// The flows in flight and their rates. Rates are integers in units of 2^-61 of the fastest link or smaller, so their sums are exact in any order,
-/// and rates do not depend on the order in which flows start and end at one time. (The remainder of an integer division may go to a flow that started
-/// earlier.)
+/// and rates do not depend on the order in which flows start and end at one time. (Earlier events may decide which flow gets the remainder of a
+/// division.)
 ///
 /// Flows start and end between two calls of settle(); settle() then assigns max-min fair rates. Rates are max-min fair if every flow has a
 /// bottleneck: a full link on which no other flow is faster. settle() solves again the new flows and the flows that lost their bottleneck. A flow

@@ -127,7 +127,7 @@ class Tabulator {
         table.followers[rows[2 * wait.task.index() + (wait.received ? 1 : 0)]++] = Follower{static_cast<std::uint32_t>(i / 2), i % 2 == 1};
   }
 
-  /// Sets a gate's counters where `table` has somebody: the waits that are present there, and `more`.
+  /// Sets the counters of a gate on the nodes that `table` names: the waits that are present there, and `more`.
   void count(std::uint32_t p, std::uint16_t* counters, const std::uint32_t* table, std::uint32_t present, const std::vector<Wait>& waits, int more) {
     const std::size_t nodes = deployment_.programs[p].devices.size();
     const auto all = static_cast<std::uint16_t>(waits.size() + static_cast<std::size_t>(more));

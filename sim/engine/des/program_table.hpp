@@ -27,7 +27,7 @@ struct TaskRow {
   std::uint32_t followers[3] = {};  // rows in ProgramTable::followers: of `sent` or the end; of `received`; one past the last
   std::uint32_t first_activity = 0;
   std::size_t counters = 0;           // position of the first node's gate counter
-  const std::uint32_t* to = nullptr;  // Participants, per local node; null: nobody
+  const std::uint32_t* to = nullptr;  // Participants, per local node; null: none
   const std::uint32_t* from = nullptr;
   const std::uint32_t* to_task = nullptr;
   const std::uint32_t* from_task = nullptr;

@@ -188,7 +188,7 @@ void RankRunner::post(std::uint32_t task) {
 void RankRunner::arrived(std::uint32_t task) {
   const Prepared& p = prepared_[task];
   if (p.beside) {
-    // Nothing that lies beside the buffers overlaps them, whoever sent it.
+    // Side buffers overlap no buffer, whichever rank sent the data.
     std::array<Access, 2> at{accesses_[p.first], accesses_[p.first + 1]};
     at[0].slot = storage_.slots();
     deliver(p.combine, at, std::span{views_}.subspan(p.first, 2), workspace_);

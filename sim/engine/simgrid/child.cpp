@@ -52,7 +52,7 @@ Diagnostic failure(std::string message) { return {{}, "simgrid: " + std::move(me
 Diagnostic call_failed(std::string_view call) { return failure(fmt::format("{}: {}", call, std::generic_category().message(errno))); }
 
 [[noreturn]] void be_the_child(const std::function<void(Output&)>& work, pid_t parent, int result, int errors) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody would read the result
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // the result would have no reader
   if (::getppid() != parent) ::_exit(1);
   const rlimit no_core{0, 0};  // SimGrid aborts on bad input; that is not worth a core file
   ::setrlimit(RLIMIT_CORE, &no_core);

@@ -12,9 +12,9 @@ namespace podsim {
 
 EngineTable all_timing_engines() {
   static constexpr std::array<EngineEntry, 3> table{{
-      {"des", "event by event in integer picoseconds, links shared max-min; alike devices are simulated once", true, &run_des},
+      {"des", "event by event in integer picoseconds, max-min fair links; equivalent devices are simulated once", true, &run_des},
       {"simgrid", "SimGrid's solver: exact max-min sharing of links, one process per run", false, &run_simgrid},
-      {"analytic", "longest path, as if nobody shared a link", false, &run_analytic},
+      {"analytic", "longest path, without contention", false, &run_analytic},
   }};
   return table;
 }

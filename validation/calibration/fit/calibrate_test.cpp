@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
-
 #include "sim/config/machine_config.hpp"
 #include "validation/calibration/fit/test_calibrate.hpp"
 
@@ -65,21 +63,6 @@ TEST(Calibrate, FindsTheMachineThatTheObservationsAreFrom) {
   }
   EXPECT_LT(c.p95_abs_error, 1e-4);
   EXPECT_EQ(c.residuals.size(), a_survey().size());
-}
-
-TEST(Calibrate, EndsWhereverItIsToldTo) {
-  const System truth = pod_with(some_machine(other), "4x8"), base = pod_with(some_machine(), "4x8");
-  const std::vector<Observation> observations = times_on(truth, a_survey());
-  for (int stages = 0; stages < 4; ++stages) {
-    std::atomic<bool> stop = stages == 0;
-    int seen = 0;
-    CalibrateOptions options;
-    options.stop = &stop;
-    options.progress = [&](std::size_t) { stop = ++seen >= stages; };
-    const auto result = calibrate(observations, base, options);
-    ASSERT_FALSE(result) << stages;
-    EXPECT_EQ(result.error().cause, Cause::cancelled);
-  }
 }
 
 TEST(Calibrate, WithTwoPercentNoiseTheMachineLiesWithinAllIntervalsIn95Of100Trials) {

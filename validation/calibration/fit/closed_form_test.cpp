@@ -112,8 +112,57 @@ TEST(ClosedForm, EqualsDesOverSwitches) {
         expect_equal(observed(op, axis, devices, bytes), system, others);
       others.algorithm.fill("pairwise");
       expect_equal(observed(ObservedOp::all_to_all, axis, devices, bytes), system, others);
+      if (!axis.empty()) expect_equal(observed(ObservedOp::permute, axis, devices, bytes), system, direct);
     }
   }
+}
+
+/// An algorithm for every kind that it supports.
+PredictOptions all_by(const char* algorithm) {
+  PredictOptions options;
+  options.algorithm.fill(algorithm);
+  return options;
+}
+
+TEST(ClosedForm, OfPairwiseExchangesEqualsDesOnRingsWhereNoFlowsShareALink) {
+  using enum ObservedOp;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng{seed};
+    Machine machine = some_machine();
+    randomise(machine, rng);
+    const std::int64_t bytes = (1 + static_cast<std::int64_t>(rng.below(1 << 10))) * 4 * 9 * 8 * 64;
+    for (const auto& [slice, axis, devices] : std::vector<std::tuple<std::string, std::string, int>>{
+             {"2", "", 2}, {"3", "", 3}, {"2x4", "row", 2}, {"4x3", "col", 3}, {"2x2", "", 4}, {"3x3", "", 9}, {"3x2", "", 6}}) {
+      SCOPED_TRACE(slice + " " + axis);
+      const System system = pod_with(machine, slice);
+      for (const ObservedOp op : {all_gather, all_to_all}) expect_equal(observed(op, axis, devices, bytes), system, all_by("direct"));
+      expect_equal(observed(all_to_all, axis, devices, bytes), system, all_by("pairwise"));
+      if (slice == "2" || slice == "2x4" || slice == "2x2")
+        for (const ObservedOp op : {all_gather, reduce_scatter, all_reduce})
+          expect_equal(observed(op, axis, devices, bytes), system, all_by("halving-doubling"));
+    }
+    for (const auto& [slice, axis, devices] : std::vector<std::tuple<std::string, std::string, int>>{
+             {"2", "row", 2}, {"5", "row", 5}, {"4x8", "col", 8}, {"4x8", "row", 4}, {"2x4", "row", 2}})
+      expect_equal(observed(permute, axis, devices, bytes), pod_with(machine, slice), all_by("direct"));
+  }
+}
+
+TEST(ClosedForm, OfPairwiseExchangesIsNotGivenWhereFlowsShareALinkOrAddsTakeTime) {
+  using enum ObservedOp;
+  const Machine machine = some_machine();
+  const System ring = pod_with(machine, "8"), four = pod_with(machine, "4"), three = pod_with(machine, "3");
+  const std::int64_t bytes = 4 * 24 * 64;
+  for (const ObservedOp op : {all_gather, reduce_scatter, all_reduce}) {
+    EXPECT_FALSE(closed_form(observed(op, "", 8, bytes), ring, all_by("halving-doubling"))) << name_of(op);
+    EXPECT_FALSE(closed_form(observed(op, "", 4, bytes), four, all_by("halving-doubling"))) << name_of(op);
+  }
+  for (const char* algorithm : {"pairwise", "direct"}) {
+    EXPECT_FALSE(closed_form(observed(all_to_all, "", 8, bytes), ring, all_by(algorithm))) << algorithm;
+    EXPECT_FALSE(closed_form(observed(all_to_all, "", 4, bytes), four, all_by(algorithm))) << algorithm;
+  }
+  EXPECT_FALSE(closed_form(observed(all_gather, "", 8, bytes), ring, all_by("direct")));
+  EXPECT_FALSE(closed_form(observed(reduce_scatter, "", 3, bytes), three, all_by("direct"))) << "its adds take memory time: des";
 }
 
 TEST(ClosedForm, EqualsDesForProductsAndCopies) {

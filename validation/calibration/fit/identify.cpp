@@ -118,7 +118,7 @@ std::string probe_for(const Parameter& parameter) {
     return "a few KiB over one hop and over several (a permute to a far device), and collectives over several numbers of devices";
   if (path == "chip.injection_bandwidth") return "a shift by +1 alone, and shifts by +1 and by -1 at once, of tens of MiB";
   if (path.ends_with("latency")) return "the same collective of a few KiB over axes of other lengths, and a permute over several hops";
-  if (path.starts_with("link")) return "transfers of tens of MiB, over each axis alone";
+  if (path.starts_with("link")) return "transfers of tens of MiB, over each axis separately";
   if (path.starts_with("software.launch")) return "the same operation of a few KiB and of tens of MiB, over several numbers of devices";
   return "a permute, or another collective, of tens of MiB over the same links";
 }
@@ -164,7 +164,7 @@ Fit fit(const std::vector<Parameter>& parameters, const System& system, const Ca
     problem.residuals(result.solution.x);
     result.system = predictions.pod();
     for (std::size_t j = 0; j < state.chosen.size(); ++j) x[state.chosen[j]] = result.solution.x[static_cast<Eigen::Index>(j)];
-    // A time of zero while a later value that moves predictions alike keeps its own: let that one move. A link without limit: others are the limit.
+    // A time went to zero while a later value with the same influence kept its own: fit that one instead. An unlimited link: other limits apply.
     for (const int k : state.chosen) {
       const Parameter& parameter = parameters[static_cast<std::size_t>(k)];
       const bool idle_time = parameter.kind == Parameter::Kind::time && state.stands_for.contains(k);

@@ -119,7 +119,8 @@ std::vector<std::pair<double, Place>> missed(const Fit& fit, const Eigen::Vector
   return places;
 }
 
-/// A point that the launch explains as well: it would keep an efficiency that nobody measured. The last of a curve may be held by the bandwidth.
+/// Whether the launch explains the point equally well: its efficiency would then be arbitrary. The last point of a curve may be fixed by the
+/// bandwidth.
 bool has_idle_point(const Fit& fit) {
   return std::any_of(fit.undetermined.begin(), fit.undetermined.end(), [&](const Undetermined& u) { return !u.at.empty() && !u.anchor; });
 }

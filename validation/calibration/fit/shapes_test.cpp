@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "validation/calibration/fit/test_calibrate.hpp"
 
 namespace podsim {
@@ -38,6 +40,21 @@ TEST(Shapes, ACurveIsFoundFromItsEffectAndPredictsTheSizesBetween) {
   const Calibration c = calibrated_shapes(times_on(truth, gathers(4), 0.002, 1), pod_with(some_machine(), "8"));
   EXPECT_LT(worst_error(c, times_on(truth, gathers(2))), 0.06) << testing::to_text(c);
   EXPECT_GE(c.machine.software.efficiency[static_cast<std::size_t>(CostKind::all_gather)].size(), 2u);
+}
+
+TEST(Shapes, TheSearchEndsWhereverItIsToldTo) {
+  const System truth = pod_with(some_machine({{"collective[all-gather].efficiency", "0.2 at 64 KiB, 0.9 at 16 MiB"}}), "8");
+  const std::vector<Observation> observations = times_on(truth, gathers(4), 0.002, 1);
+  for (int stages = 0; stages < 3; ++stages) {
+    std::atomic<bool> stop = stages == 0;
+    int seen = 0;
+    CalibrateOptions options;
+    options.stop = &stop;
+    options.progress = [&](std::size_t) { stop = ++seen >= stages; };
+    const auto result = calibrate(observations, pod_with(some_machine(), "8"), options);
+    ASSERT_FALSE(result) << stages;
+    EXPECT_EQ(result.error().cause, Cause::cancelled);
+  }
 }
 
 TEST(Shapes, NoiseAloneMakesNoCurve) {

@@ -68,7 +68,7 @@ class OperationTimes final : public ProfileSink {
   std::unordered_map<ProfileLine, std::vector<Event>> lines_;
 };
 
-/// The format of a profile by the end of its file's name; nullopt: none of these.
+/// The format of a profile by the ending of its file name; nullopt: none of these.
 std::optional<std::string_view> profile_form(std::string_view file);
 
 /// The formats that contain all operations: xplane, trace-json, hlo-stats. Errors: another format, those of the reader and of OperationTimes.
