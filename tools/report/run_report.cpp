@@ -106,7 +106,7 @@ std::string losses_table(const Run& run, const std::vector<CableLoss>& losses) {
     rows.push_back({fmt::format("{} of {} sorts", name, losses.size()), loss->name, time_text(loss->makespan_s),
                     fmt::format("{:+.1f} %", 100 * (loss->makespan_s / run.row.result.makespan_s - 1)), loss->rings});
   if (const CableLoss* idle = idle_of(losses); idle != nullptr)
-    rows.push_back({fmt::format("no traffic: {} cables", idle->alike), idle->name, time_text(idle->makespan_s), "+0.0 %", ""});
+    rows.push_back({fmt::format("no traffic: {} cables", idle->equivalent), idle->name, time_text(idle->makespan_s), "+0.0 %", ""});
   return table(rows, 2);
 }
 
@@ -295,7 +295,7 @@ std::string result_json(const Run& run, const Details& details) {
     for (const auto& [name, loss] : worst_median_best(details.losses))
       losses.set(name, Json{{"cable", loss->name}, {"makespan_s", loss->makespan_s}, {"rings", loss->rings}});
     if (const CableLoss* idle = idle_of(details.losses); idle != nullptr)
-      losses.set("no_traffic", Json{{"cables", idle->alike}, {"cable", idle->name}, {"makespan_s", idle->makespan_s}});
+      losses.set("no_traffic", Json{{"cables", idle->equivalent}, {"cable", idle->name}, {"makespan_s", idle->makespan_s}});
     json.set("fail_any", std::move(losses));
   }
   if (!details.notes.empty()) json.set("notes", details.notes);

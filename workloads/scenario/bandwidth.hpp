@@ -18,10 +18,10 @@ struct CollectiveSummary {
   std::int64_t devices = 1;  // of one group: along the axes
 };
 
-/// algbw = S / time, where S is the larger of a device's input and output: P inputs of an all-gather, one input of any other.
-/// busbw = algbw times the part of S that crosses the links of a device at least: 2 (P-1)/P of an all-reduce, (P-1)/P of an all-gather, a
-/// reduce-scatter and an all-to-all, 1 of a broadcast, a reduce and a permute. It does not depend on P where links are the bound.
-/// Nothing: no time passes.
+/// algbw = S / time. S is the larger of a device's input and output: P inputs for an all-gather, one input for the other kinds.
+/// busbw = algbw times the part of S that must cross the links of a device: 2 (P-1)/P for all-reduce, (P-1)/P for all-gather, reduce-scatter and
+/// all-to-all, 1 for broadcast, reduce and permute. It does not depend on P if links are the bound.
+/// nullopt: the time is zero.
 /// source: NCCL, nccl-tests, doc/PERFORMANCE.md
 struct Bandwidths {
   BytesPerSecond algorithm, bus;

@@ -11,17 +11,17 @@ namespace podsim {
 
 struct CollectiveChoice {
   std::string collective;  // "all-gather along row of 1 MiB"
-  std::string algorithm;   // "ring"; "halves over 4x4": on the physical dimensions that an axis folds, several of them at once
+  std::string algorithm;   // "ring"; "halves over 4x4": on the physical dimensions that an axis folds, several at once
 };
 
 struct CollectiveChoices {
-  std::vector<CollectiveChoice> chosen;  // by `auto`: one for all that are alike, in the order of the schedule
+  std::vector<CollectiveChoice> chosen;  // by `auto`: one for all equivalent collectives, in the order of the schedule
   CollectiveChooser chooser;             // for lower()
 };
 
-/// `auto` simulates each collective alone, by des, by every algorithm that applies, and takes the one of least time; ties: the first of
-/// collective_algorithms(). What is too large to be simulated without `force` is passed over. Any other policy is looked up.
-/// Errors: an algorithm that is not known (field `collectives`); none applies (says why the last did not); cancelled work.
+/// `auto` simulates each collective by itself with des, once per applicable algorithm, and takes the fastest; ties: the first in
+/// collective_algorithms(). Candidates that are too large to simulate without `force` are skipped. Any other policy is looked up by name.
+/// Errors: an unknown algorithm (field `collectives`); no algorithm applies (says why the last one does not); cancelled work.
 Expected<CollectiveChoices> choose_collectives(const System& system, const Schedule& schedule, const CollectivePolicy& policy, const RunOptions& options);
 
 /// A line per choice.

@@ -1,4 +1,4 @@
-// Several problems on several systems: simulated, ranked, judged.
+// Several problems on several systems: simulated and ranked.
 #pragma once
 
 #include <string>
@@ -11,16 +11,16 @@
 
 namespace podsim {
 
-/// One of the things that are compared on a system.
+/// One problem among those compared on a system.
 struct Variant {
   std::string name;  // "meshslice os S=8", "all-reduce along row of 1MiB by ring"
   ProblemSpec problem;
-  std::size_t group = 0;      // variants of one group compute the same, and are ranked against each other
-  bool unless_named = false;  // `auto` beside all names: left out, without a word, where another variant names what it chose
-  bool passes_apart = false;  // of a workload, both passes: forward and backward are simulated by themselves too
+  std::size_t group = 0;      // variants of one group compute the same and are ranked against each other
+  bool unless_named = false;  // `auto` beside all names: dropped if another variant names the algorithm that it chose
+  bool passes_apart = false;  // of a workload with both passes: forward and backward are also simulated separately
 };
 
-/// A system, how it came about, and what is simulated on it.
+/// A system with the variants that are simulated on it.
 struct ComparedSystem {
   System system;
   std::string name;  // "tpu_v4 4x4 row=4,col=4 link.latency=1us"
@@ -28,14 +28,14 @@ struct ComparedSystem {
   std::vector<Variant> variants;
 };
 
-/// What does not apply, or does not go together, and why.
+/// A variant or a system that does not apply, and why.
 struct Skipped {
   std::string what;
   Diagnostic why;
 };
 
-/// The rows of one system, in the order of the variants that apply; the others are skipped. A schedule that occurs twice (one slice is `collective`) is
-/// simulated once. As many runs at a time as `options` has threads. Cancelled: those that have ended. Errors: what the computer failed to run.
+/// The rows of one system in the order of its variants; variants that do not apply are skipped. A schedule that occurs twice (one slice is `collective`) is
+/// simulated once. `options.threads` runs at a time. If cancelled, the finished rows. Errors: a run that failed for want of memory or the like.
 struct ComparedRows {
   std::vector<Row> rows;
   std::vector<Skipped> skipped;
@@ -48,11 +48,11 @@ struct RankedGroup {
   std::vector<Row> rows;
 };
 struct ComparedResults {
-  std::vector<Row> rows;             // of all systems: group by group, each best first
+  std::vector<Row> rows;               // of all systems: group by group, each best first
   std::vector<RankedGroup> by_system;  // system by system
   std::vector<Skipped> skipped;
 };
-/// Errors: as simulate_variants(). Cancelled: what has ended.
+/// Errors: as simulate_variants(). If cancelled, the finished rows.
 Expected<ComparedResults> compare(const std::vector<ComparedSystem>& systems, const RunOptions& options);
 
 }  // namespace podsim

@@ -1,4 +1,4 @@
-// Which variant is the fastest from which value of a machine to which.
+// Winning intervals: which variant is the fastest in which range of a machine value.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct CrossoverRange {
 /// PATH=lo..hi, both ends with the same unit. Errors: not of that form, different units, lo not below hi.
 Expected<CrossoverRange> parse_crossover(const std::string& text, const SourceLocation& where);
 
-/// Where one algorithm and dataflow is the fastest.
+/// A range in which one algorithm and dataflow is the fastest.
 struct WinningInterval {
   double from = 0, to = 0;  // in the range's unit
   Row first, last;          // the fastest at the two ends, at its best slice count
@@ -24,13 +24,13 @@ struct WinningInterval {
 };
 struct Crossovers {
   CrossoverRange range;
-  std::string place;
+  std::string place;                       // the system's name
   std::vector<WinningInterval> intervals;  // in order, one after the other
 };
 
-/// Simulates the variants at seven values spaced evenly (by ratio where lo > 0) and halves every interval whose ends have different winners
-/// until it is within 2 %. An algorithm that wins only between two of the seven values is not seen. Errors: the path, a value out of its range,
-/// no variant applies.
+/// Simulates the variants at seven evenly spaced values (by ratio if lo > 0), then halves every interval whose ends have different winners until it is
+/// within 2 %. An algorithm that wins only between two of the seven values is missed. Errors: an unknown path, a value out of its range, no variant
+/// applies.
 Expected<Crossovers> find_crossovers(const ComparedSystem& on, const CrossoverRange& range, const RunOptions& options);
 
 }  // namespace podsim

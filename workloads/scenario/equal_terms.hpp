@@ -8,7 +8,7 @@
 
 namespace podsim {
 
-/// What a topology is made of.
+/// The size of a topology.
 struct TopologyCost {
   std::string name;          // with its slice
   int links = 0;             // directed
@@ -19,8 +19,8 @@ struct TopologyCost {
   double scale = 1;  // of link bandwidths, so that the terms are equal
 };
 
-/// "bisection", "ports" or "injection": scales the links of every system but the first so that its bisection bandwidth, the bandwidth of all its ports
-/// (chips' and switches'), or the bandwidth out of a chip is that of the first; "" leaves them. Errors: another word; a topology without such.
+/// Scales the links of every system but the first so that one figure equals that of the first: "bisection" (bisection bandwidth), "ports" (bandwidth of
+/// all ports of chips and switches) or "injection" (bandwidth out of a chip); "" scales nothing. Errors: another word; a topology without this figure.
 Expected<std::vector<TopologyCost>> make_equal(std::vector<System>& systems, const std::string& what);
 
 }  // namespace podsim

@@ -1,4 +1,4 @@
-// Why a run takes as long as it does, and what would change it.
+// What bounds a run's time, and which machine values would change it.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace podsim {
 
-/// Neighbouring steps of the critical path that belong together: those of one Collective, or one task.
+/// Consecutive steps of the critical path that belong to one Collective or one task.
 struct PathStretch {
   std::string label;
   std::size_t steps = 0;
-  DeviceId first, last;  // where it starts, and where it leads to
-  int axis = -1;         // of the mesh, if something moves
+  DeviceId first, last;  // the path enters on the first device and leaves from the last
+  int axis = -1;         // mesh axis of its transfers; -1: none
   Picoseconds start, end;
   TimeParts parts;
 };
@@ -28,14 +28,14 @@ struct Sensitivity {
 
 struct Explanation {
   TimeParts parts;                 // of the whole path; they sum to the makespan
-  std::vector<TimeParts> on_axis;  // per mesh axis, then of Sends: the part of `parts` of its transfers
+  std::vector<TimeParts> on_axis;  // the share of transfers in `parts`: one entry per mesh axis, then one for Sends
   std::vector<PathStep> steps;
   std::vector<PathStretch> stretches;
   std::vector<Sensitivity> sensitivities;  // the strongest first; values that are zero or unlimited are left out
   std::string sentence;                    // "bound by ...; +10 % there gives ..."
 };
 
-/// Runs again with each value changed, as many runs at a time as `options` has threads. Errors: those of a run; interrupted.
+/// Repeats the run once per machine value, with this value changed; `options.threads` runs at a time. Errors: those of a run; cancelled work.
 Expected<Explanation> explain(const Run& run, const RunOptions& options);
 
 }  // namespace podsim

@@ -13,14 +13,14 @@
 
 namespace podsim {
 
-/// Where a field belongs, and its form.
+/// One field: its name, part and form.
 struct FieldKind {
   enum class Part { system, problem, run };
   enum class Form { text, texts, integer, flag };  // texts: may be given several times
   std::string_view name;                           // "slice_count"
   Part part = Part::system;
   Form form = Form::text;
-  std::string_view otherwise{};  // the text that counts where none is given
+  std::string_view otherwise{};  // the default
 };
 /// All of them, in the order of scenario.proto, which a sweep varies them in.
 std::span<const FieldKind> scenario_fields();
@@ -32,31 +32,31 @@ struct FieldText {
   SourceLocation where;
 };
 
-/// Fields that are given, with their texts. Names must be those of scenario_fields(): an assert.
+/// The given fields with their texts. Names must be in scenario_fields(): asserted.
 class Fields {
  public:
-  /// In place of what was given.
+  /// Replaces the texts of a field.
   void set(std::string_view name, std::string text, SourceLocation where);
-  /// Behind what was given.
+  /// Appends a text to a field.
   void add(std::string_view name, std::string text, SourceLocation where);
-  /// A value as files have it: an empty text is none; of a field that may be given several times it may list several, between semicolons.
+  /// Appends a value from a file: an empty text adds nothing; a text of a field of form `texts` may list several values, separated by semicolons.
   void add_value(std::string_view name, const std::string& text, const SourceLocation& where);
   void erase(std::string_view name);
-  /// Each field that is not given here is as `rest` has it.
+  /// Takes every field that is not given here from `rest`.
   void complete(const Fields& rest);
 
   [[nodiscard]] bool has(std::string_view name) const;
-  /// The text that is given, or what counts otherwise.
+  /// The last given text, or the default.
   [[nodiscard]] std::string text(std::string_view name) const;
   /// The fields that are given, in the order of scenario_fields().
   [[nodiscard]] std::vector<const FieldKind*> given() const;
   [[nodiscard]] std::vector<FieldText> texts(std::string_view name) const;
   [[nodiscard]] bool flag(std::string_view name) const { return has(name); }
-  /// Where it is given; the field itself where it is not.
+  /// The place of the last given text; of_field() if there is none.
   [[nodiscard]] SourceLocation where(std::string_view name) const;
   [[nodiscard]] Expected<std::int64_t> integer(std::string_view name, std::int64_t low, std::int64_t high) const;
 
-  /// A diagnostic that blames a field, told of where that field is given.
+  /// A diagnostic about a field, moved to the place where this field is given.
   [[nodiscard]] Diagnostic placed(Diagnostic diagnostic) const;
 
  private:

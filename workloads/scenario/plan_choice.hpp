@@ -1,4 +1,4 @@
-// What a problem leaves open, chosen by simulation: a pass of its own before the problem has a schedule.
+// Chooses what a problem leaves open, by simulation: a pass of its own, before the problem has a schedule.
 #pragma once
 
 #include "workloads/scenario/problem.hpp"
@@ -7,15 +7,15 @@
 
 namespace podsim {
 
-/// The fastest plan on this system among those that the choices leave, by des. Errors: those of tune(); cancelled work.
+/// The fastest plan on this system that `spec.choices` allow, by des. Errors: those of tune(); cancelled work.
 Expected<PlannedWorkload> choose_plan(const System& system, const WorkloadSpec& spec, const RunOptions& options);
 
-/// A problem on the system as it uses it.
+/// A problem, and the system in the form that it uses (system_for()).
 struct PosedProblem {
   System system;
   Problem problem;
 };
-/// system_for(), choose_plan() where the plan is open, make_problem(), choose_collectives() of one collective by `auto`. Errors: theirs.
+/// system_for(); choose_plan() if the plan is open; make_problem(); choose_collectives() if it is one collective by `auto`. Errors: theirs.
 Expected<PosedProblem> pose(const System& system, const ProblemSpec& spec, const RunOptions& options);
 
 }  // namespace podsim

@@ -1,4 +1,4 @@
-// Problems: what is computed or communicated on a system, as values, and the schedule that each is.
+// Problems: computation or communication on a system, as values, and their schedules.
 #pragma once
 
 #include <map>
@@ -17,12 +17,15 @@
 
 namespace podsim {
 
-/// What lowers the collectives of a schedule: a name of collective_algorithms(), `by-dimension` (workloads/collectives.hpp), `auto`: each by what takes
-/// the least time, by simulation (collective_choice.hpp); or empty: ring, or line on open axes. "halves over 4x4": on the physical dimensions that the
-/// only axis of every collective folds.
+/// The algorithm that lowers the collectives of a schedule:
+///   a name of collective_algorithms()
+///   by-dimension        workloads/collectives.hpp
+///   auto                for each collective the fastest, by simulation (collective_choice.hpp)
+///   halves over 4x4     on the physical dimensions that the only axis of every collective folds
+///   empty               ring, or line on open axes
 struct CollectivePolicy {
   std::string algorithm{};
-  std::optional<int> chunks{};  // of broadcast and reduce; none: as the machine suggests
+  std::optional<int> chunks{};  // of broadcast and reduce; nullopt: chosen from the machine's values
   [[nodiscard]] bool is_auto() const { return algorithm == "auto"; }
   friend bool operator==(const CollectivePolicy&, const CollectivePolicy&) = default;
 };
@@ -32,31 +35,32 @@ struct GemmSpec {
   GemmProblem problem;  // of the forward pass
   Pass pass = Pass::forward;
   GemmOptions options;
-  bool pad = false;  // extents are rounded up to what divides
+  bool pad = false;  // round extents up to multiples that divide evenly
   CollectivePolicy collectives{};
-  std::optional<std::vector<std::string>> given{};  // other inputs that several devices need are gathered first; none: nothing is gathered
+  std::optional<std::vector<std::string>> given{};  // inputs that need no gather; all other replicated inputs are gathered first. nullopt: no gathers
 };
 
 /// One collective over every group of devices along mesh axes.
 struct CollectiveSpec {
   CollectiveKind kind = CollectiveKind::all_gather;
-  std::vector<std::string> axes{};  // first most significant; none: the only one of more than one device
+  std::vector<std::string> axes{};  // first most significant; empty: the only axis with more than one device
   Bytes input;                      // on each device; broadcast: the root's
   DType dtype = DType::bf16;
   CollectiveDetails details{};
   CollectivePolicy policy{};
 };
 
-/// What is said about how a workload is computed; everything else is open.
+/// Constraints on how a workload is computed; the tuner chooses the rest.
 struct PlanChoices {
   std::vector<std::string> algorithms{"collective", "meshslice", "wang"};  // of products
-  std::vector<Dataflow> dataflows{};                                       // none: all, transposed ones too; otherwise as they are
-  std::map<std::string, std::int64_t> slice_counts{};                      // by stage; "": of all others
+  std::vector<Dataflow> dataflows{};                                       // empty: all, also transposed; else only these, not transposed
+  std::map<std::string, std::int64_t> slice_counts{};                      // by stage; "": all other stages
   Pass pass = Pass::both;
   PartOptions options{};
 };
 
-/// The axes named; without names the only one of more than one device. Errors, of the field `axis`: no such axis, one named twice; none named of several.
+/// The named axes; without names the only axis with more than one device. Errors (field `axis`): an unknown axis, an axis named twice, no name where
+/// several axes have more than one device.
 Expected<std::vector<AxisView>> axes_of(const std::vector<std::string>& names, const Mesh& mesh);
 
 struct WorkloadSpec {
@@ -76,10 +80,10 @@ struct ScheduleSpec {
   CollectivePolicy collectives{};
 };
 
-/// What to simulate on a system, whatever that is.
+/// Anything that can be simulated on a system.
 using ProblemSpec = std::variant<GemmSpec, CollectiveSpec, WorkloadSpec, PlannedWorkload, ScheduleSpec>;
 
-/// What a workload is given at a time.
+/// The input of a workload.
 struct TokenCount {
   std::int64_t batch = 0, sequence = 0;  // sequences, of so many tokens
   [[nodiscard]] std::int64_t tokens() const { return batch * sequence; }
@@ -87,30 +91,30 @@ struct TokenCount {
 /// Of a transformer block.
 std::optional<TokenCount> tokens_of(const Workload& workload);
 
-/// What results say of a problem.
+/// The description of a problem in results.
 struct ProblemSummary {
   std::string algorithm, dataflow;                              // dataflow: of a GEMM
   std::optional<std::int64_t> slice_count;                      // of a sliced GEMM algorithm
-  double padding = 0;                                           // part of the flops that padding added
+  double padding = 0;                                           // share of the flops that padding adds
   std::vector<std::pair<std::string, ProductChoice>> layers{};  // of a workload: how each product is computed
   std::int64_t blocks = 1;                                      // of a workload: such blocks in its model
   std::optional<TokenCount> tokens{};                           // of a workload of sequences
   std::optional<CollectiveSummary> collective{};                // of one collective
-  std::vector<Replicated> replicated{};                         // of a GEMM: what several devices have of its operands
+  std::vector<Replicated> replicated{};                         // of a GEMM: operands that several devices hold
 };
 
-/// A schedule, not lowered yet, with what lowers its collectives.
+/// A schedule before lowering, with the policy that lowers its collectives.
 struct Problem {
   Schedule schedule;
   CollectivePolicy collectives;
   ProblemSummary summary;
 };
 
-/// The system as the problem uses it: algorithms of one axis on a mesh of several get all devices on one, `ring`, row-major. Errors: none for meshes
-/// that are laid out row-major.
+/// The system in the form that the problem uses: for GEMM algorithms of one axis, a mesh with one axis `ring` over all devices, row-major. Errors: the mesh
+/// order is not row-major.
 Expected<System> system_for(const ProblemSpec& spec, const System& system);
 
-/// Pure. Errors, of the field to blame: it does not suit the mesh; an algorithm that is not known; a workload whose plan is open (plan_choice.hpp).
+/// Pure. Errors (naming the field): the problem does not fit the mesh; an unknown algorithm; a workload whose plan is open (plan_choice.hpp).
 Expected<Problem> make_problem(const System& system, const ProblemSpec& spec);
 
 }  // namespace podsim

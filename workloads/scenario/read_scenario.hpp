@@ -1,4 +1,4 @@
-// Values of what people write: fields (fields.hpp) as a system, a problem, and how to simulate it.
+// Turns fields (fields.hpp) into values: a system, a problem, options of a run.
 #pragma once
 
 #include <array>
@@ -23,11 +23,11 @@ Expected<Machine> load_machine(const std::string& name_or_file, const std::vecto
 
 /// `machine` with `set`. Errors: no machine is named.
 Expected<Machine> read_machine(const Fields& fields);
-/// Machine, slice, mesh, order, topology; without faults, whose cables need the topology to be named. A mesh that is not given is that of `schedule`.
+/// Machine, slice, mesh, order, topology; without faults, since names of cables depend on the topology. Without a mesh: the mesh of `schedule`.
 Expected<SystemSpec> read_system_spec(const Fields& fields);
-/// Of that machine, whatever the fields say of it.
+/// With this machine instead of the fields' one.
 Expected<SystemSpec> read_system_spec(const Fields& fields, Machine machine);
-/// The system with its faults. Errors are told where the field to blame is given.
+/// The system with its faults. Errors carry the place of the wrong field.
 Expected<System> read_system(const Fields& fields);
 Expected<System> read_system(const Fields& fields, Machine machine);
 
@@ -41,24 +41,24 @@ Expected<SlowCable> parse_slow_cable(const Topology& topology, const std::string
 /// "3.2=0.8", "random:1%=0.8"
 Expected<SlowDevices> parse_slow_devices(const Topology& topology, const std::string& text, const SourceLocation& where);
 
-/// A plan says where it runs: what the fields do not say of the system is as its file has it. No plan: the fields as they are.
+/// If `plan` is given, completes the system's fields from the plan's file. Without a plan: the fields themselves.
 Expected<Fields> with_plan(Fields fields);
 
 // ---- What -------------------------------------------------------------------------------------------------------------------------------
 
-/// The fields that say what the problem is, and those of a comparison.
+/// The fields of which exactly one says what the problem is; of runs, and of comparisons.
 inline constexpr std::array<std::string_view, 5> problem_kinds{"gemm", "collective", "workload", "plan", "schedule"};
 inline constexpr std::array<std::string_view, 3> compared_kinds{"gemm", "collective", "workload"};
-/// The one of `kinds` that is given. Errors: none or several of them; fields that belong to another.
+/// The given one of `kinds`. Errors: none or several are given; fields that belong to another kind.
 Expected<std::string_view> problem_kind(const Fields& fields, std::span<const std::string_view> kinds = problem_kinds);
 
-/// The problem on a system. Errors: none or several; what is missing, does not belong to it, or does not suit the system.
+/// The problem on a system. Errors: those of problem_kind(); missing fields; values that do not suit the system.
 Expected<ProblemSpec> read_problem(const Fields& fields, const System& system, DType default_dtype);
 
-/// `gemm` with all but its algorithm, dataflow and slice count.
+/// `gemm` without algorithm, dataflow and slice count.
 Expected<GemmSpec> read_gemm(const Fields& fields, const Machine& machine, DType default_dtype);
 Expected<CollectiveSpec> read_collective(const Fields& fields, const System& system, DType default_dtype);
-/// On so many devices.
+/// Of `devices` devices.
 Expected<Workload> read_workload(const Fields& fields, int devices);
 Expected<PlanChoices> read_plan_choices(const Fields& fields, const Machine& machine, const Workload& workload);
 Expected<PartOptions> read_part_options(const Fields& fields, const Machine& machine);

@@ -1,4 +1,4 @@
-// How something is simulated.
+// How to simulate: engine, folding, threads, cancellation, progress.
 #pragma once
 
 #include <functional>
@@ -9,15 +9,15 @@
 
 namespace podsim {
 
-/// How to simulate, and whatever is simulated before to choose what is left open. Reaches every loop of this library.
+/// Options of a run and of the simulations that choose what is left open before it. Every loop of this library observes them.
 struct RunOptions {
-  const EngineEntry* engine = &des_engine();  // whose result is told; choices are made by des
-  bool fold = true;                           // where the engine can
-  bool force = false;                         // run however many task instances there are
-  double most_instances = 50e6;               // without `force`: some ten seconds and a gigabyte
-  int threads = 0;                            // runs at a time, where there are several; 0: all cores
+  const EngineEntry* engine = &des_engine();  // of the final run; choices are always simulated by des
+  bool fold = true;                           // if the engine can fold
+  bool force = false;                         // no limit of task instances
+  double most_instances = 50e6;               // without `force`: about ten seconds and a gigabyte
+  int threads = 0;                            // simultaneous runs, where there are several; 0: all cores
   RunControl control{};
-  std::function<void(const std::string& what)> doing{};  // told what is done next, where it may take long; from any thread
+  std::function<void(const std::string& what)> doing{};  // called before each step that may take long, from any thread
 
   [[nodiscard]] bool stopped() const { return control.stop.requested(); }
   [[nodiscard]] bool folds() const { return fold && engine->folds; }

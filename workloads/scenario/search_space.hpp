@@ -1,4 +1,4 @@
-// Where a tuner searches: the slices and meshes that are left open.
+// Where a tuner searches: slices and meshes.
 #pragma once
 
 #include <vector>
@@ -12,11 +12,11 @@ namespace podsim {
 Expected<std::vector<Slice>> slices_of(const Machine& machine, std::int64_t chips, bool two_dimensional);
 
 struct SearchSpace {
-  SystemSpec base;  // but for slice and mesh
+  SystemSpec base;  // without slice and mesh
   std::vector<Slice> slices;
   std::vector<MeshSizes> meshes{};  // none: every row x col whose axes take whole dimensions of the slice
   bool split_axes = false;          // every row x col at all
-  bool turn = true;                 // where the links of all dimensions are equal, slices are turned every way; of meshes that are then alike there is one
+  bool turn = true;                 // try every order of a slice's dimensions if their links are equal; equivalent meshes are tried once
 };
 /// Slice by slice. Errors: those of make_system().
 Expected<std::vector<System>> systems_in(const SearchSpace& space);

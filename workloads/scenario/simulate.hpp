@@ -19,20 +19,20 @@ struct Override {
   std::string path, value;
 };
 
-/// A run in figures, with what tells it from others: a row of a comparison.
+/// The figures of a run, with what distinguishes it from other runs: a row of a comparison.
 struct Row {
   Result result{};
   ProblemSummary problem{};
   SystemChanges changes{};
   bool over_hbm = false;  // the peak memory does not fit the device
   std::vector<AxisMetrics> axes{};
-  std::string rings{};                              // with broken cables: how what they cut was lowered
-  std::optional<double> forward_s{}, backward_s{};  // of a workload whose passes were simulated apart too
-  std::vector<Override> varied{};                     // of a comparison: the machine values that tell this row's system from others
+  std::string rings{};                              // with broken cables: which alternative this is (faults.hpp)
+  std::optional<double> forward_s{}, backward_s{};  // of a workload whose passes were also simulated separately
+  std::vector<Override> varied{};                   // of a comparison: the machine values in which this row's system differs from the others
   std::size_t group = 0;                            // of a comparison: rows of one group compute the same
 };
 
-/// A run with all that it came from, for whoever wants to look closer: explain(), traces, metrics per device.
+/// A run with everything that explain(), traces and metrics per device need.
 struct Run {
   std::unique_ptr<const System> system;     // the model reads its machine
   std::unique_ptr<const Schedule> lowered;  // and this
@@ -43,8 +43,8 @@ struct Run {
   Row row;
 };
 
-/// The model of a lowered schedule on a system. Errors: those of make_model(); more task instances than a run should have without `force`, told before
-/// routes and costs are found where that is certain then.
+/// The model of a lowered schedule on a system. Errors: those of make_model(); more than `options.most_instances` task instances without `force`: if that is
+/// certain beforehand, before routes and costs are computed.
 Expected<Model> model_on(const System& system, const Schedule& lowered, const RunOptions& options);
 
 /// A problem whose collectives are lowered.
@@ -52,7 +52,7 @@ struct LoweredProblem {
   Problem problem;
   std::vector<CollectiveChoice> choices{};
   Schedule lowered;
-  double build_s = 0;  // what that took
+  double build_s = 0;  // seconds spent on lowering
 };
 /// choose_collectives(), then lower(). Errors: theirs.
 Expected<LoweredProblem> lower_problem(const System& system, Problem problem, const RunOptions& options);
@@ -60,10 +60,10 @@ Expected<LoweredProblem> lower_problem(const System& system, Problem problem, co
 /// Errors: those of lowering, of the model and of the engine.
 Expected<Run> simulate(const System& system, const Problem& problem, const RunOptions& options = {});
 Expected<Run> simulate(const System& system, LoweredProblem lowered, const RunOptions& options = {});
-/// Any schedule, its collectives by `policy`.
+/// Any schedule; `policy` lowers its collectives.
 Expected<Run> simulate(const System& system, const Schedule& schedule, const RunOptions& options = {}, const CollectivePolicy& policy = {});
 
-/// The same in two parts: all that can be known before the clock runs, and the rest.
+/// The same in two steps: everything before the engine runs, then the engine and the figures.
 Expected<Run> prepare(const System& system, LoweredProblem lowered, const RunOptions& options);
 Status play(Run& run, const RunOptions& options);
 
