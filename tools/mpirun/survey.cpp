@@ -87,7 +87,7 @@ Expected<std::vector<SurveyPoint>> survey_points(int ranks, Bytes most) {
   if (ranks > most_ranks) return Diagnostic{{}, fmt::format("a survey is of at most {} ranks, found {}", most_ranks, ranks)};
   const auto machine = find_machine("ideal");
   if (!machine) return machine.error();
-  const auto system = pod_of(*machine, fmt::format("{}", ranks));
+  const auto system = system_of_slice(*machine, fmt::format("{}", ranks));
   if (!system) return system.error();
   Points points{*system, ranks, most};
   if (const Status added = points.add_all(); !added) return added.error();

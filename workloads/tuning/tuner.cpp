@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "sim/base/units.hpp"
-#include "workloads/tuning/pod_search.hpp"
+#include "workloads/tuning/system_search.hpp"
 
 namespace podsim {
 
@@ -23,11 +23,11 @@ class Search {
 
   /// Told to stop, of some systems only: then there is nothing else to be asked for.
   Status prepare() {
-    if (request_.systems.empty()) return Diagnostic{{}, "there is no pod to search on"};
+    if (request_.systems.empty()) return Diagnostic{{}, "there is no system to search on"};
     for (std::size_t p = 0; p < request_.systems.size(); ++p) {
       if (stopped()) break;
       if (const auto submesh = workload_submesh(request_.systems[p].mesh); !submesh) return submesh.error();
-      auto search = PodSearch::make(request_, p, costs_);
+      auto search = SystemSearch::make(request_, p, costs_);
       if (!search) return search.error();
       searches_.push_back(*std::move(search));
     }
@@ -48,7 +48,7 @@ class Search {
       std::vector<PartCosts::Job> jobs;
       bool excluded = false;
       for (const std::size_t p : order) {
-        const PodSearch::Path& path = *best_[p];
+        const SystemSearch::Path& path = *best_[p];
         if (found.size() >= wanted && path.time > found.back().time) break;  // of those that take equally long memory decides
         if (!path.known) {
           for (const WorkloadPart& part : path.parts)
@@ -116,7 +116,7 @@ class Search {
 
   void finish(Tuning& tuning) const {
     tuning.simulated = costs_.simulations();
-    for (const PodSearch& search : searches_) {
+    for (const SystemSearch& search : searches_) {
       tuning.candidates += search.candidates();
       tuning.pruned += search.never_simulated();
     }
@@ -163,8 +163,8 @@ class Search {
 
   void simulate_everything() {
     std::vector<PartCosts::Job> jobs;
-    for (const PodSearch& search : searches_)
-      for (WorkloadPart& part : search.all_parts()) jobs.push_back({search.pod(), std::move(part)});
+    for (const SystemSearch& search : searches_)
+      for (WorkloadPart& part : search.all_parts()) jobs.push_back({search.system(), std::move(part)});
     std::set<std::string> different;
     for (const PartCosts::Job& job : jobs) different.insert(costs_.key(job.system, job.part));
     all_parts_ = static_cast<std::int64_t>(different.size());
@@ -173,7 +173,7 @@ class Search {
 
   std::vector<TunedPlan> known_plans(std::optional<Bytes> limit) {
     std::vector<TunedPlan> found;
-    for (PodSearch& search : searches_)
+    for (SystemSearch& search : searches_)
       while (const auto path = search.best(true)) {
         TunedPlan plan = search.plan_of(*path);
         if (!limit || plan.memory.total() <= *limit) {
@@ -203,8 +203,8 @@ class Search {
 
   const TuningRequest& request_;
   PartCosts costs_;
-  std::vector<PodSearch> searches_;
-  std::vector<std::optional<PodSearch::Path>> best_;
+  std::vector<SystemSearch> searches_;
+  std::vector<std::optional<SystemSearch::Path>> best_;
   std::vector<bool> stale_;
   std::vector<ExcludedOption> excluded_;
   std::optional<Picoseconds> incumbent_;

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "sim/base/units.hpp"
-#include "workloads/tuning/pod_search.hpp"
+#include "workloads/tuning/system_search.hpp"
 #include "workloads/tuning/test_tuning.hpp"
 
 namespace podsim {
@@ -224,7 +224,7 @@ TEST(Tuner, SaysWhichPlansNeedTooMuch) {
 }
 
 // What needs most is ruled out in its layout, and nothing else.
-TEST(PodSearch, RulesOutWhatNeedsTooMuch) {
+TEST(SystemSearch, RulesOutWhatNeedsTooMuch) {
   const TuningRequest request = plain_request();
   const Workload& workload = request.workload;
   const Mesh& mesh = request.systems[0].mesh;
@@ -234,7 +234,7 @@ TEST(PodSearch, RulesOutWhatNeedsTooMuch) {
       *part_of(workload, 2, ActivationLayout::tokens_by_row, {}, mesh, Pass::forward),
       *part_of(workload, 6, ActivationLayout::tokens_by_row, ProductChoice{"wang", Dataflow::os, false, 0}, mesh, Pass::forward)};
   for (const WorkloadPart& part : large) {
-    auto search = PodSearch::make(request, 0, costs);
+    auto search = SystemSearch::make(request, 0, costs);
     ASSERT_TRUE(search) << to_text(search.error());
     TunedPlan plan;
     plan.memory.working = Bytes{100};
@@ -285,7 +285,7 @@ TEST(Tuner, SaysWhyNothingApplies) {
   request.systems.clear();
   tuning = tune(request);
   ASSERT_FALSE(tuning);
-  EXPECT_EQ(to_text(tuning.error()), "there is no pod to search on");
+  EXPECT_EQ(to_text(tuning.error()), "there is no system to search on");
 }
 
 // ---- Baselines, narrowed choices ------------------------------------------------------------------------------------------------------

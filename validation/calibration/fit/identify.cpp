@@ -144,7 +144,7 @@ Fit fit(const std::vector<Parameter>& parameters, const System& system, const Ca
   State state;
   Fit result;
   for (int turn = 0; turn < most_turns; ++turn) {
-    predictions.pod().machine = system.machine;
+    predictions.system().machine = system.machine;
     LeastSquares everything = problem_of(parameters, all, x, options, predictions);
     const Eigen::VectorXd residuals = everything.residuals(everything.start);
     State next = choose(parameters, x, jacobian_of(everything, everything.start, residuals), pinned, options);
@@ -153,16 +153,16 @@ Fit fit(const std::vector<Parameter>& parameters, const System& system, const Ca
     x = start;
     for (std::size_t k = 0; k < parameters.size(); ++k)
       if (pinned[k] && parameters[k].kind == Parameter::Kind::time) x[static_cast<Eigen::Index>(k)] = parameters[k].low;
-    predictions.pod().machine = system.machine;
+    predictions.system().machine = system.machine;
     predictions.turn(parameters, x);
     for (std::size_t k = 0; k < parameters.size(); ++k)  // what is unlimited stays so, unless it is fitted
       if (parameters[k].kind == Parameter::Kind::rate && std::isinf(parameters[k].field->get(system.machine, parameters[k].entries.front())))
-        for (const int entry : parameters[k].entries) parameters[k].field->set(predictions.pod().machine, entry, std::numeric_limits<double>::infinity());
+        for (const int entry : parameters[k].entries) parameters[k].field->set(predictions.system().machine, entry, std::numeric_limits<double>::infinity());
     const LeastSquares problem = problem_of(parameters, state.chosen, x, options, predictions);
     result.solution = solve(problem);
     result.covariance = covariance_of(problem, result.solution);
     problem.residuals(result.solution.x);
-    result.system = predictions.pod();
+    result.system = predictions.system();
     for (std::size_t j = 0; j < state.chosen.size(); ++j) x[state.chosen[j]] = result.solution.x[static_cast<Eigen::Index>(j)];
     // A time went to zero while a later value with the same influence kept its own: fit that one instead. An unlimited link: other limits apply.
     for (const int k : state.chosen) {

@@ -53,7 +53,7 @@ InjectionFinding find_injection(const Fit& without, const CalibrateOptions& opti
   // Times per byte and second, of links and of injection; how long transfers take on the machine as fitted.
   std::vector<double> by_link, by_injection, share;
   const auto times_on = [&](const Machine& on) {
-    predictions.pod().machine = on;
+    predictions.system().machine = on;
     predictions.turn({}, {});
     std::vector<double> times;
     for (std::size_t i = 0; i < predictions.size(); ++i) times.push_back(predictions.predicted(i).count());

@@ -164,7 +164,7 @@ double from_physical(const Parameter& parameter, double value) {
   return value / parameter.unit;
 }
 
-std::vector<Parameter> knobs_for(const std::vector<Observation>& observations, const Shapes& shapes, const CalibrateOptions& options, System& system) {
+std::vector<Parameter> parameters_for(const std::vector<Observation>& observations, const Shapes& shapes, const CalibrateOptions& options, System& system) {
   give_points(shapes, system.machine);
   Maker maker{options, system.machine};
   std::array<bool, cost_kind_count> seen{};

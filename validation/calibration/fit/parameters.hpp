@@ -39,7 +39,7 @@ struct Shapes {
 /// The unknowns that the observations may determine, in order of precedence: of two with the same influence on all predictions the first is fitted
 /// and the other keeps its value. Rates; launches; points of tables and curves; latency; per_message; those that are `last`; overlap_hbm.
 /// The curves and tables of `machine` get the points of `shapes`.
-std::vector<Parameter> knobs_for(const std::vector<Observation>& observations, const Shapes& shapes, const CalibrateOptions& options, System& system);
+std::vector<Parameter> parameters_for(const std::vector<Observation>& observations, const Shapes& shapes, const CalibrateOptions& options, System& system);
 
 /// Predictions of observations on a system whose machine values change.
 class Predictions {
@@ -52,7 +52,7 @@ class Predictions {
   [[nodiscard]] CostKind kind(std::size_t i) const;
   /// The input bytes of a collective, the argument of its efficiency curve.
   [[nodiscard]] Bytes input(std::size_t i) const { return items_[i].input; }
-  System& pod() { return system_; }
+  System& system() { return system_; }
 
   /// Sets these values on the machine.
   void turn(const std::vector<Parameter>& parameters, const Eigen::VectorXd& x);

@@ -177,7 +177,7 @@ Expected<Seconds> predict(const Observation& observation, const System& system, 
   return simulated_time(*lowered, system);
 }
 
-Expected<System> pod_of(const Machine& machine, const std::string& slice, MeshSizes sizes, bool snake) {
+Expected<System> system_of_slice(const Machine& machine, const std::string& slice, MeshSizes sizes, bool snake) {
   auto parsed = parse_slice(slice, machine, {});
   if (!parsed) return parsed.error();
   SystemSpec spec;

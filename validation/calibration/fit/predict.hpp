@@ -43,6 +43,6 @@ Expected<Seconds> simulated_time(const Schedule& lowered, const System& system, 
 
 /// A system with a slice "2x4" and a mesh laid over it row-major; without sizes one axis per dimension, named row, col, depth, axis3. `snake`:
 /// neighbours on the mesh are neighbours in the grid, so that one axis over 2x2 chips is a ring.
-Expected<System> pod_of(const Machine& machine, const std::string& slice, MeshSizes sizes = {}, bool snake = false);
+Expected<System> system_of_slice(const Machine& machine, const std::string& slice, MeshSizes sizes = {}, bool snake = false);
 
 }  // namespace podsim

@@ -82,9 +82,9 @@ double distance(const Place& a, const Place& b) {
 /// What a point of the curve could do for each observation, as part of the prediction: where it is too long, take away the time on links; where it is
 /// too short, add up to a thousand times of that. Points of the matmul table can do anything.
 Eigen::VectorXd reach_of(const Fit& fit, Predictions& predictions) {
-  predictions.pod().machine = fit.system.machine;
-  for (LinkParameters& link : predictions.pod().machine.link) link.bandwidth = unlimited<BytesPerSecond>;
-  predictions.pod().machine.chip.injection_bandwidth = unlimited<BytesPerSecond>;
+  predictions.system().machine = fit.system.machine;
+  for (LinkParameters& link : predictions.system().machine.link) link.bandwidth = unlimited<BytesPerSecond>;
+  predictions.system().machine.chip.injection_bandwidth = unlimited<BytesPerSecond>;
   predictions.turn({}, {});
   const Eigen::VectorXd without = predictions.residuals();
   Eigen::VectorXd reach = Eigen::VectorXd::Constant(without.size(), 1e3);
@@ -138,7 +138,7 @@ Fit fit_shapes(const std::vector<Observation>& observations, const System& base,
   };
   const auto fit_with = [&](const Model& model) {
     System system = base;
-    std::vector<Parameter> parameters = knobs_for(observations, model.shapes, options, system);
+    std::vector<Parameter> parameters = parameters_for(observations, model.shapes, options, system);
     const auto overlap = std::find_if(parameters.begin(), parameters.end(), [](const Parameter& parameter) { return parameter.path == overlap_path; });
     const bool left_out = overlap != parameters.end() && !model.overlap;
     if (left_out) parameters.erase(overlap);

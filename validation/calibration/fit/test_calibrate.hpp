@@ -39,7 +39,7 @@ inline Machine some_machine(const Values& values = {}) {
 }
 
 inline System pod_with(const Machine& machine, const std::string& slice, const std::vector<std::pair<std::string, int>>& sizes = {}, bool snake = false) {
-  auto system = pod_of(machine, slice, sizes, snake);
+  auto system = system_of_slice(machine, slice, sizes, snake);
   if (!system) throw std::runtime_error(to_text(system.error()));
   return *std::move(system);
 }

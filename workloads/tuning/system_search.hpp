@@ -28,10 +28,10 @@ struct ProductOption {
   bool excluded = false;
 };
 
-class PodSearch {
+class SystemSearch {
  public:
   /// Lists the options of every product. Errors: an unknown algorithm, or one that does not support row x col.
-  static Expected<PodSearch> make(const TuningRequest& request, std::size_t system, const PartCosts& costs);
+  static Expected<SystemSearch> make(const TuningRequest& request, std::size_t system, const PartCosts& costs);
 
   /// The best path. Unknown parts count as their bounds; with `known_only` paths with unknown parts are excluded. nullopt: no path.
   struct Path {
@@ -51,7 +51,7 @@ class PodSearch {
   /// depends on the layout of attention, so an excluded option might have fitted with the other layout.)
   void exclude(const TunedPlan& plan, Bytes limit);
 
-  [[nodiscard]] std::size_t pod() const { return system_; }
+  [[nodiscard]] std::size_t system() const { return system_; }
   [[nodiscard]] std::int64_t candidates() const;
   /// The number of options without a simulated part.
   [[nodiscard]] std::int64_t never_simulated() const;
@@ -61,7 +61,7 @@ class PodSearch {
   [[nodiscard]] std::set<std::string> reasons() const;
 
  private:
-  PodSearch(const TuningRequest& request, std::size_t system, const PartCosts& costs) : request_{&request}, system_{system}, costs_{&costs} {}
+  SystemSearch(const TuningRequest& request, std::size_t system, const PartCosts& costs) : request_{&request}, system_{system}, costs_{&costs} {}
 
   Status list_options(std::size_t stage);
   void add_option(std::size_t stage, const ProductChoice& choice);

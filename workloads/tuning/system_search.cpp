@@ -1,4 +1,4 @@
-#include "workloads/tuning/pod_search.hpp"
+#include "workloads/tuning/system_search.hpp"
 
 #include <fmt/format.h>
 
@@ -24,8 +24,8 @@ Picoseconds floor_to_clock(Seconds time) { return Picoseconds{static_cast<std::i
 
 }  // namespace
 
-Expected<PodSearch> PodSearch::make(const TuningRequest& request, std::size_t system, const PartCosts& costs) {
-  PodSearch search{request, system, costs};
+Expected<SystemSearch> SystemSearch::make(const TuningRequest& request, std::size_t system, const PartCosts& costs) {
+  SystemSearch search{request, system, costs};
   const std::size_t count = request.workload.stages.size();
   search.options_.resize(count);
   search.others_.resize(count);
@@ -42,12 +42,12 @@ Expected<PodSearch> PodSearch::make(const TuningRequest& request, std::size_t sy
   return search;
 }
 
-std::vector<Pass> PodSearch::passes() const {
+std::vector<Pass> SystemSearch::passes() const {
   if (request_->pass == Pass::both) return {Pass::forward, Pass::backward};
   return {request_->pass};
 }
 
-Status PodSearch::list_options(std::size_t stage) {
+Status SystemSearch::list_options(std::size_t stage) {
   const Workload& workload = request_->workload;
   const std::string& name = workload.stages[stage].name;
   const bool with_collective = std::find(request_->algorithms.begin(), request_->algorithms.end(), "collective") != request_->algorithms.end();
@@ -93,7 +93,7 @@ Status PodSearch::list_options(std::size_t stage) {
   return success();
 }
 
-void PodSearch::add_option(std::size_t stage, const ProductChoice& choice) {
+void SystemSearch::add_option(std::size_t stage, const ProductChoice& choice) {
   ProductOption option{choice, input_layout(choice.dataflow, choice.transposed), output_layout(choice.dataflow, choice.transposed), {}, false};
   for (const Pass pass : passes()) {
     auto part = part_of(request_->workload, stage, option.in, choice, mesh(), pass);
@@ -104,7 +104,7 @@ void PodSearch::add_option(std::size_t stage, const ProductChoice& choice) {
   options_[stage].push_back(std::move(option));
 }
 
-void PodSearch::list_others(std::size_t stage) {
+void SystemSearch::list_others(std::size_t stage) {
   for (const ActivationLayout layout : layouts) {
     std::vector<PossiblePart> parts;
     for (const Pass pass : passes()) {
@@ -119,7 +119,7 @@ void PodSearch::list_others(std::size_t stage) {
   }
 }
 
-void PodSearch::list_relayout(std::size_t stage, ActivationLayout layout) {
+void SystemSearch::list_relayout(std::size_t stage, ActivationLayout layout) {
   std::vector<PossiblePart> parts;
   for (const Pass pass : passes()) {
     auto part = relayout_before(request_->workload, stage, layout, mesh(), pass);
@@ -129,18 +129,18 @@ void PodSearch::list_relayout(std::size_t stage, ActivationLayout layout) {
   relayouts_[stage][index_of(layout)] = std::move(parts);
 }
 
-PossiblePart PodSearch::possible(WorkloadPart part, Picoseconds bound) const {
+PossiblePart SystemSearch::possible(WorkloadPart part, Picoseconds bound) const {
   std::string key = costs_->key(system_, part);
   return {std::move(part), std::move(key), bound};
 }
 
-Bytes PodSearch::working_of(const WorkloadPart& part, const PartCost& cost) const {
+Bytes SystemSearch::working_of(const WorkloadPart& part, const PartCost& cost) const {
   if (request_->pass != Pass::forward) return cost.working;
   // Nothing is kept then: what is read and written is part of the work.
   return cost.working + Bytes{part.tokens * (part.inputs + part.outputs) / mesh().devices() * size_of(part.dtype).count()};
 }
 
-std::pair<PodSearch::Time, Bytes> PodSearch::cost_of(const std::vector<PossiblePart>& parts, bool known_only) const {
+std::pair<SystemSearch::Time, Bytes> SystemSearch::cost_of(const std::vector<PossiblePart>& parts, bool known_only) const {
   Time time = 0;
   Bytes working;
   for (const PossiblePart& part : parts) {
@@ -153,7 +153,7 @@ std::pair<PodSearch::Time, Bytes> PodSearch::cost_of(const std::vector<PossibleP
 }
 
 /// The best way to where a stage begins, in one layout.
-struct PodSearch::State {
+struct SystemSearch::State {
   Time time = never;
   Bytes working;                                              // of what needs most on the way, as far as it is known
   ActivationLayout before = ActivationLayout::tokens_by_row;  // of the stage before
@@ -161,7 +161,7 @@ struct PodSearch::State {
   bool relayout = false;                                      // before this stage; from the other layout
 };
 
-std::optional<PodSearch::Path> PodSearch::best_from(ActivationLayout stream, bool known_only) const {
+std::optional<SystemSearch::Path> SystemSearch::best_from(ActivationLayout stream, bool known_only) const {
   const Workload& workload = request_->workload;
   const std::size_t count = workload.stages.size();
   // at[s][l]: stage s is about to read layout l; after its re-layout, if there is one.
@@ -220,7 +220,7 @@ std::optional<PodSearch::Path> PodSearch::best_from(ActivationLayout stream, boo
   return path;
 }
 
-std::optional<PodSearch::Path> PodSearch::best(bool known_only) const {
+std::optional<SystemSearch::Path> SystemSearch::best(bool known_only) const {
   if (too_large_) return std::nullopt;
   std::optional<Path> found;
   if (request_->workload.layouts_meet()) {
@@ -250,7 +250,7 @@ std::optional<PodSearch::Path> PodSearch::best(bool known_only) const {
   return found;
 }
 
-std::vector<StageAlternative> PodSearch::alternatives(const Plan& plan) const {
+std::vector<StageAlternative> SystemSearch::alternatives(const Plan& plan) const {
   std::vector<StageAlternative> found;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     if (!plan.stages[s].product) continue;
@@ -279,7 +279,7 @@ std::vector<StageAlternative> PodSearch::alternatives(const Plan& plan) const {
   return found;
 }
 
-TunedPlan PodSearch::plan_of(const Path& path) const {
+TunedPlan SystemSearch::plan_of(const Path& path) const {
   TunedPlan plan;
   plan.system = system_;
   plan.plan = path.plan;
@@ -294,7 +294,7 @@ TunedPlan PodSearch::plan_of(const Path& path) const {
   return plan;
 }
 
-void PodSearch::exclude(const TunedPlan& plan, Bytes limit) {
+void SystemSearch::exclude(const TunedPlan& plan, Bytes limit) {
   if (plan.memory.total() - plan.memory.working > limit) {
     // Copies of keys and values are as many as attention's layout wants.
     for (std::size_t s = 0; s < others_.size(); ++s)
@@ -317,13 +317,13 @@ void PodSearch::exclude(const TunedPlan& plan, Bytes limit) {
   }
 }
 
-std::int64_t PodSearch::candidates() const {
+std::int64_t SystemSearch::candidates() const {
   std::int64_t count = 0;
   for (const auto& stage : options_) count += static_cast<std::int64_t>(stage.size());
   return count;
 }
 
-std::int64_t PodSearch::never_simulated() const {
+std::int64_t SystemSearch::never_simulated() const {
   std::int64_t count = 0;
   for (const auto& stage : options_)
     for (const ProductOption& option : stage)
@@ -332,14 +332,14 @@ std::int64_t PodSearch::never_simulated() const {
   return count;
 }
 
-std::set<std::string> PodSearch::reasons() const {
+std::set<std::string> SystemSearch::reasons() const {
   std::set<std::string> all = reasons_;
   for (const WorkloadPart& part : all_parts())
     if (const PartCost* cost = costs_->known(system_, part); cost != nullptr && !cost->problem.empty()) all.insert(part.name + ": " + cost->problem);
   return all;
 }
 
-std::vector<WorkloadPart> PodSearch::all_parts() const {
+std::vector<WorkloadPart> SystemSearch::all_parts() const {
   std::vector<WorkloadPart> parts;
   const auto append = [&](const std::vector<PossiblePart>& possible) {
     for (const PossiblePart& part : possible) parts.push_back(part.part);
