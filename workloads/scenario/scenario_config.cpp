@@ -46,7 +46,7 @@ Fields read_fields(const proto::Scenario& message, MessageFile& file, const Plac
     const proto::Scenario::Set& set = message.set(s);
     const Place place = root.at("set", s);
     if (set.value_size() != 1)
-      file.problem(place, "expected one value, found " + std::to_string(set.value_size()) + (set.value_size() > 1 ? ", which is a sweep (podsim sweep)" : ""));
+      file.problem(place, "expected one value of " + set.path() + ", found " + std::to_string(set.value_size()) + (set.value_size() > 1 ? ", which is a sweep (podsim sweep)" : ""));
     else if (!set.value(0).empty())
       fields.add("set", set.path() + "=" + set.value(0), file.where(place));
   }

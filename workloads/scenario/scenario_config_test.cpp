@@ -72,8 +72,8 @@ TEST(ScenarioFile, IsOneAndNoSweep) {
   EXPECT_EQ(error_of("format_version: 1\nscenario { slice: ['a', 'b'] }"), "s:2:12: expected one value of slice, found 2, which is a sweep (podsim sweep)");
   EXPECT_EQ(error_of("format_version: 1\nscenario { case { slice: 'a' } }"), "s:2:12: a case belongs to a sweep (podsim sweep)");
   EXPECT_EQ(error_of("format_version: 1\nscenario { set { path: 'p' value: ['1', '2'] } }"),
-            "s:2:12: expected one value, found 2, which is a sweep (podsim sweep)");
-  EXPECT_EQ(error_of("format_version: 1\nscenario { set { path: 'p' } }"), "s:2:12: expected one value, found 0");
+            "s:2:12: expected one value of p, found 2, which is a sweep (podsim sweep)");
+  EXPECT_EQ(error_of("format_version: 1\nscenario { set { path: 'p' } }"), "s:2:12: expected one value of p, found 0");
   EXPECT_EQ(error_of("format_version: 1\nscenario { slices: 'a' }").substr(0, 30), "s:2:12: unknown field \"slices\"");
   EXPECT_EQ(error_of("format_version: 1"), "s: scenario is missing");
 }
