@@ -50,6 +50,12 @@ def handles_signals(process):
     return int(caught.split()[1], 16) >> (signal.SIGTERM - 1) & 1
 
 
+def threads_of(process):
+    """0: it has ended."""
+    with open(f"/proc/{process.pid}/status", encoding="ascii") as status:
+        return next((int(line.split()[1]) for line in status if line.startswith("Threads:")), 0)
+
+
 def opened_for_writing(pipe):
     """A descriptor, once somebody reads the pipe."""
     try:
@@ -150,6 +156,26 @@ class Signals(ProcessCase):
                 _, err = process.communicate(timeout=30)
                 self.assertEqual(process.returncode, 130, (words, after, err))
         self.assertEqual(os.listdir(self.folder), [])
+
+    def test_one_thread_is_one_thread(self):
+        pod = ["--machine", "tpu_v4", "--slice"]
+        for words in (
+            ["tune", *pod, "8x8x8", "--workload", "llama3-405b-block", "--exhaustive"],
+            ["compare", *pod, "8x8x8", "--mesh", "all", "--gemm", "m=65536,n=65536,k=65536", "--algorithms", "all", "--slice-count", "8,16", "--fold", "off"],
+            ["run", *pod, "16x16", "--workload", "gpt3-block", "--fold", "off"],
+            ["check", "--mesh", "row=8,col=8", "--gemm", "m=4096,n=4096,k=4096", "--algorithm", "meshslice", "--slice-count", "8"],
+            ["validate", "b200_8_nccl"],
+        ):
+            process = self.start(*words, "--threads", "1")
+            wait_for(lambda: handles_signals(process))
+            time.sleep(0.05)  # until the libraries are loaded
+            most = 0
+            for _ in range(40):
+                most = max(most, threads_of(process))
+                time.sleep(0.02)
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=30)
+            self.assertLessEqual(most, 1, words)
 
     def test_an_answer_that_nobody_reads_ends(self):
         reader, writer = os.pipe()

@@ -161,8 +161,7 @@ Expected<System> make_system(const SystemSpec& spec) {
   return with_faults(system, spec.faults);
 }
 
-Expected<System> with_machine(const System& system, Machine machine) {
-  System changed = system;
+Expected<System> with_machine(System changed, Machine machine) {
   changed.machine = std::move(machine);
   auto whole = build_topology(changed.machine, changed.slice, changed.wrap, changed.joined_by);
   if (!whole) return whole.error();

@@ -85,7 +85,7 @@ struct System {
 Expected<System> make_system(const SystemSpec& spec);
 
 /// The same system on a machine with other values. Errors: those of build_topology().
-Expected<System> with_machine(const System& system, Machine machine);
+Expected<System> with_machine(System system, Machine machine);
 /// The same system with these faults instead of its own. Errors: a cable that does not exist.
 Expected<System> with_faults(const System& system, Faults faults);
 /// The same devices on one axis of this name, row-major. Errors: none for a row-major mesh.

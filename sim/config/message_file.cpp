@@ -120,6 +120,7 @@ std::size_t offset_of(std::string_view text, const TextError& error) {
 /// Protobuf's message in our words, where it stands for a name that may be mistyped.
 Diagnostic translate(const TextError& error, const std::string& file, std::string_view text, const pb::Descriptor& root) {
   Diagnostic result{{file, error.line + 1, error.column + 1}, error.message};
+  if (text.find('\t') != std::string_view::npos) result.where = location_of(file, text, offset_of(text, error));
   const auto blame = [&](std::string_view word) {
     if (const auto at = last_word(text, word, offset_of(text, error))) result.where = location_of(file, text, *at);
   };
@@ -150,6 +151,12 @@ Diagnostic translate(const TextError& error, const std::string& file, std::strin
       result.message = fmt::format("{} is given twice", name->word);
       blame(name->word);
     }
+  } else if (error.message.starts_with("Invalid value for boolean field \"")) {
+    const std::optional<Quote> field = quote_in(error.message);
+    const std::optional<Quote> value = field ? quote_in(field->rest) : std::nullopt;
+    if (!value) return result;
+    result.message = fmt::format("expected true or false, found {}", quoted(value->word));
+    blame(value->word);
   } else if (error.message.ends_with("got: ")) {
     result.message += "the end of the file";
   }
@@ -326,6 +333,7 @@ SourceLocation MessageFile::where(const Place& place) const {
     FirstError ignored;  // a text that did not parse has locations up to there
     parse_textproto(text_, *scratch, ignored, &locations_->root);
   }
+  const bool has_tabs = text_.find('\t') != std::string_view::npos;  // which Protobuf counts to a multiple of 8 columns
   // What is missing stands where the message stands that lacks it.
   const pb::Descriptor* message = message_.GetDescriptor();
   const pb::TextFormat::ParseInfoTree* tree = &locations_->root;
@@ -336,6 +344,7 @@ SourceLocation MessageFile::where(const Place& place) const {
     if (found.line < 0) break;
     location.line = found.line + 1;
     location.column = found.column + 1;
+    if (has_tabs) location.column = location_of(file_, text_, offset_of(text_, {found.line, found.column, ""})).column;
     message = field->message_type();
     if (message == nullptr) break;
     tree = tree->GetTreeForNested(field, step->index);

@@ -173,6 +173,25 @@ nlohmann::ordered_json row_of(const nlohmann::ordered_json& json, const std::str
   return {};
 }
 
+TEST(CompareLists, AreFreeOfTypingErrors) {
+  const std::string system = "compare --machine tpu_v4 --slice 4x4 --mesh row=4,col=4 ", gemm = "--gemm m=512,n=512,k=512 --slice-count 2 ";
+  for (const auto& [line, message] : std::vector<std::pair<std::string, std::string>>{
+           {system + "--collective all-gather --axis row --bytes 1MiB --algorithms ring,,", "--algorithms: expected values between commas"},
+           {system + gemm + "--topology torus,", "--topology: expected values between commas"},
+           {system + gemm + "--algorithms collective,collective", "--algorithms: \"collective\" is given twice"},
+           {system + gemm + "--algorithms all,collective", "--algorithms: expected names or all, found both"},
+           {system + "--collective all-gather --axis row --axis row --bytes 1MiB", "--axis: \"row\" is given twice"},
+           {system + gemm + "--topology torus,tori", "--topology: "},
+           {"compare --machine tpu_v4,tpu_v44 --slice 4x4 " + gemm, "unknown machine \"tpu_v44\""},
+           {"compare --machine tpu_v4 --slice 4x4,zz " + gemm, "--slice: "},
+           {"compare --machine tpu_v4 --slice 4x4 --mesh row=16,col=1 --mesh row " + gemm, "--mesh: "}}) {
+    const Outcome outcome = podsim(line);
+    EXPECT_EQ(outcome.status, exit_bad_input) << line;
+    EXPECT_THAT(outcome.err, HasSubstr(message)) << line;
+    EXPECT_EQ(outcome.out, "") << line;
+  }
+}
+
 TEST(CompareGiven, AnOperandThatIsNeededWholeIsGatheredFirst) {
   const auto priced = row_of(json_of(product), "1d-megatron", "os"), given = row_of(json_of(product + " --given X"), "1d-megatron", "os");
   EXPECT_EQ(priced["replicated"].dump(), R"([{"tensor":"X","when":"before","copies":16,"gathered":true}])");

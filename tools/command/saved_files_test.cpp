@@ -98,6 +98,14 @@ scenario {
   EXPECT_THAT(wrong.err, HasSubstr("w.textproto:3:21: "));
 }
 
+TEST(SavedFiles, APlanIsCheckedOnTheMachineThatItIsFor) {
+  const Folder folder;
+  const std::string plan = folder.file("p.textproto");
+  ASSERT_EQ(podsim("tune --machine tpu_v3 --slice 2x2 --gemm m=512,n=512,k=512 --pass forward -o " + plan).status, exit_done);
+  EXPECT_THAT(podsim("check --structure-only --plan " + plan).out, HasSubstr("devices        8")) << "two on each chip";
+  EXPECT_EQ(podsim("show schedule --plan " + plan).status, exit_done);
+}
+
 TEST(SavedFiles, APlanKeepsTheFaultsThatItWasMadeFor) {
   const Folder folder;
   const std::string plan = folder.file("p.textproto"), system = "--machine tpu_v4 --slice 4x4 --mesh row=8,col=4 --pods 2 --straggler 0:(0,0)=0.5 ";

@@ -141,8 +141,9 @@ Expected<Fields> system_fields(const Options& options, const std::string& defaul
     if (!rest) return rest.error();
     fields.complete(*rest);
   }
-  if (!fields.has("machine") && !default_machine.empty()) fields.set("machine", default_machine, option("machine"));
-  return with_plan(std::move(fields));
+  auto whole = with_plan(std::move(fields));
+  if (whole && !whole->has("machine") && !default_machine.empty()) whole->set("machine", default_machine, option("machine"));
+  return whole;
 }
 
 Expected<System> system_of(const Options& options, const std::string& default_machine) {

@@ -60,11 +60,18 @@ std::span<const RunColumn> run_columns() {
   return columns;
 }
 
+namespace {
+
+/// A slice count is a text only because an option may name one per stage, which a sweep cannot.
+bool is_number(const FieldKind& field) { return field.form == FieldKind::Form::integer || field.name == "slice_count"; }
+
+}  // namespace
+
 std::string point_column(const FieldKind& field) { return field.name == "set" ? "sets" : std::string{field.name}; }
 
 std::string create_points() {
   std::string sql = "CREATE TABLE points (\n  position INTEGER PRIMARY KEY,\n  input_key TEXT NOT NULL,\n  key TEXT,\n  reason TEXT,\n";
-  for (const FieldKind& field : scenario_fields()) sql += fmt::format("  \"{}\" {},\n", point_column(field), field.form == FieldKind::Form::integer ? "INTEGER" : "TEXT");
+  for (const FieldKind& field : scenario_fields()) sql += fmt::format("  \"{}\" {},\n", point_column(field), is_number(field) ? "INTEGER" : "TEXT");
   for (const char* column : outcome_columns) sql += fmt::format("  {},\n", column);
   return sql + "  command TEXT NOT NULL\n)";
 }

@@ -270,6 +270,18 @@ TEST(Sweep, WhatIsInterruptedIsNoResult) {
   EXPECT_EQ(sweep(text, file).remaining(), 0U);
 }
 
+TEST(Sweep, StoresSliceCountsAsNumbers) {
+  const Folder folder;
+  const std::string file = folder.file("s.textproto",
+                                       "format_version: 1\nsweep { machine: 'ideal' slice: '4x4' gemm: 'm=512,n=512,k=512' algorithm: 'meshslice' "
+                                       "slice_count: [2, 4, 16] }"),
+                    store = folder.file("s.sqlite");
+  ASSERT_EQ(podsim("sweep --quiet " + file + " --store " + store).status, exit_done);
+  const Outcome sorted =
+      test::run_words({"sweep", "--format", "csv", "--store", store, "--query", "SELECT slice_count FROM results ORDER BY slice_count"});
+  EXPECT_EQ(sorted.out, "slice_count\n2\n4\n16\n") << sorted.err;
+}
+
 TEST(Sweep, AQueryWithoutEndIsInterrupted) {
   const Folder folder;
   const std::string store = folder.file("s.sqlite");

@@ -18,7 +18,7 @@ class Silence : public pb::io::ErrorCollector {
 /// Walks the tokens as TextFormat does, as far as our messages need: no extensions, no Any.
 class Walk {
  public:
-  Walk(std::string_view text, const std::string& file) : input_{text.data(), static_cast<int>(text.size())}, file_{file} {
+  Walk(std::string_view text, const std::string& file) : text_{text}, input_{text.data(), static_cast<int>(text.size())}, file_{file} {
     tokens_.set_comment_style(pb::io::Tokenizer::SH_COMMENT_STYLE);
     tokens_.set_allow_multiline_strings(true);
     tokens_.set_require_space_after_number(false);
@@ -67,8 +67,21 @@ class Walk {
     tokens_.Next();
     return true;
   }
-  [[nodiscard]] SourceLocation here() { return {file_, tokens_.current().line + 1, tokens_.current().column + 1}; }
+  /// Protobuf counts a tab to a multiple of 8 columns. Tokens come in order, so each byte is looked at once.
+  [[nodiscard]] SourceLocation here() {
+    const int line = tokens_.current().line, column = tokens_.current().column;
+    if (line != line_) {
+      for (; line_ < line; ++line_) at_ = text_.find('\n', at_) + 1;
+      line_begin_ = at_;
+      column_ = 0;
+    }
+    for (; column_ < column && at_ < text_.size() && text_[at_] != '\n'; ++at_) column_ += text_[at_] == '\t' ? 8 - column_ % 8 : 1;
+    return {file_, line + 1, static_cast<int>(at_ - line_begin_) + 1};
+  }
 
+  std::string_view text_;
+  int line_ = 0, column_ = 0;  // of at_, as Protobuf counts
+  std::size_t at_ = 0, line_begin_ = 0;
   Silence silence_;
   pb::io::ArrayInputStream input_;
   pb::io::Tokenizer tokens_{&input_, &silence_};

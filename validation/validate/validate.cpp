@@ -27,6 +27,7 @@ struct Target {
 /// One fit and what it predicts. Jobs of one case and hypothesis are the parts that are fitted in turn.
 struct Job {
   std::size_t result = 0;        // of all cases under all hypotheses
+  SourceLocation where;          // of the case
   std::vector<Observation> fit;  // none: the machine as it stands
   System fit_system;
   CalibrateOptions options;
@@ -72,6 +73,7 @@ class Planner {
     auto fit_system = system_for(wanted.fit_system, wanted.where);
     if (!fit_system) return fit_system.error();
     job.fit_system = *std::move(fit_system);
+    job.where = wanted.where;
     job.options.dataset = dataset_.name;
     job.options.priors = wanted.priors;
     job.options.hold = wanted.hold;
@@ -118,7 +120,7 @@ class Planner {
     std::vector<Observation> all = dataset_.observations;
     if (!filter.dataset.empty()) {
       auto found = find_observations(filter.dataset);
-      if (!found) return Diagnostic{filter.where, found.error().message};
+      if (!found) return Diagnostic{filter.where, to_text(found.error())};
       all = *std::move(found);
     }
     std::erase_if(all, [&](const Observation& row) { return !passes(filter, row); });
@@ -150,6 +152,7 @@ Status carry_out(Job& job) {
   Machine machine = job.fit_system.machine;
   if (!job.fit.empty()) {
     auto calibration = calibrate(job.fit, job.fit_system, job.options);
+    if (!calibration && calibration.error().where.file.empty()) return blamed_on(job.where, calibration.error());
     if (!calibration) return calibration.error();
     machine = std::move(calibration->machine);
   }

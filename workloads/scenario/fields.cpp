@@ -85,7 +85,11 @@ void Fields::add(std::string_view name, std::string text, SourceLocation where) 
 void Fields::add_value(std::string_view name, const std::string& text, const SourceLocation& where) {
   const FieldKind* field = scenario_field(name);
   assert(field != nullptr);
-  for (const std::string& piece : field->form == FieldKind::Form::texts ? split(text, ';') : std::vector<std::string>{text})
+  if (field->form != FieldKind::Form::texts) {
+    if (!text.empty()) add(name, text, where);
+    return;
+  }
+  for (const std::string& piece : split(text, ';'))
     if (const std::string value{trimmed(piece)}; !value.empty()) add(name, value, where);
 }
 
@@ -126,13 +130,21 @@ Expected<std::int64_t> Fields::integer(std::string_view name, std::int64_t low, 
 
 void Fields::complete(const Fields& rest) {
   // The values set on a machine belong to it: they come before those that are set here, or count for nothing on another machine.
-  if (!has("machine")) {
+  if (!has("machine") || text("machine") == rest.text("machine")) {
     std::vector<FieldText> sets = rest.texts("set");
     for (FieldText& own : texts("set")) sets.push_back(std::move(own));
     if (!sets.empty()) given_["set"] = std::move(sets);
   }
   for (const auto& [name, texts] : rest.given_)
     if (name != "set") given_.try_emplace(name, texts);
+}
+
+Diagnostic Fields::of_named_file(std::string_view name, Diagnostic error) const {
+  const SourceLocation place = where(name);
+  if (error.where.line > 0 || place.line == 0) return error;
+  if (!error.where.file.empty()) error.message = error.where.file + ": " + error.message;
+  error.where = place;
+  return error;
 }
 
 Diagnostic Fields::placed(Diagnostic diagnostic) const {

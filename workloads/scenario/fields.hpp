@@ -56,6 +56,8 @@ class Fields {
   [[nodiscard]] SourceLocation where(std::string_view name) const;
   [[nodiscard]] Expected<std::int64_t> integer(std::string_view name, std::int64_t low, std::int64_t high) const;
 
+  /// The error of a file that a field names, moved to the place where the field is given unless it has a place in that file.
+  [[nodiscard]] Diagnostic of_named_file(std::string_view name, Diagnostic error) const;
   /// A diagnostic about a field, moved to the place where this field is given.
   [[nodiscard]] Diagnostic placed(Diagnostic diagnostic) const;
 

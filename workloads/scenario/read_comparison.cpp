@@ -151,7 +151,6 @@ Expected<std::vector<Variant>> workload_variants(const Fields& fields, const Sys
 
 /// Of every machine, slice, topology and mesh.
 Expected<std::vector<Fields>> systems_asked_for(const Fields& base) {
-  if (!base.has("machine")) return read_machine(base).error();
   std::vector<FieldText> meshes = base.texts("mesh");
   if (meshes.empty()) meshes.emplace_back();
   std::vector<Fields> systems;
@@ -192,6 +191,41 @@ std::set<std::string> names_of_several(const std::vector<Fields>& systems) {
   return several;
 }
 
+Status each_once(const std::vector<FieldText>& values) {
+  std::set<std::string> seen;
+  for (const FieldText& value : values) {
+    if (value.text.empty()) return Diagnostic{value.where, "expected values between commas, found an empty one"};
+    if (!seen.insert(value.text).second) return Diagnostic{value.where, quoted(value.text) + " is given twice"};
+  }
+  return success();
+}
+
+/// What is wrong with lists whatever the system: typing errors, which would otherwise be left out of the comparison with a reason.
+Status check_lists(const Fields& fields) {
+  for (const char* name : {"machine", "slice", "topology", "collective", "bytes", "algorithm", "dataflow", "slice_count"})
+    if (auto ok = each_once(listed(fields, name)); !ok) return ok;
+  for (const char* name : {"mesh", "axis"})
+    if (auto ok = each_once(fields.texts(name)); !ok) return ok;
+  for (const FieldText& name : listed(fields, "algorithm"))
+    if (name.text == "all" && listed(fields, "algorithm").size() > 1) return Diagnostic{name.where, "expected names or all, found both"};
+  std::vector<Machine> machines;
+  for (const FieldText& name : listed(fields, "machine")) {
+    auto machine = find_machine(name.text);
+    if (!machine) return machine.error();
+    machines.push_back(*std::move(machine));
+  }
+  for (const FieldText& topology : listed(fields, "topology"))
+    if (const auto known = parse_topology(topology.text, topology.where); !known) return known.error();
+  for (const FieldText& slice : listed(fields, "slice")) {
+    const auto takes = [&](const Machine& machine) { return parse_slice(slice.text, machine, slice.where).has_value(); };
+    if (std::none_of(machines.begin(), machines.end(), takes)) return parse_slice(slice.text, machines.front(), slice.where).error();
+  }
+  for (const FieldText& mesh : fields.texts("mesh"))
+    if (mesh.text != "all")
+      if (const auto sizes = parse_mesh(mesh.text, mesh.where); !sizes) return sizes.error();
+  return success();
+}
+
 }  // namespace
 
 std::size_t ComparisonSetup::variants() const {
@@ -199,6 +233,8 @@ std::size_t ComparisonSetup::variants() const {
 }
 
 Expected<ComparisonSetup> read_comparison(const Fields& fields, const std::vector<std::vector<Override>>& variations) {
+  if (!fields.has("machine")) return read_machine(fields).error();
+  if (auto ok = check_lists(fields); !ok) return ok.error();
   const auto asked = systems_asked_for(fields);
   if (!asked) return asked.error();
   const auto kind = problem_kind(fields, compared_kinds);

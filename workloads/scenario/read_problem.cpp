@@ -70,6 +70,12 @@ Expected<bool> on_off(const Fields& fields, std::string_view name) {
   return Diagnostic{fields.where(name), "expected on or off, found " + quoted(text)};
 }
 
+/// Errors: a field that is given and empty, too.
+Expected<CollectivePolicy> read_policy(const Fields& fields, std::string_view name) {
+  if (fields.has(name) && fields.text(name).empty()) return Diagnostic{fields.where(name), always("").error().message};
+  return parse_policy(fields.text(name), fields.where(name));
+}
+
 Expected<ProblemSpec> read_whole_gemm(const Fields& fields, const System& system, DType default_dtype) {
   auto spec = read_gemm(fields, system.machine, default_dtype);
   if (!spec) return spec.error();
@@ -110,7 +116,7 @@ Expected<ProblemSpec> read_open_workload(const Fields& fields, const System& sys
 
 Expected<ProblemSpec> read_planned(const Fields& fields) {
   auto saved = load_plan(fields.text("plan"));
-  if (!saved) return saved.error();
+  if (!saved) return fields.of_named_file("plan", saved.error());
   if (const auto chooser = chooser_of(saved->plan.collectives, Machine{}); !chooser) return blamed_on(saved->collectives_where, chooser.error());
   Pass pass = saved->pass;
   if (fields.has("pass")) {
@@ -124,11 +130,11 @@ Expected<ProblemSpec> read_planned(const Fields& fields) {
 Expected<ProblemSpec> read_saved_schedule(const Fields& fields, const System& system) {
   const std::string path = fields.text("schedule");
   auto schedule = load_schedule(path);
-  if (!schedule) return schedule.error();
+  if (!schedule) return fields.of_named_file("schedule", schedule.error());
   if (schedule->mesh.devices() != system.mesh.devices())
     return Diagnostic{{path, 0, 0},
                       fmt::format("the schedule's mesh is {}, the system's is {}: they must have as many devices", to_text(schedule->mesh), to_text(system.mesh))};
-  auto policy = parse_policy(fields.text("algorithm"), fields.where("algorithm"));
+  auto policy = read_policy(fields, "algorithm");
   if (!policy) return policy.error();
   return ProblemSpec{ScheduleSpec{*std::move(schedule), *std::move(policy)}};
 }
@@ -236,7 +242,7 @@ Expected<PartOptions> read_part_options(const Fields& fields, const Machine& mac
 Expected<GemmSpec> read_gemm(const Fields& fields, const Machine& machine, DType default_dtype) {
   const auto problem = parse_gemm(fields.text("gemm"), default_dtype, fields.where("gemm"));
   if (!problem) return problem.error();
-  auto policy = parse_policy(fields.text("collectives"), fields.where("collectives"));
+  auto policy = read_policy(fields, "collectives");
   if (!policy) return policy.error();
   GemmSpec spec{nullptr, *problem, Pass::forward, {}, fields.flag("pad"), *std::move(policy)};
   const auto pass = read_pass(fields);
@@ -282,7 +288,7 @@ Expected<CollectiveDetails> read_details(const Fields& fields, CollectiveKind ki
     return details;
   }
   const auto text = read_file(fields.text("pairs"), list_limit);
-  if (!text) return text.error();
+  if (!text) return fields.of_named_file("pairs", text.error());
   auto pairs = parse_pairs(*text, fields.text("pairs"), devices);
   if (!pairs) return pairs.error();
   details.pairs = std::move(*pairs);
@@ -312,7 +318,7 @@ Expected<CollectiveSpec> read_collective(const Fields& fields, const System& sys
   auto details = read_details(fields, *kind, devices);
   if (!details) return details.error();
   spec.details = *std::move(details);
-  auto policy = parse_policy(fields.text("algorithm"), fields.where("algorithm"));
+  auto policy = read_policy(fields, "algorithm");
   if (!policy) return policy.error();
   spec.policy = *std::move(policy);
   if (!fields.has("chunks")) return spec;

@@ -46,8 +46,7 @@ Expected<Machine> read_machine(const Fields& fields) {
   if (!fields.has("machine"))
     return Diagnostic{{}, fmt::format("`machine` is missing; shipped are {} (or give a textproto file)", fmt::join(shipped_machines(), ", "))};
   auto machine = find_machine(fields.text("machine"));
-  // A machine that a file names is looked for where that file says so.
-  if (!machine) return machine.error().where.file.empty() && fields.where("machine").line > 0 ? blamed_on(fields.where("machine"), machine.error()) : machine;
+  if (!machine) return fields.of_named_file("machine", machine.error());
   Machine changed = *machine;
   for (const FieldText& set : fields.texts("set")) {
     const std::size_t equals = set.text.find('=');
@@ -64,7 +63,7 @@ Expected<SystemSpec> read_system_spec(const Fields& fields, Machine machine) {
   auto mesh = fields.has("mesh")       ? parse_mesh(fields.text("mesh"), fields.where("mesh"))
               : fields.has("schedule") ? mesh_of_schedule(fields.text("schedule"))
                                        : Expected<MeshSizes>{MeshSizes{}};
-  if (!mesh) return mesh.error();
+  if (!mesh) return fields.has("mesh") ? mesh.error() : fields.of_named_file("schedule", mesh.error());
   spec.mesh = *std::move(mesh);
   if (fields.has("slice")) {
     auto slice = parse_slice(fields.text("slice"), spec.machine, fields.where("slice"));
@@ -180,7 +179,7 @@ Expected<SlowDevices> parse_slow_devices(const Topology& topology, const std::st
 Expected<Fields> with_plan(Fields fields) {
   if (!fields.has("plan")) return fields;
   const auto plan = load_plan(fields.text("plan"));
-  if (!plan) return plan.error();
+  if (!plan) return fields.of_named_file("plan", plan.error());
   fields.complete(plan->system);
   return fields;
 }

@@ -18,7 +18,8 @@ constexpr std::int64_t largest = std::int64_t{1} << 30;
 
 Expected<Workload> read_workload(const Fields& fields, int devices) {
   auto block = find_transformer_block(fields.text("workload"));
-  if (!block) return block.error().where.file.empty() ? blamed_on(fields.where("workload"), block.error()) : block.error();
+  if (!block)
+    return block.error().where.file.empty() ? blamed_on(fields.where("workload"), block.error()) : fields.of_named_file("workload", block.error());
   const auto set = [&](const char* name, std::int64_t& field) -> Status {
     if (!fields.has(name)) return success();
     const auto value = fields.integer(name, 1, largest);

@@ -10,10 +10,15 @@ namespace podsim {
 
 namespace {
 
-std::vector<Slice> slices_2d(std::int64_t chips) {
+/// Those that the vendor offers are wired as it builds them: parse_slice() knows which.
+std::vector<Slice> slices_2d(const Machine& machine, std::int64_t chips) {
   std::vector<Slice> slices;
-  for (std::int64_t rows = chips; rows >= 1; --rows)
-    if (chips % rows == 0) slices.push_back({{static_cast<int>(rows), static_cast<int>(chips / rows)}, true});
+  for (std::int64_t rows = chips; rows >= 1; --rows) {
+    if (chips % rows != 0) continue;
+    const auto slice = parse_slice(fmt::format("{}x{}", rows, chips / rows), machine, of_field("chips"));
+    assert(slice);
+    slices.push_back(*slice);
+  }
   return slices;
 }
 
@@ -75,7 +80,7 @@ std::string shape_of(const System& system) {
 }  // namespace
 
 Expected<std::vector<Slice>> slices_of(const Machine& machine, std::int64_t chips, bool two_dimensional) {
-  if (two_dimensional || machine.slices.any_shape) return slices_2d(chips);
+  if (two_dimensional || machine.slices.any_shape) return slices_2d(machine, chips);
   std::vector<Slice> slices = offered_slices(machine, chips);
   if (!slices.empty()) return slices;
   std::string near;

@@ -7,7 +7,7 @@
 
 namespace podsim {
 
-/// Every slice of so many chips that the vendor offers; `two_dimensional`: every AxB as a what-if. Errors, of the field `chips`: nothing is offered of so
+/// Every slice of so many chips that the vendor offers; `two_dimensional`: every AxB, hypothetical unless it is offered. Errors, of the field `chips`: nothing is offered of so
 /// many (names the near numbers).
 Expected<std::vector<Slice>> slices_of(const Machine& machine, std::int64_t chips, bool two_dimensional);
 

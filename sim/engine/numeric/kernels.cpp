@@ -8,6 +8,9 @@
 
 #include "sim/engine/numeric/bf16.hpp"
 
+/// Ends the threads that OpenBLAS starts when it is loaded, one per core but one, as it does itself before a fork. Not in its headers.
+extern "C" __attribute__((weak)) int blas_thread_shutdown_();
+
 namespace podsim {
 namespace {
 
@@ -165,7 +168,10 @@ std::int64_t rows_per_call(std::int64_t n, std::int64_t k) {
   return std::max(least, static_cast<std::int64_t>(std::min(multiply_adds / static_cast<double>(n) / static_cast<double>(k), 0x1p62)) / least * least);
 }
 
-void use_one_blas_thread() { openblas_set_num_threads(1); }
+void use_one_blas_thread() {
+  openblas_set_num_threads(1);
+  if (blas_thread_shutdown_ != nullptr) blas_thread_shutdown_();
+}
 
 void multiply_rows(const Product& product, const double* left, const double* right, double* out, std::int64_t first, std::int64_t last) {
   const auto m = static_cast<int>(product.m), n = static_cast<int>(product.n), k = static_cast<int>(product.k);

@@ -256,7 +256,8 @@ Seconds Predictions::predicted(std::size_t i) {
   if (stop_.requested()) return item.observation->time;  // any fit will do: nobody will see it
   if (item.form) return evaluate(*item.form, system_.machine);
   if (stale_) {
-    auto turned = with_machine(system_, system_.machine);
+    Machine machine = std::move(system_.machine);
+    auto turned = with_machine(std::move(system_), std::move(machine));
     assert(turned);
     system_ = *std::move(turned);
     stale_ = false;
