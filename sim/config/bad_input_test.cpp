@@ -184,7 +184,7 @@ TEST(BadMachine, IsToldExactlyOfVersionAndSlices) {
        "m:33:1: slices of a rail interconnect have a largest of two extents, nodes and GPUs of a node, and no cube or open"},
       {"slices {", "dcn { sync { value: \"1\" source: \"s\" } }\nslices {",
        R"(m:32:14: dcn.sync: a time needs a unit (ps, ns, us, ms, s), got "1")"},
-      {"value: true", "value: yes", R"(m:33:27: Invalid value for boolean field "value". Value: "yes".)"},
+      {"value: true", "value: yes", R"(m:33:23: expected true or false, found "yes")"},
       {"value: true source: \"s\"", "value: true", "m:33:1: source is missing in slice_copies"},
   });
 }
@@ -416,7 +416,7 @@ TEST(BadResult, IsToldExactly) {
       {"devices: 0\n", "devices: 3000000000\n", "r:11:10: Integer out of range (3000000000)"},
       {"tasks: 0\n", "tasks: -1\n", "r:21:1: tasks must not be negative, got -1"},
       {"size: 4", "size: 0", "r:10:1: the size of a mesh axis must be at least 1, got 0"},
-      {"hypothetical: false", "hypothetical: maybe", R"(r:10:1: Invalid value for boolean field "hypothetical". Value: "maybe".)"},
+      {"hypothetical: false", "hypothetical: maybe", R"(r:9:15: expected true or false, found "maybe")"},
       {"format_version: 1", "format_version: 3", "r:4:1: format_version 3 is newer than what this program reads, 1"},
       {"engine: \"\"", "engine: \"\" engine: \"\"", "r:5:12: engine is given twice"},
   };

@@ -29,6 +29,12 @@ TEST(SweepFile, KnowsWhereEveryValueStands) {
             (std::vector<SweepValue>{{"1", {"s", 3, 17}}, {"2", {"s", 3, 20}}, {"4", {"s", 4, 5}}, {"8", {"s", 4, 21}}}));
 }
 
+TEST(SweepFile, CountsATabAsAByte) {
+  const auto blocks = blocks_of("sweep {\n\tslice:\t['a',\t'b']\n\t}\n\tsweep { seed: 1 }\n");
+  EXPECT_EQ(blocks.at(0).axes.at(0).values, (std::vector<SweepValue>{{"a", {"s", 3, 10}}, {"b", {"s", 3, 15}}}));
+  EXPECT_EQ(blocks.at(1).where, (SourceLocation{"s", 5, 2}));
+}
+
 TEST(SweepFile, PutsAxesInTheOrderOfTheFieldsAndSetsInThatOfTheFile) {
   const auto blocks = blocks_of(
       "sweep { engine: 'des' set { path: 'q' value: ['1', '2'] } algorithm: 'x' set { path: 'p' value: '' } machine: 'm' slice: ['a', 'b'] }");

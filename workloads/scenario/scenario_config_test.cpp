@@ -70,6 +70,8 @@ TEST(ScenarioFile, ThatIsWrittenIsReadAgain) {
 
 TEST(ScenarioFile, IsOneAndNoSweep) {
   EXPECT_EQ(error_of("format_version: 1\nscenario { slice: ['a', 'b'] }"), "s:2:12: expected one value of slice, found 2, which is a sweep (podsim sweep)");
+  EXPECT_EQ(error_of("format_version: 1\nscenario {\n\t\tslice: ['a', 'b'] }").substr(0, 7), "s:3:3: ") << "a tab is a byte";
+  EXPECT_EQ(error_of("format_version: 1\nscenario {\n\tslics: 'a' }").substr(0, 7), "s:3:2: ");
   EXPECT_EQ(error_of("format_version: 1\nscenario { case { slice: 'a' } }"), "s:2:12: a case belongs to a sweep (podsim sweep)");
   EXPECT_EQ(error_of("format_version: 1\nscenario { set { path: 'p' value: ['1', '2'] } }"),
             "s:2:12: expected one value of p, found 2, which is a sweep (podsim sweep)");
