@@ -170,7 +170,7 @@ TEST(BadCommand, Gemms) {
       {"compare --machine ideal --slice 4x2 --gemm m=16,n=16,k=16", "algorithm meshslice needs --slice-count"},
       {"compare --machine ideal --slice 4x2 --slice-count 2", "expected one of --gemm, --collective and --workload, found none"},
       {"compare --machine ideal --slice 4x2 --gemm m=16,n=16,k=16 --slice-count 2,",
-       "--slice-count: expected a whole number from 1 to 1048576, got \"\""},
+       "--slice-count: expected values between commas, found an empty one"},
   });
   const Outcome cube = podsim("run --machine ideal --slice 2x2x2 --gemm m=16,n=16,k=16 --algorithm collective");
   EXPECT_EQ(cube.status, exit_bad_input);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/cancellation.hpp"
 #include "topologies/system.hpp"
 #include "validation/calibration/observations.hpp"
 
