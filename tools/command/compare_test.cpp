@@ -15,6 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 using test::json_of;
+using test::Outcome;
 using test::podsim;
 
 nlohmann::ordered_json rows_of(const std::string& line) { return json_of(line)["rows"]; }
