@@ -17,10 +17,11 @@ namespace {
 std::atomic<bool> is_requested{false}, is_answering{false}, is_announced{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-/// Rings when the time to answer is over. Work ends soon after a signal where it can, but nobody can look into every loop of every library.
+/// Rings when the time to answer is over: work ends soon after a signal where it can, but not every loop of every library looks. The end of a process with
+/// gigabytes takes a tenth of a second or two more.
 timer_t time_to_answer;
 bool has_timer = false;
-constexpr itimerspec begin_to_answer{{0, 0}, {0, 400'000'000}}, end_of_answer{{0, 0}, {4, 0}};
+constexpr itimerspec begin_to_answer{{0, 0}, {0, 300'000'000}}, end_of_answer{{0, 0}, {4, 0}};
 
 [[noreturn]] void end() {
   remove_part_files();
