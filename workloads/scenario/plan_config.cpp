@@ -27,7 +27,7 @@ static_assert(static_cast<int>(Only::everything) == proto::Plan::everything && s
               static_cast<int>(Only::other) == proto::Plan::other);
 
 /// The fields of a scenario that hold for every product of a plan.
-constexpr std::array<std::string_view, 5> of_products{"pass", "block", "prefetch", "slice_copies", "collectives"};
+constexpr std::array<std::string_view, 5> options_of_products{"pass", "block", "prefetch", "slice_copies", "collectives"};
 
 class PlanReader {
  public:
@@ -74,7 +74,7 @@ class PlanReader {
     for (const FieldKind* field : fields.given()) {
       if (field->part == FieldKind::Part::system)
         for (const FieldText& given : fields.texts(field->name)) saved.system.add(field->name, given.text, given.where);
-      else if (std::find(of_products.begin(), of_products.end(), field->name) == of_products.end())
+      else if (std::find(options_of_products.begin(), options_of_products.end(), field->name) == options_of_products.end())
         file_.problem({fields.where(field->name), std::string{field->name} + " does not belong to a plan"});
     }
     for (const char* needed : {"machine", "slice", "mesh"})
