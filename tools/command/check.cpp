@@ -46,13 +46,9 @@ OptionGroup check_options_described() {
 /// As it is checked.
 Expected<Schedule> lowered_schedule(const Options& options, const RunOptions& how) {
   how.tell("laying out the mesh");
-  const auto fields = system_fields(options, "ideal");
-  if (!fields) return fields.error();
-  const auto system = read_system(*fields);
-  if (!system) return system.error();
-  const auto problem = read_problem(*fields, *system, DType::f32);
-  if (!problem) return problem.error();
-  const auto posed = pose(*system, *problem, how);
+  const auto asked = problem_of(options, DType::f32, "ideal");
+  if (!asked) return asked.error();
+  const auto posed = pose(asked->system, asked->problem, how);
   if (!posed) return posed.error();
   auto lowered = lower_problem(posed->system, posed->problem, how);
   if (!lowered) return lowered.error();

@@ -42,11 +42,9 @@ Expected<PredictedStep> simulated_step(const Options& options, const RunOptions&
   auto fields = system_fields(options);
   if (!fields) return fields.error();
   fields->erase("layers");  // of the profile
-  const auto system = read_system(*fields);
-  if (!system) return system.error();
-  const auto problem = read_problem(*fields, *system, DType::bf16);
-  if (!problem) return problem.error();
-  const auto run = simulate(*system, *problem, how);
+  const auto asked = problem_of(*fields, DType::bf16);
+  if (!asked) return asked.error();
+  const auto run = simulate(asked->system, asked->problem, how);
   if (!run) return run.error();
   if (run->timeline.interrupted) return cancelled_work();
   return PredictedStep{step_of(*run), run->row.problem.blocks};

@@ -152,6 +152,20 @@ Expected<System> system_of(const Options& options, const std::string& default_ma
   return read_system(*fields);
 }
 
+Expected<AskedProblem> problem_of(const Fields& fields, DType default_dtype) {
+  auto system = read_system(fields);
+  if (!system) return system.error();
+  auto problem = read_problem(fields, *system, default_dtype);
+  if (!problem) return problem.error();
+  return AskedProblem{*std::move(system), *std::move(problem)};
+}
+
+Expected<AskedProblem> problem_of(const Options& options, DType default_dtype, const std::string& default_machine) {
+  const auto fields = system_fields(options, default_machine);
+  if (!fields) return fields.error();
+  return problem_of(*fields, default_dtype);
+}
+
 RunOptions run_options_of(const Console& console, int threads) {
   RunOptions options;
   options.threads = threads;

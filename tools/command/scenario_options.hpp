@@ -25,6 +25,15 @@ Expected<Fields> system_fields(const Options& options, const std::string& defaul
 /// The system of run, check and show.
 Expected<System> system_of(const Options& options, const std::string& default_machine = "");
 
+/// A problem on its system, as a command line says it.
+struct AskedProblem {
+  System system;
+  ProblemSpec problem;
+};
+Expected<AskedProblem> problem_of(const Options& options, DType default_dtype, const std::string& default_machine = "");
+/// The same of fields.
+Expected<AskedProblem> problem_of(const Fields& fields, DType default_dtype);
+
 /// With the console's interrupt as `stop`. Errors: no such engine, values out of range.
 Expected<RunOptions> run_options_of(const Fields& fields, const Options& options, const Console& console);
 /// Of verbs that simulate only to choose what is left open: by des.

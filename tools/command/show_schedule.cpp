@@ -12,13 +12,9 @@
 namespace podsim {
 
 Expected<std::string> show_schedule(const Options& options, Format, const RunOptions& how) {
-  const auto fields = system_fields(options, "ideal");
-  if (!fields) return fields.error();
-  const auto system = read_system(*fields);
-  if (!system) return system.error();
-  const auto problem = read_problem(*fields, *system, DType::bf16);
-  if (!problem) return problem.error();
-  auto posed = pose(*system, *problem, how);
+  const auto asked = problem_of(options, DType::bf16, "ideal");
+  if (!asked) return asked.error();
+  auto posed = pose(asked->system, asked->problem, how);
   if (!posed) return posed.error();
   Schedule schedule = posed->problem.schedule;
   if (options.flag("lowered")) {
