@@ -15,7 +15,7 @@ namespace {
 
 TEST(FindMachine, FindsEveryShippedMachineByItsName) {
   EXPECT_THAT(shipped_machines(),
-              ::testing::ElementsAre("dgx_a100", "dgx_h100", "ideal", "tpu7x", "tpu_v3", "tpu_v4", "tpu_v5e", "tpu_v5p", "tpu_v6e"));
+              ::testing::ElementsAre("dgx_a100", "dgx_b200", "dgx_h100", "dgx_h200", "gb200_nvl72", "ideal", "tpu7x", "tpu_v3", "tpu_v4", "tpu_v5e", "tpu_v5p", "tpu_v6e"));
   for (const std::string& name : shipped_machines()) {
     const auto machine = find_machine(name);
     ASSERT_TRUE(machine) << to_text(machine.error());
@@ -54,7 +54,7 @@ TEST(FindMachine, TellsWhereAFileIsWrong) {
 // ---- The shipped machines -------------------------------------------------------------------------------------------------------------
 
 // Per chip, as the data sheets have it: bf16 FLOP/s, HBM bytes, HBM B/s; and per link and direction, B/s. The TPUs of tpu_specs_scaling_book.csv,
-// the others of their vendors' pages.
+// the others of their vendors' pages; NVLink (y) as NCCL has it.
 struct Specification {
   const char* name;
   int devices;
@@ -64,7 +64,9 @@ const Specification specifications[] = {
     {"tpu_v3", 2, 140e12, 32e9, 900e9, 100e9, 100e9},        {"tpu_v4", 1, 275e12, 32e9, 1.2e12, 45e9, 45e9},
     {"tpu_v5p", 1, 459e12, 96e9, 2.8e12, 90e9, 90e9},        {"tpu_v5e", 1, 197e12, 16e9, 810e9, 45e9, 45e9},
     {"tpu_v6e", 1, 920e12, 32e9, 1.6e12, 90e9, 90e9},        {"tpu7x", 2, 2307e12, 192 * 0x1p30, 7.38e12, 100e9, 100e9},
-    {"dgx_a100", 1, 312e12, 80e9, 2.039e12, 25e9, 300e9},    {"dgx_h100", 1, 989.4e12, 80e9, 3.35e12, 50e9, 450e9},
+    {"dgx_a100", 1, 312e12, 80e9, 2.039e12, 25e9, 240e9},    {"dgx_h100", 1, 989.4e12, 80e9, 3.35e12, 50e9, 370.8e9},
+    {"dgx_h200", 1, 989.4e12, 141e9, 4.8e12, 50e9, 370.8e9}, {"dgx_b200", 1, 2.25e15, 180e9, 8e12, 50e9, 721.8e9},
+    {"gb200_nvl72", 1, 2.5e15, 186e9, 8e12, 50e9, 721.8e9},
 };
 
 TEST(ShippedMachines, HaveTheRatesOfTheirDataSheetsSharedByTheDevicesOfAChip) {
@@ -79,7 +81,7 @@ TEST(ShippedMachines, HaveTheRatesOfTheirDataSheetsSharedByTheDevicesOfAChip) {
     EXPECT_EQ(is_unlimited(m.chip.inner.bandwidth), s.devices == 1) << s.name;
     EXPECT_FALSE(is_unlimited(m.dcn.nic_bandwidth) || is_unlimited(m.dcn.host_bandwidth)) << s.name;
     EXPECT_GT(m.dcn.latency, Seconds{}) << s.name;
-    EXPECT_EQ(m.interconnect == Interconnect::rail, m.name.starts_with("dgx")) << s.name;
+    EXPECT_EQ(m.interconnect == Interconnect::rail, m.name.starts_with("dgx") || m.name.starts_with("gb200")) << s.name;
     EXPECT_EQ(m.slices.host.size(), m.slices.largest.size()) << s.name;
   }
 }

@@ -452,6 +452,7 @@ class ScheduleReader {
     origin.kind = collective_kind_numbered(message.kind());
     origin.axis = read(message.axis(), place.at("axis"));
     origin.input_bytes = Bytes{natural(message.input_bytes(), "input_bytes", place)};
+    origin.own_block = Bytes{natural(message.own_block(), "own_block", place)};
     return origin;
   }
 

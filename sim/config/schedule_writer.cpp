@@ -215,6 +215,7 @@ class ScheduleWriter {
     message.set_kind(static_cast<proto::Collective::Kind>(saved_number(origin.kind)));
     write(origin.axis, *message.mutable_axis());
     message.set_input_bytes(origin.input_bytes.count());
+    if (origin.own_block > Bytes{}) message.set_own_block(origin.own_block.count());
   }
 
   const Schedule& schedule_;

@@ -98,7 +98,9 @@ Seconds local_time(const Machine& machine, const Program& program, const Task& t
   const Local& local = std::get<Local>(task.op);
   switch (traits_of(local.kind).cost) {
     case LocalCost::free: return {};
-    case LocalCost::launch: assert(task.origin); return machine.software.launch[static_cast<std::size_t>(cost_kind_of(task.origin->kind))];
+    case LocalCost::launch:
+      assert(task.origin);
+      return machine.software.launch[static_cast<std::size_t>(cost_kind_of(task.origin->kind))] + task.origin->own_block / machine.chip.own_block_bandwidth;
     case LocalCost::work: break;
   }
   double bytes = 0;

@@ -44,6 +44,7 @@ struct Chip {
   BytesPerSecond reduce_bandwidth = unlimited<BytesPerSecond>;     // for `combine: add` at a receiver, off the core
   BytesPerSecond injection_bandwidth = unlimited<BytesPerSecond>;  // device to router
   BytesPerSecond ejection_bandwidth = unlimited<BytesPerSecond>;   // router to device
+  BytesPerSecond own_block_bandwidth = unlimited<BytesPerSecond>;  // of the copy of a device's own block in an out-of-place collective
   friend bool operator==(const Chip&, const Chip&) = default;
 };
 
@@ -155,7 +156,8 @@ double efficiency_at(const std::vector<EfficiencyPoint>& points, Bytes input);
 Seconds matmul_time(const Machine& machine, const Matmul& matmul, DType dtype);
 
 /// The same with c = max(vector flops / vector_peak, matrix flops / (peak * matmul_efficiency)). The bytes of a region count ceil(r/lanes)*lanes/r
-/// times, r = elements contiguous in its buffer's last dimension. alias and join: zero. launch: software.launch[kind of its Collective]. Lowered
+/// times, r = elements contiguous in its buffer's last dimension. alias and join: zero. launch: software.launch[kind of its Collective] and, out of
+/// place, the own block over own_block_bandwidth. Lowered
 /// tasks do not pay launch[local].
 Seconds local_time(const Machine& machine, const Program& program, const Task& task);
 

@@ -69,7 +69,7 @@ class ProgramLowering {
       return success();
     }
     const int number = collectives_++;
-    const Origin origin{number, collective.kind, collective.axes.front(), bytes_of(program_, collective.input)};
+    const Origin origin{number, collective.kind, collective.axes.front(), bytes_of(program_, collective.input), own_block_of(program_, collective)};
     for (Buffer& buffer : expansion->scratch) buffer.name = fmt::format("{} {}", buffer.name, number);
 
     // One device along the axes: nothing is launched, at most the own shard is put in its place.
@@ -105,6 +105,23 @@ class ProgramLowering {
 };
 
 }  // namespace
+
+Bytes own_block_of(const Program& program, const Collective& collective) {
+  if (collective.input.buffer == collective.output.buffer) return {};
+  std::int64_t devices = 1;
+  for (const AxisView& view : collective.axes) devices *= view.size;
+  const Bytes input = bytes_of(program, collective.input);
+  switch (collective.kind) {
+    case CollectiveKind::all_gather: return input;
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::all_reduce:
+    case CollectiveKind::all_to_all: return input / devices;
+    case CollectiveKind::broadcast:
+    case CollectiveKind::reduce:
+    case CollectiveKind::permute: break;
+  }
+  return {};
+}
 
 Expected<Schedule> lower(const Schedule& schedule, const CollectiveChooser& chooser) {
   if (const auto problems = check_shapes(schedule); !problems.empty()) return problems.front();

@@ -15,12 +15,16 @@ using CollectiveAlgorithm = std::function<Expected<Expansion>(const Mesh&, const
 /// Chooses the algorithm for each Collective. Errors: none applies.
 using CollectiveChooser = std::function<Expected<CollectiveAlgorithm>(const Schedule&, const Collective&)>;
 
+/// The bytes that a device copies from the input of an out-of-place collective to its output, because it has them already: the input of an all-gather, an
+/// n-th of the input of a reduce-scatter, all-reduce or all-to-all of n devices. Nothing if input and output share a buffer.
+Bytes own_block_of(const Program& program, const Collective& collective);
+
 /// Replaces every Collective by one Local{launch} (dma) and its expansion. A pure function:
 ///   * The launch waits for the Collective's edges, and for the last tasks of the previous Collective on each of its axes (one queue per axis).
 ///   * Every task of the expansion that has no unguarded predecessor in it waits for the launch, and so does every guarded one.
 ///   * An edge to the Collective becomes edges to the last tasks of its expansion: those that no other of its tasks follows unconditionally.
 ///     A guarded follower may be absent on a device, so its predecessor counts as a last task.
-///   * Lowered tasks record their Origin.
+///   * Lowered tasks record their Origin. The launch takes the time of copying the own block, too.
 /// Example: task 1 follows an all-gather on a ring of 2. Lowered, the launch comes first, then the alias of the own block, then a Shift by +1, then
 /// task 1; each waits for the one before it.
 /// Errors: those of the chooser and the algorithm. A schedule without Collectives is returned unchanged.

@@ -203,9 +203,9 @@ TEST(Lower, LoweredTasksKeepTheirOrigin) {
   const auto tasks = f.lowered(f.one_step(f.col)).programs[0].tasks;
   ASSERT_EQ(tasks.size(), 5u);
   EXPECT_EQ(tasks[0].origin, std::nullopt);
-  EXPECT_EQ(tasks[1].origin, (Origin{0, CollectiveKind::all_gather, f.row, Bytes{4}})) << "the launch: the first axis; one element of four bytes";
-  EXPECT_EQ(tasks[2].origin, (Origin{0, CollectiveKind::all_gather, f.col, Bytes{4}})) << "the shift: its own axis";
-  EXPECT_EQ(tasks[3].origin, (Origin{1, CollectiveKind::all_gather, f.col, Bytes{16}}));
+  EXPECT_EQ(tasks[1].origin, (Origin{0, CollectiveKind::all_gather, f.row, Bytes{4}, Bytes{4}})) << "the launch: the first axis; one element of four bytes";
+  EXPECT_EQ(tasks[2].origin, (Origin{0, CollectiveKind::all_gather, f.col, Bytes{4}, Bytes{4}})) << "the shift: its own axis";
+  EXPECT_EQ(tasks[3].origin, (Origin{1, CollectiveKind::all_gather, f.col, Bytes{16}, Bytes{16}}));
 }
 
 TEST(Lower, ScratchOfTwoCollectivesIsTheirOwn) {

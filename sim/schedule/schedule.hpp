@@ -229,6 +229,7 @@ struct Origin {
   CollectiveKind kind = CollectiveKind::all_gather;
   AxisView axis;
   Bytes input_bytes;  // per device
+  Bytes own_block{};  // out of place: the part of the result that each device has already, and copies
   friend bool operator==(const Origin&, const Origin&) = default;
 };
 

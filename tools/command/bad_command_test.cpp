@@ -82,7 +82,7 @@ TEST(BadCommand, AbbreviationsAreNotGuessed) {
 TEST(BadCommand, Machines) {
   expect_each({
       {"run --slice 4" + gather,
-       "--machine is missing; shipped are dgx_a100, dgx_h100, ideal, tpu7x, tpu_v3, tpu_v4, tpu_v5e, "
+       "--machine is missing; shipped are dgx_a100, dgx_b200, dgx_h100, dgx_h200, gb200_nvl72, ideal, tpu7x, tpu_v3, tpu_v4, tpu_v5e, "
        "tpu_v5p, tpu_v6e (or give a textproto file)"},
       {"run --machine tpu_v44 --slice 4" + gather, "unknown machine \"tpu_v44\", did you mean \"tpu_v4\", \"tpu_v3\" or \"tpu_v5e\"?"},
       {"run --machine ./nothing.textproto --slice 4" + gather, "./nothing.textproto: cannot read the file: No such file or directory"},

@@ -195,7 +195,7 @@ TEST(ShowTopology, WritesGraphviz) {
   std::ifstream in{path};
   std::stringstream text;
   text << in.rdbuf();
-  EXPECT_THAT(text.str(), AllOf(StartsWith("graph topology {"), HasSubstr("label=\"rail 7\" shape=box"), HasSubstr("label=\"450 GB/s\"")));
+  EXPECT_THAT(text.str(), AllOf(StartsWith("graph topology {"), HasSubstr("label=\"rail 7\" shape=box"), HasSubstr("label=\"370.8 GB/s\"")));
   EXPECT_EQ(podsim("show mesh --machine tpu_v4 --slice 2x2x1 --mesh a=4 -o " + path).status, exit_done);
   std::stringstream mesh;
   mesh << std::ifstream{path}.rdbuf();

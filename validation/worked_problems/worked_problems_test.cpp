@@ -166,9 +166,7 @@ TEST(WorkedProblems, Q2AllReduceOfTheWholeArray) {
 
 /// Eight GPUs of a DGX H100 around their switch. The book counts neither latency nor launches.
 void expect_time_on_h100(CollectiveKind kind, std::int64_t bytes, const std::vector<std::string>& algorithms, double seconds) {
-  const auto machine = find_machine("dgx_h100");
-  ASSERT_TRUE(machine) << to_text(machine.error());
-  const LinkParameters nvlink{machine->link[1].bandwidth, {}};
+  const LinkParameters nvlink{BytesPerSecond{450e9}, {}};  // the data sheet's, as the book has it; dgx_h100 has what NCCL reaches of it
   const auto node = crossbar(8, nvlink);
   ASSERT_TRUE(node) << to_text(node.error());
   const SmallSystem gpus = small_system(ideal_machine(nvlink.bandwidth.count()), {8});
