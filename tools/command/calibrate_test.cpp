@@ -72,7 +72,8 @@ TEST(Calibrate, FlagsWhatNoSuchPartCanDo) {
   std::string rows = "op,devices,bytes,seconds\n";
   for (std::int64_t bytes = 1 << 20; bytes <= (256 << 20); bytes *= 4)
     rows += fmt::format("all-gather,8,{},{}\n", bytes, 1e-6 + 7.0 * static_cast<double>(bytes) / 1.35e12);
-  const std::string file = folder.file("fitted.textproto"), from = "calibrate " + folder.file("rows.csv", rows) + " --base dgx_h100 --slice 1x8 ";
+  const std::string file = folder.file("fitted.textproto"), from = "calibrate " + folder.file("rows.csv", rows) + " --base dgx_h100 --slice 1x8 --set link[y].bandwidth=450GB/s --set link[y].latency=0s "
+                    "--set software.launch=1us --set collective.efficiency=1 --set chip.own_block_bandwidth=unlimited ";
   const auto json = json_of(from + "-o " + file);
   bool flagged = false;
   for (const auto& parameter : json["parameters"])

@@ -44,6 +44,19 @@ Expected<std::vector<DatasetValidation>> of_observations(const Options& options)
   return std::vector<DatasetValidation>{{options.texts("observations").front(), {*std::move(found)}}};
 }
 
+int explain_observations(const Options& options, Console& console) {
+  if (!options.has("observations") || !options.has("machine"))
+    return report({option("explain"), "expected --observations and --machine: what is explained, and on which machine"}, console);
+  if (format_of(options) == Format::csv) return report({option("explain"), "prints a table or json"}, console);
+  const auto imported = imported_observations(options);
+  if (!imported) return report(imported.error(), console);
+  const auto system = system_of(options);
+  if (!system) return report(system.error(), console);
+  const auto rows = explain_rows(imported->observations, *system, console.interrupted);
+  if (!rows) return report(rows.error(), console);
+  return print_output(options, format_of(options) == Format::json ? explained_json(*rows) : explained_table(*rows), console);
+}
+
 Expected<std::vector<DatasetValidation>> of_datasets(const Options& options, Console& console) {
   for (const char* name : {"machine", "slice", "mesh", "set", "bound"})
     if (options.given(name)) return Diagnostic{option(name), "belongs to --observations: a dataset says itself what it is predicted on"};
@@ -70,6 +83,7 @@ OptionGroup validate_options() {
   const OptionGroup own{{"dataset", input_files("NAME|FOLDER", files_of_dataset), "repeatable, --dataset may be left out; none: all that come with podsim"},
                         {"bound", word("SHARE"), "of --observations: the largest median error, as 5%"},
                         {"rows", flag(), "print every row, not only figures"},
+                        {"explain", flag(), "of --observations: the bound of every row, the times of all algorithms, and a sentence"},
                         {"plot", output_file("FILE.svg"), "draw measured against predicted"},
                         {"threads", word("N", "0"), "0: as many as the machine has"}};
   return joined({own, import_options(), system_options(false), output_options(table_json_csv)});
@@ -83,6 +97,7 @@ int validate_verb(const std::vector<std::string>& arguments, Console& console) {
   const Options& options = *parsed.options;
   if (options.has("observations") && options.has("dataset"))
     return report({option("observations"), "expected datasets or --observations, found both"}, console);
+  if (options.flag("explain")) return explain_observations(options, console);
   const auto validations = options.has("observations") ? of_observations(options) : of_datasets(options, console);
   if (!validations) return report(validations.error(), console);
   const Format format = format_of(options);

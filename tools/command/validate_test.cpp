@@ -13,7 +13,7 @@ const std::string h100 = "validate h100_collective_matmul";
 
 TEST(ValidateVerb, JsonHasWhatTheContractNames) {
   const auto json = json_of(h100);
-  EXPECT_THAT(keys(json), ElementsAre("datasets", "rungs", "all_but_sizes", "ok"));
+  EXPECT_THAT(keys(json), ElementsAre("datasets", "rungs", "pools", "all_but_sizes", "ok"));
   ASSERT_EQ(json["datasets"].size(), 1U);
   const auto& dataset = json["datasets"][0];
   EXPECT_THAT(keys(dataset), ElementsAre("name", "rows", "cases", "median_abs_error", "p95_abs_error", "bound", "ok"));

@@ -55,6 +55,79 @@ std::string table_without_empty(std::vector<std::vector<std::string>> rows, std:
   return table(rows, left);
 }
 
+std::string rung_text(const ValidatedCase& found) { return found.fitted == 0 ? "as shipped" : std::string{name_of(found.tier)}; }
+
+std::string both_text(double median, double p95) { return fmt::format("{} / {}", percent(median), percent(p95)); }
+
+/// Of each size class.
+void add_sizes(const std::array<ErrorSummary, size_class_count>& by_size, std::vector<std::string>& line) {
+  for (const ErrorSummary& size : by_size) line.push_back(size.rows == 0 ? "" : both_text(size.median, size.p95));
+}
+
+bool has_sizes(const ValidatedCase& found) {
+  return std::any_of(found.by_size.begin(), found.by_size.end(), [](const ErrorSummary& size) { return size.rows > 0; });
+}
+
+std::string bar_text(const Pool& pool) {
+  std::string text;
+  if (pool.bar) text = pool.bar->p95 > 100 ? percent(pool.bar->median) : both_text(pool.bar->median, pool.bar->p95);
+  if (pool.bar_large) text += fmt::format("{}{} above 64 MiB", text.empty() ? "" : ", ", percent(*pool.bar_large));
+  return text;
+}
+
+/// Median and 95th percentile of each size class, beside how far other sources of the same machine differ.
+std::string size_table(const std::vector<DatasetValidation>& validations) {
+  std::vector<std::vector<std::string>> lines{{"dataset", "case", "below 1 MiB", "to 64 MiB", "above 64 MiB", "all"}};
+  for (const DatasetValidation& validation : validations) {
+    for (const ValidatedCase& found : validation.cases) {
+      if (!has_sizes(found)) continue;
+      std::vector<std::string> line{validation.dataset, found.hypothesis.empty() ? found.name : found.name + ", " + found.hypothesis};
+      add_sizes(found.by_size, line);
+      line.push_back(both_text(found.errors.median, found.errors.p95));
+      lines.push_back(std::move(line));
+    }
+    for (const NoiseFloor& noise : validation.noise) {
+      std::vector<std::string> line{validation.dataset, "noise floor: against " + noise.other};
+      for (const NoiseFloor::Range& range : noise.by_size)
+        line.push_back(range.rows == 0 ? "" : fmt::format("{:.0f} to {:.0f} %", 100 * range.least, 100 * range.most));
+      line.emplace_back();
+      lines.push_back(std::move(line));
+    }
+  }
+  return lines.size() == 1 ? "" : table(lines, 2);
+}
+
+/// The rows that a pool misses most.
+std::string worst_of(const PooledErrors& pool) {
+  constexpr std::size_t shown = 3;
+  std::vector<std::pair<std::string, const ValidatedRow*>> rows = pool.rows;
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return std::abs(a.second->error) > std::abs(b.second->error); });
+  std::string text;
+  for (std::size_t i = 0; i < std::min(shown, rows.size()); ++i) {
+    const auto& [dataset, row] = rows[i];
+    text += fmt::format("    {}: {}: {} measured, {} predicted, {}\n", dataset, observation_text(row->observation), to_text(row->observation.time),
+                        to_text(row->predicted), signed_percent(row->error));
+  }
+  return text;
+}
+
+/// Pools against their bars, and the worst rows of each.
+std::string pool_table(const std::vector<PooledErrors>& pools) {
+  if (pools.empty()) return "";
+  std::vector<std::vector<std::string>> lines{{"pool", "rows", "below 1 MiB", "to 64 MiB", "above 64 MiB", "all", "bar", ""}};
+  std::string worst;
+  for (const PooledErrors& pool : pools) {
+    std::vector<std::string> line{pool.pool.name, std::to_string(pool.rows.size())};
+    add_sizes(pool.by_size, line);
+    line.push_back(both_text(pool.errors.median, pool.errors.p95));
+    line.push_back(bar_text(pool.pool));
+    line.emplace_back(pool.misses_bar() ? "MISSED" : pool.pool.bar || pool.pool.bar_large ? "met" : "");
+    lines.push_back(std::move(line));
+    worst += fmt::format("worst rows: {}\n{}", pool.pool.name, worst_of(pool));
+  }
+  return table(lines, 1) + "\n" + worst + "\n";
+}
+
 std::string row_table(const DatasetValidation& validation) {
   std::vector<std::vector<std::string>> rows{{"case", "hypothesis", "observation", "schedule", "measured", "predicted", "error"}};
   for (const ValidatedCase& found : validation.cases)
@@ -73,6 +146,8 @@ Json json_of(const Observation& o) {
   Json row{{"op", name_of(o.op)}, {"devices", o.devices}, {"bytes", o.bytes.count()}};
   if (o.m > 0) row.update(Json{{"m", o.m}, {"n", o.n}, {"k", o.k}});
   if (!o.axis.empty()) row.set("axis", o.axis);
+  if (!o.slice.empty()) row.set("slice", o.slice);
+  if (o.groups > 1) row.set("groups", o.groups);
   return row;
 }
 
@@ -91,6 +166,11 @@ Json json_of(const DatasetValidation& validation) {
              {"fitted_rows", found.fitted}};
     one.update(json_of(found.errors));
     one.update(Json{{"bound", json_of(found.bound)}, {"no_bound", or_null(found.no_bound)}, {"ok", found.ok}});
+    if (has_sizes(found)) {
+      Json sizes = Json::object();
+      for (std::size_t c = 0; c < size_class_count; ++c) sizes.set(std::string{name_of(static_cast<SizeClass>(c))}, json_of(found.by_size.at(c)));
+      one.set("sizes", std::move(sizes));
+    }
     cases.push_back(std::move(one));
     if (found.bound) bounds.set(found.name, json_of(found.bound));
     for (const ValidatedRow& row : found.rows) {
@@ -111,6 +191,16 @@ Json json_of(const DatasetValidation& validation) {
   result.set("median_abs_error", counted.rows == 0 ? Json() : Json(counted.median));
   result.set("p95_abs_error", counted.rows == 0 ? Json() : Json(counted.p95));
   result.set("bound", std::move(bounds));
+  Json noise = Json::array();
+  for (const NoiseFloor& floor : validation.noise) {
+    Json sizes = Json::object();
+    for (std::size_t c = 0; c < size_class_count; ++c) {
+      const NoiseFloor::Range& range = floor.by_size.at(c);
+      sizes.set(std::string{name_of(static_cast<SizeClass>(c))}, Json{{"rows", range.rows}, {"least", range.least}, {"most", range.most}});
+    }
+    noise.push_back(Json{{"against", floor.other}, {"sizes", std::move(sizes)}});
+  }
+  if (!validation.noise.empty()) result.set("noise_floor", std::move(noise));
   result.set("ok", validation.ok());
   return result;
 }
@@ -121,7 +211,7 @@ std::string observation_text(const Observation& o) {
   std::string text = o.m > 0 && o.op == ObservedOp::matmul ? fmt::format("matmul {}x{}x{}", o.m, o.n, o.k)
                                                            : fmt::format("{} {}", name_of(o.op), to_exact_text(o.bytes));
   if (is_composite(o)) text += fmt::format(" with {}x{}x{}", o.m, o.n, o.k);
-  if (o.devices > 1) text += fmt::format(" on {}", o.devices);
+  if (o.devices > 1) text += o.groups > 1 ? fmt::format(" on {} x {}", o.groups, o.devices) : fmt::format(" on {}", o.devices);
   return o.axis.empty() ? text : text + " along " + o.axis;
 }
 
@@ -132,10 +222,12 @@ std::string validation_table(const std::vector<DatasetValidation>& validations, 
   std::vector<std::vector<std::string>> lines{{"dataset", "rung", "case", "hypothesis", "fitted", "predicted", "median", "95th", "bound", ""}};
   for (const DatasetValidation& validation : validations)
     for (const ValidatedCase& found : validation.cases)
-      lines.push_back({validation.dataset, std::string{name_of(found.tier)}, found.name, found.hypothesis, std::to_string(found.fitted),
+      lines.push_back({validation.dataset, rung_text(found), found.name, found.hypothesis, std::to_string(found.fitted),
                        std::to_string(found.errors.rows), percent(found.errors.median), percent(found.errors.p95), bound_text(found),
                        found.ok ? (found.counted ? "" : "not counted") : "ABOVE"});
   text += table_without_empty(std::move(lines), 3, 4) + "\n";
+  if (const std::string sizes = size_table(validations); !sizes.empty()) text += sizes + "\n";
+  text += pool_table(pooled(validations));
   for (const Tier tier : tiers) {
     const ErrorSummary summary = summary_of(errors_of(validations, tier));
     if (summary.rows > 0) text += fmt::format("{:<16} {}\n", name_of(tier), summary_text(summary));
@@ -144,7 +236,7 @@ std::string validation_table(const std::vector<DatasetValidation>& validations, 
   for (const DatasetValidation& validation : validations) {
     const std::string* said = nullptr;  // a case stands under every hypothesis
     for (const ValidatedCase& found : validation.cases) {
-      if (!found.no_bound.empty() && (said == nullptr || *said != found.name))
+      if (!found.no_bound.empty() && found.pools.empty() && (said == nullptr || *said != found.name))
         text += fmt::format("no bound: {}, {}: {}\n", validation.dataset, found.name, found.no_bound);
       said = &found.name;
     }
@@ -164,10 +256,47 @@ std::string validation_json(const std::vector<DatasetValidation>& validations) {
     datasets.push_back(json_of(validation));
     ok = ok && validation.ok();
   }
+  Json pools = Json::array();
+  for (const PooledErrors& pool : pooled(validations)) {
+    Json one{{"name", pool.pool.name}}, sizes = Json::object();
+    one.update(json_of(pool.errors));
+    for (std::size_t c = 0; c < size_class_count; ++c) sizes.set(std::string{name_of(static_cast<SizeClass>(c))}, json_of(pool.by_size.at(c)));
+    one.set("sizes", std::move(sizes));
+    one.update(Json{{"bar", json_of(pool.pool.bar)}, {"bar_above_64_mib", pool.pool.bar_large ? Json(*pool.pool.bar_large) : Json()}, {"misses_bar", pool.misses_bar()}});
+    pools.push_back(std::move(one));
+  }
   for (const Tier tier : tiers) by_rung.set(std::string{name_of(tier)}, json_of(summary_of(errors_of(validations, tier))));
-  return Json{{"datasets", std::move(datasets)}, {"rungs", std::move(by_rung)}, {"all_but_sizes", json_of(headline(validations))}, {"ok", ok}}.dump(
+  return Json{{"datasets", std::move(datasets)}, {"rungs", std::move(by_rung)}, {"pools", std::move(pools)}, {"all_but_sizes", json_of(headline(validations))}, {"ok", ok}}.dump(
              2) +
          "\n";
+}
+
+std::string explained_table(const std::vector<ExplainedRow>& rows) {
+  std::vector<std::vector<std::string>> lines{{"observation", "measured", "expected", "difference", "bound by", "algorithms, the fastest first", "explanation"}};
+  for (const ExplainedRow& row : rows) {
+    std::string algorithms;
+    for (const auto& [name, time] : row.algorithms)
+      algorithms += fmt::format("{}{}{} {}", algorithms.empty() ? "" : ", ", name, name == row.nearest ? "*" : "", to_text(time));
+    lines.push_back({observation_text(row.observation), to_text(row.observation.time), to_text(row.expected),
+                     signed_percent(row.expected.count() / row.observation.time.count() - 1), row.bound, algorithms, row.sentence});
+  }
+  return table(lines, 1) + "* the algorithm that comes nearest to the measured time\n";
+}
+
+std::string explained_json(const std::vector<ExplainedRow>& rows) {
+  Json all = Json::array();
+  for (const ExplainedRow& row : rows) {
+    Json json = json_of(row.observation), algorithms = Json::array();
+    for (const auto& [name, time] : row.algorithms) algorithms.push_back(Json{{"name", name}, {"predicted_s", time.count()}});
+    json.update(Json{{"measured_s", row.observation.time.count()},
+                     {"expected_s", row.expected.count()},
+                     {"bound", row.bound},
+                     {"algorithms", std::move(algorithms)},
+                     {"nearest", or_null(row.nearest)},
+                     {"explanation", row.sentence}});
+    all.push_back(std::move(json));
+  }
+  return Json{{"rows", std::move(all)}}.dump(2) + "\n";
 }
 
 std::string validation_csv(const std::vector<DatasetValidation>& validations) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "validation/validate/explain_rows.hpp"
 #include "validation/validate/validate.hpp"
 
 namespace podsim {
@@ -13,6 +14,9 @@ std::string validation_table(const std::vector<DatasetValidation>& validations, 
 std::string validation_json(const std::vector<DatasetValidation>& validations);
 /// One line per row.
 std::string validation_csv(const std::vector<DatasetValidation>& validations);
+/// Of explain_rows(): one line per row; the same as JSON.
+std::string explained_table(const std::vector<ExplainedRow>& rows);
+std::string explained_json(const std::vector<ExplainedRow>& rows);
 /// Predicted over measured time, both logarithmic; one colour per tier, hollow if the row does not count.
 std::string validation_svg(const std::vector<DatasetValidation>& validations);
 

@@ -32,9 +32,10 @@ Diagnostic no_such(const CsvField& field, std::string_view noun, const std::arra
 }
 
 // The columns, in the order in which they are written.
-enum Column { op, devices, bytes, seconds, axis, array_dim, dtype, m, n, k, schedule, source, column_count };
+enum Column { op, devices, bytes, seconds, axis, array_dim, dtype, m, n, k, schedule, source, slice, groups, in_place, column_count };
 constexpr std::array<std::string_view, column_count> column_names = {"op",    "devices", "bytes", "seconds", "axis",     "array_dim",
-                                                                     "dtype", "m",       "n",     "k",       "schedule", "source"};
+                                                                     "dtype", "m",       "n",     "k",       "schedule", "source", "slice",    "groups",
+                                                                     "in_place"};
 constexpr int required_columns = 4;
 
 // So that no product of two of them is more than 64 bits hold.
@@ -83,6 +84,7 @@ class RowReader {
     return {problem.where, std::string{column_names[column]} + ": " + problem.message};
   }
   void read_shape(Observation& row);
+  void read_place(Observation& row);
 
   const CsvRow& row_;
   const std::array<int, column_count>& positions_;
@@ -106,7 +108,7 @@ Expected<Observation> RowReader::read() {
   const bool local = row.op == ObservedOp::matmul || row.op == ObservedOp::hbm_copy;
   if (local) {
     const std::string noun = "op " + std::string{name_of(row.op)};
-    for (const Column column : {axis, array_dim, schedule}) absent(column, noun);
+    for (const Column column : {axis, array_dim, schedule, groups, in_place}) absent(column, noun);
   }
   if (const CsvField* found = field(axis)) row.axis = found->text;
   if (const CsvField* found = field(array_dim)) {
@@ -128,6 +130,7 @@ Expected<Observation> RowReader::read() {
       row.schedule = *value;
   }
   read_shape(row);
+  read_place(row);
   if (const CsvField* found = field(source)) row.source = found->text;
   if (problem_) return *problem_;
   return row;
@@ -141,6 +144,17 @@ void RowReader::read_shape(Observation& row) {
     row.m = count(m, most_elements);
     row.n = count(n, most_elements);
     row.k = count(k, most_elements);
+  }
+}
+
+void RowReader::read_place(Observation& row) {
+  if (const CsvField* found = field(slice)) row.slice = found->text;
+  if (field(groups) != nullptr) row.groups = static_cast<int>(count(groups, most_devices));
+  if (row.groups > 1 && row.slice.empty()) fail({field(groups)->where, "groups at once need the column slice: where they ran"});
+  if (row.groups > 1 && !row.axis.empty()) fail({field(axis)->where, "a row names the axis or the groups that run at once, found both"});
+  if (const CsvField* found = field(in_place)) {
+    row.in_place = found->text == "yes";
+    if (!row.in_place && found->text != "no") fail({found->where, "in_place must be yes or no, got " + quoted(found->text)});
   }
 }
 
@@ -179,6 +193,9 @@ std::string text_of(const Observation& row, Column column) {
     case k: return count_or_none(row.k);
     case schedule: return row.schedule == ObservedSchedule::unknown ? std::string{} : std::string{name_of(row.schedule)};
     case source: return row.source;
+    case slice: return row.slice;
+    case groups: return row.groups == 1 ? std::string{} : std::to_string(row.groups);
+    case in_place: return row.in_place ? "yes" : "";
     case column_count: break;
   }
   return {};

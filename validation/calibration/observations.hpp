@@ -34,6 +34,9 @@ struct Observation {
   Bytes bytes{};
   Seconds time{};
   std::string axis{};              // of the mesh; empty: the only one, or not stated
+  std::string slice{};             // "1x4": where it ran, if not on the slice that all rows are predicted on
+  int groups = 1;                  // of `devices` each, that did the same at once; they fill the slice
+  bool in_place = false;           // the own block was where the collective leaves it
   std::optional<int> array_dim{};  // the dimension of the array that is gathered or scattered
   std::optional<DType> dtype{};
   std::int64_t m = 0, n = 0, k = 0;  // of a matmul, and of a collective with one
@@ -45,10 +48,13 @@ struct Observation {
 /// Whether a row is a collective with a matmul.
 inline bool is_composite(const Observation& o) { return o.m > 0 && o.op != ObservedOp::matmul; }
 
-/// Reads CSV with the heading `op,devices,bytes,seconds` and optional columns axis, array_dim, dtype, m, n, k, schedule, source, in any order; `#`
-/// begins a comment line. Numbers have no unit: bytes and seconds. Errors, with `file:line:column`: unknown or missing columns, unknown operations,
+/// The size of the whole array of a collective, as nccl-tests counts it: what an all-gather gathers, the input of others.
+inline Bytes tensor_bytes(const Observation& o) { return o.op == ObservedOp::all_gather ? std::int64_t{o.devices} * o.bytes : o.bytes; }
+
+/// Reads CSV with the heading `op,devices,bytes,seconds` and optional columns axis, array_dim, dtype, m, n, k, schedule, source, slice, groups,
+/// in_place (yes or no), in any order; `#` begins a comment line. Numbers have no unit: bytes and seconds. Errors, with `file:line:column`: unknown or missing columns, unknown operations,
 /// numbers that are not positive or too large to multiply (2^20 devices, 2^42 bytes, 2^30 rows or columns), fields that do not belong to the
-/// operation.
+/// operation, groups without a slice.
 Expected<std::vector<Observation>> read_observations(std::string_view text, const std::string& file);
 std::string write_observations(const std::vector<Observation>& observations);
 

@@ -88,7 +88,7 @@ TEST(Observations, AHeadingIsChecked) {
   EXPECT_EQ(error_of("# nothing but this\n"), "obs.csv:1:1: observations must begin with a heading: op,devices,bytes,seconds");
   EXPECT_EQ(error_of("op,devices,seconds\n"), "obs.csv:1:1: the heading lacks the column bytes");
   EXPECT_EQ(error_of("#\nop,devices,bytes,op,seconds\n"), "obs.csv:2:18: column \"op\" is there twice");
-  EXPECT_NE(error_of("op,device,bytes,seconds\n").find("obs.csv:1:4: \"device\" is no column, did you mean \"devices\"?"), std::string::npos);
+  EXPECT_NE(error_of("op,device,bytes,seconds\n").find("obs.csv:1:4: \"device\" is no column, did you mean \"devices\""), std::string::npos);
 }
 
 TEST(Observations, NumbersArePositiveAndBare) {
@@ -128,6 +128,26 @@ TEST(Observations, RowsHaveAsManyFieldsAsTheHeading) {
   const std::string heading = "op,devices,bytes,seconds\n";
   EXPECT_EQ(error_of(heading + "reduce,2,4\n"), "obs.csv:2:10: a row must have as many fields as the heading, 4, got 3");
   EXPECT_EQ(error_of(heading + "reduce,2,4,1,\n"), "obs.csv:2:14: a row must have as many fields as the heading, 4, got 5");
+}
+
+TEST(Observations, GroupsRunAtOnceOnASlice) {
+  const std::string heading = "op,devices,bytes,seconds,slice,groups,in_place\n";
+  const auto rows = read_observations(heading + "all-gather,4,8,1,1x8,2,yes\nall-gather,4,8,1,,,\n", "obs.csv");
+  ASSERT_TRUE(rows) << to_text(rows.error());
+  EXPECT_EQ(rows->front().slice, "1x8");
+  EXPECT_EQ(rows->front().groups, 2);
+  EXPECT_TRUE(rows->front().in_place);
+  EXPECT_EQ(tensor_bytes(rows->front()), Bytes{32}) << "what all four gather";
+  EXPECT_EQ(rows->back().groups, 1);
+  EXPECT_FALSE(rows->back().in_place);
+  const auto again = read_observations(write_observations(*rows), "again.csv");
+  ASSERT_TRUE(again) << to_text(again.error());
+  EXPECT_EQ(again->front().slice, "1x8");
+  EXPECT_EQ(again->front().groups, 2);
+  EXPECT_TRUE(again->front().in_place);
+  EXPECT_EQ(error_of(heading + "all-gather,4,8,1,,2,\n"), "obs.csv:2:19: groups at once need the column slice: where they ran");
+  EXPECT_EQ(error_of(heading + "all-gather,4,8,1,1x8,0,\n"), "obs.csv:2:22: groups: expected a whole number from 1 to 1048576, got \"0\"");
+  EXPECT_EQ(error_of(heading + "all-gather,4,8,1,1x8,2,maybe\n"), "obs.csv:2:24: in_place must be yes or no, got \"maybe\"");
 }
 
 TEST(Csv, PlacesAreThoseOfTheFileWhateverIsQuoted) {

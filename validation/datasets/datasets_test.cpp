@@ -29,6 +29,14 @@ const std::map<std::string, Counts> expected_counts = {
     {"b200_8_nccl", {{all_gather, 28}, {all_reduce, 32}}},
     {"h100_16_nccl", {{all_reduce, 32}}},
     {"h100_collective_matmul", {{all_gather, 6}, {matmul, 1}}},
+    {"msccl_h100", {{all_gather, 21}, {all_reduce, 21}}},
+    {"nccl_a100_sxm", {{all_gather, 126}, {reduce_scatter, 126}, {all_reduce, 126}, {all_to_all, 126}}},
+    {"nccl_b200", {{all_gather, 126}, {reduce_scatter, 126}}},
+    {"nccl_b200_2_27", {{all_gather, 126}, {reduce_scatter, 126}}},
+    {"nccl_h100_sxm", {{all_gather, 126}, {reduce_scatter, 126}, {all_reduce, 126}, {all_to_all, 126}}},
+    {"xla_b200", {{all_gather, 44}, {reduce_scatter, 44}, {all_reduce, 44}, {permute, 44}}},
+    {"xla_gb200", {{all_gather, 129}, {reduce_scatter, 129}, {all_reduce, 132}}},
+    {"xla_h100", {{all_gather, 66}, {reduce_scatter, 66}, {all_reduce, 66}, {all_to_all, 66}, {permute, 44}}},
     {"mpi_2_ranks", {{all_gather, 25}, {reduce_scatter, 25}, {all_reduce, 17}, {all_to_all, 17}, {permute, 17}, {matmul, 12}, {hbm_copy, 13}}},
     {"tpu7x_gemm", {{matmul, 8}}},
     {"tpu7x_hbm_copy", {{hbm_copy, 13}}},
@@ -95,6 +103,14 @@ TEST(Datasets, GatheredBytesAreThoseOfOneDevice) {
   for (const Observation& row : kernel)
     if (row.op == all_gather) {
       EXPECT_EQ(row.bytes.count() * row.devices, row.m * row.k * 2) << row.where.line;
+    }
+  for (const Observation& row : dataset("xla_gb200")) {
+    EXPECT_TRUE(row.slice == "1x64" || row.slice == "1x72") << row.where.line;
+    EXPECT_EQ("1x" + std::to_string(row.groups * row.devices), row.slice) << row.where.line << ": the groups fill their slice";
+  }
+  for (const Observation& row : dataset("nccl_h100_sxm"))
+    if (row.op == all_gather && row.devices == 4) {
+      EXPECT_EQ(row.slice, "1x4") << row.where.line;
     }
   for (const Observation& row : dataset("b200_8_nccl"))
     if (row.op == all_gather && row.time == Seconds{1486.06e-6}) {

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "algorithms/collectives/collectives.hpp"
+#include "sim/base/units.hpp"
 #include "sim/config/message_file.hpp"
 #include "validation/validate/study.pb.h"
 #include "workloads/scenario/read_scenario.hpp"
@@ -43,6 +44,7 @@ class StudyReader {
       const Place place = root_.at("case", c);
       study.cases.push_back(read_case(message_.case_(c), place, study.system.has_value()));
     }
+    study.same_machine.assign(message_.same_machine().begin(), message_.same_machine().end());
     if (!file_.ok()) return file_.error();
     return study;
   }
@@ -115,6 +117,13 @@ class StudyReader {
       else
         file_.problem(at, "expected unknown, plain, overlapped or bidirectional, found " + quoted(message.schedule(i)));
     }
+    rows.groups.assign(message.groups().begin(), message.groups().end());
+    if (message.has_least()) {
+      if (const auto least = parse_bytes(message.least(), file_.where(place.at("least"))))
+        rows.least = *least;
+      else
+        file_.problem(least.error());
+    }
     if (message.has_with_product()) rows.with_product = message.with_product();
     rows.system = system_of(message, place);
     return rows;
@@ -154,6 +163,14 @@ class StudyReader {
         file_.problem(bound, "expected a median above 0 and a p95 that is no less");
     }
     result.no_bound = message.no_bound();
+    for (int p = 0; p < message.pool_size(); ++p) {
+      const auto& pool = message.pool(p);
+      Pool& added = result.pools.emplace_back(Pool{pool.name(), {}, {}});
+      if (pool.has_bar()) added.bar = ErrorBound{pool.bar().median(), pool.bar().p95()};
+      if (pool.has_bar_large()) added.bar_large = pool.bar_large();
+      if ((added.bar && !(added.bar->median > 0 && added.bar->p95 >= added.bar->median)) || (added.bar_large && !(*added.bar_large > 0)))
+        file_.problem(place.at("pool", p), "expected medians above 0 and a p95 that is no less");
+    }
     return result;
   }
 
@@ -172,6 +189,7 @@ bool among(const std::vector<T>& values, const T& value) {
 
 bool passes(const RowFilter& filter, const Observation& observation) {
   if (filter.with_product && *filter.with_product != is_composite(observation)) return false;
+  if (tensor_bytes(observation) < filter.least || !among(filter.groups, observation.groups)) return false;
   return among(filter.ops, observation.op) && among(filter.devices, observation.devices) && among(filter.schedules, observation.schedule);
 }
 

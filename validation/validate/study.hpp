@@ -18,6 +18,8 @@ struct RowFilter {
   std::vector<ObservedOp> ops;
   std::vector<int> devices;
   std::vector<ObservedSchedule> schedules;
+  std::vector<int> groups;
+  Bytes least{};                     // of tensor_bytes()
   std::optional<bool> with_product;  // collectives with a matmul, or all others
   std::optional<Fields> system;      // without a machine
   SourceLocation where;
@@ -34,6 +36,13 @@ struct ErrorBound {
   double median = 0, p95 = 0;
 };
 
+/// Rows of several cases and datasets, and what their errors should be. A miss is shown, but is no failure.
+struct Pool {
+  std::string name;
+  std::optional<ErrorBound> bar;
+  std::optional<double> bar_large;  // of the median above 64 MiB
+};
+
 struct StudyCase {
   std::string name;
   Tier tier = Tier::other_sizes;
@@ -44,6 +53,7 @@ struct StudyCase {
   std::vector<std::string> hold;
   std::optional<ErrorBound> bound;
   std::string no_bound;  // why there is none
+  std::vector<Pool> pools;
   SourceLocation where;
 };
 
@@ -60,6 +70,7 @@ struct Study {
   std::optional<Fields> system;
   std::vector<Hypothesis> hypotheses;  // at least one: what `podsim run` does
   std::vector<StudyCase> cases;
+  std::vector<std::string> same_machine;  // datasets of other sources
 };
 
 /// Errors, with line and column: what is no study; no case; a case with both a bound and a reason for none, or neither; unknown operations, schedules

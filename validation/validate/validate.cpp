@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "sim/base/blame.hpp"
+#include "sim/base/statistics.hpp"
 #include "sim/base/thread_pool.hpp"
 #include "workloads/scenario/read_scenario.hpp"
 
@@ -97,14 +98,16 @@ class Planner {
     result.counted = counted;
     result.bound = wanted.bound;
     result.no_bound = wanted.no_bound;
+    result.pools = wanted.pools;
     job.result = results_.size();
     std::size_t fitted = 0;
+    const std::vector<int> dealt = parts_of(targets, wanted.parts);
     for (int part = 0; part < std::max(wanted.parts, 1); ++part) {
       job.fit = fit;
       job.targets.clear();
-      std::map<ObservedOp, int> seen;
-      for (const Target& target : targets) {
-        if (wanted.parts > 0 && seen[target.observation.op]++ % wanted.parts == part)
+      for (std::size_t t = 0; t < targets.size(); ++t) {
+        const Target& target = targets[t];
+        if (wanted.parts > 0 && dealt[t] == part)
           job.fit.push_back(target.observation);
         else
           job.targets.push_back(target);
@@ -115,6 +118,24 @@ class Planner {
     result.fitted = fitted / static_cast<std::size_t>(std::max(wanted.parts, 1));
     results_.push_back(std::move(result));
   }
+
+  /// The part of each row: rows of an operation are dealt out in turn. In tables of several slices all rows of one size, operation, slice and groups are in
+  /// one part, so that no other element type tells what is to be predicted.
+  static std::vector<int> parts_of(const std::vector<Target>& targets, int parts) {
+    std::vector<int> dealt(targets.size(), 0);
+    if (parts == 0) return dealt;
+    std::map<ObservedOp, int> seen;
+    std::map<std::tuple<ObservedOp, std::string, int, int>, std::set<Bytes>> sizes;
+    for (const Target& target : targets) sizes[series_of(target.observation)].insert(target.observation.bytes);
+    for (std::size_t t = 0; t < targets.size(); ++t) {
+      const Observation& o = targets[t].observation;
+      const std::set<Bytes>& of_series = sizes.at(series_of(o));
+      const auto rank = static_cast<int>(std::distance(of_series.begin(), of_series.find(o.bytes)));
+      dealt[t] = (o.slice.empty() ? seen[o.op]++ : rank) % parts;
+    }
+    return dealt;
+  }
+  static std::tuple<ObservedOp, std::string, int, int> series_of(const Observation& o) { return {o.op, o.slice, o.groups, o.devices}; }
 
   Expected<std::vector<Observation>> rows_of(const RowFilter& filter) {
     std::vector<Observation> all = dataset_.observations;
@@ -141,6 +162,16 @@ class Planner {
   std::vector<Job>& jobs_;
   std::vector<ValidatedCase>& results_;
 };
+
+std::array<ErrorSummary, size_class_count> by_size_class(const std::vector<ValidatedRow>& rows) {
+  std::array<std::vector<double>, size_class_count> errors;
+  for (const ValidatedRow& row : rows)
+    if (const auto size = size_class_of(row.observation)) errors.at(static_cast<std::size_t>(*size)).push_back(row.error);
+  std::array<ErrorSummary, size_class_count> result;
+  for (std::size_t c = 0; c < result.size(); ++c)
+    if (!errors.at(c).empty()) result.at(c) = summary_of(errors.at(c));
+  return result;
+}
 
 Expected<ValidatedRow> predicted_row(const Observation& observation, const System& system, const PredictOptions& options) {
   const auto time = predict(observation, system, options);
@@ -173,14 +204,84 @@ void conclude(ValidatedCase& found) {
   std::vector<double> errors;
   for (const ValidatedRow& row : found.rows) errors.push_back(row.error);
   found.errors = summary_of(errors);
+  found.by_size = by_size_class(found.rows);
   found.ok = !found.bound || (found.errors.median <= found.bound->median && found.errors.p95 <= found.bound->p95);
 }
 
 }  // namespace
 
+std::string_view name_of(SizeClass size) {
+  switch (size) {
+    case SizeClass::small: return "below 1 MiB";
+    case SizeClass::medium: return "to 64 MiB";
+    case SizeClass::large: return "above 64 MiB";
+  }
+  return {};
+}
+
+std::optional<SizeClass> size_class_of(const Observation& observation) {
+  if (observation.op == ObservedOp::matmul || observation.op == ObservedOp::hbm_copy || is_composite(observation)) return std::nullopt;
+  const std::int64_t bytes = tensor_bytes(observation).count();
+  if (bytes < (std::int64_t{1} << 20)) return SizeClass::small;
+  return bytes <= (std::int64_t{1} << 26) ? SizeClass::medium : SizeClass::large;
+}
+
 bool is_known(const Observation& observation) {
   if (observation.op == ObservedOp::matmul || observation.op == ObservedOp::hbm_copy || observation.op == ObservedOp::permute) return true;
   return observation.schedule != ObservedSchedule::unknown;
+}
+
+bool PooledErrors::misses_bar() const {
+  const ErrorSummary& large = by_size.back();
+  if (pool.bar_large && large.rows > 0 && large.median > *pool.bar_large) return true;
+  return pool.bar && (errors.median > pool.bar->median || errors.p95 > pool.bar->p95);
+}
+
+std::vector<PooledErrors> pooled(const std::vector<DatasetValidation>& validations) {
+  std::vector<PooledErrors> pools;
+  for (const DatasetValidation& validation : validations)
+    for (const ValidatedCase& found : validation.cases)
+      for (const Pool& pool : found.pools) {
+        auto at = std::find_if(pools.begin(), pools.end(), [&](const PooledErrors& p) { return p.pool.name == pool.name; });
+        if (at == pools.end()) at = pools.insert(pools.end(), PooledErrors{pool, 0, {}, {}, {}});
+        ++at->cases;
+        for (const ValidatedRow& row : found.rows) at->rows.emplace_back(validation.dataset, &row);
+      }
+  for (PooledErrors& pool : pools) {
+    std::vector<ValidatedRow> rows;
+    std::vector<double> errors;
+    for (const auto& [dataset, row] : pool.rows) rows.push_back(*row), errors.push_back(row->error);
+    pool.errors = summary_of(errors);
+    pool.by_size = by_size_class(rows);
+  }
+  return pools;
+}
+
+NoiseFloor noise_floor(const std::vector<Observation>& observations, const std::string& other, const std::vector<Observation>& of_other) {
+  using Key = std::tuple<ObservedOp, int, int, Bytes>;  // groups: 2 x 4 at once is not 1 x 4 alone, but close; they are kept apart
+  const auto key_of = [](const Observation& o) { return Key{o.op, o.devices, o.groups, tensor_bytes(o)}; };
+  std::map<Key, std::vector<double>> here, there;
+  for (const Observation& o : observations) here[key_of(o)].push_back(o.time.count());
+  for (const Observation& o : of_other) there[key_of(o)].push_back(o.time.count());
+  std::array<std::map<ObservedOp, std::vector<double>>, size_class_count> differences;
+  std::set<Key> seen;
+  for (const Observation& o : observations) {
+    const auto size = size_class_of(o);
+    const auto found = there.find(key_of(o));
+    if (!size || found == there.end() || !seen.insert(found->first).second) continue;
+    const double one = median(here.at(found->first)), two = median(found->second);
+    differences.at(static_cast<std::size_t>(*size))[o.op].push_back(std::max(one, two) / std::min(one, two) - 1);
+  }
+  NoiseFloor floor{other, {}};
+  for (std::size_t c = 0; c < differences.size(); ++c)
+    for (const auto& [op, values] : differences.at(c)) {
+      NoiseFloor::Range& range = floor.by_size.at(c);
+      const double typical = median(values);
+      range.least = range.rows == 0 ? typical : std::min(range.least, typical);
+      range.most = std::max(range.most, typical);
+      range.rows += values.size();
+    }
+  return floor;
 }
 
 bool DatasetValidation::ok() const {
@@ -238,13 +339,18 @@ Expected<std::vector<DatasetValidation>> validate(const std::vector<Dataset>& da
   }
   std::vector<DatasetValidation> validations;
   for (std::size_t d = 0; d < datasets.size(); ++d) {
-    DatasetValidation validation{datasets[d].name, {}};
+    DatasetValidation validation{datasets[d].name, {}, {}};
     for (std::size_t r = first[d]; r < first[d + 1]; ++r) {
       std::stable_sort(results[r].rows.begin(), results[r].rows.end(), [](const ValidatedRow& a, const ValidatedRow& b) {
         return std::tie(a.observation.where.file, a.observation.where.line) < std::tie(b.observation.where.file, b.observation.where.line);
       });
       conclude(results[r]);
       validation.cases.push_back(std::move(results[r]));
+    }
+    for (const std::string& name : datasets[d].study.same_machine) {
+      const auto other = find_observations(name);
+      if (!other) return Diagnostic{datasets[d].study.machine_where, to_text(other.error())};
+      validation.noise.push_back(noise_floor(datasets[d].observations, name, *other));
     }
     validations.push_back(std::move(validation));
   }

@@ -1,9 +1,12 @@
 // Validation: predicts measurements with machines that were fitted to other measurements.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/base/cancellation.hpp"
@@ -19,6 +22,13 @@ struct ValidatedRow {
   double error = 0;  // (predicted - measured) / measured
 };
 
+/// Of collectives, by tensor_bytes().
+enum class SizeClass { small, medium, large };
+inline constexpr std::size_t size_class_count = 3;
+std::string_view name_of(SizeClass size);  // "below 1 MiB", "to 64 MiB", "above 64 MiB"
+/// nullopt: not a collective.
+std::optional<SizeClass> size_class_of(const Observation& observation);
+
 /// A case of a study, under one hypothesis.
 struct ValidatedCase {
   std::string name, hypothesis;  // hypothesis: the assumed algorithm; empty: the measured algorithm is known
@@ -26,18 +36,45 @@ struct ValidatedCase {
   std::size_t fitted = 0;  // rows; with parts, the mean over their fits
   std::vector<ValidatedRow> rows;
   ErrorSummary errors;
+  std::array<ErrorSummary, size_class_count> by_size{};  // without rows: there are none of that size
   std::optional<ErrorBound> bound;
+  std::vector<Pool> pools;
   std::string no_bound;
   bool counted = true;  // whether this case counts in the aggregate error. False if the measured algorithm is unknown (each hypothesis is then
                         // predicted separately), or the measurements determine too little of the machine for a bound
   bool ok = true;       // within its bound
 };
 
+/// How far two sources of one machine differ: per operation the median of larger / smaller - 1 over rows of equal operation, devices and tensor, in each
+/// size class. No prediction can be expected to be better against both.
+struct NoiseFloor {
+  struct Range {
+    std::size_t rows = 0;
+    double least = 0, most = 0;  // over the operations
+  };
+  std::string other;  // the dataset
+  std::array<Range, size_class_count> by_size{};
+};
+NoiseFloor noise_floor(const std::vector<Observation>& observations, const std::string& other, const std::vector<Observation>& of_other);
+
 struct DatasetValidation {
   std::string dataset;
   std::vector<ValidatedCase> cases;
+  std::vector<NoiseFloor> noise{};
   [[nodiscard]] bool ok() const;
 };
+
+/// The rows of a pool, of all cases that name it.
+struct PooledErrors {
+  Pool pool;
+  std::size_t cases = 0;
+  std::vector<std::pair<std::string, const ValidatedRow*>> rows;  // of which dataset
+  ErrorSummary errors;
+  std::array<ErrorSummary, size_class_count> by_size{};
+  [[nodiscard]] bool misses_bar() const;
+};
+/// In the order in which cases name them; the rows belong to `validations`.
+std::vector<PooledErrors> pooled(const std::vector<DatasetValidation>& validations);
 
 /// The errors that count in the aggregate, of one tier or of all. A row counts once per tier, in the first case that predicts it.
 std::vector<double> counted_errors(const DatasetValidation& validation, std::optional<Tier> tier = std::nullopt);

@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
 #include <set>
 
+#include "sim/base/test_files.hpp"
 #include "validation/calibration/fit/test_calibrate.hpp"
 #include "workloads/scenario/trust.hpp"
 #include "validation/validate/validate.hpp"
@@ -238,6 +240,17 @@ TEST(Validate, ACurveOfMessagesOfLessThanAByteIsOneOfAByte) {
   EXPECT_EQ(gather[2].input, Bytes{128 << 10});
 }
 
+/// Three digits, so that other orders of summation do not show.
+std::string predictions_text(const std::vector<DatasetValidation>& validations) {
+  std::string text;
+  for (const DatasetValidation& validation : validations)
+    for (const ValidatedCase& found : validation.cases) {
+      text += fmt::format("{}: {}{}{}\n", validation.dataset, found.name, found.hypothesis.empty() ? "" : ", ", found.hypothesis);
+      for (const ValidatedRow& row : found.rows) text += fmt::format("{} {:.2e}\n", row.observation.where.line, row.predicted.count());
+    }
+  return text;
+}
+
 TEST(Datasets, EveryOneThatComesWithPodsimIsWithinItsBounds) {
   std::vector<Dataset> datasets;
   for (const std::string& name : shipped_datasets()) {
@@ -252,6 +265,14 @@ TEST(Datasets, EveryOneThatComesWithPodsimIsWithinItsBounds) {
     for (const ValidatedCase& c : one.cases)
       EXPECT_TRUE(c.ok) << one.dataset << ", " << c.name << ", " << c.hypothesis << ": " << c.errors.median << " " << c.errors.p95;
 
+  // Every prediction, line by line. A change that is meant is written anew, and told in CHANGELOG.md.
+  const std::string golden = std::string{PODSIM_SOURCE_DIR} + "/validation/validate/predictions.golden", now = predictions_text(*found);
+  if (test::bytes_of_file(golden) != now) {
+    const std::string written = ::testing::TempDir() + "predictions.golden";
+    std::ofstream(written) << now;
+    ADD_FAILURE() << "predictions changed: diff " << golden << " " << written << ", and copy it if the change is meant";
+  }
+
   // What runs that go beyond a fit say of their error.
   for (const TierError& stated : tier_errors()) {
     std::vector<double> counted, any;
@@ -260,7 +281,7 @@ TEST(Datasets, EveryOneThatComesWithPodsimIsWithinItsBounds) {
       counted.insert(counted.end(), more.begin(), more.end());
       for (const ValidatedCase& c : one.cases)
         for (const ValidatedRow& row : c.rows)
-          if (c.tier == stated.tier) any.push_back(row.error);
+          if (c.tier == stated.tier && c.fitted > 0) any.push_back(row.error);
     }
     const ErrorSummary summary = summary_of(counted.empty() ? any : counted);
     EXPECT_NEAR(stated.median, summary.median, 0.05 * summary.median) << name_of(stated.tier) << ": change rung_errors() and the README's table";
@@ -276,6 +297,40 @@ TEST(Datasets, AFolderIsADatasetAndAnUnknownNameIsAnError) {
   EXPECT_NE(to_text(find_dataset("a100_gem").error()).find("did you mean \"a100_gemm\""), std::string::npos);
   EXPECT_EQ(to_text(find_dataset("/nowhere").error()),
             "/nowhere/observations.csv: cannot read the file: No such file or directory");
+}
+
+TEST(NoiseFloor, IsTheMedianOfEachOperationInEachSizeClass) {
+  const auto row = [](ObservedOp op, std::int64_t bytes, double seconds) {
+    Observation o = observed(op, "", 8, bytes);
+    o.time = Seconds{seconds};
+    return o;
+  };
+  const std::vector<Observation> one{row(ObservedOp::all_reduce, 4096, 1), row(ObservedOp::all_reduce, 8192, 1), row(ObservedOp::all_gather, 1 << 17, 4),
+                                     row(ObservedOp::reduce_scatter, 1 << 27, 1), row(ObservedOp::all_reduce, 1 << 27, 2)};
+  const std::vector<Observation> two{row(ObservedOp::all_reduce, 4096, 3), row(ObservedOp::all_reduce, 8192, 1.5), row(ObservedOp::all_gather, 1 << 17, 2),
+                                     row(ObservedOp::reduce_scatter, 1 << 27, 1.1), row(ObservedOp::all_reduce, 1 << 27, 2.8), row(ObservedOp::all_reduce, 1, 9)};
+  const NoiseFloor floor = noise_floor(one, "two", two);
+  EXPECT_EQ(floor.by_size[0].rows, 2U);
+  EXPECT_NEAR(floor.by_size[0].most, (2 + 0.5) / 2, 1e-12) << "the median of 200 and 50 %";
+  EXPECT_EQ(floor.by_size[1].rows, 1U) << "an all-gather of 128 KiB on 8 has 1 MiB";
+  EXPECT_NEAR(floor.by_size[1].least, 1, 1e-12) << "larger over smaller";
+  EXPECT_NEAR(floor.by_size[2].least, 0.1, 1e-12);
+  EXPECT_NEAR(floor.by_size[2].most, 0.4, 1e-12);
+}
+
+TEST(Pools, HaveTheRowsOfAllTheirCasesAndSayWhatTheyMiss) {
+  const DatasetValidation found = validated(known_dataset(R"(
+case { name: "right" rung: other_sizes parts: 2 no_bound: "test" pool { name: "both" bar { median: 1 p95: 2 } } pool { name: "one" bar { median: 0.01 p95: 0.01 } } }
+case { name: "unfitted" rung: other_sizes no_bound: "test" pool { name: "both" } pool { name: "wrong" bar_large: 0.01 } })"));
+  const std::vector<DatasetValidation> all{found};
+  const auto pools = pooled(all);
+  ASSERT_EQ(pools.size(), 3U);
+  EXPECT_EQ(pools[0].pool.name, "both");
+  EXPECT_EQ(pools[0].cases, 2U);
+  EXPECT_EQ(pools[0].rows.size(), found.cases[0].rows.size() + found.cases[1].rows.size());
+  EXPECT_FALSE(pools[1].misses_bar());
+  EXPECT_TRUE(pools[2].misses_bar()) << "links of 20 instead of 50 GB/s";
+  EXPECT_TRUE(found.ok()) << "a missed bar is no failure";
 }
 
 }  // namespace

@@ -89,10 +89,10 @@ std::string_view name_of(Tier tier) {
 }
 
 const std::array<TierError, tier_count>& tier_errors() {
-  static constexpr std::array<TierError, tier_count> errors{{{Tier::other_sizes, 0.032, 0.28},
-                                                             {Tier::other_operation, 0.20, 0.40},
-                                                             {Tier::other_scale, 0.63, 0.72},
-                                                             {Tier::composite, 0.041, 0.065}}};
+  static constexpr std::array<TierError, tier_count> errors{{{Tier::other_sizes, 0.030, 0.25},
+                                                             {Tier::other_operation, 0.074, 0.29},
+                                                             {Tier::other_scale, 0.088, 0.35},
+                                                             {Tier::composite, 0.038, 0.064}}};
   return errors;
 }
 

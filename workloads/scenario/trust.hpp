@@ -22,7 +22,7 @@ inline constexpr int tier_count = 4;
 std::string_view name_of(Tier tier);  // "other sizes"
 
 /// The error of predictions of a tier over the shipped datasets, as `podsim validate` computes it, in two digits (a test compares). Counted rows only;
-/// other_scale has no counted rows: its error is that of the one dataset with such rows.
+/// other_scale has no counted rows: its error is that of all rows that were predicted from other numbers of devices.
 struct TierError {
   Tier tier = Tier::other_sizes;
   double median = 0, p95 = 0;  // of |error|

@@ -25,6 +25,8 @@ namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
+constexpr double launch_sigma = 0.4, latency_sigma = 0.7, own_block_sigma = 0.25;  // of the logarithm
+
 constexpr double rounding = 1.01;  // of specifications
 
 bool is_beyond(double value, double limit) { return value > rounding * limit; }
@@ -60,7 +62,7 @@ Status check(const CalibrateOptions& options, const Machine& machine) {
 
 /// What the base machine has for the rate that a parameter turns, if it has a limit there.
 std::optional<double> specified(const Parameter& parameter, const Machine& base) {
-  if (parameter.kind != Parameter::Kind::rate) return std::nullopt;
+  if (parameter.kind != Parameter::Kind::rate || parameter.path == "chip.own_block_bandwidth") return std::nullopt;  // no part has that in its data sheet
   const double value = parameter.field->get(base, parameter.entries.front());
   return std::isinf(value) ? std::nullopt : std::optional{value};
 }
@@ -68,8 +70,14 @@ std::optional<double> specified(const Parameter& parameter, const Machine& base)
 std::vector<CalibratedValue> values_of(const Fit& fit, const Machine& base, const CalibrateOptions& options) {
   const auto count = static_cast<int>(fit.parameters.size());
   const int full = static_cast<int>((fit.solution.weights.array() == 1).count());  // what counts less does not count for the scale
-  const int rows = static_cast<int>(fit.solution.residuals.size());
-  const int freedom = rows > count ? std::max(full - count, 1) : 0;
+  const auto has_ratio = [&](const Parameter& parameter) {
+    const auto of_it = [&](const NamedPrior& prior) { return prior.of_ratio && prior.path == parameter.path; };
+    return parameter.smooth || std::any_of(options.priors.begin(), options.priors.end(), of_it);
+  };
+  // A prior of a ratio tells as much as a row.
+  const auto told = static_cast<int>(std::count_if(fit.parameters.begin(), fit.parameters.end(), has_ratio));
+  const int rows = static_cast<int>(fit.solution.residuals.size()) + told;
+  const int freedom = rows > count ? std::max(full + told - count, 1) : 0;
   const double t = student_quantile(1 - (1 - options.confidence) / std::max(count, 1), freedom);  // Bonferroni: all of them together
   std::vector<CalibratedValue> values;
   for (int j = 0; j < count; ++j) {
@@ -81,7 +89,7 @@ std::vector<CalibratedValue> values_of(const Fit& fit, const Machine& base, cons
     if (parameter.kind == Parameter::Kind::rate && (x - half <= parameter.low || !std::isfinite(half))) value.low = infinite;
     if (value.low > value.high) std::swap(value.low, value.high);
     const auto named = [&](const NamedPrior& prior) { return prior.path == parameter.path; };
-    if (std::any_of(options.priors.begin(), options.priors.end(), named)) value.origin = CalibratedValue::Origin::prior;
+    if (parameter.smooth || std::any_of(options.priors.begin(), options.priors.end(), named)) value.origin = CalibratedValue::Origin::prior;
     value.specified = specified(parameter, base);
     values.push_back(std::move(value));
   }
@@ -146,6 +154,28 @@ Expected<Fit> fit_all(const std::vector<Observation>& observations, const System
   return fit_shapes(observations, system, at_these_points, predictions);
 }
 
+/// Over a switch every step of a collective crosses the same two links, so that with one number of devices the launch would take in the latency of all
+/// steps, and the links the copy of the own block; a prediction for other operations or devices would have none of them. Priors of their specifications
+/// divide what the observations cannot.
+CalibrateOptions with_switch_priors(const std::vector<Observation>& observations, const System& base, CalibrateOptions options) {
+  const Machine& machine = base.machine;
+  if (machine.interconnect != Interconnect::rail) return options;
+  const auto add = [&](const std::string& path, double value, double sigma) {
+    const auto same = [&](const NamedPrior& prior) { return prior.path == path; };
+    if (value > 0 && std::isfinite(value) && std::none_of(options.priors.begin(), options.priors.end(), same)) options.priors.push_back({path, sigma, true});
+  };
+  std::set<CollectiveKind> kinds;
+  for (const Observation& o : observations)
+    if (const auto kind = collective_kind_named(name_of(o.op)); kind) kinds.insert(*kind);
+  if (kinds.empty()) return options;
+  for (const CollectiveKind kind : kinds)
+    add(fmt::format("software.launch[{}]", name_of(kind)), machine.software.launch.at(static_cast<std::size_t>(cost_kind_of(kind))).count(), launch_sigma);
+  for (std::size_t d = 0; d < std::min<std::size_t>(base.slice.extents.size(), max_dimensions); ++d)
+    add(fmt::format("link[{}].latency", dimension_name(static_cast<int>(d))), machine.link.at(d).latency.count(), latency_sigma);
+  add("chip.own_block_bandwidth", machine.chip.own_block_bandwidth.count(), own_block_sigma);
+  return options;
+}
+
 }  // namespace
 
 std::string_view name_of(CalibratedValue::Origin origin) {
@@ -159,9 +189,10 @@ std::string_view name_of(CalibratedValue::Origin origin) {
 
 bool CalibratedValue::beyond_specification() const { return specified && is_beyond(value, *specified); }
 
-Expected<Calibration> calibrate(const std::vector<Observation>& observations, const System& base, const CalibrateOptions& options) {
+Expected<Calibration> calibrate(const std::vector<Observation>& observations, const System& base, const CalibrateOptions& given) {
   if (observations.empty()) return Diagnostic{{}, "there are no observations to calibrate from"};
-  if (auto ok = check(options, base.machine); !ok) return ok.error();
+  if (auto ok = check(given, base.machine); !ok) return ok.error();
+  const CalibrateOptions options = with_switch_priors(observations, base, given);
   auto predictions = Predictions::make(observations, base, options);
   if (!predictions) return predictions.error();
 

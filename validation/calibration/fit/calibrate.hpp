@@ -15,6 +15,7 @@ namespace podsim {
 struct NamedPrior {
   std::string path;
   double relative_sigma = 0.05;
+  bool of_ratio = false;  // of ln(value / specification): twice and half are equally far
 };
 
 struct CalibrateOptions {

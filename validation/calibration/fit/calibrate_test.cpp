@@ -235,5 +235,76 @@ TEST(Calibrate, RefusesWhatItCannotUse) {
   EXPECT_THAT(error(good, {}), HasSubstr("obs.csv:7:3: no axis of the mesh has 3 devices"));
 }
 
+// ---- Several slices of one switch -------------------------------------------------------------------------------------------------------
+
+Machine some_node(const testing::Values& values = {}) {
+  Machine machine = some_machine({{"chip.own_block_bandwidth", "200 GB/s"}});
+  machine.interconnect = Interconnect::rail;
+  machine.slices = {};
+  machine.slices.largest = {8, 8};
+  machine.slices.host = {1, 8};
+  testing::set(machine, values);
+  return machine;
+}
+
+std::vector<Observation> sizes_on(const std::vector<int>& devices, const std::vector<ObservedOp>& ops) {
+  std::vector<Observation> all;
+  for (const int n : devices)
+    for (const ObservedOp op : ops)
+      for (std::int64_t bytes = 4096; bytes <= (256 << 20); bytes *= 4) {
+        Observation o = observed(op, "", n, bytes);
+        o.slice = "1x" + std::to_string(n);
+        all.push_back(o);
+      }
+  return all;
+}
+
+const std::vector<ObservedOp> gather_and_reduction{ObservedOp::all_gather, ObservedOp::all_reduce};
+
+TEST(Calibrate, SeveralNumbersOfDevicesDivideLaunchAndLatency) {
+  const System real = pod_with(some_node({{"software.launch", "9 us"}, {"link.latency", "0.6 us"}, {"link.bandwidth", "40 GB/s"}, {"software.per_message", "0 s"}}), "1x8");
+  const System base = pod_with(some_node({{"software.launch", "6 us"}, {"link.latency", "0.3 us"}, {"software.per_message", "0 s"}}), "1x8");
+  const auto found = calibrate(testing::times_on(real, sizes_on({2, 4, 8}, gather_and_reduction)), base);
+  ASSERT_TRUE(found) << to_text(found.error());
+  EXPECT_NEAR(value_of(*found, "software.launch[all-gather]")->value, 9e-6, 0.3e-6) << testing::to_text(*found);
+  EXPECT_NEAR(value_of(*found, "link[y].latency")->value, 0.6e-6, 0.04e-6) << testing::to_text(*found);
+  EXPECT_LT(found->p95_abs_error, 0.03);
+}
+
+TEST(Calibrate, OneNumberOfDevicesLeavesTheLaunchNearItsSpecification) {
+  const System real = pod_with(some_node({{"software.launch", "6 us"}, {"link.latency", "0.6 us"}, {"software.per_message", "0 s"}}), "1x8");
+  const System base = pod_with(some_node({{"software.launch", "6 us"}, {"link.latency", "0.3 us"}, {"software.per_message", "0 s"}}), "1x8");
+  const auto rows = testing::times_on(real, sizes_on({8}, {ObservedOp::all_gather}));
+  const auto found = calibrate(rows, base);
+  ASSERT_TRUE(found) << to_text(found.error());
+  const CalibratedValue* launch = value_of(*found, "software.launch[all-gather]");
+  ASSERT_NE(launch, nullptr);
+  EXPECT_EQ(launch->origin, CalibratedValue::Origin::prior);
+  EXPECT_LT(launch->value, 10e-6) << "14.4 us are not all launch: the hops have a part";
+  EXPECT_GT(value_of(*found, "link[y].latency")->value, 0.4e-6);
+  const auto* alike = testing::undetermined_of(*found, "software.per_message");
+  ASSERT_NE(alike, nullptr);
+  EXPECT_TRUE(alike->why.starts_with("it moves every prediction as")) << alike->why;
+  // All-reduces of twice the steps, which were not observed.
+  const System fitted = pod_with(found->machine, "1x8");
+  const Observation small = observed(ObservedOp::all_reduce, "", 8, 4096);
+  EXPECT_NEAR(predict(small, fitted)->count() / predict(small, real)->count(), 1, 0.15);
+}
+
+TEST(Calibrate, AKindWithACurveOfItsOwnTakesTheRatioOfTheOther) {
+  const System real = pod_with(some_node({{"collective[all-gather].efficiency", "0.2 at 4 KiB, 0.8 at 1 MiB"},
+                                          {"collective[reduce-scatter].efficiency", "0.2 at 32 KiB, 0.8 at 8 MiB"}}),
+                               "1x8");
+  const System base = pod_with(some_node({{"collective[all-gather].efficiency", "0.4 at 4 KiB, 1 at 1 MiB"},
+                                          {"collective[reduce-scatter].efficiency", "0.4 at 32 KiB, 1 at 8 MiB"}}),
+                               "1x8");
+  const auto found = calibrate(testing::times_on(real, sizes_on({8}, {ObservedOp::all_gather})), base);
+  ASSERT_TRUE(found) << to_text(found.error());
+  for (const std::int64_t bytes : {std::int64_t{1} << 17, std::int64_t{1} << 22, std::int64_t{1} << 28}) {
+    const Observation o = observed(ObservedOp::reduce_scatter, "", 8, bytes);
+    EXPECT_NEAR(predict(o, pod_with(found->machine, "1x8"))->count() / predict(o, real)->count(), 1, 0.1) << bytes;
+  }
+}
+
 }  // namespace
 }  // namespace podsim

@@ -63,7 +63,8 @@ std::optional<ClosedForm> closed_form(const Observation& observation, const Syst
     axes.push_back({axis.size, rail ? AxisLinks::one_switch : system.mesh.wraps(axis) ? AxisLinks::ring : AxisLinks::line});
     dimensions.push_back(axis.axis);
   }
-  const std::string& name = options.algorithm.at(static_cast<std::size_t>(collective.kind));
+  const std::string name = algorithm_of(collective.kind, system, options);
+  if (!observation.in_place && form.input > Bytes{}) form.own_block = own_block_of(schedule->programs.front(), collective);
   const DType dtype = schedule->programs.front().buffers.front().dtype;
   const CollectiveSize size{collective.kind, static_cast<double>(form.input.count()), static_cast<double>(size_of(dtype).count())};
   const CollectiveAlgorithmEntry* algorithm = collective_algorithm_named(name);
@@ -84,7 +85,7 @@ Seconds evaluate(const ClosedForm& form, const Machine& machine) {
   const auto kind = static_cast<std::size_t>(form.kind);
   const double efficiency = efficiency_at(machine.software.efficiency.at(kind), form.input);
   const double injection = std::min(machine.chip.injection_bandwidth, machine.chip.ejection_bandwidth).count();
-  double seconds = machine.software.launch.at(kind).count();
+  double seconds = machine.software.launch.at(kind).count() + form.own_block.count() / machine.chip.own_block_bandwidth.count();
   for (const CostStep& step : form.steps) {
     const LinkParameters& link = machine.link.at(static_cast<std::size_t>(step.dimension));
     double once = machine.software.per_message.count() + step.reduced / machine.chip.reduce_bandwidth.count();

@@ -21,12 +21,13 @@ struct CostStep {
 };
 
 /// A formula that is linear in latencies, overheads and inverse rates, apart from the max:
-///   collective   launch[kind] + sum of steps: times * (per_message + hops * latency
+///   collective   launch[kind] + own block / own_block_bandwidth + sum of steps: times * (per_message + hops * latency
 ///                             + max(link_bytes / bandwidth, injected / injection, injected / ejection) / efficiency + reduced / reduce_bandwidth)
 ///   others       matmul_time() or local_time() of the one task
 struct ClosedForm {
   CostKind kind = CostKind::matmul;
-  Bytes input;  // for the efficiency curve
+  Bytes input;        // for the efficiency curve
+  Bytes own_block{};  // copied beside the launch
   std::vector<CostStep> steps;
   std::shared_ptr<const Schedule> one_task{};  // matmul, hbm_copy
 };

@@ -25,6 +25,7 @@ void randomise(Machine& machine, Rng& rng) {
   machine.chip.overlap_hbm = rng.uniform();
   if (rng.below(2) == 0) machine.chip.injection_bandwidth = BytesPerSecond{between(1e9, 1e12)};
   if (rng.below(2) == 0) machine.chip.ejection_bandwidth = BytesPerSecond{between(1e9, 1e12)};
+  if (rng.below(2) == 0) machine.chip.own_block_bandwidth = BytesPerSecond{between(1e9, 1e12)};
 }
 
 double steps_of(const ClosedForm& form) {

@@ -17,6 +17,8 @@ constexpr double influence = 1e-3;  // the least, on ln(predicted)
 constexpr double smallest_time = 1e-7;
 constexpr double unlimited_part = 1e-2;  // a link that takes less of the base machine's time is no limit
 constexpr int most_turns = 8;
+constexpr double least_ratio = 1e-3;  // of a value with a prior for its logarithm, to its specification
+constexpr double smoothness = 1;  // of ln(efficiency over the base machine's) between neighbours on a dense curve, over the scatter
 
 struct State {
   std::vector<int> chosen;   // of the parameters, in their order
@@ -39,9 +41,20 @@ LeastSquares problem_of(const std::vector<Parameter>& parameters, const std::vec
     problem.low[j] = parameter.low, problem.high[j] = parameter.high;
     problem.prior[j] = start[index];
     problem.start[j] = std::clamp(start[index], parameter.low, parameter.high);
-    for (const NamedPrior& prior : options.priors)
-      if (prior.path == parameter.path) problem.prior_sigma[j] = prior.relative_sigma * start[index];
+    for (const NamedPrior& prior : options.priors) {
+      if (prior.path != parameter.path) continue;
+      if (!prior.of_ratio) {
+        problem.prior_sigma[j] = prior.relative_sigma * start[index];
+        continue;
+      }
+      problem.low[j] = std::max(problem.low[j], least_ratio * start[index]);
+      problem.ratios.push_back({j, -1, std::log(start[index]), prior.relative_sigma});
+    }
+    if (parameter.smooth && j > 0)
+      if (const Parameter& before = turned[static_cast<std::size_t>(j - 1)]; before.smooth && before.path == parameter.path)
+        problem.ratios.push_back({j - 1, j, std::log(problem.start[j - 1] / problem.start[j]), smoothness});
   }
+  if (!problem.ratios.empty()) problem.least_scale = model_error;
   problem.residuals = [turned = std::move(turned), &predictions](const Eigen::VectorXd& x) {
     predictions.turn(turned, x);
     return predictions.residuals();
@@ -68,6 +81,11 @@ bool has_prior(const Parameter& parameter, const CalibrateOptions& options) {
   return std::any_of(options.priors.begin(), options.priors.end(), [&](const NamedPrior& prior) { return prior.path == parameter.path; });
 }
 
+/// Fitted in any case, and what moves predictions as it does keeps its value.
+bool has_ratio_prior(const Parameter& parameter, const CalibrateOptions& options) {
+  return std::any_of(options.priors.begin(), options.priors.end(), [&](const NamedPrior& prior) { return prior.path == parameter.path && prior.of_ratio; });
+}
+
 /// Chooses anew from the influence of every parameter at x.
 State choose(const std::vector<Parameter>& parameters, const Eigen::VectorXd& x, const Eigen::MatrixXd& jacobian, const std::vector<bool>& pinned,
              const CalibrateOptions& options) {
@@ -83,7 +101,9 @@ State choose(const std::vector<Parameter>& parameters, const Eigen::VectorXd& x,
       undetermined(k, parameters[k].kind == Parameter::Kind::time
                           ? "the observations would have it below zero while others keep their values: it is zero, and those are fitted"
                           : "the observations would have it unlimited: it keeps its value, and others are fitted to that");
-    else if (has_prior(parameters[k], options))
+    else if (has_ratio_prior(parameters[k], options))
+      told.push_back(static_cast<int>(k));
+    else if (has_prior(parameters[k], options) || parameters[k].smooth)
       state.chosen.push_back(static_cast<int>(k));
     else if (most < influence)
       undetermined(k, most == 0 ? "no prediction depends on it" : "it is less than 0.1 % of every prediction");
@@ -94,7 +114,7 @@ State choose(const std::vector<Parameter>& parameters, const Eigen::VectorXd& x,
   for (std::size_t i = 0; i < told.size(); ++i) columns.col(static_cast<Eigen::Index>(i)) = jacobian.col(told[i]);
   const std::vector<Dependence> dependences = dependences_of(columns, tolerance);
   for (std::size_t i = 0; i < told.size(); ++i) {
-    if (!dependences[i].dependent) {
+    if (!dependences[i].dependent || has_ratio_prior(parameters[static_cast<std::size_t>(told[i])], options)) {
       state.chosen.push_back(told[i]);
       continue;
     }

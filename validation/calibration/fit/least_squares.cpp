@@ -16,7 +16,7 @@ constexpr int most_rounds = 12, most_steps = 60;
 double scale_of(const LeastSquares& problem, const Eigen::VectorXd& residuals) {
   std::vector<double> sizes;
   for (const double r : residuals) sizes.push_back(std::abs(r));
-  const double count = static_cast<double>(residuals.size()), unknowns = static_cast<double>(problem.start.size());
+  const double count = static_cast<double>(residuals.size()), unknowns = std::max(0.0, static_cast<double>(problem.start.size()) - static_cast<double>(problem.ratios.size()));
   const double correction = std::sqrt(count / std::max(count - unknowns, 1.0));
   return std::max(1.4826 * median(std::move(sizes)) * correction, problem.least_scale);
 }
@@ -36,8 +36,31 @@ Eigen::VectorXd weights_of(const Eigen::VectorXd& residuals, double scale) {
   return residuals.unaryExpr([&](double r) { return std::abs(r) <= huber * scale ? 1.0 : huber * scale / std::abs(r); });
 }
 
+/// In standard deviations.
+double miss_of(const RatioPrior& ratio, const Eigen::VectorXd& x) {
+  return (std::log(x[ratio.one] / (ratio.other < 0 ? 1.0 : x[ratio.other])) - ratio.expected) / ratio.sigma;
+}
+
 double prior_loss(const LeastSquares& problem, const Eigen::VectorXd& x, double scale) {
-  return ((x - problem.prior).array() / problem.prior_sigma.array()).square().sum() * scale * scale;
+  const double sum = ((x - problem.prior).array() / problem.prior_sigma.array()).square().sum();
+  double ratios = 0;
+  for (const RatioPrior& ratio : problem.ratios) ratios += std::pow(miss_of(ratio, x), 2);
+  return sum * scale * scale + ratios * model_error * model_error;
+}
+
+/// Adds the information of the priors of ratios at x, and their gradient.
+void add_ratios(const LeastSquares& problem, const Eigen::VectorXd& x, double weight, Eigen::MatrixXd& matrix, Eigen::VectorXd* gradient) {
+  for (const RatioPrior& ratio : problem.ratios) {
+    const double one = 1 / (ratio.sigma * x[ratio.one]), miss = miss_of(ratio, x);
+    matrix(ratio.one, ratio.one) += weight * one * one;
+    if (gradient != nullptr) (*gradient)[ratio.one] += weight * one * miss;
+    if (ratio.other < 0) continue;
+    const double other = -1 / (ratio.sigma * x[ratio.other]);
+    matrix(ratio.other, ratio.other) += weight * other * other;
+    matrix(ratio.one, ratio.other) += weight * one * other;
+    matrix(ratio.other, ratio.one) += weight * one * other;
+    if (gradient != nullptr) (*gradient)[ratio.other] += weight * other * miss;
+  }
 }
 
 /// The normal equations of the weighted problem with its priors, in units of squared residuals.
@@ -52,6 +75,7 @@ Normal normal_of(const LeastSquares& problem, const Eigen::VectorXd& x, const Ei
   const Eigen::VectorXd pull = problem.prior_sigma.array().square().inverse() * (scale * scale);
   normal.matrix.diagonal() += pull;
   normal.gradient += pull.cwiseProduct(x - problem.prior);
+  add_ratios(problem, x, model_error * model_error, normal.matrix, &normal.gradient);
   return normal;
 }
 
@@ -128,7 +152,7 @@ Solution solve(const LeastSquares& problem) {
 
 Eigen::MatrixXd covariance_of(const LeastSquares& problem, const Solution& solution) {
   const double count = static_cast<double>(solution.residuals.size());
-  const double freedom = count - static_cast<double>(solution.x.size());
+  const double freedom = count + static_cast<double>(problem.ratios.size()) - static_cast<double>(solution.x.size());
   if (solution.x.size() == 0) return {};  // Eigen decomposes no empty matrix
   if (freedom < 1) return Eigen::MatrixXd::Constant(solution.x.size(), solution.x.size(), std::numeric_limits<double>::infinity());
   double squares = 0, inside = 0;
@@ -142,6 +166,7 @@ Eigen::MatrixXd covariance_of(const LeastSquares& problem, const Solution& solut
   const double variance = std::max(correction * correction * squares / freedom / (share * share), problem.least_scale * problem.least_scale);
   Eigen::MatrixXd information = solution.jacobian.transpose() * solution.jacobian / variance;
   information.diagonal() += problem.prior_sigma.array().square().inverse().matrix();
+  add_ratios(problem, solution.x, model_error * model_error / variance, information, nullptr);
   return information.completeOrthogonalDecomposition().pseudoInverse();
 }
 

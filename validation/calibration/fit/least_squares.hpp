@@ -8,11 +8,21 @@
 
 namespace podsim {
 
+/// What priors of ratios weigh against residuals: a model is no better than this, however little its residuals scatter.
+inline constexpr double model_error = 0.03;
+
+/// A prior for a ratio: ln(x[one] / x[other]) is about `expected`; one sigma weighs as much as a residual of 3 %. Without `other` for one unknown: ln(x[one]).
+struct RatioPrior {
+  Eigen::Index one = 0, other = -1;
+  double expected = 0, sigma = 1;
+};
+
 struct LeastSquares {
   /// x is within the bounds. Returns one relative residual per observation: ln(predicted / observed).
   std::function<Eigen::VectorXd(const Eigen::VectorXd& x)> residuals;
   Eigen::VectorXd start, low, high;
   Eigen::VectorXd prior, prior_sigma;  // of each unknown, in the units of x; infinite sigma: no prior
+  std::vector<RatioPrior> ratios{};
   double least_scale = 1e-4;           // smaller residuals count as exact
 };
 

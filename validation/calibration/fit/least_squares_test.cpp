@@ -1,5 +1,6 @@
 #include "validation/calibration/fit/least_squares.hpp"
 
+#include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>
@@ -32,6 +33,18 @@ TEST(LeastSquares, OneOutlierInTwentyDoesNotMoveALine) {
   EXPECT_NEAR(solution.x[0], 3, 0.02);
   EXPECT_NEAR(solution.x[1], 2, 0.002);
   EXPECT_LT(solution.weights[7], 0.01);
+}
+
+TEST(LeastSquares, APriorOfARatioDividesWhatTheObservationsCannot) {
+  LeastSquares problem = linear(Eigen::MatrixXd::Ones(4, 2), Eigen::VectorXd::Constant(4, 8), 1e-6);  // x + y = 8, four times
+  problem.ratios = {{0, -1, std::log(1.0), 0.4}, {1, -1, std::log(1.0), 0.4}};
+  const Solution alike = solve(problem);
+  EXPECT_NEAR(alike.x[0], 4, 0.05);
+  EXPECT_NEAR(alike.x[1], 4, 0.05);
+  problem.ratios = {{0, 1, std::log(3.0), 0.1}};
+  const Solution threefold = solve(problem);
+  EXPECT_NEAR(threefold.x[0], 6, 0.05);
+  EXPECT_NEAR(threefold.x[1], 2, 0.05);
 }
 
 TEST(LeastSquares, WhatWouldBeNegativeEndsOnZeroAndTheOthersAreFittedToThat) {

@@ -167,10 +167,11 @@ double from_physical(const Parameter& parameter, double value) {
 std::vector<Parameter> parameters_for(const std::vector<Observation>& observations, const Shapes& shapes, const CalibrateOptions& options, System& system) {
   give_points(shapes, system.machine);
   Maker maker{options, system.machine};
-  std::array<bool, cost_kind_count> seen{};
+  std::array<bool, cost_kind_count> seen{}, alone{};  // alone: without a matmul
   for (const Observation& o : observations) {
     const bool passes_on = is_composite(o) && o.schedule > ObservedSchedule::plain;  // by shifts, not by a Collective
     seen.at(static_cast<std::size_t>(passes_on ? CostKind::permute : cost_of_op(o.op))) = true;
+    if (!is_composite(o)) alone.at(static_cast<std::size_t>(cost_of_op(o.op))) = true;
     if (is_composite(o)) seen.at(static_cast<std::size_t>(CostKind::matmul)) = true;
   }
   maker.add("chip.hbm_bandwidth", Parameter::Kind::rate);
@@ -184,18 +185,27 @@ std::vector<Parameter> parameters_for(const std::vector<Observation>& observatio
     parameter.point = static_cast<int>(i);
     parameter.at = fmt::format("{}x{}x{}", shapes.products[i].m, shapes.products[i].n, shapes.products[i].k);
   }
+  double fastest_of_all = 0;
+  for (int k = 0; k < cost_kind_count; ++k)
+    if (const auto& points = shapes.curves.at(static_cast<std::size_t>(k)); !points.empty() && alone.at(static_cast<std::size_t>(k)))
+      fastest_of_all = std::max(fastest_of_all, fastest_point(observations, static_cast<CostKind>(k), points).rate);
   for (int k = 0; k < cost_kind_count; ++k) {
     const auto& points = shapes.curves.at(static_cast<std::size_t>(k));
-    if (points.empty()) continue;
+    if (points.empty() || (!alone.at(static_cast<std::size_t>(k)) && system.machine.interconnect == Interconnect::rail)) continue;
+    const bool dense = shapes.dense.at(static_cast<std::size_t>(k));
     const FastestPoint fastest = fastest_point(observations, static_cast<CostKind>(k), points);
     for (std::size_t i = 0; i < points.size(); ++i) {
+      const bool anchor = i == fastest.point && fastest.rate == fastest_of_all;
+      if (dense && anchor) continue;  // the link's bandwidth is what this size reaches
       Parameter& parameter = maker.add(curve_path(static_cast<CostKind>(k)), Parameter::Kind::efficiency);
       parameter.point = static_cast<int>(i);
       parameter.at = to_exact_text(points[i]);
-      parameter.last = i == fastest.point;
+      parameter.last = i == fastest.point && !dense;
+      parameter.smooth = dense;
       if (parameter.last) parameter.rate = fastest.rate;
     }
   }
+  if (system.machine.chip.own_block_bandwidth != unlimited<BytesPerSecond>) maker.add("chip.own_block_bandwidth", Parameter::Kind::rate);
   add_links(observations, system, "latency", Parameter::Kind::time, maker);
   maker.add("software.per_message", Parameter::Kind::time);
   maker.add("chip.overlap_hbm", Parameter::Kind::share);
@@ -208,19 +218,24 @@ Expected<Predictions> Predictions::make(const std::vector<Observation>& observat
   Predictions result;
   result.system_ = system;
   result.stop_ = options.stop;
+  Systems systems{system};
   for (const Observation& o : observations) {
     if (options.stop.requested()) return cancelled_work();
     Item item;
     item.observation = &o;
-    const auto schedule = schedule_of(o, system, options.predict.unknown_matmul);
+    const auto own = systems.of(o);
+    if (!own) return own.error();
+    const System& on = **own;
+    const auto schedule = schedule_of(o, on, options.predict.unknown_matmul);
     if (!schedule) return schedule.error();
     if (const auto* collective = std::get_if<Collective>(&schedule->computes)) item.input = bytes_of(schedule->programs.front(), collective->input);
-    item.form = closed_form(o, system, options.predict);
+    item.form = closed_form(o, on, options.predict);
     if (!item.form) {
-      auto lowered = lowered_schedule_of(o, system, options.predict);
+      auto lowered = lowered_schedule_of(o, on, options.predict);
       if (!lowered) return lowered.error();
       item.lowered = *std::move(lowered);
-      const auto time = simulated_time(*item.lowered, result.system_, options.stop);
+      if (!o.slice.empty()) item.own = *own;
+      const auto time = simulated_time(*item.lowered, on, options.stop);
       if (!time) return blamed_on(o.where, time.error());
     }
     result.items_.push_back(std::move(item));
@@ -262,7 +277,9 @@ Seconds Predictions::predicted(std::size_t i) {
     system_ = *std::move(turned);
     stale_ = false;
   }
-  const auto time = simulated_time(*item.lowered, system_, stop_);
+  const auto own = item.own ? with_machine(*item.own, system_.machine) : Expected<System>{system_};
+  assert(own);
+  const auto time = simulated_time(*item.lowered, *own, stop_);
   return time ? *time : Seconds{std::numeric_limits<double>::infinity()};  // it ran before: only the clock's end is left
 }
 

@@ -1,6 +1,7 @@
 // The unknowns of a calibration, and the predictions as a function of them.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,7 @@ struct Parameter {
   double unit = 1, low = 0, high = 0;
   bool last = false;  // fitted last: the highest point of a curve is identifiable only through the scale of the bandwidth
   double rate = 0;    // if `last`: the bandwidth reached there; of several, the fastest is fitted last
+  bool smooth = false;  // a point of a dense curve, which its neighbours determine where the observations do not
 };
 
 double physical(const Parameter& parameter, double x);
@@ -33,6 +35,7 @@ double from_physical(const Parameter& parameter, double value);
 struct Shapes {
   std::array<std::vector<Bytes>, cost_kind_count> curves{};  // increasing
   std::vector<MatmulPoint> products{};                       // extents; the efficiencies are starting values
+  std::array<bool, cost_kind_count> dense{};                 // the curve is smooth, and has points wherever the observations have sizes
   friend bool operator==(const Shapes&, const Shapes&) = default;
 };
 
@@ -65,6 +68,7 @@ class Predictions {
     const Observation* observation = nullptr;
     std::optional<ClosedForm> form;
     std::optional<Schedule> lowered;
+    std::shared_ptr<const System> own;  // of a lowered schedule, if the observation names its slice
     Bytes input;
   };
   System system_;

@@ -103,6 +103,42 @@ Expected<Schedule> collective_matmul(const Observation& o, const System& system,
 
 }  // namespace
 
+Expected<System> system_of(const Observation& observation, const System& system) {
+  if (observation.slice.empty()) return system;
+  auto slice = parse_slice(observation.slice, system.machine, {});
+  if (!slice) return Diagnostic{observation.where, slice.error().message};
+  const std::int64_t devices = std::int64_t{observation.groups} * observation.devices;
+  if (observation.groups > 1 && chips_of(*slice) * system.machine.chip.devices != devices)
+    return Diagnostic{observation.where, fmt::format("{} groups of {} devices do not fill the slice {}", observation.groups, observation.devices, observation.slice)};
+  SystemSpec spec;
+  spec.machine = system.machine;
+  if (system.machine.interconnect == Interconnect::rail && slice->extents.front() == 1)
+    slice->extents.back() = observation.devices;
+  else if (observation.groups > 1)
+    spec.mesh = {{"group", observation.groups}, {"ring", observation.devices}};
+  spec.slice = *std::move(slice);
+  auto result = make_system(spec);
+  if (!result) return Diagnostic{observation.where, result.error().message};
+  return result;
+}
+
+Expected<std::shared_ptr<const System>> Systems::of(const Observation& observation) {
+  if (observation.slice.empty()) return whole_;
+  std::shared_ptr<const System>& made = made_[{observation.slice, observation.groups, observation.devices}];
+  if (made == nullptr) {
+    auto system = system_of(observation, *whole_);
+    if (!system) return system.error();
+    made = std::make_shared<const System>(*std::move(system));
+  }
+  return made;
+}
+
+std::string algorithm_of(CollectiveKind kind, const System& system, const PredictOptions& options) {
+  const std::string& name = options.algorithm.at(static_cast<std::size_t>(kind));
+  const bool one_node = system.machine.interconnect == Interconnect::rail && system.slices == 1 && system.slice.extents.front() == 1;
+  return name.empty() && kind == CollectiveKind::all_to_all && one_node ? "direct" : name;
+}
+
 Expected<std::vector<AxisView>> axes_of(const Observation& observation, const System& system) {
   const Mesh& mesh = system.mesh;
   std::vector<AxisView> axes;
@@ -149,11 +185,15 @@ Expected<Schedule> schedule_of(const Observation& observation, const System& sys
 Expected<Schedule> lowered_schedule_of(const Observation& observation, const System& system, const PredictOptions& options) {
   const auto schedule = schedule_of(observation, system, options.unknown_matmul);
   if (!schedule || observation.op == ObservedOp::matmul || observation.op == ObservedOp::hbm_copy) return schedule;
-  const std::string& name = options.algorithm.at(static_cast<std::size_t>(collective_of(observation.op)));
+  const std::string name = algorithm_of(collective_of(observation.op), system, options);
   const auto chooser = name.empty() ? ring_or_line(chunk_rule(system.machine)) : always(name, chunk_rule(system.machine));
   if (!chooser) return chooser.error();
   auto lowered = lower(*schedule, *chooser);
   if (!lowered) return Diagnostic{observation.where, lowered.error().message};
+  if (observation.in_place)
+    for (Program& program : lowered->programs)
+      for (Task& task : program.tasks)
+        if (task.origin) task.origin->own_block = {};
   return lowered;
 }
 
@@ -172,9 +212,11 @@ Expected<Seconds> simulated_time(const Schedule& lowered, const System& system, 
 }
 
 Expected<Seconds> predict(const Observation& observation, const System& system, const PredictOptions& options) {
-  const auto lowered = lowered_schedule_of(observation, system, options);
+  const auto own = system_of(observation, system);
+  if (!own) return own.error();
+  const auto lowered = lowered_schedule_of(observation, *own, options);
   if (!lowered) return lowered.error();
-  return simulated_time(*lowered, system);
+  return simulated_time(*lowered, *own);
 }
 
 Expected<System> system_of_slice(const Machine& machine, const std::string& slice, MeshSizes sizes, bool snake) {

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <array>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "sim/base/cancellation.hpp"
@@ -13,17 +16,37 @@
 namespace podsim {
 
 /// The algorithms of collectives: a name of collective_algorithms() per kind. "" is the default of `podsim run`: ring on axes that wrap, line on open
-/// ones, direct for permute. (Axes over switches wrap: a ring of transfers through the switch, like NCCL's ring.) `unknown_matmul` is assumed for a
+/// ones, direct for permute. (Axes over switches wrap: a ring of transfers through the switch, like NCCL's ring.) An all-to-all inside one node of GPUs is
+/// direct, as NCCL's: every GPU sends to every other at once. `unknown_matmul` is assumed for a
 /// collective with a matmul whose source does not state its schedule.
 struct PredictOptions {
   std::array<std::string, collective_kind_count> algorithm{};
   ObservedSchedule unknown_matmul = ObservedSchedule::plain;
 };
 
+/// The system on which an observation is predicted: `system`, or its machine with the slice of the observation. Groups of GPUs that run at once on the
+/// switch of one node share no link: they take the time of one group, on a slice of its size. On other machines the mesh gets an axis of groups and one
+/// of their devices. The functions below take this system. Errors, at the observation: not a slice of the machine; groups that do not fill it.
+Expected<System> system_of(const Observation& observation, const System& system);
+
 /// The mesh axes of an observation, most significant first: those it names, "row" or "row+col"; else all axes of more than one device if their
 /// product is its number of devices (on rails the GPUs of a node first, so that the least data crosses nodes); else the only axis of that size.
 /// Errors, at the observation: no such axis, another number of devices, more devices than the slice has, no axis or several axes of that size.
 Expected<std::vector<AxisView>> axes_of(const Observation& observation, const System& system);
+
+/// system_of() of many observations, each system made once.
+class Systems {
+ public:
+  explicit Systems(const System& system) : whole_{std::make_shared<const System>(system)} {}
+  Expected<std::shared_ptr<const System>> of(const Observation& observation);
+
+ private:
+  std::shared_ptr<const System> whole_;
+  std::map<std::tuple<std::string, int, int>, std::shared_ptr<const System>> made_;  // slice, groups, devices
+};
+
+/// The algorithm of a collective: that of the options, or "direct" for an all-to-all inside a node of GPUs; "": ring_or_line().
+std::string algorithm_of(CollectiveKind kind, const System& system, const PredictOptions& options);
 
 /// The schedule of an observation before lowering.
 ///   collective, permute  collective_schedule(): all groups along the axes at once, dtype bf16 if not stated; `bytes` is rounded up to a multiple
@@ -37,7 +60,7 @@ Expected<Schedule> schedule_of(const Observation& observation, const System& sys
 /// The same after lowering.
 Expected<Schedule> lowered_schedule_of(const Observation& observation, const System& system, const PredictOptions& options = {});
 
-/// By the des engine, folded. Errors: those of schedule_of() and of the algorithm.
+/// By the des engine, folded, on system_of(). Errors: those of system_of(), schedule_of() and of the algorithm.
 Expected<Seconds> predict(const Observation& observation, const System& system, const PredictOptions& options = {});
 /// The simulated time of a schedule made by lowered_schedule_of().
 Expected<Seconds> simulated_time(const Schedule& lowered, const System& system, Cancellation stop = {});

@@ -46,6 +46,56 @@ TEST(Predict, FourChipsOfA2x2AreARingWhereTheMeshIsASnake) {
   EXPECT_NEAR(predicted(o, pod_with(machine, "2x2")), 5e-6 + 2 * 1.5e-6 + 3 * 0x1p20 / 50e9, 1e-10) << "one dimension, then the other";
 }
 
+Machine some_rail(const testing::Values& values = {}) {
+  Machine machine = some_machine(values);
+  machine.interconnect = Interconnect::rail;
+  machine.slices = {};
+  machine.slices.largest = {8, 8};
+  machine.slices.host = {1, 8};
+  return machine;
+}
+
+TEST(Predict, GroupsAtOnceOnOneSwitchTakeTheTimeOfOneGroup) {
+  const Machine machine = some_rail({{"chip.own_block_bandwidth", "200 GB/s"}, {"collective.efficiency", "0.5 at 4 KiB, 0.9 at 16 MiB"}});
+  for (const auto& [groups, devices] : {std::pair{2, 4}, {4, 2}})
+    for (const ObservedOp op : {ObservedOp::all_gather, ObservedOp::reduce_scatter, ObservedOp::all_reduce}) {
+      Observation o = observed(op, "", devices, 3 << 20);
+      o.slice = "1x8";
+      o.groups = groups;
+      const System whole = pod_with(machine, "1x8", {{"group", groups}, {"ring", devices}});
+      PredictOptions direct;
+      direct.algorithm.fill("direct");
+      EXPECT_NEAR(predicted(o, pod_with(machine, "1x8"), direct), predicted(observed(op, "ring", devices, 3 << 20), whole, direct), 1e-11)
+          << name_of(op) << ": all groups simulated on the whole slice";
+    }
+}
+
+TEST(Predict, AnOutOfPlaceCollectiveCopiesItsOwnBlock) {
+  const System free = pod_with(some_rail(), "1x4"), copying = pod_with(some_rail({{"chip.own_block_bandwidth", "100 GB/s"}}), "1x4");
+  for (const auto& [op, block] : {std::pair{ObservedOp::all_gather, 1 << 20}, {ObservedOp::reduce_scatter, 1 << 18}, {ObservedOp::all_reduce, 1 << 18},
+                                  {ObservedOp::all_to_all, 1 << 18}, {ObservedOp::permute, 0}}) {
+    Observation o = observed(op, "", 4, 1 << 20);
+    EXPECT_NEAR(predicted(o, copying) - predicted(o, free), block / 100e9, 2e-12) << name_of(op);
+    o.in_place = true;
+    EXPECT_EQ(predicted(o, copying), predicted(o, free)) << name_of(op);
+  }
+}
+
+TEST(Predict, AnAllToAllInsideANodeIsDirect) {
+  const System node = pod_with(some_rail(), "1x8");
+  EXPECT_NEAR(predicted(observed(ObservedOp::all_to_all, "", 8, 8 << 20), node), 5e-6 + 0.5e-6 + 2e-6 + 7 * 0x1p20 / 50e9, 1e-10)
+      << "one message over two links; seven blocks leave each GPU";
+}
+
+TEST(Predict, GroupsMustFillTheirSlice) {
+  Observation o = observed(ObservedOp::all_gather, "", 4, 1 << 20);
+  o.slice = "1x8";
+  o.groups = 3;
+  EXPECT_EQ(error_of(o, pod_with(some_rail(), "1x8")), "3 groups of 4 devices do not fill the slice 1x8");
+  o.slice = "1x";
+  EXPECT_NE(error_of(o, pod_with(some_rail(), "1x8")), "");
+}
+
 TEST(Predict, WhatDoesNotDivideIsRoundedUp) {
   const System system = pod_with(some_machine(), "8");
   Observation o = observed(ObservedOp::all_reduce, "", 8, 8);

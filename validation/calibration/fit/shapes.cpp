@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -13,6 +14,7 @@ namespace podsim {
 namespace {
 
 constexpr std::size_t enough_for_overlap = 8;  // products
+constexpr std::size_t enough_for_dense = 10;   // observations of a collective
 constexpr const char* overlap_path = "chip.overlap_hbm";
 constexpr std::size_t tries = 2;  // places of a kind where another point is tried
 constexpr double price = 2;       // of a value, in units of the criterion: its place was chosen too
@@ -42,6 +44,12 @@ Place place_of(const Predictions& predictions, std::size_t i) {
 std::size_t count_of(const Predictions& predictions, CostKind kind) {
   std::size_t count = 0;
   for (std::size_t i = 0; i < predictions.size(); ++i) count += predictions.kind(i) == kind ? 1 : 0;
+  return count;
+}
+
+std::size_t count_alone(const Predictions& predictions, CostKind kind) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < predictions.size(); ++i) count += predictions.kind(i) == kind && !is_composite(predictions.observation(i)) ? 1 : 0;
   return count;
 }
 
@@ -125,6 +133,19 @@ bool has_idle_point(const Fit& fit) {
   return std::any_of(fit.undetermined.begin(), fit.undetermined.end(), [&](const Undetermined& u) { return !u.at.empty() && !u.anchor; });
 }
 
+/// Points of a dense curve: a factor of four apart, over the observed sizes.
+std::vector<Bytes> dense_points(const Predictions& predictions, CostKind kind) {
+  Bytes least{std::numeric_limits<std::int64_t>::max()}, most{};
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    if (predictions.kind(i) != kind || is_composite(predictions.observation(i))) continue;
+    least = std::min(least, predictions.input(i));
+    most = std::max(most, predictions.input(i));
+  }
+  std::vector<Bytes> points;
+  for (std::int64_t at = most.count(); at >= std::max<std::int64_t>(least.count(), 1); at /= 4) points.insert(points.begin(), Bytes{at});
+  return points;
+}
+
 }  // namespace
 
 bool is_better(const Fit& more, const Fit& fewer, const CalibrateOptions& options) {
@@ -153,11 +174,23 @@ Fit fit_shapes(const std::vector<Observation>& observations, const System& base,
     for (const EfficiencyPoint& point : base.machine.software.efficiency.at(static_cast<std::size_t>(k)))
       model.shapes.curves.at(static_cast<std::size_t>(k)).push_back(point.input);  // a curve that the machine has is fitted at its own points
   model.shapes.products = base.machine.chip.matmul_table.points;
+  std::set<CostKind> dense;
+  for (int k = static_cast<int>(CostKind::all_gather); k < cost_kind_count; ++k) {
+    const auto kind = static_cast<CostKind>(k);
+    const std::size_t count = count_alone(predictions, kind);
+    auto& points = model.shapes.curves.at(static_cast<std::size_t>(k));
+    const bool table = options.curves && count >= enough_for_dense;
+    if (base.machine.interconnect != Interconnect::rail || count == 0 || !(table || points.size() > 1)) continue;
+    dense.insert(kind);
+    model.shapes.dense.at(static_cast<std::size_t>(k)) = true;
+    if (table) points = dense_points(predictions, kind);
+  }
   Fit best = fit_with(model);
   std::set<CostKind> kinds;
   for (std::size_t i = 0; i < predictions.size(); ++i) {
     if (predictions.kind(i) != CostKind::local && !is_composite(predictions.observation(i))) kinds.insert(predictions.kind(i));
   }
+  for (const CostKind kind : dense) kinds.erase(kind);
   const auto score = [&](const Fit& f) { return score_of(f, options.noise); };
   if (count_of(predictions, CostKind::matmul) >= enough_for_overlap) {
     model.overlap = true;

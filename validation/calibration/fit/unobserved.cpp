@@ -16,6 +16,8 @@ namespace {
 
 using enum CollectiveKind;
 
+constexpr double least_efficiency = 1e-3;
+
 constexpr std::array all_kinds{all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, reduce, permute};
 
 /// Which to take after, the nearest first: what moves data in the same steps.
@@ -81,6 +83,27 @@ std::vector<EfficiencyPoint> with_messages_of(CollectiveKind kind, CollectiveKin
   return points;
 }
 
+/// Whether what the observations say of one kind's curve may be said of the other's: the base machine has one curve for both, or a curve for each.
+bool comparable(CollectiveKind kind, CollectiveKind other, const Machine& base) {
+  const auto& own = base.software.efficiency.at(static_cast<std::size_t>(cost_kind_of(kind)));
+  const auto& its = base.software.efficiency.at(static_cast<std::size_t>(cost_kind_of(other)));
+  return own == its || (own.size() > 1 && its.size() > 1);
+}
+
+/// Where the base machine has a curve for each kind: the fitted curve of `other` times the ratio of the two, at equal messages.
+std::vector<EfficiencyPoint> with_ratio_of(CollectiveKind kind, CollectiveKind other, const Machine& base, std::vector<EfficiencyPoint> curve,
+                                           std::int64_t devices) {
+  const auto& own = base.software.efficiency.at(static_cast<std::size_t>(cost_kind_of(kind)));
+  const auto& its = base.software.efficiency.at(static_cast<std::size_t>(cost_kind_of(other)));
+  if (own == its) return curve;
+  for (EfficiencyPoint& point : curve) {
+    const Bytes message = std::max(point.input / messages_of_input(kind, devices), Bytes{1});
+    const double ratio = efficiency_at(own, point.input) / efficiency_at(its, messages_of_input(other, devices) * message);
+    point.efficiency = std::clamp(point.efficiency * ratio, least_efficiency, 1.0);
+  }
+  return curve;
+}
+
 /// A value of the machine as the text that sets it.
 std::string text_of(const Machine& machine, const std::string& path) {
   for (const MachineField& field : machine_fields()) {
@@ -111,12 +134,12 @@ Expected<std::vector<Undetermined>> keep_equal(const std::vector<Observation>& o
     for (const CollectiveKind other : nearest(kind)) {
       const auto from = static_cast<std::size_t>(cost_kind_of(other));
       const bool one_launch = base.software.launch.at(at) == base.software.launch.at(from);
-      if (!devices.contains(other) || !one_launch || base.software.efficiency.at(at) != base.software.efficiency.at(from)) continue;
+      if (!devices.contains(other) || !one_launch || !comparable(kind, other, base)) continue;
       if (is_fitted(fit, launch_path(other)) && !held(launch_path(kind)))
         if (auto ok = set(launch_path(kind), launch_path(other), text_of(machine, launch_path(other))); !ok) return ok.error();
       const auto gather = static_cast<std::size_t>(cost_kind_of(all_gather));
       if (kind == all_reduce && other == reduce_scatter && devices.contains(all_gather) && devices.at(all_gather) == devices.at(reduce_scatter) &&
-          base.software.efficiency.at(at) == base.software.efficiency.at(gather) && !held(curve_path(kind)) &&
+          comparable(kind, all_gather, base) && !held(curve_path(kind)) &&
           (is_fitted(fit, curve_path(other)) || is_fitted(fit, curve_path(all_gather)))) {
         Machine moved = machine;
         moved.software.efficiency.at(at) =
@@ -125,7 +148,8 @@ Expected<std::vector<Undetermined>> keep_equal(const std::vector<Observation>& o
           return ok.error();
       } else if (is_fitted(fit, curve_path(other)) && !held(curve_path(kind))) {
         Machine moved = machine;
-        moved.software.efficiency.at(from) = with_messages_of(kind, other, machine.software.efficiency.at(from), devices.at(other));
+        moved.software.efficiency.at(from) = with_ratio_of(
+            kind, other, base, with_messages_of(kind, other, machine.software.efficiency.at(from), devices.at(other)), devices.at(other));
         if (auto ok = set(curve_path(kind), curve_path(other), text_of(moved, curve_path(other))); !ok) return ok.error();
       }
       break;
