@@ -52,7 +52,9 @@ inline bool is_composite(const Observation& o) { return o.m > 0 && o.op != Obser
 inline Bytes tensor_bytes(const Observation& o) { return o.op == ObservedOp::all_gather ? std::int64_t{o.devices} * o.bytes : o.bytes; }
 
 /// Reads CSV with the heading `op,devices,bytes,seconds` and optional columns axis, array_dim, dtype, m, n, k, schedule, source, slice, groups,
-/// in_place (yes or no), in any order; `#` begins a comment line. Numbers have no unit: bytes and seconds. Errors, with `file:line:column`: unknown or missing columns, unknown operations,
+/// in_place (yes or no), in any order; `#` begins a comment line. Numbers have no unit: bytes and seconds. A table of products of one device needs no
+/// more than `m,n,k,latency_ms` (or seconds), with optional columns dtype and source. Errors, with `file:line:column`: unknown or missing columns,
+/// unknown operations,
 /// numbers that are not positive or too large to multiply (2^20 devices, 2^42 bytes, 2^30 rows or columns), fields that do not belong to the
 /// operation, groups without a slice.
 Expected<std::vector<Observation>> read_observations(std::string_view text, const std::string& file);

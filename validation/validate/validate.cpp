@@ -101,8 +101,9 @@ class Planner {
     result.pools = wanted.pools;
     job.result = results_.size();
     std::size_t fitted = 0;
+    const int turns = std::max(wanted.turns, 1);
     const std::vector<int> dealt = parts_of(targets, wanted.parts);
-    for (int part = 0; part < std::max(wanted.parts, 1); ++part) {
+    for (int part = 0; part < turns; ++part) {
       job.fit = fit;
       job.targets.clear();
       for (std::size_t t = 0; t < targets.size(); ++t) {
@@ -115,7 +116,7 @@ class Planner {
       fitted += job.fit.size();
       jobs_.push_back(job);
     }
-    result.fitted = fitted / static_cast<std::size_t>(std::max(wanted.parts, 1));
+    result.fitted = fitted / static_cast<std::size_t>(turns);
     results_.push_back(std::move(result));
   }
 
