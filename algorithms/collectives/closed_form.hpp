@@ -52,7 +52,7 @@ using CollectiveForm = std::optional<CollectiveSteps>(const CollectiveAxis& axis
 struct CollectiveAlgorithmEntry;
 
 /// The steps of an algorithm along axes whose links carry nothing else, without the Collective's launch. Several axes run as in in_phases() or
-/// halves(); all-reduce is reduce-scatter, then all-gather. nullopt: the algorithm does not apply, or has no closed form. Tests compare every timing
+/// rotations(); all-reduce is reduce-scatter, then all-gather. nullopt: the algorithm does not apply, or has no closed form. Tests compare every timing
 /// engine to it.
 std::optional<CollectiveSteps> closed_form_of(const CollectiveAlgorithmEntry& algorithm, const std::vector<CollectiveAxis>& axes,
                                               const CollectiveSize& size);

@@ -26,6 +26,7 @@ Expected<Expansion> on_ring_or_line(const Mesh& mesh, const Program& program, co
 std::span<const CollectiveAlgorithmEntry> collective_algorithms() {
   using Kind = CollectiveKind;
   static constexpr CollectiveKinds sums{Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce};
+  static constexpr CollectiveKinds sums_and_all_to_all{Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce, Kind::all_to_all};
   static constexpr CollectiveKinds sums_and_rooted{Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce, Kind::broadcast, Kind::reduce};
   static constexpr CollectiveKinds all_but_permute{Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce,
                                                    Kind::all_to_all, Kind::broadcast,      Kind::reduce};
@@ -43,7 +44,8 @@ std::span<const CollectiveAlgorithmEntry> collective_algorithms() {
        {.power_of_two = true}, &halving_doubling, closed_forms::halving_doubling},
       {"direct", "every pair at once, for switches; permute", all, {}, &direct, closed_forms::direct},
       {"pairwise", "all-to-all: every device to coordinate + k, one k after the other", {Kind::all_to_all}, {}, &pairwise, closed_forms::pairwise},
-      {"halves", "several axes: both orders of the axes at once, half the data each", sums, {.axes = 2}, nullptr, closed_forms::ring},
+      {"rotations", "several axes at once: parts of the data in rotated orders of the axes", sums_and_all_to_all,
+       {.axes = 2}, nullptr, closed_forms::ring},
       {"pallas-ring", "all-gather of the Pallas tutorial: a copy, then one direction", {Kind::all_gather},
        {.wraps = true}, &pallas_ring, closed_forms::pallas_ring},
       {"pallas-bidirectional", "all-gather of the Pallas library: a copy, then half a shard in each direction", {Kind::all_gather},
@@ -55,6 +57,7 @@ std::span<const CollectiveAlgorithmEntry> collective_algorithms() {
 }
 
 const CollectiveAlgorithmEntry* collective_algorithm_named(std::string_view name) {
+  if (name == "halves") name = "rotations";  // the name it had when it was for two axes
   const auto table = collective_algorithms();
   const auto found = std::find_if(table.begin(), table.end(), [&](const CollectiveAlgorithmEntry& entry) { return entry.name == name; });
   return found == table.end() ? nullptr : &*found;
@@ -80,7 +83,7 @@ CollectiveAlgorithm expansion_by(const CollectiveAlgorithmEntry& algorithm, Chun
   return [row = algorithm, chunks = std::move(chunks)](const Mesh& mesh, const Program& program, const Collective& collective) {
     const auto usual = [&](const Mesh& m, const Program& p, const Collective& c) { return on_ring_or_line(m, p, c, chunks); };
     const auto own = [&](const Mesh& m, const Program& p, const Collective& c) { return by_row(row, m, p, c, chunks); };
-    return row.needs.axes > 1 ? halves(mesh, program, collective, usual) : in_phases(mesh, program, collective, own);
+    return row.needs.axes > 1 ? rotations(mesh, program, collective, usual, chunks) : in_phases(mesh, program, collective, own);
   };
 }
 
