@@ -136,6 +136,15 @@ Steps line(const CollectiveAxis& axis, const CollectiveSize& size) {
   return size.kind == CollectiveKind::reduce_scatter ? leaving_out_adds(steps) : steps;
 }
 
+Steps folded_ring(const CollectiveAxis& axis, const CollectiveSize& size) {
+  if (!gathers_or_scatters(size.kind)) return std::nullopt;
+  if (axis.links == AxisLinks::ring && axis.size == 3) return std::nullopt;  // two hops out are one hop back
+  const double shard = shard_of(axis, size);
+  CollectiveStep step = step_on(axis, axis.size - 1, shard, shard, reduced_of(size, shard));
+  step.distance = over_switch(axis) || axis.size == 2 ? 1 : 2;
+  return CollectiveSteps{step};
+}
+
 Steps halving_doubling(const CollectiveAxis& axis, const CollectiveSize& size) {
   if (!gathers_or_scatters(size.kind) || !std::has_single_bit(static_cast<unsigned>(axis.size))) return std::nullopt;
   if (!over_switch(axis) && axis.size > (axis.links == AxisLinks::ring ? 4 : 2)) return std::nullopt;

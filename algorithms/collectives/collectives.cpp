@@ -32,7 +32,7 @@ std::span<const CollectiveAlgorithmEntry> collective_algorithms() {
                                                    Kind::all_to_all, Kind::broadcast,      Kind::reduce};
   static constexpr CollectiveKinds all{Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce, Kind::all_to_all,
                                        Kind::broadcast,  Kind::reduce,         Kind::permute};
-  static constexpr std::array<CollectiveAlgorithmEntry, 11> table{{
+  static constexpr std::array<CollectiveAlgorithmEntry, 12> table{{
       {"ring", "both directions of a wrapped axis at once, half a shard each; broadcast and reduce as ring-one-way", all_but_permute,
        {.wraps = true}, &ring, closed_forms::ring, Pipeline::around_ring},
       {"ring-one-way", "one direction of a wrapped axis, whole shards; broadcast and reduce in chunks", sums_and_rooted,
@@ -40,6 +40,8 @@ std::span<const CollectiveAlgorithmEntry> collective_algorithms() {
       {"ring-shortest", "both directions of a wrapped axis, every shard the short way: half the steps of ring", sums,
        {.wraps = true}, &ring_shortest, closed_forms::ring_shortest},
       {"line", "an open axis: both directions, to both ends", all_but_permute, {}, &line, closed_forms::line, Pipeline::to_both_ends},
+      {"folded-ring", "an open axis as a ring: even positions out, odd ones back, every step at most two hops", sums, {}, &folded_ring,
+       closed_forms::folded_ring},
       {"halving-doubling", "a power of two of devices: exchanges at distances 1, 2, 4, ...", sums,
        {.power_of_two = true}, &halving_doubling, closed_forms::halving_doubling},
       {"direct", "every pair at once, for switches; permute", all, {}, &direct, closed_forms::direct},

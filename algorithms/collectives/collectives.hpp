@@ -67,6 +67,17 @@ Expected<Expansion> ring_shortest(const Mesh& mesh, const Program& program, cons
 ///   example         step 0 brings A from rank 0 and C from rank 2 to rank 1, step 1 D from rank 2: complete. Ranks 0 and 3 need step 2 too
 Expected<Expansion> line(const Mesh& mesh, const Program& program, const Collective& collective);
 
+/// A ring on an open axis: the order 0, 2, 4, ..., 5, 3, 1, in which neighbours are at most two hops apart. Every link carries one block per step, so
+/// one way round is all that the links allow; both ways with half blocks would take as long. An open ring in the order of coordinates would have one
+/// step of P-1 hops. In place of line() it needs no addition at the end, and its shifts all have the same size; its latencies are of two hops.
+///
+///   cost    (P-1) * (alpha_2 + V * beta), all-reduce twice that; P = 2: alpha_1
+///   errors  several axes, another kind
+///   source  the interleaved placement of MeshGEMM (WaferLLM: Large Language Model Inference at Wafer Scale, 2025)
+///   example 5 ranks, rank 2, ring 0 2 4 3 1. Step 0 brings A from rank 0, step 1 B, which rank 0 has from rank 1, step 2 D, step 3 E; each time rank 2
+///           passes on to rank 4 what it had before
+Expected<Expansion> folded_ring(const Mesh& mesh, const Program& program, const Collective& collective);
+
 /// Recursive halving (reduce-scatter) and doubling (all-gather). The axis is viewed as 2x2x...x2; an exchange across bit j of the coordinate is a
 /// shift by 1 on a factor of size 2. Halving starts with the highest bit and doubling with the lowest, so blocks stay contiguous.
 ///

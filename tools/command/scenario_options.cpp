@@ -54,7 +54,7 @@ OptionGroup one_problem() {
           {"algorithm", word("NAME"),
        "GEMM: collective, meshslice, summa, cannon, wang, 1d-os, 1d-ls,\n1d-fsdp, 1d-megatron, jax-ag-..., jax-rs-..., tp-ag-...\ncollective: "
        "ring, "
-       "ring-one-way, ring-shortest, line,\nhalving-doubling, direct, pairwise, rotations, pallas-ring,\npallas-bidirectional, pallas-alternating, or "
+       "ring-one-way, ring-shortest, line,\nfolded-ring, halving-doubling, direct, pairwise, rotations,\npallas-ring, pallas-bidirectional, pallas-alternating, or "
        "auto: the\ncheapest; left out: ring on axes that wrap, else line"},
           {"dataflow", word("os|ls|rs"), "which operand stands still: output, left or right; left out: os,\nor what the algorithm's name says"},
           {"slice-count", word("S"), "slices of meshslice; panels of summa (left out: lcm(R, C))"}};
