@@ -42,18 +42,19 @@ class Sorter {
   std::vector<OperationMetrics> run() {
     const std::vector<TaskCost>& costs = model_.costs[program_];
     occurrence_of_.assign(costs.size(), no_device);
-    const std::vector<Interval> core = activity_.core();
-    std::size_t next = 0;  // core() has an entry for each task that is on the core, in program order
     for (std::size_t t = 0; t < costs.size(); ++t) {
       const Participants& who = model_.deployment.who(program_, t);
       if (!who.does(local_) && !who.receives(local_)) continue;
-      const std::uint32_t occurrence = occurrence_of(t);
-      if (!costs[t].on_core || !who.does(local_)) continue;
-      occurrences_[occurrence].busy += core[next].end - core[next].begin;
-      ++next;
+      occurrence_of(t);
     }
-    assert(next == core.size());
-    add_flights(merged(core));
+    std::vector<Interval> core;
+    for (const NodeActivity::CoreTime& time : activity_.core_times()) {
+      Occurrence& occurrence = occurrences_[occurrence_of_[time.task.index()]];
+      occurrence.busy += time.interval.end - time.interval.begin;
+      occurrence.timed = true;
+      core.push_back(time.interval);
+    }
+    add_flights(merged(std::move(core)));
     return operations();
   }
 
@@ -65,7 +66,7 @@ class Sorter {
     std::map<int, std::set<AxisView>> views{};  // of a collective: of each mesh axis that it moves on
   };
 
-  std::uint32_t occurrence_of(std::size_t t) {
+  void occurrence_of(std::size_t t) {
     const Task& task = schedule_program_.tasks[t];
     std::uint32_t* known = task.origin ? &collectives_.try_emplace(task.origin->collective, no_device).first->second : nullptr;
     if (known == nullptr || *known == no_device) {
@@ -75,7 +76,6 @@ class Sorter {
     const std::uint32_t at = known != nullptr ? *known : static_cast<std::uint32_t>(occurrences_.size() - 1);
     occurrences_[at].timed |= model_.costs[program_][t].on_core || !std::holds_alternative<Local>(task.op);
     occurrence_of_[t] = at;
-    return at;
   }
 
   void add_flights(const std::vector<Interval>& core) {

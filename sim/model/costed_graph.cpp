@@ -13,13 +13,15 @@ CostedGraph write_out(const Model& model) {
   result.work_time.resize(activities.size());
   result.transfers.resize(activities.size());
   result.on_core.resize(activities.size());
-  result.core_time.resize(activities.size());
+  result.shares_behind.resize(activities.size());
+  for (const auto& [program, local] : model.deployment.places)
+    result.shares_first.push_back(program == no_device ? Seconds{} : model.shares_first(program, local));
   for (std::size_t a = 0; a < activities.size(); ++a) {
     const Activity& activity = activities[a];
     const TaskCost& cost = model.costs[activity.program][activity.task.index()];
     const std::size_t local = model.deployment.places[activity.device.index()].local;
     result.on_core[a] = cost.on_core;
-    if (cost.on_core) result.core_time[a] = model.core_time(activity.program, cost, local);
+    if (cost.on_core) result.shares_behind[a] = model.shares_behind(activity.program, activity.task.index(), local);
     if (activity.kind == Activity::Kind::work) {
       result.work_time[a] = model.work(activity.program, cost, local);
       continue;

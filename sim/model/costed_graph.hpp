@@ -24,11 +24,9 @@ struct CostedGraph {
   ActivityGraph graph;
   std::vector<Seconds> work_time;       // per activity; zero for a transfer
   std::vector<TransferCost> transfers;  // per activity; empty for work
-  /// Per activity, whether it occupies the core in program order, and for how long. A Matmul or Local on the core: for its work_time. A dma task or
-  /// transfer with a core share starts when the core reaches it and its waits hold (for a transfer: those of the send gate); the core is then busy
-  /// for `core_time` while the activity itself continues off the core. Everything else does not use the core.
-  std::vector<bool> on_core;
-  std::vector<Seconds> core_time;
+  std::vector<bool> on_core;           // per activity, whether it occupies the core, in program order
+  std::vector<Seconds> shares_behind;  // per activity on the core: core shares that the core works off behind it
+  std::vector<Seconds> shares_first;   // per device, before its first activity on the core
   std::vector<std::vector<LinkId>> routes;  // distinct routes, links in order of travel
   std::vector<int> hops;                    // per route: links between chips, without injection and ejection
   std::vector<BytesPerSecond> links;        // by link id

@@ -123,12 +123,13 @@ class Folding {
   /// Links by class, and the path of each class of flows with as many shares of a link as flows of the class cross it. Returns the path per class.
   std::vector<std::uint32_t> fold_paths(Model& result) const;
   void fold_costs(const Locals& locals, const std::vector<std::uint32_t>& path_of_class, Model& result) const;
+  void fold_shares(const Locals& locals, Model& result) const;
   std::uint32_t link_position(std::uint32_t link) const { return used_position_[link]; }
 
   const Model& model_;
   const Deployment& deployment_;
   Cancellation stop_;
-  std::vector<std::vector<std::uint32_t>> participants_of_, core_times_of_;  // per program, each once
+  std::vector<std::vector<std::uint32_t>> participants_of_;  // per program, each once
   std::vector<Flow> flows_;
   std::vector<std::vector<std::uint32_t>> flow_at_;  // [routing][local]
   std::vector<std::uint32_t> used_, used_position_;  // links that carry something, and where each stands among them
@@ -139,12 +140,10 @@ class Folding {
 
 void Folding::collect_participants() {
   participants_of_.resize(model_.costs.size());
-  core_times_of_.resize(model_.costs.size());
   std::vector<bool> known(deployment_.participants.size(), false);
   for (std::uint32_t p = 0; p < model_.costs.size(); ++p)
     for (std::size_t t = 0; t < model_.costs[p].size(); ++t) {
       if (const std::uint32_t id = deployment_.programs[p].participants[t]; !known[id]) known[id] = true, participants_of_[p].push_back(id);
-      if (const std::uint32_t times = model_.costs[p][t].core_times; times != no_device) core_times_of_[p].push_back(times);
     }
 }
 
@@ -192,9 +191,10 @@ void Folding::colour_devices() {
         if (const Colour present = (who.does(l) ? 1U : 0U) + (who.receives(l) ? 2U : 0U); present > 0)
           device_colours_[devices[l]] = mix(device_colours_[devices[l]], 4 * Colour{id} + present);
     }
-    for (const std::uint32_t id : core_times_of_[p])
+    if (model_.core_shares.empty()) continue;
+    for (const CoreShares::Piece& piece : model_.core_shares[p].pieces)
       for (std::size_t l = 0; l < devices.size(); ++l)
-        device_colours_[devices[l]] = mix(device_colours_[devices[l]], bits(model_.core_times[id][l].count()));
+        device_colours_[devices[l]] = mix(device_colours_[devices[l]], bits(piece.time[l].count()));
   }
 }
 
@@ -285,8 +285,9 @@ bool Folding::devices_equivalent(std::uint32_t a, std::uint32_t b) const {
     if (who.does(local_a) != who.does(local_b) || who.receives(local_a) != who.receives(local_b)) return false;
     if (!who.from_task.empty() && who.from_task[local_a] != who.from_task[local_b]) return false;
   }
-  for (const std::uint32_t id : core_times_of_[program])
-    if (model_.core_times[id][local_a] != model_.core_times[id][local_b]) return false;
+  if (!model_.core_shares.empty())
+    for (const CoreShares::Piece& piece : model_.core_shares[program].pieces)
+      if (piece.time[local_a] != piece.time[local_b]) return false;
   return flows_seen_by(a) == flows_seen_by(b);
 }
 
@@ -406,10 +407,23 @@ void Folding::fold_costs(const Locals& locals, const std::vector<std::uint32_t>&
           const std::uint32_t flow = flow_at_[cost.routing][l];
           result.routings[cost.routing].push_back(flow == no_device ? 0 : path_of_class[flows_classes_.class_of[flow]]);
         }
-      if (cost.core_times == no_device) continue;
-      if (result.core_times.size() <= cost.core_times) result.core_times.resize(cost.core_times + 1);
-      for (const std::uint32_t l : locals[p]) result.core_times[cost.core_times].push_back(model_.core_times[cost.core_times][l]);
     }
+  fold_shares(locals, result);
+}
+
+void Folding::fold_shares(const Locals& locals, Model& result) const {
+  for (std::uint32_t p = 0; p < model_.core_shares.size(); ++p) {
+    const auto of_nodes = [&](const std::vector<Seconds>& all) {
+      std::vector<Seconds> times;
+      if (!all.empty())
+        for (const std::uint32_t l : locals[p]) times.push_back(all[l]);
+      return times;
+    };
+    CoreShares& shares = result.core_shares.emplace_back();
+    for (const CoreShares::Piece& piece : model_.core_shares[p].pieces) shares.pieces.push_back({piece.of, piece.place, of_nodes(piece.time)});
+    for (const auto& behind : model_.core_shares[p].behind) shares.behind.push_back(of_nodes(behind));
+    shares.first = of_nodes(model_.core_shares[p].first);
+  }
 }
 
 }  // namespace

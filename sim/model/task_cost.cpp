@@ -28,8 +28,7 @@ TaskCost transfer_cost(const Machine& machine, const Program& program, const Tas
 TaskCost work_cost(Seconds work, bool on_core) {
   TaskCost cost;
   cost.work = work;
-  cost.on_core = cost.by_core = on_core;
-  if (on_core) cost.core_time = work;
+  cost.on_core = on_core;
   return cost;
 }
 

@@ -55,6 +55,7 @@ class Tabulator {
     ProgramTable& table = result_.programs.emplace_back();
     const Program& program = model_.schedule->programs[p];
     table.nodes = static_cast<std::uint32_t>(deployment_.programs[p].devices.size());
+    if (!model_.core_shares.empty()) table.shares_first = model_.core_shares[p].first.data();
     const std::size_t n = program.tasks.size();
     table.tasks.reserve(n);
     std::vector<std::vector<Wait>> waits;  // own gate and receive gate of each task
@@ -96,12 +97,9 @@ class Tabulator {
     row.to_task = data_or_null(who.to_task);
     row.from_task = data_or_null(who.from_task);
     row.work = ceil_to_clock(cost.work).count();
-    row.by_core = cost.by_core;
     row.work_seconds = cost.work;
     row.reduction_seconds = cost.reduction;
-    row.core_time = ceil_to_clock(cost.core_time).count();
-    if (cost.core_times != no_device) row.core_times = model_.core_times[cost.core_times].data();
-    row.core_ends_with_it = cost.by_core;
+    if (!model_.core_shares.empty() && !model_.core_shares[p].behind[t].empty()) row.shares_behind = model_.core_shares[p].behind[t].data();
     row.reduction = ceil_to_clock(cost.reduction).count();
     if (cost.kind == TaskCost::Kind::transfer) {
       row.paths = model_.routings[cost.routing].data();

@@ -22,8 +22,7 @@ class Follower {
 
 struct TaskRow {
   TaskCost::Kind kind = TaskCost::Kind::work;
-  bool on_core = false;
-  bool core_ends_with_it = false;   // the core is busy exactly as long as the work lasts
+  bool on_core = false;             // also: `work` scales with the node's speed
   std::uint32_t followers[3] = {};  // rows in ProgramTable::followers: of `sent` or the end; of `received`; one past the last
   std::uint32_t first_activity = 0;
   std::size_t counters = 0;           // position of the first node's gate counter
@@ -33,12 +32,10 @@ struct TaskRow {
   const std::uint32_t* from_task = nullptr;
   const std::uint32_t* rank = nullptr;
   const std::uint32_t* paths = nullptr;  // of a transfer
-  const Seconds* core_times = nullptr;   // per local node; null: core_time
-  std::int64_t work = 0;                 // picoseconds
-  std::int64_t core_time = 0;
+  const Seconds* shares_behind = nullptr;  // core shares behind a task on the core, per local node; null: none
+  std::int64_t work = 0;                   // picoseconds
   std::int64_t delay = 0;      // of a transfer, if all its paths have equal latency; otherwise negative
   std::int64_t reduction = 0;  // of a Shift or Recv
-  bool by_core = false;
   Seconds work_seconds, reduction_seconds;  // used if nodes have individual speeds
   Seconds delay_without_latency;
   double flow_bytes = 0;
@@ -49,6 +46,7 @@ struct ProgramTable {
   std::vector<TaskRow> tasks;
   std::vector<Follower> followers;
   std::vector<std::uint32_t> core;  // its tasks on the core, in program order
+  const Seconds* shares_first = nullptr;  // core shares before the first of them, per local node; null: none
   std::uint32_t nodes = 0;
 };
 

@@ -56,7 +56,7 @@ void Simulator::count_rest(Picoseconds limit) {
     auto& rest = rest_.emplace_back(program.core.size() + 1, 0);
     for (std::size_t i = program.core.size(); i-- > 0;) {
       const TaskRow& row = program.tasks[program.core[i]];
-      const bool counts = row.core_ends_with_it && model_.deployment.who(static_cast<std::uint32_t>(p), program.core[i]).doers == program.nodes;
+      const bool counts = model_.deployment.who(static_cast<std::uint32_t>(p), program.core[i]).doers == program.nodes;
       const std::int64_t work = counts ? (model_.speed.empty() ? row.work : ceil_to_clock(row.work_seconds / fastest).count()) : 0;
       rest[i] = later(Picoseconds{rest[i + 1]}, Picoseconds{work}).count();
     }
@@ -67,10 +67,8 @@ void Simulator::count_rest(Picoseconds limit) {
 void Simulator::begin() {
   for (std::uint32_t node = 0; node < places_.size(); ++node) {
     const Place& place = places_[node];
-    if (place.program != nullptr && !place.program->core.empty()) {
-      core_next_[node] = no_device;
-      reach_next(node, place);
-    }
+    core_next_[node] = no_device;
+    if (place.program != nullptr) work_off(node, place, place.program->shares_first);
   }
   for (std::size_t p = 0; p < tables_.programs.size(); ++p) {
     const ProgramTable& program = tables_.programs[p];
@@ -96,10 +94,13 @@ inline void Simulator::happen(const Event& event) {
       ++finished_;
       last_ = now_;
       pass(event.node, place, event.task, 0);
-      if (place.program->tasks[event.task].core_ends_with_it) reach_next(event.node, place);
+      if (const TaskRow& row = place.program->tasks[event.task]; row.on_core) work_off(event.node, place, row.shares_behind);
       break;
     }
-    case What::core_free: reach_next(event.node, places_[event.node]); break;
+    case What::core_free:
+      last_ = now_;
+      reach_next(event.node, places_[event.node]);
+      break;
     case What::delay_over: delay_over(event.node, event.task); break;
     case What::flow_over:
       if (sharing_.ends(event.node, now_)) {
@@ -117,7 +118,10 @@ inline void Simulator::happen(const Event& event) {
 /// The last of what the start of a work, or the send half of a transfer, waits for is there.
 inline void Simulator::own_gate_opens(std::uint32_t node, const Place& place, std::uint32_t task) {
   const TaskRow& row = place.program->tasks[task];
-  if (row.on_core) occupy_core(node, place, row, task);
+  if (row.on_core && !rest_.empty()) {
+    const auto program = static_cast<std::size_t>(place.program - tables_.programs.data());
+    beyond_limit_ |= later(Picoseconds{now_}, Picoseconds{rest_[program][core_next_[node]]}).count() > limit_;
+  }
   if (row.kind == TaskCost::Kind::transfer) {
     const std::uint32_t receiver = row.to[place.local];
     const Place& there = places_[receiver];
@@ -148,14 +152,12 @@ inline void Simulator::reach_next(std::uint32_t node, const Place& place) {
   }
 }
 
-inline void Simulator::occupy_core(std::uint32_t node, const Place& place, const TaskRow& row, std::uint32_t task) {
-  if (!rest_.empty()) {
-    const auto program = static_cast<std::size_t>(place.program - tables_.programs.data());
-    beyond_limit_ |= later(Picoseconds{now_}, Picoseconds{rest_[program][core_next_[node]]}).count() > limit_;
-  }
-  if (row.core_ends_with_it) return;
-  const std::int64_t busy = row.core_times == nullptr ? row.core_time : ceil_to_clock(row.core_times[place.local]).count();
-  at(later(Picoseconds{now_}, Picoseconds{busy}).count(), What::core_free, task, node);
+/// The core works off the core shares that stand here, then goes on.
+inline void Simulator::work_off(std::uint32_t node, const Place& place, const Seconds* shares) {
+  if (shares == nullptr || shares[place.local] == Seconds{})
+    reach_next(node, place);
+  else
+    at(later(Picoseconds{now_}, ceil_to_clock(shares[place.local])).count(), What::core_free, 0, node);
 }
 
 /// Both gates are open.
@@ -163,7 +165,7 @@ inline void Simulator::start(std::uint32_t node, const Place& place, std::uint32
   const TaskRow& row = place.program->tasks[task];
   if (record_) start_[activity(place, task)] = Picoseconds{now_};
   if (row.kind == TaskCost::Kind::work) {
-    const std::int64_t work = model_.speed.empty() || !row.by_core ? row.work : ceil_to_clock(model_.at_speed(row.work_seconds, node)).count();
+    const std::int64_t work = model_.speed.empty() || !row.on_core ? row.work : ceil_to_clock(model_.at_speed(row.work_seconds, node)).count();
     const std::int64_t end = later(Picoseconds{now_}, Picoseconds{work}).count();
     if (record_) sent_[activity(place, task)] = Picoseconds{end};
     at(end, What::done, task, node);

@@ -57,8 +57,12 @@ void Player::begin() {
     if (!graph_.on_core[a]) open(a, false, 0);
     open(a, true, 0);
   }
-  for (std::size_t d = 0; d < core_next_.size(); ++d)
-    if (core_next_[d] < core_rows_[d + 1]) open(core_[core_next_[d]], false, 0);
+  for (std::uint32_t d = 0; d < core_next_.size(); ++d) {
+    if (graph_.shares_first[d] > Seconds{})
+      at(graph_.shares_first[d].count(), d, Event::What::core_free);
+    else
+      reach_next(DeviceId{static_cast<int>(d)}, 0);
+  }
   work_off();
 }
 
@@ -94,8 +98,10 @@ void Player::happen(const Event& event) {
       sent_[a] = received_[a] = event.date;
       pass(a, false, event.date);
       pass(a, true, event.date);
+      if (graph_.on_core[a])
+        at(event.date + graph_.shares_behind[a].count(), static_cast<std::uint32_t>(graph_.graph.activities[a].device.value), Event::What::core_free);
       break;
-    case Event::What::core_free: reach_next(graph_.graph.activities[a].device, event.date); break;
+    case Event::What::core_free: reach_next(DeviceId{static_cast<int>(a)}, event.date); break;
     case Event::What::flow: {
       const TransferCost& cost = graph_.transfers[a];
       if (cost.flow_bytes > 0 && network_.limits(cost.route))
@@ -116,7 +122,6 @@ void Player::open(std::uint32_t activity, bool receive, double date) {
   const std::size_t gate = gate_of(activity, receive);
   ready_[gate] = std::max(ready_[gate], date);
   if (--closed_[gate] > 0) return;
-  if (!receive && graph_.on_core[activity]) occupy_core(activity, ready_[gate]);
   if (closed_[gate ^ 1] > 0) return;
   // Both gates of a transfer; the receive gate of a work opens at time zero and waits for nothing.
   const double start = std::max(ready_[gate], ready_[gate ^ 1]);
@@ -126,10 +131,9 @@ void Player::open(std::uint32_t activity, bool receive, double date) {
     at(start + graph_.transfers[activity].delay.count(), activity, Event::What::flow);
 }
 
-void Player::occupy_core(std::uint32_t activity, double date) { at(date + graph_.core_time[activity].count(), activity, Event::What::core_free); }
-
 void Player::reach_next(DeviceId device, double date) {
-  if (++core_next_[device.index()] < core_rows_[device.index() + 1]) open(core_[core_next_[device.index()]], false, date);
+  cores_end_ = std::max(cores_end_, date);
+  if (core_next_[device.index()] < core_rows_[device.index() + 1]) open(core_[core_next_[device.index()]++], false, date);
 }
 
 void Player::sent(std::uint32_t activity, double date) {
@@ -142,6 +146,8 @@ void Player::pass(std::uint32_t activity, bool received, double date) {
   const std::size_t list = gate_of(activity, received);
   for (std::uint32_t i = successor_rows_[list]; i < successor_rows_[list + 1]; ++i) open(successors_[i] / 2, successors_[i] % 2 == 1, date);
 }
+
+Picoseconds Player::cores_end() const { return to_clock(cores_end_); }
 
 ActivityTimes Player::times(std::size_t activity) const {
   const double start = std::max(ready_[2 * activity], ready_[2 * activity + 1]);

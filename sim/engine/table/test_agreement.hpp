@@ -213,7 +213,7 @@ class Sets {
 
 /// How often the clock is rounded on the ways that lead to each activity's start, and to its end: through what its gates wait for, through the core,
 /// and, to its end, through the flows that share links with it, directly or by others, as far as they start or end before. An activity rounds once
-/// for each of its delay, flow, reduction, work and core time that takes any.
+/// for each of its delay, flow, reduction, work and core shares that takes any.
 struct Roundings {
   std::vector<std::int64_t> start, end;
 };
@@ -225,7 +225,7 @@ inline Roundings roundings_of(const CostedGraph& costs, const Timeline& timeline
   for (std::size_t a = 0; a < n; ++a) {
     const TransferCost& transfer = costs.transfers[a];
     own[a] = (costs.work_time[a] > Seconds{}) + (transfer.delay > Seconds{}) + (transfer.flow_bytes > 0) + (transfer.reduction > Seconds{});
-    if (costs.on_core[a] && costs.core_time[a] != costs.work_time[a]) ++own[a];
+    if (costs.shares_behind[a] > Seconds{}) ++own[a];
   }
   // Components of flows that meet: that share a limited link while both last.
   std::vector<std::size_t> root(n);
