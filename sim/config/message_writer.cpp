@@ -16,6 +16,7 @@ namespace {
 namespace pb = google::protobuf;
 
 constexpr std::size_t widest_line = 150;
+constexpr std::size_t longest_string = 600;
 constexpr std::size_t indent_step = 2;
 
 /// Protobuf prints either one field per line or everything on one line; files want short messages whole and long ones indented.
@@ -44,7 +45,7 @@ class TextWriter {
           write_message(*field, field->is_repeated() ? reflection.GetRepeatedMessage(message, field, i) : reflection.GetMessage(message, field),
                         indent);
         } else {
-          text_ += fmt::format("{:{}}{}: {}\n", "", indent, field->name(), value(message, *field, index));
+          write_value(*field, value(message, *field, index), indent);
         }
       }
     }
@@ -56,6 +57,23 @@ class TextWriter {
     std::string text;
     printer_.PrintFieldValueToString(message, &field, index, &text);
     return text;
+  }
+
+  /// A list in a string (the rows of an efficiency surface) that is longer than a line is written as several strings, which a reader joins.
+  void write_value(const pb::FieldDescriptor& field, std::string_view value, std::size_t indent) {
+    std::string line = fmt::format("{:{}}{}: ", "", indent, field.name());
+    if (line.size() + value.size() > longest_string && field.cpp_type() == pb::FieldDescriptor::CPPTYPE_STRING) {
+      text_ += line.substr(0, line.size() - 1) + '\n';
+      line.assign(indent + indent_step, ' ');
+      for (const std::size_t room = widest_line - line.size() - 2; line.size() + value.size() > widest_line;) {
+        const std::size_t end = value.rfind("; ", room);
+        if (end == std::string_view::npos) break;
+        text_ += fmt::format("{}{}\"\n", line, value.substr(0, end + 2));
+        value.remove_prefix(end + 2);
+        line = std::string(indent + indent_step, ' ') + '"';
+      }
+    }
+    text_ += fmt::format("{}{}\n", line, value);
   }
 
   void write_list(const pb::Message& message, const pb::FieldDescriptor& field, std::size_t indent) {

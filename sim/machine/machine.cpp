@@ -59,12 +59,21 @@ CostKind cost_kind_of(CollectiveKind kind) { return static_cast<CostKind>(static
 
 void set_matmul_points(Chip& chip, std::vector<MatmulPoint> points) {
   chip.matmul_table = matmul_table_of(std::move(points));
+  chip.matmul_surface = {};
   const auto& held = chip.matmul_table.points;
   const auto less = [](const MatmulPoint& a, const MatmulPoint& b) { return a.efficiency < b.efficiency; };
   if (!held.empty()) chip.matmul_efficiency = std::max_element(held.begin(), held.end(), less)->efficiency;
 }
 
+void set_matmul_surface(Chip& chip, MatmulSurface surface) {
+  chip.matmul_table = {};
+  chip.matmul_surface = std::move(surface);
+  const std::vector<double>& held = chip.matmul_surface.efficiency;
+  if (!held.empty()) chip.matmul_efficiency = *std::max_element(held.begin(), held.end());
+}
+
 double matmul_efficiency_of(const Chip& chip, std::int64_t m, std::int64_t n, std::int64_t k) {
+  if (!chip.matmul_surface.empty()) return efficiency_at(chip.matmul_surface, m, n, k);
   return chip.matmul_table.points.empty() ? chip.matmul_efficiency : efficiency_at(chip.matmul_table, m, n, k);
 }
 
@@ -85,15 +94,37 @@ double efficiency_at(const std::vector<EfficiencyPoint>& points, Bytes input) {
   return below->efficiency + weight * (above->efficiency - below->efficiency);
 }
 
-WorkTime matmul_work(const Machine& machine, const Matmul& matmul, DType dtype) {
+namespace {
+
+double memory_bytes(const Matmul& matmul, DType dtype) {
+  const MatmulExtents e = extents_of(matmul);
+  const std::int64_t elements = e.m * e.k + e.k * e.n + (matmul.accumulate ? 2 : 1) * e.m * e.n;
+  return static_cast<double>((elements * size_of(dtype)).count());
+}
+
+}  // namespace
+
+Seconds memory_time(const Machine& machine, const Matmul& matmul, DType dtype) {
+  return Seconds{memory_bytes(matmul, dtype) / machine.chip.hbm_bandwidth.count()};
+}
+
+Seconds arithmetic_time(const Machine& machine, const Matmul& matmul, DType dtype) {
   const MatmulExtents e = extents_of(matmul);
   const Chip& chip = machine.chip;
   const Flops flops{2.0 * static_cast<double>(padded(e.m, chip.matmul_tile_m)) * static_cast<double>(padded(e.n, chip.matmul_tile_n)) *
                     static_cast<double>(padded(e.k, chip.matmul_tile_k))};
-  const std::int64_t elements = e.m * e.k + e.k * e.n + (matmul.accumulate ? 2 : 1) * e.m * e.n;
-  return overlapped(machine.software.launch[static_cast<std::size_t>(CostKind::matmul)],
-                    flops / (matmul_efficiency_of(chip, e.m, e.n, e.k) * peak_of(machine, dtype)),
-                    static_cast<double>((elements * size_of(dtype)).count()), chip);
+  const double efficiency = matmul_efficiency_of(chip, e.m, e.n, e.k);
+  if (chip.matmul_surface.empty()) return flops / (efficiency * peak_of(machine, dtype));
+  Seconds roof = flops / peak_of(machine, dtype);
+  const MatmulSurface& surface = chip.matmul_surface;
+  if (surface.wave_share > 0)
+    roof = std::exp(surface.wave_share * wave_loss(surface.block_m, surface.block_n, chip.matmul_units, e.m, e.n)) * roof;
+  return (1 / efficiency) * std::max(roof, memory_time(machine, matmul, dtype));
+}
+
+WorkTime matmul_work(const Machine& machine, const Matmul& matmul, DType dtype) {
+  return overlapped(machine.software.launch[static_cast<std::size_t>(CostKind::matmul)], arithmetic_time(machine, matmul, dtype),
+                    memory_bytes(matmul, dtype), machine.chip);
 }
 
 WorkTime local_work(const Machine& machine, const Program& program, const Task& task) {

@@ -36,8 +36,10 @@ struct Chip {
   FlopsPerSecond vector_peak = unlimited<FlopsPerSecond>;       // for Locals
   int matmul_tile_m = 1, matmul_tile_n = 1, matmul_tile_k = 1;  // extents are padded up to multiples
   int layout_sublanes = 1, layout_lanes = 1;                    // layout tile of memory: a copied row of r elements costs whole lanes
-  double matmul_efficiency = 1;                                 // fraction of peak, for padded extents; with a table its largest value
+  double matmul_efficiency = 1;                                 // fraction of peak, for padded extents; with a table or surface its largest value
   MatmulTable matmul_table{};                                   // efficiency by extents (unpadded)
+  MatmulSurface matmul_surface{};                               // or a share of the roofline by extents; never both
+  int matmul_units = 1;                                         // that the blocks of a product are dealt out to in waves: the SMs of a GPU
   Bytes hbm;                                                    // the largest Bytes: unlimited
   BytesPerSecond hbm_bandwidth = unlimited<BytesPerSecond>;
   double overlap_hbm = 1;                                          // 1: arithmetic hides HBM traffic completely, 0: they add up
@@ -141,11 +143,19 @@ struct Machine {
   friend bool operator==(const Machine&, const Machine&) = default;
 };
 
-/// `points` with distinct extents; without points `matmul_efficiency` applies to all extents.
+/// `points` with distinct extents; without points `matmul_efficiency` applies to all extents. Replaces a surface.
 void set_matmul_points(Chip& chip, std::vector<MatmulPoint> points);
+/// Replaces points. The surface is made by matmul_surface_of().
+void set_matmul_surface(Chip& chip, MatmulSurface surface);
 
-/// The fraction of the peak that a product of these extents reaches.
+/// The fraction of the peak that a product of these extents reaches; with a surface of its roofline.
 double matmul_efficiency_of(const Chip& chip, std::int64_t m, std::int64_t n, std::int64_t k);
+
+/// What the arithmetic of a product takes: c = padded flops / (peak * efficiency(m, n, k)). With a surface max(c * waves, h) / efficiency instead
+/// (matmul_efficiency.hpp), c at the peak: never less than h = memory_time().
+Seconds arithmetic_time(const Machine& machine, const Matmul& matmul, DType dtype);
+/// h: left + right + out (+ out if accumulate) over the bandwidth of the memory.
+Seconds memory_time(const Machine& machine, const Matmul& matmul, DType dtype);
 
 FlopsPerSecond peak_of(const Machine& machine, DType dtype);
 
@@ -159,8 +169,7 @@ struct WorkTime {
   double bytes = 0;
 };
 
-/// launch + max(c, h) + (1 - overlap_hbm) min(c, h), where rest is the last part; c = padded flops / (peak * efficiency(m, n, k)), h = HBM bytes /
-/// HBM bandwidth, HBM bytes = left + right + out (+ out if accumulate).
+/// launch + max(c, h) + (1 - overlap_hbm) min(c, h), where rest is the last part; c = arithmetic_time(), h = memory_time().
 WorkTime matmul_work(const Machine& machine, const Matmul& matmul, DType dtype);
 
 /// The same with c = max(vector flops / vector_peak, matrix flops / (peak * matmul_efficiency)). The bytes of a region count ceil(r/lanes)*lanes/r

@@ -137,7 +137,8 @@ constexpr std::array table{
     chip_integer<&Chip::layout_lanes>("layout_lanes", largest_tile, "columns of the tile in which memory is laid out"),
     MachineField{"chip", "matmul_efficiency", FieldIndex::none, false, FieldUnit::matmul_efficiency, least_efficiency, 1,
                  "share of the peak that padded matmuls reach, by their extents", [](const Machine& m, int) { return m.chip.matmul_efficiency; },
-                 [](Machine& m, int, double v) { m.chip.matmul_efficiency = v, m.chip.matmul_table = {}; }},
+                 [](Machine& m, int, double v) { m.chip.matmul_efficiency = v, m.chip.matmul_table = {}, m.chip.matmul_surface = {}; }},
+    optional(chip_integer<&Chip::matmul_units>("matmul_units", largest_tile, "that blocks of a product are dealt out to in waves, by an efficiency surface")),
     MachineField{"chip", "hbm", FieldIndex::none, false, FieldUnit::bytes, 1, no_bound, "memory of one device", get_hbm, set_hbm},
     chip_rate<&Chip::hbm_bandwidth>("hbm_bandwidth", "between memory and core"),
     chip_number<&Chip::overlap_hbm>("overlap_hbm", 0, 1, "1: arithmetic hides memory traffic completely, 0: they add up"),
@@ -275,6 +276,7 @@ namespace {
 template <class Text>
 std::string text_by(const MachineField& field, const Machine& machine, int index, Text text) {
   if (field.unit == FieldUnit::efficiency) return text(curve_of(machine, index));
+  if (field.unit == FieldUnit::matmul_efficiency && !machine.chip.matmul_surface.empty()) return text(machine.chip.matmul_surface);
   if (field.unit == FieldUnit::matmul_efficiency && !machine.chip.matmul_table.points.empty()) return text(machine.chip.matmul_table);
   const double value = field.get(machine, index);
   if (!field.derivable.empty() && value == 0) return "derived";
@@ -303,6 +305,10 @@ Status set_machine_value(Machine& machine, std::string_view path, std::string_vi
     const Expected<std::vector<EfficiencyPoint>> points = parse_curve(field, name, value, where);
     if (!points) return points.error();
     for (const int entry : target->entries) curve_of(machine, entry) = *points;
+  } else if (field.unit == FieldUnit::matmul_efficiency && is_surface_text(value)) {
+    Expected<MatmulSurface> surface = parse_matmul_surface(field, name, value, where);
+    if (!surface) return surface.error();
+    set_matmul_surface(machine.chip, *std::move(surface));
   } else if (field.unit == FieldUnit::matmul_efficiency && value.find(" at ") != std::string_view::npos) {
     const Expected<std::vector<MatmulPoint>> points = parse_matmul_points(field, name, value, where);
     if (!points) return points.error();

@@ -109,6 +109,30 @@ TEST(Calibrate, AMachineNamesAFileWhateverItIsCalled) {
   EXPECT_THAT(run["trust"]["dataset"].get<std::string>(), HasSubstr("v5p-\xef\xbf\xbd"));
 }
 
+TEST(Calibrate, AThousandProductsBecomeASurfaceAsUsersWouldMakeIt) {
+  const Folder folder;
+  for (const std::string chip : {"a100", "h100"}) {
+    const std::string table = std::string{PODSIM_SOURCE_DIR} + "/validation/datasets/gemm_bf16_" + chip + "/observations.csv";
+    const std::string file = folder.file(chip + ".textproto");
+    const Outcome outcome = podsim("calibrate --from csv " + table + " --base dgx_" + chip + " --slice 1x1 --dataset mine -o " + file);
+    ASSERT_EQ(outcome.status, exit_done) << outcome.err;
+    for (const char* part : {"how the surface was found:", "grid: ", "smoothness: ", "waves of blocks: ", "of what was held back, every other observation in turn",
+                             "the 20 observations that are off most"})
+      EXPECT_THAT(outcome.out, HasSubstr(part));
+    EXPECT_EQ(test::json_of("show machine --machine " + file)["name"], "dgx_" + chip);
+    const auto run = json_of("run --machine " + file + " --slice 1x1 --gemm m=4096,n=4096,k=4096 --algorithm collective");
+    EXPECT_EQ(run["trust"]["level"], "fitted") << run["trust"];
+    EXPECT_EQ(run["trust"]["dataset"], "mine");
+  }
+}
+
+TEST(Calibrate, ProductsThatAreListedTwiceAreTold) {
+  const Folder folder;
+  const std::string rows = folder.file("rows.csv", "m,n,k,latency_ms\n64,64,64,0.01\n64,64,64,0.02\n64,64,128,0.02\n64,64,128,0.021\n");
+  EXPECT_THAT(podsim("calibrate " + rows + " --observations-only").err,
+              HasSubstr("note: 1 product is listed again with times that differ, by up to 2 times; every row counts"));
+}
+
 TEST(Calibrate, AHeldValueStays) {
   const auto json = json_of("calibrate " + permutes + on_v5p + "--hold link[x].bandwidth --hold link[y].bandwidth");
   for (const auto& parameter : json["parameters"]) EXPECT_THAT(parameter["path"].get<std::string>(), ::testing::Not(HasSubstr("].bandwidth")));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "sim/base/units.hpp"
@@ -16,6 +17,8 @@ namespace podsim {
 
 namespace {
 
+constexpr std::size_t most_lines = 200;  // of observations; of more, the few that are off most
+constexpr std::size_t few_lines = 20;
 constexpr double apart = 0.5;  // the weight below which an observation is said to lie apart
 
 std::string value_text(const CalibratedValue& value, double amount) {
@@ -66,8 +69,17 @@ std::string calibration_table(const std::vector<Observation>& observations, cons
                           "ran otherwise than the fit takes it to, so do not carry it to other operations or other numbers of devices.\n",
                           value.path, value.at.empty() ? "" : " at " + value.at, value.value / *value.specified, value_text(value, *value.specified));
   if (!found.undetermined.empty()) text += "\nnot determined by these observations:\n" + undetermined_text(found.undetermined);
+  if (!found.choices.empty()) text += "\nhow the surface was found:\n";
+  for (const std::string& choice : found.choices) text += fmt::format("  {}\n", choice);
   rows = {{"observation", "measured", "predicted", "error", ""}};
-  for (const Residual& residual : found.residuals) {
+  std::vector<Residual> shown = found.residuals;
+  if (shown.size() > most_lines) {
+    const auto more = [](const Residual& a, const Residual& b) { return std::abs(std::log1p(a.error)) > std::abs(std::log1p(b.error)); };
+    std::stable_sort(shown.begin(), shown.end(), more);
+    shown.resize(few_lines);
+    text += fmt::format("\nthe {} observations that are off most, of {} (--format json has all):", few_lines, found.residuals.size());
+  }
+  for (const Residual& residual : shown) {
     const Observation& o = observations[residual.observation];
     rows.push_back(
         {observation_text(o), to_text(o.time), to_text(residual.predicted), signed_percent(residual.error), residual.weight < apart ? "apart" : ""});
@@ -111,6 +123,7 @@ std::string calibration_json(const std::vector<Observation>& observations, const
               {"p95_abs_error", found.p95_abs_error},
               {"held_back", held_back ? Json{{"median_abs_error", held_back->median}, {"p95_abs_error", held_back->p95}} : Json()},
               {"undetermined", undetermined},
+              {"choices", found.choices},
               {"residuals", residuals},
               {"notes", notes}}
              .dump(2) +

@@ -10,12 +10,15 @@
 #include "tools/report/comparison_report.hpp"
 #include "tools/report/json.hpp"
 #include "tools/report/prediction_plot.hpp"
+#include "tools/report/product_classes.hpp"
 
 namespace podsim {
 
 namespace {
 
-const std::vector<Tier> tiers{Tier::other_sizes, Tier::other_operation, Tier::other_scale, Tier::composite};
+constexpr std::size_t most_drawn = 500;  // rows of a case in a plot
+
+const std::vector<Tier> tiers{Tier::other_sizes, Tier::other_products, Tier::other_operation, Tier::other_scale, Tier::composite};
 
 std::vector<double> errors_of(const std::vector<DatasetValidation>& validations, Tier tier) {
   std::vector<double> errors;
@@ -136,6 +139,7 @@ std::string validation_table(const std::vector<DatasetValidation>& validations, 
                        std::to_string(found.errors.rows), percent(found.errors.median), percent(found.errors.p95), bound_text(found),
                        found.ok ? (found.counted ? "" : "not counted") : "ABOVE"});
   text += table_without_empty(std::move(lines), 3, 4) + "\n";
+  if (const std::string products = product_class_table(validations); !products.empty()) text += products + "\n";
   for (const Tier tier : tiers) {
     const ErrorSummary summary = summary_of(errors_of(validations, tier));
     if (summary.rows > 0) text += fmt::format("{:<16} {}\n", name_of(tier), summary_text(summary));
@@ -191,13 +195,18 @@ std::string validation_svg(const std::vector<DatasetValidation>& validations) {
   for (const Tier tier : tiers) {
     PlottedGroup group{std::string{name_of(tier)}, {}};
     for (const DatasetValidation& validation : validations)
-      for (const ValidatedCase& found : validation.cases)
-        for (const ValidatedRow& row : found.rows)
-          if (found.tier == tier)
-            group.points.push_back({row.observation.time, row.predicted,
-                                    fmt::format("{}: {}, {}{}{}", validation.dataset, observation_text(row.observation), found.name,
-                                                found.hypothesis.empty() ? "" : ", ", found.hypothesis),
-                                    !found.counted});
+      for (const ValidatedCase& found : validation.cases) {
+        if (found.tier != tier) continue;
+        const std::size_t stride = (found.rows.size() + most_drawn - 1) / most_drawn;
+        if (stride > 1 && !group.name.ends_with(')')) group.name += " (some of the rows)";
+        for (std::size_t i = 0; i < found.rows.size(); i += stride) {
+          const ValidatedRow& row = found.rows[i];
+          group.points.push_back({row.observation.time, row.predicted,
+                                  fmt::format("{}: {}, {}{}{}", validation.dataset, observation_text(row.observation), found.name,
+                                              found.hypothesis.empty() ? "" : ", ", found.hypothesis),
+                                  !found.counted});
+        }
+      }
     groups.push_back(std::move(group));
   }
   return prediction_svg("Predictions of what was not fitted", groups);

@@ -32,9 +32,9 @@ Diagnostic no_such(const CsvField& field, std::string_view noun, const std::arra
 }
 
 // The columns, in the order in which they are written.
-enum Column { op, devices, bytes, seconds, axis, array_dim, dtype, m, n, k, schedule, source, column_count };
-constexpr std::array<std::string_view, column_count> column_names = {"op",    "devices", "bytes", "seconds", "axis",     "array_dim",
-                                                                     "dtype", "m",       "n",     "k",       "schedule", "source"};
+enum Column { op, devices, bytes, seconds, axis, array_dim, dtype, m, n, k, schedule, source, latency_ms, column_count };
+constexpr std::array<std::string_view, column_count> column_names = {"op",    "devices", "bytes", "seconds", "axis",     "array_dim",  "dtype",
+                                                                     "m",     "n",       "k",     "schedule", "source",   "latency_ms"};
 constexpr int required_columns = 4;
 
 // So that no product of two of them is more than 64 bits hold.
@@ -77,6 +77,8 @@ class RowReader {
   }
 
   Expected<Observation> read();
+  /// A row of a table of products: without op, devices, bytes.
+  Expected<Observation> read_product();
 
  private:
   static Diagnostic prefixed(Column column, const Diagnostic& problem) {
@@ -133,6 +135,23 @@ Expected<Observation> RowReader::read() {
   return row;
 }
 
+Expected<Observation> RowReader::read_product() {
+  Observation row;
+  row.where = row_.where;
+  row.op = ObservedOp::matmul;
+  row.m = count(m, most_elements);
+  row.n = count(n, most_elements);
+  row.k = count(k, most_elements);
+  row.time = positions_[latency_ms] >= 0 ? Seconds{1e-3 * positive(latency_ms)} : Seconds{positive(seconds)};
+  if (const CsvField* found = field(dtype)) {
+    row.dtype = dtype_named(found->text);
+    if (!row.dtype) fail({found->where, quoted(found->text) + " is no dtype; there are f32, bf16, and an empty field if it is another"});
+  }
+  if (const CsvField* found = field(source)) row.source = found->text;
+  if (problem_) return *problem_;
+  return row;
+}
+
 void RowReader::read_shape(Observation& row) {
   const bool any = field(m) != nullptr || field(n) != nullptr || field(k) != nullptr;
   if (row.op == ObservedOp::hbm_copy) {
@@ -142,6 +161,14 @@ void RowReader::read_shape(Observation& row) {
     row.n = count(n, most_elements);
     row.k = count(k, most_elements);
   }
+}
+
+/// m, n, k and one time, and nothing that products of one device do not have.
+bool is_product_table(const std::array<int, column_count>& positions) {
+  const auto has = [&](Column column) { return positions[column] >= 0; };
+  for (const Column column : {op, devices, bytes, axis, array_dim, schedule})
+    if (has(column)) return false;
+  return has(m) && has(n) && has(k) && has(seconds) != has(latency_ms);
 }
 
 Expected<std::array<int, column_count>> read_heading(const CsvRow& heading) {
@@ -154,6 +181,10 @@ Expected<std::array<int, column_count>> read_heading(const CsvRow& heading) {
     if (positions[*column] >= 0) return Diagnostic{field.where, "column " + quoted(field.text) + " is there twice"};
     positions[*column] = static_cast<int>(i);
   }
+  if (is_product_table(positions)) return positions;
+  if (const int at = positions[latency_ms]; at >= 0)
+    return Diagnostic{heading.fields[static_cast<std::size_t>(at)].where,
+                      "latency_ms belongs to a table of products, with m, n, k and without op, devices and bytes; elsewhere times are seconds"};
   for (std::size_t column = 0; column < required_columns; ++column)
     if (positions[column] < 0) return Diagnostic{heading.where, "the heading lacks the column " + std::string{column_names[column]}};
   return positions;
@@ -179,6 +210,7 @@ std::string text_of(const Observation& row, Column column) {
     case k: return count_or_none(row.k);
     case schedule: return row.schedule == ObservedSchedule::unknown ? std::string{} : std::string{name_of(row.schedule)};
     case source: return row.source;
+    case latency_ms:
     case column_count: break;
   }
   return {};
@@ -209,7 +241,8 @@ Expected<std::vector<Observation>> read_observations(std::string_view text, cons
       const SourceLocation& where = found > expected ? (*row)->fields[expected].where : (*row)->fields.back().where;
       return Diagnostic{where, "a row must have as many fields as the heading, " + std::to_string(expected) + ", got " + std::to_string(found)};
     }
-    auto observation = RowReader{**row, *positions}.read();
+    RowReader reader_of_row{**row, *positions};
+    auto observation = is_product_table(*positions) ? reader_of_row.read_product() : reader_of_row.read();
     if (!observation) return observation.error();
     observations.push_back(*std::move(observation));
   }

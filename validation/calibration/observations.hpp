@@ -46,7 +46,8 @@ struct Observation {
 inline bool is_composite(const Observation& o) { return o.m > 0 && o.op != ObservedOp::matmul; }
 
 /// Reads CSV with the heading `op,devices,bytes,seconds` and optional columns axis, array_dim, dtype, m, n, k, schedule, source, in any order; `#`
-/// begins a comment line. Numbers have no unit: bytes and seconds. Errors, with `file:line:column`: unknown or missing columns, unknown operations,
+/// begins a comment line. Numbers have no unit: bytes and seconds. A table of products of one device needs no more than `m,n,k,latency_ms` (or
+/// seconds), with optional columns dtype and source. Errors, with `file:line:column`: unknown or missing columns, unknown operations,
 /// numbers that are not positive or too large to multiply (2^20 devices, 2^42 bytes, 2^30 rows or columns), fields that do not belong to the
 /// operation.
 Expected<std::vector<Observation>> read_observations(std::string_view text, const std::string& file);

@@ -31,6 +31,40 @@ TEST(Observations, ARowHasWhatItsColumnsSay) {
   EXPECT_EQ(rows[1].where.line, 5);
 }
 
+TEST(Observations, ATableOfProductsNeedsNoMoreThanExtentsAndTimes) {
+  const auto rows = rows_in("# a library's kernels\nm,n,k,latency_ms\n16,4096,8192,0.0251\n1,32,64,3e-3\n");
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].op, ObservedOp::matmul);
+  EXPECT_EQ(rows[0].devices, 1);
+  EXPECT_EQ((std::array{rows[0].m, rows[0].n, rows[0].k}), (std::array<std::int64_t, 3>{16, 4096, 8192}));
+  EXPECT_DOUBLE_EQ(rows[0].time.count(), 25.1e-6);
+  EXPECT_DOUBLE_EQ(rows[1].time.count(), 3e-6);
+  EXPECT_EQ(write_observations(rows), "op,devices,bytes,seconds,m,n,k\nmatmul,1,,2.51e-05,16,4096,8192\nmatmul,1,,3e-06,1,32,64\n");
+  const auto others = rows_in("dtype,k,seconds,source,n,m\nf32,64,1e-3,page 3,32,16\n");
+  ASSERT_EQ(others.size(), 1U);
+  EXPECT_EQ(others[0].dtype, DType::f32);
+  EXPECT_EQ(others[0].time, Seconds{1e-3});
+  EXPECT_EQ(others[0].source, "page 3");
+}
+
+TEST(Observations, ABadTableOfProductsSaysWhere) {
+  const std::string heading = "m,n,k,latency_ms\n";
+  EXPECT_EQ(error_of(heading + "16,32,64,0\n"), "obs.csv:2:10: latency_ms must be a positive number, got \"0\"");
+  EXPECT_EQ(error_of(heading + "16,32,64,-1\n"), "obs.csv:2:10: latency_ms must be a positive number, got \"-1\"");
+  EXPECT_EQ(error_of(heading + "16,32,64,nan\n"), "obs.csv:2:10: latency_ms must be a positive number, got \"nan\"");
+  EXPECT_EQ(error_of(heading + "16,32,64,inf\n"), "obs.csv:2:10: latency_ms must be a positive number, got \"inf\"");
+  EXPECT_EQ(error_of(heading + "16,32,64,\n"), "obs.csv:2:1: this row has no latency_ms");
+  EXPECT_NE(error_of(heading + "0,32,64,1\n").find("obs.csv:2:1: m: "), std::string::npos);
+  EXPECT_NE(error_of(heading + "16,1.5,64,1\n").find("obs.csv:2:4: n: "), std::string::npos);
+  EXPECT_NE(error_of(heading + "16,32,1073741825,1\n").find("obs.csv:2:7: k: "), std::string::npos);
+  EXPECT_EQ(error_of(heading + "16,32,64\n"), "obs.csv:2:7: a row must have as many fields as the heading, 4, got 3");
+  const std::string alone = "latency_ms belongs to a table of products, with m, n, k and without op, devices and bytes; elsewhere times are seconds";
+  EXPECT_EQ(error_of("op,devices,bytes,seconds,latency_ms\n"), "obs.csv:1:26: " + alone);
+  EXPECT_EQ(error_of("m,n,k,seconds,latency_ms\n"), "obs.csv:1:15: " + alone);
+  EXPECT_EQ(error_of("m,n,latency_ms\n"), "obs.csv:1:5: " + alone);
+  EXPECT_EQ(error_of("m,n,k\n"), "obs.csv:1:1: the heading lacks the column op");
+}
+
 TEST(Observations, ColumnsComeInAnyOrderAndFieldsMayBeQuoted) {
   const auto rows = rows_in("source,seconds,n,k,m,op,devices,bytes,dtype,schedule,axis,array_dim\n"
                          "\"a \"\"profile\"\", page 3\", 1e-3 ,20,30,10,all-gather,8,4,bf16,overlapped,y,0\n");

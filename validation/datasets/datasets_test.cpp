@@ -27,6 +27,8 @@ const std::map<std::string, Counts> expected_counts = {
     {"a100_8_nccl", {{all_reduce, 20}}},
     {"a100_gemm", {{matmul, 20}}},
     {"b200_8_nccl", {{all_gather, 28}, {all_reduce, 32}}},
+    {"gemm_bf16_a100", {{matmul, 2541}}},
+    {"gemm_bf16_h100", {{matmul, 3479}}},
     {"h100_16_nccl", {{all_reduce, 32}}},
     {"h100_collective_matmul", {{all_gather, 6}, {matmul, 1}}},
     {"mpi_2_ranks", {{all_gather, 25}, {reduce_scatter, 25}, {all_reduce, 17}, {all_to_all, 17}, {permute, 17}, {matmul, 12}, {hbm_copy, 13}}},
@@ -74,6 +76,8 @@ TEST(Datasets, EachSaysItsSourceBesideTheFiguresAndInItsReadme) {
 
 TEST(Datasets, NoMatmulIsFasterThanItsChip) {
   const std::map<std::string, FlopsPerSecond> peaks = {{"a100_gemm", FlopsPerSecond{312e12}},
+                                                       {"gemm_bf16_a100", FlopsPerSecond{312e12}},
+                                                       {"gemm_bf16_h100", FlopsPerSecond{989.4e12}},
                                                        {"h100_collective_matmul", FlopsPerSecond{989e12}},
                                                        {"mpi_2_ranks", FlopsPerSecond{166e9}},
                                                        {"tpu7x_gemm", FlopsPerSecond{1153.5e12}},

@@ -20,7 +20,8 @@ constexpr int most_parts = 16;
 
 static_assert(static_cast<int>(Tier::other_sizes) == proto::Study::other_sizes &&
               static_cast<int>(Tier::other_operation) == proto::Study::other_operation &&
-              static_cast<int>(Tier::other_scale) == proto::Study::other_scale && static_cast<int>(Tier::composite) == proto::Study::composite);
+              static_cast<int>(Tier::other_scale) == proto::Study::other_scale && static_cast<int>(Tier::composite) == proto::Study::composite &&
+              static_cast<int>(Tier::other_products) == proto::Study::other_products);
 
 class StudyReader {
  public:
@@ -143,6 +144,9 @@ class StudyReader {
         file_.problem(parts, fmt::format("expected 2 to {} parts, found {}", most_parts, message.parts()));
       result.parts = message.parts();
     }
+    result.turns = message.has_turns() ? message.turns() : result.parts;
+    if (message.has_turns() && (message.turns() < 1 || message.turns() > result.parts))
+      file_.problem(place.at("turns"), fmt::format("expected 1 to {} turns, as many as there are parts, found {}", result.parts, message.turns()));
     for (const auto& prior : message.prior()) result.priors.push_back({prior.path(), prior.sigma()});
     result.hold.assign(message.hold().begin(), message.hold().end());
     if (message.has_bound() == message.has_no_bound())

@@ -40,6 +40,7 @@ struct StudyCase {
   std::vector<RowFilter> fit, predict;
   std::optional<Fields> fit_system;
   int parts = 0;  // 0: no predicted row is fitted
+  int turns = 0;  // parts that are fitted in turn
   std::vector<NamedPrior> priors;
   std::vector<std::string> hold;
   std::optional<ErrorBound> bound;

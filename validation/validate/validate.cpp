@@ -99,7 +99,8 @@ class Planner {
     result.no_bound = wanted.no_bound;
     job.result = results_.size();
     std::size_t fitted = 0;
-    for (int part = 0; part < std::max(wanted.parts, 1); ++part) {
+    const int turns = std::max(wanted.turns, 1);
+    for (int part = 0; part < turns; ++part) {
       job.fit = fit;
       job.targets.clear();
       std::map<ObservedOp, int> seen;
@@ -112,7 +113,7 @@ class Planner {
       fitted += job.fit.size();
       jobs_.push_back(job);
     }
-    result.fitted = fitted / static_cast<std::size_t>(std::max(wanted.parts, 1));
+    result.fitted = fitted / static_cast<std::size_t>(turns);
     results_.push_back(std::move(result));
   }
 

@@ -11,14 +11,15 @@
 
 namespace podsim {
 
-/// How far a prediction goes beyond what the machine was fitted to. Headline figures are over the last three.
+/// How far a prediction goes beyond what the machine was fitted to. Headline figures are over other_operation, other_scale and composite.
 enum class Tier {
   other_sizes,      // of the same operation
   other_operation,  // all-gather and reduce-scatter -> all-reduce
   other_scale,      // more devices, another mesh
-  composite         // several operations that overlap
+  composite,        // several operations that overlap
+  other_products    // matrix products of other extents
 };
-inline constexpr int tier_count = 4;
+inline constexpr int tier_count = 5;
 std::string_view name_of(Tier tier);  // "other sizes"
 
 /// The error of predictions of a tier over the shipped datasets, as `podsim validate` computes it, in two digits (a test compares). Counted rows only;

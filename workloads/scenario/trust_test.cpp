@@ -54,7 +54,7 @@ TEST(Trust, OfARunBeyondTheFitNamesWhatAndTheErrorOfItsRung) {
   EXPECT_EQ(beyond(trust_in("2x8", {observed(ObservedOp::all_reduce, "", 16, 1 << 10)})),
             "extrapolated; other sizes; all-reduce of 1 KiB, fitted from 1 MiB to 8 GiB");
   EXPECT_EQ(beyond(trust_in("1x1", {testing::product(64, 4096, 8192)})),
-            "extrapolated; other sizes; matmul of m=64, n=4096, k=8192, fitted with m=128 to 8192, n=128 to 8192, k=128 to 8192");
+            "extrapolated; other products; matmul of m=64, n=4096, k=8192, fitted with m=128 to 8192, n=128 to 8192, k=128 to 8192");
   EXPECT_EQ(beyond(trust_in("2x8", {observed(ObservedOp::all_reduce, "", 16, 1 << 30), testing::product(4096, 4096, 8192)})),
             "extrapolated; composite; all-reduce, matmul in one run, fitted one by one");
   const RunTrust operation = trust_in("2x8", {observed(ObservedOp::all_gather, "", 16, 1 << 10)});

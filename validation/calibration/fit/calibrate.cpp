@@ -17,6 +17,7 @@
 #include "validation/calibration/fit/identify.hpp"
 #include "validation/calibration/fit/injection.hpp"
 #include "validation/calibration/fit/shapes.hpp"
+#include "validation/calibration/fit/surface.hpp"
 #include "validation/calibration/fit/unobserved.hpp"
 
 namespace podsim {
@@ -162,6 +163,7 @@ bool CalibratedValue::beyond_specification() const { return specified && is_beyo
 Expected<Calibration> calibrate(const std::vector<Observation>& observations, const System& base, const CalibrateOptions& options) {
   if (observations.empty()) return Diagnostic{{}, "there are no observations to calibrate from"};
   if (auto ok = check(options, base.machine); !ok) return ok.error();
+  if (wants_surface(observations, base, options)) return calibrate_with_surface(observations, base, options);
   auto predictions = Predictions::make(observations, base, options);
   if (!predictions) return predictions.error();
 
@@ -214,9 +216,11 @@ std::optional<ErrorSummary> held_back_error(const std::vector<Observation>& obse
   std::array<std::vector<Observation>, 2> halves;
   std::map<ObservedOp, std::size_t> seen;
   for (const Observation& observation : observations) halves.at(seen[observation.op]++ % 2).push_back(observation);
+  CalibrateOptions of_half = options;  // a half is fitted as the whole
+  of_half.surface_from = wants_surface(observations, base, options) ? 1 : std::numeric_limits<std::size_t>::max();
   std::vector<double> errors;
   for (std::size_t half = 0; half < 2; ++half) {
-    const auto found = calibrate(halves.at(half), base, options);
+    const auto found = calibrate(halves.at(half), base, of_half);
     if (!found) return std::nullopt;
     const auto is_fitted = [](const CalibratedValue& value) { return value.origin == CalibratedValue::Origin::fitted; };
     const auto values = std::count_if(found->parameters.begin(), found->parameters.end(), is_fitted);

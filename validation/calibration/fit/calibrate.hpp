@@ -24,6 +24,7 @@ struct CalibrateOptions {
   std::vector<NamedPrior> priors{};
   std::vector<std::string> hold{};                     // paths whose values are not fitted
   double noise = 0.02;                                 // residuals below this do not justify points of efficiency curves and tables
+  std::size_t surface_from = 200;                      // so many products: an efficiency surface (surface.hpp) instead of points of a table
   bool curves = true;                                  // let collective[kind].efficiency and chip.matmul_efficiency depend on the size
   double confidence = 0.95;                            // joint, of all intervals
   std::function<void(std::size_t values)> progress{};  // called after each stage of the search for curves, with the number of fitted values
@@ -64,6 +65,7 @@ struct Residual {
 struct Calibration {
   std::vector<CalibratedValue> parameters;
   std::vector<Undetermined> undetermined;
+  std::vector<std::string> choices{};  // how an efficiency surface was found, a sentence each
   std::vector<Residual> residuals;  // in the order of the observations
   double median_abs_error = 0, p95_abs_error = 0;
   double scatter = 0;  // robust standard deviation of ln(predicted / observed)

@@ -174,7 +174,7 @@ std::vector<Parameter> parameters_for(const std::vector<Observation>& observatio
     if (is_composite(o)) seen.at(static_cast<std::size_t>(CostKind::matmul)) = true;
   }
   maker.add("chip.hbm_bandwidth", Parameter::Kind::rate);
-  if (shapes.products.empty()) maker.add("chip.matmul_efficiency", Parameter::Kind::efficiency);
+  if (shapes.products.empty() && system.machine.chip.matmul_surface.empty()) maker.add("chip.matmul_efficiency", Parameter::Kind::efficiency);
   add_links(observations, system, "bandwidth", Parameter::Kind::rate, maker);
   if (system.machine.chip.injection_bandwidth != unlimited<BytesPerSecond>) maker.add("chip.injection_bandwidth", Parameter::Kind::rate);
   for (int k = 0; k < cost_kind_count; ++k)

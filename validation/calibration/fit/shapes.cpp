@@ -156,6 +156,7 @@ Fit fit_shapes(const std::vector<Observation>& observations, const System& base,
   Fit best = fit_with(model);
   std::set<CostKind> kinds;
   for (std::size_t i = 0; i < predictions.size(); ++i) {
+    if (predictions.kind(i) == CostKind::matmul && !base.machine.chip.matmul_surface.empty()) continue;  // which a few products do not replace
     if (predictions.kind(i) != CostKind::local && !is_composite(predictions.observation(i))) kinds.insert(predictions.kind(i));
   }
   const auto score = [&](const Fit& f) { return score_of(f, options.noise); };

@@ -2,7 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <optional>
+#include <tuple>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "validation/calibration/importers/hlo_stats.hpp"
 #include "validation/calibration/importers/meshslice_log.hpp"
@@ -16,10 +21,34 @@ namespace {
 
 constexpr std::size_t longest_text = std::size_t{1} << 28;
 
+constexpr double as_measured_again = 1.2;  // of two times of one product
+
+/// Products that are listed again with another time: two tables in one file, or what a machine did on another day.
+std::string note_on_repeated(const std::vector<Observation>& observations) {
+  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::optional<DType>>, std::pair<Seconds, Seconds>> times;
+  for (const Observation& o : observations) {
+    if (o.op != ObservedOp::matmul) continue;
+    const auto [at, is_new] = times.try_emplace({o.m, o.n, o.k, o.dtype}, o.time, o.time);
+    at->second = {std::min(at->second.first, o.time), std::max(at->second.second, o.time)};
+  }
+  std::size_t count = 0;
+  double largest = 1;
+  for (const auto& [product, range] : times) {
+    const double ratio = range.second.count() / range.first.count();
+    count += ratio > as_measured_again ? 1 : 0;
+    largest = std::max(largest, ratio);
+  }
+  if (count == 0) return {};
+  return fmt::format("{} product{} listed again with times that differ, by up to {:.2g} times; every row counts", count, count == 1 ? " is" : "s are",
+                     largest);
+}
+
 Expected<Imported> import_csv(std::string_view text, const std::string& file, const ImportOptions&) {
   auto observations = read_observations(text, file);
   if (!observations) return observations.error();
-  return Imported{*std::move(observations), {}};
+  Imported imported{*std::move(observations), {}};
+  if (std::string note = note_on_repeated(imported.observations); !note.empty()) imported.notes.push_back(std::move(note));
+  return imported;
 }
 
 /// A format that is read whole.
