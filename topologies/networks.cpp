@@ -82,24 +82,14 @@ class RailWiring final : public Wiring {
     const int node = from.value / gpus_, gpu = from.value % gpus_, other_node = to.value / gpus_, other_gpu = to.value % gpus_;
     const auto inside = [&](int of, int a, int b) { links.push_back(there(of * gpus_ + a)), links.push_back(back(of * gpus_ + b)); };
     const auto along = [&](int of, int a, int b) { links.push_back(there(to_rail(a, of))), links.push_back(back(to_rail(b, of))); };
-    const bool node_first = to.value % 2 == 0;
-    if (gpu != other_gpu && (node == other_node || node_first)) inside(node, gpu, other_gpu);
-    if (node != other_node) along(node_first ? other_gpu : gpu, node, other_node);
-    if (gpu != other_gpu && node != other_node && !node_first) inside(other_node, gpu, other_gpu);
+    if (node != other_node) along(gpu, node, other_node);
+    if (gpu != other_gpu) inside(other_node, gpu, other_gpu);
   }
 
-  /// Nodes may change places with nodes of their parity, and numbers of GPUs with numbers of theirs: that keeps the parity of every chip.
-  [[nodiscard]] std::vector<ChipClass> chip_classes() const override {
-    std::vector<ChipClass> classes;
-    for (int node = 0; node < std::min(nodes_, 2); ++node)
-      for (int gpu = 0; gpu < std::min(gpus_, 2); ++gpu)
-        classes.push_back({ChipId{node * gpus_ + gpu}, ((nodes_ - node + 1) / 2) * ((gpus_ - gpu + 1) / 2)});
-    return classes;
-  }
+  /// Nodes may change places, and numbers of GPUs.
+  [[nodiscard]] std::vector<ChipClass> chip_classes() const override { return {{ChipId{0}, nodes_ * gpus_}}; }
   [[nodiscard]] int link_class(LinkId link) const override {
-    const int cable = link.value / 2, chips = nodes_ * gpus_;
-    const int like = cable < chips ? cable / gpus_ % 2 * gpus_ + cable % gpus_ % 2 : to_rail((cable - chips) % nodes_ % 2, (cable - chips) / nodes_ % 2);
-    return 2 * like + link.value % 2;
+    return 2 * (link.value / 2 < nodes_ * gpus_ ? 0 : to_rail(0, 0)) + link.value % 2;
   }
 
  private:

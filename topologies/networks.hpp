@@ -13,8 +13,8 @@ Expected<Network> crossbar(int chips, const LinkParameters& link);
 Expected<Network> fat_tree(int chips, int leaf, double oversubscription, const LinkParameters& link);
 
 /// Nodes of GPUs. Each GPU has a link to its node's switch and one to its rail: the switch that joins the GPUs of equal number in all nodes. A route
-/// between GPUs of different nodes and numbers passes through a third GPU, by the d-mod-k rule: to an even chip the node's switch comes first, to an
-/// odd one the rail.
+/// between GPUs of different nodes and numbers goes over the sender's rail, then through the receiver's node (dimension order), so that every GPU sends
+/// over its own network interface.
 Expected<Network> rail(int nodes, int gpus, const LinkParameters& to_rail, const LinkParameters& to_node);
 
 }  // namespace podsim

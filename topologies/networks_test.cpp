@@ -73,6 +73,24 @@ TEST(Networks, RoutesOfRailsAreThoseOfASearch) {
   }
 }
 
+TEST(Networks, EveryGpuSendsOverItsOwnRail) {
+  const auto network = rail(3, 8, first, second);
+  ASSERT_TRUE(network);
+  const auto rail_of = [&](int from, int to) {
+    std::vector<LinkId> links;
+    EXPECT_TRUE(network->route(ChipId{from}, ChipId{to}, {}, links));
+    EXPECT_EQ(links.size(), from % 8 == to % 8 ? 2U : 4U);
+    return network->link_name(links.front());
+  };
+  EXPECT_EQ(rail_of(7, 8), "0.7->rail 7");
+  EXPECT_EQ(rail_of(0, 15), "0.0->rail 0");
+  EXPECT_EQ(rail_of(8, 7), "1.0->rail 0") << "so that a ring's two directions use two interfaces";
+  for (int from = 0; from < 24; ++from)
+    for (int to = 0; to < 24; ++to) {
+      if (from / 8 != to / 8) { EXPECT_EQ(rail_of(from, to), network->chip_name(ChipId{from}) + "->rail " + std::to_string(from % 8)); }
+    }
+}
+
 TEST(Networks, SixtyFiveThousandChipsAreNoTrouble) {
   for (const auto& [name, network] : {std::pair{"crossbar", crossbar(65536, first)}, {"fat tree", fat_tree(65536, 16, 2, first)}, {"rail", rail(8192, 8, first, second)}}) {
     SCOPED_TRACE(name);

@@ -69,10 +69,34 @@ std::vector<Part> Blocks::halves() const {
     const std::int64_t first = (length + 1) / 2;
     return std::vector<Part>{{dim, 0, first}, {dim, first, length - first}};
   };
-  for (std::size_t d = 0; d < region_.dims.size(); ++d)
-    if (d != dim_ && region_.dims[d].length > 1) return split(d, region_.dims[d].length);
+  std::size_t longest = dim_;
+  for (std::size_t d = 0; d < region_.dims.size(); ++d) {
+    if (d == dim_ || region_.dims[d].length == 1) continue;
+    if (region_.dims[d].length % 2 == 0) return split(d, region_.dims[d].length);
+    if (longest == dim_ || region_.dims[d].length > region_.dims[longest].length) longest = d;
+  }
+  if (longest != dim_) return split(longest, region_.dims[longest].length);
   if (block_length_ > 1) return split(dim_, block_length_);
   return {whole()};
+}
+
+std::vector<Part> Blocks::parts(const std::vector<double>& shares) const {
+  std::size_t dim = dim_;
+  std::int64_t longest = 1;
+  for (std::size_t d = 0; d < region_.dims.size(); ++d)
+    if (d != dim_ && region_.dims[d].length > longest) dim = d, longest = region_.dims[d].length;
+  const std::int64_t length = dim == dim_ ? block_length_ : longest;
+  std::vector<Part> parts;
+  double sum = 0;
+  std::int64_t begin = 0;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    constexpr double half_up = 0.5 + 1e-6;  // sums of shares are not exact
+    sum += shares[i];
+    const std::int64_t end = i + 1 == shares.size() ? length : std::clamp(static_cast<std::int64_t>(sum * static_cast<double>(length) + half_up), begin, length);
+    parts.push_back({dim, begin, end - begin});
+    begin = end;
+  }
+  return parts;
 }
 
 bool Blocks::outermost() const {

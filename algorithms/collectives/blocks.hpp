@@ -28,9 +28,12 @@ class Blocks {
   [[nodiscard]] Region run(const Affine& first, std::int64_t count) const;
   /// The same part of each of `count` blocks. The part must not be along the blocks' dimension, unless it is the whole block.
   [[nodiscard]] Region run(const Affine& first, std::int64_t count, const Part& part) const;
-  /// The two halves of a block, the larger first, along the outermost dimension other than `dim` that is longer than 1, else along `dim`. A block of
-  /// a single element has one part, the whole.
+  /// The two halves of a block, the larger first, along the outermost dimension other than `dim` of even length, else the longest of them, so that
+  /// they are as equal as they can be; where all have length 1, along `dim`. A block of a single element has one part, the whole.
   [[nodiscard]] std::vector<Part> halves() const;
+  /// Parts of a block that are about these shares of it (their sum is 1), in order, along the longest dimension other than `dim` (the outermost of
+  /// equals); where all of them have length 1, along `dim`. Some are empty if there are too few elements.
+  [[nodiscard]] std::vector<Part> parts(const std::vector<double>& shares) const;
   [[nodiscard]] Part whole() const;
   [[nodiscard]] int dim() const { return static_cast<int>(dim_); }
   /// Whether the blocks follow each other in row-major order, so that all of them form one region [blocks, elements of a block].

@@ -26,12 +26,13 @@ Expected<Expansion> on_ring_or_line(const Mesh& mesh, const Program& program, co
 std::span<const CollectiveAlgorithmEntry> collective_algorithms() {
   using Kind = CollectiveKind;
   static constexpr CollectiveKinds sums{Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce};
+  static constexpr CollectiveKinds sums_and_all_to_all{Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce, Kind::all_to_all};
   static constexpr CollectiveKinds sums_and_rooted{Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce, Kind::broadcast, Kind::reduce};
   static constexpr CollectiveKinds all_but_permute{Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce,
                                                    Kind::all_to_all, Kind::broadcast,      Kind::reduce};
   static constexpr CollectiveKinds all{Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce, Kind::all_to_all,
                                        Kind::broadcast,  Kind::reduce,         Kind::permute};
-  static constexpr std::array<CollectiveAlgorithmEntry, 11> table{{
+  static constexpr std::array<CollectiveAlgorithmEntry, 12> table{{
       {"ring", "both directions of a wrapped axis at once, half a shard each; broadcast and reduce as ring-one-way", all_but_permute,
        {.wraps = true}, &ring, closed_forms::ring, Pipeline::around_ring},
       {"ring-one-way", "one direction of a wrapped axis, whole shards; broadcast and reduce in chunks", sums_and_rooted,
@@ -39,11 +40,14 @@ std::span<const CollectiveAlgorithmEntry> collective_algorithms() {
       {"ring-shortest", "both directions of a wrapped axis, every shard the short way: half the steps of ring", sums,
        {.wraps = true}, &ring_shortest, closed_forms::ring_shortest},
       {"line", "an open axis: both directions, to both ends", all_but_permute, {}, &line, closed_forms::line, Pipeline::to_both_ends},
+      {"folded-ring", "an open axis as a ring: even positions out, odd ones back, every step at most two hops", sums, {}, &folded_ring,
+       closed_forms::folded_ring},
       {"halving-doubling", "a power of two of devices: exchanges at distances 1, 2, 4, ...", sums,
        {.power_of_two = true}, &halving_doubling, closed_forms::halving_doubling},
       {"direct", "every pair at once, for switches; permute", all, {}, &direct, closed_forms::direct},
       {"pairwise", "all-to-all: every device to coordinate + k, one k after the other", {Kind::all_to_all}, {}, &pairwise, closed_forms::pairwise},
-      {"halves", "several axes: both orders of the axes at once, half the data each", sums, {.axes = 2}, nullptr, closed_forms::ring},
+      {"rotations", "several axes at once: parts of the data in rotated orders of the axes", sums_and_all_to_all,
+       {.axes = 2}, nullptr, closed_forms::ring},
       {"pallas-ring", "all-gather of the Pallas tutorial: a copy, then one direction", {Kind::all_gather},
        {.wraps = true}, &pallas_ring, closed_forms::pallas_ring},
       {"pallas-bidirectional", "all-gather of the Pallas library: a copy, then half a shard in each direction", {Kind::all_gather},
@@ -55,6 +59,7 @@ std::span<const CollectiveAlgorithmEntry> collective_algorithms() {
 }
 
 const CollectiveAlgorithmEntry* collective_algorithm_named(std::string_view name) {
+  if (name == "halves") name = "rotations";  // the name it had when it was for two axes
   const auto table = collective_algorithms();
   const auto found = std::find_if(table.begin(), table.end(), [&](const CollectiveAlgorithmEntry& entry) { return entry.name == name; });
   return found == table.end() ? nullptr : &*found;
@@ -80,7 +85,7 @@ CollectiveAlgorithm expansion_by(const CollectiveAlgorithmEntry& algorithm, Chun
   return [row = algorithm, chunks = std::move(chunks)](const Mesh& mesh, const Program& program, const Collective& collective) {
     const auto usual = [&](const Mesh& m, const Program& p, const Collective& c) { return on_ring_or_line(m, p, c, chunks); };
     const auto own = [&](const Mesh& m, const Program& p, const Collective& c) { return by_row(row, m, p, c, chunks); };
-    return row.needs.axes > 1 ? halves(mesh, program, collective, usual) : in_phases(mesh, program, collective, own);
+    return row.needs.axes > 1 ? rotations(mesh, program, collective, usual, chunks) : in_phases(mesh, program, collective, own);
   };
 }
 

@@ -72,7 +72,8 @@ class Walk {
     for (std::uint32_t at = 0; at < model_.nodes(); ++at) {
       if (deployment_.places[at].program == no_device) continue;
       const auto& times = core_of(at).times;
-      if (!times.empty() && times.back().share && times.back().interval.end == timeline_.makespan) return shares_at(model_.device_of[at], times.size() - 1);
+      if (!times.empty() && times.back().share && times.back().interval.end == timeline_.makespan)
+        return shares_at(model_.device_of[at], times.size() - 1);
     }
     return {};
   }
@@ -112,7 +113,9 @@ class Walk {
     if (c.kind == TaskCost::Kind::work) {
       const Picoseconds launch = std::min(p.time - step.start, ceil_to_clock(launch_of(task)));
       step.parts.launch = launch;
-      step.parts.compute = p.time - step.start - launch;
+      const Picoseconds rest = p.time - step.start - launch;
+      step.parts.compute = std::min(rest, std::max(ceil_to_clock(model_.work(p.program, c, local(p.device))) - launch, Picoseconds{}));
+      step.parts.memory = rest - step.parts.compute;
       return step;
     }
     step.receiver = receiver_of(p);
@@ -201,7 +204,8 @@ class Walk {
   /// What the core did before.
   void look_at_core(const Predecessor& p, Predecessor& latest) {
     const auto& [times, own] = core_of(node(p.device));
-    const auto here = std::lower_bound(own.begin(), own.end(), p.task, [&](std::size_t at, std::size_t task) { return times[at].task.index() < task; });
+    const auto here =
+        std::lower_bound(own.begin(), own.end(), p.task, [&](std::size_t at, std::size_t task) { return times[at].task.index() < task; });
     assert(here != own.end() && times[*here].task.index() == p.task);
     if (*here == 0) return;
     if (const NodeActivity::CoreTime& before = times[*here - 1]; before.share)
@@ -234,13 +238,13 @@ class Walk {
 }  // namespace
 
 TimeParts operator+(const TimeParts& a, const TimeParts& b) {
-  return {a.compute + b.compute,     a.core_share + b.core_share, a.launch + b.launch,       a.per_message + b.per_message, a.latency + b.latency,
-          a.bandwidth + b.bandwidth, a.sharing + b.sharing,       a.reduction + b.reduction, a.waiting + b.waiting};
+  return {a.compute + b.compute, a.memory + b.memory,       a.core_share + b.core_share, a.launch + b.launch,       a.per_message + b.per_message,
+          a.latency + b.latency, a.bandwidth + b.bandwidth, a.sharing + b.sharing,       a.reduction + b.reduction, a.waiting + b.waiting};
 }
 
 Picoseconds total(const TimeParts& parts) {
-  return parts.compute + parts.core_share + parts.launch + parts.per_message + parts.latency + parts.bandwidth + parts.sharing + parts.reduction +
-         parts.waiting;
+  return parts.compute + parts.memory + parts.core_share + parts.launch + parts.per_message + parts.latency + parts.bandwidth + parts.sharing +
+         parts.reduction + parts.waiting;
 }
 
 std::vector<PathStep> critical_path(const Model& model, const Timeline& timeline) {

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sim/model/fold.hpp"
 #include "sim/engine/table/test_line.hpp"
 #include "sim/engine/table/testing.hpp"
+#include "sim/model/fold.hpp"
 #include "sim/schedule/happens_before.hpp"
 #include "sim/schedule/test_random.hpp"
 #include "sim/schedule/text.hpp"
@@ -364,14 +364,16 @@ TEST(Metrics, EachAxisHasItsTrafficAndItsTimeOnTheBusiestDevice) {
 TEST(Metrics, EachDeviceHasItsSplitItsBytesAndItsPeak) {
   const SmallSystem pod = small_system(plain_machine(), {3}, false);
   Line s{pod};
-  s.work("work", 50, 1);                                       // 1: 0..50
-  const TaskId move = s.move("move", 200, 0);                  // 0 -> 1: 0..200
-  s.move("on", 100, 1, {after(move, Half::receive)});           // 1 -> 2: 200..300
+  s.work("work", 50, 1);                               // 1: 0..50
+  const TaskId move = s.move("move", 200, 0);          // 0 -> 1: 0..200
+  s.move("on", 100, 1, {after(move, Half::receive)});  // 1 -> 2: 200..300
   const auto model = testing::model_of(pod, s.w.schedule);
   const auto timeline = testing::run(pod, s.w.schedule, "des");
   const auto devices = measure_devices(*model, *timeline);
   ASSERT_EQ(devices.size(), 3U);
-  const std::vector<TimeSplit> splits{{nanoseconds(0), nanoseconds(200), nanoseconds(100)}, {nanoseconds(50), nanoseconds(250), nanoseconds(0)}, {nanoseconds(0), nanoseconds(100), nanoseconds(200)}};
+  const std::vector<TimeSplit> splits{{nanoseconds(0), nanoseconds(200), nanoseconds(100)},
+                                      {nanoseconds(50), nanoseconds(250), nanoseconds(0)},
+                                      {nanoseconds(0), nanoseconds(100), nanoseconds(200)}};
   const std::vector<std::int64_t> sent{800, 400, 0}, received{0, 800, 400}, peak{0, 4000, 4000};
   for (std::size_t d = 0; d < 3; ++d) {
     EXPECT_EQ(devices[d].device, DeviceId{d});
@@ -386,13 +388,14 @@ TEST(Metrics, EachDeviceHasItsSplitItsBytesAndItsPeak) {
 TEST(Metrics, EachLinkThatCarriedSomethingHasItsBytesAndItsUse) {
   const SmallSystem pod = small_system(plain_machine(), {4}, false);
   Line s{pod};
-  s.w.add("two hops", shift(s.x, 2, part(s.a, 0, 100), part(s.a, 0, 100)), {}, between(s.x, 0, 1));  // links of 0 and 1 until 150 (shared from 0 to 100)
+  s.w.add("two hops", shift(s.x, 2, part(s.a, 0, 100), part(s.a, 0, 100)), {},
+          between(s.x, 0, 1));  // links of 0 and 1 until 150 (shared from 0 to 100)
   s.move("one", 50, 1);
   const auto model = testing::model_of(pod, s.w.schedule);
   const auto timeline = testing::run(pod, s.w.schedule, "des");
   EXPECT_EQ(timeline->makespan, nanoseconds(150));
   const auto links = measure_links(*model, *timeline);
-  ASSERT_EQ(links.size(), 2U);
+  ASSERT_EQ(links.size(), 5U);  // and the memories of the three devices that send or receive
   EXPECT_EQ(links[0].link, *pod.grid.link_from(ChipId{0}, 0, 1));
   EXPECT_EQ(links[1].link, *pod.grid.link_from(ChipId{1}, 0, 1));
   EXPECT_EQ(links[0].links, 1U);
@@ -400,6 +403,26 @@ TEST(Metrics, EachLinkThatCarriedSomethingHasItsBytesAndItsUse) {
   EXPECT_EQ(links[1].bytes, 600.0);
   EXPECT_DOUBLE_EQ(links[0].utilisation, 400 / (4e9 * 150e-9));
   EXPECT_DOUBLE_EQ(links[1].utilisation, 1);
+  EXPECT_EQ(links[3].memory_of, DeviceId{1});
+  EXPECT_EQ(links[3].bytes, 200.0);
+  EXPECT_EQ(links[4].memory_of, DeviceId{2});
+  EXPECT_EQ(links[4].bytes, 600.0) << "written where it arrives";
+}
+
+TEST(Metrics, TheMemoryOfADeviceSeesWorkAndWhatIsAddedTwice) {
+  Machine machine = plain_machine();
+  machine.chip.transfer_memory_passes = 0.5;
+  const SmallSystem pod = small_system(machine, {2});
+  Line s{pod};
+  s.w.add("work", copy(part(s.a, 0, 100), part(s.a, 100, 100)), {}, between(s.x, 0, 1));
+  Shift add = shift(s.x, 1, part(s.a, 0, 50), part(s.a, 200, 50));
+  add.combine = Combine::add;
+  s.w.add("add", std::move(add), {}, between(s.x, 0, 1));
+  const auto model = testing::model_of(pod, s.w.schedule);
+  const auto links = measure_links(*model, *testing::run(pod, s.w.schedule, "des"));
+  ASSERT_EQ(links.size(), 3U);
+  EXPECT_EQ(links[1].bytes, 800.0 + 100.0) << "the copy reads and writes 400 bytes each, the transfer reads 200 half";
+  EXPECT_EQ(links[2].bytes, 200.0) << "read and written, half each";
 }
 
 TEST(Metrics, OfAFoldedRunCountEveryMemberOfAClass) {
@@ -420,7 +443,9 @@ TEST(Metrics, OfAFoldedRunCountEveryMemberOfAClass) {
   EXPECT_EQ(devices[0].sent, Bytes{40});
   EXPECT_EQ(devices[0].received, Bytes{40});
   const auto links = measure_links(model, *timeline);
-  ASSERT_EQ(links.size(), 1U);
+  ASSERT_EQ(links.size(), 2U);
+  EXPECT_EQ(links[1].links, 8U) << "memories";
+  EXPECT_EQ(links[1].bytes, 80.0);
   EXPECT_EQ(links[0].links, 8U);
   EXPECT_EQ(links[0].bytes, 120.0) << "on each";
   EXPECT_DOUBLE_EQ(links[0].utilisation, 1);

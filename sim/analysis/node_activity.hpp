@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "sim/model/model.hpp"
 #include "sim/engine/timeline.hpp"
+#include "sim/model/model.hpp"
 
 namespace podsim {
 
@@ -29,7 +29,7 @@ class NodeActivity {
   /// What the core does, in program order, without overlaps.
   struct CoreTime {
     Interval interval;
-    TaskId task;         // on the core, or the operation whose core share this is
+    TaskId task;  // on the core, or the operation whose core share this is
     bool share = false;
   };
   [[nodiscard]] std::vector<CoreTime> core_times() const;

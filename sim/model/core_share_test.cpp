@@ -6,8 +6,6 @@
 #include "sim/engine/table/testing.hpp"
 #include "sim/schedule/testing.hpp"
 
-
-
 namespace podsim {
 namespace {
 

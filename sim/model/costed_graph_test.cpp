@@ -16,10 +16,10 @@ using testing::cost;
 using ::testing::ElementsAre;
 using testing::ideal_machine;
 using ::testing::IsEmpty;
-using testing::small_system;
 using testing::part;
-using testing::SmallSystem;
 using testing::shift;
+using testing::small_system;
+using testing::SmallSystem;
 using testing::Writer;
 
 CostedGraph costs_of(const SmallSystem& pod, const Schedule& schedule) {
@@ -242,7 +242,7 @@ TEST(Cost, InjectionAndEjectionLimitButAreNoHops) {
   const CostedGraph costs = costs_of(pod, one.w.schedule);
   EXPECT_EQ(costs.routes[costs.transfers[0].route].size(), 4u);
   EXPECT_EQ(costs.hops[costs.transfers[0].route], 2);
-  EXPECT_DOUBLE_EQ(bottleneck(costs, costs.transfers[0].route).count(), 2e9);
+  EXPECT_DOUBLE_EQ(costs.bottlenecks[costs.transfers[0].route].count(), 2e9);
   EXPECT_DOUBLE_EQ(costs.transfers[0].delay.count(), 2e-6) << "two hops of latency";
 }
 

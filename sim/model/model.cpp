@@ -8,6 +8,7 @@
 #include "sim/base/units.hpp"
 #include "sim/model/core_share.hpp"
 #include "sim/model/routes.hpp"
+#include "sim/model/shared_memory.hpp"
 #include "sim/model/task_cost.hpp"
 #include "sim/schedule/text.hpp"
 
@@ -18,7 +19,12 @@ namespace {
 class ModelBuilder {
  public:
   ModelBuilder(const Schedule& schedule, const Machine& machine, const Topology& topology, const Placement& placement, Cancellation stop)
-      : schedule_{schedule}, machine_{machine}, topology_{topology}, placement_{placement}, stop_{stop}, routes_{schedule.mesh, topology, placement} {}
+      : schedule_{schedule},
+        machine_{machine},
+        topology_{topology},
+        placement_{placement},
+        stop_{stop},
+        routes_{schedule.mesh, topology, placement} {}
 
   Expected<Model> run(Deployment deployment) {
     model_.schedule = &schedule_;
@@ -30,6 +36,7 @@ class ModelBuilder {
       model_.node_of.push_back(static_cast<std::uint32_t>(d));
     }
     model_.speed = placement_.speed;
+    model_.first_memory = topology_.link_slots();
     for (int link = 0; link < topology_.link_slots(); ++link) model_.links.push_back({topology_.link(LinkId{link}).bandwidth, LinkId{link}, 1});
     for (std::uint32_t p = 0; p < schedule_.programs.size(); ++p) {
       auto& costs = model_.costs.emplace_back();
@@ -44,6 +51,7 @@ class ModelBuilder {
       }
     }
     take_paths();
+    share_memory(model_);
     model_.core_shares = core_shares_of(model_);
     if (auto ok = check_durations(); !ok) return ok.error();
     return std::move(model_);
@@ -81,8 +89,7 @@ class ModelBuilder {
     for (const RouteTable::Route& route : routes_.routes()) {
       Path path;
       path.first = static_cast<std::uint32_t>(model_.path_links.size());
-      for (std::size_t i = route.first; i < route.last; ++i)
-        model_.path_links.push_back({static_cast<std::uint32_t>(routes_.links()[i].value), 1});
+      for (std::size_t i = route.first; i < route.last; ++i) model_.path_links.push_back({static_cast<std::uint32_t>(routes_.links()[i].value), 1});
       path.last = static_cast<std::uint32_t>(model_.path_links.size());
       path.hops = static_cast<std::uint32_t>(route.hops);
       path.latency = route.latency;

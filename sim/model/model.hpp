@@ -9,8 +9,8 @@
 
 #include "sim/base/cancellation.hpp"
 #include "sim/machine/machine.hpp"
-#include "sim/topology/placement.hpp"
 #include "sim/schedule/deploy.hpp"
+#include "sim/topology/placement.hpp"
 
 namespace podsim {
 
@@ -21,7 +21,9 @@ struct TaskCost {
   enum class Kind : std::uint8_t { work, transfer, receive };  // receive: a Recv, which has no activity of its own
   Kind kind = Kind::work;
   bool on_core = false;               // a Matmul or Local on the core: occupies it in program order; `work` scales with the core's speed
-  Seconds work;                       // of a work
+  Seconds work;                       // of a work that has the memory to itself
+  Seconds launch, rest;               // of a work: its first and last part, in which it draws no memory
+  double memory_bytes = 0;            // of a work: what it moves through the memory in between
   Seconds delay;                      // of a transfer, without the latency of its path: launch (operations that an algorithm wrote) + per_message
   Bytes payload;                      // of a transfer
   double flow_bytes = 0;              // payload / efficiency
@@ -55,14 +57,15 @@ struct Path {
   std::uint32_t first = 0, last = 0;  // in Model::path_links, in order of travel
   std::uint32_t hops = 0;             // links between chips
   Seconds latency;
-  BytesPerSecond bottleneck = unlimited<BytesPerSecond>;  // the least bandwidth on the path
+  BytesPerSecond bottleneck = unlimited<BytesPerSecond>;  // what a flow alone on the path gets
 };
 
-/// A link, or a class of equivalent links.
+/// A link, or a class of equivalent links. The memory of a device is a link too, where devices share it and it may be short (shared_memory.hpp).
 struct ModelLink {
-  BytesPerSecond bandwidth;
-  LinkId representative;
-  std::uint32_t links = 1;  // links in the class
+  BytesPerSecond bandwidth;  // of a memory: memory_unit() times that of the memory, as flows have whole weights
+  LinkId representative;     // of a memory: Model::first_memory + the device
+  std::uint32_t links = 1;   // links in the class
+  bool is_memory = false;
 };
 
 struct Model {
@@ -79,7 +82,9 @@ struct Model {
   std::vector<std::vector<std::uint32_t>> routings;  // per node of the program: the path of its transfer
   std::vector<Path> paths;
   std::vector<PathLink> path_links;
-  std::vector<ModelLink> links;  // unfolded: by link id
+  std::vector<ModelLink> links;             // unfolded: by link id, then the memories by device
+  std::vector<std::uint32_t> memory_paths;  // per node: the path of its works' bytes; empty: memory is not shared, or is never short
+  int first_memory = 0;                     // the topology's link slots: LinkIds from here on are memories
 
   [[nodiscard]] std::size_t nodes() const { return device_of.size(); }
   [[nodiscard]] bool folded() const { return nodes() < node_of.size(); }
@@ -101,6 +106,10 @@ struct Model {
   }
   /// The time in which the receiver adds what the local node sends: the reduction of the Shift, or of the matching Recv.
   [[nodiscard]] Seconds reduction(std::uint32_t program, std::size_t task, std::size_t local) const;
+  /// The path on which a work moves its bytes through the memory of a node; no_device: none.
+  [[nodiscard]] std::uint32_t memory_path(const TaskCost& cost, std::uint32_t node) const {
+    return memory_paths.empty() || cost.memory_bytes == 0 ? no_device : memory_paths[node];
+  }
   [[nodiscard]] Seconds at_speed(Seconds work, std::uint32_t node) const { return speed.empty() ? work : work / speed[node]; }
   [[nodiscard]] const Task& task(std::uint32_t program, std::size_t task) const { return schedule->programs[program].tasks[task]; }
 };

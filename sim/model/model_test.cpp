@@ -4,18 +4,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sim/model/fold.hpp"
 #include "sim/engine/table/testing.hpp"
+#include "sim/model/fold.hpp"
 #include "sim/schedule/testing.hpp"
 
 namespace podsim {
 namespace {
 
-using testing::small_system;
 using testing::part;
 using testing::plain_machine;
-using testing::SmallSystem;
 using testing::shift;
+using testing::small_system;
+using testing::SmallSystem;
 using testing::Writer;
 
 TEST(Model, TransfersOfTheSameDevicesShareTheirRouting) {

@@ -34,13 +34,27 @@ RouteTable::RouteTable(const Mesh& mesh, const Topology& topology, const Placeme
     along_one_dimension_.push_back(grid != nullptr && lies_along_one_dimension(mesh, mesh.whole(static_cast<int>(a)), *grid, placement));
 }
 
-RouteOptions RouteTable::options_for(const Op& op, DeviceId sender) const {
+bool RouteTable::factor_along_one_dimension(const AxisView& view) {
+  const Grid* grid = topology_.grid();
+  if (grid == nullptr) return false;
+  const auto [entry, is_new] = factors_along_.try_emplace(view, false);
+  if (is_new) entry->second = lies_along_one_dimension(mesh_, view, *grid, placement_);
+  return entry->second;
+}
+
+/// Where both ways round a dimension are equally long: a shift along that dimension goes the way of its sign, everything else by its endpoints.
+RouteOptions RouteTable::options_for(const Op& op, DeviceId sender) {
   RouteOptions options;
   if (const auto* shift = std::get_if<Shift>(&op)) {
     options.dimension_order = shift->route_order;
     const std::int64_t by = shift->by.terms.empty() && shift->by.modulus == 0 ? shift->by.constant : evaluate(shift->by, mesh_.coordinates(sender));
     const bool whole = shift->axis == mesh_.whole(shift->axis.axis);
-    if (whole && along_one_dimension(shift->axis.axis) && by < 0 && -2 * by <= shift->axis.size) options.antipodal_sign = -1;
+    const std::int64_t size = shift->axis.size, forward = (by % size + size) % size;
+    const int towards = by < 0 && -2 * by <= size ? -1 : +1;
+    if (along_one_dimension(shift->axis.axis))
+      options.antipodal_sign = whole ? towards : +1;
+    else if (!whole && size > 2 && 2 * forward == size && factor_along_one_dimension(shift->axis))
+      options.antipodal_sign = towards;
   } else {
     options.dimension_order = std::get<Send>(op).route_order;
   }
@@ -94,7 +108,9 @@ std::pair<std::uint32_t, bool> RouteTable::Numbers::add(const Key& key, std::uin
 
 /// Where the key is, or belongs.
 std::size_t RouteTable::Numbers::slot_of(const Key& key) const {
-  const auto word = [](int high, int low) { return static_cast<std::uint64_t>(static_cast<std::uint32_t>(high)) << 32U | static_cast<std::uint32_t>(low); };
+  const auto word = [](int high, int low) {
+    return static_cast<std::uint64_t>(static_cast<std::uint32_t>(high)) << 32U | static_cast<std::uint32_t>(low);
+  };
   std::size_t at = counter_hash(word(key.from, key.to), 0, word(key.sign, key.order)) & (slots_.size() - 1);
   while (slots_[at].number != none && slots_[at].key != key) at = (at + 1) & (slots_.size() - 1);
   return at;

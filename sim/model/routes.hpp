@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "sim/topology/placement.hpp"
 #include "sim/schedule/schedule.hpp"
+#include "sim/topology/placement.hpp"
 
 namespace podsim {
 
@@ -35,7 +35,9 @@ class RouteTable {
 
  private:
   std::uint32_t inner_route(DeviceId sender, DeviceId receiver);
-  RouteOptions options_for(const Op& op, DeviceId sender) const;
+  RouteOptions options_for(const Op& op, DeviceId sender);
+  /// Whether a view of an axis, as a factor that is one of its dimensions, lies along exactly one physical dimension.
+  bool factor_along_one_dimension(const AxisView& view);
 
   struct Key {
     int from = 0, to = 0, sign = 0, order = 0;
@@ -63,6 +65,7 @@ class RouteTable {
   const Topology& topology_;
   const Placement& placement_;
   std::vector<bool> along_one_dimension_;  // per mesh axis
+  std::map<AxisView, bool> factors_along_;
   std::map<std::vector<int>, int> orders_;
   Numbers numbers_;
   std::vector<Route> routes_;

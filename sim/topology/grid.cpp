@@ -131,7 +131,8 @@ Status Grid::route(ChipId from, ChipId to, const RouteOptions& options, std::vec
     distance *= sign;
     if (has_wraparound(along)) {
       const int other_way = extent - distance;
-      if (distance > other_way || (distance == other_way && sign != options.antipodal_sign)) {
+      const int tie_sign = options.antipodal_sign != 0 ? options.antipodal_sign : coordinate % 2 == 0 ? +1 : -1;
+      if (distance > other_way || (distance == other_way && sign != tie_sign)) {
         distance = other_way;
         sign = -sign;
       }

@@ -15,7 +15,8 @@ struct GridDimension {
 /// Chips are row-major, dimension 0 most significant; a chip sits at coordinates (c0, c1, ...).
 ///
 ///   links     per dimension one cable between c and c+1, and one between extent-1 and 0 if it wraps and extent > 2; two links per cable
-///   route     dimension order (dimension 0 first unless the options name another), the shortest way round, ties by antipodal_sign
+///   route     dimension order (dimension 0 first unless the options name another), the shortest way round, ties by antipodal_sign; where that is 0,
+///             increasing from even coordinates on the dimension, decreasing from odd ones
 ///   cost      route O(hops), everything else O(dimensions); no memory per chip
 class Grid final : public Topology {
  public:

@@ -142,7 +142,7 @@ TEST(GridRoute, IsConnectedShortestAndInDimensionOrder) {
     std::vector<int> order(grid.dimensions().size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[rng.below(i)]);
-    for (const RouteOptions& options : {RouteOptions{}, RouteOptions{{}, -1}, RouteOptions{order, +1}}) {
+    for (const RouteOptions& options : {RouteOptions{}, RouteOptions{{}, +1}, RouteOptions{{}, -1}, RouteOptions{order, +1}}) {
       const auto rank = [&](int dimension) {
         const auto& by = options.dimension_order;
         return by.empty() ? dimension : static_cast<int>(std::find(by.begin(), by.end(), dimension) - by.begin());
@@ -170,13 +170,33 @@ TEST(GridRoute, IsConnectedShortestAndInDimensionOrder) {
 
 TEST(GridRoute, TiesGoTheWayTheOptionsSay) {
   const Grid ring = torus({4});
-  EXPECT_THAT(route_names(ring, 1, 3), ElementsAre("(1)->(2) x+", "(2)->(3) x+"));
-  EXPECT_THAT(route_names(ring, 3, 1), ElementsAre("(3)->(0) x+", "(0)->(1) x+"));
+  EXPECT_THAT(route_names(ring, 1, 3, {{}, +1}), ElementsAre("(1)->(2) x+", "(2)->(3) x+"));
+  EXPECT_THAT(route_names(ring, 3, 1, {{}, +1}), ElementsAre("(3)->(0) x+", "(0)->(1) x+"));
   EXPECT_THAT(route_names(ring, 1, 3, {{}, -1}), ElementsAre("(1)->(0) x-", "(0)->(3) x-"));
   EXPECT_THAT(route_names(ring, 3, 1, {{}, -1}), ElementsAre("(3)->(2) x-", "(2)->(1) x-"));
   // No tie: the shorter way whatever the options say. An open line has one way only.
   EXPECT_THAT(route_names(ring, 0, 3), ElementsAre("(0)->(3) x-"));
   EXPECT_THAT(route_names(open_mesh({4}), 0, 2, {{}, -1}), ElementsAre("(0)->(1) x+", "(1)->(2) x+"));
+}
+
+TEST(GridRoute, TiesThatTheOptionsLeaveOpenLoadBothDirectionsAlike) {
+  const Grid ring = torus({4});
+  EXPECT_THAT(route_names(ring, 0, 2), ElementsAre("(0)->(1) x+", "(1)->(2) x+"));
+  EXPECT_THAT(route_names(ring, 1, 3), ElementsAre("(1)->(0) x-", "(0)->(3) x-"));
+  for (const std::vector<int>& extents : {std::vector<int>{4}, {6}, {8}, {4, 6}, {8, 3}, {4, 4, 4}}) {
+    const Grid grid = torus(extents);
+    for (std::size_t d = 0; d < extents.size(); ++d) {
+      if (extents[d] % 2 != 0) continue;
+      std::map<LinkId, int> load;  // from every chip to its antipode in one dimension
+      for (int chip = 0; chip < grid.chips(); ++chip) {
+        std::vector<int> c = grid.coordinates(ChipId{chip});
+        c[d] = (c[d] + extents[d] / 2) % extents[d];
+        for (const LinkId link : route(grid, chip, grid.chip(c).value)) ++load[link];
+      }
+      EXPECT_EQ(load.size(), static_cast<std::size_t>(2 * grid.chips())) << "both directions";
+      for (const auto& [link, flows] : load) EXPECT_LE(flows, (extents[d] / 2 + 1) / 2) << grid.link_name(link);
+    }
+  }
 }
 
 TEST(GridRoute, FollowsTheNamedDimensionOrder) {

@@ -1,6 +1,7 @@
 #include "sim/topology/network.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <mutex>
 #include <unordered_map>
 
@@ -112,6 +113,10 @@ Status Network::route(ChipId from, ChipId to, const RouteOptions& options, std::
     onward.clear();
     for (const int link : out(node))
       if (hops[static_cast<std::size_t>(links_[static_cast<std::size_t>(link)].to)] == hops[node] - 1) onward.push_back(link);
+    const auto dimension = [&](int link) { return links_[static_cast<std::size_t>(link)].dimension.value_or(std::numeric_limits<int>::max()); };
+    int first = std::numeric_limits<int>::max();
+    for (const int link : onward) first = std::min(first, dimension(link));
+    std::erase_if(onward, [&](int link) { return dimension(link) != first; });
     const int link = onward[to.index() % onward.size()];
     links.push_back(LinkId{link});
     node = static_cast<std::size_t>(links_[static_cast<std::size_t>(link)].to);

@@ -30,8 +30,9 @@ class Wiring {
   [[nodiscard]] virtual int link_class(LinkId link) const = 0;
 };
 
-/// Routes take the fewest hops. Among several next links a packet to chip n takes number (n mod count), in the order of ids. This is the static rule
-/// of fat trees (d-mod-k); it spreads destinations over the switches and always gives the same route.
+/// Routes take the fewest hops. Of several next links, those of the machine's lowest dimension come first (dimension order; links of no dimension come
+/// last), and of several of these a packet to chip n takes number (n mod count), in the order of ids. The latter is the static rule of fat trees
+/// (d-mod-k); it spreads destinations over the switches and always gives the same route.
 ///   cost    with a wiring, route O(hops). Without one, the first route to a chip takes a breadth-first search, O(links). The result is kept: 4 bytes
 ///           per node and destination, up to 512 MiB; destinations beyond that are searched again
 class Network final : public Topology {

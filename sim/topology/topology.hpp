@@ -27,7 +27,8 @@ struct OutLink {
 /// How to choose among equally short routes.
 struct RouteOptions {
   std::vector<int> dimension_order;  // a permutation of the dimensions; empty: 0 first
-  int antipodal_sign = +1;           // the way round a wrapped dimension when both are equally long: +1 increasing, -1 decreasing
+  /// The way round a wrapped dimension when both are equally long: +1 increasing, -1 decreasing, 0: by the endpoints, so that both ways are used.
+  int antipodal_sign = 0;
   friend bool operator==(const RouteOptions&, const RouteOptions&) = default;
 };
 

@@ -93,7 +93,7 @@ Status TwistedTorus::route(ChipId from, ChipId to, const RouteOptions& options, 
   int fewest = -1;
   const auto consider = [&](const std::array<int, 3>& displacement) {
     const int hops = std::abs(displacement[0]) + std::abs(displacement[1]) + std::abs(displacement[2]);
-    const bool prefers = hops == fewest && (options.antipodal_sign > 0 ? displacement > best : displacement < best);
+    const bool prefers = hops == fewest && (options.antipodal_sign >= 0 ? displacement > best : displacement < best);
     if (fewest < 0 || hops < fewest || prefers) best = displacement, fewest = hops;
   };
   // Going i times round dimension 0 is the same as a shift of the others, and so on: all displacements of the lattice near the origin.

@@ -16,7 +16,7 @@ namespace podsim {
 
 namespace {
 
-constexpr std::string_view over_factors = " over ";  // "halves over 4x4"
+constexpr std::string_view over_factors = " over ";  // "ring over 4x4"
 
 struct Candidate {
   std::string algorithm;
@@ -45,6 +45,7 @@ Expected<std::vector<Candidate>> candidates(const Mesh& mesh, const Collective& 
     const auto chooser = always(entry.name, chunks);
     if (!chooser) return chooser.error();
     result.push_back({std::string{entry.name}, *chooser});
+    if (entry.needs.axes > 1) continue;  // takes the dimensions by itself
     if (collective.axes.size() != 1 || collective.axes.front() != mesh.whole(collective.axes.front().axis)) continue;
     const std::vector<AxisView> factors = mesh.factors(collective.axes.front().axis);
     if (factors.size() < 2) continue;

@@ -11,7 +11,7 @@ namespace podsim {
 
 struct CollectiveChoice {
   std::string collective;  // "all-gather along row of 1 MiB"
-  std::string algorithm;   // "ring"; "halves over 4x4": on the physical dimensions that an axis folds, several at once
+  std::string algorithm;   // "ring"; "ring over 4x4": on the physical dimensions that an axis folds
 };
 
 struct CollectiveChoices {

@@ -21,7 +21,7 @@ namespace podsim {
 ///   a name of collective_algorithms()
 ///   by-dimension        workloads/collectives.hpp
 ///   auto                for each collective the fastest, by simulation (collective_choice.hpp)
-///   halves over 4x4     on the physical dimensions that the only axis of every collective folds
+///   ring over 4x4       on the physical dimensions that the only axis of every collective folds
 ///   empty               ring, or line on open axes
 struct CollectivePolicy {
   std::string algorithm{};

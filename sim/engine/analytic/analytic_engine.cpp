@@ -122,7 +122,7 @@ class LongestPath {
       times.sent = times.received = later(times.start, ceil_to_clock(costs_.work_time[a]));
     } else {
       const TransferCost& transfer = costs_.transfers[a];
-      const Seconds flow{transfer.flow_bytes / bottleneck(costs_, transfer.route).count()};
+      const Seconds flow{transfer.flow_bytes / costs_.bottlenecks[transfer.route].count()};
       times.sent = later(times.start, ceil_to_clock(transfer.delay) + ceil_to_clock(flow));
       times.received = later(times.sent, ceil_to_clock(transfer.reduction));
     }

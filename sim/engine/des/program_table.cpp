@@ -66,9 +66,8 @@ class Tabulator {
       for (const bool receive_gate : {false, true}) {
         waits.push_back(has_gate(table.tasks.back(), receive_gate) ? waits_of(program, TaskId{t}, receive_gate) : std::vector<Wait>{});
         if (waits.back().size() > most_waits)
-          return Diagnostic{location_of(program.tasks[t].written_at),
-                            fmt::format("task {} waits for {} halves of others; expected at most {}", task_name(program, TaskId{t}),
-                                        waits.back().size(), most_waits)};
+          return Diagnostic{location_of(program.tasks[t].written_at), fmt::format("task {} waits for {} halves of others; expected at most {}",
+                                                                                  task_name(program, TaskId{t}), waits.back().size(), most_waits)};
       }
     }
     index_followers(table, waits);
@@ -98,6 +97,13 @@ class Tabulator {
     row.from_task = data_or_null(who.from_task);
     row.work = ceil_to_clock(cost.work).count();
     row.work_seconds = cost.work;
+    if (!model_.memory_paths.empty() && cost.memory_bytes > 0) {
+      row.flow_bytes = cost.memory_bytes;
+      row.launch_seconds = cost.launch;
+      row.rest_seconds = cost.rest;
+      row.launch = ceil_to_clock(cost.launch).count();
+      row.rest = ceil_to_clock(cost.rest).count();
+    }
     row.reduction_seconds = cost.reduction;
     if (!model_.core_shares.empty() && !model_.core_shares[p].behind[t].empty()) row.shares_behind = model_.core_shares[p].behind[t].data();
     row.reduction = ceil_to_clock(cost.reduction).count();

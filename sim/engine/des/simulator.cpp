@@ -15,7 +15,8 @@ constexpr std::int64_t events_between_reports = 1 << 18;
 Simulator::Simulator(const Model& model, ProgramTables tables, bool record)
     : model_{model}, tables_{std::move(tables)}, sharing_{model}, record_{record} {
   activities_ = model.deployment.activities();
-  for (const auto& [program, local] : model.deployment.places) places_.push_back({program == no_device ? nullptr : &tables_.programs[program], local});
+  for (const auto& [program, local] : model.deployment.places)
+    places_.push_back({program == no_device ? nullptr : &tables_.programs[program], local});
   core_next_.assign(places_.size(), 0);
   if (record_) start_.assign(static_cast<std::size_t>(activities_), not_yet), sent_.assign(static_cast<std::size_t>(activities_), not_yet);
 }
@@ -89,14 +90,7 @@ inline void Simulator::at(std::int64_t time, What what, std::uint32_t task, std:
 inline void Simulator::happen(const Event& event) {
   ++events_;
   switch (event.what) {
-    case What::done: {
-      const Place& place = places_[event.node];
-      ++finished_;
-      last_ = now_;
-      pass(event.node, place, event.task, 0);
-      if (const TaskRow& row = place.program->tasks[event.task]; row.on_core) work_off(event.node, place, row.shares_behind);
-      break;
-    }
+    case What::done: done(event.node, event.task); break;
     case What::core_free:
       last_ = now_;
       reach_next(event.node, places_[event.node]);
@@ -105,7 +99,7 @@ inline void Simulator::happen(const Event& event) {
     case What::flow_over:
       if (sharing_.ends(event.node, now_)) {
         const LinkSharing::User user = sharing_.finish(event.node);
-        sent(user.node, user.task);
+        flow_over(user.node, user.task);
       } else {
         --events_;  // announced for a rate that has changed since
       }
@@ -113,6 +107,35 @@ inline void Simulator::happen(const Event& event) {
     case What::sent: sent(event.node, event.task); break;
     case What::received: received(event.node, event.task); break;
   }
+}
+
+inline void Simulator::done(std::uint32_t node, std::uint32_t task) {
+  const Place& place = places_[node];
+  ++finished_;
+  last_ = now_;
+  pass(node, place, task, 0);
+  if (const TaskRow& row = place.program->tasks[task]; row.on_core) work_off(node, place, row.shares_behind);
+}
+
+inline void Simulator::flow_over(std::uint32_t node, std::uint32_t task) {
+  const Place& place = places_[node];
+  const TaskRow& row = place.program->tasks[task];
+  if (row.kind != TaskCost::Kind::work) return sent(node, task);
+  const Phases phases = phases_of(row, node);
+  const Picoseconds end = later(Picoseconds{now_}, Picoseconds{phases.rest});
+  if (record_) sent_[activity(place, task)] = end;
+  if (phases.rest == 0)
+    done(node, task);
+  else
+    at(end.count(), What::done, task, node);
+}
+
+/// The phases add up to the time that the work takes alone, rounded once.
+inline Simulator::Phases Simulator::phases_of(const TaskRow& row, std::uint32_t node) const {
+  if (model_.speed.empty() || !row.on_core) return {row.launch, row.work - row.launch - row.rest, row.rest};
+  const auto on_clock = [&](Seconds time) { return ceil_to_clock(model_.at_speed(time, node)).count(); };
+  const std::int64_t launch = on_clock(row.launch_seconds), rest = on_clock(row.rest_seconds);
+  return {launch, on_clock(row.work_seconds) - launch - rest, rest};
 }
 
 /// The last of what the start of a work, or the send half of a transfer, waits for is there.
@@ -165,6 +188,14 @@ inline void Simulator::start(std::uint32_t node, const Place& place, std::uint32
   const TaskRow& row = place.program->tasks[task];
   if (record_) start_[activity(place, task)] = Picoseconds{now_};
   if (row.kind == TaskCost::Kind::work) {
+    if (row.flow_bytes > 0)
+      if (const Phases phases = phases_of(row, node); phases.flow > 0) {
+        if (phases.launch == 0)
+          beginnings_.push_back({task, node});
+        else
+          at(later(Picoseconds{now_}, Picoseconds{phases.launch}).count(), What::delay_over, task, node);
+        return;
+      }
     const std::int64_t work = model_.speed.empty() || !row.on_core ? row.work : ceil_to_clock(model_.at_speed(row.work_seconds, node)).count();
     const std::int64_t end = later(Picoseconds{now_}, Picoseconds{work}).count();
     if (record_) sent_[activity(place, task)] = Picoseconds{end};
@@ -182,7 +213,8 @@ inline void Simulator::start(std::uint32_t node, const Place& place, std::uint32
 inline void Simulator::delay_over(std::uint32_t node, std::uint32_t task) {
   const Place& place = places_[node];
   const TaskRow& row = place.program->tasks[task];
-  if (row.flow_bytes > 0 && sharing_.uncontended(row.paths[place.local]) < std::numeric_limits<double>::infinity())
+  if (row.kind == TaskCost::Kind::work ||
+      (row.flow_bytes > 0 && sharing_.uncontended(row.paths[place.local]) < std::numeric_limits<double>::infinity()))
     beginnings_.push_back({task, node});
   else
     at(now_, What::sent, task, node);
@@ -192,7 +224,10 @@ void Simulator::start_flows() {
   for (const auto& [task, node] : beginnings_) {
     const Place& place = places_[node];
     const TaskRow& row = place.program->tasks[task];
-    sharing_.start(row.paths[place.local], row.flow_bytes, {task, node}, now_);
+    if (row.kind == TaskCost::Kind::work)
+      sharing_.start_work(model_.memory_paths[node], row.flow_bytes, phases_of(row, node).flow, {task, node}, now_);
+    else
+      sharing_.start(row.paths[place.local], row.flow_bytes, {task, node}, now_);
   }
   beginnings_.clear();
 }

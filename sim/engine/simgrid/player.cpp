@@ -73,7 +73,10 @@ void Player::advance(double now, std::span<const std::uint32_t> ended) {
   for (; !dates_.empty() && dates_.top().date <= now; dates_.pop()) due_.push_back(dates_.top());
   for (const std::uint32_t activity : ended) {
     ++events_;
-    sent(activity, now);
+    if (graph_.graph.activities[activity].kind == Activity::Kind::work)
+      at(now + graph_.memory[activity].rest.count(), activity, Event::What::done);
+    else
+      sent(activity, now);
   }
   work_off();
 }
@@ -103,6 +106,11 @@ void Player::happen(const Event& event) {
       break;
     case Event::What::core_free: reach_next(DeviceId{static_cast<int>(a)}, event.date); break;
     case Event::What::flow: {
+      if (graph_.graph.activities[a].kind == Activity::Kind::work) {
+        const MemoryCost& memory = graph_.memory[a];
+        network_.start(memory.route, memory.bytes, a, memory.most.count());
+        break;
+      }
       const TransferCost& cost = graph_.transfers[a];
       if (cost.flow_bytes > 0 && network_.limits(cost.route))
         network_.start(cost.route, cost.flow_bytes, a);
@@ -125,10 +133,14 @@ void Player::open(std::uint32_t activity, bool receive, double date) {
   if (closed_[gate ^ 1] > 0) return;
   // Both gates of a transfer; the receive gate of a work opens at time zero and waits for nothing.
   const double start = std::max(ready_[gate], ready_[gate ^ 1]);
-  if (graph_.graph.activities[activity].kind == Activity::Kind::work)
-    at(start + graph_.work_time[activity].count(), activity, Event::What::done);
-  else
-    at(start + graph_.transfers[activity].delay.count(), activity, Event::What::flow);
+  if (graph_.graph.activities[activity].kind == Activity::Kind::work) {
+    if (!graph_.memory.empty() && graph_.memory[activity].bytes > 0)
+      at(start + graph_.memory[activity].launch.count(), activity, Event::What::flow);
+    else
+      at(start + graph_.work_time[activity].count(), activity, Event::What::done);
+    return;
+  }
+  at(start + graph_.transfers[activity].delay.count(), activity, Event::What::flow);
 }
 
 void Player::reach_next(DeviceId device, double date) {
