@@ -145,7 +145,9 @@ class StudyReader {
       result.parts = message.parts();
     }
     result.turns = message.has_turns() ? message.turns() : result.parts;
-    if (message.has_turns() && (message.turns() < 1 || message.turns() > result.parts))
+    if (message.has_turns() && !message.has_parts())
+      file_.problem(place.at("turns"), "expected the parts that are fitted in turn, found turns without parts");
+    else if (message.has_turns() && (message.turns() < 1 || message.turns() > result.parts))
       file_.problem(place.at("turns"), fmt::format("expected 1 to {} turns, as many as there are parts, found {}", result.parts, message.turns()));
     for (const auto& prior : message.prior()) result.priors.push_back({prior.path(), prior.sigma()});
     result.hold.assign(message.hold().begin(), message.hold().end());
