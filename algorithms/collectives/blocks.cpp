@@ -64,10 +64,16 @@ Region Blocks::block(const Affine& index, const Part& part) const {
   return region;
 }
 
-std::vector<Part> Blocks::halves() const {
-  const auto split = [](std::size_t dim, std::int64_t length) {
-    const std::int64_t first = (length + 1) / 2;
-    return std::vector<Part>{{dim, 0, first}, {dim, first, length - first}};
+std::vector<Part> Blocks::parts(int count) const {
+  const auto split = [count](std::size_t dim, std::int64_t length) {
+    const std::int64_t pieces = std::min<std::int64_t>(count, length);
+    std::vector<Part> parts;
+    for (std::int64_t i = 0, begin = 0; i < pieces; ++i) {
+      const std::int64_t part = (length - begin + pieces - i - 1) / (pieces - i);
+      parts.push_back({dim, begin, part});
+      begin += part;
+    }
+    return parts;
   };
   for (std::size_t d = 0; d < region_.dims.size(); ++d)
     if (d != dim_ && region_.dims[d].length > 1) return split(d, region_.dims[d].length);

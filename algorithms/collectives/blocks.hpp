@@ -30,7 +30,9 @@ class Blocks {
   [[nodiscard]] Region run(const Affine& first, std::int64_t count, const Part& part) const;
   /// The two halves of a block, the larger first, along the outermost dimension other than `dim` that is longer than 1, else along `dim`. A block of
   /// a single element has one part, the whole.
-  [[nodiscard]] std::vector<Part> halves() const;
+  [[nodiscard]] std::vector<Part> halves() const { return parts(2); }
+  /// As many parts as `count`, along the dimension that halves() cuts, the larger ones first; fewer if it is shorter.
+  [[nodiscard]] std::vector<Part> parts(int count) const;
   [[nodiscard]] Part whole() const;
   [[nodiscard]] int dim() const { return static_cast<int>(dim_); }
   /// Whether the blocks follow each other in row-major order, so that all of them form one region [blocks, elements of a block].

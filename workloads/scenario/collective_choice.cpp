@@ -101,9 +101,9 @@ Expected<Candidate> cheapest_algorithm(const System& system, const Schedule& sch
   return *best;
 }
 
-ChunkRule chunks_of(const CollectivePolicy& policy, const Machine& machine) {
-  if (!policy.chunks) return chunk_rule(machine);
-  return [n = *policy.chunks](int, Bytes) { return n; };
+ChunkRule chunks_of(const CollectivePolicy& policy, const System& system) {
+  if (!policy.chunks) return chunk_rule(system);
+  return in_chunks(*policy.chunks);
 }
 
 /// "all-gather along row of 1 MiB"
@@ -149,7 +149,7 @@ Expected<CollectiveChoices> choose_each(const System& system, const Schedule& sc
 }  // namespace
 
 Expected<CollectiveChoices> choose_collectives(const System& system, const Schedule& schedule, const CollectivePolicy& policy, const RunOptions& options) {
-  const ChunkRule chunks = chunks_of(policy, system.machine);
+  const ChunkRule chunks = chunks_of(policy, system);
   if (policy.is_auto()) return choose_each(system, schedule, chunks, options);
   if (policy.algorithm.empty()) return CollectiveChoices{{}, ring_or_line(chunks)};
   if (policy.algorithm == by_dimension_name) return CollectiveChoices{{}, by_dimension(chunks)};

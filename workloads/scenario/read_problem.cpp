@@ -117,7 +117,7 @@ Expected<ProblemSpec> read_open_workload(const Fields& fields, const System& sys
 Expected<ProblemSpec> read_planned(const Fields& fields) {
   auto saved = load_plan(fields.text("plan"));
   if (!saved) return fields.of_named_file("plan", saved.error());
-  if (const auto chooser = chooser_of(saved->plan.collectives, Machine{}); !chooser) return blamed_on(saved->collectives_where, chooser.error());
+  if (const auto chooser = chooser_of(saved->plan.collectives); !chooser) return blamed_on(saved->collectives_where, chooser.error());
   Pass pass = saved->pass;
   if (fields.has("pass")) {
     const auto asked = read_pass(fields);
