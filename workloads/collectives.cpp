@@ -55,6 +55,12 @@ double pipeline_time(const std::vector<PipelineStage>& stages, const std::vector
 
 }  // namespace
 
+std::vector<double> latencies_along(const System& system, const Mesh& mesh, const AxisView& axis) {
+  std::vector<double> latencies;
+  for (const HopCost& hop : hops_along(mesh, axis, system.machine.software.per_message, *system.topology, system.placement)) latencies.push_back(hop.alpha);
+  return latencies;
+}
+
 ChunkRule chunk_rule(const System& system) {
   struct Paths {
     Seconds per_message;

@@ -90,9 +90,9 @@ Expected<std::vector<AxisView>> axes_of(const std::vector<std::string>& names, c
   std::vector<AxisView> axes;
   if (names.empty()) {
     for (int a = 0; a < static_cast<int>(mesh.axes().size()); ++a)
-      if (mesh.whole(a).size > 1 || mesh.axes().size() == 1) axes.push_back(mesh.whole(a));
-    if (axes.size() == 1) return axes;
-    return Diagnostic{of_field("axis"), "expected the mesh axes of the collective, of " + to_text(mesh)};
+      if (mesh.whole(a).size > 1) axes.push_back(mesh.whole(a));
+    if (axes.empty() && !mesh.axes().empty()) axes.push_back(mesh.whole(0));
+    return axes;
   }
   for (const std::string& name : names) {
     const auto axis = mesh.axis(name);
