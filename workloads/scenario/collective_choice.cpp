@@ -21,6 +21,8 @@ namespace podsim {
 namespace {
 
 constexpr double most_transfers = 2e6;  // of a candidate, where another one applies: it would take seconds to choose
+constexpr double most_chunked = 4e6;    // task instances with another number of chunks
+constexpr int most_chunks_tried = 128;
 
 /// By more than rounding to picoseconds.
 bool is_less(Picoseconds a, Picoseconds b) { return static_cast<double>(a.count()) < static_cast<double>(b.count()) * (1 - 1e-5); }
@@ -126,21 +128,23 @@ class Cheapest {
     return true;
   }
 
-  /// Twice and half as many chunks as the rule says, as long as that is faster: the rule knows no other traffic.
+  /// Twice and half as many chunks as the rule says, as long as that is faster by a hundredth: the rule knows no other traffic.
   Status try_chunks() {
     if (!other_chunks_ || !takes_chunks(*best_->algorithm, collective_.kind)) return success();
     int asked = 1;
     const ChunkRule noting = [&](const Mesh& mesh, const std::vector<PipelineStage>& stages) { return asked = chunks_ ? chunks_(mesh, stages) : default_chunks; };
-    if (auto lowered = lower(alone_, chooser_of(*best_, noting)); !lowered) return lowered.error();
+    const auto lowered = lower(alone_, chooser_of(*best_, noting));
+    if (!lowered) return lowered.error();
+    const double instances = static_cast<double>(lowered->programs.front().tasks.size()) * size_of(lowered->programs.front().devices);
     for (const bool more : {true, false})
       for (int n = asked;;) {
         n = more ? 2 * n : n / 2;
-        if (n < 1 || n > 256) break;
+        if (n < 1 || n > most_chunks_tried || instances * n / asked > most_chunked) break;
         Lowering other = *best_;
         other.chunks = n;
         const Picoseconds before = least_;
         if (auto tried = attempt(other, rank_ + 1, most_transfers); !tried) return tried.error();
-        if (!is_less(least_, before)) break;
+        if (static_cast<double>(least_.count()) > 0.99 * static_cast<double>(before.count())) break;
       }
     return success();
   }

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "sim/base/blame.hpp"
+#include "workloads/scenario/cut_bound.hpp"
 
 namespace podsim {
 
@@ -54,7 +55,8 @@ Expected<Problem> make(const System& system, const CollectiveSpec& spec) {
   if (!schedule) return Diagnostic{of_field("collective"), schedule.error().message};
   ProblemSummary summary;
   summary.algorithm = !spec.policy.algorithm.empty() ? spec.policy.algorithm : spec.kind == CollectiveKind::permute ? "direct" : "ring or line";
-  summary.collective = CollectiveSummary{spec.kind, names, spec.input, devices};
+  CutBound bound = cut_bound(system, std::get<Collective>(schedule->computes), spec.input);
+  summary.collective = CollectiveSummary{spec.kind, names, spec.input, devices, bound.least, std::move(bound.none)};
   return Problem{*std::move(schedule), spec.policy, std::move(summary)};
 }
 
