@@ -104,9 +104,9 @@ CollectiveChooser by_dimension(ChunkRule chunks) {
       for (const AxisView& factor : schedule.mesh.factors(axis.axis))
         if (factor.size > 1) dimensions.push_back(factor);
     if (dimensions.size() < 2) return otherwise(schedule, collective);
-    const auto both_orders = always("halves", chunks);
-    if (!both_orders) return both_orders.error();
-    const auto at_once = on_factors(*both_orders, dimensions)(schedule, collective),
+    const auto rotated = always("rotations", chunks);
+    if (!rotated) return rotated.error();
+    const auto at_once = on_factors(*rotated, dimensions)(schedule, collective),
                in_turn = on_factors(otherwise, dimensions)(schedule, collective);
     if (!at_once || !in_turn) return at_once ? in_turn : at_once;
     return CollectiveAlgorithm{[at_once = *at_once, in_turn = *in_turn](const Mesh& mesh, const Program& program, const Collective& whole) {

@@ -21,8 +21,8 @@ std::vector<double> latencies_along(const System& system, const Mesh& mesh, cons
 /// dimensions can be busy at once.
 CollectiveChooser on_factors(CollectiveChooser chooser, std::vector<AxisView> factors);
 
-/// Lowers collectives on a folded axis by physical dimension: with `halves` (both orders at once, half of the data each) if the kind allows it,
-/// otherwise one dimension after the other. All other collectives as in ring_or_line().
+/// Lowers collectives on a folded axis by physical dimension: with `rotations` (all dimensions at once) if the kind allows it, otherwise
+/// one dimension after the other. All other collectives as in ring_or_line().
 CollectiveChooser by_dimension(ChunkRule chunks);
 
 }  // namespace podsim

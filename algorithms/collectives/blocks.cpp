@@ -75,10 +75,34 @@ std::vector<Part> Blocks::parts(int count) const {
     }
     return parts;
   };
-  for (std::size_t d = 0; d < region_.dims.size(); ++d)
-    if (d != dim_ && region_.dims[d].length > 1) return split(d, region_.dims[d].length);
+  std::size_t longest = dim_;
+  for (std::size_t d = 0; d < region_.dims.size(); ++d) {
+    if (d == dim_ || region_.dims[d].length == 1) continue;
+    if (region_.dims[d].length % 2 == 0) return split(d, region_.dims[d].length);
+    if (longest == dim_ || region_.dims[d].length > region_.dims[longest].length) longest = d;
+  }
+  if (longest != dim_) return split(longest, region_.dims[longest].length);
   if (block_length_ > 1) return split(dim_, block_length_);
   return {whole()};
+}
+
+std::vector<Part> Blocks::parts(const std::vector<double>& shares) const {
+  std::size_t dim = dim_;
+  std::int64_t longest = 1;
+  for (std::size_t d = 0; d < region_.dims.size(); ++d)
+    if (d != dim_ && region_.dims[d].length > longest) dim = d, longest = region_.dims[d].length;
+  const std::int64_t length = dim == dim_ ? block_length_ : longest;
+  std::vector<Part> parts;
+  double sum = 0;
+  std::int64_t begin = 0;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    constexpr double half_up = 0.5 + 1e-6;  // sums of shares are not exact
+    sum += shares[i];
+    const std::int64_t end = i + 1 == shares.size() ? length : std::clamp(static_cast<std::int64_t>(sum * static_cast<double>(length) + half_up), begin, length);
+    parts.push_back({dim, begin, end - begin});
+    begin = end;
+  }
+  return parts;
 }
 
 bool Blocks::outermost() const {
@@ -117,6 +141,24 @@ bool same_place(const Range& a, const Range& b) {
 bool same_place(const Region& a, const Region& b) {
   return a.buffer == b.buffer &&
          std::equal(a.dims.begin(), a.dims.end(), b.dims.begin(), b.dims.end(), [](const Range& x, const Range& y) { return same_place(x, y); });
+}
+
+std::optional<std::vector<Part>> same_parts(const std::vector<Part>& parts, const Region& from, const Region& to) {
+  const auto longer_than_1 = [](const Region& region) {
+    std::vector<std::size_t> dims;
+    for (std::size_t d = 0; d < region.dims.size(); ++d)
+      if (region.dims[d].length > 1) dims.push_back(d);
+    return dims;
+  };
+  const std::vector<std::size_t> a = longer_than_1(from), b = longer_than_1(to);
+  if (!std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](std::size_t i, std::size_t j) { return from.dims[i].length == to.dims[j].length; }))
+    return std::nullopt;
+  std::vector<Part> result;
+  for (const Part& part : parts) {
+    const auto cut = std::find(a.begin(), a.end(), part.dim);  // absent: a block of a single element, which is not cut
+    result.push_back({cut == a.end() ? 0 : b[static_cast<std::size_t>(cut - a.begin())], part.begin, part.length});
+  }
+  return result;
 }
 
 std::vector<Region> chunks_of(const Region& region, int count) {

@@ -136,6 +136,15 @@ Steps line(const CollectiveAxis& axis, const CollectiveSize& size) {
   return size.kind == CollectiveKind::reduce_scatter ? leaving_out_adds(steps) : steps;
 }
 
+Steps folded_ring(const CollectiveAxis& axis, const CollectiveSize& size) {
+  if (!gathers_or_scatters(size.kind)) return std::nullopt;
+  if (axis.links == AxisLinks::ring && axis.size == 3) return std::nullopt;  // two hops out are one hop back
+  const double shard = shard_of(axis, size);
+  CollectiveStep step = step_on(axis, axis.size - 1, shard, shard, reduced_of(size, shard));
+  step.distance = over_switch(axis) || axis.size == 2 ? 1 : 2;
+  return CollectiveSteps{step};
+}
+
 Steps halving_doubling(const CollectiveAxis& axis, const CollectiveSize& size) {
   if (!gathers_or_scatters(size.kind) || !std::has_single_bit(static_cast<unsigned>(axis.size))) return std::nullopt;
   if (!over_switch(axis) && axis.size > (axis.links == AxisLinks::ring ? 4 : 2)) return std::nullopt;
@@ -221,32 +230,43 @@ Steps phases(const RowOf& row_of, const std::vector<CollectiveAxis>& axes, Colle
   return steps;
 }
 
-/// Both orders at once, half of the data each, on two equal axes: the phases of the orders last equally long, each on the axis that the other one
-/// does not use.
-Steps both_orders(const RowOf& row_of, const std::vector<CollectiveAxis>& axes, CollectiveSize size) {
-  if (axes.size() != 2 || axes[0].size != axes[1].size || axes[0].links != AxisLinks::ring || axes[1].links != AxisLinks::ring) return std::nullopt;
-  const double half = larger_half(size.input, size.element);
-  if (half * 2 != size.input) return std::nullopt;
-  size.input = half;
-  return phases(row_of, axes, size);
+/// Rotated orders at once on equal rings: the phases of all parts last equally long, each on an axis that no other one uses then.
+Steps rotated(const RowOf& row_of, const std::vector<CollectiveAxis>& given, CollectiveSize size) {
+  std::vector<CollectiveAxis> axes;
+  std::vector<int> place;
+  for (std::size_t a = 0; a < given.size(); ++a)
+    if (given[a].size > 1) axes.push_back(given[a]), place.push_back(static_cast<int>(a));
+  double devices = 1;
+  for (const CollectiveAxis& axis : axes) {
+    if (axis.size != axes.front().size || axis.links != AxisLinks::ring) return std::nullopt;
+    devices *= axis.size;
+  }
+  // What remains if parts, or the halves of a part, differ by an element.
+  const double block = size.kind == CollectiveKind::all_gather ? size.input : size.input / devices, part = block / static_cast<double>(axes.size());
+  if (size.element > 0 && std::fmod(part, (axes.front().size > 2 ? 2 : 1) * size.element) != 0) return std::nullopt;
+  size.input /= static_cast<double>(axes.size());
+  Steps steps = phases(row_of, axes, size);
+  if (steps)
+    for (CollectiveStep& step : *steps) step.axis = place[static_cast<std::size_t>(step.axis)];
+  return steps;
 }
 
-Steps form_of(const RowOf& row_of, bool halves, const std::vector<CollectiveAxis>& axes, const CollectiveSize& size) {
+Steps form_of(const RowOf& row_of, bool rotates, const std::vector<CollectiveAxis>& axes, const CollectiveSize& size) {
   if (size.kind == CollectiveKind::all_reduce) {
     double devices = 1;
     for (const CollectiveAxis& axis : axes) devices *= axis.size;
     CollectiveSize part = size;
     part.kind = CollectiveKind::reduce_scatter;
-    Steps steps = form_of(row_of, halves, axes, part);
+    Steps steps = form_of(row_of, rotates, axes, part);
     part.kind = CollectiveKind::all_gather, part.input = size.input / devices;
-    const Steps gather = form_of(row_of, halves, axes, part);
+    const Steps gather = form_of(row_of, rotates, axes, part);
     if (!steps || !gather) return std::nullopt;
     steps->insert(steps->end(), gather->begin(), gather->end());
     return steps;
   }
   const auto several = std::count_if(axes.begin(), axes.end(), [](const CollectiveAxis& axis) { return axis.size > 1; }) > 1;
   if (size.kind == CollectiveKind::permute && several) return std::nullopt;
-  return halves ? both_orders(row_of, axes, size) : phases(row_of, axes, size);
+  return rotates ? rotated(row_of, axes, size) : phases(row_of, axes, size);
 }
 
 }  // namespace

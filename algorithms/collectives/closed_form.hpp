@@ -52,7 +52,7 @@ using CollectiveForm = std::optional<CollectiveSteps>(const CollectiveAxis& axis
 struct CollectiveAlgorithmEntry;
 
 /// The steps of an algorithm along axes whose links carry nothing else, without the Collective's launch. Several axes run as in in_phases() or
-/// halves(); all-reduce is reduce-scatter, then all-gather. nullopt: the algorithm does not apply, or has no closed form. Tests compare every timing
+/// rotations(); all-reduce is reduce-scatter, then all-gather. nullopt: the algorithm does not apply, or has no closed form. Tests compare every timing
 /// engine to it.
 std::optional<CollectiveSteps> closed_form_of(const CollectiveAlgorithmEntry& algorithm, const std::vector<CollectiveAxis>& axes,
                                               const CollectiveSize& size);
@@ -72,7 +72,7 @@ double best_chunks(int hops, double bytes, Seconds alpha, BytesPerSecond link);
 
 /// The closed forms of the table's rows; collectives.hpp derives the costs beside the algorithms.
 namespace closed_forms {
-CollectiveForm ring, ring_one_way, ring_shortest, line, halving_doubling, direct, pairwise, pallas_ring, pallas_bidirectional, pallas_alternating;
+CollectiveForm ring, ring_one_way, ring_shortest, line, folded_ring, halving_doubling, direct, pairwise, pallas_ring, pallas_bidirectional, pallas_alternating;
 CollectiveForm none;  // no closed form
 }  // namespace closed_forms
 

@@ -168,18 +168,63 @@ TEST(Collectives, PhasesTakeTheSumOfTheirAxes) {
     }
 }
 
-TEST(Collectives, HalvesKeepTwoAxesBusyAndTakeHalfOfThePhasesBytes) {
-  const int p = 4;
-  const SmallSystem pod = small_system(machine(), {p, p});
-  const double gather = (p - 1) * (alpha(1) + seconds(MiB / 4)) + (p - 1) * (alpha(1) + seconds(p * MiB / 4));
-  for (const EngineEntry& engine : all_timing_engines())
-    for (const auto& [kind, bytes, expected] : {std::tuple{all_gather, 1 << 20, gather}, {reduce_scatter, p * p << 20, gather}, {all_reduce, p * p << 20, 2 * gather}}) {
-      const auto form = closed_form_of(*collective_algorithm_named("halves"), {{p}, {p}}, {kind, static_cast<double>(bytes), 4});
-      ASSERT_TRUE(form);
-      EXPECT_DOUBLE_EQ(time_of(*form), expected) << name_of(kind);
-      const double found = testing::seconds_of(pod, testing::lowered_collective(pod, kind, {"row", "col"}, Bytes{bytes}, "halves"), engine.name);
-      EXPECT_NEAR(found, expected, 50e-12) << name_of(kind) << " " << engine.name;
+/// d rings of p: 1/d of the phases' bytes; an all-gather takes (P-1) V / (2 d) of link time, what the 2 d links into a device need at least.
+TEST(Collectives, RotationsKeepAllLinksOfATorusBusy) {
+  for (const std::vector<int>& extents : {std::vector<int>{4, 4}, {5, 5}, {4, 4, 4}, {3, 3, 3}, {2, 2, 2}, {1, 4, 4}}) {
+    const SmallSystem pod = small_system(machine(), extents);
+    std::vector<std::string> names;
+    std::vector<CollectiveAxis> axes;
+    double devices = 1, d = 0, p = 1;
+    for (const MeshAxis& axis : pod.mesh.axes()) {
+      names.push_back(axis.name), axes.push_back({axis.size}), devices *= axis.size;
+      if (axis.size > 1) d += 1, p = axis.size;
     }
+    const double shard = 4 * 6 * 1000, links = p > 2 ? 2 * d : d, phases = d * (p - 1) * alpha(1), gather = phases + seconds((devices - 1) * shard / links);
+    const Bytes all{static_cast<std::int64_t>(devices * shard)};
+    for (const EngineEntry& engine : all_timing_engines())
+      for (const auto& [kind, bytes, expected] : {std::tuple{all_gather, Bytes{static_cast<std::int64_t>(shard)}, gather}, {reduce_scatter, all, gather}, {all_reduce, all, 2 * gather}}) {
+        const auto form = closed_form_of(*collective_algorithm_named("rotations"), axes, {kind, static_cast<double>(bytes.count()), 4});
+        ASSERT_TRUE(form);
+        EXPECT_NEAR(time_of(*form), expected, 1e-15) << name_of(kind);
+        const double found = testing::seconds_of(pod, testing::lowered_collective(pod, kind, names, bytes, "rotations"), engine.name);
+        EXPECT_NEAR(found, expected, 100e-12) << name_of(kind) << " " << to_text(pod.mesh) << " " << engine.name;
+      }
+    const auto form = closed_form_of(*collective_algorithm_named("rotations"), axes, {all_to_all, static_cast<double>(all.count()), 4});
+    ASSERT_TRUE(form);
+    for (const EngineEntry& engine : all_timing_engines())
+      EXPECT_NEAR(testing::seconds_of(pod, testing::lowered_collective(pod, all_to_all, names, all, "rotations"), engine.name), time_of(*form), 100e-12) << to_text(pod.mesh) << " " << engine.name;
+  }
+}
+
+/// Without latencies, in units of what the links into a device need at least.
+TEST(Collectives, RotationsOnUnequalAxesLeaveFewLinksIdle) {
+  const auto stretch = [](const std::vector<int>& extents, bool wraps, CollectiveKind kind) {
+    const SmallSystem pod = small_system(ideal_machine(bandwidth), extents, wraps);
+    std::vector<std::string> names;
+    std::int64_t devices = 1, links = 0;
+    for (const MeshAxis& axis : pod.mesh.axes()) names.push_back(axis.name), devices *= axis.size, links += wraps && axis.size > 2 ? 2 : 1;
+    const std::int64_t shard = 1 << 24;
+    const Bytes bytes{kind == all_gather ? shard : devices * shard};
+    const double least = seconds(static_cast<double>((devices - 1) * shard)) / static_cast<double>(links) * (kind == all_reduce ? 2 : 1);
+    return testing::seconds_of(pod, testing::lowered_collective(pod, kind, names, bytes, "rotations"), "des") / least;
+  };
+  for (const CollectiveKind kind : {all_gather, reduce_scatter, all_reduce}) {
+    for (const std::vector<int>& extents : {std::vector<int>{4, 8}, {8, 4}, {8, 16}, {4, 4, 8}, {8, 4, 4}, {4, 8, 8}, {2, 4, 8}, {2, 2, 2, 4}})
+      EXPECT_LE(stretch(extents, true, kind), 1.04) << extents.front();
+    for (const std::vector<int>& extents : {std::vector<int>{2, 16}, {4, 4, 16}, {4, 8, 16}, {16, 4}}) EXPECT_LE(stretch(extents, true, kind), 1.09) << extents.front();
+    for (const std::vector<int>& extents : {std::vector<int>{4, 4}, {4, 8}, {8, 16}, {3, 3, 3}}) EXPECT_LE(stretch(extents, false, kind), 1.02) << "open";
+    for (const std::vector<int>& extents : {std::vector<int>{2, 4}, {2, 3, 4}}) EXPECT_LE(stretch(extents, false, kind), 1.17) << "open";
+    EXPECT_GE(stretch({4, 4, 8}, true, kind), 1);
+  }
+}
+
+/// An axis that folds dimensions is as good as a mesh axis for each.
+TEST(Collectives, RotationsRunOnTheDimensionsThatAnAxisFolds) {
+  const SmallSystem folded = small_system(machine(), {4, 2, 4}, true, {{"row", 32}}), apart = small_system(machine(), {4, 2, 4});
+  for (const CollectiveKind kind : {all_gather, reduce_scatter, all_reduce, all_to_all}) {
+    const double together = testing::seconds_of(folded, testing::lowered_collective(folded, kind, {"row"}, Bytes{32 << 12}, "rotations"), "des");
+    EXPECT_EQ(together, testing::seconds_of(apart, testing::lowered_collective(apart, kind, {"row", "col", "depth"}, Bytes{32 << 12}, "rotations"), "des"));
+  }
 }
 
 TEST(Collectives, ThreeAxesGatherInPhasesOnEveryKindOfAxis) {

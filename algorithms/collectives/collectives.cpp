@@ -28,10 +28,10 @@ CollectiveAlgorithm usual_with(const ChunkRule& chunks) {
   return [chunks](const Mesh& mesh, const Program& program, const Collective& collective) { return on_ring_or_line(mesh, program, collective, chunks); };
 }
 
-OnAllAxes on_halves, on_levels, on_levels_direct, on_levels_doubling, on_channels, on_trees;
+OnAllAxes on_rotations, on_levels, on_levels_direct, on_levels_doubling, on_channels, on_trees;
 
-Expected<Expansion> on_halves(const Mesh& mesh, const Program& program, const Collective& collective, const Levels&, const ChunkRule& chunks) {
-  return halves(mesh, program, collective, usual_with(chunks));
+Expected<Expansion> on_rotations(const Mesh& mesh, const Program& program, const Collective& collective, const Levels&, const ChunkRule& chunks) {
+  return rotations(mesh, program, collective, usual_with(chunks), chunks);
 }
 Expected<Expansion> on_levels(const Mesh& mesh, const Program& program, const Collective& collective, const Levels& levels, const ChunkRule& chunks) {
   const CollectiveAlgorithm usual = usual_with(chunks);
@@ -71,7 +71,7 @@ std::span<const CollectiveAlgorithmEntry> collective_algorithms() {
                                                    Kind::all_to_all, Kind::broadcast,      Kind::reduce};
   static constexpr CollectiveKinds all{Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce, Kind::all_to_all,
                                        Kind::broadcast,  Kind::reduce,         Kind::permute};
-  static constexpr std::array<CollectiveAlgorithmEntry, 16> table{{
+  static constexpr std::array<CollectiveAlgorithmEntry, 17> table{{
       {"ring", "both directions of a wrapped axis at once, half a shard each; broadcast and reduce as ring-one-way", all_but_permute,
        {.wraps = true}, &ring, closed_forms::ring, Pipeline::around_ring},
       {"ring-one-way", "one direction of a wrapped axis, whole shards; broadcast and reduce in chunks", sums_and_rooted,
@@ -79,12 +79,15 @@ std::span<const CollectiveAlgorithmEntry> collective_algorithms() {
       {"ring-shortest", "both directions of a wrapped axis, every shard the short way: half the steps of ring", sums,
        {.wraps = true}, &ring_shortest, closed_forms::ring_shortest},
       {"line", "an open axis: both directions, to both ends", all_but_permute, {}, &line, closed_forms::line, Pipeline::to_both_ends},
+      {"folded-ring", "an open axis as a ring: even positions out, odd ones back, every step at most two hops", sums, {}, &folded_ring,
+       closed_forms::folded_ring},
       {"halving-doubling", "a power of two of devices: exchanges at distances 1, 2, 4, ...", sums,
        {.power_of_two = true}, &halving_doubling, closed_forms::halving_doubling},
       {"direct", "every pair at once, for switches; permute", all, {}, &direct, closed_forms::direct},
       {"pairwise", "all-to-all: every device to coordinate + k, one k after the other", {Kind::all_to_all}, {}, &pairwise, closed_forms::pairwise},
-      {"halves", "several axes: both orders of the axes at once, half the data each", sums, {.axes = 2}, nullptr, closed_forms::ring,
-       Pipeline::none, &on_halves},
+      {"rotations", "several axes at once: parts of the data in rotated orders of the axes", sums_and_all_to_all,
+       {.axes = 2}, nullptr, closed_forms::ring,
+       Pipeline::none, &on_rotations},
       {"hierarchical", "levels of a network: reduce-scatter inside, all-reduce between nodes, all-gather inside, in chunks; ring or line along each",
        sums_and_all_to_all, {.axes = 2}, nullptr, closed_forms::none, Pipeline::none, &on_levels, true},
       {"hierarchical-direct", "levels of a network, every pair at once along each, in chunks", sums_and_all_to_all,
@@ -106,6 +109,7 @@ std::span<const CollectiveAlgorithmEntry> collective_algorithms() {
 }
 
 const CollectiveAlgorithmEntry* collective_algorithm_named(std::string_view name) {
+  if (name == "halves") name = "rotations";  // the name it had when it was for two axes
   const auto table = collective_algorithms();
   const auto found = std::find_if(table.begin(), table.end(), [&](const CollectiveAlgorithmEntry& entry) { return entry.name == name; });
   return found == table.end() ? nullptr : &*found;

@@ -50,7 +50,7 @@ using Levels = std::vector<AxisView>;
 ///   example         rank 1 holds B; step 0 brings A from rank 0 (and rank 1 passes it to rank 2 in step 1), step 1 brings D, step 2 C
 Expected<Expansion> ring_one_way(const Mesh& mesh, const Program& program, const Collective& collective);
 
-/// Ring, both directions at once. The shard is halved along the outermost dimension that is not gathered and longer than 1 (else along the gathered
+/// Ring, both directions at once. The shard is halved along the outermost dimension that is not gathered and even (else the longest, else the gathered
 /// one); the larger half goes +1, the other -1. Two devices share one cable: one transfer of the whole shard each. In an all-reduce each direction
 /// gathers as soon as it has reduced, without waiting for the other. For all-to-all it is ring_all_to_all().
 ///
@@ -77,6 +77,17 @@ Expected<Expansion> ring_shortest(const Mesh& mesh, const Program& program, cons
 ///   errors          several axes, another kind
 ///   example         step 0 brings A from rank 0 and C from rank 2 to rank 1, step 1 D from rank 2: complete. Ranks 0 and 3 need step 2 too
 Expected<Expansion> line(const Mesh& mesh, const Program& program, const Collective& collective);
+
+/// A ring on an open axis: the order 0, 2, 4, ..., 5, 3, 1, in which neighbours are at most two hops apart. Every link carries one block per step, so
+/// one way round is all that the links allow; both ways with half blocks would take as long. An open ring in the order of coordinates would have one
+/// step of P-1 hops. In place of line() it needs no addition at the end, and its shifts all have the same size; its latencies are of two hops.
+///
+///   cost    (P-1) * (alpha_2 + V * beta), all-reduce twice that; P = 2: alpha_1
+///   errors  several axes, another kind
+///   source  the interleaved placement of MeshGEMM (WaferLLM: Large Language Model Inference at Wafer Scale, 2025)
+///   example 5 ranks, rank 2, ring 0 2 4 3 1. Step 0 brings A from rank 0, step 1 B, which rank 0 has from rank 1, step 2 D, step 3 E; each time rank 2
+///           passes on to rank 4 what it had before
+Expected<Expansion> folded_ring(const Mesh& mesh, const Program& program, const Collective& collective);
 
 /// Recursive halving (reduce-scatter) and doubling (all-gather). The axis is viewed as 2x2x...x2; an exchange across bit j of the coordinate is a
 /// shift by 1 on a factor of size 2. Halving starts with the highest bit and doubling with the lowest, so blocks stay contiguous.
@@ -201,15 +212,24 @@ Expected<Expansion> tree(const Mesh& mesh, const Program& program, const Collect
 ///   column
 Expected<Expansion> in_phases(const Mesh& mesh, const Program& program, const Collective& collective, const CollectiveAlgorithm& on_one_axis);
 
-/// Half of the data (along a dimension that is not gathered, if one is longer than 1) in the order of in_phases(), the other half in the opposite
-/// order, so that two axes are busy at once. Aliases, free in time, rearrange the data.
+/// d axes at once: d parts of the data, each with the phases of in_phases() in an order of its own, rotated by one axis from part to part, so that in
+/// every phase each axis carries another part. A folded axis counts as its physical dimensions. Where the axes are alike (in size, and in being open)
+/// the parts are equal. Otherwise they are cut so that all axes have equally much to carry if their links are equally fast, and each part goes in
+/// three or more chunks of sizes 1:2:3:..., phase by phase, two at a time on an axis; in one, if `chunks` allows fewer. The data is cut along its longest dimension that is not gathered, else
+/// along the gathered one. Aliases, free in time, rearrange it. (2d parts, each one way round its rings, would send the same messages.)
 ///
-///   cost    two axes of size p, ring: all-gather (p-1)(alpha + V/4 beta) + (p-1)(alpha + pV/4 beta): half of the phases' bytes
-///   errors  fewer than two axes with more than one device; kinds other than all-gather, reduce-scatter, all-reduce; input and output blocks of
-///           different shapes
+///   cost    d rings of size p, P = p^d: all-gather d(p-1) alpha + (P-1) V/(2d) beta, which is what the 2d links into a device take at least;
+///           all-to-all: 1/d of the phases' bytes
+///           other axes: (P-1) V beta / (links into a device) * 1.01 to 1.2 (4x8: 1.02, 4x4x8: 1.01, 2x16: 1.06; open 2x4: 1.11, its reduce-scatter 1.17),
+///           and some of the latencies
+///   errors  fewer than two axes with more than one device; kinds other than all-gather, reduce-scatter, all-reduce, all-to-all; input and output
+///           blocks of different shapes
 ///   example all-gather on 2x2, shards A B in row 0, C D in row 1: device (0, 0) gets B1 along its row and C2 along its column, then C1 D1 along its
 ///           column and B2 D2 along its row
-Expected<Expansion> halves(const Mesh& mesh, const Program& program, const Collective& collective, const CollectiveAlgorithm& on_one_axis);
+///   source  several orders of a torus's dimensions at once: Jain, Sabharwal: Optimal Bucket Algorithms for Large MPI Collectives on Torus
+///           Interconnects (2010)
+Expected<Expansion> rotations(const Mesh& mesh, const Program& program, const Collective& collective, const CollectiveAlgorithm& on_one_axis,
+                              const ChunkRule& chunks = {});
 
 /// Levels of a network, from the innermost to the outermost, pipelined in n chunks. A reduce-scatter begins inside, so that the slow levels carry
 /// only what the fast ones have reduced; an all-gather begins outside. All-reduce: reduce-scatters from the inside out, an all-reduce along the

@@ -100,8 +100,8 @@ TEST(Collectives, WhatDoesNotApplySaysWhatItWouldNeed) {
   EXPECT_EQ(problem_of(ring, all_gather, {"row"}, "pairwise"), "`pairwise` does all-to-all, not all-gather");
   EXPECT_EQ(problem_of(ring, all_reduce, {"row"}, "pallas-bidirectional"), "`pallas-bidirectional` does all-gather, not all-reduce");
   EXPECT_EQ(problem_of(ring, all_gather, {"row"}, "halving-doubling"), "halving and doubling needs a power of two of devices, row has 6");
-  EXPECT_EQ(problem_of(ring, all_gather, {"row"}, "halves"), "`halves` runs two orders of axes, so it needs two axes with more than one device");
-  EXPECT_EQ(problem_of(torus, all_to_all, {"row", "col"}, "halves"), "`halves` does all-gather, reduce-scatter and all-reduce, not all-to-all");
+  EXPECT_EQ(problem_of(ring, all_gather, {"row"}, "rotations"), "`rotations` runs rotated orders of the axes, so it needs two axes with more than one device");
+  EXPECT_EQ(problem_of(torus, broadcast, {"row", "col"}, "halves"), "`rotations` does all-gather, reduce-scatter, all-reduce and all-to-all, not broadcast") << "its former name";
 }
 
 TEST(Collectives, AnAllReduceWhoseDimensionDoesNotDivideNamesTheMultiple) {

@@ -75,7 +75,7 @@ class Joins : public ::testing::TestWithParam<JoinCase> {};
 INSTANTIATE_TEST_SUITE_P(OpenMeshes, Joins,
                          ::testing::Values(JoinCase{{8, 9}, CollectiveKind::all_reduce, {"row", "col"}, "line"},
                                            JoinCase{{9, 8}, CollectiveKind::all_gather, {"col", "row"}, "line"},
-                                           JoinCase{{8, 8}, CollectiveKind::reduce_scatter, {"row", "col"}, "halves"},
+                                           JoinCase{{8, 8}, CollectiveKind::reduce_scatter, {"row", "col"}, "rotations"},
                                            JoinCase{{9, 8}, CollectiveKind::all_to_all, {"row", "col"}, "pairwise"},
                                            JoinCase{{3, 4, 5}, CollectiveKind::all_reduce, {"row", "col", "depth"}, "line"}));
 

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <optional>
-
 namespace podsim {
 
 NestedPart::NestedPart(ProgramBuilder& builder, const std::vector<AxisView>& axes, std::int64_t elements, DType dtype, std::string_view name)
@@ -40,29 +37,6 @@ Expected<std::vector<Edges>> NestedPart::run(CollectiveKind kind, const std::vec
   }
   return ends;
 }
-
-namespace {
-
-/// The same parts of a region that has the same elements in the same order, but for dimensions of length 1. nullopt: the shapes differ.
-std::optional<std::vector<Part>> same_parts(const std::vector<Part>& parts, const Region& from, const Region& to) {
-  const auto longer_than_1 = [](const Region& region) {
-    std::vector<std::size_t> dims;
-    for (std::size_t d = 0; d < region.dims.size(); ++d)
-      if (region.dims[d].length > 1) dims.push_back(d);
-    return dims;
-  };
-  const std::vector<std::size_t> a = longer_than_1(from), b = longer_than_1(to);
-  if (!std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](std::size_t i, std::size_t j) { return from.dims[i].length == to.dims[j].length; }))
-    return std::nullopt;
-  std::vector<Part> result;
-  for (const Part& part : parts) {
-    const auto cut = std::find(a.begin(), a.end(), part.dim);  // absent: a block of a single element, which is not cut
-    result.push_back({cut == a.end() ? 0 : b[static_cast<std::size_t>(cut - a.begin())], part.begin, part.length});
-  }
-  return result;
-}
-
-}  // namespace
 
 Expected<CorrespondingBlocks> corresponding_blocks(const Collective& collective, int group, int count, std::string_view algorithm) {
   const bool gathers = collective.kind == CollectiveKind::all_gather, scatters = collective.kind == CollectiveKind::reduce_scatter;

@@ -41,7 +41,7 @@ std::vector<TimingCase> cases_of(std::string_view algorithm) {
       Damage damage;
       testing::cut(damage, pod.grid, ChipId{rng.between(0, pod.grid.chips() - 1)}, 0, 1);
       cases.push_back({name + ", a cable cut", kind, {pod.machine, testing::damaged(pod.grid, damage), pod.placement}, *schedule});
-      if (algorithm == "direct" || algorithm == "halving-doubling" || algorithm == "pairwise")
+      if (algorithm == "direct" || algorithm == "halving-doubling" || algorithm == "pairwise" || algorithm == "folded-ring")
         cases.push_back({name + ", switch", kind, {pod.machine, std::make_shared<testing::Switch>(pod.mesh.devices(), pod.machine.link[0]), pod.placement}, *schedule});
     }
   };

@@ -13,12 +13,14 @@ namespace {
 
 /// What a start may have waited for: an instance up to one of its ends.
 struct Predecessor {
-  enum class End { none, sent, received, core };  // sent: of a work its end; core: the core is free again
+  /// sent: of a work its end. shares: the core has worked off core shares; `position` is that of the last of them in NodeActivity::core_times().
+  enum class End { none, sent, received, shares };
   End end = End::none;
   DeviceId device;  // that works or sends
   std::uint32_t program = 0;
-  std::size_t task = 0;
+  std::size_t task = 0;  // of shares: whose share it is
   Picoseconds time;
+  std::size_t position = 0;
 };
 
 class Walk {
@@ -28,6 +30,11 @@ class Walk {
   std::vector<PathStep> run() {
     std::vector<PathStep> steps;
     for (Predecessor now = last(); now.end != Predecessor::End::none;) {
+      if (now.end == End::shares) {
+        add_shares(now, steps);
+        now = behind_shares(now);
+        continue;
+      }
       PathStep step = step_of(now);
       const Predecessor before = predecessor_of(now);
       step.parts.waiting = step.start - std::min(step.start, before.time);
@@ -47,7 +54,7 @@ class Walk {
   const TaskCost& cost(const Predecessor& p) const { return model_.costs[p.program][p.task]; }
 
   /// The first of the instances that end last, on the lowest device of its class.
-  Predecessor last() const {
+  Predecessor last() {
     for (std::uint32_t p = 0; p < model_.costs.size(); ++p)
       for (std::size_t t = 0; t < model_.costs[p].size(); ++t)
         for (std::size_t l = 0; l < deployment_.programs[p].devices.size(); ++l) {
@@ -57,6 +64,41 @@ class Walk {
           if (times.received == timeline_.makespan) return with_end(found, End::received);
           if (times.sent == timeline_.makespan) return with_end(found, End::sent);
         }
+    return last_shares();
+  }
+
+  /// The core shares that end last, on the lowest device of its class.
+  Predecessor last_shares() {
+    for (std::uint32_t at = 0; at < model_.nodes(); ++at) {
+      if (deployment_.places[at].program == no_device) continue;
+      const auto& times = core_of(at).times;
+      if (!times.empty() && times.back().share && times.back().interval.end == timeline_.makespan)
+        return shares_at(model_.device_of[at], times.size() - 1);
+    }
+    return {};
+  }
+
+  Predecessor shares_at(DeviceId device, std::size_t position) {
+    const NodeActivity::CoreTime& time = core_of(node(device)).times.at(position);
+    return {End::shares, device, deployment_.places[node(device)].program, time.task.index(), time.interval.end, position};
+  }
+
+  /// A step per piece of the core shares that stand together.
+  void add_shares(const Predecessor& last, std::vector<PathStep>& steps) {
+    const auto& times = core_of(node(last.device)).times;
+    for (std::size_t i = last.position + 1; i-- > 0 && times[i].share;) {
+      const Interval& interval = times[i].interval;
+      PathStep step{last.program, times[i].task, last.device, last.device, -1, interval.begin, interval.end, {}};
+      step.parts.core_share = interval.end - interval.begin;
+      if (total(step.parts) > Picoseconds{}) steps.push_back(step);
+    }
+  }
+
+  /// The task on the core before these shares; none: they stand at the start.
+  Predecessor behind_shares(const Predecessor& last) {
+    const auto& times = core_of(node(last.device)).times;
+    for (std::size_t i = last.position + 1; i-- > 0;)
+      if (!times[i].share) return {End::sent, last.device, last.program, times[i].task.index(), times[i].interval.end};
     return {};
   }
   static Predecessor with_end(Predecessor p, End end) {
@@ -68,15 +110,12 @@ class Walk {
     const Task& task = model_.task(p.program, p.task);
     const TaskCost& c = cost(p);
     PathStep step{p.program, TaskId{p.task}, p.device, p.device, -1, timeline_.start(activity(p)), p.time, {}};
-    if (p.end == End::core && !c.by_core) {
-      step.start = core_interval(p).begin;
-      step.parts.core_share = p.time - step.start;
-      return step;
-    }
     if (c.kind == TaskCost::Kind::work) {
       const Picoseconds launch = std::min(p.time - step.start, ceil_to_clock(launch_of(task)));
       step.parts.launch = launch;
-      step.parts.compute = p.time - step.start - launch;
+      const Picoseconds rest = p.time - step.start - launch;
+      step.parts.compute = std::min(rest, std::max(ceil_to_clock(model_.work(p.program, c, local(p.device))) - launch, Picoseconds{}));
+      step.parts.memory = rest - step.parts.compute;
       return step;
     }
     step.receiver = receiver_of(p);
@@ -130,7 +169,7 @@ class Walk {
     look_at_waits(p.program, p.task, p.device, false, latest);
     const TaskCost& c = cost(p);
     if (c.on_core) look_at_core(p, latest);
-    if (c.kind == TaskCost::Kind::transfer && p.end != End::core) {
+    if (c.kind == TaskCost::Kind::transfer) {
       const Participants& who = deployment_.who(p.program, p.task);
       const DeviceId receiver = receiver_of(p);
       const std::size_t task = who.to_task.empty() ? p.task : who.to_task[local(p.device)];
@@ -164,44 +203,48 @@ class Walk {
 
   /// What the core did before.
   void look_at_core(const Predecessor& p, Predecessor& latest) {
-    const auto& tasks = core_of(node(p.device));
-    const auto here = tasks.find(p.task);
-    assert(here != tasks.end());
-    if (here == tasks.begin()) return;
-    const auto& [task, interval] = *std::prev(here);
-    consider({End::core, p.device, p.program, task, interval.end}, latest);
+    const auto& [times, own] = core_of(node(p.device));
+    const auto here =
+        std::lower_bound(own.begin(), own.end(), p.task, [&](std::size_t at, std::size_t task) { return times[at].task.index() < task; });
+    assert(here != own.end() && times[*here].task.index() == p.task);
+    if (*here == 0) return;
+    if (const NodeActivity::CoreTime& before = times[*here - 1]; before.share)
+      consider(shares_at(p.device, *here - 1), latest);
+    else
+      consider({End::sent, p.device, p.program, before.task.index(), before.interval.end}, latest);
   }
 
-  Interval core_interval(const Predecessor& p) const { return cores_.at(node(p.device)).at(p.task); }
-
-  /// When each task of a node was on its core.
-  const std::map<std::size_t, Interval>& core_of(std::uint32_t at) {
+  /// What the core of a node does.
+  struct Core {
+    std::vector<NodeActivity::CoreTime> times;
+    std::vector<std::size_t> own;  // positions of tasks on the core, not of shares
+  };
+  const Core& core_of(std::uint32_t at) {
     const auto [entry, is_new] = cores_.try_emplace(at);
-    if (!is_new) return entry->second;
-    const auto& [program, local_node] = deployment_.places[at];
-    const std::vector<Interval> intervals = NodeActivity{model_, timeline_, at}.core();
-    std::size_t next = 0;
-    for (std::size_t t = 0; t < model_.costs[program].size(); ++t)
-      if (model_.costs[program][t].on_core && deployment_.who(program, t).does(local_node)) entry->second[t] = intervals[next++];
-    return entry->second;
+    Core& core = entry->second;
+    if (!is_new) return core;
+    core.times = NodeActivity{model_, timeline_, at}.core_times();
+    for (std::size_t i = 0; i < core.times.size(); ++i)
+      if (!core.times[i].share) core.own.push_back(i);
+    return core;
   }
 
   const Model& model_;
   const Deployment& deployment_;
   const Timeline& timeline_;
-  std::map<std::uint32_t, std::map<std::size_t, Interval>> cores_;  // by node, by task
+  std::map<std::uint32_t, Core> cores_;  // by node
 };
 
 }  // namespace
 
 TimeParts operator+(const TimeParts& a, const TimeParts& b) {
-  return {a.compute + b.compute,     a.core_share + b.core_share, a.launch + b.launch,       a.per_message + b.per_message, a.latency + b.latency,
-          a.bandwidth + b.bandwidth, a.sharing + b.sharing,       a.reduction + b.reduction, a.waiting + b.waiting};
+  return {a.compute + b.compute, a.memory + b.memory,       a.core_share + b.core_share, a.launch + b.launch,       a.per_message + b.per_message,
+          a.latency + b.latency, a.bandwidth + b.bandwidth, a.sharing + b.sharing,       a.reduction + b.reduction, a.waiting + b.waiting};
 }
 
 Picoseconds total(const TimeParts& parts) {
-  return parts.compute + parts.core_share + parts.launch + parts.per_message + parts.latency + parts.bandwidth + parts.sharing + parts.reduction +
-         parts.waiting;
+  return parts.compute + parts.memory + parts.core_share + parts.launch + parts.per_message + parts.latency + parts.bandwidth + parts.sharing +
+         parts.reduction + parts.waiting;
 }
 
 std::vector<PathStep> critical_path(const Model& model, const Timeline& timeline) {

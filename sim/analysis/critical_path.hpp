@@ -4,20 +4,21 @@
 #include <optional>
 #include <vector>
 
-#include "sim/model/model.hpp"
 #include "sim/engine/timeline.hpp"
+#include "sim/model/model.hpp"
 
 namespace podsim {
 
 /// The time of a step of the path, split by cause. The parts sum to the duration of the step.
 struct TimeParts {
-  Picoseconds compute{};     // arithmetic and memory traffic of work
+  Picoseconds compute{};     // arithmetic and memory traffic of work that has the memory to itself
+  Picoseconds memory{};      // the additional time of work because others use the memory
   Picoseconds core_share{};  // the core occupied by a Collective or transfer with a core share
   Picoseconds launch{};      // software launches of work, Collectives and transfers
   Picoseconds per_message{};
   Picoseconds latency{};    // hops
   Picoseconds bandwidth{};  // bytes at the uncontended rate of the path
-  Picoseconds sharing{};    // the additional time because of other flows on the path
+  Picoseconds sharing{};    // the additional time because of other flows on the path, memories included
   Picoseconds reduction{};  // the addition at the receiver
   Picoseconds waiting{};    // between the step before and this one; nonzero only through rounding in engines without an integer clock
   friend bool operator==(const TimeParts&, const TimeParts&) = default;

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sim/model/fold.hpp"
 #include "sim/engine/table/testing.hpp"
+#include "sim/model/fold.hpp"
 #include "sim/schedule/test_random.hpp"
 #include "sim/schedule/text.hpp"
 
@@ -68,7 +68,7 @@ TEST(CriticalPath, GoesThroughTheCoreTheReceiverAndTheSender) {
   Writer w{pod.mesh};
   const BufferId a = w.scratch("a", {1000});
   const AxisView x = w.axis(0);
-  const TaskId slot = w.add("slot", copy(part(a, 0, 200), part(a, 200, 200)), {}, between(x, 1, 2));              // device 1: 0..200
+  const TaskId slot = w.add("slot", copy(part(a, 0, 200), part(a, 200, 200)), {}, between(x, 1, 2));                 // device 1: 0..200
   const TaskId move = w.add("move", shift(x, 1, part(a, 0, 50), part(a, 50, 50)), {after(slot)}, between(x, 0, 1));  // the receiver is late
   w.add("first", copy(part(a, 0, 10), part(a, 10, 10)), {after(move)}, between(x, 1, 2));
   w.add("second", copy(part(a, 0, 20), part(a, 20, 20)), {}, between(x, 1, 2));  // waits for the core

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cmath>
 #include <map>
 
 #include "sim/analysis/node_activity.hpp"
 #include "sim/analysis/peak_memory.hpp"
+#include "sim/model/shared_memory.hpp"
 
 namespace podsim {
 
@@ -131,10 +133,52 @@ std::vector<DeviceMetrics> measure_devices(const Model& model, const Timeline& t
   return devices;
 }
 
+namespace {
+
+/// What works and transfers move through each memory, whether they share its bandwidth or not.
+std::vector<LinkMetrics> measure_memories(const Model& model, const Timeline& timeline) {
+  const Chip& chip = model.machine->chip;
+  std::vector<LinkMetrics> memories;
+  if (is_unlimited(chip.hbm_bandwidth)) return memories;
+  std::vector<Count> quarters(model.nodes(), 0);  // of bytes, as passes are
+  const auto passes = static_cast<Count>(4 * chip.transfer_memory_passes);
+  for (std::uint32_t p = 0; p < model.costs.size(); ++p)
+    for (std::size_t t = 0; t < model.costs[p].size(); ++t) {
+      const Participants& who = model.deployment.who(p, t);
+      const auto bytes = static_cast<Count>(std::llround(model.costs[p][t].memory_bytes));
+      if (bytes == 0) continue;
+      for (std::size_t l = 0; l < who.to.size(); ++l)
+        if (who.does(l)) quarters[model.deployment.programs[p].devices[l]] += 4 * bytes;
+    }
+  for (std::uint32_t p = 0; p < model.costs.size(); ++p)
+    for (std::size_t t = 0; t < model.costs[p].size(); ++t) {
+      const TaskCost& cost = model.costs[p][t];
+      if (cost.kind != TaskCost::Kind::transfer) continue;
+      const Participants& who = model.deployment.who(p, t);
+      for (std::size_t l = 0; l < who.to.size(); ++l) {
+        if (!who.does(l)) continue;
+        const auto moved = static_cast<Count>(cost.payload.count()) * passes;
+        quarters[model.deployment.programs[p].devices[l]] += moved;
+        quarters[who.to[l]] += arrival_adds(model, p, t, l) ? 2 * moved : moved;
+      }
+    }
+  const double makespan = to_seconds(timeline.makespan).count();
+  for (std::uint32_t node = 0; node < model.nodes(); ++node) {
+    if (quarters[node] == 0) continue;
+    const double bytes = static_cast<double>(quarters[node]) / 4;
+    memories.push_back(
+        {{}, model.device_of[node], model.devices_in[node], bytes, makespan > 0 ? bytes / (chip.hbm_bandwidth.count() * makespan) : 0});
+  }
+  return memories;
+}
+
+}  // namespace
+
 std::vector<LinkMetrics> measure_links(const Model& model, const Timeline& timeline) {
   std::vector<Count> bytes(model.links.size(), 0);
   each_transfer(model, [&](const Task&, const TaskCost& cost, const Path& path, std::uint32_t, std::uint32_t) {
-    for (const PathLink& link : model.links_of(path)) bytes[link.link] += static_cast<Count>(cost.payload.count()) * link.weight;
+    for (const PathLink& link : model.links_of(path))
+      if (!model.links[link.link].is_memory) bytes[link.link] += static_cast<Count>(cost.payload.count()) * link.weight;
   });
   std::vector<LinkMetrics> links;
   for (std::size_t l = 0; l < bytes.size(); ++l) {
@@ -142,9 +186,10 @@ std::vector<LinkMetrics> measure_links(const Model& model, const Timeline& timel
     const ModelLink& link = model.links[l];
     const auto carried = static_cast<double>(bytes[l]);
     const double makespan = to_seconds(timeline.makespan).count();
-    links.push_back({link.representative, link.links, carried, makespan > 0 ? carried / (link.bandwidth.count() * makespan) : 0});
+    links.push_back({link.representative, {}, link.links, carried, makespan > 0 ? carried / (link.bandwidth.count() * makespan) : 0});
   }
   std::sort(links.begin(), links.end(), [](const LinkMetrics& a, const LinkMetrics& b) { return a.link < b.link; });  // classes are in any order
+  for (LinkMetrics& memory : measure_memories(model, timeline)) links.push_back(std::move(memory));
   return links;
 }
 

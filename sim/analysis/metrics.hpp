@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "sim/model/model.hpp"
 #include "sim/engine/timeline.hpp"
+#include "sim/model/model.hpp"
 
 namespace podsim {
 
@@ -55,12 +55,13 @@ struct DeviceMetrics {
 };
 std::vector<DeviceMetrics> measure_devices(const Model& model, const Timeline& timeline);
 
-/// Metrics of one link, or class of links, with traffic, in link order.
+/// Metrics of one link, or class of links, with traffic, in link order; then of the memories of devices whose bandwidth is limited.
 struct LinkMetrics {
-  LinkId link;              // the lowest of its class
-  std::uint32_t links = 1;  // that are equivalent
-  double bytes = 0;         // payload that crossed each link
-  double utilisation = 0;   // bytes / (bandwidth * makespan)
+  LinkId link;                        // the lowest of its class; unset of a memory
+  std::optional<DeviceId> memory_of;  // the lowest device of its class
+  std::uint32_t links = 1;            // that are equivalent
+  double bytes = 0;                   // payload that crossed each link; bytes of works and transfers that passed each memory
+  double utilisation = 0;             // bytes / (bandwidth * makespan)
 };
 std::vector<LinkMetrics> measure_links(const Model& model, const Timeline& timeline);
 

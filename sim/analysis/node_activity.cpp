@@ -37,36 +37,41 @@ std::uint32_t NodeActivity::incoming(const Participants& who, std::size_t task) 
   return model_.deployment.activity(program, who.from_task.empty() ? task : who.from_task[local_], local);
 }
 
-/// When everything was there that the send gate of a task waits for.
-Picoseconds NodeActivity::send_ready(std::size_t task) const {
-  Picoseconds ready;
-  for (const Wait& wait : waits_of(model_.schedule->programs[program_], TaskId{task}, false)) {
-    const Participants& who = model_.deployment.who(program_, wait.task.index());
-    if (wait.received && who.receives(local_))
-      ready = std::max(ready, timeline_.at(incoming(who, wait.task.index())).received);
-    else if (!wait.received && who.does(local_))
-      ready = std::max(ready, timeline_.sent(model_.deployment.activity(program_, wait.task.index(), local_)));
+std::vector<NodeActivity::CoreTime> NodeActivity::core_times() const {
+  std::vector<CoreTime> busy;
+  if (idle()) return busy;
+  const CoreShares* shares = model_.core_shares.empty() ? nullptr : &model_.core_shares[program_];
+  Picoseconds free;
+  Picoseconds since;  // the core works off shares from here on, so far for `sum`
+  Seconds sum;
+  std::size_t next = 0;
+  const auto work_off = [&](std::size_t place) {
+    if (shares == nullptr) return;
+    for (; next < shares->pieces.size() && shares->pieces[next].place <= place; ++next) {
+      const CoreShares::Piece& piece = shares->pieces[next];
+      if (piece.time[local_] == Seconds{}) continue;
+      sum += piece.time[local_];
+      const Picoseconds end = later(since, ceil_to_clock(sum));  // engines round the sum of the pieces that stand together
+      busy.push_back({{free, end}, piece.of, true});
+      free = end;
+    }
+  };
+  for (std::size_t t = 0; t < model_.costs[program_].size(); ++t) {
+    work_off(t);
+    if (!model_.costs[program_][t].on_core || !model_.deployment.who(program_, t).does(local_)) continue;
+    const std::uint32_t a = model_.deployment.activity(program_, t, local_);
+    const Picoseconds begin = std::max(timeline_.start(a), free);  // an engine may round times to the nearest picosecond
+    free = since = std::max(begin, timeline_.sent(a));
+    sum = {};
+    busy.push_back({{begin, free}, TaskId{t}});
   }
-  return ready;
+  work_off(model_.costs[program_].size());
+  return busy;
 }
 
 std::vector<Interval> NodeActivity::core() const {
   std::vector<Interval> busy;
-  if (idle()) return busy;
-  Picoseconds free;
-  for (std::size_t t = 0; t < model_.costs[program_].size(); ++t) {
-    const TaskCost& cost = model_.costs[program_][t];
-    if (!cost.on_core || !model_.deployment.who(program_, t).does(local_)) continue;
-    const std::uint32_t a = model_.deployment.activity(program_, t, local_);
-    Interval interval{timeline_.start(a), timeline_.sent(a)};
-    const bool work = cost.kind == TaskCost::Kind::work;
-    if (!work) interval.begin = std::max(free, send_ready(t));  // the core comes to its send before the receiver is ready
-    const Seconds core_time = model_.core_time(program_, cost, local_);
-    if (!cost.by_core) interval.end = later(interval.begin, ceil_to_clock(core_time));
-    interval.begin = std::max(interval.begin, free);  // an engine may round times to the nearest picosecond
-    free = interval.end = std::max(interval.begin, interval.end);
-    busy.push_back(interval);
-  }
+  for (const CoreTime& time : core_times()) busy.push_back(time.interval);
   return busy;
 }
 

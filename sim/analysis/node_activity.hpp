@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "sim/model/model.hpp"
 #include "sim/engine/timeline.hpp"
+#include "sim/model/model.hpp"
 
 namespace podsim {
 
@@ -26,7 +26,14 @@ class NodeActivity {
 
   [[nodiscard]] bool idle() const { return program_ == no_device; }
 
-  /// The intervals in which the core is busy, in program order, without overlaps.
+  /// What the core does, in program order, without overlaps.
+  struct CoreTime {
+    Interval interval;
+    TaskId task;  // on the core, or the operation whose core share this is
+    bool share = false;
+  };
+  [[nodiscard]] std::vector<CoreTime> core_times() const;
+  /// The intervals of core_times().
   [[nodiscard]] std::vector<Interval> core() const;
 
   /// Calls visit(task, interval) for each half of a transfer of this node and each launch of a Collective while in flight. Other work off the core,
@@ -53,8 +60,6 @@ class NodeActivity {
   [[nodiscard]] std::uint32_t incoming(const Participants& who, std::size_t task) const;
 
  private:
-  [[nodiscard]] Picoseconds send_ready(std::size_t task) const;
-
   const Model& model_;
   const Timeline& timeline_;
   std::uint32_t program_;

@@ -6,6 +6,8 @@
 #include <set>
 #include <tuple>
 
+#include "sim/model/shared_memory.hpp"
+
 namespace podsim {
 
 namespace {
@@ -42,18 +44,20 @@ class Sorter {
   std::vector<OperationMetrics> run() {
     const std::vector<TaskCost>& costs = model_.costs[program_];
     occurrence_of_.assign(costs.size(), no_device);
-    const std::vector<Interval> core = activity_.core();
-    std::size_t next = 0;  // core() has an entry for each task that is on the core, in program order
     for (std::size_t t = 0; t < costs.size(); ++t) {
       const Participants& who = model_.deployment.who(program_, t);
       if (!who.does(local_) && !who.receives(local_)) continue;
-      const std::uint32_t occurrence = occurrence_of(t);
-      if (!costs[t].on_core || !who.does(local_)) continue;
-      occurrences_[occurrence].busy += core[next].end - core[next].begin;
-      ++next;
+      occurrence_of(t);
+      occurrences_[occurrence_of_[t]].memory_bytes += memory_bytes_of(t, who);
     }
-    assert(next == core.size());
-    add_flights(merged(core));
+    std::vector<Interval> core;
+    for (const NodeActivity::CoreTime& time : activity_.core_times()) {
+      Occurrence& occurrence = occurrences_[occurrence_of_[time.task.index()]];
+      occurrence.busy += time.interval.end - time.interval.begin;
+      occurrence.timed = true;
+      core.push_back(time.interval);
+    }
+    add_flights(merged(std::move(core)));
     return operations();
   }
 
@@ -61,21 +65,34 @@ class Sorter {
   struct Occurrence {
     std::size_t first_task = 0;
     Picoseconds busy, exposed, overlapped;
+    double memory_bytes = 0;
     bool timed = false;                         // on the core, or in flight
     std::map<int, std::set<AxisView>> views{};  // of a collective: of each mesh axis that it moves on
   };
 
-  std::uint32_t occurrence_of(std::size_t t) {
+  /// What a task moves through the memory here: as work, as sender and as receiver.
+  [[nodiscard]] double memory_bytes_of(std::size_t t, const Participants& who) const {
+    const TaskCost& cost = model_.costs[program_][t];
+    double bytes = who.does(local_) ? cost.memory_bytes : 0;
+    const double passes = model_.machine->chip.transfer_memory_passes;
+    if (who.does(local_)) bytes += passes * static_cast<double>(cost.payload.count());
+    if (!who.receives(local_)) return bytes;
+    const auto& [program, local] = model_.deployment.places[who.from[local_]];
+    const std::size_t sending = who.from_task.empty() ? t : who.from_task[local_];
+    return bytes +
+           (arrival_adds(model_, program, sending, local) ? 2 : 1) * passes * static_cast<double>(model_.costs[program][sending].payload.count());
+  }
+
+  void occurrence_of(std::size_t t) {
     const Task& task = schedule_program_.tasks[t];
     std::uint32_t* known = task.origin ? &collectives_.try_emplace(task.origin->collective, no_device).first->second : nullptr;
     if (known == nullptr || *known == no_device) {
-      occurrences_.push_back({t, {}, {}, {}});
+      occurrences_.push_back({t, {}, {}, {}, 0});
       if (known != nullptr) *known = static_cast<std::uint32_t>(occurrences_.size() - 1);
     }
     const std::uint32_t at = known != nullptr ? *known : static_cast<std::uint32_t>(occurrences_.size() - 1);
     occurrences_[at].timed |= model_.costs[program_][t].on_core || !std::holds_alternative<Local>(task.op);
     occurrence_of_[t] = at;
-    return at;
   }
 
   void add_flights(const std::vector<Interval>& core) {
@@ -115,6 +132,7 @@ class Sorter {
       sum.busy += occurrence.busy;
       sum.exposed += occurrence.exposed;
       sum.overlapped += occurrence.overlapped;
+      sum.memory_bytes += occurrence.memory_bytes;
     }
     return result;
   }

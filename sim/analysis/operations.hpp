@@ -16,13 +16,14 @@ struct OperationMetrics {
   std::string name;           // the label without slice
   std::string_view category;  // matmul, attention, elementwise, copy, send, or the name of a CollectiveKind (of a Shift: permute)
   std::int64_t count = 0;
-  Picoseconds busy;        // the core works on it
-  Picoseconds exposed;     // the core is idle and waits for it (exposed_by())
-  Picoseconds overlapped;  // it is in flight while the core is busy
-  MatmulExtents extents;   // of one occurrence of a matmul
-  Flops flops;             // of one occurrence: 2mnk
-  Bytes bytes;             // of one occurrence: the input of a collective per device, the payload of a Shift or Send
-  int devices = 0;         // that take part in a collective
+  Picoseconds busy;         // the core works on it
+  Picoseconds exposed;      // the core is idle and waits for it (exposed_by())
+  Picoseconds overlapped;   // it is in flight while the core is busy
+  MatmulExtents extents;    // of one occurrence of a matmul
+  Flops flops;              // of one occurrence: 2mnk
+  Bytes bytes;              // of one occurrence: the input of a collective per device, the payload of a Shift or Send
+  int devices = 0;          // that take part in a collective
+  double memory_bytes = 0;  // of all occurrences: what passed the device's memory
 };
 
 /// Operations in the order of their first task. `busy` sums to the device's TimeSplit::compute and `exposed` to its exposed_communication, exactly.

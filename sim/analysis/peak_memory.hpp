@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "sim/model/model.hpp"
 #include "sim/engine/timeline.hpp"
+#include "sim/model/model.hpp"
 
 namespace podsim {
 

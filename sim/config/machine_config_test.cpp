@@ -41,6 +41,8 @@ Machine random_machine(std::uint64_t seed) {
       const double high = std::isinf(field.high) ? 1e14 : field.high;
       double value = field.low + rng.uniform() * (high - field.low);
       if (field.unit == FieldUnit::integer || field.unit == FieldUnit::bytes) value = std::floor(value);
+      if (field.unit == FieldUnit::sharing) value = std::round(value);
+      if (field.unit == FieldUnit::quarters) value = std::floor(4 * value) / 4;
       for (std::size_t e = entry; e < (equal ? names.size() : entry + 1); ++e) {
         field.set(machine, static_cast<int>(e), value);
         machine.sources[path_of(field, names[e])] = equal ? "measured" : "measured \"" + std::to_string(rng.below(2)) + "\" \xc2\xb5s";
@@ -223,9 +225,9 @@ TEST(MachineConfig, AllProblemsOfAFileAreTold) {
   const auto machine = read_machine(text, "v4");
   ASSERT_FALSE(machine);
   EXPECT_EQ(to_text(machine.error()), R"(v4:9:21: chip.peak[bf16]: a rate of work must not be negative, got "-1 TFLOP/s"
-v4:32:15: link.bandwidth: a bandwidth needs a unit (B/s, kB/s, MB/s, GB/s, TB/s, PB/s, KiB/s, MiB/s, GiB/s, TiB/s, PiB/s), got "45"
-v4:47:27: software.core_share has an empty source
-v4:51:3: the largest slice 16x16x18 is not made of cubes of 4)");
+v4:34:15: link.bandwidth: a bandwidth needs a unit (B/s, kB/s, MB/s, GB/s, TB/s, PB/s, KiB/s, MiB/s, GiB/s, TiB/s, PiB/s), got "45"
+v4:49:27: software.core_share has an empty source
+v4:53:3: the largest slice 16x16x18 is not made of cubes of 4)");
 }
 
 TEST(MachineConfig, AFittedMachineKeepsItsTableItsDatasetAndItsError) {

@@ -16,10 +16,10 @@ ActivityTimes Timeline::at(std::size_t activity) const {
   return {start_[activity], sent_[activity], after == reductions_.begin() ? sent_[activity] : later(sent_[activity], (after - 1)->duration)};
 }
 
-Expected<Timeline> make_timeline(const std::vector<ActivityTimes>& times, std::int64_t events) {
+Expected<Timeline> make_timeline(const std::vector<ActivityTimes>& times, Picoseconds cores_end, std::int64_t events) {
   std::vector<Picoseconds> start, sent;
   std::vector<Timeline::Reduction> reductions;
-  Picoseconds makespan;
+  Picoseconds makespan = cores_end;
   for (const ActivityTimes& activity : times) {
     const Picoseconds duration = activity.received - activity.sent;
     if (reductions.empty() || reductions.back().duration != duration) reductions.push_back({static_cast<std::uint32_t>(start.size()), duration});

@@ -37,7 +37,7 @@ class Timeline {
   [[nodiscard]] Picoseconds start(std::size_t activity) const { return start_[activity]; }
   [[nodiscard]] Picoseconds sent(std::size_t activity) const { return sent_[activity]; }
 
-  Picoseconds makespan;
+  Picoseconds makespan;        // the last end of an activity or of a core share
   std::int64_t events = 0;    // of the engine's own loop; not compared between engines
   std::int64_t finished = 0;  // activities
   bool interrupted = false;   // cancelled, or past its limit: times of unfinished activities are meaningless, the makespan is the time reached
@@ -47,8 +47,8 @@ class Timeline {
   std::vector<Reduction> reductions_;
 };
 
-/// The timeline of recorded activities. Errors: a time reached end_of_clock.
-Expected<Timeline> make_timeline(const std::vector<ActivityTimes>& times, std::int64_t events);
+/// The timeline of recorded activities and of cores that are busy until `cores_end`. Errors: a time reached end_of_clock.
+Expected<Timeline> make_timeline(const std::vector<ActivityTimes>& times, Picoseconds cores_end, std::int64_t events);
 
 /// One task instance for display: work, or one half of a transfer. A half lasts from the start of the transfer to the half's own end.
 struct Span {

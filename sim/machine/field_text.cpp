@@ -43,6 +43,16 @@ Expected<double> parse(const MachineField& field, std::string_view text, const S
     case FieldUnit::number:
     case FieldUnit::efficiency:
     case FieldUnit::matmul_efficiency: return parse_number(text, where);
+    case FieldUnit::quarters: {
+      const Expected<double> number = parse_number(text, where);
+      if (number && std::isfinite(*number) && 4 * *number != std::floor(4 * *number))
+        return Diagnostic{where, fmt::format("expected a multiple of 0.25, got {}", quoted(text))};
+      return number;
+    }
+    case FieldUnit::sharing:
+      if (text == "shared") return 1.0;
+      if (text == "separate") return 0.0;
+      return Diagnostic{where, fmt::format("expected shared or separate, got {}", quoted(text))};
     case FieldUnit::integer: {
       const Expected<std::int64_t> whole = parse_integer(text, static_cast<std::int64_t>(field.low), static_cast<std::int64_t>(field.high), where);
       if (!whole) return whole.error();
@@ -76,7 +86,9 @@ std::string text_of(FieldUnit unit, double value) {
     case FieldUnit::bytes: return std::isinf(value) ? "unlimited" : to_exact_text(Bytes{static_cast<std::int64_t>(value)});
     case FieldUnit::bytes_per_second: return to_exact_text(BytesPerSecond{value});
     case FieldUnit::flops_per_second: return to_exact_text(FlopsPerSecond{value});
+    case FieldUnit::sharing: return value != 0 ? "shared" : "separate";
     case FieldUnit::number:
+    case FieldUnit::quarters:
     case FieldUnit::integer:
     case FieldUnit::efficiency:
     case FieldUnit::matmul_efficiency: return fmt::format("{}", value);
@@ -148,7 +160,9 @@ std::string rounded_text_of(FieldUnit unit, double value) {
     case FieldUnit::bytes: return to_text(Bytes{static_cast<std::int64_t>(value)});
     case FieldUnit::bytes_per_second: return to_text(BytesPerSecond{value});
     case FieldUnit::flops_per_second: return to_text(FlopsPerSecond{value});
+    case FieldUnit::sharing: return text_of(unit, value);
     case FieldUnit::number:
+    case FieldUnit::quarters:
     case FieldUnit::integer:
     case FieldUnit::efficiency:
     case FieldUnit::matmul_efficiency: return fmt::format("{:.4g}", value);

@@ -12,8 +12,10 @@ namespace {
 std::int64_t padded(std::int64_t extent, int tile) { return (extent + tile - 1) / tile * tile; }
 
 /// c and h overlap as far as the machine lets them.
-Seconds overlapped(Seconds arithmetic, Seconds memory, double overlap) {
-  return std::max(arithmetic, memory) + (1 - overlap) * std::min(arithmetic, memory);
+WorkTime overlapped(Seconds launch, Seconds arithmetic, double bytes, const Chip& chip) {
+  const Seconds memory{bytes / chip.hbm_bandwidth.count()};
+  const Seconds rest = (1 - chip.overlap_hbm) * std::min(arithmetic, memory);
+  return {launch + (std::max(arithmetic, memory) + rest), launch, rest, bytes};
 }
 
 /// Bytes that a copied region moves: rows shorter than the memory's layout tile cost whole lanes.
@@ -83,22 +85,26 @@ double efficiency_at(const std::vector<EfficiencyPoint>& points, Bytes input) {
   return below->efficiency + weight * (above->efficiency - below->efficiency);
 }
 
-Seconds matmul_time(const Machine& machine, const Matmul& matmul, DType dtype) {
+WorkTime matmul_work(const Machine& machine, const Matmul& matmul, DType dtype) {
   const MatmulExtents e = extents_of(matmul);
   const Chip& chip = machine.chip;
   const Flops flops{2.0 * static_cast<double>(padded(e.m, chip.matmul_tile_m)) * static_cast<double>(padded(e.n, chip.matmul_tile_n)) *
                     static_cast<double>(padded(e.k, chip.matmul_tile_k))};
   const std::int64_t elements = e.m * e.k + e.k * e.n + (matmul.accumulate ? 2 : 1) * e.m * e.n;
-  return machine.software.launch[static_cast<std::size_t>(CostKind::matmul)] +
-         overlapped(flops / (matmul_efficiency_of(chip, e.m, e.n, e.k) * peak_of(machine, dtype)), (elements * size_of(dtype)) / chip.hbm_bandwidth,
-                    chip.overlap_hbm);
+  return overlapped(machine.software.launch[static_cast<std::size_t>(CostKind::matmul)],
+                    flops / (matmul_efficiency_of(chip, e.m, e.n, e.k) * peak_of(machine, dtype)),
+                    static_cast<double>((elements * size_of(dtype)).count()), chip);
 }
 
-Seconds local_time(const Machine& machine, const Program& program, const Task& task) {
+WorkTime local_work(const Machine& machine, const Program& program, const Task& task) {
   const Local& local = std::get<Local>(task.op);
   switch (traits_of(local.kind).cost) {
     case LocalCost::free: return {};
-    case LocalCost::launch: assert(task.origin); return machine.software.launch[static_cast<std::size_t>(cost_kind_of(task.origin->kind))];
+    case LocalCost::launch: {
+      assert(task.origin);
+      const Seconds launch = machine.software.launch[static_cast<std::size_t>(cost_kind_of(task.origin->kind))];
+      return {launch, launch, {}, 0};
+    }
     case LocalCost::work: break;
   }
   double bytes = 0;
@@ -109,7 +115,12 @@ Seconds local_time(const Machine& machine, const Program& program, const Task& t
   Seconds arithmetic = flops.vector / machine.chip.vector_peak;  // the matrix unit and the vector unit work side by side
   if (flops.matrix > Flops{}) arithmetic = std::max(arithmetic, flops.matrix / (machine.chip.matmul_efficiency * peak_of(machine, dtype)));
   const Seconds launch = task.origin ? Seconds{} : machine.software.launch[static_cast<std::size_t>(CostKind::local)];
-  return launch + overlapped(arithmetic, Seconds{bytes / machine.chip.hbm_bandwidth.count()}, machine.chip.overlap_hbm);
+  return overlapped(launch, arithmetic, bytes, machine.chip);
+}
+
+int memory_unit(const Chip& chip) {
+  const double passes = chip.transfer_memory_passes;
+  return passes == std::floor(passes) ? 1 : 2 * passes == std::floor(2 * passes) ? 2 : 4;
 }
 
 }  // namespace podsim

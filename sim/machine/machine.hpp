@@ -12,8 +12,8 @@
 #include "sim/base/expected.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/machine/matmul_efficiency.hpp"
-#include "sim/topology/topology.hpp"
 #include "sim/schedule/schedule.hpp"
+#include "sim/topology/topology.hpp"
 
 namespace podsim {
 
@@ -41,6 +41,8 @@ struct Chip {
   Bytes hbm;                                                    // the largest Bytes: unlimited
   BytesPerSecond hbm_bandwidth = unlimited<BytesPerSecond>;
   double overlap_hbm = 1;                                          // 1: arithmetic hides HBM traffic completely, 0: they add up
+  bool memory_shared = true;                                       // whether products, Locals and transfers share the memory's bandwidth
+  double transfer_memory_passes = 1;                               // how often the bytes of a transfer pass the memory at each end: quarters
   BytesPerSecond reduce_bandwidth = unlimited<BytesPerSecond>;     // for `combine: add` at a receiver, off the core
   BytesPerSecond injection_bandwidth = unlimited<BytesPerSecond>;  // device to router
   BytesPerSecond ejection_bandwidth = unlimited<BytesPerSecond>;   // router to device
@@ -150,13 +152,26 @@ FlopsPerSecond peak_of(const Machine& machine, DType dtype);
 /// Piecewise linear in log(bytes), constant beyond the ends; 1 without points.
 double efficiency_at(const std::vector<EfficiencyPoint>& points, Bytes input);
 
-/// launch + max(c, h) + (1 - overlap_hbm) min(c, h); c = padded flops / (peak * efficiency(m, n, k)), h = HBM bytes / HBM bandwidth,
-/// HBM bytes = left + right + out (+ out if accumulate).
-Seconds matmul_time(const Machine& machine, const Matmul& matmul, DType dtype);
+/// The time of a product or Local that has the memory to itself, and how it uses the memory: after `launch`, `bytes` flow for the time that lies
+/// between, at an even rate; `rest`, which draws no memory, follows.
+struct WorkTime {
+  Seconds total, launch, rest;
+  double bytes = 0;
+};
+
+/// launch + max(c, h) + (1 - overlap_hbm) min(c, h), where rest is the last part; c = padded flops / (peak * efficiency(m, n, k)), h = HBM bytes /
+/// HBM bandwidth, HBM bytes = left + right + out (+ out if accumulate).
+WorkTime matmul_work(const Machine& machine, const Matmul& matmul, DType dtype);
 
 /// The same with c = max(vector flops / vector_peak, matrix flops / (peak * matmul_efficiency)). The bytes of a region count ceil(r/lanes)*lanes/r
 /// times, r = elements contiguous in its buffer's last dimension. alias and join: zero. launch: software.launch[kind of its Collective]. Lowered
 /// tasks do not pay launch[local].
-Seconds local_time(const Machine& machine, const Program& program, const Task& task);
+WorkTime local_work(const Machine& machine, const Program& program, const Task& task);
+
+inline Seconds matmul_time(const Machine& machine, const Matmul& matmul, DType dtype) { return matmul_work(machine, matmul, dtype).total; }
+inline Seconds local_time(const Machine& machine, const Program& program, const Task& task) { return local_work(machine, program, task).total; }
+
+/// Shares of a memory's bandwidth are counted in whole numbers: a product takes memory_unit() of them, a transfer passes * memory_unit().
+int memory_unit(const Chip& chip);
 
 }  // namespace podsim

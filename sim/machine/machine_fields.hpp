@@ -13,7 +13,8 @@ namespace podsim {
 
 /// efficiency: a number, or a curve over the input bytes of a collective, "0.2 at 1 KiB, 0.85 at 1 MiB".
 /// matmul_efficiency: a number, or points of a table over m x n x k, "0.3 at 1024x1024x1024, 0.8 at 8192x4096x4096".
-enum class FieldUnit { seconds, bytes, bytes_per_second, flops_per_second, number, integer, efficiency, matmul_efficiency };
+/// quarters: a multiple of 0.25. sharing: "shared" (1) or "separate" (0).
+enum class FieldUnit { seconds, bytes, bytes_per_second, flops_per_second, number, integer, efficiency, matmul_efficiency, quarters, sharing };
 enum class FieldIndex { none, dimension, dtype, cost_kind, collective_kind };
 
 struct MachineField {

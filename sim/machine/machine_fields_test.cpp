@@ -33,6 +33,8 @@ std::string error_of(std::string_view path, std::string_view value) {
 std::vector<double> samples(const MachineField& field) {
   std::vector<double> values{field.low, field.high};
   if (field.unit == FieldUnit::integer) return {field.low, field.high, field.low + 1};
+  if (field.unit == FieldUnit::sharing) return {field.low, field.high};
+  if (field.unit == FieldUnit::quarters) return {field.low, field.high, 0.25, 1.5};
   if (field.unit == FieldUnit::bytes) return {1, 0x1p50, 32e9, 3 * 0x1p30, field.high};
   if (field.unit == FieldUnit::flops_per_second) return {1e6, 275e12, 1e14 / 3, field.high};
   if (field.unit == FieldUnit::bytes_per_second) return {1e3, 45e9, 1e11 / 3, 0x1p36, field.high};
@@ -66,6 +68,8 @@ TEST(MachineFields, EntriesDoNotShareStorage) {
   const auto distinct = [&](const MachineField& field) {
     value += 1;  // whole, inside every range once it is scaled
     if (field.unit == FieldUnit::number || field.unit == FieldUnit::efficiency) return value / 256;
+    if (field.unit == FieldUnit::sharing) return 0.0;
+    if (field.unit == FieldUnit::quarters) return 3.25;
     if (field.unit == FieldUnit::integer) return field.high < 10 ? 3.0 : value;
     return std::max(field.low, 1.0) * value;
   };
@@ -84,7 +88,7 @@ TEST(MachineFields, PathsAreUniqueAndDescribed) {
     EXPECT_TRUE(paths.insert(path_of(field, "")).second) << path_of(field, "");
     EXPECT_FALSE(field.meaning.empty()) << path_of(field, "");
   }
-  EXPECT_EQ(paths.size(), 28u);
+  EXPECT_EQ(paths.size(), 30u);
 }
 
 TEST(MachineFields, AnIndexLeftOutSetsEveryEntryAndNotesEverySource) {

@@ -20,25 +20,32 @@ struct TransferCost {
   Seconds reduction;
 };
 
+/// How a work draws the memory that it shares: `launch` after its start a flow of `bytes` begins, which goes no faster than it would if the work were
+/// alone; `rest` after its end the work is over.
+struct MemoryCost {
+  double bytes = 0;  // 0: none
+  BytesPerSecond most;
+  Seconds launch, rest;
+  std::uint32_t route = 0;
+};
+
 struct CostedGraph {
   ActivityGraph graph;
-  std::vector<Seconds> work_time;       // per activity; zero for a transfer
+  std::vector<Seconds> work_time;       // per activity, of a work that has the memory to itself; zero for a transfer
+  std::vector<MemoryCost> memory;       // per activity; empty: no memory is short
   std::vector<TransferCost> transfers;  // per activity; empty for work
-  /// Per activity, whether it occupies the core in program order, and for how long. A Matmul or Local on the core: for its work_time. A dma task or
-  /// transfer with a core share starts when the core reaches it and its waits hold (for a transfer: those of the send gate); the core is then busy
-  /// for `core_time` while the activity itself continues off the core. Everything else does not use the core.
-  std::vector<bool> on_core;
-  std::vector<Seconds> core_time;
-  std::vector<std::vector<LinkId>> routes;  // distinct routes, links in order of travel
+  std::vector<bool> on_core;            // per activity, whether it occupies the core, in program order
+  std::vector<Seconds> shares_behind;   // per activity on the core: core shares that the core works off behind it
+  std::vector<Seconds> shares_first;    // per device, before its first activity on the core
+  /// Distinct routes, links in order of travel. A link that a route names n times gives n shares to each of its flows.
+  std::vector<std::vector<LinkId>> routes;
   std::vector<int> hops;                    // per route: links between chips, without injection and ejection
-  std::vector<BytesPerSecond> links;        // by link id
+  std::vector<BytesPerSecond> bottlenecks;  // per route: what a flow alone on it gets
+  std::vector<BytesPerSecond> links;        // by link id; memories behind the topology's
 };
 
 /// The model must have one node per device (an assert). Cost O(task instances + edges).
 CostedGraph write_out(const Model& model);
-
-/// The least bandwidth on a route; unlimited for an empty route.
-BytesPerSecond bottleneck(const CostedGraph& graph, std::uint32_t route);
 
 /// The uncontended duration of a transfer.
 Seconds uncontended(const CostedGraph& graph, const TransferCost& transfer);

@@ -16,10 +16,10 @@ using testing::cost;
 using ::testing::ElementsAre;
 using testing::ideal_machine;
 using ::testing::IsEmpty;
-using testing::small_system;
 using testing::part;
-using testing::SmallSystem;
 using testing::shift;
+using testing::small_system;
+using testing::SmallSystem;
 using testing::Writer;
 
 CostedGraph costs_of(const SmallSystem& pod, const Schedule& schedule) {
@@ -29,7 +29,6 @@ CostedGraph costs_of(const SmallSystem& pod, const Schedule& schedule) {
 }
 
 Seconds& launch(Machine& machine, CostKind kind) { return machine.software.launch[static_cast<std::size_t>(kind)]; }
-double& share(Machine& machine, CostKind kind) { return machine.software.core_share[static_cast<std::size_t>(kind)]; }
 
 /// The links of a transfer by name.
 std::vector<std::string> route(const SmallSystem& pod, const CostedGraph& costs, std::size_t activity) {
@@ -122,11 +121,8 @@ TEST(Cost, WorkAndItsUnit) {
   ASSERT_EQ(costs.work_time.size(), 3u);
   EXPECT_THAT(costs.on_core, ElementsAre(true, false, true));
   EXPECT_DOUBLE_EQ(costs.work_time[0].count(), 800 / 1e9);
-  EXPECT_EQ(costs.core_time[0], costs.work_time[0]);
   EXPECT_DOUBLE_EQ(costs.work_time[1].count(), 800 / 1e9);
-  EXPECT_EQ(costs.core_time[1], Seconds{});
   EXPECT_DOUBLE_EQ(costs.work_time[2].count(), 1200 / 1e9);
-  EXPECT_EQ(costs.core_time[2], costs.work_time[2]);
 }
 
 // ---- Routes ---------------------------------------------------------------------------------------------------------------------------
@@ -246,7 +242,7 @@ TEST(Cost, InjectionAndEjectionLimitButAreNoHops) {
   const CostedGraph costs = costs_of(pod, one.w.schedule);
   EXPECT_EQ(costs.routes[costs.transfers[0].route].size(), 4u);
   EXPECT_EQ(costs.hops[costs.transfers[0].route], 2);
-  EXPECT_DOUBLE_EQ(bottleneck(costs, costs.transfers[0].route).count(), 2e9);
+  EXPECT_DOUBLE_EQ(costs.bottlenecks[costs.transfers[0].route].count(), 2e9);
   EXPECT_DOUBLE_EQ(costs.transfers[0].delay.count(), 2e-6) << "two hops of latency";
 }
 
@@ -267,88 +263,6 @@ TEST(Cost, EqualRoutesAreStoredOnce) {
   const BufferId a = w.scratch("a", {4});
   for (int i = 0; i < 5; ++i) w.add("again", shift(w.axis(0), 1, part(a, 0, 1), part(a, 1, 1)));
   EXPECT_EQ(costs_of(pod, w.schedule).routes.size(), 1u + 4);
-}
-
-// ---- Core shares ----------------------------------------------------------------------------------------------------------------------
-
-TEST(Cost, AnAlgorithmsTransferTakesItsCoreShareAtItsOwnPlace) {
-  Machine machine = ideal_machine(1e9, 1e-6);
-  share(machine, CostKind::permute) = 0.25;
-  const SmallSystem pod = small_system(machine, {4});
-  OneShift one{pod.mesh};
-  const CostedGraph costs = costs_of(pod, one.w.schedule);
-  for (std::size_t a = 0; a < 4; ++a) {
-    EXPECT_TRUE(costs.on_core[a]);
-    EXPECT_DOUBLE_EQ(costs.core_time[a].count(), 0.25 * 2e-6);
-  }
-}
-
-TEST(Cost, AnAlgorithmsDmaWorkTakesTheShareOfLocals) {
-  Machine machine = ideal_machine();
-  machine.chip.hbm_bandwidth = BytesPerSecond{1e9};
-  share(machine, CostKind::local) = 0.5;
-  const SmallSystem pod = small_system(machine, {1});
-  Writer w{pod.mesh};
-  const BufferId a = w.scratch("a", {200});
-  w.add("dma", copy(part(a, 0, 100), part(a, 100, 100), Unit::dma));
-  w.add("core", copy(part(a, 0, 100), part(a, 100, 100)), {after(TaskId{0})});
-  const CostedGraph costs = costs_of(pod, w.schedule);
-  EXPECT_TRUE(costs.on_core[0]);
-  EXPECT_DOUBLE_EQ(costs.work_time[0].count(), 800e-9);
-  EXPECT_DOUBLE_EQ(costs.core_time[0].count(), 400e-9);
-  EXPECT_DOUBLE_EQ(costs.core_time[1].count(), 800e-9) << "work on the core: all of it, whatever the share";
-}
-
-TEST(Cost, ACollectiveTakesItsWholeShareAtItsLaunch) {
-  Machine machine = ideal_machine(1e9, 1e-6);
-  launch(machine, CostKind::all_gather) = Seconds{10e-6};
-  share(machine, CostKind::all_gather) = 0.1;
-  const SmallSystem pod = small_system(machine, {4}, false);
-  Writer w{pod.mesh};
-  const BufferId a = w.scratch("a", {500});
-  const Origin origin{0, CollectiveKind::all_gather, w.axis(0), Bytes{1000}};
-  w.add("launch", Local{LocalKind::launch, {}, {}, 1, Unit::dma});
-  w.add("step", shift(w.axis(0), 1, part(a, 0, 250), part(a, 250, 250)), {after(TaskId{0})}, between(w.axis(0), 0, 3));
-  w.add("step 2", shift(w.axis(0), 1, part(a, 250, 125), part(a, 0, 125)), {after(TaskId{1})}, between(w.axis(0), 1, 3));
-  for (Task& task : w.now().tasks) task.origin = origin;
-  const CostedGraph costs = costs_of(pod, w.schedule);
-  // Activities 0..3 are the launches. Device 0 sends one step of 2 us; 1 and 2 send both, 2 and 1.5 us; 3 only receives.
-  for (std::size_t i = 0; i < costs.on_core.size(); ++i) EXPECT_EQ(costs.on_core[i], i < 4) << i;
-  EXPECT_NEAR(costs.core_time[0].count(), 0.1 * (10e-6 + 2e-6), 1e-18);
-  EXPECT_NEAR(costs.core_time[1].count(), 0.1 * (10e-6 + 2e-6 + 1.5e-6), 1e-18);
-  EXPECT_NEAR(costs.core_time[2].count(), 0.1 * (10e-6 + 2e-6 + 1.5e-6), 1e-18);
-  EXPECT_NEAR(costs.core_time[3].count(), 0.1 * 10e-6, 1e-18);
-  EXPECT_DOUBLE_EQ(costs.work_time[0].count(), 10e-6) << "the launch itself is as long as before";
-}
-
-TEST(Cost, SharesOfTwoCollectivesAndProgramsStayApart) {
-  Machine machine = ideal_machine(1e9);
-  share(machine, CostKind::all_gather) = 1;
-  const SmallSystem pod = small_system(machine, {4});
-  Writer w{*Mesh::make({{"x", 4, true}})};
-  const AxisView pair = w.schedule.mesh.factor(0, {2, 2}, 1);
-  for (int p = 0; p < 2; ++p) {
-    w.program(2 * p, 2 * p + 2);
-    const BufferId a = w.scratch("a", {500});
-    for (int c = 0; c < 2; ++c) w.add("launch", Local{LocalKind::launch, {}, {}, 1, Unit::dma});
-    for (int c = 0; c < 2; ++c) {
-      const std::int64_t elements = 25 * (1 + 2 * p + c);  // 100 ns per 25
-      w.add("step", shift(pair, 1, part(a, 0, elements), part(a, 250, elements)), {after(TaskId{c})});
-    }
-    for (int t = 0; t < 4; ++t) w.task(TaskId{t}).origin = Origin{t % 2, CollectiveKind::all_gather, pair, Bytes{4}};
-  }
-  const CostedGraph costs = costs_of(pod, w.schedule);
-  for (std::size_t i = 0; i < costs.on_core.size(); ++i) {
-    const Activity& activity = costs.graph.activities[i];
-    if (activity.kind == Activity::Kind::transfer) continue;
-    EXPECT_NEAR(costs.core_time[i].count(), (1 + 2 * activity.program + activity.task.value) * 100e-9, 1e-18) << i;
-  }
-}
-
-TEST(Cost, WithoutAShareTheCoreIsNotTaken) {
-  const SmallSystem pod = small_system(ideal_machine(1e9), {4});
-  const OneShift one{pod.mesh};
-  EXPECT_THAT(costs_of(pod, one.w.schedule).on_core, ::testing::Each(false));
 }
 
 // ---- Refusals -------------------------------------------------------------------------------------------------------------------------

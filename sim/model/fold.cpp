@@ -102,7 +102,9 @@ class Folding {
   /// Per program, the positions in it of its nodes' devices, each the lowest of its class.
   using Locals = std::vector<std::vector<std::uint32_t>>;
 
-  /// All transfers of one routing by one sender: tasks that share a routing share their flows' place in the pattern.
+  /// All transfers of one routing by one sender: tasks that share a routing share their flows' place in the pattern. Also the works of a device, as
+  /// flows from the device to itself through its memory (routing `work`).
+  static constexpr std::uint32_t work = no_device;
   struct Flow {
     std::uint32_t routing, sender, receiver, path, receiver_task;
   };
@@ -116,19 +118,23 @@ class Folding {
   bool proven() const;
   bool devices_equivalent(std::uint32_t a, std::uint32_t b) const;
   std::vector<std::uint32_t> flows_seen_by(std::uint32_t device) const;
-  std::vector<std::uint32_t> flows_on(std::uint32_t link) const;
-  std::vector<std::uint32_t> classes_of_path(const Flow& flow) const;
+  /// Classes of flows or links, each with the flow's weight.
+  using Weighted = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
+  Weighted flows_on(std::uint32_t link) const;
+  Weighted classes_of_path(const Flow& flow) const;
+  std::uint32_t weight_on(const Flow& flow, std::uint32_t link) const;
   Locals place_nodes(Deployment& deployment) const;
   void fold_participants(const Locals& locals, Deployment& deployment) const;
   /// Links by class, and the path of each class of flows with as many shares of a link as flows of the class cross it. Returns the path per class.
   std::vector<std::uint32_t> fold_paths(Model& result) const;
   void fold_costs(const Locals& locals, const std::vector<std::uint32_t>& path_of_class, Model& result) const;
+  void fold_shares(const Locals& locals, Model& result) const;
   std::uint32_t link_position(std::uint32_t link) const { return used_position_[link]; }
 
   const Model& model_;
   const Deployment& deployment_;
   Cancellation stop_;
-  std::vector<std::vector<std::uint32_t>> participants_of_, core_times_of_;  // per program, each once
+  std::vector<std::vector<std::uint32_t>> participants_of_;  // per program, each once
   std::vector<Flow> flows_;
   std::vector<std::vector<std::uint32_t>> flow_at_;  // [routing][local]
   std::vector<std::uint32_t> used_, used_position_;  // links that carry something, and where each stands among them
@@ -139,12 +145,10 @@ class Folding {
 
 void Folding::collect_participants() {
   participants_of_.resize(model_.costs.size());
-  core_times_of_.resize(model_.costs.size());
   std::vector<bool> known(deployment_.participants.size(), false);
   for (std::uint32_t p = 0; p < model_.costs.size(); ++p)
     for (std::size_t t = 0; t < model_.costs[p].size(); ++t) {
       if (const std::uint32_t id = deployment_.programs[p].participants[t]; !known[id]) known[id] = true, participants_of_[p].push_back(id);
-      if (const std::uint32_t times = model_.costs[p][t].core_times; times != no_device) core_times_of_[p].push_back(times);
     }
 }
 
@@ -171,6 +175,10 @@ bool Folding::collect_flows() {
         if (members > most_members) return false;
       }
     }
+  for (std::uint32_t d = 0; d < model_.memory_paths.size(); ++d) {
+    flows_.push_back({work, d, d, model_.memory_paths[d], no_device});
+    for (const PathLink& link : model_.links_of(model_.paths[model_.memory_paths[d]])) used[link.link] = true;
+  }
   used_position_.assign(model_.links.size(), no_device);
   for (std::uint32_t link = 0; link < used.size(); ++link)
     if (used[link]) used_position_[link] = static_cast<std::uint32_t>(used_.size()), used_.push_back(link);
@@ -192,9 +200,9 @@ void Folding::colour_devices() {
         if (const Colour present = (who.does(l) ? 1U : 0U) + (who.receives(l) ? 2U : 0U); present > 0)
           device_colours_[devices[l]] = mix(device_colours_[devices[l]], 4 * Colour{id} + present);
     }
-    for (const std::uint32_t id : core_times_of_[p])
-      for (std::size_t l = 0; l < devices.size(); ++l)
-        device_colours_[devices[l]] = mix(device_colours_[devices[l]], bits(model_.core_times[id][l].count()));
+    if (model_.core_shares.empty()) continue;
+    for (const CoreShares::Piece& piece : model_.core_shares[p].pieces)
+      for (std::size_t l = 0; l < devices.size(); ++l) device_colours_[devices[l]] = mix(device_colours_[devices[l]], bits(piece.time[l].count()));
   }
 }
 
@@ -205,7 +213,8 @@ void Folding::colour_flows() {
     colour = mix(mix(colour, bits(path.latency.count())), bits(path.bottleneck.count()));
     flow_colours_.push_back(mix(colour, path.hops));
   }
-  for (const std::uint32_t link : used_) link_colours_.push_back(mix(4, bits(model_.links[link].bandwidth.count())));
+  for (const std::uint32_t link : used_)
+    link_colours_.push_back(mix(model_.links[link].is_memory ? 9 : 4, bits(model_.links[link].bandwidth.count())));
 }
 
 /// Until a round splits nothing, or every device is on its own. False: told to stop.
@@ -228,8 +237,8 @@ bool Folding::refine() {
       const Colour crosses = mix(7, colour);
       for (const PathLink& link : model_.links_of(model_.paths[flow.path])) {
         const std::uint32_t position = link_position(link.link);
-        at_link[position] += crosses;
-        links += crossed[position];
+        at_link[position] += link.weight == 1 ? crosses : mix(crosses, link.weight);
+        links += link.weight == 1 ? crossed[position] : mix(crossed[position], link.weight);
       }
       flow_colours_[f] = mix(mix(mix(colour, device_colours_[flow.sender]), device_colours_[flow.receiver]), links);
     }
@@ -261,16 +270,22 @@ std::vector<std::uint32_t> Folding::flows_seen_by(std::uint32_t device) const {
   return classes;
 }
 
-std::vector<std::uint32_t> Folding::flows_on(std::uint32_t link) const {
-  std::vector<std::uint32_t> classes;
-  for (const std::uint32_t f : on_link_.of(link)) classes.push_back(flows_classes_.class_of[f]);
+std::uint32_t Folding::weight_on(const Flow& flow, std::uint32_t link) const {
+  for (const PathLink& on : model_.links_of(model_.paths[flow.path]))
+    if (on.link == link) return on.weight;
+  return 0;
+}
+
+Folding::Weighted Folding::flows_on(std::uint32_t link) const {
+  Weighted classes;
+  for (const std::uint32_t f : on_link_.of(link)) classes.emplace_back(flows_classes_.class_of[f], weight_on(flows_[f], used_[link]));
   std::sort(classes.begin(), classes.end());
   return classes;
 }
 
-std::vector<std::uint32_t> Folding::classes_of_path(const Flow& flow) const {
-  std::vector<std::uint32_t> classes;
-  for (const PathLink& link : model_.links_of(model_.paths[flow.path])) classes.push_back(links_.class_of[link_position(link.link)]);
+Folding::Weighted Folding::classes_of_path(const Flow& flow) const {
+  Weighted classes;
+  for (const PathLink& link : model_.links_of(model_.paths[flow.path])) classes.emplace_back(links_.class_of[link_position(link.link)], link.weight);
   std::sort(classes.begin(), classes.end());
   return classes;
 }
@@ -285,8 +300,9 @@ bool Folding::devices_equivalent(std::uint32_t a, std::uint32_t b) const {
     if (who.does(local_a) != who.does(local_b) || who.receives(local_a) != who.receives(local_b)) return false;
     if (!who.from_task.empty() && who.from_task[local_a] != who.from_task[local_b]) return false;
   }
-  for (const std::uint32_t id : core_times_of_[program])
-    if (model_.core_times[id][local_a] != model_.core_times[id][local_b]) return false;
+  if (!model_.core_shares.empty())
+    for (const CoreShares::Piece& piece : model_.core_shares[program].pieces)
+      if (piece.time[local_a] != piece.time[local_b]) return false;
   return flows_seen_by(a) == flows_seen_by(b);
 }
 
@@ -372,7 +388,7 @@ void Folding::fold_participants(const Locals& locals, Deployment& deployment) co
 std::vector<std::uint32_t> Folding::fold_paths(Model& result) const {
   for (std::size_t c = 0; c < links_.lowest.size(); ++c) {
     const ModelLink& link = model_.links[used_[links_.lowest[c]]];
-    result.links.push_back({link.bandwidth, link.representative, links_.size[c]});
+    result.links.push_back({link.bandwidth, link.representative, links_.size[c], link.is_memory});
   }
   std::vector<std::uint32_t> path_of_class;
   for (std::uint32_t c = 0; c < flows_classes_.lowest.size(); ++c) {
@@ -385,13 +401,21 @@ std::vector<std::uint32_t> Folding::fold_paths(Model& result) const {
       const std::uint32_t link_class = links_.class_of[link_position(link.link)];
       if (std::find(seen.begin(), seen.end(), link_class) != seen.end()) continue;
       seen.push_back(link_class);
-      const auto members = on_link_.of(links_.lowest[link_class]);
-      const auto weight = std::count_if(members.begin(), members.end(), [&](std::uint32_t f) { return flows_classes_.class_of[f] == c; });
-      result.path_links.push_back({link_class, static_cast<std::uint32_t>(weight)});
+      const std::uint32_t lowest = links_.lowest[link_class];
+      std::uint32_t weight = 0;
+      for (const std::uint32_t f : on_link_.of(lowest))
+        if (flows_classes_.class_of[f] == c) weight += weight_on(flows_[f], used_[lowest]);
+      result.path_links.push_back({link_class, weight});
     }
     path.last = static_cast<std::uint32_t>(result.path_links.size());
     path_of_class.push_back(static_cast<std::uint32_t>(result.paths.size()));
     result.paths.push_back(path);
+  }
+  result.first_memory = model_.first_memory;
+  if (!model_.memory_paths.empty()) {
+    result.memory_paths.resize(devices_.lowest.size());
+    for (std::size_t f = 0; f < flows_.size(); ++f)
+      if (flows_[f].routing == work) result.memory_paths[devices_.class_of[flows_[f].sender]] = path_of_class[flows_classes_.class_of[f]];
   }
   return path_of_class;
 }
@@ -406,10 +430,23 @@ void Folding::fold_costs(const Locals& locals, const std::vector<std::uint32_t>&
           const std::uint32_t flow = flow_at_[cost.routing][l];
           result.routings[cost.routing].push_back(flow == no_device ? 0 : path_of_class[flows_classes_.class_of[flow]]);
         }
-      if (cost.core_times == no_device) continue;
-      if (result.core_times.size() <= cost.core_times) result.core_times.resize(cost.core_times + 1);
-      for (const std::uint32_t l : locals[p]) result.core_times[cost.core_times].push_back(model_.core_times[cost.core_times][l]);
     }
+  fold_shares(locals, result);
+}
+
+void Folding::fold_shares(const Locals& locals, Model& result) const {
+  for (std::uint32_t p = 0; p < model_.core_shares.size(); ++p) {
+    const auto of_nodes = [&](const std::vector<Seconds>& all) {
+      std::vector<Seconds> times;
+      if (!all.empty())
+        for (const std::uint32_t l : locals[p]) times.push_back(all[l]);
+      return times;
+    };
+    CoreShares& shares = result.core_shares.emplace_back();
+    for (const CoreShares::Piece& piece : model_.core_shares[p].pieces) shares.pieces.push_back({piece.of, piece.place, of_nodes(piece.time)});
+    for (const auto& behind : model_.core_shares[p].behind) shares.behind.push_back(of_nodes(behind));
+    shares.first = of_nodes(model_.core_shares[p].first);
+  }
 }
 
 }  // namespace

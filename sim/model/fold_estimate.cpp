@@ -146,7 +146,8 @@ FoldedSize least_guarded_size(const Schedule& lowered, bool folds) {
   for (AxisClasses& axis : axes)
     if (!folds) axis.part_all();
   for (const Task& task : program.tasks)
-    if (const auto axis = only_axis(task.where); folds && axis && runs_where_its_guard_holds(task)) axes[static_cast<std::size_t>(*axis)].part(task.where);
+    if (const auto axis = only_axis(task.where); folds && axis && runs_where_its_guard_holds(task))
+      axes[static_cast<std::size_t>(*axis)].part(task.where);
   const auto classes_where = [&](const Guard& where) {
     std::uint64_t classes = 1;
     for (const AxisClasses& axis : axes) classes *= axis.count(where);

@@ -7,8 +7,8 @@
 #include <atomic>
 
 #include "sim/engine/table/test_agreement.hpp"
-#include "sim/topology/twisted_torus.hpp"
 #include "sim/schedule/text.hpp"
+#include "sim/topology/twisted_torus.hpp"
 
 namespace podsim {
 namespace {
@@ -17,11 +17,11 @@ using testing::after;
 using testing::between;
 using testing::folding_changes_nothing;
 using testing::Folds;
-using testing::small_system;
 using testing::part;
-using testing::SmallSystem;
 using testing::RandomScheduleOptions;
 using testing::shift;
+using testing::small_system;
+using testing::SmallSystem;
 using testing::World;
 using testing::world_of;
 using testing::Writer;
@@ -103,7 +103,8 @@ TEST(FoldTorus, IsTheFoldedModelOfRandomShifts) {
     const BufferId a = w.scratch("a", {1000});
     for (int t = 0, count = rng.between(1, 8); t < count; ++t) {
       const AxisView axis = dimensions[rng.below(dimensions.size())];
-      const TaskId task = w.add("t" + std::to_string(t), shift(axis, rng.between(-2 * axis.size, 2 * axis.size), part(a, 0, rng.between(1, 500)), part(a, 500, 1)));
+      const TaskId task =
+          w.add("t" + std::to_string(t), shift(axis, rng.between(-2 * axis.size, 2 * axis.size), part(a, 0, rng.between(1, 500)), part(a, 500, 1)));
       auto& target = std::get<Shift>(w.task(task).op);
       target.target = part(a, 500, elements_of(target.source));
       for (int before = 0; before < t; ++before)
@@ -131,7 +132,8 @@ TEST(FoldTorus, SendsAntipodalShiftsTheWayOfTheirSign) {
   w.add("minus", shift(w.axis(0), -2, part(a, 0, 100), part(a, 200, 100)));
   Folds seen;
   EXPECT_TRUE(folding_changes_nothing(w.schedule, world_of(pod), seen));
-  EXPECT_EQ((*timing_engine("des"))->run(*folded(pod, w.schedule), {})->makespan, Picoseconds{200000}) << "two flows per link, of 100 ns each if uncontended";
+  EXPECT_EQ((*timing_engine("des"))->run(*folded(pod, w.schedule), {})->makespan, Picoseconds{200000})
+      << "two flows per link, of 100 ns each if uncontended";
 }
 
 // ---- By hand --------------------------------------------------------------------------------------------------------------------------
@@ -216,7 +218,8 @@ TEST(Fold, ATwistedTorusFoldsByItsRoutes) {
     const SmallSystem pod = small_system(machine, {2, 2, 4});
     const auto topology = TwistedTorus::make(pod.grid.dimensions(), machine.chip.injection_bandwidth, machine.chip.ejection_bandwidth);
     ASSERT_TRUE(topology) << to_text(topology.error());
-    const Schedule schedule = testing::random_schedule(seed, {.exchanges = false, .careless = false, .guards = seed % 3 == 0, .axes = pod.mesh.axes(), .far = true});
+    const Schedule schedule =
+        testing::random_schedule(seed, {.exchanges = false, .careless = false, .guards = seed % 3 == 0, .axes = pod.mesh.axes(), .far = true});
     const World world{machine, std::make_shared<TwistedTorus>(*topology), pod.placement};
     ASSERT_TRUE(folding_changes_nothing(schedule, world, seen)) << "seed " << seed << "\n" << to_text(schedule);
   }

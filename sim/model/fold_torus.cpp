@@ -113,25 +113,28 @@ Expected<std::optional<Model>> fold_torus(const Schedule& lowered, const Machine
   for (Participants& who : model.deployment.participants)
     if (who.to.front() != no_device) who.to.front() = 0;
 
-  // A class per direction. By translation, each of its links is crossed by as many equivalent flows as one flow crosses links of it.
+  // A class per direction, and one of memories. By translation, each of its links is crossed by as many equivalent flows as one flow crosses links of
+  // it.
   std::vector<std::uint32_t> class_of_direction(2 * grid->dimensions().size() + 2, no_device);
+  std::uint32_t memory_class = no_device;
+  if (!model.memory_paths.empty()) model.memory_paths.resize(1);
   std::vector<ModelLink> links;
   std::vector<PathLink> path_links;
   for (Path& path : model.paths) {
     const std::size_t first = path_links.size();
     for (const PathLink& link : model.links_of(path)) {
       const ModelLink& own = model.links[link.link];
-      std::uint32_t& link_class = class_of_direction[static_cast<std::size_t>(grid->direction(own.representative))];
+      std::uint32_t& link_class = own.is_memory ? memory_class : class_of_direction[static_cast<std::size_t>(grid->direction(own.representative))];
       if (link_class == no_device) {
         link_class = static_cast<std::uint32_t>(links.size());
-        links.push_back({own.bandwidth, lowest_like(*grid, own.representative), devices});
+        links.push_back({own.bandwidth, own.is_memory ? LinkId{model.first_memory} : lowest_like(*grid, own.representative), devices, own.is_memory});
       }
       const auto known = std::find_if(path_links.begin() + static_cast<std::ptrdiff_t>(first), path_links.end(),
                                       [&](const PathLink& other) { return other.link == link_class; });
       if (known == path_links.end())
-        path_links.push_back({link_class, 1});
+        path_links.push_back({link_class, link.weight});
       else
-        ++known->weight;
+        known->weight += link.weight;
     }
     path.first = static_cast<std::uint32_t>(first);
     path.last = static_cast<std::uint32_t>(path_links.size());

@@ -6,7 +6,9 @@
 #include <map>
 
 #include "sim/base/units.hpp"
+#include "sim/model/core_share.hpp"
 #include "sim/model/routes.hpp"
+#include "sim/model/shared_memory.hpp"
 #include "sim/model/task_cost.hpp"
 #include "sim/schedule/text.hpp"
 
@@ -17,7 +19,12 @@ namespace {
 class ModelBuilder {
  public:
   ModelBuilder(const Schedule& schedule, const Machine& machine, const Topology& topology, const Placement& placement, Cancellation stop)
-      : schedule_{schedule}, machine_{machine}, topology_{topology}, placement_{placement}, stop_{stop}, routes_{schedule.mesh, topology, placement} {}
+      : schedule_{schedule},
+        machine_{machine},
+        topology_{topology},
+        placement_{placement},
+        stop_{stop},
+        routes_{schedule.mesh, topology, placement} {}
 
   Expected<Model> run(Deployment deployment) {
     model_.schedule = &schedule_;
@@ -29,6 +36,7 @@ class ModelBuilder {
       model_.node_of.push_back(static_cast<std::uint32_t>(d));
     }
     model_.speed = placement_.speed;
+    model_.first_memory = topology_.link_slots();
     for (int link = 0; link < topology_.link_slots(); ++link) model_.links.push_back({topology_.link(LinkId{link}).bandwidth, LinkId{link}, 1});
     for (std::uint32_t p = 0; p < schedule_.programs.size(); ++p) {
       auto& costs = model_.costs.emplace_back();
@@ -43,7 +51,8 @@ class ModelBuilder {
       }
     }
     take_paths();
-    for (std::uint32_t p = 0; p < schedule_.programs.size(); ++p) share_core(p);
+    share_memory(model_);
+    model_.core_shares = core_shares_of(model_);
     if (auto ok = check_durations(); !ok) return ok.error();
     return std::move(model_);
   }
@@ -80,8 +89,7 @@ class ModelBuilder {
     for (const RouteTable::Route& route : routes_.routes()) {
       Path path;
       path.first = static_cast<std::uint32_t>(model_.path_links.size());
-      for (std::size_t i = route.first; i < route.last; ++i)
-        model_.path_links.push_back({static_cast<std::uint32_t>(routes_.links()[i].value), 1});
+      for (std::size_t i = route.first; i < route.last; ++i) model_.path_links.push_back({static_cast<std::uint32_t>(routes_.links()[i].value), 1});
       path.last = static_cast<std::uint32_t>(model_.path_links.size());
       path.hops = static_cast<std::uint32_t>(route.hops);
       path.latency = route.latency;
@@ -92,45 +100,6 @@ class ModelBuilder {
     }
   }
 
-  /// Core shares. Of an op that an algorithm wrote: at its own place. Of a Collective: all of it at its launch, so that a small share costs
-  /// little; a core task per ring step would make the core wait for every arrival in between, and nothing would overlap however small the share.
-  void share_core(std::uint32_t p) {
-    std::map<int, std::size_t> launches;                     // by collective
-    std::map<std::size_t, std::vector<Seconds>> core_times;  // per task, on each node
-    for (std::size_t t = 0; t < model_.costs[p].size(); ++t) {
-      const Task& task = model_.task(p, t);
-      const double share = core_share_of(machine_, task);
-      if (share == 0) continue;
-      std::size_t at = t;
-      if (task.origin) {
-        if (is_launch(task.op)) launches[task.origin->collective] = t;
-        const auto launch = launches.find(task.origin->collective);
-        if (launch == launches.end()) continue;  // a Collective over a single device: nothing moves
-        at = launch->second;
-      }
-      auto& times = core_times[at];
-      const std::size_t nodes = deployment().programs[p].devices.size();
-      times.resize(nodes);
-      for (std::size_t l = 0; l < nodes; ++l)
-        if (deployment().who(p, t).does(l)) times[l] += share * uncontended(p, t, l);
-    }
-    for (auto& [t, times] : core_times) {
-      TaskCost& cost = model_.costs[p][t];
-      cost.on_core = true;
-      cost.core_time = times.empty() ? Seconds{} : times.front();
-      if (std::all_of(times.begin(), times.end(), [first = cost.core_time](Seconds time) { return time == first; })) continue;
-      cost.core_times = static_cast<std::uint32_t>(model_.core_times.size());
-      model_.core_times.push_back(std::move(times));
-    }
-  }
-
-  /// The uncontended duration of an activity, its reduction included.
-  Seconds uncontended(std::uint32_t p, std::size_t t, std::size_t local) const {
-    const TaskCost& cost = model_.costs[p][t];
-    if (cost.kind == TaskCost::Kind::work) return model_.work(p, cost, local);
-    return unshared(cost, model_.path(cost, local)) + model_.reduction(p, t, local);
-  }
-
   /// Checks that every duration fits the clock, so that engines can round it.
   Status check_durations() const {
     for (std::uint32_t p = 0; p < model_.costs.size(); ++p)
@@ -138,12 +107,11 @@ class ModelBuilder {
         const TaskCost& cost = model_.costs[p][t];
         const Participants& who = deployment().who(p, t);
         if (stop_.requested()) return cancelled_work();
-        const bool the_same_everywhere = cost.kind == TaskCost::Kind::work && cost.core_times == no_device && model_.speed.empty();
+        const bool the_same_everywhere = cost.kind == TaskCost::Kind::work && model_.speed.empty();
         if (who.doers == 0 || (cost.kind == TaskCost::Kind::transfer && surely_fits(cost, who))) continue;
         for (std::size_t l = 0; l < who.to.size(); ++l) {
           if (!who.does(l)) continue;
-          if (const Seconds duration = std::max(uncontended(p, t, l), model_.core_time(p, cost, l)); !fits_clock(duration))
-            return too_long(p, t, l, duration);
+          if (const Seconds duration = uncontended(model_, p, t, l); !fits_clock(duration)) return too_long(p, t, l, duration);
           if (the_same_everywhere) break;
         }
       }
@@ -152,7 +120,7 @@ class ModelBuilder {
 
   /// Judged by the worst path and this task's own reduction; a Send's receivers are looked at one by one.
   bool surely_fits(const TaskCost& cost, const Participants& who) const {
-    return who.to_task.empty() && cost.core_times == no_device && model_.speed.empty() && fits_clock(cost.core_time) &&
+    return who.to_task.empty() && model_.speed.empty() &&
            fits_clock(cost.delay + worst_.latency + Seconds{cost.flow_bytes / worst_.bottleneck.count()} + cost.reduction);
   }
 
@@ -180,6 +148,12 @@ Seconds Model::reduction(std::uint32_t program, std::size_t task, std::size_t lo
   const Participants& who = deployment.who(program, task);
   const TaskCost& receiving = who.to_task.empty() ? costs[program][task] : costs[deployment.places[who.to[local]].program][who.to_task[local]];
   return at_speed(receiving.reduction, who.to[local]);
+}
+
+Seconds uncontended(const Model& model, std::uint32_t program, std::size_t task, std::size_t local) {
+  const TaskCost& cost = model.costs[program][task];
+  if (cost.kind == TaskCost::Kind::work) return model.work(program, cost, local);
+  return unshared(cost, model.path(cost, local)) + model.reduction(program, task, local);
 }
 
 Seconds unshared(const TaskCost& cost, const Path& path) { return cost.delay + path.latency + Seconds{cost.flow_bytes / path.bottleneck.count()}; }

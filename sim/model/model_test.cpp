@@ -4,52 +4,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sim/model/fold.hpp"
 #include "sim/engine/table/testing.hpp"
+#include "sim/model/fold.hpp"
 #include "sim/schedule/testing.hpp"
 
 namespace podsim {
 namespace {
 
-using testing::small_system;
 using testing::part;
 using testing::plain_machine;
-using testing::SmallSystem;
 using testing::shift;
+using testing::small_system;
+using testing::SmallSystem;
 using testing::Writer;
-
-/// Core shares of 1/4 and links of 100 ns.
-Machine sharing_machine() {
-  Machine machine = plain_machine();
-  machine.link.fill({BytesPerSecond{4e9}, Seconds{100e-9}});
-  machine.software.core_share.fill(0.25);
-  return machine;
-}
-
-TEST(Model, CoreTimesArePerNodeWhereRoutesDiffer) {
-  const SmallSystem pod = small_system(sharing_machine(), {4}, false);
-  Writer w{*Mesh::make({{"x", 4, true}})};  // from the end back to the start: three hops
-  const BufferId a = w.scratch("a", {100});
-  w.add("ring", shift(w.axis(0), 1, part(a, 0, 40), part(a, 40, 40)));
-  const auto model = make_model(w.schedule, pod.machine, pod.grid, pod.placement);
-  ASSERT_TRUE(model) << to_text(model.error());
-  const TaskCost& cost = model->costs[0][0];
-  ASSERT_NE(cost.core_times, no_device);
-  EXPECT_TRUE(cost.on_core);
-  for (std::size_t node = 0; node < 4; ++node)
-    EXPECT_NEAR(model->core_time(0, cost, node).count(), 0.25 * (40e-9 + (node == 3 ? 300e-9 : 100e-9)), 1e-18) << node;
-}
-
-TEST(Model, CoreTimesAreOneWhereRoutesAreEqual) {
-  const SmallSystem pod = small_system(sharing_machine(), {4});
-  Writer w{pod.mesh};
-  const BufferId a = w.scratch("a", {100});
-  w.add("ring", shift(w.axis(0), 1, part(a, 0, 40), part(a, 40, 40)));
-  const auto model = testing::model_of(pod, w.schedule);
-  EXPECT_EQ(model->costs[0][0].core_times, no_device);
-  EXPECT_TRUE(model->core_times.empty());
-  EXPECT_NEAR(model->core_time(0, model->costs[0][0], 2).count(), 0.25 * 140e-9, 1e-18);
-}
 
 TEST(Model, TransfersOfTheSameDevicesShareTheirRouting) {
   const SmallSystem pod = small_system(plain_machine(), {4, 4});

@@ -94,7 +94,9 @@ std::pair<std::uint32_t, bool> RouteTable::Numbers::add(const Key& key, std::uin
 
 /// Where the key is, or belongs.
 std::size_t RouteTable::Numbers::slot_of(const Key& key) const {
-  const auto word = [](int high, int low) { return static_cast<std::uint64_t>(static_cast<std::uint32_t>(high)) << 32U | static_cast<std::uint32_t>(low); };
+  const auto word = [](int high, int low) {
+    return static_cast<std::uint64_t>(static_cast<std::uint32_t>(high)) << 32U | static_cast<std::uint32_t>(low);
+  };
   std::size_t at = counter_hash(word(key.from, key.to), 0, word(key.sign, key.order)) & (slots_.size() - 1);
   while (slots_[at].number != none && slots_[at].key != key) at = (at + 1) & (slots_.size() - 1);
   return at;

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "sim/topology/placement.hpp"
 #include "sim/schedule/schedule.hpp"
+#include "sim/topology/placement.hpp"
 
 namespace podsim {
 

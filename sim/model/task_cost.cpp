@@ -25,11 +25,13 @@ TaskCost transfer_cost(const Machine& machine, const Program& program, const Tas
   return cost;
 }
 
-TaskCost work_cost(Seconds work, bool on_core) {
+TaskCost work_cost(const WorkTime& work, bool on_core) {
   TaskCost cost;
-  cost.work = work;
-  cost.on_core = cost.by_core = on_core;
-  if (on_core) cost.core_time = work;
+  cost.work = work.total;
+  cost.launch = work.launch;
+  cost.rest = work.rest;
+  if (work.launch + work.rest < work.total) cost.memory_bytes = work.bytes;  // else it takes no time: unlimited memory
+  cost.on_core = on_core;
   return cost;
 }
 
@@ -40,8 +42,8 @@ TaskCost cost_of(const Machine& machine, const Program& program, const Task& tas
     return combine == Combine::add ? bytes_of(program, target) / machine.chip.reduce_bandwidth : Seconds{};
   };
   return std::visit(Overloaded{
-                        [&](const Matmul& m) { return work_cost(matmul_time(machine, m, program.buffers[m.out.buffer.index()].dtype), true); },
-                        [&](const Local& l) { return work_cost(local_time(machine, program, task), l.unit == Unit::core); },
+                        [&](const Matmul& m) { return work_cost(matmul_work(machine, m, program.buffers[m.out.buffer.index()].dtype), true); },
+                        [&](const Local& l) { return work_cost(local_work(machine, program, task), l.unit == Unit::core); },
                         [&](const Shift& s) {
                           TaskCost cost = transfer_cost(machine, program, task, s.source);
                           cost.reduction = reduction(s.target, s.combine);

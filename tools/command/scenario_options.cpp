@@ -53,9 +53,9 @@ OptionGroup one_problem() {
           {"schedule", input_file("FILE"), "a saved schedule, textproto or binary (podsim show schedule -o FILE writes one)"},
           {"algorithm", word("NAME"),
        "GEMM: collective, meshslice, summa, cannon, wang, 1d-os, 1d-ls,\n1d-fsdp, 1d-megatron, jax-ag-..., jax-rs-..., tp-ag-...\ncollective: "
-       "ring, "
-       "ring-one-way, ring-shortest, line,\nhalving-doubling, direct, pairwise, halves, hierarchical,\nhierarchical-direct, hierarchical-doubling, channels, tree,\npallas-ring, "
-       "pallas-bidirectional, pallas-alternating, or auto:\nthe cheapest of them, in any order of axes (also if left out)"},
+       "ring, ring-one-way, ring-shortest, line,\nfolded-ring, halving-doubling, direct, pairwise, rotations,\nhierarchical, hierarchical-direct, "
+       "hierarchical-doubling,\nchannels, tree, pallas-ring, pallas-bidirectional,\npallas-alternating, or auto: the cheapest, in any order of axes\n(also if "
+       "left out)"},
           {"dataflow", word("os|ls|rs"), "which operand stands still: output, left or right; left out: os,\nor what the algorithm's name says"},
           {"slice-count", word("S"), "slices of meshslice; panels of summa (left out: lcm(R, C))"}};
 }
@@ -77,7 +77,7 @@ OptionGroup compared_problems() {
 OptionGroup problem_options(bool several) {
   const OptionGroup gemm{{"gemm", word("m=M,n=N,k=K[,dtype=bf16]"), "Y[m,n] = X.W over k (k is the contraction), bf16 or f32"}};
   const OptionGroup details{{"root", word("N"), "broadcast, reduce: the root's position along the axes; left out: 0"},
-          {"chunks", word("N"), "broadcast, reduce: into how many chunks; left out: what takes least time\nalong a chain of neighbours"},
+          {"chunks", word("N"), "broadcast, reduce: into how many chunks; left out: what takes least time\nalong a chain of neighbours. rotations: at most so many"},
           {"shift", word("N"), "permute: everybody to their position + N"},
           {"pairs", input_file("FILE"), "permute: lines `from to`, positions along the axes; # begins a comment"},
           {"dtype", word("bf16|f32"), "element type of --collective"},

@@ -22,12 +22,6 @@ int way_of(const Mesh& mesh, const AxisView& view, std::int64_t by) {
   return by < 0 ? -1 : 1;
 }
 
-/// Whether the core does it itself.
-bool is_core_work(const Op& op) {
-  const auto* local = std::get_if<Local>(&op);
-  return local == nullptr || local->unit == Unit::core;
-}
-
 class DeviceReader {
  public:
   DeviceReader(const Model& model, const Timeline& timeline, DeviceId device)
@@ -72,29 +66,20 @@ class DeviceReader {
 
   void collect() {
     const NodeActivity activity{model_, timeline_, node_};
-    const std::vector<Interval> core = activity.core();
-    std::size_t next_core = 0;  // core() has an entry for each task that is on the core, in program order
+    for (const NodeActivity::CoreTime& time : activity.core_times()) {
+      TraceEvent event{time.interval.begin, time.interval.end, time.task, {}};
+      if (time.share) event.kind = TraceEvent::Kind::core_share;
+      add(compute, event);
+    }
     const auto& costs = model_.costs[program_];
     for (std::size_t t = 0; t < costs.size(); ++t) {
       const TaskCost& cost = costs[t];
       const Participants& who = model_.deployment.who(program_, t);
-      const Op& op = model_.task(program_, t).op;
-      const bool work = cost.kind == TaskCost::Kind::work;
-      if (who.does(local_)) {
+      if (who.does(local_) && !cost.on_core) {
         const std::uint32_t a = model_.deployment.activity(program_, t, local_);
         TraceEvent event{timeline_.start(a), timeline_.sent(a), TaskId{t}, {}};
-        if (cost.on_core) {
-          assert(next_core < core.size());
-          const Interval& busy = core[next_core++];
-          const bool own = work && is_core_work(op);
-          TraceEvent on_core = event;
-          on_core.begin = busy.begin, on_core.end = busy.end;
-          if (!own) on_core.kind = TraceEvent::Kind::core_share;
-          add(compute, on_core);
-          if (own) continue;
-        }
-        if (work)
-          add(is_core_work(op) ? compute : dma, event);
+        if (cost.kind == TaskCost::Kind::work)
+          add(dma, event);
         else
           add_send(t, cost, who, event);
       }

@@ -36,13 +36,14 @@ struct NamedPart {
   const char* key;
   Picoseconds TimeParts::*part;
 };
-constexpr std::array<NamedPart, 9> named_parts{{{"compute", "compute_s", &TimeParts::compute},
+constexpr std::array<NamedPart, 10> named_parts{{{"compute", "compute_s", &TimeParts::compute},
+                                                {"HBM that others use", "memory_s", &TimeParts::memory},
                                                 {"core share of communication", "core_share_s", &TimeParts::core_share},
                                                 {"launch", "launch_s", &TimeParts::launch},
                                                 {"per-message overhead", "per_message_s", &TimeParts::per_message},
                                                 {"hop latency", "latency_s", &TimeParts::latency},
                                                 {"link bandwidth", "bandwidth_s", &TimeParts::bandwidth},
-                                                {"shared links", "sharing_s", &TimeParts::sharing},
+                                                {"shared links and HBM", "sharing_s", &TimeParts::sharing},
                                                 {"reduction", "reduction_s", &TimeParts::reduction},
                                                 {"waiting", "waiting_s", &TimeParts::waiting}}};
 
@@ -127,10 +128,14 @@ std::string devices_table(const Run& run, const std::vector<DeviceMetrics>& devi
   return table(rows, 1);
 }
 
+std::string link_name(const Run& run, const LinkMetrics& link) {
+  return link.memory_of ? fmt::format("HBM of device {}", link.memory_of->value) : run.system->topology->link_name(link.link);
+}
+
 std::string links_table(const Run& run, const std::vector<LinkMetrics>& links) {
   std::vector<std::vector<std::string>> rows{{"link", "bytes", "utilisation"}};
   for (const LinkMetrics& link : links)
-    rows.push_back({run.system->topology->link_name(link.link) + (link.links > 1 ? fmt::format(" and {} alike", link.links - 1) : ""),
+    rows.push_back({link_name(run, link) + (link.links > 1 ? fmt::format(" and {} alike", link.links - 1) : ""),
                     bytes_text(link.bytes), percent(link.utilisation)});
   return table(rows, 1);
 }
@@ -188,7 +193,7 @@ Json links_json(const Run& run, const std::vector<LinkMetrics>& links) {
   Json json = Json::array();
   for (const LinkMetrics& link : links)
     json.push_back(
-        Json{{"link", run.system->topology->link_name(link.link)}, {"links", link.links}, {"bytes", link.bytes}, {"utilisation", link.utilisation}});
+        Json{{"link", link_name(run, link)}, {"links", link.links}, {"bytes", link.bytes}, {"utilisation", link.utilisation}});
   return json;
 }
 

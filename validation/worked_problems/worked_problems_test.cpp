@@ -150,7 +150,7 @@ TEST(WorkedProblems, Q2AllGatherOnTwoAxes) {
   const std::int64_t array = 2 * 1024 * 4096;
   const double seconds = array / (2 * both_ways);  // the book's: the whole array over the links of both axes
   const SmallSystem cube = pod({4, 4, 4}, true, 0);
-  expect_time(cube, CollectiveKind::all_gather, {"row", "col"}, array / 16, "halves", 15.0 / 16 * seconds);  // all but the own shard
+  expect_time(cube, CollectiveKind::all_gather, {"row", "col"}, array / 16, "rotations", 15.0 / 16 * seconds);  // all but the own shard
   expect_time(cube, CollectiveKind::all_gather, {"row", "col"}, array / 16, "ring", 15.0 / 8 * seconds);     // one axis after the other
   expect_about(seconds, "sharding.Q2.2");
 }

@@ -101,9 +101,10 @@ std::vector<Lowering> candidates(const Mesh& mesh, const Collective& collective)
     if (!entry.kinds.has(collective.kind)) continue;
     const bool orders = entry.has_levels ? entry.kinds.has(CollectiveKind::all_gather) || any_order
                                          : any_order && entry.on_all_axes == nullptr && !has_levels_of_its_own(entry.name);
-    if (entry.needs.axes == 1 || axes) result.push_back({&entry, false, false, {}});
+    const bool by_itself = entry.on_all_axes != nullptr && !entry.has_levels;  // takes the dimensions of folded axes by itself
+    if (entry.needs.axes == 1 || axes || (by_itself && factors)) result.push_back({&entry, false, false, {}});
     if (orders && axes) result.push_back({&entry, false, true, {}});
-    if (!factors) continue;
+    if (!factors || by_itself) continue;
     result.push_back({&entry, true, false, {}});
     if (orders) result.push_back({&entry, true, true, {}});
   }

@@ -63,7 +63,7 @@ TEST(Cheapest, DependsOnTheSizeAndNeverTrustsSharedLinks) {
   EXPECT_NE(best(ring, CollectiveKind::all_gather, row, 64), "ring");         // latency decides
   EXPECT_EQ(best(ring, CollectiveKind::all_to_all, row, 256 << 20), "ring");
   const System torus = ideal_slice("4x4", {"link.latency=1us"});
-  EXPECT_EQ(best(torus, CollectiveKind::all_gather, {torus.mesh.whole(0), torus.mesh.whole(1)}, 64 << 20), "halves");
+  EXPECT_EQ(best(torus, CollectiveKind::all_gather, {torus.mesh.whole(0), torus.mesh.whole(1)}, 64 << 20), "rotations");
 }
 
 /// Pairwise uses one direction at a time: the busiest link alone does not tell that it takes almost twice as long.
@@ -93,7 +93,7 @@ TEST(Cheapest, IsTheOneThatTheRefereeFindsFastest) {
 TEST(Cheapest, UsesThePhysicalDimensionsOfAFoldedAxisAtOnce) {
   const System folded = testing::system_with({{"machine", "ideal"}, {"slice", "4x4x4"}, {"mesh", "a=16,b=4"}});
   const std::vector<AxisView> a{folded.mesh.whole(0)};
-  EXPECT_EQ(best(folded, CollectiveKind::all_gather, a, 64 << 20), "halves over 4x4");
+  EXPECT_EQ(best(folded, CollectiveKind::all_gather, a, 64 << 20), "rotations");
   const auto seconds = [&](const std::string& algorithm) {
     return test::json_of("run --machine ideal --slice 4x4x4 --mesh a=16,b=4 --collective all-gather --axis a --bytes 64MiB --algorithm " +
                          algorithm)["makespan_s"]
@@ -119,7 +119,7 @@ TEST(Cheapest, AsAChooserLowersWhatItNames) {
 TEST(Cheapest, OnTheFactorsOfAnAxisCanBeAskedForByItsName) {
   const System folded = testing::system_with({{"machine", "ideal"}, {"slice", "4x4x4"}, {"mesh", "a=16,b=4"}});
   const auto schedule = collective_schedule(folded.mesh, CollectiveKind::all_gather, {folded.mesh.whole(0)}, Bytes{64 << 20}, DType::f32);
-  const auto chosen = choose_collectives(folded, *schedule, {"auto", {}}, {}), named = choose_collectives(folded, *schedule, {"halves over 4x4", {}}, {});
+  const auto chosen = choose_collectives(folded, *schedule, {"auto", {}}, {}), named = choose_collectives(folded, *schedule, {"rotations over 4x4", {}}, {});
   ASSERT_TRUE(chosen && named);
   EXPECT_EQ(*lower(*schedule, chosen->chooser), *lower(*schedule, named->chooser));
 }

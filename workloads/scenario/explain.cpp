@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "sim/analysis/operations.hpp"
 #include "sim/base/thread_pool.hpp"
 
 namespace podsim {
@@ -21,6 +22,8 @@ struct Parameter {
   bool more_is_better;
   std::function<void(Machine&, double)> scale;
 };
+
+constexpr const char* memory_parameter = "HBM bandwidth";
 
 template <class Q>
 void multiply(Q& quantity, double factor) {
@@ -45,8 +48,9 @@ std::map<std::set<int>, std::vector<std::size_t>> dimensions_by_axes(const Run& 
       for (std::size_t l = 0; l < model.deployment.programs[p].devices.size(); ++l)
         if (model.deployment.who(p, t).does(l))
           for (const PathLink& link : model.links_of(model.path(cost, l)))
-            if (const auto dimension = run.system->topology->dimension_of(model.links[link.link].representative))
-              axes_of[static_cast<std::size_t>(*dimension)].insert(axis);
+            if (const ModelLink& of = model.links[link.link]; !of.is_memory)
+              if (const auto dimension = run.system->topology->dimension_of(of.representative))
+                axes_of[static_cast<std::size_t>(*dimension)].insert(axis);
     }
   }
   std::map<std::set<int>, std::vector<std::size_t>> result;
@@ -94,7 +98,7 @@ std::vector<Parameter> parameters_of(const Run& run) {
   const auto limited = [&](const char* name, BytesPerSecond Chip::*rate) {
     if (!is_unlimited(machine.chip.*rate)) parameters.push_back({name, true, [rate](Machine& m, double factor) { multiply(m.chip.*rate, factor); }});
   };
-  limited("HBM bandwidth", &Chip::hbm_bandwidth);
+  limited(memory_parameter, &Chip::hbm_bandwidth);
   limited("injection bandwidth", &Chip::injection_bandwidth);
   limited("ejection bandwidth", &Chip::ejection_bandwidth);
   limited("reduce bandwidth", &Chip::reduce_bandwidth);
@@ -152,7 +156,21 @@ std::vector<PathStretch> stretches_of(const Run& run, const std::vector<PathStep
   return stretches;
 }
 
-std::string sentence_of(const std::vector<Parameter>& parameters, const std::vector<Sensitivity>& sensitivities,
+/// "; of what passes HBM there, matmul moves 61 % and gather W 31 %": the largest users.
+std::string memory_users(const Run& run) {
+  std::vector<OperationMetrics> operations = measure_operations(run.model, run.timeline, run.metrics.busiest);
+  std::stable_sort(operations.begin(), operations.end(), [](const auto& a, const auto& b) { return a.memory_bytes > b.memory_bytes; });
+  double all = 0;
+  for (const OperationMetrics& operation : operations) all += operation.memory_bytes;
+  constexpr std::size_t named = 3;
+  std::vector<std::string> users;
+  for (std::size_t i = 0; i < std::min(named, operations.size()); ++i)
+    if (const double part = operations[i].memory_bytes / all; part >= 0.005)
+      users.push_back(fmt::format("{} {:.0f} %", operations[i].name, 100 * part));
+  return users.empty() ? "" : fmt::format(" (what passes it: {})", fmt::join(users, ", "));
+}
+
+std::string sentence_of(const Run& run, const std::vector<Parameter>& parameters, const std::vector<Sensitivity>& sensitivities,
                         const std::function<Expected<double>(const Parameter&, double)>& makespan_with, double makespan) {
   // What gains most by 10 %, among those that gain most by 1 %.
   constexpr std::size_t tried = 3;
@@ -167,7 +185,8 @@ std::string sentence_of(const std::vector<Parameter>& parameters, const std::vec
   }
   if (best == nullptr || gain > -1e-4)
     return "no single value of the machine bounds it: 10 % more or less of any one changes the time by less than 0.01 %";
-  return fmt::format("bound by {}; {}10 % there gives {:.1f} %", best->name, best->more_is_better ? "+" : "-", 100 * gain);
+  const std::string users = best->name == memory_parameter ? memory_users(run) : "";
+  return fmt::format("bound by {}{}; {}10 % there gives {:.1f} %", best->name, users, best->more_is_better ? "+" : "-", 100 * gain);
 }
 
 }  // namespace
@@ -203,7 +222,8 @@ Expected<Explanation> explain(const Run& run, const RunOptions& options) {
   std::stable_sort(result.sensitivities.begin(), result.sensitivities.end(),
                    [](const Sensitivity& a, const Sensitivity& b) { return std::abs(a.effect) > std::abs(b.effect); });
   result.sentence = sentence_of(
-      parameters, result.sensitivities, [&](const Parameter& parameter, double factor) { return rerun(run, options, parameter, factor); }, makespan);
+      run, parameters, result.sensitivities, [&](const Parameter& parameter, double factor) { return rerun(run, options, parameter, factor); },
+      makespan);
   return result;
 }
 

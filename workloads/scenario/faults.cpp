@@ -148,7 +148,8 @@ namespace {
 Expected<std::vector<bool>> links_used(const Run& run, Cancellation stop) {
   std::vector<bool> used(static_cast<std::size_t>(run.system->topology->link_slots()), false);
   const auto mark = [&](const Model& model) {
-    for (const PathLink& link : model.path_links) used[model.links[link.link].representative.index()] = true;
+    for (const PathLink& link : model.path_links)
+      if (const ModelLink& of = model.links[link.link]; !of.is_memory) used[of.representative.index()] = true;
   };
   if (!run.model.folded()) {
     mark(run.model);

@@ -22,8 +22,9 @@ Seconds ring_time(const Machine& machine, const AxisRings::Ring& ring, double by
   return time;
 }
 
-/// An all-gather or reduce-scatter of blocks of so many elements. Over several dimensions both orders at once, half of the data each, of an odd
-/// number of rows up to two thirds, or everything in one order: whichever is least.
+/// An all-gather or reduce-scatter of blocks of so many elements. Over several dimensions by rotations(): what all links into a device take together,
+/// and the steps of all dimensions. Where these are alike, no part is smaller than the average, and each does its steps one after the other;
+/// otherwise steps of one chunk may hide behind another.
 Seconds collective_time(const Machine& machine, CollectiveKind kind, const std::vector<AxisRings::Ring>& rings, std::int64_t elements, DType dtype) {
   if (rings.empty()) return none;
   const auto cost_kind = static_cast<std::size_t>(cost_kind_of(kind));
@@ -32,24 +33,19 @@ Seconds collective_time(const Machine& machine, CollectiveKind kind, const std::
   for (const AxisRings::Ring& ring : rings) devices *= ring.size;
   const Bytes input{kind == CollectiveKind::reduce_scatter ? block * devices : block};
   const double efficiency = efficiency_at(machine.software.efficiency[cost_kind], input);
-  const auto in_order = [&](const std::vector<AxisRings::Ring>& order, double bytes) {
-    Seconds time;
-    for (const AxisRings::Ring& ring : order) {
-      time += ring_time(machine, ring, bytes, efficiency, none);
-      bytes *= ring.size;
-    }
-    return time;
-  };
   const Seconds launch = machine.software.launch[cost_kind];
   const auto bytes = static_cast<double>(block);
-  if (rings.size() == 1) return launch + in_order(rings, bytes);
-  const std::vector<AxisRings::Ring> backwards{rings.rbegin(), rings.rend()};
-  // Both times grow in a line with their part of the data: the longer one is least where they meet.
-  const Seconds forth = in_order(rings, bytes), back = in_order(backwards, bytes), forth_empty = in_order(rings, 0),
-                back_empty = in_order(backwards, 0);
-  const double slopes = (forth - forth_empty + back - back_empty).count();
-  const double part = slopes > 0 ? std::clamp((back - forth_empty).count() / slopes, 1.0 / 3, 2.0 / 3) : 0.5;
-  return launch + std::min({forth, back, std::max(in_order(rings, part * bytes), in_order(backwards, (1 - part) * bytes))});
+  if (rings.size() == 1) return launch + ring_time(machine, rings.front(), bytes, efficiency, none);
+  Seconds steps;
+  BytesPerSecond into_device;
+  bool alike = true;
+  for (const AxisRings::Ring& ring : rings) {
+    steps += (ring.size - 1) * (machine.software.per_message + ring.link.latency);
+    into_device = into_device + (ring.wraps && ring.size > 2 ? 2.0 : 1.0) * ring.link.bandwidth;
+    alike = alike && ring.size == rings.front().size && ring.wraps == rings.front().wraps && ring.link == rings.front().link;
+  }
+  const Seconds wires{bytes * static_cast<double>(devices - 1) / (efficiency * into_device.count())};
+  return launch + (alike ? steps + wires : std::max(steps, wires));
 }
 
 /// Of m x n x k on one device.

@@ -17,7 +17,7 @@ class LongestPath {
       : costs_{costs}, graph_{costs.graph}, times_(graph_.activities.size()), gates_(graph_.activities.size()) {
     link();
     core_next_.assign(graph_.activities.size(), none);
-    core_free_.assign(static_cast<std::size_t>(devices), Picoseconds{});
+    for (int d = 0; d < devices; ++d) core_free_.push_back(ceil_to_clock(costs.shares_first[static_cast<std::size_t>(d)]));
     for (int d = 0; d < devices; ++d) {
       std::uint32_t previous = none;
       for (const std::uint32_t a : graph_.program_order(DeviceId{d})) {
@@ -56,6 +56,8 @@ class LongestPath {
   }
 
   [[nodiscard]] const std::vector<ActivityTimes>& times() const { return times_; }
+  /// When the last core has worked off its shares.
+  [[nodiscard]] Picoseconds cores_end() const { return core_free_.empty() ? Picoseconds{} : *std::max_element(core_free_.begin(), core_free_.end()); }
   [[nodiscard]] std::vector<bool> finished() const {
     std::vector<bool> result;
     for (const Gates& gates : gates_) result.push_back(gates.started);
@@ -103,7 +105,7 @@ class LongestPath {
       if (costs_.on_core[a]) {
         Picoseconds& core = core_free_[graph_.activities[a].device.index()];
         gates.own_ready = std::max(gates.own_ready, core);
-        core = later(gates.own_ready, ceil_to_clock(costs_.core_time[a]));
+        core = later(later(gates.own_ready, ceil_to_clock(costs_.work_time[a])), ceil_to_clock(costs_.shares_behind[a]));
         if (core_next_[a] != none && --gates_[core_next_[a]].own_waits == 0) next = core_next_[a];
       }
       if (gates.receive_waits == 0) start(a);
@@ -120,7 +122,7 @@ class LongestPath {
       times.sent = times.received = later(times.start, ceil_to_clock(costs_.work_time[a]));
     } else {
       const TransferCost& transfer = costs_.transfers[a];
-      const Seconds flow{transfer.flow_bytes / bottleneck(costs_, transfer.route).count()};
+      const Seconds flow{transfer.flow_bytes / costs_.bottlenecks[transfer.route].count()};
       times.sent = later(times.start, ceil_to_clock(transfer.delay) + ceil_to_clock(flow));
       times.received = later(times.sent, ceil_to_clock(transfer.reduction));
     }
@@ -145,7 +147,7 @@ Expected<Timeline> run_analytic(const Model& model, const RunControl&) {
   const CostedGraph costs = write_out(model);
   LongestPath path{costs, model.schedule->mesh.devices()};
   if (!path.run()) return deadlock(model, path.finished());
-  return make_timeline(path.times(), static_cast<std::int64_t>(costs.graph.activities.size()));
+  return make_timeline(path.times(), path.cores_end(), static_cast<std::int64_t>(costs.graph.activities.size()));
 }
 
 }  // namespace podsim

@@ -1,5 +1,5 @@
-// des and the referee give the same times, on schedules whose flows share links. simgrid's times are exact but for the last bits of doubles; des rounds
-// every duration up to a picosecond: that is the difference that is allowed.
+// des and the referee give the same times, on schedules whose flows share links. simgrid's times are exact but for the last bits of doubles; des
+// rounds every duration up to a picosecond: that is the difference that is allowed.
 #include <gtest/gtest.h>
 
 #include "sim/engine/table/test_agreement.hpp"

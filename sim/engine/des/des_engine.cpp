@@ -1,7 +1,7 @@
 #include "sim/engine/des/des_engine.hpp"
 
-#include "sim/engine/des/simulator.hpp"
 #include "sim/engine/deadlock.hpp"
+#include "sim/engine/des/simulator.hpp"
 
 namespace podsim {
 

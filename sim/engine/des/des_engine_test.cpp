@@ -15,12 +15,12 @@ using testing::between;
 using testing::copy;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
-using testing::small_system;
 using testing::neighbour;
 using testing::part;
 using testing::plain_machine;
-using testing::SmallSystem;
 using testing::shift;
+using testing::small_system;
+using testing::SmallSystem;
 using ::testing::StartsWith;
 using testing::Writer;
 

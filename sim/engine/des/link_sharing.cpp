@@ -24,7 +24,9 @@ LinkSharing::LinkSharing(const Model& model) {
   for (std::size_t l = 0; l < links_.size(); ++l) {
     const BytesPerSecond bandwidth = model.links[l].bandwidth;
     if (!is_unlimited(bandwidth)) links_[l].capacity = std::max<std::int64_t>(1, static_cast<std::int64_t>(bandwidth.count() / quantum_));
+    links_[l].is_memory = model.links[l].is_memory;
   }
+  if (!model.memory_paths.empty()) demand_.resize(links_.size());
   std::size_t most = 0;
   path_rows_.push_back(0);
   for (std::uint32_t p = 0; p < model.paths.size(); ++p) {
@@ -39,7 +41,35 @@ LinkSharing::LinkSharing(const Model& model) {
     uncontended_.push_back(rate == std::numeric_limits<std::int64_t>::max() ? std::numeric_limits<double>::infinity() : to_bytes_per_second(rate));
     most = std::max(most, links_of(p).size());
   }
-  free_.resize(most + 1);
+  free_.resize(std::max<std::size_t>(most, 2) + 1);
+  first_work_path_ = static_cast<std::uint32_t>(model.paths.size());
+  if (model.memory_paths.empty()) return;
+  first_memory_path_ = *std::min_element(model.memory_paths.begin(), model.memory_paths.end());
+  free_work_paths_.resize(model.paths.size() - first_memory_path_);
+}
+
+std::uint32_t LinkSharing::start_work(std::uint32_t memory_path, double bytes, std::int64_t alone, User user, std::int64_t now) {
+  auto& free = free_work_paths_[memory_path - first_memory_path_];
+  if (free.empty()) {
+    free.push_back(first_work_path_ + static_cast<std::uint32_t>(work_paths_.size()));
+    work_paths_.push_back({memory_path, 0});
+    path_links_.push_back(PathLink{path_links_[path_rows_[memory_path]]});
+    path_links_.push_back({static_cast<std::uint32_t>(links_.size()), 1});
+    path_rows_.push_back(static_cast<std::uint32_t>(path_links_.size()));
+    uncontended_rate_.push_back(0);
+    uncontended_.push_back(0);
+    links_.push_back({});
+    shares_.push_back({});
+  }
+  const std::uint32_t path = free.back();
+  free.pop_back();
+  const double rate = bytes / (static_cast<double>(alone) * 1e-12) / quantum_;
+  const std::int64_t most = uncontended_rate_[memory_path];
+  const std::int64_t limit = rate < static_cast<double>(most) ? std::max<std::int64_t>(1, static_cast<std::int64_t>(rate)) : most;
+  links_[path_links_[path_rows_[path] + 1].link].capacity = limit;
+  uncontended_rate_[path] = limit;
+  work_paths_[path - first_work_path_].alone = alone;
+  return start(path, bytes, user, now);
 }
 
 std::uint32_t LinkSharing::start(std::uint32_t path, double bytes, User user, std::int64_t now) {
@@ -67,9 +97,13 @@ std::uint32_t LinkSharing::start(std::uint32_t path, double bytes, User user, st
     Link& link = links_[links[i].link];
     const auto member = static_cast<std::uint32_t>(flow.first_member + i);
     members_[member] = {id, link.first, no_device};
-    if (link.first != no_device) members_[link.first].previous = member, uncontended = false;
+    if (link.first != no_device) members_[link.first].previous = member, uncontended &= link.is_memory;
     link.first = member;
     link.weight += links[i].weight;
+    if (link.is_memory) {
+      demand_[links[i].link] += static_cast<Demand>(uncontended_rate_[path]) * links[i].weight;
+      uncontended &= fits(links[i].link);
+    }
   }
   if (uncontended) {
     set_rate(id, uncontended_rate_[path], now);
@@ -77,8 +111,10 @@ std::uint32_t LinkSharing::start(std::uint32_t path, double bytes, User user, st
   }
   arrived_.push_back(id);
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
-  for (const PathLink& link : links) least = std::min(least, links_[link.link].capacity / links_[link.link].weight);
-  for (const PathLink& link : links) touch(link.link, least);
+  for (const PathLink& link : links)
+    if (!fits(link.link)) least = std::min(least, links_[link.link].capacity / links_[link.link].weight);
+  for (const PathLink& link : links)
+    if (!fits(link.link)) touch(link.link, least);
   return id;
 }
 
@@ -95,9 +131,12 @@ LinkSharing::User LinkSharing::finish(std::uint32_t id) {
     if (member.next != no_device) members_[member.next].previous = member.previous;
     link.weight -= links[i].weight;
     link.load -= flow.rate * links[i].weight;
-    if (link.first != no_device) touch(links[i].link, flow.rate);
+    if (link.first != no_device && !fits(links[i].link)) touch(links[i].link, flow.rate);
+    if (link.is_memory) demand_[links[i].link] -= static_cast<Demand>(uncontended_rate_[flow.path]) * links[i].weight;
   }
   flow.end = never;
+  if (flow.path >= first_work_path_)
+    free_work_paths_[work_paths_[flow.path - first_work_path_].memory_path - first_memory_path_].push_back(flow.path);
   free_[links.size()].push_back(id);
   return flow.user;
 }
@@ -113,13 +152,18 @@ void LinkSharing::touch(std::uint32_t link, std::int64_t threshold) {
 void LinkSharing::set_rate(std::uint32_t id, std::int64_t rate, std::int64_t now) {
   Flow& flow = flows_[id];
   if (flow.rate == rate && flow.end != never) return;
+  const bool is_first = flow.end == never;
   for (const PathLink& link : links_of(flow.path)) links_[link.link].load += (rate - flow.rate) * link.weight;
   flow.bytes = std::max(0.0, flow.bytes - to_bytes_per_second(flow.rate) * 1e-12 * static_cast<double>(now - flow.since));
   flow.rate = rate;
   flow.since = now;
+  changed_.push_back(id);
+  if (is_first && flow.path >= first_work_path_ && rate == uncontended_rate_[flow.path]) {
+    flow.end = later(Picoseconds{now}, Picoseconds{work_paths_[flow.path - first_work_path_].alone}).count();
+    return;
+  }
   const Seconds duration{flow.bytes / to_bytes_per_second(rate)};
   flow.end = fits_clock(duration) ? later(Picoseconds{now}, ceil_to_clock(duration)).count() : end_of_clock.count();
-  changed_.push_back(id);
 }
 
 /// Nothing can be added: dividing a link among flows leaves less than a quantum for each.
@@ -185,7 +229,7 @@ void LinkSharing::take_seeds() {
     take(id);
     for (const PathLink& link : links_of(flows_[id].path)) {
       Share& share = shares_[link.link];
-      if (share.seeded == solution_) continue;
+      if (share.seeded == solution_ || fits(link.link)) continue;
       share.seeded = solution_;
       const std::int64_t equal_share = links_[link.link].capacity / links_[link.link].weight;
       for (std::uint32_t m = links_[link.link].first; m != no_device; m = members_[m].next, ++looked_at_)
@@ -208,7 +252,7 @@ bool LinkSharing::take_losers() {
     Flow& flow = flows_[open_flows_[i]];
     if (has_bottleneck(flow)) continue;
     for (const PathLink& link : links_of(flow.path)) {
-      if (!full(link.link)) continue;
+      if (fits(link.link) || !full(link.link)) continue;
       for (std::uint32_t m = links_[link.link].first; m != no_device; m = members_[m].next)
         if (const Flow& other = flows_[members_[m].flow]; !taken(other) && other.rate > flow.next_rate) more.push_back(members_[m].flow);
     }
@@ -220,9 +264,11 @@ bool LinkSharing::take_losers() {
 /// All that are at or above the threshold and joined to what is taken through shared links.
 void LinkSharing::take_concerned() {
   for (std::size_t i = 0; i < open_flows_.size(); ++i)
-    for (const PathLink& link : links_of(flows_[open_flows_[i]].path))
+    for (const PathLink& link : links_of(flows_[open_flows_[i]].path)) {
+      if (fits(link.link)) continue;
       for (std::uint32_t m = links_[link.link].first; m != no_device; m = members_[m].next)
         if (const Flow& flow = flows_[members_[m].flow]; flow.end == never || flow.rate >= threshold_) take(members_[m].flow);
+    }
 }
 
 /// The links of the flows that are taken, and what the others leave of them.

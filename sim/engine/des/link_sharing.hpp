@@ -33,6 +33,10 @@ class LinkSharing {
   };
   std::uint32_t start(std::uint32_t path, double bytes, User user, std::int64_t now);
 
+  /// Starts the flow of a work: `bytes` on the path of a memory, at most at the even rate that moves them in `alone` picoseconds. At that rate it
+  /// ends after `alone` to the picosecond.
+  std::uint32_t start_work(std::uint32_t path, double bytes, std::int64_t alone, User user, std::int64_t now);
+
   /// Whether this flow ends now. An end announced earlier may have moved since.
   [[nodiscard]] bool ends(std::uint32_t flow, std::int64_t now) const { return flows_[flow].end == now; }
   User finish(std::uint32_t flow);
@@ -68,9 +72,10 @@ class LinkSharing {
   };
   struct Link {
     std::int64_t capacity = 0;
-    std::int64_t load = 0;         // the sum of all rates
+    std::int64_t load = 0;            // the sum of all rates
     std::uint32_t first = no_device;  // member
-    std::uint32_t weight = 0;      // the sum of all flows' weights
+    std::uint32_t weight = 0;         // the sum of all flows' weights
+    bool is_memory = false;
   };
   /// The state of a link in the present filling.
   struct Share {
@@ -90,6 +95,8 @@ class LinkSharing {
   [[nodiscard]] bool taken(const Flow& flow) const { return flow.taken == solution_; }
   /// The flow's rate after the last filling.
   [[nodiscard]] std::int64_t next_rate(const Flow& flow) const { return taken(flow) ? flow.next_rate : flow.rate; }
+  /// A memory on which all flows together cannot ask for more than it has: no bottleneck.
+  [[nodiscard]] bool fits(std::uint32_t link) const { return links_[link].is_memory && demand_[link] <= links_[link].capacity; }
   [[nodiscard]] bool full(std::uint32_t link) const;
   [[nodiscard]] bool is_bottleneck(std::uint32_t link, std::int64_t rate);
   [[nodiscard]] bool has_bottleneck(Flow& flow);
@@ -109,10 +116,20 @@ class LinkSharing {
   // Per path its links of limited bandwidth. Unlimited links cannot be bottlenecks, and sums of rates on them might overflow.
   std::vector<PathLink> path_links_;
   std::vector<std::uint32_t> path_rows_;
-  std::vector<double> uncontended_;  // per path, bytes per second
+  std::vector<double> uncontended_;             // per path, bytes per second
   std::vector<std::int64_t> uncontended_rate_;  // the same in quanta
   std::vector<Link> links_;
   std::vector<Share> shares_;
+  __extension__ typedef __int128 Demand;
+  std::vector<Demand> demand_;  // per memory: what its flows would take if nothing else held them back
+  // A work has a path of its own: its memory, and a link as fast as it draws when alone. Such paths come behind the model's and are used again.
+  struct WorkPath {
+    std::uint32_t memory_path = 0;
+    std::int64_t alone = 0;  // picoseconds, of the work that has the path now
+  };
+  std::vector<WorkPath> work_paths_;
+  std::vector<std::vector<std::uint32_t>> free_work_paths_;  // per path of a memory, from the first such path on
+  std::uint32_t first_work_path_ = 0, first_memory_path_ = 0;
   std::vector<Flow> flows_;
   std::vector<Member> members_;
   std::vector<std::vector<std::uint32_t>> free_;  // unused flows by number of links; their members are reused with them

@@ -18,8 +18,7 @@ using Route = std::vector<PathLink>;
 /// Links of these bandwidths and paths over them.
 Model net(const std::vector<double>& bandwidths, const std::vector<Route>& routes) {
   Model model;
-  for (std::size_t l = 0; l < bandwidths.size(); ++l)
-    model.links.push_back({BytesPerSecond{bandwidths[l]}, LinkId{static_cast<int>(l)}, 1});
+  for (std::size_t l = 0; l < bandwidths.size(); ++l) model.links.push_back({BytesPerSecond{bandwidths[l]}, LinkId{static_cast<int>(l)}, 1});
   for (const Route& route : routes) {
     Path path;
     path.first = static_cast<std::uint32_t>(model.path_links.size());
@@ -132,7 +131,8 @@ void expect_rates_without_history(const Model& model, const LinkSharing& sharing
   std::map<std::uint32_t, std::uint32_t> ids;
   for (const auto& [user, flight] : flights) ids[user] = fresh.start(flight.path, 1e9, {user, 0}, 0);
   fresh.settle(0, [](std::uint32_t, std::int64_t) {});
-  for (const auto& [user, flight] : flights) ASSERT_NEAR(sharing.rate(flight.id), fresh.rate(ids[user]), 1e-15 * fresh.rate(ids[user])) << "flow " << user;
+  for (const auto& [user, flight] : flights)
+    ASSERT_NEAR(sharing.rate(flight.id), fresh.rate(ids[user]), 1e-15 * fresh.rate(ids[user])) << "flow " << user;
 }
 
 void come_and_go(std::uint64_t first, std::uint64_t last, Model (*make)(Rng&), int steps) {
@@ -201,7 +201,8 @@ TEST(LinkSharing, DoesNotDependOnTheOrderOfStarts) {
       std::reverse(leaving.begin(), leaving.end());
       for (const std::uint32_t user : leaving) other.finish(in_other[user]), in_other.erase(user);
       std::vector<std::pair<std::uint32_t, std::uint32_t>> starting;  // user, path
-      for (int count = rng.between(0, 6); count > 0; --count) starting.emplace_back(next++, static_cast<std::uint32_t>(rng.below(model.paths.size())));
+      for (int count = rng.between(0, 6); count > 0; --count)
+        starting.emplace_back(next++, static_cast<std::uint32_t>(rng.below(model.paths.size())));
       for (const auto& [user, path] : starting) in_one[user] = one.start(path, 1e9 + user, {user, 0}, now);
       for (std::size_t i = starting.size(); i > 1; --i) std::swap(starting[i - 1], starting[rng.below(i)]);
       for (const auto& [user, path] : starting) in_other[user] = other.start(path, 1e9 + user, {user, 0}, now);

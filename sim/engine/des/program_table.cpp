@@ -55,6 +55,7 @@ class Tabulator {
     ProgramTable& table = result_.programs.emplace_back();
     const Program& program = model_.schedule->programs[p];
     table.nodes = static_cast<std::uint32_t>(deployment_.programs[p].devices.size());
+    if (!model_.core_shares.empty()) table.shares_first = model_.core_shares[p].first.data();
     const std::size_t n = program.tasks.size();
     table.tasks.reserve(n);
     std::vector<std::vector<Wait>> waits;  // own gate and receive gate of each task
@@ -65,9 +66,8 @@ class Tabulator {
       for (const bool receive_gate : {false, true}) {
         waits.push_back(has_gate(table.tasks.back(), receive_gate) ? waits_of(program, TaskId{t}, receive_gate) : std::vector<Wait>{});
         if (waits.back().size() > most_waits)
-          return Diagnostic{location_of(program.tasks[t].written_at),
-                            fmt::format("task {} waits for {} halves of others; expected at most {}", task_name(program, TaskId{t}),
-                                        waits.back().size(), most_waits)};
+          return Diagnostic{location_of(program.tasks[t].written_at), fmt::format("task {} waits for {} halves of others; expected at most {}",
+                                                                                  task_name(program, TaskId{t}), waits.back().size(), most_waits)};
       }
     }
     index_followers(table, waits);
@@ -96,12 +96,16 @@ class Tabulator {
     row.to_task = data_or_null(who.to_task);
     row.from_task = data_or_null(who.from_task);
     row.work = ceil_to_clock(cost.work).count();
-    row.by_core = cost.by_core;
     row.work_seconds = cost.work;
+    if (!model_.memory_paths.empty() && cost.memory_bytes > 0) {
+      row.flow_bytes = cost.memory_bytes;
+      row.launch_seconds = cost.launch;
+      row.rest_seconds = cost.rest;
+      row.launch = ceil_to_clock(cost.launch).count();
+      row.rest = ceil_to_clock(cost.rest).count();
+    }
     row.reduction_seconds = cost.reduction;
-    row.core_time = ceil_to_clock(cost.core_time).count();
-    if (cost.core_times != no_device) row.core_times = model_.core_times[cost.core_times].data();
-    row.core_ends_with_it = cost.by_core;
+    if (!model_.core_shares.empty() && !model_.core_shares[p].behind[t].empty()) row.shares_behind = model_.core_shares[p].behind[t].data();
     row.reduction = ceil_to_clock(cost.reduction).count();
     if (cost.kind == TaskCost::Kind::transfer) {
       row.paths = model_.routings[cost.routing].data();

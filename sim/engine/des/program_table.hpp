@@ -22,8 +22,7 @@ class Follower {
 
 struct TaskRow {
   TaskCost::Kind kind = TaskCost::Kind::work;
-  bool on_core = false;
-  bool core_ends_with_it = false;   // the core is busy exactly as long as the work lasts
+  bool on_core = false;             // also: `work` scales with the node's speed
   std::uint32_t followers[3] = {};  // rows in ProgramTable::followers: of `sent` or the end; of `received`; one past the last
   std::uint32_t first_activity = 0;
   std::size_t counters = 0;           // position of the first node's gate counter
@@ -32,23 +31,23 @@ struct TaskRow {
   const std::uint32_t* to_task = nullptr;
   const std::uint32_t* from_task = nullptr;
   const std::uint32_t* rank = nullptr;
-  const std::uint32_t* paths = nullptr;  // of a transfer
-  const Seconds* core_times = nullptr;   // per local node; null: core_time
-  std::int64_t work = 0;                 // picoseconds
-  std::int64_t core_time = 0;
-  std::int64_t delay = 0;      // of a transfer, if all its paths have equal latency; otherwise negative
-  std::int64_t reduction = 0;  // of a Shift or Recv
-  bool by_core = false;
-  Seconds work_seconds, reduction_seconds;  // used if nodes have individual speeds
+  const std::uint32_t* paths = nullptr;                                   // of a transfer
+  const Seconds* shares_behind = nullptr;                                 // core shares behind a task on the core, per local node; null: none
+  std::int64_t work = 0;                                                  // picoseconds
+  std::int64_t launch = 0, rest = 0;                                      // of a work that draws memory: before and behind its flow
+  std::int64_t delay = 0;                                                 // of a transfer, if all its paths have equal latency; otherwise negative
+  std::int64_t reduction = 0;                                             // of a Shift or Recv
+  Seconds work_seconds, launch_seconds, rest_seconds, reduction_seconds;  // used if nodes have individual speeds
   Seconds delay_without_latency;
-  double flow_bytes = 0;
+  double flow_bytes = 0;  // of a work: through the memory
 };
 
 /// The table of one program.
 struct ProgramTable {
   std::vector<TaskRow> tasks;
   std::vector<Follower> followers;
-  std::vector<std::uint32_t> core;  // its tasks on the core, in program order
+  std::vector<std::uint32_t> core;        // its tasks on the core, in program order
+  const Seconds* shares_first = nullptr;  // core shares before the first of them, per local node; null: none
   std::uint32_t nodes = 0;
 };
 

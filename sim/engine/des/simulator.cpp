@@ -15,7 +15,8 @@ constexpr std::int64_t events_between_reports = 1 << 18;
 Simulator::Simulator(const Model& model, ProgramTables tables, bool record)
     : model_{model}, tables_{std::move(tables)}, sharing_{model}, record_{record} {
   activities_ = model.deployment.activities();
-  for (const auto& [program, local] : model.deployment.places) places_.push_back({program == no_device ? nullptr : &tables_.programs[program], local});
+  for (const auto& [program, local] : model.deployment.places)
+    places_.push_back({program == no_device ? nullptr : &tables_.programs[program], local});
   core_next_.assign(places_.size(), 0);
   if (record_) start_.assign(static_cast<std::size_t>(activities_), not_yet), sent_.assign(static_cast<std::size_t>(activities_), not_yet);
 }
@@ -56,7 +57,7 @@ void Simulator::count_rest(Picoseconds limit) {
     auto& rest = rest_.emplace_back(program.core.size() + 1, 0);
     for (std::size_t i = program.core.size(); i-- > 0;) {
       const TaskRow& row = program.tasks[program.core[i]];
-      const bool counts = row.core_ends_with_it && model_.deployment.who(static_cast<std::uint32_t>(p), program.core[i]).doers == program.nodes;
+      const bool counts = model_.deployment.who(static_cast<std::uint32_t>(p), program.core[i]).doers == program.nodes;
       const std::int64_t work = counts ? (model_.speed.empty() ? row.work : ceil_to_clock(row.work_seconds / fastest).count()) : 0;
       rest[i] = later(Picoseconds{rest[i + 1]}, Picoseconds{work}).count();
     }
@@ -67,10 +68,8 @@ void Simulator::count_rest(Picoseconds limit) {
 void Simulator::begin() {
   for (std::uint32_t node = 0; node < places_.size(); ++node) {
     const Place& place = places_[node];
-    if (place.program != nullptr && !place.program->core.empty()) {
-      core_next_[node] = no_device;
-      reach_next(node, place);
-    }
+    core_next_[node] = no_device;
+    if (place.program != nullptr) work_off(node, place, place.program->shares_first);
   }
   for (std::size_t p = 0; p < tables_.programs.size(); ++p) {
     const ProgramTable& program = tables_.programs[p];
@@ -91,20 +90,16 @@ inline void Simulator::at(std::int64_t time, What what, std::uint32_t task, std:
 inline void Simulator::happen(const Event& event) {
   ++events_;
   switch (event.what) {
-    case What::done: {
-      const Place& place = places_[event.node];
-      ++finished_;
+    case What::done: done(event.node, event.task); break;
+    case What::core_free:
       last_ = now_;
-      pass(event.node, place, event.task, 0);
-      if (place.program->tasks[event.task].core_ends_with_it) reach_next(event.node, place);
+      reach_next(event.node, places_[event.node]);
       break;
-    }
-    case What::core_free: reach_next(event.node, places_[event.node]); break;
     case What::delay_over: delay_over(event.node, event.task); break;
     case What::flow_over:
       if (sharing_.ends(event.node, now_)) {
         const LinkSharing::User user = sharing_.finish(event.node);
-        sent(user.node, user.task);
+        flow_over(user.node, user.task);
       } else {
         --events_;  // announced for a rate that has changed since
       }
@@ -114,10 +109,42 @@ inline void Simulator::happen(const Event& event) {
   }
 }
 
+inline void Simulator::done(std::uint32_t node, std::uint32_t task) {
+  const Place& place = places_[node];
+  ++finished_;
+  last_ = now_;
+  pass(node, place, task, 0);
+  if (const TaskRow& row = place.program->tasks[task]; row.on_core) work_off(node, place, row.shares_behind);
+}
+
+inline void Simulator::flow_over(std::uint32_t node, std::uint32_t task) {
+  const Place& place = places_[node];
+  const TaskRow& row = place.program->tasks[task];
+  if (row.kind != TaskCost::Kind::work) return sent(node, task);
+  const Phases phases = phases_of(row, node);
+  const Picoseconds end = later(Picoseconds{now_}, Picoseconds{phases.rest});
+  if (record_) sent_[activity(place, task)] = end;
+  if (phases.rest == 0)
+    done(node, task);
+  else
+    at(end.count(), What::done, task, node);
+}
+
+/// The phases add up to the time that the work takes alone, rounded once.
+inline Simulator::Phases Simulator::phases_of(const TaskRow& row, std::uint32_t node) const {
+  if (model_.speed.empty() || !row.on_core) return {row.launch, row.work - row.launch - row.rest, row.rest};
+  const auto on_clock = [&](Seconds time) { return ceil_to_clock(model_.at_speed(time, node)).count(); };
+  const std::int64_t launch = on_clock(row.launch_seconds), rest = on_clock(row.rest_seconds);
+  return {launch, on_clock(row.work_seconds) - launch - rest, rest};
+}
+
 /// The last of what the start of a work, or the send half of a transfer, waits for is there.
 inline void Simulator::own_gate_opens(std::uint32_t node, const Place& place, std::uint32_t task) {
   const TaskRow& row = place.program->tasks[task];
-  if (row.on_core) occupy_core(node, place, row, task);
+  if (row.on_core && !rest_.empty()) {
+    const auto program = static_cast<std::size_t>(place.program - tables_.programs.data());
+    beyond_limit_ |= later(Picoseconds{now_}, Picoseconds{rest_[program][core_next_[node]]}).count() > limit_;
+  }
   if (row.kind == TaskCost::Kind::transfer) {
     const std::uint32_t receiver = row.to[place.local];
     const Place& there = places_[receiver];
@@ -148,14 +175,12 @@ inline void Simulator::reach_next(std::uint32_t node, const Place& place) {
   }
 }
 
-inline void Simulator::occupy_core(std::uint32_t node, const Place& place, const TaskRow& row, std::uint32_t task) {
-  if (!rest_.empty()) {
-    const auto program = static_cast<std::size_t>(place.program - tables_.programs.data());
-    beyond_limit_ |= later(Picoseconds{now_}, Picoseconds{rest_[program][core_next_[node]]}).count() > limit_;
-  }
-  if (row.core_ends_with_it) return;
-  const std::int64_t busy = row.core_times == nullptr ? row.core_time : ceil_to_clock(row.core_times[place.local]).count();
-  at(later(Picoseconds{now_}, Picoseconds{busy}).count(), What::core_free, task, node);
+/// The core works off the core shares that stand here, then goes on.
+inline void Simulator::work_off(std::uint32_t node, const Place& place, const Seconds* shares) {
+  if (shares == nullptr || shares[place.local] == Seconds{})
+    reach_next(node, place);
+  else
+    at(later(Picoseconds{now_}, ceil_to_clock(shares[place.local])).count(), What::core_free, 0, node);
 }
 
 /// Both gates are open.
@@ -163,7 +188,15 @@ inline void Simulator::start(std::uint32_t node, const Place& place, std::uint32
   const TaskRow& row = place.program->tasks[task];
   if (record_) start_[activity(place, task)] = Picoseconds{now_};
   if (row.kind == TaskCost::Kind::work) {
-    const std::int64_t work = model_.speed.empty() || !row.by_core ? row.work : ceil_to_clock(model_.at_speed(row.work_seconds, node)).count();
+    if (row.flow_bytes > 0)
+      if (const Phases phases = phases_of(row, node); phases.flow > 0) {
+        if (phases.launch == 0)
+          beginnings_.push_back({task, node});
+        else
+          at(later(Picoseconds{now_}, Picoseconds{phases.launch}).count(), What::delay_over, task, node);
+        return;
+      }
+    const std::int64_t work = model_.speed.empty() || !row.on_core ? row.work : ceil_to_clock(model_.at_speed(row.work_seconds, node)).count();
     const std::int64_t end = later(Picoseconds{now_}, Picoseconds{work}).count();
     if (record_) sent_[activity(place, task)] = Picoseconds{end};
     at(end, What::done, task, node);
@@ -180,7 +213,8 @@ inline void Simulator::start(std::uint32_t node, const Place& place, std::uint32
 inline void Simulator::delay_over(std::uint32_t node, std::uint32_t task) {
   const Place& place = places_[node];
   const TaskRow& row = place.program->tasks[task];
-  if (row.flow_bytes > 0 && sharing_.uncontended(row.paths[place.local]) < std::numeric_limits<double>::infinity())
+  if (row.kind == TaskCost::Kind::work ||
+      (row.flow_bytes > 0 && sharing_.uncontended(row.paths[place.local]) < std::numeric_limits<double>::infinity()))
     beginnings_.push_back({task, node});
   else
     at(now_, What::sent, task, node);
@@ -190,7 +224,10 @@ void Simulator::start_flows() {
   for (const auto& [task, node] : beginnings_) {
     const Place& place = places_[node];
     const TaskRow& row = place.program->tasks[task];
-    sharing_.start(row.paths[place.local], row.flow_bytes, {task, node}, now_);
+    if (row.kind == TaskCost::Kind::work)
+      sharing_.start_work(model_.memory_paths[node], row.flow_bytes, phases_of(row, node).flow, {task, node}, now_);
+    else
+      sharing_.start(row.paths[place.local], row.flow_bytes, {task, node}, now_);
   }
   beginnings_.clear();
 }

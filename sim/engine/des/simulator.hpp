@@ -25,7 +25,8 @@ class Simulator {
 
  private:
   enum class What : std::uint32_t { done, core_free, delay_over, sent, flow_over, received };
-  /// An event of the queue. done, core_free: of the work or core of `node`; flow_over: of a flow; the others: of the transfer that `node` sends.
+  /// An event of the queue. done, core_free: of the work or core of `node`; flow_over: of a flow; the others: of the transfer that `node` sends, or
+  /// of a work that draws memory. core_free: core shares are worked off.
   struct Event {
     What what : 3;
     std::uint32_t task : 29;
@@ -49,8 +50,14 @@ class Simulator {
   void own_gate_opens(std::uint32_t node, const Place& place, std::uint32_t task);
   void receive_gate_opens(const Place& place, std::uint32_t task);
   void reach_next(std::uint32_t node, const Place& place);
-  void occupy_core(std::uint32_t node, const Place& place, const TaskRow& row, std::uint32_t task);
+  void work_off(std::uint32_t node, const Place& place, const Seconds* shares);
   void start(std::uint32_t node, const Place& place, std::uint32_t task);
+  struct Phases {  // of a work that draws memory, in picoseconds
+    std::int64_t launch, flow, rest;
+  };
+  [[nodiscard]] Phases phases_of(const TaskRow& row, std::uint32_t node) const;
+  void done(std::uint32_t node, std::uint32_t task);
+  void flow_over(std::uint32_t node, std::uint32_t task);
   void delay_over(std::uint32_t node, std::uint32_t task);
   void sent(std::uint32_t node, std::uint32_t task);
   void received(std::uint32_t node, std::uint32_t task);

@@ -171,13 +171,14 @@ FlowNetwork::~FlowNetwork() = default;
 
 bool FlowNetwork::limits(std::uint32_t route) const { return !platform_->routes[route].empty(); }
 
-void FlowNetwork::start(std::uint32_t route, double bytes, std::uint32_t flow) {
+void FlowNetwork::start(std::uint32_t route, double bytes, std::uint32_t flow, double most) {
   Platform& p = *platform_;
   auto& idle = p.idle[route];
   if (idle.empty()) {
     Platform::Slot& slot = p.slots[p.create(route)];
     slot.action->set_remains(bytes);  // a communication has whole bytes, an action any number
     slot.flow = flow;
+    if (most >= 0) slot.action->set_bound(most);
     return;
   }
   Platform::Slot& slot = p.slots[idle.back()];
@@ -186,6 +187,7 @@ void FlowNetwork::start(std::uint32_t route, double bytes, std::uint32_t flow) {
   slot.action->set_remains(bytes);
   slot.action->set_last_update();
   slot.action->resume();
+  if (most >= 0) slot.action->set_bound(most);
   // resume() has SimGrid share anew only what is joined to the route's first link, and not even that if this link has been touched at this date
   // already; so every link is touched.
   for (simgrid::s4u::Link* link : p.faces[route]) link->set_bandwidth(link->get_bandwidth());

@@ -30,8 +30,9 @@ class FlowNetwork {
   /// Whether a link of the route has limited bandwidth.
   [[nodiscard]] bool limits(std::uint32_t route) const;
 
-  /// Starts a flow of weight 1 now, on a route for which limits() is true; bytes > 0. `flow` identifies it when it ends.
-  void start(std::uint32_t route, double bytes, std::uint32_t flow);
+  /// Starts a flow of weight 1 now, on a route for which limits() is true; bytes > 0. It never goes faster than `most`, in bytes per second; negative:
+  /// as fast as it can. `flow` identifies it when it ends.
+  void start(std::uint32_t route, double bytes, std::uint32_t flow, double most = -1);
 
   /// Calls the driver until it has no further date and no flow is in flight.
   void run(Driver& driver);

@@ -57,8 +57,12 @@ void Player::begin() {
     if (!graph_.on_core[a]) open(a, false, 0);
     open(a, true, 0);
   }
-  for (std::size_t d = 0; d < core_next_.size(); ++d)
-    if (core_next_[d] < core_rows_[d + 1]) open(core_[core_next_[d]], false, 0);
+  for (std::uint32_t d = 0; d < core_next_.size(); ++d) {
+    if (graph_.shares_first[d] > Seconds{})
+      at(graph_.shares_first[d].count(), d, Event::What::core_free);
+    else
+      reach_next(DeviceId{static_cast<int>(d)}, 0);
+  }
   work_off();
 }
 
@@ -69,7 +73,10 @@ void Player::advance(double now, std::span<const std::uint32_t> ended) {
   for (; !dates_.empty() && dates_.top().date <= now; dates_.pop()) due_.push_back(dates_.top());
   for (const std::uint32_t activity : ended) {
     ++events_;
-    sent(activity, now);
+    if (graph_.graph.activities[activity].kind == Activity::Kind::work)
+      at(now + graph_.memory[activity].rest.count(), activity, Event::What::done);
+    else
+      sent(activity, now);
   }
   work_off();
 }
@@ -94,9 +101,16 @@ void Player::happen(const Event& event) {
       sent_[a] = received_[a] = event.date;
       pass(a, false, event.date);
       pass(a, true, event.date);
+      if (graph_.on_core[a])
+        at(event.date + graph_.shares_behind[a].count(), static_cast<std::uint32_t>(graph_.graph.activities[a].device.value), Event::What::core_free);
       break;
-    case Event::What::core_free: reach_next(graph_.graph.activities[a].device, event.date); break;
+    case Event::What::core_free: reach_next(DeviceId{static_cast<int>(a)}, event.date); break;
     case Event::What::flow: {
+      if (graph_.graph.activities[a].kind == Activity::Kind::work) {
+        const MemoryCost& memory = graph_.memory[a];
+        network_.start(memory.route, memory.bytes, a, memory.most.count());
+        break;
+      }
       const TransferCost& cost = graph_.transfers[a];
       if (cost.flow_bytes > 0 && network_.limits(cost.route))
         network_.start(cost.route, cost.flow_bytes, a);
@@ -116,20 +130,22 @@ void Player::open(std::uint32_t activity, bool receive, double date) {
   const std::size_t gate = gate_of(activity, receive);
   ready_[gate] = std::max(ready_[gate], date);
   if (--closed_[gate] > 0) return;
-  if (!receive && graph_.on_core[activity]) occupy_core(activity, ready_[gate]);
   if (closed_[gate ^ 1] > 0) return;
   // Both gates of a transfer; the receive gate of a work opens at time zero and waits for nothing.
   const double start = std::max(ready_[gate], ready_[gate ^ 1]);
-  if (graph_.graph.activities[activity].kind == Activity::Kind::work)
-    at(start + graph_.work_time[activity].count(), activity, Event::What::done);
-  else
-    at(start + graph_.transfers[activity].delay.count(), activity, Event::What::flow);
+  if (graph_.graph.activities[activity].kind == Activity::Kind::work) {
+    if (!graph_.memory.empty() && graph_.memory[activity].bytes > 0)
+      at(start + graph_.memory[activity].launch.count(), activity, Event::What::flow);
+    else
+      at(start + graph_.work_time[activity].count(), activity, Event::What::done);
+    return;
+  }
+  at(start + graph_.transfers[activity].delay.count(), activity, Event::What::flow);
 }
 
-void Player::occupy_core(std::uint32_t activity, double date) { at(date + graph_.core_time[activity].count(), activity, Event::What::core_free); }
-
 void Player::reach_next(DeviceId device, double date) {
-  if (++core_next_[device.index()] < core_rows_[device.index() + 1]) open(core_[core_next_[device.index()]], false, date);
+  cores_end_ = std::max(cores_end_, date);
+  if (core_next_[device.index()] < core_rows_[device.index() + 1]) open(core_[core_next_[device.index()]++], false, date);
 }
 
 void Player::sent(std::uint32_t activity, double date) {
@@ -142,6 +158,8 @@ void Player::pass(std::uint32_t activity, bool received, double date) {
   const std::size_t list = gate_of(activity, received);
   for (std::uint32_t i = successor_rows_[list]; i < successor_rows_[list + 1]; ++i) open(successors_[i] / 2, successors_[i] % 2 == 1, date);
 }
+
+Picoseconds Player::cores_end() const { return to_clock(cores_end_); }
 
 ActivityTimes Player::times(std::size_t activity) const {
   const double start = std::max(ready_[2 * activity], ready_[2 * activity + 1]);

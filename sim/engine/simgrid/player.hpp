@@ -26,13 +26,15 @@ class Player final : public Driver {
   [[nodiscard]] bool finished(std::size_t activity) const { return received_[activity] >= 0; }
   /// Times of a finished activity, rounded to the nearest picosecond.
   [[nodiscard]] ActivityTimes times(std::size_t activity) const;
+  /// When the last core has worked off its shares.
+  [[nodiscard]] Picoseconds cores_end() const;
 
  private:
-  /// An event of an activity at a date known in advance.
+  /// An event of an activity, or of the core of a device, at a date known in advance.
   struct Event {
     enum class What : std::uint8_t { done, core_free, flow, received };
     double date = 0;
-    std::uint32_t activity = 0;
+    std::uint32_t activity = 0;  // of core_free: the device
     What what = What::done;
     friend bool operator>(const Event& a, const Event& b) {
       if (a.date != b.date) return a.date > b.date;
@@ -46,14 +48,13 @@ class Player final : public Driver {
   void work_off();
   void happen(const Event& event);
   void open(std::uint32_t activity, bool receive, double date);
-  void occupy_core(std::uint32_t activity, double date);
   void reach_next(DeviceId device, double date);
   void sent(std::uint32_t activity, double date);
   void pass(std::uint32_t activity, bool received, double date);
 
   const CostedGraph& graph_;
   FlowNetwork& network_;
-  double now_ = 0;
+  double now_ = 0, cores_end_ = 0;
   std::int64_t events_ = 0;
 
   // Two gates per activity: start or send, receive.
@@ -64,7 +65,7 @@ class Player final : public Driver {
   std::vector<double> sent_, received_;  // negative: not yet
 
   std::vector<std::uint32_t> core_rows_, core_;  // per device, its core activities in order
-  std::vector<std::uint32_t> core_next_;         // per device, position in core_ of the present one
+  std::vector<std::uint32_t> core_next_;         // per device, position in core_ of what the core comes to next
 
   std::priority_queue<Event, std::vector<Event>, std::greater<>> dates_;
   std::vector<Event> due_;  // a queue of events at `now`

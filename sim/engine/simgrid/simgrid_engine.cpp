@@ -9,7 +9,7 @@ Expected<Timeline> run_simgrid(const Model& model, const RunControl& control) {
   auto simulation = simgrid_engine::simulate(write_out(model), control.stop);
   if (!simulation) return simulation.error();
   if (!simulation->finished.empty()) return deadlock(model, simulation->finished);
-  return make_timeline(simulation->times, simulation->events);
+  return make_timeline(simulation->times, simulation->cores_end, simulation->events);
 }
 
 }  // namespace podsim

@@ -188,34 +188,17 @@ TEST(SimgridCore, RunsInProgramOrderWhateverIsReady) {
   EXPECT_EQ(times[last].received, Picoseconds{30'000'000});
 }
 
-TEST(SimgridCore, ShareOfATransferIsTheSendGateAndHoldsTheCoreForItsTimeOnly) {
+TEST(SimgridCore, SharesHoldTheCoreBehindATaskAndBeforeTheFirst) {
   TestGraph graph{2};
-  const auto receiver = graph.dma(1, 50 * us);
-  const auto before = graph.core(0, 4 * us);
-  const auto t = graph.transfer({.route = graph.route({graph.link(50 * GB)}), .receive = {done(receiver)}, .core_share = 2 * us});
-  const auto after = graph.core(0, 1 * us);
-  const auto blocked = graph.core(0, 1 * us, {sent(t)});
-  const auto times = run(graph);
-  EXPECT_EQ(times[before].received, Picoseconds{4'000'000});
-  EXPECT_EQ(times[after].start, Picoseconds{6'000'000});  // the receiver's slot is not free yet, the core goes on
-  EXPECT_EQ(times[t].start, Picoseconds{50'000'000});
-  EXPECT_EQ(times[blocked].start, Picoseconds{70'000'000});
-}
-
-TEST(SimgridCore, ShareOfATransferWaitsForItsTurn) {
-  TestGraph graph{2};
-  graph.core(0, 4 * us);
-  const auto t = graph.transfer({.route = graph.route({graph.link(50 * GB)}), .core_share = 2 * us});
-  EXPECT_EQ(run(graph)[t].start, Picoseconds{4'000'000});
-}
-
-TEST(SimgridCore, ShareOfADmaWorkHoldsTheCoreWhileTheWorkGoesItsWay) {
-  TestGraph graph{1};
-  const auto copy = graph.dma(0, 10 * us, {}, 3 * us);
-  const auto next = graph.core(0, 1 * us);
-  const auto times = run(graph);
-  EXPECT_EQ(times[copy].received, Picoseconds{10'000'000});
-  EXPECT_EQ(times[next].start, Picoseconds{3'000'000});
+  graph.shares_first(0, 3 * us);
+  const auto first = graph.core(0, 4 * us, {}, 2 * us);
+  const auto beside = graph.dma(0, 1 * us);
+  const auto second = graph.core(0, 1 * us, {}, 5 * us);
+  const Simulation simulation = *simulate(graph.build());
+  EXPECT_EQ(simulation.times[first].start, Picoseconds{3'000'000});
+  EXPECT_EQ(simulation.times[beside].start, Picoseconds{0});
+  EXPECT_EQ(simulation.times[second].start, Picoseconds{9'000'000});
+  EXPECT_EQ(simulation.cores_end, Picoseconds{15'000'000});
 }
 
 TEST(SimgridTimes, RoundToTheNearestPicosecond) {

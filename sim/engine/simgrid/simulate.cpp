@@ -15,6 +15,7 @@ namespace {
 /// What the child writes first; then the ActivityTimes, or if something did not finish one byte per activity: whether it did.
 struct Header {
   std::int64_t events = 0;
+  Picoseconds cores_end;
   std::uint64_t all_finished = 0;
 };
 static_assert(std::is_trivially_copyable_v<ActivityTimes> && std::is_trivially_copyable_v<Header>);
@@ -28,7 +29,7 @@ void simulate_here(const CostedGraph& graph, Output& output) {
   std::vector<char> finished(n);
   for (std::size_t a = 0; a < n; ++a) finished[a] = player.finished(a) ? 1 : 0;
   const bool all = std::find(finished.begin(), finished.end(), 0) == finished.end();
-  const Header header{player.events(), all ? 1U : 0U};
+  const Header header{player.events(), player.cores_end(), all ? 1U : 0U};
   output.write(&header, sizeof header);
   if (!all) {
     output.write(finished.data(), n);
@@ -51,7 +52,7 @@ Expected<Simulation> simulate(const CostedGraph& graph, Cancellation stop) {
   std::memcpy(&header, bytes->data(), sizeof header);
   const std::byte* body = bytes->data() + sizeof header;
   if (bytes->size() != sizeof header + n * (header.all_finished != 0 ? sizeof(ActivityTimes) : 1)) return torn;
-  Simulation result{{}, {}, header.events};
+  Simulation result{{}, {}, header.cores_end, header.events};
   if (header.all_finished != 0) {
     result.times.resize(n);
     if (n > 0) std::memcpy(result.times.data(), body, n * sizeof(ActivityTimes));

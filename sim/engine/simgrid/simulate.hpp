@@ -14,6 +14,7 @@ namespace podsim::simgrid_engine {
 struct Simulation {
   std::vector<ActivityTimes> times;  // one per activity
   std::vector<bool> finished;        // per activity, if the graph could not progress (`times` is then empty); else empty
+  Picoseconds cores_end;             // when the last core has worked off its shares
   std::int64_t events = 0;           // ends of work, delays, flows, reductions and core turns
 };
 

@@ -20,12 +20,11 @@ struct Transfer {
   double bytes = 1 * MB;
   double delay = 0, reduction = 0;
   std::vector<Dependency> send = {}, receive = {};
-  double core_share = -1;  // seconds that the sender's core is held; negative: not on the core
 };
 
 class TestGraph {
  public:
-  explicit TestGraph(int devices) : order_(static_cast<std::size_t>(devices)) {}
+  explicit TestGraph(int devices) : order_(static_cast<std::size_t>(devices)) { graph_.shares_first.resize(order_.size()); }
 
   LinkId link(double bandwidth) {
     graph_.links.push_back(BytesPerSecond{bandwidth});
@@ -39,12 +38,12 @@ class TestGraph {
     return static_cast<std::uint32_t>(graph_.routes.size() - 1);
   }
 
-  /// A work on the core.
-  std::uint32_t core(int device, double time, std::vector<Dependency> waits = {}) { return work(device, time, std::move(waits), true, time); }
-  /// A dma work; with core_share >= 0 the core is held that long when it starts.
-  std::uint32_t dma(int device, double time, std::vector<Dependency> waits = {}, double core_share = -1) {
-    return work(device, time, std::move(waits), core_share >= 0, std::max(core_share, 0.0));
+  /// A work on the core, and the core shares behind it.
+  std::uint32_t core(int device, double time, std::vector<Dependency> waits = {}, double shares = 0) {
+    return work(device, time, std::move(waits), true, shares);
   }
+  std::uint32_t dma(int device, double time, std::vector<Dependency> waits = {}) { return work(device, time, std::move(waits), false, 0); }
+  void shares_first(int device, double time) { graph_.shares_first[static_cast<std::size_t>(device)] = Seconds{time}; }
 
   std::uint32_t transfer(Transfer t) {
     Activity activity;
@@ -54,7 +53,7 @@ class TestGraph {
     activity.receiver_task = next_task(t.from);
     graph_.work_time.emplace_back();
     graph_.transfers.push_back({Seconds{t.delay}, t.bytes, Bytes{static_cast<std::int64_t>(t.bytes)}, t.route, Seconds{t.reduction}});
-    return add(activity, std::move(t.send), std::move(t.receive), t.core_share >= 0, std::max(t.core_share, 0.0));
+    return add(activity, std::move(t.send), std::move(t.receive), false, 0);
   }
 
   [[nodiscard]] CostedGraph build() const {
@@ -76,20 +75,20 @@ class TestGraph {
  private:
   [[nodiscard]] TaskId next_task(int device) const { return TaskId{order_[static_cast<std::size_t>(device)].size()}; }
 
-  std::uint32_t work(int device, double time, std::vector<Dependency> waits, bool on_core, double core_time) {
+  std::uint32_t work(int device, double time, std::vector<Dependency> waits, bool on_core, double shares) {
     Activity activity;
     activity.device = DeviceId{device};
     graph_.work_time.emplace_back(time);
     graph_.transfers.emplace_back();
-    return add(activity, std::move(waits), {}, on_core, core_time);
+    return add(activity, std::move(waits), {}, on_core, shares);
   }
 
-  std::uint32_t add(Activity activity, std::vector<Dependency> first, std::vector<Dependency> second, bool on_core, double core_time) {
+  std::uint32_t add(Activity activity, std::vector<Dependency> first, std::vector<Dependency> second, bool on_core, double shares) {
     activity.task = next_task(activity.device.value);
     const auto id = static_cast<std::uint32_t>(graph_.graph.activities.size());
     graph_.graph.activities.push_back(activity);
     graph_.on_core.push_back(on_core);
-    graph_.core_time.emplace_back(core_time);
+    graph_.shares_behind.emplace_back(shares);
     waits_.push_back(std::move(first));
     waits_.push_back(std::move(second));
     order_[activity.device.index()].push_back(id);

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -38,6 +39,8 @@ inline Machine costly_machine(Rng& rng, double scale = 1) {
   machine.software.per_message = Seconds{rng.between(0, 3) * 1e-8};
   machine.software.launch.fill(Seconds{rng.between(0, 3) * 1e-8});
   if (rng.below(4) == 0) machine.software.core_share.fill(rng.uniform());
+  machine.chip.memory_shared = rng.below(4) > 0;
+  if (rng.below(2) == 0) machine.chip.transfer_memory_passes = rng.between(0, 10) * 0.25;
   return machine;
 }
 
@@ -213,10 +216,17 @@ class Sets {
 
 /// How often the clock is rounded on the ways that lead to each activity's start, and to its end: through what its gates wait for, through the core,
 /// and, to its end, through the flows that share links with it, directly or by others, as far as they start or end before. An activity rounds once
-/// for each of its delay, flow, reduction, work and core time that takes any.
+/// for each of its delay, flow, reduction, work and core shares that takes any.
 struct Roundings {
   std::vector<std::int64_t> start, end;
 };
+
+/// The route of the flow that an activity is or has.
+inline std::optional<std::uint32_t> flow_route(const CostedGraph& costs, std::size_t activity) {
+  if (costs.graph.activities[activity].kind == Activity::Kind::transfer)
+    return costs.transfers[activity].flow_bytes > 0 ? std::optional{costs.transfers[activity].route} : std::nullopt;
+  return !costs.memory.empty() && costs.memory[activity].bytes > 0 ? std::optional{costs.memory[activity].route} : std::nullopt;
+}
 
 inline Roundings roundings_of(const CostedGraph& costs, const Timeline& timeline) {
   const ActivityGraph& graph = costs.graph;
@@ -225,7 +235,8 @@ inline Roundings roundings_of(const CostedGraph& costs, const Timeline& timeline
   for (std::size_t a = 0; a < n; ++a) {
     const TransferCost& transfer = costs.transfers[a];
     own[a] = (costs.work_time[a] > Seconds{}) + (transfer.delay > Seconds{}) + (transfer.flow_bytes > 0) + (transfer.reduction > Seconds{});
-    if (costs.on_core[a] && costs.core_time[a] != costs.work_time[a]) ++own[a];
+    if (costs.shares_behind[a] > Seconds{}) ++own[a];
+    if (!costs.memory.empty() && costs.memory[a].bytes > 0) own[a] += 2;  // launch and rest
   }
   // Components of flows that meet: that share a limited link while both last.
   std::vector<std::size_t> root(n);
@@ -236,8 +247,8 @@ inline Roundings roundings_of(const CostedGraph& costs, const Timeline& timeline
   };
   std::vector<std::vector<std::size_t>> on_link(costs.links.size());
   for (std::size_t a = 0; a < n; ++a)
-    if (graph.activities[a].kind == Activity::Kind::transfer && costs.transfers[a].flow_bytes > 0)
-      for (const LinkId link : costs.routes[costs.transfers[a].route])
+    if (const std::optional<std::uint32_t> route = flow_route(costs, a))
+      for (const LinkId link : costs.routes[*route])
         if (!is_unlimited(costs.links[link.index()])) on_link[link.index()].push_back(a);
   for (const auto& flows : on_link)
     for (std::size_t i = 0; i < flows.size(); ++i)
@@ -357,8 +368,9 @@ inline ::testing::AssertionResult same_metrics(const Model& model, const Timelin
   std::size_t next = 0;
   for (const LinkMetrics& link : link_classes) {
     for (std::uint32_t i = 0; i < link.links; ++i) expanded.emplace_back(link.bytes, link.utilisation);
-    while (next < links.size() && links[next].link < link.link) ++next;  // both by link
-    if (next == links.size() || links[next].link != link.link || links[next].bytes != link.bytes || links[next].utilisation != link.utilisation)
+    const auto place = [](const LinkMetrics& m) { return std::pair{m.memory_of, m.link}; };  // links by number, then memories by device
+    while (next < links.size() && place(links[next]) < place(link)) ++next;
+    if (next == links.size() || place(links[next]) != place(link) || links[next].bytes != link.bytes || links[next].utilisation != link.utilisation)
       return differ("what the lowest link of a class carried, or their order,");
   }
   std::sort(each.begin(), each.end());

@@ -1,0 +1,153 @@
+#include "sim/model/core_share.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "sim/model/task_cost.hpp"
+
+namespace podsim {
+
+namespace {
+
+/// The operations of one program that have a share, and their pieces.
+class Sharer {
+ public:
+  Sharer(const Model& model, std::uint32_t program)
+      : model_{model},
+        program_{program},
+        costs_{model.costs[program]},
+        tasks_{model.schedule->programs[program].tasks},
+        nodes_{model.deployment.programs[program].devices.size()} {}
+
+  CoreShares run() {
+    for (std::size_t t = costs_.size(); t-- > 0;)
+      if (costs_[t].on_core) core_.push_back(t);
+    std::reverse(core_.begin(), core_.end());
+    for (const Operation& operation : operations()) place(operation);
+    std::stable_sort(shares_.pieces.begin(), shares_.pieces.end(), [](const auto& a, const auto& b) { return a.place < b.place; });
+    add_up();
+    return std::move(shares_);
+  }
+
+ private:
+  struct Operation {
+    double share = 0;
+    std::vector<std::size_t> tasks;  // of a Collective the first is its launch
+  };
+
+  /// In program order. A Collective without a launch has one device: nothing moves.
+  std::vector<Operation> operations() const {
+    std::vector<Operation> result;
+    std::map<int, std::size_t> launched;  // by collective: position in `result`
+    for (std::size_t t = 0; t < costs_.size(); ++t) {
+      const Task& task = tasks_[t];
+      if (costs_[t].on_core) continue;
+      if (task.origin && !is_launch(task.op)) {
+        if (const auto known = launched.find(task.origin->collective); known != launched.end()) result[known->second].tasks.push_back(t);
+        continue;
+      }
+      const double share = core_share_of(*model_.machine, task);
+      if (share == 0) continue;
+      if (task.origin) launched[task.origin->collective] = result.size();
+      result.push_back({share, {t}});
+    }
+    return result;
+  }
+
+  /// Per node, the longest path through the operation's own tasks there: its duration while nobody else uses a link.
+  std::vector<Seconds> durations(const Operation& operation) const {
+    const Deployment& deployment = model_.deployment;
+    std::map<std::size_t, std::vector<Seconds>> ends;
+    std::vector<Seconds> longest(nodes_);
+    for (const std::size_t t : operation.tasks) {
+      const Participants& who = deployment.who(program_, t);
+      std::vector<Seconds>& end = ends[t];
+      end.resize(nodes_);
+      for (std::size_t l = 0; l < nodes_; ++l) {
+        if (who.does(l)) end[l] = uncontended(model_, program_, t, l);
+        if (!who.receives(l) || !tasks_[t].origin) continue;  // of an algorithm's own transfer, the sender pays
+        const auto& [program, local] = deployment.places[who.from[l]];
+        end[l] = std::max(end[l], uncontended(model_, program, who.from_task.empty() ? t : who.from_task[l], local));
+      }
+      std::vector<Seconds> begin(nodes_);
+      for (const bool receive_gate : {false, true})
+        for (const Wait& wait : waits_of(model_.schedule->programs[program_], TaskId{t}, receive_gate))
+          if (const auto before = ends.find(wait.task.index()); before != ends.end())
+            for (std::size_t l = 0; l < nodes_; ++l) begin[l] = std::max(begin[l], before->second[l]);
+      for (std::size_t l = 0; l < nodes_; ++l) {
+        end[l] += begin[l];
+        longest[l] = std::max(longest[l], end[l]);
+      }
+    }
+    return longest;
+  }
+
+  /// The tasks on the core that the operation goes on beside: those behind it up to the first that waits for it, for as long as it lasts.
+  std::vector<std::size_t> beside(const Operation& operation, Seconds duration) const {
+    const std::size_t place = operation.tasks.front();
+    std::vector<std::size_t> result;
+    auto next = std::upper_bound(core_.begin(), core_.end(), place);
+    if (next == core_.end()) return result;
+    std::vector<bool> waits(costs_.size() - place, false);  // for the operation, itself or through others
+    for (const std::size_t t : operation.tasks) waits[t - place] = true;
+    Seconds worked;
+    for (std::size_t t = place + 1; t < costs_.size() && worked < duration; ++t) {
+      const auto& after = tasks_[t].after;
+      if (std::any_of(after.begin(), after.end(), [&](const Edge& edge) { return edge.task.index() >= place && waits[edge.task.index() - place]; }))
+        waits[t - place] = true;
+      if (!costs_[t].on_core) continue;
+      if (waits[t - place]) break;
+      result.push_back(t);
+      worked += costs_[t].work;
+    }
+    return result;
+  }
+
+  void place(const Operation& operation) {
+    std::vector<Seconds> time = durations(operation);
+    const std::vector<std::size_t> others = beside(operation, *std::max_element(time.begin(), time.end()));
+    for (Seconds& each : time) each = operation.share / static_cast<double>(others.size() + 1) * each;
+    const TaskId of{operation.tasks.front()};
+    shares_.pieces.push_back({of, static_cast<std::uint32_t>(of.index()), time});
+    for (const std::size_t t : others) shares_.pieces.push_back({of, static_cast<std::uint32_t>(t + 1), time});
+  }
+
+  void add_up() {
+    shares_.first.resize(nodes_);
+    shares_.behind.resize(costs_.size());
+    for (const CoreShares::Piece& piece : shares_.pieces)
+      for (std::size_t l = 0; l < nodes_; ++l) {
+        if (piece.time[l] == Seconds{}) continue;
+        auto after = std::lower_bound(core_.begin(), core_.end(), piece.place);
+        while (after != core_.begin() && !model_.deployment.who(program_, *std::prev(after)).does(l)) --after;
+        std::vector<Seconds>& sums = after == core_.begin() ? shares_.first : shares_.behind[*std::prev(after)];
+        sums.resize(nodes_);
+        sums[l] += piece.time[l];
+      }
+  }
+
+  const Model& model_;
+  std::uint32_t program_;
+  const std::vector<TaskCost>& costs_;
+  const std::vector<Task>& tasks_;
+  std::size_t nodes_;
+  std::vector<std::size_t> core_;  // tasks on the core
+  CoreShares shares_;
+};
+
+}  // namespace
+
+std::vector<CoreShares> core_shares_of(const Model& model) {
+  const auto& shares = model.machine->software.core_share;
+  std::vector<CoreShares> result;
+  if (std::all_of(shares.begin(), shares.end(), [](double share) { return share == 0; })) return result;
+  bool any = false;
+  for (std::uint32_t p = 0; p < model.costs.size(); ++p) {
+    result.push_back(Sharer{model, p}.run());
+    any |= !result.back().pieces.empty();
+  }
+  if (!any) result.clear();
+  return result;
+}
+
+}  // namespace podsim

@@ -1,0 +1,153 @@
+#include "sim/model/shared_memory.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace podsim {
+
+namespace {
+
+bool adds(const Op& op) {
+  if (const auto* shift = std::get_if<Shift>(&op)) return shift->combine == Combine::add;
+  if (const auto* receive = std::get_if<Recv>(&op)) return receive->combine == Combine::add;
+  return false;
+}
+
+class MemorySharer {
+ public:
+  explicit MemorySharer(Model& model) : model_{model}, chip_{model.machine->chip}, unit_{memory_unit(chip_)} {}
+
+  void run() {
+    if (!chip_.memory_shared || is_unlimited(chip_.hbm_bandwidth) || !may_be_short()) return;
+    const auto devices = static_cast<std::uint32_t>(model_.schedule->mesh.devices());
+    for (std::uint32_t d = 0; d < devices; ++d)
+      model_.links.push_back({static_cast<double>(unit_) * chip_.hbm_bandwidth, LinkId{model_.first_memory + static_cast<int>(d)}, 1, true});
+    lay_paths();
+    for (const DeviceId device : model_.device_of) {
+      model_.memory_paths.push_back(static_cast<std::uint32_t>(model_.paths.size()));
+      Path path;
+      path.first = static_cast<std::uint32_t>(model_.path_links.size());
+      model_.path_links.push_back({memory_of(static_cast<std::uint32_t>(device.value)), static_cast<std::uint32_t>(unit_)});
+      path.last = path.first + 1;
+      path.bottleneck = chip_.hbm_bandwidth;
+      model_.paths.push_back(path);
+    }
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t memory_of(std::uint32_t device) const { return static_cast<std::uint32_t>(model_.first_memory) + device; }
+
+  template <class Visit>
+  void each_transfer(Visit visit) const {
+    for (std::uint32_t p = 0; p < model_.costs.size(); ++p)
+      for (std::size_t t = 0; t < model_.costs[p].size(); ++t)
+        if (model_.costs[p][t].kind == TaskCost::Kind::transfer) visit(p, t, model_.deployment.who(p, t));
+  }
+
+  /// Not sharp: it adds up what the works and links of a device could draw at once. (DES looks again at every moment.)
+  [[nodiscard]] bool may_be_short() const {
+    if (model_.costs.empty()) return false;
+    double work = 0;  // the most that a work on the core draws
+    const double fastest = model_.speed.empty() ? 1 : *std::max_element(model_.speed.begin(), model_.speed.end());
+    for (std::uint32_t p = 0; p < model_.costs.size(); ++p)
+      for (std::size_t t = 0; t < model_.costs[p].size(); ++t) {
+        const TaskCost& cost = model_.costs[p][t];
+        if (cost.memory_bytes == 0 || model_.deployment.who(p, t).doers == 0) continue;
+        if (!cost.on_core) return true;
+        work = std::max(work, fastest * cost.memory_bytes / (cost.work - cost.launch - cost.rest).count());
+      }
+    // Per device and link at its end, the most that one flow there gets and passes.
+    std::map<std::pair<std::uint32_t, std::uint32_t>, double> ends;
+    std::map<std::pair<std::uint32_t, bool>, bool> known;
+    // A deployment on part of the devices stands for all of them: what leaves or reaches any of them counts for one.
+    const bool part = model_.deployment.places.size() < model_.device_of.size();
+    bool endless = false;
+    each_transfer([&](std::uint32_t p, std::size_t t, const Participants& who) {
+      const TaskCost& cost = model_.costs[p][t];
+      const bool same = who.to_task.empty();
+      if (endless || cost.flow_bytes == 0 || (same && !known.try_emplace({cost.routing, adds(model_.task(p, t).op)}).second)) return;
+      for (std::size_t l = 0; l < who.to.size(); ++l) {
+        if (!who.does(l)) continue;
+        const Path& path = model_.path(cost, l);
+        if (is_unlimited(path.bottleneck)) endless = true;
+        const auto links = model_.links_of(path);
+        if (links.empty()) continue;
+        const std::uint32_t from = part ? 0 : model_.deployment.programs[p].devices[l], to = part ? 0 : who.to[l];
+        const double rate = path.bottleneck.count() * chip_.transfer_memory_passes;
+        double& out = ends[{from, links.front().link}];
+        out = std::max(out, rate);
+        double& in = ends[{to, static_cast<std::uint32_t>(model_.links.size()) + links.back().link}];
+        in = std::max(in, rate * (arrival_adds(model_, p, t, l) ? 2 : 1));
+      }
+    });
+    if (endless) return chip_.transfer_memory_passes > 0;
+    double transfers = 0, most = 0;
+    for (auto end = ends.begin(); end != ends.end(); ++end) {
+      transfers = end == ends.begin() || std::prev(end)->first.first != end->first.first ? end->second : transfers + end->second;
+      most = std::max(most, transfers);
+    }
+    return work + most > chip_.hbm_bandwidth.count();
+  }
+
+  /// Replaces every routing by one whose paths begin and end in memories.
+  void lay_paths() {
+    std::map<std::pair<std::uint32_t, std::vector<bool>>, std::uint32_t> routings;  // by the routing without memories, and what adds
+    std::vector<std::vector<std::uint32_t>> laid;
+    for (std::uint32_t p = 0; p < model_.costs.size(); ++p)
+      for (std::size_t t = 0; t < model_.costs[p].size(); ++t) {
+        TaskCost& cost = model_.costs[p][t];
+        if (cost.kind != TaskCost::Kind::transfer) continue;
+        const Participants& who = model_.deployment.who(p, t);
+        std::vector<bool> adding;
+        if (who.to_task.empty())
+          adding = {adds(model_.task(p, t).op)};
+        else
+          for (std::size_t l = 0; l < who.to.size(); ++l) adding.push_back(who.does(l) && arrival_adds(model_, p, t, l));
+        const auto [entry, is_new] = routings.try_emplace({cost.routing, adding}, static_cast<std::uint32_t>(laid.size()));
+        if (is_new) {
+          auto& paths = laid.emplace_back(who.to.size(), 0);
+          for (std::size_t l = 0; l < who.to.size(); ++l)
+            if (who.does(l))
+              paths[l] = path_between(model_.deployment.programs[p].devices[l], who.to[l], model_.routings[cost.routing][l],
+                                      adding[adding.size() == 1 ? 0 : l]);
+        }
+        cost.routing = entry->second;
+      }
+    model_.routings = std::move(laid);
+  }
+
+  std::uint32_t path_between(std::uint32_t from, std::uint32_t to, std::uint32_t bare, bool adding) {
+    const auto [entry, is_new] = paths_.try_emplace({bare, from, to, adding}, static_cast<std::uint32_t>(model_.paths.size()));
+    if (!is_new) return entry->second;
+    const auto passes = static_cast<std::uint32_t>(chip_.transfer_memory_passes * unit_);
+    const std::uint32_t arriving = adding ? 2 * passes : passes;
+    Path path = model_.paths[bare];
+    const std::uint32_t first = path.first, last = path.last;
+    path.first = static_cast<std::uint32_t>(model_.path_links.size());
+    if (passes > 0) model_.path_links.push_back({memory_of(from), passes});
+    for (std::uint32_t i = first; i < last; ++i) model_.path_links.push_back(PathLink{model_.path_links[i]});
+    if (passes > 0) model_.path_links.push_back({memory_of(to), arriving});
+    path.last = static_cast<std::uint32_t>(model_.path_links.size());
+    if (arriving > 0) path.bottleneck = std::min(path.bottleneck, static_cast<double>(unit_) / arriving * chip_.hbm_bandwidth);
+    model_.paths.push_back(path);
+    return entry->second;
+  }
+
+  Model& model_;
+  const Chip& chip_;
+  int unit_;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, bool>, std::uint32_t> paths_;  // by the path without memories, sender, receiver
+};
+
+}  // namespace
+
+bool arrival_adds(const Model& model, std::uint32_t program, std::size_t task, std::size_t local) {
+  const Participants& who = model.deployment.who(program, task);
+  if (who.to_task.empty()) return adds(model.task(program, task).op);
+  return adds(model.task(model.deployment.places[who.to[local]].program, who.to_task[local]).op);
+}
+
+void share_memory(Model& model) { MemorySharer{model}.run(); }
+
+}  // namespace podsim

@@ -1,0 +1,18 @@
+// The memory of each device as a link that its products, Locals and transfers share.
+#pragma once
+
+#include "sim/model/model.hpp"
+
+namespace podsim {
+
+/// Lays the paths of all transfers through the memories of their devices: read at the sender, written at the receiver, there also read where the
+/// transfer adds; `chip.transfer_memory_passes` times each. Gives each node a path for the bytes of its works. Changes nothing if memory is separate
+/// or unlimited, or if the demands of every device always fit: those of all links at its ends, of the most demanding work on the core, and none of
+/// work beside it.
+///   cost    O(tasks + distinct participants * devices)
+void share_memory(Model& model);
+
+/// Whether the arrival of what a local node sends by a task adds to what is there: it then also reads the receiver's memory.
+bool arrival_adds(const Model& model, std::uint32_t program, std::size_t task, std::size_t local);
+
+}  // namespace podsim
