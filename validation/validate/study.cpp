@@ -90,7 +90,7 @@ class StudyReader {
         file_.problem(collective, "expected a collective, as all-gather, found " + quoted(message.choice(c).collective()));
         continue;
       }
-      if (const auto chooser = always(message.choice(c).algorithm(), [](int, Bytes) { return 1; }); !chooser)
+      if (const auto chooser = always(message.choice(c).algorithm(), in_chunks(1)); !chooser)
         file_.problem(algorithm, chooser.error().message);
       result.predict.algorithm.at(static_cast<std::size_t>(*kind)) = message.choice(c).algorithm();
     }
