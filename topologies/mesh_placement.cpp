@@ -211,7 +211,8 @@ Expected<std::vector<ChipId>> parse_device_order(std::string_view text, const st
   return order;
 }
 
-Expected<PlacedMesh> place_in_order(const Grid& grid, const std::vector<std::pair<std::string, int>>& sizes, const std::vector<ChipId>& order) {
+Expected<PlacedMesh> place_in_order(const Grid& grid, const std::vector<std::pair<std::string, int>>& sizes, const std::vector<ChipId>& order,
+                                    int cores) {
   std::vector<bool> taken(static_cast<std::size_t>(grid.chips()), false);
   for (const ChipId chip : order) {
     assert(chip.value >= 0 && chip.value < grid.chips() && !taken[chip.index()]);
@@ -219,12 +220,19 @@ Expected<PlacedMesh> place_in_order(const Grid& grid, const std::vector<std::pai
   }
   const Expected<Mesh> open = wrapped_mesh(sizes, [](const Mesh&, std::size_t) { return false; });
   if (!open) return open.error();
-  if (static_cast<std::size_t>(open->devices()) != order.size())
-    return misfit(fmt::format("expected a mesh of {} devices for the slice {}, got {} with {}", order.size(), extents_text(grid), to_text(*open),
+  Placement placement;
+  for (const ChipId chip : order)
+    for (int core = 0; core < cores; ++core) {
+      placement.chip_of.push_back(chip);
+      if (cores > 1) placement.core_of.push_back(core);
+    }
+  const std::size_t devices = placement.chip_of.size();
+  if (static_cast<std::size_t>(open->devices()) != devices)
+    return misfit(fmt::format("expected a mesh of {} devices for the slice {}, got {} with {}", devices, extents_text(grid), to_text(*open),
                              open->devices()));
-  Expected<Mesh> mesh = mesh_by_distance(grid, sizes, order);
+  Expected<Mesh> mesh = mesh_by_distance(grid, sizes, placement.chip_of);
   if (!mesh) return mesh.error();
-  return PlacedMesh{*std::move(mesh), Placement{order}};
+  return PlacedMesh{*std::move(mesh), std::move(placement)};
 }
 
 }  // namespace podsim

@@ -33,10 +33,11 @@ std::vector<ChipId> snake_order(const Grid& grid);
 /// ones.
 Expected<std::vector<ChipId>> parse_device_order(std::string_view text, const std::string& file, const Grid& grid);
 
-/// Places the mesh `sizes` (name, size), row-major: device i on order[i]. An axis wraps if its size is 2 or less, or if on every line of devices
+/// Places the mesh `sizes` (name, size), row-major: device i on order[i], or, on chips of several cores, on order[i / cores]. An axis wraps if its size is 2 or less, or if on every line of devices
 /// along it the last device is as near to the first, in hops, as some two neighbours of the line are to each other. Row-major order uses the stricter
-/// rule of mesh_over(). Errors: those of Mesh::make; a product other than the length of `order`. `order` must name chips of the grid, each at most
+/// rule of mesh_over(). Errors: those of Mesh::make; a product other than the number of devices. `order` must name chips of the grid, each at most
 /// once: an assert.
-Expected<PlacedMesh> place_in_order(const Grid& grid, const std::vector<std::pair<std::string, int>>& sizes, const std::vector<ChipId>& order);
+Expected<PlacedMesh> place_in_order(const Grid& grid, const std::vector<std::pair<std::string, int>>& sizes, const std::vector<ChipId>& order,
+                                    int cores = 1);
 
 }  // namespace podsim

@@ -188,6 +188,10 @@ TEST(PlaceInOrder, ASnakeWrapsWhereItsEndsMeet) {
 TEST(PlaceInOrder, KeepsTheOrderAndRefusesMeshesOfOtherSizes) {
   const Grid on = open_mesh({2, 2});
   EXPECT_EQ(place_in_order(on, {{"a", 2}, {"b", 2}}, order_of({3, 1, 2, 0}))->placement.chip_of, order_of({3, 1, 2, 0}));
+  const auto cores = place_in_order(on, {{"a", 8}}, snake_order(on), 2);
+  ASSERT_TRUE(cores);
+  EXPECT_EQ(cores->placement.chip_of, order_of({0, 0, 1, 1, 3, 3, 2, 2}));
+  EXPECT_EQ(cores->placement.core_of, (std::vector<int>{0, 1, 0, 1, 0, 1, 0, 1}));
   EXPECT_EQ(error_of(place_in_order(on, {{"a", 8}}, row_major_order(on))), "expected a mesh of 4 devices for the slice 2x2, got a=8 with 8");
   EXPECT_EQ(error_of(place_in_order(on, {{"a", 0}}, row_major_order(on))), error_of(Mesh::make({{"a", 0, false}})));
 }

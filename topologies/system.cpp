@@ -85,10 +85,11 @@ Expected<PlacedMesh> place(const SystemSpec& spec, const Slice& slice, const Top
   if (grid == nullptr || spec.slices > 1)
     return Diagnostic{of_field("mesh_order"), "expected row-major on switches and on several slices, found " + quoted(name_of(spec.order))};
   if (jax != nullptr) return place_as_jax(machine, slice, *grid, sizes, *jax);
-  if (machine.chip.devices > 1)
-    return Diagnostic{of_field("mesh_order"), "expected row-major or jax on chips of two devices, found " + quoted(name_of(spec.order))};
-  if (const auto* listed = std::get_if<ListedOrder>(&spec.order)) return place_as_listed(*grid, sizes, listed->file);
-  return place_in_order(*grid, sizes, snake_order(*grid));
+  const auto* listed = std::get_if<ListedOrder>(&spec.order);
+  if (listed != nullptr && machine.chip.devices > 1)
+    return Diagnostic{of_field("mesh_order"), "expected row-major, jax or snake on chips of two devices, found " + quoted(name_of(spec.order))};
+  if (listed != nullptr) return place_as_listed(*grid, sizes, listed->file);
+  return place_in_order(*grid, sizes, snake_order(*grid), machine.chip.devices);
 }
 
 /// The speed of every device; none: all as the machine says.

@@ -78,9 +78,9 @@ class Composer {
 };
 
 /// Follows activations forwards and gradients backwards through the parts.
-class Wiring {
+class StageWiring {
  public:
-  explicit Wiring(bool chained) : chained_{chained} {}
+  explicit StageWiring(bool chained) : chained_{chained} {}
 
   std::map<std::string, std::string> forward(const WorkloadPart& part, bool last) {
     const std::string x = chained_ ? at_ : part.name + ".X", y = last && chained_ ? "Y" : part.name + ".Y";
@@ -131,7 +131,7 @@ Expected<Schedule> block_schedule(const Submesh& submesh, const Workload& worklo
 
   constexpr std::array<std::string_view, 3> suffix{"", ", backward", ", forward and backward"};
   Composer composer{submesh, workload.name + std::string{suffix[static_cast<std::size_t>(pass)]}};
-  Wiring wiring{chained};
+  StageWiring wiring{chained};
   std::vector<std::string> outputs{"Y", "dX"};
   for (std::size_t p = 0; p < parts->size(); ++p) {
     const WorkloadPart& part = (*parts)[p];

@@ -166,7 +166,7 @@ TEST(PlainBlock, GradientsAreCentralDifferences) {
 // ---- Time -----------------------------------------------------------------------------------------------------------------------------
 
 Picoseconds time_of(const podsim::System& pod, const Schedule& schedule) {
-  const auto lowered = lower(schedule, by_dimension(chunk_rule(pod.machine)));
+  const auto lowered = lower(schedule, by_dimension(chunk_rule(pod)));
   EXPECT_TRUE(lowered) << to_text(lowered.error());
   const auto model = make_model(*lowered, pod.machine, *pod.topology, pod.placement);
   EXPECT_TRUE(model) << to_text(model.error());

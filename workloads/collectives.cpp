@@ -1,15 +1,81 @@
 #include "workloads/collectives.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <memory>
 
 namespace podsim {
 
-ChunkRule chunk_rule(const Machine& machine) {
-  const LinkParameters& link = machine.link[0];
-  return [alpha = machine.software.per_message + link.latency, bandwidth = link.bandwidth](int devices, Bytes payload) {
-    if (alpha == Seconds{}) return default_chunks;
-    return static_cast<int>(std::clamp(std::round(best_chunks(devices - 1, static_cast<double>(payload.count()), alpha, bandwidth)), 1.0, 64.0));
+namespace {
+
+constexpr int most_chunks = 64;
+
+/// A transfer between neighbours along an axis: seconds before its first byte, and per byte.
+struct HopCost {
+  double alpha = 0, beta = 0;
+};
+
+/// Of each hop from coordinate c to c+1 in the first group along the axis.
+std::vector<HopCost> hops_along(const Mesh& mesh, const AxisView& axis, Seconds per_message, const Topology& topology, const Placement& placement) {
+  std::vector<HopCost> hops;
+  Coordinates at(mesh.axes().size(), 0);
+  const auto chip = [&](int coordinate) {
+    at[static_cast<std::size_t>(axis.axis)] = coordinate * axis.stride;
+    return placement.chip_of[mesh.device(at).index()];
+  };
+  std::vector<LinkId> links;
+  for (int c = 0; c + 1 < axis.size; ++c) {
+    links.clear();
+    HopCost hop{per_message.count(), 0};
+    if (topology.route(chip(c), chip(c + 1), {}, links))  // not connected: the simulation says so
+      for (const LinkId link : links) {
+        const LinkParameters parameters = topology.link(link);
+        hop.alpha += parameters.latency.count();
+        hop.beta = std::max(hop.beta, 1 / parameters.bandwidth.count());
+      }
+    hops.push_back(hop);
+  }
+  return hops;
+}
+
+/// The time of a pipeline: the first chunk through all stages, then one chunk after the other through the slowest stage.
+double pipeline_time(const std::vector<PipelineStage>& stages, const std::vector<std::vector<HopCost>>& hops, int chunks) {
+  double filling = 0, slowest = 0;
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const double steps = stages[s].steps, bytes = stages[s].bytes / chunks;
+    double sum = 0;
+    for (const HopCost& hop : hops[s]) {
+      const double time = steps * hop.alpha + bytes * hop.beta;
+      sum += time;
+      slowest = std::max(slowest, time);
+    }
+    if (!hops[s].empty()) filling += stages[s].times * sum / static_cast<double>(hops[s].size());
+  }
+  return filling + (chunks - 1) * slowest;
+}
+
+}  // namespace
+
+std::vector<double> latencies_along(const System& system, const Mesh& mesh, const AxisView& axis) {
+  std::vector<double> latencies;
+  for (const HopCost& hop : hops_along(mesh, axis, system.machine.software.per_message, *system.topology, system.placement)) latencies.push_back(hop.alpha);
+  return latencies;
+}
+
+ChunkRule chunk_rule(const System& system) {
+  struct Paths {
+    Seconds per_message;
+    std::shared_ptr<const Topology> topology;
+    Placement placement;
+  };
+  const auto paths = std::make_shared<const Paths>(Paths{system.machine.software.per_message, system.topology, system.placement});
+  return [paths](const Mesh& mesh, const std::vector<PipelineStage>& stages) {
+    std::vector<std::vector<HopCost>> hops;
+    for (const PipelineStage& stage : stages) hops.push_back(hops_along(mesh, stage.axis, paths->per_message, *paths->topology, paths->placement));
+    int best = 1;
+    double least = pipeline_time(stages, hops, 1);
+    for (int n = 2; n <= most_chunks; ++n)
+      if (const double time = pipeline_time(stages, hops, n); time < least * (1 - 1e-9)) best = n, least = time;
+    return best;
   };
 }
 

@@ -4,13 +4,18 @@
 #include <vector>
 
 #include "algorithms/collectives/collectives.hpp"
-#include "sim/machine/machine.hpp"
+#include "topologies/system.hpp"
 
 namespace podsim {
 
-/// The number of chunks of a broadcast or reduce along a chain of neighbours that minimises (P-2+n)(alpha + V/(nB)): n = sqrt((P-2)V/(alpha B)),
-/// rounded, 1 to 64; 8 if alpha = 0. alpha = per-message overhead + hop latency, B = bandwidth, both of the links of dimension x.
-ChunkRule chunk_rule(const Machine& machine);
+/// The number of chunks, 1 to 64, with which a pipeline takes the least time: the first chunk passes all stages, then one chunk after the other the
+/// slowest one. A stage's latency and bandwidth are those of the routes between neighbours along its axis, on the chips where they stand; other
+/// traffic on these links does not count. A chain of P-1 equal hops: the n that minimises (P-2+n)(alpha + V/(nB)).
+///   cost    one route per device along the axis, per call
+ChunkRule chunk_rule(const System& system);
+
+/// Seconds before the first byte of a transfer from each device of the first group along the axis to the next one, with the per-message overhead.
+std::vector<double> latencies_along(const System& system, const Mesh& mesh, const AxisView& axis);
 
 /// Applies the chooser's algorithm to the physical dimensions that a folded mesh axis consists of, instead of the axis itself, so that several
 /// dimensions can be busy at once.

@@ -64,10 +64,16 @@ Region Blocks::block(const Affine& index, const Part& part) const {
   return region;
 }
 
-std::vector<Part> Blocks::halves() const {
-  const auto split = [](std::size_t dim, std::int64_t length) {
-    const std::int64_t first = (length + 1) / 2;
-    return std::vector<Part>{{dim, 0, first}, {dim, first, length - first}};
+std::vector<Part> Blocks::parts(int count) const {
+  const auto split = [count](std::size_t dim, std::int64_t length) {
+    const std::int64_t pieces = std::min<std::int64_t>(count, length);
+    std::vector<Part> parts;
+    for (std::int64_t i = 0, begin = 0; i < pieces; ++i) {
+      const std::int64_t part = (length - begin + pieces - i - 1) / (pieces - i);
+      parts.push_back({dim, begin, part});
+      begin += part;
+    }
+    return parts;
   };
   std::size_t longest = dim_;
   for (std::size_t d = 0; d < region_.dims.size(); ++d) {
@@ -135,6 +141,24 @@ bool same_place(const Range& a, const Range& b) {
 bool same_place(const Region& a, const Region& b) {
   return a.buffer == b.buffer &&
          std::equal(a.dims.begin(), a.dims.end(), b.dims.begin(), b.dims.end(), [](const Range& x, const Range& y) { return same_place(x, y); });
+}
+
+std::optional<std::vector<Part>> same_parts(const std::vector<Part>& parts, const Region& from, const Region& to) {
+  const auto longer_than_1 = [](const Region& region) {
+    std::vector<std::size_t> dims;
+    for (std::size_t d = 0; d < region.dims.size(); ++d)
+      if (region.dims[d].length > 1) dims.push_back(d);
+    return dims;
+  };
+  const std::vector<std::size_t> a = longer_than_1(from), b = longer_than_1(to);
+  if (!std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](std::size_t i, std::size_t j) { return from.dims[i].length == to.dims[j].length; }))
+    return std::nullopt;
+  std::vector<Part> result;
+  for (const Part& part : parts) {
+    const auto cut = std::find(a.begin(), a.end(), part.dim);  // absent: a block of a single element, which is not cut
+    result.push_back({cut == a.end() ? 0 : b[static_cast<std::size_t>(cut - a.begin())], part.begin, part.length});
+  }
+  return result;
 }
 
 std::vector<Region> chunks_of(const Region& region, int count) {

@@ -1,6 +1,7 @@
 // Regions of a Collective: blocks along a dimension, parts of blocks, chunks. Shared by the collective algorithms.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "sim/schedule/lower.hpp"
@@ -30,10 +31,12 @@ class Blocks {
   [[nodiscard]] Region run(const Affine& first, std::int64_t count, const Part& part) const;
   /// The two halves of a block, the larger first, along the outermost dimension other than `dim` of even length, else the longest of them, so that
   /// they are as equal as they can be; where all have length 1, along `dim`. A block of a single element has one part, the whole.
-  [[nodiscard]] std::vector<Part> halves() const;
+  [[nodiscard]] std::vector<Part> halves() const { return parts(2); }
   /// Parts of a block that are about these shares of it (their sum is 1), in order, along the longest dimension other than `dim` (the outermost of
   /// equals); where all of them have length 1, along `dim`. Some are empty if there are too few elements.
   [[nodiscard]] std::vector<Part> parts(const std::vector<double>& shares) const;
+  /// At most `count` parts, the larger ones first, along the dimension that halves() cuts.
+  [[nodiscard]] std::vector<Part> parts(int count) const;
   [[nodiscard]] Part whole() const;
   [[nodiscard]] int dim() const { return static_cast<int>(dim_); }
   /// Whether the blocks follow each other in row-major order, so that all of them form one region [blocks, elements of a block].
@@ -48,6 +51,8 @@ class Blocks {
 
 /// Whether two regions are equal on every device, however they are written.
 bool same_place(const Region& a, const Region& b);
+/// The same parts of a region that has the same elements in the same order, but for dimensions of length 1. nullopt: the shapes differ.
+std::optional<std::vector<Part>> same_parts(const std::vector<Part>& parts, const Region& from, const Region& to);
 /// Cuts a region into at most `count` pieces along the outermost dimension longer than 1, in order; their lengths differ by at most 1.
 std::vector<Region> chunks_of(const Region& region, int count);
 

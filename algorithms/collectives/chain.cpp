@@ -103,7 +103,9 @@ Expected<Expansion> chain(const Mesh& mesh, const Program& program, const Collec
   if (!axis) return axis.error();
   if (around)
     if (auto ok = needs_ring(mesh, *axis); !ok) return ok.error();
-  const int chunks = rule ? rule(axis->size, bytes_of(program, collective.output)) : default_chunks;
+  const int root = static_cast<int>(collective.root), hops = around ? axis->size - 1 : std::max(root, axis->size - 1 - root);
+  const auto bytes = static_cast<double>(bytes_of(program, collective.output).count());
+  const int chunks = rule ? rule(mesh, {{*axis, hops, 1, bytes}}) : default_chunks;
   if (chunks < 1) return Diagnostic{{}, fmt::format("a chain needs at least one chunk, found {}", chunks)};
   ProgramBuilder builder{mesh, program};
   return collective.kind == CollectiveKind::broadcast ? broadcast(builder, collective, *axis, around, chunks)

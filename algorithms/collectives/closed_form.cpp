@@ -196,6 +196,8 @@ Steps pallas_alternating(const CollectiveAxis& axis, const CollectiveSize& size)
   return leaving_out_adds(CollectiveSteps{step_on(axis, 2 * axis.size + 1, half, half)});
 }
 
+Steps none(const CollectiveAxis&, const CollectiveSize&) { return std::nullopt; }
+
 }  // namespace closed_forms
 
 namespace {

@@ -73,6 +73,7 @@ double best_chunks(int hops, double bytes, Seconds alpha, BytesPerSecond link);
 /// The closed forms of the table's rows; collectives.hpp derives the costs beside the algorithms.
 namespace closed_forms {
 CollectiveForm ring, ring_one_way, ring_shortest, line, folded_ring, halving_doubling, direct, pairwise, pallas_ring, pallas_bidirectional, pallas_alternating;
+CollectiveForm none;  // no closed form
 }  // namespace closed_forms
 
 }  // namespace podsim

@@ -21,7 +21,46 @@ Expected<Expansion> on_ring_or_line(const Mesh& mesh, const Program& program, co
   return by_row(usual_algorithm(collective.kind, wraps), mesh, program, collective, chunks);
 }
 
+/// Rows that work along all axes in one piece.
+using OnAllAxes = Expected<Expansion>(const Mesh&, const Program&, const Collective&, const Levels&, const ChunkRule&);
+
+CollectiveAlgorithm usual_with(const ChunkRule& chunks) {
+  return [chunks](const Mesh& mesh, const Program& program, const Collective& collective) { return on_ring_or_line(mesh, program, collective, chunks); };
+}
+
+OnAllAxes on_rotations, on_levels, on_levels_direct, on_levels_doubling, on_channels, on_trees;
+
+Expected<Expansion> on_rotations(const Mesh& mesh, const Program& program, const Collective& collective, const Levels&, const ChunkRule& chunks) {
+  return rotations(mesh, program, collective, usual_with(chunks), chunks);
+}
+Expected<Expansion> on_levels(const Mesh& mesh, const Program& program, const Collective& collective, const Levels& levels, const ChunkRule& chunks) {
+  const CollectiveAlgorithm usual = usual_with(chunks);
+  return hierarchical(mesh, program, collective, levels, usual, usual, chunks);
+}
+Expected<Expansion> on_levels_direct(const Mesh& mesh, const Program& program, const Collective& collective, const Levels& levels,
+                                     const ChunkRule& chunks) {
+  return hierarchical(mesh, program, collective, levels, &direct, &direct, chunks);
+}
+Expected<Expansion> on_levels_doubling(const Mesh& mesh, const Program& program, const Collective& collective, const Levels& levels,
+                                       const ChunkRule& chunks) {
+  return hierarchical(mesh, program, collective, levels, &halving_doubling, &halving_doubling, chunks);
+}
+Expected<Expansion> on_channels(const Mesh& mesh, const Program& program, const Collective& collective, const Levels& levels, const ChunkRule&) {
+  return channels(mesh, program, collective, levels);
+}
+/// Trees between nodes, every pair at once inside; the chunks are the trees'.
+Expected<Expansion> on_trees(const Mesh& mesh, const Program& program, const Collective& collective, const Levels& levels, const ChunkRule& chunks) {
+  const auto one_tree = [&](const Mesh& m, const Program& p, const Collective& c) { return tree(m, p, c, chunks); };
+  const auto moving = std::count_if(collective.axes.begin(), collective.axes.end(), [](const AxisView& axis) { return axis.size > 1; });
+  if (moving < 2 || collective.kind != CollectiveKind::all_reduce) return in_phases(mesh, program, collective, one_tree);
+  return hierarchical(mesh, program, collective, levels, &direct, one_tree, in_chunks(1));
+}
+
 }  // namespace
+
+ChunkRule in_chunks(int count) {
+  return [count](const Mesh&, const std::vector<PipelineStage>&) { return count; };
+}
 
 std::span<const CollectiveAlgorithmEntry> collective_algorithms() {
   using Kind = CollectiveKind;
@@ -32,7 +71,7 @@ std::span<const CollectiveAlgorithmEntry> collective_algorithms() {
                                                    Kind::all_to_all, Kind::broadcast,      Kind::reduce};
   static constexpr CollectiveKinds all{Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce, Kind::all_to_all,
                                        Kind::broadcast,  Kind::reduce,         Kind::permute};
-  static constexpr std::array<CollectiveAlgorithmEntry, 12> table{{
+  static constexpr std::array<CollectiveAlgorithmEntry, 17> table{{
       {"ring", "both directions of a wrapped axis at once, half a shard each; broadcast and reduce as ring-one-way", all_but_permute,
        {.wraps = true}, &ring, closed_forms::ring, Pipeline::around_ring},
       {"ring-one-way", "one direction of a wrapped axis, whole shards; broadcast and reduce in chunks", sums_and_rooted,
@@ -47,7 +86,18 @@ std::span<const CollectiveAlgorithmEntry> collective_algorithms() {
       {"direct", "every pair at once, for switches; permute", all, {}, &direct, closed_forms::direct},
       {"pairwise", "all-to-all: every device to coordinate + k, one k after the other", {Kind::all_to_all}, {}, &pairwise, closed_forms::pairwise},
       {"rotations", "several axes at once: parts of the data in rotated orders of the axes", sums_and_all_to_all,
-       {.axes = 2}, nullptr, closed_forms::ring},
+       {.axes = 2}, nullptr, closed_forms::ring,
+       Pipeline::none, &on_rotations},
+      {"hierarchical", "levels of a network: reduce-scatter inside, all-reduce between nodes, all-gather inside, in chunks; ring or line along each",
+       sums_and_all_to_all, {.axes = 2}, nullptr, closed_forms::none, Pipeline::none, &on_levels, true},
+      {"hierarchical-direct", "levels of a network, every pair at once along each, in chunks", sums_and_all_to_all,
+       {.axes = 2}, nullptr, closed_forms::none, Pipeline::none, &on_levels_direct, true},
+      {"hierarchical-doubling", "levels of a network, halving-doubling along each, in chunks", sums,
+       {.power_of_two = true, .axes = 2}, nullptr, closed_forms::none, Pipeline::none, &on_levels_doubling, true},
+      {"channels", "a ring per device of a node through all nodes, on different rails", sums,
+       {.axes = 2}, nullptr, closed_forms::none, Pipeline::none, &on_channels, true},
+      {"tree", "double binary tree in chunks: log2(P) steps; between nodes, with every pair at once inside",
+       {Kind::all_reduce, Kind::broadcast, Kind::reduce}, {}, nullptr, closed_forms::none, Pipeline::none, &on_trees, true},
       {"pallas-ring", "all-gather of the Pallas tutorial: a copy, then one direction", {Kind::all_gather},
        {.wraps = true}, &pallas_ring, closed_forms::pallas_ring},
       {"pallas-bidirectional", "all-gather of the Pallas library: a copy, then half a shard in each direction", {Kind::all_gather},
@@ -81,11 +131,11 @@ bool applies(const CollectiveAlgorithmEntry& algorithm, CollectiveKind kind, con
   return several >= algorithm.needs.axes || algorithm.needs.axes == 1;
 }
 
-CollectiveAlgorithm expansion_by(const CollectiveAlgorithmEntry& algorithm, ChunkRule chunks) {
-  return [row = algorithm, chunks = std::move(chunks)](const Mesh& mesh, const Program& program, const Collective& collective) {
-    const auto usual = [&](const Mesh& m, const Program& p, const Collective& c) { return on_ring_or_line(m, p, c, chunks); };
-    const auto own = [&](const Mesh& m, const Program& p, const Collective& c) { return by_row(row, m, p, c, chunks); };
-    return row.needs.axes > 1 ? rotations(mesh, program, collective, usual, chunks) : in_phases(mesh, program, collective, own);
+CollectiveAlgorithm expansion_by(const CollectiveAlgorithmEntry& algorithm, ChunkRule chunks, Levels levels) {
+  return [row = algorithm, chunks = std::move(chunks), levels = std::move(levels)](const Mesh& mesh, const Program& program,
+                                                                                   const Collective& collective) {
+    if (row.on_all_axes != nullptr) return row.on_all_axes(mesh, program, collective, levels.empty() ? collective.axes : levels, chunks);
+    return in_phases(mesh, program, collective, [&](const Mesh& m, const Program& p, const Collective& c) { return by_row(row, m, p, c, chunks); });
   };
 }
 

@@ -22,9 +22,20 @@
 
 namespace podsim {
 
-/// The number of chunks in which a broadcast or reduce of `payload` bytes travels along a chain of devices, and the most that rotations() cuts a part of
-/// blocks of `payload` bytes into.
-using ChunkRule = std::function<int(int devices, Bytes payload)>;
+/// Stages that every chunk of a collective passes one after the other: `times` of them in a row along one axis, such as the hops of a chain.
+struct PipelineStage {
+  AxisView axis;
+  int times = 1;
+  int steps = 1;     // transfers one after the other in each stage
+  double bytes = 0;  // of all chunks together, over one direction of the busiest link, in all steps of a stage
+};
+/// The number of chunks in which a collective passes such stages.
+using ChunkRule = std::function<int(const Mesh& mesh, const std::vector<PipelineStage>& stages)>;
+/// Always so many.
+ChunkRule in_chunks(int count);
+
+/// The axes of a collective as levels of a network, outermost (slowest) first.
+using Levels = std::vector<AxisView>;
 
 // ---- Rings and lines: all-gather, reduce-scatter, all-reduce --------------------------------------------------------------------------
 
@@ -178,6 +189,17 @@ Expected<Expansion> pallas_bidirectional(const Mesh& mesh, const Program& progra
 ///           way. The right half goes 1 > 2 > 3 > 0 > 1
 Expected<Expansion> pallas_alternating(const Mesh& mesh, const Program& program, const Collective& collective);
 
+/// Double binary tree, pipelined in n chunks. Ranks count from the root (all-reduce: from 0). Each of two trees carries half of the data; in both the
+/// root has one child and every other device up to two, and what is a leaf in one tree is an inner device of the other. A device's partial sum goes
+/// to its parent at distance 1, 2, 4, ...; its second child's lands beside it, and a dma `add` combines both. All-reduce: up, then down, chunk by
+/// chunk.
+///
+///   cost    about (h-1+n) * (alpha + V/n * beta) with h = ceil(log2 P), on a switch; all-reduce 2h instead of h. It grows with log2(P)
+///   errors  several axes, another kind, a chunk rule that returns less than 1
+///   source  Sanders, Speck, Traff: Two-tree algorithms for full bandwidth broadcast, reduction and scan (2009); NCCL since 2.4
+///   example 4 ranks, root 0. First tree: 0 > 2 > 1 and 3; second tree: 0 > 1 > 2 > ... with the labels 1, 2, 3 on the ranks 3, 1, 2: 0 > 1 > 3 and 2
+Expected<Expansion> tree(const Mesh& mesh, const Program& program, const Collective& collective, const ChunkRule& chunks);
+
 // ---- Several axes ---------------------------------------------------------------------------------------------------------------------
 
 /// One axis after the other. All-gather starts with the last axis (the least significant), reduce-scatter with the first; all-reduce does the
@@ -208,6 +230,30 @@ Expected<Expansion> in_phases(const Mesh& mesh, const Program& program, const Co
 ///           Interconnects (2010)
 Expected<Expansion> rotations(const Mesh& mesh, const Program& program, const Collective& collective, const CollectiveAlgorithm& on_one_axis,
                               const ChunkRule& chunks = {});
+
+/// Levels of a network, from the innermost to the outermost, pipelined in n chunks. A reduce-scatter begins inside, so that the slow levels carry
+/// only what the fast ones have reduced; an all-gather begins outside. All-reduce: reduce-scatters from the inside out, an all-reduce along the
+/// outermost level (on all rails at once), all-gathers back. All-to-all: by rail, first to the own node's device of the rail. Phase p of a chunk
+/// follows phase p of the chunk before, so that inner and outer levels work at the same time. The blocks of the result are in the order of the
+/// collective's axes whatever the levels.
+///
+///   cost    n = 1: the sum of the phases; large n: the longest phase of all data, and the others' of one chunk
+///   errors  fewer than two axes with more than one device; broadcast, reduce, permute; levels that are not the collective's axes
+///   source  NCCL's trees and PAT, MSCCL's hierarchical all-reduce; Cho et al.: BlueConnect (2019)
+///   example all-reduce on 2 nodes of 2: devices 0 and 1 of a node each reduce one half of the data, exchange it with the same number in the other
+///           node, and gather the halves
+Expected<Expansion> hierarchical(const Mesh& mesh, const Program& program, const Collective& collective, const Levels& levels,
+                                 const CollectiveAlgorithm& inside, const CollectiveAlgorithm& outermost, const ChunkRule& chunks);
+
+/// A ring per device of a node through all N nodes of G devices, each with 1/G of the data, which leaves nodes on different rails: all network
+/// interfaces work. Channel c walks even nodes upwards from device c to c-1 and odd nodes back from c-1 to c, and stays on its rail between nodes (of
+/// an odd number of nodes it changes the rail once).
+///
+///   cost    on switches: (N G - 1) * (alpha + V/G * beta of the rail), all-reduce twice that, if the node's links carry G-1 such flows as fast
+///   errors  other than two axes with more than one device; kinds other than all-gather, reduce-scatter, all-reduce
+///   source  NCCL's rings
+///   example 2 nodes of 4. Channel 1: (0,1) (0,2) (0,3) (0,0), over rail 0 to (1,0) (1,3) (1,2) (1,1), and over rail 1 back
+Expected<Expansion> channels(const Mesh& mesh, const Program& program, const Collective& collective, const Levels& levels);
 
 /// An all-reduce along one or several axes from an algorithm's reduce-scatter and all-gather along one axis.
 ///
@@ -245,6 +291,9 @@ struct CollectiveAlgorithmEntry {
   Expected<Expansion> (*on_one_axis)(const Mesh&, const Program&, const Collective&);  // kinds other than chain(); several axes in phases
   CollectiveForm* closed_form;
   Pipeline pipeline = Pipeline::none;
+  /// Along all axes in one piece, instead of in phases; not null: `on_one_axis` is not used.
+  Expected<Expansion> (*on_all_axes)(const Mesh&, const Program&, const Collective&, const Levels&, const ChunkRule&) = nullptr;
+  bool has_levels = false;  // the order of levels matters to it
 };
 std::span<const CollectiveAlgorithmEntry> collective_algorithms();
 /// The row of that name; null if there is none.
@@ -255,8 +304,8 @@ const CollectiveAlgorithmEntry& usual_algorithm(CollectiveKind kind, bool wraps)
 /// Whether the algorithm supports this kind along such axes, provided that the sizes divide.
 bool applies(const CollectiveAlgorithmEntry& algorithm, CollectiveKind kind, const std::vector<CollectiveAxis>& axes);
 
-/// The algorithm of a row as one function, along any number of axes.
-CollectiveAlgorithm expansion_by(const CollectiveAlgorithmEntry& algorithm, ChunkRule chunks);
+/// The algorithm of a row as one function, along any number of axes. `levels`: empty, the collective's axes.
+CollectiveAlgorithm expansion_by(const CollectiveAlgorithmEntry& algorithm, ChunkRule chunks, Levels levels = {});
 
 /// Chooses the named algorithm for every Collective. Errors: no such algorithm (the message names similar ones).
 Expected<CollectiveChooser> always(std::string_view name, ChunkRule chunks = {});

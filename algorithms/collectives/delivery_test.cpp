@@ -73,7 +73,7 @@ TEST(Collectives, DeliverTheirPostconditionWithoutRacesInEveryOrder) {
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     const DeliveryCase c = random_case(seed);
     for (const CollectiveAlgorithmEntry& entry : collective_algorithms()) {
-      const auto schedule = testing::try_collective(c.pod, c.kind, c.axes, c.bytes, entry.name, c.details, [&](int, Bytes) { return c.chunks; }, c.dtype);
+      const auto schedule = testing::try_collective(c.pod, c.kind, c.axes, c.bytes, entry.name, c.details, in_chunks(c.chunks), c.dtype);
       EXPECT_TRUE(!schedule || applies(entry, c.kind, along(c))) << describe(seed, c, entry.name);
       if (!schedule) continue;  // what does not apply says so: tested elsewhere
       SCOPED_TRACE(describe(seed, c, entry.name));

@@ -53,7 +53,7 @@ TEST(Launch, NothingOfACollectiveStartsBeforeItOnEitherSide) {
             for (const std::int64_t root : {0, group - 1}) {
               const CollectiveDetails details{root, shift_pairs(group, 1)};
               const auto schedule = testing::try_collective(pod, static_cast<CollectiveKind>(kind), axes, Bytes{std::int64_t{4} * 6 * group},
-                                                            entry.name, details, [](int, Bytes) { return 3; });
+                                                            entry.name, details, in_chunks(3));
               if (!schedule) continue;  // it does not apply
               const auto early = early_starters(*schedule);
               ASSERT_TRUE(early.empty()) << entry.name << " " << name_of(static_cast<CollectiveKind>(kind)) << " on " << to_text(pod.mesh)

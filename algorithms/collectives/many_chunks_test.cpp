@@ -15,7 +15,7 @@ using testing::seconds_of;
 TEST(ManyChunks, HaveAsManyEdgesAsTasksAndTakeTheTimeOfTheirPhases) {
   constexpr int chunks = 300;
   constexpr Bytes bytes{4 * 1200};
-  const ChunkRule rule = [](int, Bytes) { return chunks; };
+  const ChunkRule rule = in_chunks(chunks);
   const SmallSystem pod = small_system(ideal_machine(), {2, 3}, false);
   for (const CollectiveKind kind : {CollectiveKind::broadcast, CollectiveKind::reduce}) {
     SCOPED_TRACE(name_of(kind));

@@ -87,7 +87,8 @@ Cut cut_for(const Mesh& mesh, const std::vector<AxisView>& axes, bool all_to_all
   }
   Cut cut{{}, static_cast<std::size_t>(std::clamp(std::lround(8 * before_last / carried), 3L, 8L))};
   const auto by_size = [](const AxisView& a, const AxisView& b) { return a.size < b.size; };
-  if (rule && rule(std::max_element(axes.begin(), axes.end(), by_size)->size, block) < static_cast<int>(cut.chunks)) cut.chunks = 1;
+  const AxisView& longest = *std::max_element(axes.begin(), axes.end(), by_size);
+  if (rule && rule(mesh, {{longest, longest.size - 1, 1, static_cast<double>(block.count())}}) < static_cast<int>(cut.chunks)) cut.chunks = 1;
   const auto n = static_cast<double>(cut.chunks);
   for (const double share : shares)
     for (double size = 1; size <= n; ++size) cut.shares.push_back(share * size / (n * (n + 1) / 2));
@@ -151,25 +152,6 @@ class Piece {
   Region all_;
   std::vector<bool> own_only_;
 };
-
-/// The same parts of a region that has the same elements in the same order, but for dimensions of length 1. nullopt: the shapes differ.
-std::optional<std::vector<Part>> same_parts(const std::vector<Part>& parts, const Region& from, const Region& to) {
-  const auto longer_than_1 = [](const Region& region) {
-    std::vector<std::size_t> dims;
-    for (std::size_t d = 0; d < region.dims.size(); ++d)
-      if (region.dims[d].length > 1) dims.push_back(d);
-    return dims;
-  };
-  const std::vector<std::size_t> a = longer_than_1(from), b = longer_than_1(to);
-  if (!std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](std::size_t i, std::size_t j) { return from.dims[i].length == to.dims[j].length; }))
-    return std::nullopt;
-  std::vector<Part> result;
-  for (const Part& part : parts) {
-    const auto cut = std::find(a.begin(), a.end(), part.dim);  // absent: a block of a single element, which is not cut
-    result.push_back({cut == a.end() ? 0 : b[static_cast<std::size_t>(cut - a.begin())], part.begin, part.length});
-  }
-  return result;
-}
 
 /// A side of the collective in blocks, and the part of a block that each piece is. Of a side that is one block: that block.
 struct Side {

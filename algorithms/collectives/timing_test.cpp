@@ -33,7 +33,7 @@ std::vector<TimingCase> cases_of(std::string_view algorithm) {
       CollectiveDetails details;
       details.root = rng.between(0, group - 1);
       if (rng.below(2) == 0) details.pairs = shift_pairs(group, rng.between(-group / 2, group / 2));
-      const auto schedule = testing::try_collective(pod, kind, axes, Bytes{elements * group * 4}, algorithm, details, [](int, Bytes) { return 3; });
+      const auto schedule = testing::try_collective(pod, kind, axes, Bytes{elements * group * 4}, algorithm, details, in_chunks(3));
       if (!schedule) continue;  // does not apply
       const std::string name = std::string{algorithm} + " " + std::string{name_of(kind)} + " on " + to_text(pod.mesh) + " along " + axes.front() + ", " +
                                std::to_string(axes.size()) + " axes, " + std::to_string(elements) + " elements";
@@ -57,6 +57,13 @@ std::vector<TimingCase> cases_of(std::string_view algorithm) {
       if (all.size() > 1) add(pod, all, rng.between(1, 50));
     }
   add(small_system(testing::overhead_machine(), {2, 4, 2}, true, {{"row", 8}, {"col", 2}}), {"row"}, 100);
+  if (collective_algorithm_named(algorithm)->needs.power_of_two && collective_algorithm_named(algorithm)->needs.axes > 1)  // few of the above
+    for (const bool wraps : {true, false})
+      for (const std::vector<int>& extents : {std::vector<int>{2, 4}, {4, 4}, {8, 2}}) {
+        const SmallSystem pod = small_system(testing::overhead_machine(), extents, wraps);
+        add(pod, {"row", "col"}, rng.between(1, 50));
+        add(pod, {"col", "row"}, rng.between(1, 50));
+      }
   return cases;
 }
 
@@ -89,8 +96,8 @@ TEST_P(CollectiveTiming, DesAgreesWithSimgrid) {
 TEST_P(CollectiveTiming, FoldedIsUnfolded) {
   testing::Folds seen;
   for (const TimingCase& c : cases_of(GetParam())) ASSERT_TRUE(testing::folding_changes_nothing(c.schedule, c.world, seen)) << c.name;
-  EXPECT_GE(seen.compared, 24);
-  EXPECT_GE(seen.into_one, 10);
+  EXPECT_GE(seen.compared, GetParam() == "channels" ? 12 : 24);
+  EXPECT_GE(seen.into_one, GetParam() == "channels" ? 0 : 10);  // a channel begins at one of the devices
   EXPECT_GE(seen.partly, 2);
 }
 

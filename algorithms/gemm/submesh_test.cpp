@@ -45,7 +45,7 @@ Expected<Schedule> on(const Submesh& submesh, const Product& product, int number
 
 Schedule lowered(const Expected<Schedule>& schedule) {
   EXPECT_TRUE(schedule) << to_text(schedule.error());
-  const auto result = lower(*schedule, ring_or_line([](int, Bytes) { return 2; }));
+  const auto result = lower(*schedule, ring_or_line(in_chunks(2)));
   EXPECT_TRUE(result) << to_text(result.error());
   return *result;
 }

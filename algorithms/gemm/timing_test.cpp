@@ -61,7 +61,7 @@ std::vector<GemmTimingCase> cases_of(const GemmAlgorithmEntry& entry) {
         const auto schedule = make_gemm(entry, pod.mesh, problem, options);
         EXPECT_TRUE(schedule) << to_text(schedule.error());
         if (!schedule) continue;
-        const auto lowered = lower(*schedule, ring_or_line([](int, Bytes) { return 2; }));
+        const auto lowered = lower(*schedule, ring_or_line(in_chunks(2)));
         EXPECT_TRUE(lowered) << to_text(lowered.error());
         if (!lowered) continue;
         cases.push_back({std::string{entry.name} + " " + std::string{name_of(dataflow)} + " on " + to_text(pod.mesh) + ", " + machine.name + " " +

@@ -54,7 +54,7 @@ Expected<Base> small_gemm(const GemmAlgorithmEntry& algorithm, DType dtype, std:
   if (!multiples) return multiples.error();
   const GemmProblem problem{multiples->m * rng.between(1, 2), multiples->n * rng.between(1, 2), multiples->k * rng.between(1, 2), dtype, dataflow};
   return lowered(fmt::format("{} base {}", name_of(dtype), seed), make_layer(algorithm, mesh, problem, pass, options),
-                 ring_or_line([&](int, Bytes) { return 2; }));
+                 ring_or_line(in_chunks(2)));
 }
 
 Expected<Base> gemm_on(const GemmAlgorithmEntry& algorithm, Dataflow dataflow, DType dtype, int rows, int columns, const GemmOptions& options) {
@@ -95,7 +95,7 @@ Expected<Base> small_collective(std::string_view algorithm, CollectiveKind kind,
     const Bytes bytes = rng.between(1, 4) * (blocks ? group : 1) * size_of(dtype);
     const auto schedule = collective_schedule(mesh, kind, axes, bytes, dtype, details);
     if (!schedule) continue;
-    const auto chooser = always(algorithm, [](int, Bytes) { return 2; });
+    const auto chooser = always(algorithm, in_chunks(2));
     if (!chooser || !lower(*schedule, *chooser)) continue;
     return lowered(fmt::format("{} {} base {}", algorithm, name_of(dtype), seed), schedule, *chooser);
   }

@@ -165,7 +165,7 @@ void collectives_on_64(DType dtype, int mutants) {
   Campaign campaign;
   for (const auto& [name, kind] : mutation::algorithms_and_kinds()) {
     const bool sums = kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce;
-    const std::vector<int> extents = name == "halves" ? std::vector{8, 8} : std::vector{64};
+    const std::vector<int> extents = collective_algorithm_named(name)->needs.axes > 1 ? std::vector{8, 8} : std::vector{64};
     campaign.of([&, name = name, kind = kind] { return mutation::collective_on(name, kind, dtype, extents); },
                 sums ? &mutation::mutate_sum : &mutation::mutate, sums ? mutants : 1);
   }

@@ -1,4 +1,5 @@
 // Whole commands that must answer in seconds, as a user waits for them: systems of thousands of chips, searches, what cannot be folded.
+#include <algorithm>
 #include <iterator>
 #include <sstream>
 #include <vector>
@@ -32,20 +33,48 @@ constexpr TimedCommand commands[] = {
     {"validate", 20, "validate"},
 };
 
+// How much longer a run takes where devices share the bandwidth of their memory: where it always fits, and where matmuls, cuts and gathers want more.
+struct ComparedCommand {
+  const char* name;
+  double most;  // times as long as the same with chip.memory_sharing=separate
+  const char* line;
+};
+constexpr ComparedCommand shared_memory[] = {
+    {"memory_fits_64x64", 1.05, "run --machine tpu_v4 --fold off --slice 64x64 --gemm m=524288,n=49152,k=12288 --algorithm collective"},
+    {"memory_short_64x64", 2, "run --machine tpu_v4 --fold off --slice 64x64 --gemm m=524288,n=49152,k=12288 --algorithm meshslice --slice-count 8"},
+};
+
 std::vector<std::string> words_of(const std::string& line) {
   std::istringstream words{line};
   return {std::istream_iterator<std::string>{words}, {}};
 }
 
+double seconds_of(benchmark::State& state, const std::string& line) {
+  std::ostringstream out, err;
+  Console console{out, err};
+  Stopwatch watch;
+  const int status = run_command(words_of(line), console);
+  if (status == exit_bad_input) state.SkipWithError(err.str().c_str());
+  return watch.lap();
+}
+
+void compare_memory(benchmark::State& state, const ComparedCommand& command) {
+  constexpr int turns = 3;
+  for (auto _ : state) {
+    double shared = 1e9, separate = 1e9;  // the least of some turns, one after the other
+    for (int i = 0; i < turns; ++i) {
+      separate = std::min(separate, seconds_of(state, std::string{command.line} + " --set chip.memory_sharing=separate"));
+      shared = std::min(shared, seconds_of(state, command.line));
+    }
+    state.SetIterationTime(shared);
+    at_most(state, "times_as_long_as_separate", shared / separate, command.most);
+  }
+}
+
 void run_line(benchmark::State& state, const TimedCommand& command) {
   for (auto _ : state) {
-    std::ostringstream out, err;
-    Console console{out, err};
-    Stopwatch watch;
-    const int status = run_command(words_of(command.line), console);
-    const double seconds = watch.lap();
+    const double seconds = seconds_of(state, command.line);
     state.SetIterationTime(seconds);
-    if (status == exit_bad_input) state.SkipWithError(err.str().c_str());
     at_most(state, "seconds", seconds, command.most_seconds);
   }
 }
@@ -53,6 +82,11 @@ void run_line(benchmark::State& state, const TimedCommand& command) {
 [[maybe_unused]] const bool registered = [] {
   for (const TimedCommand& command : commands)
     benchmark::RegisterBenchmark((std::string{"command_"} + command.name).c_str(), [&command](benchmark::State& state) { run_line(state, command); })
+        ->UseManualTime()
+        ->Iterations(1)
+        ->Unit(benchmark::kMillisecond);
+  for (const ComparedCommand& command : shared_memory)
+    benchmark::RegisterBenchmark((std::string{"command_"} + command.name).c_str(), [&command](benchmark::State& state) { compare_memory(state, command); })
         ->UseManualTime()
         ->Iterations(1)
         ->Unit(benchmark::kMillisecond);

@@ -46,16 +46,16 @@ OptionGroup one_problem() {
   return {{"collective", word("KIND"),
        "one collective along --axis: all-gather, reduce-scatter, all-reduce,\nall-to-all, broadcast, reduce, permute"},
           {"axis", word("NAME[,...]"),
-       "the mesh axes of --collective, first most significant; may be left out where only one has more than one device"},
+       "the mesh axes of --collective, first most significant; left out:\nall with more than one device"},
           {"bytes", word("N"), "input bytes on each device of --collective, a bare number or as 16MiB"},
           {"scenario", input_file("FILE"), "what to run, where options do not say otherwise: a textproto of their\nnames (workloads/scenario/scenario.proto)"},
           {"plan", input_file("FILE"), "a plan of a workload, as podsim tune -o writes it"},
           {"schedule", input_file("FILE"), "a saved schedule, textproto or binary (podsim show schedule -o FILE writes one)"},
           {"algorithm", word("NAME"),
        "GEMM: collective, meshslice, summa, cannon, wang, 1d-os, 1d-ls,\n1d-fsdp, 1d-megatron, jax-ag-..., jax-rs-..., tp-ag-...\ncollective: "
-       "ring, "
-       "ring-one-way, ring-shortest, line,\nfolded-ring, halving-doubling, direct, pairwise, rotations,\npallas-ring, pallas-bidirectional, pallas-alternating, or "
-       "auto: the\ncheapest; left out: ring on axes that wrap, else line"},
+       "ring, ring-one-way, ring-shortest, line,\nfolded-ring, halving-doubling, direct, pairwise, rotations,\nhierarchical, hierarchical-direct, "
+       "hierarchical-doubling,\nchannels, tree, pallas-ring, pallas-bidirectional,\npallas-alternating, or auto: the cheapest, in any order of axes\n(also if "
+       "left out)"},
           {"dataflow", word("os|ls|rs"), "which operand stands still: output, left or right; left out: os,\nor what the algorithm's name says"},
           {"slice-count", word("S"), "slices of meshslice; panels of summa (left out: lcm(R, C))"}};
 }

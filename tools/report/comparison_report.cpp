@@ -11,6 +11,7 @@
 #include "tools/report/json.hpp"
 #include "tools/report/run_report.hpp"
 #include "workloads/scenario/vary.hpp"
+#include "workloads/scenario/cut_bound.hpp"
 #include "workloads/scenario/trust.hpp"
 
 namespace podsim {
@@ -42,7 +43,7 @@ std::vector<std::string> further_headings(const Row& row) {
   std::vector<std::string> headings;
   for (const auto& [path, value] : row.varied) headings.push_back(path);
   if (row.problem.collective)
-    for (const char* heading : {"collective", "axis", "bytes", "collective_devices", "algbw_bytes_per_s", "busbw_bytes_per_s"})
+    for (const char* heading : {"collective", "axis", "bytes", "collective_devices", "algbw_bytes_per_s", "busbw_bytes_per_s", "cut_bound_s"})
       headings.emplace_back(heading);
   return headings;
 }
@@ -54,7 +55,8 @@ std::vector<std::string> further_cells(const Row& row) {
   const CollectiveSummary& asked = *row.problem.collective;
   const auto bandwidths = bandwidths_of(asked, Seconds{row.result.makespan_s});
   for (std::string cell : {std::string{name_of(asked.kind)}, asked.axes, std::to_string(asked.input.count()), std::to_string(asked.devices),
-                           bandwidths ? exact(bandwidths->algorithm.count()) : "", bandwidths ? exact(bandwidths->bus.count()) : ""})
+                           bandwidths ? exact(bandwidths->algorithm.count()) : "", bandwidths ? exact(bandwidths->bus.count()) : "",
+                           asked.bound ? exact(asked.bound->count()) : ""})
     cells.push_back(std::move(cell));
   return cells;
 }
@@ -252,6 +254,11 @@ std::vector<Column> collective_columns() {
           {"time", [](const Row& row) { return time_text(row.result.makespan_s); }},
           {"algbw", bandwidth(&Bandwidths::algorithm)},
           {"busbw", bandwidth(&Bandwidths::bus)},
+          {"of cuts",
+           [](const Row& row) {
+             const auto share = share_of_bound(*row.problem.collective, Seconds{row.result.makespan_s});
+             return share ? percent(*share) : "-";
+           }},
           {"peak memory", peak_text}};
 }
 

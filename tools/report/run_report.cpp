@@ -11,6 +11,7 @@
 #include "tools/report/comparison_report.hpp"
 #include "tools/report/json.hpp"
 #include "tools/report/run_operations.hpp"
+#include "workloads/scenario/cut_bound.hpp"
 #include "workloads/scenario/trust.hpp"
 
 namespace podsim {
@@ -200,14 +201,24 @@ Json links_json(const Run& run, const std::vector<LinkMetrics>& links) {
 
 namespace {
 
+/// "4.187 ms: 98.4 % of what any algorithm could reach"
+std::string bound_text(const CollectiveSummary& asked, double time) {
+  const auto share = share_of_bound(asked, Seconds{time});
+  if (!share) return "none: " + asked.no_bound;
+  return fmt::format("{}: {} of what any algorithm could reach over these links", time_text(asked.bound->count()), percent(*share));
+}
+
 Json collective_json(const CollectiveSummary& asked, Seconds time_text) {
   const auto bandwidths = bandwidths_of(asked, time_text);
+  const auto share = share_of_bound(asked, time_text);
   return Json{{"collective", name_of(asked.kind)},
               {"axis", asked.axes},
               {"bytes", asked.input.count()},
               {"collective_devices", asked.devices},
               {"algbw_bytes_per_s", bandwidths ? Json(bandwidths->algorithm.count()) : Json()},
-              {"busbw_bytes_per_s", bandwidths ? Json(bandwidths->bus.count()) : Json()}};
+              {"busbw_bytes_per_s", bandwidths ? Json(bandwidths->bus.count()) : Json()},
+              {"cut_bound_s", asked.bound ? Json(asked.bound->count()) : Json()},
+              {"share_of_cut_bound", share ? Json(*share) : Json()}};
 }
 
 }  // namespace
@@ -335,6 +346,7 @@ std::string result_table(const Run& run, const Details& details) {
     if (const auto bandwidths = bandwidths_of(*row.problem.collective, Seconds{r.makespan_s}))
       rows.push_back({"bandwidth", fmt::format("algbw {}, busbw {}  (as nccl-tests defines them)", to_text(bandwidths->algorithm),
                                                to_text(bandwidths->bus))});
+  if (row.problem.collective) rows.push_back({"cut bound", bound_text(*row.problem.collective, r.makespan_s)});
   if (r.mfu) rows.push_back({"MFU", fmt::format("{}  ({})", percent(*r.mfu), to_text(Flops{r.flops}))});
   if (details.healthy_s)
     rows.push_back({"healthy", fmt::format("{}  ({:+.1f} % as it is{})", time_text(*details.healthy_s), 100 * (r.makespan_s / *details.healthy_s - 1),

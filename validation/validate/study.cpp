@@ -92,7 +92,7 @@ class StudyReader {
         file_.problem(collective, "expected a collective, as all-gather, found " + quoted(message.choice(c).collective()));
         continue;
       }
-      if (const auto chooser = always(message.choice(c).algorithm(), [](int, Bytes) { return 1; }); !chooser)
+      if (const auto chooser = always(message.choice(c).algorithm(), in_chunks(1)); !chooser)
         file_.problem(algorithm, chooser.error().message);
       result.predict.algorithm.at(static_cast<std::size_t>(*kind)) = message.choice(c).algorithm();
     }
@@ -154,7 +154,9 @@ class StudyReader {
       result.parts = message.parts();
     }
     result.turns = message.has_turns() ? message.turns() : result.parts;
-    if (message.has_turns() && (message.turns() < 1 || message.turns() > result.parts))
+    if (message.has_turns() && !message.has_parts())
+      file_.problem(place.at("turns"), "expected the parts that are fitted in turn, found turns without parts");
+    else if (message.has_turns() && (message.turns() < 1 || message.turns() > result.parts))
       file_.problem(place.at("turns"), fmt::format("expected 1 to {} turns, as many as there are parts, found {}", result.parts, message.turns()));
     for (const auto& prior : message.prior()) result.priors.push_back({prior.path(), prior.sigma()});
     result.hold.assign(message.hold().begin(), message.hold().end());

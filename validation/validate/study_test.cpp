@@ -85,6 +85,10 @@ TEST(Study, NamesWhatIsWrongAndWhere) {
   EXPECT_EQ(problem(head + "case { name: \"c\" rung: other_sizes no_bound: \"w\" " + body + " }"),
             "s:4:1: expected a bound, or the reason why there is no_bound; found both");
   EXPECT_EQ(problem(head + "case { name: \"c\" rung: other_sizes parts: 1 " + body + " }"), "s:4:36: expected 2 to 16 parts, found 1");
+  EXPECT_EQ(problem(head + "case { name: \"c\" rung: other_sizes parts: 3 turns: 4 " + body + " }"),
+            "s:4:45: expected 1 to 3 turns, as many as there are parts, found 4");
+  EXPECT_EQ(problem(head + "case { name: \"c\" rung: other_sizes turns: 1 " + body + " }"),
+            "s:4:36: expected the parts that are fitted in turn, found turns without parts");
   EXPECT_EQ(problem(head + "case { name: \"c\" rung: other_sizes fit { op: \"gather\" } " + body + " }"),
             "s:4:42: expected an operation, as all-gather or matmul, found \"gather\"");
   EXPECT_EQ(problem(head + "case { name: \"c\" rung: other_sizes predict { schedule: \"both\" } " + body + " }"),

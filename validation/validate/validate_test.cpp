@@ -75,6 +75,13 @@ case { name: "scale" rung: other_scale fit { op: "all-gather" } predict { op: "r
   EXPECT_EQ(counted_errors(found, Tier::other_scale).size(), 8U);
 }
 
+TEST(Validate, WithOneTurnOnlyTheFirstPartIsFitted) {
+  const DatasetValidation found = validated(known_dataset("case { name: \"c\" rung: other_sizes parts: 3 turns: 1 bound { median: 1 p95: 1 } }"));
+  EXPECT_EQ(found.cases[0].fitted, 9U) << "of each operation rows 1, 4 and 7 of 8";
+  EXPECT_EQ(found.cases[0].rows.size(), 15U);
+  for (const ValidatedRow& row : found.cases[0].rows) EXPECT_NE((row.observation.where.line - 2) % 8 % 3, 0) << row.observation.where.line;
+}
+
 TEST(Validate, AnErrorIsSignedAndABoundIsABound) {
   Dataset dataset = known_dataset(
       "case { name: \"c\" rung: other_operation fit { op: \"all-gather\" } predict { op: \"all-reduce\" } "

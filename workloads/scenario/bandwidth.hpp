@@ -16,6 +16,8 @@ struct CollectiveSummary {
   std::string axes;          // "row,col"
   Bytes input;               // on each device; broadcast: the root's
   std::int64_t devices = 1;  // of one group: along the axes
+  std::optional<Seconds> bound{};  // the least time by the cuts of the topology (cut_bound.hpp)
+  std::string no_bound{};          // why there is none
 };
 
 /// algbw = S / time. S is the larger of a device's input and output: P inputs for an all-gather, one input for the other kinds.

@@ -3,25 +3,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
+#include <tuple>
 
 #include "sim/base/units.hpp"
 #include "sim/schedule/validate.hpp"
 #include "workloads/collectives.hpp"
+#include "workloads/scenario/collective_candidates.hpp"
 #include "workloads/scenario/simulate.hpp"
 
 namespace podsim {
 
 namespace {
 
-constexpr std::string_view over_factors = " over ";  // "ring over 4x4"
-
-struct Candidate {
-  std::string algorithm;
-  CollectiveChooser chooser;
-};
+constexpr double most_transfers = 2e6;  // of a candidate, where another one applies: it would take seconds to choose
+constexpr double most_chunked = 4e6;    // task instances with another number of chunks
+constexpr int most_chunks_tried = 128;
 
 /// By more than rounding to picoseconds.
 bool is_less(Picoseconds a, Picoseconds b) { return static_cast<double>(a.count()) < static_cast<double>(b.count()) * (1 - 1e-5); }
@@ -38,24 +39,6 @@ Expected<std::optional<Picoseconds>> makespan_within(Picoseconds limit, const Sy
   return timeline->interrupted ? std::optional<Picoseconds>{} : timeline->makespan;
 }
 
-/// Every algorithm by name; where the collective has one axis that folds several dimensions, also on those.
-Expected<std::vector<Candidate>> candidates(const Mesh& mesh, const Collective& collective, const ChunkRule& chunks) {
-  std::vector<Candidate> result;
-  for (const CollectiveAlgorithmEntry& entry : collective_algorithms()) {
-    const auto chooser = always(entry.name, chunks);
-    if (!chooser) return chooser.error();
-    result.push_back({std::string{entry.name}, *chooser});
-    if (entry.needs.axes > 1) continue;  // takes the dimensions by itself
-    if (collective.axes.size() != 1 || collective.axes.front() != mesh.whole(collective.axes.front().axis)) continue;
-    const std::vector<AxisView> factors = mesh.factors(collective.axes.front().axis);
-    if (factors.size() < 2) continue;
-    std::string sizes;
-    for (const AxisView& factor : factors) sizes += (sizes.empty() ? "" : "x") + std::to_string(factor.size);
-    result.push_back({fmt::format("{}{}{}", entry.name, over_factors, sizes), on_factors(*chooser, factors)});
-  }
-  return result;
-}
-
 /// What tells collectives of one schedule apart as far as their time goes.
 std::string signature(const Program& program, const Collective& c) {
   std::string text = fmt::format("{} {} {} {}", static_cast<int>(c.kind), c.dim, c.split_dim, c.root);
@@ -68,43 +51,120 @@ std::string signature(const Program& program, const Collective& c) {
   return text;
 }
 
-/// The algorithm that takes the least time, the collective alone, by des; ties: the first of the table. What is too large to be simulated without
-/// `force` is passed over. Errors: none applies (says why the last did not); cancelled work.
-Expected<Candidate> cheapest_algorithm(const System& system, const Schedule& schedule, const Program& program, const Collective& collective,
-                                       const ChunkRule& chunks, const RunOptions& options) {
-  RunOptions choosing = options;
-  choosing.engine = &des_engine();
-  choosing.fold = true;
-  choosing.control.record = false;
-  choosing.control.progress = {};
-  const Schedule alone{schedule.name, schedule.mesh, {{program.devices, program.buffers, {{"collective", collective, {}, {}, {}}}}}, {}};
-  const auto all = candidates(schedule.mesh, collective, chunks);
-  if (!all) return all.error();
-  const Candidate* best = nullptr;
-  Picoseconds least = end_of_clock;
-  Diagnostic why;
-  std::optional<Diagnostic> too_large;
-  for (const auto& candidate : *all) {
-    if (options.stopped()) return cancelled_work();
-    options.tell(fmt::format("choosing how to lower {}: {}", name_of(collective.kind), candidate.algorithm));
-    const auto lowered = lower(alone, candidate.chooser);
-    if (!lowered) {
-      why = lowered.error();
-      continue;
-    }
-    const auto makespan = makespan_within(least, system, *lowered, choosing);
-    if (!makespan && makespan.error().cause != Cause::input) return makespan.error();
-    if (!makespan) too_large = makespan.error();
-    if (makespan && *makespan && is_less(**makespan, least)) least = **makespan, best = &candidate;
+/// Transfers that are looked at one by one: with different routes, or not present everywhere.
+double transfers_of(const Schedule& lowered) {
+  double transfers = 0;
+  for (const Program& program : lowered.programs) {
+    std::set<std::tuple<AxisView, std::int64_t>> shifts;
+    for (const Task& task : program.tasks)
+      if (const auto* shift = std::get_if<Shift>(&task.op); shift != nullptr && (!task.where.empty() || shifts.insert({shift->axis, shift->by.constant}).second))
+        transfers += size_of(program.devices);
   }
-  if (best == nullptr && too_large) return *too_large;
-  if (best == nullptr) return Diagnostic{why.where, "no algorithm applies; the last one: " + why.message};
-  return *best;
+  return transfers;
 }
 
-ChunkRule chunks_of(const CollectivePolicy& policy, const Machine& machine) {
-  if (!policy.chunks) return chunk_rule(machine);
-  return [n = *policy.chunks](int, Bytes) { return n; };
+/// A collective by itself, and the fastest way found so far to lower it.
+class Cheapest {
+ public:
+  Cheapest(const System& system, const Schedule& schedule, const Program& program, const Collective& collective, const ChunkRule& chunks,
+           const RunOptions& options)
+      : system_{system},
+        alone_{schedule.name, schedule.mesh, {{program.devices, program.buffers, {{"collective", collective, {}, {}, {}}}}}, {}},
+        collective_{collective},
+        chunks_{chunks},
+        choosing_{options} {
+    choosing_.engine = &des_engine();
+    choosing_.fold = true;
+    choosing_.control.record = false;
+    choosing_.control.progress = {};
+  }
+
+  /// Ties: the first of candidates(). Levels are tried first, as they are often the fastest and then cut the other runs short. Candidates that are
+  /// certain to take longer are not lowered. Errors: none applies (says why the last did not); cancelled work.
+  Expected<Lowering> find() {
+    const std::vector<Lowering> all = candidates(alone_.mesh, collective_);
+    std::vector<std::size_t> order;
+    for (const bool levels : {true, false})
+      for (std::size_t c = 0; c < all.size(); ++c)
+        if (all[c].algorithm->has_levels == levels && all[c].algorithm->name != "channels") order.push_back(c);
+    for (std::size_t c = 0; c < all.size(); ++c)
+      if (all[c].algorithm->name == "channels") order.push_back(c);
+    std::vector<std::size_t> large;
+    for (const std::size_t c : order) {
+      const auto tried = attempt(all[c], c, most_transfers);
+      if (!tried) return tried.error();
+      if (!*tried) large.push_back(c);
+    }
+    for (const std::size_t c : large)
+      if (!best_)
+        if (auto tried = attempt(all[c], c, std::numeric_limits<double>::infinity()); !tried) return tried.error();
+    if (!best_ && too_large_) return *too_large_;
+    if (!best_) return Diagnostic{why_.where, "no algorithm applies; the last one: " + why_.message};
+    if (auto ok = try_chunks(); !ok) return ok.error();
+    return *best_;
+  }
+  /// For CollectivePolicy::chunks: no other numbers are tried.
+  void keep_chunks() { other_chunks_ = false; }
+
+ private:
+  /// False: not simulated, as it has more than `most` transfers.
+  Expected<bool> attempt(const Lowering& lowering, std::size_t rank, double most) {
+    if (choosing_.stopped()) return cancelled_work();
+    choosing_.tell(fmt::format("choosing how to lower {}: {}", name_of(collective_.kind), name_of(lowering, alone_.mesh, collective_)));
+    if (best_ && least_time(lowering, system_, alone_.mesh, collective_) > to_seconds(least_)) return true;
+    const auto lowered = lower(alone_, chooser_of(lowering, chunks_));
+    if (!lowered) {
+      why_ = lowered.error();
+      return true;
+    }
+    if (transfers_of(*lowered) > most) return false;
+    const auto limit = least_ == end_of_clock ? least_ : Picoseconds{least_.count() + least_.count() / 50'000};  // ties end too
+    const auto makespan = makespan_within(limit, system_, *lowered, choosing_);
+    if (!makespan && makespan.error().cause != Cause::input) return makespan.error();
+    if (!makespan) too_large_ = makespan.error();
+    if (!makespan || !*makespan) return true;
+    const bool tie = best_ && !is_less(**makespan, least_) && !is_less(least_, **makespan);
+    if (!best_ || is_less(**makespan, least_) || (tie && rank < rank_)) best_ = lowering, least_ = std::min(least_, **makespan), rank_ = rank;
+    return true;
+  }
+
+  /// Twice and half as many chunks as the rule says, as long as that is faster by a hundredth: the rule knows no other traffic.
+  Status try_chunks() {
+    if (!other_chunks_ || !takes_chunks(*best_->algorithm, collective_.kind)) return success();
+    int asked = 1;
+    const ChunkRule noting = [&](const Mesh& mesh, const std::vector<PipelineStage>& stages) { return asked = chunks_ ? chunks_(mesh, stages) : default_chunks; };
+    const auto lowered = lower(alone_, chooser_of(*best_, noting));
+    if (!lowered) return lowered.error();
+    const double instances = static_cast<double>(lowered->programs.front().tasks.size()) * size_of(lowered->programs.front().devices);
+    for (const bool more : {true, false})
+      for (int n = asked;;) {
+        n = more ? 2 * n : n / 2;
+        if (n < 1 || n > most_chunks_tried || instances * n / asked > most_chunked) break;
+        Lowering other = *best_;
+        other.chunks = n;
+        const Picoseconds before = least_;
+        if (auto tried = attempt(other, rank_ + 1, most_transfers); !tried) return tried.error();
+        if (static_cast<double>(least_.count()) > 0.99 * static_cast<double>(before.count())) break;
+      }
+    return success();
+  }
+
+  const System& system_;
+  Schedule alone_;
+  const Collective& collective_;
+  const ChunkRule& chunks_;
+  RunOptions choosing_;
+  bool other_chunks_ = true;
+  std::optional<Lowering> best_;
+  Picoseconds least_ = end_of_clock;
+  std::size_t rank_ = 0;
+  Diagnostic why_;
+  std::optional<Diagnostic> too_large_;
+};
+
+ChunkRule chunks_of(const CollectivePolicy& policy, const System& system) {
+  if (!policy.chunks) return chunk_rule(system);
+  return in_chunks(*policy.chunks);
 }
 
 /// "all-gather along row of 1 MiB"
@@ -124,7 +184,8 @@ const Program& program_with(const Schedule& schedule, const Collective& collecti
   return schedule.programs.front();
 }
 
-Expected<CollectiveChoices> choose_each(const System& system, const Schedule& schedule, const ChunkRule& chunks, const RunOptions& options) {
+Expected<CollectiveChoices> choose_each(const System& system, const Schedule& schedule, const CollectivePolicy& policy, const ChunkRule& chunks,
+                                        const RunOptions& options) {
   if (const auto problems = check_shapes(schedule); !problems.empty()) return problems.front();
   CollectiveChoices choices;
   auto known = std::make_shared<std::map<std::string, CollectiveChooser>>();  // a sliced GEMM has the same one again and again
@@ -134,10 +195,12 @@ Expected<CollectiveChoices> choose_each(const System& system, const Schedule& sc
       if (collective == nullptr) continue;
       const std::string key = signature(program, *collective);
       if (known->contains(key)) continue;
-      auto best = cheapest_algorithm(system, schedule, program, *collective, chunks, options);
+      Cheapest cheapest{system, schedule, program, *collective, chunks, options};
+      if (policy.chunks) cheapest.keep_chunks();
+      const auto best = cheapest.find();
       if (!best) return best.error();
-      known->emplace(key, std::move(best->chooser));
-      choices.chosen.push_back({name_of(schedule, program, *collective), std::move(best->algorithm)});
+      known->emplace(key, chooser_of(*best, chunks));
+      choices.chosen.push_back({name_of(schedule, program, *collective), name_of(*best, schedule.mesh, *collective)});
     }
   choices.chooser = [known](const Schedule& of, const Collective& collective) -> Expected<CollectiveAlgorithm> {
     const auto found = known->find(signature(program_with(of, collective), collective));
@@ -150,17 +213,13 @@ Expected<CollectiveChoices> choose_each(const System& system, const Schedule& sc
 }  // namespace
 
 Expected<CollectiveChoices> choose_collectives(const System& system, const Schedule& schedule, const CollectivePolicy& policy, const RunOptions& options) {
-  const ChunkRule chunks = chunks_of(policy, system.machine);
-  if (policy.is_auto()) return choose_each(system, schedule, chunks, options);
+  const ChunkRule chunks = chunks_of(policy, system);
+  if (policy.is_auto()) return choose_each(system, schedule, policy, chunks, options);
   if (policy.algorithm.empty()) return CollectiveChoices{{}, ring_or_line(chunks)};
   if (policy.algorithm == by_dimension_name) return CollectiveChoices{{}, by_dimension(chunks)};
-  const std::size_t over = policy.algorithm.find(over_factors);
-  auto chooser = always(policy.algorithm.substr(0, over), chunks);
-  if (!chooser) return Diagnostic{of_field("collectives"), chooser.error().message};
-  if (over == std::string::npos) return CollectiveChoices{{}, *std::move(chooser)};
-  return CollectiveChoices{{}, [each = *std::move(chooser)](const Schedule& of, const Collective& collective) {
-                             return on_factors(each, of.mesh.factors(collective.axes.front().axis))(of, collective);
-                           }};
+  const auto named = lowering_named(policy.algorithm);
+  if (!named) return Diagnostic{of_field("collectives"), named.error().message};
+  return CollectiveChoices{{}, chooser_of(*named, chunks)};
 }
 
 std::string to_text(const CollectiveChoices& choices) {

@@ -11,7 +11,7 @@ namespace podsim {
 
 struct CollectiveChoice {
   std::string collective;  // "all-gather along row of 1 MiB"
-  std::string algorithm;   // "ring"; "ring over 4x4": on the physical dimensions that an axis folds
+  std::string algorithm;   // "ring"; "rotations over 4x4": a name of a Lowering (collective_candidates.hpp)
 };
 
 struct CollectiveChoices {
@@ -19,8 +19,9 @@ struct CollectiveChoices {
   CollectiveChooser chooser;             // for lower()
 };
 
-/// `auto` simulates each collective by itself with des, once per applicable algorithm, and takes the fastest; ties: the first in
-/// collective_algorithms(). Candidates that are too large to simulate without `force` are skipped. Any other policy is looked up by name.
+/// `auto` simulates each collective by itself with des, once per candidate (algorithm, order of axes or levels), and takes the fastest; ties: the first
+/// of candidates(). Then it tries other numbers of chunks. Candidates whose latencies alone take longer are skipped, so are those of more than 2
+/// million transfers where another one applies, and those that are too large to simulate without `force`. Any other policy is looked up by name.
 /// Errors: an unknown algorithm (field `collectives`); no algorithm applies (says why the last one does not); cancelled work.
 Expected<CollectiveChoices> choose_collectives(const System& system, const Schedule& schedule, const CollectivePolicy& policy, const RunOptions& options);
 

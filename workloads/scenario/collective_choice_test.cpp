@@ -6,6 +6,7 @@
 
 #include "tools/command/test_command.hpp"
 #include "workloads/collectives.hpp"
+#include "workloads/scenario/collective_candidates.hpp"
 #include "workloads/scenario/testing.hpp"
 
 namespace podsim {
@@ -72,14 +73,19 @@ TEST(Cheapest, IsTheOneThatTheRefereeFindsFastest) {
     for (const std::int64_t bytes : {64 * 4, 1 << 22}) {
       const auto schedule = collective_schedule(torus.mesh, kind, {torus.mesh.whole(0), torus.mesh.whole(1)}, Bytes{bytes}, DType::f32);
       const auto seconds = [&](std::string_view name) {
-        const auto lowered = lower(*schedule, *always(name));
+        const auto by_name = choose_collectives(torus, *schedule, {std::string{name}, {}}, {});
+        if (!by_name) return 1e9;
+        const auto lowered = lower(*schedule, by_name->chooser);
         if (!lowered) return 1e9;
         const auto timeline = (*timing_engine("simgrid"))->run(*make_model(*lowered, torus.machine, *torus.topology, torus.placement), {});
         return timeline ? to_seconds(timeline->makespan).count() : 1e9;
       };
       const std::string found = best(torus, kind, {torus.mesh.whole(0), torus.mesh.whole(1)}, bytes);
-      for (const CollectiveAlgorithmEntry& entry : collective_algorithms())
-        EXPECT_LE(seconds(found), seconds(entry.name) * 1.001) << name_of(kind) << " " << bytes << ": " << found << " against " << entry.name;
+      const double least = seconds(found);
+      for (const CollectiveAlgorithmEntry& entry : collective_algorithms()) {
+        if (entry.name == "channels") continue;  // 63 steps of 512 transfers: a minute of simgrid
+        EXPECT_LE(least, seconds(entry.name) * 1.001) << name_of(kind) << " " << bytes << ": " << found << " against " << entry.name;
+      }
     }
 }
 
@@ -102,7 +108,9 @@ TEST(Cheapest, AsAChooserLowersWhatItNames) {
   const auto schedule = collective_schedule(ring.mesh, CollectiveKind::all_reduce, {ring.mesh.whole(0)}, Bytes{8 << 20}, DType::f32);
   const auto choices = choose_collectives(ring, *schedule, {"auto", {}}, {});
   ASSERT_TRUE(choices);
-  const auto chosen = lower(*schedule, choices->chooser), named = lower(*schedule, *always(choices->chosen.front().algorithm));
+  const auto by_name = choose_collectives(ring, *schedule, {choices->chosen.front().algorithm, {}}, {});
+  ASSERT_TRUE(by_name);
+  const auto chosen = lower(*schedule, choices->chooser), named = lower(*schedule, by_name->chooser);
   ASSERT_TRUE(chosen && named);
   EXPECT_EQ(*chosen, *named);
   EXPECT_EQ(to_text(*choices), "all-reduce along row of 8 MiB: " + choices->chosen.front().algorithm + "\n");
@@ -179,14 +187,78 @@ TEST(Cheapest, PassesOverWhatIsTooLargeToSimulate) {
   EXPECT_NE(nothing.error().message.find("or `force` to run it"), std::string::npos) << nothing.error().message;
 }
 
-TEST(ChunkRuleOfAMachine, IsTheBestNumberOfChunksOfAChain) {
-  const ChunkRule free = chunk_rule(ideal_slice("8").machine);
-  EXPECT_EQ(free(8, Bytes{1 << 20}), 8);  // no latency: any number does
-  const ChunkRule rule = chunk_rule(ideal_slice("8", {"link.latency=1us", "software.per_message=1us", "link.bandwidth=50GB/s"}).machine);
-  EXPECT_EQ(rule(8, Bytes{1'000'000}), 8);  // sqrt(6 * 1e6 / (2e-6 * 50e9)) = 7.7
-  EXPECT_EQ(rule(8, Bytes{100}), 1);
-  EXPECT_EQ(rule(2, Bytes{1 << 30}), 1);
-  EXPECT_EQ(rule(64, Bytes{1 << 30}), 64);
+/// The chunks of a chain over all of the first axis with more than one device.
+int chunks_of_chain(const System& system, double bytes) {
+  AxisView axis = system.mesh.whole(0);
+  for (int a = 1; axis.size == 1 && a < static_cast<int>(system.mesh.axes().size()); ++a) axis = system.mesh.whole(a);
+  return chunk_rule(system)(system.mesh, {{axis, axis.size - 1, 1, bytes}});
+}
+
+TEST(ChunkRuleOfASystem, IsTheBestNumberOfChunksOfAChain) {
+  EXPECT_EQ(chunks_of_chain(ideal_slice("8"), 1 << 20), 64) << "no latency: as many as are allowed";
+  const std::vector<std::string> slow{"link.latency=1us", "software.per_message=1us", "link.bandwidth=50GB/s"};
+  EXPECT_EQ(chunks_of_chain(ideal_slice("8", slow), 1'000'000), 8);  // sqrt(6 * 1e6 / (2e-6 * 50e9)) = 7.7
+  EXPECT_EQ(chunks_of_chain(ideal_slice("8", slow), 100), 1);
+  EXPECT_EQ(chunks_of_chain(ideal_slice("2", slow), 1 << 30), 1);
+  EXPECT_EQ(chunks_of_chain(ideal_slice("64", slow), 1 << 30), 64);
+}
+
+/// What nothing travels over does not count, and a shorter latency never makes a broadcast slower.
+TEST(ChunkRuleOfASystem, PricesTheLinksOfTheAxis) {
+  const std::vector<std::string> y{"link[x].latency=10us", "link[y].latency=100ns"}, both{"link.latency=100ns"};
+  EXPECT_EQ(chunks_of_chain(ideal_slice("1x16", y), 64 << 10), chunks_of_chain(ideal_slice("1x16", both), 64 << 10));
+  const auto seconds = [&](const std::string& options) { return test::json_of("run --collective broadcast " + options)["makespan_s"].get<double>(); };
+  for (const std::string on : {"--machine dgx_h100 --slice 2x8 --mesh row=16 --axis row --bytes 1MiB", "--machine dgx_h100 --slice 1x8 --axis col --bytes 16MiB",
+                               "--machine dgx_a100 --slice 1x8 --axis col --bytes 16MiB",
+                               "--machine ideal --slice 1x16 --axis col --bytes 64KiB --set link[x].latency=10us --set link[y].latency=100ns"}) {
+    const double found = seconds(on + " --algorithm ring");
+    for (const int chunks : {1, 2, 4, 8, 16, 32})
+      EXPECT_LE(found, 1.02 * seconds(on + " --algorithm ring --chunks " + std::to_string(chunks))) << on << " " << chunks;
+  }
+  double before = 1;
+  for (const std::string latency : {"2us", "1us", "100ns", "1ns", "0us"}) {
+    const double found = test::json_of("run --machine dgx_a100 --slice 2x4 --pods 2 --mesh row=16,col=1 --gemm m=128,n=256,k=1024 --algorithm summa "
+                                       "--dataflow ls --set link.latency=" + latency)["makespan_s"].get<double>();
+    EXPECT_LE(found, before * 1.02) << latency;
+    before = found;
+  }
+}
+
+TEST(Cheapest, OnTwoNodesOfEightIsTheSameHoweverTheAxesAreNamed) {
+  for (const std::string on : {"--mesh row=2,col=8 --axis row,col", "--mesh row=2,col=8 --axis col,row", "--mesh row=16", ""}) {
+    const auto found = test::json_of("run --machine dgx_h100 --slice 2x8 --collective all-reduce --bytes 1GiB " + on);
+    EXPECT_LE(found["makespan_s"].get<double>(), 4.6e-3) << on << ": " << found["algorithm"];
+    EXPECT_TRUE(found["algorithm"].get<std::string>().starts_with("auto: ")) << found["algorithm"];
+  }
+}
+
+TEST(Cheapest, OfSmallSumsGrowsWithTheLogarithmOfTheNodes) {
+  const auto seconds = [](int nodes, const std::string& algorithm) {
+    return test::json_of("run --machine dgx_h100 --slice " + std::to_string(nodes) + "x8 --collective all-reduce --bytes 64KiB --algorithm " + algorithm)["makespan_s"].get<double>();
+  };
+  const double step = seconds(32, "tree") - seconds(16, "tree");  // one level more of the tree, up and down
+  for (const int nodes : {32, 64}) EXPECT_NEAR(seconds(2 * nodes, "tree") - seconds(nodes, "tree"), step, 0.2 * step) << nodes;
+  for (const int nodes : {16, 64}) EXPECT_LE(seconds(nodes, "auto"), seconds(nodes, "tree"));
+}
+
+TEST(LoweringNames, AreReadBack) {
+  const System folded = testing::system_with({{"machine", "ideal"}, {"slice", "4x2x3"}, {"mesh", "a=8,b=3"}});
+  for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::broadcast})
+    for (const bool both : {false, true}) {
+      Collective collective;
+      collective.kind = kind;
+      collective.axes = both ? std::vector{folded.mesh.whole(0), folded.mesh.whole(1)} : std::vector{folded.mesh.whole(0)};
+      for (Lowering lowering : candidates(folded.mesh, collective))
+        for (const std::optional<int> chunks : {std::optional<int>{}, std::optional<int>{1}, std::optional<int>{16}}) {
+          lowering.chunks = chunks;
+          const auto read = lowering_named(name_of(lowering, folded.mesh, collective));
+          ASSERT_TRUE(read) << name_of(lowering, folded.mesh, collective) << to_text(read.error());
+          EXPECT_EQ(*read, lowering) << name_of(lowering, folded.mesh, collective);
+        }
+    }
+  EXPECT_FALSE(lowering_named("tree in chunks"));
+  EXPECT_FALSE(lowering_named("ring in 0 chunks"));
+  EXPECT_FALSE(lowering_named("rung over 4x2"));
 }
 
 }  // namespace

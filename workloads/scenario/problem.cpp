@@ -8,6 +8,7 @@
 #include <set>
 
 #include "sim/base/blame.hpp"
+#include "workloads/scenario/cut_bound.hpp"
 
 namespace podsim {
 
@@ -54,7 +55,8 @@ Expected<Problem> make(const System& system, const CollectiveSpec& spec) {
   if (!schedule) return Diagnostic{of_field("collective"), schedule.error().message};
   ProblemSummary summary;
   summary.algorithm = !spec.policy.algorithm.empty() ? spec.policy.algorithm : spec.kind == CollectiveKind::permute ? "direct" : "ring or line";
-  summary.collective = CollectiveSummary{spec.kind, names, spec.input, devices};
+  CutBound bound = cut_bound(system, std::get<Collective>(schedule->computes), spec.input);
+  summary.collective = CollectiveSummary{spec.kind, names, spec.input, devices, bound.least, std::move(bound.none)};
   return Problem{*std::move(schedule), spec.policy, std::move(summary)};
 }
 
@@ -90,9 +92,9 @@ Expected<std::vector<AxisView>> axes_of(const std::vector<std::string>& names, c
   std::vector<AxisView> axes;
   if (names.empty()) {
     for (int a = 0; a < static_cast<int>(mesh.axes().size()); ++a)
-      if (mesh.whole(a).size > 1 || mesh.axes().size() == 1) axes.push_back(mesh.whole(a));
-    if (axes.size() == 1) return axes;
-    return Diagnostic{of_field("axis"), "expected the mesh axes of the collective, of " + to_text(mesh)};
+      if (mesh.whole(a).size > 1) axes.push_back(mesh.whole(a));
+    if (axes.empty() && !mesh.axes().empty()) axes.push_back(mesh.whole(0));
+    return axes;
   }
   for (const std::string& name : names) {
     const auto axis = mesh.axis(name);

@@ -21,7 +21,7 @@ namespace podsim {
 ///   a name of collective_algorithms()
 ///   by-dimension        workloads/collectives.hpp
 ///   auto                for each collective the fastest, by simulation (collective_choice.hpp)
-///   ring over 4x4       on the physical dimensions that the only axis of every collective folds
+///   rotations over 4x4  a Lowering (collective_candidates.hpp): order of axes, physical dimensions, chunks
 ///   empty               ring, or line on open axes
 struct CollectivePolicy {
   std::string algorithm{};
@@ -43,7 +43,7 @@ struct GemmSpec {
 /// One collective over every group of devices along mesh axes.
 struct CollectiveSpec {
   CollectiveKind kind = CollectiveKind::all_gather;
-  std::vector<std::string> axes{};  // first most significant; empty: the only axis with more than one device
+  std::vector<std::string> axes{};  // first most significant; empty: all axes with more than one device
   Bytes input;                      // on each device; broadcast: the root's
   DType dtype = DType::bf16;
   CollectiveDetails details{};
@@ -59,8 +59,8 @@ struct PlanChoices {
   PartOptions options{};
 };
 
-/// The named axes; without names the only axis with more than one device. Errors (field `axis`): an unknown axis, an axis named twice, no name where
-/// several axes have more than one device.
+/// The named axes; without names all axes with more than one device, as the mesh orders them. Errors (field `axis`): an unknown axis, an axis named
+/// twice.
 Expected<std::vector<AxisView>> axes_of(const std::vector<std::string>& names, const Mesh& mesh);
 
 struct WorkloadSpec {

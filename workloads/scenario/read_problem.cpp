@@ -117,7 +117,7 @@ Expected<ProblemSpec> read_open_workload(const Fields& fields, const System& sys
 Expected<ProblemSpec> read_planned(const Fields& fields) {
   auto saved = load_plan(fields.text("plan"));
   if (!saved) return fields.of_named_file("plan", saved.error());
-  if (const auto chooser = chooser_of(saved->plan.collectives, Machine{}); !chooser) return blamed_on(saved->collectives_where, chooser.error());
+  if (const auto chooser = chooser_of(saved->plan.collectives); !chooser) return blamed_on(saved->collectives_where, chooser.error());
   Pass pass = saved->pass;
   if (fields.has("pass")) {
     const auto asked = read_pass(fields);
@@ -305,7 +305,6 @@ Expected<CollectiveSpec> read_collective(const Fields& fields, const System& sys
   if (!fields.has("bytes")) return Diagnostic{{}, "`bytes` is missing: the input of the collective on each device"};
   if (fields.has("axis")) spec.axes = split(fields.text("axis"));
   const auto axes = axes_of(spec.axes, system.mesh);
-  if (!axes && spec.axes.empty()) return Diagnostic{{}, "`axis` is missing: the mesh axes of the collective, of " + to_text(system.mesh)};
   if (!axes) return fields.placed(axes.error());
   std::int64_t devices = 1;
   for (const AxisView& axis : *axes) devices *= axis.size;
@@ -321,6 +320,7 @@ Expected<CollectiveSpec> read_collective(const Fields& fields, const System& sys
   auto policy = read_policy(fields, "algorithm");
   if (!policy) return policy.error();
   spec.policy = *std::move(policy);
+  if (!fields.has("algorithm")) spec.policy.algorithm = "auto";
   if (!fields.has("chunks")) return spec;
   const auto count = fields.integer("chunks", 1, 1 << 20);
   if (!count) return count.error();

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "sim/model/fold.hpp"
@@ -130,9 +131,18 @@ Expected<Run> simulate(const System& system, const Schedule& schedule, const Run
 
 namespace {
 
-/// As the fit of a machine names what lowers collectives: empty for ring, or line on open axes, and for what a plan says.
-std::string_view lowering_of(const CollectivePolicy& policy) {
-  return policy.algorithm == by_dimension_name ? std::string_view{} : std::string_view{policy.algorithm};
+/// As the fit of a machine names what lowers collectives: empty for ring, or line on open axes, also where `auto` chose that, and for what a plan
+/// says.
+std::string_view lowering_of(const Problem& problem) {
+  const std::string& name = problem.collectives.algorithm;
+  if (name == by_dimension_name) return {};
+  const auto* collective = std::get_if<Collective>(&problem.schedule.computes);
+  if (!problem.summary.algorithm.starts_with("auto: ") || collective == nullptr) return name;
+  const Mesh& mesh = problem.schedule.mesh;
+  const bool usual = std::all_of(collective->axes.begin(), collective->axes.end(), [&](const AxisView& axis) {
+    return axis.size == 1 || usual_algorithm(collective->kind, mesh.wraps(axis)).name == name;
+  });
+  return usual ? std::string_view{} : std::string_view{name};
 }
 
 }  // namespace
@@ -151,7 +161,7 @@ Expected<Run> prepare(const System& system, LoweredProblem lowered, const RunOpt
   run.row.problem = problem.summary;
   run.row.changes = changes_of(system);
   run.row.result.trust = trust_of(system, system.machine.trust.covers.empty() ? std::vector<Coverage>{} : operations_in(problem.schedule, system),
-                                  lowering_of(problem.collectives));
+                                  lowering_of(problem));
   run.row.result.build_s = lowered.build_s;
   run.row.result.wall_s = wall.seconds();
   return run;

@@ -85,7 +85,7 @@ std::optional<Case> make_case(const podsim::System& system, const std::vector<st
 Picoseconds time_of(const Case& c) {
   const auto schedule = part_schedule(c.system.mesh, c.part, c.options);
   EXPECT_TRUE(schedule) << to_text(schedule.error());
-  const auto lowered = lower(*schedule, by_dimension(chunk_rule(c.system.machine)));
+  const auto lowered = lower(*schedule, by_dimension(chunk_rule(c.system)));
   EXPECT_TRUE(lowered) << to_text(lowered.error());
   const auto model = make_folded_model(*lowered, c.system.machine, *c.system.topology, c.system.placement);
   EXPECT_TRUE(model) << to_text(model.error());

@@ -36,7 +36,7 @@ Expected<std::unique_ptr<Run>> run_part(const System& system, const WorkloadPart
                                         const EngineEntry& engine, Cancellation stop) {
   const auto schedule = part_schedule(system.mesh, part, options);
   if (!schedule) return schedule.error();
-  const auto chooser = chooser_of(collectives, system.machine);
+  const auto chooser = chooser_of(collectives, chunk_rule(system));
   if (!chooser) return chooser.error();
   auto lowered = lower(*schedule, *chooser);
   if (!lowered) return lowered.error();
@@ -63,9 +63,9 @@ Expected<std::unique_ptr<Run>> run_part(const System& system, const WorkloadPart
 
 }  // namespace
 
-Expected<CollectiveChooser> chooser_of(const std::string& collectives, const Machine& machine) {
-  if (collectives == by_dimension_name) return by_dimension(chunk_rule(machine));
-  return always(collectives, chunk_rule(machine));
+Expected<CollectiveChooser> chooser_of(const std::string& collectives, ChunkRule chunks) {
+  if (collectives == by_dimension_name) return by_dimension(std::move(chunks));
+  return always(collectives, std::move(chunks));
 }
 
 PartCosts::PartCosts(const std::vector<System>& systems, const PartOptions& options, std::string collectives, const EngineEntry& engine, int threads,

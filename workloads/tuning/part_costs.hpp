@@ -11,6 +11,7 @@
 #include "sim/analysis/metrics.hpp"
 #include "sim/schedule/lower.hpp"
 #include "topologies/system.hpp"
+#include "workloads/collectives.hpp"
 #include "workloads/plan.hpp"
 #include "workloads/tuning/bound.hpp"
 
@@ -64,6 +65,6 @@ Expected<TimeSplit> split_of_part(const System& system, const WorkloadPart& part
                                   const EngineEntry& engine, Cancellation stop = {});
 
 /// The chooser for a plan's collectives: by_dimension_name, or the name of an algorithm. Errors: no such algorithm.
-Expected<CollectiveChooser> chooser_of(const std::string& collectives, const Machine& machine);
+Expected<CollectiveChooser> chooser_of(const std::string& collectives, ChunkRule chunks = {});
 
 }  // namespace podsim

@@ -186,7 +186,7 @@ Expected<Schedule> lowered_schedule_of(const Observation& observation, const Sys
   const auto schedule = schedule_of(observation, system, options.unknown_matmul);
   if (!schedule || observation.op == ObservedOp::matmul || observation.op == ObservedOp::hbm_copy) return schedule;
   const std::string name = algorithm_of(collective_of(observation.op), system, options);
-  const auto chooser = name.empty() ? ring_or_line(chunk_rule(system.machine)) : always(name, chunk_rule(system.machine));
+  const auto chooser = name.empty() ? ring_or_line(chunk_rule(system)) : always(name, chunk_rule(system));
   if (!chooser) return chooser.error();
   auto lowered = lower(*schedule, *chooser);
   if (!lowered) return Diagnostic{observation.where, lowered.error().message};

@@ -156,8 +156,9 @@ Waves add_waves(std::vector<SurfaceRow>& rows, const std::vector<const SurfaceRo
   return best;
 }
 
-double three_digits(double value) {
-  const double scale = std::pow(10.0, 2 - std::floor(std::log10(value)));
+double rounded_to(int digits, double value) {
+  if (!(value > 0)) return 0;
+  const double scale = std::pow(10.0, digits - 1 - std::floor(std::log10(value)));
   return std::round(value * scale) / scale;
 }
 
@@ -202,17 +203,18 @@ SurfaceFit fit_surface(const std::vector<Observation>& products, const Machine& 
   MatmulSurface surface;
   surface.extents = grid.extents;
   for (Eigen::Index i = 0; i < state.unknowns.corners(); ++i) {
-    const double rounded = three_digits(std::exp(-state.unknowns.x[i]));
+    const double rounded = rounded_to(3, std::exp(-state.unknowns.x[i]));
     surface.efficiency.push_back(std::clamp(rounded, 1e-3, 1.0));
     state.unknowns.x[i] = -std::log(surface.efficiency.back());
   }
   Eigen::VectorXd& x = state.unknowns.x;
   x[x.size() - 1] = waves.kept ? std::round(100 * x[x.size() - 1]) / 100 : 0;
+  x[x.size() - 2] = rounded_to(4, x[x.size() - 2]);
   surface.wave_share = x[x.size() - 1];
   if (waves.kept) surface.block_m = waves.block_m, surface.block_n = waves.block_n;
   result.chip = machine.chip;
   set_matmul_surface(result.chip, matmul_surface_of(surface));
-  result.launch = Seconds{state.unknowns.launch() * microsecond};
+  result.launch = Seconds{rounded_to(4, state.unknowns.launch() * microsecond)};
   result.launch_sigma = state.sigma[0] * microsecond;
   result.wave_share_sigma = waves.kept ? state.sigma[1] : 0;
   result.scale = state.scale;

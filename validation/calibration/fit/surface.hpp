@@ -32,7 +32,7 @@ struct SurfaceFit {
 ///   smoothness  of 1e-4, 1e-3, 1e-2 and 1e-1 the one whose fits to every other product predict the others best (median of |ln|)
 ///   block     of 64, 128, 256 in m and n, if the machine has matmul_units, the one that explains most of the residuals; waves are kept if that is
 ///                 worth a value by the criterion of is_better()
-/// Efficiencies are rounded to three digits and the wave share to two, as the machine's file has them. Repeated products count once each. Cost:
+/// Efficiencies are rounded to three digits, the launch to four and the wave share to two, as the machine's file has them. Repeated products count once each. Cost:
 /// O(products) and a sparse factorisation per iteration, about a second for 3,500 products.
 SurfaceFit fit_surface(const std::vector<Observation>& products, const Machine& machine, const CalibrateOptions& options);
 

@@ -1,0 +1,147 @@
+#include "workloads/scenario/collective_candidates.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "workloads/collectives.hpp"
+
+namespace podsim {
+
+namespace {
+
+constexpr std::string_view over = " over ", backwards = " reversed", in = " in ", chunks_word = " chunks";
+
+std::vector<AxisView> longer_than_1(const std::vector<AxisView>& axes) {
+  std::vector<AxisView> result;
+  for (const AxisView& axis : axes)
+    if (axis.size > 1) result.push_back(axis);
+  return result;
+}
+
+/// The physical dimensions of the collective's only axis; none if it does not fold several.
+std::vector<AxisView> factors_of(const Mesh& mesh, const Collective& collective) {
+  if (collective.axes.size() != 1 || collective.axes.front() != mesh.whole(collective.axes.front().axis)) return {};
+  std::vector<AxisView> factors = mesh.factors(collective.axes.front().axis);
+  return factors.size() < 2 ? std::vector<AxisView>{} : factors;
+}
+
+/// Where both run in phases, one of the levels' algorithms does the same.
+bool has_levels_of_its_own(std::string_view name) { return name == "ring" || name == "direct" || name == "halving-doubling"; }
+
+}  // namespace
+
+std::string name_of(const Lowering& lowering, const Mesh& mesh, const Collective& collective) {
+  std::string text{lowering.algorithm->name};
+  if (lowering.on_factors) {
+    std::string sizes;
+    for (const AxisView& factor : mesh.factors(collective.axes.front().axis)) sizes += (sizes.empty() ? "" : "x") + std::to_string(factor.size);
+    text += fmt::format("{}{}{}", over, sizes, lowering.reversed ? backwards : "");
+  } else if (lowering.reversed) {
+    std::string names;
+    for (auto axis = collective.axes.rbegin(); axis != collective.axes.rend(); ++axis) names += (names.empty() ? "" : ",") + mesh.name(*axis);
+    text += fmt::format("{}{}", over, names);
+  }
+  if (lowering.chunks) text += fmt::format("{}{}{}", in, *lowering.chunks, *lowering.chunks == 1 ? " chunk" : chunks_word);
+  return text;
+}
+
+Expected<Lowering> lowering_named(std::string_view name) {
+  Lowering lowering;
+  std::string_view rest = name;
+  if (const std::size_t at = rest.rfind(in); at != std::string_view::npos) {
+    const std::string_view count = rest.substr(at + in.size());
+    int chunks = 0;
+    const auto [end, problem] = std::from_chars(count.data(), count.data() + count.size(), chunks);
+    const std::string_view word = count.substr(static_cast<std::size_t>(end - count.data()));
+    if (problem != std::errc{} || chunks < 1 || (word != chunks_word && word != " chunk"))
+      return Diagnostic{{}, "expected `NAME in N chunks`, found " + quoted(std::string{name})};
+    lowering.chunks = chunks;
+    rest = rest.substr(0, at);
+  }
+  if (const std::size_t at = rest.find(over); at != std::string_view::npos) {
+    const std::string_view axes = rest.substr(at + over.size());
+    lowering.on_factors = !axes.empty() && axes.front() >= '0' && axes.front() <= '9';
+    lowering.reversed = !lowering.on_factors || axes.ends_with(backwards);
+    rest = rest.substr(0, at);
+  }
+  if (const auto known = always(rest); !known) return known.error();
+  lowering.algorithm = collective_algorithm_named(rest);
+  return lowering;
+}
+
+CollectiveChooser chooser_of(const Lowering& lowering, const ChunkRule& chunks) {
+  const ChunkRule rule = lowering.chunks ? in_chunks(*lowering.chunks) : chunks;
+  return [lowering, rule](const Schedule&, const Collective&) -> Expected<CollectiveAlgorithm> {
+    return CollectiveAlgorithm{[lowering, rule](const Mesh& mesh, const Program& program, const Collective& whole) {
+      Collective collective = whole;
+      if (lowering.on_factors) collective.axes = mesh.factors(whole.axes.front().axis);
+      Levels levels = collective.axes;
+      if (lowering.reversed) std::reverse(levels.begin(), levels.end());
+      // Without levels the order of phases is that of the axes, and only an all-reduce has the same result in every order.
+      if (!lowering.algorithm->has_levels) collective.axes = levels;
+      return expansion_by(*lowering.algorithm, rule, levels)(mesh, program, collective);
+    }};
+  };
+}
+
+bool takes_chunks(const CollectiveAlgorithmEntry& algorithm, CollectiveKind kind) {
+  const bool rooted = kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce;
+  if (rooted && algorithm.pipeline != Pipeline::none) return true;
+  return algorithm.has_levels && algorithm.name != "channels";
+}
+
+std::vector<Lowering> candidates(const Mesh& mesh, const Collective& collective) {
+  std::vector<Lowering> result;
+  const bool axes = longer_than_1(collective.axes).size() > 1, factors = longer_than_1(factors_of(mesh, collective)).size() > 1;
+  const bool any_order = collective.kind == CollectiveKind::all_reduce;
+  for (const CollectiveAlgorithmEntry& entry : collective_algorithms()) {
+    if (!entry.kinds.has(collective.kind)) continue;
+    const bool orders = entry.has_levels ? entry.kinds.has(CollectiveKind::all_gather) || any_order
+                                         : any_order && entry.on_all_axes == nullptr && !has_levels_of_its_own(entry.name);
+    const bool by_itself = entry.on_all_axes != nullptr && !entry.has_levels;  // takes the dimensions of folded axes by itself
+    if (entry.needs.axes == 1 || axes || (by_itself && factors)) result.push_back({&entry, false, false, {}});
+    if (orders && axes) result.push_back({&entry, false, true, {}});
+    if (!factors || by_itself) continue;
+    result.push_back({&entry, true, false, {}});
+    if (orders) result.push_back({&entry, true, true, {}});
+  }
+  return result;
+}
+
+namespace {
+
+/// Transfers one after the other, at least, of a gather along an axis of P devices.
+int steps_along(std::string_view algorithm, int P) {
+  if (algorithm == "ring-shortest") return P / 2;
+  if (algorithm == "ring" || algorithm == "ring-one-way" || algorithm == "line" || algorithm.starts_with("pallas")) return P - 1;
+  return 1;
+}
+
+double least_latency(const System& system, const Mesh& mesh, const AxisView& axis) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const double latency : latencies_along(system, mesh, axis)) least = std::min(least, latency);
+  return least;
+}
+
+}  // namespace
+
+Seconds least_time(const Lowering& lowering, const System& system, const Mesh& mesh, const Collective& collective) {
+  using Kind = CollectiveKind;
+  const bool gathers = collective.kind == Kind::all_gather || collective.kind == Kind::reduce_scatter || collective.kind == Kind::all_reduce;
+  if (!gathers) return {};
+  const std::vector<AxisView> axes = longer_than_1(lowering.on_factors ? mesh.factors(collective.axes.front().axis) : collective.axes);
+  double time = 0, devices = 1, least = std::numeric_limits<double>::infinity();
+  for (const AxisView& axis : axes) {
+    const double latency = least_latency(system, mesh, axis);
+    time += latency * steps_along(lowering.algorithm->name, axis.size);
+    least = std::min(least, latency);
+    devices *= axis.size;
+  }
+  if (lowering.algorithm->name == "channels" && !axes.empty()) time = (devices - 1) * least;
+  return Seconds{collective.kind == Kind::all_reduce ? 2 * time : time};
+}
+
+}  // namespace podsim

@@ -1,0 +1,45 @@
+// The ways in which `auto` may lower a collective, and their names.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "algorithms/collectives/collectives.hpp"
+#include "topologies/system.hpp"
+
+namespace podsim {
+
+/// An algorithm of the table, the axes it works along and in which order, and its number of chunks:
+///   "ring"                               as the collective names its axes
+///   "rotations over 4x4"                 along the physical dimensions that the collective's only axis folds
+///   "ring over col,row"                  in this order of axes; with levels, outermost first. The result is the same
+///   "hierarchical over 2x8 reversed"     along the dimensions, the last one first
+///   "tree in 16 chunks"                  instead of what the chunk rule says
+struct Lowering {
+  const CollectiveAlgorithmEntry* algorithm = nullptr;
+  bool on_factors = false, reversed = false;
+  std::optional<int> chunks{};
+  friend bool operator==(const Lowering&, const Lowering&) = default;
+};
+
+/// The name for this collective.
+std::string name_of(const Lowering& lowering, const Mesh& mesh, const Collective& collective);
+/// The inverse, for any collective. Errors: no such algorithm; a text that is no such name.
+Expected<Lowering> lowering_named(std::string_view name);
+
+/// The chooser that lowers every collective in this way.
+CollectiveChooser chooser_of(const Lowering& lowering, const ChunkRule& chunks);
+
+/// All that may apply, in the order in which equally fast ones are preferred: the order of the table; axes as named before dimensions; as given
+/// before reversed. An order of axes that another candidate has too is left out.
+std::vector<Lowering> candidates(const Mesh& mesh, const Collective& collective);
+
+/// Whether a number of chunks matters.
+bool takes_chunks(const CollectiveAlgorithmEntry& algorithm, CollectiveKind kind);
+
+/// A lower bound on the time: the transfers that must follow each other, times the least latency between neighbours along their axes.
+Seconds least_time(const Lowering& lowering, const System& system, const Mesh& mesh, const Collective& collective);
+
+}  // namespace podsim
