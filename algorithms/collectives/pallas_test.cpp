@@ -19,6 +19,7 @@ const double whole_copy = 1e-6 + static_cast<double>(V) / link_rate, half_copy =
 SmallSystem ring_of(int devices, double hbm) {
   Machine machine = ideal_machine(link_rate, 1e-6);
   machine.chip.hbm_bandwidth = BytesPerSecond{hbm};
+  machine.chip.memory_shared = false;  // the closed forms share nothing
   return small_system(machine, {devices});
 }
 

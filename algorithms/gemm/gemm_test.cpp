@@ -153,6 +153,7 @@ TEST(Gemm, AnalyticAndSimgridAgreeWhereNothingIsShared) {
     machine.chip.vector_peak = FlopsPerSecond{4e12};
     machine.chip.reduce_bandwidth = BytesPerSecond{rng.between(1, 10) * 1e11};
     machine.chip.overlap_hbm = rng.uniform();
+    machine.chip.memory_shared = false;  // the analytic engine shares nothing
     if (rng.below(3) == 0) machine.software.core_share.fill(rng.uniform() / 4);
     const SmallSystem pod = small_system(machine, {rng.between(1, 5), rng.between(1, 5)}, rng.below(3) != 0);
     const Dataflow dataflow = all_dataflows[rng.below(3)];

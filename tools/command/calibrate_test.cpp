@@ -44,7 +44,7 @@ TEST(Calibrate, TrustIsOfWhatWasHeldBackWhereThereIsEnough) {
   EXPECT_GT(json["held_back"]["median_abs_error"], json["median_abs_error"]);
   const Outcome table = podsim("calibrate " PODSIM_SOURCE_DIR "/" + many + " -o " + file);
   EXPECT_THAT(table.out, HasSubstr("of what was held back, every other observation in turn: median error "));
-  const auto run = json_of("run --machine " + file + " --slice 1x8 --collective all-reduce --bytes 64MiB");
+  const auto run = json_of("run --machine " + file + " --slice 1x8 --collective all-reduce --bytes 64MiB --algorithm ring");
   EXPECT_NEAR(run["trust"]["error"].get<double>(), json["held_back"]["median_abs_error"].get<double>(), 1e-4);
   EXPECT_TRUE(json_of("calibrate " + permutes + on_v5p)["held_back"].is_null());
   EXPECT_THAT(podsim("calibrate " + permutes + on_v5p).out, HasSubstr("nothing could be held back"));
@@ -56,14 +56,14 @@ TEST(Calibrate, TheMachineItWritesKnowsWhatItCovers) {
   ASSERT_EQ(podsim("calibrate " PODSIM_SOURCE_DIR "/validation/datasets/h100_16_nccl/observations.csv --base dgx_h100 --slice 2x8 -o " + file).status,
             exit_done);
   const auto trust = [&](const std::string& what) { return json_of("run --machine " + file + " " + what)["trust"]; };
-  const std::string all_reduce = " --collective all-reduce --axis col,row --bytes 1GiB";
+  const std::string all_reduce = " --collective all-reduce --axis col,row --bytes 1GiB --algorithm ring";
   EXPECT_EQ(trust("--slice 2x8" + all_reduce)["level"], "fitted");
   const auto larger = trust("--slice 128x8" + all_reduce);
   EXPECT_EQ(larger["level"], "extrapolated");
   EXPECT_EQ(larger["rung"], "other scale");
   EXPECT_THAT(larger["beyond"][0].get<std::string>(), HasSubstr("all-reduce over 1024 devices, fitted over 16"));
-  EXPECT_EQ(trust("--slice 2x8 --collective all-gather --axis col,row --bytes 1GiB")["rung"], "other operation");
-  EXPECT_EQ(trust("--slice 16x1 --collective all-reduce --axis row --bytes 1GiB")["beyond"][0], "all-reduce along x, fitted along x,y");
+  EXPECT_EQ(trust("--slice 2x8 --collective all-gather --axis col,row --bytes 1GiB --algorithm ring")["rung"], "other operation");
+  EXPECT_EQ(trust("--slice 16x1 --collective all-reduce --axis row --bytes 1GiB --algorithm ring")["beyond"][0], "all-reduce along x, fitted along x,y");
 }
 
 TEST(Calibrate, FlagsWhatNoSuchPartCanDo) {
@@ -117,7 +117,7 @@ TEST(Calibrate, AThousandProductsBecomeASurfaceAsUsersWouldMakeIt) {
     const std::string file = folder.file(chip + ".textproto");
     const Outcome outcome = podsim("calibrate --from csv " + table + " --base dgx_" + chip + " --slice 1x1 --dataset mine -o " + file);
     ASSERT_EQ(outcome.status, exit_done) << outcome.err;
-    for (const char* part : {"how the surface was found:", "grid: ", "smoothness: ", "waves of blocks: ", "of what was held back, every other observation in turn",
+    for (const char* part : {"how the fit was found:", "grid: ", "smoothness: ", "waves of blocks: ", "of what was held back, every other observation in turn",
                              "the 20 observations that are off most"})
       EXPECT_THAT(outcome.out, HasSubstr(part));
     EXPECT_EQ(test::json_of("show machine --machine " + file)["name"], "dgx_" + chip);

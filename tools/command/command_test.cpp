@@ -116,7 +116,7 @@ TEST(Command, EveryVerbSaysWhatGoesBeyondAFit) {
   EXPECT_EQ(run["level"], "extrapolated");
   EXPECT_EQ(run["rung"], "other scale");
   EXPECT_EQ(run["fitted_error"], 0.0125);
-  EXPECT_EQ(run["beyond"].dump(), R"(["all-gather over 16 devices, fitted over 4"])");
+  EXPECT_EQ(run["beyond"].dump(), R"(["all-gather over 16 devices, fitted over 4","collectives by rotations, fitted by ring or line"])");
   EXPECT_THAT(podsim("run" + on + "--collective all-gather --axis col --bytes 32MiB").out,
               HasSubstr("beyond the fit: all-gather of 32 MiB, fitted from 1 KiB to 16 MiB"));
 

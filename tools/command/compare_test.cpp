@@ -109,7 +109,7 @@ TEST(CompareCollectives, HaveATableAndColumnsOfCsv) {
   EXPECT_THAT(podsim(line).out, AllOf(HasSubstr("algorithm"), HasSubstr("algbw"), HasSubstr("busbw"), HasSubstr("2 MiB"), Not(HasSubstr("MFU"))));
   const std::string csv = podsim(line + " --format csv").out;
   EXPECT_THAT(csv.substr(0, csv.find('\n')),
-              ::testing::EndsWith(",slow_devices,collective,axis,bytes,collective_devices,algbw_bytes_per_s,busbw_bytes_per_s"));
+              ::testing::EndsWith(",slow_devices,collective,axis,bytes,collective_devices,algbw_bytes_per_s,busbw_bytes_per_s,cut_bound_s"));
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 5);
 }
 
@@ -200,7 +200,7 @@ TEST(CompareGiven, AnOperandThatIsNeededWholeIsGatheredFirst) {
   const std::string alone = "run --machine tpu_v4 --slice 4x4 --gemm m=4096,n=4096,k=4096 --algorithm 1d-megatron";
   EXPECT_EQ(seconds(given), seconds(json_of(alone))) << "run finds X where the algorithm wants it";
   // X is 32 MiB; the collective alone takes the same.
-  const auto gather = json_of("run --machine tpu_v4 --slice 4x4 --mesh ring=16 --collective all-gather --bytes 2MiB");
+  const auto gather = json_of("run --machine tpu_v4 --slice 4x4 --mesh ring=16 --collective all-gather --bytes 2MiB --algorithm ring");
   EXPECT_NEAR(seconds(priced), seconds(given) + seconds(gather), 1e-6);
   EXPECT_GT(priced["peak_memory_bytes"], given["peak_memory_bytes"]);
 }

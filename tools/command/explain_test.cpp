@@ -113,7 +113,7 @@ TEST(Interrupt, ARunEndsWithWhatIsKnown) {
   std::ostringstream out, err;
   Console console{out, err, false, &interrupted};
   const std::vector<std::string> words{"run",    "--machine", "ideal",   "--slice", "4x8",   "--collective",    "all-gather",
-                                       "--axis", "col",       "--bytes", "1MiB",    "--set", "link.latency=1us"};
+                                       "--axis", "col",       "--bytes", "1MiB",    "--set", "link.latency=1us", "--algorithm", "ring"};
   EXPECT_EQ(run_command(words, console), exit_interrupted);
   EXPECT_EQ(out.str(), "");
   EXPECT_THAT(err.str(), AllOf(StartsWith("podsim: interrupted: simulated "), EndsWith(" of 16 task instances (12 %)\n")));

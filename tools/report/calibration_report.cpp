@@ -69,7 +69,7 @@ std::string calibration_table(const std::vector<Observation>& observations, cons
                           "ran otherwise than the fit takes it to, so do not carry it to other operations or other numbers of devices.\n",
                           value.path, value.at.empty() ? "" : " at " + value.at, value.value / *value.specified, value_text(value, *value.specified));
   if (!found.undetermined.empty()) text += "\nnot determined by these observations:\n" + undetermined_text(found.undetermined);
-  if (!found.choices.empty()) text += "\nhow the surface was found:\n";
+  if (!found.choices.empty()) text += "\nhow the fit was found:\n";
   for (const std::string& choice : found.choices) text += fmt::format("  {}\n", choice);
   rows = {{"observation", "measured", "predicted", "error", ""}};
   std::vector<Residual> shown = found.residuals;

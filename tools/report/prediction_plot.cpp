@@ -20,6 +20,7 @@ constexpr std::array<std::string_view, 8> colours{"#0072b2", "#d55e00", "#009e73
 
 constexpr double panel_width = 420, panel_height = 360, left_margin = 80, top_margin = 50, gap = 90, legend_row = 18, foot = 60;
 constexpr double most_error = 0.5, band = 0.1;
+constexpr std::size_t most_tooltips = 1000;  // points with one: a picture of more would be megabytes
 
 struct PointPlace {
   double x = 0, y = 0;
@@ -74,7 +75,12 @@ class Picture {
 
   std::string draw(const std::string& title) {
     std::size_t shown = 0;
-    for (const PlottedGroup& group : groups_) shown += group.points.empty() ? 0 : 1;
+    std::size_t count = 0;
+    for (const PlottedGroup& group : groups_) {
+      shown += group.points.empty() ? 0 : 1;
+      count += group.points.size();
+    }
+    dots_only_ = count > most_tooltips;
     const double width = left_margin + 2 * panel_width + gap + 30;
     const double height = top_margin + panel_height + foot + legend_row * static_cast<double>((shown + 2) / 3) + 10;
     svg_ = fmt::format(
@@ -145,7 +151,25 @@ class Picture {
                         tip, paint, title);
   }
 
+  /// Many points as two strokes of dots: filled, and pale where they do not count.
+  void dots(std::size_t g) {
+    for (const bool hollow : {true, false}) {
+      std::string places;
+      for (const PlottedPoint& point : groups_[g].points) {
+        if (point.hollow != hollow || !(point.measured.count() > 0) || !std::isfinite(point.predicted.count())) continue;
+        const double across = decades_.share(point.measured) * panel_width;
+        const double up = std::clamp(decades_.share(point.predicted), 0.0, 1.0) * panel_height;
+        places += fmt::format("M{:.1f} {:.1f}h0", first_.x + across, first_.y + panel_height - up);
+        places += fmt::format("M{:.1f} {:.1f}h0", second_.x + across, error_height(point.predicted.count() / point.measured.count() - 1));
+      }
+      if (!places.empty())
+        svg_ += fmt::format("<path d=\"{}\" stroke=\"{}\" stroke-width=\"{}\" stroke-linecap=\"round\" stroke-opacity=\"{}\"/>\n", places,
+                            colours.at(g % colours.size()), hollow ? 3 : 5, hollow ? 0.35 : 1);
+    }
+  }
+
   void points(std::size_t g) {
+    if (dots_only_) return dots(g);
     const std::string_view colour = colours.at(g % colours.size());
     for (const PlottedPoint& point : groups_[g].points) {
       if (!(point.measured.count() > 0) || !std::isfinite(point.predicted.count())) continue;
@@ -160,7 +184,7 @@ class Picture {
   void legend() {
     const auto is_hollow = [](const PlottedPoint& point) { return point.hollow; };
     if (std::any_of(groups_.begin(), groups_.end(), [&](const PlottedGroup& g) { return std::any_of(g.points.begin(), g.points.end(), is_hollow); }))
-      svg_ += text_at({second_.x + panel_width, second_.y - 8}, "end", "hollow: not counted");
+      svg_ += text_at({second_.x + panel_width, second_.y - 8}, "end", dots_only_ ? "pale: not counted" : "hollow: not counted");
     std::size_t shown = 0;
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       if (groups_[g].points.empty()) continue;
@@ -176,6 +200,7 @@ class Picture {
 
   const std::vector<PlottedGroup>& groups_;
   Decades decades_;
+  bool dots_only_ = false;
   std::string svg_;
 };
 

@@ -37,6 +37,14 @@ TEST(PredictionPlot, EscapesTextsAndTellsWhatHollowMeans) {
   EXPECT_THAT(prediction_svg("t", {{"g", {point(1e-6, 1e-6)}}}), Not(HasSubstr("hollow")));
 }
 
+TEST(PredictionPlot, ManyPointsAreDots) {
+  const std::string svg = prediction_svg("t", {{"g", std::vector<PlottedPoint>(1001, point(1e-6, 1e-6))}, {"h", {point(1e-6, 3e-6, true)}}});
+  EXPECT_THAT(svg, HasSubstr("M80.0 410.0h0M590.0 230.0h0M80.0 410.0h0"));
+  EXPECT_THAT(svg, HasSubstr("M590.0 50.0h0\" stroke=\"#d55e00\" stroke-width=\"3\"")) << "beyond the edge, not counted";
+  EXPECT_THAT(svg, HasSubstr("pale: not counted"));
+  EXPECT_THAT(svg, Not(HasSubstr("<title>")));
+}
+
 TEST(PredictionPlot, NothingToDrawIsAnEmptyFrame) {
   for (const auto& groups : {std::vector<PlottedGroup>{}, {{"g", {}}}, {{"g", {point(0, 1e-6), point(1e-6, std::numeric_limits<double>::infinity())}}}}) {
     const std::string svg = prediction_svg("t", groups);

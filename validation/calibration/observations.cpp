@@ -154,23 +154,6 @@ Expected<Observation> RowReader::read_product() {
   return row;
 }
 
-Expected<Observation> RowReader::read_product() {
-  Observation row;
-  row.where = row_.where;
-  row.op = ObservedOp::matmul;
-  row.m = count(m, most_elements);
-  row.n = count(n, most_elements);
-  row.k = count(k, most_elements);
-  row.time = positions_[latency_ms] >= 0 ? Seconds{1e-3 * positive(latency_ms)} : Seconds{positive(seconds)};
-  if (const CsvField* found = field(dtype)) {
-    row.dtype = dtype_named(found->text);
-    if (!row.dtype) fail({found->where, quoted(found->text) + " is no dtype; there are f32, bf16, and an empty field if it is another"});
-  }
-  if (const CsvField* found = field(source)) row.source = found->text;
-  if (problem_) return *problem_;
-  return row;
-}
-
 void RowReader::read_shape(Observation& row) {
   const bool any = field(m) != nullptr || field(n) != nullptr || field(k) != nullptr;
   if (row.op == ObservedOp::hbm_copy) {

@@ -27,10 +27,11 @@ struct Part {
 
 Expected<std::vector<Part>> parts_of(const Observation& row, const System& system, Seconds expected) {
   std::vector<Part> parts;
+  Machine machine = system.machine;
   const auto without = [&](std::string name, int dimension, auto change) -> Status {
-    Machine machine = system.machine;
-    change(machine);
-    const auto changed = with_machine(system, std::move(machine));
+    Machine cheaper = machine;
+    change(cheaper);
+    const auto changed = with_machine(system, std::move(cheaper));
     if (!changed) return changed.error();
     const auto time = predict(row, *changed);
     if (!time) return time.error();
@@ -43,6 +44,14 @@ Expected<std::vector<Part>> parts_of(const Observation& row, const System& syste
   });
   if (ok && system.machine.chip.own_block_bandwidth != unlimited<BytesPerSecond>)
     ok = without("chip.own_block_bandwidth", -1, [](Machine& m) { m.chip.own_block_bandwidth = unlimited<BytesPerSecond>; });
+  if (ok && machine.chip.memory_shared) {
+    ok = without("chip.hbm_bandwidth", -1, [](Machine& m) { m.chip.memory_shared = false; });
+    // Faster links would leave the memory to bound the rest, so theirs is the part of a prediction with separate memory.
+    if (ok) {
+      machine.chip.memory_shared = false;
+      expected = expected - parts.back().time;
+    }
+  }
   for (std::size_t d = 0; ok && d < system.slice.extents.size() && d < system.machine.link.size(); ++d)
     if (system.slice.extents[d] > 1)
       ok = without(fmt::format("link[{}].bandwidth", dimension_name(static_cast<int>(d))), static_cast<int>(d),

@@ -227,7 +227,7 @@ TEST(ChunkRuleOfASystem, PricesTheLinksOfTheAxis) {
 TEST(Cheapest, OnTwoNodesOfEightIsTheSameHoweverTheAxesAreNamed) {
   for (const std::string on : {"--mesh row=2,col=8 --axis row,col", "--mesh row=2,col=8 --axis col,row", "--mesh row=16", ""}) {
     const auto found = test::json_of("run --machine dgx_h100 --slice 2x8 --collective all-reduce --bytes 1GiB " + on);
-    EXPECT_LE(found["makespan_s"].get<double>(), 4.6e-3) << on << ": " << found["algorithm"];
+    EXPECT_LE(found["makespan_s"].get<double>(), 5.5e-3) << on << ": " << found["algorithm"];
     EXPECT_TRUE(found["algorithm"].get<std::string>().starts_with("auto: ")) << found["algorithm"];
   }
 }

@@ -66,7 +66,7 @@ struct Residual {
 struct Calibration {
   std::vector<CalibratedValue> parameters;
   std::vector<Undetermined> undetermined;
-  std::vector<std::string> choices{};  // how an efficiency surface was found, a sentence each
+  std::vector<std::string> choices{};  // how an efficiency surface was found, and what the fit left out, a sentence each
   std::vector<Residual> residuals;  // in the order of the observations
   double median_abs_error = 0, p95_abs_error = 0;
   double scatter = 0;  // robust standard deviation of ln(predicted / observed)

@@ -1,6 +1,7 @@
 #include "validation/calibration/fit/closed_form.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "algorithms/collectives/collectives.hpp"
 
@@ -54,6 +55,7 @@ std::optional<ClosedForm> closed_form(const Observation& observation, const Syst
   const bool rail = system.machine.interconnect == Interconnect::rail;
   if (!is_plain(system)) return std::nullopt;
   form.kind = cost_kind_of(collective.kind);
+  form.links_out = rail ? 1 : 2;
   form.input = bytes_of(schedule->programs.front(), collective.input);
   if (collective.kind == CollectiveKind::broadcast || collective.kind == CollectiveKind::reduce) return std::nullopt;
   std::vector<CollectiveAxis> axes;
@@ -73,6 +75,17 @@ std::optional<ClosedForm> closed_form(const Observation& observation, const Syst
   if (!steps || !has_formula(*steps, rail)) return std::nullopt;
   for (const CollectiveStep& step : *steps) form.steps.push_back(cost_step_of(step, dimensions[static_cast<std::size_t>(step.axis)], rail));
   return form;
+}
+
+bool has_memory_to_spare(const ClosedForm& form, const Machine& machine) {
+  if (form.one_task || !machine.chip.memory_shared || is_unlimited(machine.chip.hbm_bandwidth)) return true;
+  std::array<bool, max_dimensions> used{};
+  for (const CostStep& step : form.steps) used.at(static_cast<std::size_t>(step.dimension)) = true;
+  constexpr int reads_and_writes = 1 + 2;  // of what leaves; of what arrives and is added
+  double demand = 0;
+  for (std::size_t d = 0; d < used.size(); ++d)
+    if (used.at(d)) demand += form.links_out * reads_and_writes * machine.link.at(d).bandwidth.count() * machine.chip.transfer_memory_passes;
+  return demand <= machine.chip.hbm_bandwidth.count();
 }
 
 Seconds evaluate(const ClosedForm& form, const Machine& machine) {

@@ -29,6 +29,7 @@ struct ClosedForm {
   Bytes input;        // for the efficiency curve
   Bytes own_block{};  // copied beside the launch
   std::vector<CostStep> steps;
+  int links_out = 2;  // of a device per dimension, and as many in
   std::shared_ptr<const Schedule> one_task{};  // matmul, hbm_copy
 };
 
@@ -38,6 +39,11 @@ struct ClosedForm {
 /// three picoseconds per step; halving an odd number of elements under an injection limit adds up to the time of one element.
 std::optional<ClosedForm> closed_form(const Observation& observation, const System& system, const PredictOptions& options = {});
 
+/// Whether the memory of every device has room for all that its links can carry at once. Elsewhere transfers share it, which the formula leaves out.
+/// Not sharp: all links of the dimensions in use, both ways, and adds to all that arrives.
+bool has_memory_to_spare(const ClosedForm& form, const Machine& machine);
+
+/// What des gives on a machine with memory to spare.
 Seconds evaluate(const ClosedForm& form, const Machine& machine);
 
 }  // namespace podsim

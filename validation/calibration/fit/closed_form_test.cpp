@@ -20,6 +20,7 @@ void randomise(Machine& machine, Rng& rng) {
   machine.software.per_message = Seconds{between(1e-8, 1e-5)};
   for (Seconds& launch : machine.software.launch) launch = Seconds{between(1e-8, 1e-5)};
   for (auto& curve : machine.software.efficiency) curve = {{Bytes{1024}, between(0.1, 1)}, {Bytes{1 << 20}, between(0.1, 1)}};
+  machine.chip.memory_shared = rng.below(2) == 0;
   machine.chip.hbm_bandwidth = BytesPerSecond{between(1e11, 1e13)};
   machine.chip.reduce_bandwidth = BytesPerSecond{between(1e11, 1e13)};
   machine.chip.overlap_hbm = rng.uniform();
@@ -34,17 +35,22 @@ double steps_of(const ClosedForm& form) {
   return steps;
 }
 
+int compared = 0;  // closed forms, with des: not where memory may be short
+
 /// Both, within three picoseconds (latency, flow, reduction end on whole ones) per step; the closed form must be there.
 void expect_equal(const Observation& o, const System& system, const PredictOptions& options) {
   const auto form = closed_form(o, system, options);
   ASSERT_TRUE(form);
   const auto des = predict(o, system, options);
   ASSERT_TRUE(des) << to_text(des.error());
+  if (!has_memory_to_spare(*form, system.machine)) return;
+  ++compared;
   EXPECT_NEAR(evaluate(*form, system.machine).count(), des->count(), 3e-12 * steps_of(*form) + 1e-12 * des->count())
       << name_of(o.op) << " over " << o.axis << " of " << o.devices << ", " << o.bytes.count() << " B";
 }
 
 TEST(ClosedForm, EqualsDesOnTori) {
+  compared = 0;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);
     Rng rng{seed};
@@ -66,9 +72,11 @@ TEST(ClosedForm, EqualsDesOnTori) {
       if (!axis.empty() && axis != "col+row") expect_equal(observed(ObservedOp::permute, axis, devices, bytes), system, {});
     }
   }
+  EXPECT_GT(compared, 40);
 }
 
 TEST(ClosedForm, EqualsDesOnOpenMeshesWhereOneIsGiven) {
+  compared = 0;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);
     Rng rng{seed};
@@ -88,9 +96,11 @@ TEST(ClosedForm, EqualsDesOnOpenMeshesWhereOneIsGiven) {
     EXPECT_FALSE(closed_form(observed(ObservedOp::all_to_all, "row", 3, 3 * bytes), system));
     EXPECT_FALSE(closed_form(observed(ObservedOp::broadcast, "row", 3, bytes), system));
   }
+  EXPECT_GT(compared, 40);
 }
 
 TEST(ClosedForm, EqualsDesOverSwitches) {
+  compared = 0;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);
     Rng rng{seed};
@@ -116,6 +126,7 @@ TEST(ClosedForm, EqualsDesOverSwitches) {
       if (!axis.empty()) expect_equal(observed(ObservedOp::permute, axis, devices, bytes), system, direct);
     }
   }
+  EXPECT_GT(compared, 40);
 }
 
 /// An algorithm for every kind that it supports.
@@ -126,6 +137,7 @@ PredictOptions all_by(const char* algorithm) {
 }
 
 TEST(ClosedForm, OfPairwiseExchangesEqualsDesOnRingsWhereNoFlowsShareALink) {
+  compared = 0;
   using enum ObservedOp;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);
@@ -147,6 +159,7 @@ TEST(ClosedForm, OfPairwiseExchangesEqualsDesOnRingsWhereNoFlowsShareALink) {
              {"2", "row", 2}, {"5", "row", 5}, {"4x8", "col", 8}, {"4x8", "row", 4}, {"2x4", "row", 2}})
       expect_equal(observed(permute, axis, devices, bytes), pod_with(machine, slice), all_by("direct"));
   }
+  EXPECT_GT(compared, 40);
 }
 
 TEST(ClosedForm, OfPairwiseExchangesIsNotGivenWhereFlowsShareALinkOrAddsTakeTime) {

@@ -283,6 +283,10 @@ Seconds Predictions::predicted(std::size_t i) {
   return time ? *time : Seconds{std::numeric_limits<double>::infinity()};  // it ran before: only the clock's end is left
 }
 
+bool Predictions::leaves_memory_out(std::size_t i, const Machine& machine) const {
+  return items_[i].form && !has_memory_to_spare(*items_[i].form, machine);
+}
+
 Eigen::VectorXd Predictions::residuals() {
   Eigen::VectorXd residuals(static_cast<Eigen::Index>(items_.size()));
   for (std::size_t i = 0; i < items_.size(); ++i)

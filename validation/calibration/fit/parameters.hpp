@@ -61,7 +61,10 @@ class Predictions {
   void turn(const std::vector<Parameter>& parameters, const Eigen::VectorXd& x);
   /// ln(predicted / observed) with the present values.
   Eigen::VectorXd residuals();
+  /// By the closed form where there is one, also on the way through values with which memory would be short.
   [[nodiscard]] Seconds predicted(std::size_t i);
+  /// Whether the closed form may be below the simulated time on this machine, where transfers share a memory that is short.
+  [[nodiscard]] bool leaves_memory_out(std::size_t i, const Machine& machine) const;
 
  private:
   struct Item {
