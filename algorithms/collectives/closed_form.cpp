@@ -205,7 +205,9 @@ Steps pallas_alternating(const CollectiveAxis& axis, const CollectiveSize& size)
 }
 
 Steps in_switch(const CollectiveAxis& axis, const CollectiveSize& size) {
-  return CollectiveSteps{step_in_switch(1, shard_of(axis, size) * (axis.size - 1))};
+  CollectiveStep step = step_in_switch(1, shard_of(axis, size) * (axis.size - 1));
+  step.shares = axis.size > 2;
+  return CollectiveSteps{step};
 }
 
 Steps none(const CollectiveAxis&, const CollectiveSize&) { return std::nullopt; }
@@ -272,7 +274,7 @@ Steps in_switch_all_reduce(const std::vector<CollectiveAxis>& axes, const Collec
     if (!steps.empty()) return std::nullopt;  // in phases: halves of an all-reduce
     const double chunk = size.input / size.chunks;
     steps = {step_in_switch(2, chunk * (P - 1) / P), step_in_switch(size.chunks - 1, chunk)};
-    for (CollectiveStep& step : steps) step.axis = static_cast<int>(a);
+    for (CollectiveStep& step : steps) step.axis = static_cast<int>(a), step.shares = true;
   }
   return steps;
 }

@@ -61,7 +61,7 @@ std::vector<CollectiveAxis> along(const DeliveryCase& c) {
   std::vector<CollectiveAxis> axes;
   for (const std::string& name : c.axes) {
     const AxisView axis = *c.pod.mesh.axis(name);
-    axes.push_back({axis.size, c.pod.mesh.wraps(axis) ? AxisLinks::ring : AxisLinks::line});
+    axes.push_back({axis.size, c.pod.mesh.wraps(axis) ? AxisLinks::ring : AxisLinks::line, true});
   }
   return axes;
 }

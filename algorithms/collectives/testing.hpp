@@ -49,19 +49,22 @@ inline double seconds_of(const SmallSystem& pod, const Schedule& schedule, std::
   return timeline ? to_seconds(timeline->makespan).count() : 0;
 }
 
-/// Chips around one switch: a transfer holds the sender's link up and the receiver's link down.
+/// Chips around one switch, the last node: a transfer holds the sender's link up and the receiver's link down.
 class Switch : public Topology {
  public:
   Switch(int chips, const LinkParameters& link) : chips_{chips}, link_{link} {}
   [[nodiscard]] int chips() const override { return chips_; }
+  [[nodiscard]] int nodes() const override { return chips_ + 1; }
   [[nodiscard]] int link_slots() const override { return 2 * chips_; }
-  [[nodiscard]] std::vector<OutLink> out_links(ChipId chip) const override {
+  [[nodiscard]] std::vector<OutLink> out_links(ChipId node) const override {
+    if (node.value < chips_) return {{LinkId{node.value}, ChipId{chips_}}};
     std::vector<OutLink> out;
-    for (int to = 0; to < chips_; ++to)
-      if (to != chip.value) out.push_back({LinkId{chip.value}, ChipId{to}});
+    for (int to = 0; to < chips_; ++to) out.push_back({LinkId{chips_ + to}, ChipId{to}});
     return out;
   }
-  [[nodiscard]] LinkParameters link(LinkId link) const override { return is_hop(link) ? link_ : LinkParameters{link_.bandwidth, {}}; }
+  [[nodiscard]] LinkParameters link(LinkId link) const override {
+    return is_hop(link) ? link_ : LinkParameters{link_.bandwidth, {}, link_.in_switch_efficiency};
+  }
   [[nodiscard]] bool is_hop(LinkId link) const override { return link.value < chips_; }
   Status route(ChipId from, ChipId to, const RouteOptions&, std::vector<LinkId>& links) const override {
     if (from != to) links.insert(links.end(), {LinkId{from.value}, LinkId{chips_ + to.value}});

@@ -48,7 +48,7 @@ bool is_sum(const Task& task) {
   if (const auto* recv = std::get_if<Recv>(&task.op)) return recv->combine == Combine::add;
   if (const auto* matmul = std::get_if<Matmul>(&task.op)) return matmul->accumulate;
   const auto* local = std::get_if<Local>(&task.op);
-  return local && local->kind == LocalKind::add;
+  return local && (local->kind == LocalKind::add || local->kind == LocalKind::add_in_switch);
 }
 
 bool is_launch(const Task& task) {

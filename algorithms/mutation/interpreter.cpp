@@ -91,7 +91,7 @@ class Run {
       state.words = product(device, *matmul);
     } else if (const auto& local = std::get<Local>(op); !waits_only(local.kind)) {
       state.words = load(device, local.reads.front());
-      if (local.kind == LocalKind::add) add_to(state.words, load(device, local.reads.back()));
+      if (local.kind == LocalKind::add || local.kind == LocalKind::add_in_switch) add_to(state.words, load(device, local.reads.back()));
     }
   }
 

@@ -119,7 +119,7 @@ Expected<CommonRate> common_rate(const Topology& topology, const std::vector<dou
   return found;
 }
 
-BytesPerSecond bandwidth_out_of(const Topology& topology, const std::vector<int>& part) {
+PartsCut links_out_of(const Topology& topology, const std::vector<int>& part) {
   assert(part.size() == static_cast<std::size_t>(topology.chips()) && "one part per chip");
   const LinkList list{topology};
   constexpr int unknown = -2, none = -1;
@@ -140,11 +140,15 @@ BytesPerSecond bandwidth_out_of(const Topology& topology, const std::vector<int>
       changed = true;
     }
   }
-  BytesPerSecond total;
+  PartsCut cut;
   for (std::size_t node = 0; node < parts.size(); ++node)
-    for (const OutLink& out : list.from(node))
-      if (parts[node] >= 0 && parts[out.to.index()] != parts[node]) total += topology.link(out.link).bandwidth;
-  return total;
+    for (const OutLink& out : list.from(node)) {
+      if (parts[node] < 0 || parts[out.to.index()] == parts[node]) continue;
+      const LinkParameters link = topology.link(out.link);
+      cut.bandwidth += link.bandwidth;
+      cut.adds = cut.adds || (out.to.value >= topology.chips() && link.in_switch_efficiency > 0);
+    }
+  return cut;
 }
 
 }  // namespace podsim

@@ -21,8 +21,13 @@ struct CommonRate {
 Expected<CommonRate> common_rate(const Topology& topology, const std::vector<double>& weight, const std::vector<bool>& sink, bool backwards,
                                  Cancellation stop = {});
 
-/// The total bandwidth out of all parts of the chips, `part` per chip, numbered from 0. A switch belongs to a part if all its neighbours do, else to
-/// none; so each part has one cut, which may be larger than its least one. Cost O(links).
-BytesPerSecond bandwidth_out_of(const Topology& topology, const std::vector<int>& part);
+/// The links out of all parts of the chips together.
+struct PartsCut {
+  BytesPerSecond bandwidth;
+  bool adds = false;  // some lead to a switch that adds up
+};
+/// `part` per chip, numbered from 0. A switch belongs to a part if all its neighbours do, else to none; so each part has one cut, which may be larger
+/// than its least one. Cost O(links).
+PartsCut links_out_of(const Topology& topology, const std::vector<int>& part);
 
 }  // namespace podsim

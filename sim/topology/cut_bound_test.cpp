@@ -70,8 +70,8 @@ TEST(BandwidthOutOfParts, CountsLinksBetweenParts) {
   const Grid torus = grid_of({4, 4}, true, 10);
   std::vector<int> single, rows;
   for (int chip = 0; chip < 16; ++chip) single.push_back(chip), rows.push_back(chip / 4);
-  EXPECT_DOUBLE_EQ(bandwidth_out_of(torus, single).count(), 16 * 4 * 10);
-  EXPECT_DOUBLE_EQ(bandwidth_out_of(torus, rows).count(), 16 * 2 * 10);
+  EXPECT_DOUBLE_EQ(links_out_of(torus, single).bandwidth.count(), 16 * 4 * 10);
+  EXPECT_DOUBLE_EQ(links_out_of(torus, rows).bandwidth.count(), 16 * 2 * 10);
 }
 
 }  // namespace

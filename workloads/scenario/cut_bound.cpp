@@ -79,7 +79,7 @@ class Cuts {
   }
 
   /// Parts of chips, named by a number per device; groups see as many of them as their devices are in. Per group 2 (k-1) over what leaves the
-  /// parts; k where switches add up, as every part still sends its sum, or the result, once.
+  /// parts; k where they meet switches that add up, as every part still sends its sum, or the result, once.
   template <class PartOf>
   double parts(PartOf part_of) const {
     std::vector<int> part(static_cast<std::size_t>(topology_.chips()), -1);
@@ -95,15 +95,15 @@ class Cuts {
       for (const AxisView& level : levels_) rest[static_cast<std::size_t>(level.axis)] -= system_.mesh.coordinate(DeviceId{d}, level) * level.stride;
       seen[rest][number] = true;
     }
-    double sends = 0;
-    for (const auto& [group, in] : seen) {
-      const double k = static_cast<double>(in.size());
-      sends += k == 1 ? 0 : has_adding_switches(system_.machine) ? k : 2 * (k - 1);
-    }
     for (int& own : part)
       if (own < 0) own = static_cast<int>(numbers.size());  // chips without a device
-    const BytesPerSecond out = bandwidth_out_of(topology_, part);
-    return is_unlimited(out) || !(out.count() > 0) ? 0 : sends / out.count();
+    const PartsCut out = links_out_of(topology_, part);
+    double sends = 0;
+    for (const auto& [group, in] : seen) {
+      const auto k = static_cast<double>(in.size());
+      sends += k == 1 ? 0 : out.adds ? k : 2 * (k - 1);
+    }
+    return is_unlimited(out.bandwidth) || !(out.bandwidth.count() > 0) ? 0 : sends / out.bandwidth.count();
   }
 
   const System& system_;

@@ -91,7 +91,7 @@ std::string_view name_of(Tier tier) {
 
 const std::array<TierError, tier_count>& tier_errors() {
   static constexpr std::array<TierError, tier_count> errors{{{Tier::other_sizes, 0.038, 0.43},
-                                                             {Tier::other_operation, 0.074, 0.29},
+                                                             {Tier::other_operation, 0.081, 0.29},
                                                              {Tier::other_scale, 0.088, 0.35},
                                                              {Tier::composite, 0.038, 0.064},
                                                              {Tier::other_products, 0.046, 0.17}}};
