@@ -1,8 +1,12 @@
 #include "sim/model/shared_memory.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <ranges>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 namespace podsim {
 
@@ -13,6 +17,59 @@ bool adds(const Op& op) {
   if (const auto* receive = std::get_if<Recv>(&op)) return receive->combine == Combine::add;
   return false;
 }
+
+/// What the transfers at the ends of devices could draw at once. All that cross a link together get no more than its bandwidth, so any one link of
+/// each path gives a bound. Taken are the two limited links nearest to the device: an injection link may have more than one of the links behind it,
+/// and less than all of them.
+class Ends {
+ public:
+  explicit Ends(const Model& model) : model_{model} {}
+
+  /// A transfer at an end, 2 * device where it leaves and 2 * device + 1 where it arrives, which draws `times` its bytes; the links from there on.
+  template <class Links>
+  void cross(std::uint32_t end, Links&& links, int times) {
+    std::array<std::uint32_t, 2> nearest{no_device, no_device};
+    std::size_t count = 0;
+    for (const PathLink& link : links)
+      if (count < nearest.size() && !is_unlimited(model_.links[link.link].bandwidth)) nearest[count++] = link.link;
+    if (count == 0) return;
+    Nearest& first = ends_[{end, nearest[0]}];
+    first.times = std::max(first.times, times);
+    if (count == 1 || first.behind.size() == most_behind) first.passed_on = false;
+    if (!first.passed_on) return;
+    const auto known = std::find_if(first.behind.begin(), first.behind.end(), [&](const auto& link) { return link.first == nearest[1]; });
+    if (known == first.behind.end())
+      first.behind.emplace_back(nearest[1], times);
+    else
+      known->second = std::max(known->second, times);
+  }
+
+  /// Bytes per second, of the device with the most.
+  [[nodiscard]] double most() const {
+    double most = 0, device = 0;
+    for (auto row = ends_.begin(); row != ends_.end(); ++row) {  // by device
+      if (row == ends_.begin() || std::prev(row)->first.first / 2 != row->first.first / 2) device = 0;
+      const auto& [place, first] = *row;
+      double drawn = first.times * bandwidth(place.second), behind = 0;
+      for (const auto& [link, times] : first.behind) behind += times * bandwidth(link);
+      device += first.passed_on ? std::min(drawn, behind) : drawn;
+      most = std::max(most, device);
+    }
+    return most;
+  }
+
+ private:
+  static constexpr std::size_t most_behind = 16;  // a switch has many; the link to it is then bound enough
+  struct Nearest {
+    int times = 0;
+    bool passed_on = true;  // every transfer over it crosses one of the links behind
+    std::vector<std::pair<std::uint32_t, int>> behind;
+  };
+  [[nodiscard]] double bandwidth(std::uint32_t link) const { return model_.links[link].bandwidth.count(); }
+
+  const Model& model_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Nearest> ends_;  // by end and link
+};
 
 InSwitch role_of(const Op& op) {
   const auto* shift = std::get_if<Shift>(&op);
@@ -62,8 +119,7 @@ class MemorySharer {
         if (!cost.on_core) return true;
         work = std::max(work, fastest * cost.memory_bytes / (cost.work - cost.launch - cost.rest).count());
       }
-    // Per device and link at its end, the most that one flow there gets and passes.
-    std::map<std::pair<std::uint32_t, std::uint32_t>, double> ends;
+    Ends ends{model_};
     std::map<std::pair<std::uint32_t, bool>, bool> known;
     // A deployment on part of the devices stands for all of them: what leaves or reaches any of them counts for one.
     const bool part = model_.deployment.places.size() < model_.device_of.size();
@@ -75,28 +131,18 @@ class MemorySharer {
       for (std::size_t l = 0; l < who.to.size(); ++l) {
         if (!who.does(l)) continue;
         const Path& path = model_.path(cost, l);
-        if (is_unlimited(path.bottleneck)) endless = true;
-        const auto links = model_.links_of(path);
-        if (links.empty()) continue;
+        if (is_unlimited(path.bottleneck)) {
+          endless = true;
+          continue;
+        }
         const std::uint32_t from = part ? 0 : model_.deployment.programs[p].devices[l], to = part ? 0 : who.to[l];
-        const double rate = path.bottleneck.count() * chip_.transfer_memory_passes;
         const InSwitch role = role_of(model_.task(p, t).op);
-        if (role != InSwitch::copy) {
-          double& out = ends[{from, links.front().link}];
-          out = std::max(out, rate);
-        }
-        if (role != InSwitch::addend) {
-          double& in = ends[{to, static_cast<std::uint32_t>(model_.links.size()) + links.back().link}];
-          in = std::max(in, rate * (arrival_adds(model_, p, t, l) ? 2 : 1));
-        }
+        if (role != InSwitch::copy) ends.cross(2 * from, model_.links_of(path), 1);
+        if (role != InSwitch::addend) ends.cross(2 * to + 1, std::views::reverse(model_.links_of(path)), arrival_adds(model_, p, t, l) ? 2 : 1);
       }
     });
     if (endless) return chip_.transfer_memory_passes > 0;
-    double transfers = 0, most = 0;
-    for (auto end = ends.begin(); end != ends.end(); ++end) {
-      transfers = end == ends.begin() || std::prev(end)->first.first != end->first.first ? end->second : transfers + end->second;
-      most = std::max(most, transfers);
-    }
+    const double most = ends.most() * chip_.transfer_memory_passes;
     return work + most > chip_.hbm_bandwidth.count();
   }
 

@@ -7,8 +7,8 @@ namespace podsim {
 
 /// Lays the paths of all transfers through the memories of their devices: read at the sender, written at the receiver, there also read where the
 /// transfer adds; `chip.transfer_memory_passes` times each. Gives each node a path for the bytes of its works. Changes nothing if memory is separate
-/// or unlimited, or if the demands of every device always fit: those of all links at its ends, of the most demanding work on the core, and none of
-/// work beside it.
+/// or unlimited, or if the demands of every device always fit: all that the limited links nearest to it let through, and the most demanding work on the
+/// core, and none of work beside it.
 ///   cost    O(tasks + distinct participants * devices)
 void share_memory(Model& model);
 

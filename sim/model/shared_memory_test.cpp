@@ -117,6 +117,29 @@ TEST(SharedMemory, ThatIsNeverShortIsLeftOutOfTheModel) {
   EXPECT_FALSE(testing::model_of(less, w.schedule)->memory_paths.empty());
 }
 
+TEST(SharedMemory, LooksAtAllTransfersOfAnInjectionLinkTogether) {
+  // Both directions of the ring at once: 2 x 4 GB/s leave over an injection link of 8 GB/s and as much arrives, 16 GB/s, which two flows alone at each
+  // of its links do not show. The memory has 12 GB/s, 3 for each of the four flows: 400 bytes take 133.3 ns, not 100.
+  Machine machine = sharing_machine();
+  machine.chip.injection_bandwidth = machine.chip.ejection_bandwidth = BytesPerSecond{8e9};
+  const auto both_ways = [](const SmallSystem& pod) {
+    Writer w{pod.mesh};
+    const BufferId a = w.scratch("a", {400});
+    w.add("up", shift(w.axis(0), 1, part(a, 0, 100), part(a, 100, 100)));
+    w.add("down", shift(w.axis(0), -1, part(a, 200, 100), part(a, 300, 100)));
+    return w.schedule;
+  };
+  machine.chip.hbm_bandwidth = BytesPerSecond{12e9};
+  const SmallSystem little = small_system(machine, {5});
+  const Schedule schedule = both_ways(little);
+  for (const char* engine : {"des", "simgrid"}) EXPECT_NEAR(static_cast<double>(makespan(little, schedule, engine).count()), 400e3 / 3, 1) << engine;
+  machine.chip.hbm_bandwidth = BytesPerSecond{16e9};
+  const SmallSystem enough = small_system(machine, {5});
+  const Schedule same = both_ways(enough);
+  EXPECT_TRUE(testing::model_of(enough, same)->memory_paths.empty());
+  EXPECT_EQ(makespan(enough, same), nanoseconds(100));
+}
+
 TEST(SharedMemory, ThatFitsChangesNoPicosecond) {
   // The dma copy at the end makes the model look at memory all the time. Before it, products and transfers fit to the byte.
   Rng rng{7};

@@ -63,5 +63,45 @@ TEST_P(DesAgreesWithSimgrid, OnTinyTransfersToThePicosecond) {
   EXPECT_GE(seen.contended, seen.compared / 4);
 }
 
+/// Memories slower than the links: every schedule is played by both engines, and folded.
+TEST_P(DesAgreesWithSimgrid, WhereMemoryIsShort) {
+  Agreement seen;
+  testing::Folds folds;
+  int delayed = 0;  // later than if nobody shared a memory
+  for (std::uint64_t seed = 20000 + GetParam(); seed < 20000 + GetParam() + 220; ++seed) {
+    Rng rng{seed, stream_of("memory")};
+    RandomScheduleOptions options;
+    options.exchanges = seed % 3 == 0;
+    options.careless = false;
+    options.guards = seed % 2 == 0;
+    options.edge_chance = seed % 4 * 0.1;
+    options.axes = testing::random_axes(rng);
+    for (MeshAxis& axis : options.axes) axis.wraps |= seed % 5 > 0;
+    options.most_tasks = 12;
+    options.far = true;
+    options.scale = 64;
+    const Schedule schedule = testing::random_schedule(seed, options);
+    Machine machine = testing::costly_machine(rng, 64);
+    machine.chip.memory_shared = true;
+    machine.chip.hbm_bandwidth = BytesPerSecond{rng.between(1, 15) * 1e8};
+    machine.chip.transfer_memory_passes = std::max(0.25, machine.chip.transfer_memory_passes);
+    World world = testing::random_world(schedule.mesh, machine, rng, {.symmetric = seed % 4 > 0});
+    const auto model = make_model(schedule, world.machine, *world.topology, world.placement);
+    if (!model) continue;  // guards that disagree; chips that do not reach each other
+    ASSERT_TRUE(engines_agree(*model, 1e-6, seen)) << "seed " << seed << "\n" << to_text(schedule);
+    ASSERT_TRUE(testing::folding_changes_nothing(schedule, world, folds)) << "seed " << seed << "\n" << to_text(schedule);
+    const auto shared = (*timing_engine("des"))->run(*model, {});
+    world.machine.chip.memory_shared = false;
+    const auto separate = (*timing_engine("des"))->run(*make_model(schedule, world.machine, *world.topology, world.placement), {});
+    delayed += shared && separate && shared->makespan.count() > 1.01 * static_cast<double>(separate->makespan.count());
+  }
+  RecordProperty("worst", std::to_string(seen.worst));
+  RecordProperty("delayed", delayed);
+  EXPECT_GE(seen.compared, 180);
+  EXPECT_GE(delayed, 125);
+  EXPECT_GE(folds.partly, 40);
+  EXPECT_GE(folds.into_one, 40);
+}
+
 }  // namespace
 }  // namespace podsim
