@@ -161,6 +161,22 @@ std::optional<std::vector<Part>> same_parts(const std::vector<Part>& parts, cons
   return result;
 }
 
+std::vector<Region> pieces_of(const Region& region, std::size_t dim, std::int64_t blocks, int count) {
+  std::size_t along = dim;
+  for (std::size_t d = 0; d < region.dims.size(); ++d)
+    if (d != dim && region.dims[d].length > (along == dim ? 1 : region.dims[along].length)) along = d;
+  const std::int64_t unit = along == dim ? blocks : 1, units = region.dims[along].length / unit, pieces = std::min<std::int64_t>(count, units);
+  std::vector<Region> result;
+  for (std::int64_t i = 0; i < pieces; ++i) {
+    Region piece = region;
+    const std::int64_t begin = i * units / pieces * unit;
+    piece.dims[along].offset += begin;
+    piece.dims[along].length = (i + 1) * units / pieces * unit - begin;
+    result.push_back(std::move(piece));
+  }
+  return result;
+}
+
 std::vector<Region> chunks_of(const Region& region, int count) {
   const auto longer = std::find_if(region.dims.begin(), region.dims.end(), [](const Range& range) { return range.length > 1; });
   if (longer == region.dims.end()) return {region};

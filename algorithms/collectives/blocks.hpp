@@ -53,6 +53,9 @@ class Blocks {
 bool same_place(const Region& a, const Region& b);
 /// The same parts of a region that has the same elements in the same order, but for dimensions of length 1. nullopt: the shapes differ.
 std::optional<std::vector<Part>> same_parts(const std::vector<Part>& parts, const Region& from, const Region& to);
+/// At most `count` pieces of a region, in order, that can all be cut into `blocks` blocks along `dim`: along the longest other dimension, else along `dim`
+/// itself.
+std::vector<Region> pieces_of(const Region& region, std::size_t dim, std::int64_t blocks, int count);
 /// Cuts a region into at most `count` pieces along the outermost dimension longer than 1, in order; their lengths differ by at most 1.
 std::vector<Region> chunks_of(const Region& region, int count);
 

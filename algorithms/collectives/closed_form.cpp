@@ -43,6 +43,14 @@ bool gathers_or_scatters(CollectiveKind kind) { return kind == CollectiveKind::a
 bool is_rooted(CollectiveKind kind) { return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce; }
 
 /// V: an all-gather's input, a reduce-scatter's output.
+CollectiveStep step_in_switch(double times, double link_bytes) {
+  CollectiveStep step;
+  step.times = times;
+  step.link_bytes = step.injected = link_bytes;
+  step.in_switch = true;
+  return step;
+}
+
 double shard_of(const CollectiveAxis& axis, const CollectiveSize& size) {
   return size.kind == CollectiveKind::reduce_scatter ? size.input / axis.size : size.input;
 }
@@ -196,6 +204,10 @@ Steps pallas_alternating(const CollectiveAxis& axis, const CollectiveSize& size)
   return leaving_out_adds(CollectiveSteps{step_on(axis, 2 * axis.size + 1, half, half)});
 }
 
+Steps in_switch(const CollectiveAxis& axis, const CollectiveSize& size) {
+  return CollectiveSteps{step_in_switch(1, shard_of(axis, size) * (axis.size - 1))};
+}
+
 Steps none(const CollectiveAxis&, const CollectiveSize&) { return std::nullopt; }
 
 }  // namespace closed_forms
@@ -251,6 +263,20 @@ Steps rotated(const RowOf& row_of, const std::vector<CollectiveAxis>& given, Col
   return steps;
 }
 
+/// The first chunk is added up and the last one copied alone; between them the links carry a chunk of each.
+Steps in_switch_all_reduce(const std::vector<CollectiveAxis>& axes, const CollectiveSize& size) {
+  CollectiveSteps steps;
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    const double P = axes[a].size;
+    if (axes[a].size == 1) continue;
+    if (!steps.empty()) return std::nullopt;  // in phases: halves of an all-reduce
+    const double chunk = size.input / size.chunks;
+    steps = {step_in_switch(2, chunk * (P - 1) / P), step_in_switch(size.chunks - 1, chunk)};
+    for (CollectiveStep& step : steps) step.axis = static_cast<int>(a);
+  }
+  return steps;
+}
+
 Steps form_of(const RowOf& row_of, bool rotates, const std::vector<CollectiveAxis>& axes, const CollectiveSize& size) {
   if (size.kind == CollectiveKind::all_reduce) {
     double devices = 1;
@@ -273,6 +299,7 @@ Steps form_of(const RowOf& row_of, bool rotates, const std::vector<CollectiveAxi
 
 Steps closed_form_of(const CollectiveAlgorithmEntry& algorithm, const std::vector<CollectiveAxis>& axes, const CollectiveSize& size) {
   if (!applies(algorithm, size.kind, axes)) return std::nullopt;
+  if (algorithm.needs.in_switch && size.kind == CollectiveKind::all_reduce) return in_switch_all_reduce(axes, size);
   return form_of([&](const CollectiveAxis&) -> const CollectiveAlgorithmEntry& { return algorithm; }, algorithm.needs.axes > 1, axes, size);
 }
 
@@ -284,7 +311,7 @@ Steps usual_closed_form(const std::vector<CollectiveAxis>& axes, const Collectiv
 }
 
 Seconds time_of(const CollectiveStep& step, const StepCost& cost) {
-  return step.times * (cost.per_message + step.distance * cost.hop + Seconds{step.link_bytes / cost.link.count()});
+  return step.times * (cost.per_message + step.distance * cost.hop + Seconds{step.link_bytes / (cost.link.count() * (step.in_switch ? cost.in_switch_efficiency : 1))});
 }
 
 double best_chunks(int hops, double bytes, Seconds alpha, BytesPerSecond link) {

@@ -17,9 +17,10 @@ enum class AxisLinks { ring, line, one_switch };
 struct CollectiveAxis {
   int size = 1;
   AxisLinks links = AxisLinks::ring;
+  bool adds = false;  // of one_switch: it adds up and copies
 };
 
-/// The number of chunks of a broadcast or reduce without a chunk rule.
+/// The number of chunks of a broadcast, reduce or in-switch all-reduce without a chunk rule.
 inline constexpr int default_chunks = 8;
 
 /// The sizes of a collective that its duration depends on.
@@ -41,6 +42,7 @@ struct CollectiveStep {
   double link_bytes = 0;  // over one direction of the busiest link
   double injected = 0;    // by one device into its router, or from the router into one device
   double reduced = 0;     // bytes added at the receiver
+  bool in_switch = false;  // the links reach in_switch_efficiency of their bandwidth
   bool shares = false;    // several flows share a link: an engine without contention is faster
   bool adds_left_out = false;  // the form omits Locals, or additions on the way: it holds where these are free
 };
@@ -64,6 +66,7 @@ std::optional<CollectiveSteps> usual_closed_form(const std::vector<CollectiveAxi
 struct StepCost {
   Seconds per_message, hop;
   BytesPerSecond link;
+  double in_switch_efficiency = 1;
 };
 Seconds time_of(const CollectiveStep& step, const StepCost& cost);
 
@@ -73,7 +76,8 @@ double best_chunks(int hops, double bytes, Seconds alpha, BytesPerSecond link);
 /// The closed forms of the table's rows; collectives.hpp derives the costs beside the algorithms.
 namespace closed_forms {
 CollectiveForm ring, ring_one_way, ring_shortest, line, folded_ring, halving_doubling, direct, pairwise, pallas_ring, pallas_bidirectional, pallas_alternating;
-CollectiveForm none;  // no closed form
+CollectiveForm in_switch;  // of an all-reduce its halves; closed_form_of() pipelines them
+CollectiveForm none;       // no closed form
 }  // namespace closed_forms
 
 }  // namespace podsim

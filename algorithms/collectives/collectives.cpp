@@ -28,7 +28,7 @@ CollectiveAlgorithm usual_with(const ChunkRule& chunks) {
   return [chunks](const Mesh& mesh, const Program& program, const Collective& collective) { return on_ring_or_line(mesh, program, collective, chunks); };
 }
 
-OnAllAxes on_rotations, on_levels, on_levels_direct, on_levels_doubling, on_channels, on_trees;
+OnAllAxes on_switches, on_levels_in_switch, on_rotations, on_levels, on_levels_direct, on_levels_doubling, on_channels, on_trees;
 
 Expected<Expansion> on_rotations(const Mesh& mesh, const Program& program, const Collective& collective, const Levels&, const ChunkRule& chunks) {
   return rotations(mesh, program, collective, usual_with(chunks), chunks);
@@ -44,6 +44,14 @@ Expected<Expansion> on_levels_direct(const Mesh& mesh, const Program& program, c
 Expected<Expansion> on_levels_doubling(const Mesh& mesh, const Program& program, const Collective& collective, const Levels& levels,
                                        const ChunkRule& chunks) {
   return hierarchical(mesh, program, collective, levels, &halving_doubling, &halving_doubling, chunks);
+}
+Expected<Expansion> on_switches(const Mesh& mesh, const Program& program, const Collective& collective, const Levels&, const ChunkRule& chunks) {
+  return in_phases(mesh, program, collective, [&](const Mesh& m, const Program& p, const Collective& c) { return in_switch(m, p, c, chunks); });
+}
+Expected<Expansion> on_levels_in_switch(const Mesh& mesh, const Program& program, const Collective& collective, const Levels& levels,
+                                        const ChunkRule& chunks) {
+  const CollectiveAlgorithm inside = [](const Mesh& m, const Program& p, const Collective& c) { return in_switch(m, p, c, in_chunks(1)); };
+  return hierarchical(mesh, program, collective, levels, inside, usual_with(chunks), chunks);
 }
 Expected<Expansion> on_channels(const Mesh& mesh, const Program& program, const Collective& collective, const Levels& levels, const ChunkRule&) {
   return channels(mesh, program, collective, levels);
@@ -71,7 +79,7 @@ std::span<const CollectiveAlgorithmEntry> collective_algorithms() {
                                                    Kind::all_to_all, Kind::broadcast,      Kind::reduce};
   static constexpr CollectiveKinds all{Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce, Kind::all_to_all,
                                        Kind::broadcast,  Kind::reduce,         Kind::permute};
-  static constexpr std::array<CollectiveAlgorithmEntry, 17> table{{
+  static constexpr std::array<CollectiveAlgorithmEntry, 19> table{{
       {"ring", "both directions of a wrapped axis at once, half a shard each; broadcast and reduce as ring-one-way", all_but_permute,
        {.wraps = true}, &ring, closed_forms::ring, Pipeline::around_ring},
       {"ring-one-way", "one direction of a wrapped axis, whole shards; broadcast and reduce in chunks", sums_and_rooted,
@@ -98,6 +106,10 @@ std::span<const CollectiveAlgorithmEntry> collective_algorithms() {
        {.axes = 2}, nullptr, closed_forms::none, Pipeline::none, &on_channels, true},
       {"tree", "double binary tree in chunks: log2(P) steps; between nodes, with every pair at once inside",
        {Kind::all_reduce, Kind::broadcast, Kind::reduce}, {}, nullptr, closed_forms::none, Pipeline::none, &on_trees, true},
+      {"in-switch", "a switch that adds up and copies on the way; all-reduce in chunks", sums,
+       {.in_switch = true}, nullptr, closed_forms::in_switch, Pipeline::none, &on_switches},
+      {"hierarchical-in-switch", "levels of a network, in-switch inside, ring or line between nodes, in chunks", sums,
+       {.axes = 2, .in_switch = true}, nullptr, closed_forms::none, Pipeline::none, &on_levels_in_switch, true},
       {"pallas-ring", "all-gather of the Pallas tutorial: a copy, then one direction", {Kind::all_gather},
        {.wraps = true}, &pallas_ring, closed_forms::pallas_ring},
       {"pallas-bidirectional", "all-gather of the Pallas library: a copy, then half a shard in each direction", {Kind::all_gather},
@@ -125,6 +137,7 @@ bool applies(const CollectiveAlgorithmEntry& algorithm, CollectiveKind kind, con
   for (const CollectiveAxis& axis : axes) {
     if (axis.size == 1) continue;
     ++several;
+    if (algorithm.needs.in_switch && !axis.adds) return false;
     if (algorithm.needs.wraps && axis.links == AxisLinks::line && axis.size > 2) return false;
     if (algorithm.needs.power_of_two && !std::has_single_bit(static_cast<unsigned>(axis.size))) return false;
   }

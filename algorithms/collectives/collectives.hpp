@@ -110,6 +110,20 @@ Expected<Expansion> halving_doubling(const Mesh& mesh, const Program& program, c
 ///   example         rank 1 sends B to ranks 0, 2 and 3 at once, and gets A, C and D
 Expected<Expansion> direct(const Mesh& mesh, const Program& program, const Collective& collective);
 
+/// A switch that adds up and copies (InSwitch): every device's link carries each block of a reduce-scatter or all-gather once. All-reduce is both, in
+/// chunks: while a chunk is copied the next one is added up.
+///
+///   reduce-scatter  every device sends block b towards device b; the switch passes on the sum
+///   all-gather      every device sends its shard once; the switch passes it on to all
+///   cost            beta of links at in_switch_efficiency of their bandwidth: alpha_2 + (P-1) * V * beta; all-reduce in n chunks
+///                   (n+1) * alpha_2 + (2 * (P-1) + (n-1) * P) * V/n * beta, about P * V * beta, as the links carry P-1 blocks of one chunk and one of another
+///   errors          a line; several axes, another kind. The model refuses a switch that cannot (link[..].in_switch_efficiency = 0)
+///   source          NCCL's NVLS; Graham et al.: Scalable Hierarchical Aggregation Protocol (2016)
+///   example         4 devices: device 1 sends block 0 towards device 0, which gets A0 + B0 + C0 + D0 once, adds nothing and sends it to the switch once
+Expected<Expansion> in_switch(const Mesh& mesh, const Program& program, const Collective& collective, const ChunkRule& chunks);
+/// What a chunk of an in-switch all-reduce of so many bytes passes.
+std::vector<PipelineStage> in_switch_stages(const AxisView& axis, Bytes input);
+
 // ---- All-to-all -----------------------------------------------------------------------------------------------------------------------
 
 /// Store and forward on a ring, both ways. A block with displacement s moves one hop per step and arrives in step s; blocks that move in the same
@@ -278,6 +292,7 @@ class CollectiveKinds {
 struct AxisNeeds {
   bool wraps = false, power_of_two = false;  // every axis
   int axes = 1;                              // the least number of axes
+  bool in_switch = false;                    // the devices along an axis are on a switch that adds up and copies
 };
 
 /// The pipelining of broadcast and reduce: none, or a chain() of chunks around a ring, or a chain() from and to both ends of a line.

@@ -20,23 +20,6 @@ Axes moving_along(const Axes& axes) {
   return result;
 }
 
-/// Pieces of a region that can all be cut into `blocks` blocks along `dim`: along the longest other dimension, else along `dim` itself.
-std::vector<Region> pieces_of(const Region& region, std::size_t dim, std::int64_t blocks, int count) {
-  std::size_t along = dim;
-  for (std::size_t d = 0; d < region.dims.size(); ++d)
-    if (d != dim && region.dims[d].length > (along == dim ? 1 : region.dims[along].length)) along = d;
-  const std::int64_t unit = along == dim ? blocks : 1, units = region.dims[along].length / unit, pieces = std::min<std::int64_t>(count, units);
-  std::vector<Region> result;
-  for (std::int64_t i = 0; i < pieces; ++i) {
-    Region piece = region;
-    const std::int64_t begin = i * units / pieces * unit;
-    piece.dims[along].offset += begin;
-    piece.dims[along].length = (i + 1) * units / pieces * unit - begin;
-    result.push_back(std::move(piece));
-  }
-  return result;
-}
-
 /// The phases of chunks, one chunk behind the other: phase p of a chunk follows phase p-1 of the same chunk and phase p of the one before.
 class LevelPhases {
  public:

@@ -149,7 +149,7 @@ void Plan::check_sizes(const Action& action) {
 }
 
 void Plan::check_sizes(const Action& action, const Local& local) {
-  const bool launch = waits_only(local.kind), add = local.kind == LocalKind::add;
+  const bool launch = waits_only(local.kind), add = local.kind == LocalKind::add || local.kind == LocalKind::add_in_switch;
   const bool known = launch || add || local.kind == LocalKind::copy || local.kind == LocalKind::alias;
   if (!known || local.writes.size() != (launch ? 0U : 1U) || local.reads.size() != (launch ? 0U : add ? 2U : 1U))
     return complain(action.device[sending], action.task[sending], "is nothing that this interpreter knows");

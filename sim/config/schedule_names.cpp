@@ -33,6 +33,8 @@ static_assert(static_cast<int>(Role::input) == proto::Buffer::input && static_ca
               static_cast<int>(Role::scratch) == proto::Buffer::scratch);
 static_assert(static_cast<int>(Unit::core) == proto::Local::core && static_cast<int>(Unit::dma) == proto::Local::dma);
 static_assert(static_cast<int>(Combine::replace) == proto::Combine::replace && static_cast<int>(Combine::add) == proto::Combine::add);
+static_assert(static_cast<int>(InSwitch::carrier) == proto::InSwitch::carrier && static_cast<int>(InSwitch::copy) == proto::InSwitch::copy &&
+              static_cast<int>(InSwitch::addend) == proto::InSwitch::addend);
 static_assert(static_cast<int>(Half::both) == proto::Edge::Done::both && static_cast<int>(Half::send) == proto::Edge::Done::sent &&
               static_cast<int>(Half::receive) == proto::Edge::Done::received);
 static_assert(static_cast<int>(Half::both) == proto::Edge::Gates::both && static_cast<int>(Half::send) == proto::Edge::Gates::send &&

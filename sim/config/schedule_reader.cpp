@@ -404,6 +404,7 @@ class ScheduleReader {
     op.target = read(message.target(), place.at("target"));
     op.combine = static_cast<Combine>(message.combine());
     op.route_order = read_route_order(message.route_order(), place);
+    op.in_switch = static_cast<InSwitch>(message.in_switch());
     return op;
   }
 
@@ -453,6 +454,7 @@ class ScheduleReader {
     origin.axis = read(message.axis(), place.at("axis"));
     origin.input_bytes = Bytes{natural(message.input_bytes(), "input_bytes", place)};
     origin.own_block = Bytes{natural(message.own_block(), "own_block", place)};
+    origin.in_switch = message.in_switch();
     return origin;
   }
 

@@ -179,6 +179,7 @@ class ScheduleWriter {
     write(op.target, *message.mutable_target());
     if (op.combine != Combine::replace) message.set_combine(static_cast<proto::Combine::Mode>(op.combine));
     for (const int dimension : op.route_order) message.add_route_order(dimension);
+    if (op.in_switch != InSwitch::none) message.set_in_switch(static_cast<proto::InSwitch::Role>(op.in_switch));
   }
 
   void write(const Send& op, proto::Send& message) const {
@@ -216,6 +217,7 @@ class ScheduleWriter {
     write(origin.axis, *message.mutable_axis());
     message.set_input_bytes(origin.input_bytes.count());
     if (origin.own_block > Bytes{}) message.set_own_block(origin.own_block.count());
+    if (origin.in_switch) message.set_in_switch(true);
   }
 
   const Schedule& schedule_;

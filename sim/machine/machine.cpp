@@ -134,6 +134,7 @@ WorkTime local_work(const Machine& machine, const Program& program, const Task& 
     case LocalCost::launch: {
       assert(task.origin);
       const Seconds launch = machine.software.launch[static_cast<std::size_t>(cost_kind_of(task.origin->kind))] +
+                             (task.origin->in_switch ? machine.software.in_switch_launch : Seconds{}) +
                              task.origin->own_block / machine.chip.own_block_bandwidth;
       return {launch, launch, {}, 0};
     }
@@ -148,6 +149,10 @@ WorkTime local_work(const Machine& machine, const Program& program, const Task& 
   if (flops.matrix > Flops{}) arithmetic = std::max(arithmetic, flops.matrix / (machine.chip.matmul_efficiency * peak_of(machine, dtype)));
   const Seconds launch = task.origin ? Seconds{} : machine.software.launch[static_cast<std::size_t>(CostKind::local)];
   return overlapped(launch, arithmetic, bytes, machine.chip);
+}
+
+bool has_adding_switches(const Machine& machine) {
+  return std::any_of(machine.link.begin(), machine.link.end(), [](const LinkParameters& link) { return link.in_switch_efficiency > 0; });
 }
 
 int memory_unit(const Chip& chip) {

@@ -61,6 +61,7 @@ struct EfficiencyPoint {
 struct Software {
   Seconds per_message;                                                  // every transfer
   PerKind<Seconds, cost_kind_count> launch{};                           // once per operation that an algorithm wrote
+  Seconds in_switch_launch;                                             // added for a Collective that a switch adds up or copies
   PerKind<double, cost_kind_count> core_share{};                        // fraction of a dma operation's uncontended duration that occupies the core
   PerKind<std::vector<EfficiencyPoint>, cost_kind_count> efficiency{};  // of links, per collective kind; increasing bytes; empty: 1
   friend bool operator==(const Software&, const Software&) = default;
@@ -174,13 +175,16 @@ struct WorkTime {
 WorkTime matmul_work(const Machine& machine, const Matmul& matmul, DType dtype);
 
 /// The same with c = max(vector flops / vector_peak, matrix flops / (peak * matmul_efficiency)). The bytes of a region count ceil(r/lanes)*lanes/r
-/// times, r = elements contiguous in its buffer's last dimension. alias and join: zero. launch: software.launch[kind of its Collective] and, out of
-/// place, the own block over own_block_bandwidth. Lowered
-/// tasks do not pay launch[local].
+/// times, r = elements contiguous in its buffer's last dimension. alias, join and add-in-switch: zero. launch: software.launch[kind of its
+/// Collective], in_switch_launch if a switch works on it, and, out of place, the own block over own_block_bandwidth. Lowered tasks do not pay
+/// launch[local].
 WorkTime local_work(const Machine& machine, const Program& program, const Task& task);
 
 inline Seconds matmul_time(const Machine& machine, const Matmul& matmul, DType dtype) { return matmul_work(machine, matmul, dtype).total; }
 inline Seconds local_time(const Machine& machine, const Program& program, const Task& task) { return local_work(machine, program, task).total; }
+
+/// Whether switches of the machine add up and copy.
+bool has_adding_switches(const Machine& machine);
 
 /// Shares of a memory's bandwidth are counted in whole numbers: a product takes memory_unit() of them, a transfer passes * memory_unit().
 int memory_unit(const Chip& chip);

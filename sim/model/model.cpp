@@ -48,6 +48,7 @@ class ModelBuilder {
         const auto routing = route(p, t);
         if (!routing) return routing.error();
         costs.back().routing = *routing;
+        if (auto ok = pass_switch(p, t, costs.back()); !ok) return ok.error();
       }
     }
     take_paths();
@@ -66,7 +67,8 @@ class ModelBuilder {
     const auto* shift = std::get_if<Shift>(&op);
     const std::uint32_t participants = deployment().programs[p].participants[t];
     const std::vector<int>& order = shift != nullptr ? shift->route_order : std::get<Send>(op).route_order;
-    auto& known = routings_[participants];
+    const InSwitch role = shift != nullptr ? shift->in_switch : InSwitch::none;
+    auto& known = routings_[{participants, role}];
     for (const auto& [known_order, routing] : known)
       if (*known_order == order) return routing;
     const Participants& who = deployment().participants[participants];
@@ -83,6 +85,23 @@ class ModelBuilder {
     model_.routings.push_back(std::move(paths));
     known.emplace_back(&order, routing);
     return routing;
+  }
+
+  /// What a switch adds up or copies goes at its rate.
+  Status pass_switch(std::uint32_t p, std::size_t t, TaskCost& cost) const {
+    const auto* shift = std::get_if<Shift>(&model_.task(p, t).op);
+    if (shift == nullptr || shift->in_switch == InSwitch::none) return success();
+    const Participants& who = deployment().who(p, t);
+    double efficiency = 0;
+    for (std::size_t l = 0; l < who.to.size(); ++l) {
+      if (!who.does(l)) continue;
+      const double own = routes_.routes()[model_.routings[cost.routing][l]].in_switch_efficiency;
+      if (efficiency > 0 && own != efficiency)
+        return Diagnostic{location_of(model_.task(p, t).written_at), fmt::format("task {} passes switches of different efficiency", task_name(schedule_.programs[p], TaskId{t}))};
+      efficiency = own;
+    }
+    if (efficiency > 0) cost.flow_bytes /= efficiency;
+    return success();
   }
 
   void take_paths() {
@@ -137,7 +156,8 @@ class ModelBuilder {
   const Placement& placement_;
   Cancellation stop_;
   RouteTable routes_;
-  std::map<std::uint32_t, std::vector<std::pair<const std::vector<int>*, std::uint32_t>>> routings_;  // by participants: (order, routing)
+  /// By participants and what the switch does: (order, routing).
+  std::map<std::pair<std::uint32_t, InSwitch>, std::vector<std::pair<const std::vector<int>*, std::uint32_t>>> routings_;
   Path worst_;  // the longest latency and the least bottleneck of any
   Model model_;
 };

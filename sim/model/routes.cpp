@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "sim/base/rng.hpp"
 
 namespace podsim {
@@ -79,9 +81,11 @@ Expected<std::uint32_t> RouteTable::find(const Op& op, DeviceId sender, DeviceId
   const ChipId from = placement_.chip_of[sender.index()], to = placement_.chip_of[receiver.index()];
   if (from == to) return inner_route(sender, receiver);
   const RouteOptions options = options_for(op, sender);
+  const auto* shift = std::get_if<Shift>(&op);
+  const InSwitch role = shift == nullptr ? InSwitch::none : shift->in_switch;
   int order = 0;
   if (!options.dimension_order.empty()) order = orders_.try_emplace(options.dimension_order, static_cast<int>(orders_.size()) + 1).first->second;
-  const auto [number, added] = numbers_.add({from.value, to.value, options.antipodal_sign, order}, static_cast<std::uint32_t>(routes_.size()));
+  const auto [number, added] = numbers_.add({from.value, to.value, options.antipodal_sign, order, static_cast<int>(role)}, static_cast<std::uint32_t>(routes_.size()));
   if (!added) return number;
   Route route;
   route.first = links_.size();
@@ -93,8 +97,28 @@ Expected<std::uint32_t> RouteTable::find(const Op& op, DeviceId sender, DeviceId
     route.bottleneck = std::min(route.bottleneck, parameters.bandwidth);
     route.hops += topology_.is_hop(links_[i]) ? 1 : 0;
   }
+  if (role != InSwitch::none)
+    if (auto ok = use_switch(role, from, to, route); !ok) return ok.error();
   routes_.push_back(route);
   return number;
+}
+
+Status RouteTable::use_switch(InSwitch role, ChipId from, ChipId to, Route& route) {
+  const auto problem = [&](std::string_view why) {
+    return Diagnostic{{}, fmt::format("a switch can add up or copy between {} and {} only if it is between both and can compute (link[..].in_switch_efficiency); {}",
+                                      topology_.chip_name(from), topology_.chip_name(to), why)};
+  };
+  const auto joins = [&](LinkId link) {
+    for (const OutLink& out : topology_.out_links(from))
+      if (out.link == link) return out.to.value >= topology_.chips();
+    return false;
+  };
+  if (route.last - route.first != 2 || !joins(links_[route.first])) return problem("they have no such switch");
+  route.in_switch_efficiency = std::min(topology_.link(links_[route.first]).in_switch_efficiency, topology_.link(links_[route.first + 1]).in_switch_efficiency);
+  if (!(route.in_switch_efficiency > 0)) return problem("theirs cannot");
+  if (role == InSwitch::copy) ++route.first;
+  if (role == InSwitch::addend) --route.last;
+  return success();
 }
 
 std::pair<std::uint32_t, bool> RouteTable::Numbers::add(const Key& key, std::uint32_t next) {
@@ -111,7 +135,7 @@ std::size_t RouteTable::Numbers::slot_of(const Key& key) const {
   const auto word = [](int high, int low) {
     return static_cast<std::uint64_t>(static_cast<std::uint32_t>(high)) << 32U | static_cast<std::uint32_t>(low);
   };
-  std::size_t at = counter_hash(word(key.from, key.to), 0, word(key.sign, key.order)) & (slots_.size() - 1);
+  std::size_t at = counter_hash(word(key.from, key.to), static_cast<std::uint64_t>(key.role), word(key.sign, key.order)) & (slots_.size() - 1);
   while (slots_[at].number != none && slots_[at].key != key) at = (at + 1) & (slots_.size() - 1);
   return at;
 }

@@ -17,7 +17,8 @@ class RouteTable {
   /// All must outlive the table.
   RouteTable(const Mesh& mesh, const Topology& topology, const Placement& placement);
 
-  /// The route of a Shift or Send from one device to another. Errors: chips that are not connected, an invalid dimension order.
+  /// The route of a Shift or Send from one device to another; what the switch copies or adds up leaves out a link. Errors: chips that are not connected,
+  /// an invalid dimension order, no switch that could.
   Expected<std::uint32_t> find(const Op& op, DeviceId sender, DeviceId receiver);
 
   struct Route {
@@ -25,6 +26,7 @@ class RouteTable {
     Seconds latency;
     int hops = 0;  // links between chips, without injection and ejection
     BytesPerSecond bottleneck = unlimited<BytesPerSecond>;
+    double in_switch_efficiency = 0;  // the least of its links, where they lead to one switch and from it
   };
   [[nodiscard]] const std::vector<Route>& routes() const { return routes_; }
   /// The links of all routes, one route after the other, each in order of travel.
@@ -39,8 +41,11 @@ class RouteTable {
   /// Whether a view of an axis, as a factor that is one of its dimensions, lies along exactly one physical dimension.
   bool factor_along_one_dimension(const AxisView& view);
 
+  /// Errors: the route does not pass one switch, which adds up and copies.
+  Status use_switch(InSwitch role, ChipId from, ChipId to, Route& route);
+
   struct Key {
-    int from = 0, to = 0, sign = 0, order = 0;
+    int from = 0, to = 0, sign = 0, order = 0, role = 0;
     friend bool operator==(const Key&, const Key&) = default;
   };
   /// Numbers keys in order of insertion. An open-addressing hash table: all-to-all models have millions of routes.

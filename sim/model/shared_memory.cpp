@@ -14,6 +14,11 @@ bool adds(const Op& op) {
   return false;
 }
 
+InSwitch role_of(const Op& op) {
+  const auto* shift = std::get_if<Shift>(&op);
+  return shift == nullptr ? InSwitch::none : shift->in_switch;
+}
+
 class MemorySharer {
  public:
   explicit MemorySharer(Model& model) : model_{model}, chip_{model.machine->chip}, unit_{memory_unit(chip_)} {}
@@ -75,10 +80,15 @@ class MemorySharer {
         if (links.empty()) continue;
         const std::uint32_t from = part ? 0 : model_.deployment.programs[p].devices[l], to = part ? 0 : who.to[l];
         const double rate = path.bottleneck.count() * chip_.transfer_memory_passes;
-        double& out = ends[{from, links.front().link}];
-        out = std::max(out, rate);
-        double& in = ends[{to, static_cast<std::uint32_t>(model_.links.size()) + links.back().link}];
-        in = std::max(in, rate * (arrival_adds(model_, p, t, l) ? 2 : 1));
+        const InSwitch role = role_of(model_.task(p, t).op);
+        if (role != InSwitch::copy) {
+          double& out = ends[{from, links.front().link}];
+          out = std::max(out, rate);
+        }
+        if (role != InSwitch::addend) {
+          double& in = ends[{to, static_cast<std::uint32_t>(model_.links.size()) + links.back().link}];
+          in = std::max(in, rate * (arrival_adds(model_, p, t, l) ? 2 : 1));
+        }
       }
     });
     if (endless) return chip_.transfer_memory_passes > 0;
@@ -110,26 +120,28 @@ class MemorySharer {
           for (std::size_t l = 0; l < who.to.size(); ++l)
             if (who.does(l))
               paths[l] = path_between(model_.deployment.programs[p].devices[l], who.to[l], model_.routings[cost.routing][l],
-                                      adding[adding.size() == 1 ? 0 : l]);
+                                      adding[adding.size() == 1 ? 0 : l], role_of(model_.task(p, t).op));
         }
         cost.routing = entry->second;
       }
     model_.routings = std::move(laid);
   }
 
-  std::uint32_t path_between(std::uint32_t from, std::uint32_t to, std::uint32_t bare, bool adding) {
+  /// A bare path has one role: what a switch copies or adds up has paths of its own. A copy is read once, by its carrier; a sum is written once.
+  std::uint32_t path_between(std::uint32_t from, std::uint32_t to, std::uint32_t bare, bool adding, InSwitch role) {
     const auto [entry, is_new] = paths_.try_emplace({bare, from, to, adding}, static_cast<std::uint32_t>(model_.paths.size()));
     if (!is_new) return entry->second;
     const auto passes = static_cast<std::uint32_t>(chip_.transfer_memory_passes * unit_);
-    const std::uint32_t arriving = adding ? 2 * passes : passes;
+    const std::uint32_t leaving = role == InSwitch::copy ? 0 : passes, arriving = role == InSwitch::addend ? 0 : adding ? 2 * passes : passes;
     Path path = model_.paths[bare];
     const std::uint32_t first = path.first, last = path.last;
     path.first = static_cast<std::uint32_t>(model_.path_links.size());
-    if (passes > 0) model_.path_links.push_back({memory_of(from), passes});
+    if (leaving > 0) model_.path_links.push_back({memory_of(from), leaving});
     for (std::uint32_t i = first; i < last; ++i) model_.path_links.push_back(PathLink{model_.path_links[i]});
-    if (passes > 0) model_.path_links.push_back({memory_of(to), arriving});
+    if (arriving > 0) model_.path_links.push_back({memory_of(to), arriving});
     path.last = static_cast<std::uint32_t>(model_.path_links.size());
-    if (arriving > 0) path.bottleneck = std::min(path.bottleneck, static_cast<double>(unit_) / arriving * chip_.hbm_bandwidth);
+    if (leaving + arriving > 0)
+      path.bottleneck = std::min(path.bottleneck, static_cast<double>(unit_) / std::max(leaving, arriving) * chip_.hbm_bandwidth);
     model_.paths.push_back(path);
     return entry->second;
   }

@@ -44,6 +44,7 @@ enum class LocalKind {
   attention_grad,  // do, qkv -> dqkv; recomputes the scores
   transpose,       // [tokens, features...] -> [features..., tokens]; features_first: the reverse. Any number of feature dimensions
   join,            // no operands, free in time: waits for M tasks so that N others wait for it alone, with M + N edges instead of M * N
+  add_in_switch,   // writes[0] = reads[0] + reads[1], free in time: a switch has made the sum (InSwitch)
 };
 
 /// The role of a kind for engines, metrics and proofs.
@@ -91,7 +92,7 @@ struct LocalTraits {
   bool factor = false;  // `factor` has a meaning and is always printed
 };
 
-inline constexpr std::size_t local_kind_count = static_cast<std::size_t>(LocalKind::join) + 1;
+inline constexpr std::size_t local_kind_count = static_cast<std::size_t>(LocalKind::add_in_switch) + 1;
 
 /// In the order of the enumerators.
 inline constexpr std::array<LocalTraits, local_kind_count> local_table{{
@@ -123,6 +124,7 @@ inline constexpr std::array<LocalTraits, local_kind_count> local_table{{
     {.kind = LocalKind::transpose, .name = "transpose", .reads = 1, .writes = 1, .role = LocalRole::layout, .category = "copy",
      .shapes = shapes::transpose},
     {.kind = LocalKind::join, .name = "join", .reads = 0, .writes = 0, .role = LocalRole::order, .cost = LocalCost::free},
+    {.kind = LocalKind::add_in_switch, .name = "add-in-switch", .reads = 2, .writes = 1, .cost = LocalCost::free, .flops = per_element<1>, .in_place = 2},
 }};
 
 /// Whether a table has one row per kind, in the order of the enumerators.

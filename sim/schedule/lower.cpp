@@ -105,7 +105,11 @@ class ProgramLowering {
       return success();
     }
     const int number = collectives_++;
-    const Origin origin{number, collective.kind, collective.axes.front(), bytes_of(program_, collective.input), own_block_of(program_, collective)};
+    Origin origin{number, collective.kind, collective.axes.front(), bytes_of(program_, collective.input), own_block_of(program_, collective)};
+    origin.in_switch = std::any_of(expansion->tasks.begin(), expansion->tasks.end(), [](const Task& step) {
+      const auto* shift = std::get_if<Shift>(&step.op);
+      return shift != nullptr && shift->in_switch != InSwitch::none;
+    });
     for (Buffer& buffer : expansion->scratch) buffer.name = fmt::format("{} {}", buffer.name, number);
 
     // One device along the axes: nothing is launched, at most the own shard is put in its place.

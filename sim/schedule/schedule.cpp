@@ -25,6 +25,11 @@ std::string_view name_of(DType dtype) { return dtype_names[static_cast<std::size
 std::optional<DType> dtype_named(std::string_view name) { return named<DType>(dtype_names, name); }
 Bytes size_of(DType dtype) { return Bytes{dtype == DType::f32 ? 4 : 2}; }
 
+std::string_view name_of(InSwitch role) {
+  constexpr std::array<std::string_view, 4> names{"none", "carrier", "copy", "addend"};
+  return names.at(static_cast<std::size_t>(role));
+}
+
 std::string_view name_of(CollectiveKind kind) { return collective_names[static_cast<std::size_t>(kind)]; }
 std::optional<CollectiveKind> collective_kind_named(std::string_view name) { return named<CollectiveKind>(collective_names, name); }
 

@@ -141,6 +141,16 @@ inline LocalFlops flops_of(const Local& local) { return traits_of(local.kind).fl
 
 enum class Combine { replace, add };
 
+/// What the switch between sender and receiver does with a Shift. It adds up what reaches one device from all others, or copies what one device sends
+/// to all others, so that the device's own link carries it once. Each such group is P - 1 Shifts of equal size by different distances; one of them is
+/// the carrier. `link[..].in_switch_efficiency` says which switches can.
+///   none     only passes it on
+///   carrier  uses both links
+///   copy     not the sender's link: the switch copies what the carrier with the same source brings
+///   addend   not the receiver's link: the switch adds it to what it sends there. Its value still lands in a region of its own, which add-in-switch sums
+enum class InSwitch { none, carrier, copy, addend };
+std::string_view name_of(InSwitch role);  // "carrier"
+
 /// Every device of the program sends `source` to coordinate + by on `axis` and receives into `target` from coordinate - by. `by` may be affine in the
 /// OTHER axes; on a device where by = 0 (modulo the size) nothing happens. The source is evaluated at the sender, the target at the receiver. The
 /// task's guard decides who sends; exactly the destinations of those senders have a receive half.
@@ -150,6 +160,7 @@ struct Shift {
   Region source, target;
   Combine combine = Combine::replace;
   std::vector<int> route_order;  // physical dimensions in order of travel; empty: 0 first
+  InSwitch in_switch = InSwitch::none;
   friend bool operator==(const Shift&, const Shift&) = default;
 };
 
@@ -230,6 +241,7 @@ struct Origin {
   AxisView axis;
   Bytes input_bytes;  // per device
   Bytes own_block{};  // out of place: the part of the result that each device has already, and copies
+  bool in_switch = false;  // a switch adds up or copies some of its transfers
   friend bool operator==(const Origin&, const Origin&) = default;
 };
 

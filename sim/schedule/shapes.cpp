@@ -218,6 +218,38 @@ class ShapeChecker {
     OperandCheck operands{*program_};
     operands.pair(shift.source, shift.target, "the source", "the target");
     report(operands);
+    if (shift.in_switch != InSwitch::none) check_in_switch(shift);
+  }
+
+  /// The carrier stands before or behind its copies and addends; a copy is of what the carrier sends, an addend as large as what it brings.
+  void check_in_switch(const Shift& shift) {
+    if (shift.combine != Combine::replace) problem("{}: what a switch adds up or copies replaces its target", task());
+    if (!shift.by.terms.empty()) problem("{}: in a switch every device shifts by the same distance", task());
+    if (shift.in_switch == InSwitch::carrier) return;
+    const bool copies = shift.in_switch == InSwitch::copy;
+    if (carriers_of_ != program_) {
+      carriers_of_ = program_;
+      carriers_.clear();
+      for (const Task& one : program_->tasks) {
+        const auto* other = std::get_if<Shift>(&one.op);
+        if (other == nullptr || other->in_switch != InSwitch::carrier) continue;
+        for (const bool same_source : {false, true}) carriers_.insert(carried(*other, same_source));
+      }
+    }
+    if (!carriers_.contains(carried(shift, copies)))
+      problem("{}: expected a shift along {} that carries what the switch {}", task(), schedule_.mesh.name(shift.axis), copies ? "copies" : "adds to it");
+  }
+
+  /// What a carrier has in common with its copies: the axis and the source; with its addends: the axis and the number of elements.
+  static std::vector<std::int64_t> carried(const Shift& shift, bool same_source) {
+    std::vector<std::int64_t> key{shift.axis.axis, shift.axis.stride, shift.axis.size, elements_of(shift.source)};
+    if (!same_source) return key;
+    key.push_back(static_cast<std::int64_t>(shift.source.buffer.index()));
+    for (const Range& range : shift.source.dims) {
+      key.insert(key.end(), {range.stride, range.offset, range.length, range.index.constant, range.index.modulus, std::ssize(range.index.terms)});
+      for (const AxisTerm& term : range.index.terms) key.insert(key.end(), {term.axis.axis, term.axis.stride, term.axis.size, term.coefficient, term.add});
+    }
+    return key;
   }
 
   void check_route_order(const std::vector<int>& order) {
@@ -342,6 +374,8 @@ class ShapeChecker {
 
   const Schedule& schedule_;
   const Program* program_ = nullptr;
+  const Program* carriers_of_ = nullptr;
+  std::set<std::vector<std::int64_t>> carriers_;
   TaskId task_;
   WrittenAt place_;  // of what is checked
   std::string where_;

@@ -104,8 +104,9 @@ class Printer {
                             return text;
                           },
                           [&](const Shift& s) {
-                            return fmt::format("shift {} by {}: {} {} {}{}", mesh_.name(s.axis), to_text(mesh_, s.by), region(program, s.source),
-                                               s.combine == Combine::add ? "->+" : "->", region(program, s.target), route(s.route_order));
+                            return fmt::format("shift {} by {}: {} {} {}{}{}", mesh_.name(s.axis), to_text(mesh_, s.by), region(program, s.source),
+                                               s.combine == Combine::add ? "->+" : "->", region(program, s.target), route(s.route_order),
+                                               s.in_switch == InSwitch::none ? "" : fmt::format(", {} in the switch", name_of(s.in_switch)));
                           },
                           [&](const Send& s) {
                             return fmt::format("send channel {} to {}: {}{}", s.channel, peer(s.to), region(program, s.source), route(s.route_order));

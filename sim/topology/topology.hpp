@@ -15,6 +15,8 @@ namespace podsim {
 struct LinkParameters {
   BytesPerSecond bandwidth = unlimited<BytesPerSecond>;
   Seconds latency{};
+  /// Of a link to a switch that adds up and copies: the share of the bandwidth that such transfers reach. 0: it does neither.
+  double in_switch_efficiency = 0;
   friend bool operator==(const LinkParameters&, const LinkParameters&) = default;
 };
 

@@ -90,6 +90,7 @@ CollectiveChooser chooser_of(const Lowering& lowering, const ChunkRule& chunks) 
 bool takes_chunks(const CollectiveAlgorithmEntry& algorithm, CollectiveKind kind) {
   const bool rooted = kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce;
   if (rooted && algorithm.pipeline != Pipeline::none) return true;
+  if (algorithm.needs.in_switch && kind == CollectiveKind::all_reduce) return true;
   return algorithm.has_levels && algorithm.name != "channels";
 }
 

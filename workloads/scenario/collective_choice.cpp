@@ -82,7 +82,8 @@ class Cheapest {
   /// Ties: the first of candidates(). Levels are tried first, as they are often the fastest and then cut the other runs short. Candidates that are
   /// certain to take longer are not lowered. Errors: none applies (says why the last did not); cancelled work.
   Expected<Lowering> find() {
-    const std::vector<Lowering> all = candidates(alone_.mesh, collective_);
+    std::vector<Lowering> all = candidates(alone_.mesh, collective_);
+    if (!has_adding_switches(system_.machine)) std::erase_if(all, [](const Lowering& lowering) { return lowering.algorithm->needs.in_switch; });
     std::vector<std::size_t> order;
     for (const bool levels : {true, false})
       for (std::size_t c = 0; c < all.size(); ++c)

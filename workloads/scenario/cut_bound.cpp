@@ -78,7 +78,8 @@ class Cuts {
     return some;
   }
 
-  /// Parts of chips, named by a number per device; groups see as many of them as their devices are in. 2 (k-1) per group over what leaves the parts.
+  /// Parts of chips, named by a number per device; groups see as many of them as their devices are in. Per group 2 (k-1) over what leaves the
+  /// parts; k where switches add up, as every part still sends its sum, or the result, once.
   template <class PartOf>
   double parts(PartOf part_of) const {
     std::vector<int> part(static_cast<std::size_t>(topology_.chips()), -1);
@@ -95,7 +96,10 @@ class Cuts {
       seen[rest][number] = true;
     }
     double sends = 0;
-    for (const auto& [group, in] : seen) sends += 2 * (static_cast<double>(in.size()) - 1);
+    for (const auto& [group, in] : seen) {
+      const double k = static_cast<double>(in.size());
+      sends += k == 1 ? 0 : has_adding_switches(system_.machine) ? k : 2 * (k - 1);
+    }
     for (int& own : part)
       if (own < 0) own = static_cast<int>(numbers.size());  // chips without a device
     const BytesPerSecond out = bandwidth_out_of(topology_, part);

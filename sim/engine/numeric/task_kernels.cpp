@@ -52,6 +52,7 @@ constexpr std::array<LocalKernel, local_kind_count> local_kernels{{
     {LocalKind::attention_grad, [](const Operands& o) { attention_grad(o.local.causal, o.tokens(0), o.tokens(1), o.tokens(2)); }},
     {LocalKind::transpose, [](const Operands& o) { transpose(o.local.features_first, o.box(0), o.box(1)); }},
     {LocalKind::join, [](const Operands&) {}},
+    {LocalKind::add_in_switch, [](const Operands& o) { add(o.left(), o.right(), o.box(2)); }},
 }};
 static_assert(in_order_of_kinds(local_kernels), "a kernel per row of local_table, in its order");
 

@@ -27,7 +27,7 @@ namespace {
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
 constexpr double memory_matters = 0.001;  // of a time
-constexpr double launch_sigma = 0.4, latency_sigma = 0.7, own_block_sigma = 0.25;  // of the logarithm
+constexpr double launch_sigma = 0.4, latency_sigma = 0.7, own_block_sigma = 0.25, in_switch_sigma = 0.1;  // of the logarithm
 
 constexpr double rounding = 1.01;  // of specifications
 
@@ -174,6 +174,10 @@ CalibrateOptions with_switch_priors(const std::vector<Observation>& observations
     add(fmt::format("software.launch[{}]", name_of(kind)), machine.software.launch.at(static_cast<std::size_t>(cost_kind_of(kind))).count(), launch_sigma);
   for (std::size_t d = 0; d < std::min<std::size_t>(base.slice.extents.size(), max_dimensions); ++d)
     add(fmt::format("link[{}].latency", dimension_name(static_cast<int>(d))), machine.link.at(d).latency.count(), latency_sigma);
+  if (kinds.contains(CollectiveKind::all_reduce) && has_adding_switches(machine)) {
+    add("link[y].in_switch_efficiency", machine.link[1].in_switch_efficiency, in_switch_sigma);
+    add("software.in_switch_launch", machine.software.in_switch_launch.count(), latency_sigma);
+  }
   add("chip.own_block_bandwidth", machine.chip.own_block_bandwidth.count(), own_block_sigma);
   return options;
 }

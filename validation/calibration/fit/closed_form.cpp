@@ -4,6 +4,7 @@
 #include <array>
 
 #include "algorithms/collectives/collectives.hpp"
+#include "workloads/collectives.hpp"
 
 namespace podsim {
 
@@ -31,6 +32,7 @@ CostStep cost_step_of(const CollectiveStep& step, int dimension, bool over_switc
   cost.link_bytes = step.link_bytes;
   cost.injected = over_switch ? 0 : step.injected;  // networks of switches have no injection limit
   cost.reduced = step.reduced;
+  cost.in_switch = step.in_switch;
   return cost;
 }
 
@@ -62,14 +64,20 @@ std::optional<ClosedForm> closed_form(const Observation& observation, const Syst
   std::vector<int> dimensions;
   for (const AxisView& axis : collective.axes) {
     if (axis.size == 1) continue;
-    axes.push_back({axis.size, rail ? AxisLinks::one_switch : system.mesh.wraps(axis) ? AxisLinks::ring : AxisLinks::line});
+    const bool adds = rail && system.machine.link.at(static_cast<std::size_t>(axis.axis)).in_switch_efficiency > 0;
+    axes.push_back({axis.size, rail ? AxisLinks::one_switch : system.mesh.wraps(axis) ? AxisLinks::ring : AxisLinks::line, adds});
     dimensions.push_back(axis.axis);
   }
   const std::string name = algorithm_of(collective.kind, system, options);
   if (!observation.in_place && form.input > Bytes{}) form.own_block = own_block_of(schedule->programs.front(), collective);
   const DType dtype = schedule->programs.front().buffers.front().dtype;
-  const CollectiveSize size{collective.kind, static_cast<double>(form.input.count()), static_cast<double>(size_of(dtype).count())};
+  CollectiveSize size{collective.kind, static_cast<double>(form.input.count()), static_cast<double>(size_of(dtype).count())};
   const CollectiveAlgorithmEntry* algorithm = collective_algorithm_named(name);
+  if (algorithm != nullptr && algorithm->needs.in_switch) {
+    form.in_switch = true;
+    for (const AxisView& axis : collective.axes)
+      if (axis.size > 1) size.chunks = chunk_rule(system)(system.mesh, in_switch_stages(axis, form.input));
+  }
   if (!name.empty() && (algorithm == nullptr || algorithm->needs.axes > 1)) return std::nullopt;  // axes at once share the injection limit
   const auto steps = name.empty() ? usual_closed_form(axes, size) : closed_form_of(*algorithm, axes, size);
   if (!steps || !has_formula(*steps, rail)) return std::nullopt;
@@ -98,12 +106,13 @@ Seconds evaluate(const ClosedForm& form, const Machine& machine) {
   const auto kind = static_cast<std::size_t>(form.kind);
   const double efficiency = efficiency_at(machine.software.efficiency.at(kind), form.input);
   const double injection = std::min(machine.chip.injection_bandwidth, machine.chip.ejection_bandwidth).count();
-  double seconds = machine.software.launch.at(kind).count() + form.own_block.count() / machine.chip.own_block_bandwidth.count();
+  double seconds = machine.software.launch.at(kind).count() + (form.in_switch ? machine.software.in_switch_launch.count() : 0) + form.own_block.count() / machine.chip.own_block_bandwidth.count();
   for (const CostStep& step : form.steps) {
     const LinkParameters& link = machine.link.at(static_cast<std::size_t>(step.dimension));
     double once = machine.software.per_message.count() + step.reduced / machine.chip.reduce_bandwidth.count();
     for (std::size_t d = 0; d < step.hops.size(); ++d) once += step.hops.at(d) * machine.link.at(d).latency.count();
-    once += std::max(step.link_bytes / link.bandwidth.count(), step.injected / injection) / efficiency;
+    const double rate = link.bandwidth.count() * (step.in_switch ? link.in_switch_efficiency : 1);
+    once += std::max(step.link_bytes / rate, step.injected / injection) / efficiency;
     seconds += step.times * once;
   }
   return Seconds{seconds};

@@ -18,16 +18,18 @@ struct CostStep {
   double link_bytes = 0;  // over one direction of the busiest link
   double injected = 0;    // by one device into its router, and from the router into one device
   double reduced = 0;     // bytes added at the receiver
+  bool in_switch = false; // the link reaches in_switch_efficiency of its bandwidth
 };
 
 /// A formula that is linear in latencies, overheads and inverse rates, apart from the max:
-///   collective   launch[kind] + own block / own_block_bandwidth + sum of steps: times * (per_message + hops * latency
+///   collective   launch[kind] (+ in_switch_launch) + own block / own_block_bandwidth + sum of steps: times * (per_message + hops * latency
 ///                             + max(link_bytes / bandwidth, injected / injection, injected / ejection) / efficiency + reduced / reduce_bandwidth)
 ///   others       matmul_time() or local_time() of the one task
 struct ClosedForm {
   CostKind kind = CostKind::matmul;
   Bytes input;        // for the efficiency curve
   Bytes own_block{};  // copied beside the launch
+  bool in_switch = false;  // with in_switch_launch
   std::vector<CostStep> steps;
   int links_out = 2;  // of a device per dimension, and as many in
   std::shared_ptr<const Schedule> one_task{};  // matmul, hbm_copy

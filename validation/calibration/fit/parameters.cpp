@@ -207,6 +207,10 @@ std::vector<Parameter> parameters_for(const std::vector<Observation>& observatio
   }
   if (system.machine.chip.own_block_bandwidth != unlimited<BytesPerSecond>) maker.add("chip.own_block_bandwidth", Parameter::Kind::rate);
   add_links(observations, system, "latency", Parameter::Kind::time, maker);
+  if (has_adding_switches(system.machine) && seen.at(static_cast<std::size_t>(CostKind::all_reduce))) {
+    maker.add("link[y].in_switch_efficiency", Parameter::Kind::efficiency);
+    maker.add("software.in_switch_launch", Parameter::Kind::time);
+  }
   maker.add("software.per_message", Parameter::Kind::time);
   maker.add("chip.overlap_hbm", Parameter::Kind::share);
   return maker.finish();
@@ -229,8 +233,9 @@ Expected<Predictions> Predictions::make(const std::vector<Observation>& observat
     const auto schedule = schedule_of(o, on, options.predict.unknown_matmul);
     if (!schedule) return schedule.error();
     if (const auto* collective = std::get_if<Collective>(&schedule->computes)) item.input = bytes_of(schedule->programs.front(), collective->input);
-    item.form = closed_form(o, on, options.predict);
-    if (!item.form) {
+    for (const PredictOptions& way : ways_to_run(o, on, options.predict))
+      if (auto form = closed_form(o, on, way)) item.forms.push_back(*std::move(form));
+    if (item.forms.empty()) {
       auto lowered = lowered_schedule_of(o, on, options.predict);
       if (!lowered) return lowered.error();
       item.lowered = *std::move(lowered);
@@ -269,7 +274,11 @@ void Predictions::turn(const std::vector<Parameter>& parameters, const Eigen::Ve
 Seconds Predictions::predicted(std::size_t i) {
   const Item& item = items_[i];
   if (stop_.requested()) return item.observation->time;  // any fit will do: nobody will see it
-  if (item.form) return evaluate(*item.form, system_.machine);
+  if (!item.forms.empty()) {
+    Seconds fastest = evaluate(item.forms.front(), system_.machine);
+    for (std::size_t f = 1; f < item.forms.size(); ++f) fastest = std::min(fastest, evaluate(item.forms[f], system_.machine));
+    return fastest;
+  }
   if (stale_) {
     Machine machine = std::move(system_.machine);
     auto turned = with_machine(std::move(system_), std::move(machine));
@@ -284,7 +293,8 @@ Seconds Predictions::predicted(std::size_t i) {
 }
 
 bool Predictions::leaves_memory_out(std::size_t i, const Machine& machine) const {
-  return items_[i].form && !has_memory_to_spare(*items_[i].form, machine);
+  const auto& forms = items_[i].forms;
+  return std::any_of(forms.begin(), forms.end(), [&](const ClosedForm& form) { return !has_memory_to_spare(form, machine); });
 }
 
 Eigen::VectorXd Predictions::residuals() {

@@ -69,7 +69,7 @@ class Predictions {
  private:
   struct Item {
     const Observation* observation = nullptr;
-    std::optional<ClosedForm> form;
+    std::vector<ClosedForm> forms;  // the fastest counts; none: simulated
     std::optional<Schedule> lowered;
     std::shared_ptr<const System> own;  // of a lowered schedule, if the observation names its slice
     Bytes input;

@@ -139,6 +139,17 @@ std::string algorithm_of(CollectiveKind kind, const System& system, const Predic
   return name.empty() && kind == CollectiveKind::all_to_all && one_node ? "direct" : name;
 }
 
+std::vector<PredictOptions> ways_to_run(const Observation& observation, const System& system, const PredictOptions& options) {
+  std::vector<PredictOptions> ways{options};
+  constexpr auto all_reduce = static_cast<std::size_t>(CollectiveKind::all_reduce);
+  const bool one_node = system.machine.interconnect == Interconnect::rail && system.slices == 1 && system.slice.extents.front() == 1;
+  if (observation.op != ObservedOp::all_reduce || observation.m > 0 || !options.algorithm.at(all_reduce).empty() || !one_node) return ways;
+  if (!(system.machine.link[1].in_switch_efficiency > 0)) return ways;
+  ways.push_back(options);
+  ways.back().algorithm.at(all_reduce) = "in-switch";
+  return ways;
+}
+
 Expected<std::vector<AxisView>> axes_of(const Observation& observation, const System& system) {
   const Mesh& mesh = system.mesh;
   std::vector<AxisView> axes;
@@ -214,9 +225,15 @@ Expected<Seconds> simulated_time(const Schedule& lowered, const System& system, 
 Expected<Seconds> predict(const Observation& observation, const System& system, const PredictOptions& options) {
   const auto own = system_of(observation, system);
   if (!own) return own.error();
-  const auto lowered = lowered_schedule_of(observation, *own, options);
-  if (!lowered) return lowered.error();
-  return simulated_time(*lowered, *own);
+  std::optional<Seconds> fastest;
+  for (const PredictOptions& way : ways_to_run(observation, *own, options)) {
+    const auto lowered = lowered_schedule_of(observation, *own, way);
+    if (!lowered) return lowered.error();
+    const auto time = simulated_time(*lowered, *own);
+    if (!time) return time.error();
+    fastest = fastest ? std::min(*fastest, *time) : *time;
+  }
+  return *fastest;
 }
 
 Expected<System> system_of_slice(const Machine& machine, const std::string& slice, MeshSizes sizes, bool snake) {

@@ -48,6 +48,10 @@ class Systems {
 /// The algorithm of a collective: that of the options, or "direct" for an all-to-all inside a node of GPUs; "": ring_or_line().
 std::string algorithm_of(CollectiveKind kind, const System& system, const PredictOptions& options);
 
+/// The same with the algorithm of every way in which the observed software may have run an observation: it takes the fastest. That is one, but for an
+/// all-reduce in a node whose switch adds up: a ring for small ones, in-switch for large ones.
+std::vector<PredictOptions> ways_to_run(const Observation& observation, const System& system, const PredictOptions& options);
+
 /// The schedule of an observation before lowering.
 ///   collective, permute  collective_schedule(): all groups along the axes at once, dtype bf16 if not stated; `bytes` is rounded up to a multiple
 ///                        that divides (nccl-tests measures all-reduces of 8 bytes on 8 GPUs)
@@ -60,7 +64,7 @@ Expected<Schedule> schedule_of(const Observation& observation, const System& sys
 /// The same after lowering.
 Expected<Schedule> lowered_schedule_of(const Observation& observation, const System& system, const PredictOptions& options = {});
 
-/// By the des engine, folded, on system_of(). Errors: those of system_of(), schedule_of() and of the algorithm.
+/// By the des engine, folded, on system_of(); the fastest of ways_to_run(). Errors: those of system_of(), schedule_of() and of the algorithm.
 Expected<Seconds> predict(const Observation& observation, const System& system, const PredictOptions& options = {});
 /// The simulated time of a schedule made by lowered_schedule_of().
 Expected<Seconds> simulated_time(const Schedule& lowered, const System& system, Cancellation stop = {});
