@@ -1,6 +1,8 @@
 // Several axes at once: parts of the data, each with its own order of the phases of in_phases().
 #include <fmt/format.h>
 
+#include <Eigen/LU>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -32,32 +34,21 @@ std::vector<double> phase_times(const Mesh& mesh, const std::vector<AxisView>& a
   return times;
 }
 
-/// The shares of the parts with which all axes have equally much to carry: one equation per axis, solved by Gauss and Jordan's elimination.
+/// The shares of the parts with which all axes have equally much to carry: one equation per axis. Equal shares if these have no solution.
 std::vector<double> balanced_shares(const Mesh& mesh, const std::vector<AxisView>& axes) {
-  const std::size_t d = axes.size();
-  std::vector<std::vector<double>> rows(d, std::vector<double>(d + 1, 1));
-  for (std::size_t part = 0; part < d; ++part) {
-    const std::vector<double> times = phase_times(mesh, axes, part);
-    for (std::size_t axis = 0; axis < d; ++axis) rows[axis][part] = times[axis];
+  const auto d = static_cast<Eigen::Index>(axes.size());
+  Eigen::MatrixXd carried(d, d);  // by an axis, per share of a part
+  for (Eigen::Index part = 0; part < d; ++part) {
+    const std::vector<double> times = phase_times(mesh, axes, static_cast<std::size_t>(part));
+    carried.col(part) = Eigen::Map<const Eigen::VectorXd>(times.data(), d);
   }
-  for (std::size_t column = 0; column < d; ++column) {
-    const auto by_size = [&](const auto& a, const auto& b) { return std::abs(a[column]) < std::abs(b[column]); };
-    std::swap(rows[column], *std::max_element(rows.begin() + static_cast<std::ptrdiff_t>(column), rows.end(), by_size));
-    if (rows[column][column] == 0) return std::vector<double>(d, 1.0 / static_cast<double>(d));
-    for (std::size_t row = 0; row < d; ++row) {
-      if (row == column) continue;
-      const double factor = rows[row][column] / rows[column][column];
-      for (std::size_t i = column; i <= d; ++i) rows[row][i] -= factor * rows[column][i];
-    }
-  }
-  std::vector<double> shares;
-  double sum = 0;
-  for (std::size_t part = 0; part < d; ++part) {
-    shares.push_back(std::max(rows[part][d] / rows[part][part], 0.0));
-    sum += shares.back();
-  }
-  for (double& share : shares) share /= sum;
-  return shares;
+  const Eigen::FullPivLU<Eigen::MatrixXd> factors(carried);
+  if (!factors.isInvertible()) return std::vector<double>(axes.size(), 1.0 / static_cast<double>(d));
+  const Eigen::VectorXd shares = factors.solve(Eigen::VectorXd::Ones(d)).cwiseMax(0.0);
+  const double sum = shares.sum();
+  std::vector<double> result;
+  for (const double share : shares) result.push_back(share / sum);
+  return result;
 }
 
 /// The shares of all pieces: those of part 0, then those of part 1, ...; each part has equally many chunks.

@@ -22,10 +22,30 @@ void remove_repeated(std::vector<Edge>& edges) {
   std::erase_if(edges, [&](const Edge& edge) { return !seen.insert({edge.task.value, edge.done, edge.gates}).second; });
 }
 
+/// For each task that is a Collective, the first equal one of the program, and how often each first one occurs: slices in the same buffers are equal.
+struct Repetitions {
+  std::vector<std::size_t> first, count;
+
+  explicit Repetitions(const Program& program) : first(program.tasks.size()), count(program.tasks.size(), 0) {
+    constexpr std::size_t most = 8;  // a program may have thousands in the same buffers, none like another
+    std::map<std::tuple<CollectiveKind, int, int>, std::vector<std::size_t>> different;
+    for (std::size_t t = 0; t < program.tasks.size(); ++t) {
+      const auto* collective = std::get_if<Collective>(&program.tasks[t].op);
+      if (collective == nullptr) continue;
+      std::vector<std::size_t>& candidates = different[{collective->kind, collective->input.buffer.value, collective->output.buffer.value}];
+      const auto equal = std::find_if(candidates.begin(), candidates.end(),
+                                      [&](std::size_t candidate) { return std::get<Collective>(program.tasks[candidate].op) == *collective; });
+      first[t] = equal == candidates.end() ? t : *equal;
+      ++count[first[t]];
+      if (equal == candidates.end() && candidates.size() < most) candidates.push_back(t);
+    }
+  }
+};
+
 class ProgramLowering {
  public:
   ProgramLowering(const Schedule& schedule, const Program& program, const CollectiveChooser& chooser)
-      : schedule_{schedule}, program_{program}, chooser_{chooser}, lowered_{schedule.mesh, program.devices} {
+      : schedule_{schedule}, program_{program}, chooser_{chooser}, lowered_{schedule.mesh, program.devices}, repetitions_{program} {
     for (const Buffer& buffer : program.buffers) lowered_.add_buffer(buffer);
     ends_.reserve(program.tasks.size());
   }
@@ -34,7 +54,7 @@ class ProgramLowering {
     for (std::size_t t = 0; t < program_.tasks.size(); ++t) {
       const Task& task = program_.tasks[t];
       if (const auto* collective = std::get_if<Collective>(&task.op)) {
-        if (auto ok = expand(task, *collective); !ok)
+        if (auto ok = expand(t, *collective); !ok)
           return blamed_on(location_of(task.written_at), in_context("task " + task_name(program_, TaskId{t}), ok.error()));
         continue;
       }
@@ -56,10 +76,26 @@ class ProgramLowering {
     return renumbered;
   }
 
-  Status expand(const Task& task, const Collective& collective) {
+  /// The expansion of a Collective; what equal ones have in common is written once and copied.
+  Expected<Expansion> expansion_of(std::size_t t, const Collective& collective) {
+    const std::size_t first = repetitions_.first[t];
+    const auto kept = kept_.find(first);
+    if (kept != kept_.end()) {
+      if (--repetitions_.count[first] > 0) return kept->second;
+      Expansion last = std::move(kept->second);
+      kept_.erase(kept);
+      return last;
+    }
     const auto algorithm = chooser_(schedule_, collective);
     if (!algorithm) return algorithm.error();
     auto expansion = (*algorithm)(schedule_.mesh, program_, collective);
+    if (expansion && --repetitions_.count[first] > 0) kept_.emplace(first, *expansion);
+    return expansion;
+  }
+
+  Status expand(std::size_t t, const Collective& collective) {
+    const Task& task = program_.tasks[t];
+    auto expansion = expansion_of(t, collective);
     if (!expansion) return expansion.error();
     assert(task.where.empty());  // check_shapes() rejects guarded Collectives: one device cannot leave the others alone
 
@@ -106,6 +142,8 @@ class ProgramLowering {
   std::vector<std::vector<Edge>> ends_;
   std::map<int, std::vector<Edge>> queues_;  // by mesh axis: the last tasks of its latest Collective
   int collectives_ = 0;
+  Repetitions repetitions_;                 // count: how often one is still to come
+  std::map<std::size_t, Expansion> kept_;   // by the first of equal Collectives
 };
 
 }  // namespace

@@ -249,6 +249,43 @@ TEST(Lower, EveryOperationsScratchIsRenumbered) {
   EXPECT_EQ(std::get<Recv>(tasks[7].op).target.buffer, second);
 }
 
+/// Slices in the same two slots, now and then something else; the algorithm writes two tasks and a scratch buffer.
+TEST(Lower, EqualCollectivesAreExpandedOnceAndLoweredAsIfEachHadBeen) {
+  Fixture f;
+  const auto in_slot = [&](int slot) {
+    Collective gather = f.gather({f.row});
+    gather.input = part(f.a, slot, 1), gather.output = part(f.b, 4 * slot, 4);
+    return gather;
+  };
+  for (int s = 0; s < 5; ++s) f.w.add("gather " + std::to_string(s), in_slot(s % 2));
+  f.w.add("other", f.gather({f.col}));
+  int expanded = 0;
+  const auto expand = [&](const Mesh&, const Program& program, const Collective& collective) -> Expected<Expansion> {
+    ++expanded;
+    const BufferId c{program.buffers.size()};
+    return Expansion{{step("in", shift(f.row, 1, collective.input, part(c, 0, 1))), step("out", copy(part(c, 0, 1), part(f.b, 0, 1)), {after(TaskId{0})})},
+                     {{"c", {1}, DType::f32, Role::scratch, {}, {}}}};
+  };
+  const auto lowered = lower(f.w.schedule, [&](const Schedule&, const Collective& collective) -> Expected<CollectiveAlgorithm> {
+    if (collective.axes.front() == f.col)
+      return CollectiveAlgorithm{[&](const Mesh&, const Program&, const Collective&) -> Expected<Expansion> { return f.one_step(f.col); }};
+    return CollectiveAlgorithm{expand};
+  });
+  ASSERT_TRUE(lowered) << to_text(lowered.error());
+  EXPECT_EQ(expanded, 2);
+  EXPECT_THAT(edges(*lowered), ElementsAre("gather 0 launch:", "gather 0 in: 0", "gather 0 out: 1",    //
+                                           "gather 1 launch: 2", "gather 1 in: 3", "gather 1 out: 4",  //
+                                           "gather 2 launch: 5", "gather 2 in: 6", "gather 2 out: 7",  //
+                                           "gather 3 launch: 8", "gather 3 in: 9", "gather 3 out: 10",
+                                           "gather 4 launch: 11", "gather 4 in: 12", "gather 4 out: 13", "other launch:", "other go: 15"));
+  const Program& program = lowered->programs[0];
+  for (int s = 0; s < 5; ++s) {
+    EXPECT_EQ(program.buffers[static_cast<std::size_t>(2 + s)].name, "c " + std::to_string(s));
+    EXPECT_EQ(std::get<Shift>(program.tasks[static_cast<std::size_t>(3 * s + 1)].op), shift(f.row, 1, part(f.a, s % 2, 1), part(BufferId{2 + s}, 0, 1)));
+    EXPECT_EQ(program.tasks[static_cast<std::size_t>(3 * s + 1)].origin->collective, s);
+  }
+}
+
 TEST(Lower, EachProgramCountsItsOwnCollectivesAndQueues) {
   Writer w{std::vector<MeshAxis>{{"stage", 2, false}, {"x", 2, true}}};
   for (int stage = 0; stage < 2; ++stage) {

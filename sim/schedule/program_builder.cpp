@@ -175,6 +175,8 @@ Edges ProgramBuilder::append(Expansion piece, std::size_t buffers, const Edges& 
   const int moved = static_cast<int>(buffer_count() - buffers);
   Edges ends;
   for (const std::size_t last : podsim::last_tasks(piece)) ends.push_back(Edge{TaskId{first + static_cast<int>(last)}});
+  std::vector<Task>& tasks = program_.tasks;
+  if (const std::size_t needed = tasks.size() + piece.tasks.size(); needed > tasks.capacity()) tasks.reserve(std::max(needed, 2 * tasks.capacity()));
   for (std::size_t t = 0; t < piece.tasks.size(); ++t) {
     Task& task = piece.tasks[t];
     for (Edge& edge : task.after) edge.task.value += first;

@@ -145,4 +145,13 @@ Seconds least_time(const Lowering& lowering, const System& system, const Mesh& m
   return Seconds{collective.kind == Kind::all_reduce ? 2 * time : time};
 }
 
+double least_transfers(const Lowering& lowering, const Mesh& mesh, const Collective& collective) {
+  if (lowering.algorithm->name != "channels") return 0;
+  // A ring for each device of a node, and in every step of a ring transfers with a guard.
+  const std::vector<AxisView> axes = longer_than_1(lowering.on_factors ? mesh.factors(collective.axes.front().axis) : collective.axes);
+  double devices = 1, rings = std::numeric_limits<double>::infinity();
+  for (const AxisView& axis : axes) devices *= axis.size, rings = std::min<double>(rings, axis.size);
+  return axes.size() < 2 ? 0 : rings * (devices - 1);
+}
+
 }  // namespace podsim

@@ -42,4 +42,8 @@ bool takes_chunks(const CollectiveAlgorithmEntry& algorithm, CollectiveKind kind
 /// A lower bound on the time: the transfers that must follow each other, times the least latency between neighbours along their axes.
 Seconds least_time(const Lowering& lowering, const System& system, const Mesh& mesh, const Collective& collective);
 
+/// A lower bound on the transfers that must be looked at one by one, per device, without lowering: `channels` over thousands of devices would be millions of
+/// tasks. 0: not known.
+double least_transfers(const Lowering& lowering, const Mesh& mesh, const Collective& collective);
+
 }  // namespace podsim

@@ -113,6 +113,7 @@ class Cheapest {
     if (choosing_.stopped()) return cancelled_work();
     choosing_.tell(fmt::format("choosing how to lower {}: {}", name_of(collective_.kind), name_of(lowering, alone_.mesh, collective_)));
     if (best_ && least_time(lowering, system_, alone_.mesh, collective_) > to_seconds(least_)) return true;
+    if (least_transfers(lowering, alone_.mesh, collective_) * size_of(alone_.programs.front().devices) > most) return false;
     const auto lowered = lower(alone_, chooser_of(lowering, chunks_));
     if (!lowered) {
       why_ = lowered.error();

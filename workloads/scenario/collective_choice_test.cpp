@@ -66,6 +66,29 @@ TEST(Cheapest, DependsOnTheSizeAndNeverTrustsSharedLinks) {
   EXPECT_EQ(best(torus, CollectiveKind::all_gather, {torus.mesh.whole(0), torus.mesh.whole(1)}, 64 << 20), "rotations");
 }
 
+TEST(Candidates, WhatIsTooLargeToLowerIsKnownBefore) {
+  for (const std::string slice : {"2x4", "3x4", "4x2", "5x3"}) {
+    const System system = ideal_slice(slice);
+    for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter, CollectiveKind::all_reduce}) {
+      const auto schedule = collective_schedule(system.mesh, kind, {system.mesh.whole(0), system.mesh.whole(1)}, Bytes{1 << 20}, DType::f32);
+      ASSERT_TRUE(schedule || kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce);
+      if (!schedule) continue;  // the bytes do not divide
+      const auto& collective = std::get<Collective>(schedule->programs.front().tasks.front().op);
+      int known = 0;
+      for (const Lowering& lowering : candidates(system.mesh, collective)) {
+        const double least = least_transfers(lowering, system.mesh, collective);
+        const auto lowered = lower(*schedule, chooser_of(lowering, {}));
+        if (!lowered || least == 0) continue;
+        double guarded = 0;
+        for (const Task& task : lowered->programs.front().tasks) guarded += std::holds_alternative<Shift>(task.op) && !task.where.empty();
+        EXPECT_LE(least, guarded) << slice << ", " << name_of(lowering, system.mesh, collective);
+        ++known;
+      }
+      EXPECT_EQ(known, 2) << slice << ": channels in both orders";
+    }
+  }
+}
+
 /// Pairwise uses one direction at a time: the busiest link alone does not tell that it takes almost twice as long.
 TEST(Cheapest, IsTheOneThatTheRefereeFindsFastest) {
   const System torus = ideal_slice("8x8");

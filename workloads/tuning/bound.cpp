@@ -69,6 +69,7 @@ Seconds copy(const Machine& machine, std::int64_t elements, std::int64_t read_ro
 /// One GEMM in slices: how long each thing takes, once per slice.
 struct SlicedGemm {
   double slices = 1;
+  bool copies = false;                // slices are cut and joined by copies
   Seconds first_matmul, matmuls;      // one; all of them
   Seconds cut_left, cut_right, join;  // where they are copies
   Seconds gather_row, gather_col, scatter_row, scatter_col;
@@ -91,6 +92,7 @@ SlicedGemm sliced(const GemmProblem& problem, std::int64_t S, const PartOptions&
   const bool copies = options.slice_copies && S > 1;
   SlicedGemm gemm;
   gemm.slices = static_cast<double>(S);
+  gemm.copies = copies;
   GemmProblem slice = problem;
   slice.*flow.moving /= S;
   for (const Move& move : flow.moves) {
@@ -114,6 +116,24 @@ SlicedGemm sliced(const GemmProblem& problem, std::int64_t S, const PartOptions&
   return gemm;
 }
 
+/// How long the core is idle before the first matmul: cuts of the slices that run ahead fill the time of the first gathers.
+Seconds idle_before(const SlicedGemm& g, double prefetch) {
+  const Seconds ahead = std::min(prefetch, g.slices - 1) * g.cuts();
+  return std::max({none, g.gather_col - g.cut_right - ahead, g.gather_row - ahead});
+}
+
+/// How long it is idle after the last matmul: joins of slices before the last fill the time of the last reduce-scatter.
+Seconds idle_after(const SlicedGemm& g, double prefetch) { return std::max(none, g.scatter() - std::min(prefetch, g.slices - 1) * g.join); }
+
+/// How long it is idle between the last matmul of one GEMM and the first of the next. The core works in program order, so the first cut follows
+/// the last join; without copies only a gather on the axis of the reduce-scatter waits for that.
+Seconds idle_between(const SlicedGemm& one, const SlicedGemm& next, double prefetch) {
+  if (one.copies && next.copies && one.scatter() > none) return idle_after(one, prefetch) + idle_before(next, prefetch);
+  if (one.copies || next.copies) return none;
+  const auto on_axis = [](Seconds scatter, Seconds gather) { return scatter > none && gather > none ? scatter + gather : none; };
+  return std::max(on_axis(one.scatter_row, next.gather_row), on_axis(one.scatter_col, next.gather_col));
+}
+
 /// The bound on GEMMs that follow each other in one schedule; an axis queue works through all of them, and so does the core.
 Seconds bound_of(const std::vector<SlicedGemm>& gemms, double prefetch) {
   const SlicedGemm &first = gemms.front(), &last = gemms.back();
@@ -123,11 +143,8 @@ Seconds bound_of(const std::vector<SlicedGemm>& gemms, double prefetch) {
     row += g.slices * (g.gather_row + g.scatter_row);
     col += g.slices * (g.gather_col + g.scatter_col);
   }
-  // Cuts of the slices that run ahead fill the time of the first gathers; joins of slices before the last fill that of the last reduce-scatter.
-  const Seconds ahead = std::min(prefetch, first.slices - 1) * first.cuts();
-  const Seconds start = std::max({none, first.gather_col - first.cut_right - ahead, first.gather_row - ahead});
-  const Seconds end = std::max(none, last.scatter() - std::min(prefetch, last.slices - 1) * last.join);
-  core += start + end;
+  core += idle_before(first, prefetch) + idle_after(last, prefetch);
+  for (std::size_t g = 0; g + 1 < gemms.size(); ++g) core += idle_between(gemms[g], gemms[g + 1], prefetch);
   const auto on_axis = [&](Seconds queue, Seconds gather, Seconds other_gather, Seconds last_gather) {
     if (queue == none) return none;
     // A reduce-scatter follows the other axis' gather and a matmul; after a gather come a matmul and the other axis' reduce-scatter.
@@ -148,9 +165,15 @@ Seconds wang_bound(const GemmProblem& problem, const Machine& machine, const Axi
   const auto elements_of = [&](const Move& move) { return local_elements(problem, move.operand, R, C); };
   const auto hop = [&](const Move& move) {
     const std::vector<AxisRings::Ring>& axis = ring_of(move);
+    if (axis.empty()) return none;
     const Seconds launch = machine.software.launch[static_cast<std::size_t>(CostKind::permute)];
-    if (axis.size() != 1) return none;  // folded: neighbours are not always next to each other
     const auto bytes = static_cast<double>(elements_of(move) * size_of(dtype).count());
+    if (axis.size() > 1) {  // neighbours are not always next to each other: half a block, at least over one link
+      Seconds latency = axis.front().link.latency;
+      BytesPerSecond bandwidth;
+      for (const AxisRings::Ring& ring : axis) latency = std::min(latency, ring.link.latency), bandwidth = std::max(bandwidth, ring.link.bandwidth);
+      return machine.software.per_message + launch + latency + Seconds{bytes / 2 / bandwidth.count()};
+    }
     return ring_time(machine, axis.front(), bytes, 1, launch) / static_cast<double>(axis.front().size - 1);
   };
   const auto cost = [&](const Move& move) { return elements_of(move) * (devices_of(move) - 1); };
@@ -189,19 +212,31 @@ std::optional<AxisRings> axis_rings(const System& system) {
   return rings;
 }
 
-Seconds product_bound(const WorkloadPart& part, const PartOptions& options, const System& system, const std::optional<AxisRings>& rings) {
-  const Machine& machine = system.machine;
-  const int R = system.mesh.axes()[0].size, C = system.mesh.axes()[1].size;
+std::vector<GemmProblem> gemms_of(const WorkloadPart& part) {
   std::vector<GemmProblem> problems = layer_problems(gemm_problem_of(part));
   if (part.pass == Pass::forward)
     problems.resize(1);
   else
     problems.erase(problems.begin());
+  return problems;
+}
+
+Seconds product_bound(const WorkloadPart& part, const PartOptions& options, const System& system, const std::optional<AxisRings>& rings,
+                      std::span<const SliceCollectives> known) {
+  const Machine& machine = system.machine;
+  const int R = system.mesh.axes()[0].size, C = system.mesh.axes()[1].size;
+  const std::vector<GemmProblem> problems = gemms_of(part);
   const std::string& name = part.product.algorithm;
   if (rings && (name == "collective" || name == "meshslice")) {
     std::vector<SlicedGemm> gemms;
-    for (const GemmProblem& problem : problems)
-      gemms.push_back(sliced(problem, std::max<std::int64_t>(part.product.slice_count, 1), options, machine, *rings, R, C));
+    for (std::size_t g = 0; g < problems.size(); ++g) {
+      gemms.push_back(sliced(problems[g], std::max<std::int64_t>(part.product.slice_count, 1), options, machine, *rings, R, C));
+      if (known.empty()) continue;
+      for (Seconds* time : {&gemms[g].gather_row, &gemms[g].scatter_row})
+        if (*time > none) *time = std::max(*time, known[g].row);
+      for (Seconds* time : {&gemms[g].gather_col, &gemms[g].scatter_col})
+        if (*time > none) *time = std::max(*time, known[g].col);
+    }
     return bound_of(gemms, options.prefetch);
   }
   Seconds arithmetic, longest;  // gathers and hops of one may overlap those of the other

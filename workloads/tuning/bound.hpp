@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "sim/base/quantity.hpp"
@@ -22,12 +23,22 @@ struct AxisRings {
 /// nullopt: the system is not an undamaged grid of chips with one device each, or an axis covers part of a dimension.
 std::optional<AxisRings> axis_rings(const System& system);
 
+/// The GEMMs of a product's pass, in order: the forward one, or those of both gradients.
+std::vector<GemmProblem> gemms_of(const WorkloadPart& part);
+
+/// What a collective of one slice of a GEMM takes at least, by axis; none: only the formulas say.
+struct SliceCollectives {
+  Seconds row, col;
+};
+
 /// A lower bound on the part's des time on the system, with its collectives lowered by dimension. Per pass, the larger of
 ///   core   matmuls and slice copies; plus the first gathers before the first matmul, as far as cuts do not hide them; plus the last reduce-scatter
 ///          after the last matmul, as far as joins do not hide it
 ///   axis   the uncontended durations of the collectives of an axis in sequence; plus what must precede the first and follow the last
 /// Close to des for collective and meshslice if only the longest of these is exposed. For wang it has the exposed gather and the hops; for other
-/// algorithms, and where the rings are unknown, only the arithmetic.
-Seconds product_bound(const WorkloadPart& part, const PartOptions& options, const System& system, const std::optional<AxisRings>& rings);
+/// algorithms, and where the rings are unknown, only the arithmetic. Along an axis over several unlike dimensions the formula may be half of what the
+/// collective takes; `known`, one per GEMM of gemms_of(), may say more (lone_collectives.hpp).
+Seconds product_bound(const WorkloadPart& part, const PartOptions& options, const System& system, const std::optional<AxisRings>& rings,
+                      std::span<const SliceCollectives> known = {});
 
 }  // namespace podsim

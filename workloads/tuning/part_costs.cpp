@@ -10,6 +10,7 @@
 #include "sim/model/fold.hpp"
 #include "sim/analysis/peak_memory.hpp"
 #include "workloads/collectives.hpp"
+#include "workloads/tuning/lone_collectives.hpp"
 
 namespace podsim {
 
@@ -32,13 +33,11 @@ struct Run {
 };
 
 /// The run's model keeps a pointer to its schedule.
-Expected<std::unique_ptr<Run>> run_part(const System& system, const WorkloadPart& part, const PartOptions& options, const std::string& collectives,
-                                        const EngineEntry& engine, Cancellation stop) {
-  const auto schedule = part_schedule(system.mesh, part, options);
-  if (!schedule) return schedule.error();
+Expected<std::unique_ptr<Run>> run_schedule(const System& system, const Schedule& schedule, const std::string& collectives, const EngineEntry& engine,
+                                            Cancellation stop) {
   const auto chooser = chooser_of(collectives, chunk_rule(system));
   if (!chooser) return chooser.error();
-  auto lowered = lower(*schedule, *chooser);
+  auto lowered = lower(schedule, *chooser);
   if (!lowered) return lowered.error();
   auto run = std::make_unique<Run>();
   run->lowered = *std::move(lowered);
@@ -59,6 +58,13 @@ Expected<std::unique_ptr<Run>> run_part(const System& system, const WorkloadPart
   if (!timeline) return timeline.error();
   run->timeline = *std::move(timeline);
   return run;
+}
+
+Expected<std::unique_ptr<Run>> run_part(const System& system, const WorkloadPart& part, const PartOptions& options, const std::string& collectives,
+                                        const EngineEntry& engine, Cancellation stop) {
+  const auto schedule = part_schedule(system.mesh, part, options);
+  if (!schedule) return schedule.error();
+  return run_schedule(system, *schedule, collectives, engine, stop);
 }
 
 }  // namespace
@@ -124,6 +130,52 @@ void PartCosts::simulate(const std::vector<Job>& jobs, const std::function<void(
   });
   for (std::size_t i = 0; i < todo.size(); ++i)
     if (found[i]) costs_.emplace(std::move(keys[i]), *std::move(found[i])), ++simulations_;
+}
+
+Seconds PartCosts::sharp_bound(const std::string& key) const {
+  const auto found = bounds_.find(key);
+  return found == bounds_.end() ? Seconds{} : found->second;
+}
+
+void PartCosts::sharpen(const std::vector<Job>& jobs) {
+  struct Sharpening {
+    const Job* job;
+    std::string key;
+    std::vector<LoneCollective> collectives;
+  };
+  std::vector<Sharpening> todo;
+  for (const Job& job : jobs) {
+    std::string k = key(job.system, job.part);
+    if (!costs_.contains(k) && bounds_.emplace(k, Seconds{}).second) todo.push_back({&job, std::move(k), {}});
+  }
+  ThreadPool pool{threads_};
+  pool.for_each(todo.size(), [&](std::size_t i, std::size_t) {
+    const Job& job = *todo[i].job;
+    todo[i].collectives = lone_collectives(job.part, options_, systems_[job.system], rings_[job.system]);
+    for (LoneCollective& lone : todo[i].collectives) lone.key.insert(0, signatures_[job.system] + ": ");
+  });
+  struct Lone {
+    std::size_t system;
+    const LoneCollective* collective;
+    std::optional<Seconds> time{};
+  };
+  std::vector<Lone> unknown;
+  for (const Sharpening& part : todo)
+    for (const LoneCollective& lone : part.collectives)
+      if (collectives_alone_.emplace(lone.key, Seconds{}).second) unknown.push_back({part.job->system, &lone});
+  pool.for_each(unknown.size(), [&](std::size_t i, std::size_t) {
+    const auto run = run_schedule(systems_[unknown[i].system], unknown[i].collective->schedule, collectives_, engine_, stop_);
+    if (run && !(*run)->timeline.interrupted) unknown[i].time = least_in_part((*run)->timeline.makespan);
+  });
+  for (const Lone& lone : unknown)
+    if (lone.time) collectives_alone_[lone.collective->key] = *lone.time;
+  for (const Sharpening& part : todo) {
+    if (part.collectives.empty()) continue;
+    std::vector<SliceCollectives> known(gemms_of(part.job->part).size());
+    for (const LoneCollective& lone : part.collectives)
+      (lone.axis == 0 ? known[lone.gemm].row : known[lone.gemm].col) = collectives_alone_.at(lone.key);
+    bounds_[part.key] = product_bound(part.job->part, options_, systems_[part.job->system], rings_[part.job->system], known);
+  }
 }
 
 Expected<TimeSplit> split_of_part(const System& system, const WorkloadPart& part, const PartOptions& options, const std::string& collectives,

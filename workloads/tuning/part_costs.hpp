@@ -42,6 +42,13 @@ class PartCosts {
   /// Simulates the jobs that are not known yet; calls `simulated` as each ends, from any thread, one at a time. Returns early if cancelled.
   void simulate(const std::vector<Job>& jobs, const std::function<void()>& simulated);
 
+  /// Finds better bounds for jobs that are not known yet, where simulating their collectives alone does so; each collective is simulated once.
+  void sharpen(const std::vector<Job>& jobs);
+  /// By key: the bound that sharpen() has found; none: it was not asked, or there is no better one than product_bound().
+  [[nodiscard]] Seconds sharp_bound(const std::string& key) const;
+  /// Whether sharpen() was asked for it.
+  [[nodiscard]] bool sharpened(const std::string& key) const { return bounds_.contains(key); }
+
   [[nodiscard]] std::int64_t simulations() const { return simulations_; }
   [[nodiscard]] const std::optional<AxisRings>& rings(std::size_t system) const { return rings_[system]; }
 
@@ -57,6 +64,8 @@ class PartCosts {
   std::vector<std::optional<AxisRings>> rings_;
   std::vector<std::string> signatures_;  // systems with the same one are equivalent
   std::unordered_map<std::string, PartCost> costs_;
+  std::unordered_map<std::string, Seconds> bounds_;             // by key of a part
+  std::unordered_map<std::string, Seconds> collectives_alone_;  // by signature and LoneCollective::key
   std::int64_t simulations_ = 0;
 };
 

@@ -146,7 +146,7 @@ std::pair<SystemSearch::Time, Bytes> SystemSearch::cost_of(const std::vector<Pos
   for (const PossiblePart& part : parts) {
     const PartCost* cost = costs_->known(part.key);
     if (cost == nullptr ? known_only : !cost->problem.empty()) return {never, working};
-    time += cost == nullptr ? part.bound.count() : cost->time.count();
+    time += cost == nullptr ? std::max(part.bound, floor_to_clock(costs_->sharp_bound(part.key))).count() : cost->time.count();
     if (cost != nullptr) working = std::max(working, working_of(part.part, *cost));
   }
   return {time, working};

@@ -70,7 +70,7 @@ class Search {
       if (excluded) continue;
       if (jobs.empty()) break;
       bound_ = best_[order.front()]->time;
-      simulate(jobs);
+      if (!sharpen(jobs)) simulate(jobs);
     }
     if (stopped()) found = known_plans(limit);
     sort(found);
@@ -147,6 +147,18 @@ class Search {
       return std::tuple{best_[a]->time, best_[a]->known} < std::tuple{best_[b]->time, best_[b]->known};
     });
     return order;
+  }
+
+  /// Whether jobs have been given better bounds: others may now be better.
+  bool sharpen(const std::vector<PartCosts::Job>& jobs) {
+    const auto better = [&](const PartCosts::Job& job) { return costs_.sharp_bound(costs_.key(job.system, job.part)) > Seconds{}; };
+    std::vector<PartCosts::Job> rough;
+    for (const PartCosts::Job& job : jobs)
+      if (!costs_.sharpened(costs_.key(job.system, job.part))) rough.push_back(job);
+    costs_.sharpen(rough);
+    if (std::none_of(rough.begin(), rough.end(), better)) return false;
+    stale_.assign(searches_.size(), true);
+    return true;
   }
 
   void simulate(const std::vector<PartCosts::Job>& jobs) {
