@@ -141,6 +141,7 @@ class Folding {
   std::vector<Colour> device_colours_, flow_colours_, link_colours_, table_;
   Partition devices_, flows_classes_, links_;
   Rows sent_by_, received_by_, on_link_;  // flows
+  Rows weights_on_link_;                  // of the flows in on_link_
 };
 
 void Folding::collect_participants() {
@@ -260,6 +261,10 @@ void Folding::index_members() {
     for (std::uint32_t f = 0; f < count; ++f)
       for (const PathLink& link : model_.links_of(model_.paths[flows_[f].path])) add(link_position(link.link), f);
   });
+  weights_on_link_ = rows_of(used_.size(), [&](auto add) {
+    for (const Flow& flow : flows_)
+      for (const PathLink& link : model_.links_of(model_.paths[flow.path])) add(link_position(link.link), link.weight);
+  });
 }
 
 std::vector<std::uint32_t> Folding::flows_seen_by(std::uint32_t device) const {
@@ -278,7 +283,9 @@ std::uint32_t Folding::weight_on(const Flow& flow, std::uint32_t link) const {
 
 Folding::Weighted Folding::flows_on(std::uint32_t link) const {
   Weighted classes;
-  for (const std::uint32_t f : on_link_.of(link)) classes.emplace_back(flows_classes_.class_of[f], weight_on(flows_[f], used_[link]));
+  const auto flows = on_link_.of(link), weights = weights_on_link_.of(link);
+  classes.reserve(flows.size());
+  for (std::size_t i = 0; i < flows.size(); ++i) classes.emplace_back(flows_classes_.class_of[flows[i]], weights[i]);
   std::sort(classes.begin(), classes.end());
   return classes;
 }
@@ -321,9 +328,13 @@ bool Folding::proven() const {
         path_a.bottleneck != path_b.bottleneck || path_a.hops != path_b.hops || classes_of_path(a) != classes_of_path(b))
       return false;
   }
+  std::vector<Weighted> on_lowest(links_.lowest.size());
   for (std::uint32_t l = 0; l < used_.size(); ++l) {
-    const std::uint32_t other = links_.lowest[links_.class_of[l]];
-    if (model_.links[used_[l]].bandwidth != model_.links[used_[other]].bandwidth || (l != other && flows_on(l) != flows_on(other))) return false;
+    const std::uint32_t c = links_.class_of[l], other = links_.lowest[c];
+    if (model_.links[used_[l]].bandwidth != model_.links[used_[other]].bandwidth) return false;
+    if (l == other) continue;
+    if (on_lowest[c].empty()) on_lowest[c] = flows_on(other);
+    if (flows_on(l) != on_lowest[c]) return false;
   }
   return true;
 }

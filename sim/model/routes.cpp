@@ -70,7 +70,7 @@ std::uint32_t RouteTable::inner_route(DeviceId sender, DeviceId receiver) {
   const int core = placement_.core_of[sender.index()];
   const auto link = topology_.inner_link(chip, core);
   if (!link) return 0;
-  const auto [number, added] = numbers_.add({chip.value, chip.value, core, -1}, static_cast<std::uint32_t>(routes_.size()));
+  const auto [number, added] = numbers_.add({chip.value, chip.value, core}, static_cast<std::uint32_t>(routes_.size()));
   if (!added) return number;
   links_.push_back(*link);
   routes_.push_back({links_.size() - 1, links_.size(), topology_.link(*link).latency, 0, topology_.link(*link).bandwidth});
@@ -85,7 +85,7 @@ Expected<std::uint32_t> RouteTable::find(const Op& op, DeviceId sender, DeviceId
   const InSwitch role = shift == nullptr ? InSwitch::none : shift->in_switch;
   int order = 0;
   if (!options.dimension_order.empty()) order = orders_.try_emplace(options.dimension_order, static_cast<int>(orders_.size()) + 1).first->second;
-  const auto [number, added] = numbers_.add({from.value, to.value, options.antipodal_sign, order, static_cast<int>(role)}, static_cast<std::uint32_t>(routes_.size()));
+  const auto [number, added] = numbers_.add({from.value, to.value, (order * 4 + static_cast<int>(role)) * 3 + options.antipodal_sign + 1}, static_cast<std::uint32_t>(routes_.size()));
   if (!added) return number;
   Route route;
   route.first = links_.size();
@@ -135,7 +135,7 @@ std::size_t RouteTable::Numbers::slot_of(const Key& key) const {
   const auto word = [](int high, int low) {
     return static_cast<std::uint64_t>(static_cast<std::uint32_t>(high)) << 32U | static_cast<std::uint32_t>(low);
   };
-  std::size_t at = counter_hash(word(key.from, key.to), static_cast<std::uint64_t>(key.role), word(key.sign, key.order)) & (slots_.size() - 1);
+  std::size_t at = counter_hash(word(key.from, key.to), 0, static_cast<std::uint64_t>(key.how)) & (slots_.size() - 1);
   while (slots_[at].number != none && slots_[at].key != key) at = (at + 1) & (slots_.size() - 1);
   return at;
 }

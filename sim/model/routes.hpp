@@ -44,8 +44,9 @@ class RouteTable {
   /// Errors: the route does not pass one switch, which adds up and copies.
   Status use_switch(InSwitch role, ChipId from, ChipId to, Route& route);
 
+  /// Small, as there are millions. `how`: sign, order of dimensions and what the switch does, or the core of an inner route.
   struct Key {
-    int from = 0, to = 0, sign = 0, order = 0, role = 0;
+    int from = 0, to = 0, how = 0;
     friend bool operator==(const Key&, const Key&) = default;
   };
   /// Numbers keys in order of insertion. An open-addressing hash table: all-to-all models have millions of routes.

@@ -145,6 +145,39 @@ Seconds least_time(const Lowering& lowering, const System& system, const Mesh& m
   return Seconds{collective.kind == Kind::all_reduce ? 2 * time : time};
 }
 
+bool has_its_switches(const Lowering& lowering, const System& system, const Mesh& mesh, const Collective& collective) {
+  if (!lowering.algorithm->needs.in_switch) return true;
+  if (!has_adding_switches(system.machine)) return false;
+  std::vector<AxisView> axes = lowering.on_factors ? mesh.factors(collective.axes.front().axis) : collective.axes;
+  if (lowering.algorithm->has_levels) axes.erase(lowering.reversed ? axes.end() - 1 : axes.begin());  // the outermost is no switch's
+  const Topology& topology = *system.topology;
+  std::vector<LinkId> links;
+  for (const AxisView& axis : axes)
+    for (int by = 1; by < axis.size; ++by) {
+      links.clear();
+      const ChipId from = system.placement.chip_of.front(), to = system.placement.chip_of[mesh.shifted(DeviceId{0}, axis, by).index()];
+      if (!topology.route(from, to, {}, links) || links.size() != 2) return false;
+      if (!(std::min(topology.link(links[0]).in_switch_efficiency, topology.link(links[1]).in_switch_efficiency) > 0)) return false;
+    }
+  return true;
+}
+
+bool another_does_as_well(const Lowering& lowering, const Mesh& mesh, const Collective& collective) {
+  constexpr double large = 1e5;
+  if (collective.kind != CollectiveKind::all_reduce || (lowering.algorithm->name != "direct" && lowering.algorithm->name != "tree")) return false;
+  const std::vector<AxisView> axes = longer_than_1(lowering.on_factors ? mesh.factors(collective.axes.front().axis) : collective.axes);
+  double devices = 1;
+  for (const AxisView& axis : axes) devices *= axis.size;
+  if (axes.size() < 2) return false;
+  if (lowering.algorithm->name == "direct") {
+    double transfers = 0;
+    for (const AxisView& axis : axes) transfers += devices * (axis.size - 1);
+    return transfers > large;
+  }
+  const AxisView &outermost = lowering.reversed ? axes.back() : axes.front(), &other = lowering.reversed ? axes.front() : axes.back();
+  return other.size > outermost.size && devices * (other.size - 1) > large;
+}
+
 double least_transfers(const Lowering& lowering, const Mesh& mesh, const Collective& collective) {
   if (lowering.algorithm->name != "channels") return 0;
   // A ring for each device of a node, and in every step of a ring transfers with a guard.

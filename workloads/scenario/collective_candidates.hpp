@@ -42,6 +42,13 @@ bool takes_chunks(const CollectiveAlgorithmEntry& algorithm, CollectiveKind kind
 /// A lower bound on the time: the transfers that must follow each other, times the least latency between neighbours along their axes.
 Seconds least_time(const Lowering& lowering, const System& system, const Mesh& mesh, const Collective& collective);
 
+/// Whether the first device shares switches that add up with all others along the axes on which the algorithm needs it.
+bool has_its_switches(const Lowering& lowering, const System& system, const Mesh& mesh, const Collective& collective);
+
+/// Of an all-reduce with more than 100,000 transfers between pairs: `direct` in phases, as `hierarchical-direct` is at least as good, and `tree` with every
+/// pair at once along the longest axis, as the other order has fewer messages.
+bool another_does_as_well(const Lowering& lowering, const Mesh& mesh, const Collective& collective);
+
 /// A lower bound on the transfers that must be looked at one by one, per device, without lowering: `channels` over thousands of devices would be millions of
 /// tasks. 0: not known.
 double least_transfers(const Lowering& lowering, const Mesh& mesh, const Collective& collective);

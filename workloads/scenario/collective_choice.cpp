@@ -83,7 +83,9 @@ class Cheapest {
   /// certain to take longer are not lowered. Errors: none applies (says why the last did not); cancelled work.
   Expected<Lowering> find() {
     std::vector<Lowering> all = candidates(alone_.mesh, collective_);
-    if (!has_adding_switches(system_.machine)) std::erase_if(all, [](const Lowering& lowering) { return lowering.algorithm->needs.in_switch; });
+    std::erase_if(all, [&](const Lowering& lowering) {
+      return !has_its_switches(lowering, system_, alone_.mesh, collective_) || another_does_as_well(lowering, alone_.mesh, collective_);
+    });
     std::vector<std::size_t> order;
     for (const bool levels : {true, false})
       for (std::size_t c = 0; c < all.size(); ++c)
