@@ -113,6 +113,10 @@ class Walk {
     if (c.kind == TaskCost::Kind::work) {
       const Picoseconds launch = std::min(p.time - step.start, ceil_to_clock(launch_of(task)));
       step.parts.launch = launch;
+      if (is_launch(task.op)) {
+        step.parts.own_block = p.time - step.start - launch;
+        return step;
+      }
       const Picoseconds rest = p.time - step.start - launch;
       step.parts.compute = std::min(rest, std::max(ceil_to_clock(model_.work(p.program, c, local(p.device))) - launch, Picoseconds{}));
       step.parts.memory = rest - step.parts.compute;
@@ -139,7 +143,9 @@ class Walk {
   Seconds launch_of(const Task& task) const {
     const auto& launch = model_.machine->software.launch;
     if (std::holds_alternative<Matmul>(task.op)) return launch[static_cast<std::size_t>(CostKind::matmul)];
-    if (is_launch(task.op)) return launch[static_cast<std::size_t>(cost_kind_of(task.origin->kind))];
+    if (is_launch(task.op))
+      return launch[static_cast<std::size_t>(cost_kind_of(task.origin->kind))] +
+             (task.origin->in_switch ? model_.machine->software.in_switch_launch : Seconds{});
     return task.origin ? Seconds{} : launch[static_cast<std::size_t>(CostKind::local)];
   }
 
@@ -238,12 +244,13 @@ class Walk {
 }  // namespace
 
 TimeParts operator+(const TimeParts& a, const TimeParts& b) {
-  return {a.compute + b.compute, a.memory + b.memory,       a.core_share + b.core_share, a.launch + b.launch,       a.per_message + b.per_message,
-          a.latency + b.latency, a.bandwidth + b.bandwidth, a.sharing + b.sharing,       a.reduction + b.reduction, a.waiting + b.waiting};
+  return {a.compute + b.compute,         a.memory + b.memory,   a.core_share + b.core_share, a.launch + b.launch,   a.own_block + b.own_block,
+          a.per_message + b.per_message, a.latency + b.latency, a.bandwidth + b.bandwidth,   a.sharing + b.sharing, a.reduction + b.reduction,
+          a.waiting + b.waiting};
 }
 
 Picoseconds total(const TimeParts& parts) {
-  return parts.compute + parts.memory + parts.core_share + parts.launch + parts.per_message + parts.latency + parts.bandwidth + parts.sharing +
+  return parts.compute + parts.memory + parts.core_share + parts.launch + parts.own_block + parts.per_message + parts.latency + parts.bandwidth + parts.sharing +
          parts.reduction + parts.waiting;
 }
 

@@ -15,6 +15,7 @@ struct TimeParts {
   Picoseconds memory{};      // the additional time of work because others use the memory
   Picoseconds core_share{};  // the core occupied by a Collective or transfer with a core share
   Picoseconds launch{};      // software launches of work, Collectives and transfers
+  Picoseconds own_block{};   // of an out-of-place Collective: copying the block that the device keeps
   Picoseconds per_message{};
   Picoseconds latency{};    // hops
   Picoseconds bandwidth{};  // bytes at the uncontended rate of the path

@@ -77,7 +77,7 @@ OptionGroup compared_problems() {
 OptionGroup problem_options(bool several) {
   const OptionGroup gemm{{"gemm", word("m=M,n=N,k=K[,dtype=bf16]"), "Y[m,n] = X.W over k (k is the contraction), bf16 or f32"}};
   const OptionGroup details{{"root", word("N"), "broadcast, reduce: the root's position along the axes; left out: 0"},
-          {"chunks", word("N"), "broadcast, reduce: into how many chunks; left out: what takes least time\nalong a chain of neighbours. rotations: at most so many"},
+          {"chunks", word("N"), "of broadcast, reduce and algorithms in chunks (hierarchical, tree,\nin-switch); left out: what takes least time by a model of the\npipeline. rotations: at most so many"},
           {"shift", word("N"), "permute: everybody to their position + N"},
           {"pairs", input_file("FILE"), "permute: lines `from to`, positions along the axes; # begins a comment"},
           {"dtype", word("bf16|f32"), "element type of --collective"},

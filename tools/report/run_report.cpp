@@ -36,10 +36,11 @@ struct NamedPart {
   const char* key;
   Picoseconds TimeParts::*part;
 };
-constexpr std::array<NamedPart, 10> named_parts{{{"compute", "compute_s", &TimeParts::compute},
+constexpr std::array<NamedPart, 11> named_parts{{{"compute", "compute_s", &TimeParts::compute},
                                                 {"HBM that others use", "memory_s", &TimeParts::memory},
                                                 {"core share of communication", "core_share_s", &TimeParts::core_share},
                                                 {"launch", "launch_s", &TimeParts::launch},
+                                                {"copy of the own block", "own_block_s", &TimeParts::own_block},
                                                 {"per-message overhead", "per_message_s", &TimeParts::per_message},
                                                 {"hop latency", "latency_s", &TimeParts::latency},
                                                 {"link bandwidth", "bandwidth_s", &TimeParts::bandwidth},

@@ -72,6 +72,11 @@ Expected<Lowering> lowering_named(std::string_view name) {
   return lowering;
 }
 
+bool fits(const Lowering& lowering, const Mesh& mesh, const Collective& collective) {
+  if (lowering.on_factors) return !factors_of(mesh, collective).empty();
+  return !lowering.reversed || collective.axes.size() > 1;
+}
+
 CollectiveChooser chooser_of(const Lowering& lowering, const ChunkRule& chunks) {
   const ChunkRule rule = lowering.chunks ? in_chunks(*lowering.chunks) : chunks;
   return [lowering, rule](const Schedule&, const Collective&) -> Expected<CollectiveAlgorithm> {

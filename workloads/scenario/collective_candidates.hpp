@@ -29,7 +29,10 @@ std::string name_of(const Lowering& lowering, const Mesh& mesh, const Collective
 /// The inverse, for any collective. Errors: no such algorithm; a text that is no such name.
 Expected<Lowering> lowering_named(std::string_view name);
 
-/// The chooser that lowers every collective in this way.
+/// Whether the collective has the axes, or its only axis the physical dimensions, that the lowering names.
+bool fits(const Lowering& lowering, const Mesh& mesh, const Collective& collective);
+
+/// The chooser that lowers every collective in this way; fits() holds for each.
 CollectiveChooser chooser_of(const Lowering& lowering, const ChunkRule& chunks);
 
 /// All that may apply, in the order in which equally fast ones are preferred: the order of the table; axes as named before dimensions; as given

@@ -223,7 +223,17 @@ Expected<CollectiveChoices> choose_collectives(const System& system, const Sched
   if (policy.algorithm == by_dimension_name) return CollectiveChoices{{}, by_dimension(chunks)};
   const auto named = lowering_named(policy.algorithm);
   if (!named) return Diagnostic{of_field("collectives"), named.error().message};
-  return CollectiveChoices{{}, chooser_of(*named, chunks)};
+  if (policy.algorithm.find(" over ") == std::string::npos) return CollectiveChoices{{}, chooser_of(*named, chunks)};
+  return CollectiveChoices{{}, [chooser = chooser_of(*named, chunks), named = *named, name = policy.algorithm](
+                                   const Schedule& of, const Collective& collective) -> Expected<CollectiveAlgorithm> {
+                             std::string along;
+                             for (const AxisView& axis : collective.axes) along += (along.empty() ? "" : ",") + of.mesh.name(axis);
+                             if (!fits(named, of.mesh, collective) || name_of(named, of.mesh, collective) != name)
+                               return Diagnostic{{}, fmt::format("`{}` does not fit a collective along {}: `over` names the sizes of the physical dimensions of "
+                                                                 "its only axis, or its axes in reverse order",
+                                                                 name, along)};
+                             return chooser(of, collective);
+                           }};
 }
 
 std::string to_text(const CollectiveChoices& choices) {

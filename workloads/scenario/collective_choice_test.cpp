@@ -1,5 +1,6 @@
 #include "workloads/scenario/collective_choice.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -90,6 +91,15 @@ TEST(Candidates, WhatIsTooLargeToLowerIsKnownBefore) {
 }
 
 /// Pairwise uses one direction at a time: the busiest link alone does not tell that it takes almost twice as long.
+/// What is said of an all-gather along the first axis by an algorithm of this name; empty: it is lowered.
+std::string choose_and_lower(const System& system, const std::string& name) {
+  const auto schedule = collective_schedule(system.mesh, CollectiveKind::all_gather, {system.mesh.whole(0)}, Bytes{1 << 20}, DType::f32);
+  const auto choices = choose_collectives(system, *schedule, {name, {}}, {});
+  if (!choices) return to_text(choices.error());
+  const auto lowered = lower(*schedule, choices->chooser);
+  return lowered ? std::string{} : to_text(lowered.error());
+}
+
 TEST(Cheapest, IsTheOneThatTheRefereeFindsFastest) {
   const System torus = ideal_slice("8x8");
   for (const CollectiveKind kind : {CollectiveKind::all_to_all, CollectiveKind::all_gather, CollectiveKind::all_reduce})
@@ -246,6 +256,21 @@ TEST(ChunkRuleOfASystem, PricesTheLinksOfTheAxis) {
     EXPECT_LE(found, before * 1.02) << latency;
     before = found;
   }
+}
+
+TEST(Cheapest, WhatRunSaysItTookCanBeAskedFor) {
+  const std::string on = "run --machine dgx_h100 --slice 2x8 --mesh row=16 --collective all-reduce --bytes 1MiB ";
+  const auto found = test::json_of(on);
+  const std::string taken = found["algorithm"].get<std::string>().substr(std::string{"auto: "}.size());
+  const auto asked = test::run_words({"run", "--machine", "dgx_h100", "--slice", "2x8", "--mesh", "row=16", "--collective", "all-reduce", "--bytes", "1MiB",
+                                         "--algorithm", taken, "--format", "json"}).json();
+  EXPECT_EQ(asked["makespan_s"], found["makespan_s"]) << taken;
+  const auto refused = [](const std::string& name) {
+    return choose_and_lower(testing::system_with({{"machine", "ideal"}, {"slice", "4x4x4"}, {"mesh", "a=16,b=4"}}), name);
+  };
+  EXPECT_THAT(refused("rotations over 2x8"), ::testing::HasSubstr("`rotations over 2x8` does not fit a collective along a"));
+  EXPECT_THAT(refused("ring over b,a"), ::testing::HasSubstr("does not fit a collective along a"));
+  EXPECT_EQ(refused("rotations over 4x4"), "");
 }
 
 TEST(Cheapest, OnTwoNodesOfEightIsTheSameHoweverTheAxesAreNamed) {

@@ -88,6 +88,7 @@ std::vector<Parameter> parameters_of(const Run& run) {
   if (any_positive(machine.software.launch))
     parameters.push_back({"launch", false, [](Machine& m, double factor) {
                             for (Seconds& launch : m.software.launch) multiply(launch, factor);
+                            multiply(m.software.in_switch_launch, factor);
                           }});
   if (machine.software.per_message > Seconds{})
     parameters.push_back({"per-message overhead", false, [](Machine& m, double factor) { multiply(m.software.per_message, factor); }});
@@ -102,6 +103,7 @@ std::vector<Parameter> parameters_of(const Run& run) {
   limited("injection bandwidth", &Chip::injection_bandwidth);
   limited("ejection bandwidth", &Chip::ejection_bandwidth);
   limited("reduce bandwidth", &Chip::reduce_bandwidth);
+  limited("own-block bandwidth", &Chip::own_block_bandwidth);
   return parameters;
 }
 

@@ -25,7 +25,7 @@ namespace podsim {
 ///   empty               ring, or line on open axes
 struct CollectivePolicy {
   std::string algorithm{};
-  std::optional<int> chunks{};  // of broadcast and reduce; nullopt: chosen from the machine's values
+  std::optional<int> chunks{};  // of what works in chunks; nullopt: chosen from the machine's values
   [[nodiscard]] bool is_auto() const { return algorithm == "auto"; }
   friend bool operator==(const CollectivePolicy&, const CollectivePolicy&) = default;
 };

@@ -9,6 +9,7 @@
 #include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
 #include "sim/config/files.hpp"
+#include "workloads/scenario/collective_candidates.hpp"
 #include "workloads/scenario/read_scenario.hpp"
 #include "workloads/tuning/part_costs.hpp"
 
@@ -193,7 +194,7 @@ Expected<Dataflow> parse_dataflow(const std::string& text, const SourceLocation&
 
 Expected<CollectivePolicy> parse_policy(const std::string& text, const SourceLocation& where) {
   if (!text.empty() && text != "auto")
-    if (const auto known = always(text); !known) return Diagnostic{where, known.error().message};
+    if (const auto known = lowering_named(text); !known) return Diagnostic{where, known.error().message};
   return CollectivePolicy{text, {}};
 }
 
@@ -266,14 +267,23 @@ Expected<GemmSpec> read_gemm(const Fields& fields, const Machine& machine, DType
 
 namespace {
 
+/// Whether a number of chunks can matter.
+bool in_chunks(const std::string& algorithm, CollectiveKind kind) {
+  if (kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce) return true;
+  if (kind == CollectiveKind::permute) return false;
+  const CollectiveAlgorithmEntry* entry = collective_algorithm_named(algorithm);
+  return algorithm == "auto" || (entry != nullptr && (takes_chunks(*entry, kind) || entry->name == "rotations"));
+}
+
 Expected<CollectiveDetails> read_details(const Fields& fields, CollectiveKind kind, std::int64_t devices) {
   CollectiveDetails details;
   const bool rooted = kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce, permutes = kind == CollectiveKind::permute;
   for (const auto& [name, belongs, to] : {std::tuple{"root", rooted, "broadcast and reduce"},
-                                          {"chunks", rooted, "broadcast and reduce"},
                                           {"shift", permutes, "permute"},
                                           {"pairs", permutes, "permute"}})
     if (fields.has(name) && !belongs) return Diagnostic{fields.where(name), fmt::format("belongs to {}, not to {}", to, name_of(kind))};
+  if (const std::string name = fields.has("algorithm") ? fields.text("algorithm") : "auto"; fields.has("chunks") && !in_chunks(name, kind))
+    return Diagnostic{fields.where("chunks"), fmt::format("belongs to broadcast, reduce and algorithms that work in chunks, not to {} by {}", name_of(kind), name)};
   if (fields.has("root")) {
     const auto root = fields.integer("root", 0, devices - 1);
     if (!root) return root.error();
