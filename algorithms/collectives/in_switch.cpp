@@ -18,13 +18,13 @@ class OnSwitch {
     std::vector<Region> arrivals;
     std::vector<Edges> arrived(distances());
     for (int k = 1; k < axis_.size; ++k) {
-      arrivals.push_back(builder_.scratch(fmt::format("arrival {} {}", k, label), lengths_of(sum), dtype));
+      arrivals.push_back(builder_.scratch(fmt::format("arrival {}{}", label, k), lengths_of(sum), dtype));
       arrived[index(k)] = shift(k, InSwitch::addend, blocks.block(own(axis_, k)), arrivals.back(), join(ready, sent_[index(k)]), label);
     }
     sent_ = arrived;
     Edges done = std::move(ready);
     for (int k = 1; k < axis_.size; ++k)
-      done = builder_.step(fmt::format("{} add {}", label, k), Local{LocalKind::add_in_switch, {sum, arrivals[index(k)]}, {sum}, 1, Unit::dma},
+      done = builder_.step(fmt::format("{}add {}", label, k), Local{LocalKind::add_in_switch, {sum, arrivals[index(k)]}, {sum}, 1, Unit::dma},
                            join(std::move(done), arrived[index(k)]));
     return done;
   }
@@ -47,7 +47,7 @@ class OnSwitch {
 
   Edges shift(int k, InSwitch role, const Region& from, const Region& to, Edges after, const std::string& label) {
     const int by = 2 * k <= axis_.size ? k : k - axis_.size;
-    return builder_.step(fmt::format("{} {:+}", label, by), Shift{axis_, by, from, to, Combine::replace, {}, k == 1 ? InSwitch::carrier : role},
+    return builder_.step(fmt::format("{}{:+}", label, by), Shift{axis_, by, from, to, Combine::replace, {}, k == 1 ? InSwitch::carrier : role},
                          std::move(after));
   }
 
@@ -63,7 +63,7 @@ Status all_reduce(ProgramBuilder& builder, const Collective& collective, const A
   for (const Region& piece : pieces_of(collective.output, static_cast<std::size_t>(collective.dim), axis.size, chunks)) {
     const auto blocks = Blocks::make(piece, collective.dim, axis.size);
     if (!blocks) return blocks.error();
-    const std::string label = std::to_string(number++);
+    const std::string label = fmt::format("{} ", number++);
     const Edges summed = on_switch.reduce(*blocks, blocks->block(own(axis)), start, label);
     on_switch.copy(*blocks, summed, label);
   }

@@ -46,6 +46,9 @@ class ModelBuilder {
         costs.push_back(cost_of(machine_, schedule_.programs[p], model_.task(p, t)));
         if (costs.back().kind != TaskCost::Kind::transfer) continue;
         const auto routing = route(p, t);
+        if (!routing && in_switch(p, t))
+          return Diagnostic{location_of(model_.task(p, t).written_at),
+                            fmt::format("task {}: {}", task_name(schedule_.programs[p], TaskId{t}), routing.error().message)};
         if (!routing) return routing.error();
         costs.back().routing = *routing;
         if (auto ok = pass_switch(p, t, costs.back()); !ok) return ok.error();
@@ -60,6 +63,10 @@ class ModelBuilder {
 
  private:
   const Deployment& deployment() const { return model_.deployment; }
+  bool in_switch(std::uint32_t p, std::size_t t) const {
+    const auto* shift = std::get_if<Shift>(&model_.task(p, t).op);
+    return shift != nullptr && shift->in_switch != InSwitch::none;
+  }
 
   /// The path of each sender of a task; tasks with the same participants and the same order of dimensions share them.
   Expected<std::uint32_t> route(std::uint32_t p, std::size_t t) {

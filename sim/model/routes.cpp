@@ -118,6 +118,7 @@ Status RouteTable::use_switch(InSwitch role, ChipId from, ChipId to, Route& rout
   if (!(route.in_switch_efficiency > 0)) return problem("theirs cannot");
   if (role == InSwitch::copy) ++route.first;
   if (role == InSwitch::addend) --route.last;
+  if (role != InSwitch::carrier) --route.hops;
   return success();
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sim/base/rng.hpp"
 #include "sim/engine/table/testing.hpp"
 #include "sim/schedule/testing.hpp"
 

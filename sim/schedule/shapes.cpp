@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "sim/schedule/text.hpp"
@@ -218,26 +219,50 @@ class ShapeChecker {
     OperandCheck operands{*program_};
     operands.pair(shift.source, shift.target, "the source", "the target");
     report(operands);
-    if (shift.in_switch != InSwitch::none) check_in_switch(shift);
+    if (shift.in_switch == InSwitch::none) return;
+    check_in_switch(shift);
+    const std::optional<Origin>& origin = program_->tasks[task_.index()].origin;
+    if (origin && !origin->in_switch) problem("{}: its origin does not say that a switch works on the collective (in_switch)", task());
   }
 
-  /// The carrier stands before or behind its copies and addends; a copy is of what the carrier sends, an addend as large as what it brings.
+  /// Of P devices, a carrier has P - 2 copies of what it sends, or P - 2 addends as large as what it brings.
   void check_in_switch(const Shift& shift) {
     if (shift.combine != Combine::replace) problem("{}: what a switch adds up or copies replaces its target", task());
     if (!shift.by.terms.empty()) problem("{}: in a switch every device shifts by the same distance", task());
-    if (shift.in_switch == InSwitch::carrier) return;
-    const bool copies = shift.in_switch == InSwitch::copy;
-    if (carriers_of_ != program_) {
-      carriers_of_ = program_;
-      carriers_.clear();
-      for (const Task& one : program_->tasks) {
-        const auto* other = std::get_if<Shift>(&one.op);
-        if (other == nullptr || other->in_switch != InSwitch::carrier) continue;
-        for (const bool same_source : {false, true}) carriers_.insert(carried(*other, same_source));
-      }
-    }
-    if (!carriers_.contains(carried(shift, copies)))
-      problem("{}: expected a shift along {} that carries what the switch {}", task(), schedule_.mesh.name(shift.axis), copies ? "copies" : "adds to it");
+    if (groups_of_ != program_) count_groups();
+    const std::int64_t others = shift.axis.size - 2;
+    const SwitchGroup &same_source = groups_[carried(shift, true)], &same_size = groups_[carried(shift, false)];
+    if (same_source.copies > 0 && same_source.copies != others * same_source.carriers)
+      return problem("{}: along {} a carrier has {} copies of what it sends, found {} for {}", task(), schedule_.mesh.name(shift.axis), others,
+                     same_source.copies, same_source.carriers);
+    if (same_size.addends != others * (same_size.carriers - same_size.carriers_with_copies))
+      problem("{}: along {} a carrier without copies has {} addends as large as what it brings, found {} for {}", task(), schedule_.mesh.name(shift.axis),
+              others, same_size.addends, same_size.carriers - same_size.carriers_with_copies);
+  }
+
+  /// Shifts in a switch that have something in common.
+  struct SwitchGroup {
+    std::int64_t carriers = 0, carriers_with_copies = 0, copies = 0, addends = 0;
+  };
+  void count_groups() {
+    groups_of_ = program_;
+    groups_.clear();
+    const auto each = [&](auto visit) {
+      for (const Task& one : program_->tasks)
+        if (const auto* shift = std::get_if<Shift>(&one.op); shift != nullptr && shift->in_switch != InSwitch::none) visit(*shift);
+    };
+    each([&](const Shift& shift) {
+      SwitchGroup& same_source = groups_[carried(shift, true)];
+      if (shift.in_switch == InSwitch::carrier) ++same_source.carriers;
+      if (shift.in_switch == InSwitch::copy) ++same_source.copies;
+    });
+    each([&](const Shift& shift) {
+      SwitchGroup& same_size = groups_[carried(shift, false)];
+      if (shift.in_switch == InSwitch::addend) ++same_size.addends;
+      if (shift.in_switch != InSwitch::carrier) return;
+      ++same_size.carriers;
+      if (groups_[carried(shift, true)].copies > 0) ++same_size.carriers_with_copies;
+    });
   }
 
   /// What a carrier has in common with its copies: the axis and the source; with its addends: the axis and the number of elements.
@@ -325,9 +350,19 @@ class ShapeChecker {
     }
   }
 
+  /// The tasks of a Collective agree on it.
+  void check_origin(const std::optional<Origin>& origin) {
+    if (!origin) return;
+    if (origins_of_ != program_) origins_.clear(), origins_of_ = program_;
+    const Origin& first = origins_.try_emplace(origin->collective, *origin).first->second;
+    if (first.kind != origin->kind || first.input_bytes != origin->input_bytes || first.own_block != origin->own_block || first.in_switch != origin->in_switch)
+      problem("{}: its origin differs from that of an earlier task of collective {}", task(), origin->collective);
+  }
+
   void check_task(TaskId id) {
     task_ = id;
     place_ = program_->tasks[id.index()].written_at;
+    check_origin(program_->tasks[id.index()].origin);
     const Task& entry = program_->tasks[id.index()];
     std::visit([&](const auto& op) { check(op); }, entry.op);
     for (const Condition& condition : entry.where) check_affine(condition.value, "where");
@@ -374,8 +409,10 @@ class ShapeChecker {
 
   const Schedule& schedule_;
   const Program* program_ = nullptr;
-  const Program* carriers_of_ = nullptr;
-  std::set<std::vector<std::int64_t>> carriers_;
+  const Program* origins_of_ = nullptr;
+  std::map<int, Origin> origins_;  // of one program, by collective: the first
+  const Program* groups_of_ = nullptr;
+  std::map<std::vector<std::int64_t>, SwitchGroup> groups_;  // of one program
   TaskId task_;
   WrittenAt place_;  // of what is checked
   std::string where_;

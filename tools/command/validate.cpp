@@ -30,6 +30,8 @@ Expected<double> share_of(const Options& options, const std::string& name) {
 Expected<std::vector<DatasetValidation>> of_observations(const Options& options) {
   const auto imported = imported_observations(options);
   if (!imported) return imported.error();
+  if (imported->observations.empty())
+    return Diagnostic{{options.texts("observations").front(), 1, 1}, "expected observations, found none"};
   if (!options.has("machine")) return Diagnostic{{}, "--machine is missing: the machine that --observations are predicted on"};
   const auto system = system_of(options);
   if (!system) return system.error();

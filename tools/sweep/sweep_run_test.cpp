@@ -42,14 +42,15 @@ TEST(Sweep, SimulatesEachContentOnce) {
 
 TEST(Sweep, SimulatesAnewWhateverMayChangeTheResult) {
   const Folder folder;
-  const std::string base = "machine: 'tpu_v4' slice: '4x4' wrap: 'all' ", gather = "collective: 'all-gather' axis: 'row' bytes: '1MiB' ";
+  const std::string base = "machine: 'tpu_v4' slice: '4x4' wrap: 'all' ", gather = "collective: 'all-gather' axis: 'row' bytes: '1MiB' ",
+                    reduce = "collective: 'all-reduce' axis: 'row' bytes: '1MiB' algorithm: 'tree' ";
   std::size_t runs = 0;
   for (const std::string& text :
        {base + gather, base + gather + "set { path: 'link.bandwidth' value: '1 GB/s' }", base + gather + "algorithm: 'line'",
         base + gather + "engine: 'analytic'", base + gather + "fold: 'off'", base + gather + "straggler: '0.0=0.5'",
         base + gather + "straggler: 'random:10%=0.5' seed: 3", base + gather + "fail: '0.0-1.0'", base + gather + "degrade: '0.0-1.0=0.5'",
         base + gather + "mesh_order: 'snake' mesh: 'row=4,col=4'", base + gather + "topology: 'crossbar'",
-        "machine: 'tpu_v4' slice: '4x4' wrap: 'none' " + gather, "machine: 'ideal' slice: '4x4' " + gather, base + gather + "chunks: 2"}) {
+        "machine: 'tpu_v4' slice: '4x4' wrap: 'none' " + gather, "machine: 'ideal' slice: '4x4' " + gather, base + reduce, base + reduce + "chunks: 2"}) {
     const SweepCount count = sweep("sweep { " + text + " }", folder.file("s.sqlite"));
     runs += count.simulated;
     EXPECT_EQ(count.simulated + count.skipped, 1U) << text;

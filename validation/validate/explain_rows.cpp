@@ -53,9 +53,14 @@ Expected<std::vector<Part>> parts_of(const Observation& row, const System& syste
     }
   }
   for (std::size_t d = 0; ok && d < system.slice.extents.size() && d < system.machine.link.size(); ++d)
-    if (system.slice.extents[d] > 1)
-      ok = without(fmt::format("link[{}].bandwidth", dimension_name(static_cast<int>(d))), static_cast<int>(d),
-                   [&](Machine& m) { m.link.at(d).bandwidth = unlimited<BytesPerSecond>; });
+    if (system.slice.extents[d] > 1) {
+      const int link = link_dimension(system, d);
+      ok = without(fmt::format("link[{}].bandwidth", dimension_name(link)), link,
+                   [&](Machine& m) { m.link.at(static_cast<std::size_t>(link)).bandwidth = unlimited<BytesPerSecond>; });
+    }
+  if (ok && row.m > 0) ok = without("chip.peak", -1, [](Machine& m) { m.chip.peak.fill(unlimited<FlopsPerSecond>); });
+  if (ok && (row.m > 0 || row.op == ObservedOp::hbm_copy))
+    ok = without("chip.hbm_bandwidth", -1, [](Machine& m) { m.chip.hbm_bandwidth = unlimited<BytesPerSecond>; });
   if (!ok) return ok.error();
   return parts;
 }

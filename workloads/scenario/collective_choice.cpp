@@ -128,23 +128,26 @@ class Cheapest {
     if (!makespan) too_large_ = makespan.error();
     if (!makespan || !*makespan) return true;
     const bool tie = best_ && !is_less(**makespan, least_) && !is_less(least_, **makespan);
+    if (!tie && (!best_ || is_less(**makespan, least_))) in_chunks_.reset();
+    if (takes_chunks(*lowering.algorithm, collective_.kind) && (tie || !best_ || is_less(**makespan, least_)) && !in_chunks_) in_chunks_ = lowering;
     if (!best_ || is_less(**makespan, least_) || (tie && rank < rank_)) best_ = lowering, least_ = std::min(least_, **makespan), rank_ = rank;
     return true;
   }
 
   /// Twice and half as many chunks as the rule says, as long as that is faster by a hundredth: the rule knows no other traffic.
   Status try_chunks() {
-    if (!other_chunks_ || !takes_chunks(*best_->algorithm, collective_.kind)) return success();
+    if (!other_chunks_ || !in_chunks_) return success();
     int asked = 1;
     const ChunkRule noting = [&](const Mesh& mesh, const std::vector<PipelineStage>& stages) { return asked = chunks_ ? chunks_(mesh, stages) : default_chunks; };
-    const auto lowered = lower(alone_, chooser_of(*best_, noting));
+    const Lowering chunked = *in_chunks_;  // the best, or as fast
+    const auto lowered = lower(alone_, chooser_of(chunked, noting));
     if (!lowered) return lowered.error();
     const double instances = static_cast<double>(lowered->programs.front().tasks.size()) * size_of(lowered->programs.front().devices);
     for (const bool more : {true, false})
       for (int n = asked;;) {
         n = more ? 2 * n : n / 2;
         if (n < 1 || n > most_chunks_tried || instances * n / asked > most_chunked) break;
-        Lowering other = *best_;
+        Lowering other = chunked;
         other.chunks = n;
         const Picoseconds before = least_;
         if (auto tried = attempt(other, rank_ + 1, most_transfers); !tried) return tried.error();
@@ -159,7 +162,7 @@ class Cheapest {
   const ChunkRule& chunks_;
   RunOptions choosing_;
   bool other_chunks_ = true;
-  std::optional<Lowering> best_;
+  std::optional<Lowering> best_, in_chunks_;
   Picoseconds least_ = end_of_clock;
   std::size_t rank_ = 0;
   Diagnostic why_;

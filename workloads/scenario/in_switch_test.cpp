@@ -141,14 +141,27 @@ TEST(InSwitch, SavedSchedulesKeepIt) {
 TEST(InSwitch, CopiesAndAddendsNeedACarrier) {
   const auto schedule = lowered(rails("1x4"), all_reduce, 1 << 16, "in-switch");
   ASSERT_TRUE(schedule);
-  const auto problems_with = [&](InSwitch lost) {
+  // Of all carriers, or of those of one stage: without them the links would carry nothing of its blocks.
+  const auto problems_with = [&](InSwitch lost, std::string_view stage) {
     Schedule spoiled = *schedule;
-    for (Task& task : spoiled.programs[0].tasks)
-      if (auto* shift = std::get_if<Shift>(&task.op); shift != nullptr && shift->in_switch == InSwitch::carrier) shift->in_switch = lost;
+    for (std::size_t t = 0; t < spoiled.programs[0].tasks.size(); ++t) {
+      auto* shift = std::get_if<Shift>(&spoiled.programs[0].tasks[t].op);
+      if (shift == nullptr || shift->in_switch != InSwitch::carrier) continue;
+      const bool adds = spoiled.programs[0].buffers[shift->target.buffer.index()].name.starts_with("arrival");
+      if (stage.empty() || (stage == "add") == adds) shift->in_switch = lost;
+    }
     const auto problems = check_shapes(spoiled);
     return problems.empty() ? std::string{} : problems.front().message;
   };
-  EXPECT_THAT(problems_with(InSwitch::none), HasSubstr("expected a shift along col that carries what the switch adds to it"));
+  for (const std::string_view stage : {"", "add", "copy"})
+    for (const InSwitch lost : {InSwitch::none, InSwitch::addend, InSwitch::copy})
+      EXPECT_THAT(problems_with(lost, stage), ::testing::ContainsRegex("along col a carrier.* has 2 ")) << stage << " " << name_of(lost);
+  Schedule unsaid = *schedule;
+  for (Task& task : unsaid.programs[0].tasks) task.origin->in_switch = false;
+  EXPECT_THAT(check_shapes(unsaid).front().message, HasSubstr("its origin does not say that a switch works on the collective"));
+  unsaid = *schedule;
+  unsaid.programs[0].tasks.front().origin->in_switch = false;
+  EXPECT_THAT(check_shapes(unsaid).front().message, HasSubstr("its origin differs from that of an earlier task"));
   Schedule adds = *schedule;
   for (Task& task : adds.programs[0].tasks)
     if (auto* shift = std::get_if<Shift>(&task.op)) shift->combine = Combine::add;

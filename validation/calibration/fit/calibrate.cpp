@@ -173,7 +173,8 @@ CalibrateOptions with_switch_priors(const std::vector<Observation>& observations
   for (const CollectiveKind kind : kinds)
     add(fmt::format("software.launch[{}]", name_of(kind)), machine.software.launch.at(static_cast<std::size_t>(cost_kind_of(kind))).count(), launch_sigma);
   for (std::size_t d = 0; d < std::min<std::size_t>(base.slice.extents.size(), max_dimensions); ++d)
-    add(fmt::format("link[{}].latency", dimension_name(static_cast<int>(d))), machine.link.at(d).latency.count(), latency_sigma);
+    add(fmt::format("link[{}].latency", dimension_name(link_dimension(base, d))), machine.link.at(static_cast<std::size_t>(link_dimension(base, d))).latency.count(),
+        latency_sigma);
   if (kinds.contains(CollectiveKind::all_reduce) && has_adding_switches(machine)) {
     add("link[y].in_switch_efficiency", machine.link[1].in_switch_efficiency, in_switch_sigma);
     add("software.in_switch_launch", machine.software.in_switch_launch.count(), latency_sigma);

@@ -64,9 +64,10 @@ std::optional<ClosedForm> closed_form(const Observation& observation, const Syst
   std::vector<int> dimensions;
   for (const AxisView& axis : collective.axes) {
     if (axis.size == 1) continue;
-    const bool adds = rail && system.machine.link.at(static_cast<std::size_t>(axis.axis)).in_switch_efficiency > 0;
+    const int dimension = link_dimension(system, static_cast<std::size_t>(axis.axis));
+    const bool adds = rail && system.machine.link.at(static_cast<std::size_t>(dimension)).in_switch_efficiency > 0;
     axes.push_back({axis.size, rail ? AxisLinks::one_switch : system.mesh.wraps(axis) ? AxisLinks::ring : AxisLinks::line, adds});
-    dimensions.push_back(axis.axis);
+    dimensions.push_back(dimension);
   }
   const std::string name = algorithm_of(collective.kind, system, options);
   if (!observation.in_place && form.input > Bytes{}) form.own_block = own_block_of(schedule->programs.front(), collective);

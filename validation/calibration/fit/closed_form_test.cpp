@@ -108,7 +108,7 @@ TEST(ClosedForm, EqualsDesOverSwitches) {
     randomise(machine, rng);
     const std::int64_t bytes = (1 + static_cast<std::int64_t>(rng.below(1 << 10))) * 4 * 16 * 64;
     const std::vector<std::tuple<std::string, std::string, int>> places{
-        {"1x8", "", 8}, {"2x8", "", 16}, {"2x8", "col", 8}, {"2x8", "row", 2}, {"1x2", "", 2}};
+        {"1x8", "", 8}, {"8", "", 8}, {"2x8", "", 16}, {"2x8", "col", 8}, {"2x8", "row", 2}, {"1x2", "", 2}};
     for (const auto& [slice, axis, devices] : places) {
       const System system = pod_with(machine, slice);
       for (const ObservedOp op : {ObservedOp::all_gather, ObservedOp::reduce_scatter, ObservedOp::all_reduce, ObservedOp::all_to_all})

@@ -48,6 +48,7 @@ Machine only(const Machine& machine, BytesPerSecond link, BytesPerSecond injecti
 InjectionFinding find_injection(const Fit& without, const CalibrateOptions& options, Predictions& predictions) {
   const Machine& machine = without.system.machine;
   const bool held = std::find(options.hold.begin(), options.hold.end(), path) != options.hold.end();
+  if (machine.interconnect == Interconnect::rail) return {};  // networks of switches have no such limit
   if (held || machine.chip.injection_bandwidth != unlimited<BytesPerSecond> || without.parameters.empty()) return {};
   const BytesPerSecond rate{1e9};
   // Times per byte and second, of links and of injection; how long transfers take on the machine as fitted.

@@ -90,7 +90,8 @@ void add_links(const std::vector<Observation>& observations, const System& syste
   std::array<bool, max_dimensions> used{};
   const std::size_t dimensions = std::min<std::size_t>(system.slice.extents.size(), max_dimensions);
   bool named = system.machine.interconnect == Interconnect::rail;
-  for (std::size_t d = 0; d < dimensions; ++d) used.at(d) = system.slice.extents[d] > 1;
+  for (std::size_t d = 0; d < dimensions; ++d)
+    if (system.slice.extents[d] > 1) used.at(static_cast<std::size_t>(link_dimension(system, d))) = true;
   // Links of a grid have one latency unless the machine says otherwise; a latency per dimension could not be told from a launch.
   for (const Observation& o : observations)
     if (kind == Parameter::Kind::rate && is_collective(cost_of_op(o.op)) && !o.axis.empty()) named = true;
@@ -98,7 +99,7 @@ void add_links(const std::vector<Observation>& observations, const System& syste
     if (kind == Parameter::Kind::time && system.machine.link.at(d).latency != system.machine.link.front().latency) named = true;
   if (std::count(used.begin(), used.end(), true) < 2) named = false;
   std::vector<int> entries;
-  for (std::size_t d = 0; d < dimensions; ++d) {
+  for (std::size_t d = 0; d < used.size(); ++d) {
     if (!used.at(d)) continue;
     entries.push_back(static_cast<int>(d));
     if (named) maker.add(fmt::format("link[{}].{}", dimension_name(static_cast<int>(d)), name), kind);
@@ -239,7 +240,7 @@ Expected<Predictions> Predictions::make(const std::vector<Observation>& observat
       auto lowered = lowered_schedule_of(o, on, options.predict);
       if (!lowered) return lowered.error();
       item.lowered = *std::move(lowered);
-      if (!o.slice.empty()) item.own = *own;
+      if (!slice_of(o, system).empty()) item.own = *own;
       const auto time = simulated_time(*item.lowered, on, options.stop);
       if (!time) return blamed_on(o.where, time.error());
     }

@@ -101,11 +101,29 @@ Expected<Schedule> collective_matmul(const Observation& o, const System& system,
   return schedule;
 }
 
+/// A node of GPUs, on the switch that they share.
+bool is_one_node(const System& system) {
+  if (system.machine.interconnect != Interconnect::rail || system.slices != 1) return false;
+  return system.slice.extents.size() == 1 || system.slice.extents.front() == 1;
+}
+
 }  // namespace
 
+std::string slice_of(const Observation& observation, const System& system) {
+  if (!observation.slice.empty()) return observation.slice;
+  const bool collective = observation.op != ObservedOp::matmul && observation.op != ObservedOp::hbm_copy;
+  if (!collective || !observation.axis.empty() || !is_one_node(system) || observation.devices < 2 || observation.devices >= system.mesh.devices()) return {};
+  return fmt::format("1x{}", observation.devices);
+}
+
+int link_dimension(const System& system, std::size_t slice_dimension) {
+  return system.machine.interconnect == Interconnect::rail && system.slice.extents.size() == 1 ? 1 : static_cast<int>(slice_dimension);
+}
+
 Expected<System> system_of(const Observation& observation, const System& system) {
-  if (observation.slice.empty()) return system;
-  auto slice = parse_slice(observation.slice, system.machine, {});
+  const std::string own_slice = slice_of(observation, system);
+  if (own_slice.empty()) return system;
+  auto slice = parse_slice(own_slice, system.machine, {});
   if (!slice) return Diagnostic{observation.where, slice.error().message};
   const std::int64_t devices = std::int64_t{observation.groups} * observation.devices;
   if (observation.groups > 1 && chips_of(*slice) * system.machine.chip.devices != devices)
@@ -123,8 +141,9 @@ Expected<System> system_of(const Observation& observation, const System& system)
 }
 
 Expected<std::shared_ptr<const System>> Systems::of(const Observation& observation) {
-  if (observation.slice.empty()) return whole_;
-  std::shared_ptr<const System>& made = made_[{observation.slice, observation.groups, observation.devices}];
+  const std::string slice = slice_of(observation, *whole_);
+  if (slice.empty()) return whole_;
+  std::shared_ptr<const System>& made = made_[{slice, observation.groups, observation.devices}];
   if (made == nullptr) {
     auto system = system_of(observation, *whole_);
     if (!system) return system.error();
@@ -135,15 +154,13 @@ Expected<std::shared_ptr<const System>> Systems::of(const Observation& observati
 
 std::string algorithm_of(CollectiveKind kind, const System& system, const PredictOptions& options) {
   const std::string& name = options.algorithm.at(static_cast<std::size_t>(kind));
-  const bool one_node = system.machine.interconnect == Interconnect::rail && system.slices == 1 && system.slice.extents.front() == 1;
-  return name.empty() && kind == CollectiveKind::all_to_all && one_node ? "direct" : name;
+  return name.empty() && kind == CollectiveKind::all_to_all && is_one_node(system) ? "direct" : name;
 }
 
 std::vector<PredictOptions> ways_to_run(const Observation& observation, const System& system, const PredictOptions& options) {
   std::vector<PredictOptions> ways{options};
   constexpr auto all_reduce = static_cast<std::size_t>(CollectiveKind::all_reduce);
-  const bool one_node = system.machine.interconnect == Interconnect::rail && system.slices == 1 && system.slice.extents.front() == 1;
-  if (observation.op != ObservedOp::all_reduce || observation.m > 0 || !options.algorithm.at(all_reduce).empty() || !one_node) return ways;
+  if (observation.op != ObservedOp::all_reduce || observation.m > 0 || !options.algorithm.at(all_reduce).empty() || !is_one_node(system)) return ways;
   if (!(system.machine.link[1].in_switch_efficiency > 0)) return ways;
   ways.push_back(options);
   ways.back().algorithm.at(all_reduce) = "in-switch";
@@ -163,6 +180,7 @@ Expected<std::vector<AxisView>> axes_of(const Observation& observation, const Sy
     return Diagnostic{observation.where,
                       fmt::format("axis {} has {} devices, the observation {}", quoted(observation.axis), devices_on(axes), observation.devices)};
   }
+  if (const auto ring = mesh.axis("ring"); observation.groups > 1 && ring) return std::vector{*ring};  // of system_of()
   for (int a = 0; a < static_cast<int>(mesh.axes().size()); ++a)
     if (mesh.whole(a).size > 1) axes.push_back(mesh.whole(a));
   if (devices_on(axes) == observation.devices) {
@@ -173,7 +191,7 @@ Expected<std::vector<AxisView>> axes_of(const Observation& observation, const Sy
     return Diagnostic{observation.where, fmt::format("the log has {} devices, the slice {}", observation.devices, mesh.devices())};
   std::erase_if(axes, [&](const AxisView& axis) { return axis.size != observation.devices; });
   if (axes.size() == 1) return axes;
-  return Diagnostic{observation.where, fmt::format("{} axis of the mesh has {} devices; the observation should name its axis",
+  return Diagnostic{observation.where, fmt::format("{} axis of the mesh has {} devices; the observation should name its axis, or its slice",
                                                    axes.empty() ? "no" : "more than one", observation.devices)};
 }
 

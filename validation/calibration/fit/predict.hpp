@@ -24,7 +24,12 @@ struct PredictOptions {
   ObservedSchedule unknown_matmul = ObservedSchedule::plain;
 };
 
-/// The system on which an observation is predicted: `system`, or its machine with the slice of the observation. Groups of GPUs that run at once on the
+/// The slice of an observation: the one it names; of fewer GPUs than the node that all rows are predicted on, those; else empty.
+std::string slice_of(const Observation& observation, const System& system);
+/// The machine's dimension whose links lie along a dimension of the slice: GPUs of one node are along y, however the slice is written.
+int link_dimension(const System& system, std::size_t slice_dimension);
+
+/// The system on which an observation is predicted: `system`, or its machine with the slice of the observation (slice_of()). Groups of GPUs that run at once on the
 /// switch of one node share no link: they take the time of one group, on a slice of its size. On other machines the mesh gets an axis of groups and one
 /// of their devices. The functions below take this system. Errors, at the observation: not a slice of the machine; groups that do not fill it.
 Expected<System> system_of(const Observation& observation, const System& system);

@@ -87,6 +87,22 @@ TEST(Predict, AnAllToAllInsideANodeIsDirect) {
       << "one message over two links; seven blocks leave each GPU";
 }
 
+TEST(Predict, FewerGpusThanTheNodeHasAreANodeOfThem) {
+  const Machine machine = some_rail({{"chip.own_block_bandwidth", "200 GB/s"}});
+  for (const int devices : {2, 4}) {
+    const Observation o = observed(ObservedOp::all_gather, "", devices, 1 << 20);
+    EXPECT_EQ(predicted(o, pod_with(machine, "1x8")), predicted(o, pod_with(machine, "1x" + std::to_string(devices))));
+  }
+  EXPECT_EQ(error_of(observed(ObservedOp::all_gather, "", 3, 1 << 20), pod_with(machine, "2x8")),
+            "no axis of the mesh has 3 devices; the observation should name its axis, or its slice");
+}
+
+TEST(Predict, AsManyGroupsAsDevicesAreToldApart) {
+  Observation o = observed(ObservedOp::all_gather, "", 4, 1 << 20);
+  o.slice = "2x8", o.groups = 4;
+  EXPECT_EQ(error_of(o, pod_with(some_rail(), "2x8")), "");
+}
+
 TEST(Predict, GroupsMustFillTheirSlice) {
   Observation o = observed(ObservedOp::all_gather, "", 4, 1 << 20);
   o.slice = "1x8";
@@ -120,8 +136,8 @@ TEST(Predict, AxesAreThoseNamedOrThoseThatFit) {
   EXPECT_EQ(names("depth+row", 8), "depth row ");
   EXPECT_EQ(names("", 32), "row col depth ");
   EXPECT_EQ(names("", 2), "row ");
-  EXPECT_EQ(names("", 4), "more than one axis of the mesh has 4 devices; the observation should name its axis");
-  EXPECT_EQ(names("", 5), "no axis of the mesh has 5 devices; the observation should name its axis");
+  EXPECT_EQ(names("", 4), "more than one axis of the mesh has 4 devices; the observation should name its axis, or its slice");
+  EXPECT_EQ(names("", 5), "no axis of the mesh has 5 devices; the observation should name its axis, or its slice");
   EXPECT_EQ(names("row", 4), "axis \"row\" has 2 devices, the observation 4");
   EXPECT_NE(names("rwo", 4).find("rwo"), std::string::npos);
   const System nodes = pod_with(*find_machine("dgx_h100"), "2x8");

@@ -48,7 +48,9 @@ std::map<CollectiveKind, std::int64_t> observed_devices(const std::vector<Observ
     if (const auto kind = kind_of(o.op); kind && !is_composite(o)) ++counts[*kind][o.devices];
   std::map<CollectiveKind, std::int64_t> result;
   for (const auto& [kind, by_devices] : counts)
-    result[kind] = std::max_element(by_devices.begin(), by_devices.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first;
+    result[kind] = std::max_element(by_devices.begin(), by_devices.end(), [](const auto& a, const auto& b) {
+                     return std::pair{a.second, a.first} < std::pair{b.second, b.first};
+                   })->first;
   return result;
 }
 
