@@ -65,6 +65,54 @@ TEST(Calibrate, FindsTheMachineThatTheObservationsAreFrom) {
   EXPECT_EQ(c.residuals.size(), a_survey().size());
 }
 
+/// Products with their gathers, one after the other and overlapped, and each alone.
+std::vector<Observation> pairs_that_overlap() {
+  std::vector<Observation> rows = gathers({{"", 8}}, many_sizes);
+  for (const std::int64_t n : {512, 1024, 4096}) {
+    rows.push_back(testing::product(8192, n, 2048));
+    rows.push_back(testing::product(1024, n, 2048));
+    for (const ObservedSchedule schedule : {ObservedSchedule::plain, ObservedSchedule::overlapped}) {
+      rows.push_back(observed(ObservedOp::all_gather, "", 8, 1024 * 2048 * 2));
+      rows.back().schedule = schedule;
+      rows.back().m = 8192, rows.back().n = n, rows.back().k = 2048;
+    }
+  }
+  return rows;
+}
+
+TEST(Calibrate, FindsTheCoreShareFromPairsThatOverlap) {
+  const System truth = pod_with(some_machine({{"software.core_share[permute]", "0.3"}, {"link.bandwidth", "43 GB/s"}}), "8");
+  const Calibration c = calibrated(times_on(truth, pairs_that_overlap()), pod_with(some_machine(), "8"));
+  const CalibratedValue* found = value_of(c, "software.core_share[permute]");
+  ASSERT_NE(found, nullptr) << testing::to_text(c);
+  EXPECT_NEAR(found->value, 0.3, 0.003) << testing::to_text(c);
+  EXPECT_LT(c.p95_abs_error, 1e-3);
+}
+
+TEST(Calibrate, WithoutOverlapTheCoreShareIsNoUnknown) {
+  std::vector<Observation> rows = pairs_that_overlap();
+  std::erase_if(rows, [](const Observation& o) { return o.schedule == ObservedSchedule::overlapped; });
+  const Calibration c = calibrated(times_on(pod_with(some_machine(), "8"), rows), pod_with(some_machine(), "8"));
+  EXPECT_EQ(value_of(c, "software.core_share[permute]"), nullptr);
+  EXPECT_EQ(undetermined_of(c, "software.core_share[permute]"), nullptr);
+}
+
+/// A memory that is short slows products beside transfers too, but only by its rate, which copies tell.
+TEST(Calibrate, TellsTheCoreShareFromAMemoryThatIsShort) {
+  const Values truth_values{{"software.core_share[permute]", "0.2"}, {"chip.hbm_bandwidth", "260 GB/s"}};
+  const auto rows = [&](bool copies) {
+    std::vector<Observation> some = pairs_that_overlap();
+    if (copies)
+      for (const std::int64_t bytes : {16 << 20, 64 << 20, 256 << 20}) some.push_back(observed(ObservedOp::hbm_copy, "", 1, bytes));
+    return times_on(pod_with(some_machine(truth_values), "8"), some);
+  };
+  const Calibration c = calibrated(rows(true), pod_with(some_machine({{"chip.hbm_bandwidth", "400 GB/s"}}), "8"));
+  const CalibratedValue *share = value_of(c, "software.core_share[permute]"), *memory = value_of(c, "chip.hbm_bandwidth");
+  ASSERT_TRUE(share != nullptr && memory != nullptr) << testing::to_text(c);
+  EXPECT_NEAR(share->value, 0.2, 0.02) << testing::to_text(c);
+  EXPECT_NEAR(memory->value, 260e9, 3e9);
+}
+
 TEST(Calibrate, WithTwoPercentNoiseTheMachineLiesWithinAllIntervalsIn95Of100Trials) {
   const System truth = pod_with(some_machine(other), "4x8"), base = pod_with(some_machine(), "4x8");
   const std::vector<Observation> clean = times_on(truth, a_survey());

@@ -62,8 +62,11 @@ LeastSquares problem_of(const std::vector<Parameter>& parameters, const std::vec
   return problem;
 }
 
-/// How far a value counts as moved: itself, or for times that are zero a tenth of a microsecond.
-double extent_of(const Parameter& parameter, double x) { return parameter.kind == Parameter::Kind::time ? std::max(x, smallest_time / parameter.unit) : std::max(x, 1e-6); }
+/// How far a value counts as moved: itself, or for times that are zero a tenth of a microsecond, for shares that are zero a hundredth.
+double extent_of(const Parameter& parameter, double x) {
+  if (parameter.kind == Parameter::Kind::time) return std::max(x, smallest_time / parameter.unit);
+  return std::max(x, parameter.kind == Parameter::Kind::share ? 0.01 : 1e-6);
+}
 
 /// The first three, in words.
 std::string joined(const std::vector<Parameter>& parameters, const std::vector<int>& which) {
@@ -133,6 +136,7 @@ std::string probe_for(const Parameter& parameter) {
   const std::string& path = parameter.path;
   if (path == "chip.hbm_bandwidth") return "hbm_copy of several sizes, the largest of hundreds of MiB";
   if (path == "chip.matmul_efficiency") return "matmul of several sizes, square and flat, the largest of thousands in each extent";
+  if (path.starts_with("software.core_share")) return "a collective matmul of several sizes, overlapped and plain, beside the matmul and the collective alone";
   if (path == "chip.overlap_hbm") return "matmuls whose arithmetic and memory traffic take about as long, beside hbm_copy";
   if (path == "software.per_message")
     return "a few KiB over one hop and over several (a permute to a far device), and collectives over several numbers of devices";

@@ -213,6 +213,9 @@ std::vector<Parameter> parameters_for(const std::vector<Observation>& observatio
     maker.add("software.in_switch_launch", Parameter::Kind::time);
   }
   maker.add("software.per_message", Parameter::Kind::time);
+  // Only what overlaps tells what of a transfer's time its core loses.
+  const auto overlaps = [](const Observation& o) { return is_composite(o) && o.schedule > ObservedSchedule::plain; };
+  if (std::any_of(observations.begin(), observations.end(), overlaps)) maker.add("software.core_share[permute]", Parameter::Kind::share);
   maker.add("chip.overlap_hbm", Parameter::Kind::share);
   return maker.finish();
 }

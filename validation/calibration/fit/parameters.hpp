@@ -40,7 +40,8 @@ struct Shapes {
 };
 
 /// The unknowns that the observations may determine, in order of precedence: of two with the same influence on all predictions the first is fitted
-/// and the other keeps its value. Rates; launches; points of tables and curves; latency; per_message; those that are `last`; overlap_hbm.
+/// and the other keeps its value. Rates; launches; points of tables and curves; latency; per_message; the core share of transfers, if
+/// products overlap them; those that are `last`; overlap_hbm.
 /// The curves and tables of `machine` get the points of `shapes`.
 std::vector<Parameter> parameters_for(const std::vector<Observation>& observations, const Shapes& shapes, const CalibrateOptions& options, System& system);
 
