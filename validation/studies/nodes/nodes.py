@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Simulates all-reduces on 1 to 256 nodes of 8 GPUs; writes nodes.csv and nodes.svg into a folder and prints the table. Standard library only."""
+"""Simulates all-reduces on 1 to 256 nodes of 8 GPUs; writes nodes.csv, nodes.svg and doubling.svg into a folder and prints the table. Standard library only."""
 import json
 import math
 import os
@@ -75,6 +75,29 @@ def plot(rows):
     return "\n".join(svg + ["</svg>", ""])
 
 
+def plot_named(named):
+    """Times of small all-reduces by one algorithm each, on a linear axis: a line grows with log2(nodes)."""
+    width, height, left, right, top, bottom = 700, 300, 70, 190, 20, 50
+    most = 60e-6
+    x = lambda nodes: left + (width - left - right) * math.log2(nodes) / math.log2(NODES[-1])
+    y = lambda seconds: top + (height - top - bottom) * (1 - seconds / most)
+    svg = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
+           '<rect width="100%" height="100%" fill="white"/>']
+    for us in range(0, 61, 20):
+        svg.append(f'<line x1="{left}" y1="{y(us * 1e-6):.1f}" x2="{width - right}" y2="{y(us * 1e-6):.1f}" stroke="#dddddd"/>')
+        svg.append(f'<text x="{left - 8}" y="{y(us * 1e-6) + 4:.1f}" text-anchor="end">{us} us</text>')
+    for nodes in NODES:
+        svg.append(f'<text x="{x(nodes):.1f}" y="{height - bottom + 18}" text-anchor="middle">{nodes}</text>')
+    svg.append(f'<text x="{(left + width - right) / 2:.1f}" y="{height - 10}" text-anchor="middle">nodes of {GPUS} GPUs; all-reduce of 64 KiB</text>')
+    for number, (algorithm, colour) in enumerate(zip(["tree", "hierarchical-doubling", "hierarchical-direct"], COLOURS)):
+        points = [(nodes, named[algorithm, nodes]) for nodes in NODES[1:]]
+        line = " ".join(f"{x(nodes):.1f},{y(seconds):.1f}" for nodes, seconds in points)
+        svg.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        svg.extend(f'<circle cx="{x(nodes):.1f}" cy="{y(seconds):.1f}" r="3" fill="{colour}"/>' for nodes, seconds in points)
+        svg.append(f'<text x="{width - right + 10}" y="{y(points[-1][1]) + (-4, 10, 4)[number]:.1f}" fill="{colour}">{algorithm}</text>')
+    return "\n".join(svg + ["</svg>", ""])
+
+
 def main(folder):
     rows = []
     for size in SIZES:
@@ -97,10 +120,13 @@ def main(folder):
     for size in SIZES:
         slope, off = growth(rows, size)
         print(f"{name_of(size)}: {slope * 1e6:.4g} us per doubling of the nodes from 2 on, at most {off * 1e6:.3g} us off that line")
+    named = {(algorithm, nodes): simulate(nodes, 64 << 10, algorithm)[0] for algorithm in NAMED for nodes in NODES[1:]}
+    with open(os.path.join(folder, "doubling.svg"), "w", encoding="utf-8") as out:
+        out.write(plot_named(named))
     print("\n| nodes | " + " | ".join(NAMED) + " |")
     print("|" + "---|" * (len(NAMED) + 1))
     for nodes in NODES[1:]:
-        print(f"| {nodes} | " + " | ".join(f"{simulate(nodes, 64 << 10, algorithm)[0] * 1e6:.4g}" for algorithm in NAMED) + " |")
+        print(f"| {nodes} | " + " | ".join(f"{named[algorithm, nodes] * 1e6:.4g}" for algorithm in NAMED) + " |")
 
 
 main(sys.argv[1])
