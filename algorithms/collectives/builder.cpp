@@ -81,6 +81,21 @@ Expected<Edges> append(ProgramBuilder& builder, const CollectiveAlgorithm& algor
   return ends;
 }
 
+std::vector<AxisView> moving_along(const std::vector<AxisView>& axes) {
+  std::vector<AxisView> result;
+  for (const AxisView& axis : axes)
+    if (axis.size > 1) result.push_back(axis);
+  return result;
+}
+
+std::vector<AxisView> dimensions_along(const Mesh& mesh, const std::vector<AxisView>& axes) {
+  std::vector<AxisView> result;
+  for (const AxisView& axis : axes)
+    for (const AxisView& view : axis == mesh.whole(axis.axis) ? mesh.factors(axis.axis) : std::vector<AxisView>{axis})
+      if (view.size > 1) result.push_back(view);
+  return result;
+}
+
 Expected<AxisView> single_axis(const Collective& collective) {
   if (collective.axes.size() != 1)
     return Diagnostic{{}, fmt::format("this algorithm works along one mesh axis, the collective names {}", collective.axes.size())};

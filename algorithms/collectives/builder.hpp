@@ -34,6 +34,10 @@ struct Workspace {
   Edges start;    // edges for the tasks that use the own data first
 };
 
+/// The axes with more than one device.
+std::vector<AxisView> moving_along(const std::vector<AxisView>& axes);
+/// The same with a folded axis as its physical dimensions.
+std::vector<AxisView> dimensions_along(const Mesh& mesh, const std::vector<AxisView>& axes);
 /// The collective's only axis. Errors: several axes.
 Expected<AxisView> single_axis(const Collective& collective);
 /// Errors: the axis is open.

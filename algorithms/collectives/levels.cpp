@@ -12,14 +12,6 @@ namespace {
 
 using Axes = std::vector<AxisView>;
 
-/// Those with more than one device.
-Axes moving_along(const Axes& axes) {
-  Axes result;
-  for (const AxisView& axis : axes)
-    if (axis.size > 1) result.push_back(axis);
-  return result;
-}
-
 /// The phases of chunks, one chunk behind the other: phase p of a chunk follows phase p-1 of the same chunk and phase p of the one before.
 class LevelPhases {
  public:

@@ -173,15 +173,6 @@ Expected<std::pair<Side, Side>> open_sides(const Collective& collective, int gro
   return std::pair{Side{std::move(*in), gathers ? *others : parts, gathers}, Side{std::move(*out), gathers ? parts : *others, scatters}};
 }
 
-/// The axes that data moves along; a folded axis as its physical dimensions.
-std::vector<AxisView> dimensions_of(const Mesh& mesh, const std::vector<AxisView>& axes) {
-  std::vector<AxisView> result;
-  for (const AxisView& axis : axes)
-    for (const AxisView& view : axis == mesh.whole(axis.axis) ? mesh.factors(axis.axis) : std::vector<AxisView>{axis})
-      if (view.size > 1) result.push_back(view);
-  return result;
-}
-
 /// All phases of all pieces. An axis takes chunks phase by phase, small ones first; a reduce-scatter is an all-gather backwards. Whole parts do not
 /// wait for each other: latencies add up.
 Status run_phases(CollectiveKind kind, std::size_t chunks, const CollectiveAlgorithm& on_one_axis, const std::vector<AxisView>& axes,
@@ -215,7 +206,7 @@ Expected<Expansion> rotations(const Mesh& mesh, const Program& program, const Co
   const bool exchanges = collective.kind == all_to_all;
   if (collective.kind != all_gather && collective.kind != reduce_scatter && collective.kind != all_reduce && !exchanges)
     return unsupported("rotations", "all-gather, reduce-scatter, all-reduce and all-to-all", collective);
-  const std::vector<AxisView> axes = dimensions_of(mesh, collective.axes);
+  const std::vector<AxisView> axes = dimensions_along(mesh, collective.axes);
   const std::size_t d = axes.size();
   if (d < 2) return Diagnostic{{}, "`rotations` runs rotated orders of the axes, so it needs two axes with more than one device"};
   int group = 1;

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <limits>
 
+#include "algorithms/collectives/builder.hpp"
 #include "workloads/collectives.hpp"
 
 namespace podsim {
@@ -13,13 +14,6 @@ namespace podsim {
 namespace {
 
 constexpr std::string_view over = " over ", backwards = " reversed", in = " in ", chunks_word = " chunks";
-
-std::vector<AxisView> longer_than_1(const std::vector<AxisView>& axes) {
-  std::vector<AxisView> result;
-  for (const AxisView& axis : axes)
-    if (axis.size > 1) result.push_back(axis);
-  return result;
-}
 
 /// The physical dimensions of the collective's only axis; none if it does not fold several.
 std::vector<AxisView> factors_of(const Mesh& mesh, const Collective& collective) {
@@ -101,7 +95,7 @@ bool takes_chunks(const CollectiveAlgorithmEntry& algorithm, CollectiveKind kind
 
 std::vector<Lowering> candidates(const Mesh& mesh, const Collective& collective) {
   std::vector<Lowering> result;
-  const bool axes = longer_than_1(collective.axes).size() > 1, factors = longer_than_1(factors_of(mesh, collective)).size() > 1;
+  const bool axes = moving_along(collective.axes).size() > 1, factors = moving_along(factors_of(mesh, collective)).size() > 1;
   const bool any_order = collective.kind == CollectiveKind::all_reduce;
   for (const CollectiveAlgorithmEntry& entry : collective_algorithms()) {
     if (!entry.kinds.has(collective.kind)) continue;
@@ -138,7 +132,7 @@ Seconds least_time(const Lowering& lowering, const System& system, const Mesh& m
   using Kind = CollectiveKind;
   const bool gathers = collective.kind == Kind::all_gather || collective.kind == Kind::reduce_scatter || collective.kind == Kind::all_reduce;
   if (!gathers) return {};
-  const std::vector<AxisView> axes = longer_than_1(lowering.on_factors ? mesh.factors(collective.axes.front().axis) : collective.axes);
+  const std::vector<AxisView> axes = moving_along(lowering.on_factors ? mesh.factors(collective.axes.front().axis) : collective.axes);
   double time = 0, devices = 1, least = std::numeric_limits<double>::infinity();
   for (const AxisView& axis : axes) {
     const double latency = least_latency(system, mesh, axis);
@@ -170,7 +164,7 @@ bool has_its_switches(const Lowering& lowering, const System& system, const Mesh
 bool another_does_as_well(const Lowering& lowering, const Mesh& mesh, const Collective& collective) {
   constexpr double large = 1e5;
   if (collective.kind != CollectiveKind::all_reduce || (lowering.algorithm->name != "direct" && lowering.algorithm->name != "tree")) return false;
-  const std::vector<AxisView> axes = longer_than_1(lowering.on_factors ? mesh.factors(collective.axes.front().axis) : collective.axes);
+  const std::vector<AxisView> axes = moving_along(lowering.on_factors ? mesh.factors(collective.axes.front().axis) : collective.axes);
   double devices = 1;
   for (const AxisView& axis : axes) devices *= axis.size;
   if (axes.size() < 2) return false;
@@ -186,7 +180,7 @@ bool another_does_as_well(const Lowering& lowering, const Mesh& mesh, const Coll
 double least_transfers(const Lowering& lowering, const Mesh& mesh, const Collective& collective) {
   if (lowering.algorithm->name != "channels") return 0;
   // A ring for each device of a node, and in every step of a ring transfers with a guard.
-  const std::vector<AxisView> axes = longer_than_1(lowering.on_factors ? mesh.factors(collective.axes.front().axis) : collective.axes);
+  const std::vector<AxisView> axes = moving_along(lowering.on_factors ? mesh.factors(collective.axes.front().axis) : collective.axes);
   double devices = 1, rings = std::numeric_limits<double>::infinity();
   for (const AxisView& axis : axes) devices *= axis.size, rings = std::min<double>(rings, axis.size);
   return axes.size() < 2 ? 0 : rings * (devices - 1);

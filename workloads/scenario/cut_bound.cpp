@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "sim/machine/machine.hpp"
+#include "algorithms/collectives/builder.hpp"
 
 namespace podsim {
 
@@ -14,18 +14,9 @@ namespace {
 constexpr int most_chips = 4096;           // beyond it a max-flow takes seconds
 constexpr std::size_t most_positions = 8;  // of sinks, each a few max-flows
 
-/// The collective's axes, folded ones by their dimensions, without those of one device.
-std::vector<AxisView> levels_of(const Mesh& mesh, const std::vector<AxisView>& axes) {
-  std::vector<AxisView> levels;
-  for (const AxisView& axis : axes)
-    for (const AxisView& factor : axis == mesh.whole(axis.axis) ? mesh.factors(axis.axis) : std::vector<AxisView>{axis})
-      if (factor.size > 1) levels.push_back(factor);
-  return levels;
-}
-
 class Cuts {
  public:
-  Cuts(const System& system, const std::vector<AxisView>& axes) : system_{system}, topology_{*system.topology}, levels_{levels_of(system.mesh, axes)} {
+  Cuts(const System& system, const std::vector<AxisView>& axes) : system_{system}, topology_{*system.topology}, levels_{dimensions_along(system.mesh, axes)} {
     for (const AxisView& level : levels_) group_ *= level.size;
   }
   [[nodiscard]] std::int64_t group() const { return group_; }
