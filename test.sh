@@ -51,6 +51,7 @@ install_missing "${packages[@]}"
 
 jobs="$(nproc)"
 summary=()
+failed_outputs=()
 failures=0
 log="$(mktemp)"
 trap 'rm -f "$log"' EXIT
@@ -70,6 +71,8 @@ step() {
   else
     outcome="FAILED"
     failures=$((failures + 1))
+    # The names of failed tests and their last lines, or the last lines of anything else: repeated at the end, where a long log is read.
+    failed_outputs+=("== $name" "$(grep -E -B 30 '\*\*\*(Failed|Timeout|Exception)|\*\*\*Not Run' "$log" | tail -n 120 || true)" "$(tail -n 12 "$log")")
   fi
   summary+=("$(printf '%-7s%-18s%6d s   %s' "$outcome" "$name" $((SECONDS - began)) "$result")")
   return "$status"
@@ -102,6 +105,7 @@ echo
 echo "== summary"
 printf '%s\n' "${summary[@]}"
 if ((failures > 0)); then
+  printf '%s\n' "${failed_outputs[@]}"
   echo "test.sh: $failures failed, after $SECONDS s"
   exit 1
 fi
