@@ -12,7 +12,7 @@ namespace podsim {
 std::span<const FieldKind> scenario_fields() {
   using enum FieldKind::Part;
   using enum FieldKind::Form;
-  static constexpr std::array<FieldKind, 49> fields{{
+  static constexpr std::array<FieldKind, 57> fields{{
       {"machine", system, text},
       {"set", system, texts},
       {"slice", system, text},
@@ -33,6 +33,14 @@ std::span<const FieldKind> scenario_fields() {
       {"schedule", problem, text},
       {"workload", problem, text},
       {"plan", problem, text},
+      {"program", problem, text},
+      {"shape", problem, texts},
+      {"shard", problem, texts},
+      {"out", problem, texts},
+      {"choose", problem, text, "bytes"},
+      {"chain", problem, flag},
+      {"minimise", problem, text, "bytes"},
+      {"replicate", problem, texts},
       {"only", problem, text},
       {"batch", problem, integer},
       {"seq", problem, integer},
