@@ -27,6 +27,12 @@ OptionGroup system_options(bool several) {
        "repeatable"}};
 }
 
+OptionGroup mesh_devices_option() {
+  return {{"devices", word("0,2,4,6"),
+           "lay the mesh over these devices of the slice, row-major: numbers\nin row-major order, chips of two devices have two each, slices of\n--pods "
+           "follow one another; left out: all"}};
+}
+
 OptionGroup what_if_options(bool several) {
   return {{"topology", input_file(several ? "NAME[,...]" : "NAME", several ? files_between_commas : one_file),
        "of the machine's chips and links: torus, mesh, twisted, crossbar,\nfat-tree:LEAF[:OVERSUBSCRIPTION], rail, or a FILE.textproto of "
@@ -35,7 +41,7 @@ OptionGroup what_if_options(bool several) {
           {"pods", word("N", "1"), "slices, joined over their hosts and the data-centre network"},
           {"fail", words("CABLE"), "a broken cable between two chips, by coordinates: 0.0-0.1; repeatable;\nrun: `any` tries one of every sort"},
           {"degrade", words("CABLE=PART"), "a slow cable: 0.0-0.1=0.5; repeatable"},
-          {"straggler", words("CHIP=PART"), "a slow device: 3.2=0.8, or random:1%=0.8; repeatable"},
+          {"straggler", words("CHIP=PART"), "a slow device: 3.2=0.8, or random:1%=0.8 (of the mesh); repeatable"},
           {"seed", word("N", "0"), "of what is random"}};
 }
 
@@ -126,7 +132,7 @@ Fields fields_of(const Options& options) {
   Fields fields;
   for (const FieldKind& field : scenario_fields()) {
     const std::string name = option_of(field.name);
-    if (!options.given(name)) continue;
+    if (!options.gives_field(name)) continue;
     if (field.form == FieldKind::Form::flag) fields.set(field.name, "true", option(name));
     for (std::string& text : options.texts(name)) fields.add(field.name, std::move(text), option(name));
   }

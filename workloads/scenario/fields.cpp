@@ -12,7 +12,7 @@ namespace podsim {
 std::span<const FieldKind> scenario_fields() {
   using enum FieldKind::Part;
   using enum FieldKind::Form;
-  static constexpr std::array<FieldKind, 49> fields{{
+  static constexpr std::array<FieldKind, 50> fields{{
       {"machine", system, text},
       {"set", system, texts},
       {"slice", system, text},
@@ -20,6 +20,7 @@ std::span<const FieldKind> scenario_fields() {
       {"wrap", system, text, "auto"},
       {"topology", system, text},
       {"pods", system, integer, "1"},
+      {"devices", system, text},
       {"mesh", system, text},
       {"mesh_order", system, text, "row-major"},
       {"allow_split_axes", system, flag},

@@ -23,7 +23,7 @@ Expected<Machine> load_machine(const std::string& name_or_file, const std::vecto
 
 /// `machine` with `set`. Errors: no machine is named.
 Expected<Machine> read_machine(const Fields& fields);
-/// Machine, slice, mesh, order, topology; without faults, since names of cables depend on the topology. Without a mesh: the mesh of `schedule`.
+/// Machine, slice, mesh, order, devices, topology; without faults, since names of cables depend on the topology. Without a mesh: the mesh of `schedule`.
 Expected<SystemSpec> read_system_spec(const Fields& fields);
 /// With this machine instead of the fields' one.
 Expected<SystemSpec> read_system_spec(const Fields& fields, Machine machine);
@@ -36,6 +36,8 @@ Expected<Faults> read_faults(const Fields& fields, const System& system);
 
 /// "row=32,col=8"
 Expected<MeshSizes> parse_mesh(const std::string& text, const SourceLocation& where);
+/// "0,2,4,6": devices below `count`, each once. Errors, of the place in the text: no number, another device, a device again.
+Expected<std::vector<int>> parse_devices(const std::string& text, std::int64_t count, const SourceLocation& where);
 /// "0.0-0.1=0.5"
 Expected<SlowCable> parse_slow_cable(const Topology& topology, const std::string& text, const SourceLocation& where);
 /// "3.2=0.8", "random:1%=0.8"
