@@ -33,6 +33,11 @@ OptionGroup mesh_devices_option() {
            "follow one another; left out: all"}};
 }
 
+OptionGroup precision_option() {
+  return {{"precision", word("default|high|highest"),
+           "of float32 products: 1, 3 or 6 bf16 passes, as jax.lax.Precision;\nleft out: the machine's chip.float32_passes"}};
+}
+
 OptionGroup what_if_options(bool several) {
   return {{"topology", input_file(several ? "NAME[,...]" : "NAME", several ? files_between_commas : one_file),
        "of the machine's chips and links: torus, mesh, twisted, crossbar,\nfat-tree:LEAF[:OVERSUBSCRIPTION], rail, or a FILE.textproto of "

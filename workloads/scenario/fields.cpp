@@ -12,9 +12,10 @@ namespace podsim {
 std::span<const FieldKind> scenario_fields() {
   using enum FieldKind::Part;
   using enum FieldKind::Form;
-  static constexpr std::array<FieldKind, 50> fields{{
+  static constexpr std::array<FieldKind, 51> fields{{
       {"machine", system, text},
       {"set", system, texts},
+      {"precision", system, text},
       {"slice", system, text},
       {"strict_slice", system, flag},
       {"wrap", system, text, "auto"},

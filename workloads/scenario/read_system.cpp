@@ -61,6 +61,11 @@ Expected<Machine> read_machine(const Fields& fields) {
 Expected<SystemSpec> read_system_spec(const Fields& fields, Machine machine) {
   SystemSpec spec;
   spec.machine = std::move(machine);
+  if (fields.has("precision")) {
+    const auto passes = parse_precision(fields.text("precision"), spec.machine, fields.where("precision"));
+    if (!passes) return passes.error();
+    spec.machine.chip.float32_passes = *passes;
+  }
   auto mesh = fields.has("mesh")       ? parse_mesh(fields.text("mesh"), fields.where("mesh"))
               : fields.has("schedule") ? mesh_of_schedule(fields.text("schedule"))
                                        : Expected<MeshSizes>{MeshSizes{}};
@@ -150,6 +155,14 @@ Expected<MeshSizes> parse_mesh(const std::string& text, const SourceLocation& wh
     sizes.emplace_back(piece.substr(0, equals), static_cast<int>(*size));
   }
   return sizes;
+}
+
+Expected<int> parse_precision(const std::string& text, const Machine& machine, const SourceLocation& where) {
+  const int passes = text == "default" ? 1 : text == "high" ? 3 : text == "highest" ? 6 : 0;
+  if (passes == 0) return Diagnostic{where, "expected default, high or highest, found " + quoted(text)};
+  if (machine.chip.peak[static_cast<std::size_t>(DType::f32)] != FlopsPerSecond{})
+    return Diagnostic{where, fmt::format("expected a machine that makes float32 products of bf16 passes, found {}, which states their peak", machine.name)};
+  return passes;
 }
 
 Expected<std::vector<int>> parse_devices(const std::string& text, std::int64_t count, const SourceLocation& where) {
