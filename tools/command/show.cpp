@@ -26,15 +26,16 @@ constexpr std::array<Target, 6> targets{{
 
 OptionGroup options_of(const Target& target) {
   OptionGroup described = system_options(false);
+  if (target.show == &show_mesh || target.problem) described = joined({described, mesh_devices_option()});
   if (target.what_ifs) described = joined({described, what_if_options(false)});
   if (target.show == &show_topology)
-    described.push_back({"devices", flag(), "the devices as jax.devices() lists them: id, process, coords, core_on_chip"});
+    described.push_back({"devices", no_field(flag()), "the devices as jax.devices() lists them: id, process, coords, core_on_chip"});
   if (target.show == &show_plan) {
     described.push_back({"plan", input_file("FILE"), "a plan of a workload, as podsim tune -o writes it"});
     described.push_back({"pass", word("forward|backward|both"), "left out: as the plan says"});
   }
   if (target.problem) {
-    described = joined({described, problem_options(false), program_options(), workload_options()});
+    described = joined({described, problem_options(false), workload_options()});
     if (target.show == &show_schedule) described.push_back({"lowered", flag(), "with its collectives replaced by the tasks of their algorithms"});
   }
   return joined({described, output_options(target.formats)});

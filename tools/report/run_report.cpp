@@ -261,6 +261,7 @@ Json row_json(const Row& row) {
   if (row.forward_s) json.set("forward_s", *row.forward_s);
   if (row.backward_s) json.set("backward_s", *row.backward_s);
   json.update(Json{{"devices", r.devices},
+                   {"idle_devices", row.changes.idle_devices},
                    {"device_classes", r.device_classes},
                    {"makespan_s", r.makespan_s},
                    {"compute_s", r.compute_s},
@@ -338,13 +339,14 @@ std::string result_table(const Run& run, const Details& details) {
   for (const auto& [name, choice] : row.problem.layers) rows.push_back({"  " + name, choice.algorithm + " " + choice_text(choice)});
   for (auto& line : std::vector<std::vector<std::string>>{
            {"machine", fmt::format("{}, slice {}, mesh {} ({} devices{})", r.machine, slice_and_changes(row), mesh_text(r), r.devices, classes)},
+           {"idle devices", row.changes.idle_devices == 0 ? "" : fmt::format("{} of {}", row.changes.idle_devices, r.devices + row.changes.idle_devices)},
            {"engine", r.engine == "analytic" ? r.engine + " (as if no two messages shared a link: no run is faster)" : r.engine},
            {"time", time_text(r.makespan_s)},
            {"  compute",
             fmt::format("{}  ({}: the core of the busiest device)", time_text(r.compute_s), percent(r.makespan_s > 0 ? r.compute_s / r.makespan_s : 0))},
            {"  exposed communication", time_text(r.exposed_communication_s)},
            {"  waiting", time_text(r.waiting_s)}})
-    rows.push_back(std::move(line));
+    if (!line.back().empty()) rows.push_back(std::move(line));
   if (row.problem.collective)
     if (const auto bandwidths = bandwidths_of(*row.problem.collective, Seconds{r.makespan_s}))
       rows.push_back({"bandwidth", fmt::format("algbw {}, busbw {}  (as nccl-tests defines them)", to_text(bandwidths->algorithm),

@@ -14,7 +14,7 @@ using Axes = std::vector<int>;
 
 bool has(const Axes& axes, int axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
 
-void add_new(std::vector<Alternative>& all, Alternative alternative) {
+void add_new(std::vector<ShardingAlternative>& all, ShardingAlternative alternative) {
   if (std::find(all.begin(), all.end(), alternative) == all.end()) all.push_back(std::move(alternative));
 }
 
@@ -44,7 +44,7 @@ class ProductRules {
     while (common_ < std::min(a.size(), b.size()) && a[common_] == b[common_]) ++common_;
   }
 
-  std::vector<Alternative> all() {
+  std::vector<ShardingAlternative> all() {
     std::vector<std::vector<Part>> candidates;  // per axis, the default first
     std::vector<int> axes;
     for (int axis = 0; axis < static_cast<int>(mesh_.axes().size()); ++axis) {
@@ -137,7 +137,7 @@ class ProductRules {
   void build(const std::map<int, Part>& parts, bool left_first) {
     static const Axes none;
     const auto asked = [&](std::size_t d) { return asked_ ? &asked_->axes_of(d) : &none; };
-    Alternative alternative;
+    ShardingAlternative alternative;
     Sharding left, right, result;
     for (std::size_t d = 0; d + 2 < rank_; ++d) {
       const Axes axes = ordered(parts, {Kind::batch, d}, {&left_.axes_of(d), &right_.axes_of(d), asked(d)});
@@ -196,7 +196,7 @@ class ProductRules {
   const Sharding &left_, &right_;
   const std::optional<Sharding>& asked_;
   std::size_t common_ = 0;  // axes that divide both contractions alike, from the first on
-  std::vector<Alternative> all_;
+  std::vector<ShardingAlternative> all_;
 };
 
 // ---- Elementwise operations ----
@@ -207,7 +207,7 @@ class ElementwiseRules {
       : program_{program}, operation_{operation}, operands_{operands} {}
 
   void offer(const Sharding& dims, bool keep_sums) {
-    Alternative alternative;
+    ShardingAlternative alternative;
     std::set<int> used;
     for (const Axes& axes : dims.dims) used.insert(axes.begin(), axes.end());
     for (std::size_t i = 0; i < operands_.size(); ++i) {
@@ -249,7 +249,7 @@ class ElementwiseRules {
     return result;
   }
 
-  std::vector<Alternative> all;
+  std::vector<ShardingAlternative> all;
 
  private:
   /// Sums may stay pending where the operation is linear in them.
@@ -262,7 +262,7 @@ class ElementwiseRules {
     std::erase_if(b.unreduced, [&](int axis) { return !has(a.unreduced, axis); });
   }
 
-  void explain(Alternative& alternative) const {
+  void explain(ShardingAlternative& alternative) const {
     for (std::size_t i = 0; i < operands_.size(); ++i) {
       const std::string& name = program_.operations[static_cast<std::size_t>(operation_.operands[i])].name;
       for (const int axis : operands_[i].unreduced)
@@ -281,7 +281,7 @@ class ElementwiseRules {
   const std::vector<Sharding>& operands_;
 };
 
-std::vector<Alternative> elementwise(const ShardedProgram& program, const Operation& operation, const std::vector<Sharding>& operands,
+std::vector<ShardingAlternative> elementwise(const ShardedProgram& program, const Operation& operation, const std::vector<Sharding>& operands,
                                      const std::optional<Sharding>& asked) {
   ElementwiseRules rules{program, operation, operands};
   const bool linear = operation.op != ArrayOp::relu && operation.op != ArrayOp::gelu && operation.op != ArrayOp::reciprocal;
@@ -312,7 +312,7 @@ Sharding transposed(Sharding sharding, std::size_t rank) {
 
 }  // namespace
 
-std::vector<Alternative> alternatives_of(const ShardedProgram& program, const Operation& operation, const std::vector<Sharding>& operands,
+std::vector<ShardingAlternative> alternatives_of(const ShardedProgram& program, const Operation& operation, const std::vector<Sharding>& operands,
                                          const std::optional<Sharding>& asked) {
   const std::size_t rank = operation.operands.empty() ? 0 : program.operations[static_cast<std::size_t>(operation.operands[0])].extents.size();
   switch (operation.op) {
@@ -331,7 +331,7 @@ std::vector<Alternative> alternatives_of(const ShardedProgram& program, const Op
     case ArrayOp::all_to_all: {
       const auto& stated = program.operations[static_cast<std::size_t>(operation.operands[0])].sharding;
       assert(stated && operation.sharding && "the reader has refused it");
-      Alternative alternative{{*stated}, *operation.sharding};
+      ShardingAlternative alternative{{*stated}, *operation.sharding};
       // Sums that have been added up meanwhile are not pending in the result either.
       std::erase_if(alternative.operands[0].unreduced, [&](int axis) { return !has(operands[0].unreduced, axis); });
       alternative.result.unreduced = alternative.operands[0].unreduced;

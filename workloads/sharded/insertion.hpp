@@ -22,15 +22,15 @@
 namespace podsim {
 
 /// One way to compute an operation.
-struct Alternative {
+struct ShardingAlternative {
   std::vector<Sharding> operands;      // what the operands are converted to
   Sharding result;                     // what the operation then makes, with its partial sums pending
   std::map<int, std::string> reasons{};  // per mesh axis why the operands are converted along it
-  friend bool operator==(const Alternative& a, const Alternative& b) { return a.operands == b.operands && a.result == b.result; }
+  friend bool operator==(const ShardingAlternative& a, const ShardingAlternative& b) { return a.operands == b.operands && a.result == b.result; }
 };
 
 /// All ways, the default first. `operands` and `asked` have no axes of size 1; `asked` is the sharding that the result is needed in, if that is known.
-std::vector<Alternative> alternatives_of(const ShardedProgram& program, const Operation& operation, const std::vector<Sharding>& operands,
+std::vector<ShardingAlternative> alternatives_of(const ShardedProgram& program, const Operation& operation, const std::vector<Sharding>& operands,
                                          const std::optional<Sharding>& asked);
 
 }  // namespace podsim

@@ -102,7 +102,7 @@ class Planner {
     const auto out = program_.out.find(i);
     const std::optional<Sharding> asked = out == program_.out.end() ? std::nullopt : std::optional{out->second};
     std::vector<CostedAlternative> ways;
-    for (Alternative& alternative : alternatives_of(program_, operation, operands, asked)) {
+    for (ShardingAlternative& alternative : alternatives_of(program_, operation, operands, asked)) {
       std::optional<ReshardCost> cost = cost_of(operation, alternative);
       const Resharding* result = resharder_.find(layout(i), alternative.result, needed(alternative.result, asked));
       if (cost && result != nullptr) ways.push_back({std::move(alternative), *cost + result->cost});
@@ -126,7 +126,7 @@ class Planner {
       choice.chosen.collectives = collectives_of(i, choice.chosen.alternative, asked);
       if (choice.next) choice.next->collectives = collectives_of(i, choice.next->alternative, asked);
     }
-    const Alternative& way = ways[chosen].alternative;
+    const ShardingAlternative& way = ways[chosen].alternative;
     PlannedOperation planned{i, {}, 0};
     for (std::size_t o = 0; o < operands.size(); ++o)
       planned.operands.push_back(convert(operation.operands[o], way.operands[o], i, way.reasons, fmt::format("{} needs it in this sharding", name_of(operation.op))));
@@ -135,7 +135,7 @@ class Planner {
     return success();
   }
 
-  std::string collectives_of(int i, const Alternative& alternative, const std::optional<Sharding>& asked) {
+  std::string collectives_of(int i, const ShardingAlternative& alternative, const std::optional<Sharding>& asked) {
     std::string text;
     const auto add = [&](int of, const Resharding& way) {
       for (const ReshardStep& step : way.steps) {
@@ -151,7 +151,7 @@ class Planner {
     return text.empty() ? "no collective" : text;
   }
 
-  std::optional<ReshardCost> cost_of(const Operation& operation, const Alternative& alternative) {
+  std::optional<ReshardCost> cost_of(const Operation& operation, const ShardingAlternative& alternative) {
     ReshardCost cost;
     for (std::size_t o = 0; o < operation.operands.size(); ++o) {
       if (o > 0 && operation.operands[o] == operation.operands[0] && alternative.operands[o] == alternative.operands[0]) continue;

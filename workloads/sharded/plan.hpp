@@ -38,7 +38,7 @@ struct PlannedOperation {
 
 /// An alternative and what its conversions cost: those of the operands, and of the result to what is asked for; without that, its sums are added up.
 struct CostedAlternative {
-  Alternative alternative;
+  ShardingAlternative alternative;
   ReshardCost cost;
   std::string collectives{};  // "all-gather A along x; all-reduce C along y"; of those that PlannedChoice keeps
 };

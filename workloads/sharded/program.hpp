@@ -95,13 +95,13 @@ ReferenceProgram reference_of(const ShardedProgram& program);
 /// The sharding of a product's result if its operands need no collective: contractions divided alike, no axis on rows and columns at once.
 std::optional<Sharding> direct_product(const Sharding& left, const Sharding& right, std::size_t rank);
 
-struct Operand {
+struct ElementwiseOperand {
   const Extents& extents;
   const Sharding& sharding;
 };
 /// The sharding of an elementwise result if its operands need no collective; slicing is none. Of sums, an operand without partial sums that is replicated
 /// along the axes of the other's partial sums counts on the first device along them alone.
-std::optional<Sharding> direct_elementwise(ArrayOp op, const Extents& result, const Operand& a, const Operand& b);
+std::optional<Sharding> direct_elementwise(ArrayOp op, const Extents& result, const ElementwiseOperand& a, const ElementwiseOperand& b);
 
 /// Multiplications and additions of the program's products: of whole arrays, once.
 Flops flops_of(const ShardedProgram& program);

@@ -33,7 +33,9 @@ using Axes = std::vector<int>;
 
 /// Objective first, other number second, slices last: a longer way of equal cost is not taken.
 using Weight = std::array<std::int64_t, 3>;
-Weight add(const Weight& a, const Weight& b) { return {a[0] + b[0], a[1] + b[1], a[2] + b[2]}; }
+struct AddWeights {
+  Weight operator()(const Weight& a, const Weight& b) const { return {a[0] + b[0], a[1] + b[1], a[2] + b[2]}; }
+};
 
 Weight weight_of(const ReshardStep& step, Objective objective) {
   const std::int64_t bytes = step.received.count(), collectives = step.kind == StepKind::slice ? 0 : 1;
@@ -165,12 +167,6 @@ class Steps {
   std::vector<ReshardStep> steps_;
 };
 
-struct EdgeStep {
-  Weight weight{};
-  ReshardStep step;
-};
-using StepGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, EdgeStep>;
-
 }  // namespace
 
 struct Resharder::Key {
@@ -180,8 +176,16 @@ struct Resharder::Key {
 };
 
 struct Resharder::Graph {
-  StepGraph steps;
-  std::vector<Sharding> shardings;             // of each vertex, increasing
+  struct Edge {
+    std::array<std::int64_t, 3> weight{};
+    ReshardStep step;
+  };
+  using Steps = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, Edge>;
+
+  explicit Graph(std::vector<Sharding> all) : shardings{std::move(all)}, steps{shardings.size()} {}
+
+  std::vector<Sharding> shardings;  // of each vertex, increasing
+  Steps steps;
   std::map<Sharding, std::map<Sharding, Resharding>> found;  // from, to
 };
 
@@ -192,15 +196,13 @@ Resharder::Resharder(Resharder&&) noexcept = default;
 Resharder::Graph& Resharder::graph(const ArrayLayout& array, const Axes& axes) {
   std::unique_ptr<Graph>& graph = graphs_[{array, axes}];
   if (graph) return *graph;
-  graph = std::make_unique<Graph>();
-  graph->shardings = shardings_of(array, axes, mesh_);
-  graph->steps = StepGraph(graph->shardings.size());
+  graph = std::make_unique<Graph>(shardings_of(array, axes, mesh_));
   Steps steps{mesh_, array, axes, graph->shardings};
   for (std::size_t v = 0; v < graph->shardings.size(); ++v)
     for (ReshardStep& step : steps.from(graph->shardings[v])) {
       const auto to = std::lower_bound(graph->shardings.begin(), graph->shardings.end(), step.after) - graph->shardings.begin();
       const Weight weight = weight_of(step, objective_);
-      boost::add_edge(v, static_cast<std::size_t>(to), EdgeStep{weight, std::move(step)}, graph->steps);
+      boost::add_edge(v, static_cast<std::size_t>(to), Graph::Edge{weight, std::move(step)}, graph->steps);
     }
   return *graph;
 }
@@ -217,11 +219,11 @@ const std::map<Sharding, Resharding>& Resharder::all(const ArrayLayout& array, c
   std::vector<Weight> distance(in.shardings.size());
   std::vector<std::size_t> previous(in.shardings.size());
   boost::dijkstra_shortest_paths(in.steps, source,
-                                 boost::weight_map(boost::get(&EdgeStep::weight, in.steps))
+                                 boost::weight_map(boost::get(&Graph::Edge::weight, in.steps))
                                      .distance_map(boost::make_iterator_property_map(distance.begin(), boost::get(boost::vertex_index, in.steps)))
                                      .predecessor_map(boost::make_iterator_property_map(previous.begin(), boost::get(boost::vertex_index, in.steps)))
                                      .distance_compare(std::less<Weight>{})
-                                     .distance_combine(add)
+                                     .distance_combine(AddWeights{})
                                      .distance_inf(Weight{far, far, far})
                                      .distance_zero(Weight{}));
   for (std::size_t v = 0; v < in.shardings.size(); ++v) {
@@ -231,7 +233,7 @@ const std::map<Sharding, Resharding>& Resharder::all(const ArrayLayout& array, c
       const ReshardStep* best = nullptr;
       for (auto [edge, last] = boost::out_edges(previous[at], in.steps); edge != last; ++edge)
         if (boost::target(*edge, in.steps) == at)
-          if (const EdgeStep& step = in.steps[*edge]; add(distance[previous[at]], step.weight) == distance[at] && best == nullptr) best = &step.step;
+          if (const Graph::Edge& step = in.steps[*edge]; AddWeights{}(distance[previous[at]], step.weight) == distance[at] && best == nullptr) best = &step.step;
       resharding.steps.push_back(*best);
     }
     std::reverse(resharding.steps.begin(), resharding.steps.end());

@@ -11,7 +11,7 @@ namespace podsim {
 
 namespace {
 
-constexpr std::int64_t most_elements = std::int64_t{1} << 50, most_extent = std::int64_t{1} << 40;
+constexpr std::int64_t most_elements = std::int64_t{1} << 50;
 
 std::string shape_text(const Extents& extents) {
   std::string text;
@@ -68,13 +68,13 @@ std::optional<Sharding> direct_product(const Sharding& left, const Sharding& rig
   return result.canonical();
 }
 
-std::optional<Sharding> direct_elementwise(ArrayOp op, const Extents& result_extents, const Operand& a, const Operand& b) {
+std::optional<Sharding> direct_elementwise(ArrayOp op, const Extents& result_extents, const ElementwiseOperand& a, const ElementwiseOperand& b) {
   const std::size_t rank = result_extents.size();
   Sharding result;
   std::set<int> used;
   for (std::size_t d = 0; d < rank; ++d) {
     std::vector<int> axes;
-    for (const Operand* operand : {&a, &b}) {
+    for (const ElementwiseOperand* operand : {&a, &b}) {
       const std::size_t missing = rank - operand->extents.size();
       if (d < missing) continue;
       const std::vector<int>& own = operand->sharding.axes_of(d - missing);
@@ -115,7 +115,7 @@ Expected<int> Typing::add(Operation operation) {
   if (Status typed = type(operation); !typed) return typed.error();
   std::int64_t elements = 1;
   for (const std::int64_t extent : operation.extents) {
-    if (extent > most_extent || elements > most_elements / extent)
+    if (elements > most_elements / extent)
       return Diagnostic{operation.where, fmt::format("expected an array of at most 2^50 elements, found {}", shape_text(operation.extents))};
     elements *= extent;
   }

@@ -69,7 +69,7 @@ class Writer {
 
   Buffer whole_buffer_of(int f, Role role) const {
     const Operation& whole = array(form(f).operation);
-    Buffer buffer{.name = whole.name, .extents = stored(extents_of(f), false), .dtype = program_.dtype, .role = role, .tensor = whole.name};
+    Buffer buffer{.name = whole.name, .extents = stored(extents_of(f), false), .dtype = program_.dtype, .role = role, .tensor = whole.name, .sharding = {}};
     for (std::size_t d = 0; d < whole.extents.size(); ++d) buffer.sharding.push_back(views(form(f).sharding.axes_of(d)));
     if (whole.extents.empty()) buffer.sharding.emplace_back();
     if (!program_.unpadded.empty()) {
@@ -288,7 +288,7 @@ class Writer {
   }
 
   TaskId local(const Operation& operation, LocalKind kind, const std::vector<Block>& operands, const Region& out, Guard where = {}, double factor = 1) {
-    Local op{.kind = kind, .writes = {out}, .factor = factor};
+    Local op{.kind = kind, .reads = {}, .writes = {out}, .factor = factor};
     Tasks after;
     for (const Block& operand : operands) {
       op.reads.push_back(operand.region);
