@@ -525,6 +525,8 @@ class ScheduleReader {
     node.name = message.name();
     node.number = message.number();
     node.dim = natural(message.dim(), "dim", place);
+    node.offset = natural(message.offset(), "offset", place);
+    node.causal = message.causal();
     node.transpose_left = message.transpose_left();
     node.transpose_right = message.transpose_right();
     node.permutation.assign(message.permutation().begin(), message.permutation().end());

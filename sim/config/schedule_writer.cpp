@@ -68,6 +68,8 @@ class ScheduleWriter {
     if (node.transpose_left) message.set_transpose_left(true);
     if (node.transpose_right) message.set_transpose_right(true);
     for (const int dimension : node.permutation) message.add_permutation(dimension);
+    if (node.offset != 0) message.set_offset(node.offset);
+    if (node.causal) message.set_causal(true);
     if (node.kind == ReferenceKind::block_collective) write(node.collective, *message.mutable_blocks());
   }
 

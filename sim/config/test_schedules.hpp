@@ -68,6 +68,7 @@ inline ReferenceProgram every_node() {
     node.extents = {n + 1, 4};
     node.number = n % 2 == 0 ? 1 : 0.1 * n;
     node.dim = n % 3;
+    node.offset = n % 5, node.causal = n % 2 == 0;
     node.transpose_left = n % 2 == 1, node.transpose_right = n % 4 == 1;
     if (traits.kind == ReferenceKind::input) node.tensor = "X", node.operands.clear();
     if (traits.kind == ReferenceKind::product) node.operands = {0, 0};

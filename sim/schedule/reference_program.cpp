@@ -86,7 +86,21 @@ class ReferenceChecker {
       case ReferenceKind::add_number:
       case ReferenceKind::reciprocal:
       case ReferenceKind::relu:
-      case ReferenceKind::gelu: expect(node, operand(node, 0).extents); break;
+      case ReferenceKind::gelu:
+      case ReferenceKind::gelu_slope:
+      case ReferenceKind::silu:
+      case ReferenceKind::silu_slope: expect(node, operand(node, 0).extents); break;
+      case ReferenceKind::reshape:
+        if (element_count(node.extents) != element_count(operand(node, 0).extents))
+          of_node("the result {} has other elements: {}", shape_text(node.extents), operand_text(node, 0));
+        break;
+      case ReferenceKind::slice: check_slice(node); break;
+      case ReferenceKind::concatenate: check_concatenate(node); break;
+      case ReferenceKind::norm_sums:
+      case ReferenceKind::norm:
+      case ReferenceKind::norm_grad: check_norm(node); break;
+      case ReferenceKind::attention:
+      case ReferenceKind::attention_grad: check_attention(node); break;
       case ReferenceKind::sum: check_sum(node); break;
       case ReferenceKind::transpose: check_transpose(node); break;
       case ReferenceKind::block_collective: check_blocks(node); break;
@@ -142,6 +156,48 @@ class ReferenceChecker {
     Extents expected;
     for (const int dimension : permutation) expected.push_back(from[static_cast<std::size_t>(dimension)]);
     expect(node, expected);
+  }
+
+  // ---- Of transformers ----
+
+  void check_slice(const ReferenceNode& node) {
+    const Extents& from = operand(node, 0).extents;
+    const auto dim = static_cast<std::size_t>(node.dim);
+    Extents expected = from;
+    if (node.dim >= 0 && dim < from.size() && from.size() == node.extents.size()) expected[dim] = node.extents[dim];
+    const bool inside = node.dim >= 0 && dim < from.size() && expected == node.extents && node.offset >= 0 && node.offset <= from[dim] - node.extents[dim];
+    if (!inside) of_node("{} from element {} of dimension {} on is no part: {}", shape_text(node.extents), node.offset, node.dim, operand_text(node, 0));
+  }
+
+  void check_concatenate(const ReferenceNode& node) {
+    Extents expected = operand(node, 0).extents, other = operand(node, 1).extents;
+    const auto dim = static_cast<std::size_t>(node.dim);
+    if (node.dim < 0 || dim >= expected.size() || other.size() != expected.size()) return of_node("there is no dimension {}: {}", node.dim, operand_text(node, 0));
+    const std::int64_t behind = other[dim];
+    other[dim] = expected[dim];
+    if (other != expected) return of_node("these do not concatenate along dimension {}: {}, {}", node.dim, operand_text(node, 0), operand_text(node, 1));
+    expected[dim] += behind;
+    expect(node, expected);
+  }
+
+  void check_norm(const ReferenceNode& node) {
+    const bool grad = node.kind == ReferenceKind::norm_grad, sums_only = node.kind == ReferenceKind::norm_sums;
+    const Extents& x = operand(node, grad ? 1 : 0).extents;
+    const Extents& sums = sums_only ? node.extents : operand(node, grad ? 2 : 1).extents;
+    if (x.size() != 2 || (sums != Extents{x[0], 1} && sums != Extents{x[0], 2}))
+      return of_node("x is {}, the sums {}; expected [tokens,features] and 1 or 2 sums of each token", shape_text(x), shape_text(sums));
+    if (grad && operand(node, 0).extents != x) return of_node("dy is no gradient of x: {}, {}", operand_text(node, 0), operand_text(node, 1));
+    if (!sums_only) expect(node, x);
+  }
+
+  void check_attention(const ReferenceNode& node) {
+    const bool grad = node.kind == ReferenceKind::attention_grad;
+    const Extents& qkv = operand(node, grad ? 1 : 0).extents;
+    if (qkv.size() != 5 || qkv[3] < 3) return of_node("expected [sequences,sequence,groups,q+2,head]: {}", operand_text(node, grad ? 1 : 0));
+    Extents o = qkv;
+    o[3] -= 2;
+    if (grad && operand(node, 0).extents != o) return of_node("do is no gradient of {}: {}", shape_text(o), operand_text(node, 0));
+    expect(node, grad ? qkv : o);
   }
 
   // ---- Blocks ----
@@ -258,10 +314,11 @@ std::string expression(const ReferenceProgram& program, int at, bool whole) {
     case ReferenceKind::transpose: return operand(0) + "^T";
     case ReferenceKind::sum: return fmt::format("sum({}, {})", operand(0), node.dim);
     case ReferenceKind::block_collective: return fmt::format("{}({})", name_of(node.collective.kind), operand(0));
-    case ReferenceKind::relu:
-    case ReferenceKind::gelu: break;
+    default: break;
   }
-  return fmt::format("{}({})", traits_of(node.kind).name, operand(0));
+  std::string operands;
+  for (std::size_t i = 0; i < node.operands.size(); ++i) operands += (i == 0 ? "" : ", ") + operand(i);
+  return fmt::format("{}({})", traits_of(node.kind).name, operands);
 }
 
 }  // namespace

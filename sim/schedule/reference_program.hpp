@@ -33,14 +33,28 @@ enum class ReferenceKind {
   sum,               // along dimension `dim`, which disappears
   transpose,         // dimension i of the result is dimension permutation[i] of a; no permutation: the dimensions in reverse
   block_collective,  // the collective on the local blocks of a, as inside shard_map
+
+  // Of transformers: formulas in LocalKind, here on whole arrays with tokens first. N features per token; w = 2 subtracts the mean, w = 1 does not.
+  reshape,         // the same elements in other extents
+  slice,           // elements from `offset` on of dimension `dim`; the extents say how many
+  concatenate,     // b behind a along `dim`
+  gelu_slope,      // the derivative of gelu at a
+  silu,            // a / (1 + exp(-a))
+  silu_slope,      // its derivative at a
+  norm_sums,       // x [tokens, N] -> [tokens, w]: (sum of x,) sum of x^2
+  norm,            // x, sums -> xhat
+  norm_grad,       // dy, x, sums -> dx
+  attention,       // qkv [sequences, sequence, groups, q + 2, head] -> o [.., q, head]; `causal`
+  attention_grad,  // do, qkv -> dqkv
 };
-inline constexpr std::size_t reference_kind_count = static_cast<std::size_t>(ReferenceKind::block_collective) + 1;
+inline constexpr std::size_t reference_kind_count = static_cast<std::size_t>(ReferenceKind::attention_grad) + 1;
 
 struct ReferenceTraits {
   ReferenceKind kind;
   std::string_view name;
   int operands;
-  bool exact;  // integers stay integers: exact while they are small
+  bool exact;               // integers stay integers: exact while they are small
+  bool levels_off = false;  // nearly linear or nearly constant far from 0
 };
 inline constexpr std::array<ReferenceTraits, reference_kind_count> reference_table{{
     {ReferenceKind::input, "input", 0, true},
@@ -53,10 +67,21 @@ inline constexpr std::array<ReferenceTraits, reference_kind_count> reference_tab
     {ReferenceKind::add_number, "add-number", 1, true},
     {ReferenceKind::reciprocal, "reciprocal", 1, false},
     {ReferenceKind::relu, "relu", 1, true},
-    {ReferenceKind::gelu, "gelu", 1, false},
+    {ReferenceKind::gelu, "gelu", 1, false, true},
     {ReferenceKind::sum, "sum", 1, true},
     {ReferenceKind::transpose, "transpose", 1, true},
     {ReferenceKind::block_collective, "block-collective", 1, true},
+    {ReferenceKind::reshape, "reshape", 1, true},
+    {ReferenceKind::slice, "slice", 1, true},
+    {ReferenceKind::concatenate, "concatenate", 2, true},
+    {ReferenceKind::gelu_slope, "gelu-slope", 1, false, true},
+    {ReferenceKind::silu, "silu", 1, false, true},
+    {ReferenceKind::silu_slope, "silu-slope", 1, false, true},
+    {ReferenceKind::norm_sums, "norm-sums", 1, false},
+    {ReferenceKind::norm, "norm", 2, false},
+    {ReferenceKind::norm_grad, "norm-grad", 3, false},
+    {ReferenceKind::attention, "attention", 1, false, true},
+    {ReferenceKind::attention_grad, "attention-grad", 2, false, true},
 }};
 constexpr const ReferenceTraits& traits_of(ReferenceKind kind) { return reference_table[static_cast<std::size_t>(kind)]; }
 static_assert([] {
@@ -89,7 +114,9 @@ struct ReferenceNode {
   std::string tensor{};         // input
   std::string name{};           // for messages; the tensor or the statement that it is
   double number = 1;            // scale, add-number, reciprocal
-  int dim = 0;                  // sum
+  int dim = 0;                  // sum, slice, concatenate
+  std::int64_t offset = 0;      // slice
+  bool causal = false;          // attention: a token sees itself and earlier tokens
   bool transpose_left = false, transpose_right = false;  // product
   std::vector<int> permutation{};                        // transpose
   BlockCollective collective{};                          // block-collective

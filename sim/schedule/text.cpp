@@ -43,7 +43,9 @@ class Printer {
       const ReferenceTraits& traits = traits_of(node.kind);
       if (node.kind == ReferenceKind::scale || node.kind == ReferenceKind::add_number || node.kind == ReferenceKind::reciprocal)
         how += fmt::format(" number {}", node.number);
-      if (node.kind == ReferenceKind::sum) how += fmt::format(" dim {}", node.dim);
+      if (node.kind == ReferenceKind::sum || node.kind == ReferenceKind::concatenate) how += fmt::format(" dim {}", node.dim);
+      if (node.kind == ReferenceKind::slice) how += fmt::format(" dim {} from {}", node.dim, node.offset);
+      if (node.causal) how += " causal";
       if (node.kind == ReferenceKind::block_collective) how += describe(reference, n);
       const std::string& name = node.kind == ReferenceKind::input ? node.tensor : node.name;
       line("  {:>4} {}[{}] {}{}", n, name, fmt::join(node.extents, ","), traits.name, how);

@@ -23,6 +23,7 @@ Expected<CheckOptions> check_options(const Options& options) {
   result.random_orders = static_cast<int>(*orders);
   result.threads = static_cast<int>(*threads);
   result.structure_only = options.flag("structure-only");
+  if (options.text("data") != "random") result.data = options.text("data") == "ones" ? InputData::ones : InputData::arange;
   return result;
 }
 
@@ -38,6 +39,8 @@ OptionGroup check_options_described() {
   const OptionGroup own{{"orders", word("N", "3"), "random legal orders to try besides program order"},
                         {"seed", word("N", "1"), "of the inputs and the random orders"},
                         {"threads", word("N", "0"), "devices computed in parallel; 0: all cores"},
+                        {"data", OptionValue{.kind = OptionValue::Kind::one, .name = "KIND", .otherwise = "random", .choices = {"random", "arange", "ones"}},
+                         "inputs: random|arange|ones; arange counts row-major from 0 over\neach tensor. With arange and ones outputs of at most 64 elements\nare printed"},
                         {"structure-only", flag(), "matching, races and deadlock alone: no numbers, and no claim asked for"},
                         {"edges", flag(), "tell of every edge whether it orders a race, is implied, or is\nproven to be about timing only"}};
   return joined({system_options(false), mesh_devices_option(), problem_options(false), workload_options(), own, output_options(table_json)});

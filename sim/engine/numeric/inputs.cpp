@@ -38,7 +38,11 @@ void generate(const Elements& of, std::int64_t first, std::int64_t count, Store 
   };
   if (of.filling == Filling::integers)
     each([range = of.range](std::uint64_t hash) { return integer_of(hash, range); });
-  else if (of.dtype == DType::bf16)
+  else if (of.filling == Filling::arange)
+    for (std::int64_t i = 0; i < count; ++i) store(i, static_cast<float>(first + i));
+  else if (of.filling == Filling::ones)
+    for (std::int64_t i = 0; i < count; ++i) store(i, 1.0F);
+  else if (carried_in(of.filling, of.dtype) == DType::bf16)
     each([](std::uint64_t hash) { return round_to_bf16(fraction_of(hash)); });
   else
     each(fraction_of);

@@ -18,10 +18,13 @@ namespace podsim {
 enum class Filling {
   integers,  // for proofs: non-zero integers of at most integer_range(), in float32 whatever a buffer's dtype; nothing rounds, so results are exact
   uniform,   // uniform in (-1, 1), in the buffer's dtype; every store rounds to it
+  fractions, // uniform in (-1, 1), in float32 whatever a buffer's dtype
+  arange,    // 0, 1, 2, ..: the row-major position in the tensor, in float32
+  ones,      // 1 everywhere, in float32
 };
 
 /// The dtype to which stores into a buffer of `dtype` round.
-constexpr DType carried_in(Filling filling, DType dtype) { return filling == Filling::integers ? DType::f32 : dtype; }
+constexpr DType carried_in(Filling filling, DType dtype) { return filling == Filling::uniform ? dtype : DType::f32; }
 
 /// The order in which tasks run: program order, or random choices among the ready tasks, from a seed. Random orders respect only the waits of the
 /// activity graph: the program order of a device's core is not part of happens-before.
@@ -68,8 +71,8 @@ std::unique_ptr<NumericEngine> make_numeric_engine(const NumericOptions& options
 /// tolerance grows with depth, length of sums and cancellation as the errors themselves do, whatever the operations.
 struct Comparison {
   bool bit_equal = false;    // every element equals the reference rounded to the buffer's dtype
-  bool agrees = false;       // on integers: the same bits where the output is exact, within the tolerance elsewhere; on uniform data: within it
-  bool exact = false;        // all outputs are: integers through operations that keep them exact (exact_range())
+  bool agrees = false;       // the same bits where the output is exact, within the tolerance elsewhere
+  bool exact = false;        // all outputs are: integers through operations that keep them exact (exactness())
   double max_abs_error = 0;  // infinite if any element is not a finite number where the reference is one
   double max_rel_error = 0;  // max |difference| / max |reference|, reference in float64; of several outputs, the worst one for its tolerance
   double tolerance = 0;      // of that output
@@ -99,6 +102,8 @@ class Reference {
   static Expected<Reference> make(const Schedule& lowered, const NumericOptions& options);
   /// An upper bound on the bytes that make() allocates; saturates. The schedule must be well-shaped.
   static Bytes bytes_needed(const Schedule& lowered);
+  /// Of all outputs; 0: all are exact.
+  [[nodiscard]] double widest_tolerance() const;
   /// If cancelled, some elements are not compared.
   [[nodiscard]] Comparison compare(const Tensors& tensors) const;
   [[nodiscard]] Comparison compare(const BufferReader& read) const;

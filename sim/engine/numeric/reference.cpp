@@ -76,8 +76,8 @@ class Reference::Builder {
                                     schedule_.computes);
     if (!built) return built.error();
     if (options_.stop.requested()) return cancelled_work();
-    contents_.exact.resize(contents_.arrays.size(), options_.filling == Filling::integers);
     find_largest();
+    find_exact();
     find_tolerance();
     contents_.stop = options_.stop;
     if (options_.stop.requested()) return cancelled_work();
@@ -98,6 +98,20 @@ class Reference::Builder {
 
   // ---- Tolerances ----
 
+  void find_exact() {
+    contents_.exact.assign(contents_.arrays.size(), options_.filling == Filling::integers);  // whose range is made for products and collectives
+    const auto* given = std::get_if<ReferenceProgram>(&schedule_.computes);
+    const auto* products = std::get_if<Products>(&schedule_.computes);
+    const bool known = options_.filling == Filling::arange || options_.filling == Filling::ones;
+    if (given != nullptr || (products != nullptr && known)) {
+      const ReferenceProgram program = given != nullptr ? *given : program_of(*products);
+      const ExactRange range = exactness(program, schedule_.mesh, options_.filling);
+      for (std::size_t o = 0; o < program.outputs.size(); ++o) contents_.exact[o] = range.exact[static_cast<std::size_t>(program.outputs[o].second)];
+    } else if (known) {  // a collective: nothing is negative, so no partial sum exceeds the sum
+      for (std::size_t a = 0; a < contents_.arrays.size(); ++a) contents_.exact[a] = contents_.largest[a] <= 0x1p24;
+    }
+  }
+
   /// The relative size of one rounding, and how often a partial sum is rounded.
   struct Roundings {
     double unit = 0x1p-24;
@@ -110,14 +124,16 @@ class Reference::Builder {
     Roundings roundings;
     if (options_.filling == Filling::uniform && uses_bf16(schedule_)) roundings = {0x1p-9, stores_of_partial_sums(schedule_, options_.stop)};
     const double least = roundings.stores > 0 ? std::ldexp(1.0 + roundings.stores, -8) : 1e-5;
-    contents_.tolerance.assign(contents_.arrays.size(), all_exact ? 0 : least);
+    contents_.tolerance.assign(contents_.arrays.size(), least);
+    for (std::size_t a = 0; a < contents_.exact.size(); ++a)
+      if (contents_.exact[a]) contents_.tolerance[a] = 0;
     if (const auto* program = std::get_if<ReferenceProgram>(&schedule_.computes); program != nullptr && !all_exact) add_noise(*program, roundings);
   }
 
   /// Widens tolerances to what random roundings of that size do to the results.
   void add_noise(const ReferenceProgram& program, const Roundings& roundings) {
     constexpr double room = 8;
-    constexpr std::size_t small = 1 << 16;
+    constexpr std::size_t cheap = 1 << 16, few = 256;
     std::vector<int> depth(program.nodes.size(), 0);  // results on the longest path, each rounded at least once
     int deepest = 1;
     std::size_t elements = 0;
@@ -127,7 +143,11 @@ class Reference::Builder {
       elements += static_cast<std::size_t>(element_count(program.nodes[n].extents));
     }
     Noise noise{options_.seed, roundings.unit * std::max(1.0, static_cast<double>(1 + roundings.stores) / deepest)};
-    for (int trial = 0; trial < (elements < small ? 6 : 2); ++trial) {  // few elements: some trial has to show what may happen
+    // Of few elements, some trial has to show what may happen; of many, the largest does in each.
+    std::size_t fewest = cheap;
+    for (const std::vector<double>& array : contents_.arrays) fewest = std::min(fewest, array.size());
+    const int trials = elements < cheap ? 6 : fewest < few ? 4 : 1;
+    for (int trial = 0; trial < trials; ++trial) {
       noise.seed = counter_hash(options_.seed, stream_of("roundings"), static_cast<std::uint64_t>(trial));
       const auto disturbed = evaluate(program, schedule_.mesh, inputs_of(program), pool_, options_.stop, noise);
       if (!disturbed || options_.stop.requested()) return;
@@ -135,7 +155,7 @@ class Reference::Builder {
         double most = 0;
         for (std::size_t i = 0; i < contents_.arrays[a].size(); ++i)
           if (const double difference = std::abs((*disturbed)[a][i] - contents_.arrays[a][i]); !std::isnan(difference)) most = std::max(most, difference);
-        if (contents_.largest[a] > 0) contents_.tolerance[a] = std::max(contents_.tolerance[a], room * most / contents_.largest[a]);
+        if (contents_.largest[a] > 0 && !contents_.exact[a]) contents_.tolerance[a] = std::max(contents_.tolerance[a], room * most / contents_.largest[a]);
       }
     }
   }
@@ -156,10 +176,6 @@ class Reference::Builder {
     Expected<std::vector<std::vector<double>>> values = evaluate(program, schedule_.mesh, inputs_of(program), pool_, options_.stop);
     if (!values) return values.error();
     contents_.arrays = *std::move(values);
-    if (options_.filling == Filling::integers && std::holds_alternative<ReferenceProgram>(schedule_.computes)) {
-      const ExactRange range = exact_range(program, schedule_.mesh);
-      for (const auto& [tensor, node] : program.outputs) contents_.exact.push_back(range.exact[static_cast<std::size_t>(node)]);
-    }
     return success();
   }
 
@@ -335,6 +351,11 @@ Expected<Reference> Reference::make(const Schedule& lowered, const NumericOption
   Reference reference;
   reference.contents_ = *std::move(contents);
   return reference;
+}
+
+double Reference::widest_tolerance() const {
+  const std::vector<double>& each = contents_->tolerance;
+  return each.empty() ? 0 : *std::max_element(each.begin(), each.end());
 }
 
 Comparison Reference::compare(const Tensors& tensors) const {

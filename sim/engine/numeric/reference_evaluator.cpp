@@ -10,6 +10,7 @@
 #include "sim/engine/numeric/collective_reference.hpp"
 #include "sim/engine/numeric/inputs.hpp"
 #include "sim/engine/numeric/kernels.hpp"
+#include "sim/engine/numeric/reference_transformer.hpp"
 #include "sim/engine/numeric/storage.hpp"
 
 namespace podsim {
@@ -17,26 +18,14 @@ namespace {
 
 using Array = std::vector<double>;
 
-std::int64_t group_size(const ReferenceNode& node, const Mesh& mesh) {
-  std::int64_t devices = 1;
-  for (const int axis : node.collective.axes) devices *= mesh.axes()[static_cast<std::size_t>(axis)].size;
-  return devices;
-}
-
-/// The number of terms of each sum of a node; 1: it adds nothing, or two operands.
-std::int64_t terms_of(const ReferenceProgram& program, const ReferenceNode& node, const Mesh& mesh) {
-  const auto operand = [&]() -> const Extents& { return program.nodes[static_cast<std::size_t>(node.operands[0])].extents; };
-  if (node.kind == ReferenceKind::product) return operand()[operand().size() - (node.transpose_left ? 2 : 1)];
-  if (node.kind == ReferenceKind::sum) return operand()[static_cast<std::size_t>(node.dim)];
-  const bool adds = node.collective.kind == CollectiveKind::all_reduce || node.collective.kind == CollectiveKind::reduce_scatter;
-  return node.kind == ReferenceKind::block_collective && adds ? group_size(node, mesh) : 1;
-}
-
 /// Whether results are new numbers, not operands moved.
 bool rounds(const ReferenceProgram& program, const ReferenceNode& node, const Mesh& mesh) {
   switch (node.kind) {
     case ReferenceKind::input:
     case ReferenceKind::transpose:
+    case ReferenceKind::reshape:
+    case ReferenceKind::slice:
+    case ReferenceKind::concatenate:
     case ReferenceKind::relu: return false;
     case ReferenceKind::block_collective: return terms_of(program, node, mesh) > 1;
     default: return true;
@@ -44,6 +33,15 @@ bool rounds(const ReferenceProgram& program, const ReferenceNode& node, const Me
 }
 
 double gelu_of(double x) { return x / (1 + std::exp(-2 * std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x))); }
+
+double gelu_slope_of(double x) {
+  const double a = std::sqrt(2 / std::acos(-1.0)), s = 1 / (1 + std::exp(-2 * a * (x + 0.044715 * x * x * x)));
+  return s + x * s * (1 - s) * 2 * a * (1 + 3 * 0.044715 * x * x);
+}
+double silu_slope_of(double x) {
+  const double s = 1 / (1 + std::exp(-x));
+  return s + x * s * (1 - s);
+}
 
 class Evaluator {
  public:
@@ -116,6 +114,21 @@ class Evaluator {
       case ReferenceKind::sum: return sum(node);
       case ReferenceKind::transpose: return transposed(node);
       case ReferenceKind::block_collective: return collective(node);
+      case ReferenceKind::reshape: return operand(node, 0);
+      case ReferenceKind::slice: return part(node);
+      case ReferenceKind::concatenate: return joined(node);
+      case ReferenceKind::gelu_slope: return each(node, gelu_slope_of);
+      case ReferenceKind::silu: return each(node, [](double a) { return a / (1 + std::exp(-a)); });
+      case ReferenceKind::silu_slope: return each(node, silu_slope_of);
+      case ReferenceKind::norm_sums: {
+        Array room;
+        return reference_norm_sums(terms(node, room), extents_of(node, 0), node.extents[1]);
+      }
+      case ReferenceKind::norm: return reference_norm(operand(node, 0), operand(node, 1), node.extents, extents_of(node, 1)[1]);
+      case ReferenceKind::norm_grad:
+        return reference_norm_grad(operand(node, 0), operand(node, 1), operand(node, 2), node.extents, extents_of(node, 2)[1]);
+      case ReferenceKind::attention: return reference_attention(operand(node, 0), extents_of(node, 0), node.causal, pool_);
+      case ReferenceKind::attention_grad: return reference_attention_grad(operand(node, 0), operand(node, 1), node.extents, node.causal, pool_);
     }
     return Array{};
   }
@@ -191,6 +204,28 @@ class Evaluator {
       turned.stride[i] = whole.stride[of];
     }
     return gathered(operand(node, 0), turned);
+  }
+
+  Array part(const ReferenceNode& node) const {
+    const Extents& from = extents_of(node, 0);
+    Extents begin(from.size(), 0);
+    begin[static_cast<std::size_t>(node.dim)] = node.offset;
+    return gathered(operand(node, 0), box_of(from, begin, node.extents));
+  }
+
+  Array joined(const ReferenceNode& node) const {
+    const auto dim = static_cast<std::size_t>(node.dim);
+    Array y(static_cast<std::size_t>(element_count(node.extents)));
+    Extents begin(node.extents.size(), 0);
+    for (std::size_t i = 0; i < 2; ++i) {
+      const Layout box = box_of(node.extents, begin, extents_of(node, i));
+      auto next = operand(node, i).begin();
+      for_each_run<1>({&box}, [&](std::int64_t count, const std::array<RunCursor, 1>& at) {
+        for (std::int64_t j = 0; j < count; ++j) y[static_cast<std::size_t>(at[0].offset() + j * at[0].stride())] = *next++;
+      });
+      begin[dim] += extents_of(node, i)[dim];
+    }
+    return y;
   }
 
   static Array gathered(const Array& values, const Layout& box) {
@@ -282,37 +317,26 @@ class Evaluator {
   std::vector<Array> values_;
 };
 
-/// The bound on the magnitudes of every exact node, for inputs of at most `range`; 0 where a node is not exact.
-std::vector<double> bounds(const ReferenceProgram& program, const Mesh& mesh, double range, const std::vector<bool>& exact) {
-  std::vector<double> bound(program.nodes.size(), 0);
-  for (std::size_t n = 0; n < program.nodes.size(); ++n) {
-    if (!exact[n]) continue;
-    const ReferenceNode& node = program.nodes[n];
-    const auto of = [&](std::size_t i) { return bound[static_cast<std::size_t>(node.operands[i])]; };
-    const auto terms = static_cast<double>(terms_of(program, node, mesh));
-    switch (node.kind) {
-      case ReferenceKind::input: bound[n] = range; break;
-      case ReferenceKind::product:
-      case ReferenceKind::multiply: bound[n] = terms * of(0) * of(1); break;
-      case ReferenceKind::add:
-      case ReferenceKind::subtract: bound[n] = of(0) + of(1); break;
-      case ReferenceKind::scale: bound[n] = std::abs(node.number) * of(0); break;
-      case ReferenceKind::add_number: bound[n] = std::abs(node.number) + of(0); break;
-      default: bound[n] = terms * of(0); break;
-    }
-  }
-  return bound;
-}
-
-bool has_whole_number(const ReferenceNode& node) {
-  return (node.kind != ReferenceKind::scale && node.kind != ReferenceKind::add_number) || node.number == std::floor(node.number);
-}
-
 }  // namespace
 
 Expected<std::vector<std::vector<double>>> evaluate(const ReferenceProgram& program, const Mesh& mesh, const ReferenceInputs& inputs, ThreadPool& pool,
                                                     Cancellation stop, Noise noise) {
   return Evaluator{program, mesh, inputs, pool, stop, noise}.run();
+}
+
+std::int64_t group_size(const ReferenceNode& node, const Mesh& mesh) {
+  std::int64_t devices = 1;
+  for (const int axis : node.collective.axes) devices *= mesh.axes()[static_cast<std::size_t>(axis)].size;
+  return devices;
+}
+
+std::int64_t terms_of(const ReferenceProgram& program, const ReferenceNode& node, const Mesh& mesh) {
+  const auto operand = [&]() -> const Extents& { return program.nodes[static_cast<std::size_t>(node.operands[0])].extents; };
+  if (node.kind == ReferenceKind::product) return operand()[operand().size() - (node.transpose_left ? 2 : 1)];
+  if (node.kind == ReferenceKind::norm_sums) return operand()[1];
+  if (node.kind == ReferenceKind::sum) return operand()[static_cast<std::size_t>(node.dim)];
+  const bool adds = node.collective.kind == CollectiveKind::all_reduce || node.collective.kind == CollectiveKind::reduce_scatter;
+  return node.kind == ReferenceKind::block_collective && adds ? group_size(node, mesh) : 1;
 }
 
 Bytes bytes_to_evaluate(const ReferenceProgram& program, const Mesh& mesh) {
@@ -347,44 +371,6 @@ ReferenceProgram program_of(const Products& products) {
     program.outputs.emplace_back(product.out, add(std::move(result)));
   }
   return program;
-}
-
-ExactRange exact_range(const ReferenceProgram& program, const Mesh& mesh) {
-  constexpr double largest = 0x1p24;  // float32 holds all integers up to here
-  ExactRange result;
-  result.exact.assign(program.nodes.size(), true);
-  bool levels_off = false;
-  const auto drop = [&](std::size_t n, const std::string& why) {
-    result.exact[n] = false;
-    if (result.why_not.empty()) result.why_not = node_name(program, n) + " " + why;
-  };
-  for (std::size_t n = 0; n < program.nodes.size(); ++n) {
-    const ReferenceNode& node = program.nodes[n];
-    const bool from_exact = std::all_of(node.operands.begin(), node.operands.end(), [&](int o) { return result.exact[static_cast<std::size_t>(o)]; });
-    if (!traits_of(node.kind).exact || !has_whole_number(node))
-      drop(n, "rounds");
-    else if (!from_exact)
-      result.exact[n] = false;
-    levels_off |= node.kind == ReferenceKind::gelu;
-  }
-  const std::vector<double> least = bounds(program, mesh, 1, result.exact);
-  for (std::size_t n = 0; n < program.nodes.size(); ++n) {
-    const ReferenceNode& node = program.nodes[n];
-    const bool from_exact = std::all_of(node.operands.begin(), node.operands.end(), [&](int o) { return result.exact[static_cast<std::size_t>(o)]; });
-    if (result.exact[n] && least[n] > largest)
-      drop(n, fmt::format("may reach {:.3g}, more than 2^24", least[n]));
-    else if (!from_exact)
-      result.exact[n] = false;
-  }
-  std::int64_t low = 1, high = std::int64_t{1} << 24;
-  while (low < high && !levels_off) {
-    const std::int64_t middle = (low + high + 1) / 2;
-    const std::vector<double> bound = bounds(program, mesh, static_cast<double>(middle), result.exact);
-    const bool fits = std::all_of(bound.begin(), bound.end(), [](double b) { return b <= largest; });
-    fits ? low = middle : high = middle - 1;
-  }
-  result.range = low;
-  return result;
 }
 
 }  // namespace podsim

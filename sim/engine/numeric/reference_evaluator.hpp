@@ -10,6 +10,7 @@
 #include "sim/base/expected.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/base/thread_pool.hpp"
+#include "sim/engine/numeric/numeric_engine.hpp"
 #include "sim/schedule/reference_program.hpp"
 #include "sim/schedule/schedule.hpp"
 
@@ -31,6 +32,11 @@ using ReferenceInputs = std::function<std::vector<double>(const ReferenceNode&)>
 Expected<std::vector<std::vector<double>>> evaluate(const ReferenceProgram& program, const Mesh& mesh, const ReferenceInputs& inputs, ThreadPool& pool,
                                                     Cancellation stop = {}, Noise noise = {});
 
+/// The devices of a group of a block-collective.
+std::int64_t group_size(const ReferenceNode& node, const Mesh& mesh);
+/// The number of terms of each sum of a node; 1: it adds nothing, or two operands.
+std::int64_t terms_of(const ReferenceProgram& program, const ReferenceNode& node, const Mesh& mesh);
+
 /// An upper bound on what evaluate() allocates, with the arrays that it returns; saturates.
 Bytes bytes_to_evaluate(const ReferenceProgram& program, const Mesh& mesh);
 
@@ -48,5 +54,10 @@ struct ExactRange {
 /// the largest for which no exact node exceeds 2^24. Nodes that exceed it even at 1 are not exact, and neither are division, gelu, and numbers that
 /// are no integers, nor what follows from these. Where a gelu is among them the range is 1: it leaves large numbers as they are.
 ExactRange exact_range(const ReferenceProgram& program, const Mesh& mesh);
+
+/// The same for the inputs of any filling: nothing is exact on those that are no integers, and of arange and ones the magnitudes are known.
+ExactRange exactness(const ReferenceProgram& program, const Mesh& mesh, Filling filling);
+/// The same for any claim; `exact` is left out. Products and collectives are exact on Filling::integers, whose range is made for them.
+std::string why_inexact(const Schedule& schedule, Filling filling);
 
 }  // namespace podsim

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
 #include "sim/engine/numeric/check.hpp"
 #include "sim/engine/numeric/hand_built_test.hpp"
@@ -262,6 +263,36 @@ TEST(CheckReferenceProgram, NamesTensorsThatBuffersDoNotHold) {
   schedule.programs[0].buffers[3].role = Role::output;
   schedule.programs[0].buffers[3].tensor = "sums", schedule.programs[0].buffers[3].sharding = {{}};
   EXPECT_THAT(to_text(check(schedule, {})->problems.front()), HasSubstr(R"(does not say what its output "sums" is to hold)"));
+}
+
+TEST(CheckReferenceProgram, ComputesOnArangeAndOnes) {
+  const auto report = check(normalise(8, 1), {.data = InputData::arange});
+  ASSERT_TRUE(report) << to_text(report.error());
+  EXPECT_TRUE(report->ok && report->bit_equal);
+  ASSERT_EQ(report->outputs.size(), 1U);
+  EXPECT_EQ(report->outputs[0].name, "Y");
+  EXPECT_THAT(report->outputs[0].extents, ElementsAre(8));
+  float sum = 0;
+  for (std::size_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(report->outputs[0].values[i], static_cast<float>(i) / 28.0F) << "as float32 has it";
+    sum += report->outputs[0].values[i];
+  }
+  EXPECT_EQ(sum, 1);
+  const auto ones = check(normalise(4, 3), {.data = InputData::ones});
+  ASSERT_TRUE(ones && ones->ok);
+  EXPECT_THAT(ones->outputs[0].values, ::testing::Each(0.25F));
+  EXPECT_THAT(check(normalise(8, 9), {.data = InputData::ones})->outputs, IsEmpty()) << "72 elements";
+  EXPECT_THAT(check(normalise(4, 3), {})->outputs, IsEmpty());
+}
+
+TEST(CheckReferenceProgram, ProductsAreExactOnArangeWhileTheyAreSmall) {
+  const auto small = check(sliced_product(2, {4, 4, 8}, 2, 2), {.data = InputData::arange});
+  ASSERT_TRUE(small) << to_text(small.error());
+  EXPECT_TRUE(small->ok && small->bit_equal && small->inexact.empty() && small->tolerance == 0);
+  const auto large = check(sliced_product(3, {6, 12, 72}, 3, 4), {.data = InputData::arange});
+  ASSERT_TRUE(large && large->ok);
+  EXPECT_EQ(large->inexact, "node 2 (product) may reach 2.68e+07, more than 2^24");
+  EXPECT_TRUE(check(ring_reduce_scatter(4, 3), {.data = InputData::ones})->ok);
 }
 
 // A sum over 10 numbers on 4 devices, 3 each with two of padding.
