@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -39,22 +40,30 @@ int hops(const Grid& grid, const std::vector<int>& a, const std::vector<int>& b)
   return sum;
 }
 
-/// Whether on every line of devices along the axis the last is as near to the first as some two neighbours of that line are.
-bool closes_by_distance(const Grid& grid, const Mesh& mesh, int axis, const std::vector<ChipId>& chip_of) {
+/// Whether on every line of devices along the axis the last is as near to the first as some two neighbours of that line are; `hops_between(a, b)` are
+/// hops between two devices of the mesh.
+template <class HopsBetween>
+bool closes_by_hops(const Mesh& mesh, int axis, const HopsBetween& hops_between) {
   const AxisView view = mesh.whole(axis);
   for (int first = 0; first < mesh.devices(); ++first) {
-    if (mesh.coordinate(DeviceId{first}, view) != 0) continue;
-    const std::vector<int> start = grid.coordinates(chip_of[DeviceId{first}.index()]);
-    std::vector<int> here = start;
+    const DeviceId start{first};
+    if (mesh.coordinate(start, view) != 0) continue;
+    DeviceId here = start;
     int longest = 0;
     for (int by = 1; by < view.size; ++by) {
-      const std::vector<int> next = grid.coordinates(chip_of[mesh.shifted(DeviceId{first}, view, by).index()]);
-      longest = std::max(longest, hops(grid, here, next));
+      const DeviceId next = mesh.shifted(start, view, by);
+      longest = std::max(longest, hops_between(here, next));
       here = next;
     }
-    if (hops(grid, here, start) > longest) return false;
+    if (hops_between(here, start) > longest) return false;
   }
   return true;
+}
+
+bool closes_by_distance(const Grid& grid, const Mesh& mesh, int axis, const std::vector<ChipId>& chip_of) {
+  return closes_by_hops(mesh, axis, [&](DeviceId a, DeviceId b) {
+    return hops(grid, grid.coordinates(chip_of[a.index()]), grid.coordinates(chip_of[b.index()]));
+  });
 }
 
 /// Whether the mesh axis takes physical axes whole, and all of them wrap.
@@ -231,6 +240,31 @@ Expected<PlacedMesh> place_in_order(const Grid& grid, const std::vector<std::pai
     return misfit(fmt::format("expected a mesh of {} devices for the slice {}, got {} with {}", devices, extents_text(grid), to_text(*open),
                              open->devices()));
   Expected<Mesh> mesh = mesh_by_distance(grid, sizes, placement.chip_of);
+  if (!mesh) return mesh.error();
+  return PlacedMesh{*std::move(mesh), std::move(placement)};
+}
+
+Expected<PlacedMesh> place_on_devices(const Topology& topology, int cores, const std::vector<std::pair<std::string, int>>& sizes,
+                                      const std::vector<int>& devices) {
+  const Expected<Mesh> open = wrapped_mesh(sizes, [](const Mesh&, std::size_t) { return false; });
+  if (!open) return open.error();
+  if (static_cast<std::size_t>(open->devices()) != devices.size())
+    return misfit(fmt::format("expected {} devices, as many as the mesh {} has, found {}", open->devices(), to_text(*open), devices.size()));
+  Placement placement;
+  for (const int device : devices) {
+    assert(device >= 0 && device / cores < topology.chips());
+    placement.chip_of.emplace_back(device / cores);
+    if (cores > 1) placement.core_of.push_back(device % cores);
+  }
+  std::optional<Diagnostic> unconnected;
+  std::vector<LinkId> links;
+  const auto hops_between = [&](DeviceId a, DeviceId b) {
+    links.clear();
+    if (auto ok = topology.route(placement.chip_of[a.index()], placement.chip_of[b.index()], {}, links); !ok) unconnected = ok.error();
+    return static_cast<int>(std::count_if(links.begin(), links.end(), [&](LinkId link) { return topology.is_hop(link); }));
+  };
+  Expected<Mesh> mesh = wrapped_mesh(sizes, [&](const Mesh& each, std::size_t axis) { return closes_by_hops(each, static_cast<int>(axis), hops_between); });
+  if (unconnected) return *unconnected;
   if (!mesh) return mesh.error();
   return PlacedMesh{*std::move(mesh), std::move(placement)};
 }

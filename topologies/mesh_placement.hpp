@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/topology/placement.hpp"
+#include "sim/topology/topology.hpp"
 #include "topologies/jax/device_mesh.hpp"
 
 namespace podsim {
@@ -39,5 +40,12 @@ Expected<std::vector<ChipId>> parse_device_order(std::string_view text, const st
 /// once: an assert.
 Expected<PlacedMesh> place_in_order(const Grid& grid, const std::vector<std::pair<std::string, int>>& sizes, const std::vector<ChipId>& order,
                                     int cores = 1);
+
+/// Places the mesh `sizes` on these devices of a topology whose chips have `cores` devices each, row-major: device i of the mesh is device devices[i] of
+/// the topology, number devices[i] % cores of chip devices[i] / cores. The rule of place_in_order() says which axes wrap; hops are counted along routes,
+/// so any topology will do, and chips without a device of the mesh count as much as others. No axis has factors. Errors: those of Mesh::make; a
+/// product other than the number of devices; chips that are not connected. `devices` must be devices of the topology, each at most once: an assert.
+Expected<PlacedMesh> place_on_devices(const Topology& topology, int cores, const std::vector<std::pair<std::string, int>>& sizes,
+                                      const std::vector<int>& devices);
 
 }  // namespace podsim

@@ -217,5 +217,50 @@ TEST(ParseDeviceOrder, SaysWhereAndWhatIsWrong) {
   EXPECT_EQ(error("0 # 1"), "o.txt:1:6: expected all 6 devices of the slice 2x3, got 1; missing: 1, 2, 3, 4, 5");
 }
 
+// ---- On listed devices --------------------------------------------------------------------------------------------------------------
+
+TEST(PlaceOnDevices, AxesWrapByTheHopsOfRoutes) {
+  const auto wraps = [](const Topology& on, int cores, const Sizes& sizes, const Ints& listed) {
+    const Expected<PlacedMesh> placed = place_on_devices(on, cores, sizes, listed);
+    EXPECT_TRUE(placed) << to_text(placed.error());
+    for (const MeshAxis& axis : placed->mesh.axes()) EXPECT_TRUE(axis.factors.empty());
+    return wraps_of(placed->mesh);
+  };
+  const std::vector<bool> yes{true}, no{false};
+  EXPECT_EQ(wraps(torus({8}), 1, {{"a", 4}}, {0, 2, 4, 6}), yes);
+  EXPECT_EQ(wraps(torus({8}), 1, {{"a", 4}}, {0, 1, 2, 3}), no);
+  EXPECT_EQ(wraps(torus({8}), 1, {{"a", 4}}, {0, 1, 3, 2}), yes) << "2 hops back to the first, as between 1 and 3";
+  EXPECT_EQ(wraps(open_mesh({8}), 1, {{"a", 4}}, {0, 2, 4, 6}), no);
+  EXPECT_EQ(wraps(open_mesh({2, 2}), 1, {{"a", 4}}, {0, 1, 3, 2}), yes);
+  EXPECT_EQ(wraps(open_mesh({4}), 2, {{"a", 4}}, {0, 1, 2, 3}), yes) << "the devices of two neighbouring chips";
+  EXPECT_EQ(wraps(open_mesh({4}), 2, {{"a", 3}}, {0, 2, 4}), no);
+  EXPECT_EQ(wraps(torus({4, 4}), 1, {{"a", 2}, {"b", 4}}, {0, 1, 2, 3, 4, 5, 6, 10}), (std::vector<bool>{true, false})) << "one line of two is no ring";
+}
+
+TEST(PlaceOnDevices, PlacesRowMajor) {
+  const auto placed = place_on_devices(torus({2, 2}), 2, {{"a", 2}, {"b", 2}}, {7, 0, 2, 5});
+  ASSERT_TRUE(placed) << to_text(placed.error());
+  EXPECT_THAT(chips_of(*placed), ElementsAre(3, 0, 1, 2));
+  EXPECT_THAT(placed->placement.core_of, ElementsAre(1, 0, 0, 1));
+  EXPECT_EQ(error_of(place_on_devices(torus({4}), 1, {{"a", 2}, {"b", 2}}, {1, 2, 3})), "expected 4 devices, as many as the mesh a=2,b=2 has, found 3");
+  EXPECT_EQ(error_of(place_on_devices(torus({4}), 1, {{"a", 0}}, {})), error_of(Mesh::make({{"a", 0, false}})));
+}
+
+TEST(PlaceOnDevices, AllDevicesInSomeOrderArePlacedAsAnOrderIs) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Rng rng{seed, 7};
+    const Ints extents{rng.between(1, 4), rng.between(1, 4)};
+    const Grid on = grid(extents, {rng.below(2) == 0, rng.below(2) == 0});
+    Ints order(static_cast<std::size_t>(on.chips()));
+    std::iota(order.begin(), order.end(), 0);
+    for (std::size_t i = 0; i < order.size(); ++i) std::swap(order[i], order[i + rng.below(order.size() - i)]);
+    if (std::is_sorted(order.begin(), order.end())) continue;  // has the stricter rule of mesh_over()
+    const Sizes sizes{{"a", extents[1]}, {"b", extents[0]}};
+    const auto listed = place_on_devices(on, 1, sizes, order), ordered = place_in_order(on, sizes, order_of(order));
+    ASSERT_TRUE(listed && ordered) << seed;
+    EXPECT_EQ(*listed, *ordered) << seed;
+  }
+}
+
 }  // namespace
 }  // namespace podsim

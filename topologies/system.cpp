@@ -67,6 +67,26 @@ Expected<PlacedMesh> place_as_listed(const Grid& grid, const MeshSizes& sizes, c
   return place_in_order(grid, sizes, *order);
 }
 
+/// The devices that a mesh is laid over; empty: all in row-major order, whether listed or not.
+Expected<std::vector<int>> devices_of(const SystemSpec& spec, const Grid& layout) {
+  if (spec.devices.empty()) return std::vector<int>{};
+  const auto wrong = [](std::string message) { return Diagnostic{of_field("devices"), std::move(message)}; };
+  if (!spec.slice) return wrong("numbers devices of the `slice`, which is missing");
+  if (!std::holds_alternative<RowMajorOrder>(spec.order))
+    return wrong(fmt::format("says the order of devices itself; expected `mesh_order` row-major beside it, found {}", quoted(name_of(spec.order))));
+  std::vector<bool> taken(static_cast<std::size_t>(layout.chips()), false);
+  bool in_order = spec.devices.size() == taken.size();
+  for (std::size_t i = 0; i < spec.devices.size(); ++i) {
+    const int device = spec.devices[i];
+    if (device < 0 || device >= layout.chips())
+      return wrong(fmt::format("expected devices from 0 to {} of the slice {}, found {}", layout.chips() - 1, to_text(*spec.slice), device));
+    if (taken[static_cast<std::size_t>(device)]) return wrong(fmt::format("expected every device once, found {} again", device));
+    taken[static_cast<std::size_t>(device)] = true;
+    in_order = in_order && static_cast<std::size_t>(device) == i;
+  }
+  return in_order ? std::vector<int>{} : spec.devices;
+}
+
 /// The mesh on the chips, in the order asked for.
 Expected<PlacedMesh> place(const SystemSpec& spec, const Slice& slice, const Topology& topology, const Grid& layout, const MeshSizes& sizes) {
   const Machine& machine = spec.machine;
@@ -154,11 +174,16 @@ Expected<System> make_system(const SystemSpec& spec) {
   if (!whole) return whole.error();
   auto layout = layout_of(spec.machine, *slice, **whole, spec.slices);
   if (!layout) return layout.error();
-  auto placed = place(spec, *slice, **whole, *layout, spec.mesh.empty() ? default_axes(spec.machine, *slice, spec.slices) : spec.mesh);
-  if (!placed) return placed.error().where.file.empty() ? blamed_on(of_field("mesh"), placed.error()) : placed.error();
+  auto devices = devices_of(spec, *layout);
+  if (!devices) return devices.error();
+  const MeshSizes one_axis{{"row", static_cast<int>(spec.devices.size())}};
+  const MeshSizes sizes = !spec.mesh.empty() ? spec.mesh : !spec.devices.empty() ? one_axis : default_axes(spec.machine, *slice, spec.slices);
+  auto placed = devices->empty() ? place(spec, *slice, **whole, *layout, sizes)
+                                 : place_on_devices(*joined(*whole, spec.machine, *slice, spec.slices), spec.machine.chip.devices, sizes, *devices);
+  if (!placed) return placed.error().where.file.empty() ? blamed_on(of_field(devices->empty() ? "mesh" : "devices"), placed.error()) : placed.error();
   const bool hypothetical = joined_otherwise(spec, *slice) || is_hypothetical(spec.machine, *slice, wired(spec));
   System system{spec.machine, *std::move(slice), spec.wrap, spec.topology, spec.slices, {}, hypothetical, *std::move(whole), nullptr, *std::move(layout),
-                std::move(placed->mesh), spec.order, std::move(placed->placement)};
+                std::move(placed->mesh), spec.order, *std::move(devices), std::move(placed->placement)};
   return with_faults(system, spec.faults);
 }
 
@@ -184,12 +209,22 @@ Expected<System> with_faults(const System& system, Faults faults) {
 }
 
 Expected<System> on_one_axis(const System& system, const std::string& axis) {
-  auto mesh = mesh_over(system.layout, {{axis, system.mesh.devices()}});
-  if (!mesh) return mesh.error();
   System changed = system;
+  const MeshSizes sizes{{axis, system.mesh.devices()}};
+  if (!system.devices.empty()) {
+    const auto healthy = joined(system.whole_slice, system.machine, system.slice, system.slices);
+    auto placed = place_on_devices(*healthy, system.machine.chip.devices, sizes, system.devices);
+    if (!placed) return placed.error();
+    changed.mesh = std::move(placed->mesh);
+    return changed;
+  }
+  auto mesh = mesh_over(system.layout, sizes);
+  if (!mesh) return mesh.error();
   changed.mesh = *std::move(mesh);
   return changed;
 }
+
+int idle_devices(const System& system) { return system.layout.chips() - system.mesh.devices(); }
 
 int slow_devices(const System& system) {
   return static_cast<int>(std::count_if(system.placement.speed.begin(), system.placement.speed.end(), [](double speed) { return speed != 1; }));
@@ -198,7 +233,7 @@ int slow_devices(const System& system) {
 bool is_hypothetical(const System& system) { return system.hypothetical || system.machine.trust.level == TrustLevel::hypothetical; }
 
 SystemChanges changes_of(const System& system) {
-  SystemChanges changes{system.joined_by.name, system.slices, {}, {}, slow_devices(system)};
+  SystemChanges changes{system.joined_by.name, system.slices, {}, {}, slow_devices(system), idle_devices(system)};
   for (const CableEnds& cable : system.faults.broken) changes.broken.push_back(to_text(cable, *system.whole_slice));
   for (const SlowCable& slow : system.faults.slow_cables)
     changes.slowed.push_back(fmt::format("{}={}", to_text(slow.cable, *system.whole_slice), slow.part));
@@ -217,7 +252,8 @@ std::string to_text(const SystemChanges& changes) {
 
 std::string to_text(const System& system) {
   const std::string changes = to_text(changes_of(system));
-  return fmt::format("{} {}{}{} {}", system.machine.name, to_text(system.slice), changes.empty() ? "" : " ", changes, to_text(system.mesh));
+  const std::string part = idle_devices(system) == 0 ? "" : fmt::format(" on {} of {} devices", system.mesh.devices(), system.layout.chips());
+  return fmt::format("{} {}{}{} {}{}", system.machine.name, to_text(system.slice), changes.empty() ? "" : " ", changes, to_text(system.mesh), part);
 }
 
 DeviceList device_list(const Machine& machine, const Slice& slice) {

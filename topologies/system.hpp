@@ -56,8 +56,10 @@ struct SystemSpec {
   Wrap wrap{};
   TopologySpec topology{};
   int slices = 1;
-  MeshSizes mesh{};  // empty: one axis per dimension, named row, col, depth, axis3; preceded by `pod` for several slices, followed by `core`
+  MeshSizes mesh{};  // empty: one axis per dimension, named row, col, depth, axis3; preceded by `pod` for several slices, followed by `core`.
+                     // With `devices`: one axis, row
   MeshOrder order{};
+  std::vector<int> devices{};  // those that the mesh is laid over, row-major: numbers over all slices, chips of two devices have two; empty: all
   Faults faults{};
 };
 
@@ -77,37 +79,42 @@ struct System {
                 // coordinates are neighbours
   Mesh mesh;
   MeshOrder order;
+  std::vector<int> devices;  // that the mesh is laid over; empty: all of the slices, in the order that `order` says. If it is not, axes of the mesh
+                             // need not lie along dimensions, and `layout` is not the grid under them
   Placement placement;
 };
 
 /// Errors, of the field to blame: neither slice nor mesh; a slice that is not offered, with `strict_slice`; a topology, mesh or order that does not
-/// fit; a cable that does not exist.
+/// fit; `devices` without slice, in another order than row-major, out of range, repeated or not as many as the mesh has; a cable that does not exist.
 Expected<System> make_system(const SystemSpec& spec);
 
 /// The same system on a machine with other values. Errors: those of build_topology().
 Expected<System> with_machine(System system, Machine machine);
 /// The same system with these faults instead of its own. Errors: a cable that does not exist.
 Expected<System> with_faults(const System& system, Faults faults);
-/// The same devices on one axis of this name, row-major. Errors: none for a row-major mesh.
+/// The same devices on one axis of this name, row-major. Errors: none for a row-major mesh or one on listed devices.
 Expected<System> on_one_axis(const System& system, const std::string& axis);
 
-/// The number of devices slower than the machine's.
+/// The devices of the slices that the mesh leaves out.
+int idle_devices(const System& system);
+/// The number of devices of the mesh slower than the machine's.
 int slow_devices(const System& system);
 /// Whether the slice, the topology or a machine value is a what-if.
 bool is_hypothetical(const System& system);
 
-/// The differences from the slice that the vendor builds, as the command line writes them.
+/// The differences from the slice that the vendor builds, as the command line writes them, and the devices that the mesh leaves out.
 struct SystemChanges {
   std::string topology;  // empty: as built
   int slices = 1;
   std::vector<std::string> broken, slowed;  // cables: "0.0-0.1", "0.1-0.2=0.5"
   int slow_devices = 0;
+  int idle_devices = 0;
   [[nodiscard]] bool faults() const { return !broken.empty() || !slowed.empty() || slow_devices > 0; }
 };
 SystemChanges changes_of(const System& system);
-/// "twisted, 2 slices, without 0.0-0.1, 0.1-0.2=0.5, 3 slow devices"; empty: as built.
+/// "twisted, 2 slices, without 0.0-0.1, 0.1-0.2=0.5, 3 slow devices"; empty: as built. Says nothing of idle devices.
 std::string to_text(const SystemChanges& changes);
-/// "tpu_v4 4x4x8 twisted row=16,col=8"
+/// "tpu_v4 4x4x8 twisted row=16,col=8", "tpu_v4 2x4 row=4 on 4 of 8 devices"
 std::string to_text(const System& system);
 
 /// The devices of a slice as jax_devices() needs them.

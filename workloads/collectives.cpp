@@ -14,8 +14,9 @@ struct HopCost {
   double alpha = 0, beta = 0;
 };
 
-/// Of each hop from coordinate c to c+1 in the first group along the axis.
-std::vector<HopCost> hops_along(const Mesh& mesh, const AxisView& axis, Seconds per_message, const Topology& topology, const Placement& placement) {
+/// Of each hop from coordinate c to c+1 in the first group along the axis; `around`: and of that from the last to the first.
+std::vector<HopCost> hops_along(const Mesh& mesh, const AxisView& axis, Seconds per_message, const Topology& topology, const Placement& placement,
+                                bool around = false) {
   std::vector<HopCost> hops;
   Coordinates at(mesh.axes().size(), 0);
   const auto chip = [&](int coordinate) {
@@ -23,10 +24,10 @@ std::vector<HopCost> hops_along(const Mesh& mesh, const AxisView& axis, Seconds 
     return placement.chip_of[mesh.device(at).index()];
   };
   std::vector<LinkId> links;
-  for (int c = 0; c + 1 < axis.size; ++c) {
+  for (int c = 0; c + (around ? 0 : 1) < axis.size; ++c) {
     links.clear();
     HopCost hop{per_message.count(), 0};
-    if (topology.route(chip(c), chip(c + 1), {}, links))  // not connected: the simulation says so
+    if (topology.route(chip(c), chip((c + 1) % axis.size), {}, links))  // not connected: the simulation says so
       for (const LinkId link : links) {
         const LinkParameters parameters = topology.link(link);
         hop.alpha += parameters.latency.count();
@@ -57,7 +58,8 @@ double pipeline_time(const std::vector<PipelineStage>& stages, const std::vector
 
 std::vector<double> latencies_along(const System& system, const Mesh& mesh, const AxisView& axis) {
   std::vector<double> latencies;
-  for (const HopCost& hop : hops_along(mesh, axis, system.machine.software.per_message, *system.topology, system.placement)) latencies.push_back(hop.alpha);
+  for (const HopCost& hop : hops_along(mesh, axis, system.machine.software.per_message, *system.topology, system.placement, mesh.wraps(axis)))
+    latencies.push_back(hop.alpha);
   return latencies;
 }
 

@@ -14,7 +14,8 @@ namespace podsim {
 ///   cost    one route per device along the axis, per call
 ChunkRule chunk_rule(const System& system);
 
-/// Seconds before the first byte of a transfer from each device of the first group along the axis to the next one, with the per-message overhead.
+/// Seconds before the first byte of a transfer from each device of the first group along the axis to the next one, with the per-message overhead; on an
+/// axis that wraps, from the last to the first too.
 std::vector<double> latencies_along(const System& system, const Mesh& mesh, const AxisView& axis);
 
 /// Applies the chooser's algorithm to the physical dimensions that a folded mesh axis consists of, instead of the axis itself, so that several

@@ -31,6 +31,26 @@ const std::string ring4 = " --machine ideal --slice 4 ";
 const std::string gather = " --collective all-gather --axis row --bytes 16 ";
 const std::string gemm = " --gemm m=16,n=16,k=16 ";
 
+TEST(BadCommand, Devices) {
+  const std::string run = "run --machine tpu_v4 --slice 2x4 --mesh x=2,y=2 --collective all-gather --bytes 1KiB --devices ";
+  const auto told = [&](const std::string& devices) { return podsim(run + devices).err; };
+  const std::string expected = ": expected devices from 0 to 7 of the slice, separated by commas, found ";
+  EXPECT_EQ(told("0,2,4,9"), "--devices:1:7" + expected + "\"9\"\n");
+  EXPECT_EQ(told("0,2,-1,4"), "--devices:1:5" + expected + "\"-1\"\n");
+  EXPECT_EQ(told("0,two"), "--devices:1:3" + expected + "\"two\"\n");
+  EXPECT_EQ(told("0,,2"), "--devices:1:3" + expected + "\"\"\n");
+  EXPECT_EQ(told("99999999999999999999"), "--devices:1:1" + expected + "\"99999999999999999999\"\n");
+  EXPECT_EQ(told("0,2,4,2"), "--devices:1:7: expected every device once, found 2 again\n");
+  EXPECT_EQ(podsim("run --machine tpu_v4 --slice 1x1 --collective all-gather --bytes 1KiB --devices 1").err,
+            "--devices:1:1: expected 0, the only device of the slice, found \"1\"\n");
+  const std::string fewer = "--devices: expected 4 devices, as many as the mesh x=2,y=2 has, found ";
+  expect_each({{run + "0,2,4", fewer + "3"},
+               {run + "0,2,4,6,7", fewer + "5"},
+               {run + "0,1,2,3 --mesh-order snake", "--devices: says the order of devices itself; expected --mesh-order row-major beside it, found \"snake\""},
+               {"run --machine tpu_v4 --mesh x=2 --collective all-gather --bytes 1KiB --devices 0,1", "--devices: numbers devices of the --slice, which is missing"},
+               {"tune --machine tpu_v4 --slice 2x4 --gemm m=16,n=16,k=16 --devices 0", "unknown option \"--devices\", did you mean \"--slices\" or \"--slice\"?; --help lists the options"}});
+}
+
 TEST(BadCommand, Verbs) {
   expect_each({
       {"rnu", "unknown verb \"rnu\", did you mean \"run\"?; `podsim help` lists the verbs"},
@@ -38,9 +58,9 @@ TEST(BadCommand, Verbs) {
       {"Compare", "unknown verb \"Compare\", did you mean \"compare\"?; `podsim help` lists the verbs"},
       {"help nope", "unknown verb \"nope\"; `podsim help` lists the verbs"},
       {"--machine ideal", "unknown verb \"--machine\"; `podsim help` lists the verbs"},
-      {"show", "show what? machine, topology, mesh, sharding, schedule or plan"},
-      {"show machin", "cannot show \"machin\", did you mean \"machine\"?; expected machine, topology, mesh, sharding, schedule or plan"},
-      {"show --machine ideal", "cannot show \"--machine\", did you mean \"machine\"?; expected machine, topology, mesh, sharding, schedule or plan"},
+      {"show", "show what? machine, topology, mesh, sharding, schedule, plan or program"},
+      {"show machin", "cannot show \"machin\", did you mean \"machine\"?; expected machine, topology, mesh, sharding, schedule, plan or program"},
+      {"show --machine ideal", "cannot show \"--machine\", did you mean \"machine\"?; expected machine, topology, mesh, sharding, schedule, plan or program"},
   });
   const Outcome nothing = test::run_words({});
   EXPECT_EQ(nothing.status, exit_bad_input);

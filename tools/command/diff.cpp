@@ -69,7 +69,7 @@ OptionGroup diff_options() {
                         {"steps", word("N"),
                          "steps in the profile; left out: its line Steps, how often its main module\nran, or how often most operations occur"},
                         {"layers", word("N"), "blocks in a step of the profile; left out: as many as the plan has layers"},
-                        {"devices", word("N"), "hlo-stats: devices that the table sums over"},
+                        {"devices", no_field(word("N")), "hlo-stats: devices that the table sums over"},
                         {"cores", word("N"), "cores of a device, whose FLOPs and rows profiles tell one by one; left out: 1"}};
   return joined({own, system_options(false), engine_options(), output_options(table_json_csv)});
 }

@@ -145,6 +145,7 @@ class OptionParser {
     for (const OptionSpec& spec : group_) {
       const std::string name = spec.long_name();
       if (spec.value.otherwise && !options.has(name)) options.values_[name] = {*spec.value.otherwise};
+      if (!spec.value.is_field) options.no_fields_.insert(name);
       if (spec.value.files == nullptr) continue;
       for (const std::string& text : options.texts(name))
         for (std::string& path : spec.value.files(text)) options.files_.push_back({"--" + name, std::move(path), spec.value.writes});

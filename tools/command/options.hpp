@@ -25,6 +25,7 @@ struct OptionValue {
   FilesOf files = nullptr;                 // the files that a text names
   bool writes = false;                     // those files are written
   std::vector<std::string> choices{};      // the only texts that it takes; none: any
+  bool is_field = true;                    // if a scenario has a field of the option's name: whether the option is that field
 };
 inline OptionValue flag() { return {}; }
 inline OptionValue word(std::string name) { return {OptionValue::Kind::one, std::move(name)}; }
@@ -34,6 +35,12 @@ inline OptionValue words(std::string name, std::string otherwise) { return {Opti
 inline OptionValue input_file(std::string name, FilesOf files = one_file) { return {OptionValue::Kind::one, std::move(name), {}, files}; }
 inline OptionValue input_files(std::string name, FilesOf files = one_file) { return {OptionValue::Kind::many, std::move(name), {}, files}; }
 inline OptionValue output_file(std::string name, FilesOf files = one_file) { return {OptionValue::Kind::one, std::move(name), {}, files, true}; }
+
+/// Of an option that is not the field of a scenario of its name.
+inline OptionValue no_field(OptionValue value) {
+  value.is_field = false;
+  return value;
+}
 
 struct OptionSpec {
   std::string name;  // "slice", or with a letter: "output,o"
@@ -51,6 +58,8 @@ class Options {
   /// Whether the command line names it: a default does not count, nor does an option that this verb does not have.
   [[nodiscard]] bool given(const std::string& name) const { return given_.contains(name); }
   [[nodiscard]] bool flag(const std::string& name) const { return given(name); }
+  /// Whether the command line gives a field of a scenario by it.
+  [[nodiscard]] bool gives_field(const std::string& name) const { return given(name) && !no_fields_.contains(name); }
   /// The option's text; an assert if it has none.
   [[nodiscard]] const std::string& text(const std::string& name) const { return values_.at(name).back(); }
   /// Of an option that may be repeated: every text, in order.
@@ -62,7 +71,7 @@ class Options {
  private:
   friend class OptionParser;
   std::map<std::string, std::vector<std::string>> values_;
-  std::set<std::string> given_;
+  std::set<std::string> given_, no_fields_;
   std::vector<NamedFile> files_;
 };
 

@@ -15,26 +15,28 @@ struct Target {
   std::span<const Format> formats;
   Expected<std::string> (*show)(const Options&, Format, const RunOptions&);
 };
-constexpr std::array<Target, 5> targets{{
+constexpr std::array<Target, 6> targets{{
     {"machine", false, false, table_json_csv, &show_machine},
     {"topology", true, false, table_json, &show_topology},
     {"mesh", true, false, table_json, &show_mesh},
     {"schedule", false, true, table_only, &show_schedule},
     {"plan", true, false, table_json, &show_plan},
+    {"program", false, true, table_json, &show_program},
 }};
 
 OptionGroup options_of(const Target& target) {
   OptionGroup described = system_options(false);
+  if (target.show == &show_mesh || target.problem) described = joined({described, mesh_devices_option()});
   if (target.what_ifs) described = joined({described, what_if_options(false)});
   if (target.show == &show_topology)
-    described.push_back({"devices", flag(), "the devices as jax.devices() lists them: id, process, coords, core_on_chip"});
+    described.push_back({"devices", no_field(flag()), "the devices as jax.devices() lists them: id, process, coords, core_on_chip"});
   if (target.show == &show_plan) {
     described.push_back({"plan", input_file("FILE"), "a plan of a workload, as podsim tune -o writes it"});
     described.push_back({"pass", word("forward|backward|both"), "left out: as the plan says"});
   }
   if (target.problem) {
     described = joined({described, problem_options(false), workload_options()});
-    described.push_back({"lowered", flag(), "with its collectives replaced by the tasks of their algorithms"});
+    if (target.show == &show_schedule) described.push_back({"lowered", flag(), "with its collectives replaced by the tasks of their algorithms"});
   }
   return joined({described, output_options(target.formats)});
 }
@@ -65,7 +67,7 @@ int show_verb(const std::vector<std::string>& arguments, Console& console) {
     if (!arguments.empty() && arguments.front() == target.name) return show(target, {arguments.begin() + 1, arguments.end()}, console);
     names.emplace_back(target.name);
   }
-  const std::string expected = "machine, topology, mesh, sharding, schedule or plan";
+  const std::string expected = "machine, topology, mesh, sharding, schedule, plan or program";
   if (arguments.empty()) return report({{}, "show what? " + expected}, console);
   return report({{}, "cannot show " + quoted(arguments.front()) + did_you_mean(arguments.front(), names) + "; expected " + expected}, console);
 }

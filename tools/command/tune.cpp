@@ -27,7 +27,7 @@ std::string progress_text(const TuningProgress& progress, double seconds) {
 }
 
 OptionGroup tune_options() {
-  return joined({search_options(), system_options(false), what_if_options(false), workload_options(), tuning_options(), baseline_option(), threads_option(),
+  return joined({search_options(), system_options(false), precision_option(), what_if_options(false), workload_options(), tuning_options(), baseline_option(), threads_option(),
                  output_options(table_json)});
 }
 

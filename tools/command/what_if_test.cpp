@@ -66,6 +66,32 @@ TEST(WhatIf, TwoDevicesOfAChipAreAnAxisOfTheMesh) {
   EXPECT_EQ(result["link_bytes"], 0.0) << "inner links are no hops";
 }
 
+TEST(Precision, IsTheBf16PassesOfFloat32Products) {
+  const auto run = [](const std::string& machine, const std::string& dtype, const std::string& precision) {
+    return json_of("run --machine " + machine + " --slice 2x2 --devices 0 --mesh row=1,col=1 --algorithm collective --gemm m=4096,n=4096,k=4096,dtype=" + dtype + precision);
+  };
+  const auto seconds = [&](const std::string& dtype, const std::string& precision) { return run("tpu_v3", dtype, precision)["compute_s"].get<double>(); };
+  const double one = seconds("f32", " --precision default");
+  EXPECT_NEAR(one, 2 * std::pow(4096, 3) / 70e12, 1e-9);
+  EXPECT_NEAR(seconds("f32", " --precision high"), 3 * one, 1e-9);
+  EXPECT_NEAR(seconds("f32", " --precision highest"), 6 * one, 1e-9);
+  EXPECT_EQ(seconds("f32", ""), seconds("f32", " --precision highest")) << "the machine's own";
+  EXPECT_EQ(seconds("f32", " --set chip.float32_passes=3"), seconds("f32", " --precision high"));
+  EXPECT_EQ(seconds("bf16", " --precision highest"), seconds("bf16", ""));
+  // The program chooses, the machine is as it was.
+  EXPECT_EQ(run("tpu_v4", "f32", " --precision default")["trust"], run("tpu_v4", "f32", "")["trust"]);
+  EXPECT_NE(run("tpu_v4", "f32", " --set chip.float32_passes=1")["trust"], run("tpu_v4", "f32", "")["trust"]);
+}
+
+TEST(Precision, IsRefusedWhereItMeansNothing) {
+  const std::string gemm = " --slice 1x4 --algorithm 1d-os --gemm m=64,n=64,k=64,dtype=f32 --precision ";
+  EXPECT_EQ(podsim("run --machine tpu_v5e" + gemm + "low").err, "podsim: error: --precision: expected default, high or highest, found \"low\"\n");
+  EXPECT_EQ(podsim("run --machine dgx_h100" + gemm + "high").err,
+            "podsim: error: --precision: expected a machine that makes float32 products of bf16 passes, found dgx_h100, which states their peak\n");
+  EXPECT_EQ(podsim("compare --machine tpu_v5e,dgx_h100 --slice 1x4 --algorithms 1d-os --gemm m=64,n=64,k=64,dtype=f32 --precision high").status, exit_done)
+      << "one of them takes it";
+}
+
 TEST(WhatIf, GpusOfANodeMeetOverItsSwitchAndNodesOverRails) {
   const auto topology = json_of("show topology --machine dgx_h100 --slice 4x8");
   EXPECT_EQ(topology["chips"], 32);

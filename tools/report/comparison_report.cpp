@@ -38,6 +38,10 @@ namespace {
 
 std::string exact(double value) { return fmt::format("{}", value); }
 
+bool has_idle_devices(const std::vector<Row>& rows) {
+  return std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.changes.idle_devices > 0; });
+}
+
 /// Columns that only some rows have: what was varied, what a collective is.
 std::vector<std::string> further_headings(const Row& row) {
   std::vector<std::string> headings;
@@ -73,6 +77,8 @@ std::string result_csv(const std::vector<Row>& rows) {
                                     "degrade",     "slow_devices"};
   if (!rows.empty())
     for (std::string& heading : further_headings(rows.front())) headings.push_back(std::move(heading));
+  const bool idle = has_idle_devices(rows);
+  if (idle) headings.emplace_back("idle_devices");
   std::string text = csv_row(headings);
   for (const Row& row : rows) {
     const Result& r = row.result;
@@ -103,6 +109,7 @@ std::string result_csv(const std::vector<Row>& rows) {
                                    fmt::format("{}", fmt::join(row.changes.slowed, " ")),
                                    std::to_string(row.changes.slow_devices)};
     for (std::string& cell : further_cells(row)) cells.push_back(std::move(cell));
+    if (idle) cells.push_back(std::to_string(row.changes.idle_devices));
     text += csv_row(cells);
   }
   return text;
@@ -214,10 +221,12 @@ struct Column {
   std::function<std::string(const Row&)> cell;
 };
 
-std::vector<Column> pod_columns(const Row& first) {
+std::vector<Column> pod_columns(const std::vector<Row>& rows) {
+  const Row& first = rows.front();
   std::vector<Column> columns{{"machine", [](const Row& row) { return row.result.machine; }},
                               {"slice", slice_and_changes},
                               {"mesh", [](const Row& row) { return mesh_text(row.result); }}};
+  if (has_idle_devices(rows)) columns.push_back({"idle devices", [](const Row& row) { return std::to_string(row.changes.idle_devices); }});
   for (std::size_t v = 0; v < first.varied.size(); ++v)
     columns.push_back({first.varied[v].path, [v](const Row& row) { return row.varied[v].value; }});
   return columns;
@@ -265,7 +274,7 @@ std::vector<Column> collective_columns() {
 /// The rows, and how far each is behind the best of its group.
 std::string rows_table(const std::vector<Row>& rows) {
   const bool collectives = rows.front().problem.collective.has_value();
-  std::vector<Column> columns = pod_columns(rows.front());
+  std::vector<Column> columns = pod_columns(rows);
   const std::size_t left = columns.size() + (collectives ? 3 : 2);
   for (Column& column : collectives ? collective_columns() : compute_columns()) columns.push_back(std::move(column));
   if (std::any_of(rows.begin(), rows.end(), has_replicated)) columns.push_back({"replicated", replicated_text});

@@ -10,6 +10,7 @@
 #include "sim/schedule/text.hpp"
 #include "tools/report/comparison_report.hpp"
 #include "tools/report/json.hpp"
+#include "tools/report/program_report.hpp"
 #include "tools/report/run_operations.hpp"
 #include "workloads/scenario/cut_bound.hpp"
 #include "workloads/scenario/trust.hpp"
@@ -247,6 +248,7 @@ Json row_json(const Row& row) {
                               {"copies", tensor.copies},
                               {"gathered", tensor.gathered}});
   if (!row.problem.replicated.empty()) json.set("replicated", std::move(replicated));
+  if (row.problem.program) json.update(program_json(*row.problem.program));
   if (row.problem.collective) json.update(collective_json(*row.problem.collective, Seconds{r.makespan_s}));
   for (const auto& [name, choice] : row.problem.layers)
     layers.push_back(Json{{"name", name},
@@ -259,6 +261,7 @@ Json row_json(const Row& row) {
   if (row.forward_s) json.set("forward_s", *row.forward_s);
   if (row.backward_s) json.set("backward_s", *row.backward_s);
   json.update(Json{{"devices", r.devices},
+                   {"idle_devices", row.changes.idle_devices},
                    {"device_classes", r.device_classes},
                    {"makespan_s", r.makespan_s},
                    {"compute_s", r.compute_s},
@@ -336,13 +339,14 @@ std::string result_table(const Run& run, const Details& details) {
   for (const auto& [name, choice] : row.problem.layers) rows.push_back({"  " + name, choice.algorithm + " " + choice_text(choice)});
   for (auto& line : std::vector<std::vector<std::string>>{
            {"machine", fmt::format("{}, slice {}, mesh {} ({} devices{})", r.machine, slice_and_changes(row), mesh_text(r), r.devices, classes)},
+           {"idle devices", row.changes.idle_devices == 0 ? "" : fmt::format("{} of {}", row.changes.idle_devices, r.devices + row.changes.idle_devices)},
            {"engine", r.engine == "analytic" ? r.engine + " (as if no two messages shared a link: no run is faster)" : r.engine},
            {"time", time_text(r.makespan_s)},
            {"  compute",
             fmt::format("{}  ({}: the core of the busiest device)", time_text(r.compute_s), percent(r.makespan_s > 0 ? r.compute_s / r.makespan_s : 0))},
            {"  exposed communication", time_text(r.exposed_communication_s)},
            {"  waiting", time_text(r.waiting_s)}})
-    rows.push_back(std::move(line));
+    if (!line.back().empty()) rows.push_back(std::move(line));
   if (row.problem.collective)
     if (const auto bandwidths = bandwidths_of(*row.problem.collective, Seconds{r.makespan_s}))
       rows.push_back({"bandwidth", fmt::format("algbw {}, busbw {}  (as nccl-tests defines them)", to_text(bandwidths->algorithm),
@@ -355,6 +359,9 @@ std::string result_table(const Run& run, const Details& details) {
   rows.push_back({"link traffic", bytes_text(r.link_bytes) + " (payload x hops)"});
   rows.push_back({"peak memory", to_text(Bytes{r.peak_memory_bytes}) + " per device" + (row.over_hbm ? ": more than the device has" : "")});
   rows.push_back({"task instances", std::to_string(r.tasks)});
+  if (row.problem.program)
+    rows.push_back({"received", fmt::format("{} B per device in {} collectives; contains all-gather: {}", row.problem.program->cost.received.count(), row.problem.program->cost.collectives,
+                                            row.problem.program->contains_all_gather ? "yes" : "no")});
   if (!row.problem.replicated.empty())
     rows.push_back({"replicated", replicated_text(row) + "  (on several devices: before it starts, or when it is done)"});
   if (row.problem.padding > 0) rows.push_back({"padding", percent(row.problem.padding) + " of the flops are padding"});
@@ -362,6 +369,7 @@ std::string result_table(const Run& run, const Details& details) {
   for (const std::string& line : lines_of(r.trust)) rows.push_back({std::string{std::exchange(heading, "")}, line});
   rows.push_back({"simulated in", fmt::format("{} (schedule built in {})", time_text(r.wall_s), time_text(r.build_s))});
   std::string text = table(rows, 2);
+  if (row.problem.program) text += "\n" + program_table(*row.problem.program);
   for (const std::string& note : details.notes) text += "\n" + wrapped("note: " + note) + "\n";
   if (!details.losses.empty()) text += "\n" + losses_table(run, details.losses);
   if (!run.metrics.axes.empty()) text += "\n" + axes_table(run);

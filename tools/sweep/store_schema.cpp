@@ -67,7 +67,7 @@ bool is_number(const FieldKind& field) { return field.form == FieldKind::Form::i
 
 }  // namespace
 
-std::string point_column(const FieldKind& field) { return field.name == "set" ? "sets" : std::string{field.name}; }
+std::string point_column(const FieldKind& field) { return field.name == "set" ? "sets" : field.name == "devices" ? "mesh_devices" : std::string{field.name}; }
 
 std::string create_points() {
   std::string sql = "CREATE TABLE points (\n  position INTEGER PRIMARY KEY,\n  input_key TEXT NOT NULL,\n  key TEXT,\n  reason TEXT,\n";

@@ -29,7 +29,7 @@ std::string aligned_meshes(const std::vector<int>& extents, const std::string& f
 }  // namespace
 
 std::vector<Misalignment> misalignments(const System& system) {
-  if (system.topology->grid() == nullptr || !std::holds_alternative<RowMajorOrder>(system.order)) return {};
+  if (system.topology->grid() == nullptr || !std::holds_alternative<RowMajorOrder>(system.order) || !system.devices.empty()) return {};
   std::vector<int> extents;
   for (const GridDimension& dimension : system.layout.dimensions()) extents.push_back(dimension.extent);
   std::vector<MeshAxis> axes = system.mesh.axes();

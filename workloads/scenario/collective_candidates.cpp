@@ -151,13 +151,16 @@ bool has_its_switches(const Lowering& lowering, const System& system, const Mesh
   if (lowering.algorithm->has_levels) axes.erase(lowering.reversed ? axes.end() - 1 : axes.begin());  // the outermost is no switch's
   const Topology& topology = *system.topology;
   std::vector<LinkId> links;
-  for (const AxisView& axis : axes)
-    for (int by = 1; by < axis.size; ++by) {
-      links.clear();
-      const ChipId from = system.placement.chip_of.front(), to = system.placement.chip_of[mesh.shifted(DeviceId{0}, axis, by).index()];
-      if (!topology.route(from, to, {}, links) || links.size() != 2) return false;
-      if (!(std::min(topology.link(links[0]).in_switch_efficiency, topology.link(links[1]).in_switch_efficiency) > 0)) return false;
-    }
+  const int devices = system.devices.empty() ? 1 : mesh.devices();  // one group is like all others but on listed devices
+  for (int device = 0; device < devices; ++device)
+    for (const AxisView& axis : axes)
+      for (int by = 1; by < axis.size; ++by) {
+        links.clear();
+        const ChipId from = system.placement.chip_of[static_cast<std::size_t>(device)];
+        const ChipId to = system.placement.chip_of[mesh.shifted(DeviceId{device}, axis, by).index()];
+        if (!topology.route(from, to, {}, links) || links.size() != 2) return false;
+        if (!(std::min(topology.link(links[0]).in_switch_efficiency, topology.link(links[1]).in_switch_efficiency) > 0)) return false;
+      }
   return true;
 }
 

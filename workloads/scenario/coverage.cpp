@@ -33,13 +33,17 @@ class Groups {
  private:
   using Differs = std::array<bool, differences.size()>;
 
-  /// Of the first device and those that a view joins it with.
+  /// Of the first device and those that a view joins it with; on listed devices, of every one.
   Differs of(const AxisView& view) const {
     Differs differs{};
-    const std::array<std::int64_t, differences.size()> here = place_of(DeviceId{0});
-    for (int by = 1; by < view.size; ++by) {
-      const std::array<std::int64_t, differences.size()> there = place_of(mesh_.shifted(DeviceId{0}, view, by));
-      for (std::size_t d = 0; d < differs.size(); ++d) differs.at(d) |= here.at(d) != there.at(d);
+    const int devices = system_.devices.empty() ? 1 : mesh_.devices();
+    for (int device = 0; device < devices; ++device) {
+      if (mesh_.coordinate(DeviceId{device}, view) != 0) continue;
+      const std::array<std::int64_t, differences.size()> here = place_of(DeviceId{device});
+      for (int by = 1; by < view.size; ++by) {
+        const std::array<std::int64_t, differences.size()> there = place_of(mesh_.shifted(DeviceId{device}, view, by));
+        for (std::size_t d = 0; d < differs.size(); ++d) differs.at(d) |= here.at(d) != there.at(d);
+      }
     }
     return differs;
   }

@@ -60,9 +60,9 @@ class Cuts {
     return position;
   }
 
-  /// Positions of sinks: one where all chips are equivalent, else the ends and some between.
+  /// Positions of sinks: one where all chips are equivalent and have their devices in the mesh, else the ends and some between.
   [[nodiscard]] std::vector<std::int64_t> positions() const {
-    if (topology_.chip_classes().size() == 1) return {0};
+    if (system_.devices.empty() && topology_.chip_classes().size() == 1) return {0};
     std::vector<std::int64_t> some;
     const auto count = static_cast<std::int64_t>(std::min<std::size_t>(most_positions, static_cast<std::size_t>(group_)));
     for (std::int64_t i = 0; i < count; ++i) some.push_back(count == 1 ? 0 : i * (group_ - 1) / (count - 1));

@@ -36,7 +36,7 @@ std::optional<int> axis_along(const System& system, int dimension) {
   std::vector<int> extents, sizes;
   for (const GridDimension& d : dimensions) extents.push_back(d.extent);
   for (const MeshAxis& axis : system.mesh.axes()) sizes.push_back(axis.size);
-  if (extents != sizes || system.slices > 1) return std::nullopt;
+  if (extents != sizes || system.slices > 1 || !system.devices.empty()) return std::nullopt;
   for (std::size_t d = 0; d < system.placement.chip_of.size(); ++d)
     if (system.machine.chip.devices == 1 && system.placement.chip_of[d].index() != d) return std::nullopt;
   return dimension;

@@ -12,14 +12,16 @@ namespace podsim {
 std::span<const FieldKind> scenario_fields() {
   using enum FieldKind::Part;
   using enum FieldKind::Form;
-  static constexpr std::array<FieldKind, 49> fields{{
+  static constexpr std::array<FieldKind, 59> fields{{
       {"machine", system, text},
       {"set", system, texts},
+      {"precision", system, text},
       {"slice", system, text},
       {"strict_slice", system, flag},
       {"wrap", system, text, "auto"},
       {"topology", system, text},
       {"pods", system, integer, "1"},
+      {"devices", system, text},
       {"mesh", system, text},
       {"mesh_order", system, text, "row-major"},
       {"allow_split_axes", system, flag},
@@ -33,6 +35,14 @@ std::span<const FieldKind> scenario_fields() {
       {"schedule", problem, text},
       {"workload", problem, text},
       {"plan", problem, text},
+      {"program", problem, text},
+      {"shape", problem, texts},
+      {"shard", problem, texts},
+      {"out", problem, texts},
+      {"choose", problem, text, "bytes"},
+      {"chain", problem, flag},
+      {"minimise", problem, text, "bytes"},
+      {"replicate", problem, texts},
       {"only", problem, text},
       {"batch", problem, integer},
       {"seq", problem, integer},

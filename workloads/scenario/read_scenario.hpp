@@ -23,7 +23,8 @@ Expected<Machine> load_machine(const std::string& name_or_file, const std::vecto
 
 /// `machine` with `set`. Errors: no machine is named.
 Expected<Machine> read_machine(const Fields& fields);
-/// Machine, slice, mesh, order, topology; without faults, since names of cables depend on the topology. Without a mesh: the mesh of `schedule`.
+/// Machine, slice, mesh, order, devices, topology; without faults, since names of cables depend on the topology. Without a mesh: the mesh of `schedule`.
+/// `precision` sets the machine's passes of a float32 product and leaves its trust as it is: it is a choice of the program, as jax.lax.Precision.
 Expected<SystemSpec> read_system_spec(const Fields& fields);
 /// With this machine instead of the fields' one.
 Expected<SystemSpec> read_system_spec(const Fields& fields, Machine machine);
@@ -36,6 +37,11 @@ Expected<Faults> read_faults(const Fields& fields, const System& system);
 
 /// "row=32,col=8"
 Expected<MeshSizes> parse_mesh(const std::string& text, const SourceLocation& where);
+/// The bf16 passes of a float32 product at this precision, as jax.lax.Precision has them on TPUs: default 1, high 3, highest 6. Errors: another word;
+/// a machine that states the peak of f32, whose products are not made of bf16 passes.
+Expected<int> parse_precision(const std::string& text, const Machine& machine, const SourceLocation& where);
+/// "0,2,4,6": devices below `count`, each once. Errors, of the place in the text: no number, another device, a device again.
+Expected<std::vector<int>> parse_devices(const std::string& text, std::int64_t count, const SourceLocation& where);
 /// "0.0-0.1=0.5"
 Expected<SlowCable> parse_slow_cable(const Topology& topology, const std::string& text, const SourceLocation& where);
 /// "3.2=0.8", "random:1%=0.8"
@@ -47,8 +53,8 @@ Expected<Fields> with_plan(Fields fields);
 // ---- What -------------------------------------------------------------------------------------------------------------------------------
 
 /// The fields of which exactly one says what the problem is; of runs, and of comparisons.
-inline constexpr std::array<std::string_view, 5> problem_kinds{"gemm", "collective", "workload", "plan", "schedule"};
-inline constexpr std::array<std::string_view, 3> compared_kinds{"gemm", "collective", "workload"};
+inline constexpr std::array<std::string_view, 6> problem_kinds{"gemm", "collective", "workload", "plan", "schedule", "program"};
+inline constexpr std::array<std::string_view, 4> compared_kinds{"gemm", "collective", "workload", "program"};
 /// The given one of `kinds`. Errors: none or several are given; fields that belong to another kind.
 Expected<std::string_view> problem_kind(const Fields& fields, std::span<const std::string_view> kinds = problem_kinds);
 
@@ -58,6 +64,8 @@ Expected<ProblemSpec> read_problem(const Fields& fields, const System& system, D
 /// `gemm` without algorithm, dataflow and slice count.
 Expected<GemmSpec> read_gemm(const Fields& fields, const Machine& machine, DType default_dtype);
 Expected<CollectiveSpec> read_collective(const Fields& fields, const System& system, DType default_dtype);
+/// A sharded program. Errors: those of read_program(); fields of another way to choose.
+Expected<ProgramSpec> read_sharded(const Fields& fields, const System& system, DType default_dtype);
 /// Of `devices` devices.
 Expected<Workload> read_workload(const Fields& fields, int devices);
 Expected<PlanChoices> read_plan_choices(const Fields& fields, const Machine& machine, const Workload& workload);
@@ -67,6 +75,9 @@ Expected<Pass> read_pass(const Fields& fields);
 /// "m=512,n=1024,k=256[,dtype=bf16]". Errors: missing, repeated, unknown or non-positive entries.
 Expected<GemmProblem> parse_gemm(const std::string& text, DType default_dtype, const SourceLocation& where);
 Expected<DType> parse_dtype(const std::string& text, const SourceLocation& where);
+/// "bytes"
+Expected<Choose> parse_choose(const std::string& text, const SourceLocation& where);
+Expected<Minimise> parse_minimise(const std::string& text, const SourceLocation& where);
 /// "all-gather". Errors: no such collective (names the near ones).
 Expected<CollectiveKind> parse_collective_kind(const std::string& text, const SourceLocation& where);
 /// "16MiB", or a bare number of bytes.

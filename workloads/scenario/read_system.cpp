@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <limits>
+#include <set>
 
 #include "sim/base/blame.hpp"
 #include "sim/base/text.hpp"
@@ -60,6 +61,11 @@ Expected<Machine> read_machine(const Fields& fields) {
 Expected<SystemSpec> read_system_spec(const Fields& fields, Machine machine) {
   SystemSpec spec;
   spec.machine = std::move(machine);
+  if (fields.has("precision")) {
+    const auto passes = parse_precision(fields.text("precision"), spec.machine, fields.where("precision"));
+    if (!passes) return passes.error();
+    spec.machine.chip.float32_passes = *passes;
+  }
   auto mesh = fields.has("mesh")       ? parse_mesh(fields.text("mesh"), fields.where("mesh"))
               : fields.has("schedule") ? mesh_of_schedule(fields.text("schedule"))
                                        : Expected<MeshSizes>{MeshSizes{}};
@@ -83,6 +89,12 @@ Expected<SystemSpec> read_system_spec(const Fields& fields, Machine machine) {
   auto order = read_order(fields);
   if (!order) return order.error();
   spec.order = *std::move(order);
+  if (!fields.has("devices")) return spec;
+  if (!spec.slice) return Diagnostic{fields.where("devices"), "numbers devices of the `slice`, which is missing"};
+  const std::int64_t count = chips_of(*spec.slice) * spec.machine.chip.devices * spec.slices;
+  auto devices = parse_devices(fields.text("devices"), count, fields.where("devices"));
+  if (!devices) return devices.error();
+  spec.devices = *std::move(devices);
   return spec;
 }
 
@@ -143,6 +155,32 @@ Expected<MeshSizes> parse_mesh(const std::string& text, const SourceLocation& wh
     sizes.emplace_back(piece.substr(0, equals), static_cast<int>(*size));
   }
   return sizes;
+}
+
+Expected<int> parse_precision(const std::string& text, const Machine& machine, const SourceLocation& where) {
+  const int passes = text == "default" ? 1 : text == "high" ? 3 : text == "highest" ? 6 : 0;
+  if (passes == 0) return Diagnostic{where, "expected default, high or highest, found " + quoted(text)};
+  if (machine.chip.peak[static_cast<std::size_t>(DType::f32)] != FlopsPerSecond{})
+    return Diagnostic{where, fmt::format("expected a machine that makes float32 products of bf16 passes, found {}, which states their peak", machine.name)};
+  return passes;
+}
+
+Expected<std::vector<int>> parse_devices(const std::string& text, std::int64_t count, const SourceLocation& where) {
+  std::vector<int> devices;
+  std::set<int> seen;
+  std::size_t column = 1;
+  for (const std::string& piece : split(text)) {
+    SourceLocation here = where;
+    if (here.line == 0 && !here.is_field) here = {where.file, 1, static_cast<int>(column)};  // of a command line
+    const auto device = parse_integer(piece, 0, count - 1, here);
+    if (!device)
+      return Diagnostic{here, count == 1 ? fmt::format("expected 0, the only device of the slice, found {}", quoted(piece))
+                                         : fmt::format("expected devices from 0 to {} of the slice, separated by commas, found {}", count - 1, quoted(piece))};
+    if (!seen.insert(static_cast<int>(*device)).second) return Diagnostic{here, fmt::format("expected every device once, found {} again", *device)};
+    devices.push_back(static_cast<int>(*device));
+    column += piece.size() + 1;
+  }
+  return devices;
 }
 
 Expected<SlowCable> parse_slow_cable(const Topology& topology, const std::string& text, const SourceLocation& where) {

@@ -116,6 +116,8 @@ RunTrust trust_of(const System& system, const std::vector<Coverage>& run, std::s
   const std::size_t known = comparison.beyond.size();
   if (!system.faults.none())
     comparison.beyond.emplace_back("broken or slow parts, fitted without");
+  const bool communicates_any = std::any_of(run.begin(), run.end(), [](const Coverage& one) { return one.devices > 1; });
+  if (communicates_any && !system.devices.empty()) comparison.beyond.emplace_back("a mesh on listed devices, fitted on all of a slice");
   const bool communicates = std::any_of(run.begin(), run.end(), [](const Coverage& one) { return one.devices > 1 && one.operation != CostKind::permute; });
   // calibrate predicts an all-reduce by a ring or in the switch, whichever is faster.
   const bool in_switch = lowering.starts_with("in-switch") && has_adding_switches(system.machine);

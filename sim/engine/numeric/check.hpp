@@ -36,7 +36,8 @@ struct CheckReport {
   bool matched = false;  // well-shaped, and every half of a transfer has its partner
   bool deadlock_free = false;
   bool race_free = false;
-  bool bit_equal = false;    // on integers all orders gave the same bits: those of the reference, if there is one
+  bool bit_equal = false;    // on integers all orders gave the same bits: those of the reference, if there is one and it is exact
+  std::string inexact{};     // why some results on integers are compared within a tolerance: the first operation that rounds; empty: all are exact
   double max_abs_error = 0;  // on uniform data, in program order; 0 if nothing was compared
   double max_rel_error = 0;
   double tolerance = 0;  // of max_rel_error
@@ -52,6 +53,9 @@ struct CheckReport {
 /// (integer_range()); buffers are float32 whatever their dtype. A correct schedule then gives the bits of the reference on every path, with tolerance
 /// zero: a lost, doubled, swapped or stale contribution shows on any number of devices. Small schedules run a second time with other integers,
 /// because two inputs may be equal by chance.
+///
+/// A claim that is a graph of operations may have some that round on integers too (ExactRange says which). What follows from these is compared within the
+/// tolerance that Comparison defines; all orders still have to give the same bits.
 ///
 /// Uniform data, in program order and in the buffers' own dtypes, gives the error that users of the schedule will see. Its tolerance follows from the
 /// number of roundings (see Comparison).
