@@ -1,6 +1,7 @@
 #include "tools/report/sharding_picture.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <memory>
 
@@ -37,22 +38,16 @@ struct ShardingPicture {
   std::vector<PictureText> texts{};
 };
 
-/// The label as it fits into a box: whole, shortened to its first and last device, or empty.
+/// The label as it fits into a box: whole, without the platform, the first and last device, or empty.
 PictureText label_in(const PictureBox& box, const std::string& platform, const ShownBlock& block) {
-  PictureText text{box.x + box.width / 2, box.y + box.height / 2, 0, 0.5, text_colour(box.fill), block_label(platform, block)};
-  const auto fit = [&](const std::string& label) {
-    return std::min({largest_letters, 0.9 * box.width / (letter_width * static_cast<double>(label.size())), 0.7 * box.height});
-  };
-  text.size = fit(text.text);
-  if (text.size < smallest_letters && block.devices.size() > 2) {
-    text.text = fmt::format("{} {}..{} ({})", platform, block.devices.front(), block.devices.back(), block.devices.size());
-    text.size = fit(text.text);
+  PictureText text{box.x + box.width / 2, box.y + box.height / 2, 0, 0.5, text_colour(box.fill), ""};
+  for (std::string& label : std::array{block_label(platform, block), fmt::format("{}", fmt::join(block.devices, ",")),
+                                       fmt::format("{}..{}", block.devices.front(), block.devices.back())}) {
+    text.size = std::min({largest_letters, 0.9 * box.width / (letter_width * static_cast<double>(label.size())), 0.7 * box.height});
+    if (text.size < smallest_letters) continue;
+    text.text = std::move(label);
+    break;
   }
-  if (text.size < smallest_letters) {
-    text.text = block.devices.size() == 1 ? fmt::format("{}", block.devices.front()) : "";
-    text.size = fit(text.text + ' ');
-  }
-  if (text.size < smallest_letters) text.text.clear();
   return text;
 }
 
@@ -73,6 +68,10 @@ ShardingPicture picture_of(const BlockGrid& grid, const std::string& platform, c
     if (grid.blocks.size() > most_labels) continue;
     if (PictureText text = label_in(box, platform, grid.blocks[i]); !text.text.empty()) picture.texts.push_back(std::move(text));
   }
+  // All labels in the size of the smallest, but not the title, which is the first text.
+  double size_of_labels = largest_letters;
+  for (std::size_t i = 1; i < picture.texts.size(); ++i) size_of_labels = std::min(size_of_labels, picture.texts[i].size);
+  for (std::size_t i = 1; i < picture.texts.size(); ++i) picture.texts[i].size = size_of_labels;
   constexpr Colour grey{0x44, 0x44, 0x44};
   // The indices where blocks begin; only the ends where there is no room for all.
   const auto ticks = [&](std::size_t blocks, std::int64_t extent, double length, double least_length, const auto& add) {
@@ -84,7 +83,9 @@ ShardingPicture picture_of(const BlockGrid& grid, const std::string& platform, c
   };
   const auto letters = [](std::int64_t extent) { return static_cast<double>(std::to_string(extent).size() + 1); };
   ticks(grid.columns, grid.width, width, 12 * letter_width * letters(grid.width), [&](double at, std::string index) {
-    picture.texts.push_back({margin_left + at, margin_top - 12, 12, 0.5, grey, std::move(index)});
+    // The last one may be too long to be centred.
+    const double half = 6 * letter_width * static_cast<double>(index.size());
+    picture.texts.push_back({std::min(margin_left + at, picture.width - half - 4), margin_top - 12, 12, 0.5, grey, std::move(index)});
   });
   if (!grid.row_dimension) return picture;
   const double size = std::min(12.0, (margin_left - 8) / (letter_width * letters(grid.height)));
