@@ -56,6 +56,7 @@ OUTSIDE = [
     (re.compile(r"mpi\.h$"), ("sim/engine/mpi", "tools/mpirun"), "MPI"),
     (re.compile(r"google/protobuf/|.*\.pb\.h$"), PROTOBUF_FOLDERS, "Protobuf"),
     (re.compile(r"simdjson\.h$"), ("validation/calibration/importers", "tools/report"), "simdjson"),
+    (re.compile(r"cairo\.h$"), ("tools/report",), "cairo"),
     (re.compile(r"nlohmann/"), ("tools/report/json.cpp",), "nlohmann/json"),  # report/json.hpp stands for it; tests read what was written
     (re.compile(r"Eigen/"), ("validation/calibration", "algorithms/collectives"), "Eigen"),
     (re.compile(r"sqlite3(ext)?\.h$"), ("tools/sweep",), "SQLite"),
