@@ -36,8 +36,9 @@ ARROWS = {
     "topologies": {"topologies/jax", "sim/config"},
     "algorithms": {"sim/schedule"},
     "workloads": {"algorithms", "topologies"},
+    "workloads/sharded": {"sim/schedule"},
     "workloads/tuning": {"workloads", "sim/engine/table"},
-    "workloads/scenario": {"workloads/tuning"},
+    "workloads/scenario": {"workloads/tuning", "workloads/sharded"},
     "validation/calibration": {"workloads/scenario"},
     "validation": {"validation/calibration"},
     "tools/report": {"validation"},
@@ -50,7 +51,7 @@ PROTOBUF_FOLDERS = ("sim/config", "workloads", "validation/calibration/importers
 # (what is included, the only folders that may, what to call it)
 OUTSIDE = [
     (re.compile(r"simgrid/|xbt/"), ("sim/engine/simgrid",), "SimGrid"),
-    (re.compile(r"boost/graph/"), ("sim/topology",), "Boost.Graph"),
+    (re.compile(r"boost/graph/"), ("sim/topology", "workloads/sharded"), "Boost.Graph"),
     (re.compile(r"boost/math/"), ("sim/base",), "Boost.Math"),
     (re.compile(r"boost/program_options"), ("tools/command",), "Boost.Program_options"),
     (re.compile(r"mpi\.h$"), ("sim/engine/mpi", "tools/mpirun"), "MPI"),
