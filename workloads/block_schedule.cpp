@@ -6,6 +6,7 @@
 
 #include "sim/base/blame.hpp"
 #include "sim/schedule/program_builder.hpp"
+#include "workloads/block_reference.hpp"
 #include "workloads/plan.hpp"
 
 namespace podsim {
@@ -143,7 +144,9 @@ Expected<Schedule> block_schedule(const Submesh& submesh, const Workload& worklo
       if (const auto found = named.find(own); found != named.end() && (!chained || std::string_view{own} == "dW")) outputs.push_back(found->second);
     composer.append(*schedule, is_forward(part) ? part.name : part.name + " backward", named);
   }
-  return std::move(composer).finish(outputs);
+  Schedule schedule = std::move(composer).finish(outputs);
+  schedule.computes = block_reference(workload, plan, submesh, pass);
+  return schedule;
 }
 
 }  // namespace podsim

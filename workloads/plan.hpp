@@ -63,7 +63,7 @@ std::vector<Branch> branches_of(const Workload& workload);
 /// differently (slices of different width), an alias, free in time, converts it. On a symmetric torus the block takes the sum of its parts' times. If
 /// devices end a part at different times, it may take less, or slightly more where an early re-layout meets other flows on its links.
 ///
-/// Tensors: X (what the block reads) -> Y; dY -> dX; <stage>.W -> <stage>.dW. `computes` is empty.
+/// Tensors: X (what the block reads) -> Y; dY -> dX; <stage>.W -> <stage>.dW. `computes` is block_reference().
 /// The block has R x C devices, the rows and columns of the submesh; the mesh may have other axes. Every group of the submesh's devices holds the
 /// same tensors and computes the whole block: along axes that the submesh does not name, the block is replicated and its batch is not split. Restrict
 /// the submesh to devices of one coordinate on those axes (devices_where()) to run it once. Groups share no data; if they share no links either, the

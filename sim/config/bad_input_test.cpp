@@ -340,6 +340,22 @@ TEST(BadSchedule, IsToldExactlyOfForm) {
   });
 }
 
+TEST(BadSchedule, IsToldExactlyOfAReference) {
+  const std::string before = "product { m: 16 n: 16 k: 16 }";
+  const std::string input = R"(reference { node { kind: input extents: [4] tensor: "X" } )";
+  expect_schedule_errors({
+      {before, before + " reference { }", "s:25:31: a schedule computes a reference, or products or a collective, not both"},
+      {before, input + "node { kind: relu operand: 1 extents: [4] } }", "s:25:77: an operand must be an earlier node, got 1 in node 1"},
+      {before, input + "node { kind: relu operand: 0 extents: [4] } output { tensor: \"Y\" node: 2 } }",
+       "s:25:124: the reference has 2 nodes, there is none at position 2"},
+      {before, input + "node { kind: scale operand: 0 extents: [4] number: nan } }", "s:25:102: number must be a finite number, got nan"},
+      {before, input + "node { kind: relu operand: 0 extents: [4611686018427387904] } }", "s:25:59: the array of this node has more than 2^62 bytes"},
+      {before, input + "node { kind: block_collective operand: 0 extents: [4] } }", "s:25:59: blocks belong to a block_collective, and to nothing else"},
+      {before, input + "node { kind: block_collective operand: 0 extents: [4] blocks { kind: permute axis: \"roww\" } } }",
+       R"(s:25:136: unknown mesh axis "roww", did you mean "row"?)"},
+  });
+}
+
 TEST(BadSchedule, TooMuchOfEverything) {
   std::string axes = "format_version: 1\n";
   for (int i = 0; i < 65; ++i) axes += fmt::format("mesh {{ name: \"a{}\" size: 1 }}\n", i);

@@ -25,6 +25,13 @@ void expect_round_trip(const Schedule& schedule) {
 
 TEST(ScheduleConfig, EveryOperationIsSavedAndReadBackEqual) { expect_round_trip(every_operation()); }
 
+TEST(ScheduleConfig, EveryNodeOfAReferenceIsSavedAndReadBackEqual) {
+  Schedule schedule = every_operation();
+  schedule.computes = every_node();
+  schedule.programs[0].buffers[0].unpadded = {7, 60, 15};
+  expect_round_trip(schedule);
+}
+
 TEST(ScheduleConfig, AnEmptyScheduleIsSavedAndReadBackEqual) { expect_round_trip(Schedule{}); }
 
 TEST(ScheduleConfig, AnyScheduleIsSavedAndReadBackEqual) {
@@ -42,6 +49,7 @@ TEST(ScheduleConfig, EveryValueOfTheEnumerationsHasItsNumber) {
     EXPECT_EQ(collective_kind_numbered(saved_number(kind)), kind) << name_of(kind);
   }
   EXPECT_EQ(collective_kind_count, proto::Collective::Kind_descriptor()->value_count());
+  for (const ReferenceTraits& traits : reference_table) EXPECT_EQ(reference_kind_numbered(saved_number(traits.kind)), traits.kind) << traits.name;
   for (int d = 0; d < dtype_count; ++d) EXPECT_EQ(dtype_numbered(saved_number(static_cast<DType>(d))), static_cast<DType>(d));
   EXPECT_EQ(dtype_count, proto::DType::Name_descriptor()->value_count());
 }
@@ -57,6 +65,11 @@ TEST(ScheduleConfig, NumbersOfSavedValuesStay) {
   EXPECT_EQ(saved_number(LocalKind::attention_grad), 14);
   EXPECT_EQ(saved_number(LocalKind::transpose), 15);
   EXPECT_EQ(saved_number(LocalKind::join), 16);
+  EXPECT_EQ(saved_number(LocalKind::subtract), 18);
+  EXPECT_EQ(saved_number(LocalKind::broadcast_in_dim), 25);
+  EXPECT_EQ(saved_number(ReferenceKind::input), 0);
+  EXPECT_EQ(saved_number(ReferenceKind::gelu), 10);
+  EXPECT_EQ(saved_number(ReferenceKind::block_collective), 13);
   EXPECT_EQ(saved_number(CollectiveKind::all_gather), 0);
   EXPECT_EQ(saved_number(CollectiveKind::permute), 6);
   EXPECT_EQ(saved_number(DType::f32), 0);

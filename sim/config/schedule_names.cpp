@@ -28,6 +28,8 @@ int number_named(bool (*parse)(google::protobuf::ConstStringParam, Saved*), Valu
 
 static_assert(proto::Local::Kind_ARRAYSIZE == local_kind_count, "a number in schedule.proto per row of local_table; none is ever removed");
 
+static_assert(proto::Reference::Kind_ARRAYSIZE == reference_kind_count, "a number in schedule.proto per row of reference_table; none is ever removed");
+
 // Those that never grow have the same numbers on both sides, and are converted by casts.
 static_assert(static_cast<int>(Role::input) == proto::Buffer::input && static_cast<int>(Role::output) == proto::Buffer::output &&
               static_cast<int>(Role::scratch) == proto::Buffer::scratch);
@@ -45,6 +47,7 @@ static_assert(static_cast<int>(Half::both) == proto::Edge::Gates::both && static
 int saved_number(DType dtype) { return number_named(proto::DType::Name_Parse, name_of(dtype)); }
 int saved_number(LocalKind kind) { return number_named(proto::Local::Kind_Parse, traits_of(kind).name); }
 int saved_number(CollectiveKind kind) { return number_named(proto::Collective::Kind_Parse, name_of(kind)); }
+int saved_number(ReferenceKind kind) { return number_named(proto::Reference::Kind_Parse, traits_of(kind).name); }
 
 DType dtype_numbered(int number) {
   const std::optional<DType> named = dtype_named(proto::DType::Name_Name(number));
@@ -56,6 +59,13 @@ LocalKind local_kind_numbered(int number) {
   const auto has_it = [&](const LocalTraits& traits) { return saved_number(traits.kind) == number; };
   const auto found = std::find_if(local_table.begin(), local_table.end(), has_it);
   assert(found != local_table.end());
+  return found->kind;
+}
+
+ReferenceKind reference_kind_numbered(int number) {
+  const auto has_it = [&](const ReferenceTraits& traits) { return saved_number(traits.kind) == number; };
+  const auto found = std::find_if(reference_table.begin(), reference_table.end(), has_it);
+  assert(found != reference_table.end());
   return found->kind;
 }
 

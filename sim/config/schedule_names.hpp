@@ -14,10 +14,12 @@ inline constexpr FileFormat schedule_format{"a schedule", 'S', schedule_format_v
 int saved_number(DType dtype);
 int saved_number(LocalKind kind);
 int saved_number(CollectiveKind kind);
+int saved_number(ReferenceKind kind);
 
 /// The value with this number, which must be one of schedule.proto (Protobuf admits no other).
 DType dtype_numbered(int number);
 LocalKind local_kind_numbered(int number);
 CollectiveKind collective_kind_numbered(int number);
+ReferenceKind reference_kind_numbered(int number);
 
 }  // namespace podsim

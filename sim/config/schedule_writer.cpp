@@ -42,6 +42,51 @@ class ScheduleWriter {
       assert(!schedule_.programs.empty());
       enter(schedule_.programs[0]);
       write(*collective, *message.mutable_collective());
+    } else if (const ReferenceProgram* reference = std::get_if<ReferenceProgram>(&schedule_.computes)) {
+      write(*reference, *message.mutable_reference());
+    }
+  }
+
+  void write(const ReferenceProgram& reference, proto::Reference& message) const {
+    for (const ReferenceNode& node : reference.nodes) write(node, *message.add_node());
+    for (const auto& [tensor, node] : reference.outputs) {
+      proto::Reference::Output& output = *message.add_output();
+      output.set_tensor(tensor);
+      output.set_node(node);
+    }
+    if (!reference.claim.empty()) message.set_claim(reference.claim);
+  }
+
+  void write(const ReferenceNode& node, proto::Reference::Node& message) const {
+    message.set_kind(static_cast<proto::Reference::Kind>(saved_number(node.kind)));
+    for (const int operand : node.operands) message.add_operand(operand);
+    for (const std::int64_t extent : node.extents) message.add_extents(extent);
+    if (!node.tensor.empty()) message.set_tensor(node.tensor);
+    if (!node.name.empty()) message.set_name(node.name);
+    if (node.number != 1) message.set_number(node.number);
+    if (node.dim != 0) message.set_dim(node.dim);
+    if (node.transpose_left) message.set_transpose_left(true);
+    if (node.transpose_right) message.set_transpose_right(true);
+    for (const int dimension : node.permutation) message.add_permutation(dimension);
+    if (node.offset != 0) message.set_offset(node.offset);
+    if (node.causal) message.set_causal(true);
+    if (node.kind == ReferenceKind::block_collective) write(node.collective, *message.mutable_blocks());
+  }
+
+  void write(const BlockCollective& collective, proto::Reference::Blocks& message) const {
+    const auto name = [&](int axis) { return schedule_.mesh.axes().at(static_cast<std::size_t>(axis)).name; };
+    message.set_kind(static_cast<proto::Collective::Kind>(saved_number(collective.kind)));
+    for (const int axis : collective.axes) message.add_axis(name(axis));
+    if (collective.dim != 0) message.set_dim(collective.dim);
+    if (collective.split_dim != 0) message.set_split_dim(collective.split_dim);
+    if (collective.shift != 0) message.set_shift(collective.shift);
+    for (const std::vector<int>& axes : collective.from.dims) {
+      proto::Reference::Axes& added = *message.add_from();
+      for (const int axis : axes) added.add_axis(name(axis));
+    }
+    for (const std::vector<int>& axes : collective.to.dims) {
+      proto::Reference::Axes& added = *message.add_to();
+      for (const int axis : axes) added.add_axis(name(axis));
     }
   }
 
@@ -88,6 +133,7 @@ class ScheduleWriter {
       proto::Buffer::Sharding& sharding = *message.add_sharding();
       for (const AxisView& axis : axes) write(axis, *sharding.add_axis());
     }
+    for (const std::int64_t extent : buffer.unpadded) message.add_unpadded(extent);
   }
 
   void write(const AxisView& view, proto::AxisView& message) const {

@@ -57,6 +57,31 @@ inline Schedule every_operation() {
   return schedule;
 }
 
+/// A claim with every kind of node and every field of one; the graph makes no sense.
+inline ReferenceProgram every_node() {
+  ReferenceProgram program;
+  for (const ReferenceTraits& traits : reference_table) {
+    ReferenceNode node;
+    node.kind = traits.kind;
+    const int n = static_cast<int>(program.nodes.size());
+    for (int i = 0; i < traits.operands; ++i) node.operands.push_back(n - 1 - i);
+    node.extents = {n + 1, 4};
+    node.number = n % 2 == 0 ? 1 : 0.1 * n;
+    node.dim = n % 3;
+    node.offset = n % 5, node.causal = n % 2 == 0;
+    node.transpose_left = n % 2 == 1, node.transpose_right = n % 4 == 1;
+    if (traits.kind == ReferenceKind::input) node.tensor = "X", node.operands.clear();
+    if (traits.kind == ReferenceKind::product) node.operands = {0, 0};
+    if (traits.kind == ReferenceKind::transpose) node.permutation = {1, 0}, node.name = "turned \"X\"";
+    if (traits.kind == ReferenceKind::block_collective)
+      node.collective = {CollectiveKind::all_to_all, {1, 0}, 1, 2, -3, {{{0}, {}, {1}}}, {{{1, 0}}}};
+    program.nodes.push_back(node);
+  }
+  program.outputs = {{"Y", 1}, {"Z", static_cast<int>(program.nodes.size()) - 1}};
+  program.claim = "what it is";
+  return program;
+}
+
 /// Writes schedules of random values. They mean nothing, but a reader has to accept them.
 class RandomScheduleWriter {
  public:

@@ -18,9 +18,10 @@
 namespace podsim {
 
 /// Reads and writes are regions. A write always replaces: to accumulate, read the sum as an operand (add). For the kinds up to `alias` the regions
-/// have equal element counts and correspond in row-major order.
+/// have equal element counts and correspond in row-major order; so do those of the elementwise kinds from `subtract` to `relu`. A sum along a dimension
+/// adds in float32, in order of increasing index, and rounds to its dtype once.
 ///
-/// The others are the operations of transformers between products. `x` and `dx` are [tokens, features], or [features, tokens] with `features_first`.
+/// Those from norm_sums to transpose are the operations of transformers between products. `x` and `dx` are [tokens, features], or [features, tokens] with `features_first`.
 /// A norm is over N = `factor` features, of which a device holds a part. Its sums are [tokens, w] ([w, tokens]), of any dtype, and are all-reduced
 /// between the two steps: w = 2 subtracts the mean (layer norm), w = 1 does not (RMS norm). xhat = (x - mean) / sqrt(mean square deviation + 1e-5).
 /// Activations take regions of any shapes with equal element counts.
@@ -45,6 +46,14 @@ enum class LocalKind {
   transpose,       // [tokens, features...] -> [features..., tokens]; features_first: the reverse. Any number of feature dimensions
   join,            // no operands, free in time: waits for M tasks so that N others wait for it alone, with M + N edges instead of M * N
   add_in_switch,   // writes[0] = reads[0] + reads[1], free in time: a switch has made the sum (InSwitch)
+  subtract,        // writes[0] = reads[0] - reads[1]
+  multiply,        // writes[0] = reads[0] * reads[1]
+  divide,          // writes[0] = reads[0] / reads[1]
+  add_number,      // writes[0] = reads[0] + factor
+  reciprocal,      // writes[0] = factor / reads[0]
+  relu,            // writes[0] = max(reads[0], 0)
+  sum_along,       // [.., d, ..] -> [.., 1, ..]: the sum along the one dimension that differs; if none does, a copy
+  broadcast_in_dim,  // [.., 1 or d, ..] -> [.., d, ..]: dimensions of length 1 are repeated
 };
 
 /// The role of a kind for engines, metrics and proofs.
@@ -92,7 +101,7 @@ struct LocalTraits {
   bool factor = false;  // `factor` has a meaning and is always printed
 };
 
-inline constexpr std::size_t local_kind_count = static_cast<std::size_t>(LocalKind::add_in_switch) + 1;
+inline constexpr std::size_t local_kind_count = static_cast<std::size_t>(LocalKind::broadcast_in_dim) + 1;
 
 /// In the order of the enumerators.
 inline constexpr std::array<LocalTraits, local_kind_count> local_table{{
@@ -125,6 +134,15 @@ inline constexpr std::array<LocalTraits, local_kind_count> local_table{{
      .shapes = shapes::transpose},
     {.kind = LocalKind::join, .name = "join", .reads = 0, .writes = 0, .role = LocalRole::order, .cost = LocalCost::free},
     {.kind = LocalKind::add_in_switch, .name = "add-in-switch", .reads = 2, .writes = 1, .cost = LocalCost::free, .flops = per_element<1>, .in_place = 2},
+    {.kind = LocalKind::subtract, .name = "subtract", .reads = 2, .writes = 1, .flops = per_element<1>, .in_place = 2},
+    {.kind = LocalKind::multiply, .name = "multiply", .reads = 2, .writes = 1, .flops = per_element<1>, .in_place = 2},
+    {.kind = LocalKind::divide, .name = "divide", .reads = 2, .writes = 1, .flops = per_element<1>, .in_place = 2},
+    {.kind = LocalKind::add_number, .name = "add-number", .reads = 1, .writes = 1, .flops = per_element<1>, .in_place = 1, .factor = true},
+    {.kind = LocalKind::reciprocal, .name = "reciprocal", .reads = 1, .writes = 1, .flops = per_element<1>, .in_place = 1, .factor = true},
+    {.kind = LocalKind::relu, .name = "relu", .reads = 1, .writes = 1, .flops = per_element<1>, .in_place = 1},
+    {.kind = LocalKind::sum_along, .name = "sum-along", .reads = 1, .writes = 1, .flops = per_element<1>, .shapes = shapes::sum_along},
+    {.kind = LocalKind::broadcast_in_dim, .name = "broadcast-in-dim", .reads = 1, .writes = 1, .role = LocalRole::layout, .category = "copy",
+     .shapes = shapes::broadcast_in_dim},
 }};
 
 /// Whether a table has one row per kind, in the order of the enumerators.

@@ -66,5 +66,8 @@ void attention(const Local& local, OperandCheck& check);
 void attention_grad(const Local& local, OperandCheck& check);
 void transpose(const Local& local, OperandCheck& check);
 
+void sum_along(const Local& local, OperandCheck& check);
+void broadcast_in_dim(const Local& local, OperandCheck& check);
+
 }  // namespace shapes
 }  // namespace podsim

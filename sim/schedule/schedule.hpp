@@ -17,7 +17,9 @@
 #include "sim/base/ids.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/mesh/mesh.hpp"
+#include "sim/schedule/collective_kind.hpp"
 #include "sim/schedule/local_kind.hpp"
+#include "sim/schedule/reference_program.hpp"
 
 namespace podsim {
 
@@ -183,11 +185,6 @@ struct Recv {
   friend bool operator==(const Recv&, const Recv&) = default;
 };
 
-enum class CollectiveKind { all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, reduce, permute };
-inline constexpr int collective_kind_count = 7;
-std::string_view name_of(CollectiveKind kind);  // "all-gather"
-std::optional<CollectiveKind> collective_kind_named(std::string_view name);
-
 /// An operation of all devices along `axes` (first most significant, P devices per group); lowering replaces it. Elements of the two regions
 /// correspond in row-major order. Blocks are P equal pieces of a dimension, in mesh order.
 ///   all-gather      block b of the output's `dim` = input of device b                    count(output) = P * count(input)
@@ -269,7 +266,8 @@ enum class Role { input, output, scratch };
 
 /// Storage on one device. An input or output is a shard of the global tensor `tensor`, row-major: dimension i of the tensor has extents[i] times the
 /// sizes of the mesh axes sharding[i] (first most significant); mesh axes that are not named replicate it. If several buffer dimensions stand for one
-/// tensor dimension (views of slices), they flatten row-major.
+/// tensor dimension (views of slices), they flatten row-major. With `unpadded` only elements below those extents of the tensor are data; the others are
+/// padding, 0 in inputs. A claim is about the tensor with its padding or without it, whichever has its number of elements.
 struct Buffer {
   std::string name;
   std::vector<std::int64_t> extents;
@@ -277,6 +275,7 @@ struct Buffer {
   Role role = Role::scratch;
   std::string tensor;                           // input, output
   std::vector<std::vector<AxisView>> sharding;  // input, output: one list per dimension
+  std::vector<std::int64_t> unpadded{};         // input, output: the tensor's extents without padding; empty: there is none
   WrittenAt written_at{};
   friend bool operator==(const Buffer&, const Buffer&) = default;
 };
@@ -310,10 +309,10 @@ struct Product {
   friend bool operator==(const Product&, const Product&) = default;
 };
 
-/// The claim of a schedule, which check() verifies: nothing; products (a GEMM; a layer's forward and backward); or one collective on regions of
-/// program 0.
+/// The claim of a schedule, which check() verifies: nothing; products (a GEMM; a layer's forward and backward); one collective on regions of
+/// program 0; or a graph of operations on whole arrays.
 using Products = std::vector<Product>;
-using Computes = std::variant<std::monostate, Products, Collective>;
+using Computes = std::variant<std::monostate, Products, Collective, ReferenceProgram>;
 
 struct Schedule {
   std::string name;

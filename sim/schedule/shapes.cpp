@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -86,7 +87,8 @@ class ShapeChecker {
       count *= extent;
     }
     if (buffer.role == Role::scratch) {
-      if (!buffer.tensor.empty() || !buffer.sharding.empty()) problem("buffer {}: scratch has no tensor and no sharding", quoted(buffer.name));
+      if (!buffer.tensor.empty() || !buffer.sharding.empty() || !buffer.unpadded.empty())
+        problem("buffer {}: scratch has no tensor and no sharding", quoted(buffer.name));
       return;
     }
     if (buffer.tensor.empty()) problem("buffer {}: an input or output needs the name of its tensor", quoted(buffer.name));
@@ -102,6 +104,19 @@ class ShapeChecker {
         else if (!used.insert(view).second)
           problem("buffer {}: the sharding names mesh axis {} twice", quoted(buffer.name), schedule_.mesh.name(view));
       }
+    check_padding(buffer);
+  }
+
+  void check_padding(const Buffer& buffer) {
+    if (buffer.unpadded.empty()) return;
+    bool fits = buffer.unpadded.size() == buffer.extents.size() && buffer.sharding.size() == buffer.extents.size();
+    for (std::size_t i = 0; fits && i < buffer.extents.size(); ++i) {
+      std::int64_t extent = buffer.extents[i];
+      for (const AxisView& view : buffer.sharding[i])
+        if (__builtin_mul_overflow(extent, view.size, &extent)) extent = std::numeric_limits<std::int64_t>::max();
+      fits = 1 <= buffer.unpadded[i] && buffer.unpadded[i] <= extent;
+    }
+    if (!fits) problem("buffer {}: the extents without padding, {}, are not within those of its tensor", quoted(buffer.name), fmt::join(buffer.unpadded, "x"));
   }
 
   bool check_affine(const Affine& affine, std::string_view what) {
@@ -393,6 +408,8 @@ class ShapeChecker {
       for (const Product& product : *products)
         if (product.m < 1 || product.n < 1 || product.k < 1)
           problem("computes: the extents of a product must be positive, found m={}, n={}, k={}", product.m, product.n, product.k);
+    if (const auto* reference = std::get_if<ReferenceProgram>(&schedule_.computes))
+      for (const std::string& text : check_reference(*reference, schedule_.mesh)) problem("computes: {}", text);
     const auto* collective = std::get_if<Collective>(&schedule_.computes);
     if (!collective) return;
     if (schedule_.programs.empty()) {

@@ -47,6 +47,24 @@ TEST(LocalShapes, NormsAreOverTokensAndAPartOfTheFeatures) {
   }
 }
 
+TEST(LocalShapes, SumsAndBroadcastsKeepTheRank) {
+  EXPECT_THAT(said_of(LocalKind::sum_along, {{4, 6, 2}, {4, 1, 2}}), IsEmpty());
+  EXPECT_THAT(said_of(LocalKind::sum_along, {{4, 6}, {4, 6}}), IsEmpty());
+  EXPECT_THAT(said_of(LocalKind::sum_along, {{4, 6}, {1, 1}}),
+              ElementsAre(R"(task 0 "t": the sum of [4,6] is [1,1]; expected the same lengths with 1 in the place of one of them)"));
+  EXPECT_THAT(said_of(LocalKind::sum_along, {{4, 6}, {4}}),
+              ElementsAre(R"(task 0 "t": the sum of [4,6] is [4]; expected the same lengths with 1 in the place of one of them)"));
+  EXPECT_THAT(said_of(LocalKind::sum_along, {{4, 6}, {4, 2}}),
+              ElementsAre(R"(task 0 "t": the sum of [4,6] is [4,2]; expected the same lengths with 1 in the place of one of them)"));
+  EXPECT_THAT(said_of(LocalKind::broadcast_in_dim, {{1, 6}, {4, 6}}), IsEmpty());
+  EXPECT_THAT(said_of(LocalKind::broadcast_in_dim, {{2, 6}, {4, 6}}),
+              ElementsAre(R"(task 0 "t": [2,6] is broadcast to [4,6]; expected equally many dimensions, each of length 1 or as written)"));
+  EXPECT_THAT(said_of(LocalKind::broadcast_in_dim, {{6}, {4, 6}}, 1, false, {0}),
+              ElementsAre(R"(task 0 "t": [6] is broadcast to [4,6]; expected equally many dimensions, each of length 1 or as written)",
+                          R"(task 0 "t": the read region is bf16, the written region is f32)"));
+  EXPECT_THAT(said_of(LocalKind::divide, {{4, 6}, {4, 5}, {4, 6}}), ElementsAre(R"(task 0 "t": the read region has 20 elements, the written region has 24)"));
+}
+
 TEST(LocalShapes, OfNormsAreToldExactly) {
   const Lengths x{4, 6}, sums{4, 2};
   EXPECT_THAT(said_of(LocalKind::norm_sums, {{24}, sums}, 6), ElementsAre(R"(task 0 "t": x has 1 dimensions; expected [tokens,features])"));

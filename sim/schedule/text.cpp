@@ -20,6 +20,7 @@ class Printer {
       for (const Product& product : *products)
         line("computes {}[{},{}] = {}{} . {}{} over {}", product.out, product.m, product.n, product.left, product.transpose_left ? "^T" : "",
              product.right, product.transpose_right ? "^T" : "", product.k);
+    if (const auto* reference = std::get_if<ReferenceProgram>(&schedule_.computes)) print(*reference);
     for (std::size_t p = 0; p < schedule_.programs.size(); ++p) print(p);
     return std::move(text_);
   }
@@ -29,6 +30,51 @@ class Printer {
   void line(fmt::format_string<Args...> format, Args&&... args) {
     fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
     text_ += '\n';
+  }
+
+  void print(const ReferenceProgram& reference) {
+    line("computes {}", claim_of(reference));
+    for (std::size_t n = 0; n < reference.nodes.size(); ++n) {
+      const ReferenceNode& node = reference.nodes[n];
+      std::string how;
+      for (std::size_t i = 0; i < node.operands.size(); ++i)
+        how += fmt::format(" {}{}", node.operands[i], (i == 0 ? node.transpose_left : node.transpose_right) ? "^T" : "");
+      if (!node.permutation.empty()) how += fmt::format(" permutation {}", fmt::join(node.permutation, ","));
+      const ReferenceTraits& traits = traits_of(node.kind);
+      if (node.kind == ReferenceKind::scale || node.kind == ReferenceKind::add_number || node.kind == ReferenceKind::reciprocal)
+        how += fmt::format(" number {}", node.number);
+      if (node.kind == ReferenceKind::sum || node.kind == ReferenceKind::concatenate) how += fmt::format(" dim {}", node.dim);
+      if (node.kind == ReferenceKind::slice) how += fmt::format(" dim {} from {}", node.dim, node.offset);
+      if (node.causal) how += " causal";
+      if (node.kind == ReferenceKind::block_collective) how += describe(reference, n);
+      const std::string& name = node.kind == ReferenceKind::input ? node.tensor : node.name;
+      line("  {:>4} {}[{}] {}{}", n, name, fmt::join(node.extents, ","), traits.name, how);
+    }
+    for (const auto& [tensor, node] : reference.outputs) line("  output {} is {}", tensor, node);
+  }
+
+  std::string describe(const ReferenceProgram& reference, std::size_t n) const {
+    const ReferenceNode& node = reference.nodes[n];
+    const BlockCollective& collective = node.collective;
+    std::string axes;
+    for (const int axis : collective.axes) axes += (axes.empty() ? "" : "+") + axis_name(axis);
+    const auto sharding = [&](const Sharding& of, std::size_t rank) {
+      std::string text;
+      for (std::size_t d = 0; d < rank; ++d) {
+        std::string entry;
+        if (d < of.dims.size())
+          for (const int axis : of.dims[d]) entry += (entry.empty() ? "" : "+") + axis_name(axis);
+        text += (d == 0 ? "" : ",") + (entry.empty() ? std::string{"-"} : entry);
+      }
+      return text;
+    };
+    const std::size_t operand = node.operands.empty() ? 0 : static_cast<std::size_t>(node.operands[0]);
+    const std::size_t rank = operand < reference.nodes.size() ? reference.nodes[operand].extents.size() : 0;
+    return fmt::format(" {} over {} dim {} split {} shift {}: ({}) -> ({})", name_of(collective.kind), axes, collective.dim, collective.split_dim,
+                       collective.shift, sharding(collective.from, rank), sharding(collective.to, node.extents.size()));
+  }
+  std::string axis_name(int axis) const {
+    return axis >= 0 && static_cast<std::size_t>(axis) < mesh_.axes().size() ? mesh_.axes()[static_cast<std::size_t>(axis)].name : "?";
   }
 
   void print(std::size_t p) {
@@ -51,6 +97,7 @@ class Printer {
         tensor += (tensor.empty() ? "" : ",") + (names.empty() ? std::string{"-"} : names);
       }
       tensor = fmt::format(" of {}({})", buffer.tensor, tensor);
+      if (!buffer.unpadded.empty()) tensor += fmt::format(" padded from [{}]", fmt::join(buffer.unpadded, ","));
     }
     line("  buffer {} {}[{}] {}{}", buffer.name, name_of(buffer.dtype), fmt::join(buffer.extents, ","),
          buffer.role == Role::input    ? "input"

@@ -72,6 +72,24 @@ TEST(ScheduleText, SaysWhatItComputes) {
             "schedule \"test\" on x=2\nprogram 0 on devices 0..1\n  computes all-gather over x dim 0: a[0:2] -> a[:]\n  buffer a f32[4] scratch\n");
 }
 
+TEST(ScheduleText, SaysOfAGraphWhatEachNodeIs) {
+  Writer w{std::vector<MeshAxis>{{"x", 2, true}}};
+  ReferenceNode a, sum, product;
+  a.tensor = "A", a.extents = {4, 2};
+  product.kind = ReferenceKind::product, product.operands = {0, 0}, product.extents = {4, 4}, product.transpose_right = true, product.name = "B";
+  sum.kind = ReferenceKind::block_collective, sum.operands = {1}, sum.extents = {2, 4};
+  sum.collective = {CollectiveKind::all_reduce, {0}, 0, 0, 0, {{{0}}}, {}};
+  w.schedule.computes = ReferenceProgram{{a, product, sum}, {{"C", 2}}, ""};
+  EXPECT_EQ(to_text(w.schedule), R"(schedule "test" on x=2
+computes C = all-reduce(B)
+     0 A[4,2] input
+     1 B[4,4] product 0 0^T
+     2 [2,4] block-collective 1 all-reduce over x dim 0 split 0 shift 0: (x,-) -> (-,-)
+  output C is 2
+program 0 on devices 0..1
+)");
+}
+
 TEST(ScheduleText, SaysOfACollectiveWhatItsKindNeeds) {
   Writer w{std::vector<MeshAxis>{{"x", 4, true}}};
   const BufferId a = w.scratch("a", {4});

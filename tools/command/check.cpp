@@ -23,6 +23,7 @@ Expected<CheckOptions> check_options(const Options& options) {
   result.random_orders = static_cast<int>(*orders);
   result.threads = static_cast<int>(*threads);
   result.structure_only = options.flag("structure-only");
+  if (options.text("data") != "random") result.data = options.text("data") == "ones" ? InputData::ones : InputData::arange;
   return result;
 }
 
@@ -38,13 +39,15 @@ OptionGroup check_options_described() {
   const OptionGroup own{{"orders", word("N", "3"), "random legal orders to try besides program order"},
                         {"seed", word("N", "1"), "of the inputs and the random orders"},
                         {"threads", word("N", "0"), "devices computed in parallel; 0: all cores"},
+                        {"data", OptionValue{.kind = OptionValue::Kind::one, .name = "KIND", .otherwise = "random", .choices = {"random", "arange", "ones"}},
+                         "inputs: random|arange|ones; arange counts row-major from 0 over\neach tensor. With arange and ones outputs of at most 64 elements\nare printed"},
                         {"structure-only", flag(), "matching, races and deadlock alone: no numbers, and no claim asked for"},
                         {"edges", flag(), "tell of every edge whether it orders a race, is implied, or is\nproven to be about timing only"}};
   return joined({system_options(false), mesh_devices_option(), problem_options(false), workload_options(), own, output_options(table_json)});
 }
 
-/// As it is checked.
-Expected<Schedule> lowered_schedule(const Options& options, const RunOptions& how) {
+/// As it is checked, with the description of its problem.
+Expected<LoweredProblem> lowered_problem(const Options& options, const RunOptions& how) {
   how.tell("laying out the mesh");
   const auto asked = problem_of(options, DType::f32, "ideal");
   if (!asked) return asked.error();
@@ -52,7 +55,7 @@ Expected<Schedule> lowered_schedule(const Options& options, const RunOptions& ho
   if (!posed) return posed.error();
   auto lowered = lower_problem(posed->system, posed->problem, how);
   if (!lowered) return lowered.error();
-  return std::move(lowered->lowered);
+  return lowered;
 }
 
 Expected<int> check_and_print(const Options& options, Console& console) {
@@ -61,8 +64,9 @@ Expected<int> check_and_print(const Options& options, Console& console) {
   RunOptions how = run_options_of(console, given->threads);
   ProgressLine line{console, options.flag("quiet")};
   show_on(line, how);
-  const auto lowered = lowered_schedule(options, how);
-  if (!lowered) return lowered.error();
+  const auto problem = lowered_problem(options, how);
+  if (!problem) return problem.error();
+  const Schedule* const lowered = &problem->lowered;
   const auto found = check_with_progress(*lowered, *given, line, console.interrupted);
   if (!found) return found.error();
   std::vector<NamedEdge> edges;

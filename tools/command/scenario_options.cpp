@@ -71,6 +71,19 @@ OptionGroup one_problem() {
           {"slice-count", word("S"), "slices of meshslice; panels of summa (left out: lcm(R, C))"}};
 }
 
+/// Sharded programs.
+OptionGroup program_options() {
+  return {{"program", input_file("TEXT|FILE"),
+       "statements on sharded arrays, separated by ; as 'C = A @ B; Y = relu(C)',\nor a textproto file of them (workloads/scenario/program.proto)"},
+          {"shape", words("A=48x24"), "the shape of an input of --program; repeatable, or separated by ;"},
+          {"shard", words("A=x,-"), "the mesh axes that divide each dimension of an input: x, - for none,\n(x+y) for two; left out: replicated"},
+          {"out", words("C=x,y"), "the sharding that a result of --program is needed in; partial sums stay\npending with C=unreduced(x):-,y"},
+          {"choose", word("default|bytes|time", "bytes"), "which collectives are inserted: those of the usual rules, with the\nfewest bytes received per device, or the fastest by des"},
+          {"chain", flag(), "--program is one product of 3 to 8 matrices (or X = A @ X): search the\norder of the products and the shardings that are not given"},
+          {"minimise", word("bytes|collectives|time", "bytes"), "of --chain"},
+          {"replicate", words("A[,...]|all"), "operands of --chain that need not be divided over all devices"}};
+}
+
 /// The same as lists.
 OptionGroup compared_problems() {
   return {{"collective", word("KIND[,...]"),
@@ -91,20 +104,20 @@ OptionGroup problem_options(bool several) {
           {"chunks", word("N"), "of broadcast, reduce and algorithms in chunks (hierarchical, tree,\nin-switch); left out: what takes least time by a model of the\npipeline. rotations: at most so many"},
           {"shift", word("N"), "permute: everybody to their position + N"},
           {"pairs", input_file("FILE"), "permute: lines `from to`, positions along the axes; # begins a comment"},
-          {"dtype", word("bf16|f32"), "element type of --collective"},
+          {"dtype", word("bf16|f32"), "element type of --collective and of --program"},
           {"pass", word("forward|backward|both", "forward"), "a layer's forward product, its two gradients, or all three"},
           {"wang-operand", word("x|w"), "which operand of wang OS travels; left out: the one with more\nbytes times hops"},
           {"block", word("B", "8"), "rows or columns of a slice's interleaved blocks"},
           {"prefetch", word("P", "1"), "slices that run ahead of the matmul"},
           {"slice-copies", word("on|off"), "whether cutting slices costs copies on the core;\nleft out: as the machine says"},
           {"collectives", word("NAME|auto"),
-       "the algorithm of the GEMM's collectives; auto: each the fastest,\non a folded axis also several physical ones at once; left out: ring,\nor "
+       "the algorithm of the collectives of a GEMM or program; auto: each the fastest,\non a folded axis also several physical ones at once; left out: ring,\nor "
        "line on open axes"},
           {"given", word("X[,W,dY]"),
        "operands of --gemm that are there as an algorithm needs them; any\nother one that it needs on several devices at once begins split over\nall of "
        "them and is gathered first, in its time (1d-megatron: X)"},
           {"pad", flag(), "round extents up to what divides, and say how much is wasted"}};
-  return joined({gemm, several ? compared_problems() : one_problem(), details});
+  return joined({gemm, several ? compared_problems() : one_problem(), program_options(), details});
 }
 
 OptionGroup workload_options() {

@@ -15,12 +15,13 @@ struct Target {
   std::span<const Format> formats;
   Expected<std::string> (*show)(const Options&, Format, const RunOptions&);
 };
-constexpr std::array<Target, 5> targets{{
+constexpr std::array<Target, 6> targets{{
     {"machine", false, false, table_json_csv, &show_machine},
     {"topology", true, false, table_json, &show_topology},
     {"mesh", true, false, table_json, &show_mesh},
     {"schedule", false, true, table_only, &show_schedule},
     {"plan", true, false, table_json, &show_plan},
+    {"program", false, true, table_json, &show_program},
 }};
 
 OptionGroup options_of(const Target& target) {
@@ -35,7 +36,7 @@ OptionGroup options_of(const Target& target) {
   }
   if (target.problem) {
     described = joined({described, problem_options(false), workload_options()});
-    described.push_back({"lowered", flag(), "with its collectives replaced by the tasks of their algorithms"});
+    if (target.show == &show_schedule) described.push_back({"lowered", flag(), "with its collectives replaced by the tasks of their algorithms"});
   }
   return joined({described, output_options(target.formats)});
 }
@@ -60,12 +61,13 @@ int show_verb(const std::vector<std::string>& arguments, Console& console) {
     console.out << usage_of("show");
     return exit_done;
   }
-  std::vector<std::string> names;
+  if (!arguments.empty() && arguments.front() == "sharding") return show_sharding({arguments.begin() + 1, arguments.end()}, console);
+  std::vector<std::string> names{"sharding"};
   for (const Target& target : targets) {
     if (!arguments.empty() && arguments.front() == target.name) return show(target, {arguments.begin() + 1, arguments.end()}, console);
     names.emplace_back(target.name);
   }
-  const std::string expected = "machine, topology, mesh, schedule or plan";
+  const std::string expected = "machine, topology, mesh, sharding, schedule, plan or program";
   if (arguments.empty()) return report({{}, "show what? " + expected}, console);
   return report({{}, "cannot show " + quoted(arguments.front()) + did_you_mean(arguments.front(), names) + "; expected " + expected}, console);
 }

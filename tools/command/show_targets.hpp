@@ -19,7 +19,13 @@ Expected<std::string> show_mesh(const Options& options, Format format, const Run
 /// Errors: those of the system and the problem; with -o a schedule that no reader would take, for its size.
 Expected<std::string> show_schedule(const Options& options, Format format, const RunOptions& how);
 
+/// Errors: those of the system and the program; no program.
+Expected<std::string> show_program(const Options& options, Format format, const RunOptions& how);
+
 /// Errors: no plan; those of the system, the plan and its parts.
 Expected<std::string> show_plan(const Options& options, Format format, const RunOptions& how);
+
+/// `podsim show sharding`: needs no system, but to know what the console shows. Returns the exit status.
+int show_sharding(const std::vector<std::string>& arguments, Console& console);
 
 }  // namespace podsim

@@ -66,7 +66,7 @@ Expected<Verdict> judge_at_root(const Schedule& lowered, const std::string& unif
   if (!verdict.has_reference) return verdict;
   const Expected<Reference> reference = Reference::make(lowered, options);
   if (!reference) return reference.error();
-  verdict.as_reference = reference->compare(found).bit_equal;
+  verdict.as_reference = reference->compare(found).agrees;
   if (!verdict.as_reference && verdict.problem.empty()) verdict.problem = "the result is not what the schedule says it computes";
   return verdict;
 }

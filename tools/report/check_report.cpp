@@ -1,7 +1,10 @@
 #include "tools/report/check_report.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <charconv>
+#include <cmath>
 
 #include "sim/schedule/text.hpp"
 #include "tools/report/json.hpp"
@@ -22,6 +25,22 @@ std::string_view name_of(EdgePurpose purpose) {
   return "";
 }
 
+/// A float32 in the fewest digits that read back as the same one.
+Json json_of(float value) {
+  if (!std::isfinite(value)) return {};
+  const std::string digits = fmt::format("{}", value);
+  double number = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return number;
+}
+
+Json json_of(const CheckedOutput& output) {
+  Json extents = Json::array(), values = Json::array();
+  for (const std::int64_t extent : output.extents) extents.push_back(extent);
+  for (const float value : output.values) values.push_back(json_of(value));
+  return Json{{"name", output.name}, {"extents", std::move(extents)}, {"values", std::move(values)}};
+}
+
 }  // namespace
 
 std::string check_table(const CheckReport& report) {
@@ -34,11 +53,17 @@ std::string check_table(const CheckReport& report) {
       {"compared with", report.compared},
   };
   if (report.compared_something()) {
-    rows.push_back({"bit-equal on integers", yes(report.bit_equal)});
-    rows.push_back({"largest error on uniform data", fmt::format("{:.3g} absolute, {:.3g} of the largest value (allowed {:.3g})",
+    const std::string data{name_of(report.data)};
+    if (report.inexact.empty())
+      rows.push_back({"bit-equal on " + data, yes(report.bit_equal)});
+    else
+      rows.push_back({"right on " + data, fmt::format("{}, bit-equal in all orders, within a tolerance of the reference: {}", yes(report.bit_equal), report.inexact)});
+    rows.push_back({"largest error on " + (report.data == InputData::random ? "uniform data" : data), fmt::format("{:.3g} absolute, {:.3g} of the largest value (allowed {:.3g})",
                                                                  report.max_abs_error, report.max_rel_error, report.tolerance)});
   }
   rows.push_back({"ok", yes(report.ok)});
+  for (const CheckedOutput& output : report.outputs)
+    rows.push_back({output.name + fmt::format("[{}]", fmt::join(output.extents, ",")), fmt::format("{}", fmt::join(output.values, " "))});
   std::string text = table(rows, 2);
   for (const Diagnostic& problem : report.problems) text += to_text(problem) + "\n";
   return text;
@@ -75,6 +100,13 @@ std::string check_json(const CheckReport& report, const std::vector<NamedEdge>* 
             {"deadlock_free", report.deadlock_free},
             {"race_free", report.race_free},
             {"ok", report.ok}};
+  if (report.compared_something() && !report.inexact.empty()) json.set("inexact", report.inexact);
+  if (report.data != InputData::random) {
+    json.set("data", name_of(report.data));
+    Json outputs = Json::array();
+    for (const CheckedOutput& output : report.outputs) outputs.push_back(json_of(output));
+    json.set("outputs", std::move(outputs));
+  }
   Json problems = Json::array(), edges_json = Json::array();
   for (const Diagnostic& problem : report.problems) problems.push_back(to_text(problem));
   json.set("problems", std::move(problems));

@@ -10,6 +10,7 @@
 #include "sim/schedule/text.hpp"
 #include "tools/report/comparison_report.hpp"
 #include "tools/report/json.hpp"
+#include "tools/report/program_report.hpp"
 #include "tools/report/run_operations.hpp"
 #include "workloads/scenario/cut_bound.hpp"
 #include "workloads/scenario/trust.hpp"
@@ -247,6 +248,7 @@ Json row_json(const Row& row) {
                               {"copies", tensor.copies},
                               {"gathered", tensor.gathered}});
   if (!row.problem.replicated.empty()) json.set("replicated", std::move(replicated));
+  if (row.problem.program) json.update(program_json(*row.problem.program));
   if (row.problem.collective) json.update(collective_json(*row.problem.collective, Seconds{r.makespan_s}));
   for (const auto& [name, choice] : row.problem.layers)
     layers.push_back(Json{{"name", name},
@@ -357,6 +359,9 @@ std::string result_table(const Run& run, const Details& details) {
   rows.push_back({"link traffic", bytes_text(r.link_bytes) + " (payload x hops)"});
   rows.push_back({"peak memory", to_text(Bytes{r.peak_memory_bytes}) + " per device" + (row.over_hbm ? ": more than the device has" : "")});
   rows.push_back({"task instances", std::to_string(r.tasks)});
+  if (row.problem.program)
+    rows.push_back({"received", fmt::format("{} B per device in {} collectives; contains all-gather: {}", row.problem.program->cost.received.count(), row.problem.program->cost.collectives,
+                                            row.problem.program->contains_all_gather ? "yes" : "no")});
   if (!row.problem.replicated.empty())
     rows.push_back({"replicated", replicated_text(row) + "  (on several devices: before it starts, or when it is done)"});
   if (row.problem.padding > 0) rows.push_back({"padding", percent(row.problem.padding) + " of the flops are padding"});
@@ -364,6 +369,7 @@ std::string result_table(const Run& run, const Details& details) {
   for (const std::string& line : lines_of(r.trust)) rows.push_back({std::string{std::exchange(heading, "")}, line});
   rows.push_back({"simulated in", fmt::format("{} (schedule built in {})", time_text(r.wall_s), time_text(r.build_s))});
   std::string text = table(rows, 2);
+  if (row.problem.program) text += "\n" + program_table(*row.problem.program);
   for (const std::string& note : details.notes) text += "\n" + wrapped("note: " + note) + "\n";
   if (!details.losses.empty()) text += "\n" + losses_table(run, details.losses);
   if (!run.metrics.axes.empty()) text += "\n" + axes_table(run);

@@ -12,7 +12,7 @@ namespace podsim {
 std::span<const FieldKind> scenario_fields() {
   using enum FieldKind::Part;
   using enum FieldKind::Form;
-  static constexpr std::array<FieldKind, 51> fields{{
+  static constexpr std::array<FieldKind, 59> fields{{
       {"machine", system, text},
       {"set", system, texts},
       {"precision", system, text},
@@ -35,6 +35,14 @@ std::span<const FieldKind> scenario_fields() {
       {"schedule", problem, text},
       {"workload", problem, text},
       {"plan", problem, text},
+      {"program", problem, text},
+      {"shape", problem, texts},
+      {"shard", problem, texts},
+      {"out", problem, texts},
+      {"choose", problem, text, "bytes"},
+      {"chain", problem, flag},
+      {"minimise", problem, text, "bytes"},
+      {"replicate", problem, texts},
       {"only", problem, text},
       {"batch", problem, integer},
       {"seq", problem, integer},

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "workloads/scenario/collective_choice.hpp"
+#include "workloads/scenario/program_choice.hpp"
 
 namespace podsim {
 
@@ -41,6 +42,11 @@ Expected<PlannedWorkload> choose_plan(const System& system, const WorkloadSpec& 
 Expected<PosedProblem> pose(const System& system, const ProblemSpec& spec, const RunOptions& options) {
   if (const auto* open = std::get_if<WorkloadSpec>(&spec)) {
     auto planned = choose_plan(system, *open, options);
+    if (!planned) return planned.error();
+    return pose(system, *std::move(planned), options);
+  }
+  if (const auto* open = std::get_if<ProgramSpec>(&spec)) {
+    auto planned = choose_program_plan(system, *open, options);
     if (!planned) return planned.error();
     return pose(system, *std::move(planned), options);
   }

@@ -9,6 +9,7 @@
 
 #include "sim/base/blame.hpp"
 #include "workloads/scenario/cut_bound.hpp"
+#include "workloads/sharded/write.hpp"
 
 namespace podsim {
 
@@ -75,6 +76,20 @@ Expected<Problem> make(const System& system, const PlannedWorkload& planned) {
 
 Expected<Problem> make(const System&, const WorkloadSpec&) {
   return Diagnostic{of_field("plan"), "a workload whose plan is open has no schedule yet: choose the plan first"};
+}
+
+Expected<Problem> make(const System&, const ProgramSpec&) {
+  return Diagnostic{of_field("program"), "a program whose collectives are open has no schedule yet: insert them first"};
+}
+
+Expected<Problem> make(const System& system, const PlannedProgram& planned) {
+  if (planned.program.mesh != system.mesh)
+    return Diagnostic{of_field("program"), fmt::format("the program's mesh is {}, the system's is {}", to_text(planned.program.mesh), to_text(system.mesh))};
+  ProblemSummary summary;
+  summary.algorithm = "program";
+  summary.padding = planned.summary.padding;
+  summary.program = planned.summary;
+  return Problem{write_program(planned.program, planned.plan), planned.collectives, std::move(summary)};
 }
 
 Expected<Problem> make(const System& system, const ScheduleSpec& spec) {

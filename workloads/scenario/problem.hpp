@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -14,6 +15,8 @@
 #include "topologies/system.hpp"
 #include "workloads/plan.hpp"
 #include "workloads/scenario/bandwidth.hpp"
+#include "workloads/sharded/chain.hpp"
+#include "workloads/sharded/summary.hpp"
 
 namespace podsim {
 
@@ -80,8 +83,28 @@ struct ScheduleSpec {
   CollectivePolicy collectives{};
 };
 
+/// A sharded program; what collectives it needs is open.
+struct ProgramSpec {
+  ShardedProgram program;
+  Choose choose = Choose::bytes;
+  struct ChainSearch {
+    std::set<std::string> fixed{}, replicate{};  // operands
+    Minimise minimise = Minimise::bytes;
+  };
+  std::optional<ChainSearch> chain{};  // search for shardings and the order of the products
+  CollectivePolicy collectives{};
+};
+
+/// A program and its collectives.
+struct PlannedProgram {
+  ShardedProgram program;
+  ProgramPlan plan;
+  CollectivePolicy collectives{};
+  ProgramSummary summary{};
+};
+
 /// Anything that can be simulated on a system.
-using ProblemSpec = std::variant<GemmSpec, CollectiveSpec, WorkloadSpec, PlannedWorkload, ScheduleSpec>;
+using ProblemSpec = std::variant<GemmSpec, CollectiveSpec, WorkloadSpec, PlannedWorkload, ScheduleSpec, ProgramSpec, PlannedProgram>;
 
 /// The input of a workload.
 struct TokenCount {
@@ -101,6 +124,7 @@ struct ProblemSummary {
   std::optional<TokenCount> tokens{};                           // of a workload of sequences
   std::optional<CollectiveSummary> collective{};                // of one collective
   std::vector<Replicated> replicated{};                         // of a GEMM: operands that several devices hold
+  std::optional<ProgramSummary> program{};                      // of a sharded program
 };
 
 /// A schedule before lowering, with the policy that lowers its collectives.
@@ -114,7 +138,7 @@ struct Problem {
 /// order is not row-major.
 Expected<System> system_for(const ProblemSpec& spec, const System& system);
 
-/// Pure. Errors (naming the field): the problem does not fit the mesh; an unknown algorithm; a workload whose plan is open (plan_choice.hpp).
+/// Pure. Errors (naming the field): the problem does not fit the mesh; an unknown algorithm; a workload or program whose plan is open (plan_choice.hpp).
 Expected<Problem> make_problem(const System& system, const ProblemSpec& spec);
 
 }  // namespace podsim

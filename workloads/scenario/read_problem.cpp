@@ -22,10 +22,17 @@ struct Owner {
   std::string_view field;
   std::array<std::string_view, 3> problems;
 };
-constexpr std::array<Owner, 26> owners{{
+constexpr std::array<Owner, 33> owners{{
     {"axis", {"collective"}},
     {"bytes", {"collective"}},
-    {"dtype", {"collective"}},
+    {"dtype", {"collective", "program"}},
+    {"shape", {"program"}},
+    {"shard", {"program"}},
+    {"out", {"program"}},
+    {"choose", {"program"}},
+    {"chain", {"program"}},
+    {"minimise", {"program"}},
+    {"replicate", {"program"}},
     {"root", {"collective"}},
     {"chunks", {"collective"}},
     {"shift", {"collective"}},
@@ -37,8 +44,8 @@ constexpr std::array<Owner, 26> owners{{
     {"block", {"gemm", "workload"}},
     {"prefetch", {"gemm", "workload"}},
     {"slice_copies", {"gemm", "workload"}},
-    {"pad", {"gemm"}},
-    {"collectives", {"gemm"}},
+    {"pad", {"gemm", "program"}},
+    {"collectives", {"gemm", "program"}},
     {"algorithm", {"gemm", "collective", "workload"}},
     {"given", {"gemm"}},
     {"only", {"workload"}},
@@ -162,6 +169,11 @@ Expected<ProblemSpec> read_problem(const Fields& fields, const System& system, D
   if (*kind == "gemm") return read_whole_gemm(fields, system, default_dtype);
   if (*kind == "collective") {
     auto spec = read_collective(fields, system, default_dtype);
+    if (!spec) return spec.error();
+    return ProblemSpec{*std::move(spec)};
+  }
+  if (*kind == "program") {
+    auto spec = read_sharded(fields, system, default_dtype);
     if (!spec) return spec.error();
     return ProblemSpec{*std::move(spec)};
   }

@@ -53,8 +53,8 @@ Expected<Fields> with_plan(Fields fields);
 // ---- What -------------------------------------------------------------------------------------------------------------------------------
 
 /// The fields of which exactly one says what the problem is; of runs, and of comparisons.
-inline constexpr std::array<std::string_view, 5> problem_kinds{"gemm", "collective", "workload", "plan", "schedule"};
-inline constexpr std::array<std::string_view, 3> compared_kinds{"gemm", "collective", "workload"};
+inline constexpr std::array<std::string_view, 6> problem_kinds{"gemm", "collective", "workload", "plan", "schedule", "program"};
+inline constexpr std::array<std::string_view, 4> compared_kinds{"gemm", "collective", "workload", "program"};
 /// The given one of `kinds`. Errors: none or several are given; fields that belong to another kind.
 Expected<std::string_view> problem_kind(const Fields& fields, std::span<const std::string_view> kinds = problem_kinds);
 
@@ -64,6 +64,8 @@ Expected<ProblemSpec> read_problem(const Fields& fields, const System& system, D
 /// `gemm` without algorithm, dataflow and slice count.
 Expected<GemmSpec> read_gemm(const Fields& fields, const Machine& machine, DType default_dtype);
 Expected<CollectiveSpec> read_collective(const Fields& fields, const System& system, DType default_dtype);
+/// A sharded program. Errors: those of read_program(); fields of another way to choose.
+Expected<ProgramSpec> read_sharded(const Fields& fields, const System& system, DType default_dtype);
 /// Of `devices` devices.
 Expected<Workload> read_workload(const Fields& fields, int devices);
 Expected<PlanChoices> read_plan_choices(const Fields& fields, const Machine& machine, const Workload& workload);
@@ -73,6 +75,9 @@ Expected<Pass> read_pass(const Fields& fields);
 /// "m=512,n=1024,k=256[,dtype=bf16]". Errors: missing, repeated, unknown or non-positive entries.
 Expected<GemmProblem> parse_gemm(const std::string& text, DType default_dtype, const SourceLocation& where);
 Expected<DType> parse_dtype(const std::string& text, const SourceLocation& where);
+/// "bytes"
+Expected<Choose> parse_choose(const std::string& text, const SourceLocation& where);
+Expected<Minimise> parse_minimise(const std::string& text, const SourceLocation& where);
 /// "all-gather". Errors: no such collective (names the near ones).
 Expected<CollectiveKind> parse_collective_kind(const std::string& text, const SourceLocation& where);
 /// "16MiB", or a bare number of bytes.

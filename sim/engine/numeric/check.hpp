@@ -19,15 +19,33 @@ struct CheckProgress {
   bool has_part = false;      // false: unknown
 };
 
+/// What inputs are.
+enum class InputData {
+  random,  // integers for the proof, uniform data for the error
+  arange,  // 0, 1, 2, .. over each tensor, row-major
+  ones,
+};
+/// The inputs of the proof: "integers", "arange", "ones".
+std::string_view name_of(InputData data);
+
 struct CheckOptions {
   std::uint64_t seed = 1;
   int random_orders = 3;                   // in addition to program order
   int threads = 0;                         // 0: one per CPU
   Bytes max_bytes{std::int64_t{8} << 30};  // total: buffers, one copy of the outputs, the reference
+  InputData data = InputData::random;
   bool structure_only = false;             // only validate(): no numbers, and no claim needed
   Cancellation stop{};                     // requested: the error is cancelled_work()
   std::function<void(const CheckProgress&)> progress{};  // now and then, from the calling thread
 };
+
+/// An output whose elements are few enough to be looked at.
+struct CheckedOutput {
+  std::string name;                   // of the tensor
+  std::vector<std::int64_t> extents;  // without padding
+  std::vector<float> values;          // row-major, in program order
+};
+inline constexpr std::int64_t most_values_of_output = 64;
 
 struct CheckReport {
   std::string compared = "nothing";  // what the results were compared with; see claim_of()
@@ -36,10 +54,13 @@ struct CheckReport {
   bool matched = false;  // well-shaped, and every half of a transfer has its partner
   bool deadlock_free = false;
   bool race_free = false;
-  bool bit_equal = false;    // on integers all orders gave the same bits: those of the reference, if there is one
+  bool bit_equal = false;    // on integers all orders gave the same bits: those of the reference, if there is one and it is exact
+  std::string inexact{};     // why some results on integers are compared within a tolerance: the first operation that rounds; empty: all are exact
   double max_abs_error = 0;  // on uniform data, in program order; 0 if nothing was compared
   double max_rel_error = 0;
   double tolerance = 0;  // of max_rel_error
+  InputData data = InputData::random;
+  std::vector<CheckedOutput> outputs{};  // of arange and ones: those of at most most_values_of_output elements
   bool ok = false;       // all of the above hold, every output was compared, and the errors are within the tolerance
   std::vector<Diagnostic> problems;
 
@@ -52,6 +73,11 @@ struct CheckReport {
 /// (integer_range()); buffers are float32 whatever their dtype. A correct schedule then gives the bits of the reference on every path, with tolerance
 /// zero: a lost, doubled, swapped or stale contribution shows on any number of devices. Small schedules run a second time with other integers,
 /// because two inputs may be equal by chance.
+///
+/// A claim that is a graph of operations may have some that round on integers too (ExactRange says which). What follows from these is compared within the
+/// tolerance that Comparison defines, on uniform data in float32 too if the schedule has bf16 buffers; all orders still have to give the same bits.
+///
+/// With arange or ones as inputs the proof runs on these, once in program order and in random orders, in float32, and the error is that of the proof.
 ///
 /// Uniform data, in program order and in the buffers' own dtypes, gives the error that users of the schedule will see. Its tolerance follows from the
 /// number of roundings (see Comparison).

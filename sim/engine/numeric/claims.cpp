@@ -19,13 +19,13 @@ std::string text_of(const Mesh& mesh, const Collective& collective) {
   return fmt::format("{} along {}", name_of(collective.kind), axes);
 }
 
-std::vector<Diagnostic> unclaimed_outputs(const Schedule& schedule, const Products& products) {
+/// `claimed`: the tensors.
+std::vector<Diagnostic> unclaimed_outputs(const Schedule& schedule, const std::set<std::string>& claimed) {
   std::set<std::string> told;
   std::vector<Diagnostic> problems;
   for (const Program& program : schedule.programs)
     for (const Buffer& buffer : program.buffers) {
-      const auto makes = [&](const Product& product) { return product.out == buffer.tensor; };
-      if (buffer.role != Role::output || std::any_of(products.begin(), products.end(), makes) || !told.insert(buffer.tensor).second) continue;
+      if (buffer.role != Role::output || claimed.contains(buffer.tensor) || !told.insert(buffer.tensor).second) continue;
       problems.push_back({{}, fmt::format("the schedule does not say what its output {} is to hold: it was not compared", quoted(buffer.tensor))});
     }
   return problems;
@@ -51,12 +51,13 @@ std::vector<Diagnostic> unclaimed_outputs(const Schedule& schedule, const Collec
 
 bool claims_something(const Schedule& schedule) {
   const auto* products = std::get_if<Products>(&schedule.computes);
-  return products != nullptr ? !products->empty() : std::holds_alternative<Collective>(schedule.computes);
+  return products != nullptr ? !products->empty() : !std::holds_alternative<std::monostate>(schedule.computes);
 }
 
 std::string claim_of(const Schedule& schedule) {
   if (!claims_something(schedule)) return "nothing";
   if (const auto* collective = std::get_if<Collective>(&schedule.computes)) return text_of(schedule.mesh, *collective);
+  if (const auto* reference = std::get_if<ReferenceProgram>(&schedule.computes)) return claim_of(*reference);
   std::string text;
   for (const Product& product : std::get<Products>(schedule.computes)) text += (text.empty() ? "" : ", ") + text_of(product);
   return text;
@@ -64,7 +65,12 @@ std::string claim_of(const Schedule& schedule) {
 
 std::vector<Diagnostic> unclaimed_outputs(const Schedule& schedule) {
   if (const auto* collective = std::get_if<Collective>(&schedule.computes)) return unclaimed_outputs(schedule, *collective);
-  return unclaimed_outputs(schedule, std::get<Products>(schedule.computes));
+  std::set<std::string> claimed;
+  if (const auto* reference = std::get_if<ReferenceProgram>(&schedule.computes))
+    for (const auto& [tensor, node] : reference->outputs) claimed.insert(tensor);
+  else
+    for (const Product& product : std::get<Products>(schedule.computes)) claimed.insert(product.out);
+  return unclaimed_outputs(schedule, claimed);
 }
 
 }  // namespace podsim

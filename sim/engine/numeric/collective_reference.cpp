@@ -12,7 +12,7 @@ using Array = std::vector<double>;
 
 /// Block `b` of `blocks` along dimension `dim` of an array shaped like the region.
 Layout block_of(const Region& region, int dim, std::int64_t b, std::int64_t blocks) {
-  Extents extents{}, begin{}, length{};
+  BoxExtents extents{}, begin{}, length{};
   const std::size_t rank = region.dims.size();
   for (std::size_t i = 0; i < rank; ++i) extents[i] = length[i] = region.dims[i].length;
   const auto d = static_cast<std::size_t>(dim);

@@ -5,6 +5,7 @@
 
 #include "sim/base/rng.hpp"
 #include "sim/engine/numeric/bf16.hpp"
+#include "sim/engine/numeric/reference_evaluator.hpp"
 #include "sim/engine/numeric/storage.hpp"
 
 namespace podsim {
@@ -37,7 +38,11 @@ void generate(const Elements& of, std::int64_t first, std::int64_t count, Store 
   };
   if (of.filling == Filling::integers)
     each([range = of.range](std::uint64_t hash) { return integer_of(hash, range); });
-  else if (of.dtype == DType::bf16)
+  else if (of.filling == Filling::arange)
+    for (std::int64_t i = 0; i < count; ++i) store(i, static_cast<float>(first + i));
+  else if (of.filling == Filling::ones)
+    for (std::int64_t i = 0; i < count; ++i) store(i, 1.0F);
+  else if (carried_in(of.filling, of.dtype) == DType::bf16)
     each([](std::uint64_t hash) { return round_to_bf16(fraction_of(hash)); });
   else
     each(fraction_of);
@@ -60,7 +65,7 @@ bool is_sharded_over(const Buffer& buffer, const std::vector<AxisView>& axes) {
 Layout shard_layout(const Mesh& mesh, const Buffer& buffer, DeviceId device) {
   const std::size_t rank = buffer.extents.size();
   assert(rank <= static_cast<std::size_t>(max_rank) && buffer.sharding.size() == rank);
-  Extents extents{}, begin{};
+  BoxExtents extents{}, begin{};
   for (std::size_t i = 0; i < rank; ++i) {
     std::int64_t shards = 1;
     for (const AxisView& axis : buffer.sharding[i]) shards *= axis.size;
@@ -79,13 +84,34 @@ std::int64_t global_elements(const Buffer& buffer) {
   return count;
 }
 
+std::int64_t data_elements(const Buffer& buffer) {
+  if (buffer.unpadded.empty()) return global_elements(buffer);
+  std::int64_t count = 1;
+  for (const std::int64_t extent : buffer.unpadded) count = saturating_multiply(count, extent);
+  return count;
+}
+
+ShardData data_of_shard(const Mesh& mesh, const Buffer& buffer, DeviceId device) {
+  if (buffer.unpadded.empty()) return {contiguous(size_of(buffer).count() / size_of(buffer.dtype).count()), shard_layout(mesh, buffer, device)};
+  const std::size_t rank = buffer.extents.size();
+  assert(rank <= static_cast<std::size_t>(max_rank) && buffer.unpadded.size() == rank);
+  BoxExtents begin{}, length{}, zero{};
+  for (std::size_t i = 0; i < rank; ++i) {
+    begin[i] = std::min(buffer.extents[i] * position_along(mesh, buffer.sharding[i], device), buffer.unpadded[i]);
+    length[i] = std::min(buffer.extents[i], buffer.unpadded[i] - begin[i]);
+  }
+  const auto first = [&](BoxExtents& extents) { return std::span{extents}.first(rank); };
+  return {box_of(buffer.extents, first(zero), first(length)), box_of(buffer.unpadded, first(begin), first(length))};
+}
+
 std::int64_t position_along(const Mesh& mesh, const std::vector<AxisView>& axes, DeviceId device) {
   std::int64_t position = 0;
   for (const AxisView& axis : axes) position = position * axis.size + mesh.coordinate(device, axis);
   return position;
 }
 
-std::int64_t integer_range(const Computes& computes) {
+std::int64_t integer_range(const Computes& computes, const Mesh& mesh) {
+  if (const auto* reference = std::get_if<ReferenceProgram>(&computes)) return exact_range(*reference, mesh).range;
   if (const auto* collective = std::get_if<Collective>(&computes)) {
     std::int64_t terms = 1;
     if (adds_up(collective->kind))
@@ -100,7 +126,7 @@ std::int64_t integer_range(const Computes& computes) {
 }
 
 InputMaker::InputMaker(const Schedule& lowered, std::uint64_t seed, Filling filling, Cancellation stop)
-    : mesh_{lowered.mesh}, seed_{seed}, filling_{filling}, range_{static_cast<std::uint64_t>(integer_range(lowered.computes))}, stop_{stop} {
+    : mesh_{lowered.mesh}, seed_{seed}, filling_{filling}, range_{static_cast<std::uint64_t>(integer_range(lowered.computes, lowered.mesh))}, stop_{stop} {
   const auto* collective = std::get_if<Collective>(&lowered.computes);
   if (collective == nullptr) return;
   const Buffer& input = lowered.programs[0].buffers[collective->input.buffer.index()];
@@ -116,7 +142,9 @@ std::uint64_t InputMaker::stream_on(DeviceId device, const Buffer& buffer) const
 }
 
 void InputMaker::fill_shard(const Buffer& buffer, DeviceId device, float* out) const {
-  const Layout layout = shard_layout(mesh_, buffer, device);
+  const ShardData data = data_of_shard(mesh_, buffer, device);
+  if (!buffer.unpadded.empty()) return fill_data(buffer, data, stream_on(device, buffer), out);
+  const Layout& layout = data.in_tensor;
   const Elements of{seed_, stream_on(device, buffer), range_, filling_, buffer.dtype};
   constexpr std::int64_t piece = 1 << 16;
   for_each_run<1>({&layout}, [&](std::int64_t count, const std::array<RunCursor, 1>& at) {
@@ -134,14 +162,25 @@ void InputMaker::fill_shard(const Buffer& buffer, DeviceId device, float* out) c
   });
 }
 
+void InputMaker::fill_data(const Buffer& buffer, const ShardData& data, std::uint64_t stream, float* out) const {
+  std::fill_n(out, size_of(buffer).count() / size_of(buffer.dtype).count(), 0.0F);
+  const Elements of{seed_, stream, range_, filling_, buffer.dtype};
+  for_each_run<2>({&data.in_tensor, &data.in_buffer}, [&](std::int64_t count, const std::array<RunCursor, 2>& at) {
+    for (std::int64_t i = 0; i < count && !stop_.requested(); ++i)
+      generate(of, at[0].offset() + i * at[0].stride(), 1,
+               [&](std::int64_t, float value) { out[at[1].offset() + i * at[1].stride()] = value; });
+  });
+}
+
 void InputMaker::prepare_buffer(const Buffer& buffer, DeviceId device, float* out) const {
   if (buffer.role == Role::input) return fill_shard(buffer, device, out);
   std::fill_n(out, size_of(buffer).count() / size_of(buffer.dtype).count(), std::numeric_limits<float>::quiet_NaN());
 }
 
-std::vector<double> InputMaker::global_tensor(std::string_view tensor, std::int64_t elements, DType dtype, ThreadPool& pool) const {
+std::vector<double> InputMaker::global_tensor(const Buffer& buffer, bool padded, ThreadPool& pool) const {
   assert(apart_ == nullptr);
-  const Elements of{seed_, stream_of(tensor), range_, filling_, dtype};
+  const Elements of{seed_, stream_of(buffer.tensor), range_, filling_, buffer.dtype};
+  const std::int64_t elements = data_elements(buffer);
   std::vector<double> values(static_cast<std::size_t>(elements));
   constexpr std::int64_t piece = 1 << 16;
   pool.for_each(static_cast<std::size_t>((elements + piece - 1) / piece), [&](std::size_t p, std::size_t) {
@@ -150,7 +189,19 @@ std::vector<double> InputMaker::global_tensor(std::string_view tensor, std::int6
     double* out = values.data() + first;
     generate(of, first, std::min(piece, elements - first), [out](std::int64_t i, float value) { out[i] = static_cast<double>(value); });
   });
-  return values;
+  if (!padded || buffer.unpadded.empty()) return values;
+  BoxExtents extents{}, zero{};
+  for (std::size_t i = 0; i < buffer.extents.size(); ++i) {
+    extents[i] = buffer.extents[i];
+    for (const AxisView& axis : buffer.sharding[i]) extents[i] *= axis.size;
+  }
+  std::vector<double> whole(static_cast<std::size_t>(global_elements(buffer)), 0.0);
+  const Layout box = box_of(std::span{extents}.first(buffer.extents.size()), std::span{zero}.first(buffer.extents.size()), buffer.unpadded);
+  auto next = values.begin();
+  for_each_run<1>({&box}, [&](std::int64_t count, const std::array<RunCursor, 1>& at) {
+    for (std::int64_t i = 0; i < count; ++i) whole[static_cast<std::size_t>(at[0].offset() + i * at[0].stride())] = *next++;
+  });
+  return whole;
 }
 
 }  // namespace podsim

@@ -12,18 +12,27 @@ namespace podsim {
 
 /// The position of a device's shard of an input or output in the global tensor, which is flattened row-major.
 Layout shard_layout(const Mesh& mesh, const Buffer& buffer, DeviceId device);
-/// The element count of the global tensor that the buffer is a shard of; saturates.
+/// The element count of the global tensor that the buffer is a shard of, with its padding; saturates.
 std::int64_t global_elements(const Buffer& buffer);
+/// The same without its padding.
+std::int64_t data_elements(const Buffer& buffer);
+/// The part of a device's shard that is no padding: where it lies in the buffer, and in the tensor without padding, flattened row-major. Without padding
+/// these are all of the buffer, and shard_layout().
+struct ShardData {
+  Layout in_buffer, in_tensor;
+};
+ShardData data_of_shard(const Mesh& mesh, const Buffer& buffer, DeviceId device);
 /// The device's position along the axes, first most significant.
 std::int64_t position_along(const Mesh& mesh, const std::vector<AxisView>& axes, DeviceId device);
 
 /// The range r of integer inputs. It is the largest r for which all sums that the schedule claims stay exact in float32 (at most 2^24) in any order:
-/// r^2 K <= 2^24 for products over at most K, P r <= 2^24 for sums over P devices, r = 2^24 for collectives that only move data, 8 without a claim.
+/// r^2 K <= 2^24 for products over at most K, P r <= 2^24 for sums over P devices, r = 2^24 for collectives that only move data, exact_range() for a
+/// graph of operations on `mesh`, 8 without a claim.
 /// At least 1: from K = 2^24 on, inputs are +-1 and partial sums stay near sqrt(K). If one of them still rounds, a correct schedule is reported
 /// wrong, never the reverse.
 ///
 /// Inputs are never zero, so a lost or doubled contribution always changes its sum. Two inputs are equal by chance in 1 of 2r cases.
-std::int64_t integer_range(const Computes& computes);
+std::int64_t integer_range(const Computes& computes, const Mesh& mesh = {});
 
 /// Makes the inputs of a schedule.
 ///
@@ -38,10 +47,13 @@ class InputMaker {
   void fill_shard(const Buffer& buffer, DeviceId device, float* out) const;
   /// The initial contents of a buffer: inputs are filled, everything else is NaN, so that a read of unwritten data shows.
   void prepare_buffer(const Buffer& buffer, DeviceId device, float* out) const;
-  /// A whole input tensor of `elements`, rounded as a buffer of `dtype` is. Only for products, whose inputs have one value per element.
-  [[nodiscard]] std::vector<double> global_tensor(std::string_view tensor, std::int64_t elements, DType dtype, ThreadPool& pool) const;
+  /// The whole tensor of an input buffer, rounded as the buffer is, with its padding (zeros) or without. Not for claims of a collective, whose inputs may
+  /// have several values per element.
+  [[nodiscard]] std::vector<double> global_tensor(const Buffer& buffer, bool padded, ThreadPool& pool) const;
 
  private:
+  /// The shard of a padded tensor.
+  void fill_data(const Buffer& buffer, const ShardData& data, std::uint64_t stream, float* out) const;
   [[nodiscard]] std::uint64_t stream_on(DeviceId device, const Buffer& buffer) const;
 
   const Mesh& mesh_;

@@ -82,6 +82,31 @@ Matrix packed_matrix(const View& view, int split, float* data) {
   return {data, static_cast<int>(m), static_cast<int>(n), static_cast<int>(n)};
 }
 
+/// out = value(in) and value(a, b), element by element.
+template <class Value>
+void elementwise(const View& in, const View& out, Value value) {
+  for_each_run<2>({&in.layout, &out.layout}, [&](std::int64_t count, const std::array<RunCursor, 2>& at) {
+    const float* from = in.data + at[0].offset();
+    const std::int64_t step = at[0].stride();
+    store_run(out.data + at[1].offset(), at[1].stride(), count, out.dtype, [=](std::int64_t i) { return value(from[i * step]); });
+  });
+}
+template <class Value>
+void elementwise(const View& a, const View& b, const View& out, Value value) {
+  for_each_run<3>({&a.layout, &b.layout, &out.layout}, [&](std::int64_t count, const std::array<RunCursor, 3>& at) {
+    const float* left = a.data + at[0].offset();
+    const float* right = b.data + at[1].offset();
+    float* to = out.data + at[2].offset();
+    const std::int64_t left_step = at[0].stride(), right_step = at[1].stride();
+    if (left_step == 1 && right_step == 1) {
+      prefetch(left + at[0].ahead(), count), prefetch(right + at[1].ahead(), count);
+      store_run(to, at[2].stride(), count, out.dtype, [=](std::int64_t i) { return value(left[i], right[i]); });
+    } else {
+      store_run(to, at[2].stride(), count, out.dtype, [=](std::int64_t i) { return value(left[i * left_step], right[i * right_step]); });
+    }
+  });
+}
+
 }  // namespace
 
 void copy(const View& in, const View& out) {
@@ -100,27 +125,62 @@ void copy(const View& in, const View& out) {
 }
 
 void add(const View& a, const View& b, const View& out) {
-  for_each_run<3>({&a.layout, &b.layout, &out.layout}, [&](std::int64_t count, const std::array<RunCursor, 3>& at) {
-    const float* left = a.data + at[0].offset();
-    const float* right = b.data + at[1].offset();
-    float* to = out.data + at[2].offset();
-    const std::int64_t left_step = at[0].stride(), right_step = at[1].stride();
-    if (left_step == 1 && right_step == 1) {
-      prefetch(left + at[0].ahead(), count), prefetch(right + at[1].ahead(), count);
-      store_run(to, at[2].stride(), count, out.dtype, [=](std::int64_t i) { return left[i] + right[i]; });
-    } else {
-      store_run(to, at[2].stride(), count, out.dtype, [=](std::int64_t i) { return left[i * left_step] + right[i * right_step]; });
-    }
-  });
+  elementwise(a, b, out, [](float x, float y) { return x + y; });
+}
+void subtract(const View& a, const View& b, const View& out) {
+  elementwise(a, b, out, [](float x, float y) { return x - y; });
+}
+void multiply(const View& a, const View& b, const View& out) {
+  elementwise(a, b, out, [](float x, float y) { return x * y; });
+}
+void divide(const View& a, const View& b, const View& out) {
+  elementwise(a, b, out, [](float x, float y) { return x / y; });
 }
 
+// In float64, then rounded: as if rounded once, where the number is one of float32.
 void scale(const View& in, double factor, const View& out) {
-  for_each_run<2>({&in.layout, &out.layout}, [&](std::int64_t count, const std::array<RunCursor, 2>& at) {
-    const float* from = in.data + at[0].offset();
-    const std::int64_t step = at[0].stride();
-    store_run(out.data + at[1].offset(), at[1].stride(), count, out.dtype,
-              [=](std::int64_t i) { return static_cast<float>(factor * static_cast<double>(from[i * step])); });
-  });
+  elementwise(in, out, [factor](float x) { return static_cast<float>(factor * static_cast<double>(x)); });
+}
+void add_number(const View& in, double number, const View& out) {
+  elementwise(in, out, [number](float x) { return static_cast<float>(static_cast<double>(x) + number); });
+}
+void reciprocal(const View& in, double number, const View& out) {
+  elementwise(in, out, [number](float x) { return static_cast<float>(number / static_cast<double>(x)); });
+}
+void relu(const View& in, const View& out) {
+  elementwise(in, out, [](float x) { return x < 0 ? 0.0F : x; });  // a NaN stays one
+}
+
+void sum_along(const View& in, const View& out, std::vector<float>& room) {
+  assert(in.layout.rank == out.layout.rank);
+  std::size_t summed = 0;
+  for (std::size_t d = 0; d < static_cast<std::size_t>(in.layout.rank); ++d)
+    if (in.layout.length[d] != out.layout.length[d]) summed = d;
+  const std::int64_t terms = in.layout.rank == 0 ? 1 : in.layout.length[summed] / std::max<std::int64_t>(out.layout.length[summed], 1);
+  const View sum = room_for(elements_of(out.layout), room);
+  View term = in;
+  term.layout.length = out.layout.length;
+  for (std::int64_t i = 0; i < terms; ++i) {
+    i == 0 ? copy(term, sum) : add(sum, term, sum);
+    term.layout.offset += in.layout.stride[summed];
+  }
+  if (terms > 0)
+    copy(sum, out);
+  else
+    scale(out, 0, out);
+}
+
+void broadcast_in_dim(const View& in, const View& out, std::vector<float>& room) {
+  assert(in.layout.rank == out.layout.rank);
+  View repeated = packed(in, room);
+  std::int64_t stride = 1;
+  repeated.layout = out.layout;
+  repeated.layout.offset = 0;
+  for (auto d = static_cast<std::size_t>(in.layout.rank); d-- > 0;) {
+    repeated.layout.stride[d] = in.layout.length[d] == 1 ? 0 : stride;
+    stride *= in.layout.length[d];
+  }
+  copy(repeated, out);
 }
 
 View packed(const View& in, std::vector<float>& room) {

@@ -25,7 +25,19 @@ struct PackedOperands {
 // Elements correspond in row-major order, whatever the shapes. `out` is either exactly an operand or overlaps none.
 void copy(const View& in, const View& out);
 void add(const View& a, const View& b, const View& out);
+void subtract(const View& a, const View& b, const View& out);
+void multiply(const View& a, const View& b, const View& out);
+void divide(const View& a, const View& b, const View& out);
 void scale(const View& in, double factor, const View& out);
+void add_number(const View& in, double number, const View& out);
+void reciprocal(const View& in, double number, const View& out);  // number / in
+void relu(const View& in, const View& out);
+
+// Boxes of one rank. Everything is read before anything is written.
+/// The sum along the dimension that `out` has length 1 in, in order of increasing index, float32 inside.
+void sum_along(const View& in, const View& out, std::vector<float>& room);
+/// Repeats the dimensions of length 1.
+void broadcast_in_dim(const View& in, const View& out, std::vector<float>& room);
 
 /// The elements of `in`, contiguous in `room`.
 View packed(const View& in, std::vector<float>& room);

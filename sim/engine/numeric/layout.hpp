@@ -12,13 +12,13 @@ namespace podsim {
 
 /// The most dimensions of a buffer. A larger limit would slow down every access; algorithms write at most 5.
 inline constexpr int max_rank = 8;
-using Extents = std::array<std::int64_t, max_rank>;
+using BoxExtents = std::array<std::int64_t, max_rank>;
 
 /// Element (i0, i1, ...) is at offset + sum i*stride; elements count in row-major order.
 struct Layout {
   std::int64_t offset = 0;
   int rank = 0;
-  Extents length{}, stride{};
+  BoxExtents length{}, stride{};
 };
 
 /// `count` adjacent elements.
@@ -49,7 +49,7 @@ class RunCursor {
  private:
   void next_run();
   Layout outer_;  // without the innermost dimension
-  Extents at_{};  // position in it
+  BoxExtents at_{};  // position in it
   std::int64_t run_start_ = 0, run_length_ = 1;
   std::int64_t offset_ = 0, stride_ = 1, left_ = 1;
 };

@@ -18,10 +18,13 @@ namespace podsim {
 enum class Filling {
   integers,  // for proofs: non-zero integers of at most integer_range(), in float32 whatever a buffer's dtype; nothing rounds, so results are exact
   uniform,   // uniform in (-1, 1), in the buffer's dtype; every store rounds to it
+  fractions, // uniform in (-1, 1), in float32 whatever a buffer's dtype
+  arange,    // 0, 1, 2, ..: the row-major position in the tensor, in float32
+  ones,      // 1 everywhere, in float32
 };
 
 /// The dtype to which stores into a buffer of `dtype` round.
-constexpr DType carried_in(Filling filling, DType dtype) { return filling == Filling::integers ? DType::f32 : dtype; }
+constexpr DType carried_in(Filling filling, DType dtype) { return filling == Filling::uniform ? dtype : DType::f32; }
 
 /// The order in which tasks run: program order, or random choices among the ready tasks, from a seed. Random orders respect only the waits of the
 /// activity graph: the program order of a device's core is not part of happens-before.
@@ -60,11 +63,19 @@ class NumericEngine {
 std::unique_ptr<NumericEngine> make_numeric_engine(const NumericOptions& options);
 
 /// The difference between the outputs of an engine and the reference result of the schedule's `computes` on the same inputs.
+///
+/// Tolerances are relative to the largest |element| of an output. Of products and collectives: 1e-5 for float32, 2^-8 (1 + stores of one partial sum) if
+/// the schedule has bf16 buffers (stores_of_partial_sums()). Of a graph of operations at least that; and 8 times what roundings do to the reference: it is
+/// evaluated again, a few times, with every result that is not just moved off by one part in 2^24 (float32) or in 2^9 (bf16; as many of these as the
+/// stores of one partial sum are per node of the longest path), up or down at random, and with each term of a K-term sum off by sqrt(K) times that. So a
+/// tolerance grows with depth, length of sums and cancellation as the errors themselves do, whatever the operations.
 struct Comparison {
-  bool bit_equal = false;    // every element equals the reference rounded to the buffer's dtype; required of integers
-  double max_abs_error = 0;  // infinite if any element is not a finite number
-  double max_rel_error = 0;  // max |difference| / max |reference|, reference in float64; the worst of several products
-  double tolerance = 0;      // for uniform data. float32: 1e-5; bf16: 2^-8 (1 + stores of one partial sum), see stores_of_partial_sums()
+  bool bit_equal = false;    // every element equals the reference rounded to the buffer's dtype
+  bool agrees = false;       // the same bits where the output is exact, within the tolerance elsewhere
+  bool exact = false;        // all outputs are: integers through operations that keep them exact (exactness())
+  double max_abs_error = 0;  // infinite if any element is not a finite number where the reference is one
+  double max_rel_error = 0;  // max |difference| / max |reference|, reference in float64; of several outputs, the worst one for its tolerance
+  double tolerance = 0;      // of that output
 
   /// The first element with the largest relative error; nullopt if all errors are zero.
   struct Element {
@@ -81,14 +92,18 @@ using BufferReader = std::function<std::span<const float>(DeviceId, BufferId)>;
 
 /// Reference outputs, computed in float64 from the global inputs; reusable across orders.
 ///   a product       multiplies the global tensors; every output buffer that holds a shard of the product is compared
+///   a graph         evaluates its operations on the global tensors; every output buffer that holds a shard of an output is compared
 ///   a collective    applies its definition to the inputs of all devices along its axes; its output region is compared
 /// Uniform bf16 inputs are rounded first.
 class Reference {
  public:
-  /// Errors: `computes` is empty, or names tensors that the buffers do not hold or hold only in part; more than max_bytes; cancelled_work().
+  /// Errors: `computes` is empty, or names tensors that the buffers do not hold or hold only in part; blocks of a collective that differ where a graph says
+  /// that they are the same; more than max_bytes; cancelled_work().
   static Expected<Reference> make(const Schedule& lowered, const NumericOptions& options);
   /// An upper bound on the bytes that make() allocates; saturates. The schedule must be well-shaped.
   static Bytes bytes_needed(const Schedule& lowered);
+  /// Of all outputs; 0: all are exact.
+  [[nodiscard]] double widest_tolerance() const;
   /// If cancelled, some elements are not compared.
   [[nodiscard]] Comparison compare(const Tensors& tensors) const;
   [[nodiscard]] Comparison compare(const BufferReader& read) const;

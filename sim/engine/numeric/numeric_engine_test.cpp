@@ -158,6 +158,66 @@ TEST(Local, ReadsAllBeforeItWritesWhereTheRegionsOverlap) {
   for (std::size_t i = 1; i < 40; ++i) EXPECT_EQ(tensors.values[0][1][i], tensors.values[0][0][i - 1]);
 }
 
+TEST(Local, ElementwiseKindsAreThoseOfFloat32) {
+  Schedule schedule = on_one_device({input("A", {20}, {{}}), input("B", {20}, {{}}), output("Y", {7, 20}, {{}, {}})});
+  Program& program = schedule.programs[0];
+  const Region a = whole(program, 0), b = whole(program, 1);
+  const auto row = [](std::int64_t r) { return Region{BufferId{2}, {span(r, 1), all(20)}}; };
+  add(program, "subtract", Local{LocalKind::subtract, {a, b}, {row(0)}});
+  add(program, "multiply", Local{LocalKind::multiply, {a, b}, {row(1)}});
+  add(program, "divide", Local{LocalKind::divide, {a, b}, {row(2)}});
+  add(program, "add a number", Local{LocalKind::add_number, {a}, {row(3)}, 0.25});
+  add(program, "reciprocal", Local{LocalKind::reciprocal, {b}, {row(4)}, 3});
+  add(program, "relu", Local{LocalKind::relu, {a}, {row(5)}});
+  const int copied = add(program, "copy", copy(a, row(6)));
+  add(program, "in place", Local{LocalKind::divide, {row(6), row(1)}, {row(6)}}, {copied, 1});
+  const Tensors tensors = run(schedule);
+  const auto& buffers = tensors.values[0];
+  bool below_zero = false;
+  for (std::size_t i = 0; i < 20; ++i) {
+    const float x = buffers[0][i], y = buffers[1][i];
+    EXPECT_EQ(buffers[2][i], x - y);
+    EXPECT_EQ(buffers[2][20 + i], x * y);
+    EXPECT_EQ(buffers[2][40 + i], x / y);
+    EXPECT_EQ(buffers[2][60 + i], x + 0.25F);
+    EXPECT_EQ(buffers[2][80 + i], 3.0F / y);
+    EXPECT_EQ(buffers[2][100 + i], std::max(x, 0.0F));
+    EXPECT_EQ(buffers[2][120 + i], x / (x * y));
+    below_zero |= x < 0;
+  }
+  EXPECT_TRUE(below_zero);
+}
+
+TEST(Local, SumsRunInOrderOfTheIndexAndRoundOnce) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    Schedule schedule = on_one_device({input("A", {3, 40, 5}, {{}, {}, {}}, dtype), output("Y", {3, 5}, {{}, {}}, dtype)});
+    Program& program = schedule.programs[0];
+    program.buffers.push_back(scratch("sums", {3, 1, 5}, dtype));
+    add(program, "sum", Local{LocalKind::sum_along, {whole(program, 0)}, {whole(program, 2)}});
+    add(program, "copy", copy(whole(program, 2), whole(program, 1)), {0});
+    const Tensors tensors = run(schedule, {1, Filling::uniform});
+    for (std::size_t i = 0; i < 3; ++i)
+      for (std::size_t j = 0; j < 5; ++j) {
+        float sum = tensors.values[0][0][i * 200 + j];
+        for (std::size_t k = 1; k < 40; ++k) sum += tensors.values[0][0][i * 200 + k * 5 + j];
+        EXPECT_EQ(tensors.values[0][1][i * 5 + j], dtype == DType::bf16 ? round_to_bf16(sum) : sum);
+      }
+  }
+}
+
+TEST(Local, BroadcastsRepeatDimensionsOfOne) {
+  Schedule schedule = on_one_device({input("A", {2, 1, 3}, {{}, {}, {}}), output("Y", {2, 4, 3}, {{}, {}, {}}), input("B", {1, 1, 1}, {{}, {}, {}}),
+                                     output("Z", {2, 4, 3}, {{}, {}, {}})});
+  Program& program = schedule.programs[0];
+  add(program, "rows", Local{LocalKind::broadcast_in_dim, {whole(program, 0)}, {whole(program, 1)}});
+  add(program, "a number", Local{LocalKind::broadcast_in_dim, {whole(program, 2)}, {whole(program, 3)}});
+  const Tensors tensors = run(schedule);
+  for (std::size_t e = 0; e < 24; ++e) {
+    EXPECT_EQ(tensors.values[0][1][e], tensors.values[0][0][e / 12 * 3 + e % 3]) << e;
+    EXPECT_EQ(tensors.values[0][3][e], tensors.values[0][2][0]) << e;
+  }
+}
+
 // ---- bf16 ----
 
 TEST(Bf16, RoundsToNearestTiesToEven) {

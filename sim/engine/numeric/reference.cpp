@@ -4,11 +4,13 @@
 #include <cmath>
 #include <limits>
 
+#include "sim/base/rng.hpp"
 #include "sim/engine/numeric/bf16.hpp"
 #include "sim/engine/numeric/collective_reference.hpp"
 #include "sim/engine/numeric/inputs.hpp"
 #include "sim/engine/numeric/kernels.hpp"
 #include "sim/engine/numeric/numeric_engine.hpp"
+#include "sim/engine/numeric/reference_evaluator.hpp"
 #include "sim/engine/numeric/storage.hpp"
 #include "sim/schedule/validate.hpp"
 
@@ -25,8 +27,10 @@ struct Reference::Contents {
   };
   std::vector<std::vector<double>> arrays;
   std::vector<Part> parts;
-  std::vector<double> largest;  // per array, |element| of the result it belongs to
-  double tolerance = 0;
+  // Per array:
+  std::vector<double> largest{};    // |element| of the result it belongs to, of those that are numbers
+  std::vector<double> tolerance{};  // of the largest element
+  std::vector<bool> exact{};        // integers must give the same bits
   Cancellation stop;
 };
 
@@ -65,96 +69,170 @@ class Reference::Builder {
                                         [](std::monostate) -> Status {
                                           return Diagnostic{{}, "the schedule does not say what it computes"};
                                         },
-                                        [&](const Products& products) {
-                                          Status added = success();
-                                          for (const Product& product : products)
-                                            if (added) added = add(product);
-                                          return added;
-                                        },
+                                        [&](const Products& products) { return add(program_of(products), " of the product"); },
                                         [&](const Collective& collective) { return add(collective); },
+                                        [&](const ReferenceProgram& program) { return add(program, " of the reference"); },
                                     },
                                     schedule_.computes);
     if (!built) return built.error();
     if (options_.stop.requested()) return cancelled_work();
     find_largest();
-    if (options_.filling == Filling::uniform)
-      contents_.tolerance = uses_bf16(schedule_) ? std::ldexp(1.0 + stores_of_partial_sums(schedule_, options_.stop), -8) : 1e-5;
+    find_exact();
+    find_tolerance();
     contents_.stop = options_.stop;
     if (options_.stop.requested()) return cancelled_work();
     return std::make_shared<const Contents>(std::move(contents_));
   }
 
  private:
-  /// Every product is a result of its own, a collective is one on all devices.
+  /// Every output of products and graphs is a result of its own, a collective is one on all devices.
   void find_largest() {
     for (const std::vector<double>& array : contents_.arrays) {
       double& largest = contents_.largest.emplace_back(0);
-      for (const double value : array) largest = std::max(largest, std::abs(value));
+      for (const double value : array)
+        if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
     }
     if (!contents_.largest.empty() && std::holds_alternative<Collective>(schedule_.computes))
       std::fill(contents_.largest.begin(), contents_.largest.end(), *std::max_element(contents_.largest.begin(), contents_.largest.end()));
   }
 
-  // ---- Products ----
+  // ---- Tolerances ----
 
-  Status add(const Product& product) {
-    const std::int64_t left = saturating_multiply(product.m, product.k), right = saturating_multiply(product.k, product.n),
-                       out = saturating_multiply(product.m, product.n);
-    const Expected<DType> left_type = input_type(product.left, left, "left operand");
-    if (!left_type) return left_type.error();
-    const Expected<DType> right_type = input_type(product.right, right, "right operand");
-    if (!right_type) return right_type.error();
-    if (Status held = add_outputs(product, out); !held) return held;
+  void find_exact() {
+    contents_.exact.assign(contents_.arrays.size(), options_.filling == Filling::integers);  // whose range is made for products and collectives
+    const auto* given = std::get_if<ReferenceProgram>(&schedule_.computes);
+    const auto* products = std::get_if<Products>(&schedule_.computes);
+    const bool known = options_.filling == Filling::arange || options_.filling == Filling::ones;
+    if (given != nullptr || (products != nullptr && known)) {
+      const ReferenceProgram program = given != nullptr ? *given : program_of(*products);
+      const ExactRange range = exactness(program, schedule_.mesh, options_.filling);
+      for (std::size_t o = 0; o < program.outputs.size(); ++o) contents_.exact[o] = range.exact[static_cast<std::size_t>(program.outputs[o].second)];
+    } else if (known) {  // a collective: nothing is negative, so no partial sum exceeds the sum
+      for (std::size_t a = 0; a < contents_.arrays.size(); ++a) contents_.exact[a] = contents_.largest[a] <= 0x1p24;
+    }
+  }
 
-    const auto x = inputs_.global_tensor(product.left, left, *left_type, pool_);
-    const auto w = inputs_.global_tensor(product.right, right, *right_type, pool_);
-    std::vector<double> y(static_cast<std::size_t>(out));
-    use_one_blas_thread();
-    const std::int64_t calls = (product.m - 1) / rows_per_call(product.n, product.k) + 1;
-    const std::int64_t bands = std::max(calls, std::min(static_cast<std::int64_t>(pool_.threads()), product.m));
-    pool_.for_each(static_cast<std::size_t>(bands), [&](std::size_t b, std::size_t) {
-      if (options_.stop.requested()) return;
-      const auto band = static_cast<std::int64_t>(b);
-      multiply_rows(product, x.data(), w.data(), y.data(), product.m * band / bands, product.m * (band + 1) / bands);
-    });
-    contents_.arrays.push_back(std::move(y));
+  /// The relative size of one rounding, and how often a partial sum is rounded.
+  struct Roundings {
+    double unit = 0x1p-24;
+    int stores = 0;  // of a bf16 partial sum
+  };
+
+  /// See Comparison.
+  void find_tolerance() {
+    const bool all_exact = std::all_of(contents_.exact.begin(), contents_.exact.end(), [](bool exact) { return exact; });
+    Roundings roundings;
+    if (options_.filling == Filling::uniform && uses_bf16(schedule_)) roundings = {0x1p-9, stores_of_partial_sums(schedule_, options_.stop)};
+    const double least = roundings.stores > 0 ? std::ldexp(1.0 + roundings.stores, -8) : 1e-5;
+    contents_.tolerance.assign(contents_.arrays.size(), least);
+    for (std::size_t a = 0; a < contents_.exact.size(); ++a)
+      if (contents_.exact[a]) contents_.tolerance[a] = 0;
+    if (const auto* program = std::get_if<ReferenceProgram>(&schedule_.computes); program != nullptr && !all_exact) add_noise(*program, roundings);
+  }
+
+  /// Widens tolerances to what random roundings of that size do to the results.
+  void add_noise(const ReferenceProgram& program, const Roundings& roundings) {
+    constexpr double room = 8;
+    constexpr std::size_t cheap = 1 << 16, few = 256;
+    std::vector<int> depth(program.nodes.size(), 0);  // results on the longest path, each rounded at least once
+    int deepest = 1;
+    std::size_t elements = 0;
+    for (std::size_t n = 0; n < program.nodes.size(); ++n) {
+      for (const int operand : program.nodes[n].operands) depth[n] = std::max(depth[n], depth[static_cast<std::size_t>(operand)] + 1);
+      deepest = std::max(deepest, depth[n]);
+      elements += static_cast<std::size_t>(element_count(program.nodes[n].extents));
+    }
+    Noise noise{options_.seed, roundings.unit * std::max(1.0, static_cast<double>(1 + roundings.stores) / deepest)};
+    // Of few elements, some trial has to show what may happen; of many, the largest does in each.
+    std::size_t fewest = cheap;
+    for (const std::vector<double>& array : contents_.arrays) fewest = std::min(fewest, array.size());
+    const int trials = elements < cheap ? 6 : fewest < few ? 4 : 1;
+    for (int trial = 0; trial < trials; ++trial) {
+      noise.seed = counter_hash(options_.seed, stream_of("roundings"), static_cast<std::uint64_t>(trial));
+      const auto disturbed = evaluate(program, schedule_.mesh, inputs_of(program), pool_, options_.stop, noise);
+      if (!disturbed || options_.stop.requested()) return;
+      for (std::size_t a = 0; a < contents_.arrays.size(); ++a) {
+        double most = 0;
+        for (std::size_t i = 0; i < contents_.arrays[a].size(); ++i)
+          if (const double difference = std::abs((*disturbed)[a][i] - contents_.arrays[a][i]); !std::isnan(difference)) most = std::max(most, difference);
+        if (contents_.largest[a] > 0 && !contents_.exact[a]) contents_.tolerance[a] = std::max(contents_.tolerance[a], room * most / contents_.largest[a]);
+      }
+    }
+  }
+
+  // ---- Graphs of operations, products among them ----
+
+  Status add(const ReferenceProgram& program, std::string_view whose) {
+    for (const ReferenceNode& node : program.nodes) {
+      if (node.kind != ReferenceKind::input) continue;
+      const Expected<const Buffer*> held = input_of(node, whose);
+      if (!held) return held.error();
+    }
+    for (const auto& [tensor, node] : program.outputs) {
+      const Extents& extents = program.nodes[static_cast<std::size_t>(node)].extents;
+      if (Status held = add_outputs(tensor, element_count(extents), whose); !held) return held;
+      contents_.arrays.emplace_back();  // parts count them
+    }
+    Expected<std::vector<std::vector<double>>> values = evaluate(program, schedule_.mesh, inputs_of(program), pool_, options_.stop);
+    if (!values) return values.error();
+    contents_.arrays = *std::move(values);
     return success();
   }
 
-  /// Of an operand; all input buffers that hold it agree.
-  Expected<DType> input_type(std::string_view tensor, std::int64_t elements, std::string_view what) const {
+  /// Arrays of input nodes whose buffers exist.
+  ReferenceInputs inputs_of(const ReferenceProgram&) {
+    return [this](const ReferenceNode& node) {
+      const Buffer& buffer = **input_of(node, "");
+      return inputs_.global_tensor(buffer, element_count(node.extents) == global_elements(buffer), pool_);
+    };
+  }
+
+  static bool has_elements(const Buffer& buffer, std::int64_t elements) {
+    return global_elements(buffer) == elements || data_elements(buffer) == elements;
+  }
+
+  /// The first of the input buffers that hold a tensor; all of them agree.
+  Expected<const Buffer*> input_of(const ReferenceNode& node, std::string_view whose) const {
+    const std::string what = (node.name.empty() ? std::string{"input"} : node.name) + std::string{whose};
+    const std::int64_t elements = element_count(node.extents);
     const Buffer* found = nullptr;
     for (const Program& program : schedule_.programs)
       for (const Buffer& buffer : program.buffers) {
-        if (buffer.role != Role::input || buffer.tensor != tensor) continue;
-        if (const std::int64_t held = global_elements(buffer); held != elements) return wrong_size(buffer, what, held, elements);
+        if (buffer.role != Role::input || buffer.tensor != node.tensor) continue;
+        if (!has_elements(buffer, elements)) return wrong_size(buffer, what, global_elements(buffer), elements);
         if (found && found->dtype != buffer.dtype)
           return Diagnostic{
-              {}, fmt::format("input {} is {} in one buffer and {} in another", quoted(tensor), name_of(found->dtype), name_of(buffer.dtype))};
+              {}, fmt::format("input {} is {} in one buffer and {} in another", quoted(node.tensor), name_of(found->dtype), name_of(buffer.dtype))};
+        if (found && found->unpadded != buffer.unpadded)
+          return Diagnostic{{}, fmt::format("input {} is padded differently in two buffers", quoted(node.tensor))};
         found = &buffer;
       }
-    if (!found) return Diagnostic{{}, fmt::format("no input buffer holds {}, the {} of the product", quoted(tensor), what)};
-    return found->dtype;
+    if (!found) return Diagnostic{{}, fmt::format("no input buffer holds {}, the {}", quoted(node.tensor), what)};
+    return found;
   }
 
   static Diagnostic wrong_size(const Buffer& buffer, std::string_view what, std::int64_t held, std::int64_t expected) {
-    return {location_of(buffer.written_at), fmt::format("buffer {} shards a tensor of {} elements; the {} of the product has {}", quoted(buffer.name), held, what, expected)};
+    return {location_of(buffer.written_at), fmt::format("buffer {} shards a tensor of {} elements; the {} has {}", quoted(buffer.name), held, what, expected)};
   }
 
-  Status add_outputs(const Product& product, std::int64_t elements) {
+  /// Parts of the array that comes next.
+  Status add_outputs(const std::string& tensor, std::int64_t elements, std::string_view whose) {
     const auto first = static_cast<std::ptrdiff_t>(contents_.parts.size());
+    const std::string what = "result" + std::string{whose};
     for (const Program& program : schedule_.programs)
       for (std::size_t b = 0; b < program.buffers.size(); ++b) {
         const Buffer& buffer = program.buffers[b];
-        if (buffer.role != Role::output || buffer.tensor != product.out) continue;
-        if (const std::int64_t held = global_elements(buffer); held != elements) return wrong_size(buffer, "result", held, elements);
+        if (buffer.role != Role::output || buffer.tensor != tensor) continue;
+        if (!has_elements(buffer, elements)) return wrong_size(buffer, what, global_elements(buffer), elements);
+        const bool padded = global_elements(buffer) == elements;
         for_each_device(program, [&](DeviceId device) {
-          contents_.parts.push_back({device, BufferId{b}, carried_in(options_.filling, buffer.dtype), contiguous(elements_of(buffer)), shard_layout(schedule_.mesh, buffer, device),
-                                     contents_.arrays.size()});
+          const ShardData data = padded ? ShardData{contiguous(elements_of(buffer)), shard_layout(schedule_.mesh, buffer, device)}
+                                        : data_of_shard(schedule_.mesh, buffer, device);
+          contents_.parts.push_back({device, BufferId{b}, carried_in(options_.filling, buffer.dtype), data.in_buffer, data.in_tensor, contents_.arrays.size()});
         });
       }
     if (contents_.parts.begin() + first == contents_.parts.end())
-      return Diagnostic{{}, fmt::format("no output buffer holds {}, the result of the product", quoted(product.out))};
+      return Diagnostic{{}, fmt::format("no output buffer holds {}, the {}", quoted(tensor), what)};
     // One program on every device holds every shard. Otherwise look.
     if (schedule_.programs.size() == 1 && size_of(schedule_.programs[0].devices) == schedule_.mesh.devices()) return success();
     std::vector<bool> held(static_cast<std::size_t>(elements), false);
@@ -163,7 +241,7 @@ class Reference::Builder {
         for (std::int64_t i = 0; i < count; ++i) held[static_cast<std::size_t>(at[0].offset() + i * at[0].stride())] = true;
       });
     if (const auto missing = std::find(held.begin(), held.end(), false); missing != held.end())
-      return Diagnostic{{}, fmt::format("no device holds element {} of the result {}", missing - held.begin(), quoted(product.out))};
+      return Diagnostic{{}, fmt::format("no device holds element {} of the result {}", missing - held.begin(), quoted(tensor))};
     return success();
   }
 
@@ -242,15 +320,17 @@ class Reference::Builder {
 
 Bytes Reference::bytes_needed(const Schedule& lowered) {
   const auto sum = [](std::int64_t a, std::int64_t b, std::int64_t c) { return saturating_add(saturating_add(a, b), c); };
+  if (const auto* program = std::get_if<ReferenceProgram>(&lowered.computes)) {
+    std::int64_t outputs = 0;  // once more, with other roundings
+    for (const auto& [tensor, node] : program->outputs) outputs = saturating_add(outputs, element_count(program->nodes[static_cast<std::size_t>(node)].extents));
+    return Bytes{saturating_add(bytes_to_evaluate(*program, lowered.mesh).count(), saturating_multiply(outputs, sizeof(double)))};
+  }
   const std::int64_t count =
       std::visit(Overloaded{
                      [](std::monostate) { return std::int64_t{0}; },
+                     [](const ReferenceProgram&) { return std::int64_t{0}; },
                      [&](const Products& products) {
-                       std::int64_t count_of_all = 0;
-                       for (const Product& product : products)
-                         count_of_all = sum(saturating_add(count_of_all, saturating_multiply(product.m, product.k)),
-                                            saturating_multiply(product.k, product.n), saturating_multiply(product.m, product.n));
-                       return count_of_all;
+                       return bytes_to_evaluate(program_of(products), lowered.mesh).count() / static_cast<std::int64_t>(sizeof(double));
                      },
                      [&](const Collective& collective) {
                        std::int64_t P = 1;
@@ -273,32 +353,47 @@ Expected<Reference> Reference::make(const Schedule& lowered, const NumericOption
   return reference;
 }
 
+double Reference::widest_tolerance() const {
+  const std::vector<double>& each = contents_->tolerance;
+  return each.empty() ? 0 : *std::max_element(each.begin(), each.end());
+}
+
 Comparison Reference::compare(const Tensors& tensors) const {
   return compare([&](DeviceId device, BufferId buffer) -> std::span<const float> { return tensors.values[device.index()][buffer.index()]; });
 }
 
 Comparison Reference::compare(const BufferReader& read) const {
   Comparison result;
-  result.bit_equal = true;
-  result.tolerance = contents_->tolerance;
-  for (const Contents::Part& part : contents_->parts) {
-    if (contents_->stop.requested()) break;
+  result.bit_equal = result.agrees = true;
+  const Contents& contents = *contents_;
+  result.exact = std::all_of(contents.exact.begin(), contents.exact.end(), [](bool exact) { return exact; });
+  double worst = -1;  // the error in units of the tolerance
+  for (std::size_t a = 0; a < contents.arrays.size(); ++a) result.tolerance = std::max(result.tolerance, contents.tolerance[a]);
+  for (const Contents::Part& part : contents.parts) {
+    if (contents.stop.requested()) break;
     const std::span<const float> values = read(part.device, part.buffer);
-    const std::vector<double>& array = contents_->arrays[part.array];
-    const double largest = contents_->largest[part.array];
+    const std::vector<double>& array = contents.arrays[part.array];
+    const double largest = contents.largest[part.array], tolerance = contents.tolerance[part.array];
+    const bool exact = contents.exact[part.array];
     for_each_run<2>({&part.in_buffer, &part.in_array}, [&](std::int64_t count, const std::array<RunCursor, 2>& at) {
       for (std::int64_t i = 0; i < count; ++i) {
         const std::int64_t index = at[0].offset() + i * at[0].stride();
         const float found = values[static_cast<std::size_t>(index)];
         const double expected = array[static_cast<std::size_t>(at[1].offset() + i * at[1].stride())];
         const auto rounded = static_cast<float>(expected);
-        result.bit_equal &= found == (part.dtype == DType::bf16 ? round_to_bf16(rounded) : rounded);
+        const bool same_bits = found == (part.dtype == DType::bf16 ? round_to_bf16(rounded) : rounded);
+        result.bit_equal &= same_bits;
+        result.agrees &= same_bits || !exact;
+        if (std::isnan(expected) ? std::isnan(found) : static_cast<double>(found) == expected) continue;
         double difference = std::abs(static_cast<double>(found) - expected);
         if (!std::isfinite(difference)) difference = infinite;  // a NaN compares with nothing: it must not slip through
-        if (difference == 0) continue;
         result.max_abs_error = std::max(result.max_abs_error, difference);
-        if (const double relative = largest > 0 ? difference / largest : infinite; relative > result.max_rel_error) {
+        const double relative = largest > 0 ? difference / largest : infinite;
+        result.agrees &= exact || relative <= tolerance;
+        if (const double part_of_it = tolerance > 0 ? relative / tolerance : relative; part_of_it > worst) {
+          worst = part_of_it;
           result.max_rel_error = relative;
+          result.tolerance = tolerance;
           result.worst = Comparison::Element{part.device, part.buffer, index, static_cast<double>(found), expected};
         }
       }

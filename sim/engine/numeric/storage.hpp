@@ -16,7 +16,7 @@ struct Access {
   std::size_t slot = 0;
   bool write = false;
   int rank = 0;
-  Extents begin{}, length{};
+  BoxExtents begin{}, length{};
 };
 bool overlap(const Access& a, const Access& b);
 bool same_box(const Access& a, const Access& b);

@@ -53,6 +53,14 @@ constexpr std::array<LocalKernel, local_kind_count> local_kernels{{
     {LocalKind::transpose, [](const Operands& o) { transpose(o.local.features_first, o.box(0), o.box(1)); }},
     {LocalKind::join, [](const Operands&) {}},
     {LocalKind::add_in_switch, [](const Operands& o) { add(o.left(), o.right(), o.box(2)); }},
+    {LocalKind::subtract, [](const Operands& o) { subtract(o.left(), o.right(), o.box(2)); }},
+    {LocalKind::multiply, [](const Operands& o) { multiply(o.left(), o.right(), o.box(2)); }},
+    {LocalKind::divide, [](const Operands& o) { divide(o.left(), o.right(), o.box(2)); }},
+    {LocalKind::add_number, [](const Operands& o) { add_number(o.left(), o.local.factor, o.box(1)); }},
+    {LocalKind::reciprocal, [](const Operands& o) { reciprocal(o.left(), o.local.factor, o.box(1)); }},
+    {LocalKind::relu, [](const Operands& o) { relu(o.left(), o.box(1)); }},
+    {LocalKind::sum_along, [](const Operands& o) { sum_along(o.box(0), o.box(1), o.workspace.out); }},
+    {LocalKind::broadcast_in_dim, [](const Operands& o) { broadcast_in_dim(o.box(0), o.box(1), o.workspace.left); }},
 }};
 static_assert(in_order_of_kinds(local_kernels), "a kernel per row of local_table, in its order");
 

@@ -39,7 +39,7 @@ std::size_t length(const View& view, int dim) { return static_cast<std::size_t>(
 
 /// The same elements with the last `dims` dimensions before the others.
 View last_first(View view, int dims) {
-  const auto rotate = [&](Extents& of_dims) {
+  const auto rotate = [&](BoxExtents& of_dims) {
     const auto end = of_dims.begin() + view.layout.rank;
     std::rotate(of_dims.begin(), end - dims, end);
   };

@@ -1,0 +1,91 @@
+#include "tools/report/program_report.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "sim/base/units.hpp"
+#include "tools/report/table.hpp"
+
+namespace podsim {
+
+namespace {
+
+std::string shape_text(const Extents& extents) { return extents.empty() ? "scalar" : fmt::format("{}", fmt::join(extents, "x")); }
+
+/// "next best: all-gather A along x, 25.17 MB: 256 times as much"
+std::string next_best(const ProgramCollective& collective) {
+  if (collective.alternative.empty()) return "";
+  const double next = static_cast<double>(collective.alternative_bytes->count()), chosen = static_cast<double>(collective.chosen_bytes->count());
+  std::string lost = "as much";
+  if (next > chosen) lost = chosen > 0 ? fmt::format("{} more, {:.3g} times as much", bytes_text(next - chosen), next / chosen) : "more than none";
+  if (next < chosen) lost = fmt::format("{} less", bytes_text(chosen - next));
+  return fmt::format("next best: {}, {} B in all: {}", collective.alternative, collective.alternative_bytes->count(), lost);
+}
+
+}  // namespace
+
+std::string program_table(const ProgramSummary& summary) {
+  std::string text;
+  if (!summary.association.empty()) text += fmt::format("order of the products: {}\n", summary.association);
+  std::vector<std::vector<std::string>> rows{{"statement", "collective", "tensor", "axes", "from", "to", "input B", "received B"}};
+  std::string why;
+  std::string last;
+  for (const ProgramCollective& collective : summary.collectives) {
+    rows.push_back({collective.statement == last ? "" : collective.statement, collective.kind, collective.tensor, fmt::format("{}", fmt::join(collective.axes, ",")), collective.before,
+                    collective.after, std::to_string(collective.input.count()), std::to_string(collective.received.count())});
+    last = collective.statement;
+    why += wrapped(fmt::format("{} of {} along {}: {}.", collective.kind, collective.tensor, fmt::join(collective.axes, ","), collective.reason)) + "\n";
+    if (const std::string next = next_best(collective); !next.empty()) why += "  " + wrapped(next) + "\n";
+  }
+  if (summary.collectives.empty()) text += "no collective: every device has what it needs\n";
+  else text += table(rows, 6) + "\n" + why;
+  for (const ProgramCollective& slice : summary.slices)
+    text += fmt::format("slice of {} along {} (free): {} -> {}\n", slice.tensor, fmt::join(slice.axes, ","), slice.before, slice.after);
+  text += "\n";
+  std::vector<std::vector<std::string>> facts;
+  for (const auto& [name, sharding] : summary.shards) facts.push_back({"operand " + name, sharding});
+  for (const ProgramOutput& output : summary.outputs)
+    facts.push_back({"output " + output.name,
+                     fmt::format("{} {}{}", shape_text(output.extents), output.sharding,
+                                 output.unreduced.empty() ? "" : fmt::format(", partial sums along {}", fmt::join(output.unreduced, ",")))});
+  facts.push_back({"received per device", fmt::format("{} B in {} collective{}", summary.cost.received.count(), summary.cost.collectives, summary.cost.collectives == 1 ? "" : "s")});
+  if (summary.per_iteration) facts.push_back({"per iteration", fmt::format("{} B received per device; the result has its operand's sharding", summary.per_iteration->count())});
+  facts.push_back({"contains all-gather", summary.contains_all_gather ? "yes" : "no"});
+  if (summary.padded > Bytes{}) facts.push_back({"padded", fmt::format("{} B of zeros, {} of the products' work", summary.padded.count(), percent(summary.padding))});
+  text += table(facts, 2);
+  if (!summary.note.empty()) text += wrapped("note: " + summary.note) + "\n";
+  return text;
+}
+
+Json program_json(const ProgramSummary& summary) {
+  Json collectives = Json::array(), outputs = Json::array();
+  for (const ProgramCollective& one : summary.collectives) {
+    Json entry{{"statement", one.statement}, {"kind", one.kind},         {"tensor", one.tensor},        {"axes", one.axes},
+               {"dim", one.dim},             {"bytes", one.input.count()}, {"received_bytes", one.received.count()}};
+    entry.set("alternative", or_null(one.alternative));
+    entry.set("alternative_bytes", one.alternative_bytes ? Json(one.alternative_bytes->count()) : Json());
+    entry.set("reason", one.reason);
+    collectives.push_back(std::move(entry));
+  }
+  for (const ProgramOutput& output : summary.outputs) {
+    Json shape = Json::array();
+    for (const std::int64_t extent : output.extents) shape.push_back(extent);
+    outputs.push_back(Json{{"name", output.name}, {"shape", std::move(shape)}, {"spec", output.sharding}, {"unreduced", output.unreduced}});
+  }
+  Json json{{"collectives", std::move(collectives)},
+            {"received_bytes", summary.cost.received.count()},
+            {"contains_all_gather", summary.contains_all_gather},
+            {"outputs", std::move(outputs)},
+            {"padded_bytes", summary.padded.count()}};
+  if (summary.association.empty()) return json;
+  Json shards = Json::object();
+  for (const auto& [name, sharding] : summary.shards) shards.set(name, sharding);
+  json.set("association", summary.association);
+  json.set("shards", std::move(shards));
+  json.set("collectives_count", summary.cost.collectives);
+  json.set("per_iteration_bytes", summary.per_iteration ? Json(summary.per_iteration->count()) : Json());
+  if (!summary.note.empty()) json.set("note", summary.note);
+  return json;
+}
+
+}  // namespace podsim

@@ -1,0 +1,207 @@
+#include "workloads/sharded/plan.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cassert>
+
+namespace podsim {
+
+namespace {
+
+/// What a result is needed in: what is asked for, or its own sharding with all sums added up.
+Sharding needed(const Sharding& result, const std::optional<Sharding>& asked) {
+  if (asked) return *asked;
+  Sharding whole = result;
+  whole.unreduced.clear();
+  return whole;
+}
+
+class Planner {
+ public:
+  Planner(const ShardedProgram& program, Choose choose, const AlternativeChooser& fastest)
+      : program_{program}, choose_{choose}, fastest_{fastest}, resharder_{program.mesh}, forms_of_(program.operations.size()) {}
+
+  Expected<ProgramPlan> plan() {
+    for (std::size_t i = 0; i < program_.operations.size(); ++i) {
+      const Operation& operation = program_.operations[i];
+      if (operation.op == ArrayOp::input) {
+        add_form(static_cast<int>(i), *operation.sharding);
+        continue;
+      }
+      if (Status added = plan(static_cast<int>(i)); !added) return added.error();
+    }
+    for (const int output : program_.outputs) {
+      const auto asked = program_.out.find(output);
+      const Sharding own = primary(output);
+      const Sharding to = needed(own, asked == program_.out.end() ? std::nullopt : std::optional{asked->second});
+      std::map<int, std::string> reasons;
+      for (const int axis : own.unreduced) reasons[axis] = fmt::format("the output needs the sum of what is pending along {}", axis_name(axis));
+      plan_.outputs[output] = convert(output, to, output, reasons, asked == program_.out.end() ? "the output needs it" : "the output is asked for in this sharding");
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  [[nodiscard]] const std::string& axis_name(int axis) const { return program_.mesh.axes()[static_cast<std::size_t>(axis)].name; }
+  [[nodiscard]] ArrayLayout layout(int operation) const {
+    return {program_.operations[static_cast<std::size_t>(operation)].extents, size_of(program_.dtype)};
+  }
+  int add_form(int operation, const Sharding& sharding) {
+    plan_.forms.push_back({operation, sharding.canonical()});
+    forms_of_[static_cast<std::size_t>(operation)].push_back(static_cast<int>(plan_.forms.size()) - 1);
+    return static_cast<int>(plan_.forms.size()) - 1;
+  }
+  [[nodiscard]] const Sharding& primary(int operation) const {
+    return plan_.forms[static_cast<std::size_t>(forms_of_[static_cast<std::size_t>(operation)].front())].sharding;
+  }
+  /// The sharding that rules see: the array's own, without the sums that have been added up already.
+  [[nodiscard]] Sharding seen(int operation) const {
+    Sharding own = primary(operation);
+    if (own.unreduced.empty()) return own;
+    for (const int form : forms_of_[static_cast<std::size_t>(operation)])
+      if (const Sharding& other = plan_.forms[static_cast<std::size_t>(form)].sharding; other.unreduced.size() < own.unreduced.size()) own = other;
+    return own;
+  }
+
+  /// The cheapest conversion from any form; the form it begins with.
+  std::pair<int, const Resharding*> cheapest(int operation, const Sharding& to) {
+    std::pair<int, const Resharding*> best{0, nullptr};
+    for (const int form : forms_of_[static_cast<std::size_t>(operation)]) {
+      const Resharding* way = resharder_.find(layout(operation), plan_.forms[static_cast<std::size_t>(form)].sharding, to);
+      if (way != nullptr && (best.second == nullptr || less(way->cost, best.second->cost, Objective::bytes))) best = {form, way};
+    }
+    return best;
+  }
+
+  int convert(int operation, const Sharding& to, int wanted_by, const std::map<int, std::string>& reasons, const std::string& otherwise) {
+    auto [form, way] = cheapest(operation, to);
+    assert(way != nullptr && "every alternative can be reached");
+    for (const ReshardStep& step : way->steps) {
+      const auto& forms = forms_of_[static_cast<std::size_t>(operation)];
+      const auto known = std::find_if(forms.begin(), forms.end(), [&](int f) { return plan_.forms[static_cast<std::size_t>(f)].sharding == step.after; });
+      if (known != forms.end()) {
+        form = *known;
+        continue;
+      }
+      std::vector<std::string> why;
+      for (const int axis : step.axes)
+        if (const auto reason = reasons.find(axis); reason != reasons.end() && std::find(why.begin(), why.end(), reason->second) == why.end()) why.push_back(reason->second);
+      const int after = add_form(operation, step.after);
+      plan_.actions.emplace_back(PlannedStep{form, after, step, wanted_by, why.empty() ? otherwise : fmt::format("{}", fmt::join(why, "; "))});
+      form = after;
+    }
+    return form;
+  }
+
+  Status plan(int i) {
+    const Operation& operation = program_.operations[static_cast<std::size_t>(i)];
+    std::vector<Sharding> operands;
+    for (const int operand : operation.operands) operands.push_back(seen(operand));
+    const auto out = program_.out.find(i);
+    const std::optional<Sharding> asked = out == program_.out.end() ? std::nullopt : std::optional{out->second};
+    std::vector<CostedAlternative> ways;
+    for (ShardingAlternative& alternative : alternatives_of(program_, operation, operands, asked)) {
+      std::optional<ReshardCost> cost = cost_of(operation, alternative);
+      const Resharding* result = resharder_.find(layout(i), alternative.result, needed(alternative.result, asked));
+      if (cost && result != nullptr) ways.push_back({std::move(alternative), *cost + result->cost});
+    }
+    assert(!ways.empty() && "the default divides");
+    std::size_t chosen = 0;
+    if (choose_ == Choose::bytes)
+      for (std::size_t w = 1; w < ways.size(); ++w)
+        if (less(ways[w].cost, ways[chosen].cost, Objective::bytes)) chosen = w;
+    if (choose_ == Choose::time && ways.size() > 1) {
+      const auto picked = fastest_(operation, operands, ways);
+      if (!picked) return picked.error();
+      chosen = *picked;
+    }
+    if (ways.size() > 1) {
+      std::optional<CostedAlternative> next;
+      for (std::size_t w = 0; w < ways.size(); ++w)
+        if (w != chosen && (!next || less(ways[w].cost, next->cost, Objective::bytes))) next = ways[w];
+      plan_.choices.push_back({i, ways[chosen], std::move(next)});
+      PlannedChoice& choice = plan_.choices.back();
+      choice.chosen.collectives = collectives_of(i, choice.chosen.alternative, asked);
+      if (choice.next) choice.next->collectives = collectives_of(i, choice.next->alternative, asked);
+    }
+    const ShardingAlternative& way = ways[chosen].alternative;
+    PlannedOperation planned{i, {}, 0};
+    for (std::size_t o = 0; o < operands.size(); ++o)
+      planned.operands.push_back(convert(operation.operands[o], way.operands[o], i, way.reasons, fmt::format("{} needs it in this sharding", name_of(operation.op))));
+    planned.result = add_form(i, way.result);
+    plan_.actions.emplace_back(std::move(planned));
+    return success();
+  }
+
+  std::string collectives_of(int i, const ShardingAlternative& alternative, const std::optional<Sharding>& asked) {
+    std::string text;
+    const auto add = [&](int of, const Resharding& way) {
+      for (const ReshardStep& step : way.steps) {
+        if (step.kind == StepKind::slice) continue;
+        std::string axes;
+        for (const int axis : step.axes) axes += (axes.empty() ? "" : ",") + axis_name(axis);
+        text += fmt::format("{}{} {} along {}", text.empty() ? "" : "; ", name_of(step.kind), program_.operations[static_cast<std::size_t>(of)].name, axes);
+      }
+    };
+    const Operation& operation = program_.operations[static_cast<std::size_t>(i)];
+    for (std::size_t o = 0; o < operation.operands.size(); ++o) add(operation.operands[o], *cheapest(operation.operands[o], alternative.operands[o]).second);
+    add(i, *resharder_.find(layout(i), alternative.result, needed(alternative.result, asked)));
+    return text.empty() ? "no collective" : text;
+  }
+
+  std::optional<ReshardCost> cost_of(const Operation& operation, const ShardingAlternative& alternative) {
+    ReshardCost cost;
+    for (std::size_t o = 0; o < operation.operands.size(); ++o) {
+      if (o > 0 && operation.operands[o] == operation.operands[0] && alternative.operands[o] == alternative.operands[0]) continue;
+      const Resharding* way = cheapest(operation.operands[o], alternative.operands[o]).second;
+      if (way == nullptr) return std::nullopt;
+      cost = cost + way->cost;
+    }
+    return cost;
+  }
+
+  const ShardedProgram& program_;
+  Choose choose_;
+  const AlternativeChooser& fastest_;
+  Resharder resharder_;
+  ProgramPlan plan_;
+  std::vector<std::vector<int>> forms_of_;  // per operation, its own first
+};
+
+}  // namespace
+
+ReshardCost ProgramPlan::cost() const {
+  ReshardCost sum;
+  for (const auto& action : actions)
+    if (const auto* step = std::get_if<PlannedStep>(&action)) sum = sum + ReshardCost{step->step.received, step->step.kind == StepKind::slice ? 0 : 1};
+  return sum;
+}
+
+Expected<ProgramPlan> plan_program(const ShardedProgram& program, Choose choose, const AlternativeChooser& fastest) {
+  assert(choose != Choose::time || fastest);
+  return Planner{program, choose, fastest}.plan();
+}
+
+ShardedProgram program_of(const ShardedProgram& program, const Operation& operation, const std::vector<Sharding>& operands, const std::optional<Sharding>& asked) {
+  ShardedProgram own;
+  own.mesh = program.mesh;
+  own.dtype = program.dtype;
+  Operation last = operation;
+  for (std::size_t o = 0; o < operands.size(); ++o) {
+    const Operation& array = program.operations[static_cast<std::size_t>(operation.operands[o])];
+    own.operations.push_back(Operation{.op = ArrayOp::input, .name = fmt::format("{}.{}", array.name, o), .extents = array.extents, .sharding = operands[o], .where = array.where});
+    last.operands[o] = static_cast<int>(o);
+  }
+  last.statement = 0;
+  own.operations.push_back(std::move(last));
+  const int result = static_cast<int>(operands.size());
+  own.statements = {operation.name};
+  own.results = {result};
+  own.outputs = {result};
+  if (asked) own.out[result] = *asked;
+  return own;
+}
+
+}  // namespace podsim

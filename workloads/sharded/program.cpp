@@ -1,0 +1,96 @@
+#include "workloads/sharded/program.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+namespace podsim {
+
+std::string_view name_of(ArrayOp op) {
+  static constexpr std::array<std::string_view, 20> names{"input", "@",    "+",    "-",   "*",       "/",    "scale",      "add-number",   "reciprocal", ".T", "relu",
+                                                          "gelu",  "sum",  "reshard", "process_allgather", "psum", "all_gather", "psum_scatter", "ppermute",   "all_to_all"};
+  return names[static_cast<std::size_t>(op)];
+}
+
+bool is_local(ArrayOp op) { return op >= ArrayOp::psum; }
+
+namespace {
+
+BlockCollective block_collective(const Operation& operation, const Operation& operand) {
+  BlockCollective collective;
+  switch (operation.op) {
+    case ArrayOp::psum: collective.kind = CollectiveKind::all_reduce; break;
+    case ArrayOp::all_gather: collective.kind = CollectiveKind::all_gather; break;
+    case ArrayOp::psum_scatter: collective.kind = CollectiveKind::reduce_scatter; break;
+    case ArrayOp::ppermute: collective.kind = CollectiveKind::permute; break;
+    default: collective.kind = CollectiveKind::all_to_all;
+  }
+  collective.axes = operation.axes;
+  collective.dim = operation.dim;
+  collective.split_dim = operation.split_dim;
+  collective.shift = operation.shift;
+  collective.from = *operand.sharding;
+  collective.to = *operation.sharding;
+  // The reference works on sums that have been added up: all of these operations are linear.
+  collective.from.unreduced.clear();
+  collective.to.unreduced.clear();
+  return collective;
+}
+
+ReferenceKind kind_of(ArrayOp op) {
+  switch (op) {
+    case ArrayOp::input: return ReferenceKind::input;
+    case ArrayOp::product: return ReferenceKind::product;
+    case ArrayOp::add: return ReferenceKind::add;
+    case ArrayOp::subtract: return ReferenceKind::subtract;
+    case ArrayOp::multiply: return ReferenceKind::multiply;
+    case ArrayOp::divide: return ReferenceKind::divide;
+    case ArrayOp::add_number: return ReferenceKind::add_number;
+    case ArrayOp::reciprocal: return ReferenceKind::reciprocal;
+    case ArrayOp::transpose: return ReferenceKind::transpose;
+    case ArrayOp::relu: return ReferenceKind::relu;
+    case ArrayOp::gelu: return ReferenceKind::gelu;
+    case ArrayOp::sum: return ReferenceKind::sum;
+    case ArrayOp::scale:
+    case ArrayOp::reshard:
+    case ArrayOp::process_allgather: return ReferenceKind::scale;  // by 1, where values stay as they are
+    default: return ReferenceKind::block_collective;
+  }
+}
+
+}  // namespace
+
+ReferenceProgram reference_of(const ShardedProgram& program) {
+  ReferenceProgram reference;
+  for (const Operation& operation : program.operations) {
+    ReferenceNode node;
+    node.kind = kind_of(operation.op);
+    node.operands = operation.operands;
+    node.extents = operation.extents;
+    node.name = operation.name;
+    node.dim = operation.dim;
+    if (operation.op == ArrayOp::input) node.tensor = operation.name;
+    if (operation.op == ArrayOp::scale || operation.op == ArrayOp::add_number || operation.op == ArrayOp::reciprocal) node.number = operation.number;
+    if (node.kind == ReferenceKind::block_collective)
+      node.collective = block_collective(operation, program.operations[static_cast<std::size_t>(operation.operands[0])]);
+    reference.nodes.push_back(std::move(node));
+  }
+  for (const int output : program.outputs) reference.outputs.emplace_back(program.operations[static_cast<std::size_t>(output)].name, output);
+  reference.claim = fmt::format("{}", fmt::join(program.statements, "; "));
+  return reference;
+}
+
+Flops flops_of(const ShardedProgram& program) {
+  double flops = 0;
+  for (const Operation& operation : program.operations) {
+    if (operation.op != ArrayOp::product) continue;
+    double product = 2.0 * static_cast<double>(program.operations[static_cast<std::size_t>(operation.operands[0])].extents.back());
+    for (const std::int64_t extent : operation.extents) product *= static_cast<double>(extent);
+    flops += product;
+  }
+  return Flops{flops};
+}
+
+}  // namespace podsim

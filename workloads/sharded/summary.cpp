@@ -1,0 +1,115 @@
+#include "workloads/sharded/summary.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace podsim {
+
+namespace {
+
+class Summary {
+ public:
+  Summary(const ShardedProgram& program, const ProgramPlan& plan) : program_{program}, plan_{plan} {}
+
+  ProgramSummary make() {
+    for (const auto& action : plan_.actions)
+      std::visit([this](const auto& one) { add(one); }, action);
+    for (const ProgramCollective& collective : summary_.collectives) {
+      summary_.cost = summary_.cost + ReshardCost{collective.received, 1};
+      summary_.contains_all_gather |= collective.kind == name_of(StepKind::all_gather);
+    }
+    for (const auto& [operation, form] : plan_.outputs) {
+      Sharding sharding = plan_.forms[static_cast<std::size_t>(form)].sharding;
+      const std::vector<std::string> unreduced = names(sharding.unreduced);
+      sharding.unreduced.clear();
+      summary_.outputs.push_back({array(operation).name, array(operation).extents, to_text(sharding, program_.mesh, array(operation).extents.size()), unreduced});
+    }
+    count_padding();
+    return std::move(summary_);
+  }
+
+ private:
+  [[nodiscard]] const Operation& array(int operation) const { return program_.operations[static_cast<std::size_t>(operation)]; }
+  [[nodiscard]] std::vector<std::string> names(const std::vector<int>& axes) const {
+    std::vector<std::string> all;
+    for (const int axis : axes) all.push_back(program_.mesh.axes()[static_cast<std::size_t>(axis)].name);
+    return all;
+  }
+  [[nodiscard]] std::string statement_of(int operation) const {
+    const int statement = array(operation).statement;
+    return statement < 0 ? array(operation).name : program_.statements[static_cast<std::size_t>(statement)];
+  }
+
+  void add(const PlannedStep& planned) {
+    const ReshardStep& step = planned.step;
+    const Operation& of = array(plan_.forms[static_cast<std::size_t>(planned.before)].operation);
+    ProgramCollective collective{statement_of(planned.operation), std::string{name_of(step.kind)}, of.name, names(step.axes), step.dim,
+                                 to_text(step.before, program_.mesh, of.extents.size()), to_text(step.after, program_.mesh, of.extents.size()), step.input, step.received,
+                                 planned.reason};
+    const auto choice = std::find_if(plan_.choices.begin(), plan_.choices.end(), [&](const PlannedChoice& c) { return c.operation == planned.operation; });
+    if (choice != plan_.choices.end() && choice->next) {
+      collective.alternative = choice->next->collectives;
+      collective.alternative_bytes = choice->next->cost.received;
+      collective.chosen_bytes = choice->chosen.cost.received;
+    }
+    (step.kind == StepKind::slice ? summary_.slices : summary_.collectives).push_back(std::move(collective));
+  }
+
+  /// What the text itself says.
+  void add(const PlannedOperation& planned) {
+    const Operation& operation = array(planned.operation);
+    if (!is_local(operation.op)) return;
+    const std::int64_t P = devices_along(program_.mesh, operation.axes);
+    if (P == 1 || (operation.op == ArrayOp::ppermute && operation.shift % P == 0)) return;
+    const ArrayForm& from = plan_.forms[static_cast<std::size_t>(planned.operands[0])];
+    const Operation& of = array(from.operation);
+    const std::int64_t input = block_bytes({of.extents, size_of(program_.dtype)}, from.sharding, program_.mesh).count();
+    const std::int64_t part = input - input / P;
+    StepKind kind = StepKind::permute;
+    std::int64_t received = input;
+    switch (operation.op) {
+      case ArrayOp::psum: kind = StepKind::all_reduce; received = 2 * part; break;
+      case ArrayOp::all_gather: kind = StepKind::all_gather; received = input * (P - 1); break;
+      case ArrayOp::psum_scatter: kind = StepKind::reduce_scatter; received = part; break;
+      case ArrayOp::all_to_all: kind = StepKind::all_to_all; received = part; break;
+      default: break;
+    }
+    const Sharding& after = plan_.forms[static_cast<std::size_t>(planned.result)].sharding;
+    summary_.collectives.push_back({statement_of(planned.operation), std::string{name_of(kind)}, of.name, names(operation.axes),
+                                    operation.op == ArrayOp::all_to_all ? operation.split_dim : operation.dim, to_text(from.sharding, program_.mesh, of.extents.size()),
+                                    to_text(after, program_.mesh, operation.extents.size()), Bytes{input}, Bytes{received}, "the program says it", "", {}, {}, true});
+  }
+
+  void count_padding() {
+    if (program_.unpadded.empty()) return;
+    const auto elements = [](const Extents& extents) {
+      double count = 1;
+      for (const std::int64_t extent : extents) count *= static_cast<double>(extent);
+      return count;
+    };
+    double bytes = 0, work = 0, data = 0;
+    for (std::size_t i = 0; i < program_.operations.size(); ++i) {
+      const Operation& operation = program_.operations[i];
+      const bool output = std::find(program_.outputs.begin(), program_.outputs.end(), static_cast<int>(i)) != program_.outputs.end();
+      if (operation.op == ArrayOp::input || output)
+        bytes += (elements(operation.extents) - elements(program_.unpadded[i])) * static_cast<double>(size_of(program_.dtype).count());
+      if (operation.op != ArrayOp::product) continue;
+      const auto left = static_cast<std::size_t>(operation.operands[0]);
+      work += elements(operation.extents) * static_cast<double>(program_.operations[left].extents.back());
+      data += elements(program_.unpadded[i]) * static_cast<double>(program_.unpadded[left].back());
+    }
+    summary_.padded = Bytes{static_cast<std::int64_t>(bytes)};
+    summary_.padding = work > 0 ? 1 - data / work : 0;
+  }
+
+  const ShardedProgram& program_;
+  const ProgramPlan& plan_;
+  ProgramSummary summary_;
+};
+
+}  // namespace
+
+ProgramSummary summary_of(const ShardedProgram& program, const ProgramPlan& plan) { return Summary{program, plan}.make(); }
+
+}  // namespace podsim

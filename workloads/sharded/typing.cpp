@@ -1,0 +1,443 @@
+#include "workloads/sharded/typing.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+#include <set>
+
+namespace podsim {
+
+namespace {
+
+constexpr std::int64_t most_elements = std::int64_t{1} << 50;
+
+std::string shape_text(const Extents& extents) {
+  std::string text;
+  for (const std::int64_t extent : extents) text += (text.empty() ? "" : "x") + std::to_string(extent);
+  return text.empty() ? "a scalar" : text;
+}
+
+/// The sharding without axes of size 1.
+Sharding without_trivial(const Sharding& sharding, const Mesh& mesh) {
+  const auto trivial = [&](int axis) { return mesh.axes()[static_cast<std::size_t>(axis)].size == 1; };
+  Sharding kept = sharding;
+  for (std::vector<int>& axes : kept.dims) std::erase_if(axes, trivial);
+  std::erase_if(kept.unreduced, trivial);
+  return kept.canonical();
+}
+
+Sharding ranked(Sharding sharding, std::size_t rank) {
+  sharding.dims.resize(rank);
+  return sharding;
+}
+
+std::set<int> used_axes(const Sharding& sharding) {
+  std::set<int> used;
+  for (const std::vector<int>& axes : sharding.dims) used.insert(axes.begin(), axes.end());
+  return used;
+}
+
+bool meet(const std::set<int>& a, const std::vector<int>& b) {
+  return std::any_of(b.begin(), b.end(), [&](int axis) { return a.contains(axis); });
+}
+
+std::vector<int> joined(const std::vector<int>& a, const std::vector<int>& b) {
+  std::set<int> all(a.begin(), a.end());
+  all.insert(b.begin(), b.end());
+  return {all.begin(), all.end()};
+}
+
+}  // namespace
+
+std::optional<Sharding> direct_product(const Sharding& left, const Sharding& right, std::size_t rank) {
+  const std::size_t batch = rank - 2;
+  Sharding result;
+  std::set<int> used;
+  for (std::size_t d = 0; d < rank; ++d) {
+    if (d < batch && left.axes_of(d) != right.axes_of(d)) return std::nullopt;
+    result.dims.push_back(d + 1 < rank ? left.axes_of(d) : right.axes_of(d));
+    for (const int axis : result.dims.back())
+      if (!used.insert(axis).second) return std::nullopt;
+  }
+  if (left.axes_of(rank - 1) != right.axes_of(rank - 2)) return std::nullopt;
+  if (meet(used_axes(right), left.unreduced) || meet(used_axes(left), right.unreduced)) return std::nullopt;
+  if (meet({left.unreduced.begin(), left.unreduced.end()}, right.unreduced)) return std::nullopt;
+  result.unreduced = joined(joined(left.unreduced, right.unreduced), left.axes_of(rank - 1));
+  return result.canonical();
+}
+
+std::optional<Sharding> direct_elementwise(ArrayOp op, const Extents& result_extents, const ElementwiseOperand& a, const ElementwiseOperand& b) {
+  const std::size_t rank = result_extents.size();
+  Sharding result;
+  std::set<int> used;
+  for (std::size_t d = 0; d < rank; ++d) {
+    std::vector<int> axes;
+    for (const ElementwiseOperand* operand : {&a, &b}) {
+      const std::size_t missing = rank - operand->extents.size();
+      if (d < missing) continue;
+      const std::vector<int>& own = operand->sharding.axes_of(d - missing);
+      if (!axes.empty() && !own.empty() && own != axes) return std::nullopt;
+      if (axes.empty()) axes = own;
+    }
+    for (const int axis : axes)
+      if (!used.insert(axis).second) return std::nullopt;
+    result.dims.push_back(std::move(axes));
+  }
+  const std::vector<int>&pa = a.sharding.unreduced, &pb = b.sharding.unreduced;
+  result.unreduced = joined(pa, pb);
+  if (meet(used, result.unreduced)) return std::nullopt;
+  const bool sums = op == ArrayOp::add || op == ArrayOp::subtract;
+  if (sums && result.unreduced != pa && result.unreduced != pb) return std::nullopt;
+  if (!sums && !pb.empty() && (!pa.empty() || op == ArrayOp::divide)) return std::nullopt;
+  return result.canonical();
+}
+
+std::string Typing::called(int operation) const {
+  const Operation& made = at(operation);
+  return made.name.empty() ? "the array" : made.name;
+}
+
+void Typing::begin_statement(std::string target) {
+  target_ = std::move(target);
+}
+
+Expected<int> Typing::add(Operation operation) {
+  const int self = static_cast<int>(program.operations.size());
+  if (operation.op != ArrayOp::input) {
+    operation.statement = static_cast<int>(program.statements.size());
+    operation.name = fmt::format("{}.{}", target_, self);
+  }
+  if (operation.sharding) operation.sharding = without_trivial(*operation.sharding, mesh_);
+  // Axes of size 1 change nothing, but for the name of what does nothing.
+  std::erase_if(operation.axes, [&](int axis) { return mesh_.axes()[static_cast<std::size_t>(axis)].size == 1; });
+  if (Status typed = type(operation); !typed) return typed.error();
+  std::int64_t elements = 1;
+  for (const std::int64_t extent : operation.extents) {
+    if (elements > most_elements / extent)
+      return Diagnostic{operation.where, fmt::format("expected an array of at most 2^50 elements, found {}", shape_text(operation.extents))};
+    elements *= extent;
+  }
+  origins_.push_back(origins_of(operation));
+  program.operations.push_back(std::move(operation));
+  if (const Operation& added = program.operations.back(); added.sharding)
+    if (Status fits = divides(self, added.extents, *added.sharding, added.name, added.where); !fits) return fits.error();
+  return self;
+}
+
+Expected<int> Typing::finish_statement(int operation, std::string text, const SourceLocation& where) {
+  // The name of another array: a copy, so that every name has an operation of its own.
+  const bool named = at(operation).op == ArrayOp::input || std::find(program.results.begin(), program.results.end(), operation) != program.results.end();
+  if (named) {
+    const auto copy = add(Operation{.op = ArrayOp::scale, .operands = {operation}, .number = 1, .where = where});
+    if (!copy) return copy;
+    operation = *copy;
+  }
+  program.operations[static_cast<std::size_t>(operation)].name = target_;
+  program.statements.push_back(std::move(text));
+  program.results.push_back(operation);
+  return operation;
+}
+
+Status Typing::set_out(int operation, const Sharding& sharding, const SourceLocation& where) {
+  const Sharding kept = without_trivial(sharding, mesh_);
+  program.out[operation] = kept;
+  return divides(operation, at(operation).extents, kept, called(operation), where);
+}
+
+Status Typing::divides(int operation, const Extents& extents, const Sharding& sharding, std::string_view array, const SourceLocation& where) {
+  if (!divide_) return success();
+  const auto shard = shard_extents(extents, sharding, mesh_, array, where);
+  if (shard) return success();
+  for (std::size_t d = 0; d < extents.size(); ++d) {
+    const std::int64_t multiple = devices_along(mesh_, sharding.axes_of(d));
+    if (extents[d] % multiple == 0) continue;
+    indivisible = Indivisible{operation, static_cast<int>(d), multiple, {}};
+    const auto& origin = origins_[static_cast<std::size_t>(operation)][d];
+    if (!origin) break;
+    // The result's extent is a fixed multiple, or part, of the input's.
+    const std::int64_t own = at(origin->first).extents[static_cast<std::size_t>(origin->second)], common = std::gcd(own, extents[d]);
+    const std::int64_t numerator = extents[d] / common, denominator = own / common;
+    const std::int64_t step = std::lcm(denominator, multiple * denominator / std::gcd(multiple * denominator, numerator));
+    const std::int64_t grown = (own / step + 1) * step;
+    std::map<int, Extents> larger;
+    const InputDim group = root(*origin);
+    for (std::size_t i = 0; i < program.operations.size(); ++i)
+      if (const Operation& input = program.operations[i]; input.op == ArrayOp::input)
+        for (std::size_t e = 0; e < input.extents.size(); ++e) {
+          if (root({static_cast<int>(i), static_cast<int>(e)}) != group) continue;
+          Extents& changed = larger.try_emplace(static_cast<int>(i), input.extents).first->second;
+          changed[e] = std::max<std::int64_t>(input.extents[e] * grown / own, 1);
+        }
+    for (auto& [input, changed] : larger) indivisible->larger.emplace_back(at(input).name, std::move(changed));
+    break;
+  }
+  return shard.error();
+}
+
+// ---- Rules ----
+
+Status Typing::type(Operation& operation) {
+  const auto unchanged = [&]() -> Status {
+    operation.extents = at(operation.operands[0]).extents;
+    return success();
+  };
+  switch (operation.op) {
+    case ArrayOp::input: return success();
+    case ArrayOp::product: return type_product(operation);
+    case ArrayOp::add:
+    case ArrayOp::subtract:
+    case ArrayOp::multiply:
+    case ArrayOp::divide: return type_elementwise(operation);
+    case ArrayOp::transpose: return type_transpose(operation);
+    case ArrayOp::reshard: return unchanged();
+    case ArrayOp::process_allgather: operation.sharding = Sharding{}; return unchanged();
+    case ArrayOp::scale:
+    case ArrayOp::add_number: operation.sharding = at(operation.operands[0]).sharding; return unchanged();
+    case ArrayOp::reciprocal:
+    case ArrayOp::relu:
+    case ArrayOp::gelu:
+      if (const auto& own = at(operation.operands[0]).sharding; own && own->unreduced.empty()) operation.sharding = own;
+      return unchanged();
+    case ArrayOp::sum: {
+      const Operation& operand = at(operation.operands[0]);
+      operation.extents = operand.extents;
+      operation.extents.erase(operation.extents.begin() + operation.dim);
+      if (!operand.sharding) return success();
+      Sharding sharding = ranked(*operand.sharding, operand.extents.size());
+      sharding.unreduced = joined(sharding.unreduced, sharding.dims[static_cast<std::size_t>(operation.dim)]);
+      sharding.dims.erase(sharding.dims.begin() + operation.dim);
+      operation.sharding = sharding.canonical();
+      return success();
+    }
+    default: return type_local(operation);
+  }
+}
+
+Status Typing::type_product(Operation& operation) {
+  const Operation &left = at(operation.operands[0]), &right = at(operation.operands[1]);
+  const std::size_t rank = left.extents.size();
+  const auto misfit = [&](std::string_view what) -> Status {
+    return Diagnostic{operation.where, fmt::format("expected {}, found {} @ {}", what, shape_text(left.extents), shape_text(right.extents))};
+  };
+  if (rank < 2 || right.extents.size() != rank) return misfit("operands of @ of rank 2, or of equal rank with equal leading dimensions");
+  if (!std::equal(left.extents.begin(), left.extents.end() - 2, right.extents.begin())) return misfit("equal leading (batch) dimensions");
+  if (left.extents[rank - 1] != right.extents[rank - 2]) return misfit("as many columns on the left of @ as rows on its right");
+  operation.extents = left.extents;
+  operation.extents[rank - 1] = right.extents[rank - 1];
+  same_dimension(operation.operands[0], rank - 1, operation.operands[1], rank - 2);
+  for (std::size_t d = 0; d + 2 < rank; ++d) same_dimension(operation.operands[0], d, operation.operands[1], d);
+  if (left.sharding && right.sharding) operation.sharding = direct_product(*left.sharding, *right.sharding, rank);
+  return success();
+}
+
+Status Typing::type_elementwise(Operation& operation) {
+  const Operation &left = at(operation.operands[0]), &right = at(operation.operands[1]);
+  const std::size_t rank = std::max(left.extents.size(), right.extents.size());
+  operation.extents.assign(rank, 1);
+  for (std::size_t d = 0; d < rank; ++d) {
+    const std::size_t no_left = rank - left.extents.size(), no_right = rank - right.extents.size();
+    const std::int64_t a = d < no_left ? 1 : left.extents[d - no_left], b = d < no_right ? 1 : right.extents[d - no_right];
+    if (a != b && a != 1 && b != 1)
+      return Diagnostic{operation.where, fmt::format("expected shapes that are equal, or 1 where they differ, found {} {} {}", shape_text(left.extents),
+                                                     name_of(operation.op), shape_text(right.extents))};
+    operation.extents[d] = std::max(a, b);
+    if (a == b && d >= no_left && d >= no_right) same_dimension(operation.operands[0], d - no_left, operation.operands[1], d - no_right);
+  }
+  if (left.sharding && right.sharding)
+    operation.sharding = direct_elementwise(operation.op, operation.extents, {left.extents, *left.sharding}, {right.extents, *right.sharding});
+  return success();
+}
+
+Status Typing::type_transpose(Operation& operation) {
+  const Operation& operand = at(operation.operands[0]);
+  if (operand.extents.size() > 2)
+    return Diagnostic{operation.where, fmt::format("expected an array of rank 2 or less before .T, found {}", shape_text(operand.extents))};
+  operation.extents.assign(operand.extents.rbegin(), operand.extents.rend());
+  if (!operand.sharding) return success();
+  Sharding sharding = ranked(*operand.sharding, operand.extents.size());
+  std::reverse(sharding.dims.begin(), sharding.dims.end());
+  operation.sharding = sharding.canonical();
+  return success();
+}
+
+Status Typing::type_local(Operation& operation) {
+  const Operation& operand = at(operation.operands[0]);
+  const std::size_t rank = operand.extents.size();
+  if (!operand.sharding)
+    return Diagnostic{operation.where, fmt::format("{} works on the local blocks of {}, whose sharding is the compiler's choice: expected reshard({}, SPEC) or the like",
+                                                   name_of(operation.op), called(operation.operands[0]), called(operation.operands[0]))};
+  for (const int axis : operation.axes)
+    if (std::find(operand.sharding->unreduced.begin(), operand.sharding->unreduced.end(), axis) != operand.sharding->unreduced.end())
+      return Diagnostic{operation.where, fmt::format("sums along {} of {} are pending already: expected {} of an array without them, found {}", quoted(mesh_.axes()[static_cast<std::size_t>(axis)].name),
+                                                     called(operation.operands[0]), name_of(operation.op), to_text(*operand.sharding, mesh_, rank))};
+  Sharding sharding = ranked(*operand.sharding, rank);
+  Extents local = operand.extents;
+  for (std::size_t d = 0; d < rank; ++d) {
+    const std::int64_t parts = devices_along(mesh_, sharding.dims[d]);
+    local[d] = divide_ ? local[d] / parts : (local[d] + parts - 1) / parts;
+  }
+  const std::int64_t P = devices_along(mesh_, operation.axes);
+  const auto moved = [&](int axis) { return std::find(operation.axes.begin(), operation.axes.end(), axis) != operation.axes.end(); };
+  if (operation.op != ArrayOp::ppermute)
+    for (std::vector<int>& axes : sharding.dims) std::erase_if(axes, moved);
+  std::optional<int> scattered;
+  if (operation.op == ArrayOp::psum_scatter) scattered = operation.dim;
+  if (operation.op == ArrayOp::all_to_all) scattered = operation.split_dim;
+  if (scattered) {
+    std::int64_t& extent = local[static_cast<std::size_t>(*scattered)];
+    if (extent % P != 0) {
+      const auto problem = Diagnostic{operation.where, fmt::format("dimension {} of the local block of {} has extent {}: expected a multiple of {}", *scattered,
+                                                                   called(operation.operands[0]), extent, P)};
+      if (divide_) {
+        // The operand divides where it divides along these axes too.
+        Sharding finer = ranked(*operand.sharding, rank);
+        for (std::vector<int>& axes : finer.dims) std::erase_if(axes, [&](int axis) { return moved(axis) && &axes != &finer.dims[static_cast<std::size_t>(*scattered)]; });
+        std::vector<int>& axes = finer.dims[static_cast<std::size_t>(*scattered)];
+        const bool again = std::any_of(axes.begin(), axes.end(), moved);
+        if (!again) axes.insert(axes.end(), operation.axes.begin(), operation.axes.end());
+        if (!again) (void)divides(operation.operands[0], operand.extents, finer, called(operation.operands[0]), operation.where);
+        return problem;
+      }
+    }
+    extent = (extent + P - 1) / P;
+    auto& axes = sharding.dims[static_cast<std::size_t>(*scattered)];
+    axes.insert(axes.end(), operation.axes.begin(), operation.axes.end());
+  }
+  if (operation.op == ArrayOp::all_gather || operation.op == ArrayOp::all_to_all) local[static_cast<std::size_t>(operation.dim)] *= P;
+  operation.extents = std::move(local);
+  for (std::size_t d = 0; d < rank; ++d) operation.extents[d] *= devices_along(mesh_, sharding.dims[d]);
+  operation.sharding = sharding.canonical();
+  return success();
+}
+
+// ---- Which dimensions grow together ----
+
+std::vector<std::optional<Typing::InputDim>> Typing::origins_of(const Operation& operation) const {
+  std::vector<std::optional<InputDim>> origins(operation.extents.size());
+  if (operation.op == ArrayOp::input) {
+    for (std::size_t d = 0; d < origins.size(); ++d) origins[d] = InputDim{static_cast<int>(program.operations.size()), static_cast<int>(d)};
+    return origins;
+  }
+  const auto of = [&](std::size_t operand) -> const std::vector<std::optional<InputDim>>& { return origins_[static_cast<std::size_t>(operation.operands[operand])]; };
+  if (operation.op == ArrayOp::product) {
+    origins = of(0);
+    origins.back() = of(1).back();
+    return origins;
+  }
+  if (operation.operands.size() == 2) {
+    for (std::size_t side = 0; side < 2; ++side) {
+      const Extents& extents = at(operation.operands[side]).extents;
+      const std::size_t missing = origins.size() - extents.size();
+      for (std::size_t d = missing; d < origins.size(); ++d)
+        if (extents[d - missing] == operation.extents[d] && !origins[d]) origins[d] = of(side)[d - missing];
+    }
+    return origins;
+  }
+  origins = of(0);
+  if (operation.op == ArrayOp::sum) origins.erase(origins.begin() + operation.dim);
+  if (operation.op == ArrayOp::transpose) std::reverse(origins.begin(), origins.end());
+  return origins;
+}
+
+void Typing::same_dimension(int a, std::size_t dim_a, int b, std::size_t dim_b) {
+  const auto &first = origins_[static_cast<std::size_t>(a)][dim_a], &second = origins_[static_cast<std::size_t>(b)][dim_b];
+  if (first && second && root(*first) != root(*second)) parents_[root(*second)] = root(*first);
+}
+
+Typing::InputDim Typing::root(InputDim dim) const {
+  for (auto parent = parents_.find(dim); parent != parents_.end(); parent = parents_.find(dim)) dim = parent->second;
+  return dim;
+}
+
+// ---- Padding ----
+
+namespace {
+
+/// Whether the added elements of each dimension are 0, of every operation. Errors: they count in a sum, or divide.
+Status zeros_stay_zero(const ShardedProgram& program) {
+  std::vector<std::vector<bool>> zero;  // per operation and dimension; true where nothing is added, too
+  const auto added = [&](int operation, std::size_t dim) {
+    return program.operations[static_cast<std::size_t>(operation)].extents[dim] != program.unpadded[static_cast<std::size_t>(operation)][dim];
+  };
+  const auto wrong = [&](const Operation& operation, std::size_t dim, std::string_view what) -> Status {
+    return Diagnostic{operation.where, fmt::format("--pad adds elements to dimension {} of {}, which {}: expected extents that divide", dim,
+                                                   program.operations[static_cast<std::size_t>(operation.operands[0])].name, what)};
+  };
+  for (const Operation& operation : program.operations) {
+    std::vector<bool> own(operation.extents.size(), true);
+    const auto operand = [&](std::size_t i) -> const std::vector<bool>& { return zero[static_cast<std::size_t>(operation.operands[i])]; };
+    switch (operation.op) {
+      case ArrayOp::input: break;
+      case ArrayOp::add_number:
+      case ArrayOp::reciprocal:
+        for (std::size_t d = 0; d < own.size(); ++d) own[d] = !added(operation.operands[0], d);
+        break;
+      case ArrayOp::product: {
+        const std::size_t last = own.size() - 1;
+        if (!operand(0)[last] && !operand(1)[last - 1]) return wrong(operation, last, "are not 0 and count in the product");
+        for (std::size_t d = 0; d < own.size(); ++d) own[d] = d == last ? bool{operand(1)[d]} : bool{operand(0)[d]};
+        break;
+      }
+      case ArrayOp::divide: {
+        const std::size_t missing = own.size() - operand(1).size();
+        for (std::size_t d = 0; d < operand(1).size(); ++d)
+          if (added(operation.operands[1], d)) return wrong(operation, d + missing, "divides");
+        [[fallthrough]];
+      }
+      case ArrayOp::add:
+      case ArrayOp::subtract:
+      case ArrayOp::multiply: {
+        const bool both = operation.op == ArrayOp::add || operation.op == ArrayOp::subtract;
+        for (std::size_t d = 0; d < own.size(); ++d) {
+          const auto side = [&](std::size_t i) {
+            const std::size_t missing = own.size() - operand(i).size();
+            const auto& extents = program.operations[static_cast<std::size_t>(operation.operands[i])].extents;
+            // What is stretched over the added elements is not 0 there.
+            return d >= missing && operand(i)[d - missing] && extents[d - missing] == operation.extents[d];
+          };
+          const bool stays = both ? side(0) && side(1) : side(0) || side(1);
+          own[d] = stays || operation.extents[d] == program.unpadded[zero.size()][d];
+        }
+        break;
+      }
+      case ArrayOp::sum:
+        if (!operand(0)[static_cast<std::size_t>(operation.dim)]) return wrong(operation, static_cast<std::size_t>(operation.dim), "are not 0 and count in the sum");
+        own = operand(0);
+        own.erase(own.begin() + operation.dim);
+        break;
+      case ArrayOp::transpose: own.assign(operand(0).rbegin(), operand(0).rend()); break;
+      default: own = operand(0);
+    }
+    zero.push_back(std::move(own));
+  }
+  return success();
+}
+
+}  // namespace
+
+Expected<ShardedProgram> read_padded(
+    const std::function<Expected<ShardedProgram>(const std::map<std::string, Extents>&, bool divide, std::optional<Indivisible>&)>& read) {
+  std::optional<Indivisible> indivisible;
+  auto plain = read({}, false, indivisible);
+  if (!plain) return plain;
+  std::map<std::string, Extents> inputs;
+  constexpr int most_rounds = 1000;
+  for (int round = 0; round < most_rounds; ++round) {
+    indivisible.reset();
+    auto program = read(inputs, true, indivisible);
+    if (!program && (!indivisible || indivisible->larger.empty())) return program;
+    if (!program) {
+      for (auto& [name, extents] : indivisible->larger) inputs[name] = std::move(extents);
+      continue;
+    }
+    if (inputs.empty()) return program;
+    for (const Operation& operation : plain->operations) program->unpadded.push_back(operation.extents);
+    if (Status zeros = zeros_stay_zero(*program); !zeros) return zeros.error();
+    return program;
+  }
+  return plain->operations.empty() ? std::move(plain) : Expected<ShardedProgram>{Diagnostic{plain->operations[0].where, "no extents were found that all shardings divide"}};
+}
+
+}  // namespace podsim

@@ -1,0 +1,66 @@
+// Shapes of the arrays of a program, and the shardings that its text fixes.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "workloads/sharded/program.hpp"
+
+namespace podsim {
+
+/// A dimension that its axes do not divide.
+struct Indivisible {
+  int operation = 0, dim = 0;
+  std::int64_t multiple = 1;
+  std::vector<std::pair<std::string, Extents>> larger;  // inputs with extents that make it divide, and keep all shapes that met
+};
+
+/// Appends operations to a program and finds their shapes.
+class Typing {
+ public:
+  /// `divide`: an extent that its axes do not divide is an error.
+  Typing(const Mesh& mesh, bool divide) : mesh_{mesh}, divide_{divide} {}
+
+  void begin_statement(std::string target);
+  /// Sets extents, and the sharding if it is fixed, of an operation whose operands and attributes are set. Errors: shapes that do not meet, and the like.
+  Expected<int> add(Operation operation);
+  /// The operation gets the statement's name.
+  Expected<int> finish_statement(int operation, std::string text, const SourceLocation& where);
+  /// Errors: the sharding does not divide the result, or leaves more sums pending than it has.
+  Status set_out(int operation, const Sharding& sharding, const SourceLocation& where);
+
+  ShardedProgram program;
+  std::optional<Indivisible> indivisible;
+
+ private:
+  using InputDim = std::pair<int, int>;  // an input, a dimension of it
+
+  [[nodiscard]] const Operation& at(int operation) const { return program.operations[static_cast<std::size_t>(operation)]; }
+  [[nodiscard]] std::string called(int operation) const;
+  Status type(Operation& operation);
+  Status type_product(Operation& operation);
+  Status type_elementwise(Operation& operation);
+  Status type_transpose(Operation& operation);
+  Status type_local(Operation& operation);
+  Status divides(int operation, const Extents& extents, const Sharding& sharding, std::string_view array, const SourceLocation& where);
+  void same_dimension(int a, std::size_t dim_a, int b, std::size_t dim_b);
+  [[nodiscard]] std::vector<std::optional<InputDim>> origins_of(const Operation& operation) const;
+  InputDim root(InputDim dim) const;
+
+  const Mesh& mesh_;
+  bool divide_;
+  std::string target_;
+  std::vector<std::vector<std::optional<InputDim>>> origins_;  // per operation and dimension: an input's dimension that it grows with
+  std::map<InputDim, InputDim> parents_;                       // union-find: dimensions that must grow together
+};
+
+/// Reads a program with inputs as they are, then with larger and larger ones until all shardings divide. `read` reads with these extents of inputs.
+/// Errors: those of `read`; a dimension that does not divide whatever the inputs; zeros that would count in a sum, or divide.
+Expected<ShardedProgram> read_padded(
+    const std::function<Expected<ShardedProgram>(const std::map<std::string, Extents>&, bool divide, std::optional<Indivisible>&)>& read);
+
+}  // namespace podsim
