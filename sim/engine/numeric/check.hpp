@@ -56,6 +56,8 @@ struct CheckReport {
   bool race_free = false;
   bool bit_equal = false;    // on integers all orders gave the same bits: those of the reference, if there is one and it is exact
   std::string inexact{};     // why some results on integers are compared within a tolerance: the first operation that rounds; empty: all are exact
+  double proof_rel_error = 0;  // of these, on integers and on uniform data in float32: the worst one for its tolerance
+  double proof_tolerance = 0;
   double max_abs_error = 0;  // on uniform data, in program order; 0 if nothing was compared
   double max_rel_error = 0;
   double tolerance = 0;  // of max_rel_error
@@ -80,7 +82,8 @@ struct CheckReport {
 /// With arange or ones as inputs the proof runs on these, once in program order and in random orders, in float32, and the error is that of the proof.
 ///
 /// Uniform data, in program order and in the buffers' own dtypes, gives the error that users of the schedule will see. Its tolerance follows from the
-/// number of roundings (see Comparison).
+/// number of roundings (see Comparison). In bf16, deep graphs may allow more than the largest value: then this error proves nothing, the proof in float32
+/// does.
 ///
 /// ok is false for a schedule that claims nothing, and for one with outputs that its claim does not cover. With structure_only, ok means only:
 /// matched, free of races and deadlocks.
