@@ -55,7 +55,7 @@ std::span<const Verb> verbs() {
       {"calibrate", "fit a machine to measurements, and say how sure and how wrong it is", &calibrate_verb},
       {"validate", "predict what was measured and not fitted, and say how far off that is", &validate_verb},
       {"diff", "hold a profile against a plan or a run: where is the step slower than predicted?", &diff_verb},
-      {"show", "a machine, a topology, a mesh, a schedule or a plan", &show_verb},
+      {"show", "a machine, a topology, a mesh, a sharding, a schedule, a plan or a program", &show_verb},
   }};
   return table;
 }

@@ -61,12 +61,13 @@ int show_verb(const std::vector<std::string>& arguments, Console& console) {
     console.out << usage_of("show");
     return exit_done;
   }
-  std::vector<std::string> names;
+  if (!arguments.empty() && arguments.front() == "sharding") return show_sharding({arguments.begin() + 1, arguments.end()}, console);
+  std::vector<std::string> names{"sharding"};
   for (const Target& target : targets) {
     if (!arguments.empty() && arguments.front() == target.name) return show(target, {arguments.begin() + 1, arguments.end()}, console);
     names.emplace_back(target.name);
   }
-  const std::string expected = "machine, topology, mesh, schedule, plan or program";
+  const std::string expected = "machine, topology, mesh, sharding, schedule, plan or program";
   if (arguments.empty()) return report({{}, "show what? " + expected}, console);
   return report({{}, "cannot show " + quoted(arguments.front()) + did_you_mean(arguments.front(), names) + "; expected " + expected}, console);
 }

@@ -25,4 +25,7 @@ Expected<std::string> show_program(const Options& options, Format format, const 
 /// Errors: no plan; those of the system, the plan and its parts.
 Expected<std::string> show_plan(const Options& options, Format format, const RunOptions& how);
 
+/// `podsim show sharding`: needs no system, but to know what the console shows. Returns the exit status.
+int show_sharding(const std::vector<std::string>& arguments, Console& console);
+
 }  // namespace podsim

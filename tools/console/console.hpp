@@ -1,6 +1,7 @@
 // Where a command writes. Libraries never print; only the command does, and only through this.
 #pragma once
 
+#include <cstddef>
 #include <ostream>
 
 #include "sim/base/cancellation.hpp"
@@ -13,6 +14,8 @@ struct Console {
   bool err_is_terminal = false;  // progress goes there
   Cancellation interrupted{};    // Ctrl-C, SIGTERM
   void (*told_interrupted)() = nullptr;  // called when a command has said that it was interrupted
+  std::size_t columns = 0;               // of the terminal that `out` is; 0: it is none
+  bool colours = false;                  // `out` is a terminal, and NO_COLOR is not set
 };
 
 /// Exit status of the program; fixed, scripts rely on it. 130 is what a shell calls the end by Ctrl-C; SIGTERM and SIGHUP have

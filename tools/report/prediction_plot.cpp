@@ -10,6 +10,7 @@
 
 #include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
+#include "tools/report/table.hpp"
 
 namespace podsim {
 
@@ -26,26 +27,11 @@ struct PointPlace {
   double x = 0, y = 0;
 };
 
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '&')
-      result += "&amp;";
-    else if (c == '<')
-      result += "&lt;";
-    else if (c == '>')
-      result += "&gt;";
-    else
-      result += c;
-  }
-  return result;
-}
-
 std::string line(PointPlace a, PointPlace b, std::string_view style) {
   return fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" {}/>\n", a.x, a.y, b.x, b.y, style);
 }
 std::string text_at(PointPlace at, std::string_view anchor, std::string_view text, std::string_view more = "") {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" {}>{}</text>\n", at.x, at.y, anchor, more, escaped(text));
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" {}>{}</text>\n", at.x, at.y, anchor, more, xml_text(text));
 }
 
 /// Whole decades around all times, of at least one.
@@ -141,7 +127,7 @@ class Picture {
     const std::string paint = point.hollow ? fmt::format("fill=\"white\" stroke=\"{}\"", colour) : fmt::format("fill=\"{}\"", colour);
     const double error = point.predicted.count() / point.measured.count() - 1;
     const std::string title =
-        escaped(fmt::format("{}: measured {}, predicted {} ({})", point.what, to_text(point.measured), to_text(point.predicted), signed_percent(error)));
+        xml_text(fmt::format("{}: measured {}, predicted {} ({})", point.what, to_text(point.measured), to_text(point.predicted), signed_percent(error)));
     if (beyond == 0) {
       svg_ += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" {}><title>{}</title></circle>\n", at.x, at.y, paint, title);
       return;

@@ -48,4 +48,19 @@ std::string wrapped(const std::string& text) {
   return lines;
 }
 
+std::string xml_text(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '&')
+      result += "&amp;";
+    else if (c == '<')
+      result += "&lt;";
+    else if (c == '>')
+      result += "&gt;";
+    else if (static_cast<unsigned char>(c) >= ' ')
+      result += c;
+  }
+  return result;
+}
+
 }  // namespace podsim

@@ -24,4 +24,7 @@ std::string time_text(double seconds);
 /// Breaks a sentence at spaces into lines of at most 120 characters.
 std::string wrapped(const std::string& text);
 
+/// A text between the tags of an SVG or HTML file. Control characters, which XML does not have, are left out.
+std::string xml_text(std::string_view text);
+
 }  // namespace podsim

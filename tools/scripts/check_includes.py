@@ -36,8 +36,9 @@ ARROWS = {
     "topologies": {"topologies/jax", "sim/config"},
     "algorithms": {"sim/schedule"},
     "workloads": {"algorithms", "topologies"},
+    "workloads/sharded": {"sim/schedule"},
     "workloads/tuning": {"workloads", "sim/engine/table"},
-    "workloads/scenario": {"workloads/tuning"},
+    "workloads/scenario": {"workloads/tuning", "workloads/sharded"},
     "validation/calibration": {"workloads/scenario"},
     "validation": {"validation/calibration"},
     "tools/report": {"validation"},
@@ -50,12 +51,13 @@ PROTOBUF_FOLDERS = ("sim/config", "workloads", "validation/calibration/importers
 # (what is included, the only folders that may, what to call it)
 OUTSIDE = [
     (re.compile(r"simgrid/|xbt/"), ("sim/engine/simgrid",), "SimGrid"),
-    (re.compile(r"boost/graph/"), ("sim/topology",), "Boost.Graph"),
+    (re.compile(r"boost/graph/"), ("sim/topology", "workloads/sharded"), "Boost.Graph"),
     (re.compile(r"boost/math/"), ("sim/base",), "Boost.Math"),
     (re.compile(r"boost/program_options"), ("tools/command",), "Boost.Program_options"),
     (re.compile(r"mpi\.h$"), ("sim/engine/mpi", "tools/mpirun"), "MPI"),
     (re.compile(r"google/protobuf/|.*\.pb\.h$"), PROTOBUF_FOLDERS, "Protobuf"),
     (re.compile(r"simdjson\.h$"), ("validation/calibration/importers", "tools/report"), "simdjson"),
+    (re.compile(r"cairo\.h$"), ("tools/report",), "cairo"),
     (re.compile(r"nlohmann/"), ("tools/report/json.cpp",), "nlohmann/json"),  # report/json.hpp stands for it; tests read what was written
     (re.compile(r"Eigen/"), ("validation/calibration", "algorithms/collectives"), "Eigen"),
     (re.compile(r"sqlite3(ext)?\.h$"), ("tools/sweep",), "SQLite"),

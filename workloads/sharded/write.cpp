@@ -25,6 +25,13 @@ class Writer {
   Writer(const ShardedProgram& program, const ProgramPlan& plan)
       : program_{program}, plan_{plan}, mesh_{program.mesh}, builder_{program.mesh, every_device(program.mesh)}, blocks_(plan.forms.size()) {
     for (const auto& [operation, form] : plan.outputs) outputs_.insert(form);
+    uses_.resize(plan.forms.size());
+    const auto count = [this](int f) { ++uses_[static_cast<std::size_t>(f)]; };
+    for (const auto& action : plan.actions) {
+      if (const auto* step = std::get_if<PlannedStep>(&action)) count(step->before);
+      else std::ranges::for_each(std::get<PlannedOperation>(action).operands, count);
+    }
+    std::ranges::for_each(outputs_, count);
   }
 
   Schedule write() {
@@ -100,8 +107,19 @@ class Writer {
 
   // ---- Conversions ----
 
+  /// A reduce-scatter adds up in its input where that is scratch, so what others read of it gets a copy, which is as free as the one that it would make.
+  Block block_to_scatter(int f) {
+    const Block own = block(f);
+    const auto shares = [&](const Block& other) { return !other.region.dims.empty() && other.region.buffer == own.region.buffer; };
+    const bool alone = uses_[static_cast<std::size_t>(f)] == 1 && std::ranges::count_if(blocks_, shares) == 1;
+    if (alone || builder_.buffer(own.region.buffer).role != Role::scratch) return own;
+    const std::string name = "partial sums of " + array(form(f).operation).name;
+    const Region copy = scratch(name, lengths_of(own.region));
+    return {copy, own.transposed, {builder_.alias(name, own.region, copy, own.ready)}};
+  }
+
   void perform(const PlannedStep& step) {
-    const Block& before = block(step.before);
+    const Block before = step.step.kind == StepKind::reduce_scatter ? block_to_scatter(step.before) : block(step.before);
     const std::string label = fmt::format("{} {} along {}", name_of(step.step.kind), array(form(step.before).operation).name, names(step.step.axes));
     if (step.step.kind == StepKind::slice) {
       block(step.after) = sliced(before, step.step);
@@ -199,7 +217,7 @@ class Writer {
   void perform(const PlannedOperation& planned) {
     const Operation& operation = array(planned.operation);
     const int f = planned.result;
-    const Block first = block(planned.operands[0]);
+    const Block first = operation.op == ArrayOp::psum_scatter ? block_to_scatter(planned.operands[0]) : block(planned.operands[0]);
     switch (operation.op) {
       case ArrayOp::input: assert(false && "an input is not computed"); break;
       case ArrayOp::product: return multiply(planned);
@@ -412,6 +430,7 @@ class Writer {
   const Mesh& mesh_;
   ProgramBuilder builder_;
   std::vector<Block> blocks_;  // per form
+  std::vector<int> uses_;      // per form: what reads it
   std::set<int> outputs_, made_;  // forms that are outputs; those with memory
   std::map<std::string, int> names_;
 };
