@@ -129,7 +129,8 @@ using Tensors = std::map<std::string, std::vector<double>>;
 
 Tensors outputs_of(const ReferenceProgram& program, const Mesh& mesh, const Tensors& inputs) {
   ThreadPool pool{1};
-  const auto values = evaluate(program, mesh, [&](const ReferenceNode& node) { return inputs.at(node.tensor); }, pool);
+  const auto values = evaluate(
+      program, mesh, [&](const ReferenceNode& node) { return inputs.at(node.tensor); }, pool);
   Tensors outputs;
   for (std::size_t o = 0; o < program.outputs.size(); ++o) outputs[program.outputs[o].first] = (*values)[o];
   return outputs;
@@ -195,24 +196,24 @@ std::vector<Mistake> mistakes() {
        })},
       {"an addend twice", local([](Local& op) { return op.kind == LocalKind::add && (op.reads[1] = op.reads[0], true); })},
       {"swapped operands", local([](Local& op) {
-         const bool differ = op.kind == LocalKind::swiglu || op.kind == LocalKind::gelu_grad || op.kind == LocalKind::norm_grad ||
-                             op.kind == LocalKind::swiglu_grad;
+         const bool differ =
+             op.kind == LocalKind::swiglu || op.kind == LocalKind::gelu_grad || op.kind == LocalKind::norm_grad || op.kind == LocalKind::swiglu_grad;
          return differ && (std::swap(op.reads[0], op.reads[1]), true);
        })},
       {"swapped results", local([](Local& op) { return op.kind == LocalKind::swiglu_grad && (std::swap(op.writes[0], op.writes[1]), true); })},
       {"no causal mask", local([](Local& op) { return op.causal && !(op.causal = false); })},
       {"a sum of another N", local([](Local& op) { return op.kind == LocalKind::norm && (op.factor *= 2, true); })},
-      {"replaced, not added", [](Task& task) {
+      {"replaced, not added",
+       [](Task& task) {
          auto* op = std::get_if<Shift>(&task.op);
          return op != nullptr && op->combine == Combine::add && (op->combine = Combine::replace, true);
        }},
-      {"not accumulated", [](Task& task) {
+      {"not accumulated",
+       [](Task& task) {
          auto* op = std::get_if<Matmul>(&task.op);
          return op != nullptr && op->accumulate && !(op->accumulate = false);
        }},
-      {"no edges to a product", [](Task& task) {
-         return std::holds_alternative<Matmul>(task.op);
-       }},
+      {"no edges to a product", [](Task& task) { return std::holds_alternative<Matmul>(task.op); }},
       {"no edges to a Local", local([](Local& op) { return traits_of(op.kind).role == LocalRole::compute; })},
   };
 }

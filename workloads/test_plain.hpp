@@ -1,5 +1,5 @@
-// The stages of a transformer block in plain float64 and their gradients, on whole matrices [tokens, features], by the evaluator that `check` compares
-// schedules with. Not for production code.
+// The stages of a transformer block in plain float64 and their gradients, on whole matrices [tokens, features], by the evaluator that `check`
+// compares schedules with. Not for production code.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -54,7 +54,8 @@ inline Matrix evaluated(const std::vector<ReferenceNode>& nodes, const std::vect
   const Mesh mesh;
   for (const std::string& problem : check_reference(program, mesh)) ADD_FAILURE() << problem;
   ThreadPool pool{1};
-  const auto values = evaluate(program, mesh, [&](const ReferenceNode& node) { return inputs[std::stoul(node.tensor)]->values; }, pool);
+  const auto values = evaluate(
+      program, mesh, [&](const ReferenceNode& node) { return inputs[std::stoul(node.tensor)]->values; }, pool);
   Matrix y(rows, columns);
   y.values = values->front();
   return y;
@@ -127,15 +128,15 @@ inline Matrix plain_activation(bool gated, std::size_t devices, const Matrix& x)
   const GatedColumns columns{devices, x.columns / 2 / devices};
   const Matrix gate = half_of(x, columns, false), up = half_of(x, columns, true);
   const Extents of_y = extents_of(up);
-  return evaluated({given(of_y), given(of_y), node(ReferenceKind::silu, {0}, of_y), node(ReferenceKind::multiply, {1, 2}, of_y)}, {&gate, &up}, up.rows,
-                   up.columns);
+  return evaluated({given(of_y), given(of_y), node(ReferenceKind::silu, {0}, of_y), node(ReferenceKind::multiply, {1, 2}, of_y)}, {&gate, &up},
+                   up.rows, up.columns);
 }
 
 inline Matrix plain_activation_gradient(bool gated, std::size_t devices, const Matrix& dy, const Matrix& x) {
   const Extents of_dy = extents_of(dy);
   if (!gated)
-    return evaluated({given(of_dy), given(of_dy), node(ReferenceKind::gelu_slope, {1}, of_dy), node(ReferenceKind::multiply, {0, 2}, of_dy)}, {&dy, &x},
-                     x.rows, x.columns);
+    return evaluated({given(of_dy), given(of_dy), node(ReferenceKind::gelu_slope, {1}, of_dy), node(ReferenceKind::multiply, {0, 2}, of_dy)},
+                     {&dy, &x}, x.rows, x.columns);
   const GatedColumns columns{devices, dy.columns / devices};
   const Matrix gate = half_of(x, columns, false), up = half_of(x, columns, true);
   const auto times = [&](ReferenceKind kind, const Matrix& factor) {

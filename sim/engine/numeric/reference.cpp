@@ -154,8 +154,10 @@ class Reference::Builder {
       for (std::size_t a = 0; a < contents_.arrays.size(); ++a) {
         double most = 0;
         for (std::size_t i = 0; i < contents_.arrays[a].size(); ++i)
-          if (const double difference = std::abs((*disturbed)[a][i] - contents_.arrays[a][i]); !std::isnan(difference)) most = std::max(most, difference);
-        if (contents_.largest[a] > 0 && !contents_.exact[a]) contents_.tolerance[a] = std::max(contents_.tolerance[a], room * most / contents_.largest[a]);
+          if (const double difference = std::abs((*disturbed)[a][i] - contents_.arrays[a][i]); !std::isnan(difference))
+            most = std::max(most, difference);
+        if (contents_.largest[a] > 0 && !contents_.exact[a])
+          contents_.tolerance[a] = std::max(contents_.tolerance[a], room * most / contents_.largest[a]);
       }
     }
   }
@@ -212,7 +214,8 @@ class Reference::Builder {
   }
 
   static Diagnostic wrong_size(const Buffer& buffer, std::string_view what, std::int64_t held, std::int64_t expected) {
-    return {location_of(buffer.written_at), fmt::format("buffer {} shards a tensor of {} elements; the {} has {}", quoted(buffer.name), held, what, expected)};
+    return {location_of(buffer.written_at),
+            fmt::format("buffer {} shards a tensor of {} elements; the {} has {}", quoted(buffer.name), held, what, expected)};
   }
 
   /// Parts of the array that comes next.
@@ -228,7 +231,8 @@ class Reference::Builder {
         for_each_device(program, [&](DeviceId device) {
           const ShardData data = padded ? ShardData{contiguous(elements_of(buffer)), shard_layout(schedule_.mesh, buffer, device)}
                                         : data_of_shard(schedule_.mesh, buffer, device);
-          contents_.parts.push_back({device, BufferId{b}, carried_in(options_.filling, buffer.dtype), data.in_buffer, data.in_tensor, contents_.arrays.size()});
+          contents_.parts.push_back(
+              {device, BufferId{b}, carried_in(options_.filling, buffer.dtype), data.in_buffer, data.in_tensor, contents_.arrays.size()});
         });
       }
     if (contents_.parts.begin() + first == contents_.parts.end())
@@ -322,8 +326,9 @@ Bytes Reference::bytes_needed(const Schedule& lowered) {
   const auto sum = [](std::int64_t a, std::int64_t b, std::int64_t c) { return saturating_add(saturating_add(a, b), c); };
   if (const auto* program = std::get_if<ReferenceProgram>(&lowered.computes)) {
     if (!check_reference(*program, lowered.mesh).empty()) return {};  // nothing of it is evaluated
-    std::int64_t outputs = 0;  // once more, with other roundings
-    for (const auto& [tensor, node] : program->outputs) outputs = saturating_add(outputs, element_count(program->nodes[static_cast<std::size_t>(node)].extents));
+    std::int64_t outputs = 0;                                         // once more, with other roundings
+    for (const auto& [tensor, node] : program->outputs)
+      outputs = saturating_add(outputs, element_count(program->nodes[static_cast<std::size_t>(node)].extents));
     return Bytes{saturating_add(bytes_to_evaluate(*program, lowered.mesh).count(), saturating_multiply(outputs, sizeof(double)))};
   }
   const std::int64_t count =

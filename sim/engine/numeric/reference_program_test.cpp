@@ -52,7 +52,8 @@ struct Graph {
     program.outputs = {{"Y", node}};
     EXPECT_THAT(check_reference(program, mesh), IsEmpty());
     ThreadPool pool{2};
-    auto found = evaluate(program, mesh, [&](const ReferenceNode& of) { return values.at(of.tensor); }, pool);
+    auto found = evaluate(
+        program, mesh, [&](const ReferenceNode& of) { return values.at(of.tensor); }, pool);
     if (!found) return found.error();
     return found->front();
   }
