@@ -57,13 +57,14 @@ std::string check_table(const CheckReport& report) {
     if (report.inexact.empty())
       rows.push_back({"bit-equal on " + data, yes(report.bit_equal)});
     else
-      rows.push_back({"right on " + data, fmt::format("{}, {:.3g} of the largest value (allowed {:.3g}), all orders bit-equal; {}",
-                                                      yes(report.bit_equal), report.proof_rel_error, report.proof_tolerance, report.inexact)});
+      rows.push_back({"right on " + data, fmt::format("{}, {:.3g} of the largest value (allowed {:.3g}): {}",
+                                                      report.bit_equal ? "yes, all orders bit-equal" : "NO", report.proof_rel_error, report.proof_tolerance, report.inexact)});
     const std::string error = fmt::format("{:.3g} absolute, {:.3g} of the largest value", report.max_abs_error, report.max_rel_error);
     rows.push_back({"largest error on " + (report.data == InputData::random ? "uniform data" : data),
                     report.tolerance < 1 ? fmt::format("{} (allowed {:.3g})", error, report.tolerance)
                                          : fmt::format("{} (roundings alone may make {:.3g}: the proof is in float32)", error, report.tolerance)});
   }
+  rows.push_back({"ok", yes(report.ok)});
   for (const CheckedOutput& output : report.outputs)
     rows.push_back({output.name + fmt::format("[{}]", fmt::join(output.extents, ",")), fmt::format("{}", fmt::join(output.values, " "))});
   std::string text = table(rows, 2);

@@ -157,9 +157,16 @@ class Reference::Builder {
           if (const double difference = std::abs((*disturbed)[a][i] - contents_.arrays[a][i]); !std::isnan(difference))
             most = std::max(most, difference);
         if (contents_.largest[a] > 0 && !contents_.exact[a])
-          contents_.tolerance[a] = std::max(contents_.tolerance[a], room * most / contents_.largest[a]);
+          contents_.tolerance[a] = std::max(contents_.tolerance[a], two_digits(room * most / contents_.largest[a]));
       }
     }
+  }
+
+  /// Rounded up, so that it does not depend on the order of additions in a product.
+  static double two_digits(double value) {
+    if (!(value > 0) || !std::isfinite(value)) return value;
+    const double unit = std::pow(10, std::floor(std::log10(value)) - 1);
+    return std::stod(fmt::format("{:.1e}", std::ceil(value / unit) * unit));
   }
 
   // ---- Graphs of operations, products among them ----
