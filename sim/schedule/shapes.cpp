@@ -119,7 +119,8 @@ class ShapeChecker {
         if (__builtin_mul_overflow(extent, view.size, &extent)) extent = std::numeric_limits<std::int64_t>::max();
       fits = 1 <= buffer.unpadded[i] && buffer.unpadded[i] <= extent;
     }
-    if (!fits) problem("buffer {}: the extents without padding, {}, are not within those of its tensor", quoted(buffer.name), fmt::join(buffer.unpadded, "x"));
+    if (!fits)
+      problem("buffer {}: the extents without padding, {}, are not within those of its tensor", quoted(buffer.name), fmt::join(buffer.unpadded, "x"));
   }
 
   bool check_affine(const Affine& affine, std::string_view what) {

@@ -155,10 +155,19 @@ class Reference::Builder {
       for (std::size_t a = 0; a < contents_.arrays.size(); ++a) {
         double most = 0;
         for (std::size_t i = 0; i < contents_.arrays[a].size(); ++i)
-          if (const double difference = std::abs((*disturbed)[a][i] - contents_.arrays[a][i]); !std::isnan(difference)) most = std::max(most, difference);
-        if (contents_.largest[a] > 0 && !contents_.exact[a]) contents_.tolerance[a] = std::max(contents_.tolerance[a], room * most / contents_.largest[a]);
+          if (const double difference = std::abs((*disturbed)[a][i] - contents_.arrays[a][i]); !std::isnan(difference))
+            most = std::max(most, difference);
+        if (contents_.largest[a] > 0 && !contents_.exact[a])
+          contents_.tolerance[a] = std::max(contents_.tolerance[a], two_digits(room * most / contents_.largest[a]));
       }
     }
+  }
+
+  /// Rounded up, so that it does not depend on the order of additions in a product.
+  static double two_digits(double value) {
+    if (!(value > 0) || !std::isfinite(value)) return value;
+    const double unit = std::pow(10, std::floor(std::log10(value)) - 1);
+    return std::stod(fmt::format("{:.1e}", std::ceil(value / unit) * unit));
   }
 
   // ---- Graphs of operations, products among them ----
@@ -213,7 +222,8 @@ class Reference::Builder {
   }
 
   static Diagnostic wrong_size(const Buffer& buffer, std::string_view what, std::int64_t held, std::int64_t expected) {
-    return {location_of(buffer.written_at), fmt::format("buffer {} shards a tensor of {} elements; the {} has {}", quoted(buffer.name), held, what, expected)};
+    return {location_of(buffer.written_at),
+            fmt::format("buffer {} shards a tensor of {} elements; the {} has {}", quoted(buffer.name), held, what, expected)};
   }
 
   /// Parts of the array that comes next.
@@ -329,8 +339,10 @@ class Reference::Builder {
 Bytes Reference::bytes_needed(const Schedule& lowered) {
   const auto sum = [](std::int64_t a, std::int64_t b, std::int64_t c) { return saturating_add(saturating_add(a, b), c); };
   if (const auto* program = std::get_if<ReferenceProgram>(&lowered.computes)) {
-    std::int64_t outputs = 0;  // once more, with other roundings
-    for (const auto& [tensor, node] : program->outputs) outputs = saturating_add(outputs, element_count(program->nodes[static_cast<std::size_t>(node)].extents));
+    if (!check_reference(*program, lowered.mesh).empty()) return {};  // nothing of it is evaluated
+    std::int64_t outputs = 0;                                         // once more, with other roundings
+    for (const auto& [tensor, node] : program->outputs)
+      outputs = saturating_add(outputs, element_count(program->nodes[static_cast<std::size_t>(node)].extents));
     return Bytes{saturating_add(bytes_to_evaluate(*program, lowered.mesh).count(), saturating_multiply(outputs, sizeof(double)))};
   }
   const std::int64_t count =
