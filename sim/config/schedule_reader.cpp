@@ -271,6 +271,7 @@ class ScheduleReader {
       buffer.sharding.push_back(read_views(message.sharding(s).axis(), "axis", place.at("sharding", s)));
       for (const AxisView& view : buffer.sharding.back()) bytes = bytes * Checked{view.size};
     }
+    buffer.unreduced = read_views(message.unreduced(), "unreduced", place);
     if (!bytes.ok()) problem(place, "the tensor of this buffer has more than 2^62 bytes");
     for (int e = 0; e < message.unpadded_size(); ++e) {
       buffer.unpadded.push_back(message.unpadded(e));

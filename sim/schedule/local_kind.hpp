@@ -54,6 +54,7 @@ enum class LocalKind {
   relu,              // writes[0] = max(reads[0], 0)
   sum_along,         // [.., d, ..] -> [.., 1, ..]: the sum along the one dimension that differs; if none does, a copy
   broadcast_in_dim,  // [.., 1 or d, ..] -> [.., d, ..]: dimensions of length 1 are repeated
+  to_host,         // writes[0] = reads[0], in the memory of the chip's host
 };
 
 /// The role of a kind for engines, metrics and proofs.
@@ -67,6 +68,7 @@ enum class LocalRole {
 enum class LocalCost {
   free,    // takes no time
   launch,  // software.launch[kind of its Collective]
+  host,    // its bytes over dcn.host_bandwidth, beside all else that the device does
   work,    // arithmetic, and every region once through HBM; plus software.launch[local] if an algorithm wrote the task
 };
 
@@ -101,7 +103,7 @@ struct LocalTraits {
   bool factor = false;  // `factor` has a meaning and is always printed
 };
 
-inline constexpr std::size_t local_kind_count = static_cast<std::size_t>(LocalKind::broadcast_in_dim) + 1;
+inline constexpr std::size_t local_kind_count = static_cast<std::size_t>(LocalKind::to_host) + 1;
 
 /// In the order of the enumerators.
 inline constexpr std::array<LocalTraits, local_kind_count> local_table{{
@@ -143,6 +145,7 @@ inline constexpr std::array<LocalTraits, local_kind_count> local_table{{
     {.kind = LocalKind::sum_along, .name = "sum-along", .reads = 1, .writes = 1, .flops = per_element<1>, .shapes = shapes::sum_along},
     {.kind = LocalKind::broadcast_in_dim, .name = "broadcast-in-dim", .reads = 1, .writes = 1, .role = LocalRole::layout, .category = "copy",
      .shapes = shapes::broadcast_in_dim},
+    {.kind = LocalKind::to_host, .name = "to-host", .reads = 1, .writes = 1, .role = LocalRole::layout, .category = "copy", .cost = LocalCost::host},
 }};
 
 /// Whether a table has one row per kind, in the order of the enumerators.

@@ -276,6 +276,7 @@ struct Buffer {
   std::string tensor;                           // input, output
   std::vector<std::vector<AxisView>> sharding;  // input, output: one list per dimension
   std::vector<std::int64_t> unpadded{};         // input, output: the tensor's extents without padding; empty: there is none
+  std::vector<AxisView> unreduced{};            // output: the tensor is the sum of what the devices along these axes hold
   WrittenAt written_at{};
   friend bool operator==(const Buffer&, const Buffer&) = default;
 };

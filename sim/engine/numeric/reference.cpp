@@ -24,6 +24,7 @@ struct Reference::Contents {
     DType dtype = DType::f32;
     Layout in_buffer, in_array;
     std::size_t array = 0;
+    std::vector<DeviceId> addends{};  // devices whose equal boxes are added to it first
   };
   std::vector<std::vector<double>> arrays;
   std::vector<Part> parts;
@@ -238,8 +239,14 @@ class Reference::Builder {
         for_each_device(program, [&](DeviceId device) {
           const ShardData data = padded ? ShardData{contiguous(elements_of(buffer)), shard_layout(schedule_.mesh, buffer, device)}
                                         : data_of_shard(schedule_.mesh, buffer, device);
+          std::vector<DeviceId> addends;
+          if (!buffer.unreduced.empty()) {
+            if (position_along(schedule_.mesh, buffer.unreduced, device) != 0) return;
+            addends = members(device, buffer.unreduced);
+            addends.erase(addends.begin());
+          }
           contents_.parts.push_back(
-              {device, BufferId{b}, carried_in(options_.filling, buffer.dtype), data.in_buffer, data.in_tensor, contents_.arrays.size()});
+              {device, BufferId{b}, carried_in(options_.filling, buffer.dtype), data.in_buffer, data.in_tensor, contents_.arrays.size(), std::move(addends)});
         });
       }
     if (contents_.parts.begin() + first == contents_.parts.end())
@@ -385,13 +392,19 @@ Comparison Reference::compare(const BufferReader& read) const {
   for (const Contents::Part& part : contents.parts) {
     if (contents.stop.requested()) break;
     const std::span<const float> values = read(part.device, part.buffer);
+    const auto sum_at = [&](std::size_t index) {
+      if (part.addends.empty()) return values[index];
+      double sum = static_cast<double>(values[index]);
+      for (const DeviceId other : part.addends) sum += static_cast<double>(read(other, part.buffer)[index]);
+      return static_cast<float>(sum);
+    };
     const std::vector<double>& array = contents.arrays[part.array];
     const double largest = contents.largest[part.array], tolerance = contents.tolerance[part.array];
     const bool exact = contents.exact[part.array];
     for_each_run<2>({&part.in_buffer, &part.in_array}, [&](std::int64_t count, const std::array<RunCursor, 2>& at) {
       for (std::int64_t i = 0; i < count; ++i) {
         const std::int64_t index = at[0].offset() + i * at[0].stride();
-        const float found = values[static_cast<std::size_t>(index)];
+        const float found = sum_at(static_cast<std::size_t>(index));
         const double expected = array[static_cast<std::size_t>(at[1].offset() + i * at[1].stride())];
         const auto rounded = static_cast<float>(expected);
         const bool same_bits = found == (part.dtype == DType::bf16 ? round_to_bf16(rounded) : rounded);
