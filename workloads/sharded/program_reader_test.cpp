@@ -26,7 +26,7 @@ TEST(ProgramText, ErrorsSayWhereAndWhatWasExpected) {
   EXPECT_EQ(problem("C = A @ 2", "A=4x4"), "program:1:7: expected arrays on both sides of @, found a number");
   EXPECT_EQ(problem("C = 2 * 3; D = A", "A=4x4"), "program:1:5: expected an array, found a number");
   EXPECT_EQ(problem("C = tanh(A)", "A=4x4"), "program:1:5: there is no function \"tanh\"");
-  EXPECT_EQ(problem("C = rel(A)", "A=4x4"), "program:1:5: there is no function \"rel\", did you mean \"relu\", \"reshard\" or \"sum\"?");
+  EXPECT_EQ(problem("C = rel(A)", "A=4x4"), "program:1:5: there is no function \"rel\", did you mean \"relu\" or \"gelu\"?");
   EXPECT_EQ(problem("C = sum(A, 2)", "A=4x4"), "program:1:12: expected a dimension of an array of rank 2, found 2");
   EXPECT_EQ(problem("C = A / 0", "A=4x4"), "program:1:7: expected a finite number, found a division by zero or an overflow");
   EXPECT_EQ(problem("relu = A", "A=4x4"), "program:1:1: \"relu\" is a function: expected the name of an array");
@@ -36,7 +36,7 @@ TEST(ProgramText, ErrorsSayWhereAndWhatWasExpected) {
 }
 
 TEST(ProgramText, ShapesAndShardings) {
-  EXPECT_EQ(problem("C = relu(A)", "A=4y4"), "shape:1:3: expected extents as in 48x24: expected a whole number from 1 to 1099511627776, found \"4y4\"");
+  EXPECT_EQ(problem("C = relu(A)", "A=4y4"), "shape:1:3: expected extents as in 48x24: expected a whole number from 1 to 1099511627776, got \"4y4\"");
   EXPECT_EQ(problem("C = relu(A)", "A=4x4; A=4x4"), "shape:1:1: the shape of \"A\" is given twice");
   EXPECT_EQ(problem("C = relu(A)", "A"), "shape:1:1: expected NAME=EXTENTS, as in A=48x24, found \"A\"");
   EXPECT_EQ(problem("C = relu(A)", "A=1000000x1000000x1000000"), "shape:1:1: expected an array of at most 2^50 elements, found 1000000x1000000x1000000");
@@ -46,7 +46,7 @@ TEST(ProgramText, ShapesAndShardings) {
   EXPECT_NE(problem("C = relu(A)", "A=4x4", "A=x,y,-").find("shard:1:"), std::string::npos);
   EXPECT_NE(problem("C = relu(A)", "A=6x4", "A=x").find("multiple of 4"), std::string::npos) << problem("C = relu(A)", "A=6x4", "A=x");
   EXPECT_EQ(problem("C = relu(A)", "A=4x4", "B=x"), "shard:1:1: expected the name of an input, found \"B\"");
-  EXPECT_EQ(problem("C = relu(A)", "A=4x4", "", "A=x"), "out:1:1: expected the name of a result, found \"A\"");
+  EXPECT_EQ(problem("C = relu(A)", "A=4x4", "", "A=x"), "out:1:1: expected the name of a result, found the input \"A\"");
   EXPECT_NE(problem("C = relu(A)", "A=4x4", "", "C=z").find("out:1:3: "), std::string::npos);
 }
 
@@ -91,6 +91,10 @@ TEST(ProgramText, PaddingRoundsUpWhatBelongsTogether) {
   EXPECT_EQ(program->operations[1].extents, (Extents{8, 5}));
   EXPECT_EQ(program->operations[2].extents, (Extents{12, 5}));
   EXPECT_EQ(program->unpadded[0], (Extents{10, 7}));
+  text = program_text("C = A @ B", "A=10x7; B=7x5", "A=-,y");  // B grows with A
+  text.pad = true;
+  ASSERT_TRUE(read_program(text, eight)) << to_text(read_program(text, eight).error());
+  EXPECT_EQ(read_program(text, eight)->operations[1].extents, (Extents{8, 5}));
   text = program_text("C = (A + 1) @ B", "A=10x7; B=7x5", "A=x,y; B=y,-");
   text.pad = true;
   EXPECT_TRUE(read_program(text, eight));  // what is added to A meets zeros of B
