@@ -195,7 +195,8 @@ TEST(JaxPlan, AlgorithmsAlongOneRingShardAlongThatAxisAlone) {
       const Submesh submesh = *workload_submesh(mesh);
       expect_all(submesh, *workload, plan, Pass::forward);
       const std::string other = ring == std::string{"row"} ? "col" : "row";
-      for (const json& array : json_of(submesh, *workload, plan, Pass::forward)["layers"]) EXPECT_EQ(array["spec"].get<std::string>().find(other), std::string::npos);
+      const json printed = json_of(submesh, *workload, plan, Pass::forward);
+      for (const json& array : printed["layers"]) EXPECT_EQ(array["spec"].get<std::string>().find(other), std::string::npos) << array;
     }
 }
 
