@@ -265,4 +265,20 @@ DeviceList device_list(const Machine& machine, const Slice& slice) {
   return list;
 }
 
+std::vector<int> jax_device_ids(const System& system) {
+  const DeviceList list = device_list(system.machine, system.slice);
+  std::vector<int> ids;
+  for (std::size_t d = 0; d < system.placement.chip_of.size(); ++d) {
+    int chip = system.placement.chip_of[d].value;
+    if (list.kind != DeviceKind::gpu) {  // chips of a slice are row-major, z fastest; JAX counts x fastest
+      const std::vector<int>& e = list.extents;
+      const int size = e[0] * e[1] * e[2], in_slice = chip % size;
+      const int z = in_slice % e[2], y = in_slice / e[2] % e[1], x = in_slice / e[2] / e[1];
+      chip += x + e[0] * (y + e[1] * z) - in_slice;
+    }
+    ids.push_back(list.cores * chip + (system.placement.core_of.empty() ? 0 : system.placement.core_of[d]));
+  }
+  return ids;
+}
+
 }  // namespace podsim

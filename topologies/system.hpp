@@ -120,4 +120,7 @@ std::string to_text(const System& system);
 /// The devices of a slice as jax_devices() needs them.
 DeviceList device_list(const Machine& machine, const Slice& slice);
 
+/// JAX's ids of the devices, in the order of the mesh: what jax.sharding.Mesh takes, flattened.
+std::vector<int> jax_device_ids(const System& system);
+
 }  // namespace podsim

@@ -102,7 +102,7 @@ class BlockGraph {
         const int x = read(s), w = weights(s);
         const int dw = add(Kind::product, {x, dy}, {features_into(s), features_out_of(s)});
         program_.nodes[static_cast<std::size_t>(dw)].transpose_left = true;
-        program_.outputs.emplace_back(name(s) + ".dW", weights_transposed(s) ? turned(dw) : dw);
+        program_.outputs.emplace_back(name(s) + ".dW", turned_weights(s) ? turned(dw) : dw);
         const int dx = add(Kind::product, {dy, w}, {tokens(s), features_into(s)});
         program_.nodes[static_cast<std::size_t>(dx)].transpose_right = true;
         return dx;
@@ -201,16 +201,14 @@ class BlockGraph {
     return read_[s];
   }
 
-  /// A dataflow that is not transposed stores W as its right operand, else W^T as its left one.
-  [[nodiscard]] bool weights_transposed(std::size_t s) const {
+  [[nodiscard]] bool turned_weights(std::size_t s) const {
     const ProductChoice& choice = *plan_.stages[s].product;
-    const DataflowTraits& flow = traits_of(choice.dataflow);
-    return choice.transposed ? !flow.transpose_left : flow.transpose_right;
+    return weights_transposed(choice.dataflow, choice.transposed);
   }
   /// [inputs, outputs]
   int weights(std::size_t s) {
     const std::int64_t inputs = features_into(s), outputs = features_out_of(s);
-    if (!weights_transposed(s)) return input(name(s) + ".W", {inputs, outputs});
+    if (!turned_weights(s)) return input(name(s) + ".W", {inputs, outputs});
     return turned(input(name(s) + ".W", {outputs, inputs}));
   }
 

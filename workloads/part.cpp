@@ -212,6 +212,11 @@ ActivationLayout input_layout(Dataflow dataflow, bool transposed) {
   return (transposed ? flow.transpose_right : !flow.transpose_left) ? ActivationLayout::tokens_by_row : ActivationLayout::features_by_row;
 }
 ActivationLayout output_layout(Dataflow, bool transposed) { return transposed ? ActivationLayout::features_by_row : ActivationLayout::tokens_by_row; }
+bool weights_transposed(Dataflow dataflow, bool transposed) {
+  // W is the right operand, [k, n], or the left one of a transposed product, where W^T is [m, k].
+  const DataflowTraits& flow = traits_of(dataflow);
+  return transposed ? !flow.transpose_left : flow.transpose_right;
+}
 
 Expected<Submesh> workload_submesh(const Mesh& mesh) {
   if (mesh.axes().size() == 2 && mesh.axes()[0].name == "row" && mesh.axes()[1].name == "col") return submesh_of(mesh, mesh.whole(0), mesh.whole(1));

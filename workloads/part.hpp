@@ -41,6 +41,8 @@ struct ProductChoice {
 };
 ActivationLayout input_layout(Dataflow dataflow, bool transposed);
 ActivationLayout output_layout(Dataflow dataflow, bool transposed);
+/// Whether W is stored [outputs, inputs].
+bool weights_transposed(Dataflow dataflow, bool transposed);
 
 struct WorkloadPart {
   enum class Kind { product, norm, attention, activation, residual, relayout };

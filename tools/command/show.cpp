@@ -33,6 +33,8 @@ OptionGroup options_of(const Target& target) {
   if (target.show == &show_plan) {
     described.push_back({"plan", input_file("FILE"), "a plan of a workload, as podsim tune -o writes it"});
     described.push_back({"pass", word("forward|backward|both"), "left out: as the plan says"});
+    described.push_back({"jax", flag(), "the mesh, the device order and the PartitionSpec of every array; the collectives that JAX inserts for them"});
+    described.push_back({"axis-names", word("AXIS=NAME,..."), "with --jax: what JAX calls the axes of the mesh: row=data,col=model"});
   }
   if (target.problem) {
     described = joined({described, problem_options(false), workload_options()});
@@ -42,7 +44,7 @@ OptionGroup options_of(const Target& target) {
 }
 
 int show(const Target& target, const std::vector<std::string>& arguments, Console& console) {
-  const Parsed parsed = parse(arguments, options_of(target), usage_of("show_" + std::string{target.name}), console);
+  const Parsed parsed = parse(arguments, options_of(target), usage_of("show_" + std::string{target.name}), console, target.show == &show_plan ? "plan" : nullptr);
   if (parsed.status) return *parsed.status;
   RunOptions how = run_options_of(console);
   ProgressLine line{console, parsed.options->flag("quiet")};

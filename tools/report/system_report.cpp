@@ -68,22 +68,6 @@ Expected<NeighbourHops> neighbour_hops(const System& system, const AxisView& axi
   return result;
 }
 
-/// JAX's id of every device of the mesh.
-std::vector<int> vendor_ids(const System& system) {
-  const DeviceList list = device_list(system.machine, system.slice);
-  std::vector<int> ids;
-  for (std::size_t d = 0; d < system.placement.chip_of.size(); ++d) {
-    int id = system.placement.chip_of[d].value;
-    if (const Grid* grid = system.topology->grid(); grid != nullptr && list.kind != DeviceKind::gpu) {
-      std::vector<int> c = grid->coordinates(ChipId{id});
-      c.resize(3, 0);
-      id = list.cores * (c[0] + list.extents[0] * (c[1] + list.extents[1] * c[2])) + (system.placement.core_of.empty() ? 0 : system.placement.core_of[d]);
-    }
-    ids.push_back(id);
-  }
-  return ids;
-}
-
 }  // namespace
 
 std::string devices_text(const System& system, const std::vector<JaxDevice>& devices, Format format) {
@@ -106,7 +90,7 @@ std::string mesh_to_dot(const System& system) {
 }
 
 Expected<std::string> mesh_report(const System& system, Format format) {
-  const std::vector<int> ids = vendor_ids(system);
+  const std::vector<int> ids = jax_device_ids(system);
   std::vector<int> shape;
   Json axes = Json::array();
   std::vector<std::vector<std::string>> rows{{"axis", "size", "wraps", "hops between neighbours"}};
