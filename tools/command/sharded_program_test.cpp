@@ -111,7 +111,7 @@ TEST(ShardedProgram, ToAHostGoesOverItsOwnBandwidth) {
 
 TEST(ShardedProgram, IsSavedRunAndCheckedAsOthersAre) {
   const Folder folder;
-  const std::string saved = folder.path("program.textproto");
+  const std::string saved = folder.file("program.textproto");
   const std::vector<std::string> asked{"--mesh", "x=4,y=2", "--program", "H = relu(X @ W1); Y = H @ W2", "--shape", "X=16x16; W1=16x32; W2=32x16", "--shard", "X=y,-; W1=-,x; W2=x,-"};
   std::vector<std::string> show{"show", "schedule", "-o", saved};
   show.insert(show.end(), asked.begin(), asked.end());
@@ -163,7 +163,7 @@ TEST(ShardedProgram, BadInputIsPlaced) {
   EXPECT_EQ(told({"--program", "C = A", "--shape", "A=4x4", "--algorithm", "wang"}),
             "podsim: error: --algorithm: of --program belongs to comparisons with GEMM algorithms; --collectives names how collectives are lowered\n");
   const Folder folder;
-  const std::string file = folder.write("bad.textproto", "format_version: 1\nstatement: \"C = A @ Q\"\nshape: \"A=4x4\"\n");
+  const std::string file = folder.file("bad.textproto", "format_version: 1\nstatement: \"C = A @ Q\"\nshape: \"A=4x4\"\n");
   EXPECT_THAT(told({"--program", file}), HasSubstr("bad.textproto:2:21: \"Q\" has no value here"));
 }
 
