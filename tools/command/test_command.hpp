@@ -26,11 +26,17 @@ inline Outcome run_words(const std::vector<std::string>& words, bool terminal = 
   return {status, out.str(), err.str()};
 }
 
-/// A command line without its `podsim`, split at spaces; no quotes.
+/// A command line without its `podsim`, split at spaces; 'a word in quotes' may hold some.
 inline Outcome podsim(const std::string& line) {
   std::vector<std::string> words;
-  std::istringstream in{line};
-  for (std::string word; in >> word;) words.push_back(word);
+  bool quoted = false, inside = false;
+  for (const char c : line) {
+    if (c == '\'') quoted = !quoted;
+    const bool separates = !quoted && (c == ' ' || c == '\n' || c == '\t');
+    if (!separates && !inside) words.emplace_back();
+    inside = !separates;
+    if (!separates && c != '\'') words.back() += c;
+  }
   return run_words(words);
 }
 

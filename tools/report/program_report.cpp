@@ -41,7 +41,7 @@ std::string program_table(const ProgramSummary& summary) {
   if (summary.collectives.empty()) text += "no collective: every device has what it needs\n";
   else text += table(rows, 6) + "\n" + why;
   for (const ProgramCollective& slice : summary.slices)
-    text += fmt::format("slice of {} along {} (free): {} -> {}\n", slice.tensor, fmt::join(slice.axes, ","), slice.before, slice.after);
+    text += fmt::format("{} of {} along {} (free): {} -> {}\n", slice.kind, slice.tensor, fmt::join(slice.axes, ","), slice.before, slice.after);
   text += "\n";
   std::vector<std::vector<std::string>> facts;
   for (const auto& [name, sharding] : summary.shards) facts.push_back({"operand " + name, sharding});

@@ -139,7 +139,7 @@ class Planner {
     std::string text;
     const auto add = [&](int of, const Resharding& way) {
       for (const ReshardStep& step : way.steps) {
-        if (step.kind == StepKind::slice) continue;
+        if (!is_collective(step.kind)) continue;
         std::string axes;
         for (const int axis : step.axes) axes += (axes.empty() ? "" : ",") + axis_name(axis);
         text += fmt::format("{}{} {} along {}", text.empty() ? "" : "; ", name_of(step.kind), program_.operations[static_cast<std::size_t>(of)].name, axes);
@@ -177,7 +177,7 @@ std::string_view name_of(Choose choose) { return choose == Choose::by_default ? 
 ReshardCost ProgramPlan::cost() const {
   ReshardCost sum;
   for (const auto& action : actions)
-    if (const auto* step = std::get_if<PlannedStep>(&action)) sum = sum + ReshardCost{step->step.received, step->step.kind == StepKind::slice ? 0 : 1};
+    if (const auto* step = std::get_if<PlannedStep>(&action)) sum = sum + ReshardCost{step->step.received, is_collective(step->step.kind) ? 1 : 0};
   return sum;
 }
 

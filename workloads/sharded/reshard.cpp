@@ -11,9 +11,11 @@
 namespace podsim {
 
 std::string_view name_of(StepKind kind) {
-  static constexpr std::array<std::string_view, 6> names{"slice", "all-gather", "reduce-scatter", "all-reduce", "all-to-all", "permute"};
+  static constexpr std::array<std::string_view, 7> names{"slice", "all-gather", "reduce-scatter", "all-reduce", "all-to-all", "permute", "unreduce"};
   return names[static_cast<std::size_t>(kind)];
 }
+
+bool is_collective(StepKind kind) { return kind != StepKind::slice && kind != StepKind::unreduce; }
 
 bool less(const ReshardCost& a, const ReshardCost& b, Objective objective) {
   const std::pair by_bytes{a.received, a.collectives}, other_bytes{b.received, b.collectives};
@@ -38,7 +40,7 @@ struct AddWeights {
 };
 
 Weight weight_of(const ReshardStep& step, Objective objective) {
-  const std::int64_t bytes = step.received.count(), collectives = step.kind == StepKind::slice ? 0 : 1;
+  const std::int64_t bytes = step.received.count(), collectives = is_collective(step.kind) ? 1 : 0;
   return objective == Objective::bytes ? Weight{bytes, collectives, 1} : Weight{collectives, bytes, 1};
 }
 
@@ -237,19 +239,29 @@ const std::map<Sharding, Resharding>& Resharder::all(const ArrayLayout& array, c
       resharding.steps.push_back(*best);
     }
     std::reverse(resharding.steps.begin(), resharding.steps.end());
-    for (const ReshardStep& step : resharding.steps) resharding.cost = resharding.cost + ReshardCost{step.received, step.kind == StepKind::slice ? 0 : 1};
+    for (const ReshardStep& step : resharding.steps) resharding.cost = resharding.cost + ReshardCost{step.received, is_collective(step.kind) ? 1 : 0};
     found.emplace(in.shardings[v], std::move(resharding));
   }
   return found;
 }
 
 const Resharding* Resharder::find(const ArrayLayout& array, const Sharding& from, const Sharding& to) {
+  Sharding reached = to.canonical();
+  Axes added;
+  std::set_difference(to.unreduced.begin(), to.unreduced.end(), from.unreduced.begin(), from.unreduced.end(), std::back_inserter(added));
+  std::erase_if(reached.unreduced, [&](int axis) { return std::find(added.begin(), added.end(), axis) != added.end(); });
   std::set<int> axes(from.unreduced.begin(), from.unreduced.end());
-  for (const Sharding* sharding : {&from, &to})
+  for (const Sharding* sharding : {&from, &std::as_const(reached)})
     for (const Axes& dim : sharding->dims) axes.insert(dim.begin(), dim.end());
   const auto& found = all(array, from, {axes.begin(), axes.end()});
-  const auto place = found.find(to.canonical());
-  return place == found.end() ? nullptr : &place->second;
+  const auto place = found.find(reached);
+  if (place == found.end() || added.empty()) return place == found.end() ? nullptr : &place->second;
+  const auto [whole, fresh] = unreduced_.try_emplace({array, from.canonical(), to.canonical()}, place->second);
+  if (fresh) {
+    const ReshardStep last{StepKind::unreduce, added, 0, 0, reached, to.canonical(), block_bytes(array, reached, mesh_), Bytes{}};
+    whole->second.steps.push_back(last);
+  }
+  return &whole->second;
 }
 
 }  // namespace podsim

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "sim/base/quantity.hpp"
@@ -13,7 +14,7 @@
 
 namespace podsim {
 
-enum class StepKind { slice, all_gather, reduce_scatter, all_reduce, all_to_all, permute };
+enum class StepKind { slice, all_gather, reduce_scatter, all_reduce, all_to_all, permute, unreduce };
 std::string_view name_of(StepKind kind);  // "all-gather"
 
 /// One step of a conversion. Bytes are per device; `received` counts the bytes that a device must receive, of P devices along `axes`:
@@ -23,6 +24,7 @@ std::string_view name_of(StepKind kind);  // "all-gather"
 ///   all-reduce      sums pending along `axes` are added                                 twice (P-1)/P of its input
 ///   all-to-all      the last axes of `from_dim` become the last of `dim`                (P-1)/P of its input
 ///   permute         the devices exchange whole blocks                                   its input
+///   unreduce        the first device along `axes` keeps its block, the others hold 0    none
 struct ReshardStep {
   StepKind kind = StepKind::slice;
   std::vector<int> axes{};  // first most significant; permute: all axes of either sharding
@@ -35,7 +37,10 @@ struct ReshardStep {
 /// What is made small first.
 enum class Objective { bytes, collectives };
 
-/// The received bytes and the number of collectives; slices are none.
+/// Slices and `unreduce` move nothing between devices.
+bool is_collective(StepKind kind);
+
+/// The received bytes and the number of collectives.
 struct ReshardCost {
   Bytes received{};
   int collectives = 0;
@@ -67,7 +72,7 @@ class Resharder {
 
   [[nodiscard]] const Mesh& mesh() const { return mesh_; }
   [[nodiscard]] Objective objective() const { return objective_; }
-  /// The cheapest conversion. nullptr: there is none (`to` has sums pending that `from` has not), or `to` does not divide the array.
+  /// The cheapest conversion; sums that `from` has not are made pending last. nullptr: there is none, because `to` does not divide the array.
   const Resharding* find(const ArrayLayout& array, const Sharding& from, const Sharding& to);
   /// All that `from` can be converted to with these axes, with costs. For searches.
   const std::map<Sharding, Resharding>& all(const ArrayLayout& array, const Sharding& from, const std::vector<int>& axes);
@@ -80,6 +85,7 @@ class Resharder {
   const Mesh& mesh_;
   Objective objective_;
   std::map<Key, std::unique_ptr<Graph>> graphs_;
+  std::map<std::tuple<ArrayLayout, Sharding, Sharding>, Resharding> unreduced_;  // conversions that end with `unreduce`
 };
 
 /// The bytes of one device's block.

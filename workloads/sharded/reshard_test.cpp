@@ -73,7 +73,11 @@ TEST(Reshard, PartialSumsAreScatteredWhereTheResultIsDivided) {
   ASSERT_NE(reduced, nullptr);
   EXPECT_EQ(reduced->steps.size(), 1U);
   EXPECT_EQ(reduced->cost.received.count(), 2 * 16 * 16 * 4 * 3 / 4);
-  EXPECT_EQ(resharder.find(array, *parse_sharding("x,y", mesh, 2, {}), pending), nullptr);  // no sum becomes partial again
+  const Resharding* again = resharder.find(array, *parse_sharding("-,y", mesh, 2, {}), pending);
+  ASSERT_NE(again, nullptr);
+  ASSERT_EQ(again->steps.size(), 1U);
+  EXPECT_EQ(again->steps[0].kind, StepKind::unreduce);
+  EXPECT_EQ(again->cost, ReshardCost{});
 }
 
 TEST(Reshard, WhatDoesNotDivideIsNotOnTheWay) {

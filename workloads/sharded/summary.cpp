@@ -54,7 +54,7 @@ class Summary {
       collective.alternative_bytes = choice->next->cost.received;
       collective.chosen_bytes = choice->chosen.cost.received;
     }
-    (step.kind == StepKind::slice ? summary_.slices : summary_.collectives).push_back(std::move(collective));
+    (is_collective(step.kind) ? summary_.collectives : summary_.slices).push_back(std::move(collective));
   }
 
   /// What the text itself says.

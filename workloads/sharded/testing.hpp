@@ -52,7 +52,7 @@ inline std::string collectives_of(const ShardedProgram& program, const ProgramPl
   std::string text;
   for (const auto& action : plan.actions) {
     const auto* step = std::get_if<PlannedStep>(&action);
-    if (step == nullptr || step->step.kind == StepKind::slice) continue;
+    if (step == nullptr || !is_collective(step->step.kind)) continue;
     text += (text.empty() ? "" : ", ") + std::string{name_of(step->step.kind)} + " " +
             program.operations[static_cast<std::size_t>(plan.forms[static_cast<std::size_t>(step->before)].operation)].name + " ";
     for (std::size_t a = 0; a < step->step.axes.size(); ++a)

@@ -32,7 +32,7 @@ class Typing {
   Expected<int> add(Operation operation);
   /// The operation gets the statement's name.
   Expected<int> finish_statement(int operation, std::string text, const SourceLocation& where);
-  /// Errors: the sharding does not divide the result, or leaves more sums pending than it has.
+  /// Errors: the sharding does not divide the result.
   Status set_out(int operation, const Sharding& sharding, const SourceLocation& where);
   /// Dimensions of inputs that must grow together, or shapes would not meet any more.
   [[nodiscard]] std::vector<std::vector<NamedDim>> groups() const;

@@ -126,6 +126,14 @@ class Writer {
       block(step.after) = sliced(before, step.step);
       return;
     }
+    if (step.step.kind == StepKind::unreduce) {
+      const Region out = room(step.after, before.transposed, label);
+      const auto local = [&](LocalKind kind, bool first, double factor) {
+        return builder_.add(label, Local{.kind = kind, .reads = {before.region}, .writes = {out}, .factor = factor}, before.ready, first_along(step.step.axes, first));
+      };
+      block(step.after) = {out, before.transposed, {local(LocalKind::copy, true, 1), local(LocalKind::scale, false, 0)}};
+      return;
+    }
     Collective collective;
     collective.axes = views(step.step.axes);
     collective.dim = stored_dim(before, step.step.dim);
