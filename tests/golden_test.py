@@ -35,8 +35,9 @@ MASKS = [
     (rf"(parts simulated in ){TIME}", r"\1<time>"),
     (rf'("?(?:wall|build)_s"?: ){NUMBER}', r"\1<time>"),
     # Errors of floating point: OpenBLAS adds up in another order on another processor. No error at all stays 0.
-    (rf'("max_(?:abs|rel)_error": )(?!0\.0\b){NUMBER}', r"\1<error>"),
-    (rf"(largest error on uniform data  )(?!0 ){NUMBER} absolute, {NUMBER} of", r"\1<error> absolute, <error> of"),
+    (rf'("(?:max_abs|max_rel|proof_rel)_error": )(?!0\.0\b){NUMBER}', r"\1<error>"),
+    (rf"(all orders bit-equal, ){NUMBER} of", r"\1<error> of"),
+    (rf"(largest error on [a-z ]*  )(?!0 ){NUMBER} absolute, {NUMBER} of", r"\1<error> absolute, <error> of"),
     # The size of a store depends on the version of SQLite.
     (rf"(store        OUT/\w+\.sqlite, ){NUMBER} \w?B", r"\1<size>"),
     (r'("store_bytes": )\d+', r"\1<size>"),

@@ -8,8 +8,8 @@ namespace {
 
 using Kind = ReferenceKind;
 
-/// Nodes are activations [tokens, features] unless they say otherwise. Features are in the order in which the devices hold them: of a gated activation
-/// [devices along the features, gate | up, own], after a re-layout as relayout() has it.
+/// Nodes are activations [tokens, features] unless they say otherwise. Features are in the order in which the devices hold them: of a gated
+/// activation [devices along the features, gate | up, own], after a re-layout as relayout() has it.
 class BlockGraph {
  public:
   BlockGraph(const Workload& workload, const Plan& plan, const DeviceGrid& grid, Pass pass)
@@ -65,7 +65,8 @@ class BlockGraph {
       if (turns(s)) {
         const std::string turning = name(s) + " re-layout.";
         if (forward_) output(turning + "Y", relayout(s, activations(turning + "X", tokens(s), features_into(s), other(layout(s)))), layout(s));
-        if (backward_) output(turning + "dX", relayout_back(s, activations(turning + "dY", tokens(s), features_into(s), layout(s))), other(layout(s)));
+        if (backward_)
+          output(turning + "dX", relayout_back(s, activations(turning + "dY", tokens(s), features_into(s), layout(s))), other(layout(s)));
       }
       if (forward_) {
         const int x = activations(own + "X", tokens(s), features_into(s), layout(s));
@@ -86,9 +87,7 @@ class BlockGraph {
     read_[s] = x;
     switch (workload_.stages[s].kind) {
       case Stage::Kind::product: return add(Kind::product, {x, weights(s)}, {tokens(s), features_out_of(s)});
-      case Stage::Kind::norm:
-        sums_[s] = add(Kind::norm_sums, {x}, {tokens(s), sums_of_token()});
-        return add(Kind::norm, {x, sums_[s]}, extents(x));
+      case Stage::Kind::norm: sums_[s] = add(Kind::norm_sums, {x}, {tokens(s), sums_of_token()}); return add(Kind::norm, {x, sums_[s]}, extents(x));
       case Stage::Kind::attention: return flat(s, attention(s, Kind::attention, {heads(s, x)}, queries(s)));
       case Stage::Kind::activation: return activation(s, x);
       case Stage::Kind::residual: break;

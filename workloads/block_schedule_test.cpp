@@ -2,10 +2,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <map>
+#include <numeric>
+
 #include "sim/base/rng.hpp"
 #include "sim/engine/numeric/check.hpp"
 #include "sim/engine/table/test_agreement.hpp"
+#include "sim/schedule/text.hpp"
 #include "topologies/machines.hpp"
+#include "workloads/block_reference.hpp"
 #include "workloads/collectives.hpp"
 #include "workloads/plan.hpp"
 #include "workloads/test_blocks.hpp"
@@ -13,9 +19,6 @@
 namespace podsim {
 namespace {
 
-using testing::activations;
-using testing::close;
-using testing::Matrix;
 using testing::NamedPlan;
 using testing::plans_for;
 
@@ -80,7 +83,8 @@ std::string wrong_with(const Schedule& schedule, int orders = 1) {
 
 TEST(BlockSchedule, ComputesTheBlockAndItsGradients) {
   for_each_plan([&](const Workload& workload, const Plan& plan, const Mesh& mesh) {
-    for (const Pass pass : {Pass::forward, Pass::backward, Pass::both}) {
+    for (const Pass pass : {Pass::both, Pass::backward, Pass::forward}) {
+      if (pass != Pass::both && mesh != testing::mesh_of(2, 4)) continue;
       const auto schedule = block_schedule(mesh, workload, plan, pass);
       ASSERT_TRUE(schedule) << to_text(schedule.error());
       ASSERT_EQ(wrong_with(*schedule), "") << static_cast<int>(pass);
@@ -114,51 +118,133 @@ TEST(BlockSchedule, PartsOfAKindAloneReadWhatTheyAreGiven) {
         const auto lowered = lower(*schedule, ring_or_line());
         ASSERT_TRUE(lowered) << to_text(lowered.error());
         EXPECT_EQ(to_text(validate(*lowered).all()), "") << named.name;
+        EXPECT_EQ(wrong_with(*schedule, 0), "") << named.name;
       }
   }
 }
 
-TEST(PlainBlock, GradientsAreCentralDifferences) {
+// ---- The reference itself -------------------------------------------------------------------------------------------------------------
+
+using Tensors = std::map<std::string, std::vector<double>>;
+
+Tensors outputs_of(const ReferenceProgram& program, const Mesh& mesh, const Tensors& inputs) {
+  ThreadPool pool{1};
+  const auto values = evaluate(
+      program, mesh, [&](const ReferenceNode& node) { return inputs.at(node.tensor); }, pool);
+  Tensors outputs;
+  for (std::size_t o = 0; o < program.outputs.size(); ++o) outputs[program.outputs[o].first] = (*values)[o];
+  return outputs;
+}
+
+TEST(BlockReference, GradientsAreCentralDifferences) {
   const Mesh mesh = testing::mesh_of(2, 2);
   for (const TransformerBlock& of : blocks()) {
     TransformerBlock block = of;
     block.hidden = 8, block.head_dim = 2, block.ff = 8, block.sequence = 3, block.batch = 2;
     const auto workload = workload_of(block, 4);
-    const Plan plan = plans_for(*workload)[5].plan;
-    testing::PlainBlock plain{*workload, plan, mesh};
+    const ReferenceProgram program = block_reference(*workload, plans_for(*workload)[5].plan, mesh, Pass::both);
+    ASSERT_THAT(check_reference(program, mesh), ::testing::IsEmpty());
     Rng rng{11};
-    const auto random = [&](std::int64_t rows, std::int64_t columns) {
-      Matrix m(static_cast<std::size_t>(rows), static_cast<std::size_t>(columns));
-      for (double& value : m.values) value = 2 * rng.uniform() - 1;
-      return m;
-    };
-    for (const Stage& stage : workload->stages)
-      if (stage.kind == Stage::Kind::product) plain.weights[stage.name] = random(stage.inputs, stage.outputs);
-    Matrix x = random(6, 8);
-    const Matrix dy = random(6, 8);
+    Tensors inputs;
+    for (const ReferenceNode& node : program.nodes)
+      if (node.kind == ReferenceKind::input)
+        for (std::int64_t i = 0; i < element_count(node.extents); ++i) inputs[node.tensor].push_back(2 * rng.uniform() - 1);
     const auto loss = [&] {
-      const Matrix y = plain.forward(x);
-      double sum = 0;
-      for (std::size_t i = 0; i < y.values.size(); ++i) sum += dy.values[i] * y.values[i];
-      return sum;
+      const std::vector<double> y = outputs_of(program, mesh, inputs).at("Y");
+      return std::inner_product(y.begin(), y.end(), inputs.at("dY").begin(), 0.0);
     };
-    plain.forward(x);
-    const Matrix dx = plain.backward(dy);
-    const auto expect_slopes = [&](Matrix& along, const Matrix& gradient, const std::string& what) {
-      Matrix slopes = gradient;
-      for (std::size_t i = 0; i < along.values.size(); i += 5) {
-        const double middle = along.values[i];
-        along.values[i] = middle + 1e-6;
+    const Tensors gradients = outputs_of(program, mesh, inputs);
+    EXPECT_EQ(gradients.size(), inputs.size()) << "Y, and a gradient of each input but dY";
+    for (auto& [tensor, values] : inputs) {
+      if (tensor == "dY") continue;
+      const std::vector<double>& gradient = gradients.at(tensor == "X" ? "dX" : tensor.substr(0, tensor.size() - 1) + "dW");
+      ASSERT_EQ(gradient.size(), values.size());
+      double largest = 0;
+      for (const double value : gradient) largest = std::max(largest, std::abs(value));
+      for (std::size_t i = 0; i < values.size(); i += 5) {
+        const double middle = values[i];
+        values[i] = middle + 1e-6;
         const double above = loss();
-        along.values[i] = middle - 1e-6;
-        slopes.values[i] = (above - loss()) / 2e-6;
-        along.values[i] = middle;
+        values[i] = middle - 1e-6;
+        const double below = loss();
+        values[i] = middle;
+        ASSERT_NEAR(gradient[i], (above - below) / 2e-6, 1e-6 * largest) << block.name << " " << tensor << " " << i;
       }
-      EXPECT_TRUE(close(gradient, slopes, 1e-6)) << block.name << " " << what;
-    };
-    expect_slopes(x, dx, "X");
-    for (auto& [name, weight] : plain.weights) expect_slopes(weight, plain.weight_gradients.at(name), name);
+    }
   }
+}
+
+// ---- Mistakes -------------------------------------------------------------------------------------------------------------------------
+
+struct Mistake {
+  std::string name;
+  /// Whether the task could be changed.
+  std::function<bool(Task&)> make;
+};
+
+std::vector<Mistake> mistakes() {
+  const auto local = [](auto change) {
+    return [change](Task& task) {
+      auto* op = std::get_if<Local>(&task.op);
+      return op != nullptr && change(*op);
+    };
+  };
+  return {
+      {"a lost addend", local([](Local& op) {
+         if (op.kind != LocalKind::add || op.reads[1] == op.writes[0]) return false;
+         return op = Local{LocalKind::copy, {op.reads[1]}, {op.writes[0]}}, true;
+       })},
+      {"an addend twice", local([](Local& op) { return op.kind == LocalKind::add && (op.reads[1] = op.reads[0], true); })},
+      {"swapped operands", local([](Local& op) {
+         const bool differ =
+             op.kind == LocalKind::swiglu || op.kind == LocalKind::gelu_grad || op.kind == LocalKind::norm_grad || op.kind == LocalKind::swiglu_grad;
+         return differ && (std::swap(op.reads[0], op.reads[1]), true);
+       })},
+      {"swapped results", local([](Local& op) { return op.kind == LocalKind::swiglu_grad && (std::swap(op.writes[0], op.writes[1]), true); })},
+      {"no causal mask", local([](Local& op) { return op.causal && !(op.causal = false); })},
+      {"a sum of another N", local([](Local& op) { return op.kind == LocalKind::norm && (op.factor *= 2, true); })},
+      {"replaced, not added",
+       [](Task& task) {
+         auto* op = std::get_if<Shift>(&task.op);
+         return op != nullptr && op->combine == Combine::add && (op->combine = Combine::replace, true);
+       }},
+      {"not accumulated",
+       [](Task& task) {
+         auto* op = std::get_if<Matmul>(&task.op);
+         return op != nullptr && op->accumulate && !(op->accumulate = false);
+       }},
+      {"no edges to a product", [](Task& task) { return std::holds_alternative<Matmul>(task.op); }},
+      {"no edges to a Local", local([](Local& op) { return traits_of(op.kind).role == LocalRole::compute; })},
+  };
+}
+
+TEST(BlockSchedule, CheckFindsMistakes) {
+  const Mesh mesh = testing::mesh_of(2, 4);
+  std::map<std::string, int> found;
+  for (const TransformerBlock& block : {testing::small_block(), testing::small_gated_block()}) {
+    const auto workload = workload_of(block, 8);
+    const Plan plan = plans_for(*workload)[1].plan;
+    const auto base = lower(*block_schedule(mesh, *workload, plan, Pass::both), by_dimension({}));
+    ASSERT_TRUE(base) << to_text(base.error());
+    for (const Mistake& mistake : mistakes()) {
+      std::vector<std::size_t> places;
+      for (std::size_t t = 0; t < base->programs[0].tasks.size(); ++t)
+        if (Task task = base->programs[0].tasks[t]; mistake.make(task) && (!mistake.name.starts_with("no edges") || !task.after.empty()))
+          places.push_back(t);
+      const std::size_t step = std::max<std::size_t>(1, places.size() / 5);
+      for (std::size_t p = 0; p < places.size(); p += step) {
+        Schedule wrong = *base;
+        Task& task = wrong.programs[0].tasks[places[p]];
+        mistake.make(task);
+        if (mistake.name.starts_with("no edges")) task.after.clear();
+        const auto report = check(wrong, {.random_orders = 0, .threads = 1});
+        ASSERT_TRUE(report) << to_text(report.error());
+        EXPECT_FALSE(report->ok) << mistake.name << " in " << task_name(wrong.programs[0], TaskId{places[p]});
+        ++found[mistake.name];
+      }
+    }
+  }
+  for (const Mistake& mistake : mistakes()) EXPECT_GE(found[mistake.name], 1) << mistake.name;
 }
 
 // ---- Time -----------------------------------------------------------------------------------------------------------------------------

@@ -80,6 +80,7 @@ std::vector<PartTensor> tensors_of(const WorkloadPart& part, const Schedule& sch
   std::vector<PartTensor> tensors;
   for (const Buffer& buffer : schedule.programs.front().buffers) {
     if (buffer.role == Role::scratch) continue;
+    assert(buffer.unreduced.empty() && "parts add their sums up");
     PartTensor tensor;
     tensor.tensor = buffer.tensor;
     tensor.name = name_in(part, buffer.tensor);

@@ -1,6 +1,7 @@
 // A block on two axes, of any name, of a mesh that has more: right, and as fast as on a mesh of its own.
 #include <gtest/gtest.h>
 
+#include "sim/engine/numeric/check.hpp"
 #include "sim/engine/table/test_agreement.hpp"
 #include "workloads/plan.hpp"
 #include "workloads/test_blocks.hpp"
@@ -52,14 +53,9 @@ TEST(BlockOnSubmesh, ComputesTheBlockOnTwoOfFourAxes) {
       ASSERT_EQ(found.size(), own.size());
       for (const auto& [tensor, whole] : own) EXPECT_EQ(found.at(tensor).values, whole.values) << tensor;
 
-      testing::PlainBlock plain{workload, plan, axes.own.mesh};
-      for (std::size_t s = 0; s < workload.stages.size(); ++s)
-        if (const auto& stage = workload.stages[s]; stage.kind == Stage::Kind::product)
-          plain.weights[stage.name] = testing::weights(found.at(stage.name + ".W"), stage.inputs, *plan.stages[s].product);
-      const std::int64_t tokens = workload.stages.front().tokens;
-      const ActivationLayout first = plan.stages.front().layout, last = testing::left_by_stage(plan.stages.back());
-      ASSERT_TRUE(close(activations(found.at("Y"), tokens, last), plain.forward(activations(found.at("X"), tokens, first)), 1e-4));
-      ASSERT_TRUE(close(activations(found.at("dX"), tokens, first), plain.backward(activations(found.at("dY"), tokens, last)), 1e-4));
+      const auto report = check(*lower(*schedule, ring_or_line()), {.random_orders = 0, .threads = 1});
+      ASSERT_TRUE(report) << to_text(report.error());
+      ASSERT_TRUE(report->ok) << to_text(report->problems);
     }
   });
   EXPECT_GE(plans, 10);

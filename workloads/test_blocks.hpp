@@ -1,7 +1,6 @@
-// Small transformer blocks, plans of them, and what a plan of one computes, by plain float64. Not for production code.
+// Small transformer blocks and plans of them. Not for production code.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -78,82 +77,5 @@ inline std::vector<NamedPlan> plans_for(const Workload& workload) {
       {"re-layouts before residuals", plan_with(workload, {w_first, turned_rs, turned, turned}, tokens)},
   };
 }
-
-inline ActivationLayout left_by_stage(const StagePlan& stage) {
-  return stage.product ? output_layout(stage.product->dataflow, stage.product->transposed) : stage.layout;
-}
-
-/// The stages of a block one after the other, and their gradients backwards.
-class PlainBlock {
- public:
-  PlainBlock(const Workload& workload, const Plan& plan, const Mesh& mesh) : workload_{workload}, plan_{plan}, mesh_{mesh} {}
-
-  std::map<std::string, Matrix> weights;             // by stage
-  std::map<std::string, Matrix> weight_gradients{};  // after backward()
-
-  Matrix forward(const Matrix& x) {
-    read_.clear();
-    Matrix at = x, stream = x;
-    for (std::size_t s = 0; s < workload_.stages.size(); ++s) {
-      if (turns(s)) at = plain_relayout(order(s), at);
-      read_.push_back(at);
-      switch (workload_.stages[s].kind) {
-        case Stage::Kind::product: at = at * weights.at(name(s)); break;
-        case Stage::Kind::norm: at = plain_norm(layer_norm(), at); break;
-        case Stage::Kind::attention: at = plain_attention(heads(s), at); break;
-        case Stage::Kind::activation: at = plain_activation(workload_.block->gated, across(plan_.stages[s].layout), at); break;
-        case Stage::Kind::residual: stream = at = at + stream; break;
-      }
-    }
-    return at;
-  }
-
-  /// After forward().
-  Matrix backward(const Matrix& dy) {
-    Matrix gradient = dy, skipped;  // skipped: of the stream beside the branch
-    for (std::size_t s = workload_.stages.size(); s-- > 0;) {
-      switch (workload_.stages[s].kind) {
-        case Stage::Kind::product:
-          weight_gradients[name(s)] = transposed(read_[s]) * gradient;
-          gradient = gradient * transposed(weights.at(name(s)));
-          break;
-        case Stage::Kind::norm: gradient = plain_norm_gradient(layer_norm(), gradient, read_[s]); break;
-        case Stage::Kind::attention: gradient = plain_attention_gradient(heads(s), gradient, read_[s]); break;
-        case Stage::Kind::activation:
-          gradient = plain_activation_gradient(workload_.block->gated, across(plan_.stages[s].layout), gradient, read_[s]);
-          break;
-        case Stage::Kind::residual: skipped = gradient; break;
-      }
-      if (turns(s)) gradient = plain_relayout_gradient(order(s), gradient);
-      const bool begins = s == 0 || workload_.stages[s - 1].kind == Stage::Kind::residual;
-      if (begins && skipped.rows > 0) gradient = gradient + skipped;
-    }
-    return gradient;
-  }
-
- private:
-  [[nodiscard]] const std::string& name(std::size_t s) const { return workload_.stages[s].name; }
-  [[nodiscard]] bool layer_norm() const { return workload_.block->norm == Norm::layer; }
-  [[nodiscard]] bool turns(std::size_t s) const { return s > 0 && left_by_stage(plan_.stages[s - 1]) != plan_.stages[s].layout; }
-  /// Devices along the features.
-  [[nodiscard]] std::size_t across(ActivationLayout layout) const {
-    return static_cast<std::size_t>(mesh_.axes()[layout == ActivationLayout::tokens_by_row ? 1 : 0].size);
-  }
-  [[nodiscard]] std::vector<std::size_t> order(std::size_t s) const {
-    const ActivationLayout to = plan_.stages[s].layout;
-    return relayout_order(read_.size() > s ? read_[s].columns : static_cast<std::size_t>(workload_.stages[s].inputs), across(to), across(other(to)));
-  }
-  [[nodiscard]] Heads heads(std::size_t s) const {
-    const TransformerBlock& block = *workload_.block;
-    const std::size_t groups = std::max(static_cast<std::size_t>(block.kv_heads), across(plan_.stages[s].layout));
-    return {static_cast<std::size_t>(block.sequence), groups, static_cast<std::size_t>(block.heads) / groups,
-            static_cast<std::size_t>(block.head_dim), block.causal};
-  }
-
-  const Workload& workload_;
-  const Plan& plan_;
-  const Mesh& mesh_;
-  std::vector<Matrix> read_;  // by stage
-};
 
 }  // namespace podsim::testing

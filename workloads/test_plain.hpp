@@ -1,12 +1,17 @@
-// A transformer block in plain float64, one function per stage and one for its gradient, on whole matrices [tokens, features]. What schedules are
-// held to; it knows no mesh but where the order of features depends on one. Not for production code.
+// The stages of a transformer block in plain float64 and their gradients, on whole matrices [tokens, features], by the evaluator that `check`
+// compares schedules with. Not for production code.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
 #include <cassert>
-#include <cmath>
 #include <cstddef>
+#include <string>
 #include <utility>
 #include <vector>
+
+#include "sim/engine/numeric/reference_evaluator.hpp"
 
 namespace podsim::testing {
 
@@ -42,49 +47,38 @@ inline Matrix operator+(Matrix a, const Matrix& b) {
   return a;
 }
 
-/// `count` columns from `first` on, and back.
-inline Matrix columns_of(const Matrix& a, std::size_t first, std::size_t count) {
-  Matrix part(a.rows, count);
-  for (std::size_t r = 0; r < a.rows; ++r)
-    for (std::size_t c = 0; c < count; ++c) part(r, c) = a(r, first + c);
-  return part;
+/// The graph's only output, [rows, columns], for these inputs: input node i has the values of inputs[i].
+inline Matrix evaluated(const std::vector<ReferenceNode>& nodes, const std::vector<const Matrix*>& inputs, std::size_t rows, std::size_t columns) {
+  ReferenceProgram program{nodes, {{"Y", static_cast<int>(nodes.size()) - 1}}, ""};
+  for (std::size_t i = 0; i < inputs.size(); ++i) program.nodes[i].tensor = std::to_string(i);
+  const Mesh mesh;
+  for (const std::string& problem : check_reference(program, mesh)) ADD_FAILURE() << problem;
+  ThreadPool pool{1};
+  const auto values = evaluate(
+      program, mesh, [&](const ReferenceNode& node) { return inputs[std::stoul(node.tensor)]->values; }, pool);
+  Matrix y(rows, columns);
+  y.values = values->front();
+  return y;
 }
-inline Matrix rows_of(const Matrix& a, std::size_t first, std::size_t count) { return transposed(columns_of(transposed(a), first, count)); }
-inline void add_to(Matrix& a, const Matrix& part, std::size_t row, std::size_t column) {
-  for (std::size_t r = 0; r < part.rows; ++r)
-    for (std::size_t c = 0; c < part.columns; ++c) a(row + r, column + c) += part(r, c);
+inline ReferenceNode node(ReferenceKind kind, std::vector<int> operands, Extents extents) {
+  ReferenceNode made;
+  made.kind = kind, made.operands = std::move(operands), made.extents = std::move(extents);
+  return made;
 }
+inline ReferenceNode given(Extents extents) { return node(ReferenceKind::input, {}, std::move(extents)); }
+inline Extents extents_of(const Matrix& a) { return {static_cast<std::int64_t>(a.rows), static_cast<std::int64_t>(a.columns)}; }
 
 // ---- Norms ----------------------------------------------------------------------------------------------------------------------------
 
 inline Matrix plain_norm(bool subtract_mean, const Matrix& x) {
-  Matrix y = x;
-  const auto n = static_cast<double>(x.columns);
-  for (std::size_t r = 0; r < x.rows; ++r) {
-    double mean = 0, square = 0;
-    if (subtract_mean)
-      for (std::size_t c = 0; c < x.columns; ++c) mean += x(r, c) / n;
-    for (std::size_t c = 0; c < x.columns; ++c) square += (x(r, c) - mean) * (x(r, c) - mean) / n;
-    for (std::size_t c = 0; c < x.columns; ++c) y(r, c) = (x(r, c) - mean) / std::sqrt(square + 1e-5);
-  }
-  return y;
+  const Extents of_x = extents_of(x), sums{of_x[0], subtract_mean ? 2 : 1};
+  return evaluated({given(of_x), node(ReferenceKind::norm_sums, {0}, sums), node(ReferenceKind::norm, {0, 1}, of_x)}, {&x}, x.rows, x.columns);
 }
 
-/// By the quotient rule: y_j = u_j / s, u = x - mean, s^2 = sum u^2 / n + 1e-5.
 inline Matrix plain_norm_gradient(bool subtract_mean, const Matrix& dy, const Matrix& x) {
-  Matrix dx(x.rows, x.columns);
-  const auto n = static_cast<double>(x.columns);
-  for (std::size_t r = 0; r < x.rows; ++r) {
-    double mean = 0, square = 0, along = 0, sum = 0;
-    if (subtract_mean)
-      for (std::size_t c = 0; c < x.columns; ++c) mean += x(r, c) / n;
-    for (std::size_t c = 0; c < x.columns; ++c) square += (x(r, c) - mean) * (x(r, c) - mean) / n, along += dy(r, c) * (x(r, c) - mean);
-    const double s = std::sqrt(square + 1e-5);
-    for (std::size_t c = 0; c < x.columns; ++c) dx(r, c) = dy(r, c) / s - along * (x(r, c) - mean) / (n * s * s * s), sum += dx(r, c);
-    if (subtract_mean)
-      for (std::size_t c = 0; c < x.columns; ++c) dx(r, c) -= sum / n;
-  }
-  return dx;
+  const Extents of_x = extents_of(x), sums{of_x[0], subtract_mean ? 2 : 1};
+  return evaluated({given(of_x), given(of_x), node(ReferenceKind::norm_sums, {1}, sums), node(ReferenceKind::norm_grad, {0, 1, 2}, of_x)}, {&dy, &x},
+                   x.rows, x.columns);
 }
 
 // ---- Attention ------------------------------------------------------------------------------------------------------------------------
@@ -93,68 +87,26 @@ inline Matrix plain_norm_gradient(bool subtract_mean, const Matrix& dy, const Ma
 struct Heads {
   std::size_t sequence = 0, groups = 0, queries = 0, head = 0;
   bool causal = true;
+  [[nodiscard]] Extents extents(std::size_t tokens, std::size_t heads) const {
+    Extents result;
+    for (const std::size_t extent : {tokens / sequence, sequence, groups, heads, head}) result.push_back(static_cast<std::int64_t>(extent));
+    return result;
+  }
 };
 
-/// softmax(q.k^T / sqrt(head)), what is masked is zero.
-inline Matrix plain_scores(const Heads& of, const Matrix& q, const Matrix& k) {
-  Matrix p = q * transposed(k);
-  for (std::size_t t = 0; t < p.rows; ++t) {
-    double sum = 0;
-    for (std::size_t u = 0; u < p.columns; ++u) {
-      p(t, u) = of.causal && u > t ? 0 : std::exp(p(t, u) / std::sqrt(static_cast<double>(of.head)));
-      sum += p(t, u);
-    }
-    for (std::size_t u = 0; u < p.columns; ++u) p(t, u) /= sum;
-  }
-  return p;
-}
-
-/// Calls body(rows' first, query's, key's, value's and result's first column) for every head of every sequence.
-template <class Body>
-void for_each_head(const Heads& of, std::size_t tokens, Body body) {
-  for (std::size_t s = 0; s < tokens; s += of.sequence)
-    for (std::size_t g = 0; g < of.groups; ++g)
-      for (std::size_t h = 0; h < of.queries; ++h) {
-        const std::size_t group = g * (of.queries + 2);
-        body(s, (group + h) * of.head, (group + of.queries) * of.head, (group + of.queries + 1) * of.head, (g * of.queries + h) * of.head);
-      }
-}
-
 inline Matrix plain_attention(const Heads& of, const Matrix& x) {
-  Matrix y(x.rows, of.groups * of.queries * of.head);
-  for_each_head(of, x.rows, [&](std::size_t s, std::size_t q, std::size_t k, std::size_t v, std::size_t o) {
-    const Matrix rows = rows_of(x, s, of.sequence);
-    add_to(y, plain_scores(of, columns_of(rows, q, of.head), columns_of(rows, k, of.head)) * columns_of(rows, v, of.head), s, o);
-  });
-  return y;
+  ReferenceNode attention = node(ReferenceKind::attention, {0}, of.extents(x.rows, of.queries));
+  attention.causal = of.causal;
+  return evaluated({given(of.extents(x.rows, of.queries + 2)), attention}, {&x}, x.rows, of.groups * of.queries * of.head);
 }
 
 inline Matrix plain_attention_gradient(const Heads& of, const Matrix& dy, const Matrix& x) {
-  Matrix dx(x.rows, x.columns);
-  for_each_head(of, x.rows, [&](std::size_t s, std::size_t q, std::size_t k, std::size_t v, std::size_t o) {
-    const Matrix rows = rows_of(x, s, of.sequence), d_o = columns_of(rows_of(dy, s, of.sequence), o, of.head);
-    const Matrix Q = columns_of(rows, q, of.head), K = columns_of(rows, k, of.head), V = columns_of(rows, v, of.head);
-    const Matrix p = plain_scores(of, Q, K), dp = d_o * transposed(V);
-    Matrix scores(p.rows, p.columns);  // gradient of q.k^T
-    for (std::size_t t = 0; t < p.rows; ++t) {
-      double inner = 0;
-      for (std::size_t u = 0; u < p.columns; ++u) inner += p(t, u) * dp(t, u);
-      for (std::size_t u = 0; u < p.columns; ++u) scores(t, u) = p(t, u) * (dp(t, u) - inner) / std::sqrt(static_cast<double>(of.head));
-    }
-    add_to(dx, scores * K, s, q);
-    add_to(dx, transposed(scores) * Q, s, k);
-    add_to(dx, transposed(p) * d_o, s, v);
-  });
-  return dx;
+  ReferenceNode gradient = node(ReferenceKind::attention_grad, {0, 1}, of.extents(x.rows, of.queries + 2));
+  gradient.causal = of.causal;
+  return evaluated({given(of.extents(x.rows, of.queries)), given(gradient.extents), gradient}, {&dy, &x}, x.rows, x.columns);
 }
 
 // ---- Activations ----------------------------------------------------------------------------------------------------------------------
-
-inline double plain_gelu(double x) { return x / (1 + std::exp(-2 * std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x))); }
-inline double plain_gelu_slope(double x) {
-  const double a = std::sqrt(2 / std::acos(-1.0)), s = 1 / (1 + std::exp(-2 * a * (x + 0.044715 * x * x * x)));
-  return s + x * s * (1 - s) * 2 * a * (1 + 3 * 0.044715 * x * x);
-}
 
 /// Of a gated one the columns are [devices along the features, gate | up, own]; not gated: any number of devices.
 struct GatedColumns {
@@ -162,31 +114,42 @@ struct GatedColumns {
   [[nodiscard]] std::size_t gate(std::size_t column) const { return column / own * 2 * own + column % own; }
   [[nodiscard]] std::size_t up(std::size_t column) const { return gate(column) + own; }
 };
+/// The columns of gate, or of up.
+inline Matrix half_of(const Matrix& x, const GatedColumns& columns, bool up) {
+  Matrix part(x.rows, x.columns / 2);
+  for (std::size_t r = 0; r < part.rows; ++r)
+    for (std::size_t c = 0; c < part.columns; ++c) part(r, c) = x(r, up ? columns.up(c) : columns.gate(c));
+  return part;
+}
 
 inline Matrix plain_activation(bool gated, std::size_t devices, const Matrix& x) {
-  Matrix y(x.rows, gated ? x.columns / 2 : x.columns);
-  const GatedColumns columns{devices, y.columns / devices};
-  for (std::size_t r = 0; r < y.rows; ++r)
-    for (std::size_t c = 0; c < y.columns; ++c) {
-      const double gate = gated ? x(r, columns.gate(c)) : 0;
-      y(r, c) = gated ? gate / (1 + std::exp(-gate)) * x(r, columns.up(c)) : plain_gelu(x(r, c));
-    }
-  return y;
+  const Extents of_x = extents_of(x);
+  if (!gated) return evaluated({given(of_x), node(ReferenceKind::gelu, {0}, of_x)}, {&x}, x.rows, x.columns);
+  const GatedColumns columns{devices, x.columns / 2 / devices};
+  const Matrix gate = half_of(x, columns, false), up = half_of(x, columns, true);
+  const Extents of_y = extents_of(up);
+  return evaluated({given(of_y), given(of_y), node(ReferenceKind::silu, {0}, of_y), node(ReferenceKind::multiply, {1, 2}, of_y)}, {&gate, &up},
+                   up.rows, up.columns);
 }
 
 inline Matrix plain_activation_gradient(bool gated, std::size_t devices, const Matrix& dy, const Matrix& x) {
-  Matrix dx(x.rows, x.columns);
+  const Extents of_dy = extents_of(dy);
+  if (!gated)
+    return evaluated({given(of_dy), given(of_dy), node(ReferenceKind::gelu_slope, {1}, of_dy), node(ReferenceKind::multiply, {0, 2}, of_dy)},
+                     {&dy, &x}, x.rows, x.columns);
   const GatedColumns columns{devices, dy.columns / devices};
+  const Matrix gate = half_of(x, columns, false), up = half_of(x, columns, true);
+  const auto times = [&](ReferenceKind kind, const Matrix& factor) {
+    return evaluated({given(of_dy), given(of_dy), given(of_dy), node(ReferenceKind::multiply, {0, 1}, of_dy), node(kind, {2}, of_dy),
+                      node(ReferenceKind::multiply, {3, 4}, of_dy)},
+                     {&dy, &factor, &gate}, dy.rows, dy.columns);
+  };
+  Matrix ones = dy;
+  std::fill(ones.values.begin(), ones.values.end(), 1.0);
+  const Matrix d_gate = times(ReferenceKind::silu_slope, up), d_up = times(ReferenceKind::silu, ones);
+  Matrix dx(x.rows, x.columns);
   for (std::size_t r = 0; r < dy.rows; ++r)
-    for (std::size_t c = 0; c < dy.columns; ++c) {
-      if (!gated) {
-        dx(r, c) = dy(r, c) * plain_gelu_slope(x(r, c));
-        continue;
-      }
-      const double gate = x(r, columns.gate(c)), up = x(r, columns.up(c)), s = 1 / (1 + std::exp(-gate));
-      dx(r, columns.gate(c)) = dy(r, c) * up * (s + gate * s * (1 - s));
-      dx(r, columns.up(c)) = dy(r, c) * gate * s;
-    }
+    for (std::size_t c = 0; c < dy.columns; ++c) dx(r, columns.gate(c)) = d_gate(r, c), dx(r, columns.up(c)) = d_up(r, c);
   return dx;
 }
 

@@ -147,8 +147,10 @@ bool applies(const CollectiveAlgorithmEntry& algorithm, CollectiveKind kind, con
 CollectiveAlgorithm expansion_by(const CollectiveAlgorithmEntry& algorithm, ChunkRule chunks, Levels levels) {
   return [row = algorithm, chunks = std::move(chunks), levels = std::move(levels)](const Mesh& mesh, const Program& program,
                                                                                    const Collective& collective) {
-    if (row.on_all_axes != nullptr) return row.on_all_axes(mesh, program, collective, levels.empty() ? collective.axes : levels, chunks);
-    return in_phases(mesh, program, collective, [&](const Mesh& m, const Program& p, const Collective& c) { return by_row(row, m, p, c, chunks); });
+    return of_any_size(mesh, program, collective, [&](const Mesh& on, const Program& around, const Collective& whole) {
+      if (row.on_all_axes != nullptr) return row.on_all_axes(on, around, whole, levels.empty() ? whole.axes : levels, chunks);
+      return in_phases(on, around, whole, [&](const Mesh& m, const Program& p, const Collective& c) { return by_row(row, m, p, c, chunks); });
+    });
   };
 }
 
@@ -165,8 +167,9 @@ Expected<CollectiveChooser> always(std::string_view name, ChunkRule chunks) {
 CollectiveChooser ring_or_line(ChunkRule chunks) {
   return [chunks = std::move(chunks)](const Schedule&, const Collective&) -> Expected<CollectiveAlgorithm> {
     return CollectiveAlgorithm{[chunks](const Mesh& mesh, const Program& program, const Collective& collective) {
-      return in_phases(mesh, program, collective,
-                       [&](const Mesh& m, const Program& p, const Collective& c) { return on_ring_or_line(m, p, c, chunks); });
+      return of_any_size(mesh, program, collective, [&](const Mesh& on, const Program& around, const Collective& whole) {
+        return in_phases(on, around, whole, [&](const Mesh& m, const Program& p, const Collective& c) { return on_ring_or_line(m, p, c, chunks); });
+      });
     }};
   };
 }

@@ -275,6 +275,17 @@ Expected<Expansion> channels(const Mesh& mesh, const Program& program, const Col
 Expected<Expansion> reduce_scatter_all_gather(const Mesh& mesh, const Program& program, const Collective& collective,
                                               const CollectiveAlgorithm& algorithm);
 
+/// An all-reduce of any number of elements by an algorithm that cuts them into equal blocks. Where the algorithm fails and the collective's dimension is no
+/// multiple of the P devices, the data is placed in scratch of ceil(n/P) P elements, reduced there, and placed in the output, both free in time;
+/// everything else is left as it is. The padding is never read into the result. A kernel would send uneven blocks: the largest has ceil(n/P)
+/// elements, as all have here, so steps take as long.
+///
+///   before   n elements; device i has its own                 after   every device has their sums
+///   cost     that of the algorithm for ceil(n/P) P elements
+///   errors   those of the algorithm
+///   example  a scalar on 8 devices: 8 elements, of which seven are padding; device 0 reduces the scalar and the gather hands it to all
+Expected<Expansion> of_any_size(const Mesh& mesh, const Program& program, const Collective& collective, const CollectiveAlgorithm& algorithm);
+
 // ---- The table ------------------------------------------------------------------------------------------------------------------------
 
 class CollectiveKinds {
@@ -316,10 +327,10 @@ const CollectiveAlgorithmEntry* collective_algorithm_named(std::string_view name
 /// The row that ring_or_line() chooses along an axis.
 const CollectiveAlgorithmEntry& usual_algorithm(CollectiveKind kind, bool wraps);
 
-/// Whether the algorithm supports this kind along such axes, provided that the sizes divide.
+/// Whether the algorithm supports this kind along such axes, provided that the sizes divide (an all-reduce takes any).
 bool applies(const CollectiveAlgorithmEntry& algorithm, CollectiveKind kind, const std::vector<CollectiveAxis>& axes);
 
-/// The algorithm of a row as one function, along any number of axes. `levels`: empty, the collective's axes.
+/// The algorithm of a row as one function, along any number of axes, all-reduces of any size. `levels`: empty, the collective's axes.
 CollectiveAlgorithm expansion_by(const CollectiveAlgorithmEntry& algorithm, ChunkRule chunks, Levels levels = {});
 
 /// Chooses the named algorithm for every Collective. Errors: no such algorithm (the message names similar ones).
@@ -330,9 +341,9 @@ CollectiveChooser ring_or_line(ChunkRule chunks = {});
 
 /// A schedule of one collective. Every device of the mesh takes part in its group along `axes`; `bytes` is the input per device (broadcast: the
 /// root's). Buffers are [block of the group, data of a block], preceded by one dimension of size 1 per mesh axis that distinguishes the devices'
-/// data.
+/// data. An all-reduce that the group does not divide has one block.
 ///
-///   errors   `bytes` is not positive, not whole elements of `dtype`, or (reduce-scatter, all-reduce, all-to-all) not a multiple of the group's size;
+///   errors   `bytes` is not positive, not whole elements of `dtype`, or (reduce-scatter, all-to-all) not a multiple of the group's size;
 ///            a root or pair outside the group; pairs that send or receive twice
 struct CollectiveDetails {
   std::int64_t root = 0;                  // broadcast, reduce

@@ -26,8 +26,10 @@ Expected<Schedule> collective_schedule(const Mesh& mesh, CollectiveKind kind, co
                                        const CollectiveDetails& details) {
   std::int64_t group = 1;
   for (const AxisView& axis : axes) group *= axis.size;
-  const bool all_blocks_in = kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_to_all;
-  const bool all_blocks_out = kind == CollectiveKind::all_gather || kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_to_all;
+  // An all-reduce has a block per device only where they divide it.
+  const bool reduces_blocks = kind == CollectiveKind::all_reduce && bytes.count() % (size_of(dtype).count() * group) == 0;
+  const bool all_blocks_in = kind == CollectiveKind::reduce_scatter || reduces_blocks || kind == CollectiveKind::all_to_all;
+  const bool all_blocks_out = kind == CollectiveKind::all_gather || reduces_blocks || kind == CollectiveKind::all_to_all;
   const std::int64_t whole = size_of(dtype).count() * (all_blocks_in ? group : 1);
   if (bytes.count() < 1 || bytes.count() % whole != 0)
     return Diagnostic{{},

@@ -212,10 +212,12 @@ Expected<Submesh> submesh_for(const GemmAlgorithmEntry& algorithm, const Mesh& m
     if (axes.size() > 1) return Diagnostic{{}, fmt::format("{} needs a mesh of one axis, found {}", algorithm.name, to_text(mesh))};
     return submesh_of(mesh, axes.empty() ? one_device : axes.front(), one_device);
   }
+  if (mesh.axes().size() != 2) return Diagnostic{{}, fmt::format("a 2-D GEMM needs a mesh of two axes, row and col; found {}", to_text(mesh))};
+  // Axes of other names are rows and columns in this order.
   const auto row = mesh.axis("row"), col = mesh.axis("col");
-  if (!row || !col || mesh.axes().size() != 2)
-    return Diagnostic{{}, fmt::format("a 2-D GEMM needs a mesh of two axes, row and col; found {}", to_text(mesh))};
-  return submesh_of(mesh, *row, *col);
+  if (row.has_value() != col.has_value())
+    return Diagnostic{{}, fmt::format("a 2-D GEMM needs a mesh of two axes, row and col or both named otherwise; found {}", to_text(mesh))};
+  return row ? submesh_of(mesh, *row, *col) : submesh_of(mesh, mesh.whole(0), mesh.whole(1));
 }
 
 Expected<Multiples> required_multiples(const GemmAlgorithmEntry& algorithm, const Submesh& submesh, Dataflow dataflow, const GemmOptions& options) {

@@ -28,7 +28,8 @@ int number_named(bool (*parse)(google::protobuf::ConstStringParam, Saved*), Valu
 
 static_assert(proto::Local::Kind_ARRAYSIZE == local_kind_count, "a number in schedule.proto per row of local_table; none is ever removed");
 
-static_assert(proto::Reference::Kind_ARRAYSIZE == reference_kind_count, "a number in schedule.proto per row of reference_table; none is ever removed");
+static_assert(proto::Reference::Kind_ARRAYSIZE == reference_kind_count,
+              "a number in schedule.proto per row of reference_table; none is ever removed");
 
 // Those that never grow have the same numbers on both sides, and are converted by casts.
 static_assert(static_cast<int>(Role::input) == proto::Buffer::input && static_cast<int>(Role::output) == proto::Buffer::output &&

@@ -10,7 +10,9 @@
 
 #include <fmt/format.h>
 
+#include "sim/config/checked_number.hpp"
 #include "sim/config/message_file.hpp"
+#include "sim/config/reference_reader.hpp"
 #include "sim/config/schedule.pb.h"
 #include "sim/config/schedule_config.hpp"
 #include "sim/config/schedule_names.hpp"
@@ -19,34 +21,8 @@
 namespace podsim {
 namespace {
 
-constexpr std::int64_t largest_number = std::int64_t{1} << 62;
 constexpr std::int64_t most_devices = std::int64_t{1} << 24;
 constexpr int most_axes = 64;  // more than 24 axes have more than 2^24 devices, or size 1
-
-/// A number with overflow detection: invalid beyond 2^62, so that code that uses the schedule can calculate with valid ones.
-class Checked {
- public:
-  Checked(std::int64_t value) : value_{value}, ok_{-largest_number <= value && value <= largest_number} {}  // NOLINT(google-explicit-constructor)
-  friend Checked operator+(const Checked& a, const Checked& b) {
-    std::int64_t sum = 0;
-    const bool overflow = __builtin_add_overflow(a.value_, b.value_, &sum);
-    return {sum, a.ok_ && b.ok_ && !overflow};
-  }
-  friend Checked operator*(const Checked& a, const Checked& b) {
-    std::int64_t product = 0;
-    const bool overflow = __builtin_mul_overflow(a.value_, b.value_, &product);
-    return {product, a.ok_ && b.ok_ && !overflow};
-  }
-  /// |value|
-  [[nodiscard]] Checked size() const { return value_ < 0 ? Checked{-1} * *this : *this; }
-  [[nodiscard]] bool ok() const { return ok_; }
-  [[nodiscard]] std::int64_t value() const { return value_; }
-
- private:
-  Checked(std::int64_t value, bool ok) : value_{value}, ok_{ok && -largest_number <= value && value <= largest_number} {}
-  std::int64_t value_;
-  bool ok_;
-};
 
 /// Which entries of a list have a name: how many, and the first.
 struct Named {
@@ -295,6 +271,7 @@ class ScheduleReader {
       buffer.sharding.push_back(read_views(message.sharding(s).axis(), "axis", place.at("sharding", s)));
       for (const AxisView& view : buffer.sharding.back()) bytes = bytes * Checked{view.size};
     }
+    buffer.unreduced = read_views(message.unreduced(), "unreduced", place);
     if (!bytes.ok()) problem(place, "the tensor of this buffer has more than 2^62 bytes");
     for (int e = 0; e < message.unpadded_size(); ++e) {
       buffer.unpadded.push_back(message.unpadded(e));
@@ -485,82 +462,8 @@ class ScheduleReader {
       enter(message_.program(0));
       schedule_.computes = read(message_.collective(), root.at("collective"));
     } else if (message_.has_reference()) {
-      schedule_.computes = read(message_.reference(), root.at("reference"));
+      schedule_.computes = read_reference(message_.reference(), root.at("reference"), schedule_.mesh, file_);
     }
-  }
-
-  ReferenceProgram read(const proto::Reference& message, const Place& place) {
-    ReferenceProgram program;
-    if (message.node_size() > static_cast<int>(most_reference_nodes)) {
-      problem(place.at("node", static_cast<int>(most_reference_nodes)), "expected at most {} nodes, found {}", most_reference_nodes, message.node_size());
-      return program;
-    }
-    for (int n = 0; n < message.node_size(); ++n) program.nodes.push_back(read(message.node(n), n, place.at("node", n)));
-    for (int o = 0; o < message.output_size(); ++o) {
-      const proto::Reference::Output& output = message.output(o);
-      if (output.node() < 0 || output.node() >= message.node_size())
-        problem(place.at("output", o).at("node"), "the reference has {} nodes, there is none at position {}", message.node_size(), output.node());
-      program.outputs.emplace_back(output.tensor(), output.node());
-    }
-    program.claim = message.claim();
-    return program;
-  }
-
-  ReferenceNode read(const proto::Reference::Node& message, int position, const Place& place) {
-    ReferenceNode node;
-    node.kind = reference_kind_numbered(message.kind());
-    for (int o = 0; o < message.operand_size(); ++o) {
-      if (message.operand(o) < 0 || message.operand(o) >= position)
-        problem(place.at("operand", o), "an operand must be an earlier node, got {} in node {}", message.operand(o), position);
-      node.operands.push_back(message.operand(o));
-    }
-    Checked bytes = 8;
-    for (int e = 0; e < message.extents_size(); ++e) {
-      node.extents.push_back(message.extents(e));
-      if (message.extents(e) < 0) problem(place.at("extents", e), "an extent must not be negative, got {}", message.extents(e));
-      bytes = bytes * Checked{message.extents(e)};
-    }
-    if (!bytes.ok()) problem(place, "the array of this node has more than 2^62 bytes");
-    node.tensor = message.tensor();
-    node.name = message.name();
-    node.number = message.number();
-    node.dim = natural(message.dim(), "dim", place);
-    node.offset = natural(message.offset(), "offset", place);
-    node.causal = message.causal();
-    node.transpose_left = message.transpose_left();
-    node.transpose_right = message.transpose_right();
-    node.permutation.assign(message.permutation().begin(), message.permutation().end());
-    if (message.has_blocks() != (node.kind == ReferenceKind::block_collective))
-      problem(place, "blocks belong to a block_collective, and to nothing else");
-    else if (message.has_blocks())
-      node.collective = read(message.blocks(), place.at("blocks"));
-    return node;
-  }
-
-  BlockCollective read(const proto::Reference::Blocks& message, const Place& place) {
-    BlockCollective collective;
-    collective.kind = collective_kind_numbered(message.kind());
-    collective.axes = read_axes(message.axis(), place);
-    collective.dim = natural(message.dim(), "dim", place);
-    collective.split_dim = natural(message.split_dim(), "split_dim", place);
-    collective.shift = message.shift();
-    if (!Checked{collective.shift}.ok()) problem(place.at("shift"), "a shift reaches beyond 2^62");
-    for (int d = 0; d < message.from_size(); ++d) collective.from.dims.push_back(read_axes(message.from(d).axis(), place.at("from", d)));
-    for (int d = 0; d < message.to_size(); ++d) collective.to.dims.push_back(read_axes(message.to(d).axis(), place.at("to", d)));
-    return collective;
-  }
-
-  /// Whole mesh axes by their names.
-  template <class List>
-  std::vector<int> read_axes(const List& list, const Place& place) {
-    std::vector<int> axes;
-    for (int a = 0; a < list.size(); ++a) {
-      const std::vector<MeshAxis>& known = schedule_.mesh.axes();
-      const auto axis = std::find_if(known.begin(), known.end(), [&](const MeshAxis& one) { return one.name == list[a]; });
-      if (axis == known.end()) problem(place.at("axis", a), "unknown mesh axis {}{}", quoted(list[a]), near(list[a], [&] { return axis_names(); }));
-      axes.push_back(static_cast<int>(axis - known.begin()));
-    }
-    return axes;
   }
 
   Product read(const proto::Product& message, const Place& place) {

@@ -134,6 +134,7 @@ class ScheduleWriter {
       for (const AxisView& axis : axes) write(axis, *sharding.add_axis());
     }
     for (const std::int64_t extent : buffer.unpadded) message.add_unpadded(extent);
+    for (const AxisView& axis : buffer.unreduced) write(axis, *message.add_unreduced());
   }
 
   void write(const AxisView& view, proto::AxisView& message) const {

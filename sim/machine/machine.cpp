@@ -127,6 +127,15 @@ WorkTime matmul_work(const Machine& machine, const Matmul& matmul, DType dtype) 
                     memory_bytes(matmul, dtype), machine.chip);
 }
 
+namespace {
+
+/// What lowering wrote pays no launch of its own.
+Seconds software_launch_of_local(const Machine& machine, const Task& task) {
+  return task.origin ? Seconds{} : machine.software.launch[static_cast<std::size_t>(CostKind::local)];
+}
+
+}  // namespace
+
 WorkTime local_work(const Machine& machine, const Program& program, const Task& task) {
   const Local& local = std::get<Local>(task.op);
   switch (traits_of(local.kind).cost) {
@@ -138,6 +147,10 @@ WorkTime local_work(const Machine& machine, const Program& program, const Task& 
                              task.origin->own_block / machine.chip.own_block_bandwidth;
       return {launch, launch, {}, 0};
     }
+    case LocalCost::host: {
+      const Seconds launch = software_launch_of_local(machine, task);
+      return {launch + bytes_of(program, local.reads.front()) / machine.dcn.host_bandwidth, launch, {}, 0};
+    }
     case LocalCost::work: break;
   }
   double bytes = 0;
@@ -147,8 +160,7 @@ WorkTime local_work(const Machine& machine, const Program& program, const Task& 
   const DType dtype = program.buffers[local.reads.front().buffer.index()].dtype;
   Seconds arithmetic = flops.vector / machine.chip.vector_peak;  // the matrix unit and the vector unit work side by side
   if (flops.matrix > Flops{}) arithmetic = std::max(arithmetic, flops.matrix / (machine.chip.matmul_efficiency * peak_of(machine, dtype)));
-  const Seconds launch = task.origin ? Seconds{} : machine.software.launch[static_cast<std::size_t>(CostKind::local)];
-  return overlapped(launch, arithmetic, bytes, machine.chip);
+  return overlapped(software_launch_of_local(machine, task), arithmetic, bytes, machine.chip);
 }
 
 bool has_adding_switches(const Machine& machine) {

@@ -17,43 +17,44 @@
 
 namespace podsim {
 
-/// Reads and writes are regions. A write always replaces: to accumulate, read the sum as an operand (add). For the kinds up to `alias` the regions
-/// have equal element counts and correspond in row-major order; so do those of the elementwise kinds from `subtract` to `relu`. A sum along a dimension
-/// adds in float32, in order of increasing index, and rounds to its dtype once.
+/// Reads and writes are regions. A write always replaces: to accumulate, read the sum as an operand (add). For the kinds up to `alias`, and from
+/// `subtract` to `relu`, the regions have equal element counts and correspond in row-major order. A sum along a dimension adds in float32, in order of
+/// increasing index, and rounds to its dtype once.
 ///
-/// Those from norm_sums to transpose are the operations of transformers between products. `x` and `dx` are [tokens, features], or [features, tokens] with `features_first`.
-/// A norm is over N = `factor` features, of which a device holds a part. Its sums are [tokens, w] ([w, tokens]), of any dtype, and are all-reduced
+/// Those from norm_sums to transpose are the operations of transformers between products. `x` and `dx` are [tokens, features], or [features, tokens]
+/// with `features_first`. A norm is over N = `factor` features, of which a device holds a part. Its sums are [tokens, w] ([w, tokens]), of any dtype, and are all-reduced
 /// between the two steps: w = 2 subtracts the mean (layer norm), w = 1 does not (RMS norm). xhat = (x - mean) / sqrt(mean square deviation + 1e-5).
 /// Activations take regions of any shapes with equal element counts.
 ///   qkv  [sequences, sequence, groups, q + 2, head]   of each group: q heads of queries, their keys, their values
 ///   o    [sequences, sequence, groups, q, head]       (features_first: [groups, q + 2, head, sequences, sequence] and so on)
 enum class LocalKind {
-  copy,            // writes[0] = reads[0]
-  add,             // writes[0] = reads[0] + reads[1]
-  scale,           // writes[0] = factor * reads[0]
-  launch,          // no operands: the software launch of a Collective, on the dma unit
-  alias,           // writes[0] = reads[0], free in time: a copy that a real kernel does not make. Called `place` in saved schedules
-  norm_sums,       // x -> sums: (sum of x,) sum of x^2 of each token
-  norm,            // x, sums -> xhat
-  norm_grad_sums,  // dy, x, sums -> sums of the gradient: (sum of dy,) sum of dy.xhat of each token
-  norm_grad,       // dy, x, sums, sums of the gradient -> dx
-  gelu,            // x -> x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2
-  gelu_grad,       // dy, x -> dx
-  swiglu,          // gate, up -> gate / (1 + exp(-gate)) * up
-  swiglu_grad,     // dy, gate, up -> dgate, dup
-  attention,       // qkv -> o = softmax(q.k^T / sqrt(head)) v per sequence and head; `causal`: a token sees itself and earlier tokens
-  attention_grad,  // do, qkv -> dqkv; recomputes the scores
-  transpose,       // [tokens, features...] -> [features..., tokens]; features_first: the reverse. Any number of feature dimensions
-  join,            // no operands, free in time: waits for M tasks so that N others wait for it alone, with M + N edges instead of M * N
-  add_in_switch,   // writes[0] = reads[0] + reads[1], free in time: a switch has made the sum (InSwitch)
-  subtract,        // writes[0] = reads[0] - reads[1]
-  multiply,        // writes[0] = reads[0] * reads[1]
-  divide,          // writes[0] = reads[0] / reads[1]
-  add_number,      // writes[0] = reads[0] + factor
-  reciprocal,      // writes[0] = factor / reads[0]
-  relu,            // writes[0] = max(reads[0], 0)
-  sum_along,       // [.., d, ..] -> [.., 1, ..]: the sum along the one dimension that differs; if none does, a copy
+  copy,              // writes[0] = reads[0]
+  add,               // writes[0] = reads[0] + reads[1]
+  scale,             // writes[0] = factor * reads[0]
+  launch,            // no operands: the software launch of a Collective, on the dma unit
+  alias,             // writes[0] = reads[0], free in time: a copy that a real kernel does not make. Called `place` in saved schedules
+  norm_sums,         // x -> sums: (sum of x,) sum of x^2 of each token
+  norm,              // x, sums -> xhat
+  norm_grad_sums,    // dy, x, sums -> sums of the gradient: (sum of dy,) sum of dy.xhat of each token
+  norm_grad,         // dy, x, sums, sums of the gradient -> dx
+  gelu,              // x -> x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2
+  gelu_grad,         // dy, x -> dx
+  swiglu,            // gate, up -> gate / (1 + exp(-gate)) * up
+  swiglu_grad,       // dy, gate, up -> dgate, dup
+  attention,         // qkv -> o = softmax(q.k^T / sqrt(head)) v per sequence and head; `causal`: a token sees itself and earlier tokens
+  attention_grad,    // do, qkv -> dqkv; recomputes the scores
+  transpose,         // [tokens, features...] -> [features..., tokens]; features_first: the reverse. Any number of feature dimensions
+  join,              // no operands, free in time: waits for M tasks so that N others wait for it alone, with M + N edges instead of M * N
+  add_in_switch,     // writes[0] = reads[0] + reads[1], free in time: a switch has made the sum (InSwitch)
+  subtract,          // writes[0] = reads[0] - reads[1]
+  multiply,          // writes[0] = reads[0] * reads[1]
+  divide,            // writes[0] = reads[0] / reads[1]
+  add_number,        // writes[0] = reads[0] + factor
+  reciprocal,        // writes[0] = factor / reads[0]
+  relu,              // writes[0] = max(reads[0], 0)
+  sum_along,         // [.., d, ..] -> [.., 1, ..]: the sum along the one dimension that differs; if none does, a copy
   broadcast_in_dim,  // [.., 1 or d, ..] -> [.., d, ..]: dimensions of length 1 are repeated
+  to_host,         // writes[0] = reads[0], in the memory of the chip's host
 };
 
 /// The role of a kind for engines, metrics and proofs.
@@ -67,6 +68,7 @@ enum class LocalRole {
 enum class LocalCost {
   free,    // takes no time
   launch,  // software.launch[kind of its Collective]
+  host,    // its bytes over dcn.host_bandwidth, beside all else that the device does
   work,    // arithmetic, and every region once through HBM; plus software.launch[local] if an algorithm wrote the task
 };
 
@@ -101,7 +103,7 @@ struct LocalTraits {
   bool factor = false;  // `factor` has a meaning and is always printed
 };
 
-inline constexpr std::size_t local_kind_count = static_cast<std::size_t>(LocalKind::broadcast_in_dim) + 1;
+inline constexpr std::size_t local_kind_count = static_cast<std::size_t>(LocalKind::to_host) + 1;
 
 /// In the order of the enumerators.
 inline constexpr std::array<LocalTraits, local_kind_count> local_table{{
@@ -143,6 +145,7 @@ inline constexpr std::array<LocalTraits, local_kind_count> local_table{{
     {.kind = LocalKind::sum_along, .name = "sum-along", .reads = 1, .writes = 1, .flops = per_element<1>, .shapes = shapes::sum_along},
     {.kind = LocalKind::broadcast_in_dim, .name = "broadcast-in-dim", .reads = 1, .writes = 1, .role = LocalRole::layout, .category = "copy",
      .shapes = shapes::broadcast_in_dim},
+    {.kind = LocalKind::to_host, .name = "to-host", .reads = 1, .writes = 1, .role = LocalRole::layout, .category = "copy", .cost = LocalCost::host},
 }};
 
 /// Whether a table has one row per kind, in the order of the enumerators.

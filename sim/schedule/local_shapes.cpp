@@ -136,7 +136,8 @@ void sum_along(const Local& local, OperandCheck& check) {
   bool fits = from.size() == to.size();
   for (std::size_t i = 0; fits && i < from.size(); ++i)
     if (from[i] != to[i]) fits = to[i] == 1 && ++summed == 1;
-  if (!fits) check.problem(fmt::format("the sum of {} is {}; expected the same lengths with 1 in the place of one of them", text_of(from), text_of(to)));
+  if (!fits)
+    check.problem(fmt::format("the sum of {} is {}; expected the same lengths with 1 in the place of one of them", text_of(from), text_of(to)));
   check.dtypes(local.reads.front(), local.writes.front(), "the read region", "the written region");
 }
 
@@ -144,7 +145,8 @@ void broadcast_in_dim(const Local& local, OperandCheck& check) {
   const Lengths from = lengths_of(local.reads.front()), to = lengths_of(local.writes.front());
   bool fits = from.size() == to.size();
   for (std::size_t i = 0; fits && i < from.size(); ++i) fits = from[i] == to[i] || from[i] == 1;
-  if (!fits) check.problem(fmt::format("{} is broadcast to {}; expected equally many dimensions, each of length 1 or as written", text_of(from), text_of(to)));
+  if (!fits)
+    check.problem(fmt::format("{} is broadcast to {}; expected equally many dimensions, each of length 1 or as written", text_of(from), text_of(to)));
   check.dtypes(local.reads.front(), local.writes.front(), "the read region", "the written region");
 }
 

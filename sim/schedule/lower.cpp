@@ -155,8 +155,11 @@ Bytes own_block_of(const Program& program, const Collective& collective) {
   const Bytes input = bytes_of(program, collective.input);
   switch (collective.kind) {
     case CollectiveKind::all_gather: return input;
+    case CollectiveKind::all_reduce: {
+      const std::int64_t elements = elements_of(collective.input), block = (elements + devices - 1) / devices;
+      return elements == 0 ? Bytes{} : block * (input / elements);
+    }
     case CollectiveKind::reduce_scatter:
-    case CollectiveKind::all_reduce:
     case CollectiveKind::all_to_all: return input / devices;
     case CollectiveKind::broadcast:
     case CollectiveKind::reduce:

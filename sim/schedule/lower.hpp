@@ -16,7 +16,7 @@ using CollectiveAlgorithm = std::function<Expected<Expansion>(const Mesh&, const
 using CollectiveChooser = std::function<Expected<CollectiveAlgorithm>(const Schedule&, const Collective&)>;
 
 /// The bytes that a device copies from the input of an out-of-place collective to its output, because it has them already: the input of an all-gather, an
-/// n-th of the input of a reduce-scatter, all-reduce or all-to-all of n devices. Nothing if input and output share a buffer.
+/// n-th of the input of a reduce-scatter, all-reduce (rounded up to elements) or all-to-all of n devices. Nothing if input and output share a buffer.
 Bytes own_block_of(const Program& program, const Collective& collective);
 
 /// Replaces every Collective by one Local{launch} (dma) and its expansion. A pure function:

@@ -126,7 +126,9 @@ class ReferenceChecker {
       if (rank < 2 || b.size() != rank || !std::equal(a.begin(), a.end() - 2, b.begin())) return false;
       return a[node.transpose_left ? rank - 2 : rank - 1] == b[node.transpose_right ? rank - 1 : rank - 2];
     };
-    if (!meets()) return of_node("these do not multiply: {}{}, {}{}", operand_text(node, 0), node.transpose_left ? " transposed" : "", operand_text(node, 1), node.transpose_right ? " transposed" : "");
+    if (!meets())
+      return of_node("these do not multiply: {}{}, {}{}", operand_text(node, 0), node.transpose_left ? " transposed" : "", operand_text(node, 1),
+                     node.transpose_right ? " transposed" : "");
     Extents expected = a;
     expected[rank - 2] = a[node.transpose_left ? rank - 1 : rank - 2];
     expected[rank - 1] = b[node.transpose_right ? rank - 2 : rank - 1];
@@ -141,7 +143,8 @@ class ReferenceChecker {
 
   void check_sum(const ReferenceNode& node) {
     Extents expected = operand(node, 0).extents;
-    if (node.dim < 0 || static_cast<std::size_t>(node.dim) >= expected.size()) return of_node("there is no dimension {}: {}", node.dim, operand_text(node, 0));
+    if (node.dim < 0 || static_cast<std::size_t>(node.dim) >= expected.size())
+      return of_node("there is no dimension {}: {}", node.dim, operand_text(node, 0));
     expected.erase(expected.begin() + node.dim);
     expect(node, expected);
   }
@@ -165,17 +168,21 @@ class ReferenceChecker {
     const auto dim = static_cast<std::size_t>(node.dim);
     Extents expected = from;
     if (node.dim >= 0 && dim < from.size() && from.size() == node.extents.size()) expected[dim] = node.extents[dim];
-    const bool inside = node.dim >= 0 && dim < from.size() && expected == node.extents && node.offset >= 0 && node.offset <= from[dim] - node.extents[dim];
-    if (!inside) of_node("{} from element {} of dimension {} on is no part: {}", shape_text(node.extents), node.offset, node.dim, operand_text(node, 0));
+    const bool inside =
+        node.dim >= 0 && dim < from.size() && expected == node.extents && node.offset >= 0 && node.offset <= from[dim] - node.extents[dim];
+    if (!inside)
+      of_node("{} from element {} of dimension {} on is no part: {}", shape_text(node.extents), node.offset, node.dim, operand_text(node, 0));
   }
 
   void check_concatenate(const ReferenceNode& node) {
     Extents expected = operand(node, 0).extents, other = operand(node, 1).extents;
     const auto dim = static_cast<std::size_t>(node.dim);
-    if (node.dim < 0 || dim >= expected.size() || other.size() != expected.size()) return of_node("there is no dimension {}: {}", node.dim, operand_text(node, 0));
+    if (node.dim < 0 || dim >= expected.size() || other.size() != expected.size())
+      return of_node("there is no dimension {}: {}", node.dim, operand_text(node, 0));
     const std::int64_t behind = other[dim];
     other[dim] = expected[dim];
-    if (other != expected) return of_node("these do not concatenate along dimension {}: {}, {}", node.dim, operand_text(node, 0), operand_text(node, 1));
+    if (other != expected)
+      return of_node("these do not concatenate along dimension {}: {}, {}", node.dim, operand_text(node, 0), operand_text(node, 1));
     expected[dim] += behind;
     expect(node, expected);
   }
@@ -223,7 +230,8 @@ class ReferenceChecker {
         join(block, collective.dim, devices);
         break;
       case CollectiveKind::reduce_scatter:
-        if (!splits(collective.dim)) return of_node("dimension {} of the block {} does not divide into {} pieces", collective.dim, shape_text(block), devices);
+        if (!splits(collective.dim))
+          return of_node("dimension {} of the block {} does not divide into {} pieces", collective.dim, shape_text(block), devices);
         block[static_cast<std::size_t>(collective.dim)] /= devices;
         break;
       case CollectiveKind::all_to_all:
@@ -239,7 +247,8 @@ class ReferenceChecker {
       case CollectiveKind::reduce: return of_node("{} is no collective of blocks", name_of(collective.kind));
     }
     if (const Extents given = block_extents(node.extents, collective.to, mesh_); given != block)
-      of_node("the {} gives blocks {}; the sharding of the result {} has blocks {}", name_of(collective.kind), shape_text(block), shape_text(node.extents), shape_text(given));
+      of_node("the {} gives blocks {}; the sharding of the result {} has blocks {}", name_of(collective.kind), shape_text(block),
+              shape_text(node.extents), shape_text(given));
   }
 
   /// P pieces one after the other; more than an array can have at most stay as many.
@@ -347,14 +356,15 @@ std::int64_t element_count(const Extents& extents) {
 std::string claim_of(const ReferenceProgram& program) {
   if (!program.claim.empty()) return program.claim;
   constexpr std::size_t readable = 12;  // operations; a node that several read would be written out for each
-  const auto inputs = static_cast<std::size_t>(std::count_if(program.nodes.begin(), program.nodes.end(),
-                                                             [](const ReferenceNode& node) { return node.kind == ReferenceKind::input; }));
+  const auto inputs = static_cast<std::size_t>(
+      std::count_if(program.nodes.begin(), program.nodes.end(), [](const ReferenceNode& node) { return node.kind == ReferenceKind::input; }));
   std::string text;
   if (program.nodes.size() - inputs > readable) {
     for (const auto& [tensor, node] : program.outputs) text += (text.empty() ? "" : ", ") + tensor;
     return fmt::format("{} of {} operations", text, program.nodes.size() - inputs);
   }
-  for (const auto& [tensor, node] : program.outputs) text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", tensor, expression(program, node, true));
+  for (const auto& [tensor, node] : program.outputs)
+    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", tensor, expression(program, node, true));
   return text;
 }
 

@@ -16,8 +16,8 @@
 
 namespace podsim {
 
-/// Operands are a, b. Elementwise operations of two operands broadcast as numpy does: dimensions are aligned at the last one, and those of length 1 or
-/// missing are repeated.
+/// Operands are a, b. Elementwise operations of two operands broadcast as numpy does: dimensions are aligned at the last one, and those of length 1
+/// or missing are repeated.
 enum class ReferenceKind {
   input,             // the global array `tensor`, which input buffers shard
   product,           // a @ b of the last two dimensions, transposed first if so marked; equal leading dimensions
@@ -84,15 +84,17 @@ inline constexpr std::array<ReferenceTraits, reference_kind_count> reference_tab
     {ReferenceKind::attention_grad, "attention-grad", 2, false, true},
 }};
 constexpr const ReferenceTraits& traits_of(ReferenceKind kind) { return reference_table[static_cast<std::size_t>(kind)]; }
-static_assert([] {
-  for (std::size_t i = 0; i < reference_kind_count; ++i)
-    if (static_cast<std::size_t>(reference_table[i].kind) != i) return false;
-  return true;
-}(), "a row per kind, in the order of the enumerators");
+static_assert(
+    [] {
+      for (std::size_t i = 0; i < reference_kind_count; ++i)
+        if (static_cast<std::size_t>(reference_table[i].kind) != i) return false;
+      return true;
+    }(),
+    "a row per kind, in the order of the enumerators");
 std::optional<ReferenceKind> reference_kind_named(std::string_view name);
 
-/// A collective inside shard_map. Every device takes the block of the operand that `from` gives it. The devices along `axes` (first most significant, P
-/// of them) are a group; its members' results are written where `to` says. Devices that `to` gives the same block must have the same result.
+/// A collective inside shard_map. Every device takes the block of the operand that `from` gives it. The devices along `axes` (first most significant,
+/// P of them) are a group; its members' results are written where `to` says. Devices that `to` gives the same block must have the same result.
 ///   all-gather      the blocks of the group, one after the other along `dim`
 ///   all-reduce      their sum
 ///   reduce-scatter  piece (own position) of P along `dim` of their sum
@@ -109,14 +111,14 @@ struct BlockCollective {
 
 struct ReferenceNode {
   ReferenceKind kind = ReferenceKind::input;
-  std::vector<int> operands{};  // earlier nodes
-  Extents extents{};            // of the result
-  std::string tensor{};         // input
-  std::string name{};           // for messages; the tensor or the statement that it is
-  double number = 1;            // scale, add-number, reciprocal
-  int dim = 0;                  // sum, slice, concatenate
-  std::int64_t offset = 0;      // slice
-  bool causal = false;          // attention: a token sees itself and earlier tokens
+  std::vector<int> operands{};                           // earlier nodes
+  Extents extents{};                                     // of the result
+  std::string tensor{};                                  // input
+  std::string name{};                                    // for messages; the tensor or the statement that it is
+  double number = 1;                                     // scale, add-number, reciprocal
+  int dim = 0;                                           // sum, slice, concatenate
+  std::int64_t offset = 0;                               // slice
+  bool causal = false;                                   // attention: a token sees itself and earlier tokens
   bool transpose_left = false, transpose_right = false;  // product
   std::vector<int> permutation{};                        // transpose
   BlockCollective collective{};                          // block-collective
@@ -124,9 +126,9 @@ struct ReferenceNode {
 };
 
 struct ReferenceProgram {
-  std::vector<ReferenceNode> nodes{};                         // operands before what uses them
-  std::vector<std::pair<std::string, int>> outputs{};         // tensor, node
-  std::string claim{};                                        // in words: "C = A @ B"; empty: made from the nodes
+  std::vector<ReferenceNode> nodes{};                  // operands before what uses them
+  std::vector<std::pair<std::string, int>> outputs{};  // tensor, node
+  std::string claim{};                                 // in words: "C = A @ B"; empty: made from the nodes
   friend bool operator==(const ReferenceProgram&, const ReferenceProgram&) = default;
 };
 
@@ -134,8 +136,8 @@ struct ReferenceProgram {
 inline constexpr std::size_t most_reference_nodes = 1 << 16;
 inline constexpr std::size_t most_reference_dimensions = 8;
 
-/// What is wrong with the graph, one text per node or output: operands that are missing, too many or not earlier; extents that do not follow from those
-/// of the operands; axes that the mesh lacks; blocks that do not divide; an array of more than 2^58 elements; no output, or one twice.
+/// What is wrong with the graph, one text per node or output: operands that are missing, too many or not earlier; extents that do not follow from
+/// those of the operands; axes that the mesh lacks; blocks that do not divide; an array of more than 2^58 elements; no output, or one twice.
 std::vector<std::string> check_reference(const ReferenceProgram& program, const Mesh& mesh);
 
 /// The extents of the block of an array that a sharding gives each device. The sharding passed check_reference().

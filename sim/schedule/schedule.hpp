@@ -266,8 +266,8 @@ enum class Role { input, output, scratch };
 
 /// Storage on one device. An input or output is a shard of the global tensor `tensor`, row-major: dimension i of the tensor has extents[i] times the
 /// sizes of the mesh axes sharding[i] (first most significant); mesh axes that are not named replicate it. If several buffer dimensions stand for one
-/// tensor dimension (views of slices), they flatten row-major. With `unpadded` only elements below those extents of the tensor are data; the others are
-/// padding, 0 in inputs. A claim is about the tensor with its padding or without it, whichever has its number of elements.
+/// tensor dimension (views of slices), they flatten row-major. With `unpadded` only elements below those extents of the tensor are data; the others
+/// are padding, 0 in inputs. A claim is about the tensor with its padding or without it, whichever has its number of elements.
 struct Buffer {
   std::string name;
   std::vector<std::int64_t> extents;
@@ -276,6 +276,7 @@ struct Buffer {
   std::string tensor;                           // input, output
   std::vector<std::vector<AxisView>> sharding;  // input, output: one list per dimension
   std::vector<std::int64_t> unpadded{};         // input, output: the tensor's extents without padding; empty: there is none
+  std::vector<AxisView> unreduced{};            // output: the tensor is the sum of what the devices along these axes hold
   WrittenAt written_at{};
   friend bool operator==(const Buffer&, const Buffer&) = default;
 };

@@ -87,7 +87,7 @@ class ShapeChecker {
       count *= extent;
     }
     if (buffer.role == Role::scratch) {
-      if (!buffer.tensor.empty() || !buffer.sharding.empty() || !buffer.unpadded.empty())
+      if (!buffer.tensor.empty() || !buffer.sharding.empty() || !buffer.unpadded.empty() || !buffer.unreduced.empty())
         problem("buffer {}: scratch has no tensor and no sharding", quoted(buffer.name));
       return;
     }
@@ -95,8 +95,11 @@ class ShapeChecker {
     if (buffer.sharding.size() != buffer.extents.size())
       problem("buffer {}: expected a sharding for each of {} dimensions, found {}", quoted(buffer.name), buffer.extents.size(),
               buffer.sharding.size());
+    if (!buffer.unreduced.empty() && buffer.role != Role::output) problem("buffer {}: only outputs may be partial sums", quoted(buffer.name));
     std::set<AxisView> used;
-    for (const auto& views : buffer.sharding)
+    std::vector<std::vector<AxisView>> all = buffer.sharding;
+    all.push_back(buffer.unreduced);
+    for (const auto& views : all)
       for (const AxisView& view : views) {
         if (view.axis < 0 || view.axis >= static_cast<int>(schedule_.mesh.axes().size()) || view.stride < 1 || view.size < 1 ||
             schedule_.mesh.axes()[static_cast<std::size_t>(view.axis)].size % (static_cast<std::int64_t>(view.stride) * view.size) != 0)
@@ -116,7 +119,8 @@ class ShapeChecker {
         if (__builtin_mul_overflow(extent, view.size, &extent)) extent = std::numeric_limits<std::int64_t>::max();
       fits = 1 <= buffer.unpadded[i] && buffer.unpadded[i] <= extent;
     }
-    if (!fits) problem("buffer {}: the extents without padding, {}, are not within those of its tensor", quoted(buffer.name), fmt::join(buffer.unpadded, "x"));
+    if (!fits)
+      problem("buffer {}: the extents without padding, {}, are not within those of its tensor", quoted(buffer.name), fmt::join(buffer.unpadded, "x"));
   }
 
   bool check_affine(const Affine& affine, std::string_view what) {

@@ -97,6 +97,9 @@ class Printer {
         tensor += (tensor.empty() ? "" : ",") + (names.empty() ? std::string{"-"} : names);
       }
       tensor = fmt::format(" of {}({})", buffer.tensor, tensor);
+      std::string sums;
+      for (const AxisView& view : buffer.unreduced) sums += (sums.empty() ? "" : "+") + mesh_.name(view);
+      if (!sums.empty()) tensor += " partial sums along " + sums;
       if (!buffer.unpadded.empty()) tensor += fmt::format(" padded from [{}]", fmt::join(buffer.unpadded, ","));
     }
     line("  buffer {} {}[{}] {}{}", buffer.name, name_of(buffer.dtype), fmt::join(buffer.extents, ","),

@@ -36,11 +36,13 @@ Expected<CheckReport> check_with_progress(const Schedule& lowered, CheckOptions 
 }
 
 OptionGroup check_options_described() {
+  const OptionValue data_kinds{.kind = OptionValue::Kind::one, .name = "KIND", .otherwise = "random", .choices = {"random", "arange", "ones"}};
   const OptionGroup own{{"orders", word("N", "3"), "random legal orders to try besides program order"},
                         {"seed", word("N", "1"), "of the inputs and the random orders"},
                         {"threads", word("N", "0"), "devices computed in parallel; 0: all cores"},
-                        {"data", OptionValue{.kind = OptionValue::Kind::one, .name = "KIND", .otherwise = "random", .choices = {"random", "arange", "ones"}},
-                         "inputs: random|arange|ones; arange counts row-major from 0 over\neach tensor. With arange and ones outputs of at most 64 elements\nare printed"},
+                        {"data", data_kinds,
+                         "inputs: random|arange|ones; arange counts row-major from 0 over\neach tensor. With arange and ones outputs of at "
+                         "most 64 elements\nare printed"},
                         {"structure-only", flag(), "matching, races and deadlock alone: no numbers, and no claim asked for"},
                         {"edges", flag(), "tell of every edge whether it orders a race, is implied, or is\nproven to be about timing only"}};
   return joined({system_options(false), mesh_devices_option(), problem_options(false), workload_options(), own, output_options(table_json)});

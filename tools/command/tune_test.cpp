@@ -233,16 +233,29 @@ TEST(WorkloadCommands, ProductsAndTheRestMakeUpTheWhole) {
   EXPECT_NEAR(products + rest, all, 1e-11);
 }
 
-TEST(WorkloadCommands, CheckProvesTheStructureOfABlockWhichClaimsNothing) {
+TEST(WorkloadCommands, CheckProvesABlockAndItsGradients) {
   const std::string line = "check --mesh row=2,col=2 --workload gpt3-block --heads 4 --head-dim 8 --seq 16 --batch 4 --orders 2 --format json";
   const Outcome alone = podsim(line + " --structure-only");
   EXPECT_EQ(alone.status, exit_done) << alone.err << alone.out;
   EXPECT_TRUE(alone.json()["race_free"].get<bool>());
   const Outcome outcome = podsim(line);
-  EXPECT_EQ(outcome.status, exit_false);
-  EXPECT_EQ(outcome.json()["compared"], "nothing");
-  EXPECT_EQ(outcome.json()["orders_tried"], 3);
-  EXPECT_EQ(outcome.json()["problems"].size(), 1U) << "every order gave the same bits: " << outcome.out;
+  EXPECT_EQ(outcome.status, exit_done) << outcome.err << outcome.out;
+  const auto report = outcome.json();
+  EXPECT_EQ(report["compared"], "plain gpt3-block, forward and backward");
+  EXPECT_EQ(report["orders_tried"], 3);
+  EXPECT_TRUE(report["bit_equal"].get<bool>() && report["ok"].get<bool>());
+  EXPECT_LE(report["proof_rel_error"].get<double>(), report["proof_tolerance"].get<double>());
+  EXPECT_LT(report["proof_tolerance"].get<double>(), 0x1p-7) << "float32, whatever the block's dtype";
+}
+
+TEST(WorkloadCommands, CheckComputesOnArangeAndOnes) {
+  const auto ones = json_of("check --slice 4 --collective all-reduce --bytes 16 --dtype f32 --data ones");
+  EXPECT_EQ(ones["data"], "ones");
+  EXPECT_EQ(ones["outputs"][0]["values"].size(), 16U);
+  for (const auto& value : ones["outputs"][0]["values"]) EXPECT_EQ(value, 4.0) << "a sum over 4 devices";
+  const auto arange = json_of("check --mesh row=2,col=2 --gemm m=4,n=4,k=4 --block 1 --algorithm collective --data arange");
+  EXPECT_EQ(arange["outputs"][0]["values"][5], 4 * 1 + 5 * 5 + 6 * 9 + 7 * 13);
+  EXPECT_FALSE(json_of("check --mesh row=2,col=2 --gemm m=4,n=4,k=4 --block 1 --algorithm collective").contains("outputs"));
 }
 
 }  // namespace

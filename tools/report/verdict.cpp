@@ -81,6 +81,19 @@ std::string verdict_on_collectives(const std::vector<Row>& rows) {
   return text + ".";
 }
 
+/// What slicing gains over a program whose collectives run whole.
+std::string slicing(const std::vector<Row>& rows) {
+  const Row *program = nullptr, *sliced = nullptr;  // the best of each
+  for (const Row& row : rows) {
+    if (row.problem.program && !program) program = &row;
+    if (row.problem.slice_count && !sliced) sliced = &row;
+  }
+  if (!program || !sliced) return "";
+  const double gain = 1 - sliced->result.makespan_s / program->result.makespan_s;
+  return gain > 0 ? fmt::format(" Slicing gains {:.1f} %: {} overlaps what {} does in one piece.", 100 * gain, name_of(*sliced), name_of(*program))
+                  : fmt::format(" Slicing gains nothing here: {} takes {:.1f} % longer than {}.", name_of(*sliced), -100 * gain, name_of(*program));
+}
+
 }  // namespace
 
 std::string verdict(const std::vector<Row>& rows) {
@@ -90,7 +103,7 @@ std::string verdict(const std::vector<Row>& rows) {
   const auto other = std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return row.problem.algorithm != best.problem.algorithm; });
   if (other != rows.end())
     text += fmt::format("; {} takes {} ({}): {}", name_of(*other), time_text(other->result.makespan_s), margin(best, *other), why(best, *other));
-  text += ".";
+  text += "." + slicing(rows);
   return best.problem.slice_count ? text + slice_counts_around(best, rows) : text;
 }
 

@@ -42,6 +42,7 @@ const std::map<std::string, Counts> expected_counts = {
     {"mpi_2_ranks", {{all_gather, 25}, {reduce_scatter, 25}, {all_reduce, 17}, {all_to_all, 17}, {permute, 17}, {matmul, 12}, {hbm_copy, 13}}},
     {"tpu7x_gemm", {{matmul, 8}}},
     {"tpu7x_hbm_copy", {{hbm_copy, 13}}},
+    {"tpu_v3_tutorial", {{matmul, 2}}},
     {"tpu_v5e_8_jetstream", {{all_gather, 3}, {all_reduce, 2}, {matmul, 1}}},
     {"tpu_v5e_scaling_book", {{all_gather, 2}}},
     {"tpu_v5p_2x2_maxtext", {{all_gather, 4}, {reduce_scatter, 8}, {all_reduce, 5}, {all_to_all, 2}, {matmul, 27}}},
@@ -89,6 +90,7 @@ TEST(Datasets, NoMatmulIsFasterThanItsChip) {
                                                        {"h100_collective_matmul", FlopsPerSecond{989e12}},
                                                        {"mpi_2_ranks", FlopsPerSecond{166e9}},
                                                        {"tpu7x_gemm", FlopsPerSecond{1153.5e12}},
+                                                       {"tpu_v3_tutorial", FlopsPerSecond{70e12}},
                                                        {"tpu_v5e_8_jetstream", FlopsPerSecond{197e12}},
                                                        {"tpu_v5p_2x2_maxtext", FlopsPerSecond{466.8e12}}};
   for (const auto& [name, peak] : peaks)

@@ -86,7 +86,7 @@ Expected<Problem> make(const System& system, const PlannedProgram& planned) {
   if (planned.program.mesh != system.mesh)
     return Diagnostic{of_field("program"), fmt::format("the program's mesh is {}, the system's is {}", to_text(planned.program.mesh), to_text(system.mesh))};
   ProblemSummary summary;
-  summary.algorithm = "program";
+  summary.algorithm = planned.chosen_by;
   summary.padding = planned.summary.padding;
   summary.program = planned.summary;
   return Problem{write_program(planned.program, planned.plan), planned.collectives, std::move(summary)};

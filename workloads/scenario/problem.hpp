@@ -101,6 +101,7 @@ struct PlannedProgram {
   ProgramPlan plan;
   CollectivePolicy collectives{};
   ProgramSummary summary{};
+  std::string chosen_by{};  // "program by bytes", "chain"
 };
 
 /// Anything that can be simulated on a system.

@@ -79,7 +79,7 @@ Expected<PlannedProgram> chained(const System& system, const ProgramSpec& spec, 
   const ChainTimer timer = [&](const Chain& chain) { return time_of(system, chain.program, chain.plan, spec.collectives, options); };
   auto chain = find_chain(request, timer);
   if (!chain) return chain.error();
-  PlannedProgram planned{std::move(chain->program), std::move(chain->plan), spec.collectives, {}};
+  PlannedProgram planned{std::move(chain->program), std::move(chain->plan), spec.collectives, {}, "chain"};
   planned.summary = summary_of(planned.program, planned.plan);
   planned.summary.association = chain->association;
   planned.summary.shards = shards_of_inputs(planned.program);
@@ -104,7 +104,7 @@ Expected<PlannedProgram> choose_program_plan(const System& system, const Program
   if (spec.chain) return chained(system, spec, options);
   auto plan = plan_program(spec.program, spec.choose, spec.choose == Choose::time ? by_time(system, spec, options) : AlternativeChooser{});
   if (!plan) return plan.error();
-  PlannedProgram planned{spec.program, *std::move(plan), spec.collectives, {}};
+  PlannedProgram planned{spec.program, *std::move(plan), spec.collectives, {}, fmt::format("program by {}", name_of(spec.choose))};
   planned.summary = summary_of(planned.program, planned.plan);
   return planned;
 }

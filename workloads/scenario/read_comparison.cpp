@@ -149,6 +149,68 @@ Expected<std::vector<Variant>> workload_variants(const Fields& fields, const Sys
   return variants;
 }
 
+/// A program that is one product of matrices, all divided by rows and columns of the mesh, as the GEMM that it is: A @ B, A @ W.T, X.T @ B are the
+/// dataflows OS, LS, RS.
+std::optional<GemmProblem> gemm_of(const ShardedProgram& program) {
+  if (program.mesh.axes().size() != 2 || program.outputs.size() != 1) return std::nullopt;
+  const Sharding blocks{{{0}, {1}}, {}};
+  const auto operation = [&](int i) -> const Operation& { return program.operations[static_cast<std::size_t>(i)]; };
+  const Operation& product = operation(program.outputs[0]);
+  const auto out = program.out.find(program.outputs[0]);
+  if (product.op != ArrayOp::product || product.extents.size() != 2 || out == program.out.end() || out->second != blocks) return std::nullopt;
+  std::array<bool, 2> transposed{};
+  for (std::size_t side = 0; side < 2; ++side) {
+    const Operation* matrix = &operation(product.operands[side]);
+    transposed[side] = matrix->op == ArrayOp::transpose;
+    if (transposed[side]) matrix = &operation(matrix->operands[0]);
+    if (matrix->op != ArrayOp::input || *matrix->sharding != blocks) return std::nullopt;
+  }
+  if (transposed[0] && transposed[1]) return std::nullopt;
+  return GemmProblem{product.extents[0], product.extents[1], operation(product.operands[0]).extents[1], program.dtype,
+                     transposed[1] ? Dataflow::ls : transposed[0] ? Dataflow::rs : Dataflow::os};
+}
+
+/// The program by each way to choose; if it is a GEMM, its algorithms beside it.
+Expected<std::vector<Variant>> program_variants(const Fields& fields, const System& system) {
+  Fields one = fields;
+  one.erase("choose");
+  auto spec = read_sharded(one, system, DType::bf16);
+  if (!spec) return spec.error();
+  std::vector<Variant> variants;
+  if (spec->chain) {
+    variants.push_back({"chain", *std::move(spec)});
+    return variants;
+  }
+  for (const FieldText& name : listed(fields, "choose", {"default", "bytes", "time"})) {
+    const auto choose = parse_choose(name.text, name.where);
+    if (!choose) return choose.error();
+    ProgramSpec by = *spec;
+    by.choose = *choose;
+    variants.push_back({"program by " + name.text, std::move(by)});
+  }
+  const auto problem = gemm_of(spec->program);
+  const auto counts = slice_counts(fields);
+  if (!counts) return counts.error();
+  if (!problem) {
+    for (const char* name : {"algorithm", "slice_count"})
+      if (fields.has(name)) return Diagnostic{fields.where(name), "belongs to a program that is one product with all matrices divided by rows and columns, --out too"};
+    return variants;
+  }
+  const auto options = read_part_options(fields, system.machine);
+  if (!options) return options.error();
+  for (const FieldText& name : gemm_names(fields, true)) {
+    const auto entry = gemm_algorithm(name.text);
+    if (!entry) return Diagnostic{name.where, entry.error().message};
+    const std::vector<std::int64_t> tried = !(*entry)->needs_slice_count ? std::vector<std::int64_t>{0} : counts->empty() ? std::vector<std::int64_t>{2, 4, 8, 16} : *counts;
+    for (const std::int64_t S : tried) {
+      GemmSpec gemm{*entry, *problem, Pass::forward, gemm_options(*options, S)};
+      gemm.collectives = spec->collectives;
+      variants.push_back({fmt::format("{}{}", name.text, S > 0 ? fmt::format(" S={}", S) : ""), std::move(gemm)});
+    }
+  }
+  return variants;
+}
+
 /// Of every machine, slice, topology and mesh.
 Expected<std::vector<Fields>> systems_asked_for(const Fields& base) {
   std::vector<FieldText> meshes = base.texts("mesh");
@@ -258,6 +320,7 @@ Expected<ComparisonSetup> read_comparison(const Fields& fields, const std::vecto
       const std::string name = to_text(*system) + (varied.empty() ? "" : " " + to_text(varied));
       auto variants = *kind == "gemm"         ? gemm_variants(changed, *system)
                       : *kind == "collective" ? collective_variants(changed, *system, name, setup.skipped)
+                      : *kind == "program"    ? program_variants(changed, *system)
                                               : workload_variants(changed, *system);
       if (!variants) return variants.error();
       setup.systems.push_back({*std::move(system), name, varied, *std::move(variants)});

@@ -20,7 +20,7 @@ namespace {
 /// The problems that a field belongs to; any other would ignore it without a word.
 struct Owner {
   std::string_view field;
-  std::array<std::string_view, 3> problems;
+  std::array<std::string_view, 4> problems;
 };
 constexpr std::array<Owner, 33> owners{{
     {"axis", {"collective"}},
@@ -38,15 +38,15 @@ constexpr std::array<Owner, 33> owners{{
     {"shift", {"collective"}},
     {"pairs", {"collective"}},
     {"dataflow", {"gemm", "workload"}},
-    {"slice_count", {"gemm", "workload"}},
+    {"slice_count", {"gemm", "workload", "program"}},
     {"pass", {"gemm", "workload", "plan"}},
     {"wang_operand", {"gemm"}},
-    {"block", {"gemm", "workload"}},
-    {"prefetch", {"gemm", "workload"}},
-    {"slice_copies", {"gemm", "workload"}},
+    {"block", {"gemm", "workload", "program"}},
+    {"prefetch", {"gemm", "workload", "program"}},
+    {"slice_copies", {"gemm", "workload", "program"}},
     {"pad", {"gemm", "program"}},
     {"collectives", {"gemm", "program"}},
-    {"algorithm", {"gemm", "collective", "workload"}},
+    {"algorithm", {"gemm", "collective", "workload", "program"}},
     {"given", {"gemm"}},
     {"only", {"workload"}},
     {"batch", {"workload"}},
@@ -60,12 +60,11 @@ constexpr std::array<Owner, 33> owners{{
 
 Status fields_belong(const Fields& fields, std::string_view problem) {
   for (const Owner& owner : owners) {
-    const auto& [first, second, third] = owner.problems;
-    if (!fields.has(owner.field) || first == problem || second == problem || third == problem) continue;
+    if (!fields.has(owner.field) || std::find(owner.problems.begin(), owner.problems.end(), problem) != owner.problems.end()) continue;
     if (owner.field == "algorithm" && problem == "schedule") continue;  // of its collectives
-    std::string text = fmt::format("belongs to `{}`", first);
-    if (!second.empty()) text += fmt::format("{} `{}`", third.empty() ? " and" : ",", second);
-    if (!third.empty()) text += fmt::format(" and `{}`", third);
+    const auto count = static_cast<std::size_t>(std::find(owner.problems.begin(), owner.problems.end(), "") - owner.problems.begin());
+    std::string text = "belongs to ";
+    for (std::size_t p = 0; p < count; ++p) text += fmt::format("{}`{}`", p == 0 ? "" : p + 1 == count ? " and " : ", ", owner.problems[p]);
     return Diagnostic{fields.where(owner.field), fmt::format("{}, not to `{}`", text, problem)};
   }
   return success();
@@ -173,6 +172,8 @@ Expected<ProblemSpec> read_problem(const Fields& fields, const System& system, D
     return ProblemSpec{*std::move(spec)};
   }
   if (*kind == "program") {
+    for (const char* name : {"algorithm", "slice_count", "block", "prefetch", "slice_copies"})
+      if (fields.has(name)) return Diagnostic{fields.where(name), "of `program` belongs to comparisons with GEMM algorithms; `collectives` names how collectives are lowered"};
     auto spec = read_sharded(fields, system, default_dtype);
     if (!spec) return spec.error();
     return ProblemSpec{*std::move(spec)};

@@ -172,6 +172,8 @@ class Planner {
 
 }  // namespace
 
+std::string_view name_of(Choose choose) { return choose == Choose::by_default ? "default" : choose == Choose::bytes ? "bytes" : "time"; }
+
 ReshardCost ProgramPlan::cost() const {
   ReshardCost sum;
   for (const auto& action : actions)

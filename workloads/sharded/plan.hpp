@@ -16,6 +16,7 @@ namespace podsim {
 /// How to choose among alternatives: the rules' default; the one with the fewest bytes received per device (ties: fewer collectives, then the order of
 /// the rules); the fastest.
 enum class Choose { by_default, bytes, time };
+std::string_view name_of(Choose choose);  // "default"
 
 /// An array in one sharding. An array may exist in several.
 struct ArrayForm {

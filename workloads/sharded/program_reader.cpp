@@ -133,11 +133,10 @@ class Reader {
     for (const auto& [name, input] : inputs_)
       if (!arrays_.contains(name)) return Diagnostic{input.where, fmt::format("the program does not read {}{}", quoted(name), did_you_mean(name, names()))};
     if (Status outs = read_outs(); !outs) return outs.error();
-    return std::move(typing_.program);
+    return typing_.program;
   }
 
-  /// After an error: the dimension that its axes do not divide, if that was it.
-  [[nodiscard]] const std::optional<Indivisible>& indivisible() const { return typing_.indivisible; }
+  [[nodiscard]] const Typing& typing() const { return typing_; }
 
  private:
   ShardedProgram& program() { return typing_.program; }
@@ -474,7 +473,8 @@ class Reader {
       const auto named = split_name(entry, "NAME=SPEC, as in C=x,y");
       if (!named) return named.error();
       const auto found = arrays_.find(named->first);
-      if (found == arrays_.end() || inputs_.contains(named->first))
+      if (inputs_.contains(named->first)) return Diagnostic{entry.where, fmt::format("expected the name of a result, found the input {}", quoted(named->first))};
+      if (found == arrays_.end())
         return Diagnostic{entry.where, fmt::format("expected the name of a result, found {}{}", quoted(named->first), did_you_mean(named->first, names()))};
       const Operation& operation = program().operations[static_cast<std::size_t>(found->second)];
       const auto sharding = parse_sharding(std::string_view{entry.text}.substr(named->second), program().mesh, operation.extents.size(), place_in(entry, named->second), true);
@@ -533,14 +533,14 @@ Expected<ShardedProgram> read_program(const ProgramText& text, const Mesh& mesh)
   auto inputs = read_inputs(text);
   if (!inputs) return inputs.error();
   if (!text.pad) return Reader{text, mesh, *inputs, true}.read();
-  return read_padded(
-      [&](const std::map<std::string, Extents>& extents, bool divide, std::optional<Indivisible>& indivisible) {
-        for (const auto& [name, padded] : extents) inputs->at(name).extents = padded;
-        Reader reader{text, mesh, *inputs, divide};
-        auto program = reader.read();
-        indivisible = reader.indivisible();
-        return program;
-      });
+  std::map<std::string, Extents> extents;
+  for (const auto& [name, input] : *inputs) extents[name] = input.extents;
+  return read_padded(std::move(extents), [&](const std::map<std::string, Extents>& larger, bool divide) {
+    for (const auto& [name, padded] : larger) inputs->at(name).extents = padded;
+    Reader reader{text, mesh, *inputs, divide};
+    auto program = reader.read();
+    return Reading{std::move(program), reader.typing().indivisible, reader.typing().groups()};
+  });
 }
 
 }  // namespace podsim

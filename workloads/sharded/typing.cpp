@@ -153,27 +153,26 @@ Status Typing::divides(int operation, const Extents& extents, const Sharding& sh
   for (std::size_t d = 0; d < extents.size(); ++d) {
     const std::int64_t multiple = devices_along(mesh_, sharding.axes_of(d));
     if (extents[d] % multiple == 0) continue;
-    indivisible = Indivisible{operation, static_cast<int>(d), multiple, {}};
     const auto& origin = origins_[static_cast<std::size_t>(operation)][d];
     if (!origin) break;
     // The result's extent is a fixed multiple, or part, of the input's.
     const std::int64_t own = at(origin->first).extents[static_cast<std::size_t>(origin->second)], common = std::gcd(own, extents[d]);
     const std::int64_t numerator = extents[d] / common, denominator = own / common;
     const std::int64_t step = std::lcm(denominator, multiple * denominator / std::gcd(multiple * denominator, numerator));
-    const std::int64_t grown = (own / step + 1) * step;
-    std::map<int, Extents> larger;
-    const InputDim group = root(*origin);
-    for (std::size_t i = 0; i < program.operations.size(); ++i)
-      if (const Operation& input = program.operations[i]; input.op == ArrayOp::input)
-        for (std::size_t e = 0; e < input.extents.size(); ++e) {
-          if (root({static_cast<int>(i), static_cast<int>(e)}) != group) continue;
-          Extents& changed = larger.try_emplace(static_cast<int>(i), input.extents).first->second;
-          changed[e] = std::max<std::int64_t>(input.extents[e] * grown / own, 1);
-        }
-    for (auto& [input, changed] : larger) indivisible->larger.emplace_back(at(input).name, std::move(changed));
+    indivisible = Indivisible{{at(origin->first).name, origin->second}, own, (own / step + 1) * step};
     break;
   }
   return shard.error();
+}
+
+std::vector<std::vector<NamedDim>> Typing::groups() const {
+  std::map<InputDim, std::vector<NamedDim>> by_root;
+  for (std::size_t i = 0; i < program.operations.size(); ++i)
+    if (const Operation& input = program.operations[i]; input.op == ArrayOp::input)
+      for (int d = 0; d < static_cast<int>(input.extents.size()); ++d) by_root[root({static_cast<int>(i), d})].emplace_back(input.name, d);
+  std::vector<std::vector<NamedDim>> groups;
+  for (auto& [first, group] : by_root) groups.push_back(std::move(group));
+  return groups;
 }
 
 // ---- Rules ----
@@ -417,27 +416,30 @@ Status zeros_stay_zero(const ShardedProgram& program) {
 
 }  // namespace
 
-Expected<ShardedProgram> read_padded(
-    const std::function<Expected<ShardedProgram>(const std::map<std::string, Extents>&, bool divide, std::optional<Indivisible>&)>& read) {
-  std::optional<Indivisible> indivisible;
-  auto plain = read({}, false, indivisible);
-  if (!plain) return plain;
-  std::map<std::string, Extents> inputs;
+Expected<ShardedProgram> read_padded(std::map<std::string, Extents> inputs, const std::function<Reading(const std::map<std::string, Extents>&, bool divide)>& read) {
+  const Reading plain = read(inputs, false);
+  if (!plain.program) return plain.program;
+  bool grown = false;
   constexpr int most_rounds = 1000;
   for (int round = 0; round < most_rounds; ++round) {
-    indivisible.reset();
-    auto program = read(inputs, true, indivisible);
-    if (!program && (!indivisible || indivisible->larger.empty())) return program;
-    if (!program) {
-      for (auto& [name, extents] : indivisible->larger) inputs[name] = std::move(extents);
-      continue;
+    Reading reading = read(inputs, true);
+    if (reading.program) {
+      if (!grown) return std::move(reading.program);
+      for (const Operation& operation : plain.program->operations) reading.program->unpadded.push_back(operation.extents);
+      if (Status zeros = zeros_stay_zero(*reading.program); !zeros) return zeros.error();
+      return std::move(reading.program);
     }
-    if (inputs.empty()) return program;
-    for (const Operation& operation : plain->operations) program->unpadded.push_back(operation.extents);
-    if (Status zeros = zeros_stay_zero(*program); !zeros) return zeros.error();
-    return program;
+    if (!reading.indivisible) return std::move(reading.program);
+    const Indivisible& wrong = *reading.indivisible;
+    for (const std::vector<NamedDim>& group : plain.groups)
+      if (std::find(group.begin(), group.end(), wrong.input) != group.end())
+        for (const auto& [name, dim] : group) {
+          std::int64_t& extent = inputs.at(name)[static_cast<std::size_t>(dim)];
+          extent = std::max<std::int64_t>(extent * wrong.grown / wrong.extent, 1);
+        }
+    grown = true;
   }
-  return plain->operations.empty() ? std::move(plain) : Expected<ShardedProgram>{Diagnostic{plain->operations[0].where, "no extents were found that all shardings divide"}};
+  return Diagnostic{plain.program->operations.front().where, "expected extents that can be padded so that all shardings divide, found none"};
 }
 
 }  // namespace podsim

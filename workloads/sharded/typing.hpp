@@ -12,11 +12,13 @@
 
 namespace podsim {
 
-/// A dimension that its axes do not divide.
+/// A dimension of an input, by name.
+using NamedDim = std::pair<std::string, int>;
+
+/// A dimension that its axes do not divide, and the input's dimension that would have to grow for it.
 struct Indivisible {
-  int operation = 0, dim = 0;
-  std::int64_t multiple = 1;
-  std::vector<std::pair<std::string, Extents>> larger;  // inputs with extents that make it divide, and keep all shapes that met
+  NamedDim input;
+  std::int64_t extent = 1, grown = 1;  // of the input: as it is, and the next that divides
 };
 
 /// Appends operations to a program and finds their shapes.
@@ -32,6 +34,8 @@ class Typing {
   Expected<int> finish_statement(int operation, std::string text, const SourceLocation& where);
   /// Errors: the sharding does not divide the result, or leaves more sums pending than it has.
   Status set_out(int operation, const Sharding& sharding, const SourceLocation& where);
+  /// Dimensions of inputs that must grow together, or shapes would not meet any more.
+  [[nodiscard]] std::vector<std::vector<NamedDim>> groups() const;
 
   ShardedProgram program;
   std::optional<Indivisible> indivisible;
@@ -58,9 +62,14 @@ class Typing {
   std::map<InputDim, InputDim> parents_;                       // union-find: dimensions that must grow together
 };
 
+/// What a reading found.
+struct Reading {
+  Expected<ShardedProgram> program;
+  std::optional<Indivisible> indivisible;
+  std::vector<std::vector<NamedDim>> groups;
+};
 /// Reads a program with inputs as they are, then with larger and larger ones until all shardings divide. `read` reads with these extents of inputs.
 /// Errors: those of `read`; a dimension that does not divide whatever the inputs; zeros that would count in a sum, or divide.
-Expected<ShardedProgram> read_padded(
-    const std::function<Expected<ShardedProgram>(const std::map<std::string, Extents>&, bool divide, std::optional<Indivisible>&)>& read);
+Expected<ShardedProgram> read_padded(std::map<std::string, Extents> inputs, const std::function<Reading(const std::map<std::string, Extents>&, bool divide)>& read);
 
 }  // namespace podsim

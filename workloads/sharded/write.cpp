@@ -79,6 +79,7 @@ class Writer {
     Buffer buffer{.name = whole.name, .extents = stored(extents_of(f), false), .dtype = program_.dtype, .role = role, .tensor = whole.name, .sharding = {}};
     for (std::size_t d = 0; d < whole.extents.size(); ++d) buffer.sharding.push_back(views(form(f).sharding.axes_of(d)));
     if (whole.extents.empty()) buffer.sharding.emplace_back();
+    if (role == Role::output) buffer.unreduced = views(form(f).sharding.unreduced);
     if (!program_.unpadded.empty()) {
       const Extents& data = program_.unpadded[static_cast<std::size_t>(form(f).operation)];
       if (data != whole.extents) buffer.unpadded = data;
@@ -238,8 +239,8 @@ class Writer {
         block(f).transposed = first.transposed != (operation.extents.size() == 2);
         return;
       case ArrayOp::sum: return sum(f, operation, planned.operands[0]);
-      case ArrayOp::reshard:
-      case ArrayOp::process_allgather: block(f) = first; return;
+      case ArrayOp::reshard: block(f) = first; return;
+      case ArrayOp::process_allgather: return to_host(f, operation, first);
       default: return local_collective(f, operation, first);
     }
   }
@@ -373,6 +374,13 @@ class Writer {
     const bool negative = !left_pending && kind == LocalKind::subtract;
     const TaskId alone = local(operation, negative ? LocalKind::scale : LocalKind::copy, {operands[left_pending ? 0 : 1]}, out, first_along(once, false), negative ? -1 : 1);
     block(f) = {out, false, {both, alone}};
+  }
+
+  /// Every chip hands the whole array to its host.
+  void to_host(int f, const Operation& operation, const Block& whole) {
+    const Block from = in_order(whole, operation.name);
+    const Region out = room(f, false, operation.name);
+    block(f) = {out, false, {builder_.add(label_of(operation), Local{.kind = LocalKind::to_host, .reads = {from.region}, .writes = {out}, .unit = Unit::dma}, from.ready)}};
   }
 
   void sum(int f, const Operation& operation, int operand) {

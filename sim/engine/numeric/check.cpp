@@ -24,7 +24,8 @@ bool is_small(const Schedule& schedule) {
   std::int64_t work = 0;
   if (const auto* reference = std::get_if<ReferenceProgram>(&schedule.computes))
     for (const ReferenceNode& node : reference->nodes) {
-      const std::int64_t terms = node.kind == ReferenceKind::product ? reference->nodes[static_cast<std::size_t>(node.operands[0])].extents.back() : 1;
+      const std::int64_t terms =
+          node.kind == ReferenceKind::product ? reference->nodes[static_cast<std::size_t>(node.operands[0])].extents.back() : 1;
       work = saturating_add(work, saturating_multiply(element_count(node.extents), terms));
     }
   if (const auto* products = std::get_if<Products>(&schedule.computes))
@@ -129,8 +130,8 @@ class Checker {
                        schedule_.mesh.name(device));
   }
 
-  /// The reference for inputs of a seed. In a proof, of the first seeds one on which float32 computes well: where a divisor happens to be close to zero
-  /// the tolerance would be as wide as the result.
+  /// The reference for inputs of a seed. In a proof, of the first seeds one on which float32 computes well: where a divisor happens to be close to
+  /// zero the tolerance would be as wide as the result.
   Expected<Reference> reference_of(std::uint64_t& seed, Filling filling, std::string_view data) {
     constexpr int draws = 8;
     constexpr double wide = 0x1p-7;
@@ -142,7 +143,8 @@ class Checker {
       reference = Reference::make(schedule_, numeric_options(seed, filling));
     }
     if (drawn && reference && reference->widest_tolerance() > wide)
-      problem("on {} nothing is proven: roundings of float32 may change the result by {:.3g} of its largest value", data, reference->widest_tolerance());
+      problem("on {} nothing is proven: roundings of float32 may change the result by {:.3g} of its largest value", data,
+              reference->widest_tolerance());
     return reference;
   }
 
@@ -192,6 +194,8 @@ class Checker {
     const Expected<Comparison> comparison = run_and_compare(seed, filling, data);
     if (!comparison) return comparison.error();
     if (proof_ != Filling::integers) note_error(*comparison);
+    if (comparison->tolerance > 0 && comparison->max_rel_error * report_.proof_tolerance >= report_.proof_rel_error * comparison->tolerance)
+      report_.proof_rel_error = comparison->max_rel_error, report_.proof_tolerance = comparison->tolerance;
     if (comparison->agrees) return success();
     report_.bit_equal = false;
     if (comparison->worst)
@@ -228,14 +232,16 @@ class Checker {
         extents.push_back(buffer.extents[i]);
         for (const AxisView& axis : buffer.sharding[i]) extents.back() *= axis.size;
       }
-      output = outputs.insert(outputs.end(), {buffer.tensor, std::move(extents), std::vector<float>(static_cast<std::size_t>(data_elements(buffer)))});
+      output =
+          outputs.insert(outputs.end(), {buffer.tensor, std::move(extents), std::vector<float>(static_cast<std::size_t>(data_elements(buffer)))});
     }
     if (static_cast<std::int64_t>(output->values.size()) != data_elements(buffer)) return;  // two shapes of one tensor
     const ShardData data = data_of_shard(schedule_.mesh, buffer, device);
     const std::span<const float> values = executor_->values(device, id);
     for_each_run<2>({&data.in_buffer, &data.in_tensor}, [&](std::int64_t count, const std::array<RunCursor, 2>& at) {
       for (std::int64_t i = 0; i < count; ++i)
-        output->values[static_cast<std::size_t>(at[1].offset() + i * at[1].stride())] = values[static_cast<std::size_t>(at[0].offset() + i * at[0].stride())];
+        output->values[static_cast<std::size_t>(at[1].offset() + i * at[1].stride())] =
+            values[static_cast<std::size_t>(at[0].offset() + i * at[0].stride())];
     });
   }
 

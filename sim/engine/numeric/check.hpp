@@ -54,8 +54,10 @@ struct CheckReport {
   bool matched = false;  // well-shaped, and every half of a transfer has its partner
   bool deadlock_free = false;
   bool race_free = false;
-  bool bit_equal = false;    // on integers all orders gave the same bits: those of the reference, if there is one and it is exact
-  std::string inexact{};     // why some results on integers are compared within a tolerance: the first operation that rounds; empty: all are exact
+  bool bit_equal = false;      // on integers all orders gave the same bits: those of the reference, if there is one and it is exact
+  std::string inexact{};       // why some results on integers are compared within a tolerance: the first operation that rounds; empty: all are exact
+  double proof_rel_error = 0;  // of these, on integers and on uniform data in float32: the worst one for its tolerance
+  double proof_tolerance = 0;
   double max_abs_error = 0;  // on uniform data, in program order; 0 if nothing was compared
   double max_rel_error = 0;
   double tolerance = 0;  // of max_rel_error
@@ -74,13 +76,15 @@ struct CheckReport {
 /// zero: a lost, doubled, swapped or stale contribution shows on any number of devices. Small schedules run a second time with other integers,
 /// because two inputs may be equal by chance.
 ///
-/// A claim that is a graph of operations may have some that round on integers too (ExactRange says which). What follows from these is compared within the
-/// tolerance that Comparison defines, on uniform data in float32 too if the schedule has bf16 buffers; all orders still have to give the same bits.
+/// A claim that is a graph of operations may have some that round on integers too (ExactRange says which). What follows from these is compared within
+/// the tolerance that Comparison defines, on uniform data in float32 too if the schedule has bf16 buffers; all orders still have to give the same
+/// bits.
 ///
 /// With arange or ones as inputs the proof runs on these, once in program order and in random orders, in float32, and the error is that of the proof.
 ///
 /// Uniform data, in program order and in the buffers' own dtypes, gives the error that users of the schedule will see. Its tolerance follows from the
-/// number of roundings (see Comparison).
+/// number of roundings (see Comparison). In bf16, deep graphs may allow more than the largest value: then this error proves nothing, the proof in
+/// float32 does.
 ///
 /// ok is false for a schedule that claims nothing, and for one with outputs that its claim does not cover. With structure_only, ok means only:
 /// matched, free of races and deadlocks.

@@ -88,7 +88,8 @@ ExactRange exact_range(const ReferenceProgram& program, const Mesh& mesh) {
   const auto all_inputs = [&](std::int64_t range) { return InputBounds(program.nodes.size(), static_cast<double>(range)); };
   ExactNodes nodes{program, mesh};
   nodes.limit(all_inputs(1));
-  const bool levels_off = std::any_of(program.nodes.begin(), program.nodes.end(), [](const ReferenceNode& node) { return traits_of(node.kind).levels_off; });
+  const bool levels_off =
+      std::any_of(program.nodes.begin(), program.nodes.end(), [](const ReferenceNode& node) { return traits_of(node.kind).levels_off; });
   std::int64_t low = 1, high = std::int64_t{1} << 24;
   while (low < high && !levels_off) {
     const std::int64_t middle = (low + high + 1) / 2;

@@ -126,7 +126,11 @@ std::int64_t integer_range(const Computes& computes, const Mesh& mesh) {
 }
 
 InputMaker::InputMaker(const Schedule& lowered, std::uint64_t seed, Filling filling, Cancellation stop)
-    : mesh_{lowered.mesh}, seed_{seed}, filling_{filling}, range_{static_cast<std::uint64_t>(integer_range(lowered.computes, lowered.mesh))}, stop_{stop} {
+    : mesh_{lowered.mesh},
+      seed_{seed},
+      filling_{filling},
+      range_{static_cast<std::uint64_t>(integer_range(lowered.computes, lowered.mesh))},
+      stop_{stop} {
   const auto* collective = std::get_if<Collective>(&lowered.computes);
   if (collective == nullptr) return;
   const Buffer& input = lowered.programs[0].buffers[collective->input.buffer.index()];
@@ -167,8 +171,7 @@ void InputMaker::fill_data(const Buffer& buffer, const ShardData& data, std::uin
   const Elements of{seed_, stream, range_, filling_, buffer.dtype};
   for_each_run<2>({&data.in_tensor, &data.in_buffer}, [&](std::int64_t count, const std::array<RunCursor, 2>& at) {
     for (std::int64_t i = 0; i < count && !stop_.requested(); ++i)
-      generate(of, at[0].offset() + i * at[0].stride(), 1,
-               [&](std::int64_t, float value) { out[at[1].offset() + i * at[1].stride()] = value; });
+      generate(of, at[0].offset() + i * at[0].stride(), 1, [&](std::int64_t, float value) { out[at[1].offset() + i * at[1].stride()] = value; });
   });
 }
 

@@ -16,8 +16,8 @@ Layout shard_layout(const Mesh& mesh, const Buffer& buffer, DeviceId device);
 std::int64_t global_elements(const Buffer& buffer);
 /// The same without its padding.
 std::int64_t data_elements(const Buffer& buffer);
-/// The part of a device's shard that is no padding: where it lies in the buffer, and in the tensor without padding, flattened row-major. Without padding
-/// these are all of the buffer, and shard_layout().
+/// The part of a device's shard that is no padding: where it lies in the buffer, and in the tensor without padding, flattened row-major. Without
+/// padding these are all of the buffer, and shard_layout().
 struct ShardData {
   Layout in_buffer, in_tensor;
 };
@@ -47,8 +47,8 @@ class InputMaker {
   void fill_shard(const Buffer& buffer, DeviceId device, float* out) const;
   /// The initial contents of a buffer: inputs are filled, everything else is NaN, so that a read of unwritten data shows.
   void prepare_buffer(const Buffer& buffer, DeviceId device, float* out) const;
-  /// The whole tensor of an input buffer, rounded as the buffer is, with its padding (zeros) or without. Not for claims of a collective, whose inputs may
-  /// have several values per element.
+  /// The whole tensor of an input buffer, rounded as the buffer is, with its padding (zeros) or without. Not for claims of a collective, whose inputs
+  /// may have several values per element.
   [[nodiscard]] std::vector<double> global_tensor(const Buffer& buffer, bool padded, ThreadPool& pool) const;
 
  private:

@@ -16,11 +16,11 @@ namespace podsim {
 
 /// How inputs are filled, by counter hash of (seed, tensor, global index), and how buffers are rounded.
 enum class Filling {
-  integers,  // for proofs: non-zero integers of at most integer_range(), in float32 whatever a buffer's dtype; nothing rounds, so results are exact
-  uniform,   // uniform in (-1, 1), in the buffer's dtype; every store rounds to it
-  fractions, // uniform in (-1, 1), in float32 whatever a buffer's dtype
-  arange,    // 0, 1, 2, ..: the row-major position in the tensor, in float32
-  ones,      // 1 everywhere, in float32
+  integers,   // for proofs: non-zero integers of at most integer_range(), in float32 whatever a buffer's dtype; nothing rounds, so results are exact
+  uniform,    // uniform in (-1, 1), in the buffer's dtype; every store rounds to it
+  fractions,  // uniform in (-1, 1), in float32 whatever a buffer's dtype
+  arange,     // 0, 1, 2, ..: the row-major position in the tensor, in float32
+  ones,       // 1 everywhere, in float32
 };
 
 /// The dtype to which stores into a buffer of `dtype` round.
@@ -64,11 +64,11 @@ std::unique_ptr<NumericEngine> make_numeric_engine(const NumericOptions& options
 
 /// The difference between the outputs of an engine and the reference result of the schedule's `computes` on the same inputs.
 ///
-/// Tolerances are relative to the largest |element| of an output. Of products and collectives: 1e-5 for float32, 2^-8 (1 + stores of one partial sum) if
-/// the schedule has bf16 buffers (stores_of_partial_sums()). Of a graph of operations at least that; and 8 times what roundings do to the reference: it is
-/// evaluated again, a few times, with every result that is not just moved off by one part in 2^24 (float32) or in 2^9 (bf16; as many of these as the
-/// stores of one partial sum are per node of the longest path), up or down at random, and with each term of a K-term sum off by sqrt(K) times that. So a
-/// tolerance grows with depth, length of sums and cancellation as the errors themselves do, whatever the operations.
+/// Tolerances are relative to the largest |element| of an output. Of products and collectives: 1e-5 for float32, 2^-8 (1 + stores of one partial sum)
+/// if the schedule has bf16 buffers (stores_of_partial_sums()). Of a graph of operations at least that; and 8 times what roundings do to the
+/// reference: it is evaluated again, a few times, with every result that is not just moved off by one part in 2^24 (float32) or in 2^9 (bf16; as many
+/// of these as the stores of one partial sum are per node of the longest path), up or down at random, and with each term of a K-term sum off by
+/// sqrt(K) times that. So a tolerance grows with depth, length of sums and cancellation as the errors themselves do, whatever the operations.
 struct Comparison {
   bool bit_equal = false;    // every element equals the reference rounded to the buffer's dtype
   bool agrees = false;       // the same bits where the output is exact, within the tolerance elsewhere
@@ -97,8 +97,8 @@ using BufferReader = std::function<std::span<const float>(DeviceId, BufferId)>;
 /// Uniform bf16 inputs are rounded first.
 class Reference {
  public:
-  /// Errors: `computes` is empty, or names tensors that the buffers do not hold or hold only in part; blocks of a collective that differ where a graph says
-  /// that they are the same; more than max_bytes; cancelled_work().
+  /// Errors: `computes` is empty, or names tensors that the buffers do not hold or hold only in part; blocks of a collective that differ where a
+  /// graph says that they are the same; more than max_bytes; cancelled_work().
   static Expected<Reference> make(const Schedule& lowered, const NumericOptions& options);
   /// An upper bound on the bytes that make() allocates; saturates. The schedule must be well-shaped.
   static Bytes bytes_needed(const Schedule& lowered);

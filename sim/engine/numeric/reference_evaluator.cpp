@@ -263,8 +263,8 @@ class Evaluator {
     const Array& a = terms(node, room);
     const Extents& from = extents_of(node, 0);
     const std::vector<AxisView> axes = views_of(of.axes);
-    Collective definition{of.kind, axes, region_of(block_extents(from, of.from, mesh_)), region_of(block_extents(node.extents, of.to, mesh_)), of.dim,
-                          of.split_dim};
+    Collective definition{of.kind, axes,        region_of(block_extents(from, of.from, mesh_)), region_of(block_extents(node.extents, of.to, mesh_)),
+                          of.dim,  of.split_dim};
     const std::int64_t P = group_size(node, mesh_);
     if (of.kind == CollectiveKind::permute)
       for (std::int64_t p = 0; p < P; ++p) definition.pairs.push_back({p, ((p + of.shift % P) % P + P) % P});
@@ -303,8 +303,9 @@ class Evaluator {
       }
     });
     if (same) return success();
-    return Diagnostic{{}, fmt::format("{}: its sharding gives {} and {} the same block, but their results differ", node_name(program_, node_),
-                                      mesh_.name(first->second), mesh_.name(device))};
+    return Diagnostic{{},
+                      fmt::format("{}: its sharding gives {} and {} the same block, but their results differ", node_name(program_, node_),
+                                  mesh_.name(first->second), mesh_.name(device))};
   }
 
   const ReferenceProgram& program_;
@@ -319,8 +320,8 @@ class Evaluator {
 
 }  // namespace
 
-Expected<std::vector<std::vector<double>>> evaluate(const ReferenceProgram& program, const Mesh& mesh, const ReferenceInputs& inputs, ThreadPool& pool,
-                                                    Cancellation stop, Noise noise) {
+Expected<std::vector<std::vector<double>>> evaluate(const ReferenceProgram& program, const Mesh& mesh, const ReferenceInputs& inputs,
+                                                    ThreadPool& pool, Cancellation stop, Noise noise) {
   return Evaluator{program, mesh, inputs, pool, stop, noise}.run();
 }
 

@@ -26,11 +26,11 @@ struct Noise {
 /// The array of an input node, row-major.
 using ReferenceInputs = std::function<std::vector<double>(const ReferenceNode&)>;
 
-/// The arrays of the outputs, in their order. The program passed check_reference(). Cost: the arithmetic once, BLAS for products; arrays are freed after
-/// their last use. If cancelled, the result is not complete.
-/// Errors: devices that a block-collective's `to` gives one block have different results (the message names node and devices).
-Expected<std::vector<std::vector<double>>> evaluate(const ReferenceProgram& program, const Mesh& mesh, const ReferenceInputs& inputs, ThreadPool& pool,
-                                                    Cancellation stop = {}, Noise noise = {});
+/// The arrays of the outputs, in their order. The program passed check_reference(). Cost: the arithmetic once, BLAS for products; arrays are freed
+/// after their last use. If cancelled, the result is not complete. Errors: devices that a block-collective's `to` gives one block have different
+/// results (the message names node and devices).
+Expected<std::vector<std::vector<double>>> evaluate(const ReferenceProgram& program, const Mesh& mesh, const ReferenceInputs& inputs,
+                                                    ThreadPool& pool, Cancellation stop = {}, Noise noise = {});
 
 /// The devices of a group of a block-collective.
 std::int64_t group_size(const ReferenceNode& node, const Mesh& mesh);
@@ -45,14 +45,14 @@ ReferenceProgram program_of(const Products& products);
 
 /// How large integer inputs may be so that nothing rounds in float32, in any order of additions.
 struct ExactRange {
-  std::int64_t range = 1;       // inputs of at most this magnitude
-  std::vector<bool> exact{};    // per node: all of its sums are integers of at most 2^24 then
-  std::string why_not{};        // the first node that is not exact, and why; empty: all are
+  std::int64_t range = 1;     // inputs of at most this magnitude
+  std::vector<bool> exact{};  // per node: all of its sums are integers of at most 2^24 then
+  std::string why_not{};      // the first node that is not exact, and why; empty: all are
 };
-/// The bound on the magnitudes of a node follows from those of its operands: a K-term sum of products has K |a| |b|, a sum of D elements D |a|, one over P
-/// devices P |a|, a sum or difference |a| + |b|; so the bound also holds for partial sums, and for any order in which linear steps are done. The range is
-/// the largest for which no exact node exceeds 2^24. Nodes that exceed it even at 1 are not exact, and neither are division, gelu, and numbers that
-/// are no integers, nor what follows from these. Where a gelu is among them the range is 1: it leaves large numbers as they are.
+/// The bound on the magnitudes of a node follows from those of its operands: a K-term sum of products has K |a| |b|, a sum of D elements D |a|, one
+/// over P devices P |a|, a sum or difference |a| + |b|; so the bound also holds for partial sums, and for any order in which linear steps are done.
+/// The range is the largest for which no exact node exceeds 2^24. Nodes that exceed it even at 1 are not exact, and neither are division, gelu, and
+/// numbers that are no integers, nor what follows from these. Where a gelu is among them the range is 1: it leaves large numbers as they are.
 ExactRange exact_range(const ReferenceProgram& program, const Mesh& mesh);
 
 /// The same for the inputs of any filling: nothing is exact on those that are no integers, and of arange and ones the magnitudes are known.

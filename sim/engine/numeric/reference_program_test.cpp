@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 
+#include "sim/base/rng.hpp"
 #include "sim/engine/numeric/check.hpp"
 #include "sim/engine/numeric/hand_built_test.hpp"
 #include "sim/engine/numeric/reference_evaluator.hpp"
@@ -51,7 +52,8 @@ struct Graph {
     program.outputs = {{"Y", node}};
     EXPECT_THAT(check_reference(program, mesh), IsEmpty());
     ThreadPool pool{2};
-    auto found = evaluate(program, mesh, [&](const ReferenceNode& of) { return values.at(of.tensor); }, pool);
+    auto found = evaluate(
+        program, mesh, [&](const ReferenceNode& of) { return values.at(of.tensor); }, pool);
     if (!found) return found.error();
     return found->front();
   }
@@ -122,6 +124,21 @@ TEST(ReferenceProgram, CollectivesAlongTwoAxesCountTheFirstAsMostSignificant) {
   EXPECT_EQ(*g.value(g.add({CollectiveKind::all_gather, {0, 1}, 1, 0, 0, split, {}}, a, {1, 6})), counting(6));
   EXPECT_EQ(*g.value(g.add({CollectiveKind::all_gather, {1, 0}, 1, 0, 0, split, {}}, a, {1, 6})), (Values{0, 3, 1, 4, 2, 5}));
   EXPECT_EQ(*g.value(g.add({CollectiveKind::all_reduce, {1}, 0, 0, 0, split, {{{0}}}}, a, {2, 1})), (Values{3, 12}));
+}
+
+TEST(ReferenceProgram, ShapesArePutApartAndTogether) {
+  Graph g;
+  const int a = g.input("A", {2, 6}, counting(12));
+  const int apart = g.add(Kind::reshape, {a}, {2, 3, 2});
+  EXPECT_EQ(*g.value(apart), counting(12));
+  const int first = g.add(Kind::slice, {apart}, {2, 1, 2}, 1, 1);
+  EXPECT_EQ(*g.value(first), (Values{0, 1, 6, 7}));
+  const int rest = g.add(Kind::slice, {apart}, {2, 2, 2}, 1, 1);
+  g.program.nodes.back().offset = 1;
+  EXPECT_EQ(*g.value(rest), (Values{2, 3, 4, 5, 8, 9, 10, 11}));
+  EXPECT_EQ(*g.value(g.add(Kind::concatenate, {rest, first}, {2, 3, 2}, 1, 1)), (Values{2, 3, 4, 5, 0, 1, 8, 9, 10, 11, 6, 7}));
+  EXPECT_THAT(g.problems(g.add(Kind::slice, {apart}, {2, 4, 2}, 1, 1)),
+              ElementsAre("node 5 (slice): [2,4,2] from element 0 of dimension 1 on is no part: node 1 (reshape) is [2,3,2]"));
 }
 
 TEST(ReferenceProgram, ASharingThatIsNoneIsTold) {
@@ -228,6 +245,8 @@ TEST(CheckReferenceProgram, ProvesWithinAToleranceWhatRounds) {
     EXPECT_TRUE(report->ok) << (report->problems.empty() ? "" : to_text(report->problems.front()));
     EXPECT_EQ(report->compared, "Y = X / psum(X)");
     EXPECT_EQ(report->inexact, R"(node 2 (divide) rounds)");
+    EXPECT_LE(report->proof_rel_error, report->proof_tolerance);
+    EXPECT_LE(report->proof_tolerance, 0x1p-7) << "a narrow one";
   }
 }
 
@@ -250,6 +269,36 @@ TEST(CheckReferenceProgram, FindsALostOrAWrongContribution) {
   Schedule wrong = right;
   std::get<Local>(wrong.programs[0].tasks.back().op).kind = LocalKind::multiply;
   EXPECT_FALSE(check(wrong, {})->ok);
+}
+
+// Whatever a file claims: an error or a verdict, within the memory that is allowed.
+TEST(CheckReferenceProgram, AnyGraphIsJudgedOrRefused) {
+  int judged = 0, refused = 0;
+  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+    Rng rng{seed};
+    Schedule schedule = normalise(2, 3);
+    auto& program = std::get<ReferenceProgram>(schedule.computes);
+    for (std::uint64_t changes = 1 + rng.below(4); changes > 0; --changes) {
+      ReferenceNode& node = program.nodes[rng.below(program.nodes.size())];
+      const auto number = [&] { return static_cast<std::int64_t>(rng.below(8)) - 1; };
+      switch (rng.below(10)) {
+        case 0: node.kind = static_cast<Kind>(rng.below(reference_kind_count)); break;
+        case 1: node.operands.assign(rng.below(4), static_cast<int>(rng.below(3))); break;
+        case 2: node.extents.assign(rng.below(10), number()); break;
+        case 3: node.extents = {std::int64_t{1} << rng.below(62)}; break;
+        case 4: node.collective.kind = static_cast<CollectiveKind>(rng.below(collective_kind_count)); break;
+        case 5: node.collective.axes.assign(rng.below(3), static_cast<int>(number())); break;
+        case 6: node.dim = node.collective.dim = static_cast<int>(number()), node.collective.split_dim = static_cast<int>(number()); break;
+        case 7: (rng.below(2) == 0 ? node.collective.from : node.collective.to).dims.assign(rng.below(3), {static_cast<int>(number())}); break;
+        case 8: node.permutation.assign(rng.below(3), static_cast<int>(number())), node.offset = number(), node.collective.shift = number(); break;
+        default: program.outputs = {{"Y", static_cast<int>(number())}}; break;
+      }
+    }
+    const auto report = check(schedule, {.random_orders = 0, .threads = 1, .max_bytes = Bytes{1 << 20}});
+    report && report->matched ? ++judged : ++refused;
+  }
+  EXPECT_GE(judged, 100);
+  EXPECT_GE(refused, 1000);
 }
 
 TEST(CheckReferenceProgram, NamesTensorsThatBuffersDoNotHold) {

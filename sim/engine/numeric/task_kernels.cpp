@@ -61,6 +61,7 @@ constexpr std::array<LocalKernel, local_kind_count> local_kernels{{
     {LocalKind::relu, [](const Operands& o) { relu(o.left(), o.box(1)); }},
     {LocalKind::sum_along, [](const Operands& o) { sum_along(o.box(0), o.box(1), o.workspace.out); }},
     {LocalKind::broadcast_in_dim, [](const Operands& o) { broadcast_in_dim(o.box(0), o.box(1), o.workspace.left); }},
+    {LocalKind::to_host, [](const Operands& o) { copy(o.left(), o.box(1)); }},
 }};
 static_assert(in_order_of_kinds(local_kernels), "a kernel per row of local_table, in its order");
 
