@@ -35,8 +35,9 @@ TEST(ShowPlan, KeysAreThoseOfTheReport) {
   EXPECT_THAT(test::keys(plan), ElementsAre("mesh", "axis_names", "plan_axes", "device_order", "layers", "collectives", "notes"));
   EXPECT_THAT(test::keys(plan["layers"][0]),
               ElementsAre("name", "pass", "tensor", "role", "transposed", "shape", "spec", "dtype", "bytes_per_device"));
-  EXPECT_THAT(test::keys(plan["collectives"][0]), ElementsAre("name", "pass", "computes", "algorithm", "dataflow", "transposed", "slice_count", "jax",
-                                                              "plan", "jax_received_bytes", "plan_received_bytes"));
+  EXPECT_THAT(test::keys(plan["collectives"][0]),
+              ElementsAre("name", "pass", "computes", "algorithm", "dataflow", "transposed", "slice_count", "jax", "fewest", "plan",
+                          "jax_received_bytes", "fewest_received_bytes", "plan_received_bytes"));
   EXPECT_EQ(plan["axis_names"].dump(), R"(["data","model"])");
 }
 

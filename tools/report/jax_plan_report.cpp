@@ -59,6 +59,7 @@ std::string comparison_text(const JaxComparison& comparison) {
   };
   return fmt::format("{}{}: {}\n", comparison.layer, comparison.pass == Pass::backward ? " backward" : "", comparison.computes) +
          line("JAX", comparison.jax, comparison.jax_received) +
+         (comparison.fewest_received < comparison.jax_received ? line("JAX, fewest bytes", comparison.fewest, comparison.fewest_received) : "") +
          line(comparison.choice ? "plan, " + choice_text_of(*comparison.choice) : "plan", comparison.plan, comparison.plan_received);
 }
 
@@ -78,8 +79,10 @@ Json comparison_json(const JaxComparison& comparison) {
   json.set("transposed", choice ? Json(choice->transposed) : Json());
   json.set("slice_count", choice && choice->slice_count > 0 ? Json(choice->slice_count) : Json());
   json.set("jax", transfers_json(comparison.jax));
+  json.set("fewest", transfers_json(comparison.fewest));
   json.set("plan", transfers_json(comparison.plan));
   json.set("jax_received_bytes", comparison.jax_received.count());
+  json.set("fewest_received_bytes", comparison.fewest_received.count());
   json.set("plan_received_bytes", comparison.plan_received.count());
   return json;
 }
@@ -102,7 +105,9 @@ std::string jax_plan_text(const JaxPlan& plan, const DeviceOrder& devices) {
               "Kept the other "
               "way round, it has its spec reversed.") +
           "\n";
-  text += "\nCollectives, with the bytes that a device receives: what JAX inserts for these specs (show program --choose default), and the plan\n";
+  text +=
+      "\nCollectives, with the bytes that a device receives: what JAX inserts for these specs by its usual rules (show program --choose default),\n"
+      "what it could insert where that is less (--choose bytes), and the plan\n";
   for (const JaxComparison& comparison : plan.comparisons) text += comparison_text(comparison);
   for (const std::string& note : plan.notes) text += wrapped("note: " + note) + "\n";
   return text;

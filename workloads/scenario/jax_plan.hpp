@@ -44,10 +44,10 @@ struct JaxTransfer {
 struct JaxComparison {
   std::string layer;
   Pass pass = Pass::forward;
-  std::string computes;                   // "dW = X.T @ dY": names are of arrays that are not stored transposed
-  std::optional<ProductChoice> choice{};  // of a product; the dataflow of a gradient is its own
-  std::vector<JaxTransfer> jax, plan;
-  Bytes jax_received, plan_received;
+  std::string computes;                        // "dW = X.T @ dY": names are of arrays that are not stored transposed
+  std::optional<ProductChoice> choice{};       // of a product; the dataflow of a gradient is its own
+  std::vector<JaxTransfer> jax, fewest, plan;  // fewest: what JAX could insert with the fewest bytes, `--choose bytes`
+  Bytes jax_received, fewest_received, plan_received;
 };
 
 struct JaxPlan {

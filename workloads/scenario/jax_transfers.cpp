@@ -150,8 +150,8 @@ const JaxArray* array_named(const std::vector<JaxArray>& arrays, const std::stri
   return found == arrays.end() ? nullptr : &*found;
 }
 
-/// The default collectives of a program with these inputs and outputs. `tensor`: what all of them are of, if it is not their operand.
-Expected<std::vector<JaxTransfer>> inserted(const Statement& statement, const Mesh& mesh, const std::string& tensor = "") {
+/// The collectives of a program with these inputs and outputs. `tensor`: what all of them are of, if it is not their operand.
+Expected<std::vector<JaxTransfer>> inserted(const Statement& statement, const Mesh& mesh, Choose choose, const std::string& tensor) {
   ProgramText text;
   text.statements = {{statement.text, {}}};
   text.dtype = statement.dtype;
@@ -162,7 +162,7 @@ Expected<std::vector<JaxTransfer>> inserted(const Statement& statement, const Me
   for (const auto& [name, sharding] : statement.outs) text.outs.push_back({fmt::format("{}={}", name, sharding), {}});
   const auto program = read_program(text, mesh);
   if (!program) return program.error();
-  const auto plan = plan_program(*program, Choose::by_default);
+  const auto plan = plan_program(*program, choose);
   if (!plan) return plan.error();
   std::vector<JaxTransfer> transfers;
   for (const auto& action : plan->actions) {
@@ -174,6 +174,23 @@ Expected<std::vector<JaxTransfer>> inserted(const Statement& statement, const Me
                     planned->step.received});
   }
   return transfers;
+}
+
+Expected<JaxComparison> with_jax(const WorkloadPart& part, std::string computes, std::optional<ProductChoice> choice, const Statement& statement,
+                                 const Mesh& mesh, const std::string& tensor = "") {
+  JaxComparison comparison;
+  comparison.layer = part.name;
+  comparison.pass = part.pass;
+  comparison.computes = std::move(computes);
+  comparison.choice = std::move(choice);
+  for (const auto& [choose, transfers, received] : {std::tuple{Choose::by_default, &comparison.jax, &comparison.jax_received},
+                                                    {Choose::bytes, &comparison.fewest, &comparison.fewest_received}}) {
+    auto found = inserted(statement, mesh, choose, tensor);
+    if (!found) return found.error();
+    *transfers = *std::move(found);
+    *received = sum_of(*transfers);
+  }
+  return comparison;
 }
 
 /// Transposed in the product, of an array that may be stored transposed.
@@ -188,12 +205,9 @@ Expected<JaxComparison> compare_product(const WorkloadPart& part, const Product&
   statement.reads = {&left, &right};
   statement.outs = {{product.out, to_text(out.sharding, mesh, 2)}};
   statement.dtype = part.dtype;
-  auto transfers = inserted(statement, mesh);
-  if (!transfers) return transfers.error();
-  JaxComparison comparison{part.name, part.pass, "", part.product, *std::move(transfers), {}, {}, {}};
-  comparison.computes =
+  const std::string computes =
       fmt::format("{} = {} @ {}", written(out, false), written(left, product.transpose_left), written(right, product.transpose_right));
-  return comparison;
+  return with_jax(part, computes, part.product, statement, mesh);
 }
 
 /// The sums over the features that a norm needs of every token, as statements on whole arrays.
@@ -210,16 +224,8 @@ Expected<JaxComparison> compare_norm(const WorkloadPart& part, const std::vector
   if (plain) statement.text = fmt::format("first = sum({}, {}); ", of, 1 - tokens), statement.outs.emplace_back("first", out);
   statement.text += fmt::format("second = sum({} * X, {})", of, 1 - tokens);
   statement.outs.emplace_back("second", out);
-  auto transfers = inserted(statement, mesh, "sums");
-  if (!transfers) return transfers.error();
-  return JaxComparison{part.name,
-                       part.pass,
-                       plain ? fmt::format("sums of {0} and {0} * X over features", of) : fmt::format("sums of {} * X over features", of),
-                       {},
-                       *std::move(transfers),
-                       {},
-                       {},
-                       {}};
+  const std::string computes = plain ? fmt::format("sums of {0} and {0} * X over features", of) : fmt::format("sums of {} * X over features", of);
+  return with_jax(part, computes, {}, statement, mesh, "sums");
 }
 
 Expected<JaxComparison> compare_relayout(const WorkloadPart& part, const std::vector<JaxArray>& arrays, const Mesh& mesh) {
@@ -230,16 +236,8 @@ Expected<JaxComparison> compare_relayout(const WorkloadPart& part, const std::ve
   statement.reads = {&from};
   statement.outs = {{to.tensor.tensor, to_text(to.sharding, mesh, 2)}};
   statement.dtype = part.dtype;
-  auto transfers = inserted(statement, mesh, from.tensor.name);
-  if (!transfers) return transfers.error();
-  return JaxComparison{part.name,
-                       part.pass,
-                       fmt::format("{} as {}", from.tensor.name, to.tensor.transposed ? "[features, tokens]" : "[tokens, features]"),
-                       {},
-                       *std::move(transfers),
-                       {},
-                       {},
-                       {}};
+  const std::string computes = fmt::format("{} as {}", from.tensor.name, to.tensor.transposed ? "[features, tokens]" : "[tokens, features]");
+  return with_jax(part, computes, {}, statement, mesh, from.tensor.name);
 }
 
 }  // namespace
@@ -253,7 +251,6 @@ Expected<std::vector<JaxComparison>> compare_with_jax(const WorkloadPart& part, 
   const auto keep = [&](Expected<JaxComparison> comparison, const std::string& section) -> Status {
     if (!comparison) return comparison.error();
     comparison->plan = std::move(by_section[section]);
-    comparison->jax_received = sum_of(comparison->jax);
     comparison->plan_received = sum_of(comparison->plan);
     comparisons.push_back(*std::move(comparison));
     return success();
