@@ -12,7 +12,7 @@ namespace {
 
 std::string shape_text(const Extents& extents) { return extents.empty() ? "scalar" : fmt::format("{}", fmt::join(extents, "x")); }
 
-/// "next best: all-gather A along x, 25.17 MB: 256 times as much"
+/// "next best: all-gather A along x, 25165824 B in all: 25.07 MB more, 256 times as much"
 std::string next_best(const ProgramCollective& collective) {
   if (collective.alternative.empty()) return "";
   const double next = static_cast<double>(collective.alternative_bytes->count()), chosen = static_cast<double>(collective.chosen_bytes->count());
@@ -28,14 +28,15 @@ std::string program_table(const ProgramSummary& summary) {
   std::string text;
   if (!summary.association.empty()) text += fmt::format("order of the products: {}\n", summary.association);
   std::vector<std::vector<std::string>> rows{{"statement", "collective", "tensor", "axes", "from", "to", "input B", "received B"}};
-  std::string why;
-  std::string last;
+  std::string why, last, next;
   for (const ProgramCollective& collective : summary.collectives) {
     rows.push_back({collective.statement == last ? "" : collective.statement, collective.kind, collective.tensor, fmt::format("{}", fmt::join(collective.axes, ",")), collective.before,
                     collective.after, std::to_string(collective.input.count()), std::to_string(collective.received.count())});
     last = collective.statement;
     why += wrapped(fmt::format("{} of {} along {}: {}.", collective.kind, collective.tensor, fmt::join(collective.axes, ","), collective.reason)) + "\n";
-    if (const std::string next = next_best(collective); !next.empty()) why += "  " + wrapped(next) + "\n";
+    // Once behind all collectives of an operation.
+    const bool goes_on = &collective != &summary.collectives.back() && next_best(*(&collective + 1)) == next_best(collective);
+    if (next = next_best(collective); !next.empty() && !goes_on) why += "  " + wrapped(next) + "\n";
   }
   if (summary.collectives.empty()) text += "no collective: every device has what it needs\n";
   else text += table(rows, 6) + "\n" + why;

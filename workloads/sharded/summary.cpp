@@ -37,7 +37,8 @@ class Summary {
     return all;
   }
   [[nodiscard]] std::string statement_of(int operation) const {
-    const int statement = array(operation).statement;
+    // The search of a chain converts operands before any statement wants them.
+    const int statement = program_.statements.size() == 1 ? 0 : array(operation).statement;
     return statement < 0 ? array(operation).name : program_.statements[static_cast<std::size_t>(statement)];
   }
 
