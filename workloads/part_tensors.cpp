@@ -65,8 +65,10 @@ void join(const Buffer& buffer, std::int64_t rows, PartTensor& tensor) {
   std::size_t into = 0;
   for (std::size_t d = 0; d < buffer.extents.size(); ++d) {
     if (into == 0 && d > 0 && tensor.extents[0] == rows) into = 1;
-    if (tensor.extents[into] == 1) tensor.sharding[into] = buffer.sharding[d];
-    else assert(buffer.sharding[d].empty() && "a device's rows and columns are adjacent");
+    if (tensor.extents[into] == 1)
+      tensor.sharding[into] = buffer.sharding[d];
+    else
+      assert(buffer.sharding[d].empty() && "a device's rows and columns are adjacent");
     tensor.extents[into] *= buffer.extents[d] * devices_along(buffer.sharding[d]);
   }
   assert(tensor.extents[0] == rows);
@@ -80,6 +82,7 @@ std::vector<PartTensor> tensors_of(const WorkloadPart& part, const Schedule& sch
   std::vector<PartTensor> tensors;
   for (const Buffer& buffer : schedule.programs.front().buffers) {
     if (buffer.role == Role::scratch) continue;
+    assert(buffer.unreduced.empty() && "parts add their sums up");
     PartTensor tensor;
     tensor.tensor = buffer.tensor;
     tensor.name = name_in(part, buffer.tensor);

@@ -15,13 +15,16 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-const std::string inputs = std::string{PODSIM_SOURCE_DIR} + "/tests/golden/input/", gemm_plan = inputs + "plan.textproto", block_plan = inputs + "jax_plan.textproto";
+const std::string inputs = std::string{PODSIM_SOURCE_DIR} + "/tests/golden/input/", gemm_plan = inputs + "plan.textproto",
+                  block_plan = inputs + "jax_plan.textproto";
 
 TEST(ShowPlan, JaxTakesTheDevicesInTheOrderOfShowMesh) {
-  for (const std::string system : {"", " --slice 4x2x1 --mesh row=4,col=2", " --mesh-order jax", " --mesh-order snake", " --topology crossbar", " --slice 2x2x1 --pods 2 --mesh row=4,col=2"}) {
+  for (const std::string system : {"", " --slice 4x2x1 --mesh row=4,col=2", " --mesh-order jax", " --mesh-order snake", " --topology crossbar",
+                                   " --slice 2x2x1 --pods 2 --mesh row=4,col=2"}) {
     SCOPED_TRACE(system);
     const auto plan = json_of("show plan " + block_plan + " --jax" + system);
-    const std::string own = system.find("--mesh ") == std::string::npos ? " --mesh row=4,col=2" : "", slice = system.find("--slice") == std::string::npos ? " --slice 2x2x2" : "";
+    const std::string own = system.find("--mesh ") == std::string::npos ? " --mesh row=4,col=2" : "",
+                      slice = system.find("--slice") == std::string::npos ? " --slice 2x2x2" : "";
     EXPECT_EQ(plan["device_order"], json_of("show mesh --machine tpu_v4" + slice + own + system)["device_ids_row_major"]);
     EXPECT_EQ(plan["mesh"].dump(), R"({"row":4,"col":2})");
   }
@@ -30,9 +33,11 @@ TEST(ShowPlan, JaxTakesTheDevicesInTheOrderOfShowMesh) {
 TEST(ShowPlan, KeysAreThoseOfTheReport) {
   const auto plan = json_of("show plan " + block_plan + " --jax --axis-names row=data,col=model");
   EXPECT_THAT(test::keys(plan), ElementsAre("mesh", "axis_names", "plan_axes", "device_order", "layers", "collectives", "notes"));
-  EXPECT_THAT(test::keys(plan["layers"][0]), ElementsAre("name", "pass", "tensor", "role", "transposed", "shape", "spec", "dtype", "bytes_per_device"));
-  EXPECT_THAT(test::keys(plan["collectives"][0]), ElementsAre("name", "pass", "computes", "algorithm", "dataflow", "transposed", "slice_count", "jax", "plan",
-                                                              "jax_received_bytes", "plan_received_bytes"));
+  EXPECT_THAT(test::keys(plan["layers"][0]),
+              ElementsAre("name", "pass", "tensor", "role", "transposed", "shape", "spec", "dtype", "bytes_per_device"));
+  EXPECT_THAT(test::keys(plan["collectives"][0]),
+              ElementsAre("name", "pass", "computes", "algorithm", "dataflow", "transposed", "slice_count", "jax", "fewest", "plan",
+                          "jax_received_bytes", "fewest_received_bytes", "plan_received_bytes"));
   EXPECT_EQ(plan["axis_names"].dump(), R"(["data","model"])");
 }
 
@@ -69,10 +74,12 @@ TEST(ShowPlan, BadAxisNamesSayWhereAndWhatWasExpected) {
   EXPECT_EQ(error("--axis-names row=data"), "podsim: error: --axis-names: belongs to --jax\n");
   EXPECT_EQ(error("--jax --axis-names row=data,column=model"), "--axis-names:1:10: no mesh axis \"column\" in row=2,col=2, did you mean \"col\"?\n");
   EXPECT_EQ(error("--jax --axis-names row=data,row=model"), "--axis-names:1:10: expected each axis at most once, got \"row\" again\n");
-  EXPECT_EQ(error("--jax --axis-names row=x,col=x"), "--axis-names:1:11: expected a name of its own for each axis, got \"x\", which is that of row\n");
+  EXPECT_EQ(error("--jax --axis-names row=x,col=x"),
+            "--axis-names:1:11: expected a name of its own for each axis, got \"x\", which is that of row\n");
   EXPECT_EQ(error("--jax --axis-names data,model"), "--axis-names:1:1: expected AXIS=NAME, as in row=data,col=model; got \"data\"\n");
   EXPECT_THAT(error(gemm_plan + " --jax"), HasSubstr("one plan"));
-  EXPECT_THAT(error("--jax --slice 2x2x2 --straggler 0.0.0=0.5 --mesh row=2,col=2,depth=2"), HasSubstr("a workload needs a mesh of two axes, row and col"));
+  EXPECT_THAT(error("--jax --slice 2x2x2 --straggler 0.0.0=0.5 --mesh row=2,col=2,depth=2"),
+              HasSubstr("a workload needs a mesh of two axes, row and col"));
 }
 
 }  // namespace

@@ -27,21 +27,24 @@ std::string mesh_text(const JaxPlan& plan, const DeviceOrder& devices) {
     const auto last = static_cast<std::size_t>(plan.mesh.axes().empty() ? 1 : plan.mesh.axes().back().size);
     const std::size_t columns = last < 16 ? last * (16 / last) : last;
     for (std::size_t d = 0; d < devices.size(); d += columns) {
-      const std::vector<int> row{devices.begin() + static_cast<std::ptrdiff_t>(d), devices.begin() + static_cast<std::ptrdiff_t>(std::min(d + columns, devices.size()))};
+      const std::vector<int> row{devices.begin() + static_cast<std::ptrdiff_t>(d),
+                                 devices.begin() + static_cast<std::ptrdiff_t>(std::min(d + columns, devices.size()))};
       text += fmt::format("{}{}", d == 0 ? "ids = [" : ",\n       ", fmt::join(row, ", "));
     }
     text += "]\n";
   }
-  return text + fmt::format("by_id = {{d.id: d for d in jax.devices()}}\n"
-                            "mesh = jax.sharding.Mesh(np.array([by_id[i] for i in ids]).reshape({}), ({}))\n", sizes, names);
+  return text + fmt::format(
+                    "by_id = {{d.id: d for d in jax.devices()}}\n"
+                    "mesh = jax.sharding.Mesh(np.array([by_id[i] for i in ids]).reshape({}), ({}))\n",
+                    sizes, names);
 }
 
 /// "all-gather X along col, 12.58 MB; shift W along row in 6 steps, 4.194 MB"
 std::string transfers_text(const std::vector<JaxTransfer>& transfers) {
   std::vector<std::string> all;
   for (const JaxTransfer& one : transfers)
-    all.push_back(fmt::format("{} {} along {}{}, {}", one.kind, one.tensor, fmt::join(one.axes, ","), one.times > 1 ? fmt::format(" in {} steps", one.times) : "",
-                              to_text(one.received)));
+    all.push_back(fmt::format("{} {} along {}{}, {}", one.kind, one.tensor, fmt::join(one.axes, ","),
+                              one.times > 1 ? fmt::format(" in {} steps", one.times) : "", to_text(one.received)));
   return all.empty() ? "none" : fmt::format("{}", fmt::join(all, "; "));
 }
 
@@ -56,13 +59,15 @@ std::string comparison_text(const JaxComparison& comparison) {
   };
   return fmt::format("{}{}: {}\n", comparison.layer, comparison.pass == Pass::backward ? " backward" : "", comparison.computes) +
          line("JAX", comparison.jax, comparison.jax_received) +
+         (comparison.fewest_received < comparison.jax_received ? line("JAX, fewest bytes", comparison.fewest, comparison.fewest_received) : "") +
          line(comparison.choice ? "plan, " + choice_text_of(*comparison.choice) : "plan", comparison.plan, comparison.plan_received);
 }
 
 Json transfers_json(const std::vector<JaxTransfer>& transfers) {
   Json list = Json::array();
   for (const JaxTransfer& one : transfers)
-    list.push_back(Json{{"kind", one.kind}, {"tensor", one.tensor}, {"axes", one.axes}, {"times", one.times}, {"received_bytes", one.received.count()}});
+    list.push_back(
+        Json{{"kind", one.kind}, {"tensor", one.tensor}, {"axes", one.axes}, {"times", one.times}, {"received_bytes", one.received.count()}});
   return list;
 }
 
@@ -74,8 +79,10 @@ Json comparison_json(const JaxComparison& comparison) {
   json.set("transposed", choice ? Json(choice->transposed) : Json());
   json.set("slice_count", choice && choice->slice_count > 0 ? Json(choice->slice_count) : Json());
   json.set("jax", transfers_json(comparison.jax));
+  json.set("fewest", transfers_json(comparison.fewest));
   json.set("plan", transfers_json(comparison.plan));
   json.set("jax_received_bytes", comparison.jax_received.count());
+  json.set("fewest_received_bytes", comparison.fewest_received.count());
   json.set("plan_received_bytes", comparison.plan_received.count());
   return json;
 }
@@ -87,14 +94,20 @@ std::string jax_plan_text(const JaxPlan& plan, const DeviceOrder& devices) {
   std::vector<std::vector<std::string>> rows{{"layer", "array", "role", "PartitionSpec", "shape", "per device"}};
   std::string last;
   for (const JaxArray& array : plan.arrays) {
-    rows.push_back({array.layer == last ? "" : array.layer, array.tensor.name + (array.tensor.transposed ? ".T" : ""), std::string{name_of(array.tensor.role)}, spec_of(plan, array),
+    rows.push_back({array.layer == last ? "" : array.layer, array.tensor.name + (array.tensor.transposed ? ".T" : ""),
+                    std::string{name_of(array.tensor.role)}, spec_of(plan, array),
                     fmt::format("{} {}", name_of(array.tensor.dtype), fmt::join(array.shape, "x")), to_text(array.per_device)});
     last = array.layer;
   }
   text += table(rows, 5);
-  text += wrapped("An array X.T is stored transposed: weights [outputs, inputs], activations [features, tokens]. Tokens are the rows of all sequences. Kept the other "
-                  "way round, it has its spec reversed.") + "\n";
-  text += "\nCollectives, with the bytes that a device receives: what JAX inserts for these specs (show program --choose default), and the plan\n";
+  text += wrapped(
+              "An array X.T is stored transposed: weights [outputs, inputs], activations [features, tokens]. Tokens are the rows of all sequences. "
+              "Kept the other "
+              "way round, it has its spec reversed.") +
+          "\n";
+  text +=
+      "\nCollectives, with the bytes that a device receives: what JAX inserts for these specs by its usual rules (show program --choose default),\n"
+      "what it could insert where that is less (--choose bytes), and the plan\n";
   for (const JaxComparison& comparison : plan.comparisons) text += comparison_text(comparison);
   for (const std::string& note : plan.notes) text += wrapped("note: " + note) + "\n";
   return text;
@@ -119,8 +132,8 @@ std::string jax_plan_json(const JaxPlan& plan, const DeviceOrder& devices) {
                           {"bytes_per_device", array.per_device.count()}});
   }
   for (const JaxComparison& comparison : plan.comparisons) collectives.push_back(comparison_json(comparison));
-  return Json{{"mesh", std::move(mesh)},     {"axis_names", names},         {"plan_axes", std::move(plan_axes)},
-              {"device_order", devices},     {"layers", std::move(layers)}, {"collectives", std::move(collectives)},
+  return Json{{"mesh", std::move(mesh)}, {"axis_names", names},         {"plan_axes", std::move(plan_axes)},
+              {"device_order", devices}, {"layers", std::move(layers)}, {"collectives", std::move(collectives)},
               {"notes", plan.notes}}
              .dump(2) +
          "\n";

@@ -103,8 +103,9 @@ class SplitMesh {
         const MeshAxis& part = split_.axes()[static_cast<std::size_t>(i)];
         parts += fmt::format("{}{}={}", parts.empty() ? "" : ",", part.name, part.size);
       }
-      notes.push_back(fmt::format("Arrays are divided by a part of the axis {}={}, which no PartitionSpec can say: JAX's mesh needs the axis split into {}.",
-                                  mesh_.axes()[a].name, mesh_.axes()[a].size, parts));
+      notes.push_back(
+          fmt::format("Arrays are divided by a part of the axis {}={}, which no PartitionSpec can say: JAX's mesh needs the axis split into {}.",
+                      mesh_.axes()[a].name, mesh_.axes()[a].size, parts));
     }
     return notes;
   }
@@ -133,12 +134,18 @@ std::vector<std::string> notes_on(const std::vector<WorkloadPart>& parts) {
   const auto has = [&](auto test) { return std::any_of(parts.begin(), parts.end(), test); };
   std::vector<std::string> notes;
   if (has([](const WorkloadPart& part) { return part.kind == WorkloadPart::Kind::attention; }))
-    notes.push_back(fmt::format("The features that {} writes are ordered by group of heads: its queries, then its key, then its value. So are the columns of its W.", qkv_stage));
+    notes.push_back(fmt::format(
+        "The features that {} writes are ordered by group of heads: its queries, then its key, then its value. So are the columns of its W.",
+        qkv_stage));
   if (has([](const WorkloadPart& part) { return part.kind == WorkloadPart::Kind::activation && part.gated; }))
-    notes.emplace_back("Each device's features before the activation are its columns of the gate, then its columns of up; the columns of the W before are ordered so.");
+    notes.emplace_back(
+        "Each device's features before the activation are its columns of the gate, then its columns of up; the columns of the W before are ordered "
+        "so.");
   if (has([](const WorkloadPart& part) { return part.kind == WorkloadPart::Kind::relayout; }))
-    notes.emplace_back("A re-layout transposes the block of each device, so that features come out in another order (along both mesh axes, then within a device); the "
-                       "rows of the W that reads them are ordered so. JAX keeps the order and exchanges blocks instead.");
+    notes.emplace_back(
+        "A re-layout transposes the block of each device, so that features come out in another order (along both mesh axes, then within a device); "
+        "the "
+        "rows of the W that reads them are ordered so. JAX keeps the order and exchanges blocks instead.");
   return notes;
 }
 
@@ -160,7 +167,8 @@ Expected<AxisNames> parse_axis_names(std::string_view text, const Mesh& mesh, co
     if (const auto known = mesh.axis(axis); !known) return wrong(at, known.error().message);
     if (std::any_of(names.begin(), names.end(), [&](const auto& other) { return other.first == axis; }))
       return wrong(at, fmt::format("expected each axis at most once, got {} again", quoted(axis)));
-    if (!is_identifier(name)) return wrong(at + equals + 1, "expected a name of letters, digits and _ that begins with no digit, got " + quoted(name));
+    if (!is_identifier(name))
+      return wrong(at + equals + 1, "expected a name of letters, digits and _ that begins with no digit, got " + quoted(name));
     names.emplace_back(axis, name);
     columns.push_back(at + equals + 1);
     at += piece.size() + 1;
@@ -170,7 +178,8 @@ Expected<AxisNames> parse_axis_names(std::string_view text, const Mesh& mesh, co
     if (std::none_of(names.begin(), names.end(), [&](const auto& other) { return other.first == axis.name; })) named[axis.name] = axis.name;
   for (std::size_t i = 0; i < names.size(); ++i)
     if (const auto [other, added] = named.try_emplace(names[i].second, names[i].first); !added)
-      return wrong(columns[i], fmt::format("expected a name of its own for each axis, got {}, which is that of {}", quoted(names[i].second), other->second));
+      return wrong(columns[i],
+                   fmt::format("expected a name of its own for each axis, got {}, which is that of {}", quoted(names[i].second), other->second));
   return names;
 }
 

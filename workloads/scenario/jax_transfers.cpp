@@ -47,7 +47,8 @@ Labelled read_label(std::string label) {
   Labelled result;
   if (const std::size_t colon = label.find(": "); colon != std::string::npos) result.section = label.substr(0, colon), label.erase(0, colon + 2);
   std::size_t space = label.rfind(' ');
-  if (space != std::string::npos && label.size() > space + 2 && label[space + 1] == 's' && label.find_first_not_of("0123456789", space + 2) == std::string::npos)
+  if (space != std::string::npos && label.size() > space + 2 && label[space + 1] == 's' &&
+      label.find_first_not_of("0123456789", space + 2) == std::string::npos)
     label.erase(space), space = label.rfind(' ');
   result.tensor = space == std::string::npos ? label : label.substr(space + 1);
   return result;
@@ -71,7 +72,8 @@ class PlanTransfers {
       if (std::all_of(axes.begin(), axes.end(), [](const AxisView& axis) { return axis.size == 1; })) continue;
       const double received = part_of_devices(task.where) *
                               (collective != nullptr ? received_of(*collective) : static_cast<double>(bytes_of(program_, shift->target).count()));
-      add(found[label.section], {collective != nullptr ? std::string{name_of(collective->kind)} : "shift", tensor.empty() ? label.tensor : tensor, names_along(axes), 1, received});
+      add(found[label.section], {collective != nullptr ? std::string{name_of(collective->kind)} : "shift", tensor.empty() ? label.tensor : tensor,
+                                 names_along(axes), 1, received});
     }
     std::map<std::string, std::vector<JaxTransfer>> result;
     for (auto& [section, all] : found)
@@ -87,7 +89,8 @@ class PlanTransfers {
     double received;
   };
   static void add(std::vector<Found>& all, Found one) {
-    const auto known = std::find_if(all.begin(), all.end(), [&](const Found& f) { return std::tie(f.kind, f.tensor, f.axes) == std::tie(one.kind, one.tensor, one.axes); });
+    const auto known = std::find_if(all.begin(), all.end(),
+                                    [&](const Found& f) { return std::tie(f.kind, f.tensor, f.axes) == std::tie(one.kind, one.tensor, one.axes); });
     if (known == all.end()) return all.push_back(std::move(one));
     ++known->times;
     known->received += one.received;
@@ -136,7 +139,7 @@ class PlanTransfers {
 // ---- What JAX would do ----
 
 struct Statement {
-  std::string text;                               // on arrays as they are stored
+  std::string text;  // on arrays as they are stored
   std::vector<const JaxArray*> reads;
   std::vector<std::pair<std::string, std::string>> outs;  // a result and its sharding
   DType dtype = DType::bf16;
@@ -147,8 +150,8 @@ const JaxArray* array_named(const std::vector<JaxArray>& arrays, const std::stri
   return found == arrays.end() ? nullptr : &*found;
 }
 
-/// The default collectives of a program with these inputs and outputs. `tensor`: what all of them are of, if it is not their operand.
-Expected<std::vector<JaxTransfer>> inserted(const Statement& statement, const Mesh& mesh, const std::string& tensor = "") {
+/// The collectives of a program with these inputs and outputs. `tensor`: what all of them are of, if it is not their operand.
+Expected<std::vector<JaxTransfer>> inserted(const Statement& statement, const Mesh& mesh, Choose choose, const std::string& tensor) {
   ProgramText text;
   text.statements = {{statement.text, {}}};
   text.dtype = statement.dtype;
@@ -159,7 +162,7 @@ Expected<std::vector<JaxTransfer>> inserted(const Statement& statement, const Me
   for (const auto& [name, sharding] : statement.outs) text.outs.push_back({fmt::format("{}={}", name, sharding), {}});
   const auto program = read_program(text, mesh);
   if (!program) return program.error();
-  const auto plan = plan_program(*program, Choose::by_default);
+  const auto plan = plan_program(*program, choose);
   if (!plan) return plan.error();
   std::vector<JaxTransfer> transfers;
   for (const auto& action : plan->actions) {
@@ -167,9 +170,27 @@ Expected<std::vector<JaxTransfer>> inserted(const Statement& statement, const Me
     if (planned == nullptr || planned->step.kind == StepKind::slice) continue;
     const Operation* of = &program->operations[static_cast<std::size_t>(plan->forms[static_cast<std::size_t>(planned->before)].operation)];
     while (of->op == ArrayOp::transpose) of = &program->operations[static_cast<std::size_t>(of->operands[0])];
-    add(transfers, {std::string{name_of(planned->step.kind)}, tensor.empty() ? of->name : tensor, names_of(mesh, planned->step.axes), 1, planned->step.received});
+    add(transfers, {std::string{name_of(planned->step.kind)}, tensor.empty() ? of->name : tensor, names_of(mesh, planned->step.axes), 1,
+                    planned->step.received});
   }
   return transfers;
+}
+
+Expected<JaxComparison> with_jax(const WorkloadPart& part, std::string computes, std::optional<ProductChoice> choice, const Statement& statement,
+                                 const Mesh& mesh, const std::string& tensor = "") {
+  JaxComparison comparison;
+  comparison.layer = part.name;
+  comparison.pass = part.pass;
+  comparison.computes = std::move(computes);
+  comparison.choice = std::move(choice);
+  for (const auto& [choose, transfers, received] : {std::tuple{Choose::by_default, &comparison.jax, &comparison.jax_received},
+                                                    {Choose::bytes, &comparison.fewest, &comparison.fewest_received}}) {
+    auto found = inserted(statement, mesh, choose, tensor);
+    if (!found) return found.error();
+    *transfers = *std::move(found);
+    *received = sum_of(*transfers);
+  }
+  return comparison;
 }
 
 /// Transposed in the product, of an array that may be stored transposed.
@@ -179,15 +200,14 @@ Expected<JaxComparison> compare_product(const WorkloadPart& part, const Product&
   const JaxArray &left = *array_named(arrays, product.left), &right = *array_named(arrays, product.right), &out = *array_named(arrays, product.out);
   const auto operand = [](const std::string& name, bool transposed) { return name + (transposed ? ".T" : ""); };
   Statement statement;
-  statement.text = fmt::format("{} = {} @ {}", product.out, operand(product.left, product.transpose_left), operand(product.right, product.transpose_right));
+  statement.text =
+      fmt::format("{} = {} @ {}", product.out, operand(product.left, product.transpose_left), operand(product.right, product.transpose_right));
   statement.reads = {&left, &right};
   statement.outs = {{product.out, to_text(out.sharding, mesh, 2)}};
   statement.dtype = part.dtype;
-  auto transfers = inserted(statement, mesh);
-  if (!transfers) return transfers.error();
-  JaxComparison comparison{part.name, part.pass, "", part.product, *std::move(transfers), {}, {}, {}};
-  comparison.computes = fmt::format("{} = {} @ {}", written(out, false), written(left, product.transpose_left), written(right, product.transpose_right));
-  return comparison;
+  const std::string computes =
+      fmt::format("{} = {} @ {}", written(out, false), written(left, product.transpose_left), written(right, product.transpose_right));
+  return with_jax(part, computes, part.product, statement, mesh);
 }
 
 /// The sums over the features that a norm needs of every token, as statements on whole arrays.
@@ -204,10 +224,8 @@ Expected<JaxComparison> compare_norm(const WorkloadPart& part, const std::vector
   if (plain) statement.text = fmt::format("first = sum({}, {}); ", of, 1 - tokens), statement.outs.emplace_back("first", out);
   statement.text += fmt::format("second = sum({} * X, {})", of, 1 - tokens);
   statement.outs.emplace_back("second", out);
-  auto transfers = inserted(statement, mesh, "sums");
-  if (!transfers) return transfers.error();
-  return JaxComparison{part.name, part.pass, plain ? fmt::format("sums of {0} and {0} * X over features", of) : fmt::format("sums of {} * X over features", of),
-                       {}, *std::move(transfers), {}, {}, {}};
+  const std::string computes = plain ? fmt::format("sums of {0} and {0} * X over features", of) : fmt::format("sums of {} * X over features", of);
+  return with_jax(part, computes, {}, statement, mesh, "sums");
 }
 
 Expected<JaxComparison> compare_relayout(const WorkloadPart& part, const std::vector<JaxArray>& arrays, const Mesh& mesh) {
@@ -218,16 +236,14 @@ Expected<JaxComparison> compare_relayout(const WorkloadPart& part, const std::ve
   statement.reads = {&from};
   statement.outs = {{to.tensor.tensor, to_text(to.sharding, mesh, 2)}};
   statement.dtype = part.dtype;
-  auto transfers = inserted(statement, mesh, from.tensor.name);
-  if (!transfers) return transfers.error();
-  return JaxComparison{part.name, part.pass, fmt::format("{} as {}", from.tensor.name, to.tensor.transposed ? "[features, tokens]" : "[tokens, features]"), {},
-                       *std::move(transfers), {}, {}, {}};
+  const std::string computes = fmt::format("{} as {}", from.tensor.name, to.tensor.transposed ? "[features, tokens]" : "[tokens, features]");
+  return with_jax(part, computes, {}, statement, mesh, from.tensor.name);
 }
 
 }  // namespace
 
-Expected<std::vector<JaxComparison>> compare_with_jax(const WorkloadPart& part, const Schedule& schedule, const std::vector<JaxArray>& arrays, const Mesh& mesh,
-                                                      const AxesOfView& axes_of) {
+Expected<std::vector<JaxComparison>> compare_with_jax(const WorkloadPart& part, const Schedule& schedule, const std::vector<JaxArray>& arrays,
+                                                      const Mesh& mesh, const AxesOfView& axes_of) {
   const bool forward = part.pass == Pass::forward, is_norm = part.kind == WorkloadPart::Kind::norm;
   const std::string tensor = is_norm ? "sums" : part.kind == WorkloadPart::Kind::relayout ? (forward ? "X" : "dY") : "";
   auto by_section = PlanTransfers{schedule, mesh, axes_of}.find(tensor);
@@ -235,7 +251,6 @@ Expected<std::vector<JaxComparison>> compare_with_jax(const WorkloadPart& part, 
   const auto keep = [&](Expected<JaxComparison> comparison, const std::string& section) -> Status {
     if (!comparison) return comparison.error();
     comparison->plan = std::move(by_section[section]);
-    comparison->jax_received = sum_of(comparison->jax);
     comparison->plan_received = sum_of(comparison->plan);
     comparisons.push_back(*std::move(comparison));
     return success();

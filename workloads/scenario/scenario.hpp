@@ -9,6 +9,7 @@
 //   explain(Run), alternatives(System), lose_any_cable(...)      why, and what if something breaks
 //   compare(systems with variants), find_crossovers(...)         who wins, and from where to where
 //   tune(TuningRequest) on systems_in(SearchSpace)               the fastest plan
+//   jax_plan(submesh, workload, plan, pass) -> JaxPlan           the plan as JAX writes it
 //   read_schedule(), write_schedule()                            schedules as files
 // Fits to measurements stand on this: validation/calibration (podsim::calibration).
 #pragma once
@@ -25,6 +26,7 @@
 #include "workloads/scenario/equal_terms.hpp"
 #include "workloads/scenario/explain.hpp"
 #include "workloads/scenario/faults.hpp"
+#include "workloads/scenario/jax_plan.hpp"
 #include "workloads/scenario/plan_choice.hpp"
 #include "workloads/scenario/problem.hpp"
 #include "workloads/scenario/read_scenario.hpp"
