@@ -45,10 +45,33 @@ class ProductRules {
   }
 
   std::vector<ShardingAlternative> all() {
-    std::vector<std::vector<Part>> candidates;  // per axis, the default first
+    enumerate(false);
+    std::size_t axes = 0;
+    for (const MeshAxis& axis : mesh_.axes()) axes += axis.size > 1 ? 1 : 0;
+    constexpr std::size_t most_axes = 3;
+    if (axes > most_axes) return std::move(all_);
+    std::vector<Sharding> targets;
+    for (const ShardingAlternative& way : all_) {
+      Sharding whole = way.result;
+      whole.unreduced.clear();
+      if (std::find(targets.begin(), targets.end(), whole) == targets.end()) targets.push_back(std::move(whole));
+    }
+    if (asked_) targets = {*asked_};
+    for (const Sharding& target : targets) {
+      then_ = target;
+      enumerate(true);
+    }
+    return std::move(all_);
+  }
+
+ private:
+  /// Every choice of a part per axis, the default first; `any`: all parts there are, else those that the axis has or is asked for.
+  void enumerate(bool any) {
+    std::vector<std::vector<Part>> candidates;  // per axis
     std::vector<int> axes;
     for (int axis = 0; axis < static_cast<int>(mesh_.axes().size()); ++axis) {
-      std::vector<Part> own = parts_for(axis);
+      if (mesh_.axes()[static_cast<std::size_t>(axis)].size == 1) continue;
+      std::vector<Part> own = parts_for(axis, any);
       if (own.size() == 1 && own[0].kind == Kind::none && in_left(axis).kind == Kind::none && in_right(axis).kind == Kind::none) continue;
       axes.push_back(axis);
       candidates.push_back(std::move(own));
@@ -57,17 +80,16 @@ class ProductRules {
     for (bool more = true; more;) {
       std::map<int, Part> parts;
       for (std::size_t i = 0; i < axes.size(); ++i) parts[axes[i]] = candidates[i][pick[i]];
-      for (const bool left_first : {true, false}) build(parts, left_first);
+      for (const bool asked_first : {false, true})
+        for (const bool left_first : {true, false}) build(parts, left_first, asked_first);
       more = false;
       for (std::size_t i = 0; i < axes.size() && !more; ++i) {
         pick[i] = (pick[i] + 1) % candidates[i].size();
         more = pick[i] != 0;
       }
     }
-    return std::move(all_);
   }
 
- private:
   [[nodiscard]] Part in_left(int axis) const {
     for (std::size_t d = 0; d < rank_; ++d)
       if (has(left_.axes_of(d), axis)) return d + 2 < rank_ ? Part{Kind::batch, d} : Part{d + 2 == rank_ ? Kind::rows : Kind::contraction};
@@ -105,7 +127,7 @@ class ProductRules {
     return left.kind != Kind::none ? left : right;
   }
 
-  [[nodiscard]] std::vector<Part> parts_for(int axis) const {
+  [[nodiscard]] std::vector<Part> parts_for(int axis, bool any) const {
     std::vector<Part> parts{default_part(axis)};
     const auto offer = [&](const Part& part) {
       if (std::find(parts.begin(), parts.end(), part) == parts.end()) parts.push_back(part);
@@ -118,6 +140,9 @@ class ProductRules {
     const bool together = left == right || left.kind == Kind::none || right.kind == Kind::none;
     const bool contracted = left.kind == Kind::contraction || right.kind == Kind::contraction;
     if (!together || contracted || (result && parts.size() > 1)) offer({});
+    if (!any) return parts;
+    for (const Kind kind : {Kind::rows, Kind::contraction, Kind::columns, Kind::none}) offer({kind});
+    for (std::size_t d = 0; d + 2 < rank_; ++d) offer({Kind::batch, d});
     return parts;
   }
 
@@ -134,17 +159,20 @@ class ProductRules {
     return axes;
   }
 
-  void build(const std::map<int, Part>& parts, bool left_first) {
+  void build(const std::map<int, Part>& parts, bool left_first, bool asked_first) {
     static const Axes none;
-    const auto asked = [&](std::size_t d) { return asked_ ? &asked_->axes_of(d) : &none; };
+    const std::optional<Sharding>& wanted = then_ ? then_ : asked_;
+    const auto asked = [&](std::size_t d) { return wanted ? &wanted->axes_of(d) : &none; };
+    const auto first = [&](const Axes& own, std::size_t d) { return asked_first ? asked(d) : &own; };
+    const auto second = [&](const Axes& own, std::size_t d) { return asked_first ? &own : asked(d); };
     ShardingAlternative alternative;
     Sharding left, right, result;
     for (std::size_t d = 0; d + 2 < rank_; ++d) {
       const Axes axes = ordered(parts, {Kind::batch, d}, {&left_.axes_of(d), &right_.axes_of(d), asked(d)});
       for (Sharding* sharding : {&left, &right, &result}) sharding->dims.push_back(axes);
     }
-    const Axes rows = ordered(parts, {Kind::rows}, {&left_.axes_of(rank_ - 2), asked(rank_ - 2)});
-    const Axes columns = ordered(parts, {Kind::columns}, {&right_.axes_of(rank_ - 1), asked(rank_ - 1)});
+    const Axes rows = ordered(parts, {Kind::rows}, {first(left_.axes_of(rank_ - 2), rank_ - 2), second(left_.axes_of(rank_ - 2), rank_ - 2)});
+    const Axes columns = ordered(parts, {Kind::columns}, {first(right_.axes_of(rank_ - 1), rank_ - 1), second(right_.axes_of(rank_ - 1), rank_ - 1)});
     const Axes &a = left_.axes_of(rank_ - 1), &b = right_.axes_of(rank_ - 2);
     const Axes contraction = ordered(parts, {Kind::contraction}, {left_first ? &a : &b, left_first ? &b : &a});
     left.dims.insert(left.dims.end(), {rows, contraction});
@@ -159,6 +187,12 @@ class ProductRules {
     if (!divides(left_array_.extents, left, mesh_) || !divides(right_array_.extents, right, mesh_)) return;
     alternative.operands = {left.canonical(), right.canonical()};
     alternative.result = result.canonical();
+    // A way without a conversion behind it says as much.
+    if (then_ && alternative.result != *then_ && !asked_) alternative.then = then_;
+    const auto same = [&](const ShardingAlternative& way) { return !way.then && way.operands == alternative.operands && way.result == alternative.result; };
+    Sharding whole = alternative.result;
+    whole.unreduced.clear();
+    if (then_ && whole == *then_ && std::any_of(all_.begin(), all_.end(), same)) return;
     add_new(all_, std::move(alternative));
   }
 
@@ -174,9 +208,11 @@ class ProductRules {
     if (right.kind == Kind::right_sums && part.kind != Kind::right_sums)
       return fmt::format("partial sums of {} are pending along {}, and the product needs their sum", B, x);
     if (left.kind == Kind::contraction && right.kind == Kind::contraction)
-      return part.kind == Kind::contraction ? fmt::format("{} divides both contractions: every device has partial sums", x)
+      return part.kind == Kind::contraction             ? fmt::format("{} divides both contractions: every device has partial sums", x)
                                             : fmt::format("{} divides both contractions, in different places", x);
-    if (left.kind == Kind::none && right.kind == Kind::none) return fmt::format("the result is to be divided by {}", x);
+    if (left.kind == Kind::none && right.kind == Kind::none)
+      return part.kind == Kind::contraction ? fmt::format("{} is free: both contractions are sliced by it, and every device has partial sums", x)
+                                            : fmt::format("the result is to be divided by {}", x);
     if (left.kind == Kind::none || right.kind == Kind::none) {
       const bool in_a = left.kind != Kind::none;
       const Part own = in_a ? left : right;
@@ -195,6 +231,7 @@ class ProductRules {
   std::size_t rank_;
   const Sharding &left_, &right_;
   const std::optional<Sharding>& asked_;
+  std::optional<Sharding> then_{};  // what results are converted to
   std::size_t common_ = 0;  // axes that divide both contractions alike, from the first on
   std::vector<ShardingAlternative> all_;
 };

@@ -25,11 +25,13 @@ namespace podsim {
 struct ShardingAlternative {
   std::vector<Sharding> operands;      // what the operands are converted to
   Sharding result;                     // what the operation then makes, with its partial sums pending
+  std::optional<Sharding> then{};      // what the result is converted to at once
   std::map<int, std::string> reasons{};  // per mesh axis why the operands are converted along it
-  friend bool operator==(const ShardingAlternative& a, const ShardingAlternative& b) { return a.operands == b.operands && a.result == b.result; }
+  friend bool operator==(const ShardingAlternative& a, const ShardingAlternative& b) { return a.operands == b.operands && a.result == b.result && a.then == b.then; }
 };
 
-/// All ways, the default first. `operands` and `asked` have no axes of size 1; `asked` is the sharding that the result is needed in, if that is known.
+/// All ways, the default first. Of products on meshes of at most 3 axes also those that compute the result in any sharding and convert it: to `asked`, or to
+/// what one of the other ways gives. `operands` and `asked` have no axes of size 1; `asked` is the sharding that the result is needed in, if that is known.
 std::vector<ShardingAlternative> alternatives_of(const ShardedProgram& program, const Operation& operation, const std::vector<Sharding>& operands,
                                          const std::optional<Sharding>& asked);
 

@@ -17,6 +17,7 @@ Sharding needed(const Sharding& result, const std::optional<Sharding>& asked) {
   whole.unreduced.clear();
   return whole;
 }
+Sharding needed(const ShardingAlternative& way, const std::optional<Sharding>& asked) { return way.then ? *way.then : needed(way.result, asked); }
 
 class Planner {
  public:
@@ -104,7 +105,7 @@ class Planner {
     std::vector<CostedAlternative> ways;
     for (ShardingAlternative& alternative : alternatives_of(program_, operation, operands, asked)) {
       std::optional<ReshardCost> cost = cost_of(operation, alternative);
-      const Resharding* result = resharder_.find(layout(i), alternative.result, needed(alternative.result, asked));
+      const Resharding* result = resharder_.find(layout(i), alternative.result, needed(alternative, asked));
       if (cost && result != nullptr) ways.push_back({std::move(alternative), *cost + result->cost});
     }
     assert(!ways.empty() && "the default divides");
@@ -132,7 +133,18 @@ class Planner {
       planned.operands.push_back(convert(operation.operands[o], way.operands[o], i, way.reasons, fmt::format("{} needs it in this sharding", name_of(operation.op))));
     planned.result = add_form(i, way.result);
     plan_.actions.emplace_back(std::move(planned));
+    if (way.then) {
+      // The array is what it is converted to; what it was first is known, too.
+      const int form = convert(i, *way.then, i, way.reasons, "this way of computing it receives the fewest bytes");
+      auto& forms = forms_of_[static_cast<std::size_t>(i)];
+      std::iter_swap(forms.begin(), std::find(forms.begin(), forms.end(), form));
+    }
     return success();
+  }
+
+  /// Whether both operands are the same array in the same sharding.
+  static bool converted_before(const Operation& operation, const ShardingAlternative& alternative, std::size_t operand) {
+    return operand > 0 && operation.operands[operand] == operation.operands[0] && alternative.operands[operand] == alternative.operands[0];
   }
 
   std::string collectives_of(int i, const ShardingAlternative& alternative, const std::optional<Sharding>& asked) {
@@ -146,15 +158,16 @@ class Planner {
       }
     };
     const Operation& operation = program_.operations[static_cast<std::size_t>(i)];
-    for (std::size_t o = 0; o < operation.operands.size(); ++o) add(operation.operands[o], *cheapest(operation.operands[o], alternative.operands[o]).second);
-    add(i, *resharder_.find(layout(i), alternative.result, needed(alternative.result, asked)));
+    for (std::size_t o = 0; o < operation.operands.size(); ++o)
+      if (!converted_before(operation, alternative, o)) add(operation.operands[o], *cheapest(operation.operands[o], alternative.operands[o]).second);
+    add(i, *resharder_.find(layout(i), alternative.result, needed(alternative, asked)));
     return text.empty() ? "no collective" : text;
   }
 
   std::optional<ReshardCost> cost_of(const Operation& operation, const ShardingAlternative& alternative) {
     ReshardCost cost;
     for (std::size_t o = 0; o < operation.operands.size(); ++o) {
-      if (o > 0 && operation.operands[o] == operation.operands[0] && alternative.operands[o] == alternative.operands[0]) continue;
+      if (converted_before(operation, alternative, o)) continue;
       const Resharding* way = cheapest(operation.operands[o], alternative.operands[o]).second;
       if (way == nullptr) return std::nullopt;
       cost = cost + way->cost;

@@ -67,6 +67,7 @@ ReferenceProgram reference_of(const ShardedProgram& program) {
   for (const Operation& operation : program.operations) {
     ReferenceNode node;
     node.kind = kind_of(operation.op);
+    if (is_local(operation.op) && operation.axes.empty()) node.kind = ReferenceKind::scale;  // axes of size 1: each device alone
     node.operands = operation.operands;
     node.extents = operation.extents;
     node.name = operation.name;
