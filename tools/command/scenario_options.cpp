@@ -78,7 +78,7 @@ OptionGroup program_options() {
           {"shape", words("A=48x24"), "the shape of an input of --program; repeatable, or separated by ;"},
           {"shard", words("A=x,-"), "the mesh axes that divide each dimension of an input: x, - for none,\n(x+y) for two; left out: replicated"},
           {"out", words("C=x,y"), "the sharding that a result of --program is needed in; partial sums stay\npending with C=unreduced(x):-,y"},
-          {"choose", word("default|bytes|time", "bytes"), "which collectives are inserted: those of the usual rules, with the\nfewest bytes received per device, or the fastest by des"},
+          {"choose", word("default|bytes|time", "bytes"), "which collectives are inserted, operation by operation: those of the\nusual rules, with the fewest bytes received per device, or the\nfastest by des; of a whole program another way may be better"},
           {"chain", flag(), "--program is one product of 3 to 8 matrices (or X = A @ X): search the\norder of the products and the shardings that are not given"},
           {"minimise", word("bytes|collectives|time", "bytes"), "of --chain"},
           {"replicate", words("A[,...]|all"), "operands of --chain that need not be divided over all devices"}};

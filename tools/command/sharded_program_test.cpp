@@ -41,7 +41,7 @@ TEST(ShardedProgram, TheFastestWayDependsOnTheMachine) {
     return collectives_of(json_of(arguments));
   };
   EXPECT_EQ(on("tpu_v4", "4x2", "time"), "all-gather B y, all-reduce C x");
-  EXPECT_EQ(on("dgx_h100", "1x8", "time"), "all-reduce C x,y");
+  EXPECT_EQ(on("dgx_h100", "1x8", "time"), "all-gather B y, reduce-scatter C x, all-gather C y,x");
   EXPECT_EQ(on("tpu_v4", "4x2", "bytes"), on("dgx_h100", "1x8", "bytes"));
 }
 
@@ -165,6 +165,8 @@ TEST(ShardedProgram, BadInputIsPlaced) {
   const Folder folder;
   const std::string file = folder.file("bad.textproto", "format_version: 1\nstatement: \"C = A @ Q\"\nshape: \"A=4x4\"\n");
   EXPECT_THAT(told({"--program", file}), HasSubstr("bad.textproto:2:21: \"Q\" has no value here"));
+  const std::string good = folder.file("good.textproto", "format_version: 1\nstatement: \"C = A @ A.T\"\nshape: \"A=4x4\"\nshard: \"A=x,-\"\n");
+  EXPECT_EQ(json_of({"show", "program", "--mesh", "x=4,y=2", "--program", good, "--shape", "A=8x8", "--shard", "A=-,-"}).at("outputs").at(0).at("shape"), json::array({8, 8}));
 }
 
 }  // namespace

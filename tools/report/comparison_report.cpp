@@ -286,7 +286,7 @@ std::string rows_table(const std::vector<Row>& rows) {
     if (row.group != best->group) best = &row;
     auto& line = cells.emplace_back();
     for (const Column& column : columns) line.push_back(column.cell(row));
-    line.push_back(fmt::format("+{}", percent(row.result.makespan_s / best->result.makespan_s - 1)));
+    line.push_back(fmt::format("+{}", percent(best->result.makespan_s > 0 ? row.result.makespan_s / best->result.makespan_s - 1 : 0)));
   }
   return table(cells, left);
 }

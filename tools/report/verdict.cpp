@@ -47,7 +47,8 @@ std::string place_of(const Row& row) {
 
 /// How much longer than the best.
 std::string margin(const Row& best, const Row& row) {
-  return fmt::format("+{:.1f} %", 100 * (row.result.makespan_s / best.result.makespan_s - 1));
+  // What takes no time at all is the best, and so is whatever takes as long.
+  return fmt::format("+{:.1f} %", best.result.makespan_s > 0 ? 100 * (row.result.makespan_s / best.result.makespan_s - 1) : 0);
 }
 
 /// What the neighbours of the best slice count say about what sets it.

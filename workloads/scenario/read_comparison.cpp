@@ -193,7 +193,7 @@ Expected<std::vector<Variant>> program_variants(const Fields& fields, const Syst
   if (!counts) return counts.error();
   if (!problem) {
     for (const char* name : {"algorithm", "slice_count"})
-      if (fields.has(name)) return Diagnostic{fields.where(name), "belongs to a program that is one product with all matrices divided by rows and columns, --out too"};
+      if (fields.has(name)) return Diagnostic{fields.where(name), "belongs to a program that is one product with all matrices divided by rows and columns, its result too (`out`)"};
     return variants;
   }
   const auto options = read_part_options(fields, system.machine);

@@ -1,6 +1,8 @@
 // Sharded programs from fields and files.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/base/blame.hpp"
 #include "sim/base/text.hpp"
 #include "sim/config/files.hpp"
@@ -65,6 +67,17 @@ void append(std::vector<ProgramText::Entry>& entries, const Fields& fields, std:
   }
 }
 
+/// The same beside a file, whose entries of the same names give way.
+void complete(std::vector<ProgramText::Entry>& entries, const Fields& fields, std::string_view name) {
+  const auto name_of = [](const ProgramText::Entry& entry) { return trimmed(std::string_view{entry.text}.substr(0, entry.text.find('='))); };
+  std::vector<ProgramText::Entry> given;
+  append(given, fields, name);
+  std::erase_if(entries, [&](const ProgramText::Entry& entry) {
+    return std::any_of(given.begin(), given.end(), [&](const ProgramText::Entry& own) { return name_of(own) == name_of(entry); });
+  });
+  entries.insert(entries.end(), given.begin(), given.end());
+}
+
 Expected<ProgramText> program_text(const Fields& fields, DType default_dtype) {
   const std::string given = fields.text("program");
   ProgramText text;
@@ -78,9 +91,9 @@ Expected<ProgramText> program_text(const Fields& fields, DType default_dtype) {
     where.is_field = false;
     text.statements.push_back({given, where});
   }
-  append(text.shapes, fields, "shape");
-  append(text.shards, fields, "shard");
-  append(text.outs, fields, "out");
+  complete(text.shapes, fields, "shape");
+  complete(text.shards, fields, "shard");
+  complete(text.outs, fields, "out");
   if (fields.has("dtype")) {
     const auto dtype = parse_dtype(fields.text("dtype"), fields.where("dtype"));
     if (!dtype) return dtype.error();
