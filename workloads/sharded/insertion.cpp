@@ -6,6 +6,8 @@
 #include <cassert>
 #include <set>
 
+#include "workloads/sharded/reshard.hpp"
+
 namespace podsim {
 
 namespace {
@@ -16,12 +18,6 @@ bool has(const Axes& axes, int axis) { return std::find(axes.begin(), axes.end()
 
 void add_new(std::vector<ShardingAlternative>& all, ShardingAlternative alternative) {
   if (std::find(all.begin(), all.end(), alternative) == all.end()) all.push_back(std::move(alternative));
-}
-
-bool divides(const Extents& extents, const Sharding& sharding, const Mesh& mesh) {
-  for (std::size_t d = 0; d < extents.size(); ++d)
-    if (extents[d] % devices_along(mesh, sharding.axes_of(d)) != 0) return false;
-  return true;
 }
 
 // ---- Products ----

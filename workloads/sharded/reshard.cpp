@@ -8,6 +8,8 @@
 #include <numeric>
 #include <set>
 
+#include "sim/schedule/reference_program.hpp"
+
 namespace podsim {
 
 std::string_view name_of(StepKind kind) {
@@ -24,9 +26,13 @@ bool less(const ReshardCost& a, const ReshardCost& b, Objective objective) {
 }
 
 Bytes block_bytes(const ArrayLayout& array, const Sharding& sharding, const Mesh& mesh) {
-  std::int64_t count = array.element.count();
-  for (std::size_t d = 0; d < array.extents.size(); ++d) count *= array.extents[d] / devices_along(mesh, sharding.axes_of(d));
-  return Bytes{count};
+  return Bytes{array.element.count() * element_count(block_extents(array.extents, sharding, mesh))};
+}
+
+bool divides(const Extents& extents, const Sharding& sharding, const Mesh& mesh) {
+  for (std::size_t d = 0; d < extents.size(); ++d)
+    if (extents[d] % devices_along(mesh, sharding.axes_of(d)) != 0) return false;
+  return true;
 }
 
 namespace {
@@ -46,12 +52,6 @@ Weight weight_of(const ReshardStep& step, Objective objective) {
 
 /// Part of an amount of bytes; rounded up, where blocks are smaller than the number of devices.
 Bytes received_part(Bytes whole, std::int64_t devices) { return Bytes{whole.count() - whole.count() / devices}; }
-
-bool divides(const ArrayLayout& array, const Sharding& sharding, const Mesh& mesh) {
-  for (std::size_t d = 0; d < array.extents.size(); ++d)
-    if (array.extents[d] % devices_along(mesh, sharding.axes_of(d)) != 0) return false;
-  return true;
-}
 
 /// Every sharding with these axes: each axis divides a dimension, is pending, or is absent.
 std::vector<Sharding> shardings_of(const ArrayLayout& array, const Axes& axes, const Mesh& mesh) {
@@ -73,7 +73,7 @@ std::vector<Sharding> shardings_of(const ArrayLayout& array, const Axes& axes, c
       if ((used >> a & 1) != 0) continue;
       for (Axes& dim : current.dims) {
         dim.push_back(axes[a]);
-        if (divides(array, current, mesh)) self(self, used | std::size_t{1} << a);
+        if (divides(array.extents, current, mesh)) self(self, used | std::size_t{1} << a);
         dim.pop_back();
       }
     }
@@ -106,7 +106,7 @@ class Steps {
 
  private:
   void add(StepKind kind, Axes axes, std::size_t dim, std::size_t from_dim, const Sharding& after, Bytes received) {
-    if (!divides(array_, after, mesh_)) return;
+    if (!divides(array_.extents, after, mesh_)) return;
     steps_.push_back({kind, std::move(axes), static_cast<int>(dim), static_cast<int>(from_dim), start_.canonical(), after.canonical(), block_, received});
   }
   void appended(StepKind kind, std::size_t dim, const Axes& axes, Bytes received) {

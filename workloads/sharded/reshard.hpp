@@ -88,6 +88,9 @@ class Resharder {
   std::map<std::tuple<ArrayLayout, Sharding, Sharding>, Resharding> unreduced_;  // conversions that end with `unreduce`
 };
 
+/// Whether the axes of every dimension divide it.
+bool divides(const Extents& extents, const Sharding& sharding, const Mesh& mesh);
+
 /// The bytes of one device's block.
 Bytes block_bytes(const ArrayLayout& array, const Sharding& sharding, const Mesh& mesh);
 

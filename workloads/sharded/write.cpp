@@ -61,10 +61,7 @@ class Writer {
 
   /// The extents of a form's block; a scalar has one element.
   [[nodiscard]] Extents extents_of(int f) const {
-    const Operation& whole = array(form(f).operation);
-    Extents extents = whole.extents;
-    for (std::size_t d = 0; d < extents.size(); ++d) extents[d] /= devices_along(mesh_, form(f).sharding.axes_of(d));
-    return extents;
+    return block_extents(array(form(f).operation).extents, form(f).sharding, mesh_);
   }
   static Extents stored(Extents extents, bool transposed) {
     if (transposed) std::reverse(extents.begin(), extents.end());
