@@ -68,7 +68,7 @@ void measure_axes(const Model& model, const Timeline& timeline, Metrics& metrics
 }
 
 void measure_arithmetic(const Model& model, Metrics& metrics) {
-  std::array<Count, dtype_count> products{};  // m n k
+  std::array<Count, product_dtype_count> products{};  // m n k
   for (std::uint32_t p = 0; p < model.costs.size(); ++p)
     for (std::size_t t = 0; t < model.costs[p].size(); ++t) {
       const Participants& who = model.deployment.who(p, t);
@@ -84,7 +84,7 @@ void measure_arithmetic(const Model& model, Metrics& metrics) {
           static_cast<Count>(e.m) * static_cast<Count>(e.n) * static_cast<Count>(e.k) * static_cast<Count>(devices);
     }
   Count all = 0;
-  for (int d = 0; d < dtype_count; ++d) {
+  for (int d = 0; d < product_dtype_count; ++d) {
     const Count of_dtype = products.at(static_cast<std::size_t>(d));
     all += of_dtype;
     if (of_dtype == 0 || !(metrics.makespan > Picoseconds{})) continue;

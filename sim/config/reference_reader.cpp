@@ -60,6 +60,9 @@ class ReferenceReader {
     node.transpose_left = message.transpose_left();
     node.transpose_right = message.transpose_right();
     node.permutation.assign(message.permutation().begin(), message.permutation().end());
+    node.dims.assign(message.dims().begin(), message.dims().end());
+    node.inverse = message.inverse();
+    node.complex = message.complex();
     if (message.has_blocks() != (node.kind == ReferenceKind::block_collective))
       problem(place, "blocks belong to a block_collective, and to nothing else");
     else if (message.has_blocks())

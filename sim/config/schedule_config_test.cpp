@@ -105,6 +105,19 @@ program {
   buffer { name: "scratch" extents: [8] dtype: f32 }
   buffer { name: "scratch" extents: [8] dtype: f32 }
   buffer { dtype: f32 }
+  buffer {
+    name: "Z"
+    extents: [4, 1, 8]
+    dtype: c64
+    role: output
+    tensor: "Z"
+    sharding {}
+    sharding { axis { name: "row" } }
+    sharding {}
+    unpadded: [24]
+    grouped: [3]
+  }
+  buffer { name: "P" extents: [8] dtype: s32 role: output tensor: "P" sharding { } }
   task {
     label: "multiply"
     matmul {

@@ -277,6 +277,7 @@ class ScheduleReader {
       buffer.unpadded.push_back(message.unpadded(e));
       if (message.unpadded(e) < 0) problem(place.at("unpadded", e), "an extent must not be negative, got {}", message.unpadded(e));
     }
+    buffer.grouped.assign(message.grouped().begin(), message.grouped().end());
     return buffer;
   }
 
@@ -366,6 +367,13 @@ class ScheduleReader {
     op.features_first = message.features_first();
     op.causal = message.causal();
     op.unit = static_cast<Unit>(message.unit());
+    if (message.dims_size() != 0 && message.dims_size() != 2) problem(place, "expected two dims, found {}", message.dims_size());
+    if (message.dims_size() == 2) op.dims = {message.dims(0), message.dims(1)};
+    op.splits.assign(message.splits().begin(), message.splits().end());
+    for (int n = 0; n < message.numbering_size(); ++n) {
+      const Place numbering = place.at("numbering", n);
+      op.numbering.push_back({read(message.numbering(n).first(), numbering.at("first")), message.numbering(n).block(), message.numbering(n).apart()});
+    }
     return op;
   }
 

@@ -70,6 +70,9 @@ class ScheduleWriter {
     for (const int dimension : node.permutation) message.add_permutation(dimension);
     if (node.offset != 0) message.set_offset(node.offset);
     if (node.causal) message.set_causal(true);
+    for (const int dimension : node.dims) message.add_dims(dimension);
+    if (node.inverse) message.set_inverse(true);
+    if (node.complex) message.set_complex(true);
     if (node.kind == ReferenceKind::block_collective) write(node.collective, *message.mutable_blocks());
   }
 
@@ -134,6 +137,7 @@ class ScheduleWriter {
       for (const AxisView& axis : axes) write(axis, *sharding.add_axis());
     }
     for (const std::int64_t extent : buffer.unpadded) message.add_unpadded(extent);
+    for (const int dims : buffer.grouped) message.add_grouped(dims);
     for (const AxisView& axis : buffer.unreduced) write(axis, *message.add_unreduced());
   }
 
@@ -217,6 +221,15 @@ class ScheduleWriter {
     if (op.unit != Unit::core) message.set_unit(static_cast<proto::Local::Unit>(op.unit));
     if (op.features_first) message.set_features_first(true);
     if (op.causal) message.set_causal(true);
+    if (op.dims != std::array<int, 2>{})
+      for (const int dim : op.dims) message.add_dims(dim);
+    for (const int split : op.splits) message.add_splits(split);
+    for (const Numbering& numbering : op.numbering) {
+      proto::Local::Numbering& added = *message.add_numbering();
+      if (numbering.first != Affine{}) write(numbering.first, *added.mutable_first());
+      if (numbering.block != 0) added.set_block(numbering.block);
+      if (numbering.apart != 1) added.set_apart(numbering.apart);
+    }
   }
 
   void write(const Shift& op, proto::Shift& message) const {

@@ -32,6 +32,8 @@ inline Schedule every_operation() {
       {"scratch", {8}, DType::f32, Role::scratch, "", {}},
       {"scratch", {8}, DType::f32, Role::scratch, "", {}},
       {"", {}, DType::f32, Role::scratch, "", {}},
+      {"Z", {4, 1, 8}, DType::c64, Role::output, "Z", {{}, {row}, {}}, {24}, {3}},
+      {"P", {8}, DType::s32, Role::output, "P", {{}}},
   };
   const Region x{BufferId{0}, {all(2), podsim::block(own(row, 1), 2), span(4, 8)}};
   const Region y{BufferId{1}, {Range{Affine{{AxisTerm{half, -2}, AxisTerm{row, 3}}, 7, 5}, -4, 30, 3}, all(16)}};
@@ -50,6 +52,8 @@ inline Schedule every_operation() {
       {"gather", Collective{CollectiveKind::reduce, {row, half}, x, y, 1, 2, 3, {{0, 7}, {7, 0}}}, {{TaskId{4}, Half::both, Half::both}}, {}, {}},
       {"attend", Local{LocalKind::attention, {first}, {second}, 1, Unit::core, true, true}, {}, {}, {}},
       {"norm", Local{LocalKind::norm_grad, {first, second, first, nothing}, {second}, 4096, Unit::core, true, false}, {}, {}, {}},
+      {"transform", Local{LocalKind::fft, {y}, {x}, 1, Unit::core, false, false, {0, 2}}, {}, {}, {}},
+      {"factor", Local{LocalKind::getrf_panel, {x}, {y, second}, 1, Unit::core, false, false, {}, {2, 1, 0}, {{own(row), 4, 2}, {Affine{3}}}}, {}, {}, {}},
       {"mask", Local{LocalKind::attention_grad, {first, second}, {second}, 1, Unit::dma, false, true}, {}, {}, {}},
   };
   schedule.programs = {program, Program{{{{8, 16}}}, {program.buffers[1]}, {}}, Program{}};
@@ -69,6 +73,8 @@ inline ReferenceProgram every_node() {
     node.number = n % 2 == 0 ? 1 : 0.1 * n;
     node.dim = n % 3;
     node.offset = n % 5, node.causal = n % 2 == 0;
+    node.inverse = n % 3 == 1, node.complex = n % 5 == 2;
+    if (traits.kind == ReferenceKind::fft) node.dims = {1, 0};
     node.transpose_left = n % 2 == 1, node.transpose_right = n % 4 == 1;
     if (traits.kind == ReferenceKind::input) node.tensor = "X", node.operands.clear();
     if (traits.kind == ReferenceKind::product) node.operands = {0, 0};

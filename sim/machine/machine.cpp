@@ -154,10 +154,15 @@ WorkTime local_work(const Machine& machine, const Program& program, const Task& 
     case LocalCost::work: break;
   }
   double bytes = 0;
-  for (const Region& region : local.reads) bytes += tiled_bytes(machine, program, region);
-  for (const Region& region : local.writes) bytes += tiled_bytes(machine, program, region);
+  const auto add_traffic = [&](const Region& region, std::size_t position) {
+    const auto crossing = static_cast<double>(traits_of(local.kind).traffic(local, position));
+    if (crossing > 0) bytes += tiled_bytes(machine, program, region) * (crossing / static_cast<double>(elements_of(region)));
+  };
+  for (std::size_t i = 0; i < local.reads.size(); ++i) add_traffic(local.reads[i], i);
+  for (std::size_t i = 0; i < local.writes.size(); ++i) add_traffic(local.writes[i], local.reads.size() + i);
   const LocalFlops flops = flops_of(local);
-  const DType dtype = program.buffers[local.reads.front().buffer.index()].dtype;
+  const Region& first = local.reads.empty() ? local.writes.front() : local.reads.front();
+  const DType dtype = program.buffers[first.buffer.index()].dtype;
   Seconds arithmetic = flops.vector / machine.chip.vector_peak;  // the matrix unit and the vector unit work side by side
   if (flops.matrix > Flops{}) arithmetic = std::max(arithmetic, flops.matrix / (machine.chip.matmul_efficiency * peak_of(machine, dtype)));
   return overlapped(software_launch_of_local(machine, task), arithmetic, bytes, machine.chip);

@@ -31,7 +31,7 @@ using PerKind = std::array<T, static_cast<std::size_t>(n)>;
 struct Chip {
   int devices = 1;                                              // that share the chip's links: 2 on tpu_v3 and tpu7x
   LinkParameters inner;                                         // one direction of the link between two devices of a chip
-  PerKind<FlopsPerSecond, dtype_count> peak{};                  // f32 zero: bf16 / float32_passes
+  PerKind<FlopsPerSecond, product_dtype_count> peak{};                  // f32 zero: bf16 / float32_passes
   int float32_passes = 1;                                       // bf16 passes of one float32 product: 1, 3 or 6
   FlopsPerSecond vector_peak = unlimited<FlopsPerSecond>;       // for Locals
   int matmul_tile_m = 1, matmul_tile_n = 1, matmul_tile_k = 1;  // extents are padded up to multiples

@@ -265,7 +265,7 @@ std::vector<std::string> index_names(FieldIndex index) {
   switch (index) {
     case FieldIndex::none: return {""};
     case FieldIndex::dimension: return names(max_dimensions, [](int i) { return std::string(1, dimension_name(i)); });
-    case FieldIndex::dtype: return names(dtype_count, [](int i) { return name_of(static_cast<DType>(i)); });
+    case FieldIndex::dtype: return names(product_dtype_count, [](int i) { return name_of(static_cast<DType>(i)); });
     case FieldIndex::cost_kind: return names(cost_kind_count, [](int i) { return name_of(static_cast<CostKind>(i)); });
     case FieldIndex::collective_kind: return names(collective_kind_count, [](int i) { return name_of(static_cast<CollectiveKind>(i)); });
   }

@@ -1,6 +1,8 @@
 #include "sim/schedule/local_kind.hpp"
 
+#include <algorithm>
 #include <cassert>
+#include <cmath>
 
 #include "sim/schedule/schedule.hpp"
 
@@ -25,5 +27,47 @@ LocalFlops flops_per_element(const Local& local, double operations) {
 
 LocalFlops attention_flops(const Local& local) { return of_scores(local, local.writes.front(), 4, 6); }
 LocalFlops attention_grad_flops(const Local& local) { return of_scores(local, local.reads.front(), 10, 11); }
+
+
+LocalFlops fft_flops(const Local& local) {
+  const Region& x = local.reads.front();
+  const auto n = static_cast<double>(x.dims[static_cast<std::size_t>(local.dims[0])].length);
+  return {Flops{}, Flops{5 * std::log2(n) * static_cast<double>(elements_of(x))}};
+}
+
+LocalFlops getrf_flops(const Local& local) {
+  const MatrixExtents panel = matrix_extents(local, 0);
+  const auto b = static_cast<double>(panel.columns);
+  double m = static_cast<double>(panel.rows);
+  if (local.numbering.size() == 2) m -= static_cast<double>(local.numbering[1].first.constant - local.numbering[0].first.constant);
+  return {Flops{m * b * b - b * b * b / 3}, Flops{m * b}};
+}
+
+LocalFlops trsm_flops(const Local& local) {
+  const auto n = static_cast<double>(matrix_extents(local, 0).rows), m = static_cast<double>(matrix_extents(local, 1).columns);
+  return {Flops{n * n * m}, Flops{}};
+}
+
+LocalFlops solve_flops(const Local& local) {
+  const Region& a = local.reads.front();
+  const auto n = static_cast<double>(a.dims.back().length);
+  const double systems = static_cast<double>(elements_of(a)) / (n * n);
+  const double columns = static_cast<double>(elements_of(local.reads.back())) / (n * systems);
+  return {Flops{systems * (2 * n * n * n / 3 + 2 * n * n * columns)}, Flops{}};
+}
+
+std::int64_t traffic_of_region(const Local& local, std::size_t region) {
+  return elements_of(region < local.reads.size() ? local.reads[region] : local.writes[region - local.reads.size()]);
+}
+
+std::int64_t traffic_of_rows(const Local& local, std::size_t region) {
+  // The first read is the array that rows are picked from or put into; the last one is the index, of which each entry moves one row.
+  const bool moves_all = region + 1 == local.reads.size() || (region == 1 && local.kind == LocalKind::scatter_rows);
+  const bool elsewhere = local.kind != LocalKind::gather_rows && local.reads.front() != local.writes.front();  // all other rows are copied
+  if (moves_all || elsewhere) return traffic_of_region(local, region);
+  const std::int64_t rows = elements_of(local.reads.back()) * (local.kind == LocalKind::swap_rows ? 2 : 1);
+  if (local.kind == LocalKind::scatter_rows && region == 0) return 0;
+  return std::min(rows * matrix_extents(local, region).columns, traffic_of_region(local, region));
+}
 
 }  // namespace podsim

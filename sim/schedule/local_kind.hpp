@@ -27,6 +27,12 @@ namespace podsim {
 /// Activations take regions of any shapes with equal element counts.
 ///   qkv  [sequences, sequence, groups, q + 2, head]   of each group: q heads of queries, their keys, their values
 ///   o    [sequences, sequence, groups, q, head]       (features_first: [groups, q + 2, head, sequences, sequence] and so on)
+///
+/// getrf_panel factors the rows from the number of its first column on; rows and those columns are numbered one after the other. Its index has three
+/// rows: the pivots, as row numbers (row number c + i changes places with row number index[0, i], for i = 0, 1, .., c the number of the first column);
+/// the same as a permutation: the row that comes to row number c + i, and the row number that row c + i goes to. A matrix whose every candidate for a
+/// pivot is 0 is singular, an error of the run, as is an index of no row. Kinds that pick rows by an index read and write their whole regions as far as
+/// races go; their cost counts the rows picked.
 enum class LocalKind {
   copy,              // writes[0] = reads[0]
   add,               // writes[0] = reads[0] + reads[1]
@@ -54,7 +60,24 @@ enum class LocalKind {
   relu,              // writes[0] = max(reads[0], 0)
   sum_along,         // [.., d, ..] -> [.., 1, ..]: the sum along the one dimension that differs; if none does, a copy
   broadcast_in_dim,  // [.., 1 or d, ..] -> [.., d, ..]: dimensions of length 1 are repeated
-  to_host,         // writes[0] = reads[0], in the memory of the chip's host
+  to_host,           // writes[0] = reads[0], in the memory of the chip's host
+
+  // Transforms along one dimension, dims[0] of what is read and dims[1] of what is written; the other dimensions stand in the same order.
+  fft,      // x (f32 or c64) of length n -> X[k] = sum over j of x[j] exp(-2 pi i jk / n), c64
+  ifft,     // the inverse, divided by n
+  twiddle,  // x -> x exp(-2 pi i jk / factor): j is the number of the element along dims[0], k along dims[1]; numbering: of j, of k
+
+  // Matrices: the first `splits` dimensions of a region are its rows, the others its columns. An index is the number of a row.
+  iota,            // writes[0] = 0, 1, 2, .. s32, from the number of the first on
+  getrf_panel,     // A -> P A = L U packed as LAPACK does, index [3, columns]. numbering: rows; columns. Rows above the first column's number are kept
+  trsm_lower,      // L, B -> X with L X = B; L is lower triangular with ones on its diagonal, of which and above nothing is used
+  trsm_upper,      // U, B -> X with U X = B; U is upper triangular
+  lower_triangle,  // A -> its part below the diagonal and ones on it. numbering: rows; columns
+  upper_triangle,  // A -> its part on and above the diagonal
+  gather_rows,     // A, index -> row i is A's row number index[i], zeros if that is not among A's. `factor`: how many numbers there are
+  scatter_rows,    // A, B, index -> A, but row number index[i] is B's row i if it is among A's. `factor` as above
+  swap_rows,       // A, index -> A after rows number (second numbering's first + i) and index[i] changed places, one after the other
+  solve,           // A [.., n, n], B [.., n] or [.., n, m] -> X with A X = B, by LU with partial pivoting
 };
 
 /// The role of a kind for engines, metrics and proofs.
@@ -78,6 +101,17 @@ struct LocalFlops {
 };
 using LocalArithmetic = LocalFlops(const Local&);
 
+/// How many elements of a region cross memory: of those that pick rows, fewer than it has. `region` counts reads first.
+using LocalTraffic = std::int64_t(const Local&, std::size_t region);
+std::int64_t traffic_of_region(const Local& local, std::size_t region);
+std::int64_t traffic_of_rows(const Local& local, std::size_t region);  // as many elements as are picked
+
+/// The dtypes that operands may have, as bits.
+using DTypeSet = unsigned;
+namespace dtypes {
+inline constexpr DTypeSet real = 0b0011, numbers = 0b0111, any = 0b1111;  // f32 and bf16; and c64; and s32
+}
+
 /// `operations` per element of the first region; a root, an exponential or a tanh counts as one.
 LocalFlops flops_per_element(const Local& local, double operations);
 template <int operations>
@@ -88,6 +122,12 @@ LocalFlops per_element(const Local& local) {
 /// (sequence + 1) / 2 if causal. The vector unit does 6 and 11 operations per score.
 LocalFlops attention_flops(const Local& local);
 LocalFlops attention_grad_flops(const Local& local);
+/// 5 n log2 n of the vector unit for each transform of length n.
+LocalFlops fft_flops(const Local& local);
+/// m b^2 - b^3 / 3 of the matrix unit for the m rows of b columns that are factored, and m b of the vector unit: pivots and quotients.
+LocalFlops getrf_flops(const Local& local);
+LocalFlops trsm_flops(const Local& local);   // n^2 m
+LocalFlops solve_flops(const Local& local);  // 2/3 n^3 + 2 n^2 m for each system
 
 /// A row of the table.
 struct LocalTraits {
@@ -99,20 +139,22 @@ struct LocalTraits {
   LocalCost cost = LocalCost::work;
   LocalArithmetic* flops = per_element<0>;
   LocalShapes* shapes = shapes::counts_of_result;
+  DTypeSet dtypes = dtypes::real;  // that each operand may have, if `shapes` does not say more
+  LocalTraffic* traffic = traffic_of_region;
   int in_place = 0;     // a result may be the same region as one of the first `in_place` reads (elementwise). It may overlap no other read
   bool factor = false;  // `factor` has a meaning and is always printed
 };
 
-inline constexpr std::size_t local_kind_count = static_cast<std::size_t>(LocalKind::to_host) + 1;
+inline constexpr std::size_t local_kind_count = static_cast<std::size_t>(LocalKind::solve) + 1;
 
 /// In the order of the enumerators.
 inline constexpr std::array<LocalTraits, local_kind_count> local_table{{
-    {.kind = LocalKind::copy, .name = "copy", .reads = 1, .writes = 1, .role = LocalRole::layout, .category = "copy", .in_place = 1},
-    {.kind = LocalKind::add, .name = "add", .reads = 2, .writes = 1, .flops = per_element<1>, .in_place = 2},
-    {.kind = LocalKind::scale, .name = "scale", .reads = 1, .writes = 1, .flops = per_element<1>, .in_place = 1, .factor = true},
-    {.kind = LocalKind::launch, .name = "launch", .reads = 0, .writes = 0, .role = LocalRole::communication, .cost = LocalCost::launch},
+    {.kind = LocalKind::copy, .name = "copy", .reads = 1, .writes = 1, .role = LocalRole::layout, .category = "copy", .dtypes = dtypes::any, .in_place = 1},
+    {.kind = LocalKind::add, .name = "add", .reads = 2, .writes = 1, .flops = per_element<1>, .dtypes = dtypes::any, .in_place = 2},
+    {.kind = LocalKind::scale, .name = "scale", .reads = 1, .writes = 1, .flops = per_element<1>, .dtypes = dtypes::numbers, .in_place = 1, .factor = true},
+    {.kind = LocalKind::launch, .name = "launch", .reads = 0, .writes = 0, .role = LocalRole::communication, .cost = LocalCost::launch, .dtypes = dtypes::any},
     {.kind = LocalKind::alias, .name = "place", .reads = 1, .writes = 1, .role = LocalRole::layout, .category = "copy", .cost = LocalCost::free,
-     .in_place = 1},
+     .dtypes = dtypes::any, .in_place = 1},
     {.kind = LocalKind::norm_sums, .name = "norm-sums", .reads = 1, .writes = 1, .flops = per_element<3>, .shapes = shapes::norm_sums},
     {.kind = LocalKind::norm, .name = "norm", .reads = 2, .writes = 1, .flops = per_element<2>, .shapes = shapes::norm, .in_place = 1,
      .factor = true},
@@ -133,19 +175,45 @@ inline constexpr std::array<LocalTraits, local_kind_count> local_table{{
     {.kind = LocalKind::attention_grad, .name = "attention-grad", .reads = 2, .writes = 1, .category = "attention", .flops = attention_grad_flops,
      .shapes = shapes::attention_grad},
     {.kind = LocalKind::transpose, .name = "transpose", .reads = 1, .writes = 1, .role = LocalRole::layout, .category = "copy",
-     .shapes = shapes::transpose},
-    {.kind = LocalKind::join, .name = "join", .reads = 0, .writes = 0, .role = LocalRole::order, .cost = LocalCost::free},
-    {.kind = LocalKind::add_in_switch, .name = "add-in-switch", .reads = 2, .writes = 1, .cost = LocalCost::free, .flops = per_element<1>, .in_place = 2},
-    {.kind = LocalKind::subtract, .name = "subtract", .reads = 2, .writes = 1, .flops = per_element<1>, .in_place = 2},
+     .shapes = shapes::transpose, .dtypes = dtypes::any},
+    {.kind = LocalKind::join, .name = "join", .reads = 0, .writes = 0, .role = LocalRole::order, .cost = LocalCost::free, .dtypes = dtypes::any},
+    {.kind = LocalKind::add_in_switch, .name = "add-in-switch", .reads = 2, .writes = 1, .cost = LocalCost::free, .flops = per_element<1>, .dtypes = dtypes::any, .in_place = 2},
+    {.kind = LocalKind::subtract, .name = "subtract", .reads = 2, .writes = 1, .flops = per_element<1>, .dtypes = dtypes::any, .in_place = 2},
     {.kind = LocalKind::multiply, .name = "multiply", .reads = 2, .writes = 1, .flops = per_element<1>, .in_place = 2},
     {.kind = LocalKind::divide, .name = "divide", .reads = 2, .writes = 1, .flops = per_element<1>, .in_place = 2},
     {.kind = LocalKind::add_number, .name = "add-number", .reads = 1, .writes = 1, .flops = per_element<1>, .in_place = 1, .factor = true},
     {.kind = LocalKind::reciprocal, .name = "reciprocal", .reads = 1, .writes = 1, .flops = per_element<1>, .in_place = 1, .factor = true},
     {.kind = LocalKind::relu, .name = "relu", .reads = 1, .writes = 1, .flops = per_element<1>, .in_place = 1},
-    {.kind = LocalKind::sum_along, .name = "sum-along", .reads = 1, .writes = 1, .flops = per_element<1>, .shapes = shapes::sum_along},
+    {.kind = LocalKind::sum_along, .name = "sum-along", .reads = 1, .writes = 1, .flops = per_element<1>, .shapes = shapes::sum_along, .dtypes = dtypes::any},
     {.kind = LocalKind::broadcast_in_dim, .name = "broadcast-in-dim", .reads = 1, .writes = 1, .role = LocalRole::layout, .category = "copy",
-     .shapes = shapes::broadcast_in_dim},
-    {.kind = LocalKind::to_host, .name = "to-host", .reads = 1, .writes = 1, .role = LocalRole::layout, .category = "copy", .cost = LocalCost::host},
+     .shapes = shapes::broadcast_in_dim, .dtypes = dtypes::any},
+    {.kind = LocalKind::to_host, .name = "to-host", .reads = 1, .writes = 1, .role = LocalRole::layout, .category = "copy", .cost = LocalCost::host,
+     .dtypes = dtypes::any},
+    {.kind = LocalKind::fft, .name = "fft", .reads = 1, .writes = 1, .category = "fft", .flops = fft_flops, .shapes = shapes::fft,
+     .dtypes = dtypes::any, .in_place = 1},
+    {.kind = LocalKind::ifft, .name = "ifft", .reads = 1, .writes = 1, .category = "fft", .flops = fft_flops, .shapes = shapes::fft,
+     .dtypes = dtypes::any, .in_place = 1},
+    {.kind = LocalKind::twiddle, .name = "twiddle", .reads = 1, .writes = 1, .category = "fft", .flops = per_element<6>, .shapes = shapes::twiddle,
+     .dtypes = dtypes::any, .in_place = 1, .factor = true},
+    {.kind = LocalKind::iota, .name = "iota", .reads = 0, .writes = 1, .shapes = shapes::iota, .dtypes = dtypes::any},
+    {.kind = LocalKind::getrf_panel, .name = "getrf-panel", .reads = 1, .writes = 2, .category = "factorisation", .flops = getrf_flops,
+     .shapes = shapes::getrf_panel, .dtypes = dtypes::any, .in_place = 1},
+    {.kind = LocalKind::trsm_lower, .name = "trsm-lower", .reads = 2, .writes = 1, .category = "factorisation", .flops = trsm_flops,
+     .shapes = shapes::trsm, .dtypes = dtypes::any, .in_place = 2},
+    {.kind = LocalKind::trsm_upper, .name = "trsm-upper", .reads = 2, .writes = 1, .category = "factorisation", .flops = trsm_flops,
+     .shapes = shapes::trsm, .dtypes = dtypes::any, .in_place = 2},
+    {.kind = LocalKind::lower_triangle, .name = "lower-triangle", .reads = 1, .writes = 1, .category = "copy", .shapes = shapes::triangle,
+     .in_place = 1},
+    {.kind = LocalKind::upper_triangle, .name = "upper-triangle", .reads = 1, .writes = 1, .category = "copy", .shapes = shapes::triangle,
+     .in_place = 1},
+    {.kind = LocalKind::gather_rows, .name = "gather-rows", .reads = 2, .writes = 1, .role = LocalRole::layout, .category = "copy",
+     .shapes = shapes::gather_rows, .dtypes = dtypes::any, .traffic = traffic_of_rows, .factor = true},
+    {.kind = LocalKind::scatter_rows, .name = "scatter-rows", .reads = 3, .writes = 1, .role = LocalRole::layout, .category = "copy",
+     .shapes = shapes::scatter_rows, .dtypes = dtypes::any, .traffic = traffic_of_rows, .in_place = 1, .factor = true},
+    {.kind = LocalKind::swap_rows, .name = "swap-rows", .reads = 2, .writes = 1, .role = LocalRole::layout, .category = "copy",
+     .shapes = shapes::swap_rows, .dtypes = dtypes::any, .traffic = traffic_of_rows, .in_place = 1},
+    {.kind = LocalKind::solve, .name = "solve", .reads = 2, .writes = 1, .category = "factorisation", .flops = solve_flops, .shapes = shapes::solve,
+     .dtypes = dtypes::any, .in_place = 2},
 }};
 
 /// Whether a table has one row per kind, in the order of the enumerators.

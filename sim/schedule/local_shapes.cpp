@@ -4,6 +4,7 @@
 
 #include <cassert>
 #include <cmath>
+#include <optional>
 
 #include "sim/schedule/schedule.hpp"
 
@@ -36,6 +37,15 @@ void OperandCheck::same(const Region& a, const Region& b, std::string_view a_nam
   const Lengths found = lengths_of(a), expected = lengths_of(b);
   if (found != expected) problem(fmt::format("{} is {}, {} is {}", a_name, text_of(found), b_name, text_of(expected)));
   dtypes(a, b, a_name, b_name);
+}
+
+void OperandCheck::dtype_among(const Region& region, unsigned dtypes, std::string_view name) {
+  const DType found = program_.buffers[region.buffer.index()].dtype;
+  if ((dtypes >> static_cast<int>(found) & 1U) != 0) return;
+  std::string expected;
+  for (int d = 0; d < dtype_count; ++d)
+    if ((dtypes >> d & 1U) != 0) expected += (expected.empty() ? "" : " or ") + std::string{name_of(static_cast<DType>(d))};
+  problem(fmt::format("{} is {}; expected {}", name, name_of(found), expected));
 }
 
 namespace shapes {
@@ -148,6 +158,149 @@ void broadcast_in_dim(const Local& local, OperandCheck& check) {
   if (!fits)
     check.problem(fmt::format("{} is broadcast to {}; expected equally many dimensions, each of length 1 or as written", text_of(from), text_of(to)));
   check.dtypes(local.reads.front(), local.writes.front(), "the read region", "the written region");
+}
+
+namespace {
+
+constexpr unsigned float32 = 1U << static_cast<int>(DType::f32), complex64 = 1U << static_cast<int>(DType::c64), integers = 1U << static_cast<int>(DType::s32);
+
+/// Rows and columns of a region; nullopt, with a message: its split is none.
+std::optional<MatrixExtents> matrix(const Local& local, OperandCheck& check, std::size_t region, std::string_view name) {
+  const Region& of = region < local.reads.size() ? local.reads[region] : local.writes[region - local.reads.size()];
+  const int split = split_of(local, region), rank = static_cast<int>(of.dims.size());
+  if (0 <= split && split <= rank) return matrix_extents(local, region);
+  check.problem(fmt::format("{} has {} dimensions, of which {} cannot be its rows", name, rank, split));
+  return std::nullopt;
+}
+std::string sizes_of(const MatrixExtents& extents) { return fmt::format("{}x{}", extents.rows, extents.columns); }
+
+void expect(OperandCheck& check, std::string_view name, const MatrixExtents& found, const MatrixExtents& expected) {
+  if (found != expected) check.problem(fmt::format("{} is {}; expected {}", name, sizes_of(found), sizes_of(expected)));
+}
+
+/// Numberings are of rows, then of columns.
+bool numbered(const Local& local, OperandCheck& check, std::size_t most) {
+  if (local.numbering.size() > most) {
+    check.problem(fmt::format("{} numberings; expected at most {}", local.numbering.size(), most));
+    return false;
+  }
+  for (const Numbering& numbering : local.numbering)
+    if (numbering.block < 0 || numbering.apart < 1 || numbering.block > (std::int64_t{1} << 31) || numbering.apart > (std::int64_t{1} << 24)) {
+      check.problem(fmt::format("blocks of {} rows, {} blocks apart; expected positive numbers", numbering.block, numbering.apart));
+      return false;
+    }
+  return true;
+}
+
+bool has_dim(const Region& region, int dim, OperandCheck& check, std::string_view name) {
+  if (0 <= dim && dim < static_cast<int>(region.dims.size())) return true;
+  check.problem(fmt::format("{} has {} dimensions, no dimension {}", name, region.dims.size(), dim));
+  return false;
+}
+
+/// An index picks rows of matrices of any number of rows; `picked` has one row for each entry.
+void picked_rows(const Local& local, OperandCheck& check, std::size_t array, std::size_t picked, std::size_t index) {
+  const auto of_array = matrix(local, check, array, "the array"), of_picked = matrix(local, check, picked, "the picked rows");
+  const Region& named = local.reads[index];
+  check.dtype_among(named, integers, "the index");
+  if (!numbered(local, check, 1) || !of_array || !of_picked) return;
+  expect(check, "the picked rows", *of_picked, {elements_of(named), of_array->columns});
+  if (!(local.factor >= 1) || local.factor > 0x1p31)
+    check.problem(fmt::format("rows are numbered up to {}; expected a number between 1 and 2^31", local.factor));
+}
+
+}  // namespace
+
+void fft(const Local& local, OperandCheck& check) {
+  const Region &x = local.reads.front(), &y = local.writes.front();
+  check.dtype_among(x, float32 | complex64, "the read region");
+  check.dtype_among(y, complex64, "the transform");
+  if (!has_dim(x, local.dims[0], check, "the read region") || !has_dim(y, local.dims[1], check, "the transform")) return;
+  Lengths expected = lengths_of(x);
+  const std::int64_t n = expected[static_cast<std::size_t>(local.dims[0])];
+  expected.erase(expected.begin() + local.dims[0]);
+  if (local.dims[1] > static_cast<int>(expected.size())) return check.problem("the transform has more dimensions than the read region");
+  expected.insert(expected.begin() + local.dims[1], n);
+  if (lengths_of(y) != expected)
+    check.problem(fmt::format("the transform of {} is {}; expected {}", text_of(lengths_of(x)), text_of(lengths_of(y)), text_of(expected)));
+}
+
+void twiddle(const Local& local, OperandCheck& check) {
+  const Region &x = local.reads.front(), &y = local.writes.front();
+  check.dtype_among(x, complex64, "the read region");
+  check.same(y, x, "the result", "the read region");
+  if (!has_dim(x, local.dims[0], check, "the read region") || !has_dim(x, local.dims[1], check, "the read region")) return;
+  if (local.dims[0] == local.dims[1]) check.problem("twiddle factors need two dimensions");
+  numbered(local, check, 2);
+  if (!std::isfinite(local.factor) || std::abs(local.factor) < 1) check.problem(fmt::format("twiddle factors of {} points", local.factor));
+}
+
+void iota(const Local& local, OperandCheck& check) {
+  check.dtype_among(local.writes.front(), integers, "the result");
+  numbered(local, check, 1);
+}
+
+void getrf_panel(const Local& local, OperandCheck& check) {
+  const auto panel = matrix(local, check, 0, "the panel"), factors = matrix(local, check, 1, "the factors");
+  if (!panel || !factors || !numbered(local, check, 2)) return;
+  check.dtype_among(local.reads[0], float32, "the panel");
+  check.dtype_among(local.writes[0], float32, "the factors");
+  check.dtype_among(local.writes[1], integers, "the index");
+  expect(check, "the result", *factors, *panel);
+  if (elements_of(local.writes[1]) != 3 * panel->columns)
+    check.problem(fmt::format("the index has {} elements; expected 3 for each of {} columns", elements_of(local.writes[1]), panel->columns));
+  std::int64_t kept = 0;
+  for (const Numbering& numbering : local.numbering)
+    if (numbering.block != 0 || !numbering.first.terms.empty()) return check.problem("a panel's rows and columns are adjacent, the same on all devices");
+  if (local.numbering.size() == 1) return check.problem("a panel's rows are numbered, its columns are not");
+  if (local.numbering.size() == 2) kept = local.numbering[1].first.constant - local.numbering[0].first.constant;
+  if (kept < 0 || panel->rows - kept < panel->columns)
+    check.problem(fmt::format("{} columns and {} rows, of which {} are kept; expected at least as many other rows as columns", panel->columns, panel->rows, kept));
+}
+
+void trsm(const Local& local, OperandCheck& check) {
+  const auto triangle = matrix(local, check, 0, "the triangle"), b = matrix(local, check, 1, "B"), x = matrix(local, check, 2, "X");
+  if (!triangle || !b || !x) return;
+  for (const Region* region : {&local.reads[0], &local.reads[1], &local.writes[0]}) check.dtype_among(*region, float32, "an operand");
+  expect(check, "the triangle", *triangle, {triangle->rows, triangle->rows});
+  expect(check, "B", *b, {triangle->rows, b->columns});
+  expect(check, "X", *x, *b);
+}
+
+void triangle(const Local& local, OperandCheck& check) {
+  const auto a = matrix(local, check, 0, "the matrix"), part = matrix(local, check, 1, "the result");
+  check.dtypes(local.writes[0], local.reads[0], "the result", "the matrix");
+  if (a && part && numbered(local, check, 2)) expect(check, "the result", *part, *a);
+}
+
+void gather_rows(const Local& local, OperandCheck& check) {
+  check.dtypes(local.writes[0], local.reads[0], "the result", "the array");
+  picked_rows(local, check, 0, 2, 1);
+}
+
+void scatter_rows(const Local& local, OperandCheck& check) {
+  check.dtypes(local.reads[1], local.reads[0], "the rows", "the array");
+  check.same(local.writes[0], local.reads[0], "the result", "the array");
+  picked_rows(local, check, 0, 1, 2);
+}
+
+void swap_rows(const Local& local, OperandCheck& check) {
+  check.same(local.writes[0], local.reads[0], "the result", "the array");
+  check.dtype_among(local.reads[1], integers, "the index");
+  if (!matrix(local, check, 0, "the array") || !numbered(local, check, 2)) return;
+  for (const Numbering& numbering : local.numbering)
+    if (numbering.block != 0) return check.problem("rows that change places are adjacent");
+}
+
+void solve(const Local& local, OperandCheck& check) {
+  const Lengths a = lengths_of(local.reads[0]), b = lengths_of(local.reads[1]);
+  for (const Region* region : {&local.reads[0], &local.reads[1], &local.writes[0]}) check.dtype_among(*region, float32, "an operand");
+  const bool square = a.size() >= 2 && a.back() == a[a.size() - 2];
+  if (!square) return check.problem(fmt::format("A is {}; expected [..,n,n]", text_of(a)));
+  Lengths one{a.begin(), a.end() - 1}, many = one;
+  many.push_back(b.empty() ? 1 : b.back());
+  if (b != one && b != many) check.problem(fmt::format("A is {}, B is {}; expected {}", text_of(a), text_of(b), text_of(many)));
+  check.same(local.writes[0], local.reads[1], "X", "B");
 }
 
 }  // namespace shapes

@@ -24,6 +24,8 @@ class OperandCheck {
   void dtypes(const Region& a, const Region& b, std::string_view a_name, std::string_view b_name);
   /// Requires equal lengths in every dimension and equal dtypes.
   void same(const Region& a, const Region& b, std::string_view a_name, std::string_view b_name);
+  /// Requires one of these dtypes, bits as in local_kind.hpp.
+  void dtype_among(const Region& region, unsigned dtypes, std::string_view name);
   void problem(std::string text) { problems_.push_back(std::move(text)); }
 
   [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
@@ -68,6 +70,19 @@ void transpose(const Local& local, OperandCheck& check);
 
 void sum_along(const Local& local, OperandCheck& check);
 void broadcast_in_dim(const Local& local, OperandCheck& check);
+
+void fft(const Local& local, OperandCheck& check);
+void twiddle(const Local& local, OperandCheck& check);
+
+// Matrices are float32: factorisations lose too much in bf16.
+void iota(const Local& local, OperandCheck& check);
+void getrf_panel(const Local& local, OperandCheck& check);
+void trsm(const Local& local, OperandCheck& check);
+void triangle(const Local& local, OperandCheck& check);
+void gather_rows(const Local& local, OperandCheck& check);
+void scatter_rows(const Local& local, OperandCheck& check);
+void swap_rows(const Local& local, OperandCheck& check);
+void solve(const Local& local, OperandCheck& check);
 
 }  // namespace shapes
 }  // namespace podsim

@@ -97,8 +97,6 @@ class ProgramLowering {
     const Task& task = program_.tasks[t];
     auto expansion = expansion_of(t, collective);
     if (!expansion) return expansion.error();
-    assert(task.where.empty());  // check_shapes() rejects guarded Collectives: one device cannot leave the others alone
-
     const std::vector<Edge> before = renumber(task.after);
     if (expansion->tasks.empty()) {  // nothing to do: waiting for the Collective is waiting for what it waits for
       ends_.push_back(before);
@@ -116,8 +114,9 @@ class ProgramLowering {
     const bool one_device = std::all_of(collective.axes.begin(), collective.axes.end(), [](const AxisView& view) { return view.size == 1; });
     std::vector<Edge> start = before;
     if (!one_device) {
-      Task launch{task.label + " launch", Local{LocalKind::launch, {}, {}, 1, Unit::dma}, before, {}, origin, task.written_at};
-      for (const AxisView& view : collective.axes) launch.after.insert(launch.after.end(), queues_[view.axis].begin(), queues_[view.axis].end());
+      Task launch{task.label + " launch", Local{LocalKind::launch, {}, {}, 1, Unit::dma}, before, task.where, origin, task.written_at};
+      for (const AxisView& view : collective.axes)
+        for (const Queued& queued : queues_[view.axis]) launch.after.insert(launch.after.end(), queued.ends.begin(), queued.ends.end());
       remove_repeated(launch.after);
       start = {Edge{lowered_.add(std::move(launch))}};
     }
@@ -128,11 +127,21 @@ class ProgramLowering {
       step.written_at = task.written_at;
       if (const auto* shift = std::get_if<Shift>(&step.op)) step.origin->axis = shift->axis;
     }
-    std::vector<Edge> ends = lowered_.append(*std::move(expansion), program_.buffers.size(), start);
+    std::vector<Edge> ends = lowered_.append(*std::move(expansion), program_.buffers.size(), start, task.where);
     if (!one_device)
-      for (const AxisView& view : collective.axes) queues_[view.axis] = ends;
+      for (const AxisView& view : collective.axes) enqueue(queues_[view.axis], task.where, ends);
     ends_.push_back(std::move(ends));
     return success();
+  }
+
+  /// The last tasks of a Collective, and its guard: on devices where that does not hold, those of an earlier one.
+  struct Queued {
+    Guard where;
+    std::vector<Edge> ends;
+  };
+  static void enqueue(std::vector<Queued>& queue, const Guard& where, const std::vector<Edge>& ends) {
+    std::erase_if(queue, [&](const Queued& queued) { return where.empty() || queued.where == where; });
+    queue.push_back({where, ends});
   }
 
   const Schedule& schedule_;
@@ -140,7 +149,7 @@ class ProgramLowering {
   const CollectiveChooser& chooser_;
   ProgramBuilder lowered_;
   std::vector<std::vector<Edge>> ends_;
-  std::map<int, std::vector<Edge>> queues_;  // by mesh axis: the last tasks of its latest Collective
+  std::map<int, std::vector<Queued>> queues_;  // by mesh axis: its latest Collectives that may be present
   int collectives_ = 0;
   Repetitions repetitions_;                 // count: how often one is still to come
   std::map<std::size_t, Expansion> kept_;   // by the first of equal Collectives

@@ -24,6 +24,8 @@ Bytes own_block_of(const Program& program, const Collective& collective);
 ///   * Every task of the expansion that has no unguarded predecessor in it waits for the launch, and so does every guarded one.
 ///   * An edge to the Collective becomes edges to the last tasks of its expansion: those that no other of its tasks follows unconditionally.
 ///     A guarded follower may be absent on a device, so its predecessor counts as a last task.
+///   * A Collective's guard becomes one of all its tasks: it is the same on all devices of a group. Where it does not hold, the next Collective on the
+///     axis waits for the one before.
 ///   * Lowered tasks record their Origin. The launch takes the time of copying the own block, too.
 /// Example: task 1 follows an all-gather on a ring of 2. Lowered, the launch comes first, then the alias of the own block, then a Shift by +1, then
 /// task 1; each waits for the one before it.

@@ -168,7 +168,7 @@ std::size_t ProgramBuilder::count_starts(const Expansion& piece) {
   return static_cast<std::size_t>(std::count(starts.begin(), starts.end(), true));
 }
 
-Edges ProgramBuilder::append(Expansion piece, std::size_t buffers, const Edges& start) {
+Edges ProgramBuilder::append(Expansion piece, std::size_t buffers, const Edges& start, const Guard& where) {
   const std::vector<bool> starts = starts_of(piece);
   const auto first = static_cast<int>(program_.tasks.size());
   // Its scratch buffers are numbered right behind those that it was made around; others may have taken these numbers since.
@@ -184,6 +184,7 @@ Edges ProgramBuilder::append(Expansion piece, std::size_t buffers, const Edges& 
     if (moved > 0)
       for (Region* region : regions_of(task.op))
         if (region->buffer.index() >= buffers) region->buffer.value += moved;
+    task.where.insert(task.where.end(), where.begin(), where.end());
     program_.tasks.push_back(std::move(task));
   }
   for (Buffer& buffer : piece.scratch) program_.buffers.push_back(std::move(buffer));

@@ -92,7 +92,8 @@ class ProgramBuilder {
 
   /// Appends an expansion that was written around the first `buffers` buffers of this builder. Its tasks without an unguarded predecessor in it wait
   /// for `start`, and so do its guarded tasks. Returns the edges that wait for all of it: its last_tasks(). Labels stay unchanged.
-  Edges append(Expansion piece, std::size_t buffers, const Edges& start);
+  /// `where` becomes a guard of all of it: a condition that holds on all devices of a group or on none.
+  Edges append(Expansion piece, std::size_t buffers, const Edges& start, const Guard& where = {});
   /// The number of tasks of an expansion that append() makes wait for `start`.
   static std::size_t count_starts(const Expansion& piece);
 

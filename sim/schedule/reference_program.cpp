@@ -73,6 +73,7 @@ class ReferenceChecker {
     for (const int operand : node.operands)
       if (operand < 0 || static_cast<std::size_t>(operand) >= node_) return of_node("the operand {} is not an earlier node", operand);
     if (!std::isfinite(node.number)) return of_node("the number {} is not finite", node.number);
+    check_complex(node);
     switch (node.kind) {
       case ReferenceKind::input:
         if (node.tensor.empty()) of_node("an input needs a tensor");
@@ -104,6 +105,38 @@ class ReferenceChecker {
       case ReferenceKind::sum: check_sum(node); break;
       case ReferenceKind::transpose: check_transpose(node); break;
       case ReferenceKind::block_collective: check_blocks(node); break;
+      case ReferenceKind::fft: check_fft(node); break;
+      case ReferenceKind::lu_pivots:
+      case ReferenceKind::lu_lower:
+      case ReferenceKind::lu_upper: check_lu(node); break;
+      case ReferenceKind::solve: check_solve(node); break;
+    }
+  }
+
+  /// Complex numbers are added, multiplied by a number and moved; nothing else takes them.
+  void check_complex(const ReferenceNode& node) {
+    switch (node.kind) {
+      case ReferenceKind::input: return;
+      case ReferenceKind::fft:
+        if (!node.complex) of_node("the result of a transform is complex");
+        return;
+      case ReferenceKind::add:
+      case ReferenceKind::subtract:
+      case ReferenceKind::scale:
+      case ReferenceKind::sum:
+      case ReferenceKind::transpose:
+      case ReferenceKind::block_collective:
+      case ReferenceKind::reshape:
+      case ReferenceKind::slice:
+      case ReferenceKind::concatenate:
+        for (std::size_t i = 0; i < node.operands.size(); ++i)
+          if (operand(node, i).complex != node.complex)
+            return of_node("{} is {}, the result {}", node_name(program_, static_cast<std::size_t>(node.operands[i])),
+                           operand(node, i).complex ? "complex" : "real", node.complex ? "complex" : "real");
+        return;
+      default:
+        if (node.complex || std::any_of(node.operands.begin(), node.operands.end(), [&](int o) { return program_.nodes[static_cast<std::size_t>(o)].complex; }))
+          of_node("complex numbers; expected real ones");
     }
   }
 
@@ -205,6 +238,34 @@ class ReferenceChecker {
     o[3] -= 2;
     if (grad && operand(node, 0).extents != o) return of_node("do is no gradient of {}: {}", shape_text(o), operand_text(node, 0));
     expect(node, grad ? qkv : o);
+  }
+
+  // ---- Transforms and linear algebra ----
+
+  void check_fft(const ReferenceNode& node) {
+    const Extents& from = operand(node, 0).extents;
+    std::set<int> seen;
+    for (const int dim : node.dims)
+      if (dim < 0 || static_cast<std::size_t>(dim) >= from.size() || !seen.insert(dim).second)
+        return of_node("dimension {} is not one of the operand, or is named twice: {}", dim, operand_text(node, 0));
+    if (node.dims.empty()) return of_node("a transform needs a dimension");
+    expect(node, from);
+  }
+
+  void check_lu(const ReferenceNode& node) {
+    const Extents& a = operand(node, 0).extents;
+    if (a.size() != 2 || a[0] != a[1]) return of_node("expected a square matrix: {}", operand_text(node, 0));
+    expect(node, node.kind == ReferenceKind::lu_pivots ? Extents{a[0]} : a);
+  }
+
+  void check_solve(const ReferenceNode& node) {
+    const Extents &a = operand(node, 0).extents, &b = operand(node, 1).extents;
+    if (a.size() < 2 || a[a.size() - 1] != a[a.size() - 2]) return of_node("expected square matrices: {}", operand_text(node, 0));
+    const Extents one{a.begin(), a.end() - 1};
+    Extents many = one;
+    many.push_back(b.empty() ? 1 : b.back());
+    if (b != one && b != many) return of_node("these do not meet: {}, {}", operand_text(node, 0), operand_text(node, 1));
+    expect(node, b);
   }
 
   // ---- Blocks ----

@@ -46,8 +46,14 @@ enum class ReferenceKind {
   norm_grad,       // dy, x, sums -> dx
   attention,       // qkv [sequences, sequence, groups, q + 2, head] -> o [.., q, head]; `causal`
   attention_grad,  // do, qkv -> dqkv
+
+  fft,        // of a along `dims`, complex; `inverse`: divided by the number of points
+  lu_pivots,  // P of P a = L U with partial pivoting: row i of P a is row P[i] of a
+  lu_lower,   // L, ones on its diagonal
+  lu_upper,   // U
+  solve,      // x with a x = b: a [.., n, n], b [.., n] or [.., n, m]
 };
-inline constexpr std::size_t reference_kind_count = static_cast<std::size_t>(ReferenceKind::attention_grad) + 1;
+inline constexpr std::size_t reference_kind_count = static_cast<std::size_t>(ReferenceKind::solve) + 1;
 
 struct ReferenceTraits {
   ReferenceKind kind;
@@ -82,6 +88,11 @@ inline constexpr std::array<ReferenceTraits, reference_kind_count> reference_tab
     {ReferenceKind::norm_grad, "norm-grad", 3, false},
     {ReferenceKind::attention, "attention", 1, false, true},
     {ReferenceKind::attention_grad, "attention-grad", 2, false, true},
+    {ReferenceKind::fft, "fft", 1, false},
+    {ReferenceKind::lu_pivots, "lu-pivots", 1, false},
+    {ReferenceKind::lu_lower, "lu-lower", 1, false},
+    {ReferenceKind::lu_upper, "lu-upper", 1, false},
+    {ReferenceKind::solve, "solve", 2, false},
 }};
 constexpr const ReferenceTraits& traits_of(ReferenceKind kind) { return reference_table[static_cast<std::size_t>(kind)]; }
 static_assert(
@@ -122,6 +133,9 @@ struct ReferenceNode {
   bool transpose_left = false, transpose_right = false;  // product
   std::vector<int> permutation{};                        // transpose
   BlockCollective collective{};                          // block-collective
+  std::vector<int> dims{};                               // fft: of the operand
+  bool inverse = false;                                  // fft
+  bool complex = false;                                  // whether the elements of the result are
   friend bool operator==(const ReferenceNode&, const ReferenceNode&) = default;
 };
 
@@ -137,7 +151,7 @@ inline constexpr std::size_t most_reference_nodes = 1 << 16;
 inline constexpr std::size_t most_reference_dimensions = 8;
 
 /// What is wrong with the graph, one text per node or output: operands that are missing, too many or not earlier; extents that do not follow from
-/// those of the operands; axes that the mesh lacks; blocks that do not divide; an array of more than 2^58 elements; no output, or one twice.
+/// those of the operands; complex operands where real ones are needed; axes that the mesh lacks; blocks that do not divide; an array of more than 2^58 elements; no output, or one twice.
 std::vector<std::string> check_reference(const ReferenceProgram& program, const Mesh& mesh);
 
 /// The extents of the block of an array that a sharding gives each device. The sharding passed check_reference().

@@ -8,7 +8,7 @@ namespace podsim {
 
 namespace {
 
-constexpr std::array<std::string_view, dtype_count> dtype_names{"f32", "bf16"};
+constexpr std::array<std::string_view, dtype_count> dtype_names{"f32", "bf16", "c64", "s32"};
 constexpr std::array<std::string_view, collective_kind_count> collective_names{"all-gather", "reduce-scatter", "all-reduce", "all-to-all",
                                                                                "broadcast",  "reduce",         "permute"};
 
@@ -23,7 +23,10 @@ std::optional<Enum> named(const std::array<std::string_view, n>& names, std::str
 
 std::string_view name_of(DType dtype) { return dtype_names[static_cast<std::size_t>(dtype)]; }
 std::optional<DType> dtype_named(std::string_view name) { return named<DType>(dtype_names, name); }
-Bytes size_of(DType dtype) { return Bytes{dtype == DType::f32 ? 4 : 2}; }
+Bytes size_of(DType dtype) {
+  constexpr std::array<int, dtype_count> sizes{4, 2, 8, 4};
+  return Bytes{sizes[static_cast<std::size_t>(dtype)]};
+}
 
 std::string_view name_of(InSwitch role) {
   constexpr std::array<std::string_view, 4> names{"none", "carrier", "copy", "addend"};
@@ -48,6 +51,22 @@ std::int64_t evaluate(const Affine& affine, const Coordinates& at) {
   if (affine.modulus == 0) return value;
   value %= affine.modulus;
   return value < 0 ? value + affine.modulus : value;
+}
+
+std::int64_t number_of(const Numbering& numbering, std::int64_t row, const Coordinates& at) {
+  const std::int64_t first = evaluate(numbering.first, at);
+  if (numbering.block == 0) return first + row;
+  return first + row / numbering.block * numbering.block * numbering.apart + row % numbering.block;
+}
+
+int split_of(const Local& local, std::size_t region) { return region < local.splits.size() ? local.splits[region] : 1; }
+
+MatrixExtents matrix_extents(const Local& local, std::size_t region) {
+  const Region& of = region < local.reads.size() ? local.reads[region] : local.writes[region - local.reads.size()];
+  MatrixExtents extents{1, 1};
+  for (std::size_t i = 0; i < of.dims.size(); ++i)
+    (static_cast<int>(i) < split_of(local, region) ? extents.rows : extents.columns) *= of.dims[i].length;
+  return extents;
 }
 
 std::int64_t elements_of(const Region& region) {

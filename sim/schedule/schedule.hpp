@@ -5,6 +5,7 @@
 // stored, so engines cannot disagree on what moved. Everything here is a plain value: copied, compared, printed, diffed.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -31,9 +32,12 @@ struct Overloaded : Fs... {
 template <class... Fs>
 Overloaded(Fs...) -> Overloaded<Fs...>;
 
-enum class DType { f32, bf16 };
-inline constexpr int dtype_count = 2;
-std::string_view name_of(DType dtype);  // "f32", "bf16"
+/// c64: two float32, the real part first. s32: whole numbers, such as indices of rows.
+enum class DType { f32, bf16, c64, s32 };
+inline constexpr int dtype_count = 4;
+inline constexpr int product_dtype_count = 2;  // f32, bf16: those that a Matmul takes
+constexpr bool is_real(DType dtype) { return static_cast<int>(dtype) < product_dtype_count; }
+std::string_view name_of(DType dtype);  // "f32", "bf16", "c64", "s32"
 std::optional<DType> dtype_named(std::string_view name);
 Bytes size_of(DType dtype);
 
@@ -127,6 +131,15 @@ MatmulExtents extents_of(const Matmul& matmul);
 
 enum class Unit { core, dma };
 
+/// The numbers of a region's rows in the whole array: row i is number first + (i / block) * block * apart + i mod block. Rows of a block-cyclic
+/// array are in blocks that are `apart` blocks apart; without a block all are adjacent.
+struct Numbering {
+  Affine first;
+  std::int64_t block = 0, apart = 1;
+  friend bool operator==(const Numbering&, const Numbering&) = default;
+};
+std::int64_t number_of(const Numbering& numbering, std::int64_t row, const Coordinates& at);
+
 /// local_kind.hpp defines each kind: its operands, its result and its cost.
 struct Local {
   LocalKind kind = LocalKind::copy;
@@ -135,8 +148,19 @@ struct Local {
   Unit unit = Unit::core;
   bool features_first = false;  // of what is read: norms, attention, transpose
   bool causal = false;          // attention
+  std::array<int, 2> dims{};    // of FFTs and twiddle factors
+  std::vector<int> splits{};    // of matrices: how many of a region's first dimensions form the rows; by region, reads first. None: 1 for each
+  std::vector<Numbering> numbering{};  // of rows and columns; none: they count from 0
   friend bool operator==(const Local&, const Local&) = default;
 };
+
+/// The rows and columns of a Local's region as a matrix; `region` counts reads first.
+struct MatrixExtents {
+  std::int64_t rows = 0, columns = 0;
+  friend bool operator==(const MatrixExtents&, const MatrixExtents&) = default;
+};
+int split_of(const Local& local, std::size_t region);
+MatrixExtents matrix_extents(const Local& local, std::size_t region);
 
 /// The arithmetic of a well-shaped Local (check_shapes() finds no problem).
 inline LocalFlops flops_of(const Local& local) { return traits_of(local.kind).flops(local); }
@@ -185,8 +209,8 @@ struct Recv {
   friend bool operator==(const Recv&, const Recv&) = default;
 };
 
-/// An operation of all devices along `axes` (first most significant, P devices per group); lowering replaces it. Elements of the two regions
-/// correspond in row-major order. Blocks are P equal pieces of a dimension, in mesh order.
+/// An operation of all devices along `axes` (first most significant, P devices per group); lowering replaces it. A guard that does not mention these
+/// mesh axes says which groups there are. Elements of the two regions correspond in row-major order. Blocks are P equal pieces of a dimension, in mesh order.
 ///   all-gather      block b of the output's `dim` = input of device b                    count(output) = P * count(input)
 ///   reduce-scatter  output = sum over devices of their inputs' block number (own position) of `dim`    count(input) = P * count(output)
 ///   all-reduce      output = sum over devices of their inputs; algorithms cut it along `dim`
@@ -266,8 +290,10 @@ enum class Role { input, output, scratch };
 
 /// Storage on one device. An input or output is a shard of the global tensor `tensor`, row-major: dimension i of the tensor has extents[i] times the
 /// sizes of the mesh axes sharding[i] (first most significant); mesh axes that are not named replicate it. If several buffer dimensions stand for one
-/// tensor dimension (views of slices), they flatten row-major. With `unpadded` only elements below those extents of the tensor are data; the others
-/// are padding, 0 in inputs. A claim is about the tensor with its padding or without it, whichever has its number of elements.
+/// tensor dimension (views of slices, block-cyclic arrays), they flatten row-major. With `unpadded` only elements below those extents of the tensor
+/// are data; the others are padding, 0 in inputs. `unpadded` has an extent for each dimension of the tensor: `grouped` says how many buffer dimensions
+/// stand for each (none: one). Such a group is one dimension, or [blocks, 1 sharded, block...], where whole blocks are data. A claim is about the
+/// tensor with its padding or without it, whichever has its number of elements.
 struct Buffer {
   std::string name;
   std::vector<std::int64_t> extents;
@@ -276,6 +302,7 @@ struct Buffer {
   std::string tensor;                           // input, output
   std::vector<std::vector<AxisView>> sharding;  // input, output: one list per dimension
   std::vector<std::int64_t> unpadded{};         // input, output: the tensor's extents without padding; empty: there is none
+  std::vector<int> grouped{};                   // with unpadded: buffer dimensions per dimension of the tensor
   std::vector<AxisView> unreduced{};            // output: the tensor is the sum of what the devices along these axes hold
   WrittenAt written_at{};
   friend bool operator==(const Buffer&, const Buffer&) = default;

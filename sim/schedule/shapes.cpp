@@ -87,7 +87,7 @@ class ShapeChecker {
       count *= extent;
     }
     if (buffer.role == Role::scratch) {
-      if (!buffer.tensor.empty() || !buffer.sharding.empty() || !buffer.unpadded.empty() || !buffer.unreduced.empty())
+      if (!buffer.tensor.empty() || !buffer.sharding.empty() || !buffer.unpadded.empty() || !buffer.grouped.empty() || !buffer.unreduced.empty())
         problem("buffer {}: scratch has no tensor and no sharding", quoted(buffer.name));
       return;
     }
@@ -111,15 +111,25 @@ class ShapeChecker {
   }
 
   void check_padding(const Buffer& buffer) {
-    if (buffer.unpadded.empty()) return;
-    bool fits = buffer.unpadded.size() == buffer.extents.size() && buffer.sharding.size() == buffer.extents.size();
-    for (std::size_t i = 0; fits && i < buffer.extents.size(); ++i) {
-      std::int64_t extent = buffer.extents[i];
-      for (const AxisView& view : buffer.sharding[i])
-        if (__builtin_mul_overflow(extent, view.size, &extent)) extent = std::numeric_limits<std::int64_t>::max();
-      fits = 1 <= buffer.unpadded[i] && buffer.unpadded[i] <= extent;
+    if (buffer.unpadded.empty() && buffer.grouped.empty()) return;
+    const std::size_t rank = buffer.extents.size();
+    bool fits = buffer.sharding.size() == rank && buffer.unpadded.size() == (buffer.grouped.empty() ? rank : buffer.grouped.size());
+    std::size_t first = 0;
+    for (std::size_t t = 0; fits && t < buffer.unpadded.size(); ++t) {
+      const std::size_t dims = buffer.grouped.empty() ? 1 : static_cast<std::size_t>(std::max(buffer.grouped[t], 0));
+      fits = dims >= 1 && first + dims <= rank;
+      std::int64_t extent = 1, block = 1;
+      for (std::size_t i = first; fits && i < first + dims; ++i) {
+        if (__builtin_mul_overflow(extent, buffer.extents[i], &extent)) extent = std::numeric_limits<std::int64_t>::max();
+        for (const AxisView& view : buffer.sharding[i])
+          if (__builtin_mul_overflow(extent, view.size, &extent)) extent = std::numeric_limits<std::int64_t>::max();
+        if (i > first + 1) block *= buffer.extents[i];
+        if (dims > 1) fits = (i == first + 1) ? buffer.extents[i] == 1 : buffer.sharding[i].empty();
+      }
+      fits = fits && 1 <= buffer.unpadded[t] && buffer.unpadded[t] <= extent && buffer.unpadded[t] % block == 0;
+      first += dims;
     }
-    if (!fits)
+    if (!fits || first != rank)
       problem("buffer {}: the extents without padding, {}, are not within those of its tensor", quoted(buffer.name), fmt::join(buffer.unpadded, "x"));
   }
 
@@ -204,6 +214,7 @@ class ShapeChecker {
       problem("{}: the contraction is {} on the left and {} on the right", task(), left_contraction, right_contraction);
     if (left_rows != out_rows || right_columns != out_columns)
       problem("{}: the product is {}x{}, out is {}x{}", task(), left_rows, right_columns, out_rows, out_columns);
+    if (!is_real(dtype(matmul.left))) problem("{}: a product of {}; expected f32 or bf16", task(), name_of(dtype(matmul.left)));
     if (dtype(matmul.left) != dtype(matmul.right) || dtype(matmul.left) != dtype(matmul.out))
       problem("{}: left is {}, right is {}, out is {}", task(), name_of(dtype(matmul.left)), name_of(dtype(matmul.right)),
               name_of(dtype(matmul.out)));
@@ -220,7 +231,11 @@ class ShapeChecker {
       if (!check_region(read, "read")) return;
     for (const Region& write : local.writes)
       if (!check_region(write, "write")) return;
+    for (const Numbering& numbering : local.numbering)
+      if (!check_affine(numbering.first, "numbering")) return;
     OperandCheck operands{*program_};
+    for (const std::vector<Region>* regions : {&local.reads, &local.writes})
+      for (const Region& region : *regions) operands.dtype_among(region, traits.dtypes, fmt::format("an operand of {}", traits.name));
     traits.shapes(local, operands);
     report(operands);
   }
@@ -387,8 +402,7 @@ class ShapeChecker {
     for (const Condition& condition : entry.where) check_affine(condition.value, "where");
     if (entry.origin) check_view(entry.origin->axis, "origin");
     if (is_launch(entry.op) && !entry.origin) problem("{}: a launch starts a Collective, so it needs its origin", task());
-    if (std::holds_alternative<Collective>(entry.op) && !entry.where.empty())
-      problem("{}: a Collective takes no guard: all devices along its axes take part", task());
+    if (const auto* collective = std::get_if<Collective>(&entry.op)) check_group_guard(*collective, entry.where);
     const auto halves = [](const Op& op) {
       return std::holds_alternative<Shift>(op) ? 3 : std::holds_alternative<Send>(op) ? 1 : std::holds_alternative<Recv>(op) ? 2 : 0;
     };
@@ -403,6 +417,15 @@ class ShapeChecker {
       if (edge.gates != Half::both && !(gates & (edge.gates == Half::send ? 1 : 2)))
         problem("{}: an edge gates a half that the task does not have", task());
     }
+  }
+
+  /// All devices of a group take part, or none.
+  void check_group_guard(const Collective& collective, const Guard& where) {
+    for (const Condition& condition : where)
+      for (const AxisTerm& term : condition.value.terms)
+        if (std::any_of(collective.axes.begin(), collective.axes.end(), [&](const AxisView& view) { return view.axis == term.axis.axis; }))
+          problem("{}: the guard of a Collective mentions its own mesh axis {}; expected one that holds for all devices along it or for none", task(),
+                  schedule_.mesh.name(term.axis));
   }
 
   void check_computes() {

@@ -46,6 +46,9 @@ class Printer {
       if (node.kind == ReferenceKind::sum || node.kind == ReferenceKind::concatenate) how += fmt::format(" dim {}", node.dim);
       if (node.kind == ReferenceKind::slice) how += fmt::format(" dim {} from {}", node.dim, node.offset);
       if (node.causal) how += " causal";
+      if (!node.dims.empty()) how += fmt::format(" along {}", fmt::join(node.dims, ","));
+      if (node.inverse) how += " inverse";
+      if (node.complex) how += " complex";
       if (node.kind == ReferenceKind::block_collective) how += describe(reference, n);
       const std::string& name = node.kind == ReferenceKind::input ? node.tensor : node.name;
       line("  {:>4} {}[{}] {}{}", n, name, fmt::join(node.extents, ","), traits.name, how);
@@ -101,6 +104,7 @@ class Printer {
       for (const AxisView& view : buffer.unreduced) sums += (sums.empty() ? "" : "+") + mesh_.name(view);
       if (!sums.empty()) tensor += " partial sums along " + sums;
       if (!buffer.unpadded.empty()) tensor += fmt::format(" padded from [{}]", fmt::join(buffer.unpadded, ","));
+      if (!buffer.grouped.empty()) tensor += fmt::format(" grouped {}", fmt::join(buffer.grouped, "+"));
     }
     line("  buffer {} {}[{}] {}{}", buffer.name, name_of(buffer.dtype), fmt::join(buffer.extents, ","),
          buffer.role == Role::input    ? "input"
@@ -151,6 +155,12 @@ class Printer {
                             if (l.factor != 1 || traits_of(l.kind).factor) text += fmt::format(" factor {}", l.factor);
                             if (l.features_first) text += " features-first";
                             if (l.causal) text += " causal";
+                            if (l.dims != std::array<int, 2>{}) text += fmt::format(" dims {}", fmt::join(l.dims, ","));
+                            if (!l.splits.empty()) text += fmt::format(" splits {}", fmt::join(l.splits, ","));
+                            for (const Numbering& n : l.numbering) {
+                              text += " numbered from " + to_text(mesh_, n.first);
+                              if (n.block != 0) text += fmt::format(" by {} in {}", n.block, n.apart);
+                            }
                             return text;
                           },
                           [&](const Shift& s) {

@@ -8,6 +8,7 @@ build_packages=(
   libboost-dev libboost-program-options-dev          # Boost.Graph and Boost.Math (headers only), command line
   libsimgrid-dev                                     # the reference engine
   libopenblas-pthread-dev                            # the numeric engine; the serial one is not safe to call from threads
+  liblapacke-dev libfftw3-dev                        # factorisations and transforms of the numeric engine
   libprotobuf-dev protobuf-compiler                  # machine and schedule files
   libeigen3-dev                                      # fits: validation/calibration/fit
   nlohmann-json3-dev                                 # JSON that is written

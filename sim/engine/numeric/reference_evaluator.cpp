@@ -129,6 +129,11 @@ class Evaluator {
         return reference_norm_grad(operand(node, 0), operand(node, 1), operand(node, 2), node.extents, extents_of(node, 2)[1]);
       case ReferenceKind::attention: return reference_attention(operand(node, 0), extents_of(node, 0), node.causal, pool_);
       case ReferenceKind::attention_grad: return reference_attention_grad(operand(node, 0), operand(node, 1), node.extents, node.causal, pool_);
+      case ReferenceKind::fft:
+      case ReferenceKind::lu_pivots:
+      case ReferenceKind::lu_lower:
+      case ReferenceKind::lu_upper:
+      case ReferenceKind::solve: break;  // TODO
     }
     return Array{};
   }

@@ -62,6 +62,19 @@ constexpr std::array<LocalKernel, local_kind_count> local_kernels{{
     {LocalKind::sum_along, [](const Operands& o) { sum_along(o.box(0), o.box(1), o.workspace.out); }},
     {LocalKind::broadcast_in_dim, [](const Operands& o) { broadcast_in_dim(o.box(0), o.box(1), o.workspace.left); }},
     {LocalKind::to_host, [](const Operands& o) { copy(o.left(), o.box(1)); }},
+    {LocalKind::fft, [](const Operands&) {}},
+    {LocalKind::ifft, [](const Operands&) {}},
+    {LocalKind::twiddle, [](const Operands&) {}},
+    {LocalKind::iota, [](const Operands&) {}},
+    {LocalKind::getrf_panel, [](const Operands&) {}},
+    {LocalKind::trsm_lower, [](const Operands&) {}},
+    {LocalKind::trsm_upper, [](const Operands&) {}},
+    {LocalKind::lower_triangle, [](const Operands&) {}},
+    {LocalKind::upper_triangle, [](const Operands&) {}},
+    {LocalKind::gather_rows, [](const Operands&) {}},
+    {LocalKind::scatter_rows, [](const Operands&) {}},
+    {LocalKind::swap_rows, [](const Operands&) {}},
+    {LocalKind::solve, [](const Operands&) {}},
 }};
 static_assert(in_order_of_kinds(local_kernels), "a kernel per row of local_table, in its order");
 
