@@ -18,7 +18,7 @@ const Mesh& four_by_two() {
   return mesh;
 }
 
-Expected<ShardedProgram> read(const std::string& text, const std::string& shapes, const std::string& shards = "", const std::string& outs = "", KernelChoice kernels = {},
+Expected<ShardedProgram> typed(const std::string& text, const std::string& shapes, const std::string& shards = "", const std::string& outs = "", KernelChoice kernels = {},
                               bool pad = false) {
   ProgramText program = program_text(text, shapes, shards, outs);
   program.kernels = kernels;
@@ -29,13 +29,13 @@ std::string error_of(const Expected<ShardedProgram>& read) { return read ? "no e
 
 /// The plan, or the error's message.
 std::string planning_error(const std::string& text, const std::string& shapes, const std::string& shards, KernelChoice kernels = {}, const std::string& outs = "") {
-  const auto program = read(text, shapes, shards, outs, kernels);
+  const auto program = typed(text, shapes, shards, outs, kernels);
   if (!program) return program.error().message;
   const auto plan = plan_program(*program, Choose::by_default);
   return plan ? "no error" : plan.error().message;
 }
 ProgramSummary summarised(const std::string& text, const std::string& shapes, const std::string& shards, KernelChoice kernels = {}, const std::string& outs = "") {
-  const auto program = read(text, shapes, shards, outs, kernels);
+  const auto program = typed(text, shapes, shards, outs, kernels);
   EXPECT_TRUE(program) << to_text(program.error());
   const auto plan = plan_program(*program, Choose::by_default);
   EXPECT_TRUE(plan) << to_text(plan.error());
@@ -53,7 +53,7 @@ std::string collectives_in(const ProgramSummary& summary) {
 }
 
 TEST(KernelPrograms, TypesOfResultsFollow) {
-  const auto program = read("Y = fft(X); Z = ifft(Y); P, L, U = lu(A); v = solve(A, b); w = reshard(P, x)", "X=8x4x6; A=64x64; b=64");
+  const auto program = typed("Y = fft(X); Z = ifft(Y); P, L, U = lu(A); v = solve(A, b); w = reshard(P, x)", "X=8x4x6; A=64x64; b=64");
   ASSERT_TRUE(program) << to_text(program.error());
   const auto dtype = [&](const std::string& name) {
     for (const Operation& operation : program->operations)
@@ -66,28 +66,28 @@ TEST(KernelPrograms, TypesOfResultsFollow) {
 }
 
 TEST(KernelPrograms, WhatComplexAndWholeNumbersAllow) {
-  for (const char* fine : {"Y = fft(X)", "Y = Z + Z - 2 * Z", "Y = sum(Z, 0)", "Y = reshard(Z, x,-)", "Y = Z.T"}) EXPECT_EQ(error_of(read(fine, fine[4] == 'f' ? "X=8x8" : "Z=8x8,c64")), "no error") << fine;
-  EXPECT_THAT(error_of(read("Y = Z @ Z", "Z=8x8,c64")), HasSubstr("takes f32 or bf16; Z is c64"));
-  EXPECT_THAT(error_of(read("Y = Z * Z", "Z=8x8,c64")), HasSubstr("takes f32 or bf16; Z is c64"));
-  EXPECT_THAT(error_of(read("Y = gelu(Z)", "Z=8x8,c64")), HasSubstr("takes f32 or bf16; Z is c64"));
-  EXPECT_THAT(error_of(read("Y = X + Z", "X=8x8; Z=8x8,c64")), HasSubstr("expected operands of one dtype, found f32 and c64"));
-  EXPECT_THAT(error_of(read("Y = Z + Z", "Z=8x8,s32")), HasSubstr("takes f32 or bf16 or c64; Z is s32"));
-  EXPECT_THAT(error_of(read("x = solve(Z, Z)", "Z=8x8,c64")), HasSubstr("takes f32"));
+  for (const char* fine : {"Y = fft(X)", "Y = Z + Z - 2 * Z", "Y = sum(Z, 0)", "Y = reshard(Z, x,-)", "Y = Z.T"}) EXPECT_EQ(error_of(typed(fine, fine[4] == 'f' ? "X=8x8" : "Z=8x8,c64")), "no error") << fine;
+  EXPECT_THAT(error_of(typed("Y = Z @ Z", "Z=8x8,c64")), HasSubstr("takes f32 or bf16; Z is c64"));
+  EXPECT_THAT(error_of(typed("Y = Z * Z", "Z=8x8,c64")), HasSubstr("takes f32 or bf16; Z is c64"));
+  EXPECT_THAT(error_of(typed("Y = gelu(Z)", "Z=8x8,c64")), HasSubstr("takes f32 or bf16; Z is c64"));
+  EXPECT_THAT(error_of(typed("Y = X + Z", "X=8x8; Z=8x8,c64")), HasSubstr("expected operands of one dtype, found f32 and c64"));
+  EXPECT_THAT(error_of(typed("Y = Z + Z", "Z=8x8,s32")), HasSubstr("takes f32 or bf16 or c64; Z is s32"));
+  EXPECT_THAT(error_of(typed("x = solve(Z, Z)", "Z=8x8,c64")), HasSubstr("takes f32"));
 }
 
 TEST(KernelPrograms, TextsThatAreWrong) {
-  EXPECT_THAT(error_of(read("L = lu(A)", "A=8x8")), HasSubstr("lu gives three arrays"));
-  EXPECT_THAT(error_of(read("P, L = lu(A)", "A=8x8")), HasSubstr("three names"));
-  EXPECT_THAT(error_of(read("P, L, U = A", "A=8x8")), HasSubstr("expected lu(A)"));
-  EXPECT_THAT(error_of(read("P, P, U = lu(A)", "A=8x8")), HasSubstr("assigned a second time"));
-  EXPECT_THAT(error_of(read("P, L, U = lu(A)", "A=8x9")), HasSubstr("expected a square matrix in lu, found 8x9"));
-  EXPECT_THAT(error_of(read("x = solve(A, b)", "A=8x8; b=9")), HasSubstr("expected right-hand sides of 8"));
-  EXPECT_THAT(error_of(read("x = solve(A, 1)", "A=8x8")), HasSubstr("right-hand sides, found a number"));
-  EXPECT_THAT(error_of(read("Y = fft(X)", "X=2x2x2x2")), HasSubstr("rank 1 to 3"));
-  EXPECT_THAT(error_of(read("Y = fft(X)", "X=0x2")), HasSubstr("expected extents"));
+  EXPECT_THAT(error_of(typed("L = lu(A)", "A=8x8")), HasSubstr("lu gives three arrays"));
+  EXPECT_THAT(error_of(typed("P, L = lu(A)", "A=8x8")), HasSubstr("three names"));
+  EXPECT_THAT(error_of(typed("P, L, U = A", "A=8x8")), HasSubstr("expected lu(A)"));
+  EXPECT_THAT(error_of(typed("P, P, U = lu(A)", "A=8x8")), HasSubstr("assigned a second time"));
+  EXPECT_THAT(error_of(typed("P, L, U = lu(A)", "A=8x9")), HasSubstr("expected a square matrix in lu, found 8x9"));
+  EXPECT_THAT(error_of(typed("x = solve(A, b)", "A=8x8; b=9")), HasSubstr("expected right-hand sides of 8"));
+  EXPECT_THAT(error_of(typed("x = solve(A, 1)", "A=8x8")), HasSubstr("right-hand sides, found a number"));
+  EXPECT_THAT(error_of(typed("Y = fft(X)", "X=2x2x2x2")), HasSubstr("rank 1 to 3"));
+  EXPECT_THAT(error_of(typed("Y = fft(X)", "X=0x2")), HasSubstr("expected extents"));
   KernelChoice transposed;
   transposed.order = FftOrder::transposed;
-  EXPECT_THAT(error_of(read("Y = fft(X)", "X=64", "X=x", "", transposed)), HasSubstr("natural order"));
+  EXPECT_THAT(error_of(typed("Y = fft(X)", "X=64", "X=x", "", transposed)), HasSubstr("natural order"));
 }
 
 TEST(KernelPrograms, AlgorithmsThatDoNotSuit) {
