@@ -29,6 +29,55 @@ std::vector<float> rounded(const std::vector<double>& values) { return {values.b
 
 std::vector<double> widened(const std::vector<float>& values) { return {values.begin(), values.end()}; }
 
+/// LAPACK takes matrices by columns.
+template <class T>
+std::vector<T> transposed(const std::vector<T>& matrix, std::int64_t rows, std::int64_t columns) {
+  std::vector<T> turned(matrix.size());
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < columns; ++j) turned[static_cast<std::size_t>(j * rows + i)] = matrix[static_cast<std::size_t>(i * columns + j)];
+  return turned;
+}
+
+/// Factors a square matrix in place; the row exchanges, counted from 1. A NaN stays one.
+std::vector<lapack_int> factor(std::vector<double>& a, std::int64_t n) {
+  std::vector<lapack_int> exchanges(static_cast<std::size_t>(n), 1);
+  const auto size = static_cast<lapack_int>(n);
+  lapack_int info = 0;
+  std::vector<double> columns = transposed(a, n, n);
+  LAPACK_dgetrf(&size, &size, columns.data(), &size, exchanges.data(), &info);
+  a = transposed(columns, n, n);
+  return exchanges;
+}
+std::vector<lapack_int> factor(std::vector<float>& a, std::int64_t n) {
+  std::vector<lapack_int> exchanges(static_cast<std::size_t>(n), 1);
+  const auto size = static_cast<lapack_int>(n);
+  lapack_int info = 0;
+  std::vector<float> columns = transposed(a, n, n);
+  LAPACK_sgetrf(&size, &size, columns.data(), &size, exchanges.data(), &info);
+  a = transposed(columns, n, n);
+  return exchanges;
+}
+
+/// Solves in place. False: the matrix is singular.
+bool solve_in_place(const std::vector<double>& a, std::vector<double>& b, std::int64_t n, std::int64_t columns) {
+  const auto size = static_cast<lapack_int>(n), width = static_cast<lapack_int>(columns);
+  std::vector<lapack_int> exchanges(static_cast<std::size_t>(n));
+  std::vector<double> factors = transposed(a, n, n), right = transposed(b, n, columns);
+  lapack_int info = 0;
+  LAPACK_dgesv(&size, &width, factors.data(), &size, exchanges.data(), right.data(), &size, &info);
+  b = transposed(right, columns, n);
+  return info == 0;
+}
+bool solve_in_place(const std::vector<float>& a, std::vector<float>& b, std::int64_t n, std::int64_t columns) {
+  const auto size = static_cast<lapack_int>(n), width = static_cast<lapack_int>(columns);
+  std::vector<lapack_int> exchanges(static_cast<std::size_t>(n));
+  std::vector<float> factors = transposed(a, n, n), right = transposed(b, n, columns);
+  lapack_int info = 0;
+  LAPACK_sgesv(&size, &width, factors.data(), &size, exchanges.data(), right.data(), &size, &info);
+  b = transposed(right, columns, n);
+  return info == 0;
+}
+
 /// The order of rows that LAPACK's row exchanges, counted from 1, lead to.
 std::vector<std::int64_t> rows_after(const std::vector<lapack_int>& exchanges) {
   std::vector<std::int64_t> rows(exchanges.size());
@@ -52,9 +101,7 @@ double relative(double part, double whole) { return part == 0 ? 0 : part / whole
 /// What LAPACK leaves of P A - L U in float32, relative.
 double residual_of_lapack(const std::vector<double>& a, std::int64_t n) {
   std::vector<float> packed = rounded(a);
-  std::vector<lapack_int> exchanges(static_cast<std::size_t>(n));
-  const auto size = static_cast<lapack_int>(n);
-  if (LAPACKE_sgetrf(LAPACK_ROW_MAJOR, size, size, packed.data(), size, exchanges.data()) < 0) return 0;  // a NaN in the matrix
+  const std::vector<lapack_int> exchanges = factor(packed, n);
   const ReferenceFactors factors{n, widened(packed), rows_after(exchanges)};
   const std::vector<double> l = lower_of(factors), u = upper_of(factors);
   return relative(norm_of(difference(a, n, factors.rows, l.data(), u.data())), norm_of(a));
@@ -123,13 +170,7 @@ std::vector<double> reference_fft(std::vector<double> values, const Extents& ext
 ReferenceFactors reference_lu(const std::vector<double>& a, std::int64_t n) {
   use_one_blas_thread();
   ReferenceFactors factors{n, a, {}};
-  std::vector<lapack_int> exchanges(static_cast<std::size_t>(n));
-  const auto size = static_cast<lapack_int>(n);
-  if (LAPACKE_dgetrf(LAPACK_ROW_MAJOR, size, size, factors.packed.data(), size, exchanges.data()) < 0) {  // a NaN in the matrix
-    std::fill(factors.packed.begin(), factors.packed.end(), std::numeric_limits<double>::quiet_NaN());
-    std::iota(exchanges.begin(), exchanges.end(), 1);
-  }
-  factors.rows = rows_after(exchanges);
+  factors.rows = rows_after(factor(factors.packed, n));
   return factors;
 }
 
@@ -151,16 +192,14 @@ std::vector<double> upper_of(const ReferenceFactors& factors) {
 
 std::vector<double> reference_solve(const std::vector<double>& a, const std::vector<double>& b, std::int64_t n, std::int64_t columns, ThreadPool& pool) {
   use_one_blas_thread();
-  std::vector<double> x = b;
+  std::vector<double> x(b.size());
   const std::int64_t systems = static_cast<std::int64_t>(a.size()) / (n * n);
   pool.for_each(static_cast<std::size_t>(systems), [&](std::size_t s, std::size_t) {
     const auto system = static_cast<std::int64_t>(s);
-    std::vector<double> packed(a.begin() + system * n * n, a.begin() + (system + 1) * n * n);
-    std::vector<lapack_int> exchanges(static_cast<std::size_t>(n));
-    const auto size = static_cast<lapack_int>(n), width = static_cast<lapack_int>(columns);
-    double* const own = x.data() + system * n * columns;
-    if (LAPACKE_dgesv(LAPACK_ROW_MAJOR, size, width, packed.data(), size, exchanges.data(), own, width) != 0)
-      std::fill_n(own, n * columns, std::numeric_limits<double>::quiet_NaN());
+    std::vector<double> own(b.begin() + system * n * columns, b.begin() + (system + 1) * n * columns);
+    if (!solve_in_place({a.begin() + system * n * n, a.begin() + (system + 1) * n * n}, own, n, columns))
+      std::fill(own.begin(), own.end(), std::numeric_limits<double>::quiet_NaN());
+    std::copy(own.begin(), own.end(), x.begin() + system * n * columns);
   });
   return x;
 }
@@ -184,12 +223,10 @@ Residual residual_of_solve(const std::vector<double>& a, const std::vector<doubl
   use_one_blas_thread();
   Residual worst{0, 1, 0, {}};
   const std::int64_t systems = static_cast<std::int64_t>(a.size()) / (n * n);
-  const auto size = static_cast<lapack_int>(n), width = static_cast<lapack_int>(columns);
   for (std::int64_t s = 0; s < systems; ++s) {
     const double *of_a = a.data() + s * n * n, *of_b = b.data() + s * n * columns;
-    std::vector<float> packed(of_a, of_a + n * n), own(of_b, of_b + n * columns);
-    std::vector<lapack_int> exchanges(static_cast<std::size_t>(n));
-    const bool solved = LAPACKE_sgesv(LAPACK_ROW_MAJOR, size, width, packed.data(), size, exchanges.data(), own.data(), width) == 0;
+    std::vector<float> own(of_b, of_b + n * columns);
+    const bool solved = solve_in_place(std::vector<float>(of_a, of_a + n * n), own, n, columns);
     const std::vector<double> of_lapack = widened(own);
     Residual residual;
     residual.allowed = 10 * std::max(0x1p-24, solved ? residual_of_system(of_a, of_b, of_lapack.data(), n, columns) : 0.0);
