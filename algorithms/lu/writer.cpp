@@ -47,6 +47,13 @@ void BlockCyclicWriter::collective(const std::string& label, Collective collecti
   accesses_.add(last, accesses, devices);
 }
 
+void BlockCyclicWriter::broadcast(const std::string& label, const std::vector<AxisView>& axes, const Region& from, const Region& to, int root,
+                                  const DeviceBox& devices, const std::vector<Access>& accesses) {
+  Collective broadcast{CollectiveKind::broadcast, axes, from, to, 0};
+  broadcast.root = root;
+  collective(label, std::move(broadcast), devices, accesses);
+}
+
 Tasks BlockCyclicWriter::complete(const std::vector<Access>& reads) {
   constexpr std::size_t few = 4;
   const Tasks tasks = accesses_.before(reads, everywhere());

@@ -15,6 +15,19 @@ struct BlockRange {
   [[nodiscard]] std::int64_t count() const { return last > first ? last - first : 0; }
 };
 
+/// Arrays, for Accesses. Those from `panel` on are scratch with two slots; a number of the second slot is `count` larger.
+struct LuArray {
+  enum : int { matrix, right, pivots, panel, index, lower, mine, fresh, old, upper, above, negated, count };
+};
+inline Access read_of(Access access) {
+  access.writes = false;
+  return access;
+}
+inline Access write_of(Access access) {
+  access.writes = true;
+  return access;
+}
+
 /// "[8,16]"
 std::string extents_text(const Extents& extents);
 
@@ -45,6 +58,9 @@ class BlockCyclicWriter {
   void add(const std::string& label, Op op, const DeviceBox& devices, const std::vector<Access>& accesses);
   /// A Collective along an axis group of more than one device. A broadcast or a reduce ends in one task, as its last tasks are many.
   void collective(const std::string& label, Collective collective, const DeviceBox& devices, const std::vector<Access>& accesses);
+  /// The data of the device at position `root`; the regions may be the same one.
+  void broadcast(const std::string& label, const std::vector<AxisView>& axes, const Region& from, const Region& to, int root, const DeviceBox& devices,
+                 const std::vector<Access>& accesses);
   /// What a consumer of these arrays waits for; few tasks.
   Tasks complete(const std::vector<Access>& reads);
 
@@ -56,5 +72,8 @@ class BlockCyclicWriter {
   Tasks start_;
   Accesses accesses_;
 };
+
+/// U x = y, from the last block row up: x in the place of y.
+void substitute_back(BlockCyclicWriter& writer, const Region& packed, const Region& x);
 
 }  // namespace podsim
