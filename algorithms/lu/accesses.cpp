@@ -54,7 +54,8 @@ void Accesses::add(TaskId task, const std::vector<Access>& accesses, const Devic
       for (Entry& entry : entries)
         if (entry.task != task && covers(access, entry.access))
           for (std::size_t i = 0; i < present.size(); ++i) entry.present[i] &= ~present[i];
-      std::erase_if(entries, [](const Entry& entry) { return std::all_of(entry.present.begin(), entry.present.end(), [](auto bits) { return bits == 0; }); });
+      std::erase_if(entries,
+                    [](const Entry& entry) { return std::all_of(entry.present.begin(), entry.present.end(), [](auto bits) { return bits == 0; }); });
     }
     entries.push_back({task, access, present});
   }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "algorithms/lu/writer.hpp"
 
@@ -29,17 +30,18 @@ struct Rows {
 
 /// A part of a step: all columns, or first the next panel's, then the rest. Collectives take `columns` of all `devices`.
 struct Part {
-  std::string_view suffix;        // of labels
+  std::string_view suffix;  // of labels
   DeviceBox devices;
-  BlockRange columns;             // exchanged along the rows' axes
-  std::vector<Columns> written;   // those of them that change in the matrix
-  std::vector<BlockRange> solved; // numbers of block columns of the matrix that become U
-  BlockRange spread;              // the columns of U that go along the rows' axes. On some devices the first one is no part of U
-  bool right = false;             // b takes part
+  BlockRange columns;              // exchanged along the rows' axes
+  std::vector<Columns> written;    // those of them that change in the matrix
+  std::vector<BlockRange> solved;  // numbers of block columns of the matrix that become U
+  BlockRange spread;               // the columns of U that go along the rows' axes. On some devices the first one is no part of U
+  bool right = false;              // b takes part
 };
 
 DeviceBox meet(const DeviceBox& a, const DeviceBox& b) {
-  return {std::max(a.first_row, b.first_row), std::min(a.last_row, b.last_row), std::max(a.first_column, b.first_column), std::min(a.last_column, b.last_column)};
+  return {std::max(a.first_row, b.first_row), std::min(a.last_row, b.last_row), std::max(a.first_column, b.first_column),
+          std::min(a.last_column, b.last_column)};
 }
 
 class Factorisation {
@@ -48,6 +50,7 @@ class Factorisation {
       : writer_{writer}, layout_{writer.layout()}, of_{operands}, R_{layout_.R}, C_{layout_.C}, b_{layout_.b} {
     const std::int64_t width = layout_.W * b_ + (of_.right != nullptr ? layout_.m : 0);
     panel_ = scratch("panel", {layout_.Q, R_, b_, b_});
+    if (last_rows() > 0) gathered_ = scratch("gathered panel", {layout_.Q, R_, b_, b_});
     index_ = scratch("index", {3, b_}, DType::s32);
     lower_ = scratch("L", {layout_.Q, b_, b_});
     upper_ = scratch("-U", {b_, width});
@@ -84,13 +87,32 @@ class Factorisation {
   [[nodiscard]] std::int64_t w() const { return k_ / C_; }
   [[nodiscard]] BlockRange below() const { return {q(), layout_.Q}; }  // every device's rows of a panel
   [[nodiscard]] std::int64_t slot() const { return k_ % 2; }
+
+  // Where R does not divide K, the last row of blocks is padding on devices from last_rows() on. Once the panel begins at such a device, every device
+  // has one row less to gather than Q - q: those before last_rows() have finished theirs of row q, the others have none in row Q - 1.
+  [[nodiscard]] int last_rows() const { return layout_.problem.rows.size() == 1 ? static_cast<int>(layout_.K % R_) : 0; }
+  [[nodiscard]] bool is_short() const { return last_rows() > 0 && r() >= last_rows(); }
+  [[nodiscard]] std::int64_t panel_rows() const { return below().count() - (is_short() ? 1 : 0); }
+  /// A device's rows of the panel, of an array whose row `first` is its row q. Of a short one 1 is added before last_rows(): R (R [r < last_rows()])
+  /// mod (R + 1).
+  [[nodiscard]] Range panel_range(std::int64_t first) const {
+    if (!is_short()) return span(first, panel_rows());
+    const AxisView& view = layout_.problem.rows.front();
+    const std::int64_t t = last_rows();
+    return {Affine{{AxisTerm{view, R_, -t}, AxisTerm{view, -R_}}, R_ * t, R_ + 1}, 1, first, panel_rows()};
+  }
   /// The columns that step k exchanges: those left of the panel are L, which a solution does not need.
   [[nodiscard]] BlockRange exchanged() const { return {of_.right == nullptr ? 0 : w(), layout_.W}; }
   /// Every device's columns that may be among the block columns from this number on.
   [[nodiscard]] BlockRange columns_from(std::int64_t number) const { return {number < layout_.K ? number / C_ : layout_.W, layout_.W}; }
 
   [[nodiscard]] Part all_columns() const {
-    return {"", writer_.everywhere(), exchanged(), {{writer_.everywhere(), exchanged()}}, {{k_ + 1, k_ + 2}, {k_ + 2, layout_.K}}, columns_from(k_ + 1),
+    return {"",
+            writer_.everywhere(),
+            exchanged(),
+            {{writer_.everywhere(), exchanged()}},
+            {{k_ + 1, k_ + 2}, {k_ + 2, layout_.K}},
+            columns_from(k_ + 1),
             of_.right != nullptr};
   }
   [[nodiscard]] Part next_panel() const {
@@ -120,11 +142,17 @@ class Factorisation {
     std::erase_if(pair, [](const Columns& columns) { return columns.devices.empty() || columns.range.count() == 0; });
     return pair;
   }
-  /// The same of the rows below block row k.
+  /// The same of the rows below block row k. Without padding where L lacks it.
   [[nodiscard]] std::vector<Rows> rows_below() const {
     const auto split = static_cast<int>((k_ + 1) % R_);
     const std::int64_t at = (k_ + 1) / R_;
     std::vector<Rows> pair{{{split, layout_.R, 0, layout_.C}, {at, layout_.Q}}, {{0, split, 0, layout_.C}, {at + 1, layout_.Q}}};
+    if (is_short()) {
+      const int t = last_rows();
+      pair = {{{r() + 1, layout_.R, 0, layout_.C}, {q(), layout_.Q - 1}},
+              {{t, r() + 1, 0, layout_.C}, {q() + 1, layout_.Q - 1}},
+              {{0, t, 0, layout_.C}, {q() + 1, layout_.Q}}};
+    }
     std::erase_if(pair, [&](const Rows& rows) { return k_ + 1 >= layout_.K || rows.devices.empty() || rows.range.count() == 0; });
     return pair;
   }
@@ -152,7 +180,7 @@ class Factorisation {
   }
   [[nodiscard]] static Access right_access(BlockRange rows, bool writes) { return {LuArray::right, rows.first, rows.last, 0, 1, writes}; }
   [[nodiscard]] int in_slot(int array) const { return array + static_cast<int>(slot()) * LuArray::count; }
-  [[nodiscard]] Access whole(int array, bool writes) const { return {in_slot(array), 0, 1, 0, 1, writes}; }
+  [[nodiscard]] Access whole(int array, bool writes) const { return {in_slot(array), 0, 1, 0, R_, writes}; }
   /// Columns of rows; b is one more column.
   [[nodiscard]] Access columns_access(int array, BlockRange columns, bool writes, bool with_right = false) const {
     return {in_slot(array), 0, 1, columns.first, columns.last + (with_right ? 1 : 0), writes};
@@ -165,24 +193,41 @@ class Factorisation {
   void factor(std::int64_t of) {
     const std::int64_t present = k_;
     k_ = of;
-    const BlockRange column{w(), w() + 1};
-    const Region own = writer_.blocks(of_.matrix, below(), column), gathered = with(in_slot(panel_), 1, span(0, below().count()));
-    const std::vector<Access> gather{matrix_access(below(), column, false), whole(LuArray::panel, true)};
-    if (R_ > 1)
-      writer_.collective(label("gather panel"), {CollectiveKind::all_gather, layout_.problem.rows, own, gathered, 2}, writer_.column(c()), gather);
-    else
-      writer_.add(label("panel"), Local{LocalKind::alias, {own}, {gathered}, 1, Unit::dma}, writer_.column(c()), gather);
-    Local getrf{LocalKind::getrf_panel, {gathered}, {gathered, in_slot(index_)}};
+    gather_panel();
+    const Region panel = rows_of_panel(panel_);
+    Local getrf{LocalKind::getrf_panel, {panel}, {panel, in_slot(index_)}};
     getrf.splits = {4, 4, 2};
-    getrf.numbering = {{Affine{q() * R_ * b_}}, {Affine{k_ * b_}}};
+    getrf.numbering = {{Affine{(q() * R_ + (is_short() ? last_rows() : 0)) * b_}}, {Affine{k_ * b_}}};
     writer_.add(label("factor panel"), std::move(getrf), writer_.column(c()), {whole(LuArray::panel, true), whole(LuArray::index, true)});
     k_ = present;
   }
 
+  [[nodiscard]] Region rows_of_panel(const Region& panel) const { return with(in_slot(panel), 1, span(0, panel_rows())); }
+
+  void gather_panel() {
+    const BlockRange column{w(), w() + 1};
+    const Region own = with(writer_.blocks(of_.matrix, below(), column), 0, panel_range(q()));
+    const Access read = matrix_access(below(), column, false);
+    if (R_ == 1)
+      return writer_.add(label("panel"), Local{LocalKind::alias, {own}, {rows_of_panel(panel_)}, 1, Unit::dma}, writer_.column(c()),
+                         {read, whole(LuArray::panel, true)});
+    const int to = is_short() ? LuArray::gathered : LuArray::panel;
+    const Region gathered = rows_of_panel(is_short() ? gathered_ : panel_);
+    writer_.collective(label("gather panel"), {CollectiveKind::all_gather, layout_.problem.rows, own, gathered, 2}, writer_.column(c()),
+                       {read, whole(to, true)});
+    if (!is_short()) return;
+    const std::int64_t t = last_rows();  // the rows of devices from t on come first
+    for (const auto& [from, first, count] : {std::tuple{t, std::int64_t{0}, R_ - t}, std::tuple{std::int64_t{0}, R_ - t, t}})
+      writer_.add(label("order panel"), copied(with(gathered, 2, span(from, count)), with(rows_of_panel(panel_), 2, span(first, count))),
+                  writer_.column(c()), {whole(LuArray::gathered, false), {in_slot(LuArray::panel), 0, 1, first, first + count, true}});
+  }
+
   // ---- Step 2: pivots and the own rows of L go along the columns' axes ----
   void spread() {
-    const Region own = with(with(in_slot(panel_), 1, span(0, below().count())), 2, block(BlockCyclicWriter::position(layout_.problem.rows), 1));
-    const Region rows = own_lower(0, below().count()), pivots = in_slot(index_);
+    Affine position = BlockCyclicWriter::position(layout_.problem.rows);
+    if (is_short()) position.terms.front().add = -last_rows();
+    const Region own = with(rows_of_panel(panel_), 2, block(std::move(position), 1)), pivots = in_slot(index_);
+    const Region rows = with(in_slot(lower_), 1, panel_range(0));
     const std::vector<Access> accesses{whole(LuArray::panel, false), whole(LuArray::lower, true)};
     if (C_ > 1) {
       writer_.broadcast(label("pivots"), layout_.problem.columns, pivots, pivots, c(), writer_.everywhere(), {whole(LuArray::index, true)});
@@ -193,8 +238,7 @@ class Factorisation {
     if (of_.pivots == nullptr) return;
     Local swap{LocalKind::swap_rows, {*of_.pivots, index_row(0)}, {*of_.pivots}};
     swap.numbering = {{Affine{0}}, {Affine{k_ * b_}}};
-    writer_.add(label("swap P"), std::move(swap), writer_.everywhere(),
-                {whole(LuArray::index, false), {LuArray::pivots, 0, 1, 0, 1, true}});
+    writer_.add(label("swap P"), std::move(swap), writer_.everywhere(), {whole(LuArray::index, false), {LuArray::pivots, 0, 1, 0, 1, true}});
   }
 
   /// Steps 3 and 4.
@@ -212,8 +256,9 @@ class Factorisation {
     gather_new(part);
     Collective reduce{CollectiveKind::reduce, layout_.problem.rows, wide(mine_, part.columns, part.right), wide(fresh_, part.columns, part.right), 0};
     reduce.root = r();
-    writer_.collective(label("new rows", part.suffix), std::move(reduce), part.devices,
-                       {columns_access(LuArray::mine, part.columns, true, part.right), columns_access(LuArray::fresh, part.columns, true, part.right)});
+    writer_.collective(
+        label("new rows", part.suffix), std::move(reduce), part.devices,
+        {columns_access(LuArray::mine, part.columns, true, part.right), columns_access(LuArray::fresh, part.columns, true, part.right)});
     pick_old(part);
     const BlockRange row{q(), q() + 1};
     for (const Columns& columns : part.written)
@@ -260,7 +305,8 @@ class Factorisation {
     const Region from = writer_.blocks(of_.matrix, row, exchanged()), to = wide(old_, exchanged(), with_b);
     const Access read = matrix_access(row, exchanged(), false), write = columns_access(LuArray::old, exchanged(), true, with_b);
     if (!with_b) return writer_.broadcast(label("old rows"), layout_.problem.rows, from, to, r(), writer_.everywhere(), {read, write});
-    writer_.add(label("join old rows"), copied(from, wide(old_, exchanged())), writer_.row(r()), {read, columns_access(LuArray::old, exchanged(), true)});
+    writer_.add(label("join old rows"), copied(from, wide(old_, exchanged())), writer_.row(r()),
+                {read, columns_access(LuArray::old, exchanged(), true)});
     writer_.add(label("join old rows of b"), copied(writer_.rows_of(*of_.right, row), wide_right(old_)), writer_.row(r()),
                 {right_access(row, false), columns_access(LuArray::old, right_columns(), true)});
     writer_.broadcast(label("old rows"), layout_.problem.rows, to, to, r(), writer_.everywhere(), {write});
@@ -268,7 +314,8 @@ class Factorisation {
 
   /// Every device picks the old rows that land in its own.
   void pick_old(const Part& part) {
-    const auto scatter = [&](std::string_view text, const Region& rows, const Region& from, const DeviceBox& devices, const Access& access, BlockRange columns) {
+    const auto scatter = [&](std::string_view text, const Region& rows, const Region& from, const DeviceBox& devices, const Access& access,
+                             BlockRange columns) {
       Local local{LocalKind::scatter_rows, {rows, from, index_row(2)}, {rows}, static_cast<double>(layout_.n)};
       local.splits = {3, 2, 0, 3};
       local.numbering = {writer_.rows_from(q())};
@@ -279,7 +326,8 @@ class Factorisation {
       scatter("pick old rows", writer_.blocks(of_.matrix, below(), columns.range), wide(old_, columns.range), columns.devices,
               matrix_access(below(), columns.range, true), columns.range);
     if (part.right)
-      scatter("pick old rows of b", writer_.rows_of(*of_.right, below()), wide_right(old_), writer_.everywhere(), right_access(below(), true), right_columns());
+      scatter("pick old rows of b", writer_.rows_of(*of_.right, below()), wide_right(old_), writer_.everywhere(), right_access(below(), true),
+              right_columns());
   }
 
   static Local copied(Region from, Region to) { return {LocalKind::copy, {std::move(from)}, {std::move(to)}}; }
@@ -287,8 +335,9 @@ class Factorisation {
   /// The panel's own columns come from the factored panel: their rows were exchanged there.
   void keep_panel() {
     const BlockRange column{w(), w() + 1};
-    writer_.add(label("keep panel"), copied(own_lower(0, below().count()), writer_.blocks(of_.matrix, below(), column)), writer_.column(c()),
-                {whole(LuArray::lower, false), matrix_access(below(), column, true)});
+    writer_.add(label("keep panel"),
+                copied(with(in_slot(lower_), 1, panel_range(0)), with(writer_.blocks(of_.matrix, below(), column), 0, panel_range(q()))),
+                writer_.column(c()), {whole(LuArray::lower, false), matrix_access(below(), column, true)});
   }
 
   // ---- Step 4: block row k of U, and its negative for all rows ----
@@ -330,15 +379,17 @@ class Factorisation {
     for (const Rows& rows : rows_below()) {
       update("update", rows, {k_ + 2, layout_.K});
       if (of_.right != nullptr)
-        product("update b", rows, wide_right(upper_), writer_.rows_of(*of_.right, rows.range), rows.devices, right_columns(), right_access(rows.range, true));
+        product("update b", rows, wide_right(upper_), writer_.rows_of(*of_.right, rows.range), rows.devices, right_columns(),
+                right_access(rows.range, true));
     }
   }
   void update(std::string_view text, const Rows& rows, BlockRange numbers) {
     for (const Columns& columns : columns_of(numbers))
-      product(text, rows, wide(upper_, columns.range), writer_.blocks(of_.matrix, rows.range, columns.range), meet(rows.devices, columns.devices), columns.range,
-              matrix_access(rows.range, columns.range, true));
+      product(text, rows, wide(upper_, columns.range), writer_.blocks(of_.matrix, rows.range, columns.range), meet(rows.devices, columns.devices),
+              columns.range, matrix_access(rows.range, columns.range, true));
   }
-  void product(std::string_view text, const Rows& rows, const Region& u, const Region& out, const DeviceBox& devices, BlockRange columns, const Access& access) {
+  void product(std::string_view text, const Rows& rows, const Region& u, const Region& out, const DeviceBox& devices, BlockRange columns,
+               const Access& access) {
     Matmul matmul{own_lower(rows.range.first - q(), rows.range.count()), u, out, 3, 2, 3};
     matmul.accumulate = true;
     writer_.add(label(text), std::move(matmul), devices, {whole(LuArray::lower, false), columns_access(LuArray::upper, columns, false), access});
@@ -349,7 +400,7 @@ class Factorisation {
   Operands of_;
   std::int64_t R_, C_, b_;
   std::int64_t k_ = 0;
-  Region panel_, index_, lower_, mine_, fresh_, old_, upper_;
+  Region panel_, gathered_, index_, lower_, mine_, fresh_, old_, upper_;
 };
 
 Access every_block(const LuLayout& layout) { return {LuArray::matrix, 0, layout.Q, 0, layout.W, false}; }
@@ -370,7 +421,8 @@ LuOutputs add_lu(ProgramBuilder& builder, const LuLayout& layout, const Region& 
   return outputs;
 }
 
-Tasks add_triangles(ProgramBuilder& builder, const LuLayout& layout, const Region& packed, const Region& lower, const Region& upper, const Tasks& after) {
+Tasks add_triangles(ProgramBuilder& builder, const LuLayout& layout, const Region& packed, const Region& lower, const Region& upper,
+                    const Tasks& after) {
   const BlockCyclicWriter writer{builder, layout, {}};
   const auto triangle = [&](std::string_view label, LocalKind kind, const Region& to) {
     Local local{kind, {packed}, {to}};

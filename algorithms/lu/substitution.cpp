@@ -36,7 +36,8 @@ class Substitution {
       trsm.splits = {3, 3, 3};
       writer_.add(fmt::format("x {}", k), std::move(trsm), writer_.row(r), {u, {LuArray::right, q, q + 1, 0, 1, true}});
       if (k == 0) break;
-      writer_.add(fmt::format("-x {}", k), Local{LocalKind::scale, {own}, {sent}, -1}, writer_.row(r), {{LuArray::right, q, q + 1, 0, 1, false}, write_of(minus)});
+      writer_.add(fmt::format("-x {}", k), Local{LocalKind::scale, {own}, {sent}, -1}, writer_.row(r),
+                  {{LuArray::right, q, q + 1, 0, 1, false}, write_of(minus)});
       if (layout_.R > 1) writer_.broadcast(fmt::format("-x {}", k), layout_.problem.rows, sent, sent, r, writer_.everywhere(), {write_of(minus)});
       for (const auto& [devices, count] : {std::pair{DeviceBox{0, r, 0, layout_.C}, q + 1}, std::pair{DeviceBox{r, layout_.R, 0, layout_.C}, q}}) {
         if (count == 0) continue;

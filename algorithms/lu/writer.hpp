@@ -17,7 +17,7 @@ struct BlockRange {
 
 /// Arrays, for Accesses. Those from `panel` on are scratch with two slots; a number of the second slot is `count` larger.
 struct LuArray {
-  enum : int { matrix, right, pivots, panel, index, lower, mine, fresh, old, upper, above, negated, count };
+  enum : int { matrix, right, pivots, panel, gathered, index, lower, mine, fresh, old, upper, above, negated, count };
 };
 inline Access read_of(Access access) {
   access.writes = false;
@@ -59,8 +59,8 @@ class BlockCyclicWriter {
   /// A Collective along an axis group of more than one device. A broadcast or a reduce ends in one task, as its last tasks are many.
   void collective(const std::string& label, Collective collective, const DeviceBox& devices, const std::vector<Access>& accesses);
   /// The data of the device at position `root`; the regions may be the same one.
-  void broadcast(const std::string& label, const std::vector<AxisView>& axes, const Region& from, const Region& to, int root, const DeviceBox& devices,
-                 const std::vector<Access>& accesses);
+  void broadcast(const std::string& label, const std::vector<AxisView>& axes, const Region& from, const Region& to, int root,
+                 const DeviceBox& devices, const std::vector<Access>& accesses);
   /// What a consumer of these arrays waits for; few tasks.
   Tasks complete(const std::vector<Access>& reads);
 
