@@ -26,6 +26,7 @@ function(podsim_install_package)
                                 INSTALL_DESTINATION "${package}")
   write_basic_package_version_file("${PROJECT_BINARY_DIR}/podsimConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
   install(FILES "${PROJECT_BINARY_DIR}/podsimConfig.cmake" "${PROJECT_BINARY_DIR}/podsimConfigVersion.cmake"
+                "${PROJECT_SOURCE_DIR}/cmake/FindFFTW.cmake" "${PROJECT_SOURCE_DIR}/cmake/FindLAPACKE.cmake"
                 "${PROJECT_SOURCE_DIR}/cmake/FindOpenBLAS.cmake" "${PROJECT_SOURCE_DIR}/cmake/FindSimGrid.cmake" DESTINATION "${package}")
 endfunction()
 

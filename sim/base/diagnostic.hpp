@@ -23,6 +23,7 @@ inline SourceLocation of_field(std::string name) { return {std::move(name), 0, 0
 enum class Cause {
   input,        // the input is wrong, or the request does not apply to it: it always fails
   cancelled,    // nothing is wrong: the work was told to stop (sim/base/cancellation.hpp)
+  data,         // of a run on numbers: the schedule cannot work on these, such as a singular matrix
   environment,  // the computer failed: a process died, the disk is full, there is no memory. The same input may succeed at another time
 };
 

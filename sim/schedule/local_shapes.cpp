@@ -172,6 +172,9 @@ std::optional<MatrixExtents> matrix(const Local& local, OperandCheck& check, std
   check.problem(fmt::format("{} has {} dimensions, of which {} cannot be its rows", name, rank, split));
   return std::nullopt;
 }
+/// Between 1 and 2^31.
+bool is_whole(double number) { return number >= 1 && number <= 0x1p31 && number == std::floor(number); }
+
 std::string sizes_of(const MatrixExtents& extents) { return fmt::format("{}x{}", extents.rows, extents.columns); }
 
 void expect(OperandCheck& check, std::string_view name, const MatrixExtents& found, const MatrixExtents& expected) {
@@ -205,8 +208,7 @@ void picked_rows(const Local& local, OperandCheck& check, std::size_t array, std
   check.dtype_among(named, integers, "the index");
   if (!numbered(local, check, 1) || !of_array || !of_picked) return;
   expect(check, "the picked rows", *of_picked, {elements_of(named), of_array->columns});
-  if (!(local.factor >= 1) || local.factor > 0x1p31)
-    check.problem(fmt::format("rows are numbered up to {}; expected a number between 1 and 2^31", local.factor));
+  if (!is_whole(local.factor)) check.problem(fmt::format("{} numbers of rows; expected a whole number between 1 and 2^31", local.factor));
 }
 
 }  // namespace
@@ -232,7 +234,7 @@ void twiddle(const Local& local, OperandCheck& check) {
   if (!has_dim(x, local.dims[0], check, "the read region") || !has_dim(x, local.dims[1], check, "the read region")) return;
   if (local.dims[0] == local.dims[1]) check.problem("twiddle factors need two dimensions");
   numbered(local, check, 2);
-  if (!std::isfinite(local.factor) || std::abs(local.factor) < 1) check.problem(fmt::format("twiddle factors of {} points", local.factor));
+  if (!is_whole(std::abs(local.factor))) check.problem(fmt::format("twiddle factors of {} points; expected a whole number, at most 2^31", local.factor));
 }
 
 void iota(const Local& local, OperandCheck& check) {

@@ -16,7 +16,7 @@ run("${consumer}/consumer")
 run("${consumer}/custom_algorithm")
 
 # Components need what they are linked with and nothing else: here as on a computer without the rest.
-foreach(package IN ITEMS Eigen3 OpenBLAS Protobuf SimGrid simdjson ZLIB)
+foreach(package IN ITEMS Eigen3 FFTW LAPACKE OpenBLAS Protobuf SimGrid simdjson ZLIB)
   list(APPEND absent "-DCMAKE_DISABLE_FIND_PACKAGE_${package}=ON")
 endforeach()
 run("${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}/components" -B "${consumer}/components" -G Ninja "-DCMAKE_PREFIX_PATH=${prefix}"

@@ -37,8 +37,27 @@ Json json_of(float value) {
 Json json_of(const CheckedOutput& output) {
   Json extents = Json::array(), values = Json::array();
   for (const std::int64_t extent : output.extents) extents.push_back(extent);
-  for (const float value : output.values) values.push_back(json_of(value));
+  for (std::size_t i = 0; i < output.values.size(); ++i) {
+    if (output.dtype == DType::s32) values.push_back(static_cast<std::int64_t>(output.values[i]));
+    if (is_real(output.dtype)) values.push_back(json_of(static_cast<float>(output.values[i])));
+    if (output.dtype != DType::c64) continue;
+    Json parts = Json::array();
+    parts.push_back(json_of(static_cast<float>(output.values[i])));
+    parts.push_back(json_of(static_cast<float>(output.values[++i])));
+    values.push_back(std::move(parts));
+  }
   return Json{{"name", output.name}, {"extents", std::move(extents)}, {"values", std::move(values)}};
+}
+
+/// As numpy writes them: 1+2j.
+std::string text_of(const CheckedOutput& output) {
+  std::string text;
+  for (std::size_t i = 0; i < output.values.size(); ++i) {
+    if (i > 0) text += " ";
+    text += fmt::format("{}", static_cast<float>(output.values[i]));
+    if (output.dtype == DType::c64) text += fmt::format("{:+}j", static_cast<float>(output.values[++i]));
+  }
+  return text;
 }
 
 }  // namespace
@@ -66,7 +85,7 @@ std::string check_table(const CheckReport& report) {
   }
   rows.push_back({"ok", yes(report.ok)});
   for (const CheckedOutput& output : report.outputs)
-    rows.push_back({output.name + fmt::format("[{}]", fmt::join(output.extents, ",")), fmt::format("{}", fmt::join(output.values, " "))});
+    rows.push_back({output.name + fmt::format("[{}]", fmt::join(output.extents, ",")), text_of(output)});
   std::string text = table(rows, 2);
   for (const Diagnostic& problem : report.problems) text += to_text(problem) + "\n";
   return text;

@@ -38,7 +38,7 @@ RankRunner::RankRunner(const Schedule& lowered, const Team& team, ActivityGraph 
       memory_{Bytes{[&] {
         const std::size_t first = storage_.first_slot(device_), last = storage_.first_slot(DeviceId{device_.value + 1});
         if (first == last) return std::int64_t{0};
-        return (storage_.offset(last - 1) + storage_.elements(last - 1) - storage_.offset(first)) * static_cast<std::int64_t>(sizeof(float));
+        return (storage_.offset(last - 1) + storage_.words(last - 1) - storage_.offset(first)) * static_cast<std::int64_t>(sizeof(float));
       }()}} {
   if (!buffers().empty()) base_ = storage_.offset(storage_.first_slot(device_));
   beside_.resize(tasks_.size());
@@ -56,7 +56,7 @@ Expected<std::unique_ptr<RankRunner>> RankRunner::make(const Schedule& lowered, 
   if (const Status room = fits(bytes_of_buffers(lowered), limit, "running the schedule"); !room) return room.error();
   for (const Program& program : lowered.programs)
     for (const Buffer& buffer : program.buffers)
-      if (size_of(buffer).count() / size_of(buffer.dtype).count() > std::numeric_limits<int>::max())
+      if (words_in(buffer) > std::numeric_limits<int>::max())
         return Diagnostic{{}, fmt::format("buffer {} has more elements than one MPI message may have", quoted(buffer.name))};
   if (const Status tags = fits_tags(lowered, team.comm()); !tags) return tags.error();
   Unrolled unrolled = unroll(lowered);
@@ -74,7 +74,7 @@ std::span<const Buffer> RankRunner::buffers() const {
 
 std::span<const float> RankRunner::values(BufferId buffer) const {
   const std::size_t slot = storage_.first_slot(device_) + buffer.index();
-  return {memory_.data() + (storage_.offset(slot) - base_), static_cast<std::size_t>(storage_.elements(slot))};
+  return {memory_.data() + (storage_.offset(slot) - base_), static_cast<std::size_t>(storage_.words(slot))};
 }
 
 View RankRunner::own_view(const Access& access) const {
@@ -128,6 +128,7 @@ void RankRunner::run() {
   missing_.clear();
   for (const RankTask& task : tasks_) missing_.push_back(task.waits);
   dma_.clear();
+  failure_.reset();
   next_core_ = finished_ = 0;
   for (std::uint32_t t = 0; t < tasks_.size(); ++t)
     if (tasks_[t].waits == 0) start(t);
@@ -166,8 +167,10 @@ void RankRunner::work(std::uint32_t task) {
   times_[task].start = now();
   const Activity& activity = graph_.activities[tasks_[task].activity];
   const auto [first, count] = std::pair{prepared_[task].first, prepared_[task].count};
-  perform(schedule_.programs[activity.program].tasks[activity.task.index()].op, std::span{accesses_}.subspan(first, count),
-          std::span{views_}.subspan(first, count), workspace_);
+  const Status done = perform(schedule_.programs[activity.program].tasks[activity.task.index()].op, std::span{accesses_}.subspan(first, count),
+                              std::span{views_}.subspan(first, count), storage_.coordinates(device_), workspace_);
+  // The other ranks wait for what follows, so it is done with whatever there is.
+  if (!done && (!failure_ || activity.task.value < failure_->task)) failure_ = Failure{activity.task.value, failure_of(schedule_, activity, done.error())};
   finish(task);
 }
 

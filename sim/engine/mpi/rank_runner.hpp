@@ -33,6 +33,12 @@ class RankRunner {
   void fill(std::uint64_t seed, Filling filling);
   /// Runs the schedule once, starting now. Collective: all ranks must call it.
   void run();
+  /// Of the last run: the first of this rank's tasks, by number, that could not work on its data.
+  struct Failure {
+    int task = 0;
+    Diagnostic why;
+  };
+  [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
 
   [[nodiscard]] const ActivityGraph& graph() const { return graph_; }
   [[nodiscard]] std::span<const RankTask> tasks() const { return tasks_; }
@@ -81,6 +87,7 @@ class RankRunner {
   std::vector<std::uint32_t> missing_, core_, dma_;  // waits left per task; core tasks in order; dma Locals that are ready
   std::size_t next_core_ = 0, finished_ = 0;
   std::vector<Times> times_;
+  std::optional<Failure> failure_;
   std::vector<MPI_Request> requests_;
   std::vector<std::uint32_t> requested_;  // the task of each request
   std::vector<int> completed_;

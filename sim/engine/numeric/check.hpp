@@ -43,7 +43,8 @@ struct CheckOptions {
 struct CheckedOutput {
   std::string name;                   // of the tensor
   std::vector<std::int64_t> extents;  // without padding
-  std::vector<float> values;          // row-major, in program order
+  DType dtype = DType::f32;
+  std::vector<double> values;         // row-major, in program order; complex numbers are two, the real part first
 };
 inline constexpr std::int64_t most_values_of_output = 64;
 

@@ -93,11 +93,14 @@ Status Executor::run(std::uint64_t seed, Filling filling, const Order& order) {
     if (hooks_.stop.requested()) return cancelled_work();
     ready.take(round);
     plan(round, ready);
+    outcomes_.assign(steps_.size(), success());
     if (work_ < little_work) {
-      for (const Step& step : steps_) execute(step, packed_operands_[0]);
+      for (std::size_t i = 0; i < steps_.size(); ++i) outcomes_[i] = execute(steps_[i], packed_operands_[0]);
     } else {
-      pool_.for_each(steps_.size(), [&](std::size_t i, std::size_t thread) { execute(steps_[i], packed_operands_[thread]); });
+      pool_.for_each(steps_.size(), [&](std::size_t i, std::size_t thread) { outcomes_[i] = execute(steps_[i], packed_operands_[thread]); });
     }
+    for (const Status& outcome : outcomes_)
+      if (!outcome) return outcome;
     for (const Step& step : steps_) progress.finish(step.activity, [&](std::uint32_t activity) { ready.add(activity); });
     if (hooks_.progress) hooks_.progress(graph_.activities.size() - progress.unfinished(), graph_.activities.size());
   }
@@ -141,23 +144,25 @@ View Executor::view(const Access& access) const {
   return {memory_.data(), storage_.layout(access), carried_in(filled_->filling, storage_.buffer(access.slot).dtype)};
 }
 
-void Executor::execute(const Step& step, PackedOperands& workspace) {
-  if (hooks_.stop.requested()) return;
+Status Executor::execute(const Step& step, PackedOperands& workspace) {
+  if (hooks_.stop.requested()) return success();
   const std::span<const Access> at = std::span{accesses_}.subspan(step.first, step.count);
   const Activity& activity = graph_.activities[step.activity];
   std::array<View, most_accesses> views;
   assert(at.size() <= views.size());
   std::transform(at.begin(), at.end(), views.begin(), [&](const Access& access) { return view(access); });
   const std::span<const View> seen = std::span{views}.first(at.size());
-  if (activity.kind == Activity::Kind::transfer)
+  if (activity.kind == Activity::Kind::transfer) {
     deliver(combine_of(schedule_, activity), at, seen, workspace);
-  else
-    perform(schedule_.programs[activity.program].tasks[activity.task.index()].op, at, seen, workspace);
+    return success();
+  }
+  const Status done = perform(schedule_.programs[activity.program].tasks[activity.task.index()].op, at, seen, storage_.coordinates(activity.device), workspace);
+  return done ? done : failure_of(schedule_, activity, done.error());
 }
 
 std::span<const float> Executor::values(DeviceId device, BufferId buffer) const {
   const std::size_t slot = storage_.first_slot(device) + buffer.index();
-  return {memory_.data() + storage_.offset(slot), static_cast<std::size_t>(storage_.elements(slot))};
+  return {memory_.data() + storage_.offset(slot), static_cast<std::size_t>(storage_.words(slot))};
 }
 
 Diagnostic Executor::deadlock() const {

@@ -32,14 +32,15 @@ struct RunHooks {
 /// Activities of a round run in parallel. Two that touch the same elements, one of them writing, never share a round: the later one returns to the
 /// ready set. This happens only in racy schedules, and makes their result depend on the order alone, not on threads.
 ///
-///   memory   4 bytes per buffer element and device, nothing per order
+///   memory   4 bytes per word of a buffer and device, nothing per order
 ///   cost     O(task instances + edges) per order, plus the arithmetic and the copies
 class Executor {
  public:
   /// Errors: the schedule does not unroll, a buffer has more than 8 dimensions, the budget is too small. The schedule must outlive the executor.
   static Expected<std::unique_ptr<Executor>> make(const Schedule& lowered, int threads, const Budget& budget, RunHooks hooks = {});
 
-  /// Errors: some activities can never run (the message names a cycle of waits); cancelled_work().
+  /// Errors: some activities can never run (the message names a cycle of waits); the data is wrong for a task (Cause::data: the earliest one in the order
+  /// of the run, whatever the number of threads; the message names it and its device); cancelled_work().
   Status run(std::uint64_t seed, Filling filling, const Order& order);
 
   /// The contents of a buffer after run(), row-major.
@@ -57,7 +58,7 @@ class Executor {
   void reset(std::uint64_t seed, Filling filling);
   void plan(const std::vector<std::uint32_t>& round, ReadySet& ready);
   [[nodiscard]] bool conflicts(std::size_t first, std::size_t last) const;
-  void execute(const Step& step, PackedOperands& workspace);
+  [[nodiscard]] Status execute(const Step& step, PackedOperands& workspace);
   [[nodiscard]] View view(const Access& access) const;
   [[nodiscard]] Diagnostic deadlock() const;
 
@@ -77,6 +78,7 @@ class Executor {
 
   // State of the present round.
   std::vector<Step> steps_;
+  std::vector<Status> outcomes_;  // per step
   std::vector<Access> accesses_;
   std::vector<std::uint32_t> last_access_, next_access_;  // per slot, the list of its accesses in this round
   std::int64_t work_ = 0;

@@ -1,5 +1,6 @@
 #include "sim/engine/numeric/inputs.hpp"
 
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -30,18 +31,28 @@ struct Elements {
   DType dtype;
 };
 
-/// Calls store(i, value) for `count` elements from global index `first` on.
+/// What a word of a tensor of integers holds.
+std::int32_t s32_of(const Elements& of, std::int64_t word) {
+  if (of.filling == Filling::arange) return static_cast<std::int32_t>(word);
+  if (of.filling == Filling::ones) return 1;
+  return static_cast<std::int32_t>(integer_of(counter_hash(of.seed, of.stream, static_cast<std::uint64_t>(word)), of.range));
+}
+
+/// Calls store(i, value) for `count` words from global index `first` on.
 template <class Store>
 void generate(const Elements& of, std::int64_t first, std::int64_t count, Store store) {
   const auto each = [&](auto value_of) {
     for (std::int64_t i = 0; i < count; ++i) store(i, value_of(counter_hash(of.seed, of.stream, static_cast<std::uint64_t>(first + i))));
   };
-  if (of.filling == Filling::integers)
+  const std::int64_t words = words_of(of.dtype);
+  if (of.dtype == DType::s32)
+    for (std::int64_t i = 0; i < count; ++i) store(i, std::bit_cast<float>(s32_of(of, first + i)));
+  else if (of.filling == Filling::integers)
     each([range = of.range](std::uint64_t hash) { return integer_of(hash, range); });
   else if (of.filling == Filling::arange)
-    for (std::int64_t i = 0; i < count; ++i) store(i, static_cast<float>(first + i));
+    for (std::int64_t i = 0; i < count; ++i) store(i, (first + i) % words == 0 ? static_cast<float>((first + i) / words) : 0.0F);
   else if (of.filling == Filling::ones)
-    for (std::int64_t i = 0; i < count; ++i) store(i, 1.0F);
+    for (std::int64_t i = 0; i < count; ++i) store(i, (first + i) % words == 0 ? 1.0F : 0.0F);
   else if (carried_in(of.filling, of.dtype) == DType::bf16)
     each([](std::uint64_t hash) { return round_to_bf16(fraction_of(hash)); });
   else
@@ -148,7 +159,7 @@ std::uint64_t InputMaker::stream_on(DeviceId device, const Buffer& buffer) const
 void InputMaker::fill_shard(const Buffer& buffer, DeviceId device, float* out) const {
   const ShardData data = data_of_shard(mesh_, buffer, device);
   if (!buffer.unpadded.empty()) return fill_data(buffer, data, stream_on(device, buffer), out);
-  const Layout& layout = data.in_tensor;
+  const Layout layout = in_words(data.in_tensor, buffer.dtype);
   const Elements of{seed_, stream_on(device, buffer), range_, filling_, buffer.dtype};
   constexpr std::int64_t piece = 1 << 16;
   for_each_run<1>({&layout}, [&](std::int64_t count, const std::array<RunCursor, 1>& at) {
@@ -167,9 +178,10 @@ void InputMaker::fill_shard(const Buffer& buffer, DeviceId device, float* out) c
 }
 
 void InputMaker::fill_data(const Buffer& buffer, const ShardData& data, std::uint64_t stream, float* out) const {
-  std::fill_n(out, size_of(buffer).count() / size_of(buffer.dtype).count(), 0.0F);
+  std::fill_n(out, words_in(buffer), 0.0F);
   const Elements of{seed_, stream, range_, filling_, buffer.dtype};
-  for_each_run<2>({&data.in_tensor, &data.in_buffer}, [&](std::int64_t count, const std::array<RunCursor, 2>& at) {
+  const Layout in_tensor = in_words(data.in_tensor, buffer.dtype), in_buffer = in_words(data.in_buffer, buffer.dtype);
+  for_each_run<2>({&in_tensor, &in_buffer}, [&](std::int64_t count, const std::array<RunCursor, 2>& at) {
     for (std::int64_t i = 0; i < count && !stop_.requested(); ++i)
       generate(of, at[0].offset() + i * at[0].stride(), 1, [&](std::int64_t, float value) { out[at[1].offset() + i * at[1].stride()] = value; });
   });
@@ -177,20 +189,20 @@ void InputMaker::fill_data(const Buffer& buffer, const ShardData& data, std::uin
 
 void InputMaker::prepare_buffer(const Buffer& buffer, DeviceId device, float* out) const {
   if (buffer.role == Role::input) return fill_shard(buffer, device, out);
-  std::fill_n(out, size_of(buffer).count() / size_of(buffer.dtype).count(), std::numeric_limits<float>::quiet_NaN());
+  std::fill_n(out, words_in(buffer), std::numeric_limits<float>::quiet_NaN());
 }
 
 std::vector<double> InputMaker::global_tensor(const Buffer& buffer, bool padded, ThreadPool& pool) const {
   assert(apart_ == nullptr);
   const Elements of{seed_, stream_of(buffer.tensor), range_, filling_, buffer.dtype};
-  const std::int64_t elements = data_elements(buffer);
+  const std::int64_t words = words_of(buffer.dtype), elements = words * data_elements(buffer);
   std::vector<double> values(static_cast<std::size_t>(elements));
   constexpr std::int64_t piece = 1 << 16;
   pool.for_each(static_cast<std::size_t>((elements + piece - 1) / piece), [&](std::size_t p, std::size_t) {
     if (stop_.requested()) return;
     const std::int64_t first = static_cast<std::int64_t>(p) * piece;
     double* out = values.data() + first;
-    generate(of, first, std::min(piece, elements - first), [out](std::int64_t i, float value) { out[i] = static_cast<double>(value); });
+    generate(of, first, std::min(piece, elements - first), [&](std::int64_t i, float value) { out[i] = number_in(value, buffer.dtype); });
   });
   if (!padded || buffer.unpadded.empty()) return values;
   BoxExtents extents{}, zero{};
@@ -198,8 +210,9 @@ std::vector<double> InputMaker::global_tensor(const Buffer& buffer, bool padded,
     extents[i] = buffer.extents[i];
     for (const AxisView& axis : buffer.sharding[i]) extents[i] *= axis.size;
   }
-  std::vector<double> whole(static_cast<std::size_t>(global_elements(buffer)), 0.0);
-  const Layout box = box_of(std::span{extents}.first(buffer.extents.size()), std::span{zero}.first(buffer.extents.size()), buffer.unpadded);
+  std::vector<double> whole(static_cast<std::size_t>(words * global_elements(buffer)), 0.0);
+  const std::size_t rank = buffer.extents.size();
+  const Layout box = in_words(box_of(std::span{extents}.first(rank), std::span{zero}.first(rank), buffer.unpadded), words);
   auto next = values.begin();
   for_each_run<1>({&box}, [&](std::int64_t count, const std::array<RunCursor, 1>& at) {
     for (std::int64_t i = 0; i < count; ++i) whole[static_cast<std::size_t>(at[0].offset() + i * at[0].stride())] = *next++;

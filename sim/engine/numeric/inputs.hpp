@@ -1,5 +1,5 @@
-// Counter-based inputs: every element of a global tensor is a function of (seed, tensor, row-major index), so shards agree although no device holds
-// the whole tensor.
+// Counter-based inputs: every word of a global tensor is a function of (seed, tensor, row-major index), so shards agree although no device holds the
+// whole tensor. The parts of complex numbers are words 2 i and 2 i + 1.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace podsim {
 
-/// The position of a device's shard of an input or output in the global tensor, which is flattened row-major.
+/// The position of a device's shard of an input or output in the global tensor, which is flattened row-major. In elements, as all layouts here.
 Layout shard_layout(const Mesh& mesh, const Buffer& buffer, DeviceId device);
 /// The element count of the global tensor that the buffer is a shard of, with its padding; saturates.
 std::int64_t global_elements(const Buffer& buffer);
@@ -49,6 +49,7 @@ class InputMaker {
   void prepare_buffer(const Buffer& buffer, DeviceId device, float* out) const;
   /// The whole tensor of an input buffer, rounded as the buffer is, with its padding (zeros) or without. Not for claims of a collective, whose inputs
   /// may have several values per element.
+  /// Complex numbers are two elements.
   [[nodiscard]] std::vector<double> global_tensor(const Buffer& buffer, bool padded, ThreadPool& pool) const;
 
  private:

@@ -2,11 +2,12 @@
 
 #include <cblas.h>
 
+#include <bit>
 #include <cstring>
-#include <limits>
 #include <optional>
 
 #include "sim/engine/numeric/bf16.hpp"
+#include "sim/engine/numeric/matrix_view.hpp"
 
 /// Ends the threads that OpenBLAS starts when it is loaded, one per core but one, as it does itself before a fork. Not in its headers.
 extern "C" __attribute__((weak)) int blas_thread_shutdown_();
@@ -51,36 +52,9 @@ void store_run(float* out, std::int64_t stride, std::int64_t count, DType dtype,
   }
 }
 
-/// A box as BLAS sees it: rows `ld` apart, columns adjacent.
-struct Matrix {
-  float* data;
-  int rows, cols, ld;
-};
-
-bool fits_int(std::int64_t value) { return value <= std::numeric_limits<int>::max(); }
-
-/// nullopt: a group is not one run of evenly spaced rows, or the columns are not adjacent.
-std::optional<Matrix> as_matrix(const View& view, int split) {
-  const Layout rows = coalesced(view.layout, 0, split);
-  const Layout cols = coalesced(view.layout, split, view.layout.rank);
-  if (rows.rank > 1 || cols.rank > 1 || (cols.rank == 1 && cols.stride[0] != 1)) return std::nullopt;
-  const std::int64_t m = elements_of(rows), n = elements_of(cols);
-  const std::int64_t ld = rows.rank == 1 ? rows.stride[0] : n;
-  if (!fits_int(m) || !fits_int(n) || !fits_int(ld)) return std::nullopt;
-  return Matrix{view.data + view.layout.offset, static_cast<int>(m), static_cast<int>(n), static_cast<int>(ld)};
-}
-
-View room_for(std::int64_t count, std::vector<float>& room) {
-  if (room.size() < static_cast<std::size_t>(count)) room.resize(static_cast<std::size_t>(count));
-  return {room.data(), contiguous(count), DType::f32};
-}
-
-/// The matrix that a box is after packing.
-Matrix packed_matrix(const View& view, int split, float* data) {
-  const std::int64_t m = elements_of(coalesced(view.layout, 0, split)), n = elements_of(coalesced(view.layout, split, view.layout.rank));
-  assert(fits_int(m) && fits_int(n) && "a matrix of more than 2^31 rows or columns");
-  return {data, static_cast<int>(m), static_cast<int>(n), static_cast<int>(n)};
-}
+// Unsigned, so that sums of integers wrap.
+std::uint32_t bits_of(float word) { return std::bit_cast<std::uint32_t>(word); }
+float word_of(std::uint32_t bits) { return std::bit_cast<float>(bits); }
 
 /// out = value(in) and value(a, b), element by element.
 template <class Value>
@@ -111,6 +85,7 @@ void elementwise(const View& a, const View& b, const View& out, Value value) {
 
 void copy(const View& in, const View& out) {
   const bool rounds = out.dtype == DType::bf16 && in.dtype != DType::bf16;
+  if (!rounds && in.data == out.data && in.layout == out.layout) return;
   for_each_run<2>({&in.layout, &out.layout}, [&](std::int64_t count, const std::array<RunCursor, 2>& at) {
     const float* from = in.data + at[0].offset();
     float* to = out.data + at[1].offset();
@@ -125,9 +100,11 @@ void copy(const View& in, const View& out) {
 }
 
 void add(const View& a, const View& b, const View& out) {
+  if (out.dtype == DType::s32) return elementwise(a, b, out, [](float x, float y) { return word_of(bits_of(x) + bits_of(y)); });
   elementwise(a, b, out, [](float x, float y) { return x + y; });
 }
 void subtract(const View& a, const View& b, const View& out) {
+  if (out.dtype == DType::s32) return elementwise(a, b, out, [](float x, float y) { return word_of(bits_of(x) - bits_of(y)); });
   elementwise(a, b, out, [](float x, float y) { return x - y; });
 }
 void multiply(const View& a, const View& b, const View& out) {
@@ -157,7 +134,8 @@ void sum_along(const View& in, const View& out, std::vector<float>& room) {
   for (std::size_t d = 0; d < static_cast<std::size_t>(in.layout.rank); ++d)
     if (in.layout.length[d] != out.layout.length[d]) summed = d;
   const std::int64_t terms = in.layout.rank == 0 ? 1 : in.layout.length[summed] / std::max<std::int64_t>(out.layout.length[summed], 1);
-  const View sum = room_for(elements_of(out.layout), room);
+  View sum = room_for(elements_of(out.layout), room);
+  if (out.dtype == DType::s32) sum.dtype = DType::s32;
   View term = in;
   term.layout.length = out.layout.length;
   for (std::int64_t i = 0; i < terms; ++i) {
@@ -186,6 +164,12 @@ void broadcast_in_dim(const View& in, const View& out, std::vector<float>& room)
 View packed(const View& in, std::vector<float>& room) {
   View result = room_for(elements_of(in.layout), room);
   result.dtype = in.dtype;
+  std::int64_t stride = 1;
+  result.layout.rank = in.layout.rank;
+  for (auto d = static_cast<std::size_t>(in.layout.rank); d-- > 0; stride *= in.layout.length[d]) {
+    result.layout.length[d] = in.layout.length[d];
+    result.layout.stride[d] = stride;
+  }
   copy(in, result);
   return result;
 }

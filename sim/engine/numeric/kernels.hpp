@@ -1,4 +1,4 @@
-// The numeric kernels of tasks. Values are float32 in memory; values of a bf16 buffer are rounded at every store.
+// The numeric kernels of tasks. Values are words in memory (storage.hpp); values of a bf16 buffer are rounded at every store.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@ namespace podsim {
 /// A box of values in memory.
 struct View {
   float* data = nullptr;  // offsets of the layout count from here
-  Layout layout;
+  Layout layout;          // of words: complex numbers have a last dimension of length 2
   DType dtype = DType::f32;
 };
 
@@ -22,7 +22,7 @@ struct PackedOperands {
   Cancellation stop{};
 };
 
-// Elements correspond in row-major order, whatever the shapes. `out` is either exactly an operand or overlaps none.
+// Elements correspond in row-major order, whatever the shapes. `out` is either exactly an operand or overlaps none. Sums and differences of s32 wrap.
 void copy(const View& in, const View& out);
 void add(const View& a, const View& b, const View& out);
 void subtract(const View& a, const View& b, const View& out);
@@ -39,7 +39,7 @@ void sum_along(const View& in, const View& out, std::vector<float>& room);
 /// Repeats the dimensions of length 1.
 void broadcast_in_dim(const View& in, const View& out, std::vector<float>& room);
 
-/// The elements of `in`, contiguous in `room`.
+/// The elements of `in` with the same dimensions, contiguous in `room`.
 View packed(const View& in, std::vector<float>& room);
 
 /// out (+)= left * right with the groups, transposes and accumulation of `matmul`. BLAS needs matrices with one row stride and adjacent columns;

@@ -49,6 +49,18 @@ std::int64_t elements_of(const Layout& layout) {
   return count;
 }
 
+Layout in_words(const Layout& elements, std::int64_t words) {
+  if (words == 1) return elements;
+  Layout result = elements;
+  const auto rank = static_cast<std::size_t>(result.rank++);
+  assert(rank < result.length.size());
+  result.offset *= words;
+  for (std::size_t i = 0; i < rank; ++i) result.stride[i] *= words;
+  result.length[rank] = words;
+  result.stride[rank] = 1;
+  return result;
+}
+
 RunCursor::RunCursor(const Layout& layout) : outer_{coalesced(layout)} {
   if (outer_.rank > 0) {
     --outer_.rank;

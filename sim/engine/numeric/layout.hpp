@@ -12,13 +12,14 @@ namespace podsim {
 
 /// The most dimensions of a buffer. A larger limit would slow down every access; algorithms write at most 5.
 inline constexpr int max_rank = 8;
-using BoxExtents = std::array<std::int64_t, max_rank>;
+using BoxExtents = std::array<std::int64_t, max_rank + 1>;  // and one more for the two words of a complex number
 
 /// Element (i0, i1, ...) is at offset + sum i*stride; elements count in row-major order.
 struct Layout {
   std::int64_t offset = 0;
   int rank = 0;
   BoxExtents length{}, stride{};
+  friend bool operator==(const Layout&, const Layout&) = default;
 };
 
 /// `count` adjacent elements.
@@ -29,6 +30,8 @@ Layout box_of(std::span<const std::int64_t> extents, std::span<const std::int64_
 Layout coalesced(const Layout& layout, int first, int last);
 inline Layout coalesced(const Layout& layout) { return coalesced(layout, 0, layout.rank); }
 std::int64_t elements_of(const Layout& layout);
+/// A layout of elements that have several adjacent words each, as one of words: with a last dimension of that length, unless it is 1.
+Layout in_words(const Layout& elements, std::int64_t words);
 
 /// Iterates over a layout in row-major order, by runs of evenly spaced elements.
 class RunCursor {

@@ -16,15 +16,16 @@ namespace podsim {
 
 /// How inputs are filled, by counter hash of (seed, tensor, global index), and how buffers are rounded.
 enum class Filling {
-  integers,   // for proofs: non-zero integers of at most integer_range(), in float32 whatever a buffer's dtype; nothing rounds, so results are exact
+  integers,   // for proofs: non-zero integers of at most integer_range(), in float32 if a buffer is bf16; nothing rounds, so results are exact
   uniform,    // uniform in (-1, 1), in the buffer's dtype; every store rounds to it
-  fractions,  // uniform in (-1, 1), in float32 whatever a buffer's dtype
+  fractions,  // uniform in (-1, 1), in float32 if a buffer is bf16
   arange,     // 0, 1, 2, ..: the row-major position in the tensor, in float32
   ones,       // 1 everywhere, in float32
+              // Both parts of complex numbers, but in the last two, where they are real. s32 buffers hold integers whatever the filling.
 };
 
 /// The dtype to which stores into a buffer of `dtype` round.
-constexpr DType carried_in(Filling filling, DType dtype) { return filling == Filling::uniform ? dtype : DType::f32; }
+constexpr DType carried_in(Filling filling, DType dtype) { return dtype == DType::bf16 && filling != Filling::uniform ? DType::f32 : dtype; }
 
 /// The order in which tasks run: program order, or random choices among the ready tasks, from a seed. Random orders respect only the waits of the
 /// activity graph: the program order of a device's core is not part of happens-before.
@@ -37,11 +38,11 @@ struct NumericOptions {
   Filling filling = Filling::integers;
   Order order{};
   int threads = 0;                         // threads, over devices; 0: one per CPU. Results do not depend on it.
-  Bytes max_bytes{std::int64_t{8} << 30};  // of an engine's run (4 bytes per element, whatever its dtype), or of a reference
+  Bytes max_bytes{std::int64_t{8} << 30};  // of an engine's run (4 bytes per word, storage.hpp), or of a reference
   Cancellation stop{};                     // requested: the error is cancelled_work()
 };
 
-/// Buffer contents, float32 row-major: values[device][buffer]. With uniform data, bf16 buffers hold values rounded to bf16. Scratch buffers are
+/// Buffer contents, row-major words (storage.hpp): values[device][buffer]. With uniform data, bf16 buffers hold values rounded to bf16. Scratch buffers are
 /// empty; a device that runs no program has no buffers.
 struct Tensors {
   std::vector<std::vector<std::vector<float>>> values;
@@ -52,7 +53,7 @@ class NumericEngine {
  public:
   virtual ~NumericEngine() = default;
   /// Errors: a schedule that does not deploy, that deadlocks (the message names the tasks that wait for each other), that needs more than max_bytes,
-  /// or that has a buffer of more than 8 dimensions; cancelled_work().
+  /// that has a buffer of more than 8 dimensions, or that cannot work on its data (Cause::data: a singular matrix, an index of no row); cancelled_work().
   [[nodiscard]] virtual Expected<Tensors> run(const Schedule& lowered) const = 0;
 };
 
@@ -81,13 +82,13 @@ struct Comparison {
   struct Element {
     DeviceId device;
     BufferId buffer;
-    std::int64_t index = 0;  // row-major
+    std::int64_t index = 0;  // of the word, row-major
     double found = 0, expected = 0;
   };
   std::optional<Element> worst;
 };
 
-/// The contents of a device's buffer, row-major.
+/// The contents of a device's buffer: words, row-major.
 using BufferReader = std::function<std::span<const float>(DeviceId, BufferId)>;
 
 /// Reference outputs, computed in float64 from the global inputs; reusable across orders.

@@ -22,7 +22,7 @@ struct Reference::Contents {
     DeviceId device;
     BufferId buffer;
     DType dtype = DType::f32;
-    Layout in_buffer, in_array;
+    Layout in_buffer, in_array;  // of words
     std::size_t array = 0;
     std::vector<DeviceId> addends{};  // devices whose equal boxes are added to it first
   };
@@ -54,6 +54,14 @@ void for_each_device(const Program& program, Body body) {
 }
 
 std::int64_t elements_of(const Buffer& buffer) { return size_of(buffer).count() / size_of(buffer.dtype).count(); }
+
+/// A collective on words: complex numbers have one more dimension.
+Collective on_words(const Collective& collective, const Program& program) {
+  Collective result = collective;
+  for (Region* region : {&result.input, &result.output})
+    if (const std::int64_t words = words_of(program.buffers[region->buffer.index()].dtype); words > 1) region->dims.push_back(all(words));
+  return result;
+}
 
 }  // namespace
 
@@ -111,6 +119,8 @@ class Reference::Builder {
     } else if (known) {  // a collective: nothing is negative, so no partial sum exceeds the sum
       for (std::size_t a = 0; a < contents_.arrays.size(); ++a) contents_.exact[a] = contents_.largest[a] <= 0x1p24;
     }
+    for (const Contents::Part& part : contents_.parts)
+      if (part.dtype == DType::s32) contents_.exact[part.array] = true;
   }
 
   /// The relative size of one rounding, and how often a partial sum is rounded.
@@ -180,7 +190,7 @@ class Reference::Builder {
     }
     for (const auto& [tensor, node] : program.outputs) {
       const Extents& extents = program.nodes[static_cast<std::size_t>(node)].extents;
-      if (Status held = add_outputs(tensor, element_count(extents), whose); !held) return held;
+      if (Status held = add_outputs(tensor, element_count(extents), program.nodes[static_cast<std::size_t>(node)].complex, whose); !held) return held;
       contents_.arrays.emplace_back();  // parts count them
     }
     Expected<std::vector<std::vector<double>>> values = evaluate(program, schedule_.mesh, inputs_of(program), pool_, options_.stop);
@@ -210,6 +220,7 @@ class Reference::Builder {
       for (const Buffer& buffer : program.buffers) {
         if (buffer.role != Role::input || buffer.tensor != node.tensor) continue;
         if (!has_elements(buffer, elements)) return wrong_size(buffer, what, global_elements(buffer), elements);
+        if (const Status fits = complex_as(buffer, node.complex, what); !fits) return fits.error();
         if (found && found->dtype != buffer.dtype)
           return Diagnostic{
               {}, fmt::format("input {} is {} in one buffer and {} in another", quoted(node.tensor), name_of(found->dtype), name_of(buffer.dtype))};
@@ -226,8 +237,14 @@ class Reference::Builder {
             fmt::format("buffer {} shards a tensor of {} elements; the {} has {}", quoted(buffer.name), held, what, expected)};
   }
 
+  static Status complex_as(const Buffer& buffer, bool complex, std::string_view what) {
+    if (complex == (buffer.dtype == DType::c64)) return success();
+    return Diagnostic{location_of(buffer.written_at),
+                      fmt::format("buffer {} is {}; the {} is {}", quoted(buffer.name), name_of(buffer.dtype), what, complex ? "complex" : "real")};
+  }
+
   /// Parts of the array that comes next.
-  Status add_outputs(const std::string& tensor, std::int64_t elements, std::string_view whose) {
+  Status add_outputs(const std::string& tensor, std::int64_t elements, bool complex, std::string_view whose) {
     const auto first = static_cast<std::ptrdiff_t>(contents_.parts.size());
     const std::string what = "result" + std::string{whose};
     for (const Program& program : schedule_.programs)
@@ -235,6 +252,7 @@ class Reference::Builder {
         const Buffer& buffer = program.buffers[b];
         if (buffer.role != Role::output || buffer.tensor != tensor) continue;
         if (!has_elements(buffer, elements)) return wrong_size(buffer, what, global_elements(buffer), elements);
+        if (const Status fits = complex_as(buffer, complex, what); !fits) return fits;
         const bool padded = global_elements(buffer) == elements;
         for_each_device(program, [&](DeviceId device) {
           const ShardData data = padded ? ShardData{contiguous(elements_of(buffer)), shard_layout(schedule_.mesh, buffer, device)}
@@ -246,20 +264,21 @@ class Reference::Builder {
             addends.erase(addends.begin());
           }
           contents_.parts.push_back(
-              {device, BufferId{b}, carried_in(options_.filling, buffer.dtype), data.in_buffer, data.in_tensor, contents_.arrays.size(), std::move(addends)});
+              {device, BufferId{b}, carried_in(options_.filling, buffer.dtype), in_words(data.in_buffer, buffer.dtype),
+               in_words(data.in_tensor, buffer.dtype), contents_.arrays.size(), std::move(addends)});
         });
       }
     if (contents_.parts.begin() + first == contents_.parts.end())
       return Diagnostic{{}, fmt::format("no output buffer holds {}, the {}", quoted(tensor), what)};
     // One program on every device holds every shard. Otherwise look.
     if (schedule_.programs.size() == 1 && size_of(schedule_.programs[0].devices) == schedule_.mesh.devices()) return success();
-    std::vector<bool> held(static_cast<std::size_t>(elements), false);
+    std::vector<bool> held(static_cast<std::size_t>(complex ? 2 * elements : elements), false);
     for (auto part = contents_.parts.begin() + first; part != contents_.parts.end(); ++part)
       for_each_run<1>({&part->in_array}, [&](std::int64_t count, const std::array<RunCursor, 1>& at) {
         for (std::int64_t i = 0; i < count; ++i) held[static_cast<std::size_t>(at[0].offset() + i * at[0].stride())] = true;
       });
     if (const auto missing = std::find(held.begin(), held.end(), false); missing != held.end())
-      return Diagnostic{{}, fmt::format("no device holds element {} of the result {}", missing - held.begin(), quoted(tensor))};
+      return Diagnostic{{}, fmt::format("no device holds element {} of the result {}", (missing - held.begin()) / (complex ? 2 : 1), quoted(tensor))};
     return success();
   }
 
@@ -308,22 +327,23 @@ class Reference::Builder {
       if (storage.program(device) != std::optional<std::size_t>{0})
         return Diagnostic{{}, fmt::format("device {} takes part in the {} but does not run program 0", device.value, name_of(collective.kind))};
       const Buffer& buffer = schedule_.programs[0].buffers[collective.input.buffer.index()];
-      shard.resize(static_cast<std::size_t>(elements_of(buffer)));
+      shard.resize(static_cast<std::size_t>(words_in(buffer)));
       inputs_.fill_shard(buffer, device, shard.data());
       std::vector<double>& input = inputs.emplace_back();
       const Layout region = box(device, collective.input);
       for_each_run<1>({&region}, [&](std::int64_t count, const std::array<RunCursor, 1>& at) {
         for (std::int64_t i = 0; i < count; ++i)
-          input.push_back(static_cast<double>(shard[static_cast<std::size_t>(at[0].offset() + i * at[0].stride())]));
+          input.push_back(number_in(shard[static_cast<std::size_t>(at[0].offset() + i * at[0].stride())], buffer.dtype));
       });
     }
-    Expected<CollectiveOutputs> outputs = outputs_of(collective, inputs);
+    const Collective words = on_words(collective, schedule_.programs[0]);
+    Expected<CollectiveOutputs> outputs = outputs_of(words, inputs);
     if (!outputs) return outputs.error();
     for (std::size_t p = 0; p < devices.size(); ++p)
       if (outputs->array_of[p])
         contents_.parts.push_back({devices[p], collective.output.buffer,
                                    carried_in(options_.filling, schedule_.programs[0].buffers[collective.output.buffer.index()].dtype),
-                                   box(devices[p], collective.output), contiguous(elements_of(collective.output)),
+                                   box(devices[p], collective.output), contiguous(elements_of(words.output)),
                                    contents_.arrays.size() + *outputs->array_of[p]});
     for (std::vector<double>& array : outputs->arrays) contents_.arrays.push_back(std::move(array));
     return success();
@@ -342,7 +362,8 @@ Bytes Reference::bytes_needed(const Schedule& lowered) {
     if (!check_reference(*program, lowered.mesh).empty()) return {};  // nothing of it is evaluated
     std::int64_t outputs = 0;                                         // once more, with other roundings
     for (const auto& [tensor, node] : program->outputs)
-      outputs = saturating_add(outputs, element_count(program->nodes[static_cast<std::size_t>(node)].extents));
+      outputs = saturating_add(outputs, saturating_multiply(element_count(program->nodes[static_cast<std::size_t>(node)].extents),
+                                                            program->nodes[static_cast<std::size_t>(node)].complex ? 2 : 1));
     return Bytes{saturating_add(bytes_to_evaluate(*program, lowered.mesh).count(), saturating_multiply(outputs, sizeof(double)))};
   }
   const std::int64_t count =
@@ -352,13 +373,14 @@ Bytes Reference::bytes_needed(const Schedule& lowered) {
                      [&](const Products& products) {
                        return bytes_to_evaluate(program_of(products), lowered.mesh).count() / static_cast<std::int64_t>(sizeof(double));
                      },
-                     [&](const Collective& collective) {
+                     [&](const Collective& given) {
+                       const Program& program = lowered.programs[0];
+                       const Collective collective = on_words(given, program);
                        std::int64_t P = 1;
                        for (const AxisView& axis : collective.axes) P *= axis.size;
-                       const Program& program = lowered.programs[0];
                        const std::int64_t groups = (size_of(program.devices) + P - 1) / P;
                        return sum(saturating_multiply(groups, output_elements(collective, P)), saturating_multiply(P, elements_of(collective.input)),
-                                  elements_of(program.buffers[collective.input.buffer.index()]));
+                                  words_in(program.buffers[collective.input.buffer.index()]));
                      },
                  },
                  lowered.computes);
@@ -393,10 +415,9 @@ Comparison Reference::compare(const BufferReader& read) const {
     if (contents.stop.requested()) break;
     const std::span<const float> values = read(part.device, part.buffer);
     const auto sum_at = [&](std::size_t index) {
-      if (part.addends.empty()) return values[index];
-      double sum = static_cast<double>(values[index]);
-      for (const DeviceId other : part.addends) sum += static_cast<double>(read(other, part.buffer)[index]);
-      return static_cast<float>(sum);
+      double sum = number_in(values[index], part.dtype);
+      for (const DeviceId other : part.addends) sum += number_in(read(other, part.buffer)[index], part.dtype);
+      return part.dtype == DType::s32 ? sum : static_cast<double>(static_cast<float>(sum));
     };
     const std::vector<double>& array = contents.arrays[part.array];
     const double largest = contents.largest[part.array], tolerance = contents.tolerance[part.array];
@@ -404,14 +425,15 @@ Comparison Reference::compare(const BufferReader& read) const {
     for_each_run<2>({&part.in_buffer, &part.in_array}, [&](std::int64_t count, const std::array<RunCursor, 2>& at) {
       for (std::int64_t i = 0; i < count; ++i) {
         const std::int64_t index = at[0].offset() + i * at[0].stride();
-        const float found = sum_at(static_cast<std::size_t>(index));
+        const double found = sum_at(static_cast<std::size_t>(index));
         const double expected = array[static_cast<std::size_t>(at[1].offset() + i * at[1].stride())];
         const auto rounded = static_cast<float>(expected);
-        const bool same_bits = found == (part.dtype == DType::bf16 ? round_to_bf16(rounded) : rounded);
+        const bool same_bits = part.dtype == DType::s32 ? found == expected
+                                                        : found == static_cast<double>(part.dtype == DType::bf16 ? round_to_bf16(rounded) : rounded);
         result.bit_equal &= same_bits;
         result.agrees &= same_bits || !exact;
-        if (std::isnan(expected) ? std::isnan(found) : static_cast<double>(found) == expected) continue;
-        double difference = std::abs(static_cast<double>(found) - expected);
+        if (std::isnan(expected) ? std::isnan(found) : found == expected) continue;
+        double difference = std::abs(found - expected);
         if (!std::isfinite(difference)) difference = infinite;  // a NaN compares with nothing: it must not slip through
         result.max_abs_error = std::max(result.max_abs_error, difference);
         const double relative = largest > 0 ? difference / largest : infinite;
@@ -420,7 +442,7 @@ Comparison Reference::compare(const BufferReader& read) const {
           worst = part_of_it;
           result.max_rel_error = relative;
           result.tolerance = tolerance;
-          result.worst = Comparison::Element{part.device, part.buffer, index, static_cast<double>(found), expected};
+          result.worst = Comparison::Element{part.device, part.buffer, index, found, expected};
         }
       }
     });

@@ -8,28 +8,28 @@ namespace podsim {
 namespace {
 
 constexpr std::uint32_t idle = ~std::uint32_t{0};
-constexpr std::int64_t alignment = 16;  // floats: buffers begin on cache lines, as BLAS likes them
-
-std::int64_t elements_in(const Buffer& buffer) {
-  std::int64_t count = 1;
-  for (const std::int64_t extent : buffer.extents) count = saturating_multiply(count, extent);
-  return count;
-}
+constexpr std::int64_t alignment = 16;  // words: buffers begin on cache lines, as BLAS likes them
 
 /// On cache lines.
-std::int64_t padded_elements(const Buffer& buffer) {
-  return saturating_multiply(saturating_add(elements_in(buffer), alignment - 1) / alignment, alignment);
+std::int64_t padded_words(const Buffer& buffer) {
+  return saturating_multiply(saturating_add(words_in(buffer), alignment - 1) / alignment, alignment);
 }
 
 template <class Counts>
-Bytes bytes_of(const Schedule& lowered, Counts elements) {
+Bytes bytes_of(const Schedule& lowered, Counts words) {
   std::int64_t count = 0;
   for (const Program& program : lowered.programs)
-    for (const Buffer& buffer : program.buffers) count = saturating_add(count, saturating_multiply(elements(buffer), size_of(program.devices)));
+    for (const Buffer& buffer : program.buffers) count = saturating_add(count, saturating_multiply(words(buffer), size_of(program.devices)));
   return Bytes{saturating_multiply(count, sizeof(float))};
 }
 
 }  // namespace
+
+std::int64_t words_in(const Buffer& buffer) {
+  std::int64_t count = words_of(buffer.dtype);
+  for (const std::int64_t extent : buffer.extents) count = saturating_multiply(count, extent);
+  return count;
+}
 
 bool overlap(const Access& a, const Access& b) {
   if (a.slot != b.slot) return false;
@@ -68,7 +68,7 @@ Expected<Storage> Storage::make(const Schedule& lowered) {
     if (storage.program_of_[d] == idle) continue;
     for (const Buffer& buffer : lowered.programs[storage.program_of_[d]].buffers) {
       storage.slots_.push_back({&buffer, end});
-      end = saturating_add(end, padded_elements(buffer));
+      end = saturating_add(end, padded_words(buffer));
     }
   }
   storage.first_slot_.push_back(storage.slots_.size());
@@ -80,8 +80,6 @@ std::optional<std::size_t> Storage::program(DeviceId device) const {
   const std::uint32_t program = program_of_[device.index()];
   return program == idle ? std::nullopt : std::optional<std::size_t>{program};
 }
-
-std::int64_t Storage::elements(std::size_t slot) const { return elements_in(buffer(slot)); }
 
 Access Storage::access(DeviceId device, const Region& region, bool write) const {
   Access access;
@@ -120,15 +118,16 @@ void Storage::append_accesses(const Activity& activity, std::vector<Access>& acc
 
 Layout Storage::layout(const Access& access) const {
   const auto rank = static_cast<std::size_t>(access.rank);
-  Layout layout = box_of(slots_[access.slot].buffer->extents, std::span{access.begin}.first(rank), std::span{access.length}.first(rank));
+  const Buffer& buffer = *slots_[access.slot].buffer;
+  Layout layout = in_words(box_of(buffer.extents, std::span{access.begin}.first(rank), std::span{access.length}.first(rank)), buffer.dtype);
   layout.offset += slots_[access.slot].offset;
   return layout;
 }
 
-Bytes bytes_of_buffers(const Schedule& lowered) { return bytes_of(lowered, padded_elements); }
+Bytes bytes_of_buffers(const Schedule& lowered) { return bytes_of(lowered, padded_words); }
 
 Bytes bytes_of_results(const Schedule& lowered) {
-  return bytes_of(lowered, [](const Buffer& buffer) { return buffer.role == Role::scratch ? 0 : elements_in(buffer); });
+  return bytes_of(lowered, [](const Buffer& buffer) { return buffer.role == Role::scratch ? 0 : words_in(buffer); });
 }
 
 Status fits(Bytes need, Bytes limit, std::string_view what) {

@@ -1,6 +1,7 @@
 // The layout of all devices' buffers in one array, and the boxes that an activity accesses.
 #pragma once
 
+#include <bit>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -33,6 +34,18 @@ constexpr std::int64_t saturating_multiply(std::int64_t a, std::int64_t b) {
   return a != 0 && b > most / a ? most : a * b;
 }
 
+/// Memory is an array of words of 4 bytes: a real number, whatever its dtype, is a float32 and has one; an s32 one with the bits of its int32; a complex
+/// number two, the real part first.
+constexpr std::int64_t words_of(DType dtype) { return dtype == DType::c64 ? 2 : 1; }
+/// The number that a word holds.
+inline double number_in(float word, DType dtype) {
+  return dtype == DType::s32 ? static_cast<double>(std::bit_cast<std::int32_t>(word)) : static_cast<double>(word);
+}
+/// The words of a buffer; saturates.
+std::int64_t words_in(const Buffer& buffer);
+/// A layout of elements of this dtype, in words.
+inline Layout in_words(const Layout& elements, DType dtype) { return in_words(elements, words_of(dtype)); }
+
 /// A slot is one buffer on one device, numbered by device, then by buffer. The schedule must outlive the storage.
 class Storage {
  public:
@@ -44,13 +57,15 @@ class Storage {
   /// nullopt: the device idles.
   [[nodiscard]] std::optional<std::size_t> program(DeviceId device) const;
   [[nodiscard]] const Buffer& buffer(std::size_t slot) const { return *slots_[slot].buffer; }
-  [[nodiscard]] std::int64_t offset(std::size_t slot) const { return slots_[slot].offset; }
-  [[nodiscard]] std::int64_t elements(std::size_t slot) const;
+  [[nodiscard]] std::int64_t offset(std::size_t slot) const { return slots_[slot].offset; }  // in words
+  [[nodiscard]] std::int64_t words(std::size_t slot) const { return words_in(buffer(slot)); }
+  [[nodiscard]] const Coordinates& coordinates(DeviceId device) const { return coordinates_[device.index()]; }
   [[nodiscard]] Bytes bytes() const { return bytes_; }
 
   /// Appends the accesses of an activity, reads first: left, right, out; source, target. A launch has none.
   void append_accesses(const Activity& activity, std::vector<Access>& accesses) const;
   [[nodiscard]] Access access(DeviceId device, const Region& region, bool write) const;
+  /// Of words.
   [[nodiscard]] Layout layout(const Access& access) const;
 
  private:
@@ -66,7 +81,7 @@ class Storage {
   Bytes bytes_;
 };
 
-/// The bytes that Storage needs for a well-shaped schedule, all devices together, in float32 whatever the buffers' dtypes; and for its inputs and
+/// The bytes that Storage needs for a well-shaped schedule, all devices together, in words whatever the buffers' dtypes; and for its inputs and
 /// outputs only. Both saturate. Cost O(buffers of the programs).
 Bytes bytes_of_buffers(const Schedule& lowered);
 Bytes bytes_of_results(const Schedule& lowered);

@@ -1,8 +1,14 @@
 #include "sim/engine/numeric/task_kernels.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 
+#include "sim/engine/numeric/factorisation_kernels.hpp"
+#include "sim/engine/numeric/row_kernels.hpp"
+#include "sim/engine/numeric/transform_kernels.hpp"
 #include "sim/engine/numeric/transformer_kernels.hpp"
+#include "sim/schedule/text.hpp"
 
 namespace podsim {
 
@@ -18,6 +24,7 @@ struct Operands {
   const Local& local;
   std::span<const Access> at;
   std::span<const View> views;
+  const Coordinates& device;
   PackedOperands& workspace;
 
   /// For kernels that write element by element while they read.
@@ -26,11 +33,20 @@ struct Operands {
   /// For kernels that read everything before they write, and for what is written.
   [[nodiscard]] View box(std::size_t i) const { return views[i]; }
   [[nodiscard]] View tokens(std::size_t i) const { return local.features_first ? tokens_first(views[i]) : views[i]; }
+  [[nodiscard]] int split(std::size_t i) const { return split_of(local, i); }
+  [[nodiscard]] RowNumbers numbers(std::size_t i) const { return row_numbers(local, i, device); }
+  /// For kernels that write line by line along another dimension.
+  [[nodiscard]] View lines() const {
+    const bool in_place = local.dims[0] == local.dims[1] && same_box(at[0], at.back());
+    return overlaps_result(0) && !in_place ? packed(views[0], workspace.out) : views[0];
+  }
+  [[nodiscard]] bool overlaps_result(std::size_t i) const { return overlap(at[i], at.back()); }
 };
 
 struct LocalKernel {
   LocalKind kind;
   void (*run)(const Operands&);
+  Status (*tried)(const Operands&) = nullptr;  // in its place, of kinds that not all data is right for
 };
 
 /// The rows of local_table, each with what it computes.
@@ -62,32 +78,58 @@ constexpr std::array<LocalKernel, local_kind_count> local_kernels{{
     {LocalKind::sum_along, [](const Operands& o) { sum_along(o.box(0), o.box(1), o.workspace.out); }},
     {LocalKind::broadcast_in_dim, [](const Operands& o) { broadcast_in_dim(o.box(0), o.box(1), o.workspace.left); }},
     {LocalKind::to_host, [](const Operands& o) { copy(o.left(), o.box(1)); }},
-    {LocalKind::fft, [](const Operands&) {}},
-    {LocalKind::ifft, [](const Operands&) {}},
-    {LocalKind::twiddle, [](const Operands&) {}},
-    {LocalKind::iota, [](const Operands&) {}},
-    {LocalKind::getrf_panel, [](const Operands&) {}},
-    {LocalKind::trsm_lower, [](const Operands&) {}},
-    {LocalKind::trsm_upper, [](const Operands&) {}},
-    {LocalKind::lower_triangle, [](const Operands&) {}},
-    {LocalKind::upper_triangle, [](const Operands&) {}},
-    {LocalKind::gather_rows, [](const Operands&) {}},
-    {LocalKind::scatter_rows, [](const Operands&) {}},
-    {LocalKind::swap_rows, [](const Operands&) {}},
-    {LocalKind::solve, [](const Operands&) {}},
+    {LocalKind::fft, [](const Operands& o) { fft(false, o.local.dims, o.lines(), o.box(1), o.workspace); }},
+    {LocalKind::ifft, [](const Operands& o) { fft(true, o.local.dims, o.lines(), o.box(1), o.workspace); }},
+    {LocalKind::twiddle, [](const Operands& o) { twiddle(o.local.factor, o.local.dims, o.numbers(0), o.numbers(1), o.left(), o.box(1)); }},
+    {LocalKind::iota, [](const Operands& o) { iota(o.numbers(0), o.box(0)); }},
+    {LocalKind::getrf_panel, {},
+     [](const Operands& o) {
+       return getrf_panel(o.numbers(0), o.numbers(1).first, o.box(0), o.split(0), o.box(1), o.split(1), o.box(2), o.workspace);
+     }},
+    {LocalKind::trsm_lower, [](const Operands& o) { trsm(Triangle::lower, o.box(0), o.split(0), o.right(), o.box(2), o.split(2), o.overlaps_result(0), o.workspace); }},
+    {LocalKind::trsm_upper, [](const Operands& o) { trsm(Triangle::upper, o.box(0), o.split(0), o.right(), o.box(2), o.split(2), o.overlaps_result(0), o.workspace); }},
+    {LocalKind::lower_triangle, [](const Operands& o) { lower_triangle(o.numbers(0), o.numbers(1), o.left(), o.split(0), o.box(1), o.split(1)); }},
+    {LocalKind::upper_triangle, [](const Operands& o) { upper_triangle(o.numbers(0), o.numbers(1), o.left(), o.split(0), o.box(1), o.split(1)); }},
+    {LocalKind::gather_rows, {},
+     [](const Operands& o) { return gather_rows(o.numbers(0), o.local.factor, o.left(), o.split(0), o.box(1), o.box(2), o.split(2)); }},
+    {LocalKind::scatter_rows, {},
+     [](const Operands& o) {
+       const View b = o.right(), index = packed(o.box(2), o.workspace.out);
+       copy(o.left(), o.box(3));
+       return scatter_rows(o.numbers(0), o.local.factor, b, o.split(1), index, o.box(3), o.split(3));
+     }},
+    {LocalKind::swap_rows, {},
+     [](const Operands& o) {
+       const View index = packed(o.box(1), o.workspace.right);
+       copy(o.left(), o.box(2));
+       return swap_rows(o.numbers(0), o.numbers(1), index, o.box(2), o.split(2));
+     }},
+    {LocalKind::solve, {}, [](const Operands& o) { return solve(o.box(0), o.box(1), o.box(2), o.workspace); }},
 }};
 static_assert(in_order_of_kinds(local_kernels), "a kernel per row of local_table, in its order");
 
 }  // namespace
 
-void perform(const Op& op, std::span<const Access> accesses, std::span<const View> views, PackedOperands& workspace) {
+Status perform(const Op& op, std::span<const Access> accesses, std::span<const View> views, const Coordinates& device, PackedOperands& workspace) {
   if (const auto* matmul = std::get_if<Matmul>(&op)) {
     const bool apart = overlap(accesses[0], accesses[2]) || overlap(accesses[1], accesses[2]);
-    return multiply(*matmul, views[0], views[1], views[2], apart, workspace);
+    multiply(*matmul, views[0], views[1], views[2], apart, workspace);
+    return success();
   }
   const auto* local = std::get_if<Local>(&op);
   assert(local != nullptr && "a transfer is delivered, a Collective lowered before");
-  local_kernels[static_cast<std::size_t>(local->kind)].run({*local, accesses, views, workspace});
+  const LocalKernel& kernel = local_kernels[static_cast<std::size_t>(local->kind)];
+  const Operands operands{*local, accesses, views, device, workspace};
+  if (kernel.tried != nullptr) return kernel.tried(operands);
+  kernel.run(operands);
+  return success();
+}
+
+Diagnostic failure_of(const Schedule& lowered, const Activity& activity, const Diagnostic& why) {
+  const Program& program = lowered.programs[activity.program];
+  return {location_of(program.tasks[activity.task.index()].written_at),
+          fmt::format("task {} on device {} ({}): {}", task_name(program, activity.task), activity.device.value, lowered.mesh.name(activity.device), why.message),
+          why.cause};
 }
 
 void deliver(Combine combine, std::span<const Access> accesses, std::span<const View> views, PackedOperands& workspace) {

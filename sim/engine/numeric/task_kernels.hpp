@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 
+#include "sim/base/expected.hpp"
 #include "sim/engine/numeric/kernels.hpp"
 #include "sim/engine/numeric/storage.hpp"
 
@@ -12,8 +13,12 @@ namespace podsim {
 /// The largest number of boxes that an operation accesses; a Matmul has three.
 inline constexpr std::size_t most_accesses = std::max<std::size_t>(most_local_regions, 3);
 
-/// Executes a Matmul or Local. `accesses` are in the order of Storage::append_accesses(); `views` are their memory.
-void perform(const Op& op, std::span<const Access> accesses, std::span<const View> views, PackedOperands& workspace);
+/// Executes a Matmul or Local on the device with these coordinates. `accesses` are in the order of Storage::append_accesses(); `views` are their memory.
+/// Errors (Cause::data): a singular matrix, an index that names no row.
+Status perform(const Op& op, std::span<const Access> accesses, std::span<const View> views, const Coordinates& device, PackedOperands& workspace);
+
+/// The error of an activity that could not work on its data: with its task and device.
+Diagnostic failure_of(const Schedule& lowered, const Activity& activity, const Diagnostic& why);
 
 /// Delivers a transfer: copies or adds its source to its target. `accesses` and `views` are those of source and target.
 void deliver(Combine combine, std::span<const Access> accesses, std::span<const View> views, PackedOperands& workspace);

@@ -37,10 +37,13 @@ void store(const Values& values, const View& view) {
 
 std::size_t length(const View& view, int dim) { return static_cast<std::size_t>(view.layout.length[static_cast<std::size_t>(dim)]); }
 
+/// The dimensions of elements, without the parts of complex numbers.
+int rank_of(const View& view) { return view.layout.rank - (view.dtype == DType::c64 ? 1 : 0); }
+
 /// The same elements with the last `dims` dimensions before the others.
 View last_first(View view, int dims) {
   const auto rotate = [&](BoxExtents& of_dims) {
-    const auto end = of_dims.begin() + view.layout.rank;
+    const auto end = of_dims.begin() + rank_of(view);
     std::rotate(of_dims.begin(), end - dims, end);
   };
   rotate(view.layout.length), rotate(view.layout.stride);
@@ -167,7 +170,10 @@ View tokens_first(View view) {
   return last_first(view, view.layout.rank == 2 ? 1 : 2);
 }
 
-void transpose(bool features_first, const View& in, const View& out) { store(load(last_first(in, features_first ? 1 : in.layout.rank - 1)), out); }
+void transpose(bool features_first, const View& in, const View& out) {
+  std::vector<float> room;  // words are moved as they are
+  copy(packed(last_first(in, features_first ? 1 : rank_of(in) - 1), room), out);
+}
 
 void norm_sums(const View& x, const View& sums) {
   const Values values = load(x);

@@ -13,7 +13,7 @@ namespace podsim {
 /// first.
 View tokens_first(View view);
 
-/// Transposes [tokens, features...] to [features..., tokens]; with `features_first` the reverse.
+/// Transposes [tokens, features...] to [features..., tokens]; with `features_first` the reverse. Of any dtype.
 void transpose(bool features_first, const View& in, const View& out);
 
 // Norms over `features` features in total. x, dy and results are [tokens, a device's features], sums are [tokens, 1 or 2]. A mean square deviation
