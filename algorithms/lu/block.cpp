@@ -18,25 +18,25 @@ struct Operands {
 };
 
 /// Devices and their own columns of blocks.
-struct Columns {
+struct DeviceColumns {
   DeviceBox devices;
   BlockRange range;
 };
 /// Devices and their own rows of blocks.
-struct Rows {
+struct DeviceRows {
   DeviceBox devices;
   BlockRange range;
 };
 
 /// A part of a step: all columns, or first the next panel's, then the rest. Collectives take `columns` of all `devices`.
-struct Part {
+struct StepPart {
   std::string_view suffix;  // of labels
   DeviceBox devices;
-  BlockRange columns;              // exchanged along the rows' axes
-  std::vector<Columns> written;    // those of them that change in the matrix
-  std::vector<BlockRange> solved;  // numbers of block columns of the matrix that become U
-  BlockRange spread;               // the columns of U that go along the rows' axes. On some devices the first one is no part of U
-  bool right = false;              // b takes part
+  BlockRange columns;                  // exchanged along the rows' axes
+  std::vector<DeviceColumns> written;  // those of them that change in the matrix
+  std::vector<BlockRange> solved;      // numbers of block columns of the matrix that become U
+  BlockRange spread;                   // the columns of U that go along the rows' axes. On some devices the first one is no part of U
+  bool right = false;                  // b takes part
 };
 
 DeviceBox meet(const DeviceBox& a, const DeviceBox& b) {
@@ -106,7 +106,7 @@ class Factorisation {
   /// Every device's columns that may be among the block columns from this number on.
   [[nodiscard]] BlockRange columns_from(std::int64_t number) const { return {number < layout_.K ? number / C_ : layout_.W, layout_.W}; }
 
-  [[nodiscard]] Part all_columns() const {
+  [[nodiscard]] StepPart all_columns() const {
     return {"",
             writer_.everywhere(),
             exchanged(),
@@ -115,45 +115,45 @@ class Factorisation {
             columns_from(k_ + 1),
             of_.right != nullptr};
   }
-  [[nodiscard]] Part next_panel() const {
-    const Columns column = columns_of({k_ + 1, k_ + 2}).front();
+  [[nodiscard]] StepPart next_panel() const {
+    const DeviceColumns column = columns_of({k_ + 1, k_ + 2}).front();
     return {" of next panel", column.devices, column.range, {column}, {{k_ + 1, k_ + 2}}, column.range, false};
   }
   /// The next panel's column is exchanged again, as all devices exchange equally much, but not written.
-  [[nodiscard]] Part rest() const {
-    Part part = all_columns();
-    const Columns next = columns_of({k_ + 1, k_ + 2}).front();
+  [[nodiscard]] StepPart rest() const {
+    StepPart part = all_columns();
+    const DeviceColumns next = columns_of({k_ + 1, k_ + 2}).front();
     part.written = {{{0, layout_.R, 0, next.devices.first_column}, exchanged()},
                     {{0, layout_.R, next.devices.last_column, layout_.C}, exchanged()},
                     {next.devices, {exchanged().first, next.range.first}},
                     {next.devices, {next.range.last, layout_.W}}};
-    std::erase_if(part.written, [](const Columns& columns) { return columns.devices.empty() || columns.range.count() == 0; });
+    std::erase_if(part.written, [](const DeviceColumns& columns) { return columns.devices.empty() || columns.range.count() == 0; });
     part.solved = {{k_ + 2, layout_.K}};
     part.spread = columns_from(k_ + 2);
     return part;
   }
   /// Where block columns of the matrix stand, one or all from one on: devices up to a certain one begin one column of blocks later than the others.
-  [[nodiscard]] std::vector<Columns> columns_of(BlockRange numbers) const {
+  [[nodiscard]] std::vector<DeviceColumns> columns_of(BlockRange numbers) const {
     if (numbers.count() == 0) return {};
     const auto split = static_cast<int>(numbers.first % C_);
     const std::int64_t at = numbers.first / C_;
     if (numbers.count() == 1) return {{writer_.column(split), {at, at + 1}}};
-    std::vector<Columns> pair{{{0, layout_.R, split, layout_.C}, {at, layout_.W}}, {{0, layout_.R, 0, split}, {at + 1, layout_.W}}};
-    std::erase_if(pair, [](const Columns& columns) { return columns.devices.empty() || columns.range.count() == 0; });
+    std::vector<DeviceColumns> pair{{{0, layout_.R, split, layout_.C}, {at, layout_.W}}, {{0, layout_.R, 0, split}, {at + 1, layout_.W}}};
+    std::erase_if(pair, [](const DeviceColumns& columns) { return columns.devices.empty() || columns.range.count() == 0; });
     return pair;
   }
   /// The same of the rows below block row k. Without padding where L lacks it.
-  [[nodiscard]] std::vector<Rows> rows_below() const {
+  [[nodiscard]] std::vector<DeviceRows> rows_below() const {
     const auto split = static_cast<int>((k_ + 1) % R_);
     const std::int64_t at = (k_ + 1) / R_;
-    std::vector<Rows> pair{{{split, layout_.R, 0, layout_.C}, {at, layout_.Q}}, {{0, split, 0, layout_.C}, {at + 1, layout_.Q}}};
+    std::vector<DeviceRows> pair{{{split, layout_.R, 0, layout_.C}, {at, layout_.Q}}, {{0, split, 0, layout_.C}, {at + 1, layout_.Q}}};
     if (is_short()) {
       const int t = last_rows();
       pair = {{{r() + 1, layout_.R, 0, layout_.C}, {q(), layout_.Q - 1}},
               {{t, r() + 1, 0, layout_.C}, {q() + 1, layout_.Q - 1}},
               {{0, t, 0, layout_.C}, {q() + 1, layout_.Q}}};
     }
-    std::erase_if(pair, [&](const Rows& rows) { return k_ + 1 >= layout_.K || rows.devices.empty() || rows.range.count() == 0; });
+    std::erase_if(pair, [&](const DeviceRows& rows) { return k_ + 1 >= layout_.K || rows.devices.empty() || rows.range.count() == 0; });
     return pair;
   }
 
@@ -174,15 +174,15 @@ class Factorisation {
     return with(in_slot(rows), 2, span(columns.first * b_, columns.count() * b_ + (with_right ? layout_.m : 0)));
   }
 
-  // ---- Accesses ----
-  [[nodiscard]] static Access matrix_access(BlockRange rows, BlockRange columns, bool writes) {
+  // ---- AccessOrder ----
+  [[nodiscard]] static BlockAccess matrix_access(BlockRange rows, BlockRange columns, bool writes) {
     return {LuArray::matrix, rows.first, rows.last, columns.first, columns.last, writes};
   }
-  [[nodiscard]] static Access right_access(BlockRange rows, bool writes) { return {LuArray::right, rows.first, rows.last, 0, 1, writes}; }
+  [[nodiscard]] static BlockAccess right_access(BlockRange rows, bool writes) { return {LuArray::right, rows.first, rows.last, 0, 1, writes}; }
   [[nodiscard]] int in_slot(int array) const { return array + static_cast<int>(slot()) * LuArray::count; }
-  [[nodiscard]] Access whole(int array, bool writes) const { return {in_slot(array), 0, 1, 0, R_, writes}; }
-  /// Columns of rows; b is one more column.
-  [[nodiscard]] Access columns_access(int array, BlockRange columns, bool writes, bool with_right = false) const {
+  [[nodiscard]] BlockAccess whole(int array, bool writes) const { return {in_slot(array), 0, 1, 0, R_, writes}; }
+  /// DeviceColumns of rows; b is one more column.
+  [[nodiscard]] BlockAccess columns_access(int array, BlockRange columns, bool writes, bool with_right = false) const {
     return {in_slot(array), 0, 1, columns.first, columns.last + (with_right ? 1 : 0), writes};
   }
   [[nodiscard]] BlockRange right_columns() const { return {layout_.W, layout_.W + 1}; }
@@ -207,7 +207,7 @@ class Factorisation {
   void gather_panel() {
     const BlockRange column{w(), w() + 1};
     const Region own = with(writer_.blocks(of_.matrix, below(), column), 0, panel_range(q()));
-    const Access read = matrix_access(below(), column, false);
+    const BlockAccess read = matrix_access(below(), column, false);
     if (R_ == 1)
       return writer_.add(label("panel"), Local{LocalKind::alias, {own}, {rows_of_panel(panel_)}, 1, Unit::dma}, writer_.column(c()),
                          {read, whole(LuArray::panel, true)});
@@ -228,7 +228,7 @@ class Factorisation {
     if (is_short()) position.terms.front().add = -last_rows();
     const Region own = with(rows_of_panel(panel_), 2, block(std::move(position), 1)), pivots = in_slot(index_);
     const Region rows = with(in_slot(lower_), 1, panel_range(0));
-    const std::vector<Access> accesses{whole(LuArray::panel, false), whole(LuArray::lower, true)};
+    const std::vector<BlockAccess> accesses{whole(LuArray::panel, false), whole(LuArray::lower, true)};
     if (C_ > 1) {
       writer_.broadcast(label("pivots"), layout_.problem.columns, pivots, pivots, c(), writer_.everywhere(), {whole(LuArray::index, true)});
       writer_.broadcast(label("L"), layout_.problem.columns, own, rows, c(), writer_.everywhere(), accesses);
@@ -242,7 +242,7 @@ class Factorisation {
   }
 
   /// Steps 3 and 4.
-  void bring_rows(const Part& part) {
+  void bring_rows(const StepPart& part) {
     if (R_ == 1)
       swap_own(part);
     else
@@ -252,7 +252,7 @@ class Factorisation {
   }
 
   // ---- Step 3: rows are exchanged along the rows' axes ----
-  void exchange(const Part& part) {
+  void exchange(const StepPart& part) {
     gather_new(part);
     Collective reduce{CollectiveKind::reduce, layout_.problem.rows, wide(mine_, part.columns, part.right), wide(fresh_, part.columns, part.right), 0};
     reduce.root = r();
@@ -261,7 +261,7 @@ class Factorisation {
         {columns_access(LuArray::mine, part.columns, true, part.right), columns_access(LuArray::fresh, part.columns, true, part.right)});
     pick_old(part);
     const BlockRange row{q(), q() + 1};
-    for (const Columns& columns : part.written)
+    for (const DeviceColumns& columns : part.written)
       writer_.add(label("keep new rows", part.suffix), copied(wide(fresh_, columns.range), writer_.blocks(of_.matrix, row, columns.range)),
                   meet(columns.devices, writer_.row(r())),
                   {columns_access(LuArray::fresh, columns.range, false), matrix_access(row, columns.range, true)});
@@ -271,21 +271,21 @@ class Factorisation {
   }
 
   /// One device has all rows of its columns.
-  void swap_own(const Part& part) {
-    const auto swap = [&](std::string_view text, const Region& rows, const DeviceBox& devices, const Access& access) {
+  void swap_own(const StepPart& part) {
+    const auto swap = [&](std::string_view text, const Region& rows, const DeviceBox& devices, const BlockAccess& access) {
       Local local{LocalKind::swap_rows, {rows, index_row(0)}, {rows}};
       local.splits = {3, 0, 3};
       local.numbering = {{Affine{q() * b_}}, {Affine{k_ * b_}}};
       writer_.add(label(text, part.suffix), std::move(local), devices, {whole(LuArray::index, false), access});
     };
-    for (const Columns& columns : part.written)
+    for (const DeviceColumns& columns : part.written)
       swap("swap rows", writer_.blocks(of_.matrix, below(), columns.range), columns.devices, matrix_access(below(), columns.range, true));
     if (part.right) swap("swap rows of b", writer_.rows_of(*of_.right, below()), writer_.everywhere(), right_access(below(), true));
   }
 
   /// What every device has of the rows that come to block row k.
-  void gather_new(const Part& part) {
-    const auto gather = [&](std::string_view text, const Region& from, const Region& to, const Access& read, BlockRange columns) {
+  void gather_new(const StepPart& part) {
+    const auto gather = [&](std::string_view text, const Region& from, const Region& to, const BlockAccess& read, BlockRange columns) {
       Local local{LocalKind::gather_rows, {from, index_row(1)}, {to}, static_cast<double>(layout_.n)};
       local.splits = {3, 0, 2};
       local.numbering = {writer_.rows_from(q())};
@@ -303,7 +303,7 @@ class Factorisation {
     const BlockRange row{q(), q() + 1};
     const bool with_b = of_.right != nullptr;
     const Region from = writer_.blocks(of_.matrix, row, exchanged()), to = wide(old_, exchanged(), with_b);
-    const Access read = matrix_access(row, exchanged(), false), write = columns_access(LuArray::old, exchanged(), true, with_b);
+    const BlockAccess read = matrix_access(row, exchanged(), false), write = columns_access(LuArray::old, exchanged(), true, with_b);
     if (!with_b) return writer_.broadcast(label("old rows"), layout_.problem.rows, from, to, r(), writer_.everywhere(), {read, write});
     writer_.add(label("join old rows"), copied(from, wide(old_, exchanged())), writer_.row(r()),
                 {read, columns_access(LuArray::old, exchanged(), true)});
@@ -313,8 +313,8 @@ class Factorisation {
   }
 
   /// Every device picks the old rows that land in its own.
-  void pick_old(const Part& part) {
-    const auto scatter = [&](std::string_view text, const Region& rows, const Region& from, const DeviceBox& devices, const Access& access,
+  void pick_old(const StepPart& part) {
+    const auto scatter = [&](std::string_view text, const Region& rows, const Region& from, const DeviceBox& devices, const BlockAccess& access,
                              BlockRange columns) {
       Local local{LocalKind::scatter_rows, {rows, from, index_row(2)}, {rows}, static_cast<double>(layout_.n)};
       local.splits = {3, 2, 0, 3};
@@ -322,7 +322,7 @@ class Factorisation {
       writer_.add(label(text, part.suffix), std::move(local), devices,
                   {whole(LuArray::index, false), columns_access(LuArray::old, columns, false), access});
     };
-    for (const Columns& columns : part.written)
+    for (const DeviceColumns& columns : part.written)
       scatter("pick old rows", writer_.blocks(of_.matrix, below(), columns.range), wide(old_, columns.range), columns.devices,
               matrix_access(below(), columns.range, true), columns.range);
     if (part.right)
@@ -341,24 +341,24 @@ class Factorisation {
   }
 
   // ---- Step 4: block row k of U, and its negative for all rows ----
-  void solve_rows(const Part& part) {
+  void solve_rows(const StepPart& part) {
     const BlockRange row{q(), q() + 1};
-    const auto solve = [&](std::string_view text, const Region& rows, const DeviceBox& devices, const Access& access) {
+    const auto solve = [&](std::string_view text, const Region& rows, const DeviceBox& devices, const BlockAccess& access) {
       Local trsm{LocalKind::trsm_lower, {own_lower(0, 1), rows}, {rows}};
       trsm.splits = {3, 3, 3};
       writer_.add(label(text, part.suffix), std::move(trsm), meet(devices, writer_.row(r())), {whole(LuArray::lower, false), access});
     };
     for (const BlockRange& numbers : part.solved)
       if (numbers.first < layout_.K)
-        for (const Columns& columns : columns_of(numbers))
+        for (const DeviceColumns& columns : columns_of(numbers))
           solve("U", writer_.blocks(of_.matrix, row, columns.range), columns.devices, matrix_access(row, columns.range, true));
     if (part.right) solve("solve b", writer_.rows_of(*of_.right, row), writer_.everywhere(), right_access(row, true));
   }
 
-  void spread_rows(const Part& part) {
+  void spread_rows(const StepPart& part) {
     if (k_ + 1 == layout_.K) return;  // nothing is below
     const BlockRange row{q(), q() + 1};
-    const auto negate = [&](std::string_view text, const Region& from, const Region& to, const Access& read, BlockRange columns) {
+    const auto negate = [&](std::string_view text, const Region& from, const Region& to, const BlockAccess& read, BlockRange columns) {
       writer_.add(label(text, part.suffix), Local{LocalKind::scale, {from}, {to}, -1}, meet(part.devices, writer_.row(r())),
                   {read, columns_access(LuArray::upper, columns, true)});
     };
@@ -373,23 +373,23 @@ class Factorisation {
 
   // ---- Step 5: A22 -= L21 U12 ----
   void update_next() {
-    for (const Rows& rows : rows_below()) update("update next panel", rows, {k_ + 1, k_ + 2});
+    for (const DeviceRows& rows : rows_below()) update("update next panel", rows, {k_ + 1, k_ + 2});
   }
   void update_rest() {
-    for (const Rows& rows : rows_below()) {
+    for (const DeviceRows& rows : rows_below()) {
       update("update", rows, {k_ + 2, layout_.K});
       if (of_.right != nullptr)
         product("update b", rows, wide_right(upper_), writer_.rows_of(*of_.right, rows.range), rows.devices, right_columns(),
                 right_access(rows.range, true));
     }
   }
-  void update(std::string_view text, const Rows& rows, BlockRange numbers) {
-    for (const Columns& columns : columns_of(numbers))
+  void update(std::string_view text, const DeviceRows& rows, BlockRange numbers) {
+    for (const DeviceColumns& columns : columns_of(numbers))
       product(text, rows, wide(upper_, columns.range), writer_.blocks(of_.matrix, rows.range, columns.range), meet(rows.devices, columns.devices),
               columns.range, matrix_access(rows.range, columns.range, true));
   }
-  void product(std::string_view text, const Rows& rows, const Region& u, const Region& out, const DeviceBox& devices, BlockRange columns,
-               const Access& access) {
+  void product(std::string_view text, const DeviceRows& rows, const Region& u, const Region& out, const DeviceBox& devices, BlockRange columns,
+               const BlockAccess& access) {
     Matmul matmul{own_lower(rows.range.first - q(), rows.range.count()), u, out, 3, 2, 3};
     matmul.accumulate = true;
     writer_.add(label(text), std::move(matmul), devices, {whole(LuArray::lower, false), columns_access(LuArray::upper, columns, false), access});
@@ -403,8 +403,8 @@ class Factorisation {
   Region panel_, gathered_, index_, lower_, mine_, fresh_, old_, upper_;
 };
 
-Access every_block(const LuLayout& layout) { return {LuArray::matrix, 0, layout.Q, 0, layout.W, false}; }
-Access every_row(const LuLayout& layout) { return {LuArray::right, 0, layout.Q, 0, 1, false}; }
+BlockAccess every_block(const LuLayout& layout) { return {LuArray::matrix, 0, layout.Q, 0, layout.W, false}; }
+BlockAccess every_row(const LuLayout& layout) { return {LuArray::right, 0, layout.Q, 0, 1, false}; }
 
 }  // namespace
 
@@ -414,7 +414,7 @@ LuOutputs add_lu(ProgramBuilder& builder, const LuLayout& layout, const Region& 
   outputs.packed = builder.whole(builder.add_buffer(layout.matrix_buffer("LU", Role::scratch)));
   outputs.pivots = builder.whole(builder.add_buffer(layout.pivots_buffer("pivots", Role::scratch)));
   writer.add("A", Local{LocalKind::alias, {a}, {outputs.packed}, 1, Unit::dma}, writer.everywhere(), {write_of(every_block(layout))});
-  const Access whole_p{LuArray::pivots, 0, 1, 0, 1, false};
+  const BlockAccess whole_p{LuArray::pivots, 0, 1, 0, 1, false};
   writer.add("rows as they are", Local{LocalKind::iota, {}, {outputs.pivots}}, writer.everywhere(), {write_of(whole_p)});
   Factorisation{writer, {outputs.packed, nullptr, &outputs.pivots}}.run();
   outputs.tasks = writer.complete({every_block(layout), whole_p});

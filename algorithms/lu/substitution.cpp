@@ -23,11 +23,11 @@ class Substitution {
       const auto r = static_cast<int>(k % layout_.R), c = static_cast<int>(k % layout_.C);
       const std::int64_t q = k / layout_.R, w = k / layout_.C;
       const int second = k % 2 == 0 ? 0 : LuArray::count;
-      const Access u{LuArray::above + second, 0, 1, 0, 1, false}, minus{LuArray::negated + second, 0, 1, 0, 1, false};
+      const BlockAccess u{LuArray::above + second, 0, 1, 0, 1, false}, minus{LuArray::negated + second, 0, 1, 0, 1, false};
       const BlockRange upto{0, q + 1}, row{q, q + 1}, column{w, w + 1};
       const Region slot = with(above_, 0, span(k % 2, 1)), rows = with(slot, 1, span(0, q + 1));
       const Region from = writer_.blocks(packed_, upto, column), own = writer_.rows_of(x_, row), sent = with(negated_, 0, span(k % 2, 1));
-      const std::vector<Access> reads{{LuArray::matrix, 0, q + 1, w, w + 1, false}, write_of(u)};
+      const std::vector<BlockAccess> reads{{LuArray::matrix, 0, q + 1, w, w + 1, false}, write_of(u)};
       if (layout_.C > 1)
         writer_.broadcast(fmt::format("column of U {}", k), layout_.problem.columns, from, rows, c, writer_.everywhere(), reads);
       else
