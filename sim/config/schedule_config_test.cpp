@@ -67,6 +67,9 @@ TEST(ScheduleConfig, NumbersOfSavedValuesStay) {
   EXPECT_EQ(saved_number(LocalKind::join), 16);
   EXPECT_EQ(saved_number(LocalKind::subtract), 18);
   EXPECT_EQ(saved_number(LocalKind::broadcast_in_dim), 25);
+  EXPECT_EQ(saved_number(LocalKind::fft), 27);
+  EXPECT_EQ(saved_number(LocalKind::solve), 39);
+  EXPECT_EQ(saved_number(LocalKind::unpack_blocks), 41);
   EXPECT_EQ(saved_number(ReferenceKind::input), 0);
   EXPECT_EQ(saved_number(ReferenceKind::gelu), 10);
   EXPECT_EQ(saved_number(ReferenceKind::block_collective), 13);

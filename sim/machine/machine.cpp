@@ -18,9 +18,10 @@ WorkTime overlapped(Seconds launch, Seconds arithmetic, double bytes, const Chip
   return {launch + (std::max(arithmetic, memory) + rest), launch, rest, bytes};
 }
 
-/// Bytes that a copied region moves: rows shorter than the memory's layout tile cost whole lanes.
+/// Bytes that a copied region moves: rows shorter than the memory's layout tile cost whole lanes. A complex number takes two.
 double tiled_bytes(const Machine& machine, const Program& program, const Region& region) {
-  const std::int64_t row = region.dims.empty() ? 1 : region.dims.back().length;
+  const std::int64_t lanes = program.buffers[region.buffer.index()].dtype == DType::c64 ? 2 : 1;
+  const std::int64_t row = (region.dims.empty() ? 1 : region.dims.back().length) * lanes;
   const double factor = static_cast<double>(padded(row, machine.chip.layout_lanes)) / static_cast<double>(row);
   return static_cast<double>(bytes_of(program, region).count()) * factor;
 }

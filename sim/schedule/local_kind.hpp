@@ -78,6 +78,11 @@ enum class LocalKind {
   scatter_rows,    // A, B, index -> A, but row number index[i] is B's row i if it is among A's. `factor` as above
   swap_rows,       // A, index -> A after rows number (second numbering's first + i) and index[i] changed places, one after the other
   solve,           // A [.., n, n], B [.., n] or [.., n, m] -> X with A X = B, by LU with partial pivoting
+
+  // Blocks of a dimension, each brought together in memory, as all-to-alls send and receive them: the dimension of P c elements is dims[0] of what
+  // pack_blocks reads, dims[1] of what unpack_blocks writes.
+  pack_blocks,    // [.., P c, ..] -> [P, .., c, ..]
+  unpack_blocks,  // [P, .., c, ..] -> [.., P c, ..]
 };
 
 /// The role of a kind for engines, metrics and proofs.
@@ -145,7 +150,7 @@ struct LocalTraits {
   bool factor = false;  // `factor` has a meaning and is always printed
 };
 
-inline constexpr std::size_t local_kind_count = static_cast<std::size_t>(LocalKind::solve) + 1;
+inline constexpr std::size_t local_kind_count = static_cast<std::size_t>(LocalKind::unpack_blocks) + 1;
 
 /// In the order of the enumerators.
 inline constexpr std::array<LocalTraits, local_kind_count> local_table{{
@@ -214,6 +219,10 @@ inline constexpr std::array<LocalTraits, local_kind_count> local_table{{
      .shapes = shapes::swap_rows, .dtypes = dtypes::any, .traffic = traffic_of_rows, .in_place = 1},
     {.kind = LocalKind::solve, .name = "solve", .reads = 2, .writes = 1, .category = "factorisation", .flops = solve_flops, .shapes = shapes::solve,
      .dtypes = dtypes::any, .in_place = 2},
+    {.kind = LocalKind::pack_blocks, .name = "pack-blocks", .reads = 1, .writes = 1, .role = LocalRole::layout, .category = "copy",
+     .shapes = shapes::pack_blocks, .dtypes = dtypes::any},
+    {.kind = LocalKind::unpack_blocks, .name = "unpack-blocks", .reads = 1, .writes = 1, .role = LocalRole::layout, .category = "copy",
+     .shapes = shapes::unpack_blocks, .dtypes = dtypes::any},
 }};
 
 /// Whether a table has one row per kind, in the order of the enumerators.

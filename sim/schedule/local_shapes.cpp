@@ -305,5 +305,28 @@ void solve(const Local& local, OperandCheck& check) {
   check.same(local.writes[0], local.reads[1], "X", "B");
 }
 
+namespace {
+
+/// [.., P c, ..] and [P, .., c, ..], whose blocks are along dimension `dim` of the first.
+void blocks_of(const Region& joined, const Region& apart, int dim, OperandCheck& check) {
+  check.dtypes(joined, apart, "the array", "its blocks");
+  if (!has_dim(joined, dim, check, "the array")) return;
+  Lengths whole = lengths_of(joined);
+  const Lengths found = lengths_of(apart);
+  const auto at = static_cast<std::size_t>(dim);
+  const std::int64_t blocks = found.empty() ? 1 : found.front();
+  if (blocks < 1 || whole[at] % blocks != 0)
+    return check.problem(fmt::format("dimension {} of the array {} does not divide into {} blocks", dim, text_of(whole), blocks));
+  Lengths expected = whole;
+  expected[at] /= blocks;
+  expected.insert(expected.begin(), blocks);
+  if (found != expected) check.problem(fmt::format("the blocks of {} are {}; expected {}", text_of(whole), text_of(found), text_of(expected)));
+}
+
+}  // namespace
+
+void pack_blocks(const Local& local, OperandCheck& check) { blocks_of(local.reads[0], local.writes[0], local.dims[0], check); }
+void unpack_blocks(const Local& local, OperandCheck& check) { blocks_of(local.writes[0], local.reads[0], local.dims[1], check); }
+
 }  // namespace shapes
 }  // namespace podsim

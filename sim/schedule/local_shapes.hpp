@@ -84,5 +84,8 @@ void scatter_rows(const Local& local, OperandCheck& check);
 void swap_rows(const Local& local, OperandCheck& check);
 void solve(const Local& local, OperandCheck& check);
 
+void pack_blocks(const Local& local, OperandCheck& check);
+void unpack_blocks(const Local& local, OperandCheck& check);
+
 }  // namespace shapes
 }  // namespace podsim

@@ -65,7 +65,7 @@ class ReferenceChecker {
 
   void check_node(const ReferenceNode& node) {
     const ReferenceTraits& traits = traits_of(node.kind);
-    if (node.extents.size() > most_reference_dimensions)
+    if (node.extents.size() + (node.complex ? 1 : 0) > most_reference_dimensions)
       return of_node("{} dimensions; expected at most {}", node.extents.size(), most_reference_dimensions);
     if (!count_of(node.extents)) return of_node("the extents {}; expected each at least 1, and at most 2^58 elements", shape_text(node.extents));
     if (node.operands.size() != static_cast<std::size_t>(traits.operands))

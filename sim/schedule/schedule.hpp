@@ -148,7 +148,7 @@ struct Local {
   Unit unit = Unit::core;
   bool features_first = false;  // of what is read: norms, attention, transpose
   bool causal = false;          // attention
-  std::array<int, 2> dims{};    // of FFTs and twiddle factors
+  std::array<int, 2> dims{};    // of FFTs, twiddle factors and blocks
   std::vector<int> splits{};    // of matrices: how many of a region's first dimensions form the rows; by region, reads first. None: 1 for each
   std::vector<Numbering> numbering{};  // of rows and columns; none: they count from 0
   friend bool operator==(const Local&, const Local&) = default;

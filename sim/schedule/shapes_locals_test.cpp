@@ -47,6 +47,15 @@ TEST(LocalShapes, NormsAreOverTokensAndAPartOfTheFeatures) {
   }
 }
 
+TEST(LocalShapes, BlocksOfADimensionComeFirst) {
+  EXPECT_THAT(said_of(LocalKind::pack_blocks, {{6, 4}, {3, 2, 4}}), IsEmpty());  // dimension 0
+  EXPECT_THAT(said_of(LocalKind::unpack_blocks, {{3, 2, 4}, {6, 4}}), IsEmpty());
+  EXPECT_THAT(said_of(LocalKind::pack_blocks, {{6, 4}, {3, 4, 2}}), ElementsAre(R"(task 0 "t": the blocks of [6,4] are [3,4,2]; expected [3,2,4])"));
+  EXPECT_THAT(said_of(LocalKind::unpack_blocks, {{4, 2, 4}, {6, 4}}),
+              ElementsAre(R"(task 0 "t": dimension 0 of the array [6,4] does not divide into 4 blocks)"));
+  EXPECT_THAT(said_of(LocalKind::pack_blocks, {{}, {1}}), ElementsAre(R"(task 0 "t": the array has 0 dimensions, no dimension 0)"));
+}
+
 TEST(LocalShapes, SumsAndBroadcastsKeepTheRank) {
   EXPECT_THAT(said_of(LocalKind::sum_along, {{4, 6, 2}, {4, 1, 2}}), IsEmpty());
   EXPECT_THAT(said_of(LocalKind::sum_along, {{4, 6}, {4, 6}}), IsEmpty());

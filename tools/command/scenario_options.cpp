@@ -66,7 +66,7 @@ OptionGroup one_problem() {
        "GEMM: collective, meshslice, summa, cannon, wang, 1d-os, 1d-ls,\n1d-fsdp, 1d-megatron, jax-ag-..., jax-rs-..., tp-ag-...\ncollective: "
        "ring, ring-one-way, ring-shortest, line,\nfolded-ring, halving-doubling, direct, pairwise, rotations,\nhierarchical, hierarchical-direct, "
        "hierarchical-doubling,\nchannels, tree, in-switch, hierarchical-in-switch, pallas-ring,\npallas-bidirectional, pallas-alternating, or auto: the cheapest,\nin any order of axes (also if "
-       "left out)"},
+       "left out)\n--program: fft=pencil|slab|four-step|naive, lu=block|naive,\nsolve=block|naive|batched, separated by commas; left out: the\ndistributed one where it applies"},
           {"dataflow", word("os|ls|rs"), "which operand stands still: output, left or right; left out: os,\nor what the algorithm's name says"},
           {"slice-count", word("S"), "slices of meshslice; panels of summa (left out: lcm(R, C))"}};
 }
@@ -81,7 +81,10 @@ OptionGroup program_options() {
           {"choose", word("default|bytes|time", "bytes"), "which collectives are inserted, operation by operation: those of the\nusual rules, with the fewest bytes received per device, or the\nfastest by des; of a whole program another way may be better"},
           {"chain", flag(), "--program is one product of 3 to 8 matrices (or X = A @ X): search the\norder of the products and the shardings that are not given"},
           {"minimise", word("bytes|collectives|time", "bytes"), "of --chain"},
-          {"replicate", words("A[,...]|all"), "operands of --chain that need not be divided over all devices"}};
+          {"replicate", words("A[,...]|all"), "operands of --chain that need not be divided over all devices"},
+          {"look-ahead", word("0|1", "0"), "of lu and solve in --program: 1 factors the next panel before the\nrest of an update"},
+          {"order", word("transposed|natural", "natural"), "of fft and ifft in --program: transposed leaves the result of a\n3-D transform stored as dimensions 1, 2, 0 (2-D: 1, 0), which saves as\nmany all-to-alls as it takes"},
+          {"overlap", word("CHUNKS", "1"), "of fft and ifft in --program: the all-to-all of a part runs beside the\nFFTs of the rest"}};
 }
 
 /// The same as lists.
@@ -91,7 +94,7 @@ OptionGroup compared_problems() {
           {"axis", words("NAME[,...]"),
        "the mesh axes of --collective, first most significant; repeatable:\nthe collective along other axes"},
           {"bytes", word("N[,...]"), "input bytes on each device of --collective: 64KiB,1MiB,16MiB"},
-          {"algorithms", word("NAME[,...]|all", "collective,meshslice"), "which algorithms to compare; left out, of --collective: all"},
+          {"algorithms", word("NAME[,...]|all", "collective,meshslice"), "which algorithms to compare; left out, of --collective and of\ntransforms and linear systems in --program: all"},
           {"dataflow", word("os|ls|rs[,...]", "os"), "which operand stands still: output, left or right"},
           {"slice-count", word("S[,...]"), "slices of meshslice (summa takes lcm(R, C) panels)"}};
 }
@@ -104,10 +107,10 @@ OptionGroup problem_options(bool several) {
           {"chunks", word("N"), "of broadcast, reduce and algorithms in chunks (hierarchical, tree,\nin-switch); left out: what takes least time by a model of the\npipeline. rotations: at most so many"},
           {"shift", word("N"), "permute: everybody to their position + N"},
           {"pairs", input_file("FILE"), "permute: lines `from to`, positions along the axes; # begins a comment"},
-          {"dtype", word("bf16|f32"), "element type of --collective and of --program"},
+          {"dtype", word("bf16|f32"), "element type of --collective (also c64, s32) and of --program, where\n--shape X=64x64,c64 names that of one array; of transforms and linear\nsystems f32 if left out"},
           {"pass", word("forward|backward|both", "forward"), "a layer's forward product, its two gradients, or all three"},
           {"wang-operand", word("x|w"), "which operand of wang OS travels; left out: the one with more\nbytes times hops"},
-          {"block", word("B", "8"), "rows or columns of a slice's interleaved blocks"},
+          {"block", word("B", "8"), "rows or columns of a slice's interleaved blocks; of lu and solve in\n--program those of a block (left out: up to 128)"},
           {"prefetch", word("P", "1"), "slices that run ahead of the matmul"},
           {"slice-copies", word("on|off"), "whether cutting slices costs copies on the core;\nleft out: as the machine says"},
           {"collectives", word("NAME|auto"),

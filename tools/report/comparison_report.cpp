@@ -234,6 +234,9 @@ std::vector<Column> pod_columns(const std::vector<Row>& rows) {
 
 bool has_replicated(const Row& row) { return !row.problem.replicated.empty(); }
 
+/// Of programs with transforms or linear systems.
+bool has_kernels(const Row& row) { return row.problem.program && !row.problem.program->kernels.empty(); }
+
 std::string peak_text(const Row& row) { return to_text(Bytes{row.result.peak_memory_bytes}) + (row.over_hbm ? "*" : ""); }
 
 /// Of GEMMs and workloads.
@@ -278,6 +281,10 @@ std::string rows_table(const std::vector<Row>& rows) {
   const std::size_t left = columns.size() + (collectives ? 3 : 2);
   for (Column& column : collectives ? collective_columns() : compute_columns()) columns.push_back(std::move(column));
   if (std::any_of(rows.begin(), rows.end(), has_replicated)) columns.push_back({"replicated", replicated_text});
+  if (std::any_of(rows.begin(), rows.end(), has_kernels)) {
+    columns.push_back({"received", [](const Row& row) { return row.problem.program ? to_text(row.problem.program->cost.received) : "-"; }});
+    columns.push_back({"all-gather", [](const Row& row) { return row.problem.program ? row.problem.program->contains_all_gather ? "yes" : "no" : "-"; }});
+  }
   std::vector<std::vector<std::string>> cells(1);
   for (const Column& column : columns) cells.front().push_back(column.heading);
   cells.front().emplace_back("vs best");

@@ -30,7 +30,8 @@ std::string program_table(const ProgramSummary& summary) {
   std::vector<std::vector<std::string>> rows{{"statement", "collective", "tensor", "axes", "from", "to", "input B", "received B"}};
   std::string why, last, next;
   for (const ProgramCollective& collective : summary.collectives) {
-    rows.push_back({collective.statement == last ? "" : collective.statement, collective.kind, collective.tensor, fmt::format("{}", fmt::join(collective.axes, ",")), collective.before,
+    rows.push_back({collective.statement == last ? "" : collective.statement,
+                    collective.count == 1 ? collective.kind : fmt::format("{} x {}", collective.count, collective.kind), collective.tensor, fmt::format("{}", fmt::join(collective.axes, ",")), collective.before,
                     collective.after, std::to_string(collective.input.count()), std::to_string(collective.received.count())});
     last = collective.statement;
     why += wrapped(fmt::format("{} of {} along {}: {}.", collective.kind, collective.tensor, fmt::join(collective.axes, ","), collective.reason)) + "\n";
@@ -45,9 +46,12 @@ std::string program_table(const ProgramSummary& summary) {
   text += "\n";
   std::vector<std::vector<std::string>> facts;
   for (const auto& [name, sharding] : summary.shards) facts.push_back({"operand " + name, sharding});
+  for (const ProgramKernel& kernel : summary.kernels)
+    facts.push_back({fmt::format("{} of {}", kernel.function, kernel.name), kernel.algorithm + (kernel.note.empty() ? "" : ", " + kernel.note)});
   for (const ProgramOutput& output : summary.outputs)
     facts.push_back({"output " + output.name,
-                     fmt::format("{} {}{}", shape_text(output.extents), output.sharding,
+                     fmt::format("{} {}{}{}{}", shape_text(output.extents), output.sharding, output.is_real ? "" : ", " + output.dtype,
+                                 output.cyclic.empty() ? "" : fmt::format(", block-cyclic by {}", fmt::join(output.cyclic, "x")),
                                  output.unreduced.empty() ? "" : fmt::format(", partial sums along {}", fmt::join(output.unreduced, ",")))});
   facts.push_back({"received per device", fmt::format("{} B in {} collective{}", summary.cost.received.count(), summary.cost.collectives, summary.cost.collectives == 1 ? "" : "s")});
   if (summary.per_iteration) facts.push_back({"per iteration", fmt::format("{} B received per device; the result has its operand's sharding", summary.per_iteration->count())});
@@ -66,18 +70,32 @@ Json program_json(const ProgramSummary& summary) {
     entry.set("alternative", or_null(one.alternative));
     entry.set("alternative_bytes", one.alternative_bytes ? Json(one.alternative_bytes->count()) : Json());
     entry.set("reason", one.reason);
+    if (one.count != 1) entry.set("count", one.count);
     collectives.push_back(std::move(entry));
   }
   for (const ProgramOutput& output : summary.outputs) {
     Json shape = Json::array();
     for (const std::int64_t extent : output.extents) shape.push_back(extent);
-    outputs.push_back(Json{{"name", output.name}, {"shape", std::move(shape)}, {"spec", output.sharding}, {"unreduced", output.unreduced}});
+    Json entry{{"name", output.name}, {"shape", std::move(shape)}, {"spec", output.sharding}, {"unreduced", output.unreduced}};
+    if (!output.is_real) entry.set("dtype", output.dtype);
+    if (!output.cyclic.empty()) {
+      Json blocks = Json::array();
+      for (const std::int64_t block : output.cyclic) blocks.push_back(block);
+      entry.set("blocks", std::move(blocks));
+    }
+    outputs.push_back(std::move(entry));
   }
   Json json{{"collectives", std::move(collectives)},
             {"received_bytes", summary.cost.received.count()},
             {"contains_all_gather", summary.contains_all_gather},
             {"outputs", std::move(outputs)},
             {"padded_bytes", summary.padded.count()}};
+  if (!summary.kernels.empty()) {
+    Json kernels = Json::array();
+    for (const ProgramKernel& kernel : summary.kernels)
+      kernels.push_back(Json{{"name", kernel.name}, {"function", kernel.function}, {"algorithm", kernel.algorithm}, {"note", or_null(kernel.note)}});
+    json.set("kernels", std::move(kernels));
+  }
   if (summary.association.empty()) return json;
   Json shards = Json::object();
   for (const auto& [name, sharding] : summary.shards) shards.set(name, sharding);

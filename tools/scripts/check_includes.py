@@ -36,7 +36,7 @@ ARROWS = {
     "topologies": {"topologies/jax", "sim/config"},
     "algorithms": {"sim/schedule"},
     "workloads": {"algorithms", "topologies"},
-    "workloads/sharded": {"sim/schedule"},
+    "workloads/sharded": {"algorithms"},
     "workloads/tuning": {"workloads", "sim/engine/table"},
     "workloads/scenario": {"workloads/tuning", "workloads/sharded"},
     "validation/calibration": {"workloads/scenario"},

@@ -12,7 +12,7 @@ namespace podsim {
 std::span<const FieldKind> scenario_fields() {
   using enum FieldKind::Part;
   using enum FieldKind::Form;
-  static constexpr std::array<FieldKind, 59> fields{{
+  static constexpr std::array<FieldKind, 62> fields{{
       {"machine", system, text},
       {"set", system, texts},
       {"precision", system, text},
@@ -43,6 +43,9 @@ std::span<const FieldKind> scenario_fields() {
       {"chain", problem, flag},
       {"minimise", problem, text, "bytes"},
       {"replicate", problem, texts},
+      {"look_ahead", problem, integer, "0"},
+      {"order", problem, text, "natural"},
+      {"overlap", problem, integer, "1"},
       {"only", problem, text},
       {"batch", problem, integer},
       {"seq", problem, integer},

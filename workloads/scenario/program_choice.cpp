@@ -1,6 +1,7 @@
 #include "workloads/scenario/program_choice.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
@@ -73,6 +74,16 @@ std::string text_of(const std::vector<std::pair<std::string, std::string>>& shar
   return text;
 }
 
+/// "fft=pencil,solve=block": of each function once.
+std::string methods_in(const ProgramSummary& summary) {
+  std::vector<std::string> methods;
+  for (const ProgramKernel& kernel : summary.kernels) {
+    std::string method = fmt::format("{}={}", kernel.function, kernel.algorithm);
+    if (std::find(methods.begin(), methods.end(), method) == methods.end()) methods.push_back(std::move(method));
+  }
+  return fmt::format("{}", fmt::join(methods, ","));
+}
+
 Expected<PlannedProgram> chained(const System& system, const ProgramSpec& spec, const RunOptions& options) {
   ChainRequest request{spec.program, spec.chain->fixed, spec.chain->replicate, spec.chain->minimise, options.control.stop};
   options.tell("searching the chain");
@@ -106,6 +117,7 @@ Expected<PlannedProgram> choose_program_plan(const System& system, const Program
   if (!plan) return plan.error();
   PlannedProgram planned{spec.program, *std::move(plan), spec.collectives, {}, fmt::format("program by {}", name_of(spec.choose))};
   planned.summary = summary_of(planned.program, planned.plan);
+  if (!planned.summary.kernels.empty()) planned.chosen_by = methods_in(planned.summary);
   return planned;
 }
 

@@ -170,13 +170,29 @@ std::optional<GemmProblem> gemm_of(const ShardedProgram& program) {
                      transposed[1] ? Dataflow::ls : transposed[0] ? Dataflow::rs : Dataflow::os};
 }
 
+/// The program with its transforms and linear systems by each algorithm.
+Expected<std::vector<Variant>> kernel_variants(const Fields& fields, const ProgramSpec& spec, const std::vector<std::string>& methods) {
+  if (fields.has("choose")) return Diagnostic{fields.where("choose"), "expected `algorithms` to compare transforms and linear systems by, found `choose`"};
+  if (fields.has("slice_count")) return Diagnostic{fields.where("slice_count"), "belongs to products"};
+  std::vector<Variant> variants;
+  for (const FieldText& name : algorithms(fields, methods, methods)) {
+    if (std::find(methods.begin(), methods.end(), name.text) == methods.end())
+      return Diagnostic{name.where, fmt::format("there is no algorithm {} of what the program computes{}", quoted(name.text), did_you_mean(name.text, methods))};
+    ProgramSpec by = spec;
+    set_methods(by.program, name.text);
+    variants.push_back({name.text, std::move(by)});
+  }
+  return variants;
+}
+
 /// The program by each way to choose; if it is a GEMM, its algorithms beside it.
 Expected<std::vector<Variant>> program_variants(const Fields& fields, const System& system) {
   Fields one = fields;
   one.erase("choose");
-  auto spec = read_sharded(one, system, DType::bf16);
+  auto spec = read_sharded(one, system, DType::bf16, false);
   if (!spec) return spec.error();
   std::vector<Variant> variants;
+  if (const std::vector<std::string> methods = kernel_methods(spec->program); !methods.empty()) return kernel_variants(fields, *spec, methods);
   if (spec->chain) {
     variants.push_back({"chain", *std::move(spec)});
     return variants;

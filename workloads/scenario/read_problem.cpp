@@ -22,7 +22,7 @@ struct Owner {
   std::string_view field;
   std::array<std::string_view, 4> problems;
 };
-constexpr std::array<Owner, 33> owners{{
+constexpr std::array<Owner, 36> owners{{
     {"axis", {"collective"}},
     {"bytes", {"collective"}},
     {"dtype", {"collective", "program"}},
@@ -33,6 +33,9 @@ constexpr std::array<Owner, 33> owners{{
     {"chain", {"program"}},
     {"minimise", {"program"}},
     {"replicate", {"program"}},
+    {"look_ahead", {"program"}},
+    {"order", {"program"}},
+    {"overlap", {"program"}},
     {"root", {"collective"}},
     {"chunks", {"collective"}},
     {"shift", {"collective"}},
@@ -70,12 +73,16 @@ Status fields_belong(const Fields& fields, std::string_view problem) {
   return success();
 }
 
+}  // namespace
+
 Expected<bool> on_off(const Fields& fields, std::string_view name) {
   const std::string text = fields.text(name);
   if (text == "on") return true;
   if (text == "off") return false;
   return Diagnostic{fields.where(name), "expected on or off, found " + quoted(text)};
 }
+
+namespace {
 
 /// Errors: a field that is given and empty, too.
 Expected<CollectivePolicy> read_policy(const Fields& fields, std::string_view name) {
@@ -172,7 +179,7 @@ Expected<ProblemSpec> read_problem(const Fields& fields, const System& system, D
     return ProblemSpec{*std::move(spec)};
   }
   if (*kind == "program") {
-    for (const char* name : {"algorithm", "slice_count", "block", "prefetch", "slice_copies"})
+    for (const char* name : {"slice_count", "prefetch"})
       if (fields.has(name)) return Diagnostic{fields.where(name), "of `program` belongs to comparisons with GEMM algorithms; `collectives` names how collectives are lowered"};
     auto spec = read_sharded(fields, system, default_dtype);
     if (!spec) return spec.error();

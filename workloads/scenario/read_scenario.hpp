@@ -64,13 +64,25 @@ Expected<ProblemSpec> read_problem(const Fields& fields, const System& system, D
 /// `gemm` without algorithm, dataflow and slice count.
 Expected<GemmSpec> read_gemm(const Fields& fields, const Machine& machine, DType default_dtype);
 Expected<CollectiveSpec> read_collective(const Fields& fields, const System& system, DType default_dtype);
-/// A sharded program. Errors: those of read_program(); fields of another way to choose.
-Expected<ProgramSpec> read_sharded(const Fields& fields, const System& system, DType default_dtype);
+/// A sharded program. Errors: those of read_program(); fields of another way to choose. `algorithms`: whether `algorithm` is of its transforms and linear
+/// systems. These are of f32 where nothing says otherwise.
+Expected<ProgramSpec> read_sharded(const Fields& fields, const System& system, DType default_dtype, bool algorithms = true);
 /// Of `devices` devices.
 Expected<Workload> read_workload(const Fields& fields, int devices);
 Expected<PlanChoices> read_plan_choices(const Fields& fields, const Machine& machine, const Workload& workload);
 Expected<PartOptions> read_part_options(const Fields& fields, const Machine& machine);
 Expected<Pass> read_pass(const Fields& fields);
+Expected<bool> on_off(const Fields& fields, std::string_view name);
+
+/// How the transforms and linear systems of a program are computed: algorithm ("fft=pencil,lu=block", if `algorithms`), block, look_ahead, order, overlap,
+/// slice_copies.
+Expected<KernelChoice> read_kernels(const Fields& fields, const Machine& machine, bool algorithms = true);
+/// Errors: a field of a function that the program does not have.
+Status kernels_belong(const Fields& fields, const ShardedProgram& program);
+/// The algorithms of the functions that the program has: "pencil", "naive".
+std::vector<std::string> kernel_methods(const ShardedProgram& program);
+/// Every function that has an algorithm of this name is computed by it.
+void set_methods(ShardedProgram& program, std::string_view method);
 
 /// "m=512,n=1024,k=256[,dtype=bf16]". Errors: missing, repeated, unknown or non-positive entries.
 Expected<GemmProblem> parse_gemm(const std::string& text, DType default_dtype, const SourceLocation& where);

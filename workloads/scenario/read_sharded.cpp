@@ -26,6 +26,19 @@ SourceLocation place_of_value(SourceLocation where, std::string_view name, const
   return where;
 }
 
+/// Whether a statement calls one of the functions that factorise or transform.
+bool has_kernels(const std::vector<ProgramText::Entry>& statements) {
+  return std::any_of(statements.begin(), statements.end(), [](const ProgramText::Entry& entry) {
+    for (const std::string_view call : {"fft", "lu", "solve"})
+      for (std::size_t at = entry.text.find(call); at != std::string::npos; at = entry.text.find(call, at + 1)) {
+        const std::size_t behind = entry.text.find_first_not_of(' ', at + call.size());
+        const bool whole = at == 0 || std::string_view{" =(,+-*/@i;\n\t"}.find(entry.text[at - 1]) != std::string_view::npos;
+        if (whole && behind != std::string::npos && entry.text[behind] == '(') return true;
+      }
+    return false;
+  });
+}
+
 Expected<ProgramText> load_program_text(const std::string& path, DType default_dtype) {
   const auto content = read_file(path, config_limit);
   if (!content) return content.error();
@@ -47,6 +60,8 @@ Expected<ProgramText> load_program_text(const std::string& path, DType default_d
     const auto dtype = parse_dtype(message.dtype(), file.where(root.at("dtype")));
     if (!dtype) return dtype.error();
     text.dtype = *dtype;
+  } else if (has_kernels(text.statements)) {
+    text.dtype = DType::f32;
   }
   return text;
 }
@@ -90,6 +105,7 @@ Expected<ProgramText> program_text(const Fields& fields, DType default_dtype) {
     SourceLocation where = fields.where("program");
     where.is_field = false;
     text.statements.push_back({given, where});
+    if (has_kernels(text.statements)) text.dtype = DType::f32;
   }
   complete(text.shapes, fields, "shape");
   complete(text.shards, fields, "shard");
@@ -144,15 +160,20 @@ Expected<Minimise> parse_minimise(const std::string& text, const SourceLocation&
   return Diagnostic{where, "expected bytes, collectives or time, found " + quoted(text)};
 }
 
-Expected<ProgramSpec> read_sharded(const Fields& fields, const System& system, DType default_dtype) {
-  const auto text = program_text(fields, default_dtype);
+Expected<ProgramSpec> read_sharded(const Fields& fields, const System& system, DType default_dtype, bool algorithms) {
+  auto text = program_text(fields, default_dtype);
   if (!text) return text.error();
+  const auto kernels = read_kernels(fields, system.machine, algorithms);
+  if (!kernels) return kernels.error();
+  text->kernels = *kernels;
   for (const char* name : {"minimise", "replicate"})
     if (fields.has(name) && !fields.flag("chain")) return Diagnostic{fields.where(name), "belongs to `chain`"};
   if (fields.has("choose") && fields.flag("chain")) return Diagnostic{fields.where("choose"), "expected `minimise` with `chain`, which chooses all shardings itself"};
   if (fields.flag("pad") && fields.flag("chain")) return Diagnostic{fields.where("pad"), "does not go with `chain`, which takes shardings that divide"};
   auto program = read_program(*text, system.mesh);
   if (!program) return program.error();
+  if (algorithms)
+    if (Status belong = kernels_belong(fields, *program); !belong) return belong.error();
   ProgramSpec spec{*std::move(program)};
   const auto choose = parse_choose(fields.text("choose"), fields.where("choose"));
   if (!choose) return choose.error();

@@ -350,6 +350,12 @@ std::vector<ShardingAlternative> alternatives_of(const ShardedProgram& program, 
   const std::size_t rank = operation.operands.empty() ? 0 : program.operations[static_cast<std::size_t>(operation.operands[0])].extents.size();
   switch (operation.op) {
     case ArrayOp::input: assert(false && "an input is not computed"); return {};
+    case ArrayOp::fft:
+    case ArrayOp::ifft:
+    case ArrayOp::lu_pivots:
+    case ArrayOp::lu_lower:
+    case ArrayOp::lu_upper:
+    case ArrayOp::solve: assert(false && "kernel_way() says how"); return {};
     case ArrayOp::product: return ProductRules{program, operation, operands, asked}.all();
     case ArrayOp::transpose: return {{operands, transposed(operands[0], rank)}};
     case ArrayOp::sum: return {{operands, summed(operands[0], rank, operation.dim)}};

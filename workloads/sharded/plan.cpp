@@ -28,13 +28,19 @@ class Planner {
     for (std::size_t i = 0; i < program_.operations.size(); ++i) {
       const Operation& operation = program_.operations[i];
       if (operation.op == ArrayOp::input) {
-        add_form(static_cast<int>(i), *operation.sharding);
+        add_form(static_cast<int>(i), *operation.sharding, cyclic_input(static_cast<int>(i)));
         continue;
       }
       if (Status added = plan(static_cast<int>(i)); !added) return added.error();
     }
     for (const int output : program_.outputs) {
       const auto asked = program_.out.find(output);
+      const int first = forms_of_[static_cast<std::size_t>(output)].front();
+      if (asked == program_.out.end() && is_cyclic(first)) {  // stays as it was computed
+        plan_.outputs[output] = first;
+        continue;
+      }
+      if (Status made = make_contiguous(output, output); !made) return made.error();
       const Sharding own = primary(output);
       const Sharding to = needed(own, asked == program_.out.end() ? std::nullopt : std::optional{asked->second});
       std::map<int, std::string> reasons;
@@ -47,10 +53,11 @@ class Planner {
  private:
   [[nodiscard]] const std::string& axis_name(int axis) const { return program_.mesh.axes()[static_cast<std::size_t>(axis)].name; }
   [[nodiscard]] ArrayLayout layout(int operation) const {
-    return {program_.operations[static_cast<std::size_t>(operation)].extents, size_of(program_.dtype)};
+    const Operation& array = program_.operations[static_cast<std::size_t>(operation)];
+    return {array.extents, size_of(array.dtype)};
   }
-  int add_form(int operation, const Sharding& sharding) {
-    plan_.forms.push_back({operation, sharding.canonical()});
+  int add_form(int operation, const Sharding& sharding, CyclicBlocks cyclic = {}) {
+    plan_.forms.push_back({operation, sharding.canonical(), std::move(cyclic)});
     forms_of_[static_cast<std::size_t>(operation)].push_back(static_cast<int>(plan_.forms.size()) - 1);
     return static_cast<int>(plan_.forms.size()) - 1;
   }
@@ -66,10 +73,91 @@ class Planner {
     return own;
   }
 
+  // ---- Block-cyclic forms ----
+
+  [[nodiscard]] bool is_cyclic(int form) const { return !plan_.forms[static_cast<std::size_t>(form)].cyclic.empty(); }
+
+  /// The blocks of an input that only solvers read: it is given as they need it.
+  CyclicBlocks cyclic_input(int input) const {
+    std::optional<CyclicBlocks> blocks;
+    for (const Operation& reader : program_.operations)
+      for (std::size_t o = 0; o < reader.operands.size(); ++o) {
+        if (reader.operands[o] != input) continue;
+        std::vector<Sharding> operands;
+        for (const int operand : reader.operands) operands.push_back(program_.operations[static_cast<std::size_t>(operand)].sharding.value_or(Sharding{}));
+        const bool known = is_kernel(reader.op) && program_.operations[static_cast<std::size_t>(reader.operands[0])].sharding.has_value();
+        const auto way = known ? kernel_way(program_, reader, operands) : Expected<KernelWay>{Diagnostic{}};
+        const bool as_it_is = way && way->operands[o] == operands[o].canonical() && (!blocks || *blocks == way->cyclic[o]);
+        blocks = as_it_is ? way->cyclic[o] : CyclicBlocks{};
+        if (!as_it_is) return {};
+      }
+    return blocks.value_or(CyclicBlocks{});
+  }
+
+  /// Errors: numbers of blocks that the devices do not divide.
+  Status add_layout(int operation, int before, CyclicBlocks cyclic, int wanted_by) {
+    const ArrayForm& form = plan_.forms[static_cast<std::size_t>(before)];
+    const Operation& array = program_.operations[static_cast<std::size_t>(operation)];
+    const CyclicBlocks& blocks = cyclic.empty() ? form.cyclic : cyclic;
+    for (std::size_t d = 0; d < blocks.size(); ++d) {
+      const std::int64_t devices = devices_along(program_.mesh, form.sharding.axes_of(d)), multiple = blocks[d] * devices * devices;
+      if (blocks[d] != 0 && array.extents[d] % multiple != 0)
+        return Diagnostic{program_.operations[static_cast<std::size_t>(wanted_by)].where,
+                          fmt::format("dimension {} of {} has extent {}: expected a multiple of {}, so that {} devices re-lay blocks of {} out as contiguous ones", d, array.name,
+                                      array.extents[d], multiple, devices, blocks[d])};
+    }
+    const Sharding sharding = form.sharding;
+    plan_.actions.emplace_back(PlannedLayout{before, add_form(operation, sharding, std::move(cyclic)), wanted_by});
+    return success();
+  }
+
+  /// Some form of the array that is not block-cyclic.
+  Status make_contiguous(int operation, int wanted_by) {
+    const auto& forms = forms_of_[static_cast<std::size_t>(operation)];
+    if (std::any_of(forms.begin(), forms.end(), [&](int form) { return !is_cyclic(form); })) return success();
+    return add_layout(operation, forms.front(), {}, wanted_by);
+  }
+
+  Expected<int> in_blocks(int operation, const Sharding& sharding, const CyclicBlocks& cyclic, int wanted_by) {
+    const auto find = [&](const CyclicBlocks& blocks) -> std::optional<int> {
+      for (const int form : forms_of_[static_cast<std::size_t>(operation)])
+        if (plan_.forms[static_cast<std::size_t>(form)].sharding == sharding && plan_.forms[static_cast<std::size_t>(form)].cyclic == blocks) return form;
+      return std::nullopt;
+    };
+    if (const auto known = find(cyclic)) return *known;
+    if (Status made = make_contiguous(operation, wanted_by); !made) return made.error();
+    const int before = convert(operation, sharding, wanted_by, {}, fmt::format("{} needs it in this sharding", name_of(program_.operations[static_cast<std::size_t>(wanted_by)].op)));
+    if (cyclic.empty()) return before;
+    if (Status added = add_layout(operation, before, cyclic, wanted_by); !added) return added.error();
+    return *find(cyclic);
+  }
+
+  /// There is one way: the algorithm's.
+  Status plan_kernel(int i) {
+    const Operation& operation = program_.operations[static_cast<std::size_t>(i)];
+    std::vector<Sharding> operands;
+    for (const int operand : operation.operands) operands.push_back(seen(operand));
+    auto way = kernel_way(program_, operation, operands);
+    if (!way) return way.error();
+    PlannedOperation planned{i, {}, 0, {}};
+    for (std::size_t o = 0; o < operands.size(); ++o) {
+      const auto form = in_blocks(operation.operands[o], way->operands[o], way->cyclic[o], i);
+      if (!form) return form.error();
+      planned.operands.push_back(*form);
+    }
+    planned.result = add_form(i, way->result, way->result_cyclic);
+    planned.kernel = *std::move(way);
+    plan_.actions.emplace_back(std::move(planned));
+    return success();
+  }
+
+  // ---- Conversions ----
+
   /// The cheapest conversion from any form; the form it begins with.
   std::pair<int, const Resharding*> cheapest(int operation, const Sharding& to) {
     std::pair<int, const Resharding*> best{0, nullptr};
     for (const int form : forms_of_[static_cast<std::size_t>(operation)]) {
+      if (is_cyclic(form)) continue;
       const Resharding* way = resharder_.find(layout(operation), plan_.forms[static_cast<std::size_t>(form)].sharding, to);
       if (way != nullptr && (best.second == nullptr || less(way->cost, best.second->cost, Objective::bytes))) best = {form, way};
     }
@@ -81,7 +169,7 @@ class Planner {
     assert(way != nullptr && "every alternative can be reached");
     for (const ReshardStep& step : way->steps) {
       const auto& forms = forms_of_[static_cast<std::size_t>(operation)];
-      const auto known = std::find_if(forms.begin(), forms.end(), [&](int f) { return plan_.forms[static_cast<std::size_t>(f)].sharding == step.after; });
+      const auto known = std::find_if(forms.begin(), forms.end(), [&](int f) { return !is_cyclic(f) && plan_.forms[static_cast<std::size_t>(f)].sharding == step.after; });
       if (known != forms.end()) {
         form = *known;
         continue;
@@ -98,8 +186,12 @@ class Planner {
 
   Status plan(int i) {
     const Operation& operation = program_.operations[static_cast<std::size_t>(i)];
+    if (is_kernel(operation.op)) return plan_kernel(i);
     std::vector<Sharding> operands;
-    for (const int operand : operation.operands) operands.push_back(seen(operand));
+    for (const int operand : operation.operands) {
+      if (Status made = make_contiguous(operand, i); !made) return made.error();
+      operands.push_back(seen(operand));
+    }
     const auto out = program_.out.find(i);
     const std::optional<Sharding> asked = out == program_.out.end() ? std::nullopt : std::optional{out->second};
     std::vector<CostedAlternative> ways;
@@ -128,7 +220,7 @@ class Planner {
       if (choice.next) choice.next->collectives = collectives_of(i, choice.next->alternative, asked);
     }
     const ShardingAlternative& way = ways[chosen].alternative;
-    PlannedOperation planned{i, {}, 0};
+    PlannedOperation planned{i, {}, 0, {}};
     for (std::size_t o = 0; o < operands.size(); ++o)
       planned.operands.push_back(convert(operation.operands[o], way.operands[o], i, way.reasons, fmt::format("{} needs it in this sharding", name_of(operation.op))));
     planned.result = add_form(i, way.result);
@@ -203,10 +295,11 @@ ShardedProgram program_of(const ShardedProgram& program, const Operation& operat
   ShardedProgram own;
   own.mesh = program.mesh;
   own.dtype = program.dtype;
+  own.kernels = program.kernels;
   Operation last = operation;
   for (std::size_t o = 0; o < operands.size(); ++o) {
     const Operation& array = program.operations[static_cast<std::size_t>(operation.operands[o])];
-    own.operations.push_back(Operation{.op = ArrayOp::input, .name = fmt::format("{}.{}", array.name, o), .extents = array.extents, .sharding = operands[o], .where = array.where});
+    own.operations.push_back(Operation{.op = ArrayOp::input, .name = fmt::format("{}.{}", array.name, o), .extents = array.extents, .dtype = array.dtype, .sharding = operands[o], .where = array.where});
     last.operands[o] = static_cast<int>(o);
   }
   last.statement = 0;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "workloads/sharded/insertion.hpp"
+#include "workloads/sharded/kernels.hpp"
 #include "workloads/sharded/reshard.hpp"
 
 namespace podsim {
@@ -22,6 +23,13 @@ std::string_view name_of(Choose choose);  // "default"
 struct ArrayForm {
   int operation = 0;
   Sharding sharding;
+  CyclicBlocks cyclic{};
+};
+
+/// Between blocks that are contiguous and blocks that are dealt out to the devices in turn; the sharding stays.
+struct PlannedLayout {
+  int before = 0, after = 0;  // forms
+  int operation = 0;          // that wants it; the array's own, where an output is converted
 };
 
 struct PlannedStep {
@@ -35,6 +43,7 @@ struct PlannedOperation {
   int operation = 0;
   std::vector<int> operands;  // forms
   int result = 0;             // a form
+  std::optional<KernelWay> kernel{};
 };
 
 /// An alternative and what its conversions cost: those of the operands, and of the result to what is asked for; without that, its sums are added up.
@@ -53,7 +62,7 @@ struct PlannedChoice {
 
 struct ProgramPlan {
   std::vector<ArrayForm> forms;
-  std::vector<std::variant<PlannedStep, PlannedOperation>> actions;
+  std::vector<std::variant<PlannedStep, PlannedLayout, PlannedOperation>> actions;
   std::vector<PlannedChoice> choices;
   std::map<int, int> outputs;  // operation -> form
   [[nodiscard]] ReshardCost cost() const;
@@ -64,7 +73,7 @@ using AlternativeChooser = std::function<Expected<std::size_t>(const Operation& 
                                                                const std::vector<CostedAlternative>& alternatives)>;
 
 /// Inserts collectives. Arrays are converted where they are used first and stay converted for later uses. `fastest` is needed for Choose::time alone.
-/// Errors: those of `fastest`.
+/// Errors: those of `fastest`; a transform or linear system whose algorithm does not suit its operands.
 Expected<ProgramPlan> plan_program(const ShardedProgram& program, Choose choose, const AlternativeChooser& fastest = {});
 
 /// One operation on inputs with these shardings as a program of its own; its output is `asked`, or has no pending sums.

@@ -5,12 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 
 namespace podsim {
 
 std::string_view name_of(ArrayOp op) {
-  static constexpr std::array<std::string_view, 20> names{"input", "@",    "+",    "-",   "*",       "/",    "scale",      "add-number",   "reciprocal", ".T", "relu",
-                                                          "gelu",  "sum",  "reshard", "process_allgather", "psum", "all_gather", "psum_scatter", "ppermute",   "all_to_all"};
+  static constexpr std::array<std::string_view, 26> names{"input", "@",    "+",    "-",   "*",       "/",    "scale",      "add-number",   "reciprocal", ".T", "relu",
+                                                          "gelu",  "sum",  "reshard", "process_allgather", "fft", "ifft", "lu", "lu", "lu", "solve", "psum", "all_gather", "psum_scatter", "ppermute",   "all_to_all"};
   return names[static_cast<std::size_t>(op)];
 }
 
@@ -56,6 +57,12 @@ ReferenceKind kind_of(ArrayOp op) {
     case ArrayOp::scale:
     case ArrayOp::reshard:
     case ArrayOp::process_allgather: return ReferenceKind::scale;  // by 1, where values stay as they are
+    case ArrayOp::fft:
+    case ArrayOp::ifft: return ReferenceKind::fft;
+    case ArrayOp::lu_pivots: return ReferenceKind::lu_pivots;
+    case ArrayOp::lu_lower: return ReferenceKind::lu_lower;
+    case ArrayOp::lu_upper: return ReferenceKind::lu_upper;
+    case ArrayOp::solve: return ReferenceKind::solve;
     default: return ReferenceKind::block_collective;
   }
 }
@@ -64,23 +71,52 @@ ReferenceKind kind_of(ArrayOp op) {
 
 ReferenceProgram reference_of(const ShardedProgram& program) {
   ReferenceProgram reference;
+  std::vector<int> node_of;  // per operation
   for (const Operation& operation : program.operations) {
     ReferenceNode node;
     node.kind = kind_of(operation.op);
     if (is_local(operation.op) && operation.axes.empty()) node.kind = ReferenceKind::scale;  // axes of size 1: each device alone
-    node.operands = operation.operands;
+    for (const int operand : operation.operands) node.operands.push_back(node_of[static_cast<std::size_t>(operand)]);
     node.extents = operation.extents;
     node.name = operation.name;
     node.dim = operation.dim;
+    node.complex = operation.dtype == DType::c64;
     if (operation.op == ArrayOp::input) node.tensor = operation.name;
     if (operation.op == ArrayOp::scale || operation.op == ArrayOp::add_number || operation.op == ArrayOp::reciprocal) node.number = operation.number;
     if (node.kind == ReferenceKind::block_collective)
       node.collective = block_collective(operation, program.operations[static_cast<std::size_t>(operation.operands[0])]);
+    if (node.kind == ReferenceKind::fft) {
+      const Extents& from = program.operations[static_cast<std::size_t>(operation.operands[0])].extents;
+      const auto rank = static_cast<int>(from.size());
+      node.extents = from;
+      node.inverse = operation.op == ArrayOp::ifft;
+      for (int d = 0; d < rank; ++d) node.dims.push_back(d);
+      reference.nodes.push_back(node);
+      node = {};
+      node.kind = ReferenceKind::transpose;
+      node.operands = {static_cast<int>(reference.nodes.size()) - 1};
+      node.extents = operation.extents;
+      node.name = operation.name;
+      node.complex = true;
+      const int first = operation.stored_transposed ? (operation.op == ArrayOp::ifft ? rank - 1 : 1) : 0;
+      for (int d = 0; d < rank; ++d) node.permutation.push_back((first + d) % rank);
+    }
+    node_of.push_back(static_cast<int>(reference.nodes.size()));
     reference.nodes.push_back(std::move(node));
   }
-  for (const int output : program.outputs) reference.outputs.emplace_back(program.operations[static_cast<std::size_t>(output)].name, output);
+  for (const int output : program.outputs)
+    reference.outputs.emplace_back(program.operations[static_cast<std::size_t>(output)].name, node_of[static_cast<std::size_t>(output)]);
   reference.claim = fmt::format("{}", fmt::join(program.statements, "; "));
   return reference;
+}
+
+std::int64_t default_block(std::int64_t n) {
+  constexpr std::int64_t most = 128;
+  for (std::int64_t block = most; block > 1; block /= 2)
+    if (n % block == 0 && n > block) return block;
+  for (std::int64_t block = most; block > 1; --block)
+    if (n % block == 0 && n > block) return block;
+  return n;
 }
 
 Flops flops_of(const ShardedProgram& program) {

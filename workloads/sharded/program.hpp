@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "algorithms/fft/fft.hpp"
+#include "algorithms/lu/lu.hpp"
 #include "sim/mesh/sharding.hpp"
 #include "sim/schedule/reference_program.hpp"
 #include "sim/schedule/schedule.hpp"
@@ -30,6 +32,9 @@ enum class ArrayOp {
   sum,          // over one dimension, which the result does not have
   reshard,
   process_allgather,  // to every host
+  fft, ifft,    // over all dimensions
+  lu_pivots, lu_lower, lu_upper,  // P, L, U = lu(A) with P A = L U: row i of P A is row P[i] of A
+  solve,        // solve(A, b): x with A x = b; A [.., n, n], b [.., n] or [.., n, m]
 
   psum,          // the sum over the blocks of the devices along `axes`
   all_gather,    // the blocks along `axes`, side by side in dimension `dim`
@@ -52,19 +57,34 @@ struct Operation {
   std::int64_t shift = 0;
   std::vector<int> axes{};    // of operations on local blocks, first most significant
   Extents extents{};          // of the whole array
+  DType dtype = DType::f32;
+  bool stored_transposed = false;  // fft: dimensions in the order 1, 2, 0 (1, 0); ifft: the way back
   std::optional<Sharding> sharding{};  // of an input or reshard; of others if it follows without any choice or collective
   SourceLocation where{};
+};
+
+/// How transforms and linear systems are computed.
+struct KernelChoice {
+  std::optional<FftMethod> fft{};  // none: the distributed one
+  FftOrder order = FftOrder::natural;
+  int chunks = 1;             // of the FFTs before an all-to-all
+  bool slice_copies = false;  // blocks are packed before an all-to-all
+  std::optional<LuMethod> lu{};  // none: block where A is divided
+  std::optional<SolveMethod> solve{};
+  std::optional<std::int64_t> block{};  // rows and columns of a block; none: default_block()
+  int look_ahead = 0;
 };
 
 /// A program with the shapes and shardings of all that its text fixes. Mesh axes of size 1 are left out of shardings.
 struct ShardedProgram {
   Mesh mesh;
-  DType dtype = DType::f32;
+  DType dtype = DType::f32;                     // of products
   std::vector<Operation> operations;
   std::vector<std::string> statements;          // as written
-  std::vector<int> results;                     // the operation of each statement
+  std::vector<int> results;                     // what statements assign: one operation each, three of P, L, U = lu(A)
   std::vector<int> outputs;                     // operations whose results nobody reads, and those in `out`; in program order
   std::map<int, Sharding> out;                  // the asked-for shardings of outputs
+  KernelChoice kernels{};
   std::optional<int> iterated{};                // X = A @ X: the input that the result takes the place of, in the next iteration
   std::vector<Extents> unpadded;                // per operation its extents before padding; empty: nothing was padded
 };
@@ -79,7 +99,8 @@ struct ProgramText {
   std::vector<Entry> shapes;    // "A=48x24"
   std::vector<Entry> shards;    // "A=x,-"
   std::vector<Entry> outs;      // "C=x,y"
-  DType dtype = DType::f32;
+  DType dtype = DType::f32;     // of arrays whose shape does not name one
+  KernelChoice kernels{};
   bool iterate = false;         // a statement may assign to an input: X = A @ X. Its result is called "X.next"
   bool pad = false;             // round extents up to what the axes divide; the added elements are 0
 };
@@ -102,6 +123,9 @@ struct ElementwiseOperand {
 /// The sharding of an elementwise result if its operands need no collective; slicing is none. Of sums, an operand without partial sums that is replicated
 /// along the axes of the other's partial sums counts on the first device along them alone.
 std::optional<Sharding> direct_elementwise(ArrayOp op, const Extents& result, const ElementwiseOperand& a, const ElementwiseOperand& b);
+
+/// The largest power of two up to 128 that divides n and is less, else the largest such number; n if there is none.
+std::int64_t default_block(std::int64_t n);
 
 /// Multiplications and additions of the program's products: of whole arrays, once.
 Flops flops_of(const ShardedProgram& program);

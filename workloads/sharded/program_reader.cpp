@@ -1,7 +1,7 @@
 // Reads program texts: a recursive descent over the grammar
 //
 //   program    = statement { (";" | newline) statement }
-//   statement  = NAME "=" sum
+//   statement  = NAME "=" sum | NAME "," NAME "," NAME "=" "lu" "(" sum ")"
 //   sum        = term { ("+" | "-") term }
 //   term       = factor { ("@" | "*" | "/") factor }
 //   factor     = "-" factor | primary { ".T" }
@@ -36,12 +36,16 @@ struct Function {
   ArrayOp op;
   std::string_view arguments;  // behind the array
 };
-constexpr std::array<Function, 10> functions{{
+constexpr std::array<Function, 14> functions{{
     {"relu", ArrayOp::relu, ""},
     {"gelu", ArrayOp::gelu, ""},
     {"sum", ArrayOp::sum, "dim"},
     {"reshard", ArrayOp::reshard, "SPEC"},
     {"process_allgather", ArrayOp::process_allgather, ""},
+    {"fft", ArrayOp::fft, ""},
+    {"ifft", ArrayOp::ifft, ""},
+    {"lu", ArrayOp::lu_lower, ""},
+    {"solve", ArrayOp::solve, "b"},
     {"psum", ArrayOp::psum, "axes"},
     {"all_gather", ArrayOp::all_gather, "dim, axes"},
     {"psum_scatter", ArrayOp::psum_scatter, "dim, axes"},
@@ -73,6 +77,7 @@ SourceLocation place_in(const ProgramText::Entry& entry, std::size_t offset) {
 /// An array that the program may read: its shape and sharding.
 struct Input {
   Extents extents;
+  DType dtype;
   SourceLocation where;
   std::string shard;  // empty: replicated
   SourceLocation shard_where;
@@ -88,11 +93,15 @@ Expected<std::pair<std::string, std::size_t>> split_name(const ProgramText::Entr
   return std::pair{name, equals + 1};
 }
 
-Expected<Extents> parse_shape(std::string_view text, DType dtype, const ProgramText::Entry& entry, std::size_t offset) {
+/// EXTENTS or EXTENTS,DTYPE
+Expected<Input> parse_shape(std::string_view text, DType dtype, const ProgramText::Entry& entry, std::size_t offset) {
   if (const std::size_t comma = text.find(','); comma != std::string_view::npos) {
-    const auto own = dtype_named(trimmed(text.substr(comma + 1)));
-    if (!own || *own != dtype)
-      return Diagnostic{place_in(entry, offset + comma + 1), fmt::format("expected {}, the dtype of the program, found {}", name_of(dtype), quoted(text.substr(comma + 1)))};
+    const std::string_view name = trimmed(text.substr(comma + 1));
+    const auto own = dtype_named(name);
+    // Products are computed, and timed, in one dtype.
+    if (!own || (is_real(*own) && is_real(dtype) && *own != dtype))
+      return Diagnostic{place_in(entry, offset + comma + 1), fmt::format("expected {}, the dtype of the program, c64 or s32, found {}", name_of(dtype), quoted(name))};
+    dtype = *own;
     text = text.substr(0, comma);
   }
   Extents extents;
@@ -104,7 +113,7 @@ Expected<Extents> parse_shape(std::string_view text, DType dtype, const ProgramT
     at += piece.size() + 1;
   }
   if (extents.size() > most_rank) return Diagnostic{place_in(entry, offset), fmt::format("expected at most {} dimensions, found {}", most_rank, extents.size())};
-  return extents;
+  return Input{std::move(extents), dtype, entry.where, "", {}};
 }
 
 /// A number or an array.
@@ -118,6 +127,7 @@ class Reader {
   Reader(const ProgramText& text, const Mesh& mesh, const Inputs& inputs, bool divide) : text_{text}, inputs_{inputs}, typing_{mesh, divide} {
     typing_.program.mesh = mesh;
     typing_.program.dtype = text.dtype;
+    typing_.program.kernels = text.kernels;
     for (const ProgramText::Entry& entry : text.statements) {
       begins_.push_back(source_.size());
       source_ += entry.text + '\n';
@@ -202,6 +212,7 @@ class Reader {
     const std::size_t begin = at_;
     std::string target = name();
     if (target.empty()) return error(begin, "expected NAME = EXPRESSION, found " + found(begin));
+    if (next_is(',')) return factors(std::move(target), begin);
     if (function_named(target)) return error(begin, quoted(target) + " is a function: expected the name of an array");
     if (Status equals = expect('=', "= behind the name " + quoted(target)); !equals) return equals;
     const bool iterated = text_.iterate && inputs_.contains(target);
@@ -227,6 +238,40 @@ class Reader {
     if (program().operations[static_cast<std::size_t>(read->second)].extents != program().operations[static_cast<std::size_t>(*result)].extents)
       return error(begin, fmt::format("expected a result of the shape of {}, whose place it takes", quoted(assigned)));
     program().iterated = read->second;
+    return success();
+  }
+
+  /// P, L, U = lu(A)
+  Status factors(std::string first, std::size_t begin) {
+    std::array<std::string, 3> targets{std::move(first)};
+    for (std::size_t i = 1; i < 3; ++i) {
+      if (Status comma = expect(',', "three names, as in P, L, U = lu(A)"); !comma) return comma;
+      skip_blanks();
+      targets[i] = name();
+      if (targets[i].empty()) return error(at_, "expected three names, as in P, L, U = lu(A), found " + found(at_));
+    }
+    for (const std::string& target : targets) {
+      if (function_named(target)) return error(begin, quoted(target) + " is a function: expected the name of an array");
+      if (inputs_.contains(target)) return error(begin, quoted(target) + " is an input, which is not written to");
+      if (arrays_.contains(target) || std::count(targets.begin(), targets.end(), target) > 1) return error(begin, quoted(target) + " is assigned a second time");
+    }
+    if (Status equals = expect('=', "= behind three names"); !equals) return equals;
+    skip_blanks();
+    const std::size_t expression = at_;
+    if (name() != "lu" || !take('(')) return error(expression, "expected lu(A), which gives three arrays, found " + found(expression));
+    typing_.begin_statement(targets[0]);
+    ++open_;
+    const auto matrix = sum();
+    if (!matrix) return matrix.error();
+    if (!matrix->array) return error(expression, "expected an array as the argument of lu, found a number");
+    if (Status closed = expect(')', ") behind lu(A)"); !closed) return closed;
+    --open_;
+    skip_blanks();
+    const char end = at_ < source().size() ? source()[at_] : ';';
+    if (end != ';' && end != '\n' && end != '#') return error(at_, "expected the end of the statement, found " + found(at_));
+    const auto made = typing_.finish_factors(*matrix->array, targets, std::string{trimmed(std::string_view{source()}.substr(begin, at_ - begin))}, place(expression));
+    if (!made) return made.error();
+    for (std::size_t i = 0; i < 3; ++i) arrays_.emplace(targets[i], (*made)[i]);
     return success();
   }
 
@@ -313,7 +358,7 @@ class Reader {
       for (const auto& [name, shape] : inputs_) all.push_back(name);
       return error(begin, fmt::format("{} has no value here and no shape ({}=ROWSxCOLUMNS){}", quoted(word), word, did_you_mean(word, all)));
     }
-    Operation operation{.op = ArrayOp::input, .name = word, .extents = given->second.extents};
+    Operation operation{.op = ArrayOp::input, .name = word, .extents = given->second.extents, .dtype = given->second.dtype};
     const auto sharding = parse_sharding(given->second.shard, program().mesh, operation.extents.size(), given->second.shard_where);
     if (!sharding) return sharding.error();
     operation.sharding = *sharding;
@@ -363,6 +408,7 @@ class Reader {
   // ---- Functions ----
 
   Expected<Value> call(const Function& function, std::size_t begin) {
+    if (function.name == "lu") return error(begin, "lu gives three arrays: expected P, L, U = lu(A)");
     take('(');
     ++open_;
     if (++depth_ > most_nesting) return error(begin, fmt::format("expected at most {} nested expressions", most_nesting));
@@ -384,6 +430,15 @@ class Reader {
     if (function.arguments.empty()) return success();
     if (Status separated = comma(function); !separated) return separated;
     switch (function.op) {
+      case ArrayOp::solve: {
+        skip_blanks();
+        const std::size_t begin = at_;
+        const auto b = sum();
+        if (!b) return b.error();
+        if (!b->array) return error(begin, "expected an array of right-hand sides, found a number");
+        operation.operands.push_back(*b->array);
+        return success();
+      }
       case ArrayOp::sum: return dimension(operation, operation.dim);
       case ArrayOp::reshard: return spec(operation);
       case ArrayOp::psum: return axes(operation, most_axes);
@@ -503,9 +558,9 @@ Expected<Inputs> read_inputs(const ProgramText& text) {
     const auto named = split_name(entry, "NAME=EXTENTS, as in A=48x24");
     if (!named) return named.error();
     if (function_named(named->first)) return Diagnostic{entry.where, quoted(named->first) + " is a function: expected the name of an array"};
-    const auto extents = parse_shape(std::string_view{entry.text}.substr(named->second), text.dtype, entry, named->second);
-    if (!extents) return extents.error();
-    if (!inputs.emplace(named->first, Input{*extents, entry.where, "", {}}).second) return Diagnostic{entry.where, "the shape of " + quoted(named->first) + " is given twice"};
+    auto input = parse_shape(std::string_view{entry.text}.substr(named->second), text.dtype, entry, named->second);
+    if (!input) return input.error();
+    if (!inputs.emplace(named->first, *std::move(input)).second) return Diagnostic{entry.where, "the shape of " + quoted(named->first) + " is given twice"};
   }
   for (const ProgramText::Entry& entry : text.shards) {
     const auto named = split_name(entry, "NAME=SPEC, as in A=x,-");

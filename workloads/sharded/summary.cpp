@@ -1,6 +1,7 @@
 #include "workloads/sharded/summary.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -16,14 +17,15 @@ class Summary {
     for (const auto& action : plan_.actions)
       std::visit([this](const auto& one) { add(one); }, action);
     for (const ProgramCollective& collective : summary_.collectives) {
-      summary_.cost = summary_.cost + ReshardCost{collective.received, 1};
+      summary_.cost = summary_.cost + ReshardCost{collective.received, static_cast<int>(collective.count)};
       summary_.contains_all_gather |= collective.kind == name_of(StepKind::all_gather);
     }
     for (const auto& [operation, form] : plan_.outputs) {
       Sharding sharding = plan_.forms[static_cast<std::size_t>(form)].sharding;
       const std::vector<std::string> unreduced = names(sharding.unreduced);
       sharding.unreduced.clear();
-      summary_.outputs.push_back({array(operation).name, array(operation).extents, to_text(sharding, program_.mesh, array(operation).extents.size()), unreduced});
+      summary_.outputs.push_back({array(operation).name, array(operation).extents, to_text(sharding, program_.mesh, array(operation).extents.size()), unreduced,
+                                  std::string{name_of(array(operation).dtype)}, is_real(array(operation).dtype), plan_.forms[static_cast<std::size_t>(form)].cyclic});
     }
     count_padding();
     return std::move(summary_);
@@ -57,15 +59,52 @@ class Summary {
     (is_collective(step.kind) ? summary_.collectives : summary_.slices).push_back(std::move(collective));
   }
 
+  void add(const PlannedLayout& planned) {
+    const ArrayForm &before = plan_.forms[static_cast<std::size_t>(planned.before)], &after = plan_.forms[static_cast<std::size_t>(planned.after)];
+    const Operation& of = array(before.operation);
+    const bool to_cyclic = before.cyclic.empty();
+    const CyclicBlocks& blocks = to_cyclic ? after.cyclic : before.cyclic;
+    const Bytes block = block_bytes({of.extents, size_of(of.dtype)}, before.sharding, program_.mesh);
+    const std::string spec = to_text(before.sharding, program_.mesh, of.extents.size());
+    const std::string cyclic = fmt::format("{} in blocks of {}", spec, fmt::join(blocks, "x"));
+    for (std::size_t d = 0; d < blocks.size(); ++d) {
+      const std::int64_t P = devices_along(program_.mesh, before.sharding.axes_of(d));
+      if (blocks[d] == 0 || P == 1) continue;
+      summary_.collectives.push_back({statement_of(planned.operation), std::string{name_of(StepKind::all_to_all)}, of.name, names(before.sharding.axes_of(d)), static_cast<int>(d),
+                                      to_cyclic ? spec : cyclic, to_cyclic ? cyclic : spec, block, block - block / P,
+                                      to_cyclic ? "the factorisation deals blocks out to the devices in turn" : "blocks that were dealt out in turn are put together"});
+    }
+  }
+
+  /// The collectives of its own algorithm.
+  void add_kernel(const PlannedOperation& planned) {
+    const Operation& operation = array(planned.operation);
+    if (operation.op == ArrayOp::lu_lower || operation.op == ArrayOp::lu_upper) return;  // with the pivots
+    summary_.kernels.push_back({operation.name, std::string{name_of(operation.op)}, std::string{name_of_method(*planned.kernel)}, kernel_note(operation, *planned.kernel)});
+    for (const KernelCollectives& one : collectives_of(program_, operation, *planned.kernel)) {
+      ProgramCollective collective{statement_of(planned.operation), std::string{name_of(one.kind)}, operation.name, names(one.axes), 0, "", "", one.input, one.received,
+                                   fmt::format("{} by {}", name_of(operation.op), name_of_method(*planned.kernel))};
+      collective.count = one.count;
+      summary_.collectives.push_back(std::move(collective));
+    }
+  }
+
+  [[nodiscard]] std::string kernel_note(const Operation&, const KernelWay& way) const {
+    for (const CyclicBlocks& blocks : way.cyclic)
+      if (!blocks.empty()) return fmt::format("block-cyclic, blocks of {}", fmt::join(blocks, "x"));
+    return {};
+  }
+
   /// What the text itself says.
   void add(const PlannedOperation& planned) {
     const Operation& operation = array(planned.operation);
+    if (planned.kernel) return add_kernel(planned);
     if (!is_local(operation.op)) return;
     const std::int64_t P = devices_along(program_.mesh, operation.axes);
     if (P == 1 || (operation.op == ArrayOp::ppermute && operation.shift % P == 0)) return;
     const ArrayForm& from = plan_.forms[static_cast<std::size_t>(planned.operands[0])];
     const Operation& of = array(from.operation);
-    const std::int64_t input = block_bytes({of.extents, size_of(program_.dtype)}, from.sharding, program_.mesh).count();
+    const std::int64_t input = block_bytes({of.extents, size_of(of.dtype)}, from.sharding, program_.mesh).count();
     const std::int64_t part = input - input / P;
     StepKind kind = StepKind::permute;
     std::int64_t received = input;
@@ -94,7 +133,7 @@ class Summary {
       const Operation& operation = program_.operations[i];
       const bool output = std::find(program_.outputs.begin(), program_.outputs.end(), static_cast<int>(i)) != program_.outputs.end();
       if (operation.op == ArrayOp::input || output)
-        bytes += (elements(operation.extents) - elements(program_.unpadded[i])) * static_cast<double>(size_of(program_.dtype).count());
+        bytes += (elements(operation.extents) - elements(program_.unpadded[i])) * static_cast<double>(size_of(operation.dtype).count());
       if (operation.op != ArrayOp::product) continue;
       const auto left = static_cast<std::size_t>(operation.operands[0]);
       work += elements(operation.extents) * static_cast<double>(program_.operations[left].extents.back());

@@ -24,6 +24,7 @@ struct ProgramCollective {
   std::optional<Bytes> alternative_bytes{};  // what they receive, beside `chosen_bytes`
   std::optional<Bytes> chosen_bytes{};
   bool written = false;   // the program's text says it
+  std::int64_t count = 1;  // of a transform or factorisation: so many of this kind, along these axes; bytes are of all
 };
 
 struct ProgramOutput {
@@ -31,11 +32,21 @@ struct ProgramOutput {
   Extents extents;
   std::string sharding;  // "x,-"
   std::vector<std::string> unreduced{};
+  std::string dtype{};
+  bool is_real = true;  // f32 or bf16, as products are
+  CyclicBlocks cyclic{};
+};
+
+/// How a transform or linear system is computed.
+struct ProgramKernel {
+  std::string name, function, algorithm;  // "Y", "fft", "pencil"
+  std::string note{};                     // "block-cyclic, blocks of 32x32"
 };
 
 struct ProgramSummary {
   std::vector<ProgramCollective> collectives;
   std::vector<ProgramCollective> slices;
+  std::vector<ProgramKernel> kernels{};
   ReshardCost cost;
   bool contains_all_gather = false;
   std::vector<ProgramOutput> outputs;

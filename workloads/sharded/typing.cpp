@@ -112,6 +112,7 @@ Expected<int> Typing::add(Operation operation) {
   if (operation.sharding) operation.sharding = without_trivial(*operation.sharding, mesh_);
   // Axes of size 1 change nothing, but for the name of what does nothing.
   std::erase_if(operation.axes, [&](int axis) { return mesh_.axes()[static_cast<std::size_t>(axis)].size == 1; });
+  if (Status values = type_values(operation); !values) return values.error();
   if (Status typed = type(operation); !typed) return typed.error();
   std::int64_t elements = 1;
   for (const std::int64_t extent : operation.extents) {
@@ -138,6 +139,20 @@ Expected<int> Typing::finish_statement(int operation, std::string text, const So
   program.statements.push_back(std::move(text));
   program.results.push_back(operation);
   return operation;
+}
+
+Expected<std::array<int, 3>> Typing::finish_factors(int matrix, const std::array<std::string, 3>& names, std::string text, const SourceLocation& where) {
+  std::array<int, 3> factors{};
+  for (std::size_t i = 0; i < 3; ++i) {
+    constexpr std::array parts{ArrayOp::lu_pivots, ArrayOp::lu_lower, ArrayOp::lu_upper};
+    const auto part = add(Operation{.op = parts[i], .operands = {matrix}, .where = where});
+    if (!part) return part.error();
+    factors[i] = *part;
+    program.operations[static_cast<std::size_t>(*part)].name = names[i];
+    program.results.push_back(*part);
+  }
+  program.statements.push_back(std::move(text));
+  return factors;
 }
 
 Status Typing::set_out(int operation, const Sharding& sharding, const SourceLocation& where) {
@@ -210,8 +225,84 @@ Status Typing::type(Operation& operation) {
       operation.sharding = sharding.canonical();
       return success();
     }
+    case ArrayOp::fft:
+    case ArrayOp::ifft: return type_fft(operation);
+    case ArrayOp::lu_pivots:
+    case ArrayOp::lu_lower:
+    case ArrayOp::lu_upper:
+    case ArrayOp::solve: return type_system(operation);
     default: return type_local(operation);
   }
+}
+
+/// The dtype of the result. Complex numbers are added, scaled and moved; whole numbers are moved.
+Status Typing::type_values(Operation& operation) {
+  if (operation.op == ArrayOp::input) return success();
+  const DType first = at(operation.operands[0]).dtype;
+  operation.dtype = operation.op == ArrayOp::fft || operation.op == ArrayOp::ifft ? DType::c64 : operation.op == ArrayOp::lu_pivots ? DType::s32 : first;
+  for (const int operand : operation.operands)
+    if (const DType own = at(operand).dtype; own != first)
+      return Diagnostic{operation.where, fmt::format("expected operands of one dtype, found {} and {}", name_of(first), name_of(own))};
+  const auto expect = [&](std::initializer_list<DType> dtypes) -> Status {
+    if (std::find(dtypes.begin(), dtypes.end(), first) != dtypes.end()) return success();
+    std::string names;
+    for (const DType dtype : dtypes) names += (names.empty() ? "" : " or ") + std::string{name_of(dtype)};
+    return Diagnostic{operation.where, fmt::format("{} takes {}; {} is {}", name_of(operation.op), names, called(operation.operands[0]), name_of(first))};
+  };
+  switch (operation.op) {
+    case ArrayOp::fft:
+    case ArrayOp::ifft: return expect({DType::f32, DType::c64});
+    case ArrayOp::lu_pivots:
+    case ArrayOp::lu_lower:
+    case ArrayOp::lu_upper:
+    case ArrayOp::solve: return expect({DType::f32});
+    case ArrayOp::product:
+    case ArrayOp::multiply:
+    case ArrayOp::divide:
+    case ArrayOp::add_number:
+    case ArrayOp::reciprocal:
+    case ArrayOp::relu:
+    case ArrayOp::gelu: return expect({DType::f32, DType::bf16});
+    case ArrayOp::scale:
+      if (operation.number == 1) return success();  // another name of the array
+      [[fallthrough]];
+    case ArrayOp::add:
+    case ArrayOp::subtract:
+    case ArrayOp::sum: return expect({DType::f32, DType::bf16, DType::c64});
+    default: return success();
+  }
+}
+
+Status Typing::type_fft(Operation& operation) {
+  const Operation& operand = at(operation.operands[0]);
+  const std::size_t rank = operand.extents.size();
+  if (rank < 1 || rank > 3)
+    return Diagnostic{operation.where, fmt::format("expected an array of rank 1 to 3 in {}, found {}", name_of(operation.op), shape_text(operand.extents))};
+  operation.extents = operand.extents;
+  if (program.kernels.order == FftOrder::transposed && program.kernels.fft != FftMethod::naive) {
+    if (rank == 1)
+      return Diagnostic{operation.where, "the transposed order of a transform of one dimension depends on the mesh: expected the natural order"};
+    operation.stored_transposed = true;
+    const auto by = operation.op == ArrayOp::ifft ? operation.extents.end() - 1 : operation.extents.begin() + 1;
+    std::rotate(operation.extents.begin(), by, operation.extents.end());
+  }
+  return success();
+}
+
+Status Typing::type_system(Operation& operation) {
+  const Extents& a = at(operation.operands[0]).extents;
+  const bool many = operation.op == ArrayOp::solve;
+  if (a.size() < 2 || a.back() != a[a.size() - 2] || (!many && a.size() > 2))
+    return Diagnostic{operation.where, fmt::format("expected a square matrix in {}, found {}", name_of(operation.op), shape_text(a))};
+  operation.extents = operation.op == ArrayOp::lu_pivots ? Extents{a[0]} : a;
+  if (!many) return success();
+  const Extents& b = at(operation.operands[1]).extents;
+  const Extents one{a.begin(), a.end() - 1};
+  if (b != one && (b.size() != a.size() || !std::equal(one.begin(), one.end(), b.begin())))
+    return Diagnostic{operation.where, fmt::format("expected right-hand sides of {}, or several side by side, found {}", shape_text(one), shape_text(b))};
+  operation.extents = b;
+  for (std::size_t d = 0; d + 1 < a.size(); ++d) same_dimension(operation.operands[0], d, operation.operands[1], d);
+  return success();
 }
 
 Status Typing::type_product(Operation& operation) {
@@ -325,6 +416,11 @@ std::vector<std::optional<Typing::InputDim>> Typing::origins_of(const Operation&
     origins.back() = of(1).back();
     return origins;
   }
+  if (operation.op == ArrayOp::lu_pivots) {
+    origins[0] = of(0)[0];
+    return origins;
+  }
+  if (operation.op == ArrayOp::solve) return of(1);
   if (operation.operands.size() == 2) {
     for (std::size_t side = 0; side < 2; ++side) {
       const Extents& extents = at(operation.operands[side]).extents;
@@ -335,6 +431,8 @@ std::vector<std::optional<Typing::InputDim>> Typing::origins_of(const Operation&
     return origins;
   }
   origins = of(0);
+  if (operation.stored_transposed)
+    std::rotate(origins.begin(), operation.op == ArrayOp::ifft ? origins.end() - 1 : origins.begin() + 1, origins.end());
   if (operation.op == ArrayOp::sum) origins.erase(origins.begin() + operation.dim);
   if (operation.op == ArrayOp::transpose) std::reverse(origins.begin(), origins.end());
   return origins;
@@ -401,6 +499,14 @@ Status zeros_stay_zero(const ShardedProgram& program) {
         }
         break;
       }
+      case ArrayOp::lu_pivots:
+      case ArrayOp::lu_lower:
+      case ArrayOp::lu_upper:
+      case ArrayOp::solve:
+        if (added(operation.operands[0], 0)) return wrong(operation, 0, "would be singular");
+        own = operand(operation.operands.size() - 1);
+        own.resize(operation.extents.size());
+        break;
       case ArrayOp::sum:
         if (!operand(0)[static_cast<std::size_t>(operation.dim)]) return wrong(operation, static_cast<std::size_t>(operation.dim), "are not 0 and count in the sum");
         own = operand(0);
@@ -414,6 +520,21 @@ Status zeros_stay_zero(const ShardedProgram& program) {
   return success();
 }
 
+/// The transform of a padded array has no padding, nor has what is computed from it.
+std::vector<Extents> extents_without_padding(const ShardedProgram& plain, const ShardedProgram& padded) {
+  std::vector<Extents> extents;
+  for (std::size_t i = 0; i < plain.operations.size(); ++i) {
+    const Operation& operation = padded.operations[i];
+    const bool transformed = operation.op == ArrayOp::fft || operation.op == ArrayOp::ifft;
+    const bool follows = std::any_of(operation.operands.begin(), operation.operands.end(), [&](int o) {
+      const auto operand = static_cast<std::size_t>(o);
+      return extents[operand] == padded.operations[operand].extents && extents[operand] != plain.operations[operand].extents;
+    });
+    extents.push_back(transformed || follows ? operation.extents : plain.operations[i].extents);
+  }
+  return extents;
+}
+
 }  // namespace
 
 Expected<ShardedProgram> read_padded(std::map<std::string, Extents> inputs, const std::function<Reading(const std::map<std::string, Extents>&, bool divide)>& read) {
@@ -425,7 +546,7 @@ Expected<ShardedProgram> read_padded(std::map<std::string, Extents> inputs, cons
     Reading reading = read(inputs, true);
     if (reading.program) {
       if (!grown) return std::move(reading.program);
-      for (const Operation& operation : plain.program->operations) reading.program->unpadded.push_back(operation.extents);
+      reading.program->unpadded = extents_without_padding(*plain.program, *reading.program);
       if (Status zeros = zeros_stay_zero(*reading.program); !zeros) return zeros.error();
       return std::move(reading.program);
     }

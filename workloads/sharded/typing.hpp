@@ -1,6 +1,7 @@
 // Shapes of the arrays of a program, and the shardings that its text fixes.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <optional>
@@ -32,6 +33,8 @@ class Typing {
   Expected<int> add(Operation operation);
   /// The operation gets the statement's name.
   Expected<int> finish_statement(int operation, std::string text, const SourceLocation& where);
+  /// P, L and U of a statement, with the names that it gives them.
+  Expected<std::array<int, 3>> finish_factors(int matrix, const std::array<std::string, 3>& names, std::string text, const SourceLocation& where);
   /// Errors: the sharding does not divide the result.
   Status set_out(int operation, const Sharding& sharding, const SourceLocation& where);
   /// Dimensions of inputs that must grow together, or shapes would not meet any more.
@@ -50,6 +53,9 @@ class Typing {
   Status type_elementwise(Operation& operation);
   Status type_transpose(Operation& operation);
   Status type_local(Operation& operation);
+  Status type_fft(Operation& operation);
+  Status type_system(Operation& operation);
+  Status type_values(Operation& operation);
   Status divides(int operation, const Extents& extents, const Sharding& sharding, std::string_view array, const SourceLocation& where);
   void same_dimension(int a, std::size_t dim_a, int b, std::size_t dim_b);
   [[nodiscard]] std::vector<std::optional<InputDim>> origins_of(const Operation& operation) const;

@@ -29,6 +29,7 @@ class Writer {
     const auto count = [this](int f) { ++uses_[static_cast<std::size_t>(f)]; };
     for (const auto& action : plan.actions) {
       if (const auto* step = std::get_if<PlannedStep>(&action)) count(step->before);
+      else if (const auto* layout = std::get_if<PlannedLayout>(&action)) count(layout->before);
       else std::ranges::for_each(std::get<PlannedOperation>(action).operands, count);
     }
     std::ranges::for_each(outputs_, count);
@@ -61,6 +62,7 @@ class Writer {
 
   /// The extents of a form's block; a scalar has one element.
   [[nodiscard]] Extents extents_of(int f) const {
+    if (!form(f).cyclic.empty()) return stored_block(array(form(f).operation).extents, form(f).sharding, form(f).cyclic, mesh_).extents;
     return block_extents(array(form(f).operation).extents, form(f).sharding, mesh_);
   }
   static Extents stored(Extents extents, bool transposed) {
@@ -73,9 +75,10 @@ class Writer {
 
   Buffer whole_buffer_of(int f, Role role) const {
     const Operation& whole = array(form(f).operation);
-    Buffer buffer{.name = whole.name, .extents = stored(extents_of(f), false), .dtype = program_.dtype, .role = role, .tensor = whole.name, .sharding = {}};
-    for (std::size_t d = 0; d < whole.extents.size(); ++d) buffer.sharding.push_back(views(form(f).sharding.axes_of(d)));
-    if (whole.extents.empty()) buffer.sharding.emplace_back();
+    const StoredBlock own = stored_block(whole.extents, form(f).sharding, form(f).cyclic, mesh_);
+    Buffer buffer{.name = whole.name, .extents = own.extents, .dtype = whole.dtype, .role = role, .tensor = whole.name, .sharding = {}};
+    for (const std::vector<int>& axes : own.axes) buffer.sharding.push_back(views(axes));
+    if (own.padded) buffer.unpadded = whole.extents, buffer.grouped = own.grouped;
     if (role == Role::output) buffer.unreduced = views(form(f).sharding.unreduced);
     if (!program_.unpadded.empty()) {
       const Extents& data = program_.unpadded[static_cast<std::size_t>(form(f).operation)];
@@ -96,12 +99,14 @@ class Writer {
       made_.insert(f);
       return builder_.whole(builder_.add_buffer(whole_buffer_of(f, Role::output)));
     }
-    return scratch(what, stored(extents_of(f), transposed));
+    return scratch(what, stored(extents_of(f), transposed), array(form(f).operation).dtype);
   }
-  Region scratch(const std::string& what, Extents extents) {
+  Region scratch(const std::string& what, Extents extents, DType dtype) {
     const int count = ++names_[what];
-    return builder_.scratch(count == 1 ? what : fmt::format("{} {}", what, count), std::move(extents), program_.dtype);
+    return builder_.scratch(count == 1 ? what : fmt::format("{} {}", what, count), std::move(extents), dtype);
   }
+  /// The dtype of what a region holds.
+  [[nodiscard]] DType dtype_of(const Block& of) const { return builder_.buffer(of.region.buffer).dtype; }
 
   // ---- Conversions ----
 
@@ -112,7 +117,7 @@ class Writer {
     const bool alone = uses_[static_cast<std::size_t>(f)] == 1 && std::ranges::count_if(blocks_, shares) == 1;
     if (alone || builder_.buffer(own.region.buffer).role != Role::scratch) return own;
     const std::string name = "partial sums of " + array(form(f).operation).name;
-    const Region copy = scratch(name, lengths_of(own.region));
+    const Region copy = scratch(name, lengths_of(own.region), dtype_of(own));
     return {copy, own.transposed, {builder_.alias(name, own.region, copy, own.ready)}};
   }
 
@@ -218,10 +223,49 @@ class Writer {
     return pairs;
   }
 
+  void perform(const PlannedLayout& layout) {
+    const ArrayForm &before = form(layout.before), &after = form(layout.after);
+    const Operation& whole = array(before.operation);
+    const bool to_cyclic = before.cyclic.empty();
+    const std::string label = fmt::format("re-lay {} out", whole.name);
+    const Block from = in_order(block(layout.before), whole.name);
+    const Region out = room(layout.after, false, label);
+    const CyclicArray dealt{mesh_, whole.extents, before.sharding, to_cyclic ? after.cyclic : before.cyclic, whole.dtype};
+    block(layout.after) = {out, false, (to_cyclic ? write_cyclic : write_contiguous)(builder_, dealt, label, from.region, out, from.ready)};
+  }
+
   // ---- Operations ----
+
+  void compute(const PlannedOperation& planned) {
+    const Operation& operation = array(planned.operation);
+    KernelBlocks blocks;
+    Tasks after;
+    for (const int operand : planned.operands) {
+      const Block own = in_order(block(operand), operation.name);
+      blocks.operands.push_back(own.region);
+      after.insert(after.end(), own.ready.begin(), own.ready.end());
+    }
+    if (!std::holds_alternative<LuMethod>(planned.kernel->method)) {
+      blocks.results.push_back(room(planned.result, false, operation.name));
+      block(planned.result) = {blocks.results[0], false, write_kernel(builder_, program_, operation, *planned.kernel, blocks, after)[0]};
+      return;
+    }
+    // One factorisation makes P, L and U, when the first of them is wanted.
+    if (!block(planned.result).ready.empty()) return;
+    std::vector<int> factors;
+    for (const auto& action : plan_.actions)
+      if (const auto* other = std::get_if<PlannedOperation>(&action); other != nullptr && other->kernel &&
+          array(other->operation).statement == operation.statement && array(other->operation).op >= ArrayOp::lu_pivots && array(other->operation).op <= ArrayOp::lu_upper)
+        factors.push_back(other->result);
+    assert(factors.size() == 3 && "a statement assigns all three");
+    for (const int f : factors) blocks.results.push_back(room(f, false, array(form(f).operation).name));
+    const std::vector<Tasks> made = write_kernel(builder_, program_, operation, *planned.kernel, blocks, after);
+    for (std::size_t i = 0; i < 3; ++i) block(factors[i]) = {blocks.results[i], false, made[i]};
+  }
 
   void perform(const PlannedOperation& planned) {
     const Operation& operation = array(planned.operation);
+    if (planned.kernel) return compute(planned);
     const int f = planned.result;
     const Block first = operation.op == ArrayOp::psum_scatter ? block_to_scatter(planned.operands[0]) : block(planned.operands[0]);
     switch (operation.op) {
@@ -291,7 +335,7 @@ class Writer {
     if (!from.transposed) return from;
     Extents extents = lengths_of(from.region);
     std::reverse(extents.begin(), extents.end());
-    const Region out = scratch(name + ".T", extents);
+    const Region out = scratch(name + ".T", extents, dtype_of(from));
     return {out, false, {builder_.add(name + ": transpose", Local{.kind = LocalKind::transpose, .reads = {from.region}, .writes = {out}}, from.ready)}};
   }
 
@@ -303,11 +347,11 @@ class Writer {
     // A scalar's one dimension may be missing in the result, too.
     for (std::size_t d = 0; d < std::min(own.size(), extents.size()); ++d) aligned[extents.size() - 1 - d] = own[own.size() - 1 - d];
     if (own != aligned) {
-      const Region out = scratch(name + " aligned", aligned);
+      const Region out = scratch(name + " aligned", aligned, dtype_of(from));
       from = {out, false, {builder_.alias(name + ": align", from.region, out, from.ready)}};
     }
     if (aligned == extents) return from;
-    const Region out = scratch(name + " stretched", extents);
+    const Region out = scratch(name + " stretched", extents, dtype_of(from));
     return {out, false, {builder_.add(name + ": broadcast", Local{.kind = LocalKind::broadcast_in_dim, .reads = {from.region}, .writes = {out}}, from.ready)}};
   }
 
@@ -392,7 +436,7 @@ class Writer {
     const Block from = block(operand);
     Extents kept = lengths_of(from.region);
     kept[static_cast<std::size_t>(stored_dim(from, operation.dim))] = 1;
-    const Region sums = scratch(operation.name + " sums", kept);
+    const Region sums = scratch(operation.name + " sums", kept, dtype_of(from));
     const TaskId summed = builder_.add(label_of(operation), Local{.kind = LocalKind::sum_along, .reads = {from.region}, .writes = {sums}}, from.ready);
     const Region out = room(f, false, operation.name);
     block(f) = {out, false, {builder_.alias(operation.name + ": without the dimension", sums, out, Tasks{summed})}};

@@ -212,7 +212,9 @@ class Checker {
       report_.proof_rel_error = comparison->max_rel_error, report_.proof_tolerance = comparison->tolerance;
     if (comparison->agrees) return success();
     report_.bit_equal = false;
-    if (comparison->worst)
+    if (!comparison->why.empty())
+      problem("on {} the result is wrong: {}", data, comparison->why);
+    else if (comparison->worst)
       problem("on {} the result is wrong: {} is {}, expected {}", data,
               name(comparison->worst->device, comparison->worst->buffer, comparison->worst->index), comparison->worst->found,
               comparison->worst->expected);
@@ -300,6 +302,10 @@ class Checker {
     if (!comparison) return comparison.error();
     note_error(*comparison);
     if (comparison->agrees) return success();
+    if (!comparison->why.empty()) {
+      problem("on uniform data the result is wrong: {}", comparison->why);
+      return success();
+    }
     const Comparison::Element worst = comparison->worst.value_or(Comparison::Element{});
     problem("on uniform data the result is wrong: {} is {}, expected {}; the largest error is {:.3g} of the largest expected value, the tolerance {:.3g}",
             name(worst.device, worst.buffer, worst.index), worst.found, worst.expected, comparison->max_rel_error, comparison->tolerance);

@@ -161,6 +161,16 @@ void broadcast_in_dim(const View& in, const View& out, std::vector<float>& room)
   copy(repeated, out);
 }
 
+void copy_blocks(const View& in, int in_dim, const View& out, int out_dim, std::int64_t blocks) {
+  const auto block = [blocks](View view, int dim, std::int64_t i) {
+    const auto d = static_cast<std::size_t>(dim);
+    view.layout.length[d] /= blocks;
+    view.layout.offset += i * view.layout.length[d] * view.layout.stride[d];
+    return view;
+  };
+  for (std::int64_t i = 0; i < blocks; ++i) copy(block(in, in_dim, i), block(out, out_dim, i));
+}
+
 View packed(const View& in, std::vector<float>& room) {
   View result = room_for(elements_of(in.layout), room);
   result.dtype = in.dtype;

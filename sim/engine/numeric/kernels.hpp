@@ -39,6 +39,9 @@ void sum_along(const View& in, const View& out, std::vector<float>& room);
 /// Repeats the dimensions of length 1.
 void broadcast_in_dim(const View& in, const View& out, std::vector<float>& room);
 
+/// Block number i of `blocks` of dimension out_dim of `out` = block number i of dimension in_dim of `in`.
+void copy_blocks(const View& in, int in_dim, const View& out, int out_dim, std::int64_t blocks);
+
 /// The elements of `in` with the same dimensions, contiguous in `room`.
 View packed(const View& in, std::vector<float>& room);
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "sim/base/cancellation.hpp"
@@ -70,6 +71,7 @@ std::unique_ptr<NumericEngine> make_numeric_engine(const NumericOptions& options
 /// reference: it is evaluated again, a few times, with every result that is not just moved off by one part in 2^24 (float32) or in 2^9 (bf16; as many
 /// of these as the stores of one partial sum are per node of the longest path), up or down at random, and with each term of a K-term sum off by
 /// sqrt(K) times that. So a tolerance grows with depth, length of sums and cancellation as the errors themselves do, whatever the operations.
+/// Factors and solutions of linear systems are judged by what they satisfy (judged_outputs.hpp): the relative error is that of a residual then.
 struct Comparison {
   bool bit_equal = false;    // every element equals the reference rounded to the buffer's dtype
   bool agrees = false;       // the same bits where the output is exact, within the tolerance elsewhere
@@ -86,6 +88,7 @@ struct Comparison {
     double found = 0, expected = 0;
   };
   std::optional<Element> worst;
+  std::string why{};  // of a factorisation or solution that is none
 };
 
 /// The contents of a device's buffer: words, row-major.
@@ -111,6 +114,7 @@ class Reference {
 
  private:
   struct Contents;
+  struct Whole;
   class Builder;
   std::shared_ptr<const Contents> contents_;  // never changes
 };

@@ -218,6 +218,19 @@ TEST(Local, BroadcastsRepeatDimensionsOfOne) {
   }
 }
 
+TEST(Local, BlocksOfADimensionComeFirstAndGoBack) {
+  Schedule schedule = on_one_device({input("A", {2, 6, 5}, {{}, {}, {}}), output("Y", {3, 2, 2, 5}, {{}, {}, {}, {}}), output("Z", {2, 6, 5}, {{}, {}, {}})});
+  Program& program = schedule.programs[0];
+  add(program, "apart", Local{.kind = LocalKind::pack_blocks, .reads = {whole(program, 0)}, .writes = {whole(program, 1)}, .dims = {1, 0}});
+  add(program, "together", Local{.kind = LocalKind::unpack_blocks, .reads = {whole(program, 1)}, .writes = {whole(program, 2)}, .dims = {0, 1}}, {0});
+  const Tensors tensors = run(schedule);
+  for (std::size_t i = 0; i < 2; ++i)
+    for (std::size_t j = 0; j < 6; ++j)
+      for (std::size_t k = 0; k < 5; ++k)
+        EXPECT_EQ(tensors.values[0][1][((j / 2 * 2 + i) * 2 + j % 2) * 5 + k], tensors.values[0][0][(i * 6 + j) * 5 + k]);
+  EXPECT_EQ(tensors.values[0][2], tensors.values[0][0]);
+}
+
 // ---- bf16 ----
 
 TEST(Bf16, RoundsToNearestTiesToEven) {

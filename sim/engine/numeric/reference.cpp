@@ -8,6 +8,7 @@
 #include "sim/engine/numeric/bf16.hpp"
 #include "sim/engine/numeric/collective_reference.hpp"
 #include "sim/engine/numeric/inputs.hpp"
+#include "sim/engine/numeric/judged_outputs.hpp"
 #include "sim/engine/numeric/kernels.hpp"
 #include "sim/engine/numeric/numeric_engine.hpp"
 #include "sim/engine/numeric/reference_evaluator.hpp"
@@ -32,6 +33,8 @@ struct Reference::Contents {
   std::vector<double> largest{};    // |element| of the result it belongs to, of those that are numbers
   std::vector<double> tolerance{};  // of the largest element
   std::vector<bool> exact{};        // integers must give the same bits
+  std::vector<JudgedOutputs> judged{};
+  std::vector<bool> is_judged{};    // per array
   Cancellation stop;
 };
 
@@ -131,7 +134,11 @@ class Reference::Builder {
 
   /// See Comparison.
   void find_tolerance() {
-    const bool all_exact = std::all_of(contents_.exact.begin(), contents_.exact.end(), [](bool exact) { return exact; });
+    contents_.is_judged.assign(contents_.arrays.size(), false);
+    for (const JudgedOutputs& judged : contents_.judged)
+      for (const std::size_t output : judged.outputs) contents_.is_judged[output] = true;
+    bool all_exact = true;  // or judged
+    for (std::size_t a = 0; a < contents_.exact.size(); ++a) all_exact = all_exact && (contents_.exact[a] || contents_.is_judged[a]);
     Roundings roundings;
     if (options_.filling == Filling::uniform && uses_bf16(schedule_)) roundings = {0x1p-9, stores_of_partial_sums(schedule_, options_.stop)};
     const double least = roundings.stores > 0 ? std::ldexp(1.0 + roundings.stores, -8) : 1e-5;
@@ -167,7 +174,7 @@ class Reference::Builder {
         for (std::size_t i = 0; i < contents_.arrays[a].size(); ++i)
           if (const double difference = std::abs((*disturbed)[a][i] - contents_.arrays[a][i]); !std::isnan(difference))
             most = std::max(most, difference);
-        if (contents_.largest[a] > 0 && !contents_.exact[a])
+        if (contents_.largest[a] > 0 && !contents_.exact[a] && !contents_.is_judged[a])
           contents_.tolerance[a] = std::max(contents_.tolerance[a], two_digits(room * most / contents_.largest[a]));
       }
     }
@@ -193,8 +200,16 @@ class Reference::Builder {
       if (Status held = add_outputs(tensor, element_count(extents), program.nodes[static_cast<std::size_t>(node)].complex, whose); !held) return held;
       contents_.arrays.emplace_back();  // parts count them
     }
-    Expected<std::vector<std::vector<double>>> values = evaluate(program, schedule_.mesh, inputs_of(program), pool_, options_.stop);
+    contents_.judged = judged_outputs(program);
+    ReferenceProgram with_operands = program;
+    for (const JudgedOutputs& judged : contents_.judged)
+      for (const int operand : judged.operands) with_operands.outputs.emplace_back("", operand);
+    Expected<std::vector<std::vector<double>>> values = evaluate(with_operands, schedule_.mesh, inputs_of(program), pool_, options_.stop);
     if (!values) return values.error();
+    std::size_t next = program.outputs.size();
+    for (JudgedOutputs& judged : contents_.judged)
+      for (std::size_t i = 0; i < judged.operands.size(); ++i) judged.arrays.push_back(std::move((*values)[next++]));
+    values->resize(program.outputs.size());
     contents_.arrays = *std::move(values);
     return success();
   }
@@ -356,6 +371,29 @@ class Reference::Builder {
   Contents contents_;
 };
 
+/// The arrays of judged outputs, put together from what devices hold of them.
+struct Reference::Whole {
+  Whole(const std::vector<std::vector<double>>& of, const std::vector<bool>& judged) : arrays(of.size()) {
+    for (std::size_t a = 0; a < of.size(); ++a)
+      if (judged[a]) arrays[a].assign(of[a].size(), std::numeric_limits<double>::quiet_NaN());
+  }
+
+  void put(const Contents::Part& part, std::span<const float> values) {
+    std::vector<double>& array = arrays[part.array];
+    for_each_run<2>({&part.in_buffer, &part.in_array}, [&](std::int64_t count, const std::array<RunCursor, 2>& at) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        const double value = number_in(values[static_cast<std::size_t>(at[0].offset() + i * at[0].stride())], part.dtype);
+        double& held = array[static_cast<std::size_t>(at[1].offset() + i * at[1].stride())];
+        copies_agree &= std::isnan(held) || held == value;
+        held = value;
+      }
+    });
+  }
+
+  std::vector<std::vector<double>> arrays;
+  bool copies_agree = true;
+};
+
 Bytes Reference::bytes_needed(const Schedule& lowered) {
   const auto sum = [](std::int64_t a, std::int64_t b, std::int64_t c) { return saturating_add(saturating_add(a, b), c); };
   if (const auto* program = std::get_if<ReferenceProgram>(&lowered.computes)) {
@@ -411,9 +449,14 @@ Comparison Reference::compare(const BufferReader& read) const {
   result.exact = std::all_of(contents.exact.begin(), contents.exact.end(), [](bool exact) { return exact; });
   double worst = -1;  // the error in units of the tolerance
   for (std::size_t a = 0; a < contents.arrays.size(); ++a) result.tolerance = std::max(result.tolerance, contents.tolerance[a]);
+  Whole whole{contents.arrays, contents.is_judged};
   for (const Contents::Part& part : contents.parts) {
     if (contents.stop.requested()) break;
     const std::span<const float> values = read(part.device, part.buffer);
+    if (contents.is_judged[part.array]) {
+      whole.put(part, values);
+      continue;
+    }
     const auto sum_at = [&](std::size_t index) {
       double sum = number_in(values[index], part.dtype);
       for (const DeviceId other : part.addends) sum += number_in(read(other, part.buffer)[index], part.dtype);
@@ -446,6 +489,24 @@ Comparison Reference::compare(const BufferReader& read) const {
         }
       }
     });
+  }
+  if (contents.stop.requested()) return result;
+  for (const JudgedOutputs& judged : contents.judged) {
+    std::vector<std::vector<double>> found;
+    for (const std::size_t output : judged.outputs) found.push_back(std::move(whole.arrays[output]));
+    const Residual residual = residual_of(judged, found);
+    const bool holds = residual.why.empty() && residual.found <= residual.allowed && whole.copies_agree;
+    result.bit_equal = false;
+    result.agrees &= holds;
+    result.max_abs_error = std::max(result.max_abs_error, residual.largest);
+    if (!holds && result.why.empty())
+      result.why = whole.copies_agree ? describe(judged, residual) : "devices hold different values of the same elements";
+    if (const double part_of_it = residual.found / residual.allowed; part_of_it > worst) {
+      worst = part_of_it;
+      result.max_rel_error = residual.found;
+      result.tolerance = residual.allowed;
+      result.worst.reset();
+    }
   }
   return result;
 }

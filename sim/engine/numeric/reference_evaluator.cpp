@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <unordered_map>
 
 #include "sim/base/rng.hpp"
 #include "sim/engine/numeric/collective_reference.hpp"
 #include "sim/engine/numeric/inputs.hpp"
 #include "sim/engine/numeric/kernels.hpp"
+#include "sim/engine/numeric/reference_linear_algebra.hpp"
 #include "sim/engine/numeric/reference_transformer.hpp"
 #include "sim/engine/numeric/storage.hpp"
 
@@ -73,8 +75,14 @@ class Evaluator {
   }
 
  private:
-  [[nodiscard]] const Extents& extents_of(const ReferenceNode& node, std::size_t i) const {
-    return program_.nodes[static_cast<std::size_t>(node.operands[i])].extents;
+  /// The extents of an array of numbers: a complex one has a last dimension of real and imaginary parts, which nothing else touches.
+  static Extents extents_of(const ReferenceNode& node) {
+    Extents extents = node.extents;
+    if (node.complex) extents.push_back(2);
+    return extents;
+  }
+  [[nodiscard]] Extents extents_of(const ReferenceNode& node, std::size_t i) const {
+    return extents_of(program_.nodes[static_cast<std::size_t>(node.operands[i])]);
   }
   [[nodiscard]] const Array& operand(const ReferenceNode& node, std::size_t i) const { return values_[static_cast<std::size_t>(node.operands[i])]; }
 
@@ -129,11 +137,17 @@ class Evaluator {
         return reference_norm_grad(operand(node, 0), operand(node, 1), operand(node, 2), node.extents, extents_of(node, 2)[1]);
       case ReferenceKind::attention: return reference_attention(operand(node, 0), extents_of(node, 0), node.causal, pool_);
       case ReferenceKind::attention_grad: return reference_attention_grad(operand(node, 0), operand(node, 1), node.extents, node.causal, pool_);
-      case ReferenceKind::fft:
-      case ReferenceKind::lu_pivots:
-      case ReferenceKind::lu_lower:
-      case ReferenceKind::lu_upper:
-      case ReferenceKind::solve: break;  // TODO
+      case ReferenceKind::fft: return transform(node);
+      case ReferenceKind::lu_pivots: {
+        const std::vector<std::int64_t>& rows = factors(node).rows;
+        return Array(rows.begin(), rows.end());
+      }
+      case ReferenceKind::lu_lower: return lower_of(factors(node));
+      case ReferenceKind::lu_upper: return upper_of(factors(node));
+      case ReferenceKind::solve: {
+        const Extents& a = program_.nodes[static_cast<std::size_t>(node.operands[0])].extents;
+        return reference_solve(operand(node, 0), operand(node, 1), a.back(), node.extents.size() < a.size() ? 1 : node.extents.back(), pool_);
+      }
     }
     return Array{};
   }
@@ -176,9 +190,10 @@ class Evaluator {
 
   template <class Function>
   Array elementwise(const ReferenceNode& node, Function f) const {
-    const Layout a = repeated(extents_of(node, 0), node.extents), b = repeated(extents_of(node, 1), node.extents);
+    const Extents extents = extents_of(node);
+    const Layout a = repeated(extents_of(node, 0), extents), b = repeated(extents_of(node, 1), extents);
     Array y;
-    y.reserve(static_cast<std::size_t>(element_count(node.extents)));
+    y.reserve(static_cast<std::size_t>(element_count(extents)));
     const double *left = operand(node, 0).data(), *right = operand(node, 1).data();
     for_each_run<2>({&a, &b}, [&](std::int64_t count, const std::array<RunCursor, 2>& at) {
       for (std::int64_t i = 0; i < count; ++i) y.push_back(f(left[at[0].offset() + i * at[0].stride()], right[at[1].offset() + i * at[1].stride()]));
@@ -189,7 +204,7 @@ class Evaluator {
   Array sum(const ReferenceNode& node) const {
     Array room;
     const Array& a = terms(node, room);
-    const Extents& from = extents_of(node, 0);
+    const Extents from = extents_of(node, 0);
     const auto d = static_cast<std::size_t>(node.dim);
     std::size_t inner = 1;
     for (std::size_t i = d + 1; i < from.size(); ++i) inner *= static_cast<std::size_t>(from[i]);
@@ -200,11 +215,11 @@ class Evaluator {
   }
 
   Array transposed(const ReferenceNode& node) const {
-    const Extents& from = extents_of(node, 0);
+    const Extents from = extents_of(node, 0);
     const Layout whole = repeated(from, from);
     Layout turned = whole;
-    for (std::size_t i = 0; i < from.size(); ++i) {
-      const std::size_t of = node.permutation.empty() ? from.size() - 1 - i : static_cast<std::size_t>(node.permutation[i]);
+    for (std::size_t i = 0; i < node.extents.size(); ++i) {
+      const std::size_t of = node.permutation.empty() ? node.extents.size() - 1 - i : static_cast<std::size_t>(node.permutation[i]);
       turned.length[i] = from[of];
       turned.stride[i] = whole.stride[of];
     }
@@ -212,18 +227,19 @@ class Evaluator {
   }
 
   Array part(const ReferenceNode& node) const {
-    const Extents& from = extents_of(node, 0);
+    const Extents from = extents_of(node, 0);
     Extents begin(from.size(), 0);
     begin[static_cast<std::size_t>(node.dim)] = node.offset;
-    return gathered(operand(node, 0), box_of(from, begin, node.extents));
+    return gathered(operand(node, 0), box_of(from, begin, extents_of(node)));
   }
 
   Array joined(const ReferenceNode& node) const {
     const auto dim = static_cast<std::size_t>(node.dim);
-    Array y(static_cast<std::size_t>(element_count(node.extents)));
-    Extents begin(node.extents.size(), 0);
+    const Extents extents = extents_of(node);
+    Array y(static_cast<std::size_t>(element_count(extents)));
+    Extents begin(extents.size(), 0);
     for (std::size_t i = 0; i < 2; ++i) {
-      const Layout box = box_of(node.extents, begin, extents_of(node, i));
+      const Layout box = box_of(extents, begin, extents_of(node, i));
       auto next = operand(node, i).begin();
       for_each_run<1>({&box}, [&](std::int64_t count, const std::array<RunCursor, 1>& at) {
         for (std::int64_t j = 0; j < count; ++j) y[static_cast<std::size_t>(at[0].offset() + j * at[0].stride())] = *next++;
@@ -240,6 +256,24 @@ class Evaluator {
       for (std::int64_t i = 0; i < count; ++i) y.push_back(values[static_cast<std::size_t>(at[0].offset() + i * at[0].stride())]);
     });
     return y;
+  }
+
+  // ---- Transforms and factorisations ----
+
+  Array transform(const ReferenceNode& node) const {
+    const ReferenceNode& of = program_.nodes[static_cast<std::size_t>(node.operands[0])];
+    if (of.complex) return reference_fft(operand(node, 0), node.extents, node.dims, node.inverse);
+    Array values;
+    values.reserve(2 * operand(node, 0).size());
+    for (const double real : operand(node, 0)) values.push_back(real), values.push_back(0);
+    return reference_fft(std::move(values), node.extents, node.dims, node.inverse);
+  }
+
+  /// P, L and U of one array are of one factorisation.
+  const ReferenceFactors& factors(const ReferenceNode& node) const {
+    const int of = node.operands[0];
+    const auto found = factors_.find(of);
+    return found != factors_.end() ? found->second : factors_.emplace(of, reference_lu(operand(node, 0), node.extents[0])).first->second;
   }
 
   // ---- Collectives on blocks ----
@@ -266,15 +300,15 @@ class Evaluator {
     const BlockCollective& of = node.collective;
     Array room;
     const Array& a = terms(node, room);
-    const Extents& from = extents_of(node, 0);
+    const Extents from = extents_of(node, 0), to = extents_of(node);
     const std::vector<AxisView> axes = views_of(of.axes);
-    Collective definition{of.kind, axes,        region_of(block_extents(from, of.from, mesh_)), region_of(block_extents(node.extents, of.to, mesh_)),
+    Collective definition{of.kind, axes,        region_of(block_extents(from, of.from, mesh_)), region_of(block_extents(to, of.to, mesh_)),
                           of.dim,  of.split_dim};
     const std::int64_t P = group_size(node, mesh_);
     if (of.kind == CollectiveKind::permute)
       for (std::int64_t p = 0; p < P; ++p) definition.pairs.push_back({p, ((p + of.shift % P) % P + P) % P});
 
-    Array y(static_cast<std::size_t>(element_count(node.extents)));
+    Array y(static_cast<std::size_t>(element_count(to)));
     std::unordered_map<std::int64_t, DeviceId> written;  // by the offset of a block
     for (int d = 0; d < mesh_.devices() && !stop_.requested(); ++d) {
       if (position_along(mesh_, axes, DeviceId{d}) != 0) continue;
@@ -296,7 +330,7 @@ class Evaluator {
   }
 
   Status write(const ReferenceNode& node, DeviceId device, const Array& values, Array& y, std::unordered_map<std::int64_t, DeviceId>& written) const {
-    const Layout to = block(node.extents, node.collective.to, device);
+    const Layout to = block(extents_of(node), node.collective.to, device);
     const auto [first, fresh] = written.try_emplace(to.offset, device);
     bool same = true;
     std::size_t next = 0;
@@ -321,6 +355,7 @@ class Evaluator {
   Noise noise_;
   std::size_t node_ = 0;
   std::vector<Array> values_;
+  mutable std::map<int, ReferenceFactors> factors_;  // by the node that was factored
 };
 
 }  // namespace
@@ -348,10 +383,11 @@ std::int64_t terms_of(const ReferenceProgram& program, const ReferenceNode& node
 Bytes bytes_to_evaluate(const ReferenceProgram& program, const Mesh& mesh) {
   std::int64_t count = 0, most_in_blocks = 0;
   for (const ReferenceNode& node : program.nodes) {
-    count = saturating_add(count, element_count(node.extents));
+    count = saturating_add(count, saturating_multiply(element_count(node.extents), node.complex ? 2 : 1));
+    if (node.kind == ReferenceKind::lu_upper) count = saturating_add(count, 2 * element_count(node.extents));  // the factors, and A
     if (node.kind != ReferenceKind::block_collective) continue;
     const Extents& from = program.nodes[static_cast<std::size_t>(node.operands[0])].extents;
-    const std::int64_t block = saturating_add(element_count(block_extents(from, node.collective.from, mesh)),
+    const std::int64_t block = (node.complex ? 2 : 1) * saturating_add(element_count(block_extents(from, node.collective.from, mesh)),
                                               element_count(block_extents(node.extents, node.collective.to, mesh)));
     most_in_blocks = std::max(most_in_blocks, saturating_multiply(block, group_size(node, mesh)));
   }

@@ -105,6 +105,8 @@ constexpr std::array<LocalKernel, local_kind_count> local_kernels{{
        return swap_rows(o.numbers(0), o.numbers(1), index, o.box(2), o.split(2));
      }},
     {LocalKind::solve, {}, [](const Operands& o) { return solve(o.box(0), o.box(1), o.box(2), o.workspace); }},
+    {LocalKind::pack_blocks, [](const Operands& o) { copy_blocks(o.box(0), o.local.dims[0], o.box(1), 0, o.box(1).layout.length[0]); }},
+    {LocalKind::unpack_blocks, [](const Operands& o) { copy_blocks(o.box(0), 0, o.box(1), o.local.dims[1], o.box(0).layout.length[0]); }},
 }};
 static_assert(in_order_of_kinds(local_kernels), "a kernel per row of local_table, in its order");
 
