@@ -25,6 +25,7 @@ std::string_view name_of(FftMethod method);  // "pencil", "slab", "four-step", "
 std::optional<FftMethod> fft_method_named(std::string_view name);
 
 /// How the result is stored: as the last FFT leaves it, or with its dimensions where they were, for as many all-to-alls more (four-step: one more).
+/// A transposed inverse takes the dimensions as a transposed transform leaves them and puts them back, so ifft(fft(X)) is stored as X.
 enum class FftOrder { transposed, natural };
 std::string_view name_of(FftOrder order);
 
@@ -42,6 +43,7 @@ struct FftProblem {
 /// Where the result is. Its elements in natural order, row-major, viewed in the extents `view`; dimension i of what is stored is dimension permutation[i] of
 /// that view. `extents` and `sharding` are of what is stored. It is c64, on the axes that are not named replicated.
 ///   pencil, slab   transposed  view = the array's extents [n0,n1,..,nd], permutation 1,2,..,d,0, sharded as the array was: (x,y,-) stays (x,y,-)
+///                  inverse     permutation d,0,1,..,d-1
 ///   four-step      transposed  view [n2,n1], permutation 1,0: stored is [n1,n2], whose element [k1,k2] is number k1 + n1 k2 of the transform; n1 is divided
 ///   any            natural     view = the array's extents, 0,1,2,..; sharded as the array was
 ///   naive          always      natural, replicated

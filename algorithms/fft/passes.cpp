@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -30,6 +31,7 @@ class Passes {
       needs(d, devices_along(sharding_[index(d)]));
     }
     const bool transposed = problem_.order == FftOrder::transposed && last > 0;
+    if (transposed && problem_.inverse) return back_from_transposed(last);
     int cut = -1;
     for (int d = last; d > 0; --d) {
       const std::vector<AxisView> axes = sharding_[index(d - 1)];
@@ -49,6 +51,31 @@ class Passes {
     if (transposed) std::rotate(result.permutation.begin(), result.permutation.begin() + 1, result.permutation.end());
     for (const int d : result.permutation) result.extents.push_back(problem_.extents[index(d)]);
     for (int d = 0; d <= last; ++d) result.sharding.push_back(dividing_axes(problem_, index(d)));
+    return std::move(out_);
+  }
+
+  /// The forward passes in reverse: the first FFT moves the last dimension to the front, where it was before it was transposed.
+  FftPasses back_from_transposed(int last) {
+    std::rotate(sharding_.begin(), sharding_.end() - 1, sharding_.end());
+    moved_ = last;
+    int cut = -1;
+    for (int d = 0; d < last; ++d) {
+      const std::vector<AxisView> axes = sharding_[index(d + 1)];
+      const int before = cut;
+      cut = axes.empty() ? -1 : cut_for(d, d + 1);
+      if (d == 0)
+        transform(last, 0, cut < 0 ? -1 : cut - 1);
+      else
+        transform(d, d, axes.empty() && before != d ? before : cut);
+      if (!axes.empty()) exchange(axes, d, d + 1, cut);
+    }
+    transform(last, last, cut != last ? cut : -1);
+    FftResult& result = out_.result;
+    for (int d = 0; d <= last; ++d) {
+      result.permutation.push_back((d + last) % (last + 1));
+      result.extents.push_back(problem_.extents[index(result.permutation.back())]);
+      result.sharding.push_back(dividing_axes(problem_, index(d)));
+    }
     return std::move(out_);
   }
 
@@ -84,9 +111,9 @@ class Passes {
  private:
   static std::size_t index(int d) { return static_cast<std::size_t>(d); }
 
-  /// Extent number `dim` of the array must be a multiple of `of`.
+  /// Extent number `dim` of what is there now must be a multiple of `of`.
   void needs(int dim, std::int64_t of) {
-    std::int64_t& multiple = out_.multiples[index(dim)];
+    std::int64_t& multiple = out_.multiples[(index(dim) + index(moved_)) % out_.multiples.size()];
     multiple = std::lcm(multiple, of);
   }
 
@@ -176,6 +203,7 @@ class Passes {
   const Mesh& mesh_;
   std::vector<std::vector<AxisView>> sharding_;  // now, per dimension; not of four steps
   Extents block_;                                // now
+  int moved_ = 0;                                // dimension d is number d + moved_ of the array, cyclic
   FftPasses out_;
 };
 

@@ -43,7 +43,7 @@ Expected<Schedule> on(const Submesh& submesh, const Product& product, int number
   return make_layer(entry, used, problem, Pass::forward, options, {"X" + suffix, "W" + suffix, "Y" + suffix});
 }
 
-Schedule lowered_of(const Expected<Schedule>& schedule) {
+Schedule lowered_in_two(const Expected<Schedule>& schedule) {
   EXPECT_TRUE(schedule) << to_text(schedule.error());
   const auto result = lower(*schedule, ring_or_line(in_chunks(2)));
   EXPECT_TRUE(result) << to_text(result.error());
@@ -74,7 +74,7 @@ void expect_right_and_agreed(const SmallSystem& pod, const std::vector<std::stri
     const auto zero = on(half_of(pod.mesh, 0), first, 0), one = on(half_of(pod.mesh, 1), second, 1);
     ASSERT_TRUE(zero) << to_text(zero.error());
     ASSERT_TRUE(one) << to_text(one.error());
-    const Schedule both = lowered_of(side_by_side("two halves", {*zero, *one}));
+    const Schedule both = lowered_in_two(side_by_side("two halves", {*zero, *one}));
     ASSERT_EQ(both.programs.size(), 2u);
     const auto report = check(both, {});
     ASSERT_TRUE(report) << to_text(report.error());
@@ -110,10 +110,10 @@ TEST(GemmOnSubmesh, AHalfThatIsATorusTakesTheTimeOfATorusOfItsOwn) {
     for (const std::string_view name : {"collective", "meshslice", "summa", "cannon", "wang"}) {
       const Product product{name, dataflow}, other{"collective", Dataflow::os};
       const auto time = [](const SmallSystem& where, const Schedule& schedule) { return testing::run(where, schedule, "des")->makespan; };
-      const auto uncontended = time(own, lowered_of(on(whole, product, 1)));
-      EXPECT_EQ(time(pod, lowered_of(on(half_of(pod.mesh, 1), product, 1))), uncontended) << name;
-      const auto beside = time(own, lowered_of(on(whole, other, 0)));
-      EXPECT_EQ(time(pod, lowered_of(side_by_side("", {*on(half_of(pod.mesh, 0), other, 0), *on(half_of(pod.mesh, 1), product, 1)}))),
+      const auto uncontended = time(own, lowered_in_two(on(whole, product, 1)));
+      EXPECT_EQ(time(pod, lowered_in_two(on(half_of(pod.mesh, 1), product, 1))), uncontended) << name;
+      const auto beside = time(own, lowered_in_two(on(whole, other, 0)));
+      EXPECT_EQ(time(pod, lowered_in_two(side_by_side("", {*on(half_of(pod.mesh, 0), other, 0), *on(half_of(pod.mesh, 1), product, 1)}))),
                 std::max(uncontended, beside))
           << name;
     }
@@ -126,7 +126,7 @@ TEST(GemmOnSubmesh, AllGroupsComputeTheSame) {
   ASSERT_TRUE(both);
   EXPECT_EQ(to_text(*both), "row/1:4=4,col=4 of row=8,col=4");
   for (const Dataflow dataflow : all_dataflows) {
-    const Schedule schedule = lowered_of(on(*both, {"wang", dataflow}, 0)), half = lowered_of(on(half_of(pod.mesh, 0), {"wang", dataflow}, 0));
+    const Schedule schedule = lowered_in_two(on(*both, {"wang", dataflow}, 0)), half = lowered_in_two(on(half_of(pod.mesh, 0), {"wang", dataflow}, 0));
     const auto report = check(schedule, {});
     ASSERT_TRUE(report) << to_text(report.error());
     EXPECT_TRUE(report->ok) << to_text(report->problems);
@@ -142,11 +142,11 @@ TEST(GemmOnSubmesh, RowsAndColumnsAreAnyAxes) {
   const Submesh whole = *submesh_of(own.mesh, own.mesh.whole(0), own.mesh.whole(1));
   for (const Dataflow dataflow : all_dataflows)
     for (const std::string_view name : {"collective", "meshslice", "summa", "wang"}) {
-      const Schedule schedule = lowered_of(on(any, {name, dataflow}, 0));
+      const Schedule schedule = lowered_in_two(on(any, {name, dataflow}, 0));
       const auto report = check(schedule, {});
       ASSERT_TRUE(report) << to_text(report.error());
       EXPECT_TRUE(report->ok) << name << to_text(report->problems);
-      EXPECT_EQ(testing::run(pod, schedule, "des")->makespan, testing::run(own, lowered_of(on(whole, {name, dataflow}, 0)), "des")->makespan) << name;
+      EXPECT_EQ(testing::run(pod, schedule, "des")->makespan, testing::run(own, lowered_in_two(on(whole, {name, dataflow}, 0)), "des")->makespan) << name;
     }
 }
 

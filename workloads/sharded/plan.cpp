@@ -28,7 +28,10 @@ class Planner {
     for (std::size_t i = 0; i < program_.operations.size(); ++i) {
       const Operation& operation = program_.operations[i];
       if (operation.op == ArrayOp::input) {
-        add_form(static_cast<int>(i), *operation.sharding, cyclic_input(static_cast<int>(i)));
+        CyclicBlocks blocks = cyclic_input(static_cast<int>(i));
+        if (blocks.empty())
+          if (const auto block = shard_extents(operation.extents, *operation.sharding, program_.mesh, operation.name, operation.where); !block) return block.error();
+        add_form(static_cast<int>(i), *operation.sharding, std::move(blocks));
         continue;
       }
       if (Status added = plan(static_cast<int>(i)); !added) return added.error();

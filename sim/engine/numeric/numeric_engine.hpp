@@ -25,8 +25,8 @@ enum class Filling {
               // Both parts of complex numbers, but in the last two, where they are real. s32 buffers hold integers whatever the filling.
 };
 
-/// The dtype to which stores into a buffer of `dtype` round: a proof carries bf16 in float32.
-constexpr DType carried_in(Filling filling, DType dtype) { return filling == Filling::uniform || !is_real(dtype) ? dtype : DType::f32; }
+/// The dtype to which stores into a buffer of `dtype` round.
+constexpr DType carried_in(Filling filling, DType dtype) { return dtype == DType::bf16 && filling != Filling::uniform ? DType::f32 : dtype; }
 
 /// The order in which tasks run: program order, or random choices among the ready tasks, from a seed. Random orders respect only the waits of the
 /// activity graph: the program order of a device's core is not part of happens-before.

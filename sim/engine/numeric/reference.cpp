@@ -1,7 +1,6 @@
 // What a schedule should have computed.
 #include <fmt/format.h>
 
-#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -383,8 +382,7 @@ struct Reference::Whole {
     std::vector<double>& array = arrays[part.array];
     for_each_run<2>({&part.in_buffer, &part.in_array}, [&](std::int64_t count, const std::array<RunCursor, 2>& at) {
       for (std::int64_t i = 0; i < count; ++i) {
-        const float word = values[static_cast<std::size_t>(at[0].offset() + i * at[0].stride())];
-        const double value = part.dtype == DType::s32 ? std::bit_cast<std::int32_t>(word) : static_cast<double>(word);
+        const double value = number_in(values[static_cast<std::size_t>(at[0].offset() + i * at[0].stride())], part.dtype);
         double& held = array[static_cast<std::size_t>(at[1].offset() + i * at[1].stride())];
         copies_agree &= std::isnan(held) || held == value;
         held = value;
