@@ -47,7 +47,7 @@ TransformerBlock read_block(const proto::TransformerBlock& message, MessageFile&
   block.batch = message.has_batch() ? extent("batch", message.batch()) : 0;
   block.layers = extent("layers", message.layers());
   const auto dtype = dtype_named(message.dtype());
-  if (dtype)
+  if (dtype && is_real(*dtype))
     block.dtype = *dtype;
   else
     file.problem(root.at("dtype"), "expected bf16 or f32, found " + quoted(message.dtype()));

@@ -6,10 +6,10 @@ namespace podsim {
 
 namespace {
 
-bool overlap(const Access& a, const Access& b) {
+bool overlap(const BlockAccess& a, const BlockAccess& b) {
   return a.first_row < b.last_row && b.first_row < a.last_row && a.first_column < b.last_column && b.first_column < a.last_column;
 }
-bool covers(const Access& outer, const Access& inner) {
+bool covers(const BlockAccess& outer, const BlockAccess& inner) {
   return outer.first_row <= inner.first_row && inner.last_row <= outer.last_row && outer.first_column <= inner.first_column &&
          inner.last_column <= outer.last_column;
 }
@@ -21,7 +21,7 @@ bool meet(const std::vector<std::uint64_t>& a, const std::vector<std::uint64_t>&
 
 }  // namespace
 
-Accesses::Presence Accesses::presence_of(const DeviceBox& devices) const {
+AccessOrder::Presence AccessOrder::presence_of(const DeviceBox& devices) const {
   Presence present((static_cast<std::size_t>(R_) * static_cast<std::size_t>(C_) + 63) / 64, 0);
   for (int r = devices.first_row; r < devices.last_row; ++r)
     for (int c = devices.first_column; c < devices.last_column; ++c) {
@@ -31,10 +31,10 @@ Accesses::Presence Accesses::presence_of(const DeviceBox& devices) const {
   return present;
 }
 
-Tasks Accesses::before(const std::vector<Access>& accesses, const DeviceBox& devices) const {
+Tasks AccessOrder::before(const std::vector<BlockAccess>& accesses, const DeviceBox& devices) const {
   const Presence present = presence_of(devices);
   Tasks tasks;
-  for (const Access& access : accesses) {
+  for (const BlockAccess& access : accesses) {
     const auto found = entries_.find(access.array);
     if (found == entries_.end()) continue;
     for (const Entry& entry : found->second)
@@ -46,15 +46,16 @@ Tasks Accesses::before(const std::vector<Access>& accesses, const DeviceBox& dev
   return tasks;
 }
 
-void Accesses::add(TaskId task, const std::vector<Access>& accesses, const DeviceBox& devices) {
+void AccessOrder::add(TaskId task, const std::vector<BlockAccess>& accesses, const DeviceBox& devices) {
   const Presence present = presence_of(devices);
-  for (const Access& access : accesses) {
+  for (const BlockAccess& access : accesses) {
     std::vector<Entry>& entries = entries_[access.array];
     if (access.writes) {
       for (Entry& entry : entries)
         if (entry.task != task && covers(access, entry.access))
           for (std::size_t i = 0; i < present.size(); ++i) entry.present[i] &= ~present[i];
-      std::erase_if(entries, [](const Entry& entry) { return std::all_of(entry.present.begin(), entry.present.end(), [](auto bits) { return bits == 0; }); });
+      std::erase_if(entries,
+                    [](const Entry& entry) { return std::all_of(entry.present.begin(), entry.present.end(), [](auto bits) { return bits == 0; }); });
     }
     entries.push_back({task, access, present});
   }

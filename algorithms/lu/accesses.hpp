@@ -19,26 +19,26 @@ struct DeviceBox {
 };
 
 /// A rectangle of an array, the same on all devices. `array` is any number.
-struct Access {
+struct BlockAccess {
   int array = 0;
   std::int64_t first_row = 0, last_row = 1, first_column = 0, last_column = 1;
   bool writes = false;
 };
 
-class Accesses {
+class AccessOrder {
  public:
-  Accesses(int R, int C) : R_{R}, C_{C} {}
+  AccessOrder(int R, int C) : R_{R}, C_{C} {}
 
   /// The tasks that a task with these accesses must follow, in increasing order.
-  [[nodiscard]] Tasks before(const std::vector<Access>& accesses, const DeviceBox& devices) const;
+  [[nodiscard]] Tasks before(const std::vector<BlockAccess>& accesses, const DeviceBox& devices) const;
   /// Records the accesses of a task that waits for those.
-  void add(TaskId task, const std::vector<Access>& accesses, const DeviceBox& devices);
+  void add(TaskId task, const std::vector<BlockAccess>& accesses, const DeviceBox& devices);
 
  private:
   using Presence = std::vector<std::uint64_t>;  // bits: row * C + column
   struct Entry {
     TaskId task;
-    Access access;
+    BlockAccess access;
     Presence present;  // where no later write covers it
   };
   [[nodiscard]] Presence presence_of(const DeviceBox& devices) const;

@@ -19,9 +19,7 @@ std::int64_t devices_along(const std::vector<AxisView>& views) {
 std::string extents_text(const Extents& extents) { return fmt::format("[{}]", fmt::join(extents, ",")); }
 
 std::string_view name_of(LuMethod method) { return method == LuMethod::block ? "block" : "naive"; }
-std::string_view name_of(SolveMethod method) {
-  return method == SolveMethod::block ? "block" : method == SolveMethod::naive ? "naive" : "batched";
-}
+std::string_view name_of(SolveMethod method) { return method == SolveMethod::block ? "block" : method == SolveMethod::naive ? "naive" : "batched"; }
 
 Expected<LuLayout> lu_layout(const Mesh& mesh, const LuProblem& problem) {
   const Extents& a = problem.matrix;
@@ -35,15 +33,17 @@ Expected<LuLayout> lu_layout(const Mesh& mesh, const LuProblem& problem) {
   if (layout.b < 1) return Diagnostic{{}, fmt::format("blocks of {} rows; expected at least 1", layout.b)};
   layout.K = layout.n / layout.b;
   if (layout.n % layout.b != 0)
-    return Diagnostic{{}, fmt::format("{} rows are no multiple of the block, {}: pad A to {}, or choose a block that divides {}", layout.n, layout.b,
-                                      (layout.K + 1) * layout.b, layout.n)};
+    return Diagnostic{{},
+                      fmt::format("{} rows are no multiple of the block, {}: pad A to {}, or choose a block that divides {}", layout.n, layout.b,
+                                  (layout.K + 1) * layout.b, layout.n)};
   if (layout.K > most_blocks) return Diagnostic{{}, fmt::format("{} blocks of {} rows; expected at most {}", layout.K, layout.b, most_blocks)};
   if (problem.look_ahead != 0 && problem.look_ahead != 1)
     return Diagnostic{{}, fmt::format("a look-ahead of {} panels; expected 0 or 1", problem.look_ahead)};
   for (const AxisView& row : layout.problem.rows)
     for (const AxisView& column : layout.problem.columns)
       if (row.axis == column.axis)
-        return Diagnostic{{}, fmt::format("rows and columns are both divided along the mesh axis {}", mesh.axes()[static_cast<std::size_t>(row.axis)].name)};
+        return Diagnostic{
+            {}, fmt::format("rows and columns are both divided along the mesh axis {}", mesh.axes()[static_cast<std::size_t>(row.axis)].name)};
   layout.R = static_cast<int>(devices_along(problem.rows)), layout.C = static_cast<int>(devices_along(problem.columns));
   layout.Q = (layout.K + layout.R - 1) / layout.R, layout.W = (layout.K + layout.C - 1) / layout.C;
   const Extents& right = problem.right;

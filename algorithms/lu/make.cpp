@@ -33,8 +33,8 @@ ReferenceNode node_of(ReferenceKind kind, std::string name, std::vector<int> ope
 
 ReferenceProgram lu_claim(const Extents& matrix) {
   ReferenceProgram claim;
-  claim.nodes = {input_node("A", matrix), node_of(ReferenceKind::lu_pivots, "P", {0}, {matrix[0]}), node_of(ReferenceKind::lu_lower, "L", {0}, matrix),
-                 node_of(ReferenceKind::lu_upper, "U", {0}, matrix)};
+  claim.nodes = {input_node("A", matrix), node_of(ReferenceKind::lu_pivots, "P", {0}, {matrix[0]}),
+                 node_of(ReferenceKind::lu_lower, "L", {0}, matrix), node_of(ReferenceKind::lu_upper, "U", {0}, matrix)};
   claim.outputs = {{"P", 1}, {"L", 2}, {"U", 3}};
   return claim;
 }
@@ -49,7 +49,9 @@ ReferenceProgram solve_claim(const LuProblem& problem) {
 /// Errors: the axes do not divide an extent.
 Status divides(std::string_view array, const Extents& extents, std::size_t dim, std::int64_t devices) {
   if (extents[dim] % devices == 0) return success();
-  return Diagnostic{{}, fmt::format("dimension {} of {}, {}, has {} elements; expected a multiple of {} devices", dim, array, extents_text(extents), extents[dim], devices)};
+  return Diagnostic{{},
+                    fmt::format("dimension {} of {}, {}, has {} elements; expected a multiple of {} devices", dim, array, extents_text(extents),
+                                extents[dim], devices)};
 }
 
 /// Gathers an array along its dimensions, the last one first. Returns the task to wait for and the region of all of it.
@@ -124,7 +126,8 @@ Schedule block_solve(const Mesh& mesh, const LuLayout& layout) {
 Expected<Schedule> batched_solve(const Mesh& mesh, const LuProblem& problem) {
   const Extents &a = problem.matrix, &b = problem.right;
   if (problem.dtype != DType::f32) return Diagnostic{{}, fmt::format("a factorisation of {}; expected f32", name_of(problem.dtype))};
-  if (a.size() != 3 || a[1] != a[2] || a[0] < 1 || a[1] < 1) return Diagnostic{{}, fmt::format("A is {}; expected square systems, [systems,n,n]", extents_text(a))};
+  if (a.size() != 3 || a[1] != a[2] || a[0] < 1 || a[1] < 1)
+    return Diagnostic{{}, fmt::format("A is {}; expected square systems, [systems,n,n]", extents_text(a))};
   if ((b.size() != 2 && b.size() != 3) || b[0] != a[0] || b[1] != a[1] || b.back() < 1)
     return Diagnostic{{}, fmt::format("A is {}, b is {}; expected [{},{}] or [{},{},m]", extents_text(a), extents_text(b), a[0], a[1], a[0], a[1])};
   const std::vector<AxisView> axes = joined(problem.rows, problem.columns);

@@ -31,14 +31,15 @@ Guard BlockCyclicWriter::guard_of(const DeviceBox& devices) const {
   return guard;
 }
 
-void BlockCyclicWriter::add(const std::string& label, Op op, const DeviceBox& devices, const std::vector<Access>& accesses) {
+void BlockCyclicWriter::add(const std::string& label, Op op, const DeviceBox& devices, const std::vector<BlockAccess>& accesses) {
   if (devices.empty()) return;
   Tasks after = accesses_.before(accesses, devices);
   if (after.empty()) after = start_;
   accesses_.add(builder_.add(label, std::move(op), after, guard_of(devices)), accesses, devices);
 }
 
-void BlockCyclicWriter::collective(const std::string& label, Collective collective, const DeviceBox& devices, const std::vector<Access>& accesses) {
+void BlockCyclicWriter::collective(const std::string& label, Collective collective, const DeviceBox& devices,
+                                   const std::vector<BlockAccess>& accesses) {
   Tasks after = accesses_.before(accesses, devices);
   if (after.empty()) after = start_;
   const bool rooted = collective.kind == CollectiveKind::broadcast || collective.kind == CollectiveKind::reduce;
@@ -47,7 +48,14 @@ void BlockCyclicWriter::collective(const std::string& label, Collective collecti
   accesses_.add(last, accesses, devices);
 }
 
-Tasks BlockCyclicWriter::complete(const std::vector<Access>& reads) {
+void BlockCyclicWriter::broadcast(const std::string& label, const std::vector<AxisView>& axes, const Region& from, const Region& to, int root,
+                                  const DeviceBox& devices, const std::vector<BlockAccess>& accesses) {
+  Collective broadcast{CollectiveKind::broadcast, axes, from, to, 0};
+  broadcast.root = root;
+  collective(label, std::move(broadcast), devices, accesses);
+}
+
+Tasks BlockCyclicWriter::complete(const std::vector<BlockAccess>& reads) {
   constexpr std::size_t few = 4;
   const Tasks tasks = accesses_.before(reads, everywhere());
   if (tasks.size() <= few) return tasks;

@@ -15,6 +15,19 @@ struct BlockRange {
   [[nodiscard]] std::int64_t count() const { return last > first ? last - first : 0; }
 };
 
+/// Arrays, for AccessOrder. Those from `panel` on are scratch with two slots; a number of the second slot is `count` larger.
+struct LuArray {
+  enum : int { matrix, right, pivots, panel, gathered, index, lower, mine, fresh, old, upper, above, negated, count };
+};
+inline BlockAccess read_of(BlockAccess access) {
+  access.writes = false;
+  return access;
+}
+inline BlockAccess write_of(BlockAccess access) {
+  access.writes = true;
+  return access;
+}
+
 /// "[8,16]"
 std::string extents_text(const Extents& extents);
 
@@ -42,11 +55,14 @@ class BlockCyclicWriter {
   [[nodiscard]] Region rows_of(const Region& right, BlockRange rows) const;
 
   /// Adds a task on these devices with edges to all that it would race with. Nothing on no device.
-  void add(const std::string& label, Op op, const DeviceBox& devices, const std::vector<Access>& accesses);
+  void add(const std::string& label, Op op, const DeviceBox& devices, const std::vector<BlockAccess>& accesses);
   /// A Collective along an axis group of more than one device. A broadcast or a reduce ends in one task, as its last tasks are many.
-  void collective(const std::string& label, Collective collective, const DeviceBox& devices, const std::vector<Access>& accesses);
+  void collective(const std::string& label, Collective collective, const DeviceBox& devices, const std::vector<BlockAccess>& accesses);
+  /// The data of the device at position `root`; the regions may be the same one.
+  void broadcast(const std::string& label, const std::vector<AxisView>& axes, const Region& from, const Region& to, int root,
+                 const DeviceBox& devices, const std::vector<BlockAccess>& accesses);
   /// What a consumer of these arrays waits for; few tasks.
-  Tasks complete(const std::vector<Access>& reads);
+  Tasks complete(const std::vector<BlockAccess>& reads);
 
  private:
   [[nodiscard]] Guard guard_of(const DeviceBox& devices) const;
@@ -54,7 +70,10 @@ class BlockCyclicWriter {
   ProgramBuilder& builder_;
   const LuLayout& layout_;
   Tasks start_;
-  Accesses accesses_;
+  AccessOrder accesses_;
 };
+
+/// U x = y, from the last block row up: x in the place of y.
+void substitute_back(BlockCyclicWriter& writer, const Region& packed, const Region& x);
 
 }  // namespace podsim

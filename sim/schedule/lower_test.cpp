@@ -313,10 +313,48 @@ TEST(Lower, ErrorsNameTheTask) {
   EXPECT_EQ(to_text(lower(f.w.schedule, fails).error()), "task 0 \"gather\": too open");
 }
 
-TEST(Lower, RefusesWhatIsNotWellShaped) {
+TEST(Lower, RefusesAGuardThatSplitsAGroup) {
+  for (const AxisView& split : {Fixture{}.row, AxisView{0, 2, 2}, AxisView{0, 1, 2}}) {  // the axis, and parts of it
+    Fixture f;
+    f.w.add("gather", f.gather({f.row}), {}, between(split, 0, 1));
+    EXPECT_EQ(to_text(lower(f.w.schedule, always({})).error()),
+              "task 0 \"gather\": the guard of a Collective mentions its own mesh axis " + f.w.schedule.mesh.name(split) +
+                  "; expected one that holds for all devices along it or for none");
+  }
   Fixture f;
-  f.w.add("gather", f.gather({f.row}), {}, between(f.col, 0, 1));
-  EXPECT_EQ(to_text(lower(f.w.schedule, always({})).error()), "task 0 \"gather\": a Collective takes no guard: all devices along its axes take part");
+  f.w.add("gather", f.gather({f.row, f.col}), {}, between(f.col, 0, 1));
+  EXPECT_FALSE(lower(f.w.schedule, always({})));
+}
+
+TEST(Lower, AGuardOfGroupsIsThatOfEachOfTheirTasks) {
+  Fixture f;
+  const Guard first = between(f.col, 0, 1), step_guard = between(f.row, 0, 3);
+  const TaskId gather = f.w.add("gather", f.gather({f.row}), {}, first);
+  f.w.add("use", copy(part(f.b, 0, 1), part(f.a, 2, 1)), {after(gather)});
+  const Shift move = shift(f.row, 1, part(f.a, 0, 1), part(f.b, 0, 1));
+  const Schedule lowered = f.lowered({{step("all", move), step("some", move, {after(TaskId{0})}, step_guard)}, {}});
+  EXPECT_THAT(edges(lowered), ElementsAre("gather launch:", "gather all: 0", "gather some: 0 1", "use: 1 2"));
+  const auto& tasks = lowered.programs[0].tasks;
+  EXPECT_EQ(tasks[0].where, first);
+  EXPECT_EQ(tasks[1].where, first);
+  EXPECT_THAT(tasks[2].where, ::testing::UnorderedElementsAre(first[0], step_guard[0]));
+  EXPECT_THAT(tasks[3].where, IsEmpty()) << "others do not wait for a gather that they have no part in";
+}
+
+/// Collectives of one axis follow each other on every device, whichever of them it has.
+TEST(Lower, OnAnAxisGuardedCollectivesWaitForTheLastOnesThatADeviceMayHave) {
+  Fixture f;
+  const Guard left = between(f.col, 0, 1), right = between(f.col, 1, 2);
+  f.w.add("all", f.gather({f.row}));
+  f.w.add("left", f.gather({f.row}), {}, left);
+  f.w.add("left again", f.gather({f.row}), {}, left);
+  f.w.add("right", f.gather({f.row}), {}, right);
+  f.w.add("then", f.gather({f.row}));
+  f.w.add("last", f.gather({f.row}), {}, right);
+  EXPECT_THAT(edges(f.lowered(f.one_step(f.row))),
+              ElementsAre("all launch:", "all go: 0", "left launch: 1", "left go: 2", "left again launch: 1 3", "left again go: 4",
+                          "right launch: 1 5", "right go: 6",  // on its devices the one of the others is absent
+                          "then launch: 1 5 7", "then go: 8", "last launch: 9", "last go: 10"));
 }
 
 }  // namespace

@@ -96,9 +96,10 @@ TEST(Shapes, Collectives) {
       {"negative root", [](Schedule& s) { op<Collective>(s, gather_task).root = -1; }, {"task 6 \"gather\": root -1 is not among 4 devices"}},
       {"guard",
        [](Schedule& s) {
-         task(s, gather_task).where = {{own(s.mesh.whole(1)), 0, 1}};
+         task(s, gather_task).where = {{own(s.mesh.whole(0)), 0, 1}};
        },
-       {"task 6 \"gather\": a Collective takes no guard: all devices along its axes take part"}},
+       {"task 6 \"gather\": the guard of a Collective mentions its own mesh axis row; expected one that holds for all devices along it or for none"}},
+      {"guard of groups", [](Schedule& s) { task(s, gather_task).where = {{own(s.mesh.whole(1)), 0, 1}}; }, {}},
   });
 }
 

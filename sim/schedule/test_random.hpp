@@ -20,7 +20,9 @@ struct RandomScheduleOptions {
   int most_tasks = 9;
   bool far = false;        // shifts as far as half round an axis, Sends along all axes at once; else neighbours, mostly
   std::int64_t scale = 1;  // regions of 2 x 2 elements become 2 scale x 2 scale
+  bool every_kind = false;  // buffers of every dtype, moves between them, and the Locals of transforms, factorisations and rows that are picked
 };
+inline constexpr auto first_random_kind = static_cast<std::size_t>(LocalKind::fft);  // of those, to the last of the table
 
 class RandomScheduleWriter {
  public:
@@ -28,8 +30,17 @@ class RandomScheduleWriter {
 
   Schedule write() {
     for (int b = 0, count = rng_.between(1, 3); b < count; ++b) w_.scratch(std::string(1, static_cast<char>('a' + b)), {6 * options_.scale, 6 * options_.scale});
+    if (options_.every_kind) {
+      for (const DType dtype : {DType::f32, DType::c64, DType::c64, DType::s32, DType::bf16})
+        w_.scratch("of " + std::string{name_of(dtype)} + std::to_string(w_.now().buffers.size()), {6 * options_.scale, 6 * options_.scale}, dtype);
+      w_.scratch("blocks", {4, 3 * options_.scale, 6 * options_.scale});
+    }
     for (int t = 0, count = rng_.between(1, options_.most_tasks); t < count; ++t) {
       const std::string label = "t" + std::to_string(t);
+      if (options_.every_kind && chance(0.6)) {
+        local(label);
+        continue;
+      }
       switch (rng_.below(options_.exchanges ? 6 : 4)) {
         case 0: matmul(label); break;
         case 1: copy_of(label); break;
@@ -59,9 +70,12 @@ class RandomScheduleWriter {
   AxisView axis() { return w_.axis(static_cast<int>(rng_.below(w_.schedule.mesh.axes().size()))); }
 
   /// 2 x 2 elements, times the scale; block indices may be affine.
-  Region region() {
+  Region region(DType dtype = DType::f32) {
     const std::int64_t s = options_.scale;
-    Region result{BufferId{static_cast<int>(rng_.below(w_.now().buffers.size()))}, {}};
+    std::vector<int> buffers;
+    for (std::size_t b = 0; b < w_.now().buffers.size(); ++b)
+      if (w_.now().buffers[b].dtype == dtype && w_.now().buffers[b].extents.size() == 2) buffers.push_back(static_cast<int>(b));
+    Region result{BufferId{buffers[rng_.below(buffers.size())]}, {}};
     for (int d = 0; d < 2; ++d) {
       const AxisView view = axis();
       const bool out = options_.careless && chance(0.005);
@@ -72,6 +86,8 @@ class RandomScheduleWriter {
     }
     return result;
   }
+
+  DType any_dtype() { return options_.every_kind ? static_cast<DType>(rng_.below(dtype_count)) : DType::f32; }
 
   Guard guard() {
     if (!options_.guards || !chance(0.3)) return {};
@@ -101,7 +117,10 @@ class RandomScheduleWriter {
   }
 
   void matmul(const std::string& label) { add(label, Matmul{region(), region(), region(), 1, 1, 1, chance(0.3), chance(0.3), chance(0.3)}, guard()); }
-  void copy_of(const std::string& label) { add(label, copy(region(), region(), chance(0.7) ? Unit::core : Unit::dma), guard()); }
+  void copy_of(const std::string& label) {
+    const DType dtype = any_dtype();
+    add(label, copy(region(dtype), region(dtype), chance(0.7) ? Unit::core : Unit::dma), guard());
+  }
 
   void move(const std::string& label) {
     const AxisView view = axis();
@@ -115,7 +134,83 @@ class RandomScheduleWriter {
       for (const Condition& condition : between(view, std::max<std::int64_t>(0, -distance), view.size - std::max<std::int64_t>(0, distance)))
         where.push_back(condition);
     }
-    add(label, shift(view, std::move(by), region(), region(), chance(0.3) ? Combine::add : Combine::replace), std::move(where));
+    const DType dtype = any_dtype();
+    add(label, shift(view, std::move(by), region(dtype), region(dtype), chance(0.3) ? Combine::add : Combine::replace), std::move(where));
+  }
+
+  /// A Local of one of the kinds from first_random_kind on. Those that pick rows get an index that names some, made right before.
+  void local(const std::string& label) {
+    const std::int64_t n = 2 * options_.scale;
+    Local op;
+    op.kind = static_cast<LocalKind>(first_random_kind + rng_.below(local_kind_count - first_random_kind));
+    op.unit = chance(0.7) ? Unit::core : Unit::dma;
+    const Guard where = guard();
+    const DType real = chance(0.8) ? DType::f32 : DType::bf16;
+    switch (op.kind) {
+      case LocalKind::fft:
+      case LocalKind::ifft:
+        op.dims = {rng_.between(0, 1), rng_.between(0, 1)};
+        op.reads = {region(chance(0.5) ? DType::f32 : DType::c64)}, op.writes = {region(DType::c64)};
+        break;
+      case LocalKind::twiddle:
+        op.dims = chance(0.5) ? std::array{0, 1} : std::array{1, 0};
+        op.factor = (chance(0.5) ? 1 : -1) * rng_.between(1, 100);
+        op.numbering = {numbering(), numbering()};
+        op.reads = {region(DType::c64)}, op.writes = {region(DType::c64)};
+        break;
+      case LocalKind::iota:
+        op.numbering = {numbering()};
+        op.writes = {region(DType::s32)};
+        break;
+      case LocalKind::getrf_panel: op.reads = {region()}, op.writes = {region(), index(3, n)}; break;
+      case LocalKind::lower_triangle:
+      case LocalKind::upper_triangle:
+        op.numbering = {numbering(), numbering()};
+        op.reads = {region(real)}, op.writes = {region(real)};
+        break;
+      case LocalKind::gather_rows:
+      case LocalKind::scatter_rows:
+      case LocalKind::swap_rows: return pick(label, std::move(op), where);
+      case LocalKind::pack_blocks:
+      case LocalKind::unpack_blocks: {
+        op.dims = {rng_.between(0, 1), rng_.between(0, 1)};
+        const bool packs = op.kind == LocalKind::pack_blocks;
+        const bool rows = op.dims[packs ? 0 : 1] == 0;
+        Region blocks{BufferId{0}, {span(rng_.between(0, 2), 2), span(0, rows ? n / 2 : n), span(rng_.between(0, 2), rows ? n : n / 2)}};
+        for (const Buffer& buffer : w_.now().buffers)
+          if (buffer.extents.size() == 3) blocks.buffer = BufferId{static_cast<int>(&buffer - w_.now().buffers.data())};
+        op.reads = {packs ? region() : blocks}, op.writes = {packs ? blocks : region()};
+        break;
+      }
+      default: op.reads = {region(), region()}, op.writes = {region()}; break;  // triangular solves, systems
+    }
+    add(label, std::move(op), where);
+  }
+
+  void pick(const std::string& label, Local op, const Guard& where) {
+    const std::int64_t n = 2 * options_.scale;
+    const bool swaps = op.kind == LocalKind::swap_rows;
+    const DType dtype = any_dtype();
+    const Region named = index(1, swaps ? n / 2 : n);
+    Local iota{LocalKind::iota, {}, {named}};
+    iota.numbering = {swaps ? Numbering{n / 2} : numbering()};
+    add(label + " index", iota, where);
+    const TaskId made{w_.now().tasks.size() - 1};
+    if (!swaps) op.numbering = {numbering()}, op.factor = 1 << 20;
+    op.reads = {region(dtype)};
+    if (op.kind == LocalKind::scatter_rows) op.reads.push_back(region(dtype));
+    op.reads.push_back(named);
+    op.writes = {region(dtype)};
+    std::vector<Edge> after = edges(op);
+    after.push_back({made, Half::both, Half::both});
+    w_.add(label, std::move(op), std::move(after), where);
+  }
+
+  Numbering numbering() { return {own(axis()), rng_.between(0, 2), rng_.between(1, 3)}; }
+  Region index(std::int64_t rows, std::int64_t columns) {
+    Region result = region(DType::s32);
+    result.dims = {span(rng_.between(0, 3), rows), span(rng_.between(0, 4) * options_.scale, columns)};
+    return result;
   }
 
   /// A Send along an axis (unless `far`, others keep their coordinates), with its Recv some time before or after it.
@@ -130,8 +225,9 @@ class RandomScheduleWriter {
       from.push_back(own(w_.axis(a), -along));
     }
     const int channel = rng_.between(0, 1);
-    const Region source = region();
-    Receive receive{{channel, from, region(), chance(0.2) ? Combine::add : Combine::replace}, {}};
+    const DType dtype = options_.every_kind ? static_cast<DType>(channel) : DType::f32;  // the same for all of a channel
+    const Region source = region(dtype);
+    Receive receive{{channel, from, region(dtype), chance(0.2) ? Combine::add : Combine::replace}, {}};
     const bool first = chance(0.5);
     if (first) add_receive(receive);
     add(label, Send{channel, to, source, {}}, options_.careless && chance(0.05) ? guard() : Guard{});

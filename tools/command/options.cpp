@@ -211,7 +211,7 @@ int report(const Diagnostic& diagnostic, Console& console) {
   }
   const Diagnostic told = in_options(diagnostic);
   fmt::print(console.err, "{}{}\n", told.where.line > 0 ? "" : "podsim: error: ", to_text(told));
-  return exit_bad_input;
+  return diagnostic.cause == Cause::data ? exit_false : exit_bad_input;
 }
 
 Expected<Options> parse_options(const std::vector<std::string>& arguments, const OptionGroup& described, const char* positional) {

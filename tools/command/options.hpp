@@ -83,7 +83,7 @@ Diagnostic in_options(Diagnostic diagnostic);
 std::string in_options(std::string message);
 
 /// Prints an error as the contract has it (`FILE:LINE:COLUMN: message` or `podsim: error: message`) and returns its exit status.
-/// Work that was cancelled is no error: it says so, with exit_interrupted.
+/// Work that was cancelled is no error: it says so, with exit_interrupted. A schedule that cannot work on its data (Cause::data) gives exit_false.
 int report(const Diagnostic& diagnostic, Console& console);
 
 /// The options among arguments; a word that is none is the value of the option `positional`, if that is named, once unless it is repeatable. Errors:

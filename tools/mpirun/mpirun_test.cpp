@@ -8,9 +8,13 @@
 #include <fstream>
 
 #include "algorithms/collectives/collectives.hpp"
+#include "algorithms/fft/fft.hpp"
 #include "algorithms/gemm/gemm.hpp"
+#include "algorithms/lu/lu.hpp"
 #include "sim/base/test_files.hpp"
 #include "sim/config/schedule_config.hpp"
+#include "sim/engine/numeric/numeric_engine.hpp"
+#include "sim/schedule/lower.hpp"
 #include "sim/schedule/test_random.hpp"
 #include "sim/schedule/validate.hpp"
 #include "validation/calibration/observations.hpp"
@@ -107,6 +111,36 @@ GemmOptions slices(std::int64_t count, std::int64_t block = 8) {
   return options;
 }
 
+/// Of 32x32x32 numbers over 2x2 devices.
+Schedule transform(FftMethod method, DType input, bool inverse, int chunks) {
+  const Mesh mesh = *Mesh::make(square);
+  FftProblem problem;
+  problem.extents = {32, 32, 32};
+  problem.sharding = {{mesh.whole(0)}, {mesh.whole(1)}, {}};
+  problem.input = input, problem.inverse = inverse, problem.chunks = chunks, problem.slice_copies = chunks > 1;
+  return *lower(*make_fft(method, mesh, problem), ring_or_line());
+}
+
+/// Of 128x128 over 2x2 devices.
+LuProblem matrix_of_128(const Mesh& mesh) {
+  LuProblem problem;
+  problem.matrix = {128, 128};
+  problem.block = 16;
+  problem.rows = {mesh.whole(0)}, problem.columns = {mesh.whole(1)};
+  problem.look_ahead = 1;
+  return problem;
+}
+Schedule factors() {
+  const Mesh mesh = *Mesh::make(square);
+  return *lower(*make_lu(LuMethod::block, mesh, matrix_of_128(mesh)), ring_or_line());
+}
+Schedule solution() {
+  const Mesh mesh = *Mesh::make(square);
+  LuProblem problem = matrix_of_128(mesh);
+  problem.right = {128, 4};
+  return *lower(*make_solve(SolveMethod::block, mesh, problem), ring_or_line());
+}
+
 const std::vector<Case> cases{
     {"all_gather_ring_2", [] { return collective(all_gather, "ring", pair); }},
     {"all_gather_ring_4", [] { return collective(all_gather, "ring", ring_of_4); }},
@@ -121,6 +155,11 @@ const std::vector<Case> cases{
     {"all_reduce_ring_bf16_3", [] { return collective(all_reduce, "ring", ring_of_3, DType::bf16); }},
     {"all_to_all_ring_4", [] { return collective(all_to_all, "ring", ring_of_4); }},
     {"all_to_all_pairwise_3", [] { return collective(all_to_all, "pairwise", ring_of_3); }},
+    {"all_reduce_c64_4", [] { return collective(all_reduce, "ring", ring_of_4, DType::c64); }},
+    {"all_reduce_s32_2x2", [] { return collective(all_reduce, "halves", square, DType::s32); }},
+    {"reduce_scatter_c64_3", [] { return collective(reduce_scatter, "direct", ring_of_3, DType::c64); }},
+    {"all_to_all_c64_4", [] { return collective(all_to_all, "pairwise", ring_of_4, DType::c64); }},
+    {"all_gather_s32_4", [] { return collective(all_gather, "ring", ring_of_4, DType::s32); }},
     {"broadcast_ring_4", [] { return collective(broadcast, "ring", ring_of_4, DType::f32, {.root = 2}); }},
     {"reduce_line_4", [] { return collective(reduce, "line", line_of_4, DType::f32, {.root = 1}); }},
     {"permute_by_pairs_4",
@@ -138,6 +177,11 @@ const std::vector<Case> cases{
     {"summa_2x2", [] { return gemm("summa", Dataflow::os, 2, 2); }},
     {"jax_ag_overlapped_4", [] { return gemm("jax-ag-overlapped", Dataflow::os, 4, 0); }},
     {"jax_rs_bidirectional_4", [] { return gemm("jax-rs-bidirectional", Dataflow::rs, 4, 0); }},
+    {"fft_pencil_32_2x2", [] { return transform(FftMethod::pencil, DType::c64, false, 1); }},
+    {"ifft_pencil_in_chunks_32_2x2", [] { return transform(FftMethod::pencil, DType::f32, true, 2); }},
+    {"fft_naive_32_2x2", [] { return transform(FftMethod::naive, DType::f32, false, 1); }},
+    {"lu_block_128_2x2", factors},
+    {"solve_block_128_2x2", solution},
     {"megatron_layer_2", [] { return gemm("1d-megatron", Dataflow::os, 2, 0, {}, DType::f32, Pass::both); }},
 };
 
@@ -145,14 +189,25 @@ class Mpirun : public ::testing::TestWithParam<Case> {};
 TEST_P(Mpirun, HasTheBitsOfTheNumericEngine) { expect_right(GetParam().make()); }
 INSTANTIATE_TEST_SUITE_P(Schedules, Mpirun, ::testing::ValuesIn(cases), [](const auto& tested) { return tested.param.name; });
 
+/// No matrix happens to be singular.
+bool runs_on_its_data(const Schedule& schedule) {
+  for (const Filling filling : {Filling::uniform, Filling::integers}) {
+    NumericOptions options;
+    options.filling = filling;
+    if (!make_numeric_engine(options)->run(schedule)) return false;
+  }
+  return true;
+}
+
 /// Of the random schedules those that are right, move something, and are for 2 to 4 ranks. Their buffers are inputs, so that all are filled and
 /// compared.
-std::vector<Schedule> random_schedules(std::size_t count, std::uint64_t first_seed) {
+std::vector<Schedule> random_schedules(std::size_t count, std::uint64_t first_seed, bool every_kind = false) {
   std::vector<Schedule> found;
   for (std::uint64_t seed = first_seed; found.size() < count; ++seed) {
     testing::RandomScheduleOptions options;
     options.edge_chance = 0.9;
     options.careless = false;
+    options.every_kind = every_kind;
     Schedule schedule = testing::RandomScheduleWriter{seed, options}.write();
     const int devices = schedule.mesh.devices();
     if (devices < 2 || devices > 4 || !validate(schedule).ok()) continue;
@@ -167,6 +222,7 @@ std::vector<Schedule> random_schedules(std::size_t count, std::uint64_t first_se
         buffer.sharding.assign(buffer.extents.size(), {});
         buffer.sharding[0] = {schedule.mesh.whole(0)};
       }
+    if (every_kind && !runs_on_its_data(schedule)) continue;
     found.push_back(std::move(schedule));
   }
   return found;
@@ -176,6 +232,95 @@ TEST(MpirunRandom, SchedulesHaveTheBitsOfTheNumericEngine) {
   for (const Schedule& schedule : random_schedules(6, 1)) {
     SCOPED_TRACE(schedule.name);
     expect_right(schedule);
+  }
+}
+
+TEST(MpirunRandom, SchedulesOfEveryKindOfWorkHaveTheBitsOfTheNumericEngine) {
+  for (const Schedule& schedule : random_schedules(8, 1, true)) {
+    SCOPED_TRACE(schedule.name);
+    expect_right(schedule);
+  }
+}
+
+/// Every kind of work that one device does, on both ranks; the rows that are picked are those that a factorisation chose.
+Schedule every_kind_of_work() {
+  testing::Writer w{pair};
+  const std::int64_t n = 12;
+  const auto whole = [&](BufferId buffer) {
+    Region region{buffer, {}};
+    for (const std::int64_t extent : w.now().buffers[buffer.index()].extents) region.dims.push_back(all(extent));
+    return region;
+  };
+  const auto row_of = [&](BufferId buffer, std::int64_t row) {
+    Region region = whole(buffer);
+    region.dims[0] = span(row, 1);
+    return region;
+  };
+  const AxisView x = w.axis(0);
+  w.now().buffers = {{"A", {n, n}, DType::f32, Role::input, "A", {{x}, {}}}, {"Z", {n, n}, DType::c64, Role::input, "Z", {{}, {x}}}};
+  const auto out = [&](const std::string& name, std::vector<std::int64_t> extents, DType dtype = DType::f32) {
+    w.now().buffers.push_back({name, extents, dtype, Role::output, name, std::vector<std::vector<AxisView>>(extents.size())});
+    w.now().buffers.back().sharding[0] = {x};
+    return BufferId{w.now().buffers.size() - 1};
+  };
+  const BufferId a{0}, z{1};
+  const BufferId factors = out("LU", {n, n}), index = out("P", {3, n}, DType::s32), picked = out("picked", {n, n}), placed = out("placed", {n, n}),
+                 swapped = out("swapped", {n, n}, DType::c64), lower = out("L", {n, n}), upper = out("U", {n, n}), solved = out("X", {n, n}),
+                 system = out("S", {n, n}), numbers = out("N", {n}, DType::s32), there = out("F", {n, n}, DType::c64), back = out("B", {n, n}, DType::c64),
+                 turned = out("T", {n, n}, DType::c64), moved = out("M", {n, n}, DType::c64), sum = out("I", {n}, DType::s32);
+  std::vector<Edge> last;
+  const auto add = [&](const Local& local) { last = {testing::after(w.add(std::string{traits_of(local.kind).name}, local, last))}; };
+  const auto numbered = [](Local local, std::vector<Numbering> numbering, double factor = 1) {
+    local.numbering = std::move(numbering);
+    local.factor = factor;
+    return local;
+  };
+  add({LocalKind::getrf_panel, {whole(a)}, {whole(factors), whole(index)}});
+  add(numbered({LocalKind::gather_rows, {whole(a), row_of(index, 1)}, {whole(picked)}}, {}, n));
+  add(numbered({LocalKind::scatter_rows, {whole(a), whole(picked), row_of(index, 2)}, {whole(placed)}}, {}, n));
+  add({LocalKind::swap_rows, {whole(z), row_of(index, 0)}, {whole(swapped)}});
+  add(numbered({LocalKind::lower_triangle, {whole(factors)}, {whole(lower)}}, {{own(x), 4, 2}, {own(x), 4, 2}}));
+  add(numbered({LocalKind::upper_triangle, {whole(factors)}, {whole(upper)}}, {{own(x)}, {1}}));
+  add({LocalKind::trsm_lower, {whole(factors), whole(picked)}, {whole(solved)}});
+  add({LocalKind::trsm_upper, {whole(factors), whole(solved)}, {whole(solved)}});
+  add({LocalKind::solve, {whole(a), whole(picked)}, {whole(system)}});
+  add(numbered({LocalKind::iota, {}, {whole(numbers)}}, {{own(x), 3, 2}}));
+  Local transform{LocalKind::fft, {whole(a)}, {whole(there)}};
+  transform.dims = {0, 1};
+  add(transform);
+  transform = {LocalKind::ifft, {whole(there)}, {whole(back)}};
+  transform.dims = {1, 0};
+  add(transform);
+  Local twiddle = numbered({LocalKind::twiddle, {whole(back)}, {whole(turned)}}, {{own(x), 4, 2}, {7}}, -100);
+  twiddle.dims = {1, 0};
+  add(twiddle);
+  const TaskId sent = w.add("move", testing::shift(x, 1, whole(turned), whole(moved)), last);
+  w.add("move numbers", testing::shift(x, 1, whole(numbers), whole(sum)), {testing::after(sent)});
+  const TaskId first = TaskId{w.now().tasks.size() - 1};
+  const TaskId added = w.add("add", testing::shift(x, 1, whole(turned), whole(moved), Combine::add), {testing::after(first)});
+  w.add("add numbers", testing::shift(x, 1, whole(numbers), whole(sum), Combine::add), {testing::after(added)});
+  return w.schedule;
+}
+
+TEST(MpirunKinds, EveryOneHasTheBitsOfTheNumericEngine) { expect_right(every_kind_of_work()); }
+
+TEST(MpirunErrors, OfARunNameTheFirstTaskOnceAndAreNoBadInput) {
+  Schedule schedule = every_kind_of_work();
+  Program& program = schedule.programs[0];
+  // On device 1 the matrix is 0; device 0 waits for what follows from it.
+  program.tasks.insert(program.tasks.begin(), {"zero", Local{LocalKind::subtract, {std::get<Local>(program.tasks[0].op).reads[0], std::get<Local>(program.tasks[0].op).reads[0]},
+                                                             {std::get<Local>(program.tasks[0].op).reads[0]}},
+                                               {}, testing::between(schedule.mesh.whole(0), 1, 2), {}});
+  for (std::size_t t = 1; t < program.tasks.size(); ++t) {
+    for (Edge& edge : program.tasks[t].after) ++edge.task.value;
+    if (t == 1) program.tasks[t].after = {testing::after(TaskId{0})};
+  }
+  for (const char* options : {"--schedule ", "--check --schedule "}) {
+    const Ended ended = mpirun(2, options + saved(schedule));
+    EXPECT_EQ(ended.status, 1) << ended.text;
+    const std::string message = "task 1 \"getrf-panel\" on device 1 (x=1): matrix is singular: column 0 is zero below the diagonal";
+    EXPECT_NE(ended.text.find(message), std::string::npos) << ended.text;
+    EXPECT_EQ(ended.text.find(message), ended.text.rfind(message)) << "said by more than one rank: " << ended.text;
   }
 }
 

@@ -170,6 +170,7 @@ int run_schedule(const Request& request, const Team& team, Console& console) {
   if (const Status made = team.agree(runner ? success() : Status{runner.error()}); !made) return fail(made.error());
 
   const Measured measured = measure(**runner, team, {request.repeat, options.flag("check"), request.seed});
+  if (const Status worked = worked_on_its_data(**runner, team); !worked) return fail(worked.error());
   std::optional<Verdict> verdict;
   if (options.flag("check")) {
     const auto judged = judge(*lowered, **runner, team, request.seed, memory_limit);

@@ -4,7 +4,9 @@
 
 #include <cstring>
 
+#include "sim/engine/mpi/measure.hpp"
 #include "sim/engine/numeric/claims.hpp"
+#include "sim/engine/numeric/storage.hpp"
 
 namespace podsim {
 
@@ -21,7 +23,7 @@ Tensors tensors_of(const Schedule& lowered, const std::string& bytes) {
     for (const Buffer& buffer : lowered.programs[*program].buffers) {
       auto& held = values.emplace_back();
       if (buffer.role == Role::scratch) continue;
-      held.resize(static_cast<std::size_t>(size_of(buffer).count() / size_of(buffer.dtype).count()));
+      held.resize(static_cast<std::size_t>(words_in(buffer)));
       std::memcpy(held.data(), bytes.data() + at, held.size() * sizeof(float));
       at += held.size() * sizeof(float);
     }
@@ -36,8 +38,9 @@ std::string first_difference(const Schedule& lowered, const Tensors& found, cons
       for (std::size_t e = 0; e < found.values[d][b].size(); ++e) {
         const float is = found.values[d][b][e], should = expected.values[d][b][e];
         if (std::memcmp(&is, &should, sizeof(float)) == 0) continue;
-        const std::string& name = lowered.programs[*program_of(lowered, DeviceId{d})].buffers[b].name;
-        return fmt::format("element {} of buffer {} on device {} is {}; the numeric engine has {}", e, quoted(name), d, is, should);
+        const Buffer& buffer = lowered.programs[*program_of(lowered, DeviceId{d})].buffers[b];
+        return fmt::format("element {} of buffer {} on device {} is {}; the numeric engine has {}", e / static_cast<std::size_t>(words_of(buffer.dtype)),
+                           quoted(buffer.name), d, number_in(is, buffer.dtype), number_in(should, buffer.dtype));
       }
   return {};
 }
@@ -88,6 +91,7 @@ Expected<Verdict> judge(const Schedule& lowered, RankRunner& runner, const Team&
   const std::string uniform = team.at_root(held_by(runner));
   runner.fill(seed, Filling::integers);
   runner.run();
+  if (const Status worked = worked_on_its_data(runner, team); !worked) return worked.error();
   const std::string integers = team.at_root(held_by(runner));
   NumericOptions options;
   options.seed = seed;

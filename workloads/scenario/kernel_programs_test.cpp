@@ -41,6 +41,7 @@ const std::vector<KernelProgram>& kernel_programs() {
       {"x=4,y=2", "Y = fft(X)", "X=8x8x12", "X=x,y,-"},
       {"x=4,y=2", "Y = fft(X); Z = ifft(Y)", "X=8x8x8,c64", "X=x,y,-", "", by(FftMethod::pencil)},
       {"x=4,y=2", "Y = fft(X)", "X=8x8x16", "X=x,y,-", "", by(FftMethod::pencil, FftOrder::transposed)},
+      {"x=4,y=2", "Y = fft(X); Z = ifft(Y); W = Z + X", "X=8x8x16,c64", "X=x,y,-", "", by(FftMethod::pencil, FftOrder::transposed)},
       {"x=4,y=2", "Y = ifft(X)", "X=8x8x16,c64", "X=x,y,-", "", by(FftMethod::pencil, FftOrder::transposed, 2)},
       {"x=8", "Y = fft(X); Z = ifft(2 * Y - Y)", "X=96x64,c64", "X=x,-"},
       {"x=8", "Y = fft(X)", "X=96x64", "X=x,-", "", by(FftMethod::slab, FftOrder::transposed)},

@@ -192,6 +192,11 @@ Expected<ProblemSpec> read_problem(const Fields& fields, const System& system, D
 
 Expected<DType> parse_dtype(const std::string& text, const SourceLocation& where) {
   if (const auto dtype = dtype_named(text)) return *dtype;
+  return Diagnostic{where, "expected the dtype bf16, f32, c64 or s32, found " + quoted(text)};
+}
+
+Expected<DType> parse_product_dtype(const std::string& text, const SourceLocation& where) {
+  if (const auto dtype = dtype_named(text); dtype && is_real(*dtype)) return *dtype;
   return Diagnostic{where, "expected the dtype bf16 or f32, found " + quoted(text)};
 }
 
@@ -230,7 +235,7 @@ Expected<GemmProblem> parse_gemm(const std::string& text, DType default_dtype, c
     if (std::find(seen.begin(), seen.end(), name) != seen.end()) return Diagnostic{where, name + " is given twice"};
     seen.push_back(name);
     if (name == "dtype") {
-      const auto dtype = parse_dtype(piece.substr(equals + 1), where);
+      const auto dtype = parse_product_dtype(piece.substr(equals + 1), where);
       if (!dtype) return dtype.error();
       problem.dtype = *dtype;
       continue;

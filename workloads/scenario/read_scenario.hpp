@@ -87,6 +87,7 @@ void set_methods(ShardedProgram& program, std::string_view method);
 /// "m=512,n=1024,k=256[,dtype=bf16]". Errors: missing, repeated, unknown or non-positive entries.
 Expected<GemmProblem> parse_gemm(const std::string& text, DType default_dtype, const SourceLocation& where);
 Expected<DType> parse_dtype(const std::string& text, const SourceLocation& where);
+Expected<DType> parse_product_dtype(const std::string& text, const SourceLocation& where);
 /// "bytes"
 Expected<Choose> parse_choose(const std::string& text, const SourceLocation& where);
 Expected<Minimise> parse_minimise(const std::string& text, const SourceLocation& where);

@@ -6,6 +6,7 @@
 #include <cassert>
 #include <numeric>
 #include <set>
+#include <utility>
 
 namespace podsim {
 
@@ -112,6 +113,12 @@ Expected<int> Typing::add(Operation operation) {
   if (operation.sharding) operation.sharding = without_trivial(*operation.sharding, mesh_);
   // Axes of size 1 change nothing, but for the name of what does nothing.
   std::erase_if(operation.axes, [&](int axis) { return mesh_.axes()[static_cast<std::size_t>(axis)].size == 1; });
+  const bool solver = operation.op == ArrayOp::solve || operation.op == ArrayOp::lu_pivots || operation.op == ArrayOp::lu_lower || operation.op == ArrayOp::lu_upper;
+  for (const int operand : operation.operands)
+    if (const auto wrong = undivided_.find(operand); wrong != undivided_.end() && !solver) {
+      indivisible = wrong->second.grown;
+      return wrong->second.problem;
+    }
   if (Status values = type_values(operation); !values) return values.error();
   if (Status typed = type(operation); !typed) return typed.error();
   std::int64_t elements = 1;
@@ -123,7 +130,10 @@ Expected<int> Typing::add(Operation operation) {
   origins_.push_back(origins_of(operation));
   program.operations.push_back(std::move(operation));
   if (const Operation& added = program.operations.back(); added.sharding)
-    if (Status fits = divides(self, added.extents, *added.sharding, added.name, added.where); !fits) return fits.error();
+    if (Status fits = divides(self, added.extents, *added.sharding, added.name, added.where); !fits) {
+      if (added.op != ArrayOp::input) return fits.error();
+      undivided_.emplace(self, Undivided{fits.error(), std::exchange(indivisible, std::nullopt)});
+    }
   return self;
 }
 

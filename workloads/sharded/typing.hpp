@@ -44,6 +44,11 @@ class Typing {
   std::optional<Indivisible> indivisible;
 
  private:
+  /// An input whose axes do not divide it, which only block-cyclic algorithms take.
+  struct Undivided {
+    Diagnostic problem;
+    std::optional<Indivisible> grown;
+  };
   using InputDim = std::pair<int, int>;  // an input, a dimension of it
 
   [[nodiscard]] const Operation& at(int operation) const { return program.operations[static_cast<std::size_t>(operation)]; }
@@ -66,6 +71,7 @@ class Typing {
   std::string target_;
   std::vector<std::vector<std::optional<InputDim>>> origins_;  // per operation and dimension: an input's dimension that it grows with
   std::map<InputDim, InputDim> parents_;                       // union-find: dimensions that must grow together
+  std::map<int, Undivided> undivided_;                         // by the operation
 };
 
 /// What a reading found.

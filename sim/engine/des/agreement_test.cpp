@@ -63,6 +63,37 @@ TEST_P(DesAgreesWithSimgrid, OnTinyTransfersToThePicosecond) {
   EXPECT_GE(seen.contended, seen.compared / 4);
 }
 
+/// Transforms, factorisations, rows that are picked; transfers of every dtype. Every schedule is played by both engines, and folded.
+TEST_P(DesAgreesWithSimgrid, OnEveryKindOfWork) {
+  Agreement seen;
+  testing::Folds folds;
+  std::vector<int> kinds(local_kind_count, 0);
+  for (std::uint64_t seed = 30000 + GetParam(); seed < 30000 + GetParam() + 110; ++seed) {
+    Rng rng{seed, stream_of("kinds")};
+    RandomScheduleOptions options;
+    options.exchanges = seed % 3 == 0;
+    options.careless = false;
+    options.guards = seed % 2 == 0;
+    options.edge_chance = seed % 4 * 0.15;
+    options.axes = testing::random_axes(rng);
+    options.most_tasks = 12;
+    options.far = true;
+    options.scale = seed % 2 == 0 ? 1 : 64;
+    options.every_kind = true;
+    const Schedule schedule = testing::random_schedule(seed, options);
+    const World world = testing::random_world(schedule.mesh, testing::costly_machine(rng, static_cast<double>(options.scale)), rng, {.symmetric = seed % 4 > 1});
+    const auto model = make_model(schedule, world.machine, *world.topology, world.placement);
+    if (!model) continue;  // guards that disagree; chips that do not reach each other
+    ASSERT_TRUE(engines_agree(*model, 1e-6, seen)) << "seed " << seed << "\n" << to_text(schedule);
+    ASSERT_TRUE(testing::folding_changes_nothing(schedule, world, folds)) << "seed " << seed << "\n" << to_text(schedule);
+    for (const Task& task : schedule.programs[0].tasks)
+      if (const auto* local = std::get_if<Local>(&task.op)) ++kinds[static_cast<std::size_t>(local->kind)];
+  }
+  RecordProperty("worst", std::to_string(seen.worst));
+  EXPECT_GE(seen.compared, 60);
+  for (std::size_t kind = testing::first_random_kind; kind < local_kind_count; ++kind) EXPECT_GT(kinds[kind], 3) << kind;
+}
+
 /// Memories slower than the links: every schedule is played by both engines, and folded.
 TEST_P(DesAgreesWithSimgrid, WhereMemoryIsShort) {
   Agreement seen;

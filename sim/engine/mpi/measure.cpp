@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -88,6 +89,13 @@ Measured measure(RankRunner& runner, const Team& team, const MeasureOptions& opt
     if (runner.tasks()[t].on_core) core = core + (measured.fastest[t].end - measured.fastest[t].start);
   measured.core = team.largest(core);
   return measured;
+}
+
+Status worked_on_its_data(const RankRunner& runner, const Team& team) {
+  constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t mine = runner.failure() ? runner.failure()->task : none;
+  const bool first = team.least(mine) == mine && mine != none;
+  return team.agree(first ? Status{runner.failure()->why} : success());
 }
 
 std::string timeline_csv(const Schedule& lowered, const RankRunner& runner, const Measured& measured, const Team& team) {

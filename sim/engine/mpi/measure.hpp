@@ -28,6 +28,10 @@ struct MeasureOptions {
 };
 Measured measure(RankRunner& runner, const Team& team, const MeasureOptions& options);
 
+/// Whether the data of the last run was right for every task. Otherwise the error of the first task, by number, and of the lowest rank, on every rank:
+/// what follows it may fail for that reason alone. Collective.
+Status worked_on_its_data(const RankRunner& runner, const Team& team);
+
 /// At the root: the fastest run as CSV with columns device,task,part,peer,start_s,end_s,label,collective,origin; one row per task instance, ordered
 /// by (start, device, task, part). part: core, dma, send or receive. collective: the number of the task's Collective in its program; origin: its
 /// kind.

@@ -38,9 +38,10 @@ Status Team::agree(const Status& mine) const {
   Diagnostic found = mine ? Diagnostic{} : mine.error();
   broadcast(found.where.file, first, comm_);
   broadcast(found.message, first, comm_);
-  std::array<int, 2> at{found.where.line, found.where.column};
-  MPI_Bcast(at.data(), 2, MPI_INT, first, comm_);
-  found.where.line = at[0], found.where.column = at[1];
+  std::array<int, 3> numbers{found.where.line, found.where.column, static_cast<int>(found.cause)};
+  MPI_Bcast(numbers.data(), 3, MPI_INT, first, comm_);
+  found.where.line = numbers[0], found.where.column = numbers[1];
+  found.cause = static_cast<Cause>(numbers[2]);
   return found;
 }
 
@@ -52,6 +53,8 @@ std::string Team::from_root(const std::string& text) const {
 
 Moment Team::earliest(Moment mine) const { return {reduced(mine.ns, MPI_MIN, comm_)}; }
 Moment Team::latest(Moment mine) const { return {reduced(mine.ns, MPI_MAX, comm_)}; }
+
+std::int64_t Team::least(std::int64_t mine) const { return reduced(mine, MPI_MIN, comm_); }
 
 Seconds Team::largest(Seconds mine) const {
   const double own = mine.count();

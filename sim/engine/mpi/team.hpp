@@ -27,6 +27,7 @@ class Team {
   [[nodiscard]] std::string from_root(const std::string& text) const;
   [[nodiscard]] Moment earliest(Moment mine) const;
   [[nodiscard]] Moment latest(Moment mine) const;
+  [[nodiscard]] std::int64_t least(std::int64_t mine) const;
   [[nodiscard]] Seconds largest(Seconds mine) const;
   /// The root chooses a time in the near future; every rank returns at that time.
   [[nodiscard]] Moment start_together() const;

@@ -71,6 +71,19 @@ bool is_sharded_over(const Buffer& buffer, const std::vector<AxisView>& axes) {
   });
 }
 
+/// The buffer dimensions [first, first + dims) that stand for one dimension of the tensor.
+struct DimensionGroup {
+  std::size_t first = 0, dims = 1;
+};
+std::vector<DimensionGroup> groups_of(const Buffer& buffer) {
+  std::vector<DimensionGroup> groups;
+  std::size_t first = 0;
+  for (std::size_t t = 0; t < buffer.unpadded.size(); first += groups[t++].dims)
+    groups.push_back({first, buffer.grouped.empty() ? 1 : static_cast<std::size_t>(buffer.grouped[t])});
+  assert(first == buffer.extents.size());
+  return groups;
+}
+
 }  // namespace
 
 Layout shard_layout(const Mesh& mesh, const Buffer& buffer, DeviceId device) {
@@ -105,14 +118,33 @@ std::int64_t data_elements(const Buffer& buffer) {
 ShardData data_of_shard(const Mesh& mesh, const Buffer& buffer, DeviceId device) {
   if (buffer.unpadded.empty()) return {contiguous(size_of(buffer).count() / size_of(buffer.dtype).count()), shard_layout(mesh, buffer, device)};
   const std::size_t rank = buffer.extents.size();
-  assert(rank <= static_cast<std::size_t>(max_rank) && buffer.unpadded.size() == rank);
-  BoxExtents begin{}, length{}, zero{};
-  for (std::size_t i = 0; i < rank; ++i) {
-    begin[i] = std::min(buffer.extents[i] * position_along(mesh, buffer.sharding[i], device), buffer.unpadded[i]);
-    length[i] = std::min(buffer.extents[i], buffer.unpadded[i] - begin[i]);
+  assert(rank <= static_cast<std::size_t>(max_rank));
+  BoxExtents zero{};
+  Layout in_tensor;
+  in_tensor.rank = static_cast<int>(rank);
+  std::int64_t stride = 1;
+  const std::vector<DimensionGroup> groups = groups_of(buffer);
+  for (std::size_t t = groups.size(); t-- > 0; stride *= buffer.unpadded[t]) {
+    const auto [first, dims] = groups[t];
+    const auto put = [&, first = first](std::size_t d, std::int64_t length, std::int64_t step) {
+      in_tensor.length[first + d] = length;
+      in_tensor.stride[first + d] = step * stride;
+    };
+    if (dims == 1) {
+      const std::int64_t begin = std::min(buffer.extents[first] * position_along(mesh, buffer.sharding[first], device), buffer.unpadded[t]);
+      put(0, std::min(buffer.extents[first], buffer.unpadded[t] - begin), 1);
+      in_tensor.offset += begin * stride;
+      continue;
+    }
+    std::int64_t block = 1, shards = 1;
+    for (std::size_t d = dims; d-- > 2; block *= buffer.extents[first + d]) put(d, buffer.extents[first + d], block);
+    for (const AxisView& axis : buffer.sharding[first + 1]) shards *= axis.size;
+    const std::int64_t blocks = buffer.unpadded[t] / block, own = position_along(mesh, buffer.sharding[first + 1], device);
+    put(0, own < blocks ? (blocks - own + shards - 1) / shards : 0, shards * block);
+    put(1, 1, block);
+    in_tensor.offset += own * block * stride;
   }
-  const auto first = [&](BoxExtents& extents) { return std::span{extents}.first(rank); };
-  return {box_of(buffer.extents, first(zero), first(length)), box_of(buffer.unpadded, first(begin), first(length))};
+  return {box_of(buffer.extents, std::span{zero}.first(rank), std::span{in_tensor.length}.first(rank)), in_tensor};
 }
 
 std::int64_t position_along(const Mesh& mesh, const std::vector<AxisView>& axes, DeviceId device) {
@@ -205,14 +237,17 @@ std::vector<double> InputMaker::global_tensor(const Buffer& buffer, bool padded,
     generate(of, first, std::min(piece, elements - first), [&](std::int64_t i, float value) { out[i] = number_in(value, buffer.dtype); });
   });
   if (!padded || buffer.unpadded.empty()) return values;
+  const std::vector<DimensionGroup> groups = groups_of(buffer);
   BoxExtents extents{}, zero{};
-  for (std::size_t i = 0; i < buffer.extents.size(); ++i) {
-    extents[i] = buffer.extents[i];
-    for (const AxisView& axis : buffer.sharding[i]) extents[i] *= axis.size;
+  for (std::size_t t = 0; t < groups.size(); ++t) {
+    extents[t] = 1;
+    for (std::size_t i = groups[t].first; i < groups[t].first + groups[t].dims; ++i) {
+      extents[t] *= buffer.extents[i];
+      for (const AxisView& axis : buffer.sharding[i]) extents[t] *= axis.size;
+    }
   }
   std::vector<double> whole(static_cast<std::size_t>(words * global_elements(buffer)), 0.0);
-  const std::size_t rank = buffer.extents.size();
-  const Layout box = in_words(box_of(std::span{extents}.first(rank), std::span{zero}.first(rank), buffer.unpadded), words);
+  const Layout box = in_words(box_of(std::span{extents}.first(groups.size()), std::span{zero}.first(groups.size()), buffer.unpadded), words);
   auto next = values.begin();
   for_each_run<1>({&box}, [&](std::int64_t count, const std::array<RunCursor, 1>& at) {
     for (std::int64_t i = 0; i < count; ++i) whole[static_cast<std::size_t>(at[0].offset() + i * at[0].stride())] = *next++;
