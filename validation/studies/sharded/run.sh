@@ -40,19 +40,28 @@ done
 
 # more options
 lu() {
-  row --machine tpu_v4 --slice 16x16 --mesh x=16,y=16 --program 'P, L, U = lu(A)' --shape A=65536x65536 --shard A=x,y --precision highest --force "$@"
+  row --machine tpu_v4 --slice 16x16 --mesh x=16,y=16 --program 'P, L, U = lu(A)' --shape A=65536x65536 --precision highest --force "$@"
 }
 printf '== LU of 65536 x 65536 float32 (six bf16 passes) on tpu_v4, 16x16 chips\n'
 heading 'algorithm'
 printf '%-30s ' naive
-lu --algorithm lu=naive --collectives auto
+lu --shard A=x,y --algorithm lu=naive --collectives auto
+printf '%-30s ' 'naive, rows over all chips'
+lu --shard 'A=(x+y),-' --algorithm lu=naive --collectives auto
 for block in 128 256 512 1024 2048; do
   for ahead in 0 1; do
     printf '%-30s ' "block $block, look-ahead $ahead"
-    lu --block $block --look-ahead $ahead
+    lu --shard A=x,y --block $block --look-ahead $ahead
   done
 done
 
-printf '\n== What bounds block 512\n'
+printf '\n== Where look-ahead loses: 16384 x 16384 on 4x4 chips\n'
+heading 'algorithm'
+for ahead in 0 1; do
+  printf '%-30s ' "block 512, look-ahead $ahead"
+  row --machine tpu_v4 --slice 4x4 --mesh x=4,y=4 --program 'P, L, U = lu(A)' --shape A=16384x16384 --shard A=x,y --precision highest --force --block 512 --look-ahead $ahead
+done
+
+printf '\n== What bounds block 512 with look-ahead\n'
 "$podsim" run --machine tpu_v4 --slice 16x16 --mesh x=16,y=16 --program 'P, L, U = lu(A)' --shape A=65536x65536 --shard A=x,y --precision highest --force \
-  --block 512 --explain | sed -n '/explain\|critical\|bound/,$p'
+  --block 512 --look-ahead 1 --explain | sed -n '/^1 % more/,$p'
