@@ -13,7 +13,7 @@ using nlohmann::json;
 using test::Outcome;
 using ::testing::HasSubstr;
 
-Outcome podsim(const std::vector<std::string>& arguments, const std::vector<std::string>& more = {}) {
+Outcome command(const std::vector<std::string>& arguments, const std::vector<std::string>& more = {}) {
   std::vector<std::string> all = arguments;
   all.insert(all.end(), more.begin(), more.end());
   return test::run_words(all);
@@ -21,7 +21,7 @@ Outcome podsim(const std::vector<std::string>& arguments, const std::vector<std:
 json parsed(const std::vector<std::string>& arguments, const std::vector<std::string>& more = {}) {
   std::vector<std::string> all = arguments;
   all.insert(all.end(), more.begin(), more.end());
-  const Outcome outcome = podsim(all, {"--format", "json"});
+  const Outcome outcome = command(all, {"--format", "json"});
   EXPECT_EQ(outcome.status, exit_done) << outcome.err;
   return outcome.status == exit_done ? json::parse(outcome.out) : json();
 }
@@ -45,20 +45,20 @@ TEST(KernelCommands, NaturalOrderCostsAsManyAllToAllsAgain) {
 }
 
 TEST(KernelCommands, ComparisonsHaveAllAlgorithmsInOneTable) {
-  const Outcome outcome = podsim({"compare", "--machine", "tpu_v4", "--algorithms", "naive,pencil"}, cube);
+  const Outcome outcome = command({"compare", "--machine", "tpu_v4", "--algorithms", "naive,pencil"}, cube);
   EXPECT_EQ(outcome.status, exit_done) << outcome.err;
   for (const char* text : {"fft=pencil", "fft=naive", "received", "all-gather", "peak memory", "exposed comm"}) EXPECT_THAT(outcome.out, HasSubstr(text));
   const json rows = parsed({"compare", "--machine", "tpu_v4"}, cube).at("rows");
   EXPECT_EQ(rows.size(), 2U) << "slab and four-step do not suit";
-  EXPECT_THAT(podsim({"compare", "--machine", "tpu_v4", "--algorithms", "pencils"}, cube).err, HasSubstr("did you mean \"pencil\""));
+  EXPECT_THAT(command({"compare", "--machine", "tpu_v4", "--algorithms", "pencils"}, cube).err, HasSubstr("did you mean \"pencil\""));
 }
 
 TEST(KernelCommands, ProofsNameWhatTheyMeasure) {
   const std::vector<std::string> lu{"check", "--mesh", "x=3,y=3", "--program", "P, L, U = lu(A)", "--shape", "A=512x512", "--shard", "A=x,y", "--block", "32"};
-  const Outcome outcome = podsim(lu);
+  const Outcome outcome = command(lu);
   EXPECT_EQ(outcome.status, exit_done) << outcome.out << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("as relative residual (allowed 1e-05)"));
-  const Outcome singular = podsim({"check", "--mesh", "x=4", "--program", "P, L, U = lu(A)", "--shape", "A=64x64", "--shard", "A=x,-", "--data", "ones"});
+  const Outcome singular = command({"check", "--mesh", "x=4", "--program", "P, L, U = lu(A)", "--shape", "A=64x64", "--shard", "A=x,-", "--data", "ones"});
   EXPECT_EQ(singular.status, exit_false);
   EXPECT_THAT(singular.out, HasSubstr("matrix is singular: column 1 is zero below the diagonal"));
 }
@@ -101,7 +101,7 @@ TEST(KernelCommands, WhatIsWrongIsPlaced) {
            {program("Y = fft(X)", "X=64x60", "X=x,-", {"--overlap", "7"}), "multiple"},
            {program("Y = fft(X)", "X=65x64", "X=x,-"), "must be a multiple of 4, got 65"},
        }) {
-    const Outcome outcome = podsim(wrong.arguments);
+    const Outcome outcome = command(wrong.arguments);
     EXPECT_EQ(outcome.status, exit_bad_input) << wrong.error;
     EXPECT_THAT(outcome.err, HasSubstr(wrong.error));
   }
