@@ -55,7 +55,8 @@ class PassWriter {
  private:
   [[nodiscard]] bool follows_by_chunk(std::size_t p) const { return passes_[p].cut >= 0 && passes_[p].cut == passes_[p - 1].cut_after; }
 
-  /// Chooses what each pass reads and writes. The last writes y; one that may work in place does.
+  /// Chooses what each pass reads and writes. The last writes y; one that may work in place does; others write what a later pass writes anyway, if they may,
+  /// and else scratch.
   void place(const Region& x, const Region& y) {
     std::vector<DType> dtypes;  // of what each pass reads
     DType dtype = problem_.input;
@@ -68,9 +69,26 @@ class PassWriter {
     for (std::size_t p = passes_.size(); p-- > 1;) {
       const FftPass& pass = passes_[p];
       const bool in_place = (pass.kind == Kind::transform && pass.from == pass.to) || pass.kind == Kind::twiddle;
-      regions_[p] = in_place && dtypes[p] == DType::c64 ? regions_[p + 1] : builder_.scratch(passes_[p - 1].label, passes_[p - 1].result, dtypes[p]);
+      if (in_place && dtypes[p] == DType::c64)
+        regions_[p] = regions_[p + 1];
+      else
+        regions_[p] = written_later(p, dtypes[p]).value_or(Region{});
+      if (regions_[p].dims.empty()) regions_[p] = builder_.scratch(passes_[p - 1].label, passes_[p - 1].result, dtypes[p]);
     }
     regions_[0] = x;
+  }
+
+  /// What pass p reads may be where a pass q behind it writes if both have the same shape and every chunk of p is over before any of q begins: some pass
+  /// after p, or q itself, waits for all chunks.
+  [[nodiscard]] std::optional<Region> written_later(std::size_t p, DType dtype) const {
+    bool waits = false;
+    for (std::size_t q = p + 1; q < passes_.size(); ++q) {
+      waits = waits || !follows_by_chunk(q);
+      const Region& later = regions_[q + 1];
+      if (lengths_of(later) != passes_[p - 1].result || builder_.buffer(later.buffer).dtype != dtype) continue;
+      return waits ? std::optional{later} : std::nullopt;  // what is written there first decides
+    }
+    return std::nullopt;
   }
 
   [[nodiscard]] std::string label(std::size_t p, std::int64_t chunk) const {
