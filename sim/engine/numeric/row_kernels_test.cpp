@@ -34,6 +34,8 @@ TEST(RowNumbers, DependOnTheDevice) {
   const RowNumbers numbers = row_numbers(local, 0, mesh.coordinates(DeviceId{2}));
   EXPECT_EQ(numbers.of(0), 8);
   EXPECT_EQ(numbers.of(5), 8 + 12 + 1);
+  for (std::int64_t row = 0; row < 20; ++row)
+    EXPECT_EQ(numbers.of(row), number_of(local.numbering[0], row, mesh.coordinates(DeviceId{2}))) << "as the schedule has it";
   EXPECT_EQ(row_numbers(local, 1, mesh.coordinates(DeviceId{2})).of(5), 5) << "without a numbering rows count from 0";
 }
 
