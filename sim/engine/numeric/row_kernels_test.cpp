@@ -116,7 +116,8 @@ TEST(Rows, AnIndexOfNoRowIsAnErrorOfTheRunAndNothingIsWritten) {
   for (const std::int32_t wrong : {-1, 24, 2143289344}) {
     index.integers({4, wrong});
     const std::string text = "row number " + std::to_string(wrong) + " is outside 0..23";
-    const Status gathered = gather_rows(cyclic, 24, a.view(), 1, index.view(), b.view(), 1), scattered = scatter_rows(cyclic, 24, b.view(), 1, index.view(), a.view(), 1);
+    const Status gathered = gather_rows(cyclic, 24, a.view(), 1, index.view(), b.view(), 1);
+    const Status scattered = scatter_rows(cyclic, 24, b.view(), 1, index.view(), a.view(), 1);
     ASSERT_FALSE(gathered || scattered);
     EXPECT_EQ(gathered.error().message, text);
     EXPECT_EQ(scattered.error().message, text);
