@@ -67,9 +67,10 @@ struct LuOutputs {
 };
 
 /// Appends the factorisation of the block-cyclic matrix `a`, which stays as it is.
-///   cost   rows' axes, per factorisation: panels R 4 b^2 sum over k of ceil((K-k)/R), the formula for R that divides K; exchanges and U
-///          4 n^2 (2 + (1 + C/K) / 2); columns' axes: L (C-1) 4 n^2 (1 + R/K) / 2 and the pivots R (C-1) 12 n. Flops 2/3 n^3, of which each
-///          device of a column repeats the factorisation of its panels: n^2 b / 2 R in all
+///   cost   rows' axes: panels R 4 b^2 sum over k of ceil((K-k)/R) (up to Q - floor(k/R) instead where rows are divided over several axes and R
+///   does
+///          not divide K); exchanges and U 4 n^2 (2 + (1 + C/K) / 2); columns' axes: L (C-1) 4 n^2 (1 + R/K) / 2 and the pivots R (C-1) 12 n;
+///          look-ahead 1 adds at most 8 n b along rows. Flops 2/3 n^3, and n^2 b / 2 for panels, which all devices of a column factor
 ///   edges  exactly those that races need; two buffers of each sort, so that one step's communication runs beside another's products
 LuOutputs add_lu(ProgramBuilder& builder, const LuLayout& layout, const Region& a, const Tasks& after);
 
@@ -79,9 +80,9 @@ Tasks add_triangles(ProgramBuilder& builder, const LuLayout& layout, const Regio
 
 /// Appends the solution of A x = b: factors [A | b] (b takes part in every exchange and update; columns left of the panel do not), then substitutes
 /// back. All arrays are block-cyclic; `a` and `b` stay as they are. Returns the tasks after which x is complete.
-///   cost   that of add_lu(), less the exchanges of columns left of the panels, plus for m columns of b: rows' axes 4 n m (4, or 4 C where b is
-///   not divided);
-///          columns' axes 4 (C-1) n^2 (1 + R/K) / 2 for U
+///   cost   that of add_lu() with exchanges of 4 n^2 (1 + C/K) instead of 8 n^2; for m columns of b: rows' axes 16 n m, C times
+///          as much where C does not divide m; columns' axes (C-1) 4 n^2 (1 + (R+C)/K) / 2 at most, for U. Flops 2/3 n^3 + 2 n^2 m, the latter C
+///          times where C does not divide m
 Tasks add_solve(ProgramBuilder& builder, const LuLayout& layout, const Region& a, const Region& b, const Region& x, const Tasks& after);
 
 /// A whole program: input A, outputs P, L and U; claims P A = L U. `block`: all but P block-cyclic. `naive`: A divided by rows and columns in one

@@ -78,6 +78,26 @@ TEST(Lu, TrafficIsThatOfTheFormulas) {
     }
 }
 
+TEST(Lu, TrafficOfSolutionsToo) {
+  for (const auto& [R, C] : {std::pair{2, 2}, {4, 2}, {2, 4}})
+    for (const std::int64_t m : {1, 8}) {
+      SCOPED_TRACE(::testing::Message() << R << "x" << C << ", " << m << " right-hand sides");
+      const std::int64_t b = 4, K = 16, n = K * b, own = m == 8 ? m : m * C;  // 8 are divided by C, 1 is on all
+      const Mesh mesh = lu_mesh(R, C);
+      auto bytes =
+          testing::traffic_of(lowered_lu(make_solve(SolveMethod::block, mesh, lu_problem(mesh, n, b, 0, m == 1 ? Extents{n} : Extents{n, m}))));
+      const std::int64_t half = 2 * (n * n + n * C * b);  // of 4 n^2: the columns from the panel's on
+      EXPECT_EQ(bytes["old rows"], (R - 1) * (half + 4 * n * own));
+      EXPECT_EQ(bytes["new rows"], (R - 1) * (half + 4 * n * own));
+      EXPECT_EQ(bytes["-U"], (R - 1) * (2 * (n * n + n * (C - 2) * b) + 4 * (n - b) * own));
+      EXPECT_EQ(bytes["-x"], (R - 1) * 4 * (n - b) * own);
+      EXPECT_EQ(bytes["L"], (C - 1) * 2 * (n * n + n * R * b));
+      EXPECT_LE(bytes["gather columns of U"], (C - 1) * 2 * (n * n + n * (R + C) * b));
+      EXPECT_GE(bytes["gather columns of U"], (C - 1) * 2 * n * n);
+      EXPECT_EQ(bytes.size(), 8U);
+    }
+}
+
 TEST(Lu, LookAheadSendsTheNextPanelsColumnOnceMore) {
   const std::int64_t b = 4, n = 64, R = 4;
   const Mesh mesh = lu_mesh(4, 2);

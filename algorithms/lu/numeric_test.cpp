@@ -2,82 +2,23 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cblas.h>
-#include <lapacke.h>
-
+#include <algorithm>
 #include <bit>
 #include <cmath>
-#include <functional>
+#include <optional>
 
 #include "algorithms/lu/test_lu.hpp"
 #include "sim/engine/numeric/numeric_engine.hpp"
+#include "sim/engine/numeric/test_dense.hpp"
 
 namespace podsim {
 namespace {
 
+using testing::Factors;
 using testing::lowered_lu;
 using testing::lu_mesh;
 using testing::lu_problem;
-
-/// Row-major.
-using Matrix = std::vector<double>;
-
-double norm(const Matrix& a) {
-  double sum = 0;
-  for (const double x : a) sum += x * x;
-  return std::sqrt(sum);
-}
-
-/// a . b - c
-Matrix product_less(const Matrix& a, const Matrix& b, Matrix c, std::int64_t n, std::int64_t m) {
-  const auto rows = static_cast<int>(n), columns = static_cast<int>(m);
-  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, columns, rows, 1, a.data(), rows, b.data(), columns, -1, c.data(), columns);
-  return c;
-}
-
-std::vector<float> by_columns(const Matrix& a, std::int64_t rows, std::int64_t columns) {
-  std::vector<float> result(a.size());
-  for (std::int64_t i = 0; i < rows; ++i)
-    for (std::int64_t j = 0; j < columns; ++j)
-      result[static_cast<std::size_t>(j * rows + i)] = static_cast<float>(a[static_cast<std::size_t>(i * columns + j)]);
-  return result;
-}
-
-struct Factors {
-  std::vector<std::int64_t> P;
-  Matrix L, U;
-};
-
-Factors unpacked(const std::vector<float>& packed_by_columns, const std::vector<int>& pivots) {
-  const std::size_t n = pivots.size();
-  Factors factors{{}, Matrix(n * n, 0), Matrix(n * n, 0)};
-  for (std::size_t i = 0; i < n; ++i) factors.P.push_back(static_cast<std::int64_t>(i));
-  for (std::size_t i = 0; i < n; ++i) std::swap(factors.P[i], factors.P[static_cast<std::size_t>(pivots[i] - 1)]);
-  for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t j = 0; j < n; ++j) {
-      const double value = static_cast<double>(packed_by_columns[j * n + i]);
-      (j < i ? factors.L : factors.U)[i * n + j] = value;
-      if (i == j) factors.L[i * n + j] = 1;
-    }
-  return factors;
-}
-
-Factors lapack(const Matrix& a, std::int64_t n) {
-  std::vector<float> packed = by_columns(a, n, n);
-  std::vector<int> pivots(static_cast<std::size_t>(n));
-  int info = 0;
-  const auto size = static_cast<int>(n);
-  LAPACK_sgetrf(&size, &size, packed.data(), &size, pivots.data(), &info);
-  return unpacked(packed, pivots);
-}
-
-/// |P A - L U| / |A|, Frobenius.
-double residual(const Matrix& a, const Factors& factors, std::int64_t n) {
-  Matrix permuted(a.size());
-  for (std::size_t i = 0; i < factors.P.size(); ++i)
-    std::copy_n(a.begin() + factors.P[i] * n, n, permuted.begin() + static_cast<std::int64_t>(i) * n);
-  return norm(product_less(factors.L, factors.U, permuted, n, n)) / norm(a);
-}
+using testing::Matrix;
 
 /// Changes made to a block-cyclic matrix before it is factored: rows, columns or one element times a power of two, which rounds nothing.
 struct Scaling {
@@ -181,8 +122,8 @@ double expect_factored(int R, int C, std::int64_t n, std::int64_t b, int ahead, 
   if (!tensors) return 0;
   const Matrix a = scaled(whole(lowered, *tensors, "A", layout), n, scalings);
   const Factors found{pivots_of(lowered, *tensors), whole(lowered, *tensors, "L", layout), whole(lowered, *tensors, "U", layout)},
-      expected = lapack(a, n);
-  const double error = residual(a, found, n), of_lapack = residual(a, expected, n);
+      expected = testing::lapack_factors(a, n);
+  const double error = testing::lu_residual(a, found, n), of_lapack = testing::lu_residual(a, expected, n);
   EXPECT_LE(of_lapack, 1e-5);
   EXPECT_LE(error, 1e-5);
   EXPECT_LE(error, 10 * of_lapack);
@@ -280,22 +221,6 @@ TEST(LuNumbers, LookAheadOrderAndThreadsChangeNoBit) {
   }
 }
 
-/// |A x - b| / (|A| |x|)
-double solve_residual(const Matrix& a, const Matrix& x, const Matrix& b, std::int64_t n, std::int64_t m) {
-  return norm(product_less(a, x, b, n, m)) / (norm(a) * norm(x));
-}
-Matrix lapack_solution(const Matrix& a, const Matrix& b, std::int64_t n, std::int64_t m) {
-  std::vector<float> packed = by_columns(a, n, n), x = by_columns(b, n, m);
-  std::vector<int> pivots(static_cast<std::size_t>(n));
-  const auto size = static_cast<int>(n), columns = static_cast<int>(m);
-  int info = 0;
-  LAPACK_sgesv(&size, &columns, packed.data(), &size, pivots.data(), x.data(), &size, &info);
-  Matrix result(b.size());
-  for (std::int64_t i = 0; i < n; ++i)
-    for (std::int64_t j = 0; j < m; ++j) result[static_cast<std::size_t>(i * m + j)] = static_cast<double>(x[static_cast<std::size_t>(j * n + i)]);
-  return result;
-}
-
 TEST(SolveNumbers, ResidualIsAtMostTenTimesLapacks) {
   for (const auto& [R, C] : {std::pair{1, 1}, {2, 2}, {4, 2}, {3, 3}, {1, 4}, {4, 1}})
     for (const Extents& right : {Extents{256}, Extents{256, 1}, Extents{256, 8}, Extents{256, 5}})
@@ -311,7 +236,8 @@ TEST(SolveNumbers, ResidualIsAtMostTenTimesLapacks) {
         const std::int64_t n = 256, m = right.size() == 1 ? 1 : right[1];
         const Matrix a = whole(lowered, *tensors, "A", layout), b = whole(lowered, *tensors, "b", layout, m),
                      x = whole(lowered, *tensors, "x", layout, m);
-        const double found = solve_residual(a, x, b, n, m), expected = solve_residual(a, lapack_solution(a, b, n, m), b, n, m);
+        const double found = testing::solve_residual(a, x, b, n, m),
+                     expected = testing::solve_residual(a, testing::lapack_solution(a, b, n, m), b, n, m);
         EXPECT_LE(found, 10 * expected);
       }
 }
@@ -328,7 +254,7 @@ TEST(SolveNumbers, NaiveAndBatched) {
   for (std::size_t d = 0; d < 8; ++d) {
     const auto& values = solved->values[d];
     const Matrix a(values[0].begin(), values[0].end()), b(values[1].begin(), values[1].end()), x(values[2].begin(), values[2].end());
-    EXPECT_LE(solve_residual(a, x, b, n, 3), 10 * solve_residual(a, lapack_solution(a, b, n, 3), b, n, 3));
+    EXPECT_LE(testing::solve_residual(a, x, b, n, 3), 10 * testing::solve_residual(a, testing::lapack_solution(a, b, n, 3), b, n, 3));
   }
 
   const Schedule naive = lowered_lu(make_lu(LuMethod::naive, mesh, lu_problem(mesh, n, 4)));
@@ -342,8 +268,8 @@ TEST(SolveNumbers, NaiveAndBatched) {
   for (const auto& values : factored->values) {
     Factors found{{}, Matrix(values[2].begin(), values[2].end()), Matrix(values[3].begin(), values[3].end())};
     for (const float word : values[1]) found.P.push_back(std::bit_cast<std::int32_t>(word));
-    EXPECT_LE(residual(a, found, n), 1e-5);
-    EXPECT_EQ(found.P, lapack(a, n).P);
+    EXPECT_LE(testing::lu_residual(a, found, n), 1e-5);
+    EXPECT_EQ(found.P, testing::lapack_factors(a, n).P);
   }
 }
 

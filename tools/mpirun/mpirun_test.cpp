@@ -14,6 +14,7 @@
 #include "sim/base/test_files.hpp"
 #include "sim/config/schedule_config.hpp"
 #include "sim/engine/numeric/numeric_engine.hpp"
+#include "sim/schedule/lower.hpp"
 #include "sim/schedule/test_random.hpp"
 #include "sim/schedule/validate.hpp"
 #include "validation/calibration/observations.hpp"
@@ -128,6 +129,36 @@ GemmOptions slices(std::int64_t count, std::int64_t block = 8) {
   return options;
 }
 
+/// Of 32x32x32 numbers over 2x2 devices.
+Schedule transform(FftMethod method, DType input, bool inverse, int chunks) {
+  const Mesh mesh = *Mesh::make(square);
+  FftProblem problem;
+  problem.extents = {32, 32, 32};
+  problem.sharding = {{mesh.whole(0)}, {mesh.whole(1)}, {}};
+  problem.input = input, problem.inverse = inverse, problem.chunks = chunks, problem.slice_copies = chunks > 1;
+  return *lower(*make_fft(method, mesh, problem), ring_or_line());
+}
+
+/// Of 128x128 over 2x2 devices.
+LuProblem matrix_of_128(const Mesh& mesh) {
+  LuProblem problem;
+  problem.matrix = {128, 128};
+  problem.block = 16;
+  problem.rows = {mesh.whole(0)}, problem.columns = {mesh.whole(1)};
+  problem.look_ahead = 1;
+  return problem;
+}
+Schedule factors() {
+  const Mesh mesh = *Mesh::make(square);
+  return *lower(*make_lu(LuMethod::block, mesh, matrix_of_128(mesh)), ring_or_line());
+}
+Schedule solution() {
+  const Mesh mesh = *Mesh::make(square);
+  LuProblem problem = matrix_of_128(mesh);
+  problem.right = {128, 4};
+  return *lower(*make_solve(SolveMethod::block, mesh, problem), ring_or_line());
+}
+
 const std::vector<Case> cases{
     {"all_gather_ring_2", [] { return collective(all_gather, "ring", pair); }},
     {"all_gather_ring_4", [] { return collective(all_gather, "ring", ring_of_4); }},
@@ -169,6 +200,11 @@ const std::vector<Case> cases{
     {"summa_2x2", [] { return gemm("summa", Dataflow::os, 2, 2); }},
     {"jax_ag_overlapped_4", [] { return gemm("jax-ag-overlapped", Dataflow::os, 4, 0); }},
     {"jax_rs_bidirectional_4", [] { return gemm("jax-rs-bidirectional", Dataflow::rs, 4, 0); }},
+    {"fft_pencil_32_2x2", [] { return transform(FftMethod::pencil, DType::c64, false, 1); }},
+    {"ifft_pencil_in_chunks_32_2x2", [] { return transform(FftMethod::pencil, DType::f32, true, 2); }},
+    {"fft_naive_32_2x2", [] { return transform(FftMethod::naive, DType::f32, false, 1); }},
+    {"lu_block_128_2x2", factors},
+    {"solve_block_128_2x2", solution},
     {"megatron_layer_2", [] { return gemm("1d-megatron", Dataflow::os, 2, 0, {}, DType::f32, Pass::both); }},
 };
 

@@ -73,12 +73,13 @@ std::string check_table(const CheckReport& report) {
   };
   if (report.compared_something()) {
     const std::string data{name_of(report.data)};
+    const std::string_view of_what = report.is_residual ? "as relative residual" : "of the largest value";
     if (report.inexact.empty())
       rows.push_back({"bit-equal on " + data, yes(report.bit_equal)});
     else
-      rows.push_back({"right on " + data, fmt::format("{}, {:.3g} of the largest value (allowed {:.3g}): {}",
-                                                      report.bit_equal ? "yes, all orders bit-equal" : "NO", report.proof_rel_error, report.proof_tolerance, report.inexact)});
-    const std::string error = fmt::format("{:.3g} absolute, {:.3g} of the largest value", report.max_abs_error, report.max_rel_error);
+      rows.push_back({"right on " + data, fmt::format("{}, {:.3g} {} (allowed {:.3g}): {}",
+                                                      report.bit_equal ? "yes, all orders bit-equal" : "NO", report.proof_rel_error, of_what, report.proof_tolerance, report.inexact)});
+    const std::string error = fmt::format("{:.3g} absolute, {:.3g} {}", report.max_abs_error, report.max_rel_error, of_what);
     rows.push_back({"largest error on " + (report.data == InputData::random ? "uniform data" : data),
                     report.tolerance < 1 ? fmt::format("{} (allowed {:.3g})", error, report.tolerance)
                                          : fmt::format("{} (roundings alone may make {:.3g}: the proof is in float32)", error, report.tolerance)});

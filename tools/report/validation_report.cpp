@@ -213,6 +213,7 @@ Json json_of(const DatasetValidation& validation) {
 std::string observation_text(const Observation& o) {
   std::string text = o.m > 0 && o.op == ObservedOp::matmul ? fmt::format("matmul {}x{}x{}", o.m, o.n, o.k)
                                                            : fmt::format("{} {}", name_of(o.op), to_exact_text(o.bytes));
+  if (is_fft(o)) text = fmt::format("{} {}^3 as {}", name_of(o.op), o.points, fmt::join(o.mesh, "x"));
   if (is_composite(o)) text += fmt::format(" with {}x{}x{}", o.m, o.n, o.k);
   if (o.devices > 1) text += o.groups > 1 ? fmt::format(" on {} x {}", o.groups, o.devices) : fmt::format(" on {}", o.devices);
   return o.axis.empty() ? text : text + " along " + o.axis;

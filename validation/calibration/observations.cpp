@@ -13,8 +13,8 @@ namespace podsim {
 namespace {
 
 // In the order of the enums.
-constexpr std::array<std::string_view, 9> op_names = {"all-gather", "reduce-scatter", "all-reduce", "all-to-all", "broadcast",
-                                                      "reduce",     "permute",        "matmul",     "hbm_copy"};
+constexpr std::array<std::string_view, 11> op_names = {"all-gather", "reduce-scatter", "all-reduce", "all-to-all", "broadcast", "reduce",
+                                                       "permute",    "matmul",         "hbm_copy",   "fft",        "ifft"};
 constexpr std::array<std::string_view, 4> schedule_names = {"unknown", "plain", "overlapped", "bidirectional"};
 
 template <class Enum, std::size_t n>
@@ -32,9 +32,10 @@ Diagnostic no_such(const CsvField& field, std::string_view noun, const std::arra
 }
 
 // The columns, in the order in which they are written.
-enum Column { op, devices, bytes, seconds, axis, array_dim, dtype, m, n, k, schedule, source, slice, groups, in_place, latency_ms, column_count };
+enum Column { op, devices, bytes, seconds, axis, array_dim, dtype, m, n, k, schedule, source, slice, groups, in_place, latency_ms, points, mesh, column_count };
 constexpr std::array<std::string_view, column_count> column_names = {"op", "devices", "bytes",    "seconds", "axis",  "array_dim", "dtype",    "m",
-                                                                     "n",  "k",       "schedule", "source",  "slice", "groups",    "in_place", "latency_ms"};
+                                                                     "n",  "k",       "schedule", "source",  "slice", "groups",    "in_place", "latency_ms",
+                                                                     "points", "mesh"};
 constexpr int required_columns = 4;
 
 // So that no product of two of them is more than 64 bits hold.
@@ -86,6 +87,7 @@ class RowReader {
   }
   void read_shape(Observation& row);
   void read_place(Observation& row);
+  void read_fft(Observation& row);
 
   const CsvRow& row_;
   const std::array<int, column_count>& positions_;
@@ -132,6 +134,7 @@ Expected<Observation> RowReader::read() {
   }
   read_shape(row);
   read_place(row);
+  read_fft(row);
   if (const CsvField* found = field(source)) row.source = found->text;
   if (problem_) return *problem_;
   return row;
@@ -156,8 +159,8 @@ Expected<Observation> RowReader::read_product() {
 
 void RowReader::read_shape(Observation& row) {
   const bool any = field(m) != nullptr || field(n) != nullptr || field(k) != nullptr;
-  if (row.op == ObservedOp::hbm_copy) {
-    for (const Column column : {m, n, k}) absent(column, "op hbm_copy");
+  if (row.op == ObservedOp::hbm_copy || is_fft(row)) {
+    for (const Column column : {m, n, k}) absent(column, "op " + std::string{name_of(row.op)});
   } else if (any || row.op == ObservedOp::matmul) {
     row.m = count(m, most_elements);
     row.n = count(n, most_elements);
@@ -174,6 +177,28 @@ void RowReader::read_place(Observation& row) {
     row.in_place = found->text == "yes";
     if (!row.in_place && found->text != "no") fail({found->where, "in_place must be yes or no, got " + quoted(found->text)});
   }
+}
+
+void RowReader::read_fft(Observation& row) {
+  if (!is_fft(row)) {
+    for (const Column column : {points, mesh}) absent(column, "op " + std::string{name_of(row.op)});
+    return;
+  }
+  for (const Column column : {axis, array_dim, schedule, groups, in_place}) absent(column, "op " + std::string{name_of(row.op)});
+  constexpr std::int64_t most_points = std::int64_t{1} << 14;
+  row.points = count(points, most_points);
+  const CsvField* found = field(mesh);
+  if (found == nullptr) return fail({row_.where, "this row has no mesh"});
+  const std::size_t x = found->text.find('x');
+  const auto size = [&](const std::string& text) { return parse_integer(text, 1, most_devices, found->where); };
+  const auto first = size(found->text.substr(0, x)), second = size(x == std::string::npos ? std::string{} : found->text.substr(x + 1));
+  if (!first || !second || *first * *second != row.devices)
+    return fail({found->where, "expected the devices that divide the first two dimensions, as 2x4 of 8, got " + quoted(found->text)});
+  row.mesh = {static_cast<int>(*first), static_cast<int>(*second)};
+  if (problem_) return;
+  const std::int64_t elements = row.points * row.points * row.points;
+  if (row.points % *first != 0 || row.points % *second != 0 || row.bytes != elements / row.devices * size_of(DType::c64))
+    fail({row_.where, "the bytes of an FFT are those of a device's block of complex numbers, which the mesh must divide"});
 }
 
 /// m, n, k and one time, and nothing that products of one device do not have.
@@ -226,6 +251,8 @@ std::string text_of(const Observation& row, Column column) {
     case slice: return row.slice;
     case groups: return row.groups == 1 ? std::string{} : std::to_string(row.groups);
     case in_place: return row.in_place ? "yes" : "";
+    case points: return count_or_none(row.points);
+    case mesh: return row.mesh.empty() ? std::string{} : std::to_string(row.mesh[0]) + "x" + std::to_string(row.mesh[1]);
     case latency_ms:
     case column_count: break;
   }

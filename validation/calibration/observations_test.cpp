@@ -31,6 +31,24 @@ TEST(Observations, ARowHasWhatItsColumnsSay) {
   EXPECT_EQ(rows[1].where.line, 5);
 }
 
+TEST(Observations, AnFftHasPointsAndAMesh) {
+  const std::string heading = "op,devices,bytes,seconds,slice,points,mesh\n";
+  const std::string text = heading + "fft,8,4096,0.001,1x8,16,2x4\nifft,4,8192,0.002,,16,4x1\n";
+  const auto rows = rows_in(text);
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_TRUE(is_fft(rows[0]) && is_fft(rows[1]) && !is_composite(rows[0]));
+  EXPECT_EQ(rows[0].points, 16);
+  EXPECT_EQ(rows[0].mesh, (std::vector{2, 4}));
+  EXPECT_EQ(write_observations(rows), text);
+  EXPECT_EQ(error_of(heading + "fft,8,4096,1,1x8,16,3x4\n"), "obs.csv:2:21: expected the devices that divide the first two dimensions, as 2x4 of 8, got \"3x4\"");
+  EXPECT_EQ(error_of(heading + "fft,8,4096,1,1x8,16,8\n"), "obs.csv:2:21: expected the devices that divide the first two dimensions, as 2x4 of 8, got \"8\"");
+  EXPECT_EQ(error_of(heading + "fft,8,4096,1,1x8,,2x4\n"), "obs.csv:2:1: this row has no points");
+  EXPECT_EQ(error_of(heading + "fft,8,4096,1,1x8,16,\n"), "obs.csv:2:1: this row has no mesh");
+  EXPECT_EQ(error_of(heading + "fft,8,4100,1,1x8,16,2x4\n"),
+            "obs.csv:2:1: the bytes of an FFT are those of a device's block of complex numbers, which the mesh must divide");
+  EXPECT_EQ(error_of(heading + "all-gather,8,4096,1,1x8,16,\n"), "obs.csv:2:25: points does not belong to op all-gather, got \"16\"");
+}
+
 TEST(Observations, ATableOfProductsNeedsNoMoreThanExtentsAndTimes) {
   const auto rows = rows_in("# a library's kernels\nm,n,k,latency_ms\n16,4096,8192,0.0251\n1,32,64,3e-3\n");
   ASSERT_EQ(rows.size(), 2U);

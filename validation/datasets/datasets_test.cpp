@@ -25,6 +25,7 @@ using enum ObservedOp;
 const std::map<std::string, Counts> expected_counts = {
     {"a100_16_nccl", {{all_reduce, 29}}},
     {"a100_8_nccl", {{all_reduce, 20}}},
+    {"a100_fft3d", {{fft, 24}, {ifft, 24}}},
     {"a100_gemm", {{matmul, 20}}},
     {"b200_8_nccl", {{all_gather, 28}, {all_reduce, 32}}},
     {"gemm_bf16_a100", {{matmul, 2541}}},

@@ -1,6 +1,7 @@
 #include "validation/validate/study.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -33,11 +34,14 @@ class StudyReader {
     Study study;
     study.machine = message_.machine();
     study.machine_where = file_.where(root_.at("machine"));
-    for (int i = 0; i < message_.set_size(); ++i) {
-      const auto& set = message_.set(i);
-      study.values.push_back({set.path(), set.value(), set.source(), file_.where(root_.at("set", i))});
-    }
+    study.values = values_of(message_, root_);
     study.system = system_of(message_, root_);
+    if (message_.has_host()) {
+      if (const auto time = parse_seconds(message_.host().value(), file_.where(root_.at("host").at("value"))))
+        study.host = HostTime{*time, message_.host().source()};
+      else
+        file_.problem(time.error());
+    }
     for (int h = 0; h < message_.hypothesis_size(); ++h) study.hypotheses.push_back(hypothesis(message_.hypothesis(h), root_.at("hypothesis", h)));
     if (study.hypotheses.empty()) study.hypotheses.push_back({"as podsim runs it", {}});
     if (message_.case__size() == 0) file_.problem(Diagnostic{{name_, 1, 1}, "expected at least one case { ... }, found none"});
@@ -51,6 +55,13 @@ class StudyReader {
   }
 
  private:
+  template <class Message>
+  std::vector<StudyValue> values_of(const Message& message, const Place& place) {
+    std::vector<StudyValue> values;
+    for (int i = 0; i < message.set_size(); ++i) values.push_back({message.set(i).path(), message.set(i).value(), message.set(i).source(), file_.where(place.at("set", i))});
+    return values;
+  }
+
   /// `system`, or in older studies the `pod`, of a message.
   template <class Message>
   std::optional<Fields> system_of(const Message& message, const Place& place) {
@@ -126,6 +137,8 @@ class StudyReader {
         file_.problem(least.error());
     }
     if (message.has_with_product()) rows.with_product = message.with_product();
+    rows.points.assign(message.points().begin(), message.points().end());
+    rows.meshes.assign(message.mesh().begin(), message.mesh().end());
     rows.system = system_of(message, place);
     return rows;
   }
@@ -160,6 +173,8 @@ class StudyReader {
       file_.problem(place.at("turns"), fmt::format("expected 1 to {} turns, as many as there are parts, found {}", result.parts, message.turns()));
     for (const auto& prior : message.prior()) result.priors.push_back({prior.path(), prior.sigma()});
     result.hold.assign(message.hold().begin(), message.hold().end());
+    result.values.assign(message.value().begin(), message.value().end());
+    result.machine_values = values_of(message, place);
     if (message.has_bound() == message.has_no_bound())
       file_.problem(place, "expected a bound, or the reason why there is no_bound; found " + std::string{message.has_bound() ? "both" : "neither"});
     if (message.has_bound()) {
@@ -195,7 +210,8 @@ bool among(const std::vector<T>& values, const T& value) {
 
 bool passes(const RowFilter& filter, const Observation& observation) {
   if (filter.with_product && *filter.with_product != is_composite(observation)) return false;
-  if (tensor_bytes(observation) < filter.least || !among(filter.groups, observation.groups)) return false;
+  if (tensor_bytes(observation) < filter.least || !among(filter.groups, observation.groups) || !among(filter.points, observation.points)) return false;
+  if (!among(filter.meshes, observation.mesh.empty() ? std::string{} : fmt::format("{}", fmt::join(observation.mesh, "x")))) return false;
   return among(filter.ops, observation.op) && among(filter.devices, observation.devices) && among(filter.schedules, observation.schedule);
 }
 

@@ -21,6 +21,8 @@ struct RowFilter {
   std::vector<int> groups;
   Bytes least{};                     // of tensor_bytes()
   std::optional<bool> with_product;  // collectives with a matmul, or all others
+  std::vector<std::int64_t> points;  // of FFTs
+  std::vector<std::string> meshes;
   std::optional<Fields> system;      // without a machine
   SourceLocation where;
 };
@@ -43,6 +45,12 @@ struct Pool {
   std::optional<double> bar_large;  // of the median above 64 MiB
 };
 
+/// A value of the machine that is otherwise where this was measured.
+struct StudyValue {
+  std::string path, value, source;
+  SourceLocation where;
+};
+
 struct StudyCase {
   std::string name;
   Tier tier = Tier::other_sizes;
@@ -51,17 +59,18 @@ struct StudyCase {
   int parts = 0;  // 0: no predicted row is fitted
   int turns = 0;  // parts that are fitted in turn
   std::vector<NamedPrior> priors;
-  std::vector<std::string> hold;
+  std::vector<std::string> hold, values;  // values: if any, the only ones that are fitted
   std::optional<ErrorBound> bound;
   std::string no_bound;  // why there is none
   std::vector<Pool> pools;
+  std::vector<StudyValue> machine_values;  // beside those of the study
   SourceLocation where;
 };
 
-/// A value of the machine that is otherwise where this was measured.
-struct StudyValue {
-  std::string path, value, source;
-  SourceLocation where;
+/// What the host takes in every measured time.
+struct HostTime {
+  Seconds time;
+  std::string source;
 };
 
 struct Study {
@@ -69,6 +78,7 @@ struct Study {
   SourceLocation machine_where;
   std::vector<StudyValue> values;
   std::optional<Fields> system;
+  std::optional<HostTime> host;
   std::vector<Hypothesis> hypotheses;  // at least one: what `podsim run` does
   std::vector<StudyCase> cases;
   std::vector<std::string> same_machine;  // datasets of other sources

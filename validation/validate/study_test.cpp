@@ -14,6 +14,33 @@ std::string problem(const std::string& text) {
 const std::string head = "format_version: 1\nmachine: \"ideal\"\nsystem { slice: \"8\" }\n";
 const std::string body = "bound { median: 0.05 p95: 0.1 }";
 
+TEST(Study, SaysWhatTheHostTakesAndWhichValuesAreFitted) {
+  const auto study = read_study(head + R"(host { value: "100 us" source: "a test" }
+case {
+  name: "c" rung: other_sizes
+  fit { op: "fft" points: 512 mesh: "2x4" mesh: "1x8" }
+  set { path: "link.bandwidth" value: "90 GB/s" source: "a test" }
+  value: "link.bandwidth" value: "chip.hbm_bandwidth"
+  no_bound: "why"
+})",
+                                "s");
+  ASSERT_TRUE(study) << to_text(study.error());
+  ASSERT_TRUE(study->host);
+  EXPECT_EQ(study->host->time, Seconds{100e-6});
+  EXPECT_EQ(study->cases[0].values, (std::vector<std::string>{"link.bandwidth", "chip.hbm_bandwidth"}));
+  ASSERT_EQ(study->cases[0].machine_values.size(), 1U);
+  EXPECT_EQ(study->cases[0].machine_values[0].value, "90 GB/s");
+  Observation o;
+  o.op = ObservedOp::fft, o.devices = 8, o.points = 512, o.mesh = {2, 4};
+  EXPECT_TRUE(passes(study->cases[0].fit[0], o));
+  o.mesh = {4, 2};
+  EXPECT_FALSE(passes(study->cases[0].fit[0], o));
+  o.mesh = {1, 8}, o.points = 256;
+  EXPECT_FALSE(passes(study->cases[0].fit[0], o));
+  EXPECT_EQ(problem(head + "host { value: \"100\" source: \"a test\" }\ncase { name: \"c\" rung: other_sizes no_bound: \"why\" }\n"),
+            "s:4:8: a time needs a unit (ps, ns, us, ms, s), got \"100\"");
+}
+
 TEST(Study, HoldsEveryThingItsFileSays) {
   const auto study = read_study(R"(format_version: 1
 machine: "tpu_v5p"

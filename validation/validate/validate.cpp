@@ -13,6 +13,7 @@
 #include "sim/base/blame.hpp"
 #include "sim/base/statistics.hpp"
 #include "sim/base/thread_pool.hpp"
+#include "sim/machine/machine_fields.hpp"
 #include "workloads/scenario/read_scenario.hpp"
 
 namespace podsim {
@@ -34,6 +35,7 @@ struct Job {
   CalibrateOptions options;
   std::vector<Target> targets;
   std::vector<System> systems;
+  Seconds host;                    // in every measured time
   std::vector<ValidatedRow> rows;  // what it found
 };
 
@@ -50,6 +52,9 @@ class Planner {
 
  private:
   Status plan(const StudyCase& wanted) {
+    machine_ = dataset_.machine;
+    for (const StudyValue& set : wanted.machine_values)
+      if (auto ok = set_machine_value(machine_, set.path, set.value, set.source, set.where); !ok) return ok;
     Job job;
     std::vector<Observation> fit;
     for (const RowFilter& filter : wanted.fit) {
@@ -78,6 +83,9 @@ class Planner {
     job.options.dataset = dataset_.name;
     job.options.priors = wanted.priors;
     job.options.hold = wanted.hold;
+    job.options.only = wanted.values;
+    job.options.curves = wanted.values.empty();
+    job.host = dataset_.study.host ? dataset_.study.host->time : Seconds{};
     const auto unknown = [](const Observation& row) { return !is_known(row); };
     const bool each = std::any_of(fit.begin(), fit.end(), unknown) ||
                       std::any_of(targets.begin(), targets.end(), [&](const Target& target) { return unknown(target.observation); });
@@ -152,7 +160,7 @@ class Planner {
 
   /// `own`, or the system of the study.
   Expected<System> system_for(const std::optional<Fields>& own, const SourceLocation& where) {
-    auto system = read_system(own ? *own : *dataset_.study.system, dataset_.machine);
+    auto system = read_system(own ? *own : *dataset_.study.system, machine_);
     if (!system && system.error().where.is_field) return blamed_on(where, system.error());
     return system;
   }
@@ -160,6 +168,7 @@ class Planner {
   static bool same_place(const Observation& a, const Observation& b) { return a.where.file == b.where.file && a.where.line == b.where.line; }
 
   const Dataset& dataset_;
+  Machine machine_;  // of the present case
   std::vector<Job>& jobs_;
   std::vector<ValidatedCase>& results_;
 };
@@ -174,15 +183,26 @@ std::array<ErrorSummary, size_class_count> by_size_class(const std::vector<Valid
   return result;
 }
 
-Expected<ValidatedRow> predicted_row(const Observation& observation, const System& system, const PredictOptions& options) {
+Expected<ValidatedRow> predicted_row(const Observation& observation, const System& system, const PredictOptions& options, Seconds host = {}) {
   const auto time = predict(observation, system, options);
   if (!time) return time.error().where.file.empty() ? blamed_on(observation.where, time.error()) : time.error();
-  return ValidatedRow{observation, *time, time->count() / observation.time.count() - 1};
+  const Seconds whole = *time + host;
+  return ValidatedRow{observation, whole, whole.count() / observation.time.count() - 1};
+}
+
+/// What is left of measured times for the devices. Errors: nothing.
+Status take_out(Seconds host, std::vector<Observation>& rows) {
+  for (Observation& row : rows) {
+    if (!(row.time > host)) return Diagnostic{row.where, fmt::format("this row took {} s, of which the host's {} s would leave nothing", row.time.count(), host.count())};
+    row.time = row.time - host;
+  }
+  return success();
 }
 
 Status carry_out(Job& job) {
   Machine machine = job.fit_system.machine;
   if (!job.fit.empty()) {
+    if (auto ok = take_out(job.host, job.fit); !ok) return ok;
     auto calibration = calibrate(job.fit, job.fit_system, job.options);
     if (!calibration && calibration.error().where.file.empty()) return blamed_on(job.where, calibration.error());
     if (!calibration) return calibration.error();
@@ -194,7 +214,7 @@ Status carry_out(Job& job) {
     system = *std::move(fitted);
   }
   for (const Target& target : job.targets) {
-    auto row = predicted_row(target.observation, job.systems[target.system], job.options.predict);
+    auto row = predicted_row(target.observation, job.systems[target.system], job.options.predict, job.host);
     if (!row) return row.error();
     job.rows.push_back(*std::move(row));
   }
@@ -221,14 +241,14 @@ std::string_view name_of(SizeClass size) {
 }
 
 std::optional<SizeClass> size_class_of(const Observation& observation) {
-  if (observation.op == ObservedOp::matmul || observation.op == ObservedOp::hbm_copy || is_composite(observation)) return std::nullopt;
+  if (observation.op == ObservedOp::matmul || observation.op == ObservedOp::hbm_copy || is_composite(observation) || is_fft(observation)) return std::nullopt;
   const std::int64_t bytes = tensor_bytes(observation).count();
   if (bytes < (std::int64_t{1} << 20)) return SizeClass::small;
   return bytes <= (std::int64_t{1} << 26) ? SizeClass::medium : SizeClass::large;
 }
 
 bool is_known(const Observation& observation) {
-  if (observation.op == ObservedOp::matmul || observation.op == ObservedOp::hbm_copy || observation.op == ObservedOp::permute) return true;
+  if (observation.op == ObservedOp::matmul || observation.op == ObservedOp::hbm_copy || observation.op == ObservedOp::permute || is_fft(observation)) return true;
   return observation.schedule != ObservedSchedule::unknown;
 }
 
@@ -297,6 +317,7 @@ std::vector<double> counted_errors(const DatasetValidation& validation, std::opt
     auto& before = seen[found.tier];
     std::set<std::pair<std::string, int>> here;
     for (const ValidatedRow& row : found.rows) {
+      if (is_fft(row.observation)) continue;
       const std::pair place{row.observation.where.file, row.observation.where.line};
       if (before.contains(place)) continue;
       errors.push_back(row.error);

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <fstream>
+#include <map>
 #include <set>
 
+#include "sim/base/statistics.hpp"
 #include "sim/base/test_files.hpp"
 #include "validation/calibration/fit/test_calibrate.hpp"
 #include "workloads/scenario/trust.hpp"
@@ -294,6 +296,41 @@ TEST(Datasets, EveryOneThatComesWithPodsimIsWithinItsBounds) {
     EXPECT_NEAR(stated.median, summary.median, 0.05 * summary.median) << name_of(stated.tier) << ": change rung_errors() and the README's table";
     EXPECT_NEAR(stated.p95, summary.p95, 0.05 * summary.p95) << name_of(stated.tier);
   }
+}
+
+TEST(Datasets, FftsArePredictedFromOneSize) {
+  const auto dataset = find_dataset("a100_fft3d");
+  ASSERT_TRUE(dataset) << to_text(dataset.error());
+  const auto found = validate(std::vector{*dataset});
+  ASSERT_TRUE(found) << to_text(found.error());
+  const std::vector<ValidatedCase>& cases = found->front().cases;
+  ASSERT_EQ(cases.size(), 4U);
+  EXPECT_EQ(cases[0].fitted, 4U);
+  EXPECT_EQ(cases[0].rows.size(), 12U);
+  EXPECT_LE(cases[0].errors.median, 0.10);
+  for (const ValidatedRow& row : cases[0].rows) EXPECT_LE(std::abs(row.error), 0.25) << row.observation.where.line;
+  EXPECT_EQ(cases[1].rows.size(), 4U);
+  for (const ValidatedRow& row : cases[1].rows) EXPECT_LE(std::abs(row.error), 0.05) << row.observation.where.line;
+  EXPECT_EQ(cases[2].rows.size() + cases[3].rows.size(), 24U) << "inverses";
+  for (const StudyCase& one : dataset->study.cases) EXPECT_LE(one.values.size(), 3U);
+}
+
+TEST(Datasets, TheCurveOfAllToAllsIsThatOfTheMeasuredOnes) {
+  const auto dataset = find_dataset("a100_fft3d");
+  const auto measured = find_observations("nccl_a100_sxm");
+  ASSERT_TRUE(dataset && measured);
+  const Machine& machine = dataset->machine;
+  std::map<Bytes, std::vector<double>> times;
+  for (const Observation& o : *measured)
+    if (o.op == ObservedOp::all_to_all && o.devices == 8) times[o.bytes].push_back(o.time.count());
+  const auto kind = static_cast<std::size_t>(CostKind::all_to_all);
+  const auto rate = [&](Bytes bytes) {
+    const double own = static_cast<double>(bytes.count()) / 8;
+    return 7 * own / (median(times.at(bytes)) - machine.software.launch.at(kind).count() - 2 * machine.link[1].latency.count() - own / machine.chip.own_block_bandwidth.count());
+  };
+  const std::vector<EfficiencyPoint>& points = machine.software.efficiency.at(kind);
+  ASSERT_EQ(points.size(), 10U);
+  for (const EfficiencyPoint& point : points) EXPECT_NEAR(point.efficiency, rate(point.input) / rate(points.back().input), 0.0006) << point.input.count();
 }
 
 TEST(Datasets, AFolderIsADatasetAndAnUnknownNameIsAnError) {

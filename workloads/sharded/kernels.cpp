@@ -56,7 +56,6 @@ Expected<KernelWay> way_of_fft(const ShardedProgram& program, const Operation& o
   // Without a method that suits, the one of one divided dimension says why.
   const FftMethod distributed = default_fft_method(problem).value_or(FftMethod::slab);
   const FftMethod method = program.kernels.fft.value_or(!is_divided(own) && !operation.stored_transposed ? FftMethod::naive : distributed);
-  if (method == FftMethod::naive) return KernelWay{method, {Sharding{}}, {{}}, Sharding{}, {}};
   const auto result = fft_result(method, problem, program.mesh);
   if (!result) return blamed_on(operation.where, result.error());
   Sharding stored;

@@ -30,7 +30,8 @@ class Planner {
       if (operation.op == ArrayOp::input) {
         CyclicBlocks blocks = cyclic_input(static_cast<int>(i));
         if (blocks.empty())
-          if (const auto block = shard_extents(operation.extents, *operation.sharding, program_.mesh, operation.name, operation.where); !block) return block.error();
+          if (const auto block = shard_extents(operation.extents, *operation.sharding, program_.mesh, operation.name, operation.where); !block)
+            return why_not_cyclic(static_cast<int>(i)).value_or(block.error());
         add_form(static_cast<int>(i), *operation.sharding, std::move(blocks));
         continue;
       }
@@ -95,6 +96,17 @@ class Planner {
         if (!as_it_is) return {};
       }
     return blocks.value_or(CyclicBlocks{});
+  }
+
+  /// What a solver says of an input that its axes do not divide.
+  [[nodiscard]] std::optional<Diagnostic> why_not_cyclic(int input) const {
+    for (const Operation& reader : program_.operations) {
+      if (!is_kernel(reader.op) || reader.operands[0] != input) continue;
+      std::vector<Sharding> operands;
+      for (const int operand : reader.operands) operands.push_back(program_.operations[static_cast<std::size_t>(operand)].sharding.value_or(Sharding{}));
+      if (const auto way = kernel_way(program_, reader, operands); !way) return way.error();
+    }
+    return std::nullopt;
   }
 
   /// Errors: numbers of blocks that the devices do not divide.

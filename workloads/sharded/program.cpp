@@ -91,6 +91,9 @@ ReferenceProgram reference_of(const ShardedProgram& program) {
       node.extents = from;
       node.inverse = operation.op == ArrayOp::ifft;
       for (int d = 0; d < rank; ++d) node.dims.push_back(d);
+    }
+    if (operation.stored_transposed) {
+      const auto rank = static_cast<int>(operation.extents.size());
       reference.nodes.push_back(node);
       node = {};
       node.kind = ReferenceKind::transpose;
@@ -98,7 +101,7 @@ ReferenceProgram reference_of(const ShardedProgram& program) {
       node.extents = operation.extents;
       node.name = operation.name;
       node.complex = true;
-      const int first = operation.stored_transposed ? (operation.op == ArrayOp::ifft ? rank - 1 : 1) : 0;
+      const int first = operation.op == ArrayOp::ifft ? rank - 1 : 1;
       for (int d = 0; d < rank; ++d) node.permutation.push_back((first + d) % rank);
     }
     node_of.push_back(static_cast<int>(reference.nodes.size()));

@@ -227,6 +227,7 @@ class Checker {
     report_.max_abs_error = comparison.max_abs_error;
     report_.max_rel_error = comparison.max_rel_error;
     report_.tolerance = comparison.tolerance;
+    report_.is_residual = comparison.is_residual;
   }
 
   /// Outputs of few elements, put together from the shards of all devices.

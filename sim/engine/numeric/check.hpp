@@ -62,6 +62,7 @@ struct CheckReport {
   double max_abs_error = 0;  // on uniform data, in program order; 0 if nothing was compared
   double max_rel_error = 0;
   double tolerance = 0;  // of max_rel_error
+  bool is_residual = false;  // errors are residuals of factorisations and solutions, relative to norms
   InputData data = InputData::random;
   std::vector<CheckedOutput> outputs{};  // of arange and ones: those of at most most_values_of_output elements
   bool ok = false;       // all of the above hold, every output was compared, and the errors are within the tolerance

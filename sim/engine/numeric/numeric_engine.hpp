@@ -88,7 +88,8 @@ struct Comparison {
     double found = 0, expected = 0;
   };
   std::optional<Element> worst;
-  std::string why{};  // of a factorisation or solution that is none
+  bool is_residual = false;  // max_rel_error is that of a factorisation or solution, judged by what it satisfies
+  std::string why{};         // it is none
 };
 
 /// The contents of a device's buffer: words, row-major.

@@ -504,6 +504,7 @@ Comparison Reference::compare(const BufferReader& read) const {
     if (const double part_of_it = residual.found / residual.allowed; part_of_it > worst) {
       worst = part_of_it;
       result.max_rel_error = residual.found;
+      result.is_residual = true;
       result.tolerance = residual.allowed;
       result.worst.reset();
     }

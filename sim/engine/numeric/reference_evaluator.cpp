@@ -51,25 +51,25 @@ class Evaluator {
       : program_{program}, mesh_{mesh}, inputs_{inputs}, pool_{pool}, stop_{stop}, noise_{noise} {}
 
   Expected<std::vector<Array>> run() {
-    std::vector<int> uses(program_.nodes.size(), 0);
+    uses_.assign(program_.nodes.size(), 0);
     for (const ReferenceNode& node : program_.nodes)
-      for (const int operand : node.operands) ++uses[static_cast<std::size_t>(operand)];
-    for (const auto& [tensor, node] : program_.outputs) ++uses[static_cast<std::size_t>(node)];
+      for (const int operand : node.operands) ++uses_[static_cast<std::size_t>(operand)];
+    for (const auto& [tensor, node] : program_.outputs) ++uses_[static_cast<std::size_t>(node)];
     values_.resize(program_.nodes.size());
     for (node_ = 0; node_ < program_.nodes.size(); ++node_) {
-      if (uses[node_] == 0 || stop_.requested()) continue;
+      if (uses_[node_] == 0 || stop_.requested()) continue;
       const ReferenceNode& node = program_.nodes[node_];
       Expected<Array> value = value_of(node);
       if (!value) return value.error();
       if (noise_.unit > 0 && rounds(program_, node, mesh_)) disturb(*value, noise_.unit, 0);
       values_[node_] = *std::move(value);
       for (const int operand : node.operands)
-        if (--uses[static_cast<std::size_t>(operand)] == 0) values_[static_cast<std::size_t>(operand)] = {};
+        if (--uses_[static_cast<std::size_t>(operand)] == 0) values_[static_cast<std::size_t>(operand)] = {};
     }
     std::vector<Array> outputs;
     for (const auto& [tensor, node] : program_.outputs) {
       Array& value = values_[static_cast<std::size_t>(node)];
-      outputs.push_back(--uses[static_cast<std::size_t>(node)] == 0 ? std::move(value) : value);
+      outputs.push_back(--uses_[static_cast<std::size_t>(node)] == 0 ? std::move(value) : value);
     }
     return outputs;
   }
@@ -83,6 +83,11 @@ class Evaluator {
   }
   [[nodiscard]] Extents extents_of(const ReferenceNode& node, std::size_t i) const {
     return extents_of(program_.nodes[static_cast<std::size_t>(node.operands[i])]);
+  }
+  /// An operand to be changed: itself, if nothing else needs it.
+  Array taken(const ReferenceNode& node, std::size_t i) {
+    const auto of = static_cast<std::size_t>(node.operands[i]);
+    return uses_[of] == 1 ? std::move(values_[of]) : values_[of];
   }
   [[nodiscard]] const Array& operand(const ReferenceNode& node, std::size_t i) const { return values_[static_cast<std::size_t>(node.operands[i])]; }
 
@@ -100,13 +105,13 @@ class Evaluator {
   }
 
   template <class Function>
-  Array each(const ReferenceNode& node, Function f) const {
-    Array values = operand(node, 0);
+  Array each(const ReferenceNode& node, Function f) {
+    Array values = taken(node, 0);
     for (double& value : values) value = f(value);
     return values;
   }
 
-  Expected<Array> value_of(const ReferenceNode& node) const {
+  Expected<Array> value_of(const ReferenceNode& node) {
     switch (node.kind) {
       case ReferenceKind::input: return inputs_(node);
       case ReferenceKind::product: return product(node);
@@ -122,7 +127,7 @@ class Evaluator {
       case ReferenceKind::sum: return sum(node);
       case ReferenceKind::transpose: return transposed(node);
       case ReferenceKind::block_collective: return collective(node);
-      case ReferenceKind::reshape: return operand(node, 0);
+      case ReferenceKind::reshape: return taken(node, 0);
       case ReferenceKind::slice: return part(node);
       case ReferenceKind::concatenate: return joined(node);
       case ReferenceKind::gelu_slope: return each(node, gelu_slope_of);
@@ -260,9 +265,9 @@ class Evaluator {
 
   // ---- Transforms and factorisations ----
 
-  Array transform(const ReferenceNode& node) const {
+  Array transform(const ReferenceNode& node) {
     const ReferenceNode& of = program_.nodes[static_cast<std::size_t>(node.operands[0])];
-    if (of.complex) return reference_fft(operand(node, 0), node.extents, node.dims, node.inverse);
+    if (of.complex) return reference_fft(taken(node, 0), node.extents, node.dims, node.inverse);
     Array values;
     values.reserve(2 * operand(node, 0).size());
     for (const double real : operand(node, 0)) values.push_back(real), values.push_back(0);
@@ -355,6 +360,7 @@ class Evaluator {
   Noise noise_;
   std::size_t node_ = 0;
   std::vector<Array> values_;
+  std::vector<int> uses_;  // still to come, of each
   mutable std::map<int, ReferenceFactors> factors_;  // by the node that was factored
 };
 

@@ -50,8 +50,9 @@ Status check(const CalibrateOptions& options, const Machine& machine) {
     const auto outcome = set_machine_value(copy, path, "1", "", {});
     return outcome ? Diagnostic{{}, "unknown machine field " + quoted(path)} : outcome.error();
   };
-  for (const std::string& path : options.hold)
-    if (const auto value = known(path); !value) return value.error();
+  for (const std::vector<std::string>* paths : {&options.hold, &options.only})
+    for (const std::string& path : *paths)
+      if (const auto value = known(path); !value) return value.error();
   for (const NamedPrior& prior : options.priors) {
     const auto value = known(prior.path);
     if (!value) return value.error();

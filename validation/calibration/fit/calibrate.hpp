@@ -24,6 +24,7 @@ struct CalibrateOptions {
   std::string dataset = "observations";  // recorded in sources and trust
   std::vector<NamedPrior> priors{};
   std::vector<std::string> hold{};                     // paths whose values are not fitted
+  std::vector<std::string> only{};                     // if any: the only paths whose values are fitted, without points of curves
   double noise = 0.02;                                 // residuals below this do not justify points of efficiency curves and tables
   std::size_t surface_from = 200;                      // so many products: an efficiency surface (surface.hpp) instead of points of a table
   bool curves = true;                                  // let collective[kind].efficiency and chip.matmul_efficiency depend on the size

@@ -48,6 +48,7 @@ std::optional<ClosedForm> closed_form(const Observation& observation, const Syst
   const auto schedule = schedule_of(observation, system);
   if (!schedule || !system.placement.speed.empty()) return std::nullopt;
   ClosedForm form;
+  if (is_fft(observation)) return std::nullopt;
   if (observation.op == ObservedOp::matmul || observation.op == ObservedOp::hbm_copy) {
     form.kind = observation.op == ObservedOp::matmul ? CostKind::matmul : CostKind::local;
     form.one_task = std::make_shared<const Schedule>(*schedule);

@@ -28,7 +28,9 @@ CostKind cost_of_op(ObservedOp op) {
     case ObservedOp::reduce: return CostKind::reduce;
     case ObservedOp::permute: return CostKind::permute;
     case ObservedOp::matmul: return CostKind::matmul;
-    case ObservedOp::hbm_copy: return CostKind::local;
+    case ObservedOp::hbm_copy:
+    case ObservedOp::fft:
+    case ObservedOp::ifft: return CostKind::local;
   }
   assert(false);
   return {};
@@ -75,7 +77,8 @@ class Maker {
 
   std::vector<Parameter> finish() {
     std::stable_sort(parameters.begin(), parameters.end(), [](const Parameter& a, const Parameter& b) { return std::pair{a.last, a.rate} < std::pair{b.last, b.rate}; });
-    std::erase_if(parameters, [&](const Parameter& parameter) { return std::find(options_.hold.begin(), options_.hold.end(), parameter.path) != options_.hold.end(); });
+    const auto named = [](const std::vector<std::string>& paths, const Parameter& parameter) { return std::find(paths.begin(), paths.end(), parameter.path) != paths.end(); };
+    std::erase_if(parameters, [&](const Parameter& parameter) { return named(options_.hold, parameter) || (!options_.only.empty() && !named(options_.only, parameter)); });
     return std::move(parameters);
   }
 

@@ -13,6 +13,7 @@
 #include "sim/model/fold.hpp"
 #include "sim/schedule/program_builder.hpp"
 #include "topologies/mesh_placement.hpp"
+#include "validation/calibration/fit/fft_schedule.hpp"
 #include "workloads/collectives.hpp"
 
 namespace podsim {
@@ -111,7 +112,7 @@ bool is_one_node(const System& system) {
 
 std::string slice_of(const Observation& observation, const System& system) {
   if (!observation.slice.empty()) return observation.slice;
-  const bool collective = observation.op != ObservedOp::matmul && observation.op != ObservedOp::hbm_copy;
+  const bool collective = observation.op != ObservedOp::matmul && observation.op != ObservedOp::hbm_copy && !is_fft(observation);
   if (!collective || !observation.axis.empty() || !is_one_node(system) || observation.devices < 2 || observation.devices >= system.mesh.devices()) return {};
   return fmt::format("1x{}", observation.devices);
 }
@@ -130,7 +131,9 @@ Expected<System> system_of(const Observation& observation, const System& system)
     return Diagnostic{observation.where, fmt::format("{} groups of {} devices do not fill the slice {}", observation.groups, observation.devices, observation.slice)};
   SystemSpec spec;
   spec.machine = system.machine;
-  if (system.machine.interconnect == Interconnect::rail && slice->extents.front() == 1)
+  if (is_fft(observation))
+    spec.mesh = fft_mesh(observation, *slice);
+  else if (system.machine.interconnect == Interconnect::rail && slice->extents.front() == 1)
     slice->extents.back() = observation.devices;
   else if (observation.groups > 1)
     spec.mesh = {{"group", observation.groups}, {"ring", observation.devices}};
@@ -143,7 +146,7 @@ Expected<System> system_of(const Observation& observation, const System& system)
 Expected<std::shared_ptr<const System>> Systems::of(const Observation& observation) {
   const std::string slice = slice_of(observation, *whole_);
   if (slice.empty()) return whole_;
-  std::shared_ptr<const System>& made = made_[{slice, observation.groups, observation.devices}];
+  std::shared_ptr<const System>& made = made_[{slice, observation.groups, observation.devices, observation.mesh}];
   if (made == nullptr) {
     auto system = system_of(observation, *whole_);
     if (!system) return system.error();
@@ -199,6 +202,7 @@ Expected<Schedule> schedule_of(const Observation& observation, const System& sys
   const DType dtype = observation.dtype.value_or(DType::bf16);
   if (observation.op == ObservedOp::matmul) return matmul_schedule(system.mesh, observation, dtype);
   if (observation.op == ObservedOp::hbm_copy) return copy_schedule(system.mesh, observation.bytes, dtype);
+  if (is_fft(observation)) return fft_schedule(observation, system.mesh);
   if (observation.m > 0) return collective_matmul(observation, system, dtype, unknown_matmul);
   const auto axes = axes_of(observation, system);
   if (!axes) return axes.error();
@@ -214,7 +218,9 @@ Expected<Schedule> schedule_of(const Observation& observation, const System& sys
 Expected<Schedule> lowered_schedule_of(const Observation& observation, const System& system, const PredictOptions& options) {
   const auto schedule = schedule_of(observation, system, options.unknown_matmul);
   if (!schedule || observation.op == ObservedOp::matmul || observation.op == ObservedOp::hbm_copy) return schedule;
-  const std::string name = algorithm_of(collective_of(observation.op), system, options);
+  // NCCL's all-to-all: every GPU with every other at once, those of other nodes over the rails.
+  const bool over_switches = is_fft(observation) && system.machine.interconnect == Interconnect::rail;
+  const std::string name = over_switches ? "direct" : algorithm_of(is_fft(observation) ? CollectiveKind::all_to_all : collective_of(observation.op), system, options);
   const auto chooser = name.empty() ? ring_or_line(chunk_rule(system)) : always(name, chunk_rule(system));
   if (!chooser) return chooser.error();
   auto lowered = lower(*schedule, *chooser);

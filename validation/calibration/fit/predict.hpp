@@ -47,7 +47,7 @@ class Systems {
 
  private:
   std::shared_ptr<const System> whole_;
-  std::map<std::tuple<std::string, int, int>, std::shared_ptr<const System>> made_;  // slice, groups, devices
+  std::map<std::tuple<std::string, int, int, std::vector<int>>, std::shared_ptr<const System>> made_;  // slice, groups, devices, mesh
 };
 
 /// The algorithm of a collective: that of the options, or "direct" for an all-to-all inside a node of GPUs; "": ring_or_line().
@@ -62,6 +62,7 @@ std::vector<PredictOptions> ways_to_run(const Observation& observation, const Sy
 ///                        that divides (nccl-tests measures all-reduces of 8 bytes on 8 GPUs)
 ///   matmul               one product m x n x k on every device
 ///   hbm_copy             one copy of `bytes` on every device
+///   fft, ifft            as XLA compiles it for GPUs (fft_schedule.hpp)
 ///   collective matmul    the GEMM algorithm of its schedule, along one axis: tp-ag-* if `bytes` is the size of [m/devices, k] (m, n, k per device
 ///                        after the gather), jax-ag-* if it is that of [k/devices, n], jax-rs-* if it is that of [m, n], which is scattered
 /// Errors: those of axes_of(); a collective matmul whose bytes fit no operand, with several axes, or with another collective.
