@@ -4,6 +4,7 @@
 
 #include <cassert>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "sim/schedule/schedule.hpp"
@@ -220,6 +221,7 @@ void fft(const Local& local, OperandCheck& check) {
   if (!has_dim(x, local.dims[0], check, "the read region") || !has_dim(y, local.dims[1], check, "the transform")) return;
   Lengths expected = lengths_of(x);
   const std::int64_t n = expected[static_cast<std::size_t>(local.dims[0])];
+  if (n > std::numeric_limits<std::int32_t>::max()) check.problem(fmt::format("a transform of {} points; expected fewer than 2^31", n));
   expected.erase(expected.begin() + local.dims[0]);
   if (local.dims[1] > static_cast<int>(expected.size())) return check.problem("the transform has more dimensions than the read region");
   expected.insert(expected.begin() + local.dims[1], n);

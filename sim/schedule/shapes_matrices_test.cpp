@@ -55,6 +55,8 @@ TEST(MatrixShapes, ATransformIsComplexAndMovesItsDimension) {
     EXPECT_THAT(said(local_of(kind, 1, {0, -1}), {{{4, 6}}, {{4, 6}, c64}}), ElementsAre("the transform has 2 dimensions, no dimension -1"));
     EXPECT_THAT(said(local_of(kind, 1, {0, 1}), {{{4}}, {{1, 4}, c64}}), ElementsAre("the transform has more dimensions than the read region"));
     EXPECT_THAT(said(local_of(kind), {{{4}, bf16}, {{4}}}), ElementsAre("the read region is bf16; expected f32 or c64", "the transform is f32; expected c64"));
+    EXPECT_THAT(said(local_of(kind), {{{std::int64_t{1} << 31}}, {{std::int64_t{1} << 31}, c64}}),
+                ElementsAre("a transform of 2147483648 points; expected fewer than 2^31"));
     EXPECT_THAT(said(local_of(kind), {{{4}, s32}, {{4}, s32}}), ElementsAre("the read region is s32; expected f32 or c64", "the transform is s32; expected c64"));
   }
 }

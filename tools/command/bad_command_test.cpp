@@ -161,7 +161,7 @@ TEST(BadCommand, Collectives) {
       {all_gather + "--axis row --bytes 0", "--collective: the bytes on each device must be a positive multiple of 2 (bf16 elements), found 0"},
       {all_gather + "--axis row --bytes 15", "--collective: the bytes on each device must be a positive multiple of 2 (bf16 elements), found 15"},
       {all_gather + "--axis row --bytes 16 --dtype fp8", "--dtype: expected the dtype bf16, f32, c64 or s32, found \"fp8\""},
-      {all_gather + "--axis row --bytes 12 --dtype c64", "the bytes on each device must be a positive multiple of 8 (c64 elements), found 12"},
+      {all_gather + "--axis row --bytes 12 --dtype c64", "--collective: the bytes on each device must be a positive multiple of 8 (c64 elements), found 12"},
       {"run" + ring4 + "--collective reduce-scatter --axis row --bytes 20 --dtype f32",
        "--collective: the bytes on each device must be a positive multiple of 16 (f32 elements for each of 4 devices), found 20"},
       {all_gather + "--axis row --bytes 16 --algorithm rng", "--algorithm: there is no collective algorithm \"rng\", did you mean \"ring\"?"},

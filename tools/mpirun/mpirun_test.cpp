@@ -95,6 +95,24 @@ Schedule gemm(const std::string& algorithm, Dataflow dataflow, int R, int C, con
   return *lowered;
 }
 
+Schedule lowered_by_rings(const Expected<Schedule>& schedule) {
+  EXPECT_TRUE(schedule) << to_text(schedule.error());
+  const auto lowered = lower(*schedule, ring_or_line());
+  EXPECT_TRUE(lowered) << to_text(lowered.error());
+  return *lowered;
+}
+
+Schedule transform(bool inverse, FftOrder order, int chunks) {
+  const auto mesh = Mesh::make({{"row", 2, true}, {"col", 2, true}});
+  return lowered_by_rings(make_fft(FftMethod::pencil, *mesh, {{32, 32, 32}, {{mesh->whole(0)}, {mesh->whole(1)}}, DType::c64, inverse, order, chunks, true}));
+}
+
+Schedule factorisation(std::int64_t n, Extents right, int look_ahead) {
+  const auto mesh = Mesh::make({{"row", 2, true}, {"col", 2, true}});
+  const LuProblem problem{{n, n}, right, 16, {mesh->whole(0)}, {mesh->whole(1)}, look_ahead};
+  return lowered_by_rings(right.empty() ? make_lu(LuMethod::block, *mesh, problem) : make_solve(SolveMethod::block, *mesh, problem));
+}
+
 struct Case {
   std::string name;
   std::function<Schedule()> make;
@@ -160,6 +178,11 @@ const std::vector<Case> cases{
     {"reduce_scatter_c64_3", [] { return collective(reduce_scatter, "direct", ring_of_3, DType::c64); }},
     {"all_to_all_c64_4", [] { return collective(all_to_all, "pairwise", ring_of_4, DType::c64); }},
     {"all_gather_s32_4", [] { return collective(all_gather, "ring", ring_of_4, DType::s32); }},
+    {"fft_32x32x32_2x2", [] { return transform(false, FftOrder::transposed, 1); }},
+    {"ifft_32x32x32_natural_2x2", [] { return transform(true, FftOrder::natural, 2); }},
+    {"lu_128_2x2", [] { return factorisation(128, {}, 0); }},
+    {"lu_128_look_ahead_2x2", [] { return factorisation(128, {}, 1); }},
+    {"solve_112_2x2", [] { return factorisation(112, {112, 3}, 0); }},
     {"broadcast_ring_4", [] { return collective(broadcast, "ring", ring_of_4, DType::f32, {.root = 2}); }},
     {"reduce_line_4", [] { return collective(reduce, "line", line_of_4, DType::f32, {.root = 1}); }},
     {"permute_by_pairs_4",

@@ -34,6 +34,8 @@ TEST(RowNumbers, DependOnTheDevice) {
   const RowNumbers numbers = row_numbers(local, 0, mesh.coordinates(DeviceId{2}));
   EXPECT_EQ(numbers.of(0), 8);
   EXPECT_EQ(numbers.of(5), 8 + 12 + 1);
+  for (std::int64_t row = 0; row < 20; ++row)
+    EXPECT_EQ(numbers.of(row), number_of(local.numbering[0], row, mesh.coordinates(DeviceId{2}))) << "as the schedule has it";
   EXPECT_EQ(row_numbers(local, 1, mesh.coordinates(DeviceId{2})).of(5), 5) << "without a numbering rows count from 0";
 }
 
@@ -114,7 +116,8 @@ TEST(Rows, AnIndexOfNoRowIsAnErrorOfTheRunAndNothingIsWritten) {
   for (const std::int32_t wrong : {-1, 24, 2143289344}) {
     index.integers({4, wrong});
     const std::string text = "row number " + std::to_string(wrong) + " is outside 0..23";
-    const Status gathered = gather_rows(cyclic, 24, a.view(), 1, index.view(), b.view(), 1), scattered = scatter_rows(cyclic, 24, b.view(), 1, index.view(), a.view(), 1);
+    const Status gathered = gather_rows(cyclic, 24, a.view(), 1, index.view(), b.view(), 1);
+    const Status scattered = scatter_rows(cyclic, 24, b.view(), 1, index.view(), a.view(), 1);
     ASSERT_FALSE(gathered || scattered);
     EXPECT_EQ(gathered.error().message, text);
     EXPECT_EQ(scattered.error().message, text);

@@ -41,6 +41,7 @@ struct Operands {
     return overlaps_result(0) && !in_place ? packed(views[0], workspace.out) : views[0];
   }
   [[nodiscard]] bool overlaps_result(std::size_t i) const { return overlap(at[i], at.back()); }
+  void solve_triangle(Triangle kind) const { trsm(kind, box(0), split(0), right(), box(2), split(2), overlaps_result(0), workspace); }
 };
 
 struct LocalKernel {
@@ -86,8 +87,8 @@ constexpr std::array<LocalKernel, local_kind_count> local_kernels{{
      [](const Operands& o) {
        return getrf_panel(o.numbers(0), o.numbers(1).first, o.box(0), o.split(0), o.box(1), o.split(1), o.box(2), o.workspace);
      }},
-    {LocalKind::trsm_lower, [](const Operands& o) { trsm(Triangle::lower, o.box(0), o.split(0), o.right(), o.box(2), o.split(2), o.overlaps_result(0), o.workspace); }},
-    {LocalKind::trsm_upper, [](const Operands& o) { trsm(Triangle::upper, o.box(0), o.split(0), o.right(), o.box(2), o.split(2), o.overlaps_result(0), o.workspace); }},
+    {LocalKind::trsm_lower, [](const Operands& o) { o.solve_triangle(Triangle::lower); }},
+    {LocalKind::trsm_upper, [](const Operands& o) { o.solve_triangle(Triangle::upper); }},
     {LocalKind::lower_triangle, [](const Operands& o) { lower_triangle(o.numbers(0), o.numbers(1), o.left(), o.split(0), o.box(1), o.split(1)); }},
     {LocalKind::upper_triangle, [](const Operands& o) { upper_triangle(o.numbers(0), o.numbers(1), o.left(), o.split(0), o.box(1), o.split(1)); }},
     {LocalKind::gather_rows, {},
@@ -130,7 +131,8 @@ Status perform(const Op& op, std::span<const Access> accesses, std::span<const V
 Diagnostic failure_of(const Schedule& lowered, const Activity& activity, const Diagnostic& why) {
   const Program& program = lowered.programs[activity.program];
   return {location_of(program.tasks[activity.task.index()].written_at),
-          fmt::format("task {} on device {} ({}): {}", task_name(program, activity.task), activity.device.value, lowered.mesh.name(activity.device), why.message),
+          fmt::format("task {} on device {} ({}): {}", task_name(program, activity.task), activity.device.value,
+                      lowered.mesh.name(activity.device), why.message),
           why.cause};
 }
 

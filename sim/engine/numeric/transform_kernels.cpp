@@ -67,7 +67,8 @@ Lines lines_of(const View& view, int dim) {
   Lines lines{view.layout, view.layout.stride[along], view.layout.length[along]};
   Layout& starts = lines.starts;
   if (view.dtype == DType::c64) --starts.rank;
-  for (std::size_t i = along; i + 1 < static_cast<std::size_t>(starts.rank); ++i) starts.length[i] = starts.length[i + 1], starts.stride[i] = starts.stride[i + 1];
+  for (BoxExtents* of_dims : {&starts.length, &starts.stride})
+    std::copy(of_dims->begin() + dim + 1, of_dims->begin() + starts.rank, of_dims->begin() + dim);
   --starts.rank;
   return lines;
 }
