@@ -9,7 +9,7 @@ namespace podsim {
 
 namespace {
 
-using Kind = CyclicStep::Kind;
+using Step = CyclicStep::Kind;
 
 /// A block-cyclic dimension: K blocks of b, dealt out to S devices, Q of them to each at most.
 struct Dealt {
@@ -205,11 +205,11 @@ std::vector<CyclicStep> steps_of(const CyclicArray& array, bool to_cyclic) {
   for (const Dealt& dealt : dealt_dimensions(array.mesh, array.extents, array.blocks, array.cyclic)) {
     if (dealt.S == 1) continue;
     const bool same = array.contiguous.axes_of(dealt.dim) == dealt.axes;
-    const Kind kind = same ? Kind::exchange : to_cyclic ? Kind::slice : Kind::gather;
-    const std::int64_t received = kind == Kind::exchange ? bytes - bytes / dealt.S : kind == Kind::gather ? bytes * (dealt.S - 1) : 0;
+    const Step kind = same ? Step::exchange : to_cyclic ? Step::slice : Step::gather;
+    const std::int64_t received = kind == Step::exchange ? bytes - bytes / dealt.S : kind == Step::gather ? bytes * (dealt.S - 1) : 0;
     steps.push_back({kind, static_cast<int>(dealt.dim), dealt.axes, Bytes{bytes}, Bytes{received}});
-    if (kind == Kind::gather) bytes *= dealt.S;
-    if (kind == Kind::slice) bytes = (bytes + dealt.S - 1) / dealt.S;
+    if (kind == Step::gather) bytes *= dealt.S;
+    if (kind == Step::slice) bytes = (bytes + dealt.S - 1) / dealt.S;
   }
   return steps;
 }
