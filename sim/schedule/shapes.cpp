@@ -233,6 +233,16 @@ class ShapeChecker {
       if (!check_region(write, "write")) return;
     for (const Numbering& numbering : local.numbering)
       if (!check_affine(numbering.first, "numbering")) return;
+    OperandCheck operands{*program_};
+    for (const std::vector<Region>* regions : {&local.reads, &local.writes})
+      for (const Region& region : *regions) operands.dtype_among(region, traits.dtypes, fmt::format("an operand of {}", traits.name));
+    traits.shapes(local, operands);
+    report(operands);
+    if (operands.problems().empty()) check_splits(local);
+  }
+
+  /// Of regions whose rows the kind does not ask for, too.
+  void check_splits(const Local& local) {
     const std::size_t regions = local.reads.size() + local.writes.size();
     for (std::size_t i = 0; i < local.splits.size(); ++i) {
       const std::size_t rank = i >= regions ? 0 : (i < local.reads.size() ? local.reads[i] : local.writes[i - local.reads.size()]).dims.size();
@@ -240,11 +250,6 @@ class ShapeChecker {
       problem("{}: split {} of region {}, of {} dimensions; expected at most one split for each of {} regions, within its dimensions", task(), local.splits[i], i, rank, regions);
       return;
     }
-    OperandCheck operands{*program_};
-    for (const std::vector<Region>* regions : {&local.reads, &local.writes})
-      for (const Region& region : *regions) operands.dtype_among(region, traits.dtypes, fmt::format("an operand of {}", traits.name));
-    traits.shapes(local, operands);
-    report(operands);
   }
 
   void report(const OperandCheck& operands) {
