@@ -84,6 +84,28 @@ TEST(KernelCommands, ComparisonsOfSeveralFunctionsCombineTheirAlgorithms) {
   EXPECT_THAT(told("fft=slab,fft=slab"), HasSubstr("\"fft=slab\" is given twice"));
 }
 
+TEST(KernelCommands, CsvHasWhatIsReceivedAndGathered) {
+  const auto lines = [](const Outcome& outcome) {
+    EXPECT_EQ(outcome.status, exit_done) << outcome.err;
+    std::vector<std::string> all;
+    std::istringstream text{outcome.out};
+    for (std::string line; std::getline(text, line);) all.push_back(line);
+    return all;
+  };
+  const std::vector<std::string> run = lines(command({"run", "--machine", "ideal", "--format", "csv"}, cube));
+  ASSERT_EQ(run.size(), 2U);
+  EXPECT_THAT(run[0], ::testing::EndsWith(",received_bytes,contains_all_gather"));
+  EXPECT_THAT(run[1], ::testing::EndsWith(",62914560,false"));
+  const std::vector<std::string> compared = lines(command({"compare", "--machine", "ideal", "--algorithms", "naive,pencil", "--format", "csv"}, cube));
+  ASSERT_EQ(compared.size(), 3U);
+  EXPECT_EQ(compared[0], run[0]);
+  EXPECT_THAT(compared[1], ::testing::EndsWith(",62914560,false"));
+  EXPECT_THAT(compared[2], ::testing::EndsWith(",true"));
+  const std::vector<std::string> product =
+      lines(command({"run", "--machine", "ideal", "--slice", "4", "--program", "C = A @ B", "--shape", "A=8x8; B=8x8", "--format", "csv"}));
+  EXPECT_THAT(product[0], ::testing::Not(HasSubstr("received_bytes"))) << "of transforms and linear systems only";
+}
+
 TEST(KernelCommands, ProofsNameWhatTheyMeasure) {
   const std::vector<std::string> lu{"check", "--mesh", "x=3,y=3", "--program", "P, L, U = lu(A)", "--shape", "A=512x512", "--shard", "A=x,y", "--block", "32"};
   const Outcome outcome = command(lu);
