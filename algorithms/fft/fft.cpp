@@ -50,6 +50,18 @@ Spec spec_without_last(const FftProblem& problem) {
   return spec;
 }
 
+/// All dividing axes on the first dimension that has any.
+Spec spec_on_one_dimension(const FftProblem& problem) {
+  Spec spec = spec_of(problem);
+  const auto first = std::find_if(spec.begin(), spec.end(), [](const auto& axes) { return !axes.empty(); });
+  for (auto dimension = first; dimension != spec.end(); ++dimension)
+    if (dimension != first) {
+      first->insert(first->end(), dimension->begin(), dimension->end());
+      dimension->clear();
+    }
+  return spec;
+}
+
 /// What is wrong with a problem whatever its extents and method.
 Status check_problem(const FftProblem& problem, const Mesh& mesh) {
   if (problem.extents.empty()) return error("an FFT needs at least one dimension, found a scalar");
@@ -85,7 +97,8 @@ Status check_method(FftMethod method, const FftProblem& problem, const Mesh& mes
   if (method == FftMethod::pencil && rank < 3)
     return error(fmt::format("pencil is for arrays of three or more dimensions, found {}; expected slab or naive", rank));
   if (method == FftMethod::slab && divided > 1)
-    return error(fmt::format("slab divides one dimension, {} divides {}; expected pencil or naive", spec_text(spec_of(problem), mesh), divided));
+    return error(fmt::format("slab divides one dimension, {} divides {}; expected pencil or naive, or reshard to {}", spec_text(spec_of(problem), mesh), divided,
+                             spec_text(spec_on_one_dimension(problem), mesh)));
   return success();
 }
 

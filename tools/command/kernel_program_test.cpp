@@ -53,6 +53,59 @@ TEST(KernelCommands, ComparisonsHaveAllAlgorithmsInOneTable) {
   EXPECT_THAT(command({"compare", "--machine", "tpu_v4", "--algorithms", "pencils"}, cube).err, HasSubstr("did you mean \"pencil\""));
 }
 
+TEST(KernelCommands, ComparisonsOfSeveralFunctionsCombineTheirAlgorithms) {
+  const std::vector<std::string> both{"compare", "--machine", "tpu_v4", "--slice", "4x2", "--mesh", "x=4,y=2", "--program", "Y = fft(X); P, L, U = lu(A)", "--shape", "X=16x16x16,c64; A=256x256",
+                                      "--shard", "X=x,-,-; A=x,y", "--block", "16"};
+  const auto ways = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> found;
+    const json compared = parsed(both, more);
+    for (const json& row : compared.at("rows")) found.push_back(row.at("algorithm"));
+    std::sort(found.begin(), found.end());
+    return found;
+  };
+  using Ways = std::vector<std::string>;
+  const Ways every{"fft=naive,lu=block", "fft=naive,lu=naive", "fft=pencil,lu=block", "fft=pencil,lu=naive", "fft=slab,lu=block", "fft=slab,lu=naive"};
+  EXPECT_EQ(ways({}), (Ways{"fft=naive,lu=naive", "fft=slab,lu=block"})) << "what run does, and what a compiler does";
+  EXPECT_EQ(ways({"--algorithms", "all"}), every);
+  EXPECT_EQ(ways({"--algorithms", "fft=pencil,lu=naive"}), (Ways{"fft=pencil,lu=naive"}));
+  EXPECT_EQ(ways({"--algorithms", "fft=pencil,lu=naive,fft=slab,naive"}), (Ways{"fft=naive,lu=naive", "fft=pencil,lu=naive", "fft=slab,lu=naive"}));
+  EXPECT_EQ(ways({"--algorithms", "fft=pencil"}), (Ways{"fft=pencil,lu=block"})) << "lu as in run";
+  EXPECT_EQ(ways({"--algorithms", "pencil,slab,block,lu=block"}), (Ways{"fft=pencil,lu=block", "fft=slab,lu=block"})) << "no row twice";
+  EXPECT_THAT(command(both, {"--algorithms", "slab,block"}).out, HasSubstr("block: the same algorithms as slab: fft=slab,lu=block"));
+  const auto told = [&](const std::string& algorithms) {
+    const Outcome outcome = command(both, {"--algorithms", algorithms});
+    EXPECT_EQ(outcome.status, exit_bad_input) << algorithms;
+    return outcome.err;
+  };
+  EXPECT_EQ(told("pencils"), "podsim: error: --algorithms: there is no algorithm \"pencils\" of fft or lu, did you mean \"pencil\"?; expected pencil, slab, four-step, naive or block\n");
+  EXPECT_EQ(told("fft=block"), "podsim: error: --algorithms: there is no algorithm \"block\" of fft; expected pencil, slab, four-step or naive\n");
+  EXPECT_THAT(told("ftf=slab"), HasSubstr("expected fft=, lu= or solve= and an algorithm, as in fft=pencil,lu=block, found \"ftf=slab\", did you mean \"fft\"?"));
+  EXPECT_THAT(told("solve=naive"), HasSubstr("\"solve=naive\" belongs to solve, which the program does not have"));
+  EXPECT_THAT(told("fft=slab,fft=slab"), HasSubstr("\"fft=slab\" is given twice"));
+}
+
+TEST(KernelCommands, CsvHasWhatIsReceivedAndGathered) {
+  const auto lines = [](const Outcome& outcome) {
+    EXPECT_EQ(outcome.status, exit_done) << outcome.err;
+    std::vector<std::string> all;
+    std::istringstream text{outcome.out};
+    for (std::string line; std::getline(text, line);) all.push_back(line);
+    return all;
+  };
+  const std::vector<std::string> run = lines(command({"run", "--machine", "ideal", "--format", "csv"}, cube));
+  ASSERT_EQ(run.size(), 2U);
+  EXPECT_THAT(run[0], ::testing::EndsWith(",received_bytes,contains_all_gather"));
+  EXPECT_THAT(run[1], ::testing::EndsWith(",62914560,false"));
+  const std::vector<std::string> compared = lines(command({"compare", "--machine", "ideal", "--algorithms", "naive,pencil", "--format", "csv"}, cube));
+  ASSERT_EQ(compared.size(), 3U);
+  EXPECT_EQ(compared[0], run[0]);
+  EXPECT_THAT(compared[1], ::testing::EndsWith(",62914560,false"));
+  EXPECT_THAT(compared[2], ::testing::EndsWith(",true"));
+  const std::vector<std::string> product =
+      lines(command({"run", "--machine", "ideal", "--slice", "4", "--program", "C = A @ B", "--shape", "A=8x8; B=8x8", "--format", "csv"}));
+  EXPECT_THAT(product[0], ::testing::Not(HasSubstr("received_bytes"))) << "of transforms and linear systems only";
+}
+
 TEST(KernelCommands, ProofsNameWhatTheyMeasure) {
   const std::vector<std::string> lu{"check", "--mesh", "x=3,y=3", "--program", "P, L, U = lu(A)", "--shape", "A=512x512", "--shard", "A=x,y", "--block", "32"};
   const Outcome outcome = command(lu);
@@ -95,7 +148,8 @@ TEST(KernelCommands, WhatIsWrongIsPlaced) {
            {program("P, L, U = lu(A)", "A=512x512", "A=x,-", {"--dtype", "bf16"}), "lu takes f32; A is bf16"},
            {program("Y = fft(X)", "X=0x64", "X=x,-"), "--shape:1:3: expected extents as in 48x24: expected a whole number from 1"},
            {program("Y = fft(X)", "X=64x64", "X=x,-", {"--look-ahead", "1"}), "belongs to lu and solve, which the program does not have"},
-           {program("Y = fft(X)", "X=64x64", "X=x,-", {"--algorithm", "fft=pensil"}), "did you mean \"pencil\""},
+           {program("Y = fft(X)", "X=64x64", "X=x,-", {"--algorithm", "fft=pensil"}), "did you mean \"pencil\"?; expected pencil, slab, four-step or naive"},
+           {program("Y = fft(X)", "X=64x64", "X=x,-", {"--algorithm", "fft=block"}), "there is no algorithm \"block\" of fft; expected pencil, slab, four-step or naive"},
            {program("Y = fft(X)", "X=64x64", "X=x,-", {"--algorithm", "lu=block"}), "belongs to lu, which the program does not have"},
            {program("Y = fft(X)", "X=64x64", "X=x,-", {"--order", "reverse"}), "expected transposed or natural, found \"reverse\""},
            {program("Y = fft(X)", "X=64x60", "X=x,-", {"--overlap", "7"}), "multiple"},

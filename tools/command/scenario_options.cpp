@@ -84,7 +84,7 @@ OptionGroup program_options() {
           {"replicate", words("A[,...]|all"), "operands of --chain that need not be divided over all devices"},
           {"look-ahead", word("0|1", "0"), "of lu and solve in --program: 1 factors the next panel before the\nrest of an update"},
           {"order", word("transposed|natural", "natural"), "of fft and ifft in --program: transposed leaves the result of a\n3-D transform stored as dimensions 1, 2, 0 (2-D: 1, 0), which saves as\nmany all-to-alls as it takes"},
-          {"overlap", word("CHUNKS", "1"), "of fft and ifft in --program: the all-to-all of a part runs beside the\nFFTs of the rest"}};
+          {"overlap", word("CHUNKS", "1"), "of fft and ifft in --program: the all-to-all of a part runs beside the\nFFTs of the rest; helps where both take about as long and the rows of a\nchunk still fill the 128 lanes of a TPU (64 numbers of c64)"}};
 }
 
 /// The same as lists.
@@ -94,7 +94,7 @@ OptionGroup compared_problems() {
           {"axis", words("NAME[,...]"),
        "the mesh axes of --collective, first most significant; repeatable:\nthe collective along other axes"},
           {"bytes", word("N[,...]"), "input bytes on each device of --collective: 64KiB,1MiB,16MiB"},
-          {"algorithms", word("NAME[,...]|all", "collective,meshslice"), "which algorithms to compare; left out, of --collective and of\ntransforms and linear systems in --program: all"},
+          {"algorithms", word("NAME[,...]|all", "collective,meshslice"), "which algorithms to compare; left out, of --collective: all.\n--program: fft=pencil,fft=slab,lu=naive (every combination; functions\nthat are not named: as in run), naive (all functions that have it), or\nall; left out: all of a single function, of several what run does and\nnaive"},
           {"dataflow", word("os|ls|rs[,...]", "os"), "which operand stands still: output, left or right"},
           {"slice-count", word("S[,...]"), "slices of meshslice (summa takes lcm(R, C) panels)"}};
 }
@@ -110,7 +110,7 @@ OptionGroup problem_options(bool several) {
           {"dtype", word("bf16|f32"), "element type of --collective (also c64, s32) and of --program, where\n--shape X=64x64,c64 names that of one array; of transforms and linear\nsystems f32 if left out"},
           {"pass", word("forward|backward|both", "forward"), "a layer's forward product, its two gradients, or all three"},
           {"wang-operand", word("x|w"), "which operand of wang OS travels; left out: the one with more\nbytes times hops"},
-          {"block", word("B", "8"), "rows or columns of a slice's interleaved blocks; of lu and solve in\n--program those of a block (left out: up to 128)"},
+          {"block", word("B", "8"), "rows or columns of a slice's interleaved blocks; of lu and solve in\n--program those of a block, which divides the matrix (left out: up to 128)"},
           {"prefetch", word("P", "1"), "slices that run ahead of the matmul"},
           {"slice-copies", word("on|off"), "whether cutting slices costs copies on the core;\nleft out: as the machine says"},
           {"collectives", word("NAME|auto"),
@@ -119,7 +119,7 @@ OptionGroup problem_options(bool several) {
           {"given", word("X[,W,dY]"),
        "operands of --gemm that are there as an algorithm needs them; any\nother one that it needs on several devices at once begins split over\nall of "
        "them and is gathered first, in its time (1d-megatron: X)"},
-          {"pad", flag(), "round extents up to what divides, and say how much is wasted"}};
+          {"pad", flag(), "round extents up to what divides, and say how much is wasted; of fft and\nifft too: zeros in real space, which changes the transform to that of the\nlarger array; not of lu and solve"}};
   return joined({gemm, several ? compared_problems() : one_problem(), program_options(), details});
 }
 

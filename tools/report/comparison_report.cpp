@@ -42,19 +42,27 @@ bool has_idle_devices(const std::vector<Row>& rows) {
   return std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.changes.idle_devices > 0; });
 }
 
-/// Columns that only some rows have: what was varied, what a collective is.
+/// Of programs with transforms or linear systems.
+bool has_kernels(const Row& row) { return row.problem.program && !row.problem.program->kernels.empty(); }
+
+/// Columns that only some rows have: what was varied, what a collective is, what a program with transforms or linear systems moves.
 std::vector<std::string> further_headings(const Row& row) {
   std::vector<std::string> headings;
   for (const auto& [path, value] : row.varied) headings.push_back(path);
   if (row.problem.collective)
     for (const char* heading : {"collective", "axis", "bytes", "collective_devices", "algbw_bytes_per_s", "busbw_bytes_per_s", "cut_bound_s"})
       headings.emplace_back(heading);
+  if (has_kernels(row))
+    for (const char* heading : {"received_bytes", "contains_all_gather"}) headings.emplace_back(heading);
   return headings;
 }
 
 std::vector<std::string> further_cells(const Row& row) {
   std::vector<std::string> cells;
   for (const auto& [path, value] : row.varied) cells.push_back(value);
+  if (has_kernels(row))
+    for (std::string cell : {std::to_string(row.problem.program->cost.received.count()), std::string{row.problem.program->contains_all_gather ? "true" : "false"}})
+      cells.push_back(std::move(cell));
   if (!row.problem.collective) return cells;
   const CollectiveSummary& asked = *row.problem.collective;
   const auto bandwidths = bandwidths_of(asked, Seconds{row.result.makespan_s});
@@ -233,9 +241,6 @@ std::vector<Column> pod_columns(const std::vector<Row>& rows) {
 }
 
 bool has_replicated(const Row& row) { return !row.problem.replicated.empty(); }
-
-/// Of programs with transforms or linear systems.
-bool has_kernels(const Row& row) { return row.problem.program && !row.problem.program->kernels.empty(); }
 
 std::string peak_text(const Row& row) { return to_text(Bytes{row.result.peak_memory_bytes}) + (row.over_hbm ? "*" : ""); }
 

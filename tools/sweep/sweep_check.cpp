@@ -55,8 +55,15 @@ std::string gemm_message(const std::string& field, const std::string& text) {
 
 std::string collective_algorithm_message(const std::string& name) { return name == "auto" ? "" : message_of(always(name)); }
 
+/// Of how a program computes transforms and linear systems.
+std::string kernels_message(const std::string& field, const std::string& text) {
+  static const Expected<Machine> machine = find_machine("ideal");
+  return message_of(read_kernels(fields_with(field, text), *machine));
+}
+
 /// A workload may leave the choice open among several.
 std::string algorithm_message(const std::string& text, const SweepBlock& block) {
+  if (block.axis("program") != nullptr) return kernels_message("algorithm", text);
   if (block.axis("gemm") == nullptr && block.axis("workload") == nullptr) return collective_algorithm_message(text);
   for (const std::string& name : block.axis("workload") != nullptr ? split(text) : std::vector<std::string>{text})
     if (const std::string message = message_of(gemm_algorithm(name)); !message.empty()) return message;
@@ -84,6 +91,11 @@ std::string plan_message(const std::string& file) {
 std::string message_alone(const std::string& field, const std::string& text, const SweepBlock& block) {
   if (field == "machine") return message_of(find_machine(text));
   if (field == "fail" && text == "any") return "any is for podsim run, expected a cable between two chips, as 0.0-0.1";
+  for (const char* of_kernels : {"order", "overlap", "look_ahead"})
+    if (field == of_kernels) return kernels_message(field, text);
+  if (block.axis("program") != nullptr && (field == "block" || field == "slice_copies")) return kernels_message(field, text);
+  if (field == "choose") return message_of(parse_choose(text, of_field(field)));
+  if (field == "minimise") return message_of(parse_minimise(text, of_field(field)));
   for (const char* of_gemm : {"gemm", "pass", "block", "prefetch", "slice_copies", "wang_operand"})
     if (field == of_gemm) return gemm_message(field, text);
   if (field == "algorithm") return algorithm_message(text, block);

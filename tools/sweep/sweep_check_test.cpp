@@ -89,6 +89,29 @@ TEST(SweepCheck, TellsEveryTextThatIsWrongByItself) {
   }
 }
 
+TEST(SweepCheck, TellsWrongTextsOfPrograms) {
+  const std::string program = "program: 'v = solve(A, b)' shape: 'A=64x64; b=64' shard: 'A=row,-; b=row'";
+  EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: '4' " + program + " algorithm: ['solve=block', 'solve=naive', ''] block: [8, 16] look_ahead: [0, 1] }"), "");
+  EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: '4' case { " + program + " algorithm: 'fft=slab,solve=naive' } case { " + gather_fields + " algorithm: 'ring' } }"), "");
+  const std::vector<WrongValue> cases{
+      {"algorithm: 'solve=blok'", "there is no algorithm \"blok\" of solve, did you mean \"block\"?"},
+      {"algorithm: 'ring'", "expected fft=, lu= or solve= and an algorithm"},
+      {"algorithm: 'solve=block,solve=naive'", "\"solve\" is given twice"},
+      {"order: 'reverse'", "expected transposed or natural, found \"reverse\""},
+      {"overlap: 0", "expected a whole number from 1 to 65536, got \"0\""},
+      {"look_ahead: 2", "expected a whole number from 0 to 1, got \"2\""},
+      {"block: 0", "expected a whole number from 1 to 1048576, got \"0\""},
+      {"slice_copies: 'maybe'", "expected on or off, found \"maybe\""},
+      {"choose: 'luck'", "expected default, bytes or time, found \"luck\""},
+      {"minimise: 'luck'", "expected bytes, collectives or time, found \"luck\""},
+      {"collectives: 'rong'", "there is no collective algorithm \"rong\""},
+  };
+  for (const WrongValue& entry : cases)
+    EXPECT_THAT(wrong("sweep { machine: 'ideal' slice: '4'\n" + program + "\n" + entry.field + " }"),
+                ::testing::StartsWith("s:4:" + std::to_string(entry.field.find(':') + 3) + ": " + entry.message));
+  EXPECT_THAT(wrong("sweep { machine: 'ideal' slice: '4'\ncase { " + program + "\nalgorithm: ['solve=block', 'solve=blok'] } }"), ::testing::StartsWith("s:4:28: there is no algorithm"));
+}
+
 TEST(SweepCheck, TellsWrongTextsOfFieldsThatEveryoneNeeds) {
   EXPECT_EQ(wrong("sweep { machine: ['ideal', 'tpu_v44'] slice: '4' " + gather_fields + " }"),
             "s:2:28: unknown machine \"tpu_v44\", did you mean \"tpu_v4\", \"tpu_v3\" or \"tpu_v5e\"?");

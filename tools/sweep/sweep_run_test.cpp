@@ -68,6 +68,38 @@ TEST(Sweep, StoresTheReasonWhereACombinationDoesNotApply) {
   EXPECT_THAT(rows, HasSubstr("3,skipped,1,\"mesh: "));
 }
 
+/// By each of their algorithms as `run` has them, in a case or around it.
+TEST(Sweep, VariesHowAProgramComputesTransformsAndLinearSystems) {
+  const Folder folder;
+  const std::string store = folder.file("s.sqlite");
+  const SweepCount count = sweep("sweep { machine: 'tpu_v4' slice: '2x4' mesh: 'x=2,y=4' block: 16\n"
+                                 "case { program: 'v = solve(A, b)' shape: 'A=256x256; b=256' shard: 'A=x,y; b=x' algorithm: ['solve=block', 'solve=naive', 'fft=slab'] }\n"
+                                 "case { program: 'v = solve(A, b); Y = fft(X)' shape: 'A=256x256; b=256; X=64x64' shard: 'A=x,y; b=x; X=x,-' algorithm: ['', 'fft=naive,solve=naive'] } }",
+                                 store);
+  EXPECT_EQ(count.simulated, 4U);
+  EXPECT_EQ(rows_of(store, "SELECT point, status, used_algorithm FROM results"),
+            "1,done,solve=block\n2,done,solve=naive\n3,skipped,\n4,done,\"solve=block,fft=slab\"\n5,done,\"solve=naive,fft=naive\"\n");
+  EXPECT_THAT(rows_of(store, "SELECT reason FROM results WHERE point = 3"), HasSubstr("algorithm: belongs to fft, which the program does not have"));
+  for (const std::string point : {"2", "5"}) {
+    const std::string command = rows_of(store, "SELECT command FROM results WHERE point = " + point);
+    const Outcome alone = podsim(command.substr(command.find("run"), command.find_last_not_of("\"\n") + 1 - command.find("run")) + " --format csv");
+    EXPECT_THAT(alone.out, HasSubstr("," + rows_of(store, "SELECT makespan_s FROM results WHERE point = " + point).substr(0, 6))) << alone.err;
+  }
+  EXPECT_THAT(exported(store), HasSubstr("solve=naive"));
+}
+
+/// Another text in the same file is another problem.
+TEST(Sweep, SimulatesAProgramAnewWhoseFileChanged) {
+  const Folder folder;
+  const auto run = [&](const std::string& statement) {
+    const std::string file = folder.file("program.textproto", "format_version: 1\nstatement: \"" + statement + "\"\nshape: \"A=64x64\"\nshard: \"A=row,-\"\n");
+    return sweep("sweep { machine: 'ideal' slice: '4' program: '" + file + "' }", folder.file("s.sqlite")).simulated;
+  };
+  EXPECT_EQ(run("Y = fft(A)"), 1U);
+  EXPECT_EQ(run("Y = fft(A)"), 0U);
+  EXPECT_EQ(run("P, L, U = lu(A)"), 1U);
+}
+
 TEST(Sweep, TakesAsManyPodsAsTheMachinesBuildAndSkipsTheRest) {
   const Folder folder;
   const SweepCount count = sweep("sweep { machine: ['ideal', 'tpu_v4'] slice: ['4x4', 'v4-8'] mesh: 'all' collective: 'all-gather' axis: 'row' bytes: '16' }",

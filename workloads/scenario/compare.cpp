@@ -29,6 +29,14 @@ bool named_before(const std::vector<PlannedVariant>& planned, const Problem& cho
   });
 }
 
+/// An earlier variant whose row would be equal.
+const PlannedVariant* equal_before(const std::vector<PlannedVariant>& planned, const Problem& problem) {
+  const auto equal = std::find_if(planned.begin(), planned.end(), [&](const PlannedVariant& other) {
+    return other.posed && other.posed->problem.summary.algorithm == problem.summary.algorithm && other.posed->problem.schedule == problem.schedule;
+  });
+  return equal == planned.end() ? nullptr : &*equal;
+}
+
 std::vector<PlannedVariant> plan_all(const ComparedSystem& on, const RunOptions& options) {
   std::vector<PlannedVariant> planned;
   for (const Variant& variant : on.variants) {
@@ -42,6 +50,8 @@ std::vector<PlannedVariant> plan_all(const ComparedSystem& on, const RunOptions&
         return other.posed && other.posed->problem.collectives == problem.collectives && other.posed->problem.schedule == problem.schedule;
       });
       if (same != planned.end()) plan.same_as = same->same_as;
+      if (const PlannedVariant* equal = variant.unless_same ? equal_before(planned, problem) : nullptr)
+        plan.posed = Diagnostic{{}, fmt::format("the same algorithms as {}: {}", equal->variant->name, problem.summary.algorithm)};
     }
     planned.push_back(std::move(plan));
   }

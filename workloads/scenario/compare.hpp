@@ -18,6 +18,7 @@ struct Variant {
   std::size_t group = 0;      // variants of one group compute the same and are ranked against each other
   bool unless_named = false;  // `auto` beside all names: dropped if another variant names the algorithm that it chose
   bool passes_apart = false;  // of a workload with both passes: forward and backward are also simulated separately
+  bool unless_same = false;   // skipped, with a note, if an earlier variant is the same schedule by the same algorithms
 };
 
 /// A system with the variants that are simulated on it.

@@ -171,16 +171,16 @@ std::optional<GemmProblem> gemm_of(const ShardedProgram& program) {
 }
 
 /// The program with its transforms and linear systems by each algorithm.
-Expected<std::vector<Variant>> kernel_variants(const Fields& fields, const ProgramSpec& spec, const std::vector<std::string>& methods) {
+Expected<std::vector<Variant>> kernel_variants(const Fields& fields, const ProgramSpec& spec) {
   if (fields.has("choose")) return Diagnostic{fields.where("choose"), "expected `algorithms` to compare transforms and linear systems by, found `choose`"};
   if (fields.has("slice_count")) return Diagnostic{fields.where("slice_count"), "belongs to products"};
+  auto ways = compared_kernels(listed(fields, "algorithm"), spec.program);
+  if (!ways) return ways.error();
   std::vector<Variant> variants;
-  for (const FieldText& name : algorithms(fields, methods, methods)) {
-    if (std::find(methods.begin(), methods.end(), name.text) == methods.end())
-      return Diagnostic{name.where, fmt::format("there is no algorithm {} of what the program computes{}", quoted(name.text), did_you_mean(name.text, methods))};
+  for (ComparedKernels& way : *ways) {
     ProgramSpec by = spec;
-    set_methods(by.program, name.text);
-    variants.push_back({name.text, std::move(by)});
+    by.program.kernels = way.kernels;
+    variants.push_back({std::move(way.name), std::move(by), 0, false, false, true});
   }
   return variants;
 }
@@ -192,7 +192,7 @@ Expected<std::vector<Variant>> program_variants(const Fields& fields, const Syst
   auto spec = read_sharded(one, system, DType::bf16, false);
   if (!spec) return spec.error();
   std::vector<Variant> variants;
-  if (const std::vector<std::string> methods = kernel_methods(spec->program); !methods.empty()) return kernel_variants(fields, *spec, methods);
+  if (has_kernels(spec->program)) return kernel_variants(fields, *spec);
   if (spec->chain) {
     variants.push_back({"chain", *std::move(spec)});
     return variants;

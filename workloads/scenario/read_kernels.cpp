@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "sim/base/text.hpp"
 #include "workloads/scenario/read_scenario.hpp"
@@ -49,6 +50,82 @@ bool has_function(const ShardedProgram& program, std::string_view function) {
   return has(program, {ArrayOp::solve});
 }
 
+constexpr std::array<std::string_view, 3> kernel_functions{"fft", "lu", "solve"};
+
+std::vector<std::string> functions_of(const ShardedProgram& program) {
+  std::vector<std::string> functions;
+  for (const std::string_view function : kernel_functions)
+    if (has_function(program, function)) functions.emplace_back(function);
+  return functions;
+}
+
+/// "pencil, slab or naive"
+std::string one_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t n = 0; n < names.size(); ++n) text += (n == 0 ? "" : n + 1 == names.size() ? " or " : ", ") + names[n];
+  return text;
+}
+
+Diagnostic no_such_method(const std::string& method, const std::vector<std::string>& functions, const SourceLocation& where) {
+  std::vector<std::string> methods;
+  for (const std::string& function : functions)
+    for (std::string& name : methods_of(function))
+      if (std::find(methods.begin(), methods.end(), name) == methods.end()) methods.push_back(std::move(name));
+  return {where, fmt::format("there is no algorithm {} of {}{}; expected {}", quoted(method), one_of(functions), did_you_mean(method, methods), one_of(methods))};
+}
+
+/// "fft=pencil"
+struct FunctionMethod {
+  std::string function, method;
+};
+
+/// Errors: no such function, or it has no such algorithm.
+Expected<FunctionMethod> parse_method(const std::string& text, const SourceLocation& where) {
+  const std::size_t equals = text.find('=');
+  const std::string function{trimmed(std::string_view{text}.substr(0, equals))};
+  if (equals == std::string::npos || methods_of(function).empty())
+    return Diagnostic{where, fmt::format("expected fft=, lu= or solve= and an algorithm, as in fft=pencil,lu=block, found {}{}; `collectives` names how collectives are lowered", quoted(text),
+                                         equals == std::string::npos ? "" : did_you_mean(function, {kernel_functions.begin(), kernel_functions.end()}))};
+  const std::string method{trimmed(std::string_view{text}.substr(equals + 1))};
+  if (KernelChoice any; !set_method(any, function, method)) return no_such_method(method, {function}, where);
+  return FunctionMethod{function, method};
+}
+
+/// The methods to combine, of each function that has any.
+using MethodsByFunction = std::vector<std::pair<std::string, std::vector<std::string>>>;
+
+/// Every combination.
+std::vector<ComparedKernels> combinations(const MethodsByFunction& asked, const KernelChoice& rest) {
+  std::vector<ComparedKernels> all{{"", rest}};
+  for (const auto& [function, methods] : asked) {
+    std::vector<ComparedKernels> longer;
+    for (const ComparedKernels& one : all)
+      for (const std::string& method : methods) {
+        ComparedKernels& with = longer.emplace_back(one);
+        // Of a single function the algorithm says it all.
+        with.name += (with.name.empty() ? "" : ",") + (asked.size() == 1 ? method : function + "=" + method);
+        set_method(with.kernels, function, method);
+      }
+    all = std::move(longer);
+  }
+  return all;
+}
+
+MethodsByFunction every_method(const std::vector<std::string>& functions) {
+  MethodsByFunction all;
+  for (const std::string& function : functions) all.emplace_back(function, methods_of(function));
+  return all;
+}
+
+/// By the method of this name wherever there is one. None: no function has it.
+std::optional<ComparedKernels> everywhere(const std::string& method, const std::vector<std::string>& functions, const KernelChoice& rest) {
+  ComparedKernels by{method, rest};
+  bool found = false;
+  for (const std::string& function : functions)
+    if (KernelChoice one = by.kernels; set_method(one, function, method)) by.kernels = one, found = true;
+  return found ? std::optional{by} : std::nullopt;
+}
+
 }  // namespace
 
 Expected<KernelChoice> read_kernels(const Fields& fields, const Machine& machine, bool algorithms) {
@@ -57,15 +134,11 @@ Expected<KernelChoice> read_kernels(const Fields& fields, const Machine& machine
     const SourceLocation where = fields.where("algorithm");
     std::vector<std::string> seen;
     for (const std::string& piece : split(fields.text("algorithm"), ',')) {
-      const std::size_t equals = piece.find('=');
-      const std::string function{trimmed(std::string_view{piece}.substr(0, equals))};
-      if (equals == std::string::npos || methods_of(function).empty())
-        return Diagnostic{where, fmt::format("expected fft=, lu= or solve= and an algorithm, as in fft=pencil,lu=block, found {}; `collectives` names how collectives are lowered", quoted(piece))};
-      const std::string method{trimmed(std::string_view{piece}.substr(equals + 1))};
-      if (!set_method(kernels, function, method))
-        return Diagnostic{where, fmt::format("there is no algorithm {} of {}{}", quoted(method), function, did_you_mean(method, methods_of(function)))};
-      if (std::find(seen.begin(), seen.end(), function) != seen.end()) return Diagnostic{where, fmt::format("{} is given twice", quoted(function))};
-      seen.push_back(function);
+      const auto named = parse_method(piece, where);
+      if (!named) return named.error();
+      if (std::find(seen.begin(), seen.end(), named->function) != seen.end()) return Diagnostic{where, fmt::format("{} is given twice", quoted(named->function))};
+      set_method(kernels, named->function, named->method);
+      seen.push_back(named->function);
     }
   }
   const std::string order = fields.text("order");
@@ -105,20 +178,35 @@ Status kernels_belong(const Fields& fields, const ShardedProgram& program) {
   return success();
 }
 
-std::vector<std::string> kernel_methods(const ShardedProgram& program) {
-  std::vector<std::string> names;
-  for (const char* function : {"fft", "lu", "solve"})
-    if (has_function(program, function))
-      for (std::string& name : methods_of(function))
-        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
-  return names;
-}
+bool has_kernels(const ShardedProgram& program) { return !functions_of(program).empty(); }
 
-void set_methods(ShardedProgram& program, std::string_view method) {
-  for (const char* function : {"fft", "lu", "solve"}) {
-    KernelChoice one = program.kernels;
-    if (has_function(program, function) && set_method(one, function, method)) program.kernels = one;
+Expected<std::vector<ComparedKernels>> compared_kernels(const std::vector<FieldText>& names, const ShardedProgram& program) {
+  const std::vector<std::string> functions = functions_of(program);
+  const KernelChoice& rest = program.kernels;
+  if (names.size() == 1 && names.front().text == "all") return combinations(every_method(functions), rest);
+  if (names.empty() && functions.size() == 1) return combinations(every_method(functions), rest);
+  if (names.empty()) return std::vector<ComparedKernels>{{"default", rest}, *everywhere("naive", functions, rest)};
+  std::vector<ComparedKernels> rows;
+  MethodsByFunction asked;
+  for (const FieldText& name : names) {
+    const std::string text{trimmed(name.text)};
+    if (text.find('=') == std::string::npos) {
+      auto by = everywhere(text, functions, rest);
+      if (!by) return no_such_method(text, functions, name.where);
+      rows.push_back(*std::move(by));
+      continue;
+    }
+    const auto named = parse_method(text, name.where);
+    if (!named) return named.error();
+    if (std::find(functions.begin(), functions.end(), named->function) == functions.end())
+      return Diagnostic{name.where, fmt::format("{} belongs to {}, which the program does not have", quoted(text), named->function)};
+    auto of = std::find_if(asked.begin(), asked.end(), [&](const auto& entry) { return entry.first == named->function; });
+    if (of == asked.end()) of = asked.insert(of, {named->function, {}});
+    of->second.push_back(named->method);
   }
+  if (asked.empty()) return rows;
+  for (ComparedKernels& combination : combinations(asked, rest)) rows.push_back(std::move(combination));
+  return rows;
 }
 
 }  // namespace podsim

@@ -79,10 +79,17 @@ Expected<bool> on_off(const Fields& fields, std::string_view name);
 Expected<KernelChoice> read_kernels(const Fields& fields, const Machine& machine, bool algorithms = true);
 /// Errors: a field of a function that the program does not have.
 Status kernels_belong(const Fields& fields, const ShardedProgram& program);
-/// The algorithms of the functions that the program has: "pencil", "naive".
-std::vector<std::string> kernel_methods(const ShardedProgram& program);
-/// Every function that has an algorithm of this name is computed by it.
-void set_methods(ShardedProgram& program, std::string_view method);
+/// Whether a program has transforms or linear systems.
+bool has_kernels(const ShardedProgram& program);
+/// A way to compute these in a comparison.
+struct ComparedKernels {
+  std::string name;  // "pencil", "fft=pencil,lu=naive"
+  KernelChoice kernels;
+};
+/// A bare name, as naive, is a way of its own, for every function that has it; of names such as fft=pencil, fft=slab, lu=naive every combination is. Functions
+/// that are not named are computed as in `run`. all: every combination. No names: every algorithm of a single function; of several functions what `run` does
+/// and naive. Errors: unknown names; a function that the program does not have.
+Expected<std::vector<ComparedKernels>> compared_kernels(const std::vector<FieldText>& names, const ShardedProgram& program);
 
 /// "m=512,n=1024,k=256[,dtype=bf16]". Errors: missing, repeated, unknown or non-positive entries.
 Expected<GemmProblem> parse_gemm(const std::string& text, DType default_dtype, const SourceLocation& where);
