@@ -30,13 +30,13 @@ std::vector<JudgedOutputs> judged_outputs(const ReferenceProgram& program) {
   return all;
 }
 
-Residual residual_of(const JudgedOutputs& judged, const std::vector<std::span<const double>>& operands, const std::vector<std::span<const double>>& found) {
+RelativeResidual residual_of(const JudgedOutputs& judged, const std::vector<std::span<const double>>& operands, const std::vector<std::span<const double>>& found) {
   const std::vector<double> a(operands[0].begin(), operands[0].end());
   if (!judged.solution) return residual_of_lu(a, judged.n, found[0], found[1], found[2]);
   return residual_of_solve(a, {operands[1].begin(), operands[1].end()}, judged.n, judged.columns, found[0]);
 }
 
-std::string describe(const JudgedOutputs& judged, const Residual& residual) {
+std::string describe(const JudgedOutputs& judged, const RelativeResidual& residual) {
   if (!residual.why.empty()) return residual.why;
   return fmt::format("{} is {:.3g}; expected at most {:.3g}", judged.solution ? "|b - A x| / (|A| |x|)" : "|P A - L U| / |A|", residual.found,
                      residual.allowed);

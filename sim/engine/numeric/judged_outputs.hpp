@@ -26,9 +26,9 @@ struct JudgedOutputs {
 std::vector<JudgedOutputs> judged_outputs(const ReferenceProgram& program);
 
 /// `operands`, `found`: the arrays of the operands and of the outputs, whole.
-Residual residual_of(const JudgedOutputs& judged, const std::vector<std::span<const double>>& operands, const std::vector<std::span<const double>>& found);
+RelativeResidual residual_of(const JudgedOutputs& judged, const std::vector<std::span<const double>>& operands, const std::vector<std::span<const double>>& found);
 
 /// "|P A - L U| / |A| is 0.3; expected at most 1e-05", or why these are no factors.
-std::string describe(const JudgedOutputs& judged, const Residual& residual);
+std::string describe(const JudgedOutputs& judged, const RelativeResidual& residual);
 
 }  // namespace podsim

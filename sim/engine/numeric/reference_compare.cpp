@@ -71,7 +71,7 @@ class Reference::Comparer {
       std::vector<std::span<const double>> found, operands;
       for (const std::size_t output : judged.outputs) found.emplace_back(judged_[output]);
       for (const Array& array : judged.arrays) operands.emplace_back(followed_.empty() ? array : followed_[next++]);
-      const Residual residual = residual_of(judged, operands, found);
+      const RelativeResidual residual = residual_of(judged, operands, found);
       const bool holds = residual.why.empty() && residual.found <= residual.allowed && copies_agree_;
       result_.bit_equal = false;
       result_.agrees &= holds;
