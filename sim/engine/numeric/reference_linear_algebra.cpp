@@ -38,42 +38,35 @@ std::vector<T> transposed(const std::vector<T>& matrix, std::int64_t rows, std::
   return turned;
 }
 
-/// Factors a square matrix in place; the row exchanges, counted from 1. A NaN stays one.
-std::vector<lapack_int> factor(std::vector<double>& a, std::int64_t n) {
-  std::vector<lapack_int> exchanges(static_cast<std::size_t>(n), 1);
-  const auto size = static_cast<lapack_int>(n);
-  lapack_int info = 0;
-  std::vector<double> columns = transposed(a, n, n);
-  LAPACK_dgetrf(&size, &size, columns.data(), &size, exchanges.data(), &info);
-  a = transposed(columns, n, n);
-  return exchanges;
+void getrf(const lapack_int* n, double* a, lapack_int* exchanges, lapack_int* info) { LAPACK_dgetrf(n, n, a, n, exchanges, info); }
+void getrf(const lapack_int* n, float* a, lapack_int* exchanges, lapack_int* info) { LAPACK_sgetrf(n, n, a, n, exchanges, info); }
+void gesv(const lapack_int* n, const lapack_int* columns, double* a, lapack_int* exchanges, double* b, lapack_int* info) {
+  LAPACK_dgesv(n, columns, a, n, exchanges, b, n, info);
 }
-std::vector<lapack_int> factor(std::vector<float>& a, std::int64_t n) {
+void gesv(const lapack_int* n, const lapack_int* columns, float* a, lapack_int* exchanges, float* b, lapack_int* info) {
+  LAPACK_sgesv(n, columns, a, n, exchanges, b, n, info);
+}
+
+/// Factors a square matrix in place; the row exchanges, counted from 1. A NaN stays one.
+template <class T>
+std::vector<lapack_int> factor(std::vector<T>& a, std::int64_t n) {
   std::vector<lapack_int> exchanges(static_cast<std::size_t>(n), 1);
   const auto size = static_cast<lapack_int>(n);
   lapack_int info = 0;
-  std::vector<float> columns = transposed(a, n, n);
-  LAPACK_sgetrf(&size, &size, columns.data(), &size, exchanges.data(), &info);
+  std::vector<T> columns = transposed(a, n, n);
+  getrf(&size, columns.data(), exchanges.data(), &info);
   a = transposed(columns, n, n);
   return exchanges;
 }
 
 /// Solves in place. False: the matrix is singular.
-bool solve_in_place(const std::vector<double>& a, std::vector<double>& b, std::int64_t n, std::int64_t columns) {
+template <class T>
+bool solve_in_place(const std::vector<T>& a, std::vector<T>& b, std::int64_t n, std::int64_t columns) {
   const auto size = static_cast<lapack_int>(n), width = static_cast<lapack_int>(columns);
   std::vector<lapack_int> exchanges(static_cast<std::size_t>(n));
-  std::vector<double> factors = transposed(a, n, n), right = transposed(b, n, columns);
+  std::vector<T> factors = transposed(a, n, n), right = transposed(b, n, columns);
   lapack_int info = 0;
-  LAPACK_dgesv(&size, &width, factors.data(), &size, exchanges.data(), right.data(), &size, &info);
-  b = transposed(right, columns, n);
-  return info == 0;
-}
-bool solve_in_place(const std::vector<float>& a, std::vector<float>& b, std::int64_t n, std::int64_t columns) {
-  const auto size = static_cast<lapack_int>(n), width = static_cast<lapack_int>(columns);
-  std::vector<lapack_int> exchanges(static_cast<std::size_t>(n));
-  std::vector<float> factors = transposed(a, n, n), right = transposed(b, n, columns);
-  lapack_int info = 0;
-  LAPACK_sgesv(&size, &width, factors.data(), &size, exchanges.data(), right.data(), &size, &info);
+  gesv(&size, &width, factors.data(), exchanges.data(), right.data(), &info);
   b = transposed(right, columns, n);
   return info == 0;
 }
@@ -197,7 +190,7 @@ std::vector<double> reference_solve(const std::vector<double>& a, const std::vec
   pool.for_each(static_cast<std::size_t>(systems), [&](std::size_t s, std::size_t) {
     const auto system = static_cast<std::int64_t>(s);
     std::vector<double> own(b.begin() + system * n * columns, b.begin() + (system + 1) * n * columns);
-    if (!solve_in_place({a.begin() + system * n * n, a.begin() + (system + 1) * n * n}, own, n, columns))
+    if (!solve_in_place(std::vector<double>(a.begin() + system * n * n, a.begin() + (system + 1) * n * n), own, n, columns))
       std::fill(own.begin(), own.end(), std::numeric_limits<double>::quiet_NaN());
     std::copy(own.begin(), own.end(), x.begin() + system * n * columns);
   });
