@@ -6,7 +6,7 @@ namespace podsim {
 
 namespace {
 
-constexpr std::int64_t most_blocks = 1 << 16;
+constexpr std::int64_t most_blocks = 1 << 11;  // the time to write a schedule grows with their square: 2,048 take some ten seconds
 
 std::int64_t devices_along(const std::vector<AxisView>& views) {
   std::int64_t devices = 1;
@@ -36,7 +36,8 @@ Expected<LuLayout> lu_layout(const Mesh& mesh, const LuProblem& problem) {
     return Diagnostic{{},
                       fmt::format("{} rows are no multiple of the block, {}: pad A to {}, or choose a block that divides {}", layout.n, layout.b,
                                   (layout.K + 1) * layout.b, layout.n)};
-  if (layout.K > most_blocks) return Diagnostic{{}, fmt::format("{} blocks of {} rows; expected at most {}", layout.K, layout.b, most_blocks)};
+  if (layout.K > most_blocks) return Diagnostic{{}, fmt::format("{} blocks of {} rows; expected at most {}, so blocks of {} rows or more", layout.K, layout.b, most_blocks,
+                                                               (layout.n + most_blocks - 1) / most_blocks)};
   if (problem.look_ahead != 0 && problem.look_ahead != 1)
     return Diagnostic{{}, fmt::format("a look-ahead of {} panels; expected 0 or 1", problem.look_ahead)};
   for (const AxisView& row : layout.problem.rows)

@@ -57,7 +57,7 @@ struct LuLayout {
 };
 
 /// Errors: A is not square; a dtype other than f32; n is no multiple of the block (the message names the next ones); b of another length; rows and
-/// columns along the same mesh axis; another look-ahead than 0 or 1; more than 2^16 blocks.
+/// columns along the same mesh axis; another look-ahead than 0 or 1; more than 2,048 blocks.
 Expected<LuLayout> lu_layout(const Mesh& mesh, const LuProblem& problem);
 
 struct LuOutputs {

@@ -129,7 +129,7 @@ TEST(Lu, BadInputIsNamed) {
   problem = lu_problem(mesh, 512, 32);
   problem.columns = problem.rows;
   EXPECT_EQ(message(problem), "rows and columns are both divided along the mesh axis row");
-  EXPECT_EQ(message(lu_problem(mesh, 1 << 20, 1)), "1048576 blocks of 1 rows; expected at most 65536");
+  EXPECT_EQ(message(lu_problem(mesh, 1 << 20, 1)), "1048576 blocks of 1 rows; expected at most 2048, so blocks of 512 rows or more");
 
   const auto of_solve = [&](SolveMethod method, Extents matrix, Extents right) {
     LuProblem system = lu_problem(mesh, 16, 4, 0, std::move(right));

@@ -238,6 +238,18 @@ class ShapeChecker {
       for (const Region& region : *regions) operands.dtype_among(region, traits.dtypes, fmt::format("an operand of {}", traits.name));
     traits.shapes(local, operands);
     report(operands);
+    if (operands.problems().empty()) check_splits(local);
+  }
+
+  /// Of regions whose rows the kind does not ask for, too.
+  void check_splits(const Local& local) {
+    const std::size_t regions = local.reads.size() + local.writes.size();
+    for (std::size_t i = 0; i < local.splits.size(); ++i) {
+      const std::size_t rank = i >= regions ? 0 : (i < local.reads.size() ? local.reads[i] : local.writes[i - local.reads.size()]).dims.size();
+      if (i < regions && local.splits[i] >= 0 && static_cast<std::size_t>(local.splits[i]) <= rank) continue;
+      problem("{}: split {} of region {}, of {} dimensions; expected at most one split for each of {} regions, within its dimensions", task(), local.splits[i], i, rank, regions);
+      return;
+    }
   }
 
   void report(const OperandCheck& operands) {

@@ -56,6 +56,12 @@ const std::vector<KernelProgram>& kernel_programs() {
       {"x=2,y=2", "v = solve(A, b)", "A=64x64; b=64", "A=x,y; b=x", "", in_blocks(8)},
       {"x=2,y=2", "v = solve(A, b)", "A=64x64; b=64x6", "A=x,y", "v=x,y", in_blocks(8, 1)},
       {"x=2,y=2", "v = solve(A + A, b); w = v + b", "A=64x64; b=64", "A=x,y; b=x", "", in_blocks(8)},
+      {"x=3,y=2", "P, L, U = lu(A)", "A=64x64", "A=x,y", "L=y,-; U=-,-", in_blocks(8)},
+      {"x=3,y=3", "v = solve(A, b)", "A=64x64; b=64", "A=x,y", "", in_blocks(8)},
+      {"x=4,y=2", "v = solve(A, b)", "A=96x96; b=96x2", "A=x,y; b=x,-", "", in_blocks(8)},
+      {"x=2,y=2", "P, L, U = lu(A); Z = U / 2; v = solve(A, b); y = v + b; w = solve(A, v)", "A=64x64; b=64", "A=x,y; b=x", "", in_blocks(8)},
+      {"x=2", "P, L, U = lu(A); Z = L @ U", "A=128x128", "A=x,-", "", naive()},
+      {"x=2", "y = solve(A, b) + b", "A=64x64; b=64", "A=x,-", "", in_blocks(8)},
       {"x=8", "v = solve(A, b)", "A=8x16x16; b=8x16", "A=x,-,-; b=x,-"},
       {"x=8", "v = solve(A, b)", "A=16x16; b=16", "A=x,-; b=x", "", naive()},
   };

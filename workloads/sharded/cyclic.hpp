@@ -20,16 +20,30 @@ struct StoredBlock {
 };
 StoredBlock stored_block(const Extents& array, const Sharding& sharding, const CyclicBlocks& cyclic, const Mesh& mesh);
 
-/// An array in a sharding, in blocks.
+/// An array in two forms: dealt out in blocks, and in contiguous blocks.
 struct CyclicArray {
   const Mesh& mesh;
   const Extents& extents;
-  const Sharding& sharding;
-  const CyclicBlocks& blocks;  // of S devices along a dimension, S^2 blocks divide it
+  const CyclicBlocks& blocks;
+  const Sharding& cyclic;      // of the block-cyclic form
+  const Sharding& contiguous;  // of the other one: along a block-cyclic dimension the same axes (S devices, of whose blocks there is a multiple of S^2), or none
   DType dtype = DType::f32;
 };
-/// Appends what makes its blocks contiguous, or deals them out: an all-to-all for each block-cyclic dimension that several devices divide. One of the regions
-/// is contiguous, the other block-cyclic.
+
+/// The sharding in contiguous blocks that a block-cyclic form is converted to or from: where an all-to-all would not be even, a dimension is whole.
+Sharding contiguous_beside(const Mesh& mesh, const Extents& extents, const CyclicBlocks& blocks, const Sharding& cyclic);
+
+/// A step of such a conversion, for people. Bytes are per device.
+struct CyclicStep {
+  enum class Kind { exchange, gather, slice } kind = Kind::exchange;
+  int dim = 0;  // of the array
+  std::vector<int> axes{};
+  Bytes input{}, received{};
+};
+std::vector<CyclicStep> steps_of(const CyclicArray& array, bool to_cyclic);
+
+/// Appends what makes blocks contiguous, or deals them out, dimension by dimension: an all-to-all; an all-gather, if the dimension is whole then; a slice, if it was
+/// whole, which moves nothing. The regions are whole blocks.
 Tasks write_contiguous(ProgramBuilder& builder, const CyclicArray& array, const std::string& label, const Region& cyclic, const Region& contiguous, const Tasks& after);
 Tasks write_cyclic(ProgramBuilder& builder, const CyclicArray& array, const std::string& label, const Region& contiguous, const Region& cyclic, const Tasks& after);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 
 #include "sim/base/blame.hpp"
 
@@ -50,12 +51,16 @@ FftProblem fft_problem(const ShardedProgram& program, const Operation& operation
   return problem;
 }
 
+/// Without a method that suits, the one of one divided dimension says why.
+FftMethod method_of_fft(const ShardedProgram& program, const Operation& operation, const FftProblem& problem, bool divided) {
+  const FftMethod distributed = default_fft_method(problem).value_or(FftMethod::slab);
+  return program.kernels.fft.value_or(!divided && !operation.stored_transposed ? FftMethod::naive : distributed);
+}
+
 Expected<KernelWay> way_of_fft(const ShardedProgram& program, const Operation& operation, const Sharding& operand) {
   const Sharding own = without_sums(operand);
   const FftProblem problem = fft_problem(program, operation, own);
-  // Without a method that suits, the one of one divided dimension says why.
-  const FftMethod distributed = default_fft_method(problem).value_or(FftMethod::slab);
-  const FftMethod method = program.kernels.fft.value_or(!is_divided(own) && !operation.stored_transposed ? FftMethod::naive : distributed);
+  const FftMethod method = method_of_fft(program, operation, problem, is_divided(own));
   const auto result = fft_result(method, problem, program.mesh);
   if (!result) return blamed_on(operation.where, result.error());
   Sharding stored;
@@ -69,7 +74,7 @@ LuProblem lu_problem(const ShardedProgram& program, const Operation& operation, 
   LuProblem problem;
   problem.matrix = extents_of(program, operation, 0);
   if (operation.op == ArrayOp::solve) problem.right = extents_of(program, operation, 1);
-  problem.block = program.kernels.block.value_or(default_block(problem.matrix.back()));
+  problem.block = program.kernels.block.value_or(default_block(problem.matrix.back(), std::max(devices_along(program.mesh, a.axes_of(0)), devices_along(program.mesh, a.axes_of(1)))));
   problem.rows = views(a.axes_of(0), program.mesh);
   problem.columns = views(a.axes_of(1), program.mesh);
   problem.look_ahead = program.kernels.look_ahead;
@@ -78,7 +83,7 @@ LuProblem lu_problem(const ShardedProgram& program, const Operation& operation, 
 
 Expected<KernelWay> way_of_lu(const ShardedProgram& program, const Operation& operation, const Sharding& operand) {
   const Sharding own = without_sums(operand);
-  const LuMethod method = program.kernels.lu.value_or(is_divided(own) ? LuMethod::block : LuMethod::naive);
+  const LuMethod method = program.kernels.lu.value_or(is_divided(own) || program.kernels.block ? LuMethod::block : LuMethod::naive);
   if (method == LuMethod::naive) return KernelWay{method, {Sharding{}}, {{}}, Sharding{}, {}};
   const auto layout = lu_layout(program.mesh, lu_problem(program, operation, own));
   if (!layout) return blamed_on(operation.where, layout.error());
@@ -91,7 +96,7 @@ Expected<KernelWay> way_of_solve(const ShardedProgram& program, const Operation&
   const Sharding own = without_sums(operand);
   const Extents &matrix = extents_of(program, operation, 0), &right = extents_of(program, operation, 1);
   const bool many = matrix.size() > 2;
-  const SolveMethod method = program.kernels.solve.value_or(many ? SolveMethod::batched : is_divided(own) ? SolveMethod::block : SolveMethod::naive);
+  const SolveMethod method = program.kernels.solve.value_or(many ? SolveMethod::batched : is_divided(own) || program.kernels.block ? SolveMethod::block : SolveMethod::naive);
   if (method == SolveMethod::naive) return KernelWay{method, {Sharding{}, Sharding{}}, {{}, {}}, Sharding{}, {}};
   if (method == SolveMethod::batched) {
     if (!many) return Diagnostic{operation.where, "batched solves independent systems: expected A [systems, n, n], found a matrix"};
@@ -122,14 +127,14 @@ std::vector<Tasks> write_naive_lu(ProgramBuilder& builder, const Operation& oper
           triangle(LocalKind::upper_triangle, blocks.results[2])};
 }
 
-Bytes received_by(const Collective& collective, Bytes input, std::int64_t P) {
-  const std::int64_t part = input.count() - input.count() / P;
+/// Per device, on average: the root of a broadcast receives nothing, and one end of a reduce's chain.
+double received_by(const Collective& collective, Bytes input, std::int64_t P) {
+  const double part = static_cast<double>(input.count()) * static_cast<double>(P - 1) / static_cast<double>(P);
   switch (collective.kind) {
-    case CollectiveKind::all_gather: return Bytes{input.count() * (P - 1)};
-    case CollectiveKind::all_reduce: return Bytes{2 * part};
-    case CollectiveKind::reduce_scatter:
-    case CollectiveKind::all_to_all: return Bytes{part};
-    default: return input;
+    case CollectiveKind::all_gather: return static_cast<double>(P) * part;
+    case CollectiveKind::all_reduce: return 2 * part;
+    case CollectiveKind::permute: return static_cast<double>(input.count());
+    default: return part;
   }
 }
 
@@ -156,6 +161,16 @@ Expected<KernelWay> kernel_way(const ShardedProgram& program, const Operation& o
     case ArrayOp::solve: return way_of_solve(program, operation, operands[0]);
     default: return way_of_lu(program, operation, operands[0]);
   }
+}
+
+std::optional<Extents> multiples_of_fft(const ShardedProgram& program, const Operation& operation, const Sharding& operand) {
+  const Sharding own = without_sums(operand);
+  const FftProblem problem = fft_problem(program, operation, own);
+  const auto multiples = fft_multiples(method_of_fft(program, operation, problem, is_divided(own)), problem, program.mesh);
+  if (!multiples) return std::nullopt;
+  for (std::size_t d = 0; d < problem.extents.size(); ++d)
+    if (problem.extents[d] % (*multiples)[d] != 0) return *multiples;
+  return std::nullopt;
 }
 
 std::vector<Tasks> write_kernel(ProgramBuilder& builder, const ShardedProgram& program, const Operation& operation, const KernelWay& way,
@@ -198,6 +213,7 @@ std::vector<KernelCollectives> collectives_of(const ShardedProgram& program, con
   write_kernel(builder, program, operation, way, blocks, {});
 
   std::vector<KernelCollectives> all;
+  std::vector<std::pair<double, double>> sums;  // of each: input and received
   std::vector<std::pair<Guard, double>> shares;  // as many as there are groups
   const auto share_on = [&](const Guard& where) {
     const auto known = std::find_if(shares.begin(), shares.end(), [&](const auto& one) { return one.first == where; });
@@ -212,13 +228,17 @@ std::vector<KernelCollectives> collectives_of(const ShardedProgram& program, con
     if (P == 1) continue;
     const std::vector<int> axes = axes_in(collective->axes);
     auto same = std::find_if(all.begin(), all.end(), [&](const KernelCollectives& one) { return one.kind == collective->kind && one.axes == axes; });
-    if (same == all.end()) same = all.insert(all.end(), KernelCollectives{collective->kind, axes});
+    if (same == all.end()) same = all.insert(all.end(), KernelCollectives{collective->kind, axes}), sums.emplace_back();
     const double share = share_on(task.where);
     const Bytes input = bytes_of(written, collective->input);
-    const auto part = [&](Bytes bytes) { return Bytes{static_cast<std::int64_t>(static_cast<double>(bytes.count()) * share)}; };
+    auto& [sent, received] = sums[static_cast<std::size_t>(same - all.begin())];
     ++same->count;
-    same->input = same->input + part(input);
-    same->received = same->received + part(received_by(*collective, input, P));
+    sent += static_cast<double>(input.count()) * share;
+    received += received_by(*collective, input, P) * share;
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].input = Bytes{std::llround(sums[i].first)};
+    all[i].received = Bytes{std::llround(sums[i].second)};
   }
   return all;
 }

@@ -2,6 +2,7 @@
 // do the work; this file says what they need and leave.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -28,6 +29,9 @@ std::string_view name_of_method(const KernelWay& way);  // "pencil"
 /// `operands`: the shardings that the operands have. Sums that are pending are added up first. Errors (at the operation): an algorithm that does not
 /// suit the shardings or extents, with the sharding or the multiple that would.
 Expected<KernelWay> kernel_way(const ShardedProgram& program, const Operation& operation, const std::vector<Sharding>& operands);
+
+/// What the extents of a transform's operand must be multiples of; nullopt: they are, or something else is wrong.
+std::optional<Extents> multiples_of_fft(const ShardedProgram& program, const Operation& operation, const Sharding& operand);
 
 /// What a kernel reads and writes: this device's blocks.
 struct KernelBlocks {

@@ -102,12 +102,21 @@ TEST(KernelPrograms, AlgorithmsThatDoNotSuit) {
   KernelChoice batched;
   batched.solve = SolveMethod::batched;
   EXPECT_THAT(planning_error("v = solve(A, b)", "A=8x8; b=8", "A=x,-", batched), HasSubstr("systems"));
-  // 16 blocks of 32 over 4 devices: contiguous rows need 4 * 4 blocks, 12 do not do.
+}
+
+/// Where an all-to-all would not be even: 12 blocks of 32 over 4 devices.
+TEST(KernelPrograms, UnevenBlocksAreGatheredOrSliced) {
   KernelChoice block;
   block.block = 32;
-  EXPECT_EQ(planning_error("P, L, U = lu(A)", "A=512x512", "A=x,y", block, "L=x,y"), "no error");
-  EXPECT_THAT(planning_error("P, L, U = lu(A)", "A=384x384", "A=x,y", block, "L=x,y"), HasSubstr("expected a multiple of 512"));
-  EXPECT_EQ(planning_error("P, L, U = lu(A)", "A=384x384", "A=x,y", block), "no error");
+  const auto relaid = [&](const std::string& text, const std::string& shapes, const std::string& shards, const std::string& outs, const std::string& tensor) {
+    std::string kinds;
+    for (const ProgramCollective& one : summarised(text, shapes, shards, block, outs).collectives)
+      if (one.tensor == tensor && one.reason.find("block") != std::string::npos && one.reason.find(" by ") == std::string::npos) kinds += one.kind + " " + one.axes.at(0) + "; ";
+    return kinds;
+  };
+  EXPECT_EQ(relaid("P, L, U = lu(A)", "A=512x512", "A=x,y", "L=x,y", "L"), "all-to-all x; all-to-all y; ");
+  EXPECT_EQ(relaid("P, L, U = lu(A)", "A=384x384", "A=x,y", "L=x,y", "L"), "all-gather x; all-to-all y; ");
+  EXPECT_EQ(relaid("v = solve(A, b)", "A=384x384; b=384", "A=x,y", "", "b"), "") << "what every device has is sliced";
 }
 
 TEST(KernelPrograms, DistributedUnlessAskedOtherwise) {

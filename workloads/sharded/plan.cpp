@@ -44,7 +44,7 @@ class Planner {
         plan_.outputs[output] = first;
         continue;
       }
-      if (Status made = make_contiguous(output, output); !made) return made.error();
+      make_contiguous(output, output);
       const Sharding own = primary(output);
       const Sharding to = needed(own, asked == program_.out.end() ? std::nullopt : std::optional{asked->second});
       std::map<int, std::string> reasons;
@@ -109,42 +109,44 @@ class Planner {
     return std::nullopt;
   }
 
-  /// Errors: numbers of blocks that the devices do not divide.
-  Status add_layout(int operation, int before, CyclicBlocks cyclic, int wanted_by) {
-    const ArrayForm& form = plan_.forms[static_cast<std::size_t>(before)];
-    const Operation& array = program_.operations[static_cast<std::size_t>(operation)];
-    const CyclicBlocks& blocks = cyclic.empty() ? form.cyclic : cyclic;
-    for (std::size_t d = 0; d < blocks.size(); ++d) {
-      const std::int64_t devices = devices_along(program_.mesh, form.sharding.axes_of(d)), multiple = blocks[d] * devices * devices;
-      if (blocks[d] != 0 && array.extents[d] % multiple != 0)
-        return Diagnostic{program_.operations[static_cast<std::size_t>(wanted_by)].where,
-                          fmt::format("dimension {} of {} has extent {}: expected a multiple of {}, so that {} devices re-lay blocks of {} out as contiguous ones", d, array.name,
-                                      array.extents[d], multiple, devices, blocks[d])};
-    }
-    const Sharding sharding = form.sharding;
+  void add_layout(int operation, int before, const Sharding& sharding, CyclicBlocks cyclic, int wanted_by) {
     plan_.actions.emplace_back(PlannedLayout{before, add_form(operation, sharding, std::move(cyclic)), wanted_by});
-    return success();
   }
 
   /// Some form of the array that is not block-cyclic.
-  Status make_contiguous(int operation, int wanted_by) {
+  void make_contiguous(int operation, int wanted_by) {
     const auto& forms = forms_of_[static_cast<std::size_t>(operation)];
-    if (std::any_of(forms.begin(), forms.end(), [&](int form) { return !is_cyclic(form); })) return success();
-    return add_layout(operation, forms.front(), {}, wanted_by);
+    if (std::any_of(forms.begin(), forms.end(), [&](int form) { return !is_cyclic(form); })) return;
+    const int first = forms.front();
+    const ArrayForm form = plan_.forms[static_cast<std::size_t>(first)];
+    add_layout(operation, first, contiguous_beside(program_.mesh, program_.operations[static_cast<std::size_t>(operation)].extents, form.cyclic, form.sharding), {}, wanted_by);
   }
 
-  Expected<int> in_blocks(int operation, const Sharding& sharding, const CyclicBlocks& cyclic, int wanted_by) {
-    const auto find = [&](const CyclicBlocks& blocks) -> std::optional<int> {
-      for (const int form : forms_of_[static_cast<std::size_t>(operation)])
-        if (plan_.forms[static_cast<std::size_t>(form)].sharding == sharding && plan_.forms[static_cast<std::size_t>(form)].cyclic == blocks) return form;
-      return std::nullopt;
+  int in_blocks(int operation, const Sharding& sharding, const CyclicBlocks& cyclic, int wanted_by) {
+    const auto& forms = forms_of_[static_cast<std::size_t>(operation)];
+    const auto find = [&](const CyclicBlocks& blocks) {
+      return std::find_if(forms.begin(), forms.end(), [&](int form) {
+        return plan_.forms[static_cast<std::size_t>(form)].sharding == sharding && plan_.forms[static_cast<std::size_t>(form)].cyclic == blocks;
+      });
     };
-    if (const auto known = find(cyclic)) return *known;
-    if (Status made = make_contiguous(operation, wanted_by); !made) return made.error();
-    const int before = convert(operation, sharding, wanted_by, {}, fmt::format("{} needs it in this sharding", name_of(program_.operations[static_cast<std::size_t>(wanted_by)].op)));
-    if (cyclic.empty()) return before;
-    if (Status added = add_layout(operation, before, cyclic, wanted_by); !added) return added.error();
-    return *find(cyclic);
+    if (const auto known = find(cyclic); known != forms.end()) return *known;
+    make_contiguous(operation, wanted_by);
+    Sharding contiguous = sharding;
+    if (!cyclic.empty()) {
+      const Extents& extents = program_.operations[static_cast<std::size_t>(operation)].extents;
+      contiguous = contiguous_beside(program_.mesh, extents, cyclic, sharding);
+      contiguous.dims.resize(extents.size());
+      // What is whole somewhere is sliced there.
+      for (std::size_t d = 0; d < cyclic.size(); ++d)
+        if (cyclic[d] != 0 && std::none_of(forms.begin(), forms.end(), [&](int form) {
+              return !is_cyclic(form) && plan_.forms[static_cast<std::size_t>(form)].sharding.axes_of(d) == contiguous.dims[d];
+            }))
+          contiguous.dims[d].clear();
+      contiguous = contiguous.canonical();
+    }
+    const int before = convert(operation, contiguous, wanted_by, {}, fmt::format("{} needs it in this sharding", name_of(program_.operations[static_cast<std::size_t>(wanted_by)].op)));
+    if (!cyclic.empty()) add_layout(operation, before, sharding, cyclic, wanted_by);
+    return cyclic.empty() ? before : *find(cyclic);
   }
 
   /// There is one way: the algorithm's.
@@ -156,9 +158,7 @@ class Planner {
     if (!way) return way.error();
     PlannedOperation planned{i, {}, 0, {}};
     for (std::size_t o = 0; o < operands.size(); ++o) {
-      const auto form = in_blocks(operation.operands[o], way->operands[o], way->cyclic[o], i);
-      if (!form) return form.error();
-      planned.operands.push_back(*form);
+      planned.operands.push_back(in_blocks(operation.operands[o], way->operands[o], way->cyclic[o], i));
     }
     planned.result = add_form(i, way->result, way->result_cyclic);
     planned.kernel = *std::move(way);
@@ -204,7 +204,7 @@ class Planner {
     if (is_kernel(operation.op)) return plan_kernel(i);
     std::vector<Sharding> operands;
     for (const int operand : operation.operands) {
-      if (Status made = make_contiguous(operand, i); !made) return made.error();
+      make_contiguous(operand, i);
       operands.push_back(seen(operand));
     }
     const auto out = program_.out.find(i);

@@ -113,13 +113,15 @@ ReferenceProgram reference_of(const ShardedProgram& program) {
   return reference;
 }
 
-std::int64_t default_block(std::int64_t n) {
-  constexpr std::int64_t most = 128;
-  for (std::int64_t block = most; block > 1; block /= 2)
-    if (n % block == 0 && n > block) return block;
-  for (std::int64_t block = most; block > 1; --block)
-    if (n % block == 0 && n > block) return block;
-  return n;
+std::int64_t default_block(std::int64_t n, std::int64_t devices) {
+  constexpr std::int64_t blocks_each = 8;
+  const std::int64_t most = std::max<std::int64_t>(1, n / (blocks_each * devices));
+  std::int64_t power = 1, divisor = 1;
+  while (2 * power <= most && n % (2 * power) == 0) power *= 2;
+  for (std::int64_t d = most; d > power && divisor == 1; --d)
+    if (n % d == 0) divisor = d;
+  // A power of two unless it is much smaller.
+  return divisor > 4 * power ? divisor : power;
 }
 
 Flops flops_of(const ShardedProgram& program) {

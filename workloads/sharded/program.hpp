@@ -82,7 +82,7 @@ struct ShardedProgram {
   std::vector<Operation> operations;
   std::vector<std::string> statements;          // as written
   std::vector<int> results;                     // what statements assign: one operation each, three of P, L, U = lu(A)
-  std::vector<int> outputs;                     // operations whose results nobody reads, and those in `out`; in program order
+  std::vector<int> outputs;                     // operations whose results nobody reads, those in `out`, and of lu and solve; in program order
   std::map<int, Sharding> out;                  // the asked-for shardings of outputs
   KernelChoice kernels{};
   std::optional<int> iterated{};                // X = A @ X: the input that the result takes the place of, in the next iteration
@@ -124,8 +124,9 @@ struct ElementwiseOperand {
 /// along the axes of the other's partial sums counts on the first device along them alone.
 std::optional<Sharding> direct_elementwise(ArrayOp op, const Extents& result, const ElementwiseOperand& a, const ElementwiseOperand& b);
 
-/// The largest power of two up to 128 that divides n and is less, else the largest such number; n if there is none.
-std::int64_t default_block(std::int64_t n);
+/// The block of an n x n matrix of which one dimension is divided over so many devices: the largest divisor of n that leaves each of them eight blocks, powers of
+/// two preferred; 1 at least. More blocks pay for messages, fewer leave devices idle while a panel is factored (validation/studies/sharded).
+std::int64_t default_block(std::int64_t n, std::int64_t devices);
 
 /// Multiplications and additions of the program's products: of whole arrays, once.
 Flops flops_of(const ShardedProgram& program);

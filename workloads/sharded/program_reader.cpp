@@ -524,6 +524,10 @@ class Reader {
     std::set<int> outputs;
     for (const int result : program().results)
       if (!read.contains(result)) outputs.insert(result);
+    // Judged by what they satisfy, which needs all of them.
+    for (std::size_t i = 0; i < program().operations.size(); ++i)
+      if (const ArrayOp op = program().operations[i].op; op == ArrayOp::solve || op == ArrayOp::lu_pivots || op == ArrayOp::lu_lower || op == ArrayOp::lu_upper)
+        outputs.insert(static_cast<int>(i));
     for (const ProgramText::Entry& entry : text_.outs) {
       const auto named = split_name(entry, "NAME=SPEC, as in C=x,y");
       if (!named) return named.error();

@@ -63,16 +63,16 @@ class Summary {
     const ArrayForm &before = plan_.forms[static_cast<std::size_t>(planned.before)], &after = plan_.forms[static_cast<std::size_t>(planned.after)];
     const Operation& of = array(before.operation);
     const bool to_cyclic = before.cyclic.empty();
-    const CyclicBlocks& blocks = to_cyclic ? after.cyclic : before.cyclic;
-    const Bytes block = block_bytes({of.extents, size_of(of.dtype)}, before.sharding, program_.mesh);
-    const std::string spec = to_text(before.sharding, program_.mesh, of.extents.size());
-    const std::string cyclic = fmt::format("{} in blocks of {}", spec, fmt::join(blocks, "x"));
-    for (std::size_t d = 0; d < blocks.size(); ++d) {
-      const std::int64_t P = devices_along(program_.mesh, before.sharding.axes_of(d));
-      if (blocks[d] == 0 || P == 1) continue;
-      summary_.collectives.push_back({statement_of(planned.operation), std::string{name_of(StepKind::all_to_all)}, of.name, names(before.sharding.axes_of(d)), static_cast<int>(d),
-                                      to_cyclic ? spec : cyclic, to_cyclic ? cyclic : spec, block, block - block / P,
-                                      to_cyclic ? "the factorisation deals blocks out to the devices in turn" : "blocks that were dealt out in turn are put together"});
+    const ArrayForm &cyclic = to_cyclic ? after : before, &contiguous = to_cyclic ? before : after;
+    const auto text = [&](const ArrayForm& form) {
+      const std::string spec = to_text(form.sharding, program_.mesh, of.extents.size());
+      return form.cyclic.empty() ? spec : fmt::format("{} in blocks of {}", spec, fmt::join(form.cyclic, "x"));
+    };
+    for (const CyclicStep& step : steps_of({program_.mesh, of.extents, cyclic.cyclic, cyclic.sharding, contiguous.sharding, of.dtype}, to_cyclic)) {
+      const StepKind kind = step.kind == CyclicStep::Kind::exchange ? StepKind::all_to_all : step.kind == CyclicStep::Kind::gather ? StepKind::all_gather : StepKind::slice;
+      (is_collective(kind) ? summary_.collectives : summary_.slices)
+          .push_back({statement_of(planned.operation), std::string{name_of(kind)}, of.name, names(step.axes), step.dim, text(before), text(after), step.input, step.received,
+                      to_cyclic ? "the factorisation deals blocks out to the devices in turn" : "blocks that were dealt out in turn are put together"});
     }
   }
 

@@ -8,6 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "workloads/sharded/kernels.hpp"
+
 namespace podsim {
 
 namespace {
@@ -167,6 +169,8 @@ Expected<std::array<int, 3>> Typing::finish_factors(int matrix, const std::array
 
 Status Typing::set_out(int operation, const Sharding& sharding, const SourceLocation& where) {
   const Sharding kept = without_trivial(sharding, mesh_);
+  if (at(operation).dtype == DType::s32 && !kept.unreduced.empty())
+    return Diagnostic{where, fmt::format("expected a sharding without partial sums: {} holds whole numbers, which are not added up", called(operation))};
   program.out[operation] = kept;
   return divides(operation, at(operation).extents, kept, called(operation), where);
 }
@@ -296,7 +300,18 @@ Status Typing::type_fft(Operation& operation) {
     const auto by = operation.op == ArrayOp::ifft ? operation.extents.end() - 1 : operation.extents.begin() + 1;
     std::rotate(operation.extents.begin(), by, operation.extents.end());
   }
-  return success();
+  if (!divide_ || !operand.sharding) return success();
+  const std::optional<Extents> multiples = multiples_of_fft(program, operation, *operand.sharding);
+  if (!multiples) return success();
+  const auto& origins = origins_[static_cast<std::size_t>(operation.operands[0])];
+  for (std::size_t d = 0; d < rank && !indivisible; ++d) {
+    const std::int64_t multiple = (*multiples)[d];
+    if (operand.extents[d] % multiple == 0 || !origins[d]) continue;
+    const std::int64_t own = at(origins[d]->first).extents[static_cast<std::size_t>(origins[d]->second)];
+    if (own == operand.extents[d]) indivisible = Indivisible{{at(origins[d]->first).name, origins[d]->second}, own, (own / multiple + 1) * multiple};
+  }
+  const auto way = kernel_way(program, operation, {*operand.sharding});
+  return way ? success() : Status{way.error()};
 }
 
 Status Typing::type_system(Operation& operation) {

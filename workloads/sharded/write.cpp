@@ -230,7 +230,8 @@ class Writer {
     const std::string label = fmt::format("re-lay {} out", whole.name);
     const Block from = in_order(block(layout.before), whole.name);
     const Region out = room(layout.after, false, label);
-    const CyclicArray dealt{mesh_, whole.extents, before.sharding, to_cyclic ? after.cyclic : before.cyclic, whole.dtype};
+    const ArrayForm &cyclic = to_cyclic ? after : before, &contiguous = to_cyclic ? before : after;
+    const CyclicArray dealt{mesh_, whole.extents, cyclic.cyclic, cyclic.sharding, contiguous.sharding, whole.dtype};
     block(layout.after) = {out, false, (to_cyclic ? write_cyclic : write_contiguous)(builder_, dealt, label, from.region, out, from.ready)};
   }
 

@@ -16,6 +16,7 @@ namespace podsim {
 struct JudgedOutputs {
   bool solution = false;
   std::vector<std::size_t> outputs{};  // positions in ReferenceProgram::outputs: P, L, U; or x
+  std::vector<int> nodes{};            // of these
   std::vector<int> operands{};         // nodes: A; or A, b
   std::int64_t n = 0, columns = 1;
   std::vector<std::vector<double>> arrays{};  // of the operands
@@ -24,10 +25,10 @@ struct JudgedOutputs {
 /// All of a program, without the arrays of their operands.
 std::vector<JudgedOutputs> judged_outputs(const ReferenceProgram& program);
 
-/// `found`: the arrays of the outputs, whole.
-Residual residual_of(const JudgedOutputs& judged, const std::vector<std::vector<double>>& found);
+/// `operands`, `found`: the arrays of the operands and of the outputs, whole.
+RelativeResidual residual_of(const JudgedOutputs& judged, const std::vector<std::span<const double>>& operands, const std::vector<std::span<const double>>& found);
 
 /// "|P A - L U| / |A| is 0.3; expected at most 1e-05", or why these are no factors.
-std::string describe(const JudgedOutputs& judged, const Residual& residual);
+std::string describe(const JudgedOutputs& judged, const RelativeResidual& residual);
 
 }  // namespace podsim

@@ -115,7 +115,7 @@ class Reference {
 
  private:
   struct Contents;
-  struct Whole;
+  class Comparer;
   class Builder;
   std::shared_ptr<const Contents> contents_;  // never changes
 };

@@ -3,44 +3,21 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "sim/base/rng.hpp"
-#include "sim/engine/numeric/bf16.hpp"
 #include "sim/engine/numeric/collective_reference.hpp"
 #include "sim/engine/numeric/inputs.hpp"
-#include "sim/engine/numeric/judged_outputs.hpp"
 #include "sim/engine/numeric/kernels.hpp"
 #include "sim/engine/numeric/numeric_engine.hpp"
+#include "sim/engine/numeric/reference_contents.hpp"
 #include "sim/engine/numeric/reference_evaluator.hpp"
 #include "sim/engine/numeric/storage.hpp"
 #include "sim/schedule/validate.hpp"
 
 namespace podsim {
 
-struct Reference::Contents {
-  /// A box of a device's buffer that should equal a box of an array.
-  struct Part {
-    DeviceId device;
-    BufferId buffer;
-    DType dtype = DType::f32;
-    Layout in_buffer, in_array;  // of words
-    std::size_t array = 0;
-    std::vector<DeviceId> addends{};  // devices whose equal boxes are added to it first
-  };
-  std::vector<std::vector<double>> arrays;
-  std::vector<Part> parts;
-  // Per array:
-  std::vector<double> largest{};    // |element| of the result it belongs to, of those that are numbers
-  std::vector<double> tolerance{};  // of the largest element
-  std::vector<bool> exact{};        // integers must give the same bits
-  std::vector<JudgedOutputs> judged{};
-  std::vector<bool> is_judged{};    // per array
-  Cancellation stop;
-};
-
 namespace {
-
-constexpr double infinite = std::numeric_limits<double>::infinity();
 
 bool uses_bf16(const Schedule& schedule) {
   for (const Program& program : schedule.programs)
@@ -160,6 +137,9 @@ class Reference::Builder {
       deepest = std::max(deepest, depth[n]);
       elements += static_cast<std::size_t>(element_count(program.nodes[n].extents));
     }
+    GivenArrays given;  // judged ones: what follows from them is computed from what devices hold
+    for (std::size_t o = 0; o < program.outputs.size(); ++o)
+      if (contents_.is_judged[o]) given[program.outputs[o].second] = contents_.arrays[o];
     Noise noise{options_.seed, roundings.unit * std::max(1.0, static_cast<double>(1 + roundings.stores) / deepest)};
     // Of few elements, some trial has to show what may happen; of many, the largest does in each.
     std::size_t fewest = cheap;
@@ -167,7 +147,7 @@ class Reference::Builder {
     const int trials = elements < cheap ? 6 : fewest < few ? 4 : 1;
     for (int trial = 0; trial < trials; ++trial) {
       noise.seed = counter_hash(options_.seed, stream_of("roundings"), static_cast<std::uint64_t>(trial));
-      const auto disturbed = evaluate(program, schedule_.mesh, inputs_of(program), pool_, options_.stop, noise);
+      const auto disturbed = evaluate(program, schedule_.mesh, inputs_of(inputs_), pool_, options_.stop, noise, given);
       if (!disturbed || options_.stop.requested()) return;
       for (std::size_t a = 0; a < contents_.arrays.size(); ++a) {
         double most = 0;
@@ -204,21 +184,46 @@ class Reference::Builder {
     ReferenceProgram with_operands = program;
     for (const JudgedOutputs& judged : contents_.judged)
       for (const int operand : judged.operands) with_operands.outputs.emplace_back("", operand);
-    Expected<std::vector<std::vector<double>>> values = evaluate(with_operands, schedule_.mesh, inputs_of(program), pool_, options_.stop);
+    Expected<std::vector<std::vector<double>>> values = evaluate(with_operands, schedule_.mesh, inputs_of(inputs_), pool_, options_.stop);
     if (!values) return values.error();
     std::size_t next = program.outputs.size();
     for (JudgedOutputs& judged : contents_.judged)
       for (std::size_t i = 0; i < judged.operands.size(); ++i) judged.arrays.push_back(std::move((*values)[next++]));
     values->resize(program.outputs.size());
     contents_.arrays = *std::move(values);
+    find_followers(program, with_operands);
     return success();
   }
 
+  /// Outputs and operands that are computed from judged ones.
+  void find_followers(const ReferenceProgram& program, const ReferenceProgram& with_operands) {
+    std::set<int> from_judged;
+    for (const JudgedOutputs& judged : contents_.judged)
+      for (const std::size_t output : judged.outputs) from_judged.insert(program.outputs[output].second);
+    const std::set<int> judged_nodes = from_judged;
+    for (std::size_t n = 0; n < program.nodes.size(); ++n)
+      if (std::any_of(program.nodes[n].operands.begin(), program.nodes[n].operands.end(), [&](int o) { return from_judged.contains(o); }))
+        from_judged.insert(static_cast<int>(n));
+    bool any = false;
+    for (const auto& [tensor, node] : program.outputs) {
+      contents_.follows.push_back(from_judged.contains(node) && !judged_nodes.contains(node));
+      any |= contents_.follows.back();
+    }
+    for (const JudgedOutputs& judged : contents_.judged)
+      any |= std::any_of(judged.operands.begin(), judged.operands.end(), [&](int o) { return from_judged.contains(o); });
+    if (!any) return;
+    // Of schedule and options of its own: a reference outlives its builder.
+    contents_.follow = [lowered = std::make_shared<const Schedule>(schedule_), options = options_, with_operands](const GivenArrays& given) {
+      Builder again{*lowered, options};
+      return evaluate(with_operands, lowered->mesh, again.inputs_of(again.inputs_), again.pool_, options.stop, {}, given);
+    };
+  }
+
   /// Arrays of input nodes whose buffers exist.
-  ReferenceInputs inputs_of(const ReferenceProgram&) {
-    return [this](const ReferenceNode& node) {
+  ReferenceInputs inputs_of(const InputMaker& inputs) {
+    return [&inputs, this](const ReferenceNode& node) {
       const Buffer& buffer = **input_of(node, "");
-      return inputs_.global_tensor(buffer, element_count(node.extents) == global_elements(buffer), pool_);
+      return inputs.global_tensor(buffer, element_count(node.extents) == global_elements(buffer), pool_);
     };
   }
 
@@ -371,29 +376,6 @@ class Reference::Builder {
   Contents contents_;
 };
 
-/// The arrays of judged outputs, put together from what devices hold of them.
-struct Reference::Whole {
-  Whole(const std::vector<std::vector<double>>& of, const std::vector<bool>& judged) : arrays(of.size()) {
-    for (std::size_t a = 0; a < of.size(); ++a)
-      if (judged[a]) arrays[a].assign(of[a].size(), std::numeric_limits<double>::quiet_NaN());
-  }
-
-  void put(const Contents::Part& part, std::span<const float> values) {
-    std::vector<double>& array = arrays[part.array];
-    for_each_run<2>({&part.in_buffer, &part.in_array}, [&](std::int64_t count, const std::array<RunCursor, 2>& at) {
-      for (std::int64_t i = 0; i < count; ++i) {
-        const double value = number_in(values[static_cast<std::size_t>(at[0].offset() + i * at[0].stride())], part.dtype);
-        double& held = array[static_cast<std::size_t>(at[1].offset() + i * at[1].stride())];
-        copies_agree &= std::isnan(held) || held == value;
-        held = value;
-      }
-    });
-  }
-
-  std::vector<std::vector<double>> arrays;
-  bool copies_agree = true;
-};
-
 Bytes Reference::bytes_needed(const Schedule& lowered) {
   const auto sum = [](std::int64_t a, std::int64_t b, std::int64_t c) { return saturating_add(saturating_add(a, b), c); };
   if (const auto* program = std::get_if<ReferenceProgram>(&lowered.computes)) {
@@ -431,85 +413,6 @@ Expected<Reference> Reference::make(const Schedule& lowered, const NumericOption
   Reference reference;
   reference.contents_ = *std::move(contents);
   return reference;
-}
-
-double Reference::widest_tolerance() const {
-  const std::vector<double>& each = contents_->tolerance;
-  return each.empty() ? 0 : *std::max_element(each.begin(), each.end());
-}
-
-Comparison Reference::compare(const Tensors& tensors) const {
-  return compare([&](DeviceId device, BufferId buffer) -> std::span<const float> { return tensors.values[device.index()][buffer.index()]; });
-}
-
-Comparison Reference::compare(const BufferReader& read) const {
-  Comparison result;
-  result.bit_equal = result.agrees = true;
-  const Contents& contents = *contents_;
-  result.exact = std::all_of(contents.exact.begin(), contents.exact.end(), [](bool exact) { return exact; });
-  double worst = -1;  // the error in units of the tolerance
-  for (std::size_t a = 0; a < contents.arrays.size(); ++a) result.tolerance = std::max(result.tolerance, contents.tolerance[a]);
-  Whole whole{contents.arrays, contents.is_judged};
-  for (const Contents::Part& part : contents.parts) {
-    if (contents.stop.requested()) break;
-    const std::span<const float> values = read(part.device, part.buffer);
-    if (contents.is_judged[part.array]) {
-      whole.put(part, values);
-      continue;
-    }
-    const auto sum_at = [&](std::size_t index) {
-      double sum = number_in(values[index], part.dtype);
-      for (const DeviceId other : part.addends) sum += number_in(read(other, part.buffer)[index], part.dtype);
-      return part.dtype == DType::s32 ? sum : static_cast<double>(static_cast<float>(sum));
-    };
-    const std::vector<double>& array = contents.arrays[part.array];
-    const double largest = contents.largest[part.array], tolerance = contents.tolerance[part.array];
-    const bool exact = contents.exact[part.array];
-    for_each_run<2>({&part.in_buffer, &part.in_array}, [&](std::int64_t count, const std::array<RunCursor, 2>& at) {
-      for (std::int64_t i = 0; i < count; ++i) {
-        const std::int64_t index = at[0].offset() + i * at[0].stride();
-        const double found = sum_at(static_cast<std::size_t>(index));
-        const double expected = array[static_cast<std::size_t>(at[1].offset() + i * at[1].stride())];
-        const auto rounded = static_cast<float>(expected);
-        const bool same_bits = part.dtype == DType::s32 ? found == expected
-                                                        : found == static_cast<double>(part.dtype == DType::bf16 ? round_to_bf16(rounded) : rounded);
-        result.bit_equal &= same_bits;
-        result.agrees &= same_bits || !exact;
-        if (std::isnan(expected) ? std::isnan(found) : found == expected) continue;
-        double difference = std::abs(found - expected);
-        if (!std::isfinite(difference)) difference = infinite;  // a NaN compares with nothing: it must not slip through
-        result.max_abs_error = std::max(result.max_abs_error, difference);
-        const double relative = largest > 0 ? difference / largest : infinite;
-        result.agrees &= exact || relative <= tolerance;
-        if (const double part_of_it = tolerance > 0 ? relative / tolerance : relative; part_of_it > worst) {
-          worst = part_of_it;
-          result.max_rel_error = relative;
-          result.tolerance = tolerance;
-          result.worst = Comparison::Element{part.device, part.buffer, index, found, expected};
-        }
-      }
-    });
-  }
-  if (contents.stop.requested()) return result;
-  for (const JudgedOutputs& judged : contents.judged) {
-    std::vector<std::vector<double>> found;
-    for (const std::size_t output : judged.outputs) found.push_back(std::move(whole.arrays[output]));
-    const Residual residual = residual_of(judged, found);
-    const bool holds = residual.why.empty() && residual.found <= residual.allowed && whole.copies_agree;
-    result.bit_equal = false;
-    result.agrees &= holds;
-    result.max_abs_error = std::max(result.max_abs_error, residual.largest);
-    if (!holds && result.why.empty())
-      result.why = whole.copies_agree ? describe(judged, residual) : "devices hold different values of the same elements";
-    if (const double part_of_it = residual.found / residual.allowed; part_of_it > worst) {
-      worst = part_of_it;
-      result.max_rel_error = residual.found;
-      result.is_residual = true;
-      result.tolerance = residual.allowed;
-      result.worst.reset();
-    }
-  }
-  return result;
 }
 
 }  // namespace podsim

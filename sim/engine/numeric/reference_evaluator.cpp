@@ -47,8 +47,9 @@ double silu_slope_of(double x) {
 
 class Evaluator {
  public:
-  Evaluator(const ReferenceProgram& program, const Mesh& mesh, const ReferenceInputs& inputs, ThreadPool& pool, Cancellation stop, Noise noise)
-      : program_{program}, mesh_{mesh}, inputs_{inputs}, pool_{pool}, stop_{stop}, noise_{noise} {}
+  Evaluator(const ReferenceProgram& program, const Mesh& mesh, const ReferenceInputs& inputs, ThreadPool& pool, Cancellation stop, Noise noise,
+            const GivenArrays& given)
+      : program_{program}, mesh_{mesh}, inputs_{inputs}, pool_{pool}, stop_{stop}, noise_{noise}, given_{given} {}
 
   Expected<std::vector<Array>> run() {
     uses_.assign(program_.nodes.size(), 0);
@@ -59,9 +60,10 @@ class Evaluator {
     for (node_ = 0; node_ < program_.nodes.size(); ++node_) {
       if (uses_[node_] == 0 || stop_.requested()) continue;
       const ReferenceNode& node = program_.nodes[node_];
-      Expected<Array> value = value_of(node);
+      const auto given = given_.find(static_cast<int>(node_));
+      Expected<Array> value = given != given_.end() ? Expected<Array>{given->second} : value_of(node);
       if (!value) return value.error();
-      if (noise_.unit > 0 && rounds(program_, node, mesh_)) disturb(*value, noise_.unit, 0);
+      if (given == given_.end() && noise_.unit > 0 && rounds(program_, node, mesh_)) disturb(*value, noise_.unit, 0);
       values_[node_] = *std::move(value);
       for (const int operand : node.operands)
         if (--uses_[static_cast<std::size_t>(operand)] == 0) values_[static_cast<std::size_t>(operand)] = {};
@@ -358,6 +360,7 @@ class Evaluator {
   ThreadPool& pool_;
   Cancellation stop_;
   Noise noise_;
+  const GivenArrays& given_;
   std::size_t node_ = 0;
   std::vector<Array> values_;
   std::vector<int> uses_;  // still to come, of each
@@ -367,8 +370,8 @@ class Evaluator {
 }  // namespace
 
 Expected<std::vector<std::vector<double>>> evaluate(const ReferenceProgram& program, const Mesh& mesh, const ReferenceInputs& inputs,
-                                                    ThreadPool& pool, Cancellation stop, Noise noise) {
-  return Evaluator{program, mesh, inputs, pool, stop, noise}.run();
+                                                    ThreadPool& pool, Cancellation stop, Noise noise, const GivenArrays& given) {
+  return Evaluator{program, mesh, inputs, pool, stop, noise, given}.run();
 }
 
 std::int64_t group_size(const ReferenceNode& node, const Mesh& mesh) {

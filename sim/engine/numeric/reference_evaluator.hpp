@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,11 +27,14 @@ struct Noise {
 /// The array of an input node, row-major.
 using ReferenceInputs = std::function<std::vector<double>(const ReferenceNode&)>;
 
+/// Arrays of nodes that are not to be evaluated.
+using GivenArrays = std::map<int, std::vector<double>>;
+
 /// The arrays of the outputs, in their order. The program passed check_reference(). Cost: the arithmetic once, BLAS for products; arrays are freed
 /// after their last use. If cancelled, the result is not complete. Errors: devices that a block-collective's `to` gives one block have different
 /// results (the message names node and devices).
 Expected<std::vector<std::vector<double>>> evaluate(const ReferenceProgram& program, const Mesh& mesh, const ReferenceInputs& inputs,
-                                                    ThreadPool& pool, Cancellation stop = {}, Noise noise = {});
+                                                    ThreadPool& pool, Cancellation stop = {}, Noise noise = {}, const GivenArrays& given = {});
 
 /// The devices of a group of a block-collective.
 std::int64_t group_size(const ReferenceNode& node, const Mesh& mesh);

@@ -204,9 +204,9 @@ std::vector<double> reference_solve(const std::vector<double>& a, const std::vec
   return x;
 }
 
-Residual residual_of_lu(const std::vector<double>& a, std::int64_t n, std::span<const double> p, std::span<const double> l, std::span<const double> u) {
+RelativeResidual residual_of_lu(const std::vector<double>& a, std::int64_t n, std::span<const double> p, std::span<const double> l, std::span<const double> u) {
   use_one_blas_thread();
-  Residual residual;
+  RelativeResidual residual;
   residual.allowed = std::max(1e-5, 2 * residual_of_lapack(a, n));
   residual.why = why_no_factors(n, p, l, u);
   residual.found = std::numeric_limits<double>::infinity();
@@ -219,16 +219,16 @@ Residual residual_of_lu(const std::vector<double>& a, std::int64_t n, std::span<
   return residual;
 }
 
-Residual residual_of_solve(const std::vector<double>& a, const std::vector<double>& b, std::int64_t n, std::int64_t columns, std::span<const double> x) {
+RelativeResidual residual_of_solve(const std::vector<double>& a, const std::vector<double>& b, std::int64_t n, std::int64_t columns, std::span<const double> x) {
   use_one_blas_thread();
-  Residual worst{0, 1, 0, {}};
+  RelativeResidual worst{0, 1, 0, {}};
   const std::int64_t systems = static_cast<std::int64_t>(a.size()) / (n * n);
   for (std::int64_t s = 0; s < systems; ++s) {
     const double *of_a = a.data() + s * n * n, *of_b = b.data() + s * n * columns;
     std::vector<float> own(of_b, of_b + n * columns);
     const bool solved = solve_in_place(std::vector<float>(of_a, of_a + n * n), own, n, columns);
     const std::vector<double> of_lapack = widened(own);
-    Residual residual;
+    RelativeResidual residual;
     residual.allowed = 10 * std::max(0x1p-24, solved ? residual_of_system(of_a, of_b, of_lapack.data(), n, columns) : 0.0);
     residual.found = residual_of_system(of_a, of_b, x.data() + s * n * columns, n, columns, &residual.largest);
     if (!std::isfinite(residual.found)) residual.found = std::numeric_limits<double>::infinity();

@@ -28,7 +28,7 @@ std::vector<double> upper_of(const ReferenceFactors& factors);
 std::vector<double> reference_solve(const std::vector<double>& a, const std::vector<double>& b, std::int64_t n, std::int64_t columns, ThreadPool& pool);
 
 /// How far a result is from what it has to satisfy, relative (Frobenius norms), and what is allowed.
-struct Residual {
+struct RelativeResidual {
   double found = 0, allowed = 0;
   double largest = 0;  // |element| of what should be zero
   std::string why{};   // in words, if it is no factorisation at all: P is no permutation, L has an element above 1, ...
@@ -36,9 +36,9 @@ struct Residual {
 
 /// |P A - L U| / |A|. Allowed is 1e-5, or twice what LAPACK leaves in float32 if that is more. Also: P is a permutation, L has ones on the diagonal, zeros
 /// above it and no element beyond 1 + 1e-5 (so every pivot is the largest candidate but for roundings), U has zeros below its diagonal.
-Residual residual_of_lu(const std::vector<double>& a, std::int64_t n, std::span<const double> p, std::span<const double> l, std::span<const double> u);
+RelativeResidual residual_of_lu(const std::vector<double>& a, std::int64_t n, std::span<const double> p, std::span<const double> l, std::span<const double> u);
 
 /// |b - a x| / (|a| |x|), of the worst system. Allowed is ten times what LAPACK leaves in float32, at least 10 roundings of 2^-24.
-Residual residual_of_solve(const std::vector<double>& a, const std::vector<double>& b, std::int64_t n, std::int64_t columns, std::span<const double> x);
+RelativeResidual residual_of_solve(const std::vector<double>& a, const std::vector<double>& b, std::int64_t n, std::int64_t columns, std::span<const double> x);
 
 }  // namespace podsim
