@@ -161,7 +161,7 @@ TEST(ShardedProgram, BadInputIsPlaced) {
   EXPECT_EQ(told({"--program", "C = A", "--shape", "A=4x4", "--choose", "luck"}), "podsim: error: --choose: expected default, bytes or time, found \"luck\"\n");
   EXPECT_EQ(told({"--program", "C = A", "--shape", "A=4x4", "--minimise", "time"}), "podsim: error: --minimise: belongs to --chain\n");
   EXPECT_EQ(told({"--program", "C = A", "--shape", "A=4x4", "--algorithm", "wang"}),
-            "podsim: error: --algorithm: of --program belongs to comparisons with GEMM algorithms; --collectives names how collectives are lowered\n");
+            "podsim: error: --algorithm: expected fft=, lu= or solve= and an algorithm, as in fft=pencil,lu=block, found \"wang\"; --collectives names how collectives are lowered\n");
   const Folder folder;
   const std::string file = folder.file("bad.textproto", "format_version: 1\nstatement: \"C = A @ Q\"\nshape: \"A=4x4\"\n");
   EXPECT_THAT(told({"--program", file}), HasSubstr("bad.textproto:2:21: \"Q\" has no value here"));
