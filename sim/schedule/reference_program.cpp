@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "sim/base/diagnostic.hpp"
@@ -76,7 +77,7 @@ class ReferenceChecker {
     check_complex(node);
     switch (node.kind) {
       case ReferenceKind::input:
-        if (node.tensor.empty()) of_node("an input needs a tensor");
+        check_input(node);
         break;
       case ReferenceKind::product: check_product(node); break;
       case ReferenceKind::add:
@@ -110,6 +111,20 @@ class ReferenceChecker {
       case ReferenceKind::lu_lower:
       case ReferenceKind::lu_upper: check_lu(node); break;
       case ReferenceKind::solve: check_solve(node); break;
+      case ReferenceKind::square_root:
+      case ReferenceKind::softmax:
+        expect(node, operand(node, 0).extents);
+        if (node.kind == ReferenceKind::softmax && node.extents.empty()) of_node("there is no last dimension");
+        break;
+      case ReferenceKind::log_sum_exp:
+        if (const Extents& from = operand(node, 0).extents; from.empty())
+          of_node("there is no last dimension");
+        else
+          expect(node, {from.begin(), from.end() - 1});
+        break;
+      case ReferenceKind::one_hot:
+      case ReferenceKind::take_rows:
+      case ReferenceKind::add_rows: check_rows(node); break;
     }
   }
 
@@ -150,6 +165,29 @@ class ReferenceChecker {
 
   void expect(const ReferenceNode& node, const Extents& expected) {
     if (node.extents != expected) of_node("the result is {}; expected {}", shape_text(node.extents), shape_text(expected));
+  }
+
+  void check_input(const ReferenceNode& node) {
+    if (node.tensor.empty()) return of_node("an input needs a tensor");
+    constexpr std::int64_t most = std::int64_t{1} << 31;
+    if (node.below < 0 || node.below > most) return of_node("whole numbers below {}; expected at most 2^31", node.below);
+    if (const auto [held, is_new] = below_.try_emplace(node.tensor, node.below); held->second != node.below)
+      of_node("whole numbers below {} here, below {} in an earlier node", node.below, held->second);
+  }
+
+  /// one_hot [i.., n], take_rows [i.., row..] of [rows, row..], add_rows [rows, row..] of [i.., row..].
+  void check_rows(const ReferenceNode& node) {
+    const Extents& index = operand(node, node.kind == ReferenceKind::one_hot ? 0 : 1).extents;
+    const auto begins_with_index = [&](const Extents& extents) {
+      return extents.size() >= index.size() && std::equal(index.begin(), index.end(), extents.begin());
+    };
+    const auto after = [](const Extents& extents, std::size_t dims) { return Extents(extents.begin() + static_cast<std::ptrdiff_t>(dims), extents.end()); };
+    const bool adds = node.kind == ReferenceKind::add_rows;
+    const Extents& picked = adds ? operand(node, 0).extents : node.extents;
+    const Extents& rows = adds ? node.extents : operand(node, 0).extents;
+    const bool fits = node.kind == ReferenceKind::one_hot ? begins_with_index(picked) && picked.size() == index.size() + 1
+                                                          : begins_with_index(picked) && !rows.empty() && after(picked, index.size()) == after(rows, 1);
+    if (!fits) of_node("the result is {}, which does not follow from {}{}", shape_text(node.extents), operand_text(node, 0), node.operands.size() == 1 ? "" : " and " + operand_text(node, 1));
   }
 
   void check_product(const ReferenceNode& node) {
@@ -358,6 +396,7 @@ class ReferenceChecker {
   const ReferenceProgram& program_;
   const Mesh& mesh_;
   std::size_t node_ = 0;
+  std::map<std::string, std::int64_t> below_;  // of inputs, by tensor
   std::vector<std::string> problems_;
 };
 
