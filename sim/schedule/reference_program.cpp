@@ -27,18 +27,6 @@ std::optional<std::int64_t> count_of(const Extents& extents) {
   return count;
 }
 
-/// nullopt: the dimensions do not meet.
-std::optional<Extents> broadcast(const Extents& a, const Extents& b) {
-  Extents result(std::max(a.size(), b.size()), 1);
-  for (std::size_t i = 0; i < result.size(); ++i) {
-    const auto from_end = [&](const Extents& extents) { return i < extents.size() ? extents[extents.size() - 1 - i] : 1; };
-    const std::int64_t x = from_end(a), y = from_end(b);
-    if (x != y && x != 1 && y != 1) return std::nullopt;
-    result[result.size() - 1 - i] = std::max(x, y);
-  }
-  return result;
-}
-
 class ReferenceChecker {
  public:
   ReferenceChecker(const ReferenceProgram& program, const Mesh& mesh) : program_{program}, mesh_{mesh} {}
@@ -207,7 +195,7 @@ class ReferenceChecker {
   }
 
   void check_elementwise(const ReferenceNode& node) {
-    const std::optional<Extents> expected = broadcast(operand(node, 0).extents, operand(node, 1).extents);
+    const std::optional<Extents> expected = broadcast_extents(operand(node, 0).extents, operand(node, 1).extents);
     if (!expected) return of_node("these do not broadcast to one shape: {}, {}", operand_text(node, 0), operand_text(node, 1));
     expect(node, *expected);
   }
@@ -451,6 +439,17 @@ std::int64_t element_count(const Extents& extents) {
   std::int64_t count = 1;
   for (const std::int64_t extent : extents) count *= extent;
   return count;
+}
+
+std::optional<Extents> broadcast_extents(const Extents& a, const Extents& b) {
+  Extents result(std::max(a.size(), b.size()), 1);
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    const auto from_end = [&](const Extents& extents) { return i < extents.size() ? extents[extents.size() - 1 - i] : 1; };
+    const std::int64_t x = from_end(a), y = from_end(b);
+    if (x != y && x != 1 && y != 1) return std::nullopt;
+    result[result.size() - 1 - i] = std::max(x, y);
+  }
+  return result;
 }
 
 std::string claim_of(const ReferenceProgram& program) {

@@ -174,6 +174,9 @@ Extents block_extents(const Extents& extents, const Sharding& sharding, const Me
 
 std::int64_t element_count(const Extents& extents);
 
+/// Of elementwise operations on two operands; nullopt: the dimensions do not meet.
+std::optional<Extents> broadcast_extents(const Extents& a, const Extents& b);
+
 /// "Y = X W^T, Z = relu(Y)", by tensors and names of nodes; a graph that is too large to read is counted: "Y of 40 operations".
 std::string claim_of(const ReferenceProgram& program);
 
