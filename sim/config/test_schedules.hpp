@@ -158,13 +158,18 @@ class RandomScheduleWriter {
     return result;
   }
 
+  Optimiser optimiser() {
+    const auto number = [&] { return coin() ? 0.0 : rng_.uniform(); };
+    return {number(), number(), number(), number(), number(), rng_.between(-3, 3)};
+  }
+
   Op operation(const Program& program) {
     const auto any = [&] { return region(program); };
     switch (rng_.below(6)) {
       case 0: return Matmul{any(), any(), any(), rng_.between(0, 3), rng_.between(0, 3), 1, coin(), coin(), coin()};
       case 1:
         return Local{local_table[rng_.below(local_table.size())].kind, {any()}, {any(), any()}, rng_.uniform(), static_cast<Unit>(rng_.below(2)),
-                     coin(), coin()};
+                     coin(), coin(), {}, {}, {}, coin() ? 0 : rng_.between(0, 9), coin() ? Optimiser{} : optimiser()};
       case 2: return Shift{view(), affine(), any(), any(), combine(), {}};
       case 3: return Send{rng_.between(-3, 3), {affine(), affine()}, any(), {2, 1}};
       case 4: return Recv{rng_.between(-3, 3), {affine()}, any(), combine()};
