@@ -1,5 +1,5 @@
-// Writes graphs of operations (reference_program.hpp): nodes whose extents follow from their operands, and the losses and optimisers of training steps as
-// compositions of them.
+// Writes graphs of operations (reference_program.hpp): nodes whose extents follow from their operands, and the losses and optimisers of training
+// steps as compositions of them.
 #pragma once
 
 #include <string>

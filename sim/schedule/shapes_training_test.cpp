@@ -61,8 +61,10 @@ const double nan = std::numeric_limits<double>::quiet_NaN();
 
 TEST(TrainingShapes, AConversionKeepsTheCount) {
   EXPECT_THAT(said_of_training(local_of_kind(LocalKind::convert), {{{4, 6}, bits16}, {{24}}}), IsEmpty());
-  EXPECT_THAT(said_of_training(local_of_kind(LocalKind::convert), {{{4, 6}}, {{5}, bits16}}), ElementsAre("the read region has 24 elements, the written region has 5"));
-  EXPECT_THAT(said_of_training(local_of_kind(LocalKind::convert), {{{4}, whole}, {{4}}}), ElementsAre("an operand of convert is s32; expected f32 or bf16"));
+  EXPECT_THAT(said_of_training(local_of_kind(LocalKind::convert), {{{4, 6}}, {{5}, bits16}}),
+              ElementsAre("the read region has 24 elements, the written region has 5"));
+  EXPECT_THAT(said_of_training(local_of_kind(LocalKind::convert), {{{4}, whole}, {{4}}}),
+              ElementsAre("an operand of convert is s32; expected f32 or bf16"));
 }
 
 TEST(TrainingShapes, ALossIsOneElementOfAMean) {
@@ -71,11 +73,15 @@ TEST(TrainingShapes, ALossIsOneElementOfAMean) {
     EXPECT_THAT(said_of_training(mean_over(LocalKind::mean_square_grad, 24), {{{4, 6}, dtype}, {{24}, dtype}, {{6, 4}, dtype}}), IsEmpty());
   }
   EXPECT_THAT(said_of_training(mean_over(LocalKind::mean_square, 24), {{{4}}, {{5}, bits16}, {{2}, bits16}}),
-              ElementsAre("y has 4 elements, the target has 5", "y is f32, the target is bf16", "the loss has 2 elements; expected 1", "the loss is bf16; expected f32"));
+              ElementsAre("y has 4 elements, the target has 5", "y is f32, the target is bf16", "the loss has 2 elements; expected 1",
+                          "the loss is bf16; expected f32"));
   EXPECT_THAT(said_of_training(mean_over(LocalKind::mean_square_grad, 24), {{{4}}, {{4}}, {{5}}}), ElementsAre("y has 4 elements, dy has 5"));
-  EXPECT_THAT(said_of_training(mean_over(LocalKind::mean_square, 0), {{{4}}, {{4}}, {{1}}}), ElementsAre("a mean over 0; expected a positive number"));
-  EXPECT_THAT(said_of_training(mean_over(LocalKind::mean_square_grad, nan), {{{4}}, {{4}}, {{4}}}), ElementsAre("a mean over nan; expected a positive number"));
-  EXPECT_THAT(said_of_training(mean_over(LocalKind::mean_square_grad, -1), {{{4}}, {{4}}, {{4}}}), ElementsAre("a mean over -1; expected a positive number"));
+  EXPECT_THAT(said_of_training(mean_over(LocalKind::mean_square, 0), {{{4}}, {{4}}, {{1}}}),
+              ElementsAre("a mean over 0; expected a positive number"));
+  EXPECT_THAT(said_of_training(mean_over(LocalKind::mean_square_grad, nan), {{{4}}, {{4}}, {{4}}}),
+              ElementsAre("a mean over nan; expected a positive number"));
+  EXPECT_THAT(said_of_training(mean_over(LocalKind::mean_square_grad, -1), {{{4}}, {{4}}, {{4}}}),
+              ElementsAre("a mean over -1; expected a positive number"));
 }
 
 TEST(TrainingShapes, StatisticsAreTwoNumbersOfEachToken) {
@@ -86,7 +92,8 @@ TEST(TrainingShapes, StatisticsAreTwoNumbersOfEachToken) {
   EXPECT_THAT(said_of_training(with_classes(kind, 100), {{{12, 50}}, {{2, 12, 2}}}), ElementsAre("the statistics are [2,12,2]; expected [12,2]"));
   EXPECT_THAT(said_of_training(with_classes(kind, 100), {{{50, 12}}, {{12, 2}, bits16}}),
               ElementsAre("the statistics are [12,2]; expected [50,2]", "a statistic is bf16; expected f32"));
-  EXPECT_THAT(said_of_training(with_classes(kind, 100), {{{3, 4, 50}}, {{12, 2}}}), ElementsAre("the logits are [3,4,50]; expected [tokens,classes]"));
+  EXPECT_THAT(said_of_training(with_classes(kind, 100), {{{3, 4, 50}}, {{12, 2}}}),
+              ElementsAre("the logits are [3,4,50]; expected [tokens,classes]"));
   EXPECT_THAT(said_of_training(with_classes(kind, 100, true), {{{50}}, {{12, 2}}}), ElementsAre("the logits are [50]; expected [classes,tokens]"));
   for (const std::int64_t classes : {std::int64_t{0}, std::int64_t{-5}, (std::int64_t{1} << 31) + 1})
     EXPECT_THAT(said_of_training(with_classes(kind, classes), {{{12, 50}}, {{12, 2}}}),
@@ -104,9 +111,10 @@ TEST(TrainingShapes, CrossEntropyTakesStatisticsOfAllDevicesAndATargetOfEachToke
   EXPECT_THAT(said_of_training(with_classes(LocalKind::cross_entropy_grad, 99, true), {turned, statistics, targets, turned}), IsEmpty());
   EXPECT_THAT(said_of_training(with_classes(LocalKind::cross_entropy, 101), {logits, statistics, targets, loss}),
               ElementsAre("101 classes on 2 devices with 50 each; expected as many on all of them"));
-  EXPECT_THAT(said_of_training(with_classes(LocalKind::cross_entropy, 100), {logits, {{2, 12}}, {{11}}, loss}),
-              ElementsAre("the statistics are [2,12]; expected [devices,12,2]", "100 classes on 1 devices with 50 each; expected as many on all of them",
-                          "11 targets of 12 tokens", "a target is f32; expected s32"));
+  EXPECT_THAT(
+      said_of_training(with_classes(LocalKind::cross_entropy, 100), {logits, {{2, 12}}, {{11}}, loss}),
+      ElementsAre("the statistics are [2,12]; expected [devices,12,2]", "100 classes on 1 devices with 50 each; expected as many on all of them",
+                  "11 targets of 12 tokens", "a target is f32; expected s32"));
   EXPECT_THAT(said_of_training(with_classes(LocalKind::cross_entropy, 100), {{{12, 50}, whole}, statistics, targets, {{12}}}),
               ElementsAre("a logit is s32; expected f32 or bf16", "the loss has 12 elements; expected 1"));
   EXPECT_THAT(said_of_training(with_classes(LocalKind::cross_entropy_grad, 100), {logits, statistics, targets, {{50, 12}}}),
@@ -120,7 +128,8 @@ TEST(TrainingShapes, RowsAreAddedByAnIndexOfTheirNumbers) {
   add.numbering = {{own({0, 1, 2}), 2, 3}};
   EXPECT_THAT(said_of_training(add, {{{5, 6}, bits16}, {{5}, whole}, {{40, 6}}}), IsEmpty());
   EXPECT_THAT(said_of_training(add, {{{5, 6}}, {{5}, whole}, {{40, 7}}}), ElementsAre("the picked rows is 5x6; expected 5x7"));
-  EXPECT_THAT(said_of_training(add, {{{5, 6}, whole}, {{5}}, {{40, 6}}}), ElementsAre("an array of rows is s32; expected f32 or bf16", "the index is f32; expected s32"));
+  EXPECT_THAT(said_of_training(add, {{{5, 6}, whole}, {{5}}, {{40, 6}}}),
+              ElementsAre("an array of rows is s32; expected f32 or bf16", "the index is f32; expected s32"));
   add.factor = 2.5;
   EXPECT_THAT(said_of_training(add, {{{5, 6}}, {{5}, whole}, {{40, 6}}}),
               ElementsAre("2.5 numbers of rows; expected a whole number between 1 and 2^31"));
@@ -133,15 +142,17 @@ TEST(TrainingShapes, OptimisersKeepCountsAndMomentsAreFloat32) {
   EXPECT_THAT(said_of_training(with_optimiser(LocalKind::sgd, usual), {parameters, gradient, parameters}), IsEmpty());
   EXPECT_THAT(said_of_training(with_optimiser(LocalKind::sgd, usual), {parameters, {{5}}, gradient}),
               ElementsAre("the gradient has 5 elements, the array of parameters has 24", "the result is f32, the array of parameters is bf16"));
-  EXPECT_THAT(said_of_training(with_optimiser(LocalKind::adamw, usual), {parameters, gradient, {{24}, bits16}, {{5}}, parameters, {{5}}, {{24}, bits16}}),
-              ElementsAre("m is bf16; expected f32", "v has 5 elements, the array of parameters has 24", "the new m has 5 elements, the array of parameters has 24",
-                          "the new v is bf16; expected f32"));
+  EXPECT_THAT(
+      said_of_training(with_optimiser(LocalKind::adamw, usual), {parameters, gradient, {{24}, bits16}, {{5}}, parameters, {{5}}, {{24}, bits16}}),
+      ElementsAre("m is bf16; expected f32", "v has 5 elements, the array of parameters has 24",
+                  "the new m has 5 elements, the array of parameters has 24", "the new v is bf16; expected f32"));
 }
 
 TEST(TrainingShapes, NumbersOfAnOptimiserAreInTheirRanges) {
   const TrainingOperand x{{4}};
   const auto said_of = [&](Optimiser optimiser) { return said_of_training(with_optimiser(LocalKind::adamw, optimiser), TrainingOperands(7, x)); };
-  EXPECT_THAT(said_of({}), ElementsAre("a learning rate of 0; expected a positive number", "an epsilon of 0; expected a positive number")) << "left out";
+  EXPECT_THAT(said_of({}), ElementsAre("a learning rate of 0; expected a positive number", "an epsilon of 0; expected a positive number"))
+      << "left out";
   for (const double rate : {-1e-3, nan, std::numeric_limits<double>::infinity()})
     EXPECT_THAT(said_of({rate, 0, 0, 1}), ElementsAre(::testing::HasSubstr("expected a positive number")));
   EXPECT_THAT(said_of({1, 1, 0.5, 1}), ElementsAre("a beta of 1; expected a number of at least 0 and below 1"));
@@ -166,7 +177,8 @@ TEST(TrainingLocals, HaveTheirArithmetic) {
   EXPECT_EQ(vector(local_of_kind(LocalKind::softmax_statistics), {logits, {{12, 2}}}), 4 * 600);
   EXPECT_EQ(vector(local_of_kind(LocalKind::cross_entropy), {logits, statistics, targets, loss}), 5 * 24 + 3 * 12);
   EXPECT_EQ(vector(local_of_kind(LocalKind::cross_entropy_grad), {logits, statistics, targets, logits}), 5 * 24 + 3 * 600);
-  EXPECT_EQ(vector(local_of_kind(LocalKind::add_rows), {{{5, 6}}, {{5}, whole}, {{40, 6}}}), 30) << "one addition per element of the rows that are added";
+  EXPECT_EQ(vector(local_of_kind(LocalKind::add_rows), {{{5, 6}}, {{5}, whole}, {{40, 6}}}), 30)
+      << "one addition per element of the rows that are added";
   EXPECT_EQ(vector(local_of_kind(LocalKind::sgd), {x, x, x}), 4 * 24);
   EXPECT_EQ(vector(local_of_kind(LocalKind::adamw), TrainingOperands(7, x)), 16 * 24);
 }

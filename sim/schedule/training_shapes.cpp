@@ -13,8 +13,7 @@ namespace {
 constexpr unsigned only_f32 = 1U << static_cast<int>(DType::f32), only_s32 = 1U << static_cast<int>(DType::s32);
 
 void same_count(OperandCheck& check, const Region& a, const Region& b, std::string_view a_name, std::string_view b_name) {
-  if (elements_of(a) != elements_of(b))
-    check.problem(fmt::format("{} has {} elements, {} has {}", a_name, elements_of(a), b_name, elements_of(b)));
+  if (elements_of(a) != elements_of(b)) check.problem(fmt::format("{} has {} elements, {} has {}", a_name, elements_of(a), b_name, elements_of(b)));
 }
 
 void mean_over(const Local& local, OperandCheck& check) {
@@ -36,7 +35,8 @@ bool logits_of_tokens(const Local& local, OperandCheck& check, LogitExtents& ext
   const Region& logits = local.reads.front();
   check.dtype_among(logits, dtypes::real, "a logit");
   if (logits.dims.size() != 2) {
-    check.problem(fmt::format("the logits are {}; expected {}", lengths_text(logits), local.features_first ? "[classes,tokens]" : "[tokens,classes]"));
+    check.problem(
+        fmt::format("the logits are {}; expected {}", lengths_text(logits), local.features_first ? "[classes,tokens]" : "[tokens,classes]"));
     return false;
   }
   extents = {logits.dims[local.features_first ? 1 : 0].length, logits.dims[local.features_first ? 0 : 1].length};

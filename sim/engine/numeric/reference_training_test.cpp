@@ -1,4 +1,5 @@
-// Graphs of training steps in float64: what their nodes mean, gradients against central differences, optimisers against plain loops, inputs of whole numbers.
+// Graphs of training steps in float64: what their nodes mean, gradients against central differences, optimisers against plain loops, inputs of whole
+// numbers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,8 +51,18 @@ Numbers random_numbers(std::uint64_t seed, std::int64_t count) {
 
 TEST(TrainingReference, RowsAreTakenAddedAndMarked) {
   const NamedNumbers given{{"E", {1, 2, 3, 4, 5, 6}}, {"i", {2, 0, 2, 2}}, {"D", {1, 2, 3, 4, 5, 6, 7, 8}}};
-  EXPECT_EQ(*value_of([](ReferenceBuilder& g) { return g.take_rows(g.input("E", {3, 2}), g.input("i", {2, 2})); }, given), (Numbers{5, 6, 1, 2, 5, 6, 5, 6}));
-  EXPECT_EQ(*value_of([](ReferenceBuilder& g) { return g.add_rows(g.input("D", {4, 2}), g.input("i", {4}), 4); }, given), (Numbers{3, 4, 0, 0, 1 + 5 + 7, 2 + 6 + 8, 0, 0}));
+  EXPECT_EQ(*value_of(
+                [](ReferenceBuilder& g) {
+                  return g.take_rows(g.input("E", {3, 2}), g.input("i", {2, 2}));
+                },
+                given),
+            (Numbers{5, 6, 1, 2, 5, 6, 5, 6}));
+  EXPECT_EQ(*value_of(
+                [](ReferenceBuilder& g) {
+                  return g.add_rows(g.input("D", {4, 2}), g.input("i", {4}), 4);
+                },
+                given),
+            (Numbers{3, 4, 0, 0, 1 + 5 + 7, 2 + 6 + 8, 0, 0}));
   EXPECT_EQ(*value_of([](ReferenceBuilder& g) { return g.one_hot(g.input("i", {4}), 3); }, given), (Numbers{0, 0, 1, 1, 0, 0, 0, 0, 1, 0, 0, 1}));
 }
 
@@ -70,13 +81,21 @@ TEST(TrainingReference, SoftmaxIsAlongTheLastDimension) {
 
 TEST(TrainingReference, AnIndexOfNoRowIsToldByItsNode) {
   for (const auto& [wrong, text] : std::map<double, std::string>{{3, "3"}, {-1, "-1"}, {0.5, "0.5"}}) {
-    const auto found = value_of([](ReferenceBuilder& g) { return g.take_rows(g.input("E", {3, 1}), g.input("i", {1})); }, {{"E", {1, 2, 3}}, {"i", {wrong}}});
+    const auto found = value_of(
+        [](ReferenceBuilder& g) {
+          return g.take_rows(g.input("E", {3, 1}), g.input("i", {1}));
+        },
+        {{"E", {1, 2, 3}}, {"i", {wrong}}});
     ASSERT_FALSE(found);
     EXPECT_EQ(found.error().message, "node 2 (take-rows): row number " + text + " is outside 0..2");
     EXPECT_EQ(found.error().cause, Cause::data);
   }
   EXPECT_FALSE(value_of([](ReferenceBuilder& g) { return g.one_hot(g.input("i", {1}), 2); }, {{"i", {2}}}));
-  EXPECT_FALSE(value_of([](ReferenceBuilder& g) { return g.add_rows(g.input("D", {1, 1}), g.input("i", {1}), 2); }, {{"D", {1}}, {"i", {std::nan("")}}}));
+  EXPECT_FALSE(value_of(
+      [](ReferenceBuilder& g) {
+        return g.add_rows(g.input("D", {1, 1}), g.input("i", {1}), 2);
+      },
+      {{"D", {1}}, {"i", {std::nan("")}}}));
 }
 
 TEST(TrainingReference, ExtentsThatDoNotFollowAreTold) {
@@ -89,8 +108,10 @@ TEST(TrainingReference, ExtentsThatDoNotFollowAreTold) {
     return check_reference(std::move(builder).finish(""), Mesh{});
   };
   EXPECT_THAT(said(ReferenceKind::take_rows, {{5, 3}, {4}}, {4, 3}), IsEmpty());
-  EXPECT_THAT(said(ReferenceKind::take_rows, {{5, 3}, {4}}, {4, 2}),
-              ElementsAre(R"(node 2 (take-rows): the result is [4,2], which does not follow from node 0 (input "A") is [5,3] and node 1 (input "A") is [4])"));
+  EXPECT_THAT(
+      said(ReferenceKind::take_rows, {{5, 3}, {4}}, {4, 2}),
+      ElementsAre(
+          R"(node 2 (take-rows): the result is [4,2], which does not follow from node 0 (input "A") is [5,3] and node 1 (input "A") is [4])"));
   EXPECT_THAT(said(ReferenceKind::take_rows, {{}, {4}}, {4}), ::testing::SizeIs(1)) << "a scalar has no rows";
   EXPECT_THAT(said(ReferenceKind::add_rows, {{4, 3}, {4}}, {9, 3}), IsEmpty());
   EXPECT_THAT(said(ReferenceKind::add_rows, {{4, 3}, {5}}, {9, 3}), ElementsAre(HasSubstr("which does not follow from")));
@@ -129,12 +150,14 @@ TEST(TrainingReference, TheGradientOfMeanSquareIsItsSlope) {
 TEST(TrainingReference, TheGradientOfALanguageModelIsItsSlope) {
   constexpr std::int64_t tokens = 6, vocabulary = 5, width = 3;
   ReferenceBuilder g;  // tied embeddings: rows of the table are taken and multiplied
-  const int table = g.input("E", {vocabulary, width}), index = g.input("tokens", {tokens}, vocabulary), targets = g.input("targets", {tokens}, vocabulary);
+  const int table = g.input("E", {vocabulary, width}), index = g.input("tokens", {tokens}, vocabulary),
+            targets = g.input("targets", {tokens}, vocabulary);
   const int x = g.take_rows(table, index), logits = g.product(x, table, false, true);
   const auto [loss, d_logits] = g.cross_entropy(logits, targets, tokens);
   const int dx = g.product(d_logits, table), through_logits = g.product(d_logits, x, true), through_rows = g.add_rows(dx, index, vocabulary);
   g.output("loss", loss), g.output("dE", g.elementwise(ReferenceKind::add, through_logits, through_rows));
-  expect_slopes(std::move(g).finish(""), {{"E", random_numbers(1, vocabulary * width)}, {"tokens", {0, 4, 4, 1, 2, 4}}, {"targets", {4, 4, 1, 2, 4, 0}}}, {{"E", 1}});
+  expect_slopes(std::move(g).finish(""),
+                {{"E", random_numbers(1, vocabulary * width)}, {"tokens", {0, 4, 4, 1, 2, 4}}, {"targets", {4, 4, 1, 2, 4, 0}}}, {{"E", 1}});
 }
 
 // ---- Optimisers -----------------------------------------------------------------------------------------------------------------------
@@ -185,7 +208,8 @@ TEST(TrainingReference, SgdGoesAgainstTheGradientAndDecays) {
 Schedule of_inputs_below(std::int64_t below, DType dtype) {
   Schedule schedule{"inputs", hand_built::mesh_of({{"x", 2, true}}), {}, {}};
   const AxisView x = schedule.mesh.whole(0);
-  schedule.programs.push_back({every_device(schedule.mesh), {hand_built::input("X", {40, 2}, {{x}, {}}, dtype), hand_built::input("other", {40, 2}, {{x}, {}}, dtype)}, {}});
+  schedule.programs.push_back(
+      {every_device(schedule.mesh), {hand_built::input("X", {40, 2}, {{x}, {}}, dtype), hand_built::input("other", {40, 2}, {{x}, {}}, dtype)}, {}});
   ReferenceBuilder g;
   g.output("Y", g.each(ReferenceKind::relu, g.input("X", {80, 2}, below)));
   schedule.computes = std::move(g).finish("");
@@ -203,7 +227,8 @@ TEST(InputsBelowABound, AreWholeNumbersOfEveryKindWhateverTheFilling) {
         const Numbers whole = maker.global_tensor(buffer, false, pool);
         std::map<double, int> seen;
         for (const double number : whole) ++seen[number];
-        for (const auto& [number, count] : seen) EXPECT_TRUE(number >= 0 && number < static_cast<double>(below) && number == std::floor(number)) << number;
+        for (const auto& [number, count] : seen)
+          EXPECT_TRUE(number >= 0 && number < static_cast<double>(below) && number == std::floor(number)) << number;
         if (filling == Filling::ones) {
           EXPECT_THAT(seen, ElementsAre(::testing::Pair(below > 1 ? 1 : 0, 160)));
         } else {
@@ -238,7 +263,8 @@ TEST(InputsBelowABound, HaveOne) {
   g.input("X", {4}, 3), g.input("X", {4}, 3), g.input("X", {4}, 4), g.input("Z", {4}, -1), g.input("U", {4}, (std::int64_t{1} << 31) + 1);
   g.output("Y", 0);
   EXPECT_THAT(check_reference(std::move(g).finish(""), Mesh{}),
-              ElementsAre(R"(node 2 (input "X"): whole numbers below 4 here, below 3 in an earlier node)", R"(node 3 (input "Z"): whole numbers below -1; expected at most 2^31)",
+              ElementsAre(R"(node 2 (input "X"): whole numbers below 4 here, below 3 in an earlier node)",
+                          R"(node 3 (input "Z"): whole numbers below -1; expected at most 2^31)",
                           R"(node 4 (input "U"): whole numbers below 2147483649; expected at most 2^31)"));
 }
 

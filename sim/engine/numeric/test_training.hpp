@@ -1,6 +1,8 @@
-// Small training schedules written by hand, with their claims: a sharded language-model head, a sharded embedding, training steps of an MLP on one device.
+// Small training schedules written by hand, with their claims: a sharded language-model head, a sharded embedding, training steps of an MLP on one
+// device.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -28,8 +30,10 @@ class OrderedWriter {
   }
   /// out = left . right
   void product(const std::string& label, int left, int right, int out, bool transpose_left = false, bool transpose_right = false) {
-    add(label, Matmul{whole(left), whole(right), whole(out), 1, 1, 1, transpose_left, transpose_right, false}, {whole(left), whole(right)}, {whole(out)});
+    add(label, Matmul{whole(left), whole(right), whole(out), 1, 1, 1, transpose_left, transpose_right, false}, {whole(left), whole(right)},
+        {whole(out)});
   }
+  void collective(const std::string& label, const Collective& op) { add(label, op, {op.input}, {op.output}); }
 
  private:
   struct Uses {
@@ -91,10 +95,11 @@ inline Schedule sharded_embedding(int P, std::int64_t rows, std::int64_t width, 
   Schedule schedule{"embedding", mesh_of({{"x", P, true}}), {}, {}};
   const AxisView x = schedule.mesh.whole(0);
   const std::int64_t own_rows = rows / P;
-  Program program{every_device(schedule.mesh),
-                  {input("E", {own_rows, width}, {{x}, {}}, dtype), input("tokens", {tokens}, {{}}, DType::s32), input("dX", {tokens, width}, {{}, {}}, dtype),
-                   output("X", {tokens, width}, {{}, {}}, dtype), output("dE", {own_rows, width}, {{x}, {}})},
-                  {}};
+  Program program{
+      every_device(schedule.mesh),
+      {input("E", {own_rows, width}, {{x}, {}}, dtype), input("tokens", {tokens}, {{}}, DType::s32), input("dX", {tokens, width}, {{}, {}}, dtype),
+       output("X", {tokens, width}, {{}, {}}, dtype), output("dE", {own_rows, width}, {{x}, {}})},
+      {}};
   program.buffers[3].unreduced = {x};
   Local take{LocalKind::gather_rows, {whole(program, 0), whole(program, 1)}, {whole(program, 3)}, static_cast<double>(rows)};
   Local add_up{LocalKind::add_rows, {whole(program, 2), whole(program, 1)}, {whole(program, 4)}, static_cast<double>(rows)};
@@ -118,8 +123,9 @@ struct MlpTraining {
   DType dtype = DType::f32;  // of parameters, activations and gradients of a microbatch; sums of gradients and moments are f32
 };
 
-/// Steps of an MLP with gelu between its layers, on one device: forward and backward per microbatch with gradients added up, mean square loss, optimiser.
-/// Outputs: `loss s` of every step s (a part per microbatch, added up), `dW s l` of every layer l, and the parameters `W l` after the last.
+/// Steps of an MLP with gelu between its layers, on one device: forward and backward per microbatch with gradients added up, mean square loss,
+/// optimiser. Outputs: `loss s` of every step s (a part per microbatch, added up), `dW s l` of every layer l, and the parameters `W l` after the
+/// last.
 class MlpTrainingWriter {
  public:
   explicit MlpTrainingWriter(const MlpTraining& of) : of_{of} {}
@@ -182,7 +188,8 @@ class MlpTrainingWriter {
   void write_step(OrderedWriter& w, int s) {
     const int loss = w.buffer(output(text("loss", s), {1}, {{}}));
     Buffers gradients;
-    for (std::size_t l = 0; l < layers(); ++l) gradients.push_back(w.buffer(output(text("dW", s, l), weight(l), std::vector<std::vector<AxisView>>(2))));
+    for (std::size_t l = 0; l < layers(); ++l)
+      gradients.push_back(w.buffer(output(text("dW", s, l), weight(l), std::vector<std::vector<AxisView>>(2))));
     for (std::int64_t b = 0; b < of_.microbatches; ++b) {
       const auto rows_of = [&](int buffer, std::int64_t width) { return Region{BufferId{buffer}, {span(b * rows(), rows()), all(width)}}; };
       w.local(text("X", s), copy(rows_of(x_, of_.widths.front()), w.whole(in_[0])));
@@ -242,7 +249,8 @@ class MlpTrainingWriter {
       for (std::size_t l = layers(); l-- > 0;) {
         gradients[l] = g.product(in[l], d_out, true);
         g.output(text("dW", s, l), gradients[l]);
-        if (l > 0) d_out = g.elementwise(ReferenceKind::multiply, g.product(d_out, weights[l], false, true), g.each(ReferenceKind::gelu_slope, out[l - 1]));
+        if (l > 0)
+          d_out = g.elementwise(ReferenceKind::multiply, g.product(d_out, weights[l], false, true), g.each(ReferenceKind::gelu_slope, out[l - 1]));
       }
       for (std::size_t l = 0; l < layers(); ++l)
         weights[l] = of_.adam ? g.adamw(optimiser(s), weights[l], gradients[l], moments[l]) : g.sgd(optimiser(s), weights[l], gradients[l]);

@@ -18,8 +18,12 @@ constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 /// Logits with tokens first.
 struct Logits {
   Logits(const Classes& of, const View& view)
-      : classes{of}, values{load(view)}, tokens{static_cast<std::size_t>(view.layout.length[0])}, columns{static_cast<std::size_t>(view.layout.length[1])} {
-    while (static_cast<std::int64_t>(data_columns) < view.layout.length[1] && classes.columns.of(static_cast<std::int64_t>(data_columns)) < classes.count)
+      : classes{of},
+        values{load(view)},
+        tokens{static_cast<std::size_t>(view.layout.length[0])},
+        columns{static_cast<std::size_t>(view.layout.length[1])} {
+    while (static_cast<std::int64_t>(data_columns) < view.layout.length[1] &&
+           classes.columns.of(static_cast<std::int64_t>(data_columns)) < classes.count)
       ++data_columns;  // numbers of columns increase
   }
 
@@ -99,7 +103,8 @@ Status cross_entropy(const Classes& classes, double tokens, const View& logits, 
   return success();
 }
 
-Status cross_entropy_grad(const Classes& classes, double tokens, const View& logits, const View& statistics, const View& targets, const View& dlogits) {
+Status cross_entropy_grad(const Classes& classes, double tokens, const View& logits, const View& statistics, const View& targets,
+                          const View& dlogits) {
   const Logits of{classes, logits};
   const auto columns = target_columns(of, targets);
   if (!columns) return columns.error();

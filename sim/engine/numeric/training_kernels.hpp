@@ -14,8 +14,8 @@ namespace podsim {
 void mean_square(double count, const View& y, const View& target, const View& loss);
 void mean_square_grad(double count, const View& y, const View& target, const View& dy);
 
-/// The classes that a device's columns of logits [tokens, columns] stand for. Columns with a number that is none of `count` are padding: they have no part
-/// in the softmax, and gradient 0. Statistics of a device that has nothing but padding are -infinity and 0.
+/// The classes that a device's columns of logits [tokens, columns] stand for. Columns with a number that is none of `count` are padding: they have no
+/// part in the softmax, and gradient 0. Statistics of a device that has nothing but padding are -infinity and 0.
 struct Classes {
   RowNumbers columns;
   std::int64_t count = 0;
@@ -23,7 +23,8 @@ struct Classes {
 void softmax_statistics(const Classes& classes, const View& logits, const View& statistics);
 // Statistics are [devices, tokens, 2]. Errors, before anything is written: a target that is no class.
 Status cross_entropy(const Classes& classes, double tokens, const View& logits, const View& statistics, const View& targets, const View& loss);
-Status cross_entropy_grad(const Classes& classes, double tokens, const View& logits, const View& statistics, const View& targets, const View& dlogits);
+Status cross_entropy_grad(const Classes& classes, double tokens, const View& logits, const View& statistics, const View& targets,
+                          const View& dlogits);
 
 void sgd(const Optimiser& optimiser, const View& parameters, const View& gradient, const View& result);
 void adamw(const Optimiser& optimiser, const View& parameters, const View& gradient, const View& m, const View& v, const View& new_parameters,

@@ -99,7 +99,8 @@ struct CrossEntropyResult {
 };
 
 /// By the kernels, on each device after the other; the statistics of all are what an all-gather brings.
-CrossEntropyResult by_kernels(const ShardedLogits& n, const Doubles& logits, const std::vector<std::int32_t>& targets, double mean_over, DType dtype, bool turned) {
+CrossEntropyResult by_kernels(const ShardedLogits& n, const Doubles& logits, const std::vector<std::int32_t>& targets, double mean_over, DType dtype,
+                              bool turned) {
   const std::int64_t v = n.columns();
   TestBox statistics{{n.devices, n.tokens, 2}}, target{{n.tokens}, DType::s32};
   target.integers(targets);
@@ -157,7 +158,8 @@ TEST(CrossEntropy, OfAShardedVocabularyIsThatOfAWholeOne) {
       double sum = 0;
       for (std::size_t t = 0; t < targets.size(); ++t) {
         long double terms = 0;  // exp(90) is not
-        for (std::int64_t c = 0; c < classes; ++c) terms += std::exp(static_cast<long double>(x[t * static_cast<std::size_t>(classes) + static_cast<std::size_t>(c)]));
+        for (std::int64_t c = 0; c < classes; ++c)
+          terms += std::exp(static_cast<long double>(x[t * static_cast<std::size_t>(classes) + static_cast<std::size_t>(c)]));
         sum += static_cast<double>(std::log(terms)) - x[t * static_cast<std::size_t>(classes) + static_cast<std::size_t>(targets[t])];
       }
       return sum / mean_over;

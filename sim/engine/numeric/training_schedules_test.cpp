@@ -1,4 +1,5 @@
-// Training steps as schedules: losses over sharded classes, sharded embeddings, whole steps of an MLP, held against one device in float64, and broken on purpose.
+// Training steps as schedules: losses over sharded classes, sharded embeddings, whole steps of an MLP, held against one device in float64, and broken
+// on purpose.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -107,7 +108,8 @@ TEST(TrainingSchedules, ThreeStepsOfAnMlpAreThoseOfFloat64) {
   for (const bool adam : {true, false})
     for (const std::int64_t microbatches : {1, 4})
       for (const bool recompute : {false, true}) {
-        SCOPED_TRACE(::testing::Message() << (adam ? "adamw" : "sgd") << ", " << microbatches << " microbatches" << (recompute ? ", recomputed" : ""));
+        SCOPED_TRACE(::testing::Message() << (adam ? "adamw" : "sgd") << ", " << microbatches << " microbatches"
+                                          << (recompute ? ", recomputed" : ""));
         MlpTraining of;
         of.widths = {12, 16, 16, 8}, of.samples = 16;
         of.adam = adam, of.microbatches = microbatches, of.recompute = recompute;
@@ -162,7 +164,8 @@ TEST(TrainingSchedules, MistakesInATrainingStepAreFound) {
       {"the step of the correction", [](Schedule& s) { local_labelled(s, "update 2 1").optimiser.step = 1; }},
       {"the decay", [](Schedule& s) { local_labelled(s, "update 3 1").optimiser.weight_decay = 0; }},
       {"beta2", [](Schedule& s) { local_labelled(s, "update 1 0").optimiser.beta2 = 0.9; }},
-      {"moments of another layer's step", [](Schedule& s) { std::swap(local_labelled(s, "update 2 0").reads[2], local_labelled(s, "update 2 0").reads[3]); }},
+      {"moments of another layer's step",
+       [](Schedule& s) { std::swap(local_labelled(s, "update 2 0").reads[2], local_labelled(s, "update 2 0").reads[3]); }},
       {"the other mean", [](Schedule& s) { local_labelled(s, "d loss 3").factor *= 2; }},
   };
   for (const auto& [what, make] : mistakes) {
