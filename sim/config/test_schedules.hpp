@@ -101,7 +101,21 @@ class RandomScheduleWriter {
   }
 
   Schedule write() && {
-    for (std::uint64_t p = 0; p < 1 + rng_.below(3); ++p) schedule_.programs.push_back(program());
+    for (std::uint64_t f = 0, functions = rng_.below(3); f < functions; ++f) {
+      Program body = program();
+      body.devices = {};
+      const int parameters = static_cast<int>(rng_.below(body.buffers.size() + 1));
+      schedule_.functions.push_back({"function " + std::to_string(f), parameters, std::move(body)});
+    }
+    for (std::uint64_t p = 0; p < 1 + rng_.below(3); ++p) {
+      schedule_.programs.push_back(program());
+      Program& caller = schedule_.programs.back();
+      for (std::size_t f = 0; f < schedule_.functions.size(); ++f) {
+        Call call{static_cast<int>(f), {}};
+        while (coin()) call.arguments.emplace_back(rng_.below(caller.buffers.size()));
+        caller.tasks.push_back({"call", std::move(call), {}, {}, {}});
+      }
+    }
     if (rng_.below(3) == 0)
       schedule_.computes =
           Products{1 + rng_.below(3), {"C", "A", "", rng_.between(0, 999), rng_.between(0, 999), rng_.between(0, 999), true, coin()}};

@@ -7,7 +7,7 @@
 #include <limits>
 #include <optional>
 
-#include "sim/schedule/schedule.hpp"
+#include "sim/schedule/program_builder.hpp"
 
 namespace podsim {
 
@@ -15,11 +15,6 @@ namespace {
 
 using Lengths = std::vector<std::int64_t>;
 
-Lengths lengths_of(const Region& region) {
-  Lengths lengths;
-  for (const Range& range : region.dims) lengths.push_back(range.length);
-  return lengths;
-}
 std::string text_of(const Lengths& lengths) { return fmt::format("[{}]", fmt::join(lengths, ",")); }
 
 }  // namespace

@@ -21,6 +21,7 @@ class Printer {
         line("computes {}[{},{}] = {}{} . {}{} over {}", product.out, product.m, product.n, product.left, product.transpose_left ? "^T" : "",
              product.right, product.transpose_right ? "^T" : "", product.k);
     if (const auto* reference = std::get_if<ReferenceProgram>(&schedule_.computes)) print(*reference);
+    for (const Function& function : schedule_.functions) print(function);
     for (std::size_t p = 0; p < schedule_.programs.size(); ++p) print(p);
     return std::move(text_);
   }
@@ -81,6 +82,15 @@ class Printer {
     return axis >= 0 && static_cast<std::size_t>(axis) < mesh_.axes().size() ? mesh_.axes()[static_cast<std::size_t>(axis)].name : "?";
   }
 
+  void print(const Function& function) {
+    std::string parameters;
+    for (std::size_t b = 0; b < static_cast<std::size_t>(function.parameters); ++b)
+      parameters += (b == 0 ? "" : ", ") + function.body.buffers[b].name;
+    line("function {}({})", function.name, parameters);
+    for (const Buffer& buffer : function.body.buffers) print(buffer);
+    for (std::size_t t = 0; t < function.body.tasks.size(); ++t) print(function.body, t);
+  }
+
   void print(std::size_t p) {
     const Program& program = schedule_.programs[p];
     std::string devices;
@@ -134,6 +144,12 @@ class Printer {
                        region(program, collective.output));
   }
 
+  std::string describe(const Program& program, const Call& call) const {
+    std::string arguments;
+    for (const BufferId argument : call.arguments) arguments += (arguments.empty() ? "" : ", ") + program.buffers[argument.index()].name;
+    return fmt::format("call {}({})", schedule_.functions[static_cast<std::size_t>(call.function)].name, arguments);
+  }
+
   std::string describe(const Program& program, const Op& op) const {
     const auto operand = [&](const Region& r, int split, bool transposed) {
       return fmt::format("{}{}", region(program, r), transposed ? "^T" : "") + (r.dims.size() == 2 && split == 1 ? "" : fmt::format("|{}", split));
@@ -178,6 +194,7 @@ class Printer {
                                                region(program, r.target));
                           },
                           [&](const Collective& c) { return describe(program, c); },
+                          [&](const Call& c) { return describe(program, c); },
                       },
                       op);
   }
