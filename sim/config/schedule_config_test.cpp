@@ -70,9 +70,12 @@ TEST(ScheduleConfig, NumbersOfSavedValuesStay) {
   EXPECT_EQ(saved_number(LocalKind::fft), 27);
   EXPECT_EQ(saved_number(LocalKind::solve), 39);
   EXPECT_EQ(saved_number(LocalKind::unpack_blocks), 41);
+  EXPECT_EQ(saved_number(LocalKind::convert), 42);
+  EXPECT_EQ(saved_number(LocalKind::adamw), 50);
   EXPECT_EQ(saved_number(ReferenceKind::input), 0);
   EXPECT_EQ(saved_number(ReferenceKind::gelu), 10);
   EXPECT_EQ(saved_number(ReferenceKind::block_collective), 13);
+  EXPECT_EQ(saved_number(ReferenceKind::add_rows), 35);
   EXPECT_EQ(saved_number(CollectiveKind::all_gather), 0);
   EXPECT_EQ(saved_number(CollectiveKind::permute), 6);
   EXPECT_EQ(saved_number(DType::f32), 0);

@@ -404,6 +404,9 @@ class ScheduleReader {
       const Place numbering = place.at("numbering", n);
       op.numbering.push_back({read(message.numbering(n).first(), numbering.at("first")), message.numbering(n).block(), message.numbering(n).apart()});
     }
+    op.classes = natural(message.classes(), "classes", place);
+    const proto::Local::Optimiser& of = message.optimiser();
+    op.optimiser = {of.learning_rate(), of.beta1(), of.beta2(), of.epsilon(), of.weight_decay(), of.step()};
     return op;
   }
 

@@ -79,6 +79,7 @@ class ScheduleWriter {
     for (const int dimension : node.dims) message.add_dims(dimension);
     if (node.inverse) message.set_inverse(true);
     if (node.complex) message.set_complex(true);
+    if (node.below != 0) message.set_below(node.below);
     if (node.kind == ReferenceKind::block_collective) write(node.collective, *message.mutable_blocks());
   }
 
@@ -249,6 +250,17 @@ class ScheduleWriter {
       if (numbering.block != 0) added.set_block(numbering.block);
       if (numbering.apart != 1) added.set_apart(numbering.apart);
     }
+    if (op.classes != 0) message.set_classes(op.classes);
+    if (op.optimiser != Optimiser{}) write(op.optimiser, *message.mutable_optimiser());
+  }
+
+  static void write(const Optimiser& optimiser, proto::Local::Optimiser& message) {
+    message.set_learning_rate(optimiser.learning_rate);
+    if (optimiser.beta1 != 0) message.set_beta1(optimiser.beta1);
+    if (optimiser.beta2 != 0) message.set_beta2(optimiser.beta2);
+    if (optimiser.epsilon != 0) message.set_epsilon(optimiser.epsilon);
+    if (optimiser.weight_decay != 0) message.set_weight_decay(optimiser.weight_decay);
+    if (optimiser.step != 1) message.set_step(optimiser.step);
   }
 
   void write(const Shift& op, proto::Shift& message) const {

@@ -140,17 +140,26 @@ struct Numbering {
 };
 std::int64_t number_of(const Numbering& numbering, std::int64_t row, const Coordinates& at);
 
+/// The numbers of an optimiser's step. `step` counts from 1.
+struct Optimiser {
+  double learning_rate = 0, beta1 = 0, beta2 = 0, epsilon = 0, weight_decay = 0;
+  std::int64_t step = 1;
+  friend bool operator==(const Optimiser&, const Optimiser&) = default;
+};
+
 /// local_kind.hpp defines each kind: its operands, its result and its cost.
 struct Local {
   LocalKind kind = LocalKind::copy;
   std::vector<Region> reads, writes;
-  double factor = 1;  // scale; N of a norm
+  double factor = 1;  // scale; N of a norm, of a loss
   Unit unit = Unit::core;
-  bool features_first = false;  // of what is read: norms, attention, transpose
+  bool features_first = false;  // of what is read: norms, attention, transpose, logits
   bool causal = false;          // attention
   std::array<int, 2> dims{};    // of FFTs, twiddle factors and blocks
   std::vector<int> splits{};    // of matrices: how many of a region's first dimensions form the rows; by region, reads first. None: 1 for each
   std::vector<Numbering> numbering{};  // of rows and columns; none: they count from 0
+  std::int64_t classes = 0;            // cross-entropy: how many there are, on all devices
+  Optimiser optimiser{};               // sgd, adamw
   friend bool operator==(const Local&, const Local&) = default;
 };
 

@@ -46,6 +46,7 @@ class Printer {
         how += fmt::format(" number {}", node.number);
       if (node.kind == ReferenceKind::sum || node.kind == ReferenceKind::concatenate) how += fmt::format(" dim {}", node.dim);
       if (node.kind == ReferenceKind::slice) how += fmt::format(" dim {} from {}", node.dim, node.offset);
+      if (node.below != 0) how += fmt::format(" below {}", node.below);
       if (node.causal) how += " causal";
       if (!node.dims.empty()) how += fmt::format(" along {}", fmt::join(node.dims, ","));
       if (node.inverse) how += " inverse";
@@ -177,7 +178,8 @@ class Printer {
                               text += " numbered from " + to_text(mesh_, n.first);
                               if (n.block != 0) text += fmt::format(" by {} in {}", n.block, n.apart);
                             }
-                            return text;
+                            if (l.classes != 0) text += fmt::format(" classes {}", l.classes);
+                            return text + describe(l.optimiser);
                           },
                           [&](const Shift& s) {
                             return fmt::format("shift {} by {}: {} {} {}{}{}", mesh_.name(s.axis), to_text(mesh_, s.by), region(program, s.source),
@@ -197,6 +199,11 @@ class Printer {
                       op);
   }
 
+  static std::string describe(const Optimiser& of) {
+    if (of == Optimiser{}) return "";
+    return fmt::format(" learning rate {} betas {},{} epsilon {} weight decay {} step {}", of.learning_rate, of.beta1, of.beta2, of.epsilon,
+                       of.weight_decay, of.step);
+  }
   static std::string route(const std::vector<int>& order) { return order.empty() ? "" : fmt::format(" route {}", fmt::join(order, ",")); }
 
   void print(const Program& program, std::size_t t) {
