@@ -71,8 +71,9 @@ class Configuration {
   [[nodiscard]] YamlValue value(const std::string& key) const {
     const auto found = values_.find(key);
     if (found != values_.end()) return found->second;
-    auto fallback = read_yaml_value(default_of_key(key), {"MaxText's " + key, 1, 1});
-    return *fallback;
+    YamlValue fallback = *read_yaml_value(default_of_key(key), {});
+    fallback.where = {};  // said nowhere
+    return fallback;
   }
   [[nodiscard]] SourceLocation where(const std::string& key) const { return value(key).where; }
 
@@ -227,7 +228,7 @@ std::vector<std::int64_t> read_axes(Configuration& config, const std::vector<std
   if (product > most_training_devices) {
     config.problem(place, fmt::format("expected at most {} {}, found more", most_training_devices, of_what));
   } else if (whole && (rest ? *whole % product != 0 : *whole != product)) {
-    config.problem(place, fmt::format("expected axes whose product {} the {} {}, found {}", rest ? "divides" : "is", *whole, of_what, product));
+    config.problem(place, fmt::format("expected {} whose product {} the {} {}, found {}", fmt::join(keys, " x "), rest ? "divides" : "is", *whole, of_what, product));
   } else if (rest) {
     if (!whole) config.problem(place, fmt::format("{} is -1, the rest of how many {}? {}", keys[*rest], of_what, how_to_say));
     sizes[*rest] = whole.value_or(product) / product;
@@ -248,8 +249,8 @@ TrainingMesh read_mesh(Configuration& config, const MaxTextSystem& system) {
   if (!slices && rest_of_slices) slices = 1;
   const std::vector<std::int64_t> inside = read_axes(
       config, {"ici_pipeline_parallelism", "ici_data_parallelism", "ici_fsdp_parallelism", "ici_tensor_parallelism"}, devices, "devices of a slice",
-      "Give its size, or compile_topology=v5e-256");
-  const std::vector<std::int64_t> between = read_axes(config, {"dcn_data_parallelism"}, slices, "slices", "Give its size");
+      "The number of chips or compile_topology=v5e-256 says it");
+  const std::vector<std::int64_t> between = read_axes(config, {"dcn_data_parallelism"}, slices, "slices", "");
   TrainingMesh mesh{between[0], inside[0], inside[1], inside[2], 1, inside[3]};
   if (mesh.slice > most_training_devices / (inside[0] * inside[1] * inside[2] * inside[3]))
     config.problem(config.where("dcn_data_parallelism"), fmt::format("expected at most {} devices, found more", most_training_devices));

@@ -92,10 +92,10 @@ TEST(MaxText, AxesOfMinusOneAreTheRest) {
   EXPECT_EQ(read("compile_topology: v4-128\n", {}, {}).mesh, (TrainingMesh{.fsdp = 64}));  // cores, of which a device has two
   EXPECT_EQ(read("ici_fsdp_parallelism: 8\n", {}, {}).mesh, (TrainingMesh{.fsdp = 8}));
   EXPECT_EQ(read("ici_fsdp_parallelism: 8\ndcn_data_parallelism: 4\n", {}, {}).mesh, (TrainingMesh{.slice = 4, .fsdp = 8}));
-  EXPECT_EQ(error_of("", {}, {}), "MaxText's ici_fsdp_parallelism:1:1: ici_fsdp_parallelism is -1, the rest of how many devices of a slice? Give its size, or "
-                                  "compile_topology=v5e-256");
-  EXPECT_EQ(error_of("ici_tensor_parallelism: 3\n"), "MaxText's ici_fsdp_parallelism:1:1: expected axes whose product divides the 4 devices of a slice, found 3");
-  EXPECT_EQ(error_of("ici_fsdp_parallelism: 8\n"), "m.yml:1:23: expected axes whose product is the 4 devices of a slice, found 8");
+  EXPECT_EQ(error_of("", {}, {}), "ici_fsdp_parallelism is -1, the rest of how many devices of a slice? The number of chips or compile_topology=v5e-256 says it");
+  const std::string axes = "ici_pipeline_parallelism x ici_data_parallelism x ici_fsdp_parallelism x ici_tensor_parallelism";
+  EXPECT_EQ(error_of("ici_tensor_parallelism: 3\n"), "expected " + axes + " whose product divides the 4 devices of a slice, found 3");
+  EXPECT_EQ(error_of("ici_fsdp_parallelism: 8\n"), "m.yml:1:23: expected " + axes + " whose product is the 4 devices of a slice, found 8");
   EXPECT_EQ(error_of("ici_tensor_parallelism: -1\n"), "m.yml:1:25: expected one axis of -1 at most, found ici_fsdp_parallelism and ici_tensor_parallelism");
 }
 
@@ -144,11 +144,12 @@ TEST(MaxText, WhatIsNoYamlIsToldWithItsPlace) {
   EXPECT_THAT(error_of("just words\n"), HasSubstr("found a scalar or a list"));
   EXPECT_THAT(error_of("# nothing\n"), HasSubstr("m.yml:1:1: expected a mapping of keys to values, found nothing"));
   EXPECT_THAT(error_of("steps: 1\nsteps: 2\n"), HasSubstr("m.yml:2:1: expected every key once, found \"steps\" again"));
-  EXPECT_THAT(error_of("steps: 1\n---\nsteps: 2\n"), HasSubstr("expected one document, found several"));
+  EXPECT_THAT(error_of("steps: 1\n---\nsteps: 2\n"), HasSubstr("m.yml:2:1: expected one document, found another"));
   EXPECT_THAT(error_of("a: &x [1]\nb: *x\n"), HasSubstr("m.yml:1:4: expected no anchor"));
   EXPECT_THAT(error_of("steps: !!python/object:os.system x\n"), HasSubstr("expected no tag"));
   EXPECT_THAT(error_of("[1, 2]: 3\n"), HasSubstr("m.yml:1:1: expected a key, found a list or a mapping"));
   EXPECT_THAT(error_of(std::string("\x80\xff\0x", 4)), StartsWith("m.yml:"));
+  EXPECT_EQ(error_of(std::string(100, '\0')).find('\0'), std::string::npos);
   EXPECT_THAT(error_of("", {"steps=[1"}), StartsWith("steps:1:"));
   EXPECT_THAT(error_of("", {"base_emb_dim={a: b}"}), HasSubstr("expected a scalar or a list, found a mapping"));
 }

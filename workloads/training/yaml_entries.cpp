@@ -21,6 +21,20 @@ struct Unwanted {
   std::string message;
 };
 
+/// Behind the first document.
+class NoFurther final : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark& mark) override { throw Unwanted{mark, "expected one document, found another"}; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& /*mark*/, YAML::anchor_t /*anchor*/) override {}
+  void OnAlias(const YAML::Mark& /*mark*/, YAML::anchor_t /*anchor*/) override {}
+  void OnScalar(const YAML::Mark& /*mark*/, const std::string& /*tag*/, YAML::anchor_t /*anchor*/, const std::string& /*value*/) override {}
+  void OnSequenceStart(const YAML::Mark& /*mark*/, const std::string& /*tag*/, YAML::anchor_t /*anchor*/, YAML::EmitterStyle::value /*style*/) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark& /*mark*/, const std::string& /*tag*/, YAML::anchor_t /*anchor*/, YAML::EmitterStyle::value /*style*/) override {}
+  void OnMapEnd() override {}
+};
+
 /// Collects the entries of one document.
 class Collector final : public YAML::EventHandler {
  public:
@@ -110,26 +124,22 @@ class Collector final : public YAML::EventHandler {
   bool mapping_ = false, key_ = false;  // whether the root is a mapping, and a key waits for its value
 };
 
-/// Runs the parser over a text; a second document is an error.
+/// Runs the parser over a text.
 Status collect(std::string_view text, Collector& collector) {
   if (text.size() > yaml_limit) return Diagnostic{collector.at({}), "expected at most " + std::to_string(yaml_limit) + " bytes of YAML, found " + std::to_string(text.size())};
   try {
     std::istringstream stream{std::string{text}};
     YAML::Parser parser{stream};
     if (!parser.HandleNextDocument(collector)) return Diagnostic{collector.at({}), "expected a mapping of keys to values, found nothing"};
-    if (parser) {
-      Collector second{"", 0};
-      try {
-        if (parser.HandleNextDocument(second)) return Diagnostic{collector.at({}), "expected one document, found several"};
-      } catch (const Unwanted&) {
-        return Diagnostic{collector.at({}), "expected one document, found several"};
-      }
-    }
+    NoFurther rest;
+    if (parser) parser.HandleNextDocument(rest);
     return success();
   } catch (const Unwanted& unwanted) {
     return Diagnostic{collector.at(unwanted.mark), unwanted.message};
   } catch (const YAML::Exception& error) {
-    return Diagnostic{collector.at(error.mark.is_null() ? YAML::Mark{} : error.mark), "expected YAML: " + error.msg};
+    std::string message = error.msg;  // may hold a byte of the file
+    std::replace_if(message.begin(), message.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+    return Diagnostic{collector.at(error.mark.is_null() ? YAML::Mark{} : error.mark), "expected YAML: " + message};
   }
 }
 
