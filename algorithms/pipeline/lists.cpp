@@ -28,8 +28,8 @@ List one_f_one_b_list(const PipelineSpec& spec, int stage, int ahead) {
   return list;
 }
 
-/// S - s forwards; s pairs of backward_inputs and forward, by which all ranks hold S microbatches; then backward_inputs, backward_weights and forward in
-/// turn, leaving out what is done.
+/// S - s forwards; s pairs of backward_inputs and forward, by which all ranks hold S microbatches; then backward_inputs, backward_weights and forward
+/// in turn, leaving out what is done.
 List zero_bubble_list(const PipelineSpec& spec, int stage) {
   PipelineListWriter writer{spec.stages};
   for (int i = stage; i < spec.stages; ++i) writer.add(forward, stage);
@@ -99,7 +99,9 @@ Expected<PipelineLists> with_first_stage_merged(const PipelineLists& lists) {
   for (const List& list : lists.ranks) {
     List& units = merged.ranks.emplace_back();
     const PipelineTask* half = nullptr;  // the last task, if it is a backward_inputs of stage 0
-    const auto alone = [&] { return Diagnostic{{}, name_of(*half) + " is not followed by its backward of weights, which the first stage does with it"}; };
+    const auto alone = [&] {
+      return Diagnostic{{}, name_of(*half) + " is not followed by its backward of weights, which the first stage does with it"};
+    };
     for (const PipelineUnit& unit : list) {
       PipelineUnit kept;
       for (const PipelineTask& task : unit) {

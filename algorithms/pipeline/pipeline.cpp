@@ -68,8 +68,10 @@ Status check_rounds(const PipelineSpec& spec) {
   int below = m, above = m;
   while (!has_equal_rounds(below, D)) --below;
   while (!has_equal_rounds(above, D)) ++above;
-  return Diagnostic{of_field("microbatches"), fmt::format("{} microbatches in {} equal rounds over {} ranks; expected a multiple of {}, or the nearest that "
-                                                          "divide: {} or {}", m, m / D, D, D, below, above)};
+  return Diagnostic{of_field("microbatches"),
+                    fmt::format("{} microbatches in {} equal rounds over {} ranks; expected a multiple of {}, or the nearest that "
+                                "divide: {} or {}",
+                                m, m / D, D, D, below, above)};
 }
 
 }  // namespace
@@ -117,7 +119,8 @@ Status check_pipeline(const PipelineSpec& spec) {
     return Diagnostic{of_field("microbatches"), fmt::format("expected at most {}, that is {} over {} stages, got {}", most, most_stage_microbatches,
                                                             spec.stages, spec.microbatches)};
   if (spec.fuse_steady_state && !row.fuses)
-    return Diagnostic{of_field("fuse_steady_state"), fmt::format("expected interleaved-1f1b or kimi-k2, which alone fuse by choice, got {}", row.name)};
+    return Diagnostic{of_field("fuse_steady_state"),
+                      fmt::format("expected interleaved-1f1b or kimi-k2, which alone fuse by choice, got {}", row.name)};
   if (row.stages_per_rank == StagesPerRank::any) return check_rounds(spec);
   if (spec.schedule == PipelineSchedule::zero_bubble && spec.stages < 2)
     return Diagnostic{of_field("stages"), fmt::format("expected at least 2 stages with zero-bubble, got {}", spec.stages)};

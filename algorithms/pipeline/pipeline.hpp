@@ -2,8 +2,8 @@
 //
 //   S stages, D ranks, m microbatches, v = S / D stages per rank (virtual stages)
 //
-// A stage is a run of consecutive layers; a rank is the group of devices that owns v of them. Everything here is data and pure functions: no machine, no
-// clock. pipeline_times.hpp counts times in units, pipeline_step.hpp adds transfers and lifetimes.
+// A stage is a run of consecutive layers; a rank is the group of devices that owns v of them. Everything here is data and pure functions: no machine,
+// no clock. pipeline_times.hpp counts times in units, pipeline_step.hpp adds transfers and lifetimes.
 #pragma once
 
 #include <cstdint>
@@ -56,8 +56,8 @@ struct PipelineSpec {
 /// Of stages * microbatches: a list this long is a mistake, not a pipeline.
 inline constexpr std::int64_t most_stage_microbatches = 1 << 18;
 
-/// Errors, each at the field to blame: a count below 1; more than most_stage_microbatches; stages that the schedule cannot lay on the ranks; microbatches
-/// that it cannot order; fuse_steady_state of a schedule without it.
+/// Errors, each at the field to blame: a count below 1; more than most_stage_microbatches; stages that the schedule cannot lay on the ranks;
+/// microbatches that it cannot order; fuse_steady_state of a schedule without it.
 Status check_pipeline(const PipelineSpec& spec);
 
 /// Whether backward passes are split.

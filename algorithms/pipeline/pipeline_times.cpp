@@ -29,8 +29,7 @@ Status check_tasks(const PipelineLists& lists) {
       }
     }
   std::sort(all.begin(), all.end());
-  if (const auto twice = std::adjacent_find(all.begin(), all.end()); twice != all.end())
-    return Diagnostic{{}, name_of(*twice) + " is there twice"};
+  if (const auto twice = std::adjacent_find(all.begin(), all.end()); twice != all.end()) return Diagnostic{{}, name_of(*twice) + " is there twice"};
   return success();
 }
 
@@ -114,7 +113,8 @@ class PipelineClock {
         text += "; ...";
         break;
       }
-      text += fmt::format("{} rank {} waits at {} for {}", told == 1 ? ":" : ";", rank, name_of(lists_.ranks[rank][next_[rank]]), name_of(*awaited_[rank]));
+      text += fmt::format("{} rank {} waits at {} for {}", told == 1 ? ":" : ";", rank, name_of(lists_.ranks[rank][next_[rank]]),
+                          name_of(*awaited_[rank]));
     }
     return {{}, text};
   }

@@ -23,10 +23,11 @@ struct PipelineTimes {
 };
 
 /// Ranks execute their units in order. A unit starts as soon as its rank is free and every member's dependencies have ended, those inside the unit
-/// apart; its members run back to back. Other ranks see the result of a member at that member's own end; the unit holds its rank until its last member
-/// ends.
+/// apart; its members run back to back. Other ranks see the result of a member at that member's own end; the unit holds its rank until its last
+/// member ends.
 ///   cost     O(tasks log ranks)
-///   errors   a task of a stage or microbatch that the spec does not have, on another rank than that of its stage, or there twice; an order in which no
+///   errors   a task of a stage or microbatch that the spec does not have, on another rank than that of its stage, or there twice; an order in which
+///   no
 ///            rank can go on (the message says what each of the first waits for)
 Expected<PipelineTimes> pipeline_times(const PipelineLists& lists);
 
