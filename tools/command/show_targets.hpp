@@ -28,4 +28,7 @@ Expected<std::string> show_plan(const Options& options, Format format, const Run
 /// `podsim show sharding`: needs no system, but to know what the console shows. Returns the exit status.
 int show_sharding(const std::vector<std::string>& arguments, Console& console);
 
+/// `podsim show pipeline`: as above.
+int show_pipeline(const std::vector<std::string>& arguments, Console& console);
+
 }  // namespace podsim
