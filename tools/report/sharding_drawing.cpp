@@ -107,8 +107,7 @@ class LabelTable {
       }
       left -= width + (coloured_ ? 0 : 1);
       if (coloured_) {
-        const Colour back = colours_[i], text = text_colour(back);
-        line += fmt::format("\x1b[38;2;{};{};{};48;2;{};{};{}m{}\x1b[0m", text.red, text.green, text.blue, back.red, back.green, back.blue, cell);
+        line += coloured_text(cell, colours_[i]);
       } else {
         line += "│" + cell;
       }
@@ -169,11 +168,6 @@ std::vector<Colour> cell_colours(std::size_t cells) {
   for (std::size_t k = 0, i = 0; k < cells; ++k, i = (i + step) % cells)
     colours.push_back(tab20b.at(cells == 1 ? 0 : std::min<std::size_t>(19, 20 * i / (cells - 1))));
   return colours;
-}
-
-Colour text_colour(Colour background) {
-  const double luma = 0.299 * background.red + 0.587 * background.green + 0.114 * background.blue;
-  return luma > 186 ? Colour{} : Colour{255, 255, 255};
 }
 
 TextDrawing draw_sharding(const BlockGrid& grid, const std::string& platform, bool coloured, std::size_t columns) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/mesh/sharding.hpp"
+#include "tools/report/colour.hpp"
 
 namespace podsim {
 
@@ -42,15 +43,9 @@ Expected<BlockGrid> block_grid(const ShownArray& array, const SourceLocation& wh
 /// "CPU 0,2,4,6"
 std::string block_label(const std::string& platform, const ShownBlock& block);
 
-struct Colour {
-  std::uint8_t red = 0, green = 0, blue = 0;
-  friend bool operator==(const Colour&, const Colour&) = default;
-};
 /// The backgrounds of `cells` cells, row-major: entries of matplotlib's tab20b, stepping through it by half the number of cells, so that neighbours
 /// differ.
 std::vector<Colour> cell_colours(std::size_t cells);
-/// Black or white, whichever is easier to read on it.
-Colour text_colour(Colour background);
 
 struct TextDrawing {
   std::string text;
