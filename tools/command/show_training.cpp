@@ -6,6 +6,7 @@
 
 #include "sim/base/csv.hpp"
 #include "sim/base/units.hpp"
+#include "sim/config/files.hpp"
 #include "tools/command/options.hpp"
 #include "tools/command/show_targets.hpp"
 #include "tools/report/training_report.hpp"

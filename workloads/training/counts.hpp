@@ -36,7 +36,7 @@ struct TrainingCounts {
   [[nodiscard]] Flops hardware_flops() const;
 };
 
-/// The step must be divided(): an assert. Padded extents count as if they were real; the difference to the step before padding is the waste.
+/// Of a step with padded extents these count as if they were real; the difference to the step before padding is the waste.
 ///
 ///   product X[t,i].W[i,o]   2 t i o forward, twice that backward (dX and dW)
 ///   attention               4 sequences sequence^2 heads head_dim forward, twice that backward, or half of both. Kernels that compute the scores again
@@ -53,7 +53,7 @@ TrainingCounts counts_of(const TrainingStep& step, AttentionFlops attention = At
 std::vector<std::string> recomputed_stages(const TrainingModel& model, const Remat& remat);
 
 /// The FLOPs of a step on all devices by MaxText's own formula, from which its logs have TFLOP/s/device: products of the layers and of the logits,
-/// and attention, thrice for forward and backward. Releases since 2025 count causal attention half. No recomputation.
+/// and attention, thrice for forward and backward. Newer releases count causal attention half. No recomputation.
 /// source: AI-Hypercomputer/maxtext, maxtext_utils.py, calculate_tflops_training_per_device()
 Flops maxtext_flops(const TrainingStep& step, AttentionFlops attention);
 
@@ -63,7 +63,7 @@ struct PaddedCount {
   std::int64_t parameters = 0;  // padded minus given
   Flops flops{};                // the same, of hardware_flops()
 };
-/// The parts that padding makes larger. The second step is the padded one; both are divided() as far as counts_of() needs it.
+/// The parts that padding makes larger. The second step is the padded one.
 std::vector<PaddedCount> padding_waste(const TrainingStep& given, const TrainingStep& padded);
 
 /// The bytes of a device by kind.
