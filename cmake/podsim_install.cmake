@@ -27,7 +27,8 @@ function(podsim_install_package)
   write_basic_package_version_file("${PROJECT_BINARY_DIR}/podsimConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
   install(FILES "${PROJECT_BINARY_DIR}/podsimConfig.cmake" "${PROJECT_BINARY_DIR}/podsimConfigVersion.cmake"
                 "${PROJECT_SOURCE_DIR}/cmake/FindFFTW.cmake" "${PROJECT_SOURCE_DIR}/cmake/FindLAPACKE.cmake"
-                "${PROJECT_SOURCE_DIR}/cmake/FindOpenBLAS.cmake" "${PROJECT_SOURCE_DIR}/cmake/FindSimGrid.cmake" DESTINATION "${package}")
+                "${PROJECT_SOURCE_DIR}/cmake/FindOpenBLAS.cmake" "${PROJECT_SOURCE_DIR}/cmake/FindSimGrid.cmake"
+                "${PROJECT_SOURCE_DIR}/cmake/FindYamlCpp.cmake" DESTINATION "${package}")
 endfunction()
 
 # The outside packages that whoever links an installed library has to find: of the targets that it links, directly or through others of ours. What static

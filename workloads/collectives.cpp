@@ -82,11 +82,11 @@ ChunkRule chunk_rule(const System& system) {
 }
 
 CollectiveChooser on_factors(CollectiveChooser chooser, std::vector<AxisView> factors) {
-  return [chooser = std::move(chooser), factors = std::move(factors)](const Schedule& schedule,
+  return [chooser = std::move(chooser), factors = std::move(factors)](const Schedule& schedule, const Program& program,
                                                                       const Collective& collective) -> Expected<CollectiveAlgorithm> {
     Collective factored = collective;
     factored.axes = factors;
-    const auto algorithm = chooser(schedule, factored);
+    const auto algorithm = chooser(schedule, program, factored);
     if (!algorithm) return algorithm.error();
     return CollectiveAlgorithm{[algorithm = *algorithm, factors](const Mesh& mesh, const Program& program, const Collective& whole) {
       Collective on = whole;
@@ -97,19 +97,19 @@ CollectiveChooser on_factors(CollectiveChooser chooser, std::vector<AxisView> fa
 }
 
 CollectiveChooser by_dimension(ChunkRule chunks) {
-  return [chunks = std::move(chunks)](const Schedule& schedule, const Collective& collective) -> Expected<CollectiveAlgorithm> {
+  return [chunks = std::move(chunks)](const Schedule& schedule, const Program& program, const Collective& collective) -> Expected<CollectiveAlgorithm> {
     const auto otherwise = ring_or_line(chunks);
-    if (collective.axes.size() != 1) return otherwise(schedule, collective);
+    if (collective.axes.size() != 1) return otherwise(schedule, program, collective);
     const AxisView& axis = collective.axes.front();
     std::vector<AxisView> dimensions;
     if (axis == schedule.mesh.whole(axis.axis))
       for (const AxisView& factor : schedule.mesh.factors(axis.axis))
         if (factor.size > 1) dimensions.push_back(factor);
-    if (dimensions.size() < 2) return otherwise(schedule, collective);
+    if (dimensions.size() < 2) return otherwise(schedule, program, collective);
     const auto rotated = always("rotations", chunks);
     if (!rotated) return rotated.error();
-    const auto at_once = on_factors(*rotated, dimensions)(schedule, collective),
-               in_turn = on_factors(otherwise, dimensions)(schedule, collective);
+    const auto at_once = on_factors(*rotated, dimensions)(schedule, program, collective),
+               in_turn = on_factors(otherwise, dimensions)(schedule, program, collective);
     if (!at_once || !in_turn) return at_once ? in_turn : at_once;
     return CollectiveAlgorithm{[at_once = *at_once, in_turn = *in_turn](const Mesh& mesh, const Program& program, const Collective& whole) {
       auto expansion = at_once(mesh, program, whole);

@@ -156,7 +156,7 @@ CollectiveAlgorithm expansion_by(const CollectiveAlgorithmEntry& algorithm, Chun
 
 Expected<CollectiveChooser> always(std::string_view name, ChunkRule chunks) {
   if (const CollectiveAlgorithmEntry* entry = collective_algorithm_named(name))
-    return CollectiveChooser{[by = expansion_by(*entry, std::move(chunks))](const Schedule&, const Collective&) -> Expected<CollectiveAlgorithm> {
+    return CollectiveChooser{[by = expansion_by(*entry, std::move(chunks))](const Schedule&, const Program&, const Collective&) -> Expected<CollectiveAlgorithm> {
       return by;
     }};
   std::vector<std::string> names;
@@ -165,7 +165,7 @@ Expected<CollectiveChooser> always(std::string_view name, ChunkRule chunks) {
 }
 
 CollectiveChooser ring_or_line(ChunkRule chunks) {
-  return [chunks = std::move(chunks)](const Schedule&, const Collective&) -> Expected<CollectiveAlgorithm> {
+  return [chunks = std::move(chunks)](const Schedule&, const Program&, const Collective&) -> Expected<CollectiveAlgorithm> {
     return CollectiveAlgorithm{[chunks](const Mesh& mesh, const Program& program, const Collective& collective) {
       return of_any_size(mesh, program, collective, [&](const Mesh& on, const Program& around, const Collective& whole) {
         return in_phases(on, around, whole, [&](const Mesh& m, const Program& p, const Collective& c) { return on_ring_or_line(m, p, c, chunks); });

@@ -39,6 +39,7 @@ Regions regions_by_use(Op& op) {
                           return Regions{{&recv.target}, 0};
                         },
                         [](Collective&) { return Regions{}; },
+                        [](Call&) { return Regions{}; },
                     },
                     op);
 }

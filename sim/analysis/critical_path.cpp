@@ -142,6 +142,7 @@ class Walk {
 
   Seconds launch_of(const Task& task) const {
     const auto& launch = model_.machine->software.launch;
+    if (std::holds_alternative<Call>(task.op)) return {};
     if (std::holds_alternative<Matmul>(task.op)) return launch[static_cast<std::size_t>(CostKind::matmul)];
     if (is_launch(task.op))
       return launch[static_cast<std::size_t>(cost_kind_of(task.origin->kind))] +

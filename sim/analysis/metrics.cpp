@@ -16,12 +16,30 @@ namespace {
 
 __extension__ typedef unsigned __int128 Count;  // exact sums of bytes and flops: the same in any order, folded or not
 
-TimeSplit split_of(const NodeActivity& node, Picoseconds makespan) {
-  const std::vector<Interval> core = merged(node.core());
+/// Calls visit(played call) for each task of a node that is a Call.
+template <class Visit>
+void each_call(const Model& model, std::uint32_t node, Visit visit) {
+  const auto& [p, local] = model.deployment.places[node];
+  if (model.calls == nullptr || p == no_device) return;
+  for (std::size_t t = 0; t < model.costs[p].size(); ++t)
+    if (const PlayedCall* call = model.call(p, t); call != nullptr && model.deployment.who(p, t).does(local)) visit(*call);
+}
+
+/// The time in which a node's core is busy: all of its tasks, but of calls only what their own tasks take.
+Picoseconds busy_time(const Model& model, const NodeActivity& activity, std::uint32_t node) {
+  Picoseconds busy = covered(activity.core());
+  each_call(model, node, [&](const PlayedCall& call) { busy = busy - (call.length - call.compute); });
+  return busy;
+}
+
+TimeSplit split_of(const Model& model, const NodeActivity& activity, std::uint32_t node, Picoseconds makespan) {
+  const std::vector<Interval> core = merged(activity.core());
   std::vector<Interval> either = core;
-  node.each_flight([&](const Task&, const Interval& flight) { either.push_back(flight); });
-  const Picoseconds compute = covered(core), both = covered(merged(std::move(either)));
-  return {compute, both - compute, makespan - both};
+  activity.each_flight([&](const Task&, const Interval& flight) { either.push_back(flight); });
+  TimeSplit split{busy_time(model, activity, node), covered(merged(std::move(either))) - covered(core), {}};
+  each_call(model, node, [&](const PlayedCall& call) { split.exposed_communication = split.exposed_communication + call.exposed; });
+  split.waiting = makespan - split.compute - split.exposed_communication;
+  return split;
 }
 
 /// Sums over all transfers: visit(task, cost, path, payload bytes of the whole class of senders).
@@ -52,6 +70,15 @@ void measure_axes(const Model& model, const Timeline& timeline, Metrics& metrics
     link_bytes += moved;
     sums.transfers += model.devices_in[sender];
   });
+  if (model.calls != nullptr)
+    for (std::uint32_t p = 0; p < model.costs.size(); ++p)
+      for (std::size_t t = 0; t < model.costs[p].size(); ++t)
+        if (const PlayedCall* call = model.call(p, t))
+          for (const PlayedCall::Axis& axis : call->axes) {
+            axes[axis.axis].link_bytes += static_cast<Count>(axis.link_bytes);
+            axes[axis.axis].transfers += axis.transfers;
+            link_bytes += static_cast<Count>(axis.link_bytes);
+          }
   metrics.link_bytes = static_cast<double>(link_bytes);
   const NodeActivity busiest{model, timeline, model.node_of[metrics.busiest.index()]};
   const std::vector<Interval> core = merged(busiest.core());
@@ -64,6 +91,11 @@ void measure_axes(const Model& model, const Timeline& timeline, Metrics& metrics
     const Picoseconds in_flight = covered(flights);
     metrics.axes.push_back({axis, static_cast<double>(sums.link_bytes), sums.transfers, in_flight, in_flight - covered_by_both(flights, core)});
   }
+  each_call(model, model.node_of[metrics.busiest.index()], [&](const PlayedCall& call) {
+    for (const PlayedCall::Axis& axis : call.axes)
+      for (AxisMetrics& sums : metrics.axes)
+        if (sums.axis == axis.axis) sums.in_flight += axis.in_flight, sums.exposed += axis.exposed;
+  });
   if (!metrics.axes.empty() && metrics.axes.front().axis < 0) std::rotate(metrics.axes.begin(), metrics.axes.begin() + 1, metrics.axes.end());
 }
 
@@ -75,6 +107,11 @@ void measure_arithmetic(const Model& model, Metrics& metrics) {
       std::int64_t devices = 0;
       for (std::size_t l = 0; l < who.to.size(); ++l)
         if (who.does(l)) devices += model.devices_in[model.deployment.programs[p].devices[l]];
+      if (const PlayedCall* call = model.call(p, t)) {
+        metrics.tasks += call->tasks;
+        for (int d = 0; d < product_dtype_count; ++d) products.at(static_cast<std::size_t>(d)) += static_cast<Count>(call->products[static_cast<std::size_t>(d)]);
+        continue;
+      }
       metrics.tasks += devices;
       const auto* matmul = std::get_if<Matmul>(&model.task(p, t).op);
       if (matmul == nullptr || devices == 0) continue;
@@ -87,6 +124,7 @@ void measure_arithmetic(const Model& model, Metrics& metrics) {
   for (int d = 0; d < product_dtype_count; ++d) {
     const Count of_dtype = products.at(static_cast<std::size_t>(d));
     all += of_dtype;
+    metrics.products.at(static_cast<std::size_t>(d)) = static_cast<double>(of_dtype);
     if (of_dtype == 0 || !(metrics.makespan > Picoseconds{})) continue;
     metrics.mfu = metrics.mfu.value_or(0) + 2 * static_cast<double>(of_dtype) /
                                                 (model.schedule->mesh.devices() * peak_of(*model.machine, static_cast<DType>(d)).count() *
@@ -110,10 +148,10 @@ Metrics measure(const Model& model, const Timeline& timeline) {
   metrics.split.compute = Picoseconds{-1};
   std::uint32_t busiest = 0;
   for (std::uint32_t node = 0; node < model.nodes(); ++node)
-    if (const Picoseconds busy = covered(NodeActivity{model, timeline, node}.core()); busy > metrics.split.compute)
+    if (const Picoseconds busy = busy_time(model, NodeActivity{model, timeline, node}, node); busy > metrics.split.compute)
       metrics.split.compute = busy, busiest = node;
   metrics.busiest = model.device_of[busiest];
-  metrics.split = split_of(NodeActivity{model, timeline, busiest}, metrics.makespan);
+  metrics.split = split_of(model, NodeActivity{model, timeline, busiest}, busiest, metrics.makespan);
   measure_axes(model, timeline, metrics);
   measure_arithmetic(model, metrics);
   for (const Bytes peak : peak_memory(model, timeline)) metrics.peak_memory = std::max(metrics.peak_memory, peak);
@@ -125,7 +163,9 @@ std::vector<DeviceMetrics> measure_devices(const Model& model, const Timeline& t
   const std::vector<Bytes> peaks = peak_memory(model, timeline);
   for (std::uint32_t node = 0; node < model.nodes(); ++node)
     devices.push_back(
-        {model.device_of[node], model.devices_in[node], split_of(NodeActivity{model, timeline, node}, timeline.makespan), {}, {}, peaks[node]});
+        {model.device_of[node], model.devices_in[node], split_of(model, NodeActivity{model, timeline, node}, node, timeline.makespan), {}, {}, peaks[node]});
+  for (std::uint32_t node = 0; node < model.nodes(); ++node)
+    each_call(model, node, [&](const PlayedCall& call) { devices[node].sent += call.sent, devices[node].received += call.received; });
   each_transfer(model, [&](const Task&, const TaskCost& cost, const Path&, std::uint32_t sender, std::uint32_t receiver) {
     devices[sender].sent += cost.payload;
     devices[receiver].received += cost.payload;

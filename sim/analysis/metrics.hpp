@@ -1,6 +1,7 @@
 // Metrics of a run from its timeline. A folded model gives the same metrics as the model with one node per device.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <vector>
 
@@ -35,6 +36,7 @@ struct Metrics {
   DeviceId busiest;               // the device whose core is busy longest; ties: lowest
   TimeSplit split;                // of that device
   Flops flops;                    // sum over devices of 2mnk, unpadded
+  std::array<double, product_dtype_count> products{};  // the same by dtype, without the 2
   std::optional<double> mfu;      // sum over products of flops / peak of the dtype, over devices * makespan; nullopt without matmuls
   double link_bytes = 0;          // sum of payload * hops
   Bytes peak_memory;              // largest over devices and time of live buffers: earliest write to last use; inputs and outputs always live

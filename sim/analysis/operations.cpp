@@ -53,7 +53,9 @@ class Sorter {
     std::vector<Interval> core;
     for (const NodeActivity::CoreTime& time : activity_.core_times()) {
       Occurrence& occurrence = occurrences_[occurrence_of_[time.task.index()]];
-      occurrence.busy += time.interval.end - time.interval.begin;
+      const PlayedCall* call = time.share ? nullptr : model_.call(program_, time.task.index());
+      occurrence.busy += call != nullptr ? call->compute : time.interval.end - time.interval.begin;
+      if (call != nullptr) occurrence.called_exposed += call->exposed;
       occurrence.timed = true;
       core.push_back(time.interval);
     }
@@ -65,6 +67,7 @@ class Sorter {
   struct Occurrence {
     std::size_t first_task = 0;
     Picoseconds busy, exposed, overlapped;
+    Picoseconds called_exposed;  // of a Call: by its own tasks
     double memory_bytes = 0;
     bool timed = false;                         // on the core, or in flight
     std::map<int, std::set<AxisView>> views{};  // of a collective: of each mesh axis that it moves on
@@ -74,6 +77,7 @@ class Sorter {
   [[nodiscard]] double memory_bytes_of(std::size_t t, const Participants& who) const {
     const TaskCost& cost = model_.costs[program_][t];
     double bytes = who.does(local_) ? cost.memory_bytes : 0;
+    if (const PlayedCall* call = model_.call(program_, t); call != nullptr && who.does(local_)) bytes += call->memory_bytes;
     const double passes = model_.machine->chip.transfer_memory_passes;
     if (who.does(local_)) bytes += passes * static_cast<double>(cost.payload.count());
     if (!who.receives(local_)) return bytes;
@@ -87,7 +91,7 @@ class Sorter {
     const Task& task = schedule_program_.tasks[t];
     std::uint32_t* known = task.origin ? &collectives_.try_emplace(task.origin->collective, no_device).first->second : nullptr;
     if (known == nullptr || *known == no_device) {
-      occurrences_.push_back({t, {}, {}, {}, 0});
+      occurrences_.push_back({t, {}, {}, {}, {}, 0});
       if (known != nullptr) *known = static_cast<std::uint32_t>(occurrences_.size() - 1);
     }
     const std::uint32_t at = known != nullptr ? *known : static_cast<std::uint32_t>(occurrences_.size() - 1);
@@ -107,7 +111,7 @@ class Sorter {
     const std::vector<Picoseconds> exposed = exposed_by(core, flights, occurrences_.size());
     const CoveredBefore busy{core};
     for (std::size_t o = 0; o < occurrences_.size(); ++o) {
-      occurrences_[o].exposed = exposed[o];
+      occurrences_[o].exposed = exposed[o] + occurrences_[o].called_exposed;
       for (const Interval& flight : merged(std::move(of_each[o]))) {
         occurrences_[o].overlapped += busy(flight.end) - busy(flight.begin);
         occurrences_[o].timed |= flight.end > flight.begin;
@@ -158,6 +162,10 @@ class Sorter {
       operation.category = podsim::name_of(CollectiveKind::permute);
       operation.bytes = bytes_of(schedule_program_, shift->source);
       operation.devices = shift->axis.size;
+    } else if (const auto* call = std::get_if<Call>(&task.op)) {
+      operation.category = "call";
+      operation.name = model_.schedule->functions[static_cast<std::size_t>(call->function)].name;
+      return operation;
     } else {
       operation.category = "send";
       const auto* send = std::get_if<Send>(&task.op);

@@ -14,7 +14,7 @@ namespace podsim {
 /// however many tasks it was lowered to; so is a Shift, Send or Recv that an algorithm wrote.
 struct OperationMetrics {
   std::string name;           // the label without slice
-  std::string_view category;  // matmul, attention, elementwise, copy, send, or the name of a CollectiveKind (of a Shift: permute)
+  std::string_view category;  // matmul, attention, elementwise, copy, send, call, or the name of a CollectiveKind (of a Shift: permute)
   std::int64_t count = 0;
   Picoseconds busy;         // the core works on it
   Picoseconds exposed;      // the core is idle and waits for it (exposed_by())

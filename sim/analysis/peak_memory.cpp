@@ -11,7 +11,7 @@ namespace {
 /// Buffers of one program: when each was live on each node.
 class Lives {
  public:
-  Lives(const Model& model, std::uint32_t program) : nodes_{model.deployment.programs[program].devices.size()} {
+  Lives(const Model& model, std::uint32_t program) : scratch_of_calls_(model.deployment.programs[program].devices.size()), nodes_{model.deployment.programs[program].devices.size()} {
     const std::size_t count = model.schedule->programs[program].buffers.size() * nodes_;
     begin_.assign(count, Picoseconds{std::numeric_limits<std::int64_t>::max()});
     end_.assign(count, Picoseconds{-1});
@@ -24,9 +24,15 @@ class Lives {
     touch(region, local, end);
   }
 
+  /// Scratch buffers of a call; its arguments are read and written as of any task.
+  void call(Bytes scratch, std::size_t local, Picoseconds begin, Picoseconds end) {
+    scratch_of_calls_[local].emplace_back(begin, scratch);
+    scratch_of_calls_[local].emplace_back(end, Bytes{} - scratch);
+  }
+
   Bytes peak(const Program& program, std::size_t local) const {
     Bytes now;
-    std::vector<std::pair<Picoseconds, Bytes>> changes;
+    std::vector<std::pair<Picoseconds, Bytes>> changes = scratch_of_calls_[local];
     for (std::size_t b = 0; b < program.buffers.size(); ++b) {
       const Bytes size = size_of(program.buffers[b]);
       const std::size_t at = b * nodes_ + local;
@@ -48,6 +54,7 @@ class Lives {
     last = std::max(last, end);
   }
 
+  std::vector<std::vector<std::pair<Picoseconds, Bytes>>> scratch_of_calls_;  // by node
   std::size_t nodes_;
   std::vector<Picoseconds> begin_, end_;
 };
@@ -67,6 +74,14 @@ void follow(const Model& model, const Timeline& timeline, std::uint32_t p, std::
     } else if (const auto* local = std::get_if<Local>(&op)) {
       for (const Region& region : local->reads) here.read(region, l, sent);
       for (const Region& region : local->writes) here.write(region, l, start, sent);
+    } else if (const auto* call = std::get_if<Call>(&op)) {
+      const PlayedCall& played = *model.call(p, t);
+      for (std::size_t argument = 0; argument < call->arguments.size(); ++argument) {
+        const Region whole{call->arguments[argument], {}};
+        here.read(whole, l, sent);
+        if (played.writes[argument]) here.write(whole, l, start, sent);
+      }
+      here.call(played.scratch, l, start, sent);
     } else {
       const auto* shift = std::get_if<Shift>(&op);
       const auto& [program, local_there] = model.deployment.places[who.to[l]];

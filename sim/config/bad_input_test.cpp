@@ -298,6 +298,9 @@ TEST(BadSchedule, IsToldExactlyOfNumbers) {
       {"route_order: [1, 0]", "route_order: [1, -1]", "s:16:7: a dimension must not be negative, got -1"},
       {"factor: 0.5", "factor: nan", "s:19:89: factor must be a finite number, got nan"},
       {"factor: 0.5", "factor: -inf", "s:19:89: factor must be a finite number, got -inf"},
+      {"factor: 0.5", "classes: -5", "s:19:89: classes must not be negative, got -5"},
+      {"factor: 0.5", "optimiser { learning_rate: inf }", "s:19:101: learning_rate must be a finite number, got inf"},
+      {"factor: 0.5", "optimiser { momentum: 1 }", R"(s:19:101: unknown field "momentum", expected one of learning_rate, beta1, beta2, epsilon, weight_decay, step)"},
       {"factor: 0.5", "factor: \"half\"", R"(s:19:97: Expected double, got: "half")"},
       {"first: 0 last: 32", "first: 0 last: 33", "s:5:13: devices 0 to 33 are not among the 32 of the mesh"},
       {"first: 0 last: 32", "first: 8 last: 4", "s:5:13: devices 8 to 4 are not among the 32 of the mesh"},
@@ -326,7 +329,7 @@ TEST(BadSchedule, IsToldExactlyOfForm) {
       {"role: input", "role: quicksilver", R"(s:6:57: unknown value "quicksilver" of role, expected one of input, output, scratch)"},
       {"shift {", "shfit {", R"(s:11:5: unknown field "shfit", did you mean "shift"?)"},
       {"collective { kind: all_gather axis { name: \"col\" stride: 2 size: 4 } input { buffer: \"X\" } output { buffer: \"X\" } }", "",
-       "s:21:3: a task needs one of matmul, local, shift, send, recv, collective"},
+       "s:21:3: a task needs one of matmul, local, shift, send, recv, collective, call"},
       {"collective { kind: all_gather", "send { source { buffer: \"X\" } } collective { kind: all_gather",
        R"(s:21:53: Field "collective" is specified along with field "send", another member of oneof "op".)"},
       {"label: \"first\"\n", "label: \"first\" label: \"again\"\n", "s:10:20: label is given twice"},
@@ -363,7 +366,7 @@ TEST(BadSchedule, TooMuchOfEverything) {
   std::string problems = "format_version: 1\nprogram {\n";
   for (int i = 0; i < 1000; ++i) problems += "task {}\n";
   const std::string message = error_of(read_schedule(problems + "}", "s"));
-  EXPECT_EQ(message.substr(0, message.find('\n')), "s:3:1: a task needs one of matmul, local, shift, send, recv, collective");
+  EXPECT_EQ(message.substr(0, message.find('\n')), "s:3:1: a task needs one of matmul, local, shift, send, recv, collective, call");
   EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 20);
   EXPECT_EQ(message.substr(message.rfind('\n') + 1), "s: and 980 more");
   EXPECT_EQ(error_of(read_schedule("format_version: 1\ncollective { kind: reduce input {} output {} }", "s")),

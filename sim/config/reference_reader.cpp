@@ -63,6 +63,7 @@ class ReferenceReader {
     node.dims.assign(message.dims().begin(), message.dims().end());
     node.inverse = message.inverse();
     node.complex = message.complex();
+    node.below = natural(message.below(), "below", place);
     if (message.has_blocks() != (node.kind == ReferenceKind::block_collective))
       problem(place, "blocks belong to a block_collective, and to nothing else");
     else if (message.has_blocks())

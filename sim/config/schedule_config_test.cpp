@@ -70,9 +70,12 @@ TEST(ScheduleConfig, NumbersOfSavedValuesStay) {
   EXPECT_EQ(saved_number(LocalKind::fft), 27);
   EXPECT_EQ(saved_number(LocalKind::solve), 39);
   EXPECT_EQ(saved_number(LocalKind::unpack_blocks), 41);
+  EXPECT_EQ(saved_number(LocalKind::convert), 42);
+  EXPECT_EQ(saved_number(LocalKind::adamw), 50);
   EXPECT_EQ(saved_number(ReferenceKind::input), 0);
   EXPECT_EQ(saved_number(ReferenceKind::gelu), 10);
   EXPECT_EQ(saved_number(ReferenceKind::block_collective), 13);
+  EXPECT_EQ(saved_number(ReferenceKind::add_rows), 35);
   EXPECT_EQ(saved_number(CollectiveKind::all_gather), 0);
   EXPECT_EQ(saved_number(CollectiveKind::permute), 6);
   EXPECT_EQ(saved_number(DType::f32), 0);
@@ -234,6 +237,50 @@ TEST(ScheduleConfig, TheExampleOfTheReadmeIsAValidSchedule) {
   EXPECT_EQ(schedule->programs.at(0).tasks.size(), 4u);
   const Validation validation = validate(*schedule);
   EXPECT_TRUE(validation.ok()) << to_text(validation.all());
+}
+
+std::string two_calls() {
+  std::ifstream file{std::string(PODSIM_SOURCE_DIR) + "/algorithms/examples/two_calls.textproto"};
+  return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+TEST(ScheduleConfig, FunctionsAndCallsAreReadWithTheirPlaces) {
+  const auto schedule = read_schedule(two_calls(), "f");
+  ASSERT_TRUE(schedule) << to_text(schedule.error());
+  ASSERT_EQ(schedule->functions.size(), 1U);
+  const auto line_of = [](const WrittenAt& place) { return place.line; };
+  const Function& layer = schedule->functions.front();
+  EXPECT_EQ(layer.name, "layer");
+  EXPECT_EQ(layer.parameters, 3);
+  EXPECT_EQ(layer.body.buffers.size(), 4U);
+  EXPECT_TRUE(layer.body.devices.intervals.empty());
+  EXPECT_EQ(line_of(layer.body.tasks.at(1).written_at), 24);
+  EXPECT_EQ(line_of(layer.body.buffers.at(3).written_at), 14);
+  const Program& program = schedule->programs.front();
+  EXPECT_EQ(program.tasks.at(1).op, Op(Call{0, {BufferId{3}, BufferId{2}, BufferId{4}}}));
+  EXPECT_EQ(line_of(program.tasks.at(1).written_at), 44);
+  expect_round_trip(*schedule);
+}
+
+TEST(BadSchedule, IsToldExactlyOfFunctionsAndCalls) {
+  const auto error_with = [](const std::string& from, const std::string& to) {
+    std::string text = two_calls();
+    text.replace(text.find(from), from.size(), to);
+    const auto schedule = read_schedule(text, "f");
+    if (!schedule) return to_text(schedule.error());
+    const auto problems = check_shapes(*schedule);
+    return problems.empty() ? std::string{"none"} : to_text(problems.front());
+  };
+  EXPECT_EQ(error_with("call { function: \"layer\"", "call { function: \"later\""), R"(f:42:12: unknown function "later", did you mean "layer"?)");
+  EXPECT_EQ(error_with("name: \"layer\"", "name: \"\""), "f:9:3: a function has an empty name\nf:42:12: unknown function \"layer\"\nf:46:12: unknown function \"layer\"");
+  EXPECT_EQ(error_with("parameters: 3", "parameters: 5"), "f:8:1: expected parameters among the 4 buffers, found 5");
+  EXPECT_EQ(error_with("argument { buffer: \"X\" }", "argument { buffer: \"x\" }"), R"(f:42:41: unknown buffer "x", did you mean "X"?)");
+  EXPECT_EQ(error_with("argument { buffer: \"X\" }", "argument {}"), "f:42:30: an argument needs a buffer");
+  EXPECT_EQ(error_with("argument { buffer: \"X\" }", ""), R"(f:40:3: task 0 "first": "layer" takes 3 buffers, found 2)");
+  EXPECT_EQ(error_with("argument { buffer: \"X\" }", "argument { buffer: \"V\" }"),
+            R"(f:40:3: task 0 "first": "x" of "layer" is f32[32,256], buffer "V" is f32[64,256])");
+  EXPECT_EQ(error_with("length: 32 } dim { length: 256 } }\n      right", "length: 33 } dim { length: 256 } }\n      right"),
+            R"(f:24:3: function "layer": task 1 "product": left: dimension 0 of buffer "x" has 32 elements, the range takes 33)");
 }
 
 TEST(ScheduleConfig, TheBinaryFormIsSmallerThanTheText) {

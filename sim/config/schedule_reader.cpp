@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,6 +42,7 @@ class ScheduleReader {
     schedule_.name = message_.name();
     read_mesh(root);
     if (!file_.ok()) return file_.error();  // everything else names axes
+    read_functions(root);
     for (int p = 0; p < message_.program_size(); ++p) schedule_.programs.push_back(read(message_.program(p), root.at("program", p)));
     read_computes(root);
     if (!file_.ok()) return file_.error();
@@ -53,17 +55,20 @@ class ScheduleReader {
   void note_places(std::string_view bytes) {
     const auto file = std::make_shared<const std::string>(name_);
     const bool text = bytes.front() != binary_magic.front();
-    const auto places = text ? places_in(bytes, "program", {"task", "buffer"}) : std::vector<PlacesInEntry>{};
-    for (std::size_t p = 0; p < schedule_.programs.size(); ++p) {
-      const auto note = [&](const char* field, auto& entries) {
+    const auto note = [&](Program& program, const PlacesInEntry* places) {
+      const auto note_field = [&](const char* field, auto& entries) {
         for (std::size_t i = 0; i < entries.size(); ++i) {
-          const TextPlace place = text ? places.at(p).find(field)->second.at(i) : TextPlace{};
+          const TextPlace place = places != nullptr ? places->find(field)->second.at(i) : TextPlace{};
           entries[i].written_at = {file, place.line, place.column};
         }
       };
-      note("task", schedule_.programs[p].tasks);
-      note("buffer", schedule_.programs[p].buffers);
-    }
+      note_field("task", program.tasks);
+      note_field("buffer", program.buffers);
+    };
+    const auto places_of = [&](const char* field) { return text ? places_in(bytes, field, {"task", "buffer"}) : std::vector<PlacesInEntry>{}; };
+    const auto programs = places_of("program"), functions = schedule_.functions.empty() ? programs : places_of("function");
+    for (std::size_t p = 0; p < schedule_.programs.size(); ++p) note(schedule_.programs[p], text ? &programs.at(p) : nullptr);
+    for (std::size_t f = 0; f < schedule_.functions.size(); ++f) note(schedule_.functions[f].body, text ? &functions.at(f) : nullptr);
   }
 
   template <class... Args>
@@ -177,7 +182,7 @@ class ScheduleReader {
 
   Region read(const proto::Region& message, const Place& place) {
     Region region;
-    region.buffer = buffer_of(message, place);
+    region.buffer = buffer_of(message, "a region", place);
     Checked elements = 1;
     for (int d = 0; d < message.dim_size(); ++d) {
       region.dims.push_back(read(message.dim(d), place.at("dim", d)));
@@ -187,10 +192,12 @@ class ScheduleReader {
     return region;
   }
 
-  BufferId buffer_of(const proto::Region& message, const Place& place) {
-    const int buffers = program_message_->buffer_size();
+  /// Of a region or an argument.
+  template <class Message>
+  BufferId buffer_of(const Message& message, std::string_view what, const Place& place) {
+    const int buffers = buffer_count_;
     switch (message.buffer_of_program_case()) {
-      case proto::Region::kBuffer: {
+      case Message::kBuffer: {
         const auto named = buffers_.find(message.buffer());
         if (named == buffers_.end()) {
           problem(place.at("buffer"), "unknown buffer {}{}", quoted(message.buffer()), near(message.buffer(), [&] { return names_of(buffers_); }));
@@ -201,13 +208,13 @@ class ScheduleReader {
         }
         return {};
       }
-      case proto::Region::kPosition:
+      case Message::kPosition:
         if (message.position() < 0 || message.position() >= buffers)
           problem(place.at("position"), "the program has {} buffers, there is none at position {}", buffers, message.position());
         return BufferId{message.position()};
-      case proto::Region::BUFFER_OF_PROGRAM_NOT_SET: break;
+      case Message::BUFFER_OF_PROGRAM_NOT_SET: break;
     }
-    problem(place, "a region needs a buffer");
+    problem(place, "{} needs a buffer", what);
     return {};
   }
 
@@ -221,9 +228,26 @@ class ScheduleReader {
 
   // ---- Programs -----------------------------------------------------------------------------------------------------------------------
 
-  /// Regions and edges are read with the names of this program.
-  void enter(const proto::Program& message) {
-    program_message_ = &message;
+  void read_functions(const Place& root) {
+    for (int f = 0; f < message_.function_size(); ++f) {
+      const proto::Function& message = message_.function(f);
+      const Place place = root.at("function", f);
+      if (message.name().empty()) problem(place.at("name"), "a function has an empty name");
+      if (!functions_.emplace(message.name(), f).second) problem(place.at("name"), "there are two functions {}", quoted(message.name()));
+      if (message.parameters() < 0 || message.parameters() > message.buffer_size())
+        problem(place, "expected parameters among the {} buffers, found {}", message.buffer_size(), message.parameters());
+      Function function{message.name(), message.parameters(), {}};
+      enter(message);
+      read_body(function.body, message, place);
+      schedule_.functions.push_back(std::move(function));
+    }
+  }
+
+  /// Regions and edges are read with the names of this program or function.
+  template <class Message>
+  void enter(const Message& message) {
+    buffer_count_ = message.buffer_size();
+    task_count_ = message.task_size();
     buffers_.clear();
     labels_.clear();
     const auto note = [](Names& names, const std::string& name, int position) {
@@ -238,9 +262,14 @@ class ScheduleReader {
     enter(message);
     Program program;
     program.devices = message.has_devices() ? read(message.devices(), place.at("devices")) : every_device(schedule_.mesh);
+    read_body(program, message, place);
+    return program;
+  }
+
+  template <class Message>
+  void read_body(Program& program, const Message& message, const Place& place) {
     for (int b = 0; b < message.buffer_size(); ++b) program.buffers.push_back(read(message.buffer(b), place.at("buffer", b)));
     for (int t = 0; t < message.task_size(); ++t) program.tasks.push_back(read(message.task(t), t, place.at("task", t)));
-    return program;
   }
 
   DeviceSet read(const proto::DeviceSet& message, const Place& place) {
@@ -291,7 +320,8 @@ class ScheduleReader {
       case proto::Task::kSend: task.op = read(message.send(), place.at("send")); break;
       case proto::Task::kRecv: task.op = read(message.recv(), place.at("recv")); break;
       case proto::Task::kCollective: task.op = read(message.collective(), place.at("collective")); break;
-      case proto::Task::OP_NOT_SET: problem(place, "a task needs one of matmul, local, shift, send, recv, collective"); break;
+      case proto::Task::kCall: task.op = read(message.call(), place.at("call")); break;
+      case proto::Task::OP_NOT_SET: problem(place, "a task needs one of matmul, local, shift, send, recv, collective, call"); break;
     }
     for (int e = 0; e < message.after_size(); ++e) {
       const proto::Edge& edge = message.after(e);
@@ -306,7 +336,7 @@ class ScheduleReader {
   }
 
   TaskId earlier_task(const proto::Edge& edge, int position, const Place& place) {
-    const int tasks = program_message_->task_size();
+    const int tasks = task_count_;
     int task = 0;
     switch (edge.earlier_case()) {
       case proto::Edge::kTask:
@@ -374,6 +404,9 @@ class ScheduleReader {
       const Place numbering = place.at("numbering", n);
       op.numbering.push_back({read(message.numbering(n).first(), numbering.at("first")), message.numbering(n).block(), message.numbering(n).apart()});
     }
+    op.classes = natural(message.classes(), "classes", place);
+    const proto::Local::Optimiser& of = message.optimiser();
+    op.optimiser = {of.learning_rate(), of.beta1(), of.beta2(), of.epsilon(), of.weight_decay(), of.step()};
     return op;
   }
 
@@ -436,6 +469,21 @@ class ScheduleReader {
     return op;
   }
 
+  Call read(const proto::Call& message, const Place& place) {
+    Call op;
+    const auto function = functions_.find(message.function());
+    if (function == functions_.end())
+      problem(place.at("function"), "unknown function {}{}", quoted(message.function()), near(message.function(), [&] {
+                std::vector<std::string> names;
+                for (const auto& [name, number] : functions_) names.push_back(name);
+                return names;
+              }));
+    else
+      op.function = function->second;
+    for (int a = 0; a < message.argument_size(); ++a) op.arguments.push_back(buffer_of(message.argument(a), "an argument", place.at("argument", a)));
+    return op;
+  }
+
   Origin read(const proto::Origin& message, const Place& place) {
     Origin origin;
     origin.collective = natural(message.collective(), "collective", place);
@@ -493,8 +541,9 @@ class ScheduleReader {
   proto::Schedule message_;
   MessageFile file_;
   Schedule schedule_;
-  const proto::Program* program_message_ = nullptr;
+  int buffer_count_ = 0, task_count_ = 0;  // of the program that is being read
   Names buffers_, labels_;  // of that program
+  std::map<std::string, int> functions_;
 };
 
 }  // namespace

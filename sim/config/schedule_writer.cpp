@@ -29,6 +29,12 @@ class ScheduleWriter {
         if (factor.wraps) added.mutable_factor()->rbegin()->set_wraps(true);
       }
     }
+    for (const Function& function : schedule_.functions) {
+      proto::Function& added = *message.add_function();
+      added.set_name(function.name);
+      if (function.parameters != 0) added.set_parameters(function.parameters);
+      write_body(function.body, added);
+    }
     for (const Program& program : schedule_.programs) write(program, *message.add_program());
     write_computes(message);
     return message;
@@ -73,6 +79,7 @@ class ScheduleWriter {
     for (const int dimension : node.dims) message.add_dims(dimension);
     if (node.inverse) message.set_inverse(true);
     if (node.complex) message.set_complex(true);
+    if (node.below != 0) message.set_below(node.below);
     if (node.kind == ReferenceKind::block_collective) write(node.collective, *message.mutable_blocks());
   }
 
@@ -112,8 +119,15 @@ class ScheduleWriter {
     for (const Buffer& buffer : program.buffers) ++uses_[buffer.name];
   }
 
-  void write(const Program& program, proto::Program& message) {
+  /// Of a program or function.
+  template <class Message>
+  void write_body(const Program& program, Message& message) {
     enter(program);
+    for (const Buffer& buffer : program.buffers) write(buffer, *message.add_buffer());
+    for (const Task& task : program.tasks) write(task, *message.add_task());
+  }
+
+  void write(const Program& program, proto::Program& message) {
     if (program.devices != every_device(schedule_.mesh)) {
       proto::DeviceSet& devices = *message.mutable_devices();
       for (const DeviceSet::Interval& interval : program.devices.intervals) {
@@ -122,8 +136,7 @@ class ScheduleWriter {
         range.set_last(interval.last);
       }
     }
-    for (const Buffer& buffer : program.buffers) write(buffer, *message.add_buffer());
-    for (const Task& task : program.tasks) write(task, *message.add_task());
+    write_body(program, message);
   }
 
   void write(const Buffer& buffer, proto::Buffer& message) const {
@@ -159,13 +172,19 @@ class ScheduleWriter {
     if (affine.modulus != 0) message.set_modulus(affine.modulus);
   }
 
-  void write(const Region& region, proto::Region& message) const {
-    const Buffer& buffer = program_->buffers.at(region.buffer.index());
+  /// By its name where no other buffer has it.
+  template <class Message>
+  void write_buffer(BufferId id, Message& message) const {
+    const Buffer& buffer = program_->buffers.at(id.index());
     if (!buffer.name.empty() && uses_.at(buffer.name) == 1) {
       message.set_buffer(buffer.name);
     } else {
-      message.set_position(region.buffer.value);
+      message.set_position(id.value);
     }
+  }
+
+  void write(const Region& region, proto::Region& message) const {
+    write_buffer(region.buffer, message);
     for (const Range& range : region.dims) {
       proto::Range& dim = *message.add_dim();
       if (range.index != Affine{}) write(range.index, *dim.mutable_index());
@@ -184,6 +203,7 @@ class ScheduleWriter {
                    [&](const Send& op) { write(op, *message.mutable_send()); },
                    [&](const Recv& op) { write(op, *message.mutable_recv()); },
                    [&](const Collective& op) { write(op, *message.mutable_collective()); },
+                   [&](const Call& op) { write(op, *message.mutable_call()); },
                },
                task.op);
     for (const Edge& edge : task.after) {
@@ -230,6 +250,17 @@ class ScheduleWriter {
       if (numbering.block != 0) added.set_block(numbering.block);
       if (numbering.apart != 1) added.set_apart(numbering.apart);
     }
+    if (op.classes != 0) message.set_classes(op.classes);
+    if (op.optimiser != Optimiser{}) write(op.optimiser, *message.mutable_optimiser());
+  }
+
+  static void write(const Optimiser& optimiser, proto::Local::Optimiser& message) {
+    message.set_learning_rate(optimiser.learning_rate);
+    if (optimiser.beta1 != 0) message.set_beta1(optimiser.beta1);
+    if (optimiser.beta2 != 0) message.set_beta2(optimiser.beta2);
+    if (optimiser.epsilon != 0) message.set_epsilon(optimiser.epsilon);
+    if (optimiser.weight_decay != 0) message.set_weight_decay(optimiser.weight_decay);
+    if (optimiser.step != 1) message.set_step(optimiser.step);
   }
 
   void write(const Shift& op, proto::Shift& message) const {
@@ -269,6 +300,11 @@ class ScheduleWriter {
       added.set_from(pair.from);
       added.set_to(pair.to);
     }
+  }
+
+  void write(const Call& op, proto::Call& message) const {
+    message.set_function(schedule_.functions.at(static_cast<std::size_t>(op.function)).name);
+    for (const BufferId argument : op.arguments) write_buffer(argument, *message.add_argument());
   }
 
   void write(const Origin& origin, proto::Origin& message) const {

@@ -54,6 +54,9 @@ inline Schedule every_operation() {
       {"norm", Local{LocalKind::norm_grad, {first, second, first, nothing}, {second}, 4096, Unit::core, true, false}, {}, {}, {}},
       {"transform", Local{LocalKind::fft, {y}, {x}, 1, Unit::core, false, false, {0, 2}}, {}, {}, {}},
       {"factor", Local{LocalKind::getrf_panel, {x}, {y, second}, 1, Unit::core, false, false, {}, {2, 1, 0}, {{own(row), 4, 2}, {Affine{3}}}}, {}, {}, {}},
+      {"step", Local{LocalKind::adamw, {x, y, x, y}, {x, y, x}, 1, Unit::core, false, false, {}, {}, {}, 0, {1e-3, 0.9, 0.95, 1e-8, 0.1, 7}}, {}, {}, {}},
+      {"descend", Local{LocalKind::sgd, {x, y}, {x}, 1, Unit::core, false, false, {}, {}, {}, 0, {0.5}}, {}, {}, {}},
+      {"loss", Local{LocalKind::cross_entropy, {x, y, first}, {nothing}, 12, Unit::core, true, false, {}, {}, {{own(row)}}, 32000}, {}, {}, {}},
       {"mask", Local{LocalKind::attention_grad, {first, second}, {second}, 1, Unit::dma, false, true}, {}, {}, {}},
   };
   schedule.programs = {program, Program{{{{8, 16}}}, {program.buffers[1]}, {}}, Program{}};
@@ -74,6 +77,7 @@ inline ReferenceProgram every_node() {
     node.dim = n % 3;
     node.offset = n % 5, node.causal = n % 2 == 0;
     node.inverse = n % 3 == 1, node.complex = n % 5 == 2;
+    if (traits.kind == ReferenceKind::input) node.below = 32000;
     if (traits.kind == ReferenceKind::fft) node.dims = {1, 0};
     node.transpose_left = n % 2 == 1, node.transpose_right = n % 4 == 1;
     if (traits.kind == ReferenceKind::input) node.tensor = "X", node.operands.clear();
@@ -97,7 +101,21 @@ class RandomScheduleWriter {
   }
 
   Schedule write() && {
-    for (std::uint64_t p = 0; p < 1 + rng_.below(3); ++p) schedule_.programs.push_back(program());
+    for (std::uint64_t f = 0, functions = rng_.below(3); f < functions; ++f) {
+      Program body = program();
+      body.devices = {};
+      const int parameters = static_cast<int>(rng_.below(body.buffers.size() + 1));
+      schedule_.functions.push_back({"function " + std::to_string(f), parameters, std::move(body)});
+    }
+    for (std::uint64_t p = 0; p < 1 + rng_.below(3); ++p) {
+      schedule_.programs.push_back(program());
+      Program& caller = schedule_.programs.back();
+      for (std::size_t f = 0; f < schedule_.functions.size(); ++f) {
+        Call call{static_cast<int>(f), {}};
+        while (coin()) call.arguments.emplace_back(rng_.below(caller.buffers.size()));
+        caller.tasks.push_back({"call", std::move(call), {}, {}, {}});
+      }
+    }
     if (rng_.below(3) == 0)
       schedule_.computes =
           Products{1 + rng_.below(3), {"C", "A", "", rng_.between(0, 999), rng_.between(0, 999), rng_.between(0, 999), true, coin()}};
@@ -154,13 +172,18 @@ class RandomScheduleWriter {
     return result;
   }
 
+  Optimiser optimiser() {
+    const auto number = [&] { return coin() ? 0.0 : rng_.uniform(); };
+    return {number(), number(), number(), number(), number(), rng_.between(-3, 3)};
+  }
+
   Op operation(const Program& program) {
     const auto any = [&] { return region(program); };
     switch (rng_.below(6)) {
       case 0: return Matmul{any(), any(), any(), rng_.between(0, 3), rng_.between(0, 3), 1, coin(), coin(), coin()};
       case 1:
         return Local{local_table[rng_.below(local_table.size())].kind, {any()}, {any(), any()}, rng_.uniform(), static_cast<Unit>(rng_.below(2)),
-                     coin(), coin()};
+                     coin(), coin(), {}, {}, {}, coin() ? 0 : rng_.between(0, 9), coin() ? Optimiser{} : optimiser()};
       case 2: return Shift{view(), affine(), any(), any(), combine(), {}};
       case 3: return Send{rng_.between(-3, 3), {affine(), affine()}, any(), {2, 1}};
       case 4: return Recv{rng_.between(-3, 3), {affine()}, any(), combine()};

@@ -129,6 +129,29 @@ TEST_F(LocalCosts, ArithmeticRunsOnTheVectorUnit) {
   EXPECT_DOUBLE_EQ(time({LocalKind::add, {narrow, narrow}, {narrow}, 1, Unit::core}), 512 / 1e6);
 }
 
+// openxla/xprof commit 5fe3589, HLO stats of MaxText on four TPU v5p (data_tpu-training_hlo_stats_tpu_training.json.gz): the AdamW updates of one core, half a
+// chip's shard of a weight each, float32; only the gradient of the embedding is bf16.
+TEST_F(LocalCosts, AnOptimiserMovesTheBytesThatMaxTextsAdamWDoes) {
+  struct Fusion {
+    std::int64_t parameters;  // of the shard of a chip
+    double microseconds, gibibytes_per_second;
+    DType gradient = DType::f32;
+  };
+  const std::vector<Fusion> measured{{512 * 16 * 7168, 961.683, 796.13},                 // fusion.339
+                                     {7168 * 16 * 512, 956.911, 800.1},                  // fusion.337
+                                     {16 * 16 * 128 * 512, 198.081, 1104.35},            // fusion.372
+                                     {512 * 32000, 192.945, 1107.17},                    // fusion.388
+                                     {32000 * 512, 179.655, 1104.14, DType::bf16}};      // fusion.387
+  machine.chip.hbm_bandwidth = BytesPerSecond{1};
+  for (const auto& [parameters, microseconds, rate, gradient] : measured) {
+    program.buffers = {{"f32", {parameters / 2}, DType::f32, Role::scratch, {}, {}}, {"gradient", {parameters / 2}, gradient, Role::scratch, {}, {}}};
+    const Region x{BufferId{0}, {all(parameters / 2)}}, g{BufferId{1}, {all(parameters / 2)}};
+    const double bytes = time({LocalKind::adamw, {x, g, x, x}, {x, x, x}});
+    EXPECT_EQ(bytes, static_cast<double>(parameters) / 2 * (gradient == DType::f32 ? 28 : 26));
+    EXPECT_NEAR(microseconds * 1e-6 * rate * 0x1p30 / bytes, 1, 1e-3);
+  }
+}
+
 TEST_F(LocalCosts, AttentionsProductsRunOnTheMatrixUnitBesideTheVectorUnit) {
   // 2 sequences of 8 tokens, 3 groups of 4 queries, heads of 16.
   program.buffers = {{"qkv", {2, 8, 3, 6, 16}, DType::bf16, Role::scratch, {}, {}}, {"o", {2, 8, 3, 4, 16}, DType::bf16, Role::scratch, {}, {}}};

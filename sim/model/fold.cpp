@@ -343,6 +343,7 @@ Model Folding::quotient() const {
   Model result;
   result.schedule = model_.schedule;
   result.machine = model_.machine;
+  result.calls = model_.calls;
   result.node_of = devices_.class_of;
   result.devices_in = devices_.size;
   for (const std::uint32_t d : devices_.lowest) {
@@ -469,11 +470,11 @@ Model fold(Model model, Cancellation stop) {
 }
 
 Expected<Model> make_folded_model(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement,
-                                  Cancellation stop) {
-  auto torus = fold_torus(lowered, machine, topology, placement);
+                                  Cancellation stop, std::shared_ptr<const PlayedCalls> calls) {
+  auto torus = fold_torus(lowered, machine, topology, placement, calls);
   if (!torus) return torus.error();
   if (*torus) return **std::move(torus);
-  auto model = make_model(lowered, machine, topology, placement, stop);
+  auto model = make_model(lowered, machine, topology, placement, stop, std::move(calls));
   if (!model) return model.error();
   Model folded = fold(*std::move(model), stop);
   if (stop.requested()) return cancelled_work();

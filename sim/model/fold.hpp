@@ -21,11 +21,12 @@ Model fold(Model model, Cancellation stop = {});
 /// axes (or their factors), all devices are equivalent: one class. nullopt: the program or placement is not of this form, or not recognised as such.
 /// Errors: those of make_model().
 ///   cost    O(tasks), plus one pass over links and devices
-Expected<std::optional<Model>> fold_torus(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement);
+Expected<std::optional<Model>> fold_torus(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement,
+                                          std::shared_ptr<const PlayedCalls> calls = {});
 
 /// The folded model, by fold_torus() or fold(); unfolded if nothing folds. Errors: those of make_model().
 Expected<Model> make_folded_model(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement,
-                                  Cancellation stop = {});
+                                  Cancellation stop = {}, std::shared_ptr<const PlayedCalls> calls = {});
 
 /// A lower bound on a model's size before the schedule is deployed. It uses guards only: devices on which different tasks are present are never
 /// equivalent. `folds` true: equivalent devices count once. nullopt: several programs. The schedule must be well-shaped.

@@ -40,6 +40,7 @@ bool stays_within(const Program& program, const Op& op) {
           [&](const Matmul& m) { return stays(m.left) && stays(m.right) && stays(m.out); },
           [&](const Local& l) { return std::all_of(l.reads.begin(), l.reads.end(), stays) && std::all_of(l.writes.begin(), l.writes.end(), stays); },
           [&](const Shift& s) { return stays(s.source) && stays(s.target); },
+          [](const Call&) { return true; },
           [](const auto&) { return false; },
       },
       op);
@@ -97,12 +98,13 @@ LinkId lowest_like(const Grid& grid, LinkId link) {
 
 }  // namespace
 
-Expected<std::optional<Model>> fold_torus(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement) {
+Expected<std::optional<Model>> fold_torus(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement,
+                                          std::shared_ptr<const PlayedCalls> calls) {
   const Grid* grid = torus_of(lowered.mesh, topology, placement);
   if (grid == nullptr || lowered.mesh.devices() == 1 || !check_shapes(lowered).empty()) return std::optional<Model>{};
   auto deployment = seen_from_anywhere(lowered);
   if (!deployment) return std::optional<Model>{};
-  auto costed = cost_deployment(lowered, machine, topology, placement, *std::move(deployment));
+  auto costed = cost_deployment(lowered, machine, topology, placement, *std::move(deployment), {}, std::move(calls));
   if (!costed) return costed.error();
   Model model = *std::move(costed);
 

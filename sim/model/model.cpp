@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 
 #include "sim/base/units.hpp"
@@ -26,7 +27,8 @@ class ModelBuilder {
         stop_{stop},
         routes_{schedule.mesh, topology, placement} {}
 
-  Expected<Model> run(Deployment deployment) {
+  Expected<Model> run(Deployment deployment, std::shared_ptr<const PlayedCalls> calls) {
+    model_.calls = std::move(calls);
     model_.schedule = &schedule_;
     model_.machine = &machine_;
     model_.deployment = std::move(deployment);
@@ -43,6 +45,14 @@ class ModelBuilder {
       costs.reserve(schedule_.programs[p].tasks.size());
       for (std::size_t t = 0; t < schedule_.programs[p].tasks.size(); ++t) {
         if (stop_.requested()) return cancelled_work();
+        if (std::holds_alternative<Call>(model_.task(p, t).op)) {
+          assert(model_.calls != nullptr && placement_.speed.empty());
+          TaskCost cost;
+          cost.on_core = true;
+          cost.work = to_seconds(model_.call(p, t)->length);
+          costs.push_back(cost);
+          continue;
+        }
         costs.push_back(cost_of(machine_, schedule_.programs[p], model_.task(p, t)));
         if (costs.back().kind != TaskCost::Kind::transfer) continue;
         const auto routing = route(p, t);
@@ -185,18 +195,19 @@ Seconds uncontended(const Model& model, std::uint32_t program, std::size_t task,
 
 Seconds unshared(const TaskCost& cost, const Path& path) { return cost.delay + path.latency + Seconds{cost.flow_bytes / path.bottleneck.count()}; }
 
-Expected<Model> make_model(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement, Cancellation stop) {
+Expected<Model> make_model(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement, Cancellation stop,
+                           std::shared_ptr<const PlayedCalls> calls) {
   Deployed deployed = deploy(lowered, stop);
   if (!deployed.problems.empty()) return deployed.problems.front();
-  return cost_deployment(lowered, machine, topology, placement, std::move(deployed.deployment), stop);
+  return cost_deployment(lowered, machine, topology, placement, std::move(deployed.deployment), stop, std::move(calls));
 }
 
 Expected<Model> cost_deployment(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement,
-                                Deployment deployment, Cancellation stop) {
+                                Deployment deployment, Cancellation stop, std::shared_ptr<const PlayedCalls> calls) {
   if (placement.chip_of.size() != static_cast<std::size_t>(lowered.mesh.devices()))
     return Diagnostic{location_of(file_of(lowered)),
                       fmt::format("the schedule is for {} devices, the placement has {}", lowered.mesh.devices(), placement.chip_of.size())};
-  return ModelBuilder{lowered, machine, topology, placement, stop}.run(std::move(deployment));
+  return ModelBuilder{lowered, machine, topology, placement, stop}.run(std::move(deployment), std::move(calls));
 }
 
 }  // namespace podsim

@@ -3,7 +3,9 @@
 // costs; engines add durations, share links and serialise the core.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -68,6 +70,28 @@ struct ModelLink {
   bool is_memory = false;
 };
 
+/// A call of a function, on all devices of a program that calls it, as a run of its own found it: there every device does the same at the same time. The
+/// model that has it plays each Call as one task of this length.
+struct PlayedCall {
+  Picoseconds length;
+  Picoseconds compute, exposed;           // on each device: the core is busy; it is idle while something is in flight
+  std::array<double, product_dtype_count> products{};  // m n k of all devices, by dtype
+  std::int64_t tasks = 0;                 // instances on all devices
+  Bytes scratch;                          // the most that a device needs besides the arguments
+  Bytes sent, received;                   // by each device
+  double memory_bytes = 0;                // that each device moves through its memory
+  std::vector<bool> writes;               // by parameter
+  struct Axis {                           // traffic along a mesh axis, as AxisMetrics
+    int axis = 0;
+    double link_bytes = 0;
+    std::int64_t transfers = 0;
+    Picoseconds in_flight, exposed;
+  };
+  std::vector<Axis> axes;
+};
+/// [program][function]; of functions that the program does not call: no length.
+using PlayedCalls = std::vector<std::vector<PlayedCall>>;
+
 struct Model {
   const Schedule* schedule = nullptr;  // schedule and machine must outlive the model
   const Machine* machine = nullptr;
@@ -84,6 +108,7 @@ struct Model {
   std::vector<PathLink> path_links;
   std::vector<ModelLink> links;             // unfolded: by link id, then the memories by device
   std::vector<std::uint32_t> memory_paths;  // per node: the path of its works' bytes; empty: memory is not shared, or is never short
+  std::shared_ptr<const PlayedCalls> calls;  // of a schedule with calls
   int first_memory = 0;                     // the topology's link slots: LinkIds from here on are memories
 
   [[nodiscard]] std::size_t nodes() const { return device_of.size(); }
@@ -110,6 +135,11 @@ struct Model {
   [[nodiscard]] std::uint32_t memory_path(const TaskCost& cost, std::uint32_t node) const {
     return memory_paths.empty() || cost.memory_bytes == 0 ? no_device : memory_paths[node];
   }
+  /// What a task calls; nullptr: it is no Call.
+  [[nodiscard]] const PlayedCall* call(std::uint32_t program, std::size_t task) const {
+    const auto* call = std::get_if<Call>(&schedule->programs[program].tasks[task].op);
+    return call == nullptr ? nullptr : &(*calls)[program][static_cast<std::size_t>(call->function)];
+  }
   [[nodiscard]] Seconds at_speed(Seconds work, std::uint32_t node) const { return speed.empty() ? work : work / speed[node]; }
   [[nodiscard]] const Task& task(std::uint32_t program, std::size_t task) const { return schedule->programs[program].tasks[task]; }
 };
@@ -123,11 +153,12 @@ Seconds uncontended(const Model& model, std::uint32_t program, std::size_t task,
 /// One node per device. Errors: the schedule does not deploy (its first problem), a placement of another size, chips that are not connected, a
 /// duration that does not fit the clock; cancelled work.
 /// Cost O(tasks + distinct participants * devices); a route is searched once per distinct (from, to, options).
+/// A schedule with calls needs what they take (an assert), and cores of equal speed.
 Expected<Model> make_model(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement,
-                           Cancellation stop = {});
+                           Cancellation stop = {}, std::shared_ptr<const PlayedCalls> calls = {});
 
 /// The same for a deployment without problems. It may contain part of the devices; its tables then still use device indices of the mesh.
 Expected<Model> cost_deployment(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement,
-                                Deployment deployment, Cancellation stop = {});
+                                Deployment deployment, Cancellation stop = {}, std::shared_ptr<const PlayedCalls> calls = {});
 
 }  // namespace podsim

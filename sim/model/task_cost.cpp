@@ -60,12 +60,16 @@ TaskCost cost_of(const Machine& machine, const Program& program, const Task& tas
                           assert(!"lowered before timing");
                           return {};
                         },
+                        [](const Call&) -> TaskCost {
+                          assert(!"the model knows its length");
+                          return {};
+                        },
                     },
                     task.op);
 }
 
 double core_share_of(const Machine& machine, const Task& task) {
-  if (std::holds_alternative<Matmul>(task.op) || std::holds_alternative<Recv>(task.op)) return 0;
+  if (std::holds_alternative<Matmul>(task.op) || std::holds_alternative<Recv>(task.op) || std::holds_alternative<Call>(task.op)) return 0;
   if (const auto* local = std::get_if<Local>(&task.op); local && local->unit == Unit::core) return 0;
   return machine.software.core_share[static_cast<std::size_t>(kind_of(task))];
 }

@@ -213,6 +213,7 @@ class Deployer {
                    [&](const Send& send) { add(p, t.index(), senders(p, t, task, send)); },
                    [](const Recv&) {},        // its table is complete when all Sends are matched
                    [](const Collective&) {},  // rejected above
+                   [&](const Call&) { workers(p, t, task); },
                },
                task.op);
   }

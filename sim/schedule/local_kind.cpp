@@ -56,6 +56,18 @@ LocalFlops solve_flops(const Local& local) {
   return {Flops{systems * (2 * n * n * n / 3 + 2 * n * n * columns)}, Flops{}};
 }
 
+namespace {
+
+/// `extra`: of the vector unit, besides what the statistics take.
+LocalFlops with_statistics(const Local& local, double extra) {
+  return {Flops{}, Flops{2.5 * static_cast<double>(elements_of(local.reads[1])) + extra}};  // a maximum and a sum of each
+}
+
+}  // namespace
+
+LocalFlops cross_entropy_flops(const Local& local) { return with_statistics(local, 3 * static_cast<double>(elements_of(local.reads[2]))); }
+LocalFlops cross_entropy_grad_flops(const Local& local) { return with_statistics(local, 3 * static_cast<double>(elements_of(local.reads[0]))); }
+
 std::int64_t traffic_of_region(const Local& local, std::size_t region) {
   return elements_of(region < local.reads.size() ? local.reads[region] : local.writes[region - local.reads.size()]);
 }
@@ -68,6 +80,10 @@ std::int64_t traffic_of_rows(const Local& local, std::size_t region) {
   const std::int64_t rows = elements_of(local.reads.back()) * (local.kind == LocalKind::swap_rows ? 2 : 1);
   if (local.kind == LocalKind::scatter_rows && region == 0) return 0;
   return std::min(rows * matrix_extents(local, region).columns, traffic_of_region(local, region));
+}
+
+std::int64_t traffic_of_targets(const Local& local, std::size_t region) {
+  return region == 0 ? std::min(elements_of(local.reads[2]), traffic_of_region(local, 0)) : traffic_of_region(local, region);
 }
 
 }  // namespace podsim

@@ -28,6 +28,13 @@ namespace podsim {
 ///   qkv  [sequences, sequence, groups, q + 2, head]   of each group: q heads of queries, their keys, their values
 ///   o    [sequences, sequence, groups, q, head]       (features_first: [groups, q + 2, head, sequences, sequence] and so on)
 ///
+/// Losses are means over N = `factor` elements or tokens, of which a device holds a part: its loss is a partial sum, to be all-reduced. Losses and statistics
+/// are f32. Logits are [tokens, own classes] ([own classes, tokens] with features_first), numbering: of classes, of which there are `classes`; columns with
+/// higher numbers are padding. The statistics [tokens, 2] of the P devices that share the classes are all-gathered between the two steps. lse = log(sum of
+/// exp(logits of all classes)). A target is the number of a class, one for each token; another number is an error of the run.
+/// Optimisers update regions of equal element counts: parameters and gradient f32 or bf16, m and v f32. What `optimiser` holds is named as in PyTorch's AdamW; the
+/// decay is decoupled from the gradient.
+///
 /// getrf_panel factors the rows from the number of its first column on; rows and those columns are numbered one after the other. Its index has three
 /// rows: the pivots, as row numbers (row number c + i changes places with row number index[0, i], for i = 0, 1, .., c the number of the first column);
 /// the same as a permutation: the row that comes to row number c + i, and the row number that row c + i goes to. A matrix whose every candidate for a
@@ -83,6 +90,17 @@ enum class LocalKind {
   // pack_blocks reads, dims[1] of what unpack_blocks writes.
   pack_blocks,    // [.., P c, ..] -> [P, .., c, ..]
   unpack_blocks,  // [P, .., c, ..] -> [.., P c, ..]
+
+  // Of training steps.
+  convert,             // writes[0] = reads[0] in its own dtype, f32 or bf16
+  mean_square,         // y, target -> loss: sum of (y - target)^2 / N
+  mean_square_grad,    // y, target -> dy = 2 (y - target) / N
+  softmax_statistics,  // logits -> of each token the maximum of its own logits, and the sum of exp(logit - maximum)
+  cross_entropy,       // logits, statistics [P, tokens, 2], targets -> loss: sum of (lse - logit of the target) / N over tokens whose target is among the own classes
+  cross_entropy_grad,  // logits, statistics [P, tokens, 2], targets -> dlogits = (exp(logit - lse) - 1 at the target) / N
+  add_rows,            // B, index -> row number r is the sum of B's rows i with index[i] = r, in order of i, in float32: the gradient of gather_rows. `factor` as there
+  sgd,                 // parameters, gradient -> parameters
+  adamw,               // parameters, gradient, m, v -> parameters, m, v
 };
 
 /// The role of a kind for engines, metrics and proofs.
@@ -109,7 +127,8 @@ using LocalArithmetic = LocalFlops(const Local&);
 /// How many elements of a region cross memory: of those that pick rows, fewer than it has. `region` counts reads first.
 using LocalTraffic = std::int64_t(const Local&, std::size_t region);
 std::int64_t traffic_of_region(const Local& local, std::size_t region);
-std::int64_t traffic_of_rows(const Local& local, std::size_t region);  // as many elements as are picked
+std::int64_t traffic_of_rows(const Local& local, std::size_t region);     // as many elements as are picked
+std::int64_t traffic_of_targets(const Local& local, std::size_t region);  // of logits one for each token
 
 /// The dtypes that operands may have, as bits.
 using DTypeSet = unsigned;
@@ -133,6 +152,10 @@ LocalFlops fft_flops(const Local& local);
 LocalFlops getrf_flops(const Local& local);
 LocalFlops trsm_flops(const Local& local);   // n^2 m
 LocalFlops solve_flops(const Local& local);  // 2/3 n^3 + 2 n^2 m for each system
+/// 5 of the vector unit for each of P statistics of a token (maximum, difference, exponential, product, sum) and 3 for each token; its gradient 5 for each
+/// statistic and 3 for each logit.
+LocalFlops cross_entropy_flops(const Local& local);
+LocalFlops cross_entropy_grad_flops(const Local& local);
 
 /// A row of the table.
 struct LocalTraits {
@@ -150,7 +173,7 @@ struct LocalTraits {
   bool factor = false;  // `factor` has a meaning and is always printed
 };
 
-inline constexpr std::size_t local_kind_count = static_cast<std::size_t>(LocalKind::unpack_blocks) + 1;
+inline constexpr std::size_t local_kind_count = static_cast<std::size_t>(LocalKind::adamw) + 1;
 
 /// In the order of the enumerators.
 inline constexpr std::array<LocalTraits, local_kind_count> local_table{{
@@ -223,6 +246,22 @@ inline constexpr std::array<LocalTraits, local_kind_count> local_table{{
      .shapes = shapes::pack_blocks, .dtypes = dtypes::any},
     {.kind = LocalKind::unpack_blocks, .name = "unpack-blocks", .reads = 1, .writes = 1, .role = LocalRole::layout, .category = "copy",
      .shapes = shapes::unpack_blocks, .dtypes = dtypes::any},
+    {.kind = LocalKind::convert, .name = "convert", .reads = 1, .writes = 1, .category = "copy", .shapes = shapes::convert},
+    {.kind = LocalKind::mean_square, .name = "mean-square", .reads = 2, .writes = 1, .category = "loss", .flops = per_element<3>,
+     .shapes = shapes::mean_square, .factor = true},
+    {.kind = LocalKind::mean_square_grad, .name = "mean-square-grad", .reads = 2, .writes = 1, .category = "loss", .flops = per_element<2>,
+     .shapes = shapes::mean_square_grad, .in_place = 2, .factor = true},
+    {.kind = LocalKind::softmax_statistics, .name = "softmax-statistics", .reads = 1, .writes = 1, .category = "loss", .flops = per_element<4>,
+     .shapes = shapes::softmax_statistics},
+    {.kind = LocalKind::cross_entropy, .name = "cross-entropy", .reads = 3, .writes = 1, .category = "loss", .flops = cross_entropy_flops,
+     .shapes = shapes::cross_entropy, .dtypes = dtypes::any, .traffic = traffic_of_targets, .factor = true},
+    {.kind = LocalKind::cross_entropy_grad, .name = "cross-entropy-grad", .reads = 3, .writes = 1, .category = "loss", .flops = cross_entropy_grad_flops,
+     .shapes = shapes::cross_entropy_grad, .dtypes = dtypes::any, .in_place = 1, .factor = true},
+    {.kind = LocalKind::add_rows, .name = "add-rows", .reads = 2, .writes = 1, .flops = per_element<1>, .shapes = shapes::add_rows, .dtypes = dtypes::any,
+     .factor = true},
+    {.kind = LocalKind::sgd, .name = "sgd", .reads = 2, .writes = 1, .category = "optimiser", .flops = per_element<4>, .shapes = shapes::sgd, .in_place = 2},
+    {.kind = LocalKind::adamw, .name = "adamw", .reads = 4, .writes = 3, .category = "optimiser", .flops = per_element<16>, .shapes = shapes::adamw,
+     .in_place = 4},
 }};
 
 /// Whether a table has one row per kind, in the order of the enumerators.

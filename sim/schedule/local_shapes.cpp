@@ -7,7 +7,7 @@
 #include <limits>
 #include <optional>
 
-#include "sim/schedule/schedule.hpp"
+#include "sim/schedule/program_builder.hpp"
 
 namespace podsim {
 
@@ -15,11 +15,6 @@ namespace {
 
 using Lengths = std::vector<std::int64_t>;
 
-Lengths lengths_of(const Region& region) {
-  Lengths lengths;
-  for (const Range& range : region.dims) lengths.push_back(range.length);
-  return lengths;
-}
 std::string text_of(const Lengths& lengths) { return fmt::format("[{}]", fmt::join(lengths, ",")); }
 
 }  // namespace
@@ -47,6 +42,23 @@ void OperandCheck::dtype_among(const Region& region, unsigned dtypes, std::strin
   for (int d = 0; d < dtype_count; ++d)
     if ((dtypes >> d & 1U) != 0) expected += (expected.empty() ? "" : " or ") + std::string{name_of(static_cast<DType>(d))};
   problem(fmt::format("{} is {}; expected {}", name, name_of(found), expected));
+}
+
+std::string lengths_text(const Region& region) { return text_of(lengths_of(region)); }
+
+bool is_count(double number) { return number >= 1 && number <= 0x1p31 && number == std::floor(number); }
+
+bool numberings_fit(const Local& local, OperandCheck& check, std::size_t most) {
+  if (local.numbering.size() > most) {
+    check.problem(fmt::format("{} numberings; expected at most {}", local.numbering.size(), most));
+    return false;
+  }
+  for (const Numbering& numbering : local.numbering)
+    if (numbering.block < 0 || numbering.apart < 1 || numbering.block > (std::int64_t{1} << 31) || numbering.apart > (std::int64_t{1} << 24)) {
+      check.problem(fmt::format("blocks of {} rows, {} blocks apart; expected positive numbers", numbering.block, numbering.apart));
+      return false;
+    }
+  return true;
 }
 
 namespace shapes {
@@ -173,27 +185,10 @@ std::optional<MatrixExtents> matrix(const Local& local, OperandCheck& check, std
   check.problem(fmt::format("{} has {} dimensions, of which {} cannot be its rows", name, rank, split));
   return std::nullopt;
 }
-/// Between 1 and 2^31.
-bool is_whole(double number) { return number >= 1 && number <= 0x1p31 && number == std::floor(number); }
-
 std::string sizes_of(const MatrixExtents& extents) { return fmt::format("{}x{}", extents.rows, extents.columns); }
 
 void expect(OperandCheck& check, std::string_view name, const MatrixExtents& found, const MatrixExtents& expected) {
   if (found != expected) check.problem(fmt::format("{} is {}; expected {}", name, sizes_of(found), sizes_of(expected)));
-}
-
-/// Numberings are of rows, then of columns.
-bool numbered(const Local& local, OperandCheck& check, std::size_t most) {
-  if (local.numbering.size() > most) {
-    check.problem(fmt::format("{} numberings; expected at most {}", local.numbering.size(), most));
-    return false;
-  }
-  for (const Numbering& numbering : local.numbering)
-    if (numbering.block < 0 || numbering.apart < 1 || numbering.block > (std::int64_t{1} << 31) || numbering.apart > (std::int64_t{1} << 24)) {
-      check.problem(fmt::format("blocks of {} rows, {} blocks apart; expected positive numbers", numbering.block, numbering.apart));
-      return false;
-    }
-  return true;
 }
 
 bool has_dim(const Region& region, int dim, OperandCheck& check, std::string_view name) {
@@ -207,9 +202,9 @@ void picked_rows(const Local& local, OperandCheck& check, std::size_t array, std
   const auto of_array = matrix(local, check, array, "the array"), of_picked = matrix(local, check, picked, "the picked rows");
   const Region& named = local.reads[index];
   check.dtype_among(named, integers, "the index");
-  if (!numbered(local, check, 1) || !of_array || !of_picked) return;
+  if (!numberings_fit(local, check, 1) || !of_array || !of_picked) return;
   expect(check, "the picked rows", *of_picked, {elements_of(named), of_array->columns});
-  if (!is_whole(local.factor)) check.problem(fmt::format("{} numbers of rows; expected a whole number between 1 and 2^31", local.factor));
+  if (!is_count(local.factor)) check.problem(fmt::format("{} numbers of rows; expected a whole number between 1 and 2^31", local.factor));
 }
 
 }  // namespace
@@ -235,18 +230,18 @@ void twiddle(const Local& local, OperandCheck& check) {
   check.same(y, x, "the result", "the read region");
   if (!has_dim(x, local.dims[0], check, "the read region") || !has_dim(x, local.dims[1], check, "the read region")) return;
   if (local.dims[0] == local.dims[1]) check.problem("twiddle factors need two dimensions");
-  numbered(local, check, 2);
-  if (!is_whole(std::abs(local.factor))) check.problem(fmt::format("twiddle factors of {} points; expected a whole number, at most 2^31", local.factor));
+  numberings_fit(local, check, 2);
+  if (!is_count(std::abs(local.factor))) check.problem(fmt::format("twiddle factors of {} points; expected a whole number, at most 2^31", local.factor));
 }
 
 void iota(const Local& local, OperandCheck& check) {
   check.dtype_among(local.writes.front(), integers, "the result");
-  numbered(local, check, 1);
+  numberings_fit(local, check, 1);
 }
 
 void getrf_panel(const Local& local, OperandCheck& check) {
   const auto panel = matrix(local, check, 0, "the panel"), factors = matrix(local, check, 1, "the factors");
-  if (!panel || !factors || !numbered(local, check, 2)) return;
+  if (!panel || !factors || !numberings_fit(local, check, 2)) return;
   check.dtype_among(local.reads[0], float32, "the panel");
   check.dtype_among(local.writes[0], float32, "the factors");
   check.dtype_among(local.writes[1], integers, "the index");
@@ -274,7 +269,7 @@ void trsm(const Local& local, OperandCheck& check) {
 void triangle(const Local& local, OperandCheck& check) {
   const auto a = matrix(local, check, 0, "the matrix"), part = matrix(local, check, 1, "the result");
   check.dtypes(local.writes[0], local.reads[0], "the result", "the matrix");
-  if (a && part && numbered(local, check, 2)) expect(check, "the result", *part, *a);
+  if (a && part && numberings_fit(local, check, 2)) expect(check, "the result", *part, *a);
 }
 
 void gather_rows(const Local& local, OperandCheck& check) {
@@ -291,9 +286,14 @@ void scatter_rows(const Local& local, OperandCheck& check) {
 void swap_rows(const Local& local, OperandCheck& check) {
   check.same(local.writes[0], local.reads[0], "the result", "the array");
   check.dtype_among(local.reads[1], integers, "the index");
-  if (!matrix(local, check, 0, "the array") || !numbered(local, check, 2)) return;
+  if (!matrix(local, check, 0, "the array") || !numberings_fit(local, check, 2)) return;
   for (const Numbering& numbering : local.numbering)
     if (numbering.block != 0) return check.problem("rows that change places are adjacent");
+}
+
+void add_rows(const Local& local, OperandCheck& check) {
+  for (const Region* region : {&local.reads[0], &local.writes[0]}) check.dtype_among(*region, dtypes::real, "an array of rows");
+  picked_rows(local, check, 2, 0, 1);
 }
 
 void solve(const Local& local, OperandCheck& check) {

@@ -35,6 +35,11 @@ class OperandCheck {
   std::vector<std::string> problems_;
 };
 
+// For rules: "[4,6]"; whether a number is whole and between 1 and 2^31; whether there are at most so many numberings, each of blocks that are some.
+std::string lengths_text(const Region& region);
+bool is_count(double number);
+bool numberings_fit(const Local& local, OperandCheck& check, std::size_t most);
+
 /// Reports operands that do not fit. The number of operands is that of the kind's row, and the regions fit their buffers.
 using LocalShapes = void(const Local&, OperandCheck&);
 
@@ -84,8 +89,20 @@ void scatter_rows(const Local& local, OperandCheck& check);
 void swap_rows(const Local& local, OperandCheck& check);
 void solve(const Local& local, OperandCheck& check);
 
+void add_rows(const Local& local, OperandCheck& check);
+
 void pack_blocks(const Local& local, OperandCheck& check);
 void unpack_blocks(const Local& local, OperandCheck& check);
+
+// In training_shapes.cpp. Operands may be of two dtypes where the kind says so: a bf16 gradient of f32 parameters.
+void convert(const Local& local, OperandCheck& check);
+void mean_square(const Local& local, OperandCheck& check);
+void mean_square_grad(const Local& local, OperandCheck& check);
+void softmax_statistics(const Local& local, OperandCheck& check);
+void cross_entropy(const Local& local, OperandCheck& check);
+void cross_entropy_grad(const Local& local, OperandCheck& check);
+void sgd(const Local& local, OperandCheck& check);
+void adamw(const Local& local, OperandCheck& check);
 
 }  // namespace shapes
 }  // namespace podsim

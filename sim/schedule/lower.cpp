@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "sim/base/blame.hpp"
+#include "sim/schedule/calls.hpp"
 #include "sim/schedule/text.hpp"
 #include "sim/schedule/validate.hpp"
 
@@ -86,7 +87,7 @@ class ProgramLowering {
       kept_.erase(kept);
       return last;
     }
-    const auto algorithm = chooser_(schedule_, collective);
+    const auto algorithm = chooser_(schedule_, program_, collective);
     if (!algorithm) return algorithm.error();
     auto expansion = (*algorithm)(schedule_.mesh, program_, collective);
     if (expansion && --repetitions_.count[first] > 0) kept_.emplace(first, *expansion);
@@ -178,8 +179,22 @@ Bytes own_block_of(const Program& program, const Collective& collective) {
 }
 
 Expected<Schedule> lower(const Schedule& schedule, const CollectiveChooser& chooser) {
+  auto lowered = lower_with_calls(schedule, chooser);
+  if (!lowered || !has_calls(*lowered)) return lowered;
+  return inline_calls(*lowered);
+}
+
+Expected<Schedule> lower_with_calls(const Schedule& schedule, const CollectiveChooser& chooser) {
   if (const auto problems = check_shapes(schedule); !problems.empty()) return problems.front();
   Schedule lowered{schedule.name, schedule.mesh, {}, schedule.computes};
+  for (const Function& function : schedule.functions) {
+    Program body = function.body;
+    body.devices = every_device(schedule.mesh);  // of its callers, in whole groups
+    auto result = ProgramLowering{schedule, body, chooser}.run();
+    if (!result) return in_context("function " + quoted(function.name), result.error());
+    result->devices = {};
+    lowered.functions.push_back({function.name, function.parameters, *std::move(result)});
+  }
   lowered.programs.reserve(schedule.programs.size());
   for (const Program& program : schedule.programs) {
     auto result = ProgramLowering{schedule, program, chooser}.run();

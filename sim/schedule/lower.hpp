@@ -13,7 +13,7 @@ namespace podsim {
 using CollectiveAlgorithm = std::function<Expected<Expansion>(const Mesh&, const Program&, const Collective&)>;
 
 /// Chooses the algorithm for each Collective. Errors: none applies.
-using CollectiveChooser = std::function<Expected<CollectiveAlgorithm>(const Schedule&, const Collective&)>;
+using CollectiveChooser = std::function<Expected<CollectiveAlgorithm>(const Schedule&, const Program&, const Collective&)>;
 
 /// The bytes that a device copies from the input of an out-of-place collective to its output, because it has them already: the input of an all-gather, an
 /// n-th of the input of a reduce-scatter, all-reduce (rounded up to elements) or all-to-all of n devices. Nothing if input and output share a buffer.
@@ -29,7 +29,10 @@ Bytes own_block_of(const Program& program, const Collective& collective);
 ///   * Lowered tasks record their Origin. The launch takes the time of copying the own block, too.
 /// Example: task 1 follows an all-gather on a ring of 2. Lowered, the launch comes first, then the alias of the own block, then a Shift by +1, then
 /// task 1; each waits for the one before it.
-/// Errors: those of the chooser and the algorithm. A schedule without Collectives is returned unchanged.
+/// Functions are lowered once, each on its own: queues of axes do not lead across calls. Then calls are inlined (calls.hpp).
+/// Errors: those of the chooser and the algorithm. A schedule without Collectives and Calls is returned unchanged.
 Expected<Schedule> lower(const Schedule& schedule, const CollectiveChooser& chooser);
+/// The same, but the result has its calls and functions. Proofs, numeric and all engines but des need them inlined.
+Expected<Schedule> lower_with_calls(const Schedule& schedule, const CollectiveChooser& chooser);
 
 }  // namespace podsim

@@ -20,7 +20,7 @@ using testing::Writer;
 
 /// A collective algorithm that returns this, whatever it is asked for.
 CollectiveChooser always(Expansion expansion) {
-  return [expansion](const Schedule&, const Collective&) -> Expected<CollectiveAlgorithm> {
+  return [expansion](const Schedule&, const Program&, const Collective&) -> Expected<CollectiveAlgorithm> {
     return CollectiveAlgorithm{[expansion](const Mesh&, const Program&, const Collective&) -> Expected<Expansion> { return expansion; }};
   };
 }
@@ -266,7 +266,7 @@ TEST(Lower, EqualCollectivesAreExpandedOnceAndLoweredAsIfEachHadBeen) {
     return Expansion{{step("in", shift(f.row, 1, collective.input, part(c, 0, 1))), step("out", copy(part(c, 0, 1), part(f.b, 0, 1)), {after(TaskId{0})})},
                      {{"c", {1}, DType::f32, Role::scratch, {}, {}}}};
   };
-  const auto lowered = lower(f.w.schedule, [&](const Schedule&, const Collective& collective) -> Expected<CollectiveAlgorithm> {
+  const auto lowered = lower(f.w.schedule, [&](const Schedule&, const Program&, const Collective& collective) -> Expected<CollectiveAlgorithm> {
     if (collective.axes.front() == f.col)
       return CollectiveAlgorithm{[&](const Mesh&, const Program&, const Collective&) -> Expected<Expansion> { return f.one_step(f.col); }};
     return CollectiveAlgorithm{expand};
@@ -305,9 +305,9 @@ TEST(Lower, EachProgramCountsItsOwnCollectivesAndQueues) {
 TEST(Lower, ErrorsNameTheTask) {
   Fixture f;
   f.w.add("gather", f.gather({f.row}));
-  const auto none = [](const Schedule&, const Collective&) -> Expected<CollectiveAlgorithm> { return Diagnostic{{}, "nothing fits"}; };
+  const auto none = [](const Schedule&, const Program&, const Collective&) -> Expected<CollectiveAlgorithm> { return Diagnostic{{}, "nothing fits"}; };
   EXPECT_EQ(to_text(lower(f.w.schedule, none).error()), "task 0 \"gather\": nothing fits");
-  const auto fails = [](const Schedule&, const Collective&) -> Expected<CollectiveAlgorithm> {
+  const auto fails = [](const Schedule&, const Program&, const Collective&) -> Expected<CollectiveAlgorithm> {
     return CollectiveAlgorithm{[](const Mesh&, const Program&, const Collective&) -> Expected<Expansion> { return Diagnostic{{}, "too open"}; }};
   };
   EXPECT_EQ(to_text(lower(f.w.schedule, fails).error()), "task 0 \"gather\": too open");

@@ -73,6 +73,7 @@ std::vector<Region*> regions_of(Op& op) {
                         [](Collective& c) {
                           return Regions{&c.input, &c.output};
                         },
+                        [](Call&) { return Regions{}; },
                     },
                     op);
 }

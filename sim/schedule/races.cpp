@@ -39,6 +39,7 @@ void for_each_touch(const Op& op, Visit visit) {
                  [&](const Send& s) { visit(Touch{s.source, false, false, Side::source}); },
                  [&](const Recv& r) { visit(Touch{r.target, true, false, Side::target}); },
                  [](const Collective&) {},
+                 [](const Call&) { assert(false && "calls are inlined before they are proven"); },
              },
              op);
 }

@@ -65,6 +65,22 @@ TEST(Races, ElementwiseKindsWorkInPlaceInTheSameRegionAlone) {
   EXPECT_EQ(races_of(swiglu_grad, {0, 10, 20}, {20, 5}), 2u);
 }
 
+TEST(Races, AnOptimiserWorksInPlace) {
+  const auto races_of = [](std::int64_t parameters, std::int64_t m, std::int64_t v) {
+    Writer w{ring(1)};
+    const BufferId a = w.scratch("a", {80});
+    Local step{LocalKind::adamw, {part(a, 0, 10), part(a, 10, 10), part(a, 20, 10), part(a, 30, 10)}, {part(a, parameters, 10), part(a, m, 10), part(a, v, 10)}};
+    step.optimiser = {1, 0.5, 0.5, 1};
+    w.add("task", step);
+    const Validation validation = validate(w.schedule);
+    EXPECT_THAT(validation.shapes, IsEmpty()) << to_text(validation.shapes);
+    return validation.races.size();
+  };
+  EXPECT_EQ(races_of(0, 20, 30), 0u);
+  EXPECT_EQ(races_of(40, 50, 60), 0u);
+  EXPECT_EQ(races_of(5, 50, 60), 2u) << "across the parameters and the gradient";
+}
+
 TEST(Races, KindsThatReadAllForEachElementDoNotWorkInPlace) {
   const auto races_of = [](LocalKind kind, const std::vector<std::vector<std::int64_t>>& reads, const std::vector<std::int64_t>& write,
                            std::size_t over) {

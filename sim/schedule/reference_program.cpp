@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "sim/base/diagnostic.hpp"
@@ -24,18 +25,6 @@ std::optional<std::int64_t> count_of(const Extents& extents) {
     count *= extent;
   }
   return count;
-}
-
-/// nullopt: the dimensions do not meet.
-std::optional<Extents> broadcast(const Extents& a, const Extents& b) {
-  Extents result(std::max(a.size(), b.size()), 1);
-  for (std::size_t i = 0; i < result.size(); ++i) {
-    const auto from_end = [&](const Extents& extents) { return i < extents.size() ? extents[extents.size() - 1 - i] : 1; };
-    const std::int64_t x = from_end(a), y = from_end(b);
-    if (x != y && x != 1 && y != 1) return std::nullopt;
-    result[result.size() - 1 - i] = std::max(x, y);
-  }
-  return result;
 }
 
 class ReferenceChecker {
@@ -76,7 +65,7 @@ class ReferenceChecker {
     check_complex(node);
     switch (node.kind) {
       case ReferenceKind::input:
-        if (node.tensor.empty()) of_node("an input needs a tensor");
+        check_input(node);
         break;
       case ReferenceKind::product: check_product(node); break;
       case ReferenceKind::add:
@@ -110,6 +99,20 @@ class ReferenceChecker {
       case ReferenceKind::lu_lower:
       case ReferenceKind::lu_upper: check_lu(node); break;
       case ReferenceKind::solve: check_solve(node); break;
+      case ReferenceKind::square_root:
+      case ReferenceKind::softmax:
+        expect(node, operand(node, 0).extents);
+        if (node.kind == ReferenceKind::softmax && node.extents.empty()) of_node("there is no last dimension");
+        break;
+      case ReferenceKind::log_sum_exp:
+        if (const Extents& from = operand(node, 0).extents; from.empty())
+          of_node("there is no last dimension");
+        else
+          expect(node, {from.begin(), from.end() - 1});
+        break;
+      case ReferenceKind::one_hot:
+      case ReferenceKind::take_rows:
+      case ReferenceKind::add_rows: check_rows(node); break;
     }
   }
 
@@ -152,6 +155,29 @@ class ReferenceChecker {
     if (node.extents != expected) of_node("the result is {}; expected {}", shape_text(node.extents), shape_text(expected));
   }
 
+  void check_input(const ReferenceNode& node) {
+    if (node.tensor.empty()) return of_node("an input needs a tensor");
+    constexpr std::int64_t most = std::int64_t{1} << 31;
+    if (node.below < 0 || node.below > most) return of_node("whole numbers below {}; expected at most 2^31", node.below);
+    if (const auto [held, is_new] = below_.try_emplace(node.tensor, node.below); held->second != node.below)
+      of_node("whole numbers below {} here, below {} in an earlier node", node.below, held->second);
+  }
+
+  /// one_hot [i.., n], take_rows [i.., row..] of [rows, row..], add_rows [rows, row..] of [i.., row..].
+  void check_rows(const ReferenceNode& node) {
+    const Extents& index = operand(node, node.kind == ReferenceKind::one_hot ? 0 : 1).extents;
+    const auto begins_with_index = [&](const Extents& extents) {
+      return extents.size() >= index.size() && std::equal(index.begin(), index.end(), extents.begin());
+    };
+    const auto after = [](const Extents& extents, std::size_t dims) { return Extents(extents.begin() + static_cast<std::ptrdiff_t>(dims), extents.end()); };
+    const bool adds = node.kind == ReferenceKind::add_rows;
+    const Extents& picked = adds ? operand(node, 0).extents : node.extents;
+    const Extents& rows = adds ? node.extents : operand(node, 0).extents;
+    const bool fits = node.kind == ReferenceKind::one_hot ? begins_with_index(picked) && picked.size() == index.size() + 1
+                                                          : begins_with_index(picked) && !rows.empty() && after(picked, index.size()) == after(rows, 1);
+    if (!fits) of_node("the result is {}, which does not follow from {}{}", shape_text(node.extents), operand_text(node, 0), node.operands.size() == 1 ? "" : " and " + operand_text(node, 1));
+  }
+
   void check_product(const ReferenceNode& node) {
     const Extents &a = operand(node, 0).extents, &b = operand(node, 1).extents;
     const std::size_t rank = a.size();
@@ -169,7 +195,7 @@ class ReferenceChecker {
   }
 
   void check_elementwise(const ReferenceNode& node) {
-    const std::optional<Extents> expected = broadcast(operand(node, 0).extents, operand(node, 1).extents);
+    const std::optional<Extents> expected = broadcast_extents(operand(node, 0).extents, operand(node, 1).extents);
     if (!expected) return of_node("these do not broadcast to one shape: {}, {}", operand_text(node, 0), operand_text(node, 1));
     expect(node, *expected);
   }
@@ -358,6 +384,7 @@ class ReferenceChecker {
   const ReferenceProgram& program_;
   const Mesh& mesh_;
   std::size_t node_ = 0;
+  std::map<std::string, std::int64_t> below_;  // of inputs, by tensor
   std::vector<std::string> problems_;
 };
 
@@ -412,6 +439,17 @@ std::int64_t element_count(const Extents& extents) {
   std::int64_t count = 1;
   for (const std::int64_t extent : extents) count *= extent;
   return count;
+}
+
+std::optional<Extents> broadcast_extents(const Extents& a, const Extents& b) {
+  Extents result(std::max(a.size(), b.size()), 1);
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    const auto from_end = [&](const Extents& extents) { return i < extents.size() ? extents[extents.size() - 1 - i] : 1; };
+    const std::int64_t x = from_end(a), y = from_end(b);
+    if (x != y && x != 1 && y != 1) return std::nullopt;
+    result[result.size() - 1 - i] = std::max(x, y);
+  }
+  return result;
 }
 
 std::string claim_of(const ReferenceProgram& program) {

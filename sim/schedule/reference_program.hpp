@@ -52,8 +52,16 @@ enum class ReferenceKind {
   lu_lower,   // L, ones on its diagonal
   lu_upper,   // U
   solve,      // x with a x = b: a [.., n, n], b [.., n] or [.., n, m]
+
+  // Of training steps. An index holds whole numbers; one that names no row is an error of the evaluation.
+  square_root,  // elementwise
+  softmax,      // exp(a) / sum of exp(a), along the last dimension
+  log_sum_exp,  // log(sum of exp(a)) along the last dimension, which disappears
+  one_hot,      // index [..] -> [.., n]: 1 at the index, 0 elsewhere
+  take_rows,    // a [rows, ..], index [i..] -> [i.., ..]: the rows of a that the index names
+  add_rows,     // b [i.., ..], index [i..] -> [rows, ..]: row r is the sum of the rows of b whose index is r
 };
-inline constexpr std::size_t reference_kind_count = static_cast<std::size_t>(ReferenceKind::solve) + 1;
+inline constexpr std::size_t reference_kind_count = static_cast<std::size_t>(ReferenceKind::add_rows) + 1;
 
 struct ReferenceTraits {
   ReferenceKind kind;
@@ -93,6 +101,12 @@ inline constexpr std::array<ReferenceTraits, reference_kind_count> reference_tab
     {ReferenceKind::lu_lower, "lu-lower", 1, false},
     {ReferenceKind::lu_upper, "lu-upper", 1, false},
     {ReferenceKind::solve, "solve", 2, false},
+    {ReferenceKind::square_root, "square-root", 1, false},
+    {ReferenceKind::softmax, "softmax", 1, false, true},
+    {ReferenceKind::log_sum_exp, "log-sum-exp", 1, false, true},
+    {ReferenceKind::one_hot, "one-hot", 1, true},
+    {ReferenceKind::take_rows, "take-rows", 2, true},
+    {ReferenceKind::add_rows, "add-rows", 2, true},
 }};
 constexpr const ReferenceTraits& traits_of(ReferenceKind kind) { return reference_table[static_cast<std::size_t>(kind)]; }
 static_assert(
@@ -136,6 +150,7 @@ struct ReferenceNode {
   std::vector<int> dims{};                               // fft: of the operand
   bool inverse = false;                                  // fft
   bool complex = false;                                  // whether the elements of the result are
+  std::int64_t below = 0;                                // input: filled with whole numbers from 0 to below - 1, whatever the filling; 0: with any
   friend bool operator==(const ReferenceNode&, const ReferenceNode&) = default;
 };
 
@@ -151,13 +166,16 @@ inline constexpr std::size_t most_reference_nodes = 1 << 16;
 inline constexpr std::size_t most_reference_dimensions = 8;
 
 /// What is wrong with the graph, one text per node or output: operands that are missing, too many or not earlier; extents that do not follow from
-/// those of the operands; complex operands where real ones are needed; axes that the mesh lacks; blocks that do not divide; an array of more than 2^58 elements; no output, or one twice.
+/// those of the operands; a tensor with two ranges of whole numbers; complex operands where real ones are needed; axes that the mesh lacks; blocks that do not divide; an array of more than 2^58 elements; no output, or one twice.
 std::vector<std::string> check_reference(const ReferenceProgram& program, const Mesh& mesh);
 
 /// The extents of the block of an array that a sharding gives each device. The sharding passed check_reference().
 Extents block_extents(const Extents& extents, const Sharding& sharding, const Mesh& mesh);
 
 std::int64_t element_count(const Extents& extents);
+
+/// Of elementwise operations on two operands; nullopt: the dimensions do not meet.
+std::optional<Extents> broadcast_extents(const Extents& a, const Extents& b);
 
 /// "Y = X W^T, Z = relu(Y)", by tensors and names of nodes; a graph that is too large to read is counted: "Y of 40 operations".
 std::string claim_of(const ReferenceProgram& program);

@@ -140,17 +140,26 @@ struct Numbering {
 };
 std::int64_t number_of(const Numbering& numbering, std::int64_t row, const Coordinates& at);
 
+/// The numbers of an optimiser's step. `step` counts from 1.
+struct Optimiser {
+  double learning_rate = 0, beta1 = 0, beta2 = 0, epsilon = 0, weight_decay = 0;
+  std::int64_t step = 1;
+  friend bool operator==(const Optimiser&, const Optimiser&) = default;
+};
+
 /// local_kind.hpp defines each kind: its operands, its result and its cost.
 struct Local {
   LocalKind kind = LocalKind::copy;
   std::vector<Region> reads, writes;
-  double factor = 1;  // scale; N of a norm
+  double factor = 1;  // scale; N of a norm, of a loss
   Unit unit = Unit::core;
-  bool features_first = false;  // of what is read: norms, attention, transpose
+  bool features_first = false;  // of what is read: norms, attention, transpose, logits
   bool causal = false;          // attention
   std::array<int, 2> dims{};    // of FFTs, twiddle factors and blocks
   std::vector<int> splits{};    // of matrices: how many of a region's first dimensions form the rows; by region, reads first. None: 1 for each
   std::vector<Numbering> numbering{};  // of rows and columns; none: they count from 0
+  std::int64_t classes = 0;            // cross-entropy: how many there are, on all devices
+  Optimiser optimiser{};               // sgd, adamw
   friend bool operator==(const Local&, const Local&) = default;
 };
 
@@ -233,7 +242,16 @@ struct Collective {
   friend bool operator==(const Collective&, const Collective&) = default;
 };
 
-using Op = std::variant<Matmul, Local, Shift, Send, Recv, Collective>;
+/// Runs function number `function` of the schedule once, with these buffers of the program in place of its parameters. A Call is a task of the core: it
+/// takes its turn in program order, and from its start until all of the function's tasks have ended nothing else runs on the core. So the tasks of
+/// the function wait for the core task before the Call, and core tasks behind the Call wait for them. A Call has no guard.
+struct Call {
+  int function = 0;
+  std::vector<BufferId> arguments{};
+  friend bool operator==(const Call&, const Call&) = default;
+};
+
+using Op = std::variant<Matmul, Local, Shift, Send, Recv, Collective, Call>;
 
 /// Whether the operation is the software launch of a Collective, which counts as communication.
 inline bool is_launch(const Op& op) {
@@ -329,6 +347,16 @@ struct Program {
   friend bool operator==(const Program&, const Program&) = default;
 };
 
+/// What programs call: a layer's forward pass, written once however often it runs. The first `parameters` buffers of the body stand for buffers of the
+/// caller with equal extents and dtype; the others are scratch of each call. All are scratch here, and the body has no devices: those of its caller.
+/// Its transfers are Shifts and Collectives, among the devices of the caller; a body has no Send, Recv or Call.
+struct Function {
+  std::string name;
+  int parameters = 0;
+  Program body;
+  friend bool operator==(const Function&, const Function&) = default;
+};
+
 /// Y[m,n] = left * right over k, by tensor name; a transposed operand is stored [k,m] or [n,k].
 struct Product {
   std::string out = "Y", left = "X", right = "W";
@@ -347,6 +375,7 @@ struct Schedule {
   Mesh mesh;
   std::vector<Program> programs;
   Computes computes;
+  std::vector<Function> functions{};  // that programs call
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 

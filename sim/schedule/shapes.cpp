@@ -24,13 +24,11 @@ class ShapeChecker {
   std::vector<Diagnostic> check() {
     place_ = file_of(schedule_);
     check_device_sets();
+    for (const Function& function : schedule_.functions) check_function(function);
+    in_function_ = false;
     for (std::size_t p = 0; p < schedule_.programs.size(); ++p) {
-      program_ = &schedule_.programs[p];
       where_ = schedule_.programs.size() == 1 ? "" : fmt::format("program {} ", p);
-      const std::size_t before = problems_.size();
-      for (const Buffer& buffer : program_->buffers) check_buffer(buffer);
-      if (problems_.size() > before) continue;  // regions are judged by their buffers
-      for (std::size_t t = 0; t < program_->tasks.size(); ++t) check_task(TaskId{t});
+      check_program(schedule_.programs[p]);
     }
     if (problems_.empty()) check_computes();
     return std::move(problems_);
@@ -42,6 +40,25 @@ class ShapeChecker {
     problems_.push_back({location_of(place_), where_ + fmt::format(format, std::forward<Args>(args)...)});
   }
   std::string task() const { return "task " + task_name(*program_, task_); }
+
+  void check_program(const Program& program) {
+    program_ = &program;
+    const std::size_t before = problems_.size();
+    for (const Buffer& buffer : program.buffers) check_buffer(buffer);
+    if (problems_.size() > before) return;  // regions are judged by their buffers
+    for (std::size_t t = 0; t < program.tasks.size(); ++t) check_task(TaskId{t});
+  }
+
+  void check_function(const Function& function) {
+    in_function_ = true;
+    where_ = fmt::format("function {}: ", quoted(function.name));
+    if (function.parameters < 0 || static_cast<std::size_t>(function.parameters) > function.body.buffers.size())
+      problem("{} parameters, but {} buffers", function.parameters, function.body.buffers.size());
+    if (!function.body.devices.intervals.empty()) problem("a function has no devices of its own");
+    for (const Buffer& buffer : function.body.buffers)
+      if (buffer.role != Role::scratch) problem("buffer {}: expected scratch: a function reads and writes what its caller gives it", quoted(buffer.name));
+    check_program(function.body);
+  }
 
   void check_device_sets() {
     std::vector<bool> taken(static_cast<std::size_t>(schedule_.mesh.devices()), false);
@@ -336,11 +353,13 @@ class ShapeChecker {
   }
 
   void check(const Send& send) {
+    if (in_function_) problem("{}: a function has no Send: expected it in the program, behind the Call", task());
     check_route_order(send.route_order);
     check_peer(send.to);
     check_region(send.source, "source");
   }
   void check(const Recv& recv) {
+    if (in_function_) problem("{}: a function has no Recv: expected it in the program, before the Call", task());
     check_peer(recv.from);
     check_region(recv.target, "target");
   }
@@ -379,6 +398,34 @@ class ShapeChecker {
     else if (!collective.pairs.empty())
       problem("{}: {} takes no pairs", task(), name_of(collective.kind));
     if (collective.root < 0 || collective.root >= devices) problem("{}: root {} is not among {} devices", task(), collective.root, devices);
+  }
+
+  void check(const Call& call) {
+    const Task& entry = program_->tasks[task_.index()];
+    if (in_function_) {
+      problem("{}: a function does not call another", task());
+      return;
+    }
+    if (!entry.where.empty()) problem("{}: a Call has no guard: expected another program for the devices that do not call", task());
+    if (call.function < 0 || static_cast<std::size_t>(call.function) >= schedule_.functions.size()) {
+      problem("{}: there is no function {}, but {} of them", task(), call.function, schedule_.functions.size());
+      return;
+    }
+    const Function& function = schedule_.functions[static_cast<std::size_t>(call.function)];
+    if (static_cast<int>(call.arguments.size()) != function.parameters) {
+      problem("{}: {} takes {} buffers, found {}", task(), quoted(function.name), function.parameters, call.arguments.size());
+      return;
+    }
+    for (std::size_t a = 0; a < call.arguments.size() && a < function.body.buffers.size(); ++a) {
+      if (call.arguments[a].value < 0 || call.arguments[a].index() >= program_->buffers.size()) {
+        problem("{}: there is no buffer {}", task(), call.arguments[a].value);
+        continue;
+      }
+      const Buffer &given = program_->buffers[call.arguments[a].index()], &wanted = function.body.buffers[a];
+      if (given.dtype != wanted.dtype || given.extents != wanted.extents)
+        problem("{}: {} of {} is {}[{}], buffer {} is {}[{}]", task(), quoted(wanted.name), quoted(function.name), name_of(wanted.dtype),
+                fmt::join(wanted.extents, ","), quoted(given.name), name_of(given.dtype), fmt::join(given.extents, ","));
+    }
   }
 
   void check_blocks(const Collective& collective, const Region& region, int dim, std::string_view what, std::int64_t devices) {
@@ -465,6 +512,7 @@ class ShapeChecker {
 
   const Schedule& schedule_;
   const Program* program_ = nullptr;
+  bool in_function_ = false;
   const Program* origins_of_ = nullptr;
   std::map<int, Origin> origins_;  // of one program, by collective: the first
   const Program* groups_of_ = nullptr;

@@ -20,7 +20,7 @@ struct RandomScheduleOptions {
   int most_tasks = 9;
   bool far = false;        // shifts as far as half round an axis, Sends along all axes at once; else neighbours, mostly
   std::int64_t scale = 1;  // regions of 2 x 2 elements become 2 scale x 2 scale
-  bool every_kind = false;  // buffers of every dtype, moves between them, and the Locals of transforms, factorisations and rows that are picked
+  bool every_kind = false;  // buffers of every dtype, moves between them, and the Locals of transforms, factorisations, rows that are picked and training
 };
 inline constexpr auto first_random_kind = static_cast<std::size_t>(LocalKind::fft);  // of those, to the last of the table
 
@@ -182,6 +182,15 @@ class RandomScheduleWriter {
         op.reads = {packs ? region() : blocks}, op.writes = {packs ? blocks : region()};
         break;
       }
+      case LocalKind::convert:
+      case LocalKind::mean_square:
+      case LocalKind::mean_square_grad:
+      case LocalKind::softmax_statistics:
+      case LocalKind::cross_entropy:
+      case LocalKind::cross_entropy_grad:
+      case LocalKind::add_rows:
+      case LocalKind::sgd:
+      case LocalKind::adamw: return train(label, std::move(op), where);
       default: op.reads = {region(), region()}, op.writes = {region()}; break;  // triangular solves, systems
     }
     add(label, std::move(op), where);
@@ -206,9 +215,68 @@ class RandomScheduleWriter {
     w_.add(label, std::move(op), std::move(after), where);
   }
 
+  /// Losses and optimisers. Targets and squares are made right before.
+  void train(const std::string& label, Local op, const Guard& where) {
+    const std::int64_t n = 2 * options_.scale;
+    const DType real = chance(0.5) ? DType::f32 : DType::bf16;
+    std::vector<Edge> made;
+    const auto make = [&](const std::string& what, Local first) {
+      add(label + what, std::move(first), where);
+      made.push_back({TaskId{w_.now().tasks.size() - 1}, Half::both, Half::both});
+    };
+    const auto square = [&](const Region& of) { make(" squares", Local{LocalKind::multiply, {of, of}, {of}}); };
+    op.factor = rng_.between(1, 9);
+    op.optimiser = {0.125, 0.5, 0.75, 0.0625, chance(0.5) ? 0 : 0.25, rng_.between(1, 4)};
+    op.features_first = chance(0.5);
+    op.classes = 4 * n;
+    op.reads = {region(real)};
+    switch (op.kind) {
+      case LocalKind::convert: op.writes = {region(chance(0.5) ? DType::f32 : DType::bf16)}; break;
+      case LocalKind::mean_square: op.reads.push_back(region(real)), op.writes = {box(DType::f32, 1, 1)}; break;
+      case LocalKind::mean_square_grad: op.reads.push_back(region(real)), op.writes = {region(real)}; break;
+      case LocalKind::softmax_statistics:
+        op.classes = rng_.between(1, 4 * static_cast<int>(n));
+        op.numbering = {numbering()}, op.writes = {box(DType::f32, n, 2)};
+        break;
+      case LocalKind::cross_entropy:
+      case LocalKind::cross_entropy_grad: {
+        Region statistics{BufferId{0}, {span(0, 4), span(rng_.between(0, static_cast<int>(options_.scale)), n), span(rng_.between(0, 4) * options_.scale, 2)}};
+        for (const Buffer& buffer : w_.now().buffers)
+          if (buffer.extents.size() == 3) statistics.buffer = BufferId{static_cast<int>(&buffer - w_.now().buffers.data())};
+        const Region targets = index(1, n);
+        Local iota{LocalKind::iota, {}, {targets}};
+        iota.numbering = {numbering()};
+        make(" targets", std::move(iota)), square(statistics);
+        op.numbering = {numbering()};
+        op.reads.push_back(statistics), op.reads.push_back(targets);
+        op.writes = {op.kind == LocalKind::cross_entropy ? box(DType::f32, 1, 1) : chance(0.5) ? op.reads[0] : region(real)};
+        break;
+      }
+      case LocalKind::add_rows: {
+        Local iota{LocalKind::iota, {}, {index(1, n)}};
+        iota.numbering = {numbering()};
+        op.reads.push_back(iota.writes[0]), op.writes = {region(chance(0.5) ? DType::f32 : DType::bf16)};
+        op.numbering = {numbering()}, op.factor = 1 << 20;
+        make(" index", std::move(iota));
+        break;
+      }
+      default:  // optimisers
+        op.reads.push_back(region(chance(0.5) ? DType::f32 : DType::bf16));
+        op.writes = {chance(0.7) ? op.reads[0] : region(real)};
+        if (op.kind == LocalKind::sgd) break;
+        for (int moment = 0; moment < 2; ++moment) op.reads.push_back(region()), op.writes.push_back(chance(0.7) ? op.reads.back() : region());
+        square(op.reads.back());
+        break;
+    }
+    std::vector<Edge> after = edges(op);
+    after.insert(after.end(), made.begin(), made.end());
+    w_.add(label, std::move(op), std::move(after), where);
+  }
+
   Numbering numbering() { return {own(axis()), rng_.between(0, 2), rng_.between(1, 3)}; }
-  Region index(std::int64_t rows, std::int64_t columns) {
-    Region result = region(DType::s32);
+  Region index(std::int64_t rows, std::int64_t columns) { return box(DType::s32, rows, columns); }
+  Region box(DType dtype, std::int64_t rows, std::int64_t columns) {
+    Region result = region(dtype);
     result.dims = {span(rng_.between(0, 3), rows), span(rng_.between(0, 4) * options_.scale, columns)};
     return result;
   }

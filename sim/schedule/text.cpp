@@ -21,6 +21,7 @@ class Printer {
         line("computes {}[{},{}] = {}{} . {}{} over {}", product.out, product.m, product.n, product.left, product.transpose_left ? "^T" : "",
              product.right, product.transpose_right ? "^T" : "", product.k);
     if (const auto* reference = std::get_if<ReferenceProgram>(&schedule_.computes)) print(*reference);
+    for (const Function& function : schedule_.functions) print(function);
     for (std::size_t p = 0; p < schedule_.programs.size(); ++p) print(p);
     return std::move(text_);
   }
@@ -45,6 +46,7 @@ class Printer {
         how += fmt::format(" number {}", node.number);
       if (node.kind == ReferenceKind::sum || node.kind == ReferenceKind::concatenate) how += fmt::format(" dim {}", node.dim);
       if (node.kind == ReferenceKind::slice) how += fmt::format(" dim {} from {}", node.dim, node.offset);
+      if (node.below != 0) how += fmt::format(" below {}", node.below);
       if (node.causal) how += " causal";
       if (!node.dims.empty()) how += fmt::format(" along {}", fmt::join(node.dims, ","));
       if (node.inverse) how += " inverse";
@@ -78,6 +80,15 @@ class Printer {
   }
   std::string axis_name(int axis) const {
     return axis >= 0 && static_cast<std::size_t>(axis) < mesh_.axes().size() ? mesh_.axes()[static_cast<std::size_t>(axis)].name : "?";
+  }
+
+  void print(const Function& function) {
+    std::string parameters;
+    for (std::size_t b = 0; b < static_cast<std::size_t>(function.parameters); ++b)
+      parameters += (b == 0 ? "" : ", ") + function.body.buffers[b].name;
+    line("function {}({})", function.name, parameters);
+    for (const Buffer& buffer : function.body.buffers) print(buffer);
+    for (std::size_t t = 0; t < function.body.tasks.size(); ++t) print(function.body, t);
   }
 
   void print(std::size_t p) {
@@ -133,6 +144,12 @@ class Printer {
                        region(program, collective.output));
   }
 
+  std::string describe(const Program& program, const Call& call) const {
+    std::string arguments;
+    for (const BufferId argument : call.arguments) arguments += (arguments.empty() ? "" : ", ") + program.buffers[argument.index()].name;
+    return fmt::format("call {}({})", schedule_.functions[static_cast<std::size_t>(call.function)].name, arguments);
+  }
+
   std::string describe(const Program& program, const Op& op) const {
     const auto operand = [&](const Region& r, int split, bool transposed) {
       return fmt::format("{}{}", region(program, r), transposed ? "^T" : "") + (r.dims.size() == 2 && split == 1 ? "" : fmt::format("|{}", split));
@@ -161,7 +178,8 @@ class Printer {
                               text += " numbered from " + to_text(mesh_, n.first);
                               if (n.block != 0) text += fmt::format(" by {} in {}", n.block, n.apart);
                             }
-                            return text;
+                            if (l.classes != 0) text += fmt::format(" classes {}", l.classes);
+                            return text + describe(l.optimiser);
                           },
                           [&](const Shift& s) {
                             return fmt::format("shift {} by {}: {} {} {}{}{}", mesh_.name(s.axis), to_text(mesh_, s.by), region(program, s.source),
@@ -176,10 +194,16 @@ class Printer {
                                                region(program, r.target));
                           },
                           [&](const Collective& c) { return describe(program, c); },
+                          [&](const Call& c) { return describe(program, c); },
                       },
                       op);
   }
 
+  static std::string describe(const Optimiser& of) {
+    if (of == Optimiser{}) return "";
+    return fmt::format(" learning rate {} betas {},{} epsilon {} weight decay {} step {}", of.learning_rate, of.beta1, of.beta2, of.epsilon,
+                       of.weight_decay, of.step);
+  }
   static std::string route(const std::vector<int>& order) { return order.empty() ? "" : fmt::format(" route {}", fmt::join(order, ",")); }
 
   void print(const Program& program, std::size_t t) {

@@ -64,6 +64,7 @@ Expected<int> check_and_print(const Options& options, Console& console) {
   const auto given = check_options(options);
   if (!given) return given.error();
   RunOptions how = run_options_of(console, given->threads);
+  how.inline_calls = true;  // proofs look at every task
   ProgressLine line{console, options.flag("quiet")};
   show_on(line, how);
   const auto problem = lowered_problem(options, how);

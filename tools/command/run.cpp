@@ -81,7 +81,9 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
   if (!fields) return fields.error();
   auto how = run_options_of(*fields, options, console);
   if (!how) return how.error();
-  if (auto per = asked_per(options); !per) return per.error();
+  const auto per = asked_per(options);
+  if (!per) return per.error();
+  if (per->contains("link") || options.flag("explain")) how->inline_calls = true;  // both look into calls
   ProgressLine line{console, options.flag("quiet")};
   show_on(line, *how);
   const bool any_cable = fields->texts("fail").size() == 1 && fields->text("fail") == "any";

@@ -146,6 +146,8 @@ OptionGroup engine_options() {
   return joined({{{"engine", word("des|simgrid|analytic", "des"), "who keeps the time; analytic: as if no two messages shared a link"},
                   {"fold", word("auto|off", "auto"),
        "auto: devices that behave alike are simulated once, to the same\npicosecond; off: every device"},
+                  {"calls", word("auto|inline", "auto"),
+       "of a schedule with functions. auto: a call is played as one task\nwhere that is exact; inline: always task by task, as with --explain"},
                   {"force", flag(), "simulate however many task instances there are"}}, threads_option()});
 }
 

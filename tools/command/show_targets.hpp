@@ -31,4 +31,7 @@ int show_sharding(const std::vector<std::string>& arguments, Console& console);
 /// `podsim show pipeline`: as above.
 int show_pipeline(const std::vector<std::string>& arguments, Console& console);
 
+/// `podsim show training`: needs no system. Returns the exit status.
+int show_training(const std::vector<std::string>& arguments, Console& console);
+
 }  // namespace podsim

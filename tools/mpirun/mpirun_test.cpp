@@ -291,6 +291,9 @@ Schedule every_kind_of_work() {
                  swapped = out("swapped", {n, n}, DType::c64), lower = out("L", {n, n}), upper = out("U", {n, n}), solved = out("X", {n, n}),
                  system = out("S", {n, n}), numbers = out("N", {n}, DType::s32), there = out("F", {n, n}, DType::c64), back = out("B", {n, n}, DType::c64),
                  turned = out("T", {n, n}, DType::c64), moved = out("M", {n, n}, DType::c64), sum = out("I", {n}, DType::s32);
+  const BufferId narrow = out("narrow", {n, n}, DType::bf16), loss = out("loss", {1}), distance = out("distance", {1}), difference = out("difference", {n, n}),
+                 statistics = out("statistics", {n, 2}), slopes = out("slopes", {n, n}), table = out("table", {n, n}), squares = out("squares", {n, n}),
+                 descended = out("descended", {n, n}), stepped = out("stepped", {n, n}), mean = out("mean", {n, n}), spread = out("spread", {n, n});
   std::vector<Edge> last;
   const auto add = [&](const Local& local) { last = {testing::after(w.add(std::string{traits_of(local.kind).name}, local, last))}; };
   const auto numbered = [](Local local, std::vector<Numbering> numbering, double factor = 1) {
@@ -317,6 +320,25 @@ Schedule every_kind_of_work() {
   Local twiddle = numbered({LocalKind::twiddle, {whole(back)}, {whole(turned)}}, {{own(x), 4, 2}, {7}}, -100);
   twiddle.dims = {1, 0};
   add(twiddle);
+  add({LocalKind::convert, {whole(a)}, {whole(narrow)}});
+  add(numbered({LocalKind::mean_square, {whole(a), whole(picked)}, {whole(distance)}}, {}, n * n));
+  add(numbered({LocalKind::mean_square_grad, {whole(a), whole(picked)}, {whole(difference)}}, {}, n * n));
+  const auto of_classes = [&](LocalKind kind, std::vector<Region> reads, BufferId result) {
+    Local local = numbered({kind, std::move(reads), {whole(result)}}, {}, n);
+    local.classes = n;
+    return local;
+  };
+  add(of_classes(LocalKind::softmax_statistics, {whole(a)}, statistics));
+  add(of_classes(LocalKind::cross_entropy, {whole(a), whole(statistics), row_of(index, 1)}, loss));
+  add(of_classes(LocalKind::cross_entropy_grad, {whole(a), whole(statistics), row_of(index, 1)}, slopes));
+  add(numbered({LocalKind::add_rows, {whole(slopes), row_of(index, 1)}, {whole(table)}}, {{own(x)}}, n));
+  add({LocalKind::multiply, {whole(a), whole(a)}, {whole(squares)}});
+  Local step{LocalKind::adamw, {whole(a), whole(slopes), whole(difference), whole(squares)}, {whole(stepped), whole(mean), whole(spread)}};
+  step.optimiser = {0.01, 0.9, 0.95, 1e-8, 0.1, 3};
+  add(step);
+  Local descent{LocalKind::sgd, {whole(a), whole(slopes)}, {whole(descended)}};
+  descent.optimiser = step.optimiser;
+  add(descent);
   const TaskId sent = w.add("move", testing::shift(x, 1, whole(turned), whole(moved)), last);
   w.add("move numbers", testing::shift(x, 1, whole(numbers), whole(sum)), {testing::after(sent)});
   const TaskId first = TaskId{w.now().tasks.size() - 1};

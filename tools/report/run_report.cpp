@@ -203,6 +203,14 @@ Json links_json(const Run& run, const std::vector<LinkMetrics>& links) {
 
 namespace {
 
+/// How the calls of a schedule were simulated; empty: it has none, or they were asked to be inlined.
+std::string calls_text(const CallSummary& calls) {
+  if (!calls.why_inlined.empty()) return "inlined: " + calls.why_inlined;
+  if (calls.played == 0) return {};
+  const std::string beside = calls.beside > Bytes{} ? fmt::format("; {} moved beside them without sharing their memory and cores", to_text(calls.beside)) : "";
+  return fmt::format("{}, each played as one task{}", calls.played, beside);
+}
+
 /// "4.187 ms: 98.4 % of what any algorithm could reach"
 std::string bound_text(const CollectiveSummary& asked, double time) {
   const auto share = share_of_bound(asked, Seconds{time});
@@ -277,6 +285,8 @@ Json row_json(const Row& row) {
                    {"wall_s", r.wall_s},
                    {"build_s", r.build_s},
                    {"padding", row.problem.padding}});
+  if (row.calls.played > 0 || !row.calls.why_inlined.empty())
+    json.set("calls", Json{{"played", row.calls.played}, {"why_inlined", or_null(row.calls.why_inlined)}, {"beside_bytes", row.calls.beside.count()}});
   json.set("trust", trust_json(r.trust));
   return json;
 }
@@ -359,6 +369,7 @@ std::string result_table(const Run& run, const Details& details) {
   rows.push_back({"link traffic", bytes_text(r.link_bytes) + " (payload x hops)"});
   rows.push_back({"peak memory", to_text(Bytes{r.peak_memory_bytes}) + " per device" + (row.over_hbm ? ": more than the device has" : "")});
   rows.push_back({"task instances", std::to_string(r.tasks)});
+  if (const std::string calls = calls_text(row.calls); !calls.empty()) rows.push_back({"calls", calls});
   if (row.problem.program)
     rows.push_back({"received", fmt::format("{} B per device in {} collectives; contains all-gather: {}", row.problem.program->cost.received.count(), row.problem.program->cost.collectives,
                                             row.problem.program->contains_all_gather ? "yes" : "no")});

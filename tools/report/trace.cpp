@@ -25,6 +25,7 @@ std::string_view name_of(const Op& op) {
                         [](const Shift&) -> std::string_view { return "shift"; }, [](const Send&) -> std::string_view { return "send"; },
                         [](const Recv&) -> std::string_view { return "receive"; },
                         [](const Collective&) -> std::string_view { return "collective"; },  // not in a lowered schedule
+                        [](const Call&) -> std::string_view { return "call"; },
                     },
                     op);
 }

@@ -39,9 +39,10 @@ ARROWS = {
     "workloads/sharded": {"algorithms"},
     "workloads/tuning": {"workloads", "sim/engine/table"},
     "workloads/scenario": {"workloads/tuning", "workloads/sharded"},
+    "workloads/training": {"workloads"},
     "validation/calibration": {"workloads/scenario"},
     "validation": {"validation/calibration"},
-    "tools/report": {"validation"},
+    "tools/report": {"validation", "workloads/training"},
     "tools/sweep": {"tools/report"},
     "tools": {"tools/sweep", "sim/engine/mpi"},
 }
@@ -57,6 +58,7 @@ OUTSIDE = [
     (re.compile(r"mpi\.h$"), ("sim/engine/mpi", "tools/mpirun"), "MPI"),
     (re.compile(r"google/protobuf/|.*\.pb\.h$"), PROTOBUF_FOLDERS, "Protobuf"),
     (re.compile(r"simdjson\.h$"), ("validation/calibration/importers", "tools/report"), "simdjson"),
+    (re.compile(r"yaml-cpp/"), ("workloads/training",), "yaml-cpp"),
     (re.compile(r"cairo\.h$"), ("tools/report",), "cairo"),
     (re.compile(r"nlohmann/"), ("tools/report/json.cpp",), "nlohmann/json"),  # report/json.hpp stands for it; tests read what was written
     (re.compile(r"Eigen/"), ("validation/calibration", "algorithms/collectives"), "Eigen"),

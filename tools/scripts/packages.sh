@@ -14,6 +14,7 @@ build_packages=(
   nlohmann-json3-dev                                 # JSON that is written
   libsimdjson-dev                                    # JSON that is read: traces an event at a time, runs
   libsqlite3-dev                                     # stores of sweeps
+  libyaml-cpp-dev                                    # configurations of MaxText
   zlib1g-dev                                         # compressed traces
   libcairo2-dev fonts-dejavu-core                    # PNG pictures of shardings
   libgtest-dev libgmock-dev                          # tests

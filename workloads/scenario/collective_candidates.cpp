@@ -73,7 +73,7 @@ bool fits(const Lowering& lowering, const Mesh& mesh, const Collective& collecti
 
 CollectiveChooser chooser_of(const Lowering& lowering, const ChunkRule& chunks) {
   const ChunkRule rule = lowering.chunks ? in_chunks(*lowering.chunks) : chunks;
-  return [lowering, rule](const Schedule&, const Collective&) -> Expected<CollectiveAlgorithm> {
+  return [lowering, rule](const Schedule&, const Program&, const Collective&) -> Expected<CollectiveAlgorithm> {
     return CollectiveAlgorithm{[lowering, rule](const Mesh& mesh, const Program& program, const Collective& whole) {
       Collective collective = whole;
       if (lowering.on_factors) collective.axes = mesh.factors(whole.axes.front().axis);

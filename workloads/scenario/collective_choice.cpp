@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "sim/base/units.hpp"
+#include "sim/schedule/calls.hpp"
 #include "sim/schedule/validate.hpp"
 #include "workloads/collectives.hpp"
 #include "workloads/scenario/collective_candidates.hpp"
@@ -182,21 +183,12 @@ std::string name_of(const Schedule& schedule, const Program& program, const Coll
   return fmt::format("{} along {} of {}", name_of(collective.kind), axes, to_exact_text(size));
 }
 
-/// The program that holds a Collective, whose buffers its regions name.
-const Program& program_with(const Schedule& schedule, const Collective& collective) {
-  for (const Program& program : schedule.programs)
-    for (const Task& task : program.tasks)
-      if (const auto* held = std::get_if<Collective>(&task.op); held && *held == collective) return program;
-  assert(false && "the collective is of this schedule");
-  return schedule.programs.front();
-}
-
 Expected<CollectiveChoices> choose_each(const System& system, const Schedule& schedule, const CollectivePolicy& policy, const ChunkRule& chunks,
                                         const RunOptions& options) {
   if (const auto problems = check_shapes(schedule); !problems.empty()) return problems.front();
   CollectiveChoices choices;
   auto known = std::make_shared<std::map<std::string, CollectiveChooser>>();  // a sliced GEMM has the same one again and again
-  for (const Program& program : schedule.programs)
+  const auto choose_in = [&](const Program& program) -> Status {
     for (const Task& task : program.tasks) {
       const auto* collective = std::get_if<Collective>(&task.op);
       if (collective == nullptr) continue;
@@ -209,10 +201,21 @@ Expected<CollectiveChoices> choose_each(const System& system, const Schedule& sc
       known->emplace(key, chooser_of(*best, chunks));
       choices.chosen.push_back({name_of(schedule, program, *collective), name_of(*best, schedule.mesh, *collective)});
     }
-  choices.chooser = [known](const Schedule& of, const Collective& collective) -> Expected<CollectiveAlgorithm> {
-    const auto found = known->find(signature(program_with(of, collective), collective));
+    return success();
+  };
+  for (const Program& program : schedule.programs)
+    if (auto ok = choose_in(program); !ok) return ok.error();
+  for (std::size_t f = 0; f < schedule.functions.size(); ++f) {
+    const auto caller = caller_of(schedule, f);
+    if (!caller) continue;
+    Program body = schedule.functions[f].body;
+    body.devices = schedule.programs[*caller].devices;
+    if (auto ok = choose_in(body); !ok) return ok.error();
+  }
+  choices.chooser = [known](const Schedule& of, const Program& program, const Collective& collective) -> Expected<CollectiveAlgorithm> {
+    const auto found = known->find(signature(program, collective));
     if (found == known->end()) return Diagnostic{{}, "nothing was chosen for this collective"};
-    return found->second(of, collective);
+    return found->second(of, program, collective);
   };
   return choices;
 }
@@ -228,14 +231,14 @@ Expected<CollectiveChoices> choose_collectives(const System& system, const Sched
   if (!named) return Diagnostic{of_field("collectives"), named.error().message};
   if (policy.algorithm.find(" over ") == std::string::npos) return CollectiveChoices{{}, chooser_of(*named, chunks)};
   return CollectiveChoices{{}, [chooser = chooser_of(*named, chunks), named = *named, name = policy.algorithm](
-                                   const Schedule& of, const Collective& collective) -> Expected<CollectiveAlgorithm> {
+                                   const Schedule& of, const Program& program, const Collective& collective) -> Expected<CollectiveAlgorithm> {
                              std::string along;
                              for (const AxisView& axis : collective.axes) along += (along.empty() ? "" : ",") + of.mesh.name(axis);
                              if (!fits(named, of.mesh, collective) || name_of(named, of.mesh, collective) != name)
                                return Diagnostic{{}, fmt::format("`{}` does not fit a collective along {}: `over` names the sizes of the physical dimensions of "
                                                                  "its only axis, or its axes in reverse order",
                                                                  name, along)};
-                             return chooser(of, collective);
+                             return chooser(of, program, collective);
                            }};
 }
 

@@ -66,6 +66,8 @@ class Groups {
 class Operations {
  public:
   Operations(const Schedule& schedule, const System& system) : mesh_{schedule.mesh}, groups_{schedule.mesh, system} {
+    for (const Function& function : schedule.functions)
+      for (const Task& task : function.body.tasks) add(function.body, task.op);
     for (const Program& program : schedule.programs)
       for (const Task& task : program.tasks) add(program, task.op);
   }

@@ -163,7 +163,9 @@ Expected<std::vector<bool>> links_used(const Run& run, Cancellation stop) {
 
 }  // namespace
 
-Expected<std::vector<CableLoss>> lose_any_cable(const System& system, const ProblemSpec& problem, const RunOptions& options) {
+Expected<std::vector<CableLoss>> lose_any_cable(const System& system, const ProblemSpec& problem, const RunOptions& given) {
+  RunOptions options = given;
+  options.inline_calls = true;  // each cable is looked at
   if (system.slices > 1) return Diagnostic{of_field("fail"), fmt::format("any tries the cables of one slice, found {} slices", system.slices)};
   Faults others = system.faults;
   others.broken.clear();

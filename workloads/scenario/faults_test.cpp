@@ -14,12 +14,12 @@ using test::json_of;
 using test::podsim;
 
 /// What the engine was asked to play.
-struct Call {
+struct CollectiveCall {
   std::size_t nodes = 0;
   Picoseconds limit, makespan;
   bool interrupted = false;
 };
-std::vector<Call> calls;
+std::vector<CollectiveCall> calls;
 
 Expected<Timeline> noted_des(const Model& model, const RunControl& control) {
   auto timeline = run_des(model, control);

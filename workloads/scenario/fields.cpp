@@ -12,7 +12,7 @@ namespace podsim {
 std::span<const FieldKind> scenario_fields() {
   using enum FieldKind::Part;
   using enum FieldKind::Form;
-  static constexpr std::array<FieldKind, 62> fields{{
+  static constexpr std::array<FieldKind, 63> fields{{
       {"machine", system, text},
       {"set", system, texts},
       {"precision", system, text},
@@ -74,6 +74,7 @@ std::span<const FieldKind> scenario_fields() {
       {"given", problem, text},
       {"engine", run, text, "des"},
       {"fold", run, text, "auto"},
+      {"calls", run, text, "auto"},
       {"force", run, flag},
   }};
   return fields;

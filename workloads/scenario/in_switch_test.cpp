@@ -38,7 +38,7 @@ Expected<Schedule> lowered(const System& system, CollectiveKind kind, std::int64
 }
 
 double seconds_on(const System& system, const Schedule& schedule, std::string_view engine, bool folded = false) {
-  const auto model = (folded ? make_folded_model : make_model)(schedule, system.machine, *system.topology, system.placement, {});
+  const auto model = (folded ? make_folded_model : make_model)(schedule, system.machine, *system.topology, system.placement, {}, {});
   EXPECT_TRUE(model) << to_text(model.error());
   if (!model) return 0;
   const auto timeline = (*timing_engine(engine))->run(*model, {});

@@ -242,6 +242,9 @@ Expected<RunOptions> read_run_options(const Fields& fields) {
   const std::string fold = fields.text("fold");
   if (fold != "auto" && fold != "off") return Diagnostic{fields.where("fold"), "expected auto or off, found " + quoted(fold)};
   options.fold = fold == "auto";
+  const std::string calls = fields.text("calls");
+  if (calls != "auto" && calls != "inline") return Diagnostic{fields.where("calls"), "expected auto or inline, found " + quoted(calls)};
+  options.inline_calls = calls == "inline";
   options.force = fields.flag("force");
   return options;
 }

@@ -13,6 +13,7 @@ namespace podsim {
 struct RunOptions {
   const EngineEntry* engine = &des_engine();  // of the final run; choices are always simulated by des
   bool fold = true;                           // if the engine can fold
+  bool inline_calls = false;                  // des too plays the tasks of functions, not each call as one task
   bool force = false;                         // no limit of task instances
   double most_instances = 50e6;               // without `force`: about ten seconds and a gigabyte
   int threads = 0;                            // simultaneous runs, where there are several; 0: all cores
@@ -20,6 +21,8 @@ struct RunOptions {
   std::function<void(const std::string& what)> doing{};  // called before each step that may take long, from any thread
 
   [[nodiscard]] bool stopped() const { return control.stop.requested(); }
+  /// Whether calls may be played as one task each.
+  [[nodiscard]] bool plays_calls() const { return !inline_calls && engine == &des_engine(); }
   [[nodiscard]] bool folds() const { return fold && engine->folds; }
   void tell(const std::string& what) const {
     if (doing) doing(what);

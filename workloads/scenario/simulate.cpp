@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "sim/model/fold.hpp"
+#include "sim/schedule/calls.hpp"
 #include "workloads/scenario/coverage.hpp"
 #include "workloads/scenario/trust.hpp"
 
@@ -79,11 +80,17 @@ Status check_size(const Deployment& deployment, const Placement& placement, cons
 
 }  // namespace
 
-Expected<Model> model_on(const System& system, const Schedule& lowered, const RunOptions& options) {
+Expected<Model> model_on(const System& system, const Schedule& lowered, const RunOptions& options, std::shared_ptr<const PlayedCalls> calls) {
   const Cancellation stop = options.control.stop;
   const bool folds = options.folds();
+  if (calls == nullptr && has_calls(lowered)) {
+    auto playable = play_calls(system, lowered, options);
+    if (!playable) return playable.error();
+    if (playable->calls == nullptr) return Diagnostic{{}, "calls cannot be played: " + playable->why_not};
+    calls = std::move(playable->calls);
+  }
   if (folds) {
-    auto torus = fold_torus(lowered, system.machine, *system.topology, system.placement);
+    auto torus = fold_torus(lowered, system.machine, *system.topology, system.placement, calls);
     if (!torus) return torus.error();
     if (*torus) return **std::move(torus);
   }
@@ -91,7 +98,7 @@ Expected<Model> model_on(const System& system, const Schedule& lowered, const Ru
   Deployed deployed = deploy(lowered, stop);
   if (!deployed.problems.empty()) return deployed.problems.front();
   if (auto ok = check_size(deployed.deployment, system.placement, options); !ok) return ok.error();
-  auto model = cost_deployment(lowered, system.machine, *system.topology, system.placement, std::move(deployed.deployment), stop);
+  auto model = cost_deployment(lowered, system.machine, *system.topology, system.placement, std::move(deployed.deployment), stop, calls);
   if (!model) return model.error();
   if (folds) model = fold(*std::move(model), stop);
   if (stop.requested()) return cancelled_work();
@@ -105,7 +112,7 @@ Expected<LoweredProblem> lower_problem(const System& system, Problem problem, co
   auto choices = choose_collectives(system, problem.schedule, problem.collectives, options);
   if (!choices) return choices.error();
   options.tell("lowering " + problem.schedule.name);
-  auto lowered = lower(problem.schedule, choices->chooser);
+  auto lowered = options.plays_calls() ? lower_with_calls(problem.schedule, choices->chooser) : lower(problem.schedule, choices->chooser);
   if (!lowered) return lowered.error();
   return LoweredProblem{std::move(problem), std::move(choices->chosen), *std::move(lowered), build.seconds()};
 }
@@ -147,6 +154,39 @@ std::string_view lowering_of(const Problem& problem) {
 
 }  // namespace
 
+namespace {
+
+void inline_calls_of(Run& run, std::string why) {
+  run.lowered = std::make_unique<const Schedule>(inline_calls(*run.lowered));
+  run.conflicts.clear();
+  run.row.calls = {0, std::move(why), {}};
+}
+
+/// With calls played, where that may be exact.
+Status add_model(Run& run, const RunOptions& options) {
+  std::shared_ptr<const PlayedCalls> calls;
+  if (has_calls(*run.lowered)) {
+    auto playable = play_calls(*run.system, *run.lowered, options);
+    if (!playable) return playable.error();
+    calls = std::move(playable->calls);
+    run.conflicts = std::move(playable->conflicts);
+    if (calls == nullptr) inline_calls_of(run, playable->why_not);
+  }
+  auto model = model_on(*run.system, *run.lowered, options, std::move(calls));
+  if (!model) return model.error();
+  run.model = *std::move(model);
+  return success();
+}
+
+std::int64_t calls_in(const Schedule& schedule) {
+  std::int64_t count = 0;
+  for (const Program& program : schedule.programs)
+    count += std::count_if(program.tasks.begin(), program.tasks.end(), [](const Task& task) { return std::holds_alternative<Call>(task.op); });
+  return count;
+}
+
+}  // namespace
+
 Expected<Run> prepare(const System& system, LoweredProblem lowered, const RunOptions& options) {
   const Stopwatch wall;
   const Problem& problem = lowered.problem;
@@ -155,9 +195,7 @@ Expected<Run> prepare(const System& system, LoweredProblem lowered, const RunOpt
   run.system = std::make_unique<const System>(system);
   run.lowered = std::make_unique<const Schedule>(std::move(lowered.lowered));
   run.choices = std::move(lowered.choices);
-  auto model = model_on(*run.system, *run.lowered, options);
-  if (!model) return model.error();
-  run.model = *std::move(model);
+  if (auto ok = add_model(run, options); !ok) return ok.error();
   run.row.problem = problem.summary;
   run.row.changes = changes_of(system);
   run.row.result.trust = trust_of(system, system.machine.trust.covers.empty() ? std::vector<Coverage>{} : operations_in(problem.schedule, system),
@@ -174,6 +212,14 @@ Status play(Run& run, const RunOptions& options) {
   if (!timeline) return timeline.error();
   run.timeline = *std::move(timeline);
   if (run.timeline.interrupted) return success();
+  if (run.model.calls != nullptr) {
+    if (std::string why = why_inexact(run.model, run.timeline, run.conflicts); !why.empty()) {
+      inline_calls_of(run, std::move(why));
+      if (auto ok = add_model(run, options); !ok) return ok.error();
+      return play(run, options);
+    }
+    run.row.calls = {calls_in(*run.lowered), {}, beside_calls(run.model, run.timeline)};
+  }
   run.metrics = measure(run.model, run.timeline);
   const Result prepared = std::move(run.row.result);
   run.row.result.trust = prepared.trust;

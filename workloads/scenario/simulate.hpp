@@ -9,6 +9,7 @@
 #include "sim/analysis/result.hpp"
 #include "sim/engine/engine.hpp"
 #include "workloads/scenario/collective_choice.hpp"
+#include "workloads/scenario/play_calls.hpp"
 #include "workloads/scenario/problem.hpp"
 #include "workloads/scenario/run_options.hpp"
 
@@ -19,6 +20,13 @@ struct Override {
   std::string path, value;
 };
 
+/// How the calls of a schedule were simulated.
+struct CallSummary {
+  std::int64_t played = 0;    // Calls of all programs, each as one task; 0: there are none, or they were inlined
+  std::string why_inlined{};  // instead
+  Bytes beside{};             // payload that moved beside played calls without sharing memory with them
+};
+
 /// The figures of a run, with what distinguishes it from other runs: a row of a comparison.
 struct Row {
   Result result{};
@@ -26,6 +34,7 @@ struct Row {
   SystemChanges changes{};
   bool over_hbm = false;  // the peak memory does not fit the device
   std::vector<AxisMetrics> axes{};
+  CallSummary calls{};
   std::string rings{};                              // with broken cables: which alternative this is (faults.hpp)
   std::optional<double> forward_s{}, backward_s{};  // of a workload whose passes were also simulated separately
   std::vector<Override> varied{};                   // of a comparison: the machine values in which this row's system differs from the others
@@ -41,11 +50,13 @@ struct Run {
   Timeline timeline;  // interrupted: there are no metrics, and the row has no figures
   Metrics metrics;
   Row row;
+  std::vector<CallConflict> conflicts{};  // of played calls
 };
 
-/// The model of a lowered schedule on a system. Errors: those of make_model(); more than `options.most_instances` task instances without `force`: if that is
-/// certain beforehand, before routes and costs are computed.
-Expected<Model> model_on(const System& system, const Schedule& lowered, const RunOptions& options);
+/// The model of a lowered schedule on a system. One with calls has them played: by `calls`, or by what play_calls() finds. Errors: calls cannot be
+/// played; those of make_model(); more than `options.most_instances` task instances without `force`: if that is certain beforehand, before routes and
+/// costs are computed.
+Expected<Model> model_on(const System& system, const Schedule& lowered, const RunOptions& options, std::shared_ptr<const PlayedCalls> calls = {});
 
 /// A problem whose collectives are lowered.
 struct LoweredProblem {
@@ -54,7 +65,7 @@ struct LoweredProblem {
   Schedule lowered;
   double build_s = 0;  // seconds spent on lowering
 };
-/// choose_collectives(), then lower(). Errors: theirs.
+/// choose_collectives(), then lower(); lower_with_calls() where calls may be played (options). Errors: theirs.
 Expected<LoweredProblem> lower_problem(const System& system, Problem problem, const RunOptions& options);
 
 /// Errors: those of lowering, of the model and of the engine.

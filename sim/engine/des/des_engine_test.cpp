@@ -49,7 +49,7 @@ TEST(Des, GivesTheSameTimelineAgainFoldedAndUnfolded) {
     for (const bool fold : {false, true}) {
       std::vector<Timeline> timelines;
       for (int again = 0; again < 2; ++again) {  // the model too
-        const auto model = (fold ? make_folded_model : make_model)(schedule, world.machine, *world.topology, world.placement, {});
+        const auto model = (fold ? make_folded_model : make_model)(schedule, world.machine, *world.topology, world.placement, {}, {});
         if (!model) break;
         if (auto timeline = run_des(*model, {})) timelines.push_back(*std::move(timeline));
       }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "sim/engine/numeric/inputs.hpp"
 #include "sim/engine/numeric/reference_evaluator.hpp"
@@ -28,6 +29,7 @@ std::vector<double> bounds(const ReferenceProgram& program, const Mesh& mesh, co
       case ReferenceKind::multiply: bound[n] = terms * of(0) * of(1); break;
       case ReferenceKind::add:
       case ReferenceKind::subtract: bound[n] = of(0) + of(1); break;
+      case ReferenceKind::one_hot: bound[n] = 1; break;
       case ReferenceKind::concatenate: bound[n] = std::max(of(0), of(1)); break;
       case ReferenceKind::scale: bound[n] = std::abs(node.number) * of(0); break;
       case ReferenceKind::add_number: bound[n] = std::abs(node.number) + of(0); break;
@@ -39,6 +41,14 @@ std::vector<double> bounds(const ReferenceProgram& program, const Mesh& mesh, co
 
 bool has_whole_number(const ReferenceNode& node) {
   return (node.kind != ReferenceKind::scale && node.kind != ReferenceKind::add_number) || node.number == std::floor(node.number);
+}
+
+/// Inputs of at most this magnitude, of whole numbers below a bound if that is less.
+InputBounds bounds_of_inputs(const ReferenceProgram& program, const std::function<std::int64_t(const ReferenceNode&)>& most) {
+  InputBounds bounds;
+  for (const ReferenceNode& node : program.nodes)
+    bounds.push_back(static_cast<double>(node.kind == ReferenceKind::input && node.below > 0 ? node.below - 1 : most(node)));
+  return bounds;
 }
 
 class ExactNodes {
@@ -85,7 +95,7 @@ class ExactNodes {
 }  // namespace
 
 ExactRange exact_range(const ReferenceProgram& program, const Mesh& mesh) {
-  const auto all_inputs = [&](std::int64_t range) { return InputBounds(program.nodes.size(), static_cast<double>(range)); };
+  const auto all_inputs = [&](std::int64_t range) { return bounds_of_inputs(program, [&](const ReferenceNode&) { return range; }); };
   ExactNodes nodes{program, mesh};
   nodes.limit(all_inputs(1));
   const bool levels_off =
@@ -102,10 +112,9 @@ ExactRange exact_range(const ReferenceProgram& program, const Mesh& mesh) {
 ExactRange exactness(const ReferenceProgram& program, const Mesh& mesh, Filling filling) {
   if (filling == Filling::integers) return exact_range(program, mesh);
   ExactNodes nodes{program, mesh};
-  InputBounds inputs(program.nodes.size(), 1);
-  if (filling == Filling::arange)
-    for (std::size_t n = 0; n < inputs.size(); ++n) inputs[n] = static_cast<double>(element_count(program.nodes[n].extents) - 1);
-  nodes.limit(inputs);
+  nodes.limit(bounds_of_inputs(program, [&](const ReferenceNode& node) {
+    return filling == Filling::arange ? element_count(node.extents) - 1 : std::int64_t{1};
+  }));
   if (filling == Filling::uniform || filling == Filling::fractions) nodes.result().exact.assign(program.nodes.size(), false);
   return std::move(nodes.result());
 }

@@ -29,7 +29,21 @@ struct Elements {
   std::uint64_t seed, stream, range;
   Filling filling;
   DType dtype;
+  std::int64_t below;  // 0: any numbers
 };
+
+/// From 0 to below - 1.
+std::int64_t whole_number_of(const Elements& of, std::int64_t word) {
+  if (of.filling == Filling::arange) return word / words_of(of.dtype) % of.below;
+  if (of.filling == Filling::ones) return std::min<std::int64_t>(1, of.below - 1);
+  const std::uint64_t hash = counter_hash(of.seed, of.stream, static_cast<std::uint64_t>(word));
+  return static_cast<std::int64_t>((hash >> 32) * static_cast<std::uint64_t>(of.below) >> 32);
+}
+float word_holding(const Elements& of, std::int64_t whole_number) {
+  if (of.dtype == DType::s32) return std::bit_cast<float>(static_cast<std::int32_t>(whole_number));
+  const auto number = static_cast<float>(whole_number);
+  return carried_in(of.filling, of.dtype) == DType::bf16 ? round_to_bf16(number) : number;
+}
 
 /// What a word of a tensor of integers holds.
 std::int32_t s32_of(const Elements& of, std::int64_t word) {
@@ -45,7 +59,9 @@ void generate(const Elements& of, std::int64_t first, std::int64_t count, Store 
     for (std::int64_t i = 0; i < count; ++i) store(i, value_of(counter_hash(of.seed, of.stream, static_cast<std::uint64_t>(first + i))));
   };
   const std::int64_t words = words_of(of.dtype);
-  if (of.dtype == DType::s32)
+  if (of.below > 0)
+    for (std::int64_t i = 0; i < count; ++i) store(i, word_holding(of, (first + i) % words == 0 ? whole_number_of(of, first + i) : 0));
+  else if (of.dtype == DType::s32)
     for (std::int64_t i = 0; i < count; ++i) store(i, std::bit_cast<float>(s32_of(of, first + i)));
   else if (of.filling == Filling::integers)
     each([range = of.range](std::uint64_t hash) { return integer_of(hash, range); });
@@ -174,6 +190,9 @@ InputMaker::InputMaker(const Schedule& lowered, std::uint64_t seed, Filling fill
       filling_{filling},
       range_{static_cast<std::uint64_t>(integer_range(lowered.computes, lowered.mesh))},
       stop_{stop} {
+  if (const auto* program = std::get_if<ReferenceProgram>(&lowered.computes))
+    for (const ReferenceNode& node : program->nodes)
+      if (node.kind == ReferenceKind::input && node.below > 0) below_.emplace(node.tensor, node.below);
   const auto* collective = std::get_if<Collective>(&lowered.computes);
   if (collective == nullptr) return;
   const Buffer& input = lowered.programs[0].buffers[collective->input.buffer.index()];
@@ -188,11 +207,16 @@ std::uint64_t InputMaker::stream_on(DeviceId device, const Buffer& buffer) const
   return counter_hash(stream, position_stream, static_cast<std::uint64_t>(position_along(mesh_, apart_->axes, device)));
 }
 
+std::int64_t InputMaker::below(const Buffer& buffer) const {
+  const auto found = below_.find(buffer.tensor);
+  return found == below_.end() ? 0 : found->second;
+}
+
 void InputMaker::fill_shard(const Buffer& buffer, DeviceId device, float* out) const {
   const ShardData data = data_of_shard(mesh_, buffer, device);
   if (!buffer.unpadded.empty()) return fill_data(buffer, data, stream_on(device, buffer), out);
   const Layout layout = in_words(data.in_tensor, buffer.dtype);
-  const Elements of{seed_, stream_on(device, buffer), range_, filling_, buffer.dtype};
+  const Elements of{seed_, stream_on(device, buffer), range_, filling_, buffer.dtype, below(buffer)};
   constexpr std::int64_t piece = 1 << 16;
   for_each_run<1>({&layout}, [&](std::int64_t count, const std::array<RunCursor, 1>& at) {
     const std::int64_t step = at[0].stride();
@@ -211,7 +235,7 @@ void InputMaker::fill_shard(const Buffer& buffer, DeviceId device, float* out) c
 
 void InputMaker::fill_data(const Buffer& buffer, const ShardData& data, std::uint64_t stream, float* out) const {
   std::fill_n(out, words_in(buffer), 0.0F);
-  const Elements of{seed_, stream, range_, filling_, buffer.dtype};
+  const Elements of{seed_, stream, range_, filling_, buffer.dtype, below(buffer)};
   const Layout in_tensor = in_words(data.in_tensor, buffer.dtype), in_buffer = in_words(data.in_buffer, buffer.dtype);
   for_each_run<2>({&in_tensor, &in_buffer}, [&](std::int64_t count, const std::array<RunCursor, 2>& at) {
     for (std::int64_t i = 0; i < count && !stop_.requested(); ++i)
@@ -226,7 +250,7 @@ void InputMaker::prepare_buffer(const Buffer& buffer, DeviceId device, float* ou
 
 std::vector<double> InputMaker::global_tensor(const Buffer& buffer, bool padded, ThreadPool& pool) const {
   assert(apart_ == nullptr);
-  const Elements of{seed_, stream_of(buffer.tensor), range_, filling_, buffer.dtype};
+  const Elements of{seed_, stream_of(buffer.tensor), range_, filling_, buffer.dtype, below(buffer)};
   const std::int64_t words = words_of(buffer.dtype), elements = words * data_elements(buffer);
   std::vector<double> values(static_cast<std::size_t>(elements));
   constexpr std::int64_t piece = 1 << 16;

@@ -2,6 +2,8 @@
 // whole tensor. The parts of complex numbers are words 2 i and 2 i + 1.
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "sim/base/thread_pool.hpp"
@@ -53,6 +55,7 @@ class InputMaker {
   [[nodiscard]] std::vector<double> global_tensor(const Buffer& buffer, bool padded, ThreadPool& pool) const;
 
  private:
+  [[nodiscard]] std::int64_t below(const Buffer& buffer) const;
   /// The shard of a padded tensor.
   void fill_data(const Buffer& buffer, const ShardData& data, std::uint64_t stream, float* out) const;
   [[nodiscard]] std::uint64_t stream_on(DeviceId device, const Buffer& buffer) const;
@@ -63,6 +66,7 @@ class InputMaker {
   std::uint64_t range_;
   const Collective* apart_ = nullptr;   // the collective along whose axes replicated inputs are made different
   const std::string* tensor_ = nullptr;  // the tensor of that input
+  std::map<std::string, std::int64_t> below_;  // of tensors of whole numbers below a bound: ReferenceNode::below
   Cancellation stop_;
 };
 

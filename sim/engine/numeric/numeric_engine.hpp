@@ -22,7 +22,8 @@ enum class Filling {
   fractions,  // uniform in (-1, 1), in float32 if a buffer is bf16
   arange,     // 0, 1, 2, ..: the row-major position in the tensor, in float32
   ones,       // 1 everywhere, in float32
-              // Both parts of complex numbers, but in the last two, where they are real. s32 buffers hold integers whatever the filling.
+              // Both parts of complex numbers, but in the last two, where they are real. s32 buffers hold integers whatever the filling, and
+              // inputs with ReferenceNode::below whole numbers below that.
 };
 
 /// The dtype to which stores into a buffer of `dtype` round.

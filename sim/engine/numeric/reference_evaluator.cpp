@@ -12,6 +12,7 @@
 #include "sim/engine/numeric/inputs.hpp"
 #include "sim/engine/numeric/kernels.hpp"
 #include "sim/engine/numeric/reference_linear_algebra.hpp"
+#include "sim/engine/numeric/reference_training.hpp"
 #include "sim/engine/numeric/reference_transformer.hpp"
 #include "sim/engine/numeric/storage.hpp"
 
@@ -28,6 +29,8 @@ bool rounds(const ReferenceProgram& program, const ReferenceNode& node, const Me
     case ReferenceKind::reshape:
     case ReferenceKind::slice:
     case ReferenceKind::concatenate:
+    case ReferenceKind::one_hot:
+    case ReferenceKind::take_rows:
     case ReferenceKind::relu: return false;
     case ReferenceKind::block_collective: return terms_of(program, node, mesh) > 1;
     default: return true;
@@ -155,8 +158,23 @@ class Evaluator {
         const Extents& a = program_.nodes[static_cast<std::size_t>(node.operands[0])].extents;
         return reference_solve(operand(node, 0), operand(node, 1), a.back(), node.extents.size() < a.size() ? 1 : node.extents.back(), pool_);
       }
+      case ReferenceKind::square_root: return each(node, [](double a) { return std::sqrt(a); });
+      case ReferenceKind::softmax: return reference_softmax(taken(node, 0), node.extents.back());
+      case ReferenceKind::log_sum_exp: return reference_log_sum_exp(operand(node, 0), extents_of(node, 0).back());
+      case ReferenceKind::one_hot: return of_this(reference_one_hot(operand(node, 0), node.extents.back()));
+      case ReferenceKind::take_rows: return of_this(reference_take_rows(operand(node, 0), operand(node, 1), extents_of(node, 0).front()));
+      case ReferenceKind::add_rows: {
+        Array room;
+        return of_this(reference_add_rows(terms(node, room), operand(node, 1), node.extents.front()));
+      }
     }
     return Array{};
+  }
+
+  /// With the name of the node in its error.
+  [[nodiscard]] Expected<Array> of_this(Expected<Array> result) const {
+    if (result) return result;
+    return Diagnostic{result.error().where, node_name(program_, node_) + ": " + result.error().message, result.error().cause};
   }
 
   Array product(const ReferenceNode& node) const {
@@ -384,6 +402,7 @@ std::int64_t terms_of(const ReferenceProgram& program, const ReferenceNode& node
   const auto operand = [&]() -> const Extents& { return program.nodes[static_cast<std::size_t>(node.operands[0])].extents; };
   if (node.kind == ReferenceKind::product) return operand()[operand().size() - (node.transpose_left ? 2 : 1)];
   if (node.kind == ReferenceKind::norm_sums) return operand()[1];
+  if (node.kind == ReferenceKind::add_rows) return element_count(program.nodes[static_cast<std::size_t>(node.operands[1])].extents);
   if (node.kind == ReferenceKind::sum) return operand()[static_cast<std::size_t>(node.dim)];
   const bool adds = node.collective.kind == CollectiveKind::all_reduce || node.collective.kind == CollectiveKind::reduce_scatter;
   return node.kind == ReferenceKind::block_collective && adds ? group_size(node, mesh) : 1;

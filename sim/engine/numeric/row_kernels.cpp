@@ -128,6 +128,22 @@ Status scatter_rows(const RowNumbers& rows, double numbers, const View& b, int b
   return success();
 }
 
+Status add_rows(const RowNumbers& rows, double numbers, const View& b, int b_split, const View& index, const View& a, int split, std::vector<float>& room) {
+  const auto indices = indices_below(index, numbers);
+  if (!indices) return indices.error();
+  const RowViews from{b, b_split};
+  const std::int64_t count = RowViews{a, split}.count(), columns = count == 0 ? 0 : elements_of(a.layout) / count;
+  View sums = room_for(elements_of(a.layout), room);
+  std::fill_n(sums.data, elements_of(a.layout), 0.0F);
+  for (std::size_t i = 0; i < indices->size(); ++i)
+    if (const auto row = rows.row_of((*indices)[i], count)) {
+      const View sum{sums.data + *row * columns, contiguous(columns), DType::f32};
+      add(sum, from.row(static_cast<std::int64_t>(i)), sum);
+    }
+  copy(sums, a);
+  return success();
+}
+
 Status swap_rows(const RowNumbers& rows, const RowNumbers& first, const View& index, const View& a, int split) {
   const std::vector<std::int64_t> indices = indices_in(index);
   const RowViews matrix{a, split};

@@ -33,6 +33,8 @@ void upper_triangle(const RowNumbers& rows, const RowNumbers& columns, const Vie
 Status gather_rows(const RowNumbers& rows, double numbers, const View& a, int split, const View& index, const View& out, int out_split);
 /// The row number index[i] of `a` becomes row i of b, if it is among its rows; of equal ones, the last. `a` is read and written.
 Status scatter_rows(const RowNumbers& rows, double numbers, const View& b, int b_split, const View& index, const View& a, int split);
+/// The row number r of `a` is the sum of the rows i of `b` with index[i] = r, in order of i, in float32; it is rounded once.
+Status add_rows(const RowNumbers& rows, double numbers, const View& b, int b_split, const View& index, const View& a, int split, std::vector<float>& room);
 /// Rows number first.of(i) and index[i] of `a` change places, one pair after the other. Errors: a row that is not among those of `a`.
 Status swap_rows(const RowNumbers& rows, const RowNumbers& first, const View& index, const View& a, int split);
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sim/engine/numeric/bf16.hpp"
 #include "sim/engine/numeric/test_boxes.hpp"
 
 namespace podsim {
@@ -100,6 +101,45 @@ TEST(ScatterRows, ReplacesThoseThatAreHere) {
     }
 }
 
+TEST(AddRows, SumsThoseOfANumberInTheirOrder) {
+  std::vector<float> room;
+  for (const DType dtype : {DType::f32, DType::bf16})
+    for (const bool spread : {false, true}) {
+      TestBox sums{{3, 2, 2}, dtype, spread}, rows{{2, 3, 2}, DType::f32, !spread}, index{{6}, DType::s32, spread};
+      rows.random(1), sums.random(2);
+      index.integers({13, 6, 21, 13, 4, 13});
+      ASSERT_TRUE(add_rows(cyclic, 24, rows.view(), 2, index.view(), sums.view(), 2, room));
+      for (std::int64_t c = 0; c < 2; ++c) {
+        const auto stored = [&](float value) { return dtype == DType::bf16 ? round_to_bf16(value) : value; };
+        EXPECT_EQ(sums.word(3 * 2 + c), stored((rows.word(c) + rows.word(3 * 2 + c)) + rows.word(5 * 2 + c))) << "row number 13";
+        EXPECT_EQ(sums.word(c), stored(rows.word(4 * 2 + c)));
+        EXPECT_EQ(sums.word(5 * 2 + c), stored(rows.word(2 * 2 + c)));
+        for (const std::int64_t untouched : {1, 2, 4}) EXPECT_EQ(sums.word(untouched * 2 + c), 0.0F);
+      }
+      EXPECT_EQ(sums.changed_outside(), 0);
+    }
+}
+
+TEST(AddRows, IsTheGradientOfGatherRows) {
+  std::vector<float> room;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Rng rng{seed};
+    const std::int64_t rows = rng.between(1, 6), tokens = rng.between(1, 9);
+    TestBox table{{rows, 3}}, picked{{tokens, 3}}, dy{{tokens, 3}}, gradient{{rows, 3}}, index{{tokens}, DType::s32};
+    table.random(seed), dy.random(seed + 100);
+    std::vector<std::int32_t> numbers;
+    for (std::int64_t i = 0; i < tokens; ++i) numbers.push_back(rng.between(0, static_cast<int>(2 * rows) - 1));  // half of another device
+    index.integers(numbers);
+    const RowNumbers own{rows / 2, 0, 1};
+    ASSERT_TRUE(gather_rows(own, static_cast<double>(2 * rows), table.view(), 1, index.view(), picked.view(), 1));
+    ASSERT_TRUE(add_rows(own, static_cast<double>(2 * rows), dy.view(), 1, index.view(), gradient.view(), 1, room));
+    double forward = 0, backward = 0;  // dy . (picked rows of the table) = gradient . table
+    for (std::int64_t i = 0; i < picked.size(); ++i) forward += static_cast<double>(dy.word(i)) * static_cast<double>(picked.word(i));
+    for (std::int64_t i = 0; i < table.size(); ++i) backward += static_cast<double>(gradient.word(i)) * static_cast<double>(table.word(i));
+    EXPECT_NEAR(forward, backward, 1e-5);
+  }
+}
+
 TEST(SwapRows, ExchangesOnePairAfterTheOther) {
   TestBox a{{5, 2}, DType::f32, true}, index{{3}, DType::s32};
   a.numbers({0, 0, 1, 1, 2, 2, 3, 3, 4, 4});
@@ -118,7 +158,10 @@ TEST(Rows, AnIndexOfNoRowIsAnErrorOfTheRunAndNothingIsWritten) {
     const std::string text = "row number " + std::to_string(wrong) + " is outside 0..23";
     const Status gathered = gather_rows(cyclic, 24, a.view(), 1, index.view(), b.view(), 1);
     const Status scattered = scatter_rows(cyclic, 24, b.view(), 1, index.view(), a.view(), 1);
-    ASSERT_FALSE(gathered || scattered);
+    std::vector<float> room;
+    const Status added = add_rows(cyclic, 24, b.view(), 1, index.view(), a.view(), 1, room);
+    ASSERT_FALSE(gathered || scattered || added);
+    EXPECT_EQ(added.error().message, text);
     EXPECT_EQ(gathered.error().message, text);
     EXPECT_EQ(scattered.error().message, text);
     EXPECT_EQ(gathered.error().cause, Cause::data);

@@ -112,6 +112,7 @@ void Storage::append_accesses(const Activity& activity, std::vector<Access>& acc
                  },
                  [](const Recv&) { assert(false && "a transfer is listed at its sender"); },
                  [](const Collective&) { assert(false && "lowered before it is unrolled"); },
+                 [](const Call&) { assert(false && "inlined before it is unrolled"); },
              },
              task.op);
 }

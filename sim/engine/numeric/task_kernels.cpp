@@ -6,6 +6,7 @@
 
 #include "sim/engine/numeric/factorisation_kernels.hpp"
 #include "sim/engine/numeric/row_kernels.hpp"
+#include "sim/engine/numeric/training_kernels.hpp"
 #include "sim/engine/numeric/transform_kernels.hpp"
 #include "sim/engine/numeric/transformer_kernels.hpp"
 #include "sim/schedule/text.hpp"
@@ -35,6 +36,7 @@ struct Operands {
   [[nodiscard]] View tokens(std::size_t i) const { return local.features_first ? tokens_first(views[i]) : views[i]; }
   [[nodiscard]] int split(std::size_t i) const { return split_of(local, i); }
   [[nodiscard]] RowNumbers numbers(std::size_t i) const { return row_numbers(local, i, device); }
+  [[nodiscard]] Classes classes() const { return {numbers(0), local.classes}; }
   /// For kernels that write line by line along another dimension.
   [[nodiscard]] View lines() const {
     const bool in_place = local.dims[0] == local.dims[1] && same_box(at[0], at.back());
@@ -108,6 +110,19 @@ constexpr std::array<LocalKernel, local_kind_count> local_kernels{{
     {LocalKind::solve, {}, [](const Operands& o) { return solve(o.box(0), o.box(1), o.box(2), o.workspace); }},
     {LocalKind::pack_blocks, [](const Operands& o) { copy_blocks(o.box(0), o.local.dims[0], o.box(1), 0, o.box(1).layout.length[0]); }},
     {LocalKind::unpack_blocks, [](const Operands& o) { copy_blocks(o.box(0), 0, o.box(1), o.local.dims[1], o.box(0).layout.length[0]); }},
+    {LocalKind::convert, [](const Operands& o) { copy(o.box(0), o.box(1)); }},
+    {LocalKind::mean_square, [](const Operands& o) { mean_square(o.local.factor, o.box(0), o.box(1), o.box(2)); }},
+    {LocalKind::mean_square_grad, [](const Operands& o) { mean_square_grad(o.local.factor, o.box(0), o.box(1), o.box(2)); }},
+    {LocalKind::softmax_statistics, [](const Operands& o) { softmax_statistics(o.classes(), o.tokens(0), o.box(1)); }},
+    {LocalKind::cross_entropy, {}, [](const Operands& o) { return cross_entropy(o.classes(), o.local.factor, o.tokens(0), o.box(1), o.box(2), o.box(3)); }},
+    {LocalKind::cross_entropy_grad, {},
+     [](const Operands& o) { return cross_entropy_grad(o.classes(), o.local.factor, o.tokens(0), o.box(1), o.box(2), o.tokens(3)); }},
+    {LocalKind::add_rows, {},
+     [](const Operands& o) {
+       return add_rows(o.numbers(0), o.local.factor, o.box(0), o.split(0), o.box(1), o.box(2), o.split(2), o.workspace.out);
+     }},
+    {LocalKind::sgd, [](const Operands& o) { sgd(o.local.optimiser, o.box(0), o.box(1), o.box(2)); }},
+    {LocalKind::adamw, [](const Operands& o) { adamw(o.local.optimiser, o.box(0), o.box(1), o.box(2), o.box(3), o.box(4), o.box(5), o.box(6)); }},
 }};
 static_assert(in_order_of_kinds(local_kernels), "a kernel per row of local_table, in its order");
 

@@ -5,35 +5,10 @@
 #include <limits>
 #include <numbers>
 
-#include "sim/engine/numeric/bf16.hpp"
+#include "sim/engine/numeric/float64_values.hpp"
 
 namespace podsim {
 namespace {
-
-using Values = std::vector<double>;  // row-major
-
-Values load(const View& view) {
-  Values values;
-  values.reserve(static_cast<std::size_t>(elements_of(view.layout)));
-  for_each_run<1>({&view.layout}, [&](std::int64_t count, const std::array<RunCursor, 1>& at) {
-    const float* from = view.data + at[0].offset();
-    for (std::int64_t i = 0; i < count; ++i) values.push_back(static_cast<double>(from[i * at[0].stride()]));
-  });
-  return values;
-}
-
-void store(const Values& values, const View& view) {
-  assert(static_cast<std::int64_t>(values.size()) == elements_of(view.layout));
-  const bool round = view.dtype == DType::bf16;
-  const double* value = values.data();
-  for_each_run<1>({&view.layout}, [&](std::int64_t count, const std::array<RunCursor, 1>& at) {
-    float* to = view.data + at[0].offset();
-    for (std::int64_t i = 0; i < count; ++i, ++value) {
-      const auto single = static_cast<float>(*value);
-      to[i * at[0].stride()] = round ? round_to_bf16(single) : single;
-    }
-  });
-}
 
 std::size_t length(const View& view, int dim) { return static_cast<std::size_t>(view.layout.length[static_cast<std::size_t>(dim)]); }
 

@@ -1,0 +1,156 @@
+#include "sim/schedule/calls.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/schedule/program_builder.hpp"
+
+namespace podsim {
+
+namespace {
+
+bool on_core(const Op& op) {
+  const auto* local = std::get_if<Local>(&op);
+  return std::holds_alternative<Matmul>(op) || (local != nullptr && local->unit == Unit::core);
+}
+
+Local join_task() { return {LocalKind::join, {}, {}, 1, Unit::dma}; }
+
+/// One more than the largest number of a lowered Collective.
+int collectives_in(const std::vector<Task>& tasks) {
+  int count = 0;
+  for (const Task& task : tasks)
+    if (task.origin) count = std::max(count, task.origin->collective + 1);
+  return count;
+}
+
+class Inlining {
+ public:
+  Inlining(const Schedule& schedule, const Program& program)
+      : schedule_{schedule}, program_{program}, collectives_{collectives_in(program.tasks)}, inlined_{schedule.mesh, program.devices} {
+    for (const Buffer& buffer : program.buffers) inlined_.add_buffer(buffer);
+    now_.reserve(program.tasks.size());
+  }
+
+  Program run() {
+    for (const Task& task : program_.tasks) {
+      if (const auto* call = std::get_if<Call>(&task.op)) {
+        expand(task, *call);
+        continue;
+      }
+      Task kept = task;
+      for (Edge& edge : kept.after) edge.task = now_[edge.task.index()];
+      const bool core = on_core(kept.op), always = kept.where.empty();
+      if (core && behind_call_) kept.after = join(std::move(kept.after), {*behind_call_});
+      now_.push_back(inlined_.add(std::move(kept)));
+      if (!core) continue;
+      // What is behind an unguarded core task is behind all before it. A guarded one may be absent.
+      if (always) core_.clear(), behind_call_.reset();
+      core_.push_back(Edge{now_.back()});
+    }
+    return std::move(inlined_).finish();
+  }
+
+ private:
+  void expand(const Task& task, const Call& call) {
+    const Function& function = schedule_.functions[static_cast<std::size_t>(call.function)];
+    Edges start = task.after;
+    for (Edge& edge : start) edge.task = now_[edge.task.index()];
+    start = join(std::move(start), core_);
+    const TaskId begin = inlined_.add(Task{task.label + " begin", join_task(), std::move(start), {}, {}, task.written_at});
+
+    const std::size_t parameters = static_cast<std::size_t>(function.parameters), outer = inlined_.buffer_count();
+    for (std::size_t b = parameters; b < function.body.buffers.size(); ++b) {
+      Buffer scratch = function.body.buffers[b];
+      scratch.name = task.label + " " + scratch.name;
+      inlined_.add_buffer(std::move(scratch));
+    }
+    const std::vector<Task>& body = function.body.tasks;
+    const std::size_t first = inlined_.task_count();
+    for (const Task& original : body) {
+      Task step = original;
+      const bool waits = std::any_of(step.after.begin(), step.after.end(), [&](const Edge& edge) {
+        return edge.gates == Half::both && body[edge.task.index()].where.empty();
+      });
+      for (Edge& edge : step.after) edge.task = TaskId{first + edge.task.index()};
+      if (!waits || !step.where.empty()) step.after.push_back(Edge{begin});
+      step.label = task.label + " " + step.label;
+      if (step.written_at.file == nullptr) step.written_at = task.written_at;
+      if (step.origin) step.origin->collective += collectives_;
+      for (Region* region : regions_of(step.op)) {
+        const std::size_t b = region->buffer.index();
+        region->buffer = b < parameters ? call.arguments[b] : BufferId{outer + b - parameters};
+      }
+      inlined_.add(std::move(step));
+    }
+    collectives_ += collectives_in(body);
+    Edges ends;
+    for (const std::size_t last : last_tasks({body, {}})) ends.push_back(Edge{TaskId{first + last}});
+    if (ends.empty()) ends.push_back(Edge{begin});
+    const Edge end{inlined_.add(Task{task.label + " end", join_task(), std::move(ends), {}, {}, task.written_at})};
+    now_.push_back(end.task);
+    core_ = {end};
+    behind_call_ = end;
+  }
+
+  const Schedule& schedule_;
+  const Program& program_;
+  int collectives_;
+  ProgramBuilder inlined_;
+  std::vector<TaskId> now_;          // of each task: the task that stands for it; of a Call its end
+  Edges core_;                       // the core tasks of which one is the last to end before the next
+  std::optional<Edge> behind_call_;  // the end of the latest Call, until an unguarded core task waits for it
+};
+
+}  // namespace
+
+bool has_calls(const Schedule& schedule) {
+  for (std::size_t f = 0; f < schedule.functions.size(); ++f)
+    if (caller_of(schedule, f)) return true;
+  return false;
+}
+
+std::optional<std::size_t> caller_of(const Schedule& schedule, std::size_t function) {
+  for (std::size_t p = 0; p < schedule.programs.size(); ++p)
+    for (const Task& task : schedule.programs[p].tasks)
+      if (const auto* call = std::get_if<Call>(&task.op); call != nullptr && static_cast<std::size_t>(call->function) == function) return p;
+  return std::nullopt;
+}
+
+Schedule inline_calls(const Schedule& schedule) {
+  Schedule inlined{schedule.name, schedule.mesh, {}, schedule.computes};
+  for (const Program& program : schedule.programs) inlined.programs.push_back(Inlining{schedule, program}.run());
+  return inlined;
+}
+
+std::vector<bool> written_parameters(const Function& function) {
+  std::vector<bool> written(static_cast<std::size_t>(function.parameters), false);
+  const auto write = [&](const Region& region) {
+    if (region.buffer.index() < written.size()) written[region.buffer.index()] = true;
+  };
+  for (const Task& task : function.body.tasks) {
+    if (const auto* matmul = std::get_if<Matmul>(&task.op)) write(matmul->out);
+    if (const auto* shift = std::get_if<Shift>(&task.op)) write(shift->target);
+    if (const auto* collective = std::get_if<Collective>(&task.op)) write(collective->output);
+    if (const auto* local = std::get_if<Local>(&task.op))
+      for (const Region& region : local->writes) write(region);
+  }
+  return written;
+}
+
+Schedule schedule_of_call(const Schedule& schedule, std::size_t program, std::size_t function) {
+  const Function& called = schedule.functions[function];
+  Program alone = called.body;
+  alone.devices = schedule.programs[program].devices;
+  for (std::size_t b = 0; b < static_cast<std::size_t>(called.parameters); ++b) {
+    Buffer& parameter = alone.buffers[b];
+    parameter.role = Role::input;
+    parameter.tensor = fmt::format("parameter {}", b);
+    parameter.sharding.assign(parameter.extents.size(), {});
+  }
+  return {called.name, schedule.mesh, {std::move(alone)}, {}};
+}
+
+}  // namespace podsim

@@ -1,0 +1,30 @@
+// Calls written out, and functions on their own.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "sim/schedule/schedule.hpp"
+
+namespace podsim {
+
+/// Whether any program calls a function.
+bool has_calls(const Schedule& schedule);
+
+/// The same schedule without calls: each becomes a join that waits for the Call's edges and for the core task before it, the tasks of the function,
+/// and a join that waits for all of them, for which everything that waits for the Call waits, and the core task behind it. Each call has scratch
+/// buffers of its own. Labels are those of the Call and of the task. Collectives of lowered tasks count on behind those of the program.
+/// The schedule must be well-shaped; lowered or not. Cost O(tasks of the result).
+Schedule inline_calls(const Schedule& schedule);
+
+/// The first program that calls a function; nullopt: none does.
+std::optional<std::size_t> caller_of(const Schedule& schedule, std::size_t function);
+
+/// Which parameters a function writes.
+std::vector<bool> written_parameters(const Function& function);
+
+/// One call of a lowered function on the devices of a program, its parameters as inputs: what its time, traffic and memory are found from.
+Schedule schedule_of_call(const Schedule& schedule, std::size_t program, std::size_t function);
+
+}  // namespace podsim

@@ -1,0 +1,86 @@
+// `podsim show training`: what it prints adds up, and what a wrong step is told.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tools/command/test_command.hpp"
+
+namespace podsim {
+namespace {
+
+using test::Folder;
+using test::json_of;
+using test::podsim;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+const std::string gpt3 = "show training gpt3-175b --mesh stage=8,col=8 --pad --batch 64 --microbatches 64 --pipeline 1f1b --remat full ";
+
+TEST(ShowTraining, PartsSumToTheWhole) {
+  const auto json = json_of(gpt3);
+  double parameters = 0, model = 0, hardware = 0;
+  for (const auto& part : json["parts"]) {
+    const double own = part["forward_flops"].get<double>() + part["backward_flops"].get<double>();
+    parameters += part["parameters"].get<double>();
+    if (part["in_model"].get<bool>()) model += own;
+    hardware += own + part["recomputed_flops"].get<double>();
+  }
+  EXPECT_EQ(json["parameters"].get<double>(), parameters);
+  EXPECT_NEAR(json["model_flops"].get<double>() / model, 1, 1e-12);
+  EXPECT_NEAR(json["hardware_flops"].get<double>() / hardware, 1, 1e-12);
+  ASSERT_EQ(json["memory"].size(), 3U);
+  for (const auto& rank : json["memory"]) {
+    const auto& bytes = rank["memory_bytes"];
+    std::int64_t sum = 0;
+    for (const char* kind : {"weights", "gradients", "optimizer", "activations", "working"}) sum += bytes[kind].get<std::int64_t>();
+    EXPECT_EQ(bytes["total"].get<std::int64_t>(), sum);
+    EXPECT_EQ(rank["live_forwards"], 64);  // all of them, where no schedule says how many
+  }
+  EXPECT_EQ(json["mesh"].dump(), R"({"stage":8,"col":8})");
+  EXPECT_EQ(json["padding"].dump(), R"([{"extent":"vocabulary","from":50257,"to":50264}])");
+  EXPECT_TRUE(json["maxtext"].is_null());  // another pipeline than MaxText's
+}
+
+TEST(ShowTraining, TheKeysThatItPrintsGiveTheSameStep) {
+  const auto json = json_of("show training llama3-8b --mesh slice=2,fsdp=16,col=4 --batch-per-device 0.5 --microbatches 1 --remat selected:in_proj@host --scan on");
+  EXPECT_TRUE(json["maxtext"].is_null());  // MaxText has no float32 copy of bf16 weights
+  const auto of_maxtext = json_of("show training maxtext-default --mesh slice=2,fsdp=16,col=4 --batch-per-device 0.5 --remat selected:in_proj@host --scan on");
+  const Folder folder;
+  auto again = json_of("show training --maxtext " + folder.file("empty.yml", "") + " " + of_maxtext["maxtext"].get<std::string>());
+  again["description"] = of_maxtext["description"];
+  EXPECT_EQ(again.dump(1), of_maxtext.dump(1));
+}
+
+TEST(ShowTraining, MistakesAreTold) {
+  const auto told = [](const std::string& line) {
+    const auto outcome = podsim("show training " + line);
+    EXPECT_EQ(outcome.status, exit_bad_input) << line;
+    EXPECT_EQ(outcome.out, "");
+    return outcome.err;
+  };
+  EXPECT_THAT(told("gpt3"), StartsWith("podsim: error: there is no model \"gpt3\", did you mean \"gpt3-175b\"?"));
+  EXPECT_EQ(told("llama3-8b --mesh stage=3 --pipeline 1f1b"), "podsim: error: layers: expected a multiple of 3 (stage=3 x virtual_stages=1), found 32; the next is 33\n");
+  EXPECT_EQ(told("llama3-8b --mesh data=4 --batch 6"), "podsim: error: --batch: expected a multiple of 4 (microbatches=1 x data=4), found 6; the next is 8, or --pad\n");
+  EXPECT_EQ(told("llama3-8b --mesh data=4,data=2"), "--mesh:1:8: expected every axis once, found data again\n");
+  EXPECT_EQ(told("llama3-8b --mesh stage=2"), "podsim: error: --pipeline: 2 stages need the name of a schedule\n");
+  EXPECT_EQ(told("llama3-8b --batch-per-device 0.3"), "podsim: error: --batch-per-device: expected a whole number of sequences on 1 devices, found 0.3\n");
+  EXPECT_EQ(told("llama3-8b --batch 3 --batch-per-device 1"), "podsim: error: --batch and --batch-per-device say the same; expected one of them\n");
+  EXPECT_EQ(told("llama3-8b gpt3-175b"), "podsim: error: expected one model, found \"llama3-8b\" and \"gpt3-175b\"\n");
+  EXPECT_EQ(told("--mesh stage=2"), "podsim: error: --mesh needs a model: podsim show training lists those shipped\n");
+  EXPECT_EQ(told("llama3-8b --chips 4"), "podsim: error: --chips: belongs to --maxtext; --mesh says the devices\n");
+  EXPECT_EQ(told("llama3-8b --live-forwards 2"), "podsim: error: --live-forwards: expected a whole number from 1 to 1, got \"2\"\n");
+  const Folder folder;
+  const std::string good = folder.file("good.yml", "base_emb_dim: 2048\n"), bad = folder.file("bad.yml", "base_emb_dim: [1\n"), deep = folder.file("deep.yml", std::string(100'000, '['));
+  EXPECT_THAT(told("--maxtext " + bad), StartsWith(bad + ":2:1: expected YAML: "));
+  EXPECT_THAT(told("--maxtext " + deep), StartsWith(deep + ":1:"));
+  EXPECT_THAT(told("--maxtext " + good), HasSubstr("ici_fsdp_parallelism is -1, the rest of how many devices of a slice?"));
+  EXPECT_EQ(told("--maxtext " + good + " --chips 4 --mesh fsdp=4"), "podsim: error: --mesh: MaxText's keys say this; expected KEY=VALUE\n");
+  EXPECT_EQ(told("--maxtext " + good + " --chips 4 base_emb_dm=3"),
+            "base_emb_dm:1:1: expected a key of MaxText, found \"base_emb_dm\", did you mean \"base_emb_dim\", \"base_mlp_dim\" or \"base_moe_mlp_dim\"?; unknown keys may change the "
+            "computation\n");
+  EXPECT_EQ(told("--maxtext " + good + " --chips 4 ici_tensor_parallelism=4 vocab_size=32001"),
+            "podsim: error: vocabulary: expected a multiple of 4 (col=4), found 32001; the next is 32004, or --pad\n");
+  EXPECT_THAT(told("--maxtext no/such.yml"), HasSubstr("no/such.yml"));
+}
+
+}  // namespace
+}  // namespace podsim

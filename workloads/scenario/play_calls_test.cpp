@@ -1,0 +1,259 @@
+// A call that is played as one task takes the time, and has the figures, of the tasks that it stands for.
+#include "workloads/scenario/play_calls.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/analysis/operations.hpp"
+#include "sim/base/rng.hpp"
+#include "sim/schedule/calls.hpp"
+#include "sim/schedule/program_builder.hpp"
+#include "sim/schedule/testing.hpp"
+#include "sim/schedule/validate.hpp"
+#include "topologies/machines.hpp"
+#include "workloads/scenario/simulate.hpp"
+
+namespace podsim {
+namespace {
+
+using testing::texts;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// A training step in small: stages in a pipeline, microbatches one after the other, weights gathered over fsdp and sums over col in every layer.
+struct Step {
+  int stages = 2, fsdp = 2, columns = 2, layers = 2, microbatches = 3;
+  std::int64_t tokens = 64, width = 128;
+  bool early_gather = false;  // a gather of the program beside its calls, on their links
+};
+
+Step random_step(std::uint64_t seed) {
+  Rng rng{seed, stream_of("steps")};
+  Step step;
+  step.stages = rng.between(2, 4);
+  step.fsdp = rng.between(1, 4);
+  step.columns = rng.between(1, 4);
+  step.layers = rng.between(1, 3);
+  step.microbatches = rng.between(1, 4);
+  step.tokens = 16 * rng.between(1, 16);
+  step.width = 12 * 8 * rng.between(1, 8);
+  return step;
+}
+
+class StepWriter {
+ public:
+  StepWriter(const Step& step, const Mesh& mesh) : step_{step}, mesh_{mesh}, fsdp_{mesh.whole(1)}, columns_{mesh.whole(2)} {}
+
+  Schedule write() {
+    Schedule schedule{"step", mesh_, {}, {}, {forward(), backward()}};
+    for (int s = 0; s < step_.stages; ++s) schedule.programs.push_back(stage(s));
+    return schedule;
+  }
+
+ private:
+  Buffer buffer(std::string name, std::int64_t rows, std::int64_t columns) const {
+    return {std::move(name), {rows, columns}, DType::bf16, Role::scratch, {}, {}};
+  }
+  Collective collective(CollectiveKind kind, const AxisView& axis, const Region& input, const Region& output) const {
+    Collective op;
+    op.kind = kind;
+    op.axes = {axis};
+    op.input = input;
+    op.output = output;
+    return op;
+  }
+
+  /// (x, weights shard, y)
+  Function forward() const {
+    ProgramBuilder body{mesh_, DeviceSet{}};
+    const std::int64_t t = step_.tokens, w = step_.width;
+    const BufferId x = body.add_buffer(buffer("x", t, w)), shard = body.add_buffer(buffer("shard", w / fsdp_.size, w)), y = body.add_buffer(buffer("y", t, w));
+    const Region weights = body.scratch("weights", {w, w}, DType::bf16), partial = body.scratch("partial", {t, w}, DType::bf16);
+    Edges ready = body.step("gather", collective(CollectiveKind::all_gather, fsdp_, body.whole(shard), weights), {});
+    ready = body.step("product", Matmul{body.whole(x), weights, partial}, ready);
+    body.step("sum", collective(CollectiveKind::all_reduce, columns_, partial, body.whole(y)), ready);
+    return {"forward", 3, std::move(body).finish()};
+  }
+
+  /// (x, weights shard, dy, dx, gradient shard)
+  Function backward() const {
+    ProgramBuilder body{mesh_, DeviceSet{}};
+    const std::int64_t t = step_.tokens, w = step_.width;
+    const BufferId x = body.add_buffer(buffer("x", t, w)), shard = body.add_buffer(buffer("shard", w / fsdp_.size, w)),
+                   dy = body.add_buffer(buffer("dy", t, w)), dx = body.add_buffer(buffer("dx", t, w)),
+                   gradient = body.add_buffer(buffer("gradient", w / fsdp_.size, w));
+    const Region weights = body.scratch("weights", {w, w}, DType::bf16), whole = body.scratch("whole gradient", {w, w}, DType::bf16);
+    const Edges gathered = body.step("gather", collective(CollectiveKind::all_gather, fsdp_, body.whole(shard), weights), {});
+    const Edges product = body.step("gradient", Matmul{body.whole(x), body.whole(dy), whole, 1, 1, 1, true, false}, {});
+    body.step("scatter", collective(CollectiveKind::reduce_scatter, fsdp_, whole, body.whole(gradient)), product);
+    body.step("dx", Matmul{body.whole(dy), weights, body.whole(dx), 1, 1, 1, false, true}, gathered);
+    return {"backward", 5, std::move(body).finish()};
+  }
+
+  Peer neighbour(int by) const {
+    Peer peer;
+    for (int a = 0; a < 3; ++a) peer.push_back(own(mesh_.whole(a), a == 0 ? by : 0, false));
+    return peer;
+  }
+
+  Program stage(int s) {
+    const int each = mesh_.devices() / step_.stages;
+    ProgramBuilder program{mesh_, {{{s * each, (s + 1) * each}}}};
+    const std::int64_t t = step_.tokens, w = step_.width;
+    std::vector<BufferId> weights, gradients;
+    for (int l = 0; l < step_.layers; ++l) {
+      weights.push_back(program.add_buffer(buffer(fmt::format("weights {}", l), w / fsdp_.size, w)));
+      gradients.push_back(program.add_buffer(buffer(fmt::format("gradients {}", l), w / fsdp_.size, w)));
+    }
+    std::vector<std::vector<BufferId>> x(static_cast<std::size_t>(step_.microbatches));
+    Edges before, sent, received;
+    for (int m = 0; m < step_.microbatches; ++m) {
+      auto& own_x = x[static_cast<std::size_t>(m)];
+      for (int l = 0; l <= step_.layers; ++l) own_x.push_back(program.add_buffer(buffer(fmt::format("x {} {}", m, l), t, w)));
+      Edges ready = before;
+      if (s > 0) {
+        received = program.step(fmt::format("recv {}", m), Recv{0, neighbour(-1), program.whole(own_x.front()), Combine::replace}, received);
+        ready = join(ready, received);
+      }
+      for (std::size_t l = 0; l < weights.size(); ++l) ready = program.step(fmt::format("fwd {} {}", m, l), Call{0, {own_x[l], weights[l], own_x[l + 1]}}, ready);
+      before = ready;
+      if (s + 1 < step_.stages) sent = program.step(fmt::format("send {}", m), Send{0, neighbour(1), program.whole(own_x.back()), {}}, join(ready, sent));
+    }
+    Edges sent_back, received_back;
+    for (int m = 0; m < step_.microbatches; ++m) {
+      BufferId dy = program.add_buffer(buffer(fmt::format("dy {}", m), t, w));
+      Edges ready = before;
+      if (s + 1 < step_.stages) {
+        received_back = program.step(fmt::format("recv back {}", m), Recv{1, neighbour(1), program.whole(dy), Combine::replace}, received_back);
+        ready = join(ready, received_back);
+      }
+      for (std::size_t l = weights.size(); l-- > 0;) {
+        const BufferId dx = program.add_buffer(buffer(fmt::format("dx {} {}", m, l), t, w));
+        ready = program.step(fmt::format("bwd {} {}", m, l), Call{1, {x[static_cast<std::size_t>(m)][l], weights[l], dy, dx, gradients[l]}}, ready);
+        dy = dx;
+      }
+      before = ready;
+      if (s > 0) sent_back = program.step(fmt::format("send back {}", m), Send{1, neighbour(-1), program.whole(dy), {}}, join(ready, sent_back));
+    }
+    if (step_.early_gather) {
+      const Region all = program.scratch("early", {w, w}, DType::bf16);
+      program.add("early gather", collective(CollectiveKind::all_gather, fsdp_, program.whole(weights.front()), all), Edges{});
+    }
+    return std::move(program).finish();
+  }
+
+  const Step& step_;
+  const Mesh& mesh_;
+  AxisView fsdp_, columns_;
+};
+
+System system_of(const Step& step, const std::string& machine) {
+  SystemSpec spec;
+  spec.machine = *find_machine(machine);
+  spec.slice = Slice{{step.stages, step.fsdp, step.columns}};
+  spec.wrap = *parse_wrap("all", {});
+  spec.mesh = {{"stage", step.stages}, {"fsdp", step.fsdp}, {"col", step.columns}};
+  auto system = make_system(spec);
+  EXPECT_TRUE(system) << to_text(system.error());
+  return *std::move(system);
+}
+
+podsim::Run run_of(const System& system, const Schedule& schedule, bool inlined, std::string_view engine = "des") {
+  RunOptions options;
+  options.inline_calls = inlined;
+  options.engine = *timing_engine(engine);
+  auto run = simulate(system, schedule, options);
+  EXPECT_TRUE(run) << to_text(run.error());
+  return *std::move(run);
+}
+
+TEST(PlayedCalls, TakeThePicosecondsOfTheirTasks) {
+  int beside = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    const Step step = random_step(seed);
+    for (const std::string machine : {"ideal", "tpu_v4"}) {
+      const System system = system_of(step, machine);
+      const Schedule schedule = StepWriter{step, system.mesh}.write();
+      const podsim::Run played = run_of(system, schedule, false), inlined = run_of(system, schedule, true);
+      EXPECT_GT(played.row.calls.played, 0) << step.stages << " " << step.fsdp << " " << step.columns << " " << machine << played.row.calls.why_inlined;
+      EXPECT_EQ(inlined.row.calls.played, 0);
+      EXPECT_EQ(played.row.calls.played, 2 * step.stages * step.layers * step.microbatches);
+      EXPECT_LT(played.model.schedule->programs.front().tasks.size(), inlined.model.schedule->programs.front().tasks.size());
+      EXPECT_EQ(played.metrics.tasks, inlined.metrics.tasks);
+      EXPECT_EQ(played.metrics.link_bytes, inlined.metrics.link_bytes);
+      EXPECT_EQ(played.metrics.flops, inlined.metrics.flops);
+      EXPECT_GE(played.metrics.peak_memory, inlined.metrics.peak_memory);
+      const double ratio = played.row.result.makespan_s / inlined.row.result.makespan_s;
+      if (machine == "ideal" || played.row.calls.beside == Bytes{}) {
+        EXPECT_EQ(played.metrics.makespan, inlined.metrics.makespan);
+        EXPECT_EQ(played.metrics.split.compute, inlined.metrics.split.compute);
+      } else {
+        EXPECT_NEAR(ratio, 1, 0.01);
+        ++beside;
+      }
+    }
+  }
+  EXPECT_GT(beside, 10);  // the looser comparison is made, too
+}
+
+TEST(PlayedCalls, AreRightAndTakeTheSameTimeOnSimgrid) {
+  for (std::uint64_t seed = 0; seed < 40; seed += 8) {
+    SCOPED_TRACE(seed);
+    const Step step = random_step(seed);
+    const System system = system_of(step, "tpu_v4");
+    const Schedule schedule = StepWriter{step, system.mesh}.write();
+    const podsim::Run des = run_of(system, schedule, true), simgrid = run_of(system, schedule, false, "simgrid");
+    EXPECT_EQ(simgrid.row.calls.played, 0);
+    EXPECT_NEAR(simgrid.row.result.makespan_s / des.row.result.makespan_s, 1, 1e-6);
+    EXPECT_THAT(texts(validate(*des.lowered).all()), IsEmpty());
+  }
+}
+
+TEST(PlayedCalls, AreInlinedWhereSomethingElseUsesTheirLinks) {
+  Step step;
+  step.fsdp = 4;
+  step.tokens = 2048;
+  const System system = system_of(step, "ideal");
+  const Schedule apart = StepWriter{step, system.mesh}.write();
+  EXPECT_EQ(run_of(system, apart, false).row.calls.why_inlined, "");
+  step.early_gather = true;
+  const Schedule beside = StepWriter{step, system.mesh}.write();
+  const podsim::Run run = run_of(system, beside, false);
+  EXPECT_EQ(run.row.calls.played, 0);
+  EXPECT_THAT(run.row.calls.why_inlined, HasSubstr("uses links of calls of program"));
+  EXPECT_EQ(run.metrics.makespan, run_of(system, beside, true).metrics.makespan);
+  EXPECT_GT(run.metrics.makespan, run_of(system, apart, true).metrics.makespan) << "or the conflict would be harmless";
+}
+
+TEST(PlayedCalls, AreInlinedWhereDevicesDiffer) {
+  Step step;
+  step.fsdp = 4;
+  SystemSpec open;
+  open.machine = *find_machine("ideal");
+  open.slice = Slice{{2, 4, 2}};
+  open.wrap = *parse_wrap("none", {});
+  open.mesh = {{"stage", 2}, {"fsdp", 4}, {"col", 2}};
+  const auto line = make_system(open);
+  ASSERT_TRUE(line);
+  EXPECT_THAT(run_of(*line, StepWriter{step, line->mesh}.write(), false).row.calls.why_inlined, HasSubstr("do different things in \"forward\""));
+}
+
+TEST(PlayedCalls, SumToTheOperationsOfTheDevice) {
+  const Step step = random_step(3);
+  const System system = system_of(step, "tpu_v4");
+  const podsim::Run run = run_of(system, StepWriter{step, system.mesh}.write(), false);
+  Picoseconds busy, exposed;
+  std::vector<std::string> names;
+  for (const OperationMetrics& operation : measure_operations(run.model, run.timeline, run.metrics.busiest)) {
+    busy += operation.busy;
+    exposed += operation.exposed;
+    if (operation.category == "call") names.push_back(operation.name);
+  }
+  EXPECT_THAT(names, ::testing::ElementsAre("forward", "backward"));
+  EXPECT_EQ(busy, run.metrics.split.compute);
+  EXPECT_EQ(exposed, run.metrics.split.exposed_communication);
+}
+
+}  // namespace
+}  // namespace podsim

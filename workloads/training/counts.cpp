@@ -1,0 +1,223 @@
+#include "workloads/training/counts.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+#include <numeric>
+
+namespace podsim {
+
+namespace {
+
+constexpr double times_backward = 2;  // the gradients of both operands
+
+Flops product_flops(std::int64_t tokens, std::int64_t inputs, std::int64_t outputs) {
+  return Flops{2.0 * static_cast<double>(tokens) * static_cast<double>(inputs) * static_cast<double>(outputs)};
+}
+
+Flops attention_flops_of(const TrainingStep& step, AttentionFlops attention) {
+  const TrainingModel& model = step.model;
+  const double scores = static_cast<double>(step.tokens()) * static_cast<double>(model.sequence) * static_cast<double>(model.heads);
+  return Flops{4 * scores * static_cast<double>(model.head_dim) * (model.causal && attention == AttentionFlops::causal ? 0.5 : 1)};
+}
+
+/// Of one norm: a scale, and an offset of layer norms with biases.
+std::int64_t norm_parameters(const TrainingModel& model) {
+  if (model.norm == Norm::none) return 0;
+  return model.width * (model.norm == Norm::layer && model.biases ? 2 : 1);
+}
+
+std::int64_t stage_parameters(const TrainingModel& model, const Stage& stage) {
+  if (stage.kind == Stage::Kind::product) return (stage.inputs + (model.biases ? 1 : 0)) * stage.outputs;
+  return stage.kind == Stage::Kind::norm ? norm_parameters(model) : 0;
+}
+
+std::int64_t layer_parameters(const TrainingModel& model) {
+  std::int64_t count = 0;
+  for (const Stage& stage : layer_stages(model)) count += stage_parameters(model, stage);
+  return count;
+}
+
+bool is_saved(const Remat& remat, const std::string& name) {
+  return std::any_of(remat.saved.begin(), remat.saved.end(), [&](const SavedStage& saved) { return saved.name == name; });
+}
+
+/// Which stages' outputs each stage of a layer reads, by position; -1 is the layer's input. Residuals read two.
+std::vector<std::vector<int>> operands_of(const std::vector<Stage>& stages, bool parallel) {
+  std::vector<std::vector<int>> operands;
+  int stream = -1, last = -1, norm = -1;  // what the residuals add to; the stage before; the norm that both branches of a parallel layer read
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const Stage& stage = stages[s];
+    if (parallel && stage.name == "ff1") last = norm;
+    operands.push_back({last});
+    if (stage.kind == Stage::Kind::norm) norm = static_cast<int>(s);
+    if (stage.kind == Stage::Kind::residual) operands.back().push_back(stream);
+    last = static_cast<int>(s);
+    if (stage.kind == Stage::Kind::residual) stream = last;
+  }
+  return operands;
+}
+
+/// The elements per token that a layer keeps without rematerialisation, by stage; its own input under "".
+std::map<std::string, std::int64_t> kept_features(const TrainingModel& model) {
+  const std::vector<Stage> stages = layer_stages(model);
+  const std::vector<std::vector<int>> operands = operands_of(stages, model.parallel);
+  std::map<std::string, std::int64_t> kept{{"", model.width}};
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    if (stages[s].kind == Stage::Kind::residual) continue;
+    for (const int operand : operands[s])
+      if (operand >= 0) kept[stages[static_cast<std::size_t>(operand)].name] = stages[static_cast<std::size_t>(operand)].outputs;
+  }
+  return kept;
+}
+
+Bytes of_elements(double elements, std::int64_t parts, DType dtype) {
+  const double each = elements / static_cast<double>(parts);
+  const auto whole = static_cast<std::int64_t>(each);
+  return Bytes{(whole + (static_cast<double>(whole) < each ? 1 : 0)) * size_of(dtype).count()};
+}
+
+template <class Value>
+auto sum_of(const std::vector<PartCount>& parts, Value value) {
+  decltype(value(parts.front())) sum{};
+  for (const PartCount& part : parts) sum = sum + value(part);
+  return sum;
+}
+
+}  // namespace
+
+std::int64_t TrainingCounts::parameters() const {
+  return sum_of(parts, [](const PartCount& part) { return part.parameters; });
+}
+Flops TrainingCounts::forward() const {
+  return sum_of(parts, [](const PartCount& part) { return part.in_model ? part.forward : Flops{}; });
+}
+Flops TrainingCounts::backward() const {
+  return sum_of(parts, [](const PartCount& part) { return part.in_model ? part.backward : Flops{}; });
+}
+Flops TrainingCounts::recomputed() const {
+  return sum_of(parts, [](const PartCount& part) { return part.recomputed; });
+}
+Flops TrainingCounts::hardware_flops() const {
+  return sum_of(parts, [](const PartCount& part) { return part.forward + part.backward + part.recomputed; });
+}
+
+std::vector<std::string> recomputed_stages(const TrainingModel& model, const Remat& remat) {
+  if (remat.kind == Remat::Kind::none) return {};
+  const std::vector<Stage> stages = layer_stages(model);
+  const std::vector<std::vector<int>> operands = operands_of(stages, model.parallel);
+  std::vector<bool> needed(stages.size(), false);
+  const auto need = [&](int operand) {
+    if (operand >= 0) needed[static_cast<std::size_t>(operand)] = true;
+  };
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    if (stages[s].kind == Stage::Kind::residual) continue;
+    for (const int operand : operands[s]) need(operand);
+    if (stages[s].kind == Stage::Kind::attention) need(static_cast<int>(s));
+  }
+  std::vector<std::string> names;
+  for (std::size_t s = stages.size(); s-- > 0;) {  // operands come before what reads them
+    if (!needed[s] || is_saved(remat, stages[s].name)) continue;
+    names.push_back(stages[s].name);
+    for (const int operand : operands[s]) need(operand);
+  }
+  std::reverse(names.begin(), names.end());
+  return names;
+}
+
+TrainingCounts counts_of(const TrainingStep& step, AttentionFlops attention) {
+  const TrainingModel& model = step.model;
+  const std::int64_t tokens = step.tokens();
+  const std::vector<std::string> again = recomputed_stages(model, step.remat);
+  const double layers = static_cast<double>(model.layers);
+  TrainingCounts counts;
+  if (model.vocabulary > 0) {
+    counts.parts.push_back({"embedding", model.vocabulary * model.width});
+    if (step.embedding_by_product) {
+      const Flops product = product_flops(tokens, model.vocabulary, model.width);
+      counts.parts.push_back({"embedding_product", 0, product, product, Flops{}, false});
+    }
+  }
+  if (model.positions > 0) counts.parts.push_back({"positions", model.positions * model.width});
+  for (const Stage& stage : layer_stages(model)) {
+    PartCount part{stage.name, model.layers * stage_parameters(model, stage)};
+    if (stage.kind == Stage::Kind::product) part.forward = layers * product_flops(tokens, stage.inputs, stage.outputs);
+    if (stage.kind == Stage::Kind::attention) part.forward = layers * attention_flops_of(step, attention);
+    part.backward = times_backward * part.forward;
+    if (std::find(again.begin(), again.end(), stage.name) != again.end()) part.recomputed = part.forward;
+    counts.parts.push_back(std::move(part));
+  }
+  if (model.norm != Norm::none) counts.parts.push_back({"final_norm", norm_parameters(model)});
+  if (model.vocabulary > 0) {
+    const Flops product = product_flops(tokens, model.width, model.vocabulary);
+    counts.parts.push_back({"logits", model.tied ? 0 : model.vocabulary * model.width, product, times_backward * product});
+  }
+  return counts;
+}
+
+Flops maxtext_flops(const TrainingStep& step, AttentionFlops attention) {
+  const TrainingModel& model = step.model;
+  const auto number = [](std::int64_t value) { return static_cast<double>(value); };
+  const double attended = number(model.heads) * number(model.head_dim), kept = number(model.kv_heads) * number(model.head_dim);
+  const double layer = number(model.width) * (2 * attended + 2 * kept) + (model.gated ? 3 : 2) * number(model.width) * number(model.mlp);
+  const double weights = number(model.layers) * layer + number(model.width) * number(model.vocabulary);
+  const double scores = 4 * number(step.batch) * number(model.sequence) * number(model.sequence) * attended * number(model.layers);
+  return Flops{3 * (2 * number(step.tokens()) * weights + (attention == AttentionFlops::causal ? scores / 2 : scores))};
+}
+
+std::vector<PaddedCount> padding_waste(const TrainingStep& given, const TrainingStep& padded) {
+  const TrainingCounts before = counts_of(given), after = counts_of(padded);
+  assert(before.parts.size() == after.parts.size());
+  std::vector<PaddedCount> waste;
+  for (std::size_t p = 0; p < before.parts.size(); ++p) {
+    const auto all = [](const PartCount& part) { return (part.forward + part.backward + part.recomputed).count(); };
+    const PaddedCount part{after.parts[p].name, after.parts[p].parameters - before.parts[p].parameters, Flops{all(after.parts[p]) - all(before.parts[p])}};
+    if (part.parameters != 0 || part.flops.count() != 0) waste.push_back(part);
+  }
+  return waste;
+}
+
+TrainingMemory memory_of(const TrainingStep& step, RankEnds ends, std::int64_t live_forwards) {
+  const TrainingModel& model = step.model;
+  const TrainingMesh& mesh = step.mesh;
+  const auto number = [](std::int64_t value) { return static_cast<double>(value); };
+  const std::int64_t rank_layers = step.layers_per_stage() * step.virtual_stages;
+  assert(rank_layers * mesh.stage == model.layers && step.batch % (step.microbatches * mesh.batch_parts()) == 0);
+  assert(live_forwards >= 1 && live_forwards <= step.microbatches * step.virtual_stages);
+  const std::int64_t table = model.vocabulary * model.width;
+  std::int64_t parameters = rank_layers * layer_parameters(model);
+  if (ends.embedding) parameters += table + model.positions * model.width;
+  if (ends.logits) parameters += norm_parameters(model) + (model.tied && ends.embedding ? 0 : table);
+
+  TrainingMemory memory;
+  const std::int64_t parts = mesh.parameter_parts();
+  memory.weights = of_elements(number(parameters), parts, model.weights);
+  memory.gradients = of_elements(number(parameters), parts, model.gradients);
+  if (step.optimizer == Optimizer::adamw) memory.optimizer = of_elements(2 * number(parameters), parts, model.moments);
+  if (model.master_weights) memory.optimizer = memory.optimizer + of_elements(number(parameters), parts, DType::f32);
+
+  const double tokens = number(step.batch / step.microbatches / mesh.batch_parts() * model.sequence);
+  const auto activations = [&](double features) { return of_elements(tokens * features, mesh.col, model.activations); };
+  const std::map<std::string, std::int64_t> kept = kept_features(model);
+  const double everything = std::accumulate(kept.begin(), kept.end(), 0.0, [&](double sum, const auto& entry) { return sum + number(entry.second); });
+  double held = everything;
+  if (step.remat.kind != Remat::Kind::none) {
+    held = number(model.width);
+    for (const Stage& stage : layer_stages(model))
+      for (const SavedStage& saved : step.remat.saved)
+        if (saved.name == stage.name && !saved.on_host) held += number(stage.outputs);
+  }
+  memory.activations = live_forwards * step.layers_per_stage() * activations(held);
+  if (ends.logits) memory.activations = memory.activations + live_forwards * activations(2 * number(model.width));
+
+  const Bytes again = activations(std::max(everything - held, 0.0));
+  const Bytes logits = ends.logits ? of_elements(2 * tokens * number(model.vocabulary) / number(step.loss_chunks), mesh.col, DType::f32) : Bytes{};
+  memory.working = std::max(again, logits);
+  if (mesh.fsdp > 1) {
+    const double layer = number(layer_parameters(model));
+    memory.working = memory.working + of_elements(2 * layer, mesh.row * mesh.col, model.activations) + of_elements(layer, mesh.row * mesh.col, model.gradients);
+  }
+  return memory;
+}
+
+}  // namespace podsim

@@ -1,0 +1,80 @@
+#include "workloads/training/model.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace podsim {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::string head = "format_version: 1\nname: \"m\"\n";
+
+std::string problem_of_file(const std::string& fields) {
+  const auto model = read_training_model(head + fields, "m.textproto");
+  return model ? "" : to_text(model.error());
+}
+
+TEST(TrainingModel, LeftOutFieldsHaveDefaults) {
+  const auto model = read_training_model(head + "layers: 2\nwidth: 64\nheads: 4\nmlp: 256\n", "m");
+  ASSERT_TRUE(model) << to_text(model.error());
+  EXPECT_EQ(model->kv_heads, 4);
+  EXPECT_EQ(model->head_dim, 16);
+  EXPECT_EQ(model->vocabulary, 0);
+  EXPECT_EQ(model->sequence, 2048);
+  EXPECT_TRUE(model->causal);
+  EXPECT_TRUE(model->master_weights);  // weights are bf16
+  EXPECT_EQ(model->moments, DType::f32);
+}
+
+TEST(TrainingModel, MistakesAreToldWithTheirPlace) {
+  const std::string rest = "layers: 2\nwidth: 64\nheads: 4\nmlp: 256\n";
+  EXPECT_EQ(problem_of_file("layers: 0\nwidth: 64\nheads: 4\nmlp: 256\n"), "m.textproto:3:1: expected a whole number from 1 to 1073741824, found 0");
+  EXPECT_EQ(problem_of_file(rest + "kv_heads: 3\n"), "m.textproto:7:1: must divide the 4 heads, found 3");
+  EXPECT_EQ(problem_of_file("layers: 2\nwidth: 63\nheads: 4\nmlp: 256\n"), "m.textproto:5:1: must divide the width 63 where head_dim is left out, found 4");
+  EXPECT_EQ(problem_of_file(rest + "tied: true\n"), "m.textproto:7:1: needs a vocabulary, whose embedding gives the logits");
+  EXPECT_EQ(problem_of_file(rest + "positions: 100\n"), "m.textproto:7:1: expected at least the 2048 of the sequence, found 100");
+  EXPECT_EQ(problem_of_file(rest + "weights: \"f16\"\n"), "m.textproto:7:1: expected bf16 or f32, found \"f16\"");
+  EXPECT_EQ(problem_of_file(rest + "vocabulary: 0\n"), "m.textproto:7:1: expected a whole number from 1 to 1073741824, found 0; leave it out for a model without one");
+  EXPECT_THAT(problem_of_file(rest + "experts: 8\n"), HasSubstr("m.textproto:7:1"));
+  EXPECT_THAT(problem_of_file("width: 64\nheads: 4\nmlp: 256\n"), HasSubstr("layers"));
+  EXPECT_THAT(problem_of_file("layers: 1073741824\nwidth: 1073741824\nheads: 1\nhead_dim: 1\nmlp: 1073741824\n"), HasSubstr("at most 1e17 parameters"));
+}
+
+TEST(TrainingModel, ShippedOnesAreWhatTheirNamesSay) {
+  std::set<std::string> descriptions;
+  ASSERT_EQ(shipped_training_models().size(), 11U);
+  for (const std::string& name : shipped_training_models()) {
+    const auto model = find_training_model(name);
+    ASSERT_TRUE(model) << to_text(model.error());
+    EXPECT_EQ(model->name, name);
+    EXPECT_TRUE(descriptions.insert(model->description).second) << name;
+  }
+  const auto none = find_training_model("gpt3-175");
+  ASSERT_FALSE(none);
+  EXPECT_THAT(none.error().message, HasSubstr("there is no model \"gpt3-175\", did you mean \"gpt3-175b\""));
+  EXPECT_FALSE(find_training_model("no/such/file.textproto"));
+}
+
+TEST(TrainingModel, ALayerIsABlockOfTheSameStages) {
+  const auto llama = find_training_model("llama3-8b");
+  ASSERT_TRUE(llama);
+  const TransformerBlock block = layer_of(*llama, 3, 5);
+  EXPECT_EQ(block.hidden, 4096);
+  EXPECT_EQ(block.batch, 3);
+  EXPECT_EQ(block.layers, 5);
+  EXPECT_EQ(block.optimizer_bytes, 12);
+  const auto workload = workload_of(block, 1);
+  ASSERT_TRUE(workload);
+  EXPECT_EQ(workload->stages, layer_stages(*llama, 3));
+  const auto palm = find_training_model("palm-540b");
+  ASSERT_TRUE(palm);
+  std::vector<std::string> names;
+  for (const Stage& stage : layer_stages(*palm)) names.push_back(stage.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"norm1", "in_proj", "attention", "out_proj", "ff1", "activation", "ff2", "residual2"}));
+}
+
+}  // namespace
+}  // namespace podsim
