@@ -11,7 +11,7 @@
 namespace podsim {
 namespace {
 
-constexpr std::size_t most_characters = std::size_t{1} << 24, most_boxes = std::size_t{1} << 16;
+constexpr std::size_t most_characters = std::size_t{1} << 22, most_boxes = std::size_t{1} << 16;
 constexpr double chart_left = 80, chart_top = 78, chart_end = 30, most_width = 1600, most_height = 1200, widest_unit = 34, highest_row = 34;
 
 struct KindStyle {

@@ -11,7 +11,7 @@ namespace podsim {
 /// Each task as |F0, from its begin to its end: F forward, B backward, A and W its halves for inputs and weights, then the microbatch; with several
 /// stages per rank the stage before it, F4.0. Above, the time in units. Coloured: by kind, later stages of a rank darker, as in the picture.
 /// Where `columns` is not 0, the chart is cut into parts that are at most that wide, one below the other.
-/// Errors: more than 16 million characters.
+/// Errors: more than 4 million characters.
 Expected<std::string> pipeline_chart(const PipelineSpec& spec, const PipelineTimes& times, bool coloured, std::size_t columns);
 
 /// The same as a picture of at most 1,600 x 1,200 and its margins, with a legend; labels where they fit. Errors: more than 65,536 tasks; for a PNG no
