@@ -14,6 +14,8 @@ namespace {
 
 using Commands = std::vector<PipelineCommand>;
 
+constexpr std::int64_t most_shown_in_full = 1 << 16;  // stages x microbatches: 0.7 GB as JSON is made
+
 std::string counted(std::int64_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : what.ends_with("ch") ? "es" : "s");
 }
@@ -115,6 +117,9 @@ Json unit_json(const PipelineUnit& unit) {
 Expected<ShownPipeline> shown_pipeline(const PipelineSpec& spec, std::optional<int> layers) {
   auto lists = pipeline_lists(spec);
   if (!lists) return lists.error();
+  if (const std::int64_t size = static_cast<std::int64_t>(spec.stages) * spec.microbatches; layers && size > most_shown_in_full)
+    return Diagnostic{of_field("full"), fmt::format("{} stages x {} microbatches; expected at most {} with every transfer and deletion", spec.stages,
+                                                    spec.microbatches, most_shown_in_full)};
   auto times = pipeline_times(unfused(*lists)), fused_times = pipeline_times(*lists);
   if (!times) return times.error();
   if (!fused_times) return fused_times.error();

@@ -16,7 +16,7 @@ struct ShownPipeline {
   PipelineTimes fused_times;         // of the lists as they are
   std::optional<PipelineStep> step;  // with --full
 };
-/// Errors: those of pipeline_lists() and, if there are `layers`, of pipeline_step().
+/// Errors: those of pipeline_lists() and, if there are `layers`, of pipeline_step(), and more than 65,536 stages x microbatches.
 Expected<ShownPipeline> shown_pipeline(const PipelineSpec& spec, std::optional<int> layers);
 
 /// "interleaved-1f1b: 8 stages on 4 ranks, 8 microbatches"
