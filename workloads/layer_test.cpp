@@ -1,0 +1,105 @@
+// A layer as functions: called one after the other they compute what the block computes, in its time.
+#include "workloads/layer.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "sim/engine/numeric/check.hpp"
+#include "sim/engine/table/testing.hpp"
+#include "sim/schedule/calls.hpp"
+#include "sim/schedule/lower.hpp"
+#include "sim/schedule/program_builder.hpp"
+#include "workloads/block_reference.hpp"
+#include "workloads/test_blocks.hpp"
+
+namespace podsim {
+namespace {
+
+using testing::mesh_of;
+using testing::plans_for;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+/// Forward, then backward, on every device.
+Schedule called(const Submesh& submesh, const Workload& workload, const Plan& plan, const LayerFunctions& layer) {
+  ProgramBuilder program{submesh.mesh, submesh.devices};
+  std::map<std::string, BufferId> buffers;
+  Schedule schedule{"layer", submesh.mesh, {}, block_reference(workload, plan, submesh, Pass::both), {layer.forward.function, layer.backward.function}};
+  const auto call = [&](int function, const LayerFunction& of, Edges after) {
+    Call op{function, {}};
+    for (const Buffer& parameter : of.parameters) {
+      const auto [known, added] = buffers.try_emplace(parameter.tensor);
+      if (added) {
+        Buffer buffer = parameter;
+        const bool final = parameter.tensor == "Y" || parameter.tensor == "dX" || parameter.tensor.ends_with(".dW");
+        if (buffer.role == Role::output && !final) buffer.role = Role::scratch, buffer.tensor.clear(), buffer.sharding.clear();
+        known->second = program.add_buffer(buffer);
+      }
+      op.arguments.push_back(known->second);
+    }
+    return program.step(of.function.name, op, std::move(after));
+  };
+  call(1, layer.backward, call(0, layer.forward, {}));
+  schedule.programs.push_back(std::move(program).finish());
+  return schedule;
+}
+
+Picoseconds makespan(const Mesh& mesh, const Schedule& schedule) {
+  const auto pod = testing::small_system(testing::ideal_machine(), {mesh.axes()[0].size, mesh.axes()[1].size}, true, {{"row", mesh.axes()[0].size}, {"col", mesh.axes()[1].size}});
+  const auto lowered = lower(schedule, ring_or_line(in_chunks(2)));
+  EXPECT_TRUE(lowered) << to_text(lowered.error());
+  const auto timeline = testing::run(pod, *lowered, "des");
+  EXPECT_TRUE(timeline) << to_text(timeline.error());
+  return timeline->makespan;
+}
+
+TEST(LayerFunctions, ComputeTheBlockAndItsGradientsInItsTime) {
+  int plans = 0;
+  for (const TransformerBlock& block : {testing::small_block(), testing::small_gated_block()})
+    for (const Mesh& mesh : {mesh_of(2, 2), mesh_of(1, 4)}) {
+      const Workload workload = *workload_of(block, mesh.devices());
+      const Submesh submesh = *workload_submesh(mesh);
+      for (const auto& named : plans_for(workload)) {
+        const auto layer = layer_functions(submesh, workload, named.plan);
+        if (!layer) continue;  // as block_schedule()
+        SCOPED_TRACE(block.name + ", " + named.name + " on " + to_text(mesh));
+        ++plans;
+        const Schedule schedule = called(submesh, workload, named.plan, *layer);
+        const auto lowered = lower(schedule, ring_or_line(in_chunks(2)));
+        ASSERT_TRUE(lowered) << to_text(lowered.error());
+        const auto report = check(*lowered, {});
+        ASSERT_TRUE(report) << to_text(report.error());
+        EXPECT_TRUE(report->ok) << to_text(report->problems);
+        EXPECT_EQ(makespan(mesh, schedule), makespan(mesh, *block_schedule(mesh, workload, named.plan, Pass::both)));
+      }
+    }
+  EXPECT_GT(plans, 12);
+}
+
+TEST(LayerFunctions, KeepWhatTheBackwardPassReads) {
+  const Mesh mesh = mesh_of(2, 2);
+  const Workload workload = *workload_of(testing::small_block(), mesh.devices());
+  const auto layer = layer_functions(*workload_submesh(mesh), workload, plans_for(workload).front().plan);
+  ASSERT_TRUE(layer) << to_text(layer.error());
+  std::map<std::string, Buffer> made;
+  for (const Buffer& parameter : layer->forward.parameters) made.emplace(parameter.tensor, parameter);
+  for (const Buffer& parameter : layer->backward.parameters) {
+    if (parameter.tensor == "dY" || parameter.role == Role::output) continue;
+    ASSERT_TRUE(made.contains(parameter.tensor)) << parameter.tensor;
+    EXPECT_EQ(made.at(parameter.tensor).extents, parameter.extents) << parameter.tensor;
+  }
+  EXPECT_EQ(made.at("in_proj.Y").role, Role::output) << "attention's gradient reads it";
+  EXPECT_FALSE(made.contains("out_proj.Y")) << "only the residual reads it";
+}
+
+TEST(LayerFunctions, NeedStagesThatFollowOneAnother) {
+  const Workload products = *workload_of({NamedProduct{8, 8, 8, DType::f32}});
+  const auto layer = layer_functions(*workload_submesh(mesh_of(2, 2)), products, plans_for(products).front().plan);
+  ASSERT_FALSE(layer);
+  EXPECT_THAT(to_text(layer.error()), HasSubstr("its stages do not follow one another"));
+}
+
+}  // namespace
+}  // namespace podsim
