@@ -1,27 +1,37 @@
-// A transformer layer as two functions that schedules call: forward and backward.
+// A transformer layer as functions that schedules call: its forward and its backward pass, whole or split, with recomputation.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "sim/schedule/tensor_function.hpp"
 #include "workloads/plan.hpp"
 
 namespace podsim {
 
-/// A function, and what its parameters are: buffers with tensor, sharding and role, as a program that calls it once would have them.
-struct LayerFunction {
-  Function function;
-  std::vector<Buffer> parameters;  // one for each of the function
+/// The tasks that compute again what the forward pass did not keep have labels that begin so.
+inline constexpr std::string_view recompute_label = "again ";
+
+/// What the forward pass of a layer keeps beside its input.
+struct LayerOptions {
+  bool recompute = false;            // nothing but the outputs of `saved`; the backward pass computes again what it needs
+  std::vector<std::string> saved{};  // with recompute: stages
 };
 
-/// The forward and the backward pass of block_schedule(), each as a function. Parameters are named by their tensors:
-///   forward    X, <stage>.W -> Y, and what the backward pass reads besides, under the names that block_schedule() has for it ("norm1.Y", "in_proj.Y")
-///   backward   dY, <stage>.W, X and those -> dX, <stage>.dW
-/// A tensor has the same extents in both, so the buffer that the forward pass wrote is what the backward pass is given.
+/// Parameters are named by their tensors:
+///   forward            X, <stage>.W -> Y, and what the backward pass reads besides, under the names that block_schedule() has for it ("norm1.Y",
+///                      "in_proj.Y")
+///   backward           dY, <stage>.W, X and those -> dX, <stage>.dW
+///   backward_inputs    the same without <stage>.dW, but with the gradients of every product's output, and what was computed again
+///   backward_weights   those, X and what the forward pass kept -> <stage>.dW
+/// A tensor has the same extents in all, so a buffer that one writes is what another is given.
 struct LayerFunctions {
-  LayerFunction forward, backward;
+  TensorFunction forward, backward, backward_inputs, backward_weights;
 };
 
-/// Errors: those of block_schedule(); a workload whose stages do not follow one another.
-Expected<LayerFunctions> layer_functions(const Submesh& submesh, const Workload& workload, const Plan& plan);
+/// Nothing is computed that no result needs: the last product of a layer is not computed again. Errors: those of block_schedule(); a workload whose
+/// stages do not follow one another.
+Expected<LayerFunctions> layer_functions(const Submesh& submesh, const Workload& workload, const Plan& plan, const LayerOptions& options = {});
 
 }  // namespace podsim

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "sim/engine/numeric/check.hpp"
@@ -22,14 +23,16 @@ using testing::plans_for;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
-/// Forward, then backward, on every device.
-Schedule called(const Submesh& submesh, const Workload& workload, const Plan& plan, const LayerFunctions& layer) {
+/// The functions one after the other on every device.
+Schedule called(const Submesh& submesh, const Workload& workload, const Plan& plan, const std::vector<const TensorFunction*>& functions) {
   ProgramBuilder program{submesh.mesh, submesh.devices};
   std::map<std::string, BufferId> buffers;
-  Schedule schedule{"layer", submesh.mesh, {}, block_reference(workload, plan, submesh, Pass::both), {layer.forward.function, layer.backward.function}};
-  const auto call = [&](int function, const LayerFunction& of, Edges after) {
-    Call op{function, {}};
-    for (const Buffer& parameter : of.parameters) {
+  Schedule schedule{"layer", submesh.mesh, {}, block_reference(workload, plan, submesh, Pass::both)};
+  Edges after;
+  for (const TensorFunction* of : functions) {
+    Call op{static_cast<int>(schedule.functions.size()), {}};
+    schedule.functions.push_back(of->function);
+    for (const Buffer& parameter : of->parameters) {
       const auto [known, added] = buffers.try_emplace(parameter.tensor);
       if (added) {
         Buffer buffer = parameter;
@@ -39,11 +42,14 @@ Schedule called(const Submesh& submesh, const Workload& workload, const Plan& pl
       }
       op.arguments.push_back(known->second);
     }
-    return program.step(of.function.name, op, std::move(after));
-  };
-  call(1, layer.backward, call(0, layer.forward, {}));
+    after = program.step(of->function.name, op, std::move(after));
+  }
   schedule.programs.push_back(std::move(program).finish());
   return schedule;
+}
+
+Schedule called(const Submesh& submesh, const Workload& workload, const Plan& plan, const LayerFunctions& layer) {
+  return called(submesh, workload, plan, {&layer.forward, &layer.backward});
 }
 
 Picoseconds makespan(const Mesh& mesh, const Schedule& schedule) {
@@ -92,6 +98,59 @@ TEST(LayerFunctions, KeepWhatTheBackwardPassReads) {
   }
   EXPECT_EQ(made.at("in_proj.Y").role, Role::output) << "attention's gradient reads it";
   EXPECT_FALSE(made.contains("out_proj.Y")) << "only the residual reads it";
+}
+
+std::vector<std::string> labels_of(const TensorFunction& function, std::string_view begin) {
+  std::vector<std::string> labels;
+  for (const Task& task : function.function.body.tasks)
+    if (task.label.starts_with(begin)) labels.push_back(task.label);
+  return labels;
+}
+
+bool has_parameter(const TensorFunction& function, const std::string& tensor) {
+  return std::any_of(function.parameters.begin(), function.parameters.end(), [&](const Buffer& parameter) { return parameter.tensor == tensor; });
+}
+
+/// Whole or split, computed again or kept: the same numbers.
+TEST(LayerFunctions, ComputeTheSameGradientsHoweverTheyAreCut) {
+  int cases = 0;
+  for (const TransformerBlock& block : {testing::small_block(), testing::small_gated_block()})
+    for (const Mesh& mesh : {mesh_of(2, 2), mesh_of(1, 4)}) {
+      const Workload workload = *workload_of(block, mesh.devices());
+      const Submesh submesh = *workload_submesh(mesh);
+      for (const auto& named : plans_for(workload))
+        for (const LayerOptions& options : {LayerOptions{}, LayerOptions{true, {}}, LayerOptions{true, {"in_proj", "ff1"}}}) {
+          const auto layer = layer_functions(submesh, workload, named.plan, options);
+          if (!layer) continue;  // as block_schedule()
+          SCOPED_TRACE(block.name + ", " + named.name + " on " + to_text(mesh));
+          for (const auto& functions : {std::vector{&layer->forward, &layer->backward}, {&layer->forward, &layer->backward_inputs, &layer->backward_weights}}) {
+            ++cases;
+            const auto lowered = lower(called(submesh, workload, named.plan, functions), ring_or_line(in_chunks(2)));
+            ASSERT_TRUE(lowered) << to_text(lowered.error());
+            const auto report = check(*lowered, {});
+            ASSERT_TRUE(report) << to_text(report.error());
+            EXPECT_TRUE(report->ok) << to_text(report->problems);
+          }
+        }
+    }
+  EXPECT_GT(cases, 60);
+}
+
+TEST(LayerFunctions, ComputeAgainWhatTheBackwardPassNeedsAndWasNotKept) {
+  const Mesh mesh = mesh_of(2, 2);
+  const Workload workload = *workload_of(testing::small_block(), mesh.devices());
+  const auto functions = [&](const LayerOptions& options) { return *layer_functions(*workload_submesh(mesh), workload, plans_for(workload).front().plan, options); };
+  const LayerFunctions full = functions({true, {}});
+  EXPECT_THAT(labels_of(full.backward, "again ff1"), ::testing::Not(::testing::IsEmpty()));
+  EXPECT_THAT(labels_of(full.backward, "again ff2"), ::testing::IsEmpty()) << "nothing needs the output of the last product";
+  EXPECT_FALSE(has_parameter(full.forward, "in_proj.Y"));
+  EXPECT_FALSE(has_parameter(full.backward, "in_proj.Y"));
+  EXPECT_THAT(labels_of(full.backward_weights, "again"), ::testing::IsEmpty()) << "the first half hands it over";
+  EXPECT_TRUE(has_parameter(full.backward_inputs, "norm1.Y"));
+  const LayerFunctions some = functions({true, {"in_proj"}});
+  EXPECT_TRUE(has_parameter(some.forward, "in_proj.Y"));
+  EXPECT_THAT(labels_of(some.backward, "again in_proj"), ::testing::IsEmpty());
+  EXPECT_THAT(labels_of(some.backward, "again attention"), ::testing::Not(::testing::IsEmpty()));
 }
 
 TEST(LayerFunctions, NeedStagesThatFollowOneAnother) {

@@ -1,0 +1,45 @@
+#include "workloads/training/step_weights.hpp"
+
+#include <algorithm>
+
+#include "workloads/part_tensors.hpp"
+
+namespace podsim {
+
+std::vector<std::int64_t> StepWeight::block() const {
+  return {extents[0] / devices_along(sharding[0]), extents[1] / devices_along(sharding[1])};
+}
+
+std::vector<std::int64_t> StepWeight::shard() const {
+  std::vector<std::int64_t> lengths = block();
+  lengths[static_cast<std::size_t>(dim)] /= devices_along(gathered);
+  return lengths;
+}
+
+std::vector<std::vector<AxisView>> StepWeight::shard_axes() const {
+  std::vector<std::vector<AxisView>> axes{sharding[0], sharding[1]};
+  axes[static_cast<std::size_t>(dim)].insert(axes[static_cast<std::size_t>(dim)].end(), gathered.begin(), gathered.end());
+  return axes;
+}
+
+Expected<StepWeights> layer_weights(const StepAxes& axes, const Submesh& submesh, const Workload& workload, const Plan& plan) {
+  const auto parts = parts_of(workload, plan, submesh, Pass::forward);
+  if (!parts) return parts.error();
+  StepWeights weights;
+  for (const WorkloadPart& part : *parts) {
+    if (part.kind != WorkloadPart::Kind::product) continue;
+    const auto schedule = part_schedule(submesh, part, plan.options);
+    if (!schedule) return schedule.error();
+    const std::vector<PartTensor> tensors = tensors_of(part, *schedule);
+    const auto weight = std::find_if(tensors.begin(), tensors.end(), [](const PartTensor& tensor) { return tensor.role == TensorRole::weight; });
+    const bool reads_width = part.name == qkv_stage || part.name == "ff1";  // the other products of a layer have it as their output
+    weights.push_back({part.name, weight->extents, weight->sharding, without_one_device({axes.fsdp}), reads_width == weight->transposed ? 1 : 0});
+  }
+  return weights;
+}
+
+StepWeights vocabulary_weights(const StepAxes& axes, const TrainingModel& model, const std::string& name) {
+  return {{name, {model.vocabulary, model.width}, {without_one_device({axes.col}), {}}, without_one_device({axes.fsdp, axes.row}), 1}};
+}
+
+}  // namespace podsim
