@@ -2,6 +2,8 @@
 
 #include <cassert>
 
+#include "sim/schedule/submesh.hpp"
+
 namespace podsim {
 
 namespace {
@@ -34,12 +36,6 @@ bool is_transposed(const WorkloadPart& part, const std::string& tensor) {
   }
   if (part.kind == WorkloadPart::Kind::relayout && is_out) layout = other(layout);
   return layout == ActivationLayout::features_by_row;
-}
-
-std::int64_t devices_along(const std::vector<AxisView>& axes) {
-  std::int64_t devices = 1;
-  for (const AxisView& axis : axes) devices *= axis.size;
-  return devices;
 }
 
 std::int64_t whole_elements(const Buffer& buffer) {

@@ -209,12 +209,6 @@ class Passes {
 
 }  // namespace
 
-std::int64_t devices_along(const std::vector<AxisView>& axes) {
-  std::int64_t devices = 1;
-  for (const AxisView& axis : axes) devices *= axis.size;
-  return devices;
-}
-
 std::vector<AxisView> dividing_axes(const FftProblem& problem, std::size_t dimension) {
   std::vector<AxisView> axes;
   if (dimension < problem.sharding.size())

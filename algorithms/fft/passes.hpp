@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "algorithms/fft/fft.hpp"
+#include "sim/schedule/submesh.hpp"
 
 namespace podsim {
 
@@ -28,8 +29,6 @@ struct FftPasses {
 /// The problem has passed all checks of fft_result() but that of the multiples. With extents that are no multiples, only `multiples` have a meaning.
 FftPasses fft_passes(FftMethod method, const FftProblem& problem, const Mesh& mesh);
 
-/// The number of devices along the axes.
-std::int64_t devices_along(const std::vector<AxisView>& axes);
 /// The axes with more than one device that divide a dimension.
 std::vector<AxisView> dividing_axes(const FftProblem& problem, std::size_t dimension);
 /// "x+y"

@@ -33,17 +33,21 @@ std::optional<PipelineValue> sum_of(const PipelineCommand& command, const Pipeli
 
 class RankWriter {
  public:
-  RankWriter(const Mesh& mesh, int axis, const PipelineStep& step, const PipelineWork& work, int rank)
-      : mesh_{mesh}, axis_{axis}, step_{step}, spec_{step.lists.spec}, work_{work}, rank_{rank},
-        program_{mesh, devices_where(mesh, {{own(mesh.whole(axis), 0, false), rank, rank + 1}}), work.buffer} {
+  RankWriter(const Mesh& mesh, const AxisView& stages, const PipelineStep& step, const PipelineWork& work, int rank)
+      : mesh_{mesh}, stages_{stages}, step_{step}, spec_{step.lists.spec}, work_{work}, rank_{rank},
+        program_{mesh, stages == one_device ? every_device(mesh) : devices_where(mesh, {{own(stages, 0, false), rank, rank + 1}}), rank, work.buffer} {
     for (const PipelineUnit& unit : step.lists.ranks[static_cast<std::size_t>(rank)])
       if (unit.size() > 1) fused_.emplace(unit.front(), &unit);
   }
 
-  Program write() {
+  Program write(int steps) {
     const auto r = static_cast<std::size_t>(rank_);
-    for (const auto* part : {&step_.before, &step_.loop, &step_.after})
-      for (const PipelineCommand& command : (*part)[r]) write(command);
+    for (int step = 0; step < steps; ++step) {
+      program_.begin_step(step);
+      ready_.clear();
+      for (const auto* part : {&step_.before, &step_.loop, &step_.after})
+        for (const PipelineCommand& command : (*part)[r]) write(command);
+    }
     return std::move(program_.builder).finish();
   }
 
@@ -82,29 +86,23 @@ class RankWriter {
     }
   }
 
-  /// The device of another rank with the same coordinates otherwise.
-  [[nodiscard]] Peer peer(int rank) const {
-    Peer result;
-    for (int a = 0; a < static_cast<int>(mesh_.axes().size()); ++a) result.push_back(a == axis_ ? Affine{rank} : own(mesh_.whole(a), 0, false));
-    return result;
-  }
   [[nodiscard]] int channel(int from, int to) const { return from * spec_.ranks + to; }
   [[nodiscard]] bool moves(const PipelineValue& value) const { return value.kind != Value::loss || work_.buffer(value); }
 
   void send(const PipelineCommand& command) {
     if (!moves(command.value)) return;
     Edges& before = sent_[command.peer];
-    before = program_.builder.step(name_of(command), Send{channel(rank_, command.peer), peer(command.peer), program_.whole(command.value), {}},
+    before = program_.builder.step(name_of(command), Send{channel(rank_, command.peer), peer_on_rank(mesh_, stages_, command.peer), program_.whole(command.value), {}},
                                    join(ready_[command.value], before));
   }
   void receive(const PipelineCommand& command) {
     if (!moves(command.value)) return;
     ready_[command.value] =
-        program_.builder.step(name_of(command), Recv{channel(command.peer, rank_), peer(command.peer), program_.whole(command.value), Combine::replace}, {});
+        program_.builder.step(name_of(command), Recv{channel(command.peer, rank_), peer_on_rank(mesh_, stages_, command.peer), program_.whole(command.value), Combine::replace}, {});
   }
 
   const Mesh& mesh_;
-  int axis_;
+  const AxisView& stages_;
   const PipelineStep& step_;
   const PipelineSpec& spec_;
   const PipelineWork& work_;
@@ -125,12 +123,20 @@ BufferId PipelineProgram::buffer(const PipelineValue& value) {
   return buffers_.emplace(value, builder.add_buffer(*std::move(described))).first->second;
 }
 
-Expected<Schedule> write_pipeline(const Mesh& mesh, int stage_axis, const PipelineStep& step, const PipelineWork& work) {
-  const MeshAxis& axis = mesh.axes().at(static_cast<std::size_t>(stage_axis));
+Peer peer_on_rank(const Mesh& mesh, const AxisView& stages, int rank) {
+  Peer peer;
+  for (int a = 0; a < static_cast<int>(mesh.axes().size()); ++a) peer.push_back(a == stages.axis ? Affine{rank} : own(mesh.whole(a), 0, false));
+  return peer;
+}
+
+Expected<Schedule> write_pipeline(const Mesh& mesh, const AxisView& stages, const PipelineStep& step, const PipelineWork& work, int steps) {
   const int ranks = step.lists.spec.ranks;
-  if (axis.size != ranks) return Diagnostic{of_field("mesh"), fmt::format("axis {} has size {}; expected {}, one for each rank", axis.name, axis.size, ranks)};
+  if (stages.size != ranks) {
+    const std::string axis = stages == one_device ? "a mesh without an axis for stages" : "axis " + mesh.name(stages);
+    return Diagnostic{of_field("mesh"), fmt::format("{} has size {}; expected {}, one for each rank", axis, stages.size, ranks)};
+  }
   Schedule schedule{std::string{name_of(step.lists.spec.schedule)}, mesh, {}, {}};
-  for (int rank = 0; rank < ranks; ++rank) schedule.programs.push_back(RankWriter{mesh, stage_axis, step, work, rank}.write());
+  for (int rank = 0; rank < ranks; ++rank) schedule.programs.push_back(RankWriter{mesh, stages, step, work, rank}.write(steps));
   return schedule;
 }
 

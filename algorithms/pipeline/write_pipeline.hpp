@@ -14,16 +14,28 @@ namespace podsim {
 class PipelineProgram {
  public:
   using Describe = std::function<std::optional<Buffer>(const PipelineValue&)>;
-  PipelineProgram(const Mesh& mesh, DeviceSet devices, const Describe& describe) : builder{mesh, std::move(devices)}, describe_{describe} {}
+  PipelineProgram(const Mesh& mesh, DeviceSet devices, int rank, const Describe& describe)
+      : builder{mesh, std::move(devices)}, rank_{rank}, describe_{describe} {}
 
   ProgramBuilder builder;
 
-  /// The buffer of a value on this rank, new if it has none yet. The value must have one (an assert).
+  [[nodiscard]] int rank() const { return rank_; }
+  /// From 0: which of several steps is being written.
+  [[nodiscard]] int step() const { return step_; }
+  /// Values have other buffers from here on.
+  void begin_step(int step) {
+    step_ = step;
+    buffers_.clear();
+  }
+
+  /// The buffer of a value on this rank, new if it has none yet in this step. The value must have one (an assert).
   BufferId buffer(const PipelineValue& value);
   [[nodiscard]] Region whole(const PipelineValue& value) { return builder.whole(buffer(value)); }
 
  private:
+  int rank_;
   const Describe& describe_;
+  int step_ = 0;
   std::map<PipelineValue, BufferId> buffers_;
 };
 
@@ -40,8 +52,13 @@ struct PipelineWork {
 /// direction go one after the other, in the order of their making. On one rank stages share buffers. A task waits for what it reads, and for the task
 /// before it that added to the same sum (gradients of a stage, the loss). The first task of a fused unit waits for what all of its members need. Every
 /// microbatch has buffers of its own; they live from the first write to the last use.
+/// Of several steps, what a task of one waits for in the step before is up to `write`.
+///   stages   an axis of the mesh, or one_device for a pipeline of one rank
 ///   errors   the axis has another size than there are ranks; an activation without a buffer (an assert)
-///   cost     O(commands), plus `write`
-Expected<Schedule> write_pipeline(const Mesh& mesh, int stage_axis, const PipelineStep& step, const PipelineWork& work);
+///   cost     O(commands * steps), plus `write`
+Expected<Schedule> write_pipeline(const Mesh& mesh, const AxisView& stages, const PipelineStep& step, const PipelineWork& work, int steps = 1);
+
+/// The device of another rank with the same coordinates otherwise.
+Peer peer_on_rank(const Mesh& mesh, const AxisView& stages, int rank);
 
 }  // namespace podsim

@@ -70,7 +70,7 @@ TEST(WritePipeline, TakesTheUnitsOfItsListsOnEveryEngine) {
     const SmallSystem pod = row_of(machine, spec.ranks);
     for (const bool fused : {false, true}) {
       const PipelineStep step = step_of(spec, fused);
-      const auto schedule = write_pipeline(pod.mesh, 0, step, units_of_work(n));
+      const auto schedule = write_pipeline(pod.mesh, pod.mesh.whole(0), step, units_of_work(n));
       ASSERT_TRUE(schedule) << to_text(schedule.error());
       const std::int64_t units = pipeline_times(step.lists)->makespan;
       if (!fused) {
@@ -92,7 +92,7 @@ TEST(WritePipeline, SendsInOrder) {
   Machine machine = testing::ideal_machine();
   for (LinkParameters& link : machine.link) link.bandwidth = BytesPerSecond{2.0 / 40'000e-12};  // a value takes two units
   const SmallSystem pod = row_of(machine, spec.ranks);
-  const auto schedule = write_pipeline(pod.mesh, 0, step_of(spec, true), units_of_work(100));
+  const auto schedule = write_pipeline(pod.mesh, pod.mesh.whole(0), step_of(spec, true), units_of_work(100));
   ASSERT_TRUE(schedule);
   const auto timeline = testing::run(pod, *schedule, "des");
   ASSERT_TRUE(timeline);
@@ -111,7 +111,7 @@ TEST(WritePipeline, SendsInOrder) {
 
 TEST(WritePipeline, NeedsARankPerCoordinate) {
   const SmallSystem pod = row_of(testing::ideal_machine(), 3);
-  const auto schedule = write_pipeline(pod.mesh, 0, step_of({PipelineSchedule::gpipe, 4, 4, 8}, true), units_of_work(1));
+  const auto schedule = write_pipeline(pod.mesh, pod.mesh.whole(0), step_of({PipelineSchedule::gpipe, 4, 4, 8}, true), units_of_work(1));
   ASSERT_FALSE(schedule);
   EXPECT_THAT(to_text(schedule.error()), HasSubstr("axis stage has size 3; expected 4, one for each rank"));
 }
@@ -214,7 +214,7 @@ struct LinearCase {
 Schedule linear(const LinearCase& of, bool fused) {
   const SmallSystem pod = small_system(testing::ideal_machine(), {of.spec.ranks, of.data}, true, {{"stage", of.spec.ranks}, {"data", of.data}});
   LinearStages stages{pod.mesh, of.spec};
-  auto schedule = write_pipeline(pod.mesh, 0, step_of(of.spec, fused), stages.work());
+  auto schedule = write_pipeline(pod.mesh, pod.mesh.whole(0), step_of(of.spec, fused), stages.work());
   EXPECT_TRUE(schedule) << to_text(schedule.error());
   schedule->computes = stages.claim();
   return *std::move(schedule);
@@ -297,7 +297,7 @@ TEST(WritePipeline, MemoryIsThatOfLiveForwards) {
   };
   const SmallSystem pod = row_of(testing::ideal_machine(), spec.ranks);
   const PipelineStep step = step_of(spec, false);
-  const auto schedule = write_pipeline(pod.mesh, 0, step, work);
+  const auto schedule = write_pipeline(pod.mesh, pod.mesh.whole(0), step, work);
   ASSERT_TRUE(schedule);
   const auto model = testing::model_of(pod, *schedule);
   ASSERT_TRUE(model);

@@ -22,6 +22,22 @@ int ReferenceBuilder::add(ReferenceNode node) {
   return static_cast<int>(program_.nodes.size()) - 1;
 }
 
+std::map<std::string, int> ReferenceBuilder::append(const ReferenceProgram& program, const std::map<std::string, int>& given) {
+  std::vector<int> now;
+  for (ReferenceNode node : program.nodes) {
+    if (node.kind == ReferenceKind::input) {
+      now.push_back(given.at(node.tensor));
+      assert(extents(now.back()) == node.extents);
+      continue;
+    }
+    for (int& operand : node.operands) operand = now[static_cast<std::size_t>(operand)];
+    now.push_back(add(std::move(node)));
+  }
+  std::map<std::string, int> outputs;
+  for (const auto& [tensor, node] : program.outputs) outputs.emplace(tensor, now[static_cast<std::size_t>(node)]);
+  return outputs;
+}
+
 int ReferenceBuilder::input(std::string tensor, Extents extents, std::int64_t below) {
   ReferenceNode node = node_of(ReferenceKind::input, {}, std::move(extents));
   node.tensor = std::move(tensor);

@@ -2,6 +2,7 @@
 // steps as compositions of them.
 #pragma once
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +34,8 @@ class ReferenceBuilder {
   int add_rows(int b, int index, std::int64_t rows);
   /// Any other node.
   int add(ReferenceNode node);
+  /// The nodes of a program whose inputs are these nodes, by tensor: an assert. The nodes of its outputs, by tensor.
+  std::map<std::string, int> append(const ReferenceProgram& program, const std::map<std::string, int>& given);
 
   struct Loss {
     int loss, gradient;  // extents [], those of y or the logits

@@ -23,6 +23,12 @@ bool independent(const AxisView& a, const AxisView& b) {
 
 }  // namespace
 
+std::int64_t devices_along(const std::vector<AxisView>& axes) {
+  std::int64_t devices = 1;
+  for (const AxisView& axis : axes) devices *= axis.size;
+  return devices;
+}
+
 Expected<Submesh> submesh_of(const Mesh& mesh, const AxisView& rows, const AxisView& columns, std::optional<DeviceSet> devices) {
   for (const AxisView& view : {rows, columns})
     if (!is_view_of(mesh, view))

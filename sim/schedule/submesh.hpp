@@ -11,6 +11,9 @@ namespace podsim {
 /// Takes the place of the second axis for algorithms along one axis.
 inline constexpr AxisView one_device{0, 1, 1};
 
+/// The number of devices along the axes together.
+std::int64_t devices_along(const std::vector<AxisView>& axes);
+
 /// R x C devices along two views of a mesh: device (r, c) has coordinate r on `rows` and c on `columns`. The remaining coordinates distinguish groups
 /// of R x C devices. All groups within `devices` hold the same data and compute the same result independently. Restrict `devices` to one group and
 /// the other groups are free for other programs.

@@ -48,7 +48,7 @@ Schedule pipeline(const Mesh& mesh) {
                                                               : PipelineValue{Value::activation_gradient, s - 1, k};
                             return program.builder.step(name_of(command.task), Call{forward ? 0 : 1, {program.buffer(from), program.buffer(to)}}, after);
                           }};
-  Schedule schedule = value_of(write_pipeline(mesh, 0, value_of(pipeline_step(lists, stages)), work));
+  Schedule schedule = value_of(write_pipeline(mesh, mesh.whole(0), value_of(pipeline_step(lists, stages)), work));
   schedule.functions = {chain(mesh, "forward", forward_products), chain(mesh, "backward", backward_products)};
   return schedule;
 }

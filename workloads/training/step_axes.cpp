@@ -20,12 +20,6 @@ std::vector<AxisView> without_one_device(std::vector<AxisView> axes) {
   return axes;
 }
 
-std::int64_t devices_along(const std::vector<AxisView>& axes) {
-  std::int64_t devices = 1;
-  for (const AxisView& axis : axes) devices *= axis.size;
-  return devices;
-}
-
 std::vector<AxisView> StepAxes::tokens() const { return without_one_device({slice, data, fsdp, row}); }
 std::vector<AxisView> StepAxes::loss() const { return without_one_device({slice, data, fsdp, row, col}); }
 
@@ -52,6 +46,7 @@ Mesh mesh_of(const TrainingMesh& sizes) {
   std::vector<MeshAxis> axes;
   for (const std::string_view name : training_axes)
     if (const auto size = static_cast<int>(size_of(sizes, name)); size > 1) axes.push_back({std::string{name}, size, true});
+  if (axes.empty()) axes.push_back({"data", 1, true});
   return *Mesh::make(std::move(axes));
 }
 

@@ -19,13 +19,12 @@ struct StepAxes {
 
 /// Those of `axes` with several devices.
 std::vector<AxisView> without_one_device(std::vector<AxisView> axes);
-std::int64_t devices_along(const std::vector<AxisView>& axes);
 
 /// Errors: an axis with another name, or not in the order of training_axes.
 Expected<StepAxes> step_axes(const Mesh& mesh);
 TrainingMesh sizes_of(const StepAxes& axes);
 
-/// All axes with several devices, which wrap.
+/// All axes with several devices, which wrap; `data` of one device if there is none.
 Mesh mesh_of(const TrainingMesh& sizes);
 
 }  // namespace podsim

@@ -1,0 +1,83 @@
+// The functions that the programs of a training step call: one for each sort of work, each written once however many layers and microbatches call it.
+//
+// A call may do two things beside its work, so that transfers overlap it: gather the weights that the next call reads, and reduce the gradients of the
+// weights that the call before it made. So no transfer of weights or gradients crosses the end of a call.
+#pragma once
+
+#include <compare>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "workloads/layer.hpp"
+#include "workloads/training/step_weights.hpp"
+
+namespace podsim {
+
+enum class StepWork {
+  nothing,         // only what it does beside
+  embed,           // tokens, embedding.W -> Y
+  layer_forward,   // X, <stage>.W -> Y, and what the layer keeps
+  layer_backward,  // dY, X, <stage>.W, what it kept -> dX, <stage>.dW
+  layer_inputs,    // the first half of a split backward pass (LayerFunctions)
+  layer_weights,   // the second half
+  loss,            // X, logits.W, targets -> dX, logits.dW, loss: final norm, logits, loss and their gradients. Without a vocabulary a mean square
+  embed_gradient,  // dY, tokens -> embedding.dW
+  join_slices,     // gradient.0, gradient.1, ...: added up over slices
+  update,          // <w>.shard, <w>.gradient, <w>.m, <w>.v, <w>.master of a group: the optimiser
+};
+
+/// Weights and gradients have a name for each use:
+///   <w>.W, <w>.dW                                       blocks, in the dtype of activations: of the work
+///   fetch.<w>.shard -> fetch.<w>.W                      those of the next call
+///   reduce.<w>.dW -> reduce.<w>.gradient                those of the call before; a shard, in the dtype of gradients, which it adds to unless `first`
+struct StepCall {
+  StepWork work = StepWork::nothing;
+  WeightGroup of = WeightGroup::none;  // update: whose
+  WeightGroup fetch = WeightGroup::none, reduce = WeightGroup::none;
+  bool first = false;  // reduce: there is nothing to add to
+  bool last = false;   // reduce: the sum is complete, so it is added up over `data` too
+  int step = 1;        // update: counts from 1
+  friend auto operator<=>(const StepCall&, const StepCall&) = default;
+};
+
+/// What all functions of a step are made from.
+struct StepParts {
+  TrainingStep step;  // divided()
+  Mesh mesh;
+  StepAxes axes;
+  Submesh layer_mesh;  // rows and columns, on all devices
+  Plan plan;
+  Workload layer;  // on the sequences of one microbatch on the devices along row and col
+  LayerFunctions functions;
+  StepWeights layer_weights, embedding, logits;
+  Optimiser optimiser;
+
+  [[nodiscard]] std::int64_t tokens() const { return layer.stages.front().tokens; }  // of one microbatch, on the devices along row and col
+  /// [tokens, width] of a device.
+  [[nodiscard]] std::vector<std::int64_t> activation() const { return {tokens() / axes.row.size, step.model.width / axes.col.size}; }
+  [[nodiscard]] const StepWeights& weights(WeightGroup group) const;
+  /// Whether a block is not what the shard is: it is gathered, or converted.
+  [[nodiscard]] bool is_fetched(WeightGroup group) const;
+};
+
+/// The dtypes, mesh and plan must fit. Errors: those of layer_functions(); a stage that is kept on the host; gradients that the slices' devices cannot share.
+Expected<StepParts> step_parts(const TrainingStep& step, const Mesh& mesh, const Plan& plan, const Optimiser& optimiser);
+
+/// Functions of a schedule, made when they are first asked for.
+class StepFunctions {
+ public:
+  explicit StepFunctions(const StepParts& parts) : parts_{parts} {}
+
+  /// Its number in the schedule.
+  int number(const StepCall& call, const std::vector<const StepWeight*>& joined = {});
+  [[nodiscard]] const TensorFunction& at(int number) const { return made_[static_cast<std::size_t>(number)]; }
+  [[nodiscard]] std::vector<Function> take() &&;
+
+ private:
+  const StepParts& parts_;
+  std::map<std::pair<StepCall, std::size_t>, int> numbers_;  // with the number of joined weights
+  std::vector<TensorFunction> made_;
+};
+
+}  // namespace podsim
