@@ -113,7 +113,7 @@ Expected<TrainingSpec> read_training(const Fields& fields, const System& system,
     model.weights = model.gradients = model.activations = model.moments = DType::f32;
     model.master_weights = false;
     spec.options.claims = true;
-    spec.options.optimiser = {0.02, 0.9, 0.95, 1e-3, 0.1};  // steps so large that a wrong gradient shows in the parameters
+    spec.options.optimiser = {0.005, 0.9, 0.95, 1e-3, 0.1};  // steps so large that a wrong gradient shows in the parameters
   }
   const auto steps = fields.integer("steps", 1, most_steps);
   if (!steps) return steps.error();
