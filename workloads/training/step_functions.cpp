@@ -379,6 +379,7 @@ int StepFunctions::number(const StepCall& call, const std::vector<const StepWeig
   const auto [known, added] = numbers_.try_emplace({call, joined.size()}, static_cast<int>(made_.size()));
   if (!added) return known->second;
   FunctionWriter w{parts_, name_of(call, parts_.step)};
+  const Edges fetched = write_fetch(w, call.fetch, {});  // first: the core converts shards in program order, and gathers begin before the work
   switch (call.work) {
     case StepWork::nothing: break;
     case StepWork::embed: write_embedding(w); break;
@@ -395,7 +396,7 @@ int StepFunctions::number(const StepCall& call, const std::vector<const StepWeig
     case StepWork::join_slices: write_slices(w, joined); break;
     case StepWork::update: write_update(w, call); break;
   }
-  write_reduce(w, call, write_fetch(w, call.fetch, {}));
+  write_reduce(w, call, fetched);
   made_.push_back(std::move(w).finish());
   return known->second;
 }

@@ -185,6 +185,26 @@ TEST(TrainingSchedule, MistakesAreFound) {
         if (auto* collective = std::get_if<Collective>(&task.op); collective != nullptr && task.label == "scatter d ff2")
           task.op = Local{LocalKind::copy, {with(collective->input, static_cast<std::size_t>(collective->dim), block(own(collective->axes[0]), lengths_of(collective->output)[static_cast<std::size_t>(collective->dim)]))}, {collective->output}};
   }));
+
+/// The core works in program order, so a conversion behind a layer would hold up the gather until the layer has ended.
+TEST(TrainingSchedule, WeightsOfTheNextLayerAreConvertedAndGatheredBeforeTheWorkOfThisOne) {
+  TrainingStep step = small_step({.fsdp = 2});
+  step.model.activations = DType::bf16;
+  const Schedule schedule = claimed(step, 1);
+  int functions = 0;
+  for (const Function& function : schedule.functions) {
+    if (function.name.find("layer forward + gather layer") == std::string::npos) continue;
+    ++functions;
+    std::size_t last_gather = 0, first_work = function.body.tasks.size();
+    for (std::size_t t = 0; t < function.body.tasks.size(); ++t) {
+      const Task& task = function.body.tasks[t];
+      if (task.label.starts_with("gather ")) last_gather = t;
+      if (task.label.starts_with("norm1")) first_work = std::min(first_work, t);
+    }
+    EXPECT_LT(0U, last_gather);
+    EXPECT_LT(last_gather, first_work);
+  }
+  EXPECT_GE(functions, 1);
 }
 
 }  // namespace
