@@ -113,6 +113,9 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
     line.end();
     return interrupted(*run, console);
   }
+  if (run->row.training != nullptr && !how->force)
+    if (std::string why = why_too_large(*run->row.training, run->row.problem.training->given); !why.empty())
+      return Diagnostic{{}, why + ". --force tells the times all the same"};
   if (*trace) {
     how->tell("writing the trace");
     if (auto ok = write_trace(**trace, *run); !ok) return ok.error();

@@ -245,6 +245,7 @@ Status play(Run& run, const RunOptions& options) {
   run.row.result.engine = options.engine->name;
   run.row.over_hbm = run.metrics.peak_memory > run.system->machine.chip.hbm;
   run.row.axes = run.metrics.axes;
+  if (run.row.problem.training != nullptr) run.row.training = std::make_shared<const TrainingResult>(training_result(run));
   run.row.result.build_s = prepared.build_s;
   run.row.result.wall_s = prepared.wall_s + wall.seconds();
   return success();

@@ -185,6 +185,7 @@ TEST(TrainingSchedule, MistakesAreFound) {
         if (auto* collective = std::get_if<Collective>(&task.op); collective != nullptr && task.label == "scatter d ff2")
           task.op = Local{LocalKind::copy, {with(collective->input, static_cast<std::size_t>(collective->dim), block(own(collective->axes[0]), lengths_of(collective->output)[static_cast<std::size_t>(collective->dim)]))}, {collective->output}};
   }));
+}
 
 /// The core works in program order, so a conversion behind a layer would hold up the gather until the layer has ended.
 TEST(TrainingSchedule, WeightsOfTheNextLayerAreConvertedAndGatheredBeforeTheWorkOfThisOne) {
