@@ -29,7 +29,11 @@ int axis_between(const Mesh& mesh, DeviceId device, const Peer& peer) {
 class Recorder {
  public:
   Recorder(const Model& model, const Timeline& timeline, std::uint32_t node)
-      : model_{model}, timeline_{timeline}, activity_{model, timeline, node}, node_{node}, program_{model.deployment.places[node].program},
+      : model_{model},
+        timeline_{timeline},
+        activity_{model, timeline, node},
+        node_{node},
+        program_{model.deployment.places[node].program},
         local_{model.deployment.places[node].local} {}
 
   DeviceTimes run() {
@@ -104,6 +108,7 @@ class Recorder {
 
   [[nodiscard]] int axis_of(const Task& task) const {
     const Mesh& mesh = model_.schedule->mesh;
+    if (task.origin) return moving_axis(task);
     if (const auto* send = std::get_if<Send>(&task.op)) return axis_between(mesh, model_.device_of[node_], send->to);
     if (const auto* recv = std::get_if<Recv>(&task.op)) return axis_between(mesh, model_.device_of[node_], recv->from);
     return moving_axis(task);
@@ -111,13 +116,15 @@ class Recorder {
 
   static OperationFlight::Kind kind_of(const Task& task) {
     if (std::holds_alternative<Local>(task.op)) return OperationFlight::Kind::launch;
-    return std::holds_alternative<Shift>(task.op) ? OperationFlight::Kind::transfer : OperationFlight::Kind::exchange;
+    return task.origin || std::holds_alternative<Shift>(task.op) ? OperationFlight::Kind::transfer : OperationFlight::Kind::exchange;
   }
 
   void merge_flights() {
     const auto key = [](const OperationFlight& flight) { return std::tuple{flight.operation, flight.axis, flight.kind}; };
     std::vector<OperationFlight>& flights = times_.flights;
-    std::ranges::sort(flights, {}, [&](const OperationFlight& flight) { return std::tuple_cat(key(flight), std::tuple{flight.when.begin, flight.when.end}); });
+    std::ranges::sort(flights, {}, [&](const OperationFlight& flight) {
+      return std::tuple_cat(key(flight), std::tuple{flight.when.begin, flight.when.end});
+    });
     std::size_t kept = 0;
     for (const OperationFlight& flight : flights) {
       if (kept > 0 && key(flights[kept - 1]) == key(flight) && flight.when.begin <= flights[kept - 1].when.end)
@@ -145,7 +152,10 @@ CoreParts core_parts(const Task& task, Picoseconds time, Picoseconds launch) {
   parts.launch = launch;
   const auto* local = std::get_if<Local>(&task.op);
   const std::string_view category = local == nullptr ? std::string_view{} : traits_of(local->kind).category;
-  Picoseconds& part = category == "copy" ? parts.copies : category == "optimiser" ? parts.optimiser : task.recompute ? parts.recompute : parts.compute;
+  Picoseconds& part = category == "copy"        ? parts.copies
+                      : category == "optimiser" ? parts.optimiser
+                      : task.recompute          ? parts.recompute
+                                                : parts.compute;
   part = time - launch;
   return parts;
 }

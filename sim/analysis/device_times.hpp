@@ -6,8 +6,8 @@
 
 namespace podsim {
 
-/// Of the device, or class of devices, that a node stands for. The timeline must be recorded and complete. A Send or Recv moves along a mesh axis if
-/// sender and receiver differ on that axis alone. All times are 0 for a device without a program.
+/// Of the device, or class of devices, that a node stands for. The timeline must be recorded and complete. A Send or Recv that an
+/// algorithm wrote moves along a mesh axis if sender and receiver differ on that axis alone. All times are 0 for a device without a program.
 ///   cost    O(n log n) for the n tasks of the device's program, those of played calls counted by their merged flights
 DeviceTimes device_times(const Model& model, const Timeline& timeline, std::uint32_t node);
 

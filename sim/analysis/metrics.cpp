@@ -78,7 +78,8 @@ void measure_axes(const Model& model, const DeviceTimes& busiest, Metrics& metri
   for (auto& [axis, sums] : axes) {
     const std::vector<Interval> flights = merged(std::move(sums.flights));
     const Picoseconds in_flight = covered(flights);
-    metrics.axes.push_back({axis, static_cast<double>(sums.link_bytes), sums.transfers, in_flight, in_flight - covered_by_both(flights, busiest.core)});
+    const Picoseconds exposed = in_flight - covered_by_both(flights, busiest.core);
+    metrics.axes.push_back({axis, static_cast<double>(sums.link_bytes), sums.transfers, in_flight, exposed});
   }
   if (!metrics.axes.empty() && metrics.axes.front().axis < 0) std::rotate(metrics.axes.begin(), metrics.axes.begin() + 1, metrics.axes.end());
 }

@@ -41,8 +41,8 @@ class NodeActivity {
   };
   [[nodiscard]] std::vector<CoreTime> core_times() const;
 
-  /// Calls visit(task, interval) for each half of a transfer of this node and each launch of a Collective while in flight; those in Calls are not seen. Other work off the core,
-  /// such as the addition where the two streams of a line meet, is not communication.
+  /// Calls visit(task, interval) for each half of a transfer of this node and each launch of a Collective while in flight; those in Calls are not seen.
+  /// Other work off the core, such as the addition where the two streams of a line meet, is not communication.
   template <class Visit>
   void each_flight(Visit visit) const {
     if (idle()) return;

@@ -35,7 +35,8 @@ std::vector<StepSplit::Axis> exposed_by_axis(const DeviceTimes& times) {
     bool begins;
   };
   std::vector<Change> changes;
-  for (std::size_t f = 0; f < flights.size(); ++f) changes.push_back({flights[f]->when.begin, f, true}), changes.push_back({flights[f]->when.end, f, false});
+  for (std::size_t f = 0; f < flights.size(); ++f)
+    changes.push_back({flights[f]->when.begin, f, true}), changes.push_back({flights[f]->when.end, f, false});
   std::ranges::sort(changes, {}, &Change::at);
   const CoveredBefore busy{times.core};
   std::set<std::size_t> now;

@@ -8,15 +8,15 @@
 
 namespace podsim {
 
-/// The parts sum to the makespan exactly. `core` sums to TimeSplit::compute, and `exposed` to TimeSplit::exposed_communication. Played or inlined, calls
-/// give the same parts where they take the same time.
+/// The parts sum to the makespan exactly. `core` sums to TimeSplit::compute, and `exposed` to TimeSplit::exposed_communication. Played or inlined,
+/// calls give the same parts where they take the same time.
 ///
 ///   core       busy, by what it works on
-///   exposed    idle while something is in flight, by the mesh axis that the operation moves along: a Collective, a transfer of its own, or the launch of
-///              either. Of several operations in flight, a moment counts to the one whose last transfer ends last (ties: the first in program
-///              order); of several axes of one Collective, to the one whose transfers are under way longer (ties: the lowest axis)
-///   bubble     idle with nothing in flight and the dma unit at rest, in a schedule of several programs, until the device's last core task and the last
-///              work of other programs
+///   exposed    idle while something is in flight, by the mesh axis that the operation moves along: a Collective, a transfer of its own, or the
+///              launch of a Collective. Of several operations in flight, a moment counts to the one whose last transfer ends last (ties: the
+///              first in program order); of several axes of one Collective, to the one that stays in flight longest (ties: the lowest axis)
+///   bubble     idle with nothing in flight and the dma unit at rest, in a schedule of several programs, until the device's last core task and
+///              the last work of other programs
 ///   waiting    the rest
 struct StepSplit {
   struct Axis {
@@ -33,7 +33,8 @@ Picoseconds exposed_communication(const StepSplit& split);
 Picoseconds total(const StepSplit& split);
 
 /// Of one device; Metrics::busiest has the most core time. The timeline must be recorded and complete.
-///   cost    O(n log n) for the n tasks of the device's program and of its calls, and O(task instances of the model) in a schedule of several programs
+///   cost    O(n log n) for the n tasks of the device's program and of its calls; in a schedule of several programs also O(task instances of
+///           the model)
 StepSplit split_step(const Model& model, const Timeline& timeline, DeviceId device);
 
 /// Figures of a program of a schedule, such as a rank of a pipeline.

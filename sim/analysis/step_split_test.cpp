@@ -90,15 +90,17 @@ struct Square {
   TaskId move(int axis, std::int64_t n, std::vector<Edge> edges = {}) {
     return w.add("move", shift(w.axis(axis), 1, part(a, 0, n), part(a, 0, n)), std::move(edges));
   }
-  TaskId work(std::int64_t n, std::vector<Edge> edges = {}, Unit unit = Unit::core) { return w.add("work", copy(part(a, 0, n), part(a, 0, n), unit), std::move(edges)); }
+  TaskId work(std::int64_t n, std::vector<Edge> edges = {}, Unit unit = Unit::core) {
+    return w.add("work", copy(part(a, 0, n), part(a, 0, n), unit), std::move(edges));
+  }
 };
 
 TEST(StepSplit, AMomentUnderTwoAxesCountsToTheTransferThatEndsLast) {
   Square s;
-  const TaskId long_x = s.move(0, 300);                                                  // 0..300
-  const TaskId y = s.move(1, 200, {after(s.work(150, {}, Unit::dma))});                  // 150..350
-  s.work(20, {});                                                                        // 0..20
-  s.work(30, {after(long_x), after(y)});                                                 // 350..380
+  const TaskId long_x = s.move(0, 300);                                  // 0..300
+  const TaskId y = s.move(1, 200, {after(s.work(150, {}, Unit::dma))});  // 150..350
+  s.work(20, {});                                                        // 0..20
+  s.work(30, {after(long_x), after(y)});                                 // 350..380
   EXPECT_THAT(split_on(s.pod, s.w.schedule, 0).exposed, ElementsAre(Axis{0, of_ns(130)}, Axis{1, of_ns(200)}));
 }
 
@@ -107,7 +109,8 @@ TEST(StepSplit, ATieCountsToTheFirstInProgramOrder) {
     Square s;
     s.move(first, 200);
     s.move(1 - first, 200);
-    EXPECT_THAT(split_on(s.pod, s.w.schedule, 3).exposed, ElementsAre(Axis{0, first == 0 ? of_ns(200) : of_ns(0)}, Axis{1, first == 0 ? of_ns(0) : of_ns(200)}));
+    EXPECT_THAT(split_on(s.pod, s.w.schedule, 3).exposed,
+                ElementsAre(Axis{0, first == 0 ? of_ns(200) : of_ns(0)}, Axis{1, first == 0 ? of_ns(0) : of_ns(200)}));
   }
 }
 
@@ -120,6 +123,15 @@ TEST(StepSplit, OfACollectiveTheLastTransferCounts) {
   EXPECT_THAT(split_on(s.pod, s.w.schedule, 0).exposed, ElementsAre(Axis{0, of_ns(200)}, Axis{1, of_ns(0)}));
   for (const TaskId step : {one, two}) s.w.task(step).origin.reset();
   EXPECT_THAT(split_on(s.pod, s.w.schedule, 0).exposed, ElementsAre(Axis{0, of_ns(100)}, Axis{1, of_ns(100)}));
+}
+
+TEST(StepSplit, WhileACollectivePausesTheOtherTransferCounts) {
+  Square s;
+  const TaskId one = s.move(0, 100);
+  const TaskId two = s.move(0, 100, {after(one), after(s.work(120, {}, Unit::dma))});  // 120..220
+  s.move(1, 150);
+  for (const TaskId step : {one, two}) s.w.task(step).origin = Origin{0, CollectiveKind::all_gather, s.w.axis(0), Bytes{400}};
+  EXPECT_THAT(split_on(s.pod, s.w.schedule, 0).exposed, ElementsAre(Axis{0, of_ns(200)}, Axis{1, of_ns(20)}));
 }
 
 TEST(StepSplit, ALaunchOfACollectiveIsExposedOnItsAxis) {
@@ -138,7 +150,9 @@ Schedule two_ranks(const SmallSystem& pod, bool offload) {
   Writer w{pod.mesh};
   const AxisView x = w.axis(0);
   BufferId a;
-  const auto work = [&](std::int64_t n, std::vector<Edge> edges, Unit unit = Unit::core) { return w.add("work", copy(part(a, 0, n), part(a, 0, n), unit), std::move(edges)); };
+  const auto work = [&](std::int64_t n, std::vector<Edge> edges, Unit unit = Unit::core) {
+    return w.add("work", copy(part(a, 0, n), part(a, 0, n), unit), std::move(edges));
+  };
   w.program(0, 1);
   a = w.scratch("a", {1000});
   const TaskId first = work(100, {});
@@ -203,6 +217,24 @@ TEST(StepSplit, ASendAcrossTwoAxesHasAnEntryOfItsOwn) {
   s.w.program(1, 2);
   s.w.add("near", Recv{1, {own(x), own(y, 1)}, part(s.w.scratch("a", {1000}), 0, 30), Combine::replace});
   EXPECT_THAT(split_on(s.pod, s.w.schedule, 0).exposed, ElementsAre(Axis{1, of_ns(30)}, Axis{-1, of_ns(100)}));
+}
+
+TEST(StepSplit, WhatACollectiveSendsCountsToItsAxis) {
+  Square s;  // a permute over both axes, as it is lowered
+  const AxisView x = s.w.axis(0), y = s.w.axis(1);
+  const Peer across{own(x, 1), own(y, 1)};
+  const Guard first = between(x, 0, 1), second = between(x, 1, 2);
+  s.w.add("send", Send{0, across, part(s.a, 0, 100), {}}, {}, first);
+  s.w.add("recv", Recv{0, across, part(s.a, 100, 100), Combine::replace}, {}, second);
+  for (const int t : {0, 1}) s.w.task(TaskId{t}).origin = Origin{0, CollectiveKind::permute, x, Bytes{400}};
+  const auto model = testing::model_of(s.pod, s.w.schedule);
+  const auto timeline = testing::run(s.pod, s.w.schedule, "des");
+  ASSERT_TRUE(model && timeline) << to_text(timeline.error());
+  EXPECT_THAT(split_on(s.pod, s.w.schedule, 0).exposed, ElementsAre(Axis{0, timeline->makespan}));
+  const Metrics metrics = measure(*model, *timeline);
+  ASSERT_EQ(metrics.axes.size(), 1U);
+  EXPECT_EQ(metrics.axes.front().axis, 0);
+  EXPECT_EQ(metrics.axes.front().exposed, timeline->makespan);
 }
 
 /// The exposed time of a device by axis from its spans, one stretch between two changes after the other.
@@ -292,7 +324,8 @@ TEST(StepSplit, OfRandomSchedulesIsWhatGoingThroughEveryStretchGives) {
 TEST(LiveAtPeak, NamesInputsAndTheBuffersOfThatMoment) {
   const SmallSystem pod = small_system(plain_machine(), {1});
   Writer w{pod.mesh};
-  const BufferId kept = w.replicated("weights", Role::input, {100}), early = w.scratch("early", {50}), late = w.scratch("late", {60}), end = w.scratch("end", {40});
+  const BufferId kept = w.replicated("weights", Role::input, {100}), early = w.scratch("early", {50}), late = w.scratch("late", {60}),
+                 end = w.scratch("end", {50});
   const TaskId first = w.add("first", copy(part(kept, 0, 50), part(early, 0, 50)));
   const TaskId second = w.add("second", copy(part(early, 0, 50), part(late, 0, 50)), {after(first)});
   w.add("third", copy(part(late, 0, 40), part(end, 0, 40)), {after(second)});
@@ -300,8 +333,9 @@ TEST(LiveAtPeak, NamesInputsAndTheBuffersOfThatMoment) {
   const auto timeline = testing::run(pod, w.schedule, "des");
   ASSERT_TRUE(model && timeline);
   std::vector<std::string> live;
-  for (const LiveBuffer& buffer : live_at_peak(*model, *timeline, DeviceId{0})) live.push_back(buffer.name + " " + std::to_string(buffer.size.count()));
-  EXPECT_THAT(live, ElementsAre("weights 400", "early 200", "late 240")) << "early and late (440) outweigh late and end (400)";
+  for (const LiveBuffer& buffer : live_at_peak(*model, *timeline, DeviceId{0}))
+    live.push_back(buffer.name + " " + std::to_string(buffer.size.count()));
+  EXPECT_THAT(live, ElementsAre("weights 400", "early 200", "late 240")) << "late and end are as large, later";
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ Picoseconds total(const CoreParts& parts);
 
 /// An uninterrupted stay of an operation in flight along one mesh axis.
 struct OperationFlight {
-  enum class Kind : std::uint8_t { transfer, exchange, launch };  // Shifts; Send and Recv; the launch of a Collective
+  enum class Kind : std::uint8_t { transfer, exchange, launch };  // of a Shift or Collective; of a Send or Recv; the launch of a Collective
   Interval when;
   std::uint32_t operation = 0;
   std::int16_t axis = -1;  // -1: several axes or none
@@ -36,8 +36,8 @@ struct OperationFlight {
   friend bool operator==(const OperationFlight&, const OperationFlight&) = default;
 };
 
-/// What one device does, and when. An operation is a Collective, or a transfer or Local of its own; they count from 0 in the order of their first tasks. A
-/// Call stands for the operations of its function, so a device does the same whether calls are played or inlined.
+/// What one device does, and when. An operation is a Collective or a transfer of its own. Those that are in flight at some time count from 0 in
+/// program order. A Call stands for the operations of its function, so a device does the same whether calls are played or inlined.
 struct DeviceTimes {
   CoreParts parts;                       // they sum to the time that `core` covers
   std::vector<Interval> core, dma;       // units at work, without launches of Collectives; sorted, and apart
@@ -45,8 +45,8 @@ struct DeviceTimes {
   std::uint32_t operations = 0;
 };
 
-/// A call of a function, on all devices of a program that calls it, as a run of its own found it: there every device does the same at the same time. The
-/// model that has it plays each Call as one task of this length.
+/// A call of a function, on all devices of a program that calls it, as a run of its own found it: there every device does the same at the same time.
+/// The model that has it plays each Call as one task of this length.
 struct PlayedCall {
   Picoseconds length;
   DeviceTimes times;                                   // of each device, from the start of the call

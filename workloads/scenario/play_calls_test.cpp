@@ -239,8 +239,11 @@ TEST(PlayedCalls, SplitAStepAsTheirTasksDo) {
         const StepSplit split = split_step(played.model, played.timeline, DeviceId{d});
         ASSERT_EQ(split, split_step(inlined.model, inlined.timeline, DeviceId{d})) << d;
         ASSERT_EQ(total(split), played.metrics.makespan);
-        // Of each layer's products one is the forward's, two are the backward's and two are made again.
-        ASSERT_EQ(3 * split.core.recompute.count(), 2 * split.core.compute.count());
+        // Of each layer's products one is the forward's, two are the backward's and two are made again; with shapes of equal cost.
+        if (machine == "ideal") {
+          ASSERT_EQ(3 * split.core.recompute.count(), 2 * split.core.compute.count());
+        }
+        ASSERT_GT(split.core.recompute, Picoseconds{});
         ASSERT_EQ(machine == "ideal", split.core.optimiser == Picoseconds{} && split.core.copies == Picoseconds{} && split.core.launch == Picoseconds{});
         bubbles += split.bubble > Picoseconds{} ? 1 : 0;
         axes += split.exposed.size() > 2 ? 1 : 0;
