@@ -81,8 +81,9 @@ Expected<int> check_and_print(const Options& options, Console& console) {
     edges = *std::move(named);
   }
   line.end();
-  const int status = print_output(options, format_of(options) == Format::json ? check_json(*found, audited ? &edges : nullptr)
-                                                                              : check_table(*found) + (audited ? "\n" + edges_table(edges) : ""),
+  const auto training = problem->problem.summary.training != nullptr ? training_check(*found) : std::nullopt;
+  const int status = print_output(options, format_of(options) == Format::json ? check_json(*found, audited ? &edges : nullptr, training)
+                                                                              : check_table(*found, training) + (audited ? "\n" + edges_table(edges) : ""),
                                   console);
   return status == exit_done && !found->ok ? static_cast<int>(exit_false) : status;
 }
