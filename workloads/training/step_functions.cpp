@@ -261,11 +261,26 @@ Edges write_sum(FunctionWriter& w, const std::string& name, Region gradient, con
   return w.local("add d " + name, {LocalKind::add, {sum, gradient}, {sum}}, after);
 }
 
-/// Behind `queue`, the gathers of this call.
+/// Adds up the shards of a gradient over data and over slices: along data each device takes its part to the other slices, then the parts are gathered.
+Edges write_sum_of_replicas(FunctionWriter& w, const std::string& name, const Region& sum, int dim, const Edges& ready) {
+  const StepAxes& axes = w.parts().axes;
+  if (axes.slice.size == 1 || axes.data.size == 1) {
+    const AxisView& over = axes.slice.size == 1 ? axes.data : axes.slice;
+    return over.size == 1 ? ready : w.collective("sum d " + name, CollectiveKind::all_reduce, {over}, sum, sum, dim, ready);
+  }
+  Lengths part = lengths_of(sum);
+  const int divided = part[0] % axes.data.size == 0 ? 0 : 1;
+  part[static_cast<std::size_t>(divided)] /= axes.data.size;
+  const Region own_part = w.scratch("part of d " + name, part, w.model().gradients);
+  Edges after = w.collective("scatter over data d " + name, CollectiveKind::reduce_scatter, {axes.data}, sum, own_part, divided, ready);
+  after = w.collective("sum d " + name, CollectiveKind::all_reduce, {axes.slice}, own_part, own_part, divided, after);
+  return w.collective("gather over data d " + name, CollectiveKind::all_gather, {axes.data}, own_part, sum, divided, after);
+}
+
+/// Behind `queue`, the gathers of this call. What passes between slices does not hold up the next gradient.
 void write_reduce(FunctionWriter& w, const StepCall& call, Edges queue) {
   const StepParts& parts = w.parts();
   if (call.reduce == WeightGroup::none) return;
-  const std::vector<AxisView> data = parts.axes.slice.size == 1 ? without_one_device({parts.axes.data}) : std::vector<AxisView>{};
   for (const StepWeight& weight : parts.weights(call.reduce)) {
     Region gradient = w.reads("reduce." + weight.name + ".dW", weight.block());
     const Region sum = w.makes("reduce." + weight.name + ".gradient", weight.shard(), w.model().gradients);
@@ -276,28 +291,9 @@ void write_reduce(FunctionWriter& w, const StepCall& call, Edges queue) {
       gradient = shard;
     }
     ready = write_sum(w, weight.name, gradient, sum, call.first, ready);
-    if (call.last && !data.empty()) queue = w.collective("sum d " + weight.name, CollectiveKind::all_reduce, data, sum, sum, weight.dim, join(ready, queue));
-  }
-}
-
-/// Along data each device takes its part to the other slices, then the parts are gathered.
-void write_slices(FunctionWriter& w, const std::vector<const StepWeight*>& weights) {
-  const StepAxes& axes = w.parts().axes;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    const Lengths shard = weights[i]->shard();
-    const Region gradient = w.makes(fmt::format("gradient.{}", i), shard, w.model().gradients);
-    const std::string name = weights[i]->name;
-    if (axes.data.size == 1) {
-      w.collective("sum d " + name, CollectiveKind::all_reduce, {axes.slice}, gradient, gradient, 0, {});
-      continue;
-    }
-    const int dim = shard[0] % axes.data.size == 0 ? 0 : 1;
-    Lengths part = shard;
-    part[static_cast<std::size_t>(dim)] /= axes.data.size;
-    const Region own_part = w.scratch("part of d " + name, part, w.model().gradients);
-    Edges ready = w.collective("scatter d " + name, CollectiveKind::reduce_scatter, {axes.data}, gradient, own_part, dim, {});
-    ready = w.collective("sum d " + name, CollectiveKind::all_reduce, {axes.slice}, own_part, own_part, dim, ready);
-    w.collective("gather d " + name, CollectiveKind::all_gather, {axes.data}, own_part, gradient, dim, ready);
+    if (!call.last) continue;
+    const Edges summed = write_sum_of_replicas(w, weight.name, sum, weight.dim, join(ready, queue));
+    if (parts.axes.slice.size == 1) queue = summed;
   }
 }
 
@@ -324,8 +320,8 @@ void write_update(FunctionWriter& w, const StepCall& call) {
 // ---- Functions ------------------------------------------------------------------------------------------------------------------------
 
 std::string name_of(const StepCall& call, const TrainingStep& step) {
-  constexpr std::array<std::string_view, 10> works{"",     "embedding",        "layer forward", "layer backward", "layer backward, inputs", "layer backward, weights",
-                                                   "loss", "embedding backward", "sum over slices", "update"};
+  constexpr std::array<std::string_view, 9> works{"",     "embedding",        "layer forward", "layer backward", "layer backward, inputs", "layer backward, weights",
+                                                   "loss", "embedding backward", "update"};
   constexpr std::array<std::string_view, 4> groups{"", "layer", "embedding", "logits"};
   const auto group = [&](WeightGroup of) { return groups[static_cast<std::size_t>(of)]; };
   std::string name{works[static_cast<std::size_t>(call.work)]};
@@ -375,8 +371,8 @@ Expected<StepParts> step_parts(const TrainingStep& step, const Mesh& mesh, const
   return parts;
 }
 
-int StepFunctions::number(const StepCall& call, const std::vector<const StepWeight*>& joined) {
-  const auto [known, added] = numbers_.try_emplace({call, joined.size()}, static_cast<int>(made_.size()));
+int StepFunctions::number(const StepCall& call) {
+  const auto [known, added] = numbers_.try_emplace(call, static_cast<int>(made_.size()));
   if (!added) return known->second;
   FunctionWriter w{parts_, name_of(call, parts_.step)};
   const Edges fetched = write_fetch(w, call.fetch, {});  // first: the core converts shards in program order, and gathers begin before the work
@@ -393,7 +389,6 @@ int StepFunctions::number(const StepCall& call, const std::vector<const StepWeig
       break;
     }
     case StepWork::embed_gradient: write_embedding_gradient(w); break;
-    case StepWork::join_slices: write_slices(w, joined); break;
     case StepWork::update: write_update(w, call); break;
   }
   write_reduce(w, call, fetched);

@@ -23,7 +23,6 @@ enum class StepWork {
   layer_weights,   // the second half
   loss,            // X, logits.W, targets -> dX, logits.dW, loss: final norm, logits, loss and their gradients. Without a vocabulary a mean square
   embed_gradient,  // dY, tokens -> embedding.dW
-  join_slices,     // gradient.0, gradient.1, ...: added up over slices
   update,          // <w>.shard, <w>.gradient, <w>.m, <w>.v, <w>.master of a group: the optimiser
 };
 
@@ -36,7 +35,7 @@ struct StepCall {
   WeightGroup of = WeightGroup::none;  // update: whose
   WeightGroup fetch = WeightGroup::none, reduce = WeightGroup::none;
   bool first = false;  // reduce: there is nothing to add to
-  bool last = false;   // reduce: the sum is complete, so it is added up over `data` too
+  bool last = false;   // reduce: the sum is complete, so it is added up over `data` and `slice` too
   int step = 1;        // update: counts from 1
   friend auto operator<=>(const StepCall&, const StepCall&) = default;
 };
@@ -70,13 +69,13 @@ class StepFunctions {
   explicit StepFunctions(const StepParts& parts) : parts_{parts} {}
 
   /// Its number in the schedule.
-  int number(const StepCall& call, const std::vector<const StepWeight*>& joined = {});
+  int number(const StepCall& call);
   [[nodiscard]] const TensorFunction& at(int number) const { return made_[static_cast<std::size_t>(number)]; }
   [[nodiscard]] std::vector<Function> take() &&;
 
  private:
   const StepParts& parts_;
-  std::map<std::pair<StepCall, std::size_t>, int> numbers_;  // with the number of joined weights
+  std::map<StepCall, int> numbers_;
   std::vector<TensorFunction> made_;
 };
 

@@ -199,8 +199,8 @@ class RankProgram {
     call.first = added == 1, call.last = added == addends_.at(sum);
   }
 
-  Edges call(const std::string& label, const StepCall& what, const std::function<BufferId(const Buffer&)>& argument, const Edges& after, const std::vector<const StepWeight*>& joined = {}) {
-    Call op{functions_.number(what, joined), {}};
+  Edges call(const std::string& label, const StepCall& what, const std::function<BufferId(const Buffer&)>& argument, const Edges& after) {
+    Call op{functions_.number(what), {}};
     for (const Buffer& parameter : functions_.at(op.function).parameters) op.arguments.push_back(argument(parameter));
     return last_ = program_->builder.step(label, std::move(op), join(after, last_));
   }
@@ -323,14 +323,6 @@ class RankProgram {
     if (updated_) return;
     updated_ = true;
     exchange_tied();
-    if (parts_.axes.slice.size == 1) return;
-    std::vector<const StepWeight*> joined;
-    std::vector<BufferId> gradients;
-    for (const int stage : stages_of_rank(spec_, rank_))
-      for (const Instance& of : groups_of(stage))
-        for (const StepWeight& weight : parts_.weights(of.group)) joined.push_back(&weight), gradients.push_back(gradient(of, weight));
-    std::size_t next = 0;
-    call("sum gradients over slices", {.work = StepWork::join_slices}, [&](const Buffer&) { return gradients[next++]; }, {}, joined);
   }
 
   /// An embedding that is also the weights of the logits, on two ranks: both add up what both have.
