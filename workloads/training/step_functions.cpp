@@ -291,10 +291,15 @@ void write_reduce(FunctionWriter& w, const StepCall& call, Edges queue) {
       gradient = shard;
     }
     ready = write_sum(w, weight.name, gradient, sum, call.first, ready);
-    if (!call.last) continue;
+    if (!call.last || (parts.wait_for_slices && parts.axes.slice.size > 1)) continue;
     const Edges summed = write_sum_of_replicas(w, weight.name, sum, weight.dim, join(ready, queue));
     if (parts.axes.slice.size == 1) queue = summed;
   }
+}
+
+void write_join(FunctionWriter& w, const StepCall& call) {
+  for (const StepWeight& weight : w.parts().weights(call.join))
+    write_sum_of_replicas(w, weight.name, w.makes("join." + weight.name + ".gradient", weight.shard(), w.model().gradients), weight.dim, {});
 }
 
 void write_update(FunctionWriter& w, const StepCall& call) {
@@ -328,6 +333,7 @@ std::string name_of(const StepCall& call, const TrainingStep& step) {
   const auto also = [&](std::string text) { name += (name.empty() ? "" : " + ") + std::move(text); };
   if (call.work == StepWork::update) name += fmt::format(" {} {}", group(call.of), call.step);
   if (call.fetch != WeightGroup::none) also(fmt::format("gather {}", group(call.fetch)));
+  if (call.join != WeightGroup::none) also(fmt::format("sum {} over slices", group(call.join)));
   if (call.reduce != WeightGroup::none) also(fmt::format("reduce {}{}{}", group(call.reduce), call.first ? ", first" : "", call.last ? ", last" : ""));
   return step.model.name.empty() ? name : step.model.name + ": " + name;
 }
@@ -392,6 +398,7 @@ int StepFunctions::number(const StepCall& call) {
     case StepWork::update: write_update(w, call); break;
   }
   write_reduce(w, call, fetched);
+  if (call.join != WeightGroup::none) write_join(w, call);
   made_.push_back(std::move(w).finish());
   return known->second;
 }

@@ -30,12 +30,14 @@ enum class StepWork {
 ///   <w>.W, <w>.dW                                       blocks, in the dtype of activations: of the work
 ///   fetch.<w>.shard -> fetch.<w>.W                      those of the next call
 ///   reduce.<w>.dW -> reduce.<w>.gradient                those of the call before; a shard, in the dtype of gradients, which it adds to unless `first`
+///   join.<w>.gradient                                   the shards of a call that joins
 struct StepCall {
   StepWork work = StepWork::nothing;
   WeightGroup of = WeightGroup::none;  // update: whose
   WeightGroup fetch = WeightGroup::none, reduce = WeightGroup::none;
   bool first = false;  // reduce: there is nothing to add to
-  bool last = false;   // reduce: the sum is complete, so it is added up over `data` and `slice` too
+  bool last = false;   // reduce: the sum is complete, so it is added up over `data` and `slice` too, unless a call of its own does that
+  WeightGroup join = WeightGroup::none;  // whose complete gradients are added up over `data` and `slice`
   int step = 1;        // update: counts from 1
   friend auto operator<=>(const StepCall&, const StepCall&) = default;
 };
@@ -51,6 +53,7 @@ struct StepParts {
   LayerFunctions functions;
   StepWeights layer_weights, embedding, logits;
   Optimiser optimiser;
+  bool wait_for_slices = false;  // TrainingScheduleOptions
 
   [[nodiscard]] std::int64_t tokens() const { return layer.stages.front().tokens; }  // of one microbatch, on the devices along row and col
   /// [tokens, width] of a device.

@@ -274,6 +274,7 @@ class RankProgram {
     const std::optional<Pending> reduced = made_;
     made_.reset();
     if (reduced) what.reduce = reduced->of.group, count(what, reduced->of);
+    const bool complete = what.last;
     const int gradient_slot = reduced ? 1 - reduced->slot : 0;
     const Edges ends = call(fmt::format("{} {}", name_of(item.task), label_of(item)), what,
                             [&](const Buffer& p) {
@@ -283,6 +284,7 @@ class RankProgram {
                             after);
     if (item.work == StepWork::loss && loss_of_++ > 0)
       last_ = program_->builder.step("add loss", Local{LocalKind::add, {whole(loss()), whole(loss_of_microbatch())}, {whole(loss())}}, last_);
+    if (complete) join_slices(reduced->of);
     if (fetched) held_ = fetched;
     if (item.differentiates.group != WeightGroup::none) made_ = Pending{item.differentiates, gradient_slot};
     return ends;
@@ -305,6 +307,16 @@ class RankProgram {
     StepCall what{.reduce = reduced->of.group};
     count(what, reduced->of);
     call("reduce gradients", what, [&](const Buffer& p) { return *beside(p.tensor, {}, reduced); }, {});
+    if (what.last) join_slices(reduced->of);
+  }
+
+  /// In a call of its own, if the step waits for it.
+  void join_slices(const Instance& of) {
+    if (!parts_.wait_for_slices || parts_.axes.slice.size == 1) return;
+    const Instance sum = gradient_of(of);
+    const auto argument = [&](const Buffer& p) { return gradient(sum, *named_weight(parts_.weights(of.group), p.tensor, "join.", ".gradient")); };
+    call(fmt::format("sum gradients of {} over slices", of.group == WeightGroup::layer ? fmt::format("layer {}", of.layer) : tensor_of(of, parts_.weights(of.group).front())),
+         {.join = of.group}, argument, {});
   }
 
   // ---- After the loop ----
@@ -444,8 +456,9 @@ Expected<PipelineStep> pipeline_of(const TrainingStep& step, bool fuse_steady_st
 Expected<TrainingSchedule> training_schedule(const TrainingStep& step, const Mesh& mesh, const Plan& plan, const TrainingScheduleOptions& options) {
   auto pipeline = pipeline_of(step, options.fuse_steady_state);
   if (!pipeline) return pipeline.error();
-  const auto parts = step_parts(step, mesh, plan, options.optimiser);
+  auto parts = step_parts(step, mesh, plan, options.optimiser);
   if (!parts) return parts.error();
+  parts->wait_for_slices = options.wait_for_slices;
   StepFunctions functions{*parts};
   TrainingSchedule result{{}, *std::move(pipeline), std::vector<std::vector<MemoryKind>>(static_cast<std::size_t>(step.mesh.stage))};
   std::vector<std::unique_ptr<RankProgram>> ranks;

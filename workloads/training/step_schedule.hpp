@@ -18,6 +18,8 @@ struct TrainingScheduleOptions {
   int steps = 1;                   // on one batch
   Optimiser optimiser{3e-4, 0.9, 0.95, 1e-8, 0.1};
   bool fuse_steady_state = false;  // PipelineSpec
+  bool wait_for_slices = false;    // gradients are added up over slices in calls of their own, so that the core waits, as in XLA's loop over layers; else
+                                   // beside the work of the next call
   bool claims = false;             // the parameters after the last step, all losses and gradients are outputs, and `computes` says what they are
 };
 
