@@ -291,15 +291,15 @@ void write_reduce(FunctionWriter& w, const StepCall& call, Edges queue) {
       gradient = shard;
     }
     ready = write_sum(w, weight.name, gradient, sum, call.first, ready);
-    if (!call.last || (parts.wait_for_slices && parts.axes.slice.size > 1)) continue;
+    if (!call.last || (parts.axes.slice.size > 1 && parts.slice_sums != SliceSums::beside)) continue;
     const Edges summed = write_sum_of_replicas(w, weight.name, sum, weight.dim, join(ready, queue));
     if (parts.axes.slice.size == 1) queue = summed;
   }
 }
 
-void write_join(FunctionWriter& w, const StepCall& call) {
-  for (const StepWeight& weight : w.parts().weights(call.join))
-    write_sum_of_replicas(w, weight.name, w.makes("join." + weight.name + ".gradient", weight.shard(), w.model().gradients), weight.dim, {});
+void write_join(FunctionWriter& w, const std::vector<const StepWeight*>& weights) {
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    write_sum_of_replicas(w, weights[i]->name, w.makes(fmt::format("gradient.{}", i), weights[i]->shard(), w.model().gradients), weights[i]->dim, {});
 }
 
 void write_update(FunctionWriter& w, const StepCall& call) {
@@ -325,15 +325,15 @@ void write_update(FunctionWriter& w, const StepCall& call) {
 // ---- Functions ------------------------------------------------------------------------------------------------------------------------
 
 std::string name_of(const StepCall& call, const TrainingStep& step) {
-  constexpr std::array<std::string_view, 9> works{"",     "embedding",        "layer forward", "layer backward", "layer backward, inputs", "layer backward, weights",
-                                                   "loss", "embedding backward", "update"};
+  constexpr std::array<std::string_view, 10> works{"",     "embedding",        "layer forward", "layer backward", "layer backward, inputs", "layer backward, weights",
+                                                   "loss", "embedding backward", "sum over slices", "update"};
   constexpr std::array<std::string_view, 4> groups{"", "layer", "embedding", "logits"};
   const auto group = [&](WeightGroup of) { return groups[static_cast<std::size_t>(of)]; };
   std::string name{works[static_cast<std::size_t>(call.work)]};
   const auto also = [&](std::string text) { name += (name.empty() ? "" : " + ") + std::move(text); };
+  if (call.work == StepWork::join_slices && call.of != WeightGroup::none) name += fmt::format(" {}", group(call.of));
   if (call.work == StepWork::update) name += fmt::format(" {} {}", group(call.of), call.step);
   if (call.fetch != WeightGroup::none) also(fmt::format("gather {}", group(call.fetch)));
-  if (call.join != WeightGroup::none) also(fmt::format("sum {} over slices", group(call.join)));
   if (call.reduce != WeightGroup::none) also(fmt::format("reduce {}{}{}", group(call.reduce), call.first ? ", first" : "", call.last ? ", last" : ""));
   return step.model.name.empty() ? name : step.model.name + ": " + name;
 }
@@ -377,8 +377,8 @@ Expected<StepParts> step_parts(const TrainingStep& step, const Mesh& mesh, const
   return parts;
 }
 
-int StepFunctions::number(const StepCall& call) {
-  const auto [known, added] = numbers_.try_emplace(call, static_cast<int>(made_.size()));
+int StepFunctions::number(const StepCall& call, const std::vector<const StepWeight*>& joined) {
+  const auto [known, added] = numbers_.try_emplace({call, joined.size()}, static_cast<int>(made_.size()));
   if (!added) return known->second;
   FunctionWriter w{parts_, name_of(call, parts_.step)};
   const Edges fetched = write_fetch(w, call.fetch, {});  // first: the core converts shards in program order, and gathers begin before the work
@@ -395,10 +395,10 @@ int StepFunctions::number(const StepCall& call) {
       break;
     }
     case StepWork::embed_gradient: write_embedding_gradient(w); break;
+    case StepWork::join_slices: write_join(w, joined); break;
     case StepWork::update: write_update(w, call); break;
   }
   write_reduce(w, call, fetched);
-  if (call.join != WeightGroup::none) write_join(w, call);
   made_.push_back(std::move(w).finish());
   return known->second;
 }

@@ -14,6 +14,12 @@
 
 namespace podsim {
 
+/// When gradients are added up over slices.
+///   after_loop  all at once, before the optimiser
+///   each        those of a group of weights when they are complete, in a call of its own, so that the core waits
+///   beside      the same beside the work of the next call
+enum class SliceSums { after_loop, each, beside };
+
 enum class StepWork {
   nothing,         // only what it does beside
   embed,           // tokens, embedding.W -> Y
@@ -23,6 +29,7 @@ enum class StepWork {
   layer_weights,   // the second half
   loss,            // X, logits.W, targets -> dX, logits.dW, loss: final norm, logits, loss and their gradients. Without a vocabulary a mean square
   embed_gradient,  // dY, tokens -> embedding.dW
+  join_slices,     // gradient.0, gradient.1, ...: added up over `data` and `slice`
   update,          // <w>.shard, <w>.gradient, <w>.m, <w>.v, <w>.master of a group: the optimiser
 };
 
@@ -30,14 +37,12 @@ enum class StepWork {
 ///   <w>.W, <w>.dW                                       blocks, in the dtype of activations: of the work
 ///   fetch.<w>.shard -> fetch.<w>.W                      those of the next call
 ///   reduce.<w>.dW -> reduce.<w>.gradient                those of the call before; a shard, in the dtype of gradients, which it adds to unless `first`
-///   join.<w>.gradient                                   the shards of a call that joins
 struct StepCall {
   StepWork work = StepWork::nothing;
-  WeightGroup of = WeightGroup::none;  // update: whose
+  WeightGroup of = WeightGroup::none;  // update, join_slices: whose; of a join none: all of the rank
   WeightGroup fetch = WeightGroup::none, reduce = WeightGroup::none;
   bool first = false;  // reduce: there is nothing to add to
-  bool last = false;   // reduce: the sum is complete, so it is added up over `data` and `slice` too, unless a call of its own does that
-  WeightGroup join = WeightGroup::none;  // whose complete gradients are added up over `data` and `slice`
+  bool last = false;   // reduce: the sum is complete, so it is added up over `data` too, and over `slice` as SliceSums says
   int step = 1;        // update: counts from 1
   friend auto operator<=>(const StepCall&, const StepCall&) = default;
 };
@@ -53,7 +58,7 @@ struct StepParts {
   LayerFunctions functions;
   StepWeights layer_weights, embedding, logits;
   Optimiser optimiser;
-  bool wait_for_slices = false;  // TrainingScheduleOptions
+  SliceSums slice_sums = SliceSums::after_loop;
 
   [[nodiscard]] std::int64_t tokens() const { return layer.stages.front().tokens; }  // of one microbatch, on the devices along row and col
   /// [tokens, width] of a device.
@@ -72,13 +77,13 @@ class StepFunctions {
   explicit StepFunctions(const StepParts& parts) : parts_{parts} {}
 
   /// Its number in the schedule.
-  int number(const StepCall& call);
+  int number(const StepCall& call, const std::vector<const StepWeight*>& joined = {});
   [[nodiscard]] const TensorFunction& at(int number) const { return made_[static_cast<std::size_t>(number)]; }
   [[nodiscard]] std::vector<Function> take() &&;
 
  private:
   const StepParts& parts_;
-  std::map<StepCall, int> numbers_;
+  std::map<std::pair<StepCall, std::size_t>, int> numbers_;  // with the number of joined weights
   std::vector<TensorFunction> made_;
 };
 

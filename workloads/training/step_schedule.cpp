@@ -199,8 +199,8 @@ class RankProgram {
     call.first = added == 1, call.last = added == addends_.at(sum);
   }
 
-  Edges call(const std::string& label, const StepCall& what, const std::function<BufferId(const Buffer&)>& argument, const Edges& after) {
-    Call op{functions_.number(what), {}};
+  Edges call(const std::string& label, const StepCall& what, const std::function<BufferId(const Buffer&)>& argument, const Edges& after, const std::vector<const StepWeight*>& joined = {}) {
+    Call op{functions_.number(what, joined), {}};
     for (const Buffer& parameter : functions_.at(op.function).parameters) op.arguments.push_back(argument(parameter));
     return last_ = program_->builder.step(label, std::move(op), join(after, last_));
   }
@@ -274,7 +274,6 @@ class RankProgram {
     const std::optional<Pending> reduced = made_;
     made_.reset();
     if (reduced) what.reduce = reduced->of.group, count(what, reduced->of);
-    const bool complete = what.last;
     const int gradient_slot = reduced ? 1 - reduced->slot : 0;
     const Edges ends = call(fmt::format("{} {}", name_of(item.task), label_of(item)), what,
                             [&](const Buffer& p) {
@@ -284,7 +283,7 @@ class RankProgram {
                             after);
     if (item.work == StepWork::loss && loss_of_++ > 0)
       last_ = program_->builder.step("add loss", Local{LocalKind::add, {whole(loss()), whole(loss_of_microbatch())}, {whole(loss())}}, last_);
-    if (complete) join_slices(reduced->of);
+    if (reduced) join_if_complete(what, reduced->of);
     if (fetched) held_ = fetched;
     if (item.differentiates.group != WeightGroup::none) made_ = Pending{item.differentiates, gradient_slot};
     return ends;
@@ -307,16 +306,20 @@ class RankProgram {
     StepCall what{.reduce = reduced->of.group};
     count(what, reduced->of);
     call("reduce gradients", what, [&](const Buffer& p) { return *beside(p.tensor, {}, reduced); }, {});
-    if (what.last) join_slices(reduced->of);
+    join_if_complete(what, reduced->of);
   }
 
-  /// In a call of its own, if the step waits for it.
-  void join_slices(const Instance& of) {
-    if (!parts_.wait_for_slices || parts_.axes.slice.size == 1) return;
-    const Instance sum = gradient_of(of);
-    const auto argument = [&](const Buffer& p) { return gradient(sum, *named_weight(parts_.weights(of.group), p.tensor, "join.", ".gradient")); };
-    call(fmt::format("sum gradients of {} over slices", of.group == WeightGroup::layer ? fmt::format("layer {}", of.layer) : tensor_of(of, parts_.weights(of.group).front())),
-         {.join = of.group}, argument, {});
+  /// Adds up gradients over slices in a call of its own. `of` is the group if it is one.
+  void join_slices(const std::vector<Instance>& groups, WeightGroup of) {
+    std::vector<const StepWeight*> joined;
+    std::vector<BufferId> gradients;
+    for (const Instance& group : groups)
+      for (const StepWeight& weight : parts_.weights(group.group)) joined.push_back(&weight), gradients.push_back(gradient(group, weight));
+    std::size_t next = 0;
+    call("sum gradients over slices", {.work = StepWork::join_slices, .of = of}, [&](const Buffer&) { return gradients[next++]; }, {}, joined);
+  }
+  void join_if_complete(const StepCall& what, const Instance& of) {
+    if (what.last && parts_.slice_sums == SliceSums::each && parts_.axes.slice.size > 1) join_slices({gradient_of(of)}, gradient_of(of).group);
   }
 
   // ---- After the loop ----
@@ -335,6 +338,11 @@ class RankProgram {
     if (updated_) return;
     updated_ = true;
     exchange_tied();
+    if (parts_.axes.slice.size == 1 || parts_.slice_sums != SliceSums::after_loop) return;
+    std::vector<Instance> groups;
+    for (const int stage : stages_of_rank(spec_, rank_))
+      for (const Instance& of : groups_of(stage)) groups.push_back(of);
+    join_slices(groups, WeightGroup::none);
   }
 
   /// An embedding that is also the weights of the logits, on two ranks: both add up what both have.
@@ -458,7 +466,7 @@ Expected<TrainingSchedule> training_schedule(const TrainingStep& step, const Mes
   if (!pipeline) return pipeline.error();
   auto parts = step_parts(step, mesh, plan, options.optimiser);
   if (!parts) return parts.error();
-  parts->wait_for_slices = options.wait_for_slices;
+  parts->slice_sums = options.slice_sums;
   StepFunctions functions{*parts};
   TrainingSchedule result{{}, *std::move(pipeline), std::vector<std::vector<MemoryKind>>(static_cast<std::size_t>(step.mesh.stage))};
   std::vector<std::unique_ptr<RankProgram>> ranks;

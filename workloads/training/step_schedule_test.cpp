@@ -57,20 +57,21 @@ TEST(TrainingSchedule, EveryAxisGivesTheNumbersOfOneDevice) {
   }
 }
 
-TEST(TrainingSchedule, WaitingForSlicesGivesTheSameNumbers) {
-  for (const TrainingMesh& mesh : {TrainingMesh{.slice = 2}, {.slice = 2, .data = 2}, {.slice = 2, .stage = 2}}) {
-    SCOPED_TRACE(to_text(mesh));
-    const TrainingStep step = small_step(mesh);
-    TrainingScheduleOptions options = with_claims(2);
-    options.wait_for_slices = true;
-    const auto made = training_schedule(divided(step)->step, mesh_of(mesh), plan_of(step), options);
-    ASSERT_TRUE(made) << to_text(made.error());
-    const bool joins = std::any_of(made->schedule.functions.begin(), made->schedule.functions.end(), [](const Function& f) { return f.name.find("over slices") != std::string::npos; });
-    EXPECT_TRUE(joins);
-    const CheckReport report = report_of(made->schedule);
-    EXPECT_TRUE(report.ok) << to_text(report.problems);
-    EXPECT_LE(report.max_rel_error, 1e-5);
-  }
+TEST(TrainingSchedule, SumsOverSlicesGiveTheSameNumbersWhereverTheyAre) {
+  for (const SliceSums sums : {SliceSums::each, SliceSums::beside})
+    for (const TrainingMesh& mesh : {TrainingMesh{.slice = 2}, {.slice = 2, .data = 2}, {.slice = 2, .stage = 2}}) {
+      SCOPED_TRACE(to_text(mesh));
+      const TrainingStep step = small_step(mesh);
+      TrainingScheduleOptions options = with_claims(2);
+      options.slice_sums = sums;
+      const auto made = training_schedule(divided(step)->step, mesh_of(mesh), plan_of(step), options);
+      ASSERT_TRUE(made) << to_text(made.error());
+      const auto joins = std::count_if(made->schedule.functions.begin(), made->schedule.functions.end(), [](const Function& f) { return f.name.find("over slices") != std::string::npos; });
+      EXPECT_EQ(joins > 0, sums == SliceSums::each);
+      const CheckReport report = report_of(made->schedule);
+      EXPECT_TRUE(report.ok) << to_text(report.problems);
+      EXPECT_LE(report.max_rel_error, 1e-5);
+    }
 }
 
 /// The core works in program order, so a conversion behind a layer would hold up the gather until the layer has ended.
