@@ -297,9 +297,24 @@ void write_reduce(FunctionWriter& w, const StepCall& call, Edges queue) {
   }
 }
 
+/// All in one array, as XLA combines all-reduces: collectives on one axis run one after the other, and each would pay the latency between slices.
 void write_join(FunctionWriter& w, const std::vector<const StepWeight*>& weights) {
-  for (std::size_t i = 0; i < weights.size(); ++i)
-    write_sum_of_replicas(w, weights[i]->name, w.makes(fmt::format("gradient.{}", i), weights[i]->shard(), w.model().gradients), weights[i]->dim, {});
+  std::vector<Region> gradients, places;
+  std::int64_t total = 0;
+  for (const StepWeight* weight : weights) {
+    gradients.push_back(w.makes(fmt::format("gradient.{}", gradients.size()), weight->shard(), w.model().gradients));
+    total += elements_of(gradients.back());
+  }
+  const Region all = w.scratch("gradients", {total}, w.model().gradients);
+  std::int64_t offset = 0;
+  Edges placed;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    places.push_back(with(all, 0, span(offset, elements_of(gradients[i]))));
+    offset += elements_of(gradients[i]);
+    placed = join(std::move(placed), {Edge{w.builder().alias("place d " + weights[i]->name, gradients[i], places[i], Edges{})}});
+  }
+  const Edges summed = write_sum_of_replicas(w, "all", all, 0, placed);
+  for (std::size_t i = 0; i < weights.size(); ++i) w.builder().alias("sum of d " + weights[i]->name, places[i], gradients[i], summed);
 }
 
 void write_update(FunctionWriter& w, const StepCall& call) {
