@@ -293,7 +293,7 @@ void write_reduce(FunctionWriter& w, const StepCall& call, Edges queue) {
     ready = write_sum(w, weight.name, gradient, sum, call.first, ready);
     if (!call.last || (parts.axes.slice.size > 1 && parts.slice_sums != SliceSums::beside)) continue;
     const Edges summed = write_sum_of_replicas(w, weight.name, sum, weight.dim, join(ready, queue));
-    if (parts.axes.slice.size == 1) queue = summed;
+    if (parts.axes.slice.size == 1 && parts.axes.data.size > 1) queue = summed;
   }
 }
 
