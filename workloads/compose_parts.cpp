@@ -98,11 +98,11 @@ PartComposer::Names StageWiring::backward(const WorkloadPart& part, bool last) {
 }
 
 Status append_part(PartComposer& composer, const Submesh& submesh, const WorkloadPart& part, const PartOptions& options, const PartComposer::Names& named,
-                   const std::string& label) {
+                   bool again) {
   auto schedule = part_schedule(submesh, part, options);
   if (!schedule) return blamed_on(location_of(part.written_at), schedule.error());
-  for (Task& task : schedule->programs.front().tasks) task.written_at = part.written_at;
-  composer.append(*schedule, label + (part.pass == Pass::forward ? part.name : part.name + " backward"), named);
+  for (Task& task : schedule->programs.front().tasks) task.written_at = part.written_at, task.recompute = again;
+  composer.append(*schedule, (again ? std::string{"again "} : std::string{}) + (part.pass == Pass::forward ? part.name : part.name + " backward"), named);
   return success();
 }
 

@@ -59,8 +59,9 @@ class StageWiring {
   std::map<std::string, std::string> read_;
 };
 
-/// Appends the schedule of a part. Labels begin with `label` and the name of the part. Errors: those of part_schedule().
+/// Appends the schedule of a part. `again`: its tasks repeat work (Task::recompute), and their labels begin with that word. Errors: those of
+/// part_schedule().
 Status append_part(PartComposer& composer, const Submesh& submesh, const WorkloadPart& part, const PartOptions& options, const PartComposer::Names& named,
-                   const std::string& label = {});
+                   bool again = false);
 
 }  // namespace podsim

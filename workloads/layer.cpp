@@ -53,7 +53,7 @@ class LayerWriter {
     if (options_.recompute)
       for (const NamedPart& each : parts)
         if (each.part.pass == Pass::forward && !has(options_.saved, each.part.name))
-          if (auto ok = append_part(backward_, submesh_, each.part, plan_.options, each.names, std::string{recompute_label}); !ok) return ok.error();
+          if (auto ok = append_part(backward_, submesh_, each.part, plan_.options, each.names, true); !ok) return ok.error();
     Strings gradients, of_weights;
     for (const NamedPart& each : parts) {
       if (each.part.pass == Pass::forward) continue;

@@ -10,9 +10,6 @@
 
 namespace podsim {
 
-/// The tasks that compute again what the forward pass did not keep have labels that begin so.
-inline constexpr std::string_view recompute_label = "again ";
-
 /// What the forward pass of a layer keeps beside its input.
 struct LayerOptions {
   bool recompute = false;            // nothing but the outputs of `saved`; the backward pass computes again what it needs
@@ -30,7 +27,7 @@ struct LayerFunctions {
   TensorFunction forward, backward, backward_inputs, backward_weights;
 };
 
-/// Nothing is computed that no result needs: the last product of a layer is not computed again. Errors: those of block_schedule(); a workload whose
+/// Tasks that compute again are marked (Task::recompute). Nothing is computed that no result needs: the last product of a layer is not computed again. Errors: those of block_schedule(); a workload whose
 /// stages do not follow one another.
 Expected<LayerFunctions> layer_functions(const Submesh& submesh, const Workload& workload, const Plan& plan, const LayerOptions& options = {});
 

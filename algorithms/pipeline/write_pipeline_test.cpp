@@ -11,6 +11,7 @@
 #include "algorithms/pipeline/pipeline_times.hpp"
 #include "algorithms/pipeline/testing.hpp"
 #include "sim/analysis/metrics.hpp"
+#include "sim/analysis/step_split.hpp"
 #include "sim/engine/numeric/check.hpp"
 #include "sim/engine/table/testing.hpp"
 #include "sim/schedule/reference_builder.hpp"
@@ -84,6 +85,33 @@ TEST(WritePipeline, TakesTheUnitsOfItsListsOnEveryEngine) {
     }
   }
   EXPECT_EQ(cases, 59);
+}
+
+/// R ranks of a stage each are busy for 3 units a microbatch, and wait 3 (R - 1) units for the pipeline to fill and to drain.
+TEST(WritePipeline, RanksHaveTheBubbleOfTheClosedForm) {
+  Machine machine = testing::ideal_machine();
+  for (LinkParameters& link : machine.link) link.bandwidth = unlimited<BytesPerSecond>;
+  constexpr std::int64_t unit = 20'000;
+  for (const PipelineSchedule kind : {PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b})
+    for (const int ranks : {2, 4}) {
+      const SmallSystem pod = row_of(machine, ranks);
+      const auto schedule = write_pipeline(pod.mesh, pod.mesh.whole(0), step_of({kind, ranks, ranks, 8}, false), units_of_work(100));
+      ASSERT_TRUE(schedule);
+      const auto model = testing::model_of(pod, *schedule);
+      const auto timeline = testing::run(pod, *schedule, "des");
+      ASSERT_TRUE(model && timeline);
+      const auto programs = measure_programs(*model, *timeline);
+      const auto devices = measure_devices(*model, *timeline);
+      ASSERT_EQ(programs.size(), static_cast<std::size_t>(ranks));
+      for (std::size_t r = 0; r < programs.size(); ++r) {
+        const StepSplit& split = programs[r].split;
+        EXPECT_EQ(programs[r].busiest, DeviceId{r});
+        EXPECT_EQ(split.core.compute.count(), 3 * 8 * unit);
+        EXPECT_EQ(split.bubble.count(), 3 * (ranks - 1) * unit) << name_of(kind) << " rank " << r;
+        EXPECT_EQ(total(split), total(split.core) + split.bubble);
+        EXPECT_EQ(programs[r].peak_memory, devices[r].peak_memory);
+      }
+    }
 }
 
 /// Transfers of one pair of ranks and direction would share the link, and the first would arrive with the last.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "sim/analysis/device_times.hpp"
 #include "sim/analysis/node_activity.hpp"
 #include "sim/analysis/peak_memory.hpp"
 #include "sim/model/shared_memory.hpp"
@@ -25,19 +26,10 @@ void each_call(const Model& model, std::uint32_t node, Visit visit) {
     if (const PlayedCall* call = model.call(p, t); call != nullptr && model.deployment.who(p, t).does(local)) visit(*call);
 }
 
-/// The time in which a node's core is busy: all of its tasks, but of calls only what their own tasks take.
-Picoseconds busy_time(const Model& model, const NodeActivity& activity, std::uint32_t node) {
-  Picoseconds busy = covered(activity.core());
-  each_call(model, node, [&](const PlayedCall& call) { busy = busy - (call.length - call.compute); });
-  return busy;
-}
-
-TimeSplit split_of(const Model& model, const NodeActivity& activity, std::uint32_t node, Picoseconds makespan) {
-  const std::vector<Interval> core = merged(activity.core());
-  std::vector<Interval> either = core;
-  activity.each_flight([&](const Task&, const Interval& flight) { either.push_back(flight); });
-  TimeSplit split{busy_time(model, activity, node), covered(merged(std::move(either))) - covered(core), {}};
-  each_call(model, node, [&](const PlayedCall& call) { split.exposed_communication = split.exposed_communication + call.exposed; });
+TimeSplit split_of(const DeviceTimes& times, Picoseconds makespan) {
+  std::vector<Interval> either = times.core;
+  for (const OperationFlight& flight : times.flights) either.push_back(flight.when);
+  TimeSplit split{total(times.parts), covered(merged(std::move(either))) - total(times.parts), {}};
   split.waiting = makespan - split.compute - split.exposed_communication;
   return split;
 }
@@ -55,7 +47,7 @@ void each_transfer(const Model& model, Visit visit) {
     }
 }
 
-void measure_axes(const Model& model, const Timeline& timeline, Metrics& metrics) {
+void measure_axes(const Model& model, const DeviceTimes& busiest, Metrics& metrics) {
   struct Sums {
     Count link_bytes = 0;
     std::int64_t transfers = 0;
@@ -80,22 +72,15 @@ void measure_axes(const Model& model, const Timeline& timeline, Metrics& metrics
             link_bytes += static_cast<Count>(axis.link_bytes);
           }
   metrics.link_bytes = static_cast<double>(link_bytes);
-  const NodeActivity busiest{model, timeline, model.node_of[metrics.busiest.index()]};
-  const std::vector<Interval> core = merged(busiest.core());
-  busiest.each_flight([&](const Task& task, const Interval& flight) {
-    if (const auto sums = axes.find(moving_axis(task)); sums != axes.end() && !std::holds_alternative<Local>(task.op))
-      sums->second.flights.push_back(flight);
-  });
+  for (const OperationFlight& flight : busiest.flights)
+    if (flight.kind != OperationFlight::Kind::launch)
+      axes[flight.kind == OperationFlight::Kind::exchange ? -1 : flight.axis].flights.push_back(flight.when);
   for (auto& [axis, sums] : axes) {
     const std::vector<Interval> flights = merged(std::move(sums.flights));
     const Picoseconds in_flight = covered(flights);
-    metrics.axes.push_back({axis, static_cast<double>(sums.link_bytes), sums.transfers, in_flight, in_flight - covered_by_both(flights, core)});
+    const Picoseconds exposed = in_flight - covered_by_both(flights, busiest.core);
+    metrics.axes.push_back({axis, static_cast<double>(sums.link_bytes), sums.transfers, in_flight, exposed});
   }
-  each_call(model, model.node_of[metrics.busiest.index()], [&](const PlayedCall& call) {
-    for (const PlayedCall::Axis& axis : call.axes)
-      for (AxisMetrics& sums : metrics.axes)
-        if (sums.axis == axis.axis) sums.in_flight += axis.in_flight, sums.exposed += axis.exposed;
-  });
   if (!metrics.axes.empty() && metrics.axes.front().axis < 0) std::rotate(metrics.axes.begin(), metrics.axes.begin() + 1, metrics.axes.end());
 }
 
@@ -148,11 +133,11 @@ Metrics measure(const Model& model, const Timeline& timeline) {
   metrics.split.compute = Picoseconds{-1};
   std::uint32_t busiest = 0;
   for (std::uint32_t node = 0; node < model.nodes(); ++node)
-    if (const Picoseconds busy = busy_time(model, NodeActivity{model, timeline, node}, node); busy > metrics.split.compute)
-      metrics.split.compute = busy, busiest = node;
+    if (const Picoseconds busy = core_time(model, timeline, node); busy > metrics.split.compute) metrics.split.compute = busy, busiest = node;
   metrics.busiest = model.device_of[busiest];
-  metrics.split = split_of(model, NodeActivity{model, timeline, busiest}, busiest, metrics.makespan);
-  measure_axes(model, timeline, metrics);
+  const DeviceTimes times = device_times(model, timeline, busiest);
+  metrics.split = split_of(times, metrics.makespan);
+  measure_axes(model, times, metrics);
   measure_arithmetic(model, metrics);
   for (const Bytes peak : peak_memory(model, timeline)) metrics.peak_memory = std::max(metrics.peak_memory, peak);
   return metrics;
@@ -163,7 +148,7 @@ std::vector<DeviceMetrics> measure_devices(const Model& model, const Timeline& t
   const std::vector<Bytes> peaks = peak_memory(model, timeline);
   for (std::uint32_t node = 0; node < model.nodes(); ++node)
     devices.push_back(
-        {model.device_of[node], model.devices_in[node], split_of(model, NodeActivity{model, timeline, node}, node, timeline.makespan), {}, {}, peaks[node]});
+        {model.device_of[node], model.devices_in[node], split_of(device_times(model, timeline, node), timeline.makespan), {}, {}, peaks[node]});
   for (std::uint32_t node = 0; node < model.nodes(); ++node)
     each_call(model, node, [&](const PlayedCall& call) { devices[node].sent += call.sent, devices[node].received += call.received; });
   each_transfer(model, [&](const Task&, const TaskCost& cost, const Path&, std::uint32_t sender, std::uint32_t receiver) {

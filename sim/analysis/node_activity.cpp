@@ -32,6 +32,18 @@ Picoseconds covered_by_both(const std::vector<Interval>& a, const std::vector<In
   return total;
 }
 
+CoveredBefore::CoveredBefore(const std::vector<Interval>& intervals) : intervals_{intervals} {
+  Picoseconds sum;
+  for (const Interval& interval : intervals) before_.push_back(sum), sum += interval.end - interval.begin;
+}
+
+Picoseconds CoveredBefore::operator()(Picoseconds at) const {
+  const auto next = std::ranges::upper_bound(intervals_, at, {}, &Interval::begin);
+  if (next == intervals_.begin()) return {};
+  const auto last = static_cast<std::size_t>(next - intervals_.begin()) - 1;
+  return before_[last] + std::min(at, intervals_[last].end) - intervals_[last].begin;
+}
+
 std::uint32_t NodeActivity::incoming(const Participants& who, std::size_t task) const {
   const auto& [program, local] = model_.deployment.places[who.from[local_]];
   return model_.deployment.activity(program, who.from_task.empty() ? task : who.from_task[local_], local);
@@ -66,12 +78,6 @@ std::vector<NodeActivity::CoreTime> NodeActivity::core_times() const {
     busy.push_back({{begin, free}, TaskId{t}});
   }
   work_off(model_.costs[program_].size());
-  return busy;
-}
-
-std::vector<Interval> NodeActivity::core() const {
-  std::vector<Interval> busy;
-  for (const CoreTime& time : core_times()) busy.push_back(time.interval);
   return busy;
 }
 

@@ -8,15 +8,22 @@
 
 namespace podsim {
 
-struct Interval {
-  Picoseconds begin, end;
-};
-
 /// Sorts intervals and merges those that overlap, so that lengths sum to the time covered.
 std::vector<Interval> merged(std::vector<Interval> intervals);
 Picoseconds covered(const std::vector<Interval>& intervals);
 /// The time covered by both lists; both must be merged.
 Picoseconds covered_by_both(const std::vector<Interval>& a, const std::vector<Interval>& b);
+
+/// The time before a moment that merged intervals cover, in O(log n). They must outlive it.
+class CoveredBefore {
+ public:
+  explicit CoveredBefore(const std::vector<Interval>& intervals);
+  [[nodiscard]] Picoseconds operator()(Picoseconds at) const;
+
+ private:
+  const std::vector<Interval>& intervals_;
+  std::vector<Picoseconds> before_;
+};
 
 /// Reads the timeline of one node.
 class NodeActivity {
@@ -26,33 +33,34 @@ class NodeActivity {
 
   [[nodiscard]] bool idle() const { return program_ == no_device; }
 
-  /// What the core does, in program order, without overlaps.
+  /// What the core does, in program order, without overlaps; a Call as one task.
   struct CoreTime {
     Interval interval;
     TaskId task;  // on the core, or the operation whose core share this is
     bool share = false;
   };
   [[nodiscard]] std::vector<CoreTime> core_times() const;
-  /// The intervals of core_times().
-  [[nodiscard]] std::vector<Interval> core() const;
 
-  /// Calls visit(task, interval) for each half of a transfer of this node and each launch of a Collective while in flight. Other work off the core,
-  /// such as the addition where the two streams of a line meet, is not communication.
+  /// Calls visit(task, interval) for each half of a transfer of this node and each launch of a Collective while in flight; those in Calls are not seen.
+  /// Other work off the core, such as the addition where the two streams of a line meet, is not communication.
   template <class Visit>
   void each_flight(Visit visit) const {
     if (idle()) return;
-    for (std::size_t t = 0; t < model_.costs[program_].size(); ++t) {
-      const Participants& who = model_.deployment.who(program_, t);
-      const Task& task = model_.task(program_, t);
-      const bool flies = model_.costs[program_][t].kind != TaskCost::Kind::work || is_launch(task.op);
-      if (who.does(local_) && flies) {
-        const std::uint32_t a = model_.deployment.activity(program_, t, local_);
-        visit(task, Interval{timeline_.start(a), timeline_.sent(a)});
-      }
-      if (who.receives(local_)) {
-        const std::uint32_t a = incoming(who, t);
-        visit(task, Interval{timeline_.start(a), timeline_.at(a).received});
-      }
+    for (std::size_t t = 0; t < model_.costs[program_].size(); ++t) each_flight_of(t, visit);
+  }
+  /// The same for one task of the node's program.
+  template <class Visit>
+  void each_flight_of(std::size_t t, Visit&& visit) const {
+    const Participants& who = model_.deployment.who(program_, t);
+    const Task& task = model_.task(program_, t);
+    const bool flies = model_.costs[program_][t].kind != TaskCost::Kind::work || is_launch(task.op);
+    if (who.does(local_) && flies) {
+      const std::uint32_t a = model_.deployment.activity(program_, t, local_);
+      visit(task, Interval{timeline_.start(a), timeline_.sent(a)});
+    }
+    if (who.receives(local_)) {
+      const std::uint32_t a = incoming(who, t);
+      visit(task, Interval{timeline_.start(a), timeline_.at(a).received});
     }
   }
 

@@ -12,25 +12,6 @@ namespace podsim {
 
 namespace {
 
-/// Time before a moment that merged intervals cover, in O(log n).
-class CoveredBefore {
- public:
-  explicit CoveredBefore(const std::vector<Interval>& intervals) : intervals_{intervals} {
-    Picoseconds sum;
-    for (const Interval& interval : intervals) before_.push_back(sum), sum += interval.end - interval.begin;
-  }
-  [[nodiscard]] Picoseconds operator()(Picoseconds at) const {
-    const auto next = std::ranges::upper_bound(intervals_, at, {}, &Interval::begin);
-    if (next == intervals_.begin()) return {};
-    const auto last = static_cast<std::size_t>(next - intervals_.begin()) - 1;
-    return before_[last] + std::min(at, intervals_[last].end) - intervals_[last].begin;
-  }
-
- private:
-  const std::vector<Interval>& intervals_;
-  std::vector<Picoseconds> before_;
-};
-
 /// Sorts the tasks of one node into occurrences, and those into operations.
 class Sorter {
  public:
@@ -54,12 +35,21 @@ class Sorter {
     for (const NodeActivity::CoreTime& time : activity_.core_times()) {
       Occurrence& occurrence = occurrences_[occurrence_of_[time.task.index()]];
       const PlayedCall* call = time.share ? nullptr : model_.call(program_, time.task.index());
-      occurrence.busy += call != nullptr ? call->compute : time.interval.end - time.interval.begin;
-      if (call != nullptr) occurrence.called_exposed += call->exposed;
       occurrence.timed = true;
-      core.push_back(time.interval);
+      if (call == nullptr) {
+        occurrence.busy += time.interval.end - time.interval.begin;
+        core.push_back(time.interval);
+        continue;
+      }
+      occurrence.busy += total(call->times.parts);
+      const auto in_call = [&](const Interval& when) { return Interval{time.interval.begin + when.begin, time.interval.begin + when.end}; };
+      for (const Interval& busy : call->times.core) core.push_back(in_call(busy));
+      for (const OperationFlight& flight : call->times.flights) add_flight(in_call(flight.when), occurrence_of_[time.task.index()]);
     }
-    add_flights(merged(std::move(core)));
+    activity_.each_flight([&, first = schedule_program_.tasks.data()](const Task& task, const Interval& flight) {
+      add_flight(flight, occurrence_of_[static_cast<std::size_t>(&task - first)]);
+    });
+    attribute_flights(merged(std::move(core)));
     return operations();
   }
 
@@ -67,7 +57,7 @@ class Sorter {
   struct Occurrence {
     std::size_t first_task = 0;
     Picoseconds busy, exposed, overlapped;
-    Picoseconds called_exposed;  // of a Call: by its own tasks
+    std::vector<Interval> flights{};
     double memory_bytes = 0;
     bool timed = false;                         // on the core, or in flight
     std::map<int, std::set<AxisView>> views{};  // of a collective: of each mesh axis that it moves on
@@ -99,20 +89,17 @@ class Sorter {
     occurrence_of_[t] = at;
   }
 
-  void add_flights(const std::vector<Interval>& core) {
-    std::vector<Flight> flights;
-    std::vector<std::vector<Interval>> of_each(occurrences_.size());
-    const Task* first = schedule_program_.tasks.data();
-    activity_.each_flight([&](const Task& task, const Interval& flight) {
-      const std::uint32_t occurrence = occurrence_of_[static_cast<std::size_t>(&task - first)];
-      flights.push_back({flight, occurrence});
-      of_each[occurrence].push_back(flight);
-    });
-    const std::vector<Picoseconds> exposed = exposed_by(core, flights, occurrences_.size());
+  void add_flight(const Interval& when, std::uint32_t occurrence) {
+    flights_.push_back({when, occurrence});
+    occurrences_[occurrence].flights.push_back(when);
+  }
+
+  void attribute_flights(const std::vector<Interval>& core) {
+    const std::vector<Picoseconds> exposed = exposed_by(core, flights_, occurrences_.size());
     const CoveredBefore busy{core};
     for (std::size_t o = 0; o < occurrences_.size(); ++o) {
-      occurrences_[o].exposed = exposed[o] + occurrences_[o].called_exposed;
-      for (const Interval& flight : merged(std::move(of_each[o]))) {
+      occurrences_[o].exposed = exposed[o];
+      for (const Interval& flight : merged(std::move(occurrences_[o].flights))) {
         occurrences_[o].overlapped += busy(flight.end) - busy(flight.begin);
         occurrences_[o].timed |= flight.end > flight.begin;
       }
@@ -194,6 +181,7 @@ class Sorter {
   std::size_t local_;
   const Program& schedule_program_;
   std::vector<Occurrence> occurrences_;
+  std::vector<Flight> flights_;
   std::vector<std::uint32_t> occurrence_of_;  // per task
   std::map<int, std::uint32_t> collectives_;  // occurrence by number
 };

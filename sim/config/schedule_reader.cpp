@@ -332,6 +332,7 @@ class ScheduleReader {
       task.where.push_back({read(message.where(c).value(), condition.at("value")), message.where(c).low(), message.where(c).high()});
     }
     if (message.has_origin()) task.origin = read(message.origin(), place.at("origin"));
+    task.recompute = message.recompute();
     return task;
   }
 

@@ -219,6 +219,7 @@ class ScheduleWriter {
       where.set_high(condition.high);
     }
     if (task.origin) write(*task.origin, *message.mutable_origin());
+    if (task.recompute) message.set_recompute(true);
   }
 
   void write(const Matmul& op, proto::Matmul& message) const {

@@ -199,6 +199,7 @@ class RandomScheduleWriter {
     while (t > 0 && coin()) result.after.push_back({TaskId{static_cast<int>(rng_.below(t))}, half(), half()});
     while (rng_.below(3) == 0) result.where.push_back({affine(), number(), number()});
     if (rng_.below(3) == 0) result.origin = Origin{rng_.between(0, 9), kind(), view(), Bytes{rng_.between(0, 1 << 30)}, Bytes{rng_.between(0, 1 << 20)}};
+    result.recompute = coin();
     return result;
   }
 

@@ -3,7 +3,6 @@
 // costs; engines add durations, share links and serialise the core.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -11,6 +10,7 @@
 
 #include "sim/base/cancellation.hpp"
 #include "sim/machine/machine.hpp"
+#include "sim/model/played_call.hpp"
 #include "sim/schedule/deploy.hpp"
 #include "sim/topology/placement.hpp"
 
@@ -69,28 +69,6 @@ struct ModelLink {
   std::uint32_t links = 1;   // links in the class
   bool is_memory = false;
 };
-
-/// A call of a function, on all devices of a program that calls it, as a run of its own found it: there every device does the same at the same time. The
-/// model that has it plays each Call as one task of this length.
-struct PlayedCall {
-  Picoseconds length;
-  Picoseconds compute, exposed;           // on each device: the core is busy; it is idle while something is in flight
-  std::array<double, product_dtype_count> products{};  // m n k of all devices, by dtype
-  std::int64_t tasks = 0;                 // instances on all devices
-  Bytes scratch;                          // the most that a device needs besides the arguments
-  Bytes sent, received;                   // by each device
-  double memory_bytes = 0;                // that each device moves through its memory
-  std::vector<bool> writes;               // by parameter
-  struct Axis {                           // traffic along a mesh axis, as AxisMetrics
-    int axis = 0;
-    double link_bytes = 0;
-    std::int64_t transfers = 0;
-    Picoseconds in_flight, exposed;
-  };
-  std::vector<Axis> axes;
-};
-/// [program][function]; of functions that the program does not call: no length.
-using PlayedCalls = std::vector<std::vector<PlayedCall>>;
 
 struct Model {
   const Schedule* schedule = nullptr;  // schedule and machine must outlive the model

@@ -78,6 +78,7 @@ class Inlining {
       if (!waits || !step.where.empty()) step.after.push_back(Edge{begin});
       step.label = task.label + " " + step.label;
       if (step.written_at.file == nullptr) step.written_at = task.written_at;
+      step.recompute = step.recompute || task.recompute;
       if (step.origin) step.origin->collective += collectives_;
       for (Region* region : regions_of(step.op)) {
         const std::size_t b = region->buffer.index();

@@ -126,6 +126,7 @@ class ProgramLowering {
       step.label = task.label + (step.label.empty() ? "" : " ") + step.label;
       step.origin = origin;
       step.written_at = task.written_at;
+      step.recompute = task.recompute;
       if (const auto* shift = std::get_if<Shift>(&step.op)) step.origin->axis = shift->axis;
     }
     std::vector<Edge> ends = lowered_.append(*std::move(expansion), program_.buffers.size(), start, task.where);

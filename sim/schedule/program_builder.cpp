@@ -152,6 +152,7 @@ TaskId ProgramBuilder::add(Task task) {
   if (task.after.empty() || !task.where.empty())
     for (const TaskId before : start_) task.after.push_back(Edge{before});
   if (!prefix_.empty()) task.label.insert(0, prefix_);
+  task.recompute = task.recompute || recompute_;
   program_.tasks.push_back(std::move(task));
   return TaskId{program_.tasks.size() - 1};
 }

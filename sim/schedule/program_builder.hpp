@@ -72,6 +72,8 @@ class ProgramBuilder {
   /// From here on labels begin with `prefix`, and two sorts of tasks wait for `start` as well: those without edges, and guarded ones (their
   /// predecessors may be absent on a device).
   void begin_section(std::string prefix, Tasks start);
+  /// Whether the tasks added from here on recompute (Task::recompute); those that append() adds keep their own.
+  void recompute(bool on) { recompute_ = on; }
   /// The tasks from `first` on without an unconditional successor.
   [[nodiscard]] Tasks last_tasks(TaskId first = TaskId{}) const;
 
@@ -108,6 +110,7 @@ class ProgramBuilder {
   Program program_;
   std::string prefix_;
   Tasks start_;
+  bool recompute_ = false;
 };
 
 /// The programs of several schedules on one mesh as one schedule; they run at the same time on disjoint devices.

@@ -299,6 +299,7 @@ struct Task {
   Guard where;
   std::optional<Origin> origin;  // set by lower()
   WrittenAt written_at{};        // a lowered task has that of its Collective
+  bool recompute = false;        // of a training step: repeats work whose result was not kept. It changes no time, only how a step's time is split
   friend bool operator==(const Task&, const Task&) = default;
 };
 

@@ -218,6 +218,7 @@ class Printer {
       tail +=
           fmt::format("{}{} <= {} < {}", i == 0 ? " where " : " and ", task.where[i].low, to_text(mesh_, task.where[i].value), task.where[i].high);
     if (task.origin) tail += fmt::format(" of {} {} on {}", name_of(task.origin->kind), task.origin->collective, mesh_.name(task.origin->axis));
+    if (task.recompute) tail += " recompute";
     line("  {:>4} {:<20} {}{}", t, task.label, describe(program, task.op), tail);
   }
 

@@ -16,8 +16,12 @@ OptionGroup precision_option();             // --precision
 OptionGroup what_if_options(bool several);  // --topology --pods --fail --degrade --straggler --seed
 OptionGroup problem_options(bool several);  // --gemm --collective ... --algorithm ... --program --shape ...
 OptionGroup workload_options();             // --workload --only --batch ...
+OptionGroup training_options();             // --training --maxtext --pipeline --remat ...
 OptionGroup engine_options();               // --engine --fold --force --threads
 OptionGroup threads_option();
+
+/// The option that words without one belong to: with --maxtext its keys. nullptr: none.
+const char* words_of_training(const std::vector<std::string>& arguments);
 
 /// Those given that are fields of a scenario.
 Fields fields_of(const Options& options);

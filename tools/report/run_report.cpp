@@ -12,6 +12,7 @@
 #include "tools/report/json.hpp"
 #include "tools/report/program_report.hpp"
 #include "tools/report/run_operations.hpp"
+#include "tools/report/step_report.hpp"
 #include "workloads/scenario/cut_bound.hpp"
 #include "workloads/scenario/trust.hpp"
 
@@ -285,6 +286,7 @@ Json row_json(const Row& row) {
                    {"wall_s", r.wall_s},
                    {"build_s", r.build_s},
                    {"padding", row.problem.padding}});
+  if (row.training != nullptr) json.update(step_json(row));
   if (row.calls.played > 0 || !row.calls.why_inlined.empty())
     json.set("calls", Json{{"played", row.calls.played}, {"why_inlined", or_null(row.calls.why_inlined)}, {"beside_bytes", row.calls.beside.count()}});
   json.set("trust", trust_json(r.trust));
@@ -346,6 +348,8 @@ std::string result_table(const Run& run, const Details& details) {
       {"algorithm", row.problem.algorithm},
   };
   if (row.problem.tokens) rows.push_back({"batch", tokens_text(*row.problem.tokens)});
+  if (row.training != nullptr)
+    for (auto& line : step_rows(row)) rows.push_back(std::move(line));
   for (const auto& [name, choice] : row.problem.layers) rows.push_back({"  " + name, choice.algorithm + " " + choice_text(choice)});
   for (auto& line : std::vector<std::vector<std::string>>{
            {"machine", fmt::format("{}, slice {}, mesh {} ({} devices{})", r.machine, slice_and_changes(row), mesh_text(r), r.devices, classes)},
@@ -362,7 +366,7 @@ std::string result_table(const Run& run, const Details& details) {
       rows.push_back({"bandwidth", fmt::format("algbw {}, busbw {}  (as nccl-tests defines them)", to_text(bandwidths->algorithm),
                                                to_text(bandwidths->bus))});
   if (row.problem.collective) rows.push_back({"cut bound", bound_text(*row.problem.collective, r.makespan_s)});
-  if (r.mfu) rows.push_back({"MFU", fmt::format("{}  ({})", percent(*r.mfu), to_text(Flops{r.flops}))});
+  if (r.mfu && row.training == nullptr) rows.push_back({"MFU", fmt::format("{}  ({})", percent(*r.mfu), to_text(Flops{r.flops}))});
   if (details.healthy_s)
     rows.push_back({"healthy", fmt::format("{}  ({:+.1f} % as it is{})", time_text(*details.healthy_s), 100 * (r.makespan_s / *details.healthy_s - 1),
                                            row.rings.empty() ? "" : "; broken rings: " + row.rings)});
@@ -381,6 +385,7 @@ std::string result_table(const Run& run, const Details& details) {
   rows.push_back({"simulated in", fmt::format("{} (schedule built in {})", time_text(r.wall_s), time_text(r.build_s))});
   std::string text = table(rows, 2);
   if (row.problem.program) text += "\n" + program_table(*row.problem.program);
+  if (row.training != nullptr) text += "\n" + step_tables(row);
   for (const std::string& note : details.notes) text += "\n" + wrapped("note: " + note) + "\n";
   if (!details.losses.empty()) text += "\n" + losses_table(run, details.losses);
   if (!run.metrics.axes.empty()) text += "\n" + axes_table(run);

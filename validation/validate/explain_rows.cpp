@@ -10,6 +10,7 @@
 #include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
 #include "validation/calibration/fit/predict.hpp"
+#include "workloads/scenario/collective_candidates.hpp"
 
 namespace podsim {
 
@@ -65,14 +66,29 @@ Expected<std::vector<Part>> parts_of(const Observation& row, const System& syste
   return parts;
 }
 
-std::vector<std::pair<std::string, Seconds>> times_by_algorithm(const Observation& row, const System& system) {
+/// Every algorithm that `auto` would try; of both orders of axes or levels the faster one.
+Expected<std::vector<std::pair<std::string, Seconds>>> times_by_algorithm(const Observation& row, const System& whole) {
   std::vector<std::pair<std::string, Seconds>> times;
   const auto kind = collective_kind_named(name_of(row.op));
   if (!kind || is_composite(row)) return times;
-  for (const CollectiveAlgorithmEntry& entry : collective_algorithms()) {
+  const auto system = system_of(row, whole);
+  if (!system) return system.error();
+  const auto schedule = schedule_of(row, *system);
+  if (!schedule) return schedule.error();
+  const auto& collective = std::get<Collective>(schedule->computes);
+  const CollectiveAlgorithmEntry* last = nullptr;
+  for (const Lowering& lowering : candidates(schedule->mesh, collective)) {
+    if (!has_its_switches(lowering, *system, schedule->mesh, collective)) continue;
     PredictOptions options;
-    options.algorithm.at(static_cast<std::size_t>(*kind)) = entry.name;
-    if (const auto time = predict(row, system, options)) times.emplace_back(entry.name, *time);
+    const std::string name = name_of(lowering, schedule->mesh, collective);
+    options.algorithm.at(static_cast<std::size_t>(*kind)) = name;
+    const auto time = predict(row, whole, options);
+    if (!time) continue;  // it does not apply
+    if (last != lowering.algorithm)
+      times.emplace_back(name, *time);
+    else if (*time < times.back().second)
+      times.back() = {name, *time};
+    last = lowering.algorithm;
   }
   std::stable_sort(times.begin(), times.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   return times;
@@ -121,7 +137,9 @@ Expected<std::vector<ExplainedRow>> explain_rows(const std::vector<Observation>&
     if (stop.requested()) return cancelled_work();
     const auto expected = predict(observation, system);
     if (!expected) return expected.error();
-    ExplainedRow row{observation, *expected, {}, times_by_algorithm(observation, system), {}, {}};
+    auto algorithms = times_by_algorithm(observation, system);
+    if (!algorithms) return algorithms.error();
+    ExplainedRow row{observation, *expected, {}, *std::move(algorithms), {}, {}};
     const auto parts = parts_of(observation, system, *expected);
     if (!parts) return parts.error();
     const auto most = std::max_element(parts->begin(), parts->end(), [](const Part& a, const Part& b) { return a.time < b.time; });

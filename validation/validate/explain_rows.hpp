@@ -15,7 +15,7 @@ struct ExplainedRow {
   Observation observation;
   Seconds expected;                                          // as predict()
   std::string bound;                                         // "link[y].bandwidth, 81 %": the cost that makes the largest part of `expected`
-  std::vector<std::pair<std::string, Seconds>> algorithms;  // every algorithm that applies, the fastest first; of collectives along one axis
+  std::vector<std::pair<std::string, Seconds>> algorithms;  // of collectives: all that `auto` would try, the fastest first; of both orders of axes the faster
   std::string nearest;                                       // of the algorithms, to the measured time
   std::string sentence;                                      // "as if one of eight interfaces worked"
 };

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+
 #include "topologies/machines.hpp"
 #include "validation/calibration/fit/test_calibrate.hpp"
 
@@ -47,6 +50,25 @@ TEST(ExplainRows, NamesTheBoundAndTheAlgorithmThatGivesTheMeasuredTime) {
   EXPECT_EQ(same.sentence, "as expected");
   EXPECT_TRUE(same.bound.starts_with("link[y].bandwidth, 9")) << same.bound;
   EXPECT_TRUE(explained(observed(ObservedOp::all_gather, "", 8, 64), node, 1).bound.starts_with("software.launch, ")) << "6.6 of 10.8 us";
+}
+
+/// The axes of a row on several nodes are in the order of calibrate's phases, GPUs of a node first; levels are in the other one.
+TEST(ExplainRows, AlgorithmsOfSeveralLevelsAreTriedInBothOrders) {
+  const System system = pod_with(*find_machine("dgx_h100"), "2x8");
+  const Observation o = observed(ObservedOp::all_reduce, "", 16, 1 << 30);
+  PredictOptions levels;
+  levels.algorithm.fill("hierarchical over row,col");
+  const auto measured = predict(o, system, levels);
+  ASSERT_TRUE(measured) << to_text(measured.error());
+  const ExplainedRow row = explained(o, system, measured->count());
+  EXPECT_LT(measured->count(), 0.7 * row.expected.count());
+  EXPECT_EQ(row.sentence, "as `hierarchical over row,col` would take");
+  std::set<std::string> names;
+  for (const auto& [name, time] : row.algorithms) names.insert(name.substr(0, name.find(' ')));
+  EXPECT_EQ(names.size(), row.algorithms.size()) << "of both orders the faster one";
+  EXPECT_TRUE(names.contains("hierarchical-in-switch"));
+  levels.algorithm.fill("hierarchical over rails");
+  EXPECT_FALSE(predict(observed(ObservedOp::all_reduce, "", 8, 1 << 30), pod_with(*find_machine("dgx_h100"), "1x8"), levels)) << "one level";
 }
 
 TEST(ExplainRows, AFactorThatNoAlgorithmGivesIsToldOfTheLargestCost) {

@@ -12,7 +12,7 @@ namespace podsim {
 std::span<const FieldKind> scenario_fields() {
   using enum FieldKind::Part;
   using enum FieldKind::Form;
-  static constexpr std::array<FieldKind, 63> fields{{
+  static constexpr std::array<FieldKind, 74> fields{{
       {"machine", system, text},
       {"set", system, texts},
       {"precision", system, text},
@@ -46,6 +46,17 @@ std::span<const FieldKind> scenario_fields() {
       {"look_ahead", problem, integer, "0"},
       {"order", problem, text, "natural"},
       {"overlap", problem, integer, "1"},
+      {"training", problem, texts},
+      {"maxtext", problem, text},
+      {"batch_per_device", problem, text},
+      {"microbatches", problem, integer, "1"},
+      {"pipeline", problem, text},
+      {"virtual_stages", problem, integer, "1"},
+      {"fuse_steady_state", problem, flag},
+      {"remat", problem, text, "none"},
+      {"scan", problem, text, "off"},
+      {"optimizer", problem, text, "adamw"},
+      {"steps", problem, integer, "1"},
       {"only", problem, text},
       {"batch", problem, integer},
       {"seq", problem, integer},

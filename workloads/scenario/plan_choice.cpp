@@ -50,6 +50,11 @@ Expected<PosedProblem> pose(const System& system, const ProblemSpec& spec, const
     if (!planned) return planned.error();
     return pose(system, *std::move(planned), options);
   }
+  if (const auto* open = std::get_if<TrainingSpec>(&spec)) {
+    auto planned = choose_layers(system, *open, options);
+    if (!planned) return planned.error();
+    return pose(system, *std::move(planned), options);
+  }
   auto used = system_for(spec, system);
   if (!used) return used.error();
   auto problem = make_problem(*used, spec);

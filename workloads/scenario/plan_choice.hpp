@@ -15,7 +15,7 @@ struct PosedProblem {
   System system;
   Problem problem;
 };
-/// system_for(); choose_plan() if the plan is open, choose_program_plan() of a program; make_problem(); choose_collectives() if it is one collective by `auto`. Errors: theirs.
+/// system_for(); choose_plan() if the plan is open, choose_program_plan() of a program, choose_layers() of a training step; make_problem(); choose_collectives() if it is one collective by `auto`. Errors: theirs.
 Expected<PosedProblem> pose(const System& system, const ProblemSpec& spec, const RunOptions& options);
 
 }  // namespace podsim

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "sim/analysis/operations.hpp"
+#include "sim/analysis/peak_memory.hpp"
+#include "sim/analysis/step_split.hpp"
 #include "sim/base/rng.hpp"
 #include "sim/schedule/calls.hpp"
 #include "sim/schedule/program_builder.hpp"
@@ -25,6 +27,7 @@ struct Step {
   int stages = 2, fsdp = 2, columns = 2, layers = 2, microbatches = 3;
   std::int64_t tokens = 64, width = 128;
   bool early_gather = false;  // a gather of the program beside its calls, on their links
+  bool recompute = false;     // the forward again before each backward, a product again in it; copies and an optimiser, too
 };
 
 Step random_step(std::uint64_t seed) {
@@ -86,7 +89,13 @@ class StepWriter {
     const Edges gathered = body.step("gather", collective(CollectiveKind::all_gather, fsdp_, body.whole(shard), weights), {});
     const Edges product = body.step("gradient", Matmul{body.whole(x), body.whole(dy), whole, 1, 1, 1, true, false}, {});
     body.step("scatter", collective(CollectiveKind::reduce_scatter, fsdp_, whole, body.whole(gradient)), product);
-    body.step("dx", Matmul{body.whole(dy), weights, body.whole(dx), 1, 1, 1, false, true}, gathered);
+    Edges after = gathered;
+    if (step_.recompute) {
+      body.recompute(true);
+      after = body.step("y again", Matmul{body.whole(x), weights, body.scratch("y", {t, w}, DType::bf16)}, gathered);
+      body.recompute(false);
+    }
+    body.step("dx", Matmul{body.whole(dy), weights, body.whole(dx), 1, 1, 1, false, true}, after);
     return {"backward", 5, std::move(body).finish()};
   }
 
@@ -129,11 +138,23 @@ class StepWriter {
       }
       for (std::size_t l = weights.size(); l-- > 0;) {
         const BufferId dx = program.add_buffer(buffer(fmt::format("dx {} {}", m, l), t, w));
+        if (step_.recompute) {
+          const BufferId again = program.add_buffer(buffer(fmt::format("y again {} {}", m, l), t, w));
+          program.recompute(true);
+          ready = program.step(fmt::format("again {} {}", m, l), Call{0, {x[static_cast<std::size_t>(m)][l], weights[l], again}}, ready);
+          program.recompute(false);
+          ready = program.step(fmt::format("copy {} {}", m, l), Local{LocalKind::copy, {program.whole(again)}, {program.whole(again)}}, ready);
+        }
         ready = program.step(fmt::format("bwd {} {}", m, l), Call{1, {x[static_cast<std::size_t>(m)][l], weights[l], dy, dx, gradients[l]}}, ready);
         dy = dx;
       }
       before = ready;
       if (s > 0) sent_back = program.step(fmt::format("send back {}", m), Send{1, neighbour(-1), program.whole(dy), {}}, join(ready, sent_back));
+    }
+    for (std::size_t l = 0; step_.recompute && l < weights.size(); ++l) {
+      Local update{LocalKind::sgd, {program.whole(weights[l]), program.whole(gradients[l])}, {program.whole(weights[l])}};
+      update.optimiser.learning_rate = 0.1;
+      before = program.step(fmt::format("update {}", l), std::move(update), before);
     }
     if (step_.early_gather) {
       const Region all = program.scratch("early", {w, w}, DType::bf16);
@@ -195,6 +216,65 @@ TEST(PlayedCalls, TakeThePicosecondsOfTheirTasks) {
     }
   }
   EXPECT_GT(beside, 10);  // the looser comparison is made, too
+}
+
+/// Every moment of every device, so that whatever is split or attributed is the same.
+TEST(PlayedCalls, SplitAStepAsTheirTasksDo) {
+  int exact = 0, bubbles = 0, axes = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    Step step = random_step(seed);
+    step.recompute = true;
+    for (const std::string machine : {"ideal", "tpu_v4"}) {
+      const System system = system_of(step, machine);
+      const Schedule schedule = StepWriter{step, system.mesh}.write();
+      const podsim::Run played = run_of(system, schedule, false), inlined = run_of(system, schedule, true);
+      ASSERT_EQ(played.row.calls.played, 3 * step.stages * step.layers * step.microbatches);
+      if (played.metrics.makespan != inlined.metrics.makespan) continue;  // TakeThePicosecondsOfTheirTasks says when
+      ++exact;
+      EXPECT_EQ(played.metrics.busiest, inlined.metrics.busiest);
+      EXPECT_EQ(played.metrics.split, inlined.metrics.split);
+      EXPECT_EQ(played.metrics.axes, inlined.metrics.axes);
+      for (int d = 0; d < system.mesh.devices(); ++d) {
+        const StepSplit split = split_step(played.model, played.timeline, DeviceId{d});
+        ASSERT_EQ(split, split_step(inlined.model, inlined.timeline, DeviceId{d})) << d;
+        ASSERT_EQ(total(split), played.metrics.makespan);
+        // Of each layer's products one is the forward's, two are the backward's and two are made again; with shapes of equal cost.
+        if (machine == "ideal") {
+          ASSERT_EQ(3 * split.core.recompute.count(), 2 * split.core.compute.count());
+        }
+        ASSERT_GT(split.core.recompute, Picoseconds{});
+        ASSERT_EQ(machine == "ideal", split.core.optimiser == Picoseconds{} && split.core.copies == Picoseconds{} && split.core.launch == Picoseconds{});
+        bubbles += split.bubble > Picoseconds{} ? 1 : 0;
+        axes += split.exposed.size() > 2 ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(exact, 40);
+  EXPECT_GT(bubbles, 100);
+  EXPECT_GT(axes, 100);
+}
+
+TEST(PlayedCalls, OfRanksHaveTheFiguresOfTheirTasks) {
+  Step step = random_step(5);
+  step.recompute = true;
+  const System system = system_of(step, "ideal");
+  const Schedule schedule = StepWriter{step, system.mesh}.write();
+  const podsim::Run played = run_of(system, schedule, false), inlined = run_of(system, schedule, true);
+  const auto ranks = measure_programs(played.model, played.timeline), flat = measure_programs(inlined.model, inlined.timeline);
+  ASSERT_EQ(ranks.size(), static_cast<std::size_t>(step.stages));
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    EXPECT_EQ(ranks[r].busiest, flat[r].busiest);
+    EXPECT_EQ(ranks[r].split, flat[r].split);
+    EXPECT_GE(ranks[r].peak_memory, flat[r].peak_memory) << "scratch buffers of a call count for all of its time";
+    Bytes live, scratch;
+    for (const LiveBuffer& buffer : live_at_peak(played.model, played.timeline, ranks[r].busiest)) {
+      live += buffer.size;
+      if (!buffer.buffer) scratch += buffer.size;
+    }
+    EXPECT_EQ(live, ranks[r].peak_memory);
+    EXPECT_GT(scratch, Bytes{}) << "some call is at the peak";
+  }
 }
 
 TEST(PlayedCalls, AreRightAndTakeTheSameTimeOnSimgrid) {

@@ -92,6 +92,28 @@ Expected<Problem> make(const System& system, const PlannedProgram& planned) {
   return Problem{write_program(planned.program, planned.plan), planned.collectives, std::move(summary)};
 }
 
+Expected<Problem> make(const System&, const TrainingSpec&) {
+  return Diagnostic{of_field("training"), "a training step whose layers are open has no schedule yet: choose them first"};
+}
+
+/// "collective", "meshslice S=8"
+std::string layers_of(const Plan& plan) {
+  std::set<std::string> names;
+  for (const StagePlan& stage : plan.stages)
+    if (stage.product) names.insert(stage.product->algorithm + (stage.product->slice_count > 0 ? fmt::format(" S={}", stage.product->slice_count) : ""));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+Expected<Problem> make(const System& system, const PlannedTraining& planned) {
+  auto made = training_schedule(planned.divided.step, system.mesh, planned.plan, planned.options);
+  if (!made) return made.error();
+  ProblemSummary summary;
+  summary.algorithm = planned.divided.step.pipeline.empty() ? "training" : planned.divided.step.pipeline;
+  summary.training = std::make_shared<const TrainingSummary>(
+      TrainingSummary{planned.given, planned.divided, planned.options.steps, layers_of(planned.plan), std::move(made->pipeline), std::move(made->memory)});
+  return Problem{std::move(made->schedule), {planned.collectives, {}}, std::move(summary)};
+}
+
 Expected<Problem> make(const System& system, const ScheduleSpec& spec) {
   if (spec.schedule.mesh.devices() != system.mesh.devices())
     return Diagnostic{of_field("schedule"), fmt::format("the schedule's mesh is {}, the system's is {}: they must have as many devices",

@@ -15,6 +15,7 @@
 #include "topologies/system.hpp"
 #include "workloads/plan.hpp"
 #include "workloads/scenario/bandwidth.hpp"
+#include "workloads/scenario/training_problem.hpp"
 #include "workloads/sharded/chain.hpp"
 #include "workloads/sharded/summary.hpp"
 
@@ -105,7 +106,7 @@ struct PlannedProgram {
 };
 
 /// Anything that can be simulated on a system.
-using ProblemSpec = std::variant<GemmSpec, CollectiveSpec, WorkloadSpec, PlannedWorkload, ScheduleSpec, ProgramSpec, PlannedProgram>;
+using ProblemSpec = std::variant<GemmSpec, CollectiveSpec, WorkloadSpec, PlannedWorkload, ScheduleSpec, ProgramSpec, PlannedProgram, TrainingSpec, PlannedTraining>;
 
 /// The input of a workload.
 struct TokenCount {
@@ -126,6 +127,7 @@ struct ProblemSummary {
   std::optional<CollectiveSummary> collective{};                // of one collective
   std::vector<Replicated> replicated{};                         // of a GEMM: operands that several devices hold
   std::optional<ProgramSummary> program{};                      // of a sharded program
+  std::shared_ptr<const TrainingSummary> training{};            // of a training step
 };
 
 /// A schedule before lowering, with the policy that lowers its collectives.
@@ -139,7 +141,8 @@ struct Problem {
 /// order is not row-major.
 Expected<System> system_for(const ProblemSpec& spec, const System& system);
 
-/// Pure. Errors (naming the field): the problem does not fit the mesh; an unknown algorithm; a workload or program whose plan is open (plan_choice.hpp).
+/// Pure. Errors (naming the field): the problem does not fit the mesh; an unknown algorithm; a workload, program or training step whose
+/// plan is open (plan_choice.hpp).
 Expected<Problem> make_problem(const System& system, const ProblemSpec& spec);
 
 }  // namespace podsim

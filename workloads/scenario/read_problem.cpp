@@ -20,9 +20,9 @@ namespace {
 /// The problems that a field belongs to; any other would ignore it without a word.
 struct Owner {
   std::string_view field;
-  std::array<std::string_view, 4> problems;
+  std::array<std::string_view, 5> problems;
 };
-constexpr std::array<Owner, 36> owners{{
+constexpr std::array<Owner, 46> owners{{
     {"axis", {"collective"}},
     {"bytes", {"collective"}},
     {"dtype", {"collective", "program"}},
@@ -41,24 +41,34 @@ constexpr std::array<Owner, 36> owners{{
     {"shift", {"collective"}},
     {"pairs", {"collective"}},
     {"dataflow", {"gemm", "workload"}},
-    {"slice_count", {"gemm", "workload", "program"}},
+    {"slice_count", {"gemm", "workload", "program", "training"}},
     {"pass", {"gemm", "workload", "plan"}},
     {"wang_operand", {"gemm"}},
     {"block", {"gemm", "workload", "program"}},
     {"prefetch", {"gemm", "workload", "program"}},
     {"slice_copies", {"gemm", "workload", "program"}},
-    {"pad", {"gemm", "program"}},
-    {"collectives", {"gemm", "program"}},
-    {"algorithm", {"gemm", "collective", "workload", "program"}},
+    {"pad", {"gemm", "program", "training"}},
+    {"collectives", {"gemm", "program", "training"}},
+    {"algorithm", {"gemm", "collective", "workload", "program", "training"}},
     {"given", {"gemm"}},
     {"only", {"workload"}},
-    {"batch", {"workload"}},
+    {"batch", {"workload", "training"}},
     {"seq", {"workload"}},
     {"heads", {"workload"}},
     {"kv_heads", {"workload"}},
     {"head_dim", {"workload"}},
     {"ff", {"workload"}},
     {"layers", {"workload"}},
+    {"maxtext", {"training"}},
+    {"batch_per_device", {"training"}},
+    {"microbatches", {"training"}},
+    {"pipeline", {"training"}},
+    {"virtual_stages", {"training"}},
+    {"fuse_steady_state", {"training"}},
+    {"remat", {"training"}},
+    {"scan", {"training"}},
+    {"optimizer", {"training"}},
+    {"steps", {"training"}},
 }};
 
 Status fields_belong(const Fields& fields, std::string_view problem) {
@@ -159,7 +169,7 @@ Expected<std::string_view> problem_kind(const Fields& fields, std::span<const st
   std::string_view problem;
   int given = 0;
   for (const std::string_view name : kinds)
-    if (fields.has(name)) problem = name, ++given;
+    if (fields.has(name) || (name == "training" && fields.has("maxtext"))) problem = name, ++given;
   if (given != 1) {
     std::string all;
     for (std::size_t k = 0; k < kinds.size(); ++k) all += fmt::format("{}`{}`", k == 0 ? "" : k + 1 == kinds.size() ? " and " : ", ", kinds[k]);
@@ -182,6 +192,11 @@ Expected<ProblemSpec> read_problem(const Fields& fields, const System& system, D
     for (const char* name : {"slice_count", "prefetch"})
       if (fields.has(name)) return Diagnostic{fields.where(name), "of `program` belongs to comparisons with GEMM algorithms; `collectives` names how collectives are lowered"};
     auto spec = read_sharded(fields, system, default_dtype);
+    if (!spec) return spec.error();
+    return ProblemSpec{*std::move(spec)};
+  }
+  if (*kind == "training") {
+    auto spec = read_training(fields, system, default_dtype);
     if (!spec) return spec.error();
     return ProblemSpec{*std::move(spec)};
   }

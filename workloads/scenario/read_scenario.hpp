@@ -12,6 +12,7 @@
 #include "workloads/scenario/problem.hpp"
 #include "workloads/scenario/run_options.hpp"
 #include "workloads/scenario/vary.hpp"
+#include "workloads/training/maxtext.hpp"
 
 namespace podsim {
 
@@ -53,7 +54,7 @@ Expected<Fields> with_plan(Fields fields);
 // ---- What -------------------------------------------------------------------------------------------------------------------------------
 
 /// The fields of which exactly one says what the problem is; of runs, and of comparisons.
-inline constexpr std::array<std::string_view, 6> problem_kinds{"gemm", "collective", "workload", "plan", "schedule", "program"};
+inline constexpr std::array<std::string_view, 7> problem_kinds{"gemm", "collective", "workload", "plan", "schedule", "program", "training"};
 inline constexpr std::array<std::string_view, 4> compared_kinds{"gemm", "collective", "workload", "program"};
 /// The given one of `kinds`. Errors: none or several are given; fields that belong to another kind.
 Expected<std::string_view> problem_kind(const Fields& fields, std::span<const std::string_view> kinds = problem_kinds);
@@ -67,6 +68,14 @@ Expected<CollectiveSpec> read_collective(const Fields& fields, const System& sys
 /// A sharded program. Errors: those of read_program(); fields of another way to choose. `algorithms`: whether `algorithm` is of its transforms and linear
 /// systems. These are of f32 where nothing says otherwise.
 Expected<ProgramSpec> read_sharded(const Fields& fields, const System& system, DType default_dtype, bool algorithms = true);
+/// A training step on the system's mesh. With f32 as the default dtype it is for numeric runs: all dtypes are f32, and it claims what it computes.
+/// Errors: a mesh with other axes, or another number of slices than the system; those of read_training_step().
+Expected<TrainingSpec> read_training(const Fields& fields, const System& system, DType default_dtype);
+/// The same without a system: a model with the fields of a step, or with `maxtext` a configuration, whose keys `training` has. Errors: fields that MaxText
+/// has keys for; unknown names; those of find_training_model() and read_maxtext().
+Expected<TrainingStep> read_training_step(const Fields& fields, const TrainingMesh& mesh, const MaxTextSystem& system);
+/// The mesh where none is given: fsdp over all devices of a slice, or what MaxText's keys say.
+Expected<TrainingMesh> mesh_of_training(const Fields& fields, const MaxTextSystem& system);
 /// Of `devices` devices.
 Expected<Workload> read_workload(const Fields& fields, int devices);
 Expected<PlanChoices> read_plan_choices(const Fields& fields, const Machine& machine, const Workload& workload);

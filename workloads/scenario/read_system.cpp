@@ -35,6 +35,25 @@ Expected<MeshSizes> mesh_of_schedule(const std::string& path) {
   return sizes;
 }
 
+/// Of a training step, which has a mesh of its own, or takes all devices; the slice and the number of slices too, where nothing is said of them.
+Status complete_for_training(const Fields& fields, SystemSpec& spec) {
+  MaxTextSystem system;
+  if (fields.has("pods")) system.slices = spec.slices;
+  if (spec.slice) system.devices = chips_of(*spec.slice) * spec.machine.chip.devices;
+  const auto mesh = mesh_of_training(fields, system);
+  if (!mesh) return mesh.error();
+  for (const std::string_view axis : training_axes)
+    if (const std::int64_t size = size_of(*mesh, axis); size > 1) spec.mesh.emplace_back(axis, static_cast<int>(size));
+  if (spec.mesh.empty()) spec.mesh.emplace_back("data", 1);
+  if (!fields.has("pods")) spec.slices = static_cast<int>(mesh->slice);
+  if (spec.slice) return success();
+  const std::int64_t devices = mesh->devices() / mesh->slice;
+  const auto offered = devices % spec.machine.chip.devices == 0 ? offered_slices(spec.machine, devices / spec.machine.chip.devices) : std::vector<Slice>{};
+  if (offered.empty()) return Diagnostic{fields.where("slice"), fmt::format("is missing, and {} has no slice of {} devices", spec.machine.name, devices)};
+  spec.slice = offered.front();
+  return success();
+}
+
 }  // namespace
 
 Expected<Machine> load_machine(const std::string& name_or_file, const std::vector<Override>& overrides) {
@@ -86,6 +105,9 @@ Expected<SystemSpec> read_system_spec(const Fields& fields, Machine machine) {
   const auto slices = fields.integer("pods", 1, 1024);
   if (!slices) return slices.error();
   spec.slices = static_cast<int>(*slices);
+  const bool trains = fields.has("training") || fields.has("maxtext");
+  if (trains && !fields.has("mesh") && (spec.slice || fields.has("maxtext")))
+    if (auto ok = complete_for_training(fields, spec); !ok) return ok.error();
   auto order = read_order(fields);
   if (!order) return order.error();
   spec.order = *std::move(order);

@@ -138,18 +138,36 @@ Expected<Run> simulate(const System& system, const Schedule& schedule, const Run
 
 namespace {
 
+/// Whether the phases of a collective go along the GPUs of a node before they go between nodes, as those that calibrate fits do.
+bool inside_nodes_first(const Collective& collective, const System& system, const Mesh& mesh) {
+  if (!has_nodes(system)) return true;
+  const auto node_of = [&](DeviceId device) {
+    return system.placement.chip_of[device.index()].index() / static_cast<std::size_t>(system.slice.extents.back());
+  };
+  bool between = false;
+  for (const AxisView& axis : collective.axes) {
+    if (axis.size == 1) continue;
+    if (between) return false;
+    bool inside = false;
+    for (int by = 1; by < axis.size; ++by) (node_of(mesh.shifted(DeviceId{0}, axis, by)) == node_of(DeviceId{0}) ? inside : between) = true;
+    if (inside && between) return false;
+  }
+  return true;
+}
+
 /// As the fit of a machine names what lowers collectives: empty for ring, or line on open axes, also where `auto` chose that, and for what a plan
 /// says.
-std::string_view lowering_of(const Problem& problem) {
+std::string lowering_of(const System& system, const Problem& problem) {
   const std::string& name = problem.collectives.algorithm;
   if (name == by_dimension_name) return {};
   const auto* collective = std::get_if<Collective>(&problem.schedule.computes);
-  if (!problem.summary.algorithm.starts_with("auto: ") || collective == nullptr) return name;
+  if (collective == nullptr) return name;
   const Mesh& mesh = problem.schedule.mesh;
   const bool usual = std::all_of(collective->axes.begin(), collective->axes.end(), [&](const AxisView& axis) {
     return axis.size == 1 || usual_algorithm(collective->kind, mesh.wraps(axis)).name == name;
   });
-  return usual ? std::string_view{} : std::string_view{name};
+  if ((usual || name == "ring" || name == "line") && !inside_nodes_first(*collective, system, mesh)) return name + ", between nodes first";
+  return usual && problem.summary.algorithm.starts_with("auto: ") ? std::string{} : name;
 }
 
 }  // namespace
@@ -199,7 +217,7 @@ Expected<Run> prepare(const System& system, LoweredProblem lowered, const RunOpt
   run.row.problem = problem.summary;
   run.row.changes = changes_of(system);
   run.row.result.trust = trust_of(system, system.machine.trust.covers.empty() ? std::vector<Coverage>{} : operations_in(problem.schedule, system),
-                                  lowering_of(problem));
+                                  lowering_of(system, problem));
   run.row.result.build_s = lowered.build_s;
   run.row.result.wall_s = wall.seconds();
   return run;
@@ -227,6 +245,7 @@ Status play(Run& run, const RunOptions& options) {
   run.row.result.engine = options.engine->name;
   run.row.over_hbm = run.metrics.peak_memory > run.system->machine.chip.hbm;
   run.row.axes = run.metrics.axes;
+  if (run.row.problem.training != nullptr) run.row.training = std::make_shared<const TrainingResult>(training_result(run));
   run.row.result.build_s = prepared.build_s;
   run.row.result.wall_s = prepared.wall_s + wall.seconds();
   return success();

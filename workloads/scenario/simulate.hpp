@@ -12,6 +12,7 @@
 #include "workloads/scenario/play_calls.hpp"
 #include "workloads/scenario/problem.hpp"
 #include "workloads/scenario/run_options.hpp"
+#include "workloads/scenario/training_result.hpp"
 
 namespace podsim {
 
@@ -35,6 +36,7 @@ struct Row {
   bool over_hbm = false;  // the peak memory does not fit the device
   std::vector<AxisMetrics> axes{};
   CallSummary calls{};
+  std::shared_ptr<const TrainingResult> training{};  // of a training step
   std::string rings{};                              // with broken cables: which alternative this is (faults.hpp)
   std::optional<double> forward_s{}, backward_s{};  // of a workload whose passes were also simulated separately
   std::vector<Override> varied{};                   // of a comparison: the machine values in which this row's system differs from the others

@@ -98,6 +98,11 @@ const std::array<TierError, tier_count>& tier_errors() {
   return errors;
 }
 
+bool has_nodes(const System& system) {
+  const std::vector<int>& extents = system.slice.extents;
+  return system.machine.interconnect == Interconnect::rail && extents.size() > 1 && extents.front() > 1 && extents.back() > 1;
+}
+
 RunTrust trust_of(const System& system, const std::vector<Coverage>& run, std::string_view lowering) {
   const Trust& machine = system.machine.trust;
   RunTrust trust{std::string{name_of(machine.level)}, machine.dataset, machine.error};
@@ -122,7 +127,7 @@ RunTrust trust_of(const System& system, const std::vector<Coverage>& run, std::s
   // calibrate predicts an all-reduce by a ring or in the switch, whichever is faster.
   const bool in_switch = lowering.starts_with("in-switch") && has_adding_switches(system.machine);
   if (communicates && !lowering.empty() && lowering != "ring" && lowering != "line" && !in_switch)
-    comparison.beyond.push_back(fmt::format("collectives by {}, fitted by ring or line", lowering));
+    comparison.beyond.push_back(fmt::format("collectives by {}, fitted by ring or line{}", lowering, has_nodes(system) ? ", GPUs of a node first" : ""));
   if (comparison.beyond.empty()) return trust;
   const bool unknown_error = comparison.beyond.size() > known;
   trust.level = "extrapolated";

@@ -30,13 +30,16 @@ struct TierError {
 };
 const std::array<TierError, tier_count>& tier_errors();
 
+/// Whether a system has several nodes of several GPUs: collectives inside a node and between nodes take very unlike times.
+bool has_nodes(const System& system);
+
 /// `run`: operations_in() of what ran.
 ///   hypothetical   the machine or the slice is a what-if
 ///   fitted         the fit covers the whole run, or the machine's file does not say what it was fitted to (`beyond` says so); the error is the fit's
 ///   extrapolated   the fit does not cover an operation, a number of devices, dimensions, sizes, or several operations at once; the error is that of the
 ///                  furthest tier. With broken or slow parts, or collectives by another algorithm, the error is unknown
 ///   else           the level in the machine's file
-/// `lowering` names the algorithm of all collectives; empty: ring, or line on open axes, as in fits.
+/// `lowering` names the algorithm of all collectives; empty: ring, or line on open axes, inside nodes before between them, as in fits.
 RunTrust trust_of(const System& system, const std::vector<Coverage>& run, std::string_view lowering = {});
 
 /// "fitted: v5p 2x2 profile, median error 1.2 %", in lines.

@@ -6,6 +6,7 @@
 #include "topologies/machines.hpp"
 #include "validation/calibration/fit/coverage.hpp"
 #include "validation/calibration/fit/test_calibrate.hpp"
+#include "workloads/scenario/faults.hpp"
 
 namespace podsim {
 namespace {
@@ -92,7 +93,30 @@ TEST(Trust, OfCollectivesByAnotherAlgorithmIsExtrapolatedByNobodyKnowsHowMuch) {
   const RunTrust direct = trust_of(system, {fitted.front()}, "direct");
   EXPECT_EQ(direct.level, "extrapolated");
   EXPECT_EQ(direct.error, std::nullopt);
-  EXPECT_THAT(direct.beyond, ::testing::Contains("collectives by direct, fitted by ring or line"));
+  EXPECT_THAT(direct.beyond, ::testing::Contains("collectives by direct, fitted by ring or line, GPUs of a node first"));
+}
+
+/// An all-reduce between nodes first takes five times as long as one inside nodes first, which was fitted.
+TEST(Trust, OfPhasesThatBeginBetweenNodesIsNotTheFits) {
+  const System system = pod_with(fitted_machine(), "2x8");
+  const auto trust_along = [&](std::vector<std::string> axes, const char* algorithm) {
+    CollectiveSpec spec;
+    spec.kind = CollectiveKind::all_reduce;
+    spec.axes = std::move(axes);
+    spec.input = Bytes{1 << 20};
+    spec.policy.algorithm = algorithm;
+    const auto run = simulate(system, ProblemSpec{spec});
+    if (!run) throw std::runtime_error(to_text(run.error()));
+    return run->row.result.trust;
+  };
+  for (const char* algorithm : {"ring", "line"}) {
+    EXPECT_EQ(trust_along({"col", "row"}, algorithm).level, "fitted") << algorithm;
+    const RunTrust between = trust_along({"row", "col"}, algorithm);
+    EXPECT_EQ(between.level, "extrapolated");
+    EXPECT_EQ(between.error, std::nullopt);
+    EXPECT_THAT(between.beyond, ElementsAre(std::string{"collectives by "} + algorithm + ", between nodes first, fitted by ring or line, GPUs of a node first"));
+  }
+  EXPECT_EQ(trust_along({"col"}, "ring").level, "extrapolated") << "eight devices, fitted over sixteen";
 }
 
 TEST(Trust, OfSpecifiedValuesIsTheMachines) {

@@ -74,9 +74,10 @@ std::vector<Diagnostic> problems_of(const TrainingModel& model) {
   };
   extent("layers", model.layers, 1);
   extent("width", model.width, 1);
-  extent("heads", model.heads, 1);
-  extent("kv_heads", model.kv_heads, 1);
-  extent("head_dim", model.head_dim, 1);
+  const bool attends = model.heads != 0;
+  extent("heads", model.heads, 0);
+  if (attends) extent("kv_heads", model.kv_heads, 1), extent("head_dim", model.head_dim, 1);
+  else if (model.kv_heads != 0) problem("kv_heads", fmt::format("expected 0, as `heads` says, found {}", model.kv_heads));
   extent("mlp", model.mlp, 1);
   extent("vocabulary", model.vocabulary, 0);
   extent("positions", model.positions, 0);
@@ -86,7 +87,7 @@ std::vector<Diagnostic> problems_of(const TrainingModel& model) {
   const double layer = static_cast<double>(model.width) * (4.0 * static_cast<double>(model.heads) * static_cast<double>(model.head_dim) + 4.0 * static_cast<double>(model.mlp));
   const double ends = static_cast<double>(model.width) * static_cast<double>(2 * model.vocabulary + model.positions);
   if (static_cast<double>(model.layers) * layer + ends > 1e17) problem("layers", "expected a model of at most 1e17 parameters, found more");
-  if (model.heads % model.kv_heads != 0) problem("kv_heads", fmt::format("must divide the {} heads, found {}", model.heads, model.kv_heads));
+  if (attends && model.heads % model.kv_heads != 0) problem("kv_heads", fmt::format("must divide the {} heads, found {}", model.heads, model.kv_heads));
   if (model.tied && model.vocabulary == 0) problem("tied", "needs a vocabulary, whose embedding gives the logits");
   if (model.positions > 0 && model.positions < model.sequence)
     problem("positions", fmt::format("expected at least the {} of the sequence, found {}", model.sequence, model.positions));
@@ -97,6 +98,7 @@ TransformerBlock layer_of(const TrainingModel& model, std::int64_t sequences, st
   TransformerBlock block;
   block.name = model.name;
   block.hidden = model.width;
+  block.attention = model.heads > 0;
   block.heads = model.heads;
   block.kv_heads = model.kv_heads;
   block.head_dim = model.head_dim;

@@ -16,7 +16,7 @@ namespace podsim {
 /// layers and the final norm.
 struct TrainingModel {
   std::string name, description;
-  std::int64_t layers = 0, width = 0, heads = 0, kv_heads = 0, head_dim = 0;
+  std::int64_t layers = 0, width = 0, heads = 0, kv_heads = 0, head_dim = 0;  // no heads: layers without attention
   std::int64_t mlp = 0;
   bool gated = false;           // the MLP has three matrices, else two
   std::int64_t vocabulary = 0;  // 0: none
@@ -41,7 +41,7 @@ TransformerBlock layer_of(const TrainingModel& model, std::int64_t sequences, st
 /// The stages of one layer on `sequences` sequences: those of layer_of(), but for norm2 and residual1 of a parallel layer, which it does not have.
 std::vector<Stage> layer_stages(const TrainingModel& model, std::int64_t sequences = 1);
 
-/// What is wrong with a model: extents that are not from 1 to 2^30, or whose products leave 64 bits; heads that are not a multiple of kv_heads;
+/// What is wrong with a model: extents other than heads that are not from 1 to 2^30, or whose products leave 64 bits; heads that are not a multiple of kv_heads;
 /// tied without a vocabulary; fewer positions than the sequence has. `where` of a problem is of_field().
 std::vector<Diagnostic> problems_of(const TrainingModel& model);
 

@@ -115,7 +115,7 @@ class Divider {
                                                             step.virtual_stages, model.layers, rounded_up(model.layers, layers))});
     divide("batch", step.batch, step.microbatches * mesh.batch_parts(),
            fmt::format("microbatches={}{}", step.microbatches, axes({"slice", "data", "fsdp", "row"})));
-    divide_heads();
+    if (result_.step.model.heads > 0) divide_heads();
     divide("width", model.width, mesh.fsdp * both, axes({"fsdp", "row", "col"}));
     divide("mlp", model.mlp, both, axes({"row", "col"}));
     if (model.vocabulary > 0) divide("vocabulary", model.vocabulary, mesh.col, axes({"col"}));

@@ -90,8 +90,7 @@ class RankProgram {
     return weights.group == WeightGroup::logits && parts_.step.model.tied && ends_meet() ? Instance{WeightGroup::embedding, 0} : weights;
   }
   [[nodiscard]] std::string tensor_of(const Instance& weights, const StepWeight& weight) const {
-    const bool tied = weights.group == WeightGroup::logits && parts_.step.model.tied;
-    return prefix_of(weights) + (tied ? "embedding" : weight.name);
+    return prefix_of(weights) + (parts_.step.model.tied && weight.name == "logits" ? "embedding" : weight.name);
   }
 
   // ---- Buffers ----

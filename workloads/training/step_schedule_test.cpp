@@ -4,8 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "algorithms/collectives/collectives.hpp"
+#include "algorithms/pipeline/pipeline.hpp"
 #include "sim/engine/numeric/check.hpp"
+#include "sim/engine/numeric/numeric_engine.hpp"
 #include "sim/schedule/calls.hpp"
 #include "sim/schedule/lower.hpp"
 #include "workloads/training/testing.hpp"
@@ -14,13 +18,15 @@ namespace podsim {
 namespace {
 
 using testing::plan_of;
+using testing::small_mlp;
+using testing::small_model;
 using testing::small_step;
 
 /// With large steps of the optimiser, so that a wrong gradient shows in the parameters.
 TrainingScheduleOptions with_claims(int steps) {
   TrainingScheduleOptions options;
   options.steps = steps;
-  options.optimiser = {0.02, 0.9, 0.95, 1e-3, 0.1};
+  options.optimiser = {0.005, 0.9, 0.95, 1e-3, 0.1};
   options.claims = true;
   return options;
 }
@@ -33,27 +39,44 @@ Schedule claimed(const TrainingStep& step, int steps) {
   return made ? std::move(made->schedule) : Schedule{};
 }
 
-CheckReport report_of(const Schedule& schedule) {
-  const auto lowered = lower(schedule, ring_or_line());
+Schedule lowered_step(const Schedule& schedule) {
+  auto lowered = lower(schedule, ring_or_line());
   EXPECT_TRUE(lowered) << to_text(lowered.error());
-  const auto report = check(*lowered, {});
+  return lowered ? *std::move(lowered) : Schedule{};
+}
+
+CheckReport report_of(const Schedule& schedule, int orders = 1) {
+  CheckOptions options;
+  options.random_orders = orders;
+  const auto report = check(lowered_step(schedule), options);
   EXPECT_TRUE(report) << to_text(report.error());
   return report ? *report : CheckReport{};
 }
 
-TEST(TrainingSchedule, OneDevice) {
-  const CheckReport report = report_of(claimed(small_step({}), 2));
+/// Of the outputs whose names begin so, on uniform data: the largest difference, relative to the largest element of the output.
+double error_of(const CheckReport& report, std::string_view begin) {
+  double worst = 0;
+  int outputs = 0;
+  for (const OutputError& output : report.errors)
+    if (output.name.starts_with(begin)) worst = std::max(worst, output.max_rel_error), ++outputs;
+  EXPECT_GT(outputs, 0) << begin;
+  return worst;
+}
+
+void expect_one_device(const TrainingStep& step, int steps) {
+  SCOPED_TRACE(to_text(step.mesh) + " " + step.pipeline + " " + std::to_string(step.microbatches) + " microbatches, " + to_text(step.remat) +
+               (step.model.heads > 0 ? "" : ", MLP"));
+  const CheckReport report = report_of(claimed(step, steps));
   EXPECT_TRUE(report.ok) << to_text(report.problems);
-  EXPECT_LE(report.max_rel_error, 1e-5);
+  EXPECT_LE(error_of(report, "loss"), 1e-6);
+  EXPECT_LE(error_of(report, "d "), 1e-5);
 }
 
 TEST(TrainingSchedule, EveryAxisGivesTheNumbersOfOneDevice) {
-  for (const TrainingMesh& mesh : {TrainingMesh{.data = 2}, {.fsdp = 2}, {.col = 2}, {.row = 2}, {.slice = 2}, {.stage = 2}, {.stage = 2, .fsdp = 2}, {.slice = 2, .data = 2, .fsdp = 2},
-                                   {.stage = 2, .row = 2, .col = 2}, {.stage = 4}}) {
-    SCOPED_TRACE(to_text(mesh));
-    const CheckReport report = report_of(claimed(small_step(mesh), 2));
-    EXPECT_TRUE(report.ok) << to_text(report.problems);
-    EXPECT_LE(report.max_rel_error, 1e-5);
+  for (const TrainingMesh& mesh : {TrainingMesh{}, {.data = 2}, {.fsdp = 2}, {.col = 2}, {.row = 2}, {.slice = 2}, {.stage = 2}, {.slice = 2, .data = 2, .fsdp = 2}}) {
+    TrainingStep step = small_step(mesh, "1f1b", 2);
+    step.model.layers = 2;
+    expect_one_device(step, 2);
   }
 }
 
@@ -72,6 +95,113 @@ TEST(TrainingSchedule, SumsOverSlicesGiveTheSameNumbersWhereverTheyAre) {
       EXPECT_TRUE(report.ok) << to_text(report.problems);
       EXPECT_LE(report.max_rel_error, 1e-5);
     }
+}
+
+struct ScheduleCase {
+  std::string pipeline;
+  TrainingMesh mesh;
+};
+
+std::vector<ScheduleCase> every_schedule() {
+  const TrainingMesh four{.stage = 4}, two{.stage = 2, .fsdp = 2}, tensor{.stage = 2, .row = 2, .col = 2};
+  return {{"gpipe", four},  {"gpipe", two},           {"1f1b", tensor},     {"1f1b", four},      {"eager-1f1b", two},   {"interleaved-1f1b", tensor}, {"interleaved-1f1b", two},
+          {"kimi-k2", two}, {"zero-bubble", four},    {"zero-bubble", two}, {"dual-pipe-v", two}, {"dual-pipe-v", tensor}};
+}
+
+/// Four layers, three steps with AdamW; 4 or 8 microbatches, with and without recomputation, MLP and transformer in turn.
+TEST(TrainingSchedule, SevenPipelinesGiveTheNumbersOfOneDevice) {
+  std::size_t turn = 0;
+  for (const auto& [pipeline, mesh] : every_schedule()) {
+    TrainingStep step = small_step(mesh, pipeline, turn % 3 == 1 ? 8 : 4);
+    if (turn % 2 == 0) step.remat.kind = Remat::Kind::full;
+    if (turn % 4 == 3) step.model = small_mlp();
+    ++turn;
+    expect_one_device(step, 3);
+  }
+}
+
+TEST(TrainingSchedule, OptionsChangeNoNumbers) {
+  const auto changed = [](const std::function<void(TrainingStep&)>& change) {
+    TrainingStep step = small_step({.stage = 2, .fsdp = 2}, "1f1b", 2);
+    step.model.layers = 2;
+    change(step);
+    expect_one_device(step, 2);
+  };
+  changed([](TrainingStep& step) { step.model.tied = true; });
+  changed([](TrainingStep& step) { step.scan = true; });
+  changed([](TrainingStep& step) { step.loss_chunks = 2; });
+  changed([](TrainingStep& step) { step.optimizer = Optimizer::sgd; });
+  changed([](TrainingStep& step) { step.remat = {Remat::Kind::selected, {{"in_proj", false}, {"ff1", false}}}; });
+  changed([](TrainingStep& step) { step.model.gated = true, step.model.norm = Norm::rms, step.model.kv_heads = 2; });
+  changed([](TrainingStep& step) { step.mesh = {.col = 2}, step.model.tied = true, step.pipeline = {}; });
+}
+
+/// One order of additions, whatever else differs in the schedule: the same bits.
+TEST(TrainingSchedule, PipelinesWithTheSameOrderOfMicrobatchesGiveTheSameBits) {
+  const auto outputs = [](const std::string& pipeline) {
+    const Schedule lowered = lowered_step(claimed(small_step({.stage = 2}, pipeline, 4), 2));
+    NumericOptions options;
+    options.filling = Filling::uniform;
+    auto tensors = make_numeric_engine(options)->run(lowered);
+    EXPECT_TRUE(tensors);
+    std::map<std::pair<std::size_t, std::string>, std::vector<float>> values;  // by device and output
+    for (std::size_t d = 0; d < tensors->values.size(); ++d) {
+      const Program& program = lowered.programs[*program_of(lowered, DeviceId{d})];
+      for (std::size_t b = 0; b < program.buffers.size(); ++b)
+        if (program.buffers[b].role == Role::output) values[{d, program.buffers[b].tensor}] = tensors->values[d][b];
+    }
+    return values;
+  };
+  const auto expected = outputs("gpipe");
+  EXPECT_FALSE(expected.empty());
+  for (const char* pipeline : {"1f1b", "eager-1f1b", "zero-bubble"}) EXPECT_EQ(outputs(pipeline), expected) << pipeline;
+}
+
+/// What a mistake in a schedule gives.
+bool is_found(const std::function<void(Schedule&)>& mistake) {
+  Schedule schedule = claimed(small_step({.stage = 2, .fsdp = 2}, "1f1b", 4), 1);
+  mistake(schedule);
+  const auto lowered = lower(schedule, ring_or_line());
+  if (!lowered) return true;
+  CheckOptions options;
+  options.random_orders = 0;
+  const auto report = check(*lowered, options);
+  return !report || !report->ok;
+}
+
+Task& task_named(Program& program, const std::string& label) {
+  for (Task& task : program.tasks)
+    if (task.label == label) return task;
+  ADD_FAILURE() << "no task " << label;
+  return program.tasks.front();
+}
+
+TEST(TrainingSchedule, MistakesAreFound) {
+  EXPECT_FALSE(is_found([](Schedule&) {}));
+  EXPECT_TRUE(is_found([](Schedule& schedule) {  // microbatches in another order
+    for (Program& program : schedule.programs)
+      for (Task& task : program.tasks)
+        if (task.label == "send act_0__1 to 1") std::swap(std::get<Send>(task.op).source, std::get<Send>(task_named(program, "send act_0__2 to 1").op).source);
+  }));
+  EXPECT_TRUE(is_found([](Schedule& schedule) {  // a transfer that is missing
+    task_named(schedule.programs[0], "send act_0__2 to 1").op = Local{LocalKind::join, {}, {}, 1, Unit::dma};
+  }));
+  EXPECT_TRUE(is_found([](Schedule& schedule) {  // a gradient added twice
+    for (Function& function : schedule.functions)
+      for (Task& task : function.body.tasks)
+        if (auto* local = std::get_if<Local>(&task.op); local != nullptr && task.label == "add d ff1") local->reads[0] = local->reads[1];
+  }));
+  EXPECT_TRUE(is_found([](Schedule& schedule) {  // weights of another layer
+    auto& arguments = std::get<Call>(task_named(schedule.programs[1], "update layer 2").op).arguments;
+    std::swap(arguments, std::get<Call>(task_named(schedule.programs[1], "update layer 3").op).arguments);
+    std::swap(arguments[1], std::get<Call>(task_named(schedule.programs[1], "update layer 3").op).arguments[1]);
+  }));
+  EXPECT_TRUE(is_found([](Schedule& schedule) {  // gradients of one device alone
+    for (Function& function : schedule.functions)
+      for (Task& task : function.body.tasks)
+        if (auto* collective = std::get_if<Collective>(&task.op); collective != nullptr && task.label == "scatter d ff2")
+          task.op = Local{LocalKind::copy, {with(collective->input, static_cast<std::size_t>(collective->dim), block(own(collective->axes[0]), lengths_of(collective->output)[static_cast<std::size_t>(collective->dim)]))}, {collective->output}};
+  }));
 }
 
 /// The core works in program order, so a conversion behind a layer would hold up the gather until the layer has ended.

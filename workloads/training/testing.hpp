@@ -9,8 +9,16 @@ namespace podsim::testing {
 inline TrainingModel small_model() {
   TrainingModel model;
   model.name = "small";
-  model.layers = 4, model.width = 16, model.heads = 4, model.kv_heads = 4, model.head_dim = 4, model.mlp = 32, model.vocabulary = 24, model.sequence = 4;
+  model.layers = 4, model.width = 8, model.heads = 4, model.kv_heads = 4, model.head_dim = 2, model.mlp = 16, model.vocabulary = 12, model.sequence = 2;
   model.weights = model.gradients = model.activations = model.moments = DType::f32;
+  return model;
+}
+
+/// The same without attention and vocabulary.
+inline TrainingModel small_mlp() {
+  TrainingModel model = small_model();
+  model.name = "small MLP";
+  model.heads = model.kv_heads = model.head_dim = 0, model.vocabulary = 0;
   return model;
 }
 

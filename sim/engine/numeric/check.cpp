@@ -317,6 +317,11 @@ class Checker {
     const Expected<Comparison> comparison = run_and_compare(seed, Filling::uniform, "uniform data");
     if (!comparison) return comparison.error();
     note_error(*comparison);
+    for (const Comparison::Output& output : comparison->outputs) {
+      if (!output.first) continue;
+      const Program& program = schedule_.programs[*executor_->storage().program(output.first->device)];
+      report_.errors.push_back({program.buffers[output.first->buffer.index()].tensor, output.max_rel_error, output.first->found, output.first->expected});
+    }
     if (comparison->agrees) return success();
     if (!comparison->why.empty()) {
       problem("on uniform data the result is wrong: {}", comparison->why);

@@ -48,6 +48,13 @@ struct CheckedOutput {
 };
 inline constexpr std::int64_t most_values_of_output = 64;
 
+/// The error of one output on uniform data, in program order.
+struct OutputError {
+  std::string name;  // of the tensor
+  double max_rel_error = 0;
+  double found = 0, expected = 0;  // its first element
+};
+
 struct CheckReport {
   std::string compared = "nothing";  // what the results were compared with; see claim_of()
   int devices = 0;
@@ -65,6 +72,7 @@ struct CheckReport {
   bool is_residual = false;  // errors are residuals of factorisations and solutions, relative to norms
   InputData data = InputData::random;
   std::vector<CheckedOutput> outputs{};  // of arange and ones: those of at most most_values_of_output elements
+  std::vector<OutputError> errors{};  // of outputs that are compared by value, in the order of the claim
   bool ok = false;       // all of the above hold, every output was compared, and the errors are within the tolerance
   std::vector<Diagnostic> problems;
 

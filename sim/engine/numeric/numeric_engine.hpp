@@ -89,6 +89,12 @@ struct Comparison {
     double found = 0, expected = 0;
   };
   std::optional<Element> worst;
+  /// Each output that is compared by value, in the order of the claim.
+  struct Output {
+    std::optional<Element> first;  // its first element; its device and buffer say which output it is
+    double max_rel_error = 0;
+  };
+  std::vector<Output> outputs{};
   bool is_residual = false;  // max_rel_error is that of a factorisation or solution, judged by what it satisfies
   std::string why{};         // it is none
 };

@@ -20,6 +20,7 @@ class Reference::Comparer {
  public:
   Comparer(const Contents& contents, const BufferReader& read) : contents_{contents}, read_{read} {
     result_.bit_equal = result_.agrees = true;
+    result_.outputs.resize(contents.arrays.size());
     result_.exact = std::all_of(contents.exact.begin(), contents.exact.end(), [](bool exact) { return exact; });
     for (std::size_t a = 0; a < contents.arrays.size(); ++a) result_.tolerance = std::max(result_.tolerance, contents.tolerance[a]);
   }
@@ -110,11 +111,13 @@ class Reference::Comparer {
     const double largest = contents_.largest[part.array], tolerance = contents_.tolerance[part.array];
     const bool exact = contents_.exact[part.array];
     const std::span<const float> own = read_(part.device, part.buffer);
+    Comparison::Output& output = result_.outputs[part.array];
     for_each_run<2>({&part.in_buffer, &part.in_array}, [&](std::int64_t count, const std::array<RunCursor, 2>& at) {
       for (std::int64_t i = 0; i < count; ++i) {
         const std::int64_t index = at[0].offset() + i * at[0].stride();
         const double found = number_at(part, own, static_cast<std::size_t>(index));
         const double expected = array[static_cast<std::size_t>(at[1].offset() + i * at[1].stride())];
+        if (!output.first) output.first = Comparison::Element{part.device, part.buffer, index, found, expected};
         const auto rounded = static_cast<float>(expected);
         const bool same_bits = part.dtype == DType::s32 ? found == expected
                                                         : found == static_cast<double>(part.dtype == DType::bf16 ? round_to_bf16(rounded) : rounded);
@@ -126,6 +129,7 @@ class Reference::Comparer {
         result_.max_abs_error = std::max(result_.max_abs_error, difference);
         const double relative = largest > 0 ? difference / largest : infinite;
         result_.agrees &= exact || relative <= tolerance;
+        output.max_rel_error = std::max(output.max_rel_error, relative);
         if (is_worst(tolerance > 0 ? relative / tolerance : relative)) {
           result_.max_rel_error = relative;
           result_.tolerance = tolerance;

@@ -15,6 +15,7 @@
 #include "topologies/mesh_placement.hpp"
 #include "validation/calibration/fit/fft_schedule.hpp"
 #include "workloads/collectives.hpp"
+#include "workloads/scenario/collective_candidates.hpp"
 
 namespace podsim {
 
@@ -100,6 +101,16 @@ Expected<Schedule> collective_matmul(const Observation& o, const System& system,
   auto schedule = make_gemm(**algorithm, *ring, problem, {});
   if (!schedule) return Diagnostic{o.where, schedule.error().message};
   return schedule;
+}
+
+/// "hierarchical", or "hierarchical over row,col" for a collective that has several axes.
+Expected<CollectiveChooser> chooser_named(std::string_view name, const Schedule& schedule, const System& system) {
+  const auto lowering = lowering_named(name);
+  if (!lowering) return lowering.error();
+  const auto* collective = std::get_if<Collective>(&schedule.computes);
+  if (*lowering == Lowering{lowering->algorithm} || collective == nullptr) return always(name, chunk_rule(system));
+  if (!fits(*lowering, schedule.mesh, *collective)) return Diagnostic{{}, fmt::format("{} needs a collective along several axes", quoted(name))};
+  return chooser_of(*lowering, chunk_rule(system));
 }
 
 /// A node of GPUs, on the switch that they share.
@@ -222,7 +233,7 @@ Expected<Schedule> lowered_schedule_of(const Observation& observation, const Sys
   // NCCL's all-to-all: every GPU with every other at once, those of other nodes over the rails.
   const bool over_switches = is_fft(observation) && system.machine.interconnect == Interconnect::rail;
   const std::string name = over_switches ? "direct" : algorithm_of(is_fft(observation) ? CollectiveKind::all_to_all : collective_of(observation.op), system, options);
-  const auto chooser = name.empty() ? ring_or_line(chunk_rule(system)) : always(name, chunk_rule(system));
+  const auto chooser = name.empty() ? ring_or_line(chunk_rule(system)) : chooser_named(name, *schedule, system);
   if (!chooser) return chooser.error();
   auto lowered = lower(*schedule, *chooser);
   if (!lowered) return Diagnostic{observation.where, lowered.error().message};

@@ -15,7 +15,7 @@
 
 namespace podsim {
 
-/// The algorithms of collectives: a name of collective_algorithms() per kind. "" is the default of `podsim run`: ring on axes that wrap, line on open
+/// The algorithms of collectives: a name of collective_algorithms() per kind, or of a Lowering (collective_candidates.hpp). "" is the default of `podsim run`: ring on axes that wrap, line on open
 /// ones, direct for permute. (Axes over switches wrap: a ring of transfers through the switch, like NCCL's ring.) An all-to-all inside one node of GPUs is
 /// direct, as NCCL's: every GPU sends to every other at once. `unknown_matmul` is assumed for a
 /// collective with a matmul whose source does not state its schedule.

@@ -19,7 +19,7 @@ constexpr double enough_progress = 1e-7;  // relative, of the loss
 constexpr double slope_part = 0.1;        // power laws are cheap: dear slopes would be made up for by a longer launch
 constexpr double first_launch = 0.7;      // of the shortest time
 constexpr double first_surface = 0.3;     // ln(1 / efficiency)
-constexpr double least_time = 1e-9;       // us, so that a logarithm exists
+constexpr double shortest_time = 1e-9;       // us, so that a logarithm exists
 
 using Sparse = SurfaceSolver::Sparse;
 
@@ -83,7 +83,7 @@ SurfaceSolver::Part SurfaceSolver::predict(const SurfaceRow& row, const SurfaceU
   for (std::size_t c = 0; c < 8; ++c) g += row.corners.weight[c] * unknowns.x[static_cast<Eigen::Index>(row.corners.position[c])];
   const double arithmetic = row.arithmetic * std::exp(unknowns.waves ? unknowns.wave_share() * row.waves : 0.0);
   const double part = std::max(arithmetic, row.memory) * std::exp(g);
-  return {std::max(unknowns.launch() + part + (1 - overlap_) * row.memory, least_time), part, arithmetic > row.memory};
+  return {std::max(unknowns.launch() + part + (1 - overlap_) * row.memory, shortest_time), part, arithmetic > row.memory};
 }
 
 Eigen::VectorXd SurfaceSolver::residuals(const Rows& rows, const SurfaceUnknowns& unknowns) const {

@@ -1,0 +1,142 @@
+#include "sim/analysis/step_split.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "sim/analysis/device_times.hpp"
+#include "sim/analysis/metrics.hpp"
+#include "sim/analysis/node_activity.hpp"
+#include "sim/analysis/peak_memory.hpp"
+
+namespace podsim {
+
+namespace {
+
+/// The idle time of the core under flights, by axis.
+std::vector<StepSplit::Axis> exposed_by_axis(const DeviceTimes& times) {
+  std::vector<Picoseconds> last(times.operations, Picoseconds{-1});
+  std::map<int, Picoseconds> exposed;
+  for (const OperationFlight& flight : times.flights) {
+    last[flight.operation] = std::max(last[flight.operation], flight.when.end);
+    exposed[flight.axis];
+  }
+  // A moment counts to the first of those in flight, in this order.
+  std::vector<const OperationFlight*> flights;
+  for (const OperationFlight& flight : times.flights) flights.push_back(&flight);
+  std::ranges::sort(flights, {}, [&](const OperationFlight* flight) {
+    return std::tuple{-last[flight->operation].count(), flight->operation, -flight->when.end.count(), flight->axis, flight->kind, flight->when.begin};
+  });
+  struct Change {
+    Picoseconds at;
+    std::size_t flight;
+    bool begins;
+  };
+  std::vector<Change> changes;
+  for (std::size_t f = 0; f < flights.size(); ++f)
+    changes.push_back({flights[f]->when.begin, f, true}), changes.push_back({flights[f]->when.end, f, false});
+  std::ranges::sort(changes, {}, &Change::at);
+  const CoveredBefore busy{times.core};
+  std::set<std::size_t> now;
+  Picoseconds at, busy_before;
+  for (const Change& change : changes) {
+    if (change.at > at) {
+      const Picoseconds busy_now = busy(change.at);
+      if (!now.empty()) exposed[flights[*now.begin()]->axis] += (change.at - at) - (busy_now - busy_before);
+      at = change.at, busy_before = busy_now;
+    }
+    if (change.begins)
+      now.insert(change.flight);
+    else
+      now.erase(change.flight);
+  }
+  std::vector<StepSplit::Axis> axes;
+  for (const auto& [axis, time] : exposed) axes.push_back({axis, time});
+  if (!axes.empty() && axes.front().axis < 0) std::rotate(axes.begin(), axes.begin() + 1, axes.end());
+  return axes;
+}
+
+/// By program: when its devices have done their last work and have received their last transfer. Empty: there is one program.
+std::vector<Picoseconds> ends_of_programs(const Model& model, const Timeline& timeline) {
+  if (model.costs.size() == 1) return {};
+  std::vector<Picoseconds> ends(model.costs.size());
+  const auto extend = [&](std::uint32_t node, Picoseconds end) {
+    Picoseconds& last = ends[model.deployment.places[node].program];
+    last = std::max(last, end);
+  };
+  for (std::uint32_t p = 0; p < model.costs.size(); ++p)
+    for (std::size_t t = 0; t < model.costs[p].size(); ++t) {
+      const TaskCost::Kind kind = model.costs[p][t].kind;
+      if (kind == TaskCost::Kind::receive) continue;
+      const Participants& who = model.deployment.who(p, t);
+      for (std::size_t l = 0; l < who.to.size(); ++l) {
+        if (!who.does(l)) continue;
+        const std::uint32_t a = model.deployment.activity(p, t, l);
+        extend(model.deployment.programs[p].devices[l], timeline.sent(a));
+        if (kind == TaskCost::Kind::transfer) extend(who.to[l], timeline.at(a).received);
+      }
+    }
+  if (model.core_shares.empty()) return ends;
+  for (std::uint32_t node = 0; node < model.nodes(); ++node)
+    if (const auto core = NodeActivity{model, timeline, node}.core_times(); !core.empty()) extend(node, core.back().interval.end);
+  return ends;
+}
+
+/// `ends`: of programs; empty: there is one.
+StepSplit split_of_node(const Model& model, const Timeline& timeline, std::uint32_t node, const std::vector<Picoseconds>& ends) {
+  const DeviceTimes times = device_times(model, timeline, node);
+  StepSplit split{times.parts, exposed_by_axis(times), {}, {}};
+  const Picoseconds idle = timeline.makespan - total(split.core) - exposed_communication(split);
+  if (!ends.empty() && idle > Picoseconds{}) {
+    std::vector<Interval> occupied = times.core;
+    for (const OperationFlight& flight : times.flights) occupied.push_back(flight.when);
+    occupied.insert(occupied.end(), times.dma.begin(), times.dma.end());
+    occupied = merged(std::move(occupied));
+    Picoseconds until = times.core.empty() ? Picoseconds{} : times.core.back().end;
+    for (std::uint32_t p = 0; p < ends.size(); ++p)
+      if (p != model.deployment.places[node].program) until = std::max(until, ends[p]);
+    split.bubble = until - CoveredBefore{occupied}(until);
+  }
+  split.waiting = idle - split.bubble;
+  assert(split.waiting >= Picoseconds{} && total(split) == timeline.makespan);
+  return split;
+}
+
+}  // namespace
+
+Picoseconds exposed_communication(const StepSplit& split) {
+  Picoseconds sum;
+  for (const StepSplit::Axis& axis : split.exposed) sum += axis.exposed;
+  return sum;
+}
+
+Picoseconds total(const StepSplit& split) { return total(split.core) + exposed_communication(split) + split.bubble + split.waiting; }
+
+StepSplit split_step(const Model& model, const Timeline& timeline, DeviceId device) {
+  return split_of_node(model, timeline, model.node_of[device.index()], ends_of_programs(model, timeline));
+}
+
+std::vector<ProgramMetrics> measure_programs(const Model& model, const Timeline& timeline) {
+  const std::size_t programs = model.schedule->programs.size();
+  std::vector<ProgramMetrics> result(programs);
+  std::vector<std::uint32_t> busiest(programs, no_device);
+  std::vector<Picoseconds> longest(programs, Picoseconds{-1});
+  const std::vector<Bytes> peaks = peak_memory(model, timeline);
+  const std::vector<Picoseconds> ends = ends_of_programs(model, timeline);
+  for (std::uint32_t node = 0; node < model.nodes(); ++node) {
+    const std::uint32_t p = model.deployment.places[node].program;
+    if (p == no_device) continue;
+    result[p].peak_memory = std::max(result[p].peak_memory, peaks[node]);
+    if (const Picoseconds busy = core_time(model, timeline, node); busy > longest[p]) longest[p] = busy, busiest[p] = node;
+  }
+  for (std::size_t p = 0; p < programs; ++p) {
+    if (busiest[p] == no_device) continue;
+    result[p].busiest = model.device_of[busiest[p]];
+    result[p].split = split_of_node(model, timeline, busiest[p], ends);
+  }
+  return result;
+}
+
+}  // namespace podsim

@@ -1,0 +1,69 @@
+// A call that a model plays as one task, and what one device does in it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "sim/schedule/schedule.hpp"
+
+namespace podsim {
+
+struct Interval {
+  Picoseconds begin, end;
+  friend bool operator==(const Interval&, const Interval&) = default;
+};
+
+/// The busy time of a core by what it works on.
+struct CoreParts {
+  Picoseconds compute;    // Matmuls and Locals other than those below; without launches, as all parts but the last
+  Picoseconds recompute;  // of tasks that repeat work whose result was not kept (Task::recompute)
+  Picoseconds optimiser;  // Locals of category optimiser
+  Picoseconds copies;     // Locals of category copy, recomputed ones too
+  Picoseconds launch;     // launches of core tasks; core shares, which are what Collectives and transfers cost the core
+  friend bool operator==(const CoreParts&, const CoreParts&) = default;
+};
+CoreParts operator+(const CoreParts& a, const CoreParts& b);
+Picoseconds total(const CoreParts& parts);
+
+/// An uninterrupted stay of an operation in flight along one mesh axis.
+struct OperationFlight {
+  enum class Kind : std::uint8_t { transfer, exchange, launch };  // of a Shift or Collective; of a Send or Recv; the launch of a Collective
+  Interval when;
+  std::uint32_t operation = 0;
+  std::int16_t axis = -1;  // -1: several axes or none
+  Kind kind = Kind::transfer;
+  friend bool operator==(const OperationFlight&, const OperationFlight&) = default;
+};
+
+/// What one device does, and when. An operation is a Collective or a transfer of its own. Those that are in flight at some time count from 0 in
+/// program order. A Call stands for the operations of its function, so a device does the same whether calls are played or inlined.
+struct DeviceTimes {
+  CoreParts parts;                       // they sum to the time that `core` covers
+  std::vector<Interval> core, dma;       // units at work, without launches of Collectives; sorted, and apart
+  std::vector<OperationFlight> flights;  // by operation, axis, kind and time; of one such combination, apart
+  std::uint32_t operations = 0;
+};
+
+/// A call of a function, on all devices of a program that calls it, as a run of its own found it: there every device does the same at the same time.
+/// The model that has it plays each Call as one task of this length.
+struct PlayedCall {
+  Picoseconds length;
+  DeviceTimes times;                                   // of each device, from the start of the call
+  std::array<double, product_dtype_count> products{};  // m n k of all devices, by dtype
+  std::int64_t tasks = 0;                              // instances on all devices
+  Bytes scratch;                                       // the most that a device needs besides the arguments
+  Bytes sent, received;                                // by each device
+  double memory_bytes = 0;                             // that each device moves through its memory
+  std::vector<bool> writes;                            // by parameter
+  struct Axis {                                        // traffic along a mesh axis, as AxisMetrics
+    int axis = 0;
+    double link_bytes = 0;
+    std::int64_t transfers = 0;
+  };
+  std::vector<Axis> axes;
+};
+/// [program][function]; of functions that the program does not call: no length.
+using PlayedCalls = std::vector<std::vector<PlayedCall>>;
+
+}  // namespace podsim

@@ -1,0 +1,20 @@
+// A simulated training step, as part of the report of its run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/report/json.hpp"
+#include "workloads/scenario/simulate.hpp"
+
+namespace podsim {
+
+/// step_s, tokens_per_s, tflops_per_chip, mfu, hfu, split, memory_bytes, stages, paddings, training, layers_algorithm. The row has a training step.
+Json step_json(const Row& row);
+
+/// Rows of the run's table.
+std::vector<std::vector<std::string>> step_rows(const Row& row);
+/// The split, and the ranks if there are several.
+std::string step_tables(const Row& row);
+
+}  // namespace podsim

@@ -1,0 +1,140 @@
+// Training steps from fields: a model with options, or a configuration of MaxText.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "algorithms/pipeline/pipeline.hpp"
+#include "sim/base/text.hpp"
+#include "sim/base/units.hpp"
+#include "sim/config/files.hpp"
+#include "workloads/scenario/read_scenario.hpp"
+#include "workloads/training/maxtext.hpp"
+
+namespace podsim {
+
+namespace {
+
+constexpr std::int64_t most_sequences = std::int64_t{1} << 40, most_steps = 1000;
+
+/// Those of a step that MaxText has keys for.
+constexpr std::array<std::string_view, 9> step_fields{"batch", "batch_per_device", "microbatches", "pipeline", "virtual_stages", "remat", "scan", "optimizer", "fuse_steady_state"};
+
+Expected<std::int64_t> read_batch(const Fields& fields, const TrainingMesh& mesh) {
+  if (fields.has("batch") && fields.has("batch_per_device"))
+    return Diagnostic{fields.where("batch_per_device"), "says what `batch` says; expected one of them"};
+  if (fields.has("batch")) return fields.integer("batch", 1, most_sequences);
+  if (!fields.has("batch_per_device")) return mesh.devices();
+  const auto each = parse_number(fields.text("batch_per_device"), fields.where("batch_per_device"));
+  if (!each) return each.error();
+  const double all = *each * static_cast<double>(mesh.devices()), whole = std::round(all);
+  if (!(whole >= 1 && whole <= static_cast<double>(most_sequences) && std::abs(all - whole) <= 1e-6 * whole))
+    return Diagnostic{fields.where("batch_per_device"), fmt::format("expected a whole number of sequences on {} devices, found {}", mesh.devices(), all)};
+  return static_cast<std::int64_t>(whole);
+}
+
+Expected<TrainingStep> read_step(const Fields& fields, const TrainingMesh& mesh) {
+  const std::vector<FieldText> names = fields.texts("training");
+  if (names.size() > 1) return Diagnostic{names[1].where, "expected one model, found " + quoted(names[0].text) + " and " + quoted(names[1].text)};
+  const auto model = find_training_model(names.front().text);
+  if (!model) return fields.of_named_file("training", model.error());
+  TrainingStep step;
+  step.model = *model;
+  step.mesh = mesh;
+  const auto batch = read_batch(fields, mesh), microbatches = fields.integer("microbatches", 1, most_sequences), virtual_stages = fields.integer("virtual_stages", 1, most_sequences);
+  for (const auto* number : {&batch, &microbatches, &virtual_stages})
+    if (!*number) return number->error();
+  step.batch = *batch, step.microbatches = *microbatches, step.virtual_stages = *virtual_stages;
+  const SourceLocation remat_place = fields.where("remat");
+  const auto remat = parse_remat(fields.text("remat"), remat_place.is_field ? remat_place : SourceLocation{remat_place.file, std::max(remat_place.line, 1), std::max(remat_place.column, 1)});
+  if (!remat) return remat.error();
+  step.remat = *remat;
+  if (fields.has("pipeline")) {
+    const auto pipeline = pipeline_schedule_named(fields.text("pipeline"), fields.where("pipeline"));
+    if (!pipeline) return pipeline.error();
+    step.pipeline = fields.text("pipeline");
+  } else if (mesh.stage > 1) {
+    step.pipeline = *virtual_stages > 1 ? "interleaved-1f1b" : "1f1b";
+  }
+  const auto scan = on_off(fields, "scan");
+  if (!scan) return scan.error();
+  step.scan = *scan;
+  const auto optimizer = optimizer_named(fields.text("optimizer"));
+  if (!optimizer) return Diagnostic{fields.where("optimizer"), "expected adamw or sgd, found " + quoted(fields.text("optimizer"))};
+  step.optimizer = *optimizer;
+  return step;
+}
+
+Expected<TrainingStep> read_configuration(const Fields& fields, const MaxTextSystem& system) {
+  for (const std::string_view name : step_fields)
+    if (fields.has(name)) return Diagnostic{fields.where(name), "MaxText's keys say this; expected KEY=VALUE"};
+  const std::string file = fields.text("maxtext");
+  const auto text = read_file(file, config_limit);
+  if (!text) return fields.of_named_file("maxtext", text.error());
+  std::vector<std::string> keys;
+  for (const FieldText& key : fields.texts("training")) keys.push_back(key.text);
+  return read_maxtext(*text, file, keys, system);
+}
+
+}  // namespace
+
+Expected<TrainingStep> read_training_step(const Fields& fields, const TrainingMesh& mesh, const MaxTextSystem& system) {
+  auto step = fields.has("maxtext") ? read_configuration(fields, system) : read_step(fields, mesh);
+  if (!step) return step.error();
+  step->pad = fields.flag("pad");
+  return step;
+}
+
+Expected<TrainingMesh> mesh_of_training(const Fields& fields, const MaxTextSystem& system) {
+  if (fields.has("maxtext")) {
+    const auto step = read_configuration(fields, system);
+    if (!step) return step.error();
+    return step->mesh;
+  }
+  TrainingMesh mesh;
+  mesh.slice = system.slices.value_or(1);
+  mesh.fsdp = system.devices.value_or(1);
+  return mesh;
+}
+
+Expected<TrainingSpec> read_training(const Fields& fields, const System& system, DType default_dtype) {
+  const auto axes = step_axes(system.mesh);
+  if (!axes) return Diagnostic{fields.where("mesh"), axes.error().message};
+  const TrainingMesh mesh = sizes_of(*axes);
+  if (mesh.slice != system.slices)
+    return Diagnostic{fields.where("mesh"), fmt::format("expected slice={}, one coordinate for each slice of `pods`, found {}", system.slices, to_text(mesh))};
+  auto step = read_training_step(fields, mesh, {mesh.devices() / mesh.slice, mesh.slice});
+  if (!step) return step.error();
+  if (step->mesh != mesh)
+    return Diagnostic{fields.where("mesh"), fmt::format("expected {}, as MaxText's keys say, found {}", to_text(step->mesh), to_text(mesh))};
+  TrainingSpec spec{*std::move(step)};
+  if (default_dtype == DType::f32) {  // of numeric runs
+    TrainingModel& model = spec.step.model;
+    model.weights = model.gradients = model.activations = model.moments = DType::f32;
+    model.master_weights = false;
+    spec.options.claims = true;
+    spec.options.optimiser = {0.005, 0.9, 0.95, 1e-3, 0.1};  // steps so large that a wrong gradient shows in the parameters
+  }
+  const auto steps = fields.integer("steps", 1, most_steps);
+  if (!steps) return steps.error();
+  spec.options.steps = static_cast<int>(*steps);
+  spec.options.fuse_steady_state = fields.flag("fuse_steady_state");
+  if (fields.has("algorithm")) {
+    const auto algorithm = gemm_algorithm(fields.text("algorithm"));
+    if (!algorithm) return Diagnostic{fields.where("algorithm"), algorithm.error().message};
+    spec.layers.algorithm = (*algorithm)->name;
+  }
+  if (fields.has("slice_count")) {
+    const auto count = fields.integer("slice_count", 1, 1 << 20);
+    if (!count) return count.error();
+    spec.layers.slice_count = *count;
+  }
+  if (fields.has("collectives")) {
+    const auto policy = parse_policy(fields.text("collectives"), fields.where("collectives"));
+    if (!policy) return policy.error();
+    spec.collectives = policy->algorithm;
+  }
+  return spec;
+}
+
+}  // namespace podsim
