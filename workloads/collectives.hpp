@@ -26,4 +26,8 @@ CollectiveChooser on_factors(CollectiveChooser chooser, std::vector<AxisView> fa
 /// one dimension after the other. All other collectives as in ring_or_line().
 CollectiveChooser by_dimension(ChunkRule chunks);
 
+/// Lowers collectives along one axis whose devices are all in different slices by `direct`: each device sends to all others at once, so that a doubling
+/// of the slices adds its latency (dcn.sync) twice to an all-reduce, where a ring would add it in each of its steps. All other collectives by `otherwise`.
+CollectiveChooser direct_between_slices(const System& system, CollectiveChooser otherwise);
+
 }  // namespace podsim

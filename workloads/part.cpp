@@ -47,13 +47,6 @@ class PartWriter {
                after);
   }
 
-  /// So many scratch regions like this one.
-  Region stack(const std::string& name, std::int64_t count, const Region& like) {
-    std::vector<std::int64_t> extents = lengths_of(like);
-    extents.insert(extents.begin(), count);
-    return builder_.scratch(name, std::move(extents), builder_.buffer(like.buffer).dtype);
-  }
-
   Expected<Schedule> finish() && {
     if (!problem_.message.empty()) return problem_;
     return Schedule{std::move(name_), builder_.mesh(), {std::move(builder_).finish()}, {}};
@@ -84,16 +77,10 @@ class PartWriter {
   Diagnostic problem_;
 };
 
-/// The sums of every token, added up over the devices along the features: an all-reduce, which cuts them by tokens; what cannot be cut so is gathered.
-TaskId add_up(PartWriter& writer, const Region& partial, const Region& total, TaskId after) {
+/// The sums of every token, added up over the devices along the features.
+TaskId all_reduce(PartWriter& writer, const Region& partial, const Region& total, TaskId after) {
   const int dim = writer.features_first() ? 1 : 0;  // tokens
-  const AxisView& axis = writer.features();
-  if (lengths_of(partial)[static_cast<std::size_t>(dim)] % axis.size == 0)
-    return writer.add("sum over features", Collective{CollectiveKind::all_reduce, {axis}, partial, total, dim, 0, 0, {}}, {after});
-  const Region all = writer.stack("all partial sums", axis.size, partial), sum = writer.stack("sum", 1, partial);
-  const TaskId gathered = writer.add("gather partial sums", Collective{CollectiveKind::all_gather, {axis}, partial, all, 0, 0, 0, {}}, {after});
-  const TaskId added = writer.local(LocalKind::sum_along, {all}, {sum}, {gathered});
-  return writer.local(LocalKind::alias, {sum}, {total}, {added});
+  return writer.add("sum over features", Collective{CollectiveKind::all_reduce, {writer.features()}, partial, total, dim, 0, 0, {}}, {after});
 }
 
 void write_norm(PartWriter& writer, const WorkloadPart& part) {
@@ -106,7 +93,7 @@ void write_norm(PartWriter& writer, const WorkloadPart& part) {
     const Region sums = writer.tensor("sums", Role::output, tokens, width, DType::f32);
     const Region partial = split ? writer.tensor("partial sums", Role::scratch, tokens, width, DType::f32) : sums;
     TaskId last = writer.local(LocalKind::norm_sums, {x}, {partial}, {});
-    if (split) last = add_up(writer, partial, sums, last);
+    if (split) last = all_reduce(writer, partial, sums, last);
     writer.local(LocalKind::norm, {x, sums}, {y}, {last}, n);
     return;
   }
@@ -115,7 +102,7 @@ void write_norm(PartWriter& writer, const WorkloadPart& part) {
   const Region total = writer.tensor("gradient sums", Role::scratch, tokens, width, DType::f32);
   const Region partial = split ? writer.tensor("partial sums", Role::scratch, tokens, width, DType::f32) : total;
   TaskId last = writer.local(LocalKind::norm_grad_sums, {dy, x, sums}, {partial}, {}, n);
-  if (split) last = add_up(writer, partial, total, last);
+  if (split) last = all_reduce(writer, partial, total, last);
   writer.local(LocalKind::norm_grad, {dy, x, sums, total}, {dx}, {last}, n);
 }
 

@@ -261,11 +261,31 @@ Edges write_sum(FunctionWriter& w, const std::string& name, Region gradient, con
   return w.local("add d " + name, {LocalKind::add, {sum, gradient}, {sum}}, after);
 }
 
-/// Behind `queue`, the gathers of this call.
+/// Adds up the shards of a gradient over data and over slices: along data each device takes its part to the other slices, then the parts are gathered.
+Edges write_sum_of_replicas(FunctionWriter& w, const std::string& name, const Region& sum, int dim, const Edges& ready) {
+  const StepAxes& axes = w.parts().axes;
+  if (axes.slice.size == 1 || axes.data.size == 1) {
+    const AxisView& over = axes.slice.size == 1 ? axes.data : axes.slice;
+    return over.size == 1 ? ready : w.collective("sum d " + name, CollectiveKind::all_reduce, {over}, sum, sum, dim, ready);
+  }
+  Lengths part = lengths_of(sum);
+  const auto shared = std::find_if(part.begin(), part.end(), [&](std::int64_t length) { return length % axes.data.size == 0; });
+  if (shared == part.end()) {  // no part is a device's own
+    const Edges own_slice = w.collective("sum over data d " + name, CollectiveKind::all_reduce, {axes.data}, sum, sum, dim, ready);
+    return w.collective("sum d " + name, CollectiveKind::all_reduce, {axes.slice}, sum, sum, dim, own_slice);
+  }
+  const auto divided = static_cast<int>(shared - part.begin());
+  part[static_cast<std::size_t>(divided)] /= axes.data.size;
+  const Region own_part = w.scratch("part of d " + name, part, w.model().gradients);
+  Edges after = w.collective("scatter over data d " + name, CollectiveKind::reduce_scatter, {axes.data}, sum, own_part, divided, ready);
+  after = w.collective("sum d " + name, CollectiveKind::all_reduce, {axes.slice}, own_part, own_part, divided, after);
+  return w.collective("gather over data d " + name, CollectiveKind::all_gather, {axes.data}, own_part, sum, divided, after);
+}
+
+/// Behind `queue`, the gathers of this call. What passes between slices does not hold up the next gradient.
 void write_reduce(FunctionWriter& w, const StepCall& call, Edges queue) {
   const StepParts& parts = w.parts();
   if (call.reduce == WeightGroup::none) return;
-  const std::vector<AxisView> data = parts.axes.slice.size == 1 ? without_one_device({parts.axes.data}) : std::vector<AxisView>{};
   for (const StepWeight& weight : parts.weights(call.reduce)) {
     Region gradient = w.reads("reduce." + weight.name + ".dW", weight.block());
     const Region sum = w.makes("reduce." + weight.name + ".gradient", weight.shard(), w.model().gradients);
@@ -276,29 +296,30 @@ void write_reduce(FunctionWriter& w, const StepCall& call, Edges queue) {
       gradient = shard;
     }
     ready = write_sum(w, weight.name, gradient, sum, call.first, ready);
-    if (call.last && !data.empty()) queue = w.collective("sum d " + weight.name, CollectiveKind::all_reduce, data, sum, sum, weight.dim, join(ready, queue));
+    if (!call.last || (parts.axes.slice.size > 1 && parts.slice_sums != SliceSums::beside)) continue;
+    const Edges summed = write_sum_of_replicas(w, weight.name, sum, weight.dim, join(ready, queue));
+    if (parts.axes.slice.size == 1 && parts.axes.data.size > 1) queue = summed;
   }
 }
 
-/// Along data each device takes its part to the other slices, then the parts are gathered.
-void write_slices(FunctionWriter& w, const std::vector<const StepWeight*>& weights) {
-  const StepAxes& axes = w.parts().axes;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    const Lengths shard = weights[i]->shard();
-    const Region gradient = w.makes(fmt::format("gradient.{}", i), shard, w.model().gradients);
-    const std::string name = weights[i]->name;
-    if (axes.data.size == 1) {
-      w.collective("sum d " + name, CollectiveKind::all_reduce, {axes.slice}, gradient, gradient, 0, {});
-      continue;
-    }
-    const int dim = shard[0] % axes.data.size == 0 ? 0 : 1;
-    Lengths part = shard;
-    part[static_cast<std::size_t>(dim)] /= axes.data.size;
-    const Region own_part = w.scratch("part of d " + name, part, w.model().gradients);
-    Edges ready = w.collective("scatter d " + name, CollectiveKind::reduce_scatter, {axes.data}, gradient, own_part, dim, {});
-    ready = w.collective("sum d " + name, CollectiveKind::all_reduce, {axes.slice}, own_part, own_part, dim, ready);
-    w.collective("gather d " + name, CollectiveKind::all_gather, {axes.data}, own_part, gradient, dim, ready);
+/// All in one array, as XLA combines all-reduces: collectives on one axis run one after the other, and each would pay the latency between slices.
+void write_join(FunctionWriter& w, const std::vector<const StepWeight*>& weights) {
+  std::vector<Region> gradients, places;
+  std::int64_t total = 0;
+  for (const StepWeight* weight : weights) {
+    gradients.push_back(w.makes(fmt::format("gradient.{}", gradients.size()), weight->shard(), w.model().gradients));
+    total += elements_of(gradients.back());
   }
+  const Region all = w.scratch("gradients", {total}, w.model().gradients);
+  std::int64_t offset = 0;
+  Edges placed;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    places.push_back(with(all, 0, span(offset, elements_of(gradients[i]))));
+    offset += elements_of(gradients[i]);
+    placed = join(std::move(placed), {Edge{w.builder().alias("place d " + weights[i]->name, gradients[i], places[i], Edges{})}});
+  }
+  const Edges summed = write_sum_of_replicas(w, "all", all, 0, placed);
+  for (std::size_t i = 0; i < weights.size(); ++i) w.builder().alias("sum of d " + weights[i]->name, places[i], gradients[i], summed);
 }
 
 void write_update(FunctionWriter& w, const StepCall& call) {
@@ -330,6 +351,7 @@ std::string name_of(const StepCall& call, const TrainingStep& step) {
   const auto group = [&](WeightGroup of) { return groups[static_cast<std::size_t>(of)]; };
   std::string name{works[static_cast<std::size_t>(call.work)]};
   const auto also = [&](std::string text) { name += (name.empty() ? "" : " + ") + std::move(text); };
+  if (call.work == StepWork::join_slices && call.of != WeightGroup::none) name += fmt::format(" {}", group(call.of));
   if (call.work == StepWork::update) name += fmt::format(" {} {}", group(call.of), call.step);
   if (call.fetch != WeightGroup::none) also(fmt::format("gather {}", group(call.fetch)));
   if (call.reduce != WeightGroup::none) also(fmt::format("reduce {}{}{}", group(call.reduce), call.first ? ", first" : "", call.last ? ", last" : ""));
@@ -393,7 +415,7 @@ int StepFunctions::number(const StepCall& call, const std::vector<const StepWeig
       break;
     }
     case StepWork::embed_gradient: write_embedding_gradient(w); break;
-    case StepWork::join_slices: write_slices(w, joined); break;
+    case StepWork::join_slices: write_join(w, joined); break;
     case StepWork::update: write_update(w, call); break;
   }
   write_reduce(w, call, fetched);

@@ -282,6 +282,7 @@ class RankProgram {
                             after);
     if (item.work == StepWork::loss && loss_of_++ > 0)
       last_ = program_->builder.step("add loss", Local{LocalKind::add, {whole(loss()), whole(loss_of_microbatch())}, {whole(loss())}}, last_);
+    if (reduced) join_if_complete(what, reduced->of);
     if (fetched) held_ = fetched;
     if (item.differentiates.group != WeightGroup::none) made_ = Pending{item.differentiates, gradient_slot};
     return ends;
@@ -304,6 +305,20 @@ class RankProgram {
     StepCall what{.reduce = reduced->of.group};
     count(what, reduced->of);
     call("reduce gradients", what, [&](const Buffer& p) { return *beside(p.tensor, {}, reduced); }, {});
+    join_if_complete(what, reduced->of);
+  }
+
+  /// Adds up gradients over slices in a call of its own. `of` is the group if it is one.
+  void join_slices(const std::vector<Instance>& groups, WeightGroup of) {
+    std::vector<const StepWeight*> joined;
+    std::vector<BufferId> gradients;
+    for (const Instance& group : groups)
+      for (const StepWeight& weight : parts_.weights(group.group)) joined.push_back(&weight), gradients.push_back(gradient(group, weight));
+    std::size_t next = 0;
+    call("sum gradients over slices", {.work = StepWork::join_slices, .of = of}, [&](const Buffer&) { return gradients[next++]; }, {}, joined);
+  }
+  void join_if_complete(const StepCall& what, const Instance& of) {
+    if (what.last && parts_.slice_sums == SliceSums::each && parts_.axes.slice.size > 1) join_slices({gradient_of(of)}, gradient_of(of).group);
   }
 
   // ---- After the loop ----
@@ -322,14 +337,11 @@ class RankProgram {
     if (updated_) return;
     updated_ = true;
     exchange_tied();
-    if (parts_.axes.slice.size == 1) return;
-    std::vector<const StepWeight*> joined;
-    std::vector<BufferId> gradients;
+    if (parts_.axes.slice.size == 1 || parts_.slice_sums != SliceSums::after_loop) return;
+    std::vector<Instance> groups;
     for (const int stage : stages_of_rank(spec_, rank_))
-      for (const Instance& of : groups_of(stage))
-        for (const StepWeight& weight : parts_.weights(of.group)) joined.push_back(&weight), gradients.push_back(gradient(of, weight));
-    std::size_t next = 0;
-    call("sum gradients over slices", {.work = StepWork::join_slices}, [&](const Buffer&) { return gradients[next++]; }, {}, joined);
+      for (const Instance& of : groups_of(stage)) groups.push_back(of);
+    join_slices(groups, WeightGroup::none);
   }
 
   /// An embedding that is also the weights of the logits, on two ranks: both add up what both have.
@@ -451,8 +463,9 @@ Expected<PipelineStep> pipeline_of(const TrainingStep& step, bool fuse_steady_st
 Expected<TrainingSchedule> training_schedule(const TrainingStep& step, const Mesh& mesh, const Plan& plan, const TrainingScheduleOptions& options) {
   auto pipeline = pipeline_of(step, options.fuse_steady_state);
   if (!pipeline) return pipeline.error();
-  const auto parts = step_parts(step, mesh, plan, options.optimiser);
+  auto parts = step_parts(step, mesh, plan, options.optimiser);
   if (!parts) return parts.error();
+  parts->slice_sums = options.slice_sums;
   StepFunctions functions{*parts};
   TrainingSchedule result{{}, *std::move(pipeline), std::vector<std::vector<MemoryKind>>(static_cast<std::size_t>(step.mesh.stage))};
   std::vector<std::unique_ptr<RankProgram>> ranks;

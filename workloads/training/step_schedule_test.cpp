@@ -80,6 +80,23 @@ TEST(TrainingSchedule, EveryAxisGivesTheNumbersOfOneDevice) {
   }
 }
 
+TEST(TrainingSchedule, SumsOverSlicesGiveTheSameNumbersWhereverTheyAre) {
+  for (const SliceSums sums : {SliceSums::each, SliceSums::beside})
+    for (const TrainingMesh& mesh : {TrainingMesh{.slice = 2}, {.slice = 2, .data = 2}, {.slice = 2, .stage = 2}}) {
+      SCOPED_TRACE(to_text(mesh));
+      const TrainingStep step = small_step(mesh);
+      TrainingScheduleOptions options = with_claims(2);
+      options.slice_sums = sums;
+      const auto made = training_schedule(divided(step)->step, mesh_of(mesh), plan_of(step), options);
+      ASSERT_TRUE(made) << to_text(made.error());
+      const auto joins = std::count_if(made->schedule.functions.begin(), made->schedule.functions.end(), [](const Function& f) { return f.name.find("over slices") != std::string::npos; });
+      EXPECT_EQ(joins > 0, sums == SliceSums::each);
+      const CheckReport report = report_of(made->schedule);
+      EXPECT_TRUE(report.ok) << to_text(report.problems);
+      EXPECT_LE(report.max_rel_error, 1e-5);
+    }
+}
+
 struct ScheduleCase {
   std::string pipeline;
   TrainingMesh mesh;
@@ -117,7 +134,7 @@ TEST(TrainingSchedule, OptionsChangeNoNumbers) {
   changed([](TrainingStep& step) { step.remat = {Remat::Kind::selected, {{"in_proj", false}, {"ff1", false}}}; });
   changed([](TrainingStep& step) { step.model.gated = true, step.model.norm = Norm::rms, step.model.kv_heads = 2; });
   changed([](TrainingStep& step) { step.mesh = {.col = 2}, step.model.tied = true, step.pipeline = {}; });
-  // Three tokens, which two devices along col cannot share: sums of norms are gathered.
+  // Three tokens, which two devices along col cannot share in the sums of norms.
   changed([](TrainingStep& step) { step.mesh = {.col = 2}, step.model.sequence = 3, step.batch = 2, step.pipeline = {}; });
 }
 
