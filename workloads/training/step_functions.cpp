@@ -23,12 +23,13 @@ class FunctionWriter {
   [[nodiscard]] const TrainingModel& model() const { return parts_.step.model; }
   [[nodiscard]] ProgramBuilder& builder() { return builder_; }
 
-  /// A parameter. `writes`: of one that the function also reads, whether it writes it.
-  Region tensor(const std::string& name, Lengths extents, DType dtype, Role role) {
+  /// A parameter. One that the function reads and writes is an output.
+  Region tensor(const std::string& name, Lengths extents, DType dtype, Role role, bool on_host = false) {
     const auto [known, added] = tensors_.try_emplace(name);
     if (added) {
       Buffer buffer{name, std::move(extents), dtype, role, name, {}};
       buffer.sharding.resize(buffer.extents.size());
+      buffer.on_host = on_host;
       known->second = builder_.add_buffer(std::move(buffer));
     }
     return builder_.whole(known->second);
@@ -103,8 +104,49 @@ class FunctionWriter {
 
 // ---- Layers ---------------------------------------------------------------------------------------------------------------------------
 
+std::string host_name(const std::string& tensor) { return tensor + ".host"; }
+
+bool writes(const Op& op, BufferId buffer) {
+  const auto is = [&](const Region& region) { return region.buffer == buffer; };
+  if (const auto* matmul = std::get_if<Matmul>(&op)) return is(matmul->out);
+  if (const auto* shift = std::get_if<Shift>(&op)) return is(shift->target);
+  if (const auto* collective = std::get_if<Collective>(&op)) return is(collective->output);
+  const auto* local = std::get_if<Local>(&op);
+  return local != nullptr && std::any_of(local->writes.begin(), local->writes.end(), is);
+}
+
+struct Offloaded {
+  const Buffer* parameter = nullptr;
+  Region made;
+  Tasks writers{};
+};
+
+/// Hands what the tasks from `first` on made to the host, each as soon as it is complete, one copy after the other.
+void write_to_host(FunctionWriter& w, std::vector<Offloaded> offloaded, std::size_t first) {
+  for (Offloaded& each : offloaded)
+    for (std::size_t t = first; t < w.builder().task_count(); ++t)
+      if (writes(w.builder().task(TaskId{t}).op, each.made.buffer)) each.writers.push_back(TaskId{t});
+  std::ranges::sort(offloaded, {}, [](const Offloaded& each) { return each.writers.back(); });
+  Edges queue;
+  for (const auto& [parameter, made, writers] : offloaded) {
+    const Region there = w.tensor(host_name(parameter->tensor), parameter->extents, parameter->dtype, Role::output, true);
+    queue = w.local("offload " + parameter->tensor, {LocalKind::to_host, {made}, {there}, 1, Unit::dma}, join(edges_to(writers), queue));
+  }
+}
+
+/// Takes back what the next call reads, one copy after the other.
+void write_retrieval(FunctionWriter& w, StepWork work) {
+  Edges queue;
+  for (const Buffer& kept : w.parts().retrieved(work)) {
+    const std::string name = "retrieve." + kept.tensor;
+    const Region there = w.tensor(host_name(name), kept.extents, kept.dtype, Role::input, true), here = w.makes(name, kept.extents, kept.dtype);
+    queue = w.local("retrieve " + kept.tensor, {LocalKind::from_host, {there}, {here}, 1, Unit::dma}, queue);
+  }
+}
+
 void write_layer(FunctionWriter& w, const TensorFunction& function) {
   std::map<std::string, Region> given;
+  std::vector<Offloaded> offloaded;
   for (const Buffer& parameter : function.parameters) {
     for (const StepWeight& weight : w.parts().layer_weights) {
       if (parameter.tensor == weight.name + ".W") given[parameter.tensor] = w.reads(parameter.tensor, weight.block());
@@ -112,8 +154,13 @@ void write_layer(FunctionWriter& w, const TensorFunction& function) {
     }
     if (parameter.tensor == "X" || parameter.tensor == "dY") given[parameter.tensor] = w.reads(parameter.tensor, w.parts().activation());
     if (parameter.tensor == "Y" || parameter.tensor == "dX") given[parameter.tensor] = w.makes(parameter.tensor, w.parts().activation());
+    if (parameter.role != Role::output || !w.parts().is_on_host(parameter.tensor)) continue;
+    given[parameter.tensor] = w.scratch(parameter.tensor, parameter.extents, parameter.dtype);
+    offloaded.push_back({&parameter, given[parameter.tensor]});
   }
+  const std::size_t first = w.builder().task_count();
   w.append(function, given);
+  write_to_host(w, std::move(offloaded), first);
 }
 
 // ---- Both ends of the model -----------------------------------------------------------------------------------------------------------
@@ -124,6 +171,13 @@ Local of_vocabulary(const FunctionWriter& w, Local op) {
   return op;
 }
 
+/// [tokens, own classes]: what picks the rows of tokens by a product.
+std::pair<Region, Edges> write_one_hot(FunctionWriter& w, const Region& index) {
+  const auto classes = static_cast<double>(w.model().vocabulary);
+  const Region picks = w.scratch("one-hot rows", {lengths_of(index)[0], w.parts().embedding.front().block()[0]});
+  return {picks, w.local("one-hot", of_vocabulary(w, {LocalKind::one_hot, {index}, {picks}, classes}), {})};
+}
+
 /// [tokens, width] of all features; sums of the devices along col, each of which has rows of other tokens.
 void write_embedding(FunctionWriter& w) {
   const StepParts& parts = w.parts();
@@ -132,7 +186,13 @@ void write_embedding(FunctionWriter& w) {
   const Region table = w.reads("embedding.W", parts.embedding.front().block()), index = w.reads("tokens", {tokens}, DType::s32);
   const Region y = w.makes("Y", parts.activation());
   const Region rows = col.size > 1 ? w.scratch("rows", {tokens, width}) : y;
-  const Edges took = w.local("embed", of_vocabulary(w, {LocalKind::gather_rows, {table, index}, {rows}, static_cast<double>(parts.step.model.vocabulary)}), {});
+  Edges took;
+  if (parts.step.embedding_by_product) {
+    const auto [picks, made] = write_one_hot(w, index);
+    took = w.builder().step("embed", Matmul{picks, table, rows}, made);
+  } else {
+    took = w.local("embed", of_vocabulary(w, {LocalKind::gather_rows, {table, index}, {rows}, static_cast<double>(parts.step.model.vocabulary)}), {});
+  }
   if (col.size > 1) w.collective("scatter features", CollectiveKind::reduce_scatter, {col}, rows, y, 1, took);
 }
 
@@ -145,7 +205,12 @@ void write_embedding_gradient(FunctionWriter& w) {
   const Region rows = col.size > 1 ? w.scratch("rows", {tokens, width}) : dy;
   Edges ready;
   if (col.size > 1) ready = w.collective("gather features", CollectiveKind::all_gather, {col}, dy, rows, 1, {});
-  w.local("d embed", of_vocabulary(w, {LocalKind::add_rows, {rows, index}, {gradient}, static_cast<double>(parts.step.model.vocabulary)}), ready);
+  if (!parts.step.embedding_by_product) {
+    w.local("d embed", of_vocabulary(w, {LocalKind::add_rows, {rows, index}, {gradient}, static_cast<double>(parts.step.model.vocabulary)}), ready);
+    return;
+  }
+  const auto [picks, made] = write_one_hot(w, index);
+  w.builder().step("d embed", Matmul{picks, rows, gradient, 1, 1, 1, true}, join(ready, made));
 }
 
 WorkloadPart final_norm(const StepParts& parts, Pass pass) {
@@ -332,6 +397,7 @@ std::string name_of(const StepCall& call, const TrainingStep& step) {
   const auto also = [&](std::string text) { name += (name.empty() ? "" : " + ") + std::move(text); };
   if (call.work == StepWork::update) name += fmt::format(" {} {}", group(call.of), call.step);
   if (call.fetch != WeightGroup::none) also(fmt::format("gather {}", group(call.fetch)));
+  if (call.retrieve != StepWork::nothing) also(fmt::format("retrieve for {}", works[static_cast<std::size_t>(call.retrieve)]));
   if (call.reduce != WeightGroup::none) also(fmt::format("reduce {}{}{}", group(call.reduce), call.first ? ", first" : "", call.last ? ", last" : ""));
   return step.model.name.empty() ? name : step.model.name + ": " + name;
 }
@@ -347,6 +413,29 @@ bool StepParts::is_fetched(WeightGroup group) const {
   return step.model.weights != step.model.activations || !weights(group).front().gathered.empty();
 }
 
+const TensorFunction* StepParts::layer_function(StepWork work) const {
+  switch (work) {
+    case StepWork::layer_forward: return &functions.forward;
+    case StepWork::layer_backward: return &functions.backward;
+    case StepWork::layer_inputs: return &functions.backward_inputs;
+    case StepWork::layer_weights: return &functions.backward_weights;
+    default: return nullptr;
+  }
+}
+
+bool StepParts::is_on_host(const std::string& tensor) const {
+  return std::any_of(step.remat.saved.begin(), step.remat.saved.end(),
+                     [&](const SavedStage& saved) { return saved.on_host && tensor == saved.name + ".Y"; });
+}
+
+std::vector<Buffer> StepParts::retrieved(StepWork work) const {
+  std::vector<Buffer> kept;
+  if (const TensorFunction* function = layer_function(work); function != nullptr)
+    for (const Buffer& parameter : function->parameters)
+      if (parameter.role == Role::input && is_on_host(parameter.tensor)) kept.push_back(parameter);
+  return kept;
+}
+
 Expected<StepParts> step_parts(const TrainingStep& step, const Mesh& mesh, const Plan& plan, const Optimiser& optimiser) {
   const auto axes = step_axes(mesh);
   if (!axes) return axes.error();
@@ -356,11 +445,8 @@ Expected<StepParts> step_parts(const TrainingStep& step, const Mesh& mesh, const
   const std::int64_t groups = step.mesh.slice * step.mesh.data * step.mesh.fsdp;
   auto layer = workload_of(layer_of(step.model, step.batch / step.microbatches / groups), 1);
   if (!layer) return layer.error();
-  LayerOptions options{step.remat.kind != Remat::Kind::none, {}};
-  for (const SavedStage& saved : step.remat.saved) {
-    if (saved.on_host) return Diagnostic{of_field("remat"), fmt::format("{} is kept on the host, which is not simulated; expected a stage without @host", saved.name)};
-    options.saved.push_back(saved.name);
-  }
+  LayerOptions options{step.remat.kind != Remat::Kind::none, {}, step.remat.kind == Remat::Kind::layer};
+  for (const SavedStage& saved : step.remat.saved) options.saved.push_back(saved.name);
   auto functions = layer_functions(*submesh, *layer, plan, options);
   if (!functions) return functions.error();
   auto weights = layer_weights(*axes, *submesh, *layer, plan);
@@ -380,13 +466,14 @@ int StepFunctions::number(const StepCall& call, const std::vector<const StepWeig
   if (!added) return known->second;
   FunctionWriter w{parts_, name_of(call, parts_.step)};
   const Edges fetched = write_fetch(w, call.fetch, {});  // first: the core converts shards in program order, and gathers begin before the work
+  write_retrieval(w, call.retrieve);
   switch (call.work) {
     case StepWork::nothing: break;
     case StepWork::embed: write_embedding(w); break;
-    case StepWork::layer_forward: write_layer(w, parts_.functions.forward); break;
-    case StepWork::layer_backward: write_layer(w, parts_.functions.backward); break;
-    case StepWork::layer_inputs: write_layer(w, parts_.functions.backward_inputs); break;
-    case StepWork::layer_weights: write_layer(w, parts_.functions.backward_weights); break;
+    case StepWork::layer_forward:
+    case StepWork::layer_backward:
+    case StepWork::layer_inputs:
+    case StepWork::layer_weights: write_layer(w, *parts_.layer_function(call.work)); break;
     case StepWork::loss: {
       const Status written = write_loss(w);
       assert(written);  // the norms of layers have the same extents
