@@ -469,7 +469,9 @@ TEST(Metrics, PeakMemoryIsOfBuffersFromFirstWriteToLastUse) {
 }
 
 TEST(Metrics, BuffersOnTheHostAreNotTheDevices) {
-  const SmallSystem pod = small_system(plain_machine(), {1});
+  Machine machine = plain_machine();
+  machine.dcn.host_bandwidth = BytesPerSecond{4e9};
+  const SmallSystem pod = small_system(machine, {1});
   Writer w{pod.mesh};
   const BufferId in = w.replicated("in", Role::input, {100}), a = w.scratch("a", {100}), out = w.replicated("out", Role::output, {1000});
   const BufferId away = w.scratch("away", {100});

@@ -126,6 +126,7 @@ program {
     grouped: [3]
   }
   buffer { name: "P" extents: [8] dtype: s32 role: output tensor: "P" sharding { } }
+  buffer { name: "away" extents: [8] dtype: f32 on_host: true }
   task {
     label: "multiply"
     matmul {
