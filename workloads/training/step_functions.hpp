@@ -16,13 +16,13 @@ namespace podsim {
 
 enum class StepWork {
   nothing,         // only what it does beside
-  embed,           // tokens, embedding.W -> Y
+  embed,           // tokens, embedding.W, positions.W -> Y
   layer_forward,   // X, <stage>.W -> Y, and what the layer keeps
   layer_backward,  // dY, X, <stage>.W, what it kept -> dX, <stage>.dW
   layer_inputs,    // the first half of a split backward pass (LayerFunctions)
   layer_weights,   // the second half
   loss,            // X, logits.W, targets -> dX, logits.dW, loss: final norm, logits, loss and their gradients. Without a vocabulary a mean square
-  embed_gradient,  // dY, tokens -> embedding.dW
+  embed_gradient,  // dY, tokens -> embedding.dW, positions.dW
   join_slices,     // gradient.0, gradient.1, ...: added up over slices
   update,          // <w>.shard, <w>.gradient, <w>.m, <w>.v, <w>.master of a group: the optimiser
 };
@@ -42,6 +42,7 @@ struct StepCall {
   WeightGroup fetch = WeightGroup::none, reduce = WeightGroup::none;
   StepWork retrieve = StepWork::nothing;  // the next call's work, if that reads what is kept on the host
   bool first = false;  // reduce: there is nothing to add to
+  bool first_positions = false;  // the same of positions: the sum of a tied embedding begins with the logits
   bool last = false;   // reduce: the sum is complete, so it is added up over `data` too
   int step = 1;        // update: counts from 1
   friend auto operator<=>(const StepCall&, const StepCall&) = default;

@@ -197,7 +197,7 @@ class RankProgram {
     next_ = 0;
     sums_.clear();
     updated_ = false;
-    loss_of_ = 0;
+    loss_of_ = embedded_ = 0;
     held_.reset();
     back_.reset();
   }
@@ -207,6 +207,7 @@ class RankProgram {
     const Instance sum = gradient_of(of);
     const int added = ++sums_[sum];
     call.first = added == 1, call.last = added == addends_.at(sum);
+    if (of.group == WeightGroup::embedding && parts_.step.model.positions > 0) call.first_positions = ++embedded_ == 1;
   }
 
   Edges call(const std::string& label, const StepCall& what, const std::function<BufferId(const Buffer&)>& argument, const Edges& after, const std::vector<const StepWeight*>& joined = {}) {
@@ -451,7 +452,8 @@ class RankProgram {
   std::optional<Pending> made_;   // gradients that the next call reduces
   std::optional<Retrieved> back_;  // what the host kept, of the item that reads it first or read it last
   bool updated_ = false;
-  int loss_of_ = 0;  // microbatches whose loss was computed
+  int loss_of_ = 0;   // microbatches whose loss was computed
+  int embedded_ = 0;  // gradients of the embedding by tokens that were reduced
   Edges last_;
 };
 

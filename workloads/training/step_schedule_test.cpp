@@ -123,6 +123,22 @@ TEST(TrainingSchedule, OptionsChangeNoNumbers) {
   changed([](TrainingStep& step) { step.mesh = {.col = 2}, step.model.tied = true, step.pipeline = {}; });
 }
 
+/// More positions than a sequence has, and sequences of two or more on a device.
+TEST(TrainingSchedule, LearnedPositionsGiveTheNumbersOfOneDevice) {
+  const auto positions = [](const TrainingMesh& mesh, std::int64_t count, bool tied, std::int64_t sequences) {
+    TrainingStep step = small_step(mesh, "1f1b", 2);
+    step.model.layers = 2, step.model.positions = count, step.model.tied = tied;
+    step.batch *= sequences;
+    expect_one_device(step, 2);
+  };
+  positions({}, 2, true, 3);
+  positions({.data = 2}, 5, false, 2);
+  positions({.fsdp = 2}, 3, true, 2);
+  positions({.row = 2, .col = 2}, 2, false, 1);
+  positions({.row = 2, .col = 2}, 7, true, 2);
+  positions({.slice = 2, .stage = 2}, 4, true, 1);
+}
+
 TEST(TrainingSchedule, WhatIsKeptOnTheHostComesBackUnchanged) {
   const auto on_host = [](const TrainingMesh& mesh, const std::string& pipeline, std::int64_t microbatches, const std::string& remat) {
     TrainingStep step = small_step(mesh, pipeline, microbatches);
