@@ -187,8 +187,6 @@ Expected<Machine> fit_to_steps(const std::vector<Observation>& rows, const Study
       if (!there) return there.error();
       if (there->norm() >= residuals->norm()) break;
       x = next, residuals = there;
-      for (int q = 0; q < size; ++q) fprintf(stderr, "%s %g  ", paths[q].c_str(), values[q].value(x[q]));
-      fprintf(stderr, "norm %g\n", residuals->norm());
       if (residuals->norm() < exact) return machine_at(x);
     }
     if (residuals->norm() > before * (1 - 1e-3)) break;
