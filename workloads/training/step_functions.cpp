@@ -269,7 +269,12 @@ Edges write_sum_of_replicas(FunctionWriter& w, const std::string& name, const Re
     return over.size == 1 ? ready : w.collective("sum d " + name, CollectiveKind::all_reduce, {over}, sum, sum, dim, ready);
   }
   Lengths part = lengths_of(sum);
-  const int divided = part[0] % axes.data.size == 0 ? 0 : 1;
+  const auto shared = std::find_if(part.begin(), part.end(), [&](std::int64_t length) { return length % axes.data.size == 0; });
+  if (shared == part.end()) {  // no part is a device's own
+    const Edges own_slice = w.collective("sum over data d " + name, CollectiveKind::all_reduce, {axes.data}, sum, sum, dim, ready);
+    return w.collective("sum d " + name, CollectiveKind::all_reduce, {axes.slice}, sum, sum, dim, own_slice);
+  }
+  const auto divided = static_cast<int>(shared - part.begin());
   part[static_cast<std::size_t>(divided)] /= axes.data.size;
   const Region own_part = w.scratch("part of d " + name, part, w.model().gradients);
   Edges after = w.collective("scatter over data d " + name, CollectiveKind::reduce_scatter, {axes.data}, sum, own_part, divided, ready);

@@ -134,6 +134,8 @@ TEST(TrainingSchedule, OptionsChangeNoNumbers) {
   changed([](TrainingStep& step) { step.remat = {Remat::Kind::selected, {{"in_proj", false}, {"ff1", false}}}; });
   changed([](TrainingStep& step) { step.model.gated = true, step.model.norm = Norm::rms, step.model.kv_heads = 2; });
   changed([](TrainingStep& step) { step.mesh = {.col = 2}, step.model.tied = true, step.pipeline = {}; });
+  // Three tokens, which two devices along col cannot share in the sums of norms.
+  changed([](TrainingStep& step) { step.mesh = {.col = 2}, step.model.sequence = 3, step.batch = 2, step.pipeline = {}; });
 }
 
 /// One order of additions, whatever else differs in the schedule: the same bits.
