@@ -115,6 +115,7 @@ class StudyReader {
     step.microbatches = message.microbatches();
     step.pipeline = message.pipeline();
     step.virtual_stages = message.virtual_stages();
+    step.pad = message.pad();
     if (const auto whole = divided(step); !whole) file_.problem(place, whole.error().message);
     return result;
   }

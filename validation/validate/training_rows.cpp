@@ -9,7 +9,6 @@
 #include <Eigen/Dense>
 
 #include "sim/machine/machine_fields.hpp"
-#include "sim/schedule/calls.hpp"
 #include "workloads/collectives.hpp"
 #include "workloads/scenario/simulate.hpp"
 #include "workloads/training/maxtext.hpp"
@@ -124,10 +123,7 @@ Expected<Seconds> predict_step(const Observation& row, const Study& study, const
   RunOptions options;
   options.threads = 1;
   options.control.stop = stop;
-  const CollectiveChooser chooser = direct_between_slices(*system, by_dimension(chunk_rule(*system)));
-  auto lowered = lower_with_calls(training->schedule, chooser);
-  if (!lowered) return Diagnostic{row.where, lowered.error().message};
-  const auto run = simulate(*system, LoweredProblem{{training->schedule, {}, {}}, {}, *std::move(lowered)}, options);
+  const auto run = simulate(*system, training->schedule, options, {std::string{direct_between_slices_name}, {}});
   if (!run) return Diagnostic{row.where, to_text(run.error())};
   if (run->timeline.interrupted) return cancelled_work();
   return Seconds{run->row.result.makespan_s};
@@ -187,8 +183,6 @@ Expected<Machine> fit_to_steps(const std::vector<Observation>& rows, const Study
       if (!there) return there.error();
       if (there->norm() >= residuals->norm()) break;
       x = next, residuals = there;
-      for (int q = 0; q < size; ++q) fprintf(stderr, "%s %g  ", paths[q].c_str(), values[q].value(x[q]));
-      fprintf(stderr, "norm %g\n", residuals->norm());
       if (residuals->norm() < exact) return machine_at(x);
     }
     if (residuals->norm() > before * (1 - 1e-3)) break;
