@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "algorithms/pipeline/pipeline.hpp"
 #include "workloads/scenario/training_bound.hpp"
@@ -80,6 +81,7 @@ class Enumeration {
     std::optional<Diagnostic> problem;
     if (!whole) problem = whole.error();
     else if (auto ok = check(step); !ok) problem = ok.error();
+    std::uint32_t rings = 0;
     for (std::size_t r = 0; r < space_.remats.size(); ++r) {
       candidate.remat = static_cast<std::uint32_t>(r);
       TrainingStep& of = problem ? step : whole->step;
@@ -89,9 +91,26 @@ class Enumeration {
         refuse(candidate, bound, *problem);
         continue;
       }
+      if (r == 0) rings = rings_of(candidate.system, step, whole->step);
+      candidate.rings = rings;
       space_.candidates.push_back(candidate);
       space_.bounds_s.push_back(bound);
     }
+  }
+
+  std::uint32_t rings_of(std::size_t system, TrainingStep step, const TrainingStep& divided) {
+    const auto [known, added] = numbers_.try_emplace(rings_key(request_.systems[system], system, divided), static_cast<std::uint32_t>(space_.largest.size()));
+    step.remat = {};
+    if (added) {
+      space_.largest.push_back(std::move(step));
+      space_.largest_systems.push_back(system);
+      sequences_.push_back(sequences_of(divided));
+    } else if (const std::int64_t sequences = sequences_of(divided); sequences > sequences_[known->second]) {
+      space_.largest[known->second] = std::move(step);
+      space_.largest_systems[known->second] = system;
+      sequences_[known->second] = sequences;
+    }
+    return known->second;
   }
 
   static Status check(const TrainingStep& step) {
@@ -111,6 +130,8 @@ class Enumeration {
 
   const TrainingRequest& request_;
   TrainingSpace space_;
+  std::unordered_map<std::string, std::uint32_t> numbers_;
+  std::vector<std::int64_t> sequences_;  // of space_.largest
 };
 
 }  // namespace

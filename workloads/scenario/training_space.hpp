@@ -17,6 +17,7 @@ struct TrainingCandidate {
   std::int64_t microbatches = 1, virtual_stages = 1;
   std::string_view pipeline{};  // of all_pipeline_schedules(); empty: one stage
   std::uint32_t remat = 0;      // in TrainingSpace::remats
+  std::uint32_t rings = 0;      // in TrainingSpace::largest
 };
 
 /// A candidate that the model or the batch does not let be.
@@ -31,6 +32,8 @@ struct TrainingSpace {
   std::vector<TrainingCandidate> candidates;                    // in the order of the search's ties
   std::vector<double> bounds_s;                                 // their arithmetic_bound()
   std::map<std::string, std::vector<RefusedCandidate>> refused;  // by the extent to blame; of each the few with the least bounds, increasing
+  std::vector<TrainingStep> largest;                             // of candidates with equal rings_key() the one with most sequences, without remat
+  std::vector<std::size_t> largest_systems;                      // theirs
 };
 
 /// Every combination that is left open. Errors: those of the request's lists (fields microbatches, virtual_stages); cancelled work.
