@@ -175,14 +175,21 @@ class RankCalls {
       }
   }
 
+  /// When the first task can begin: its weights are gathered before, whatever else it waits for.
+  double begin() {
+    if (calls_.empty() || !is_fetched(calls_.front().reads)) return 0;
+    held_ = calls_.front().reads;
+    return least_of_alone * weights_.fetch[index(held_.group)];
+  }
   /// What the next task of the rank takes at least.
   double next() {
     double time = 0;
     const std::size_t end = ends_[task_++];
     for (; at_ < end; ++at_) time += time_of_call();
-    if (at_ == calls_.size() && made_ != WeightGroup::none) time += least_of_alone * weights_.reduce[index(std::exchange(made_, WeightGroup::none))];
     return time;
   }
+  /// The reduction of what the last call made; nobody waits for it but the optimiser.
+  [[nodiscard]] double finish() const { return made_ == WeightGroup::none ? 0 : least_of_alone * weights_.reduce[index(made_)]; }
 
  private:
   struct StepItem {
@@ -218,11 +225,7 @@ class RankCalls {
 
   double time_of_call() {
     const StepItem& item = calls_[at_];
-    double before = 0, beside = 0;
-    if (is_fetched(item.reads) && held_ != item.reads) {
-      held_ = item.reads;
-      before = weights_.fetch[index(item.reads.group)];
-    }
+    double beside = 0;
     if (at_ + 1 < calls_.size())
       if (const Weights& next = calls_[at_ + 1].reads; is_fetched(next) && held_ != next) {
         held_ = next;
@@ -230,7 +233,7 @@ class RankCalls {
       }
     if (made_ != WeightGroup::none) beside += weights_.reduce[index(made_)];
     made_ = item.makes;
-    return least_of_alone * (before + std::max(item.work, beside));
+    return least_of_alone * std::max(item.work, beside);
   }
 
   const TrainingStep& step_;
@@ -265,7 +268,8 @@ StepBound step_bound(const TrainingStep& step, const PipelineShape& shape, const
   const PipelineSpec& spec = shape.lists.spec;
   std::vector<RankCalls> ranks;
   for (int rank = 0; rank < spec.ranks; ++rank) ranks.emplace_back(step, shape.lists, rank, layer, weights);
-  std::vector<double> free(ranks.size());
+  std::vector<double> free;
+  for (RankCalls& rank : ranks) free.push_back(rank.begin());
   TaskEnds ends{spec};
   for (const auto& [rank, number] : shape.order) {
     const auto r = static_cast<std::size_t>(rank);
@@ -278,7 +282,7 @@ StepBound step_bound(const TrainingStep& step, const PipelineShape& shape, const
     free[r] = now;
   }
   Seconds time;
-  for (std::size_t r = 0; r < ranks.size(); ++r) time = std::max(time, Seconds{free[r] + least_of_alone * state_of(step, spec, static_cast<int>(r), weights).update});
+  for (std::size_t r = 0; r < ranks.size(); ++r) time = std::max(time, Seconds{free[r] + ranks[r].finish() + least_of_alone * state_of(step, spec, static_cast<int>(r), weights).update});
   return {time, memory_bound(step, shape, layer, weights)};
 }
 

@@ -18,6 +18,7 @@ namespace {
 
 // Rounds are small enough that what one finds soon prunes the next, and large enough for the threads. Their sizes do not depend on how many there are.
 constexpr std::size_t bounds_per_round = 256, sharp_per_round = 32, steps_per_round = 4, rounds_per_dive = 4;
+constexpr std::size_t most_told = 16;  // that are looked at for what binds
 constexpr double most_instances = 20e6;  // of a step that does not fold: more would take longer than a search may
 
 class TrainingSearch {
@@ -42,8 +43,10 @@ class TrainingSearch {
     for (const auto& [system, plan] : best_) found_.plans.push_back(plan.plan);
     std::stable_sort(found_.plans.begin(), found_.plans.end(), before);
     if (found_.plans.size() > request_.top) found_.plans.resize(request_.top);
+    std::stable_sort(too_large_.begin(), too_large_.end());
+    found_.over_memory = static_cast<std::int64_t>(too_large_.size());
     if (found_.plans.empty() && !found_.interrupted) return nothing_fits();
-    if (!found_.interrupted) look_at_refused();
+    if (!found_.interrupted) look_at_too_large(), look_at_refused();
     found_.layers = costs_.simulated();
     for (auto& [kind, constraint] : excluded_) found_.excluded.push_back(std::move(constraint));
     std::stable_sort(found_.excluded.begin(), found_.excluded.end(), [](const BindingConstraint& a, const BindingConstraint& b) { return a.bound_s < b.bound_s; });
@@ -121,11 +124,7 @@ class TrainingSearch {
     if (!added && known->second.bound_s <= bound) return;
     known->second = {kind, bound, system, step, std::move(needs)};
   }
-  void exclude_by_memory(double bound, std::size_t system, const TrainingStep& step, Bytes least) {
-    ++found_.over_memory;
-    exclude("memory", bound, system, step, fmt::format("needs at least {} of a device's {}", to_text(least), to_text(hbm_)));
-    if (!nearest_ || least < nearest_->first) nearest_ = {least, {system, step}};
-  }
+  void exclude_by_memory(const Node& node, Bytes least) { too_large_.push_back({least, node}); }
   [[nodiscard]] bool too_large(Bytes needed) const { return !request_.ignore_memory && needed > hbm_; }
 
   // ---- Bounds ----
@@ -138,7 +137,7 @@ class TrainingSearch {
       TrainingLook look{candidate.system, step_of(request_, space_, candidate)};
       look.rings = candidate.rings;
       if (const Bytes state = state_bound(divided(look.given)->step); too_large(state) && !request_.exhaustive) {
-        exclude_by_memory(node.first, candidate.system, look.given, state);
+        exclude_by_memory(node, state);
         continue;
       }
       of.push_back(node);
@@ -151,7 +150,7 @@ class TrainingSearch {
       const TrainingLook& look = looks[i];
       const double bound = std::max(of[i].first, look.bound.time.count());
       if (look.problem) refuse(look.system, look.given, bound, *look.problem);
-      else if (too_large(look.bound.memory) && !request_.exhaustive) exclude_by_memory(bound, look.system, look.given, look.bound.memory);
+      else if (too_large(look.bound.memory) && !request_.exhaustive) exclude_by_memory({bound, of[i].second}, look.bound.memory);
       else {
         ++levels_[of[i].second];
         open_.emplace(bound, of[i].second);
@@ -198,7 +197,7 @@ class TrainingSearch {
       }
       ++found_.simulated;
       if (const Bytes needed{row->result.peak_memory_bytes}; too_large(needed)) {
-        exclude_by_memory(row->result.makespan_s, system, step, needed);
+        exclude_by_memory({row->result.makespan_s, c}, needed);
         continue;
       }
       Best plan{{system, std::move(step), *std::move(row)}, c};
@@ -210,6 +209,27 @@ class TrainingSearch {
   }
 
   // ---- At the end ----
+
+  /// Of those that would be faster than the best plan the one that needs least memory. Few have a sharp bound yet.
+  void look_at_too_large() {
+    const double best = found_.plans.front().row.result.makespan_s;
+    std::vector<TrainingLook> looks;
+    std::vector<Bytes> needed;
+    for (const auto& [least, node] : too_large_) {
+      if (node.first >= best) continue;
+      const TrainingCandidate& candidate = space_.candidates[node.second];
+      looks.push_back({candidate.system, step_of(request_, space_, candidate), {}, candidate.rings});
+      needed.push_back(least);
+      if (looks.size() == most_told) break;
+    }
+    costs_.bound_sharply(looks, space_);
+    for (std::size_t i = 0; i < looks.size() && !request_.stop.requested(); ++i) {
+      const TrainingLook& look = looks[i];
+      if (look.problem || look.bound.time.count() >= best) continue;
+      exclude("memory", look.bound.time.count(), look.system, look.given, fmt::format("needs at least {} of a device's {}", to_text(std::max(needed[i], look.bound.memory)), to_text(hbm_)));
+      return;
+    }
+  }
 
   /// What would be possible if the batch, the layers or another extent were a multiple of what the mesh asks for: bounds of those steps, for as much work.
   void look_at_refused() {
@@ -248,17 +268,19 @@ class TrainingSearch {
   }
 
   [[nodiscard]] Diagnostic nothing_fits() {
-    if (!nearest_) return first_problem_.value_or(Diagnostic{{}, "no plan can be simulated"});
-    const auto& [system, step] = nearest_->second;
+    if (too_large_.empty()) return first_problem_.value_or(Diagnostic{{}, "no plan can be simulated"});
+    const auto& [least, node] = too_large_.front();
+    const TrainingCandidate& candidate = space_.candidates[node.second];
+    const std::size_t system = candidate.system;
+    const TrainingStep step = step_of(request_, space_, candidate);
     const std::string where = fmt::format("no plan fits: on {} {} with {} microbatch{}, remat {}, ", to_text(request_.systems[system].slice), to_text(step.mesh), step.microbatches,
                                           step.microbatches == 1 ? "" : "es", to_text(step.remat));
-    const auto whole = divided(step);
-    std::vector<TrainingLook> looks{{system, step}};
-    if (whole) costs_.bound_sharply(looks, space_);
-    if (whole && !looks.front().problem)
+    std::vector<TrainingLook> looks{{system, step, {}, candidate.rings}};
+    costs_.bound_sharply(looks, space_);
+    if (!looks.front().problem)
       if (const auto row = simulate_step(system, step, true); row && row->training != nullptr)
         if (std::string why = why_too_large(*row->training, step); !why.empty()) return {{}, where + why};
-    return {{}, fmt::format("{}which needs least, a device needs at least {} of its {}; what would help: more chips, fewer layers, or sgd", where, to_text(nearest_->first), to_text(hbm_))};
+    return {{}, fmt::format("{}which needs least, a device needs at least {} of its {}; what would help: more chips, fewer layers, or sgd", where, to_text(least), to_text(hbm_))};
   }
 
   const TrainingRequest& request_;
@@ -273,7 +295,7 @@ class TrainingSearch {
   std::size_t rounds_ = 0;
   std::map<std::size_t, Best> best_;  // by system
   std::map<std::string, BindingConstraint> excluded_;
-  std::optional<std::pair<Bytes, std::pair<std::size_t, TrainingStep>>> nearest_;  // of those that do not fit
+  std::vector<std::pair<Bytes, Node>> too_large_;  // what they need at least
   std::optional<Diagnostic> first_problem_;
 };
 

@@ -53,7 +53,7 @@ struct BindingConstraint {
 
 struct TrainingTuning {
   std::vector<TrainingPlan> plans;           // best first: by time, memory, order of the search; one per system
-  std::vector<BindingConstraint> excluded;   // the one with the least bound of each kind, increasing bound
+  std::vector<BindingConstraint> excluded;   // of each kind the one with the least bound; of memory the one faster than the best plan that needs least. Increasing bound
   std::int64_t candidates = 0;               // that divide the model, in all
   std::int64_t simulated = 0;                // steps
   std::int64_t layers = 0;                   // layers and weights that were simulated for bounds

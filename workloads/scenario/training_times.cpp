@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "algorithms/pipeline/pipeline.hpp"
@@ -103,8 +104,11 @@ Status add_ends(const System& system, const StepParts& parts, const std::string&
 
 void add_kept(const StepParts& parts, LayerTimes& times) {
   times.kept = times.kept_for_weights = Bytes{};
+  // A saved output that no backward pass reads is freed at once.
+  const std::vector<Buffer>& read = parts.functions.backward.parameters;
   for (const Buffer& parameter : parts.functions.forward.parameters)
-    if (!is_weight_of(parameter.tensor) && parameter.tensor != "Y") times.kept += bytes_of(parameter);
+    if (!is_weight_of(parameter.tensor) && parameter.tensor != "Y" && std::any_of(read.begin(), read.end(), [&](const Buffer& other) { return other.tensor == parameter.tensor; }))
+      times.kept += bytes_of(parameter);
   for (const Buffer& parameter : parts.functions.backward_weights.parameters)
     if (!is_weight_of(parameter.tensor)) times.kept_for_weights += bytes_of(parameter);
 }
