@@ -66,7 +66,7 @@ OptionGroup diff_options() {
   const OptionGroup own{{"measured", input_file("PROFILE"), "what was measured: *.xplane.pb, *.trace.json[.gz], or a table of\nHLO op statistics as *.csv"},
                         {"plan", input_file("PLAN|RUN.json"), "what was predicted; --plan may be left out"},
                         {"from", word("xplane|trace-json|hlo-stats"), "the form of the profile; left out: as its name ends"},
-                        {"steps", word("N"),
+                        {"steps", no_field(word("N")),
                          "steps in the profile; left out: its line Steps, how often its main module\nran, or how often most operations occur"},
                         {"layers", word("N"), "blocks in a step of the profile; left out: as many as the plan has layers"},
                         {"devices", no_field(word("N")), "hlo-stats: devices that the table sums over"},

@@ -254,6 +254,8 @@ Expected<StepParts> step_parts(const TrainingStep& step, const Mesh& mesh, const
   assert(sizes_of(*axes) == step.mesh);
   auto submesh = submesh_of(mesh, axes->row, axes->col);
   if (!submesh) return submesh.error();
+  if (step.optimizer == Optimizer::adamw && step.model.moments != DType::f32)
+    return Diagnostic{of_field("moments"), fmt::format("expected f32, found {}: updates of moments in other dtypes are not simulated", name_of(step.model.moments))};
   const std::int64_t groups = step.mesh.slice * step.mesh.data * step.mesh.fsdp;
   auto layer = workload_of(layer_of(step.model, step.batch / step.microbatches / groups), 1);
   if (!layer) return layer.error();
