@@ -12,6 +12,7 @@
 #include "tools/report/tuning_report.hpp"
 #include "tools/command/search_options.hpp"
 #include "tools/command/scenario_options.hpp"
+#include "tools/command/tune_training.hpp"
 #include "tools/command/tuning_request.hpp"
 
 namespace podsim {
@@ -27,7 +28,7 @@ std::string progress_text(const TuningProgress& progress, double seconds) {
 }
 
 OptionGroup tune_options() {
-  return joined({search_options(), system_options(false), precision_option(), what_if_options(false), workload_options(), tuning_options(), baseline_option(), threads_option(),
+  return joined({search_options(), system_options(false), precision_option(), what_if_options(false), workload_options(), tuning_options(), tuned_training_options(), baseline_option(), threads_option(),
                  output_options(table_json)});
 }
 
@@ -80,6 +81,8 @@ Expected<int> write_found(const Options& options, const TuningReport& found, Con
 }
 
 Expected<int> tune_and_print(const Options& options, Console& console) {
+  if (auto ok = options_suit_search(options); !ok) return ok.error();
+  if (tunes_training(options)) return tune_training_and_print(options, console);
   auto request = tuning_request(options, console);
   if (!request) return request.error();
   TuningReport found;
@@ -100,7 +103,7 @@ Expected<int> tune_and_print(const Options& options, Console& console) {
 }  // namespace
 
 int tune_verb(const std::vector<std::string>& arguments, Console& console) {
-  return perform(arguments, tune_options(), "tune", console, &tune_and_print);
+  return perform(arguments, tune_options(), "tune", console, &tune_and_print, words_of_training(arguments));
 }
 
 }  // namespace podsim

@@ -46,7 +46,8 @@ Expected<std::optional<PlayedCall>> play_alone(const System& system, const Sched
   constexpr std::int64_t joins = 2;  // what inline_calls() writes around them
   call.tasks = metrics.tasks + joins * size_of(lowered.programs[program].devices);
   Bytes arguments;
-  for (std::size_t b = 0; b < static_cast<std::size_t>(lowered.functions[function].parameters); ++b) arguments += size_of(alone.programs.front().buffers[b]);
+  for (std::size_t b = 0; b < static_cast<std::size_t>(lowered.functions[function].parameters); ++b)
+    arguments += size_on_device(alone.programs.front().buffers[b]);
   call.scratch = metrics.peak_memory - arguments;
   call.times = device_times(*model, *timeline, node);
   const DeviceMetrics device = measure_devices(*model, *timeline)[node];

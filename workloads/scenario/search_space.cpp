@@ -6,6 +6,8 @@
 #include <cassert>
 #include <set>
 
+#include "workloads/training/step.hpp"
+
 namespace podsim {
 
 namespace {
@@ -62,10 +64,59 @@ std::vector<MeshSizes> meshes_of(const System& system, bool split_axes) {
   return meshes;
 }
 
+/// Every way to give each factor in order to an axis that is not before that of the factor before; axes of one device are left out.
+void add_training_meshes(const std::vector<int>& factors, std::size_t next, std::size_t axis, MeshSizes sizes, std::set<MeshSizes>& seen, std::vector<MeshSizes>& meshes) {
+  if (next == factors.size()) {
+    if (seen.insert(sizes).second) meshes.push_back(std::move(sizes));
+    return;
+  }
+  for (std::size_t a = axis; a < training_axes.size(); ++a) {
+    MeshSizes longer = sizes;
+    if (longer.empty() || longer.back().first != training_axes[a]) longer.emplace_back(training_axes[a], 1);
+    longer.back().second *= factors[next];
+    add_training_meshes(factors, next + 1, a, std::move(longer), seen, meshes);
+  }
+}
+
+std::vector<int> prime_factors(int number) {
+  std::vector<int> factors;
+  for (int p = 2; number > 1; ++p)
+    for (; number % p == 0; number /= p) factors.push_back(p);
+  return factors;
+}
+
+/// Axes of a torus take whole dimensions, as JAX lays them without allow_split_axes: a part of a ring is a line. Devices that switches join may be divided in any way.
+std::vector<MeshSizes> training_meshes_of(const System& system, bool split_axes) {
+  std::vector<int> factors;
+  const bool divides = split_axes || system.machine.interconnect != Interconnect::grid;
+  const auto& dimensions = system.layout.dimensions();
+  for (std::size_t d = system.slices > 1 ? 1 : 0; d < dimensions.size(); ++d) {
+    const std::vector<int> parts = divides ? prime_factors(dimensions[d].extent) : std::vector<int>{dimensions[d].extent};
+    for (const int part : parts)
+      if (part > 1) factors.push_back(part);
+  }
+  std::vector<std::vector<int>> orders{factors};
+  if (divides) {  // 2x3 and 3x2 cut an axis at different places
+    std::sort(factors.begin(), factors.end());
+    orders.clear();
+    do orders.push_back(factors);
+    while (std::next_permutation(factors.begin(), factors.end()));
+  }
+  std::vector<MeshSizes> meshes;
+  std::set<MeshSizes> seen;
+  MeshSizes first;
+  if (system.slices > 1) first.emplace_back("slice", system.slices);
+  for (const std::vector<int>& order : orders) add_training_meshes(order, 0, 1, first, seen, meshes);
+  for (MeshSizes& mesh : meshes)
+    if (mesh.empty()) mesh.emplace_back("data", 1);
+  return meshes;
+}
+
 /// What the axes of a system are laid over, whatever the order of dimensions within an axis.
 std::string shape_of(const System& system) {
   std::string text;
   for (int axis = 0; axis < static_cast<int>(system.mesh.axes().size()); ++axis) {
+    text += system.mesh.axes()[static_cast<std::size_t>(axis)].name + " ";
     std::vector<std::pair<int, bool>> factors;
     const auto& folded = system.mesh.axes()[static_cast<std::size_t>(axis)].factors;
     for (const MeshFactor& factor : folded) factors.emplace_back(factor.size, factor.wraps);
@@ -90,26 +141,28 @@ Expected<std::vector<Slice>> slices_of(const Machine& machine, std::int64_t chip
 }
 
 Expected<std::vector<System>> systems_in(const SearchSpace& space) {
-  std::vector<System> systems;
+  std::vector<System> systems, cut;  // cut: meshes that were asked for, whose axes do not take whole dimensions of a slice
   std::set<std::string> seen;
   for (const Slice& slice : space.slices) {
-    const bool turns = space.turn && equal_links(space.base.machine, slice) && space.meshes.empty() && !space.split_axes;
+    const bool turns = space.turn && equal_links(space.base.machine, slice) && (space.training || space.meshes.empty()) && !space.split_axes;
     for (const Slice& way : turned(space.base.machine, slice, turns)) {
       SystemSpec spec = space.base;
       spec.slice = way;
       spec.mesh.clear();
       const auto plain = make_system(spec);
       if (!plain) return plain.error();
-      for (const MeshSizes& mesh : space.meshes.empty() ? meshes_of(*plain, space.split_axes) : space.meshes) {
+      const std::vector<MeshSizes> own = space.training ? training_meshes_of(*plain, space.split_axes) : meshes_of(*plain, space.split_axes);
+      for (const MeshSizes& mesh : space.meshes.empty() ? own : space.meshes) {
         spec.mesh = mesh;
         auto system = make_system(spec);
         if (!system) return system.error();
         if (turns && !seen.insert(shape_of(*system)).second) continue;
-        systems.push_back(*std::move(system));
+        const bool whole = !space.training || std::find(own.begin(), own.end(), mesh) != own.end();
+        (whole ? systems : cut).push_back(*std::move(system));
       }
     }
   }
-  return systems;
+  return systems.empty() ? std::move(cut) : std::move(systems);
 }
 
 }  // namespace podsim

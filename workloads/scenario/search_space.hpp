@@ -16,6 +16,7 @@ struct SearchSpace {
   std::vector<Slice> slices;
   std::vector<MeshSizes> meshes{};  // none: every row x col whose axes take whole dimensions of the slice
   bool split_axes = false;          // every row x col at all
+  bool training = false;            // instead of row x col the axes of a training step: slice over the slices, the others in every way
   bool turn = true;                 // try every order of a slice's dimensions if their links are equal; equivalent meshes are tried once
 };
 /// Slice by slice. Errors: those of make_system().

@@ -37,8 +37,8 @@ Expected<PipelineStep> pipeline_of(const TrainingStep& step, bool fuse_steady_st
 /// Tensors: "inputs__k" and "targets__k" of microbatch k: numbers of tokens, or without a vocabulary activations; the parameters, "layer3.ff1.W",
 /// "embedding.W", with ".m", ".v", ".master"; with claims also their new values ("new layer3.ff1.W"), "d layer3.ff1.W 1" and "loss 1" of step 1.
 ///
-/// The step must be divided() (an assert), and `mesh` has its axes. Left out: learned positions, biases and the parameters of norms, the clipping of
-/// gradients, checkpoints and input; an embedding by product is a gather.
+/// The step must be divided() (an assert), and `mesh` has its axes. Left out: biases and the parameters of norms, the clipping of
+/// gradients, checkpoints and input.
 /// Errors: those of step_parts(), pipeline_of() and write_pipeline(). Cost O(layers * microbatches * steps) tasks.
 Expected<TrainingSchedule> training_schedule(const TrainingStep& step, const Mesh& mesh, const Plan& plan, const TrainingScheduleOptions& options = {});
 

@@ -1,0 +1,315 @@
+#include "workloads/scenario/training_search.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "sim/base/thread_pool.hpp"
+#include "sim/base/units.hpp"
+#include "workloads/scenario/training_costs.hpp"
+
+namespace podsim {
+
+namespace {
+
+// Rounds are small enough that what one finds soon prunes the next, and large enough for the threads. Their sizes do not depend on how many there are.
+constexpr std::size_t bounds_per_round = 256, sharp_per_round = 32, steps_per_round = 4, rounds_per_dive = 4;
+constexpr std::size_t most_told = 16;  // that are looked at for what binds
+constexpr double most_instances = 20e6;  // of a step that does not fold: more would take longer than a search may
+
+class TrainingSearch {
+ public:
+  explicit TrainingSearch(const TrainingRequest& request) : request_{request}, pool_{request.threads}, costs_{request_, options_, pool_} {
+    options_.control.stop = request.stop;
+    options_.threads = 1;
+    options_.most_instances = most_instances;
+    hbm_ = request.systems.front().machine.chip.hbm;
+  }
+
+  Expected<TrainingTuning> run() {
+    auto space = training_space(request_);
+    if (!space) return space.error();
+    space_ = *std::move(space);
+    found_.candidates = static_cast<std::int64_t>(space_.candidates.size());
+    if (space_.candidates.empty()) return nothing_divides();
+    for (std::size_t c = 0; c < space_.candidates.size(); ++c) open_.emplace(space_.bounds_s[c], c);
+    levels_.resize(space_.candidates.size());
+    while (!request_.stop.requested() && round()) tell();
+    found_.interrupted = request_.stop.requested();
+    for (const auto& [system, plan] : best_) found_.plans.push_back(plan.plan);
+    std::stable_sort(found_.plans.begin(), found_.plans.end(), before);
+    if (found_.plans.size() > request_.top) found_.plans.resize(request_.top);
+    std::stable_sort(too_large_.begin(), too_large_.end());
+    found_.over_memory = static_cast<std::int64_t>(too_large_.size());
+    if (found_.plans.empty() && !found_.interrupted) return nothing_fits();
+    if (!found_.interrupted) look_at_too_large(), look_at_refused();
+    found_.layers = costs_.simulated();
+    for (auto& [kind, constraint] : excluded_) found_.excluded.push_back(std::move(constraint));
+    std::stable_sort(found_.excluded.begin(), found_.excluded.end(), [](const BindingConstraint& a, const BindingConstraint& b) { return a.bound_s < b.bound_s; });
+    return std::move(found_);
+  }
+
+ private:
+  using Node = std::pair<double, std::size_t>;  // bound, candidate
+  struct Best {
+    TrainingPlan plan;
+    std::size_t candidate = 0;
+  };
+
+  static bool before(const TrainingPlan& a, const TrainingPlan& b) {
+    if (a.row.result.makespan_s != b.row.result.makespan_s) return a.row.result.makespan_s < b.row.result.makespan_s;
+    return a.row.result.peak_memory_bytes < b.row.result.peak_memory_bytes;
+  }
+
+  /// No plan above this is wanted.
+  [[nodiscard]] double cutoff() const {
+    if (request_.exhaustive || best_.size() < request_.top) return std::numeric_limits<double>::infinity();
+    std::vector<double> times;
+    for (const auto& [system, best] : best_) times.push_back(best.plan.row.result.makespan_s);
+    std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(request_.top) - 1, times.end());
+    return times[request_.top - 1];
+  }
+  [[nodiscard]] bool is_beaten(std::size_t candidate, double bound) const {
+    if (request_.exhaustive) return false;
+    const auto best = best_.find(space_.candidates[candidate].system);
+    return best != best_.end() && bound > best->second.plan.row.result.makespan_s;
+  }
+
+  // ---- Rounds ----
+
+  /// Takes the candidates with the least bounds a step further: from arithmetic to quick bounds, to sharp ones, to simulation.
+  bool round() {
+    const double most = cutoff();
+    std::array<std::vector<Node>, 3> taken;
+    bool may_stop = false;
+    for (auto node = open_.begin(); node != open_.end() && node->first <= most && !may_stop;) {
+      const Node of = *node;
+      const int level = levels_[of.second];
+      if (is_beaten(of.second, of.first)) {
+        node = open_.erase(node);
+        continue;
+      }
+      taken[static_cast<std::size_t>(level)].push_back(of);
+      node = open_.erase(node);
+      may_stop = taken[0].size() == bounds_per_round || taken[1].size() == sharp_per_round || taken[2].size() == steps_per_round;
+    }
+    if (taken[0].empty() && taken[1].empty() && taken[2].empty()) return false;
+    // Now and then the best that is known well enough is simulated though others may be better, so that an interrupted search has a plan.
+    if (taken[2].empty() && ++rounds_ % rounds_per_dive == 0)
+      if (const auto sharp = std::find_if(open_.begin(), open_.end(), [&](const Node& node) { return levels_[node.second] == 2; }); sharp != open_.end() && sharp->first <= most) {
+        taken[2].push_back(*sharp);
+        open_.erase(sharp);
+      }
+    bound(taken[0], false);
+    bound(taken[1], true);
+    play(taken[2]);
+    return true;
+  }
+
+  void tell() const {
+    if (!request_.progress) return;
+    TrainingRequest::Progress progress{found_.candidates, found_.simulated, {}, 0};
+    for (const auto& [system, best] : best_)
+      progress.best_s = std::min(progress.best_s.value_or(std::numeric_limits<double>::infinity()), best.plan.row.result.makespan_s);
+    progress.bound_s = open_.empty() ? 0 : open_.begin()->first;
+    request_.progress(progress);
+  }
+
+  void exclude(const std::string& kind, double bound, std::size_t system, const TrainingStep& step, std::string needs) {
+    const auto [known, added] = excluded_.try_emplace(kind);
+    if (!added && known->second.bound_s <= bound) return;
+    known->second = {kind, bound, system, step, std::move(needs)};
+  }
+  void exclude_by_memory(const Node& node, Bytes least) { too_large_.push_back({least, node}); }
+  [[nodiscard]] bool too_large(Bytes needed) const { return !request_.ignore_memory && needed > hbm_; }
+
+  // ---- Bounds ----
+
+  void bound(const std::vector<Node>& nodes, bool sharply) {
+    std::vector<TrainingLook> looks;
+    std::vector<Node> of;
+    for (const Node& node : nodes) {
+      const TrainingCandidate& candidate = space_.candidates[node.second];
+      TrainingLook look{candidate.system, step_of(request_, space_, candidate)};
+      look.rings = candidate.rings;
+      if (const Bytes state = state_bound(divided(look.given)->step); too_large(state) && !request_.exhaustive) {
+        exclude_by_memory(node, state);
+        continue;
+      }
+      of.push_back(node);
+      looks.push_back(std::move(look));
+    }
+    if (sharply) costs_.bound_sharply(looks, space_);
+    else costs_.bound_quickly(looks, space_);
+    if (request_.stop.requested()) return;
+    for (std::size_t i = 0; i < looks.size(); ++i) {
+      const TrainingLook& look = looks[i];
+      const double bound = std::max(of[i].first, look.bound.time.count());
+      if (look.problem) refuse(look.system, look.given, bound, *look.problem);
+      else if (too_large(look.bound.memory) && !request_.exhaustive) exclude_by_memory({bound, of[i].second}, look.bound.memory);
+      else {
+        ++levels_[of[i].second];
+        open_.emplace(bound, of[i].second);
+      }
+    }
+  }
+
+  void refuse(std::size_t system, const TrainingStep& step, double bound, const Diagnostic& problem) {
+    if (!first_problem_) first_problem_ = problem;
+    exclude("simulation", bound, system, step, problem.message.substr(0, problem.message.find('\n')));
+  }
+
+  // ---- Steps ----
+
+  Expected<Row> simulate_step(std::size_t system, const TrainingStep& given, bool force) const {
+    auto whole = divided(given);
+    const Plan& plan = costs_.plan_of(system, whole->step);
+    const auto problem = make_problem(request_.systems[system], PlannedTraining{given, *std::move(whole), request_.spec.options, plan, request_.spec.collectives});
+    if (!problem) return problem.error();
+    RunOptions options = options_;
+    options.force = force;
+    auto run = simulate(request_.systems[system], *problem, options);
+    if (!run) return run.error();
+    if (run->timeline.interrupted) return cancelled_work();
+    return std::move(run->row);
+  }
+
+  void play(const std::vector<Node>& nodes) {
+    std::vector<std::optional<Expected<Row>>> rows(nodes.size());
+    pool_.for_each(nodes.size(), [&](std::size_t i, std::size_t) {
+      const TrainingCandidate& candidate = space_.candidates[nodes[i].second];
+      if (!request_.stop.requested()) rows[i] = simulate_step(candidate.system, step_of(request_, space_, candidate), false);
+    });
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (!rows[i]) continue;  // stopped
+      const std::size_t c = nodes[i].second;
+      const std::size_t system = space_.candidates[c].system;
+      TrainingStep step = step_of(request_, space_, space_.candidates[c]);
+      Expected<Row>& row = *rows[i];
+      if (!row) {
+        if (row.error().cause == Cause::cancelled) continue;
+        refuse(system, step, nodes[i].first, row.error());
+        continue;
+      }
+      ++found_.simulated;
+      if (const Bytes needed{row->result.peak_memory_bytes}; too_large(needed)) {
+        exclude_by_memory({row->result.makespan_s, c}, needed);
+        continue;
+      }
+      Best plan{{system, std::move(step), *std::move(row)}, c};
+      const auto [known, added] = best_.try_emplace(system, plan);
+      if (added) continue;
+      const bool better = before(plan.plan, known->second.plan), equal = !better && !before(known->second.plan, plan.plan);
+      if (better || (equal && c < known->second.candidate)) known->second = std::move(plan);
+    }
+  }
+
+  // ---- At the end ----
+
+  /// Of those that would be faster than the best plan the one that needs least memory. Few have a sharp bound yet.
+  void look_at_too_large() {
+    const double best = found_.plans.front().row.result.makespan_s;
+    std::vector<TrainingLook> looks;
+    std::vector<Bytes> needed;
+    for (const auto& [least, node] : too_large_) {
+      if (node.first >= best) continue;
+      const TrainingCandidate& candidate = space_.candidates[node.second];
+      looks.push_back({candidate.system, step_of(request_, space_, candidate), {}, candidate.rings});
+      needed.push_back(least);
+      if (looks.size() == most_told) break;
+    }
+    costs_.bound_sharply(looks, space_);
+    for (std::size_t i = 0; i < looks.size() && !request_.stop.requested(); ++i) {
+      const TrainingLook& look = looks[i];
+      if (look.problem || look.bound.time.count() >= best) continue;
+      exclude("memory", look.bound.time.count(), look.system, look.given, fmt::format("needs at least {} of a device's {}", to_text(std::max(needed[i], look.bound.memory)), to_text(hbm_)));
+      return;
+    }
+  }
+
+  /// What would be possible if the batch, the layers or another extent were a multiple of what the mesh asks for: bounds of those steps, for as much work.
+  void look_at_refused() {
+    std::vector<TrainingLook> looks;
+    std::vector<std::pair<std::string, std::string>> of;  // kind, needs
+    for (const auto& [kind, list] : space_.refused)
+      for (const RefusedCandidate& refused : list) {
+        const TrainingStep given = step_of(request_, space_, refused.candidate);
+        auto nearest = relaxed(given);
+        if (!nearest || too_large(state_bound(*nearest))) continue;
+        looks.push_back({refused.candidate.system, std::move(*nearest)});
+        of.emplace_back(kind, refused.needs);
+      }
+    costs_.bound_sharply(looks, space_);
+    if (request_.stop.requested()) return;
+    const TrainingStep& given = request_.spec.step;
+    for (std::size_t i = 0; i < looks.size(); ++i) {
+      const TrainingLook& look = looks[i];
+      if (look.problem || too_large(look.bound.memory)) continue;
+      const double work = static_cast<double>(look.given.batch * look.given.model.layers) / static_cast<double>(given.batch * given.model.layers);
+      TrainingStep step = look.given;
+      step.batch = given.batch, step.model = given.model, step.pad = given.pad;
+      exclude(of[i].first, look.bound.time.count() / work, look.system, step, of[i].second);
+    }
+  }
+
+  [[nodiscard]] Diagnostic nothing_divides() const {
+    const std::string* least = nullptr;
+    const TrainingCandidate* of = nullptr;
+    double bound = 0;
+    for (const auto& [kind, list] : space_.refused)
+      if (least == nullptr || list.front().bound_s < bound) least = &list.front().needs, of = &list.front().candidate, bound = list.front().bound_s;
+    if (least == nullptr) return {{}, "expected a schedule for the pipeline, found none that takes these stages"};
+    const TrainingStep step = step_of(request_, space_, *of);
+    return {{}, fmt::format("no mesh divides the model and its batch; on {} with {} microbatches: {}", to_text(step.mesh), step.microbatches, *least)};
+  }
+
+  [[nodiscard]] Diagnostic nothing_fits() {
+    if (too_large_.empty()) return first_problem_.value_or(Diagnostic{{}, "no plan can be simulated"});
+    const auto& [least, node] = too_large_.front();
+    const TrainingCandidate& candidate = space_.candidates[node.second];
+    const std::size_t system = candidate.system;
+    const TrainingStep step = step_of(request_, space_, candidate);
+    const std::string where = fmt::format("no plan fits: on {} {} with {} microbatch{}, remat {}, ", to_text(request_.systems[system].slice), to_text(step.mesh), step.microbatches,
+                                          step.microbatches == 1 ? "" : "es", to_text(step.remat));
+    std::vector<TrainingLook> looks{{system, step, {}, candidate.rings}};
+    costs_.bound_sharply(looks, space_);
+    if (!looks.front().problem)
+      if (const auto row = simulate_step(system, step, true); row && row->training != nullptr)
+        if (std::string why = why_too_large(*row->training, step); !why.empty()) return {{}, where + why};
+    return {{}, fmt::format("{}which needs least, a device needs at least {} of its {}; what would help: more chips, fewer layers, or sgd", where, to_text(least), to_text(hbm_))};
+  }
+
+  const TrainingRequest& request_;
+  mutable ThreadPool pool_;
+  RunOptions options_{};
+  Bytes hbm_;
+  TrainingSpace space_;
+  TrainingTuning found_;
+  TrainingCosts costs_;
+  std::set<Node> open_;
+  std::vector<int> levels_;  // of candidates: 0 arithmetic_bound(), 1 quick_bound(), 2 step_bound()
+  std::size_t rounds_ = 0;
+  std::map<std::size_t, Best> best_;  // by system
+  std::map<std::string, BindingConstraint> excluded_;
+  std::vector<std::pair<Bytes, Node>> too_large_;  // what they need at least
+  std::optional<Diagnostic> first_problem_;
+};
+
+}  // namespace
+
+Expected<TrainingTuning> tune_training(const TrainingRequest& request) {
+  if (request.systems.empty()) return Diagnostic{of_field("chips"), "there is no system to search"};
+  return TrainingSearch{request}.run();
+}
+
+const BindingConstraint* binding_of(const TrainingTuning& tuning, double step_s) {
+  for (const BindingConstraint& constraint : tuning.excluded)
+    if (constraint.bound_s < step_s && constraint.kind != "simulation") return &constraint;
+  return nullptr;
+}
+
+}  // namespace podsim

@@ -1,0 +1,191 @@
+#include "workloads/scenario/training_times.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "algorithms/pipeline/pipeline.hpp"
+#include "sim/base/units.hpp"
+#include "sim/schedule/program_builder.hpp"
+#include "workloads/scenario/simulate.hpp"
+
+namespace podsim {
+
+bool splits_backward(const TrainingStep& step) {
+  if (step.mesh.stage == 1) return false;
+  const auto schedule = pipeline_schedule_named(step.pipeline);
+  return schedule && splits_backward(*schedule);
+}
+
+std::int64_t sequences_of(const TrainingStep& divided) {
+  const TrainingMesh& mesh = divided.mesh;
+  return divided.batch / divided.microbatches / (mesh.slice * mesh.data * mesh.fsdp);
+}
+
+// ---- Calls alone ------------------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+Bytes bytes_of(const Buffer& buffer) {
+  std::int64_t elements = 1;
+  for (const std::int64_t extent : buffer.extents) elements *= extent;
+  return Bytes{elements * size_of(buffer.dtype).count()};
+}
+
+/// Simulates functions of a step, each by itself.
+class LoneCalls {
+ public:
+  LoneCalls(const System& system, const StepParts& parts, const std::string& collectives, const RunOptions& options)
+      : system_{system}, parts_{parts}, functions_{parts}, policy_{collectives, {}}, options_{options} {
+    options_.engine = &des_engine();
+    options_.control.progress = {};
+    options_.doing = {};
+  }
+
+  /// nullopt: an error, which `problem` has.
+  std::optional<double> seconds(const StepCall& call) {
+    const TensorFunction& function = functions_.at(functions_.number(call));
+    ProgramBuilder program{parts_.mesh, parts_.layer_mesh.devices};
+    Call op{0, {}};
+    for (const Buffer& parameter : function.parameters) op.arguments.push_back(program.add_buffer({parameter.name, parameter.extents, parameter.dtype, Role::scratch, {}, {}}));
+    program.step(function.function.name, std::move(op), {});
+    Schedule schedule{function.function.name, parts_.mesh, {}, {}};
+    schedule.functions.push_back(function.function);
+    schedule.programs.push_back(std::move(program).finish());
+    const auto run = simulate(system_, schedule, options_, policy_);
+    if (!run) problem = run.error();
+    else if (run->timeline.interrupted) problem = cancelled_work();
+    else return to_seconds(run->metrics.makespan).count();
+    return std::nullopt;
+  }
+
+  Diagnostic problem;
+
+ private:
+  const System& system_;
+  const StepParts& parts_;
+  StepFunctions functions_;
+  CollectivePolicy policy_;
+  RunOptions options_;
+};
+
+bool is_weight_of(const std::string& name) { return name.ends_with(".W") || name.ends_with(".dW"); }
+
+}  // namespace
+
+Status add_layer(const System& system, const StepParts& parts, const std::string& collectives, const RunOptions& options, LayerTimes& times) {
+  LoneCalls calls{system, parts, collectives, options};
+  const auto forward = calls.seconds({.work = StepWork::layer_forward}), backward = calls.seconds({.work = StepWork::layer_backward});
+  if (!forward || !backward) return calls.problem;
+  times.forward = *forward, times.backward = *backward;
+  return success();
+}
+
+Status add_halves(const System& system, const StepParts& parts, const std::string& collectives, const RunOptions& options, LayerTimes& times) {
+  LoneCalls calls{system, parts, collectives, options};
+  const auto inputs = calls.seconds({.work = StepWork::layer_inputs}), weights = calls.seconds({.work = StepWork::layer_weights});
+  if (!inputs || !weights) return calls.problem;
+  times.inputs = *inputs, times.weights = *weights;
+  return success();
+}
+
+Status add_ends(const System& system, const StepParts& parts, const std::string& collectives, const RunOptions& options, LayerTimes& times) {
+  LoneCalls calls{system, parts, collectives, options};
+  const auto loss = calls.seconds({.work = StepWork::loss});
+  if (!loss) return calls.problem;
+  times.loss = *loss;
+  if (parts.step.model.vocabulary == 0) return success();
+  const auto embed = calls.seconds({.work = StepWork::embed}), embed_gradient = calls.seconds({.work = StepWork::embed_gradient});
+  if (!embed || !embed_gradient) return calls.problem;
+  times.embed = *embed, times.embed_gradient = *embed_gradient;
+  return success();
+}
+
+void add_kept(const StepParts& parts, LayerTimes& times) {
+  times.kept = times.kept_for_weights = Bytes{};
+  // A saved output that no backward pass reads is freed at once.
+  const std::vector<Buffer>& read = parts.functions.backward.parameters;
+  for (const Buffer& parameter : parts.functions.forward.parameters)
+    if (!is_weight_of(parameter.tensor) && parameter.tensor != "Y" && std::any_of(read.begin(), read.end(), [&](const Buffer& other) { return other.tensor == parameter.tensor; }))
+      times.kept += bytes_of(parameter);
+  for (const Buffer& parameter : parts.functions.backward_weights.parameters)
+    if (!is_weight_of(parameter.tensor)) times.kept_for_weights += bytes_of(parameter);
+}
+
+Expected<WeightTimes> weight_times(const System& system, const StepParts& parts, const std::string& collectives, const RunOptions& options) {
+  LoneCalls calls{system, parts, collectives, options};
+  WeightTimes times;
+  std::vector<WeightGroup> groups{WeightGroup::layer};
+  if (parts.step.model.vocabulary > 0) groups.insert(groups.end(), {WeightGroup::embedding, WeightGroup::logits});
+  for (const WeightGroup group : groups) {
+    const auto g = static_cast<std::size_t>(group);
+    times.fetched[g] = parts.is_fetched(group);
+    std::optional<double> fetch = 0;
+    if (times.fetched[g]) fetch = calls.seconds({.fetch = group});
+    const auto reduce = calls.seconds({.reduce = group, .first = true}), update = calls.seconds({.work = StepWork::update, .of = group, .step = 1});
+    if (!fetch || !reduce || !update) return calls.problem;
+    times.fetch[g] = *fetch, times.reduce[g] = *reduce, times.update[g] = *update;
+    const TrainingModel& model = parts.step.model;
+    for (const StepWeight& weight : parts.weights(group)) {
+      const std::int64_t shard = weight.shard()[0] * weight.shard()[1];
+      times.weights[g] += Bytes{shard * size_of(model.weights).count()};
+      times.gradients[g] += Bytes{shard * size_of(model.gradients).count()};
+      times.optimizer[g] += Bytes{shard * ((parts.step.optimizer == Optimizer::adamw ? 2 * size_of(model.moments).count() : 0) + (model.master_weights ? size_of(DType::f32).count() : 0))};
+      times.block[g] += Bytes{weight.block()[0] * weight.block()[1] * size_of(model.activations).count()};
+    }
+  }
+  return times;
+}
+
+// ---- Keys -------------------------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// Whether rings of equal size are equal, wherever they lie.
+bool rings_are_alike(const System& system) {
+  const Machine& machine = system.machine;
+  for (std::size_t d = 1; d < system.slice.extents.size(); ++d)
+    if (machine.link[d] != machine.link[0]) return false;
+  return machine.interconnect == Interconnect::grid && system.joined_by.kind == TopologySpec::Kind::as_built && system.faults.none() && machine.chip.devices == 1 &&
+         std::holds_alternative<RowMajorOrder>(system.order) && system.devices.empty() && !machine.slices.any_shape;
+}
+
+/// What lies under the axes of these names.
+std::string rings_under(const System& system, std::size_t number, std::initializer_list<std::string_view> names) {
+  if (!rings_are_alike(system)) return fmt::format("system {} ", number);
+  std::string text;
+  const Mesh& mesh = system.mesh;
+  for (const std::string_view name : names)
+    for (int a = 0; a < static_cast<int>(mesh.axes().size()); ++a) {
+      const MeshAxis& axis = mesh.axes()[static_cast<std::size_t>(a)];
+      if (axis.name != name) continue;
+      text += fmt::format("{}=", name);
+      for (const MeshFactor& factor : axis.factors) text += fmt::format("{}{}.", factor.size, factor.wraps ? "o" : "-");
+      text += fmt::format("{}{} ", axis.size, mesh.wraps(mesh.whole(a)) ? "o" : "-");
+    }
+  return text;
+}
+
+}  // namespace
+
+namespace {
+
+std::string extents_of(const TrainingStep& divided) {
+  const TrainingModel& model = divided.model;
+  return fmt::format("{} {} {} {} {} {} {}", model.width, model.heads, model.kv_heads, model.mlp, model.vocabulary, divided.mesh.row, divided.mesh.col);
+}
+
+}  // namespace
+
+std::string rings_key(const System& system, std::size_t number, const TrainingStep& divided) { return rings_under(system, number, {"row", "col"}) + extents_of(divided); }
+
+std::string layer_key(const System& system, std::size_t number, const TrainingStep& divided) {
+  return fmt::format("{} sequences {} {}", rings_key(system, number, divided), sequences_of(divided), to_text(divided.remat));
+}
+
+std::string weight_key(const System& system, std::size_t number, const TrainingStep& divided) {
+  return fmt::format("{}{} {}", rings_under(system, number, {"fsdp", "row", "col"}), extents_of(divided), divided.mesh.fsdp);
+}
+
+}  // namespace podsim
