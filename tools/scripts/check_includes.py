@@ -61,7 +61,7 @@ OUTSIDE = [
     (re.compile(r"yaml-cpp/"), ("workloads/training",), "yaml-cpp"),
     (re.compile(r"cairo\.h$"), ("tools/report",), "cairo"),
     (re.compile(r"nlohmann/"), ("tools/report/json.cpp",), "nlohmann/json"),  # report/json.hpp stands for it; tests read what was written
-    (re.compile(r"Eigen/"), ("validation", "algorithms/collectives"), "Eigen"),
+    (re.compile(r"Eigen/"), ("validation/calibration", "validation/validate", "algorithms/collectives"), "Eigen"),
     (re.compile(r"sqlite3(ext)?\.h$"), ("tools/sweep",), "SQLite"),
     (re.compile(r"(cblas|lapacke|fftw3)\.h$"), ("sim/engine/numeric",), "the linear algebra library"),
 ]

@@ -80,7 +80,8 @@ constexpr double relative_step = 0.05;
 constexpr double exact = 1e-4;  // of the residuals together: below the digits of published figures
 
 /// The step of least squares; unknowns on a bound that it would leave stay there.
-Eigen::VectorXd bounded_step(Eigen::MatrixXd jacobian, const Eigen::VectorXd& residuals, const Eigen::VectorXd& x, const Eigen::VectorXd& low, const Eigen::VectorXd& high) {
+Eigen::VectorXd bounded_step(Eigen::MatrixXd jacobian, const Eigen::VectorXd& residuals, const Eigen::VectorXd& x, const Eigen::VectorXd& low,
+                             const Eigen::VectorXd& high) {
   Eigen::VectorXd step = jacobian.colPivHouseholderQr().solve(residuals);
   for (Eigen::Index j = 0; j < x.size(); ++j)
     if ((x[j] <= low[j] && step[j] > 0) || (x[j] >= high[j] && step[j] < 0)) jacobian.col(j).setZero();
@@ -103,7 +104,8 @@ Expected<TrainingStep> step_of(const Observation& row, const Study& study, const
   const auto whole = divided(step);
   if (!whole) return Diagnostic{named->where, whole.error().message};
   if (step.mesh.devices() != row.devices)
-    return Diagnostic{row.where, fmt::format("expected {} devices, those of the mesh {}, found {}", step.mesh.devices(), to_text(step.mesh), row.devices)};
+    return Diagnostic{row.where,
+                      fmt::format("expected {} devices, those of the mesh {}, found {}", step.mesh.devices(), to_text(step.mesh), row.devices)};
   return whole->step;
 }
 

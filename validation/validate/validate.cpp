@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <tuple>
@@ -27,12 +28,19 @@ struct Target {
   std::size_t system = 0;
 };
 
+/// A machine fitted to training steps, for all jobs that fit the same.
+struct StepFit {
+  std::once_flag once;
+  std::optional<Expected<Machine>> machine;
+};
+
 /// One fit and what it predicts. Jobs of one case and hypothesis are the parts that are fitted in turn.
 struct Job {
-  std::size_t result = 0;        // of all cases under all hypotheses
-  SourceLocation where;          // of the case
-  const Study* study = nullptr;  // of the dataset
-  std::vector<Observation> fit;  // none: the machine as it stands
+  std::size_t result = 0;               // of all cases under all hypotheses
+  SourceLocation where;                 // of the case
+  const Study* study = nullptr;         // of the dataset
+  std::shared_ptr<StepFit> step_fit{};  // of a fit to training steps
+  std::vector<Observation> fit;         // none: the machine as it stands
   System fit_system;
   CalibrateOptions options;
   std::vector<Target> targets;
@@ -131,8 +139,8 @@ class Planner {
     results_.push_back(std::move(result));
   }
 
-  /// The part of each row: rows of an operation are dealt out in turn. In tables of several slices all rows of one size, operation, slice and groups are in
-  /// one part, so that no other element type tells what is to be predicted.
+  /// The part of each row: rows of an operation are dealt out in turn. In tables of several slices all rows of one size, operation, slice and groups
+  /// are in one part, so that no other element type tells what is to be predicted.
   static std::vector<int> parts_of(const std::vector<Target>& targets, int parts) {
     std::vector<int> dealt(targets.size(), 0);
     if (parts == 0) return dealt;
@@ -202,19 +210,36 @@ Expected<ValidatedRow> predicted_step(const Observation& observation, const Stud
 /// What is left of measured times for the devices. Errors: nothing.
 Status take_out(Seconds host, std::vector<Observation>& rows) {
   for (Observation& row : rows) {
-    if (!(row.time > host)) return Diagnostic{row.where, fmt::format("this row took {} s, of which the host's {} s would leave nothing", row.time.count(), host.count())};
+    if (!(row.time > host))
+      return Diagnostic{row.where, fmt::format("this row took {} s, of which the host's {} s would leave nothing", row.time.count(), host.count())};
     row.time = row.time - host;
   }
   return success();
 }
 
+/// Gives jobs that fit the same values to the same training steps one fit: each takes seconds.
+void share_step_fits(std::vector<Job>& jobs) {
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    Job& job = jobs[j];
+    if (job.fit.empty() || !is_training_step(job.fit.front())) continue;
+    const auto same = std::find_if(jobs.begin(), jobs.begin() + static_cast<std::ptrdiff_t>(j), [&](const Job& other) {
+      return other.step_fit != nullptr && other.study == job.study && other.options.only == job.options.only &&
+             other.fit_system.machine == job.fit_system.machine &&
+             std::ranges::equal(other.fit, job.fit, {}, &Observation::where, &Observation::where);
+    });
+    job.step_fit = &*same == &job ? std::make_shared<StepFit>() : same->step_fit;
+  }
+}
+
 Status carry_out(Job& job) {
   Machine machine = job.fit_system.machine;
   if (!job.fit.empty() && is_training_step(job.fit.front())) {
-    auto fitted = fit_to_steps(job.fit, *job.study, job.fit_system, job.options.only, job.options.stop);
+    std::call_once(job.step_fit->once,
+                   [&] { job.step_fit->machine = fit_to_steps(job.fit, *job.study, job.fit_system, job.options.only, job.options.stop); });
+    const Expected<Machine>& fitted = *job.step_fit->machine;
     if (!fitted && fitted.error().where.file.empty()) return blamed_on(job.where, fitted.error());
     if (!fitted) return fitted.error();
-    machine = *std::move(fitted);
+    machine = *fitted;
   } else if (!job.fit.empty()) {
     if (auto ok = take_out(job.host, job.fit); !ok) return ok;
     auto calibration = calibrate(job.fit, job.fit_system, job.options);
@@ -257,7 +282,8 @@ std::string_view name_of(SizeClass size) {
 }
 
 std::optional<SizeClass> size_class_of(const Observation& observation) {
-  if (observation.op == ObservedOp::matmul || observation.op == ObservedOp::hbm_copy || is_composite(observation) || is_fft(observation) || is_training_step(observation))
+  if (observation.op == ObservedOp::matmul || observation.op == ObservedOp::hbm_copy || is_composite(observation) || is_fft(observation) ||
+      is_training_step(observation))
     return std::nullopt;
   const std::int64_t bytes = tensor_bytes(observation).count();
   if (bytes < (std::int64_t{1} << 20)) return SizeClass::small;
@@ -265,7 +291,8 @@ std::optional<SizeClass> size_class_of(const Observation& observation) {
 }
 
 bool is_known(const Observation& observation) {
-  if (observation.op == ObservedOp::matmul || observation.op == ObservedOp::hbm_copy || observation.op == ObservedOp::permute || is_fft(observation) || is_training_step(observation))
+  if (observation.op == ObservedOp::matmul || observation.op == ObservedOp::hbm_copy || observation.op == ObservedOp::permute ||
+      is_fft(observation) || is_training_step(observation))
     return true;
   return observation.schedule != ObservedSchedule::unknown;
 }
@@ -356,6 +383,7 @@ Expected<std::vector<DatasetValidation>> validate(const std::vector<Dataset>& da
   }
   first.push_back(results.size());
 
+  share_step_fits(jobs);
   std::vector<std::optional<Diagnostic>> problems(jobs.size());
   std::mutex mutex;
   std::size_t finished = 0;
