@@ -34,10 +34,25 @@ Expected<std::vector<std::int64_t>> integers_of(const Options& options, const st
   return numbers;
 }
 
+// MaxText's keys for the mesh of a slice, which the search decides.
+constexpr std::array<std::string_view, 4> searched_keys{"ici_pipeline_parallelism=1", "ici_data_parallelism=1", "ici_fsdp_parallelism=-1", "ici_tensor_parallelism=1"};
+
+void leave_mesh_open(Fields& fields, std::int64_t slices) {
+  const std::vector<FieldText> given = fields.texts("training");
+  fields.erase("training");
+  for (const FieldText& key : given) {
+    const auto same = [&](std::string_view other) { return key.text.substr(0, key.text.find('=')) == other.substr(0, other.find('=')); };
+    if (std::none_of(searched_keys.begin(), searched_keys.end(), same) && !same("dcn_data_parallelism")) fields.add("training", key.text, key.where);
+  }
+  for (const std::string_view key : searched_keys) fields.add("training", std::string{key}, option("chips"));
+  fields.add("training", fmt::format("dcn_data_parallelism={}", slices), option("pods"));
+}
+
 /// The step without what is searched.
 Expected<TrainingStep> step_to_tune(const Options& options, const System& system) {
   Fields fields = fields_of(options);
   for (const std::string_view name : searched_fields) fields.erase(name);
+  if (fields.has("maxtext")) leave_mesh_open(fields, system.slices);
   TrainingMesh mesh;
   mesh.slice = system.slices, mesh.fsdp = system.mesh.devices() / system.slices;
   auto step = read_training_step(fields, mesh, {mesh.fsdp, mesh.slice});

@@ -135,11 +135,12 @@ std::string training_tuning_table(const TrainingTuningReport& report) {
   out += fmt::format("maxtext: {}\n", maxtext.text.empty() ? maxtext.reason : maxtext.text);
   if (tuning.plans.size() > 1) out += "\nwhy the others lose:\n";
   for (std::size_t p = 1; p < tuning.plans.size(); ++p) out += fmt::format("  {}. {}: {}\n", p + 1, place_of(request, tuning.plans[p].system, tuning.plans[p].step), why_slower(best, tuning.plans[p]));
-  if (!tuning.excluded.empty()) out += "\nthe best that each other limit excludes:\n";
+  std::string others;
   for (const BindingConstraint& constraint : tuning.excluded)
-    if (&constraint != binding) out += fmt::format("  {}\n", constraint_text(request, constraint));
-  out += fmt::format("\n{} candidates on {} meshes; {} steps simulated, {} over memory; {} layers simulated for bounds; {:.1f} s\n", tuning.candidates, request.systems.size(), tuning.simulated,
-                     tuning.over_memory, tuning.layers, report.wall_s);
+    if (&constraint != binding) others += fmt::format("  {}\n", constraint_text(request, constraint));
+  if (!others.empty()) out += "\nwhat else is excluded:\n" + others;
+  out += fmt::format("\n{} candidates on {} meshes; {} steps simulated, {} over memory; {} layers simulated for bounds\n", tuning.candidates, request.systems.size(), tuning.simulated,
+                     tuning.over_memory, tuning.layers);
   return out;
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 // Rounds are small enough that what one finds soon prunes the next, and large enough for the threads. Their sizes do not depend on how many there are.
 constexpr std::size_t bounds_per_round = 256, sharp_per_round = 32, steps_per_round = 4, rounds_per_dive = 4;
-constexpr std::size_t most_told = 16;  // that are looked at for what binds
+constexpr std::size_t most_told = 6;  // that are looked at for what binds
 constexpr double most_instances = 20e6;  // of a step that does not fold: more would take longer than a search may
 
 class TrainingSearch {
