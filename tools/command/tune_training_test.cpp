@@ -25,7 +25,6 @@ base_num_decoder_layers: 4
 vocab_size: 4096
 max_target_length: 256
 ici_fsdp_parallelism: 64
-weight_dtype: bfloat16
 )");
 };
 
@@ -83,7 +82,7 @@ TEST_F(TuneTraining, WhatIsFixedStaysFixed) {
 }
 
 TEST_F(TuneTraining, SaysWhichConstraintBinds) {
-  const auto json = json_of("tune" + on_8 + model + "--batch 16 --set chip.hbm=24MB --top 1");
+  const auto json = json_of("tune" + on_8 + model + "--batch 16 --set chip.hbm=64MB --top 1");
   ASSERT_FALSE(json["plans"].empty());
   EXPECT_EQ(json["plans"][0]["binding"], "memory");
   const auto roomy = json_of("tune" + on_8 + model + "--batch 16 --top 1");

@@ -19,6 +19,7 @@ namespace {
 // Rounds are small enough that what one finds soon prunes the next, and large enough for the threads. Their sizes do not depend on how many there are.
 constexpr std::size_t bounds_per_round = 256, sharp_per_round = 32, steps_per_round = 4, rounds_per_dive = 4;
 constexpr std::size_t most_told = 6;  // that are looked at for what binds
+constexpr std::size_t most_compared = 5000;  // that are compared to tell the nearest where nothing fits
 constexpr double most_instances = 20e6;  // of a step that does not fold: more would take longer than a search may
 
 class TrainingSearch {
@@ -269,13 +270,22 @@ class TrainingSearch {
 
   [[nodiscard]] Diagnostic nothing_fits() {
     if (too_large_.empty()) return first_problem_.value_or(Diagnostic{{}, "no plan can be simulated"});
-    const auto& [least, node] = too_large_.front();
-    const TrainingCandidate& candidate = space_.candidates[node.second];
-    const std::size_t system = candidate.system;
-    const TrainingStep step = step_of(request_, space_, candidate);
+    // Most were excluded by their state alone: of those that need about the least the one that needs least with its activations.
+    std::vector<TrainingLook> looks;
+    for (const auto& [least, node] : too_large_) {
+      if (least.count() > too_large_.front().first.count() + too_large_.front().first.count() / 20 || looks.size() == most_compared) break;
+      const TrainingCandidate& candidate = space_.candidates[node.second];
+      looks.push_back({candidate.system, step_of(request_, space_, candidate), {}, candidate.rings});
+    }
+    costs_.bound_quickly(looks, space_);
+    const auto needs = [](const TrainingLook& look) { return look.problem ? std::numeric_limits<std::int64_t>::max() : look.bound.memory.count(); };
+    const TrainingLook nearest = *std::min_element(looks.begin(), looks.end(), [&](const TrainingLook& a, const TrainingLook& b) { return needs(a) < needs(b); });
+    const std::size_t system = nearest.system;
+    const TrainingStep& step = nearest.given;
+    const Bytes least = std::max(too_large_.front().first, nearest.problem ? Bytes{} : nearest.bound.memory);
     const std::string where = fmt::format("no plan fits: on {} {} with {} microbatch{}, remat {}, ", to_text(request_.systems[system].slice), to_text(step.mesh), step.microbatches,
                                           step.microbatches == 1 ? "" : "es", to_text(step.remat));
-    std::vector<TrainingLook> looks{{system, step, {}, candidate.rings}};
+    looks = {nearest};
     costs_.bound_sharply(looks, space_);
     if (!looks.front().problem)
       if (const auto row = simulate_step(system, step, true); row && row->training != nullptr)

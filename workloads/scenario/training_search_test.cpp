@@ -102,7 +102,7 @@ TEST(TrainingBounds, NoStepIsFasterOrNeedsLessThanItsBounds) {
 
 TEST(TrainingSearch, PrunedAndExhaustiveFindTheSamePlans) {
   int found = 0;
-  for (std::uint64_t seed = 100; seed < 108; ++seed) {
+  for (std::uint64_t seed = 100; seed < 105; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     TrainingRequest request = random_request(seed);
     request.top = 2;
@@ -120,7 +120,7 @@ TEST(TrainingSearch, PrunedAndExhaustiveFindTheSamePlans) {
     }
     EXPECT_LT(pruned->simulated, all->simulated);
   }
-  EXPECT_GE(found, 4) << "most requests have plans that fit";
+  EXPECT_GE(found, 3) << "most requests have plans that fit";
 }
 
 /// The GPT-3 step on 256 chips of TPU v4, batch 256.
