@@ -16,7 +16,12 @@ using ::testing::HasSubstr;
 class TuneTraining : public ::testing::Test {
  protected:
   test::Folder folder;
-  const std::string model = " --training " + folder.file("tiny.textproto", R"(format_version: 1 name: "tiny" layers: 4 width: 512 heads: 8 mlp: 2048 vocabulary: 4096 tied: true biases: true norm: layer sequence: 256)") + " ";
+  const std::string model =
+      " --training " +
+      folder.file(
+          "tiny.textproto",
+          R"(format_version: 1 name: "tiny" layers: 4 width: 512 heads: 8 mlp: 2048 vocabulary: 4096 tied: true biases: true norm: layer sequence: 256)") +
+      " ";
   const std::string keys_file = folder.file("tiny.yml", R"(base_emb_dim: 512
 base_num_query_heads: 4
 base_num_kv_heads: 4
@@ -40,7 +45,8 @@ TEST_F(TuneTraining, JsonHasWhatTheContractNames) {
   for (const char* key : {"plans", "candidates", "pruned", "simulated", "wall_s", "excluded"}) EXPECT_TRUE(json.contains(key)) << key;
   ASSERT_FALSE(json["plans"].empty());
   const auto& plan = json["plans"][0];
-  for (const char* key : {"rank", "slice", "mesh", "microbatches", "pipeline", "virtual_stages", "remat", "step_s", "mfu", "memory_bytes", "binding", "maxtext", "run"})
+  for (const char* key :
+       {"rank", "slice", "mesh", "microbatches", "pipeline", "virtual_stages", "remat", "step_s", "mfu", "memory_bytes", "binding", "maxtext", "run"})
     EXPECT_TRUE(plan.contains(key)) << key;
   EXPECT_EQ(test::keys(plan["mesh"]), (std::vector<std::string>{"slice", "stage", "data", "fsdp", "row", "col"}));
   int devices = 1;
@@ -72,7 +78,8 @@ TEST_F(TuneTraining, KeysOfMaxTextGiveThePlanBack) {
 }
 
 TEST_F(TuneTraining, WhatIsFixedStaysFixed) {
-  const auto json = json_of("tune" + on_8 + model + "--batch 16 --mesh stage=2,fsdp=4 --microbatches 4,8 --pipeline gpipe,1f1b --remat selected:in_proj");
+  const auto json =
+      json_of("tune" + on_8 + model + "--batch 16 --mesh stage=2,fsdp=4 --microbatches 4,8 --pipeline gpipe,1f1b --remat selected:in_proj");
   ASSERT_EQ(json["plans"].size(), 1U) << "one mesh, one plan";
   EXPECT_EQ(json["plans"][0]["mesh"]["stage"], 2);
   EXPECT_EQ(json["plans"][0]["mesh"]["fsdp"], 4);
@@ -108,7 +115,8 @@ TEST_F(TuneTraining, BadInputIsToldWithWhatIsExpected) {
 TEST_F(TuneTraining, WhereNothingFitsTheNearestIsToldByKind) {
   const Outcome outcome = podsim("tune" + on_8 + model + "--batch 16 --set chip.hbm=1MB");
   EXPECT_EQ(outcome.status, exit_bad_input);
-  for (const char* part : {"no plan fits", "weights", "gradients", "optimizer", "activations", "what would help"}) EXPECT_THAT(outcome.err, HasSubstr(part));
+  for (const char* part : {"no plan fits", "weights", "gradients", "optimizer", "activations", "what would help"})
+    EXPECT_THAT(outcome.err, HasSubstr(part));
 }
 
 }  // namespace

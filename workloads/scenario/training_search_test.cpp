@@ -80,8 +80,8 @@ TEST(TrainingBounds, NoStepIsFasterOrNeedsLessThanItsBounds) {
       ASSERT_FALSE(sharp.front().problem) << to_text(*sharp.front().problem);
       const System& system = request.systems[candidate.system];
       const TrainingStep& step = quick.front().divided;
-      SCOPED_TRACE(system.machine.name + " " + to_text(step.mesh) + " " + step.pipeline + " x " + std::to_string(step.virtual_stages) + ", " + std::to_string(step.microbatches) + ", remat " +
-                   to_text(step.remat));
+      SCOPED_TRACE(system.machine.name + " " + to_text(step.mesh) + " " + step.pipeline + " x " + std::to_string(step.virtual_stages) + ", " +
+                   std::to_string(step.microbatches) + ", remat " + to_text(step.remat));
       const auto planned = choose_layers(system, {.step = quick.front().given}, options);
       ASSERT_TRUE(planned);
       const auto problem = make_problem(system, *planned);
