@@ -1,7 +1,9 @@
 #include "workloads/collectives.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <memory>
+#include <set>
 
 namespace podsim {
 
@@ -115,6 +117,26 @@ CollectiveChooser by_dimension(ChunkRule chunks) {
       auto expansion = at_once(mesh, program, whole);
       return expansion ? expansion : in_turn(mesh, program, whole);
     }};
+  };
+}
+
+CollectiveChooser direct_between_slices(const System& system, CollectiveChooser otherwise) {
+  const auto direct_one = always("direct");
+  assert(direct_one);
+  const auto chips = static_cast<int>(chips_of(system.slice));
+  return [otherwise = std::move(otherwise), direct_one = *direct_one, placement = system.placement, chips](
+             const Schedule& schedule, const Program& program, const Collective& collective) {
+    const bool between = collective.axes.size() == 1 && [&] {
+      const AxisView& axis = collective.axes.front();
+      std::set<int> slices;
+      Coordinates at(schedule.mesh.axes().size(), 0);
+      for (int c = 0; c < axis.size; ++c) {
+        at[static_cast<std::size_t>(axis.axis)] = c * axis.stride;
+        slices.insert(placement.chip_of[schedule.mesh.device(at).index()].value / chips);
+      }
+      return slices.size() > 1 && slices.size() == static_cast<std::size_t>(axis.size);
+    }();
+    return between ? direct_one(schedule, program, collective) : otherwise(schedule, program, collective);
   };
 }
 

@@ -1,6 +1,7 @@
 // A machine's default lowering of collectives. Algorithms see no machine, so these functions turn its values into arguments.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "algorithms/collectives/collectives.hpp"
@@ -25,5 +26,11 @@ CollectiveChooser on_factors(CollectiveChooser chooser, std::vector<AxisView> fa
 /// Lowers collectives on a folded axis by physical dimension: with `rotations` (all dimensions at once) if the kind allows it, otherwise
 /// one dimension after the other. All other collectives as in ring_or_line().
 CollectiveChooser by_dimension(ChunkRule chunks);
+
+/// Lowers collectives along one axis whose devices are all in different slices by `direct`: each device sends to all others at once, so that a doubling
+/// of the slices adds its latency (dcn.sync) twice to an all-reduce, where a ring would add it in each of its steps. All other collectives by `otherwise`.
+/// As a policy of runs, with by_dimension() for all others: "direct-between-slices".
+inline constexpr std::string_view direct_between_slices_name = "direct-between-slices";
+CollectiveChooser direct_between_slices(const System& system, CollectiveChooser otherwise);
 
 }  // namespace podsim

@@ -17,10 +17,10 @@ void add_once(Strings& names, const std::string& name) {
   if (!has(names, name)) names.push_back(name);
 }
 
-/// The function of what a composer has written, without what its outputs do not need.
-TensorFunction function_of(PartComposer composer, const Strings& outputs) {
+/// The function of what a composer has written, without what its outputs do not need; `again`: but with all that repeats work.
+TensorFunction function_of(PartComposer composer, const Strings& outputs, bool again = false) {
   Schedule schedule = std::move(composer).finish(outputs);
-  schedule.programs.front() = without_unneeded(schedule.programs.front());
+  schedule.programs.front() = without_unneeded(schedule.programs.front(), again);
   return tensor_function(std::move(schedule));
 }
 
@@ -67,12 +67,12 @@ class LayerWriter {
     gradients = of_weights;
     gradients.push_back(dx);
     LayerFunctions layer;
-    layer.backward = function_of(backward_, gradients);
+    layer.backward = function_of(backward_, gradients, options_.whole);
     layer.backward_weights = function_of(std::move(weights_), of_weights);
     Strings handed{dx};  // from the first half of the backward pass
     for (const std::string& name : inputs_of(layer.backward_weights))
       if (backward_.made(name)) handed.push_back(name);
-    layer.backward_inputs = function_of(std::move(backward_), handed);
+    layer.backward_inputs = function_of(std::move(backward_), handed, options_.whole);
     layer.backward_inputs.function.name += ", inputs";
     Strings kept{"Y"};
     for (const TensorFunction* reader : {&layer.backward, &layer.backward_inputs, &layer.backward_weights})

@@ -14,6 +14,7 @@ namespace podsim {
 struct LayerOptions {
   bool recompute = false;            // nothing but the outputs of `saved`; the backward pass computes again what it needs
   std::vector<std::string> saved{};  // with recompute: stages
+  bool whole = false;                // with recompute: everything again but `saved`, also what nothing needs
 };
 
 /// Parameters are named by their tensors:
@@ -27,8 +28,8 @@ struct LayerFunctions {
   TensorFunction forward, backward, backward_inputs, backward_weights;
 };
 
-/// Tasks that compute again are marked (Task::recompute). Nothing is computed that no result needs: the last product of a layer is not computed again. Errors: those of block_schedule(); a workload whose
-/// stages do not follow one another.
+/// Tasks that compute again are marked (Task::recompute). Nothing is computed that no result needs: the last product of a layer is not computed
+/// again, except with `whole`. Errors: those of block_schedule(); a workload whose stages do not follow one another.
 Expected<LayerFunctions> layer_functions(const Submesh& submesh, const Workload& workload, const Plan& plan, const LayerOptions& options = {});
 
 }  // namespace podsim

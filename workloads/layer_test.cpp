@@ -147,6 +147,12 @@ TEST(LayerFunctions, ComputeAgainWhatTheBackwardPassNeedsAndWasNotKept) {
   EXPECT_FALSE(has_parameter(full.backward, "in_proj.Y"));
   EXPECT_THAT(labels_of(full.backward_weights, "again"), ::testing::IsEmpty()) << "the first half hands it over";
   EXPECT_TRUE(has_parameter(full.backward_inputs, "norm1.Y"));
+  const LayerFunctions whole = functions({true, {}, true});
+  for (const TensorFunction* backward : {&whole.backward, &whole.backward_inputs})
+    for (const char* stage : {"again in_proj", "again ff2", "again residual2"})
+      EXPECT_THAT(labels_of(*backward, stage), ::testing::Not(::testing::IsEmpty())) << stage;
+  EXPECT_THAT(labels_of(whole.backward_weights, "again"), ::testing::IsEmpty());
+  EXPECT_EQ(whole.forward.parameters, full.forward.parameters) << "it keeps no more";
   const LayerFunctions some = functions({true, {"in_proj"}});
   EXPECT_TRUE(has_parameter(some.forward, "in_proj.Y"));
   EXPECT_THAT(labels_of(some.backward, "again in_proj"), ::testing::IsEmpty());

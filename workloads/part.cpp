@@ -47,13 +47,6 @@ class PartWriter {
                after);
   }
 
-  /// What is added up over the devices along the features is cut by tokens among them.
-  void share_tokens(std::int64_t tokens) {
-    const std::int64_t devices = std::int64_t{tokens_.size} * features_.size;
-    if (tokens % devices != 0 && problem_.message.empty())
-      problem_.message = fmt::format("{}: {} tokens must be a multiple of {} devices", name_, tokens, devices);
-  }
-
   Expected<Schedule> finish() && {
     if (!problem_.message.empty()) return problem_;
     return Schedule{std::move(name_), builder_.mesh(), {std::move(builder_).finish()}, {}};
@@ -95,7 +88,6 @@ void write_norm(PartWriter& writer, const WorkloadPart& part) {
   const Dimensions width{{part.norm == Norm::layer ? 2 : 1}};
   const auto n = static_cast<double>(part.inputs);
   const bool split = writer.features().size > 1;
-  if (split) writer.share_tokens(part.tokens);
   if (part.pass == Pass::forward) {
     const Region x = writer.tensor("X", Role::input, tokens, features), y = writer.tensor("Y", Role::output, tokens, features);
     const Region sums = writer.tensor("sums", Role::output, tokens, width, DType::f32);

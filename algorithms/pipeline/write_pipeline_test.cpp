@@ -95,7 +95,7 @@ TEST(WritePipeline, RanksHaveTheBubbleOfTheClosedForm) {
   for (const PipelineSchedule kind : {PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b})
     for (const int ranks : {2, 4}) {
       const SmallSystem pod = row_of(machine, ranks);
-      const auto schedule = write_pipeline(pod.mesh, 0, step_of({kind, ranks, ranks, 8}, false), units_of_work(100));
+      const auto schedule = write_pipeline(pod.mesh, pod.mesh.whole(0), step_of({kind, ranks, ranks, 8}, false), units_of_work(100));
       ASSERT_TRUE(schedule);
       const auto model = testing::model_of(pod, *schedule);
       const auto timeline = testing::run(pod, *schedule, "des");

@@ -468,6 +468,19 @@ TEST(Metrics, PeakMemoryIsOfBuffersFromFirstWriteToLastUse) {
   EXPECT_EQ(run(pod, w.schedule).metrics.peak_memory, Bytes{400 + 400 + 200 + 400});
 }
 
+TEST(Metrics, BuffersOnTheHostAreNotTheDevices) {
+  Machine machine = plain_machine();
+  machine.dcn.host_bandwidth = BytesPerSecond{4e9};
+  const SmallSystem pod = small_system(machine, {1});
+  Writer w{pod.mesh};
+  const BufferId in = w.replicated("in", Role::input, {100}), a = w.scratch("a", {100}), out = w.replicated("out", Role::output, {1000});
+  const BufferId away = w.scratch("away", {100});
+  for (const BufferId there : {away, out}) w.now().buffers[there.index()].on_host = true;
+  const TaskId gone = w.add("gone", Local{LocalKind::to_host, {part(in, 0, 100)}, {part(away, 0, 100)}, 1, Unit::dma});
+  w.add("back", Local{LocalKind::from_host, {part(away, 0, 100)}, {part(a, 0, 100)}, 1, Unit::dma}, {after(gone)});
+  EXPECT_EQ(run(pod, w.schedule).metrics.peak_memory, Bytes{400 + 400}) << "in, and a when it comes back";
+}
+
 TEST(Metrics, OutputsCountFromTheBeginningEvenIfNobodyTouchesThem) {
   const SmallSystem pod = small_system(plain_machine(), {2});
   Writer w{pod.mesh};

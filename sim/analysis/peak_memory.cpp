@@ -9,6 +9,9 @@ namespace podsim {
 
 namespace {
 
+/// Of the device's memory.
+bool is_scratch(const Buffer& buffer) { return buffer.role == Role::scratch && !buffer.on_host; }
+
 /// Buffers of one program: when each was live on each node.
 class Lives {
  public:
@@ -44,7 +47,8 @@ class Lives {
     for (std::size_t c = 0; c < all.size(); ++c)
       if (now += all[c].by; now > peak) peak = now, until = c + 1;
     std::vector<int> live(program.buffers.size() + calls_[local].size(), 0);
-    for (std::size_t b = 0; b < program.buffers.size(); ++b) live[b] = program.buffers[b].role != Role::scratch ? 1 : 0;
+    for (std::size_t b = 0; b < program.buffers.size(); ++b)
+      live[b] = program.buffers[b].role != Role::scratch && !program.buffers[b].on_host ? 1 : 0;
     for (std::size_t c = 0; c < until; ++c) live[all[c].of] += all[c].by > Bytes{} ? 1 : -1;
     std::vector<LiveBuffer> result;
     for (std::size_t i = 0; i < live.size(); ++i) {
@@ -80,7 +84,7 @@ class Lives {
       all.push_back({end, Bytes{} - size, of});
     };
     for (std::size_t b = 0; b < program.buffers.size(); ++b)
-      if (const std::size_t at = b * nodes_ + local; program.buffers[b].role == Role::scratch && begin_[at] <= end_[at])
+      if (const std::size_t at = b * nodes_ + local; is_scratch(program.buffers[b]) && begin_[at] <= end_[at])
         lives(b, size_of(program.buffers[b]), begin_[at], end_[at]);
     for (std::size_t c = 0; c < calls_[local].size(); ++c) {
       const CallScratch& call = calls_[local][c];
@@ -93,7 +97,7 @@ class Lives {
   static Bytes kept(const Program& program) {
     Bytes sum;
     for (const Buffer& buffer : program.buffers)
-      if (buffer.role != Role::scratch) sum += size_of(buffer);
+      if (buffer.role != Role::scratch) sum += size_on_device(buffer);
     return sum;
   }
 

@@ -11,6 +11,7 @@
 namespace podsim {
 
 /// Per node, the largest sum of live buffers over time: a scratch buffer lives from its earliest write to its last use, inputs and outputs always.
+/// Buffers on the host are not the device's.
 std::vector<Bytes> peak_memory(const Model& model, const Timeline& timeline);
 
 /// Storage that a device holds: a buffer of its program, or the scratch buffers of a played Call.

@@ -72,6 +72,8 @@ TEST(ScheduleConfig, NumbersOfSavedValuesStay) {
   EXPECT_EQ(saved_number(LocalKind::unpack_blocks), 41);
   EXPECT_EQ(saved_number(LocalKind::convert), 42);
   EXPECT_EQ(saved_number(LocalKind::adamw), 50);
+  EXPECT_EQ(saved_number(LocalKind::from_host), 51);
+  EXPECT_EQ(saved_number(LocalKind::one_hot), 52);
   EXPECT_EQ(saved_number(ReferenceKind::input), 0);
   EXPECT_EQ(saved_number(ReferenceKind::gelu), 10);
   EXPECT_EQ(saved_number(ReferenceKind::block_collective), 13);
@@ -124,6 +126,7 @@ program {
     grouped: [3]
   }
   buffer { name: "P" extents: [8] dtype: s32 role: output tensor: "P" sharding { } }
+  buffer { name: "away" extents: [8] dtype: f32 on_host: true }
   task {
     label: "multiply"
     matmul {

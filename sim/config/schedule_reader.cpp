@@ -307,6 +307,7 @@ class ScheduleReader {
       if (message.unpadded(e) < 0) problem(place.at("unpadded", e), "an extent must not be negative, got {}", message.unpadded(e));
     }
     buffer.grouped.assign(message.grouped().begin(), message.grouped().end());
+    buffer.on_host = message.on_host();
     return buffer;
   }
 

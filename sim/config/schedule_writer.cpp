@@ -152,6 +152,7 @@ class ScheduleWriter {
     for (const std::int64_t extent : buffer.unpadded) message.add_unpadded(extent);
     for (const int dims : buffer.grouped) message.add_grouped(dims);
     for (const AxisView& axis : buffer.unreduced) write(axis, *message.add_unreduced());
+    if (buffer.on_host) message.set_on_host(true);
   }
 
   void write(const AxisView& view, proto::AxisView& message) const {

@@ -35,6 +35,8 @@ inline Schedule every_operation() {
       {"Z", {4, 1, 8}, DType::c64, Role::output, "Z", {{}, {row}, {}}, {24}, {3}},
       {"P", {8}, DType::s32, Role::output, "P", {{}}},
   };
+  program.buffers.push_back({"away", {8}, DType::f32, Role::scratch, "", {}});
+  program.buffers.back().on_host = true;
   const Region x{BufferId{0}, {all(2), podsim::block(own(row, 1), 2), span(4, 8)}};
   const Region y{BufferId{1}, {Range{Affine{{AxisTerm{half, -2}, AxisTerm{row, 3}}, 7, 5}, -4, 30, 3}, all(16)}};
   const Region first{BufferId{2}, {all(8)}}, second{BufferId{3}, {all(8)}}, nothing{BufferId{4}, {}};

@@ -165,7 +165,11 @@ WorkTime local_work(const Machine& machine, const Program& program, const Task& 
   const Region& first = local.reads.empty() ? local.writes.front() : local.reads.front();
   const DType dtype = program.buffers[first.buffer.index()].dtype;
   Seconds arithmetic = flops.vector / machine.chip.vector_peak;  // the matrix unit and the vector unit work side by side
-  if (flops.matrix > Flops{}) arithmetic = std::max(arithmetic, flops.matrix / (machine.chip.matmul_efficiency * peak_of(machine, dtype)));
+  if (flops.matrix > Flops{}) {
+    const bool attends = local.kind == LocalKind::attention || local.kind == LocalKind::attention_grad;
+    const double efficiency = machine.chip.matmul_efficiency * (attends ? machine.chip.attention_efficiency : 1);
+    arithmetic = std::max(arithmetic, flops.matrix / (efficiency * peak_of(machine, dtype)));
+  }
   return overlapped(software_launch_of_local(machine, task), arithmetic, bytes, machine.chip);
 }
 

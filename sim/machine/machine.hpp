@@ -39,6 +39,7 @@ struct Chip {
   double matmul_efficiency = 1;                                 // fraction of peak, for padded extents; with a table or surface its largest value
   MatmulTable matmul_table{};                                   // efficiency by extents (unpadded)
   MatmulSurface matmul_surface{};                               // or a share of the roofline by extents; never both
+  double attention_efficiency = 1;                              // of what matmul_efficiency gives: what kernels of attention reach
   int matmul_units = 1;                                         // that the blocks of a product are dealt out to in waves: the SMs of a GPU
   Bytes hbm;                                                    // the largest Bytes: unlimited
   BytesPerSecond hbm_bandwidth = unlimited<BytesPerSecond>;
@@ -174,7 +175,7 @@ struct WorkTime {
 /// launch + max(c, h) + (1 - overlap_hbm) min(c, h), where rest is the last part; c = arithmetic_time(), h = memory_time().
 WorkTime matmul_work(const Machine& machine, const Matmul& matmul, DType dtype);
 
-/// The same with c = max(vector flops / vector_peak, matrix flops / (peak * matmul_efficiency)). The bytes of a region count ceil(r/lanes)*lanes/r
+/// The same with c = max(vector flops / vector_peak, matrix flops / (peak * matmul_efficiency)), of attention times attention_efficiency. The bytes of a region count ceil(r/lanes)*lanes/r
 /// times, r = elements contiguous in its buffer's last dimension. alias, join and add-in-switch: zero. launch: software.launch[kind of its
 /// Collective], in_switch_launch if a switch works on it, and, out of place, the own block over own_block_bandwidth. Lowered tasks do not pay
 /// launch[local].

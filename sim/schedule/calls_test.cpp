@@ -184,6 +184,8 @@ TEST(Shapes, OfCallsAndFunctionsAreChecked) {
               ElementsAre("task 0 \"one\": \"from\" of \"pass\" is f32[8], buffer \"wide\" is f32[9]"));
   EXPECT_THAT(problems([&](Caller& f) { call(f).arguments[0] = f.w.scratch("half", {8}, DType::bf16); }),
               ElementsAre("task 0 \"one\": \"from\" of \"pass\" is f32[8], buffer \"half\" is bf16[8]"));
+  EXPECT_THAT(problems([&](Caller& f) { f.w.now().buffers[f.b.index()].on_host = true; }),
+              ElementsAre("task 0 \"one\": \"to\" of \"pass\" is on the device, buffer \"b\" on the host"));
   EXPECT_THAT(problems([&](Caller& f) { f.w.now().tasks.back().where = between(f.w.axis(0), 0, 1); }),
               ElementsAre(HasSubstr("a Call has no guard")));
   EXPECT_THAT(problems([&](Caller& f) { f.w.schedule.functions.front().parameters = 4; }), Contains(HasSubstr("4 parameters, but 3 buffers")));

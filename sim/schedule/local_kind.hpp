@@ -68,6 +68,7 @@ enum class LocalKind {
   sum_along,         // [.., d, ..] -> [.., 1, ..]: the sum along the one dimension that differs; if none does, a copy
   broadcast_in_dim,  // [.., 1 or d, ..] -> [.., d, ..]: dimensions of length 1 are repeated
   to_host,           // writes[0] = reads[0], in the memory of the chip's host
+  from_host,         // writes[0] = reads[0] from the memory of the chip's host
 
   // Transforms along one dimension, dims[0] of what is read and dims[1] of what is written; the other dimensions stand in the same order.
   fft,      // x (f32 or c64) of length n -> X[k] = sum over j of x[j] exp(-2 pi i jk / n), c64
@@ -99,6 +100,7 @@ enum class LocalKind {
   cross_entropy,       // logits, statistics [P, tokens, 2], targets -> loss: sum of (lse - logit of the target) / N over tokens whose target is among the own classes
   cross_entropy_grad,  // logits, statistics [P, tokens, 2], targets -> dlogits = (exp(logit - lse) - 1 at the target) / N
   add_rows,            // B, index -> row number r is the sum of B's rows i with index[i] = r, in order of i, in float32: the gradient of gather_rows. `factor` as there
+  one_hot,             // index -> row i is 1 in the column number index[i], if that is among its columns, else 0. numbering: of columns. `factor`: how many numbers there are
   sgd,                 // parameters, gradient -> parameters
   adamw,               // parameters, gradient, m, v -> parameters, m, v
 };
@@ -156,6 +158,7 @@ LocalFlops solve_flops(const Local& local);  // 2/3 n^3 + 2 n^2 m for each syste
 /// statistic and 3 for each logit.
 LocalFlops cross_entropy_flops(const Local& local);
 LocalFlops cross_entropy_grad_flops(const Local& local);
+LocalFlops one_hot_flops(const Local& local);  // a comparison of the vector unit for each element that is written
 
 /// A row of the table.
 struct LocalTraits {
@@ -217,6 +220,8 @@ inline constexpr std::array<LocalTraits, local_kind_count> local_table{{
      .shapes = shapes::broadcast_in_dim, .dtypes = dtypes::any},
     {.kind = LocalKind::to_host, .name = "to-host", .reads = 1, .writes = 1, .role = LocalRole::layout, .category = "copy", .cost = LocalCost::host,
      .dtypes = dtypes::any},
+    {.kind = LocalKind::from_host, .name = "from-host", .reads = 1, .writes = 1, .role = LocalRole::layout, .category = "copy", .cost = LocalCost::host,
+     .dtypes = dtypes::any},
     {.kind = LocalKind::fft, .name = "fft", .reads = 1, .writes = 1, .category = "fft", .flops = fft_flops, .shapes = shapes::fft,
      .dtypes = dtypes::any, .in_place = 1},
     {.kind = LocalKind::ifft, .name = "ifft", .reads = 1, .writes = 1, .category = "fft", .flops = fft_flops, .shapes = shapes::fft,
@@ -258,6 +263,8 @@ inline constexpr std::array<LocalTraits, local_kind_count> local_table{{
     {.kind = LocalKind::cross_entropy_grad, .name = "cross-entropy-grad", .reads = 3, .writes = 1, .category = "loss", .flops = cross_entropy_grad_flops,
      .shapes = shapes::cross_entropy_grad, .dtypes = dtypes::any, .in_place = 1, .factor = true},
     {.kind = LocalKind::add_rows, .name = "add-rows", .reads = 2, .writes = 1, .flops = per_element<1>, .shapes = shapes::add_rows, .dtypes = dtypes::any,
+     .factor = true},
+    {.kind = LocalKind::one_hot, .name = "one-hot", .reads = 1, .writes = 1, .flops = one_hot_flops, .shapes = shapes::one_hot, .dtypes = dtypes::any,
      .factor = true},
     {.kind = LocalKind::sgd, .name = "sgd", .reads = 2, .writes = 1, .category = "optimiser", .flops = per_element<4>, .shapes = shapes::sgd, .in_place = 2},
     {.kind = LocalKind::adamw, .name = "adamw", .reads = 4, .writes = 3, .category = "optimiser", .flops = per_element<16>, .shapes = shapes::adamw,

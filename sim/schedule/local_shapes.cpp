@@ -197,6 +197,11 @@ bool has_dim(const Region& region, int dim, OperandCheck& check, std::string_vie
   return false;
 }
 
+/// `factor` of kinds with an index.
+void numbers_counted(const Local& local, OperandCheck& check) {
+  if (!is_count(local.factor)) check.problem(fmt::format("{} numbers of rows; expected a whole number between 1 and 2^31", local.factor));
+}
+
 /// An index picks rows of matrices of any number of rows; `picked` has one row for each entry.
 void picked_rows(const Local& local, OperandCheck& check, std::size_t array, std::size_t picked, std::size_t index) {
   const auto of_array = matrix(local, check, array, "the array"), of_picked = matrix(local, check, picked, "the picked rows");
@@ -204,7 +209,7 @@ void picked_rows(const Local& local, OperandCheck& check, std::size_t array, std
   check.dtype_among(named, integers, "the index");
   if (!numberings_fit(local, check, 1) || !of_array || !of_picked) return;
   expect(check, "the picked rows", *of_picked, {elements_of(named), of_array->columns});
-  if (!is_count(local.factor)) check.problem(fmt::format("{} numbers of rows; expected a whole number between 1 and 2^31", local.factor));
+  numbers_counted(local, check);
 }
 
 }  // namespace
@@ -294,6 +299,16 @@ void swap_rows(const Local& local, OperandCheck& check) {
 void add_rows(const Local& local, OperandCheck& check) {
   for (const Region* region : {&local.reads[0], &local.writes[0]}) check.dtype_among(*region, dtypes::real, "an array of rows");
   picked_rows(local, check, 2, 0, 1);
+}
+
+void one_hot(const Local& local, OperandCheck& check) {
+  const auto rows = matrix(local, check, 1, "the result");
+  const Region& index = local.reads[0];
+  check.dtype_among(index, integers, "the index");
+  check.dtype_among(local.writes[0], dtypes::real, "the result");
+  if (!numberings_fit(local, check, 1) || !rows) return;
+  expect(check, "the result", *rows, {elements_of(index), rows->columns});
+  numbers_counted(local, check);
 }
 
 void solve(const Local& local, OperandCheck& check) {

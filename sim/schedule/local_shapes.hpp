@@ -90,6 +90,7 @@ void swap_rows(const Local& local, OperandCheck& check);
 void solve(const Local& local, OperandCheck& check);
 
 void add_rows(const Local& local, OperandCheck& check);
+void one_hot(const Local& local, OperandCheck& check);
 
 void pack_blocks(const Local& local, OperandCheck& check);
 void unpack_blocks(const Local& local, OperandCheck& check);

@@ -323,10 +323,13 @@ struct Buffer {
   std::vector<std::int64_t> unpadded{};         // input, output: the tensor's extents without padding; empty: there is none
   std::vector<int> grouped{};                   // with unpadded: buffer dimensions per dimension of the tensor
   std::vector<AxisView> unreduced{};            // output: the tensor is the sum of what the devices along these axes hold
+  bool on_host = false;                         // in the memory of the chip's host: written by to-host and read by from-host, and by nothing else
   WrittenAt written_at{};
   friend bool operator==(const Buffer&, const Buffer&) = default;
 };
 Bytes size_of(const Buffer& buffer);
+/// Of the device's memory that it takes: none if it is on the host.
+Bytes size_on_device(const Buffer& buffer);
 
 /// Devices as half-open ranges of indices, increasing and disjoint.
 struct DeviceSet {

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "sim/schedule/program_builder.hpp"
 #include "sim/schedule/text.hpp"
 #include "sim/schedule/validate.hpp"
 
@@ -46,6 +47,7 @@ class ShapeChecker {
     const std::size_t before = problems_.size();
     for (const Buffer& buffer : program.buffers) check_buffer(buffer);
     if (problems_.size() > before) return;  // regions are judged by their buffers
+    has_host_buffers_ = std::any_of(program.buffers.begin(), program.buffers.end(), [](const Buffer& buffer) { return buffer.on_host; });
     for (std::size_t t = 0; t < program.tasks.size(); ++t) check_task(TaskId{t});
   }
 
@@ -237,6 +239,25 @@ class ShapeChecker {
               name_of(dtype(matmul.out)));
   }
 
+  /// Only copies between device and host touch memory of the host.
+  void check_host(const Op& op) {
+    const auto* local = std::get_if<Local>(&op);
+    const auto on_host = [&](const Region& region) { return program_->buffers[region.buffer.index()].on_host; };
+    const auto touches = [&](const Region& region, bool writes) {
+      if (region.buffer.value < 0 || region.buffer.index() >= program_->buffers.size() || !on_host(region)) return;
+      if (local != nullptr && local->kind == (writes ? LocalKind::to_host : LocalKind::from_host)) return;
+      problem("{}: buffer {} is on the host: expected only to-host to write it and from-host to read it", task(),
+              quoted(program_->buffers[region.buffer.index()].name));
+    };
+    if (local != nullptr) {
+      for (const Region& region : local->reads) touches(region, false);
+      for (const Region& region : local->writes) touches(region, true);
+      return;
+    }
+    Op copy = op;
+    for (const Region* region : regions_of(copy)) touches(*region, false);
+  }
+
   void check(const Local& local) {
     const LocalTraits& traits = traits_of(local.kind);
     if (static_cast<int>(local.reads.size()) != traits.reads || static_cast<int>(local.writes.size()) != traits.writes) {
@@ -425,6 +446,9 @@ class ShapeChecker {
       if (given.dtype != wanted.dtype || given.extents != wanted.extents)
         problem("{}: {} of {} is {}[{}], buffer {} is {}[{}]", task(), quoted(wanted.name), quoted(function.name), name_of(wanted.dtype),
                 fmt::join(wanted.extents, ","), quoted(given.name), name_of(given.dtype), fmt::join(given.extents, ","));
+      if (given.on_host != wanted.on_host)
+        problem("{}: {} of {} is on the {}, buffer {} on the {}", task(), quoted(wanted.name), quoted(function.name),
+                wanted.on_host ? "host" : "device", quoted(given.name), given.on_host ? "host" : "device");
     }
   }
 
@@ -458,6 +482,7 @@ class ShapeChecker {
     check_origin(program_->tasks[id.index()].origin);
     const Task& entry = program_->tasks[id.index()];
     std::visit([&](const auto& op) { check(op); }, entry.op);
+    if (has_host_buffers_) check_host(entry.op);
     for (const Condition& condition : entry.where) check_affine(condition.value, "where");
     if (entry.origin) check_view(entry.origin->axis, "origin");
     if (is_launch(entry.op) && !entry.origin) problem("{}: a launch starts a Collective, so it needs its origin", task());
@@ -512,7 +537,7 @@ class ShapeChecker {
 
   const Schedule& schedule_;
   const Program* program_ = nullptr;
-  bool in_function_ = false;
+  bool in_function_ = false, has_host_buffers_ = false;
   const Program* origins_of_ = nullptr;
   std::map<int, Origin> origins_;  // of one program, by collective: the first
   const Program* groups_of_ = nullptr;

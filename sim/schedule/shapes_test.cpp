@@ -90,6 +90,51 @@ TEST(Shapes, Buffers) {
   });
 }
 
+TEST(Shapes, OnlyCopiesTouchTheHost) {
+  const auto on_host = [](Schedule& s, int position) { buffer(s, position).on_host = true; };
+  const std::string said = " is on the host: expected only to-host to write it and from-host to read it";
+  expect_each({
+      {"a copy to and from it",
+       [&](Schedule& s) {
+         task(s, add_task).op = Local{LocalKind::join, {}, {}, 1, Unit::dma}, task(s, shift_task).op = Local{LocalKind::join, {}, {}, 1, Unit::dma};
+         task(s, shift_task).after.clear();
+         s.programs[0].tasks.resize(shift_task + 1);
+         on_host(s, b);
+         op<Local>(s, copy_task).kind = LocalKind::to_host;
+       },
+       {}},
+      {"another Local writes it",
+       [&](Schedule& s) {
+         s.programs[0].tasks.resize(copy_task + 1);
+         on_host(s, b);
+       },
+       {"task 1 \"copy\": buffer \"b\"" + said}},
+      {"to-host reads it",
+       [&](Schedule& s) {
+         s.programs[0].tasks.resize(copy_task + 1);
+         on_host(s, a);
+         op<Local>(s, copy_task).kind = LocalKind::to_host;
+       },
+       {"task 1 \"copy\": buffer \"a\"" + said}},
+      {"from-host reads it",
+       [&](Schedule& s) {
+         s.programs[0].tasks.resize(copy_task + 1);
+         on_host(s, a);
+         op<Local>(s, copy_task).kind = LocalKind::from_host;
+       },
+       {}},
+      {"a product reads it",
+       [&](Schedule& s) {
+         s.programs[0].tasks.resize(matmul_task + 1);
+         on_host(s, X);
+       },
+       {"task 0 \"matmul\": buffer \"X\"" + said}},
+      {"transfers use it",
+       [&](Schedule& s) { on_host(s, c); },
+       {"task 6 \"gather\": buffer \"c\"" + said, "task 7 \"scatter\": buffer \"c\"" + said}},
+  });
+}
+
 TEST(Shapes, Regions) {
   const auto left = [](Schedule& s) -> Region& { return op<Matmul>(s, matmul_task).left; };
   expect_each({

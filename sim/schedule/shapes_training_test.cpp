@@ -135,6 +135,17 @@ TEST(TrainingShapes, RowsAreAddedByAnIndexOfTheirNumbers) {
               ElementsAre("2.5 numbers of rows; expected a whole number between 1 and 2^31"));
 }
 
+TEST(TrainingShapes, OneHotRowsAreAsManyAsTheIndexHasNumbers) {
+  Local one_hot{LocalKind::one_hot, {}, {}, 100};
+  one_hot.numbering = {{own({0, 1, 2})}};
+  EXPECT_THAT(said_of_training(one_hot, {{{5}, whole}, {{5, 50}, bits16}}), IsEmpty());
+  EXPECT_THAT(said_of_training(one_hot, {{{5}, whole}, {{6, 50}}}), ElementsAre("the result is 6x50; expected 5x50"));
+  EXPECT_THAT(said_of_training(one_hot, {{{5}}, {{5, 50}, whole}}),
+              ElementsAre("the index is f32; expected s32", "the result is s32; expected f32 or bf16"));
+  one_hot.factor = 0;
+  EXPECT_THAT(said_of_training(one_hot, {{{5}, whole}, {{5, 50}}}), ElementsAre("0 numbers of rows; expected a whole number between 1 and 2^31"));
+}
+
 TEST(TrainingShapes, OptimisersKeepCountsAndMomentsAreFloat32) {
   const TrainingOperand parameters{{4, 6}, bits16}, gradient{{24}}, moment{{24}};
   const TrainingOperands right{parameters, gradient, moment, moment, parameters, moment, moment};
@@ -179,6 +190,7 @@ TEST(TrainingLocals, HaveTheirArithmetic) {
   EXPECT_EQ(vector(local_of_kind(LocalKind::cross_entropy_grad), {logits, statistics, targets, logits}), 5 * 24 + 3 * 600);
   EXPECT_EQ(vector(local_of_kind(LocalKind::add_rows), {{{5, 6}}, {{5}, whole}, {{40, 6}}}), 30)
       << "one addition per element of the rows that are added";
+  EXPECT_EQ(vector(local_of_kind(LocalKind::one_hot), {targets, logits}), 600) << "a comparison for each element";
   EXPECT_EQ(vector(local_of_kind(LocalKind::sgd), {x, x, x}), 4 * 24);
   EXPECT_EQ(vector(local_of_kind(LocalKind::adamw), TrainingOperands(7, x)), 16 * 24);
 }

@@ -58,6 +58,7 @@ TensorFunction tensor_function(Schedule schedule) {
       now[b] = BufferId{made.function.body.buffers.size()};
       if (parameters) made.parameters.push_back(buffer);
       made.function.body.buffers.push_back({buffer.name, buffer.extents, buffer.dtype, Role::scratch, {}, {}});
+      made.function.body.buffers.back().on_host = buffer.on_host;
     }
   made.function.parameters = static_cast<int>(made.parameters.size());
   for (Task& task : program.tasks)
@@ -66,11 +67,12 @@ TensorFunction tensor_function(Schedule schedule) {
   return made;
 }
 
-Program without_unneeded(const Program& program) {
+Program without_unneeded(const Program& program, bool recomputed) {
   std::vector<bool> needed(program.buffers.size()), kept(program.tasks.size());
   for (std::size_t b = 0; b < needed.size(); ++b) needed[b] = program.buffers[b].role == Role::output;
   for (std::size_t t = program.tasks.size(); t-- > 0;) {
     const Access access = access_of(program.tasks[t].op);
+    kept[t] = recomputed && program.tasks[t].recompute;
     for (const Region* region : access.writes) kept[t] = kept[t] || needed[region->buffer.index()];
     if (!kept[t]) continue;
     for (const Region* region : access.reads) needed[region->buffer.index()] = true;

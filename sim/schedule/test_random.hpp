@@ -189,6 +189,7 @@ class RandomScheduleWriter {
       case LocalKind::cross_entropy:
       case LocalKind::cross_entropy_grad:
       case LocalKind::add_rows:
+      case LocalKind::one_hot:
       case LocalKind::sgd:
       case LocalKind::adamw: return train(label, std::move(op), where);
       default: op.reads = {region(), region()}, op.writes = {region()}; break;  // triangular solves, systems
@@ -256,6 +257,14 @@ class RandomScheduleWriter {
         Local iota{LocalKind::iota, {}, {index(1, n)}};
         iota.numbering = {numbering()};
         op.reads.push_back(iota.writes[0]), op.writes = {region(chance(0.5) ? DType::f32 : DType::bf16)};
+        op.numbering = {numbering()}, op.factor = 1 << 20;
+        make(" index", std::move(iota));
+        break;
+      }
+      case LocalKind::one_hot: {
+        Local iota{LocalKind::iota, {}, {index(1, n)}};
+        iota.numbering = {numbering()};
+        op.reads = {iota.writes[0]}, op.writes = {region(real)};
         op.numbering = {numbering()}, op.factor = 1 << 20;
         make(" index", std::move(iota));
         break;

@@ -121,7 +121,7 @@ class Printer {
          buffer.role == Role::input    ? "input"
          : buffer.role == Role::output ? "output"
                                        : "scratch",
-         tensor);
+         tensor + (buffer.on_host ? " on the host" : ""));
   }
 
   std::string region(const Program& program, const Region& r) const { return to_text(mesh_, program, r); }

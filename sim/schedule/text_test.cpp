@@ -1,5 +1,6 @@
 #include "sim/schedule/text.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -58,6 +59,12 @@ program 0 on devices 0..7 16..31
      9 norm                 core norm-sums s[:,:] -> Y[0:2,0:4] factor 64 features-first
     10 attend               core attention-grad X[:,(col/4:2)*4:+4,3] Y[:,4:12] -> Y[:,4:12] features-first causal
 )");
+}
+
+TEST(ScheduleText, SaysWhichBuffersAreOnTheHost) {
+  testing::Writer w{std::vector<MeshAxis>{{"x", 2, true}}};
+  w.now().buffers[w.scratch("away", {3}).index()].on_host = true;
+  EXPECT_THAT(to_text(w.schedule), ::testing::HasSubstr("buffer away f32[3] scratch on the host\n"));
 }
 
 TEST(ScheduleText, SaysWhatItComputes) {

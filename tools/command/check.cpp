@@ -45,7 +45,7 @@ OptionGroup check_options_described() {
                          "most 64 elements\nare printed"},
                         {"structure-only", flag(), "matching, races and deadlock alone: no numbers, and no claim asked for"},
                         {"edges", flag(), "tell of every edge whether it orders a race, is implied, or is\nproven to be about timing only"}};
-  return joined({system_options(false), mesh_devices_option(), problem_options(false), workload_options(), training_options(), own, output_options(table_json)});
+  return joined({system_options(false), mesh_devices_option(), problem_options(false), workload_options(), training_options(false), own, output_options(table_json)});
 }
 
 /// As it is checked, with the description of its problem.
@@ -81,8 +81,9 @@ Expected<int> check_and_print(const Options& options, Console& console) {
     edges = *std::move(named);
   }
   line.end();
-  const int status = print_output(options, format_of(options) == Format::json ? check_json(*found, audited ? &edges : nullptr)
-                                                                              : check_table(*found) + (audited ? "\n" + edges_table(edges) : ""),
+  const auto training = problem->problem.summary.training != nullptr ? training_check(*found) : std::nullopt;
+  const int status = print_output(options, format_of(options) == Format::json ? check_json(*found, audited ? &edges : nullptr, training)
+                                                                              : check_table(*found, training) + (audited ? "\n" + edges_table(edges) : ""),
                                   console);
   return status == exit_done && !found->ok ? static_cast<int>(exit_false) : status;
 }

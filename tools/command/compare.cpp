@@ -15,7 +15,7 @@ namespace podsim {
 namespace {
 
 OptionGroup compare_options() {
-  return joined({system_options(true), mesh_devices_option(), precision_option(), what_if_options(true), problem_options(true), workload_options(), comparison_options(), engine_options(),
+  return joined({system_options(true), mesh_devices_option(), precision_option(), what_if_options(true), problem_options(true), workload_options(), training_options(true), comparison_options(), engine_options(),
                  output_options(table_json_csv)});
 }
 

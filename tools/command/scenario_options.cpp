@@ -137,16 +137,16 @@ OptionGroup workload_options() {
           {"layers", word("N"), "blocks that a device holds: counts in memory"}};
 }
 
-OptionGroup training_options() {
+OptionGroup training_options(bool several) {
   return {{"training", input_files("NAME|FILE.textproto"),
            "a training step of a model (podsim show training lists those shipped);\nwith --maxtext: KEY=VALUE, also without the option's name. Axes of --mesh:\nslice, stage, data, fsdp, row, col; left out: fsdp over all devices"},
           {"maxtext", input_file("FILE.yml"), "a training step as a configuration of MaxText has it"},
           {"batch-per-device", word("B"), "--batch over the devices; may be a fraction. Left out: 1"},
-          {"microbatches", word("M", "1"), "of a training step"},
-          {"pipeline", word("NAME"), "of several stages: gpipe, 1f1b (also if left out), eager-1f1b,\ninterleaved-1f1b, kimi-k2, zero-bubble, dual-pipe-v"},
+          {"microbatches", word(several ? "M[,...]" : "M", "1"), "of a training step"},
+          {"pipeline", word(several ? "NAME[,...]" : "NAME"), "of several stages: gpipe, 1f1b (also if left out), eager-1f1b,\ninterleaved-1f1b, kimi-k2, zero-bubble, dual-pipe-v"},
           {"virtual-stages", word("V", "1"), "stages on each rank of the pipeline"},
           {"fuse-steady-state", flag(), "of interleaved-1f1b and kimi-k2: forwards fused with backwards"},
-          {"remat", word("none|full|selected:LIST", "none"), "what the backward pass computes again: nothing, all that it needs, or\nall but the outputs of these stages: selected:in_proj,ff1"},
+          {"remat", word(several ? "none|full|layer|selected:LIST[;...]" : "none|full|layer|selected:LIST", "none"), "what the backward pass computes again: nothing, all that it needs, the\nwhole layer, or all but the outputs of these stages:\nselected:in_proj,ff1, where in_proj@host is kept on the host"},
           {"scan", word("on|off", "off"), "layers as a loop: the gradients of each are copied into one array"},
           {"optimizer", word("adamw|sgd", "adamw"), "and so its state"},
           {"steps", word("N", "1"), "training steps, one after the other on one batch"}};

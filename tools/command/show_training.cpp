@@ -18,7 +18,7 @@ OptionValue choice(std::vector<std::string> choices, std::string otherwise) {
 }
 
 OptionGroup shown_options() {
-  return joined({training_options(),
+  return joined({training_options(false),
                  {{"mesh", no_field(word("stage=2,fsdp=4", "1")), "sizes of the axes slice, stage, data, fsdp, row, col"},
                   {"chips", no_field(word("N")), "with --maxtext: the devices of a slice, for axes of -1"},
                   {"batch", word("N"), "sequences on all devices; left out: one per device"},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -62,7 +63,18 @@ std::string text_of(const CheckedOutput& output) {
 
 }  // namespace
 
-std::string check_table(const CheckReport& report) {
+std::optional<TrainingCheck> training_check(const CheckReport& report) {
+  TrainingCheck check;
+  for (const OutputError& output : report.errors) {
+    if (output.name.starts_with("loss ")) check.losses.push_back(output.found), check.reference.push_back(output.expected);
+    if (output.name.starts_with("d ")) check.max_gradient_error = std::max(check.max_gradient_error, output.max_rel_error);
+    if (output.name.starts_with("new ")) check.max_parameter_error = std::max(check.max_parameter_error, output.max_rel_error);
+  }
+  if (check.losses.empty()) return std::nullopt;
+  return check;
+}
+
+std::string check_table(const CheckReport& report, const std::optional<TrainingCheck>& training) {
   std::vector<std::vector<std::string>> rows{
       {"devices", std::to_string(report.devices)},
       {"matched", yes(report.matched)},
@@ -83,6 +95,12 @@ std::string check_table(const CheckReport& report) {
     rows.push_back({"largest error on " + (report.data == InputData::random ? "uniform data" : data),
                     report.tolerance < 1 ? fmt::format("{} (allowed {:.3g})", error, report.tolerance)
                                          : fmt::format("{} (roundings alone may make {:.3g}: the proof is in float32)", error, report.tolerance)});
+  }
+  if (training) {
+    for (std::size_t s = 0; s < training->losses.size(); ++s)
+      rows.push_back({fmt::format("loss of step {}", s + 1), fmt::format("{:.7g}  (one device in float64: {:.7g})", training->losses[s], training->reference[s])});
+    rows.push_back({"largest error of gradients", fmt::format("{:.3g} of the largest of each", training->max_gradient_error)});
+    rows.push_back({"largest error of parameters", fmt::format("{:.3g} after the last step", training->max_parameter_error)});
   }
   rows.push_back({"ok", yes(report.ok)});
   for (const CheckedOutput& output : report.outputs)
@@ -110,7 +128,7 @@ std::string edges_table(const std::vector<NamedEdge>& edges) {
   return table(rows, 4);
 }
 
-std::string check_json(const CheckReport& report, const std::vector<NamedEdge>* edges) {
+std::string check_json(const CheckReport& report, const std::vector<NamedEdge>* edges, const std::optional<TrainingCheck>& training) {
   const auto of_comparison = [&](auto value) { return report.compared_something() ? Json(value) : Json(); };
   Json json{{"compared", report.compared},
             {"devices", report.devices},
@@ -125,6 +143,18 @@ std::string check_json(const CheckReport& report, const std::vector<NamedEdge>* 
             {"ok", report.ok}};
   if (report.compared_something() && !report.inexact.empty())
     json.update({{"inexact", report.inexact}, {"proof_rel_error", report.proof_rel_error}, {"proof_tolerance", report.proof_tolerance}});
+  if (training) {
+    Json losses = Json::array(), reference = Json::array();
+    for (const double loss : training->losses) losses.push_back(loss);
+    for (const double loss : training->reference) reference.push_back(loss);
+    json.update({{"steps", static_cast<std::int64_t>(training->losses.size())},
+                 {"loss", training->losses.back()},
+                 {"loss_reference", training->reference.back()},
+                 {"losses", std::move(losses)},
+                 {"losses_reference", std::move(reference)},
+                 {"max_gradient_error", training->max_gradient_error},
+                 {"max_parameter_error", training->max_parameter_error}});
+  }
   if (report.data != InputData::random) {
     json.set("data", name_of(report.data));
     Json outputs = Json::array();

@@ -1,6 +1,7 @@
 // A proof as a table and JSON.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,16 @@ struct NamedEdge {
 Expected<std::vector<NamedEdge>> named_edges(const Schedule& lowered, Cancellation stop);
 std::string edges_table(const std::vector<NamedEdge>& edges);
 
-std::string check_table(const CheckReport& report);
+/// What a check of training steps compared, on uniform data; errors relative to the largest element of each tensor.
+struct TrainingCheck {
+  std::vector<double> losses, reference;  // of each step, on the devices and on one in float64
+  double max_gradient_error = 0, max_parameter_error = 0;
+};
+/// nullopt: the check compared no training steps (training_schedule() names its outputs).
+std::optional<TrainingCheck> training_check(const CheckReport& report);
+
+std::string check_table(const CheckReport& report, const std::optional<TrainingCheck>& training = {});
 /// Quantities that were not compared are null. `edges`: null if they were not audited.
-std::string check_json(const CheckReport& report, const std::vector<NamedEdge>* edges);
+std::string check_json(const CheckReport& report, const std::vector<NamedEdge>* edges, const std::optional<TrainingCheck>& training = {});
 
 }  // namespace podsim

@@ -45,7 +45,7 @@ bool has_idle_devices(const std::vector<Row>& rows) {
 /// Of programs with transforms or linear systems.
 bool has_kernels(const Row& row) { return row.problem.program && !row.problem.program->kernels.empty(); }
 
-/// Columns that only some rows have: what was varied, what a collective is, what a program with transforms or linear systems moves.
+/// Columns that only some rows have: what was varied, what a collective is, what a program with transforms or linear systems moves, what a training step is.
 std::vector<std::string> further_headings(const Row& row) {
   std::vector<std::string> headings;
   for (const auto& [path, value] : row.varied) headings.push_back(path);
@@ -54,6 +54,9 @@ std::vector<std::string> further_headings(const Row& row) {
       headings.emplace_back(heading);
   if (has_kernels(row))
     for (const char* heading : {"received_bytes", "contains_all_gather"}) headings.emplace_back(heading);
+  if (row.training != nullptr)
+    for (const char* heading : {"training", "batch", "microbatches", "pipeline", "virtual_stages", "remat", "step_s", "tokens_per_s", "tflops_per_chip", "model_mfu", "hfu", "recompute_s", "bubble_s"})
+      headings.emplace_back(heading);
   return headings;
 }
 
@@ -63,6 +66,14 @@ std::vector<std::string> further_cells(const Row& row) {
   if (has_kernels(row))
     for (std::string cell : {std::to_string(row.problem.program->cost.received.count()), std::string{row.problem.program->contains_all_gather ? "true" : "false"}})
       cells.push_back(std::move(cell));
+  if (row.training != nullptr) {
+    const TrainingStep& step = row.problem.training->given;
+    const TrainingResult& result = *row.training;
+    for (std::string cell : {step.model.name, std::to_string(step.batch), std::to_string(step.microbatches), step.pipeline, std::to_string(step.virtual_stages), to_text(step.remat),
+                             exact(result.step_s), exact(result.tokens_per_s), exact(result.tflops_per_chip), exact(result.mfu), exact(result.hfu), exact(result.split.recompute),
+                             exact(result.split.bubble)})
+      cells.push_back(std::move(cell));
+  }
   if (!row.problem.collective) return cells;
   const CollectiveSummary& asked = *row.problem.collective;
   const auto bandwidths = bandwidths_of(asked, Seconds{row.result.makespan_s});
@@ -279,12 +290,29 @@ std::vector<Column> collective_columns() {
           {"peak memory", peak_text}};
 }
 
+/// Of training steps.
+std::vector<Column> step_columns() {
+  const auto time = [](double TrainingSplit::*part) { return [part](const Row& row) { return time_text(row.training->split.*part); }; };
+  return {{"pipeline", [](const Row& row) { return row.problem.training->given.pipeline.empty() ? "-" : row.problem.training->given.pipeline; }},
+          {"remat", [](const Row& row) { return to_text(row.problem.training->given.remat); }},
+          {"microbatches", [](const Row& row) { return std::to_string(row.problem.training->given.microbatches); }},
+          {"step", [](const Row& row) { return time_text(row.training->step_s); }},
+          {"compute", time(&TrainingSplit::compute)},
+          {"recompute", time(&TrainingSplit::recompute)},
+          {"exposed comm", [](const Row& row) { return time_text(row.result.exposed_communication_s); }},
+          {"bubble", time(&TrainingSplit::bubble)},
+          {"tokens/s", [](const Row& row) { return fmt::format("{:.5g}", row.training->tokens_per_s); }},
+          {"MFU", [](const Row& row) { return percent(row.training->mfu); }},
+          {"HFU", [](const Row& row) { return percent(row.training->hfu); }},
+          {"peak memory", peak_text}};
+}
+
 /// The rows, and how far each is behind the best of its group.
 std::string rows_table(const std::vector<Row>& rows) {
-  const bool collectives = rows.front().problem.collective.has_value();
+  const bool collectives = rows.front().problem.collective.has_value(), steps = rows.front().training != nullptr;
   std::vector<Column> columns = pod_columns(rows);
   const std::size_t left = columns.size() + (collectives ? 3 : 2);
-  for (Column& column : collectives ? collective_columns() : compute_columns()) columns.push_back(std::move(column));
+  for (Column& column : collectives ? collective_columns() : steps ? step_columns() : compute_columns()) columns.push_back(std::move(column));
   if (std::any_of(rows.begin(), rows.end(), has_replicated)) columns.push_back({"replicated", replicated_text});
   if (std::any_of(rows.begin(), rows.end(), has_kernels)) {
     columns.push_back({"received", [](const Row& row) { return row.problem.program ? to_text(row.problem.program->cost.received) : "-"; }});

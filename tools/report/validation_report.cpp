@@ -151,6 +151,7 @@ Json json_of(const Observation& o) {
   if (!o.axis.empty()) row.set("axis", o.axis);
   if (!o.slice.empty()) row.set("slice", o.slice);
   if (o.groups > 1) row.set("groups", o.groups);
+  if (is_training_step(o)) row.update(Json{{"step", o.step}, {"pods", o.pods}});
   return row;
 }
 
@@ -213,6 +214,7 @@ Json json_of(const DatasetValidation& validation) {
 std::string observation_text(const Observation& o) {
   std::string text = o.m > 0 && o.op == ObservedOp::matmul ? fmt::format("matmul {}x{}x{}", o.m, o.n, o.k)
                                                            : fmt::format("{} {}", name_of(o.op), to_exact_text(o.bytes));
+  if (is_training_step(o)) return fmt::format("{} {} on {}{}", name_of(o.op), o.step, o.devices, o.pods > 1 ? fmt::format(" of {} slices", o.pods) : "");
   if (is_fft(o)) text = fmt::format("{} {}^3 as {}", name_of(o.op), o.points, fmt::join(o.mesh, "x"));
   if (is_composite(o)) text += fmt::format(" with {}x{}x{}", o.m, o.n, o.k);
   if (o.devices > 1) text += o.groups > 1 ? fmt::format(" on {} x {}", o.groups, o.devices) : fmt::format(" on {}", o.devices);

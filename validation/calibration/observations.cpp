@@ -13,8 +13,8 @@ namespace podsim {
 namespace {
 
 // In the order of the enums.
-constexpr std::array<std::string_view, 11> op_names = {"all-gather", "reduce-scatter", "all-reduce", "all-to-all", "broadcast", "reduce",
-                                                       "permute",    "matmul",         "hbm_copy",   "fft",        "ifft"};
+constexpr std::array<std::string_view, 12> op_names = {"all-gather", "reduce-scatter", "all-reduce", "all-to-all", "broadcast", "reduce",
+                                                       "permute",    "matmul",         "hbm_copy",   "fft",        "ifft",      "training-step"};
 constexpr std::array<std::string_view, 4> schedule_names = {"unknown", "plain", "overlapped", "bidirectional"};
 
 template <class Enum, std::size_t n>
@@ -32,10 +32,10 @@ Diagnostic no_such(const CsvField& field, std::string_view noun, const std::arra
 }
 
 // The columns, in the order in which they are written.
-enum Column { op, devices, bytes, seconds, axis, array_dim, dtype, m, n, k, schedule, source, slice, groups, in_place, latency_ms, points, mesh, column_count };
+enum Column { op, devices, bytes, seconds, axis, array_dim, dtype, m, n, k, schedule, source, slice, groups, in_place, latency_ms, points, mesh, step, pods, column_count };
 constexpr std::array<std::string_view, column_count> column_names = {"op", "devices", "bytes",    "seconds", "axis",  "array_dim", "dtype",    "m",
                                                                      "n",  "k",       "schedule", "source",  "slice", "groups",    "in_place", "latency_ms",
-                                                                     "points", "mesh"};
+                                                                     "points", "mesh", "step", "pods"};
 constexpr int required_columns = 4;
 
 // So that no product of two of them is more than 64 bits hold.
@@ -88,6 +88,7 @@ class RowReader {
   void read_shape(Observation& row);
   void read_place(Observation& row);
   void read_fft(Observation& row);
+  void read_step(Observation& row);
 
   const CsvRow& row_;
   const std::array<int, column_count>& positions_;
@@ -103,10 +104,10 @@ Expected<Observation> RowReader::read() {
   if (!found_op) return no_such(*name, "operation", op_names);
   row.op = *found_op;
   row.devices = static_cast<int>(count(devices, most_devices));
-  if (row.op != ObservedOp::matmul)
+  if (row.op != ObservedOp::matmul && !is_training_step(row))
     row.bytes = Bytes{count(bytes, most_bytes)};
   else if (const CsvField* found = field(bytes); found != nullptr && found->text != "0")
-    absent(bytes, "a matmul");
+    absent(bytes, is_training_step(row) ? "a training step" : "a matmul");
   row.time = Seconds{positive(seconds)};
   const bool local = row.op == ObservedOp::matmul || row.op == ObservedOp::hbm_copy;
   if (local) {
@@ -135,6 +136,7 @@ Expected<Observation> RowReader::read() {
   read_shape(row);
   read_place(row);
   read_fft(row);
+  read_step(row);
   if (const CsvField* found = field(source)) row.source = found->text;
   if (problem_) return *problem_;
   return row;
@@ -159,7 +161,7 @@ Expected<Observation> RowReader::read_product() {
 
 void RowReader::read_shape(Observation& row) {
   const bool any = field(m) != nullptr || field(n) != nullptr || field(k) != nullptr;
-  if (row.op == ObservedOp::hbm_copy || is_fft(row)) {
+  if (row.op == ObservedOp::hbm_copy || is_fft(row) || is_training_step(row)) {
     for (const Column column : {m, n, k}) absent(column, "op " + std::string{name_of(row.op)});
   } else if (any || row.op == ObservedOp::matmul) {
     row.m = count(m, most_elements);
@@ -201,10 +203,23 @@ void RowReader::read_fft(Observation& row) {
     fail({row_.where, "the bytes of an FFT are those of a device's block of complex numbers, which the mesh must divide"});
 }
 
+void RowReader::read_step(Observation& row) {
+  const std::string noun = "op " + std::string{name_of(row.op)};
+  if (!is_training_step(row)) {
+    for (const Column column : {step, pods}) absent(column, noun);
+    return;
+  }
+  for (const Column column : {axis, array_dim, dtype, schedule, groups, in_place}) absent(column, noun);
+  if (const CsvField* found = field(step)) row.step = found->text;
+  else fail({row_.where, "this row has no step: the name that its study has for it"});
+  if (field(pods) != nullptr) row.pods = static_cast<int>(count(pods, most_devices));
+  if (row.devices % row.pods != 0) fail({field(pods)->where, std::to_string(row.devices) + " devices are not on " + std::to_string(row.pods) + " equal slices"});
+}
+
 /// m, n, k and one time, and nothing that products of one device do not have.
 bool is_product_table(const std::array<int, column_count>& positions) {
   const auto has = [&](Column column) { return positions[column] >= 0; };
-  for (const Column column : {op, devices, bytes, axis, array_dim, schedule})
+  for (const Column column : {op, devices, bytes, axis, array_dim, schedule, step})
     if (has(column)) return false;
   return has(m) && has(n) && has(k) && has(seconds) != has(latency_ms);
 }
@@ -238,7 +253,7 @@ std::string text_of(const Observation& row, Column column) {
   switch (column) {
     case op: return std::string{name_of(row.op)};
     case devices: return std::to_string(row.devices);
-    case bytes: return row.op == ObservedOp::matmul ? std::string{} : std::to_string(row.bytes.count());
+    case bytes: return row.op == ObservedOp::matmul || is_training_step(row) ? std::string{} : std::to_string(row.bytes.count());
     case seconds: return number_text(row.time.count());
     case axis: return row.axis;
     case array_dim: return row.array_dim ? std::to_string(*row.array_dim) : std::string{};
@@ -253,6 +268,8 @@ std::string text_of(const Observation& row, Column column) {
     case in_place: return row.in_place ? "yes" : "";
     case points: return count_or_none(row.points);
     case mesh: return row.mesh.empty() ? std::string{} : std::to_string(row.mesh[0]) + "x" + std::to_string(row.mesh[1]);
+    case step: return row.step;
+    case pods: return row.pods == 1 ? std::string{} : std::to_string(row.pods);
     case latency_ms:
     case column_count: break;
   }

@@ -49,6 +49,22 @@ TEST(Observations, AnFftHasPointsAndAMesh) {
   EXPECT_EQ(error_of(heading + "all-gather,8,4096,1,1x8,16,\n"), "obs.csv:2:25: points does not belong to op all-gather, got \"16\"");
 }
 
+TEST(Observations, ATrainingStepHasANameAndSlices) {
+  const std::string heading = "op,devices,bytes,seconds,slice,step,pods\n";
+  const std::string text = heading + "training-step,64,,26.8,v4-128,22B,\ntraining-step,128,,27.5,v4-128,22B,2\n";
+  const auto rows = rows_in(text);
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_TRUE(is_training_step(rows[1]) && !is_composite(rows[1]));
+  EXPECT_EQ(rows[1].step, "22B");
+  EXPECT_EQ(rows[0].pods, 1);
+  EXPECT_EQ(rows[1].pods, 2);
+  EXPECT_EQ(write_observations(rows), text);
+  EXPECT_EQ(error_of(heading + "training-step,64,,1,,,\n"), "obs.csv:2:1: this row has no step: the name that its study has for it");
+  EXPECT_EQ(error_of(heading + "training-step,64,8,1,,22B,\n"), "obs.csv:2:18: bytes does not belong to a training step, got \"8\"");
+  EXPECT_EQ(error_of(heading + "training-step,64,,1,,22B,3\n"), "obs.csv:2:26: 64 devices are not on 3 equal slices");
+  EXPECT_EQ(error_of(heading + "all-gather,8,4096,1,,22B,\n"), "obs.csv:2:22: step does not belong to op all-gather, got \"22B\"");
+}
+
 TEST(Observations, ATableOfProductsNeedsNoMoreThanExtentsAndTimes) {
   const auto rows = rows_in("# a library's kernels\nm,n,k,latency_ms\n16,4096,8192,0.0251\n1,32,64,3e-3\n");
   ASSERT_EQ(rows.size(), 2U);

@@ -13,9 +13,9 @@ namespace {
 
 const std::string ladder_folder = std::string{PODSIM_SOURCE_DIR} + "/validation/engine_ladder/";
 
-using Row = std::map<std::string, std::string>;
+using TableRow = std::map<std::string, std::string>;
 
-std::vector<Row> rows_of(const std::string& name) {
+std::vector<TableRow> rows_of(const std::string& name) {
   const std::string text = test::bytes_of_file(ladder_folder + name);
   CsvReader reader{text, ladder_folder + name};
   const auto next = [&] {
@@ -24,9 +24,9 @@ std::vector<Row> rows_of(const std::string& name) {
     return *std::move(row);
   };
   const auto heading = next();
-  std::vector<Row> rows;
+  std::vector<TableRow> rows;
   while (const auto row = next()) {
-    Row& fields = rows.emplace_back();
+    TableRow& fields = rows.emplace_back();
     for (std::size_t i = 0; i < row->fields.size(); ++i) fields[heading->fields.at(i).text] = row->fields[i].text;
   }
   return rows;
@@ -34,7 +34,7 @@ std::vector<Row> rows_of(const std::string& name) {
 
 /// A schedule of the list with its row of the table.
 struct LadderStep {
-  Row listed, result;
+  TableRow listed, result;
   [[nodiscard]] nlohmann::ordered_json run(const std::string& engine) const {
     std::string machine = listed.at("machine");
     if (machine.ends_with(".textproto")) machine = ladder_folder + machine;
@@ -43,14 +43,14 @@ struct LadderStep {
 };
 
 std::vector<LadderStep> ladder() {
-  const std::vector<Row> listed = rows_of("schedules.csv"), results = rows_of("results.csv");
+  const std::vector<TableRow> listed = rows_of("schedules.csv"), results = rows_of("results.csv");
   std::vector<LadderStep> tiers;
   for (std::size_t i = 0; i < listed.size() && i < results.size(); ++i) tiers.push_back({listed[i], results[i]});
   return tiers;
 }
 
 TEST(EngineLadder, HasARowForEachScheduleAndBothAreTwenty) {
-  const std::vector<Row> listed = rows_of("schedules.csv"), results = rows_of("results.csv");
+  const std::vector<TableRow> listed = rows_of("schedules.csv"), results = rows_of("results.csv");
   ASSERT_EQ(listed.size(), 20U);
   ASSERT_EQ(results.size(), listed.size());
   const std::string readme = test::bytes_of_file(ladder_folder + "README.md");

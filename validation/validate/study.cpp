@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
 
 #include "algorithms/collectives/collectives.hpp"
+#include "algorithms/gemm/gemm.hpp"
 #include "sim/base/units.hpp"
 #include "sim/config/message_file.hpp"
 #include "validation/validate/study.pb.h"
@@ -43,6 +45,7 @@ class StudyReader {
         file_.problem(time.error());
     }
     for (int h = 0; h < message_.hypothesis_size(); ++h) study.hypotheses.push_back(hypothesis(message_.hypothesis(h), root_.at("hypothesis", h)));
+    for (int s = 0; s < message_.step_size(); ++s) study.steps.push_back(step(message_.step(s), root_.at("step", s)));
     if (study.hypotheses.empty()) study.hypotheses.push_back({"as podsim runs it", {}});
     if (message_.case__size() == 0) file_.problem(Diagnostic{{name_, 1, 1}, "expected at least one case { ... }, found none"});
     for (int c = 0; c < message_.case__size(); ++c) {
@@ -86,6 +89,35 @@ class StudyReader {
     if (fields.has("mesh"))
       if (const auto mesh = parse_mesh(fields.text("mesh"), fields.where("mesh")); !mesh) file_.problem(mesh.error());
     return fields;
+  }
+
+  StudyStep step(const proto::Study::TrainingStep& message, const Place& place) {
+    StudyStep result;
+    result.name = message.name();
+    result.products = message.products();
+    result.where = file_.where(place);
+    if (const auto algorithm = gemm_algorithm(message.products()); !algorithm) file_.problem(place.at("products"), algorithm.error().message);
+    if ((message.maxtext_size() > 0) == message.has_model()) file_.problem(place, "expected keys of maxtext or a model, found " + std::string{message.has_model() ? "both" : "neither"});
+    for (const std::string& keys : message.maxtext()) {
+      std::istringstream words{keys};
+      for (std::string key; words >> key;) result.maxtext.push_back(key);
+    }
+    if (!message.has_model()) return result;
+    TrainingStep& step = result.step;
+    const auto take = [&](const char* field, auto parsed, auto& into) {
+      if (parsed) into = *std::move(parsed);
+      else file_.problem(place.at(field), parsed.error().message);
+    };
+    take("model", find_training_model(message.model()), step.model);
+    if (message.has_mesh()) take("mesh", parse_training_mesh(message.mesh(), file_.where(place.at("mesh"))), step.mesh);
+    take("remat", parse_remat(message.remat(), file_.where(place.at("remat"))), step.remat);
+    step.batch = message.batch();
+    step.microbatches = message.microbatches();
+    step.pipeline = message.pipeline();
+    step.virtual_stages = message.virtual_stages();
+    step.pad = message.pad();
+    if (const auto whole = divided(step); !whole) file_.problem(place, whole.error().message);
+    return result;
   }
 
   Hypothesis hypothesis(const proto::Study::Hypothesis& message, const Place& place) {
@@ -139,6 +171,8 @@ class StudyReader {
     if (message.has_with_product()) rows.with_product = message.with_product();
     rows.points.assign(message.points().begin(), message.points().end());
     rows.meshes.assign(message.mesh().begin(), message.mesh().end());
+    rows.steps.assign(message.step().begin(), message.step().end());
+    rows.pods.assign(message.pods().begin(), message.pods().end());
     rows.system = system_of(message, place);
     return rows;
   }
@@ -211,6 +245,7 @@ bool among(const std::vector<T>& values, const T& value) {
 bool passes(const RowFilter& filter, const Observation& observation) {
   if (filter.with_product && *filter.with_product != is_composite(observation)) return false;
   if (tensor_bytes(observation) < filter.least || !among(filter.groups, observation.groups) || !among(filter.points, observation.points)) return false;
+  if (!among(filter.steps, observation.step) || !among(filter.pods, observation.pods)) return false;
   if (!among(filter.meshes, observation.mesh.empty() ? std::string{} : fmt::format("{}", fmt::join(observation.mesh, "x")))) return false;
   return among(filter.ops, observation.op) && among(filter.devices, observation.devices) && among(filter.schedules, observation.schedule);
 }

@@ -9,6 +9,7 @@
 #include "validation/calibration/fit/calibrate.hpp"
 #include "workloads/scenario/fields.hpp"
 #include "workloads/scenario/trust.hpp"
+#include "workloads/training/step.hpp"
 
 namespace podsim {
 
@@ -23,6 +24,8 @@ struct RowFilter {
   std::optional<bool> with_product;  // collectives with a matmul, or all others
   std::vector<std::int64_t> points;  // of FFTs
   std::vector<std::string> meshes;
+  std::vector<std::string> steps;    // of training steps
+  std::vector<int> pods;
   std::optional<Fields> system;      // without a machine
   SourceLocation where;
 };
@@ -67,6 +70,15 @@ struct StudyCase {
   SourceLocation where;
 };
 
+/// A training step that rows name. What MaxText's keys leave open follows from the slice of each row.
+struct StudyStep {
+  std::string name;
+  std::vector<std::string> maxtext;  // KEY=VALUE
+  TrainingStep step;                 // without keys
+  std::string products;              // the algorithm of gemm_algorithms() by which layers are computed along row and col
+  SourceLocation where;
+};
+
 /// What the host takes in every measured time.
 struct HostTime {
   Seconds time;
@@ -79,6 +91,7 @@ struct Study {
   std::vector<StudyValue> values;
   std::optional<Fields> system;
   std::optional<HostTime> host;
+  std::vector<StudyStep> steps;
   std::vector<Hypothesis> hypotheses;  // at least one: what `podsim run` does
   std::vector<StudyCase> cases;
   std::vector<std::string> same_machine;  // datasets of other sources

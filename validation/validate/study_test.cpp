@@ -143,6 +143,12 @@ TEST(Study, NamesWhatIsWrongAndWhere) {
               body + " }")
           .find("did you mean \"ring\""),
       std::string::npos);
+  const std::string one_case = "case { name: \"c\" rung: other_scale no_bound: \"w\" }";
+  EXPECT_EQ(problem(head + "step { name: \"s\" }\n" + one_case), "s:4:1: expected keys of maxtext or a model, found neither");
+  EXPECT_EQ(problem(head + "step { name: \"s\" model: \"palm-540b\" maxtext: \"a=1\" batch: 1 }\n" + one_case), "s:4:1: expected keys of maxtext or a model, found both");
+  EXPECT_EQ(problem(head + "step { name: \"s\" model: \"palm-540b\" batch: 1 mesh: \"rows=2\" }\n" + one_case).substr(0, 7), "s:4:44:");
+  EXPECT_NE(problem(head + "step { name: \"s\" model: \"palm-540b\" batch: 4 mesh: \"col=7\" }\n" + one_case).find("expected a multiple of 7"), std::string::npos);
+  EXPECT_NE(problem(head + "step { name: \"s\" maxtext: \"a=1\" products: \"wangs\" }\n" + one_case).find("did you mean \"wang\""), std::string::npos);
   EXPECT_NE(problem(head + "cases { }").find("s:4:"), std::string::npos);
   EXPECT_NE(problem("format_version: 2\nmachine: \"ideal\"\n").find("version"), std::string::npos);
 }

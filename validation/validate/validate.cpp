@@ -14,6 +14,7 @@
 #include "sim/base/statistics.hpp"
 #include "sim/base/thread_pool.hpp"
 #include "sim/machine/machine_fields.hpp"
+#include "validation/validate/training_rows.hpp"
 #include "workloads/scenario/read_scenario.hpp"
 
 namespace podsim {
@@ -30,6 +31,7 @@ struct Target {
 struct Job {
   std::size_t result = 0;        // of all cases under all hypotheses
   SourceLocation where;          // of the case
+  const Study* study = nullptr;  // of the dataset
   std::vector<Observation> fit;  // none: the machine as it stands
   System fit_system;
   CalibrateOptions options;
@@ -80,6 +82,7 @@ class Planner {
     if (!fit_system) return fit_system.error();
     job.fit_system = *std::move(fit_system);
     job.where = wanted.where;
+    job.study = &dataset_.study;
     job.options.dataset = dataset_.name;
     job.options.priors = wanted.priors;
     job.options.hold = wanted.hold;
@@ -190,6 +193,12 @@ Expected<ValidatedRow> predicted_row(const Observation& observation, const Syste
   return ValidatedRow{observation, whole, whole.count() / observation.time.count() - 1};
 }
 
+Expected<ValidatedRow> predicted_step(const Observation& observation, const Study& study, const System& system, Cancellation stop) {
+  const auto time = predict_step(observation, study, system, stop);
+  if (!time) return time.error();
+  return ValidatedRow{observation, *time, time->count() / observation.time.count() - 1};
+}
+
 /// What is left of measured times for the devices. Errors: nothing.
 Status take_out(Seconds host, std::vector<Observation>& rows) {
   for (Observation& row : rows) {
@@ -201,7 +210,12 @@ Status take_out(Seconds host, std::vector<Observation>& rows) {
 
 Status carry_out(Job& job) {
   Machine machine = job.fit_system.machine;
-  if (!job.fit.empty()) {
+  if (!job.fit.empty() && is_training_step(job.fit.front())) {
+    auto fitted = fit_to_steps(job.fit, *job.study, job.fit_system, job.options.only, job.options.stop);
+    if (!fitted && fitted.error().where.file.empty()) return blamed_on(job.where, fitted.error());
+    if (!fitted) return fitted.error();
+    machine = *std::move(fitted);
+  } else if (!job.fit.empty()) {
     if (auto ok = take_out(job.host, job.fit); !ok) return ok;
     auto calibration = calibrate(job.fit, job.fit_system, job.options);
     if (!calibration && calibration.error().where.file.empty()) return blamed_on(job.where, calibration.error());
@@ -214,7 +228,9 @@ Status carry_out(Job& job) {
     system = *std::move(fitted);
   }
   for (const Target& target : job.targets) {
-    auto row = predicted_row(target.observation, job.systems[target.system], job.options.predict, job.host);
+    const System& system = job.systems[target.system];
+    auto row = is_training_step(target.observation) ? predicted_step(target.observation, *job.study, system, job.options.stop)
+                                                    : predicted_row(target.observation, system, job.options.predict, job.host);
     if (!row) return row.error();
     job.rows.push_back(*std::move(row));
   }
@@ -241,14 +257,16 @@ std::string_view name_of(SizeClass size) {
 }
 
 std::optional<SizeClass> size_class_of(const Observation& observation) {
-  if (observation.op == ObservedOp::matmul || observation.op == ObservedOp::hbm_copy || is_composite(observation) || is_fft(observation)) return std::nullopt;
+  if (observation.op == ObservedOp::matmul || observation.op == ObservedOp::hbm_copy || is_composite(observation) || is_fft(observation) || is_training_step(observation))
+    return std::nullopt;
   const std::int64_t bytes = tensor_bytes(observation).count();
   if (bytes < (std::int64_t{1} << 20)) return SizeClass::small;
   return bytes <= (std::int64_t{1} << 26) ? SizeClass::medium : SizeClass::large;
 }
 
 bool is_known(const Observation& observation) {
-  if (observation.op == ObservedOp::matmul || observation.op == ObservedOp::hbm_copy || observation.op == ObservedOp::permute || is_fft(observation)) return true;
+  if (observation.op == ObservedOp::matmul || observation.op == ObservedOp::hbm_copy || observation.op == ObservedOp::permute || is_fft(observation) || is_training_step(observation))
+    return true;
   return observation.schedule != ObservedSchedule::unknown;
 }
 
@@ -317,7 +335,7 @@ std::vector<double> counted_errors(const DatasetValidation& validation, std::opt
     auto& before = seen[found.tier];
     std::set<std::pair<std::string, int>> here;
     for (const ValidatedRow& row : found.rows) {
-      if (is_fft(row.observation)) continue;
+      if (is_fft(row.observation) || is_training_step(row.observation)) continue;
       const std::pair place{row.observation.where.file, row.observation.where.line};
       if (before.contains(place)) continue;
       errors.push_back(row.error);

@@ -76,8 +76,8 @@ struct PooledErrors {
 /// In the order in which cases name them; the rows belong to `validations`.
 std::vector<PooledErrors> pooled(const std::vector<DatasetValidation>& validations);
 
-/// The errors that count in the aggregate, of one tier or of all. A row counts once per tier, in the first case that predicts it. FFTs, whole programs, have
-/// bounds of their own and do not count beside single operations.
+/// The errors that count in the aggregate, of one tier or of all. A row counts once per tier, in the first case that predicts it. FFTs and training steps, whole programs,
+/// have bounds of their own and do not count beside single operations.
 std::vector<double> counted_errors(const DatasetValidation& validation, std::optional<Tier> tier = std::nullopt);
 
 /// Whether the measured algorithm is known; always true for matmul, copy and permute.

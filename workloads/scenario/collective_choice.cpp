@@ -227,6 +227,7 @@ Expected<CollectiveChoices> choose_collectives(const System& system, const Sched
   if (policy.is_auto()) return choose_each(system, schedule, policy, chunks, options);
   if (policy.algorithm.empty()) return CollectiveChoices{{}, ring_or_line(chunks)};
   if (policy.algorithm == by_dimension_name) return CollectiveChoices{{}, by_dimension(chunks)};
+  if (policy.algorithm == direct_between_slices_name) return CollectiveChoices{{}, direct_between_slices(system, by_dimension(chunks))};
   const auto named = lowering_named(policy.algorithm);
   if (!named) return Diagnostic{of_field("collectives"), named.error().message};
   if (policy.algorithm.find(" over ") == std::string::npos) return CollectiveChoices{{}, chooser_of(*named, chunks)};

@@ -8,6 +8,7 @@
 #include "tools/command/test_command.hpp"
 #include "workloads/collectives.hpp"
 #include "workloads/scenario/collective_candidates.hpp"
+#include "workloads/scenario/simulate.hpp"
 #include "workloads/scenario/testing.hpp"
 
 namespace podsim {
@@ -55,6 +56,25 @@ std::string best(const System& system, CollectiveKind kind, const std::vector<Ax
   const auto name = cheapest(system, *schedule);
   EXPECT_TRUE(name) << to_text(name.error());
   return name ? *name : "";
+}
+
+/// An all-reduce is two exchanges, so that each doubling of the slices adds dcn.sync twice; a ring of P slices has 2 (P - 1) steps.
+TEST(DirectBetweenSlices, AddsTheLatencyOfSlicesTwice) {
+  constexpr double sync = 1e-3;
+  const auto added = [&](const std::string& policy, const std::string& axis) {
+    const auto seconds = [&](const std::string& value) {
+      const System system = testing::system_with({{"machine", "tpu_v4"}, {"slice", "2x2x1"}, {"pods", "4"}, {"mesh", "slice=4,fsdp=4"}, {"set", "dcn.sync=" + value}});
+      const auto schedule = collective_schedule(system.mesh, CollectiveKind::all_reduce, {*system.mesh.axis(axis)}, Bytes{1 << 20}, DType::f32);
+      const auto run = simulate(system, *schedule, {}, {policy, {}});
+      EXPECT_TRUE(run) << to_text(run.error());
+      return run->row.result.makespan_s;
+    };
+    return seconds("1ms") - seconds("0s");
+  };
+  constexpr double doublings = 2;
+  EXPECT_NEAR(added("direct-between-slices", "slice"), 2 * doublings * sync, 1e-9);
+  EXPECT_NEAR(added("by-dimension", "slice"), 2 * 3 * doublings * sync, 1e-9);
+  EXPECT_EQ(added("direct-between-slices", "fsdp"), 0);
 }
 
 TEST(Cheapest, DependsOnTheSizeAndNeverTrustsSharedLinks) {

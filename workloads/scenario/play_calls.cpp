@@ -31,9 +31,10 @@ Expected<std::optional<PlayedCall>> play_alone(const System& system, const Sched
   quiet.control.limit = end_of_clock;
   auto model = model_on(system, alone, quiet);
   if (!model) return model.error();
-  const auto busy = std::count_if(model->deployment.places.begin(), model->deployment.places.end(),
-                                  [](const Deployment::Place& place) { return place.program != no_device; });
-  if (busy != 1) return std::optional<PlayedCall>{};
+  const auto runs = [](const Deployment::Place& place) { return place.program != no_device; };
+  const std::vector<Deployment::Place>& places = model->deployment.places;
+  if (std::count_if(places.begin(), places.end(), runs) != 1) return std::optional<PlayedCall>{};
+  const auto node = static_cast<std::uint32_t>(std::find_if(places.begin(), places.end(), runs) - places.begin());  // not Metrics::busiest: no core may be busy
   const auto timeline = des_engine().run(*model, quiet.control);
   if (!timeline) return timeline.error();
   if (timeline->interrupted) return cancelled_work();
@@ -45,14 +46,14 @@ Expected<std::optional<PlayedCall>> play_alone(const System& system, const Sched
   constexpr std::int64_t joins = 2;  // what inline_calls() writes around them
   call.tasks = metrics.tasks + joins * size_of(lowered.programs[program].devices);
   Bytes arguments;
-  for (std::size_t b = 0; b < static_cast<std::size_t>(lowered.functions[function].parameters); ++b) arguments += size_of(alone.programs.front().buffers[b]);
+  for (std::size_t b = 0; b < static_cast<std::size_t>(lowered.functions[function].parameters); ++b)
+    arguments += size_on_device(alone.programs.front().buffers[b]);
   call.scratch = metrics.peak_memory - arguments;
-  const std::uint32_t node = model->node_of[metrics.busiest.index()];
   call.times = device_times(*model, *timeline, node);
   const DeviceMetrics device = measure_devices(*model, *timeline)[node];
   call.sent = device.sent;
   call.received = device.received;
-  for (const OperationMetrics& operation : measure_operations(*model, *timeline, metrics.busiest)) call.memory_bytes += operation.memory_bytes;
+  for (const OperationMetrics& operation : measure_operations(*model, *timeline, model->device_of[node])) call.memory_bytes += operation.memory_bytes;
   call.writes = written_parameters(lowered.functions[function]);
   for (const AxisMetrics& axis : metrics.axes) call.axes.push_back({axis.axis, axis.link_bytes, axis.transfers});
   return std::optional<PlayedCall>{std::move(call)};

@@ -24,6 +24,7 @@ namespace podsim {
 /// The algorithm that lowers the collectives of a schedule:
 ///   a name of collective_algorithms()
 ///   by-dimension        workloads/collectives.hpp
+///   direct-between-slices  the same, but direct along an axis over slices
 ///   auto                for each collective the fastest, by simulation (collective_choice.hpp)
 ///   rotations over 4x4  a Lowering (collective_candidates.hpp): order of axes, physical dimensions, chunks
 ///   empty               ring, or line on open axes

@@ -227,6 +227,27 @@ Expected<std::vector<Variant>> program_variants(const Fields& fields, const Syst
   return variants;
 }
 
+/// A training step by every pipeline, recomputation and number of microbatches.
+Expected<std::vector<Variant>> training_variants(const Fields& fields, const System& system) {
+  std::vector<FieldText> remats;
+  for (const FieldText& given : fields.texts("remat"))
+    for (const std::string& text : split(given.text, ';')) remats.push_back({std::string{trimmed(text)}, given.where});
+  if (remats.empty()) remats.emplace_back();
+  std::vector<Variant> variants;
+  for (const FieldText& pipeline : listed(fields, "pipeline", {""}))
+    for (const FieldText& microbatches : listed(fields, "microbatches", {""}))
+      for (const FieldText& remat : remats) {
+        Fields one = fields;
+        std::string name = "training";
+        for (const auto& [field, value] : {std::pair{"pipeline", &pipeline}, {"microbatches", &microbatches}, {"remat", &remat}})
+          if (!value->text.empty()) one.set(field, value->text, value->where), name += fmt::format(", {} {}", field, value->text);
+        auto spec = read_training(one, system, DType::bf16);
+        if (!spec) return spec.error();
+        variants.push_back({std::move(name), *std::move(spec)});
+      }
+  return variants;
+}
+
 /// Of every machine, slice, topology and mesh.
 Expected<std::vector<Fields>> systems_asked_for(const Fields& base) {
   std::vector<FieldText> meshes = base.texts("mesh");
@@ -337,6 +358,7 @@ Expected<ComparisonSetup> read_comparison(const Fields& fields, const std::vecto
       auto variants = *kind == "gemm"         ? gemm_variants(changed, *system)
                       : *kind == "collective" ? collective_variants(changed, *system, name, setup.skipped)
                       : *kind == "program"    ? program_variants(changed, *system)
+                      : *kind == "training"   ? training_variants(changed, *system)
                                               : workload_variants(changed, *system);
       if (!variants) return variants.error();
       setup.systems.push_back({*std::move(system), name, varied, *std::move(variants)});

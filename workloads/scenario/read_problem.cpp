@@ -233,7 +233,7 @@ Expected<Dataflow> parse_dataflow(const std::string& text, const SourceLocation&
 }
 
 Expected<CollectivePolicy> parse_policy(const std::string& text, const SourceLocation& where) {
-  if (!text.empty() && text != "auto")
+  if (!text.empty() && text != "auto" && text != direct_between_slices_name)
     if (const auto known = lowering_named(text); !known) return Diagnostic{where, known.error().message};
   return CollectivePolicy{text, {}};
 }

@@ -89,7 +89,7 @@ TrainingResult training_result(const Run& run) {
 std::string why_too_large(const TrainingResult& result, const TrainingStep& step) {
   if (result.memory.total() <= result.hbm) return {};
   std::vector<std::string> helps;
-  if (step.remat.kind != Remat::Kind::full) helps.emplace_back("remat full");
+  if (step.remat.kind == Remat::Kind::none || step.remat.kind == Remat::Kind::selected) helps.emplace_back("remat full");
   const double of_state = static_cast<double>((result.memory.weights + result.memory.gradients + result.memory.optimizer).count());
   if (of_state > 0.5 * static_cast<double>(result.hbm.count())) helps.emplace_back("more devices along fsdp, stage, row or col");
   if (result.memory.activations > result.memory.working && step.microbatches == 1) helps.emplace_back("more microbatches");

@@ -106,7 +106,7 @@ std::vector<std::string> recomputed_stages(const TrainingModel& model, const Rem
   if (remat.kind == Remat::Kind::none) return {};
   const std::vector<Stage> stages = layer_stages(model);
   const std::vector<std::vector<int>> operands = operands_of(stages, model.parallel);
-  std::vector<bool> needed(stages.size(), false);
+  std::vector<bool> needed(stages.size(), remat.kind == Remat::Kind::layer);
   const auto need = [&](int operand) {
     if (operand >= 0) needed[static_cast<std::size_t>(operand)] = true;
   };

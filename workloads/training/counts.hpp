@@ -48,8 +48,8 @@ struct TrainingCounts {
 TrainingCounts counts_of(const TrainingStep& step, AttentionFlops attention = AttentionFlops::whole);
 
 /// The stages of a layer that are computed again: those whose output is not kept and which the backward pass needs, directly or to compute another
-/// again. A product, norm, activation and attention need their inputs, attention also its output. So the last product of a layer is never among them:
-/// jax.checkpoint removes what nothing needs. In order; none without rematerialisation.
+/// again; with `layer` all of them. A product, norm, activation and attention need their inputs, attention also its output. So the last product of a
+/// layer is among them with `layer` alone: jax.checkpoint removes what nothing needs. In order; none without rematerialisation.
 std::vector<std::string> recomputed_stages(const TrainingModel& model, const Remat& remat);
 
 /// The FLOPs of a step on all devices by MaxText's own formula, from which its logs have TFLOP/s/device: products of the layers and of the logits,

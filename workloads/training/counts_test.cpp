@@ -97,6 +97,9 @@ TEST(Recomputation, IsWhatTheBackwardPassNeeds) {
   // The sum of the residual is enough for the second half, so that out_proj is not computed again.
   EXPECT_EQ(again(serial, "selected:residual1"), (Names{"norm1", "in_proj", "attention", "norm2", "ff1", "activation"}));
   EXPECT_EQ(again(serial, "selected:in_proj,attention,out_proj,ff1,ff2@host"), (Names{"norm1", "residual1", "norm2", "activation"}));
+  // The whole layer has its last product, too.
+  EXPECT_EQ(again(serial, "layer"),
+            (Names{"norm1", "in_proj", "attention", "out_proj", "residual1", "norm2", "ff1", "activation", "ff2", "residual2"}));
   // A parallel layer adds its branches up at the end: neither last product is needed.
   EXPECT_EQ(again(parallel, "full"), (Names{"norm1", "in_proj", "attention", "ff1", "activation"}));
 }

@@ -28,6 +28,7 @@ std::string inexpressible(const TrainingStep& step) {
   if (step.mesh.stage == 1 && step.virtual_stages != 1) return "virtual stages of one stage";
   if (step.model.layers % (step.mesh.stage * step.virtual_stages) != 0) return "stages that do not divide the layers";
   if (step.pad) return "padding";
+  if (step.remat.kind == Remat::Kind::layer) return "computing the whole layer again";
   const auto& tensors = remat_tensors();
   for (const SavedStage& saved : step.remat.saved)
     if (std::none_of(tensors.begin(), tensors.end(), [&](const RematTensors& entry) { return entry.stage == saved.name; }))

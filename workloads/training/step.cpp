@@ -230,7 +230,8 @@ Expected<Remat> parse_remat(std::string_view text, const SourceLocation& where) 
   constexpr std::string_view selected = "selected:";
   if (text == "none") return Remat{Remat::Kind::none, {}};
   if (text == "full") return Remat{Remat::Kind::full, {}};
-  if (!text.starts_with(selected)) return Diagnostic{where, "expected none, full or selected:STAGE,..., found " + quoted(text)};
+  if (text == "layer") return Remat{Remat::Kind::layer, {}};
+  if (!text.starts_with(selected)) return Diagnostic{where, "expected none, full, layer or selected:STAGE,..., found " + quoted(text)};
   auto saved = parse_saved(text.substr(selected.size()), moved(where, selected.size()));
   if (!saved) return saved.error();
   return Remat{Remat::Kind::selected, std::move(*saved)};
@@ -239,6 +240,7 @@ Expected<Remat> parse_remat(std::string_view text, const SourceLocation& where) 
 std::string to_text(const Remat& remat) {
   if (remat.kind == Remat::Kind::none) return "none";
   if (remat.kind == Remat::Kind::full) return "full";
+  if (remat.kind == Remat::Kind::layer) return "layer";
   std::string text = "selected:";
   for (const SavedStage& stage : remat.saved) text += (text.back() == ':' ? "" : ",") + stage.name + std::string{stage.on_host ? host_suffix : ""};
   return text;

@@ -50,13 +50,15 @@ struct SavedStage {
 
 /// What the forward pass keeps of a layer beside its input; the backward pass computes the rest again.
 struct Remat {
-  enum class Kind { none, full, selected };  // nothing is computed again; everything that the backward pass needs; all but `saved`
+  /// What is computed again: nothing; what the backward pass needs (jax.checkpoint); the whole layer, also its last product, whose output nothing
+  /// needs (checkpoint of PyTorch, hence Megatron-LM); what the backward pass needs but `saved`.
+  enum class Kind { none, full, layer, selected };
   Kind kind = Kind::none;
   std::vector<SavedStage> saved;  // of `selected`: at least one, in the order of the layer's stages
   friend bool operator==(const Remat&, const Remat&) = default;
 };
-/// "none", "full", "selected:in_proj,ff1", "selected:in_proj@host". Errors, at the place in the text: another word; no stage, one twice or an unknown
-/// one.
+/// "none", "full", "layer", "selected:in_proj,ff1", "selected:in_proj@host". Errors, at the place in the text: another word; no stage, one twice or
+/// an unknown one.
 Expected<Remat> parse_remat(std::string_view text, const SourceLocation& where);
 std::string to_text(const Remat& remat);
 

@@ -6,105 +6,60 @@
 #include <cassert>
 #include <numeric>
 
-#include "sim/schedule/program_builder.hpp"
+#include "workloads/training/function_writer.hpp"
+#include "workloads/training/step_ends.hpp"
 
 namespace podsim {
 
 namespace {
 
-using Lengths = std::vector<std::int64_t>;
-
-/// A function while it is written: tensors become parameters when they are first named.
-class FunctionWriter {
- public:
-  FunctionWriter(const StepParts& parts, std::string name) : parts_{parts}, name_{std::move(name)}, builder_{parts.mesh, parts.layer_mesh.devices} {}
-
-  [[nodiscard]] const StepParts& parts() const { return parts_; }
-  [[nodiscard]] const TrainingModel& model() const { return parts_.step.model; }
-  [[nodiscard]] ProgramBuilder& builder() { return builder_; }
-
-  /// A parameter. `writes`: of one that the function also reads, whether it writes it.
-  Region tensor(const std::string& name, Lengths extents, DType dtype, Role role) {
-    const auto [known, added] = tensors_.try_emplace(name);
-    if (added) {
-      Buffer buffer{name, std::move(extents), dtype, role, name, {}};
-      buffer.sharding.resize(buffer.extents.size());
-      known->second = builder_.add_buffer(std::move(buffer));
-    }
-    return builder_.whole(known->second);
-  }
-  Region reads(const std::string& name, Lengths extents, DType dtype) { return tensor(name, std::move(extents), dtype, Role::input); }
-  Region makes(const std::string& name, Lengths extents, DType dtype) { return tensor(name, std::move(extents), dtype, Role::output); }
-  /// In the dtype of activations.
-  Region reads(const std::string& name, Lengths extents) { return reads(name, std::move(extents), model().activations); }
-  Region makes(const std::string& name, Lengths extents) { return makes(name, std::move(extents), model().activations); }
-  Region scratch(const std::string& name, Lengths extents) { return builder_.scratch(name, std::move(extents), model().activations); }
-  Region scratch(const std::string& name, Lengths extents, DType dtype) { return builder_.scratch(name, std::move(extents), dtype); }
-
-  Edges local(const std::string& label, Local op, const Edges& after) { return builder_.step(label, std::move(op), after); }
-  Edges collective(const std::string& label, CollectiveKind kind, std::vector<AxisView> axes, const Region& in, const Region& out, int dim, const Edges& after) {
-    return builder_.step(label, Collective{kind, std::move(axes), in, out, dim}, after);
-  }
-
-  /// Appends the tasks of a program whose inputs and outputs are in `given`, or else parameters of their names. A view of other extents is placed, which is
-  /// free in time.
-  Edges append(const std::vector<Task>& tasks, const std::vector<Buffer>& buffers, const std::map<std::string, Region>& given, const std::string& prefix,
-               const Edges& after) {
-    std::vector<BufferId> now;
-    std::vector<std::pair<Region, Region>> results;  // as written here, and where they belong
-    Tasks start;
-    for (const Edge& edge : after) start.push_back(edge.task);
-    for (const Buffer& buffer : buffers) {
-      if (buffer.role == Role::scratch) {
-        now.push_back(builder_.add_buffer({prefix + buffer.name, buffer.extents, buffer.dtype, Role::scratch, {}, {}}));
-        continue;
-      }
-      const auto found = given.find(buffer.tensor);
-      const Region whole = found != given.end() ? found->second : tensor(buffer.tensor, buffer.extents, buffer.dtype, buffer.role);
-      if (builder_.buffer(whole.buffer).extents == buffer.extents) {
-        now.push_back(whole.buffer);
-        continue;
-      }
-      const Region view = scratch(prefix + buffer.name, buffer.extents, buffer.dtype);
-      if (buffer.role == Role::input) start.push_back(builder_.alias("place " + buffer.tensor, whole, view, after));
-      else results.emplace_back(view, whole);
-      now.push_back(view.buffer);
-    }
-    const auto offset = static_cast<int>(builder_.task_count());
-    builder_.begin_section(prefix, start);
-    for (Task task : tasks) {
-      for (Edge& edge : task.after) edge.task.value += offset;
-      for (Region* region : regions_of(task.op)) region->buffer = now[region->buffer.index()];
-      builder_.add(std::move(task));
-    }
-    builder_.begin_section({}, {});
-    Edges ends = edges_to(builder_.last_tasks(TaskId{offset}));
-    Edges placed;
-    for (const auto& [view, whole] : results) placed = join(std::move(placed), {Edge{builder_.alias("place", view, whole, ends)}});
-    return placed.empty() ? ends : placed;
-  }
-  Edges append(const TensorFunction& function, const std::map<std::string, Region>& given, const std::string& prefix = {}, const Edges& after = {}) {
-    std::vector<Buffer> buffers = function.function.body.buffers;
-    std::copy(function.parameters.begin(), function.parameters.end(), buffers.begin());
-    return append(function.function.body.tasks, buffers, given, prefix, after);
-  }
-
-  TensorFunction finish() && {
-    Schedule schedule{std::move(name_), parts_.mesh, {std::move(builder_).finish()}, {}};
-    return tensor_function(std::move(schedule));
-  }
-
- private:
-  const StepParts& parts_;
-  std::string name_;
-  ProgramBuilder builder_;
-  std::map<std::string, BufferId> tensors_;
-};
+using Lengths = FunctionWriter::Lengths;
 
 // ---- Layers ---------------------------------------------------------------------------------------------------------------------------
 
+std::string host_name(const std::string& tensor) { return tensor + ".host"; }
+
+bool writes(const Op& op, BufferId buffer) {
+  const auto is = [&](const Region& region) { return region.buffer == buffer; };
+  if (const auto* matmul = std::get_if<Matmul>(&op)) return is(matmul->out);
+  if (const auto* shift = std::get_if<Shift>(&op)) return is(shift->target);
+  if (const auto* collective = std::get_if<Collective>(&op)) return is(collective->output);
+  const auto* local = std::get_if<Local>(&op);
+  return local != nullptr && std::any_of(local->writes.begin(), local->writes.end(), is);
+}
+
+struct Offloaded {
+  const Buffer* parameter = nullptr;
+  Region made;
+  Tasks writers{};
+};
+
+/// Hands what the tasks from `first` on made to the host, each as soon as it is complete, one copy after the other.
+void write_to_host(FunctionWriter& w, std::vector<Offloaded> offloaded, std::size_t first) {
+  for (Offloaded& each : offloaded)
+    for (std::size_t t = first; t < w.builder().task_count(); ++t)
+      if (writes(w.builder().task(TaskId{t}).op, each.made.buffer)) each.writers.push_back(TaskId{t});
+  std::ranges::sort(offloaded, {}, [](const Offloaded& each) { return each.writers.back(); });
+  Edges queue;
+  for (const auto& [parameter, made, writers] : offloaded) {
+    const Region there = w.tensor(host_name(parameter->tensor), parameter->extents, parameter->dtype, Role::output, true);
+    queue = w.local("offload " + parameter->tensor, {LocalKind::to_host, {made}, {there}, 1, Unit::dma}, join(edges_to(writers), queue));
+  }
+}
+
+/// Takes back what the next call reads, one copy after the other.
+void write_retrieval(FunctionWriter& w, StepWork work) {
+  Edges queue;
+  for (const Buffer& kept : w.parts().retrieved(work)) {
+    const std::string name = "retrieve." + kept.tensor;
+    const Region there = w.tensor(host_name(name), kept.extents, kept.dtype, Role::input, true), here = w.makes(name, kept.extents, kept.dtype);
+    queue = w.local("retrieve " + kept.tensor, {LocalKind::from_host, {there}, {here}, 1, Unit::dma}, queue);
+  }
+}
+
 void write_layer(FunctionWriter& w, const TensorFunction& function) {
   std::map<std::string, Region> given;
+  std::vector<Offloaded> offloaded;
   for (const Buffer& parameter : function.parameters) {
     for (const StepWeight& weight : w.parts().layer_weights) {
       if (parameter.tensor == weight.name + ".W") given[parameter.tensor] = w.reads(parameter.tensor, weight.block());
@@ -112,119 +67,13 @@ void write_layer(FunctionWriter& w, const TensorFunction& function) {
     }
     if (parameter.tensor == "X" || parameter.tensor == "dY") given[parameter.tensor] = w.reads(parameter.tensor, w.parts().activation());
     if (parameter.tensor == "Y" || parameter.tensor == "dX") given[parameter.tensor] = w.makes(parameter.tensor, w.parts().activation());
+    if (parameter.role != Role::output || !w.parts().is_on_host(parameter.tensor)) continue;
+    given[parameter.tensor] = w.scratch(parameter.tensor, parameter.extents, parameter.dtype);
+    offloaded.push_back({&parameter, given[parameter.tensor]});
   }
+  const std::size_t first = w.builder().task_count();
   w.append(function, given);
-}
-
-// ---- Both ends of the model -----------------------------------------------------------------------------------------------------------
-
-Local of_vocabulary(const FunctionWriter& w, Local op) {
-  const AxisView& col = w.parts().axes.col;
-  if (col.size > 1) op.numbering = {{Affine{{AxisTerm{col, w.model().vocabulary / col.size}}}}};
-  return op;
-}
-
-/// [tokens, width] of all features; sums of the devices along col, each of which has rows of other tokens.
-void write_embedding(FunctionWriter& w) {
-  const StepParts& parts = w.parts();
-  const AxisView& col = parts.axes.col;
-  const std::int64_t tokens = parts.activation()[0], width = parts.step.model.width;
-  const Region table = w.reads("embedding.W", parts.embedding.front().block()), index = w.reads("tokens", {tokens}, DType::s32);
-  const Region y = w.makes("Y", parts.activation());
-  const Region rows = col.size > 1 ? w.scratch("rows", {tokens, width}) : y;
-  const Edges took = w.local("embed", of_vocabulary(w, {LocalKind::gather_rows, {table, index}, {rows}, static_cast<double>(parts.step.model.vocabulary)}), {});
-  if (col.size > 1) w.collective("scatter features", CollectiveKind::reduce_scatter, {col}, rows, y, 1, took);
-}
-
-void write_embedding_gradient(FunctionWriter& w) {
-  const StepParts& parts = w.parts();
-  const AxisView& col = parts.axes.col;
-  const std::int64_t tokens = parts.activation()[0], width = parts.step.model.width;
-  const Region dy = w.reads("dY", parts.activation()), index = w.reads("tokens", {tokens}, DType::s32);
-  const Region gradient = w.makes("embedding.dW", parts.embedding.front().block());
-  const Region rows = col.size > 1 ? w.scratch("rows", {tokens, width}) : dy;
-  Edges ready;
-  if (col.size > 1) ready = w.collective("gather features", CollectiveKind::all_gather, {col}, dy, rows, 1, {});
-  w.local("d embed", of_vocabulary(w, {LocalKind::add_rows, {rows, index}, {gradient}, static_cast<double>(parts.step.model.vocabulary)}), ready);
-}
-
-WorkloadPart final_norm(const StepParts& parts, Pass pass) {
-  WorkloadPart part;
-  part.kind = WorkloadPart::Kind::norm;
-  part.name = "final_norm";
-  part.pass = pass;
-  part.dtype = parts.step.model.activations;
-  part.tokens = parts.tokens();
-  part.inputs = part.outputs = parts.step.model.width;
-  part.norm = parts.step.model.norm;
-  return part;
-}
-
-/// Part of write_loss(): the logits of the model, cross-entropy and their gradients, in pieces.
-Edges write_cross_entropy(FunctionWriter& w, const Region& x, const Region& dx, const Region& loss, Edges after) {
-  const StepParts& parts = w.parts();
-  const TrainingModel& model = parts.step.model;
-  const AxisView& col = parts.axes.col;
-  const std::int64_t tokens = parts.activation()[0], pieces = parts.step.loss_chunks, piece = tokens / pieces, classes = model.vocabulary / col.size;
-  const Region weights = w.reads("logits.W", parts.logits.front().block()), gradient = w.makes("logits.dW", parts.logits.front().block());
-  const Region targets = w.reads("targets", {tokens}, DType::s32);
-  Region all = x, partial = dx;  // [tokens, width]
-  if (col.size > 1) {
-    all = w.scratch("all features", {tokens, model.width}), partial = w.scratch("partial dX", {tokens, model.width});
-    after = w.collective("gather features", CollectiveKind::all_gather, {col}, x, all, 1, after);
-  }
-  const auto part_of = [&](const Region& region, std::int64_t p) { return with(region, 0, span(p * piece, piece)); };
-  for (std::int64_t p = 0; p < pieces; ++p) {
-    const Region logits = w.scratch("logits", {piece, classes}), statistics = w.scratch("statistics", {col.size, piece, 2}, DType::f32);
-    const Region own_statistics = col.size > 1 ? with(statistics, 0, block(own(col), 1)) : statistics;
-    after = w.builder().step("logits", Matmul{part_of(all, p), weights, logits, 1, 1, 1, false, true}, after);
-    const auto of_classes = [&](Local op) {
-      op = of_vocabulary(w, std::move(op));
-      op.classes = model.vocabulary;
-      return op;
-    };
-    after = w.local("statistics", of_classes({LocalKind::softmax_statistics, {logits}, {own_statistics}}), after);
-    if (col.size > 1) after = w.collective("gather statistics", CollectiveKind::all_gather, {col}, own_statistics, statistics, 0, after);
-    const auto mean = static_cast<double>(parts.step.tokens());
-    const Region own_loss = p == 0 ? loss : w.scratch("loss of a piece", {1}, DType::f32);
-    after = w.local("loss", of_classes({LocalKind::cross_entropy, {logits, statistics, part_of(targets, p)}, {own_loss}, mean}), after);
-    if (p > 0) after = w.local("add loss", {LocalKind::add, {loss, own_loss}, {loss}}, after);
-    after = w.local("d logits", of_classes({LocalKind::cross_entropy_grad, {logits, statistics, part_of(targets, p)}, {logits}, mean}), after);
-    const Edges inner = w.builder().step("d features", Matmul{logits, weights, part_of(partial, p)}, after);
-    after = join(w.builder().step("d logits.W", Matmul{logits, part_of(all, p), gradient, 1, 1, 1, true, false, p > 0}, after), inner);
-  }
-  if (col.size > 1) after = w.collective("scatter features", CollectiveKind::reduce_scatter, {col}, partial, dx, 1, after);
-  return after;
-}
-
-Edges write_mean_square(FunctionWriter& w, const Region& y, const Region& dy, const Region& loss, const Edges& after) {
-  const Region target = w.reads("targets", w.parts().activation());
-  const auto count = static_cast<double>(w.parts().step.tokens()) * static_cast<double>(w.model().width);
-  const Edges lost = w.local("loss", {LocalKind::mean_square, {y, target}, {loss}, count}, after);
-  return join(w.local("d loss", {LocalKind::mean_square_grad, {y, target}, {dy}, count}, after), lost);
-}
-
-Status write_loss(FunctionWriter& w) {
-  const StepParts& parts = w.parts();
-  const bool normed = parts.step.model.norm != Norm::none;
-  const Region x = w.reads("X", parts.activation()), dx = w.makes("dX", parts.activation()), loss = w.makes("loss", {1}, DType::f32);
-  const Region y = normed ? w.scratch("final_norm.Y", parts.activation()) : x, dy = normed ? w.scratch("final_norm.dY", parts.activation()) : dx;
-  Edges after;
-  Region sums;
-  if (normed) {
-    const auto part = part_schedule(parts.layer_mesh, final_norm(parts, Pass::forward), parts.plan.options);
-    if (!part) return part.error();
-    const Program& program = part->programs.front();
-    for (const Buffer& buffer : program.buffers)
-      if (buffer.tensor == "sums") sums = w.scratch("final_norm.sums", buffer.extents, buffer.dtype);
-    after = w.append(program.tasks, program.buffers, {{"X", x}, {"Y", y}, {"sums", sums}}, "final_norm: ", {});
-  }
-  after = parts.step.model.vocabulary > 0 ? write_cross_entropy(w, y, dy, loss, after) : write_mean_square(w, y, dy, loss, after);
-  if (!normed) return success();
-  const auto part = part_schedule(parts.layer_mesh, final_norm(parts, Pass::backward), parts.plan.options);
-  if (!part) return part.error();
-  w.append(part->programs.front().tasks, part->programs.front().buffers, {{"dY", dy}, {"X", x}, {"sums", sums}, {"dX", dx}}, "final_norm backward: ", after);
-  return success();
+  write_to_host(w, std::move(offloaded), first);
 }
 
 // ---- Weights and gradients ------------------------------------------------------------------------------------------------------------
@@ -241,6 +90,7 @@ Edges write_fetch(FunctionWriter& w, WeightGroup group, Edges queue) {
       ready = join(std::move(ready), w.local("convert " + weight.name, {LocalKind::convert, {shard}, {converted}}, {}));
       shard = converted;
     }
+    if (weight.gathered.empty() && w.model().weights == w.model().activations) w.builder().alias("place " + weight.name, shard, block, queue);
     if (!weight.gathered.empty()) queue = w.collective("gather " + weight.name, CollectiveKind::all_gather, weight.gathered, shard, block, weight.dim, ready);
   }
   return queue;
@@ -261,11 +111,31 @@ Edges write_sum(FunctionWriter& w, const std::string& name, Region gradient, con
   return w.local("add d " + name, {LocalKind::add, {sum, gradient}, {sum}}, after);
 }
 
-/// Behind `queue`, the gathers of this call.
+/// Adds up the shards of a gradient over data and over slices: along data each device takes its part to the other slices, then the parts are gathered.
+Edges write_sum_of_replicas(FunctionWriter& w, const std::string& name, const Region& sum, int dim, const Edges& ready) {
+  const StepAxes& axes = w.parts().axes;
+  if (axes.slice.size == 1 || axes.data.size == 1) {
+    const AxisView& over = axes.slice.size == 1 ? axes.data : axes.slice;
+    return over.size == 1 ? ready : w.collective("sum d " + name, CollectiveKind::all_reduce, {over}, sum, sum, dim, ready);
+  }
+  Lengths part = lengths_of(sum);
+  const auto shared = std::find_if(part.begin(), part.end(), [&](std::int64_t length) { return length % axes.data.size == 0; });
+  if (shared == part.end()) {  // no part is a device's own
+    const Edges own_slice = w.collective("sum over data d " + name, CollectiveKind::all_reduce, {axes.data}, sum, sum, dim, ready);
+    return w.collective("sum d " + name, CollectiveKind::all_reduce, {axes.slice}, sum, sum, dim, own_slice);
+  }
+  const auto divided = static_cast<int>(shared - part.begin());
+  part[static_cast<std::size_t>(divided)] /= axes.data.size;
+  const Region own_part = w.scratch("part of d " + name, part, w.model().gradients);
+  Edges after = w.collective("scatter over data d " + name, CollectiveKind::reduce_scatter, {axes.data}, sum, own_part, divided, ready);
+  after = w.collective("sum d " + name, CollectiveKind::all_reduce, {axes.slice}, own_part, own_part, divided, after);
+  return w.collective("gather over data d " + name, CollectiveKind::all_gather, {axes.data}, own_part, sum, divided, after);
+}
+
+/// Behind `queue`, the gathers of this call. What passes between slices does not hold up the next gradient.
 void write_reduce(FunctionWriter& w, const StepCall& call, Edges queue) {
   const StepParts& parts = w.parts();
   if (call.reduce == WeightGroup::none) return;
-  const std::vector<AxisView> data = parts.axes.slice.size == 1 ? without_one_device({parts.axes.data}) : std::vector<AxisView>{};
   for (const StepWeight& weight : parts.weights(call.reduce)) {
     Region gradient = w.reads("reduce." + weight.name + ".dW", weight.block());
     const Region sum = w.makes("reduce." + weight.name + ".gradient", weight.shard(), w.model().gradients);
@@ -275,30 +145,31 @@ void write_reduce(FunctionWriter& w, const StepCall& call, Edges queue) {
       ready = queue = w.collective("scatter d " + weight.name, CollectiveKind::reduce_scatter, weight.gathered, gradient, shard, weight.dim, queue);
       gradient = shard;
     }
-    ready = write_sum(w, weight.name, gradient, sum, call.first, ready);
-    if (call.last && !data.empty()) queue = w.collective("sum d " + weight.name, CollectiveKind::all_reduce, data, sum, sum, weight.dim, join(ready, queue));
+    ready = write_sum(w, weight.name, gradient, sum, weight.name == positions_weight ? call.first_positions : call.first, ready);
+    if (!call.last || (parts.axes.slice.size > 1 && parts.slice_sums != SliceSums::beside)) continue;
+    const Edges summed = write_sum_of_replicas(w, weight.name, sum, weight.dim, join(ready, queue));
+    if (parts.axes.slice.size == 1 && parts.axes.data.size > 1) queue = summed;
   }
 }
 
-/// Along data each device takes its part to the other slices, then the parts are gathered.
-void write_slices(FunctionWriter& w, const std::vector<const StepWeight*>& weights) {
-  const StepAxes& axes = w.parts().axes;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    const Lengths shard = weights[i]->shard();
-    const Region gradient = w.makes(fmt::format("gradient.{}", i), shard, w.model().gradients);
-    const std::string name = weights[i]->name;
-    if (axes.data.size == 1) {
-      w.collective("sum d " + name, CollectiveKind::all_reduce, {axes.slice}, gradient, gradient, 0, {});
-      continue;
-    }
-    const int dim = shard[0] % axes.data.size == 0 ? 0 : 1;
-    Lengths part = shard;
-    part[static_cast<std::size_t>(dim)] /= axes.data.size;
-    const Region own_part = w.scratch("part of d " + name, part, w.model().gradients);
-    Edges ready = w.collective("scatter d " + name, CollectiveKind::reduce_scatter, {axes.data}, gradient, own_part, dim, {});
-    ready = w.collective("sum d " + name, CollectiveKind::all_reduce, {axes.slice}, own_part, own_part, dim, ready);
-    w.collective("gather d " + name, CollectiveKind::all_gather, {axes.data}, own_part, gradient, dim, ready);
+/// All in one array, as XLA combines all-reduces: collectives on one axis run one after the other, and each would pay the latency between slices.
+void write_join(FunctionWriter& w, const std::vector<const StepWeight*>& weights) {
+  std::vector<Region> gradients, places;
+  std::int64_t total = 0;
+  for (const StepWeight* weight : weights) {
+    gradients.push_back(w.makes(fmt::format("gradient.{}", gradients.size()), weight->shard(), w.model().gradients));
+    total += elements_of(gradients.back());
   }
+  const Region all = w.scratch("gradients", {total}, w.model().gradients);
+  std::int64_t offset = 0;
+  Edges placed;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    places.push_back(with(all, 0, span(offset, elements_of(gradients[i]))));
+    offset += elements_of(gradients[i]);
+    placed = join(std::move(placed), {Edge{w.builder().alias("place d " + weights[i]->name, gradients[i], places[i], Edges{})}});
+  }
+  const Edges summed = write_sum_of_replicas(w, "all", all, 0, placed);
+  for (std::size_t i = 0; i < weights.size(); ++i) w.builder().alias("sum of d " + weights[i]->name, places[i], gradients[i], summed);
 }
 
 void write_update(FunctionWriter& w, const StepCall& call) {
@@ -330,9 +201,16 @@ std::string name_of(const StepCall& call, const TrainingStep& step) {
   const auto group = [&](WeightGroup of) { return groups[static_cast<std::size_t>(of)]; };
   std::string name{works[static_cast<std::size_t>(call.work)]};
   const auto also = [&](std::string text) { name += (name.empty() ? "" : " + ") + std::move(text); };
+  if (call.work == StepWork::join_slices && call.of != WeightGroup::none) name += fmt::format(" {}", group(call.of));
   if (call.work == StepWork::update) name += fmt::format(" {} {}", group(call.of), call.step);
   if (call.fetch != WeightGroup::none) also(fmt::format("gather {}", group(call.fetch)));
-  if (call.reduce != WeightGroup::none) also(fmt::format("reduce {}{}{}", group(call.reduce), call.first ? ", first" : "", call.last ? ", last" : ""));
+  if (call.retrieve != StepWork::nothing) also(fmt::format("retrieve for {}", works[static_cast<std::size_t>(call.retrieve)]));
+  if (call.reduce != WeightGroup::none)
+    also(fmt::format("reduce {}{}{}", group(call.reduce),
+                     call.first             ? ", first"
+                     : call.first_positions ? ", first of positions"
+                                            : "",
+                     call.last ? ", last" : ""));
   return step.model.name.empty() ? name : step.model.name + ": " + name;
 }
 
@@ -347,6 +225,29 @@ bool StepParts::is_fetched(WeightGroup group) const {
   return step.model.weights != step.model.activations || !weights(group).front().gathered.empty();
 }
 
+const TensorFunction* StepParts::layer_function(StepWork work) const {
+  switch (work) {
+    case StepWork::layer_forward: return &functions.forward;
+    case StepWork::layer_backward: return &functions.backward;
+    case StepWork::layer_inputs: return &functions.backward_inputs;
+    case StepWork::layer_weights: return &functions.backward_weights;
+    default: return nullptr;
+  }
+}
+
+bool StepParts::is_on_host(const std::string& tensor) const {
+  return std::any_of(step.remat.saved.begin(), step.remat.saved.end(),
+                     [&](const SavedStage& saved) { return saved.on_host && tensor == saved.name + ".Y"; });
+}
+
+std::vector<Buffer> StepParts::retrieved(StepWork work) const {
+  std::vector<Buffer> kept;
+  if (const TensorFunction* function = layer_function(work); function != nullptr)
+    for (const Buffer& parameter : function->parameters)
+      if (parameter.role == Role::input && is_on_host(parameter.tensor)) kept.push_back(parameter);
+  return kept;
+}
+
 Expected<StepParts> step_parts(const TrainingStep& step, const Mesh& mesh, const Plan& plan, const Optimiser& optimiser) {
   const auto axes = step_axes(mesh);
   if (!axes) return axes.error();
@@ -356,18 +257,15 @@ Expected<StepParts> step_parts(const TrainingStep& step, const Mesh& mesh, const
   const std::int64_t groups = step.mesh.slice * step.mesh.data * step.mesh.fsdp;
   auto layer = workload_of(layer_of(step.model, step.batch / step.microbatches / groups), 1);
   if (!layer) return layer.error();
-  LayerOptions options{step.remat.kind != Remat::Kind::none, {}};
-  for (const SavedStage& saved : step.remat.saved) {
-    if (saved.on_host) return Diagnostic{of_field("remat"), fmt::format("{} is kept on the host, which is not simulated; expected a stage without @host", saved.name)};
-    options.saved.push_back(saved.name);
-  }
+  LayerOptions options{step.remat.kind != Remat::Kind::none, {}, step.remat.kind == Remat::Kind::layer};
+  for (const SavedStage& saved : step.remat.saved) options.saved.push_back(saved.name);
   auto functions = layer_functions(*submesh, *layer, plan, options);
   if (!functions) return functions.error();
   auto weights = layer_weights(*axes, *submesh, *layer, plan);
   if (!weights) return weights.error();
   StepParts parts{step, mesh, *axes, *std::move(submesh), plan, *std::move(layer), *std::move(functions), *std::move(weights), {}, {}, optimiser};
   if (step.model.vocabulary > 0) {
-    parts.embedding = vocabulary_weights(*axes, step.model, "embedding");
+    parts.embedding = embedding_weights(*axes, step.model);
     parts.logits = vocabulary_weights(*axes, step.model, "logits");
   }
   if (parts.activation()[0] % step.loss_chunks != 0)
@@ -382,20 +280,21 @@ int StepFunctions::number(const StepCall& call, const std::vector<const StepWeig
   if (!added) return known->second;
   FunctionWriter w{parts_, name_of(call, parts_.step)};
   const Edges fetched = write_fetch(w, call.fetch, {});  // first: the core converts shards in program order, and gathers begin before the work
+  write_retrieval(w, call.retrieve);
   switch (call.work) {
     case StepWork::nothing: break;
     case StepWork::embed: write_embedding(w); break;
-    case StepWork::layer_forward: write_layer(w, parts_.functions.forward); break;
-    case StepWork::layer_backward: write_layer(w, parts_.functions.backward); break;
-    case StepWork::layer_inputs: write_layer(w, parts_.functions.backward_inputs); break;
-    case StepWork::layer_weights: write_layer(w, parts_.functions.backward_weights); break;
+    case StepWork::layer_forward:
+    case StepWork::layer_backward:
+    case StepWork::layer_inputs:
+    case StepWork::layer_weights: write_layer(w, *parts_.layer_function(call.work)); break;
     case StepWork::loss: {
       const Status written = write_loss(w);
       assert(written);  // the norms of layers have the same extents
       break;
     }
     case StepWork::embed_gradient: write_embedding_gradient(w); break;
-    case StepWork::join_slices: write_slices(w, joined); break;
+    case StepWork::join_slices: write_join(w, joined); break;
     case StepWork::update: write_update(w, call); break;
   }
   write_reduce(w, call, fetched);

@@ -1,7 +1,7 @@
 // The functions that the programs of a training step call: one for each sort of work, each written once however many layers and microbatches call it.
 //
-// A call may do two things beside its work, so that transfers overlap it: gather the weights that the next call reads, and reduce the gradients of the
-// weights that the call before it made. So no transfer of weights or gradients crosses the end of a call.
+// A call may do three things beside its work, so that transfers overlap it: gather the weights that the next call reads, take back from the host what
+// the next call reads, and reduce the gradients of the weights that the call before it made. So no such transfer crosses the end of a call.
 #pragma once
 
 #include <compare>
@@ -14,29 +14,42 @@
 
 namespace podsim {
 
+/// When gradients are added up over slices.
+///   after_loop  all at once, before the optimiser
+///   each        those of a group of weights when they are complete, in a call of its own, so that the core waits
+///   beside      the same beside the work of the next call
+enum class SliceSums { after_loop, each, beside };
+
 enum class StepWork {
   nothing,         // only what it does beside
-  embed,           // tokens, embedding.W -> Y
+  embed,           // tokens, embedding.W, positions.W -> Y
   layer_forward,   // X, <stage>.W -> Y, and what the layer keeps
   layer_backward,  // dY, X, <stage>.W, what it kept -> dX, <stage>.dW
   layer_inputs,    // the first half of a split backward pass (LayerFunctions)
   layer_weights,   // the second half
   loss,            // X, logits.W, targets -> dX, logits.dW, loss: final norm, logits, loss and their gradients. Without a vocabulary a mean square
-  embed_gradient,  // dY, tokens -> embedding.dW
-  join_slices,     // gradient.0, gradient.1, ...: added up over slices
+  embed_gradient,  // dY, tokens -> embedding.dW, positions.dW
+  join_slices,     // gradient.0, gradient.1, ...: added up over `data` and `slice`
   update,          // <w>.shard, <w>.gradient, <w>.m, <w>.v, <w>.master of a group: the optimiser
 };
 
 /// Weights and gradients have a name for each use:
 ///   <w>.W, <w>.dW                                       blocks, in the dtype of activations: of the work
 ///   fetch.<w>.shard -> fetch.<w>.W                      those of the next call
-///   reduce.<w>.dW -> reduce.<w>.gradient                those of the call before; a shard, in the dtype of gradients, which it adds to unless `first`
+///   reduce.<w>.dW -> reduce.<w>.gradient                those of the call before; a shard, in the dtype of gradients, which it adds to unless
+///   `first`
+/// An output of a stage that is kept on the host:
+///   <stage>.Y.host                                      of layer_forward, which hands it over beside its work
+///   <stage>.Y                                           on the device: of the other works of layers
+///   retrieve.<stage>.Y.host -> retrieve.<stage>.Y       what the next call reads
 struct StepCall {
   StepWork work = StepWork::nothing;
-  WeightGroup of = WeightGroup::none;  // update: whose
+  WeightGroup of = WeightGroup::none;  // update, join_slices: whose; of a join none: all of the rank
   WeightGroup fetch = WeightGroup::none, reduce = WeightGroup::none;
+  StepWork retrieve = StepWork::nothing;  // the next call's work, if that reads what is kept on the host
   bool first = false;  // reduce: there is nothing to add to
-  bool last = false;   // reduce: the sum is complete, so it is added up over `data` too
+  bool first_positions = false;  // the same of positions: the sum of a tied embedding begins with the logits
+  bool last = false;   // reduce: the sum is complete, so it is added up over `data` too, and over `slice` as SliceSums says
   int step = 1;        // update: counts from 1
   friend auto operator<=>(const StepCall&, const StepCall&) = default;
 };
@@ -52,6 +65,7 @@ struct StepParts {
   LayerFunctions functions;
   StepWeights layer_weights, embedding, logits;
   Optimiser optimiser;
+  SliceSums slice_sums = SliceSums::after_loop;
 
   [[nodiscard]] std::int64_t tokens() const { return layer.stages.front().tokens; }  // of one microbatch, on the devices along row and col
   /// [tokens, width] of a device.
@@ -59,9 +73,15 @@ struct StepParts {
   [[nodiscard]] const StepWeights& weights(WeightGroup group) const;
   /// Whether a block is not what the shard is: it is gathered, or converted.
   [[nodiscard]] bool is_fetched(WeightGroup group) const;
+  /// The function of a layer that a work runs; null: no layer's.
+  [[nodiscard]] const TensorFunction* layer_function(StepWork work) const;
+  /// The outputs of stages that are kept on the host and that a backward pass, or a half of one, reads.
+  [[nodiscard]] std::vector<Buffer> retrieved(StepWork work) const;
+  /// Whether a tensor of a layer ("in_proj.Y") is kept on the host.
+  [[nodiscard]] bool is_on_host(const std::string& tensor) const;
 };
 
-/// The dtypes, mesh and plan must fit. Errors: those of layer_functions(); a stage that is kept on the host; gradients that the slices' devices cannot share.
+/// The dtypes, mesh and plan must fit. Errors: those of layer_functions(); gradients that the slices' devices cannot share.
 Expected<StepParts> step_parts(const TrainingStep& step, const Mesh& mesh, const Plan& plan, const Optimiser& optimiser);
 
 /// Functions of a schedule, made when they are first asked for.

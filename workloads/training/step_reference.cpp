@@ -22,7 +22,7 @@ class StepsOfOneDevice {
     for (std::int64_t i = 0; i < model_.layers; ++i)
       for (const StepWeight& weight : parts.layer_weights) parameter(fmt::format("layer{}.{}.W", i, weight.name), weight);
     if (model_.vocabulary == 0) return;
-    parameter("embedding.W", parts.embedding.front());
+    for (const StepWeight& weight : parts.embedding) parameter(weight.name + ".W", weight);
     if (!model_.tied) parameter("logits.W", parts.logits.front());
   }
 
@@ -96,10 +96,38 @@ class StepsOfOneDevice {
     return loss;
   }
 
+  /// The rows of the tokens of microbatch k, and their positions.
+  int embedded(std::size_t k) {
+    const int rows = graph_.take_rows(parameters_.at("embedding.W").node, inputs_[k]);
+    if (model_.positions == 0) return rows;
+    const int positions = part_of_rows(parameters_.at("positions.W").node, model_.sequence);
+    return graph_.reshape(graph_.elementwise(ReferenceKind::add, graph_.reshape(rows, by_sequence()), positions), graph_.extents(rows));
+  }
+  void add_embedding_gradients(int slope, std::size_t k) {
+    add_gradient("embedding.W", graph_.add_rows(slope, inputs_[k], model_.vocabulary));
+    if (model_.positions == 0) return;
+    int gradient = graph_.sum(graph_.reshape(slope, by_sequence()), 0);
+    if (model_.positions > model_.sequence) {  // no token is there
+      const int rest =
+          graph_.with_number(ReferenceKind::scale, 0, part_of_rows(parameters_.at("positions.W").node, model_.positions - model_.sequence));
+      ReferenceNode both;
+      both.kind = ReferenceKind::concatenate, both.operands = {gradient, rest}, both.extents = {model_.positions, model_.width};
+      gradient = graph_.add(std::move(both));
+    }
+    add_gradient("positions.W", gradient);
+  }
+  [[nodiscard]] Extents by_sequence() const { return {tokens() / model_.sequence, model_.sequence, model_.width}; }
+  /// The first rows.
+  int part_of_rows(int of, std::int64_t rows) {
+    ReferenceNode node;
+    node.kind = ReferenceKind::slice, node.operands = {of}, node.extents = {rows, model_.width};
+    return graph_.add(std::move(node));
+  }
+
   void write_step(int step) {
     int total = -1;
     for (std::size_t k = 0; k < inputs_.size(); ++k) {
-      std::vector<int> x{model_.vocabulary > 0 ? graph_.take_rows(parameters_.at("embedding.W").node, inputs_[k]) : inputs_[k]};
+      std::vector<int> x{model_.vocabulary > 0 ? embedded(k) : inputs_[k]};
       for (std::int64_t i = 0; i < model_.layers; ++i) x.push_back(graph_.append(forward_, operands(i, x.back())).at("Y"));
       auto [loss, slope] = loss_of(x.back(), k);
       total = total < 0 ? loss : graph_.elementwise(ReferenceKind::add, total, loss);
@@ -110,7 +138,7 @@ class StepsOfOneDevice {
         slope = made.at("dX");
         for (const StepWeight& weight : parts_.layer_weights) add_gradient(fmt::format("layer{}.{}.W", i, weight.name), made.at(weight.name + ".dW"));
       }
-      if (model_.vocabulary > 0) add_gradient("embedding.W", graph_.add_rows(slope, inputs_[k], model_.vocabulary));
+      if (model_.vocabulary > 0) add_embedding_gradients(slope, k);
     }
     graph_.output(fmt::format("loss {}", step), total);
     for (auto& [name, parameter] : parameters_) {

@@ -181,14 +181,25 @@ class RankProgram {
     Instance of;
     int slot = 0;
   };
+  /// What an item reads from the host, on the device.
+  struct Retrieved {
+    std::size_t item = 0;
+    int slot = 0;
+  };
+  /// What a call does beside its work.
+  struct Beside {
+    std::optional<Pending> fetched, reduced;
+    std::optional<Retrieved> retrieved;
+  };
 
   void begin_step(int step) {
     step_ = step;
     next_ = 0;
     sums_.clear();
     updated_ = false;
-    loss_of_ = 0;
+    loss_of_ = embedded_ = 0;
     held_.reset();
+    back_.reset();
   }
 
   /// `first` and `last` of the sum that a gradient is added to.
@@ -196,6 +207,7 @@ class RankProgram {
     const Instance sum = gradient_of(of);
     const int added = ++sums_[sum];
     call.first = added == 1, call.last = added == addends_.at(sum);
+    if (of.group == WeightGroup::embedding && parts_.step.model.positions > 0) call.first_positions = ++embedded_ == 1;
   }
 
   Edges call(const std::string& label, const StepCall& what, const std::function<BufferId(const Buffer&)>& argument, const Edges& after, const std::vector<const StepWeight*>& joined = {}) {
@@ -212,7 +224,9 @@ class RankProgram {
   }
 
   /// The buffers of what a call gathers and reduces beside its work.
-  std::optional<BufferId> beside(const std::string& name, const std::optional<Pending>& fetched, const std::optional<Pending>& reduced) {
+  std::optional<BufferId> beside(const Buffer& parameter, const Beside& what) {
+    const std::string& name = parameter.tensor;
+    const auto& [fetched, reduced, retrieved] = what;
     if (fetched && name.starts_with("fetch.")) {
       const StepWeights& weights = parts_.weights(fetched->of.group);
       if (const StepWeight* weight = named_weight(weights, name, "fetch.", ".shard")) return shard(fetched->of, *weight);
@@ -223,7 +237,27 @@ class RankProgram {
       if (const StepWeight* weight = named_weight(weights, name, "reduce.", ".dW")) return block_gradient(reduced->of, *weight, reduced->slot);
       if (const StepWeight* weight = named_weight(weights, name, "reduce.", ".gradient")) return gradient(gradient_of(reduced->of), *weight);
     }
+    if (retrieved && name.starts_with("retrieve.")) {
+      const std::string tensor = name.substr(name.find('.') + 1);
+      return parameter.on_host ? kept(parameter, tensor, items_[retrieved->item]) : on_device(parameter, tensor, retrieved->slot);
+    }
     return std::nullopt;
+  }
+  /// What the forward pass of a layer keeps.
+  BufferId kept(const Buffer& parameter, const std::string& tensor, const StepItem& item) {
+    const std::string name = fmt::format("step {} layer {} microbatch {} {}", step_ + 1, item.layer, item.task.microbatch, tensor);
+    return named(
+        name,
+        [&] {
+          Buffer buffer{name, parameter.extents, parameter.dtype, Role::scratch, {}, {}};
+          buffer.on_host = parameter.on_host;
+          return buffer;
+        },
+        MemoryKind::activations);
+  }
+  /// Where what the host kept comes back to. Layers take turns in two buffers.
+  BufferId on_device(const Buffer& parameter, const std::string& tensor, int slot) {
+    return scratch(fmt::format("retrieved {} {}", tensor, slot), parameter.extents, parameter.dtype, MemoryKind::working);
   }
 
   BufferId argument(const Buffer& parameter, const StepItem& item, int weight_slot, int gradient_slot) {
@@ -243,8 +277,7 @@ class RankProgram {
     if (name == "Y") return output_of(item);
     if (name == "dY") return output_gradient_of(item);
     if (name == "dX") return input_gradient_of(item);
-    const std::string kept = fmt::format("step {} layer {} microbatch {} {}", step_ + 1, item.layer, k, name);
-    return scratch(kept, parameter.extents, parameter.dtype, MemoryKind::activations);
+    return parameter.role == Role::input && parts_.is_on_host(name) ? on_device(parameter, name, back_->slot) : kept(parameter, name, item);
   }
 
   Edges execute(const PipelineTask& task, const Edges& after) {
@@ -261,30 +294,48 @@ class RankProgram {
     if (is_fetched(item.reads) && !(held_ && held_->of == item.reads)) {  // nothing ran before that could have gathered them
       held_ = Pending{item.reads, 0};
       const StepCall fetch{.fetch = item.reads.group};
-      call(fmt::format("gather weights of {}", name_of(item.task)), fetch, [&](const Buffer& p) { return *beside(p.tensor, held_, {}); }, {});
+      call(fmt::format("gather weights of {}", name_of(item.task)), fetch, [&](const Buffer& p) { return *beside(p, {held_, {}, {}}); }, {});
+    }
+    if (reads_host(item) && !(back_ && back_->item == next_)) {  // the call before made it, or there is none
+      back_ = Retrieved{next_, 0};
+      const StepCall retrieve{.retrieve = item.work};
+      call(fmt::format("retrieve for {}", name_of(item.task)), retrieve, [&](const Buffer& p) { return *beside(p, {{}, {}, back_}); }, {});
     }
     StepCall what{.work = item.work};
     const int weight_slot = held_ ? held_->slot : 0;
-    std::optional<Pending> fetched;
+    Beside with;
+    auto& [fetched, reduced, retrieved] = with;
     if (next_ + 1 < items_.size() && is_fetched(items_[next_ + 1].reads) && !(held_ && held_->of == items_[next_ + 1].reads)) {
       fetched = Pending{items_[next_ + 1].reads, 1 - weight_slot};
       what.fetch = fetched->of.group;
     }
-    const std::optional<Pending> reduced = made_;
+    if (next_ + 1 < items_.size() && reads_host(items_[next_ + 1]) && !keeps_what_is_read(item, items_[next_ + 1])) {
+      retrieved = Retrieved{next_ + 1, back_ && back_->item == next_ ? 1 - back_->slot : 0};
+      what.retrieve = items_[next_ + 1].work;
+    }
+    reduced = made_;
     made_.reset();
     if (reduced) what.reduce = reduced->of.group, count(what, reduced->of);
     const int gradient_slot = reduced ? 1 - reduced->slot : 0;
-    const Edges ends = call(fmt::format("{} {}", name_of(item.task), label_of(item)), what,
-                            [&](const Buffer& p) {
-                              const auto other = beside(p.tensor, fetched, reduced);
-                              return other ? *other : argument(p, item, weight_slot, gradient_slot);
-                            },
-                            after);
+    const Edges ends = call(
+        fmt::format("{} {}", name_of(item.task), label_of(item)), what,
+        [&](const Buffer& p) {
+          const auto other = beside(p, with);
+          return other ? *other : argument(p, item, weight_slot, gradient_slot);
+        },
+        after);
     if (item.work == StepWork::loss && loss_of_++ > 0)
       last_ = program_->builder.step("add loss", Local{LocalKind::add, {whole(loss()), whole(loss_of_microbatch())}, {whole(loss())}}, last_);
+    if (reduced) join_if_complete(what, reduced->of);
     if (fetched) held_ = fetched;
+    if (retrieved) back_ = retrieved;
     if (item.differentiates.group != WeightGroup::none) made_ = Pending{item.differentiates, gradient_slot};
     return ends;
+  }
+
+  [[nodiscard]] bool reads_host(const StepItem& item) const { return !parts_.retrieved(item.work).empty(); }
+  static bool keeps_what_is_read(const StepItem& item, const StepItem& next) {
+    return item.work == StepWork::layer_forward && item.layer == next.layer && item.task.microbatch == next.task.microbatch;
   }
 
   static std::string label_of(const StepItem& item) {
@@ -303,7 +354,21 @@ class RankProgram {
     made_.reset();
     StepCall what{.reduce = reduced->of.group};
     count(what, reduced->of);
-    call("reduce gradients", what, [&](const Buffer& p) { return *beside(p.tensor, {}, reduced); }, {});
+    call("reduce gradients", what, [&](const Buffer& p) { return *beside(p, {{}, reduced, {}}); }, {});
+    join_if_complete(what, reduced->of);
+  }
+
+  /// Adds up gradients over slices in a call of its own. `of` is the group if it is one.
+  void join_slices(const std::vector<Instance>& groups, WeightGroup of) {
+    std::vector<const StepWeight*> joined;
+    std::vector<BufferId> gradients;
+    for (const Instance& group : groups)
+      for (const StepWeight& weight : parts_.weights(group.group)) joined.push_back(&weight), gradients.push_back(gradient(group, weight));
+    std::size_t next = 0;
+    call("sum gradients over slices", {.work = StepWork::join_slices, .of = of}, [&](const Buffer&) { return gradients[next++]; }, {}, joined);
+  }
+  void join_if_complete(const StepCall& what, const Instance& of) {
+    if (what.last && parts_.slice_sums == SliceSums::each && parts_.axes.slice.size > 1) join_slices({gradient_of(of)}, gradient_of(of).group);
   }
 
   // ---- After the loop ----
@@ -322,14 +387,11 @@ class RankProgram {
     if (updated_) return;
     updated_ = true;
     exchange_tied();
-    if (parts_.axes.slice.size == 1) return;
-    std::vector<const StepWeight*> joined;
-    std::vector<BufferId> gradients;
+    if (parts_.axes.slice.size == 1 || parts_.slice_sums != SliceSums::after_loop) return;
+    std::vector<Instance> groups;
     for (const int stage : stages_of_rank(spec_, rank_))
-      for (const Instance& of : groups_of(stage))
-        for (const StepWeight& weight : parts_.weights(of.group)) joined.push_back(&weight), gradients.push_back(gradient(of, weight));
-    std::size_t next = 0;
-    call("sum gradients over slices", {.work = StepWork::join_slices}, [&](const Buffer&) { return gradients[next++]; }, {}, joined);
+      for (const Instance& of : groups_of(stage)) groups.push_back(of);
+    join_slices(groups, WeightGroup::none);
   }
 
   /// An embedding that is also the weights of the logits, on two ranks: both add up what both have.
@@ -400,8 +462,10 @@ class RankProgram {
   std::map<Instance, int> sums_;  // addends so far
   std::optional<Pending> held_;   // the weights that were gathered last
   std::optional<Pending> made_;   // gradients that the next call reduces
+  std::optional<Retrieved> back_;  // what the host kept, of the item that reads it first or read it last
   bool updated_ = false;
-  int loss_of_ = 0;  // microbatches whose loss was computed
+  int loss_of_ = 0;   // microbatches whose loss was computed
+  int embedded_ = 0;  // gradients of the embedding by tokens that were reduced
   Edges last_;
 };
 
@@ -451,8 +515,9 @@ Expected<PipelineStep> pipeline_of(const TrainingStep& step, bool fuse_steady_st
 Expected<TrainingSchedule> training_schedule(const TrainingStep& step, const Mesh& mesh, const Plan& plan, const TrainingScheduleOptions& options) {
   auto pipeline = pipeline_of(step, options.fuse_steady_state);
   if (!pipeline) return pipeline.error();
-  const auto parts = step_parts(step, mesh, plan, options.optimiser);
+  auto parts = step_parts(step, mesh, plan, options.optimiser);
   if (!parts) return parts.error();
+  parts->slice_sums = options.slice_sums;
   StepFunctions functions{*parts};
   TrainingSchedule result{{}, *std::move(pipeline), std::vector<std::vector<MemoryKind>>(static_cast<std::size_t>(step.mesh.stage))};
   std::vector<std::unique_ptr<RankProgram>> ranks;

@@ -2,7 +2,7 @@
 //
 // Each microbatch of a stage runs its layers in order. While one layer computes, the weights of the next are gathered over fsdp, also across tasks of the
 // pipeline, and the gradients of the layer before are scattered. The gradients of a layer are complete with its last microbatch; then they are added up
-// over data, during the next call. After the loop, slices add up theirs, and the optimiser updates the shards of each layer.
+// over data, during the next call. After the loop, slices add up theirs (SliceSums), and the optimiser updates the shards of each layer.
 #pragma once
 
 #include <string>
@@ -18,6 +18,7 @@ struct TrainingScheduleOptions {
   int steps = 1;                   // on one batch
   Optimiser optimiser{3e-4, 0.9, 0.95, 1e-8, 0.1};
   bool fuse_steady_state = false;  // PipelineSpec
+  SliceSums slice_sums = SliceSums::after_loop;
   bool claims = false;             // the parameters after the last step, all losses and gradients are outputs, and `computes` says what they are
 };
 
@@ -36,8 +37,8 @@ Expected<PipelineStep> pipeline_of(const TrainingStep& step, bool fuse_steady_st
 /// Tensors: "inputs__k" and "targets__k" of microbatch k: numbers of tokens, or without a vocabulary activations; the parameters, "layer3.ff1.W",
 /// "embedding.W", with ".m", ".v", ".master"; with claims also their new values ("new layer3.ff1.W"), "d layer3.ff1.W 1" and "loss 1" of step 1.
 ///
-/// The step must be divided() (an assert), and `mesh` has its axes. Left out: learned positions, biases and the parameters of norms, the clipping of
-/// gradients, checkpoints and input; an embedding by product is a gather.
+/// The step must be divided() (an assert), and `mesh` has its axes. Left out: biases and the parameters of norms, the clipping of
+/// gradients, checkpoints and input.
 /// Errors: those of step_parts(), pipeline_of() and write_pipeline(). Cost O(layers * microbatches * steps) tasks.
 Expected<TrainingSchedule> training_schedule(const TrainingStep& step, const Mesh& mesh, const Plan& plan, const TrainingScheduleOptions& options = {});
 

@@ -12,6 +12,7 @@
 #include "sim/engine/numeric/numeric_engine.hpp"
 #include "sim/schedule/calls.hpp"
 #include "sim/schedule/lower.hpp"
+#include "workloads/training/counts.hpp"
 #include "workloads/training/testing.hpp"
 
 namespace podsim {
@@ -80,6 +81,23 @@ TEST(TrainingSchedule, EveryAxisGivesTheNumbersOfOneDevice) {
   }
 }
 
+TEST(TrainingSchedule, SumsOverSlicesGiveTheSameNumbersWhereverTheyAre) {
+  for (const SliceSums sums : {SliceSums::each, SliceSums::beside})
+    for (const TrainingMesh& mesh : {TrainingMesh{.slice = 2}, {.slice = 2, .data = 2}, {.slice = 2, .stage = 2}}) {
+      SCOPED_TRACE(to_text(mesh));
+      const TrainingStep step = small_step(mesh);
+      TrainingScheduleOptions options = with_claims(2);
+      options.slice_sums = sums;
+      const auto made = training_schedule(divided(step)->step, mesh_of(mesh), plan_of(step), options);
+      ASSERT_TRUE(made) << to_text(made.error());
+      const auto joins = std::count_if(made->schedule.functions.begin(), made->schedule.functions.end(), [](const Function& f) { return f.name.find("over slices") != std::string::npos; });
+      EXPECT_EQ(joins > 0, sums == SliceSums::each);
+      const CheckReport report = report_of(made->schedule);
+      EXPECT_TRUE(report.ok) << to_text(report.problems);
+      EXPECT_LE(report.max_rel_error, 1e-5);
+    }
+}
+
 struct ScheduleCase {
   std::string pipeline;
   TrainingMesh mesh;
@@ -115,8 +133,112 @@ TEST(TrainingSchedule, OptionsChangeNoNumbers) {
   changed([](TrainingStep& step) { step.loss_chunks = 2; });
   changed([](TrainingStep& step) { step.optimizer = Optimizer::sgd; });
   changed([](TrainingStep& step) { step.remat = {Remat::Kind::selected, {{"in_proj", false}, {"ff1", false}}}; });
+  changed([](TrainingStep& step) { step.remat.kind = Remat::Kind::layer; });
+  changed([](TrainingStep& step) { step.embedding_by_product = true; });
+  changed([](TrainingStep& step) { step.mesh = {.row = 2, .col = 2}, step.embedding_by_product = true, step.pipeline = {}; });
   changed([](TrainingStep& step) { step.model.gated = true, step.model.norm = Norm::rms, step.model.kv_heads = 2; });
   changed([](TrainingStep& step) { step.mesh = {.col = 2}, step.model.tied = true, step.pipeline = {}; });
+  // Three tokens, which two devices along col cannot share in the sums of norms.
+  changed([](TrainingStep& step) { step.mesh = {.col = 2}, step.model.sequence = 3, step.batch = 2, step.pipeline = {}; });
+}
+
+/// More positions than a sequence has, and sequences of two or more on a device.
+TEST(TrainingSchedule, LearnedPositionsGiveTheNumbersOfOneDevice) {
+  const auto positions = [](const TrainingMesh& mesh, std::int64_t count, bool tied, std::int64_t sequences) {
+    TrainingStep step = small_step(mesh, "1f1b", 2);
+    step.model.layers = 2, step.model.positions = count, step.model.tied = tied;
+    step.batch *= sequences;
+    expect_one_device(step, 2);
+  };
+  positions({}, 2, true, 3);
+  positions({.data = 2}, 5, false, 2);
+  positions({.fsdp = 2}, 3, true, 2);
+  positions({.row = 2, .col = 2}, 2, false, 1);
+  positions({.row = 2, .col = 2}, 7, true, 2);
+  positions({.slice = 2, .stage = 2}, 4, true, 1);
+}
+
+TEST(TrainingSchedule, WhatIsKeptOnTheHostComesBackUnchanged) {
+  const auto on_host = [](const TrainingMesh& mesh, const std::string& pipeline, std::int64_t microbatches, const std::string& remat) {
+    TrainingStep step = small_step(mesh, pipeline, microbatches);
+    step.remat = *parse_remat("selected:" + remat, {});
+    expect_one_device(step, 2);
+  };
+  on_host({}, "", 2, "in_proj@host");
+  on_host({.fsdp = 2}, "", 2, "in_proj@host,ff1");
+  on_host({.row = 2, .col = 2}, "", 1, "in_proj@host,out_proj@host,ff1@host,ff2@host");
+  on_host({.stage = 2, .fsdp = 2}, "1f1b", 1, "norm1@host,in_proj@host");  // a backward pass right behind its forward pass
+  on_host({.stage = 2}, "zero-bubble", 4, "in_proj@host,attention@host,activation@host");
+  on_host({.stage = 2}, "interleaved-1f1b", 4, "in_proj@host");
+}
+
+/// Copies to and from the host run beside the work: nothing of a call waits for them, and they wait for no more than they copy.
+TEST(TrainingSchedule, CopiesToTheHostWaitForWhatTheyCopyAlone) {
+  TrainingStep step = small_step({.fsdp = 2}, "", 2);
+  step.remat = *parse_remat("selected:in_proj@host", {});
+  int offloads = 0, retrievals = 0, alone = 0;
+  for (const Function& function : claimed(step, 1).functions)
+    for (const Task& task : function.body.tasks) {
+      const auto* local = std::get_if<Local>(&task.op);
+      for (const Edge& edge : task.after) {
+        const Task& before = function.body.tasks[edge.task.index()];
+        if (task.label == "offload in_proj.Y")
+          EXPECT_TRUE(before.label.starts_with("in_proj: ")) << before.label;
+        else
+          EXPECT_THAT(before.label, ::testing::Not(::testing::AnyOf("offload in_proj.Y", "retrieve in_proj.Y"))) << task.label;
+      }
+      if (task.label == "offload in_proj.Y") {
+        ++offloads;
+        EXPECT_TRUE(local->unit == Unit::dma && local->kind == LocalKind::to_host);
+      }
+      if (task.label != "retrieve in_proj.Y") continue;
+      ++retrievals;
+      if (function.body.tasks.size() == 1) ++alone;
+      EXPECT_TRUE(local->unit == Unit::dma && local->kind == LocalKind::from_host && task.after.empty());
+    }
+  EXPECT_GE(offloads, 1);
+  EXPECT_GE(retrievals, 2) << "in the loss, for the last layer, and in backward passes, for the layer before";
+  EXPECT_EQ(alone, 0) << "no call waits for the host";
+}
+
+/// The products that a backward pass computes again.
+TEST(TrainingSchedule, TheWholeLayerHasItsLastProductAgain) {
+  const auto again = [](Remat::Kind kind) {
+    TrainingStep step = small_step({.fsdp = 2}, "", 1);
+    step.remat.kind = kind;
+    std::vector<std::string> labels;
+    const Schedule schedule = claimed(step, 1);
+    const auto backward =
+        std::ranges::find_if(schedule.functions, [](const Function& function) { return function.name.starts_with("small: layer backward"); });
+    EXPECT_NE(backward, schedule.functions.end());
+    for (const Task& task : backward->body.tasks)
+      if (task.recompute && std::holds_alternative<Matmul>(task.op)) labels.push_back(task.label.substr(0, task.label.find(':')));
+    return labels;
+  };
+  EXPECT_THAT(again(Remat::Kind::none), ::testing::IsEmpty());
+  EXPECT_THAT(again(Remat::Kind::full), ::testing::UnorderedElementsAre("again in_proj", "again out_proj", "again ff1"));
+  EXPECT_THAT(again(Remat::Kind::layer), ::testing::UnorderedElementsAre("again in_proj", "again out_proj", "again ff1", "again ff2"));
+}
+
+TEST(TrainingSchedule, AnEmbeddingByProductHasTheProductsThatAreCounted) {
+  TrainingStep step = small_step({}, "", 2);
+  step.embedding_by_product = true;
+  const auto embedding = [](const TrainingStep& of) {
+    const Schedule schedule = inline_calls(claimed(of, 1));
+    double flops = 0;
+    for (const Task& task : schedule.programs[0].tasks)
+      if (const auto* matmul = std::get_if<Matmul>(&task.op); matmul != nullptr && (task.label.ends_with("embed"))) {
+        const MatmulExtents extents = extents_of(*matmul);
+        flops += 2.0 * static_cast<double>(extents.m * extents.n * extents.k);
+      }
+    return flops;
+  };
+  double counted = 0;
+  for (const PartCount& part : counts_of(step).parts)
+    if (part.name == "embedding_product") counted = (part.forward + part.backward).count();
+  EXPECT_EQ(embedding(step), counted);
+  step.embedding_by_product = false;
+  EXPECT_EQ(embedding(step), 0);
 }
 
 /// One order of additions, whatever else differs in the schedule: the same bits.

@@ -43,7 +43,7 @@ TEST(TrainingMesh, ReadsAndPrints) {
 }
 
 TEST(Remat, ReadsAndPrints) {
-  for (const char* text : {"none", "full", "selected:in_proj", "selected:in_proj@host,attention,ff2"}) {
+  for (const char* text : {"none", "full", "layer", "selected:in_proj", "selected:in_proj@host,attention,ff2"}) {
     const auto remat = parse_remat(text, {});
     ASSERT_TRUE(remat) << text;
     EXPECT_EQ(to_text(*remat), text);
@@ -53,7 +53,7 @@ TEST(Remat, ReadsAndPrints) {
     const auto wrong = parse_remat(text, {"--remat", 1, 1});
     return wrong ? "" : to_text(wrong.error());
   };
-  EXPECT_EQ(told("all"), "--remat:1:1: expected none, full or selected:STAGE,..., found \"all\"");
+  EXPECT_EQ(told("all"), "--remat:1:1: expected none, full, layer or selected:STAGE,..., found \"all\"");
   EXPECT_EQ(told("selected:ff1,ff1"), "--remat:1:14: expected every stage once, found \"ff1\" again");
   EXPECT_THAT(told("selected:inproj"), HasSubstr("--remat:1:10: expected stages of a layer, norm1, in_proj"));
   EXPECT_THAT(told("selected:residual2"), HasSubstr("found \"residual2\""));

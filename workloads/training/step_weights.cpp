@@ -6,6 +6,17 @@
 
 namespace podsim {
 
+StepWeights embedding_weights(const StepAxes& axes, const TrainingModel& model) {
+  StepWeights weights = vocabulary_weights(axes, model, "embedding");
+  if (model.positions == 0) return weights;
+  StepWeight positions{std::string{positions_weight}, {model.positions, model.width}};
+  positions.sharding[1] = without_one_device({axes.col});
+  positions.gathered = without_one_device({axes.fsdp});
+  positions.dim = 1;
+  weights.push_back(std::move(positions));
+  return weights;
+}
+
 std::vector<std::int64_t> StepWeight::block() const {
   return {extents[0] / devices_along(sharding[0]), extents[1] / devices_along(sharding[1])};
 }

@@ -34,4 +34,8 @@ Expected<StepWeights> layer_weights(const StepAxes& axes, const Submesh& submesh
 /// [vocabulary, width]: rows over col, shards over fsdp and row along the width. The embedding, or the weights of the logits.
 StepWeights vocabulary_weights(const StepAxes& axes, const TrainingModel& model, const std::string& name);
 
+/// The embedding, and learned positions if the model has them: [positions, width], the width over col, shards over fsdp along it; every row has them.
+StepWeights embedding_weights(const StepAxes& axes, const TrainingModel& model);
+inline constexpr std::string_view positions_weight = "positions";
+
 }  // namespace podsim

@@ -291,20 +291,32 @@ void LinkSharing::collect_links() {
   }
 }
 
-/// Takes the links with the least share off the heap, into tied_; returns the share. Shares only grow while slower flows get their rates, so a share
-/// in the heap is a lower bound of the link's own.
+/// The next level of the filling, by share and link.
+const LinkSharing::Level* LinkSharing::least_level() const {
+  const Level* const first = next_level_ < levels_.size() ? &levels_[next_level_] : nullptr;
+  if (risen_.empty()) return first;
+  return first == nullptr || *first > risen_.front() ? &risen_.front() : first;
+}
+
+/// Takes the links with the least share off the levels, into tied_; returns the share. Shares only grow while slower flows get their rates, so a level
+/// is a lower bound of its link's share.
 std::int64_t LinkSharing::take_tied() {
   std::int64_t rate = std::numeric_limits<std::int64_t>::max();
   tied_.clear();
-  while (!levels_.empty() && levels_.front().share <= rate) {
-    std::pop_heap(levels_.begin(), levels_.end(), std::greater<>{});
-    const std::uint32_t link = levels_.back().link;
-    levels_.pop_back();
+  for (const Level* least = least_level(); least != nullptr && least->share <= rate; least = least_level()) {
+    const std::uint32_t link = least->link;
+    if (!risen_.empty() && least == &risen_.front()) {
+      std::pop_heap(risen_.begin(), risen_.end(), std::greater<>{});
+      risen_.pop_back();
+    } else {
+      ++next_level_;
+    }
     if (shares_[link].weight == 0) continue;
     const std::int64_t share = std::max<std::int64_t>(1, shares_[link].left / shares_[link].weight);
-    if (share > rate || (!levels_.empty() && share > levels_.front().share)) {
-      levels_.push_back({share, link});
-      std::push_heap(levels_.begin(), levels_.end(), std::greater<>{});
+    const Level* const next = least_level();
+    if (share > rate || (next != nullptr && share > next->share)) {
+      risen_.push_back({share, link});
+      std::push_heap(risen_.begin(), risen_.end(), std::greater<>{});
       continue;
     }
     rate = share;
@@ -317,9 +329,9 @@ std::int64_t LinkSharing::take_tied() {
 /// rate.
 void LinkSharing::fill() {
   collect_links();
-  levels_.clear();
+  levels_.clear(), risen_.clear(), next_level_ = 0;
   for (const std::uint32_t link : open_links_) levels_.push_back({std::max<std::int64_t>(1, shares_[link].left / shares_[link].weight), link});
-  std::make_heap(levels_.begin(), levels_.end(), std::greater<>{});
+  std::sort(levels_.begin(), levels_.end(), [](const Level& a, const Level& b) { return b > a; });
   for (std::size_t without_rate = open_flows_.size(); without_rate > 0;) {
     const std::int64_t rate = take_tied();
     for (const std::uint32_t link : tied_)

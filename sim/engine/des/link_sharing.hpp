@@ -146,7 +146,10 @@ class LinkSharing {
     std::uint32_t link;
     friend bool operator>(const Level& a, const Level& b) { return a.share != b.share ? a.share > b.share : a.link > b.link; }
   };
-  std::vector<Level> levels_;  // a heap, least share first
+  [[nodiscard]] const Level* least_level() const;
+  std::vector<Level> levels_;  // of a filling's links, least share first; from next_level_ on they are to come
+  std::size_t next_level_ = 0;
+  std::vector<Level> risen_;  // a heap: levels that were found to be higher when their turn came
   std::vector<std::uint32_t> tied_;
 };
 

@@ -144,6 +144,21 @@ Status add_rows(const RowNumbers& rows, double numbers, const View& b, int b_spl
   return success();
 }
 
+Status one_hot(const RowNumbers& columns, double numbers, const View& index, const View& out, int out_split) {
+  const auto indices = indices_below(index, numbers);
+  if (!indices) return indices.error();
+  const RowViews rows{out, out_split};
+  for (std::size_t i = 0; i < indices->size(); ++i) {
+    const View row = rows.row(static_cast<std::int64_t>(i));
+    const auto column = columns.row_of((*indices)[i], elements_of(row.layout));
+    std::int64_t at_column = 0;
+    for_each_run<1>({&row.layout}, [&](std::int64_t count, const std::array<RunCursor, 1>& at) {
+      for (std::int64_t e = 0; e < count; ++e) row.data[at[0].offset() + e * at[0].stride()] = column == at_column++ ? 1.0F : 0.0F;
+    });
+  }
+  return success();
+}
+
 Status swap_rows(const RowNumbers& rows, const RowNumbers& first, const View& index, const View& a, int split) {
   const std::vector<std::int64_t> indices = indices_in(index);
   const RowViews matrix{a, split};

@@ -35,6 +35,8 @@ Status gather_rows(const RowNumbers& rows, double numbers, const View& a, int sp
 Status scatter_rows(const RowNumbers& rows, double numbers, const View& b, int b_split, const View& index, const View& a, int split);
 /// The row number r of `a` is the sum of the rows i of `b` with index[i] = r, in order of i, in float32; it is rounded once.
 Status add_rows(const RowNumbers& rows, double numbers, const View& b, int b_split, const View& index, const View& a, int split, std::vector<float>& room);
+/// Row i of `out` is 1 in the column number index[i], if that is among its columns, else 0.
+Status one_hot(const RowNumbers& columns, double numbers, const View& index, const View& out, int out_split);
 /// Rows number first.of(i) and index[i] of `a` change places, one pair after the other. Errors: a row that is not among those of `a`.
 Status swap_rows(const RowNumbers& rows, const RowNumbers& first, const View& index, const View& a, int split);
 

@@ -140,6 +140,18 @@ TEST(AddRows, IsTheGradientOfGatherRows) {
   }
 }
 
+TEST(OneHot, HasAOneWhereTheColumnHasTheNumberOfTheIndex) {
+  for (const DType dtype : {DType::f32, DType::bf16})
+    for (const bool spread : {false, true}) {
+      TestBox rows{{5, 3}, dtype, spread}, index{{5}, DType::s32, !spread};
+      rows.random(1);
+      index.integers({7, 0, 5, 6, 5});
+      ASSERT_TRUE(one_hot({5, 0, 1}, 8, index.view(), rows.view(), 1));  // the columns are numbers 5 to 7
+      EXPECT_THAT(rows.values(), ElementsAre(0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 1, 0, 0));
+      EXPECT_EQ(rows.changed_outside(), 0);
+    }
+}
+
 TEST(SwapRows, ExchangesOnePairAfterTheOther) {
   TestBox a{{5, 2}, DType::f32, true}, index{{3}, DType::s32};
   a.numbers({0, 0, 1, 1, 2, 2, 3, 3, 4, 4});
@@ -159,8 +171,9 @@ TEST(Rows, AnIndexOfNoRowIsAnErrorOfTheRunAndNothingIsWritten) {
     const Status gathered = gather_rows(cyclic, 24, a.view(), 1, index.view(), b.view(), 1);
     const Status scattered = scatter_rows(cyclic, 24, b.view(), 1, index.view(), a.view(), 1);
     std::vector<float> room;
-    const Status added = add_rows(cyclic, 24, b.view(), 1, index.view(), a.view(), 1, room);
-    ASSERT_FALSE(gathered || scattered || added);
+    const Status added = add_rows(cyclic, 24, b.view(), 1, index.view(), a.view(), 1, room), marked = one_hot(cyclic, 24, index.view(), b.view(), 1);
+    ASSERT_FALSE(gathered || scattered || added || marked);
+    EXPECT_EQ(marked.error().message, text);
     EXPECT_EQ(added.error().message, text);
     EXPECT_EQ(gathered.error().message, text);
     EXPECT_EQ(scattered.error().message, text);

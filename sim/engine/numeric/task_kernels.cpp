@@ -81,11 +81,13 @@ constexpr std::array<LocalKernel, local_kind_count> local_kernels{{
     {LocalKind::sum_along, [](const Operands& o) { sum_along(o.box(0), o.box(1), o.workspace.out); }},
     {LocalKind::broadcast_in_dim, [](const Operands& o) { broadcast_in_dim(o.box(0), o.box(1), o.workspace.left); }},
     {LocalKind::to_host, [](const Operands& o) { copy(o.left(), o.box(1)); }},
+    {LocalKind::from_host, [](const Operands& o) { copy(o.left(), o.box(1)); }},
     {LocalKind::fft, [](const Operands& o) { fft(false, o.local.dims, o.lines(), o.box(1), o.workspace); }},
     {LocalKind::ifft, [](const Operands& o) { fft(true, o.local.dims, o.lines(), o.box(1), o.workspace); }},
     {LocalKind::twiddle, [](const Operands& o) { twiddle(o.local.factor, o.local.dims, o.numbers(0), o.numbers(1), o.left(), o.box(1)); }},
     {LocalKind::iota, [](const Operands& o) { iota(o.numbers(0), o.box(0)); }},
-    {LocalKind::getrf_panel, {},
+    {LocalKind::getrf_panel,
+     {},
      [](const Operands& o) {
        return getrf_panel(o.numbers(0), o.numbers(1).first, o.box(0), o.split(0), o.box(1), o.split(1), o.box(2), o.workspace);
      }},
@@ -93,15 +95,18 @@ constexpr std::array<LocalKernel, local_kind_count> local_kernels{{
     {LocalKind::trsm_upper, [](const Operands& o) { o.solve_triangle(Triangle::upper); }},
     {LocalKind::lower_triangle, [](const Operands& o) { lower_triangle(o.numbers(0), o.numbers(1), o.left(), o.split(0), o.box(1), o.split(1)); }},
     {LocalKind::upper_triangle, [](const Operands& o) { upper_triangle(o.numbers(0), o.numbers(1), o.left(), o.split(0), o.box(1), o.split(1)); }},
-    {LocalKind::gather_rows, {},
+    {LocalKind::gather_rows,
+     {},
      [](const Operands& o) { return gather_rows(o.numbers(0), o.local.factor, o.left(), o.split(0), o.box(1), o.box(2), o.split(2)); }},
-    {LocalKind::scatter_rows, {},
+    {LocalKind::scatter_rows,
+     {},
      [](const Operands& o) {
        const View b = o.right(), index = packed(o.box(2), o.workspace.out);
        copy(o.left(), o.box(3));
        return scatter_rows(o.numbers(0), o.local.factor, b, o.split(1), index, o.box(3), o.split(3));
      }},
-    {LocalKind::swap_rows, {},
+    {LocalKind::swap_rows,
+     {},
      [](const Operands& o) {
        const View index = packed(o.box(1), o.workspace.right);
        copy(o.left(), o.box(2));
@@ -114,13 +119,16 @@ constexpr std::array<LocalKernel, local_kind_count> local_kernels{{
     {LocalKind::mean_square, [](const Operands& o) { mean_square(o.local.factor, o.box(0), o.box(1), o.box(2)); }},
     {LocalKind::mean_square_grad, [](const Operands& o) { mean_square_grad(o.local.factor, o.box(0), o.box(1), o.box(2)); }},
     {LocalKind::softmax_statistics, [](const Operands& o) { softmax_statistics(o.classes(), o.tokens(0), o.box(1)); }},
-    {LocalKind::cross_entropy, {}, [](const Operands& o) { return cross_entropy(o.classes(), o.local.factor, o.tokens(0), o.box(1), o.box(2), o.box(3)); }},
-    {LocalKind::cross_entropy_grad, {},
+    {LocalKind::cross_entropy,
+     {},
+     [](const Operands& o) { return cross_entropy(o.classes(), o.local.factor, o.tokens(0), o.box(1), o.box(2), o.box(3)); }},
+    {LocalKind::cross_entropy_grad,
+     {},
      [](const Operands& o) { return cross_entropy_grad(o.classes(), o.local.factor, o.tokens(0), o.box(1), o.box(2), o.tokens(3)); }},
-    {LocalKind::add_rows, {},
-     [](const Operands& o) {
-       return add_rows(o.numbers(0), o.local.factor, o.box(0), o.split(0), o.box(1), o.box(2), o.split(2), o.workspace.out);
-     }},
+    {LocalKind::add_rows,
+     {},
+     [](const Operands& o) { return add_rows(o.numbers(0), o.local.factor, o.box(0), o.split(0), o.box(1), o.box(2), o.split(2), o.workspace.out); }},
+    {LocalKind::one_hot, {}, [](const Operands& o) { return one_hot(o.numbers(0), o.local.factor, o.box(0), o.box(1), o.split(1)); }},
     {LocalKind::sgd, [](const Operands& o) { sgd(o.local.optimiser, o.box(0), o.box(1), o.box(2)); }},
     {LocalKind::adamw, [](const Operands& o) { adamw(o.local.optimiser, o.box(0), o.box(1), o.box(2), o.box(3), o.box(4), o.box(5), o.box(6)); }},
 }};

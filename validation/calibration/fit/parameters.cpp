@@ -30,7 +30,8 @@ CostKind cost_of_op(ObservedOp op) {
     case ObservedOp::matmul: return CostKind::matmul;
     case ObservedOp::hbm_copy:
     case ObservedOp::fft:
-    case ObservedOp::ifft: return CostKind::local;
+    case ObservedOp::ifft:
+    case ObservedOp::training_step: return CostKind::local;
   }
   assert(false);
   return {};

@@ -1,0 +1,107 @@
+// Writes the functions of a training step. Internal to workloads/training.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/schedule/program_builder.hpp"
+#include "workloads/training/step_functions.hpp"
+
+namespace podsim {
+
+/// A function while it is written: tensors become parameters when they are first named.
+class FunctionWriter {
+ public:
+  using Lengths = std::vector<std::int64_t>;
+
+  FunctionWriter(const StepParts& parts, std::string name) : parts_{parts}, name_{std::move(name)}, builder_{parts.mesh, parts.layer_mesh.devices} {}
+
+  [[nodiscard]] const StepParts& parts() const { return parts_; }
+  [[nodiscard]] const TrainingModel& model() const { return parts_.step.model; }
+  [[nodiscard]] ProgramBuilder& builder() { return builder_; }
+
+  /// A parameter. One that the function reads and writes is an output.
+  Region tensor(const std::string& name, Lengths extents, DType dtype, Role role, bool on_host = false) {
+    const auto [known, added] = tensors_.try_emplace(name);
+    if (added) {
+      Buffer buffer{name, std::move(extents), dtype, role, name, {}};
+      buffer.sharding.resize(buffer.extents.size());
+      buffer.on_host = on_host;
+      known->second = builder_.add_buffer(std::move(buffer));
+    }
+    return builder_.whole(known->second);
+  }
+  Region reads(const std::string& name, Lengths extents, DType dtype) { return tensor(name, std::move(extents), dtype, Role::input); }
+  Region makes(const std::string& name, Lengths extents, DType dtype) { return tensor(name, std::move(extents), dtype, Role::output); }
+  /// In the dtype of activations.
+  Region reads(const std::string& name, Lengths extents) { return reads(name, std::move(extents), model().activations); }
+  Region makes(const std::string& name, Lengths extents) { return makes(name, std::move(extents), model().activations); }
+  Region scratch(const std::string& name, Lengths extents) { return builder_.scratch(name, std::move(extents), model().activations); }
+  Region scratch(const std::string& name, Lengths extents, DType dtype) { return builder_.scratch(name, std::move(extents), dtype); }
+
+  Edges local(const std::string& label, Local op, const Edges& after) { return builder_.step(label, std::move(op), after); }
+  Edges collective(const std::string& label, CollectiveKind kind, std::vector<AxisView> axes, const Region& in, const Region& out, int dim,
+                   const Edges& after) {
+    return builder_.step(label, Collective{kind, std::move(axes), in, out, dim}, after);
+  }
+
+  /// Appends the tasks of a program whose inputs and outputs are in `given`, or else parameters of their names. A view of other extents is placed,
+  /// which is free in time.
+  Edges append(const std::vector<Task>& tasks, const std::vector<Buffer>& buffers, const std::map<std::string, Region>& given,
+               const std::string& prefix, const Edges& after) {
+    std::vector<BufferId> now;
+    std::vector<std::pair<Region, Region>> results;  // as written here, and where they belong
+    Tasks start;
+    for (const Edge& edge : after) start.push_back(edge.task);
+    for (const Buffer& buffer : buffers) {
+      if (buffer.role == Role::scratch) {
+        now.push_back(builder_.add_buffer({prefix + buffer.name, buffer.extents, buffer.dtype, Role::scratch, {}, {}}));
+        continue;
+      }
+      const auto found = given.find(buffer.tensor);
+      const Region whole = found != given.end() ? found->second : tensor(buffer.tensor, buffer.extents, buffer.dtype, buffer.role);
+      if (builder_.buffer(whole.buffer).extents == buffer.extents) {
+        now.push_back(whole.buffer);
+        continue;
+      }
+      const Region view = scratch(prefix + buffer.name, buffer.extents, buffer.dtype);
+      if (buffer.role == Role::input)
+        start.push_back(builder_.alias("place " + buffer.tensor, whole, view, after));
+      else
+        results.emplace_back(view, whole);
+      now.push_back(view.buffer);
+    }
+    const auto offset = static_cast<int>(builder_.task_count());
+    builder_.begin_section(prefix, start);
+    for (Task task : tasks) {
+      for (Edge& edge : task.after) edge.task.value += offset;
+      for (Region* region : regions_of(task.op)) region->buffer = now[region->buffer.index()];
+      builder_.add(std::move(task));
+    }
+    builder_.begin_section({}, {});
+    Edges ends = edges_to(builder_.last_tasks(TaskId{offset}));
+    Edges placed;
+    for (const auto& [view, whole] : results) placed = join(std::move(placed), {Edge{builder_.alias("place", view, whole, ends)}});
+    return placed.empty() ? ends : placed;
+  }
+  Edges append(const TensorFunction& function, const std::map<std::string, Region>& given, const std::string& prefix = {}, const Edges& after = {}) {
+    std::vector<Buffer> buffers = function.function.body.buffers;
+    std::copy(function.parameters.begin(), function.parameters.end(), buffers.begin());
+    return append(function.function.body.tasks, buffers, given, prefix, after);
+  }
+
+  TensorFunction finish() && {
+    Schedule schedule{std::move(name_), parts_.mesh, {std::move(builder_).finish()}, {}};
+    return tensor_function(std::move(schedule));
+  }
+
+ private:
+  const StepParts& parts_;
+  std::string name_;
+  ProgramBuilder builder_;
+  std::map<std::string, BufferId> tensors_;
+};
+
+}  // namespace podsim
