@@ -167,7 +167,7 @@ std::string progress_text(const TrainingRequest::Progress& progress, double) {
 }  // namespace
 
 OptionGroup tuned_training_options() {
-  OptionGroup options = training_options();
+  OptionGroup options = training_options(false);
   std::erase_if(options, [](const OptionSpec& spec) { return spec.name == "steps"; });
   const auto says = [&](const char* name, OptionValue value, const char* help) {
     for (OptionSpec& spec : options)
