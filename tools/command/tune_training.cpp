@@ -34,10 +34,26 @@ Expected<std::vector<std::int64_t>> integers_of(const Options& options, const st
   return numbers;
 }
 
+// MaxText's keys for the mesh of a slice, which the search decides.
+constexpr std::array<std::string_view, 4> searched_keys{"ici_pipeline_parallelism=1", "ici_data_parallelism=1", "ici_fsdp_parallelism=-1",
+                                                        "ici_tensor_parallelism=1"};
+
+void leave_mesh_open(Fields& fields, std::int64_t slices) {
+  const std::vector<FieldText> given = fields.texts("training");
+  fields.erase("training");
+  for (const FieldText& key : given) {
+    const auto same = [&](std::string_view other) { return key.text.substr(0, key.text.find('=')) == other.substr(0, other.find('=')); };
+    if (std::none_of(searched_keys.begin(), searched_keys.end(), same) && !same("dcn_data_parallelism")) fields.add("training", key.text, key.where);
+  }
+  for (const std::string_view key : searched_keys) fields.add("training", std::string{key}, option("chips"));
+  fields.add("training", fmt::format("dcn_data_parallelism={}", slices), option("pods"));
+}
+
 /// The step without what is searched.
 Expected<TrainingStep> step_to_tune(const Options& options, const System& system) {
   Fields fields = fields_of(options);
   for (const std::string_view name : searched_fields) fields.erase(name);
+  if (fields.has("maxtext")) leave_mesh_open(fields, system.slices);
   TrainingMesh mesh;
   mesh.slice = system.slices, mesh.fsdp = system.mesh.devices() / system.slices;
   auto step = read_training_step(fields, mesh, {mesh.fsdp, mesh.slice});
@@ -91,7 +107,9 @@ Expected<TrainingRequest> training_request(const Options& options, const Console
 
 /// As a shell reads it.
 std::string shell_word(const std::string& text) {
-  const bool plain = std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) != 0 || std::string_view{"_-+=./:,@%"}.find(static_cast<char>(c)) != std::string_view::npos; });
+  const bool plain = std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::string_view{"_-+=./:,@%"}.find(static_cast<char>(c)) != std::string_view::npos;
+  });
   if (plain && !text.empty()) return text;
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? std::string{"'\\''"} : std::string{c};
@@ -112,7 +130,8 @@ std::string fields_line(const Options& options, FieldKind::Part part) {
     if (std::find(searched_fields.begin(), searched_fields.end(), field->name) != searched_fields.end()) continue;
     if (field->form == FieldKind::Form::texts)
       for (const FieldText& given : fields.texts(field->name)) add_field(line, *field, given.text);
-    else add_field(line, *field, fields.text(field->name));
+    else
+      add_field(line, *field, fields.text(field->name));
   }
   return line;
 }
@@ -120,7 +139,8 @@ std::string fields_line(const Options& options, FieldKind::Part part) {
 /// `podsim run` of a plan. Errors: MaxText's keys cannot say it.
 Expected<std::string> run_line(const Options& options, const TrainingRequest& request, const TrainingPlan& plan) {
   const System& system = request.systems[plan.system];
-  std::string line = fmt::format("podsim run{} --slice {} --mesh {}", fields_line(options, FieldKind::Part::system), to_text(system.slice), to_text(plan.step.mesh));
+  std::string line =
+      fmt::format("podsim run{} --slice {} --mesh {}", fields_line(options, FieldKind::Part::system), to_text(system.slice), to_text(plan.step.mesh));
   if (options.given("algorithms")) line += " --algorithm " + options.text("algorithms");
   line += fields_line(options, FieldKind::Part::problem);
   if (options.has("maxtext")) {
@@ -140,7 +160,8 @@ Expected<std::string> run_line(const Options& options, const TrainingRequest& re
 
 std::string progress_text(const TrainingRequest::Progress& progress, double) {
   return fmt::format("{} steps simulated of {} candidates; {}{}", progress.simulated, progress.candidates,
-                     progress.best_s ? "best so far " + to_text(Seconds{*progress.best_s}) : "no plan yet", progress.bound_s > 0 ? ", the rest is above " + to_text(Seconds{progress.bound_s}) : "");
+                     progress.best_s ? "best so far " + to_text(Seconds{*progress.best_s}) : "no plan yet",
+                     progress.bound_s > 0 ? ", the rest is above " + to_text(Seconds{progress.bound_s}) : "");
 }
 
 }  // namespace
@@ -153,9 +174,11 @@ OptionGroup tuned_training_options() {
       if (spec.name == name) spec.value = std::move(value), spec.help = help;
   };
   says("microbatches", no_field(word("M[,...]")), "of a training step; left out: every divisor of the batch");
-  says("pipeline", no_field(word("NAME[,...]")), "of training steps with several stages; left out: all of gpipe, 1f1b,\neager-1f1b, interleaved-1f1b, kimi-k2, zero-bubble, dual-pipe-v");
+  says("pipeline", no_field(word("NAME[,...]")),
+       "of training steps with several stages; left out: all of gpipe, 1f1b,\neager-1f1b, interleaved-1f1b, kimi-k2, zero-bubble, dual-pipe-v");
   says("virtual-stages", no_field(word("V[,...]")), "stages on each rank; left out: up to 12 that divide its layers");
-  says("remat", no_field(word("none|full|selected:LIST")), "what the backward pass computes again; left out: none, full and what\nMaxText's policies keep");
+  says("remat", no_field(word("none|full|selected:LIST")),
+       "what the backward pass computes again; left out: none, full and what\nMaxText's policies keep");
   options.push_back({"pad", flag(), "of training steps: round extents up to what the axes divide"});
   return options;
 }
@@ -165,9 +188,11 @@ bool tunes_training(const Options& options) { return options.has("training") || 
 Status options_suit_search(const Options& options) {
   const bool training = tunes_training(options);
   if (training) {
-    for (const char* name : {"gemm", "workload", "only", "seq", "heads", "kv-heads", "head-dim", "ff", "layers", "pass", "max-slice-count", "block", "prefetch", "slice-copies", "explain", "pareto",
-                             "baseline"})
-      if (options.given(name)) return Diagnostic{option(name), fmt::format("belongs to --workload and --gemm; found {}", options.has("maxtext") ? "--maxtext" : "--training")};
+    for (const char* name : {"gemm", "workload", "only", "seq", "heads", "kv-heads", "head-dim", "ff", "layers", "pass", "max-slice-count", "block",
+                             "prefetch", "slice-copies", "explain", "pareto", "baseline"})
+      if (options.given(name))
+        return Diagnostic{option(name),
+                          fmt::format("belongs to --workload and --gemm; found {}", options.has("maxtext") ? "--maxtext" : "--training")};
     return success();
   }
   for (const OptionSpec& spec : tuned_training_options())
@@ -194,7 +219,8 @@ Expected<int> tune_training_and_print(const Options& options, Console& console) 
     report.runs.push_back(run ? TextOrReason{*std::move(run), {}} : TextOrReason{{}, run.error().message});
   }
   report.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  const auto status = print_output(options, format_of(options) == Format::json ? training_tuning_json(report) : training_tuning_table(report), console);
+  const auto status =
+      print_output(options, format_of(options) == Format::json ? training_tuning_json(report) : training_tuning_table(report), console);
   return status == exit_done && report.tuning.interrupted ? static_cast<int>(exit_interrupted) : status;
 }
 

@@ -30,13 +30,15 @@ std::string place_of(const TrainingRequest& request, std::size_t system, const T
 
 /// "16 microbatches, interleaved-1f1b with 4 virtual stages, remat full"
 std::string choice_of(const TrainingStep& step) {
-  return fmt::format("{} microbatch{}{}{}, remat {}", step.microbatches, step.microbatches == 1 ? "" : "es", step.pipeline.empty() ? "" : ", " + step.pipeline,
+  return fmt::format("{} microbatch{}{}{}, remat {}", step.microbatches, step.microbatches == 1 ? "" : "es",
+                     step.pipeline.empty() ? "" : ", " + step.pipeline,
                      step.virtual_stages > 1 ? fmt::format(" with {} virtual stages", step.virtual_stages) : "", to_text(step.remat));
 }
 
 std::vector<std::pair<std::string, double>> parts_of(const TrainingSplit& split) {
-  std::vector<std::pair<std::string, double>> parts{{"compute", split.compute}, {"recompute", split.recompute}, {"bubble", split.bubble},   {"optimizer", split.optimizer},
-                                                    {"copies", split.copies},   {"launches", split.launch},     {"waiting", split.waiting}};
+  std::vector<std::pair<std::string, double>> parts{{"compute", split.compute},     {"recompute", split.recompute}, {"bubble", split.bubble},
+                                                    {"optimizer", split.optimizer}, {"copies", split.copies},       {"launches", split.launch},
+                                                    {"waiting", split.waiting}};
   double exposed = 0;
   for (const auto& [axis, time] : split.exposed) exposed += time;
   parts.emplace_back("exposed communication", exposed);
@@ -53,14 +55,16 @@ std::string why_slower(const TrainingPlan& best, const TrainingPlan& plan) {
   const double smallest = 0.001 * best.row.training->step_s;
   for (const auto& [difference, name] : differences) {
     auto& list = difference > 0 ? more : less;
-    if (std::abs(difference) >= smallest && list.size() < 2) list.push_back(fmt::format("{} {}{}", name, difference > 0 ? "+" : "-", time_text(std::abs(difference))));
+    if (std::abs(difference) >= smallest && list.size() < 2)
+      list.push_back(fmt::format("{} {}{}", name, difference > 0 ? "+" : "-", time_text(std::abs(difference))));
   }
   if (more.empty()) return plan.row.result.makespan_s > best.row.result.makespan_s ? "a little of everything" : "as fast, with no less memory";
   return fmt::format("{}{}{}", fmt::join(more, ", "), less.empty() ? "" : "; but ", fmt::join(less, ", "));
 }
 
 std::string constraint_text(const TrainingRequest& request, const BindingConstraint& constraint) {
-  return fmt::format("{}: {}, {}: at least {}, but {}", constraint.kind, place_of(request, constraint.system, constraint.step), choice_of(constraint.step), time_text(constraint.bound_s), constraint.needs);
+  return fmt::format("{}: {}, {}: at least {}, but {}", constraint.kind, place_of(request, constraint.system, constraint.step),
+                     choice_of(constraint.step), time_text(constraint.bound_s), constraint.needs);
 }
 
 Json mesh_json(const TrainingMesh& mesh) {
@@ -84,7 +88,10 @@ Json constraint_json(const TrainingRequest& request, const BindingConstraint& co
 Json plan_json(const TrainingTuningReport& report, std::size_t p) {
   const TrainingPlan& plan = report.tuning.plans[p];
   const System& system = report.request->systems[plan.system];
-  Json json{{"rank", static_cast<std::int64_t>(p) + 1}, {"slice", to_text(system.slice)}, {"hypothetical", system.hypothetical}, {"mesh", mesh_json(plan.step.mesh)}};
+  Json json{{"rank", static_cast<std::int64_t>(p) + 1},
+            {"slice", to_text(system.slice)},
+            {"hypothetical", system.hypothetical},
+            {"mesh", mesh_json(plan.step.mesh)}};
   json.update(step_json(plan.row));
   const TrainingTuning& tuning = report.tuning;
   json.set("margin", plan.row.result.makespan_s / tuning.plans.front().row.result.makespan_s - 1);
@@ -107,10 +114,11 @@ std::vector<std::vector<std::string>> plan_rows(const TrainingTuningReport& repo
     const TrainingPlan& plan = plans[p];
     const System& system = report.request->systems[plan.system];
     const TrainingResult& result = *plan.row.training;
-    rows.push_back({std::to_string(p + 1), to_text(system.slice) + (system.hypothetical ? " (hypothetical)" : ""), to_text(plan.step.mesh),
-                    plan.step.pipeline.empty() ? "-" : plan.step.pipeline + (plan.step.virtual_stages > 1 ? fmt::format(" x {}", plan.step.virtual_stages) : ""), to_text(plan.step.remat),
-                    std::to_string(plan.step.microbatches), time_text(result.step_s), "+" + percent(plan.row.result.makespan_s / plans.front().row.result.makespan_s - 1), percent(result.mfu),
-                    to_text(result.memory.total())});
+    rows.push_back(
+        {std::to_string(p + 1), to_text(system.slice) + (system.hypothetical ? " (hypothetical)" : ""), to_text(plan.step.mesh),
+         plan.step.pipeline.empty() ? "-" : plan.step.pipeline + (plan.step.virtual_stages > 1 ? fmt::format(" x {}", plan.step.virtual_stages) : ""),
+         to_text(plan.step.remat), std::to_string(plan.step.microbatches), time_text(result.step_s),
+         "+" + percent(plan.row.result.makespan_s / plans.front().row.result.makespan_s - 1), percent(result.mfu), to_text(result.memory.total())});
   }
   return rows;
 }
@@ -122,31 +130,39 @@ std::string training_tuning_table(const TrainingTuningReport& report) {
   const TrainingTuning& tuning = report.tuning;
   const TrainingPlan& best = tuning.plans.front();
   const System& first = request.systems.front();
-  std::string out = fmt::format("{}, {} sequences of {} tokens, on {} devices of {}{}\n", best.step.model.name, best.step.batch, best.step.model.sequence, first.mesh.devices(), first.machine.name,
-                                tuning.interrupted ? " (interrupted: the best plans known so far)" : "");
+  std::string out =
+      fmt::format("{}, {} sequences of {} tokens, on {} devices of {}{}\n", best.step.model.name, best.step.batch, best.step.model.sequence,
+                  first.mesh.devices(), first.machine.name, tuning.interrupted ? " (interrupted: the best plans known so far)" : "");
   out += fmt::format("trust: {}\n\n", fmt::join(lines_of(best.row.result.trust), "\n  "));
   out += table(plan_rows(report), 5);
   out += fmt::format("\nplan 1, {}, {}:\n{}", place_of(request, best.system, best.step), choice_of(best.step), step_tables(best.row));
   const BindingConstraint* binding = binding_of(tuning, best.row.training->step_s);
-  if (binding != nullptr) out += fmt::format("\nwhat binds: {}\n", constraint_text(request, *binding));
-  else if (!tuning.interrupted) out += "\nwhat binds: nothing that was excluded would be faster\n";
+  if (binding != nullptr)
+    out += fmt::format("\nwhat binds: {}\n", constraint_text(request, *binding));
+  else if (!tuning.interrupted)
+    out += "\nwhat binds: nothing that was excluded would be faster\n";
   out += report.runs.front().text.empty() ? fmt::format("run: {}\n", report.runs.front().reason) : report.runs.front().text + "\n";
   const TextOrReason maxtext = maxtext_of(best);
   out += fmt::format("maxtext: {}\n", maxtext.text.empty() ? maxtext.reason : maxtext.text);
   if (tuning.plans.size() > 1) out += "\nwhy the others lose:\n";
-  for (std::size_t p = 1; p < tuning.plans.size(); ++p) out += fmt::format("  {}. {}: {}\n", p + 1, place_of(request, tuning.plans[p].system, tuning.plans[p].step), why_slower(best, tuning.plans[p]));
-  if (!tuning.excluded.empty()) out += "\nthe best that each other limit excludes:\n";
+  for (std::size_t p = 1; p < tuning.plans.size(); ++p)
+    out += fmt::format("  {}. {}: {}\n", p + 1, place_of(request, tuning.plans[p].system, tuning.plans[p].step), why_slower(best, tuning.plans[p]));
+  std::string others;
   for (const BindingConstraint& constraint : tuning.excluded)
-    if (&constraint != binding) out += fmt::format("  {}\n", constraint_text(request, constraint));
-  out += fmt::format("\n{} candidates on {} meshes; {} steps simulated, {} over memory; {} layers simulated for bounds; {:.1f} s\n", tuning.candidates, request.systems.size(), tuning.simulated,
-                     tuning.over_memory, tuning.layers, report.wall_s);
+    if (&constraint != binding) others += fmt::format("  {}\n", constraint_text(request, constraint));
+  if (!others.empty()) out += "\nwhat else is excluded:\n" + others;
+  out += fmt::format("\n{} candidates on {} meshes; {} steps simulated, {} over memory; {} layers simulated for bounds\n", tuning.candidates,
+                     request.systems.size(), tuning.simulated, tuning.over_memory, tuning.layers);
   return out;
 }
 
 std::string training_tuning_json(const TrainingTuningReport& report) {
   const TrainingTuning& tuning = report.tuning;
   const TrainingStep& step = report.request->spec.step;
-  Json json{{"training", step.model.name}, {"batch", step.batch}, {"sequence", step.model.sequence}, {"machine", report.request->systems.front().machine.name},
+  Json json{{"training", step.model.name},
+            {"batch", step.batch},
+            {"sequence", step.model.sequence},
+            {"machine", report.request->systems.front().machine.name},
             {"devices", report.request->systems.front().mesh.devices()}};
   Json plans = Json::array();
   for (std::size_t p = 0; p < tuning.plans.size(); ++p) plans.push_back(plan_json(report, p));

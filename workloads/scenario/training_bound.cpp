@@ -11,8 +11,8 @@ namespace podsim {
 
 namespace {
 
-/// A call beside others is slowed down by what shares its memory and links, and never helped; but of two chunks that are ready within a picosecond another one may go
-/// first there (workloads/tuning/lone_collectives.hpp has the figure).
+/// A call beside others is slowed down by what shares its memory and links, and never helped; but of two chunks that are ready within a picosecond
+/// another one may go first there (workloads/tuning/lone_collectives.hpp has the figure).
 constexpr double least_of_alone = 0.995;
 
 double number(std::int64_t value) { return static_cast<double>(value); }
@@ -54,7 +54,9 @@ std::vector<PipelineHolding> holdings_of(const std::vector<PipelineUnit>& list) 
   PipelineHolding now;
   std::set<int> differentiated;
   const auto add = [&] {
-    const auto within = [](const PipelineHolding& a, const PipelineHolding& b) { return a.live <= b.live && a.half <= b.half && a.gradients <= b.gradients; };
+    const auto within = [](const PipelineHolding& a, const PipelineHolding& b) {
+      return a.live <= b.live && a.half <= b.half && a.gradients <= b.gradients;
+    };
     if (std::any_of(most.begin(), most.end(), [&](const PipelineHolding& other) { return within(now, other); })) return;
     std::erase_if(most, [&](const PipelineHolding& other) { return within(other, now); });
     most.push_back(now);
@@ -66,10 +68,14 @@ std::vector<PipelineHolding> holdings_of(const std::vector<PipelineUnit>& list) 
         add();
         continue;
       }
-      if (task.kind == PipelineTaskKind::backward_weights) --now.half;
-      else --now.live;
-      if (task.kind == PipelineTaskKind::backward_inputs) ++now.half;
-      else differentiated.insert(task.stage);  // all of its gradients are there when the next task has ended
+      if (task.kind == PipelineTaskKind::backward_weights)
+        --now.half;
+      else
+        --now.live;
+      if (task.kind == PipelineTaskKind::backward_inputs)
+        ++now.half;
+      else
+        differentiated.insert(task.stage);  // all of its gradients are there when the next task has ended
       now.gradients = static_cast<int>(differentiated.size());
     }
   return most;
@@ -84,7 +90,9 @@ Bytes memory_bound(const TrainingStep& step, const PipelineShape& shape, const L
     const RankState state = state_of(step, shape.lists.spec, static_cast<int>(rank), weights);
     most = std::max(most, state.stored + state.gradients);
     for (const PipelineHolding& holding : shape.holdings[rank])
-      most = std::max(most, state.stored + gathered + layers * (holding.gradients * weights.gradients[index(WeightGroup::layer)] + holding.live * layer.kept + holding.half * layer.kept_for_weights));
+      most = std::max(most, state.stored + gathered +
+                                layers * (holding.gradients * weights.gradients[index(WeightGroup::layer)] + holding.live * layer.kept +
+                                          holding.half * layer.kept_for_weights));
   }
   return most;
 }
@@ -104,10 +112,13 @@ TaskTimes arithmetic_times(const TrainingStep& step, const Machine& machine) {
   TaskTimes tasks;
   for (const PartCount& part : counts.parts) {
     if (!part.in_model) continue;
-    if (part.name == "logits") tasks.loss += (part.forward + part.backward).count();
-    else tasks.forward += part.forward.count(), tasks.backward += (part.backward + part.recomputed).count();
+    if (part.name == "logits")
+      tasks.loss += (part.forward + part.backward).count();
+    else
+      tasks.forward += part.forward.count(), tasks.backward += (part.backward + part.recomputed).count();
   }
-  const double rate = peak_of(machine, step.model.activations).count() * machine.chip.matmul_efficiency * number(step.mesh.devices()) * number(step.microbatches);
+  const double rate =
+      peak_of(machine, step.model.activations).count() * machine.chip.matmul_efficiency * number(step.mesh.devices()) * number(step.microbatches);
   tasks.forward /= rate * number(step.virtual_stages), tasks.backward /= rate * number(step.virtual_stages);
   tasks.loss *= number(step.mesh.stage) / rate;
   return tasks;
@@ -120,7 +131,8 @@ StepBound quick_bound(const TrainingStep& step, const PipelineShape& shape, cons
   const double layers = number(step.layers_per_stage()), fetch = weights.fetch[group], reduce = weights.reduce[group];
   const double backward = splits_backward(step) ? std::min(layer.backward, layer.inputs + layer.weights) : layer.backward;
   // Of the calls of a task all but one gather another layer's weights.
-  const TaskTimes tasks{least_of_alone * std::max(layers * layer.forward, (layers - 1) * fetch), least_of_alone * std::max(layers * backward, (layers - 1) * (fetch + reduce)), least_of_alone * layer.loss};
+  const TaskTimes tasks{least_of_alone * std::max(layers * layer.forward, (layers - 1) * fetch),
+                        least_of_alone * std::max(layers * backward, (layers - 1) * (fetch + reduce)), least_of_alone * layer.loss};
   const double updates = layers * number(step.virtual_stages) * weights.update[group];
   return {pipeline_bound(step, tasks) + Seconds{least_of_alone * updates}, memory_bound(step, shape, layer, weights)};
 }
@@ -145,7 +157,8 @@ Expected<std::shared_ptr<const PipelineShape>> pipeline_shape(const TrainingStep
     schedule = *named;
   }
   const auto ranks = static_cast<int>(step.mesh.stage);
-  auto lists = executed_lists({schedule, ranks * static_cast<int>(step.virtual_stages), ranks, static_cast<int>(step.microbatches), fuse_steady_state});
+  auto lists =
+      executed_lists({schedule, ranks * static_cast<int>(step.virtual_stages), ranks, static_cast<int>(step.microbatches), fuse_steady_state});
   if (!lists) return lists.error();
   auto times = pipeline_times(*lists);
   if (!times) return times.error();
@@ -168,6 +181,7 @@ class RankCalls {
  public:
   RankCalls(const TrainingStep& step, const PipelineLists& lists, int rank, const LayerTimes& layer, const WeightTimes& weights)
       : step_{step}, spec_{lists.spec}, layer_{layer}, weights_{weights}, layers_{step.layers_per_stage()} {
+    begun_.resize(static_cast<std::size_t>(step.model.layers));
     for (const PipelineUnit& unit : lists.ranks[static_cast<std::size_t>(rank)])
       for (const PipelineTask& task : unit) {
         list(task);
@@ -189,13 +203,14 @@ class RankCalls {
     return time;
   }
   /// The reduction of what the last call made; nobody waits for it but the optimiser.
-  [[nodiscard]] double finish() const { return made_ == WeightGroup::none ? 0 : least_of_alone * weights_.reduce[index(made_)]; }
+  [[nodiscard]] double finish() const { return least_of_alone * time_of_reduction(); }
 
  private:
   struct StepItem {
     double work = 0;
     Weights reads{};
     WeightGroup makes = WeightGroup::none;
+    bool last = false;  // of the gradients that it makes
   };
 
   void list(const PipelineTask& task) {
@@ -203,11 +218,12 @@ class RankCalls {
     const auto each = [&](double work, bool forwards, bool reads, bool differentiates) {
       for (std::int64_t i = 0; i < layers_; ++i) {
         const Weights own{WeightGroup::layer, task.stage * layers_ + (forwards ? i : layers_ - 1 - i)};
-        calls_.push_back({work, reads ? own : Weights{}, differentiates ? WeightGroup::layer : WeightGroup::none});
+        const bool completes = differentiates && ++begun_[static_cast<std::size_t>(own.layer)] == spec_.microbatches;
+        calls_.push_back({work, reads ? own : Weights{}, differentiates ? WeightGroup::layer : WeightGroup::none, completes});
       }
     };
     if (task.kind == PipelineTaskKind::forward) {
-      if (embeds) calls_.push_back({layer_.embed, {WeightGroup::embedding, 0}, WeightGroup::none});
+      if (embeds) calls_.push_back({layer_.embed, {WeightGroup::embedding, 0}, WeightGroup::none, false});
       each(layer_.forward, true, true, false);
       return;
     }
@@ -216,12 +232,17 @@ class RankCalls {
     }
     const WeightGroup logits = vocabulary ? WeightGroup::logits : WeightGroup::none;
     const bool whole = task.kind == PipelineTaskKind::backward;
-    if (last) calls_.push_back({layer_.loss, {logits, 0}, logits});
+    if (last) calls_.push_back({layer_.loss, {logits, 0}, logits, false});
     each(whole ? layer_.backward : layer_.inputs, false, true, whole);
-    if (embeds) calls_.push_back({layer_.embed_gradient, {}, WeightGroup::embedding});
+    if (embeds) calls_.push_back({layer_.embed_gradient, {}, WeightGroup::embedding, ++embedded_ == spec_.microbatches});
   }
 
   [[nodiscard]] bool is_fetched(const Weights& weights) const { return weights.group != WeightGroup::none && weights_.fetched[index(weights.group)]; }
+
+  [[nodiscard]] double time_of_reduction() const {
+    if (made_ == WeightGroup::none) return 0;
+    return (made_last_ ? weights_.complete : weights_.reduce)[index(made_)];
+  }
 
   double time_of_call() {
     const StepItem& item = calls_[at_];
@@ -231,8 +252,8 @@ class RankCalls {
         held_ = next;
         beside = weights_.fetch[index(next.group)];
       }
-    if (made_ != WeightGroup::none) beside += weights_.reduce[index(made_)];
-    made_ = item.makes;
+    beside += time_of_reduction();
+    made_ = item.makes, made_last_ = item.last;
     return least_of_alone * std::max(item.work, beside);
   }
 
@@ -246,15 +267,21 @@ class RankCalls {
   std::size_t at_ = 0, task_ = 0;
   Weights held_{};
   WeightGroup made_ = WeightGroup::none;
+  bool made_last_ = false;
+  int embedded_ = 0;
+  std::vector<int> begun_;  // backward passes listed of each layer
 };
 
 /// When tasks end.
 class TaskEnds {
  public:
   explicit TaskEnds(const PipelineSpec& spec)
-      : stages_{static_cast<std::size_t>(spec.stages)}, microbatches_{static_cast<std::size_t>(spec.microbatches)}, ends_(4 * stages_ * microbatches_) {}
+      : stages_{static_cast<std::size_t>(spec.stages)},
+        microbatches_{static_cast<std::size_t>(spec.microbatches)},
+        ends_(4 * stages_ * microbatches_) {}
   double& operator[](const PipelineTask& task) {
-    return ends_[(static_cast<std::size_t>(task.kind) * stages_ + static_cast<std::size_t>(task.stage)) * microbatches_ + static_cast<std::size_t>(task.microbatch)];
+    return ends_[(static_cast<std::size_t>(task.kind) * stages_ + static_cast<std::size_t>(task.stage)) * microbatches_ +
+                 static_cast<std::size_t>(task.microbatch)];
   }
 
  private:
@@ -282,7 +309,8 @@ StepBound step_bound(const TrainingStep& step, const PipelineShape& shape, const
     free[r] = now;
   }
   Seconds time;
-  for (std::size_t r = 0; r < ranks.size(); ++r) time = std::max(time, Seconds{free[r] + ranks[r].finish() + least_of_alone * state_of(step, spec, static_cast<int>(r), weights).update});
+  for (std::size_t r = 0; r < ranks.size(); ++r)
+    time = std::max(time, Seconds{free[r] + ranks[r].finish() + least_of_alone * state_of(step, spec, static_cast<int>(r), weights).update});
   return {time, memory_bound(step, shape, layer, weights)};
 }
 

@@ -14,7 +14,8 @@ Bytes share_of(Bytes all, std::int64_t part, std::int64_t of) { return Bytes{all
 
 /// Finds what the looks need and nobody has found, in parallel; each once.
 template <class Map, class Find>
-void TrainingCosts::complete(Map& known, const std::vector<TrainingLook>& looks, const std::vector<Keys>& keys, std::string Keys::* key, const Find& find) {
+void TrainingCosts::complete(Map& known, const std::vector<TrainingLook>& looks, const std::vector<Keys>& keys, std::string Keys::*key,
+                             const Find& find) {
   std::vector<std::pair<std::size_t, typename Map::mapped_type*>> missing;
   for (std::size_t i = 0; i < looks.size(); ++i) {
     if (looks[i].problem) continue;
@@ -33,8 +34,10 @@ TrainingCosts::KnownLayer TrainingCosts::find_layer(std::size_t system, const Tr
   if (!planned) return {{}, {}, planned.error()};
   KnownLayer layer{std::move(planned->plan), {}};
   const auto parts = step_parts(divided, request_.systems[system].mesh, layer.plan, spec.options.optimiser);
-  if (!parts) layer.problem = parts.error();
-  else if (auto ok = add_layer(request_.systems[system], *parts, spec.collectives, options_, layer.times); !ok) layer.problem = ok.error();
+  if (!parts)
+    layer.problem = parts.error();
+  else if (auto ok = add_layer(request_.systems[system], *parts, spec.collectives, options_, layer.times); !ok)
+    layer.problem = ok.error();
   return layer;
 }
 
@@ -44,8 +47,11 @@ std::vector<TrainingCosts::Keys> TrainingCosts::prepare(std::vector<TrainingLook
     const System& system = request_.systems[look.system];
     look.divided = divided(look.given)->step;
     const TrainingStep& step = look.divided;
-    Keys own{rings_key(system, look.system, step), layer_key(system, look.system, step), weight_key(system, look.system, step),
-             fmt::format("{} {} {} {}", step.pipeline, step.mesh.stage, step.virtual_stages, step.microbatches), {}};
+    Keys own{rings_key(system, look.system, step),
+             layer_key(system, look.system, step),
+             weight_key(system, look.system, step),
+             fmt::format("{} {} {} {}", step.pipeline, step.mesh.stage, step.virtual_stages, step.microbatches),
+             {}};
     own.kept = own.rings + to_text(step.remat);
     keys.push_back(std::move(own));
   }
@@ -83,17 +89,22 @@ std::vector<TrainingCosts::Keys> TrainingCosts::prepare(std::vector<TrainingLook
     const Seed& seed = seeds_.at(keys[i].rings);
     const auto parts = step_parts(look.divided, request_.systems[look.system].mesh, seed.layer.plan, request_.spec.options.optimiser);
     const auto times = parts ? weight_times(request_.systems[look.system], *parts, request_.spec.collectives, options_) : parts.error();
-    if (times) known.value = *times;
-    else known.problem = times.error();
+    if (times)
+      known.value = *times;
+    else
+      known.problem = times.error();
   });
   complete(shapes_, looks, keys, &Keys::shape, [&](std::size_t i, Known<std::shared_ptr<const PipelineShape>>& known) {
     auto shape = pipeline_shape(looks[i].divided, request_.spec.options.fuse_steady_state);
-    if (shape) known.value = *std::move(shape);
-    else known.problem = shape.error();
+    if (shape)
+      known.value = *std::move(shape);
+    else
+      known.problem = shape.error();
   });
   for (std::size_t i = 0; i < looks.size(); ++i) {
     if (looks[i].problem || options_.stopped()) continue;
-    for (const std::optional<Diagnostic>& problem : {kept_.at(keys[i].kept).problem, weights_.at(keys[i].weights).problem, shapes_.at(keys[i].shape).problem})
+    for (const std::optional<Diagnostic>& problem :
+         {kept_.at(keys[i].kept).problem, weights_.at(keys[i].weights).problem, shapes_.at(keys[i].shape).problem})
       if (problem && !looks[i].problem) looks[i].problem = problem;
   }
   simulated_ = static_cast<std::int64_t>(seeds_.size() + layers_.size() + weights_.size());
@@ -105,7 +116,8 @@ LayerTimes TrainingCosts::least_times(const TrainingLook& look, const Keys& keys
   const std::int64_t sequences = sequences_of(look.divided);
   const double share = static_cast<double>(sequences) / static_cast<double>(seed.sequences);
   LayerTimes times = seed.layer.times;
-  for (double LayerTimes::* member : {&LayerTimes::forward, &LayerTimes::backward, &LayerTimes::inputs, &LayerTimes::weights, &LayerTimes::embed, &LayerTimes::loss, &LayerTimes::embed_gradient})
+  for (double LayerTimes::*member : {&LayerTimes::forward, &LayerTimes::backward, &LayerTimes::inputs, &LayerTimes::weights, &LayerTimes::embed,
+                                     &LayerTimes::loss, &LayerTimes::embed_gradient})
     times.*member *= share;
   const LayerTimes& kept = kept_.at(keys.kept).times;
   times.kept = sequences * kept.kept, times.kept_for_weights = sequences * kept.kept_for_weights;
@@ -118,7 +130,8 @@ void TrainingCosts::bound_quickly(std::vector<TrainingLook>& looks, const Traini
     TrainingLook& look = looks[i];
     if (look.problem || options_.stopped()) return;
     LayerTimes times = least_times(look, keys[i]);
-    const double arithmetic = arithmetic_times(look.divided, request_.systems[look.system].machine).backward / static_cast<double>(look.divided.layers_per_stage());
+    const double arithmetic =
+        arithmetic_times(look.divided, request_.systems[look.system].machine).backward / static_cast<double>(look.divided.layers_per_stage());
     times.backward = std::max(times.backward, arithmetic);
     times.inputs = std::max(times.inputs, arithmetic - times.weights);
     look.bound = quick_bound(look.divided, *shapes_.at(keys[i].shape).value, times, weights_.at(keys[i].weights).value);
@@ -127,7 +140,8 @@ void TrainingCosts::bound_quickly(std::vector<TrainingLook>& looks, const Traini
 
 void TrainingCosts::bound_sharply(std::vector<TrainingLook>& looks, const TrainingSpace& space) {
   const std::vector<Keys> keys = prepare(looks, space);
-  complete(layers_, looks, keys, &Keys::layer, [&](std::size_t i, KnownLayer& known) { known = find_layer(looks[i].system, looks[i].given, looks[i].divided); });
+  complete(layers_, looks, keys, &Keys::layer,
+           [&](std::size_t i, KnownLayer& known) { known = find_layer(looks[i].system, looks[i].given, looks[i].divided); });
   for (std::size_t i = 0; i < looks.size(); ++i)
     if (!looks[i].problem) looks[i].problem = layers_.at(keys[i].layer).problem;
   std::vector<TrainingLook> split = looks;
@@ -137,7 +151,8 @@ void TrainingCosts::bound_sharply(std::vector<TrainingLook>& looks, const Traini
     const TrainingLook& look = looks[i];
     const System& system = request_.systems[look.system];
     const auto parts = step_parts(look.divided, system.mesh, layers_.at(keys[i].layer).plan, request_.spec.options.optimiser);
-    if (auto ok = parts ? add_halves(system, *parts, request_.spec.collectives, options_, known.times) : Status{parts.error()}; !ok) known.problem = ok.error();
+    if (auto ok = parts ? add_halves(system, *parts, request_.spec.collectives, options_, known.times) : Status{parts.error()}; !ok)
+      known.problem = ok.error();
   });
   simulated_ = static_cast<std::int64_t>(seeds_.size() + layers_.size() + weights_.size());
   pool_.for_each(looks.size(), [&](std::size_t i, std::size_t) {

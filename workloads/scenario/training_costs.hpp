@@ -26,13 +26,15 @@ class TrainingCosts {
  public:
   TrainingCosts(const TrainingRequest& request, const RunOptions& options, ThreadPool& pool) : request_{request}, options_{options}, pool_{pool} {}
 
-  /// quick_bound() from the layer of the same rings with most sequences and without remat: fewer sequences take at least their share of it, since what a call
-  /// has beside work in proportion to them only adds; remat adds to the backward pass.
+  /// quick_bound() from the layer of the same rings with most sequences and without remat: fewer sequences take at least their share of it, since
+  /// what a call has beside work in proportion to them only adds; remat adds to the backward pass.
   void bound_quickly(std::vector<TrainingLook>& looks, const TrainingSpace& space);
   /// step_bound() from the step's own layer.
   void bound_sharply(std::vector<TrainingLook>& looks, const TrainingSpace& space);
   /// How the layers of a step are computed; it was bound_sharply().
-  [[nodiscard]] const Plan& plan_of(std::size_t system, const TrainingStep& divided) const { return layers_.at(layer_key(request_.systems[system], system, divided)).plan; }
+  [[nodiscard]] const Plan& plan_of(std::size_t system, const TrainingStep& divided) const {
+    return layers_.at(layer_key(request_.systems[system], system, divided)).plan;
+  }
 
   [[nodiscard]] std::int64_t simulated() const { return simulated_; }  // layers and groups of weights
 
@@ -57,7 +59,7 @@ class TrainingCosts {
   };
 
   template <class Map, class Find>
-  void complete(Map& known, const std::vector<TrainingLook>& looks, const std::vector<Keys>& keys, std::string Keys::* key, const Find& find);
+  void complete(Map& known, const std::vector<TrainingLook>& looks, const std::vector<Keys>& keys, std::string Keys::*key, const Find& find);
   std::vector<Keys> prepare(std::vector<TrainingLook>& looks, const TrainingSpace& space);
   [[nodiscard]] KnownLayer find_layer(std::size_t system, const TrainingStep& given, const TrainingStep& divided) const;
   /// Scaled from the seed.

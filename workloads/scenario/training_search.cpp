@@ -16,10 +16,12 @@ namespace podsim {
 
 namespace {
 
-// Rounds are small enough that what one finds soon prunes the next, and large enough for the threads. Their sizes do not depend on how many there are.
+// Rounds are small enough that what one finds soon prunes the next, and large enough for the threads. Their sizes do not depend on how many there
+// are.
 constexpr std::size_t bounds_per_round = 256, sharp_per_round = 32, steps_per_round = 4, rounds_per_dive = 4;
-constexpr std::size_t most_told = 16;  // that are looked at for what binds
-constexpr double most_instances = 20e6;  // of a step that does not fold: more would take longer than a search may
+constexpr std::size_t most_told = 6;         // that are looked at for what binds
+constexpr std::size_t most_compared = 5000;  // that are compared to tell the nearest where nothing fits
+constexpr double most_instances = 20e6;      // of a step that does not fold: more would take longer than a search may
 
 class TrainingSearch {
  public:
@@ -49,7 +51,8 @@ class TrainingSearch {
     if (!found_.interrupted) look_at_too_large(), look_at_refused();
     found_.layers = costs_.simulated();
     for (auto& [kind, constraint] : excluded_) found_.excluded.push_back(std::move(constraint));
-    std::stable_sort(found_.excluded.begin(), found_.excluded.end(), [](const BindingConstraint& a, const BindingConstraint& b) { return a.bound_s < b.bound_s; });
+    std::stable_sort(found_.excluded.begin(), found_.excluded.end(),
+                     [](const BindingConstraint& a, const BindingConstraint& b) { return a.bound_s < b.bound_s; });
     return std::move(found_);
   }
 
@@ -100,7 +103,8 @@ class TrainingSearch {
     if (taken[0].empty() && taken[1].empty() && taken[2].empty()) return false;
     // Now and then the best that is known well enough is simulated though others may be better, so that an interrupted search has a plan.
     if (taken[2].empty() && ++rounds_ % rounds_per_dive == 0)
-      if (const auto sharp = std::find_if(open_.begin(), open_.end(), [&](const Node& node) { return levels_[node.second] == 2; }); sharp != open_.end() && sharp->first <= most) {
+      if (const auto sharp = std::find_if(open_.begin(), open_.end(), [&](const Node& node) { return levels_[node.second] == 2; });
+          sharp != open_.end() && sharp->first <= most) {
         taken[2].push_back(*sharp);
         open_.erase(sharp);
       }
@@ -143,14 +147,18 @@ class TrainingSearch {
       of.push_back(node);
       looks.push_back(std::move(look));
     }
-    if (sharply) costs_.bound_sharply(looks, space_);
-    else costs_.bound_quickly(looks, space_);
+    if (sharply)
+      costs_.bound_sharply(looks, space_);
+    else
+      costs_.bound_quickly(looks, space_);
     if (request_.stop.requested()) return;
     for (std::size_t i = 0; i < looks.size(); ++i) {
       const TrainingLook& look = looks[i];
       const double bound = std::max(of[i].first, look.bound.time.count());
-      if (look.problem) refuse(look.system, look.given, bound, *look.problem);
-      else if (too_large(look.bound.memory) && !request_.exhaustive) exclude_by_memory({bound, of[i].second}, look.bound.memory);
+      if (look.problem)
+        refuse(look.system, look.given, bound, *look.problem);
+      else if (too_large(look.bound.memory) && !request_.exhaustive)
+        exclude_by_memory({bound, of[i].second}, look.bound.memory);
       else {
         ++levels_[of[i].second];
         open_.emplace(bound, of[i].second);
@@ -168,7 +176,8 @@ class TrainingSearch {
   Expected<Row> simulate_step(std::size_t system, const TrainingStep& given, bool force) const {
     auto whole = divided(given);
     const Plan& plan = costs_.plan_of(system, whole->step);
-    const auto problem = make_problem(request_.systems[system], PlannedTraining{given, *std::move(whole), request_.spec.options, plan, request_.spec.collectives});
+    const auto problem =
+        make_problem(request_.systems[system], PlannedTraining{given, *std::move(whole), request_.spec.options, plan, request_.spec.collectives});
     if (!problem) return problem.error();
     RunOptions options = options_;
     options.force = force;
@@ -226,12 +235,14 @@ class TrainingSearch {
     for (std::size_t i = 0; i < looks.size() && !request_.stop.requested(); ++i) {
       const TrainingLook& look = looks[i];
       if (look.problem || look.bound.time.count() >= best) continue;
-      exclude("memory", look.bound.time.count(), look.system, look.given, fmt::format("needs at least {} of a device's {}", to_text(std::max(needed[i], look.bound.memory)), to_text(hbm_)));
+      exclude("memory", look.bound.time.count(), look.system, look.given,
+              fmt::format("needs at least {} of a device's {}", to_text(std::max(needed[i], look.bound.memory)), to_text(hbm_)));
       return;
     }
   }
 
-  /// What would be possible if the batch, the layers or another extent were a multiple of what the mesh asks for: bounds of those steps, for as much work.
+  /// What would be possible if the batch, the layers or another extent were a multiple of what the mesh asks for: bounds of those steps, for as much
+  /// work.
   void look_at_refused() {
     std::vector<TrainingLook> looks;
     std::vector<std::pair<std::string, std::string>> of;  // kind, needs
@@ -264,23 +275,36 @@ class TrainingSearch {
       if (least == nullptr || list.front().bound_s < bound) least = &list.front().needs, of = &list.front().candidate, bound = list.front().bound_s;
     if (least == nullptr) return {{}, "expected a schedule for the pipeline, found none that takes these stages"};
     const TrainingStep step = step_of(request_, space_, *of);
-    return {{}, fmt::format("no mesh divides the model and its batch; on {} with {} microbatches: {}", to_text(step.mesh), step.microbatches, *least)};
+    return {{},
+            fmt::format("no mesh divides the model and its batch; on {} with {} microbatches: {}", to_text(step.mesh), step.microbatches, *least)};
   }
 
   [[nodiscard]] Diagnostic nothing_fits() {
     if (too_large_.empty()) return first_problem_.value_or(Diagnostic{{}, "no plan can be simulated"});
-    const auto& [least, node] = too_large_.front();
-    const TrainingCandidate& candidate = space_.candidates[node.second];
-    const std::size_t system = candidate.system;
-    const TrainingStep step = step_of(request_, space_, candidate);
-    const std::string where = fmt::format("no plan fits: on {} {} with {} microbatch{}, remat {}, ", to_text(request_.systems[system].slice), to_text(step.mesh), step.microbatches,
-                                          step.microbatches == 1 ? "" : "es", to_text(step.remat));
-    std::vector<TrainingLook> looks{{system, step, {}, candidate.rings}};
+    // Most were excluded by their state alone: of those that need about the least the one that needs least with its activations.
+    std::vector<TrainingLook> looks;
+    for (const auto& [least, node] : too_large_) {
+      if (least.count() > too_large_.front().first.count() + too_large_.front().first.count() / 20 || looks.size() == most_compared) break;
+      const TrainingCandidate& candidate = space_.candidates[node.second];
+      looks.push_back({candidate.system, step_of(request_, space_, candidate), {}, candidate.rings});
+    }
+    costs_.bound_quickly(looks, space_);
+    const auto needs = [](const TrainingLook& look) { return look.problem ? std::numeric_limits<std::int64_t>::max() : look.bound.memory.count(); };
+    const TrainingLook nearest =
+        *std::min_element(looks.begin(), looks.end(), [&](const TrainingLook& a, const TrainingLook& b) { return needs(a) < needs(b); });
+    const std::size_t system = nearest.system;
+    const TrainingStep& step = nearest.given;
+    const Bytes least = std::max(too_large_.front().first, nearest.problem ? Bytes{} : nearest.bound.memory);
+    const std::string where = fmt::format("no plan fits: on {} {} with {} microbatch{}, remat {}, ", to_text(request_.systems[system].slice),
+                                          to_text(step.mesh), step.microbatches, step.microbatches == 1 ? "" : "es", to_text(step.remat));
+    looks = {nearest};
     costs_.bound_sharply(looks, space_);
     if (!looks.front().problem)
       if (const auto row = simulate_step(system, step, true); row && row->training != nullptr)
         if (std::string why = why_too_large(*row->training, step); !why.empty()) return {{}, where + why};
-    return {{}, fmt::format("{}which needs least, a device needs at least {} of its {}; what would help: more chips, fewer layers, or sgd", where, to_text(least), to_text(hbm_))};
+    return {{},
+            fmt::format("{}which needs least, a device needs at least {} of its {}; what would help: more chips, fewer layers, or sgd", where,
+                        to_text(least), to_text(hbm_))};
   }
 
   const TrainingRequest& request_;

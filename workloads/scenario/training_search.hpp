@@ -52,20 +52,21 @@ struct BindingConstraint {
 };
 
 struct TrainingTuning {
-  std::vector<TrainingPlan> plans;           // best first: by time, memory, order of the search; one per system
-  std::vector<BindingConstraint> excluded;   // of each kind the one with the least bound; of memory the one faster than the best plan that needs least. Increasing bound
-  std::int64_t candidates = 0;               // that divide the model, in all
-  std::int64_t simulated = 0;                // steps
-  std::int64_t layers = 0;                   // layers and weights that were simulated for bounds
-  std::int64_t over_memory = 0;              // of the candidates that were looked at
-  bool interrupted = false;                  // the plans are the best known so far
+  std::vector<TrainingPlan> plans;  // best first: by time, memory, order of the search; one per system
+  std::vector<BindingConstraint>
+      excluded;  // of each kind the one with the least bound; of memory the one faster than the best plan that needs least. Increasing bound
+  std::int64_t candidates = 0;   // that divide the model, in all
+  std::int64_t simulated = 0;    // steps
+  std::int64_t layers = 0;       // layers and weights that were simulated for bounds
+  std::int64_t over_memory = 0;  // of the candidates that were looked at
+  bool interrupted = false;      // the plans are the best known so far
 };
 
-/// Best-first branch and bound: candidates by arithmetic_bound(), then by step_bound(), then by des. A candidate is excluded by memory if state_bound(),
-/// step_bound() or the simulated peak is more than the device has; it is not looked at further if its bound is above the worst plan wanted, or above the
-/// best plan of its mesh. Candidates are taken in rounds whose size is fixed, so that the result does not depend on threads.
-/// Errors: no system; nothing divides the model (the message has the least obstacle), or nothing fits (what the nearest needs by kind, and what would help);
-/// what fails in every simulation.
+/// Best-first branch and bound: candidates by arithmetic_bound(), then by step_bound(), then by des. A candidate is excluded by memory if
+/// state_bound(), step_bound() or the simulated peak is more than the device has; it is not looked at further if its bound is above the worst plan
+/// wanted, or above the best plan of its mesh. Candidates are taken in rounds whose size is fixed, so that the result does not depend on threads.
+/// Errors: no system; nothing divides the model (the message has the least obstacle), or nothing fits (what the nearest needs by kind, and what would
+/// help); what fails in every simulation.
 Expected<TrainingTuning> tune_training(const TrainingRequest& request);
 
 /// The constraint that binds: the excluded one with the least bound, if a plan of this time could be beaten without it.

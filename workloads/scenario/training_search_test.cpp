@@ -3,7 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
+#include <array>
+#include <atomic>
 
 #include "sim/base/rng.hpp"
 #include "topologies/machines.hpp"
@@ -59,7 +60,7 @@ TrainingRequest random_request(std::uint64_t seed) {
 }
 
 TEST(TrainingBounds, NoStepIsFasterOrNeedsLessThanItsBounds) {
-  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const TrainingRequest request = random_request(seed);
     const auto space = training_space(request);
@@ -69,7 +70,7 @@ TEST(TrainingBounds, NoStepIsFasterOrNeedsLessThanItsBounds) {
     RunOptions options;
     ThreadPool pool{1};
     TrainingCosts costs{request, options, pool};
-    for (int i = 0; i < 12; ++i) {
+    for (int i = 0; i < 8; ++i) {
       const std::size_t c = rng.below(space->candidates.size());
       const TrainingCandidate& candidate = space->candidates[c];
       std::vector<TrainingLook> quick{{candidate.system, step_of(request, *space, candidate), {}, candidate.rings}}, sharp = quick;
@@ -79,8 +80,8 @@ TEST(TrainingBounds, NoStepIsFasterOrNeedsLessThanItsBounds) {
       ASSERT_FALSE(sharp.front().problem) << to_text(*sharp.front().problem);
       const System& system = request.systems[candidate.system];
       const TrainingStep& step = quick.front().divided;
-      SCOPED_TRACE(system.machine.name + " " + to_text(step.mesh) + " " + step.pipeline + " x " + std::to_string(step.virtual_stages) + ", " + std::to_string(step.microbatches) + ", remat " +
-                   to_text(step.remat));
+      SCOPED_TRACE(system.machine.name + " " + to_text(step.mesh) + " " + step.pipeline + " x " + std::to_string(step.virtual_stages) + ", " +
+                   std::to_string(step.microbatches) + ", remat " + to_text(step.remat));
       const auto planned = choose_layers(system, {.step = quick.front().given}, options);
       ASSERT_TRUE(planned);
       const auto problem = make_problem(system, *planned);
@@ -95,18 +96,13 @@ TEST(TrainingBounds, NoStepIsFasterOrNeedsLessThanItsBounds) {
       EXPECT_LE(state_bound(step).count(), memory);
       EXPECT_LE(quick.front().bound.memory.count(), memory);
       EXPECT_LE(sharp.front().bound.memory.count(), memory);
-      RecordProperty("sharp " + std::to_string(seed) + " " + std::to_string(i), std::to_string(sharp.front().bound.time.count() / time));
-      if (std::getenv("SHOW") != nullptr)
-        std::printf("%s %s x %ld m=%ld %s: arithmetic %.3f quick %.3f sharp %.3f; memory %.3f\n", to_text(step.mesh).c_str(), step.pipeline.c_str(), step.virtual_stages, step.microbatches,
-                    to_text(step.remat).c_str(), space->bounds_s[c] / time, quick.front().bound.time.count() / time, sharp.front().bound.time.count() / time,
-                    static_cast<double>(sharp.front().bound.memory.count()) / static_cast<double>(memory));
     }
   }
 }
 
 TEST(TrainingSearch, PrunedAndExhaustiveFindTheSamePlans) {
   int found = 0;
-  for (std::uint64_t seed = 100; seed < 110; ++seed) {
+  for (std::uint64_t seed = 100; seed < 105; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     TrainingRequest request = random_request(seed);
     request.top = 2;
@@ -124,7 +120,102 @@ TEST(TrainingSearch, PrunedAndExhaustiveFindTheSamePlans) {
     }
     EXPECT_LT(pruned->simulated, all->simulated);
   }
-  EXPECT_GE(found, 4) << "most requests have plans that fit";
+  EXPECT_GE(found, 3) << "most requests have plans that fit";
+}
+
+/// The GPT-3 step on 256 chips of TPU v4, batch 256.
+struct HandWritten {
+  const char *slice, *mesh;
+  int microbatches;
+  const char* pipeline;
+  int virtual_stages;
+  const char* remat;
+};
+// What people write down: tensor parallelism over a short ring, a pipeline of 4 to 32 stages with 1 to 4 microbatches per stage, or FSDP.
+constexpr std::array<HandWritten, 20> hand_written{{
+    {"4x8x8", "fsdp=256", 1, "", 1, "full"},
+    {"4x8x8", "data=4,fsdp=64", 1, "", 1, "full"},
+    {"4x8x8", "fsdp=32,col=8", 4, "", 1, "full"},
+    {"4x8x8", "fsdp=32,col=8", 8, "", 1, "full"},
+    {"8x8x4", "fsdp=64,col=4", 2, "", 1, "full"},
+    {"8x8x4", "fsdp=64,col=4", 4, "", 1, "selected:in_proj,attention,out_proj"},
+    {"8x8x4", "data=8,fsdp=8,col=4", 4, "", 1, "full"},
+    {"4x8x8", "fsdp=4,row=8,col=8", 16, "", 1, "full"},
+    {"4x8x8", "stage=4,fsdp=8,col=8", 16, "1f1b", 1, "full"},
+    {"4x8x8", "stage=4,fsdp=8,col=8", 16, "gpipe", 1, "full"},
+    {"4x8x8", "stage=4,fsdp=8,col=8", 16, "zero-bubble", 1, "full"},
+    {"4x8x8", "stage=4,fsdp=8,col=8", 16, "interleaved-1f1b", 4, "full"},
+    {"4x8x8", "stage=4,data=8,col=8", 32, "1f1b", 1, "full"},
+    {"8x4x8", "stage=8,fsdp=4,col=8", 32, "1f1b", 1, "full"},
+    {"8x4x8", "stage=8,fsdp=4,col=8", 32, "interleaved-1f1b", 4, "selected:in_proj,out_proj,ff1,ff2"},
+    {"8x8x4", "stage=8,fsdp=8,col=4", 16, "interleaved-1f1b", 4, "full"},
+    {"8x8x4", "stage=8,fsdp=8,col=4", 32, "eager-1f1b", 1, "full"},
+    {"8x8x4", "stage=8,fsdp=8,col=4", 32, "kimi-k2", 2, "full"},
+    {"8x8x4", "stage=8,data=8,col=4", 16, "dual-pipe-v", 2, "full"},
+    {"4x8x8", "stage=32,col=8", 64, "1f1b", 1, "full"},
+}};
+
+TEST(TrainingSearch, NoHandWrittenPlanOfGpt3On256ChipsIsFaster) {
+  const Machine machine = *load_machine("tpu_v4");
+  TrainingRequest request;
+  request.spec.step.model = *find_training_model("gpt3-175b");
+  request.spec.step.batch = 256;
+  request.spec.step.pad = true;  // 50257 words are no multiple of anything
+  SearchSpace space{{machine}, *slices_of(machine, 256, false)};
+  space.training = true;
+  request.systems = *systems_in(space);
+  request.top = 1;
+  const auto tuned = tune_training(request);
+  ASSERT_TRUE(tuned) << to_text(tuned.error());
+  const double best = tuned->plans.front().row.result.makespan_s;
+  EXPECT_LE(tuned->plans.front().row.result.peak_memory_bytes, machine.chip.hbm.count());
+  int fit = 0;
+  for (const HandWritten& plan : hand_written) {
+    SCOPED_TRACE(std::string{plan.slice} + " " + plan.mesh + " " + plan.pipeline + " " + plan.remat);
+    SystemSpec where{machine};
+    where.slice = *parse_slice(plan.slice, machine, {});
+    where.mesh = *parse_mesh(plan.mesh, {});
+    const auto system = make_system(where);
+    ASSERT_TRUE(system) << to_text(system.error());
+    TrainingSpec spec = request.spec;
+    spec.step.microbatches = plan.microbatches, spec.step.virtual_stages = plan.virtual_stages;
+    spec.step.pipeline = plan.pipeline, spec.step.remat = *parse_remat(plan.remat, {});
+    const auto planned = choose_layers(*system, spec, {});
+    ASSERT_TRUE(planned) << to_text(planned.error());
+    const auto run = simulate(*system, *make_problem(*system, *planned));
+    ASSERT_TRUE(run) << to_text(run.error());
+    if (run->row.over_hbm) continue;
+    ++fit;
+    EXPECT_GE(run->row.result.makespan_s, best);
+  }
+  EXPECT_GE(fit, 12) << "most of them are plans that could be used";
+}
+
+TEST(TrainingSearch, ThreadsDoNotChangeWhatIsFound) {
+  TrainingRequest request = random_request(7);
+  const auto one = tune_training(request);
+  request.threads = 3;
+  const auto three = tune_training(request);
+  ASSERT_TRUE(one && three);
+  ASSERT_EQ(one->plans.size(), three->plans.size());
+  for (std::size_t p = 0; p < one->plans.size(); ++p) {
+    EXPECT_EQ(one->plans[p].step, three->plans[p].step);
+    EXPECT_EQ(one->plans[p].row.result.makespan_s, three->plans[p].row.result.makespan_s);
+  }
+  EXPECT_EQ(one->simulated, three->simulated);
+  EXPECT_EQ(one->layers, three->layers);
+  EXPECT_EQ(one->over_memory, three->over_memory);
+}
+
+TEST(TrainingSearch, AStoppedSearchTellsThatItWas) {
+  TrainingRequest request = random_request(7);
+  std::atomic<bool> stop = false;
+  request.stop = &stop;
+  request.progress = [&](const TrainingRequest::Progress& progress) { stop = progress.best_s.has_value(); };
+  const auto tuned = tune_training(request);
+  ASSERT_TRUE(tuned) << to_text(tuned.error());
+  EXPECT_TRUE(tuned->interrupted);
+  EXPECT_FALSE(tuned->plans.empty());
 }
 
 }  // namespace

@@ -37,7 +37,9 @@ bool takes_virtual_stages(PipelineSchedule schedule) {
 std::vector<Way> ways_of(const TrainingRequest& request, std::int64_t stages) {
   if (stages == 1) return {{"", 1}};
   std::vector<Way> ways;
-  const std::vector<std::int64_t> counts = !request.virtual_stages.empty() ? request.virtual_stages : divisors_of(rounded_up(request.spec.step.model.layers, stages) / stages, most_virtual_stages);
+  const std::vector<std::int64_t> counts = !request.virtual_stages.empty()
+                                               ? request.virtual_stages
+                                               : divisors_of(rounded_up(request.spec.step.model.layers, stages) / stages, most_virtual_stages);
   for (const PipelineSchedule schedule : all_pipeline_schedules()) {
     const std::string_view name = name_of(schedule);
     if (!request.pipelines.empty() && std::find(request.pipelines.begin(), request.pipelines.end(), name) == request.pipelines.end()) continue;
@@ -79,8 +81,10 @@ class Enumeration {
     step.remat = {};
     auto whole = divided(step);
     std::optional<Diagnostic> problem;
-    if (!whole) problem = whole.error();
-    else if (auto ok = check(step); !ok) problem = ok.error();
+    if (!whole)
+      problem = whole.error();
+    else if (auto ok = check(step); !ok)
+      problem = ok.error();
     std::uint32_t rings = 0;
     for (std::size_t r = 0; r < space_.remats.size(); ++r) {
       candidate.remat = static_cast<std::uint32_t>(r);
@@ -99,7 +103,8 @@ class Enumeration {
   }
 
   std::uint32_t rings_of(std::size_t system, TrainingStep step, const TrainingStep& divided) {
-    const auto [known, added] = numbers_.try_emplace(rings_key(request_.systems[system], system, divided), static_cast<std::uint32_t>(space_.largest.size()));
+    const auto [known, added] =
+        numbers_.try_emplace(rings_key(request_.systems[system], system, divided), static_cast<std::uint32_t>(space_.largest.size()));
     step.remat = {};
     if (added) {
       space_.largest.push_back(std::move(step));
@@ -123,7 +128,8 @@ class Enumeration {
   void refuse(const TrainingCandidate& candidate, double bound, const Diagnostic& problem) {
     std::vector<RefusedCandidate>& list = space_.refused[problem.where.is_field && !problem.where.file.empty() ? problem.where.file : "pipeline"];
     if (list.size() == most_refused && bound >= list.back().bound_s) return;
-    const auto at = std::upper_bound(list.begin(), list.end(), bound, [](double value, const RefusedCandidate& other) { return value < other.bound_s; });
+    const auto at =
+        std::upper_bound(list.begin(), list.end(), bound, [](double value, const RefusedCandidate& other) { return value < other.bound_s; });
     list.insert(at, {candidate, bound, problem.message.substr(0, problem.message.find('\n'))});
     if (list.size() > most_refused) list.pop_back();
   }
@@ -138,7 +144,8 @@ class Enumeration {
 
 std::vector<Remat> searched_remats() {
   std::vector<Remat> remats;
-  for (const char* text : {"none", "full", "selected:in_proj", "selected:out_proj", "selected:in_proj,attention,out_proj", "selected:in_proj,out_proj,ff1,ff2", "selected:in_proj,attention,out_proj,ff1,ff2"})
+  for (const char* text : {"none", "full", "selected:in_proj", "selected:out_proj", "selected:in_proj,attention,out_proj",
+                           "selected:in_proj,out_proj,ff1,ff2", "selected:in_proj,attention,out_proj,ff1,ff2"})
     remats.push_back(*parse_remat(text, {}));
   return remats;
 }

@@ -29,8 +29,8 @@ struct RefusedCandidate {
 
 struct TrainingSpace {
   std::vector<Remat> remats;
-  std::vector<TrainingCandidate> candidates;                    // in the order of the search's ties
-  std::vector<double> bounds_s;                                 // their arithmetic_bound()
+  std::vector<TrainingCandidate> candidates;                     // in the order of the search's ties
+  std::vector<double> bounds_s;                                  // their arithmetic_bound()
   std::map<std::string, std::vector<RefusedCandidate>> refused;  // by the extent to blame; of each the few with the least bounds, increasing
   std::vector<TrainingStep> largest;                             // of candidates with equal rings_key() the one with most sequences, without remat
   std::vector<std::size_t> largest_systems;                      // theirs

@@ -48,15 +48,19 @@ class LoneCalls {
     const TensorFunction& function = functions_.at(functions_.number(call));
     ProgramBuilder program{parts_.mesh, parts_.layer_mesh.devices};
     Call op{0, {}};
-    for (const Buffer& parameter : function.parameters) op.arguments.push_back(program.add_buffer({parameter.name, parameter.extents, parameter.dtype, Role::scratch, {}, {}}));
+    for (const Buffer& parameter : function.parameters)
+      op.arguments.push_back(program.add_buffer({parameter.name, parameter.extents, parameter.dtype, Role::scratch, {}, {}}));
     program.step(function.function.name, std::move(op), {});
     Schedule schedule{function.function.name, parts_.mesh, {}, {}};
     schedule.functions.push_back(function.function);
     schedule.programs.push_back(std::move(program).finish());
     const auto run = simulate(system_, schedule, options_, policy_);
-    if (!run) problem = run.error();
-    else if (run->timeline.interrupted) problem = cancelled_work();
-    else return to_seconds(run->metrics.makespan).count();
+    if (!run)
+      problem = run.error();
+    else if (run->timeline.interrupted)
+      problem = cancelled_work();
+    else
+      return to_seconds(run->metrics.makespan).count();
     return std::nullopt;
   }
 
@@ -107,7 +111,8 @@ void add_kept(const StepParts& parts, LayerTimes& times) {
   // A saved output that no backward pass reads is freed at once.
   const std::vector<Buffer>& read = parts.functions.backward.parameters;
   for (const Buffer& parameter : parts.functions.forward.parameters)
-    if (!is_weight_of(parameter.tensor) && parameter.tensor != "Y" && std::any_of(read.begin(), read.end(), [&](const Buffer& other) { return other.tensor == parameter.tensor; }))
+    if (!is_weight_of(parameter.tensor) && parameter.tensor != "Y" &&
+        std::any_of(read.begin(), read.end(), [&](const Buffer& other) { return other.tensor == parameter.tensor; }))
       times.kept += bytes_of(parameter);
   for (const Buffer& parameter : parts.functions.backward_weights.parameters)
     if (!is_weight_of(parameter.tensor)) times.kept_for_weights += bytes_of(parameter);
@@ -124,14 +129,17 @@ Expected<WeightTimes> weight_times(const System& system, const StepParts& parts,
     std::optional<double> fetch = 0;
     if (times.fetched[g]) fetch = calls.seconds({.fetch = group});
     const auto reduce = calls.seconds({.reduce = group, .first = true}), update = calls.seconds({.work = StepWork::update, .of = group, .step = 1});
-    if (!fetch || !reduce || !update) return calls.problem;
+    const auto complete = parts.axes.data.size == 1 ? reduce : calls.seconds({.reduce = group, .first = true, .last = true});
+    if (!fetch || !reduce || !update || !complete) return calls.problem;
+    times.complete[g] = *complete;
     times.fetch[g] = *fetch, times.reduce[g] = *reduce, times.update[g] = *update;
     const TrainingModel& model = parts.step.model;
     for (const StepWeight& weight : parts.weights(group)) {
       const std::int64_t shard = weight.shard()[0] * weight.shard()[1];
       times.weights[g] += Bytes{shard * size_of(model.weights).count()};
       times.gradients[g] += Bytes{shard * size_of(model.gradients).count()};
-      times.optimizer[g] += Bytes{shard * ((parts.step.optimizer == Optimizer::adamw ? 2 * size_of(model.moments).count() : 0) + (model.master_weights ? size_of(DType::f32).count() : 0))};
+      times.optimizer[g] += Bytes{shard * ((parts.step.optimizer == Optimizer::adamw ? 2 * size_of(model.moments).count() : 0) +
+                                           (model.master_weights ? size_of(DType::f32).count() : 0))};
       times.block[g] += Bytes{weight.block()[0] * weight.block()[1] * size_of(model.activations).count()};
     }
   }
@@ -147,8 +155,8 @@ bool rings_are_alike(const System& system) {
   const Machine& machine = system.machine;
   for (std::size_t d = 1; d < system.slice.extents.size(); ++d)
     if (machine.link[d] != machine.link[0]) return false;
-  return machine.interconnect == Interconnect::grid && system.joined_by.kind == TopologySpec::Kind::as_built && system.faults.none() && machine.chip.devices == 1 &&
-         std::holds_alternative<RowMajorOrder>(system.order) && system.devices.empty() && !machine.slices.any_shape;
+  return machine.interconnect == Interconnect::grid && system.joined_by.kind == TopologySpec::Kind::as_built && system.faults.none() &&
+         machine.chip.devices == 1 && std::holds_alternative<RowMajorOrder>(system.order) && system.devices.empty() && !machine.slices.any_shape;
 }
 
 /// What lies under the axes of these names.
@@ -173,19 +181,23 @@ namespace {
 
 std::string extents_of(const TrainingStep& divided) {
   const TrainingModel& model = divided.model;
-  return fmt::format("{} {} {} {} {} {} {}", model.width, model.heads, model.kv_heads, model.mlp, model.vocabulary, divided.mesh.row, divided.mesh.col);
+  return fmt::format("{} {} {} {} {} {} {}", model.width, model.heads, model.kv_heads, model.mlp, model.vocabulary, divided.mesh.row,
+                     divided.mesh.col);
 }
 
 }  // namespace
 
-std::string rings_key(const System& system, std::size_t number, const TrainingStep& divided) { return rings_under(system, number, {"row", "col"}) + extents_of(divided); }
+std::string rings_key(const System& system, std::size_t number, const TrainingStep& divided) {
+  return rings_under(system, number, {"row", "col"}) + extents_of(divided);
+}
 
 std::string layer_key(const System& system, std::size_t number, const TrainingStep& divided) {
   return fmt::format("{} sequences {} {}", rings_key(system, number, divided), sequences_of(divided), to_text(divided.remat));
 }
 
 std::string weight_key(const System& system, std::size_t number, const TrainingStep& divided) {
-  return fmt::format("{}{} {}", rings_under(system, number, {"fsdp", "row", "col"}), extents_of(divided), divided.mesh.fsdp);
+  return fmt::format("{}{} {}", rings_under(system, number, {"data", "fsdp", "row", "col"}), extents_of(divided),
+                     fmt::format("{} {} {}", divided.mesh.data, divided.mesh.fsdp, divided.mesh.slice));
 }
 
 }  // namespace podsim

@@ -18,15 +18,19 @@ struct LayerTimes {
 };
 /// By WeightGroup.
 struct WeightTimes {
-  std::array<double, 4> fetch{}, reduce{}, update{};           // gathers; reductions without the sums over data and slices; the optimiser
-  std::array<bool, 4> fetched{};                               // whether a block is not what the shard is
+  std::array<double, 4> fetch{}, reduce{}, update{};  // gathers; reductions; the optimiser
+  std::array<double, 4> complete{};                   // the last reduction of a step, with the sum over data
+  std::array<bool, 4> fetched{};                      // whether a block is not what the shard is
   std::array<Bytes, 4> weights{}, optimizer{}, gradients{}, block{};
 };
 
 /// Simulate some of the calls. Errors: those of the model; cancelled work.
-Status add_layer(const System& system, const StepParts& parts, const std::string& collectives, const RunOptions& options, LayerTimes& times);   // forward, backward
-Status add_halves(const System& system, const StepParts& parts, const std::string& collectives, const RunOptions& options, LayerTimes& times);  // inputs, weights
-Status add_ends(const System& system, const StepParts& parts, const std::string& collectives, const RunOptions& options, LayerTimes& times);    // embed, loss, embed_gradient
+Status add_layer(const System& system, const StepParts& parts, const std::string& collectives, const RunOptions& options,
+                 LayerTimes& times);  // forward, backward
+Status add_halves(const System& system, const StepParts& parts, const std::string& collectives, const RunOptions& options,
+                  LayerTimes& times);  // inputs, weights
+Status add_ends(const System& system, const StepParts& parts, const std::string& collectives, const RunOptions& options,
+                LayerTimes& times);  // embed, loss, embed_gradient
 Expected<WeightTimes> weight_times(const System& system, const StepParts& parts, const std::string& collectives, const RunOptions& options);
 /// Needs no simulation.
 void add_kept(const StepParts& parts, LayerTimes& times);
@@ -36,10 +40,10 @@ bool splits_backward(const TrainingStep& step);
 /// Of a microbatch, on the devices along row and col.
 std::int64_t sequences_of(const TrainingStep& divided);
 
-/// Times are equal for equal keys. On an undamaged torus whose links are alike in all directions a key says which rings lie under the axes, else it names the
-/// system.
-std::string rings_key(const System& system, std::size_t number, const TrainingStep& divided);   // of layers but for their sequences and what they keep
-std::string layer_key(const System& system, std::size_t number, const TrainingStep& divided);   // of layers
+/// Times are equal for equal keys. On an undamaged torus whose links are alike in all directions a key says which rings lie under the axes, else it
+/// names the system.
+std::string rings_key(const System& system, std::size_t number, const TrainingStep& divided);  // of layers but for their sequences and what they keep
+std::string layer_key(const System& system, std::size_t number, const TrainingStep& divided);  // of layers
 std::string weight_key(const System& system, std::size_t number, const TrainingStep& divided);  // of weights
 
 }  // namespace podsim

@@ -276,7 +276,9 @@ Expected<StepParts> step_parts(const TrainingStep& step, const Mesh& mesh, const
 }
 
 int StepFunctions::number(const StepCall& call, const std::vector<const StepWeight*>& joined) {
-  const auto [known, added] = numbers_.try_emplace({call, joined.size()}, static_cast<int>(made_.size()));
+  std::vector<std::vector<std::int64_t>> shards;  // of ranks with as many weights they may still differ
+  for (const StepWeight* weight : joined) shards.push_back(weight->shard());
+  const auto [known, added] = numbers_.try_emplace({call, std::move(shards)}, static_cast<int>(made_.size()));
   if (!added) return known->second;
   FunctionWriter w{parts_, name_of(call, parts_.step)};
   const Edges fetched = write_fetch(w, call.fetch, {});  // first: the core converts shards in program order, and gathers begin before the work

@@ -96,7 +96,7 @@ class StepFunctions {
 
  private:
   const StepParts& parts_;
-  std::map<std::pair<StepCall, std::size_t>, int> numbers_;  // with the number of joined weights
+  std::map<std::pair<StepCall, std::vector<std::vector<std::int64_t>>>, int> numbers_;  // with the shards of joined weights
   std::vector<TensorFunction> made_;
 };
 

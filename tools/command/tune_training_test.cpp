@@ -1,0 +1,123 @@
+// `podsim tune --training` and `--maxtext`: contract, bad input, plans that run as they say.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/base/test_files.hpp"
+#include "tools/command/test_command.hpp"
+
+namespace podsim {
+namespace {
+
+using test::json_of;
+using test::Outcome;
+using test::podsim;
+using ::testing::HasSubstr;
+
+class TuneTraining : public ::testing::Test {
+ protected:
+  test::Folder folder;
+  const std::string model =
+      " --training " +
+      folder.file(
+          "tiny.textproto",
+          R"(format_version: 1 name: "tiny" layers: 4 width: 512 heads: 8 mlp: 2048 vocabulary: 4096 tied: true biases: true norm: layer sequence: 256)") +
+      " ";
+  const std::string keys_file = folder.file("tiny.yml", R"(base_emb_dim: 512
+base_num_query_heads: 4
+base_num_kv_heads: 4
+base_mlp_dim: 2048
+base_num_decoder_layers: 4
+vocab_size: 4096
+max_target_length: 256
+ici_fsdp_parallelism: 64
+)");
+};
+
+const std::string on_8 = " --machine tpu_v4 --chips 8 ";
+
+std::string without_podsim(const std::string& line) {
+  EXPECT_EQ(line.rfind("podsim ", 0), 0U) << line;
+  return line.substr(7);
+}
+
+TEST_F(TuneTraining, JsonHasWhatTheContractNames) {
+  const auto json = json_of("tune" + on_8 + model + "--batch 16 --remat full");
+  for (const char* key : {"plans", "candidates", "pruned", "simulated", "wall_s", "excluded"}) EXPECT_TRUE(json.contains(key)) << key;
+  ASSERT_FALSE(json["plans"].empty());
+  const auto& plan = json["plans"][0];
+  for (const char* key :
+       {"rank", "slice", "mesh", "microbatches", "pipeline", "virtual_stages", "remat", "step_s", "mfu", "memory_bytes", "binding", "maxtext", "run"})
+    EXPECT_TRUE(plan.contains(key)) << key;
+  EXPECT_EQ(test::keys(plan["mesh"]), (std::vector<std::string>{"slice", "stage", "data", "fsdp", "row", "col"}));
+  int devices = 1;
+  for (const auto& [axis, size] : plan["mesh"].items()) devices *= size.get<int>();
+  EXPECT_EQ(devices, 8);
+}
+
+TEST_F(TuneTraining, TheCommandLineOfEveryPlanTakesWhatThePlanSays) {
+  const auto json = json_of("tune" + on_8 + model + "--batch 16 --set link.bandwidth=20GB/s --optimizer sgd --top 4");
+  ASSERT_GE(json["plans"].size(), 3U);
+  for (const auto& plan : json["plans"]) {
+    const auto run = json_of(without_podsim(plan["run"].get<std::string>()));
+    for (const char* key : {"step_s", "mfu", "layers_by", "split", "memory_bytes"}) EXPECT_EQ(run[key], plan[key]) << plan["run"] << " " << key;
+  }
+}
+
+TEST_F(TuneTraining, KeysOfMaxTextGiveThePlanBack) {
+  const std::string maxtext = "tune --machine tpu_v5e --chips 8 --top 3 --maxtext " + keys_file + " per_device_batch_size=2";
+  const auto json = json_of(maxtext);
+  int written = 0;
+  for (const auto& plan : json["plans"]) {
+    EXPECT_EQ(plan["maxtext"].is_null(), !plan["maxtext_reason"].is_null());
+    if (plan["maxtext"].is_null()) continue;
+    ++written;
+    const auto run = json_of(without_podsim(plan["run"].get<std::string>()));
+    EXPECT_EQ(run["step_s"], plan["step_s"]);
+  }
+  EXPECT_GT(written, 0);
+}
+
+TEST_F(TuneTraining, WhatIsFixedStaysFixed) {
+  const auto json =
+      json_of("tune" + on_8 + model + "--batch 16 --mesh stage=2,fsdp=4 --microbatches 4,8 --pipeline gpipe,1f1b --remat selected:in_proj");
+  ASSERT_EQ(json["plans"].size(), 1U) << "one mesh, one plan";
+  EXPECT_EQ(json["plans"][0]["mesh"]["stage"], 2);
+  EXPECT_EQ(json["plans"][0]["mesh"]["fsdp"], 4);
+  EXPECT_EQ(json["plans"][0]["remat"], "selected:in_proj");
+  EXPECT_THAT(json["plans"][0]["pipeline"], ::testing::AnyOf("gpipe", "1f1b"));
+  EXPECT_THAT(json["plans"][0]["microbatches"], ::testing::AnyOf(4, 8));
+}
+
+TEST_F(TuneTraining, SaysWhichConstraintBinds) {
+  const auto json = json_of("tune" + on_8 + model + "--batch 16 --set chip.hbm=64MB --top 1");
+  ASSERT_FALSE(json["plans"].empty());
+  EXPECT_EQ(json["plans"][0]["binding"], "memory");
+  const auto roomy = json_of("tune" + on_8 + model + "--batch 16 --top 1");
+  EXPECT_NE(roomy["plans"][0]["binding"], "memory") << "everything fits 32 GB";
+}
+
+TEST_F(TuneTraining, BadInputIsToldWithWhatIsExpected) {
+  const auto told = [](const std::string& rest) {
+    const Outcome outcome = podsim("tune " + rest);
+    EXPECT_EQ(outcome.status, exit_bad_input) << rest;
+    return outcome.err;
+  };
+  EXPECT_THAT(told("--machine tpu_v4 --chips 8" + model + "--pipeline 1f2b"), HasSubstr("1f1b"));
+  EXPECT_THAT(told("--machine tpu_v4 --chips 24" + model), HasSubstr("offers no slice of 24 chips"));
+  EXPECT_THAT(told("--machine tpu_v4 --chips 8" + model + "--gemm m=8,n=8,k=8"), HasSubstr("belongs to --workload and --gemm"));
+  EXPECT_THAT(told("--machine tpu_v4 --chips 8 --gemm m=8,n=8,k=8 --remat full"), HasSubstr("belongs to --training and --maxtext"));
+  EXPECT_THAT(told("--machine tpu_v4 --chips 8" + model + "--microbatches 2,x"), HasSubstr("microbatches"));
+  EXPECT_THAT(told("--machine tpu_v4 --chips 8" + model + "--remat some"), HasSubstr("expected none, full or selected"));
+  EXPECT_THAT(told("--machine tpu_v4 --chips 8" + model + "--mesh stage=2,rows=4"), HasSubstr("expected axes of a training step"));
+  EXPECT_THAT(told("--machine tpu_v4 --chips 8" + model + "--batch 3"), HasSubstr("no mesh divides the model and its batch"));
+}
+
+TEST_F(TuneTraining, WhereNothingFitsTheNearestIsToldByKind) {
+  const Outcome outcome = podsim("tune" + on_8 + model + "--batch 16 --set chip.hbm=1MB");
+  EXPECT_EQ(outcome.status, exit_bad_input);
+  for (const char* part : {"no plan fits", "weights", "gradients", "optimizer", "activations", "what would help"})
+    EXPECT_THAT(outcome.err, HasSubstr(part));
+}
+
+}  // namespace
+}  // namespace podsim
