@@ -108,7 +108,12 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
   const auto problem = read_problem(*fields, *system, DType::bf16);
   if (!problem) return problem.error();
   const auto run = simulate(*system, *problem, *how);
-  if (!run) return run.error();
+  if (!run) {
+    Diagnostic why = run.error();
+    if (const std::vector<std::string> notes = alignment_notes(*system); !notes.empty() && why.message.find("simulated one by one") != std::string::npos)
+      why.message += ". A mesh whose axes are whole dimensions of the slice folds: " + notes.front();
+    return why;
+  }
   if (run->timeline.interrupted) {
     line.end();
     return interrupted(*run, console);

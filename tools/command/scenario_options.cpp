@@ -143,7 +143,7 @@ OptionGroup training_options(bool several) {
           {"maxtext", input_file("FILE.yml"), "a training step as a configuration of MaxText has it"},
           {"batch-per-device", word("B"), "--batch over the devices; may be a fraction. Left out: 1"},
           {"microbatches", word(several ? "M[,...]" : "M", "1"), "of a training step"},
-          {"pipeline", word(several ? "NAME[,...]" : "NAME"), "of several stages: gpipe, 1f1b (also if left out), eager-1f1b,\ninterleaved-1f1b, kimi-k2, zero-bubble, dual-pipe-v"},
+          {"pipeline", word(several ? "NAME[,...]" : "NAME"), "of several stages: gpipe, 1f1b, eager-1f1b, interleaved-1f1b, kimi-k2,\nzero-bubble, dual-pipe-v; left out: 1f1b, interleaved with virtual stages"},
           {"virtual-stages", word("V", "1"), "stages on each rank of the pipeline"},
           {"fuse-steady-state", flag(), "of interleaved-1f1b and kimi-k2: forwards fused with backwards"},
           {"remat", word(several ? "none|full|layer|selected:LIST[;...]" : "none|full|layer|selected:LIST", "none"), "what the backward pass computes again: nothing, all that it needs, the\nwhole layer, or all but the outputs of these stages:\nselected:in_proj,ff1, where in_proj@host is kept on the host"},

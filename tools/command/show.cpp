@@ -37,7 +37,7 @@ OptionGroup options_of(const Target& target) {
     described.push_back({"axis-names", word("AXIS=NAME,..."), "with --jax: what JAX calls the axes of the mesh: row=data,col=model"});
   }
   if (target.problem) {
-    described = joined({described, problem_options(false), workload_options()});
+    described = joined({described, problem_options(false), workload_options(), training_options(false)});
     if (target.show == &show_schedule) described.push_back({"lowered", flag(), "with its collectives replaced by the tasks of their algorithms"});
   }
   return joined({described, output_options(target.formats)});

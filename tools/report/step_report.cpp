@@ -76,7 +76,8 @@ std::vector<std::vector<std::string>> step_rows(const Row& row) {
       {"step", fmt::format("{}  ({} sequences of {} tokens, {} microbatch{}{}; remat {}; layers by {})", time_text(result.step_s), step.batch, step.model.sequence, step.microbatches,
                            step.microbatches == 1 ? "" : "es", step.pipeline.empty() ? "" : ", " + step.pipeline, to_text(step.remat), summary.layers)},
       {"throughput", fmt::format("{:.6g} tokens/s, {:.4g} TFLOP/s per chip", result.tokens_per_s, result.tflops_per_chip)},
-      {"MFU, HFU", fmt::format("{}, {}", percent(result.mfu), percent(result.hfu))},
+      {"MFU, HFU", fmt::format("{}, {}{}", percent(result.mfu), percent(result.hfu),
+                               step.model.causal && step.model.heads > 0 ? "  (attention's scores counted whole; half of them are computed, as they are causal)" : "")},
       {"memory", fmt::format("{} of {}: weights {}, gradients {}, optimizer {}, activations {}, working {}", to_text(memory.total()), to_text(result.hbm), to_text(memory.weights),
                              to_text(memory.gradients), to_text(memory.optimizer), to_text(memory.activations), to_text(memory.working))}};
   if (!summary.divided.paddings.empty()) rows.push_back({"padded", paddings_text(summary.divided)});

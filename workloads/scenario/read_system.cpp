@@ -108,6 +108,12 @@ Expected<SystemSpec> read_system_spec(const Fields& fields, Machine machine) {
   const bool trains = fields.has("training") || fields.has("maxtext");
   if (trains && !fields.has("mesh") && (spec.slice || fields.has("maxtext")))
     if (auto ok = complete_for_training(fields, spec); !ok) return ok.error();
+  if (trains && fields.has("mesh") && !spec.slice && spec.slices > 1) {  // what slices have beside the axis that tells them apart
+    spec.slice = Slice{};
+    for (const auto& [axis, size] : spec.mesh)
+      if (axis != "slice") spec.slice->extents.push_back(size);
+    if (spec.slice->extents.empty()) spec.slice->extents.push_back(1);
+  }
   auto order = read_order(fields);
   if (!order) return order.error();
   spec.order = *std::move(order);

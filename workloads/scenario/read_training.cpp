@@ -49,6 +49,8 @@ Expected<TrainingStep> read_step(const Fields& fields, const TrainingMesh& mesh)
   const auto remat = parse_remat(fields.text("remat"), remat_place.is_field ? remat_place : SourceLocation{remat_place.file, std::max(remat_place.line, 1), std::max(remat_place.column, 1)});
   if (!remat) return remat.error();
   step.remat = *remat;
+  if (fields.has("pipeline") && mesh.stage == 1)
+    return Diagnostic{fields.where("pipeline"), fmt::format("expected several stages, as stage=4 in the mesh, found {}", to_text(mesh))};
   if (fields.has("pipeline")) {
     const auto pipeline = pipeline_schedule_named(fields.text("pipeline"), fields.where("pipeline"));
     if (!pipeline) return pipeline.error();

@@ -42,6 +42,13 @@ std::vector<Candidate> candidates_of(const LayerChoices& choices, bool divided) 
   return candidates;
 }
 
+/// Problems with an extent of the model name it, not an option.
+Diagnostic of_step(Diagnostic problem) {
+  constexpr std::array<std::string_view, 9> of_options{"mesh", "batch", "batch_per_device", "microbatches", "pipeline", "virtual_stages", "remat", "fuse_steady_state", "steps"};
+  if (!problem.where.is_field || std::find(of_options.begin(), of_options.end(), problem.where.file) != of_options.end()) return problem;
+  return {{}, fmt::format("the model's {}: {}", problem.where.file, problem.message)};
+}
+
 /// One layer, forward and backward, on all devices.
 Schedule layer_alone(const StepParts& parts) {
   ProgramBuilder program{parts.mesh, every_device(parts.mesh)};
@@ -70,7 +77,7 @@ Expected<PlannedTraining> choose_layers(const System& system, const TrainingSpec
   if (!axes) return axes.error();
   step.mesh = sizes_of(*axes);
   auto whole = divided(step);
-  if (!whole) return whole.error();
+  if (!whole) return of_step(whole.error());
   PlannedTraining planned{step, *std::move(whole), spec.options, {}, spec.collectives};
   const auto layer = workload_of(layer_of(planned.divided.step.model, 1), 1);
   if (!layer) return layer.error();
@@ -85,7 +92,7 @@ Expected<PlannedTraining> choose_layers(const System& system, const TrainingSpec
     const Plan plan = with_products(usual, candidate.algorithm, candidate.slice_count);
     const auto parts = step_parts(planned.divided.step, system.mesh, plan, spec.options.optimiser);
     if (!parts) {
-      none = parts.error();
+      none = of_step(parts.error());
       continue;
     }
     if (candidates.size() == 1) {

@@ -508,7 +508,12 @@ Expected<PipelineStep> pipeline_of(const TrainingStep& step, bool fuse_steady_st
   }
   const PipelineSpec spec{schedule, ranks * static_cast<int>(step.virtual_stages), ranks, microbatches, fuse_steady_state};
   const auto lists = executed_lists(spec);
-  if (!lists) return lists.error();
+  if (!lists) {
+    Diagnostic why = lists.error();
+    if (why.where.is_field && (why.where.file == "stages" || why.where.file == "ranks"))
+      why = {of_field("virtual_stages"), fmt::format("{}; stages are the {} of the mesh times virtual stages ({})", why.message, ranks, step.virtual_stages)};
+    return why;
+  }
   return pipeline_step(*lists, static_cast<int>(step.model.layers));
 }
 
