@@ -76,7 +76,8 @@ class LayerWriter {
     layer.backward_inputs.function.name += ", inputs";
     Strings kept{"Y"};
     for (const TensorFunction* reader : {&layer.backward, &layer.backward_inputs, &layer.backward_weights})
-      for (const std::string& name : inputs_of(*reader)) add_once(kept, name);
+      for (const std::string& name : inputs_of(*reader))
+        if (reader != &layer.backward_weights || !has(handed, name)) add_once(kept, name);
     layer.forward = function_of(std::move(forward_), kept);
     return layer;
   }

@@ -145,6 +145,7 @@ TEST(LayerFunctions, ComputeAgainWhatTheBackwardPassNeedsAndWasNotKept) {
   EXPECT_THAT(labels_of(full.backward, "again ff2"), ::testing::IsEmpty()) << "nothing needs the output of the last product";
   EXPECT_FALSE(has_parameter(full.forward, "in_proj.Y"));
   EXPECT_FALSE(has_parameter(full.backward, "in_proj.Y"));
+  EXPECT_FALSE(has_parameter(full.forward, "norm1.Y")) << "what the first half computes again for the second";
   EXPECT_THAT(labels_of(full.backward_weights, "again"), ::testing::IsEmpty()) << "the first half hands it over";
   EXPECT_TRUE(has_parameter(full.backward_inputs, "norm1.Y"));
   const LayerFunctions whole = functions({true, {}, true});

@@ -89,10 +89,10 @@ TEST_F(TuneTraining, WhatIsFixedStaysFixed) {
 }
 
 TEST_F(TuneTraining, SaysWhichConstraintBinds) {
-  const auto json = json_of("tune" + on_8 + model + "--batch 16 --set chip.hbm=64MB --top 1");
+  const auto json = json_of("tune" + on_8 + model + "--batch 16 --pipeline 1f1b --set chip.hbm=64MB --top 1");
   ASSERT_FALSE(json["plans"].empty());
   EXPECT_EQ(json["plans"][0]["binding"], "memory");
-  const auto roomy = json_of("tune" + on_8 + model + "--batch 16 --top 1");
+  const auto roomy = json_of("tune" + on_8 + model + "--batch 16 --pipeline 1f1b --top 1");
   EXPECT_NE(roomy["plans"][0]["binding"], "memory") << "everything fits 32 GB";
 }
 
@@ -107,9 +107,9 @@ TEST_F(TuneTraining, BadInputIsToldWithWhatIsExpected) {
   EXPECT_THAT(told("--machine tpu_v4 --chips 8" + model + "--gemm m=8,n=8,k=8"), HasSubstr("belongs to --workload and --gemm"));
   EXPECT_THAT(told("--machine tpu_v4 --chips 8 --gemm m=8,n=8,k=8 --remat full"), HasSubstr("belongs to --training and --maxtext"));
   EXPECT_THAT(told("--machine tpu_v4 --chips 8" + model + "--microbatches 2,x"), HasSubstr("microbatches"));
-  EXPECT_THAT(told("--machine tpu_v4 --chips 8" + model + "--remat some"), HasSubstr("expected none, full or selected"));
+  EXPECT_THAT(told("--machine tpu_v4 --chips 8" + model + "--remat some"), HasSubstr("expected none, full"));
   EXPECT_THAT(told("--machine tpu_v4 --chips 8" + model + "--mesh stage=2,rows=4"), HasSubstr("expected axes of a training step"));
-  EXPECT_THAT(told("--machine tpu_v4 --chips 8" + model + "--batch 3"), HasSubstr("no mesh divides the model and its batch"));
+  EXPECT_THAT(told("--machine tpu_v4 --chips 8" + model + "--batch 3 --mesh fsdp=8"), HasSubstr("no mesh divides the model and its batch"));
 }
 
 TEST_F(TuneTraining, WhereNothingFitsTheNearestIsToldByKind) {

@@ -19,7 +19,7 @@ namespace {
 // Rounds are small enough that what one finds soon prunes the next, and large enough for the threads. Their sizes do not depend on how many there
 // are.
 constexpr std::size_t bounds_per_round = 256, sharp_per_round = 32, steps_per_round = 4, rounds_per_dive = 4;
-constexpr std::size_t most_told = 6;         // that are looked at for what binds
+constexpr std::size_t most_told = 8;         // that are looked at for what binds
 constexpr std::size_t most_compared = 5000;  // that are compared to tell the nearest where nothing fits
 constexpr double most_instances = 20e6;      // of a step that does not fold: more would take longer than a search may
 
@@ -219,26 +219,39 @@ class TrainingSearch {
 
   // ---- At the end ----
 
-  /// Of those that would be faster than the best plan the one that needs least memory. Few have a sharp bound yet.
+  /// Of those that would be faster than the best plan one that needs little memory: few have a sharp bound yet. First those that need least are looked at, then
+  /// those that may be fastest.
   void look_at_too_large() {
     const double best = found_.plans.front().row.result.makespan_s;
+    std::vector<std::pair<Bytes, Node>> faster = too_large_;
+    std::erase_if(faster, [&](const auto& entry) { return entry.second.first >= best; });
+    if (faster.size() > most_compared) faster.resize(most_compared);
     std::vector<TrainingLook> looks;
-    std::vector<Bytes> needed;
-    for (const auto& [least, node] : too_large_) {
-      if (node.first >= best) continue;
+    for (const auto& [least, node] : faster) {
       const TrainingCandidate& candidate = space_.candidates[node.second];
       looks.push_back({candidate.system, step_of(request_, space_, candidate), {}, candidate.rings});
-      needed.push_back(least);
-      if (looks.size() == most_told) break;
     }
-    costs_.bound_sharply(looks, space_);
-    for (std::size_t i = 0; i < looks.size() && !request_.stop.requested(); ++i) {
-      const TrainingLook& look = looks[i];
+    costs_.bound_quickly(looks, space_);
+    if (request_.stop.requested()) return;
+    std::erase_if(looks, [&](const TrainingLook& look) { return look.problem || look.bound.time.count() >= best; });
+    std::stable_sort(looks.begin(), looks.end(), [](const TrainingLook& a, const TrainingLook& b) { return a.bound.memory < b.bound.memory; });
+    if (tell_first_faster(looks, best)) return;
+    std::stable_sort(looks.begin(), looks.end(), [](const TrainingLook& a, const TrainingLook& b) { return a.bound.time < b.bound.time; });
+    tell_first_faster(looks, best);
+  }
+  bool tell_first_faster(const std::vector<TrainingLook>& looks, double best) {
+    for (std::size_t i = 0; i < looks.size() && i < most_told; ++i) {
+      std::vector<TrainingLook> one{looks[i]};
+      costs_.bound_sharply(one, space_);
+      if (request_.stop.requested()) return true;
+      const TrainingLook& look = one.front();
       if (look.problem || look.bound.time.count() >= best) continue;
       exclude("memory", look.bound.time.count(), look.system, look.given,
-              fmt::format("needs at least {} of a device's {}", to_text(std::max(needed[i], look.bound.memory)), to_text(hbm_)));
-      return;
+              look.bound.memory > hbm_ ? fmt::format("needs at least {} of a device's {}", to_text(look.bound.memory), to_text(hbm_))
+                                       : fmt::format("needs more than a device's {}", to_text(hbm_)));
+      return true;
     }
+    return false;
   }
 
   /// What would be possible if the batch, the layers or another extent were a multiple of what the mesh asks for: bounds of those steps, for as much
