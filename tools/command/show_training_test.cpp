@@ -61,10 +61,10 @@ TEST(ShowTraining, MistakesAreTold) {
   EXPECT_EQ(told("llama3-8b --mesh stage=3 --pipeline 1f1b"), "podsim: error: layers: expected a multiple of 3 (stage=3 x virtual_stages=1), found 32; the next is 33\n");
   EXPECT_EQ(told("llama3-8b --mesh data=4 --batch 6"), "podsim: error: --batch: expected a multiple of 4 (microbatches=1 x data=4), found 6; the next is 8, or --pad\n");
   EXPECT_EQ(told("llama3-8b --mesh data=4,data=2"), "--mesh:1:8: expected every axis once, found data again\n");
-  EXPECT_EQ(told("llama3-8b --mesh stage=2"), "podsim: error: --pipeline: 2 stages need the name of a schedule\n");
+  EXPECT_EQ(told("llama3-8b --mesh data=2 --pipeline 1f1b"), "podsim: error: --pipeline: expected several stages, as stage=4 in the mesh, found data=2\n");
   EXPECT_EQ(told("llama3-8b --batch-per-device 0.3"), "podsim: error: --batch-per-device: expected a whole number of sequences on 1 devices, found 0.3\n");
-  EXPECT_EQ(told("llama3-8b --batch 3 --batch-per-device 1"), "podsim: error: --batch and --batch-per-device say the same; expected one of them\n");
-  EXPECT_EQ(told("llama3-8b gpt3-175b"), "podsim: error: expected one model, found \"llama3-8b\" and \"gpt3-175b\"\n");
+  EXPECT_EQ(told("llama3-8b --batch 3 --batch-per-device 1"), "podsim: error: --batch-per-device: says what --batch says; expected one of them\n");
+  EXPECT_EQ(told("llama3-8b gpt3-175b"), "podsim: error: --training: expected one model, found \"llama3-8b\" and \"gpt3-175b\"\n");
   EXPECT_EQ(told("--mesh stage=2"), "podsim: error: --mesh needs a model: podsim show training lists those shipped\n");
   EXPECT_EQ(told("llama3-8b --chips 4"), "podsim: error: --chips: belongs to --maxtext; --mesh says the devices\n");
   EXPECT_EQ(told("llama3-8b --live-forwards 2"), "podsim: error: --live-forwards: expected a whole number from 1 to 1, got \"2\"\n");
