@@ -74,6 +74,7 @@ TEST(ScheduleConfig, NumbersOfSavedValuesStay) {
   EXPECT_EQ(saved_number(LocalKind::adamw), 50);
   EXPECT_EQ(saved_number(LocalKind::from_host), 51);
   EXPECT_EQ(saved_number(LocalKind::one_hot), 52);
+  EXPECT_EQ(saved_number(LocalKind::stack), 53);
   EXPECT_EQ(saved_number(ReferenceKind::input), 0);
   EXPECT_EQ(saved_number(ReferenceKind::gelu), 10);
   EXPECT_EQ(saved_number(ReferenceKind::block_collective), 13);

@@ -170,6 +170,7 @@ WorkTime local_work(const Machine& machine, const Program& program, const Task& 
     const double efficiency = machine.chip.matmul_efficiency * (attends ? machine.chip.attention_efficiency : 1);
     arithmetic = std::max(arithmetic, flops.matrix / (efficiency * peak_of(machine, dtype)));
   }
+  if (local.kind == LocalKind::stack) arithmetic = std::max(arithmetic, bytes_of(program, local.writes.front()) / machine.chip.stack_bandwidth);
   return overlapped(software_launch_of_local(machine, task), arithmetic, bytes, machine.chip);
 }
 

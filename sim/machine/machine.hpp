@@ -49,6 +49,7 @@ struct Chip {
   BytesPerSecond reduce_bandwidth = unlimited<BytesPerSecond>;     // for `combine: add` at a receiver, off the core
   BytesPerSecond injection_bandwidth = unlimited<BytesPerSecond>;  // device to router
   BytesPerSecond ejection_bandwidth = unlimited<BytesPerSecond>;   // router to device
+  BytesPerSecond stack_bandwidth = unlimited<BytesPerSecond>;      // of what LocalKind::stack writes
   BytesPerSecond own_block_bandwidth = unlimited<BytesPerSecond>;  // of the copy of a device's own block in an out-of-place collective
   friend bool operator==(const Chip&, const Chip&) = default;
 };
@@ -175,7 +176,7 @@ struct WorkTime {
 /// launch + max(c, h) + (1 - overlap_hbm) min(c, h), where rest is the last part; c = arithmetic_time(), h = memory_time().
 WorkTime matmul_work(const Machine& machine, const Matmul& matmul, DType dtype);
 
-/// The same with c = max(vector flops / vector_peak, matrix flops / (peak * matmul_efficiency)), of attention times attention_efficiency. The bytes of a region count ceil(r/lanes)*lanes/r
+/// The same with c = max(vector flops / vector_peak, matrix flops / (peak * matmul_efficiency)), of attention times attention_efficiency; of stack at least bytes written / stack_bandwidth. The bytes of a region count ceil(r/lanes)*lanes/r
 /// times, r = elements contiguous in its buffer's last dimension. alias, join and add-in-switch: zero. launch: software.launch[kind of its
 /// Collective], in_switch_launch if a switch works on it, and, out of place, the own block over own_block_bandwidth. Lowered tasks do not pay
 /// launch[local].

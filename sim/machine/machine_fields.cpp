@@ -154,6 +154,7 @@ constexpr std::array table{
     chip_rate<&Chip::reduce_bandwidth>("reduce_bandwidth", "of adding what has been received to what is there, off the core"),
     chip_rate<&Chip::injection_bandwidth>("injection_bandwidth", "from the device into its router, all links together"),
     chip_rate<&Chip::ejection_bandwidth>("ejection_bandwidth", "from the router into its device, all links together"),
+    optional(chip_rate<&Chip::stack_bandwidth>("stack_bandwidth", "of copies into the array that a loop over layers has for all of them")),
     optional(chip_rate<&Chip::own_block_bandwidth>("own_block_bandwidth", "of the copy of the own block in an out-of-place collective")),
     MachineField{"link", "bandwidth", FieldIndex::dimension, true, FieldUnit::bytes_per_second, least_bandwidth, no_bound,
                  "of one direction of one link", [](const Machine& m, int i) { return m.link[at(i)].bandwidth.count(); },

@@ -113,6 +113,14 @@ TEST_F(LocalCosts, EachRegionFillsTheLanesOfItsOwnRows) {
   EXPECT_DOUBLE_EQ(time(copy(long_rows, long_rows)), 2 * (129 * 4) * (256.0 / 129) / 1e9);
 }
 
+TEST_F(LocalCosts, StackingIsACopyThatMayBeSlower) {
+  const Local stack{LocalKind::stack, {narrow}, {wide}};
+  EXPECT_DOUBLE_EQ(time(stack), time(copy(narrow, wide)));
+  machine.chip.stack_bandwidth = BytesPerSecond{2e8};
+  EXPECT_DOUBLE_EQ(time(stack), 1024 / 2e8) << "of what it writes";
+  EXPECT_DOUBLE_EQ(time(copy(narrow, wide)), (1024 + 1024) / 1e9);
+}
+
 TEST_F(LocalCosts, ABufferWithoutDimensionsIsOneElement) {
   program.buffers.push_back({"one", {}, DType::f32, Role::scratch, {}, {}});
   const Region one{BufferId{3}, {}};
@@ -162,6 +170,9 @@ TEST_F(LocalCosts, AttentionsProductsRunOnTheMatrixUnitBesideTheVectorUnit) {
   machine.chip.matmul_efficiency = 0.5;
   EXPECT_DOUBLE_EQ(time(forward), 4 * scores * 16 / (0.5 * 100e12));
   EXPECT_DOUBLE_EQ(time(backward), 10 * scores * 16 / (0.5 * 100e12));
+  machine.chip.attention_efficiency = 0.25;
+  EXPECT_DOUBLE_EQ(time(forward), 4 * scores * 16 / (0.25 * 0.5 * 100e12));
+  machine.chip.attention_efficiency = 1;
   machine.chip.vector_peak = FlopsPerSecond{50e12};
   EXPECT_DOUBLE_EQ(time(forward), 4 * scores * 16 / 50e12) << "the shorter of the two is hidden";
   machine.chip.vector_peak = FlopsPerSecond{1e12};

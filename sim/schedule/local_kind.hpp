@@ -69,6 +69,7 @@ enum class LocalKind {
   broadcast_in_dim,  // [.., 1 or d, ..] -> [.., d, ..]: dimensions of length 1 are repeated
   to_host,           // writes[0] = reads[0], in the memory of the chip's host
   from_host,         // writes[0] = reads[0] from the memory of the chip's host
+  stack,             // writes[0] = reads[0], in the array that a loop over layers has for all of them: its pieces lie apart
 
   // Transforms along one dimension, dims[0] of what is read and dims[1] of what is written; the other dimensions stand in the same order.
   fft,      // x (f32 or c64) of length n -> X[k] = sum over j of x[j] exp(-2 pi i jk / n), c64
@@ -222,6 +223,7 @@ inline constexpr std::array<LocalTraits, local_kind_count> local_table{{
      .dtypes = dtypes::any},
     {.kind = LocalKind::from_host, .name = "from-host", .reads = 1, .writes = 1, .role = LocalRole::layout, .category = "copy", .cost = LocalCost::host,
      .dtypes = dtypes::any},
+    {.kind = LocalKind::stack, .name = "stack", .reads = 1, .writes = 1, .role = LocalRole::layout, .category = "copy", .dtypes = dtypes::any},
     {.kind = LocalKind::fft, .name = "fft", .reads = 1, .writes = 1, .category = "fft", .flops = fft_flops, .shapes = shapes::fft,
      .dtypes = dtypes::any, .in_place = 1},
     {.kind = LocalKind::ifft, .name = "ifft", .reads = 1, .writes = 1, .category = "fft", .flops = fft_flops, .shapes = shapes::fft,

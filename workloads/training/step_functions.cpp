@@ -106,7 +106,7 @@ Edges write_sum(FunctionWriter& w, const std::string& name, Region gradient, con
     after = w.local("convert d " + name, {LocalKind::convert, {gradient}, {wide}}, after);
     gradient = wide;
   }
-  if (first && stacked) return w.local("stack d " + name, {LocalKind::copy, {gradient}, {sum}}, after);
+  if (first && stacked) return w.local("stack d " + name, {LocalKind::stack, {gradient}, {sum}}, after);
   if (first) return gradient == sum ? after : Edges{Edge{w.builder().alias("place d " + name, gradient, sum, after)}};
   return w.local("add d " + name, {LocalKind::add, {sum, gradient}, {sum}}, after);
 }

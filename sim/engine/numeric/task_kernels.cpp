@@ -82,6 +82,7 @@ constexpr std::array<LocalKernel, local_kind_count> local_kernels{{
     {LocalKind::broadcast_in_dim, [](const Operands& o) { broadcast_in_dim(o.box(0), o.box(1), o.workspace.left); }},
     {LocalKind::to_host, [](const Operands& o) { copy(o.left(), o.box(1)); }},
     {LocalKind::from_host, [](const Operands& o) { copy(o.left(), o.box(1)); }},
+    {LocalKind::stack, [](const Operands& o) { copy(o.left(), o.box(1)); }},
     {LocalKind::fft, [](const Operands& o) { fft(false, o.local.dims, o.lines(), o.box(1), o.workspace); }},
     {LocalKind::ifft, [](const Operands& o) { fft(true, o.local.dims, o.lines(), o.box(1), o.workspace); }},
     {LocalKind::twiddle, [](const Operands& o) { twiddle(o.local.factor, o.local.dims, o.numbers(0), o.numbers(1), o.left(), o.box(1)); }},
