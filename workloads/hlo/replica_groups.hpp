@@ -111,7 +111,7 @@ std::optional<std::vector<int>> axes_of(const ReplicaGroups& groups, const Mesh&
 /// A collective-permute as a shift along one axis, of all devices or of those with some fixed coordinates.
 struct PermuteShift {
   int axis = 0;
-  std::int64_t by = 1;                       // modulo the axis's size, from -(size-1)/2 to size/2
+  std::int64_t by = 1;                       // if it wraps modulo the size, from -(size-1)/2 to size/2; else target minus source
   bool wraps = true;                         // false: devices at the end of the axis send nothing
   std::vector<std::pair<int, int>> fixed{};  // axis, coordinate: only these devices take part
   friend bool operator==(const PermuteShift&, const PermuteShift&) = default;
