@@ -308,6 +308,7 @@ class ScheduleReader {
     }
     buffer.grouped.assign(message.grouped().begin(), message.grouped().end());
     buffer.on_host = message.on_host();
+    buffer.on_chip = message.on_chip();
     return buffer;
   }
 

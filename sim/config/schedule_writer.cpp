@@ -153,6 +153,7 @@ class ScheduleWriter {
     for (const int dims : buffer.grouped) message.add_grouped(dims);
     for (const AxisView& axis : buffer.unreduced) write(axis, *message.add_unreduced());
     if (buffer.on_host) message.set_on_host(true);
+    if (buffer.on_chip) message.set_on_chip(true);
   }
 
   void write(const AxisView& view, proto::AxisView& message) const {
