@@ -10,6 +10,7 @@ namespace podsim {
 
 namespace {
 
+constexpr std::int64_t largest_number = std::int64_t{1} << 53;
 constexpr std::size_t most_attribute_dims = 64, most_pairs = std::size_t{1} << 24;
 
 /// Reads the value of one attribute. Each function returns false where it has set the error.
@@ -73,11 +74,12 @@ class AttributeText {
     cursor_.skip_blanks();
     return cursor_.take(token) || expected(what);
   }
+  /// Within the integers of a double, so that sums and products of two fit.
   bool integer(std::int64_t& value, std::string_view what) {
     cursor_.skip_blanks();
     const std::size_t at = cursor_.at();
     const auto found = cursor_.take_integer();
-    if (!found) return fail(at, what);
+    if (!found || *found > largest_number || *found < -largest_number) return fail(at, what);
     value = *found;
     return true;
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "sim/base/expected.hpp"
 #include "workloads/hlo/hlo_module.hpp"
@@ -23,8 +24,9 @@ struct HloProduct {
 
 /// Pairs of an output position in [0, outputs) and a tap in [0, window.size) whose input index, position*stride + tap*rhs_dilate - pad_low, is a
 /// multiple of lhs_dilate within [0, (inputs-1)*lhs_dilate]. A reversed window has as many. O(log) of the extents: sums of floors, no loop over
-/// positions or taps. Saturates at 2^62.
-std::int64_t valid_taps(const HloWindowDimension& window, std::int64_t inputs, std::int64_t outputs);
+/// positions or taps; with an lhs_dilate above 1 as many such sums as positions or taps differ modulo it. Saturates at 2^62. nullopt: those are more
+/// than 2^20.
+std::optional<std::int64_t> valid_taps(const HloWindowDimension& window, std::int64_t inputs, std::int64_t outputs);
 
 /// The product of a dot or convolution with operands of these shapes. Errors (at `where`): dimensions that are not there or do not agree; FLOPs
 /// beyond 2^62. Source: the counting rule of openxla/xla HloCostAnalysis::HandleConvolution and HandleDot.

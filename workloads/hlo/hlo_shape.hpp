@@ -103,6 +103,9 @@ Bytes device_bytes(const HloShape& shape);
 /// device_bytes of the arrays of a shape that live in one memory space.
 Bytes device_bytes_in(const HloShape& shape, int memory_space);
 
+/// Their sum, saturated as the sizes themselves.
+Bytes saturated_sum(Bytes a, Bytes b);
+
 /// Reads one shape from text[at] on and moves `at` behind it. `where` is the place of text[0]: errors have its column plus `at` (shapes do not
 /// contain line ends). Nesting is bounded to 64 tuples. Errors: no shape; more than 2^60 bytes, dimensions beyond 2^53, more than 64 of them.
 Expected<HloShape> parse_hlo_shape(std::string_view text, std::size_t& at, const SourceLocation& where);
