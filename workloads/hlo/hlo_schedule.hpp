@@ -44,7 +44,7 @@ struct HloSchedule {
 /// runs, and loops within it are written out.
 ///
 /// Core instructions run in order, asynchronous ones beside them from -start to -done, where a task without length waits. Products are Matmuls where one
-/// can say them, all else is opaque work with the costs of HloCosts. Values that a tuple, a loop or a bitcast passes on stay in their buffers, updates
+/// can say them, all else is opaque work with the costs of HloTaskCosts. Values that a tuple, a loop or a bitcast passes on stay in their buffers, updates
 /// happen in place, results of donated parameters are in theirs, where nothing reads the old values later; elsewhere a `place` that is free in time
 /// stands for what the compiler arranges. Scalars cost nothing.
 /// Of a module that is not scheduled, elementwise instructions with one user that is elementwise or reduces cost no memory traffic of their own: the compiler

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "workloads/hlo/hlo_cost.hpp"
+#include "workloads/hlo/task_costs.hpp"
 
 namespace podsim {
 

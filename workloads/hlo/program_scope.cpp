@@ -7,7 +7,7 @@ namespace podsim {
 
 namespace {
 
-double arithmetic_of(const HloModule& module, HloCosts& costs, int number, Status& status) {
+double arithmetic_of(const HloModule& module, HloTaskCosts& costs, int number, Status& status) {
   const HloComputation& computation = module.computations[static_cast<std::size_t>(number)];
   double flops = 0;
   for (std::size_t i = 0; i < computation.instructions.size() && status; ++i) {
@@ -45,7 +45,7 @@ int called_number(const HloInstruction& instruction, HloRole role) {
   return call->computation;
 }
 
-Expected<std::size_t> longest_branch(const HloModule& module, HloCosts& costs, const HloInstruction& conditional, std::size_t branches) {
+Expected<std::size_t> longest_branch(const HloModule& module, HloTaskCosts& costs, const HloInstruction& conditional, std::size_t branches) {
   std::size_t longest = 0;
   double most = -1;
   std::size_t instructions = 0;

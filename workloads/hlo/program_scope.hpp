@@ -34,6 +34,6 @@ const HloInstruction* collective_inside(const HloModule& module, const HloInstru
 /// The computation of a role, as a number; it must be there.
 int called_number(const HloInstruction& instruction, HloRole role);
 /// The branch with the most arithmetic; ties: the most instructions, the first.
-Expected<std::size_t> longest_branch(const HloModule& module, HloCosts& costs, const HloInstruction& conditional, std::size_t branches);
+Expected<std::size_t> longest_branch(const HloModule& module, HloTaskCosts& costs, const HloInstruction& conditional, std::size_t branches);
 
 }  // namespace podsim

@@ -375,7 +375,7 @@ Expected<HloValue> ProgramWriter::work(Scope& scope, int i) {
   const HloInstruction& what = at(scope, i);
   auto found = module_.costs().of(scope.computation, i);
   if (!found) return found.error();
-  HloCost cost = *found;
+  HloTaskCost cost = *found;
   Edges ready;
   HloLeaf sources;  // of what is made where it is used
   std::vector<BufferId> reads;

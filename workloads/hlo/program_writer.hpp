@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "workloads/hlo/hlo_cost.hpp"
+#include "workloads/hlo/task_costs.hpp"
 #include "workloads/hlo/hlo_schedule.hpp"
 #include "workloads/hlo/hlo_storage.hpp"
 
@@ -34,7 +34,7 @@ class ModuleWriter {
   [[nodiscard]] const HloModule& module() const { return module_; }
   [[nodiscard]] const Mesh& mesh() const { return mesh_; }
   [[nodiscard]] const HloScheduleOptions& options() const { return options_; }
-  [[nodiscard]] HloCosts& costs() { return costs_; }
+  [[nodiscard]] HloTaskCosts& costs() { return costs_; }
   [[nodiscard]] bool blocks() const { return module_.is_scheduled || options_.order == HloScheduleOptions::Order::text; }
 
   struct Body {
@@ -52,7 +52,7 @@ class ModuleWriter {
   const HloModule& module_;
   const Mesh& mesh_;
   const HloScheduleOptions& options_;
-  HloCosts costs_;
+  HloTaskCosts costs_;
   std::vector<Function> functions_;
   std::map<int, Body> bodies_;  // by computation
   std::vector<HloOpaque> opaque_;

@@ -8,10 +8,11 @@
 #include "workloads/hlo/hlo_custom_call.hpp"
 #include "workloads/hlo/hlo_flops.hpp"
 #include "workloads/hlo/hlo_module.hpp"
+#include "workloads/hlo/hlo_traffic.hpp"
 
 namespace podsim {
 
-struct HloCost {
+struct HloTaskCost {
   double matrix = 0;              // flops of products
   HloType type = HloType::bf16;   // of the left operand of its largest product
   double vector = 0;              // one for each element of a result of elementwise work, and for each one that is reduced
@@ -33,29 +34,24 @@ class HloUsers {
 
 /// Costs of the instructions of a module; those of called computations are found once.
 ///
-/// Bytes are those of the boundary: each operand read once, each result written once, as the device stores them (tiles padded). Of an operand that is
-/// only sliced or gathered from, what is taken; of an update in place, the update. A fusion counts the flops of everything in it. Of custom-calls see
-/// custom_call_of().
-class HloCosts {
+/// Bytes are those of HloTraffic, of custom-calls see custom_call_of(). A fusion counts the flops of everything in it.
+class HloTaskCosts {
  public:
-  HloCosts(const HloModule& module, HloCustomCallCosts custom) : module_{module}, custom_{std::move(custom)} {}
+  HloTaskCosts(const HloModule& module, HloCustomCallCosts custom) : module_{module}, custom_{std::move(custom)}, traffic_{module} {}
 
   /// Not of loops, calls, conditionals and collectives: 0. Errors: a product whose shapes do not fit.
-  Expected<HloCost> of(const HloComputation& computation, int instruction);
+  Expected<HloTaskCost> of(const HloComputation& computation, int instruction);
 
  private:
-  struct Inside {
-    HloCost flops;
-    std::vector<double> reads;  // bytes by parameter
-    double writes = 0;
-  };
-  Expected<const Inside*> inside(int computation);
-  Expected<HloCost> arithmetic(const HloComputation& computation, int instruction);
-  HloCost custom_call(const HloComputation& computation, const HloInstruction& call);
+  /// The flops of a fused computation.
+  Expected<HloTaskCost> inside(int computation);
+  Expected<HloTaskCost> arithmetic(const HloComputation& computation, int instruction);
+  HloTaskCost custom_call(const HloComputation& computation, const HloInstruction& call);
 
   const HloModule& module_;
   HloCustomCallCosts custom_;
-  std::map<int, Inside> inside_;
+  HloTraffic traffic_;
+  std::map<int, HloTaskCost> inside_;
 };
 
 }  // namespace podsim
