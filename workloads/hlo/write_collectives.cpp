@@ -29,13 +29,15 @@ std::optional<CollectiveKind> kind_of(HloOpcode opcode) {
   }
 }
 
-/// The dimension if it divides, else the first that does; nullopt: none does.
-std::optional<int> dividing(const Region& region, int wanted, std::int64_t parts) {
+constexpr int no_dimension = -1;
+
+/// The dimension if it divides, else the first that does, else no_dimension.
+int dividing(const Region& region, int wanted, std::int64_t parts) {
   const auto divides = [&](int dim) { return dim >= 0 && dim < static_cast<int>(region.dims.size()) && region.dims[static_cast<std::size_t>(dim)].length % parts == 0; };
   if (divides(wanted)) return wanted;
   for (int dim = 0; dim < static_cast<int>(region.dims.size()); ++dim)
     if (divides(dim)) return dim;
-  return std::nullopt;
+  return no_dimension;
 }
 
 }  // namespace
@@ -58,19 +60,19 @@ Expected<Edges> ProgramWriter::exchange(const HloInstruction& at, CollectiveKind
   const auto one = [&](const std::string& label, const Region& from, const Region& to, int along, const Edges& waits) -> Expected<Edges> {
     Collective op{kind, axes, from, to, along};
     const std::int64_t given = elements_of(from), made = elements_of(to);
-    std::optional<int> divided = along;
+    int divided = along;
     switch (kind) {
       case CollectiveKind::all_gather:
-        divided = made == given * parts ? dividing(to, along, parts) : std::nullopt;
+        divided = made == given * parts ? dividing(to, along, parts) : no_dimension;
         break;
-      case CollectiveKind::reduce_scatter: divided = given == made * parts ? dividing(from, along, parts) : std::nullopt; break;
-      case CollectiveKind::all_to_all: divided = given == made ? dividing(from, along, parts) : std::nullopt; break;
-      case CollectiveKind::all_reduce: divided = given == made ? dividing(from, 0, parts).value_or(0) : std::optional<int>{}; break;
+      case CollectiveKind::reduce_scatter: divided = given == made * parts ? dividing(from, along, parts) : no_dimension; break;
+      case CollectiveKind::all_to_all: divided = given == made ? dividing(from, along, parts) : no_dimension; break;
+      case CollectiveKind::all_reduce: divided = given == made ? std::max(0, dividing(from, 0, parts)) : no_dimension; break;
       default: break;
     }
-    if (!divided) return module_.problem(at, fmt::format("expected arrays that {} devices share, found {} and {} elements", parts, given, made));
-    op.dim = op.split_dim = *divided;
-    if (kind == CollectiveKind::all_to_all && op.dim < static_cast<int>(to.dims.size()) && to.dims[static_cast<std::size_t>(op.dim)].length % parts != 0) op.dim = dividing(to, 0, parts).value_or(0);
+    if (divided == no_dimension) return module_.problem(at, fmt::format("expected arrays that {} devices share, found {} and {} elements", parts, given, made));
+    op.dim = op.split_dim = divided;
+    if (kind == CollectiveKind::all_to_all && op.dim < static_cast<int>(to.dims.size()) && to.dims[static_cast<std::size_t>(op.dim)].length % parts != 0) op.dim = std::max(0, dividing(to, 0, parts));
     return Edges{Edge{task(label, std::move(op), {from.buffer}, {to.buffer}, waits, false)}};
   };
   const bool alike = std::all_of(in.begin(), in.end(), [&](const Region& region) { return dtype(region) == dtype(in.front()); });
