@@ -38,7 +38,8 @@ ARROWS = {
     "workloads": {"algorithms", "topologies"},
     "workloads/sharded": {"algorithms"},
     "workloads/tuning": {"workloads", "sim/engine/table"},
-    "workloads/scenario": {"workloads/tuning", "workloads/sharded", "workloads/training"},
+    "workloads/msccl": {"algorithms"},
+    "workloads/scenario": {"workloads/tuning", "workloads/sharded", "workloads/training", "workloads/msccl"},
     "workloads/training": {"workloads"},
     "validation/calibration": {"workloads/scenario"},
     "validation": {"validation/calibration"},
@@ -59,6 +60,7 @@ OUTSIDE = [
     (re.compile(r"google/protobuf/|.*\.pb\.h$"), PROTOBUF_FOLDERS, "Protobuf"),
     (re.compile(r"simdjson\.h$"), ("validation/calibration/importers", "tools/report"), "simdjson"),
     (re.compile(r"yaml-cpp/"), ("workloads/training",), "yaml-cpp"),
+    (re.compile(r"pugixml\.hpp$"), ("workloads/msccl",), "pugixml"),
     (re.compile(r"cairo\.h$"), ("tools/report",), "cairo"),
     (re.compile(r"nlohmann/"), ("tools/report/json.cpp",), "nlohmann/json"),  # report/json.hpp stands for it; tests read what was written
     (re.compile(r"Eigen/"), ("validation/calibration", "validation/validate", "algorithms/collectives"), "Eigen"),
