@@ -85,6 +85,7 @@ class Translator {
     if ((claim->kind != CollectiveKind::all_reduce && claim->dim != static_cast<int>(dim)) || claim->input.dims.size() < dim) return Diagnostic{{}, "expected a collective of one array's rows, found another one"};
     if (schedule_.mesh.devices() > most_msccl_gpus) return Diagnostic{{}, fmt::format("expected at most {} devices, found {}", most_msccl_gpus, schedule_.mesh.devices())};
     algorithm_.name = schedule_.name;
+    algorithm_.least = Bytes{}, algorithm_.most = Bytes{std::int64_t{1} << 40};  // NCCL's parser asks for them
     algorithm_.gpus.resize(static_cast<std::size_t>(schedule_.mesh.devices()));
     last_.resize(algorithm_.gpus.size());
     for (const char c : name_of(claim->kind))

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 
 namespace podsim {
 
@@ -14,6 +15,7 @@ namespace {
 constexpr unsigned flags = pugi::parse_cdata | pugi::parse_escapes | pugi::parse_wconv_attribute;
 
 bool is_text(pugi::xml_node node) { return node.type() == pugi::node_pcdata || node.type() == pugi::node_cdata; }
+const char* first_letter(pugi::xml_node text) { return text.value() + std::strspn(text.value(), " \t\r\n"); }
 
 }  // namespace
 
@@ -28,18 +30,19 @@ Expected<XmlText> XmlText::parse(std::string_view text, const std::string& file,
   xml.document_ = std::make_unique<pugi::xml_document>();
   // In place, so that names and values stay where they stand in the text, and as UTF-8, so that nothing is converted to another buffer.
   const pugi::xml_parse_result parsed = xml.document_->load_buffer_inplace(xml.buffer_->data(), xml.buffer_->size(), flags, pugi::encoding_utf8);
+  const SourceLocation stopped = xml.at(static_cast<std::size_t>(std::max<std::ptrdiff_t>(parsed.offset, 0)));
+  if (parsed.status == pugi::status_no_document_element) return Diagnostic{stopped, fmt::format("expected the element {}, found none", quoted(root))};
   if (!parsed) {
     std::string problem = parsed.description();
     if (!problem.empty()) problem.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(problem.front())));
-    return Diagnostic{xml.at(static_cast<std::size_t>(std::max<std::ptrdiff_t>(parsed.offset, 0))), "expected XML, found: " + problem};
+    return Diagnostic{stopped, "expected XML, found: " + problem};
   }
   for (const pugi::xml_node node : xml.document_->children()) {
-    if (is_text(node)) return Diagnostic{xml.at(node.value()), fmt::format("expected the element {}, found text", quoted(root))};
+    if (is_text(node)) return Diagnostic{xml.at(first_letter(node)), fmt::format("expected the element {}, found text", quoted(root))};
     if (std::string_view{node.name()} != root) return Diagnostic{xml.where(node), fmt::format("expected the element {}, found {}", quoted(root), quoted(node.name()))};
     if (xml.root_) return Diagnostic{xml.where(node), fmt::format("expected one element {}, found a second one", quoted(root))};
     xml.root_ = node;
   }
-  if (!xml.root_) return Diagnostic{xml.at(text.size()), fmt::format("expected the element {}, found the end of the file", quoted(root))};
   return xml;
 }
 
@@ -47,7 +50,7 @@ Expected<std::vector<pugi::xml_node>> XmlText::children(pugi::xml_node parent, s
   std::vector<pugi::xml_node> nodes;
   for (const pugi::xml_node node : parent.children()) {
     const std::string expected = name.empty() ? fmt::format("no elements in {}", quoted(parent.name())) : fmt::format("elements {}", quoted(name));
-    if (is_text(node)) return Diagnostic{at(node.value()), fmt::format("expected {}, found text", expected)};
+    if (is_text(node)) return Diagnostic{at(first_letter(node)), fmt::format("expected {}, found text", expected)};
     if (name.empty() || node.name() != name) return Diagnostic{where(node), fmt::format("expected {}, found {}", expected, quoted(node.name()))};
     nodes.push_back(node);
   }
