@@ -58,10 +58,11 @@ OptionGroup one_problem() {
        "one collective along --axis: all-gather, reduce-scatter, all-reduce,\nall-to-all, broadcast, reduce, permute"},
           {"axis", word("NAME[,...]"),
        "the mesh axes of --collective, first most significant; left out:\nall with more than one device"},
-          {"bytes", word("N"), "input bytes on each device of --collective, a bare number or as 16MiB"},
+          {"bytes", word("N"), "input bytes on each device of --collective and --msccl, a bare number\nor as 16MiB"},
           {"scenario", input_file("FILE"), "what to run, where options do not say otherwise: a textproto of their\nnames (workloads/scenario/scenario.proto)"},
           {"plan", input_file("FILE"), "a plan of a workload, as podsim tune -o writes it"},
           {"schedule", input_file("FILE"), "a saved schedule, textproto or binary (podsim show schedule -o FILE writes one)"},
+          {"msccl", input_file("FILE.xml"), "a collective of all devices as an algorithm of MSCCL, with --bytes"},
           {"algorithm", word("NAME"),
        "GEMM: collective, meshslice, summa, cannon, wang, 1d-os, 1d-ls,\n1d-fsdp, 1d-megatron, jax-ag-..., jax-rs-..., tp-ag-...\ncollective: "
        "ring, ring-one-way, ring-shortest, line,\nfolded-ring, halving-doubling, direct, pairwise, rotations,\nhierarchical, hierarchical-direct, "
@@ -94,6 +95,7 @@ OptionGroup compared_problems() {
           {"axis", words("NAME[,...]"),
        "the mesh axes of --collective, first most significant; repeatable:\nthe collective along other axes"},
           {"bytes", word("N[,...]"), "input bytes on each device of --collective: 64KiB,1MiB,16MiB"},
+          {"msccl", input_files("FILE.xml...", files_between_commas), "algorithms of MSCCL, on all devices: beside those of --collective, or alone;\nmore files may follow without the option's name"},
           {"algorithms", word("NAME[,...]|all", "collective,meshslice"), "which algorithms to compare; left out, of --collective: all.\n--program: fft=pencil,fft=slab,lu=naive (every combination; functions\nthat are not named: as in run), naive (all functions that have it), or\nall; left out: all of a single function, of several what run does and\nnaive"},
           {"dataflow", word("os|ls|rs[,...]", "os"), "which operand stands still: output, left or right"},
           {"slice-count", word("S[,...]"), "slices of meshslice (summa takes lcm(R, C) panels)"}};

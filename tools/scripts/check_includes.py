@@ -38,7 +38,8 @@ ARROWS = {
     "workloads": {"algorithms", "topologies"},
     "workloads/sharded": {"algorithms"},
     "workloads/tuning": {"workloads", "sim/engine/table"},
-    "workloads/scenario": {"workloads/tuning", "workloads/sharded", "workloads/training", "workloads/hlo"},
+    "workloads/scenario": {"workloads/tuning", "workloads/sharded", "workloads/training", "workloads/hlo", "workloads/msccl"},
+    "workloads/msccl": {"algorithms"},
     "workloads/training": {"workloads"},
     "workloads/hlo": {"workloads"},
     "validation/calibration": {"workloads/scenario"},
@@ -60,6 +61,7 @@ OUTSIDE = [
     (re.compile(r"google/protobuf/|.*\.pb\.h$"), PROTOBUF_FOLDERS, "Protobuf"),
     (re.compile(r"simdjson\.h$"), ("validation/calibration/importers", "tools/report", "workloads/hlo"), "simdjson"),
     (re.compile(r"yaml-cpp/"), ("workloads/training",), "yaml-cpp"),
+    (re.compile(r"pugixml\.hpp$"), ("workloads/msccl",), "pugixml"),
     (re.compile(r"cairo\.h$"), ("tools/report",), "cairo"),
     (re.compile(r"nlohmann/"), ("tools/report/json.cpp",), "nlohmann/json"),  # report/json.hpp stands for it; tests read what was written
     (re.compile(r"Eigen/"), ("validation/calibration", "validation/validate", "algorithms/collectives"), "Eigen"),

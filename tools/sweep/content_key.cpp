@@ -98,7 +98,7 @@ const std::string& InputKeys::contents(const std::string& field, const std::stri
 }
 
 std::string InputKeys::operator()(const PointInputs& inputs) {
-  static constexpr std::array may_be_files = {"machine", "topology", "mesh_order", "schedule", "pairs", "workload", "plan", "program"};
+  static constexpr std::array may_be_files = {"machine", "topology", "mesh_order", "schedule", "msccl", "pairs", "workload", "plan", "program"};
   std::string text = version_;
   for (const std::string& argument : arguments_of(inputs)) text += '\0' + argument;
   for (const char* field : may_be_files)

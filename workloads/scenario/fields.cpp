@@ -12,7 +12,7 @@ namespace podsim {
 std::span<const FieldKind> scenario_fields() {
   using enum FieldKind::Part;
   using enum FieldKind::Form;
-  static constexpr std::array<FieldKind, 74> fields{{
+  static constexpr std::array<FieldKind, 75> fields{{
       {"machine", system, text},
       {"set", system, texts},
       {"precision", system, text},
@@ -33,6 +33,7 @@ std::span<const FieldKind> scenario_fields() {
       {"gemm", problem, text},
       {"collective", problem, text},
       {"schedule", problem, text},
+      {"msccl", problem, text},
       {"workload", problem, text},
       {"plan", problem, text},
       {"program", problem, text},

@@ -83,6 +83,8 @@ struct PlannedWorkload {
 struct ScheduleSpec {
   Schedule schedule;
   CollectivePolicy collectives{};
+  std::string name = "schedule";
+  std::optional<Bytes> input{};  // of a schedule that computes one collective: on each device
 };
 
 /// A sharded program; what collectives it needs is open.

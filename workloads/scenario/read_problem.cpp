@@ -24,8 +24,8 @@ struct Owner {
 };
 constexpr std::array<Owner, 46> owners{{
     {"axis", {"collective"}},
-    {"bytes", {"collective"}},
-    {"dtype", {"collective", "program"}},
+    {"bytes", {"collective", "msccl"}},
+    {"dtype", {"collective", "msccl", "program"}},
     {"shape", {"program"}},
     {"shard", {"program"}},
     {"out", {"program"}},
@@ -197,6 +197,11 @@ Expected<ProblemSpec> read_problem(const Fields& fields, const System& system, D
   }
   if (*kind == "training") {
     auto spec = read_training(fields, system, default_dtype);
+    if (!spec) return spec.error();
+    return ProblemSpec{*std::move(spec)};
+  }
+  if (*kind == "msccl") {
+    auto spec = read_msccl_problem(fields, fields.text("msccl"), system, default_dtype);
     if (!spec) return spec.error();
     return ProblemSpec{*std::move(spec)};
   }
