@@ -139,6 +139,17 @@ OptionGroup workload_options() {
           {"layers", word("N"), "blocks that a device holds: counts in memory"}};
 }
 
+OptionGroup hlo_options() {
+  return {{"hlo", input_file("FILE"), "a compiled module: compiled.as_text(), *.after_optimizations.txt, on as many\ndevices as it has"},
+          {"hlo-schedule", word("text|overlap", "overlap"), "of a module that is not scheduled: instructions in the text's order, where\ncollectives block; or collectives that begin when their operands are there"},
+          {"rewrite", word("reduce-scatter"), "an all-reduce of which only the own block is used becomes one, as GPU\ncompilers do"},
+          {"trip-count", words("NAME=N"), "iterations of the loop NAME, where the module does not tell; repeatable"},
+          {"branch", words("NAME=i"), "the branch of the conditional NAME; left out: the longest; repeatable"},
+          {"custom-call", words("TARGET=FLOPS[,BYTES]"), "what a custom-call costs, as tpu_custom_call=2GFLOP,8MiB; repeatable"},
+          {"hlo-cost", word("model|estimated-cycles", "model"), "work by the machine's values, or as the TPU compiler estimated it,\nwith --clock"},
+          {"clock", word("940MHz"), "of estimated cycles"}};
+}
+
 OptionGroup training_options(bool several) {
   return {{"training", input_files("NAME|FILE.textproto"),
            "a training step of a model (podsim show training lists those shipped);\nwith --maxtext: KEY=VALUE, also without the option's name. Axes of --mesh:\nslice, stage, data, fsdp, row, col; left out: fsdp over all devices"},

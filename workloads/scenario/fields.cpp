@@ -12,7 +12,7 @@ namespace podsim {
 std::span<const FieldKind> scenario_fields() {
   using enum FieldKind::Part;
   using enum FieldKind::Form;
-  static constexpr std::array<FieldKind, 75> fields{{
+  static constexpr std::array<FieldKind, 83> fields{{
       {"machine", system, text},
       {"set", system, texts},
       {"precision", system, text},
@@ -34,6 +34,14 @@ std::span<const FieldKind> scenario_fields() {
       {"collective", problem, text},
       {"schedule", problem, text},
       {"msccl", problem, text},
+      {"hlo", problem, text},
+      {"hlo_cost", problem, text, "model"},
+      {"clock", problem, text},
+      {"hlo_schedule", problem, text, "overlap"},
+      {"rewrite", problem, text},
+      {"trip_count", problem, texts},
+      {"branch", problem, texts},
+      {"custom_call", problem, texts},
       {"workload", problem, text},
       {"plan", problem, text},
       {"program", problem, text},

@@ -22,7 +22,7 @@ struct Owner {
   std::string_view field;
   std::array<std::string_view, 5> problems;
 };
-constexpr std::array<Owner, 46> owners{{
+constexpr std::array<Owner, 53> owners{{
     {"axis", {"collective"}},
     {"bytes", {"collective", "msccl"}},
     {"dtype", {"collective", "msccl", "program"}},
@@ -48,7 +48,7 @@ constexpr std::array<Owner, 46> owners{{
     {"prefetch", {"gemm", "workload", "program"}},
     {"slice_copies", {"gemm", "workload", "program"}},
     {"pad", {"gemm", "program", "training"}},
-    {"collectives", {"gemm", "program", "training"}},
+    {"collectives", {"gemm", "program", "training", "hlo"}},
     {"algorithm", {"gemm", "collective", "workload", "program", "training"}},
     {"given", {"gemm"}},
     {"only", {"workload"}},
@@ -69,6 +69,13 @@ constexpr std::array<Owner, 46> owners{{
     {"scan", {"training"}},
     {"optimizer", {"training"}},
     {"steps", {"training"}},
+    {"hlo_cost", {"hlo"}},
+    {"clock", {"hlo"}},
+    {"hlo_schedule", {"hlo"}},
+    {"rewrite", {"hlo"}},
+    {"trip_count", {"hlo"}},
+    {"branch", {"hlo"}},
+    {"custom_call", {"hlo"}},
 }};
 
 Status fields_belong(const Fields& fields, std::string_view problem) {
@@ -202,6 +209,11 @@ Expected<ProblemSpec> read_problem(const Fields& fields, const System& system, D
   }
   if (*kind == "msccl") {
     auto spec = read_msccl_problem(fields, fields.text("msccl"), system, default_dtype);
+    if (!spec) return spec.error();
+    return ProblemSpec{*std::move(spec)};
+  }
+  if (*kind == "hlo") {
+    auto spec = read_hlo_problem(fields);
     if (!spec) return spec.error();
     return ProblemSpec{*std::move(spec)};
   }
