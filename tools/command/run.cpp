@@ -19,7 +19,7 @@ namespace {
 OptionGroup run_options() {
   const OptionGroup telling{{"explain", flag(), "the critical path, what each machine value would change, and a sentence"},
                             {"per", word("device,link"), "the time and traffic of every device, every link"}};
-  return joined({system_options(false), mesh_devices_option(), precision_option(), what_if_options(false), problem_options(false), workload_options(), training_options(false), hlo_options(), engine_options(), telling, trace_options(),
+  return joined({system_options(false), mesh_devices_option(), precision_option(), what_if_options(false), problem_options(false), workload_options(), training_options(false), module_options(), engine_options(), telling, trace_options(),
                  output_options(table_json_csv)});
 }
 

@@ -139,7 +139,7 @@ OptionGroup workload_options() {
           {"layers", word("N"), "blocks that a device holds: counts in memory"}};
 }
 
-OptionGroup hlo_options() {
+OptionGroup module_options() {
   return {{"hlo", input_file("FILE"), "a compiled module: compiled.as_text(), *.after_optimizations.txt, on as many\ndevices as it has"},
           {"hlo-schedule", word("text|overlap", "overlap"), "of a module that is not scheduled: instructions in the text's order, where\ncollectives block; or collectives that begin when their operands are there"},
           {"rewrite", word("reduce-scatter"), "an all-reduce of which only the own block is used becomes one, as GPU\ncompilers do"},
