@@ -1,0 +1,493 @@
+// The attributes of instructions.
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "workloads/hlo/hlo_statement.hpp"
+
+namespace podsim {
+
+namespace {
+
+constexpr std::int64_t largest_number = std::int64_t{1} << 53;
+constexpr std::size_t most_attribute_dims = 64, most_pairs = std::size_t{1} << 24;
+
+/// Reads the value of one attribute. Each function returns false where it has set the error.
+class AttributeText {
+ public:
+  AttributeText(HloCursor& cursor, std::string_view name, HloStatement& statement)
+      : cursor_{cursor}, name_{name}, statement_{statement}, attributes_{statement.attributes} {}
+
+  Status read() {
+    const auto& table = readers();
+    const auto found = table.find(name_);
+    const bool ok = found != table.end() ? (this->*found->second)() : keep();
+    if (!ok) return *error_;
+    return success();
+  }
+
+ private:
+  using Reader = bool (AttributeText::*)();
+  static const std::unordered_map<std::string_view, Reader>& readers() {
+    using A = AttributeText;
+    static const std::unordered_map<std::string_view, Reader> table{
+        {"dimensions", &A::list<&HloAttributes::dimensions>},
+        {"iota_dimension", &A::iota_dimension},
+        {"lhs_contracting_dims", &A::list<&HloAttributes::lhs_contracting>},
+        {"rhs_contracting_dims", &A::list<&HloAttributes::rhs_contracting>},
+        {"lhs_batch_dims", &A::list<&HloAttributes::lhs_batch>},
+        {"rhs_batch_dims", &A::list<&HloAttributes::rhs_batch>},
+        {"dynamic_slice_sizes", &A::list<&HloAttributes::dynamic_slice_sizes>},
+        {"fft_length", &A::list<&HloAttributes::fft_length>},
+        {"feature_group_count", &A::count<&HloAttributes::feature_group_count>},
+        {"batch_group_count", &A::count<&HloAttributes::batch_group_count>},
+        {"custom_call_target", &A::text<&HloAttributes::custom_call_target>},
+        {"fft_type", &A::text<&HloAttributes::fft_type>},
+        {"kind", &A::text<&HloAttributes::fusion_kind>},
+        {"async_execution_thread", &A::text<&HloAttributes::async_execution_thread>},
+        {"window", &A::window},
+        {"dim_labels", &A::dim_labels},
+        {"slice", &A::slice},
+        {"padding", &A::padding},
+        {"replica_groups", &A::replica_groups},
+        {"source_target_pairs", &A::source_target_pairs},
+        {"channel_id", &A::channel_id},
+        {"use_global_device_ids", &A::use_global_device_ids},
+        {"direction", &A::direction},
+        {"control-predecessors", &A::control_predecessors},
+        {"sharding", &A::sharding},
+        {"backend_config", &A::backend_config},
+        {"frontend_attributes", &A::frontend_attributes},
+        {"metadata", &A::metadata},
+        {"index", &A::index},
+    };
+    return table;
+  }
+
+  bool fail(std::size_t at, std::string_view what) {
+    if (!error_) error_ = cursor_.expected_at(at, what);
+    return false;
+  }
+  bool expected(std::string_view what) { return fail(cursor_.at(), what); }
+  bool is(char token, std::string_view what) {
+    cursor_.skip_blanks();
+    return cursor_.take(token) || expected(what);
+  }
+  /// Within the integers of a double, so that sums and products of two fit.
+  bool integer(std::int64_t& value, std::string_view what) {
+    cursor_.skip_blanks();
+    const std::size_t at = cursor_.at();
+    const auto found = cursor_.take_integer();
+    if (!found || *found > largest_number || *found < -largest_number) return fail(at, what);
+    value = *found;
+    return true;
+  }
+
+  /// Up to the next "," or the end of the line outside brackets, as written.
+  std::string_view raw() {
+    const std::size_t begin = cursor_.at();
+    if (cursor_.peek() == '{' || cursor_.peek() == '(' || cursor_.peek() == '[' || cursor_.peek() == '"')
+      if (cursor_.peek() == '"' ? !cursor_.take_quoted().has_value() : !cursor_.take_balanced())
+        return expected("the end of the attribute " + std::string{name_} + ", whose brackets and quotation marks are closed"), std::string_view{};
+    cursor_.skip_to(",\n");
+    std::string_view value = cursor_.since(begin);
+    while (!value.empty() && (value.back() == ' ' || value.back() == '\r' || value.back() == '\t')) value.remove_suffix(1);
+    return value;
+  }
+
+  bool keep() {
+    static const std::unordered_set<std::string_view> known{"algorithm",
+                                                            "api_version",
+                                                            "async_group_id",
+                                                            "channel_handle",
+                                                            "collapsed_slice_dims",
+                                                            "constrain_layout",
+                                                            "cross_program_prefetch_index",
+                                                            "custom_call_has_side_effect",
+                                                            "custom_call_schedule",
+                                                            "delta",
+                                                            "distribution",
+                                                            "domain",
+                                                            "entry",
+                                                            "epsilon",
+                                                            "exit",
+                                                            "exponent_bits",
+                                                            "feature_index",
+                                                            "index_vector_dim",
+                                                            "indices_are_sorted",
+                                                            "infeed_config",
+                                                            "inserted_window_dims",
+                                                            "input_batching_dims",
+                                                            "is_composite",
+                                                            "is_cross_program_prefetch_index",
+                                                            "is_host_transfer",
+                                                            "is_stable",
+                                                            "k",
+                                                            "largest",
+                                                            "left_side",
+                                                            "literal",
+                                                            "lower",
+                                                            "mantissa_bits",
+                                                            "offset_dims",
+                                                            "operand_batching_dims",
+                                                            "operand_layout_constraints",
+                                                            "operand_precision",
+                                                            "origin",
+                                                            "outfeed_config",
+                                                            "outfeed_shape",
+                                                            "output_operand_aliasing",
+                                                            "output_to_operand_aliasing",
+                                                            "parameter_replication",
+                                                            "result_accuracy",
+                                                            "scatter_dims_to_operand_dims",
+                                                            "scatter_indices_batching_dims",
+                                                            "slice_sizes",
+                                                            "sparsity",
+                                                            "split_count",
+                                                            "split_dimension",
+                                                            "start_index_map",
+                                                            "start_indices_batching_dims",
+                                                            "statistics",
+                                                            "transpose_a",
+                                                            "type",
+                                                            "unique_indices",
+                                                            "unit_diagonal",
+                                                            "update_window_dims"};
+    const std::string_view value = raw();
+    if (error_) return false;
+    attributes_.others.push_back({std::string{name_}, std::string{value}, known.contains(name_)});
+    return true;
+  }
+
+  template <std::vector<std::int64_t> HloAttributes::*field>
+  bool list() {
+    return integers(attributes_.*field);
+  }
+  bool integers(std::vector<std::int64_t>& values) {
+    if (!is('{', "\"{\" and a list of numbers")) return false;
+    cursor_.skip_blanks();
+    values.clear();
+    if (cursor_.take('}')) return true;
+    do {
+      if (values.size() == most_attribute_dims) return expected("at most 64 numbers");
+      cursor_.skip_blanks();
+      const std::size_t at = cursor_.at();
+      if (!integer(values.emplace_back(), "a number")) return false;
+      if (values.back() < 0) return fail(at, "a number from 0 on");
+      cursor_.skip_blanks();
+    } while (cursor_.take(','));
+    return is('}', "\",\" and the next number, or \"}\"");
+  }
+
+  template <std::int64_t HloAttributes::*field>
+  bool count() {
+    const std::size_t at = cursor_.at();
+    if (!integer(attributes_.*field, "a number of groups")) return false;
+    return attributes_.*field >= 1 || fail(at, "a number of groups from 1 on");
+  }
+
+  template <std::string HloAttributes::*field>
+  bool text() {
+    attributes_.*field = plain_text();
+    return !error_;
+  }
+  std::string plain_text() {
+    if (cursor_.peek() != '"') return std::string{raw()};
+    const auto quoted = cursor_.take_quoted();
+    if (!quoted) return expected("a text that ends with a quotation mark"), std::string{};
+    return unescaped(*quoted);
+  }
+
+  bool iota_dimension() {
+    const std::size_t at = cursor_.at();
+    if (!integer(attributes_.dimensions.emplace_back(), "a dimension")) return false;
+    return attributes_.dimensions.back() >= 0 || fail(at, "a dimension from 0 on");
+  }
+
+  bool index() {
+    const std::size_t at = cursor_.at();
+    if (!integer(statement_.number, "the index of an element")) return false;
+    return statement_.number >= 0 || fail(at, "the index of an element from 0 on");
+  }
+
+  bool channel_id() {
+    std::int64_t id = 0;
+    if (!integer(id, "a channel")) return false;
+    attributes_.channel_id = id;
+    return true;
+  }
+
+  bool use_global_device_ids() {
+    const bool yes = cursor_.take("true");
+    if (!yes && !cursor_.take("false")) return expected("true or false");
+    attributes_.use_global_device_ids = yes;
+    return true;
+  }
+
+  bool direction() {
+    constexpr std::array<std::string_view, 7> names{"", "EQ", "NE", "GE", "GT", "LE", "LT"};
+    const std::size_t at = cursor_.at();
+    const std::string_view word = cursor_.take_name();
+    const auto* const found = std::find(names.begin() + 1, names.end(), word);
+    if (found == names.end()) return fail(at, "EQ, NE, GE, GT, LE or LT");
+    attributes_.direction = static_cast<HloDirection>(found - names.begin());
+    return true;
+  }
+
+  /// A value per spatial dimension, with "x" between them.
+  template <class Set>
+  bool per_dimension(Set set) {
+    std::size_t d = 0;
+    do {
+      if (d == most_attribute_dims) return expected("at most 64 dimensions");
+      if (attributes_.window.size() <= d) attributes_.window.emplace_back();
+      if (!set(attributes_.window[d++])) return false;
+    } while (cursor_.take('x'));
+    return true;
+  }
+
+  bool window() {
+    if (!is('{', "\"{\" and a window")) return false;
+    while (true) {
+      cursor_.skip_blanks();
+      if (cursor_.take('}')) return true;
+      const std::size_t at = cursor_.at();
+      const std::string_view part = cursor_.take_name();
+      if (!is('=', "a part of a window such as size=3x3, or \"}\"")) return false;
+      using W = HloWindowDimension;
+      const auto number = [&](std::int64_t W::*field, std::int64_t least) {
+        return per_dimension([&, field, least](W& window) {
+          const std::size_t begin = cursor_.at();
+          return integer(window.*field, "a number") && (window.*field >= least || fail(begin, "a number from " + std::to_string(least) + " on"));
+        });
+      };
+      bool ok = false;
+      if (part == "size")
+        ok = number(&W::size, 0);
+      else if (part == "stride")
+        ok = number(&W::stride, 1);
+      else if (part == "lhs_dilate")
+        ok = number(&W::lhs_dilate, 1);
+      else if (part == "rhs_dilate")
+        ok = number(&W::rhs_dilate, 1);
+      else if (part == "rhs_reversal")
+        ok = per_dimension([&](W& window) {
+          std::int64_t value = 0;
+          if (!integer(value, "0 or 1")) return false;
+          window.reversal = value != 0;
+          return true;
+        });
+      else if (part == "pad")
+        ok = per_dimension([&](W& window) {
+          return integer(window.pad_low, "the padding in front") && is('_', "\"_\" and the padding behind") &&
+                 integer(window.pad_high, "the padding behind");
+        });
+      else
+        return fail(at, "size, stride, pad, lhs_dilate, rhs_dilate or rhs_reversal");
+      if (!ok) return false;
+    }
+  }
+
+  /// The dimensions of one array: two letters and the spatial ones 0, 1, ... in any order.
+  bool labels(char first_letter, char second_letter, int& first, int& second, std::vector<int>& spatial) {
+    const std::size_t begin = cursor_.at();
+    first = second = -1;
+    for (int at = 0;; ++at, cursor_.move_to(cursor_.at() + 1)) {
+      const char c = cursor_.peek();
+      if (c == first_letter && first < 0) {
+        first = at;
+      } else if (c == second_letter && second < 0) {
+        second = at;
+      } else if (c >= '0' && c <= '9') {
+        const auto d = static_cast<std::size_t>(c - '0');
+        if (spatial.size() <= d) spatial.resize(d + 1, -1);
+        if (spatial[d] >= 0) return expected("every dimension once");
+        spatial[d] = at;
+      } else if (c != '?') {
+        break;
+      }
+    }
+    if (first >= 0 && second >= 0 && std::find(spatial.begin(), spatial.end(), -1) == spatial.end()) return true;
+    return fail(begin, std::string{"the letters "} + first_letter + " and " + second_letter + " and the spatial dimensions from 0 on");
+  }
+
+  bool dim_labels() {
+    HloConvolutionDims dims;
+    const std::size_t begin = cursor_.at();
+    if (!labels('b', 'f', dims.input_batch, dims.input_feature, dims.input_spatial)) return false;
+    if (!cursor_.take('_')) return expected("\"_\" and the dimensions of the kernel");
+    if (!labels('i', 'o', dims.kernel_input, dims.kernel_output, dims.kernel_spatial)) return false;
+    if (!cursor_.take("->")) return expected("\"->\" and the dimensions of the output");
+    if (!labels('b', 'f', dims.output_batch, dims.output_feature, dims.output_spatial)) return false;
+    if (dims.input_spatial.size() != dims.kernel_spatial.size() || dims.input_spatial.size() != dims.output_spatial.size())
+      return fail(begin, "as many spatial dimensions in input, kernel and output");
+    attributes_.convolution = std::move(dims);
+    return true;
+  }
+
+  bool slice() {
+    if (!is('{', "\"{\" and the extents of a slice")) return false;
+    cursor_.skip_blanks();
+    if (cursor_.take('}')) return true;
+    do {
+      if (attributes_.slice.size() == most_attribute_dims) return expected("at most 64 dimensions");
+      HloSliceExtent& extent = attributes_.slice.emplace_back();
+      if (!is('[', "\"[\" and the extents of a slice")) return false;
+      const std::size_t at = cursor_.at();
+      if (!integer(extent.start, "the start of a slice") || !is(':', "\":\" and the limit of a slice") ||
+          !integer(extent.limit, "the limit of a slice"))
+        return false;
+      if (cursor_.take(':') && !integer(extent.stride, "the stride of a slice")) return false;
+      if (extent.start < 0 || extent.limit < extent.start || extent.stride < 1)
+        return fail(at, "a slice [start:limit:stride] with 0 <= start <= limit");
+      if (!is(']', "\"]\"")) return false;
+      cursor_.skip_blanks();
+    } while (cursor_.take(','));
+    return is('}', "\",\" and the next dimension, or \"}\"");
+  }
+
+  bool padding() {
+    do {
+      if (attributes_.padding.size() == most_attribute_dims) return expected("at most 64 dimensions");
+      HloPadding& padding = attributes_.padding.emplace_back();
+      if (!integer(padding.low, "the padding in front") || !is('_', "\"_\" and the padding behind") || !integer(padding.high, "the padding behind"))
+        return false;
+      const std::size_t at = cursor_.at();
+      if (cursor_.take('_') && (!integer(padding.interior, "the padding between elements") || padding.interior < 0))
+        return fail(at, "the padding between elements from 0 on");
+    } while (cursor_.take('x'));
+    return true;
+  }
+
+  bool replica_groups() {
+    std::size_t at = cursor_.at();
+    auto groups = parse_replica_groups(cursor_.text(), at, cursor_.origin());
+    if (!groups) {
+      if (!error_) error_ = groups.error();
+      return false;
+    }
+    cursor_.move_to(at);
+    attributes_.replica_groups = *std::move(groups);
+    return true;
+  }
+
+  bool source_target_pairs() {
+    if (!is('{', "\"{\" and pairs of devices")) return false;
+    cursor_.skip_blanks();
+    if (cursor_.take('}')) return true;
+    do {
+      if (attributes_.source_target_pairs.size() == most_pairs) return expected("at most 2^24 pairs");
+      cursor_.skip_blanks();
+      const std::size_t at = cursor_.at();
+      auto& [source, target] = attributes_.source_target_pairs.emplace_back();
+      if (!is('{', "\"{\" and a pair of devices") || !integer(source, "the device that sends") || !is(',', "\",\" and the device that receives") ||
+          !integer(target, "the device that receives") || !is('}', "\"}\""))
+        return false;
+      if (source < 0 || target < 0) return fail(at, "devices from 0 on");
+      cursor_.skip_blanks();
+    } while (cursor_.take(','));
+    return is('}', "\",\" and the next pair, or \"}\"");
+  }
+
+  bool control_predecessors() {
+    if (!is('{', "\"{\" and names of instructions")) return false;
+    cursor_.skip_blanks();
+    if (cursor_.take('}')) return true;
+    do {
+      cursor_.skip_blanks();
+      HloReference& reference = statement_.control_predecessors.emplace_back();
+      reference.at = cursor_.at();
+      cursor_.take('%');
+      reference.name = cursor_.take_name();
+      if (reference.name.empty()) return expected("the name of an instruction");
+      cursor_.skip_blanks();
+    } while (cursor_.take(','));
+    return is('}', "\",\" and the next name, or \"}\"");
+  }
+
+  bool sharding() {
+    attributes_.sharding = std::string{raw()};
+    return !error_;
+  }
+
+  bool backend_config() {
+    attributes_.backend_config = plain_text();
+    if (error_) return false;
+    statement_.bad_backend_config = !read_backend_config(attributes_.backend_config, attributes_);
+    return true;
+  }
+
+  /// Behind "{": NAME=VALUE with spaces or commas between them; `take` gets each.
+  template <class Take>
+  bool members(Take take) {
+    if (!is('{', "\"{\"")) return false;
+    while (true) {
+      cursor_.skip_blanks();
+      if (cursor_.take('}')) return true;
+      const std::string_view member = cursor_.take_name();
+      cursor_.skip_blanks();
+      if (member.empty() || !cursor_.take('=')) return expected("NAME=VALUE or \"}\"");
+      cursor_.skip_blanks();
+      const std::size_t begin = cursor_.at();
+      if (cursor_.peek() == '"') {
+        const auto quoted = cursor_.take_quoted();
+        if (!quoted) return expected("a text that ends with a quotation mark");
+        take(member, *quoted);
+      } else {
+        if (cursor_.peek() == '{' && !cursor_.take_balanced()) return expected("\"}\" for every \"{\"");
+        cursor_.skip_to(", \n");
+        take(member, cursor_.since(begin));
+      }
+      cursor_.skip_blanks();
+      cursor_.take(',');
+    }
+  }
+
+  bool frontend_attributes() {
+    const std::size_t begin = cursor_.at();
+    const bool ok = members([&](std::string_view member, std::string_view value) {
+      if (member == "async_collective_name") attributes_.async_collective_name = unescaped(value);
+    });
+    attributes_.frontend_attributes = std::string{cursor_.since(begin)};
+    return ok;
+  }
+
+  bool metadata() {
+    return members([&](std::string_view member, std::string_view value) {
+      if (member == "op_name") statement_.op_name = value.find('\\') == std::string_view::npos ? std::string{value} : unescaped(value);
+    });
+  }
+
+  HloCursor& cursor_;
+  std::string_view name_;
+  HloStatement& statement_;
+  HloAttributes& attributes_;
+  std::optional<Diagnostic> error_;
+};
+
+}  // namespace
+
+std::optional<HloCallAttribute> call_attribute_named(std::string_view name) {
+  static const std::unordered_map<std::string_view, HloCallAttribute> table{{"calls", {HloRole::calls, false}},
+                                                                            {"to_apply", {HloRole::to_apply, false}},
+                                                                            {"condition", {HloRole::condition, false}},
+                                                                            {"body", {HloRole::body, false}},
+                                                                            {"branch_computations", {HloRole::branch, true}},
+                                                                            {"true_computation", {HloRole::branch, false}},
+                                                                            {"false_computation", {HloRole::branch, false}},
+                                                                            {"select", {HloRole::select, false}},
+                                                                            {"scatter", {HloRole::scatter, false}},
+                                                                            {"called_computations", {HloRole::called, true}}};
+  const auto found = table.find(name);
+  if (found == table.end()) return std::nullopt;
+  return found->second;
+}
+
+Status read_attribute_value(HloCursor& cursor, std::string_view name, HloStatement& statement) {
+  const bool on_instruction = name == "index" || name == "metadata" || name == "control-predecessors";
+  statement.has_attributes = statement.has_attributes || !on_instruction;
+  return AttributeText{cursor, name, statement}.read();
+}
+
+}  // namespace podsim

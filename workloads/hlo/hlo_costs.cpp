@@ -1,0 +1,276 @@
+#include "workloads/hlo/hlo_costs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+
+namespace podsim {
+
+namespace {
+
+HloWork plus(HloWork a, const HloWork& b) { return {a.flops + b.flops, a.bytes + b.bytes, a.time + b.time}; }
+HloWork minus(const HloWork& a, const HloWork& b) { return {a.flops - b.flops, a.bytes - b.bytes, a.time - b.time}; }
+HloWork times(double n, const HloWork& work) { return {n * work.flops, n * work.bytes, n * work.time}; }
+
+/// What passes values on in another form, but does not change them.
+bool passes_on(HloOpcode opcode) {
+  return opcode == HloOpcode::bitcast || opcode == HloOpcode::reshape || opcode == HloOpcode::copy || opcode == HloOpcode::convert ||
+         opcode == HloOpcode::transpose;
+}
+
+std::vector<bool> reached_computations(const HloModule& module) {
+  std::vector<bool> reached(module.computations.size(), module.entry == HloInstruction::missing);
+  if (module.entry != HloInstruction::missing) reached[static_cast<std::size_t>(module.entry)] = true;
+  for (std::size_t c = module.computations.size(); c-- > 0;)
+    if (reached[c])
+      for (const HloInstruction& instruction : module.computations[c].instructions)
+        for (const HloCall& call : instruction.calls) reached[static_cast<std::size_t>(call.computation)] = true;
+  return reached;
+}
+
+}  // namespace
+
+HloCosts::HloCosts(const HloModule& module, const Machine& machine, const HloCountOptions& options)
+    : module_{&module},
+      machine_{&machine},
+      options_{&options},
+      totals_(module.computations.size()),
+      windows_(module.computations.size()),
+      before_(module.computations.size()) {}
+
+Expected<HloCosts> HloCosts::of(const HloModule& module, const Machine& machine, const HloCountOptions& options) {
+  HloCosts costs{module, machine, options};
+  HloTraffic traffic{module};
+  const std::vector<bool> reached = reached_computations(module);
+  for (int c = 0; c < static_cast<int>(module.computations.size()); ++c)
+    if (const auto ok = costs.add_computation(c, reached[static_cast<std::size_t>(c)], traffic); !ok) return ok.error();
+  return costs;
+}
+
+const HloInstruction& HloCosts::at(const HloPlace& place) const {
+  return module_->computations[static_cast<std::size_t>(place.computation)].instructions[static_cast<std::size_t>(place.instruction)];
+}
+
+void HloCosts::warn(const std::string& message, const HloInstruction& instruction) {
+  for (HloWarning& warning : warnings_)
+    if (warning.message == message) {
+      ++warning.count;
+      return;
+    }
+  warnings_.push_back({message, 1, module_->where(instruction)});
+}
+
+Status HloCosts::decide(const HloPlace& place) {
+  const HloInstruction& instruction = at(place);
+  const HloComputation& computation = module_->computations[static_cast<std::size_t>(place.computation)];
+  if (instruction.opcode == HloOpcode::dot || instruction.opcode == HloOpcode::convolution) {
+    auto product = product_of(*module_, computation, instruction);
+    if (!product && !options_->tolerant) return product.error();
+    if (product)
+      products_.emplace(place, *product);
+    else
+      warn("products that are not counted", instruction);
+  }
+  if (instruction.opcode == HloOpcode::while_ && instruction.phase == HloPhase::whole) {
+    auto trips = trip_count_of(*module_, computation, instruction, options_->trip_counts);
+    if (!trips && !options_->tolerant) return trips.error();
+    if (!trips) warn("loops of unknown trip count, counted once", instruction);
+    trips_.emplace(place, trips ? *trips : HloTripCount{});
+  }
+  if (instruction.opcode == HloOpcode::conditional) {
+    std::vector<const HloWork*> works;
+    for (const HloCall& call : instruction.calls)
+      if (call.role == HloRole::branch) works.push_back(&totals_[static_cast<std::size_t>(call.computation)].control);
+    if (works.empty()) return success();
+    const auto longest = std::max_element(works.begin(), works.end(), [](const HloWork* a, const HloWork* b) {
+      return a->flops != b->flops ? a->flops < b->flops : a->bytes < b->bytes;
+    });
+    int branch = static_cast<int>(longest - works.begin());
+    if (const auto given = options_->branches.find(instruction.name); given != options_->branches.end()) {
+      branch = given->second;
+      if (branch < 0 || static_cast<std::size_t>(branch) >= works.size())
+        return Diagnostic{of_field("branch"),
+                          fmt::format("expected a branch of {} from 0 to {}, got {}", quoted(instruction.name), works.size() - 1, branch)};
+    }
+    branches_.emplace(place, branch);
+  }
+  return success();
+}
+
+Status HloCosts::add_computation(int c, bool reached, HloTraffic& traffic) {
+  if (!reached) return success();
+  const HloComputation& computation = module_->computations[static_cast<std::size_t>(c)];
+  Totals& totals = totals_[static_cast<std::size_t>(c)];
+  std::vector<int> begun_by(computation.instructions.size(), HloInstruction::missing);
+  std::vector<std::pair<int, int>>& windows = windows_[static_cast<std::size_t>(c)];
+  for (int i = 0; i < static_cast<int>(computation.instructions.size()); ++i) {
+    const HloInstruction& instruction = computation.instructions[static_cast<std::size_t>(i)];
+    if (instruction.phase == HloPhase::start) begun_by[static_cast<std::size_t>(i)] = i;
+    if (instruction.phase != HloPhase::update && instruction.phase != HloPhase::done) continue;
+    const int operand = instruction.operands.empty() ? HloInstruction::missing : instruction.operands[0];
+    const int start = operand == HloInstruction::missing ? operand : begun_by[static_cast<std::size_t>(operand)];
+    if (instruction.phase == HloPhase::update) begun_by[static_cast<std::size_t>(i)] = start;
+    if (instruction.phase == HloPhase::done && start != HloInstruction::missing) windows.emplace_back(start, i);
+  }
+  std::sort(windows.begin(), windows.end());
+  std::vector<HloWork>& before = before_[static_cast<std::size_t>(c)];
+  for (int i = 0; i < static_cast<int>(computation.instructions.size()); ++i) {
+    const HloPlace place{c, i};
+    if (const auto ok = decide(place); !ok) return ok;
+    if (!windows.empty()) before.push_back(totals.control);
+    const auto [control, fused] = work_of(place, traffic);
+    totals.control = plus(totals.control, control);
+    totals.fused = plus(totals.fused, fused);
+  }
+  return success();
+}
+
+HloWork HloCosts::timed(double flops, Seconds arithmetic, double bytes) const {
+  const BytesPerSecond bandwidth = machine_->chip.hbm_bandwidth;
+  const Seconds memory{is_unlimited(bandwidth) ? 0 : bytes / bandwidth.count()};
+  return {flops, bytes, std::max(arithmetic, memory) + (1 - machine_->chip.overlap_hbm) * std::min(arithmetic, memory)};
+}
+
+/// By control flow, and in a fusion: there its bytes count at the fusion's boundary, and its time is that of the arithmetic.
+HloCosts::Totals HloCosts::work_of(const HloPlace& place, HloTraffic& traffic) const {
+  const HloInstruction& instruction = at(place);
+  const HloComputation& computation = module_->computations[static_cast<std::size_t>(place.computation)];
+  HloWork inside, inside_fused;  // of called computations
+  for (std::size_t n = 0; n < instruction.calls.size(); ++n) {
+    const Call how = call(place, n);
+    if (how.times == 0 || how.asynchronous) continue;
+    const Totals& callee = totals_[static_cast<std::size_t>(instruction.calls[n].computation)];
+    inside_fused = plus(inside_fused, times(static_cast<double>(how.times), callee.fused));
+    if (!how.fused) inside = plus(inside, times(static_cast<double>(how.times), callee.control));
+  }
+  double flops = 0;
+  Seconds arithmetic;
+  std::optional<Bytes> told;
+  if (const HloProduct* const product = this->product(place)) {
+    const auto& p = *product;
+    const bool wide = instruction.operands[0] != HloInstruction::missing &&
+                      bits_of(computation.instructions[static_cast<std::size_t>(instruction.operands[0])].shape->type) >= 32;
+    flops = static_cast<double>(p.flops);
+    if (flops > 0)
+      arithmetic = Flops{flops / matmul_efficiency_of(machine_->chip, p.m, p.n, p.k)} / peak_of(*machine_, wide ? DType::f32 : DType::bf16);
+  } else if (instruction.opcode == HloOpcode::custom_call && instruction.phase == HloPhase::whole) {
+    const HloCustomCall cost = custom_call_of(computation, instruction, options_->custom_calls);
+    using Kind = HloCustomCall::Kind;
+    if (cost.kind == Kind::free || cost.kind == Kind::to_host || cost.kind == Kind::to_device) return {};
+    flops = static_cast<double>(cost.flops);
+    arithmetic = Flops{flops} / peak_of(*machine_, DType::bf16);
+    told = cost.bytes;
+  }
+  const HloWork fused{flops + inside_fused.flops, 0, arithmetic + inside_fused.time};
+  const HloTraffic::Amount amount = traffic.of(computation, instruction);
+  const double bytes = static_cast<double>(told.value_or(saturated_sum(amount.read, amount.written)).count());
+  const bool is_fusion = instruction.opcode == HloOpcode::fusion;
+  const HloWork own = timed(is_fusion ? fused.flops : flops, is_fusion ? fused.time : arithmetic, bytes);
+  return {is_fusion ? own : plus(own, inside), fused};
+}
+
+HloCosts::Call HloCosts::call(const HloPlace& place, std::size_t n) const {
+  const HloInstruction& instruction = at(place);
+  const HloRole role = instruction.calls[n].role;
+  switch (instruction.opcode) {
+    case HloOpcode::while_: {
+      const auto found = trips_.find(place);
+      if (found == trips_.end()) return {};
+      if (role == HloRole::body) return {found->second.count};
+      return {role == HloRole::condition ? found->second.count + 1 : 0};
+    }
+    case HloOpcode::conditional: {
+      const auto found = branches_.find(place);
+      if (found == branches_.end() || role != HloRole::branch) return {};
+      std::size_t branch = 0;
+      for (std::size_t i = 0; i < n; ++i) branch += instruction.calls[i].role == HloRole::branch ? 1U : 0U;
+      return {static_cast<int>(branch) == found->second ? 1 : 0};
+    }
+    case HloOpcode::call: return {role == HloRole::to_apply || role == HloRole::called ? 1 : 0};
+    case HloOpcode::fusion: return {role == HloRole::calls ? 1 : 0, true};
+    case HloOpcode::async: return {instruction.phase == HloPhase::start && role == HloRole::calls ? 1 : 0, false, !instruction.attributes->is_sync};
+    case HloOpcode::custom_call: return {role == HloRole::called ? 1 : 0, true};
+    default: return {};
+  }
+}
+
+const HloProduct* HloCosts::product(const HloPlace& place) const {
+  const auto found = products_.find(place);
+  return found == products_.end() ? nullptr : &found->second;
+}
+
+std::optional<HloTripCount> HloCosts::trips(const HloPlace& loop) const {
+  const auto found = trips_.find(loop);
+  return found == trips_.end() ? std::nullopt : std::optional{found->second};
+}
+
+std::optional<int> HloCosts::branch(const HloPlace& conditional) const {
+  const auto found = branches_.find(conditional);
+  return found == branches_.end() ? std::nullopt : std::optional{found->second};
+}
+
+HloWork HloCosts::between(int computation, int first, int last) const {
+  const std::vector<HloWork>& before = before_[static_cast<std::size_t>(computation)];
+  return minus(before[static_cast<std::size_t>(last)], before[static_cast<std::size_t>(first) + 1]);
+}
+
+Bytes HloCosts::boundary_bytes(const HloPlace& place) const {
+  const HloComputation& computation = module_->computations[static_cast<std::size_t>(place.computation)];
+  const HloInstruction& instruction = at(place);
+  Bytes bytes = device_bytes(*instruction.shape);
+  for (const int operand : instruction.operands)
+    if (operand != HloInstruction::missing)
+      bytes = saturated_sum(bytes, device_bytes(*computation.instructions[static_cast<std::size_t>(operand)].shape));
+  return bytes;
+}
+
+std::optional<HloCosts::Move> HloCosts::move_of(const HloPlace& place) const {
+  const HloInstruction& instruction = at(place);
+  const HloComputation& computation = module_->computations[static_cast<std::size_t>(place.computation)];
+  const HloShape* to = &*instruction.shape;
+  const HloShape* from = instruction.operands.empty() || instruction.operands[0] == HloInstruction::missing
+                             ? nullptr
+                             : &*computation.instructions[static_cast<std::size_t>(instruction.operands[0])].shape;
+  if (instruction.opcode == HloOpcode::custom_call) {
+    const HloCustomCall::Kind kind = custom_call_of(computation, instruction, options_->custom_calls).kind;
+    if (kind == HloCustomCall::Kind::to_host) return Move{HloMemory::hbm, HloMemory::host, device_bytes(*to)};
+    if (kind == HloCustomCall::Kind::to_device) return Move{HloMemory::host, HloMemory::hbm, device_bytes(*to)};
+    return std::nullopt;
+  }
+  const bool moves = instruction.opcode == HloOpcode::copy || instruction.opcode == HloOpcode::slice ||
+                     instruction.opcode == HloOpcode::dynamic_slice || instruction.opcode == HloOpcode::dynamic_update_slice ||
+                     instruction.opcode == HloOpcode::concatenate;
+  if (!moves) return std::nullopt;
+  if (instruction.phase == HloPhase::start) {
+    // copy-start is (destination, source, context), others ((operands), result, context).
+    const std::size_t result = instruction.opcode == HloOpcode::copy ? 0 : 1;
+    if (instruction.shape->elements.size() <= result) return std::nullopt;
+    to = &instruction.shape->elements[result];
+    if (from == nullptr && instruction.opcode == HloOpcode::copy && instruction.shape->elements.size() > 1) from = &instruction.shape->elements[1];
+  }
+  if (from == nullptr || !from->is_array() || !to->is_array() || from->layout.memory_space == to->layout.memory_space) return std::nullopt;
+  return Move{from->layout.memory_space, to->layout.memory_space, device_bytes(*to)};
+}
+
+const HloShape* HloCosts::only_slice(const HloPlace& all_reduce) const {
+  const HloComputation& computation = module_->computations[static_cast<std::size_t>(all_reduce.computation)];
+  if (computation.root == HloInstruction::missing) return nullptr;
+  const auto instruction = [&](int number) -> const HloInstruction& { return computation.instructions[static_cast<std::size_t>(number)]; };
+  bool sliced = false;
+  for (int number = computation.root; number != HloInstruction::missing;) {
+    const HloInstruction& step = instruction(number);
+    if (number == all_reduce.instruction) {
+      std::int64_t users = 0;
+      for (const HloInstruction& user : computation.instructions) users += std::count(user.operands.begin(), user.operands.end(), number);
+      return sliced && users == 1 ? &*instruction(computation.root).shape : nullptr;
+    }
+    const bool slices = step.opcode == HloOpcode::dynamic_slice || step.opcode == HloOpcode::slice;
+    if ((!slices && !passes_on(step.opcode)) || step.operands.empty()) return nullptr;
+    sliced = sliced || slices;
+    number = step.operands[0];
+  }
+  return nullptr;
+}
+
+}  // namespace podsim

@@ -1,0 +1,50 @@
+#include "workloads/hlo/hlo_module.hpp"
+
+#include <algorithm>
+
+namespace podsim {
+
+std::string opcode_text(const HloInstruction& instruction) {
+  if (instruction.opcode == HloOpcode::unknown) return instruction.attributes->unknown_opcode;
+  std::string text{name_of(instruction.opcode)};
+  if (instruction.phase == HloPhase::start) text += "-start";
+  if (instruction.phase == HloPhase::update) text += "-update";
+  if (instruction.phase == HloPhase::done) text += "-done";
+  return text;
+}
+
+std::size_t instructions_of(const HloModule& module) {
+  std::size_t count = 0;
+  for (const HloComputation& computation : module.computations) count += computation.instructions.size();
+  return count;
+}
+
+std::int64_t devices_of(const HloModule& module) {
+  if (module.num_partitions) return module.replica_count * *module.num_partitions;
+  std::int64_t devices = module.replica_count;
+  for (const HloComputation& computation : module.computations)
+    for (const HloInstruction& instruction : computation.instructions) {
+      const HloAttributes& attributes = *instruction.attributes;
+      if (attributes.replica_groups && !attributes.replica_groups->is_all()) devices = std::max(devices, attributes.replica_groups->largest() + 1);
+      for (const auto& [source, target] : attributes.source_target_pairs) devices = std::max({devices, source + 1, target + 1});
+    }
+  return devices;
+}
+
+HloGroupMode group_mode_of(const HloAttributes& attributes) {
+  if (!attributes.channel_id) return HloGroupMode::replicas;
+  if (!attributes.use_global_device_ids) return HloGroupMode::partitions;
+  return *attributes.use_global_device_ids ? HloGroupMode::flattened : HloGroupMode::replicas_everywhere;
+}
+
+const HloComputation* called(const HloModule& module, const HloInstruction& instruction, HloRole role) {
+  return called(module, instruction, role, 0);
+}
+
+const HloComputation* called(const HloModule& module, const HloInstruction& instruction, HloRole role, std::size_t n) {
+  for (const HloCall& call : instruction.calls)
+    if (call.role == role && n-- == 0) return &module.computations[static_cast<std::size_t>(call.computation)];
+  return nullptr;
+}
+
+}  // namespace podsim

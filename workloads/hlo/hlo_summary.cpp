@@ -1,0 +1,264 @@
+#include "workloads/hlo/hlo_summary.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <unordered_map>
+
+#include "workloads/hlo/hlo_costs.hpp"
+
+namespace podsim {
+
+namespace {
+
+constexpr std::int64_t most_executions = std::int64_t{1} << 53;
+
+/// Executions of a computation by how it is called: by control flow or within a fusion, by the core or asynchronously.
+struct Executions {
+  std::array<std::int64_t, 4> counts{};
+  static constexpr std::size_t fused = 1, asynchronous = 2;
+  [[nodiscard]] std::int64_t all() const { return counts[0] + counts[1] + counts[2] + counts[3]; }
+  [[nodiscard]] std::int64_t beside_core() const { return counts[asynchronous] + counts[asynchronous | fused]; }
+  [[nodiscard]] std::int64_t in_fusions() const { return counts[fused] + counts[asynchronous | fused]; }
+};
+
+class Counter {
+ public:
+  Counter(const HloModule& module, const HloCosts& costs, const HloCountOptions& options)
+      : module_{module}, costs_{costs}, options_{options}, executions_(module.computations.size()), owners_(module.computations.size()) {}
+
+  Expected<HloSummary> count() {
+    if (const auto ok = count_executions(); !ok) return ok.error();
+    for (int c = 0; c < static_cast<int>(module_.computations.size()); ++c) list(c);
+    for (HloAttributeCount& attribute : attributes_) summary_.unknown_attributes.push_back(std::move(attribute));
+    return std::move(summary_);
+  }
+
+ private:
+  [[nodiscard]] const HloComputation& computation(int c) const { return module_.computations[static_cast<std::size_t>(c)]; }
+  [[nodiscard]] const HloInstruction& at(const HloPlace& place) const {
+    return computation(place.computation).instructions[static_cast<std::size_t>(place.instruction)];
+  }
+
+  /// From callers to what they call: computations are in the order of calls.
+  Status count_executions() {
+    if (module_.entry != HloInstruction::missing) {
+      executions_[static_cast<std::size_t>(module_.entry)].counts[0] = 1;
+    } else {
+      std::vector<bool> called_by_any(module_.computations.size());
+      for (const HloComputation& computation : module_.computations)
+        for (const HloInstruction& instruction : computation.instructions)
+          for (const HloCall& call : instruction.calls) called_by_any[static_cast<std::size_t>(call.computation)] = true;
+      for (std::size_t c = 0; c < called_by_any.size(); ++c) executions_[c].counts[0] = called_by_any[c] ? 0 : 1;
+    }
+    for (int c = static_cast<int>(module_.computations.size()) - 1; c >= 0; --c) {
+      if (executions_[static_cast<std::size_t>(c)].all() == 0) continue;
+      for (int i = 0; i < static_cast<int>(computation(c).instructions.size()); ++i)
+        if (const auto ok = count_calls({c, i}); !ok) return ok;
+    }
+    return success();
+  }
+
+  Status count_calls(const HloPlace& place) {
+    const HloInstruction& instruction = at(place);
+    for (std::size_t n = 0; n < instruction.calls.size(); ++n) {
+      const HloCosts::Call call = costs_.call(place, n);
+      if (call.times == 0) continue;
+      const auto callee = static_cast<std::size_t>(instruction.calls[n].computation);
+      const Executions& from = executions_[static_cast<std::size_t>(place.computation)];
+      for (std::size_t kind = 0; kind < from.counts.size(); ++kind) {
+        if (from.counts[kind] == 0) continue;
+        const std::size_t to = kind | (call.fused ? Executions::fused : 0) | (call.asynchronous ? Executions::asynchronous : 0);
+        std::int64_t times = 0, sum = 0;
+        if (__builtin_mul_overflow(from.counts[kind], call.times, &times) || __builtin_add_overflow(executions_[callee].counts[to], times, &sum) ||
+            sum > most_executions)
+          return Diagnostic{module_.where(instruction),
+                            fmt::format("expected at most 2^53 executions of an instruction, got more of {}", quoted(instruction.name))};
+        executions_[callee].counts[to] = sum;
+      }
+      if ((call.fused || call.asynchronous) && !owners_[callee]) {
+        const auto& owner = owners_[static_cast<std::size_t>(place.computation)];
+        owners_[callee] = owner ? *owner : place;
+      }
+    }
+    return success();
+  }
+
+  /// The instruction that runs what is in a computation: of a fused or asynchronous one its outermost caller.
+  [[nodiscard]] HloPlace runs_as(const HloPlace& place) const {
+    const Executions& executions = executions_[static_cast<std::size_t>(place.computation)];
+    const auto& owner = owners_[static_cast<std::size_t>(place.computation)];
+    return owner && executions.counts[0] == 0 ? *owner : place;
+  }
+
+  void list(int c) {
+    const Executions& executions = executions_[static_cast<std::size_t>(c)];
+    for (int i = 0; i < static_cast<int>(computation(c).instructions.size()); ++i) count_unknown(at({c, i}));
+    if (executions.all() == 0) return;
+    if (executions.in_fusions() != executions.all()) list_windows(c, executions);
+    for (int i = 0; i < static_cast<int>(computation(c).instructions.size()); ++i) {
+      const HloPlace place{c, i};
+      const HloInstruction& instruction = at(place);
+      const bool begins = instruction.phase == HloPhase::whole || instruction.phase == HloPhase::start;
+      if (is_collective(instruction.opcode) && begins) list_collective(place, executions);
+      if (const auto* const product = costs_.product(place)) summary_.products.push_back({place, runs_as(place), *product, executions.all()});
+      if (begins && executions.in_fusions() != executions.all()) list_copy(place, executions);
+      if (instruction.opcode == HloOpcode::custom_call || instruction.opcode == HloOpcode::unknown) list_opaque(place, executions.all());
+      if (instruction.opcode == HloOpcode::while_)
+        if (const auto trips = costs_.trips(place)) summary_.loops.push_back({place, *trips, executions.all()});
+      if (instruction.opcode == HloOpcode::conditional)
+        if (const auto branch = costs_.branch(place))
+          summary_.branches.push_back({place, *branch, options_.branches.contains(instruction.name), executions.all()});
+    }
+  }
+
+  void count_unknown(const HloInstruction& instruction) {
+    for (const HloAttribute& attribute : instruction.attributes->others) {
+      if (attribute.known) continue;
+      const auto [found, is_new] = attribute_numbers_.try_emplace(attribute.name, attributes_.size());
+      if (is_new) attributes_.push_back({attribute.name, 0, module_.where(instruction)});
+      ++attributes_[found->second].count;
+    }
+  }
+
+  void list_collective(const HloPlace& place, const Executions& executions) {
+    const HloInstruction& instruction = at(place);
+    const HloCollectiveBytes bytes = collective_bytes(module_, computation(place.computation), instruction);
+    HloCollectiveCount row{place,       runs_as(place), instruction.opcode,
+                           bytes.input, bytes.result,   std::max<int>(1, static_cast<int>(instruction.operands.size()))};
+    if (instruction.opcode == HloOpcode::all_reduce && executions.in_fusions() == executions.all())
+      if (const HloShape* const slice = costs_.only_slice(place)) {
+        row.kind = HloOpcode::reduce_scatter;
+        row.result_bytes = logical_bytes(*slice);
+      }
+    const bool own_start = instruction.phase == HloPhase::start && !instruction.attributes->is_sync;
+    if (const auto found = window_of_start_.find(row.runs_as); found != window_of_start_.end()) row.window = found->second;
+    const std::int64_t beside = own_start ? executions.all() : executions.beside_core();
+    for (const bool asynchronous : {true, false}) {
+      row.asynchronous = asynchronous;
+      row.count = asynchronous ? beside : executions.all() - beside;
+      if (!asynchronous) row.window.reset();
+      if (row.count > 0) summary_.collectives.push_back(row);
+    }
+  }
+
+  void list_windows(int c, const Executions& executions) {
+    const std::int64_t count = executions.all() - executions.in_fusions();
+    for (const auto& [start, done] : costs_.windows(c)) {
+      if (at({c, start}).attributes->is_sync) continue;
+      window_of_start_.emplace(HloPlace{c, start}, summary_.windows.size());
+      summary_.windows.push_back({{c, start}, {c, done}, costs_.between(c, start, done), count});
+    }
+  }
+
+  void list_copy(const HloPlace& place, const Executions& executions) {
+    const HloInstruction& instruction = at(place);
+    const std::int64_t count = executions.all() - executions.in_fusions();
+    const auto move = costs_.move_of(place);
+    if (!move) return;
+    const bool asynchronous = (instruction.phase == HloPhase::start && !instruction.attributes->is_sync) || executions.counts[0] == 0;
+    summary_.copies.push_back({place, runs_as(place), move->from, move->to, move->bytes, asynchronous, count});
+  }
+
+  void list_opaque(const HloPlace& place, std::int64_t count) {
+    const HloInstruction& instruction = at(place);
+    HloOpaqueCount row{place, instruction.attributes->custom_call_target, {}, costs_.boundary_bytes(place), count};
+    if (instruction.opcode == HloOpcode::unknown)
+      row.target = instruction.attributes->unknown_opcode;
+    else
+      row.cost = custom_call_of(computation(place.computation), instruction, options_.custom_calls);
+    using Kind = HloCustomCall::Kind;
+    if (row.cost.kind == Kind::opaque)
+      summary_.opaque.push_back(std::move(row));
+    else if (row.cost.kind == Kind::attention || row.cost.kind == Kind::given)
+      summary_.custom_calls.push_back(std::move(row));
+  }
+
+  const HloModule& module_;
+  const HloCosts& costs_;
+  const HloCountOptions& options_;
+  std::vector<Executions> executions_;
+  std::vector<std::optional<HloPlace>> owners_;
+  std::map<HloPlace, std::size_t> window_of_start_;
+  std::unordered_map<std::string, std::size_t> attribute_numbers_;
+  std::vector<HloAttributeCount> attributes_;
+  HloSummary summary_;
+};
+
+/// Every name that the caller gives stands for something.
+Status check_names(const HloModule& module, const HloCountOptions& options) {
+  std::vector<std::string> loops, conditionals, targets;
+  std::set<std::string> seen;
+  for (const HloComputation& computation : module.computations)
+    for (const HloInstruction& instruction : computation.instructions) {
+      if (instruction.opcode == HloOpcode::while_) loops.push_back(instruction.name);
+      if (instruction.opcode == HloOpcode::conditional) conditionals.push_back(instruction.name);
+      if (instruction.opcode == HloOpcode::custom_call && seen.insert(instruction.attributes->custom_call_target).second)
+        targets.push_back(instruction.attributes->custom_call_target);
+    }
+  const auto check = [](const auto& given, const std::vector<std::string>& names, const char* field, const char* what) -> Status {
+    for (const auto& [name, value] : given)
+      if (std::find(names.begin(), names.end(), name) == names.end())
+        return Diagnostic{of_field(field),
+                          fmt::format("expected the name of a {} of the module, got {}{}", what, quoted(name), did_you_mean(name, names))};
+    return success();
+  };
+  if (auto ok = check(options.trip_counts, loops, "trip_count", "loop"); !ok) return ok;
+  if (auto ok = check(options.branches, conditionals, "branch", "conditional"); !ok) return ok;
+  return check(options.custom_calls, targets, "custom_call", "custom-call's target");
+}
+
+}  // namespace
+
+Expected<HloSummary> summary_of(const HloModule& module, const Machine& machine, const HloCountOptions& options) {
+  if (const auto ok = check_names(module, options); !ok) return ok.error();
+  auto costs = HloCosts::of(module, machine, options);
+  if (!costs) return costs.error();
+  auto summary = Counter{module, *costs, options}.count();
+  if (!summary) return summary.error();
+  summary->warnings = module.warnings;
+  summary->warnings.insert(summary->warnings.end(), costs->warnings().begin(), costs->warnings().end());
+  return summary;
+}
+
+HloCollectiveBytes collective_bytes(const HloModule& module, const HloComputation& computation, const HloInstruction& collective) {
+  const auto shape_of = [&](int number) -> const HloShape* {
+    return number == HloInstruction::missing ? nullptr : &*computation.instructions[static_cast<std::size_t>(number)].shape;
+  };
+  HloCollectiveBytes bytes;
+  // Of a ragged all-to-all the first operand is sent; the others say where to.
+  const std::size_t sent =
+      collective.opcode == HloOpcode::ragged_all_to_all ? std::min<std::size_t>(1, collective.operands.size()) : collective.operands.size();
+  bool known = sent > 0;
+  for (std::size_t i = 0; i < sent; ++i) {
+    const HloShape* const shape = shape_of(collective.operands[i]);
+    known = known && shape != nullptr;
+    if (shape != nullptr) bytes.input = saturated_sum(bytes.input, logical_bytes(*shape));
+  }
+  // The result of a start: an all-reduce's own shape, else the second element, (operands, results, context).
+  const HloShape& shape = *collective.shape;
+  const bool pair = collective.phase == HloPhase::start && collective.opcode != HloOpcode::all_reduce && shape.elements.size() >= 2;
+  bytes.result = logical_bytes(pair ? shape.elements[1] : shape);
+  if (known) return bytes;
+  std::int64_t devices = devices_of(module);
+  if (collective.attributes->replica_groups) devices = collective.attributes->replica_groups->uniform_size().value_or(devices);
+  bytes.input = bytes.result;
+  if (collective.opcode == HloOpcode::all_gather) bytes.input = Bytes{bytes.result.count() / devices};
+  if (collective.opcode == HloOpcode::reduce_scatter)
+    bytes.input = Bytes{std::min(bytes.result.count(), (std::int64_t{1} << 62) / devices) * devices};
+  return bytes;
+}
+
+double received_bytes(HloOpcode kind, const HloCollectiveBytes& bytes, std::int64_t devices) {
+  const auto input = static_cast<double>(bytes.input.count()), result = static_cast<double>(bytes.result.count());
+  const double others = devices > 0 ? static_cast<double>(devices - 1) / static_cast<double>(devices) : 1;
+  if (kind == HloOpcode::all_gather) return std::max(result - input, 0.0);
+  if (kind == HloOpcode::reduce_scatter) return std::max(input - result, 0.0);
+  if (kind == HloOpcode::all_reduce) return 2 * others * input;
+  if (kind == HloOpcode::all_to_all || kind == HloOpcode::ragged_all_to_all) return others * input;
+  return input;
+}
+
+}  // namespace podsim

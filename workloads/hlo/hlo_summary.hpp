@@ -1,0 +1,129 @@
+// What a module does, counted: collectives, products, asynchronous windows, copies between memory spaces, and what tells no cost.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/expected.hpp"
+#include "sim/machine/machine.hpp"
+#include "workloads/hlo/hlo_custom_call.hpp"
+#include "workloads/hlo/hlo_flops.hpp"
+#include "workloads/hlo/hlo_loops.hpp"
+#include "workloads/hlo/hlo_module.hpp"
+
+namespace podsim {
+
+struct HloCountOptions {
+  HloTripCounts trip_counts{};            // by name of the `while`
+  std::map<std::string, int> branches{};  // by name of the `conditional`
+  HloCustomCallCosts custom_calls{};      // by target
+  bool tolerant = false;                  // unknown trip counts are 1, products of missing operands are left out: both are warnings
+};
+
+/// An instruction of a module.
+struct HloPlace {
+  int computation = 0, instruction = 0;
+  friend auto operator<=>(const HloPlace&, const HloPlace&) = default;
+};
+
+struct HloCollectiveCount {
+  HloPlace place{};    // of the collective itself, however deep in fusions and asynchronous computations
+  HloPlace runs_as{};  // the instruction that runs it: itself, a fusion, or an async-start
+  HloOpcode kind{};    // reduce_scatter for an all-reduce in a fusion of which only a slice leaves
+  Bytes bytes;         // input of each device, without padding
+  Bytes result_bytes;  // of each device
+  int operands = 1;    // tensors that are exchanged together
+  bool asynchronous = false;
+  std::int64_t count = 0;               // executions, loops multiplied
+  std::optional<std::size_t> window{};  // in HloSummary::windows, of an asynchronous one
+};
+
+struct HloProductCount {
+  HloPlace place{}, runs_as{};
+  HloProduct product{};
+  std::int64_t count = 0;
+};
+
+/// Work of the core.
+struct HloWork {
+  double flops = 0;  // of products and given custom-calls
+  double bytes = 0;  // across the boundary of HBM, padded; values in other memory spaces have none
+  Seconds time{};    // on the machine of the summary
+};
+
+/// What the core does between the start and the end of an asynchronous operation.
+struct HloWindow {
+  HloPlace start{}, done{};
+  HloWork between{};
+  std::int64_t count = 0;
+};
+
+/// Data that changes its memory space.
+struct HloCopyCount {
+  HloPlace place{}, runs_as{};
+  int from = 0, to = 0;  // HloMemory
+  Bytes bytes;           // padded
+  bool asynchronous = false;
+  std::int64_t count = 0;
+};
+
+/// A custom-call that costs something, or an instruction of unknown opcode.
+struct HloOpaqueCount {
+  HloPlace place{};
+  std::string target;  // or the opcode
+  HloCustomCall cost{};
+  Bytes bytes;  // operands and results, padded
+  std::int64_t count = 0;
+};
+
+struct HloLoopCount {
+  HloPlace place{};
+  HloTripCount trips{};
+  std::int64_t count = 0;  // executions of the whole loop
+};
+
+struct HloBranchCount {
+  HloPlace place{};
+  int branch = 0;
+  bool given = false;  // else the one with most FLOPs, then most bytes
+  std::int64_t count = 0;
+};
+
+struct HloAttributeCount {
+  std::string name;
+  std::int64_t count = 0;
+  SourceLocation first{};
+};
+
+struct HloSummary {
+  std::vector<HloCollectiveCount> collectives{};  // all lists in the order of the text of the module
+  std::vector<HloProductCount> products{};
+  std::vector<HloWindow> windows{};
+  std::vector<HloCopyCount> copies{};
+  std::vector<HloOpaqueCount> custom_calls{};  // with known cost: attention and given
+  std::vector<HloOpaqueCount> opaque{};
+  std::vector<HloLoopCount> loops{};
+  std::vector<HloBranchCount> branches{};
+  std::vector<HloAttributeCount> unknown_attributes{};
+  std::vector<HloWarning> warnings{};
+};
+
+/// Counts what the entry computation runs; in a cut module, what the computations run that nothing calls. Linear in the module. Times are those of
+/// `machine`: a product's FLOPs over peak and efficiency, bytes over the memory's bandwidth. Errors: a loop whose trip count is unknown, or names
+/// that no loop, conditional or custom-call has; dimensions of products that do not agree; more than 2^53 executions.
+Expected<HloSummary> summary_of(const HloModule& module, const Machine& machine, const HloCountOptions& options = {});
+
+/// Input and result of a collective without padding; of what a cut file lacks, from the other side.
+struct HloCollectiveBytes {
+  Bytes input, result;
+};
+HloCollectiveBytes collective_bytes(const HloModule& module, const HloComputation& computation, const HloInstruction& collective);
+
+/// Bytes that each device must receive for a collective of this kind among `devices`: all-gather result - input, reduce-scatter input - result,
+/// all-reduce 2 (P-1)/P input, all-to-all (P-1)/P input, others the input.
+double received_bytes(HloOpcode kind, const HloCollectiveBytes& bytes, std::int64_t devices);
+
+}  // namespace podsim

@@ -1,0 +1,122 @@
+#include "workloads/hlo/hlo_traffic.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace podsim {
+
+namespace {
+
+Bytes hbm_bytes(const HloShape& shape) { return device_bytes_in(shape, HloMemory::hbm); }
+
+const HloInstruction* operand_of(const HloComputation& computation, const HloInstruction& instruction, std::size_t i) {
+  if (i >= instruction.operands.size() || instruction.operands[i] == HloInstruction::missing) return nullptr;
+  return &computation.instructions[static_cast<std::size_t>(instruction.operands[i])];
+}
+
+/// The bytes of `amount` if the value that they are of lives in HBM.
+Bytes if_in_hbm(const HloShape* place, const HloShape& amount) {
+  if (place == nullptr || place->layout.memory_space != HloMemory::hbm) return Bytes{};
+  return device_bytes(amount);
+}
+
+}  // namespace
+
+HloTraffic::Amount HloTraffic::of(const HloComputation& computation, const HloInstruction& instruction) {
+  const auto shape = [&](std::size_t i) -> const HloShape* {
+    const HloInstruction* const operand = operand_of(computation, instruction, i);
+    return operand == nullptr ? nullptr : &*operand->shape;
+  };
+  if (instruction.phase != HloPhase::whole || is_free(instruction.opcode) || is_collective(instruction.opcode)) return {};
+  switch (instruction.opcode) {
+    case HloOpcode::while_:
+    case HloOpcode::conditional:
+    case HloOpcode::call: return {};
+    case HloOpcode::slice:
+    case HloOpcode::dynamic_slice: return {if_in_hbm(shape(0), *instruction.shape), hbm_bytes(*instruction.shape)};
+    case HloOpcode::gather: {
+      const HloShape* const indices = shape(1);
+      return {saturated_sum(if_in_hbm(shape(0), *instruction.shape), indices != nullptr ? hbm_bytes(*indices) : Bytes{}),
+              hbm_bytes(*instruction.shape)};
+    }
+    case HloOpcode::dynamic_update_slice: {
+      const HloShape* const update = shape(1);
+      if (update == nullptr) return {};
+      return {hbm_bytes(*update), if_in_hbm(&*instruction.shape, *update)};
+    }
+    default: break;
+  }
+  Amount amount{{}, hbm_bytes(*instruction.shape)};
+  const Fused* inside = nullptr;
+  if (instruction.opcode == HloOpcode::fusion)
+    for (const HloCall& call : instruction.calls)
+      if (call.role == HloRole::calls) inside = &fused(call.computation);
+  if (inside != nullptr) amount.written = std::min(amount.written, inside->written);
+  for (std::size_t i = 0; i < instruction.operands.size(); ++i) {
+    const HloShape* const operand = shape(i);
+    if (operand == nullptr) continue;
+    const Bytes whole = hbm_bytes(*operand);
+    const bool part = inside != nullptr && i < inside->parameters.size() && inside->parameters[i];
+    amount.read = saturated_sum(amount.read, part ? std::min(whole, *inside->parameters[i]) : whole);
+  }
+  return amount;
+}
+
+const HloTraffic::Fused& HloTraffic::fused(int number) {
+  const auto [found, is_new] = fused_.try_emplace(number);
+  Fused& result = found->second;
+  if (!is_new) return result;
+  const HloComputation& computation = module_->computations[static_cast<std::size_t>(number)];
+  // Of each parameter what its users read of it; a bitcast of one stands for it.
+  constexpr std::int64_t all = std::numeric_limits<std::int64_t>::max() / 4;
+  std::vector<int> stands_for(computation.instructions.size(), -1);
+  std::vector<std::int64_t> read(computation.parameters.size());
+  for (std::size_t i = 0; i < computation.instructions.size(); ++i) {
+    const HloInstruction& instruction = computation.instructions[i];
+    if (instruction.opcode == HloOpcode::parameter && static_cast<std::size_t>(instruction.number) < read.size())
+      stands_for[i] = static_cast<int>(instruction.number);
+    for (std::size_t o = 0; o < instruction.operands.size(); ++o) {
+      const int operand = instruction.operands[o];
+      const int parameter = operand == HloInstruction::missing ? -1 : stands_for[static_cast<std::size_t>(operand)];
+      if (parameter < 0) continue;
+      std::int64_t& bytes = read[static_cast<std::size_t>(parameter)];
+      const bool sliced = o == 0 && (instruction.opcode == HloOpcode::slice || instruction.opcode == HloOpcode::dynamic_slice ||
+                                     instruction.opcode == HloOpcode::gather);
+      const bool updated = o == 0 && instruction.opcode == HloOpcode::dynamic_update_slice;
+      if (instruction.opcode == HloOpcode::bitcast)
+        stands_for[i] = parameter;
+      else if (sliced)
+        bytes = std::min(all, bytes + device_bytes(*instruction.shape).count());
+      else if (!updated)
+        bytes = all;
+    }
+  }
+  for (const std::int64_t bytes : read) result.parameters.push_back(bytes == all ? std::nullopt : std::optional{Bytes{bytes}});
+  if (computation.root == HloInstruction::missing) return result;
+
+  const auto written = [&](int root) {
+    for (int at = root; at != HloInstruction::missing;) {
+      const HloInstruction& instruction = computation.instructions[static_cast<std::size_t>(at)];
+      if (instruction.opcode == HloOpcode::bitcast && !instruction.operands.empty()) {
+        at = instruction.operands[0];
+        continue;
+      }
+      const HloInstruction* const update = instruction.opcode == HloOpcode::dynamic_update_slice ? operand_of(computation, instruction, 1) : nullptr;
+      // An update of something that is computed in the fusion writes all of it.
+      const int target = update != nullptr ? instruction.operands[0] : HloInstruction::missing;
+      if (target != HloInstruction::missing && stands_for[static_cast<std::size_t>(target)] >= 0)
+        return if_in_hbm(&*computation.instructions[static_cast<std::size_t>(root)].shape, *update->shape);
+      break;
+    }
+    return hbm_bytes(root == HloInstruction::missing ? HloShape{} : *computation.instructions[static_cast<std::size_t>(root)].shape);
+  };
+  const HloInstruction& root = computation.instructions[static_cast<std::size_t>(computation.root)];
+  if (root.opcode != HloOpcode::tuple) {
+    result.written = written(computation.root);
+  } else {
+    for (const int operand : root.operands) result.written = saturated_sum(result.written, written(operand));
+  }
+  return result;
+}
+
+}  // namespace podsim
