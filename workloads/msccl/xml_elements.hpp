@@ -4,6 +4,7 @@
 #include <pugixml.hpp>
 
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
