@@ -1,8 +1,8 @@
 // An MSCCL algorithm: what every GPU of a collective sends, receives, copies and reduces, as the XML files of Microsoft's collective compiler say it.
 //
-// A GPU has three buffers, input, output and scratch, cut into chunks of one size. Its thread blocks run at the same time, each does its steps in order. A
-// thread block sends to at most one GPU and receives from at most one, over one channel. A connection, from one GPU to another over one channel, belongs
-// to one thread block at each end and delivers in order.
+// A GPU has three buffers, input, output and scratch, cut into chunks of one size. Its thread blocks run at the same time, each does its steps in
+// order. A thread block sends to at most one GPU and receives from at most one, over one channel. A connection, from one GPU to another over one
+// channel, belongs to one thread block at each end and delivers in order.
 #pragma once
 
 #include <array>
@@ -20,8 +20,8 @@ namespace podsim {
 
 enum class MscclBuffer { input, output, scratch };  // "i", "o", "s"
 
-/// The kinds of steps. Local memory: `source` and `target` are chunks of the own GPU where the kind reads or writes them, else what the other GPU does, which
-/// nobody reads.
+/// The kinds of steps. Local memory: `source` and `target` are chunks of the own GPU where the kind reads or writes them, else what the other GPU
+/// does, which nobody reads.
 enum class MscclKind {
   nop,                       // nop   waits only
   send,                      // s     sends source
@@ -66,9 +66,9 @@ struct MscclPlace {
 struct MscclStep {
   MscclKind kind = MscclKind::nop;
   MscclPlace source{}, target{};
-  std::int64_t count = 0;                    // chunks; of a nop 0
-  int after_block = -1, after_step = -1;     // depid, deps: a step of the same GPU that it waits for; -1: none
-  bool has_dependents = false;               // hasdep: another step may wait for it
+  std::int64_t count = 0;                 // chunks; of a nop 0
+  int after_block = -1, after_step = -1;  // depid, deps: a step of the same GPU that it waits for; -1: none
+  bool has_dependents = false;            // hasdep: another step may wait for it
   MscclPosition where{};
   friend bool operator==(const MscclStep&, const MscclStep&) = default;
 };
@@ -122,17 +122,18 @@ struct MscclTransfer {
 
 /// What follows from the steps of all GPUs together.
 struct MscclOrder {
-  std::vector<MscclStepId> steps;         // every step, none before what it waits for; in the order of their numbers where nothing else decides
-  std::vector<MscclTransfer> transfers;   // by connection, in its order
+  std::vector<MscclStepId> steps;        // every step, none before what it waits for; in the order of their numbers where nothing else decides
+  std::vector<MscclTransfer> transfers;  // by connection, in its order
 };
 
-/// Matches what is sent with what is received, and orders all steps. A connection holds whatever has been sent and not yet received (NCCL's has 8 slots), so
-/// that a send waits for no receive.
+/// Matches what is sent with what is received, and orders all steps. A connection holds whatever has been sent and not yet received (NCCL's has 8
+/// slots), so that a send waits for no receive.
 ///
 ///   cost    O(steps log steps)
-///   errors  at the step or thread block: two thread blocks of a GPU with the same connection; a step that waits for one that does not exist, or that does
-///           not tell others when it is done; what is sent and not received, or received and not sent, or of other sizes at the two ends; steps that wait
-///           for each other
+///   errors  at the step or thread block: two thread blocks of a GPU with the same connection; a step that waits for one that does not exist, or that
+///   does
+///           not tell others when it is done; what is sent and not received, or received and not sent, or of other sizes at the two ends; steps that
+///           wait for each other
 Expected<MscclOrder> order_of(const MscclAlgorithm& algorithm);
 
 }  // namespace podsim

@@ -13,24 +13,31 @@ Status fill_in(const MscclAlgorithm& algorithm, CollectiveKind kind, std::int64_
   const auto P = static_cast<std::int64_t>(algorithm.gpus.size());
   const SourceLocation where = location_of(algorithm, algorithm.gpus.front().where);
   if (algorithm.in_place) {  // one of the two may be left out
-    if (kind == CollectiveKind::all_gather && inputs == 0 && outputs % P == 0) inputs = outputs / P;
-    else if (kind == CollectiveKind::reduce_scatter && outputs == 0 && inputs % P == 0) outputs = inputs / P;
-    else if (inputs == 0) inputs = outputs;
-    else if (outputs == 0) outputs = inputs;
+    if (kind == CollectiveKind::all_gather && inputs == 0 && outputs % P == 0)
+      inputs = outputs / P;
+    else if (kind == CollectiveKind::reduce_scatter && outputs == 0 && inputs % P == 0)
+      outputs = inputs / P;
+    else if (inputs == 0)
+      inputs = outputs;
+    else if (outputs == 0)
+      outputs = inputs;
   }
   std::int64_t wanted = inputs;
   if (kind == CollectiveKind::all_gather) wanted = inputs * P;
   if (kind == CollectiveKind::reduce_scatter) wanted = inputs / P;
   const bool divides = (kind != CollectiveKind::reduce_scatter && kind != CollectiveKind::all_to_all) || inputs % P == 0;
   if (inputs < 1 || !divides)
-    return Diagnostic{where, fmt::format("{} of {} GPUs: expected i_chunks positive{}, found {}", name_of(kind), P, divides ? "" : fmt::format(" and a multiple of {}", P), inputs)};
-  if (outputs != wanted) return Diagnostic{where, fmt::format("{} of {} GPUs: expected o_chunks={} for i_chunks={}, found {}", name_of(kind), P, wanted, inputs, outputs)};
+    return Diagnostic{where, fmt::format("{} of {} GPUs: expected i_chunks positive{}, found {}", name_of(kind), P,
+                                         divides ? "" : fmt::format(" and a multiple of {}", P), inputs)};
+  if (outputs != wanted)
+    return Diagnostic{where, fmt::format("{} of {} GPUs: expected o_chunks={} for i_chunks={}, found {}", name_of(kind), P, wanted, inputs, outputs)};
   return success();
 }
 
 }  // namespace
 
-Expected<MscclBuffers> MscclBuffers::make(const MscclAlgorithm& algorithm, const Mesh& mesh, std::optional<CollectiveKind> kind, Bytes input, DType dtype) {
+Expected<MscclBuffers> MscclBuffers::make(const MscclAlgorithm& algorithm, const Mesh& mesh, std::optional<CollectiveKind> kind, Bytes input,
+                                          DType dtype) {
   MscclBuffers buffers;
   buffers.mesh_ = &mesh;
   buffers.kind_ = kind;
@@ -39,23 +46,24 @@ Expected<MscclBuffers> MscclBuffers::make(const MscclAlgorithm& algorithm, const
   const MscclGpu& first = algorithm.gpus.front();
   for (const MscclGpu& gpu : algorithm.gpus) {
     if (kind && (gpu.input_chunks != first.input_chunks || gpu.output_chunks != first.output_chunks))
-      return Diagnostic{location_of(algorithm, gpu.where), fmt::format("expected i_chunks={} and o_chunks={}, as of GPU 0, found {} and {}", first.input_chunks, first.output_chunks,
-                                                                       gpu.input_chunks, gpu.output_chunks)};
+      return Diagnostic{location_of(algorithm, gpu.where), fmt::format("expected i_chunks={} and o_chunks={}, as of GPU 0, found {} and {}",
+                                                                       first.input_chunks, first.output_chunks, gpu.input_chunks, gpu.output_chunks)};
     buffers.input_chunks_ = std::max(buffers.input_chunks_, gpu.input_chunks);
     buffers.output_chunks_ = std::max(buffers.output_chunks_, gpu.output_chunks);
     buffers.scratch_chunks_ = std::max(buffers.scratch_chunks_, gpu.scratch_chunks);
   }
   if (kind)
     if (auto ok = fill_in(algorithm, *kind, buffers.input_chunks_, buffers.output_chunks_); !ok) return ok.error();
-  if (!kind && algorithm.in_place)
-    buffers.input_chunks_ = buffers.output_chunks_ = std::max(buffers.input_chunks_, buffers.output_chunks_);
+  if (!kind && algorithm.in_place) buffers.input_chunks_ = buffers.output_chunks_ = std::max(buffers.input_chunks_, buffers.output_chunks_);
   const std::int64_t unit = std::max<std::int64_t>(buffers.input_chunks_, 1) * size_of(dtype).count();
   if (input.count() < 1 || input.count() % unit != 0)
-    return Diagnostic{of_field("bytes"), fmt::format("expected a positive multiple of {} ({} chunks of whole {} elements), found {}", unit, buffers.input_chunks_, name_of(dtype), input.count())};
+    return Diagnostic{of_field("bytes"), fmt::format("expected a positive multiple of {} ({} chunks of whole {} elements), found {}", unit,
+                                                     buffers.input_chunks_, name_of(dtype), input.count())};
   buffers.elements_ = input.count() / unit;
   constexpr std::int64_t most = std::int64_t{1} << 50;
   const std::int64_t chunks = buffers.input_chunks_ + buffers.output_chunks_ + buffers.scratch_chunks_;
-  if (buffers.elements_ > most / std::max<std::int64_t>(chunks, 1)) return Diagnostic{of_field("bytes"), fmt::format("expected buffers of at most 2^50 elements, found {} chunks of {}", chunks, buffers.elements_)};
+  if (buffers.elements_ > most / std::max<std::int64_t>(chunks, 1))
+    return Diagnostic{of_field("bytes"), fmt::format("expected buffers of at most 2^50 elements, found {} chunks of {}", chunks, buffers.elements_)};
   return buffers;
 }
 

@@ -10,10 +10,12 @@ namespace podsim {
 ///
 ///   in place   all-reduce, all-to-all, broadcast, reduce: input and output are the chunks of `output`, into which the input is placed first
 ///              all-gather: the input is block number (own device) of `output`
-///              reduce-scatter: the output is block number (own device) of `work`, into which the input is placed first, and which is placed in the output last
+///              reduce-scatter: the output is block number (own device) of `work`, into which the input is placed first, and which is placed in the
+///              output last
 class MscclBuffers {
  public:
-  /// Errors: numbers of chunks that do not suit the collective (null: any will do), or differ between GPUs; `input` that is not as many chunks of whole elements.
+  /// Errors: numbers of chunks that do not suit the collective (null: any will do), or differ between GPUs; `input` that is not as many chunks of
+  /// whole elements.
   static Expected<MscclBuffers> make(const MscclAlgorithm& algorithm, const Mesh& mesh, std::optional<CollectiveKind> kind, Bytes input, DType dtype);
 
   /// Adds them. `slots`: chunks beside them, for what arrives and is not stored.

@@ -40,7 +40,9 @@ class Orderer {
     return static_cast<std::size_t>(first_[static_cast<std::size_t>(id.gpu)][static_cast<std::size_t>(id.block)] + id.step);
   }
   [[nodiscard]] SourceLocation at(const MscclStepId& id) const { return location_of(algorithm_, step_of(algorithm_, id).where); }
-  void wait(const MscclStepId& step, const MscclStepId& before) { followers_[number_of(before)].push_back(number_of(step)), ++waits_[number_of(step)]; }
+  void wait(const MscclStepId& step, const MscclStepId& before) {
+    followers_[number_of(before)].push_back(number_of(step)), ++waits_[number_of(step)];
+  }
 
   /// The steps, and what they wait for on their own GPU.
   Status number() {
@@ -56,13 +58,16 @@ class Orderer {
       if (step.after_block < 0) continue;
       const auto& blocks = algorithm_.gpus[static_cast<std::size_t>(id.gpu)].blocks;
       if (step.after_block >= static_cast<int>(blocks.size()))
-        return Diagnostic{at(id), fmt::format("expected a thread block of GPU {}, which has {}, as depid, found {}", id.gpu, blocks.size(), step.after_block)};
+        return Diagnostic{
+            at(id), fmt::format("expected a thread block of GPU {}, which has {}, as depid, found {}", id.gpu, blocks.size(), step.after_block)};
       const auto& others = blocks[static_cast<std::size_t>(step.after_block)].steps;
       if (step.after_step >= static_cast<int>(others.size()))
-        return Diagnostic{at(id), fmt::format("expected a step of thread block {}, which has {}, as deps, found {}", step.after_block, others.size(), step.after_step)};
+        return Diagnostic{at(id), fmt::format("expected a step of thread block {}, which has {}, as deps, found {}", step.after_block, others.size(),
+                                              step.after_step)};
       if (!others[static_cast<std::size_t>(step.after_step)].has_dependents)
-        return Diagnostic{at(id), fmt::format("expected hasdep=\"1\" of step {} of thread block {}, which this one waits for, found 0: nobody would tell it", step.after_step,
-                                              step.after_block)};
+        return Diagnostic{at(id),
+                          fmt::format("expected hasdep=\"1\" of step {} of thread block {}, which this one waits for, found 0: nobody would tell it",
+                                      step.after_step, step.after_block)};
       wait(id, {id.gpu, step.after_block, step.after_step});
     }
     return success();
@@ -71,9 +76,10 @@ class Orderer {
   /// The thread block at one end of a connection.
   Status claim(int& end, int block, const Connection& connection, const MscclBlock& claimed) {
     if (end >= 0)
-      return Diagnostic{location_of(algorithm_, claimed.where),
-                        fmt::format("expected one thread block at each end of a connection, found two, {} and {}, from GPU {} to GPU {} over channel {}", end, block,
-                                    std::get<0>(connection), std::get<1>(connection), std::get<2>(connection))};
+      return Diagnostic{
+          location_of(algorithm_, claimed.where),
+          fmt::format("expected one thread block at each end of a connection, found two, {} and {}, from GPU {} to GPU {} over channel {}", end,
+                      block, std::get<0>(connection), std::get<1>(connection), std::get<2>(connection))};
     end = block;
     return success();
   }
@@ -113,16 +119,19 @@ class Orderer {
     for (std::size_t k = 0; k < both; ++k) {
       const std::int64_t sent = step_of(algorithm_, ends.sent[k]).count, received = step_of(algorithm_, ends.received[k]).count;
       if (sent != received)
-        return Diagnostic{at(ends.received[k]), fmt::format("expected cnt={}, as message {} from GPU {} over channel {} has {} chunks, found {}", sent, k, from, channel, sent, received)};
+        return Diagnostic{at(ends.received[k]), fmt::format("expected cnt={}, as message {} from GPU {} over channel {} has {} chunks, found {}",
+                                                            sent, k, from, channel, sent, received)};
       order_.transfers.push_back({ends.sent[k], ends.received[k]});
       wait(ends.received[k], ends.sent[k]);
     }
     if (ends.sent.size() > both)
-      return Diagnostic{at(ends.sent[both]), fmt::format("expected GPU {} to receive what this step sends it over channel {}, found {} such steps there for {} messages", to, channel,
-                                                         both, ends.sent.size())};
+      return Diagnostic{at(ends.sent[both]),
+                        fmt::format("expected GPU {} to receive what this step sends it over channel {}, found {} such steps there for {} messages",
+                                    to, channel, both, ends.sent.size())};
     if (ends.received.size() > both)
-      return Diagnostic{at(ends.received[both]), fmt::format("expected GPU {} to send what this step receives over channel {}, found {} messages for {} such steps", from, channel, both,
-                                                             ends.received.size())};
+      return Diagnostic{at(ends.received[both]),
+                        fmt::format("expected GPU {} to send what this step receives over channel {}, found {} messages for {} such steps", from,
+                                    channel, both, ends.received.size())};
     return success();
   }
 
@@ -161,7 +170,8 @@ class Orderer {
       ++shown;
       n = before[n];
     } while (n != start);
-    return {at(ids_[start]), fmt::format("expected steps that can all run, found {} that wait for each other (GPU, thread block, step): {}{}", shown, circle, shown > 6 ? ", .." : "")};
+    return {at(ids_[start]), fmt::format("expected steps that can all run, found {} that wait for each other (GPU, thread block, step): {}{}", shown,
+                                         circle, shown > 6 ? ", .." : "")};
   }
 
   const MscclAlgorithm& algorithm_;

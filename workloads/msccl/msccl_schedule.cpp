@@ -16,8 +16,8 @@ constexpr std::size_t few_edges = 8;  // more wait for a join
 
 /// The last tasks of a thread block, at some step.
 struct BlockState {
-  std::optional<TaskId> last, send;         // the last task that is no Send; the last Send, if nothing after it waits for it
-  Edges pending;                            // what the steps of others that this one waits for have made, until a task other than a Send waits for it
+  std::optional<TaskId> last, send;  // the last task that is no Send; the last Send, if nothing after it waits for it
+  Edges pending;                     // what the steps of others that this one waits for have made, until a task other than a Send waits for it
   std::unordered_map<std::int64_t, TaskId> sent;  // by chunk of a buffer: the last Send that reads it and that `last` does not wait for
 };
 
@@ -25,7 +25,12 @@ struct BlockState {
 class MscclWriter {
  public:
   MscclWriter(const MscclAlgorithm& algorithm, const MscclOrder& order, const Mesh& mesh, MscclBuffers buffers, const Origin& origin)
-      : algorithm_{algorithm}, order_{order}, mesh_{mesh}, buffers_{std::move(buffers)}, origin_{origin}, file_{std::make_shared<const std::string>(algorithm.file)} {
+      : algorithm_{algorithm},
+        order_{order},
+        mesh_{mesh},
+        buffers_{std::move(buffers)},
+        origin_{origin},
+        file_{std::make_shared<const std::string>(algorithm.file)} {
     int steps = 0;
     for (const MscclGpu& gpu : algorithm_.gpus) {
       first_.emplace_back();
@@ -81,7 +86,8 @@ class MscclWriter {
   }
 
   TaskId add(std::string label, Op op, Edges after, Guard where, const MscclPosition& position) {
-    return builder_->add(Task{std::move(label), std::move(op), std::move(after), std::move(where), origin_, WrittenAt{file_, position.line, position.column}});
+    return builder_->add(
+        Task{std::move(label), std::move(op), std::move(after), std::move(where), origin_, WrittenAt{file_, position.line, position.column}});
   }
 
   [[nodiscard]] Guard only_on(int gpu) const {
@@ -120,12 +126,14 @@ class MscclWriter {
 
   TaskId add_here(const Here& here, std::string_view what, Op op, Edges after) {
     if (after.empty()) after = start_;
-    std::string label = fmt::format("gpu {} block {} step {} {}{}{}", here.id.gpu, here.id.block, here.id.step, traits_of(here.step.kind).name, what.empty() ? "" : " ", what);
+    std::string label = fmt::format("gpu {} block {} step {} {}{}{}", here.id.gpu, here.id.block, here.id.step, traits_of(here.step.kind).name,
+                                    what.empty() ? "" : " ", what);
     return add(std::move(label), std::move(op), join(std::move(after), {}), only_on(here.id.gpu), here.step.where);
   }
 
   /// A task of this device alone: waits for all before it.
-  TaskId local(const Here& here, std::string_view what, LocalKind kind, std::vector<Region> reads, std::vector<Region> writes, const std::optional<TaskId>& also = {}) {
+  TaskId local(const Here& here, std::string_view what, LocalKind kind, std::vector<Region> reads, std::vector<Region> writes,
+               const std::optional<TaskId>& also = {}) {
     BlockState& state = here.state;
     Edges after = std::move(state.pending);
     add_edges(after, state.last);
@@ -153,7 +161,8 @@ class MscclWriter {
     add_edges(after, state.last);
     std::optional<TaskId> overlapped;
     for_chunks(written, [&](std::int64_t chunk) {
-      if (const auto found = state.sent.find(chunk); found != state.sent.end() && (!overlapped || *overlapped < found->second)) overlapped = found->second;
+      if (const auto found = state.sent.find(chunk); found != state.sent.end() && (!overlapped || *overlapped < found->second))
+        overlapped = found->second;
     });
     add_edges(after, overlapped);
     return after;
@@ -246,11 +255,13 @@ class MscclWriter {
       add_edges(after, state.send);
     }
     if (after.empty()) after = start_;
-    add("place", Local{LocalKind::alias, {placed->first}, {placed->second}, 1, Unit::dma}, join(std::move(after), {}), only_on(gpu), algorithm_.where);
+    add("place", Local{LocalKind::alias, {placed->first}, {placed->second}, 1, Unit::dma}, join(std::move(after), {}), only_on(gpu),
+        algorithm_.where);
   }
 
   /// Takes away, one after the other, what nothing that is left leads to.
-  static void peel(const std::vector<std::vector<std::size_t>>& followers, const std::vector<std::vector<std::size_t>>& before, std::vector<bool>& gone) {
+  static void peel(const std::vector<std::vector<std::size_t>>& followers, const std::vector<std::vector<std::size_t>>& before,
+                   std::vector<bool>& gone) {
     std::vector<std::size_t> left(followers.size()), ready;
     for (std::size_t t = 0; t < followers.size(); ++t) {
       if (gone[t]) continue;
@@ -297,11 +308,11 @@ class MscclWriter {
   std::vector<std::vector<int>> first_;  // number of a thread block's first step, by GPU
   std::vector<bool> buffered_;           // by number of the step
   std::optional<ProgramBuilder> builder_;
-  std::vector<std::int64_t> slot_of_;           // by number of the step: its first slot; -1: none
-  std::vector<TaskId> sends_, receives_;        // by number of the step
+  std::vector<std::int64_t> slot_of_;                     // by number of the step: its first slot; -1: none
+  std::vector<TaskId> sends_, receives_;                  // by number of the step
   std::unordered_map<int, std::size_t> step_of_receive_;  // by task
-  std::vector<Edges> ends_;                     // the same: of steps that others may wait for
-  std::vector<std::vector<BlockState>> states_;  // by GPU and thread block
+  std::vector<Edges> ends_;                               // the same: of steps that others may wait for
+  std::vector<std::vector<BlockState>> states_;           // by GPU and thread block
   Edges start_;
 };
 
@@ -324,7 +335,8 @@ std::optional<CollectiveKind> msccl_collective_named(std::string_view name) {
 
 Expected<Schedule> msccl_schedule(const MscclAlgorithm& algorithm, const Mesh& mesh, Bytes input, DType dtype) {
   if (static_cast<int>(algorithm.gpus.size()) != mesh.devices())
-    return Diagnostic{location_of(algorithm, algorithm.where), fmt::format("expected a mesh of {} devices, as ngpus says, found {}", algorithm.gpus.size(), to_text(mesh))};
+    return Diagnostic{location_of(algorithm, algorithm.where),
+                      fmt::format("expected a mesh of {} devices, as ngpus says, found {}", algorithm.gpus.size(), to_text(mesh))};
   const auto kind = msccl_collective_named(algorithm.collective);
   auto buffers = MscclBuffers::make(algorithm, mesh, kind, input, dtype);
   if (!buffers) return buffers.error();

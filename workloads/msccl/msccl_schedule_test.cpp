@@ -11,9 +11,9 @@
 namespace podsim {
 namespace {
 
+using ::testing::HasSubstr;
 using testing::msccl_text;
 using testing::ring_text;
-using ::testing::HasSubstr;
 
 Mesh mesh_of(int devices) { return *Mesh::make({{"row", devices, true}}); }
 
@@ -48,15 +48,19 @@ TEST(Msccl, RingsByEitherSortOfStepsAreAllReduces) {
 }
 
 TEST(Msccl, EveryStepDoesWhatItsNameSays) {
-  // On the way to GPU 2: sent, received and stored and sent on (rcs); summed on the way without a trace (rrs); and with one (rrcs), from another chunk (rrc).
+  // On the way to GPU 2: sent, received and stored and sent on (rcs); summed on the way without a trace (rrs); and with one (rrcs), from another
+  // chunk (rrc).
   expect_proven(msccl_text("allgather", false,
-                           {"1 3 0 | 1 -1 0: s i0 o0 | -1 2 0: r i0 o2; r o1 o1 | -1 -1 0: cpy i0 o0", "1 3 0 | 2 0 0: rcs i0 o0; s i0 o1 | -1 2 1: r i0 o2 | -1 -1 0: cpy i0 o1",
+                           {"1 3 0 | 1 -1 0: s i0 o0 | -1 2 0: r i0 o2; r o1 o1 | -1 -1 0: cpy i0 o0",
+                            "1 3 0 | 2 0 0: rcs i0 o0; s i0 o1 | -1 2 1: r i0 o2 | -1 -1 0: cpy i0 o1",
                             "1 3 0 | 0 -1 0: s i0 o2; s o1 o1 @1.1 | -1 1 0: r i0 o0; r i0 o1 ! | 1 -1 1: s i0 o2 | -1 -1 0: cpy i0 o2"}),
                 "all-gather");
-  expect_proven(msccl_text("reduce_scatter", false,
-                           {"3 1 2 | 1 -1 0: s i2 i2 | 2 -1 0: s i1 i1 | -1 1 0: r s0 s0 ! | -1 2 1: r s1 s1 ! | -1 -1 0: cpy i0 o0; re s0 o0 @2.0; re s1 o0 @3.0",
-                            "3 1 0 | 2 0 0: rrs i2 i2 | 0 -1 0: s i0 s0 | -1 2 0: rrc i1 o0", "3 1 0 | -1 1 0: rrc i2 o0 | 1 0 0: rrs i1 i1 | 0 -1 1: s i0 s1"}),
-                "reduce-scatter");
+  expect_proven(
+      msccl_text(
+          "reduce_scatter", false,
+          {"3 1 2 | 1 -1 0: s i2 i2 | 2 -1 0: s i1 i1 | -1 1 0: r s0 s0 ! | -1 2 1: r s1 s1 ! | -1 -1 0: cpy i0 o0; re s0 o0 @2.0; re s1 o0 @3.0",
+           "3 1 0 | 2 0 0: rrs i2 i2 | 0 -1 0: s i0 s0 | -1 2 0: rrc i1 o0", "3 1 0 | -1 1 0: rrc i2 o0 | 1 0 0: rrs i1 i1 | 0 -1 1: s i0 s1"}),
+      "reduce-scatter");
 }
 
 TEST(Msccl, InPlaceAndOutOfPlaceAreBothProven) {
@@ -66,7 +70,8 @@ TEST(Msccl, InPlaceAndOutOfPlaceAreBothProven) {
   expect_proven(msccl_text("all_reduce", false, {"1 1 0 | 1 1 0: s i0 i0; rrc i0 o0", "1 1 0 | 0 0 0: s i0 i0; rrc i0 o0"}), "all-reduce");
   expect_proven(msccl_text("broadcast", true, {"1 0 0 | 1 -1 0: s i0 i0", "1 0 0 | -1 0 0: r i0 i0"}), "broadcast");
   expect_proven(msccl_text("reduce", false, {"1 1 0 | -1 1 0: rrc i0 o0", "1 1 0 | 0 -1 0: s i0 i0"}), "reduce");
-  expect_proven(msccl_text("all2all", false, {"2 2 0 | 1 1 0: s i1 o0; cpy i0 o0; r i0 o1", "2 2 0 | 0 0 0: s i0 o1; cpy i1 o1; r i1 o0"}), "all-to-all");
+  expect_proven(msccl_text("all2all", false, {"2 2 0 | 1 1 0: s i1 o0; cpy i0 o0; r i0 o1", "2 2 0 | 0 0 0: s i0 o1; cpy i1 o1; r i1 o0"}),
+                "all-to-all");
 }
 
 TEST(Msccl, WhatIsSentBeforeItIsOverwrittenWaitsForNoReceiver) {
@@ -87,11 +92,14 @@ TEST(Msccl, AStepThatReadsTheWrongChunkIsFound) {
 }
 
 TEST(Msccl, AMissingDependenceIsARaceAtItsStep) {
-  const std::vector<std::string> gpus{"2 2 0 | 1 -1 0: s i1 o0 | -1 1 0: r i0 o1 ! | -1 -1 0: cpy i0 o0", "2 2 0 | 0 -1 0: s i0 o1 | -1 0 0: r i1 o0 | -1 -1 0: cpy i1 o1"};
+  const std::vector<std::string> gpus{"2 2 0 | 1 -1 0: s i1 o0 | -1 1 0: r i0 o1 ! | -1 -1 0: cpy i0 o0",
+                                      "2 2 0 | 0 -1 0: s i0 o1 | -1 0 0: r i1 o0 | -1 -1 0: cpy i1 o1"};
   expect_proven(msccl_text("alltoall", false, gpus), "all-to-all");
   // The all-gather's GPU 1 passes on what it may not have received yet.
-  const std::string racing = msccl_text("allgather", true, {"0 3 0 | 1 -1 0: s o0 o0 | -1 2 0: r o2 o2 | -1 1 0: r o1 o1", "0 3 0 | 2 -1 0: s o0 o0; s o1 o1 | -1 0 0: r o0 o0 | 0 -1 0: s o1 o1 | -1 2 0: r o2 o2",
-                                                      "0 3 0 | 0 -1 0: s o2 o2 | 1 -1 0: s o2 o2 | -1 1 0: r o0 o0; r o1 o1"});
+  const std::string racing = msccl_text("allgather", true,
+                                        {"0 3 0 | 1 -1 0: s o0 o0 | -1 2 0: r o2 o2 | -1 1 0: r o1 o1",
+                                         "0 3 0 | 2 -1 0: s o0 o0; s o1 o1 | -1 0 0: r o0 o0 | 0 -1 0: s o1 o1 | -1 2 0: r o2 o2",
+                                         "0 3 0 | 0 -1 0: s o2 o2 | 1 -1 0: s o2 o2 | -1 1 0: r o0 o0; r o1 o1"});
   const CheckReport report = check_of(racing);
   EXPECT_FALSE(report.race_free);
   ASSERT_FALSE(report.problems.empty());
@@ -109,7 +117,8 @@ TEST(Msccl, ThreadBlocksRunBesideEachOtherAndTheirStepsOneAfterTheOther) {
       std::string gpu = "4 4 0";
       for (const char* half : {"s", "r"}) {
         const std::string ends = *half == 's' ? fmt::format("{} -1", other) : fmt::format("-1 {}", other);
-        for (int c = 0; c < 4; ++c) gpu += fmt::format("{} {} i{} o{}", one_block && c > 0 ? ";" : fmt::format("| {} {}:", ends, one_block ? 0 : c), half, c, c);
+        for (int c = 0; c < 4; ++c)
+          gpu += fmt::format("{} {} i{} o{}", one_block && c > 0 ? ";" : fmt::format("| {} {}:", ends, one_block ? 0 : c), half, c, c);
       }
       gpus.push_back(gpu);
     }
@@ -130,7 +139,8 @@ TEST(Msccl, TakesAsLongAsTheSameRingOfOurs) {
     const Schedule ours = testing::lowered_collective(pod, CollectiveKind::all_reduce, {"row"}, Bytes{P * 4096}, "ring-one-way");
     for (const bool fused : {false, true})
       for (const std::string_view engine : {"des", "simgrid", "analytic"})
-        EXPECT_NEAR(microseconds(ring_text(P, fused), machine, Bytes{P * 4096}, engine), 1e6 * testing::seconds_of(pod, ours, engine), 1e-6) << P << " " << fused << " " << engine;
+        EXPECT_NEAR(microseconds(ring_text(P, fused), machine, Bytes{P * 4096}, engine), 1e6 * testing::seconds_of(pod, ours, engine), 1e-6)
+            << P << " " << fused << " " << engine;
   }
 }
 
@@ -143,10 +153,12 @@ TEST(Msccl, SaysWhatDoesNotFit) {
   EXPECT_EQ(error(ring, 8, Bytes{64}), "a.xml:1:2: expected a mesh of 4 devices, as ngpus says, found row=8");
   EXPECT_EQ(error(ring, 4, Bytes{100}), "bytes: expected a positive multiple of 8 (4 chunks of whole bf16 elements), found 100");
   EXPECT_EQ(error(ring, 4, Bytes{0}), "bytes: expected a positive multiple of 8 (4 chunks of whole bf16 elements), found 0");
-  EXPECT_EQ(error(testing::msccl(msccl_text("allgather", false, {"2 3 0", "2 3 0"})), 2, Bytes{64}), "a.xml:2:2: all-gather of 2 GPUs: expected o_chunks=4 for i_chunks=2, found 3");
+  EXPECT_EQ(error(testing::msccl(msccl_text("allgather", false, {"2 3 0", "2 3 0"})), 2, Bytes{64}),
+            "a.xml:2:2: all-gather of 2 GPUs: expected o_chunks=4 for i_chunks=2, found 3");
   EXPECT_EQ(error(testing::msccl(msccl_text("alltoall", false, {"3 3 0", "3 3 0"})), 2, Bytes{60}),
             "a.xml:2:2: all-to-all of 2 GPUs: expected i_chunks positive and a multiple of 2, found 3");
-  EXPECT_EQ(error(testing::msccl(msccl_text("allreduce", false, {"2 2 0", "2 1 0"})), 2, Bytes{64}), "a.xml:4:2: expected i_chunks=2 and o_chunks=2, as of GPU 0, found 2 and 1");
+  EXPECT_EQ(error(testing::msccl(msccl_text("allreduce", false, {"2 2 0", "2 1 0"})), 2, Bytes{64}),
+            "a.xml:4:2: expected i_chunks=2 and o_chunks=2, as of GPU 0, found 2 and 1");
 }
 
 TEST(Msccl, ACollectiveOfItsOwnClaimsNothing) {

@@ -18,7 +18,8 @@ class Reader {
     const auto gpus = xml_.children(root, "gpu");
     if (!gpus) return gpus.error();
     if (gpus->size() != algorithm_.gpus.size())
-      return Diagnostic{xml_.where(root.attribute("ngpus")), fmt::format("expected ngpus={}, as there are so many elements \"gpu\", found {}", gpus->size(), algorithm_.gpus.size())};
+      return Diagnostic{xml_.where(root.attribute("ngpus")),
+                        fmt::format("expected ngpus={}, as there are so many elements \"gpu\", found {}", gpus->size(), algorithm_.gpus.size())};
     seen_.resize(gpus->size());
     for (const pugi::xml_node node : *gpus)
       if (auto ok = read_gpu(node); !ok) return ok.error();
@@ -34,13 +35,17 @@ class Reader {
 
   Status read_header(pugi::xml_node root) {
     algorithm_.where = position(root);
-    if (auto ok = xml_.check_attributes(root, {"name", "proto", "nchannels", "nchunksperloop", "ngpus", "coll", "inplace"}, {"outofplace", "minBytes", "maxBytes"}); !ok) return ok;
+    if (auto ok = xml_.check_attributes(root, {"name", "proto", "nchannels", "nchunksperloop", "ngpus", "coll", "inplace"},
+                                        {"outofplace", "minBytes", "maxBytes"});
+        !ok)
+      return ok;
     algorithm_.name = root.attribute("name").value();
     algorithm_.collective = root.attribute("coll").value();
     algorithm_.protocol = root.attribute("proto").value();
     if (algorithm_.protocol != "Simple" && algorithm_.protocol != "LL" && algorithm_.protocol != "LL128")
       return Diagnostic{xml_.where(root.attribute("proto")), "expected proto Simple, LL or LL128, found " + quoted(algorithm_.protocol)};
-    const auto channels = xml_.integer(root, "nchannels", 1, 1024), loop = xml_.integer(root, "nchunksperloop", 1, most_msccl_chunks * most_msccl_gpus),
+    const auto channels = xml_.integer(root, "nchannels", 1, 1024),
+               loop = xml_.integer(root, "nchunksperloop", 1, most_msccl_chunks * most_msccl_gpus),
                gpus = xml_.integer(root, "ngpus", 1, most_msccl_gpus), in_place = xml_.integer(root, "inplace", 0, 1);
     for (const auto* number : {&channels, &loop, &gpus, &in_place})
       if (!*number) return number->error();
@@ -61,8 +66,9 @@ class Reader {
 
   Status read_gpu(pugi::xml_node node) {
     if (auto ok = xml_.check_attributes(node, {"id", "i_chunks", "o_chunks", "s_chunks"}); !ok) return ok;
-    const auto id = xml_.integer(node, "id", 0, static_cast<std::int64_t>(algorithm_.gpus.size()) - 1), inputs = xml_.integer(node, "i_chunks", 0, most_msccl_chunks),
-               outputs = xml_.integer(node, "o_chunks", 0, most_msccl_chunks), scratch = xml_.integer(node, "s_chunks", 0, most_msccl_chunks);
+    const auto id = xml_.integer(node, "id", 0, static_cast<std::int64_t>(algorithm_.gpus.size()) - 1),
+               inputs = xml_.integer(node, "i_chunks", 0, most_msccl_chunks), outputs = xml_.integer(node, "o_chunks", 0, most_msccl_chunks),
+               scratch = xml_.integer(node, "s_chunks", 0, most_msccl_chunks);
     for (const auto* read : {&id, &inputs, &outputs, &scratch})
       if (!*read) return read->error();
     const auto number = static_cast<std::size_t>(*id);
@@ -120,20 +126,24 @@ class Reader {
   }
 
   /// Chunks of a buffer; `used` of the own GPU's, where they have to exist.
-  Expected<MscclPlace> read_place(pugi::xml_node node, const char* buffer_name, const char* chunk_name, std::int64_t count, const MscclGpu& gpu, bool used) const {
+  Expected<MscclPlace> read_place(pugi::xml_node node, const char* buffer_name, const char* chunk_name, std::int64_t count, const MscclGpu& gpu,
+                                  bool used) const {
     const std::string_view text = node.attribute(buffer_name).value();
-    if (text != "i" && text != "o" && text != "s") return Diagnostic{xml_.where(node.attribute(buffer_name)), fmt::format("expected {} i, o or s, found {}", buffer_name, quoted(text))};
+    if (text != "i" && text != "o" && text != "s")
+      return Diagnostic{xml_.where(node.attribute(buffer_name)), fmt::format("expected {} i, o or s, found {}", buffer_name, quoted(text))};
     const MscclBuffer buffer = text == "i" ? MscclBuffer::input : text == "o" ? MscclBuffer::output : MscclBuffer::scratch;
     const auto chunk = xml_.integer(node, chunk_name, -1, most_msccl_chunks);
     if (!chunk) return chunk.error();
     if (used && (*chunk < 0 || *chunk + count > gpu.chunks(buffer)))
-      return Diagnostic{xml_.where(node.attribute(chunk_name)),
-                        fmt::format("expected {} chunks of the buffer {}, which has {}, found those from {} on", count, text, gpu.chunks(buffer), *chunk)};
+      return Diagnostic{
+          xml_.where(node.attribute(chunk_name)),
+          fmt::format("expected {} chunks of the buffer {}, which has {}, found those from {} on", count, text, gpu.chunks(buffer), *chunk)};
     return MscclPlace{buffer, *chunk};
   }
 
   Expected<MscclStep> read_step(pugi::xml_node node, const MscclGpu& gpu, const MscclBlock& block) {
-    if (auto ok = xml_.check_attributes(node, {"s", "type", "srcbuf", "srcoff", "dstbuf", "dstoff", "cnt", "depid", "deps", "hasdep"}); !ok) return ok.error();
+    if (auto ok = xml_.check_attributes(node, {"s", "type", "srcbuf", "srcoff", "dstbuf", "dstoff", "cnt", "depid", "deps", "hasdep"}); !ok)
+      return ok.error();
     const auto next = static_cast<std::int64_t>(block.steps.size());
     if (auto number = xml_.integer(node, "s", next, next); !number) return number.error();
     const auto kind = kind_of(node);
@@ -144,14 +154,18 @@ class Reader {
     const MscclKindTraits& traits = traits_of(*kind);
     for (const auto& [needed, peer, name] : {std::tuple{traits.sends, block.send, "send"}, {traits.receives, block.receive, "recv"}})
       if (needed && peer < 0)
-        return Diagnostic{xml_.where(node.attribute("type")), fmt::format("expected a thread block with {} for a step {}, found {}=\"-1\"", name, traits.name, name)};
+        return Diagnostic{xml_.where(node.attribute("type")),
+                          fmt::format("expected a thread block with {} for a step {}, found {}=\"-1\"", name, traits.name, name)};
     const bool waits_only = *kind == MscclKind::nop;
     const auto count = xml_.integer(node, "cnt", waits_only ? 0 : 1, most_msccl_chunks);
     if (!count) return count.error();
     step.count = waits_only ? 0 : *count;
     moved_ += step.count;
-    if (moved_ > most_moved_chunks) return Diagnostic{xml_.where(node.attribute("cnt")), fmt::format("expected steps that move at most {} chunks in all, found more", most_moved_chunks)};
-    const auto source = read_place(node, "srcbuf", "srcoff", step.count, gpu, traits.reads_source), target = read_place(node, "dstbuf", "dstoff", step.count, gpu, traits.writes_target);
+    if (moved_ > most_moved_chunks)
+      return Diagnostic{xml_.where(node.attribute("cnt")),
+                        fmt::format("expected steps that move at most {} chunks in all, found more", most_moved_chunks)};
+    const auto source = read_place(node, "srcbuf", "srcoff", step.count, gpu, traits.reads_source),
+               target = read_place(node, "dstbuf", "dstoff", step.count, gpu, traits.writes_target);
     for (const auto* place : {&source, &target})
       if (!*place) return place->error();
     step.source = *source, step.target = *target;

@@ -11,8 +11,8 @@ namespace podsim {
 
 inline constexpr SizeLimit msccl_limit{Bytes{16'000'000}};
 inline constexpr int most_msccl_gpus = 1024;
-inline constexpr std::int64_t most_msccl_chunks = std::int64_t{1} << 20;   // of one buffer
-inline constexpr std::int64_t most_moved_chunks = std::int64_t{1} << 22;   // of all steps
+inline constexpr std::int64_t most_msccl_chunks = std::int64_t{1} << 20;  // of one buffer
+inline constexpr std::int64_t most_moved_chunks = std::int64_t{1} << 22;  // of all steps
 
 /// The algorithm in `text`, read from `file`. The parser is pugixml's.
 ///
@@ -23,8 +23,10 @@ inline constexpr std::int64_t most_moved_chunks = std::int64_t{1} << 22;   // of
 ///
 /// All attributes are needed but those in brackets. GPUs and thread blocks stand in any order, each id once; steps are numbered from 0.
 ///
-///   errors   with line and column: what is no XML; unknown, missing or repeated elements and attributes; values of another form or out of range, such as
-///            chunks that the buffer does not have; steps that need a connection that their thread block lacks; what order_of() finds; more than the limits
+///   errors   with line and column: what is no XML; unknown, missing or repeated elements and attributes; values of another form or out of range,
+///   such as
+///            chunks that the buffer does not have; steps that need a connection that their thread block lacks; what order_of() finds; more than the
+///            limits
 ///   source   microsoft/msccl-tools, msccl/language/ir.py; Azure/msccl-scheduler, the algorithms of its images
 Expected<MscclAlgorithm> read_msccl(std::string_view text, const std::string& file);
 

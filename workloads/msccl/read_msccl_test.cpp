@@ -107,8 +107,10 @@ TEST(ReadMsccl, SaysWhereAndWhatIsWrong) {
       {with("depid=\"0\" deps=\"0\"", "depid=\"0\" deps=\"-1\""), "f:11:96: expected deps from 0 to 1048576, found \"-1\""},
       {with("depid=\"0\"", "depid=\"7\""), "f:11:8: expected a thread block of GPU 0, which has 2, as depid, found 7"},
       {with("deps=\"0\"", "deps=\"3\""), "f:11:8: expected a step of thread block 0, which has 1, as deps, found 3"},
-      {with("hasdep=\"1\"", "hasdep=\"0\""), "f:11:8: expected hasdep=\"1\" of step 0 of thread block 0, which this one waits for, found 0: nobody would tell it"},
-      {with("type=\"r\"", "type=\"nop\""), "f:11:8: expected GPU 1 to receive what this step sends it over channel 1, found 0 such steps there for 1 messages"},
+      {with("hasdep=\"1\"", "hasdep=\"0\""),
+       "f:11:8: expected hasdep=\"1\" of step 0 of thread block 0, which this one waits for, found 0: nobody would tell it"},
+      {with("type=\"r\"", "type=\"nop\""),
+       "f:11:8: expected GPU 1 to receive what this step sends it over channel 1, found 0 such steps there for 1 messages"},
       {with("type=\"s\" srcbuf=\"o\" srcoff=\"1\"", "type=\"nop\" srcbuf=\"o\" srcoff=\"1\""),
        "f:14:8: expected GPU 1 to send what this step receives over channel 1, found 0 messages for 1 such steps"},
       {with("depid=\"-1\" deps=\"-1\" hasdep=\"0\"/>\n      <step s=\"1\"", "depid=\"0\" deps=\"1\" hasdep=\"0\"/>\n      <step s=\"1\""),
@@ -127,8 +129,9 @@ TEST(ReadMsccl, RefusesMessagesOfTwoSizesAndConnectionsOfTwoThreadBlocks) {
 
 TEST(ReadMsccl, TellsACircleOfWaitingSteps) {
   // Of one GPU; and over two, where each receives before it sends.
-  EXPECT_THAT(error_of(testing::msccl_text("custom", false, {"1 1 0 | -1 -1 0: nop @1.0 ! | -1 -1 0: nop @0.0 !"})),
-              HasSubstr("f:4:2: expected steps that can all run, found 2 that wait for each other (GPU, thread block, step): 0 0 0, which waits for 0 1 0"));
+  EXPECT_THAT(
+      error_of(testing::msccl_text("custom", false, {"1 1 0 | -1 -1 0: nop @1.0 ! | -1 -1 0: nop @0.0 !"})),
+      HasSubstr("f:4:2: expected steps that can all run, found 2 that wait for each other (GPU, thread block, step): 0 0 0, which waits for 0 1 0"));
   EXPECT_THAT(error_of(testing::msccl_text("custom", false, {"1 1 0 | 1 1 0: r i0 o0; s i0 o0", "1 1 0 | 0 0 0: r i0 o0; s i0 o0"})),
               HasSubstr("found 4 that wait for each other"));
 }
@@ -152,7 +155,8 @@ TEST(ReadMsccl, TakesLittleOfWhatIsMadeToTakeMuch) {
   EXPECT_THAT(error_of(std::string(20'000'000, ' ')), HasSubstr("expected at most 16000000 bytes"));
   std::string blocks = "1048576 1048576 0";
   for (int i = 0; i < 8; ++i) blocks += " | -1 -1 0: cpy i0 o0 x1048576";
-  EXPECT_THAT(error_of(testing::msccl_text("custom", false, {blocks})), HasSubstr("expected steps that move at most 4194304 chunks in all, found more"));
+  EXPECT_THAT(error_of(testing::msccl_text("custom", false, {blocks})),
+              HasSubstr("expected steps that move at most 4194304 chunks in all, found more"));
 }
 
 /// A text with some bytes changed, runs of it taken out, doubled or exchanged, and numbers replaced.
@@ -183,7 +187,9 @@ TEST(ReadMsccl, NoMutantCrashesIt) {
   const int mutants = asked != nullptr ? std::atoi(asked) : 100'000;
   const Mesh two = *Mesh::make({{"row", 2, true}}), three = *Mesh::make({{"row", 3, true}});
   const std::vector<std::string> seeds{two_gpus, testing::ring_text(3, true),
-                                       testing::msccl_text("alltoall", false, {"2 2 1 | 1 1 0: s i1 o0; r i0 s0 ! | -1 -1 0: cpy i0 o0; nop; cpy s0 o1 @0.1", "2 2 1 | 0 0 0: s i0 o1; r i1 o0 | -1 -1 1: cpy i1 o1"})};
+                                       testing::msccl_text("alltoall", false,
+                                                           {"2 2 1 | 1 1 0: s i1 o0; r i0 s0 ! | -1 -1 0: cpy i0 o0; nop; cpy s0 o1 @0.1",
+                                                            "2 2 1 | 0 0 0: s i0 o1; r i1 o0 | -1 -1 1: cpy i1 o1"})};
   std::mt19937_64 random{19};
   int accepted = 0, refused = 0, proven = 0;
   for (int m = 0; m < mutants; ++m) {

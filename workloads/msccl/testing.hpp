@@ -14,8 +14,9 @@
 
 namespace podsim::testing {
 
-/// An algorithm's XML. A GPU is "chunks of input, output, scratch | thread block | thread block ..", a thread block "send receive channel: step; step; ..", a step
-/// "kind source target", as "rrc i0 i0", with "xN" for N chunks, "@b.s" for the step that it waits for and "!" if others wait for it.
+/// An algorithm's XML. A GPU is "chunks of input, output, scratch | thread block | thread block ..", a thread block "send receive channel: step;
+/// step; ..", a step "kind source target", as "rrc i0 i0", with "xN" for N chunks, "@b.s" for the step that it waits for and "!" if others wait for
+/// it.
 inline std::string msccl_text(const std::string& collective, bool in_place, const std::vector<std::string>& gpus, int channels = 4) {
   const auto words = [](std::string_view text, char separator = ' ') {
     std::vector<std::string> words;
@@ -23,8 +24,9 @@ inline std::string msccl_text(const std::string& collective, bool in_place, cons
       if (!trimmed(word).empty()) words.emplace_back(trimmed(word));
     return words;
   };
-  std::string xml = fmt::format("<algo name=\"test\" proto=\"Simple\" nchannels=\"{}\" nchunksperloop=\"1\" ngpus=\"{}\" coll=\"{}\" inplace=\"{}\">\n", channels, gpus.size(),
-                                collective, in_place ? 1 : 0);
+  std::string xml =
+      fmt::format("<algo name=\"test\" proto=\"Simple\" nchannels=\"{}\" nchunksperloop=\"1\" ngpus=\"{}\" coll=\"{}\" inplace=\"{}\">\n", channels,
+                  gpus.size(), collective, in_place ? 1 : 0);
   for (std::size_t g = 0; g < gpus.size(); ++g) {
     const auto parts = split(gpus[g], '|');
     const auto chunks = words(parts[0]);
@@ -38,16 +40,23 @@ inline std::string msccl_text(const std::string& collective, bool in_place, cons
         std::string kind, source_buffer = "i", source = "-1", target_buffer = "o", target = "-1", count, block = "-1", step = "-1";
         bool tells = false;
         for (const std::string& word : words(steps[s])) {
-          if (kind.empty()) kind = word;
-          else if (word == "!") tells = true;
-          else if (word[0] == 'x') count = word.substr(1);
-          else if (word[0] == '@') block = word.substr(1, word.find('.') - 1), step = word.substr(word.find('.') + 1);
-          else if (source == "-1") source_buffer = word.substr(0, 1), source = word.substr(1);
-          else target_buffer = word.substr(0, 1), target = word.substr(1);
+          if (kind.empty())
+            kind = word;
+          else if (word == "!")
+            tells = true;
+          else if (word[0] == 'x')
+            count = word.substr(1);
+          else if (word[0] == '@')
+            block = word.substr(1, word.find('.') - 1), step = word.substr(word.find('.') + 1);
+          else if (source == "-1")
+            source_buffer = word.substr(0, 1), source = word.substr(1);
+          else
+            target_buffer = word.substr(0, 1), target = word.substr(1);
         }
         if (count.empty()) count = kind == "nop" ? "0" : "1";
-        xml += fmt::format(R"(<step s="{}" type="{}" srcbuf="{}" srcoff="{}" dstbuf="{}" dstoff="{}" cnt="{}" depid="{}" deps="{}" hasdep="{}"/>)" "\n", s, kind, source_buffer, source,
-                           target_buffer, target, count, block, step, tells ? 1 : 0);
+        xml += fmt::format(R"(<step s="{}" type="{}" srcbuf="{}" srcoff="{}" dstbuf="{}" dstoff="{}" cnt="{}" depid="{}" deps="{}" hasdep="{}"/>)"
+                           "\n",
+                           s, kind, source_buffer, source, target_buffer, target, count, block, step, tells ? 1 : 0);
       }
       xml += "</tb>\n";
     }

@@ -64,26 +64,34 @@ class Translator {
  private:
   [[nodiscard]] const Program& program() const { return schedule_.programs.front(); }
   [[nodiscard]] Diagnostic of_task(TaskId task, const std::string& problem) const {
-    return {location_of(program().tasks[task.index()].written_at), fmt::format("task {} {}: {}", task.value, quoted(program().tasks[task.index()].label), problem)};
+    return {location_of(program().tasks[task.index()].written_at),
+            fmt::format("task {} {}: {}", task.value, quoted(program().tasks[task.index()].label), problem)};
   }
 
   Status check_claim() {
     const auto* claim = std::get_if<Collective>(&schedule_.computes);
     if (claim == nullptr || !msccl_collective_named(name_of(claim->kind)))
-      return Diagnostic{{}, fmt::format("expected a schedule that computes one all-gather, reduce-scatter, all-reduce, all-to-all, broadcast or reduce, found {}",
-                                        claim == nullptr ? "another one" : name_of(claim->kind))};
-    if (schedule_.programs.size() != 1 || size_of(program().devices) != schedule_.mesh.devices()) return Diagnostic{{}, "expected one program on all devices, found others"};
+      return Diagnostic{
+          {},
+          fmt::format("expected a schedule that computes one all-gather, reduce-scatter, all-reduce, all-to-all, broadcast or reduce, found {}",
+                      claim == nullptr ? "another one" : name_of(claim->kind))};
+    if (schedule_.programs.size() != 1 || size_of(program().devices) != schedule_.mesh.devices())
+      return Diagnostic{{}, "expected one program on all devices, found others"};
     std::vector<AxisView> all;
     for (int a = 0; a < static_cast<int>(schedule_.mesh.axes().size()); ++a)
       if (schedule_.mesh.whole(a).size > 1) all.push_back(schedule_.mesh.whole(a));
     std::vector<AxisView> axes = claim->axes;
     std::erase_if(axes, [](const AxisView& axis) { return axis.size == 1; });
-    if (axes != all) return Diagnostic{{}, fmt::format("expected a collective of all devices in their order, along all axes of {}, found another one", to_text(schedule_.mesh))};
+    if (axes != all)
+      return Diagnostic{
+          {}, fmt::format("expected a collective of all devices in their order, along all axes of {}, found another one", to_text(schedule_.mesh))};
     if ((claim->kind == CollectiveKind::broadcast || claim->kind == CollectiveKind::reduce) && claim->root != 0)
       return Diagnostic{{}, fmt::format("expected the root 0, found {}", claim->root)};
     const std::size_t dim = schedule_.mesh.axes().size();
-    if ((claim->kind != CollectiveKind::all_reduce && claim->dim != static_cast<int>(dim)) || claim->input.dims.size() < dim) return Diagnostic{{}, "expected a collective of one array's rows, found another one"};
-    if (schedule_.mesh.devices() > most_msccl_gpus) return Diagnostic{{}, fmt::format("expected at most {} devices, found {}", most_msccl_gpus, schedule_.mesh.devices())};
+    if ((claim->kind != CollectiveKind::all_reduce && claim->dim != static_cast<int>(dim)) || claim->input.dims.size() < dim)
+      return Diagnostic{{}, "expected a collective of one array's rows, found another one"};
+    if (schedule_.mesh.devices() > most_msccl_gpus)
+      return Diagnostic{{}, fmt::format("expected at most {} devices, found {}", most_msccl_gpus, schedule_.mesh.devices())};
     algorithm_.name = schedule_.name;
     algorithm_.least = Bytes{}, algorithm_.most = Bytes{std::int64_t{1} << 40};  // NCCL's parser asks for them
     algorithm_.gpus.resize(static_cast<std::size_t>(schedule_.mesh.devices()));
@@ -100,12 +108,16 @@ class Translator {
     for (std::size_t b = 0; b < program().buffers.size(); ++b) {
       const Buffer& buffer = program().buffers[b];
       const std::int64_t elements = size_of(buffer).count() / size_of(buffer.dtype).count();
-      if (buffer.dtype != program().buffers.front().dtype) return Diagnostic{location_of(buffer.written_at), fmt::format("buffer {}: expected the dtype of all others, found another one", quoted(buffer.name))};
+      if (buffer.dtype != program().buffers.front().dtype)
+        return Diagnostic{location_of(buffer.written_at),
+                          fmt::format("buffer {}: expected the dtype of all others, found another one", quoted(buffer.name))};
       const bool is_input = claim.input.buffer == BufferId{b}, is_output = claim.output.buffer == BufferId{b};
       if ((buffer.role == Role::input) != is_input || (buffer.role == Role::output) != is_output)
-        return Diagnostic{location_of(buffer.written_at), fmt::format("buffer {}: expected one input and one output, those of the collective", quoted(buffer.name))};
+        return Diagnostic{location_of(buffer.written_at),
+                          fmt::format("buffer {}: expected one input and one output, those of the collective", quoted(buffer.name))};
       const Region* whole = is_input ? &claim.input : is_output ? &claim.output : nullptr;
-      if (whole != nullptr && elements_of(*whole) != elements) return Diagnostic{location_of(buffer.written_at), fmt::format("buffer {}: expected a collective of all of it", quoted(buffer.name))};
+      if (whole != nullptr && elements_of(*whole) != elements)
+        return Diagnostic{location_of(buffer.written_at), fmt::format("buffer {}: expected a collective of all of it", quoted(buffer.name))};
       starts_.push_back(whole == nullptr ? scratch_ : 0);
       if (whole == nullptr) scratch_ += elements;
       chunk_ = std::gcd(chunk_, elements);
@@ -120,10 +132,15 @@ class Translator {
     const Box box = evaluate(region, schedule_.mesh.coordinates(device));
     const Buffer& buffer = program().buffers[box.buffer.index()];
     std::size_t d = 0;
-    while (d < box.length.size() && box.length[d] == 1) ++d;  // the first dimension of which there is more than one element may be cut, those behind it not
+    while (d < box.length.size() && box.length[d] == 1)
+      ++d;  // the first dimension of which there is more than one element may be cut, those behind it not
     for (std::size_t i = d + 1; i < box.length.size(); ++i)
-      if (box.length[i] != buffer.extents[i]) return of_task(task, fmt::format("expected a region that is one run of {}, found several", quoted(buffer.name)));
-    Run run{buffer.role == Role::input ? MscclBuffer::input : buffer.role == Role::output ? MscclBuffer::output : MscclBuffer::scratch, 0, elements_of(region)};
+      if (box.length[i] != buffer.extents[i])
+        return of_task(task, fmt::format("expected a region that is one run of {}, found several", quoted(buffer.name)));
+    Run run{buffer.role == Role::input    ? MscclBuffer::input
+            : buffer.role == Role::output ? MscclBuffer::output
+                                          : MscclBuffer::scratch,
+            0, elements_of(region)};
     for (std::size_t i = 0; i < box.begin.size(); ++i) run.offset = run.offset * buffer.extents[i] + box.begin[i];
     run.offset += starts_[box.buffer.index()];
     chunk_ = std::gcd(chunk_, std::gcd(run.offset, run.length));
@@ -150,7 +167,8 @@ class Translator {
     const Task& task = program().tasks[activity.task.index()];
     if (activity.kind == Activity::Kind::work) return add_work(a, activity, task);
     const auto* shift = std::get_if<Shift>(&task.op);
-    if (shift != nullptr && shift->in_switch != InSwitch::none) return of_task(activity.task, "expected a transfer that the switch only passes on, found one that it works on");
+    if (shift != nullptr && shift->in_switch != InSwitch::none)
+      return of_task(activity.task, "expected a transfer that the switch only passes on, found one that it works on");
     const Task& receiving = program().tasks[activity.receiver_task.index()];
     const auto* receive = std::get_if<Recv>(&receiving.op);
     const auto source = run_of(shift != nullptr ? shift->source : std::get<Send>(task.op).source, activity.device, activity.task);
@@ -159,7 +177,8 @@ class Translator {
       if (!*run) return run->error();
     const bool adds = (shift != nullptr ? shift->combine : receive->combine) == Combine::add;
     const std::size_t send = add({activity.device.value, activity.task, Node::Part::send, MscclKind::send, *source, *target});
-    const std::size_t arrive = add({activity.receiver.value, activity.receiver_task, Node::Part::receive, adds ? MscclKind::receive_reduce_copy : MscclKind::receive, adds ? *target : *source, *target});
+    const std::size_t arrive = add({activity.receiver.value, activity.receiver_task, Node::Part::receive,
+                                    adds ? MscclKind::receive_reduce_copy : MscclKind::receive, adds ? *target : *source, *target});
     ends_[a] = {std::vector{send}, std::vector{arrive}};
     transfers_.emplace_back(send, arrive);
     activity_of_.resize(nodes_.size(), a);
@@ -184,8 +203,10 @@ class Translator {
       node.kind = local->kind == LocalKind::add ? MscclKind::reduce : MscclKind::copy;
       node.target = runs.back();
       node.source = runs[0];
-      if (local->kind == LocalKind::add && same(runs[0], runs[2])) node.source = runs[1];
-      else if (local->kind == LocalKind::add && !same(runs[1], runs[2])) return of_task(activity.task, "expected a sum that takes the place of a summand, found another place");
+      if (local->kind == LocalKind::add && same(runs[0], runs[2]))
+        node.source = runs[1];
+      else if (local->kind == LocalKind::add && !same(runs[1], runs[2]))
+        return of_task(activity.task, "expected a sum that takes the place of a summand, found another place");
     }
     if (moves) end_with(a, std::move(node));
     return success();
@@ -211,7 +232,9 @@ class Translator {
   /// Nodes in program order; what they wait for by their new numbers.
   void order_nodes() {
     for (std::size_t n = 0; n < nodes_.size(); ++n)
-      nodes_[n].before = before(activity_of_[n], nodes_[n].part == Node::Part::receive ? Gate::receive : nodes_[n].part == Node::Part::send ? Gate::send : Gate::start);
+      nodes_[n].before = before(activity_of_[n], nodes_[n].part == Node::Part::receive ? Gate::receive
+                                                 : nodes_[n].part == Node::Part::send  ? Gate::send
+                                                                                       : Gate::start);
     std::vector<std::size_t> order(nodes_.size()), number(nodes_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return in_program_order(nodes_[a], nodes_[b]); });
@@ -268,7 +291,8 @@ class Translator {
       for (const std::size_t other : node.before)
         if (const auto b = static_cast<std::size_t>(nodes_[other].block); node.block < 0 && last[b] == other) node.block = nodes_[other].block;
     } else {
-      const auto [entry, is_new] = connections_.try_emplace({node.device, node.part == Node::Part::send, peer_.at(n), channel_[n]}, static_cast<int>(blocks.size()));
+      const auto [entry, is_new] =
+          connections_.try_emplace({node.device, node.part == Node::Part::send, peer_.at(n), channel_[n]}, static_cast<int>(blocks.size()));
       if (!is_new) node.block = entry->second;
     }
     if (node.block < 0) {
@@ -293,7 +317,10 @@ class Translator {
 
   MscclStep step_after(std::size_t other) {
     const Node& node = nodes_[other];
-    algorithm_.gpus[static_cast<std::size_t>(node.device)].blocks[static_cast<std::size_t>(node.block)].steps[static_cast<std::size_t>(node.step)].has_dependents = true;
+    algorithm_.gpus[static_cast<std::size_t>(node.device)]
+        .blocks[static_cast<std::size_t>(node.block)]
+        .steps[static_cast<std::size_t>(node.step)]
+        .has_dependents = true;
     MscclStep step;
     step.after_block = node.block;
     step.after_step = node.step;
@@ -303,12 +330,18 @@ class Translator {
   /// Elements as chunks.
   Status fill_in() {
     if (input_ / chunk_ > most_msccl_chunks || output_ / chunk_ > most_msccl_chunks || scratch_ / chunk_ > most_msccl_chunks)
-      return Diagnostic{{}, fmt::format("expected buffers of at most {} chunks, found chunks of {} elements, which is what all offsets and sizes have in common", most_msccl_chunks, chunk_)};
+      return Diagnostic{
+          {},
+          fmt::format("expected buffers of at most {} chunks, found chunks of {} elements, which is what all offsets and sizes have in common",
+                      most_msccl_chunks, chunk_)};
     algorithm_.chunks_per_loop = std::max({input_ / chunk_, output_ / chunk_, std::int64_t{1}});
-    for (MscclGpu& gpu : algorithm_.gpus) gpu.input_chunks = input_ / chunk_, gpu.output_chunks = output_ / chunk_, gpu.scratch_chunks = scratch_ / chunk_;
+    for (MscclGpu& gpu : algorithm_.gpus)
+      gpu.input_chunks = input_ / chunk_, gpu.output_chunks = output_ / chunk_, gpu.scratch_chunks = scratch_ / chunk_;
     std::int64_t moved = 0;
     for (const Node& node : nodes_) {
-      MscclStep& step = algorithm_.gpus[static_cast<std::size_t>(node.device)].blocks[static_cast<std::size_t>(node.block)].steps[static_cast<std::size_t>(node.step)];
+      MscclStep& step = algorithm_.gpus[static_cast<std::size_t>(node.device)]
+                            .blocks[static_cast<std::size_t>(node.block)]
+                            .steps[static_cast<std::size_t>(node.step)];
       step.count = node.target.length / chunk_;
       moved += step.count;
       if (node.kind == MscclKind::nop) continue;
@@ -316,23 +349,27 @@ class Translator {
       step.target = {node.target.buffer, node.target.offset / chunk_};
     }
     if (moved > most_moved_chunks)
-      return Diagnostic{{}, fmt::format("expected steps that move at most {} chunks in all, found {} of {} elements, which is what all offsets and sizes have in common", most_moved_chunks, moved, chunk_)};
+      return Diagnostic{
+          {},
+          fmt::format(
+              "expected steps that move at most {} chunks in all, found {} of {} elements, which is what all offsets and sizes have in common",
+              most_moved_chunks, moved, chunk_)};
     return success();
   }
 
   const Schedule& schedule_;
   MscclAlgorithm algorithm_;
-  std::vector<std::int64_t> starts_;  // by buffer
+  std::vector<std::int64_t> starts_;                               // by buffer
   std::int64_t input_ = 0, output_ = 0, scratch_ = 0, chunk_ = 0;  // elements
   ActivityGraph graph_;
   std::vector<Node> nodes_;
-  std::vector<std::size_t> activity_of_;                             // by node
-  std::vector<std::array<std::vector<std::size_t>, 2>> ends_;        // by activity: the nodes that end it, at the sender and at the receiver
-  std::vector<std::pair<std::size_t, std::size_t>> transfers_;       // the nodes that send and receive
-  std::vector<int> channel_;                                         // by node
-  std::map<std::size_t, int> peer_;                                  // by node of a transfer: the other device
-  std::map<std::tuple<int, bool, int, int>, int> connections_;       // device, whether it sends, other device, channel: the thread block
-  std::vector<std::vector<std::size_t>> last_;                       // by device and thread block: its last node
+  std::vector<std::size_t> activity_of_;                        // by node
+  std::vector<std::array<std::vector<std::size_t>, 2>> ends_;   // by activity: the nodes that end it, at the sender and at the receiver
+  std::vector<std::pair<std::size_t, std::size_t>> transfers_;  // the nodes that send and receive
+  std::vector<int> channel_;                                    // by node
+  std::map<std::size_t, int> peer_;                             // by node of a transfer: the other device
+  std::map<std::tuple<int, bool, int, int>, int> connections_;  // device, whether it sends, other device, channel: the thread block
+  std::vector<std::vector<std::size_t>> last_;                  // by device and thread block: its last node
 };
 
 }  // namespace

@@ -39,7 +39,8 @@ Expected<XmlText> XmlText::parse(std::string_view text, const std::string& file,
   }
   for (const pugi::xml_node node : xml.document_->children()) {
     if (is_text(node)) return Diagnostic{xml.at(first_letter(node)), fmt::format("expected the element {}, found text", quoted(root))};
-    if (std::string_view{node.name()} != root) return Diagnostic{xml.where(node), fmt::format("expected the element {}, found {}", quoted(root), quoted(node.name()))};
+    if (std::string_view{node.name()} != root)
+      return Diagnostic{xml.where(node), fmt::format("expected the element {}, found {}", quoted(root), quoted(node.name()))};
     if (xml.root_) return Diagnostic{xml.where(node), fmt::format("expected one element {}, found a second one", quoted(root))};
     xml.root_ = node;
   }
@@ -57,7 +58,8 @@ Expected<std::vector<pugi::xml_node>> XmlText::children(pugi::xml_node parent, s
   return nodes;
 }
 
-Status XmlText::check_attributes(pugi::xml_node node, std::initializer_list<std::string_view> needed, std::initializer_list<std::string_view> others) const {
+Status XmlText::check_attributes(pugi::xml_node node, std::initializer_list<std::string_view> needed,
+                                 std::initializer_list<std::string_view> others) const {
   std::vector<std::string_view> seen;
   for (const pugi::xml_attribute attribute : node.attributes()) {
     const std::string_view name = attribute.name();
@@ -67,7 +69,8 @@ Status XmlText::check_attributes(pugi::xml_node node, std::initializer_list<std:
       names.insert(names.end(), others.begin(), others.end());
       return Diagnostic{at(attribute.name()), fmt::format("{} has no attribute {}{}", quoted(node.name()), quoted(name), did_you_mean(name, names))};
     }
-    if (std::any_of(seen.begin(), seen.end(), is_name)) return Diagnostic{at(attribute.name()), fmt::format("expected {} once, found it twice", quoted(name))};
+    if (std::any_of(seen.begin(), seen.end(), is_name))
+      return Diagnostic{at(attribute.name()), fmt::format("expected {} once, found it twice", quoted(name))};
     seen.push_back(name);
   }
   for (const std::string_view name : needed)

@@ -4,6 +4,7 @@
 #include <pugixml.hpp>
 
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,7 +26,8 @@ class XmlText {
   /// The elements of `parent`. Errors: others than `name`, text.
   [[nodiscard]] Expected<std::vector<pugi::xml_node>> children(pugi::xml_node parent, std::string_view name) const;
   /// Errors: an attribute that is missing, unknown or given twice.
-  [[nodiscard]] Status check_attributes(pugi::xml_node node, std::initializer_list<std::string_view> needed, std::initializer_list<std::string_view> others = {}) const;
+  [[nodiscard]] Status check_attributes(pugi::xml_node node, std::initializer_list<std::string_view> needed,
+                                        std::initializer_list<std::string_view> others = {}) const;
   /// Errors: no whole number from low to high. The attribute is there.
   [[nodiscard]] Expected<std::int64_t> integer(pugi::xml_node node, const char* attribute, std::int64_t low, std::int64_t high) const;
 
@@ -34,8 +36,8 @@ class XmlText {
   [[nodiscard]] SourceLocation at(std::size_t offset) const;
 
   std::string file_;
-  std::vector<std::size_t> lines_;         // where each begins
-  std::unique_ptr<std::string> buffer_;    // that the document points into
+  std::vector<std::size_t> lines_;       // where each begins
+  std::unique_ptr<std::string> buffer_;  // that the document points into
   std::unique_ptr<pugi::xml_document> document_;
   pugi::xml_node root_;
 };

@@ -119,11 +119,10 @@ Expected<std::vector<MscclFile>> msccl_files(const Fields& fields) {
   return files;
 }
 
-/// Each of the files with each number of bytes, or it is skipped. `kind`: only those that compute this.
-void add_msccl_variants(const Fields& fields, const System& system, const std::string& system_name, std::vector<MscclFile>& files,
-                        const std::optional<CollectiveKind>& kind, std::size_t group, std::vector<Variant>& variants, std::vector<Skipped>& skipped) {
+/// Each of the files that compute this, or it is skipped.
+void add_msccl_variants(const Fields& fields, const System& system, const std::string& system_name, std::vector<MscclFile>& files, CollectiveKind kind, std::size_t group, std::vector<Variant>& variants, std::vector<Skipped>& skipped) {
   for (MscclFile& file : files) {
-    if (kind && file.kind != kind) continue;
+    if (file.kind != kind) continue;
     file.compared = true;
     const std::string what = fmt::format("{} of {}", file.path.text, fields.text("bytes"));
     if (auto spec = read_msccl_problem(fields, file.path.text, system, DType::bf16))
@@ -140,7 +139,14 @@ bool is_of_all_devices(const std::string& names, const System& system) {
   return std::accumulate(axes->begin(), axes->end(), 1, [](int product, const AxisView& axis) { return product * axis.size; }) == system.mesh.devices();
 }
 
-/// A group for each number of bytes.
+void skip_others(const std::vector<MscclFile>& files, const std::string& system_name, std::vector<Skipped>& skipped) {
+  for (const MscclFile& file : files)
+    if (!file.compared)
+      skipped.push_back({system_name + ", " + file.path.text, {{}, file.kind ? fmt::format("it computes the {} of all devices, which `collective` and `axis` do not ask for", name_of(*file.kind))
+                                                                             : "it does not say what it computes, so that there is nothing to compare it with"}});
+}
+
+/// A group for each number of bytes and kind of collective.
 Expected<std::vector<Variant>> msccl_variants(const Fields& fields, const System& system, const std::string& system_name, std::vector<Skipped>& skipped) {
   if (!fields.has("bytes")) return Diagnostic{{}, "`bytes` is missing: the input of the algorithms on each device"};
   auto files = msccl_files(fields);
@@ -151,8 +157,11 @@ Expected<std::vector<Variant>> msccl_variants(const Fields& fields, const System
     if (auto size = parse_input_bytes(bytes.text, bytes.where); !size) return size.error();
     Fields asked = fields;
     asked.set("bytes", bytes.text, bytes.where);
-    add_msccl_variants(asked, system, system_name, *files, {}, group++, variants, skipped);
+    std::set<CollectiveKind> done;
+    for (const MscclFile& file : *files)
+      if (file.kind && done.insert(*file.kind).second) add_msccl_variants(asked, system, system_name, *files, *file.kind, group++, variants, skipped);
   }
+  skip_others(*files, system_name, skipped);
   return variants;
 }
 
@@ -192,10 +201,7 @@ Expected<std::vector<Variant>> collective_variants(const Fields& fields, const S
         }
         ++group;
       }
-  for (const MscclFile& file : *files)
-    if (!file.compared)
-      skipped.push_back({system_name + ", " + file.path.text, {{}, file.kind ? fmt::format("it is an {} of all devices, which `collective` and `axis` do not ask for", name_of(*file.kind))
-                                                                             : "it does not say what it computes, so that there is nothing to compare it with"}});
+  skip_others(*files, system_name, skipped);
   return variants;
 }
 
