@@ -38,7 +38,8 @@ ARROWS = {
     "workloads": {"algorithms", "topologies"},
     "workloads/sharded": {"algorithms"},
     "workloads/tuning": {"workloads", "sim/engine/table"},
-    "workloads/scenario": {"workloads/tuning", "workloads/sharded", "workloads/training"},
+    "workloads/chakra": {"algorithms", "sim/engine"},
+    "workloads/scenario": {"workloads/tuning", "workloads/sharded", "workloads/training", "workloads/chakra"},
     "workloads/training": {"workloads"},
     "validation/calibration": {"workloads/scenario"},
     "validation": {"validation/calibration"},
@@ -57,7 +58,7 @@ OUTSIDE = [
     (re.compile(r"boost/program_options"), ("tools/command",), "Boost.Program_options"),
     (re.compile(r"mpi\.h$"), ("sim/engine/mpi", "tools/mpirun"), "MPI"),
     (re.compile(r"google/protobuf/|.*\.pb\.h$"), PROTOBUF_FOLDERS, "Protobuf"),
-    (re.compile(r"simdjson\.h$"), ("validation/calibration/importers", "tools/report"), "simdjson"),
+    (re.compile(r"simdjson\.h$"), ("validation/calibration/importers", "tools/report", "workloads/chakra"), "simdjson"),
     (re.compile(r"yaml-cpp/"), ("workloads/training",), "yaml-cpp"),
     (re.compile(r"cairo\.h$"), ("tools/report",), "cairo"),
     (re.compile(r"nlohmann/"), ("tools/report/json.cpp",), "nlohmann/json"),  # report/json.hpp stands for it; tests read what was written

@@ -54,7 +54,7 @@ Expected<Fields> with_plan(Fields fields);
 // ---- What -------------------------------------------------------------------------------------------------------------------------------
 
 /// The fields of which exactly one says what the problem is; of runs, and of comparisons.
-inline constexpr std::array<std::string_view, 7> problem_kinds{"gemm", "collective", "workload", "plan", "schedule", "program", "training"};
+inline constexpr std::array<std::string_view, 8> problem_kinds{"gemm", "collective", "workload", "plan", "schedule", "chakra", "program", "training"};
 inline constexpr std::array<std::string_view, 5> compared_kinds{"gemm", "collective", "workload", "program", "training"};
 /// The given one of `kinds`. Errors: none or several are given; fields that belong to another kind.
 Expected<std::string_view> problem_kind(const Fields& fields, std::span<const std::string_view> kinds = problem_kinds);

@@ -11,6 +11,7 @@
 #include "sim/config/schedule_config.hpp"
 #include "sim/machine/machine_fields.hpp"
 #include "topologies/machines.hpp"
+#include "workloads/chakra/trace.hpp"
 #include "workloads/scenario/read_scenario.hpp"
 #include "workloads/tuning/part_costs.hpp"
 
@@ -33,6 +34,13 @@ Expected<MeshSizes> mesh_of_schedule(const std::string& path) {
   MeshSizes sizes;
   for (const MeshAxis& axis : schedule->mesh.axes()) sizes.emplace_back(axis.name, axis.size);
   return sizes;
+}
+
+/// Of execution traces: a rank is a device.
+Expected<MeshSizes> mesh_of_traces(const std::string& prefix) {
+  const int ranks = chakra_ranks(prefix);
+  if (ranks == 0) return Diagnostic{{chakra_file(prefix, 0)}, "expected the traces PREFIX.0.et, PREFIX.1.et, .., found none"};
+  return MeshSizes{{"rank", ranks}};
 }
 
 /// Of a training step, which has a mesh of its own, or takes all devices; the slice and the number of slices too, where nothing is said of them.
@@ -87,8 +95,9 @@ Expected<SystemSpec> read_system_spec(const Fields& fields, Machine machine) {
   }
   auto mesh = fields.has("mesh")       ? parse_mesh(fields.text("mesh"), fields.where("mesh"))
               : fields.has("schedule") ? mesh_of_schedule(fields.text("schedule"))
+              : fields.has("chakra") && !fields.has("slice") ? mesh_of_traces(fields.text("chakra"))
                                        : Expected<MeshSizes>{MeshSizes{}};
-  if (!mesh) return fields.has("mesh") ? mesh.error() : fields.of_named_file("schedule", mesh.error());
+  if (!mesh) return fields.has("mesh") ? mesh.error() : fields.of_named_file(fields.has("schedule") ? "schedule" : "chakra", mesh.error());
   spec.mesh = *std::move(mesh);
   if (fields.has("slice")) {
     auto slice = parse_slice(fields.text("slice"), spec.machine, fields.where("slice"));
