@@ -30,7 +30,7 @@ void write_list(const std::vector<std::int64_t>& values, Attribute& to) {
 std::vector<std::int64_t> list_of(const Attribute& from) { return {from.int64_list().values().begin(), from.int64_list().values().end()}; }
 
 /// In the order in which they are written.
-const std::array<Rule, 31> rules{{
+const std::array<Rule, 32> rules{{
     {"is_cpu_op", Attribute::kBoolVal, [](const Attribute& a, ChakraNode& n) { n.is_cpu_op = a.bool_val(); },
      [](const ChakraNode&) { return true; }, [](const ChakraNode& n, Attribute& a) { a.set_bool_val(n.is_cpu_op); }},
     {"num_ops", Attribute::kInt64Val, [](const Attribute& a, ChakraNode& n) { n.num_ops = a.int64_val(); },
@@ -63,6 +63,12 @@ const std::array<Rule, 31> rules{{
      [](const Attribute& a, ChakraNode& n) { n.extension.duration = Picoseconds{static_cast<std::int64_t>(a.uint64_val())}; },
      [](const ChakraNode& n) { return n.extension.duration.has_value(); },
      [](const ChakraNode& n, Attribute& a) { a.set_uint64_val(static_cast<std::uint64_t>(n.extension.duration->count())); }},
+    {"work_s", Attribute::kDoubleList,
+     [](const Attribute& a, ChakraNode& n) { n.extension.work_s.assign(a.double_list().values().begin(), a.double_list().values().end()); },
+     [](const ChakraNode& n) { return !n.extension.work_s.empty(); },
+     [](const ChakraNode& n, Attribute& a) {
+       for (const double seconds : n.extension.work_s) a.mutable_double_list()->add_values(seconds);
+     }},
     {"dma", Attribute::kBoolVal, [](const Attribute& a, ChakraNode& n) { n.extension.dma = a.bool_val(); },
      [](const ChakraNode& n) { return n.extension.dma; }, [](const ChakraNode&, Attribute& a) { a.set_bool_val(true); }},
     {"launch", Attribute::kBoolVal, [](const Attribute& a, ChakraNode& n) { n.extension.launch = a.bool_val(); },

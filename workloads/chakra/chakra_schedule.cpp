@@ -123,7 +123,7 @@ class RankWriter {
     result_.file = trace.file;
     file_ = std::make_shared<const std::string>(trace.file);
     result_.program.devices = {{{rank_, rank_ + 1}}};
-    result_.program.buffers.push_back({"sent", {0}, wire, Role::scratch, {}, {}});
+    result_.program.buffers.push_back({"sent", {1}, wire, Role::scratch, {}, {}});
     for (std::size_t i = 0; i < order->size(); ++i) {
       const ChakraNode& node = trace.nodes[(*order)[i]];
       const ChakraNode* next = i + 1 < order->size() ? &trace.nodes[(*order)[i + 1]] : nullptr;
@@ -210,19 +210,21 @@ class RankWriter {
   OpaqueCost cost_of(const ChakraNode& node) const {
     OpaqueCost cost;
     if (cost_ == ChakraCost::recorded) {
-      if (node.extension.duration) {
-        cost.time = node.extension.duration;
+      const std::vector<double>& work = node.extension.work_s;
+      if (!work.empty()) {
+        cost.time = Seconds{work[0]}, cost.launch = Seconds{work[1]}, cost.rest = Seconds{work[2]};
         cost.bytes = Bytes{static_cast<std::int64_t>(node.tensor_size)};
         return cost;
       }
-      if (node.duration_micros > 0) {
-        cost.time = Picoseconds{static_cast<std::int64_t>(node.duration_micros) * 1'000'000};
+      if (node.extension.duration || node.duration_micros > 0) {
+        cost.time = node.extension.duration ? to_seconds(*node.extension.duration) : Seconds{static_cast<double>(node.duration_micros) * 1e-6};
+        cost.bytes = Bytes{};
         return cost;
       }
     }
     cost.matrix = Flops{static_cast<double>(node.num_ops)};
     cost.bytes = Bytes{static_cast<std::int64_t>(node.tensor_size)};
-    if (node.num_ops == 0 && node.tensor_size == 0) cost.time = Picoseconds{};
+    if (node.num_ops == 0 && node.tensor_size == 0) cost.time = Seconds{};
     return cost;
   }
 

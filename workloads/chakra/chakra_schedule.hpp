@@ -12,7 +12,7 @@ namespace podsim {
 
 /// Where the time of a computation comes from.
 enum class ChakraCost {
-  recorded,  // duration_ps, else duration_micros; where neither is given, as below
+  recorded,  // work_s, else duration_ps, else duration_micros; where neither is given, as below
   flops,     // num_ops and tensor_size on the machine; without them no time
 };
 

@@ -90,6 +90,9 @@ std::string problem_of(const ChakraNode& node) {
   if (node.duration_micros > 1'000'000'000'000) return fmt::format("duration_micros: expected at most 1000000000000, found {}", node.duration_micros);
   if (const auto duration = node.extension.duration; duration && !within(duration->count(), 1'000'000'000'000'000'000))
     return fmt::format("attribute duration_ps: expected at most 1000000000000000000, found {}", static_cast<std::uint64_t>(duration->count()));
+  if (const std::vector<double>& work = node.extension.work_s;
+      !work.empty() && !(work.size() == 3 && work[1] >= 0 && work[2] >= 0 && work[1] + work[2] <= work[0] && work[0] <= 1e6))
+    return "attribute work_s: expected three times in seconds, the second and third part of the first, found others";
   const bool communicates = node.type == ChakraType::comm_coll || node.type == ChakraType::comm_send || node.type == ChakraType::comm_recv;
   if (communicates && node.is_cpu_op) return "attribute is_cpu_op: expected false for communication, found true";
   if (node.type == ChakraType::comm_coll && !within(node.comm_type, static_cast<std::int64_t>(ChakraCollective::barrier)))
@@ -124,6 +127,7 @@ Status read_metadata(std::string_view bytes, ChakraTrace& trace) {
   trace.version = metadata.version();
   for (const auto& attribute : metadata.attr()) {
     if (attribute.name() == "collective_algorithm") trace.collective_algorithm = attribute.string_val();
+    if (attribute.name() == "mesh") trace.mesh = attribute.string_val();
     if (attribute.name() == "collective_chunks")
       trace.collective_chunks = static_cast<int>(std::clamp<std::int64_t>(attribute.int64_val(), 0, 1 << 20));
   }

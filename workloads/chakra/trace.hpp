@@ -18,6 +18,7 @@ enum class ChakraCollective { all_reduce, reduce, all_gather, gather, scatter, b
 /// What podsim adds to a node, beside what the format defines. Other readers ignore it; it lets a trace run again to the same picosecond.
 struct ChakraExtension {
   std::optional<Picoseconds> duration{};  // duration_ps
+  std::vector<double> work_s{};           // of a comp: its time alone on the memory, and of it what draws no memory at the beginning and at the end
   bool dma = false;                       // unit = "dma": beside the core
   bool launch = false;                    // launch: the software launch of the collective `origin`
   bool adds = false;                      // combine = "add": what is received is added
@@ -62,6 +63,7 @@ struct ChakraTrace {
   std::string version;
   std::string collective_algorithm; // podsim's metadata: the policy that lowered the collectives
   int collective_chunks = 0;        // 0: not given
+  std::string mesh;                 // podsim's metadata: "row=4,col=2"
   std::vector<ChakraNode> nodes;
 };
 

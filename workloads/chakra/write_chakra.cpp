@@ -216,10 +216,10 @@ class ChakraWriter::RankTrace {
       return;
     }
     std::visit(Overloaded{
-                   [&](const Matmul& m) { write_work(t, task, 2 * volume(m), matmul_work(*model_.machine, m, dtype_of(m.out)).bytes, true); },
+                   [&](const Matmul& m) { write_work(t, task, 2 * volume(m), matmul_work(*model_.machine, m, dtype_of(m.out)), true); },
                    [&](const Local& l) {
                      const LocalFlops flops = flops_of(l);
-                     write_work(t, task, flops.matrix.count() + flops.vector.count(), local_work(*model_.machine, program(), task).bytes, l.unit == Unit::core);
+                     write_work(t, task, flops.matrix.count() + flops.vector.count(), local_work(*model_.machine, program(), task), l.unit == Unit::core);
                    },
                    [&](const Shift& s) {
                      const std::int64_t by = evaluate(s.by, at_);
@@ -246,7 +246,7 @@ class ChakraWriter::RankTrace {
   }
   DType dtype_of(const Region& region) const { return program().buffers[region.buffer.index()].dtype; }
 
-  void write_work(std::size_t t, const Task& task, double flops, double bytes, bool on_core) {
+  void write_work(std::size_t t, const Task& task, double flops, const WorkTime& work, bool on_core) {
     if (!who(t).does(local_)) return;
     const auto* local = std::get_if<Local>(&task.op);
     const bool to_host = local != nullptr && local->kind == LocalKind::to_host, from_host = local != nullptr && local->kind == LocalKind::from_host;
@@ -254,7 +254,8 @@ class ChakraWriter::RankTrace {
     ChakraNode& node = add(t, task, !memory ? ChakraType::comp : to_host ? ChakraType::mem_store : ChakraType::mem_load, false, own(t), Half::both);
     constexpr double most = 0x1p62;
     node.num_ops = static_cast<std::int64_t>(std::min(flops, most));
-    node.tensor_size = memory ? static_cast<std::uint64_t>(bytes_of(program(), local->reads.front()).count()) : static_cast<std::uint64_t>(bytes);
+    node.tensor_size = memory ? static_cast<std::uint64_t>(bytes_of(program(), local->reads.front()).count()) : static_cast<std::uint64_t>(work.bytes);
+    node.extension.work_s = {work.total.count(), work.launch.count(), work.rest.count()};
     node.extension.dma = !on_core && !memory;
     node.extension.launch = is_launch(task.op);
     set_origin(task, node.extension);
@@ -328,6 +329,7 @@ ChakraTrace ChakraWriter::trace(int rank) const {
   trace.version = "1.0.0";
   trace.collective_algorithm = run_.collective_algorithm;
   trace.collective_chunks = run_.collective_chunks.value_or(0);
+  trace.mesh = to_text(run_.model.schedule->mesh);
   trace.nodes = RankTrace{*this, rank}.nodes();
   return trace;
 }
@@ -348,6 +350,7 @@ std::string chakra_bytes(const ChakraTrace& trace) {
     return &attribute;
   };
   if (!trace.collective_algorithm.empty()) add("collective_algorithm")->set_string_val(trace.collective_algorithm);
+  if (!trace.mesh.empty()) add("mesh")->set_string_val(trace.mesh);
   if (trace.collective_chunks != 0) add("collective_chunks")->set_int64_val(trace.collective_chunks);
   append(metadata);
   for (const ChakraNode& node : trace.nodes) {

@@ -27,7 +27,8 @@ struct ChakraRun {
 /// Traces of a run, with podsim's own attributes (ChakraExtension), so that they run again to the same picosecond:
 ///   * Node ids grow along the program: 2t for task t of the lowered program, 2t + 1 for its receive half. Dependencies are data_deps; the turn of a
 ///     task on the core is a ctrl_dep.
-///   * comp: num_ops, tensor_size (bytes that cross memory), its time in the run as duration_ps and, rounded up to at least 1, duration_micros.
+///   * comp: num_ops, tensor_size (bytes that cross memory), its time in the run as duration_ps and, rounded up to at least 1, duration_micros;
+///     its time alone on the memory as work_s.
 ///   * comm_tag is the number of the sending task, so each message has its own (source, destination, tag).
 ///   * Locals off the core that take no time are left out; what waits for them waits for their dependencies.
 class ChakraWriter {
