@@ -434,7 +434,7 @@ Expected<HloValue> ProgramWriter::work(Scope& scope, int i) {
     local.opaque.dtype = bits_of(cost.type) <= 16 ? DType::bf16 : DType::f32;
     local.opaque.bytes = Bytes{static_cast<std::int64_t>(cost.bytes)};
     if (const auto& cycles = what.attributes->estimated_cycles; cycles && module_.options().clock_hz && *cycles > 0 && *cycles < std::int64_t{1} << 62)
-      local.opaque.time = ceil_to_clock(Seconds{static_cast<double>(*cycles) / *module_.options().clock_hz});
+      local.opaque.time = Seconds{static_cast<double>(*cycles) / *module_.options().clock_hz};
     op = std::move(local);
   }
   const TaskId id = task(what.name, std::move(op), reads, writes, std::move(ready), true);

@@ -55,7 +55,7 @@ Expected<Fields> with_plan(Fields fields);
 // ---- What -------------------------------------------------------------------------------------------------------------------------------
 
 /// The fields of which exactly one says what the problem is; of runs, and of comparisons.
-inline constexpr std::array<std::string_view, 9> problem_kinds{"gemm", "collective", "workload", "plan", "schedule", "msccl", "hlo", "program", "training"};
+inline constexpr std::array<std::string_view, 10> problem_kinds{"gemm", "collective", "workload", "plan", "schedule", "msccl", "chakra", "hlo", "program", "training"};
 inline constexpr std::array<std::string_view, 6> compared_kinds{"gemm", "collective", "workload", "msccl", "program", "training"};
 /// The given one of `kinds`. Errors: none or several are given; fields that belong to another kind.
 Expected<std::string_view> problem_kind(const Fields& fields, std::span<const std::string_view> kinds = problem_kinds);
