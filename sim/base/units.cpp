@@ -41,6 +41,7 @@ struct Kind {
 constexpr Kind time_kind{"a time", time_units};
 constexpr Kind data_kind{"an amount of data", data_units};
 constexpr Kind data_rate_kind{"a bandwidth", data_rate_units};
+constexpr Kind work_kind{"an amount of work", work_units};
 constexpr Kind work_rate_kind{"a rate of work", work_rate_units};
 
 std::vector<std::string> names(std::span<const Unit> units) {
@@ -244,6 +245,12 @@ Expected<Bytes> parse_bytes(std::string_view text, const SourceLocation& where) 
   if (const std::optional<std::int64_t> whole = whole_bytes(*parse_with_unit(text, data_kind, where))) return Bytes{*whole};
   if (*value >= 0x1p63) return Diagnostic{where, fmt::format("an amount of data must be below 2^63 bytes, got {}", quoted(text))};
   return Bytes{static_cast<std::int64_t>(*value)};
+}
+
+Expected<Flops> parse_flops(std::string_view text, const SourceLocation& where) {
+  const Expected<double> value = parse_value(text, work_kind, where);
+  if (!value) return value.error();
+  return Flops{*value};
 }
 
 Expected<BytesPerSecond> parse_bytes_per_second(std::string_view text, const SourceLocation& where) {

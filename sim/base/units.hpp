@@ -13,6 +13,7 @@ namespace podsim {
 // Rates also take "unlimited". Bytes must be a whole number.
 Expected<Seconds> parse_seconds(std::string_view text, const SourceLocation& where);                  // ps ns us ms s
 Expected<Bytes> parse_bytes(std::string_view text, const SourceLocation& where);                      // B kB … PB, KiB … PiB
+Expected<Flops> parse_flops(std::string_view text, const SourceLocation& where);                      // FLOP kFLOP … ZFLOP
 Expected<BytesPerSecond> parse_bytes_per_second(std::string_view text, const SourceLocation& where);  // the same, per second
 Expected<FlopsPerSecond> parse_flops_per_second(std::string_view text, const SourceLocation& where);  // FLOP/s kFLOP/s … EFLOP/s
 /// A dimensionless number ("0.85"); a unit behind it is an error.

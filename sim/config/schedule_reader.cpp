@@ -413,9 +413,9 @@ class ScheduleReader {
     const proto::Local::OpaqueCost& cost = message.opaque_cost();
     const Place cost_place = place.at("opaque_cost");
     op.opaque = {Flops{natural(cost.matrix_flops(), "matrix_flops", cost_place)}, Flops{natural(cost.vector_flops(), "vector_flops", cost_place)},
-                 dtype_numbered(cost.dtype()), {}, {}};
+                 dtype_numbered(cost.dtype()), {}, {}, Seconds{natural(cost.launch_s(), "launch_s", cost_place)}, Seconds{natural(cost.rest_s(), "rest_s", cost_place)}};
     if (cost.has_bytes()) op.opaque.bytes = Bytes{natural(cost.bytes(), "bytes", cost_place)};
-    if (cost.has_time_ps()) op.opaque.time = Picoseconds{natural(cost.time_ps(), "time_ps", cost_place)};
+    if (cost.has_time_s()) op.opaque.time = Seconds{natural(cost.time_s(), "time_s", cost_place)};
     return op;
   }
 

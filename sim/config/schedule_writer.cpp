@@ -272,7 +272,9 @@ class ScheduleWriter {
     if (cost.vector != Flops{}) message.set_vector_flops(cost.vector.count());
     if (cost.dtype != DType::bf16) message.set_dtype(static_cast<proto::DType::Name>(saved_number(cost.dtype)));
     if (cost.bytes) message.set_bytes(cost.bytes->count());
-    if (cost.time) message.set_time_ps(cost.time->count());
+    if (cost.time) message.set_time_s(cost.time->count());
+    if (cost.launch != Seconds{}) message.set_launch_s(cost.launch.count());
+    if (cost.rest != Seconds{}) message.set_rest_s(cost.rest.count());
   }
 
   void write(const Shift& op, proto::Shift& message) const {

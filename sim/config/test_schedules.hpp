@@ -180,9 +180,9 @@ class RandomScheduleWriter {
   }
 
   OpaqueCost opaque() {
-    OpaqueCost cost{Flops{coin() ? 0.0 : rng_.uniform()}, Flops{coin() ? 0.0 : rng_.uniform()}, static_cast<DType>(rng_.below(2)), {}, {}};
+    OpaqueCost cost{Flops{coin() ? 0.0 : rng_.uniform()}, Flops{coin() ? 0.0 : rng_.uniform()}, static_cast<DType>(rng_.below(2)), {}, {}, Seconds{coin() ? 0.0 : rng_.uniform()}, Seconds{coin() ? 0.0 : rng_.uniform()}};
     if (coin()) cost.bytes = Bytes{rng_.between(0, 1 << 30)};
-    if (coin()) cost.time = Picoseconds{rng_.between(0, 1000)};
+    if (coin()) cost.time = Seconds{rng_.uniform()};
     return cost;
   }
 

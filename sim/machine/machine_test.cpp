@@ -135,11 +135,14 @@ TEST_F(LocalCosts, AnOpaqueOperationCostsWhatItStates) {
   EXPECT_DOUBLE_EQ(time(opaque), 1e-6 + 1e4 / (0.5 * 1e9));
   opaque.opaque.vector = Flops{50};
   EXPECT_DOUBLE_EQ(time(opaque), 1e-6 + 50 / 1e6) << "the units work side by side";
-  opaque.opaque.time = Picoseconds{123'456'789};
-  EXPECT_EQ(ceil_to_clock(Seconds{time(opaque)}), Picoseconds{123'456'789}) << "in place of everything else";
+  opaque.opaque.time = Seconds{123e-6};
+  opaque.opaque.launch = Seconds{2e-6};
+  opaque.opaque.rest = Seconds{3e-6};
+  EXPECT_DOUBLE_EQ(time(opaque), 123e-6) << "in place of everything else";
   const WorkTime work = local_work(machine, program, {"", opaque, {}, {}, {}});
   EXPECT_EQ(work.bytes, 5000);
-  EXPECT_EQ(work.rest, Seconds{});
+  EXPECT_EQ(work.launch, Seconds{2e-6});
+  EXPECT_EQ(work.rest, Seconds{3e-6});
   EXPECT_DOUBLE_EQ(time(Local{LocalKind::opaque, {}, {}}), 1e-6) << "without operands, too";
 }
 

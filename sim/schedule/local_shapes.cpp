@@ -306,7 +306,9 @@ void opaque(const Local& local, OperandCheck& check) {
   if (!is_real(cost.dtype)) check.problem(fmt::format("matrix flops of {}; expected f32 or bf16", name_of(cost.dtype)));
   if (!(cost.matrix >= Flops{}) || !(cost.vector >= Flops{})) check.problem(fmt::format("flops {} and {}; expected none below 0", cost.matrix.count(), cost.vector.count()));
   if (cost.bytes && *cost.bytes < Bytes{}) check.problem(fmt::format("{} bytes; expected none below 0", cost.bytes->count()));
-  if (cost.time && *cost.time < Picoseconds{}) check.problem(fmt::format("a time of {} ps; expected none below 0", cost.time->count()));
+  if (!(cost.launch >= Seconds{}) || !(cost.rest >= Seconds{}) || !(cost.launch + cost.rest <= cost.time.value_or(Seconds{})))
+    check.problem(fmt::format("a time of {} s with {} s at its beginning and {} s at its end; expected parts of it, none below 0", cost.time.value_or(Seconds{}).count(),
+                              cost.launch.count(), cost.rest.count()));
 }
 
 void one_hot(const Local& local, OperandCheck& check) {

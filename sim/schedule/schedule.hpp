@@ -152,7 +152,8 @@ struct OpaqueCost {
   Flops matrix{}, vector{};          // by unit, of one device
   DType dtype = DType::bf16;         // of the matrix flops: f32 or bf16
   std::optional<Bytes> bytes{};      // that cross memory; none: every region once
-  std::optional<Picoseconds> time{}; // what it takes in place of flops, bytes and software.launch; it draws `bytes` of memory meanwhile
+  std::optional<Seconds> time{};     // what it takes, alone on the memory, in place of flops, bytes and software.launch
+  Seconds launch{}, rest{};          // of `time`: its first and last part, in which it draws none of `bytes`
   friend bool operator==(const OpaqueCost&, const OpaqueCost&) = default;
 };
 

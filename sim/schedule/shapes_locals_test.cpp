@@ -174,12 +174,12 @@ TEST(LocalShapes, AnOpaqueOperationTakesAnyOperandsAndNoNegativeCost) {
   w.add("several", Local{LocalKind::opaque, {four, six, four, six, four, six}, {six, four}});
   EXPECT_THAT(check_shapes(w.schedule), IsEmpty());
   Local wrong{LocalKind::opaque, {four}, {six}};
-  wrong.opaque = {Flops{-1}, Flops{2}, DType::c64, Bytes{-3}, Picoseconds{-4}};
+  wrong.opaque = {Flops{-1}, Flops{2}, DType::c64, Bytes{-3}, Seconds{1}, Seconds{0.75}, Seconds{0.5}};
   w.add("wrong", wrong);
   std::vector<std::string> texts;
   for (const Diagnostic& problem : check_shapes(w.schedule)) texts.push_back(problem.message);
   EXPECT_THAT(texts, ElementsAre(R"(task 2 "wrong": matrix flops of c64; expected f32 or bf16)", R"(task 2 "wrong": flops -1 and 2; expected none below 0)",
-                                 R"(task 2 "wrong": -3 bytes; expected none below 0)", R"(task 2 "wrong": a time of -4 ps; expected none below 0)"));
+                                 R"(task 2 "wrong": -3 bytes; expected none below 0)", R"(task 2 "wrong": a time of 1 s with 0.75 s at its beginning and 0.5 s at its end; expected parts of it, none below 0)"));
 }
 
 TEST(LocalShapes, OperandsAreCountedBeforeTheyAreLookedAt) {

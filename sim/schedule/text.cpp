@@ -208,7 +208,8 @@ class Printer {
     if (cost == OpaqueCost{}) return "";
     std::string text = fmt::format(" flops {} {} vector {}", cost.matrix.count(), name_of(cost.dtype), cost.vector.count());
     if (cost.bytes) text += fmt::format(" bytes {}", cost.bytes->count());
-    if (cost.time) text += fmt::format(" time {} ps", cost.time->count());
+    if (cost.time) text += fmt::format(" time {} s", cost.time->count());
+    if (cost.launch != Seconds{} || cost.rest != Seconds{}) text += fmt::format(" without memory {} s and {} s", cost.launch.count(), cost.rest.count());
     return text;
   }
   static std::string route(const std::vector<int>& order) { return order.empty() ? "" : fmt::format(" route {}", fmt::join(order, ",")); }

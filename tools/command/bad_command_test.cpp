@@ -140,8 +140,8 @@ TEST(BadCommand, SlicesAndMeshes) {
 
 TEST(BadCommand, Problems) {
   expect_each({
-      {"run" + ring4, "expected one of --gemm, --collective, --workload, --plan, --schedule, --msccl, --program and --training, found none"},
-      {"run" + ring4 + gather + gemm, "expected one of --gemm, --collective, --workload, --plan, --schedule, --msccl, --program and --training, found several"},
+      {"run" + ring4, "expected one of --gemm, --collective, --workload, --plan, --schedule, --msccl, --chakra, --hlo, --program and --training, found none"},
+      {"run" + ring4 + gather + gemm, "expected one of --gemm, --collective, --workload, --plan, --schedule, --msccl, --chakra, --hlo, --program and --training, found several"},
       {"run" + ring4 + gather + "--pad", "--pad: belongs to --gemm, --program and --training, not to --collective"},
       {"run" + ring4 + gather + "--slice-count 2", "--slice-count: belongs to --gemm, --workload, --program and --training, not to --collective"},
       {"run" + ring4 + gemm + "--axis row", "--axis: belongs to --collective, not to --gemm"},

@@ -188,7 +188,7 @@ Diagnostic in_options(Diagnostic diagnostic) {
 }
 
 std::string in_options(std::string message) {
-  static constexpr std::array<std::string_view, 4> of_importers{"devices", "steps", "op", "axis_sizes"};
+  static constexpr std::array<std::string_view, 7> of_importers{"devices", "steps", "op", "axis_sizes", "trip_count", "branch", "custom_call"};
   for (std::size_t open = message.find('`'); open != std::string::npos; open = message.find('`', open)) {
     const std::size_t close = message.find('`', open + 1);
     if (close == std::string::npos) break;

@@ -37,7 +37,7 @@ OptionGroup options_of(const Target& target) {
     described.push_back({"axis-names", word("AXIS=NAME,..."), "with --jax: what JAX calls the axes of the mesh: row=data,col=model"});
   }
   if (target.problem) {
-    described = joined({described, problem_options(false), workload_options(), training_options(false)});
+    described = joined({described, problem_options(false), workload_options(), training_options(false), module_options()});
     if (target.show == &show_schedule) {
       described.push_back({"lowered", flag(), "with its collectives replaced by the tasks of their algorithms"});
       described.push_back({"msccl-out", output_file("FILE.xml"), "also written as an algorithm of MSCCL: one collective of all devices that is\ntransfers, copies and additions. The text is then of the lowered schedule"});
@@ -69,12 +69,13 @@ int show_verb(const std::vector<std::string>& arguments, Console& console) {
   if (!arguments.empty() && arguments.front() == "sharding") return show_sharding({arguments.begin() + 1, arguments.end()}, console);
   if (!arguments.empty() && arguments.front() == "training") return show_training({arguments.begin() + 1, arguments.end()}, console);
   if (!arguments.empty() && arguments.front() == "pipeline") return show_pipeline({arguments.begin() + 1, arguments.end()}, console);
-  std::vector<std::string> names{"sharding", "pipeline", "training"};
+  if (!arguments.empty() && arguments.front() == "hlo") return show_hlo({arguments.begin() + 1, arguments.end()}, console);
+  std::vector<std::string> names{"sharding", "pipeline", "training", "hlo"};
   for (const Target& target : targets) {
     if (!arguments.empty() && arguments.front() == target.name) return show(target, {arguments.begin() + 1, arguments.end()}, console);
     names.emplace_back(target.name);
   }
-  const std::string expected = "machine, topology, mesh, sharding, schedule, pipeline, plan, program or training";
+  const std::string expected = "machine, topology, mesh, sharding, schedule, pipeline, plan, program, training or hlo";
   if (arguments.empty()) return report({{}, "show what? " + expected}, console);
   return report({{}, "cannot show " + quoted(arguments.front()) + did_you_mean(arguments.front(), names) + "; expected " + expected}, console);
 }

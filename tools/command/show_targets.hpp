@@ -34,4 +34,7 @@ int show_training(const std::vector<std::string>& arguments, Console& console);
 /// `podsim show pipeline`: as above.
 int show_pipeline(const std::vector<std::string>& arguments, Console& console);
 
+/// `podsim show hlo`: as above.
+int show_hlo(const std::vector<std::string>& arguments, Console& console);
+
 }  // namespace podsim

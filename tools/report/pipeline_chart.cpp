@@ -12,7 +12,7 @@ namespace podsim {
 namespace {
 
 constexpr std::size_t most_characters = std::size_t{1} << 22, most_boxes = std::size_t{1} << 16;
-constexpr double chart_left = 80, chart_top = 78, chart_end = 30, most_width = 1600, most_height = 1200, widest_unit = 34, highest_row = 34;
+constexpr double chart_left = 80, chart_top = 78, chart_end = 30, widest_chart = 1600, highest_chart = 1200, widest_unit = 34, highest_row = 34;
 
 struct KindStyle {
   char letter;
@@ -140,7 +140,7 @@ Expected<BoxPicture> chart_picture(const PipelineSpec& spec, const PipelineTimes
   if (boxes > most_boxes)
     return Diagnostic{{}, fmt::format("a picture of {} tasks; expected at most {}; JSON and CSV have every task", boxes, most_boxes)};
   const auto units = static_cast<double>(times.makespan), ranks = static_cast<double>(spec.ranks);
-  const double unit = std::min(widest_unit, most_width / units), row = std::min(highest_row, most_height / ranks);
+  const double unit = std::min(widest_unit, widest_chart / units), row = std::min(highest_row, highest_chart / ranks);
   constexpr Colour grey{0x44, 0x44, 0x44};
   BoxPicture picture{chart_left + std::max(unit * units, 640.0) + chart_end, chart_top + row * ranks + chart_end};
   picture.texts.push_back({chart_left, 18, 16, 0, Colour{}, title});

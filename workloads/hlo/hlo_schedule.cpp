@@ -24,7 +24,7 @@ Expected<const ModuleWriter::Body*> ModuleWriter::body(const HloComputation& com
   const HloInstruction& parameter = computation.instructions[static_cast<std::size_t>(computation.parameters.front())];
   const std::vector<const HloShape*> shapes = leaves_of(*parameter.shape);
   const std::vector<bool> invariant = invariant_leaves(computation);
-  ProgramBuilder builder{mesh_, every_device(mesh_)};
+  ProgramBuilder builder{mesh_, DeviceSet{}};
   ProgramWriter writer{*this, builder, true};
   Body made;
   HloValue state(shapes.size());

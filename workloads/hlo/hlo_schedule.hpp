@@ -1,14 +1,12 @@
 // A module as a schedule: the instructions of the real kernel in its own order, on every device of a mesh.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "workloads/hlo/hlo_custom_call.hpp"
-#include "workloads/hlo/hlo_loops.hpp"
 #include "sim/schedule/schedule.hpp"
+#include "workloads/hlo/hlo_summary.hpp"
 
 namespace podsim {
 
@@ -20,9 +18,7 @@ struct HloScheduleOptions {
   enum class Order { text, overlap };
   Order order = Order::overlap;
   bool rewrite_reduce_scatter = false;  // an all-reduce of which only the own block is used
-  HloTripCounts trip_counts{};
-  std::map<std::string, std::int64_t> branches{};  // of conditionals, by their names
-  HloCustomCallCosts custom_calls{};
+  HloCountOptions counts{};  // not tolerant
   std::optional<double> clock_hz{};  // instructions take their estimated_cycles, where the compiler tells them
 };
 

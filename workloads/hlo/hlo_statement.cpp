@@ -58,6 +58,7 @@ Status HloStatementReader::read_front(HloStatement& statement) {
   if (statement.word.empty()) return cursor_.expected("an opcode behind the shape");
   statement.operation = operation_named(statement.word);
   if (!cursor_.take('(')) return cursor_.expected("\"(\" behind the opcode");
+  statement.operands_at = cursor_.at() - 1;
   if (statement.operation == HloOperation{HloOpcode::parameter, HloPhase::whole}) {
     cursor_.skip_blanks();
     const std::size_t at = cursor_.at();
@@ -161,10 +162,20 @@ Status HloStatementReader::read(HloStatement& statement) {
 }
 
 Status HloStatementReader::read_cut(HloStatement& statement) {
-  if (const auto ok = read_front(statement); !ok) return ok;
+  if (const auto ok = read_front(statement); !ok) {
+    // Behind the opcode everything may be missing. What was read of the operands stays.
+    if (statement.word.empty() || statement.operands_at == 0) return ok;
+    if (!statement.operands.empty()) statement.operands.pop_back();
+    cursor_.move_to(statement.operands_at);
+    if (!cursor_.take_balanced()) return success();
+  }
   while (true) {
     cursor_.skip_blanks();
-    if (!cursor_.take(',') || !read_attribute(statement)) return success();
+    if (!cursor_.take(',')) return success();
+    const std::size_t begin = cursor_.at();
+    if (read_attribute(statement)) continue;
+    cursor_.move_to(begin);
+    cursor_.skip_to(",");
   }
 }
 

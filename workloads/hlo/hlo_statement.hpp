@@ -31,6 +31,7 @@ struct HloCallReference {
 struct HloStatement {
   std::string_view name, word;  // word: the opcode as written
   std::size_t at = 0;           // of the instruction's first character
+  std::size_t operands_at = 0;  // of the bracket behind the opcode
   bool is_root = false;
   SharedValue<HloShape> shape{};
   HloOperation operation{};

@@ -337,7 +337,7 @@ Expected<HloValue> ProgramWriter::made(Scope& scope, int i) {
     case HloOpcode::infeed:
     case HloOpcode::outfeed: return module_.problem(what, opcode_text(what) + " is not simulated: its other end is not in the module");
     case HloOpcode::custom_call: {
-      const HloCustomCall known = custom_call_of(scope.computation, what, module_.options().custom_calls);
+      const HloCustomCall known = custom_call_of(scope.computation, what, module_.options().counts.custom_calls);
       if (known.kind == HloCustomCall::Kind::to_host || known.kind == HloCustomCall::Kind::to_device) return move(scope, i, known.kind == HloCustomCall::Kind::to_host);
       if (known.kind != HloCustomCall::Kind::free || what.operands.empty()) return work(scope, i);
       HloValue value = operand(scope, i, 0);
@@ -434,7 +434,7 @@ Expected<HloValue> ProgramWriter::work(Scope& scope, int i) {
     local.opaque.dtype = bits_of(cost.type) <= 16 ? DType::bf16 : DType::f32;
     local.opaque.bytes = Bytes{static_cast<std::int64_t>(cost.bytes)};
     if (const auto& cycles = what.attributes->estimated_cycles; cycles && module_.options().clock_hz && *cycles > 0 && *cycles < std::int64_t{1} << 62)
-      local.opaque.time = ceil_to_clock(Seconds{static_cast<double>(*cycles) / *module_.options().clock_hz});
+      local.opaque.time = Seconds{static_cast<double>(*cycles) / *module_.options().clock_hz};
     op = std::move(local);
   }
   const TaskId id = task(what.name, std::move(op), reads, writes, std::move(ready), true);
@@ -525,7 +525,7 @@ Expected<HloValue> ProgramWriter::branch(Scope& scope, int i) {
   while (called(module_.module(), what, HloRole::branch, branches) != nullptr) ++branches;
   if (branches == 0 || what.operands.size() != branches + 1) return module_.problem(what, "expected a branch for each operand but the first");
   std::size_t chosen = 0;
-  if (const auto told = module_.options().branches.find(what.name); told != module_.options().branches.end()) {
+  if (const auto told = module_.options().counts.branches.find(what.name); told != module_.options().counts.branches.end()) {
     if (told->second < 0 || static_cast<std::size_t>(told->second) >= branches)
       return module_.problem(what, fmt::format("expected branch 0 to {}, found {}", branches - 1, told->second));
     chosen = static_cast<std::size_t>(told->second);
@@ -542,7 +542,7 @@ Expected<HloValue> ProgramWriter::loop(Scope& scope, int i) {
   const HloInstruction& what = at(scope, i);
   const HloComputation* body = called(module_.module(), what, HloRole::body);
   if (body == nullptr) return module_.problem(what, "expected a body, a computation");
-  const auto trips = trip_count_of(module_.module(), scope.computation, what, module_.options().trip_counts);
+  const auto trips = trip_count_of(module_.module(), scope.computation, what, module_.options().counts.trip_counts);
   if (!trips) return trips.error();
   const std::vector<const HloShape*> shapes = leaves_of(*what.shape);
   const std::vector<bool> invariant = invariant_leaves(*body);

@@ -118,6 +118,15 @@ Expected<Problem> make(const System& system, const PlannedTraining& planned) {
   return Problem{std::move(made->schedule), {planned.collectives, {}}, std::move(summary)};
 }
 
+Expected<Problem> make(const System& system, const HloSpec& spec) {
+  auto made = hlo_schedule(*spec.module, system.mesh, spec.options);
+  if (!made) return made.error();
+  ProblemSummary summary;
+  summary.algorithm = spec.module->is_scheduled ? "as compiled" : spec.options.order == HloScheduleOptions::Order::text ? "in text order" : "overlapped";
+  summary.hlo = std::make_shared<const HloRunSummary>(HloRunSummary{spec.module->name, made->instructions, spec.module->is_scheduled, std::move(made->opaque), std::move(made->notes)});
+  return Problem{std::move(made->schedule), spec.collectives, std::move(summary)};
+}
+
 Expected<Problem> make(const System& system, const ScheduleSpec& spec) {
   if (spec.schedule.mesh.devices() != system.mesh.devices())
     return Diagnostic{of_field("schedule"), fmt::format("the schedule's mesh is {}, the system's is {}: they must have as many devices",

@@ -55,7 +55,7 @@ Expected<Fields> with_plan(Fields fields);
 // ---- What -------------------------------------------------------------------------------------------------------------------------------
 
 /// The fields of which exactly one says what the problem is; of runs, and of comparisons.
-inline constexpr std::array<std::string_view, 8> problem_kinds{"gemm", "collective", "workload", "plan", "schedule", "msccl", "program", "training"};
+inline constexpr std::array<std::string_view, 10> problem_kinds{"gemm", "collective", "workload", "plan", "schedule", "msccl", "chakra", "hlo", "program", "training"};
 inline constexpr std::array<std::string_view, 6> compared_kinds{"gemm", "collective", "workload", "msccl", "program", "training"};
 /// The given one of `kinds`. Errors: none or several are given; fields that belong to another kind.
 Expected<std::string_view> problem_kind(const Fields& fields, std::span<const std::string_view> kinds = problem_kinds);
@@ -100,6 +100,11 @@ struct ComparedKernels {
 /// that are not named are computed as in `run`. all: every combination. No names: every algorithm of a single function; of several functions what `run` does
 /// and naive. Errors: unknown names; a function that the program does not have.
 Expected<std::vector<ComparedKernels>> compared_kernels(const std::vector<FieldText>& names, const ShardedProgram& program);
+
+/// What decides the loops, branches and custom-calls of a module: trip_count, branch, custom_call.
+Expected<HloCountOptions> read_hlo_counts(const Fields& fields);
+/// The module of `hlo`. Errors: those of read_hlo_file(); an order of a module that has its own.
+Expected<HloSpec> read_hlo_problem(const Fields& fields);
 
 /// "m=512,n=1024,k=256[,dtype=bf16]". Errors: missing, repeated, unknown or non-positive entries.
 Expected<GemmProblem> parse_gemm(const std::string& text, DType default_dtype, const SourceLocation& where);

@@ -109,6 +109,7 @@ Expected<Model> model_on(const System& system, const Schedule& lowered, const Ru
 
 Expected<LoweredProblem> lower_problem(const System& system, Problem problem, const RunOptions& options) {
   const Stopwatch build;
+  if (options.write_out_calls && has_calls(problem.schedule)) problem.schedule = inline_calls(problem.schedule);
   auto choices = choose_collectives(system, problem.schedule, problem.collectives, options);
   if (!choices) return choices.error();
   options.tell("lowering " + problem.schedule.name);
@@ -234,6 +235,7 @@ Expected<Run> prepare(const System& system, LoweredProblem lowered, const RunOpt
   run.row.result.trust = trust_of(system, system.machine.trust.covers.empty() ? std::vector<Coverage>{} : operations_of(problem, system),
                                   lowering_of(system, problem));
   run.row.result.build_s = lowered.build_s;
+  run.problem = std::make_shared<const Problem>(std::move(lowered.problem));
   run.row.result.wall_s = wall.seconds();
   return run;
 }

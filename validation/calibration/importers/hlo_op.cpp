@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "validation/calibration/importers/text_lines.hpp"
+#include "workloads/hlo/read_hlo.hpp"
 
 namespace podsim {
 
@@ -15,69 +16,16 @@ namespace {
 
 using enum ObservedOp;
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.'; }
-
-// Bits of an element.
-constexpr std::array<std::pair<std::string_view, int>, 20> element_bits = {
-    {{"pred", 8}, {"s4", 4},   {"s8", 8},       {"s16", 16},   {"s32", 32},          {"s64", 64},  {"u4", 4},
-     {"u8", 8},   {"u16", 16}, {"u32", 32},     {"u64", 64},   {"f16", 16},          {"bf16", 16}, {"f32", 32},
-     {"f64", 64}, {"c64", 64}, {"f8e4m3fn", 8}, {"f8e5m2", 8}, {"f8e4m3b11fnuz", 8}, {"c128", 128}}};
-
-std::optional<std::int64_t> number_at(std::string_view& text) {
-  std::int64_t value = 0;
-  const auto [rest, status] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (status != std::errc{}) return std::nullopt;
-  text.remove_prefix(static_cast<std::size_t>(rest - text.data()));
-  return value;
-}
-
-/// The position behind the bracket that closes the one at `begin`, or the end of the text.
-std::size_t behind_bracket(std::string_view text, std::size_t begin) {
-  int depth = 0;
-  for (std::size_t at = begin; at < text.size(); ++at) {
-    if (text[at] == '(' || text[at] == '{' || text[at] == '[') ++depth;
-    if ((text[at] == ')' || text[at] == '}' || text[at] == ']') && --depth == 0) return at + 1;
-  }
-  return text.size();
-}
-
-/// Behind `name` and its "=" in the attributes; empty if it is not there.
-std::string_view attribute(std::string_view text, std::string_view name) {
-  const std::string key = std::string{name} + '=';
-  const std::size_t at = text.find(key);
-  return at == std::string_view::npos ? std::string_view{} : text.substr(at + key.size());
-}
-
-/// Devices of the first group: {{0,1,2,3},{4,5,6,7}} or [8,4]<=[32]; 0: all, however many those are.
-int group_size(std::string_view groups) {
-  if (groups.starts_with('[')) {
-    groups.remove_prefix(1);
-    std::int64_t last = 0;
-    while (const auto number = number_at(groups)) {
-      last = *number;
-      if (!groups.starts_with(',')) break;
-      groups.remove_prefix(1);
-    }
-    return last > 0 && last <= most_observed_devices ? static_cast<int>(last) : 0;
-  }
-  if (!groups.starts_with("{{")) return 0;
-  const std::string_view group = groups.substr(2, groups.find('}') - 2);
-  return group.empty() ? 0 : static_cast<int>(std::min<std::ptrdiff_t>(std::ranges::count(group, ',') + 1, most_observed_devices));
+void append_arrays(const HloShape& shape, std::vector<HloShape>& arrays) {
+  if (shape.is_array()) arrays.push_back(shape);
+  for (const HloShape& element : shape.elements) append_arrays(element, arrays);
 }
 
 /// The length that all cycles of the pairs have: a permute is then one shift by 1 on rings of that size. 0: there are none, or other chains.
-int cycle_of(std::string_view pairs) {
-  pairs = pairs.substr(0, behind_bracket(pairs, 0));
+int cycle_of(const std::vector<SourceTarget>& pairs) {
   std::map<std::int64_t, std::int64_t> next;
-  for (std::size_t at = 0; (at = pairs.find_first_of("0123456789", at)) != std::string_view::npos;) {
-    std::string_view rest = pairs.substr(at);
-    const auto from = number_at(rest);
-    if (!from || !rest.starts_with(',')) return 0;
-    rest.remove_prefix(1);
-    const auto to = number_at(rest);
-    if (!to || !next.emplace(*from, *to).second) return 0;
-    at = pairs.size() - rest.size();
-  }
+  for (const auto& [source, target] : pairs)
+    if (!next.emplace(source, target).second) return 0;
   int length = 0;
   while (!next.empty()) {
     const std::int64_t begin = next.begin()->first;
@@ -128,13 +76,9 @@ std::optional<std::pair<std::int64_t, std::int64_t>> sides(const std::vector<std
 }  // namespace
 
 std::optional<Bytes> size_of(const HloShape& shape) {
-  const auto found = std::ranges::find(element_bits, std::string_view{shape.dtype}, [](const auto& type) { return type.first; });
-  if (found == element_bits.end()) return std::nullopt;
-  double bits = found->second;
-  for (const std::int64_t dim : shape.dims) bits *= static_cast<double>(dim);
-  const double bytes = std::ceil(bits / 8);
-  if (!(bytes >= 0) || bytes > static_cast<double>(most_observed_bytes.count())) return std::nullopt;
-  return Bytes{static_cast<std::int64_t>(bytes)};
+  const Bytes bytes = logical_bytes(shape);
+  if (!shape.is_array() || bytes > most_observed_bytes) return std::nullopt;
+  return bytes;
 }
 
 std::vector<HloShape> shapes_in(std::string_view text) {
@@ -142,55 +86,29 @@ std::vector<HloShape> shapes_in(std::string_view text) {
   for (std::size_t open = text.find('['); open != std::string_view::npos && shapes.size() < 4096; open = text.find('[', open + 1)) {
     std::size_t begin = open;
     while (begin > 0 && open - begin < 16 && std::isalnum(static_cast<unsigned char>(text[begin - 1])) != 0) --begin;
-    HloShape shape{std::string{text.substr(begin, open - begin)}, {}};
-    std::string_view rest = text.substr(open + 1);
-    bool closed = rest.starts_with(']');
-    while (!closed && shape.dims.size() < 64) {
-      if (rest.starts_with("<=")) rest.remove_prefix(2);
-      const auto dim = number_at(rest);
-      if (!dim || *dim < 0) break;
-      shape.dims.push_back(*dim);
-      closed = rest.starts_with(']');
-      if (!closed && !rest.starts_with(',')) break;
-      if (!closed) rest.remove_prefix(1);
-    }
-    const bool known =
-        std::ranges::find(element_bits, std::string_view{shape.dtype}, [](const auto& type) { return type.first; }) != element_bits.end();
-    if (closed && known) shapes.push_back(std::move(shape));
+    if (const auto shape = parse_hlo_shape(text, begin, {}); shape && shape->is_array()) shapes.push_back(*shape);
   }
   return shapes;
 }
 
 std::optional<HloOp> parse_hlo_op(std::string_view text) {
+  const auto line = parse_hlo_line(text);
+  if (!line) return std::nullopt;
+  const HloInstruction& instruction = line->instruction;
+  const HloAttributes& attributes = *instruction.attributes;
   HloOp op;
-  if (text.starts_with("ROOT ")) text.remove_prefix(5);
-  if (text.starts_with('%')) text.remove_prefix(1);
-  const std::size_t equals = text.find(" = ");
-  if (equals == std::string_view::npos || !std::ranges::all_of(text.substr(0, equals), is_word)) return std::nullopt;
-  op.name = std::string{text.substr(0, equals)};
-  text.remove_prefix(equals + 3);
-
-  const std::size_t space = text.starts_with('(') ? behind_bracket(text, 0) : text.find(' ');
-  if (space >= text.size()) return std::nullopt;
-  op.results = shapes_in(text.substr(0, space));
-  text.remove_prefix(text.find_first_not_of(' ', space) == std::string_view::npos ? text.size() : text.find_first_not_of(' ', space));
-
-  const std::size_t open = text.find('(');
-  if (open == std::string_view::npos || open == 0 || !std::ranges::all_of(text.substr(0, open), is_word)) return std::nullopt;
-  op.opcode = std::string{text.substr(0, open)};
-  const std::size_t close = behind_bracket(text, open);
-  op.operands = shapes_in(text.substr(open, close - open));
-
-  const std::string_view attributes = text.substr(close);
-  op.group = group_size(attribute(attributes, "replica_groups"));
-  if (const std::string_view pairs = attribute(attributes, "source_target_pairs"); !pairs.empty()) {
-    op.group = cycle_of(pairs);
+  op.name = instruction.name;
+  op.opcode = opcode_text(instruction);
+  append_arrays(*instruction.shape, op.results);
+  for (const auto& shape : line->operand_shapes)
+    if (shape) append_arrays(*shape, op.operands);
+  if (attributes.replica_groups && !attributes.replica_groups->is_all())
+    if (const std::int64_t size = attributes.replica_groups->size(0); size <= most_observed_devices) op.group = static_cast<int>(size);
+  if (!attributes.source_target_pairs.empty()) {
+    op.group = cycle_of(attributes.source_target_pairs);
     op.open_chain = op.group == 0;
   }
-  if (std::string_view dimensions = attribute(attributes, " dimensions"); dimensions.starts_with('{')) {
-    dimensions.remove_prefix(1);
-    if (const auto dimension = number_at(dimensions); dimension && *dimension >= 0 && *dimension < 64) op.dimension = static_cast<int>(*dimension);
-  }
+  if (!attributes.dimensions.empty() && attributes.dimensions.front() < 64) op.dimension = static_cast<int>(attributes.dimensions.front());
   return op;
 }
 
@@ -232,8 +150,8 @@ Expected<Observation> matmul_of(const std::vector<HloShape>& results, Flops flop
     row.k = static_cast<std::int64_t>(k);
     row.dtype = DType::bf16;
     for (const HloShape& any : results)
-      if (any.dtype == "bf16") return row;
-    row.dtype = dtype_named(shape.dtype);
+      if (any.type == HloType::bf16) return row;
+    row.dtype = dtype_named(name_of(shape.type));
     return row;
   }
   return Diagnostic{{}, "no result of two dimensions"};
@@ -271,7 +189,7 @@ Expected<Observation> observation_of(const HloOp& op, const ProfiledOp& profiled
   row.bytes = input;
   row.time = profiled.time;
   if (*kind == all_gather || *kind == reduce_scatter) row.array_dim = op.dimension;
-  row.dtype = dtype_named((known ? op.operands : op.results).front().dtype);
+  row.dtype = dtype_named(name_of((known ? op.operands : op.results).front().type));
   return row;
 }
 

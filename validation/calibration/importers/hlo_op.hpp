@@ -1,4 +1,4 @@
-// Parses one operation of a profile from its line of HLO text, and converts it to an observation.
+// One operation of a profile, from its line of HLO text (workloads/hlo reads it), and its conversion to an observation.
 #pragma once
 
 #include <optional>
@@ -7,25 +7,20 @@
 #include <vector>
 
 #include "validation/calibration/importers/imported.hpp"
+#include "workloads/hlo/hlo_shape.hpp"
 
 namespace podsim {
 
-/// `bf16[512,1024]`; a scalar has no dimension.
-struct HloShape {
-  std::string dtype;
-  std::vector<std::int64_t> dims;
-};
-
-/// Its bytes without padding; nullopt for types without data, or beyond 2^42 bytes.
+/// Bytes of a shape without padding; nullopt for types without data, or beyond 2^42 bytes.
 std::optional<Bytes> size_of(const HloShape& shape);
 
-/// All shapes in a text, skipping layouts and names; at most 4096.
+/// All arrays in a text, skipping names and what is no shape; at most 4096.
 std::vector<HloShape> shapes_in(std::string_view text);
 
 /// `%all-gather.1 = bf16[2048,8192]{1,0} all-gather(bf16[512,8192]{1,0} %p), replica_groups=[8,4]<=[32], dimensions={0}`
 struct HloOp {
   std::string name, opcode;
-  std::vector<HloShape> results, operands;  // operands: empty if the text does not give their shapes
+  std::vector<HloShape> results, operands;  // arrays, those of tuples one by one; operands: empty if the text does not give their shapes
   int group = 0;                            // devices that take part: from replica_groups, or the cycle length of source_target_pairs; 0: not stated
   bool open_chain = false;                  // source_target_pairs that do not form cycles of equal length
   std::optional<int> dimension{};           // the first of dimensions={}

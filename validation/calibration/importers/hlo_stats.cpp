@@ -104,7 +104,7 @@ Status Table::read_collective(const CsvRow& row) {
     found.devices = static_cast<int>(large / small);
   }
   const auto shapes = shapes_in(text(row, "input_shape"));
-  if (!shapes.empty()) found.dtype = dtype_named(shapes.front().dtype);
+  if (!shapes.empty()) found.dtype = dtype_named(name_of(shapes.front().type));
   if (text(row, "in_megacore_fusion") == "yes") found.schedule = ObservedSchedule::overlapped;
   found.source = field(row, "hlo_op").text;
   found.where = row.where;

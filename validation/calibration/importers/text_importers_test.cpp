@@ -228,7 +228,7 @@ TEST(HloOp, WhatIsNoOperationIsNone) {
   for (const char* text : {"", "%", "%a = ", "%a = f32[", "%a = f32[8] ", "%a = f32[8] add", "a b = f32[8] add(", "%a = (f32[8] add("})
     EXPECT_FALSE(parse_hlo_op(text)) << text;
   EXPECT_TRUE(shapes_in("f32[1,f32[-1]f32[99999999999999999999]").empty());
-  EXPECT_FALSE(size_of(HloShape{"f32", {1 << 30, 1 << 30}}));
+  EXPECT_FALSE(size_of(HloShape{HloType::f32, {1 << 30, 1 << 30}}));
 }
 
 }  // namespace

@@ -1,0 +1,27 @@
+// Along which axes a collective of a module runs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "workloads/hlo/hlo_module.hpp"
+
+namespace podsim {
+
+struct HloCollectiveAxes {
+  /// Names, most significant first. nullopt: the groups are no axes of the mesh. Without a mesh those that the groups themselves name (mesh['x'=4]
+  /// {'x'}).
+  std::optional<std::vector<std::string>> axes{};
+  std::optional<PermuteShift> shift{};  // of a collective-permute along one axis of a mesh
+  std::string groups;                   // as they are written; of a collective-permute its pairs
+  std::int64_t group_size = 0;          // devices that take part together; 0 if groups differ in size
+};
+
+/// `mesh` has the module's devices in the order of their ids, or is nullptr. Errors: ids beyond the devices.
+Expected<HloCollectiveAxes> collective_axes(const HloModule& module, const HloInstruction& collective, const Mesh* mesh);
+
+/// "{{0,1},{1,0}}"
+std::string to_text(const std::vector<SourceTarget>& pairs);
+
+}  // namespace podsim

@@ -1,0 +1,101 @@
+// Mutated modules: the reader and what counts give a value or an error, never a crash, and never take more than linear time.
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "sim/base/rng.hpp"
+#include "workloads/hlo/hlo_memory.hpp"
+#include "workloads/hlo/hlo_summary.hpp"
+#include "workloads/hlo/testing.hpp"
+
+namespace podsim {
+namespace {
+
+constexpr std::string_view seed_module =
+    "HloModule m, is_scheduled=true, input_output_alias={ {}: (0, {}, may-alias) }, num_partitions=4\n"
+    "%add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }\n"
+    "%fused (q: f32[8,16], w: f32[16,4]) -> f32[8,4] {\n  %q = f32[8,16]{1,0:T(8,128)S(1)} parameter(0)\n  %w = f32[16,4] parameter(1)\n"
+    "  ROOT %c = f32[8,4] convolution(%q, %w), window={}, dim_labels=bf_io->bf, backend_config={\"window_config\":{\"estimated_cycles\":\"12\"}}\n}\n"
+    "%body (t: (s32[], f32[8,16])) -> (s32[], f32[8,16]) {\n  %t = (s32[], f32[8,16]) parameter(0)\n  %i = s32[] get-tuple-element(%t), index=0\n"
+    "  %x = f32[8,16] get-tuple-element(%t), index=1\n"
+    "  %ps = (f32[8,16], f32[8,16], u32[]) collective-permute-start(%x), channel_id=1, source_target_pairs={{0,1},{1,2},{2,3},{3,0}}\n"
+    "  %pd = f32[8,16] collective-permute-done(%ps)\n  %one = s32[] constant(1)\n  %n = s32[] add(%i, %one)\n"
+    "  ROOT %r = (s32[], f32[8,16]) tuple(%n, %pd)\n}\n"
+    "%cond (t: (s32[], f32[8,16])) -> pred[] {\n  %t = (s32[], f32[8,16]) parameter(0)\n  %j = s32[] get-tuple-element(%t), index=0\n"
+    "  %four = s32[] constant(4)\n  ROOT %lt = pred[] compare(%j, %four), direction=LT\n}\n"
+    "ENTRY %main (x: f32[8,16], w: f32[16,4]) -> f32[8,4] {\n  %x = f32[8,16] parameter(0), sharding={devices=[4,1]<=[4]}\n  %w = f32[16,4] parameter(1)\n"
+    "  %zero = s32[] constant(0)\n  %tuple = (s32[], f32[8,16]) tuple(%zero, %x)\n  %while = (s32[], f32[8,16]) while(%tuple), condition=%cond, body=%body\n"
+    "  %y = f32[8,16] get-tuple-element(%while), index=1\n  %ar = f32[8,16] all-reduce(%y), replica_groups=mesh['a'=2,'b'=2] {'b'}, channel_id=2, "
+    "use_global_device_ids=true, to_apply=%add\n  ROOT %out = f32[8,4] fusion(%ar, %w), kind=kOutput, calls=%fused\n}\n";
+
+class Mutants {
+ public:
+  explicit Mutants(std::uint64_t seed) : random_{seed} {}
+
+  std::string next(std::string_view module) {
+    std::string text{module};
+    for (int i = random_.between(1, 4); i > 0; --i) mutate(text);
+    return text;
+  }
+
+ private:
+  void mutate(std::string& text) {
+    if (text.empty()) return;
+    const std::size_t at = random_.below(text.size());
+    static const std::vector<std::string> words{"(",        ")",       "{",    "}",         "[",   "]",         ",",     "=",      "%",    "\"",     "\n",   " ",    "->",
+                                                "f32[8]",   "ROOT ",   "4611686018427387904", "-1", "0",     "9223372036854775807", "{...}", "%x",   "%body", "ENTRY ", "/*", "*/",
+                                                "constant", "-start(", "-done(", "calls=%fused", "T(8,128)", "S(1)", "<=[4]", "x", "_",    "?",      "tuple("};
+    switch (random_.below(6)) {
+      case 0: text.erase(at, 1 + random_.below(8)); break;
+      case 1: text.insert(at, words[random_.below(words.size())]); break;
+      case 2: text[at] = static_cast<char>(random_.below(128)); break;
+      case 3: {  // a piece of it somewhere else
+        const std::string piece = text.substr(at, random_.below(80));
+        text.insert(random_.below(text.size()), piece);
+        break;
+      }
+      case 4: {  // another number
+        const std::size_t digit = text.find_first_of("0123456789", at);
+        if (digit != std::string::npos) text.replace(digit, 1, std::to_string(random_.next() >> random_.below(64)));
+        break;
+      }
+      default: text.resize(at); break;  // cut off
+    }
+  }
+  Rng random_;
+};
+
+TEST(ReadHlo, HundredThousandMutantsGiveAValueOrAnError) {
+  Mutants mutants{2027};
+  const Machine machine;
+  int read = 0, counted = 0;
+  for (int i = 0; i < 100000; ++i) {
+    const std::string text = mutants.next(seed_module);
+    const bool tolerant = i % 2 == 0;
+    const auto module = parse_hlo(text, "m", {.tolerant = tolerant});
+    if (!module) {
+      ASSERT_FALSE(to_text(module.error()).empty());
+      continue;
+    }
+    ++read;
+    for (const HloComputation& computation : module->computations)
+      for (const HloInstruction& instruction : computation.instructions) {
+        for (const HloCall& call : instruction.calls) ASSERT_LT(static_cast<std::size_t>(call.computation), module->computations.size());
+        for (const int operand : instruction.operands) ASSERT_LT(operand, static_cast<int>(computation.instructions.size()));
+        ASSERT_LE(logical_bytes(*instruction.shape).count(), std::int64_t{1} << 60);
+      }
+    if (const auto memory = peak_memory_of(*module)) ASSERT_GE(memory->hbm.count(), 0);
+    HloCountOptions options;
+    options.tolerant = tolerant;
+    const auto summary = summary_of(*module, machine, options);
+    if (!summary) ASSERT_FALSE(to_text(summary.error()).empty());
+    counted += summary ? 1 : 0;
+  }
+  // Mutants that are all refused at once would test nothing.
+  EXPECT_GT(read, 20000);
+  EXPECT_GT(counted, 20000);
+}
+
+}  // namespace
+}  // namespace podsim
