@@ -130,10 +130,9 @@ struct MscclOrder {
 /// slots), so that a send waits for no receive.
 ///
 ///   cost    O(steps log steps)
-///   errors  at the step or thread block: two thread blocks of a GPU with the same connection; a step that waits for one that does not exist, or that
-///   does
-///           not tell others when it is done; what is sent and not received, or received and not sent, or of other sizes at the two ends; steps that
-///           wait for each other
+///   errors  at the step or thread block: two thread blocks of a GPU with the same connection; a step that waits for one that does not exist, or
+///           that does not tell others when it is done; what is sent and not received, or received and not sent, or of other sizes at the two
+///           ends; steps that wait for each other
 Expected<MscclOrder> order_of(const MscclAlgorithm& algorithm);
 
 }  // namespace podsim

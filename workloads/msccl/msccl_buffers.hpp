@@ -10,8 +10,8 @@ namespace podsim {
 ///
 ///   in place   all-reduce, all-to-all, broadcast, reduce: input and output are the chunks of `output`, into which the input is placed first
 ///              all-gather: the input is block number (own device) of `output`
-///              reduce-scatter: the output is block number (own device) of `work`, into which the input is placed first, and which is placed in the
-///              output last
+///              reduce-scatter: the output is block number (own device) of `work`, into which the input is placed first, and which is placed in
+///              the output last
 class MscclBuffers {
  public:
   /// Errors: numbers of chunks that do not suit the collective (null: any will do), or differ between GPUs; `input` that is not as many chunks of

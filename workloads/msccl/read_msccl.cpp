@@ -91,9 +91,8 @@ class Reader {
                  receive = xml_.integer(tb, "recv", -1, last_gpu), channel = xml_.integer(tb, "chan", 0, algorithm_.channels - 1);
       for (const auto* number : {&id, &send, &receive, &channel})
         if (!*number) return number->error();
-      for (const char* peer : {"send", "recv"})
-        if (std::string_view{tb.attribute(peer).value()} == std::to_string(gpu_id))
-          return Diagnostic{xml_.where(tb.attribute(peer)), fmt::format("expected another GPU than {} itself as {}", gpu_id, peer)};
+      for (const auto& [name, peer] : {std::pair{"send", *send}, {"recv", *receive}})
+        if (peer == gpu_id) return Diagnostic{xml_.where(tb.attribute(name)), fmt::format("expected another GPU than {} itself as {}", gpu_id, name)};
       const auto number = static_cast<std::size_t>(*id);
       if (seen[number]) return Diagnostic{xml_.where(tb.attribute("id")), fmt::format("expected every thread block once, found {} twice", *id)};
       seen[number] = true;

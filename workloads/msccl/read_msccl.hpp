@@ -23,10 +23,9 @@ inline constexpr std::int64_t most_moved_chunks = std::int64_t{1} << 22;  // of 
 ///
 /// All attributes are needed but those in brackets. GPUs and thread blocks stand in any order, each id once; steps are numbered from 0.
 ///
-///   errors   with line and column: what is no XML; unknown, missing or repeated elements and attributes; values of another form or out of range,
-///   such as
-///            chunks that the buffer does not have; steps that need a connection that their thread block lacks; what order_of() finds; more than the
-///            limits
+///   errors   with line and column: what is no XML; unknown, missing or repeated elements and attributes; values of another form or out of range
+///            (chunks that the buffer does not have); steps that need a connection that their thread block lacks; what order_of() finds; more than
+///            the limits
 ///   source   microsoft/msccl-tools, msccl/language/ir.py; Azure/msccl-scheduler, the algorithms of its images
 Expected<MscclAlgorithm> read_msccl(std::string_view text, const std::string& file);
 

@@ -95,6 +95,7 @@ TEST(ReadMsccl, SaysWhereAndWhatIsWrong) {
       {with("tb id=\"1\"", "tb id=\"0\""), "f:13:13: expected every thread block once, found 0 twice"},
       {with("tb id=\"1\"", "tb id=\"2\""), "f:10:13: expected id from 0 to 1, found \"2\""},
       {with("send=\"1\"", "send=\"0\""), "f:10:22: expected another GPU than 0 itself as send"},
+      {with("send=\"1\"", "send=\"-0\""), "f:10:22: expected another GPU than 0 itself as send"},
       {with("chan=\"1\"", "chan=\"2\""), "f:4:40: expected chan from 0 to 1, found \"2\""},
       {with("type=\"s\"", "type=\"send\""), "f:5:25: expected the type nop, s, r, cpy, re, rcs, rrc, rrs or rrcs, found \"send\""},
       {with("send=\"1\" recv=\"-1\"", "send=\"-1\" recv=\"1\""), "f:11:25: expected a thread block with send for a step s, found send=\"-1\""},
