@@ -107,6 +107,12 @@ class LiveRanges {
     return static_cast<int>(versions_.size()) - 1;
   }
 
+  /// The leaf is a value that there was before; the version made for it takes no place.
+  void replace(int& leaf, int value) {
+    versions_[static_cast<std::size_t>(leaf)].sizes = {};
+    leaf = value;
+  }
+
   Leaves new_versions(const HloShape& shape, int i) {
     std::vector<const HloShape*> leaves;
     append_leaves(shape, leaves);
@@ -191,7 +197,7 @@ class LiveRanges {
     if (!shape.is_tuple() || shape.elements.size() < 2 || instruction.opcode == HloOpcode::all_reduce) return leaves;
     const std::size_t held = instruction.opcode == HloOpcode::copy ? 1 : 0, begin = first_leaf(shape, held);
     if (leaves_of(shape.elements[held]) == operands.size())
-      std::copy(operands.begin(), operands.end(), leaves.begin() + static_cast<std::ptrdiff_t>(begin));
+      for (std::size_t n = 0; n < operands.size(); ++n) replace(leaves[begin + n], operands[n]);
     return leaves;
   }
 
@@ -230,7 +236,7 @@ class LiveRanges {
     if (before == nullptr || before->size() != leaves.size()) return leaves;
     for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
       if (body != nullptr && leaf < body->unchanged.size() && body->unchanged[leaf])
-        leaves[leaf] = (*before)[leaf];
+        replace(leaves[leaf], (*before)[leaf]);
       else
         versions_[static_cast<std::size_t>(leaves[leaf])].previous = (*before)[leaf];
     }
