@@ -174,7 +174,9 @@ class LiveRanges {
         if (begin + count > first->size()) return new_versions(shape, i);
         return {first->begin() + static_cast<std::ptrdiff_t>(begin), first->begin() + static_cast<std::ptrdiff_t>(begin + count)};
       }
-      case HloOpcode::dynamic_update_slice: return {new_version(shape, i, first != nullptr && first->size() == 1 ? first->front() : -1)};
+      case HloOpcode::dynamic_update_slice:
+        if (first == nullptr || first->size() != 1 || count != 1) return new_versions(shape, i);
+        return {new_version(shape, i, first->front())};
       case HloOpcode::fusion: return fused(i, instruction);
       case HloOpcode::while_: return looped(i, instruction);
       case HloOpcode::call:
@@ -260,6 +262,7 @@ class LiveRanges {
         const auto result = leaf_at(*at(computation_.root).shape, alias.output);
         if (!result || static_cast<std::size_t>(alias.parameter) >= computation_.parameters.size()) continue;
         const int number = computation_.parameters[static_cast<std::size_t>(alias.parameter)];
+        if (number == HloInstruction::missing) continue;
         const auto parameter = leaf_at(*at(number).shape, alias.parameter_index);
         if (!parameter) continue;
         Version& place = versions_[static_cast<std::size_t>(values_[static_cast<std::size_t>(number)][*parameter])];

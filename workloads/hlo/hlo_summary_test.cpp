@@ -138,7 +138,7 @@ std::string loop(std::int64_t first, const std::string& add, std::int64_t step, 
       "HloModule m\n%b {{ t = (s32[], s32[]) parameter(0)\n i = s32[] get-tuple-element(t), index=0\n n = s32[] get-tuple-element(t), index=1\n k = "
       "s32[] constant({})\n"
       " c = s32[] copy(i)\n j = s32[] {}\n ROOT r = (s32[], s32[]) tuple(j, n) }}\n"
-      "%compare {{ u = s32[] parameter(0)\n v = s32[] parameter(1)\n ROOT w = pred[] compare({}), direction={} }}\n"
+      "%compare {{ u = s32[] parameter(0)\n v = s32[] parameter(1)\n ROOT lt = pred[] compare({}), direction={} }}\n"
       "%c {{ t = (s32[], s32[]) parameter(0)\n i = s32[] get-tuple-element(t), index=0\n n = s32[] get-tuple-element(t), index=1\n"
       " ROOT f = pred[] fusion(i, n), kind=kLoop, calls=%compare }}\n"
       "ENTRY e {{ a = s32[] constant({})\n z = s32[] constant({})\n t = (s32[], s32[]) tuple(a, z)\n"
@@ -181,13 +181,13 @@ TEST(HloSummary, TripCountsFollowFromConditions) {
   EXPECT_EQ(trips(loop(0, "multiply(c, k)", 2, "u, v", 8, "LT"), {{"w", 9}}), 9);
   EXPECT_EQ(trips(loop(0, "add(c, k)", 1, "u, v", std::int64_t{1} << 62, "LT")), std::int64_t{1} << 62);
   EXPECT_EQ(summary_error(module_of(loop(0, "add(c, k)", 1, "u, v", std::int64_t{1} << 62, "LT"))),
-            "m:15:7: expected at most 2^53 executions of an instruction, got more of \"w\"");
+            "m:19:2: expected at most 2^53 executions of an instruction, got more of \"w\"");
 }
 
 TEST(HloSummary, UnknownTripCountsAreErrorsThatNameTheLoop) {
   const HloModule module = module_of(loop(0, "multiply(c, k)", 2, "u, v", 8, "LT"));
   EXPECT_EQ(summary_error(module),
-            "m:15:7: how often does the loop \"w\" run? Neither its backend_config nor its condition tells; `trip_count` w=N does");
+            "m:19:2: how often does the loop \"w\" run? Neither its backend_config nor its condition tells; `trip_count` w=N does");
   HloCountOptions options;
   options.tolerant = true;
   const HloSummary summary = summarised(module, options);
@@ -272,9 +272,9 @@ TEST(HloSummary, UnknownAttributesAreCounted) {
 
 TEST(HloTraffic, SlicesAndUpdatesAreCountedForThemselves) {
   const HloModule module = module_of(
-      "HloModule m\n%f { a = f32[100,8] parameter(0)\n i = s32[] parameter(1)\n b = f32[1,8] parameter(2)\n ROOT u = f32[100,8] "
+      "HloModule m\n%f { a = f32[100,8] parameter(0)\n i = s32[] parameter(1)\n b = f32[1,8] parameter(2)\n ROOT fuu = f32[100,8] "
       "dynamic-update-slice(a, b, i, i) }\n"
-      "%g { a = f32[100,8] parameter(0)\n i = s32[] parameter(1)\n s = f32[1,8] dynamic-slice(a, i, i), dynamic_slice_sizes={1,8}\n ROOT n = "
+      "%g { a = f32[100,8] parameter(0)\n i = s32[] parameter(1)\n s = f32[1,8] dynamic-slice(a, i, i), dynamic_slice_sizes={1,8}\n ROOT gn = "
       "f32[1,8] negate(s) }\n"
       "ENTRY e { x = f32[100,8] parameter(0)\n i = s32[] parameter(1)\n b = f32[1,8] parameter(2)\n v = f32[100,8]{1,0:S(1)} parameter(3)\n"
       " s = f32[1,8] dynamic-slice(x, i, i), dynamic_slice_sizes={1,8}\n u = f32[100,8] dynamic-update-slice(x, b, i, i)\n"

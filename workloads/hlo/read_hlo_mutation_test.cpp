@@ -37,7 +37,7 @@ class Mutants {
 
   std::string next(std::string_view module) {
     std::string text{module};
-    for (int i = random_.between(1, 4); i > 0; --i) mutate(text);
+    for (int i = random_.between(1, 2); i > 0; --i) mutate(text);
     return text;
   }
 
@@ -120,11 +120,12 @@ TEST(ReadHlo, HundredThousandMutantsGiveAValueOrAnError) {
         for (const int operand : instruction.operands) ASSERT_LT(operand, static_cast<int>(computation.instructions.size()));
         ASSERT_LE(logical_bytes(*instruction.shape).count(), std::int64_t{1} << 60);
       }
-    if (const auto memory = peak_memory_of(*module)) ASSERT_GE(memory->hbm.count(), 0);
+    const auto memory = peak_memory_of(*module);
+    ASSERT_TRUE(!memory || memory->hbm.count() >= 0);
     HloCountOptions options;
     options.tolerant = tolerant;
     const auto summary = summary_of(*module, machine, options);
-    if (!summary) ASSERT_FALSE(to_text(summary.error()).empty());
+    ASSERT_TRUE(summary || !to_text(summary.error()).empty());
     counted += summary ? 1 : 0;
   }
   // Mutants that are all refused at once would test nothing.
