@@ -209,7 +209,7 @@ std::string rest_text(const ShownHlo& shown) {
   for (const HloAttributeCount& attribute : summary.unknown_attributes)
     text += fmt::format("unknown attribute {} x {}: first on line {}\n", quoted(attribute.name), attribute.count, attribute.first.line);
   for (const HloWarning& warning : summary.warnings)
-    text += fmt::format("warning: {}: {} times, first at {}:{}:{}\n", warning.message, warning.count, warning.first.file, warning.first.line,
+    text += fmt::format("warning: {} x {}, first at {}:{}:{}\n", warning.message, warning.count, warning.first.file, warning.first.line,
                         warning.first.column);
   return text;
 }
