@@ -57,6 +57,14 @@ TEST(ParseBytes, RefusesPartsOfBytesAndMoreThan63Bits) {
   EXPECT_THAT(parse_bytes("1e10 TB", here).error().message, HasSubstr("below 2^63"));
 }
 
+TEST(ParseFlops, IsAnAmountWithItsUnit) {
+  EXPECT_EQ(parse_flops("2.5 TFLOP", here)->count(), 2.5e12);
+  EXPECT_EQ(parse_flops("0FLOP", here)->count(), 0);
+  EXPECT_EQ(to_text(parse_flops("2", here).error()),
+            "m:14:9: an amount of work needs a unit (FLOP, kFLOP, MFLOP, GFLOP, TFLOP, PFLOP, EFLOP, ZFLOP), got \"2\"");
+  EXPECT_THAT(parse_flops("2 TFLOP/s", here).error().message, HasSubstr("did you mean \"TFLOP\""));
+}
+
 TEST(ParseRate, AsksForTheUnit) {
   EXPECT_EQ(to_text(parse_bytes_per_second("45", here).error()),
             "m:14:9: a bandwidth needs a unit (B/s, kB/s, MB/s, GB/s, TB/s, PB/s, KiB/s, MiB/s, GiB/s, TiB/s, PiB/s), got \"45\"");

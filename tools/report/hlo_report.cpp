@@ -47,6 +47,7 @@ class ExecutionSum {
     rough_ += static_cast<double>(amount) * static_cast<double>(count);
   }
   [[nodiscard]] double rough() const { return rough_; }
+  [[nodiscard]] std::string text() const { return exact_ ? grouped(sum_) : fmt::format("{:.4g}", rough_); }
   [[nodiscard]] Json json() const { return exact_ ? Json(sum_) : Json(rough_); }
 
  private:
@@ -110,10 +111,10 @@ class AlikeRows {
   void add(const std::string& kind, const std::string& instruction, std::int64_t count, std::vector<std::string> cells) {
     cells.insert(cells.begin(), kind);
     const auto [found, is_new] = numbers_.try_emplace(cells, rows_.size());
-    if (is_new) rows_.push_back({instruction, 0, 0, cells});
+    if (is_new) rows_.push_back({instruction, 0, {}, cells});
     Row& row = rows_[found->second];
     ++row.instructions;
-    row.count += static_cast<double>(count);
+    row.count.add(1, count);
   }
   [[nodiscard]] std::string text(std::size_t left) const {
     if (rows_.empty()) return {};
@@ -121,7 +122,7 @@ class AlikeRows {
     for (const Row& row : rows_) {
       std::vector<std::string> line{row.cells[0],
                                     row.instructions == 1 ? row.instruction : fmt::format("{} and {} more", row.instruction, row.instructions - 1),
-                                    fmt::format("{:.0f}", row.count)};
+                                    row.count.text()};
       line.insert(line.end(), row.cells.begin() + 1, row.cells.end());
       cells.push_back(std::move(line));
     }
@@ -132,7 +133,7 @@ class AlikeRows {
   struct Row {
     std::string instruction;
     std::int64_t instructions = 0;
-    double count = 0;
+    ExecutionSum count;
     std::vector<std::string> cells;
   };
   std::vector<std::string> heading_;
@@ -159,7 +160,7 @@ std::string collectives_text(const ShownHlo& shown, const std::vector<Collective
   }
   std::string text = alike.text(2);
   for (const auto& [kind, sum] : sums)
-    text += fmt::format("{}: {:.0f} executions, {} of input per device\n", kind, sum.first.rough(), bytes_text(sum.second.rough()));
+    text += fmt::format("{} x {}: {} of input per device\n", kind, sum.first.text(), bytes_text(sum.second.rough()));
   return text + (sums.empty() ? "" : "\n");
 }
 
@@ -175,7 +176,7 @@ std::string products_text(const ShownHlo& shown) {
         {std::to_string(product.m), std::to_string(product.n), std::to_string(product.k), std::to_string(product.batch), grouped(product.flops)});
   }
   if (shown.summary.products.empty()) return "no products\n\n";
-  return alike.text(2) + fmt::format("products: {:.0f} executions, {} per device\n\n", executions.rough(), to_text(Flops{flops.rough()}));
+  return alike.text(2) + fmt::format("products x {}: {} FLOPs per device\n\n", executions.text(), flops.text());
 }
 
 std::string windows_text(const ShownHlo& shown) {
@@ -200,15 +201,15 @@ std::string rest_text(const ShownHlo& shown) {
   for (const HloOpaqueCount& call : summary.opaque) opaque.add(call.target, name_at(shown.module, call.place), call.count, {to_text(call.bytes)});
   std::string text = copies.text(2) + calls.text(2) + opaque.text(2);
   for (const HloLoopCount& loop : summary.loops)
-    text += fmt::format("loop {}: {} iterations ({}), run {} times\n", name_at(shown.module, loop.place), loop.trips.count,
-                        loop.trips.source == HloTripCount::Source::condition ? "by its condition" : source_text(loop.trips.source), loop.count);
+    text += fmt::format("loop {} x {}: {} iterations ({})\n", name_at(shown.module, loop.place), grouped(loop.count), grouped(loop.trips.count),
+                        loop.trips.source == HloTripCount::Source::condition ? "by its condition" : source_text(loop.trips.source));
   for (const HloBranchCount& branch : summary.branches)
-    text += fmt::format("conditional {}: branch {} ({}), run {} times\n", name_at(shown.module, branch.place), branch.branch,
-                        branch.given ? "given" : "the longest", branch.count);
+    text += fmt::format("conditional {} x {}: branch {} ({})\n", name_at(shown.module, branch.place), grouped(branch.count), branch.branch,
+                        branch.given ? "given" : "the longest");
   for (const HloAttributeCount& attribute : summary.unknown_attributes)
-    text += fmt::format("unknown attribute {}: {} times, first on line {}\n", quoted(attribute.name), attribute.count, attribute.first.line);
+    text += fmt::format("unknown attribute {} x {}: first on line {}\n", quoted(attribute.name), attribute.count, attribute.first.line);
   for (const HloWarning& warning : summary.warnings)
-    text += fmt::format("warning: {}: {} times, first at {}:{}:{}\n", warning.message, warning.count, warning.first.file, warning.first.line,
+    text += fmt::format("warning: {} x {}, first at {}:{}:{}\n", warning.message, warning.count, warning.first.file, warning.first.line,
                         warning.first.column);
   return text;
 }

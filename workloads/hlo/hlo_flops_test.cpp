@@ -43,17 +43,20 @@ TEST(HloFlops, WindowsOfHeadsCountValidTapsOnly) {
             (HloProduct{1, 128 * 32, 64, 512, 2LL * 128 * 32 * 64 * 512}));
   EXPECT_EQ(product_in("bf16[128,32,64]", "bf16[32,64,512]", "bf16[128,512,1] convolution(%x, %w), window={size=32}, dim_labels=b0f_0io->bf0"),
             (HloProduct{1, 128, 512, 32 * 64, 2LL * 128 * 512 * 32 * 64}));
-  EXPECT_EQ(product_in("bf16[128,512]", "bf16[512,64]", "bf16[128,64] convolution(%x, %w), dim_labels=bf_io->bf"), (HloProduct{1, 128, 64, 512, 2LL * 128 * 64 * 512}));
+  EXPECT_EQ(product_in("bf16[128,512]", "bf16[512,64]", "bf16[128,64] convolution(%x, %w), dim_labels=bf_io->bf"),
+            (HloProduct{1, 128, 64, 512, 2LL * 128 * 64 * 512}));
   EXPECT_EQ(product_in("bf16[128,512]", "bf16[64,512]", "bf16[128,64] convolution(%x, %w), dim_labels=bf_oi->bf").k, 512);
   EXPECT_EQ(product_in("bf16[128,512]", "bf16[128,64]", "bf16[512,64] convolution(%x, %w), dim_labels=fb_io->bf").k, 128);
 }
 
 TEST(HloFlops, GroupsOfFeaturesMultiplyApart) {
   // A depthwise convolution: one input feature per group.
-  EXPECT_EQ(product_in("f32[1,8,16]", "f32[3,1,16]", "f32[1,6,16] convolution(%x, %w), window={size=3}, dim_labels=b0f_0io->b0f, feature_group_count=16"),
-            (HloProduct{16, 6, 1, 3, 2LL * 6 * 16 * 3}));
-  EXPECT_EQ(product_in("f32[8,8,4]", "f32[3,4,6]", "f32[4,6,6] convolution(%x, %w), window={size=3}, dim_labels=b0f_0io->b0f, batch_group_count=2").flops,
-            2LL * 4 * 6 * 6 * 3 * 4);
+  EXPECT_EQ(
+      product_in("f32[1,8,16]", "f32[3,1,16]", "f32[1,6,16] convolution(%x, %w), window={size=3}, dim_labels=b0f_0io->b0f, feature_group_count=16"),
+      (HloProduct{16, 6, 1, 3, 2LL * 6 * 16 * 3}));
+  EXPECT_EQ(
+      product_in("f32[8,8,4]", "f32[3,4,6]", "f32[4,6,6] convolution(%x, %w), window={size=3}, dim_labels=b0f_0io->b0f, batch_group_count=2").flops,
+      2LL * 4 * 6 * 6 * 3 * 4);
 }
 
 std::int64_t counted_taps(const HloWindowDimension& w, std::int64_t inputs, std::int64_t outputs) {
@@ -70,7 +73,8 @@ std::int64_t counted_taps(const HloWindowDimension& w, std::int64_t inputs, std:
 TEST(HloFlops, ValidTapsAreThoseThatAreCounted) {
   Rng random{3};
   for (int round = 0; round < 1000; ++round) {
-    const HloWindowDimension window{random.between(0, 24), random.between(1, 6), random.between(-8, 30), 0, random.between(1, 7), random.between(1, 6), random.below(2) == 1};
+    const HloWindowDimension window{random.between(0, 24), random.between(1, 6), random.between(-8, 30), 0,
+                                    random.between(1, 7),  random.between(1, 6), random.below(2) == 1};
     const std::int64_t inputs = random.between(0, 40), outputs = random.between(0, 40);
     ASSERT_EQ(valid_taps(window, inputs, outputs), counted_taps(window, inputs, outputs))
         << fmt::format("size {} stride {} low {} lhs {} rhs {} inputs {} outputs {}", window.size, window.stride, window.pad_low, window.lhs_dilate,

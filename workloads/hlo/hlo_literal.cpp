@@ -13,10 +13,11 @@ constexpr std::size_t most_numbers = std::size_t{1} << 20;
 
 class LiteralText {
  public:
-  LiteralText(HloCursor& cursor, const HloShape& shape, HloLiteral& literal) : cursor_{cursor}, shape_{shape}, literal_{literal} {}
+  LiteralText(HloCursor& cursor, const HloShape& shape, HloLiteral& literal)
+      : cursor_{cursor}, shape_{shape}, literal_{literal}, begin_{cursor.at()} {}
 
   Status read() {
-    const std::size_t begin = cursor_.at();
+    const std::size_t begin = begin_;
     if (!shape_.is_array()) return skip(HloLiteral::Kind::unread);
     const std::int64_t elements = elements_of(shape_);
     if (elements > static_cast<std::int64_t>(most_numbers)) return skip(HloLiteral::Kind::unread);
@@ -49,7 +50,10 @@ class LiteralText {
   Status skip(HloLiteral::Kind kind) {
     literal_ = {};
     literal_.kind = kind;
-    cursor_.skip_to("");
+    // From the opening bracket of constant( to before its closing one.
+    cursor_.move_to(begin_ - 1);
+    if (!cursor_.take_balanced()) return cursor_.expected("\")\" behind a constant");
+    cursor_.move_to(cursor_.at() - 1);
     return success();
   }
 
@@ -99,6 +103,7 @@ class LiteralText {
   HloCursor& cursor_;
   const HloShape& shape_;
   HloLiteral& literal_;
+  std::size_t begin_;
 };
 
 }  // namespace

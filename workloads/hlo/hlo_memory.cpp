@@ -107,6 +107,12 @@ class LiveRanges {
     return static_cast<int>(versions_.size()) - 1;
   }
 
+  /// The leaf is a value that there was before; the version made for it takes no place.
+  void replace(int& leaf, int value) {
+    versions_[static_cast<std::size_t>(leaf)].sizes = {};
+    leaf = value;
+  }
+
   Leaves new_versions(const HloShape& shape, int i) {
     std::vector<const HloShape*> leaves;
     append_leaves(shape, leaves);
@@ -168,7 +174,9 @@ class LiveRanges {
         if (begin + count > first->size()) return new_versions(shape, i);
         return {first->begin() + static_cast<std::ptrdiff_t>(begin), first->begin() + static_cast<std::ptrdiff_t>(begin + count)};
       }
-      case HloOpcode::dynamic_update_slice: return {new_version(shape, i, first != nullptr && first->size() == 1 ? first->front() : -1)};
+      case HloOpcode::dynamic_update_slice:
+        if (first == nullptr || first->size() != 1 || count != 1) return new_versions(shape, i);
+        return {new_version(shape, i, first->front())};
       case HloOpcode::fusion: return fused(i, instruction);
       case HloOpcode::while_: return looped(i, instruction);
       case HloOpcode::call:
@@ -191,7 +199,7 @@ class LiveRanges {
     if (!shape.is_tuple() || shape.elements.size() < 2 || instruction.opcode == HloOpcode::all_reduce) return leaves;
     const std::size_t held = instruction.opcode == HloOpcode::copy ? 1 : 0, begin = first_leaf(shape, held);
     if (leaves_of(shape.elements[held]) == operands.size())
-      std::copy(operands.begin(), operands.end(), leaves.begin() + static_cast<std::ptrdiff_t>(begin));
+      for (std::size_t n = 0; n < operands.size(); ++n) replace(leaves[begin + n], operands[n]);
     return leaves;
   }
 
@@ -230,7 +238,7 @@ class LiveRanges {
     if (before == nullptr || before->size() != leaves.size()) return leaves;
     for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
       if (body != nullptr && leaf < body->unchanged.size() && body->unchanged[leaf])
-        leaves[leaf] = (*before)[leaf];
+        replace(leaves[leaf], (*before)[leaf]);
       else
         versions_[static_cast<std::size_t>(leaves[leaf])].previous = (*before)[leaf];
     }
@@ -254,6 +262,7 @@ class LiveRanges {
         const auto result = leaf_at(*at(computation_.root).shape, alias.output);
         if (!result || static_cast<std::size_t>(alias.parameter) >= computation_.parameters.size()) continue;
         const int number = computation_.parameters[static_cast<std::size_t>(alias.parameter)];
+        if (number == HloInstruction::missing) continue;
         const auto parameter = leaf_at(*at(number).shape, alias.parameter_index);
         if (!parameter) continue;
         Version& place = versions_[static_cast<std::size_t>(values_[static_cast<std::size_t>(number)][*parameter])];

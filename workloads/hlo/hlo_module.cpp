@@ -20,15 +20,7 @@ std::size_t instructions_of(const HloModule& module) {
 }
 
 std::int64_t devices_of(const HloModule& module) {
-  if (module.num_partitions) return module.replica_count * *module.num_partitions;
-  std::int64_t devices = module.replica_count;
-  for (const HloComputation& computation : module.computations)
-    for (const HloInstruction& instruction : computation.instructions) {
-      const HloAttributes& attributes = *instruction.attributes;
-      if (attributes.replica_groups && !attributes.replica_groups->is_all()) devices = std::max(devices, attributes.replica_groups->largest() + 1);
-      for (const auto& [source, target] : attributes.source_target_pairs) devices = std::max({devices, source + 1, target + 1});
-    }
-  return devices;
+  return module.num_partitions ? module.replica_count * *module.num_partitions : std::max(module.replica_count, module.named_devices);
 }
 
 HloGroupMode group_mode_of(const HloAttributes& attributes) {

@@ -159,6 +159,7 @@ struct HloModule {
   bool is_scheduled = false;
   std::int64_t replica_count = 1;
   std::optional<std::int64_t> num_partitions{};  // as written; devices_of() tells the devices where it is not
+  std::int64_t named_devices = 1;                // devices that replica groups and permutes name: the largest id + 1
   std::vector<HloAlias> aliases{};
   std::vector<HloDonor> donors{};
   std::vector<HloAttribute> others{};          // of the header, verbatim
@@ -173,7 +174,7 @@ struct HloModule {
 /// Instructions of all computations.
 std::size_t instructions_of(const HloModule& module);
 
-/// replica_count * num_partitions; where num_partitions is not told, the devices that replica groups and permutes name. 1 where nothing does.
+/// replica_count * num_partitions; where num_partitions is not told, named_devices, at least replica_count.
 std::int64_t devices_of(const HloModule& module);
 
 /// Of a collective: what its ids count.

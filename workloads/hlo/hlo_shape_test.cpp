@@ -22,7 +22,7 @@ TEST(HloShape, TilesRoundUpTheMostMinorDimensions) {
   EXPECT_EQ(device_bytes(shape_of("bf16[5,9,300]{2,1,0:T(8,128)(2,1)}")), Bytes{5 * 16 * 384 * 2});
   EXPECT_EQ(device_bytes(shape_of("f32[]{:T(128)}")), Bytes{512});
   EXPECT_EQ(device_bytes(shape_of("s8[1000]{0:T(1024)(128)(4,1)}")), Bytes{1024});
-  EXPECT_EQ(device_bytes(shape_of("f32[2,3,5]{2,1,0:T(2,*,128)}")), Bytes{2 * 3 * 128 * 4});
+  EXPECT_EQ(device_bytes(shape_of("f32[2,3,5]{2,1,0:T(2,*,128)}")), Bytes{2 * 128 * 4});
   EXPECT_EQ(device_bytes(shape_of("f32[0,7]{1,0:T(8,128)}")), Bytes{});
   EXPECT_EQ(logical_bytes(shape_of("f32[3,100]{1,0:T(8,128)}")), Bytes{1200});
 }
@@ -43,8 +43,8 @@ TEST(HloShape, BytesAreToldByMemorySpace) {
 }
 
 TEST(HloShape, PrintsWhatItReads) {
-  for (const char* text : {"f32[]", "bf16[512,1024]{1,0:T(8,128)(2,1)}", "(s32[]{:T(128)}, (), (f8e4m3fn[<=4,?]))", "token[]", "s8[8]{0:T(1024)(128)(4,1)S(1)}",
-                           "f32[4,4]{1,0:D(D,C)}", "f32[4]{0:T(128)L(1024)E(32)S(5)}", "u32[3]{0:#(u32)*(u64)}"}) {
+  for (const char* text : {"f32[]", "bf16[512,1024]{1,0:T(8,128)(2,1)}", "(s32[]{:T(128)}, (), (f8e4m3fn[<=4,?]))", "token[]",
+                           "s8[8]{0:T(1024)(128)(4,1)S(1)}", "f32[4,4]{1,0:D(D,C)}", "f32[4]{0:T(128)L(1024)E(32)S(5)}", "u32[3]{0:#(u32)*(u64)}"}) {
     const HloShape shape = shape_of(text);
     EXPECT_EQ(to_text(shape), text);
     EXPECT_EQ(shape_of(to_text(shape)), shape);
@@ -58,7 +58,8 @@ TEST(HloShape, ErrorsSayWhereAndWhat) {
   EXPECT_EQ(shape_error("f32[2"), "s:1:6: expected \",\" and the next dimension, or \"]\", got the end");
   EXPECT_EQ(shape_error("f32[2,2]{1,1}"), "s:1:12: expected each of the 2 dimensions once in a layout, got \"1}\"");
   EXPECT_EQ(shape_error("f32[2]{0:T(0)}"), "s:1:12: expected the extent of a tile, got \"0)}\"");
-  EXPECT_EQ(shape_error("(f32[2], f32[9007199254740992,9007199254740992])"), "s:1:10: expected a shape of at most 2^60 bytes, got \"f32[9007199254740992,9007199254740992])\"");
+  EXPECT_EQ(shape_error("(f32[2], f32[9007199254740992,9007199254740992])"),
+            "s:1:10: expected a shape of at most 2^60 bytes, got \"f32[9007199254740992,9007199254740992])\"");
   EXPECT_NE(shape_error(std::string(1000, '(')), "");
 }
 

@@ -78,19 +78,27 @@ class Counter {
                             fmt::format("expected at most 2^53 executions of an instruction, got more of {}", quoted(instruction.name))};
         executions_[callee].counts[to] = sum;
       }
-      if ((call.fused || call.asynchronous) && !owners_[callee]) {
-        const auto& owner = owners_[static_cast<std::size_t>(place.computation)];
-        owners_[callee] = owner ? *owner : place;
+      if (!call.fused && !call.asynchronous) continue;
+      // A computation may be called both ways, each by another outermost caller.
+      for (const std::size_t beside : {0U, 1U}) {
+        const bool runs = beside == 0 ? from.counts[0] + from.counts[Executions::fused] > 0 : from.beside_core() > 0;
+        const auto& owner = owners_[static_cast<std::size_t>(place.computation)][beside];
+        auto& owned = owners_[callee][call.asynchronous ? 1 : beside];
+        if (runs && !owned) owned = owner ? *owner : place;
       }
     }
     return success();
   }
 
   /// The instruction that runs what is in a computation: of a fused or asynchronous one its outermost caller.
+  [[nodiscard]] HloPlace runs_as(const HloPlace& place, bool asynchronous) const {
+    const Executions& executions = executions_[static_cast<std::size_t>(place.computation)];
+    const auto& owner = owners_[static_cast<std::size_t>(place.computation)][asynchronous ? 1 : 0];
+    return owner && (asynchronous || executions.counts[0] == 0) ? *owner : place;
+  }
   [[nodiscard]] HloPlace runs_as(const HloPlace& place) const {
     const Executions& executions = executions_[static_cast<std::size_t>(place.computation)];
-    const auto& owner = owners_[static_cast<std::size_t>(place.computation)];
-    return owner && executions.counts[0] == 0 ? *owner : place;
+    return runs_as(place, executions.beside_core() == executions.all());
   }
 
   void list(int c) {
@@ -134,12 +142,13 @@ class Counter {
         row.result_bytes = logical_bytes(*slice);
       }
     const bool own_start = instruction.phase == HloPhase::start && !instruction.attributes->is_sync;
-    if (const auto found = window_of_start_.find(row.runs_as); found != window_of_start_.end()) row.window = found->second;
     const std::int64_t beside = own_start ? executions.all() : executions.beside_core();
     for (const bool asynchronous : {true, false}) {
       row.asynchronous = asynchronous;
       row.count = asynchronous ? beside : executions.all() - beside;
-      if (!asynchronous) row.window.reset();
+      row.runs_as = own_start ? place : runs_as(place, asynchronous);
+      const auto window = window_of_start_.find(row.runs_as);
+      row.window = asynchronous && window != window_of_start_.end() ? std::optional{window->second} : std::nullopt;
       if (row.count > 0) summary_.collectives.push_back(row);
     }
   }
@@ -180,7 +189,7 @@ class Counter {
   const HloCosts& costs_;
   const HloCountOptions& options_;
   std::vector<Executions> executions_;
-  std::vector<std::optional<HloPlace>> owners_;
+  std::vector<std::array<std::optional<HloPlace>, 2>> owners_;  // by the core, asynchronously
   std::map<HloPlace, std::size_t> window_of_start_;
   std::unordered_map<std::string, std::size_t> attribute_numbers_;
   std::vector<HloAttributeCount> attributes_;

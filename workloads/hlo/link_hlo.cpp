@@ -141,6 +141,13 @@ Status link_hlo(HloModule& module, const HloLinks& links, const std::vector<HloL
     return Diagnostic{module.where(*cyclic),
                       fmt::format("expected computations that do not call themselves, but {} closes a cycle", quoted(cyclic->name))};
   order.apply();
+  for (const HloComputation& computation : module.computations)
+    for (const HloInstruction& instruction : computation.instructions) {
+      const HloAttributes& attributes = *instruction.attributes;
+      if (attributes.replica_groups) module.named_devices = std::max(module.named_devices, attributes.replica_groups->largest() + 1);
+      for (const auto& [source, target] : attributes.source_target_pairs)
+        module.named_devices = std::max({module.named_devices, source + 1, target + 1});
+    }
   return success();
 }
 

@@ -13,8 +13,8 @@
 
 namespace podsim {
 
-/// Larger texts are refused as soon as their size is known: a module in memory takes about five times its text.
-inline constexpr Bytes most_hlo_bytes{std::int64_t{512} << 20};
+/// Larger texts are refused as soon as their size is known: a module in memory takes about six times its text.
+inline constexpr Bytes most_hlo_bytes{std::int64_t{256} << 20};
 
 struct ReadHloOptions {
   /// Takes cut files: without ENTRY, with missing computations, operands of unknown name, an end in the middle. Each is a counted warning.

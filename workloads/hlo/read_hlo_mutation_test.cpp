@@ -24,8 +24,10 @@ constexpr std::string_view seed_module =
     "  ROOT %r = (s32[], f32[8,16]) tuple(%n, %pd)\n}\n"
     "%cond (t: (s32[], f32[8,16])) -> pred[] {\n  %t = (s32[], f32[8,16]) parameter(0)\n  %j = s32[] get-tuple-element(%t), index=0\n"
     "  %four = s32[] constant(4)\n  ROOT %lt = pred[] compare(%j, %four), direction=LT\n}\n"
-    "ENTRY %main (x: f32[8,16], w: f32[16,4]) -> f32[8,4] {\n  %x = f32[8,16] parameter(0), sharding={devices=[4,1]<=[4]}\n  %w = f32[16,4] parameter(1)\n"
-    "  %zero = s32[] constant(0)\n  %tuple = (s32[], f32[8,16]) tuple(%zero, %x)\n  %while = (s32[], f32[8,16]) while(%tuple), condition=%cond, body=%body\n"
+    "ENTRY %main (x: f32[8,16], w: f32[16,4]) -> f32[8,4] {\n  %x = f32[8,16] parameter(0), sharding={devices=[4,1]<=[4]}\n  %w = f32[16,4] "
+    "parameter(1)\n"
+    "  %zero = s32[] constant(0)\n  %tuple = (s32[], f32[8,16]) tuple(%zero, %x)\n  %while = (s32[], f32[8,16]) while(%tuple), condition=%cond, "
+    "body=%body\n"
     "  %y = f32[8,16] get-tuple-element(%while), index=1\n  %ar = f32[8,16] all-reduce(%y), replica_groups=mesh['a'=2,'b'=2] {'b'}, channel_id=2, "
     "use_global_device_ids=true, to_apply=%add\n  ROOT %out = f32[8,4] fusion(%ar, %w), kind=kOutput, calls=%fused\n}\n";
 
@@ -35,7 +37,7 @@ class Mutants {
 
   std::string next(std::string_view module) {
     std::string text{module};
-    for (int i = random_.between(1, 4); i > 0; --i) mutate(text);
+    for (int i = random_.between(1, 2); i > 0; --i) mutate(text);
     return text;
   }
 
@@ -43,9 +45,42 @@ class Mutants {
   void mutate(std::string& text) {
     if (text.empty()) return;
     const std::size_t at = random_.below(text.size());
-    static const std::vector<std::string> words{"(",        ")",       "{",    "}",         "[",   "]",         ",",     "=",      "%",    "\"",     "\n",   " ",    "->",
-                                                "f32[8]",   "ROOT ",   "4611686018427387904", "-1", "0",     "9223372036854775807", "{...}", "%x",   "%body", "ENTRY ", "/*", "*/",
-                                                "constant", "-start(", "-done(", "calls=%fused", "T(8,128)", "S(1)", "<=[4]", "x", "_",    "?",      "tuple("};
+    static const std::vector<std::string> words{"(",
+                                                ")",
+                                                "{",
+                                                "}",
+                                                "[",
+                                                "]",
+                                                ",",
+                                                "=",
+                                                "%",
+                                                "\"",
+                                                "\n",
+                                                " ",
+                                                "->",
+                                                "f32[8]",
+                                                "ROOT ",
+                                                "4611686018427387904",
+                                                "-1",
+                                                "0",
+                                                "9223372036854775807",
+                                                "{...}",
+                                                "%x",
+                                                "%body",
+                                                "ENTRY ",
+                                                "/*",
+                                                "*/",
+                                                "constant",
+                                                "-start(",
+                                                "-done(",
+                                                "calls=%fused",
+                                                "T(8,128)",
+                                                "S(1)",
+                                                "<=[4]",
+                                                "x",
+                                                "_",
+                                                "?",
+                                                "tuple("};
     switch (random_.below(6)) {
       case 0: text.erase(at, 1 + random_.below(8)); break;
       case 1: text.insert(at, words[random_.below(words.size())]); break;
@@ -85,11 +120,12 @@ TEST(ReadHlo, HundredThousandMutantsGiveAValueOrAnError) {
         for (const int operand : instruction.operands) ASSERT_LT(operand, static_cast<int>(computation.instructions.size()));
         ASSERT_LE(logical_bytes(*instruction.shape).count(), std::int64_t{1} << 60);
       }
-    if (const auto memory = peak_memory_of(*module)) ASSERT_GE(memory->hbm.count(), 0);
+    const auto memory = peak_memory_of(*module);
+    ASSERT_TRUE(!memory || memory->hbm.count() >= 0);
     HloCountOptions options;
     options.tolerant = tolerant;
     const auto summary = summary_of(*module, machine, options);
-    if (!summary) ASSERT_FALSE(to_text(summary.error()).empty());
+    ASSERT_TRUE(summary || !to_text(summary.error()).empty());
     counted += summary ? 1 : 0;
   }
   // Mutants that are all refused at once would test nothing.

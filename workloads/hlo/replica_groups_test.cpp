@@ -107,7 +107,8 @@ TEST(ReplicaGroups, IotaFormsAreTheirDefinition) {
     for (std::int64_t size = 1; size <= static_cast<std::int64_t>(ids.size()); ++size)
       if (static_cast<std::int64_t>(ids.size()) % size == 0) sizes.push_back(size);
     const std::int64_t size = sizes[random.below(sizes.size())];
-    const std::string text = fmt::format("[{},{}]<=[{}]T({})", static_cast<std::int64_t>(ids.size()) / size, size, fmt::join(dims, ","), fmt::join(order, ","));
+    const std::string text =
+        fmt::format("[{},{}]<=[{}]T({})", static_cast<std::int64_t>(ids.size()) / size, size, fmt::join(dims, ","), fmt::join(order, ","));
     ASSERT_EQ(listed(groups_of(text)), rows_of(transposed(ids, dims, order), size)) << text;
   }
 }
