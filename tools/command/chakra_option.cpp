@@ -46,7 +46,8 @@ Status write_chakra(const ChakraRequest& request, const Run& run) {
   if (!writer) return writer.error();
   for (int rank = 0; rank < writer->ranks(); ++rank)
     if (auto ok = write_file(chakra_file(request.prefix, rank), chakra_bytes(writer->trace(rank))); !ok) return ok.error();
-  if (writer->groups().empty()) return success();
+  // An earlier run's groups would be taken for this one's.
+  if (writer->groups().empty() && !file_exists(chakra_groups_file(request.prefix))) return success();
   return write_file(chakra_groups_file(request.prefix), groups_json(writer->groups()));
 }
 

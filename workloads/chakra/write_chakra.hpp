@@ -48,6 +48,7 @@ class ChakraWriter {
   struct OfProgram {
     std::vector<const Collective*> whole;  // by Origin::collective; null: written as it was lowered
     std::vector<std::size_t> launch;       // of each: the task
+    std::vector<std::string> labels;       // of each
     std::int32_t first_tag = 0;
   };
   ChakraRun run_;
