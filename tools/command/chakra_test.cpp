@@ -46,8 +46,10 @@ TEST(Chakra, GroupsOfAnEarlierRunDoNotStay) {
 
 TEST(Chakra, CallsAreWrittenOut) {
   const Folder folder;
-  for (const std::string given : {" --schedule algorithms/examples/two_calls.textproto", " --training workloads/training/examples/small.textproto --batch 8"}) {
-    const auto plain = json_of("run --machine tpu_v4 --slice 2x2" + given), told = json_of("run --machine tpu_v4 --slice 2x2" + given + " --chakra-out " + folder.file("t"));
+  for (const std::string given :
+       {" --schedule algorithms/examples/two_calls.textproto", " --training workloads/training/examples/small.textproto --batch 8"}) {
+    const auto plain = json_of("run --machine tpu_v4 --slice 2x2" + given),
+               told = json_of("run --machine tpu_v4 --slice 2x2" + given + " --chakra-out " + folder.file("t"));
     EXPECT_EQ(told["makespan_s"], plain["makespan_s"]) << given;
     EXPECT_EQ(json_of("run --machine tpu_v4 --slice 2x2 --chakra " + folder.file("t"))["makespan_s"], plain["makespan_s"]) << given;
   }
@@ -55,10 +57,13 @@ TEST(Chakra, CallsAreWrittenOut) {
 
 TEST(Chakra, TheMeshIsThatOfTheRunUnlessOneIsGiven) {
   const Folder folder;
-  ASSERT_EQ(podsim("run --machine ideal --slice 8 --mesh a=2,b=4 --collective all-reduce --axis b --bytes 64KiB --chakra-out " + folder.file("t")).status, exit_done);
+  ASSERT_EQ(
+      podsim("run --machine ideal --slice 8 --mesh a=2,b=4 --collective all-reduce --axis b --bytes 64KiB --chakra-out " + folder.file("t")).status,
+      exit_done);
   EXPECT_EQ(json_of("run --machine ideal --chakra " + folder.file("t"))["mesh"].dump(), R"({"a":2,"b":4})");
   EXPECT_EQ(json_of("run --machine ideal --slice 2x4 --mesh row=2,col=4 --chakra " + folder.file("t"))["mesh"].dump(), R"({"row":2,"col":4})");
-  for (int rank = 0; rank < 2; ++rank) static_cast<void>(folder.file("own." + std::to_string(rank) + ".et", test::metadata() + test::comp_micros(1, 5)));
+  for (int rank = 0; rank < 2; ++rank)
+    static_cast<void>(folder.file("own." + std::to_string(rank) + ".et", test::metadata() + test::comp_micros(1, 5)));
   EXPECT_EQ(json_of("run --machine ideal --chakra " + folder.file("own"))["mesh"].dump(), R"({"rank":2})");
 }
 

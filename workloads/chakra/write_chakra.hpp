@@ -20,7 +20,7 @@ struct ChakraRun {
   const Schedule& original;  // before its collectives were lowered; without calls
   const Model& model;        // of the lowered schedule, not folded
   const Timeline& timeline;
-  std::string collective_algorithm{};    // the policy that lowered the collectives
+  std::string collective_algorithm{};  // the policy that lowered the collectives
   std::optional<int> collective_chunks{};
 };
 
