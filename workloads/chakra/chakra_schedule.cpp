@@ -47,6 +47,7 @@ Expected<Classes> classes_of(const Mesh& mesh, const ChakraSource& read, GroupTa
     if (!trace) return trace.error();
     files.push_back(trace->file);
     if (rank == 0) found.algorithm = trace->collective_algorithm, found.chunks = trace->collective_chunks;
+    if (auto ok = groups.add(trace->groups); !ok) return Diagnostic{{trace->file}, ok.error().message};
     auto written = write_rank(mesh, groups, rank, cost, shifts, *trace, messages);
     if (!written) return written.error();
     const DeviceSet own = written->program.devices;

@@ -35,7 +35,7 @@ using ChakraSource = std::function<Expected<ChakraTrace>(int rank)>;
 ///   mem_load, mem_store   a copy from or to the host's memory, beside the core
 ///
 /// What podsim wrote itself (ChakraExtension) becomes what it was: to the same picosecond.
-/// `read` gives the trace of one rank; it is called at most twice for each. `groups`: of pg_name.
+/// `read` gives the trace of one rank; it is called at most twice for each. `groups`: of pg_name; they count before those that traces tell.
 /// Errors, with FILE and record: those of `read`; unmatched sends and receives; a rank that is none; a group that is not given, without the rank,
 /// along no axes, or with ranks whose traces have other nodes; collectives that podsim does not have (gather, scatter).
 Expected<ChakraSchedule> chakra_schedule(const Mesh& mesh, const ChakraSource& read, const ChakraGroups& groups, ChakraCost cost);

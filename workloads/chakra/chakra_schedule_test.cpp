@@ -247,6 +247,28 @@ TEST(ChakraSchedule, CollectivesOfGroupsRunAlongTheirAxes) {
   EXPECT_EQ(time_of(system, traces, groups, ChakraCost::recorded, {"ring", {}}), Picoseconds{6 * us}) << "both directions carry half of three shards";
 }
 
+TEST(ChakraSchedule, MetadataOfPyTorchTellsGroups) {
+  const Mesh mesh = system_with({{"machine", "ideal"}, {"slice", "2x4"}}).mesh;
+  const auto trace = [&](const std::string& ranks, const std::string& group) {
+    const std::string list = R"(['[{"pg_name": "7", "backend": "nccl", "ranks": )" + ranks + R"(}, {"pg_name": "8", "ranks": []}]'])";
+    return metadata() + record(node(1, metadata_node, {}, bytes(8, bytes(1, list)))) + coll(2, 0, 1600, {1}, attribute("pg_name", string_val, group));
+  };
+  const auto along = [&](const std::vector<std::string>& traces, const ChakraGroups& groups = {}) {
+    const auto schedule = schedule_of(mesh, traces, groups);
+    return schedule ? axes_text(mesh, std::get<Collective>(schedule->schedule.programs[0].tasks[1].op).axes) : to_text(schedule.error());
+  };
+  std::vector<std::string> halves;
+  for (int rank = 0; rank < 8; ++rank) halves.push_back(trace("[0, 1, 2, 3, 4, 5, 6, 7]", "7"));
+  EXPECT_EQ(along(halves), "row:1:2,col:1:4");
+  EXPECT_EQ(along(std::vector<std::string>(8, trace("[0]", "8"))), "row:1:2,col:1:4") << "no ranks: all";
+  EXPECT_EQ(along(halves, {{"7", {0, 4, 1, 5, 2, 6, 3, 7}}}), "col:1:4,row:1:2") << "the file counts first";
+  halves[5] = trace("[5]", "7");
+  EXPECT_EQ(along(halves), R"(t.5.et: process group "7": expected the ranks 0,1,2,3,4,5,6,7 of the traces before, found 5)");
+  EXPECT_EQ(along(std::vector<std::string>(8, trace("[8]", "7"))), R"(t.0.et: process group "7": expected ranks from 0 to 7, found 8)");
+  EXPECT_EQ(along(std::vector<std::string>(8, trace("[1, 1]", "7"))), R"(t.0.et: record 1: process group "7": expected each rank once, found [1,1])");
+  EXPECT_EQ(error_of(1, {metadata() + record(node(1, metadata_node, {}, bytes(8, bytes(1, "anything else"))))}), "none");
+}
+
 TEST(ChakraSchedule, InvolvedDimensionsCountFromTheLastAxis) {
   const System system = system_with({{"machine", "ideal"}, {"slice", "2x4"}});
   const auto along = [&](const std::string& bits) {

@@ -26,6 +26,22 @@ std::string listed(const std::vector<int>& group) {
 GroupTable::GroupTable(const Mesh& mesh, const ChakraGroups& groups) : mesh_{mesh}, groups_{groups} {
   every_.resize(static_cast<std::size_t>(mesh.devices()));
   std::iota(every_.begin(), every_.end(), 0);
+  for (const auto& [name, ranks] : groups) given_.insert(name);
+}
+
+Status GroupTable::add(const ChakraGroups& groups) {
+  for (const auto& [name, ranks] : groups) {
+    if (given_.contains(name)) continue;
+    for (const int rank : ranks)
+      if (rank >= mesh_.devices())
+        return Diagnostic{{}, fmt::format("process group {}: expected ranks from 0 to {}, found {}", quoted(name), mesh_.devices() - 1, rank)};
+    const std::vector<int>& all = ranks.empty() ? every_ : ranks;
+    if (const auto [known, is_new] = groups_.emplace(name, all); !is_new && known->second != all)
+      return Diagnostic{
+          {},
+          fmt::format("process group {}: expected the ranks {} of the traces before, found {}", quoted(name), listed(known->second), listed(all))};
+  }
+  return success();
 }
 
 Expected<std::vector<AxisView>> GroupTable::axes(const ChakraNode& node, int rank) {

@@ -16,6 +16,8 @@ namespace podsim {
 class GroupTable {
  public:
   GroupTable(const Mesh& mesh, const ChakraGroups& groups);
+  /// Groups that a trace tells; those given before count. Errors: a rank that is none; other ranks than a trace before said.
+  Status add(const ChakraGroups& groups);
 
   /// The axes of a collective's group. Errors: a message.
   Expected<std::vector<AxisView>> axes(const ChakraNode& node, int rank);
@@ -24,7 +26,8 @@ class GroupTable {
   [[nodiscard]] std::vector<AxisView> of_dimensions(const std::vector<bool>& involved) const;
 
   const Mesh& mesh_;
-  const ChakraGroups& groups_;
+  ChakraGroups groups_;
+  std::set<std::string> given_;  // not by traces
   std::vector<int> every_;
   std::map<std::string, std::set<int>> members_;
   std::map<std::string, std::vector<AxisView>> axes_;

@@ -102,7 +102,31 @@ std::string problem_of(const ChakraNode& node) {
   return {};
 }
 
-Expected<ChakraNode> node_of(std::string_view bytes, int number, const std::string& file) {
+/// Process groups as traces of PyTorch have them: a text in a list, of which the quotes and brackets are cut off, that is a list of
+/// {"pg_name": "7", "ranks": [0, 1]}. Anything else in a METADATA node has no meaning here. Errors: a message.
+Status read_groups(std::string_view values, ChakraGroups& groups) {
+  if (values.size() < 6) return success();
+  simdjson::dom::parser parser;
+  simdjson::dom::array list;
+  if (parser.parse(simdjson::padded_string{values.substr(2, values.size() - 4)}).get(list) != simdjson::SUCCESS) return success();
+  for (const auto element : list) {
+    std::string_view name;
+    simdjson::dom::array ranks;
+    if (element["pg_name"].get(name) != simdjson::SUCCESS || element["ranks"].get(ranks) != simdjson::SUCCESS) continue;
+    std::vector<int> group;
+    std::set<std::int64_t> seen;
+    for (const auto each : ranks) {
+      std::int64_t rank = -1;
+      if (each.get(rank) != simdjson::SUCCESS || rank < 0 || rank > 1 << 24 || !seen.insert(rank).second)
+        return Diagnostic{{}, fmt::format("process group {}: expected each rank once, found {}", quoted(name), simdjson::minify(ranks))};
+      group.push_back(static_cast<int>(rank));
+    }
+    groups[std::string{name}] = std::move(group);
+  }
+  return success();
+}
+
+Expected<ChakraNode> node_of(std::string_view bytes, int number, const std::string& file, ChakraGroups& groups) {
   ChakraProtoMsg::Node message;
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
     return chakra_error(file, number, "expected a Node, found bytes that are none");
@@ -117,6 +141,8 @@ Expected<ChakraNode> node_of(std::string_view bytes, int number, const std::stri
   node.data_deps.assign(message.data_deps().begin(), message.data_deps().end());
   node.start_micros = message.start_time_micros();
   node.duration_micros = message.duration_micros();
+  if (node.type == ChakraType::metadata)
+    if (const auto read = read_groups(message.inputs().values(), groups); !read) return chakra_error(file, number, read.error().message);
   std::string problem = read_attributes(message, node);
   if (problem.empty()) problem = problem_of(node);
   if (!problem.empty()) return chakra_error(file, number, problem);
@@ -178,7 +204,7 @@ Expected<ChakraTrace> parse_chakra(std::string_view bytes, const std::string& fi
       if (auto ok = read_metadata(record->bytes, trace); !ok) return ok.error();
     } else {
       if (record->bytes.empty()) break;  // readers of this format stop there
-      auto node = node_of(record->bytes, number, file);
+      auto node = node_of(record->bytes, number, file, trace.groups);
       if (!node) return node.error();
       const auto [first, is_new] = records.try_emplace(node->id, number);
       if (!is_new) return chakra_error(file, number, fmt::format("expected an id of its own, found {}, that of record {}", node->id, first->second));

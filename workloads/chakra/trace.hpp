@@ -58,6 +58,9 @@ struct ChakraNode {
   friend bool operator==(const ChakraNode&, const ChakraNode&) = default;
 };
 
+/// The ranks of each process group, in group order, by the group's id.
+using ChakraGroups = std::map<std::string, std::vector<int>>;
+
 struct ChakraTrace {
   std::string file;  // for messages
   std::string version;
@@ -65,10 +68,8 @@ struct ChakraTrace {
   int collective_chunks = 0;         // 0: not given
   std::string mesh;                  // podsim's metadata: "row=4,col=2"
   std::vector<ChakraNode> nodes;
+  ChakraGroups groups{};  // that METADATA nodes of PyTorch traces tell; no ranks: all
 };
-
-/// The ranks of each process group, in group order, by the group's id.
-using ChakraGroups = std::map<std::string, std::vector<int>>;
 
 /// "traces/ring.3.et"
 std::string chakra_file(const std::string& prefix, int rank);
