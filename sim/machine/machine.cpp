@@ -165,7 +165,11 @@ WorkTime local_work(const Machine& machine, const Program& program, const Task& 
     for (std::size_t i = 0; i < local.reads.size(); ++i) add_traffic(local.reads[i], i);
     for (std::size_t i = 0; i < local.writes.size(); ++i) add_traffic(local.writes[i], local.reads.size() + i);
   }
-  if (is_opaque && local.opaque.time) return {*local.opaque.time, local.opaque.launch, local.opaque.rest, bytes};
+  if (is_opaque && local.opaque.time) {
+    const OpaqueCost& cost = local.opaque;
+    const double most = machine.chip.hbm_bandwidth.count() * (*cost.time - cost.launch - cost.rest).count();
+    return {*cost.time, cost.launch, cost.rest, bytes > most * (1 + 1e-9) ? most : bytes};  // of its own bytes none is cut by rounding
+  }
   const LocalFlops flops = flops_of(local);
   const auto dtype_of = [&](const Region& region) { return program.buffers[region.buffer.index()].dtype; };
   const DType dtype = is_opaque ? local.opaque.dtype : dtype_of(local.reads.empty() ? local.writes.front() : local.reads.front());

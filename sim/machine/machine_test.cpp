@@ -141,6 +141,8 @@ TEST_F(LocalCosts, AnOpaqueOperationCostsWhatItStates) {
   EXPECT_DOUBLE_EQ(time(opaque), 123e-6) << "in place of everything else";
   const WorkTime work = local_work(machine, program, {"", opaque, {}, {}, {}});
   EXPECT_EQ(work.bytes, 5000);
+  opaque.opaque.bytes = Bytes{1'000'000};
+  EXPECT_DOUBLE_EQ(local_work(machine, program, {"", opaque, {}, {}, {}}).bytes, 118e-6 * 1e9) << "what memory gives in that time";
   EXPECT_EQ(work.launch, Seconds{2e-6});
   EXPECT_EQ(work.rest, Seconds{3e-6});
   EXPECT_DOUBLE_EQ(time(Local{LocalKind::opaque, {}, {}}), 1e-6) << "without operands, too";

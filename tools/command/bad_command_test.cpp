@@ -69,7 +69,7 @@ TEST(BadCommand, Verbs) {
 
 TEST(BadCommand, Options) {
   expect_each({
-      {"run --colective all-gather", "unknown option \"--colective\", did you mean \"--collective\" or \"--collectives\"?; --help lists the options"},
+      {"run --colective all-gather", "unknown option \"--colective\", did you mean \"--collective\", \"--collectives\" or \"--chakra-collectives\"?; --help lists the options"},
       {"run --zzz", "unknown option \"--zzz\"; --help lists the options"},
       {"run -x", "unknown option \"-x\"; --help lists the options"},
       {"run --machine", "the required argument for option '--machine' is missing"},

@@ -22,9 +22,11 @@ std::string groups_json(const ChakraGroups& groups) {
 }  // namespace
 
 OptionGroup chakra_options() {
-  return {{"chakra-out", output_file("PREFIX", written_traces),
-           "write the run as Chakra execution traces PREFIX.<rank>.et, one per\ndevice, which run again by --chakra PREFIX; every device is simulated"},
-          {"chakra-collectives", word("whole|lowered", "whole"), "how --chakra-out writes collectives: whole, or as the sends and receives\nthat they are made of"}};
+  return {
+      {"chakra-out", output_file("PREFIX", written_traces),
+       "write the run as Chakra execution traces PREFIX.<rank>.et, one per\ndevice, which run again by --chakra PREFIX; every device is simulated"},
+      {"chakra-collectives", word("whole|lowered", "whole"),
+       "how --chakra-out writes collectives: whole, or as the sends and receives\nthat they are made of"}};
 }
 
 Expected<std::optional<ChakraRequest>> chakra_request(const Options& options) {
@@ -46,7 +48,8 @@ Status write_chakra(const ChakraRequest& request, const Run& run) {
   if (!writer) return writer.error();
   for (int rank = 0; rank < writer->ranks(); ++rank)
     if (auto ok = write_file(chakra_file(request.prefix, rank), chakra_bytes(writer->trace(rank))); !ok) return ok.error();
-  if (writer->groups().empty()) return success();
+  // An earlier run's groups would be taken for this one's.
+  if (writer->groups().empty() && !file_exists(chakra_groups_file(request.prefix))) return success();
   return write_file(chakra_groups_file(request.prefix), groups_json(writer->groups()));
 }
 

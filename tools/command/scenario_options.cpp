@@ -68,7 +68,7 @@ OptionGroup one_problem() {
           {"schedule", input_file("FILE"), "a saved schedule, textproto or binary (podsim show schedule -o FILE writes one)"},
           {"msccl", input_file("FILE.xml"), "a collective of all devices as an algorithm of MSCCL, with --bytes"},
           {"chakra", input_file("PREFIX", chakra_files),
-       "Chakra execution traces PREFIX.<rank>.et; rank r is device r of the\nmesh (left out with --slice: one axis of all ranks)"},
+       "Chakra execution traces PREFIX.<rank>.et; rank r is device r of the\nmesh. Without --mesh: as podsim wrote it down, else one axis of all\nranks (without --slice)"},
           {"chakra-groups", input_file("FILE.json"),
        "the ranks of their process groups, as {\"1\": [0,1], \"2\": [2,3]};\nleft out: PREFIX.groups.json, if there is one"},
           {"chakra-cost", word("recorded|flops", "recorded"),

@@ -31,12 +31,13 @@ std::vector<std::int64_t> list_of(const Attribute& from) { return {from.int64_li
 
 /// In the order in which they are written.
 const std::array<Rule, 32> rules{{
-    {"is_cpu_op", Attribute::kBoolVal, [](const Attribute& a, ChakraNode& n) { n.is_cpu_op = a.bool_val(); },
-     [](const ChakraNode&) { return true; }, [](const ChakraNode& n, Attribute& a) { a.set_bool_val(n.is_cpu_op); }},
+    {"is_cpu_op", Attribute::kBoolVal, [](const Attribute& a, ChakraNode& n) { n.is_cpu_op = a.bool_val(); }, [](const ChakraNode&) { return true; },
+     [](const ChakraNode& n, Attribute& a) { a.set_bool_val(n.is_cpu_op); }},
     {"num_ops", Attribute::kInt64Val, [](const Attribute& a, ChakraNode& n) { n.num_ops = a.int64_val(); },
      [](const ChakraNode& n) { return n.type == ChakraType::comp; }, [](const ChakraNode& n, Attribute& a) { a.set_int64_val(n.num_ops); }},
     {"tensor_size", Attribute::kUint64Val, [](const Attribute& a, ChakraNode& n) { n.tensor_size = a.uint64_val(); },
-     [](const ChakraNode& n) { return n.type == ChakraType::comp || is_memory(n); }, [](const ChakraNode& n, Attribute& a) { a.set_uint64_val(n.tensor_size); }},
+     [](const ChakraNode& n) { return n.type == ChakraType::comp || is_memory(n); },
+     [](const ChakraNode& n, Attribute& a) { a.set_uint64_val(n.tensor_size); }},
     {"comm_type", Attribute::kInt64Val, [](const Attribute& a, ChakraNode& n) { n.comm_type = a.int64_val(); }, is_collective,
      [](const ChakraNode& n, Attribute& a) { a.set_int64_val(n.comm_type); }},
     {"comm_size", Attribute::kInt64Val, [](const Attribute& a, ChakraNode& n) { n.comm_size = a.int64_val(); },
@@ -51,11 +52,14 @@ const std::array<Rule, 32> rules{{
      [](const ChakraNode& n) { return (is_collective(n) || is_half(n)) && !n.pg_name.empty(); },
      [](const ChakraNode& n, Attribute& a) { a.set_string_val(n.pg_name); }},
     {"comm_priority", Attribute::kInt32Val, [](const Attribute& a, ChakraNode& n) { n.comm_priority = a.int32_val(); },
-     [](const ChakraNode& n) { return is_collective(n) && n.comm_priority != 0; }, [](const ChakraNode& n, Attribute& a) { a.set_int32_val(n.comm_priority); }},
+     [](const ChakraNode& n) { return is_collective(n) && n.comm_priority != 0; },
+     [](const ChakraNode& n, Attribute& a) { a.set_int32_val(n.comm_priority); }},
     {"comm_src", Attribute::kInt32Val, [](const Attribute& a, ChakraNode& n) { n.comm_src = a.int32_val(); },
-     [](const ChakraNode& n) { return is_half(n) && n.comm_src.has_value(); }, [](const ChakraNode& n, Attribute& a) { a.set_int32_val(*n.comm_src); }},
+     [](const ChakraNode& n) { return is_half(n) && n.comm_src.has_value(); },
+     [](const ChakraNode& n, Attribute& a) { a.set_int32_val(*n.comm_src); }},
     {"comm_dst", Attribute::kInt32Val, [](const Attribute& a, ChakraNode& n) { n.comm_dst = a.int32_val(); },
-     [](const ChakraNode& n) { return is_half(n) && n.comm_dst.has_value(); }, [](const ChakraNode& n, Attribute& a) { a.set_int32_val(*n.comm_dst); }},
+     [](const ChakraNode& n) { return is_half(n) && n.comm_dst.has_value(); },
+     [](const ChakraNode& n, Attribute& a) { a.set_int32_val(*n.comm_dst); }},
     {"comm_tag", Attribute::kInt32Val, [](const Attribute& a, ChakraNode& n) { n.comm_tag = a.int32_val(); }, is_half,
      [](const ChakraNode& n, Attribute& a) { a.set_int32_val(n.comm_tag); }},
     // podsim's own.
@@ -78,21 +82,26 @@ const std::array<Rule, 32> rules{{
     {"rendezvous", Attribute::kBoolVal, [](const Attribute& a, ChakraNode& n) { n.extension.waits = a.bool_val(); },
      [](const ChakraNode& n) { return n.extension.waits; }, [](const ChakraNode&, Attribute& a) { a.set_bool_val(true); }},
     {"shift_axis", Attribute::kStringVal, [](const Attribute& a, ChakraNode& n) { n.extension.shift_axis = a.string_val(); },
-     [](const ChakraNode& n) { return !n.extension.shift_axis.empty(); }, [](const ChakraNode& n, Attribute& a) { a.set_string_val(n.extension.shift_axis); }},
+     [](const ChakraNode& n) { return !n.extension.shift_axis.empty(); },
+     [](const ChakraNode& n, Attribute& a) { a.set_string_val(n.extension.shift_axis); }},
     {"shift_by", Attribute::kInt64Val, [](const Attribute& a, ChakraNode& n) { n.extension.shift_by = a.int64_val(); },
-     [](const ChakraNode& n) { return !n.extension.shift_axis.empty(); }, [](const ChakraNode& n, Attribute& a) { a.set_int64_val(n.extension.shift_by); }},
+     [](const ChakraNode& n) { return !n.extension.shift_axis.empty(); },
+     [](const ChakraNode& n, Attribute& a) { a.set_int64_val(n.extension.shift_by); }},
     {"axes", Attribute::kStringVal, [](const Attribute& a, ChakraNode& n) { n.extension.axes = a.string_val(); },
      [](const ChakraNode& n) { return !n.extension.axes.empty(); }, [](const ChakraNode& n, Attribute& a) { a.set_string_val(n.extension.axes); }},
     {"dtype", Attribute::kStringVal, [](const Attribute& a, ChakraNode& n) { n.extension.dtype = a.string_val(); },
      [](const ChakraNode& n) { return !n.extension.dtype.empty(); }, [](const ChakraNode& n, Attribute& a) { a.set_string_val(n.extension.dtype); }},
     {"input_extents", Attribute::kInt64List, [](const Attribute& a, ChakraNode& n) { n.extension.input_extents = list_of(a); },
-     [](const ChakraNode& n) { return !n.extension.input_extents.empty(); }, [](const ChakraNode& n, Attribute& a) { write_list(n.extension.input_extents, a); }},
+     [](const ChakraNode& n) { return !n.extension.input_extents.empty(); },
+     [](const ChakraNode& n, Attribute& a) { write_list(n.extension.input_extents, a); }},
     {"output_extents", Attribute::kInt64List, [](const Attribute& a, ChakraNode& n) { n.extension.output_extents = list_of(a); },
-     [](const ChakraNode& n) { return !n.extension.output_extents.empty(); }, [](const ChakraNode& n, Attribute& a) { write_list(n.extension.output_extents, a); }},
+     [](const ChakraNode& n) { return !n.extension.output_extents.empty(); },
+     [](const ChakraNode& n, Attribute& a) { write_list(n.extension.output_extents, a); }},
     {"dim", Attribute::kInt64Val, [](const Attribute& a, ChakraNode& n) { n.extension.dim = a.int64_val(); },
      [](const ChakraNode& n) { return n.extension.dim != 0; }, [](const ChakraNode& n, Attribute& a) { a.set_int64_val(n.extension.dim); }},
     {"split_dim", Attribute::kInt64Val, [](const Attribute& a, ChakraNode& n) { n.extension.split_dim = a.int64_val(); },
-     [](const ChakraNode& n) { return n.extension.split_dim != 0; }, [](const ChakraNode& n, Attribute& a) { a.set_int64_val(n.extension.split_dim); }},
+     [](const ChakraNode& n) { return n.extension.split_dim != 0; },
+     [](const ChakraNode& n, Attribute& a) { a.set_int64_val(n.extension.split_dim); }},
     {"root", Attribute::kInt64Val, [](const Attribute& a, ChakraNode& n) { n.extension.root = a.int64_val(); },
      [](const ChakraNode& n) { return n.extension.root != 0; }, [](const ChakraNode& n, Attribute& a) { a.set_int64_val(n.extension.root); }},
     {"in_place", Attribute::kBoolVal, [](const Attribute& a, ChakraNode& n) { n.extension.in_place = a.bool_val(); },
@@ -105,11 +114,16 @@ const std::array<Rule, 32> rules{{
      [](const ChakraNode& n, Attribute& a) { a.set_int64_val(n.extension.origin); }},
     {"origin_bytes", Attribute::kInt64List,
      [](const Attribute& a, ChakraNode& n) {
-       if (a.int64_list().values_size() == 2) n.extension.origin_input_bytes = a.int64_list().values(0), n.extension.origin_own_block = a.int64_list().values(1);
+       if (a.int64_list().values_size() == 2)
+         n.extension.origin_input_bytes = a.int64_list().values(0), n.extension.origin_own_block = a.int64_list().values(1);
      },
-     has_origin, [](const ChakraNode& n, Attribute& a) { write_list({n.extension.origin_input_bytes, n.extension.origin_own_block}, a); }},
+     has_origin,
+     [](const ChakraNode& n, Attribute& a) {
+       write_list({n.extension.origin_input_bytes, n.extension.origin_own_block}, a);
+     }},
     {"route_order", Attribute::kInt64List, [](const Attribute& a, ChakraNode& n) { n.extension.route_order = list_of(a); },
-     [](const ChakraNode& n) { return !n.extension.route_order.empty(); }, [](const ChakraNode& n, Attribute& a) { write_list(n.extension.route_order, a); }},
+     [](const ChakraNode& n) { return !n.extension.route_order.empty(); },
+     [](const ChakraNode& n, Attribute& a) { write_list(n.extension.route_order, a); }},
 }};
 
 /// "int64_val" of a variant.

@@ -24,7 +24,8 @@ struct ChakraSchedule {
 
 using ChakraSource = std::function<Expected<ChakraTrace>(int rank)>;
 
-/// The schedule of as many traces as the mesh has devices; rank r is device r. Ranks whose traces are equal, but for whom they send to, share a program.
+/// The schedule of as many traces as the mesh has devices; rank r is device r. Ranks whose traces are equal, relative to the rank, share a program;
+/// so do those of a collective that differ in times and messages alone.
 ///
 ///   dependencies   edges
 ///   comp           an opaque Local on the core, in the order of chakra_order(); of the host (is_cpu_op) beside the core, one at a time
@@ -34,9 +35,9 @@ using ChakraSource = std::function<Expected<ChakraTrace>(int rank)>;
 ///   mem_load, mem_store   a copy from or to the host's memory, beside the core
 ///
 /// What podsim wrote itself (ChakraExtension) becomes what it was: to the same picosecond.
-/// `read` gives the trace of one rank; it is called at most twice for each. `groups`: of pg_name.
-/// Errors, with FILE and record: those of `read`; unmatched sends and receives; a rank that is none; a group that is not given, without the rank, along
-/// no axes, or with ranks of other traces; collectives that podsim does not have (gather, scatter).
+/// `read` gives the trace of one rank; it is called at most twice for each. `groups`: of pg_name; they count before those that traces tell.
+/// Errors, with FILE and record: those of `read`; unmatched sends and receives; a rank that is none; a group that is not given, without the rank,
+/// along no axes, or with ranks whose traces have other nodes; collectives that podsim does not have (gather, scatter).
 Expected<ChakraSchedule> chakra_schedule(const Mesh& mesh, const ChakraSource& read, const ChakraGroups& groups, ChakraCost cost);
 
 }  // namespace podsim

@@ -18,9 +18,9 @@ namespace podsim {
 
 namespace {
 
-constexpr std::size_t most_bytes = std::size_t{1} << 31;    // of a trace, inflated
-constexpr std::uint64_t most_of_record = 64U << 20;          // no node is longer
-constexpr std::int64_t most_size = std::int64_t{1} << 50;   // bytes of a message, FLOPs: sums of them stay exact
+constexpr std::size_t most_bytes = std::size_t{1} << 31;   // of a trace, inflated
+constexpr std::uint64_t most_of_record = 64U << 20;        // no node is longer
+constexpr std::int64_t most_size = std::int64_t{1} << 50;  // bytes of a message, FLOPs: sums of them stay exact
 constexpr std::size_t most_nodes = std::size_t{1} << 24;
 
 /// The inflated bytes. Errors: they are corrupt, truncated or too many.
@@ -47,9 +47,9 @@ Expected<std::string> inflated(std::string_view bytes, const std::string& file) 
       if (rest == 0) break;
       if (inflateReset(&stream) != Z_OK) wrong = "there is no memory to inflate it";
     } else if (status != Z_OK) {
-      wrong = status == Z_BUF_ERROR && rest == 0
-                  ? std::string{"the compressed data are truncated"}
-                  : fmt::format("the compressed data are corrupt before byte {}{}", bytes.size() - rest, stream.msg != nullptr ? std::string{": "} + stream.msg : "");
+      wrong = status == Z_BUF_ERROR && rest == 0 ? std::string{"the compressed data are truncated"}
+                                                 : fmt::format("the compressed data are corrupt before byte {}{}", bytes.size() - rest,
+                                                               stream.msg != nullptr ? std::string{": "} + stream.msg : "");
     }
   }
   inflateEnd(&stream);
@@ -76,7 +76,8 @@ Expected<Record> record_at(std::string_view bytes, std::size_t at, int number, c
   }
   ++end;
   if (length > most_of_record) return wrong(fmt::format("expected a record of at most {} bytes, found one of {}", most_of_record, length));
-  if (length > bytes.size() - end) return wrong(fmt::format("expected a record of {} bytes, found {}: the file is truncated", length, bytes.size() - end));
+  if (length > bytes.size() - end)
+    return wrong(fmt::format("expected a record of {} bytes, found {}: the file is truncated", length, bytes.size() - end));
   return Record{bytes.substr(end, length), end + length};
 }
 
@@ -85,7 +86,8 @@ std::string problem_of(const ChakraNode& node) {
   const auto within = [](std::int64_t value, std::int64_t most) { return 0 <= value && value <= most; };
   if (node.type == ChakraType::invalid) return "expected a node with a type, found type 0";
   if (!within(node.num_ops, std::int64_t{1} << 62)) return fmt::format("attribute num_ops: expected no negative number, found {}", node.num_ops);
-  if (node.tensor_size > static_cast<std::uint64_t>(most_size)) return fmt::format("attribute tensor_size: expected at most {}, found {}", most_size, node.tensor_size);
+  if (node.tensor_size > static_cast<std::uint64_t>(most_size))
+    return fmt::format("attribute tensor_size: expected at most {}, found {}", most_size, node.tensor_size);
   if (!within(node.comm_size, most_size)) return fmt::format("attribute comm_size: expected 0 to {}, found {}", most_size, node.comm_size);
   if (node.duration_micros > 1'000'000'000'000) return fmt::format("duration_micros: expected at most 1000000000000, found {}", node.duration_micros);
   if (const auto duration = node.extension.duration; duration && !within(duration->count(), 1'000'000'000'000'000'000))
@@ -100,9 +102,34 @@ std::string problem_of(const ChakraNode& node) {
   return {};
 }
 
-Expected<ChakraNode> node_of(std::string_view bytes, int number, const std::string& file) {
+/// Process groups as traces of PyTorch have them: a text in a list, of which the quotes and brackets are cut off, that is a list of
+/// {"pg_name": "7", "ranks": [0, 1]}. Anything else in a METADATA node has no meaning here. Errors: a message.
+Status read_groups(std::string_view values, ChakraGroups& groups) {
+  if (values.size() < 6) return success();
+  simdjson::dom::parser parser;
+  simdjson::dom::array list;
+  if (parser.parse(simdjson::padded_string{values.substr(2, values.size() - 4)}).get(list) != simdjson::SUCCESS) return success();
+  for (const auto element : list) {
+    std::string_view name;
+    simdjson::dom::array ranks;
+    if (element["pg_name"].get(name) != simdjson::SUCCESS || element["ranks"].get(ranks) != simdjson::SUCCESS) continue;
+    std::vector<int> group;
+    std::set<std::int64_t> seen;
+    for (const auto each : ranks) {
+      std::int64_t rank = -1;
+      if (each.get(rank) != simdjson::SUCCESS || rank < 0 || rank > 1 << 24 || !seen.insert(rank).second)
+        return Diagnostic{{}, fmt::format("process group {}: expected each rank once, found {}", quoted(name), simdjson::minify(ranks))};
+      group.push_back(static_cast<int>(rank));
+    }
+    groups[std::string{name}] = std::move(group);
+  }
+  return success();
+}
+
+Expected<ChakraNode> node_of(std::string_view bytes, int number, const std::string& file, ChakraGroups& groups) {
   ChakraProtoMsg::Node message;
-  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return chakra_error(file, number, "expected a Node, found bytes that are none");
+  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    return chakra_error(file, number, "expected a Node, found bytes that are none");
   ChakraNode node;
   node.record = number;
   node.id = message.id();
@@ -114,6 +141,8 @@ Expected<ChakraNode> node_of(std::string_view bytes, int number, const std::stri
   node.data_deps.assign(message.data_deps().begin(), message.data_deps().end());
   node.start_micros = message.start_time_micros();
   node.duration_micros = message.duration_micros();
+  if (node.type == ChakraType::metadata)
+    if (const auto read = read_groups(message.inputs().values(), groups); !read) return chakra_error(file, number, read.error().message);
   std::string problem = read_attributes(message, node);
   if (problem.empty()) problem = problem_of(node);
   if (!problem.empty()) return chakra_error(file, number, problem);
@@ -151,7 +180,9 @@ int chakra_ranks(const std::string& prefix) {
   return ranks;
 }
 
-Diagnostic chakra_error(const std::string& file, int record, const std::string& message) { return {{file}, fmt::format("record {}: {}", record, message)}; }
+Diagnostic chakra_error(const std::string& file, int record, const std::string& message) {
+  return {{file}, fmt::format("record {}: {}", record, message)};
+}
 
 Expected<ChakraTrace> parse_chakra(std::string_view bytes, const std::string& file) {
   std::string whole;
@@ -173,7 +204,7 @@ Expected<ChakraTrace> parse_chakra(std::string_view bytes, const std::string& fi
       if (auto ok = read_metadata(record->bytes, trace); !ok) return ok.error();
     } else {
       if (record->bytes.empty()) break;  // readers of this format stop there
-      auto node = node_of(record->bytes, number, file);
+      auto node = node_of(record->bytes, number, file, trace.groups);
       if (!node) return node.error();
       const auto [first, is_new] = records.try_emplace(node->id, number);
       if (!is_new) return chakra_error(file, number, fmt::format("expected an id of its own, found {}, that of record {}", node->id, first->second));
@@ -238,8 +269,9 @@ Expected<std::vector<std::size_t>> chakra_order(const ChakraTrace& trace) {
   int named = 0;
   for (auto step = std::find(path.begin(), path.end(), at); step != path.end() && named < most_named; ++step, ++named)
     text += fmt::format("{}, ", trace.nodes[*step].id);
-  return chakra_error(trace.file, trace.nodes[at].record,
-                      fmt::format("expected dependencies without a cycle, found {}{}{}", text, named == most_named ? ".., " : "", trace.nodes[at].id));
+  return chakra_error(
+      trace.file, trace.nodes[at].record,
+      fmt::format("expected dependencies without a cycle, found {}{}{}", text, named == most_named ? ".., " : "", trace.nodes[at].id));
 }
 
 Expected<ChakraGroups> parse_chakra_groups(std::string_view json, const std::string& file, int ranks) {
@@ -248,7 +280,8 @@ Expected<ChakraGroups> parse_chakra_groups(std::string_view json, const std::str
   dom::object object;
   const simdjson::padded_string text{json};
   dom::element root;
-  if (const auto error = parser.parse(text).get(root)) return Diagnostic{{file}, fmt::format("expected a JSON object of process groups: {}", simdjson::error_message(error))};
+  if (const auto error = parser.parse(text).get(root))
+    return Diagnostic{{file}, fmt::format("expected a JSON object of process groups: {}", simdjson::error_message(error))};
   if (root.get(object) != simdjson::SUCCESS) return Diagnostic{{file}, R"(expected an object {"1": [0, 1], ..} of process groups)"};
   ChakraGroups groups;
   for (const auto& [key, value] : object) {
@@ -269,7 +302,8 @@ Expected<ChakraGroups> parse_chakra_groups(std::string_view json, const std::str
       group.push_back(static_cast<int>(rank));
     }
     if (group.empty()) return Diagnostic{{file}, fmt::format("group {}: expected at least one rank, found none", quoted(name))};
-    if (!groups.emplace(name, std::move(group)).second) return Diagnostic{{file}, fmt::format("group {}: expected it once, found it twice", quoted(name))};
+    if (!groups.emplace(name, std::move(group)).second)
+      return Diagnostic{{file}, fmt::format("group {}: expected it once, found it twice", quoted(name))};
   }
   return groups;
 }

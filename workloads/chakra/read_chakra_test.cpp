@@ -35,8 +35,8 @@ std::string gzipped(const std::string& text) {
 /// Every sort of node, of one of two ranks that do the same.
 std::string whole_trace(int other = 1) {
   return metadata() + comp_micros(0, 3) + send_to(1, other, 1000, {0}, 7) + recv_from(2, other, 1000, {0}, 7) + coll(3, 0, 4096, {1, 2}) +
-         record(node(4, mem_load, {3}, attribute("tensor_size", uint64_val, 512))) + record(node(5, mem_store, {4}, attribute("tensor_size", uint64_val, 512))) +
-         record(node(6, metadata_node, {}));
+         record(node(4, mem_load, {3}, attribute("tensor_size", uint64_val, 512))) +
+         record(node(5, mem_store, {4}, attribute("tensor_size", uint64_val, 512))) + record(node(6, metadata_node, {}));
 }
 
 std::string error_of(const std::string& text) {
@@ -49,13 +49,14 @@ TEST(ReadChakra, EveryFieldHasTheMeaningOfTheFormatsTables) {
       attribute("is_cpu_op", bool_val, 0) + attribute("comm_type", int64_val, 2) + attribute("comm_size", int64_val, 1'000'000'000'000) +
       attribute("involved_dim", bool_list, bytes(1, std::string{"\1\0\1", 3})) + attribute("pg_name", string_val, "12") +
       attribute("comm_priority", int32_val, 3) + attribute("unknown", 21, std::string_view{"x"}) + attribute("stream", int64_val, 7);
-  const std::string text = metadata("0.0.4") +
-                           record(number(1, 77) + bytes(2, "gather") + number(3, comm_coll) + bytes(4, varint(1) + varint(300)) + bytes(5, varint(2)) + number(6, 9) +
-                                  number(7, 8) + bytes(8, bytes(1, "in")) + bytes(9, bytes(2, "out")) + attributes) +
-                           record(node(1, comp, {}, attribute("num_ops", int64_val, 5) + attribute("tensor_size", uint64_val, 6) + attribute("is_cpu_op", bool_val, 1))) +
-                           record(number(1, 2) + number(3, comm_recv) + attribute("comm_src", int32_val, 4) + attribute("comm_dst", int32_val, 0) +
-                                  attribute("comm_tag", int32_val, ~std::uint64_t{0})) +
-                           record(node(300, mem_store, {}, attribute("tensor_size", uint64_val, 9) + attribute("duration_ps", uint64_val, 123'456'789'012)));
+  const std::string text =
+      metadata("0.0.4") +
+      record(number(1, 77) + bytes(2, "gather") + number(3, comm_coll) + bytes(4, varint(1) + varint(300)) + bytes(5, varint(2)) + number(6, 9) +
+             number(7, 8) + bytes(8, bytes(1, "in")) + bytes(9, bytes(2, "out")) + attributes) +
+      record(node(1, comp, {}, attribute("num_ops", int64_val, 5) + attribute("tensor_size", uint64_val, 6) + attribute("is_cpu_op", bool_val, 1))) +
+      record(number(1, 2) + number(3, comm_recv) + attribute("comm_src", int32_val, 4) + attribute("comm_dst", int32_val, 0) +
+             attribute("comm_tag", int32_val, ~std::uint64_t{0})) +
+      record(node(300, mem_store, {}, attribute("tensor_size", uint64_val, 9) + attribute("duration_ps", uint64_val, 123'456'789'012)));
   const auto trace = parse_chakra(text, "t");
   ASSERT_TRUE(trace) << to_text(trace.error());
   EXPECT_EQ(trace->version, "0.0.4");
@@ -111,20 +112,24 @@ TEST(ReadChakra, ATruncatedFileNamesTheRecordThatIsCut) {
   }
   EXPECT_EQ(error_of(""), "t.0.et: expected the records of a Chakra trace, found an empty file");
   EXPECT_EQ(error_of(metadata()), "none") << "a rank may have nothing to do";
-  EXPECT_EQ(error_of(metadata() + comp_micros(1, 1) + std::string{"\0", 1} + "anything"), "none") << "a record of no bytes is the end, as readers have it";
+  EXPECT_EQ(error_of(metadata() + comp_micros(1, 1) + std::string{"\0", 1} + "anything"), "none")
+      << "a record of no bytes is the end, as readers have it";
 }
 
 TEST(ReadChakra, LengthsAreNotBelieved) {
-  EXPECT_EQ(error_of(varint(~std::uint64_t{0})), "t.0.et: record 0: at byte 0: expected a record of at most 67108864 bytes, found one of 18446744073709551615");
-  EXPECT_EQ(error_of(metadata() + varint(1U << 26) + "x"), "t.0.et: record 1: at byte 8: expected a record of 67108864 bytes, found 1: the file is truncated");
+  EXPECT_EQ(error_of(varint(~std::uint64_t{0})),
+            "t.0.et: record 0: at byte 0: expected a record of at most 67108864 bytes, found one of 18446744073709551615");
+  EXPECT_EQ(error_of(metadata() + varint(1U << 26) + "x"),
+            "t.0.et: record 1: at byte 8: expected a record of 67108864 bytes, found 1: the file is truncated");
   EXPECT_EQ(error_of(std::string(12, '\xff')), "t.0.et: record 0: at byte 0: expected a length of at most ten bytes, found a longer one");
   EXPECT_EQ(error_of(metadata() + record(bytes(2, "x") + "\x0a\x7f")), "t.0.et: record 1: expected a Node, found bytes that are none");
 }
 
 TEST(ReadChakra, AnAttributeInAnotherVariantIsToldNotReadAsZero) {
-  const std::map<std::string, int> variants{{"is_cpu_op", bool_val},     {"num_ops", int64_val},       {"tensor_size", uint64_val}, {"comm_type", int64_val},
-                                            {"comm_size", int64_val},    {"involved_dim", bool_list}, {"pg_name", string_val},     {"comm_priority", int32_val},
-                                            {"comm_src", int32_val},     {"comm_dst", int32_val},     {"comm_tag", int32_val},     {"duration_ps", uint64_val}};
+  const std::map<std::string, int> variants{{"is_cpu_op", bool_val},  {"num_ops", int64_val},       {"tensor_size", uint64_val},
+                                            {"comm_type", int64_val}, {"comm_size", int64_val},     {"involved_dim", bool_list},
+                                            {"pg_name", string_val},  {"comm_priority", int32_val}, {"comm_src", int32_val},
+                                            {"comm_dst", int32_val},  {"comm_tag", int32_val},      {"duration_ps", uint64_val}};
   for (const auto& [name, variant] : variants)
     for (const int other : {int32_val, int64_val, static_cast<Variant>(11), uint64_val, bool_val, static_cast<Variant>(15)}) {
       const std::string text = error_of(metadata() + record(node(1, comp, {}, attribute(name, other, 1))));
@@ -146,8 +151,10 @@ TEST(ReadChakra, NodesThatNoReaderCouldRunAreErrorsWithTheirRecord) {
   EXPECT_EQ(second(node(9, comp)), "t.0.et: record 2: expected an id of its own, found 9, that of record 1");
   EXPECT_EQ(second(node(3, comp, {4})), "t.0.et: record 2: expected dependencies on nodes of this trace, found node 4");
   EXPECT_EQ(second(node(3, comp, {3})), "t.0.et: record 2: expected dependencies without a cycle, found 3, 3");
-  EXPECT_EQ(second(node(3, comm_coll, {}, attribute("is_cpu_op", bool_val, 1))), "t.0.et: record 2: attribute is_cpu_op: expected false for communication, found true");
-  EXPECT_EQ(second(node(3, comm_coll, {}, attribute("comm_type", int64_val, 10))), "t.0.et: record 2: attribute comm_type: expected 0 to 9, found 10");
+  EXPECT_EQ(second(node(3, comm_coll, {}, attribute("is_cpu_op", bool_val, 1))),
+            "t.0.et: record 2: attribute is_cpu_op: expected false for communication, found true");
+  EXPECT_EQ(second(node(3, comm_coll, {}, attribute("comm_type", int64_val, 10))),
+            "t.0.et: record 2: attribute comm_type: expected 0 to 9, found 10");
   EXPECT_EQ(second(node(3, comm_send, {}, attribute("comm_size", int64_val, ~std::uint64_t{0}))),
             "t.0.et: record 2: attribute comm_size: expected 0 to 1125899906842624, found -1");
   EXPECT_EQ(second(node(3, comp, {}, attribute("num_ops", int64_val, 1) + attribute("num_ops", int64_val, 1))),

@@ -52,7 +52,8 @@ inline std::string recv_from(std::uint64_t id, int from, std::uint64_t size, con
                          attribute("comm_tag", int32_val, static_cast<std::uint64_t>(tag))));
 }
 inline std::string coll(std::uint64_t id, int type, std::uint64_t size, const std::vector<std::uint64_t>& after = {}, const std::string& rest = {}) {
-  return record(node(id, comm_coll, after, attribute("comm_type", int64_val, static_cast<std::uint64_t>(type)) + attribute("comm_size", int64_val, size) + rest));
+  return record(node(id, comm_coll, after,
+                     attribute("comm_type", int64_val, static_cast<std::uint64_t>(type)) + attribute("comm_size", int64_val, size) + rest));
 }
 
 /// A field as it stands on the wire.

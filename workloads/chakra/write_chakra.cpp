@@ -63,13 +63,17 @@ ChakraWriter::ChakraWriter(const ChakraRun& run, ChakraCollectives collectives) 
   const Mesh& mesh = lowered.mesh;
   std::int32_t tags = 0;
   for (std::size_t p = 0; p < lowered.programs.size(); ++p) {
-    OfProgram of{{}, {}, tags};
+    OfProgram of{{}, {}, {}, tags};
     tags += static_cast<std::int32_t>(lowered.programs[p].tasks.size());
     const std::vector<Task>& given = run.original.programs[p].tasks;
     const bool was_lowered = std::any_of(given.begin(), given.end(), [](const Task& task) { return task.origin.has_value(); });
-    for (const Task& task : given)
-      if (const auto* collective = std::get_if<Collective>(&task.op))
-        of.whole.push_back(was_lowered || collectives == ChakraCollectives::lowered || collective->kind == CollectiveKind::permute ? nullptr : collective);
+    for (const Task& task : given) {
+      const auto* collective = std::get_if<Collective>(&task.op);
+      if (collective == nullptr) continue;
+      of.labels.push_back(task.label);
+      of.whole.push_back(was_lowered || collectives == ChakraCollectives::lowered || collective->kind == CollectiveKind::permute ? nullptr
+                                                                                                                                 : collective);
+    }
     of.launch.assign(of.whole.size(), 0);
     for (std::size_t t = 0; t < lowered.programs[p].tasks.size(); ++t) {
       const Task& task = lowered.programs[p].tasks[t];
@@ -219,7 +223,8 @@ class ChakraWriter::RankTrace {
                    [&](const Matmul& m) { write_work(t, task, 2 * volume(m), matmul_work(*model_.machine, m, dtype_of(m.out)), true); },
                    [&](const Local& l) {
                      const LocalFlops flops = flops_of(l);
-                     write_work(t, task, flops.matrix.count() + flops.vector.count(), local_work(*model_.machine, program(), task), l.unit == Unit::core);
+                     write_work(t, task, flops.matrix.count() + flops.vector.count(), local_work(*model_.machine, program(), task),
+                                l.unit == Unit::core);
                    },
                    [&](const Shift& s) {
                      const std::int64_t by = evaluate(s.by, at_);
@@ -254,7 +259,8 @@ class ChakraWriter::RankTrace {
     ChakraNode& node = add(t, task, !memory ? ChakraType::comp : to_host ? ChakraType::mem_store : ChakraType::mem_load, false, own(t), Half::both);
     constexpr double most = 0x1p62;
     node.num_ops = static_cast<std::int64_t>(std::min(flops, most));
-    node.tensor_size = memory ? static_cast<std::uint64_t>(bytes_of(program(), local->reads.front()).count()) : static_cast<std::uint64_t>(work.bytes);
+    node.tensor_size =
+        memory ? static_cast<std::uint64_t>(bytes_of(program(), local->reads.front()).count()) : static_cast<std::uint64_t>(work.bytes);
     node.extension.work_s = {work.total.count(), work.launch.count(), work.rest.count()};
     node.extension.dma = !on_core && !memory;
     node.extension.launch = is_launch(task.op);
@@ -295,8 +301,10 @@ class ChakraWriter::RankTrace {
   }
 
   void write_collective(std::size_t t, const Task& task, const Collective& collective) {
-    ChakraNode& node = add(t, task, ChakraType::comm_coll, false, {own(t).start, collective_end_[static_cast<std::size_t>(task.origin->collective)]}, Half::both);
+    ChakraNode& node =
+        add(t, task, ChakraType::comm_coll, false, {own(t).start, collective_end_[static_cast<std::size_t>(task.origin->collective)]}, Half::both);
     const Program& original = run_.original.programs[program_];
+    node.name = of().labels[static_cast<std::size_t>(task.origin->collective)];
     node.comm_type = chakra_number(collective.kind);
     node.comm_size = bytes_of(original, collective.input).count();
     node.pg_name = writer_.group_names_.at(devices_along(mesh_, collective.axes, DeviceId{rank_}));

@@ -20,7 +20,7 @@ struct ChakraRun {
   const Schedule& original;  // before its collectives were lowered; without calls
   const Model& model;        // of the lowered schedule, not folded
   const Timeline& timeline;
-  std::string collective_algorithm{};    // the policy that lowered the collectives
+  std::string collective_algorithm{};  // the policy that lowered the collectives
   std::optional<int> collective_chunks{};
 };
 
@@ -48,6 +48,7 @@ class ChakraWriter {
   struct OfProgram {
     std::vector<const Collective*> whole;  // by Origin::collective; null: written as it was lowered
     std::vector<std::size_t> launch;       // of each: the task
+    std::vector<std::string> labels;       // of each
     std::int32_t first_tag = 0;
   };
   ChakraRun run_;

@@ -195,7 +195,8 @@ Expected<ProblemSpec> read_traces(const Fields& fields, const System& system) {
   auto policy = read_policy(fields, "algorithm");
   if (!policy) return policy.error();
   if (!fields.has("algorithm")) {
-    if (auto ok = parse_policy(traces->collective_algorithm, {chakra_file(prefix, 0)}); !ok) return ok.error();
+    if (traces->collective_algorithm != by_dimension_name)
+      if (auto ok = parse_policy(traces->collective_algorithm, {chakra_file(prefix, 0)}); !ok) return ok.error();
     policy->algorithm = traces->collective_algorithm;
     if (traces->collective_chunks > 0) policy->chunks = traces->collective_chunks;
   }
