@@ -106,6 +106,9 @@ Expected<HloSchedule> ModuleWriter::write() {
   made.schedule = {module_.name, mesh_, {std::move(builder).finish()}, {}, std::move(functions_)};
   made.instructions = instructions_of(module_);
   made.opaque = std::move(opaque_);
+  if (!waiting_.empty())
+    note(fmt::format("of {} all-reduces only the own block is used, of {} first: {}", waiting_.size(), *waiting_.begin(),
+                     options_.rewrite_reduce_scatter ? "reduce-scatters now" : "reduce-scatters in waiting (`rewrite` reduce-scatter)"));
   made.notes = std::move(notes_);
   return made;
 }

@@ -24,8 +24,8 @@ void make_unique(Edges& edges) {
   edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
 }
 
-/// The instruction and leaf that a leaf of a result is, behind what passes values on.
-std::pair<int, std::size_t> origin_of(const HloComputation& computation, int i, std::size_t leaf) {
+/// The instruction and leaf that a leaf of a result is, behind what passes values on; `loops` are those on the way.
+std::pair<int, std::size_t> origin_of(const HloComputation& computation, int i, std::size_t leaf, std::vector<std::pair<int, std::size_t>>& loops) {
   while (true) {
     const HloInstruction& at = computation.instructions[static_cast<std::size_t>(i)];
     switch (at.opcode) {
@@ -47,8 +47,11 @@ std::pair<int, std::size_t> origin_of(const HloComputation& computation, int i, 
       }
       case HloOpcode::bitcast:
       case HloOpcode::reshape:
-      case HloOpcode::opt_barrier:
-      case HloOpcode::while_: i = at.operands.front(); break;
+      case HloOpcode::opt_barrier: i = at.operands.front(); break;
+      case HloOpcode::while_:
+        loops.emplace_back(i, leaf);
+        i = at.operands.front();
+        break;
       default: return {i, leaf};
     }
   }
@@ -97,8 +100,9 @@ ProgramWriter::Scope::Scope(const HloComputation& of, const std::vector<HloValue
     : computation{of}, arguments{given}, users{of}, order{text_order(of)}, last_uses{of, order}, values(of.instructions.size()), dying(of.instructions.size() + 1) {
   for (std::size_t leaf = 0; leaf < wanted.size(); ++leaf)
     if (wanted[leaf]) {
-      const auto from = origin_of(of, of.root, leaf);
-      hints.try_emplace(from, *wanted[leaf]);  // a value that is wanted twice is copied to the second place
+      std::vector<std::pair<int, std::size_t>> places;
+      places.push_back(origin_of(of, of.root, leaf, places));
+      for (const auto& place : places) hints.try_emplace(place, *wanted[leaf]);  // a value that is wanted twice is copied to the second place
     }
 }
 
@@ -260,11 +264,7 @@ void ProgramWriter::bind(Scope& scope, int i, HloValue value) {
 Expected<HloValue> ProgramWriter::write(const HloComputation& computation, const std::vector<HloValue>& arguments, const std::vector<std::optional<BufferId>>& wanted) {
   Scope scope{computation, arguments, wanted};
   const std::map<int, int> waiting = reduce_scatters_in_waiting(module_.module(), computation, scope.users);
-  for (const auto& [all_reduce, slice] : waiting) {
-    const HloInstruction& what = at(scope, all_reduce);
-    module_.note(fmt::format("{}: of this all-reduce only the own block is used ({}): {}", what.name, at(scope, slice).name,
-                             module_.options().rewrite_reduce_scatter ? "a reduce-scatter now" : "a reduce-scatter in waiting"));
-  }
+  for (const auto& [all_reduce, slice] : waiting) module_.wait_for_rewrite(at(scope, all_reduce).name);
   if (module_.options().rewrite_reduce_scatter) scope.own_blocks = waiting;
   for (std::size_t p = 0; p < scope.order.size(); ++p) {
     scope.position = static_cast<int>(p);

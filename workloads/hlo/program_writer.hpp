@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,6 +46,8 @@ class ModuleWriter {
   Expected<const Body*> body(const HloComputation& computation, int number, const std::vector<bool>& stored);
 
   void note(std::string text);
+  /// An all-reduce of which only the own block is used.
+  void wait_for_rewrite(const std::string& name) { waiting_.insert(name); }
   void opaque(const HloInstruction& instruction, double bytes);
   [[nodiscard]] Diagnostic problem(const HloInstruction& at, std::string message) const { return {module_.where(at), at.name + ": " + std::move(message)}; }
 
@@ -57,6 +60,7 @@ class ModuleWriter {
   std::map<int, Body> bodies_;  // by computation
   std::vector<HloOpaque> opaque_;
   std::vector<std::string> notes_;
+  std::set<std::string> waiting_;
 };
 
 /// Which leaves of a loop's tuple its body passes on as they are.

@@ -123,7 +123,7 @@ Expected<Problem> make(const System& system, const HloSpec& spec) {
   if (!made) return made.error();
   ProblemSummary summary;
   summary.algorithm = spec.module->is_scheduled ? "as compiled" : spec.options.order == HloScheduleOptions::Order::text ? "in text order" : "overlapped";
-  summary.hlo = std::make_shared<const HloRunSummary>(HloRunSummary{spec.module->name, made->instructions, spec.module->is_scheduled, std::move(made->opaque), std::move(made->notes)});
+  summary.hlo = std::make_shared<const HloRunSummary>(HloRunSummary{spec.module->name, made->instructions, spec.module->is_scheduled, std::move(made->opaque), std::move(made->notes), peak_memory_of(*spec.module)});
   return Problem{std::move(made->schedule), spec.collectives, std::move(summary)};
 }
 

@@ -13,6 +13,7 @@
 #include "algorithms/gemm/gemm.hpp"
 #include "algorithms/gemm/replicated.hpp"
 #include "topologies/system.hpp"
+#include "workloads/hlo/hlo_memory.hpp"
 #include "workloads/hlo/hlo_schedule.hpp"
 #include "workloads/plan.hpp"
 #include "workloads/scenario/bandwidth.hpp"
@@ -134,6 +135,7 @@ struct HloRunSummary {
   bool is_scheduled = false;
   std::vector<HloOpaque> opaque{};
   std::vector<std::string> notes{};
+  std::optional<HloPeakMemory> memory{};  // by live ranges of its text
 };
 
 /// The description of a problem in results.
