@@ -155,12 +155,6 @@ struct OpaqueCost {
   std::optional<Seconds> time{};  // what it takes, alone on the memory, in place of flops, bytes and software.launch. It draws no more than memory gives in it
   Seconds launch{}, rest{};       // of `time`: its first and last part, in which it draws none of `bytes`
   friend bool operator==(const OpaqueCost&, const OpaqueCost&) = default;
-};          // by unit, of one device
-  DType dtype = DType::bf16;         // of the matrix flops: f32 or bf16
-  std::optional<Bytes> bytes{};      // that cross memory; none: every region once
-  std::optional<Seconds> time{};     // what it takes, alone on the memory, in place of flops, bytes and software.launch
-  Seconds launch{}, rest{};          // of `time`: its first and last part, in which it draws none of `bytes`. Of more than memory gives between, that
-  friend bool operator==(const OpaqueCost&, const OpaqueCost&) = default;
 };
 
 /// local_kind.hpp defines each kind: its operands, its result and its cost.
