@@ -98,7 +98,10 @@ void measure_arithmetic(const Model& model, Metrics& metrics) {
         continue;
       }
       metrics.tasks += devices;
-      const auto* matmul = std::get_if<Matmul>(&model.task(p, t).op);
+      const Op& op = model.task(p, t).op;
+      if (const auto* local = std::get_if<Local>(&op); local != nullptr && local->kind == LocalKind::opaque)
+        products.at(static_cast<std::size_t>(local->opaque.dtype)) += static_cast<Count>(local->opaque.matrix.count() / 2) * static_cast<Count>(devices);
+      const auto* matmul = std::get_if<Matmul>(&op);
       if (matmul == nullptr || devices == 0) continue;
       const MatmulExtents e = extents_of(*matmul);
       const DType dtype = model.schedule->programs[p].buffers[matmul->out.buffer.index()].dtype;  // whose peak the product is held to
