@@ -233,6 +233,7 @@ Json hlo_collective_json(const ShownHlo& shown, const CollectiveRow& row) {
                {"result_bytes", count.result_bytes.count()},
                {"operands", count.operands},
                {"asynchronous", count.asynchronous},
+               {"async_collective_name", or_null(instruction_at(shown.module, count.place).attributes->async_collective_name)},
                {"count", count.count},
                {"overlap_s", row.window != nullptr ? Json(row.window->between.time.count()) : Json()},
                {"overlap_flops", row.window != nullptr ? Json(row.window->between.flops) : Json()},

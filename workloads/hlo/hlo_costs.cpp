@@ -106,7 +106,8 @@ Status HloCosts::add_computation(int c, bool reached, HloTraffic& traffic) {
   std::vector<std::pair<int, int>>& windows = windows_[static_cast<std::size_t>(c)];
   for (int i = 0; i < static_cast<int>(computation.instructions.size()); ++i) {
     const HloInstruction& instruction = computation.instructions[static_cast<std::size_t>(i)];
-    if (instruction.phase == HloPhase::start) begun_by[static_cast<std::size_t>(i)] = i;
+    const bool sends = instruction.opcode == HloOpcode::send || instruction.opcode == HloOpcode::recv;  // begin without -start
+    if (instruction.phase == HloPhase::start || (sends && instruction.phase == HloPhase::whole)) begun_by[static_cast<std::size_t>(i)] = i;
     if (instruction.phase != HloPhase::update && instruction.phase != HloPhase::done) continue;
     const int operand = instruction.operands.empty() ? HloInstruction::missing : instruction.operands[0];
     const int start = operand == HloInstruction::missing ? operand : begun_by[static_cast<std::size_t>(operand)];
