@@ -308,6 +308,7 @@ class ScheduleReader {
     }
     buffer.grouped.assign(message.grouped().begin(), message.grouped().end());
     buffer.on_host = message.on_host();
+    buffer.on_chip = message.on_chip();
     return buffer;
   }
 
@@ -409,6 +410,12 @@ class ScheduleReader {
     op.classes = natural(message.classes(), "classes", place);
     const proto::Local::Optimiser& of = message.optimiser();
     op.optimiser = {of.learning_rate(), of.beta1(), of.beta2(), of.epsilon(), of.weight_decay(), of.step()};
+    const proto::Local::OpaqueCost& cost = message.opaque_cost();
+    const Place cost_place = place.at("opaque_cost");
+    op.opaque = {Flops{natural(cost.matrix_flops(), "matrix_flops", cost_place)}, Flops{natural(cost.vector_flops(), "vector_flops", cost_place)},
+                 dtype_numbered(cost.dtype()), {}, {}, Seconds{natural(cost.launch_s(), "launch_s", cost_place)}, Seconds{natural(cost.rest_s(), "rest_s", cost_place)}};
+    if (cost.has_bytes()) op.opaque.bytes = Bytes{natural(cost.bytes(), "bytes", cost_place)};
+    if (cost.has_time_s()) op.opaque.time = Seconds{natural(cost.time_s(), "time_s", cost_place)};
     return op;
   }
 

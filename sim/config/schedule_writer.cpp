@@ -153,6 +153,7 @@ class ScheduleWriter {
     for (const int dims : buffer.grouped) message.add_grouped(dims);
     for (const AxisView& axis : buffer.unreduced) write(axis, *message.add_unreduced());
     if (buffer.on_host) message.set_on_host(true);
+    if (buffer.on_chip) message.set_on_chip(true);
   }
 
   void write(const AxisView& view, proto::AxisView& message) const {
@@ -254,6 +255,7 @@ class ScheduleWriter {
     }
     if (op.classes != 0) message.set_classes(op.classes);
     if (op.optimiser != Optimiser{}) write(op.optimiser, *message.mutable_optimiser());
+    if (op.opaque != OpaqueCost{}) write(op.opaque, *message.mutable_opaque_cost());
   }
 
   static void write(const Optimiser& optimiser, proto::Local::Optimiser& message) {
@@ -263,6 +265,16 @@ class ScheduleWriter {
     if (optimiser.epsilon != 0) message.set_epsilon(optimiser.epsilon);
     if (optimiser.weight_decay != 0) message.set_weight_decay(optimiser.weight_decay);
     if (optimiser.step != 1) message.set_step(optimiser.step);
+  }
+
+  static void write(const OpaqueCost& cost, proto::Local::OpaqueCost& message) {
+    if (cost.matrix != Flops{}) message.set_matrix_flops(cost.matrix.count());
+    if (cost.vector != Flops{}) message.set_vector_flops(cost.vector.count());
+    if (cost.dtype != DType::bf16) message.set_dtype(static_cast<proto::DType::Name>(saved_number(cost.dtype)));
+    if (cost.bytes) message.set_bytes(cost.bytes->count());
+    if (cost.time) message.set_time_s(cost.time->count());
+    if (cost.launch != Seconds{}) message.set_launch_s(cost.launch.count());
+    if (cost.rest != Seconds{}) message.set_rest_s(cost.rest.count());
   }
 
   void write(const Shift& op, proto::Shift& message) const {

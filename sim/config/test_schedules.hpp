@@ -179,13 +179,20 @@ class RandomScheduleWriter {
     return {number(), number(), number(), number(), number(), rng_.between(-3, 3)};
   }
 
+  OpaqueCost opaque() {
+    OpaqueCost cost{Flops{coin() ? 0.0 : rng_.uniform()}, Flops{coin() ? 0.0 : rng_.uniform()}, static_cast<DType>(rng_.below(2)), {}, {}, Seconds{coin() ? 0.0 : rng_.uniform()}, Seconds{coin() ? 0.0 : rng_.uniform()}};
+    if (coin()) cost.bytes = Bytes{rng_.between(0, 1 << 30)};
+    if (coin()) cost.time = Seconds{rng_.uniform()};
+    return cost;
+  }
+
   Op operation(const Program& program) {
     const auto any = [&] { return region(program); };
     switch (rng_.below(6)) {
       case 0: return Matmul{any(), any(), any(), rng_.between(0, 3), rng_.between(0, 3), 1, coin(), coin(), coin()};
       case 1:
         return Local{local_table[rng_.below(local_table.size())].kind, {any()}, {any(), any()}, rng_.uniform(), static_cast<Unit>(rng_.below(2)),
-                     coin(), coin(), {}, {}, {}, coin() ? 0 : rng_.between(0, 9), coin() ? Optimiser{} : optimiser()};
+                     coin(), coin(), {}, {}, {}, coin() ? 0 : rng_.between(0, 9), coin() ? Optimiser{} : optimiser(), coin() ? OpaqueCost{} : opaque()};
       case 2: return Shift{view(), affine(), any(), any(), combine(), {}};
       case 3: return Send{rng_.between(-3, 3), {affine(), affine()}, any(), {2, 1}};
       case 4: return Recv{rng_.between(-3, 3), {affine()}, any(), combine()};

@@ -159,11 +159,20 @@ WorkTime local_work(const Machine& machine, const Program& program, const Task& 
     const auto crossing = static_cast<double>(traits_of(local.kind).traffic(local, position));
     if (crossing > 0) bytes += tiled_bytes(machine, program, region) * (crossing / static_cast<double>(elements_of(region)));
   };
-  for (std::size_t i = 0; i < local.reads.size(); ++i) add_traffic(local.reads[i], i);
-  for (std::size_t i = 0; i < local.writes.size(); ++i) add_traffic(local.writes[i], local.reads.size() + i);
+  const bool is_opaque = local.kind == LocalKind::opaque;
+  if (is_opaque && local.opaque.bytes) bytes = static_cast<double>(local.opaque.bytes->count());
+  if (!is_opaque || !local.opaque.bytes) {
+    for (std::size_t i = 0; i < local.reads.size(); ++i) add_traffic(local.reads[i], i);
+    for (std::size_t i = 0; i < local.writes.size(); ++i) add_traffic(local.writes[i], local.reads.size() + i);
+  }
+  if (is_opaque && local.opaque.time) {
+    const OpaqueCost& cost = local.opaque;
+    const double most = machine.chip.hbm_bandwidth.count() * (*cost.time - cost.launch - cost.rest).count();
+    return {*cost.time, cost.launch, cost.rest, bytes > most * (1 + 1e-9) ? most : bytes};  // of its own bytes none is cut by rounding
+  }
   const LocalFlops flops = flops_of(local);
-  const Region& first = local.reads.empty() ? local.writes.front() : local.reads.front();
-  const DType dtype = program.buffers[first.buffer.index()].dtype;
+  const auto dtype_of = [&](const Region& region) { return program.buffers[region.buffer.index()].dtype; };
+  const DType dtype = is_opaque ? local.opaque.dtype : dtype_of(local.reads.empty() ? local.writes.front() : local.reads.front());
   Seconds arithmetic = flops.vector / machine.chip.vector_peak;  // the matrix unit and the vector unit work side by side
   if (flops.matrix > Flops{}) {
     const bool attends = local.kind == LocalKind::attention || local.kind == LocalKind::attention_grad;

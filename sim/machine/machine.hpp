@@ -177,7 +177,7 @@ struct WorkTime {
 WorkTime matmul_work(const Machine& machine, const Matmul& matmul, DType dtype);
 
 /// The same with c = max(vector flops / vector_peak, matrix flops / (peak * matmul_efficiency)), of attention times attention_efficiency; of stack at least bytes written / stack_bandwidth. The bytes of a region count ceil(r/lanes)*lanes/r
-/// times, r = elements contiguous in its buffer's last dimension. alias, join and add-in-switch: zero. launch: software.launch[kind of its
+/// times, r = elements contiguous in its buffer's last dimension. alias, join and add-in-switch: zero. opaque: what it states (OpaqueCost). launch: software.launch[kind of its
 /// Collective], in_switch_launch if a switch works on it, and, out of place, the own block over own_block_bandwidth. Lowered tasks do not pay
 /// launch[local].
 WorkTime local_work(const Machine& machine, const Program& program, const Task& task);

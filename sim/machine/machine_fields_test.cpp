@@ -169,7 +169,7 @@ TEST(MachineFields, MessagesNameThePathAndWhatWasExpected) {
       "link[x].bandwidth: a bandwidth needs a finite number and a unit " + bandwidths + ", got \"fast\"; \"unlimited\" is allowed";
   const Case cases[] = {
       {"chip.hbm_bandwith", "1GB/s",
-       R"(unknown machine field "chip.hbm_bandwith", did you mean "chip.hbm_bandwidth", "chip.inner_bandwidth" or "chip.reduce_bandwidth"?)"},
+       R"(unknown machine field "chip.hbm_bandwith", did you mean "chip.hbm_bandwidth", "chip.inner_bandwidth" or "chip.stack_bandwidth"?)"},
       {"link[x].latencie", "1us",
        R"(unknown machine field "link[x].latencie", did you mean "link[x].latency", "link[x].bandwidth" or "dcn.latency"?)"},
       {"link.latency[x]", "1us", R"(unknown machine field "link.latency[x]", did you mean "link[x].latency" or "dcn.latency"?)"},

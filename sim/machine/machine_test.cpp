@@ -121,6 +121,33 @@ TEST_F(LocalCosts, StackingIsACopyThatMayBeSlower) {
   EXPECT_DOUBLE_EQ(time(copy(narrow, wide)), (1024 + 1024) / 1e9);
 }
 
+TEST_F(LocalCosts, AnOpaqueOperationCostsWhatItStates) {
+  machine.chip.peak[static_cast<std::size_t>(DType::bf16)] = FlopsPerSecond{1e9};
+  machine.chip.vector_peak = FlopsPerSecond{1e6};
+  machine.chip.matmul_efficiency = 0.5;
+  machine.chip.overlap_hbm = 1;
+  machine.software.launch[static_cast<std::size_t>(CostKind::local)] = Seconds{1e-6};
+  Local opaque{LocalKind::opaque, {narrow, wide}, {narrow}};
+  EXPECT_DOUBLE_EQ(time(opaque), 1e-6 + 3 * 1024 / 1e9) << "nothing stated: every region once";
+  opaque.opaque.bytes = Bytes{5000};
+  EXPECT_DOUBLE_EQ(time(opaque), 1e-6 + 5000 / 1e9);
+  opaque.opaque.matrix = Flops{1e4};
+  EXPECT_DOUBLE_EQ(time(opaque), 1e-6 + 1e4 / (0.5 * 1e9));
+  opaque.opaque.vector = Flops{50};
+  EXPECT_DOUBLE_EQ(time(opaque), 1e-6 + 50 / 1e6) << "the units work side by side";
+  opaque.opaque.time = Seconds{123e-6};
+  opaque.opaque.launch = Seconds{2e-6};
+  opaque.opaque.rest = Seconds{3e-6};
+  EXPECT_DOUBLE_EQ(time(opaque), 123e-6) << "in place of everything else";
+  const WorkTime work = local_work(machine, program, {"", opaque, {}, {}, {}});
+  EXPECT_EQ(work.bytes, 5000);
+  opaque.opaque.bytes = Bytes{1'000'000};
+  EXPECT_DOUBLE_EQ(local_work(machine, program, {"", opaque, {}, {}, {}}).bytes, 118e-6 * 1e9) << "what memory gives in that time";
+  EXPECT_EQ(work.launch, Seconds{2e-6});
+  EXPECT_EQ(work.rest, Seconds{3e-6});
+  EXPECT_DOUBLE_EQ(time(Local{LocalKind::opaque, {}, {}}), 1e-6) << "without operands, too";
+}
+
 TEST_F(LocalCosts, ABufferWithoutDimensionsIsOneElement) {
   program.buffers.push_back({"one", {}, DType::f32, Role::scratch, {}, {}});
   const Region one{BufferId{3}, {}};

@@ -68,6 +68,8 @@ LocalFlops with_statistics(const Local& local, double extra) {
 LocalFlops cross_entropy_flops(const Local& local) { return with_statistics(local, 3 * static_cast<double>(elements_of(local.reads[2]))); }
 LocalFlops cross_entropy_grad_flops(const Local& local) { return with_statistics(local, 3 * static_cast<double>(elements_of(local.reads[0]))); }
 
+LocalFlops opaque_flops(const Local& local) { return {local.opaque.matrix, local.opaque.vector}; }
+
 LocalFlops one_hot_flops(const Local& local) { return {Flops{}, Flops{static_cast<double>(elements_of(local.writes.front()))}}; }
 
 std::int64_t traffic_of_region(const Local& local, std::size_t region) {

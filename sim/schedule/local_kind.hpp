@@ -104,6 +104,9 @@ enum class LocalKind {
   one_hot,             // index -> row i is 1 in the column number index[i], if that is among its columns, else 0. numbering: of columns. `factor`: how many numbers there are
   sgd,                 // parameters, gradient -> parameters
   adamw,               // parameters, gradient, m, v -> parameters, m, v
+
+  opaque,  // any number of operands of any shapes -> any number of results: an operation of a trace or compiled module whose arithmetic is not known.
+           // `opaque` says what it costs. It cannot be executed numerically
 };
 
 /// The role of a kind for engines, metrics and proofs.
@@ -159,6 +162,7 @@ LocalFlops solve_flops(const Local& local);  // 2/3 n^3 + 2 n^2 m for each syste
 /// statistic and 3 for each logit.
 LocalFlops cross_entropy_flops(const Local& local);
 LocalFlops cross_entropy_grad_flops(const Local& local);
+LocalFlops opaque_flops(const Local& local);   // as it says itself
 LocalFlops one_hot_flops(const Local& local);  // a comparison of the vector unit for each element that is written
 
 /// A row of the table.
@@ -175,9 +179,10 @@ struct LocalTraits {
   LocalTraffic* traffic = traffic_of_region;
   int in_place = 0;     // a result may be the same region as one of the first `in_place` reads (elementwise). It may overlap no other read
   bool factor = false;  // `factor` has a meaning and is always printed
+  bool any_count = false;  // it takes any number of reads and writes; `reads` and `writes` are 0
 };
 
-inline constexpr std::size_t local_kind_count = static_cast<std::size_t>(LocalKind::adamw) + 1;
+inline constexpr std::size_t local_kind_count = static_cast<std::size_t>(LocalKind::opaque) + 1;
 
 /// In the order of the enumerators.
 inline constexpr std::array<LocalTraits, local_kind_count> local_table{{
@@ -271,6 +276,8 @@ inline constexpr std::array<LocalTraits, local_kind_count> local_table{{
     {.kind = LocalKind::sgd, .name = "sgd", .reads = 2, .writes = 1, .category = "optimiser", .flops = per_element<4>, .shapes = shapes::sgd, .in_place = 2},
     {.kind = LocalKind::adamw, .name = "adamw", .reads = 4, .writes = 3, .category = "optimiser", .flops = per_element<16>, .shapes = shapes::adamw,
      .in_place = 4},
+    {.kind = LocalKind::opaque, .name = "opaque", .reads = 0, .writes = 0, .category = "opaque", .flops = opaque_flops, .shapes = shapes::opaque,
+     .dtypes = dtypes::any, .in_place = 1 << 30, .any_count = true},
 }};
 
 /// Whether a table has one row per kind, in the order of the enumerators.

@@ -301,6 +301,16 @@ void add_rows(const Local& local, OperandCheck& check) {
   picked_rows(local, check, 2, 0, 1);
 }
 
+void opaque(const Local& local, OperandCheck& check) {
+  const OpaqueCost& cost = local.opaque;
+  if (!is_real(cost.dtype)) check.problem(fmt::format("matrix flops of {}; expected f32 or bf16", name_of(cost.dtype)));
+  if (!(cost.matrix >= Flops{}) || !(cost.vector >= Flops{})) check.problem(fmt::format("flops {} and {}; expected none below 0", cost.matrix.count(), cost.vector.count()));
+  if (cost.bytes && *cost.bytes < Bytes{}) check.problem(fmt::format("{} bytes; expected none below 0", cost.bytes->count()));
+  if (!(cost.launch >= Seconds{}) || !(cost.rest >= Seconds{}) || !(cost.launch + cost.rest <= cost.time.value_or(Seconds{})))
+    check.problem(fmt::format("a time of {} s with {} s at its beginning and {} s at its end; expected parts of it, none below 0", cost.time.value_or(Seconds{}).count(),
+                              cost.launch.count(), cost.rest.count()));
+}
+
 void one_hot(const Local& local, OperandCheck& check) {
   const auto rows = matrix(local, check, 1, "the result");
   const Region& index = local.reads[0];

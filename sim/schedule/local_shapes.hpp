@@ -89,6 +89,9 @@ void scatter_rows(const Local& local, OperandCheck& check);
 void swap_rows(const Local& local, OperandCheck& check);
 void solve(const Local& local, OperandCheck& check);
 
+/// No flops, bytes or duration below 0.
+void opaque(const Local& local, OperandCheck& check);
+
 void add_rows(const Local& local, OperandCheck& check);
 void one_hot(const Local& local, OperandCheck& check);
 

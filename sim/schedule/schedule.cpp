@@ -131,7 +131,7 @@ Bytes size_of(const Buffer& buffer) {
   return count * size_of(buffer.dtype);
 }
 
-Bytes size_on_device(const Buffer& buffer) { return buffer.on_host ? Bytes{} : size_of(buffer); }
+Bytes size_on_device(const Buffer& buffer) { return buffer.on_host || buffer.on_chip ? Bytes{} : size_of(buffer); }
 
 DeviceSet every_device(const Mesh& mesh) { return {{{0, mesh.devices()}}}; }
 

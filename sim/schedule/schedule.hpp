@@ -147,6 +147,16 @@ struct Optimiser {
   friend bool operator==(const Optimiser&, const Optimiser&) = default;
 };
 
+/// The cost of an operation whose arithmetic is not known (LocalKind::opaque), as a trace or a compiler states it.
+struct OpaqueCost {
+  Flops matrix{}, vector{};       // by unit, of one device
+  DType dtype = DType::bf16;      // of the matrix flops: f32 or bf16
+  std::optional<Bytes> bytes{};   // that cross memory; none: every region once
+  std::optional<Seconds> time{};  // what it takes, alone on the memory, in place of flops, bytes and software.launch. It draws no more than memory gives in it
+  Seconds launch{}, rest{};       // of `time`: its first and last part, in which it draws none of `bytes`
+  friend bool operator==(const OpaqueCost&, const OpaqueCost&) = default;
+};
+
 /// local_kind.hpp defines each kind: its operands, its result and its cost.
 struct Local {
   LocalKind kind = LocalKind::copy;
@@ -160,6 +170,7 @@ struct Local {
   std::vector<Numbering> numbering{};  // of rows and columns; none: they count from 0
   std::int64_t classes = 0;            // cross-entropy: how many there are, on all devices
   Optimiser optimiser{};               // sgd, adamw
+  OpaqueCost opaque{};                 // opaque
   friend bool operator==(const Local&, const Local&) = default;
 };
 
@@ -324,11 +335,12 @@ struct Buffer {
   std::vector<int> grouped{};                   // with unpadded: buffer dimensions per dimension of the tensor
   std::vector<AxisView> unreduced{};            // output: the tensor is the sum of what the devices along these axes hold
   bool on_host = false;                         // in the memory of the chip's host: written by to-host and read by from-host, and by nothing else
+  bool on_chip = false;                         // in memory beside HBM (VMEM): takes none of the device's memory
   WrittenAt written_at{};
   friend bool operator==(const Buffer&, const Buffer&) = default;
 };
 Bytes size_of(const Buffer& buffer);
-/// Of the device's memory that it takes: none if it is on the host.
+/// Of the device's memory that it takes: none if it is on the host or on the chip.
 Bytes size_on_device(const Buffer& buffer);
 
 /// Devices as half-open ranges of indices, increasing and disjoint.

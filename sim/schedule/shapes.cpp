@@ -260,7 +260,7 @@ class ShapeChecker {
 
   void check(const Local& local) {
     const LocalTraits& traits = traits_of(local.kind);
-    if (static_cast<int>(local.reads.size()) != traits.reads || static_cast<int>(local.writes.size()) != traits.writes) {
+    if (!traits.any_count && (static_cast<int>(local.reads.size()) != traits.reads || static_cast<int>(local.writes.size()) != traits.writes)) {
       problem("{}: {} takes {} reads and {} writes, found {} and {}", task(), traits.name, traits.reads, traits.writes, local.reads.size(),
               local.writes.size());
       return;

@@ -167,6 +167,21 @@ TEST(LocalShapes, ATransposeMovesTokensToTheOtherEnd) {
                 ElementsAre("task 0 \"t\": the read region has " + std::to_string(no_features.size()) + " dimensions; expected tokens and features"));
 }
 
+TEST(LocalShapes, AnOpaqueOperationTakesAnyOperandsAndNoNegativeCost) {
+  Writer w{std::vector<MeshAxis>{{"x", 1, false}}};
+  const Region four{w.scratch("four", {4}, DType::f32), {all(4)}}, six{w.scratch("six", {2, 3}, DType::s32), {all(2), all(3)}};
+  w.add("none", Local{LocalKind::opaque, {}, {}});
+  w.add("several", Local{LocalKind::opaque, {four, six, four, six, four, six}, {six, four}});
+  EXPECT_THAT(check_shapes(w.schedule), IsEmpty());
+  Local wrong{LocalKind::opaque, {four}, {six}};
+  wrong.opaque = {Flops{-1}, Flops{2}, DType::c64, Bytes{-3}, Seconds{1}, Seconds{0.75}, Seconds{0.5}};
+  w.add("wrong", wrong);
+  std::vector<std::string> texts;
+  for (const Diagnostic& problem : check_shapes(w.schedule)) texts.push_back(problem.message);
+  EXPECT_THAT(texts, ElementsAre(R"(task 2 "wrong": matrix flops of c64; expected f32 or bf16)", R"(task 2 "wrong": flops -1 and 2; expected none below 0)",
+                                 R"(task 2 "wrong": -3 bytes; expected none below 0)", R"(task 2 "wrong": a time of 1 s with 0.75 s at its beginning and 0.5 s at its end; expected parts of it, none below 0)"));
+}
+
 TEST(LocalShapes, OperandsAreCountedBeforeTheyAreLookedAt) {
   EXPECT_THAT(said_of(LocalKind::attention_grad, {{4}}), ElementsAre(R"(task 0 "t": attention-grad takes 2 reads and 1 writes, found 1 and 0)"));
   EXPECT_THAT(said_of(LocalKind::swiglu_grad, {{4}, {4}, {4}, {4}}),

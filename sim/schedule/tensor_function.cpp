@@ -59,6 +59,7 @@ TensorFunction tensor_function(Schedule schedule) {
       if (parameters) made.parameters.push_back(buffer);
       made.function.body.buffers.push_back({buffer.name, buffer.extents, buffer.dtype, Role::scratch, {}, {}});
       made.function.body.buffers.back().on_host = buffer.on_host;
+      made.function.body.buffers.back().on_chip = buffer.on_chip;
     }
   made.function.parameters = static_cast<int>(made.parameters.size());
   for (Task& task : program.tasks)

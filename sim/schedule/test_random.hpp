@@ -192,6 +192,12 @@ class RandomScheduleWriter {
       case LocalKind::one_hot:
       case LocalKind::sgd:
       case LocalKind::adamw: return train(label, std::move(op), where);
+      case LocalKind::opaque:  // without results, so that it can be executed
+        op.reads = {region(any_dtype()), region(any_dtype())};
+        op.opaque = {Flops{static_cast<double>(rng_.between(0, 1000))}, Flops{static_cast<double>(rng_.between(0, 100))}, real, {}, {}};
+        if (chance(0.5)) op.opaque.bytes = Bytes{rng_.between(0, 1000)};
+        if (chance(0.5)) op.opaque.time = Seconds{1e-9 * rng_.between(0, 1000)};
+        break;
       default: op.reads = {region(), region()}, op.writes = {region()}; break;  // triangular solves, systems
     }
     add(label, std::move(op), where);

@@ -179,7 +179,7 @@ class Printer {
                               if (n.block != 0) text += fmt::format(" by {} in {}", n.block, n.apart);
                             }
                             if (l.classes != 0) text += fmt::format(" classes {}", l.classes);
-                            return text + describe(l.optimiser);
+                            return text + describe(l.optimiser) + describe(l.opaque);
                           },
                           [&](const Shift& s) {
                             return fmt::format("shift {} by {}: {} {} {}{}{}", mesh_.name(s.axis), to_text(mesh_, s.by), region(program, s.source),
@@ -203,6 +203,14 @@ class Printer {
     if (of == Optimiser{}) return "";
     return fmt::format(" learning rate {} betas {},{} epsilon {} weight decay {} step {}", of.learning_rate, of.beta1, of.beta2, of.epsilon,
                        of.weight_decay, of.step);
+  }
+  static std::string describe(const OpaqueCost& cost) {
+    if (cost == OpaqueCost{}) return "";
+    std::string text = fmt::format(" flops {} {} vector {}", cost.matrix.count(), name_of(cost.dtype), cost.vector.count());
+    if (cost.bytes) text += fmt::format(" bytes {}", cost.bytes->count());
+    if (cost.time) text += fmt::format(" time {} s", cost.time->count());
+    if (cost.launch != Seconds{} || cost.rest != Seconds{}) text += fmt::format(" without memory {} s and {} s", cost.launch.count(), cost.rest.count());
+    return text;
   }
   static std::string route(const std::vector<int>& order) { return order.empty() ? "" : fmt::format(" route {}", fmt::join(order, ",")); }
 

@@ -69,7 +69,7 @@ TEST(BadCommand, Verbs) {
 
 TEST(BadCommand, Options) {
   expect_each({
-      {"run --colective all-gather", "unknown option \"--colective\", did you mean \"--collective\" or \"--collectives\"?; --help lists the options"},
+      {"run --colective all-gather", "unknown option \"--colective\", did you mean \"--collective\", \"--collectives\" or \"--chakra-collectives\"?; --help lists the options"},
       {"run --zzz", "unknown option \"--zzz\"; --help lists the options"},
       {"run -x", "unknown option \"-x\"; --help lists the options"},
       {"run --machine", "the required argument for option '--machine' is missing"},
@@ -140,12 +140,12 @@ TEST(BadCommand, SlicesAndMeshes) {
 
 TEST(BadCommand, Problems) {
   expect_each({
-      {"run" + ring4, "expected one of --gemm, --collective, --workload, --plan, --schedule, --program and --training, found none"},
-      {"run" + ring4 + gather + gemm, "expected one of --gemm, --collective, --workload, --plan, --schedule, --program and --training, found several"},
+      {"run" + ring4, "expected one of --gemm, --collective, --workload, --plan, --schedule, --msccl, --chakra, --hlo, --program and --training, found none"},
+      {"run" + ring4 + gather + gemm, "expected one of --gemm, --collective, --workload, --plan, --schedule, --msccl, --chakra, --hlo, --program and --training, found several"},
       {"run" + ring4 + gather + "--pad", "--pad: belongs to --gemm, --program and --training, not to --collective"},
       {"run" + ring4 + gather + "--slice-count 2", "--slice-count: belongs to --gemm, --workload, --program and --training, not to --collective"},
       {"run" + ring4 + gemm + "--axis row", "--axis: belongs to --collective, not to --gemm"},
-      {"run" + ring4 + "--mesh row=4 --schedule f --bytes 16", "--bytes: belongs to --collective, not to --schedule"},
+      {"run" + ring4 + "--mesh row=4 --schedule f --bytes 16", "--bytes: belongs to --collective and --msccl, not to --schedule"},
       {"run" + ring4 + "--schedule f", "f: cannot read the file: No such file or directory"},
   });
 }
@@ -190,7 +190,7 @@ TEST(BadCommand, Gemms) {
       {"run --machine ideal --slice 4x2 --gemm m=16,n=16,k=16 --algorithm collective --slice-count 2",
        "--algorithm collective takes no --slice-count"},
       {"compare --machine ideal --slice 4x2 --gemm m=16,n=16,k=16", "algorithm meshslice needs --slice-count"},
-      {"compare --machine ideal --slice 4x2 --slice-count 2", "expected one of --gemm, --collective, --workload, --program and --training, found none"},
+      {"compare --machine ideal --slice 4x2 --slice-count 2", "expected one of --gemm, --collective, --workload, --msccl, --program and --training, found none"},
       {"compare --machine ideal --slice 4x2 --gemm m=16,n=16,k=16 --slice-count 2,",
        "--slice-count: expected values between commas, found an empty one"},
   });

@@ -45,7 +45,7 @@ OptionGroup check_options_described() {
                          "most 64 elements\nare printed"},
                         {"structure-only", flag(), "matching, races and deadlock alone: no numbers, and no claim asked for"},
                         {"edges", flag(), "tell of every edge whether it orders a race, is implied, or is\nproven to be about timing only"}};
-  return joined({system_options(false), mesh_devices_option(), problem_options(false), workload_options(), training_options(false), own, output_options(table_json)});
+  return joined({system_options(false), mesh_devices_option(), problem_options(false), workload_options(), training_options(false), module_options(), own, output_options(table_json)});
 }
 
 /// As it is checked, with the description of its problem.

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
+#include <algorithm>
 #include <set>
 
 #include "tools/command/command.hpp"
@@ -99,7 +100,8 @@ Expected<int> compare_and_print(const Options& options, Console& console) {
 }  // namespace
 
 int compare_verb(const std::vector<std::string>& arguments, Console& console) {
-  return perform(arguments, compare_options(), "compare", console, &compare_and_print);
+  const bool names_files = std::any_of(arguments.begin(), arguments.end(), [](const std::string& word) { return word == "--msccl" || word.starts_with("--msccl="); });
+  return perform(arguments, compare_options(), "compare", console, &compare_and_print, names_files ? "msccl" : nullptr);
 }
 
 }  // namespace podsim

@@ -4,6 +4,7 @@
 
 #include "sim/base/units.hpp"
 #include "sim/config/result_config.hpp"
+#include "tools/command/chakra_option.hpp"
 #include "tools/command/command.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/command/scenario_options.hpp"
@@ -19,7 +20,7 @@ namespace {
 OptionGroup run_options() {
   const OptionGroup telling{{"explain", flag(), "the critical path, what each machine value would change, and a sentence"},
                             {"per", word("device,link"), "the time and traffic of every device, every link"}};
-  return joined({system_options(false), mesh_devices_option(), precision_option(), what_if_options(false), problem_options(false), workload_options(), training_options(false), engine_options(), telling, trace_options(),
+  return joined({system_options(false), mesh_devices_option(), precision_option(), what_if_options(false), problem_options(false), workload_options(), training_options(false), module_options(), engine_options(), telling, trace_options(), chakra_options(),
                  output_options(table_json_csv)});
 }
 
@@ -105,6 +106,9 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
   if (!system) return system.error();
   const auto trace = trace_request(options, system->mesh.devices());
   if (!trace) return trace.error();
+  const auto chakra = chakra_request(options);
+  if (!chakra) return chakra.error();
+  if (*chakra) how->fold = false, how->inline_calls = how->write_out_calls = true;  // every task of every device
   const auto problem = read_problem(*fields, *system, DType::bf16);
   if (!problem) return problem.error();
   const auto run = simulate(*system, *problem, *how);
@@ -124,6 +128,10 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
   if (*trace) {
     how->tell("writing the trace");
     if (auto ok = write_trace(**trace, *run); !ok) return ok.error();
+  }
+  if (*chakra) {
+    how->tell("writing the Chakra traces");
+    if (auto ok = write_chakra(**chakra, *run); !ok) return ok.error();
   }
   const auto details = details_of(*run, *system, *problem, any_cable, options, *how);
   if (!details) return details.error();

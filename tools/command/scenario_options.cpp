@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tools/sweep/points.hpp"
+#include "workloads/chakra/trace.hpp"
 #include "workloads/scenario/alignment.hpp"
 
 namespace podsim {
@@ -52,16 +53,26 @@ OptionGroup what_if_options(bool several) {
 
 namespace {
 
+/// The first trace tells them apart from other files of the command line.
+std::vector<std::string> chakra_files(const std::string& prefix) { return {chakra_file(prefix, 0)}; }
+
 /// The problems of one run, and which algorithm does them.
 OptionGroup one_problem() {
   return {{"collective", word("KIND"),
        "one collective along --axis: all-gather, reduce-scatter, all-reduce,\nall-to-all, broadcast, reduce, permute"},
           {"axis", word("NAME[,...]"),
        "the mesh axes of --collective, first most significant; left out:\nall with more than one device"},
-          {"bytes", word("N"), "input bytes on each device of --collective, a bare number or as 16MiB"},
+          {"bytes", word("N"), "input bytes on each device of --collective and --msccl, a bare number\nor as 16MiB"},
           {"scenario", input_file("FILE"), "what to run, where options do not say otherwise: a textproto of their\nnames (workloads/scenario/scenario.proto)"},
           {"plan", input_file("FILE"), "a plan of a workload, as podsim tune -o writes it"},
           {"schedule", input_file("FILE"), "a saved schedule, textproto or binary (podsim show schedule -o FILE writes one)"},
+          {"msccl", input_file("FILE.xml"), "a collective of all devices as an algorithm of MSCCL, with --bytes"},
+          {"chakra", input_file("PREFIX", chakra_files),
+       "Chakra execution traces PREFIX.<rank>.et; rank r is device r of the\nmesh. Without --mesh: as podsim wrote it down, else one axis of all\nranks (without --slice)"},
+          {"chakra-groups", input_file("FILE.json"),
+       "the ranks of their process groups, as {\"1\": [0,1], \"2\": [2,3]};\nleft out: PREFIX.groups.json, if there is one"},
+          {"chakra-cost", word("recorded|flops", "recorded"),
+       "the time of their computations: as recorded (duration_ps, else\nduration_micros), or of num_ops and tensor_size on the machine"},
           {"algorithm", word("NAME"),
        "GEMM: collective, meshslice, summa, cannon, wang, 1d-os, 1d-ls,\n1d-fsdp, 1d-megatron, jax-ag-..., jax-rs-..., tp-ag-...\ncollective: "
        "ring, ring-one-way, ring-shortest, line,\nfolded-ring, halving-doubling, direct, pairwise, rotations,\nhierarchical, hierarchical-direct, "
@@ -94,6 +105,7 @@ OptionGroup compared_problems() {
           {"axis", words("NAME[,...]"),
        "the mesh axes of --collective, first most significant; repeatable:\nthe collective along other axes"},
           {"bytes", word("N[,...]"), "input bytes on each device of --collective: 64KiB,1MiB,16MiB"},
+          {"msccl", input_files("FILE.xml...", files_between_commas), "algorithms of MSCCL, on all devices: beside those of --collective, or alone;\nmore files may follow without the option's name"},
           {"algorithms", word("NAME[,...]|all", "collective,meshslice"), "which algorithms to compare; left out, of --collective: all.\n--program: fft=pencil,fft=slab,lu=naive (every combination; functions\nthat are not named: as in run), naive (all functions that have it), or\nall; left out: all of a single function, of several what run does and\nnaive"},
           {"dataflow", word("os|ls|rs[,...]", "os"), "which operand stands still: output, left or right"},
           {"slice-count", word("S[,...]"), "slices of meshslice (summa takes lcm(R, C) panels)"}};
@@ -135,6 +147,17 @@ OptionGroup workload_options() {
           {"head-dim", word("N"), "width of a head"},
           {"ff", word("N"), "width of the MLP; left out with --heads: grows as the model's width does"},
           {"layers", word("N"), "blocks that a device holds: counts in memory"}};
+}
+
+OptionGroup module_options() {
+  return {{"hlo", input_file("FILE"), "a compiled module: compiled.as_text(), *.after_optimizations.txt, on as many\ndevices as it has"},
+          {"hlo-schedule", word("text|overlap", "overlap"), "of a module that is not scheduled: instructions in the text's order, where\ncollectives block; or collectives that begin when their operands are there"},
+          {"rewrite", word("reduce-scatter"), "an all-reduce of which only the own block is used becomes one, as GPU\ncompilers do"},
+          {"trip-count", words("NAME=N"), "iterations of the loop NAME, where the module does not tell; repeatable"},
+          {"branch", words("NAME=i"), "the branch of the conditional NAME; left out: the longest; repeatable"},
+          {"custom-call", words("TARGET=FLOPS[,BYTES]"), "what a custom-call costs, as tpu_custom_call=2GFLOP,8MiB; repeatable"},
+          {"hlo-cost", word("model|estimated-cycles", "model"), "work by the machine's values, or as the TPU compiler estimated it,\nwith --clock"},
+          {"clock", word("940MHz"), "of estimated cycles"}};
 }
 
 OptionGroup training_options(bool several) {

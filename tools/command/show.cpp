@@ -37,8 +37,11 @@ OptionGroup options_of(const Target& target) {
     described.push_back({"axis-names", word("AXIS=NAME,..."), "with --jax: what JAX calls the axes of the mesh: row=data,col=model"});
   }
   if (target.problem) {
-    described = joined({described, problem_options(false), workload_options(), training_options(false)});
-    if (target.show == &show_schedule) described.push_back({"lowered", flag(), "with its collectives replaced by the tasks of their algorithms"});
+    described = joined({described, problem_options(false), workload_options(), training_options(false), module_options()});
+    if (target.show == &show_schedule) {
+      described.push_back({"lowered", flag(), "with its collectives replaced by the tasks of their algorithms"});
+      described.push_back({"msccl-out", output_file("FILE.xml"), "also written as an algorithm of MSCCL: one collective of all devices that is\ntransfers, copies and additions. The text is then of the lowered schedule"});
+    }
   }
   return joined({described, output_options(target.formats)});
 }

@@ -11,9 +11,6 @@
 namespace podsim {
 namespace {
 
-constexpr std::int64_t most_trips = std::int64_t{1} << 53;
-constexpr int most_branches = 1 << 20;
-
 OptionGroup hlo_options() {
   return joined({{{"hlo", no_field(input_file("FILE")), "optimised HLO: compiled.as_text(), *.after_optimizations.txt"},
                   {"mesh", no_field(word("x=4,y=2")), "axes of the devices, row-major over their ids; left out: those that\nreplica groups name"},
@@ -25,56 +22,14 @@ OptionGroup hlo_options() {
                  output_options(table_json)});
 }
 
-/// NAME and what stands behind the last "=" of an option's text.
-Expected<std::pair<std::string, std::string>> named_value(const std::string& text, const std::string& name, const std::string& expected) {
-  const std::size_t equals = text.rfind('=');
-  if (equals == std::string::npos || equals == 0) return Diagnostic{option(name), fmt::format("expected {}, got {}", expected, quoted(text))};
-  return std::pair{text.substr(0, equals), text.substr(equals + 1)};
-}
-
-template <class Map, class Value>
-Status insert_once(Map& map, const std::string& key, Value value, const std::string& name) {
-  if (!map.emplace(key, value).second) return Diagnostic{option(name), fmt::format("expected {} at most once", quoted(key))};
-  return success();
-}
-
-Expected<HloCustomCallCost> read_cost(const std::string& text) {
-  const std::size_t comma = text.find(',');
-  const auto flops = parse_flops(text.substr(0, comma), option("custom-call"));
-  if (!flops) return flops.error();
-  if (flops->count() > 0x1p62) return Diagnostic{option("custom-call"), fmt::format("expected at most 2^62 FLOPs, got {}", quoted(text))};
-  HloCustomCallCost cost{static_cast<std::int64_t>(flops->count()), std::nullopt};
-  if (comma == std::string::npos) return cost;
-  const auto bytes = parse_bytes(text.substr(comma + 1), option("custom-call"));
-  if (!bytes) return bytes.error();
-  cost.bytes = *bytes;
-  return cost;
-}
-
 Expected<HloCountOptions> read_counting(const Options& options) {
-  HloCountOptions counting;
-  counting.tolerant = options.flag("tolerant");
-  for (const std::string& text : options.has("trip-count") ? options.texts("trip-count") : std::vector<std::string>{}) {
-    const auto named = named_value(text, "trip-count", "NAME=N");
-    if (!named) return named.error();
-    const auto count = parse_integer(named->second, 0, most_trips, option("trip-count"));
-    if (!count) return count.error();
-    if (auto ok = insert_once(counting.trip_counts, named->first, *count, "trip-count"); !ok) return ok.error();
-  }
-  for (const std::string& text : options.has("branch") ? options.texts("branch") : std::vector<std::string>{}) {
-    const auto named = named_value(text, "branch", "NAME=i");
-    if (!named) return named.error();
-    const auto branch = parse_integer(named->second, 0, most_branches, option("branch"));
-    if (!branch) return branch.error();
-    if (auto ok = insert_once(counting.branches, named->first, static_cast<int>(*branch), "branch"); !ok) return ok.error();
-  }
-  for (const std::string& text : options.has("custom-call") ? options.texts("custom-call") : std::vector<std::string>{}) {
-    const auto named = named_value(text, "custom-call", "TARGET=FLOPS[,BYTES]");
-    if (!named) return named.error();
-    const auto cost = read_cost(named->second);
-    if (!cost) return cost.error();
-    if (auto ok = insert_once(counting.custom_calls, named->first, *cost, "custom-call"); !ok) return ok.error();
-  }
+  Fields fields;
+  for (const auto& [field, name] : {std::pair{"trip_count", "trip-count"}, {"branch", "branch"}, {"custom_call", "custom-call"}})
+    if (options.has(name))
+      for (const std::string& text : options.texts(name)) fields.add(field, text, option(name));
+  auto counting = read_hlo_counts(fields);
+  if (!counting) return counting;
+  counting->tolerant = options.flag("tolerant");
   return counting;
 }
 

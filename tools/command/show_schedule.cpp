@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/output_file.hpp"
 #include "sim/base/units.hpp"
 #include "sim/config/files.hpp"
 #include "sim/config/schedule_config.hpp"
 #include "sim/schedule/text.hpp"
+#include "workloads/msccl/write_msccl.hpp"
 #include "workloads/scenario/plan_choice.hpp"
 #include "workloads/scenario/simulate.hpp"
 
@@ -17,10 +19,18 @@ Expected<std::string> show_schedule(const Options& options, Format, const RunOpt
   auto posed = pose(asked->system, asked->problem, how);
   if (!posed) return posed.error();
   Schedule schedule = posed->problem.schedule;
-  if (options.flag("lowered")) {
+  const std::string posed_name = posed->problem.summary.algorithm;
+  if (options.flag("lowered") || options.has("msccl-out")) {
     auto lowered = lower_problem(posed->system, std::move(posed->problem), how);
     if (!lowered) return lowered.error();
     schedule = std::move(lowered->lowered);
+  }
+  if (options.has("msccl-out")) {
+    how.tell("writing the algorithm");
+    auto algorithm = to_msccl(schedule);
+    if (!algorithm) return algorithm.error();
+    if (const auto* collective = std::get_if<CollectiveSpec>(&asked->problem)) algorithm->name = fmt::format("{} {}", name_of(collective->kind), posed_name);
+    if (auto ok = write_file(options.text("msccl-out"), write_msccl(*algorithm)); !ok) return ok.error();
   }
   const std::string path = options.has("output") ? options.text("output") : "";
   how.tell("writing the schedule");

@@ -287,6 +287,12 @@ Json row_json(const Row& row) {
                    {"build_s", r.build_s},
                    {"padding", row.problem.padding}});
   if (row.training != nullptr) json.update(step_json(row));
+  if (row.problem.hlo != nullptr) {
+    const HloRunSummary& hlo = *row.problem.hlo;
+    Json opaque = Json::array();
+    for (const HloOpaque& unknown : hlo.opaque) opaque.push_back(Json{{"instruction", unknown.instruction}, {"target", unknown.target}, {"bytes", unknown.bytes.count()}});
+    json.update(Json{{"module", hlo.module}, {"instructions", hlo.instructions}, {"is_scheduled", hlo.is_scheduled}, {"opaque", opaque}, {"assumed", hlo.notes}});
+  }
   if (row.calls.played > 0 || !row.calls.why_inlined.empty())
     json.set("calls", Json{{"played", row.calls.played}, {"why_inlined", or_null(row.calls.why_inlined)}, {"beside_bytes", row.calls.beside.count()}});
   json.set("trust", trust_json(r.trust));
@@ -350,6 +356,12 @@ std::string result_table(const Run& run, const Details& details) {
   if (row.problem.tokens) rows.push_back({"batch", tokens_text(*row.problem.tokens)});
   if (row.training != nullptr)
     for (auto& line : step_rows(row)) rows.push_back(std::move(line));
+  if (row.problem.hlo != nullptr) {
+    const HloRunSummary& hlo = *row.problem.hlo;
+    rows.push_back({"module", fmt::format("{} ({} instructions, {})", hlo.module, hlo.instructions, hlo.is_scheduled ? "scheduled" : "not scheduled")});
+    for (const HloOpaque& unknown : hlo.opaque) rows.push_back({"  opaque", fmt::format("{}, {}: {} and unknown arithmetic", unknown.instruction, unknown.target, to_text(unknown.bytes))});
+    for (const std::string& assumed : hlo.notes) rows.push_back({"  assumed", assumed});
+  }
   for (const auto& [name, choice] : row.problem.layers) rows.push_back({"  " + name, choice.algorithm + " " + choice_text(choice)});
   for (auto& line : std::vector<std::vector<std::string>>{
            {"machine", fmt::format("{}, slice {}, mesh {} ({} devices{})", r.machine, slice_and_changes(row), mesh_text(r), r.devices, classes)},

@@ -15,6 +15,7 @@ build_packages=(
   libsimdjson-dev                                    # JSON that is read: traces an event at a time, runs
   libsqlite3-dev                                     # stores of sweeps
   libyaml-cpp-dev                                    # configurations of MaxText
+  libpugixml-dev                                     # algorithms of MSCCL
   zlib1g-dev                                         # compressed traces
   libcairo2-dev fonts-dejavu-core                    # PNG pictures of shardings
   libgtest-dev libgmock-dev                          # tests

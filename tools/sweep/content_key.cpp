@@ -9,6 +9,7 @@
 #include "sim/config/machine_config.hpp"
 #include "sim/config/schedule_config.hpp"
 #include "topologies/machines.hpp"
+#include "workloads/chakra/trace.hpp"
 
 namespace podsim {
 
@@ -98,11 +99,15 @@ const std::string& InputKeys::contents(const std::string& field, const std::stri
 }
 
 std::string InputKeys::operator()(const PointInputs& inputs) {
-  static constexpr std::array may_be_files = {"machine", "topology", "mesh_order", "schedule", "pairs", "workload", "plan", "program"};
+  static constexpr std::array may_be_files = {"machine", "topology", "mesh_order", "schedule", "msccl", "pairs", "workload", "plan", "program", "chakra_groups", "hlo"};
   std::string text = version_;
   for (const std::string& argument : arguments_of(inputs)) text += '\0' + argument;
   for (const char* field : may_be_files)
     if (const std::string& value = inputs.text(field); !value.empty()) text += '\0' + contents(field, value);
+  if (const std::string& prefix = inputs.text("chakra"); !prefix.empty()) {
+    text += '\0' + contents("chakra_groups", chakra_groups_file(prefix));
+    for (int rank = 0; rank < chakra_ranks(prefix); ++rank) text += '\0' + contents("chakra", chakra_file(prefix, rank));
+  }
   return content_key({text});
 }
 

@@ -109,6 +109,7 @@ std::string message_alone(const std::string& field, const std::string& text, con
   if (field == "bytes") return message_of(parse_input_bytes(text, of_field(field)));
   if (field == "dtype") return message_of(parse_dtype(text, of_field(field)));
   if (field == "schedule") return message_of(load_schedule(text));
+  if (field == "msccl") return message_of(load_msccl(text));
   if (field == "engine" || field == "fold" || field == "calls") return message_of(read_run_options(fields_with(field, text)));
   return "";
 }

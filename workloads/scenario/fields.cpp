@@ -12,7 +12,7 @@ namespace podsim {
 std::span<const FieldKind> scenario_fields() {
   using enum FieldKind::Part;
   using enum FieldKind::Form;
-  static constexpr std::array<FieldKind, 74> fields{{
+  static constexpr std::array<FieldKind, 86> fields{{
       {"machine", system, text},
       {"set", system, texts},
       {"precision", system, text},
@@ -33,6 +33,18 @@ std::span<const FieldKind> scenario_fields() {
       {"gemm", problem, text},
       {"collective", problem, text},
       {"schedule", problem, text},
+      {"msccl", problem, text},
+      {"chakra", problem, text},
+      {"chakra_groups", problem, text},
+      {"chakra_cost", problem, text, "recorded"},
+      {"hlo", problem, text},
+      {"hlo_cost", problem, text, "model"},
+      {"clock", problem, text},
+      {"hlo_schedule", problem, text, "overlap"},
+      {"rewrite", problem, text},
+      {"trip_count", problem, texts},
+      {"branch", problem, texts},
+      {"custom_call", problem, texts},
       {"workload", problem, text},
       {"plan", problem, text},
       {"program", problem, text},

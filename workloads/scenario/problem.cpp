@@ -43,21 +43,25 @@ Expected<Problem> make(const System& system, const GemmSpec& spec) {
   return Problem{*std::move(schedule), spec.collectives, std::move(summary)};
 }
 
-Expected<Problem> make(const System& system, const CollectiveSpec& spec) {
-  const auto axes = axes_of(spec.axes, system.mesh);
-  if (!axes) return axes.error();
+CollectiveSummary summary_of(const System& system, const Collective& collective, Bytes input) {
   std::string names;
   std::int64_t devices = 1;
-  for (const AxisView& axis : *axes) {
+  for (const AxisView& axis : collective.axes) {
     names += (names.empty() ? "" : ",") + system.mesh.name(axis);
     devices *= axis.size;
   }
+  CutBound bound = cut_bound(system, collective, input);
+  return {collective.kind, names, input, devices, bound.least, std::move(bound.none)};
+}
+
+Expected<Problem> make(const System& system, const CollectiveSpec& spec) {
+  const auto axes = axes_of(spec.axes, system.mesh);
+  if (!axes) return axes.error();
   auto schedule = collective_schedule(system.mesh, spec.kind, *axes, spec.input, spec.dtype, spec.details);
   if (!schedule) return Diagnostic{of_field("collective"), schedule.error().message};
   ProblemSummary summary;
   summary.algorithm = !spec.policy.algorithm.empty() ? spec.policy.algorithm : spec.kind == CollectiveKind::permute ? "direct" : "ring or line";
-  CutBound bound = cut_bound(system, std::get<Collective>(schedule->computes), spec.input);
-  summary.collective = CollectiveSummary{spec.kind, names, spec.input, devices, bound.least, std::move(bound.none)};
+  summary.collective = summary_of(system, std::get<Collective>(schedule->computes), spec.input);
   return Problem{*std::move(schedule), spec.policy, std::move(summary)};
 }
 
@@ -114,12 +118,23 @@ Expected<Problem> make(const System& system, const PlannedTraining& planned) {
   return Problem{std::move(made->schedule), {planned.collectives, {}}, std::move(summary)};
 }
 
+Expected<Problem> make(const System& system, const HloSpec& spec) {
+  auto made = hlo_schedule(*spec.module, system.mesh, spec.options);
+  if (!made) return made.error();
+  ProblemSummary summary;
+  summary.algorithm = spec.module->is_scheduled ? "as compiled" : spec.options.order == HloScheduleOptions::Order::text ? "in text order" : "overlapped";
+  summary.hlo = std::make_shared<const HloRunSummary>(HloRunSummary{spec.module->name, made->instructions, spec.module->is_scheduled, std::move(made->opaque), std::move(made->notes)});
+  return Problem{std::move(made->schedule), spec.collectives, std::move(summary)};
+}
+
 Expected<Problem> make(const System& system, const ScheduleSpec& spec) {
   if (spec.schedule.mesh.devices() != system.mesh.devices())
     return Diagnostic{of_field("schedule"), fmt::format("the schedule's mesh is {}, the system's is {}: they must have as many devices",
                                                         to_text(spec.schedule.mesh), to_text(system.mesh))};
   ProblemSummary summary;
-  summary.algorithm = "schedule";
+  summary.algorithm = spec.name;
+  if (const auto* collective = std::get_if<Collective>(&spec.schedule.computes); collective != nullptr && spec.input)
+    summary.collective = summary_of(system, *collective, *spec.input);
   return Problem{spec.schedule, spec.collectives, std::move(summary)};
 }
 

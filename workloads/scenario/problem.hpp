@@ -13,6 +13,7 @@
 #include "algorithms/gemm/gemm.hpp"
 #include "algorithms/gemm/replicated.hpp"
 #include "topologies/system.hpp"
+#include "workloads/hlo/hlo_schedule.hpp"
 #include "workloads/plan.hpp"
 #include "workloads/scenario/bandwidth.hpp"
 #include "workloads/scenario/training_problem.hpp"
@@ -83,6 +84,8 @@ struct PlannedWorkload {
 struct ScheduleSpec {
   Schedule schedule;
   CollectivePolicy collectives{};
+  std::string name = "schedule";
+  std::optional<Bytes> input{};  // of a schedule that computes one collective: on each device
 };
 
 /// A sharded program; what collectives it needs is open.
@@ -106,8 +109,15 @@ struct PlannedProgram {
   std::string chosen_by{};  // "program by bytes", "chain"
 };
 
+/// A compiled module, in its own order.
+struct HloSpec {
+  std::shared_ptr<const HloModule> module;
+  HloScheduleOptions options{};
+  CollectivePolicy collectives{std::string{by_dimension_name}, {}};
+};
+
 /// Anything that can be simulated on a system.
-using ProblemSpec = std::variant<GemmSpec, CollectiveSpec, WorkloadSpec, PlannedWorkload, ScheduleSpec, ProgramSpec, PlannedProgram, TrainingSpec, PlannedTraining>;
+using ProblemSpec = std::variant<GemmSpec, CollectiveSpec, WorkloadSpec, PlannedWorkload, ScheduleSpec, ProgramSpec, PlannedProgram, TrainingSpec, PlannedTraining, HloSpec>;
 
 /// The input of a workload.
 struct TokenCount {
@@ -116,6 +126,15 @@ struct TokenCount {
 };
 /// Of a transformer block.
 std::optional<TokenCount> tokens_of(const Workload& workload);
+
+/// Of a module that is simulated.
+struct HloRunSummary {
+  std::string module;
+  std::size_t instructions = 0;
+  bool is_scheduled = false;
+  std::vector<HloOpaque> opaque{};
+  std::vector<std::string> notes{};
+};
 
 /// The description of a problem in results.
 struct ProblemSummary {
@@ -129,6 +148,7 @@ struct ProblemSummary {
   std::vector<Replicated> replicated{};                         // of a GEMM: operands that several devices hold
   std::optional<ProgramSummary> program{};                      // of a sharded program
   std::shared_ptr<const TrainingSummary> training{};            // of a training step
+  std::shared_ptr<const HloRunSummary> hlo{};                   // of a module
 };
 
 /// A schedule before lowering, with the policy that lowers its collectives.

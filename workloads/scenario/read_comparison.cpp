@@ -10,6 +10,7 @@
 #include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
 #include "topologies/machines.hpp"
+#include "workloads/msccl/msccl_schedule.hpp"
 #include "workloads/scenario/read_scenario.hpp"
 
 namespace podsim {
@@ -102,6 +103,68 @@ Status check_collectives(const Fields& fields) {
   return success();
 }
 
+/// The algorithms of MSCCL asked for.
+struct MscclFile {
+  FieldText path;
+  std::optional<CollectiveKind> kind;
+  bool compared = false;
+};
+Expected<std::vector<MscclFile>> msccl_files(const Fields& fields) {
+  std::vector<MscclFile> files;
+  for (FieldText& path : listed(fields, "msccl")) {
+    const auto algorithm = load_msccl(path.text);
+    if (!algorithm) return fields.of_named_file("msccl", algorithm.error());
+    files.push_back({std::move(path), msccl_collective_named(algorithm->collective)});
+  }
+  return files;
+}
+
+/// Each of the files that compute this, or it is skipped.
+void add_msccl_variants(const Fields& fields, const System& system, const std::string& system_name, std::vector<MscclFile>& files, CollectiveKind kind, std::size_t group, std::vector<Variant>& variants, std::vector<Skipped>& skipped) {
+  for (MscclFile& file : files) {
+    if (file.kind != kind) continue;
+    file.compared = true;
+    const std::string what = fmt::format("{} of {}", file.path.text, fields.text("bytes"));
+    if (auto spec = read_msccl_problem(fields, file.path.text, system, DType::bf16))
+      variants.push_back({what, *std::move(spec), group});
+    else
+      skipped.push_back({system_name + ", " + what, spec.error()});
+  }
+}
+
+/// Whether the axes, or without names all of them, hold every device.
+bool is_of_all_devices(const std::string& names, const System& system) {
+  const auto axes = axes_of(names.empty() ? std::vector<std::string>{} : split(names), system.mesh);
+  if (!axes) return false;
+  return std::accumulate(axes->begin(), axes->end(), 1, [](int product, const AxisView& axis) { return product * axis.size; }) == system.mesh.devices();
+}
+
+void skip_others(const std::vector<MscclFile>& files, const std::string& system_name, std::vector<Skipped>& skipped) {
+  for (const MscclFile& file : files)
+    if (!file.compared)
+      skipped.push_back({system_name + ", " + file.path.text, {{}, file.kind ? fmt::format("it computes the {} of all devices, which `collective` and `axis` do not ask for", name_of(*file.kind))
+                                                                             : "it does not say what it computes, so that there is nothing to compare it with"}});
+}
+
+/// A group for each number of bytes and kind of collective.
+Expected<std::vector<Variant>> msccl_variants(const Fields& fields, const System& system, const std::string& system_name, std::vector<Skipped>& skipped) {
+  if (!fields.has("bytes")) return Diagnostic{{}, "`bytes` is missing: the input of the algorithms on each device"};
+  auto files = msccl_files(fields);
+  if (!files) return files.error();
+  std::vector<Variant> variants;
+  std::size_t group = 0;
+  for (const FieldText& bytes : listed(fields, "bytes")) {
+    if (auto size = parse_input_bytes(bytes.text, bytes.where); !size) return size.error();
+    Fields asked = fields;
+    asked.set("bytes", bytes.text, bytes.where);
+    std::set<CollectiveKind> done;
+    for (const MscclFile& file : *files)
+      if (file.kind && done.insert(*file.kind).second) add_msccl_variants(asked, system, system_name, *files, *file.kind, group++, variants, skipped);
+  }
+  skip_others(*files, system_name, skipped);
+  return variants;
+}
+
 /// `skipped`: what does not suit the system, by its name.
 Expected<std::vector<Variant>> collective_variants(const Fields& fields, const System& system, const std::string& system_name,
                                                    std::vector<Skipped>& skipped) {
@@ -111,6 +174,8 @@ Expected<std::vector<Variant>> collective_variants(const Fields& fields, const S
   std::vector<FieldText> axes = fields.texts("axis");
   if (axes.empty()) axes.emplace_back();
   const auto names = collective_names(fields);
+  auto files = msccl_files(fields);
+  if (!files) return files.error();
   std::vector<Variant> variants;
   std::size_t group = 0;
   for (const FieldText& kind : listed(fields, "collective"))
@@ -129,8 +194,14 @@ Expected<std::vector<Variant>> collective_variants(const Fields& fields, const S
           else
             skipped.push_back({system_name + ", " + what, spec.error()});
         }
+        if (!files->empty() && is_of_all_devices(axis.text, system)) {
+          Fields asked = fields;
+          asked.set("bytes", bytes.text, bytes.where);
+          add_msccl_variants(asked, system, system_name, *files, *parse_collective_kind(kind.text, kind.where), group, variants, skipped);
+        }
         ++group;
       }
+  skip_others(*files, system_name, skipped);
   return variants;
 }
 
@@ -301,7 +372,7 @@ Status each_once(const std::vector<FieldText>& values) {
 
 /// What is wrong with lists whatever the system: typing errors, which would otherwise be left out of the comparison with a reason.
 Status check_lists(const Fields& fields) {
-  for (const char* name : {"machine", "slice", "topology", "collective", "bytes", "algorithm", "dataflow", "slice_count"})
+  for (const char* name : {"machine", "slice", "topology", "collective", "msccl", "bytes", "algorithm", "dataflow", "slice_count"})
     if (auto ok = each_once(listed(fields, name)); !ok) return ok;
   for (const char* name : {"mesh", "axis"})
     if (auto ok = each_once(fields.texts(name)); !ok) return ok;
@@ -336,7 +407,9 @@ Expected<ComparisonSetup> read_comparison(const Fields& fields, const std::vecto
   if (auto ok = check_lists(fields); !ok) return ok.error();
   const auto asked = systems_asked_for(fields);
   if (!asked) return asked.error();
-  const auto kind = problem_kind(fields, compared_kinds);
+  Fields alone = fields;
+  if (fields.has("collective")) alone.erase("msccl");  // beside its algorithms
+  const auto kind = problem_kind(alone, compared_kinds);
   if (!kind) return kind.error();
   for (const FieldText& fail : fields.texts("fail"))
     if (fail.text == "any") return Diagnostic{fail.where, "any belongs to run; compare takes cables, as 0.0-0.1"};
@@ -357,6 +430,7 @@ Expected<ComparisonSetup> read_comparison(const Fields& fields, const std::vecto
       const std::string name = to_text(*system) + (varied.empty() ? "" : " " + to_text(varied));
       auto variants = *kind == "gemm"         ? gemm_variants(changed, *system)
                       : *kind == "collective" ? collective_variants(changed, *system, name, setup.skipped)
+                      : *kind == "msccl"      ? msccl_variants(changed, *system, name, setup.skipped)
                       : *kind == "program"    ? program_variants(changed, *system)
                       : *kind == "training"   ? training_variants(changed, *system)
                                               : workload_variants(changed, *system);

@@ -19,6 +19,7 @@ struct ComparisonSetup {
 /// Systems are machines x slices x topologies x meshes x varied values; a mesh `all` is every row x col. Each with
 ///   gemm        dataflows (os) x algorithms (collective, meshslice) x slice counts
 ///   collective  kinds x axes x bytes, a group each, x algorithms (all)
+///   msccl       bytes, a group each, x files; beside a collective those that compute it on all devices
 ///   program     ways to choose (default, bytes, time); if it is a GEMM on rows and columns, its algorithms x slice counts (2, 4, 8, 16) beside them
 ///   workload    algorithms (collective, meshslice); its dataflows and slice counts are the fastest unless they are given
 /// Values stand between commas; those of `mesh` and `axis`, which have commas of their own, in several texts of the field. The algorithm `all` is every

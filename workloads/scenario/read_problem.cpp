@@ -9,6 +9,8 @@
 #include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
 #include "sim/config/files.hpp"
+#include "workloads/chakra/chakra_schedule.hpp"
+#include "workloads/chakra/read_chakra.hpp"
 #include "workloads/scenario/collective_candidates.hpp"
 #include "workloads/scenario/read_scenario.hpp"
 #include "workloads/tuning/part_costs.hpp"
@@ -22,10 +24,10 @@ struct Owner {
   std::string_view field;
   std::array<std::string_view, 5> problems;
 };
-constexpr std::array<Owner, 46> owners{{
+constexpr std::array<Owner, 55> owners{{
     {"axis", {"collective"}},
-    {"bytes", {"collective"}},
-    {"dtype", {"collective", "program"}},
+    {"bytes", {"collective", "msccl"}},
+    {"dtype", {"collective", "msccl", "program"}},
     {"shape", {"program"}},
     {"shard", {"program"}},
     {"out", {"program"}},
@@ -48,7 +50,7 @@ constexpr std::array<Owner, 46> owners{{
     {"prefetch", {"gemm", "workload", "program"}},
     {"slice_copies", {"gemm", "workload", "program"}},
     {"pad", {"gemm", "program", "training"}},
-    {"collectives", {"gemm", "program", "training"}},
+    {"collectives", {"gemm", "program", "training", "hlo"}},
     {"algorithm", {"gemm", "collective", "workload", "program", "training"}},
     {"given", {"gemm"}},
     {"only", {"workload"}},
@@ -59,6 +61,8 @@ constexpr std::array<Owner, 46> owners{{
     {"head_dim", {"workload"}},
     {"ff", {"workload"}},
     {"layers", {"workload"}},
+    {"chakra_groups", {"chakra"}},
+    {"chakra_cost", {"chakra"}},
     {"maxtext", {"training"}},
     {"batch_per_device", {"training"}},
     {"microbatches", {"training"}},
@@ -69,12 +73,19 @@ constexpr std::array<Owner, 46> owners{{
     {"scan", {"training"}},
     {"optimizer", {"training"}},
     {"steps", {"training"}},
+    {"hlo_cost", {"hlo"}},
+    {"clock", {"hlo"}},
+    {"hlo_schedule", {"hlo"}},
+    {"rewrite", {"hlo"}},
+    {"trip_count", {"hlo"}},
+    {"branch", {"hlo"}},
+    {"custom_call", {"hlo"}},
 }};
 
 Status fields_belong(const Fields& fields, std::string_view problem) {
   for (const Owner& owner : owners) {
     if (!fields.has(owner.field) || std::find(owner.problems.begin(), owner.problems.end(), problem) != owner.problems.end()) continue;
-    if (owner.field == "algorithm" && problem == "schedule") continue;  // of its collectives
+    if (owner.field == "algorithm" && (problem == "schedule" || problem == "chakra")) continue;  // of its collectives
     const auto count = static_cast<std::size_t>(std::find(owner.problems.begin(), owner.problems.end(), "") - owner.problems.begin());
     std::string text = "belongs to ";
     for (std::size_t p = 0; p < count; ++p) text += fmt::format("{}`{}`", p == 0 ? "" : p + 1 == count ? " and " : ", ", owner.problems[p]);
@@ -163,6 +174,35 @@ Expected<ProblemSpec> read_saved_schedule(const Fields& fields, const System& sy
   return ProblemSpec{ScheduleSpec{*std::move(schedule), *std::move(policy)}};
 }
 
+Expected<ProblemSpec> read_traces(const Fields& fields, const System& system) {
+  const std::string prefix = fields.text("chakra");
+  const int devices = system.mesh.devices();
+  if (const int ranks = chakra_ranks(prefix); ranks != devices)
+    return Diagnostic{{chakra_file(prefix, std::min(ranks, devices))},
+                      fmt::format("expected the traces of {} ranks, one for each device of the mesh {}, found {}", devices, to_text(system.mesh), ranks)};
+  const std::string given = fields.text("chakra_cost");
+  if (given != "recorded" && given != "flops") return Diagnostic{fields.where("chakra_cost"), "expected recorded or flops, found " + quoted(given)};
+  ChakraGroups groups;
+  const std::string beside = chakra_groups_file(prefix);
+  if (fields.has("chakra_groups") || file_exists(beside)) {
+    auto read = read_chakra_groups(fields.has("chakra_groups") ? fields.text("chakra_groups") : beside, devices);
+    if (!read) return fields.has("chakra_groups") ? fields.of_named_file("chakra_groups", read.error()) : read.error();
+    groups = *std::move(read);
+  }
+  auto traces = chakra_schedule(
+      system.mesh, [&](int rank) { return read_chakra(prefix, rank); }, groups, given == "flops" ? ChakraCost::flops : ChakraCost::recorded);
+  if (!traces) return traces.error();
+  auto policy = read_policy(fields, "algorithm");
+  if (!policy) return policy.error();
+  if (!fields.has("algorithm")) {
+    if (traces->collective_algorithm != by_dimension_name)
+      if (auto ok = parse_policy(traces->collective_algorithm, {chakra_file(prefix, 0)}); !ok) return ok.error();
+    policy->algorithm = traces->collective_algorithm;
+    if (traces->collective_chunks > 0) policy->chunks = traces->collective_chunks;
+  }
+  return ProblemSpec{ScheduleSpec{std::move(traces->schedule), *std::move(policy)}};
+}
+
 }  // namespace
 
 Expected<std::string_view> problem_kind(const Fields& fields, std::span<const std::string_view> kinds) {
@@ -200,6 +240,17 @@ Expected<ProblemSpec> read_problem(const Fields& fields, const System& system, D
     if (!spec) return spec.error();
     return ProblemSpec{*std::move(spec)};
   }
+  if (*kind == "msccl") {
+    auto spec = read_msccl_problem(fields, fields.text("msccl"), system, default_dtype);
+    if (!spec) return spec.error();
+    return ProblemSpec{*std::move(spec)};
+  }
+  if (*kind == "hlo") {
+    auto spec = read_hlo_problem(fields);
+    if (!spec) return spec.error();
+    return ProblemSpec{*std::move(spec)};
+  }
+  if (*kind == "chakra") return read_traces(fields, system);
   if (*kind == "plan") return read_planned(fields);
   if (*kind == "workload") return read_open_workload(fields, system);
   return read_saved_schedule(fields, system);
@@ -233,7 +284,7 @@ Expected<Dataflow> parse_dataflow(const std::string& text, const SourceLocation&
 }
 
 Expected<CollectivePolicy> parse_policy(const std::string& text, const SourceLocation& where) {
-  if (!text.empty() && text != "auto" && text != direct_between_slices_name)
+  if (!text.empty() && text != "auto" && text != by_dimension_name && text != direct_between_slices_name)
     if (const auto known = lowering_named(text); !known) return Diagnostic{where, known.error().message};
   return CollectivePolicy{text, {}};
 }

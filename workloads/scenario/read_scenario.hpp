@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "workloads/msccl/msccl_algorithm.hpp"
 #include "workloads/scenario/fields.hpp"
 #include "workloads/scenario/plan_config.hpp"
 #include "workloads/scenario/problem.hpp"
@@ -54,8 +55,8 @@ Expected<Fields> with_plan(Fields fields);
 // ---- What -------------------------------------------------------------------------------------------------------------------------------
 
 /// The fields of which exactly one says what the problem is; of runs, and of comparisons.
-inline constexpr std::array<std::string_view, 7> problem_kinds{"gemm", "collective", "workload", "plan", "schedule", "program", "training"};
-inline constexpr std::array<std::string_view, 5> compared_kinds{"gemm", "collective", "workload", "program", "training"};
+inline constexpr std::array<std::string_view, 10> problem_kinds{"gemm", "collective", "workload", "plan", "schedule", "msccl", "chakra", "hlo", "program", "training"};
+inline constexpr std::array<std::string_view, 6> compared_kinds{"gemm", "collective", "workload", "msccl", "program", "training"};
 /// The given one of `kinds`. Errors: none or several are given; fields that belong to another kind.
 Expected<std::string_view> problem_kind(const Fields& fields, std::span<const std::string_view> kinds = problem_kinds);
 
@@ -100,6 +101,11 @@ struct ComparedKernels {
 /// and naive. Errors: unknown names; a function that the program does not have.
 Expected<std::vector<ComparedKernels>> compared_kernels(const std::vector<FieldText>& names, const ShardedProgram& program);
 
+/// What decides the loops, branches and custom-calls of a module: trip_count, branch, custom_call.
+Expected<HloCountOptions> read_hlo_counts(const Fields& fields);
+/// The module of `hlo`. Errors: those of read_hlo_file(); an order of a module that has its own.
+Expected<HloSpec> read_hlo_problem(const Fields& fields);
+
 /// "m=512,n=1024,k=256[,dtype=bf16]". Errors: missing, repeated, unknown or non-positive entries.
 Expected<GemmProblem> parse_gemm(const std::string& text, DType default_dtype, const SourceLocation& where);
 Expected<DType> parse_dtype(const std::string& text, const SourceLocation& where);
@@ -119,6 +125,10 @@ Expected<CollectivePolicy> parse_policy(const std::string& text, const SourceLoc
 Expected<std::vector<Collective::Pair>> parse_pairs(const std::string& text, const std::string& file, std::int64_t devices);
 /// The schedule in a file. Errors: it cannot be read, or what is wrong with it.
 Expected<Schedule> load_schedule(const std::string& path);
+/// `msccl` (or the file `path`) with `bytes` on each device and `dtype`, on the whole mesh. Errors: no bytes; what is wrong with the file; what does not suit the mesh.
+Expected<ScheduleSpec> read_msccl_problem(const Fields& fields, const std::string& path, const System& system, DType default_dtype);
+/// The MSCCL algorithm in a file. Errors: as load_schedule().
+Expected<MscclAlgorithm> load_msccl(const std::string& path);
 /// The plan in a file. Errors: as load_schedule(); its collectives are lowered by nothing that is known.
 Expected<SavedPlan> load_plan(const std::string& path);
 

@@ -11,6 +11,7 @@
 #include "sim/config/schedule_config.hpp"
 #include "sim/machine/machine_fields.hpp"
 #include "topologies/machines.hpp"
+#include "workloads/chakra/read_chakra.hpp"
 #include "workloads/scenario/read_scenario.hpp"
 #include "workloads/tuning/part_costs.hpp"
 
@@ -33,6 +34,21 @@ Expected<MeshSizes> mesh_of_schedule(const std::string& path) {
   MeshSizes sizes;
   for (const MeshAxis& axis : schedule->mesh.axes()) sizes.emplace_back(axis.name, axis.size);
   return sizes;
+}
+
+/// Of execution traces: as podsim wrote down, if that has as many devices; else one axis of all ranks, where the slice is not given either.
+Expected<MeshSizes> mesh_of_traces(const Fields& fields) {
+  const std::string prefix = fields.text("chakra");
+  const int ranks = chakra_ranks(prefix);
+  if (ranks == 0) return Diagnostic{{chakra_file(prefix, 0)}, "expected the traces PREFIX.0.et, PREFIX.1.et, .., found none"};
+  const auto first = read_chakra(prefix, 0);
+  if (!first) return first.error();
+  if (auto written = parse_mesh(first->mesh, {first->file}); written) {
+    std::int64_t devices = 1;
+    for (const auto& [name, size] : *written) devices = std::min<std::int64_t>(devices * size, std::int64_t{1} << 32);
+    if (devices == ranks) return written;
+  }
+  return fields.has("slice") ? MeshSizes{} : MeshSizes{{"rank", ranks}};
 }
 
 /// Of a training step, which has a mesh of its own, or takes all devices; the slice and the number of slices too, where nothing is said of them.
@@ -87,8 +103,9 @@ Expected<SystemSpec> read_system_spec(const Fields& fields, Machine machine) {
   }
   auto mesh = fields.has("mesh")       ? parse_mesh(fields.text("mesh"), fields.where("mesh"))
               : fields.has("schedule") ? mesh_of_schedule(fields.text("schedule"))
+              : fields.has("chakra")   ? mesh_of_traces(fields)
                                        : Expected<MeshSizes>{MeshSizes{}};
-  if (!mesh) return fields.has("mesh") ? mesh.error() : fields.of_named_file("schedule", mesh.error());
+  if (!mesh) return fields.has("mesh") ? mesh.error() : fields.of_named_file(fields.has("schedule") ? "schedule" : "chakra", mesh.error());
   spec.mesh = *std::move(mesh);
   if (fields.has("slice")) {
     auto slice = parse_slice(fields.text("slice"), spec.machine, fields.where("slice"));

@@ -14,6 +14,7 @@ struct RunOptions {
   const EngineEntry* engine = &des_engine();  // of the final run; choices are always simulated by des
   bool fold = true;                           // if the engine can fold
   bool inline_calls = false;                  // des too plays the tasks of functions, not each call as one task
+  bool write_out_calls = false;               // before collectives are lowered, so that each of them is one of its program
   bool force = false;                         // no limit of task instances
   double most_instances = 50e6;               // without `force`: about ten seconds and a gigabyte
   int threads = 0;                            // simultaneous runs, where there are several; 0: all cores

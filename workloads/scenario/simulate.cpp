@@ -109,6 +109,7 @@ Expected<Model> model_on(const System& system, const Schedule& lowered, const Ru
 
 Expected<LoweredProblem> lower_problem(const System& system, Problem problem, const RunOptions& options) {
   const Stopwatch build;
+  if (options.write_out_calls && has_calls(problem.schedule)) problem.schedule = inline_calls(problem.schedule);
   auto choices = choose_collectives(system, problem.schedule, problem.collectives, options);
   if (!choices) return choices.error();
   options.tell("lowering " + problem.schedule.name);
@@ -155,6 +156,20 @@ bool inside_nodes_first(const Collective& collective, const System& system, cons
   return true;
 }
 
+/// Whether it is one collective by an algorithm that is none of podsim's.
+bool brings_its_own_tasks(const Problem& problem) {
+  const auto is_open = [](const Task& task) { return std::holds_alternative<Collective>(task.op); };
+  return problem.summary.collective && std::none_of(problem.schedule.programs.front().tasks.begin(), problem.schedule.programs.front().tasks.end(), is_open);
+}
+
+/// What is asked of the system, not how it is done.
+std::vector<Coverage> operations_of(const Problem& problem, const System& system) {
+  if (!brings_its_own_tasks(problem)) return operations_in(problem.schedule, system);
+  const Program& program = problem.schedule.programs.front();
+  const Task task{"", std::get<Collective>(problem.schedule.computes), {}, {}, {}};
+  return operations_in({problem.schedule.name, problem.schedule.mesh, {{program.devices, program.buffers, {task}}}, {}}, system);
+}
+
 /// As the fit of a machine names what lowers collectives: empty for ring, or line on open axes, also where `auto` chose that, and for what a plan
 /// says.
 std::string lowering_of(const System& system, const Problem& problem) {
@@ -162,6 +177,7 @@ std::string lowering_of(const System& system, const Problem& problem) {
   if (name == by_dimension_name) return {};
   const auto* collective = std::get_if<Collective>(&problem.schedule.computes);
   if (collective == nullptr) return name;
+  if (brings_its_own_tasks(problem)) return problem.summary.algorithm;
   const Mesh& mesh = problem.schedule.mesh;
   const bool usual = std::all_of(collective->axes.begin(), collective->axes.end(), [&](const AxisView& axis) {
     return axis.size == 1 || usual_algorithm(collective->kind, mesh.wraps(axis)).name == name;
@@ -216,9 +232,10 @@ Expected<Run> prepare(const System& system, LoweredProblem lowered, const RunOpt
   if (auto ok = add_model(run, options); !ok) return ok.error();
   run.row.problem = problem.summary;
   run.row.changes = changes_of(system);
-  run.row.result.trust = trust_of(system, system.machine.trust.covers.empty() ? std::vector<Coverage>{} : operations_in(problem.schedule, system),
+  run.row.result.trust = trust_of(system, system.machine.trust.covers.empty() ? std::vector<Coverage>{} : operations_of(problem, system),
                                   lowering_of(system, problem));
   run.row.result.build_s = lowered.build_s;
+  run.problem = std::make_shared<const Problem>(std::move(lowered.problem));
   run.row.result.wall_s = wall.seconds();
   return run;
 }

@@ -47,6 +47,7 @@ struct Row {
 struct Run {
   std::unique_ptr<const System> system;     // the model reads its machine
   std::unique_ptr<const Schedule> lowered;  // and this
+  std::shared_ptr<const Problem> problem;   // that was lowered
   std::vector<CollectiveChoice> choices;    // what `auto` chose
   Model model;
   Timeline timeline;  // interrupted: there are no metrics, and the row has no figures

@@ -96,6 +96,19 @@ TEST(Trust, OfCollectivesByAnotherAlgorithmIsExtrapolatedByNobodyKnowsHowMuch) {
   EXPECT_THAT(direct.beyond, ::testing::Contains("collectives by direct, fitted by ring or line, GPUs of a node first"));
 }
 
+TEST(Trust, OfAScheduleThatSomebodyElseWroteIsNotThatOfTheAlgorithmsThatWereFitted) {
+  const System system = pod_with(fitted_machine(), "2x8");
+  const auto ring = collective_schedule(system.mesh, CollectiveKind::all_reduce, {system.mesh.whole(1), system.mesh.whole(0)}, Bytes{1 << 20}, DType::bf16);
+  ASSERT_TRUE(ring) << to_text(ring.error());
+  auto lowered = lower(*ring, ring_or_line());
+  ASSERT_TRUE(lowered) << to_text(lowered.error());
+  const auto run = simulate(system, ProblemSpec{ScheduleSpec{*std::move(lowered), {}, "msccl ring", Bytes{1 << 20}}});
+  ASSERT_TRUE(run) << to_text(run.error());
+  EXPECT_EQ(run->row.result.trust.level, "extrapolated");
+  EXPECT_EQ(run->row.result.trust.error, std::nullopt);
+  EXPECT_THAT(run->row.result.trust.beyond, ::testing::Contains("collectives by msccl ring, fitted by ring or line, GPUs of a node first"));
+}
+
 /// An all-reduce between nodes first takes five times as long as one inside nodes first, which was fitted.
 TEST(Trust, OfPhasesThatBeginBetweenNodesIsNotTheFits) {
   const System system = pod_with(fitted_machine(), "2x8");

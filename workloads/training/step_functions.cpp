@@ -96,9 +96,9 @@ Edges write_fetch(FunctionWriter& w, WeightGroup group, Edges queue) {
   return queue;
 }
 
-/// Appends a gradient to a sum; a copy beside for layers in a loop, whose sums are one array.
-Edges write_sum(FunctionWriter& w, const std::string& name, Region gradient, const Region& sum, bool first, Edges after) {
-  const bool stacked = w.parts().step.scan && w.parts().step.model.layers > 1;
+/// Adds a gradient to a sum, or begins it. Sums of layers in a loop are one array: a copy more.
+Edges write_sum(FunctionWriter& w, WeightGroup of, const std::string& name, Region gradient, const Region& sum, bool first, Edges after) {
+  const bool stacked = of == WeightGroup::layer && w.parts().step.scan && w.parts().step.model.layers > 1;
   const DType from = w.builder().buffer(gradient.buffer).dtype, to = w.model().gradients;
   const Lengths extents = lengths_of(gradient);
   if (from != to) {
@@ -132,7 +132,7 @@ Edges write_sum_of_replicas(FunctionWriter& w, const std::string& name, const Re
   return w.collective("gather over data d " + name, CollectiveKind::all_gather, {axes.data}, own_part, sum, divided, after);
 }
 
-/// Behind `queue`, the gathers of this call. What passes between slices does not hold up the next gradient.
+/// Behind `queue`, the gathers of this call.
 void write_reduce(FunctionWriter& w, const StepCall& call, Edges queue) {
   const StepParts& parts = w.parts();
   if (call.reduce == WeightGroup::none) return;
@@ -145,10 +145,9 @@ void write_reduce(FunctionWriter& w, const StepCall& call, Edges queue) {
       ready = queue = w.collective("scatter d " + weight.name, CollectiveKind::reduce_scatter, weight.gathered, gradient, shard, weight.dim, queue);
       gradient = shard;
     }
-    ready = write_sum(w, weight.name, gradient, sum, weight.name == positions_weight ? call.first_positions : call.first, ready);
-    if (!call.last || (parts.axes.slice.size > 1 && parts.slice_sums != SliceSums::beside)) continue;
-    const Edges summed = write_sum_of_replicas(w, weight.name, sum, weight.dim, join(ready, queue));
-    if (parts.axes.slice.size == 1 && parts.axes.data.size > 1) queue = summed;
+    ready = write_sum(w, call.reduce, weight.name, gradient, sum, weight.name == positions_weight ? call.first_positions : call.first, ready);
+    if (!call.last || parts.axes.slice.size > 1 || parts.axes.data.size == 1) continue;
+    queue = write_sum_of_replicas(w, weight.name, sum, weight.dim, join(ready, queue));
   }
 }
 
@@ -201,7 +200,6 @@ std::string name_of(const StepCall& call, const TrainingStep& step) {
   const auto group = [&](WeightGroup of) { return groups[static_cast<std::size_t>(of)]; };
   std::string name{works[static_cast<std::size_t>(call.work)]};
   const auto also = [&](std::string text) { name += (name.empty() ? "" : " + ") + std::move(text); };
-  if (call.work == StepWork::join_slices && call.of != WeightGroup::none) name += fmt::format(" {}", group(call.of));
   if (call.work == StepWork::update) name += fmt::format(" {} {}", group(call.of), call.step);
   if (call.fetch != WeightGroup::none) also(fmt::format("gather {}", group(call.fetch)));
   if (call.retrieve != StepWork::nothing) also(fmt::format("retrieve for {}", works[static_cast<std::size_t>(call.retrieve)]));

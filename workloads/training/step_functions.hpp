@@ -14,12 +14,6 @@
 
 namespace podsim {
 
-/// When gradients are added up over slices.
-///   after_loop  all at once, before the optimiser
-///   each        those of a group of weights when they are complete, in a call of its own, so that the core waits
-///   beside      the same beside the work of the next call
-enum class SliceSums { after_loop, each, beside };
-
 enum class StepWork {
   nothing,         // only what it does beside
   embed,           // tokens, embedding.W, positions.W -> Y
@@ -29,7 +23,7 @@ enum class StepWork {
   layer_weights,   // the second half
   loss,            // X, logits.W, targets -> dX, logits.dW, loss: final norm, logits, loss and their gradients. Without a vocabulary a mean square
   embed_gradient,  // dY, tokens -> embedding.dW, positions.dW
-  join_slices,     // gradient.0, gradient.1, ...: added up over `data` and `slice`
+  join_slices,     // gradient.0, gradient.1, ...: all of a rank, added up over `data` and `slice`
   update,          // <w>.shard, <w>.gradient, <w>.m, <w>.v, <w>.master of a group: the optimiser
 };
 
@@ -44,12 +38,12 @@ enum class StepWork {
 ///   retrieve.<stage>.Y.host -> retrieve.<stage>.Y       what the next call reads
 struct StepCall {
   StepWork work = StepWork::nothing;
-  WeightGroup of = WeightGroup::none;  // update, join_slices: whose; of a join none: all of the rank
+  WeightGroup of = WeightGroup::none;  // update: whose
   WeightGroup fetch = WeightGroup::none, reduce = WeightGroup::none;
   StepWork retrieve = StepWork::nothing;  // the next call's work, if that reads what is kept on the host
   bool first = false;  // reduce: there is nothing to add to
   bool first_positions = false;  // the same of positions: the sum of a tied embedding begins with the logits
-  bool last = false;   // reduce: the sum is complete, so it is added up over `data` too, and over `slice` as SliceSums says
+  bool last = false;   // reduce: the sum is complete, so it is added up over `data` too, unless there are slices: join_slices
   int step = 1;        // update: counts from 1
   friend auto operator<=>(const StepCall&, const StepCall&) = default;
 };
@@ -65,7 +59,6 @@ struct StepParts {
   LayerFunctions functions;
   StepWeights layer_weights, embedding, logits;
   Optimiser optimiser;
-  SliceSums slice_sums = SliceSums::after_loop;
 
   [[nodiscard]] std::int64_t tokens() const { return layer.stages.front().tokens; }  // of one microbatch, on the devices along row and col
   /// [tokens, width] of a device.

@@ -2,7 +2,7 @@
 //
 // Each microbatch of a stage runs its layers in order. While one layer computes, the weights of the next are gathered over fsdp, also across tasks of the
 // pipeline, and the gradients of the layer before are scattered. The gradients of a layer are complete with its last microbatch; then they are added up
-// over data, during the next call. After the loop, slices add up theirs (SliceSums), and the optimiser updates the shards of each layer.
+// over data, during the next call. After the loop, slices add up theirs in one array, and the optimiser updates the shards of each layer.
 #pragma once
 
 #include <string>
@@ -18,7 +18,6 @@ struct TrainingScheduleOptions {
   int steps = 1;                   // on one batch
   Optimiser optimiser{3e-4, 0.9, 0.95, 1e-8, 0.1};
   bool fuse_steady_state = false;  // PipelineSpec
-  SliceSums slice_sums = SliceSums::after_loop;
   bool claims = false;             // the parameters after the last step, all losses and gradients are outputs, and `computes` says what they are
 };
 

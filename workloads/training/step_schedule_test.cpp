@@ -74,28 +74,11 @@ void expect_one_device(const TrainingStep& step, int steps) {
 }
 
 TEST(TrainingSchedule, EveryAxisGivesTheNumbersOfOneDevice) {
-  for (const TrainingMesh& mesh : {TrainingMesh{}, {.data = 2}, {.fsdp = 2}, {.col = 2}, {.row = 2}, {.slice = 2}, {.stage = 2}, {.slice = 2, .data = 2, .fsdp = 2}}) {
+  for (const TrainingMesh& mesh : {TrainingMesh{}, {.data = 2}, {.fsdp = 2}, {.col = 2}, {.row = 2}, {.slice = 2}, {.stage = 2}, {.slice = 2, .stage = 2}, {.slice = 2, .data = 2}, {.slice = 2, .data = 2, .fsdp = 2}}) {
     TrainingStep step = small_step(mesh, "1f1b", 2);
     step.model.layers = 2;
     expect_one_device(step, 2);
   }
-}
-
-TEST(TrainingSchedule, SumsOverSlicesGiveTheSameNumbersWhereverTheyAre) {
-  for (const SliceSums sums : {SliceSums::each, SliceSums::beside})
-    for (const TrainingMesh& mesh : {TrainingMesh{.slice = 2}, {.slice = 2, .data = 2}, {.slice = 2, .stage = 2}}) {
-      SCOPED_TRACE(to_text(mesh));
-      const TrainingStep step = small_step(mesh);
-      TrainingScheduleOptions options = with_claims(2);
-      options.slice_sums = sums;
-      const auto made = training_schedule(divided(step)->step, mesh_of(mesh), plan_of(step), options);
-      ASSERT_TRUE(made) << to_text(made.error());
-      const auto joins = std::count_if(made->schedule.functions.begin(), made->schedule.functions.end(), [](const Function& f) { return f.name.find("over slices") != std::string::npos; });
-      EXPECT_EQ(joins > 0, sums == SliceSums::each);
-      const CheckReport report = report_of(made->schedule);
-      EXPECT_TRUE(report.ok) << to_text(report.problems);
-      EXPECT_LE(report.max_rel_error, 1e-5);
-    }
 }
 
 struct ScheduleCase {

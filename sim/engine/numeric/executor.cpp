@@ -148,10 +148,11 @@ Status Executor::execute(const Step& step, PackedOperands& workspace) {
   if (hooks_.stop.requested()) return success();
   const std::span<const Access> at = std::span{accesses_}.subspan(step.first, step.count);
   const Activity& activity = graph_.activities[step.activity];
-  std::array<View, most_accesses> views;
-  assert(at.size() <= views.size());
+  std::array<View, most_accesses> few;
+  std::vector<View> many(at.size() > few.size() ? at.size() : 0);  // of an opaque operation
+  const std::span<View> views = many.empty() ? std::span{few}.first(at.size()) : std::span{many};
   std::transform(at.begin(), at.end(), views.begin(), [&](const Access& access) { return view(access); });
-  const std::span<const View> seen = std::span{views}.first(at.size());
+  const std::span<const View> seen = views;
   if (activity.kind == Activity::Kind::transfer) {
     deliver(combine_of(schedule_, activity), at, seen, workspace);
     return success();

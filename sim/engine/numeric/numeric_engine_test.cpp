@@ -46,6 +46,25 @@ Schedule on_one_device(std::vector<Buffer> buffers) {
   return schedule;
 }
 
+// ---- Opaque operations ----
+
+TEST(Opaque, TakesPartInOrderAndIsNotComputed) {
+  Schedule schedule = on_one_device({input("X", {4}, {{}}), output("Y", {4}, {{}})});
+  Program& program = schedule.programs.front();
+  const Region x{BufferId{0}, {all(4)}}, y{BufferId{1}, {all(4)}};
+  add(program, "only time", Local{LocalKind::opaque, {x}, {}});
+  add(program, "copy", Local{LocalKind::copy, {x}, {y}}, {0});
+  const Tensors tensors = run(schedule);
+  EXPECT_EQ(tensors.values[0][0], tensors.values[0][1]);
+  Local many{LocalKind::opaque, {}, {y}};
+  many.reads.assign(20, x);
+  add(program, "result", many, {1});
+  const auto outcome = make_numeric_engine({})->run(schedule);
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().cause, Cause::data);
+  EXPECT_EQ(outcome.error().message, R"(task 2 "result" on device 0 (x=0): the operation is opaque: what it computes is not known)");
+}
+
 // ---- Transfers ----
 
 TEST(Ring, AllGatherDeliversEveryShardInEveryOrder) {

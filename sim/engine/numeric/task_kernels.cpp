@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "sim/engine/numeric/factorisation_kernels.hpp"
@@ -51,6 +52,13 @@ struct LocalKernel {
   void (*run)(const Operands&);
   Status (*tried)(const Operands&) = nullptr;  // in its place, of kinds that not all data is right for
 };
+
+/// What only takes time is done; results cannot be computed.
+Status opaque(std::span<const Access> accesses) {
+  const bool writes = std::any_of(accesses.begin(), accesses.end(), [](const Access& access) { return access.write; });
+  if (writes) return Diagnostic{{}, "the operation is opaque: what it computes is not known", Cause::data};
+  return success();
+}
 
 /// The rows of local_table, each with what it computes.
 constexpr std::array<LocalKernel, local_kind_count> local_kernels{{
@@ -132,6 +140,7 @@ constexpr std::array<LocalKernel, local_kind_count> local_kernels{{
     {LocalKind::one_hot, {}, [](const Operands& o) { return one_hot(o.numbers(0), o.local.factor, o.box(0), o.box(1), o.split(1)); }},
     {LocalKind::sgd, [](const Operands& o) { sgd(o.local.optimiser, o.box(0), o.box(1), o.box(2)); }},
     {LocalKind::adamw, [](const Operands& o) { adamw(o.local.optimiser, o.box(0), o.box(1), o.box(2), o.box(3), o.box(4), o.box(5), o.box(6)); }},
+    {LocalKind::opaque, {}, [](const Operands& o) { return opaque(o.at); }},
 }};
 static_assert(in_order_of_kinds(local_kernels), "a kernel per row of local_table, in its order");
 

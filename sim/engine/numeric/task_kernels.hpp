@@ -10,7 +10,7 @@
 
 namespace podsim {
 
-/// The largest number of boxes that an operation accesses; a Matmul has three.
+/// The largest number of boxes that an operation accesses, other than an opaque one; a Matmul has three.
 inline constexpr std::size_t most_accesses = std::max<std::size_t>(most_local_regions, 3);
 
 /// Executes a Matmul or Local on the device with these coordinates. `accesses` are in the order of Storage::append_accesses(); `views` are their memory.

@@ -1,0 +1,16 @@
+// Replica groups as parts of mesh axes, so that collectives know where their rings wrap.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "workloads/hlo/replica_groups.hpp"
+
+namespace podsim {
+
+/// The axes, or factors of axes, that the groups extend over, most significant first: position i of a group has these coordinates, row-major.
+/// {0,1,2,3},{4,5,6,7} on x=4,y=2 are x/1:2 and y. `all` is every axis of more than one device; groups of one device are an empty list. nullopt if the
+/// groups are not all the devices along some factors of the mesh. O(devices * factors).
+std::optional<std::vector<AxisView>> views_of(const ReplicaGroups& groups, const Mesh& mesh);
+
+}  // namespace podsim

@@ -1,0 +1,115 @@
+#include "workloads/hlo/hlo_schedule.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "workloads/hlo/program_writer.hpp"
+
+namespace podsim {
+
+void ModuleWriter::note(std::string text) {
+  if (std::find(notes_.begin(), notes_.end(), text) == notes_.end()) notes_.push_back(std::move(text));
+}
+
+void ModuleWriter::opaque(const HloInstruction& instruction, double bytes) {
+  const bool known = std::any_of(opaque_.begin(), opaque_.end(), [&](const HloOpaque& other) { return other.instruction == instruction.name; });
+  if (known) return;
+  const std::string& target = instruction.attributes->custom_call_target;
+  opaque_.push_back({instruction.name, target.empty() ? opcode_text(instruction) : target, Bytes{static_cast<std::int64_t>(bytes)}});
+}
+
+Expected<const ModuleWriter::Body*> ModuleWriter::body(const HloComputation& computation, int number, const std::vector<bool>& stored) {
+  if (const auto known = bodies_.find(number); known != bodies_.end()) return &known->second;
+  const HloInstruction& parameter = computation.instructions[static_cast<std::size_t>(computation.parameters.front())];
+  const std::vector<const HloShape*> shapes = leaves_of(*parameter.shape);
+  const std::vector<bool> invariant = invariant_leaves(computation);
+  ProgramBuilder builder{mesh_, DeviceSet{}};
+  ProgramWriter writer{*this, builder, true};
+  Body made;
+  HloValue state(shapes.size());
+  std::vector<std::optional<BufferId>> wanted(shapes.size());
+  int parameters = 0;
+  for (std::size_t leaf = 0; leaf < shapes.size(); ++leaf) {
+    made.written.push_back(stored[leaf] && !invariant[leaf]);
+    if (!stored[leaf]) continue;
+    const ArrayForm form = form_of(*shapes[leaf]);
+    Buffer buffer{fmt::format("{}.{}", parameter.name, leaf), form.extents, form.dtype, Role::scratch, {}, {}};
+    buffer.on_chip = shapes[leaf]->layout.memory_space == HloMemory::vmem;
+    state[leaf] = {writer.add_buffer(std::move(buffer), made.written[leaf]), form.lengths, {}, 0, {}};
+    if (made.written[leaf]) wanted[leaf] = state[leaf].buffer;
+    ++parameters;
+  }
+  const auto result = writer.write(computation, {state}, wanted);
+  if (!result) return result.error();
+  writer.place(*result, shapes, wanted);
+  made.function = static_cast<int>(functions_.size());
+  functions_.push_back({computation.name, parameters, std::move(builder).finish()});
+  return &(bodies_[number] = std::move(made));
+}
+
+Expected<HloSchedule> ModuleWriter::write() {
+  const HloComputation& entry = module_.entry_computation();
+  const std::int64_t devices = devices_of(module_);
+  if (devices > 1 && devices != mesh_.devices())
+    return Diagnostic{{module_.file, 1, 1}, fmt::format("expected a mesh of the module's {} devices, found {} ({} devices)", devices, to_text(mesh_), mesh_.devices())};
+  ProgramBuilder builder{mesh_, every_device(mesh_)};
+  ProgramWriter writer{*this, builder, false};
+  const auto shared = [&](std::string name, const HloShape& shape, Role role) {
+    const ArrayForm form = form_of(shape);
+    Buffer buffer{name, form.extents, form.dtype, role, name, {}};
+    buffer.sharding.resize(form.extents.size());
+    buffer.on_chip = shape.layout.memory_space == HloMemory::vmem;
+    return buffer;
+  };
+  std::vector<HloValue> arguments;
+  for (const int parameter : entry.parameters) {
+    const HloInstruction& given = entry.instructions[static_cast<std::size_t>(parameter)];
+    const std::vector<const HloShape*> shapes = leaves_of(*given.shape);
+    HloValue value(shapes.size());
+    for (std::size_t leaf = 0; leaf < shapes.size(); ++leaf) {
+      if (!shapes[leaf]->is_array() || shapes[leaf]->rank() == 0) continue;
+      std::string name = shapes.size() > 1 ? fmt::format("{}.{}", given.name, leaf) : given.name;
+      value[leaf] = {writer.add_buffer(shared(std::move(name), *shapes[leaf], Role::input), false), form_of(*shapes[leaf]).lengths, {}, 0, {}};
+    }
+    arguments.push_back(std::move(value));
+  }
+  const HloInstruction& root = entry.instructions[static_cast<std::size_t>(entry.root)];
+  const std::vector<const HloShape*> shapes = leaves_of(*root.shape);
+  std::vector<std::optional<BufferId>> wanted(shapes.size());
+  const auto leaf_at = [](const HloShape& shape, const std::vector<std::int64_t>& index) {
+    std::size_t leaf = 0;
+    const HloShape* at = &shape;
+    for (const std::int64_t element : index) {
+      if (!at->is_tuple() || element < 0 || static_cast<std::size_t>(element) >= at->elements.size()) return std::optional<std::size_t>{};
+      leaf += first_leaf(*at, static_cast<std::size_t>(element));
+      at = &at->elements[static_cast<std::size_t>(element)];
+    }
+    return std::optional{leaf};
+  };
+  for (const HloAlias& alias : module_.aliases) {
+    const auto out = leaf_at(*root.shape, alias.output);
+    if (!out || *out >= wanted.size() || alias.parameter < 0 || static_cast<std::size_t>(alias.parameter) >= arguments.size()) continue;
+    const HloInstruction& parameter = entry.instructions[static_cast<std::size_t>(entry.parameters[static_cast<std::size_t>(alias.parameter)])];
+    const auto in = leaf_at(*parameter.shape, alias.parameter_index);
+    const HloValue& given = arguments[static_cast<std::size_t>(alias.parameter)];
+    if (!in || *in >= given.size() || !given[*in].buffer) continue;
+    wanted[*out] = given[*in].buffer;
+    writer.donate(*given[*in].buffer);
+  }
+  for (std::size_t leaf = 0; leaf < shapes.size(); ++leaf)
+    if (!wanted[leaf] && shapes[leaf]->is_array() && shapes[leaf]->rank() > 0) wanted[leaf] = writer.add_buffer(shared(fmt::format("result {}", leaf), *shapes[leaf], Role::output), true);
+  const auto result = writer.write(entry, arguments, wanted);
+  if (!result) return result.error();
+  writer.place(*result, shapes, wanted);
+  HloSchedule made;
+  made.schedule = {module_.name, mesh_, {std::move(builder).finish()}, {}, std::move(functions_)};
+  made.instructions = instructions_of(module_);
+  made.opaque = std::move(opaque_);
+  made.notes = std::move(notes_);
+  return made;
+}
+
+Expected<HloSchedule> hlo_schedule(const HloModule& module, const Mesh& mesh, const HloScheduleOptions& options) { return ModuleWriter{module, mesh, options}.write(); }
+
+}  // namespace podsim

@@ -1,0 +1,53 @@
+// A module as a schedule: the instructions of the real kernel in its own order, on every device of a mesh.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/schedule/schedule.hpp"
+#include "workloads/hlo/hlo_summary.hpp"
+
+namespace podsim {
+
+struct HloScheduleOptions {
+  /// Of a module that is not scheduled. Its instructions stand in an order in which they could run, but the compiler would still move them, fuse them
+  /// and make collectives asynchronous.
+  ///   text     as they stand; collectives block the core
+  ///   overlap  collectives begin when their operands are there, and only what needs their results waits
+  enum class Order { text, overlap };
+  Order order = Order::overlap;
+  bool rewrite_reduce_scatter = false;  // an all-reduce of which only the own block is used
+  HloCountOptions counts{};  // not tolerant
+  std::optional<double> clock_hz{};  // instructions take their estimated_cycles, where the compiler tells them
+};
+
+/// An instruction that only its bytes are known of.
+struct HloOpaque {
+  std::string instruction, target;
+  Bytes bytes;
+  friend bool operator==(const HloOpaque&, const HloOpaque&) = default;
+};
+
+struct HloSchedule {
+  Schedule schedule;
+  std::size_t instructions = 0;  // of the module
+  std::vector<HloOpaque> opaque{};
+  std::vector<std::string> notes{};  // what was assumed: branches, reduce-scatters in waiting
+};
+
+/// Device d of the module is device d of the mesh, row-major. One program for all devices; the body of a loop is a function, called as often as the loop
+/// runs, and loops within it are written out.
+///
+/// Core instructions run in order, asynchronous ones beside them from -start to -done, where a task without length waits. Products are Matmuls where one
+/// can say them, all else is opaque work with the costs of HloTaskCosts. Values that a tuple, a loop or a bitcast passes on stay in their buffers, updates
+/// happen in place, results of donated parameters are in theirs, where nothing reads the old values later; elsewhere a `place` that is free in time
+/// stands for what the compiler arranges. Scalars cost nothing.
+/// Of a module that is not scheduled, elementwise instructions with one user that is elementwise or reduces cost no memory traffic of their own: the compiler
+/// fuses them.
+/// Errors, at the instruction: another number of devices than the mesh has; groups that are no factors of its axes; a loop without a trip count; a
+/// branch that is not there; products whose shapes do not fit; asynchronous operations that are never done; infeed, outfeed, send, recv and
+/// ragged-all-to-all; more than 2^22 tasks. Cost O(tasks).
+Expected<HloSchedule> hlo_schedule(const HloModule& module, const Mesh& mesh, const HloScheduleOptions& options = {});
+
+}  // namespace podsim

@@ -1,0 +1,610 @@
+#include "workloads/hlo/program_writer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+
+#include "workloads/hlo/program_scope.hpp"
+
+namespace podsim {
+
+namespace {
+
+constexpr std::size_t most_tasks = std::size_t{1} << 22;
+
+void add_unique(Edges& edges, const Edges& more) {
+  edges.insert(edges.end(), more.begin(), more.end());
+}
+
+/// Each task once. Edges here are from both halves to both halves.
+void make_unique(Edges& edges) {
+  std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return a.task < b.task; });
+  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+}
+
+/// The instruction and leaf that a leaf of a result is, behind what passes values on.
+std::pair<int, std::size_t> origin_of(const HloComputation& computation, int i, std::size_t leaf) {
+  while (true) {
+    const HloInstruction& at = computation.instructions[static_cast<std::size_t>(i)];
+    switch (at.opcode) {
+      case HloOpcode::tuple: {
+        std::size_t element = 0;
+        for (;; ++element) {
+          const std::size_t count = count_leaves(at.shape->elements[element]);
+          if (leaf < count) break;
+          leaf -= count;
+        }
+        i = at.operands[element];
+        break;
+      }
+      case HloOpcode::get_tuple_element: {
+        const HloInstruction& tuple = computation.instructions[static_cast<std::size_t>(at.operands.front())];
+        leaf += first_leaf(*tuple.shape, static_cast<std::size_t>(at.number));
+        i = at.operands.front();
+        break;
+      }
+      case HloOpcode::bitcast:
+      case HloOpcode::reshape:
+      case HloOpcode::opt_barrier:
+      case HloOpcode::while_: i = at.operands.front(); break;
+      default: return {i, leaf};
+    }
+  }
+}
+
+std::vector<int> text_order(const HloComputation& computation) {
+  std::vector<int> order(computation.instructions.size());
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
+}  // namespace
+
+std::vector<bool> invariant_leaves(const HloComputation& body) {
+  const HloInstruction& root = body.instructions[static_cast<std::size_t>(body.root)];
+  std::vector<bool> invariant(count_leaves(*root.shape), false);
+  for (std::size_t leaf = 0; leaf < invariant.size(); ++leaf) {
+    int i = body.root;
+    std::size_t at = leaf;
+    // A loop inside may change what it passes on.
+    while (true) {
+      const HloInstruction& instruction = body.instructions[static_cast<std::size_t>(i)];
+      if (instruction.opcode == HloOpcode::while_) break;
+      const bool passes = instruction.opcode == HloOpcode::tuple || instruction.opcode == HloOpcode::get_tuple_element || instruction.opcode == HloOpcode::opt_barrier;
+      if (!passes) break;
+      if (instruction.opcode == HloOpcode::tuple) {
+        std::size_t element = 0;
+        for (;; ++element) {
+          const std::size_t count = count_leaves(instruction.shape->elements[element]);
+          if (at < count) break;
+          at -= count;
+        }
+        i = instruction.operands[element];
+      } else {
+        const HloInstruction& from = body.instructions[static_cast<std::size_t>(instruction.operands.front())];
+        if (instruction.opcode == HloOpcode::get_tuple_element) at += first_leaf(*from.shape, static_cast<std::size_t>(instruction.number));
+        i = instruction.operands.front();
+      }
+    }
+    invariant[leaf] = body.instructions[static_cast<std::size_t>(i)].opcode == HloOpcode::parameter && at == leaf;
+  }
+  return invariant;
+}
+
+ProgramWriter::Scope::Scope(const HloComputation& of, const std::vector<HloValue>& given, const std::vector<std::optional<BufferId>>& wanted)
+    : computation{of}, arguments{given}, users{of}, order{text_order(of)}, last_uses{of, order}, values(of.instructions.size()), dying(of.instructions.size() + 1) {
+  for (std::size_t leaf = 0; leaf < wanted.size(); ++leaf)
+    if (wanted[leaf]) {
+      const auto from = origin_of(of, of.root, leaf);
+      hints.try_emplace(from, *wanted[leaf]);  // a value that is wanted twice is copied to the second place
+    }
+}
+
+// ---- Buffers and what uses them ----
+
+BufferId ProgramWriter::add_buffer(Buffer buffer, bool writable) {
+  const BufferId id = builder_.add_buffer(std::move(buffer));
+  uses_.resize(id.index() + 1);
+  holds_.resize(id.index() + 1, 0);
+  writable_.resize(id.index() + 1, true);
+  writable_[id.index()] = writable;
+  return id;
+}
+
+void ProgramWriter::hold(const HloLeaf& leaf, int count) {
+  if (leaf.buffer) holds_[leaf.buffer->index()] += count;
+  for (const auto& [buffer, bytes] : leaf.from) holds_[buffer.index()] += count;
+}
+
+Edges ProgramWriter::before(const std::vector<BufferId>& reads, const std::vector<BufferId>& writes) const {
+  Edges edges;
+  for (const BufferId buffer : reads) add_unique(edges, uses_[buffer.index()].writers);
+  for (const BufferId buffer : writes) {
+    add_unique(edges, uses_[buffer.index()].writers);
+    add_unique(edges, uses_[buffer.index()].readers);
+  }
+  return edges;
+}
+
+TaskId ProgramWriter::task(const std::string& label, Op op, const std::vector<BufferId>& reads, const std::vector<BufferId>& writes, Edges after, bool on_core) {
+  add_unique(after, before(reads, writes));
+  make_unique(after);
+  const TaskId id = builder_.add(label, std::move(op), std::move(after));
+  for (const BufferId buffer : reads) uses_[buffer.index()].readers.push_back(Edge{id});
+  for (const BufferId buffer : writes) uses_[buffer.index()] = {{Edge{id}}, {}};
+  if (on_core) last_core_ = id;
+  return id;
+}
+
+void ProgramWriter::wait_for(const std::string& label, const Edges& ended, const HloValue& value) {
+  Edges after = ended;
+  make_unique(after);
+  const TaskId id = builder_.add(label, Local{LocalKind::join, {}, {}}, std::move(after));
+  for (const HloLeaf& leaf : value)
+    if (leaf.buffer) uses_[leaf.buffer->index()].writers.push_back(Edge{id});
+  last_core_ = id;
+}
+
+void ProgramWriter::place(const HloValue& value, const std::vector<const HloShape*>& shapes, const std::vector<std::optional<BufferId>>& wanted) {
+  struct Copy {
+    Region from;
+    BufferId to;
+  };
+  std::vector<Copy> copies;
+  for (std::size_t leaf = 0; leaf < value.size(); ++leaf) {
+    if (!wanted[leaf] || value[leaf].buffer == wanted[leaf]) continue;
+    const HloLeaf made = stored(fmt::format("result {}", leaf), value[leaf], *shapes[leaf]);
+    copies.push_back({region_of(*made.buffer, made.lengths), *wanted[leaf]});
+  }
+  // What is overwritten before it is read goes aside first.
+  for (std::size_t c = 0; c < copies.size(); ++c)
+    for (std::size_t earlier = 0; earlier < c; ++earlier)
+      if (copies[earlier].to == copies[c].from.buffer) {
+        const Buffer like = builder_.buffer(copies[c].from.buffer);
+        const BufferId aside = add_buffer({fmt::format("{} aside", like.name), like.extents, like.dtype, Role::scratch, {}, {}}, true);
+        const Region there = region_of(aside, like.extents), here = builder_.whole(copies[c].from.buffer);
+        // Before the copy that overwrites it: that one comes later in this list of tasks.
+        task("place " + like.name, Local{LocalKind::alias, {here}, {there}, 1, Unit::dma}, {here.buffer}, {aside}, {}, false);
+        copies[c].from.buffer = aside;
+        break;
+      }
+  for (const Copy& copy : copies) {
+    Region to = region_of(copy.to, {});
+    for (const Range& range : copy.from.dims) to.dims.push_back(all(range.length));
+    const Buffer& buffer = builder_.buffer(copy.to);
+    if (to.dims.size() != buffer.extents.size()) to = builder_.whole(copy.to);
+    task("place " + buffer.name, Local{LocalKind::alias, {copy.from}, {to}, 1, Unit::dma}, {copy.from.buffer}, {copy.to}, {}, false);
+  }
+}
+
+// ---- Values ----
+
+const HloInstruction& ProgramWriter::at(const Scope& scope, int i) const { return scope.computation.instructions[static_cast<std::size_t>(i)]; }
+
+HloValue ProgramWriter::operand(const Scope& scope, int i, std::size_t position) const {
+  return scope.values[static_cast<std::size_t>(at(scope, i).operands[position])];
+}
+
+bool ProgramWriter::dies_here(const Scope& scope, BufferId buffer) const {
+  const std::vector<BufferId>& dying = scope.dying[static_cast<std::size_t>(scope.position)];
+  return writable_[buffer.index()] && holds_[buffer.index()] == static_cast<int>(std::count(dying.begin(), dying.end(), buffer));
+}
+
+HloValue ProgramWriter::allocate(Scope& scope, int i, const HloShape& shape) {
+  const HloInstruction& made = at(scope, i);
+  HloValue value;
+  const std::vector<const HloShape*> leaves = leaves_of(shape);
+  for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
+    HloLeaf& to = value.emplace_back();
+    if (!leaves[leaf]->is_array() || leaves[leaf]->rank() == 0) continue;
+    const ArrayForm form = form_of(*leaves[leaf]);
+    to.lengths = form.lengths;
+    const auto fits = [&](BufferId buffer) { return builder_.buffer(buffer).extents == form.extents && builder_.buffer(buffer).dtype == form.dtype; };
+    const auto taken = [&](BufferId buffer) { return std::any_of(value.begin(), value.end() - 1, [&](const HloLeaf& other) { return other.buffer == buffer; }); };
+    if (const auto hint = scope.hints.find({i, leaf}); hint != scope.hints.end() && fits(hint->second) && dies_here(scope, hint->second) && !taken(hint->second)) {
+      to.buffer = hint->second;
+      continue;
+    }
+    // In the place of an operand: of an update always the first, of elementwise work any.
+    const bool updates = made.opcode == HloOpcode::dynamic_update_slice || made.opcode == HloOpcode::scatter;
+    if (updates || is_elementwise(made.opcode) || made.opcode == HloOpcode::fusion)
+      for (std::size_t o = 0; o < (updates ? 1 : made.operands.size()) && !to.buffer; ++o)
+        for (const HloLeaf& from : operand(scope, i, o))
+          if (from.buffer && fits(*from.buffer) && dies_here(scope, *from.buffer) && !taken(*from.buffer)) to.buffer = from.buffer;
+    if (to.buffer) continue;
+    Buffer buffer{made.name + (leaves.size() > 1 ? fmt::format(".{}", leaf) : ""), form.extents, form.dtype, Role::scratch, {}, {}};
+    buffer.on_chip = leaves[leaf]->layout.memory_space == HloMemory::vmem;
+    to.buffer = add_buffer(std::move(buffer), true);
+  }
+  return value;
+}
+
+void ProgramWriter::release(Scope& scope) {
+  std::vector<BufferId>& dying = scope.dying[static_cast<std::size_t>(scope.position)];
+  for (const BufferId buffer : dying) --holds_[buffer.index()];
+  dying.clear();
+}
+
+HloLeaf ProgramWriter::stored(const std::string& label, HloLeaf leaf, const HloShape& shape) {
+  if (leaf.buffer) return leaf;
+  const ArrayForm form = form_of(shape);
+  const BufferId buffer = add_buffer({label, form.extents, form.dtype, Role::scratch, {}, {}}, true);
+  Local local{LocalKind::opaque, {}, {region_of(buffer, form.lengths)}};
+  double bytes = static_cast<double>(device_bytes_in(shape, HloMemory::hbm).count());
+  std::vector<BufferId> reads;
+  for (const auto& [from, read] : leaf.from) {
+    bytes += read;
+    reads.push_back(from);
+    local.reads.push_back(builder_.whole(from));
+  }
+  local.opaque.vector = Flops{leaf.vector};
+  local.opaque.bytes = Bytes{static_cast<std::int64_t>(bytes)};
+  task("make " + label, std::move(local), reads, {buffer}, leaf.ready, true);
+  return {buffer, form.lengths, {}, 0, {}};
+}
+
+void ProgramWriter::bind(Scope& scope, int i, HloValue value) {
+  for (std::size_t leaf = 0; leaf < value.size(); ++leaf) {
+    const int last = scope.last_uses.of(i, leaf);
+    if (last < 0) continue;
+    hold(value[leaf]);
+    std::vector<BufferId>& dying = scope.dying[static_cast<std::size_t>(last)];
+    if (value[leaf].buffer) dying.push_back(*value[leaf].buffer);
+    for (const auto& [buffer, bytes] : value[leaf].from) dying.push_back(buffer);
+  }
+  scope.values[static_cast<std::size_t>(i)] = std::move(value);
+}
+
+Expected<HloValue> ProgramWriter::write(const HloComputation& computation, const std::vector<HloValue>& arguments, const std::vector<std::optional<BufferId>>& wanted) {
+  Scope scope{computation, arguments, wanted};
+  const std::map<int, int> waiting = reduce_scatters_in_waiting(module_.module(), computation, scope.users);
+  for (const auto& [all_reduce, slice] : waiting) {
+    const HloInstruction& what = at(scope, all_reduce);
+    module_.note(fmt::format("{}: of this all-reduce only the own block is used ({}): {}", what.name, at(scope, slice).name,
+                             module_.options().rewrite_reduce_scatter ? "a reduce-scatter now" : "a reduce-scatter in waiting"));
+  }
+  if (module_.options().rewrite_reduce_scatter) scope.own_blocks = waiting;
+  for (std::size_t p = 0; p < scope.order.size(); ++p) {
+    scope.position = static_cast<int>(p);
+    const int i = scope.order[p];
+    if (builder_.task_count() > most_tasks) return module_.problem(at(scope, i), fmt::format("expected at most {} tasks", most_tasks));
+    if (auto ok = instruction(scope, i); !ok) return ok.error();
+    release(scope);
+  }
+  scope.position = static_cast<int>(scope.order.size());
+  release(scope);
+  return scope.values[static_cast<std::size_t>(computation.root)];
+}
+
+// ---- Instructions ----
+
+Status ProgramWriter::instruction(Scope& scope, int i) {
+  auto value = made(scope, i);
+  if (!value) return value.error();
+  bind(scope, i, *std::move(value));
+  return success();
+}
+
+Expected<HloValue> ProgramWriter::made(Scope& scope, int i) {
+  const HloInstruction& what = at(scope, i);
+  const auto nothing = [&] { return HloValue(count_leaves(*what.shape)); };
+  if (what.phase == HloPhase::start) return start(scope, i);
+  if (what.phase == HloPhase::update) return scope.values[static_cast<std::size_t>(what.operands.front())];
+  if (what.phase == HloPhase::done) return done(scope, i);
+  if (is_collective(what.opcode)) {
+    if (const auto slice = scope.own_blocks.find(i); slice != scope.own_blocks.end()) return own_block(scope, i, slice->second);
+    Edges ended;
+    auto value = collective(scope, i, what, i, *what.shape, ended);
+    if (value && module_.blocks()) wait_for("wait for " + what.name, ended, *value);
+    return value;
+  }
+  if (const auto taken = scope.slices.find(i); taken != scope.slices.end()) return taken->second;
+  switch (what.opcode) {
+    case HloOpcode::parameter: return scope.arguments[static_cast<std::size_t>(what.number)];
+    case HloOpcode::constant:
+    case HloOpcode::partition_id:
+    case HloOpcode::replica_id:
+    case HloOpcode::after_all:
+    case HloOpcode::get_dimension_size: return nothing();
+    case HloOpcode::tuple: {
+      HloValue value;
+      for (std::size_t o = 0; o < what.operands.size(); ++o)
+        for (HloLeaf& leaf : operand(scope, i, o)) value.push_back(std::move(leaf));
+      return value;
+    }
+    case HloOpcode::get_tuple_element: {
+      const HloValue tuple = operand(scope, i, 0);
+      const auto first = static_cast<std::ptrdiff_t>(first_leaf(*at(scope, what.operands.front()).shape, static_cast<std::size_t>(what.number)));
+      return HloValue(tuple.begin() + first, tuple.begin() + first + static_cast<std::ptrdiff_t>(count_leaves(*what.shape)));
+    }
+    case HloOpcode::bitcast:
+    case HloOpcode::bitcast_convert:
+    case HloOpcode::reshape:
+    case HloOpcode::opt_barrier:
+    case HloOpcode::add_dependency:
+    case HloOpcode::domain: return operand(scope, i, 0);
+    case HloOpcode::while_: return loop(scope, i);
+    case HloOpcode::conditional: return branch(scope, i);
+    case HloOpcode::call: {
+      const HloComputation* callee = called(module_.module(), what, HloRole::to_apply);
+      if (callee == nullptr) return module_.problem(what, "expected to_apply, a computation");
+      return nested(scope, i, *callee, what.operands);
+    }
+    case HloOpcode::send:
+    case HloOpcode::recv:
+    case HloOpcode::infeed:
+    case HloOpcode::outfeed: return module_.problem(what, opcode_text(what) + " is not simulated: its other end is not in the module");
+    case HloOpcode::custom_call: {
+      const HloCustomCall known = custom_call_of(scope.computation, what, module_.options().counts.custom_calls);
+      if (known.kind == HloCustomCall::Kind::to_host || known.kind == HloCustomCall::Kind::to_device) return move(scope, i, known.kind == HloCustomCall::Kind::to_host);
+      if (known.kind != HloCustomCall::Kind::free || what.operands.empty()) return work(scope, i);
+      HloValue value = operand(scope, i, 0);
+      if (value.size() != count_leaves(*what.shape)) return work(scope, i);
+      for (std::size_t o = 1; o < what.operands.size(); ++o)
+        for (const HloLeaf& other : operand(scope, i, o))
+          if (other.buffer) value.front().from.emplace_back(*other.buffer, 0);  // ConcatBitcast: they lie side by side
+      return value;
+    }
+    case HloOpcode::fusion: {
+      const HloInstruction* inside = collective_inside(module_.module(), what);
+      if (inside == nullptr) return work(scope, i);
+      Edges ended;
+      auto value = fused_collective(scope, i, *inside, ended);
+      if (value && module_.blocks()) wait_for("wait for " + what.name, ended, *value);
+      return value;
+    }
+    default: return work(scope, i);
+  }
+}
+
+bool ProgramWriter::is_fused(const Scope& scope, int i) const {
+  const HloInstruction& what = at(scope, i);
+  if (!what.shape->is_array() || what.shape->rank() == 0) return false;
+  const bool is_made_anywhere = what.opcode == HloOpcode::broadcast || what.opcode == HloOpcode::iota;
+  if (is_made_anywhere) return true;
+  if (!is_elementwise(what.opcode) && what.opcode != HloOpcode::copy) return false;
+  const std::vector<int>& users = scope.users.of(i);
+  if (users.size() != 1) return false;
+  const HloInstruction& user = at(scope, users.front());
+  return is_elementwise(user.opcode) || user.opcode == HloOpcode::reduce || user.opcode == HloOpcode::broadcast;
+}
+
+Expected<HloValue> ProgramWriter::work(Scope& scope, int i) {
+  const HloInstruction& what = at(scope, i);
+  auto found = module_.costs().of(scope.computation, i);
+  if (!found) return found.error();
+  HloTaskCost cost = *found;
+  Edges ready;
+  HloLeaf sources;  // of what is made where it is used
+  std::vector<BufferId> reads;
+  std::vector<std::vector<std::int64_t>> lengths;
+  for (std::size_t o = 0; o < what.operands.size(); ++o) {
+    const auto shapes = leaves_of(*at(scope, what.operands[o]).shape);
+    const HloValue from = operand(scope, i, o);
+    for (std::size_t leaf = 0; leaf < from.size(); ++leaf) {
+      add_unique(ready, from[leaf].ready);
+      if (from[leaf].buffer) {
+        if (std::find(reads.begin(), reads.end(), *from[leaf].buffer) != reads.end()) continue;
+        reads.push_back(*from[leaf].buffer);
+        lengths.push_back(from[leaf].lengths);
+        sources.from.emplace_back(*from[leaf].buffer, static_cast<double>(device_bytes_in(*shapes[leaf], HloMemory::hbm).count()));
+        continue;
+      }
+      double made_from = 0;
+      for (const auto& [buffer, bytes] : from[leaf].from) {
+        made_from += bytes;
+        sources.from.emplace_back(buffer, bytes);
+        if (std::find(reads.begin(), reads.end(), buffer) != reads.end()) continue;
+        reads.push_back(buffer);
+        lengths.push_back(builder_.buffer(buffer).extents);
+      }
+      cost.bytes = std::max(0.0, cost.bytes + made_from - static_cast<double>(device_bytes_in(*shapes[leaf], HloMemory::hbm).count()));
+      cost.vector += from[leaf].vector;
+    }
+  }
+  make_unique(ready);
+  sources.ready = ready;
+  sources.vector = cost.vector;
+  const std::vector<const HloShape*> leaves = leaves_of(*what.shape);
+  const bool is_scalar = leaves.size() == 1 && leaves.front()->is_array() && leaves.front()->rank() == 0;
+  const bool is_light = is_elementwise(what.opcode) || (what.opcode == HloOpcode::fusion && cost.bytes < 1024);
+  if ((is_scalar && is_light && cost.products == 0) || (!module_.module().is_scheduled && is_fused(scope, i))) {
+    if (is_scalar) sources.vector = 0;
+    return HloValue{sources};
+  }
+  if (cost.opaque) module_.opaque(what, cost.bytes);
+
+  HloValue value = allocate(scope, i, *what.shape);
+  std::vector<BufferId> writes;
+  for (const HloLeaf& leaf : value)
+    if (leaf.buffer) writes.push_back(*leaf.buffer);
+  Op op;
+  const auto matmul = value.size() == 1 && !module_.options().clock_hz ? product(scope, i, value.front()) : std::nullopt;
+  if (matmul) {
+    op = *matmul;
+  } else {
+    Local local{LocalKind::opaque, {}, {}};
+    for (std::size_t r = 0; r < reads.size(); ++r) local.reads.push_back(region_of(reads[r], lengths[r]));
+    for (const HloLeaf& leaf : value)
+      if (leaf.buffer) local.writes.push_back(region_of(*leaf.buffer, leaf.lengths));
+    local.opaque.matrix = Flops{cost.matrix};
+    local.opaque.vector = Flops{cost.vector};
+    local.opaque.dtype = bits_of(cost.type) <= 16 ? DType::bf16 : DType::f32;
+    local.opaque.bytes = Bytes{static_cast<std::int64_t>(cost.bytes)};
+    if (const auto& cycles = what.attributes->estimated_cycles; cycles && module_.options().clock_hz && *cycles > 0 && *cycles < std::int64_t{1} << 62)
+      local.opaque.time = Seconds{static_cast<double>(*cycles) / *module_.options().clock_hz};
+    op = std::move(local);
+  }
+  const TaskId id = task(what.name, std::move(op), reads, writes, std::move(ready), true);
+  for (HloLeaf& leaf : value)
+    if (!leaf.buffer) leaf.ready = {Edge{id}};
+  return value;
+}
+
+std::optional<Matmul> ProgramWriter::product(const Scope& scope, int i, const HloLeaf& out) const {
+  const HloInstruction& what = at(scope, i);
+  if ((what.opcode != HloOpcode::dot && what.opcode != HloOpcode::convolution) || !out.buffer) return std::nullopt;
+  const auto product = product_of(module_.module(), scope.computation, what);
+  const HloValue left = operand(scope, i, 0), right = operand(scope, i, 1);
+  if (!product || product->batch != 1 || !left.front().buffer || !right.front().buffer || left.front().buffer == out.buffer || right.front().buffer == out.buffer) return std::nullopt;
+  const auto dtype = [&](const HloLeaf& leaf) { return builder_.buffer(*leaf.buffer).dtype; };
+  if (!is_real(dtype(out)) || dtype(left.front()) != dtype(out) || dtype(right.front()) != dtype(out)) return std::nullopt;
+  const auto is_written = [&](int operand) { return form_of(*at(scope, operand).shape).as_written; };
+  if (!is_written(what.operands[0]) || !is_written(what.operands[1]) || !is_written(i)) return std::nullopt;
+  // How many first dimensions have `rows` elements and the others `columns`.
+  const auto split = [](const std::vector<std::int64_t>& lengths, std::int64_t rows, std::int64_t columns) -> std::optional<int> {
+    std::int64_t before = 1, all_of = 1;
+    for (const std::int64_t length : lengths) all_of *= length;
+    if (all_of != rows * columns) return std::nullopt;
+    for (std::size_t d = 0; d < lengths.size(); ++d) {
+      before *= lengths[d];
+      if (before == rows && d + 1 < lengths.size()) return static_cast<int>(d) + 1;
+    }
+    return std::nullopt;
+  };
+  Matmul matmul{region_of(*left.front().buffer, left.front().lengths), region_of(*right.front().buffer, right.front().lengths), region_of(*out.buffer, out.lengths)};
+  const auto as = [&](const std::vector<std::int64_t>& lengths, std::int64_t rows, std::int64_t columns, int& at_dimension, bool& transposed) {
+    transposed = false;
+    auto found = split(lengths, rows, columns);
+    if (!found) transposed = true, found = split(lengths, columns, rows);
+    if (found) at_dimension = *found;
+    return found.has_value();
+  };
+  bool transposed_out = false;
+  if (!as(left.front().lengths, product->m, product->k, matmul.left_split, matmul.transpose_left) ||
+      !as(right.front().lengths, product->k, product->n, matmul.right_split, matmul.transpose_right) ||
+      !as(out.lengths, product->m, product->n, matmul.out_split, transposed_out))
+    return std::nullopt;
+  if (transposed_out) {  // out^T = right^T left^T
+    std::swap(matmul.left, matmul.right);
+    std::swap(matmul.left_split, matmul.right_split);
+    std::swap(matmul.transpose_left, matmul.transpose_right);
+    matmul.transpose_left = !matmul.transpose_left, matmul.transpose_right = !matmul.transpose_right;
+  }
+  return matmul;
+}
+
+Expected<HloValue> ProgramWriter::move(Scope& scope, int i, bool to_host) {
+  const HloInstruction& what = at(scope, i);
+  const HloLeaf from = stored(what.name + " operand", operand(scope, i, 0).front(), *at(scope, what.operands.front()).shape);
+  const Buffer like = builder_.buffer(*from.buffer);
+  Buffer away{what.name + " on the host", like.extents, like.dtype, Role::scratch, {}, {}};
+  away.on_host = true;
+  const BufferId host = add_buffer(std::move(away), true);
+  if (to_host) {
+    const TaskId id = task(what.name, Local{LocalKind::to_host, {builder_.whole(*from.buffer)}, {builder_.whole(host)}, 1, Unit::dma}, {*from.buffer}, {host}, {}, false);
+    HloLeaf gone;
+    gone.ready = {Edge{id}};
+    return HloValue{gone};
+  }
+  HloValue value = allocate(scope, i, *what.shape);
+  const BufferId to = *value.front().buffer;
+  if (builder_.buffer(to).extents != like.extents) return work(scope, i);
+  task(what.name, Local{LocalKind::from_host, {builder_.whole(host)}, {builder_.whole(to)}, 1, Unit::dma}, {host}, {to}, before({*from.buffer}, {}), false);
+  return value;
+}
+
+Expected<HloValue> ProgramWriter::nested(Scope& scope, int i, const HloComputation& callee, const std::vector<int>& operands) {
+  std::vector<HloValue> arguments;
+  std::vector<std::optional<BufferId>> wanted;
+  for (const int from : operands) arguments.push_back(scope.values[static_cast<std::size_t>(from)]);
+  const std::size_t leaves = count_leaves(*at(scope, i).shape);
+  for (std::size_t leaf = 0; leaf < leaves; ++leaf) {
+    const auto hint = scope.hints.find({i, leaf});
+    wanted.push_back(hint == scope.hints.end() ? std::nullopt : std::optional{hint->second});
+  }
+  release(scope);  // the callee may write over what only it needs
+  return write(callee, arguments, wanted);
+}
+
+Expected<HloValue> ProgramWriter::branch(Scope& scope, int i) {
+  const HloInstruction& what = at(scope, i);
+  std::size_t branches = 0;
+  while (called(module_.module(), what, HloRole::branch, branches) != nullptr) ++branches;
+  if (branches == 0 || what.operands.size() != branches + 1) return module_.problem(what, "expected a branch for each operand but the first");
+  std::size_t chosen = 0;
+  if (const auto told = module_.options().counts.branches.find(what.name); told != module_.options().counts.branches.end()) {
+    if (told->second < 0 || static_cast<std::size_t>(told->second) >= branches)
+      return module_.problem(what, fmt::format("expected branch 0 to {}, found {}", branches - 1, told->second));
+    chosen = static_cast<std::size_t>(told->second);
+  } else {
+    const auto longest = longest_branch(module_.module(), module_.costs(), what, branches);
+    if (!longest) return longest.error();
+    chosen = *longest;
+    module_.note(fmt::format("{}: branch {} of {}, the longest", what.name, chosen, branches));
+  }
+  return nested(scope, i, *called(module_.module(), what, HloRole::branch, chosen), {what.operands[chosen + 1]});
+}
+
+Expected<HloValue> ProgramWriter::loop(Scope& scope, int i) {
+  const HloInstruction& what = at(scope, i);
+  const HloComputation* body = called(module_.module(), what, HloRole::body);
+  if (body == nullptr) return module_.problem(what, "expected a body, a computation");
+  const auto trips = trip_count_of(module_.module(), scope.computation, what, module_.options().counts.trip_counts);
+  if (!trips) return trips.error();
+  const std::vector<const HloShape*> shapes = leaves_of(*what.shape);
+  const std::vector<bool> invariant = invariant_leaves(*body);
+  HloValue state = operand(scope, i, 0);
+  std::vector<bool> is_stored;
+  std::vector<std::optional<BufferId>> places(state.size());
+  for (std::size_t leaf = 0; leaf < state.size(); ++leaf) {
+    is_stored.push_back(shapes[leaf]->is_array() && shapes[leaf]->rank() > 0);
+    if (!is_stored.back()) continue;
+    const ArrayForm form = form_of(*shapes[leaf]);
+    const auto fits = [&](BufferId buffer) { return builder_.buffer(buffer).extents == form.extents && builder_.buffer(buffer).dtype == form.dtype; };
+    const std::optional<BufferId>& given = state[leaf].buffer;
+    const bool in_place = given && fits(*given) && (invariant[leaf] || (dies_here(scope, *given) && holds_[given->index()] == 1));
+    if (in_place) {
+      places[leaf] = given;
+      continue;
+    }
+    if (!given && state[leaf].from.empty() && state[leaf].vector == 0) {  // what is always there
+      places[leaf] = stored(fmt::format("{}.{}", what.name, leaf), state[leaf], *shapes[leaf]).buffer;
+      continue;
+    }
+    Buffer buffer{fmt::format("{}.{}", what.name, leaf), form.extents, form.dtype, Role::scratch, {}, {}};
+    buffer.on_chip = shapes[leaf]->layout.memory_space == HloMemory::vmem;
+    if (const auto hint = scope.hints.find({i, leaf}); hint != scope.hints.end() && fits(hint->second) && dies_here(scope, hint->second))
+      places[leaf] = hint->second;
+    else
+      places[leaf] = add_buffer(std::move(buffer), true);
+  }
+  place(state, shapes, places);
+  HloValue result(state.size());
+  for (std::size_t leaf = 0; leaf < state.size(); ++leaf)
+    if (is_stored[leaf]) result[leaf] = {places[leaf], form_of(*shapes[leaf]).lengths, {}, 0, {}};
+  Edges last;
+  for (std::size_t leaf = 0; leaf < state.size(); ++leaf) add_unique(last, state[leaf].ready);
+  if (in_function_) {  // functions have no calls
+    release(scope);
+    for (std::int64_t trip = 0; trip < trips->count; ++trip) {
+      std::vector<std::optional<BufferId>> wanted(state.size());
+      for (std::size_t leaf = 0; leaf < state.size(); ++leaf)
+        if (!invariant[leaf]) wanted[leaf] = places[leaf];
+      const auto made = write(*body, {result}, wanted);
+      if (!made) return made.error();
+      place(*made, shapes, wanted);
+    }
+    return result;
+  }
+  const auto function = module_.body(*body, called_number(what, HloRole::body), is_stored);
+  if (!function) return function.error();
+  Call call{(*function)->function, {}};
+  std::vector<BufferId> reads, writes;
+  for (std::size_t leaf = 0; leaf < state.size(); ++leaf) {
+    if (!is_stored[leaf]) continue;
+    call.arguments.push_back(*places[leaf]);
+    ((*function)->written[leaf] ? writes : reads).push_back(*places[leaf]);
+  }
+  for (std::int64_t trip = 0; trip < trips->count; ++trip) {
+    if (builder_.task_count() > most_tasks) return module_.problem(what, fmt::format("expected at most {} tasks", most_tasks));
+    last = {Edge{task(fmt::format("{} {}", what.name, trip), call, reads, writes, last, true)}};
+  }
+  for (std::size_t leaf = 0; leaf < state.size(); ++leaf)
+    if (!is_stored[leaf]) result[leaf].ready = last;
+  return result;
+}
+
+}  // namespace podsim

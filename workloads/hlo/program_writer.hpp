@@ -1,0 +1,138 @@
+// Writes the instructions of computations as tasks of one program or function. Internal to hlo_schedule().
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "workloads/hlo/task_costs.hpp"
+#include "workloads/hlo/hlo_schedule.hpp"
+#include "workloads/hlo/hlo_storage.hpp"
+
+namespace podsim {
+
+/// One array of a value. It has a buffer, or it is made where it is used: a constant, a scalar, or elementwise work that is fused with its user.
+struct HloLeaf {
+  std::optional<BufferId> buffer{};
+  std::vector<std::int64_t> lengths{};                // of the data in the buffer
+  std::vector<std::pair<BufferId, double>> from{};    // without a buffer: what it is made from, and the bytes that this reads
+  double vector = 0;                                  // without a buffer: flops of making it
+  Edges ready{};                                      // without a buffer: what it waits for
+};
+using HloValue = std::vector<HloLeaf>;
+
+/// What all programs and functions of a module share.
+class ModuleWriter {
+ public:
+  ModuleWriter(const HloModule& module, const Mesh& mesh, const HloScheduleOptions& options)
+      : module_{module}, mesh_{mesh}, options_{options}, costs_{module, options.counts.custom_calls} {}
+
+  Expected<HloSchedule> write();
+
+  [[nodiscard]] const HloModule& module() const { return module_; }
+  [[nodiscard]] const Mesh& mesh() const { return mesh_; }
+  [[nodiscard]] const HloScheduleOptions& options() const { return options_; }
+  [[nodiscard]] HloTaskCosts& costs() { return costs_; }
+  [[nodiscard]] bool blocks() const { return module_.is_scheduled || options_.order == HloScheduleOptions::Order::text; }
+
+  struct Body {
+    int function = 0;
+    std::vector<bool> written;  // by leaf of the loop's tuple
+  };
+  /// The function of a loop's body; `stored` says which leaves of the tuple have buffers: its parameters.
+  Expected<const Body*> body(const HloComputation& computation, int number, const std::vector<bool>& stored);
+
+  void note(std::string text);
+  void opaque(const HloInstruction& instruction, double bytes);
+  [[nodiscard]] Diagnostic problem(const HloInstruction& at, std::string message) const { return {module_.where(at), at.name + ": " + std::move(message)}; }
+
+ private:
+  const HloModule& module_;
+  const Mesh& mesh_;
+  const HloScheduleOptions& options_;
+  HloTaskCosts costs_;
+  std::vector<Function> functions_;
+  std::map<int, Body> bodies_;  // by computation
+  std::vector<HloOpaque> opaque_;
+  std::vector<std::string> notes_;
+};
+
+/// Which leaves of a loop's tuple its body passes on as they are.
+std::vector<bool> invariant_leaves(const HloComputation& body);
+
+class ProgramWriter {
+ public:
+  ProgramWriter(ModuleWriter& module, ProgramBuilder& builder, bool in_function) : module_{module}, builder_{builder}, in_function_{in_function} {}
+
+  /// Writes a computation with these arguments and returns its result. The holds of arguments are the callee's from here on. `wanted`: by leaf of the
+  /// result the buffer where it belongs, if nothing needs that buffer any more when the leaf is made.
+  Expected<HloValue> write(const HloComputation& computation, const std::vector<HloValue>& arguments, const std::vector<std::optional<BufferId>>& wanted);
+
+  /// A buffer that may hold other values later.
+  BufferId add_buffer(Buffer buffer, bool writable);
+  void donate(BufferId buffer) { writable_[buffer.index()] = true; }
+  /// Copies leaves, free in time, to where they belong, if they are not there.
+  void place(const HloValue& value, const std::vector<const HloShape*>& shapes, const std::vector<std::optional<BufferId>>& wanted);
+
+ private:
+  struct Scope;  // a computation while it is written
+  struct Pending {
+    HloValue value;
+    Edges ended;
+  };
+
+  // Tasks.
+  Edges before(const std::vector<BufferId>& reads, const std::vector<BufferId>& writes) const;
+  TaskId task(const std::string& label, Op op, const std::vector<BufferId>& reads, const std::vector<BufferId>& writes, Edges after, bool on_core);
+  void wait_for(const std::string& label, const Edges& ended, const HloValue& value);
+
+  // Instructions.
+  Status instruction(Scope& scope, int i);
+  Expected<HloValue> made(Scope& scope, int i);
+  Expected<HloValue> work(Scope& scope, int i);
+  Expected<HloValue> loop(Scope& scope, int i);
+  Expected<HloValue> branch(Scope& scope, int i);
+  Expected<HloValue> nested(Scope& scope, int i, const HloComputation& computation, const std::vector<int>& operands);
+  Expected<HloValue> start(Scope& scope, int i);
+  Expected<HloValue> done(Scope& scope, int i);
+  Expected<HloValue> move(Scope& scope, int i, bool to_host);
+  std::optional<Matmul> product(const Scope& scope, int i, const HloLeaf& out) const;
+  [[nodiscard]] bool is_fused(const Scope& scope, int i) const;
+
+  // Collectives.
+  /// Writes the collective of instruction `i`, whose groups and pairs are in `attributes`. The result belongs to instruction `result_of`.
+  Expected<HloValue> collective(Scope& scope, int i, const HloInstruction& attributes, int result_of, const HloShape& result, Edges& ended);
+  Expected<HloValue> fused_collective(Scope& scope, int i, const HloInstruction& inside, Edges& ended);
+  Expected<HloValue> own_block(Scope& scope, int i, int slice);
+  Expected<std::vector<AxisView>> groups(const HloInstruction& collective) const;
+  /// One Collective between regions; several as one where they are all-reduces, all-gathers or reduce-scatters of one dtype.
+  Expected<Edges> exchange(const HloInstruction& at, CollectiveKind kind, const std::vector<AxisView>& axes, const std::vector<Region>& in, const std::vector<Region>& out, int dim, const Edges& after);
+  Expected<Edges> permute(const HloInstruction& at, const std::vector<SourceTarget>& pairs, const Region& in, const Region& out, const Edges& after);
+
+  // Values.
+  void hold(const HloLeaf& leaf, int count = 1);
+  [[nodiscard]] const HloInstruction& at(const Scope& scope, int i) const;
+  HloValue operand(const Scope& scope, int i, std::size_t position) const;
+  HloValue allocate(Scope& scope, int i, const HloShape& shape);
+  HloLeaf stored(const std::string& label, HloLeaf leaf, const HloShape& shape);
+  void bind(Scope& scope, int i, HloValue value);
+  /// Whether nothing needs a buffer behind the instruction that is written.
+  [[nodiscard]] bool dies_here(const Scope& scope, BufferId buffer) const;
+  /// Drops the holds of what the instruction that is written uses last.
+  void release(Scope& scope);
+
+  ModuleWriter& module_;
+  ProgramBuilder& builder_;
+  bool in_function_;
+  struct Uses {
+    Edges writers, readers;
+  };
+  std::vector<Uses> uses_;      // by buffer
+  std::vector<int> holds_;      // by buffer: values that still need it
+  std::vector<bool> writable_;  // by buffer
+  std::optional<TaskId> last_core_;
+};
+
+}  // namespace podsim

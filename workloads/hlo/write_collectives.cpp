@@ -1,0 +1,294 @@
+// Collectives of modules, plain, asynchronous and fused, as those of schedules.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+
+#include "workloads/hlo/group_views.hpp"
+#include "workloads/hlo/program_scope.hpp"
+
+namespace podsim {
+
+namespace {
+
+std::int64_t devices_along_views(const std::vector<AxisView>& views) {
+  std::int64_t devices = 1;
+  for (const AxisView& view : views) devices *= view.size;
+  return devices;
+}
+
+std::optional<CollectiveKind> kind_of(HloOpcode opcode) {
+  switch (opcode) {
+    case HloOpcode::all_gather: return CollectiveKind::all_gather;
+    case HloOpcode::all_reduce: return CollectiveKind::all_reduce;
+    case HloOpcode::reduce_scatter: return CollectiveKind::reduce_scatter;
+    case HloOpcode::all_to_all: return CollectiveKind::all_to_all;
+    case HloOpcode::collective_broadcast: return CollectiveKind::broadcast;
+    default: return std::nullopt;
+  }
+}
+
+constexpr int no_dimension = -1;
+
+/// The dimension if it divides, else the first that does, else no_dimension.
+int dividing(const Region& region, int wanted, std::int64_t parts) {
+  const auto divides = [&](int dim) { return dim >= 0 && dim < static_cast<int>(region.dims.size()) && region.dims[static_cast<std::size_t>(dim)].length % parts == 0; };
+  if (divides(wanted)) return wanted;
+  for (int dim = 0; dim < static_cast<int>(region.dims.size()); ++dim)
+    if (divides(dim)) return dim;
+  return no_dimension;
+}
+
+}  // namespace
+
+Expected<std::vector<AxisView>> ProgramWriter::groups(const HloInstruction& collective) const {
+  const HloModule& module = module_.module();
+  const HloAttributes& attributes = *collective.attributes;
+  const auto flattened = flattened_groups(attributes.replica_groups.value_or(ReplicaGroups{}), group_mode_of(attributes), module.replica_count, devices_of(module) / module.replica_count,
+                                          module.where(collective));
+  if (!flattened) return flattened.error();
+  auto views = views_of(*flattened, module_.mesh());
+  if (!views) return module_.problem(collective, fmt::format("expected groups of the devices along axes of the mesh {}, or along factors of them, found {}", to_text(module_.mesh()), to_text(*flattened)));
+  return *std::move(views);
+}
+
+Expected<Edges> ProgramWriter::exchange(const HloInstruction& at, CollectiveKind kind, const std::vector<AxisView>& axes, const std::vector<Region>& in, const std::vector<Region>& out, int dim,
+                                        const Edges& after) {
+  const std::int64_t parts = devices_along_views(axes);
+  const auto dtype = [&](const Region& region) { return builder_.buffer(region.buffer).dtype; };
+  const auto one = [&](const std::string& label, const Region& from, const Region& to, int along, const Edges& waits) -> Expected<Edges> {
+    Collective op{kind, axes, from, to, along};
+    const std::int64_t given = elements_of(from), made = elements_of(to);
+    int divided = along;
+    switch (kind) {
+      case CollectiveKind::all_gather:
+        divided = made == given * parts ? dividing(to, along, parts) : no_dimension;
+        break;
+      case CollectiveKind::reduce_scatter: divided = given == made * parts ? dividing(from, along, parts) : no_dimension; break;
+      case CollectiveKind::all_to_all: divided = given == made ? dividing(from, along, parts) : no_dimension; break;
+      case CollectiveKind::all_reduce: divided = given == made ? std::max(0, dividing(from, 0, parts)) : no_dimension; break;
+      default: break;
+    }
+    if (divided == no_dimension) return module_.problem(at, fmt::format("expected arrays that {} devices share, found {} and {} elements", parts, given, made));
+    op.dim = op.split_dim = divided;
+    if (kind == CollectiveKind::all_to_all && op.dim < static_cast<int>(to.dims.size()) && to.dims[static_cast<std::size_t>(op.dim)].length % parts != 0) op.dim = std::max(0, dividing(to, 0, parts));
+    return Edges{Edge{task(label, std::move(op), {from.buffer}, {to.buffer}, waits, false)}};
+  };
+  const bool alike = std::all_of(in.begin(), in.end(), [&](const Region& region) { return dtype(region) == dtype(in.front()); });
+  const bool combines = in.size() > 1 && alike && (kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_to_all);
+  if (!combines) {
+    Edges ended;
+    for (std::size_t r = 0; r < in.size(); ++r) {
+      const auto edges = one(r == 0 ? at.name : fmt::format("{} {}", at.name, r), in[r], out[r], dim, after);
+      if (!edges) return edges.error();
+      ended.insert(ended.end(), edges->begin(), edges->end());
+    }
+    return ended;
+  }
+  // All in one array, as the compiler combined them.
+  const auto combined = [&](const std::vector<Region>& regions, const char* what) {
+    const std::int64_t elements = std::accumulate(regions.begin(), regions.end(), std::int64_t{0}, [](std::int64_t sum, const Region& region) { return sum + elements_of(region); });
+    return region_of(add_buffer({fmt::format("{} {}", at.name, what), {elements}, dtype(regions.front()), Role::scratch, {}, {}}, true), {elements});
+  };
+  const Region together = combined(in, "operands"), results = kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_to_all ? together : combined(out, "results");
+  std::int64_t offset = 0;
+  Edges placed = after;
+  for (const Region& region : in) {
+    const Region part{together.buffer, {span(offset, elements_of(region))}};
+    const TaskId id = task("place " + at.name, Local{LocalKind::alias, {region}, {part}, 1, Unit::dma}, {region.buffer}, {}, after, false);
+    placed.push_back(Edge{id});
+    offset += elements_of(region);
+  }
+  Region target = results;
+  if (kind == CollectiveKind::all_to_all) target = region_of(add_buffer({at.name + " results", {offset}, dtype(in.front()), Role::scratch, {}, {}}, true), {offset});
+  const auto made = one(at.name, together, target, 0, placed);
+  if (!made) return made.error();
+  offset = 0;
+  Edges ended = *made;
+  for (const Region& region : out) {
+    const Region part{target.buffer, {span(offset, elements_of(region))}};
+    ended.push_back(Edge{task("place " + at.name, Local{LocalKind::alias, {part}, {region}, 1, Unit::dma}, {target.buffer}, {region.buffer}, *made, false)});
+    offset += elements_of(region);
+  }
+  return ended;
+}
+
+Expected<Edges> ProgramWriter::permute(const HloInstruction& at, const std::vector<SourceTarget>& pairs, const Region& in, const Region& out, const Edges& after) {
+  const Mesh& mesh = module_.mesh();
+  if (elements_of(in) != elements_of(out)) return module_.problem(at, fmt::format("expected a result of {} elements, found {}", elements_of(in), elements_of(out)));
+  const auto shift = shift_of(pairs, mesh);
+  if (shift && shift->fixed.empty() && shift->wraps && mesh.wraps(mesh.whole(shift->axis)))
+    return Edges{Edge{task(at.name, Shift{mesh.whole(shift->axis), Affine{{}, shift->by, 0}, in, out, Combine::replace, {}}, {in.buffer}, {out.buffer}, after, false)}};
+  Collective op{CollectiveKind::permute, {}, in, out};
+  for (int axis = 0; axis < static_cast<int>(mesh.axes().size()); ++axis) op.axes.push_back(mesh.whole(axis));
+  for (const auto& [from, to] : pairs) {
+    if (from < 0 || to < 0 || from >= mesh.devices() || to >= mesh.devices()) return module_.problem(at, fmt::format("expected devices below {}, found {} to {}", mesh.devices(), from, to));
+    if (from != to) op.pairs.push_back({from, to});
+  }
+  if (op.pairs.empty()) return Edges{};
+  return Edges{Edge{task(at.name, std::move(op), {in.buffer}, {out.buffer}, after, false)}};
+}
+
+Expected<HloValue> ProgramWriter::collective(Scope& scope, int i, const HloInstruction& attributes, int result_of, const HloShape& result, Edges& ended) {
+  const HloInstruction& what = at(scope, i);
+  std::vector<Region> in;
+  Edges after;
+  std::vector<HloLeaf> given;
+  for (std::size_t o = 0; o < what.operands.size(); ++o) {
+    const auto shapes = leaves_of(*at(scope, what.operands[o]).shape);
+    const HloValue from = operand(scope, i, o);
+    for (std::size_t leaf = 0; leaf < from.size(); ++leaf) {
+      if (!shapes[leaf]->is_array()) continue;
+      given.push_back(stored(fmt::format("{} operand", what.name), from[leaf], *shapes[leaf]));
+      in.push_back(region_of(*given.back().buffer, given.back().lengths));
+      after.insert(after.end(), from[leaf].ready.begin(), from[leaf].ready.end());
+    }
+  }
+  if (in.empty()) return module_.problem(what, "expected an operand");
+  if (module_.blocks() && last_core_) after.push_back(Edge{*last_core_});
+  HloValue value = allocate(scope, result_of, result);
+  const std::vector<const HloShape*> shapes = leaves_of(result);
+  std::vector<Region> out;
+  for (std::size_t leaf = 0; leaf < value.size(); ++leaf) {
+    if (!shapes[leaf]->is_array()) continue;
+    if (!value[leaf].buffer) {  // scalars are sent, too
+      const ArrayForm form = form_of(*shapes[leaf]);
+      value[leaf] = {add_buffer({what.name, form.extents, form.dtype, Role::scratch, {}, {}}, true), form.lengths, {}, 0, {}};
+    }
+    out.push_back(region_of(*value[leaf].buffer, value[leaf].lengths));
+  }
+  if (out.size() < in.size()) return module_.problem(what, fmt::format("expected as many results as operands ({}), found {}", in.size(), out.size()));
+  out.resize(in.size());
+  if (attributes.opcode == HloOpcode::collective_permute) {
+    if (in.size() != 1) return module_.problem(what, "expected one operand");
+    auto edges = permute(what, attributes.attributes->source_target_pairs, in.front(), out.front(), after);
+    if (!edges) return edges.error();
+    ended = *std::move(edges);
+    return value;
+  }
+  auto kind = kind_of(attributes.opcode);
+  if (!kind) return module_.problem(what, std::string{name_of(attributes.opcode)} + " is not simulated: how much it sends depends on data");
+  const auto axes = groups(attributes);
+  if (!axes) return axes.error();
+  const std::int64_t parts = devices_along_views(*axes);
+  if (parts == 1) {
+    for (std::size_t r = 0; r < in.size(); ++r)
+      ended.push_back(Edge{task("place " + what.name, Local{LocalKind::alias, {in[r]}, {out[r]}, 1, Unit::dma}, {in[r].buffer}, {out[r].buffer}, after, false)});
+    return value;
+  }
+  const std::vector<std::int64_t>& dims = attributes.attributes->dimensions;
+  const int dim = dims.empty() ? 0 : static_cast<int>(dims.front());
+  // A fused all-reduce of which each device keeps its part.
+  if (*kind == CollectiveKind::all_reduce && elements_of(in.front()) == elements_of(out.front()) * parts) kind = CollectiveKind::reduce_scatter;
+  auto edges = exchange(what, *kind, *axes, in, out, dim, after);
+  if (!edges) return edges.error();
+  ended = *std::move(edges);
+  return value;
+}
+
+Expected<HloValue> ProgramWriter::fused_collective(Scope& scope, int i, const HloInstruction& inside, Edges& ended) {
+  const HloInstruction& what = at(scope, i);
+  const bool is_plain = what.operands.size() == 1 && what.shape->is_array() && at(scope, what.operands.front()).shape->is_array();
+  if (is_plain) return collective(scope, i, inside, i, *what.shape, ended);
+  // Work and communication in one: the work, then the exchange of as much as its result has, or as its largest operand.
+  auto made = work(scope, i);
+  if (!made) return made.error();
+  const auto axes = groups(inside);
+  if (!axes) return axes.error();
+  const std::int64_t parts = devices_along_views(*axes);
+  const auto kind = kind_of(inside.opcode);
+  if (!kind || parts == 1) return made;
+  const auto shapes = leaves_of(*inside.shape);
+  const ArrayForm form = form_of(*shapes.front());
+  std::vector<std::int64_t> from = form.lengths;
+  const auto dims = inside.attributes->dimensions;
+  const auto dim = dims.empty() ? std::size_t{0} : static_cast<std::size_t>(dims.front());
+  if (dim >= from.size()) return module_.problem(what, "expected a dimension of its result");
+  if (*kind == CollectiveKind::all_gather) from[dim] = std::max<std::int64_t>(1, from[dim] / parts);
+  if (*kind == CollectiveKind::reduce_scatter) from[dim] *= parts;
+  const Region in = region_of(add_buffer({what.name + " operand", from, form.dtype, Role::scratch, {}, {}}, true), from);
+  const Region out = region_of(add_buffer({what.name + " exchanged", form.lengths, form.dtype, Role::scratch, {}, {}}, true), form.lengths);
+  auto edges = exchange(what, *kind, *axes, {in}, {out}, static_cast<int>(dim), last_core_ ? Edges{Edge{*last_core_}} : Edges{});
+  if (!edges) return edges.error();
+  ended = *std::move(edges);
+  for (const HloLeaf& leaf : *made)
+    if (leaf.buffer) uses_[leaf.buffer->index()].writers.insert(uses_[leaf.buffer->index()].writers.end(), ended.begin(), ended.end());
+  return made;
+}
+
+Expected<HloValue> ProgramWriter::own_block(Scope& scope, int i, int slice) {
+  const HloInstruction& what = at(scope, i);
+  Edges ended;
+  auto value = collective(scope, i, what, slice, *at(scope, slice).shape, ended);
+  if (!value) return value;
+  if (module_.blocks()) wait_for("wait for " + what.name, ended, *value);
+  scope.slices[slice] = *value;
+  return value;  // what lies between is of the same buffer
+}
+
+// ---- Asynchronous operations ----
+
+Expected<HloValue> ProgramWriter::start(Scope& scope, int i) {
+  const HloInstruction& what = at(scope, i);
+  const int done = done_of(scope.computation, scope.users.all(), i);
+  if (done == HloInstruction::missing) return module_.problem(what, "expected a -done of it");
+  const HloShape& result = *at(scope, done).shape;
+  Pending pending;
+  if (is_collective(what.opcode)) {
+    auto value = collective(scope, i, what, done, result, pending.ended);
+    if (!value) return value.error();
+    pending.value = *std::move(value);
+  } else if (const HloInstruction* inside = collective_inside(module_.module(), what)) {
+    auto value = collective(scope, i, *inside, done, result, pending.ended);
+    if (!value) return value.error();
+    pending.value = *std::move(value);
+  } else if (what.opcode == HloOpcode::send || what.opcode == HloOpcode::recv) {
+    return module_.problem(what, opcode_text(what) + " is not simulated: its other end is not in the module");
+  } else {
+    // A copy or other work beside the core: what it reads and writes in HBM.
+    double bytes = 0;
+    std::vector<BufferId> reads, writes;
+    Local local{LocalKind::opaque, {}, {}, 1, Unit::dma};
+    Edges after;
+    if (last_core_) after.push_back(Edge{*last_core_});
+    for (std::size_t o = 0; o < what.operands.size(); ++o)
+      for (const HloLeaf& leaf : operand(scope, i, o)) {
+        after.insert(after.end(), leaf.ready.begin(), leaf.ready.end());
+        if (!leaf.buffer) continue;
+        reads.push_back(*leaf.buffer);
+        local.reads.push_back(region_of(*leaf.buffer, leaf.lengths));
+      }
+    const bool takes_a_part = what.opcode != HloOpcode::copy;
+    double given = 0;
+    for (const int from : what.operands) given += static_cast<double>(device_bytes_in(*at(scope, from).shape, HloMemory::hbm).count());
+    const double made = static_cast<double>(device_bytes(result).count()), kept = static_cast<double>(device_bytes_in(result, HloMemory::hbm).count());
+    bytes = (takes_a_part ? std::min(given, made) : given) + kept;
+    pending.value = allocate(scope, done, result);
+    for (const HloLeaf& leaf : pending.value)
+      if (leaf.buffer) writes.push_back(*leaf.buffer), local.writes.push_back(region_of(*leaf.buffer, leaf.lengths));
+    local.opaque.bytes = Bytes{static_cast<std::int64_t>(bytes)};
+    pending.ended = {Edge{task(what.name, std::move(local), reads, writes, after, false)}};
+  }
+  for (const HloLeaf& leaf : pending.value) hold(leaf);  // until it is done
+  const bool blocks = what.attributes->is_sync;
+  if (blocks) wait_for("wait for " + what.name, pending.ended, pending.value);
+  scope.pending[i] = std::move(pending);
+  return HloValue(count_leaves(*what.shape));
+}
+
+Expected<HloValue> ProgramWriter::done(Scope& scope, int i) {
+  const HloInstruction& what = at(scope, i);
+  int from = what.operands.empty() ? HloInstruction::missing : what.operands.front();
+  while (from != HloInstruction::missing && at(scope, from).phase == HloPhase::update) from = at(scope, from).operands.front();
+  const auto pending = scope.pending.find(from);
+  if (pending == scope.pending.end()) return module_.problem(what, "expected the -start of it as its operand");
+  Pending taken = std::move(pending->second);
+  scope.pending.erase(pending);
+  for (const HloLeaf& leaf : taken.value) hold(leaf, -1);
+  if (module_.blocks())
+    wait_for(what.name, taken.ended, taken.value);
+  return taken.value;
+}
+
+}  // namespace podsim

@@ -1,0 +1,255 @@
+// Compiled modules as schedules: their times, memory, traffic and errors.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include "sim/engine/numeric/check.hpp"
+#include "workloads/hlo/hlo_memory.hpp"
+#include "workloads/hlo/read_hlo.hpp"
+#include "workloads/scenario/simulate.hpp"
+#include "workloads/scenario/testing.hpp"
+
+namespace podsim {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::system_with;
+
+HloSpec spec_of(const std::string& text, HloScheduleOptions options = {}) {
+  auto module = parse_hlo(text, "m");
+  EXPECT_TRUE(module) << to_text(module.error());
+  return {std::make_shared<const HloModule>(module ? *std::move(module) : HloModule{}), std::move(options), {}};
+}
+
+podsim::Run run_of(const System& system, const HloSpec& spec, const RunOptions& options = {}) {
+  const auto problem = make_problem(system, spec);
+  EXPECT_TRUE(problem) << to_text(problem.error());
+  auto run = simulate(system, *problem, options);
+  EXPECT_TRUE(run) << to_text(run.error());
+  return *std::move(run);
+}
+
+std::string error_of(const System& system, const HloSpec& spec) {
+  const auto problem = make_problem(system, spec);
+  return problem ? "" : to_text(problem.error());
+}
+
+/// Matched, free of deadlocks and races, loops written out.
+void expect_sound(const System& system, const HloSpec& spec) {
+  RunOptions options;
+  options.inline_calls = true;
+  const auto lowered = lower_problem(system, *make_problem(system, spec), options);
+  ASSERT_TRUE(lowered) << to_text(lowered.error());
+  CheckOptions how;
+  how.structure_only = true;
+  const auto report = check(lowered->lowered, how);
+  ASSERT_TRUE(report) << to_text(report.error());
+  EXPECT_TRUE(report->ok) << to_text(report->problems);
+}
+
+/// A ring of `devices` that gathers rows of X, [rows, 64] on each, while it multiplies: Y = X @ W.
+std::string collective_matmul(int devices, int rows, const std::string& schedule = ", is_scheduled=true") {
+  std::string pairs;
+  for (int d = 0; d < devices; ++d) pairs += fmt::format("{}{{{},{}}}", d == 0 ? "" : ",", d, (d + 1) % devices);
+  return fmt::format(R"(HloModule ring{4}, num_partitions={0}
+
+%body (p: (s32[], bf16[{1},64], bf16[64,32], bf16[{2},32])) -> (s32[], bf16[{1},64], bf16[64,32], bf16[{2},32]) {{
+  %p = (s32[], bf16[{1},64], bf16[64,32], bf16[{2},32]) parameter(0)
+  %i = s32[] get-tuple-element(%p), index=0
+  %x = bf16[{1},64] get-tuple-element(%p), index=1
+  %w = bf16[64,32] get-tuple-element(%p), index=2
+  %y = bf16[{2},32] get-tuple-element(%p), index=3
+  %start = (bf16[{1},64], bf16[{1},64], u32[], u32[]) collective-permute-start(%x), channel_id=1, source_target_pairs={{{3}}}
+  %part = bf16[{1},32] dot(%x, %w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  %zero = s32[] constant(0)
+  %sum = bf16[{2},32] dynamic-update-slice(%y, %part, %i, %zero)
+  %done = bf16[{1},64] collective-permute-done(%start)
+  %one = s32[] constant(1)
+  %next = s32[] add(%i, %one)
+  ROOT %t = (s32[], bf16[{1},64], bf16[64,32], bf16[{2},32]) tuple(%next, %done, %w, %sum)
+}}
+
+%condition (q: (s32[], bf16[{1},64], bf16[64,32], bf16[{2},32])) -> pred[] {{
+  %q = (s32[], bf16[{1},64], bf16[64,32], bf16[{2},32]) parameter(0)
+  %j = s32[] get-tuple-element(%q), index=0
+  %n = s32[] constant({0})
+  ROOT %less = pred[] compare(%j, %n), direction=LT
+}}
+
+ENTRY %main (a: bf16[{1},64], b: bf16[64,32]) -> bf16[{2},32] {{
+  %a = bf16[{1},64] parameter(0)
+  %b = bf16[64,32] parameter(1)
+  %first = s32[] constant(0)
+  %z = bf16[] constant(0)
+  %init = bf16[{2},32] broadcast(%z), dimensions={{}}
+  %state = (s32[], bf16[{1},64], bf16[64,32], bf16[{2},32]) tuple(%first, %a, %b, %init)
+  %loop = (s32[], bf16[{1},64], bf16[64,32], bf16[{2},32]) while(%state), condition=%condition, body=%body
+  ROOT %out = bf16[{2},32] get-tuple-element(%loop), index=3
+}}
+)",
+                     devices, rows, rows * devices, pairs, schedule);
+}
+
+TEST(HloRun, TransfersHideBehindProductsAsFarAsTheModuleLetsThem) {
+  constexpr int devices = 4, rows = 256;
+  const HloSpec spec = spec_of(collective_matmul(devices, rows));
+  const double product_s = 2.0 * rows * 64 * 32 / 100e12, transfer_s = rows * 64 * 2 / 100e9;
+  const podsim::Run slow = run_of(system_with({{"machine", "ideal"}, {"slice", "4"}}), spec);
+  EXPECT_EQ(slow.metrics.makespan, devices * ceil_to_clock(Seconds{transfer_s}));
+  EXPECT_EQ(slow.metrics.split.compute, devices * ceil_to_clock(Seconds{product_s}));
+  EXPECT_EQ(slow.metrics.link_bytes, devices * devices * rows * 64 * 2);
+  EXPECT_DOUBLE_EQ(slow.metrics.flops.count(), devices * devices * 2.0 * rows * 64 * 32);
+  const podsim::Run fast = run_of(system_with({{"machine", "ideal"}, {"slice", "4"}, {"set", "link.bandwidth=100TB/s"}}), spec);
+  EXPECT_EQ(fast.metrics.makespan, devices * ceil_to_clock(Seconds{product_s}));
+}
+
+TEST(HloRun, LoopsAsCallsTakeTheTimeOfLoopsWrittenOut) {
+  for (const char* machine : {"ideal", "tpu_v4"}) {
+    const System system = system_with({{"machine", machine}, {"slice", machine == std::string{"ideal"} ? "8" : "8x1"}, {"mesh", "x=8"}});
+    const HloSpec spec = spec_of(collective_matmul(8, 512));
+    expect_sound(system, spec);
+    RunOptions inlined;
+    inlined.inline_calls = true;
+    inlined.fold = false;
+    const podsim::Run called = run_of(system, spec), written_out = run_of(system, spec, inlined);
+    EXPECT_EQ(called.row.calls.played, 8);
+    EXPECT_EQ(called.metrics.makespan, written_out.metrics.makespan);
+    EXPECT_EQ(called.metrics.split, written_out.metrics.split);
+    EXPECT_EQ(called.metrics.tasks, written_out.metrics.tasks);
+  }
+}
+
+/// Weights [32, 64, 64] of 32 layers, updated in place: donated. Each layer is gathered from two devices and added to.
+std::string stacked_layers() {
+  return R"(HloModule stacked, is_scheduled=true, num_partitions=2, input_output_alias={ {}: (0, {}, may-alias) }
+
+%body (p: (s32[], f32[32,64,64])) -> (s32[], f32[32,64,64]) {
+  %p = (s32[], f32[32,64,64]) parameter(0)
+  %i = s32[] get-tuple-element(%p), index=0
+  %weights = f32[32,64,64] get-tuple-element(%p), index=1
+  %zero = s32[] constant(0)
+  %layer = f32[1,64,64] dynamic-slice(%weights, %i, %zero, %zero), dynamic_slice_sizes={1,64,64}
+  %gathered = f32[2,64,64] all-gather(%layer), channel_id=1, replica_groups={{0,1}}, dimensions={0}, use_global_device_ids=true
+  %kept = f32[1,64,64] slice(%gathered), slice={[0:1], [0:64], [0:64]}
+  %new = f32[32,64,64] dynamic-update-slice(%weights, %kept, %i, %zero, %zero)
+  %one = s32[] constant(1)
+  %next = s32[] add(%i, %one)
+  ROOT %t = (s32[], f32[32,64,64]) tuple(%next, %new)
+}
+
+%condition (q: (s32[], f32[32,64,64])) -> pred[] {
+  %q = (s32[], f32[32,64,64]) parameter(0)
+  %j = s32[] get-tuple-element(%q), index=0
+  %n = s32[] constant(32)
+  ROOT %less = pred[] compare(%j, %n), direction=LT
+}
+
+ENTRY %main (w: f32[32,64,64]) -> f32[32,64,64] {
+  %w = f32[32,64,64] parameter(0)
+  %first = s32[] constant(0)
+  %state = (s32[], f32[32,64,64]) tuple(%first, %w)
+  %loop = (s32[], f32[32,64,64]) while(%state), condition=%condition, body=%body
+  ROOT %out = f32[32,64,64] get-tuple-element(%loop), index=1
+}
+)";
+}
+
+TEST(HloRun, DonatedWeightsThatALoopUpdatesAreOnePlace) {
+  const System system = system_with({{"machine", "ideal"}, {"slice", "2"}});
+  const HloSpec spec = spec_of(stacked_layers());
+  expect_sound(system, spec);
+  constexpr std::int64_t layer = 64 * 64 * 4, weights = 32 * layer;
+  RunOptions inlined;
+  inlined.inline_calls = true;
+  EXPECT_EQ(run_of(system, spec, inlined).metrics.peak_memory, Bytes{weights + layer + 2 * layer}) << "while a layer is gathered";
+  EXPECT_EQ(peak_memory_of(*spec.module)->hbm, (Bytes{weights + layer + 2 * layer})) << "by live ranges of the text";
+  std::string undonated = stacked_layers();
+  undonated.erase(undonated.find(", input_output_alias"), undonated.find("\n") - undonated.find(", input_output_alias"));
+  EXPECT_EQ(run_of(system, spec_of(undonated), inlined).metrics.peak_memory, Bytes{2 * weights + layer + 2 * layer}) << "the parameter stays";
+}
+
+std::string entry(const std::string& instructions, int devices = 4, const std::string& header = ", is_scheduled=true") {
+  return fmt::format(R"(HloModule m{}, num_partitions={}
+
+%add (a: f32[], b: f32[]) -> f32[] {{
+  %a = f32[] parameter(0)
+  %b = f32[] parameter(1)
+  ROOT %s = f32[] add(%a, %b)
+}}
+
+ENTRY %main (x: f32[16,8]) -> f32[16,8] {{
+  %x = f32[16,8] parameter(0)
+{}
+}}
+)",
+                     header, devices, instructions);
+}
+
+TEST(HloRun, GroupsMayBeFactorsOfAxes) {
+  const System system = system_with({{"machine", "ideal"}, {"slice", "4x2"}, {"mesh", "x=4,y=2"}});
+  const auto bytes = [&](const std::string& groups) {
+    const HloSpec spec = spec_of(entry("  ROOT %r = f32[16,8] all-reduce(%x), channel_id=1, replica_groups=" + groups + ", use_global_device_ids=true, to_apply=%add", 8));
+    expect_sound(system, spec);
+    const podsim::Run run = run_of(system, spec);
+    double payload = 0;
+    for (const auto& axis : run.metrics.axes) payload += axis.link_bytes;
+    return payload;
+  };
+  // 512 bytes among P devices: each sends 2 (P - 1) / P of them, on links to neighbours.
+  EXPECT_EQ(bytes("{{0,1},{2,3},{4,5},{6,7}}"), 8 * 512);
+  EXPECT_EQ(bytes("[2,4]<=[4,2]T(1,0)"), 8 * 2 * 3 / 4.0 * 512);
+  EXPECT_GT(bytes("{{0,1,2,3},{4,5,6,7}}"), 8 * 512) << "y, and every second step of x";
+  EXPECT_EQ(bytes("mesh['a'=2,'b'=4] {'b'}"), bytes("{{0,1,2,3},{4,5,6,7}}"));
+  EXPECT_EQ(bytes("{{0},{1},{2},{3},{4},{5},{6},{7}}"), 0);
+}
+
+TEST(HloRun, AnAllReduceOfWhichOnlyTheOwnBlockIsUsedMayBecomeAReduceScatter) {
+  const std::string text = entry(R"(  %r = f32[16,8] all-reduce(%x), channel_id=1, replica_groups={{0,1,2,3}}, use_global_device_ids=true, to_apply=%add
+  %id = u32[] partition-id()
+  %at = s32[] convert(%id)
+  %zero = s32[] constant(0)
+  %own = f32[4,8] dynamic-slice(%r, %at, %zero), dynamic_slice_sizes={4,8}
+  ROOT %back = f32[16,8] all-gather(%own), channel_id=2, replica_groups={{0,1,2,3}}, dimensions={0}, use_global_device_ids=true)",
+                                 4, "");
+  const System system = system_with({{"machine", "ideal"}, {"slice", "4"}});
+  const podsim::Run plain = run_of(system, spec_of(text));
+  HloScheduleOptions options;
+  options.rewrite_reduce_scatter = true;
+  expect_sound(system, spec_of(text, options));
+  const podsim::Run rewritten = run_of(system, spec_of(text, options));
+  EXPECT_EQ(plain.metrics.link_bytes, 3 * 4 * 3 / 4.0 * 512);
+  EXPECT_EQ(rewritten.metrics.link_bytes, 2 * 4 * 3 / 4.0 * 512);
+  ASSERT_EQ(plain.row.problem.hlo->notes.size(), 1u);
+  EXPECT_THAT(plain.row.problem.hlo->notes.front(), HasSubstr("reduce-scatter in waiting"));
+}
+
+TEST(HloRun, WhatIsNotScheduledIsBoundedFromTwoSides) {
+  const std::string text = entry(R"(  %r = f32[16,8] all-reduce(%x), channel_id=1, replica_groups={{0,1,2,3}}, use_global_device_ids=true, to_apply=%add
+  %w = f32[8,512] constant({...})
+  %big = f32[16,512] dot(%x, %w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  %down = f32[16,8] dot(%big, %w), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  ROOT %sum = f32[16,8] add(%r, %down))",
+                                 4, "");
+  const System system = system_with({{"machine", "ideal"}, {"slice", "4"}});
+  HloScheduleOptions in_order;
+  in_order.order = HloScheduleOptions::Order::text;
+  const podsim::Run blocking = run_of(system, spec_of(text, in_order)), overlapping = run_of(system, spec_of(text));
+  EXPECT_EQ(blocking.metrics.makespan, overlapping.metrics.makespan + overlapping.metrics.split.compute) << "the products run beside the all-reduce";
+  expect_sound(system, spec_of(text));
+  expect_sound(system, spec_of(text, in_order));
+}
+
+TEST(HloRun, WhatCannotBeSimulatedIsToldAtItsLine) {
+  const System ring = system_with({{"machine", "ideal"}, {"slice", "4"}});
+  EXPECT_THAT(error_of(ring, spec_of(entry("  ROOT %c = f32[16,8] copy(%x)", 8))), HasSubstr("m:1:1: expected a mesh of the module's 8 devices, found row=4"));
+  EXPECT_THAT(error_of(ring, spec_of(entry("  ROOT %r = f32[16,8] all-reduce(%x), channel_id=1, replica_groups={{0,1,2},{3}}, use_global_device_ids=true, to_apply=%add"))),
+              HasSubstr("m:11:3: r: expected groups of the devices along axes of the mesh row=4, or along factors of them, found {{0,1,2},{3}}"));
+  EXPECT_THAT(error_of(ring, spec_of(entry("  %t = token[] after-all()\n  %s = (f32[16,8], u32[], token[]) send(%x, %t), channel_id=1\n  ROOT %c = f32[16,8] copy(%x)"))),
+              HasSubstr("m:12:3: s: send is not simulated"));
+  EXPECT_THAT(error_of(ring, spec_of(entry("  %s = (f32[16,8], f32[64,8]) all-gather-start(%x), channel_id=1, replica_groups={{0,1,2,3}}, dimensions={0}, use_global_device_ids=true\n  ROOT %c = f32[16,8] copy(%x)"))),
+              HasSubstr("m:11:3: s: expected a -done of it"));
+}
+
+}  // namespace
+}  // namespace podsim

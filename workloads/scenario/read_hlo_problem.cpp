@@ -1,0 +1,117 @@
+#include <fmt/format.h>
+
+#include "sim/base/units.hpp"
+#include "workloads/hlo/read_hlo.hpp"
+#include "workloads/scenario/read_scenario.hpp"
+
+namespace podsim {
+
+namespace {
+
+constexpr std::int64_t most_trips = std::int64_t{1} << 53;
+constexpr int most_branches = 1 << 20;
+
+/// NAME and what stands behind the last "=".
+Expected<std::pair<std::string, std::string>> named_value(const FieldText& field, std::string_view expected) {
+  const std::size_t equals = field.text.rfind('=');
+  if (equals == std::string::npos || equals == 0) return Diagnostic{field.where, fmt::format("expected {}, found {}", expected, quoted(field.text))};
+  return std::pair{field.text.substr(0, equals), field.text.substr(equals + 1)};
+}
+
+template <class Map, class Value>
+Status insert_once(Map& map, const std::string& key, Value value, const FieldText& field) {
+  if (!map.emplace(key, std::move(value)).second) return Diagnostic{field.where, fmt::format("expected {} at most once", quoted(key))};
+  return success();
+}
+
+Expected<HloCustomCallCost> read_cost(const std::string& text, const SourceLocation& where) {
+  const std::size_t comma = text.find(',');
+  const auto flops = parse_flops(text.substr(0, comma), where);
+  if (!flops) return flops.error();
+  if (flops->count() > 0x1p62) return Diagnostic{where, fmt::format("expected at most 2^62 FLOPs, found {}", quoted(text))};
+  HloCustomCallCost cost{static_cast<std::int64_t>(flops->count()), std::nullopt};
+  if (comma == std::string::npos) return cost;
+  const auto bytes = parse_bytes(text.substr(comma + 1), where);
+  if (!bytes) return bytes.error();
+  cost.bytes = *bytes;
+  return cost;
+}
+
+/// "940MHz"
+Expected<double> read_clock(const Fields& fields) {
+  const std::string text = fields.text("clock");
+  constexpr std::array<std::pair<std::string_view, double>, 3> units{{{"GHz", 1e9}, {"MHz", 1e6}, {"kHz", 1e3}}};
+  for (const auto& [unit, hertz] : units) {
+    if (!text.ends_with(unit)) continue;
+    std::string number = text.substr(0, text.size() - unit.size());
+    while (!number.empty() && number.back() == ' ') number.pop_back();
+    const auto value = parse_number(number, fields.where("clock"));
+    if (value && *value > 0) return *value * hertz;
+  }
+  return Diagnostic{fields.where("clock"), "expected a clock, as 940MHz (kHz, MHz, GHz), found " + quoted(text)};
+}
+
+}  // namespace
+
+Expected<HloCountOptions> read_hlo_counts(const Fields& fields) {
+  HloCountOptions counting;
+  for (const FieldText& field : fields.texts("trip_count")) {
+    const auto named = named_value(field, "NAME=N");
+    if (!named) return named.error();
+    const auto count = parse_integer(named->second, 0, most_trips, field.where);
+    if (!count) return count.error();
+    if (auto ok = insert_once(counting.trip_counts, named->first, *count, field); !ok) return ok.error();
+  }
+  for (const FieldText& field : fields.texts("branch")) {
+    const auto named = named_value(field, "NAME=i");
+    if (!named) return named.error();
+    const auto branch = parse_integer(named->second, 0, most_branches, field.where);
+    if (!branch) return branch.error();
+    if (auto ok = insert_once(counting.branches, named->first, static_cast<int>(*branch), field); !ok) return ok.error();
+  }
+  for (const FieldText& field : fields.texts("custom_call")) {
+    const auto named = named_value(field, "TARGET=FLOPS[,BYTES]");
+    if (!named) return named.error();
+    const auto cost = read_cost(named->second, field.where);
+    if (!cost) return cost.error();
+    if (auto ok = insert_once(counting.custom_calls, named->first, *cost, field); !ok) return ok.error();
+  }
+  return counting;
+}
+
+Expected<HloSpec> read_hlo_problem(const Fields& fields) {
+  HloSpec spec;
+  auto counts = read_hlo_counts(fields);
+  if (!counts) return counts.error();
+  spec.options.counts = *std::move(counts);
+  if (const std::string order = fields.text("hlo_schedule"); order == "text")
+    spec.options.order = HloScheduleOptions::Order::text;
+  else if (order != "overlap")
+    return Diagnostic{fields.where("hlo_schedule"), "expected text or overlap, found " + quoted(order)};
+  if (fields.has("rewrite")) {
+    if (fields.text("rewrite") != "reduce-scatter") return Diagnostic{fields.where("rewrite"), "expected reduce-scatter, found " + quoted(fields.text("rewrite"))};
+    spec.options.rewrite_reduce_scatter = true;
+  }
+  const std::string cost = fields.text("hlo_cost");
+  if (cost != "model" && cost != "estimated-cycles") return Diagnostic{fields.where("hlo_cost"), "expected model or estimated-cycles, found " + quoted(cost)};
+  if ((cost == "estimated-cycles") != fields.has("clock"))
+    return Diagnostic{fields.where(fields.has("clock") ? "clock" : "hlo_cost"), "expected `clock` with `hlo_cost` estimated-cycles, and without it neither"};
+  if (fields.has("clock")) {
+    const auto clock = read_clock(fields);
+    if (!clock) return clock.error();
+    spec.options.clock_hz = *clock;
+  }
+  if (fields.has("collectives")) {
+    const auto policy = parse_policy(fields.text("collectives"), fields.where("collectives"));
+    if (!policy) return policy.error();
+    spec.collectives = *policy;
+  }
+  auto module = read_hlo_file(fields.text("hlo"));
+  if (!module) return fields.of_named_file("hlo", module.error());
+  if (module->is_scheduled && fields.has("hlo_schedule"))
+    return Diagnostic{fields.where("hlo_schedule"), fmt::format("belongs to modules that are not scheduled; {} is, and runs in its own order", module->name)};
+  spec.module = std::make_shared<const HloModule>(*std::move(module));
+  return spec;
+}
+
+}  // namespace podsim

@@ -1,0 +1,471 @@
+#include "workloads/training/rank_program.hpp"
+
+#include <fmt/format.h>
+
+#include <cassert>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "algorithms/pipeline/write_pipeline.hpp"
+
+namespace podsim {
+
+namespace {
+
+using Kind = PipelineCommand::Kind;
+using Value = PipelineValue::Kind;
+
+/// A group of weights: of one layer, or at an end of the model.
+struct Instance {
+  WeightGroup group = WeightGroup::none;
+  int layer = 0;
+  friend auto operator<=>(const Instance&, const Instance&) = default;
+};
+std::string prefix_of(const Instance& of) { return of.group == WeightGroup::layer ? fmt::format("layer{}.", of.layer) : ""; }
+
+/// One piece of a task of the pipeline.
+struct StepItem {
+  PipelineTask task;
+  StepWork work = StepWork::nothing;
+  int layer = 0;
+  Instance reads{}, differentiates{};  // weights
+};
+
+/// Writes the program of one rank.
+class RankProgram {
+ public:
+  RankProgram(const StepParts& parts, StepFunctions& functions, const PipelineStep& pipeline, const TrainingScheduleOptions& options, int rank,
+              std::vector<MemoryKind>& memory)
+      : parts_{parts}, functions_{functions}, spec_{pipeline.lists.spec}, options_{options}, layers_per_stage_{pipeline.layers / spec_.stages}, rank_{rank}, memory_{memory} {
+    for (const PipelineUnit& unit : pipeline.lists.ranks[static_cast<std::size_t>(rank)])
+      for (const PipelineTask& task : unit) list(task);
+    for (const StepItem& item : items_) ++addends_[gradient_of(item.differentiates)];
+    addends_.erase(Instance{});
+  }
+
+  Edges write(PipelineProgram& program, const PipelineCommand& command, const Edges& after) {
+    program_ = &program;
+    if (program.step() != step_) begin_step(program.step());
+    switch (command.kind) {
+      case Kind::execute: return execute(command.task, after);
+      case Kind::update: return update(command.task.stage);
+      default: return last_;
+    }
+  }
+
+ private:
+  // ---- What there is to do ----
+
+  [[nodiscard]] bool is_last(int stage) const { return stage + 1 == spec_.stages; }
+  [[nodiscard]] bool has_vocabulary() const { return parts_.step.model.vocabulary > 0; }
+  [[nodiscard]] int first_layer(int stage) const { return stage * layers_per_stage_; }
+
+  void list(const PipelineTask& task) {
+    const int first = first_layer(task.stage), end = first + layers_per_stage_;
+    const bool embeds = task.stage == 0 && has_vocabulary();
+    const Instance embedding{WeightGroup::embedding, 0}, logits{WeightGroup::logits, 0};
+    const auto layers = [&](StepWork work, bool forwards, bool reads, bool differentiates) {
+      for (int i = first; i < end; ++i) {
+        const int layer = forwards ? i : first + end - 1 - i;
+        const Instance weights{WeightGroup::layer, layer};
+        items_.push_back({task, work, layer, reads ? weights : Instance{}, differentiates ? weights : Instance{}});
+      }
+    };
+    if (task.kind == PipelineTaskKind::forward) {
+      if (embeds) items_.push_back({task, StepWork::embed, 0, embedding, {}});
+      return layers(StepWork::layer_forward, true, true, false);
+    }
+    if (task.kind == PipelineTaskKind::backward_weights) return layers(StepWork::layer_weights, false, false, true);
+    if (is_last(task.stage)) items_.push_back({task, StepWork::loss, 0, has_vocabulary() ? logits : Instance{}, has_vocabulary() ? logits : Instance{}});
+    const bool whole = task.kind == PipelineTaskKind::backward;
+    layers(whole ? StepWork::layer_backward : StepWork::layer_inputs, false, true, whole);
+    if (embeds) items_.push_back({task, StepWork::embed_gradient, 0, {}, embedding});
+  }
+
+  /// Tied weights of one rank are one matrix.
+  [[nodiscard]] bool ends_meet() const { return rank_of_stage(spec_, 0) == rank_of_stage(spec_, spec_.stages - 1); }
+  [[nodiscard]] Instance gradient_of(const Instance& weights) const {
+    return weights.group == WeightGroup::logits && parts_.step.model.tied && ends_meet() ? Instance{WeightGroup::embedding, 0} : weights;
+  }
+  [[nodiscard]] std::string tensor_of(const Instance& weights, const StepWeight& weight) const {
+    return prefix_of(weights) + (parts_.step.model.tied && weight.name == "logits" ? "embedding" : weight.name);
+  }
+
+  // ---- Buffers ----
+
+  BufferId add(Buffer buffer, MemoryKind kind) {
+    const BufferId id = program_->builder.add_buffer(std::move(buffer));
+    memory_.resize(id.index() + 1, MemoryKind::activations);
+    memory_[id.index()] = kind;
+    return id;
+  }
+  [[nodiscard]] Region whole(BufferId buffer) const { return program_->builder.whole(buffer); }
+  [[nodiscard]] DType activations() const { return parts_.step.model.activations; }
+
+  /// The buffer of this name, made as `like` if there is none yet.
+  BufferId named(const std::string& name, const std::function<Buffer()>& like, MemoryKind kind) {
+    const auto found = buffers_.find(name);
+    if (found != buffers_.end()) return found->second;
+    return buffers_[name] = add(like(), kind);
+  }
+  BufferId scratch(const std::string& name, const std::vector<std::int64_t>& extents, DType dtype, MemoryKind kind) {
+    return named(name, [&] { return Buffer{name, extents, dtype, Role::scratch, {}, {}}; }, kind);
+  }
+  /// What lives from step to step.
+  BufferId state(const Instance& of, const StepWeight& weight, const std::string& suffix, DType dtype, MemoryKind kind) {
+    const std::string name = tensor_of(of, weight) + suffix;
+    return named(name, [&] { return Buffer{name, weight.shard(), dtype, Role::input, name, weight.shard_axes()}; }, kind);
+  }
+  BufferId shard(const Instance& of, const StepWeight& weight) { return state(of, weight, ".W", parts_.step.model.weights, MemoryKind::weights); }
+  BufferId gradient(const Instance& of, const StepWeight& weight) {
+    const std::string name = fmt::format("d {}.W {}", tensor_of(of, weight), step_ + 1);
+    return named(
+        name,
+        [&] {
+          const DType dtype = parts_.step.model.gradients;
+          return options_.claims ? Buffer{name, weight.shard(), dtype, Role::output, name, weight.shard_axes()} : Buffer{name, weight.shard(), dtype, Role::scratch, {}, {}};
+        },
+        MemoryKind::gradients);
+  }
+  BufferId loss() {
+    const std::string name = fmt::format("loss {}", step_ + 1);
+    return named(
+        name,
+        [&] {
+          Buffer buffer{name, {1}, DType::f32, options_.claims ? Role::output : Role::scratch, options_.claims ? name : "", {}};
+          if (options_.claims) buffer.sharding.resize(1), buffer.unreduced = parts_.axes.loss();
+          return buffer;
+        },
+        MemoryKind::working);
+  }
+  BufferId loss_of_microbatch() { return scratch("loss of a microbatch", {1}, DType::f32, MemoryKind::working); }
+  /// A block of weights that a call reads: the shard itself, or where it is gathered. Layers take turns in two buffers.
+  BufferId block(const Instance& of, const StepWeight& weight, int slot) {
+    if (!parts_.is_fetched(of.group)) return shard(of, weight);
+    return scratch(of.group == WeightGroup::layer ? fmt::format("gathered {} {}", weight.name, slot) : "gathered " + weight.name, weight.block(), activations(), MemoryKind::working);
+  }
+  BufferId block_gradient(const Instance& of, const StepWeight& weight, int slot) {
+    return scratch(fmt::format("d {}{}", weight.name, of.group == WeightGroup::layer ? fmt::format(" {}", slot) : ""), weight.block(), activations(), MemoryKind::working);
+  }
+  BufferId activation(const std::string& what, const PipelineTask& task, int layer) {
+    return scratch(fmt::format("step {} layer {} microbatch {} {}", step_ + 1, layer, task.microbatch, what), parts_.activation(), activations(), MemoryKind::activations);
+  }
+
+  [[nodiscard]] BufferId value(Value kind, int stage, int microbatch) { return program_->buffer({kind, stage, microbatch}); }
+  /// What a layer reads: the output of the layer before.
+  BufferId input_of(const StepItem& item) {
+    const auto [kind, s, k] = item.task;
+    if (item.layer > first_layer(s)) return activation("Y", item.task, item.layer - 1);
+    if (s > 0) return value(Value::activation, s - 1, k);
+    return has_vocabulary() ? activation("embedding", item.task, 0) : value(Value::inputs, 0, k);
+  }
+  BufferId output_of(const StepItem& item) {
+    const bool leaves = item.layer + 1 == first_layer(item.task.stage + 1) && !is_last(item.task.stage);
+    return leaves ? value(Value::activation, item.task.stage, item.task.microbatch) : activation("Y", item.task, item.layer);
+  }
+  BufferId output_gradient_of(const StepItem& item) {
+    const bool came = item.layer + 1 == first_layer(item.task.stage + 1) && !is_last(item.task.stage);
+    return came ? value(Value::activation_gradient, item.task.stage, item.task.microbatch) : activation("dY", item.task, item.layer);
+  }
+  BufferId input_gradient_of(const StepItem& item) {
+    if (item.layer > first_layer(item.task.stage)) return activation("dY", item.task, item.layer - 1);
+    if (item.task.stage > 0) return value(Value::activation_gradient, item.task.stage - 1, item.task.microbatch);
+    return activation("dX", item.task, 0);
+  }
+
+  // ---- Calls ----
+
+  struct Pending {
+    Instance of;
+    int slot = 0;
+  };
+  /// What an item reads from the host, on the device.
+  struct Retrieved {
+    std::size_t item = 0;
+    int slot = 0;
+  };
+  /// What a call does beside its work.
+  struct Beside {
+    std::optional<Pending> fetched, reduced;
+    std::optional<Retrieved> retrieved;
+  };
+
+  void begin_step(int step) {
+    step_ = step;
+    next_ = 0;
+    sums_.clear();
+    updated_ = false;
+    loss_of_ = embedded_ = 0;
+    held_.reset();
+    back_.reset();
+  }
+
+  /// `first` and `last` of the sum that a gradient is added to.
+  void count(StepCall& call, const Instance& of) {
+    const Instance sum = gradient_of(of);
+    const int added = ++sums_[sum];
+    call.first = added == 1, call.last = added == addends_.at(sum);
+    if (of.group == WeightGroup::embedding && parts_.step.model.positions > 0) call.first_positions = ++embedded_ == 1;
+  }
+
+  Edges call(const std::string& label, const StepCall& what, const std::function<BufferId(const Buffer&)>& argument, const Edges& after, const std::vector<const StepWeight*>& joined = {}) {
+    Call op{functions_.number(what, joined), {}};
+    for (const Buffer& parameter : functions_.at(op.function).parameters) op.arguments.push_back(argument(parameter));
+    return last_ = program_->builder.step(label, std::move(op), join(after, last_));
+  }
+
+  /// The weight that "fetch.ff1.W" names, if it begins so.
+  static const StepWeight* named_weight(const StepWeights& weights, const std::string& name, std::string_view begin, std::string_view end) {
+    for (const StepWeight& weight : weights)
+      if (name == fmt::format("{}{}{}", begin, weight.name, end)) return &weight;
+    return nullptr;
+  }
+
+  /// The buffers of what a call gathers and reduces beside its work.
+  std::optional<BufferId> beside(const Buffer& parameter, const Beside& what) {
+    const std::string& name = parameter.tensor;
+    const auto& [fetched, reduced, retrieved] = what;
+    if (fetched && name.starts_with("fetch.")) {
+      const StepWeights& weights = parts_.weights(fetched->of.group);
+      if (const StepWeight* weight = named_weight(weights, name, "fetch.", ".shard")) return shard(fetched->of, *weight);
+      if (const StepWeight* weight = named_weight(weights, name, "fetch.", ".W")) return block(fetched->of, *weight, fetched->slot);
+    }
+    if (reduced && name.starts_with("reduce.")) {
+      const StepWeights& weights = parts_.weights(reduced->of.group);
+      if (const StepWeight* weight = named_weight(weights, name, "reduce.", ".dW")) return block_gradient(reduced->of, *weight, reduced->slot);
+      if (const StepWeight* weight = named_weight(weights, name, "reduce.", ".gradient")) return gradient(gradient_of(reduced->of), *weight);
+    }
+    if (retrieved && name.starts_with("retrieve.")) {
+      const std::string tensor = name.substr(name.find('.') + 1);
+      return parameter.on_host ? kept(parameter, tensor, items_[retrieved->item]) : on_device(parameter, tensor, retrieved->slot);
+    }
+    return std::nullopt;
+  }
+  /// What the forward pass of a layer keeps.
+  BufferId kept(const Buffer& parameter, const std::string& tensor, const StepItem& item) {
+    const std::string name = fmt::format("step {} layer {} microbatch {} {}", step_ + 1, item.layer, item.task.microbatch, tensor);
+    return named(
+        name,
+        [&] {
+          Buffer buffer{name, parameter.extents, parameter.dtype, Role::scratch, {}, {}};
+          buffer.on_host = parameter.on_host;
+          return buffer;
+        },
+        MemoryKind::activations);
+  }
+  /// Where what the host kept comes back to. Layers take turns in two buffers.
+  BufferId on_device(const Buffer& parameter, const std::string& tensor, int slot) {
+    return scratch(fmt::format("retrieved {} {}", tensor, slot), parameter.extents, parameter.dtype, MemoryKind::working);
+  }
+
+  BufferId argument(const Buffer& parameter, const StepItem& item, int weight_slot, int gradient_slot) {
+    const std::string& name = parameter.tensor;
+    if (item.reads.group != WeightGroup::none)
+      if (const StepWeight* weight = named_weight(parts_.weights(item.reads.group), name, "", ".W")) return block(item.reads, *weight, weight_slot);
+    if (item.differentiates.group != WeightGroup::none)
+      if (const StepWeight* weight = named_weight(parts_.weights(item.differentiates.group), name, "", ".dW")) return block_gradient(item.differentiates, *weight, gradient_slot);
+    const int k = item.task.microbatch;
+    if (name == "tokens") return value(Value::inputs, 0, k);
+    if (name == "targets") return value(Value::targets, 0, k);
+    if (name == "loss") return loss_of_ == 0 ? loss() : loss_of_microbatch();
+    if (item.work == StepWork::embed) return activation("embedding", item.task, 0);         // Y
+    if (item.work == StepWork::embed_gradient) return activation("dX", item.task, 0);       // dY
+    if (item.work == StepWork::loss) return activation(name == "X" ? "Y" : "dY", item.task, first_layer(spec_.stages) - 1);
+    if (name == "X") return input_of(item);
+    if (name == "Y") return output_of(item);
+    if (name == "dY") return output_gradient_of(item);
+    if (name == "dX") return input_gradient_of(item);
+    return parameter.role == Role::input && parts_.is_on_host(name) ? on_device(parameter, name, back_->slot) : kept(parameter, name, item);
+  }
+
+  Edges execute(const PipelineTask& task, const Edges& after) {
+    Edges ends;
+    assert(next_ < items_.size() && items_[next_].task == task);
+    for (; next_ < items_.size() && items_[next_].task == task; ++next_) ends = perform(items_[next_], after);
+    if (next_ == items_.size()) flush();
+    return ends;
+  }
+
+  [[nodiscard]] bool is_fetched(const Instance& weights) const { return weights.group != WeightGroup::none && parts_.is_fetched(weights.group); }
+
+  Edges perform(const StepItem& item, const Edges& after) {
+    if (is_fetched(item.reads) && !(held_ && held_->of == item.reads)) {  // nothing ran before that could have gathered them
+      held_ = Pending{item.reads, 0};
+      const StepCall fetch{.fetch = item.reads.group};
+      call(fmt::format("gather weights of {}", name_of(item.task)), fetch, [&](const Buffer& p) { return *beside(p, {held_, {}, {}}); }, {});
+    }
+    if (reads_host(item) && !(back_ && back_->item == next_)) {  // the call before made it, or there is none
+      back_ = Retrieved{next_, 0};
+      const StepCall retrieve{.retrieve = item.work};
+      call(fmt::format("retrieve for {}", name_of(item.task)), retrieve, [&](const Buffer& p) { return *beside(p, {{}, {}, back_}); }, {});
+    }
+    StepCall what{.work = item.work};
+    const int weight_slot = held_ ? held_->slot : 0;
+    Beside with;
+    auto& [fetched, reduced, retrieved] = with;
+    if (next_ + 1 < items_.size() && is_fetched(items_[next_ + 1].reads) && !(held_ && held_->of == items_[next_ + 1].reads)) {
+      fetched = Pending{items_[next_ + 1].reads, 1 - weight_slot};
+      what.fetch = fetched->of.group;
+    }
+    if (next_ + 1 < items_.size() && reads_host(items_[next_ + 1]) && !keeps_what_is_read(item, items_[next_ + 1])) {
+      retrieved = Retrieved{next_ + 1, back_ && back_->item == next_ ? 1 - back_->slot : 0};
+      what.retrieve = items_[next_ + 1].work;
+    }
+    reduced = made_;
+    made_.reset();
+    if (reduced) what.reduce = reduced->of.group, count(what, reduced->of);
+    const int gradient_slot = reduced ? 1 - reduced->slot : 0;
+    const Edges ends = call(
+        fmt::format("{} {}", name_of(item.task), label_of(item)), what,
+        [&](const Buffer& p) {
+          const auto other = beside(p, with);
+          return other ? *other : argument(p, item, weight_slot, gradient_slot);
+        },
+        after);
+    if (item.work == StepWork::loss && loss_of_++ > 0)
+      last_ = program_->builder.step("add loss", Local{LocalKind::add, {whole(loss()), whole(loss_of_microbatch())}, {whole(loss())}}, last_);
+    if (fetched) held_ = fetched;
+    if (retrieved) back_ = retrieved;
+    if (item.differentiates.group != WeightGroup::none) made_ = Pending{item.differentiates, gradient_slot};
+    return ends;
+  }
+
+  [[nodiscard]] bool reads_host(const StepItem& item) const { return !parts_.retrieved(item.work).empty(); }
+  static bool keeps_what_is_read(const StepItem& item, const StepItem& next) {
+    return item.work == StepWork::layer_forward && item.layer == next.layer && item.task.microbatch == next.task.microbatch;
+  }
+
+  static std::string label_of(const StepItem& item) {
+    switch (item.work) {
+      case StepWork::embed:
+      case StepWork::embed_gradient: return "embedding";
+      case StepWork::loss: return "loss";
+      default: return fmt::format("layer {}", item.layer);
+    }
+  }
+
+  /// Reduces the gradients that the last call made.
+  void flush() {
+    if (!made_) return;
+    const std::optional<Pending> reduced = made_;
+    made_.reset();
+    StepCall what{.reduce = reduced->of.group};
+    count(what, reduced->of);
+    call("reduce gradients", what, [&](const Buffer& p) { return *beside(p, {{}, reduced, {}}); }, {});
+  }
+
+  // ---- After the loop ----
+
+  /// The groups of this rank's stages, each once.
+  [[nodiscard]] std::vector<Instance> groups_of(int stage) const {
+    std::vector<Instance> groups;
+    if (stage == 0 && has_vocabulary()) groups.push_back({WeightGroup::embedding, 0});
+    for (int layer = first_layer(stage); layer < first_layer(stage + 1); ++layer) groups.push_back({WeightGroup::layer, layer});
+    const Instance logits{WeightGroup::logits, 0};
+    if (is_last(stage) && has_vocabulary() && gradient_of(logits) == logits) groups.push_back(logits);
+    return groups;
+  }
+
+  void before_updates() {
+    if (updated_) return;
+    updated_ = true;
+    exchange_tied();
+    if (parts_.axes.slice.size > 1) join_slices();
+  }
+
+  /// Adds up all gradients of the rank over slices, in one call.
+  void join_slices() {
+    std::vector<const StepWeight*> joined;
+    std::vector<BufferId> gradients;
+    for (const int stage : stages_of_rank(spec_, rank_))
+      for (const Instance& of : groups_of(stage))
+        for (const StepWeight& weight : parts_.weights(of.group)) joined.push_back(&weight), gradients.push_back(gradient(of, weight));
+    std::size_t next = 0;
+    call("sum gradients over slices", {.work = StepWork::join_slices}, [&](const Buffer&) { return gradients[next++]; }, {}, joined);
+  }
+
+  /// An embedding that is also the weights of the logits, on two ranks: both add up what both have.
+  void exchange_tied() {
+    const int first = rank_of_stage(spec_, 0), last = rank_of_stage(spec_, spec_.stages - 1);
+    if (!parts_.step.model.tied || first == last || (rank_ != first && rank_ != last)) return;
+    const bool is_first = rank_ == first;
+    const int peer = is_first ? last : first, channel = spec_.ranks * spec_.ranks;
+    const StepWeight& weight = is_first ? parts_.embedding.front() : parts_.logits.front();
+    const Region own = whole(gradient({is_first ? WeightGroup::embedding : WeightGroup::logits, 0}, weight));
+    const Region other = whole(scratch("d embedding of the other end", weight.shard(), parts_.step.model.gradients, MemoryKind::working));
+    ProgramBuilder& builder = program_->builder;
+    const Edges sent = builder.step("send d embedding", Send{channel + (is_first ? 0 : 1), peer_on_rank(parts_.mesh, parts_.axes.stage, peer), own, {}}, last_);
+    const Edges received = builder.step("recv d embedding", Recv{channel + (is_first ? 1 : 0), peer_on_rank(parts_.mesh, parts_.axes.stage, peer), other, Combine::replace}, last_);
+    last_ = builder.step("add d embedding", Local{LocalKind::add, {own, other}, {own}}, join(sent, received));
+  }
+
+  Edges update(int stage) {
+    before_updates();
+    for (const Instance& of : groups_of(stage)) {
+      const StepCall what{.work = StepWork::update, .of = of.group, .step = step_ + 1};
+      call(fmt::format("update {}", of.group == WeightGroup::layer ? fmt::format("layer {}", of.layer) : tensor_of(of, parts_.weights(of.group).front())), what,
+           [&](const Buffer& p) { return argument_of_update(p, of); }, {});
+      if (options_.claims && step_ + 1 == options_.steps) claim(of);
+    }
+    return last_;
+  }
+
+  BufferId argument_of_update(const Buffer& parameter, const Instance& of) {
+    const std::string& name = parameter.tensor;
+    const TrainingModel& model = parts_.step.model;
+    for (const StepWeight& weight : parts_.weights(of.group)) {
+      if (name == weight.name + ".shard") return shard(of, weight);
+      if (name == weight.name + ".gradient") return gradient(of, weight);
+      if (name == weight.name + ".master") return state(of, weight, ".master", DType::f32, MemoryKind::optimizer);
+      for (const char* moment : {".m", ".v"})
+        if (name == weight.name + moment) return state(of, weight, moment, model.moments, MemoryKind::optimizer);
+    }
+    assert(false && "an update has no other parameters");
+    return {};
+  }
+
+  /// New values as outputs.
+  void claim(const Instance& of) {
+    for (const StepWeight& weight : parts_.weights(of.group)) {
+      const BufferId from = shard(of, weight);
+      Buffer to = program_->builder.buffer(from);
+      to.name = to.tensor = "new " + to.tensor;
+      to.role = Role::output;
+      const Region out = whole(add(to, MemoryKind::weights));
+      last_ = join(last_, {Edge{program_->builder.alias("place " + to.name, whole(from), out, last_)}});
+    }
+  }
+
+  const StepParts& parts_;
+  StepFunctions& functions_;
+  const PipelineSpec& spec_;
+  const TrainingScheduleOptions& options_;
+  int layers_per_stage_, rank_;
+  std::vector<MemoryKind>& memory_;
+  std::vector<StepItem> items_;      // of a step
+  std::map<Instance, int> addends_;  // of each gradient, in a step
+
+  PipelineProgram* program_ = nullptr;
+  int step_ = -1;
+  std::size_t next_ = 0;
+  std::map<std::string, BufferId> buffers_;
+  std::map<Instance, int> sums_;  // addends so far
+  std::optional<Pending> held_;   // the weights that were gathered last
+  std::optional<Pending> made_;   // gradients that the next call reduces
+  std::optional<Retrieved> back_;  // what the host kept, of the item that reads it first or read it last
+  bool updated_ = false;
+  int loss_of_ = 0;   // microbatches whose loss was computed
+  int embedded_ = 0;  // gradients of the embedding by tokens that were reduced
+  Edges last_;
+};
+
+}  // namespace
+
+RankWriter rank_writer(const StepParts& parts, StepFunctions& functions, const PipelineStep& pipeline, const TrainingScheduleOptions& options, int rank, std::vector<MemoryKind>& memory) {
+  auto program = std::make_shared<RankProgram>(parts, functions, pipeline, options, rank, memory);
+  return [program](PipelineProgram& into, const PipelineCommand& command, const Edges& after) { return program->write(into, command, after); };
+}
+
+}  // namespace podsim
