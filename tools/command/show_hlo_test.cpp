@@ -73,8 +73,7 @@ TEST(ShowHlo, LoopsBranchesAndCustomCallsAreAsGiven) {
   EXPECT_EQ(json["loops"][0]["source"], "given");
   EXPECT_EQ(json["opaque"].size(), 0u);
   EXPECT_EQ(json_of(command + " --tolerant")["warnings"][0]["message"], "loops of unknown trip count, counted once");
-  EXPECT_EQ(podsim(command + " --trip-count v=3").err,
-            "podsim: error: --trip-count: expected the name of a loop of the module, got \"v\"\n");
+  EXPECT_EQ(podsim(command + " --trip-count v=3").err, "podsim: error: --trip-count: expected the name of a loop of the module, got \"v\"\n");
   EXPECT_EQ(podsim(command + " --trip-count w=-3").status, exit_bad_input);
   EXPECT_EQ(podsim(command + " --trip-count w=3 --trip-count w=4").err, "podsim: error: --trip-count: expected \"w\" at most once\n");
   EXPECT_EQ(podsim(command + " --trip-count w=3 --custom-call mine=2").status, exit_bad_input) << "an amount of work needs a unit";

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "sim/base/units.hpp"
 #include "tools/report/table.hpp"
@@ -76,10 +77,17 @@ struct CollectiveRow {
 
 Expected<std::vector<CollectiveRow>> collective_rows(const ShownHlo& shown) {
   std::vector<CollectiveRow> rows;
+  std::map<std::tuple<bool, HloGroupMode, std::string>, HloCollectiveAxes> known;  // to look for axes takes time of all devices
   for (const HloCollectiveCount& count : shown.summary.collectives) {
-    auto axes = collective_axes(shown.module, instruction_at(shown.module, count.place), shown.mesh ? &*shown.mesh : nullptr);
-    if (!axes) return axes.error();
-    CollectiveRow row{&count, *std::move(axes), nullptr, std::nullopt};
+    const HloInstruction& collective = instruction_at(shown.module, count.place);
+    const auto [found, is_new] =
+        known.try_emplace({collective.opcode == HloOpcode::collective_permute, group_mode_of(*collective.attributes), groups_text(collective)});
+    if (is_new) {
+      auto axes = collective_axes(shown.module, collective, shown.mesh ? &*shown.mesh : nullptr);
+      if (!axes) return axes.error();
+      found->second = *std::move(axes);
+    }
+    CollectiveRow row{&count, found->second, nullptr, std::nullopt};
     if (count.window) {
       row.window = &shown.summary.windows[*count.window];
       if (row.window->between.time > Seconds{})
@@ -233,6 +241,7 @@ Json hlo_collective_json(const ShownHlo& shown, const CollectiveRow& row) {
                {"result_bytes", count.result_bytes.count()},
                {"operands", count.operands},
                {"asynchronous", count.asynchronous},
+               {"async_collective_name", or_null(instruction_at(shown.module, count.place).attributes->async_collective_name)},
                {"count", count.count},
                {"overlap_s", row.window != nullptr ? Json(row.window->between.time.count()) : Json()},
                {"overlap_flops", row.window != nullptr ? Json(row.window->between.flops) : Json()},

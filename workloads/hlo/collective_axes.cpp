@@ -10,18 +10,23 @@ std::string to_text(const std::vector<SourceTarget>& pairs) {
   return '{' + text + '}';
 }
 
+std::string groups_text(const HloInstruction& collective) {
+  const HloAttributes& attributes = *collective.attributes;
+  if (collective.opcode == HloOpcode::collective_permute) return to_text(attributes.source_target_pairs);
+  return to_text(attributes.replica_groups.value_or(ReplicaGroups{}));
+}
+
 Expected<HloCollectiveAxes> collective_axes(const HloModule& module, const HloInstruction& collective, const Mesh* mesh) {
   const HloAttributes& attributes = *collective.attributes;
   HloCollectiveAxes result;
+  result.groups = groups_text(collective);
   if (collective.opcode == HloOpcode::collective_permute) {
-    result.groups = to_text(attributes.source_target_pairs);
     if (mesh != nullptr) result.shift = shift_of(attributes.source_target_pairs, *mesh);
     if (result.shift) result.axes = std::vector{mesh->axes()[static_cast<std::size_t>(result.shift->axis)].name};
     result.group_size = result.shift ? mesh->axes()[static_cast<std::size_t>(result.shift->axis)].size : 0;
     return result;
   }
   const ReplicaGroups groups = attributes.replica_groups.value_or(ReplicaGroups{});
-  result.groups = to_text(groups);
   const std::int64_t devices = mesh != nullptr ? mesh->devices() : devices_of(module);
   result.group_size = groups.is_all() ? devices : groups.uniform_size().value_or(0);
   if (mesh == nullptr) {

@@ -21,6 +21,9 @@ struct HloCollectiveAxes {
 /// `mesh` has the module's devices in the order of their ids, or is nullptr. Errors: ids beyond the devices.
 Expected<HloCollectiveAxes> collective_axes(const HloModule& module, const HloInstruction& collective, const Mesh* mesh);
 
+/// Its replica groups as they are written; of a collective-permute its pairs.
+std::string groups_text(const HloInstruction& collective);
+
 /// "{{0,1},{1,0}}"
 std::string to_text(const std::vector<SourceTarget>& pairs);
 

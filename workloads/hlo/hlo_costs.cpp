@@ -35,6 +35,7 @@ HloCosts::HloCosts(const HloModule& module, const Machine& machine, const HloCou
     : module_{&module},
       machine_{&machine},
       options_{&options},
+      sliced_(module.computations.size(), HloInstruction::missing),
       totals_(module.computations.size()),
       windows_(module.computations.size()),
       before_(module.computations.size()) {}
@@ -80,8 +81,12 @@ Status HloCosts::decide(const HloPlace& place) {
   }
   if (instruction.opcode == HloOpcode::conditional) {
     std::vector<const HloWork*> works;
-    for (const HloCall& call : instruction.calls)
-      if (call.role == HloRole::branch) works.push_back(&totals_[static_cast<std::size_t>(call.computation)].control);
+    std::vector<std::size_t> calls;
+    for (std::size_t n = 0; n < instruction.calls.size(); ++n) {
+      if (instruction.calls[n].role != HloRole::branch) continue;
+      works.push_back(&totals_[static_cast<std::size_t>(instruction.calls[n].computation)].control);
+      calls.push_back(n);
+    }
     if (works.empty()) return success();
     const auto longest = std::max_element(works.begin(), works.end(), [](const HloWork* a, const HloWork* b) {
       return a->flops != b->flops ? a->flops < b->flops : a->bytes < b->bytes;
@@ -93,20 +98,22 @@ Status HloCosts::decide(const HloPlace& place) {
         return Diagnostic{of_field("branch"),
                           fmt::format("expected a branch of {} from 0 to {}, got {}", quoted(instruction.name), works.size() - 1, branch)};
     }
-    branches_.emplace(place, branch);
+    branches_.emplace(place, Branch{branch, calls[static_cast<std::size_t>(branch)]});
   }
   return success();
 }
 
 Status HloCosts::add_computation(int c, bool reached, HloTraffic& traffic) {
   if (!reached) return success();
+  sliced_[static_cast<std::size_t>(c)] = sliced_all_reduce(module_->computations[static_cast<std::size_t>(c)]);
   const HloComputation& computation = module_->computations[static_cast<std::size_t>(c)];
   Totals& totals = totals_[static_cast<std::size_t>(c)];
   std::vector<int> begun_by(computation.instructions.size(), HloInstruction::missing);
   std::vector<std::pair<int, int>>& windows = windows_[static_cast<std::size_t>(c)];
   for (int i = 0; i < static_cast<int>(computation.instructions.size()); ++i) {
     const HloInstruction& instruction = computation.instructions[static_cast<std::size_t>(i)];
-    if (instruction.phase == HloPhase::start) begun_by[static_cast<std::size_t>(i)] = i;
+    const bool sends = instruction.opcode == HloOpcode::send || instruction.opcode == HloOpcode::recv;  // begin without -start
+    if (instruction.phase == HloPhase::start || (sends && instruction.phase == HloPhase::whole)) begun_by[static_cast<std::size_t>(i)] = i;
     if (instruction.phase != HloPhase::update && instruction.phase != HloPhase::done) continue;
     const int operand = instruction.operands.empty() ? HloInstruction::missing : instruction.operands[0];
     const int start = operand == HloInstruction::missing ? operand : begun_by[static_cast<std::size_t>(operand)];
@@ -182,10 +189,7 @@ HloCosts::Call HloCosts::call(const HloPlace& place, std::size_t n) const {
     }
     case HloOpcode::conditional: {
       const auto found = branches_.find(place);
-      if (found == branches_.end() || role != HloRole::branch) return {};
-      std::size_t branch = 0;
-      for (std::size_t i = 0; i < n; ++i) branch += instruction.calls[i].role == HloRole::branch ? 1U : 0U;
-      return {static_cast<int>(branch) == found->second ? 1 : 0};
+      return {found != branches_.end() && found->second.call == n ? 1 : 0};
     }
     case HloOpcode::call: return {role == HloRole::to_apply || role == HloRole::called ? 1 : 0};
     case HloOpcode::fusion: return {role == HloRole::calls ? 1 : 0, true};
@@ -207,7 +211,7 @@ std::optional<HloTripCount> HloCosts::trips(const HloPlace& loop) const {
 
 std::optional<int> HloCosts::branch(const HloPlace& conditional) const {
   const auto found = branches_.find(conditional);
-  return found == branches_.end() ? std::nullopt : std::optional{found->second};
+  return found == branches_.end() ? std::nullopt : std::optional{found->second.branch};
 }
 
 HloWork HloCosts::between(int computation, int first, int last) const {
@@ -253,24 +257,28 @@ std::optional<HloCosts::Move> HloCosts::move_of(const HloPlace& place) const {
   return Move{from->layout.memory_space, to->layout.memory_space, device_bytes(*to)};
 }
 
-const HloShape* HloCosts::only_slice(const HloPlace& all_reduce) const {
-  const HloComputation& computation = module_->computations[static_cast<std::size_t>(all_reduce.computation)];
-  if (computation.root == HloInstruction::missing) return nullptr;
-  const auto instruction = [&](int number) -> const HloInstruction& { return computation.instructions[static_cast<std::size_t>(number)]; };
+int HloCosts::sliced_all_reduce(const HloComputation& computation) {
   bool sliced = false;
   for (int number = computation.root; number != HloInstruction::missing;) {
-    const HloInstruction& step = instruction(number);
-    if (number == all_reduce.instruction) {
+    const HloInstruction& step = computation.instructions[static_cast<std::size_t>(number)];
+    if (step.opcode == HloOpcode::all_reduce) {
       std::int64_t users = 0;
       for (const HloInstruction& user : computation.instructions) users += std::count(user.operands.begin(), user.operands.end(), number);
-      return sliced && users == 1 ? &*instruction(computation.root).shape : nullptr;
+      return sliced && users == 1 ? number : HloInstruction::missing;
     }
     const bool slices = step.opcode == HloOpcode::dynamic_slice || step.opcode == HloOpcode::slice;
-    if ((!slices && !passes_on(step.opcode)) || step.operands.empty()) return nullptr;
+    if ((!slices && !passes_on(step.opcode)) || step.operands.empty()) break;
     sliced = sliced || slices;
     number = step.operands[0];
   }
-  return nullptr;
+  return HloInstruction::missing;
+}
+
+const HloShape* HloCosts::only_slice(const HloPlace& all_reduce) const {
+  const auto c = static_cast<std::size_t>(all_reduce.computation);
+  const HloComputation& computation = module_->computations[c];
+  if (sliced_[c] != all_reduce.instruction) return nullptr;
+  return &*computation.instructions[static_cast<std::size_t>(computation.root)].shape;
 }
 
 }  // namespace podsim

@@ -55,6 +55,7 @@ class HloCosts {
   [[nodiscard]] Totals work_of(const HloPlace& place, HloTraffic& traffic) const;
   [[nodiscard]] HloWork timed(double flops, Seconds arithmetic, double bytes) const;
   [[nodiscard]] const HloInstruction& at(const HloPlace& place) const;
+  [[nodiscard]] static int sliced_all_reduce(const HloComputation& computation);
   void warn(const std::string& message, const HloInstruction& instruction);
 
   const HloModule* module_;
@@ -62,7 +63,12 @@ class HloCosts {
   const HloCountOptions* options_;
   std::map<HloPlace, HloProduct> products_;
   std::map<HloPlace, HloTripCount> trips_;
-  std::map<HloPlace, int> branches_;
+  struct Branch {
+    int branch = 0;
+    std::size_t call = 0;  // in HloInstruction::calls
+  };
+  std::map<HloPlace, Branch> branches_;
+  std::vector<int> sliced_;  // of each computation the all-reduce that its result is a slice of, or HloInstruction::missing
   std::vector<Totals> totals_;
   std::vector<std::vector<std::pair<int, int>>> windows_;
   std::vector<std::vector<HloWork>> before_;  // of a computation that has windows: the core's work in front of each instruction

@@ -136,7 +136,12 @@ SourceLocation HloCursor::where(std::size_t at) const {
   SourceLocation place = where_;
   if (where_.line == 0) return place;
   at = std::min(at, text_.size());
-  if (at < known_at_) known_at_ = known_line_begin_ = 0, known_lines_ = 0;
+  if (at < known_at_) {
+    known_lines_ -=
+        static_cast<int>(std::count(text_.begin() + static_cast<std::ptrdiff_t>(at), text_.begin() + static_cast<std::ptrdiff_t>(known_at_), '\n'));
+    known_at_ = at;
+    known_line_begin_ = at == 0 ? 0 : text_.rfind('\n', at - 1) + 1;  // npos + 1 is 0
+  }
   while (true) {
     const void* const end = at == known_at_ ? nullptr : std::memchr(text_.data() + known_at_, '\n', at - known_at_);
     if (end == nullptr) break;

@@ -44,7 +44,7 @@ class HloCursor {
   /// Moves to the first of `ends` outside brackets and strings, to a closing bracket that nothing opened, or to the end.
   void skip_to(std::string_view ends);
 
-  /// O(distance from the last place asked for), if places are asked for in order.
+  /// O(distance from the last place asked for, and the length of the line).
   [[nodiscard]] SourceLocation where(std::size_t at) const;
   [[nodiscard]] SourceLocation where() const { return where(at_); }
   /// "expected WHAT, got FOUND" here.

@@ -82,6 +82,38 @@ TEST(HloFlops, ValidTapsAreThoseThatAreCounted) {
   }
 }
 
+// 1000 seeded convolutions of one and two spatial dimensions: every position, tap, and feature that is multiplied.
+TEST(HloFlops, ConvolutionsAreTheirBruteForceCount) {
+  Rng random{5};
+  for (int round = 0; round < 1000; ++round) {
+    const int spatial = random.between(1, 2), batch = random.between(1, 3), in = random.between(1, 4), out = random.between(1, 4);
+    std::string sizes, strides, pads, lhs, rhs, input_dims, kernel_dims, output_dims, digits;
+    std::int64_t pairs = 1;
+    for (int d = 0; d < spatial; ++d) {
+      const HloWindowDimension w{random.between(1, 6), random.between(1, 3), random.between(-1, 6),
+                                 random.between(0, 4), random.between(1, 3), random.between(1, 3)};
+      const std::int64_t inputs = random.between(1, 9), outputs = random.between(1, 9);
+      const std::string x = d > 0 ? "x" : "";
+      sizes += fmt::format("{}{}", x, w.size);
+      strides += fmt::format("{}{}", x, w.stride);
+      pads += fmt::format("{}{}_{}", x, w.pad_low, w.pad_high);
+      lhs += fmt::format("{}{}", x, w.lhs_dilate);
+      rhs += fmt::format("{}{}", x, w.rhs_dilate);
+      input_dims += fmt::format(",{}", inputs);
+      kernel_dims += fmt::format("{},", w.size);
+      output_dims += fmt::format(",{}", outputs);
+      digits += std::to_string(d);
+      pairs *= counted_taps(w, inputs, outputs);
+    }
+    const HloProduct product = product_in(
+        fmt::format("f32[{}{},{}]", batch, input_dims, in), fmt::format("f32[{}{},{}]", kernel_dims, in, out),
+        fmt::format("f32[{}{},{}] convolution(%x, %w), window={{size={} stride={} pad={} lhs_dilate={} rhs_dilate={}}}, dim_labels=b{}f_{}io->b{}f",
+                    batch, output_dims, out, sizes, strides, pads, lhs, rhs, digits, digits, digits));
+    ASSERT_EQ(product.flops, 2 * batch * in * out * pairs) << "round " << round;
+    ASSERT_EQ(product.flops, 2 * product.batch * product.m * product.n * product.k) << "round " << round;
+  }
+}
+
 // Extents that no loop could walk: closed forms by hand.
 TEST(HloFlops, ValidTapsOfHugeExtentsAreExact) {
   const std::int64_t n = std::int64_t{1} << 40;

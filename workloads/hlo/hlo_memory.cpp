@@ -33,6 +33,13 @@ std::size_t first_leaf(const HloShape& tuple, std::size_t index) {
   return first;
 }
 
+/// The same of all elements, and at the end the number of leaves.
+std::vector<std::size_t> first_leaves(const HloShape& tuple) {
+  std::vector<std::size_t> firsts{0};
+  for (const HloShape& element : tuple.elements) firsts.push_back(firsts.back() + leaves_of(element));
+  return firsts;
+}
+
 /// Of each leaf of a fused computation's result the parameter that it updates in place, or -1.
 std::vector<int> updated_parameters(const HloComputation& fused) {
   std::vector<int> updated;
@@ -82,7 +89,8 @@ class LiveRanges {
         computation_{computation},
         mode_{mode},
         values_(computation.instructions.size()),
-        extra_(computation.instructions.size()) {}
+        extra_(computation.instructions.size()),
+        first_leaves_(computation.instructions.size()) {}
 
   /// false: too large to tell.
   bool measure(Need& need) {
@@ -170,7 +178,9 @@ class LiveRanges {
         const HloShape& tuple = *at(instruction.operands[0]).shape;
         const auto index = static_cast<std::size_t>(instruction.number);
         if (index >= tuple.elements.size()) return new_versions(shape, i);
-        const std::size_t begin = first_leaf(tuple, index);
+        std::vector<std::size_t>& firsts = first_leaves_[static_cast<std::size_t>(instruction.operands[0])];
+        if (firsts.empty()) firsts = first_leaves(tuple);
+        const std::size_t begin = firsts[index];
         if (begin + count > first->size()) return new_versions(shape, i);
         return {first->begin() + static_cast<std::ptrdiff_t>(begin), first->begin() + static_cast<std::ptrdiff_t>(begin + count)};
       }
@@ -337,6 +347,7 @@ class LiveRanges {
   Mode mode_;
   std::vector<Leaves> values_;
   std::vector<Sizes> extra_;
+  std::vector<std::vector<std::size_t>> first_leaves_;  // of an instruction's tuple, once it is asked for
   std::vector<Version> versions_;
   std::vector<int> buffer_of_;
   std::size_t leaves_ = 0;

@@ -15,6 +15,13 @@ namespace {
 
 constexpr std::int64_t most_executions = std::int64_t{1} << 53;
 
+/// Operations whose FLOPs do not follow from their shapes, or are not counted here.
+bool tells_no_cost(HloOpcode opcode) {
+  using Op = HloOpcode;
+  constexpr std::array opcodes{Op::unknown, Op::ragged_dot, Op::scaled_dot, Op::cholesky, Op::triangular_solve, Op::scan, Op::topk};
+  return std::find(opcodes.begin(), opcodes.end(), opcode) != opcodes.end();
+}
+
 /// Executions of a computation by how it is called: by control flow or within a fusion, by the core or asynchronously.
 struct Executions {
   std::array<std::int64_t, 4> counts{};
@@ -113,7 +120,7 @@ class Counter {
       if (is_collective(instruction.opcode) && begins) list_collective(place, executions);
       if (const auto* const product = costs_.product(place)) summary_.products.push_back({place, runs_as(place), *product, executions.all()});
       if (begins && executions.in_fusions() != executions.all()) list_copy(place, executions);
-      if (instruction.opcode == HloOpcode::custom_call || instruction.opcode == HloOpcode::unknown) list_opaque(place, executions.all());
+      if (begins && (instruction.opcode == HloOpcode::custom_call || tells_no_cost(instruction.opcode))) list_opaque(place, executions.all());
       if (instruction.opcode == HloOpcode::while_)
         if (const auto trips = costs_.trips(place)) summary_.loops.push_back({place, *trips, executions.all()});
       if (instruction.opcode == HloOpcode::conditional)
@@ -174,8 +181,8 @@ class Counter {
   void list_opaque(const HloPlace& place, std::int64_t count) {
     const HloInstruction& instruction = at(place);
     HloOpaqueCount row{place, instruction.attributes->custom_call_target, {}, costs_.boundary_bytes(place), count};
-    if (instruction.opcode == HloOpcode::unknown)
-      row.target = instruction.attributes->unknown_opcode;
+    if (instruction.opcode != HloOpcode::custom_call)
+      row.target = opcode_text(instruction);
     else
       row.cost = custom_call_of(computation(place.computation), instruction, options_.custom_calls);
     using Kind = HloCustomCall::Kind;

@@ -70,7 +70,7 @@ struct HloCopyCount {
   std::int64_t count = 0;
 };
 
-/// A custom-call that costs something, or an instruction of unknown opcode.
+/// A custom-call that costs something, or an instruction whose cost is not known: of unknown opcode, ragged-dot, scaled-dot, cholesky, ..
 struct HloOpaqueCount {
   HloPlace place{};
   std::string target;  // or the opcode

@@ -31,7 +31,9 @@ HloTraffic::Amount HloTraffic::of(const HloComputation& computation, const HloIn
   switch (instruction.opcode) {
     case HloOpcode::while_:
     case HloOpcode::conditional:
-    case HloOpcode::call: return {};
+    case HloOpcode::call:
+    case HloOpcode::send:
+    case HloOpcode::recv: return {};
     case HloOpcode::slice:
     case HloOpcode::dynamic_slice: return {if_in_hbm(shape(0), *instruction.shape), hbm_bytes(*instruction.shape)};
     case HloOpcode::gather: {

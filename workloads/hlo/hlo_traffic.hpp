@@ -11,13 +11,13 @@ namespace podsim {
 
 /// Padded bytes that cross the boundary of HBM (memory space 0) where an instruction runs by itself; values in other spaces have none.
 ///
-///   free, collectives, starts and dones   none
+///   free, collectives, starts and dones,  none
+///   send, recv
 ///   slice, dynamic-slice                  the slice is read and written
 ///   dynamic-update-slice                  the update is read and written, in place; the rest of the target is not touched
 ///   gather                                the indices and what they select are read, the result written
-///   fusion                                the same rules for its parameters and its result: of a parameter that is only sliced the slices, of an
-///   updated
-///                                         one nothing but the update; else the whole
+///   fusion                                the same rules for its parameters and its result: of a parameter that is only sliced
+///                                         the slices, of an updated one nothing but the update; else the whole
 ///   others                                operands are read, the result is written
 ///
 /// Control flow (while, conditional, call) has none of its own. Keeps what it finds of fused computations: each is looked through once.

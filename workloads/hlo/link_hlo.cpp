@@ -42,7 +42,7 @@ class CallOrder {
         const int next = instruction.calls[place.call].computation;
         if (states_[static_cast<std::size_t>(next)] == State::open) {
           if (!drop(instruction)) return &instruction;
-          instruction.calls.erase(instruction.calls.begin() + static_cast<std::ptrdiff_t>(place.call));
+          instruction.calls[place.call++].computation = HloInstruction::missing;
           continue;
         }
         ++place.call;
@@ -81,6 +81,12 @@ class CallOrder {
   std::vector<int> order_;
 };
 
+void drop_missing_calls(HloModule& module) {
+  for (HloComputation& computation : module.computations)
+    for (HloInstruction& instruction : computation.instructions)
+      std::erase_if(instruction.calls, [](const HloCall& call) { return call.computation == HloInstruction::missing; });
+}
+
 }  // namespace
 
 void HloWarnings::add(const std::string& message, std::size_t at) {
@@ -117,10 +123,7 @@ Status link_hlo(HloModule& module, const HloLinks& links, const std::vector<HloL
       if (!tolerant) return cursor.expected_at(call.at, "the name of a computation of this module");
       warnings.add("computations that are missing", call.at);
     }
-  if (tolerant)
-    for (HloComputation& computation : module.computations)
-      for (HloInstruction& instruction : computation.instructions)
-        std::erase_if(instruction.calls, [](const HloCall& call) { return call.computation < 0; });
+  if (tolerant) drop_missing_calls(module);
 
   if (entries.size() > 1 && !tolerant) return Diagnostic{cursor.where(entries[1].at), "expected one ENTRY, got a second one"};
   if (entries.size() > 1) warnings.add("several ENTRY", entries[1].at);
@@ -140,6 +143,7 @@ Status link_hlo(HloModule& module, const HloLinks& links, const std::vector<HloL
   if (cyclic != nullptr)
     return Diagnostic{module.where(*cyclic),
                       fmt::format("expected computations that do not call themselves, but {} closes a cycle", quoted(cyclic->name))};
+  if (tolerant) drop_missing_calls(module);
   order.apply();
   for (const HloComputation& computation : module.computations)
     for (const HloInstruction& instruction : computation.instructions) {

@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "sim/base/test_files.hpp"
+#include "workloads/hlo/hlo_memory.hpp"
+#include "workloads/hlo/hlo_summary.hpp"
 #include "workloads/hlo/testing.hpp"
 
 namespace podsim {
@@ -256,6 +258,35 @@ TEST(ReadHlo, DeepNestingAndLongListsTakeLinearTimeOrAreRefused) {
   std::string chain = "HloModule m\n%c0 { ROOT x = f32[] parameter(0) }\n";
   for (int i = 1; i < 20000; ++i) chain += fmt::format("%c{} {{ x = f32[] parameter(0)\n ROOT y = f32[] call(x), to_apply=%c{} }}\n", i, i - 1);
   EXPECT_EQ(module_of(chain + "ENTRY e { x = f32[] parameter(0)\n ROOT y = f32[] call(x), to_apply=%c19999 }\n").computations.size(), 20001u);
+}
+
+// Work that grew with the square of these would take minutes, and CTest ends it.
+TEST(ReadHlo, WhatIsReadIsCountedInLinearTime) {
+  constexpr int n = 20000;
+  std::string tuple_shape = "f32[8]", operands = "p", elements, inlined, fused, fusions;
+  for (int i = 1; i < n; ++i) tuple_shape += ", f32[8]", operands += ", p";
+  for (int i = 0; i < n; ++i) {
+    elements += fmt::format("  g{} = f32[8] get-tuple-element(t), index={}\n", i, i);
+    inlined += fmt::format(
+        "  r{} = f32[] reduce(p, z), dimensions={{0}}, to_apply={{ a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, b) }}\n",
+        i);
+    fused += fmt::format(" a{} = f32[8] all-reduce(a{}), replica_groups={{}}, to_apply=%add\n", i + 1, i);
+    fusions += fmt::format("  f{} = f32[8] fusion(p), kind=kLoop, calls=%fused\n", i);
+  }
+  std::string chain = fmt::format("s0 = f32[8] slice(a{}), slice={{[0:8]}}", n);
+  for (int i = 1; i < n; ++i) chain += fmt::format("\n s{} = f32[8] copy(s{})", i, i - 1);
+  const HloModule module = module_of(
+      "HloModule m, num_partitions=2\n%add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, b) }\n%fused { a0 = f32[8] "
+      "parameter(0)\n" +
+      fused + " " + chain + " }\nENTRY e {\n  p = f32[8] parameter(0)\n  z = f32[] constant(0)\n  t = (" + tuple_shape + ") tuple(" + operands +
+      ")\n" + elements + inlined + fusions + "}\n");
+  const auto summary = summary_of(module, Machine{});
+  ASSERT_TRUE(summary) << to_text(summary.error());
+  EXPECT_EQ(summary->collectives.size(), static_cast<std::size_t>(n));
+  EXPECT_EQ(summary->collectives.back().count, n);
+  EXPECT_EQ(summary->collectives.back().kind, HloOpcode::reduce_scatter);
+  EXPECT_EQ(instruction_named(module, "r19999").line, 10 + 3 * n + 3 * (n - 1));
+  EXPECT_TRUE(peak_memory_of(module));
 }
 
 TEST(ReadHlo, LargeTextsAreRefusedByTheirSize) {
