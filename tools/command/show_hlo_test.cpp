@@ -25,6 +25,7 @@ TEST(ShowHlo, JsonHasTheKeysOfTheContract) {
   EXPECT_EQ(json["module"], "jit_layers");
   EXPECT_EQ(json["devices"], 8);
   EXPECT_EQ(json["instructions"], 61);
+  EXPECT_EQ(json["opcodes"]["fusion"], 2);
   EXPECT_EQ(json["collectives"][0]["kind"], "reduce-scatter");
   EXPECT_EQ(json["collectives"][0]["axes"], (std::vector<std::string>{"model"}));
   EXPECT_EQ(json["collectives"][0]["groups"], "mesh['data'=2,'model'=4] {'model'}");

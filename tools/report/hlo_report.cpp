@@ -270,6 +270,16 @@ Json totals_json(const HloSummary& summary) {
       {"collectives", std::move(collectives)}, {"dots", products.json()}, {"dot_flops", flops.json()}, {"custom_call_flops", custom_flops.json()}};
 }
 
+/// How many instructions of each opcode the text has, whatever runs.
+Json opcodes_json(const HloModule& module) {
+  std::map<std::string, std::int64_t> counts;
+  for (const HloComputation& computation : module.computations)
+    for (const HloInstruction& instruction : computation.instructions) ++counts[opcode_text(instruction)];
+  Json json = Json::object();
+  for (const auto& [opcode, count] : counts) json.set(opcode, count);
+  return json;
+}
+
 Json opaque_json(const HloModule& module, const std::vector<HloOpaqueCount>& calls, bool costs) {
   Json json = Json::array();
   for (const HloOpaqueCount& call : calls) {
@@ -347,6 +357,7 @@ Expected<Json> hlo_json(const ShownHlo& shown) {
               {"devices", shown.mesh ? shown.mesh->devices() : devices_of(module)},
               {"computations", module.computations.size()},
               {"instructions", instructions_of(module)},
+              {"opcodes", opcodes_json(module)},
               {"machine", shown.machine},
               {"collectives", std::move(collectives)},
               {"dots", std::move(dots)},

@@ -21,13 +21,13 @@ struct ShownHlo {
 /// Errors: those of collective_axes().
 Expected<std::string> hlo_table(const ShownHlo& shown);
 
-/// `module, file, scheduled, devices, computations, instructions, machine`; `collectives: [ {instruction, runs_as, kind, axes, groups, group_size,
-/// shift, bytes, result_bytes, operands, asynchronous, async_collective_name, count, overlap_s, overlap_flops, hidden_at_bytes_per_s} ]` (overlap of
-/// asynchronous ones: the core's work between start and done; the rate at which each device must receive to hide it), `dots: [ {instruction, runs_as,
-/// kind, m, n, k, batch, flops, count} ]`, `windows: [ {start, done, core_s, flops, bytes, count} ]`, `copies: [ {instruction, from, to, bytes,
-/// asynchronous, count} ]`, `custom_calls` and `opaque: [ {instruction, target, flops, bytes, count} ]`, `loops: [ {instruction, trip_count, source,
-/// count} ]`, `conditionals: [ {instruction, branch, given, count} ]`, `unknown_attributes: [ {name, count, line} ]`, `totals`, `peak_memory_bytes`,
-/// `warnings: [ {message, count, line, column} ]`.
+/// `module, file, scheduled, devices, computations, instructions, opcodes{opcode: instructions}, machine`; `collectives: [ {instruction, runs_as,
+/// kind, axes, groups, group_size, shift, bytes, result_bytes, operands, asynchronous, async_collective_name, count, overlap_s, overlap_flops,
+/// hidden_at_bytes_per_s} ]` (overlap of asynchronous ones: the core's work between start and done; the rate at which each device must receive to
+/// hide it), `dots: [ {instruction, runs_as, kind, m, n, k, batch, flops, count} ]`, `windows: [ {start, done, core_s, flops, bytes, count} ]`,
+/// `copies: [ {instruction, from, to, bytes, asynchronous, count} ]`, `custom_calls` and `opaque: [ {instruction, target, flops, bytes, count} ]`,
+/// `loops: [ {instruction, trip_count, source, count} ]`, `conditionals: [ {instruction, branch, given, count} ]`, `unknown_attributes: [ {name,
+/// count, line} ]`, `totals`, `peak_memory_bytes`, `warnings: [ {message, count, line, column} ]`.
 Expected<Json> hlo_json(const ShownHlo& shown);
 
 }  // namespace podsim
