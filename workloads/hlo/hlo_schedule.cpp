@@ -33,7 +33,7 @@ Expected<const ModuleWriter::Body*> ModuleWriter::body(const HloComputation& com
   for (std::size_t leaf = 0; leaf < shapes.size(); ++leaf) {
     made.written.push_back(stored[leaf] && !invariant[leaf]);
     if (!stored[leaf]) continue;
-    const ArrayForm form = form_of(*shapes[leaf]);
+    const HloArrayForm form = form_of(*shapes[leaf]);
     Buffer buffer{fmt::format("{}.{}", parameter.name, leaf), form.extents, form.dtype, Role::scratch, {}, {}};
     buffer.on_chip = shapes[leaf]->layout.memory_space == HloMemory::vmem;
     state[leaf] = {writer.add_buffer(std::move(buffer), made.written[leaf]), form.lengths, {}, 0, {}};
@@ -56,7 +56,7 @@ Expected<HloSchedule> ModuleWriter::write() {
   ProgramBuilder builder{mesh_, every_device(mesh_)};
   ProgramWriter writer{*this, builder, false};
   const auto shared = [&](std::string name, const HloShape& shape, Role role) {
-    const ArrayForm form = form_of(shape);
+    const HloArrayForm form = form_of(shape);
     Buffer buffer{name, form.extents, form.dtype, role, name, {}};
     buffer.sharding.resize(form.extents.size());
     buffer.on_chip = shape.layout.memory_space == HloMemory::vmem;

@@ -47,14 +47,14 @@ std::size_t first_leaf(const HloShape& tuple, std::size_t element) {
   return first;
 }
 
-ArrayForm form_of(const HloShape& array) {
+HloArrayForm form_of(const HloShape& array) {
   const auto dtype = dtype_of(array.type);
   if (!dtype) {
     constexpr std::int64_t piece = 2;  // bytes of a bf16
     const std::int64_t pieces = std::max<std::int64_t>(1, (device_bytes(array).count() + piece - 1) / piece);
     return {{pieces}, {pieces}, DType::bf16, false};
   }
-  ArrayForm form{{}, array.rank() == 0 ? std::vector<std::int64_t>{1} : array.dims, *dtype, true};
+  HloArrayForm form{{}, array.rank() == 0 ? std::vector<std::int64_t>{1} : array.dims, *dtype, true};
   for (std::int64_t& extent : form.lengths) extent = std::max<std::int64_t>(extent, 1);  // an array without elements takes one, so that regions are never empty
   form.extents = form.lengths;
   const HloLayout& layout = array.layout;

@@ -17,13 +17,13 @@ std::size_t first_leaf(const HloShape& tuple, std::size_t element);
 
 /// A buffer that holds an array. Its extents are the dimensions rounded up to the first tile, so that it has as many bytes as on the device. `lengths`
 /// is the data. f16 is kept as bf16, 32-bit integers as s32, all of 8 bytes as c64; others, as whole bytes, as bf16 in one dimension.
-struct ArrayForm {
+struct HloArrayForm {
   std::vector<std::int64_t> extents, lengths;
   DType dtype = DType::f32;
   bool as_written = false;  // the dimensions are those of the shape
-  friend bool operator==(const ArrayForm&, const ArrayForm&) = default;
+  friend bool operator==(const HloArrayForm&, const HloArrayForm&) = default;
 };
-ArrayForm form_of(const HloShape& array);
+HloArrayForm form_of(const HloShape& array);
 Region region_of(BufferId buffer, const std::vector<std::int64_t>& lengths);
 
 /// When each leaf of each instruction is used last: a position in `order`, which lists the instructions of the computation. A get-tuple-element uses only

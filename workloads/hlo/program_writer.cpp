@@ -203,7 +203,7 @@ HloValue ProgramWriter::allocate(Scope& scope, int i, const HloShape& shape) {
   for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
     HloLeaf& to = value.emplace_back();
     if (!leaves[leaf]->is_array() || leaves[leaf]->rank() == 0) continue;
-    const ArrayForm form = form_of(*leaves[leaf]);
+    const HloArrayForm form = form_of(*leaves[leaf]);
     to.lengths = form.lengths;
     const auto fits = [&](BufferId buffer) { return builder_.buffer(buffer).extents == form.extents && builder_.buffer(buffer).dtype == form.dtype; };
     const auto taken = [&](BufferId buffer) { return std::any_of(value.begin(), value.end() - 1, [&](const HloLeaf& other) { return other.buffer == buffer; }); };
@@ -233,7 +233,7 @@ void ProgramWriter::release(Scope& scope) {
 
 HloLeaf ProgramWriter::stored(const std::string& label, HloLeaf leaf, const HloShape& shape) {
   if (leaf.buffer) return leaf;
-  const ArrayForm form = form_of(shape);
+  const HloArrayForm form = form_of(shape);
   const BufferId buffer = add_buffer({label, form.extents, form.dtype, Role::scratch, {}, {}}, true);
   Local local{LocalKind::opaque, {}, {region_of(buffer, form.lengths)}};
   double bytes = static_cast<double>(device_bytes_in(shape, HloMemory::hbm).count());
@@ -552,7 +552,7 @@ Expected<HloValue> ProgramWriter::loop(Scope& scope, int i) {
   for (std::size_t leaf = 0; leaf < state.size(); ++leaf) {
     is_stored.push_back(shapes[leaf]->is_array() && shapes[leaf]->rank() > 0);
     if (!is_stored.back()) continue;
-    const ArrayForm form = form_of(*shapes[leaf]);
+    const HloArrayForm form = form_of(*shapes[leaf]);
     const auto fits = [&](BufferId buffer) { return builder_.buffer(buffer).extents == form.extents && builder_.buffer(buffer).dtype == form.dtype; };
     const std::optional<BufferId>& given = state[leaf].buffer;
     const bool in_place = given && fits(*given) && (invariant[leaf] || (dies_here(scope, *given) && holds_[given->index()] == 1));

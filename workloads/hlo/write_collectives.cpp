@@ -153,7 +153,7 @@ Expected<HloValue> ProgramWriter::collective(Scope& scope, int i, const HloInstr
   for (std::size_t leaf = 0; leaf < value.size(); ++leaf) {
     if (!shapes[leaf]->is_array()) continue;
     if (!value[leaf].buffer) {  // scalars are sent, too
-      const ArrayForm form = form_of(*shapes[leaf]);
+      const HloArrayForm form = form_of(*shapes[leaf]);
       value[leaf] = {add_buffer({what.name, form.extents, form.dtype, Role::scratch, {}, {}}, true), form.lengths, {}, 0, {}};
     }
     out.push_back(region_of(*value[leaf].buffer, value[leaf].lengths));
@@ -200,7 +200,7 @@ Expected<HloValue> ProgramWriter::fused_collective(Scope& scope, int i, const Hl
   const auto kind = kind_of(inside.opcode);
   if (!kind || parts == 1) return made;
   const auto shapes = leaves_of(*inside.shape);
-  const ArrayForm form = form_of(*shapes.front());
+  const HloArrayForm form = form_of(*shapes.front());
   std::vector<std::int64_t> from = form.lengths;
   const auto dims = inside.attributes->dimensions;
   const auto dim = dims.empty() ? std::size_t{0} : static_cast<std::size_t>(dims.front());
