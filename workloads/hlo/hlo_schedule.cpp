@@ -108,7 +108,7 @@ Expected<HloSchedule> ModuleWriter::write() {
   made.opaque = std::move(opaque_);
   if (!waiting_.empty())
     note(fmt::format("of {} all-reduces only the own block is used, of {} first: {}", waiting_.size(), *waiting_.begin(),
-                     options_.rewrite_reduce_scatter ? "reduce-scatters now" : "reduce-scatters in waiting (`rewrite` reduce-scatter)"));
+                     options_.rewrite_reduce_scatter ? "reduce-scatters now" : "reduce-scatters in waiting"));
   made.notes = std::move(notes_);
   return made;
 }
