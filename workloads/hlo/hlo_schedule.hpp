@@ -10,13 +10,19 @@
 
 namespace podsim {
 
+/// Of a device, roughly: what instructions are ordered by where the compiler has not done so.
+struct HloRates {
+  double flops_per_s = 1e14, bytes_per_s = 1e12, link_bytes_per_s = 1e11;
+};
+
 struct HloScheduleOptions {
   /// Of a module that is not scheduled. Its instructions stand in an order in which they could run, but the compiler would still move them, fuse them
   /// and make collectives asynchronous.
   ///   text     as they stand; collectives block the core
-  ///   overlap  collectives begin when their operands are there, and only what needs their results waits
+  ///   overlap  collectives begin when their operands are there; the core takes what is ready by `rates`, in the text's order (list_order.hpp)
   enum class Order { text, overlap };
   Order order = Order::overlap;
+  HloRates rates{};
   bool rewrite_reduce_scatter = false;  // an all-reduce of which only the own block is used
   HloCountOptions counts{};  // not tolerant
   std::optional<double> clock_hz{};  // instructions take their estimated_cycles, where the compiler tells them

@@ -10,7 +10,7 @@
 namespace podsim {
 
 struct ProgramWriter::Scope {
-  Scope(const HloComputation& of, const std::vector<HloValue>& given, const std::vector<std::optional<BufferId>>& wanted);
+  Scope(const HloComputation& of, std::vector<int> in_order, const std::vector<HloValue>& given, const std::vector<std::optional<BufferId>>& wanted);
 
   const HloComputation& computation;
   const std::vector<HloValue>& arguments;

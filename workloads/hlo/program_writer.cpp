@@ -6,6 +6,7 @@
 #include <cassert>
 #include <numeric>
 
+#include "workloads/hlo/list_order.hpp"
 #include "workloads/hlo/program_scope.hpp"
 
 namespace podsim {
@@ -57,11 +58,6 @@ std::pair<int, std::size_t> origin_of(const HloComputation& computation, int i, 
   }
 }
 
-std::vector<int> text_order(const HloComputation& computation) {
-  std::vector<int> order(computation.instructions.size());
-  std::iota(order.begin(), order.end(), 0);
-  return order;
-}
 
 }  // namespace
 
@@ -96,8 +92,8 @@ std::vector<bool> invariant_leaves(const HloComputation& body) {
   return invariant;
 }
 
-ProgramWriter::Scope::Scope(const HloComputation& of, const std::vector<HloValue>& given, const std::vector<std::optional<BufferId>>& wanted)
-    : computation{of}, arguments{given}, users{of}, order{text_order(of)}, last_uses{of, order}, values(of.instructions.size()), dying(of.instructions.size() + 1) {
+ProgramWriter::Scope::Scope(const HloComputation& of, std::vector<int> in_order, const std::vector<HloValue>& given, const std::vector<std::optional<BufferId>>& wanted)
+    : computation{of}, arguments{given}, users{of}, order{std::move(in_order)}, last_uses{of, order}, values(of.instructions.size()), dying(of.instructions.size() + 1) {
   for (std::size_t leaf = 0; leaf < wanted.size(); ++leaf)
     if (wanted[leaf]) {
       std::vector<std::pair<int, std::size_t>> places;
@@ -262,7 +258,14 @@ void ProgramWriter::bind(Scope& scope, int i, HloValue value) {
 }
 
 Expected<HloValue> ProgramWriter::write(const HloComputation& computation, const std::vector<HloValue>& arguments, const std::vector<std::optional<BufferId>>& wanted) {
-  Scope scope{computation, arguments, wanted};
+  std::vector<int> order(computation.instructions.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (!module_.blocks()) {
+    auto listed = list_order(module_.module(), computation, HloUsers{computation}, module_.costs(), module_.options().rates);
+    if (!listed) return listed.error();
+    order = *std::move(listed);
+  }
+  Scope scope{computation, std::move(order), arguments, wanted};
   const std::map<int, int> waiting = reduce_scatters_in_waiting(module_.module(), computation, scope.users);
   for (const auto& [all_reduce, slice] : waiting) module_.wait_for_rewrite(at(scope, all_reduce).name);
   if (module_.options().rewrite_reduce_scatter) scope.own_blocks = waiting;

@@ -226,19 +226,22 @@ TEST(HloRun, AnAllReduceOfWhichOnlyTheOwnBlockIsUsedMayBecomeAReduceScatter) {
 }
 
 TEST(HloRun, WhatIsNotScheduledIsBoundedFromTwoSides) {
-  const std::string text = entry(R"(  %r = f32[16,8] all-reduce(%x), channel_id=1, replica_groups={{0,1,2,3}}, use_global_device_ids=true, to_apply=%add
-  %w = f32[8,512] constant({...})
+  const System system = system_with({{"machine", "ideal"}, {"slice", "4"}});
+  const std::string collective = "  %r = f32[16,8] all-reduce(%x), channel_id=1, replica_groups={{0,1,2,3}}, use_global_device_ids=true, to_apply=%add\n",
+                    user = "  %square = f32[16,8] multiply(%r, %r)\n", products = R"(  %w = f32[8,512] constant({...})
   %big = f32[16,512] dot(%x, %w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
   %down = f32[16,8] dot(%big, %w), lhs_contracting_dims={1}, rhs_contracting_dims={1}
-  ROOT %sum = f32[16,8] add(%r, %down))",
-                                 4, "");
-  const System system = system_with({{"machine", "ideal"}, {"slice", "4"}});
-  HloScheduleOptions in_order;
-  in_order.order = HloScheduleOptions::Order::text;
-  const podsim::Run blocking = run_of(system, spec_of(text, in_order)), overlapping = run_of(system, spec_of(text));
-  EXPECT_EQ(blocking.metrics.makespan, overlapping.metrics.makespan + overlapping.metrics.split.compute) << "the products run beside the all-reduce";
-  expect_sound(system, spec_of(text));
-  expect_sound(system, spec_of(text, in_order));
+)";
+  for (const std::string& text : {collective + products + user, collective + user + products, products + collective + user}) {
+    const std::string module = entry(text + "  ROOT %sum = f32[16,8] add(%square, %down)", 4, "");
+    SCOPED_TRACE(module);
+    HloScheduleOptions in_order;
+    in_order.order = HloScheduleOptions::Order::text;
+    const podsim::Run blocking = run_of(system, spec_of(module, in_order)), overlapping = run_of(system, spec_of(module));
+    EXPECT_EQ(blocking.metrics.makespan, overlapping.metrics.makespan + overlapping.metrics.split.compute) << "the products run beside the all-reduce";
+    expect_sound(system, spec_of(module));
+    expect_sound(system, spec_of(module, in_order));
+  }
 }
 
 TEST(HloRun, WhatCannotBeSimulatedIsToldAtItsLine) {

@@ -119,7 +119,10 @@ Expected<Problem> make(const System& system, const PlannedTraining& planned) {
 }
 
 Expected<Problem> make(const System& system, const HloSpec& spec) {
-  auto made = hlo_schedule(*spec.module, system.mesh, spec.options);
+  HloScheduleOptions options = spec.options;
+  const Machine& machine = system.machine;
+  options.rates = {peak_of(machine, DType::bf16).count() * machine.chip.matmul_efficiency, machine.chip.hbm_bandwidth.count(), machine.link.front().bandwidth.count()};
+  auto made = hlo_schedule(*spec.module, system.mesh, options);
   if (!made) return made.error();
   ProblemSummary summary;
   summary.algorithm = spec.module->is_scheduled ? "as compiled" : spec.options.order == HloScheduleOptions::Order::text ? "in text order" : "overlapped";
