@@ -304,7 +304,7 @@ class AttributeText {
         if (spatial.size() <= d) spatial.resize(d + 1, -1);
         if (spatial[d] >= 0) return expected("every dimension once");
         spatial[d] = at;
-      } else if (c != '?') {
+      } else {
         break;
       }
     }

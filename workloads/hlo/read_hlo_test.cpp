@@ -193,6 +193,8 @@ TEST(ReadHlo, ErrorsSayWhereAndWhat) {
   EXPECT_EQ(error_of(entry_with("  %p = f32[8] parameter(0)\n  %p = f32[8] negate(%p)")),
             "m:5:3: expected a name that is not yet taken in computation \"main\", got \"%p = f32[8] negate(%p)\"");
   EXPECT_EQ(error_of(entry_with("  %p = f32[8] parameter(0)\n  %n = f32[8] negate(f32[9] %p)")), "m:5:29: expected p of shape f32[8], got f32[9]");
+  EXPECT_EQ(error_of(entry_with("  %p = f32[8,8] parameter(0)\n  %c = f32[8,8] convolution(%p, %p), dim_labels=b?f_io->bf")),
+            "m:5:49: expected the letters b and f and the spatial dimensions from 0 on, got \"b?f_io->bf\"");
   EXPECT_EQ(error_of(entry_with("  %p = f32[8 parameter(0)")), "m:4:14: expected \",\" and the next dimension, or \"]\", got \"parameter(0)\"");
   EXPECT_EQ(error_of(entry_with("  %p = f32[8] parameter(1)")), "m:3:1: expected the parameters 0 to 0 of computation \"main\", each once, got 1");
   EXPECT_EQ(error_of(entry_with("  %p = f32[8] parameter(0)\n  %f = f32[8] fusion(%p), calls=%gone")),
