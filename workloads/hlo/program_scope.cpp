@@ -26,6 +26,27 @@ double arithmetic_of(const HloModule& module, HloTaskCosts& costs, int number, S
   return flops;
 }
 
+/// Whether a value tells devices apart: it comes from partition-id or replica-id, also within a fusion.
+bool is_of_the_device(const HloModule& module, const HloComputation& computation, int instruction) {
+  std::vector<bool> seen(computation.instructions.size());
+  std::vector<int> open{instruction};
+  while (!open.empty()) {
+    const int i = open.back();
+    open.pop_back();
+    if (seen[static_cast<std::size_t>(i)]) continue;
+    seen[static_cast<std::size_t>(i)] = true;
+    const HloInstruction& at = computation.instructions[static_cast<std::size_t>(i)];
+    if (at.opcode == HloOpcode::partition_id || at.opcode == HloOpcode::replica_id) return true;
+    if (at.opcode == HloOpcode::fusion)
+      for (const HloCall& call : at.calls) {
+        const HloComputation& fused = module.computations[static_cast<std::size_t>(call.computation)];
+        if (is_of_the_device(module, fused, fused.root)) return true;
+      }
+    open.insert(open.end(), at.operands.begin(), at.operands.end());
+  }
+  return false;
+}
+
 }  // namespace
 
 const HloInstruction* collective_inside(const HloModule& module, const HloInstruction& caller) {
@@ -74,7 +95,9 @@ std::map<int, int> reduce_scatters_in_waiting(const HloModule& module, const Hlo
     while (users.of(at).size() == 1) {
       const int user = users.of(at).front();
       const HloInstruction& by = computation.instructions[static_cast<std::size_t>(user)];
-      if (by.opcode == HloOpcode::dynamic_slice && size > 1 && by.operands.front() == at && elements_of(*by.shape) * size == elements_of(*all_reduce.shape)) found[i] = user;
+      if (by.opcode == HloOpcode::dynamic_slice && size > 1 && by.operands.front() == at && elements_of(*by.shape) * size == elements_of(*all_reduce.shape) &&
+          std::any_of(by.operands.begin() + 1, by.operands.end(), [&](int index) { return is_of_the_device(module, computation, index); }))
+        found[i] = user;
       if (by.opcode != HloOpcode::reshape && by.opcode != HloOpcode::bitcast) break;
       at = user;
     }

@@ -26,7 +26,8 @@ struct ProgramWriter::Scope {
   int position = 0;
 };
 
-/// The all-reduces of a computation of which only the own block is used, each with the dynamic-slice that takes it.
+/// The all-reduces of a computation of which only the own block is used, each with the dynamic-slice that takes it: of as much as each device's part, at a
+/// place that depends on the device.
 std::map<int, int> reduce_scatters_in_waiting(const HloModule& module, const HloComputation& computation, const HloUsers& users);
 
 /// The first collective in the computation that a fusion or asynchronous operation calls, to any depth; nullptr: there is none.

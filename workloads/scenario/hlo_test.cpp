@@ -223,6 +223,9 @@ TEST(HloRun, AnAllReduceOfWhichOnlyTheOwnBlockIsUsedMayBecomeAReduceScatter) {
   EXPECT_EQ(rewritten.metrics.link_bytes, 2 * 4 * 3 / 4.0 * 512);
   ASSERT_EQ(plain.row.problem.hlo->notes.size(), 1u);
   EXPECT_THAT(plain.row.problem.hlo->notes.front(), HasSubstr("of 1 all-reduces only the own block is used, of r first: reduce-scatters in waiting"));
+  std::string everywhere_the_same = text;
+  everywhere_the_same.replace(everywhere_the_same.find("u32[] partition-id()"), 20, "u32[] constant(0)");
+  EXPECT_TRUE(run_of(system, spec_of(everywhere_the_same, options)).row.problem.hlo->notes.empty()) << "all devices take the first block";
 }
 
 TEST(HloRun, WhatIsNotScheduledIsBoundedFromTwoSides) {
