@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "workloads/hlo/hlo_leaves.hpp"
+
 namespace podsim {
 
 namespace {
@@ -17,26 +19,10 @@ __extension__ using Wide = __int128;  // sums of 2^24 sizes of 2^60 bytes
 using Sizes = std::array<std::int64_t, 2>;
 Sizes sizes_of(const HloShape& leaf) { return {device_bytes_in(leaf, HloMemory::hbm).count(), device_bytes_in(leaf, HloMemory::vmem).count()}; }
 
-void append_leaves(const HloShape& shape, std::vector<const HloShape*>& leaves) {
-  if (!shape.is_tuple()) leaves.push_back(&shape);
-  for (const HloShape& element : shape.elements) append_leaves(element, leaves);
-}
-std::size_t leaves_of(const HloShape& shape) {
-  std::size_t count = shape.is_tuple() ? 0 : 1;
-  for (const HloShape& element : shape.elements) count += leaves_of(element);
-  return count;
-}
-/// Where element `index` begins among the leaves of a tuple.
-std::size_t first_leaf(const HloShape& tuple, std::size_t index) {
-  std::size_t first = 0;
-  for (std::size_t i = 0; i < index; ++i) first += leaves_of(tuple.elements[i]);
-  return first;
-}
-
-/// The same of all elements, and at the end the number of leaves.
+/// Where each element begins among the leaves of a tuple, and at the end their number.
 std::vector<std::size_t> first_leaves(const HloShape& tuple) {
   std::vector<std::size_t> firsts{0};
-  for (const HloShape& element : tuple.elements) firsts.push_back(firsts.back() + leaves_of(element));
+  for (const HloShape& element : tuple.elements) firsts.push_back(firsts.back() + count_leaves(element));
   return firsts;
 }
 
@@ -122,10 +108,8 @@ class LiveRanges {
   }
 
   Leaves new_versions(const HloShape& shape, int i) {
-    std::vector<const HloShape*> leaves;
-    append_leaves(shape, leaves);
     Leaves made;
-    for (const HloShape* const leaf : leaves) made.push_back(new_version(*leaf, i));
+    for (const HloShape* const leaf : leaves_of(shape)) made.push_back(new_version(*leaf, i));
     return made;
   }
 
@@ -153,7 +137,7 @@ class LiveRanges {
 
   Leaves result(int i, const HloInstruction& instruction) {
     const HloShape& shape = *instruction.shape;
-    const std::size_t count = leaves_of(shape);
+    const std::size_t count = count_leaves(shape);
     const Leaves* const first = operand(instruction, 0);
     const auto same = [&](Leaves leaves) { return leaves.size() == count ? std::move(leaves) : new_versions(shape, i); };
     if (instruction.phase == HloPhase::start) return started(i, instruction);
@@ -208,7 +192,7 @@ class LiveRanges {
     const Leaves operands = all_operands(instruction);
     if (!shape.is_tuple() || shape.elements.size() < 2 || instruction.opcode == HloOpcode::all_reduce) return leaves;
     const std::size_t held = instruction.opcode == HloOpcode::copy ? 1 : 0, begin = first_leaf(shape, held);
-    if (leaves_of(shape.elements[held]) == operands.size())
+    if (count_leaves(shape.elements[held]) == operands.size())
       for (std::size_t n = 0; n < operands.size(); ++n) replace(leaves[begin + n], operands[n]);
     return leaves;
   }
@@ -219,7 +203,7 @@ class LiveRanges {
     const HloShape& shape = *at(instruction.operands[0]).shape;
     if (!shape.is_tuple() || shape.elements.size() < 2 || instruction.opcode == HloOpcode::all_reduce) return *started;
     const std::size_t index = instruction.opcode == HloOpcode::copy ? 0 : 1, begin = first_leaf(shape, index),
-                      count = leaves_of(shape.elements[index]);
+                      count = count_leaves(shape.elements[index]);
     if (begin + count > started->size()) return {};
     return {started->begin() + static_cast<std::ptrdiff_t>(begin), started->begin() + static_cast<std::ptrdiff_t>(begin + count)};
   }
@@ -287,17 +271,6 @@ class LiveRanges {
 
   void take_place(int version, int place) {
     if (version != place && versions_[static_cast<std::size_t>(version)].previous < 0) versions_[static_cast<std::size_t>(version)].previous = place;
-  }
-
-  static std::optional<std::size_t> leaf_at(const HloShape& shape, const std::vector<std::int64_t>& index) {
-    const HloShape* at = &shape;
-    std::size_t leaf = 0;
-    for (const std::int64_t i : index) {
-      if (!at->is_tuple() || static_cast<std::size_t>(i) >= at->elements.size()) return std::nullopt;
-      leaf += first_leaf(*at, static_cast<std::size_t>(i));
-      at = &at->elements[static_cast<std::size_t>(i)];
-    }
-    return at->is_tuple() ? std::nullopt : std::optional{leaf};
   }
 
   /// Versions that take the place of an earlier one become one buffer with it.

@@ -77,16 +77,6 @@ Expected<HloSchedule> ModuleWriter::write() {
   const HloInstruction& root = entry.instructions[static_cast<std::size_t>(entry.root)];
   const std::vector<const HloShape*> shapes = leaves_of(*root.shape);
   std::vector<std::optional<BufferId>> wanted(shapes.size());
-  const auto leaf_at = [](const HloShape& shape, const std::vector<std::int64_t>& index) {
-    std::size_t leaf = 0;
-    const HloShape* at = &shape;
-    for (const std::int64_t element : index) {
-      if (!at->is_tuple() || element < 0 || static_cast<std::size_t>(element) >= at->elements.size()) return std::optional<std::size_t>{};
-      leaf += first_leaf(*at, static_cast<std::size_t>(element));
-      at = &at->elements[static_cast<std::size_t>(element)];
-    }
-    return std::optional{leaf};
-  };
   for (const HloAlias& alias : module_.aliases) {
     const auto out = leaf_at(*root.shape, alias.output);
     if (!out || *out >= wanted.size() || alias.parameter < 0 || static_cast<std::size_t>(alias.parameter) >= arguments.size()) continue;

@@ -9,14 +9,6 @@ namespace podsim {
 
 namespace {
 
-void add_leaves(const HloShape& shape, std::vector<const HloShape*>& leaves) {
-  if (!shape.is_tuple()) {
-    leaves.push_back(&shape);
-    return;
-  }
-  for (const HloShape& element : shape.elements) add_leaves(element, leaves);
-}
-
 std::optional<DType> dtype_of(HloType type) {
   switch (bits_of(type)) {
     case 16: return is_float(type) ? std::optional{DType::bf16} : std::nullopt;
@@ -27,25 +19,6 @@ std::optional<DType> dtype_of(HloType type) {
 }
 
 }  // namespace
-
-std::vector<const HloShape*> leaves_of(const HloShape& shape) {
-  std::vector<const HloShape*> leaves;
-  add_leaves(shape, leaves);
-  return leaves;
-}
-
-std::size_t count_leaves(const HloShape& shape) {
-  if (!shape.is_tuple()) return 1;
-  std::size_t count = 0;
-  for (const HloShape& element : shape.elements) count += count_leaves(element);
-  return count;
-}
-
-std::size_t first_leaf(const HloShape& tuple, std::size_t element) {
-  std::size_t first = 0;
-  for (std::size_t e = 0; e < element; ++e) first += count_leaves(tuple.elements[e]);
-  return first;
-}
 
 HloArrayForm form_of(const HloShape& array) {
   const auto dtype = dtype_of(array.type);

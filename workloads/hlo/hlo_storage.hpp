@@ -1,19 +1,14 @@
-// HLO values as buffers of a program: the arrays of a shape one after the other, their extents as devices store them, and when they are used last.
+// HLO values as buffers of a program: their extents as devices store them, and when they are used last.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "sim/schedule/program_builder.hpp"
+#include "workloads/hlo/hlo_leaves.hpp"
 #include "workloads/hlo/hlo_module.hpp"
 
 namespace podsim {
-
-/// The arrays, tokens and opaques of a shape, in the order in which they stand in it: the leaves of nested tuples.
-std::vector<const HloShape*> leaves_of(const HloShape& shape);
-std::size_t count_leaves(const HloShape& shape);
-/// The first leaf of element `element` of a tuple, among the leaves of the tuple.
-std::size_t first_leaf(const HloShape& tuple, std::size_t element);
 
 /// A buffer that holds an array. Its extents are the dimensions rounded up to the first tile, so that it has as many bytes as on the device. `lengths`
 /// is the data. f16 is kept as bf16, 32-bit integers as s32, all of 8 bytes as c64; others, as whole bytes, as bf16 in one dimension.

@@ -13,11 +13,7 @@ namespace podsim {
 
 namespace {
 
-constexpr std::size_t most_tasks = std::size_t{1} << 22;
-
-void add_unique(Edges& edges, const Edges& more) {
-  edges.insert(edges.end(), more.begin(), more.end());
-}
+void append(Edges& edges, const Edges& more) { edges.insert(edges.end(), more.begin(), more.end()); }
 
 /// Each task once. Edges here are from both halves to both halves.
 void make_unique(Edges& edges) {
@@ -120,16 +116,16 @@ void ProgramWriter::hold(const HloLeaf& leaf, int count) {
 
 Edges ProgramWriter::before(const std::vector<BufferId>& reads, const std::vector<BufferId>& writes) const {
   Edges edges;
-  for (const BufferId buffer : reads) add_unique(edges, uses_[buffer.index()].writers);
+  for (const BufferId buffer : reads) append(edges, uses_[buffer.index()].writers);
   for (const BufferId buffer : writes) {
-    add_unique(edges, uses_[buffer.index()].writers);
-    add_unique(edges, uses_[buffer.index()].readers);
+    append(edges, uses_[buffer.index()].writers);
+    append(edges, uses_[buffer.index()].readers);
   }
   return edges;
 }
 
 TaskId ProgramWriter::task(const std::string& label, Op op, const std::vector<BufferId>& reads, const std::vector<BufferId>& writes, Edges after, bool on_core) {
-  add_unique(after, before(reads, writes));
+  append(after, before(reads, writes));
   make_unique(after);
   const TaskId id = builder_.add(label, std::move(op), std::move(after));
   for (const BufferId buffer : reads) uses_[buffer.index()].readers.push_back(Edge{id});
@@ -272,7 +268,7 @@ Expected<HloValue> ProgramWriter::write(const HloComputation& computation, const
   for (std::size_t p = 0; p < scope.order.size(); ++p) {
     scope.position = static_cast<int>(p);
     const int i = scope.order[p];
-    if (builder_.task_count() > most_tasks) return module_.problem(at(scope, i), fmt::format("expected at most {} tasks", most_tasks));
+    if (builder_.task_count() > most_hlo_tasks) return module_.problem(at(scope, i), fmt::format("expected at most {} tasks", most_hlo_tasks));
     if (auto ok = instruction(scope, i); !ok) return ok.error();
     release(scope);
   }
@@ -387,7 +383,7 @@ Expected<HloValue> ProgramWriter::work(Scope& scope, int i) {
     const auto shapes = leaves_of(*at(scope, what.operands[o]).shape);
     const HloValue from = operand(scope, i, o);
     for (std::size_t leaf = 0; leaf < from.size(); ++leaf) {
-      add_unique(ready, from[leaf].ready);
+      append(ready, from[leaf].ready);
       if (from[leaf].buffer) {
         if (std::find(reads.begin(), reads.end(), *from[leaf].buffer) != reads.end()) continue;
         reads.push_back(*from[leaf].buffer);
@@ -507,107 +503,6 @@ Expected<HloValue> ProgramWriter::move(Scope& scope, int i, bool to_host) {
   if (builder_.buffer(to).extents != like.extents) return work(scope, i);
   task(what.name, Local{LocalKind::from_host, {builder_.whole(host)}, {builder_.whole(to)}, 1, Unit::dma}, {host}, {to}, before({*from.buffer}, {}), false);
   return value;
-}
-
-Expected<HloValue> ProgramWriter::nested(Scope& scope, int i, const HloComputation& callee, const std::vector<int>& operands) {
-  std::vector<HloValue> arguments;
-  std::vector<std::optional<BufferId>> wanted;
-  for (const int from : operands) arguments.push_back(scope.values[static_cast<std::size_t>(from)]);
-  const std::size_t leaves = count_leaves(*at(scope, i).shape);
-  for (std::size_t leaf = 0; leaf < leaves; ++leaf) {
-    const auto hint = scope.hints.find({i, leaf});
-    wanted.push_back(hint == scope.hints.end() ? std::nullopt : std::optional{hint->second});
-  }
-  release(scope);  // the callee may write over what only it needs
-  return write(callee, arguments, wanted);
-}
-
-Expected<HloValue> ProgramWriter::branch(Scope& scope, int i) {
-  const HloInstruction& what = at(scope, i);
-  std::size_t branches = 0;
-  while (called(module_.module(), what, HloRole::branch, branches) != nullptr) ++branches;
-  if (branches == 0 || what.operands.size() != branches + 1) return module_.problem(what, "expected a branch for each operand but the first");
-  std::size_t chosen = 0;
-  if (const auto told = module_.options().counts.branches.find(what.name); told != module_.options().counts.branches.end()) {
-    if (told->second < 0 || static_cast<std::size_t>(told->second) >= branches)
-      return module_.problem(what, fmt::format("expected branch 0 to {}, found {}", branches - 1, told->second));
-    chosen = static_cast<std::size_t>(told->second);
-  } else {
-    const auto longest = longest_branch(module_.module(), module_.costs(), what, branches);
-    if (!longest) return longest.error();
-    chosen = *longest;
-    module_.note(fmt::format("{}: branch {} of {}, the longest", what.name, chosen, branches));
-  }
-  return nested(scope, i, *called(module_.module(), what, HloRole::branch, chosen), {what.operands[chosen + 1]});
-}
-
-Expected<HloValue> ProgramWriter::loop(Scope& scope, int i) {
-  const HloInstruction& what = at(scope, i);
-  const HloComputation* body = called(module_.module(), what, HloRole::body);
-  if (body == nullptr) return module_.problem(what, "expected a body, a computation");
-  const auto trips = trip_count_of(module_.module(), scope.computation, what, module_.options().counts.trip_counts);
-  if (!trips) return trips.error();
-  const std::vector<const HloShape*> shapes = leaves_of(*what.shape);
-  const std::vector<bool> invariant = invariant_leaves(*body);
-  HloValue state = operand(scope, i, 0);
-  std::vector<bool> is_stored;
-  std::vector<std::optional<BufferId>> places(state.size());
-  for (std::size_t leaf = 0; leaf < state.size(); ++leaf) {
-    is_stored.push_back(shapes[leaf]->is_array() && shapes[leaf]->rank() > 0);
-    if (!is_stored.back()) continue;
-    const HloArrayForm form = form_of(*shapes[leaf]);
-    const auto fits = [&](BufferId buffer) { return builder_.buffer(buffer).extents == form.extents && builder_.buffer(buffer).dtype == form.dtype; };
-    const std::optional<BufferId>& given = state[leaf].buffer;
-    const bool in_place = given && fits(*given) && (invariant[leaf] || (dies_here(scope, *given) && holds_[given->index()] == 1));
-    if (in_place) {
-      places[leaf] = given;
-      continue;
-    }
-    if (!given && state[leaf].from.empty() && state[leaf].vector == 0) {  // what is always there
-      places[leaf] = stored(fmt::format("{}.{}", what.name, leaf), state[leaf], *shapes[leaf]).buffer;
-      continue;
-    }
-    Buffer buffer{fmt::format("{}.{}", what.name, leaf), form.extents, form.dtype, Role::scratch, {}, {}};
-    buffer.on_chip = shapes[leaf]->layout.memory_space == HloMemory::vmem;
-    if (const auto hint = scope.hints.find({i, leaf}); hint != scope.hints.end() && fits(hint->second) && dies_here(scope, hint->second))
-      places[leaf] = hint->second;
-    else
-      places[leaf] = add_buffer(std::move(buffer), true);
-  }
-  place(state, shapes, places);
-  HloValue result(state.size());
-  for (std::size_t leaf = 0; leaf < state.size(); ++leaf)
-    if (is_stored[leaf]) result[leaf] = {places[leaf], form_of(*shapes[leaf]).lengths, {}, 0, {}};
-  Edges last;
-  for (std::size_t leaf = 0; leaf < state.size(); ++leaf) add_unique(last, state[leaf].ready);
-  if (in_function_) {  // functions have no calls
-    release(scope);
-    for (std::int64_t trip = 0; trip < trips->count; ++trip) {
-      std::vector<std::optional<BufferId>> wanted(state.size());
-      for (std::size_t leaf = 0; leaf < state.size(); ++leaf)
-        if (!invariant[leaf]) wanted[leaf] = places[leaf];
-      const auto made = write(*body, {result}, wanted);
-      if (!made) return made.error();
-      place(*made, shapes, wanted);
-    }
-    return result;
-  }
-  const auto function = module_.body(*body, called_number(what, HloRole::body), is_stored);
-  if (!function) return function.error();
-  Call call{(*function)->function, {}};
-  std::vector<BufferId> reads, writes;
-  for (std::size_t leaf = 0; leaf < state.size(); ++leaf) {
-    if (!is_stored[leaf]) continue;
-    call.arguments.push_back(*places[leaf]);
-    ((*function)->written[leaf] ? writes : reads).push_back(*places[leaf]);
-  }
-  for (std::int64_t trip = 0; trip < trips->count; ++trip) {
-    if (builder_.task_count() > most_tasks) return module_.problem(what, fmt::format("expected at most {} tasks", most_tasks));
-    last = {Edge{task(fmt::format("{} {}", what.name, trip), call, reads, writes, last, true)}};
-  }
-  for (std::size_t leaf = 0; leaf < state.size(); ++leaf)
-    if (!is_stored[leaf]) result[leaf].ready = last;
-  return result;
 }
 
 }  // namespace podsim

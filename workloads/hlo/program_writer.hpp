@@ -14,6 +14,8 @@
 
 namespace podsim {
 
+inline constexpr std::size_t most_hlo_tasks = std::size_t{1} << 22;
+
 /// One array of a value. It has a buffer, or it is made where it is used: a constant, a scalar, or elementwise work that is fused with its user.
 struct HloLeaf {
   std::optional<BufferId> buffer{};
