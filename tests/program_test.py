@@ -168,7 +168,7 @@ class Signals(ProcessCase):
         ):
             process = self.start(*words, "--threads", "1")
             wait_for(lambda: handles_signals(process))
-            time.sleep(0.05)  # until the libraries are loaded
+            wait_for(lambda: threads_of(process) <= 1)  # a thread of OpenBLAS that has ended is counted for some moments more
             most = 0
             for _ in range(40):
                 most = max(most, threads_of(process))

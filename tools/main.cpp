@@ -30,8 +30,8 @@ bool colours_unwanted() {
 
 int main(int argc, char** argv) {
   podsim::open_missing_standard_files();
-  podsim::interruption::handle_signals();
   podsim::use_one_blas_thread();
+  podsim::interruption::handle_signals();
   podsim::StandardOutput output{STDOUT_FILENO, &podsim::interruption::answering};
   podsim::Console console{output.stream(), std::cerr, isatty(STDERR_FILENO) == 1, podsim::interruption::requested(),
                           &podsim::interruption::announced, terminal_columns(), isatty(STDOUT_FILENO) == 1 && !colours_unwanted()};
