@@ -121,7 +121,7 @@ std::optional<std::size_t> caller_of(const Schedule& schedule, std::size_t funct
 }
 
 Schedule inline_calls(const Schedule& schedule) {
-  Schedule inlined{schedule.name, schedule.mesh, {}, schedule.computes};
+  Schedule inlined{schedule.name, schedule.mesh, {}, schedule.computes, {}, schedule.source};
   for (const Program& program : schedule.programs) inlined.programs.push_back(Inlining{schedule, program}.run());
   return inlined;
 }

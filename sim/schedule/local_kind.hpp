@@ -106,7 +106,7 @@ enum class LocalKind {
   adamw,               // parameters, gradient, m, v -> parameters, m, v
 
   opaque,  // any number of operands of any shapes -> any number of results: an operation of a trace or compiled module whose arithmetic is not known.
-           // `opaque` says what it costs. It cannot be executed numerically
+           // `opaque` says what it costs; Schedule::source may know what it computes, else it cannot be executed numerically
 };
 
 /// The role of a kind for engines, metrics and proofs.

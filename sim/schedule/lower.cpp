@@ -187,7 +187,7 @@ Expected<Schedule> lower(const Schedule& schedule, const CollectiveChooser& choo
 
 Expected<Schedule> lower_with_calls(const Schedule& schedule, const CollectiveChooser& chooser) {
   if (const auto problems = check_shapes(schedule); !problems.empty()) return problems.front();
-  Schedule lowered{schedule.name, schedule.mesh, {}, schedule.computes};
+  Schedule lowered{schedule.name, schedule.mesh, {}, schedule.computes, {}, schedule.source};
   for (const Function& function : schedule.functions) {
     Program body = function.body;
     body.devices = every_device(schedule.mesh);  // of its callers, in whole groups

@@ -21,6 +21,7 @@
 #include "sim/schedule/collective_kind.hpp"
 #include "sim/schedule/local_kind.hpp"
 #include "sim/schedule/reference_program.hpp"
+#include "sim/schedule/source_module.hpp"
 
 namespace podsim {
 
@@ -154,6 +155,7 @@ struct OpaqueCost {
   std::optional<Bytes> bytes{};   // that cross memory; none: every region once
   std::optional<Seconds> time{};  // what it takes, alone on the memory, in place of flops, bytes and software.launch. It draws no more than memory gives in it
   Seconds launch{}, rest{};       // of `time`: its first and last part, in which it draws none of `bytes`
+  int operation = -1;             // its number in Schedule::source, which knows what it computes; -1: nothing does. Not saved
   friend bool operator==(const OpaqueCost&, const OpaqueCost&) = default;
 };
 
@@ -382,9 +384,12 @@ struct Product {
 };
 
 /// The claim of a schedule, which check() verifies: nothing; products (a GEMM; a layer's forward and backward); one collective on regions of
-/// program 0; or a graph of operations on whole arrays.
+/// program 0; a graph of operations on whole arrays; or what Schedule::source computes.
 using Products = std::vector<Product>;
-using Computes = std::variant<std::monostate, Products, Collective, ReferenceProgram>;
+struct SourceResults {
+  friend bool operator==(const SourceResults&, const SourceResults&) = default;
+};
+using Computes = std::variant<std::monostate, Products, Collective, ReferenceProgram, SourceResults>;
 
 struct Schedule {
   std::string name;
@@ -392,6 +397,7 @@ struct Schedule {
   std::vector<Program> programs;
   Computes computes;
   std::vector<Function> functions{};  // that programs call
+  std::shared_ptr<const SourceModule> source{};  // what opaque operations compute, where that is known. Not saved
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 

@@ -521,6 +521,8 @@ class ShapeChecker {
           problem("computes: the extents of a product must be positive, found m={}, n={}, k={}", product.m, product.n, product.k);
     if (const auto* reference = std::get_if<ReferenceProgram>(&schedule_.computes))
       for (const std::string& text : check_reference(*reference, schedule_.mesh)) problem("computes: {}", text);
+    if (std::holds_alternative<SourceResults>(schedule_.computes) && (schedule_.source == nullptr || schedule_.programs.size() != 1))
+      problem("computes: the results of a source need a source and one program");
     const auto* collective = std::get_if<Collective>(&schedule_.computes);
     if (!collective) return;
     if (schedule_.programs.empty()) {

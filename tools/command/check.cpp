@@ -43,6 +43,7 @@ OptionGroup check_options_described() {
                         {"data", data_kinds,
                          "inputs: random|arange|ones; arange counts row-major from 0 over\neach tensor. With arange and ones outputs of at "
                          "most 64 elements\nare printed"},
+                        {"equals", words("TEXT"), "what a module of --hlo computes, as 'C = A @ B': its parameters are the inputs\nand its results the outputs, in order, with --shape, --shard and --out; left\nout: it is compared with its own meaning, in float64"},
                         {"structure-only", flag(), "matching, races and deadlock alone: no numbers, and no claim asked for"},
                         {"edges", flag(), "tell of every edge whether it orders a race, is implied, or is\nproven to be about timing only"}};
   return joined({system_options(false), mesh_devices_option(), problem_options(false), workload_options(), training_options(false), module_options(), own, output_options(table_json)});
@@ -51,8 +52,9 @@ OptionGroup check_options_described() {
 /// As it is checked, with the description of its problem.
 Expected<LoweredProblem> lowered_problem(const Options& options, const RunOptions& how) {
   how.tell("laying out the mesh");
-  const auto asked = problem_of(options, DType::f32, "ideal");
+  auto asked = problem_of(options, DType::f32, "ideal");
   if (!asked) return asked.error();
+  if (auto* module = std::get_if<HloSpec>(&asked->problem)) module->options.values = !options.flag("structure-only");
   const auto posed = pose(asked->system, asked->problem, how);
   if (!posed) return posed.error();
   auto lowered = lower_problem(posed->system, posed->problem, how);

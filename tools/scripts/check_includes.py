@@ -40,7 +40,7 @@ ARROWS = {
     "workloads/tuning": {"workloads", "sim/engine/table"},
     "workloads/msccl": {"algorithms"},
     "workloads/chakra": {"algorithms", "sim/engine"},
-    "workloads/scenario": {"workloads/tuning", "workloads/sharded", "workloads/training", "workloads/hlo", "workloads/msccl", "workloads/chakra"},
+    "workloads/scenario": {"workloads/tuning", "workloads/sharded", "workloads/training", "workloads/hlo", "workloads/hlo_values", "workloads/msccl", "workloads/chakra"},
     "workloads/training": {"workloads"},
     "workloads/hlo": {"workloads"},
     "validation/calibration": {"workloads/scenario"},

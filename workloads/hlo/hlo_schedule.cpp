@@ -19,6 +19,11 @@ void ModuleWriter::opaque(const HloInstruction& instruction, double bytes) {
   opaque_.push_back({instruction.name, target.empty() ? opcode_text(instruction) : target, Bytes{static_cast<std::int64_t>(bytes)}});
 }
 
+int ModuleWriter::add(HloKernel kernel) {
+  kernels_.push_back(std::move(kernel));
+  return static_cast<int>(kernels_.size()) - 1;
+}
+
 Expected<const ModuleWriter::Body*> ModuleWriter::body(const HloComputation& computation, int number, const std::vector<bool>& stored) {
   if (const auto known = bodies_.find(number); known != bodies_.end()) return &known->second;
   const HloInstruction& parameter = computation.instructions[static_cast<std::size_t>(computation.parameters.front())];
@@ -33,7 +38,7 @@ Expected<const ModuleWriter::Body*> ModuleWriter::body(const HloComputation& com
   for (std::size_t leaf = 0; leaf < shapes.size(); ++leaf) {
     made.written.push_back(stored[leaf] && !invariant[leaf]);
     if (!stored[leaf]) continue;
-    const HloArrayForm form = form_of(*shapes[leaf]);
+    const HloArrayForm form = this->form(*shapes[leaf]);
     Buffer buffer{fmt::format("{}.{}", parameter.name, leaf), form.extents, form.dtype, Role::scratch, {}, {}};
     buffer.on_chip = shapes[leaf]->layout.memory_space == HloMemory::vmem;
     state[leaf] = {writer.add_buffer(std::move(buffer), made.written[leaf]), form.lengths, {}, 0, {}};
@@ -51,14 +56,16 @@ Expected<const ModuleWriter::Body*> ModuleWriter::body(const HloComputation& com
 Expected<HloSchedule> ModuleWriter::write() {
   const HloComputation& entry = module_.entry_computation();
   const std::int64_t devices = devices_of(module_);
-  if (devices > 1 && devices != mesh_.devices())
+  if ((devices > 1 || values()) && devices != mesh_.devices())
     return Diagnostic{{module_.file, 1, 1}, fmt::format("expected a mesh of the module's {} devices, found {} ({} devices)", devices, to_text(mesh_), mesh_.devices())};
   ProgramBuilder builder{mesh_, every_device(mesh_)};
   ProgramWriter writer{*this, builder, false};
   const auto shared = [&](std::string name, const HloShape& shape, Role role) {
-    const HloArrayForm form = form_of(shape);
+    const HloArrayForm form = this->form(shape);
     Buffer buffer{name, form.extents, form.dtype, role, name, {}};
     buffer.sharding.resize(form.extents.size());
+    // Values differ on all devices: what is sent to the wrong one shows.
+    for (int axis = 0; values() && axis < static_cast<int>(mesh_.axes().size()); ++axis) buffer.sharding.front().push_back(mesh_.whole(axis));
     buffer.on_chip = shape.layout.memory_space == HloMemory::vmem;
     return buffer;
   };
@@ -68,9 +75,9 @@ Expected<HloSchedule> ModuleWriter::write() {
     const std::vector<const HloShape*> shapes = leaves_of(*given.shape);
     HloValue value(shapes.size());
     for (std::size_t leaf = 0; leaf < shapes.size(); ++leaf) {
-      if (!shapes[leaf]->is_array() || shapes[leaf]->rank() == 0) continue;
+      if (!has_buffer(*shapes[leaf])) continue;
       std::string name = shapes.size() > 1 ? fmt::format("{}.{}", given.name, leaf) : given.name;
-      value[leaf] = {writer.add_buffer(shared(std::move(name), *shapes[leaf], Role::input), false), form_of(*shapes[leaf]).lengths, {}, 0, {}};
+      value[leaf] = {writer.add_buffer(shared(std::move(name), *shapes[leaf], Role::input), false), form(*shapes[leaf]).lengths, {}, 0, {}};
     }
     arguments.push_back(std::move(value));
   }
@@ -78,6 +85,7 @@ Expected<HloSchedule> ModuleWriter::write() {
   const std::vector<const HloShape*> shapes = leaves_of(*root.shape);
   std::vector<std::optional<BufferId>> wanted(shapes.size());
   for (const HloAlias& alias : module_.aliases) {
+    if (values()) break;  // results are compared, inputs are not
     const auto out = leaf_at(*root.shape, alias.output);
     if (!out || *out >= wanted.size() || alias.parameter < 0 || static_cast<std::size_t>(alias.parameter) >= arguments.size()) continue;
     const HloInstruction& parameter = entry.instructions[static_cast<std::size_t>(entry.parameters[static_cast<std::size_t>(alias.parameter)])];
@@ -88,13 +96,14 @@ Expected<HloSchedule> ModuleWriter::write() {
     writer.donate(*given[*in].buffer);
   }
   for (std::size_t leaf = 0; leaf < shapes.size(); ++leaf)
-    if (!wanted[leaf] && shapes[leaf]->is_array() && shapes[leaf]->rank() > 0) wanted[leaf] = writer.add_buffer(shared(fmt::format("result {}", leaf), *shapes[leaf], Role::output), true);
+    if (!wanted[leaf] && has_buffer(*shapes[leaf])) wanted[leaf] = writer.add_buffer(shared(fmt::format("result {}", leaf), *shapes[leaf], Role::output), true);
   const auto result = writer.write(entry, arguments, wanted);
   if (!result) return result.error();
   writer.place(*result, shapes, wanted);
   HloSchedule made;
   made.schedule = {module_.name, mesh_, {std::move(builder).finish()}, {}, std::move(functions_)};
   made.instructions = instructions_of(module_);
+  made.kernels = std::move(kernels_);
   made.opaque = std::move(opaque_);
   if (!waiting_.empty())
     note(fmt::format("of {} all-reduces only the own block is used, of {} first: {}", waiting_.size(), *waiting_.begin(),

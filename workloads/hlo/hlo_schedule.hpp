@@ -25,6 +25,9 @@ struct HloScheduleOptions {
   HloRates rates{};
   bool rewrite_reduce_scatter = false;  // an all-reduce of which only the own block is used
   HloCountOptions counts{};  // not tolerant
+  /// Every value has a buffer of its dimensions, and opaque tasks say what they compute (HloKernel): what numbers need. Without tiles and fusion of
+  /// elementwise work, so not for timing; the order, what is sent and what is updated in place are the same.
+  bool values = false;
   std::optional<double> clock_hz{};  // instructions take their estimated_cycles, where the compiler tells them
 };
 
@@ -35,8 +38,27 @@ struct HloOpaque {
   friend bool operator==(const HloOpaque&, const HloOpaque&) = default;
 };
 
+/// What an opaque task computes, in a schedule with values.
+struct HloKernel {
+  enum class Kind {
+    instruction,  // the results of an instruction that communicates nothing
+    zeros,        // of a permute, for devices that nobody sends to
+    is_true,      // nothing: asserts that a computation is true (the condition of a loop that goes on), that it is not, or is branch number `branch`
+    is_false,
+    is_branch,
+  };
+  Kind kind = Kind::instruction;
+  int computation = 0;           // where the instruction stands, in HloModule::computations
+  HloInstruction instruction{};  // asynchronous ones as a whole; of conditions a call of the computation
+  std::vector<std::vector<int>> operands{};  // of each operand, by leaf: the region that is read; `none`: it has no values
+  std::vector<int> results{};                // by leaf: the region that is written
+  std::int64_t branch = 0;
+  static constexpr int none = -1;
+};
+
 struct HloSchedule {
   Schedule schedule;
+  std::vector<HloKernel> kernels{};  // by OpaqueCost::operation
   std::size_t instructions = 0;  // of the module
   std::vector<HloOpaque> opaque{};
   std::vector<std::string> notes{};  // what was assumed: branches, reduce-scatters in waiting

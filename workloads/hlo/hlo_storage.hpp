@@ -19,6 +19,8 @@ struct HloArrayForm {
   friend bool operator==(const HloArrayForm&, const HloArrayForm&) = default;
 };
 HloArrayForm form_of(const HloShape& array);
+/// The same for values: as many elements as the array has, bf16 for 16-bit floats, f32 for others, s32 for integers and pred.
+HloArrayForm form_of_values(const HloShape& array);
 Region region_of(BufferId buffer, const std::vector<std::int64_t>& lengths);
 
 /// When each leaf of each instruction is used last: a position in `order`, which lists the instructions of the computation. A get-tuple-element uses only

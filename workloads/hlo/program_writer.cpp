@@ -21,6 +21,32 @@ void make_unique(Edges& edges) {
   edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
 }
 
+/// Where the rows of a matrix end whose contracted dimensions are its last ones, in order, or its first ones; 0: they are neither.
+int split_at(const std::vector<std::int64_t>& contracted, std::size_t rank, bool& are_first) {
+  const auto count = contracted.size();
+  const auto from = [&](std::size_t first) {
+    for (std::size_t i = 0; i < count; ++i)
+      if (contracted[i] != static_cast<std::int64_t>(first + i)) return false;
+    return true;
+  };
+  if (count == 0 || count >= rank) return 0;
+  are_first = from(0);
+  if (are_first) return static_cast<int>(count);
+  return from(rank - count) ? static_cast<int>(rank - count) : 0;
+}
+
+/// A dot without batch dimensions.
+std::optional<Matmul> matmul_of(const HloAttributes& dot, Region left, Region right, Region out) {
+  bool left_first = false, right_first = false;
+  const int left_split = split_at(dot.lhs_contracting, left.dims.size(), left_first), right_split = split_at(dot.rhs_contracting, right.dims.size(), right_first);
+  if (left_split == 0 || right_split == 0) return std::nullopt;
+  Matmul matmul{std::move(left), std::move(right), std::move(out)};
+  matmul.left_split = left_split, matmul.right_split = right_split;
+  matmul.transpose_left = left_first, matmul.transpose_right = !right_first;
+  matmul.out_split = static_cast<int>(matmul.left.dims.size() - dot.lhs_contracting.size());
+  return matmul;
+}
+
 /// The instruction and leaf that a leaf of a result is, behind what passes values on; `loops` are those on the way.
 std::pair<int, std::size_t> origin_of(const HloComputation& computation, int i, std::size_t leaf, std::vector<std::pair<int, std::size_t>>& loops) {
   while (true) {
@@ -170,7 +196,7 @@ void ProgramWriter::place(const HloValue& value, const std::vector<const HloShap
     Region to = region_of(copy.to, {});
     for (const Range& range : copy.from.dims) to.dims.push_back(all(range.length));
     const Buffer& buffer = builder_.buffer(copy.to);
-    if (to.dims.size() != buffer.extents.size()) to = builder_.whole(copy.to);
+    if (to.dims.size() != buffer.extents.size() || module_.values()) to = builder_.whole(copy.to);
     task("place " + buffer.name, Local{LocalKind::alias, {copy.from}, {to}, 1, Unit::dma}, {copy.from.buffer}, {copy.to}, {}, false);
   }
 }
@@ -194,8 +220,8 @@ HloValue ProgramWriter::allocate(Scope& scope, int i, const HloShape& shape) {
   const std::vector<const HloShape*> leaves = leaves_of(shape);
   for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
     HloLeaf& to = value.emplace_back();
-    if (!leaves[leaf]->is_array() || leaves[leaf]->rank() == 0) continue;
-    const HloArrayForm form = form_of(*leaves[leaf]);
+    if (!module_.has_buffer(*leaves[leaf])) continue;
+    const HloArrayForm form = module_.form(*leaves[leaf]);
     to.lengths = form.lengths;
     const auto fits = [&](BufferId buffer) { return builder_.buffer(buffer).extents == form.extents && builder_.buffer(buffer).dtype == form.dtype; };
     const auto taken = [&](BufferId buffer) { return std::any_of(value.begin(), value.end() - 1, [&](const HloLeaf& other) { return other.buffer == buffer; }); };
@@ -224,9 +250,13 @@ void ProgramWriter::release(Scope& scope) {
 }
 
 HloLeaf ProgramWriter::stored(const std::string& label, HloLeaf leaf, const HloShape& shape) {
-  if (leaf.buffer) return leaf;
-  const HloArrayForm form = form_of(shape);
+  const HloArrayForm form = module_.form(shape);
+  if (leaf.buffer && (!module_.values() || leaf.lengths == form.lengths)) return leaf;
   const BufferId buffer = add_buffer({label, form.extents, form.dtype, Role::scratch, {}, {}}, true);
+  if (leaf.buffer) {  // a reshaped one
+    task(label, Local{LocalKind::alias, {region_of(*leaf.buffer, leaf.lengths)}, {region_of(buffer, form.lengths)}, 1, Unit::dma}, {*leaf.buffer}, {buffer}, {}, false);
+    return {buffer, form.lengths, {}, 0, {}};
+  }
   Local local{LocalKind::opaque, {}, {region_of(buffer, form.lengths)}};
   double bytes = static_cast<double>(device_bytes_in(shape, HloMemory::hbm).count());
   std::vector<BufferId> reads;
@@ -302,11 +332,11 @@ Expected<HloValue> ProgramWriter::made(Scope& scope, int i) {
   if (const auto taken = scope.slices.find(i); taken != scope.slices.end()) return taken->second;
   switch (what.opcode) {
     case HloOpcode::parameter: return scope.arguments[static_cast<std::size_t>(what.number)];
+    case HloOpcode::after_all: return nothing();
     case HloOpcode::constant:
     case HloOpcode::partition_id:
     case HloOpcode::replica_id:
-    case HloOpcode::after_all:
-    case HloOpcode::get_dimension_size: return nothing();
+    case HloOpcode::get_dimension_size: return module_.values() ? work(scope, i) : nothing();
     case HloOpcode::tuple: {
       HloValue value;
       for (std::size_t o = 0; o < what.operands.size(); ++o)
@@ -318,8 +348,10 @@ Expected<HloValue> ProgramWriter::made(Scope& scope, int i) {
       const auto first = static_cast<std::ptrdiff_t>(first_leaf(*at(scope, what.operands.front()).shape, static_cast<std::size_t>(what.number)));
       return HloValue(tuple.begin() + first, tuple.begin() + first + static_cast<std::ptrdiff_t>(count_leaves(*what.shape)));
     }
-    case HloOpcode::bitcast:
     case HloOpcode::bitcast_convert:
+    case HloOpcode::bitcast:
+      if (module_.values()) return work(scope, i);  // a layout may make it a transpose
+      return operand(scope, i, 0);
     case HloOpcode::reshape:
     case HloOpcode::opt_barrier:
     case HloOpcode::add_dependency:
@@ -336,6 +368,7 @@ Expected<HloValue> ProgramWriter::made(Scope& scope, int i) {
     case HloOpcode::infeed:
     case HloOpcode::outfeed: return module_.problem(what, opcode_text(what) + " is not simulated: its other end is not in the module");
     case HloOpcode::custom_call: {
+      if (module_.values()) return work(scope, i);
       const HloCustomCall known = custom_call_of(scope.computation, what, module_.options().counts.custom_calls);
       if (known.kind == HloCustomCall::Kind::to_host || known.kind == HloCustomCall::Kind::to_device) return move(scope, i, known.kind == HloCustomCall::Kind::to_host);
       if (known.kind != HloCustomCall::Kind::free || what.operands.empty()) return work(scope, i);
@@ -372,6 +405,7 @@ bool ProgramWriter::is_fused(const Scope& scope, int i) const {
 
 Expected<HloValue> ProgramWriter::work(Scope& scope, int i) {
   const HloInstruction& what = at(scope, i);
+  if (module_.values()) return execute(scope, i, what, i, true, {});
   auto found = module_.costs().of(scope.computation, i);
   if (!found) return found.error();
   HloTaskCost cost = *found;
@@ -450,8 +484,13 @@ std::optional<Matmul> ProgramWriter::product(const Scope& scope, int i, const Hl
   if (!product || product->batch != 1 || !left.front().buffer || !right.front().buffer || left.front().buffer == out.buffer || right.front().buffer == out.buffer) return std::nullopt;
   const auto dtype = [&](const HloLeaf& leaf) { return builder_.buffer(*leaf.buffer).dtype; };
   if (!is_real(dtype(out)) || dtype(left.front()) != dtype(out) || dtype(right.front()) != dtype(out)) return std::nullopt;
-  const auto is_written = [&](int operand) { return form_of(*at(scope, operand).shape).as_written; };
+  const auto is_written = [&](int operand) { return module_.form(*at(scope, operand).shape).as_written; };
   if (!is_written(what.operands[0]) || !is_written(what.operands[1]) || !is_written(i)) return std::nullopt;
+  if (module_.values()) {
+    const auto dims = [&](const HloLeaf& leaf, int instruction) { return leaf.lengths == module_.form(*at(scope, instruction).shape).lengths; };
+    if (what.opcode != HloOpcode::dot || !dims(left.front(), what.operands[0]) || !dims(right.front(), what.operands[1])) return std::nullopt;
+    return matmul_of(*what.attributes, region_of(*left.front().buffer, left.front().lengths), region_of(*right.front().buffer, right.front().lengths), region_of(*out.buffer, out.lengths));
+  }
   // How many first dimensions have `rows` elements and the others `columns`.
   const auto split = [](const std::vector<std::int64_t>& lengths, std::int64_t rows, std::int64_t columns) -> std::optional<int> {
     std::int64_t before = 1, all_of = 1;

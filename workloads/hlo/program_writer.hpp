@@ -51,6 +51,13 @@ class ModuleWriter {
   /// An all-reduce of which only the own block is used.
   void wait_for_rewrite(const std::string& name) { waiting_.insert(name); }
   void opaque(const HloInstruction& instruction, double bytes);
+  [[nodiscard]] bool values() const { return options_.values; }
+  /// The buffer of an array.
+  [[nodiscard]] HloArrayForm form(const HloShape& array) const { return values() ? form_of_values(array) : form_of(array); }
+  [[nodiscard]] bool has_buffer(const HloShape& shape) const { return shape.is_array() && (values() || shape.rank() > 0); }
+  /// Its number.
+  int add(HloKernel kernel);
+  [[nodiscard]] int number_of(const HloComputation& computation) const { return static_cast<int>(&computation - module_.computations.data()); }
   [[nodiscard]] Diagnostic problem(const HloInstruction& at, std::string message) const { return {module_.where(at), at.name + ": " + std::move(message)}; }
 
  private:
@@ -60,6 +67,7 @@ class ModuleWriter {
   HloTaskCosts costs_;
   std::vector<Function> functions_;
   std::map<int, Body> bodies_;  // by computation
+  std::vector<HloKernel> kernels_;
   std::vector<HloOpaque> opaque_;
   std::vector<std::string> notes_;
   std::set<std::string> waiting_;
@@ -107,12 +115,32 @@ class ProgramWriter {
   std::optional<Matmul> product(const Scope& scope, int i, const HloLeaf& out) const;
   [[nodiscard]] bool is_fused(const Scope& scope, int i) const;
 
+  // With values.
+  /// An instruction as a task: a Matmul where it is one, else an operation. Its results belong to instruction `result_of`, with the shape of that one.
+  HloValue execute(Scope& scope, int i, HloInstruction instruction, int result_of, bool on_core, const Edges& after);
+  /// Asserts that a conditional takes a branch; that a loop with this state goes on, or does not.
+  void expect_branch(const Scope& scope, int i, std::int64_t branch);
+  void expect_condition(const Scope& scope, int i, bool is_true, const HloValue& state);
+  void expect(const Scope& scope, HloKernel::Kind kind, HloInstruction instruction, const HloValue& operand, std::int64_t branch);
+  /// What an operation reads: the regions of its operands, each buffer once.
+  struct OperationReads {
+    std::vector<BufferId> buffers;
+    std::vector<Region> regions;
+    std::vector<std::vector<int>> operands;
+  };
+  OperationReads reads_of(const std::vector<HloValue>& operands) const;
+  void make_zeros(const HloInstruction& at, const Region& out);
+  /// Whether a fusion around a collective does no more than it, and takes the own part.
+  [[nodiscard]] bool is_collective_alone(const HloInstruction& fusion) const;
+
   // Collectives.
   /// Writes the collective of instruction `i`, whose groups and pairs are in `attributes`. The result belongs to instruction `result_of`.
   Expected<HloValue> collective(Scope& scope, int i, const HloInstruction& attributes, int result_of, const HloShape& result, Edges& ended);
   Expected<HloValue> fused_collective(Scope& scope, int i, const HloInstruction& inside, Edges& ended);
   Expected<HloValue> own_block(Scope& scope, int i, int slice);
   Expected<std::vector<AxisView>> groups(const HloInstruction& collective) const;
+  /// Whether it reduces by sums of floating-point numbers.
+  [[nodiscard]] bool adds(const HloInstruction& collective) const;
   /// One Collective between regions; several as one where they are all-reduces, all-gathers or reduce-scatters of one dtype.
   Expected<Edges> exchange(const HloInstruction& at, CollectiveKind kind, const std::vector<AxisView>& axes, const std::vector<Region>& in, const std::vector<Region>& out, int dim, const Edges& after);
   Expected<Edges> permute(const HloInstruction& at, const std::vector<SourceTarget>& pairs, const Region& in, const Region& out, const Edges& after);

@@ -42,6 +42,14 @@ int dividing(const Region& region, int wanted, std::int64_t parts) {
 
 }  // namespace
 
+bool ProgramWriter::adds(const HloInstruction& collective) const {
+  const HloComputation* sum = called(module_.module(), collective, HloRole::to_apply);
+  if (sum == nullptr) return false;
+  const HloInstruction& root = sum->instructions[static_cast<std::size_t>(sum->root)];
+  const auto is_parameter = [&](int operand) { return sum->instructions[static_cast<std::size_t>(operand)].opcode == HloOpcode::parameter; };
+  return root.opcode == HloOpcode::add && std::all_of(root.operands.begin(), root.operands.end(), is_parameter) && is_float(root.shape->type);
+}
+
 Expected<std::vector<AxisView>> ProgramWriter::groups(const HloInstruction& collective) const {
   const HloModule& module = module_.module();
   const HloAttributes& attributes = *collective.attributes;
@@ -76,7 +84,9 @@ Expected<Edges> ProgramWriter::exchange(const HloInstruction& at, CollectiveKind
     return Edges{Edge{task(label, std::move(op), {from.buffer}, {to.buffer}, waits, false)}};
   };
   const bool alike = std::all_of(in.begin(), in.end(), [&](const Region& region) { return dtype(region) == dtype(in.front()); });
-  const bool combines = in.size() > 1 && alike && (kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_to_all);
+  // Of one array made of several, the blocks of a gather or scatter would be parts of all: the same time, other values.
+  const bool is_divided = kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter;
+  const bool combines = in.size() > 1 && alike && (kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_to_all || (is_divided && !module_.values()));
   if (!combines) {
     Edges ended;
     for (std::size_t r = 0; r < in.size(); ++r) {
@@ -117,6 +127,10 @@ Expected<Edges> ProgramWriter::exchange(const HloInstruction& at, CollectiveKind
 Expected<Edges> ProgramWriter::permute(const HloInstruction& at, const std::vector<SourceTarget>& pairs, const Region& in, const Region& out, const Edges& after) {
   const Mesh& mesh = module_.mesh();
   if (elements_of(in) != elements_of(out)) return module_.problem(at, fmt::format("expected a result of {} elements, found {}", elements_of(in), elements_of(out)));
+  if (module_.values()) {
+    if (static_cast<int>(pairs.size()) < mesh.devices()) make_zeros(at, out);
+    if (std::any_of(pairs.begin(), pairs.end(), [](const SourceTarget& pair) { return pair.first == pair.second; })) return module_.problem(at, "a device that sends to itself is not executed");
+  }
   const auto shift = shift_of(pairs, mesh);
   if (shift && shift->fixed.empty() && shift->wraps && mesh.wraps(mesh.whole(shift->axis)))
     return Edges{Edge{task(at.name, Shift{mesh.whole(shift->axis), Affine{{}, shift->by, 0}, in, out, Combine::replace, {}}, {in.buffer}, {out.buffer}, after, false)}};
@@ -153,7 +167,7 @@ Expected<HloValue> ProgramWriter::collective(Scope& scope, int i, const HloInstr
   for (std::size_t leaf = 0; leaf < value.size(); ++leaf) {
     if (!shapes[leaf]->is_array()) continue;
     if (!value[leaf].buffer) {  // scalars are sent, too
-      const HloArrayForm form = form_of(*shapes[leaf]);
+      const HloArrayForm form = module_.form(*shapes[leaf]);
       value[leaf] = {add_buffer({what.name, form.extents, form.dtype, Role::scratch, {}, {}}, true), form.lengths, {}, 0, {}};
     }
     out.push_back(region_of(*value[leaf].buffer, value[leaf].lengths));
@@ -178,9 +192,15 @@ Expected<HloValue> ProgramWriter::collective(Scope& scope, int i, const HloInstr
     return value;
   }
   const std::vector<std::int64_t>& dims = attributes.attributes->dimensions;
-  const int dim = dims.empty() ? 0 : static_cast<int>(dims.front());
-  // A fused all-reduce of which each device keeps its part.
-  if (*kind == CollectiveKind::all_reduce && elements_of(in.front()) == elements_of(out.front()) * parts) kind = CollectiveKind::reduce_scatter;
+  int dim = dims.empty() ? 0 : static_cast<int>(dims.front());
+  if (module_.values() && attributes.opcode != HloOpcode::all_gather && attributes.opcode != HloOpcode::all_to_all && attributes.opcode != HloOpcode::collective_broadcast && !adds(attributes))
+    return module_.problem(what, std::string{name_of(attributes.opcode)} + " of other than sums is not executed");
+  // A fused all-reduce of which each device keeps its part: along the dimension that differs.
+  if (*kind == CollectiveKind::all_reduce && elements_of(in.front()) == elements_of(out.front()) * parts) {
+    kind = CollectiveKind::reduce_scatter;
+    const std::vector<Range>&from = in.front().dims, &to = out.front().dims;
+    while (from.size() == to.size() && dim + 1 < static_cast<int>(from.size()) && from[static_cast<std::size_t>(dim)].length == to[static_cast<std::size_t>(dim)].length) ++dim;
+  }
   auto edges = exchange(what, *kind, *axes, in, out, dim, after);
   if (!edges) return edges.error();
   ended = *std::move(edges);
@@ -190,6 +210,7 @@ Expected<HloValue> ProgramWriter::collective(Scope& scope, int i, const HloInstr
 Expected<HloValue> ProgramWriter::fused_collective(Scope& scope, int i, const HloInstruction& inside, Edges& ended) {
   const HloInstruction& what = at(scope, i);
   const bool is_plain = what.operands.size() == 1 && what.shape->is_array() && at(scope, what.operands.front()).shape->is_array();
+  if (module_.values() && !(is_plain && is_collective_alone(what))) return module_.problem(what, "work and communication in one fusion are not executed");
   if (is_plain) return collective(scope, i, inside, i, *what.shape, ended);
   // Work and communication in one: the work, then the exchange of as much as its result has, or as its largest operand.
   auto made = work(scope, i);
@@ -200,7 +221,7 @@ Expected<HloValue> ProgramWriter::fused_collective(Scope& scope, int i, const Hl
   const auto kind = kind_of(inside.opcode);
   if (!kind || parts == 1) return made;
   const auto shapes = leaves_of(*inside.shape);
-  const HloArrayForm form = form_of(*shapes.front());
+  const HloArrayForm form = module_.form(*shapes.front());
   std::vector<std::int64_t> from = form.lengths;
   const auto dims = inside.attributes->dimensions;
   const auto dim = dims.empty() ? std::size_t{0} : static_cast<std::size_t>(dims.front());
@@ -245,6 +266,17 @@ Expected<HloValue> ProgramWriter::start(Scope& scope, int i) {
     pending.value = *std::move(value);
   } else if (what.opcode == HloOpcode::send || what.opcode == HloOpcode::recv) {
     return module_.problem(what, opcode_text(what) + " is not simulated: its other end is not in the module");
+  } else if (module_.values()) {
+    Edges after;
+    if (last_core_) after.push_back(Edge{*last_core_});
+    HloInstruction whole = what;
+    whole.phase = HloPhase::whole;
+    whole.shape = at(scope, done).shape;
+    if (whole.opcode == HloOpcode::async) {
+      whole.opcode = HloOpcode::call;
+      for (HloCall& call : whole.calls) call.role = HloRole::to_apply;
+    }
+    pending.value = execute(scope, i, std::move(whole), done, false, after);
   } else {
     // A copy or other work beside the core: what it reads and writes in HBM.
     double bytes = 0;

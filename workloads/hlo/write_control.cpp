@@ -34,6 +34,7 @@ Expected<HloValue> ProgramWriter::branch(Scope& scope, int i) {
     chosen = *longest;
     module_.note(fmt::format("{}: branch {} of {}, the longest", what.name, chosen, branches));
   }
+  if (module_.values()) expect_branch(scope, i, static_cast<std::int64_t>(chosen));
   return nested(scope, i, *called(module_.module(), what, HloRole::branch, chosen), {what.operands[chosen + 1]});
 }
 
@@ -49,9 +50,9 @@ Expected<HloValue> ProgramWriter::loop(Scope& scope, int i) {
   std::vector<bool> is_stored;
   std::vector<std::optional<BufferId>> places(state.size());
   for (std::size_t leaf = 0; leaf < state.size(); ++leaf) {
-    is_stored.push_back(shapes[leaf]->is_array() && shapes[leaf]->rank() > 0);
+    is_stored.push_back(module_.has_buffer(*shapes[leaf]));
     if (!is_stored.back()) continue;
-    const HloArrayForm form = form_of(*shapes[leaf]);
+    const HloArrayForm form = module_.form(*shapes[leaf]);
     const auto fits = [&](BufferId buffer) { return builder_.buffer(buffer).extents == form.extents && builder_.buffer(buffer).dtype == form.dtype; };
     const std::optional<BufferId>& given = state[leaf].buffer;
     const bool in_place = given && fits(*given) && (invariant[leaf] || (dies_here(scope, *given) && holds_[given->index()] == 1));
@@ -73,19 +74,24 @@ Expected<HloValue> ProgramWriter::loop(Scope& scope, int i) {
   place(state, shapes, places);
   HloValue result(state.size());
   for (std::size_t leaf = 0; leaf < state.size(); ++leaf)
-    if (is_stored[leaf]) result[leaf] = {places[leaf], form_of(*shapes[leaf]).lengths, {}, 0, {}};
+    if (is_stored[leaf]) result[leaf] = {places[leaf], module_.form(*shapes[leaf]).lengths, {}, 0, {}};
   Edges last;
   for (std::size_t leaf = 0; leaf < state.size(); ++leaf) last.insert(last.end(), state[leaf].ready.begin(), state[leaf].ready.end());
+  const auto expect_it_goes_on = [&](bool is_true) {
+    if (module_.values()) expect_condition(scope, i, is_true, result);
+  };
   if (in_function_) {  // functions have no calls
     release(scope);
     for (std::int64_t trip = 0; trip < trips->count; ++trip) {
       std::vector<std::optional<BufferId>> wanted(state.size());
       for (std::size_t leaf = 0; leaf < state.size(); ++leaf)
         if (!invariant[leaf]) wanted[leaf] = places[leaf];
+      expect_it_goes_on(true);
       const auto made = write(*body, {result}, wanted);
       if (!made) return made.error();
       place(*made, shapes, wanted);
     }
+    expect_it_goes_on(false);
     return result;
   }
   const auto function = module_.body(*body, called_number(what, HloRole::body), is_stored);
@@ -99,8 +105,10 @@ Expected<HloValue> ProgramWriter::loop(Scope& scope, int i) {
   }
   for (std::int64_t trip = 0; trip < trips->count; ++trip) {
     if (builder_.task_count() > most_hlo_tasks) return module_.problem(what, fmt::format("expected at most {} tasks", most_hlo_tasks));
+    expect_it_goes_on(true);
     last = {Edge{task(fmt::format("{} {}", what.name, trip), call, reads, writes, last, true)}};
   }
+  expect_it_goes_on(false);
   for (std::size_t leaf = 0; leaf < state.size(); ++leaf)
     if (!is_stored[leaf]) result[leaf].ready = last;
   return result;

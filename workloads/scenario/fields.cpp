@@ -12,7 +12,7 @@ namespace podsim {
 std::span<const FieldKind> scenario_fields() {
   using enum FieldKind::Part;
   using enum FieldKind::Form;
-  static constexpr std::array<FieldKind, 86> fields{{
+  static constexpr std::array<FieldKind, 87> fields{{
       {"machine", system, text},
       {"set", system, texts},
       {"precision", system, text},
@@ -38,6 +38,7 @@ std::span<const FieldKind> scenario_fields() {
       {"chakra_groups", problem, text},
       {"chakra_cost", problem, text, "recorded"},
       {"hlo", problem, text},
+      {"equals", problem, texts},
       {"hlo_cost", problem, text, "model"},
       {"clock", problem, text},
       {"hlo_schedule", problem, text, "overlap"},

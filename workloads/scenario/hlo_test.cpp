@@ -19,7 +19,7 @@ using testing::system_with;
 HloSpec spec_of(const std::string& text, HloScheduleOptions options = {}) {
   auto module = parse_hlo(text, "m");
   EXPECT_TRUE(module) << to_text(module.error());
-  return {std::make_shared<const HloModule>(module ? *std::move(module) : HloModule{}), std::move(options), {}};
+  return {std::make_shared<const HloModule>(module ? *std::move(module) : HloModule{}), std::move(options), {}, {}};
 }
 
 podsim::Run run_of(const System& system, const HloSpec& spec, const RunOptions& options = {}) {

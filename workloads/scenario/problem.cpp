@@ -8,6 +8,7 @@
 #include <set>
 
 #include "sim/base/blame.hpp"
+#include "workloads/hlo_values/module_source.hpp"
 #include "workloads/scenario/cut_bound.hpp"
 #include "workloads/sharded/write.hpp"
 
@@ -118,12 +119,57 @@ Expected<Problem> make(const System& system, const PlannedTraining& planned) {
   return Problem{std::move(made->schedule), {planned.collectives, {}}, std::move(summary)};
 }
 
+/// Makes the inputs and outputs of a module's schedule those of a program, in order, and its claim what that computes.
+Status name_tensors(Schedule& schedule, const ShardedProgram& program) {
+  std::vector<int> inputs;
+  for (std::size_t i = 0; i < program.operations.size(); ++i)
+    if (program.operations[i].op == ArrayOp::input) inputs.push_back(static_cast<int>(i));
+  const auto bind = [&](Role role, const std::vector<int>& operations, std::string_view what) -> Status {
+    std::vector<Buffer*> buffers;
+    for (Buffer& buffer : schedule.programs.front().buffers)
+      if (buffer.role == role) buffers.push_back(&buffer);
+    if (buffers.size() != operations.size()) return Diagnostic{of_field("equals"), fmt::format("expected as many {} as the module has arrays of them, {}; found {}", what, buffers.size(), operations.size())};
+    for (std::size_t b = 0; b < buffers.size(); ++b) {
+      const Operation& array = program.operations[static_cast<std::size_t>(operations[b])];
+      Sharding sharding = array.sharding.value_or(Sharding{});
+      if (const auto out = program.out.find(operations[b]); out != program.out.end()) sharding = out->second;
+      if (sharding.dims.size() < array.extents.size()) sharding.dims.resize(array.extents.size());
+      Extents block = block_extents(array.extents, sharding, schedule.mesh);
+      if (block.empty()) block = {1};
+      Buffer& buffer = *buffers[b];
+      if (block != buffer.extents)
+        return Diagnostic{of_field("equals"), fmt::format("expected a block of {} with the dimensions of {}, {}; found {}", array.name, buffer.name, fmt::join(buffer.extents, "x"), fmt::join(block, "x"))};
+      buffer.tensor = array.name;
+      buffer.sharding.assign(buffer.extents.size(), {});
+      for (std::size_t d = 0; d < sharding.dims.size(); ++d)
+        for (const int axis : sharding.dims[d]) buffer.sharding[d].push_back(schedule.mesh.whole(axis));
+      if (role == Role::output)
+        for (const int axis : sharding.unreduced) buffer.unreduced.push_back(schedule.mesh.whole(axis));
+    }
+    return success();
+  };
+  if (Status bound = bind(Role::input, inputs, "inputs"); !bound) return bound;
+  if (Status bound = bind(Role::output, program.outputs, "results"); !bound) return bound;
+  schedule.computes = reference_of(program);
+  return success();
+}
+
 Expected<Problem> make(const System& system, const HloSpec& spec) {
   HloScheduleOptions options = spec.options;
   const Machine& machine = system.machine;
   options.rates = {peak_of(machine, DType::bf16).count() * machine.chip.matmul_efficiency, machine.chip.hbm_bandwidth.count(), machine.link.front().bandwidth.count()};
+  if (spec.equals && !options.values) return Diagnostic{of_field("equals"), "belongs to a check on numbers"};
   auto made = hlo_schedule(*spec.module, system.mesh, options);
   if (!made) return made.error();
+  if (options.values) {
+    made->schedule.source = module_source(spec.module, std::move(made->kernels));
+    made->schedule.computes = SourceResults{};
+  }
+  if (spec.equals) {
+    const auto program = read_program(*spec.equals, system.mesh);
+    if (!program) return program.error();
+    if (Status named = name_tensors(made->schedule, *program); !named) return named.error();
+  }
   ProblemSummary summary;
   summary.algorithm = spec.module->is_scheduled ? "as compiled" : spec.options.order == HloScheduleOptions::Order::text ? "in text order" : "overlapped";
   summary.hlo = std::make_shared<const HloRunSummary>(HloRunSummary{spec.module->name, made->instructions, spec.module->is_scheduled, std::move(made->opaque), std::move(made->notes), peak_memory_of(*spec.module)});

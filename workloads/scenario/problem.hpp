@@ -113,8 +113,9 @@ struct PlannedProgram {
 /// A compiled module, in its own order.
 struct HloSpec {
   std::shared_ptr<const HloModule> module;
-  HloScheduleOptions options{};
+  HloScheduleOptions options{};  // with values: for a check on numbers
   CollectivePolicy collectives{std::string{by_dimension_name}, {}};
+  std::optional<ProgramText> equals{};  // what it should compute: its parameters are the inputs, its results the outputs, in order. Of schedules with values
 };
 
 /// Anything that can be simulated on a system.

@@ -106,6 +106,9 @@ Expected<HloSpec> read_hlo_problem(const Fields& fields) {
     if (!policy) return policy.error();
     spec.collectives = *policy;
   }
+  spec.equals = read_equals(fields);
+  for (const char* name : {"shape", "shard", "out"})
+    if (fields.has(name) && !spec.equals) return Diagnostic{fields.where(name), "belongs to `equals`"};
   auto module = read_hlo_file(fields.text("hlo"));
   if (!module) return fields.of_named_file("hlo", module.error());
   if (module->is_scheduled && fields.has("hlo_schedule"))

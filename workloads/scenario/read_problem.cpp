@@ -24,13 +24,13 @@ struct Owner {
   std::string_view field;
   std::array<std::string_view, 5> problems;
 };
-constexpr std::array<Owner, 55> owners{{
+constexpr std::array<Owner, 56> owners{{
     {"axis", {"collective"}},
     {"bytes", {"collective", "msccl"}},
     {"dtype", {"collective", "msccl", "program"}},
-    {"shape", {"program"}},
-    {"shard", {"program"}},
-    {"out", {"program"}},
+    {"shape", {"program", "hlo"}},
+    {"shard", {"program", "hlo"}},
+    {"out", {"program", "hlo"}},
     {"choose", {"program"}},
     {"chain", {"program"}},
     {"minimise", {"program"}},
@@ -73,6 +73,7 @@ constexpr std::array<Owner, 55> owners{{
     {"scan", {"training"}},
     {"optimizer", {"training"}},
     {"steps", {"training"}},
+    {"equals", {"hlo"}},
     {"hlo_cost", {"hlo"}},
     {"clock", {"hlo"}},
     {"hlo_schedule", {"hlo"}},

@@ -103,6 +103,8 @@ Expected<std::vector<ComparedKernels>> compared_kernels(const std::vector<FieldT
 
 /// What decides the loops, branches and custom-calls of a module: trip_count, branch, custom_call.
 Expected<HloCountOptions> read_hlo_counts(const Fields& fields);
+/// The statements of `equals` with `shape`, `shard` and `out`, in f32; nullopt: there are none.
+std::optional<ProgramText> read_equals(const Fields& fields);
 /// The module of `hlo`. Errors: those of read_hlo_file(); an order of a module that has its own.
 Expected<HloSpec> read_hlo_problem(const Fields& fields);
 

@@ -146,6 +146,16 @@ Expected<ProgramSpec::ChainSearch> read_chain(const Fields& fields, const Progra
 
 }  // namespace
 
+std::optional<ProgramText> read_equals(const Fields& fields) {
+  if (!fields.has("equals")) return std::nullopt;
+  ProgramText text;
+  append(text.statements, fields, "equals");
+  append(text.shapes, fields, "shape");
+  append(text.shards, fields, "shard");
+  append(text.outs, fields, "out");
+  return text;
+}
+
 Expected<Choose> parse_choose(const std::string& text, const SourceLocation& where) {
   if (text == "default") return Choose::by_default;
   if (text == "bytes") return Choose::bytes;

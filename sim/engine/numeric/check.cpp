@@ -223,6 +223,8 @@ class Checker {
     const Expected<Comparison> comparison = run_and_compare(seed, filling, data);
     if (!comparison) return comparison.error();
     if (proof_ != Filling::integers) note_error(*comparison);
+    if (!comparison->exact && report_.inexact.empty() && std::holds_alternative<SourceResults>(schedule_.computes))
+      report_.inexact = "float32 rounds what the module computes";
     if (comparison->tolerance > 0 && comparison->max_rel_error * report_.proof_tolerance >= report_.proof_rel_error * comparison->tolerance)
       report_.proof_rel_error = comparison->max_rel_error, report_.proof_tolerance = comparison->tolerance;
     if (comparison->agrees) return success();

@@ -58,6 +58,7 @@ std::string claim_of(const Schedule& schedule) {
   if (!claims_something(schedule)) return "nothing";
   if (const auto* collective = std::get_if<Collective>(&schedule.computes)) return text_of(schedule.mesh, *collective);
   if (const auto* reference = std::get_if<ReferenceProgram>(&schedule.computes)) return claim_of(*reference);
+  if (std::holds_alternative<SourceResults>(schedule.computes)) return "the module, interpreted in float64";
   std::string text;
   for (const Product& product : std::get<Products>(schedule.computes)) text += (text.empty() ? "" : ", ") + text_of(product);
   return text;
@@ -65,6 +66,7 @@ std::string claim_of(const Schedule& schedule) {
 
 std::vector<Diagnostic> unclaimed_outputs(const Schedule& schedule) {
   if (const auto* collective = std::get_if<Collective>(&schedule.computes)) return unclaimed_outputs(schedule, *collective);
+  if (std::holds_alternative<SourceResults>(schedule.computes)) return {};
   std::set<std::string> claimed;
   if (const auto* reference = std::get_if<ReferenceProgram>(&schedule.computes))
     for (const auto& [tensor, node] : reference->outputs) claimed.insert(tensor);

@@ -157,7 +157,8 @@ Status Executor::execute(const Step& step, PackedOperands& workspace) {
     deliver(combine_of(schedule_, activity), at, seen, workspace);
     return success();
   }
-  const Status done = perform(schedule_.programs[activity.program].tasks[activity.task.index()].op, at, seen, storage_.coordinates(activity.device), workspace);
+  const Status done = perform(schedule_.programs[activity.program].tasks[activity.task.index()].op, at, seen,
+                              {activity.device, storage_.coordinates(activity.device), schedule_.source.get()}, workspace);
   return done ? done : failure_of(schedule_, activity, done.error());
 }
 

@@ -1,6 +1,7 @@
 // What a schedule should have computed.
 #include <fmt/format.h>
 
+#include <cassert>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -61,6 +62,7 @@ class Reference::Builder {
                                         [&](const Products& products) { return add(program_of(products), " of the product"); },
                                         [&](const Collective& collective) { return add(collective); },
                                         [&](const ReferenceProgram& program) { return add(program, " of the reference"); },
+                                        [&](SourceResults) { return add_source_results(); },
                                     },
                                     schedule_.computes);
     if (!built) return built.error();
@@ -99,6 +101,7 @@ class Reference::Builder {
     } else if (known) {  // a collective: nothing is negative, so no partial sum exceeds the sum
       for (std::size_t a = 0; a < contents_.arrays.size(); ++a) contents_.exact[a] = contents_.largest[a] <= 0x1p24;
     }
+    if (std::holds_alternative<SourceResults>(schedule_.computes)) contents_.exact.assign(contents_.arrays.size(), source_is_exact_ && options_.filling != Filling::uniform);
     for (const Contents::Part& part : contents_.parts)
       if (part.dtype == DType::s32) contents_.exact[part.array] = true;
   }
@@ -123,6 +126,7 @@ class Reference::Builder {
     for (std::size_t a = 0; a < contents_.exact.size(); ++a)
       if (contents_.exact[a]) contents_.tolerance[a] = 0;
     if (const auto* program = std::get_if<ReferenceProgram>(&schedule_.computes); program != nullptr && !all_exact) add_noise(*program, roundings);
+    if (std::holds_alternative<SourceResults>(schedule_.computes) && !all_exact) add_noise_of_source();
   }
 
   /// Widens tolerances to what random roundings of that size do to the results.
@@ -160,11 +164,71 @@ class Reference::Builder {
     }
   }
 
+  void add_noise_of_source() {
+    constexpr double room = 8;
+    constexpr int trials = 3;
+    for (int trial = 0; trial < trials; ++trial) {
+      const auto disturbed = schedule_.source->results(source_inputs_, counter_hash(options_.seed, stream_of("roundings"), static_cast<std::uint64_t>(trial)), options_.stop);
+      if (!disturbed) return;
+      for (std::size_t a = 0; a < contents_.arrays.size(); ++a) {
+        double most = 0;
+        std::size_t at = 0;
+        for (const auto& of_device : disturbed->outputs)
+          for (const double value : of_device[a])
+            if (const double difference = std::abs(value - contents_.arrays[a][at++]); !std::isnan(difference)) most = std::max(most, difference);
+        if (contents_.largest[a] > 0 && !contents_.exact[a]) contents_.tolerance[a] = std::max(contents_.tolerance[a], two_digits(room * most / contents_.largest[a]));
+      }
+    }
+  }
+
   /// Rounded up, so that it does not depend on the order of additions in a product.
   static double two_digits(double value) {
     if (!(value > 0) || !std::isfinite(value)) return value;
     const double unit = std::pow(10, std::floor(std::log10(value)) - 1);
     return std::stod(fmt::format("{:.1e}", std::ceil(value / unit) * unit));
+  }
+
+  // ---- The source of a schedule ----
+
+  /// An array for each output: those of all devices, one after the other.
+  Status add_source_results() {
+    const Program& program = schedule_.programs[0];
+    const auto numbers_of = [](std::span<const float> words, DType dtype) {
+      SourceModule::Values values;
+      for (const float word : words) values.push_back(number_in(word, dtype));
+      return values;
+    };
+    std::vector<float> shard;
+    for_each_device(program, [&](DeviceId device) {
+      std::vector<SourceModule::Values>& inputs = source_inputs_.emplace_back();
+      for (const Buffer& buffer : program.buffers) {
+        if (buffer.role != Role::input) continue;
+        shard.resize(static_cast<std::size_t>(words_in(buffer)));
+        inputs_.fill_shard(buffer, device, shard.data());
+        inputs.push_back(numbers_of(shard, buffer.dtype));
+      }
+    });
+    auto results = schedule_.source->results(source_inputs_, {}, options_.stop);
+    if (!results) return Diagnostic{results.error().where, results.error().message, results.error().cause};
+    source_is_exact_ = results->exact;
+    std::size_t output = 0;
+    for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+      const Buffer& buffer = program.buffers[b];
+      if (buffer.role != Role::output) continue;
+      std::vector<double>& array = contents_.arrays.emplace_back();
+      std::size_t position = 0;
+      for_each_device(program, [&](DeviceId device) {
+        const Layout whole = contiguous(words_in(buffer));
+        Layout in_array = whole;
+        in_array.offset = static_cast<std::int64_t>(array.size());
+        contents_.parts.push_back({device, BufferId{b}, carried_in(options_.filling, buffer.dtype), whole, in_array, output});
+        const SourceModule::Values& values = results->outputs[position++][output];
+        assert(static_cast<std::int64_t>(values.size()) == words_in(buffer));
+        array.insert(array.end(), values.begin(), values.end());
+      });
+      ++output;
+    }
+    return success();
   }
 
   // ---- Graphs of operations, products among them ----
@@ -374,6 +438,8 @@ class Reference::Builder {
   InputMaker inputs_;
   ThreadPool pool_;
   Contents contents_;
+  std::vector<std::vector<SourceModule::Values>> source_inputs_;  // by device
+  bool source_is_exact_ = false;
 };
 
 Bytes Reference::bytes_needed(const Schedule& lowered) {
@@ -390,6 +456,7 @@ Bytes Reference::bytes_needed(const Schedule& lowered) {
       std::visit(Overloaded{
                      [](std::monostate) { return std::int64_t{0}; },
                      [](const ReferenceProgram&) { return std::int64_t{0}; },
+                     [&](SourceResults) { return saturating_multiply(3, bytes_of_buffers(lowered).count() / 4); },
                      [&](const Products& products) {
                        return bytes_to_evaluate(program_of(products), lowered.mesh).count() / static_cast<std::int64_t>(sizeof(double));
                      },

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
+#include "sim/engine/numeric/bf16.hpp"
 #include "sim/engine/numeric/factorisation_kernels.hpp"
 #include "sim/engine/numeric/row_kernels.hpp"
 #include "sim/engine/numeric/training_kernels.hpp"
@@ -26,7 +28,7 @@ struct Operands {
   const Local& local;
   std::span<const Access> at;
   std::span<const View> views;
-  const Coordinates& device;
+  const Place& place;
   PackedOperands& workspace;
 
   /// For kernels that write element by element while they read.
@@ -36,7 +38,7 @@ struct Operands {
   [[nodiscard]] View box(std::size_t i) const { return views[i]; }
   [[nodiscard]] View tokens(std::size_t i) const { return local.features_first ? tokens_first(views[i]) : views[i]; }
   [[nodiscard]] int split(std::size_t i) const { return split_of(local, i); }
-  [[nodiscard]] RowNumbers numbers(std::size_t i) const { return row_numbers(local, i, device); }
+  [[nodiscard]] RowNumbers numbers(std::size_t i) const { return row_numbers(local, i, place.coordinates); }
   [[nodiscard]] Classes classes() const { return {numbers(0), local.classes}; }
   /// For kernels that write line by line along another dimension.
   [[nodiscard]] View lines() const {
@@ -53,10 +55,39 @@ struct LocalKernel {
   Status (*tried)(const Operands&) = nullptr;  // in its place, of kinds that not all data is right for
 };
 
-/// What only takes time is done; results cannot be computed.
-Status opaque(std::span<const Access> accesses) {
-  const bool writes = std::any_of(accesses.begin(), accesses.end(), [](const Access& access) { return access.write; });
-  if (writes) return Diagnostic{{}, "the operation is opaque: what it computes is not known", Cause::data};
+/// What only takes time is done; results are the source's.
+Status opaque(const Operands& o) {
+  const int operation = o.local.opaque.operation;
+  if (o.place.source == nullptr || operation < 0) {
+    const bool writes = std::any_of(o.at.begin(), o.at.end(), [](const Access& access) { return access.write; });
+    if (writes) return Diagnostic{{}, "the operation is opaque: what it computes is not known", Cause::data};
+    return success();
+  }
+  std::vector<SourceModule::Values> reads, writes;
+  for (std::size_t i = 0; i < o.at.size(); ++i) {
+    SourceModule::Values& values = (o.at[i].write ? writes : reads).emplace_back();
+    values.reserve(static_cast<std::size_t>(elements_of(o.views[i].layout)));
+    if (o.at[i].write) {
+      values.resize(values.capacity());
+      continue;
+    }
+    for_each_run<1>({&o.views[i].layout}, [&](std::int64_t count, const std::array<RunCursor, 1>& at) {
+      for (std::int64_t k = 0; k < count; ++k) values.push_back(number_in(o.views[i].data[at[0].offset() + k * at[0].stride()], o.views[i].dtype));
+    });
+  }
+  if (Status done = o.place.source->execute(operation, o.place.device, reads, writes); !done) return Diagnostic{done.error().where, done.error().message, Cause::data};
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < o.at.size(); ++i) {
+    if (!o.at[i].write) continue;
+    const View& view = o.views[i];
+    const double* value = writes[next++].data();
+    for_each_run<1>({&view.layout}, [&](std::int64_t count, const std::array<RunCursor, 1>& at) {
+      for (std::int64_t k = 0; k < count; ++k, ++value)
+        view.data[at[0].offset() + k * at[0].stride()] = view.dtype == DType::s32    ? std::bit_cast<float>(static_cast<std::int32_t>(*value))
+                                                         : view.dtype == DType::bf16 ? round_to_bf16(static_cast<float>(*value))
+                                                                                     : static_cast<float>(*value);
+    });
+  }
   return success();
 }
 
@@ -140,13 +171,13 @@ constexpr std::array<LocalKernel, local_kind_count> local_kernels{{
     {LocalKind::one_hot, {}, [](const Operands& o) { return one_hot(o.numbers(0), o.local.factor, o.box(0), o.box(1), o.split(1)); }},
     {LocalKind::sgd, [](const Operands& o) { sgd(o.local.optimiser, o.box(0), o.box(1), o.box(2)); }},
     {LocalKind::adamw, [](const Operands& o) { adamw(o.local.optimiser, o.box(0), o.box(1), o.box(2), o.box(3), o.box(4), o.box(5), o.box(6)); }},
-    {LocalKind::opaque, {}, [](const Operands& o) { return opaque(o.at); }},
+    {LocalKind::opaque, {}, opaque},
 }};
 static_assert(in_order_of_kinds(local_kernels), "a kernel per row of local_table, in its order");
 
 }  // namespace
 
-Status perform(const Op& op, std::span<const Access> accesses, std::span<const View> views, const Coordinates& device, PackedOperands& workspace) {
+Status perform(const Op& op, std::span<const Access> accesses, std::span<const View> views, const Place& place, PackedOperands& workspace) {
   if (const auto* matmul = std::get_if<Matmul>(&op)) {
     const bool apart = overlap(accesses[0], accesses[2]) || overlap(accesses[1], accesses[2]);
     multiply(*matmul, views[0], views[1], views[2], apart, workspace);
@@ -155,7 +186,7 @@ Status perform(const Op& op, std::span<const Access> accesses, std::span<const V
   const auto* local = std::get_if<Local>(&op);
   assert(local != nullptr && "a transfer is delivered, a Collective lowered before");
   const LocalKernel& kernel = local_kernels[static_cast<std::size_t>(local->kind)];
-  const Operands operands{*local, accesses, views, device, workspace};
+  const Operands operands{*local, accesses, views, place, workspace};
   if (kernel.tried != nullptr) return kernel.tried(operands);
   kernel.run(operands);
   return success();

@@ -13,9 +13,16 @@ namespace podsim {
 /// The largest number of boxes that an operation accesses, other than an opaque one; a Matmul has three.
 inline constexpr std::size_t most_accesses = std::max<std::size_t>(most_local_regions, 3);
 
-/// Executes a Matmul or Local on the device with these coordinates. `accesses` are in the order of Storage::append_accesses(); `views` are their memory.
-/// Errors (Cause::data): a singular matrix, an index that names no row.
-Status perform(const Op& op, std::span<const Access> accesses, std::span<const View> views, const Coordinates& device, PackedOperands& workspace);
+/// A device, and what opaque operations compute on it; nullptr: nobody knows.
+struct Place {
+  DeviceId device;
+  const Coordinates& coordinates;
+  const SourceModule* source = nullptr;
+};
+
+/// Executes a Matmul or Local. `accesses` are in the order of Storage::append_accesses(); `views` are their memory.
+/// Errors (Cause::data): a singular matrix, an index that names no row, an opaque operation that the source cannot execute.
+Status perform(const Op& op, std::span<const Access> accesses, std::span<const View> views, const Place& place, PackedOperands& workspace);
 
 /// The error of an activity that could not work on its data: with its task and device.
 Diagnostic failure_of(const Schedule& lowered, const Activity& activity, const Diagnostic& why);

@@ -1,0 +1,149 @@
+#include "workloads/hlo_values/module_source.hpp"
+
+#include <fmt/format.h>
+
+#include <cassert>
+#include <utility>
+
+#include "workloads/hlo/hlo_leaves.hpp"
+#include "workloads/hlo_values/interpret.hpp"
+
+namespace podsim {
+
+namespace {
+
+using Values = SourceModule::Values;
+
+constexpr double exact_integers = 0x1p24;  // float32 has all whole numbers up to here
+
+/// From the numbers of a buffer, which of an array without elements has one.
+HloArray array_of(const HloShape& shape, const Values& values) {
+  HloArray array{shape.type, shape.dims, {}, {}};
+  const auto count = static_cast<std::size_t>(elements_of(array));
+  assert(count == values.size() || count == 0);
+  if (is_integer(shape.type)) {
+    array.integers.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) array.integers.push_back(wrapped(shape.type, static_cast<std::uint64_t>(static_cast<std::int64_t>(values[i]))));
+  } else {
+    array.reals.assign(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count));
+  }
+  return array;
+}
+
+/// As a buffer holds them: whole numbers of 32 bits, with a sign. Errors: longer ones.
+Expected<Values> values_of(const HloArray& array) {
+  Values values = array.reals;
+  for (const std::int64_t whole : array.integers) {
+    const auto word = static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::uint64_t>(whole)));
+    if (bits_of(array.type) > 32 && word != whole) return Diagnostic{{}, fmt::format("{} has {}: only numbers of 32 bits are executed", short_text(array), whole)};
+    values.push_back(word);
+  }
+  if (values.empty()) values.push_back(0);
+  return values;
+}
+
+class ModuleSource final : public SourceModule {
+ public:
+  ModuleSource(std::shared_ptr<const HloModule> module, std::vector<HloKernel> kernels) : module_{std::move(module)}, kernels_{std::move(kernels)} {}
+
+  Status execute(int operation, DeviceId device, std::span<const Values> reads, std::span<Values> writes) const override {
+    const HloKernel& kernel = kernels_[static_cast<std::size_t>(operation)];
+    if (kernel.kind == HloKernel::Kind::zeros) {
+      for (Values& values : writes) values.assign(values.size(), 0);
+      return success();
+    }
+    const HloComputation& computation = module_->computations[static_cast<std::size_t>(kernel.computation)];
+    std::vector<HloArrays> operands;
+    for (std::size_t o = 0; o < kernel.operands.size(); ++o) {
+      const std::vector<const HloShape*> shapes = leaves_of(*computation.instructions[static_cast<std::size_t>(kernel.instruction.operands[o])].shape);
+      HloArrays& arrays = operands.emplace_back();
+      for (std::size_t leaf = 0; leaf < shapes.size(); ++leaf) {
+        const int read = kernel.operands[o][leaf];
+        arrays.push_back(read == HloKernel::none ? HloArray{shapes[leaf]->type} : array_of(*shapes[leaf], reads[static_cast<std::size_t>(read)]));
+      }
+    }
+    if (kernel.kind == HloKernel::Kind::is_branch) return expect_branch(kernel, operands.front().front());
+    std::vector<const HloArrays*> given;
+    for (const HloArrays& arrays : operands) given.push_back(&arrays);
+    HloArithmetic arithmetic;
+    const auto made = evaluate(*module_, computation, kernel.instruction, given, place_of(device), arithmetic);
+    if (!made) return made.error();
+    if (kernel.kind != HloKernel::Kind::instruction) return expect_condition(kernel, made->front());
+    for (std::size_t leaf = 0; leaf < kernel.results.size(); ++leaf) {
+      if (kernel.results[leaf] == HloKernel::none) continue;
+      auto values = values_of((*made)[leaf]);
+      if (!values) return problem(kernel, values.error().message);
+      Values& to = writes[static_cast<std::size_t>(kernel.results[leaf])];
+      if (values->size() != to.size()) return problem(kernel, fmt::format("makes {} elements, its shape has {}", values->size(), to.size()));
+      to = *std::move(values);
+    }
+    return success();
+  }
+
+  Expected<Results> results(const std::vector<std::vector<Values>>& inputs, std::optional<std::uint64_t> roundings, Cancellation stop) const override {
+    const HloComputation& entry = module_->entry_computation();
+    std::vector<std::vector<HloArrays>> parameters;
+    for (const std::vector<Values>& of_device : inputs) {
+      std::vector<HloArrays>& given = parameters.emplace_back();
+      std::size_t next = 0;
+      for (const int parameter : entry.parameters) {
+        HloArrays& arrays = given.emplace_back();
+        for (const HloShape* shape : leaves_of(*entry.instructions[static_cast<std::size_t>(parameter)].shape))
+          arrays.push_back(shape->is_array() ? array_of(*shape, of_device[next++]) : HloArray{shape->type});
+      }
+    }
+    HloRunOptions options;
+    options.arithmetic.perturb_seed = roundings;
+    options.stop = stop;
+    const auto made = interpret(*module_, parameters, options);
+    if (!made) return made.error();
+    Results results;
+    results.exact = options.arithmetic.integral && options.arithmetic.largest_sum <= exact_integers;
+    for (const HloArrays& of_device : *made) {
+      std::vector<Values>& outputs = results.outputs.emplace_back();
+      for (const HloArray& array : of_device) {
+        if (bits_of(array.type) == 0) continue;
+        auto values = values_of(array);
+        if (!values) return Diagnostic{{module_->file, 1, 1}, "result: " + values.error().message};
+        outputs.push_back(*std::move(values));
+      }
+    }
+    return results;
+  }
+
+ private:
+  [[nodiscard]] HloDevice place_of(DeviceId device) const {
+    const std::int64_t partitions = devices_of(*module_) / module_->replica_count;
+    return {device.value % partitions, device.value / partitions};
+  }
+  [[nodiscard]] Diagnostic problem(const HloKernel& kernel, const std::string& message) const {
+    return {module_->where(kernel.instruction), kernel.instruction.name + ": " + message};
+  }
+  [[nodiscard]] Status expect_condition(const HloKernel& kernel, const HloArray& condition) const {
+    const bool expected = kernel.kind == HloKernel::Kind::is_true;
+    if (condition.integers.size() != 1) return problem(kernel, "its condition is no pred");
+    if ((condition.integers.front() != 0) == expected) return success();
+    return problem(kernel, expected ? "ends before its trip count: the condition is false" : "runs on after its trip count: the condition is true");
+  }
+  [[nodiscard]] Status expect_branch(const HloKernel& kernel, const HloArray& given) const {
+    if (given.integers.size() != 1) return problem(kernel, "its first operand is no pred or index");
+    std::int64_t branches = 0;
+    for (const HloCall& call : kernel.instruction.calls) branches += call.role == HloRole::branch ? 1 : 0;
+    const std::int64_t value = given.integers.front();
+    // True is branch 0; an index that is out of range takes the last one.
+    const std::int64_t taken = given.type == HloType::pred ? (value != 0 ? 0 : 1) : value < 0 || value >= branches ? branches - 1 : value;
+    if (taken == kernel.branch) return success();
+    return problem(kernel, fmt::format("takes branch {}, and the schedule has branch {}", taken, kernel.branch));
+  }
+
+  std::shared_ptr<const HloModule> module_;
+  std::vector<HloKernel> kernels_;
+};
+
+}  // namespace
+
+std::shared_ptr<const SourceModule> module_source(std::shared_ptr<const HloModule> module, std::vector<HloKernel> kernels) {
+  return std::make_shared<const ModuleSource>(std::move(module), std::move(kernels));
+}
+
+}  // namespace podsim
