@@ -13,8 +13,8 @@ struct HloOrderTimes {
   double text_s = 0, overlap_s = 0;
 };
 
-/// The makespan in the order that the problem does not ask for; nullopt if it is no module, or a scheduled one. Simulated with played calls, folded, by des
-/// where the engine is simgrid (which keeps the same times, but more slowly). Errors: those of a run.
+/// The makespan in the order that the problem does not ask for; nullopt if it is no module, or a scheduled one. Simulated with played calls, folded,
+/// by des where the engine is simgrid (which keeps the same times, but more slowly). Errors: those of a run.
 Expected<std::optional<double>> other_order_makespan(const System& system, const ProblemSpec& problem, const RunOptions& options);
 
 /// Beside the makespan in the order that the problem asks for.
