@@ -111,6 +111,8 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
   if (*chakra) how->fold = false, how->inline_calls = how->write_out_calls = true;  // every task of every device
   const auto problem = read_problem(*fields, *system, DType::bf16);
   if (!problem) return problem.error();
+  const auto other_order = other_order_makespan(*system, *problem, *how);  // first, so that its memory is free again
+  if (!other_order && how->stopped()) return other_order.error();
   const auto run = simulate(*system, *problem, *how);
   if (!run) {
     Diagnostic why = run.error();
@@ -133,8 +135,10 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
     how->tell("writing the Chakra traces");
     if (auto ok = write_chakra(**chakra, *run); !ok) return ok.error();
   }
-  const auto details = details_of(*run, *system, *problem, any_cable, options, *how);
+  auto details = details_of(*run, *system, *problem, any_cable, options, *how);
   if (!details) return details.error();
+  if (!other_order) return other_order.error();
+  if (*other_order) details->orders = both_orders(*problem, run->row.result.makespan_s, **other_order);
   line.end();
   if (*trace && !(*trace)->note.empty() && !options.flag("quiet")) fmt::print(console.err, "podsim: note: {}\n", (*trace)->note);
   return print_output(options, text_of(*run, *details, options), console);

@@ -325,6 +325,7 @@ std::string result_json(const Run& run, const Details& details) {
                         {"exposed_s", seconds(axis.exposed)}});
   json.set("axes", std::move(axes));
   json.set("operations", operations_json(run));
+  if (details.orders) json.set("orders", Json{{"text_s", details.orders->text_s}, {"overlap_s", details.orders->overlap_s}});
   if (details.healthy_s) {
     json.set("healthy", Json{{"makespan_s", *details.healthy_s}});
     json.set("rings", or_null(run.row.rings));
@@ -372,6 +373,7 @@ std::string result_table(const Run& run, const Details& details) {
            {"idle devices", row.changes.idle_devices == 0 ? "" : fmt::format("{} of {}", row.changes.idle_devices, r.devices + row.changes.idle_devices)},
            {"engine", r.engine == "analytic" ? r.engine + " (as if no two messages shared a link: no run is faster)" : r.engine},
            {"time", time_text(r.makespan_s)},
+           {"  both orders", details.orders ? fmt::format("text order, collectives block: {}; overlap: {}", time_text(details.orders->text_s), time_text(details.orders->overlap_s)) : ""},
            {"  compute",
             fmt::format("{}  ({}: the core of the busiest device)", time_text(r.compute_s), percent(r.makespan_s > 0 ? r.compute_s / r.makespan_s : 0))},
            {"  exposed communication", time_text(r.exposed_communication_s)},

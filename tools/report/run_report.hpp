@@ -8,6 +8,7 @@
 #include "tools/report/json.hpp"
 #include "workloads/scenario/explain.hpp"
 #include "workloads/scenario/faults.hpp"
+#include "workloads/scenario/hlo_orders.hpp"
 #include "workloads/scenario/simulate.hpp"
 
 namespace podsim {
@@ -18,6 +19,7 @@ struct Details {
   std::vector<DeviceMetrics> devices;
   std::vector<LinkMetrics> links;
   std::optional<double> healthy_s;  // with faults: the time without them
+  std::optional<HloOrderTimes> orders;  // of a module that is not scheduled
   std::vector<CableLoss> losses;    // --fail any, worst first
   std::vector<std::string> notes;   // on the request
 };

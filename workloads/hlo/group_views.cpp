@@ -18,11 +18,10 @@ std::vector<Steps> steps_of(const ReplicaGroups& groups, std::int64_t group) {
   for (std::int64_t block = 1; block < size;) {
     const std::int64_t stride = groups.device(group, block) - first;
     std::int64_t count = 2;
-    while (count * block < size && size % (count * block) == 0 && groups.device(group, count * block) - first == count * stride) ++count;
-    while (size % (count * block) != 0) --count;
+    while (count * block < size && groups.device(group, count * block) - first == count * stride) ++count;
+    if (size % (count * block) != 0) return {};
     steps.push_back({stride, count});
     block *= count;
-    if (count == 1) return {};
   }
   return steps;
 }
@@ -95,6 +94,26 @@ std::optional<std::vector<AxisView>> views_of(const ReplicaGroups& groups, const
     }
   }
   return views;
+}
+
+std::optional<CollectiveGroups> collective_groups(const ReplicaGroups& groups, const Mesh& mesh, bool any_order) {
+  CollectiveGroups found;
+  const auto with = [&](std::vector<AxisView> views) {
+    found.views = std::move(views);
+    for (const AxisView& view : found.views) found.devices *= view.size;
+    return found;
+  };
+  if (auto views = views_of(groups, mesh)) return with(*std::move(views));
+  const auto size = groups.uniform_size();
+  if (!size || groups.total() != mesh.devices() || groups.largest() != mesh.devices() - 1) return std::nullopt;
+  if (any_order) {
+    std::vector<std::vector<std::int64_t>> sorted;
+    for (std::int64_t group = 0; group < groups.count(); ++group) std::ranges::sort(sorted.emplace_back(groups.devices(group)));
+    if (auto views = views_of(ReplicaGroups::of_list(sorted), mesh)) return with(*std::move(views));
+  }
+  found.listed = groups;
+  found.devices = *size;
+  return found;
 }
 
 }  // namespace podsim

@@ -9,8 +9,18 @@
 namespace podsim {
 
 /// The axes, or factors of axes, that the groups extend over, most significant first: position i of a group has these coordinates, row-major.
-/// {0,1,2,3},{4,5,6,7} on x=4,y=2 are x/1:2 and y. `all` is every axis of more than one device; groups of one device are an empty list. nullopt if the
-/// groups are not all the devices along some factors of the mesh. O(devices * factors).
+/// {0,1,2,3},{4,5,6,7} on x=4,y=2 are x/1:2 and y. `all` is every axis of more than one device; groups of one device are an empty list. nullopt if
+/// the groups are not all the devices along some factors of the mesh. O(devices * factors).
 std::optional<std::vector<AxisView>> views_of(const ReplicaGroups& groups, const Mesh& mesh);
+
+/// The groups of a collective as a schedule says them.
+struct CollectiveGroups {
+  std::vector<AxisView> views{};
+  std::optional<ReplicaGroups> listed{};  // they are no views
+  std::int64_t devices = 1;               // in each group
+};
+/// views_of(), else the groups themselves. nullopt if they differ in size or are not every device of the mesh once. `any_order`: the order of the
+/// devices in a group does not matter.
+std::optional<CollectiveGroups> collective_groups(const ReplicaGroups& groups, const Mesh& mesh, bool any_order);
 
 }  // namespace podsim

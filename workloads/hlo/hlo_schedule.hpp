@@ -73,7 +73,7 @@ struct HloSchedule {
 /// stands for what the compiler arranges. Scalars cost nothing.
 /// Of a module that is not scheduled, elementwise instructions with one user that is elementwise or reduces cost no memory traffic of their own: the compiler
 /// fuses them.
-/// Errors, at the instruction: another number of devices than the mesh has; groups that are no factors of its axes; a loop without a trip count; a
+/// Errors, at the instruction: another number of devices than the mesh has; groups that differ in size; a loop without a trip count; a
 /// branch that is not there; products whose shapes do not fit; asynchronous operations that are never done; infeed, outfeed, send, recv and
 /// ragged-all-to-all; more than 2^22 tasks. Cost O(tasks).
 Expected<HloSchedule> hlo_schedule(const HloModule& module, const Mesh& mesh, const HloScheduleOptions& options = {});

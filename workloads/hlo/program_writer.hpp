@@ -9,12 +9,14 @@
 #include <vector>
 
 #include "workloads/hlo/task_costs.hpp"
+#include "workloads/hlo/group_views.hpp"
 #include "workloads/hlo/hlo_schedule.hpp"
 #include "workloads/hlo/hlo_storage.hpp"
 
 namespace podsim {
 
 inline constexpr std::size_t most_hlo_tasks = std::size_t{1} << 22;
+inline constexpr std::size_t most_hlo_pairs = std::size_t{1} << 20;  // of sends that stand for collectives
 
 /// One array of a value. It has a buffer, or it is made where it is used: a constant, a scalar, or elementwise work that is fused with its user.
 struct HloLeaf {
@@ -47,6 +49,8 @@ class ModuleWriter {
   /// The function of a loop's body; `stored` says which leaves of the tuple have buffers: its parameters.
   Expected<const Body*> body(const HloComputation& computation, int number, const std::vector<bool>& stored);
 
+  void add_pairs(std::size_t count) { pairs_ += count; }
+  [[nodiscard]] std::size_t pairs() const { return pairs_; }
   void note(std::string text);
   /// An all-reduce of which only the own block is used.
   void wait_for_rewrite(const std::string& name) { waiting_.insert(name); }
@@ -71,6 +75,7 @@ class ModuleWriter {
   std::vector<HloOpaque> opaque_;
   std::vector<std::string> notes_;
   std::set<std::string> waiting_;
+  std::size_t pairs_ = 0;
 };
 
 /// Which leaves of a loop's tuple its body passes on as they are.
@@ -138,11 +143,15 @@ class ProgramWriter {
   Expected<HloValue> collective(Scope& scope, int i, const HloInstruction& attributes, int result_of, const HloShape& result, Edges& ended);
   Expected<HloValue> fused_collective(Scope& scope, int i, const HloInstruction& inside, Edges& ended);
   Expected<HloValue> own_block(Scope& scope, int i, int slice);
-  Expected<std::vector<AxisView>> groups(const HloInstruction& collective) const;
+  Expected<CollectiveGroups> groups(const HloInstruction& collective) const;
   /// Whether it reduces by sums of floating-point numbers.
   [[nodiscard]] bool adds(const HloInstruction& collective) const;
   /// One Collective between regions; several as one where they are all-reduces, all-gathers or reduce-scatters of one dtype.
-  Expected<Edges> exchange(const HloInstruction& at, CollectiveKind kind, const std::vector<AxisView>& axes, const std::vector<Region>& in, const std::vector<Region>& out, int dim, const Edges& after);
+  Expected<Edges> exchange(const HloInstruction& at, CollectiveKind kind, const CollectiveGroups& groups, const std::vector<Region>& in, const std::vector<Region>& out, int dim, const Edges& after);
+  /// A Collective whose axes are left open, among listed groups: by position around a ring; an all-to-all directly, a broadcast down a binomial tree. Each round
+  /// is a permute with a launch of its own.
+  Expected<Edges> in_pairs(const HloInstruction& at, const std::string& label, const ReplicaGroups& groups, const Collective& op, const Edges& after);
+  class PairExchange;
   Expected<Edges> permute(const HloInstruction& at, const std::vector<SourceTarget>& pairs, const Region& in, const Region& out, const Edges& after);
 
   // Values.

@@ -5,6 +5,7 @@
 #include <cassert>
 #include <numeric>
 
+#include "workloads/hlo/group_views.hpp"
 #include "workloads/hlo/replica_groups.hpp"
 
 namespace podsim {
@@ -20,56 +21,19 @@ std::vector<std::int64_t> strides_of(const Mesh& mesh) {
   return strides;
 }
 
-/// The axes, most significant first, that the first group steps along; nullopt if it does not step along whole axes.
-std::optional<std::vector<int>> axes_of_first_group(const ReplicaGroups& groups, const Mesh& mesh, const std::vector<std::int64_t>& strides) {
-  std::vector<int> axes;
-  const std::int64_t size = groups.size(0), first = groups.device(0, 0);
-  for (std::int64_t block = 1; block < size;) {
-    const std::int64_t step = groups.device(0, block) - first;
-    int axis = -1;
-    for (std::size_t i = 0; i < strides.size(); ++i)
-      if (mesh.axes()[i].size > 1 && strides[i] == step) axis = static_cast<int>(i);
-    if (axis < 0 || std::find(axes.begin(), axes.end(), axis) != axes.end()) return std::nullopt;
-    axes.insert(axes.begin(), axis);
-    block *= mesh.axes()[static_cast<std::size_t>(axis)].size;
-    if (block > size) return std::nullopt;
-  }
-  return axes;
-}
-
 ReplicaGroups with_groups(std::vector<std::vector<std::int64_t>> groups) { return ReplicaGroups::of_list(groups); }
 
 }  // namespace
 
 std::optional<std::vector<int>> axes_of(const ReplicaGroups& groups, const Mesh& mesh) {
+  const auto views = views_of(groups, mesh);
+  if (!views) return std::nullopt;
   std::vector<int> axes;
-  if (groups.is_all()) {
-    for (int axis = 0; axis < static_cast<int>(mesh.axes().size()); ++axis)
-      if (mesh.axes()[static_cast<std::size_t>(axis)].size > 1) axes.push_back(axis);
-    return axes;
+  for (const AxisView& view : *views) {
+    if (view != mesh.whole(view.axis)) return std::nullopt;
+    axes.push_back(view.axis);
   }
-  const auto size = groups.uniform_size();
-  if (!size || groups.total() != mesh.devices() || groups.largest() != mesh.devices() - 1) return std::nullopt;
-  if (*size == 1) return axes;
-  const std::vector<std::int64_t> strides = strides_of(mesh);
-  const auto found = axes_of_first_group(groups, mesh, strides);
-  if (!found) return std::nullopt;
-  std::vector<std::int64_t> offsets{0};
-  for (const int axis : *found) {
-    std::vector<std::int64_t> next;
-    for (const std::int64_t offset : offsets)
-      for (std::int64_t i = 0; i < mesh.axes()[static_cast<std::size_t>(axis)].size; ++i)
-        next.push_back(offset + i * strides[static_cast<std::size_t>(axis)]);
-    offsets = std::move(next);
-  }
-  for (std::int64_t group = 0; group < groups.count(); ++group) {
-    const std::int64_t first = groups.device(group, 0);
-    for (const int axis : *found)
-      if (first / strides[static_cast<std::size_t>(axis)] % mesh.axes()[static_cast<std::size_t>(axis)].size != 0) return std::nullopt;
-    for (std::int64_t i = 1; i < *size; ++i)
-      if (groups.device(group, i) != first + offsets[static_cast<std::size_t>(i)]) return std::nullopt;
-  }
-  return found;
+  return axes;
 }
 
 std::optional<PermuteShift> shift_of(const std::vector<SourceTarget>& pairs, const Mesh& mesh) {

@@ -12,12 +12,6 @@ namespace podsim {
 
 namespace {
 
-std::int64_t devices_along_views(const std::vector<AxisView>& views) {
-  std::int64_t devices = 1;
-  for (const AxisView& view : views) devices *= view.size;
-  return devices;
-}
-
 std::optional<CollectiveKind> kind_of(HloOpcode opcode) {
   switch (opcode) {
     case HloOpcode::all_gather: return CollectiveKind::all_gather;
@@ -50,23 +44,23 @@ bool ProgramWriter::adds(const HloInstruction& collective) const {
   return root.opcode == HloOpcode::add && std::all_of(root.operands.begin(), root.operands.end(), is_parameter) && is_float(root.shape->type);
 }
 
-Expected<std::vector<AxisView>> ProgramWriter::groups(const HloInstruction& collective) const {
+Expected<CollectiveGroups> ProgramWriter::groups(const HloInstruction& collective) const {
   const HloModule& module = module_.module();
   const HloAttributes& attributes = *collective.attributes;
   const auto flattened = flattened_groups(attributes.replica_groups.value_or(ReplicaGroups{}), group_mode_of(attributes), module.replica_count, devices_of(module) / module.replica_count,
                                           module.where(collective));
   if (!flattened) return flattened.error();
-  auto views = views_of(*flattened, module_.mesh());
-  if (!views) return module_.problem(collective, fmt::format("expected groups of the devices along axes of the mesh {}, or along factors of them, found {}", to_text(module_.mesh()), to_text(*flattened)));
-  return *std::move(views);
+  auto found = collective_groups(*flattened, module_.mesh(), collective.opcode == HloOpcode::all_reduce);
+  if (!found) return module_.problem(collective, fmt::format("expected groups of equal size that have every device of the mesh {} once, found {}", to_text(module_.mesh()), to_text(*flattened)));
+  return *std::move(found);
 }
 
-Expected<Edges> ProgramWriter::exchange(const HloInstruction& at, CollectiveKind kind, const std::vector<AxisView>& axes, const std::vector<Region>& in, const std::vector<Region>& out, int dim,
+Expected<Edges> ProgramWriter::exchange(const HloInstruction& at, CollectiveKind kind, const CollectiveGroups& groups, const std::vector<Region>& in, const std::vector<Region>& out, int dim,
                                         const Edges& after) {
-  const std::int64_t parts = devices_along_views(axes);
+  const std::int64_t parts = groups.devices;
   const auto dtype = [&](const Region& region) { return builder_.buffer(region.buffer).dtype; };
   const auto one = [&](const std::string& label, const Region& from, const Region& to, int along, const Edges& waits) -> Expected<Edges> {
-    Collective op{kind, axes, from, to, along};
+    Collective op{kind, groups.views, from, to, along};
     const std::int64_t given = elements_of(from), made = elements_of(to);
     int divided = along;
     switch (kind) {
@@ -81,6 +75,8 @@ Expected<Edges> ProgramWriter::exchange(const HloInstruction& at, CollectiveKind
     if (divided == no_dimension) return module_.problem(at, fmt::format("expected arrays that {} devices share, found {} and {} elements", parts, given, made));
     op.dim = op.split_dim = divided;
     if (kind == CollectiveKind::all_to_all && op.dim < static_cast<int>(to.dims.size()) && to.dims[static_cast<std::size_t>(op.dim)].length % parts != 0) op.dim = std::max(0, dividing(to, 0, parts));
+    if (groups.listed && module_.values()) return module_.problem(at, fmt::format("groups that are no factors of the mesh {} are not executed: {}", to_text(module_.mesh()), to_text(*groups.listed)));
+    if (groups.listed) return in_pairs(at, label, *groups.listed, op, waits);
     return Edges{Edge{task(label, std::move(op), {from.buffer}, {to.buffer}, waits, false)}};
   };
   const bool alike = std::all_of(in.begin(), in.end(), [&](const Region& region) { return dtype(region) == dtype(in.front()); });
@@ -183,9 +179,9 @@ Expected<HloValue> ProgramWriter::collective(Scope& scope, int i, const HloInstr
   }
   auto kind = kind_of(attributes.opcode);
   if (!kind) return module_.problem(what, std::string{name_of(attributes.opcode)} + " is not simulated: how much it sends depends on data");
-  const auto axes = groups(attributes);
-  if (!axes) return axes.error();
-  const std::int64_t parts = devices_along_views(*axes);
+  const auto among = groups(attributes);
+  if (!among) return among.error();
+  const std::int64_t parts = among->devices;
   if (parts == 1) {
     for (std::size_t r = 0; r < in.size(); ++r)
       ended.push_back(Edge{task("place " + what.name, Local{LocalKind::alias, {in[r]}, {out[r]}, 1, Unit::dma}, {in[r].buffer}, {out[r].buffer}, after, false)});
@@ -201,7 +197,7 @@ Expected<HloValue> ProgramWriter::collective(Scope& scope, int i, const HloInstr
     const std::vector<Range>&from = in.front().dims, &to = out.front().dims;
     while (from.size() == to.size() && dim + 1 < static_cast<int>(from.size()) && from[static_cast<std::size_t>(dim)].length == to[static_cast<std::size_t>(dim)].length) ++dim;
   }
-  auto edges = exchange(what, *kind, *axes, in, out, dim, after);
+  auto edges = exchange(what, *kind, *among, in, out, dim, after);
   if (!edges) return edges.error();
   ended = *std::move(edges);
   return value;
@@ -215,9 +211,9 @@ Expected<HloValue> ProgramWriter::fused_collective(Scope& scope, int i, const Hl
   // Work and communication in one: the work, then the exchange of as much as its result has, or as its largest operand.
   auto made = work(scope, i);
   if (!made) return made.error();
-  const auto axes = groups(inside);
-  if (!axes) return axes.error();
-  const std::int64_t parts = devices_along_views(*axes);
+  const auto among = groups(inside);
+  if (!among) return among.error();
+  const std::int64_t parts = among->devices;
   const auto kind = kind_of(inside.opcode);
   if (!kind || parts == 1) return made;
   const auto shapes = leaves_of(*inside.shape);
@@ -230,7 +226,7 @@ Expected<HloValue> ProgramWriter::fused_collective(Scope& scope, int i, const Hl
   if (*kind == CollectiveKind::reduce_scatter) from[dim] *= parts;
   const Region in = region_of(add_buffer({what.name + " operand", from, form.dtype, Role::scratch, {}, {}}, true), from);
   const Region out = region_of(add_buffer({what.name + " exchanged", form.lengths, form.dtype, Role::scratch, {}, {}}, true), form.lengths);
-  auto edges = exchange(what, *kind, *axes, {in}, {out}, static_cast<int>(dim), last_core_ ? Edges{Edge{*last_core_}} : Edges{});
+  auto edges = exchange(what, *kind, *among, {in}, {out}, static_cast<int>(dim), last_core_ ? Edges{Edge{*last_core_}} : Edges{});
   if (!edges) return edges.error();
   ended = *std::move(edges);
   for (const HloLeaf& leaf : *made)

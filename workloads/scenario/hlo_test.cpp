@@ -205,6 +205,60 @@ TEST(HloRun, GroupsMayBeFactorsOfAxes) {
   EXPECT_EQ(bytes("{{0},{1},{2},{3},{4},{5},{6},{7}}"), 0);
 }
 
+TEST(HloRun, GroupsThatAreNoFactorsOfAxesExchangeInPairs) {
+  const System ring = system_with({{"machine", "ideal"}, {"slice", "8"}}), switched = system_with({{"machine", "dgx_h100"}, {"slice", "1x8"}, {"mesh", "x=8"}});
+  const std::string groups = ", channel_id=1, replica_groups={{0,1,2,4},{3,5,6,7}}, use_global_device_ids=true", back = "\n  ROOT %c = f32[16,8] slice(%r), slice={[0:4], [0:8]}";
+  constexpr std::int64_t bytes = 16 * 8 * 4, parts = 4;
+  struct Case {
+    std::string instructions;
+    std::int64_t sent;  // by all devices
+  };
+  for (const Case& one : std::vector<Case>{
+           {"  %r = f32[64,8] all-gather(%x), dimensions={0}" + groups + back, 8 * (parts - 1) * bytes},
+           {"  %r = f32[4,8] reduce-scatter(%x), dimensions={0}, to_apply=%add" + groups + back, 8 * (parts - 1) * bytes / parts},
+           {"  %r = f32[16,8] all-reduce(%x), to_apply=%add" + groups + back, 8 * 2 * (parts - 1) * bytes / parts},
+           {"  %r = f32[16,8] all-to-all(%x), dimensions={0}" + groups + back, 8 * (parts - 1) * bytes / parts},
+           {"  %r = f32[16,8] collective-broadcast(%x)" + groups + back, 2 * (parts - 1) * bytes},
+           {"  %n = f32[] constant(1)\n  %r = f32[] all-reduce(%n), to_apply=%add" + groups + "\n  ROOT %c = f32[16,8] copy(%x)", 8 * (parts - 1) * 4},
+           {"  %n = f32[6] slice(%x), slice={[0:1], [0:6]}\n  %r = f32[6] all-reduce(%n), to_apply=%add" + groups + "\n  ROOT %c = f32[16,8] copy(%x)", 8 * 2 * (parts - 1) * 2 * 4},
+       })
+    for (const System* system : {&ring, &switched}) {
+      SCOPED_TRACE(one.instructions);
+      const HloSpec spec = spec_of(entry(one.instructions, 8));
+      expect_sound(*system, spec);
+      const podsim::Run run = run_of(*system, spec);
+      std::int64_t sent = 0;
+      for (const DeviceMetrics& device : measure_devices(run.model, run.timeline)) sent += device.devices * device.sent.count();
+      EXPECT_EQ(sent, one.sent);
+      RunOptions simgrid;
+      simgrid.engine = *timing_engine("simgrid");
+      const Picoseconds by_simgrid = run_of(*system, spec, simgrid).metrics.makespan;
+      EXPECT_LE(by_simgrid, run.metrics.makespan);
+      EXPECT_GE(by_simgrid + Picoseconds{parts * parts}, run.metrics.makespan) << "des rounds every event up to a picosecond";
+    }
+  const auto all_reduce = [&](const std::string& groups_in_order) {
+    return run_of(ring, spec_of(entry("  ROOT %r = f32[16,8] all-reduce(%x), channel_id=1, replica_groups=" + groups_in_order + ", use_global_device_ids=true, to_apply=%add", 8))).metrics;
+  };
+  EXPECT_EQ(all_reduce("{{3,1,0,2},{4,7,5,6}}").makespan, all_reduce("{{0,1,2,3},{4,5,6,7}}").makespan) << "sums have no order";
+}
+
+TEST(HloRun, ExchangesInPairsMayBeInLoops) {
+  std::string text = collective_matmul(8, 64);
+  const std::string transfer = "  %done = bf16[64,64] collective-permute-done(%start)\n";
+  const std::size_t at = text.find(transfer);
+  ASSERT_NE(at, std::string::npos);
+  text.insert(at, "  %all = bf16[256,64] all-gather(%x), channel_id=2, replica_groups={{0,1,2,4},{3,5,6,7}}, dimensions={0}, use_global_device_ids=true\n");
+  const System system = system_with({{"machine", "ideal"}, {"slice", "8"}});
+  const HloSpec spec = spec_of(text);
+  expect_sound(system, spec);
+  RunOptions written_out, simgrid;
+  written_out.inline_calls = true;
+  simgrid.engine = *timing_engine("simgrid");
+  const Picoseconds called = run_of(system, spec).metrics.makespan;
+  EXPECT_EQ(called, run_of(system, spec, written_out).metrics.makespan);
+  EXPECT_EQ(called, run_of(system, spec, simgrid).metrics.makespan);
+}
+
 TEST(HloRun, AnAllReduceOfWhichOnlyTheOwnBlockIsUsedMayBecomeAReduceScatter) {
   const std::string text = entry(R"(  %r = f32[16,8] all-reduce(%x), channel_id=1, replica_groups={{0,1,2,3}}, use_global_device_ids=true, to_apply=%add
   %id = u32[] partition-id()
@@ -251,7 +305,7 @@ TEST(HloRun, WhatCannotBeSimulatedIsToldAtItsLine) {
   const System ring = system_with({{"machine", "ideal"}, {"slice", "4"}});
   EXPECT_THAT(error_of(ring, spec_of(entry("  ROOT %c = f32[16,8] copy(%x)", 8))), HasSubstr("m:1:1: expected a mesh of the module's 8 devices, found row=4"));
   EXPECT_THAT(error_of(ring, spec_of(entry("  ROOT %r = f32[16,8] all-reduce(%x), channel_id=1, replica_groups={{0,1,2},{3}}, use_global_device_ids=true, to_apply=%add"))),
-              HasSubstr("m:11:3: r: expected groups of the devices along axes of the mesh row=4, or along factors of them, found {{0,1,2},{3}}"));
+              HasSubstr("m:11:3: r: expected groups of equal size that have every device of the mesh row=4 once, found {{0,1,2},{3}}"));
   EXPECT_THAT(error_of(ring, spec_of(entry("  %t = token[] after-all()\n  %s = (f32[16,8], u32[], token[]) send(%x, %t), channel_id=1\n  ROOT %c = f32[16,8] copy(%x)"))),
               HasSubstr("m:12:3: s: send is not simulated"));
   EXPECT_THAT(error_of(ring, spec_of(entry("  %s = (f32[16,8], f32[64,8]) all-gather-start(%x), channel_id=1, replica_groups={{0,1,2,3}}, dimensions={0}, use_global_device_ids=true\n  ROOT %c = f32[16,8] copy(%x)"))),

@@ -1,0 +1,53 @@
+// `run --hlo`: what it prints of compiled modules.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tools/command/test_command.hpp"
+
+namespace podsim {
+namespace {
+
+using nlohmann::ordered_json;
+using test::json_of;
+using test::podsim;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// An all-reduce whose result nothing needs until the product is done. Not scheduled.
+const std::string unscheduled_module = R"(HloModule m, num_partitions=4
+
+add { a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ ROOT s = f32[] add(a, b) }
+
+ENTRY e {
+  x = f32[1024,1024] parameter(0)
+  r = f32[1024,1024] all-reduce(x), channel_id=1, replica_groups={{0,1,2,3}}, use_global_device_ids=true, to_apply=add
+  p = f32[1024,1024] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT y = f32[1024,1024] add(r, p)
+}
+)";
+
+TEST(RunHlo, AModuleThatIsNotScheduledIsTimedInBothOrders) {
+  const test::Folder folder;
+  const std::string command = "run --machine ideal --slice 4 --hlo " + folder.file("m.hlo", unscheduled_module);
+  const ordered_json overlapped = json_of(command), in_order = json_of(command + " --hlo-schedule text");
+  EXPECT_LT(overlapped["makespan_s"], in_order["makespan_s"]);
+  for (const char* const more : {"", " --hlo-schedule text", " --engine simgrid", " --calls inline", " --fold off", " --explain"}) {
+    const ordered_json orders = json_of(command + more)["orders"];
+    EXPECT_EQ(orders["text_s"], in_order["makespan_s"]) << more;
+    EXPECT_EQ(orders["overlap_s"], overlapped["makespan_s"]) << more;
+  }
+  EXPECT_LT(json_of(command + " --engine analytic")["orders"]["overlap_s"], in_order["makespan_s"]);
+  const test::Outcome table = podsim(command);
+  EXPECT_THAT(table.out, ::testing::ContainsRegex("both orders +text order, collectives block: [0-9.]+ us; overlap: [0-9.]+ us"));
+}
+
+TEST(RunHlo, AScheduledModuleHasOneOrder) {
+  const std::string command = "run --machine tpu_v5e --slice 2x4 --mesh data=2,model=4 --hlo workloads/hlo/testdata/tpu_layers.hlo";
+  EXPECT_FALSE(json_of(command).contains("orders"));
+  EXPECT_THAT(podsim(command).out, Not(HasSubstr("both orders")));
+}
+
+}  // namespace
+}  // namespace podsim

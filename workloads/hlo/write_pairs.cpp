@@ -1,0 +1,169 @@
+// Collectives among groups of devices that are no factors of mesh axes: rounds of sends between pairs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "workloads/hlo/program_writer.hpp"
+
+namespace podsim {
+
+namespace {
+
+/// Elements [begin, begin + length) of dimension `dim` of a region.
+Region part_of(Region region, std::size_t dim, std::int64_t begin, std::int64_t length) {
+  region.dims[dim].offset += begin;
+  region.dims[dim].length = length;
+  return region;
+}
+
+/// Equal parts of a dimension; where it does not divide, the last ones overlap.
+Region block_of(const Region& region, std::size_t dim, std::int64_t block, std::int64_t blocks) {
+  const std::int64_t length = region.dims[dim].length, each = (length + blocks - 1) / blocks;
+  return part_of(region, dim, std::min(block * each, length - each), each);
+}
+
+/// The dimension that is cut into blocks: the first that divides, else the longest; nullopt if it has fewer elements than blocks.
+std::optional<std::size_t> dimension_to_cut(const Region& region, std::int64_t blocks) {
+  const auto divides = std::find_if(region.dims.begin(), region.dims.end(), [&](const Range& range) { return range.length % blocks == 0; });
+  const auto longest = std::max_element(region.dims.begin(), region.dims.end(), [](const Range& a, const Range& b) { return a.length < b.length; });
+  const auto chosen = divides != region.dims.end() ? divides : longest;
+  if (chosen == region.dims.end() || chosen->length < blocks) return std::nullopt;
+  return static_cast<std::size_t>(chosen - region.dims.begin());
+}
+
+}  // namespace
+
+/// The rounds of one exchange. Devices are alike in a program, so what a device sends in round s are the elements that the one at position 0 sends:
+/// those of another block, but as many.
+class ProgramWriter::PairExchange {
+ public:
+  PairExchange(ProgramWriter& writer, const HloInstruction& at, std::string label, const ReplicaGroups& groups, Edges after)
+      : writer_{writer}, at_{at}, label_{std::move(label)}, groups_{groups}, parts_{*groups.uniform_size()}, after_{std::move(after)} {
+    for (int axis = 0; axis < static_cast<int>(mesh().axes().size()); ++axis) all_.push_back(mesh().whole(axis));
+  }
+
+  Expected<Edges> write(const Collective& op) {
+    const Region &in = op.input, &out = op.output;
+    const auto joined = static_cast<std::size_t>(op.dim),
+               split = static_cast<std::size_t>(op.kind == CollectiveKind::all_to_all ? op.split_dim : op.dim);
+    switch (op.kind) {
+      case CollectiveKind::all_gather:
+        place(in, block_of(out, joined, 0, parts_));
+        for (std::int64_t s = 1; s < parts_; ++s) around(1, s == 1 ? in : block_of(out, joined, s - 1, parts_), block_of(out, joined, s, parts_));
+        break;
+      case CollectiveKind::reduce_scatter: {
+        const Region arrived = scratch("arrived", out), sum = scratch("sum", out);
+        for (std::int64_t s = 1; s < parts_; ++s) {
+          around(1, s == 1 ? block_of(in, split, 0, parts_) : sum, arrived);
+          add(arrived, block_of(in, split, s, parts_), s + 1 == parts_ ? out : sum);
+        }
+        break;
+      }
+      case CollectiveKind::all_reduce: all_reduce(in, out); break;
+      case CollectiveKind::all_to_all:
+        place(block_of(in, split, 0, parts_), block_of(out, joined, 0, parts_));
+        for (std::int64_t s = 1; s < parts_; ++s) around(s, block_of(in, split, s, parts_), block_of(out, joined, s, parts_));
+        break;
+      case CollectiveKind::broadcast:
+        place(in, out);
+        for (std::int64_t have = 1; have < parts_; have *= 2) down_a_tree(have, out);
+        break;
+      default:
+        return writer_.module_.problem(
+            at_, fmt::format("{} among devices that are no factors of the mesh {} is not simulated", name_of(op.kind), to_text(mesh())));
+    }
+    if (writer_.module_.pairs() > most_hlo_pairs)
+      return writer_.module_.problem(
+          at_, fmt::format("expected groups of the devices along factors of the mesh {}, found {}: sends between pairs would be more than {}",
+                           to_text(mesh()), to_text(groups_), most_hlo_pairs));
+    return Edges{*last_};
+  }
+
+ private:
+  [[nodiscard]] const Mesh& mesh() const { return writer_.module_.mesh(); }
+
+  Region scratch(const char* what, const Region& like) {
+    Buffer buffer{fmt::format("{} {}", at_.name, what), {elements_of(like)}, writer_.builder_.buffer(like.buffer).dtype, Role::scratch, {}, {}};
+    return region_of(writer_.add_buffer(std::move(buffer), true), {elements_of(like)});
+  }
+
+  void step(const std::string& label, Op op, const std::vector<BufferId>& reads, const std::vector<BufferId>& writes) {
+    Edges waits = after_;
+    if (last_) waits.push_back(*last_);
+    last_ = Edge{writer_.task(label, std::move(op), reads, writes, std::move(waits), false)};
+  }
+
+  /// Position i of every group sends to position (i + by) mod P.
+  void around(std::int64_t by, const Region& from, const Region& to) {
+    std::vector<Collective::Pair> pairs;
+    for (std::int64_t group = 0; group < groups_.count(); ++group)
+      for (std::int64_t i = 0; i < parts_; ++i) pairs.push_back({groups_.device(group, i), groups_.device(group, (i + by) % parts_)});
+    permute(std::move(pairs), from, to);
+  }
+
+  /// Positions below `have` send to those `have` further on.
+  void down_a_tree(std::int64_t have, const Region& region) {
+    std::vector<Collective::Pair> pairs;
+    for (std::int64_t group = 0; group < groups_.count(); ++group)
+      for (std::int64_t i = 0; i < have && i + have < parts_; ++i) pairs.push_back({groups_.device(group, i), groups_.device(group, i + have)});
+    permute(std::move(pairs), region, region);
+  }
+
+  void permute(std::vector<Collective::Pair> pairs, const Region& from, const Region& to) {
+    writer_.module_.add_pairs(pairs.size());
+    if (writer_.module_.pairs() > most_hlo_pairs) return;
+    Collective op{CollectiveKind::permute, all_, from, to};
+    op.pairs = std::move(pairs);
+    step(fmt::format("{} round {}", label_, ++rounds_), std::move(op), {from.buffer}, {to.buffer});
+  }
+
+  void place(const Region& from, const Region& to) {
+    if (from == to) return;
+    step("place " + label_, Local{LocalKind::alias, {from}, {to}, 1, Unit::dma}, {from.buffer}, {to.buffer});
+  }
+
+  /// Beside the core, as the reductions of other collectives. Its arithmetic is that of the module's computation: opaque.
+  void add(const Region& arrived, const Region& own, const Region& sum) {
+    Local local{LocalKind::opaque, {arrived, own}, {sum}, 1, Unit::dma};
+    local.opaque.vector = Flops{static_cast<double>(elements_of(sum))};
+    step("reduce " + label_, std::move(local), {arrived.buffer, own.buffer}, {sum.buffer});
+  }
+
+  void all_reduce(const Region& in, const Region& out) {
+    place(in, out);
+    const auto cut = dimension_to_cut(out, parts_);
+    if (!cut) {  // less than an element each: all of it goes around
+      const std::array<Region, 2> arrived{scratch("arrived", out), scratch("arrived next", out)};
+      for (std::int64_t s = 1; s < parts_; ++s) {
+        around(1, s == 1 ? in : arrived[static_cast<std::size_t>(s % 2)], arrived[static_cast<std::size_t>((s + 1) % 2)]);
+        add(arrived[static_cast<std::size_t>((s + 1) % 2)], out, out);
+      }
+      return;
+    }
+    const Region arrived = scratch("arrived", block_of(out, *cut, 0, parts_));
+    for (std::int64_t s = 1; s < parts_; ++s) {
+      const Region own = block_of(out, *cut, s, parts_);
+      around(1, block_of(out, *cut, s - 1, parts_), arrived);
+      add(arrived, own, own);
+    }
+    for (std::int64_t s = 0; s + 1 < parts_; ++s) around(1, block_of(out, *cut, (parts_ - 1 + s) % parts_, parts_), block_of(out, *cut, s, parts_));
+  }
+
+  ProgramWriter& writer_;
+  const HloInstruction& at_;
+  std::string label_;
+  const ReplicaGroups& groups_;
+  std::int64_t parts_;
+  Edges after_;
+  std::vector<AxisView> all_;
+  std::optional<Edge> last_;
+  int rounds_ = 0;
+};
+
+Expected<Edges> ProgramWriter::in_pairs(const HloInstruction& at, const std::string& label, const ReplicaGroups& groups, const Collective& op,
+                                        const Edges& after) {
+  return PairExchange{*this, at, label, groups, after}.write(op);
+}
+
+}  // namespace podsim
