@@ -13,4 +13,12 @@ namespace podsim {
 /// groups are not all the devices along some factors of the mesh. O(devices * factors).
 std::optional<std::vector<AxisView>> views_of(const ReplicaGroups& groups, const Mesh& mesh);
 
+/// Groups of a collective-broadcast: the first device of each is its source. {{1,0},{3,2}} are the groups {0,1} and {2,3} with source number 1.
+struct RootedGroups {
+  ReplicaGroups groups;   // in increasing order
+  std::int64_t root = 0;  // position of the source
+};
+/// nullopt if the source has not the same position in all groups. O(devices log devices).
+std::optional<RootedGroups> rooted(const ReplicaGroups& groups);
+
 }  // namespace podsim

@@ -105,6 +105,10 @@ class ProgramWriter {
   Expected<HloValue> done(Scope& scope, int i);
   Expected<HloValue> move(Scope& scope, int i, bool to_host);
   std::optional<Matmul> product(const Scope& scope, int i, const HloLeaf& out) const;
+  /// The Matmul of a dot or convolution of `body` on these leaves; nullopt if a Matmul cannot say it.
+  std::optional<Matmul> matmul_of(const HloComputation& body, const HloInstruction& dot, const HloLeaf& left, const HloLeaf& right, const HloLeaf& out) const;
+  /// A fusion of a dot and the addition of its result to an operand that nothing uses later: a product that accumulates there. nullopt: it is none.
+  std::optional<HloValue> accumulation(const Scope& scope, int i);
   [[nodiscard]] bool is_fused(const Scope& scope, int i) const;
 
   // Collectives.
@@ -112,9 +116,13 @@ class ProgramWriter {
   Expected<HloValue> collective(Scope& scope, int i, const HloInstruction& attributes, int result_of, const HloShape& result, Edges& ended);
   Expected<HloValue> fused_collective(Scope& scope, int i, const HloInstruction& inside, Edges& ended);
   Expected<HloValue> own_block(Scope& scope, int i, int slice);
-  Expected<std::vector<AxisView>> groups(const HloInstruction& collective) const;
+  struct Group {
+    std::vector<AxisView> axes;
+    std::int64_t root = 0;  // of a broadcast: position along the axes
+  };
+  Expected<Group> groups(const HloInstruction& collective) const;
   /// One Collective between regions; several as one where they are all-reduces, all-gathers or reduce-scatters of one dtype.
-  Expected<Edges> exchange(const HloInstruction& at, CollectiveKind kind, const std::vector<AxisView>& axes, const std::vector<Region>& in, const std::vector<Region>& out, int dim, const Edges& after);
+  Expected<Edges> exchange(const HloInstruction& at, CollectiveKind kind, const Group& group, const std::vector<Region>& in, const std::vector<Region>& out, int dim, const Edges& after);
   Expected<Edges> permute(const HloInstruction& at, const std::vector<SourceTarget>& pairs, const Region& in, const Region& out, const Edges& after);
 
   // Values.

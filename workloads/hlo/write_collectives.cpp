@@ -42,23 +42,25 @@ int dividing(const Region& region, int wanted, std::int64_t parts) {
 
 }  // namespace
 
-Expected<std::vector<AxisView>> ProgramWriter::groups(const HloInstruction& collective) const {
+Expected<ProgramWriter::Group> ProgramWriter::groups(const HloInstruction& collective) const {
   const HloModule& module = module_.module();
   const HloAttributes& attributes = *collective.attributes;
   const auto flattened = flattened_groups(attributes.replica_groups.value_or(ReplicaGroups{}), group_mode_of(attributes), module.replica_count, devices_of(module) / module.replica_count,
                                           module.where(collective));
   if (!flattened) return flattened.error();
-  auto views = views_of(*flattened, module_.mesh());
+  const auto with_root = collective.opcode == HloOpcode::collective_broadcast ? rooted(*flattened) : RootedGroups{*flattened, 0};
+  auto views = with_root ? views_of(with_root->groups, module_.mesh()) : std::nullopt;
   if (!views) return module_.problem(collective, fmt::format("expected groups of the devices along axes of the mesh {}, or along factors of them, found {}", to_text(module_.mesh()), to_text(*flattened)));
-  return *std::move(views);
+  return Group{*std::move(views), with_root->root};
 }
 
-Expected<Edges> ProgramWriter::exchange(const HloInstruction& at, CollectiveKind kind, const std::vector<AxisView>& axes, const std::vector<Region>& in, const std::vector<Region>& out, int dim,
+Expected<Edges> ProgramWriter::exchange(const HloInstruction& at, CollectiveKind kind, const Group& group, const std::vector<Region>& in, const std::vector<Region>& out, int dim,
                                         const Edges& after) {
-  const std::int64_t parts = devices_along_views(axes);
+  const std::int64_t parts = devices_along_views(group.axes);
   const auto dtype = [&](const Region& region) { return builder_.buffer(region.buffer).dtype; };
   const auto one = [&](const std::string& label, const Region& from, const Region& to, int along, const Edges& waits) -> Expected<Edges> {
-    Collective op{kind, axes, from, to, along};
+    Collective op{kind, group.axes, from, to, along};
+    op.root = group.root;
     const std::int64_t given = elements_of(from), made = elements_of(to);
     int divided = along;
     switch (kind) {
@@ -169,9 +171,9 @@ Expected<HloValue> ProgramWriter::collective(Scope& scope, int i, const HloInstr
   }
   auto kind = kind_of(attributes.opcode);
   if (!kind) return module_.problem(what, std::string{name_of(attributes.opcode)} + " is not simulated: how much it sends depends on data");
-  const auto axes = groups(attributes);
-  if (!axes) return axes.error();
-  const std::int64_t parts = devices_along_views(*axes);
+  const auto group = groups(attributes);
+  if (!group) return group.error();
+  const std::int64_t parts = devices_along_views(group->axes);
   if (parts == 1) {
     for (std::size_t r = 0; r < in.size(); ++r)
       ended.push_back(Edge{task("place " + what.name, Local{LocalKind::alias, {in[r]}, {out[r]}, 1, Unit::dma}, {in[r].buffer}, {out[r].buffer}, after, false)});
@@ -181,7 +183,7 @@ Expected<HloValue> ProgramWriter::collective(Scope& scope, int i, const HloInstr
   const int dim = dims.empty() ? 0 : static_cast<int>(dims.front());
   // A fused all-reduce of which each device keeps its part.
   if (*kind == CollectiveKind::all_reduce && elements_of(in.front()) == elements_of(out.front()) * parts) kind = CollectiveKind::reduce_scatter;
-  auto edges = exchange(what, *kind, *axes, in, out, dim, after);
+  auto edges = exchange(what, *kind, *group, in, out, dim, after);
   if (!edges) return edges.error();
   ended = *std::move(edges);
   return value;
@@ -194,9 +196,9 @@ Expected<HloValue> ProgramWriter::fused_collective(Scope& scope, int i, const Hl
   // Work and communication in one: the work, then the exchange of as much as its result has, or as its largest operand.
   auto made = work(scope, i);
   if (!made) return made.error();
-  const auto axes = groups(inside);
-  if (!axes) return axes.error();
-  const std::int64_t parts = devices_along_views(*axes);
+  const auto group = groups(inside);
+  if (!group) return group.error();
+  const std::int64_t parts = devices_along_views(group->axes);
   const auto kind = kind_of(inside.opcode);
   if (!kind || parts == 1) return made;
   const auto shapes = leaves_of(*inside.shape);
@@ -209,7 +211,7 @@ Expected<HloValue> ProgramWriter::fused_collective(Scope& scope, int i, const Hl
   if (*kind == CollectiveKind::reduce_scatter) from[dim] *= parts;
   const Region in = region_of(add_buffer({what.name + " operand", from, form.dtype, Role::scratch, {}, {}}, true), from);
   const Region out = region_of(add_buffer({what.name + " exchanged", form.lengths, form.dtype, Role::scratch, {}, {}}, true), form.lengths);
-  auto edges = exchange(what, *kind, *axes, {in}, {out}, static_cast<int>(dim), last_core_ ? Edges{Edge{*last_core_}} : Edges{});
+  auto edges = exchange(what, *kind, *group, {in}, {out}, static_cast<int>(dim), last_core_ ? Edges{Edge{*last_core_}} : Edges{});
   if (!edges) return edges.error();
   ended = *std::move(edges);
   for (const HloLeaf& leaf : *made)
