@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "workloads/hlo/group_views.hpp"
+
 namespace podsim {
 
 std::string to_text(const std::vector<SourceTarget>& pairs) {
@@ -45,7 +47,8 @@ Expected<HloCollectiveAxes> collective_axes(const HloModule& module, const HloIn
       flattened_groups(groups, group_mode_of(attributes), module.replica_count, devices / module.replica_count, module.where(collective));
   if (!flat) return flat.error();
   result.group_size = flat->uniform_size().value_or(0);
-  const auto axes = axes_of(*flat, *mesh);
+  const auto with_source = collective.opcode == HloOpcode::collective_broadcast ? rooted(*flat) : std::nullopt;
+  const auto axes = axes_of(with_source ? with_source->groups : *flat, *mesh);
   if (!axes) return result;
   result.axes.emplace();
   for (const int axis : *axes) result.axes->push_back(mesh->axes()[static_cast<std::size_t>(axis)].name);

@@ -116,4 +116,19 @@ std::optional<CollectiveGroups> collective_groups(const ReplicaGroups& groups, c
   return found;
 }
 
+std::optional<RootedGroups> rooted(const ReplicaGroups& groups) {
+  if (groups.is_all()) return RootedGroups{groups, 0};
+  std::vector<std::vector<std::int64_t>> sorted;
+  std::optional<std::int64_t> root;
+  for (std::int64_t group = 0; group < groups.count(); ++group) {
+    std::vector<std::int64_t>& devices = sorted.emplace_back(groups.devices(group));
+    const std::int64_t source = devices.front();
+    std::sort(devices.begin(), devices.end());
+    const std::int64_t position = std::lower_bound(devices.begin(), devices.end(), source) - devices.begin();
+    if (root.value_or(position) != position) return std::nullopt;
+    root = position;
+  }
+  return RootedGroups{ReplicaGroups::of_list(sorted), root.value_or(0)};
+}
+
 }  // namespace podsim

@@ -18,9 +18,18 @@ struct CollectiveGroups {
   std::vector<AxisView> views{};
   std::optional<ReplicaGroups> listed{};  // they are no views
   std::int64_t devices = 1;               // in each group
+  std::int64_t root = 0;                  // of a broadcast: position of the source
 };
 /// views_of(), else the groups themselves. nullopt if they differ in size or are not every device of the mesh once. `any_order`: the order of the
 /// devices in a group does not matter.
 std::optional<CollectiveGroups> collective_groups(const ReplicaGroups& groups, const Mesh& mesh, bool any_order);
+
+/// Groups of a collective-broadcast: the first device of each is its source. {{1,0},{3,2}} are the groups {0,1} and {2,3} with source number 1.
+struct RootedGroups {
+  ReplicaGroups groups;   // in increasing order
+  std::int64_t root = 0;  // position of the source
+};
+/// nullopt if the source has not the same position in all groups. O(devices log devices).
+std::optional<RootedGroups> rooted(const ReplicaGroups& groups);
 
 }  // namespace podsim

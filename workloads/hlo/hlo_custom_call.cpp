@@ -11,8 +11,8 @@ namespace podsim {
 
 namespace {
 
-constexpr std::array<std::string_view, 8> free_targets{
-    "AssumeGatherIndicesInBound", "ConcatBitcast", "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "LayoutConstraint",
+constexpr std::array<std::string_view, 9> free_targets{
+    "AllocateBuffer", "AssumeGatherIndicesInBound", "ConcatBitcast", "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "LayoutConstraint",
     "annotate_device_placement",  "X64Combine"};
 
 /// The number behind `mask_type =` or `"mask_type":` in a backend_config, which is no JSON where MLIR prints it.

@@ -36,7 +36,7 @@ int split_at(const std::vector<std::int64_t>& contracted, std::size_t rank, bool
 }
 
 /// A dot without batch dimensions.
-std::optional<Matmul> matmul_of(const HloAttributes& dot, Region left, Region right, Region out) {
+std::optional<Matmul> matmul_of_dot(const HloAttributes& dot, Region left, Region right, Region out) {
   bool left_first = false, right_first = false;
   const int left_split = split_at(dot.lhs_contracting, left.dims.size(), left_first), right_split = split_at(dot.rhs_contracting, right.dims.size(), right_first);
   if (left_split == 0 || right_split == 0) return std::nullopt;
@@ -371,7 +371,8 @@ Expected<HloValue> ProgramWriter::made(Scope& scope, int i) {
       if (module_.values()) return work(scope, i);
       const HloCustomCall known = custom_call_of(scope.computation, what, module_.options().counts.custom_calls);
       if (known.kind == HloCustomCall::Kind::to_host || known.kind == HloCustomCall::Kind::to_device) return move(scope, i, known.kind == HloCustomCall::Kind::to_host);
-      if (known.kind != HloCustomCall::Kind::free || what.operands.empty()) return work(scope, i);
+      if (known.kind != HloCustomCall::Kind::free) return work(scope, i);
+      if (what.operands.empty()) return allocate(scope, i, *what.shape);
       HloValue value = operand(scope, i, 0);
       if (value.size() != count_leaves(*what.shape)) return work(scope, i);
       for (std::size_t o = 1; o < what.operands.size(); ++o)
@@ -448,6 +449,8 @@ Expected<HloValue> ProgramWriter::work(Scope& scope, int i) {
     return HloValue{sources};
   }
   if (cost.opaque) module_.opaque(what, cost.bytes);
+  if (what.opcode == HloOpcode::fusion)
+    if (auto sum = accumulation(scope, i)) return *std::move(sum);
 
   HloValue value = allocate(scope, i, *what.shape);
   std::vector<BufferId> writes;
@@ -479,17 +482,21 @@ Expected<HloValue> ProgramWriter::work(Scope& scope, int i) {
 std::optional<Matmul> ProgramWriter::product(const Scope& scope, int i, const HloLeaf& out) const {
   const HloInstruction& what = at(scope, i);
   if ((what.opcode != HloOpcode::dot && what.opcode != HloOpcode::convolution) || !out.buffer) return std::nullopt;
-  const auto product = product_of(module_.module(), scope.computation, what);
-  const HloValue left = operand(scope, i, 0), right = operand(scope, i, 1);
-  if (!product || product->batch != 1 || !left.front().buffer || !right.front().buffer || left.front().buffer == out.buffer || right.front().buffer == out.buffer) return std::nullopt;
+  return matmul_of(scope.computation, what, operand(scope, i, 0).front(), operand(scope, i, 1).front(), out);
+}
+
+std::optional<Matmul> ProgramWriter::matmul_of(const HloComputation& body, const HloInstruction& dot, const HloLeaf& left, const HloLeaf& right, const HloLeaf& out) const {
+  const auto product = product_of(module_.module(), body, dot);
+  if (!product || product->batch != 1 || !left.buffer || !right.buffer || left.buffer == out.buffer || right.buffer == out.buffer) return std::nullopt;
   const auto dtype = [&](const HloLeaf& leaf) { return builder_.buffer(*leaf.buffer).dtype; };
-  if (!is_real(dtype(out)) || dtype(left.front()) != dtype(out) || dtype(right.front()) != dtype(out)) return std::nullopt;
-  const auto is_written = [&](int operand) { return module_.form(*at(scope, operand).shape).as_written; };
-  if (!is_written(what.operands[0]) || !is_written(what.operands[1]) || !is_written(i)) return std::nullopt;
+  if (!is_real(dtype(out)) || dtype(left) != dtype(out) || dtype(right) != dtype(out)) return std::nullopt;
+  const auto is_written = [&](const HloInstruction& value) { return module_.form(*value.shape).as_written; };
+  const auto operand_of = [&](std::size_t o) -> const HloInstruction& { return body.instructions[static_cast<std::size_t>(dot.operands[o])]; };
+  if (!is_written(operand_of(0)) || !is_written(operand_of(1)) || !is_written(dot)) return std::nullopt;
   if (module_.values()) {
-    const auto dims = [&](const HloLeaf& leaf, int instruction) { return leaf.lengths == module_.form(*at(scope, instruction).shape).lengths; };
-    if (what.opcode != HloOpcode::dot || !dims(left.front(), what.operands[0]) || !dims(right.front(), what.operands[1])) return std::nullopt;
-    return matmul_of(*what.attributes, region_of(*left.front().buffer, left.front().lengths), region_of(*right.front().buffer, right.front().lengths), region_of(*out.buffer, out.lengths));
+    const auto has_dims = [&](const HloLeaf& leaf, const HloInstruction& value) { return leaf.lengths == module_.form(*value.shape).lengths; };
+    if (dot.opcode != HloOpcode::dot || !has_dims(left, operand_of(0)) || !has_dims(right, operand_of(1))) return std::nullopt;
+    return matmul_of_dot(*dot.attributes, region_of(*left.buffer, left.lengths), region_of(*right.buffer, right.lengths), region_of(*out.buffer, out.lengths));
   }
   // How many first dimensions have `rows` elements and the others `columns`.
   const auto split = [](const std::vector<std::int64_t>& lengths, std::int64_t rows, std::int64_t columns) -> std::optional<int> {
@@ -502,7 +509,7 @@ std::optional<Matmul> ProgramWriter::product(const Scope& scope, int i, const Hl
     }
     return std::nullopt;
   };
-  Matmul matmul{region_of(*left.front().buffer, left.front().lengths), region_of(*right.front().buffer, right.front().lengths), region_of(*out.buffer, out.lengths)};
+  Matmul matmul{region_of(*left.buffer, left.lengths), region_of(*right.buffer, right.lengths), region_of(*out.buffer, out.lengths)};
   const auto as = [&](const std::vector<std::int64_t>& lengths, std::int64_t rows, std::int64_t columns, int& at_dimension, bool& transposed) {
     transposed = false;
     auto found = split(lengths, rows, columns);
@@ -511,8 +518,8 @@ std::optional<Matmul> ProgramWriter::product(const Scope& scope, int i, const Hl
     return found.has_value();
   };
   bool transposed_out = false;
-  if (!as(left.front().lengths, product->m, product->k, matmul.left_split, matmul.transpose_left) ||
-      !as(right.front().lengths, product->k, product->n, matmul.right_split, matmul.transpose_right) ||
+  if (!as(left.lengths, product->m, product->k, matmul.left_split, matmul.transpose_left) ||
+      !as(right.lengths, product->k, product->n, matmul.right_split, matmul.transpose_right) ||
       !as(out.lengths, product->m, product->n, matmul.out_split, transposed_out))
     return std::nullopt;
   if (transposed_out) {  // out^T = right^T left^T

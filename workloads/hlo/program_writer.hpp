@@ -118,6 +118,10 @@ class ProgramWriter {
   Expected<HloValue> done(Scope& scope, int i);
   Expected<HloValue> move(Scope& scope, int i, bool to_host);
   std::optional<Matmul> product(const Scope& scope, int i, const HloLeaf& out) const;
+  /// The Matmul of a dot or convolution of `body` on these leaves; nullopt if a Matmul cannot say it.
+  std::optional<Matmul> matmul_of(const HloComputation& body, const HloInstruction& dot, const HloLeaf& left, const HloLeaf& right, const HloLeaf& out) const;
+  /// A fusion of a dot and the addition of its result to an operand that nothing uses later: a product that accumulates there. nullopt: it is none.
+  std::optional<HloValue> accumulation(const Scope& scope, int i);
   [[nodiscard]] bool is_fused(const Scope& scope, int i) const;
 
   // With values.

@@ -51,6 +51,13 @@ Expected<CollectiveGroups> ProgramWriter::groups(const HloInstruction& collectiv
                                           module.where(collective));
   if (!flattened) return flattened.error();
   auto found = collective_groups(*flattened, module_.mesh(), collective.opcode == HloOpcode::all_reduce);
+  if (collective.opcode == HloOpcode::collective_broadcast)  // its groups begin with the source, wherever that stands along the axes
+    if (const auto with_root = rooted(*flattened))
+      if (auto views = views_of(with_root->groups, module_.mesh()); views && found) {
+        found->views = *std::move(views);
+        found->listed.reset();
+        found->root = with_root->root;
+      }
   if (!found) return module_.problem(collective, fmt::format("expected groups of equal size that have every device of the mesh {} once, found {}", to_text(module_.mesh()), to_text(*flattened)));
   return *std::move(found);
 }
@@ -61,6 +68,7 @@ Expected<Edges> ProgramWriter::exchange(const HloInstruction& at, CollectiveKind
   const auto dtype = [&](const Region& region) { return builder_.buffer(region.buffer).dtype; };
   const auto one = [&](const std::string& label, const Region& from, const Region& to, int along, const Edges& waits) -> Expected<Edges> {
     Collective op{kind, groups.views, from, to, along};
+    op.root = groups.root;
     const std::int64_t given = elements_of(from), made = elements_of(to);
     int divided = along;
     switch (kind) {
