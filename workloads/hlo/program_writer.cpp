@@ -21,32 +21,6 @@ void make_unique(Edges& edges) {
   edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
 }
 
-/// Where the rows of a matrix end whose contracted dimensions are its last ones, in order, or its first ones; 0: they are neither.
-int split_at(const std::vector<std::int64_t>& contracted, std::size_t rank, bool& are_first) {
-  const auto count = contracted.size();
-  const auto from = [&](std::size_t first) {
-    for (std::size_t i = 0; i < count; ++i)
-      if (contracted[i] != static_cast<std::int64_t>(first + i)) return false;
-    return true;
-  };
-  if (count == 0 || count >= rank) return 0;
-  are_first = from(0);
-  if (are_first) return static_cast<int>(count);
-  return from(rank - count) ? static_cast<int>(rank - count) : 0;
-}
-
-/// A dot without batch dimensions.
-std::optional<Matmul> matmul_of_dot(const HloAttributes& dot, Region left, Region right, Region out) {
-  bool left_first = false, right_first = false;
-  const int left_split = split_at(dot.lhs_contracting, left.dims.size(), left_first), right_split = split_at(dot.rhs_contracting, right.dims.size(), right_first);
-  if (left_split == 0 || right_split == 0) return std::nullopt;
-  Matmul matmul{std::move(left), std::move(right), std::move(out)};
-  matmul.left_split = left_split, matmul.right_split = right_split;
-  matmul.transpose_left = left_first, matmul.transpose_right = !right_first;
-  matmul.out_split = static_cast<int>(matmul.left.dims.size() - dot.lhs_contracting.size());
-  return matmul;
-}
-
 /// The instruction and leaf that a leaf of a result is, behind what passes values on; `loops` are those on the way.
 std::pair<int, std::size_t> origin_of(const HloComputation& computation, int i, std::size_t leaf, std::vector<std::pair<int, std::size_t>>& loops) {
   while (true) {
@@ -477,58 +451,6 @@ Expected<HloValue> ProgramWriter::work(Scope& scope, int i) {
   for (HloLeaf& leaf : value)
     if (!leaf.buffer) leaf.ready = {Edge{id}};
   return value;
-}
-
-std::optional<Matmul> ProgramWriter::product(const Scope& scope, int i, const HloLeaf& out) const {
-  const HloInstruction& what = at(scope, i);
-  if ((what.opcode != HloOpcode::dot && what.opcode != HloOpcode::convolution) || !out.buffer) return std::nullopt;
-  return matmul_of(scope.computation, what, operand(scope, i, 0).front(), operand(scope, i, 1).front(), out);
-}
-
-std::optional<Matmul> ProgramWriter::matmul_of(const HloComputation& body, const HloInstruction& dot, const HloLeaf& left, const HloLeaf& right, const HloLeaf& out) const {
-  const auto product = product_of(module_.module(), body, dot);
-  if (!product || product->batch != 1 || !left.buffer || !right.buffer || left.buffer == out.buffer || right.buffer == out.buffer) return std::nullopt;
-  const auto dtype = [&](const HloLeaf& leaf) { return builder_.buffer(*leaf.buffer).dtype; };
-  if (!is_real(dtype(out)) || dtype(left) != dtype(out) || dtype(right) != dtype(out)) return std::nullopt;
-  const auto is_written = [&](const HloInstruction& value) { return module_.form(*value.shape).as_written; };
-  const auto operand_of = [&](std::size_t o) -> const HloInstruction& { return body.instructions[static_cast<std::size_t>(dot.operands[o])]; };
-  if (!is_written(operand_of(0)) || !is_written(operand_of(1)) || !is_written(dot)) return std::nullopt;
-  if (module_.values()) {
-    const auto has_dims = [&](const HloLeaf& leaf, const HloInstruction& value) { return leaf.lengths == module_.form(*value.shape).lengths; };
-    if (dot.opcode != HloOpcode::dot || !has_dims(left, operand_of(0)) || !has_dims(right, operand_of(1))) return std::nullopt;
-    return matmul_of_dot(*dot.attributes, region_of(*left.buffer, left.lengths), region_of(*right.buffer, right.lengths), region_of(*out.buffer, out.lengths));
-  }
-  // How many first dimensions have `rows` elements and the others `columns`.
-  const auto split = [](const std::vector<std::int64_t>& lengths, std::int64_t rows, std::int64_t columns) -> std::optional<int> {
-    std::int64_t before = 1, all_of = 1;
-    for (const std::int64_t length : lengths) all_of *= length;
-    if (all_of != rows * columns) return std::nullopt;
-    for (std::size_t d = 0; d < lengths.size(); ++d) {
-      before *= lengths[d];
-      if (before == rows && d + 1 < lengths.size()) return static_cast<int>(d) + 1;
-    }
-    return std::nullopt;
-  };
-  Matmul matmul{region_of(*left.buffer, left.lengths), region_of(*right.buffer, right.lengths), region_of(*out.buffer, out.lengths)};
-  const auto as = [&](const std::vector<std::int64_t>& lengths, std::int64_t rows, std::int64_t columns, int& at_dimension, bool& transposed) {
-    transposed = false;
-    auto found = split(lengths, rows, columns);
-    if (!found) transposed = true, found = split(lengths, columns, rows);
-    if (found) at_dimension = *found;
-    return found.has_value();
-  };
-  bool transposed_out = false;
-  if (!as(left.lengths, product->m, product->k, matmul.left_split, matmul.transpose_left) ||
-      !as(right.lengths, product->k, product->n, matmul.right_split, matmul.transpose_right) ||
-      !as(out.lengths, product->m, product->n, matmul.out_split, transposed_out))
-    return std::nullopt;
-  if (transposed_out) {  // out^T = right^T left^T
-    std::swap(matmul.left, matmul.right);
-    std::swap(matmul.left_split, matmul.right_split);
-    std::swap(matmul.transpose_left, matmul.transpose_right);
-    matmul.transpose_left = !matmul.transpose_left, matmul.transpose_right = !matmul.transpose_right;
-  }
-  return matmul;
 }
 
 Expected<HloValue> ProgramWriter::move(Scope& scope, int i, bool to_host) {

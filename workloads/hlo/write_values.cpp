@@ -29,6 +29,8 @@ HloValue ProgramWriter::execute(Scope& scope, int i, HloInstruction instruction,
   const HloInstruction& what = at(scope, i);
   std::vector<HloValue> operands;
   for (std::size_t o = 0; o < what.operands.size(); ++o) operands.push_back(operand(scope, i, o));
+  if (on_core && what.opcode == HloOpcode::fusion)
+    if (auto sum = accumulation(scope, i)) return *std::move(sum);
   OperationReads reads = reads_of(operands);
   HloValue value = allocate(scope, result_of, *at(scope, result_of).shape);
   std::vector<BufferId> writes;
