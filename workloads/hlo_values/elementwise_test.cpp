@@ -170,7 +170,7 @@ TEST(HloElementwise, BitcastConvertsKeepTheBits) {
   EXPECT_EQ(result_of({real_scalar(HloType::f32, -2.0)}, "ROOT r = u32[] bitcast-convert(p0)").integers.at(0), 0xc0000000LL);
   EXPECT_EQ(result_of({real_scalar(HloType::bf16, 1.0)}, "ROOT r = u16[] bitcast-convert(p0)").integers.at(0), 0x3f80);
   EXPECT_EQ(run_error({integer_scalar(HloType::u32, 1)}, "ROOT r = u16[] bitcast-convert(p0)"),
-            "m:5:1: r: bitcast-convert from u32 to u16 is not interpreted");
+            "m:4:1: r: bitcast-convert from u32 to u16 is not interpreted");
 }
 
 TEST(HloElementwise, ComparesByDirectionAndSign) {
