@@ -43,6 +43,7 @@ ARROWS = {
     "workloads/scenario": {"workloads/tuning", "workloads/sharded", "workloads/training", "workloads/hlo", "workloads/hlo_values", "workloads/msccl", "workloads/chakra"},
     "workloads/training": {"workloads"},
     "workloads/hlo": {"workloads"},
+    "workloads/hlo_values": {"workloads/hlo"},
     "validation/calibration": {"workloads/scenario"},
     "validation": {"validation/calibration"},
     "tools/report": {"validation", "workloads/training"},

@@ -1,0 +1,105 @@
+// What the parts of the interpreter share: an operation on arrays with its operands, bounds, and the treatment of real results. Internal.
+#pragma once
+
+#include <cmath>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/cancellation.hpp"
+#include "sim/base/rng.hpp"
+#include "workloads/hlo_values/evaluate.hpp"
+
+namespace podsim {
+
+/// Steps that may still be made.
+class HloBudget {
+ public:
+  HloBudget(std::int64_t steps, Cancellation stop) : left_{steps}, stop_{stop} {}
+  /// False where they are used up; then nothing more may be done.
+  bool spend(std::int64_t steps) {
+    if (steps < 0 || steps > left_) return left_ = 0, false;
+    left_ -= steps;
+    return true;
+  }
+  [[nodiscard]] bool cancelled() const { return stop_.requested(); }
+
+ private:
+  std::int64_t left_;
+  Cancellation stop_;
+};
+
+/// An operation whose operands and results are arrays.
+struct ArrayOperation {
+  using Call = std::function<Expected<HloArrays>(const HloComputation&, const std::vector<const HloArray*>&)>;
+
+  const HloModule& module;
+  const HloComputation& computation;
+  const HloInstruction& instruction;
+  const std::vector<const HloArray*>& operands;
+  HloArithmetic& arithmetic;
+  HloBudget& budget;
+  const Call& call;  // runs a computation on arrays, on the same device
+
+  [[nodiscard]] const HloAttributes& attributes() const { return *instruction.attributes; }
+  [[nodiscard]] const HloShape& shape() const { return *instruction.shape; }
+  [[nodiscard]] const HloArray& operand(std::size_t i) const { return *operands[i]; }
+  /// As its instruction has it, with the layout.
+  [[nodiscard]] const HloShape& operand_shape(std::size_t i) const {
+    return *computation.instructions[static_cast<std::size_t>(instruction.operands[i])].shape;
+  }
+  /// `NAME: message` at the instruction.
+  [[nodiscard]] Diagnostic error(const std::string& message) const;
+  [[nodiscard]] Diagnostic not_interpreted() const;
+  /// Errors: another number of operands.
+  [[nodiscard]] Status takes(std::size_t count) const;
+  /// Errors: too many; cancellation.
+  [[nodiscard]] Status spend(std::int64_t steps) const;
+  [[nodiscard]] Status spend(double steps) const;  // of a product that may pass 2^63
+};
+
+/// Paddings, strides, dilations and sizes of windows up to this: their products with extents of arrays fit into 64 bits.
+inline constexpr std::int64_t largest_window = std::int64_t{1} << 31;
+bool is_sane(const HloWindowDimension& window);
+
+/// The dimensions that an attribute without a field of its own lists, "{0,1}"; empty where it is not there or lists none.
+std::vector<std::int64_t> listed_dimensions(const HloAttributes& attributes, std::string_view name);
+/// The attribute's number; nullopt where it is not there or none.
+std::optional<std::int64_t> number_named(const HloAttributes& attributes, std::string_view name);
+
+/// Several operations on one device, by opcode. Each returns its results, whose types and dimensions the caller compares with the shape.
+Expected<HloArrays> elementwise_operation(const ArrayOperation& operation);
+Expected<HloArrays> move_operation(const ArrayOperation& operation);
+Expected<HloArrays> bitcast_operation(const ArrayOperation& operation);
+Expected<HloArrays> dot_operation(const ArrayOperation& operation);
+Expected<HloArrays> convolution_operation(const ArrayOperation& operation);
+Expected<HloArrays> reduce_operation(const ArrayOperation& operation);
+Expected<HloArrays> reduce_window_operation(const ArrayOperation& operation);
+Expected<HloArrays> map_operation(const ArrayOperation& operation);
+Expected<HloArrays> sort_operation(const ArrayOperation& operation);
+Expected<HloArrays> gather_operation(const ArrayOperation& operation);
+Expected<HloArrays> scatter_operation(const ArrayOperation& operation);
+
+/// A real value was made without rounding.
+inline double made(HloArithmetic& arithmetic, double value) {
+  if (arithmetic.integral && value != std::floor(value)) arithmetic.integral = false;  // also NaN
+  return value;
+}
+
+/// A real value of a type was made by an operation that rounds.
+inline double rounded(HloArithmetic& arithmetic, HloType type, double value) {
+  if (arithmetic.perturb_seed) {
+    const double part = bits_of(type) <= 16 ? 0x1p-9 : bits_of(type) == 64 ? 0x1p-53 : 0x1p-24;
+    value += (counter_hash(*arithmetic.perturb_seed, 0, arithmetic.results++) & 1) != 0 ? value * part : -value * part;
+  }
+  return made(arithmetic, value);
+}
+
+/// A sum with this sum of absolute values of its terms was made.
+inline void note_sum(HloArithmetic& arithmetic, double absolutes) {
+  if (absolutes > arithmetic.largest_sum && std::isfinite(absolutes)) arithmetic.largest_sum = absolutes;
+}
+inline double finite_or_zero(double value) { return std::isfinite(value) ? value : 0.0; }
+
+}  // namespace podsim

@@ -1,0 +1,196 @@
+// Calls, loops, branches, custom-calls and asynchronous operations.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "workloads/hlo/hlo_leaves.hpp"
+#include "workloads/hlo_values/interpreter_step.hpp"
+
+namespace podsim {
+
+Expected<HloInterpreter::Values> HloInterpreter::calls(const Step& step, HloRole role) {
+  const HloComputation* computation = called(module_, step.instruction, role);
+  if (computation == nullptr) return step.error("expected a computation that it calls");
+  std::vector<Values> arguments;
+  for (const Values* operand : step.operands) arguments.push_back(*operand);
+  return run(*computation, step.devices, arguments);
+}
+
+Expected<HloInterpreter::Values> HloInterpreter::while_loop(const Step& step) {
+  const HloComputation *condition = called(module_, step.instruction, HloRole::condition), *body = called(module_, step.instruction, HloRole::body);
+  if (condition == nullptr || body == nullptr || step.operands.size() != 1) return step.error("expected one operand, a condition and a body");
+  Values state = *step.operands[0];
+  while (true) {
+    const auto goes_on = run(*condition, step.devices, {state});
+    if (!goes_on) return goes_on.error();
+    std::size_t yes = 0;
+    for (const HloValue& value : *goes_on) {
+      if (value.size() != 1 || value[0]->type != HloType::pred || !value[0]->dims.empty())
+        return step.error("expected a condition that returns a scalar pred");
+      yes += value[0]->integers[0] != 0 ? 1 : 0;
+    }
+    if (yes == 0) return state;
+    if (yes != goes_on->size())
+      return step.error(fmt::format("expected a condition that is the same on all devices, got true on {} of {}", yes, goes_on->size()));
+    std::vector<Values> arguments;
+    arguments.push_back(std::move(state));
+    auto next = run(*body, step.devices, arguments);
+    if (!next) return next.error();
+    state = *std::move(next);
+  }
+}
+
+bool HloInterpreter::has_collective(const HloComputation& computation) {
+  if (has_collective_.empty())
+    for (const HloComputation& each : module_.computations) {  // called ones before their callers
+      bool has = false;
+      for (const HloInstruction& instruction : each.instructions) {
+        has = has || is_collective(instruction.opcode);
+        for (const HloCall& call : instruction.calls) has = has || has_collective_[&module_.computations[to_size(call.computation)]];
+      }
+      has_collective_[&each] = has;
+    }
+  return has_collective_[&computation];
+}
+
+Expected<HloInterpreter::Values> HloInterpreter::conditional(const Step& step) {
+  std::vector<const HloComputation*> branches;
+  while (const HloComputation* branch = called(module_, step.instruction, HloRole::branch, branches.size())) branches.push_back(branch);
+  if (branches.empty() || step.operands.size() != branches.size() + 1) return step.error("expected an index, branches and an operand for each");
+  std::vector<std::size_t> chosen;
+  for (const HloValue& value : *step.operands[0]) {
+    if (value.size() != 1 || !is_integer(value[0]->type) || !value[0]->dims.empty()) return step.error("expected a scalar pred or integer as index");
+    const std::int64_t index = value[0]->integers[0];
+    if (value[0]->type == HloType::pred)
+      chosen.push_back(index != 0 ? 0 : branches.size() - 1);
+    else
+      chosen.push_back(index < 0 || static_cast<std::size_t>(index) >= branches.size() ? branches.size() - 1 : static_cast<std::size_t>(index));
+  }
+  const bool differs = std::any_of(chosen.begin(), chosen.end(), [&](std::size_t branch) { return branch != chosen.front(); });
+  Values values(step.devices.size());
+  for (std::size_t branch = 0; branch < branches.size(); ++branch) {
+    Devices devices;
+    Values arguments;
+    std::vector<std::size_t> which;
+    for (std::size_t device = 0; device < chosen.size(); ++device) {
+      if (chosen[device] != branch) continue;
+      which.push_back(device);
+      devices.push_back(step.devices[device]);
+      arguments.push_back((*step.operands[branch + 1])[device]);
+    }
+    if (which.empty()) continue;
+    if (differs && has_collective(*branches[branch]))
+      return step.error(fmt::format("expected the same branch on all devices, since {} has collectives, got it on {} of {}", branches[branch]->name,
+                                    which.size(), chosen.size()));
+    auto results = run(*branches[branch], devices, {arguments});
+    if (!results) return results.error();
+    for (std::size_t i = 0; i < which.size(); ++i) values[which[i]] = std::move((*results)[i]);
+  }
+  return values;
+}
+
+Expected<HloInterpreter::Values> HloInterpreter::custom_call(const Step& step) {
+  constexpr std::array<std::string_view, 5> identities{"Sharding", "MoveToHost", "MoveToDevice", "annotate_device_placement",
+                                                       "AssumeGatherIndicesInBound"};
+  const std::string& target = step.instruction.attributes->custom_call_target;
+  const bool is_identity = std::find(identities.begin(), identities.end(), target) != identities.end();
+  if (is_identity && !step.operands.empty()) return *step.operands[0];
+  if (target != "ConcatBitcast" || step.operands.empty()) return step.error(fmt::format("custom-call {} is not interpreted", quoted(target)));
+
+  // Operands that stand behind each other in memory, seen as one array: clear where they differ from it in one dimension alone.
+  const HloShape& shape = *step.instruction.shape;
+  std::optional<std::int64_t> along;
+  for (std::size_t d = 0; d < shape.rank() && !along; ++d) {
+    std::int64_t sum = 0;
+    bool same = true;
+    for (const Values* operand : step.operands) {
+      const HloValue& value = operand->front();
+      same = same && value.size() == 1 && value[0]->dims.size() == shape.rank();
+      for (std::size_t other = 0; same && other < shape.rank(); ++other) same = other == d || value[0]->dims[other] == shape.dims[other];
+      sum += same ? value[0]->dims[d] : 0;
+    }
+    if (same && sum == shape.dims[d]) along = static_cast<std::int64_t>(d);
+  }
+  if (!along) return step.error("custom-call \"ConcatBitcast\" of operands that differ from the result in several dimensions is not interpreted");
+  HloInstruction concatenate = step.instruction;
+  HloAttributes attributes;
+  attributes.dimensions = {*along};
+  concatenate.opcode = HloOpcode::concatenate;
+  concatenate.attributes = std::move(attributes);
+  return arrays({module_, step.computation, concatenate, step.devices, step.operands});
+}
+
+/// The value of a -start: what its shape says of operands, results and contexts, in either order; contexts are zero.
+Expected<HloInterpreter::Values> HloInterpreter::with_operands_in_front(const Step& step, const Values& results) {
+  const std::vector<const HloShape*> leaves = leaves_of(*step.instruction.shape);
+  const auto composed = [&](std::size_t device, bool operands_first) {
+    HloValue value = operands_first ? HloValue{} : results[device];
+    for (const Values* operand : step.operands) value.insert(value.end(), (*operand)[device].begin(), (*operand)[device].end());
+    if (operands_first) value.insert(value.end(), results[device].begin(), results[device].end());
+    return value;
+  };
+  Values values;
+  for (std::size_t device = 0; device < step.devices.size(); ++device) {
+    bool found = false;
+    for (HloValue value : {results[device], composed(device, true), composed(device, false)}) {
+      bool good = value.size() <= leaves.size();
+      for (std::size_t i = 0; good && i < value.size(); ++i) good = fits(*value[i], *leaves[i]);
+      for (std::size_t i = value.size(); good && i < leaves.size(); ++i) good = !leaves[i]->is_array() || leaves[i]->dims.empty();
+      // A result alone is meant only if the shape has nothing more.
+      if (!good || (value.size() == results[device].size() && value.size() != leaves.size() && !step.operands.empty())) continue;
+      while (value.size() < leaves.size()) value.push_back(leaf(zeros(leaves[value.size()]->type, {})));
+      values.push_back(std::move(value));
+      found = true;
+      break;
+    }
+    if (!found)
+      return step.error(fmt::format("expected the shape of {} to hold its operands and results, got {}", opcode_text(step.instruction),
+                                    short_text(*step.instruction.shape).substr(0, 200)));
+  }
+  return values;
+}
+
+Expected<HloInterpreter::Values> HloInterpreter::started(const Step& step, Frame& frame) {
+  const HloInstruction& instruction = step.instruction;
+  if (instruction.opcode == HloOpcode::send || instruction.opcode == HloOpcode::recv) return step.not_interpreted();
+  if (frame.pending.empty()) return step.not_interpreted();  // an instruction alone
+  const auto self = static_cast<std::size_t>(&instruction - step.computation.instructions.data());
+  if (instruction.phase != HloPhase::start) {
+    if (instruction.operands.empty()) return step.not_interpreted();
+    Values& pending = frame.pending[to_size(instruction.operands[0])];
+    if (pending.empty()) return step.error("expected the operation that it ends to have begun in the same computation, and to end once");
+    Values results = std::move(pending);
+    pending.clear();
+    if (instruction.phase == HloPhase::done) return results;
+    frame.pending[self] = std::move(results);
+    return *step.operands[0];
+  }
+  Expected<Values> results = Values{};
+  if (instruction.opcode == HloOpcode::async) {
+    results = calls(step, HloRole::calls);
+  } else if (instruction.opcode == HloOpcode::copy && !step.operands.empty()) {
+    results = *step.operands[0];
+  } else if (is_collective(instruction.opcode)) {
+    results = collective(step);
+  } else {
+    // foo-start, whose shape is ((operands), result, contexts), stands for foo.
+    const HloShape& shape = *instruction.shape;
+    if (!shape.is_tuple() || shape.elements.size() < 2) return step.not_interpreted();
+    HloInstruction operation = instruction;
+    operation.phase = HloPhase::whole;
+    operation.shape = HloShape{shape.elements[1]};
+    const Step inner{module_, step.computation, operation, step.devices, step.operands};
+    results = whole(inner, frame);
+    if (results)
+      for (const HloValue& value : *results)
+        if (const auto ok = check_value(inner, *operation.shape, value, "a result"); !ok) return ok.error();
+  }
+  if (!results) return results.error();
+  auto value = with_operands_in_front(step, *results);
+  if (!value) return value.error();
+  frame.pending[self] = *std::move(results);
+  return value;
+}
+
+}  // namespace podsim

@@ -1,0 +1,128 @@
+// Products: dot and convolution, both as sums of products of matrices.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "workloads/hlo_values/array_operation.hpp"
+#include "workloads/hlo_values/products.hpp"
+#include "workloads/hlo_values/strided.hpp"
+
+namespace podsim {
+
+namespace {
+
+using Dims = std::vector<std::int64_t>;
+
+std::int64_t extent(const HloArray& array, const Dims& dimensions) {
+  std::int64_t product = 1;
+  for (const std::int64_t d : dimensions) product *= array.dims[static_cast<std::size_t>(d)];
+  return product;
+}
+
+/// Dimensions that are in neither list.
+Dims others(const HloArray& array, const Dims& a, const Dims& b) {
+  Dims rest;
+  for (std::int64_t d = 0; d < static_cast<std::int64_t>(array.dims.size()); ++d)
+    if (std::find(a.begin(), a.end(), d) == a.end() && std::find(b.begin(), b.end(), d) == b.end()) rest.push_back(d);
+  return rest;
+}
+
+Dims joined(const Dims& a, const Dims& b, const Dims& c) {
+  Dims all = a;
+  all.insert(all.end(), b.begin(), b.end());
+  all.insert(all.end(), c.begin(), c.end());
+  return all;
+}
+
+}  // namespace
+
+ProductSum::ProductSum(const ArrayOperation& operation, HloType type, std::size_t elements)
+    : operation_{operation}, type_{type}, is_real_{is_float(type)} {
+  if (is_real_) {
+    reals_.assign(elements, 0.0);
+    absolutes_.assign(elements, 0.0);
+  } else {
+    integers_.assign(elements, 0);
+  }
+}
+
+void ProductSum::add(const ProductOperand& a, const ProductOperand& b, std::size_t first, std::size_t stride, const ProductExtents& extents) {
+  const auto rows = static_cast<std::size_t>(extents.rows), columns = static_cast<std::size_t>(extents.columns),
+             inner = static_cast<std::size_t>(extents.inner);
+  const bool perturbed = operation_.arithmetic.perturb_seed.has_value();
+  for (std::size_t i = 0; i < rows; ++i)
+    for (std::size_t k = 0; k < inner; ++k) {
+      const std::size_t at_a = a.first + i * a.stride + k, at_b = b.first + k * b.stride, to = first + i * stride;
+      if (!is_real_) {
+        const auto factor = static_cast<std::uint64_t>(a.array->integers[at_a]);
+        for (std::size_t j = 0; j < columns; ++j) integers_[to + j] += factor * static_cast<std::uint64_t>(b.array->integers[at_b + j]);
+        continue;
+      }
+      const double factor = a.array->reals[at_a];
+      for (std::size_t j = 0; j < columns; ++j) {
+        const double term = factor * b.array->reals[at_b + j];
+        reals_[to + j] += term;
+        absolutes_[to + j] += std::fabs(term);
+      }
+      if (perturbed)
+        for (std::size_t j = 0; j < columns; ++j) reals_[to + j] = rounded(operation_.arithmetic, HloType::f32, reals_[to + j]);
+    }
+}
+
+HloArray ProductSum::result(Dims dims) {
+  HloArray array{type_, std::move(dims), {}, {}};
+  if (!is_real_) {
+    array.integers.reserve(integers_.size());
+    for (const std::uint64_t value : integers_) array.integers.push_back(wrapped(type_, value));
+    return array;
+  }
+  for (double& value : reals_) value = rounded(operation_.arithmetic, type_, value);
+  for (const double value : absolutes_) note_sum(operation_.arithmetic, value);
+  array.reals = std::move(reals_);
+  return array;
+}
+
+Expected<HloArrays> dot_operation(const ArrayOperation& operation) {
+  if (const auto ok = operation.takes(2); !ok) return ok.error();
+  const HloArray &a = operation.operand(0), &b = operation.operand(1);
+  const HloAttributes& attributes = operation.attributes();
+  const HloType type = operation.shape().type;
+  if (is_float(a.type) != is_float(type) || is_float(b.type) != is_float(type) || type == HloType::pred || !has_values(type))
+    return operation.error(fmt::format("a dot of {} and {} to {} is not interpreted", name_of(a.type), name_of(b.type), name_of(type)));
+  const auto pairs = [&](const Dims& left, const Dims& right) {
+    if (left.size() != right.size()) return false;
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      const auto l = static_cast<std::size_t>(left[i]), r = static_cast<std::size_t>(right[i]);
+      if (l >= a.dims.size() || r >= b.dims.size() || a.dims[l] != b.dims[r]) return false;
+    }
+    return true;
+  };
+  const Dims rows = others(a, attributes.lhs_batch, attributes.lhs_contracting),
+             columns = others(b, attributes.rhs_batch, attributes.rhs_contracting);
+  const Dims order_a = joined(attributes.lhs_batch, rows, attributes.lhs_contracting),
+             order_b = joined(attributes.rhs_batch, attributes.rhs_contracting, columns);
+  if (!pairs(attributes.lhs_batch, attributes.rhs_batch) || !pairs(attributes.lhs_contracting, attributes.rhs_contracting) ||
+      !is_permutation_of(order_a, a.dims.size()) || !is_permutation_of(order_b, b.dims.size()))
+    return operation.error(fmt::format("expected batch and contracting dimensions that agree in {} and {}", short_text(a), short_text(b)));
+  Dims dims;
+  for (const std::int64_t d : attributes.lhs_batch) dims.push_back(a.dims[static_cast<std::size_t>(d)]);
+  for (const std::int64_t d : rows) dims.push_back(a.dims[static_cast<std::size_t>(d)]);
+  for (const std::int64_t d : columns) dims.push_back(b.dims[static_cast<std::size_t>(d)]);
+  if (dims != operation.shape().dims) return operation.error("expected batch dimensions, free ones of the left and free ones of the right operand");
+
+  const ProductExtents extents{extent(a, rows), extent(b, columns), extent(a, attributes.lhs_contracting)};
+  const std::int64_t batch = extent(a, attributes.lhs_batch);
+  const double multiplications =
+      static_cast<double>(batch) * static_cast<double>(extents.rows) * static_cast<double>(extents.columns) * static_cast<double>(extents.inner);
+  if (const auto ok = operation.spend(multiplications); !ok) return ok.error();
+  const HloArray left = transposed(a, order_a), right = transposed(b, order_b);
+  ProductSum sum{operation, type, static_cast<std::size_t>(batch * extents.rows * extents.columns)};
+  for (std::int64_t i = 0; i < batch; ++i)
+    sum.add({&left, static_cast<std::size_t>(i * extents.rows * extents.inner), static_cast<std::size_t>(extents.inner)},
+            {&right, static_cast<std::size_t>(i * extents.inner * extents.columns), static_cast<std::size_t>(extents.columns)},
+            static_cast<std::size_t>(i * extents.rows * extents.columns), static_cast<std::size_t>(extents.columns), extents);
+  return HloArrays{sum.result(std::move(dims))};
+}
+
+}  // namespace podsim
