@@ -179,7 +179,7 @@ class Writer {
     pieces.push_back(std::make_shared<Piece>(Piece{region, std::move(make)}));
   }
   void put(const Region& region, Array array) {
-    put(region, [array = std::move(array)] { return array; });
+    put(region, [made = std::move(array)] { return made; });
   }
 
   /// What a region holds now, to be made later.
@@ -528,6 +528,30 @@ WrittenHlo schedule_as_hlo(const Schedule& schedule, Blank blank) {
   const std::string sum = fmt::format("%sum (a: {0}[], b: {0}[]) -> {0}[] {{\n  %a = {0}[] parameter(0)\n  %b = {0}[] parameter(1)\n  ROOT %s = {0}[] add(%a, %b)\n}}\n\n", dtype);
   written.text.insert(written.text.find("\n\n") + 2, sum);
   return written;
+}
+
+Schedule in_order_of_time(Schedule schedule, const std::vector<Picoseconds>& begins) {
+  std::vector<Task>& tasks = schedule.programs.at(0).tasks;
+  std::vector<std::size_t> order(tasks.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto passes = [&](std::size_t transfer, std::size_t work) {
+    const auto& after = tasks[transfer].after;
+    const bool waits = std::any_of(after.begin(), after.end(), [&](const Edge& edge) { return edge.task.index() == work; });
+    return std::holds_alternative<Matmul>(tasks[work].op) && begins[transfer] <= begins[work] && !waits;
+  };
+  for (std::size_t p = 0; p < order.size(); ++p) {
+    if (!std::holds_alternative<Shift>(tasks[order[p]].op)) continue;
+    for (std::size_t at = p; at > 0 && passes(order[at], order[at - 1]); --at) std::swap(order[at], order[at - 1]);
+  }
+  std::vector<std::size_t> place(order.size());
+  for (std::size_t p = 0; p < order.size(); ++p) place[order[p]] = p;
+  std::vector<Task> moved;
+  for (const std::size_t t : order) {
+    Task& task = moved.emplace_back(tasks[t]);
+    for (Edge& edge : task.after) edge.task = TaskId{place[edge.task.index()]};
+  }
+  tasks = std::move(moved);
+  return schedule;
 }
 
 Schedule with_all_reduces(Schedule schedule) {

@@ -42,6 +42,10 @@ enum class Blank {
 /// Throws std::logic_error for what it has no form for: a reduce, for example, which HLO lacks.
 WrittenHlo schedule_as_hlo(const Schedule& schedule, Blank blank = Blank::zeros);
 
+/// The same schedule with Shifts ahead of products that begin no earlier than they do; `begins`: of each task, on one device. Our transfers begin when their
+/// data is there; those of a module begin when the core comes to them, and a compiler puts them where it expects the data.
+Schedule in_order_of_time(Schedule schedule, const std::vector<Picoseconds>& begins);
+
 /// A reduce to one device as an all-reduce whose result only that device keeps: HLO has no reduce.
 Schedule with_all_reduces(Schedule schedule);
 
