@@ -26,9 +26,12 @@ std::optional<FusedSum> fused_sum(const HloComputation& body) {
   const HloInstruction& root = source_of(body, body.root);
   if (root.opcode != HloOpcode::add || root.operands.size() != 2) return std::nullopt;
   // Nothing else may be computed: it would cost something.
-  const auto counts = [&](HloOpcode opcode) { return std::count_if(body.instructions.begin(), body.instructions.end(), [&](const HloInstruction& at) { return at.opcode == opcode; }); };
+  const auto counts = [&](HloOpcode opcode) {
+    return std::count_if(body.instructions.begin(), body.instructions.end(), [&](const HloInstruction& at) { return at.opcode == opcode; });
+  };
   const auto known = counts(HloOpcode::parameter) + counts(HloOpcode::bitcast) + counts(HloOpcode::reshape) + 2;
-  if (counts(HloOpcode::dot) != 1 || counts(HloOpcode::add) != 1 || known != static_cast<std::ptrdiff_t>(body.instructions.size())) return std::nullopt;
+  if (counts(HloOpcode::dot) != 1 || counts(HloOpcode::add) != 1 || known != static_cast<std::ptrdiff_t>(body.instructions.size()))
+    return std::nullopt;
   for (std::size_t o = 0; o < 2; ++o) {
     const HloInstruction &dot = source_of(body, root.operands[o]), &sum = source_of(body, root.operands[1 - o]);
     if (dot.opcode != HloOpcode::dot || sum.opcode != HloOpcode::parameter) continue;
