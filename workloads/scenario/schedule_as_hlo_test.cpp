@@ -11,69 +11,14 @@
 #include <stdexcept>
 
 #include "sim/schedule/program_builder.hpp"
+#include "workloads/scenario/test_hlo_instructions.hpp"
 #include "workloads/scenario/test_schedule_as_hlo.hpp"
 
 namespace podsim::testing {
 namespace as_hlo {
 namespace {
 
-using Lengths = std::vector<std::int64_t>;
-
 [[noreturn]] void no_form(const std::string& what) { throw std::logic_error("no HLO form of " + what); }
-
-/// An array of the module.
-struct Array {
-  std::string name;
-  Lengths dims;
-};
-
-/// Instructions of one computation.
-class Instructions {
- public:
-  explicit Instructions(std::string_view dtype) : dtype_{dtype} {}
-
-  [[nodiscard]] std::string shape(const Lengths& dims) const {
-    Lengths minor_to_major(dims.size());
-    std::iota(minor_to_major.rbegin(), minor_to_major.rend(), 0);
-    return dims.empty() ? fmt::format("{}[]", dtype_) : fmt::format("{}[{}]{{{}}}", dtype_, fmt::join(dims, ","), fmt::join(minor_to_major, ","));
-  }
-  std::string add(const std::string& base, const std::string& shape, const std::string& rest) {
-    const std::string name = fmt::format("{}.{}", base, count_++);
-    text_ += fmt::format("  %{} = {} {}\n", name, shape, rest);
-    return name;
-  }
-  Array array(const std::string& base, const Lengths& dims, const std::string& rest) { return {add(base, shape(dims), rest), dims}; }
-  /// Free: arrays are row-major.
-  Array as(const Array& from, const Lengths& dims) {
-    if (from.dims == dims) return from;
-    const auto found = shaped_.find(from.name);
-    const Array source = found == shaped_.end() ? from : found->second;
-    if (source.dims == dims) return source;
-    Array made = array("bitcast", dims, fmt::format("bitcast(%{})", source.name));
-    shaped_.emplace(made.name, source);
-    return made;
-  }
-  std::string number(std::int64_t n) {
-    std::string& name = numbers_[n];
-    if (name.empty()) name = add("constant", "s32[]", fmt::format("constant({})", n));
-    return name;
-  }
-  [[nodiscard]] const std::string& text() const { return text_; }
-  /// The text with this instruction as the root.
-  [[nodiscard]] std::string with_root(const std::string& name) const {
-    std::string text = text_;
-    const std::size_t at = text.find("  %" + name + " = ");
-    return text.insert(at + 2, "ROOT ");
-  }
-  [[nodiscard]] std::string_view dtype() const { return dtype_; }
-
- private:
-  std::string_view dtype_;
-  std::string text_;
-  int count_ = 0;
-  std::map<std::int64_t, std::string> numbers_;
-  std::map<std::string, Array> shaped_;  // what bitcasts are of
-};
 
 bool is_constant(const Range& range) { return range.index.terms.empty(); }
 std::int64_t begin_of(const Range& range) { return evaluate(range.index, {}) * range.stride + range.offset; }
@@ -161,7 +106,7 @@ class Writer {
     const Lengths shard = shard_of(written_.result);
     const Array state = read(whole(id));
     const Array result = at_.as(state, shard);
-    written_.text = fmt::format("HloModule {}, is_scheduled=true, num_partitions={}\n\n", "schedule", mesh_.devices()) + computations_ +
+    written_.text = fmt::format("HloModule schedule, is_scheduled=true, num_partitions={}\n\n", mesh_.devices()) + computations_ +
                     fmt::format("ENTRY %main ({}) -> {} {{\n{}{}}}\n", signature_, at_.shape(shard), parameters_, at_.with_root(result.name));
     return written_;
   }
@@ -556,67 +501,6 @@ WrittenHlo schedule_as_hlo(const Schedule& schedule, Blank blank) {
       "%sum (a: {0}[], b: {0}[]) -> {0}[] {{\n  %a = {0}[] parameter(0)\n  %b = {0}[] parameter(1)\n  ROOT %s = {0}[] add(%a, %b)\n}}\n\n", dtype);
   written.text.insert(written.text.find("\n\n") + 2, sum);
   return written;
-}
-
-Schedule in_order_of_time(Schedule schedule, const std::vector<Picoseconds>& begins) {
-  std::vector<Task>& tasks = schedule.programs.at(0).tasks;
-  std::vector<std::size_t> order(tasks.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto passes = [&](std::size_t transfer, std::size_t work) {
-    const auto& after = tasks[transfer].after;
-    const bool waits = std::any_of(after.begin(), after.end(), [&](const Edge& edge) { return edge.task.index() == work; });
-    return std::holds_alternative<Matmul>(tasks[work].op) && begins[transfer] <= begins[work] && !waits;
-  };
-  for (std::size_t p = 0; p < order.size(); ++p) {
-    if (!std::holds_alternative<Shift>(tasks[order[p]].op)) continue;
-    for (std::size_t at = p; at > 0 && passes(order[at], order[at - 1]); --at) std::swap(order[at], order[at - 1]);
-  }
-  std::vector<std::size_t> place(order.size());
-  for (std::size_t p = 0; p < order.size(); ++p) place[order[p]] = p;
-  std::vector<Task> moved;
-  for (const std::size_t t : order) {
-    Task& task = moved.emplace_back(tasks[t]);
-    for (Edge& edge : task.after) edge.task = TaskId{place[edge.task.index()]};
-  }
-  tasks = std::move(moved);
-  return schedule;
-}
-
-Schedule with_all_reduces(Schedule schedule) {
-  Program& program = schedule.programs.at(0);
-  std::vector<Task> tasks;
-  std::vector<TaskId> now;  // by old number
-  for (Task& task : program.tasks) {
-    for (Edge& edge : task.after) edge.task = now[edge.task.index()];
-    now.push_back(TaskId{tasks.size()});
-    auto* reduce = std::get_if<Collective>(&task.op);
-    if (reduce == nullptr || reduce->kind != CollectiveKind::reduce) {
-      tasks.push_back(std::move(task));
-      continue;
-    }
-    const Region target = reduce->output;
-    const std::int64_t root = reduce->root;
-    const AxisView axis = reduce->axes.front();
-    reduce->kind = CollectiveKind::all_reduce;
-    reduce->root = 0;
-    // Cut where it divides, as the reader of modules does: a slot's first dimension has length 1.
-    const auto& dims = reduce->input.dims;
-    reduce->dim =
-        static_cast<int>(std::find_if(dims.begin(), dims.end(), [&](const Range& range) { return range.length % axis.size == 0; }) - dims.begin());
-    const BufferId reduced{program.buffers.size()};
-    const std::vector<std::int64_t> lengths = lengths_of(reduce->input);
-    program.buffers.push_back({task.label + " everywhere", lengths, program.buffers[reduce->input.buffer.index()].dtype, Role::scratch, {}, {}});
-    reduce->output = whole_buffer(reduced, lengths);
-    const std::string label = task.label;
-    tasks.push_back(std::move(task));
-    tasks.push_back({"keep " + label,
-                     Local{LocalKind::alias, {whole_buffer(reduced, lengths)}, {target}, 1, Unit::dma},
-                     {Edge{now.back()}},
-                     {{own(axis, 0, false), root, root + 1}},
-                     {}});
-  }
-  program.tasks = std::move(tasks);
-  return schedule;
 }
 
 }  // namespace podsim::testing
