@@ -11,59 +11,14 @@
 #include <stdexcept>
 
 #include "sim/schedule/program_builder.hpp"
+#include "workloads/scenario/test_hlo_instructions.hpp"
 #include "workloads/scenario/test_schedule_as_hlo.hpp"
 
 namespace podsim::testing {
+namespace as_hlo {
 namespace {
 
-using Lengths = std::vector<std::int64_t>;
-
 [[noreturn]] void no_form(const std::string& what) { throw std::logic_error("no HLO form of " + what); }
-
-/// An array of the module.
-struct Array {
-  std::string name;
-  Lengths dims;
-};
-
-/// Instructions of one computation.
-class Instructions {
- public:
-  explicit Instructions(std::string_view dtype) : dtype_{dtype} {}
-
-  [[nodiscard]] std::string shape(const Lengths& dims) const {
-    Lengths minor_to_major(dims.size());
-    std::iota(minor_to_major.rbegin(), minor_to_major.rend(), 0);
-    return dims.empty() ? fmt::format("{}[]", dtype_) : fmt::format("{}[{}]{{{}}}", dtype_, fmt::join(dims, ","), fmt::join(minor_to_major, ","));
-  }
-  std::string add(const std::string& base, const std::string& shape, const std::string& rest) {
-    const std::string name = fmt::format("{}.{}", base, count_++);
-    text_ += fmt::format("  %{} = {} {}\n", name, shape, rest);
-    return name;
-  }
-  Array array(const std::string& base, const Lengths& dims, const std::string& rest) { return {add(base, shape(dims), rest), dims}; }
-  /// Free: arrays are row-major.
-  Array as(const Array& from, const Lengths& dims) { return from.dims == dims ? from : array("bitcast", dims, fmt::format("bitcast(%{})", from.name)); }
-  std::string number(std::int64_t n) {
-    std::string& name = numbers_[n];
-    if (name.empty()) name = add("constant", "s32[]", fmt::format("constant({})", n));
-    return name;
-  }
-  [[nodiscard]] const std::string& text() const { return text_; }
-  /// The text with this instruction as the root.
-  [[nodiscard]] std::string with_root(const std::string& name) const {
-    std::string text = text_;
-    const std::size_t at = text.find("  %" + name + " = ");
-    return text.insert(at + 2, "ROOT ");
-  }
-  [[nodiscard]] std::string_view dtype() const { return dtype_; }
-
- private:
-  std::string_view dtype_;
-  std::string text_;
-  int count_ = 0;
-  std::map<std::int64_t, std::string> numbers_;
-};
 
 bool is_constant(const Range& range) { return range.index.terms.empty(); }
 std::int64_t begin_of(const Range& range) { return evaluate(range.index, {}) * range.stride + range.offset; }
@@ -137,7 +92,8 @@ class Writer {
     const Buffer& buffer = program_.buffers[id.index()];
     const HloTensor tensor = tensor_of(buffer);
     const Array given{buffer.tensor, shard_of(tensor)};
-    parameters_ += fmt::format("  %{} = {} parameter({}), sharding={}\n", given.name, at_.shape(given.dims), written_.parameters.size(), sharding_text(tensor));
+    parameters_ +=
+        fmt::format("  %{} = {} parameter({}), sharding={}\n", given.name, at_.shape(given.dims), written_.parameters.size(), sharding_text(tensor));
     signature_ += fmt::format("{}{}: {}", signature_.empty() ? "" : ", ", given.name, at_.shape(given.dims));
     written_.parameters.push_back(tensor);
     put(whole(id), [this, given, extents = buffer.extents] { return at_.as(given, extents); });
@@ -149,8 +105,8 @@ class Writer {
     written_.result = tensor_of(buffer);
     const Lengths shard = shard_of(written_.result);
     const Array state = read(whole(id));
-    const Array result = state.dims == shard ? state : at_.array("bitcast", shard, fmt::format("bitcast(%{})", state.name));
-    written_.text = fmt::format("HloModule {}, is_scheduled=true, num_partitions={}\n\n", "schedule", mesh_.devices()) + computations_ +
+    const Array result = at_.as(state, shard);
+    written_.text = fmt::format("HloModule schedule, is_scheduled=true, num_partitions={}\n\n", mesh_.devices()) + computations_ +
                     fmt::format("ENTRY %main ({}) -> {} {{\n{}{}}}\n", signature_, at_.shape(shard), parameters_, at_.with_root(result.name));
     return written_;
   }
@@ -179,7 +135,7 @@ class Writer {
     pieces.push_back(std::make_shared<Piece>(Piece{region, std::move(make)}));
   }
   void put(const Region& region, Array array) {
-    put(region, [array = std::move(array)] { return array; });
+    put(region, [made = std::move(array)] { return made; });
   }
 
   /// What a region holds now, to be made later.
@@ -189,7 +145,8 @@ class Writer {
     for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) {
       if (!meet((*piece)->region, region)) continue;
       if (parts.empty() && (*piece)->region == region) return [part = *piece] { return part->array(); };
-      if (parts.empty() && covers((*piece)->region, region)) return [this, part = *piece, region] { return slice(part->array(), part->region, region); };
+      if (parts.empty() && covers((*piece)->region, region))
+        return [this, part = *piece, region] { return slice(part->array(), part->region, region); };
       parts.push_back(*piece);
       if (!covers(region, (*piece)->region)) no_form("a part of " + program_.buffers[region.buffer.index()].name + " that several tasks wrote");
     }
@@ -284,10 +241,8 @@ class Writer {
     if (!is_alias(task)) wait_for(task.after);
     if (!task.where.empty() && !(local && local->kind == LocalKind::alias && task.where.size() == 1)) no_form("the guard of " + task.label);
     std::visit(Overloaded{[&](const Matmul& op) { matmul(op); },  //
-                          [&](const Local& op) { this->local(op, task.where); },
-                          [&](const Shift& op) { shift(t, op); },
-                          [&](const Collective& op) { collective(t, op); },
-                          [&](const auto&) { no_form(task.label); }},
+                          [&](const Local& op) { this->local(op, task.where); }, [&](const Shift& op) { shift(t, op); },
+                          [&](const Collective& op) { collective(t, op); }, [&](const auto&) { no_form(task.label); }},
                task.op);
   }
 
@@ -318,7 +273,7 @@ class Writer {
     switch (op.kind) {
       case LocalKind::alias: {
         if (where.empty()) {
-          put(op.writes[0], plan(op.reads[0]));
+          put(op.writes[0], [this, value = plan(op.reads[0]), lengths = lengths_of(op.writes[0])] { return at_.as(value(), lengths); });
           return;
         }
         later([this, op, where, value = plan(op.reads[0])] { keep(where.front(), value(), op.writes[0]); });
@@ -361,15 +316,19 @@ class Writer {
     const Lengths left_dims = op.transpose_left ? Lengths{extents.k, extents.m} : Lengths{extents.m, extents.k},
                   right_dims = op.transpose_right ? Lengths{extents.n, extents.k} : Lengths{extents.k, extents.n}, out_dims{extents.m, extents.n};
     const Array left = at_.as(read(op.left), left_dims), right = at_.as(read(op.right), right_dims);
-    const std::string how = fmt::format("lhs_contracting_dims={{{}}}, rhs_contracting_dims={{{}}}", op.transpose_left ? 0 : 1, op.transpose_right ? 1 : 0);
+    const std::string how =
+        fmt::format("lhs_contracting_dims={{{}}}, rhs_contracting_dims={{{}}}", op.transpose_left ? 0 : 1, op.transpose_right ? 1 : 0);
     Array product;
     if (op.accumulate) {
       const Array sum = at_.as(read(op.out), out_dims);
       Instructions body{at_.dtype()};
-      const Array a = body.array("left", left.dims, "parameter(0)"), b = body.array("right", right.dims, "parameter(1)"), c = body.array("sum", out_dims, "parameter(2)");
+      const Array a = body.array("left", left.dims, "parameter(0)"), b = body.array("right", right.dims, "parameter(1)"),
+                  c = body.array("sum", out_dims, "parameter(2)");
       const Array dot = body.array("dot", out_dims, fmt::format("dot(%{}, %{}), {}", a.name, b.name, how));
       const Array total = body.array("add", out_dims, fmt::format("add(%{}, %{})", c.name, dot.name));
-      product = at_.array("fusion", out_dims, fmt::format("fusion(%{}, %{}, %{}), kind=kOutput, calls=%{}", left.name, right.name, sum.name, computation("accumulate", body, total)));
+      product = at_.array(
+          "fusion", out_dims,
+          fmt::format("fusion(%{}, %{}, %{}), kind=kOutput, calls=%{}", left.name, right.name, sum.name, computation("accumulate", body, total)));
     } else {
       product = at_.array("dot", out_dims, fmt::format("dot(%{}, %{}), {}", left.name, right.name, how));
     }
@@ -406,7 +365,8 @@ class Writer {
     Instructions body{at_.dtype()};
     const Array target = body.array("whole", state.dims, "parameter(0)"), given = body.array("part", part.dims, "parameter(1)");
     const Array updated = write(body, target, given);
-    put(all, at_.array("fusion", state.dims, fmt::format("fusion(%{}, %{}), kind=kLoop, calls=%{}", state.name, part.name, computation("join", body, updated))));
+    put(all, at_.array("fusion", state.dims,
+                       fmt::format("fusion(%{}, %{}), kind=kLoop, calls=%{}", state.name, part.name, computation("join", body, updated))));
   }
   Array blank(const Lengths& dims) {
     if (blank_ == Blank::allocated) return at_.array("custom-call", dims, "custom-call(), custom_call_target=\"AllocateBuffer\"");
@@ -417,8 +377,11 @@ class Writer {
     if (condition.high != condition.low + 1) no_form("a guard with several values");
     if (pieces_[to.buffer.index()].empty()) put(whole(to.buffer), blank(lengths_of(whole(to.buffer))));
     const Array old = read(to), made = at_.as(value, old.dims);
-    const std::string is_here = at_.add("compare", "pred[]", fmt::format("compare(%{}, %{}), direction=EQ", this->value(condition.value), at_.number(condition.low)));
-    const Array everywhere{at_.add("broadcast", "pred" + at_.shape(old.dims).substr(at_.dtype().size()), fmt::format("broadcast(%{}), dimensions={{}}", is_here)), old.dims};
+    const std::string is_here =
+        at_.add("compare", "pred[]", fmt::format("compare(%{}, %{}), direction=EQ", this->value(condition.value), at_.number(condition.low)));
+    const Array everywhere{
+        at_.add("broadcast", "pred" + at_.shape(old.dims).substr(at_.dtype().size()), fmt::format("broadcast(%{}), dimensions={{}}", is_here)),
+        old.dims};
     update(to, at_.array("select", old.dims, fmt::format("select(%{}, %{}, %{})", everywhere.name, made.name, old.name)), false);
   }
 
@@ -429,9 +392,11 @@ class Writer {
     const Array given = read(op.source);
     std::string pairs;
     for (int d = 0; d < mesh_.devices(); ++d)
-      pairs += fmt::format("{}{{{},{}}}", d == 0 ? "" : ",", d, mesh_.shifted(DeviceId{static_cast<std::size_t>(d)}, op.axis, op.by.constant).index());
+      pairs +=
+          fmt::format("{}{{{},{}}}", d == 0 ? "" : ",", d, mesh_.shifted(DeviceId{static_cast<std::size_t>(d)}, op.axis, op.by.constant).index());
     const Lengths dims = lengths_of(op.target);
-    start(t, "collective-permute", fmt::format("({}, {}, u32[], u32[])", at_.shape(given.dims), at_.shape(given.dims)), given, given.dims, fmt::format("source_target_pairs={{{}}}", pairs), op.target);
+    start(t, "collective-permute", fmt::format("({}, {}, u32[], u32[])", at_.shape(given.dims), at_.shape(given.dims)), given, given.dims,
+          fmt::format("source_target_pairs={{{}}}", pairs), op.target);
   }
 
   void collective(std::size_t t, const Collective& op) {
@@ -442,7 +407,9 @@ class Writer {
     const auto run = [&](const std::string& name, bool wrapped, std::int64_t first, const std::string& attributes) {
       const Array input = at_.as(read(op.input), given);
       const std::string operand = at_.shape(given), result = at_.shape(made);
-      const std::string shape = name == "all-reduce" ? result : wrapped ? fmt::format("(({}), {})", operand, result) : fmt::format("({}, {})", operand, result);
+      const std::string shape = name == "all-reduce" ? result
+                                : wrapped            ? fmt::format("(({}), {})", operand, result)
+                                                     : fmt::format("({}, {})", operand, result);
       start(t, name, shape, input, made, fmt::format("replica_groups={}{}", groups(axis, first), attributes), op.output);
     };
     switch (op.kind) {
@@ -479,11 +446,13 @@ class Writer {
     return '{' + text + '}';
   }
 
-  void start(std::size_t t, const std::string& name, const std::string& shape, const Array& input, const Lengths& made, const std::string& attributes, const Region& to) {
-    const std::string started = at_.add(name + "-start", shape, fmt::format("{}-start(%{}), channel_id={}, {}", name, input.name, ++channels_, attributes));
+  void start(std::size_t t, const std::string& name, const std::string& shape, const Array& input, const Lengths& made, const std::string& attributes,
+             const Region& to) {
+    const std::string started =
+        at_.add(name + "-start", shape, fmt::format("{}-start(%{}), channel_id={}, {}", name, input.name, ++channels_, attributes));
     auto done = std::make_shared<Piece>(Piece{to, [this, name, started, made, lengths = lengths_of(to)] {
-      return at_.as(at_.array(name + "-done", made, fmt::format("{}-done(%{})", name, started)), lengths);
-    }});
+                                                return at_.as(at_.array(name + "-done", made, fmt::format("{}-done(%{})", name, started)), lengths);
+                                              }});
     started_[t] = done;
     const bool is_part_of_result = program_.buffers[to.buffer.index()].role == Role::output && to != whole(to.buffer);
     if (is_part_of_result)
@@ -491,7 +460,9 @@ class Writer {
     else
       put(to, [done] { return done->array(); });
   }
-  void later(std::function<void()> run, std::optional<std::size_t> after = {}) { waiting_.push_back({after.value_or(program_.tasks.size()), std::move(run)}); }
+  void later(std::function<void()> run, std::optional<std::size_t> after = {}) {
+    waiting_.push_back({after.value_or(program_.tasks.size()), std::move(run)});
+  }
 
   std::string computation(const std::string& base, const Instructions& body, const Array& root) {
     const std::string name = fmt::format("{}.{}", base, fused_++);
@@ -512,54 +483,24 @@ class Writer {
   WrittenHlo written_;
   std::string parameters_, signature_;
   std::string computations_;
-  std::vector<Pieces> pieces_;                               // by buffer, oldest first
-  std::map<std::size_t, std::shared_ptr<Piece>> started_;    // by task
-  std::vector<Update> waiting_;                              // of parts of the result
+  std::vector<Pieces> pieces_;                             // by buffer, oldest first
+  std::map<std::size_t, std::shared_ptr<Piece>> started_;  // by task
+  std::vector<Update> waiting_;                            // of parts of the result
   std::map<AxisView, std::string> coordinates_;
   std::string device_;
   int channels_ = 0, fused_ = 0;
 };
 
 }  // namespace
+}  // namespace as_hlo
 
 WrittenHlo schedule_as_hlo(const Schedule& schedule, Blank blank) {
-  WrittenHlo written = Writer{schedule, blank}.write();
+  WrittenHlo written = as_hlo::Writer{schedule, blank}.write();
   const std::string dtype{name_of(schedule.programs.at(0).buffers.at(0).dtype)};
-  const std::string sum = fmt::format("%sum (a: {0}[], b: {0}[]) -> {0}[] {{\n  %a = {0}[] parameter(0)\n  %b = {0}[] parameter(1)\n  ROOT %s = {0}[] add(%a, %b)\n}}\n\n", dtype);
+  const std::string sum = fmt::format(
+      "%sum (a: {0}[], b: {0}[]) -> {0}[] {{\n  %a = {0}[] parameter(0)\n  %b = {0}[] parameter(1)\n  ROOT %s = {0}[] add(%a, %b)\n}}\n\n", dtype);
   written.text.insert(written.text.find("\n\n") + 2, sum);
   return written;
-}
-
-Schedule with_all_reduces(Schedule schedule) {
-  Program& program = schedule.programs.at(0);
-  std::vector<Task> tasks;
-  std::vector<TaskId> now;  // by old number
-  for (Task& task : program.tasks) {
-    for (Edge& edge : task.after) edge.task = now[edge.task.index()];
-    now.push_back(TaskId{tasks.size()});
-    auto* reduce = std::get_if<Collective>(&task.op);
-    if (reduce == nullptr || reduce->kind != CollectiveKind::reduce) {
-      tasks.push_back(std::move(task));
-      continue;
-    }
-    const Region target = reduce->output;
-    const std::int64_t root = reduce->root;
-    const AxisView axis = reduce->axes.front();
-    reduce->kind = CollectiveKind::all_reduce;
-    reduce->root = 0;
-    // Cut where it divides, as the reader of modules does: a slot's first dimension has length 1.
-    const auto& dims = reduce->input.dims;
-    reduce->dim = static_cast<int>(std::find_if(dims.begin(), dims.end(), [&](const Range& range) { return range.length % axis.size == 0; }) - dims.begin());
-    const BufferId reduced{program.buffers.size()};
-    const Lengths lengths = lengths_of(reduce->input);
-    program.buffers.push_back({task.label + " everywhere", lengths, program.buffers[reduce->input.buffer.index()].dtype, Role::scratch, {}, {}});
-    reduce->output = whole_buffer(reduced, lengths);
-    const std::string label = task.label;
-    tasks.push_back(std::move(task));
-    tasks.push_back({"keep " + label, Local{LocalKind::alias, {whole_buffer(reduced, lengths)}, {target}, 1, Unit::dma}, {Edge{now.back()}}, {{own(axis, 0, false), root, root + 1}}, {}});
-  }
-  program.tasks = std::move(tasks);
-  return schedule;
 }
 
 }  // namespace podsim::testing
