@@ -35,7 +35,7 @@ Expected<const ModuleWriter::Body*> ModuleWriter::body(const HloComputation& com
     if (!stored[leaf]) continue;
     const HloArrayForm form = form_of(*shapes[leaf]);
     Buffer buffer{fmt::format("{}.{}", parameter.name, leaf), form.extents, form.dtype, Role::scratch, {}, {}};
-    buffer.on_chip = shapes[leaf]->layout.memory_space == HloMemory::vmem;
+    buffer.on_chip = shapes[leaf]->layout.memory_space != HloMemory::hbm;
     state[leaf] = {writer.add_buffer(std::move(buffer), made.written[leaf]), form.lengths, {}, 0, {}};
     if (made.written[leaf]) wanted[leaf] = state[leaf].buffer;
     ++parameters;
@@ -59,7 +59,7 @@ Expected<HloSchedule> ModuleWriter::write() {
     const HloArrayForm form = form_of(shape);
     Buffer buffer{name, form.extents, form.dtype, role, name, {}};
     buffer.sharding.resize(form.extents.size());
-    buffer.on_chip = shape.layout.memory_space == HloMemory::vmem;
+    buffer.on_chip = shape.layout.memory_space != HloMemory::hbm;
     return buffer;
   };
   std::vector<HloValue> arguments;
