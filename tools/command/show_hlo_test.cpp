@@ -55,6 +55,20 @@ TEST(ShowHlo, OverlapIsTheCoresTimeOnTheMachine) {
   EXPECT_DOUBLE_EQ(row["hidden_at_bytes_per_s"].get<double>(), 2 * 1024 * 1024 / time);
 }
 
+TEST(ShowHlo, FourierTransformsAreListedWithTheirFlops) {
+  const test::Folder folder;
+  const std::string command = "show hlo " + folder.file("m.hlo",
+                                                        "HloModule m\nENTRY e {\n  x = c64[16,64] parameter(0)\n"
+                                                        "  ROOT f = c64[16,64] fft(x), fft_type=FFT, fft_length={64}\n}\n");
+  const ordered_json json = json_of(command);
+  ASSERT_EQ(json["transforms"].size(), 1u);
+  EXPECT_EQ(json["transforms"][0]["points"], 64);
+  EXPECT_EQ(json["transforms"][0]["batch"], 16);
+  EXPECT_EQ(json["transforms"][0]["flops"], 5.0 * 64 * 6 * 16);
+  EXPECT_EQ(json["totals"]["transform_flops"], 5.0 * 64 * 6 * 16);
+  EXPECT_THAT(podsim(command).out, ::testing::ContainsRegex("FFT +f +1 +64 +16 +30.72 kFLOP"));
+}
+
 TEST(ShowHlo, LoopsBranchesAndCustomCallsAreAsGiven) {
   const std::string module =
       "HloModule m\n%c { t = (f32[4,4]) parameter(0)\n ROOT p = pred[] constant(true) }\n"

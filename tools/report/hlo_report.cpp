@@ -187,6 +187,14 @@ std::string products_text(const ShownHlo& shown) {
   return alike.text(2) + fmt::format("products x {}: {} FLOPs per device\n\n", executions.text(), flops.text());
 }
 
+std::string transforms_text(const ShownHlo& shown) {
+  AlikeRows alike{{"Fourier transform", "instruction", "count", "points", "batch", "FLOPs"}};
+  for (const HloTransformCount& count : shown.summary.transforms)
+    alike.add(instruction_at(shown.module, count.place).attributes->fft_type, name_at(shown.module, count.runs_as), count.count,
+              {std::to_string(count.transform.points), std::to_string(count.transform.batch), to_text(Flops{count.transform.flops})});
+  return alike.text(2);
+}
+
 std::string windows_text(const ShownHlo& shown) {
   AlikeRows alike{{"asynchronous", "from, to", "count", "core between", "FLOPs between", "HBM bytes between"}};
   for (const HloWindow& window : shown.summary.windows)
@@ -260,6 +268,8 @@ Json totals_json(const HloSummary& summary) {
   Json collectives = Json::object();
   for (const auto& [kind, sums] : kinds)
     collectives.set(kind, Json{{"count", sums[0].json()}, {"bytes", sums[1].json()}, {"result_bytes", sums[2].json()}});
+  double transform_flops = 0;
+  for (const HloTransformCount& count : summary.transforms) transform_flops += count.transform.flops * static_cast<double>(count.count);
   ExecutionSum products, flops, custom_flops;
   for (const HloProductCount& count : summary.products) {
     products.add(1, count.count);
@@ -267,7 +277,7 @@ Json totals_json(const HloSummary& summary) {
   }
   for (const HloOpaqueCount& call : summary.custom_calls) custom_flops.add(call.cost.flops, call.count);
   return Json{
-      {"collectives", std::move(collectives)}, {"dots", products.json()}, {"dot_flops", flops.json()}, {"custom_call_flops", custom_flops.json()}};
+      {"collectives", std::move(collectives)}, {"dots", products.json()}, {"dot_flops", flops.json()}, {"transform_flops", transform_flops}, {"custom_call_flops", custom_flops.json()}};
 }
 
 /// How many instructions of each opcode the text has, whatever runs.
@@ -300,7 +310,7 @@ Expected<std::string> hlo_table(const ShownHlo& shown) {
   std::string text = fmt::format("{}: {}, {} devices, {} instructions in {} computations; times on {}\n\n", module.name,
                                  module.is_scheduled ? "scheduled" : "not scheduled", shown.mesh ? shown.mesh->devices() : devices_of(module),
                                  grouped(static_cast<std::int64_t>(instructions_of(module))), module.computations.size(), shown.machine);
-  text += collectives_text(shown, *rows) + products_text(shown) + windows_text(shown) + rest_text(shown);
+  text += collectives_text(shown, *rows) + products_text(shown) + transforms_text(shown) + windows_text(shown) + rest_text(shown);
   if (const auto memory = peak_memory_of(module))
     text += fmt::format("peak memory: {} of HBM ({} of it parameters)\n", to_text(memory->hbm), to_text(memory->parameters));
   return text;
@@ -312,7 +322,7 @@ Expected<Json> hlo_json(const ShownHlo& shown) {
   const HloModule& module = shown.module;
   const HloSummary& summary = shown.summary;
   Json collectives = Json::array(), dots = Json::array(), windows = Json::array(), copies = Json::array(), loops = Json::array(),
-       conditionals = Json::array(), attributes = Json::array(), warnings = Json::array();
+       transforms = Json::array(), conditionals = Json::array(), attributes = Json::array(), warnings = Json::array();
   for (const CollectiveRow& row : *rows) collectives.push_back(hlo_collective_json(shown, row));
   for (const HloProductCount& count : summary.products)
     dots.push_back(Json{{"instruction", name_at(module, count.place)},
@@ -324,6 +334,14 @@ Expected<Json> hlo_json(const ShownHlo& shown) {
                         {"batch", count.product.batch},
                         {"flops", count.product.flops},
                         {"count", count.count}});
+  for (const HloTransformCount& count : summary.transforms)
+    transforms.push_back(Json{{"instruction", name_at(module, count.place)},
+                              {"runs_as", name_at(module, count.runs_as)},
+                              {"kind", instruction_at(module, count.place).attributes->fft_type},
+                              {"points", count.transform.points},
+                              {"batch", count.transform.batch},
+                              {"flops", count.transform.flops},
+                              {"count", count.count}});
   for (const HloWindow& window : summary.windows)
     windows.push_back(Json{{"start", name_at(module, window.start)},
                            {"done", name_at(module, window.done)},
@@ -361,6 +379,7 @@ Expected<Json> hlo_json(const ShownHlo& shown) {
               {"machine", shown.machine},
               {"collectives", std::move(collectives)},
               {"dots", std::move(dots)},
+              {"transforms", std::move(transforms)},
               {"windows", std::move(windows)},
               {"copies", std::move(copies)},
               {"custom_calls", opaque_json(module, summary.custom_calls, true)},

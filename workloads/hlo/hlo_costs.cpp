@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "workloads/hlo/hlo_transform.hpp"
+
 namespace podsim {
 
 namespace {
@@ -161,6 +163,9 @@ HloCosts::Totals HloCosts::work_of(const HloPlace& place, HloTraffic& traffic) c
     flops = static_cast<double>(p.flops);
     if (flops > 0)
       arithmetic = Flops{flops / matmul_efficiency_of(machine_->chip, p.m, p.n, p.k)} / peak_of(*machine_, wide ? DType::f32 : DType::bf16);
+  } else if (instruction.opcode == HloOpcode::fft) {
+    flops = transform_of(instruction).flops;
+    if (!is_unlimited(machine_->chip.vector_peak)) arithmetic = Flops{flops} / machine_->chip.vector_peak;
   } else if (instruction.opcode == HloOpcode::custom_call && instruction.phase == HloPhase::whole) {
     const HloCustomCall cost = custom_call_of(computation, instruction, options_->custom_calls);
     using Kind = HloCustomCall::Kind;

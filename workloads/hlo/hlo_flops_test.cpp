@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/base/rng.hpp"
+#include "workloads/hlo/hlo_transform.hpp"
 #include "workloads/hlo/testing.hpp"
 
 namespace podsim {
@@ -123,6 +124,18 @@ TEST(HloFlops, ValidTapsOfHugeExtentsAreExact) {
   EXPECT_EQ(valid_taps({.size = n}, n, 1), n);
   EXPECT_EQ(valid_taps({.size = 1, .lhs_dilate = 2}, n, 2 * n - 1), n);
   EXPECT_EQ(valid_taps({.size = n, .stride = 3, .lhs_dilate = n - 1}, n, n), std::nullopt);
+}
+
+TEST(HloFlops, TransformsCountAsBenchFftDoes) {
+  const auto transform = [](const std::string& operand, const std::string& instruction) {
+    const HloModule module = module_of("HloModule m\nENTRY e {\n  p = " + operand + " parameter(0)\n  ROOT f = " + instruction + "\n}\n");
+    return transform_of(instruction_named(module, "f"));
+  };
+  EXPECT_EQ(transform("c64[3,64]", "c64[3,64] fft(p), fft_type=FFT, fft_length={64}"), (HloTransform{3, 64, false, 5.0 * 64 * 6 * 3}));
+  EXPECT_EQ(transform("c64[3,8,64]", "c64[3,8,64] fft(p), fft_type=IFFT, fft_length={8,64}"), (HloTransform{3, 512, false, 5.0 * 512 * 9 * 3}));
+  EXPECT_EQ(transform("f32[3,8,64]", "c64[3,8,33] fft(p), fft_type=RFFT, fft_length={8,64}"), (HloTransform{3, 512, true, 2.5 * 512 * 9 * 3}));
+  EXPECT_EQ(transform("c64[3,33]", "f32[3,64] fft(p), fft_type=IRFFT, fft_length={64}"), (HloTransform{3, 64, true, 2.5 * 64 * 6 * 3}));
+  EXPECT_EQ(transform("c64[3]", "c64[3] fft(p), fft_type=FFT, fft_length={1}").flops, 0);
 }
 
 TEST(HloFlops, ErrorsSayWhatDoesNotAgree) {

@@ -40,7 +40,7 @@ Expected<const ModuleWriter::Body*> ModuleWriter::body(const HloComputation& com
     if (!stored[leaf]) continue;
     const HloArrayForm form = this->form(*shapes[leaf]);
     Buffer buffer{fmt::format("{}.{}", parameter.name, leaf), form.extents, form.dtype, Role::scratch, {}, {}};
-    buffer.on_chip = shapes[leaf]->layout.memory_space == HloMemory::vmem;
+    buffer.on_chip = shapes[leaf]->layout.memory_space != HloMemory::hbm;
     state[leaf] = {writer.add_buffer(std::move(buffer), made.written[leaf]), form.lengths, {}, 0, {}};
     if (made.written[leaf]) wanted[leaf] = state[leaf].buffer;
     ++parameters;
@@ -66,7 +66,7 @@ Expected<HloSchedule> ModuleWriter::write() {
     buffer.sharding.resize(form.extents.size());
     // Values differ on all devices: what is sent to the wrong one shows.
     for (int axis = 0; values() && axis < static_cast<int>(mesh_.axes().size()); ++axis) buffer.sharding.front().push_back(mesh_.whole(axis));
-    buffer.on_chip = shape.layout.memory_space == HloMemory::vmem;
+    buffer.on_chip = shape.layout.memory_space != HloMemory::hbm;
     return buffer;
   };
   std::vector<HloValue> arguments;

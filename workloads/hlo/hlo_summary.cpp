@@ -119,6 +119,8 @@ class Counter {
       const bool begins = instruction.phase == HloPhase::whole || instruction.phase == HloPhase::start;
       if (is_collective(instruction.opcode) && begins) list_collective(place, executions);
       if (const auto* const product = costs_.product(place)) summary_.products.push_back({place, runs_as(place), *product, executions.all()});
+      if (instruction.opcode == HloOpcode::fft && instruction.phase == HloPhase::whole)
+        summary_.transforms.push_back({place, runs_as(place), transform_of(instruction), executions.all()});
       if (begins && executions.in_fusions() != executions.all()) list_copy(place, executions);
       if (begins && (instruction.opcode == HloOpcode::custom_call || tells_no_cost(instruction.opcode))) list_opaque(place, executions.all());
       if (instruction.opcode == HloOpcode::while_)

@@ -13,6 +13,7 @@
 #include "workloads/hlo/hlo_flops.hpp"
 #include "workloads/hlo/hlo_loops.hpp"
 #include "workloads/hlo/hlo_module.hpp"
+#include "workloads/hlo/hlo_transform.hpp"
 
 namespace podsim {
 
@@ -47,9 +48,15 @@ struct HloProductCount {
   std::int64_t count = 0;
 };
 
+struct HloTransformCount {
+  HloPlace place{}, runs_as{};
+  HloTransform transform{};
+  std::int64_t count = 0;
+};
+
 /// Work of the core.
 struct HloWork {
-  double flops = 0;  // of products and given custom-calls
+  double flops = 0;  // of products, Fourier transforms and given custom-calls
   double bytes = 0;  // across the boundary of HBM, padded; values in other memory spaces have none
   Seconds time{};    // on the machine of the summary
 };
@@ -101,6 +108,7 @@ struct HloAttributeCount {
 struct HloSummary {
   std::vector<HloCollectiveCount> collectives{};  // all lists in the order of the text of the module
   std::vector<HloProductCount> products{};
+  std::vector<HloTransformCount> transforms{};
   std::vector<HloWindow> windows{};
   std::vector<HloCopyCount> copies{};
   std::vector<HloOpaqueCount> custom_calls{};  // with known cost: attention and given

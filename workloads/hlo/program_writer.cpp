@@ -197,7 +197,11 @@ HloValue ProgramWriter::allocate(Scope& scope, int i, const HloShape& shape) {
     if (!module_.has_buffer(*leaves[leaf])) continue;
     const HloArrayForm form = module_.form(*leaves[leaf]);
     to.lengths = form.lengths;
-    const auto fits = [&](BufferId buffer) { return builder_.buffer(buffer).extents == form.extents && builder_.buffer(buffer).dtype == form.dtype; };
+    const bool in_hbm = leaves[leaf]->layout.memory_space == HloMemory::hbm;
+    const auto fits = [&](BufferId buffer) {
+      const Buffer& place = builder_.buffer(buffer);
+      return place.extents == form.extents && place.dtype == form.dtype && place.on_chip != in_hbm;
+    };
     const auto taken = [&](BufferId buffer) { return std::any_of(value.begin(), value.end() - 1, [&](const HloLeaf& other) { return other.buffer == buffer; }); };
     if (const auto hint = scope.hints.find({i, leaf}); hint != scope.hints.end() && fits(hint->second) && dies_here(scope, hint->second) && !taken(hint->second)) {
       to.buffer = hint->second;
@@ -211,7 +215,7 @@ HloValue ProgramWriter::allocate(Scope& scope, int i, const HloShape& shape) {
           if (from.buffer && fits(*from.buffer) && dies_here(scope, *from.buffer) && !taken(*from.buffer)) to.buffer = from.buffer;
     if (to.buffer) continue;
     Buffer buffer{made.name + (leaves.size() > 1 ? fmt::format(".{}", leaf) : ""), form.extents, form.dtype, Role::scratch, {}, {}};
-    buffer.on_chip = leaves[leaf]->layout.memory_space == HloMemory::vmem;
+    buffer.on_chip = !in_hbm;
     to.buffer = add_buffer(std::move(buffer), true);
   }
   return value;

@@ -4,6 +4,8 @@
 #include <cassert>
 #include <cmath>
 
+#include "workloads/hlo/hlo_transform.hpp"
+
 namespace podsim {
 
 namespace {
@@ -77,12 +79,7 @@ Expected<HloTaskCost> HloTaskCosts::arithmetic(const HloComputation& computation
       cost.vector = elements * std::max(1.0, std::ceil(std::log2(std::max(2.0, elements))));
       return cost;
     }
-    case HloOpcode::fft: {
-      double length = 1;
-      for (const std::int64_t n : instruction.attributes->fft_length) length *= number(n);
-      cost.vector = 5 * number(elements_of(*instruction.shape)) * std::log2(std::max(2.0, length));
-      return cost;
-    }
+    case HloOpcode::fft: cost.vector = transform_of(instruction).flops; return cost;
     default:
       if (is_elementwise(instruction.opcode)) cost.vector = number(elements_of(*instruction.shape));
       return cost;

@@ -65,7 +65,7 @@ Expected<HloValue> ProgramWriter::loop(Scope& scope, int i) {
       continue;
     }
     Buffer buffer{fmt::format("{}.{}", what.name, leaf), form.extents, form.dtype, Role::scratch, {}, {}};
-    buffer.on_chip = shapes[leaf]->layout.memory_space == HloMemory::vmem;
+    buffer.on_chip = shapes[leaf]->layout.memory_space != HloMemory::hbm;
     if (const auto hint = scope.hints.find({i, leaf}); hint != scope.hints.end() && fits(hint->second) && dies_here(scope, hint->second))
       places[leaf] = hint->second;
     else

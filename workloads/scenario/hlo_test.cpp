@@ -170,6 +170,26 @@ TEST(HloRun, DonatedWeightsThatALoopUpdatesAreOnePlace) {
   EXPECT_EQ(run_of(system, spec_of(undonated), inlined).metrics.peak_memory, Bytes{2 * weights + 2 * layer}) << "the parameter stays";
 }
 
+TEST(HloRun, PinnedMemoryOfTheHostIsNoDeviceMemory) {
+  const auto peak = [](const std::string& space) {
+    const std::string array = "f32[1024]{0" + space + "}";
+    const HloSpec spec = spec_of("HloModule m, is_scheduled=true\n\nENTRY e {\n  x = f32[1024]{0} parameter(0)\n  s = (" + array + ", f32[1024]{0}, u32[]) copy-start(x)\n  d = " + array +
+                                 " copy-done(s)\n  w = f32[8192]{0} concatenate(x, x, x, x, x, x, x, x), dimensions={0}\n  t = f32[1024]{0} slice(w), slice={[0:1024]}\n  u = f32[1024]{0} negate(t)\n  b = (f32[1024]{0}, " + array +
+                                 ", u32[]) copy-start(d)\n  c = f32[1024]{0} copy-done(b)\n  ROOT r = f32[2048]{0} concatenate(u, c), dimensions={0}\n}\n");
+    const auto problem = make_problem(system_with({{"machine", "ideal"}, {"slice", "1"}}), spec);
+    EXPECT_TRUE(problem) << to_text(problem.error());
+    const std::vector<Buffer>& buffers = problem->schedule.programs.front().buffers;
+    const auto copied = std::ranges::find(buffers, "d", &Buffer::name);
+    EXPECT_NE(copied, buffers.end());
+    return std::pair{peak_memory_of(*spec.module)->hbm, size_on_device(*copied)};
+  };
+  const auto [by_ranges, of_run] = peak("");
+  const auto [by_ranges_away, of_run_away] = peak(":S(5)");
+  EXPECT_EQ(by_ranges - by_ranges_away, Bytes{4096});
+  EXPECT_EQ(of_run, Bytes{4096});
+  EXPECT_EQ(of_run_away, Bytes{});
+}
+
 std::string entry(const std::string& instructions, int devices = 4, const std::string& header = ", is_scheduled=true") {
   return fmt::format(R"(HloModule m{}, num_partitions={}
 
