@@ -41,11 +41,12 @@ ARROWS = {
     "workloads/msccl": {"algorithms"},
     "workloads/chakra": {"algorithms", "sim/engine"},
     "workloads/scenario": {"workloads/tuning", "workloads/sharded", "workloads/training", "workloads/hlo", "workloads/msccl", "workloads/chakra"},
+    "workloads/differences": {"workloads/scenario"},
     "workloads/training": {"workloads"},
     "workloads/hlo": {"workloads"},
     "validation/calibration": {"workloads/scenario"},
     "validation": {"validation/calibration"},
-    "tools/report": {"validation", "workloads/training"},
+    "tools/report": {"validation", "workloads/training", "workloads/differences"},
     "tools/sweep": {"tools/report"},
     "tools": {"tools/sweep", "sim/engine/mpi"},
 }
