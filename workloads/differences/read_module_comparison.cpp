@@ -1,9 +1,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
-#include <cmath>
 
+#include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
 #include "workloads/differences/module_differences.hpp"
 #include "workloads/scenario/read_comparison.hpp"
@@ -41,6 +42,41 @@ Expected<ModuleProduct> given_product(const Fields& fields, const Expected<Modul
   return product;
 }
 
+/// The schedules of the product by the algorithms asked for, each in the dataflow that its name implies, where none is given. Of `all` those that lack a field, as
+/// a slice count, are skipped.
+Expected<std::vector<Variant>> variants_of(const Fields& fields, const ModuleProduct& product, std::vector<Skipped>& skipped) {
+  const SourceLocation where = fields.where("algorithm");
+  std::vector<std::string> names;
+  for (const FieldText& given : fields.texts("algorithm"))
+    for (std::string& name : split(given.text)) {
+      if (std::find(names.begin(), names.end(), name) != names.end()) return Diagnostic{where, quoted(name) + " is given twice"};
+      names.push_back(std::move(name));
+    }
+  const bool all = names == std::vector<std::string>{"all"};
+  if (all) {
+    names.clear();
+    for (const GemmAlgorithmEntry& entry : gemm_algorithms()) names.emplace_back(entry.name);
+  }
+  Fields ours = without(fields, of_module);
+  ours.set("gemm", to_text(product.problem), fields.where(fields.has("gemm") ? "gemm" : "hlo"));
+  std::vector<Variant> variants;
+  for (const std::string& name : names) {
+    const auto entry = gemm_algorithm(name);
+    if (!entry) return Diagnostic{where, entry.error().message};
+    ours.set("algorithm", name, where);
+    if (!fields.has("dataflow")) ours.set("dataflow", std::string{name_of((*entry)->only.value_or(Dataflow::os))}, where);
+    auto setup = read_comparison(ours, {{}});
+    if (!setup && all) {
+      skipped.push_back({name, setup.error()});
+      continue;
+    }
+    if (!setup) return setup.error();
+    if (setup->systems.size() != 1) return Diagnostic{{}, fmt::format("expected one machine, slice and mesh to compare a module on, found {}", setup->systems.size())};
+    for (Variant& variant : setup->systems.front().variants) variants.push_back(std::move(variant));
+  }
+  return variants;
+}
+
 }  // namespace
 
 Expected<ModuleComparison> compare_module(const Fields& fields, const RunOptions& options) {
@@ -52,8 +88,7 @@ Expected<ModuleComparison> compare_module(const Fields& fields, const RunOptions
     return Diagnostic{{}, fmt::format("which schedule is the module compared with? `algorithms` names them: {}", fmt::join(names, ", "))};
   }
   const Fields asked = without(fields, of_product);
-  constexpr std::array<std::string_view, 1> kinds{"hlo"};
-  if (const auto kind = problem_kind(asked, kinds); !kind) return kind.error();
+  if (const auto kind = problem_kind(asked); !kind) return kind.error();
   const auto system = read_system(asked);
   if (!system) return system.error();
   const auto spec = read_hlo_problem(asked);
@@ -64,14 +99,13 @@ Expected<ModuleComparison> compare_module(const Fields& fields, const RunOptions
   std::vector<std::string> notes;
   if (fields.has("gemm")) product = given_product(fields, product, *flat, notes);
   if (!product) return product.error();
-  Fields ours = without(fields, of_module);
-  ours.set("gemm", to_text(product->problem), fields.has("gemm") ? fields.where("gemm") : fields.where("hlo"));
-  auto setup = read_comparison(ours, {{}});
-  if (!setup) return setup.error();
-  if (setup->systems.size() != 1) return Diagnostic{{}, fmt::format("expected one machine, slice and mesh to compare a module on, found {}", setup->systems.size())};
-  auto comparison = compare_module(*flat, *spec, *std::move(product), setup->systems.front().variants, options);
+  std::vector<Skipped> skipped;
+  const auto variants = variants_of(fields, *product, skipped);
+  if (!variants) return variants.error();
+  auto comparison = compare_module(*flat, *spec, *std::move(product), *variants, options);
   if (!comparison) return comparison.error();
   comparison->product_given = fields.has("gemm");
+  comparison->skipped.insert(comparison->skipped.begin(), skipped.begin(), skipped.end());
   comparison->notes.insert(comparison->notes.end(), notes.begin(), notes.end());
   return comparison;
 }
