@@ -30,7 +30,8 @@ std::vector<std::string> figures(const std::string& name, const Result& result) 
 std::string differences_table(const ModuleComparison& comparison) {
   const Result& result = comparison.result;
   std::string text = fmt::format("product  {}\nmachine  {} {}, mesh", product_text(comparison), result.machine, result.slice);
-  for (std::size_t a = 0; a < result.mesh.size(); ++a) text += fmt::format("{}{}={}", a == 0 ? " " : ",", result.mesh[a].first, result.mesh[a].second);
+  for (std::size_t a = 0; a < result.mesh.size(); ++a)
+    text += fmt::format("{}{}={}", a == 0 ? " " : ",", result.mesh[a].first, result.mesh[a].second);
   text += "\n\n";
   std::vector<std::vector<std::string>> rows{{"schedule", "time", "compute", "exposed comm", "link traffic"}, figures(comparison.module, result)};
   for (const ComparedSchedule& schedule : comparison.schedules) rows.push_back(figures(schedule.name, schedule.row.result));
@@ -39,10 +40,13 @@ std::string differences_table(const ModuleComparison& comparison) {
     text += fmt::format("\nbeside {}\n", schedule.name);
     std::vector<std::vector<std::string>> cells{{"difference", "instruction", "takes", "costs"}};
     for (const ModuleDifference& one : schedule.differences)
-      cells.push_back({std::string{name_of(one.kind)}, one.instruction, time_text(to_seconds(one.time).count()), time_text(to_seconds(one.gain).count())});
+      cells.push_back(
+          {std::string{name_of(one.kind)}, one.instruction, time_text(to_seconds(one.time).count()), time_text(to_seconds(one.gain).count())});
     if (cells.size() > 1) text += table(cells, 2);
     for (const ModuleDifference& one : schedule.differences) text += wrapped("* " + one.sentence) + "\n";
-    if (schedule.left_out > 0) text += fmt::format("left out: {} that cost{} less than {:.1f} % of the module's time\n", schedule.left_out, schedule.left_out == 1 ? "s" : "", 100 * least_gain);
+    if (schedule.left_out > 0)
+      text += fmt::format("left out: {} that cost{} less than {:.1f} % of the module's time\n", schedule.left_out, schedule.left_out == 1 ? "s" : "",
+                          100 * least_gain);
     text += "\n" + wrapped(schedule.sentence) + "\n";
   }
   for (const Skipped& entry : comparison.skipped) text += fmt::format("\nleft out: {}: {}\n", entry.what, to_text(entry.why));
@@ -55,7 +59,11 @@ std::string differences_json(const ModuleComparison& comparison) {
   Json differences = Json::array(), schedules = Json::array(), skipped = Json::array();
   for (const ComparedSchedule& schedule : comparison.schedules) {
     for (const ModuleDifference& one : schedule.differences) {
-      Json entry{{"kind", name_of(one.kind)}, {"instruction", one.instruction}, {"time_s", to_seconds(one.time).count()}, {"gain_s", to_seconds(one.gain).count()}, {"sentence", one.sentence}};
+      Json entry{{"kind", name_of(one.kind)},
+                 {"instruction", one.instruction},
+                 {"time_s", to_seconds(one.time).count()},
+                 {"gain_s", to_seconds(one.gain).count()},
+                 {"sentence", one.sentence}};
       if (comparison.schedules.size() > 1) entry.set("schedule", schedule.name);
       differences.push_back(std::move(entry));
     }

@@ -27,41 +27,23 @@ bool is_done(const ModuleTask& task) { return task.part == ModuleTask::Part::wai
 /// Runs on the core, or holds it.
 bool holds_core(const ModuleTask& task) { return task.part == ModuleTask::Part::work || task.part == ModuleTask::Part::wait; }
 
-/// What every task really waits for: its edges, but of transfers and what puts their operands in place no edges to work of the core that they have no data
-/// from, and those of a -done in place of the -done.
+/// What every task really waits for: its edges, but of transfers and what puts their operands in place no edges to work of the core that they have no
+/// data from, and those of a -done in place of the -done.
 std::vector<Numbers> dependencies(const FlatModule& flat) {
   const std::vector<Task>& tasks = flat.program().tasks;
-  struct Uses {
-    Numbers writers, readers;
-  };
-  std::vector<Uses> uses(flat.program().buffers.size());
+  const std::vector<Numbers> data = data_dependencies(flat.program());
   std::vector<Numbers> before(tasks.size());
   for (std::size_t t = 0; t < tasks.size(); ++t) {
-    const TaskRegions regions = regions_of_task(tasks[t].op);
-    std::set<std::size_t> data;
-    for (const Region* region : regions.reads) data.insert(uses[region->buffer.index()].writers.begin(), uses[region->buffer.index()].writers.end());
-    for (const Region* region : regions.writes) {
-      const Uses& use = uses[region->buffer.index()];
-      data.insert(use.writers.begin(), use.writers.end());
-      data.insert(use.readers.begin(), use.readers.end());
-    }
     const bool beside = flat.tasks[t].part == ModuleTask::Part::transfer || flat.tasks[t].part == ModuleTask::Part::place;
     for (const Edge& edge : tasks[t].after) {
       const std::size_t from = edge.task.index();
-      if (beside && holds_core(flat.tasks[from]) && !data.contains(from)) continue;
+      if (beside && holds_core(flat.tasks[from]) && !std::binary_search(data[t].begin(), data[t].end(), from)) continue;
       if (is_done(flat.tasks[from]))
         before[t].insert(before[t].end(), before[from].begin(), before[from].end());
       else
         before[t].push_back(from);
     }
     sort_unique(before[t]);
-    for (const Region* region : regions.reads) uses[region->buffer.index()].readers.push_back(t);
-    for (const Region* region : regions.writes) {
-      Uses& use = uses[region->buffer.index()];
-      // Another part of the same buffer may stand beside it.
-      if (tasks[t].where.empty() && elements_of(*region) * 2 > elements_of(whole_buffer(region->buffer, flat.program().buffers[region->buffer.index()].extents))) use = {};
-      use.writers.push_back(t);
-    }
   }
   return before;
 }
@@ -186,7 +168,7 @@ class ListSchedule {
   std::size_t first_ = 0;
   std::vector<int> waiting_;
   std::vector<Numbers> users_;
-  std::set<std::size_t> now_;                        // ready
+  std::set<std::size_t> now_;                            // ready
   std::set<std::pair<Picoseconds, std::size_t>> later_;  // by the time at which they are
 };
 

@@ -83,6 +83,32 @@ DataFlow data_flow(const Program& program) {
   return flow;
 }
 
+std::vector<std::vector<std::size_t>> data_dependencies(const Program& program) {
+  struct Uses {
+    std::vector<std::size_t> writers, readers;
+  };
+  std::vector<Uses> uses(program.buffers.size());
+  std::vector<std::vector<std::size_t>> data(program.tasks.size());
+  const auto append = [](std::vector<std::size_t>& to, const std::vector<std::size_t>& more) { to.insert(to.end(), more.begin(), more.end()); };
+  for (std::size_t t = 0; t < program.tasks.size(); ++t) {
+    const TaskRegions regions = regions_of_task(program.tasks[t].op);
+    for (const Region* region : regions.reads) append(data[t], uses[region->buffer.index()].writers);
+    for (const Region* region : regions.writes) {
+      append(data[t], uses[region->buffer.index()].writers);
+      append(data[t], uses[region->buffer.index()].readers);
+    }
+    std::sort(data[t].begin(), data[t].end());
+    data[t].erase(std::unique(data[t].begin(), data[t].end()), data[t].end());
+    for (const Region* region : regions.reads) uses[region->buffer.index()].readers.push_back(t);
+    for (const Region* region : regions.writes) {
+      Uses& use = uses[region->buffer.index()];
+      if (program.tasks[t].where.empty() && !std::holds_alternative<Collective>(program.tasks[t].op) && covers(program, *region)) use = {};
+      use.writers.push_back(t);
+    }
+  }
+  return data;
+}
+
 std::vector<bool> unused_tasks(const Program& program) {
   std::vector<bool> unused(program.tasks.size(), false), live(program.buffers.size(), false);
   // Results are outputs, and inputs that are written: donated ones.

@@ -25,14 +25,18 @@ struct Sources {
   void add(const Sources& other);
 };
 
-/// Sources of each task's reads, in the order of the regions, and of all buffers at the end. Tasks are followed in their order; a write of a whole buffer
-/// replaces what was in it. Cost O(tasks * inputs).
+/// Sources of each task's reads, in the order of the regions, and of all buffers at the end. Tasks are followed in their order; a write of a whole
+/// buffer replaces what was in it. Cost O(tasks * inputs).
 struct DataFlow {
   std::vector<std::vector<Sources>> reads;  // by task
   std::vector<Sources> at_end;              // by buffer
   std::vector<BufferId> inputs;             // Role::input, in order
 };
 DataFlow data_flow(const Program& program);
+
+/// What each task must follow by the data that it reads and writes: the tasks that wrote or read these buffers before it, by increasing number. Edges
+/// that only say when the core comes to a task are none of these.
+std::vector<std::vector<std::size_t>> data_dependencies(const Program& program);
 
 /// Tasks whose results nothing uses: no task behind them, and no result of the program. Waits and boundaries are none of them.
 std::vector<bool> unused_tasks(const Program& program);

@@ -55,6 +55,13 @@ std::string name_of_task(const FlatModule& flat, std::size_t t) {
 
 bool is_between_devices(const Op& op) { return std::holds_alternative<Shift>(op) || std::holds_alternative<Collective>(op); }
 
+bool reduces(const Op& op) {
+  const auto* collective = std::get_if<Collective>(&op);
+  if (collective == nullptr) return false;
+  return collective->kind == CollectiveKind::reduce_scatter || collective->kind == CollectiveKind::all_reduce ||
+         collective->kind == CollectiveKind::reduce;
+}
+
 std::string sentence_of(std::string what, const std::string& where) { return where.empty() ? what : what + " " + where; }
 
 /// Transfers and work that nothing uses.
@@ -105,10 +112,11 @@ void add_not_overlapped(const FlatModule& flat, const std::vector<bool>& unused,
     }
   }
   for (const auto& group : waited.all()) {
+    const ModuleEdit::Beside how{reduces(flat.program().tasks[*group.tasks.begin()].op)};
     ModuleEdit edit;
-    for (const std::size_t t : group.tasks) edit.beside.insert(t);
+    for (const std::size_t t : group.tasks) edit.beside[t] = how;
     for (std::size_t t = 0; t < flat.tasks.size(); ++t)
-      if (flat.tasks[t].instruction == group.instruction && flat.tasks[t].part == Part::place) edit.beside.insert(t);
+      if (flat.tasks[t].instruction == group.instruction && flat.tasks[t].part == Part::place) edit.beside[t] = how;
     std::string text = sentence_of(fmt::format("the core waits for all of {} and does nothing beside it", group.name), where_text(flat, group.tasks));
     if (!group.instruction->attributes->async_collective_name.empty()) text += "; the compiler wanted it asynchronous";
     candidates.push_back({{DifferenceKind::not_overlapped, group.name, time_of(flat, group.tasks), {}, std::move(text)}, std::move(edit), true});
@@ -131,7 +139,8 @@ void add_work(const HloModule& module, const FlatModule& flat, const std::vector
     const WorkKind work = group.instruction == nullptr || makes_operand ? WorkKind::arithmetic : work_kind_of(module, *group.instruction);
     DifferenceKind kind = DifferenceKind::superfluous;
     std::string what = fmt::format("{} is work that the product does not need", group.name);
-    if (work == WorkKind::copy) kind = DifferenceKind::copy, what = fmt::format("{} copies in memory what could be read or written where it is", group.name);
+    if (work == WorkKind::copy)
+      kind = DifferenceKind::copy, what = fmt::format("{} copies in memory what could be read or written where it is", group.name);
     if (work == WorkKind::layout) kind = DifferenceKind::layout, what = fmt::format("{} changes the layout of its operand", group.name);
     candidates.push_back({{kind, group.name, time_of(flat, group.tasks), {}, sentence_of(std::move(what), where)}, {group.tasks, {}, {}}});
   }
@@ -192,7 +201,8 @@ CarriedBytes carried_bytes(const Run& ours) {
   const std::vector<double> bytes = link_bytes_by_task(ours);
   CarriedBytes carried{};
   for (std::size_t t = 0; t < bytes.size(); ++t)
-    if (bytes[t] > 0) carried[static_cast<std::size_t>(flow.reads[t].empty() ? Carried::other : carried_of(flow.reads[t].front(), left, right))] += bytes[t];
+    if (bytes[t] > 0)
+      carried[static_cast<std::size_t>(flow.reads[t].empty() ? Carried::other : carried_of(flow.reads[t].front(), left, right))] += bytes[t];
   return carried;
 }
 
@@ -214,15 +224,19 @@ std::vector<DifferenceCandidate> excess_transfers(const FlatModule& flat, const 
   for (const auto& group : groups.all()) {
     const auto what = static_cast<std::size_t>(carried[*group.tasks.begin()]);
     if (moved[what] <= ours[what]) continue;
-    const double share = ours[what] / moved[what];
+    const double share = ours[what] > 0 ? ours[what] / moved[what] : all_ours / all;
     ModuleEdit edit;
     if (share == 0)
       edit.dropped = group.tasks;
     else
       for (const std::size_t t : group.tasks) edit.scaled[t] = share;
     std::string text = sentence_of(fmt::format("{} moves {}", group.name, names[what]), where_text(flat, group.tasks));
-    text += share == 0 ? fmt::format(" with {} of link traffic, where our schedule moves none of it", bytes_text(link_bytes_of(flat, group.tasks)))
-                       : fmt::format("; all transfers of it take {} of link traffic, {:.3g} times ours", bytes_text(moved[what]), 1 / share);
+    if (share == 0)
+      text += fmt::format(" with {} of link traffic, where our schedule moves nothing", bytes_text(link_bytes_of(flat, group.tasks)));
+    else if (ours[what] > 0)
+      text += fmt::format("; all transfers of it take {} of link traffic, {:.3g} times ours", bytes_text(moved[what]), 1 / share);
+    else
+      text += fmt::format("; our schedule moves other arrays, and all of the module's link traffic is {:.3g} times ours", 1 / share);
     candidates.push_back({{DifferenceKind::superfluous, group.name, time_of(flat, group.tasks), {}, std::move(text)}, std::move(edit)});
   }
   return candidates;

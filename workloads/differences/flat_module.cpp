@@ -11,6 +11,7 @@
 
 #include "sim/schedule/calls.hpp"
 #include "sim/schedule/program_builder.hpp"
+#include "workloads/differences/data_flow.hpp"
 
 namespace podsim {
 
@@ -47,8 +48,8 @@ ModuleTask::Part part_of(const Task& task) {
   return local->unit == Unit::core ? ModuleTask::Part::work : ModuleTask::Part::transfer;
 }
 
-/// Reads the label: "LOOP TRIP begin|end", or with "LOOP TRIP " before it in a loop, and "wait for ", "place " or "make " before it in what belongs to an
-/// instruction, its name (hlo_schedule()).
+/// Reads the label: "LOOP TRIP begin|end", or with "LOOP TRIP " before it in a loop, and "wait for ", "place " or "make " before it in what belongs
+/// to an instruction, its name (hlo_schedule()).
 ModuleTask described(const Task& task, const Instructions& instructions) {
   ModuleTask described;
   described.part = part_of(task);
@@ -175,15 +176,17 @@ namespace {
 /// Writes the tasks that are left, with the edges that they have now.
 class Editing {
  public:
-  Editing(const FlatModule& module, const ModuleEdit& edit) : module_{module}, edit_{edit} {}
+  Editing(const FlatModule& module, const ModuleEdit& edit) : module_{module}, edit_{edit} {
+    if (!edit.beside.empty()) data_ = data_dependencies(module.program());
+  }
 
   Schedule run() {
     Schedule schedule = module_.problem.schedule;
     std::vector<Task> tasks = std::move(schedule.programs.front().tasks);
     std::vector<Task>& kept = schedule.programs.front().tasks;
     kept.clear();
-    std::optional<std::size_t> begin;        // of the trip that is being written
-    std::vector<std::size_t> to_end;         // transfers beside the core that its end waits for
+    std::optional<std::size_t> begin;  // of the trip that is being written
+    std::vector<std::size_t> to_end;   // transfers beside the core that its end waits for
     for (std::size_t t = 0; t < tasks.size(); ++t) {
       const bool boundary = module_.tasks[t].part == ModuleTask::Part::boundary;
       Edges after = edges_of(tasks[t], t);
@@ -196,6 +199,9 @@ class Editing {
       }
       if (!boundary && begin && edit_.beside.contains(t)) to_end.push_back(t);
       make_unique(after);
+      const bool core = is_core(tasks[t].op);
+      starts_.push_back(core ? after : Edges{});
+      if (core && last_core_) starts_.back().push_back(*last_core_);
       if (is_dropped(t)) {
         now_.push_back(std::move(after));
         continue;
@@ -203,6 +209,7 @@ class Editing {
       tasks[t].after = std::move(after);
       if (const auto share = edit_.scaled.find(t); share != edit_.scaled.end()) scale(schedule.programs.front(), tasks[t].op, share->second);
       now_.push_back({Edge{TaskId{kept.size()}}});
+      if (core) last_core_ = now_.back().front();
       kept.push_back(std::move(tasks[t]));
     }
     return schedule;
@@ -211,7 +218,9 @@ class Editing {
  private:
   static void append(Edges& edges, const Edges& more) { edges.insert(edges.end(), more.begin(), more.end()); }
   static void make_unique(Edges& edges) {
-    std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return std::tuple{a.task, a.done, a.gates} < std::tuple{b.task, b.done, b.gates}; });
+    std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) {
+      return std::tuple{a.task, a.done, a.gates} < std::tuple{b.task, b.done, b.gates};
+    });
     edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
   }
 
@@ -226,11 +235,19 @@ class Editing {
   /// The edges of a task to what is left, without those that the edit cuts.
   [[nodiscard]] Edges edges_of(const Task& task, std::size_t t) const {
     Edges edges;
-    const bool core = is_core(task.op), beside = edit_.beside.contains(t);
+    const bool core = is_core(task.op);
+    const auto beside = edit_.beside.find(t);
     for (const Edge& edge : task.after) {
       const std::size_t from = edge.task.index();
-      const bool from_beside = edit_.beside.contains(from), from_core = is_core(module_.program().tasks[from].op);
-      if ((core && from_beside) || (beside && from_core)) continue;
+      const auto from_beside = edit_.beside.find(from);
+      if (core && from_beside != edit_.beside.end() && !from_beside->second.reduces) continue;
+      if (beside != edit_.beside.end() && is_core(module_.program().tasks[from].op)) {
+        if (!std::binary_search(data_[t].begin(), data_[t].end(), from)) continue;
+        if (beside->second.reduces) {
+          append(edges, starts_[from]);
+          continue;
+        }
+      }
       for (const Edge& now : now_[from]) edges.push_back({now.task, now.done == Half::both ? edge.done : now.done, edge.gates});
     }
     return edges;
@@ -265,7 +282,10 @@ class Editing {
 
   const FlatModule& module_;
   const ModuleEdit& edit_;
-  std::vector<Edges> now_;  // of each task: what waiting for it means now
+  std::vector<std::vector<std::size_t>> data_;
+  std::vector<Edges> now_;     // of each task: what waiting for it means now
+  std::vector<Edges> starts_;  // of each task of the core: what its own start waits for, the core's turn too
+  std::optional<Edge> last_core_;
 };
 
 }  // namespace

@@ -25,20 +25,21 @@ struct ModuleTask {
   std::string loop{};                           // the outermost loop that it runs in
   std::int64_t trip = -1;                       // of that loop, from 0 on
   bool makes_operand = false;                   // work that makes an operand of `instruction`
-  Picoseconds begin, end;                           // in the run of the unchanged module, on its busiest device
+  Picoseconds begin, end;                       // in the run of the unchanged module, on its busiest device
   double link_bytes = 0;                        // payload * hops, of all devices
 };
 
 struct FlatModule {
   System system;
-  Problem problem;                 // one program, without calls
-  std::vector<ModuleTask> tasks;   // of that program
+  Problem problem;                // one program, without calls
+  std::vector<ModuleTask> tasks;  // of that program
   Picoseconds makespan;
   Result result{};
   [[nodiscard]] const Program& program() const { return problem.schedule.programs.front(); }
 };
 
-/// The module's schedule with its calls written out, simulated once. The module must outlive the result. Errors: those of hlo_schedule() and simulate().
+/// The module's schedule with its calls written out, simulated once. The module must outlive the result. Errors: those of hlo_schedule() and
+/// simulate().
 Expected<FlatModule> flat_module(const System& system, const HloSpec& spec, const RunOptions& options);
 
 /// Payload * hops of each task of the first program of a run, of all devices. A collective counts at its lowered tasks.
@@ -47,9 +48,13 @@ std::vector<double> link_bytes_by_task(const Run& run);
 /// A change of a module's schedule. Tasks are positions in FlatModule::tasks.
 struct ModuleEdit {
   std::set<std::size_t> dropped{};  // what waited for one waits for what it waited for
-  /// Transfers, with the copies that put their operands and results in place, that run beside the core: they do not wait for core work, no core work
-  /// waits for them, but the trip of the loop or the step ends only when they have ended.
-  std::set<std::size_t> beside{};
+  /// Transfers, with the copies that put their operands and results in place, that run beside the core, as if in small pieces: of what gathers, the
+  /// core's work that uses it does not wait; one that `reduces` begins with the work that makes its operands, not behind it. Else a transfer begins
+  /// when its operands are there. A trip of a loop ends only when they have ended.
+  struct Beside {
+    bool reduces = false;
+  };
+  std::map<std::size_t, Beside> beside{};
   std::map<std::size_t, double> scaled{};  // transfers that move this share of their elements, rounded up to what the devices divide
   [[nodiscard]] bool empty() const { return dropped.empty() && beside.empty() && scaled.empty(); }
   void add(const ModuleEdit& other);

@@ -27,12 +27,15 @@ std::vector<std::string> waiting_reduce_scatters(const HloModule& module) {
   return names;
 }
 
-/// Simulates changes of one module. Differences whose time is below `least_gain` of the module's are not simulated: nothing can gain more than it takes.
+/// Simulates changes of one module. Differences whose time is below `least_gain` of the module's are not simulated: nothing can gain more than it
+/// takes.
 class Gains {
  public:
   Gains(const FlatModule& flat, const HloSpec& spec, const RunOptions& options) : flat_{flat}, spec_{spec}, options_{options} {}
 
-  [[nodiscard]] bool is_small(Picoseconds time) const { return static_cast<double>(time.count()) < least_gain * static_cast<double>(flat_.makespan.count()); }
+  [[nodiscard]] bool is_small(Picoseconds time) const {
+    return static_cast<double>(time.count()) < least_gain * static_cast<double>(flat_.makespan.count());
+  }
 
   /// Fills in the gain. Errors: as simulate_edited().
   Status add(DifferenceCandidate& candidate) const {
@@ -52,8 +55,9 @@ class Gains {
     changed.schedule = std::move(other->schedule);
     const auto time = makespan_of(simulate(flat_.system, changed, options_));
     if (!time) return time.error();
-    return std::optional{ModuleDifference{DifferenceKind::order, other->waits_at, other->waited, flat_.makespan - *time,
-                                          fmt::format("the core waits at {} while {}, which is behind it, could run", other->waits_at, other->first)}};
+    return std::optional{
+        ModuleDifference{DifferenceKind::order, other->waits_at, other->waited, flat_.makespan - *time,
+                         fmt::format("the core waits at {} while {}, which is behind it, could run", other->waits_at, other->first)}};
   }
 
   /// nullopt: no all-reduce is one of which only the own block is used.
@@ -67,7 +71,9 @@ class Gains {
     if (!time) return time.error();
     Picoseconds moved;
     for (const ModuleTask& task : flat_.tasks)
-      if (task.part == ModuleTask::Part::transfer && task.instruction != nullptr && std::find(waiting.begin(), waiting.end(), task.instruction->name) != waiting.end()) moved += task.end - task.begin;
+      if (task.part == ModuleTask::Part::transfer && task.instruction != nullptr &&
+          std::find(waiting.begin(), waiting.end(), task.instruction->name) != waiting.end())
+        moved += task.end - task.begin;
     return std::optional{ModuleDifference{DifferenceKind::missing, waiting.front(), moved, flat_.makespan - *time,
                                           fmt::format("only the own block of {}{} is used: a reduce-scatter moves half as much", waiting.front(),
                                                       waiting.size() > 1 ? fmt::format(" and {} more all-reduces", waiting.size() - 1) : "")}};
@@ -95,9 +101,10 @@ std::string summary_sentence(const FlatModule& flat, const ComparedSchedule& sch
   if (schedule.differences.empty()) return text + fmt::format("; no difference of the module costs {:.1f} % of it.", 100 * least_gain);
   const ModuleDifference& most = schedule.differences.front();
   text += fmt::format(": most costs {} ({}), {}", most.instruction, name_of(most.kind), to_text(to_seconds(most.gain)));
-  const auto edits = static_cast<std::size_t>(std::count_if(schedule.differences.begin(), schedule.differences.end(), [](const ModuleDifference& one) {
-    return one.kind != DifferenceKind::order && one.kind != DifferenceKind::missing;
-  }));
+  const auto edits =
+      static_cast<std::size_t>(std::count_if(schedule.differences.begin(), schedule.differences.end(), [](const ModuleDifference& one) {
+        return one.kind != DifferenceKind::order && one.kind != DifferenceKind::missing;
+      }));
   if (schedule.without && edits == 1 && most.kind != DifferenceKind::order && most.kind != DifferenceKind::missing)
     text += fmt::format("; without it the module takes {}", to_text(to_seconds(*schedule.without)));
   else if (schedule.without)
@@ -118,7 +125,8 @@ std::string_view name_of(DifferenceKind kind) {
   return names[static_cast<std::size_t>(kind)];
 }
 
-Expected<ModuleComparison> compare_module(const FlatModule& flat, const HloSpec& spec, ModuleProduct product, const std::vector<Variant>& variants, const RunOptions& options) {
+Expected<ModuleComparison> compare_module(const FlatModule& flat, const HloSpec& spec, ModuleProduct product, const std::vector<Variant>& variants,
+                                          const RunOptions& options) {
   const HloModule& module = *spec.module;
   ModuleComparison comparison;
   comparison.module = module.name;
@@ -176,7 +184,8 @@ Expected<ModuleComparison> compare_module(const FlatModule& flat, const HloSpec&
       if (!without) return without.error();
       schedule.without = *without;
     }
-    std::stable_sort(schedule.differences.begin(), schedule.differences.end(), [](const ModuleDifference& a, const ModuleDifference& b) { return a.gain > b.gain; });
+    std::stable_sort(schedule.differences.begin(), schedule.differences.end(),
+                     [](const ModuleDifference& a, const ModuleDifference& b) { return a.gain > b.gain; });
     ours->row.problem = posed->problem.summary;
     schedule.name = name_of_row(ours->row);
     schedule.row = std::move(ours->row);

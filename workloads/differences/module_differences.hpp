@@ -14,9 +14,11 @@
 namespace podsim {
 
 /// How the gain of a difference is simulated: the module's own schedule, with
-///   not-overlapped  a collective with no work of the core between its start and its end, while podsim's schedule overlaps: it runs beside the core's work, and
+///   not-overlapped  a collective with no work of the core between its start and its end, while podsim's schedule overlaps: it runs beside the core's
+///   work, and
 ///                   only the step, or the trip of its loop, waits for it
-///   superfluous     a transfer or work whose result nothing uses, or that the product does not need: it is left out. A transfer of an array that podsim moves
+///   superfluous     a transfer or work whose result nothing uses, or that the product does not need: it is left out. A transfer of an array that
+///   podsim moves
 ///                   with fewer bytes: it has as many fewer
 ///   copy, layout    work that only moves data, or changes its layout: it is left out
 ///   order           the core's work in the order of a list schedule, in each trip of a loop: what is ready comes first, so that less waits
@@ -36,11 +38,11 @@ struct ModuleDifference {
 
 /// One algorithm's schedule of the product beside the module.
 struct ComparedSchedule {
-  std::string name;  // "tp-ag-overlapped os"
-  Row row;           // of podsim's schedule
+  std::string name;                             // "tp-ag-overlapped os"
+  Row row;                                      // of podsim's schedule
   std::vector<ModuleDifference> differences{};  // the largest gain first
   std::size_t left_out = 0;                     // with gains below least_gain
-  std::optional<Picoseconds> without{};             // the module without all of them, but for order and missing
+  std::optional<Picoseconds> without{};         // the module without all of them, but for order and missing
   std::string sentence;                         // that sums up
 };
 
@@ -58,10 +60,11 @@ struct ModuleComparison {
 };
 
 /// A module on a system, with the variants of its product (GemmSpecs on the same system). Errors: those of flat_module(); cancelled work.
-Expected<ModuleComparison> compare_module(const FlatModule& flat, const HloSpec& spec, ModuleProduct product, const std::vector<Variant>& variants, const RunOptions& options);
+Expected<ModuleComparison> compare_module(const FlatModule& flat, const HloSpec& spec, ModuleProduct product, const std::vector<Variant>& variants,
+                                          const RunOptions& options);
 
-/// The same of fields: `hlo`, `algorithm` (one or several), perhaps `gemm`, `dataflow` and `slice_count`, and those of the system. Errors: no algorithm; those of
-/// product_of_module() without `gemm`; fields of other problems.
+/// The same of fields: `hlo`, `algorithm` (one or several), perhaps `gemm`, `dataflow` and `slice_count`, and those of the system. Errors: no
+/// algorithm; those of product_of_module() without `gemm`; fields of other problems.
 Expected<ModuleComparison> compare_module(const Fields& fields, const RunOptions& options);
 
 }  // namespace podsim

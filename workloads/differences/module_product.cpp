@@ -13,7 +13,7 @@ namespace podsim {
 
 namespace {
 
-constexpr const char* give_it = "; `gemm` (--gemm m=,n=,k=) says which product it is";
+constexpr const char* give_it = "; `gemm` says which product it is, as m=2048,n=1024,k=512";
 
 struct NamedArray {
   std::string name;
@@ -30,7 +30,8 @@ std::vector<NamedArray> input_arrays(const HloModule& module) {
     const HloInstruction& given = entry.instructions[static_cast<std::size_t>(parameter)];
     const auto leaves = leaves_of(*given.shape);
     for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf)
-      if (leaves[leaf]->is_array() && leaves[leaf]->rank() > 0) arrays.push_back({leaves.size() > 1 ? fmt::format("{}.{}", given.name, leaf) : given.name, leaves[leaf]});
+      if (leaves[leaf]->is_array() && leaves[leaf]->rank() > 0)
+        arrays.push_back({leaves.size() > 1 ? fmt::format("{}.{}", given.name, leaf) : given.name, leaves[leaf]});
   }
   return arrays;
 }
@@ -92,7 +93,8 @@ Expected<ModuleProduct> product_of_module(const HloModule& module, const FlatMod
     for (const Sources* operand : operands_of(program.tasks[t].op, flow.reads[t])) {
       if (operand->product) {
         const SourceLocation where = flat.tasks[t].instruction != nullptr ? module.where(*flat.tasks[t].instruction) : top;
-        return Diagnostic{where, fmt::format("expected one product, found {}, an operand of which is made by another one{}", program.tasks[t].label, give_it)};
+        return Diagnostic{
+            where, fmt::format("expected one product, found {}, an operand of which is made by another one{}", program.tasks[t].label, give_it)};
       }
       for (std::size_t i = 0; i < operand->inputs.size() && i < used.size(); ++i)
         if (operand->inputs[i]) used[i] = true;
@@ -109,7 +111,8 @@ Expected<ModuleProduct> product_of_module(const HloModule& module, const FlatMod
   };
   if (operands.size() == 1) operands.push_back(operands.front());  // A @ A
   if (operands.size() != 2 || results.size() != 1)
-    return Diagnostic{top, fmt::format("expected products that read two parameters and make one result, found {} and {}{}", names(operands), names(results), give_it)};
+    return Diagnostic{top, fmt::format("expected products that read two parameters and make one result, found {} and {}{}", names(operands),
+                                       names(results), give_it)};
 
   ModuleProduct found;
   found.flops = flat.result.flops;
@@ -118,7 +121,8 @@ Expected<ModuleProduct> product_of_module(const HloModule& module, const FlatMod
   const HloProduct& one = summary->products.front().product;
   for (const bool swapped : {false, true}) {
     const NamedArray &left = operands[swapped ? 1 : 0], &right = operands[swapped ? 0 : 1];
-    const auto m = whole_part(work, elements_of(*right.shape)), n = whole_part(work, elements_of(*left.shape)), k = whole_part(work, elements_of(*results.front().shape));
+    const auto m = whole_part(work, elements_of(*right.shape)), n = whole_part(work, elements_of(*left.shape)),
+               k = whole_part(work, elements_of(*results.front().shape));
     if (!m || !n || !k || static_cast<double>(*m) * static_cast<double>(*n) * static_cast<double>(*k) != work * devices) continue;
     if (*m % one.m != 0 || *n % one.n != 0 || *k % one.k != 0) continue;
     const HloType type = left.shape->type;
@@ -127,9 +131,10 @@ Expected<ModuleProduct> product_of_module(const HloModule& module, const FlatMod
     found.left = left.name, found.right = right.name, found.out = results.front().name;
     return found;
   }
-  return Diagnostic{module.where(instruction_of(summary->products.front())),
-                    fmt::format("expected arrays that are split evenly over the {} devices, found {} and {} for {} FLOPs, which no product of whole matrices takes{}", devices, names(operands),
-                                names(results), to_text(Flops{found.flops}), give_it)};
+  return Diagnostic{
+      module.where(instruction_of(summary->products.front())),
+      fmt::format("expected arrays that are split evenly over the {} devices, found {} and {} for {}, which no product of whole matrices takes{}",
+                  devices, names(operands), names(results), to_text(Flops{found.flops}), give_it)};
 }
 
 }  // namespace podsim

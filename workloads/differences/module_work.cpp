@@ -64,7 +64,8 @@ bool changes_layout(const HloComputation& computation, const HloInstruction& ins
 WorkKind kind_within(const HloModule& module, const HloComputation& computation, const HloInstruction& instruction, int depth) {
   constexpr int deepest = 64;
   if (passes_on(instruction.opcode) || is_scalar(instruction)) return WorkKind::copy;
-  const HloComputation* inner = instruction.opcode == HloOpcode::fusion || instruction.opcode == HloOpcode::async ? called(module, instruction, HloRole::calls) : nullptr;
+  const HloComputation* inner =
+      instruction.opcode == HloOpcode::fusion || instruction.opcode == HloOpcode::async ? called(module, instruction, HloRole::calls) : nullptr;
   if (inner == nullptr) {
     if (!moves(instruction.opcode)) return WorkKind::arithmetic;
     return changes_layout(computation, instruction) ? WorkKind::layout : WorkKind::copy;

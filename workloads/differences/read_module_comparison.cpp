@@ -14,7 +14,8 @@ namespace podsim {
 namespace {
 
 /// Fields of podsim's schedule of the product, and of the module; all others are of both.
-constexpr std::array<std::string_view, 10> of_product{"gemm", "pad", "algorithm", "dataflow", "slice_count", "wang_operand", "block", "prefetch", "slice_copies", "given"};
+constexpr std::array<std::string_view, 10> of_product{"gemm",         "pad",   "algorithm", "dataflow",     "slice_count",
+                                                      "wang_operand", "block", "prefetch",  "slice_copies", "given"};
 constexpr std::array<std::string_view, 8> of_module{"hlo", "hlo_cost", "clock", "hlo_schedule", "rewrite", "trip_count", "branch", "custom_call"};
 
 template <std::size_t n>
@@ -23,12 +24,17 @@ Fields without(Fields fields, const std::array<std::string_view, n>& names) {
   return fields;
 }
 
-std::string to_text(const GemmProblem& problem) { return fmt::format("m={},n={},k={},dtype={}", problem.m, problem.n, problem.k, name_of(problem.dtype)); }
+std::string to_text(const GemmProblem& problem) {
+  return fmt::format("m={},n={},k={},dtype={}", problem.m, problem.n, problem.k, name_of(problem.dtype));
+}
 
-double flops_of(const GemmProblem& problem) { return 2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n) * static_cast<double>(problem.k); }
+double flops_of(const GemmProblem& problem) {
+  return 2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n) * static_cast<double>(problem.k);
+}
 
 /// The given product with the module's names, where its arrays are those of the product; else a note.
-Expected<ModuleProduct> given_product(const Fields& fields, const Expected<ModuleProduct>& found, const FlatModule& flat, std::vector<std::string>& notes) {
+Expected<ModuleProduct> given_product(const Fields& fields, const Expected<ModuleProduct>& found, const FlatModule& flat,
+                                      std::vector<std::string>& notes) {
   const auto given = parse_gemm(fields.text("gemm"), DType::bf16, fields.where("gemm"));
   if (!given) return given.error();
   ModuleProduct product{*given};
@@ -37,13 +43,14 @@ Expected<ModuleProduct> given_product(const Fields& fields, const Expected<Modul
   if (found && same(found->problem)) {
     product.left = found->left, product.right = found->right, product.out = found->out;
   } else if (flops_of(*given) != product.flops) {
-    notes.push_back(fmt::format("the module's products have {} on all devices, the given one {}", to_text(Flops{product.flops}), to_text(Flops{flops_of(*given)})));
+    notes.push_back(fmt::format("the module's products have {} on all devices, the given one {}", to_text(Flops{product.flops}),
+                                to_text(Flops{flops_of(*given)})));
   }
   return product;
 }
 
-/// The schedules of the product by the algorithms asked for, each in the dataflow that its name implies, where none is given. Of `all` those that lack a field, as
-/// a slice count, are skipped.
+/// The schedules of the product by the algorithms asked for, each in the dataflow that its name implies, where none is given. Of `all` those that
+/// lack a field, as a slice count, are skipped.
 Expected<std::vector<Variant>> variants_of(const Fields& fields, const ModuleProduct& product, std::vector<Skipped>& skipped) {
   const SourceLocation where = fields.where("algorithm");
   std::vector<std::string> names;
@@ -71,7 +78,8 @@ Expected<std::vector<Variant>> variants_of(const Fields& fields, const ModulePro
       continue;
     }
     if (!setup) return setup.error();
-    if (setup->systems.size() != 1) return Diagnostic{{}, fmt::format("expected one machine, slice and mesh to compare a module on, found {}", setup->systems.size())};
+    if (setup->systems.size() != 1)
+      return Diagnostic{{}, fmt::format("expected one machine, slice and mesh to compare a module on, found {}", setup->systems.size())};
     for (Variant& variant : setup->systems.front().variants) variants.push_back(std::move(variant));
   }
   return variants;
