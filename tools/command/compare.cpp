@@ -9,6 +9,7 @@
 #include "tools/console/progress.hpp"
 #include "tools/command/scenario_options.hpp"
 #include "tools/report/comparison_report.hpp"
+#include "tools/report/differences_report.hpp"
 #include "tools/report/verdict.hpp"
 
 namespace podsim {
@@ -16,7 +17,7 @@ namespace podsim {
 namespace {
 
 OptionGroup compare_options() {
-  return joined({system_options(true), mesh_devices_option(), precision_option(), what_if_options(true), problem_options(true), workload_options(), training_options(true), comparison_options(), engine_options(),
+  return joined({system_options(true), mesh_devices_option(), precision_option(), what_if_options(true), problem_options(true), workload_options(), training_options(true), module_options(), comparison_options(), engine_options(),
                  output_options(table_json_csv)});
 }
 
@@ -59,7 +60,32 @@ int report_nothing(const std::vector<LeftOut>& skipped, Console& console) {
   return exit_bad_input;
 }
 
+/// --hlo: the differences between a compiled module and schedules of its product.
+Expected<int> compare_module_and_print(const Options& options, Console& console) {
+  for (const char* name : {"vary", "crossover", "equal"})
+    if (options.given(name)) return Diagnostic{option(name), "belongs to comparisons without --hlo"};
+  if (options.texts("mesh").size() > 1) return Diagnostic{option("mesh"), "expected one mesh with --hlo"};
+  const Format format = format_of(options);
+  if (format == Format::csv) return Diagnostic{option("format"), "expected table or json with --hlo, found csv"};
+  const Fields fields = compared_fields(options);
+  auto how = run_options_of(fields, options, console);
+  if (!how) return how.error();
+  ProgressLine line{console, options.flag("quiet")};
+  show_on(line, *how);
+  const auto comparison = compare_module(fields, *how);
+  line.end();
+  if (!comparison) return in_options(comparison.error());
+  if (comparison->schedules.empty()) {
+    std::vector<LeftOut> skipped;
+    for (const Skipped& entry : comparison->skipped) skipped.push_back({entry.what, to_text(in_options(entry.why))});
+    return report_nothing(skipped, console);
+  }
+  return print_output(options, format == Format::json ? differences_json(*comparison) : differences_table(*comparison), console);
+}
+
 Expected<int> compare_and_print(const Options& options, Console& console) {
+  if (options.given("algorithm") && options.given("algorithms")) return Diagnostic{option("algorithm"), "expected --algorithm or --algorithms, found both"};
+  if (options.has("hlo")) return compare_module_and_print(options, console);
   auto how = run_options_of(fields_of(options), options, console);
   if (!how) return how.error();
   ProgressLine line{console, options.flag("quiet")};

@@ -19,9 +19,14 @@ OptionGroup comparison_options() {
            "who wins where as a machine value goes from lo to hi, each\nalgorithm at its best slice count; repeatable"}};
 }
 
-Expected<ComparisonSetup> comparison_of(const Options& options) {
+Fields compared_fields(const Options& options) {
   Fields fields = fields_of(options);
   if (options.given("algorithms")) fields.set("algorithm", options.text("algorithms"), option("algorithms"));
+  return fields;
+}
+
+Expected<ComparisonSetup> comparison_of(const Options& options) {
+  const Fields fields = compared_fields(options);
   if (options.given("crossover") && !fields.has("gemm")) return Diagnostic{option("crossover"), "belongs to --gemm"};
   const auto variations = parse_variations(options.texts("vary"), option("vary"));
   if (!variations) return variations.error();

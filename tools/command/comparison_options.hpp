@@ -12,6 +12,9 @@ namespace podsim {
 /// --vary --equal --crossover
 OptionGroup comparison_options();
 
+/// The fields of a comparison: --algorithms is the field `algorithm`.
+Fields compared_fields(const Options& options);
+
 /// Errors: as read_comparison(); options that rule each other out.
 Expected<ComparisonSetup> comparison_of(const Options& options);
 

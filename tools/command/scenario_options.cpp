@@ -106,6 +106,7 @@ OptionGroup compared_problems() {
        "the mesh axes of --collective, first most significant; repeatable:\nthe collective along other axes"},
           {"bytes", word("N[,...]"), "input bytes on each device of --collective: 64KiB,1MiB,16MiB"},
           {"msccl", input_files("FILE.xml...", files_between_commas), "algorithms of MSCCL, on all devices: beside those of --collective, or alone;\nmore files may follow without the option's name"},
+          {"algorithm", word("NAME[,...]|all"), "the same as --algorithms"},
           {"algorithms", word("NAME[,...]|all", "collective,meshslice"), "which algorithms to compare; left out, of --collective: all.\n--program: fft=pencil,fft=slab,lu=naive (every combination; functions\nthat are not named: as in run), naive (all functions that have it), or\nall; left out: all of a single function, of several what run does and\nnaive"},
           {"dataflow", word("os|ls|rs[,...]", "os"), "which operand stands still: output, left or right"},
           {"slice-count", word("S[,...]"), "slices of meshslice (summa takes lcm(R, C) panels)"}};

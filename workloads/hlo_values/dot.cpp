@@ -50,7 +50,6 @@ ProductSum::ProductSum(const ArrayOperation& operation, HloType type, std::size_
 void ProductSum::add(const ProductOperand& a, const ProductOperand& b, std::size_t first, std::size_t stride, const ProductExtents& extents) {
   const auto rows = static_cast<std::size_t>(extents.rows), columns = static_cast<std::size_t>(extents.columns),
              inner = static_cast<std::size_t>(extents.inner);
-  const bool perturbed = operation_.arithmetic.perturb_seed.has_value();
   for (std::size_t i = 0; i < rows; ++i)
     for (std::size_t k = 0; k < inner; ++k) {
       const std::size_t at_a = a.first + i * a.stride + k, at_b = b.first + k * b.stride, to = first + i * stride;
@@ -65,8 +64,6 @@ void ProductSum::add(const ProductOperand& a, const ProductOperand& b, std::size
         reals_[to + j] += term;
         absolutes_[to + j] += std::fabs(term);
       }
-      if (perturbed)
-        for (std::size_t j = 0; j < columns; ++j) reals_[to + j] = rounded(operation_.arithmetic, HloType::f32, reals_[to + j]);
     }
 }
 
@@ -77,6 +74,9 @@ HloArray ProductSum::result(Dims dims) {
     for (const std::uint64_t value : integers_) array.integers.push_back(wrapped(type_, value));
     return array;
   }
+  // Partial sums round, too, as much as a sum without cancellation.
+  if (operation_.arithmetic.perturb_seed)
+    for (std::size_t i = 0; i < reals_.size(); ++i) reals_[i] += rounded(operation_.arithmetic, HloType::f32, absolutes_[i]) - absolutes_[i];
   for (double& value : reals_) value = rounded(operation_.arithmetic, type_, value);
   for (const double value : absolutes_) note_sum(operation_.arithmetic, value);
   array.reals = std::move(reals_);

@@ -103,7 +103,7 @@ ProgramText product(const std::string& a, const std::string& b) {
   return text;
 }
 
-System ring(int devices) { return system_with("ideal", std::to_string(devices), "x=" + std::to_string(devices)); }
+System ring(int devices) { return system_with({{"machine", "ideal"}, {"slice", std::to_string(devices)}, {"mesh", fmt::format("x={}", devices)}}); }
 
 TEST(HloCheck, RingsOfProductsAreProvenEqualToTheProduct) {
   for (const int devices : {4, 8}) {
