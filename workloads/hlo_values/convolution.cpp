@@ -104,13 +104,15 @@ Expected<HloArrays> convolution_operation(const ArrayOperation& operation) {
   ProductSum sum{operation, type, static_cast<std::size_t>(elements_of(shape))};
   // Group g makes its share of the output features: from its share of the input features, or of the batch.
   const std::int64_t all_groups = groups * batch_groups, share = columns / all_groups;
-  for (const Meeting& meeting : meetings_of(windows, inputs, outputs))
+  for (const Meeting& meeting : meetings_of(windows, inputs, outputs)) {
+    if (operation.budget.cancelled()) return cancelled_work();
     for (std::int64_t g = 0; g < all_groups; ++g) {
       const std::int64_t first_batch = batch_groups > 1 ? g * rows : 0, first_feature = groups > 1 ? g * inner : 0;
       sum.add({&left, to_size((meeting.input * batch + first_batch) * features + first_feature), to_size(features)},
               {&right, to_size(meeting.kernel * inner * columns + g * share), to_size(columns)}, to_size(meeting.output * rows * columns + g * share),
               to_size(columns), {rows, share, inner});
     }
+  }
   const HloArray result = sum.result(std::move(dims));
   // Back to the order that the labels give.
   std::vector<std::int64_t> order(shape.rank());

@@ -118,10 +118,17 @@ Expected<HloArrays> dot_operation(const ArrayOperation& operation) {
   if (const auto ok = operation.spend(multiplications); !ok) return ok.error();
   const HloArray left = transposed(a, order_a), right = transposed(b, order_b);
   ProductSum sum{operation, type, static_cast<std::size_t>(batch * extents.rows * extents.columns)};
+  // In pieces, so that a long product can be cancelled.
+  const double row_steps = std::max(1.0, static_cast<double>(extents.columns) * static_cast<double>(extents.inner));
+  const auto piece = static_cast<std::int64_t>(std::clamp(0x1p24 / row_steps, 1.0, 0x1p24));
   for (std::int64_t i = 0; i < batch; ++i)
-    sum.add({&left, static_cast<std::size_t>(i * extents.rows * extents.inner), static_cast<std::size_t>(extents.inner)},
-            {&right, static_cast<std::size_t>(i * extents.inner * extents.columns), static_cast<std::size_t>(extents.columns)},
-            static_cast<std::size_t>(i * extents.rows * extents.columns), static_cast<std::size_t>(extents.columns), extents);
+    for (std::int64_t row = 0; row < extents.rows; row += piece) {
+      if (operation.budget.cancelled()) return cancelled_work();
+      const std::int64_t first = i * extents.rows + row;
+      sum.add({&left, to_size(first * extents.inner), to_size(extents.inner)},
+              {&right, to_size(i * extents.inner * extents.columns), to_size(extents.columns)}, to_size(first * extents.columns),
+              to_size(extents.columns), {std::min(piece, extents.rows - row), extents.columns, extents.inner});
+    }
   return HloArrays{sum.result(std::move(dims))};
 }
 

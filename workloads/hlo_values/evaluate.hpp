@@ -33,8 +33,8 @@ struct HloDevice {
 };
 
 /// The value of an instruction. Real numbers are computed in double, never rounded to the HLO type; whole numbers wrap around at their width.
-/// Fusions, calls, maps, reductions and asynchronous computations run what they call. Collectives, while, conditional and the phases of asynchronous
-/// operations need interpret() (interpret.hpp).
+/// Fusions, calls, loops, branches, maps and reductions run what they call. Collectives, parameters and the phases of asynchronous operations need
+/// interpret() (interpret.hpp).
 /// cost    O(elements) of operands and result; of products and windows O(multiplications)
 /// errors  at the instruction: `NAME: OPCODE is not interpreted`, shapes that do not fit together, more than 2^26 elements
 Expected<HloArrays> evaluate(const HloModule& module, const HloComputation& computation, const HloInstruction& instruction,

@@ -150,6 +150,23 @@ TEST(HloProducts, LargestSumIsThatOfAbsoluteValues) {
   EXPECT_TRUE(options.arithmetic.integral);
 }
 
+TEST(HloProducts, PerturbedSumsAreOffByAFewRoundings) {
+  // 64 partial sums, the largest of 64, each off by 2^-24: at most 64 * 64 * 2^-24 together, and by chance far less.
+  const HloModule module = test::module_of(test::text_with({array("f32[1,64]", Reals(64, 1)), array("f32[64,1]", Reals(64, 1))},
+                                                           "ROOT r = f32[1,1] dot(p0, p1), lhs_contracting_dims={1}, rhs_contracting_dims={0}"));
+  std::vector<double> results;
+  for (const std::uint64_t seed : {1, 2}) {
+    HloRunOptions options;
+    options.arithmetic.perturb_seed = seed;
+    const auto run = interpret(module, {{{array("f32[1,64]", Reals(64, 1))}, {array("f32[64,1]", Reals(64, 1))}}}, options);
+    ASSERT_TRUE(run);
+    results.push_back(run->front()[0].reals.at(0));
+    EXPECT_NE(results.back(), 64);
+    EXPECT_LT(std::fabs(results.back() - 64), 64 * 64 * 0x1p-24);
+  }
+  EXPECT_NE(results[0], results[1]);
+}
+
 /// A convolution by the definition: every element of the result, every tap, every feature.
 struct Window {
   std::int64_t size, stride, low, high, base, dilation;

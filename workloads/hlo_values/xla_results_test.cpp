@@ -71,6 +71,16 @@ TEST(HloAsXla, Convolutions) {
             array("f32[1,1,1,2]", {2514, 2685}));
 }
 
+TEST(HloAsXla, GroupedConvolution) {
+  HloArray input = zeros(HloType::f32, {1, 2, 2, 4}), filter = zeros(HloType::f32, {2, 2, 2, 8});
+  for (std::size_t i = 0; i < input.reals.size(); ++i) input.reals[i] = static_cast<double>(i) - 7;
+  for (std::size_t i = 0; i < filter.reals.size(); ++i) filter.reals[i] = static_cast<double>(i) - 31;
+  expect_results({{"Conv2DGroupedConvolution",
+                   {input, filter},
+                   "convolution(p0, p1), window={size=2x2}, dim_labels=b01f_01io->b01f, feature_group_count=2",
+                   array("f32[1,1,1,8]", {668, 664, 660, 656, 668, 680, 692, 704})}});
+}
+
 TEST(HloAsXla, ReductionsOverWindows) {
   const HloArray x = array("f32[2,3]", {1, 2, 3, 5, 6, 7}), zero = array("f32[]", {0});
   HloArray iota = counted("f32[4,4]");
