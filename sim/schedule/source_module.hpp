@@ -26,9 +26,14 @@ class SourceModule {
     std::vector<std::vector<Values>> outputs;  // by device, then by output of program 0, in the order of its buffers
     bool exact = false;                        // float32 holds all values, and all sums in any order of their terms
   };
-  /// What the module computes by itself, in float64, from inputs by device, then by input of program 0. `roundings`: a seed by which every result that
-  /// float32 (or bf16) would round is off by one part in 2^24 (2^9), up or down. Errors: as above, and cancelled_work().
-  virtual Expected<Results> results(const std::vector<std::vector<Values>>& inputs, std::optional<std::uint64_t> roundings, Cancellation stop) const = 0;
+  /// Results that are off by what roundings may do: each by one part in 2^24, up or down by a hash of the seed; those of bf16 by one in 2^9, unless they are
+  /// carried in float32.
+  struct Roundings {
+    std::uint64_t seed = 0;
+    bool bf16_in_f32 = false;
+  };
+  /// What the module computes by itself, in float64, from inputs by device, then by input of program 0. Errors: as above, and cancelled_work().
+  virtual Expected<Results> results(const std::vector<std::vector<Values>>& inputs, std::optional<Roundings> roundings, Cancellation stop) const = 0;
 };
 
 }  // namespace podsim

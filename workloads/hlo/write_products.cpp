@@ -53,15 +53,28 @@ int split_at(const std::vector<std::int64_t>& contracted, std::size_t rank, bool
   return from(rank - count) ? static_cast<int>(rank - count) : 0;
 }
 
+struct Contracted {
+  std::vector<std::int64_t> left, right;  // dimensions
+};
+/// Of a dot, and of a convolution without windows that is one: [batch, feature] and [feature, batch] on either side.
+std::optional<Contracted> contracted_of(const HloInstruction& product) {
+  const HloAttributes& attributes = *product.attributes;
+  if (product.opcode == HloOpcode::dot) return Contracted{attributes.lhs_contracting, attributes.rhs_contracting};
+  const auto& dims = attributes.convolution;
+  if (!dims || !attributes.window.empty() || !dims->input_spatial.empty() || dims->output_batch != 0 || attributes.feature_group_count != 1 || attributes.batch_group_count != 1)
+    return std::nullopt;
+  return Contracted{{dims->input_feature}, {dims->kernel_input}};
+}
+
 /// A dot without batch dimensions.
-std::optional<Matmul> matmul_of_dot(const HloAttributes& dot, Region left, Region right, Region out) {
+std::optional<Matmul> matmul_of_dot(const Contracted& dot, Region left, Region right, Region out) {
   bool left_first = false, right_first = false;
-  const int left_split = split_at(dot.lhs_contracting, left.dims.size(), left_first), right_split = split_at(dot.rhs_contracting, right.dims.size(), right_first);
+  const int left_split = split_at(dot.left, left.dims.size(), left_first), right_split = split_at(dot.right, right.dims.size(), right_first);
   if (left_split == 0 || right_split == 0) return std::nullopt;
   Matmul matmul{std::move(left), std::move(right), std::move(out)};
   matmul.left_split = left_split, matmul.right_split = right_split;
   matmul.transpose_left = left_first, matmul.transpose_right = !right_first;
-  matmul.out_split = static_cast<int>(matmul.left.dims.size() - dot.lhs_contracting.size());
+  matmul.out_split = static_cast<int>(matmul.left.dims.size() - dot.left.size());
   return matmul;
 }
 
@@ -83,8 +96,10 @@ std::optional<Matmul> ProgramWriter::matmul_of(const HloComputation& body, const
   if (!is_written(operand_of(0)) || !is_written(operand_of(1)) || !is_written(dot)) return std::nullopt;
   if (module_.values()) {
     const auto has_dims = [&](const HloLeaf& leaf, const HloInstruction& value) { return leaf.lengths == module_.form(*value.shape).lengths; };
-    if (dot.opcode != HloOpcode::dot || !has_dims(left, operand_of(0)) || !has_dims(right, operand_of(1))) return std::nullopt;
-    return matmul_of_dot(*dot.attributes, region_of(*left.buffer, left.lengths), region_of(*right.buffer, right.lengths), region_of(*out.buffer, out.lengths));
+    if (!has_dims(left, operand_of(0)) || !has_dims(right, operand_of(1))) return std::nullopt;
+    const auto contracted = contracted_of(dot);
+    if (!contracted) return std::nullopt;
+    return matmul_of_dot(*contracted, region_of(*left.buffer, left.lengths), region_of(*right.buffer, right.lengths), region_of(*out.buffer, out.lengths));
   }
   // How many first dimensions have `rows` elements and the others `columns`.
   const auto split = [](const std::vector<std::int64_t>& lengths, std::int64_t rows, std::int64_t columns) -> std::optional<int> {

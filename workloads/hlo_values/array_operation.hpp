@@ -90,7 +90,7 @@ inline double made(HloArithmetic& arithmetic, double value) {
 /// A real value of a type was made by an operation that rounds.
 inline double rounded(HloArithmetic& arithmetic, HloType type, double value) {
   if (arithmetic.perturb_seed) {
-    const double part = bits_of(type) <= 16 ? 0x1p-9 : bits_of(type) == 64 ? 0x1p-53 : 0x1p-24;
+    const double part = bits_of(type) <= 16 && !arithmetic.narrow_as_f32 ? 0x1p-9 : bits_of(type) == 64 ? 0x1p-53 : 0x1p-24;
     value += (counter_hash(*arithmetic.perturb_seed, 0, arithmetic.results++) & 1) != 0 ? value * part : -value * part;
   }
   return made(arithmetic, value);

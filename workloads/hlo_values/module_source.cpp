@@ -80,7 +80,7 @@ class ModuleSource final : public SourceModule {
     return success();
   }
 
-  Expected<Results> results(const std::vector<std::vector<Values>>& inputs, std::optional<std::uint64_t> roundings, Cancellation stop) const override {
+  Expected<Results> results(const std::vector<std::vector<Values>>& inputs, std::optional<Roundings> roundings, Cancellation stop) const override {
     const HloComputation& entry = module_->entry_computation();
     std::vector<std::vector<HloArrays>> parameters;
     for (const std::vector<Values>& of_device : inputs) {
@@ -93,7 +93,10 @@ class ModuleSource final : public SourceModule {
       }
     }
     HloRunOptions options;
-    options.arithmetic.perturb_seed = roundings;
+    if (roundings) {
+      options.arithmetic.perturb_seed = roundings->seed;
+      options.arithmetic.narrow_as_f32 = roundings->bf16_in_f32;
+    }
     options.stop = stop;
     const auto made = interpret(*module_, parameters, options);
     if (!made) return made.error();

@@ -168,7 +168,8 @@ class Reference::Builder {
     constexpr double room = 8;
     constexpr int trials = 3;
     for (int trial = 0; trial < trials; ++trial) {
-      const auto disturbed = schedule_.source->results(source_inputs_, counter_hash(options_.seed, stream_of("roundings"), static_cast<std::uint64_t>(trial)), options_.stop);
+      const std::uint64_t seed = counter_hash(options_.seed, stream_of("roundings"), static_cast<std::uint64_t>(trial));
+      const auto disturbed = schedule_.source->results(source_inputs_, SourceModule::Roundings{seed, options_.filling != Filling::uniform}, options_.stop);
       if (!disturbed) return;
       for (std::size_t a = 0; a < contents_.arrays.size(); ++a) {
         double most = 0;
