@@ -393,5 +393,26 @@ TEST(HloRun, WhatCannotBeSimulatedIsToldAtItsLine) {
               HasSubstr("m:11:3: s: expected a -done of it"));
 }
 
+TEST(HloRun, WhatIsTooLargeIsRefusedBeforeItIsWritten) {
+  const System ring = system_with({{"machine", "ideal"}, {"slice", "8"}});
+  const auto with_trips = [](std::string trips) {
+    std::string text = collective_matmul(8, 64);
+    const std::string loop = "while(%state), condition=%condition, body=%body";
+    return text.insert(text.find(loop) + loop.size(), ", backend_config={\"known_trip_count\":{\"n\":\"" + std::move(trips) + "\"}}");
+  };
+  EXPECT_EQ(error_of(ring, spec_of(with_trips("8"))), "");
+  EXPECT_THAT(error_of(ring, spec_of(with_trips("4611686018427387904"))), HasSubstr("loop: expected at most 4194304 tasks, found 4.61e+18"));
+  std::string calls = "HloModule m, is_scheduled=true, num_partitions=8\nf0 { p = f32[4] parameter(0)\n ROOT r = f32[4] negate(p) }\n", doubling = calls;
+  for (int f = 1; f < 1000; ++f) calls += fmt::format("f{0} {{ p = f32[4] parameter(0)\n ROOT r = f32[4] call(p), to_apply=f{1} }}\n", f, f - 1);
+  for (int f = 1; f < 60; ++f) doubling += fmt::format("f{0} {{ p = f32[4] parameter(0)\n a = f32[4] call(p), to_apply=f{1}\n ROOT r = f32[4] call(a), to_apply=f{1} }}\n", f, f - 1);
+  const std::string begin = "ENTRY e {\n x = f32[4] parameter(0)\n ROOT r = f32[4] call(x), to_apply=f";
+  EXPECT_THAT(error_of(ring, spec_of(calls + begin + "999 }\n")), HasSubstr("m:405:2: r: expected calls at most 200 deep"));
+  EXPECT_THAT(error_of(ring, spec_of(doubling + begin + "59 }\n")), HasSubstr("r: expected at most 4194304 tasks, found 2.88e+18"));
+  std::string types, operands;
+  for (int leaf = 0; leaf < 40000; ++leaf) types += leaf == 0 ? "f32[4]" : ",f32[4]", operands += leaf == 0 ? "x" : ",x";
+  EXPECT_THAT(error_of(ring, spec_of("HloModule m, num_partitions=8\nENTRY e {\n x = f32[4] parameter(0)\n ROOT t = (" + types + ") tuple(" + operands + ")\n}\n")),
+              HasSubstr("m:4:2: t: expected at most 32768 arrays in a value, found 40000"));
+}
+
 }  // namespace
 }  // namespace podsim

@@ -66,7 +66,7 @@ Expected<Schedule> write_out_calls(const Schedule& schedule, const RunOptions& o
   if (tasks > most && !options.force)
     return Diagnostic{{},
                       fmt::format("the calls of {} written out are {:.3g} million tasks, about {:.2g} GB; expected less than {:.3g} million, or `force` to run it. Played as one task each, which `calls` "
-                                  "auto on des does where it is exact, they need no more than the functions; `explain` writes them out",
+                                  "auto on des does where it is exact, they need no more than the functions; explaining a run writes them out",
                                   schedule.name, tasks * 1e-6, tasks * bytes_per_task * 1e-9, most * 1e-6)};
   return inline_calls(schedule);
 }
