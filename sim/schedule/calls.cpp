@@ -126,6 +126,17 @@ Schedule inline_calls(const Schedule& schedule) {
   return inlined;
 }
 
+double tasks_written_out(const Schedule& schedule) {
+  constexpr double joins = 2;
+  double tasks = 0;
+  for (const Program& program : schedule.programs)
+    for (const Task& task : program.tasks) {
+      const auto* call = std::get_if<Call>(&task.op);
+      tasks += call == nullptr ? 1 : joins + static_cast<double>(schedule.functions[static_cast<std::size_t>(call->function)].body.tasks.size());
+    }
+  return tasks;
+}
+
 std::vector<bool> written_parameters(const Function& function) {
   std::vector<bool> written(static_cast<std::size_t>(function.parameters), false);
   const auto write = [&](const Region& region) {

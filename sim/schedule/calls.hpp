@@ -18,6 +18,9 @@ bool has_calls(const Schedule& schedule);
 /// The schedule must be well-shaped; lowered or not. Cost O(tasks of the result).
 Schedule inline_calls(const Schedule& schedule);
 
+/// How many tasks that has, without writing them. Cost O(tasks as they are).
+double tasks_written_out(const Schedule& schedule);
+
 /// The first program that calls a function; nullopt: none does.
 std::optional<std::size_t> caller_of(const Schedule& schedule, std::size_t function);
 

@@ -68,6 +68,7 @@ TEST(InlineCalls, WritesEachCallWithItsBuffersAndItsTurnOnTheCore) {
                           "two begin: one end", "two move: two begin", "two keep: two move", "two end: two keep",
                           "beside: one end", "last: two end"));
   const Program& program = inlined.programs.front();
+  EXPECT_EQ(tasks_written_out(f.w.schedule), static_cast<double>(program.tasks.size()));
   const Mesh& mesh = inlined.mesh;
   EXPECT_EQ(to_text(mesh, program, std::get<Shift>(program.tasks[2].op).target), "one between[:]");
   EXPECT_EQ(to_text(mesh, program, std::get<Local>(program.tasks[3].op).writes.front()), "b[:]");

@@ -58,6 +58,7 @@ Expected<HloSchedule> ModuleWriter::write() {
   const std::int64_t devices = devices_of(module_);
   if ((devices > 1 || values()) && devices != mesh_.devices())
     return Diagnostic{{module_.file, 1, 1}, fmt::format("expected a mesh of the module's {} devices, found {} ({} devices)", devices, to_text(mesh_), mesh_.devices())};
+  if (auto ok = check_written_size(module_, options_.counts.trip_counts); !ok) return ok.error();
   ProgramBuilder builder{mesh_, every_device(mesh_)};
   ProgramWriter writer{*this, builder, false};
   const auto shared = [&](std::string name, const HloShape& shape, Role role) {

@@ -75,7 +75,7 @@ struct HloSchedule {
 /// fuses them.
 /// Errors, at the instruction: another number of devices than the mesh has; groups that differ in size; a loop without a trip count; a
 /// branch that is not there; products whose shapes do not fit; asynchronous operations that are never done; infeed, outfeed, send, recv and
-/// ragged-all-to-all; more than 2^22 tasks. Cost O(tasks).
+/// ragged-all-to-all; more than 2^22 tasks, calls 200 deep, values of more than 2^15 arrays (written_size.hpp). Cost O(tasks).
 Expected<HloSchedule> hlo_schedule(const HloModule& module, const Mesh& mesh, const HloScheduleOptions& options = {});
 
 }  // namespace podsim

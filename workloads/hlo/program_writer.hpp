@@ -12,10 +12,10 @@
 #include "workloads/hlo/group_views.hpp"
 #include "workloads/hlo/hlo_schedule.hpp"
 #include "workloads/hlo/hlo_storage.hpp"
+#include "workloads/hlo/written_size.hpp"
 
 namespace podsim {
 
-inline constexpr std::size_t most_hlo_tasks = std::size_t{1} << 22;
 inline constexpr std::size_t most_hlo_pairs = std::size_t{1} << 20;  // of sends that stand for collectives
 
 /// One array of a value. It has a buffer, or it is made where it is used: a constant, a scalar, or elementwise work that is fused with its user.

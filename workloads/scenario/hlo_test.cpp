@@ -155,6 +155,21 @@ ENTRY %main (w: f32[32,64,64]) -> f32[32,64,64] {
 )";
 }
 
+TEST(HloRun, CallsThatWouldBeTooManyTasksAreNotWrittenOut) {
+  const System system = system_with({{"machine", "ideal"}, {"slice", "8"}});
+  const auto problem = make_problem(system, spec_of(collective_matmul(8, 512)));
+  RunOptions options;
+  options.inline_calls = true;
+  options.most_instances = 25 * 20;  // 20 tasks
+  const auto refused = simulate(system, *problem, options);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(to_text(refused.error()), HasSubstr("the calls of ring written out are 5.8e-05 million tasks"));
+  options.force = true;
+  EXPECT_TRUE(simulate(system, *problem, options));
+  options.force = options.inline_calls = false;
+  EXPECT_TRUE(simulate(system, *problem, options)) << "played";
+}
+
 TEST(HloRun, DonatedWeightsThatALoopUpdatesAreOnePlace) {
   const System system = system_with({{"machine", "ideal"}, {"slice", "2"}});
   const HloSpec spec = spec_of(stacked_layers());
@@ -188,6 +203,52 @@ TEST(HloRun, PinnedMemoryOfTheHostIsNoDeviceMemory) {
   EXPECT_EQ(by_ranges - by_ranges_away, Bytes{4096});
   EXPECT_EQ(of_run, Bytes{4096});
   EXPECT_EQ(of_run_away, Bytes{});
+}
+
+/// 32 layers on 4096 devices: y = y @ (the layer's weights, gathered over 256 devices), which are then updated in place. As a loop, or as 32 copies of its text.
+std::string deep_model(bool as_loop) {
+  const auto layer = [](const std::string& i, const std::string& y, const std::string& w, const std::string& n) {
+    return fmt::format(R"(  %layer{3} = bf16[1,4,1024] dynamic-slice(%{2}, %{0}, %zero, %zero), dynamic_slice_sizes={{1,4,1024}}
+  %own{3} = bf16[4,1024] bitcast(%layer{3})
+  %all{3} = bf16[1024,1024] all-gather(%own{3}), channel_id=1, replica_groups=[16,256]<=[4096], dimensions={{0}}, use_global_device_ids=true
+  %y{3} = bf16[64,1024] dot(%{1}, %all{3}), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  %new{3} = bf16[1,4,1024] negate(%layer{3})
+  %w{3} = bf16[32,4,1024] dynamic-update-slice(%{2}, %new{3}, %{0}, %zero, %zero)
+)",
+                       i, y, w, n);
+  };
+  const std::string state = "(s32[], bf16[64,1024], bf16[32,4,1024])", begin = "ENTRY %main (w: bf16[32,4,1024], y: bf16[64,1024]) -> bf16[32,4,1024] {\n  %w = bf16[32,4,1024] parameter(0)\n"
+                    "  %y = bf16[64,1024] parameter(1)\n  %zero = s32[] constant(0)\n";
+  std::string text = "HloModule deep, is_scheduled=true, num_partitions=4096, input_output_alias={ {}: (0, {}, may-alias) }\n\n";
+  if (!as_loop) {
+    text += begin;
+    for (int n = 0; n < 32; ++n)
+      text += fmt::format("  %i.{0} = s32[] constant({0})\n", n) + layer(fmt::format("i.{}", n), n == 0 ? "y" : fmt::format("y.{}", n - 1), n == 0 ? "w" : fmt::format("w.{}", n - 1), fmt::format(".{}", n));
+    return text + "  ROOT %out = bf16[32,4,1024] bitcast(%w.31)\n}\n";
+  }
+  text += "%body (p: " + state + ") -> " + state + " {\n  %p = " + state + " parameter(0)\n  %i = s32[] get-tuple-element(%p), index=0\n  %y = bf16[64,1024] get-tuple-element(%p), index=1\n"
+          "  %w = bf16[32,4,1024] get-tuple-element(%p), index=2\n  %zero = s32[] constant(0)\n" + layer("i", "y", "w", ".b") +
+          "  %one = s32[] constant(1)\n  %next = s32[] add(%i, %one)\n  ROOT %t = " + state + " tuple(%next, %y.b, %w.b)\n}\n\n";
+  text += "%condition (q: " + state + ") -> pred[] {\n  %q = " + state + " parameter(0)\n  %j = s32[] get-tuple-element(%q), index=0\n  %n = s32[] constant(32)\n"
+          "  ROOT %less = pred[] compare(%j, %n), direction=LT\n}\n\n";
+  return text + begin + "  %s = " + state + " tuple(%zero, %y, %w)\n  %loop = " + state + " while(%s), condition=%condition, body=%body\n"
+         "  ROOT %out = bf16[32,4,1024] get-tuple-element(%loop), index=2\n}\n";
+}
+
+TEST(HloRun, ADeepLoopOnManyDevicesIsThatOfItsLayersWrittenOut) {
+  const System system = system_with({{"machine", "tpu_v5p"}, {"slice", "16x16x16"}, {"mesh", "fsdp=16,tp=256"}});
+  const auto run = [&](bool as_loop) {
+    HloSpec spec = spec_of(deep_model(as_loop));
+    spec.collectives = HloSpec{}.collectives;  // by dimension
+    return run_of(system, spec);
+  };
+  const podsim::Run loop = run(true), layers = run(false);
+  EXPECT_EQ(loop.row.calls.played, 32);
+  EXPECT_EQ(loop.row.result.device_classes, 1) << "folded";
+  EXPECT_EQ(loop.metrics.makespan, layers.metrics.makespan);
+  EXPECT_EQ(loop.metrics.link_bytes, layers.metrics.link_bytes);
+  EXPECT_EQ(loop.metrics.flops, layers.metrics.flops);
+  EXPECT_LT(loop.lowered->programs.front().tasks.size() + loop.lowered->functions.front().body.tasks.size(), layers.lowered->programs.front().tasks.size() / 16);
 }
 
 std::string entry(const std::string& instructions, int devices = 4, const std::string& header = ", is_scheduled=true") {
@@ -330,6 +391,27 @@ TEST(HloRun, WhatCannotBeSimulatedIsToldAtItsLine) {
               HasSubstr("m:12:3: s: send is not simulated"));
   EXPECT_THAT(error_of(ring, spec_of(entry("  %s = (f32[16,8], f32[64,8]) all-gather-start(%x), channel_id=1, replica_groups={{0,1,2,3}}, dimensions={0}, use_global_device_ids=true\n  ROOT %c = f32[16,8] copy(%x)"))),
               HasSubstr("m:11:3: s: expected a -done of it"));
+}
+
+TEST(HloRun, WhatIsTooLargeIsRefusedBeforeItIsWritten) {
+  const System ring = system_with({{"machine", "ideal"}, {"slice", "8"}});
+  const auto with_trips = [](std::string trips) {
+    std::string text = collective_matmul(8, 64);
+    const std::string loop = "while(%state), condition=%condition, body=%body";
+    return text.insert(text.find(loop) + loop.size(), ", backend_config={\"known_trip_count\":{\"n\":\"" + std::move(trips) + "\"}}");
+  };
+  EXPECT_EQ(error_of(ring, spec_of(with_trips("8"))), "");
+  EXPECT_THAT(error_of(ring, spec_of(with_trips("4611686018427387904"))), HasSubstr("loop: expected at most 4194304 tasks, found 4.61e+18"));
+  std::string calls = "HloModule m, is_scheduled=true, num_partitions=8\nf0 { p = f32[4] parameter(0)\n ROOT r = f32[4] negate(p) }\n", doubling = calls;
+  for (int f = 1; f < 1000; ++f) calls += fmt::format("f{0} {{ p = f32[4] parameter(0)\n ROOT r = f32[4] call(p), to_apply=f{1} }}\n", f, f - 1);
+  for (int f = 1; f < 60; ++f) doubling += fmt::format("f{0} {{ p = f32[4] parameter(0)\n a = f32[4] call(p), to_apply=f{1}\n ROOT r = f32[4] call(a), to_apply=f{1} }}\n", f, f - 1);
+  const std::string begin = "ENTRY e {\n x = f32[4] parameter(0)\n ROOT r = f32[4] call(x), to_apply=f";
+  EXPECT_THAT(error_of(ring, spec_of(calls + begin + "999 }\n")), HasSubstr("m:405:2: r: expected calls at most 200 deep"));
+  EXPECT_THAT(error_of(ring, spec_of(doubling + begin + "59 }\n")), HasSubstr("r: expected at most 4194304 tasks, found 2.88e+18"));
+  std::string types, operands;
+  for (int leaf = 0; leaf < 40000; ++leaf) types += leaf == 0 ? "f32[4]" : ",f32[4]", operands += leaf == 0 ? "x" : ",x";
+  EXPECT_THAT(error_of(ring, spec_of("HloModule m, num_partitions=8\nENTRY e {\n x = f32[4] parameter(0)\n ROOT t = (" + types + ") tuple(" + operands + ")\n}\n")),
+              HasSubstr("m:4:2: t: expected at most 32768 arrays in a value, found 40000"));
 }
 
 }  // namespace

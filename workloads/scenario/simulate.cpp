@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "sim/base/blame.hpp"
 #include "sim/model/fold.hpp"
 #include "sim/schedule/calls.hpp"
 #include "workloads/scenario/coverage.hpp"
@@ -56,6 +57,18 @@ Diagnostic too_many(const FoldedSize& size, int devices, bool exact, const RunOp
                       "less than {:.3g} million, or `force` to run it",
                       exact ? "" : "at least ", size.classes, devices, options.folds() ? ", as they do not behave alike" : "",
                       instances * 1e-6, instances / instances_per_second, instances * bytes_per_instance * 1e-9, options.most_instances * 1e-6)};
+}
+
+/// The schedule without calls. Errors: without `force` more tasks than memory should be spent on.
+Expected<Schedule> write_out_calls(const Schedule& schedule, const RunOptions& options) {
+  constexpr double bytes_per_task = 2000, instances_per_task = 25;  // 1.04 GB for 488 thousand tasks, recorded: run --calls inline of a module
+  const double tasks = tasks_written_out(schedule), most = options.most_instances / instances_per_task;
+  if (tasks > most && !options.force)
+    return Diagnostic{{},
+                      fmt::format("the calls of {} written out are {:.3g} million tasks, about {:.2g} GB; expected less than {:.3g} million, or `force` to run it. Played as one task each, which `calls` "
+                                  "auto on des does where it is exact, they need no more than the functions; explaining a run writes them out",
+                                  schedule.name, tasks * 1e-6, tasks * bytes_per_task * 1e-9, most * 1e-6)};
+  return inline_calls(schedule);
 }
 
 /// Refuses what is too large whatever its routes are, before any is found: of 65,536 devices that alone takes longer than most runs.
@@ -113,8 +126,12 @@ Expected<LoweredProblem> lower_problem(const System& system, Problem problem, co
   auto choices = choose_collectives(system, problem.schedule, problem.collectives, options);
   if (!choices) return choices.error();
   options.tell("lowering " + problem.schedule.name);
-  auto lowered = options.plays_calls() ? lower_with_calls(problem.schedule, choices->chooser) : lower(problem.schedule, choices->chooser);
+  auto lowered = lower_with_calls(problem.schedule, choices->chooser);
   if (!lowered) return lowered.error();
+  if (!options.plays_calls() && has_calls(*lowered)) {
+    lowered = write_out_calls(*lowered, options);
+    if (!lowered) return lowered.error();
+  }
   return LoweredProblem{std::move(problem), std::move(choices->chosen), *std::move(lowered), build.seconds()};
 }
 
@@ -190,10 +207,13 @@ std::string lowering_of(const System& system, const Problem& problem) {
 
 namespace {
 
-void inline_calls_of(Run& run, std::string why) {
-  run.lowered = std::make_unique<const Schedule>(inline_calls(*run.lowered));
+Status inline_calls_of(Run& run, std::string why, const RunOptions& options) {
+  auto inlined = write_out_calls(*run.lowered, options);
+  if (!inlined) return in_context("calls cannot be played: " + why, inlined.error());
+  run.lowered = std::make_unique<const Schedule>(*std::move(inlined));
   run.conflicts.clear();
   run.row.calls = {0, std::move(why), {}};
+  return success();
 }
 
 /// With calls played, where that may be exact.
@@ -204,7 +224,8 @@ Status add_model(Run& run, const RunOptions& options) {
     if (!playable) return playable.error();
     calls = std::move(playable->calls);
     run.conflicts = std::move(playable->conflicts);
-    if (calls == nullptr) inline_calls_of(run, playable->why_not);
+    if (calls == nullptr)
+      if (auto ok = inline_calls_of(run, playable->why_not, options); !ok) return ok;
   }
   auto model = model_on(*run.system, *run.lowered, options, std::move(calls));
   if (!model) return model.error();
@@ -249,7 +270,7 @@ Status play(Run& run, const RunOptions& options) {
   if (run.timeline.interrupted) return success();
   if (run.model.calls != nullptr) {
     if (std::string why = why_inexact(run.model, run.timeline, run.conflicts); !why.empty()) {
-      inline_calls_of(run, std::move(why));
+      if (auto ok = inline_calls_of(run, std::move(why), options); !ok) return ok;
       if (auto ok = add_model(run, options); !ok) return ok.error();
       return play(run, options);
     }
