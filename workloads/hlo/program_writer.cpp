@@ -290,6 +290,8 @@ Expected<HloValue> ProgramWriter::write(const HloComputation& computation, const
 Status ProgramWriter::instruction(Scope& scope, int i) {
   auto value = made(scope, i);
   if (!value) return value.error();
+  if (const std::size_t arrays = count_leaves(*at(scope, i).shape); value->size() != arrays)
+    return module_.problem(at(scope, i), fmt::format("expected {} arrays, as its operands have, got a shape of {}", value->size(), arrays));
   bind(scope, i, *std::move(value));
   return success();
 }

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "sim/base/input_file.hpp"
+#include "workloads/hlo/call_shapes.hpp"
 #include "workloads/hlo/hlo_header.hpp"
 #include "workloads/hlo/hlo_statement.hpp"
 #include "workloads/hlo/link_hlo.hpp"
@@ -30,6 +31,8 @@ class HloModuleReader {
   Expected<HloModule> read() {
     if (const auto ok = read_text(); !ok) return ok.error();
     if (const auto ok = link_hlo(module_, links_, entries_, cursor_, warnings_, tolerant_); !ok) return ok.error();
+    if (!tolerant_)
+      if (const auto ok = check_call_shapes(module_); !ok) return ok.error();
     return std::move(module_);
   }
 
@@ -292,6 +295,14 @@ class HloModuleReader {
     if (instruction.opcode == HloOpcode::tuple && instruction.operands.size() != instruction.shape->elements.size())
       return fail(fmt::format("expected a tuple of {} elements, as it has operands, got {}", instruction.operands.size(),
                               instruction.shape->elements.size()));
+    if (instruction.opcode == HloOpcode::tuple || instruction.opcode == HloOpcode::opt_barrier)
+      for (std::size_t o = 0; o < instruction.operands.size(); ++o) {
+        const HloShape &told = instruction.opcode == HloOpcode::tuple ? instruction.shape->elements[o] : *instruction.shape, *const shape = operand_shape(o);
+        if (shape != nullptr && !same_dims(told, *shape))
+          return fail(fmt::format("expected the shape of operand {}, {}, got {}", o, short_text(*shape).substr(0, 200), short_text(told).substr(0, 200)));
+      }
+    if (instruction.opcode == HloOpcode::opt_barrier && instruction.operands.size() != 1)
+      return fail(fmt::format("expected one operand of opt-barrier, got {}", instruction.operands.size()));
     if ((instruction.phase == HloPhase::done || instruction.phase == HloPhase::update) && instruction.operands.empty())
       return fail(fmt::format("expected the operation that {} ends", opcode_text(instruction)));
     return success();

@@ -151,18 +151,18 @@ TEST(HloProducts, LargestSumIsThatOfAbsoluteValues) {
 }
 
 TEST(HloProducts, PerturbedSumsAreOffByAFewRoundings) {
-  // 64 partial sums, the largest of 64, each off by 2^-24: at most 64 * 64 * 2^-24 together, and by chance far less.
-  const HloModule module = test::module_of(test::text_with({array("f32[1,64]", Reals(64, 1)), array("f32[64,1]", Reals(64, 1))},
-                                                           "ROOT r = f32[1,1] dot(p0, p1), lhs_contracting_dims={1}, rhs_contracting_dims={0}"));
-  std::vector<double> results;
+  // 64 terms of 1: the sum of their absolute values is 64, so partial sums and the result are off by at most 64 * 2^-24 each.
+  const HloModule module = test::module_of(test::text_with({array("f32[8,64]", Reals(512, 1)), array("f32[64,1]", Reals(64, 1))},
+                                                           "ROOT r = f32[8,1] dot(p0, p1), lhs_contracting_dims={1}, rhs_contracting_dims={0}"));
+  std::vector<Reals> results;
   for (const std::uint64_t seed : {1, 2}) {
     HloRunOptions options;
     options.arithmetic.perturb_seed = seed;
-    const auto run = interpret(module, {{{array("f32[1,64]", Reals(64, 1))}, {array("f32[64,1]", Reals(64, 1))}}}, options);
+    const auto run = interpret(module, {{{array("f32[8,64]", Reals(512, 1))}, {array("f32[64,1]", Reals(64, 1))}}}, options);
     ASSERT_TRUE(run);
-    results.push_back(run->front()[0].reals.at(0));
-    EXPECT_NE(results.back(), 64);
-    EXPECT_LT(std::fabs(results.back() - 64), 64 * 64 * 0x1p-24);
+    results.push_back(run->front()[0].reals);
+    for (const double result : results.back()) EXPECT_LE(std::fabs(result - 64), 2 * 64 * 0x1.001p-24);
+    EXPECT_NE(results.back(), Reals(8, 64));
   }
   EXPECT_NE(results[0], results[1]);
 }

@@ -113,7 +113,7 @@ TEST(HloCheck, RingsOfProductsAreProvenEqualToTheProduct) {
     const CheckReport report = checked(ring(devices), spec);
     EXPECT_TRUE(report.ok) << to_text(report.problems);
     EXPECT_TRUE(report.bit_equal);
-    EXPECT_EQ(report.compared, "C = A B");
+    EXPECT_EQ(report.compared, "C = A @ B");
   }
 }
 

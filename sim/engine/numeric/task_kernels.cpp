@@ -28,7 +28,7 @@ struct Operands {
   const Local& local;
   std::span<const Access> at;
   std::span<const View> views;
-  const Place& place;
+  const DevicePlace& place;
   PackedOperands& workspace;
 
   /// For kernels that write element by element while they read.
@@ -177,7 +177,7 @@ static_assert(in_order_of_kinds(local_kernels), "a kernel per row of local_table
 
 }  // namespace
 
-Status perform(const Op& op, std::span<const Access> accesses, std::span<const View> views, const Place& place, PackedOperands& workspace) {
+Status perform(const Op& op, std::span<const Access> accesses, std::span<const View> views, const DevicePlace& place, PackedOperands& workspace) {
   if (const auto* matmul = std::get_if<Matmul>(&op)) {
     const bool apart = overlap(accesses[0], accesses[2]) || overlap(accesses[1], accesses[2]);
     multiply(*matmul, views[0], views[1], views[2], apart, workspace);

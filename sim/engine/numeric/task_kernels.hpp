@@ -14,7 +14,7 @@ namespace podsim {
 inline constexpr std::size_t most_accesses = std::max<std::size_t>(most_local_regions, 3);
 
 /// A device, and what opaque operations compute on it; nullptr: nobody knows.
-struct Place {
+struct DevicePlace {
   DeviceId device;
   const Coordinates& coordinates;
   const SourceModule* source = nullptr;
@@ -22,7 +22,7 @@ struct Place {
 
 /// Executes a Matmul or Local. `accesses` are in the order of Storage::append_accesses(); `views` are their memory.
 /// Errors (Cause::data): a singular matrix, an index that names no row, an opaque operation that the source cannot execute.
-Status perform(const Op& op, std::span<const Access> accesses, std::span<const View> views, const Place& place, PackedOperands& workspace);
+Status perform(const Op& op, std::span<const Access> accesses, std::span<const View> views, const DevicePlace& place, PackedOperands& workspace);
 
 /// The error of an activity that could not work on its data: with its task and device.
 Diagnostic failure_of(const Schedule& lowered, const Activity& activity, const Diagnostic& why);

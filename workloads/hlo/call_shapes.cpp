@@ -1,0 +1,102 @@
+#include "workloads/hlo/call_shapes.hpp"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+namespace podsim {
+
+namespace {
+
+std::string cut(const HloShape& shape) { return short_text(shape).substr(0, 200); }
+
+/// One call: what goes into the computation and what comes out of it.
+class CallShapes {
+ public:
+  CallShapes(const HloModule& module, const HloComputation& caller, const HloInstruction& instruction, const HloComputation& callee)
+      : module_{module}, caller_{caller}, instruction_{instruction}, callee_{callee} {}
+
+  /// `from`: the operand that is parameter 0.
+  Status takes_operands(std::size_t from, std::size_t count) const {
+    if (from + count > instruction_.operands.size() || callee_.parameters.size() != count)
+      return problem(fmt::format("expected as many operands as computation {} has parameters, {}, got {}", callee_.name, callee_.parameters.size(),
+                                 instruction_.operands.size() - std::min(from, instruction_.operands.size())));
+    for (std::size_t p = 0; p < count; ++p) {
+      const HloShape& given = *caller_.instructions[static_cast<std::size_t>(instruction_.operands[from + p])].shape;
+      if (auto ok = takes(p, given); !ok) return ok;
+    }
+    return success();
+  }
+  Status takes_one(const HloShape& given) const {
+    if (callee_.parameters.size() != 1)
+      return problem(fmt::format("expected a computation of one parameter, but {} has {}", callee_.name, callee_.parameters.size()));
+    return takes(0, given);
+  }
+  Status gives(const HloShape& wanted) const {
+    const HloShape& given = *callee_.instructions[static_cast<std::size_t>(callee_.root)].shape;
+    if (same_dims(given, wanted)) return success();
+    return problem(fmt::format("expected a computation that gives {}, but {} gives {}", cut(wanted), callee_.name, cut(given)));
+  }
+
+ private:
+  Status takes(std::size_t p, const HloShape& given) const {
+    const HloShape& taken = *callee_.instructions[static_cast<std::size_t>(callee_.parameters[p])].shape;
+    if (same_dims(taken, given)) return success();
+    return problem(fmt::format("expected {}, the shape of parameter {} of computation {}, got {}", cut(taken), p, callee_.name, cut(given)));
+  }
+  Diagnostic problem(const std::string& what) const { return {module_.where(instruction_), instruction_.name + ": " + what}; }
+
+  const HloModule& module_;
+  const HloComputation& caller_;
+  const HloInstruction& instruction_;
+  const HloComputation& callee_;
+};
+
+Status check_call(const CallShapes& shapes, const HloInstruction& instruction, HloRole role, std::size_t branch) {
+  const bool starts = instruction.phase == HloPhase::start;
+  switch (role) {
+    case HloRole::calls:
+      if (instruction.phase != HloPhase::whole && !starts) return success();
+      if (auto ok = shapes.takes_operands(0, instruction.operands.size()); !ok || starts) return ok;
+      return shapes.gives(*instruction.shape);
+    case HloRole::to_apply:
+      if (instruction.opcode != HloOpcode::call) return success();
+      if (auto ok = shapes.takes_operands(0, instruction.operands.size()); !ok) return ok;
+      return shapes.gives(*instruction.shape);
+    case HloRole::body:
+      if (auto ok = shapes.takes_one(*instruction.shape); !ok) return ok;
+      return shapes.gives(*instruction.shape);
+    case HloRole::condition:
+      if (auto ok = shapes.takes_one(*instruction.shape); !ok) return ok;
+      return shapes.gives(HloShape{HloType::pred});
+    case HloRole::branch:
+      if (auto ok = shapes.takes_operands(branch + 1, 1); !ok) return ok;
+      return shapes.gives(*instruction.shape);
+    case HloRole::select:
+    case HloRole::scatter:
+    case HloRole::called: return success();
+  }
+  return success();
+}
+
+}  // namespace
+
+Status check_call_shapes(const HloModule& module) {
+  for (const HloComputation& caller : module.computations)
+    for (const HloInstruction& instruction : caller.instructions) {
+      if (instruction.opcode == HloOpcode::while_) {
+        const bool fits = instruction.operands.size() == 1 &&
+                          same_dims(*caller.instructions[static_cast<std::size_t>(instruction.operands.front())].shape, *instruction.shape);
+        if (!fits) return Diagnostic{module.where(instruction), fmt::format("{}: expected one operand of its shape, {}", instruction.name, cut(*instruction.shape))};
+      }
+      std::size_t branch = 0;
+      for (const HloCall& call : instruction.calls) {
+        const CallShapes shapes{module, caller, instruction, module.computations[static_cast<std::size_t>(call.computation)]};
+        if (auto ok = check_call(shapes, instruction, call.role, branch); !ok) return ok;
+        branch += call.role == HloRole::branch ? 1 : 0;
+      }
+    }
+  return success();
+}
+
+}  // namespace podsim
