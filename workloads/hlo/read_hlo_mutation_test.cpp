@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "sim/base/rng.hpp"
+#include "workloads/hlo/hlo_loops.hpp"
 #include "workloads/hlo/hlo_memory.hpp"
+#include "workloads/hlo/hlo_schedule.hpp"
 #include "workloads/hlo/hlo_summary.hpp"
 #include "workloads/hlo/testing.hpp"
 
@@ -101,10 +103,21 @@ class Mutants {
   Rng random_;
 };
 
+/// The largest trip count that a loop of the module tells.
+std::int64_t trips_of(const HloModule& module) {
+  std::int64_t most = 0;
+  for (const HloComputation& computation : module.computations)
+    for (const HloInstruction& instruction : computation.instructions)
+      if (instruction.opcode == HloOpcode::while_)
+        if (const auto trips = trip_count_of(module, computation, instruction, {})) most = std::max(most, trips->count);
+  return most;
+}
+
 TEST(ReadHlo, HundredThousandMutantsGiveAValueOrAnError) {
   Mutants mutants{2027};
   const Machine machine;
-  int read = 0, counted = 0;
+  const Mesh mesh = *Mesh::make({{"x", 4, true, {}}});
+  int read = 0, counted = 0, written = 0, refused = 0;
   for (int i = 0; i < 100000; ++i) {
     const std::string text = mutants.next(seed_module);
     const bool tolerant = i % 2 == 0;
@@ -127,10 +140,22 @@ TEST(ReadHlo, HundredThousandMutantsGiveAValueOrAnError) {
     const auto summary = summary_of(*module, machine, options);
     ASSERT_TRUE(summary || !to_text(summary.error()).empty());
     counted += summary ? 1 : 0;
+    if (i % 4 != 1 || trips_of(*module) > 100) continue;  // as schedules, as far as they are short
+    for (const bool values : {false, true}) {
+      HloScheduleOptions how;
+      how.values = values;
+      how.order = i % 8 == 1 ? HloScheduleOptions::Order::text : HloScheduleOptions::Order::overlap;
+      how.rewrite_reduce_scatter = i % 3 == 0 && !values;
+      const auto schedule = hlo_schedule(*module, mesh, how);
+      ASSERT_TRUE(schedule || !to_text(schedule.error()).empty());
+      (schedule ? written : refused) += 1;
+    }
   }
   // Mutants that are all refused at once would test nothing.
   EXPECT_GT(read, 20000);
   EXPECT_GT(counted, 20000);
+  EXPECT_GT(written, 1000);
+  EXPECT_GT(refused, 1000);
 }
 
 }  // namespace

@@ -96,8 +96,8 @@ Expected<HloArrays> convolution_operation(const ArrayOperation& operation) {
   if (pairs > 0x1p24) return operation.error("expected at most 2^24 pairs of an output and a window position");
   if (const auto ok = operation.spend(pairs * (1 + matrix)); !ok) return ok.error();
 
-  const HloArray left = transposed(x, spatial_first(labels.input_spatial, labels.input_batch, labels.input_feature)),
-                 right = transposed(w, spatial_first(labels.kernel_spatial, labels.kernel_input, labels.kernel_output));
+  const ProductFactors left{transposed(x, spatial_first(labels.input_spatial, labels.input_batch, labels.input_feature))},
+                 right{transposed(w, spatial_first(labels.kernel_spatial, labels.kernel_input, labels.kernel_output))};
   Dims dims = outputs;
   dims.push_back(rows);
   dims.push_back(columns);

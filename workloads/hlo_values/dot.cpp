@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <cblas.h>
+
 #include <fmt/format.h>
 
 #include "workloads/hlo_values/array_operation.hpp"
@@ -47,23 +49,28 @@ ProductSum::ProductSum(const ArrayOperation& operation, HloType type, std::size_
   }
 }
 
+ProductFactors::ProductFactors(HloArray array) : array_{std::move(array)}, absolutes_(array_.reals.size()) {
+  std::transform(array_.reals.begin(), array_.reals.end(), absolutes_.begin(), [](double value) { return std::fabs(value); });
+}
+
 void ProductSum::add(const ProductOperand& a, const ProductOperand& b, std::size_t first, std::size_t stride, const ProductExtents& extents) {
+  if (extents.rows == 0 || extents.columns == 0 || extents.inner == 0) return;
+  if (is_real_) {
+    const auto multiply = [&](const std::vector<double>& left, const std::vector<double>& right, std::vector<double>& sums) {
+      cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(extents.rows), static_cast<int>(extents.columns), static_cast<int>(extents.inner), 1.0,
+                  &left[a.first], static_cast<int>(a.stride), &right[b.first], static_cast<int>(b.stride), 1.0, &sums[first], static_cast<int>(stride));
+    };
+    multiply(a.factors->array().reals, b.factors->array().reals, reals_);
+    multiply(a.factors->absolutes(), b.factors->absolutes(), absolutes_);
+    return;
+  }
   const auto rows = static_cast<std::size_t>(extents.rows), columns = static_cast<std::size_t>(extents.columns),
              inner = static_cast<std::size_t>(extents.inner);
   for (std::size_t i = 0; i < rows; ++i)
     for (std::size_t k = 0; k < inner; ++k) {
-      const std::size_t at_a = a.first + i * a.stride + k, at_b = b.first + k * b.stride, to = first + i * stride;
-      if (!is_real_) {
-        const auto factor = static_cast<std::uint64_t>(a.array->integers[at_a]);
-        for (std::size_t j = 0; j < columns; ++j) integers_[to + j] += factor * static_cast<std::uint64_t>(b.array->integers[at_b + j]);
-        continue;
-      }
-      const double factor = a.array->reals[at_a];
-      for (std::size_t j = 0; j < columns; ++j) {
-        const double term = factor * b.array->reals[at_b + j];
-        reals_[to + j] += term;
-        absolutes_[to + j] += std::fabs(term);
-      }
+      const auto factor = static_cast<std::uint64_t>(a.factors->array().integers[a.first + i * a.stride + k]);
+      const std::int64_t* const row = &b.factors->array().integers[b.first + k * b.stride];
+      for (std::size_t j = 0; j < columns; ++j) integers_[first + i * stride + j] += factor * static_cast<std::uint64_t>(row[j]);
     }
 }
 
@@ -116,7 +123,7 @@ Expected<HloArrays> dot_operation(const ArrayOperation& operation) {
   const double multiplications =
       static_cast<double>(batch) * static_cast<double>(extents.rows) * static_cast<double>(extents.columns) * static_cast<double>(extents.inner);
   if (const auto ok = operation.spend(multiplications); !ok) return ok.error();
-  const HloArray left = transposed(a, order_a), right = transposed(b, order_b);
+  const ProductFactors left{transposed(a, order_a)}, right{transposed(b, order_b)};
   ProductSum sum{operation, type, static_cast<std::size_t>(batch * extents.rows * extents.columns)};
   // In pieces, so that a long product can be cancelled.
   const double row_steps = std::max(1.0, static_cast<double>(extents.columns) * static_cast<double>(extents.inner));

@@ -5,6 +5,7 @@
 #include <cassert>
 #include <utility>
 
+#include "sim/engine/numeric/kernels.hpp"
 #include "workloads/hlo/hlo_leaves.hpp"
 #include "workloads/hlo_values/interpret.hpp"
 
@@ -44,7 +45,9 @@ Expected<Values> values_of(const HloArray& array) {
 
 class ModuleSource final : public SourceModule {
  public:
-  ModuleSource(std::shared_ptr<const HloModule> module, std::vector<HloKernel> kernels) : module_{std::move(module)}, kernels_{std::move(kernels)} {}
+  ModuleSource(std::shared_ptr<const HloModule> module, std::vector<HloKernel> kernels) : module_{std::move(module)}, kernels_{std::move(kernels)} {
+    use_one_blas_thread();  // before tasks run on several threads
+  }
 
   Status execute(int operation, DeviceId device, std::span<const Values> reads, std::span<Values> writes) const override {
     const HloKernel& kernel = kernels_[static_cast<std::size_t>(operation)];
@@ -59,7 +62,14 @@ class ModuleSource final : public SourceModule {
       HloArrays& arrays = operands.emplace_back();
       for (std::size_t leaf = 0; leaf < shapes.size(); ++leaf) {
         const int read = kernel.operands[o][leaf];
-        arrays.push_back(read == HloKernel::none ? HloArray{shapes[leaf]->type} : array_of(*shapes[leaf], reads[static_cast<std::size_t>(read)]));
+        if (read == HloKernel::none) {
+          arrays.push_back({shapes[leaf]->type});
+          continue;
+        }
+        const Values& values = reads[static_cast<std::size_t>(read)];
+        if (const std::int64_t elements = elements_of(*shapes[leaf]); elements > 0 && static_cast<std::size_t>(elements) != values.size())
+          return problem(kernel, fmt::format("expected {} elements, as the shape of operand {} has, its value has {}", elements, o, values.size()));
+        arrays.push_back(array_of(*shapes[leaf], values));
       }
     }
     if (kernel.kind == HloKernel::Kind::is_branch) return expect_branch(kernel, operands.front().front());
@@ -136,7 +146,7 @@ class ModuleSource final : public SourceModule {
     // True is branch 0; an index that is out of range takes the last one.
     const std::int64_t taken = given.type == HloType::pred ? (value != 0 ? 0 : 1) : value < 0 || value >= branches ? branches - 1 : value;
     if (taken == kernel.branch) return success();
-    return problem(kernel, fmt::format("takes branch {}, and the schedule has branch {}", taken, kernel.branch));
+    return problem(kernel, fmt::format("takes branch {}, and the schedule has branch {}; `branch` {}={} is the schedule that it takes", taken, kernel.branch, kernel.instruction.name, taken));
   }
 
   std::shared_ptr<const HloModule> module_;

@@ -7,9 +7,21 @@
 
 namespace podsim {
 
+/// An operand with the absolute values of its real numbers beside it.
+class ProductFactors {
+ public:
+  explicit ProductFactors(HloArray array);
+  [[nodiscard]] const HloArray& array() const { return array_; }
+  [[nodiscard]] const std::vector<double>& absolutes() const { return absolutes_; }
+
+ private:
+  HloArray array_;
+  std::vector<double> absolutes_;
+};
+
 /// A matrix within an array: element (i, j) at first + i * stride + j.
 struct ProductOperand {
-  const HloArray* array = nullptr;
+  const ProductFactors* factors = nullptr;
   std::size_t first = 0, stride = 0;
 };
 

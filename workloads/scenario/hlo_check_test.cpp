@@ -126,5 +126,96 @@ TEST(HloCheck, BlocksInTheWrongPlaceAreNoProduct) {
   EXPECT_THAT(to_text(report.problems), HasSubstr("the result is wrong"));
 }
 
+TEST(HloCheck, WrongKernelsAreNoProduct) {
+  const std::string right = ring_of_products(4, 4), ring_of_four = "{{0,1},{1,2},{2,3},{3,0}}";
+  const auto is_product = [&](const std::string& from, const std::string& to) {
+    const std::size_t at = right.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    HloSpec spec = numbers_of(std::string{right}.replace(at, from.size(), to));
+    spec.equals = product("A=16x16", "B=16x8");
+    return checked(ring(4), spec).ok;
+  };
+  EXPECT_TRUE(is_product("%zero = ", "%unused = f32[4,16] add(%x, %x)\n  %zero = "));
+  EXPECT_FALSE(is_product(ring_of_four, "{{1,0},{2,1},{3,2},{0,3}}")) << "the other way round";
+  EXPECT_FALSE(is_product(ring_of_four, "{{0,2},{2,1},{1,3},{3,0}}")) << "another ring";
+  EXPECT_FALSE(is_product("tuple(%next, %permuted,", "tuple(%next, %x,")) << "own rows again and again";
+  EXPECT_FALSE(is_product("subtract(%own, %i)", "add(%own, %i)")) << "blocks in the other order";
+  EXPECT_FALSE(is_product("%dot = f32[4,8] dot(%x,", "%twice = f32[4,16] add(%x, %x)\n  %dot = f32[4,8] dot(%twice,"));
+  EXPECT_FALSE(is_product("%update = f32[16,8] dynamic-update-slice(%y,", "%other = f32[16,8] negate(%y)\n  %update = f32[16,8] dynamic-update-slice(%other,"));
+}
+
+TEST(HloCheck, TripCountsAndBranchesAreThoseOfTheNumbers) {
+  for (const int trips : {3, 5}) {
+    std::string text = ring_of_products(4, 4);
+    text.replace(text.find("\"n\":\"4\""), 7, fmt::format("\"n\":\"{}\"", trips));
+    const CheckReport report = checked(ring(4), numbers_of(text));
+    EXPECT_FALSE(report.ok);
+    EXPECT_THAT(to_text(report.problems), HasSubstr(trips == 3 ? "loop: runs on after its trip count" : "loop: ends before its trip count"));
+  }
+  const std::string choice = R"(HloModule choice, is_scheduled=true, num_partitions=4
+%twice { p = f32[4] parameter(0)
+ ROOT s = f32[4] add(p, p) }
+%negative { q = f32[4] parameter(0)
+ ROOT n = f32[4] negate(q) }
+ENTRY e {
+  x = f32[4] parameter(0)
+  second = s32[] constant(1)
+  ROOT chosen = f32[4] conditional(second, x, x), branch_computations={%twice, %negative}
+}
+)";
+  const auto with_branch = [&](int branch) {
+    HloScheduleOptions options;
+    options.counts.branches = {{"chosen", branch}};
+    return checked(ring(4), numbers_of(choice, options));
+  };
+  EXPECT_TRUE(with_branch(1).ok);
+  EXPECT_FALSE(with_branch(0).ok);
+  EXPECT_THAT(to_text(with_branch(0).problems), HasSubstr("chosen: takes branch 1, and the schedule has branch 0; `branch` chosen=1"));
+}
+
+TEST(HloCheck, CollectivesAlongAxesAndThroughFusionsDoWhatTheModuleSays) {
+  const std::string text = R"(HloModule collectives, is_scheduled=true, num_partitions=8
+%sum { a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ ROOT c = f32[] add(a, b) }
+%shifted { f = f32[8,16] parameter(0)
+ g = f32[16,8] transpose(f), dimensions={1,0}
+ h = f32[128] reshape(g)
+ two = f32[] constant(2)
+ twos = f32[128] broadcast(two), dimensions={}
+ i = f32[128] multiply(h, twos)
+ ROOT j = f32[4,32] reshape(i) }
+ENTRY e {
+  x = f32[2,16] parameter(0)
+  gathered = f32[8,16] all-gather(x), channel_id=1, replica_groups=[2,4]<=[4,2]T(1,0), dimensions={0}, use_global_device_ids=true
+  fused = f32[4,32] fusion(gathered), kind=kLoop, calls=%shifted
+  reduced = f32[4,32] all-reduce(fused), channel_id=2, replica_groups=[4,2]<=[8], to_apply=%sum, use_global_device_ids=true
+  scattered = f32[4,4] reduce-scatter(reduced), channel_id=3, replica_groups=[1,8]<=[8], dimensions={1}, to_apply=%sum, use_global_device_ids=true
+  exchanged = f32[4,4] all-to-all(scattered), channel_id=4, replica_groups=[2,4]<=[4,2]T(1,0), dimensions={0}
+  start = (f32[4,4], f32[4,4]) collective-permute-start(exchanged), channel_id=5, source_target_pairs={{0,2},{2,4},{4,6},{6,0},{1,3},{3,5},{5,7},{7,1}}
+  zero = f32[] constant(0)
+  column = f32[4] reduce(exchanged, zero), dimensions={1}, to_apply=%sum
+  done = f32[4,4] collective-permute-done(start)
+  ROOT result = (f32[4,4], f32[4]) tuple(done, column)
+}
+)";
+  const System system = system_with({{"machine", "ideal"}, {"slice", "4x2"}, {"mesh", "x=4,y=2"}});
+  const CheckReport report = checked(system, numbers_of(text));
+  EXPECT_TRUE(report.ok) << to_text(report.problems);
+  EXPECT_TRUE(report.bit_equal);
+}
+
+TEST(HloCheck, ValuesOfOtherSizesAreAnError) {
+  const CheckReport report = checked(ring(4), numbers_of(R"(HloModule m, is_scheduled=true, num_partitions=4
+ENTRY e {
+  x = f32[4] parameter(0)
+  y = f32[8] reshape(x)
+  ROOT z = f32[8] negate(y)
+}
+)"));
+  EXPECT_FALSE(report.ok);
+  EXPECT_THAT(to_text(report.problems), HasSubstr("m:4:3: y: "));
+}
+
 }  // namespace
 }  // namespace podsim

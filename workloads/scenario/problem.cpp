@@ -158,7 +158,7 @@ Expected<Problem> make(const System& system, const HloSpec& spec) {
   HloScheduleOptions options = spec.options;
   const Machine& machine = system.machine;
   options.rates = {peak_of(machine, DType::bf16).count() * machine.chip.matmul_efficiency, machine.chip.hbm_bandwidth.count(), machine.link.front().bandwidth.count()};
-  if (spec.equals && !options.values) return Diagnostic{of_field("equals"), "belongs to a check on numbers"};
+  if (spec.equals && !options.values) return Diagnostic{of_field("equals"), "belongs to checks on numbers, so not to those of the structure only"};
   auto made = hlo_schedule(*spec.module, system.mesh, options);
   if (!made) return made.error();
   if (options.values) {
