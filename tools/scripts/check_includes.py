@@ -44,7 +44,7 @@ ARROWS = {
     "workloads/differences": {"workloads/scenario"},
     "workloads/training": {"workloads"},
     "workloads/hlo": {"workloads"},
-    "workloads/hlo_values": {"workloads/hlo"},
+    "workloads/hlo_values": {"workloads/hlo", "sim/engine/numeric"},
     "validation/calibration": {"workloads/scenario"},
     "validation": {"validation/calibration"},
     "tools/report": {"validation", "workloads/training", "workloads/differences"},

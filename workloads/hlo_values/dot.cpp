@@ -2,10 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include <cblas.h>
-
 #include <fmt/format.h>
 
+#include "sim/engine/numeric/kernels.hpp"
 #include "workloads/hlo_values/array_operation.hpp"
 #include "workloads/hlo_values/products.hpp"
 #include "workloads/hlo_values/strided.hpp"
@@ -57,8 +56,8 @@ void ProductSum::add(const ProductOperand& a, const ProductOperand& b, std::size
   if (extents.rows == 0 || extents.columns == 0 || extents.inner == 0) return;
   if (is_real_) {
     const auto multiply = [&](const std::vector<double>& left, const std::vector<double>& right, std::vector<double>& sums) {
-      cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(extents.rows), static_cast<int>(extents.columns), static_cast<int>(extents.inner), 1.0,
-                  &left[a.first], static_cast<int>(a.stride), &right[b.first], static_cast<int>(b.stride), 1.0, &sums[first], static_cast<int>(stride));
+      multiply_add({&left[a.first], static_cast<std::int64_t>(a.stride)}, {&right[b.first], static_cast<std::int64_t>(b.stride)}, &sums[first],
+                   static_cast<std::int64_t>(stride), extents.rows, extents.columns, extents.inner);
     };
     multiply(a.factors->array().reals, b.factors->array().reals, reals_);
     multiply(a.factors->absolutes(), b.factors->absolutes(), absolutes_);

@@ -3,6 +3,7 @@
 #include <cblas.h>
 
 #include <bit>
+#include <cassert>
 #include <cstring>
 #include <optional>
 
@@ -232,6 +233,12 @@ void multiply_rows(const Product& product, const double* left, const double* rig
   cblas_dgemm(CblasRowMajor, product.transpose_left ? CblasTrans : CblasNoTrans, product.transpose_right ? CblasTrans : CblasNoTrans,
               static_cast<int>(last - first), n, k, 1.0, left + (product.transpose_left ? first : first * product.k), product.transpose_left ? m : k,
               right, product.transpose_right ? k : n, 0.0, out + first * product.n, n);
+}
+
+void multiply_add(const Float64Matrix& left, const Float64Matrix& right, double* out, std::int64_t out_stride, std::int64_t rows, std::int64_t columns, std::int64_t inner) {
+  assert(rows > 0 && columns > 0 && inner > 0);
+  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(rows), static_cast<int>(columns), static_cast<int>(inner), 1.0, left.first,
+              static_cast<int>(left.stride), right.first, static_cast<int>(right.stride), 1.0, out, static_cast<int>(out_stride));
 }
 
 }  // namespace podsim

@@ -56,6 +56,14 @@ void use_one_blas_thread();
 /// out = left * right in float64, row-major, rows [first, last) of out; a transposed operand is stored [k,m] or [n,k].
 void multiply_rows(const Product& product, const double* left, const double* right, double* out, std::int64_t first, std::int64_t last);
 
+/// A matrix in float64, row-major.
+struct Float64Matrix {
+  const double* first = nullptr;
+  std::int64_t stride = 0;  // from row to row, in elements
+};
+/// out [rows, columns] += left [rows, inner] * right [inner, columns]; no extent is 0. Cost of the multiplications; cannot be interrupted.
+void multiply_add(const Float64Matrix& left, const Float64Matrix& right, double* out, std::int64_t out_stride, std::int64_t rows, std::int64_t columns, std::int64_t inner);
+
 /// The number of rows of a product (n columns, contraction k) that one BLAS call computes in about a tenth of a second. A call cannot be interrupted.
 std::int64_t rows_per_call(std::int64_t n, std::int64_t k);
 
