@@ -35,7 +35,7 @@ int hops(const Grid& grid, const std::vector<int>& a, const std::vector<int>& b)
   for (std::size_t d = 0; d < a.size(); ++d) {
     const GridDimension& dimension = grid.dimensions()[d];
     const int straight = std::abs(a[d] - b[d]);
-    sum += dimension.wraps ? std::min(straight, dimension.extent - straight) : straight;
+    sum += dimension.switched ? std::min(straight, 1) : dimension.wraps ? std::min(straight, dimension.extent - straight) : straight;
   }
   return sum;
 }
@@ -66,11 +66,14 @@ bool closes_by_distance(const Grid& grid, const Mesh& mesh, int axis, const std:
   });
 }
 
-/// Whether the mesh axis takes physical axes whole, and all of them wrap.
+/// Whether the mesh axis takes physical axes whole, and all of them wrap; of switched ones it may take a part.
 bool closes_by_assignment(const Grid& grid, const Assignment& assignment, std::size_t axis) {
   for (std::size_t p = 0; p < assignment.size(); ++p) {
     if (assignment[p][axis] == 1) continue;
-    if (assignment[p][axis] != devices_of_shape(assignment[p])) return false;
+    if (assignment[p][axis] != devices_of_shape(assignment[p])) {
+      if (p < grid.dimensions().size() && grid.dimensions()[p].switched) continue;
+      return false;
+    }
     if (assignment[p][axis] > 2 && (p >= grid.dimensions().size() || !grid.dimensions()[p].wraps)) return false;
   }
   return true;
@@ -83,7 +86,8 @@ std::vector<MeshFactor> factors_by_assignment(const Grid& grid, const Assignment
     const int size = assignment[p][axis];
     if (size == 1) continue;
     const bool whole = size == devices_of_shape(assignment[p]);
-    factors.push_back({size, size <= 2 || (whole && p < grid.dimensions().size() && grid.dimensions()[p].wraps)});
+    const bool wraps = p < grid.dimensions().size() && (grid.dimensions()[p].switched || (whole && grid.dimensions()[p].wraps));
+    factors.push_back({size, size <= 2 || wraps});
   }
   return factors.size() > 1 ? factors : std::vector<MeshFactor>{};
 }

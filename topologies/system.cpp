@@ -18,11 +18,12 @@ namespace podsim {
 namespace {
 
 /// The grid that a mesh is laid over. It wraps where going on from the last coordinate to the first is a step like any other: on dimensions that the
-/// topology closes, between slices, and between the two devices of a chip.
+/// topology closes, between slices, and between the two devices of a chip; over switches any part of a dimension does, too.
 Expected<Grid> layout_of(const Machine& machine, const Slice& slice, const Topology& one, int slices) {
   std::vector<GridDimension> dimensions;
-  if (slices > 1) dimensions.push_back({slices, true, {}});
-  for (std::size_t d = 0; d < slice.extents.size(); ++d) dimensions.push_back({slice.extents[d], one.closes(static_cast<int>(d)), {}});
+  if (slices > 1) dimensions.push_back({slices, true, {}, true});
+  for (int d = 0; d < static_cast<int>(slice.extents.size()); ++d)
+    dimensions.push_back({slice.extents[static_cast<std::size_t>(d)], one.closes(d), {}, one.parts_close(d)});
   if (machine.chip.devices > 1) dimensions.push_back({machine.chip.devices, true, {}});
   return Grid::make(std::move(dimensions));
 }

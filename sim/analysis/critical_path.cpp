@@ -118,6 +118,10 @@ class Walk {
         return step;
       }
       const Picoseconds rest = p.time - step.start - launch;
+      if (const auto* local = std::get_if<Local>(&task.op); local != nullptr && traits_of(local->kind).cost == LocalCost::host) {
+        step.parts.host = rest;
+        return step;
+      }
       step.parts.compute = std::min(rest, std::max(ceil_to_clock(model_.work(p.program, c, local(p.device))) - launch, Picoseconds{}));
       step.parts.memory = rest - step.parts.compute;
       return step;
@@ -245,13 +249,13 @@ class Walk {
 }  // namespace
 
 TimeParts operator+(const TimeParts& a, const TimeParts& b) {
-  return {a.compute + b.compute,         a.memory + b.memory,   a.core_share + b.core_share, a.launch + b.launch,   a.own_block + b.own_block,
+  return {a.compute + b.compute,         a.host + b.host,       a.memory + b.memory,   a.core_share + b.core_share, a.launch + b.launch,   a.own_block + b.own_block,
           a.per_message + b.per_message, a.latency + b.latency, a.bandwidth + b.bandwidth,   a.sharing + b.sharing, a.reduction + b.reduction,
           a.waiting + b.waiting};
 }
 
 Picoseconds total(const TimeParts& parts) {
-  return parts.compute + parts.memory + parts.core_share + parts.launch + parts.own_block + parts.per_message + parts.latency + parts.bandwidth + parts.sharing +
+  return parts.compute + parts.host + parts.memory + parts.core_share + parts.launch + parts.own_block + parts.per_message + parts.latency + parts.bandwidth + parts.sharing +
          parts.reduction + parts.waiting;
 }
 

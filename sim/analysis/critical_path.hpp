@@ -12,6 +12,7 @@ namespace podsim {
 /// The time of a step of the path, split by cause. The parts sum to the duration of the step.
 struct TimeParts {
   Picoseconds compute{};     // arithmetic and memory traffic of work that has the memory to itself
+  Picoseconds host{};        // copies to and from the host
   Picoseconds memory{};      // the additional time of work because others use the memory
   Picoseconds core_share{};  // the core occupied by a Collective or transfer with a core share
   Picoseconds launch{};      // software launches of work, Collectives and transfers

@@ -97,9 +97,14 @@ double efficiency_at(const std::vector<EfficiencyPoint>& points, Bytes input) {
 
 namespace {
 
-double memory_bytes(const Matmul& matmul, DType dtype) {
+/// Which of a product's matrices are in HBM.
+struct InHbm {
+  bool left = true, right = true, out = true;
+};
+
+double memory_bytes(const Matmul& matmul, DType dtype, InHbm in_hbm = {}) {
   const MatmulExtents e = extents_of(matmul);
-  const std::int64_t elements = e.m * e.k + e.k * e.n + (matmul.accumulate ? 2 : 1) * e.m * e.n;
+  const std::int64_t elements = (in_hbm.left ? e.m * e.k : 0) + (in_hbm.right ? e.k * e.n : 0) + (in_hbm.out ? (matmul.accumulate ? 2 : 1) * e.m * e.n : 0);
   return static_cast<double>((elements * size_of(dtype)).count());
 }
 
@@ -126,6 +131,14 @@ Seconds arithmetic_time(const Machine& machine, const Matmul& matmul, DType dtyp
 WorkTime matmul_work(const Machine& machine, const Matmul& matmul, DType dtype) {
   return overlapped(machine.software.launch[static_cast<std::size_t>(CostKind::matmul)], arithmetic_time(machine, matmul, dtype),
                     memory_bytes(matmul, dtype), machine.chip);
+}
+
+WorkTime matmul_work(const Machine& machine, const Program& program, const Matmul& matmul) {
+  const auto buffer = [&](const Region& region) -> const Buffer& { return program.buffers[region.buffer.index()]; };
+  const DType dtype = buffer(matmul.out).dtype;
+  const InHbm in_hbm{!buffer(matmul.left).on_chip, !buffer(matmul.right).on_chip, !buffer(matmul.out).on_chip};
+  return overlapped(machine.software.launch[static_cast<std::size_t>(CostKind::matmul)], arithmetic_time(machine, matmul, dtype),
+                    memory_bytes(matmul, dtype, in_hbm), machine.chip);
 }
 
 namespace {

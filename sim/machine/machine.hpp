@@ -175,6 +175,8 @@ struct WorkTime {
 
 /// launch + max(c, h) + (1 - overlap_hbm) min(c, h), where rest is the last part; c = arithmetic_time(), h = memory_time().
 WorkTime matmul_work(const Machine& machine, const Matmul& matmul, DType dtype);
+/// The same in the dtype of the product's result, where matrices in buffers that are `on_chip` do not count in h.
+WorkTime matmul_work(const Machine& machine, const Program& program, const Matmul& matmul);
 
 /// The same with c = max(vector flops / vector_peak, matrix flops / (peak * matmul_efficiency)), of attention times attention_efficiency; of stack at least bytes written / stack_bandwidth. The bytes of a region count ceil(r/lanes)*lanes/r
 /// times, r = elements contiguous in its buffer's last dimension. alias, join and add-in-switch: zero. opaque: what it states (OpaqueCost). launch: software.launch[kind of its

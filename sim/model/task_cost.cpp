@@ -42,7 +42,7 @@ TaskCost cost_of(const Machine& machine, const Program& program, const Task& tas
     return combine == Combine::add ? bytes_of(program, target) / machine.chip.reduce_bandwidth : Seconds{};
   };
   return std::visit(Overloaded{
-                        [&](const Matmul& m) { return work_cost(matmul_work(machine, m, program.buffers[m.out.buffer.index()].dtype), true); },
+                        [&](const Matmul& m) { return work_cost(matmul_work(machine, program, m), true); },
                         [&](const Local& l) { return work_cost(local_work(machine, program, task), l.unit == Unit::core); },
                         [&](const Shift& s) {
                           TaskCost cost = transfer_cost(machine, program, task, s.source);

@@ -337,7 +337,7 @@ struct Buffer {
   std::vector<int> grouped{};                   // with unpadded: buffer dimensions per dimension of the tensor
   std::vector<AxisView> unreduced{};            // output: the tensor is the sum of what the devices along these axes hold
   bool on_host = false;                         // in the memory of the chip's host: written by to-host and read by from-host, and by nothing else
-  bool on_chip = false;                         // in memory beside HBM (VMEM, or pinned memory of the host): takes none of the device's memory
+  bool on_chip = false;                         // in memory beside HBM (VMEM, or pinned memory of the host): takes none of the device's memory; products read and write it without HBM
   WrittenAt written_at{};
   friend bool operator==(const Buffer&, const Buffer&) = default;
 };

@@ -32,6 +32,7 @@ class DamagedTopology final : public Topology {
   [[nodiscard]] std::optional<int> dimension_of(LinkId link) const override { return whole_->dimension_of(link); }
   [[nodiscard]] const Grid* grid() const override { return whole_->grid(); }
   [[nodiscard]] bool closes(int dimension) const override { return whole_->closes(dimension); }
+  [[nodiscard]] bool parts_close(int dimension) const override { return whole_->parts_close(dimension); }
   [[nodiscard]] std::vector<LinkId> broken_links() const override { return {damage_.broken.begin(), damage_.broken.end()}; }
   [[nodiscard]] std::optional<LinkId> inner_link(ChipId chip, int core) const override { return whole_->inner_link(chip, core); }
   [[nodiscard]] bool is_hop(LinkId link) const override { return whole_->is_hop(link); }

@@ -9,6 +9,7 @@ struct GridDimension {
   int extent = 1;
   bool wraps = false;  // no effect on extents 1 and 2: no link, or one cable, either way
   LinkParameters link{};
+  bool switched = false;  // of a grid that a mesh is laid over: a switch joins its chips, so any part of it wraps, too
   friend bool operator==(const GridDimension&, const GridDimension&) = default;
 };
 
@@ -45,6 +46,7 @@ class Grid final : public Topology {
   [[nodiscard]] const Grid* grid() const override { return this; }
   [[nodiscard]] const Grid* plain_grid() const override { return this; }
   [[nodiscard]] bool closes(int dimension) const override { return dimensions_[static_cast<std::size_t>(dimension)].wraps; }
+  [[nodiscard]] bool parts_close(int /*dimension*/) const override { return false; }
   [[nodiscard]] std::optional<LinkId> inner_link(ChipId chip, int core) const override;
   [[nodiscard]] bool is_hop(LinkId link) const override { return link.value < chips_ * 2 * static_cast<int>(dimensions_.size()); }
   Status route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const override;

@@ -21,6 +21,7 @@ class JoinedSlices final : public Topology {
   [[nodiscard]] LinkParameters link(LinkId link) const override;
   [[nodiscard]] std::optional<int> dimension_of(LinkId link) const override;
   [[nodiscard]] bool closes(int dimension) const override { return slice_->closes(dimension); }
+  [[nodiscard]] bool parts_close(int dimension) const override { return slice_->parts_close(dimension); }
   [[nodiscard]] std::vector<LinkId> broken_links() const override;
   [[nodiscard]] std::optional<SliceParts> parts() const override { return SliceParts{*slice_, slices_, join_}; }
   [[nodiscard]] std::optional<LinkId> inner_link(ChipId chip, int core) const override;

@@ -1,5 +1,6 @@
 #include "sim/topology/placement.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -28,35 +29,44 @@ Diagnostic does_not_fit(const Mesh& mesh, const Grid& grid) {
                       grid.chips(), fits)};
 }
 
-/// Whether an axis of `size` devices that are `stride` apart in the chip index is made of whole dimensions that all wrap.
-bool covers_wrapped_dimensions(const Grid& grid, int stride, int size) {
-  int inner = 1;  // chips below the dimension, counted from the last one
-  bool starts = stride == 1, wraps = true;
+/// What an axis of `size` devices that are `stride` apart in the chip index takes of one dimension.
+struct AxisPart {
+  GridDimension dimension;
+  int size = 1;
+  [[nodiscard]] bool whole() const { return size == dimension.extent; }
+  [[nodiscard]] bool wraps() const { return whole() ? dimension.wraps || size <= 2 : dimension.switched; }
+};
+
+/// From the most significant dimension on, without parts of size 1. Empty if the axis has coordinates that mix those of a dimension.
+std::vector<AxisPart> parts_of(const Grid& grid, int stride, int size) {
+  std::vector<AxisPart> parts;
+  int inner = 1, product = 1;  // chips below the dimension, counted from the last one
   for (std::size_t d = grid.dimensions().size(); d-- > 0;) {
     const GridDimension& dimension = grid.dimensions()[d];
-    if (inner == stride) starts = true;
-    if (inner >= stride && inner < stride * size) wraps = wraps && (dimension.wraps || dimension.extent <= 2);
-    inner *= dimension.extent;
-    if (inner == stride * size) return starts && wraps;
+    const int outer = inner * dimension.extent, from = std::max(inner, stride), to = std::min(outer, stride * size);
+    if (from < to) {
+      if (from % inner != 0 || to % from != 0 || outer % to != 0) return {};
+      parts.insert(parts.begin(), {dimension, to / from});
+      product *= to / from;
+    }
+    inner = outer;
   }
-  return false;  // the axis ends inside a dimension
+  return product == size ? parts : std::vector<AxisPart>{};
 }
 
-/// The dimensions of extents above 1 that such an axis is made of, if it takes them whole and there are several.
-std::vector<MeshFactor> factors_of(const Grid& grid, int stride, int size) {
+/// Whether it is made of whole dimensions that wrap and parts of switched ones.
+bool wraps_round(const std::vector<AxisPart>& parts) {
+  return !parts.empty() && std::all_of(parts.begin(), parts.end(), [](const AxisPart& part) { return part.wraps(); });
+}
+
+/// Of an axis over several dimensions, if it takes them whole or over switches.
+std::vector<MeshFactor> factors_of(const std::vector<AxisPart>& parts) {
   std::vector<MeshFactor> factors;
-  int inner = 1;
-  for (std::size_t d = grid.dimensions().size(); d-- > 0;) {
-    const GridDimension& dimension = grid.dimensions()[d];
-    if (inner >= stride && inner < stride * size && dimension.extent > 1) {
-      if (inner * dimension.extent > stride * size) return {};
-      factors.insert(factors.begin(), {dimension.extent, dimension.wraps || dimension.extent <= 2});
-    }
-    inner *= dimension.extent;
+  for (const AxisPart& part : parts) {
+    if (!part.whole() && !part.dimension.switched) return {};
+    factors.push_back({part.size, part.wraps()});
   }
-  int product = 1;
-  for (const MeshFactor& factor : factors) product *= factor.size;
-  return factors.size() > 1 && product == size ? factors : std::vector<MeshFactor>{};
+  return factors.size() > 1 ? factors : std::vector<MeshFactor>{};
 }
 
 }  // namespace
@@ -77,8 +87,9 @@ Expected<Mesh> mesh_over(const Grid& grid, const std::vector<std::pair<std::stri
   if (mesh->devices() != grid.chips()) return does_not_fit(*mesh, grid);
   int stride = 1;
   for (std::size_t i = axes.size(); i-- > 0;) {
-    axes[i].wraps = axes[i].size <= 2 || covers_wrapped_dimensions(grid, stride, axes[i].size);
-    axes[i].factors = factors_of(grid, stride, axes[i].size);
+    const std::vector<AxisPart> parts = parts_of(grid, stride, axes[i].size);
+    axes[i].wraps = axes[i].size <= 2 || wraps_round(parts);
+    axes[i].factors = factors_of(parts);
     stride *= axes[i].size;
   }
   return Mesh::make(std::move(axes));

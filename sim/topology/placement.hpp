@@ -20,8 +20,8 @@ struct Placement {
 Expected<Placement> place_row_major(const Mesh& mesh, const Grid& grid);
 
 /// The mesh `sizes` (name, size) laid row-major over the grid, with the `wraps` that follow from it: an axis of size 2 or less counts as wrapped; an
-/// axis over whole physical dimensions wraps if all of them wrap (extents 1 and 2 do); an axis over part of a dimension does not wrap. An axis over
-/// several whole dimensions has them as its factors. Errors: as Mesh::make; a product other than the number of chips.
+/// axis over whole physical dimensions wraps if all of them wrap (extents 1 and 2 do); an axis over part of a dimension wraps over switches only. An axis over
+/// several whole dimensions, or parts of switched ones, has them as its factors. Errors: as Mesh::make; a product other than the number of chips.
 Expected<Mesh> mesh_over(const Grid& grid, const std::vector<std::pair<std::string, int>>& sizes);
 
 /// The default mesh: one axis per dimension, named row, col, depth, axis3.

@@ -66,6 +66,22 @@ TEST(MeshOver, AnAxisOverPartOfADimensionDoesNotWrap) {
   EXPECT_THAT(wraps(torus({4, 6, 4}), {{"x", 12}, {"y", 8}}), ElementsAre(false, false));
 }
 
+TEST(MeshOver, OverSwitchesPartsWrapAndAreFactors) {
+  // 16 nodes of 8 on switches: half of the nodes are as good a ring as all of them.
+  const Grid nodes = *Grid::make({{16, true, {}, true}, {8, true, {}, true}});
+  const auto factors_of = [](const Grid& grid, const Sizes& sizes, std::size_t axis) { return mesh_over(grid, sizes)->axes()[axis].factors; };
+  EXPECT_THAT(wraps(nodes, {{"data", 2}, {"fsdp", 64}}), ElementsAre(true, true));
+  EXPECT_THAT(factors_of(nodes, {{"data", 2}, {"fsdp", 64}}, 1), ElementsAre(MeshFactor{8, true}, MeshFactor{8, true}));
+  EXPECT_THAT(wraps(nodes, {{"x", 4}, {"y", 8}, {"z", 4}}), ElementsAre(true, true, true));
+  EXPECT_THAT(factors_of(nodes, {{"x", 4}, {"y", 8}, {"z", 4}}, 1), ElementsAre(MeshFactor{4, true}, MeshFactor{2, true}));
+  EXPECT_THAT(wraps(nodes, {{"x", 32}, {"y", 4}}), ElementsAre(true, true));
+  // Not where one of the dimensions is a ring of cables, nor where an axis mixes coordinates.
+  const Grid mixed = *Grid::make({{16, true, {}}, {8, true, {}, true}});
+  EXPECT_THAT(wraps(mixed, {{"data", 4}, {"fsdp", 32}}), ElementsAre(false, false));
+  EXPECT_TRUE(factors_of(mixed, {{"data", 4}, {"fsdp", 32}}, 1).empty());
+  EXPECT_THAT(wraps(*Grid::make({{4, true, {}, true}, {6, true, {}, true}}), {{"x", 6}, {"y", 4}}), ElementsAre(false, false));
+}
+
 TEST(MeshOver, AnAxisOfSizeTwoCountsAsWrapped) {
   EXPECT_THAT(wraps(open_mesh({8}), {{"x", 2}, {"y", 4}}), ElementsAre(true, false));
   EXPECT_THAT(wraps(open_mesh({4, 4}), {{"x", 4}, {"y", 1}, {"z", 4}}), ElementsAre(false, true, false));

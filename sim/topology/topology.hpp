@@ -78,6 +78,8 @@ class Topology {
   /// Whether the step from the last coordinate of a dimension of the slice to the first is like any other step, so that a mesh axis along it wraps.
   /// By default every dimension closes, as over switches.
   [[nodiscard]] virtual bool closes(int /*dimension*/) const { return true; }
+  /// Whether that holds for every part of the dimension, too. By default it does, as over switches.
+  [[nodiscard]] virtual bool parts_close(int /*dimension*/) const { return true; }
   /// Links that are broken and carry nothing, in increasing id; out_links() leaves them out.
   [[nodiscard]] virtual std::vector<LinkId> broken_links() const { return {}; }
   /// The equal slices that this topology joins; nullopt: it is a single slice.

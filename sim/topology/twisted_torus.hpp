@@ -29,6 +29,7 @@ class TwistedTorus final : public Topology {
   [[nodiscard]] const Grid* grid() const override { return &grid_; }
   /// True for the long dimensions. Going once round a short one ends at shifted coordinates.
   [[nodiscard]] bool closes(int dimension) const override;
+  [[nodiscard]] bool parts_close(int /*dimension*/) const override { return false; }
   [[nodiscard]] bool is_hop(LinkId link) const override { return grid_.is_hop(link); }
   /// Any translation maps the torus to itself: all chips are equivalent, and so are all links of one direction.
   [[nodiscard]] std::vector<ChipClass> chip_classes() const override { return {{ChipId{0}, chips()}}; }

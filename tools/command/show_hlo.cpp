@@ -57,7 +57,11 @@ Expected<int> print_hlo(const Options& options, Console& console) {
   const auto machine = load_machine(shown.machine);
   if (!machine) return machine.error();
   auto module = read_hlo_file(options.text("hlo"), {.tolerant = counting->tolerant});
-  if (!module) return module.error();
+  if (!module) {
+    Diagnostic why = module.error();
+    if (!counting->tolerant && why.message.ends_with("got the end")) why.message += "; --tolerant shows what is there of a file that is cut off";
+    return why;
+  }
   shown.module = *std::move(module);
   if (options.has("mesh")) {
     auto mesh = mesh_of_module(options, shown.module);

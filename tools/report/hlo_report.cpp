@@ -16,7 +16,7 @@ namespace podsim {
 
 namespace {
 
-constexpr std::size_t widest_groups = 60;
+constexpr std::size_t widest_groups = 60, widest_shape = 40;
 
 const HloInstruction& instruction_at(const HloModule& module, const HloPlace& place) {
   return module.computations[static_cast<std::size_t>(place.computation)].instructions[static_cast<std::size_t>(place.instruction)];
@@ -149,15 +149,25 @@ class AlikeRows {
   std::map<std::vector<std::string>, std::size_t> numbers_;
 };
 
+/// "f32[1024,4096]": of the last array of a tuple, which in a -start is a result.
+std::string shape_of_result(const HloInstruction& collective) {
+  const HloShape* shape = &*collective.shape;
+  const bool starts = collective.phase == HloPhase::start;
+  if (starts && collective.opcode != HloOpcode::all_reduce && shape->is_tuple() && shape->elements.size() > 1) shape = &shape->elements[1];
+  std::string text = short_text(*shape);
+  if (text.size() > widest_shape) text = text.substr(0, widest_shape) + "...";
+  return text;
+}
+
 std::string collectives_text(const ShownHlo& shown, const std::vector<CollectiveRow>& rows) {
-  AlikeRows alike{{"collective", "instruction", "count", "along", "asynchronous", "input", "result", "core between", "hidden at"}};
+  AlikeRows alike{{"collective", "instruction", "count", "along", "asynchronous", "input", "result", "shape", "core between", "hidden at"}};
   for (const CollectiveRow& row : rows) {
     const HloCollectiveCount& count = *row.count;
     const std::string input = count.operands == 1
                                   ? to_text(count.bytes)
                                   : fmt::format("{} x {}", count.operands, bytes_text(static_cast<double>(count.bytes.count()) / count.operands));
     alike.add(std::string{name_of(count.kind)}, name_at(shown.module, count.runs_as), count.count,
-              {along_text(row, shown.mesh), count.asynchronous ? "yes" : "no", input, to_text(count.result_bytes),
+              {along_text(row, shown.mesh), count.asynchronous ? "yes" : "no", input, to_text(count.result_bytes), shape_of_result(instruction_at(shown.module, count.place)),
                row.window != nullptr ? to_text(row.window->between.time) : "-", row.hidden_at ? to_text(BytesPerSecond{*row.hidden_at}) : "-"});
   }
   std::map<std::string, std::pair<ExecutionSum, ExecutionSum>> sums;
@@ -237,6 +247,8 @@ Json hlo_collective_json(const ShownHlo& shown, const CollectiveRow& row) {
   Json json{{"instruction", name_at(shown.module, count.place)},
             {"runs_as", name_at(shown.module, count.runs_as)},
             {"kind", name_of(count.kind)},
+            {"shape", short_text(*instruction_at(shown.module, count.place).shape)},
+            {"op_name", or_null(instruction_at(shown.module, count.place).op_name)},
             {"axes", names_or_null(row.axes.axes)},
             {"groups", row.axes.groups},
             {"group_size", row.axes.group_size}};

@@ -38,7 +38,8 @@ struct NamedPart {
   const char* key;
   Picoseconds TimeParts::*part;
 };
-constexpr std::array<NamedPart, 11> named_parts{{{"compute", "compute_s", &TimeParts::compute},
+constexpr std::array<NamedPart, 12> named_parts{{{"compute", "compute_s", &TimeParts::compute},
+                                                {"copies to and from the host", "host_s", &TimeParts::host},
                                                 {"HBM that others use", "memory_s", &TimeParts::memory},
                                                 {"core share of communication", "core_share_s", &TimeParts::core_share},
                                                 {"launch", "launch_s", &TimeParts::launch},
@@ -212,6 +213,11 @@ std::string calls_text(const CallSummary& calls) {
   return fmt::format("{}, each played as one task{}", calls.played, beside);
 }
 
+std::string orders_text(const HloOrderTimes& orders) {
+  return fmt::format("text order, collectives block: {}; overlap: {}{}", time_text(orders.text_s), time_text(orders.overlap_s),
+                     orders.overlap_s > orders.text_s ? ". Slower: the order of its core work waits for what it could have begun earlier" : "");
+}
+
 /// "4.187 ms: 98.4 % of what any algorithm could reach"
 std::string bound_text(const CollectiveSummary& asked, double time) {
   const auto share = share_of_bound(asked, Seconds{time});
@@ -373,7 +379,7 @@ std::string result_table(const Run& run, const Details& details) {
            {"idle devices", row.changes.idle_devices == 0 ? "" : fmt::format("{} of {}", row.changes.idle_devices, r.devices + row.changes.idle_devices)},
            {"engine", r.engine == "analytic" ? r.engine + " (as if no two messages shared a link: no run is faster)" : r.engine},
            {"time", time_text(r.makespan_s)},
-           {"  both orders", details.orders ? fmt::format("text order, collectives block: {}; overlap: {}", time_text(details.orders->text_s), time_text(details.orders->overlap_s)) : ""},
+           {"  both orders", details.orders ? orders_text(*details.orders) : ""},
            {"  compute",
             fmt::format("{}  ({}: the core of the busiest device)", time_text(r.compute_s), percent(r.makespan_s > 0 ? r.compute_s / r.makespan_s : 0))},
            {"  exposed communication", time_text(r.exposed_communication_s)},
@@ -384,7 +390,8 @@ std::string result_table(const Run& run, const Details& details) {
       rows.push_back({"bandwidth", fmt::format("algbw {}, busbw {}  (as nccl-tests defines them)", to_text(bandwidths->algorithm),
                                                to_text(bandwidths->bus))});
   if (row.problem.collective) rows.push_back({"cut bound", bound_text(*row.problem.collective, r.makespan_s)});
-  if (r.mfu && row.training == nullptr) rows.push_back({"MFU", fmt::format("{}  ({})", percent(*r.mfu), to_text(Flops{r.flops}))});
+  if (r.mfu && row.training == nullptr) rows.push_back({"MFU", fmt::format("{}  ({}{})", percent(*r.mfu), to_text(Flops{r.flops}),
+                                                                                     row.problem.hlo != nullptr ? ": all that the module computes, attention and recomputation too" : "")});
   if (details.healthy_s)
     rows.push_back({"healthy", fmt::format("{}  ({:+.1f} % as it is{})", time_text(*details.healthy_s), 100 * (r.makespan_s / *details.healthy_s - 1),
                                            row.rings.empty() ? "" : "; broken rings: " + row.rings)});

@@ -220,7 +220,7 @@ class ChakraWriter::RankTrace {
       return;
     }
     std::visit(Overloaded{
-                   [&](const Matmul& m) { write_work(t, task, 2 * volume(m), matmul_work(*model_.machine, m, dtype_of(m.out)), true); },
+                   [&](const Matmul& m) { write_work(t, task, 2 * volume(m), matmul_work(*model_.machine, program(), m), true); },
                    [&](const Local& l) {
                      const LocalFlops flops = flops_of(l);
                      write_work(t, task, flops.matrix.count() + flops.vector.count(), local_work(*model_.machine, program(), task),
@@ -249,7 +249,6 @@ class ChakraWriter::RankTrace {
     const MatmulExtents e = extents_of(matmul);
     return static_cast<double>(e.m) * static_cast<double>(e.n) * static_cast<double>(e.k);
   }
-  DType dtype_of(const Region& region) const { return program().buffers[region.buffer.index()].dtype; }
 
   void write_work(std::size_t t, const Task& task, double flops, const WorkTime& work, bool on_core) {
     if (!who(t).does(local_)) return;

@@ -363,7 +363,7 @@ TEST(ModuleDifferences, WhatCannotBeComparedSaysWhy) {
       fmt::format("  %h = {} dot(%x, %w), {}\n  ROOT %y = {} dot(%h, %w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{1}}\n", e.part(),
                   contracting, e.x());
   EXPECT_THAT(error_of(module_of(e, "", twice, e.x()), with("collective")),
-              HasSubstr(".hlo:7:3: expected one product, found y, an operand of which is made by another one; `gemm` says which product it is, as "
+              HasSubstr(".hlo:7:3: expected a module of one product, found y, which multiplies the result of another product; `gemm` says which product it is, as "
                         "m=2048,n=1024,k=512"));
   const std::string replicated = fmt::format("  ROOT %y = {} dot(%x, %w), {}\n", e.part(), contracting);
   EXPECT_THAT(error_of(module_of(e, "", replicated, e.part()), with("collective")),

@@ -94,7 +94,7 @@ Expected<ModuleProduct> product_of_module(const HloModule& module, const FlatMod
       if (operand->product) {
         const SourceLocation where = flat.tasks[t].instruction != nullptr ? module.where(*flat.tasks[t].instruction) : top;
         return Diagnostic{
-            where, fmt::format("expected one product, found {}, an operand of which is made by another one{}", program.tasks[t].label, give_it)};
+            where, fmt::format("expected a module of one product, found {}, which multiplies the result of another product{}", program.tasks[t].label, give_it)};
       }
       for (std::size_t i = 0; i < operand->inputs.size() && i < used.size(); ++i)
         if (operand->inputs[i]) used[i] = true;

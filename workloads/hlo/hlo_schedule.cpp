@@ -108,7 +108,7 @@ Expected<HloSchedule> ModuleWriter::write() {
   made.opaque = std::move(opaque_);
   if (!waiting_.empty())
     note(fmt::format("of {} all-reduces only the own block is used, of {} first: {}", waiting_.size(), *waiting_.begin(),
-                     options_.rewrite_reduce_scatter ? "reduce-scatters now" : "reduce-scatters in waiting"));
+                     options_.rewrite_reduce_scatter ? "they run as reduce-scatters" : "reduce-scatters in waiting, which `rewrite` reduce-scatter makes them"));
   made.notes = std::move(notes_);
   return made;
 }

@@ -386,9 +386,9 @@ bool ProgramWriter::is_fused(const Scope& scope, int i) const {
 
 Expected<HloValue> ProgramWriter::work(Scope& scope, int i) {
   const HloInstruction& what = at(scope, i);
-  if (module_.values()) return execute(scope, i, what, i, true, {});
-  auto found = module_.costs().of(scope.computation, i);
+  auto found = module_.costs().of(scope.computation, i);  // looks at shapes, too
   if (!found) return found.error();
+  if (module_.values()) return execute(scope, i, what, i, true, {});
   HloTaskCost cost = *found;
   Edges ready;
   HloLeaf sources;  // of what is made where it is used

@@ -120,6 +120,22 @@ std::string choose_and_lower(const System& system, const std::string& name) {
   return lowered ? std::string{} : to_text(lowered.error());
 }
 
+TEST(Cheapest, HalfOfTheNodesAreAsFastAsANetworkOfThat) {
+  // Four of eight nodes of 8 GPUs, along one axis, along two, and alone: the same links are at hand.
+  const auto seconds = [](const std::string& slice, const std::string& mesh, const std::vector<int>& along) {
+    const System system = testing::system_with({{"machine", "dgx_h100"}, {"slice", slice}, {"mesh", mesh}});
+    std::vector<AxisView> axes;
+    for (const int axis : along) axes.push_back(system.mesh.whole(axis));
+    const auto schedule = collective_schedule(system.mesh, CollectiveKind::all_gather, axes, Bytes{1 << 20}, DType::f32);
+    const auto run = simulate(system, *schedule, {}, {std::string{"auto"}, {}});
+    EXPECT_TRUE(run) << to_text(run.error());
+    return run->metrics.makespan.count();
+  };
+  const auto alone = seconds("4x8", "fsdp=32", {0});
+  EXPECT_EQ(seconds("8x8", "data=2,fsdp=32", {1}), alone);
+  EXPECT_EQ(seconds("8x8", "data=2,node=4,gpu=8", {1, 2}), seconds("4x8", "node=4,gpu=8", {0, 1}));
+}
+
 TEST(Cheapest, IsTheOneThatTheRefereeFindsFastest) {
   const System torus = ideal_slice("8x8");
   for (const CollectiveKind kind : {CollectiveKind::all_to_all, CollectiveKind::all_gather, CollectiveKind::all_reduce})

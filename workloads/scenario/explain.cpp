@@ -58,6 +58,16 @@ std::map<std::set<int>, std::vector<std::size_t>> dimensions_by_axes(const Run& 
   return result;
 }
 
+bool copies_to_host(const Schedule& schedule) {
+  const auto copies = [](const Program& program) {
+    return std::ranges::any_of(program.tasks, [](const Task& task) {
+      const auto* local = std::get_if<Local>(&task.op);
+      return local != nullptr && traits_of(local->kind).cost == LocalCost::host;
+    });
+  };
+  return std::ranges::any_of(schedule.programs, copies) || std::ranges::any_of(schedule.functions, [&](const Function& function) { return copies(function.body); });
+}
+
 std::vector<Parameter> parameters_of(const Run& run) {
   const Machine& machine = run.system->machine;
   std::vector<Parameter> parameters;
@@ -104,6 +114,8 @@ std::vector<Parameter> parameters_of(const Run& run) {
   limited("ejection bandwidth", &Chip::ejection_bandwidth);
   limited("reduce bandwidth", &Chip::reduce_bandwidth);
   limited("own-block bandwidth", &Chip::own_block_bandwidth);
+  if (copies_to_host(*run.lowered) && !is_unlimited(machine.dcn.host_bandwidth))
+    parameters.push_back({"host bandwidth", true, [](Machine& m, double factor) { multiply(m.dcn.host_bandwidth, factor); }});
   return parameters;
 }
 
