@@ -49,12 +49,15 @@ OptionGroup check_options_described() {
   return joined({system_options(false), mesh_devices_option(), problem_options(false), workload_options(), training_options(false), module_options(), own, output_options(table_json)});
 }
 
-/// As it is checked, with the description of its problem.
-Expected<LoweredProblem> lowered_problem(const Options& options, const RunOptions& how) {
+/// As it is checked, with the description of its problem. `of_itself`: a module beside its own meaning, whatever --equals says.
+Expected<LoweredProblem> lowered_problem(const Options& options, const RunOptions& how, bool of_itself) {
   how.tell("laying out the mesh");
   auto asked = problem_of(options, DType::f32, "ideal");
   if (!asked) return asked.error();
-  if (auto* module = std::get_if<HloSpec>(&asked->problem)) module->options.values = !options.flag("structure-only");
+  if (auto* module = std::get_if<HloSpec>(&asked->problem)) {
+    module->options.values = !options.flag("structure-only");
+    if (of_itself) module->equals.reset();
+  }
   const auto posed = pose(asked->system, asked->problem, how);
   if (!posed) return posed.error();
   auto lowered = lower_problem(posed->system, posed->problem, how);
@@ -69,8 +72,15 @@ Expected<int> check_and_print(const Options& options, Console& console) {
   how.inline_calls = true;  // proofs look at every task
   ProgressLine line{console, options.flag("quiet")};
   show_on(line, how);
-  const auto problem = lowered_problem(options, how);
+  auto problem = lowered_problem(options, how, false);
   if (!problem) return problem.error();
+  if (options.has("equals")) {  // of a schedule that does not do what the module says, a proof would say nothing of the module
+    auto itself = lowered_problem(options, how, true);
+    if (!itself) return itself.error();
+    const auto same = check_with_progress(itself->lowered, *given, line, console.interrupted);
+    if (!same) return same.error();
+    if (!same->ok) problem = std::move(itself);
+  }
   const Schedule* const lowered = &problem->lowered;
   const auto found = check_with_progress(*lowered, *given, line, console.interrupted);
   if (!found) return found.error();

@@ -1,6 +1,7 @@
 #include "workloads/hlo/group_views.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace podsim {
 
@@ -96,6 +97,11 @@ std::optional<std::vector<AxisView>> views_of(const ReplicaGroups& groups, const
   return views;
 }
 
+bool have_axes_once(const std::vector<AxisView>& views) {
+  std::set<int> axes;
+  return std::ranges::all_of(views, [&](const AxisView& view) { return axes.insert(view.axis).second; });
+}
+
 std::optional<CollectiveGroups> collective_groups(const ReplicaGroups& groups, const Mesh& mesh, bool any_order) {
   CollectiveGroups found;
   const auto with = [&](std::vector<AxisView> views) {
@@ -103,13 +109,13 @@ std::optional<CollectiveGroups> collective_groups(const ReplicaGroups& groups, c
     for (const AxisView& view : found.views) found.devices *= view.size;
     return found;
   };
-  if (auto views = views_of(groups, mesh)) return with(*std::move(views));
+  if (auto views = views_of(groups, mesh); views && have_axes_once(*views)) return with(*std::move(views));
   const auto size = groups.uniform_size();
   if (!size || groups.total() != mesh.devices() || groups.largest() != mesh.devices() - 1) return std::nullopt;
   if (any_order) {
     std::vector<std::vector<std::int64_t>> sorted;
     for (std::int64_t group = 0; group < groups.count(); ++group) std::ranges::sort(sorted.emplace_back(groups.devices(group)));
-    if (auto views = views_of(ReplicaGroups::of_list(sorted), mesh)) return with(*std::move(views));
+    if (auto views = views_of(ReplicaGroups::of_list(sorted), mesh); views && have_axes_once(*views)) return with(*std::move(views));
   }
   found.listed = groups;
   found.devices = *size;

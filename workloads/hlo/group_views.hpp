@@ -13,6 +13,9 @@ namespace podsim {
 /// the groups are not all the devices along some factors of the mesh. O(devices * factors).
 std::optional<std::vector<AxisView>> views_of(const ReplicaGroups& groups, const Mesh& mesh);
 
+/// Whether no axis is in two of them, as a Collective asks for.
+bool have_axes_once(const std::vector<AxisView>& views);
+
 /// The groups of a collective as a schedule says them.
 struct CollectiveGroups {
   std::vector<AxisView> views{};
@@ -20,7 +23,7 @@ struct CollectiveGroups {
   std::int64_t devices = 1;               // in each group
   std::int64_t root = 0;                  // of a broadcast: position of the source
 };
-/// views_of(), else the groups themselves. nullopt if they differ in size or are not every device of the mesh once. `any_order`: the order of the
+/// views_of() if they have each axis once, else the groups themselves. nullopt if they differ in size or are not every device of the mesh once. `any_order`: the order of the
 /// devices in a group does not matter.
 std::optional<CollectiveGroups> collective_groups(const ReplicaGroups& groups, const Mesh& mesh, bool any_order);
 

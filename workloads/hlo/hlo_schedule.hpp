@@ -42,7 +42,7 @@ struct HloOpaque {
 struct HloKernel {
   enum class Kind {
     instruction,  // the results of an instruction that communicates nothing
-    zeros,        // of a permute, for devices that nobody sends to
+    keep_own,     // of a permute, for devices that nobody sends to: their own array if they send to themselves, else zeros
     is_true,      // nothing: asserts that a computation is true (the condition of a loop that goes on), that it is not, or is branch number `branch`
     is_false,
     is_branch,

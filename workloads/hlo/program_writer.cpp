@@ -188,7 +188,7 @@ bool ProgramWriter::dies_here(const Scope& scope, BufferId buffer) const {
   return writable_[buffer.index()] && holds_[buffer.index()] == static_cast<int>(std::count(dying.begin(), dying.end(), buffer));
 }
 
-HloValue ProgramWriter::allocate(Scope& scope, int i, const HloShape& shape) {
+HloValue ProgramWriter::allocate(Scope& scope, int i, const HloShape& shape, const std::vector<BufferId>& apart) {
   const HloInstruction& made = at(scope, i);
   HloValue value;
   const std::vector<const HloShape*> leaves = leaves_of(shape);
@@ -202,7 +202,7 @@ HloValue ProgramWriter::allocate(Scope& scope, int i, const HloShape& shape) {
       const Buffer& place = builder_.buffer(buffer);
       return place.extents == form.extents && place.dtype == form.dtype && place.on_chip != in_hbm;
     };
-    const auto taken = [&](BufferId buffer) { return std::any_of(value.begin(), value.end() - 1, [&](const HloLeaf& other) { return other.buffer == buffer; }); };
+    const auto taken = [&](BufferId buffer) { return std::any_of(value.begin(), value.end() - 1, [&](const HloLeaf& other) { return other.buffer == buffer; }) || std::ranges::find(apart, buffer) != apart.end(); };
     if (const auto hint = scope.hints.find({i, leaf}); hint != scope.hints.end() && fits(hint->second) && dies_here(scope, hint->second) && !taken(hint->second)) {
       to.buffer = hint->second;
       continue;

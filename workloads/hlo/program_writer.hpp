@@ -138,9 +138,8 @@ class ProgramWriter {
     std::vector<std::vector<int>> operands;
   };
   OperationReads reads_of(const std::vector<HloValue>& operands) const;
-  void make_zeros(const HloInstruction& at, const Region& out);
-  /// Whether a fusion around a collective does no more than it, and takes the own part.
-  [[nodiscard]] bool is_collective_alone(const HloInstruction& fusion) const;
+  /// Of a permute: what devices have that nobody sends to: their own array if they send to themselves, else zeros.
+  TaskId keep_own(const HloInstruction& at, const Region& in, const Region& out, const Edges& after);
 
   // Collectives.
   /// Writes the collective of instruction `i`, whose groups and pairs are in `attributes`. The result belongs to instruction `result_of`.
@@ -162,7 +161,7 @@ class ProgramWriter {
   void hold(const HloLeaf& leaf, int count = 1);
   [[nodiscard]] const HloInstruction& at(const Scope& scope, int i) const;
   HloValue operand(const Scope& scope, int i, std::size_t position) const;
-  HloValue allocate(Scope& scope, int i, const HloShape& shape);
+  HloValue allocate(Scope& scope, int i, const HloShape& shape, const std::vector<BufferId>& apart = {});
   HloLeaf stored(const std::string& label, HloLeaf leaf, const HloShape& shape);
   void bind(Scope& scope, int i, HloValue value);
   /// Whether nothing needs a buffer behind the instruction that is written.

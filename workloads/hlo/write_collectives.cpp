@@ -41,7 +41,8 @@ bool ProgramWriter::adds(const HloInstruction& collective) const {
   if (sum == nullptr) return false;
   const HloInstruction& root = sum->instructions[static_cast<std::size_t>(sum->root)];
   const auto is_parameter = [&](int operand) { return sum->instructions[static_cast<std::size_t>(operand)].opcode == HloOpcode::parameter; };
-  return root.opcode == HloOpcode::add && std::all_of(root.operands.begin(), root.operands.end(), is_parameter) && is_float(root.shape->type);
+  const bool is_sum = root.opcode == HloOpcode::add && root.operands.size() == 2 && root.operands[0] != root.operands[1] && is_parameter(root.operands[0]) && is_parameter(root.operands[1]);
+  return is_sum && (is_float(root.shape->type) || root.shape->type == HloType::s32);
 }
 
 Expected<CollectiveGroups> ProgramWriter::groups(const HloInstruction& collective) const {
@@ -53,7 +54,7 @@ Expected<CollectiveGroups> ProgramWriter::groups(const HloInstruction& collectiv
   auto found = collective_groups(*flattened, module_.mesh(), collective.opcode == HloOpcode::all_reduce);
   if (collective.opcode == HloOpcode::collective_broadcast)  // its groups begin with the source, wherever that stands along the axes
     if (const auto with_root = rooted(*flattened))
-      if (auto views = views_of(with_root->groups, module_.mesh()); views && found) {
+      if (auto views = views_of(with_root->groups, module_.mesh()); views && found && have_axes_once(*views)) {
         found->views = *std::move(views);
         found->listed.reset();
         found->root = with_root->root;
@@ -131,10 +132,9 @@ Expected<Edges> ProgramWriter::exchange(const HloInstruction& at, CollectiveKind
 Expected<Edges> ProgramWriter::permute(const HloInstruction& at, const std::vector<SourceTarget>& pairs, const Region& in, const Region& out, const Edges& after) {
   const Mesh& mesh = module_.mesh();
   if (elements_of(in) != elements_of(out)) return module_.problem(at, fmt::format("expected a result of {} elements, found {}", elements_of(in), elements_of(out)));
-  if (module_.values()) {
-    if (static_cast<int>(pairs.size()) < mesh.devices()) make_zeros(at, out);
-    if (std::any_of(pairs.begin(), pairs.end(), [](const SourceTarget& pair) { return pair.first == pair.second; })) return module_.problem(at, "a device that sends to itself is not executed");
-  }
+  Edges ended;  // also of devices that take no part
+  const bool keeps = std::any_of(pairs.begin(), pairs.end(), [](const SourceTarget& pair) { return pair.first == pair.second; });
+  if (module_.values() && (keeps || static_cast<int>(pairs.size()) < mesh.devices())) ended.push_back(Edge{keep_own(at, in, out, after)});
   const auto shift = shift_of(pairs, mesh);
   if (shift && shift->fixed.empty() && shift->wraps && mesh.wraps(mesh.whole(shift->axis)))
     return Edges{Edge{task(at.name, Shift{mesh.whole(shift->axis), Affine{{}, shift->by, 0}, in, out, Combine::replace, {}}, {in.buffer}, {out.buffer}, after, false)}};
@@ -144,8 +144,8 @@ Expected<Edges> ProgramWriter::permute(const HloInstruction& at, const std::vect
     if (from < 0 || to < 0 || from >= mesh.devices() || to >= mesh.devices()) return module_.problem(at, fmt::format("expected devices below {}, found {} to {}", mesh.devices(), from, to));
     if (from != to) op.pairs.push_back({from, to});
   }
-  if (op.pairs.empty()) return Edges{};
-  return Edges{Edge{task(at.name, std::move(op), {in.buffer}, {out.buffer}, after, false)}};
+  if (!op.pairs.empty()) ended.push_back(Edge{task(at.name, std::move(op), {in.buffer}, {out.buffer}, after, false)});
+  return ended;
 }
 
 Expected<HloValue> ProgramWriter::collective(Scope& scope, int i, const HloInstruction& attributes, int result_of, const HloShape& result, Edges& ended) {
@@ -165,7 +165,10 @@ Expected<HloValue> ProgramWriter::collective(Scope& scope, int i, const HloInstr
   }
   if (in.empty()) return module_.problem(what, "expected an operand");
   if (module_.blocks() && last_core_) after.push_back(Edge{*last_core_});
-  HloValue value = allocate(scope, result_of, result);
+  std::vector<BufferId> apart;  // what is sent is not received in its own place
+  for (const HloLeaf& leaf : given)
+    if (attributes.opcode == HloOpcode::collective_permute) apart.push_back(*leaf.buffer);
+  HloValue value = allocate(scope, result_of, result, apart);
   const std::vector<const HloShape*> shapes = leaves_of(result);
   std::vector<Region> out;
   for (std::size_t leaf = 0; leaf < value.size(); ++leaf) {
@@ -213,8 +216,8 @@ Expected<HloValue> ProgramWriter::collective(Scope& scope, int i, const HloInstr
 
 Expected<HloValue> ProgramWriter::fused_collective(Scope& scope, int i, const HloInstruction& inside, Edges& ended) {
   const HloInstruction& what = at(scope, i);
+  if (module_.values()) return nested(scope, i, *called(module_.module(), what, HloRole::calls), what.operands);
   const bool is_plain = what.operands.size() == 1 && what.shape->is_array() && at(scope, what.operands.front()).shape->is_array();
-  if (module_.values() && !(is_plain && is_collective_alone(what))) return module_.problem(what, "work and communication in one fusion are not executed");
   if (is_plain) return collective(scope, i, inside, i, *what.shape, ended);
   // Work and communication in one: the work, then the exchange of as much as its result has, or as its largest operand.
   auto made = work(scope, i);
@@ -264,7 +267,13 @@ Expected<HloValue> ProgramWriter::start(Scope& scope, int i) {
     auto value = collective(scope, i, what, done, result, pending.ended);
     if (!value) return value.error();
     pending.value = *std::move(value);
-  } else if (const HloInstruction* inside = collective_inside(module_.module(), what)) {
+  } else if (const HloInstruction* inside = collective_inside(module_.module(), what); inside != nullptr && module_.values()) {
+    const HloComputation* callee = called(module_.module(), what, HloRole::calls);
+    if (callee == nullptr) return module_.problem(what, "expected a computation that it calls");
+    auto value = nested(scope, i, *callee, what.operands);
+    if (!value) return value.error();
+    pending.value = *std::move(value);
+  } else if (inside != nullptr) {
     auto value = collective(scope, i, *inside, done, result, pending.ended);
     if (!value) return value.error();
     pending.value = *std::move(value);

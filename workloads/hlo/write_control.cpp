@@ -55,7 +55,8 @@ Expected<HloValue> ProgramWriter::loop(Scope& scope, int i) {
     const HloArrayForm form = module_.form(*shapes[leaf]);
     const auto fits = [&](BufferId buffer) { return builder_.buffer(buffer).extents == form.extents && builder_.buffer(buffer).dtype == form.dtype; };
     const std::optional<BufferId>& given = state[leaf].buffer;
-    const bool in_place = given && fits(*given) && (invariant[leaf] || (dies_here(scope, *given) && holds_[given->index()] == 1));
+    const bool is_alone = std::ranges::count(state, given, &HloLeaf::buffer) == 1;  // else one of the values would be updated with the other
+    const bool in_place = given && fits(*given) && (invariant[leaf] || (is_alone && dies_here(scope, *given) && holds_[given->index()] == 1));
     if (in_place) {
       places[leaf] = given;
       continue;
@@ -66,7 +67,8 @@ Expected<HloValue> ProgramWriter::loop(Scope& scope, int i) {
     }
     Buffer buffer{fmt::format("{}.{}", what.name, leaf), form.extents, form.dtype, Role::scratch, {}, {}};
     buffer.on_chip = shapes[leaf]->layout.memory_space != HloMemory::hbm;
-    if (const auto hint = scope.hints.find({i, leaf}); hint != scope.hints.end() && fits(hint->second) && dies_here(scope, hint->second))
+    if (const auto hint = scope.hints.find({i, leaf}); hint != scope.hints.end() && fits(hint->second) && dies_here(scope, hint->second) &&
+        std::ranges::count(state, std::optional{hint->second}, &HloLeaf::buffer) == 0)
       places[leaf] = hint->second;
     else
       places[leaf] = add_buffer(std::move(buffer), true);

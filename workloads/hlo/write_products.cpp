@@ -136,7 +136,8 @@ std::optional<Matmul> ProgramWriter::matmul_of(const HloComputation& body, const
 
 std::optional<HloValue> ProgramWriter::accumulation(const Scope& scope, int i) {
   const HloInstruction& what = at(scope, i);
-  if (what.calls.empty() || !what.shape->is_array() || module_.options().clock_hz) return std::nullopt;
+  // With values such a fusion runs as it is: what is passed on in it may be transposed.
+  if (what.calls.empty() || !what.shape->is_array() || module_.options().clock_hz || module_.values()) return std::nullopt;
   const HloComputation& body = module_.module().computations[static_cast<std::size_t>(called_number(what, HloRole::calls))];
   const auto found = fused_sum(body);
   if (!found || what.operands.size() != 3) return std::nullopt;

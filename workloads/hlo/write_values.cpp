@@ -29,8 +29,6 @@ HloValue ProgramWriter::execute(Scope& scope, int i, HloInstruction instruction,
   const HloInstruction& what = at(scope, i);
   std::vector<HloValue> operands;
   for (std::size_t o = 0; o < what.operands.size(); ++o) operands.push_back(operand(scope, i, o));
-  if (on_core && what.opcode == HloOpcode::fusion)
-    if (auto sum = accumulation(scope, i)) return *std::move(sum);
   OperationReads reads = reads_of(operands);
   HloValue value = allocate(scope, result_of, *at(scope, result_of).shape);
   std::vector<BufferId> writes;
@@ -75,28 +73,11 @@ void ProgramWriter::expect(const Scope& scope, HloKernel::Kind kind, HloInstruct
   task(name, std::move(local), reads.buffers, {}, {}, true);
 }
 
-void ProgramWriter::make_zeros(const HloInstruction& at, const Region& out) {
-  HloKernel operation{HloKernel::Kind::zeros, 0, at, {}, {0}};
-  Local local{LocalKind::opaque, {}, {out}, 1, Unit::dma};
+TaskId ProgramWriter::keep_own(const HloInstruction& at, const Region& in, const Region& out, const Edges& after) {
+  HloKernel operation{HloKernel::Kind::keep_own, 0, at, {{0}}, {0}};
+  Local local{LocalKind::opaque, {in}, {out}, 1, Unit::dma};
   local.opaque.operation = module_.add(std::move(operation));
-  task("zeros of " + at.name, std::move(local), {}, {out.buffer}, {}, false);
-}
-
-bool ProgramWriter::is_collective_alone(const HloInstruction& fusion) const {
-  for (const HloCall& call : fusion.calls) {
-    if (call.role != HloRole::calls) continue;
-    const HloComputation& inside = module_.module().computations[static_cast<std::size_t>(call.computation)];
-    int i = inside.root;
-    // From the result to the parameter, through the collective.
-    while (true) {
-      const HloInstruction& at = inside.instructions[static_cast<std::size_t>(i)];
-      if (at.opcode == HloOpcode::parameter) return true;
-      const bool passes = is_collective(at.opcode) || at.opcode == HloOpcode::reshape || at.opcode == HloOpcode::dynamic_slice || at.opcode == HloOpcode::copy;
-      if (!passes || at.operands.empty()) return false;
-      i = at.operands.front();
-    }
-  }
-  return false;
+  return task("own of " + at.name, std::move(local), {in.buffer}, {out.buffer}, after, false);
 }
 
 }  // namespace podsim

@@ -51,8 +51,11 @@ class ModuleSource final : public SourceModule {
 
   Status execute(int operation, DeviceId device, std::span<const Values> reads, std::span<Values> writes) const override {
     const HloKernel& kernel = kernels_[static_cast<std::size_t>(operation)];
-    if (kernel.kind == HloKernel::Kind::zeros) {
-      for (Values& values : writes) values.assign(values.size(), 0);
+    if (kernel.kind == HloKernel::Kind::keep_own) {
+      const auto& pairs = kernel.instruction.attributes->source_target_pairs;
+      const bool keeps = std::ranges::find(pairs, SourceTarget{device.value, device.value}) != pairs.end();
+      Values& own = writes.front();
+      own = keeps ? reads.front() : Values(own.size(), 0);
       return success();
     }
     const HloComputation& computation = module_->computations[static_cast<std::size_t>(kernel.computation)];
