@@ -1,8 +1,5 @@
 #include "tools/command/chakra_option.hpp"
 
-#include <filesystem>
-#include <system_error>
-
 #include "sim/base/output_file.hpp"
 #include "tools/report/json.hpp"
 
@@ -40,8 +37,6 @@ Expected<std::optional<ChakraRequest>> chakra_request(const Options& options) {
     return std::optional<ChakraRequest>{};
   }
   ChakraRequest request{options.text("chakra-out"), how == "whole" ? ChakraCollectives::whole : ChakraCollectives::lowered};
-  std::error_code none;  // told below, as a file that cannot be written
-  std::filesystem::create_directories(std::filesystem::path{request.prefix}.parent_path(), none);
   // Fails before any work is done; what is not closed leaves no file.
   if (const auto first = OutputFile::open(chakra_file(request.prefix, 0)); !first) return first.error();
   return std::optional{std::move(request)};
