@@ -2,7 +2,7 @@
 #
 #   x.cpp, x.hpp     the library podsim::<name>; without any x.cpp it is an INTERFACE library
 #   x.proto          the library podsim::<name>_proto, included as "<folder>/x.pb.h"
-#   x_test.cpp       the GoogleTest program <name>_test, one CTest case per TEST
+#   x_test.cpp       the GoogleTest program <name>_test, one CTest case per TEST (with sanitizers: four in all)
 #   test_x.hpp, x_test.hpp, testing.hpp   what tests share; not installed
 #   x_fuzz.cpp       the libFuzzer program x_fuzz (only with PODSIM_FUZZ)
 #   x_bench.cpp      nothing here: part of podsim_bench (tools/CMakeLists.txt)
@@ -197,8 +197,23 @@ function(podsim_test name)
   target_precompile_headers(${name} REUSE_FROM podsim_test_headers)
   target_compile_options(${name} PRIVATE ${podsim_test_optimisation})
   set_property(GLOBAL APPEND PROPERTY PODSIM_TEST_PROGRAMS ${name})
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${name}." WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
-                       PROPERTIES TIMEOUT 600 LABELS unit)
+  # The most expensive tests first, so that no processor waits for the last one: programs that are declared later stand on more.
+  get_property(cost GLOBAL PROPERTY PODSIM_TEST_PROGRAMS)
+  list(LENGTH cost cost)
+  if(NOT PODSIM_SANITIZERS)
+    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${name}." WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+                         PROPERTIES TIMEOUT 600 LABELS unit COST ${cost})
+    return()
+  endif()
+  # A sanitized program takes a tenth of a second to start, which is more than most cases take. So a few processes run all of its cases, every fourth
+  # case each. A single case: BUILD/bin/<name> --gtest_filter=.
+  set(shards 4)
+  foreach(shard RANGE 1 ${shards})
+    math(EXPR index "${shard} - 1")
+    add_test(NAME ${name}.${shard}_of_${shards} COMMAND ${name} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+    set_tests_properties(${name}.${shard}_of_${shards} PROPERTIES TIMEOUT 900 LABELS unit COST ${cost} #
+                         ENVIRONMENT "GTEST_TOTAL_SHARDS=${shards};GTEST_SHARD_INDEX=${index}")
+  endforeach()
 endfunction()
 
 # Called last, when every library has been declared. Libraries and tests both have copies of the functions that headers define (of std::vector, say),
