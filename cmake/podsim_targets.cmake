@@ -2,7 +2,7 @@
 #
 #   x.cpp, x.hpp     the library podsim::<name>; without any x.cpp it is an INTERFACE library
 #   x.proto          the library podsim::<name>_proto, included as "<folder>/x.pb.h"
-#   x_test.cpp       the GoogleTest program <name>_test, one CTest case per TEST
+#   x_test.cpp       the GoogleTest program <name>_test, one CTest case per TEST (with sanitizers: four in all)
 #   test_x.hpp, x_test.hpp, testing.hpp   what tests share; not installed
 #   x_fuzz.cpp       the libFuzzer program x_fuzz (only with PODSIM_FUZZ)
 #   x_bench.cpp      nothing here: part of podsim_bench (tools/CMakeLists.txt)
@@ -70,6 +70,7 @@ function(podsim_library name)
   podsim_present_libraries(depends ${arg_DEPENDS})
   if(sources)
     add_library(${target} STATIC ${sources})
+    set_property(GLOBAL APPEND PROPERTY PODSIM_ARCHIVES ${target})
     set(scope PUBLIC)
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:podsim_warnings> ${arg_PRIVATE})
     if(arg_FEW_OPTIMISATIONS)
@@ -182,8 +183,8 @@ function(podsim_proto_headers)
                             <google/protobuf/wire_format.h>)
 endfunction()
 
-# Files of tests are not optimised, which takes a third less time to compile; what they test is. So a test leaves heavy arithmetic to libraries.
-# The checks of _FORTIFY_SOURCE (podsim_settings.cmake) need an optimiser.
+# Files of tests are not optimised, which takes a third less time to compile; what they test is (podsim_optimised_copies_first). So a test leaves
+# heavy arithmetic to libraries. The checks of _FORTIFY_SOURCE (podsim_settings.cmake) need an optimiser.
 set(podsim_test_optimisation -O0 -U_FORTIFY_SOURCE)
 
 # podsim_test(<name> SOURCES <file>... LINK <target>...): a GoogleTest program.
@@ -195,8 +196,67 @@ function(podsim_test name)
   target_link_libraries(${name} PRIVATE ${arg_LINK} podsim_test_settings podsim_warnings GTest::gmock GTest::gtest_main)
   target_precompile_headers(${name} REUSE_FROM podsim_test_headers)
   target_compile_options(${name} PRIVATE ${podsim_test_optimisation})
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${name}." WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
-                       PROPERTIES TIMEOUT 600 LABELS unit)
+  set_property(GLOBAL APPEND PROPERTY PODSIM_TEST_PROGRAMS ${name})
+  # The most expensive tests first, so that no processor waits for the last one: programs that are declared later stand on more.
+  get_property(cost GLOBAL PROPERTY PODSIM_TEST_PROGRAMS)
+  list(LENGTH cost cost)
+  if(NOT PODSIM_SANITIZERS)
+    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${name}." WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+                         PROPERTIES TIMEOUT 600 LABELS unit COST ${cost})
+    return()
+  endif()
+  # A sanitized program takes a tenth of a second to start, which is more than most cases take. So a few processes run all of its cases, every fourth
+  # case each. A single case: BUILD/bin/<name> --gtest_filter=.
+  set(shards 4)
+  foreach(shard RANGE 1 ${shards})
+    math(EXPR index "${shard} - 1")
+    add_test(NAME ${name}.${shard}_of_${shards} COMMAND ${name} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+    set_tests_properties(${name}.${shard}_of_${shards} PROPERTIES TIMEOUT 900 LABELS unit COST ${cost} #
+                         ENVIRONMENT "GTEST_TOTAL_SHARDS=${shards};GTEST_SHARD_INDEX=${index}")
+  endforeach()
+endfunction()
+
+# Called last, when every library has been declared. Libraries and tests both have copies of the functions that headers define (of std::vector, say),
+# and the linker keeps the first copy of each. Objects come before libraries on its command line, so that it would keep the tests' copies, which are not
+# optimised: libraries would then call these, and run in four times the time. So tests get the libraries, whole, before their objects; those of -O2
+# (dependencies) before those of -O1.
+function(podsim_optimised_copies_first)
+  if(APPLE OR NOT UNIX)
+    return()
+  endif()
+  get_property(archives GLOBAL PROPERTY PODSIM_ARCHIVES)
+  get_property(programs GLOBAL PROPERTY PODSIM_TEST_PROGRAMS)
+  foreach(program IN LISTS programs)
+    podsim_linked_libraries(linked ${program})
+    set(whole)
+    foreach(archive IN LISTS archives)
+      if(archive IN_LIST linked)
+        list(APPEND whole "$<TARGET_FILE:${archive}>")
+      endif()
+    endforeach()
+    list(JOIN whole " " whole)
+    target_link_options(${program} BEFORE PRIVATE "SHELL:LINKER:--whole-archive ${whole} LINKER:--no-whole-archive")
+  endforeach()
+endfunction()
+
+# Our libraries that a target links, directly or through others.
+function(podsim_linked_libraries result target)
+  get_target_property(pending ${target} LINK_LIBRARIES)
+  set(found)
+  while(pending)
+    list(POP_FRONT pending library)
+    string(REGEX REPLACE "^\\$<LINK_ONLY:(.*)>$" "\\1" library "${library}")
+    string(REGEX REPLACE "^podsim::" "podsim_" library "${library}")
+    if(NOT library MATCHES "^podsim_" OR library IN_LIST found OR NOT TARGET ${library})
+      continue()
+    endif()
+    list(APPEND found ${library})
+    get_target_property(links ${library} INTERFACE_LINK_LIBRARIES)
+    if(links)
+      list(APPEND pending ${links})
+    endif()
+  endwhile()
+  set(${result} ${found} PARENT_SCOPE)
 endfunction()
 
 # The headers that every test includes, compiled once for all test programs.

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "algorithms/collectives/testing.hpp"
+#include "sim/base/test_cases.hpp"
 #include "sim/engine/table/test_agreement.hpp"
 
 namespace podsim {
@@ -91,7 +92,7 @@ INSTANTIATE_TEST_SUITE_P(Algorithms, CollectiveTiming, ::testing::ValuesIn(names
 TEST_P(CollectiveTiming, DesAgreesWithSimgrid) {
   testing::Agreement seen;
   const std::vector<TimingCase> cases = cases_of(GetParam());
-  const std::size_t step = 1 + cases.size() / 100;  // some of them, of all kinds: a run of simgrid is a process
+  const std::size_t step = 1 + cases.size() / test::cases(100U, 25U);  // some of them, of all kinds: a run of simgrid is a process
   for (std::size_t i = 0; i < cases.size(); i += step) {
     const TimingCase& c = cases[i];
     const auto model = make_model(c.schedule, c.world.machine, *c.world.topology, c.world.placement);

@@ -6,6 +6,7 @@
 #include "algorithms/collectives/collectives.hpp"
 #include "algorithms/gemm/gemm.hpp"
 #include "sim/base/rng.hpp"
+#include "sim/base/test_cases.hpp"
 #include "sim/engine/table/testing.hpp"
 #include "sim/engine/numeric/check.hpp"
 #include "sim/schedule/text.hpp"
@@ -56,7 +57,7 @@ GemmOptions random_options(const GemmAlgorithmEntry& entry, const SmallSystem& p
 
 TEST(GemmAlgorithms, AreRightInEveryOrderOnRandomProblems) {
   for (const GemmAlgorithmEntry& entry : gemm_algorithms())
-    for (std::uint64_t seed = 0; seed < 45; ++seed) {
+    for (std::uint64_t seed = 0; seed < test::cases(45U, 9U); ++seed) {
       Rng rng{seed, stream_of(entry.name)};
       const SmallSystem pod = random_pod(entry, rng);
       const Dataflow dataflow = entry.only ? *entry.only : dataflows[rng.below(3)];

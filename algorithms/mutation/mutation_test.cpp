@@ -7,6 +7,7 @@
 #include "algorithms/mutation/bases.hpp"
 #include "algorithms/mutation/interpreter.hpp"
 #include "algorithms/mutation/mutants.hpp"
+#include "sim/base/test_cases.hpp"
 #include "sim/engine/numeric/check.hpp"
 #include "sim/schedule/text.hpp"
 
@@ -18,11 +19,7 @@ using mutation::Judgement;
 using mutation::Mutant;
 using mutation::Verdict;
 
-#if defined(__SANITIZE_ADDRESS__)
-constexpr int thinned = 4;  // instrumented builds take ten times as long: they make a fourth of the mutants, of a fourth of the schedules
-#else
-constexpr int thinned = 1;
-#endif
+constexpr int thinned = test::cases(1, 4);  // sanitized builds make a fourth of the mutants, of a fourth of the schedules
 
 CheckOptions options() {
   CheckOptions options;

@@ -4,8 +4,9 @@
 usage: check_each_file.py [--build DIR] [--root DIR] [--since COMMIT | --all]     exit status 0: all compile, 1: some do not, 2: cannot be told
 
 By default the files that changed since the commit before the last, and of the others a seventh: those that are due on the weekday of the last commit.
-So a week of commits looks at every file, and the same commit always at the same ones. A header is included by an empty file; a test is compiled
-without its precompiled headers. DIR (build/developer) is a configured build folder of the preset `developer` with its generated sources.
+So a week of commits looks at every file, and the same commit always at the same ones. A header is included by an empty file, unless its source
+x.cpp is compiled and includes x.hpp first, which is the same; a test is compiled without its precompiled headers. DIR (build/developer) is a configured
+build folder of the preset `developer` with its generated sources.
 """
 
 import argparse
@@ -20,6 +21,7 @@ import sys
 import zlib
 
 DAYS = 7
+FIRST_INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)', re.MULTILINE)
 COMPILER = re.compile(r"(^|[/-])(c|g|clang)\+\+[^/]*$")
 
 
@@ -30,7 +32,18 @@ def git(root, *arguments):
 
 
 def due_day(path):
-    return zlib.crc32(path.encode()) % DAYS
+    """The same for x.hpp and x.cpp."""
+    return zlib.crc32(os.path.splitext(path)[0].encode()) % DAYS
+
+
+def is_first_in_source(root, header):
+    """Whether x.cpp includes this x.hpp before anything else, and so compiles it for itself."""
+    try:
+        with open(os.path.join(root, os.path.splitext(header)[0] + ".cpp"), encoding="utf-8") as file:
+            first = FIRST_INCLUDE.search(file.read())
+    except FileNotFoundError:
+        return False
+    return first is not None and first.group(1) == header
 
 
 def chosen(root, files, since):
@@ -101,6 +114,8 @@ def main():
         print(f"check_each_file: error: {error}; configure with cmake --preset developer first", file=sys.stderr)
         return 2
     files = sorted(work) if arguments.all else chosen(root, sorted(work), arguments.since)
+    chosen_files = set(files)
+    files = [file for file in files if not (file.endswith(".hpp") and file[:-4] + ".cpp" in chosen_files and is_first_in_source(root, file))]
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for path, (ok, output) in zip(files, pool.map(lambda path: compile_one(path, *work[path]), files)):

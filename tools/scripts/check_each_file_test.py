@@ -59,6 +59,15 @@ class CheckEachFile(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertIn("a/bad.hpp does not compile for itself", output)
 
+    def test_a_header_that_its_source_includes_first_is_compiled_once(self):
+        self.commit({"a/pair.hpp": "#pragma once\nstd::string pair();\n", "a/pair.cpp": '// Says what it is.\n#include "a/pair.hpp"\n#include <string>\n',
+                     "a/late.hpp": "#pragma once\nstd::string late();\n", "a/late.cpp": '#include <string>\n#include "a/late.hpp"\n'})
+        status, output = self.run_script("--all")
+        self.assertEqual(status, 1)
+        self.assertIn("a/pair.cpp does not compile for itself", output)
+        self.assertIn("a/late.hpp does not compile for itself", output)
+        self.assertIn("check_each_file: 5 of 6 files compiled for themselves, 2 do not", output)
+
     def test_what_the_last_commit_changed_is_always_looked_at(self):
         self.commit({f"a/new{n}.cpp": f"std::string new{n};\n" for n in range(14)})
         status, output = self.run_script()

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/rng.hpp"
+#include "sim/base/test_cases.hpp"
 #include "sim/engine/numeric/check.hpp"
 #include "sim/engine/table/test_agreement.hpp"
 #include "sim/schedule/lower.hpp"
@@ -173,7 +174,7 @@ TEST_P(RandomPrograms, GiveTheRightNumbersAndEqualTimesOnAllEngines) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomPrograms, ::testing::Range<std::uint64_t>(0, 10));
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomPrograms, ::testing::Range<std::uint64_t>(0, test::cases(10, 3)));
 
 }  // namespace
 }  // namespace podsim::testing

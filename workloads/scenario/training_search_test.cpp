@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "sim/base/rng.hpp"
+#include "sim/base/test_cases.hpp"
 #include "topologies/machines.hpp"
 #include "workloads/scenario/read_scenario.hpp"
 #include "workloads/scenario/search_space.hpp"
@@ -29,12 +30,6 @@ TrainingModel random_model(Rng& rng) {
   model.sequence = 256 * rng.between(1, 3);
   return model;
 }
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool instrumented = true;  // such builds take ten times as long: they search less
-#else
-constexpr bool instrumented = true;
-#endif
 
 /// A small model on 8 chips of a machine whose memory holds some plans and not others.
 TrainingRequest random_request(std::uint64_t seed) {
@@ -66,7 +61,7 @@ TrainingRequest random_request(std::uint64_t seed) {
 }
 
 TEST(TrainingBounds, NoStepIsFasterOrNeedsLessThanItsBounds) {
-  for (std::uint64_t seed = 0; seed < (instrumented ? 2 : 6); ++seed) {
+  for (std::uint64_t seed = 0; seed < test::cases(6U, 2U); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const TrainingRequest request = random_request(seed);
     const auto space = training_space(request);
@@ -108,7 +103,7 @@ TEST(TrainingBounds, NoStepIsFasterOrNeedsLessThanItsBounds) {
 
 TEST(TrainingSearch, PrunedAndExhaustiveFindTheSamePlans) {
   int found = 0;
-  for (std::uint64_t seed = 100; seed < (instrumented ? 101 : 103); ++seed) {
+  for (std::uint64_t seed = 100; seed < 100 + test::cases(3U, 1U); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     TrainingRequest request = random_request(seed);
     request.top = 2;
@@ -126,7 +121,7 @@ TEST(TrainingSearch, PrunedAndExhaustiveFindTheSamePlans) {
     }
     EXPECT_LT(pruned->simulated, all->simulated);
   }
-  EXPECT_GE(found, instrumented ? 1 : 2) << "most requests have plans that fit";
+  EXPECT_GE(found, test::cases(2, 1)) << "most requests have plans that fit";
 }
 
 /// The GPT-3 step on 256 chips of TPU v4, batch 256.
@@ -176,7 +171,7 @@ TEST(TrainingSearch, NoHandWrittenPlanOfGpt3On256ChipsIsFaster) {
   request.spec.step.pad = true;  // 50257 words are no multiple of anything
   request.top = 1;
   std::vector<HandWritten> plans(hand_written.begin(), hand_written.end());
-  if (instrumented) {  // the mesh of two plans, with any pipeline
+  if (test::sanitized) {  // the mesh of two plans, with any pipeline
     plans = {hand_written[8], hand_written[9]};
     request.systems = {system_of(plans.front(), machine)};
     request.microbatches = {16}, request.virtual_stages = {1}, request.remats = {*parse_remat("full", {})};
@@ -204,7 +199,7 @@ TEST(TrainingSearch, NoHandWrittenPlanOfGpt3On256ChipsIsFaster) {
     ++fit;
     EXPECT_GE(run->row.result.makespan_s, best);
   }
-  EXPECT_GE(fit, instrumented ? 1 : 12) << "most of them are plans that could be used";
+  EXPECT_GE(fit, test::cases(12, 1)) << "most of them are plans that could be used";
 }
 
 TEST(TrainingSearch, ThreadsDoNotChangeWhatIsFound) {

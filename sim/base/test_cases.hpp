@@ -1,0 +1,20 @@
+// How many cases a test tries.
+#pragma once
+
+namespace podsim::test {
+
+/// Whether this build checks every access to memory (the preset `sanitize`), which takes about ten times as long.
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool sanitized = true;
+#else
+inline constexpr bool sanitized = false;
+#endif
+
+/// `all` in an optimised build, `fewer` in a sanitized one: for seeds of a random campaign and the like. What a test claims is claimed of the optimised
+/// build, for all of them; sanitizers look for wrong accesses on the same paths, most of which the first seeds take.
+template <class T>
+constexpr T cases(T all, T fewer) {
+  return sanitized ? fewer : all;
+}
+
+}  // namespace podsim::test
