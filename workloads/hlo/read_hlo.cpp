@@ -301,6 +301,12 @@ class HloModuleReader {
         if (shape != nullptr && !same_dims(told, *shape))
           return fail(fmt::format("expected the shape of operand {}, {}, got {}", o, short_text(*shape).substr(0, 200), short_text(told).substr(0, 200)));
       }
+    // Scalars may stand for the bounds of a clamp and the choice of a select.
+    const bool takes_scalars = instruction.opcode == HloOpcode::select || instruction.opcode == HloOpcode::clamp;
+    if (is_elementwise(instruction.opcode) && instruction.opcode != HloOpcode::bitcast_convert && instruction.phase == HloPhase::whole && instruction.shape->is_array())
+      for (std::size_t o = 0; o < instruction.operands.size(); ++o)
+        if (const HloShape* const shape = operand_shape(o); shape != nullptr && shape->is_array() && shape->dims != instruction.shape->dims && !(takes_scalars && shape->dims.empty()))
+          return fail(fmt::format("expected operands of the dimensions of the result, {}, got {}", short_text(*instruction.shape).substr(0, 200), short_text(*shape).substr(0, 200)));
     if (instruction.opcode == HloOpcode::opt_barrier && instruction.operands.size() != 1)
       return fail(fmt::format("expected one operand of opt-barrier, got {}", instruction.operands.size()));
     if ((instruction.phase == HloPhase::done || instruction.phase == HloPhase::update) && instruction.operands.empty())

@@ -326,5 +326,23 @@ TEST(ReadHlo, ReadsTheFormOfTheTpusCompiler) {
   EXPECT_EQ(instruction_named(*module, "slice-done.1").shape->layout.memory_space, HloMemory::vmem);
 }
 
+TEST(ReadHlo, InstructionsAndWhatTheyCallAgreeOnShapes) {
+  const auto error = [](const std::string& lines) {
+    return test::error_of("HloModule m\n%twice { p = f32[4] parameter(0)\n ROOT t = f32[4] add(p, p) }\n%is { q = f32[4] parameter(0)\n ROOT y = pred[] constant(true) }\n"
+                          "ENTRY e {\n x = f32[4] parameter(0)\n z = f32[5] parameter(1)\n" + lines + "\n}\n");
+  };
+  EXPECT_EQ(error("ROOT r = f32[4] call(x), to_apply=%twice"), "");
+  EXPECT_EQ(error("ROOT r = f32[4] call(z), to_apply=%twice"), "m:9:1: r: expected f32[4], the shape of parameter 0 of computation twice, got f32[5]");
+  EXPECT_EQ(error("ROOT r = f32[5] fusion(x), kind=kLoop, calls=%twice"), "m:9:1: r: expected a computation that gives f32[5], but twice gives f32[4]");
+  EXPECT_EQ(error("ROOT r = f32[4] call(x, x), to_apply=%twice"), "m:9:1: r: expected as many operands as computation twice has parameters, 1, got 2");
+  EXPECT_EQ(error("ROOT r = f32[4] while(x), condition=%is, body=%twice"), "");
+  EXPECT_EQ(error("ROOT r = f32[4] while(x), condition=%twice, body=%twice"), "m:9:1: r: expected a computation that gives pred[], but twice gives f32[4]");
+  EXPECT_EQ(error("ROOT r = f32[5] while(x), condition=%is, body=%twice"), "m:9:1: r: expected one operand of its shape, f32[5]");
+  EXPECT_EQ(error("i = s32[] constant(0)\nROOT r = f32[4] conditional(i, x, z), branch_computations={%twice, %twice}"),
+            "m:10:1: r: expected f32[4], the shape of parameter 0 of computation twice, got f32[5]");
+  EXPECT_EQ(error("ROOT r = f32[4] add(x, z)"), "m:9:1: expected operands of the dimensions of the result, f32[4], got f32[5]");
+  EXPECT_EQ(error("ROOT r = (f32[4], f32[4]) tuple(x, z)"), "m:9:1: expected the shape of operand 1, f32[5], got f32[4]");
+}
+
 }  // namespace
 }  // namespace podsim

@@ -206,9 +206,9 @@ TEST(HloElementwise, ErrorsNameTheInstruction) {
   const HloArray a = array("f32[2]", {1, 2});
   EXPECT_EQ(run_error({a}, "ROOT r = f32[2] real-thing(p0)"), "m:4:1: r: real-thing is not interpreted");
   EXPECT_EQ(run_error({a, array("f32[3]", {1, 2, 3})}, "ROOT r = f32[2] add(p0, p1)"),
-            "m:5:1: r: expected operands of one shape, got f32[2] and f32[3]");
+            "m:5:1: expected operands of the dimensions of the result, f32[2], got f32[3]");
   EXPECT_EQ(run_error({a}, "ROOT r = f32[2] and(p0, p0)"), "m:4:1: r: and is not interpreted");
-  EXPECT_EQ(run_error({a}, "ROOT r = f32[3] negate(p0)"), "m:4:1: r: expected a result of f32[3], got f32[2]");
+  EXPECT_EQ(run_error({a}, "ROOT r = f32[3] negate(p0)"), "m:4:1: expected operands of the dimensions of the result, f32[3], got f32[2]");
   EXPECT_THAT(run_error({}, "ROOT r = c64[] constant((1, 2))"), HasSubstr("is not interpreted"));
   EXPECT_THAT(run_error({}, "ROOT r = f32[4] constant({...})"), HasSubstr("r: the value of this constant is not in the text"));
 }

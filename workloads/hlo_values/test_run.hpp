@@ -63,8 +63,11 @@ inline HloArrays results_of(const HloArrays& parameters, const std::string& line
 inline HloArray result_of(const HloArrays& parameters, const std::string& lines, const std::string& before = "") {
   return results_of(parameters, lines, before).at(0);
 }
+/// Of the reader, else of the interpreter.
 inline std::string run_error(const HloArrays& parameters, const std::string& lines, const std::string& before = "") {
-  const auto results = run(module_of(text_with(parameters, lines, before)), {parameters});
+  const std::string text = text_with(parameters, lines, before);
+  if (std::string error = error_of(text); !error.empty()) return error;
+  const auto results = run(module_of(text), {parameters});
   return results ? "" : to_text(results.error());
 }
 
