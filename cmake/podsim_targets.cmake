@@ -211,7 +211,7 @@ function(podsim_test name)
   foreach(shard RANGE 1 ${shards})
     math(EXPR index "${shard} - 1")
     add_test(NAME ${name}.${shard}_of_${shards} COMMAND ${name} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
-    set_tests_properties(${name}.${shard}_of_${shards} PROPERTIES TIMEOUT 900 LABELS unit COST ${cost} #
+    set_tests_properties(${name}.${shard}_of_${shards} PROPERTIES TIMEOUT 1800 LABELS unit COST ${cost} #
                          ENVIRONMENT "GTEST_TOTAL_SHARDS=${shards};GTEST_SHARD_INDEX=${index}")
   endforeach()
 endfunction()

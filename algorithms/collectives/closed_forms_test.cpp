@@ -7,6 +7,7 @@
 #include <set>
 
 #include "algorithms/collectives/testing.hpp"
+#include "sim/base/test_cases.hpp"
 
 namespace podsim {
 namespace {
@@ -100,7 +101,7 @@ TEST(Collectives, EveryEngineMeetsTheClosedFormOfEveryRow) {
       int forms = 0;
       const bool placed = kind == broadcast || kind == reduce || kind == permute;  // depends on the root, or the distance
       for (const AxisLinks links : {AxisLinks::ring, AxisLinks::line, AxisLinks::one_switch})
-        for (const int P : {2, 3, 4, 5, 7, 8, 16})
+        for (const int P : test::sanitized ? std::vector{2, 3, 4, 5} : std::vector{2, 3, 4, 5, 7, 8, 16})
           for (const std::int64_t other : placed ? std::vector<std::int64_t>{0, 1, 3} : std::vector<std::int64_t>{0}) {
             Case c{entry.name, kind, {P, links, entry.needs.in_switch && links == AxisLinks::one_switch}};
             (kind == permute ? c.shift : c.root) = other % P;

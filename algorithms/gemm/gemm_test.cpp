@@ -6,6 +6,7 @@
 
 #include "algorithms/collectives/collectives.hpp"
 #include "sim/base/rng.hpp"
+#include "sim/base/test_cases.hpp"
 #include "sim/engine/table/testing.hpp"
 #include "sim/engine/numeric/check.hpp"
 #include "sim/schedule/text.hpp"
@@ -144,7 +145,7 @@ TEST(Gemm, SizesThatDoNotDivideAreNamedWithTheirMultiple) {
 }
 
 TEST(Gemm, AnalyticAndSimgridAgreeWhereNothingIsShared) {
-  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+  for (std::uint64_t seed = 0; seed < test::cases(200U, 40U); ++seed) {
     Rng rng{seed};
     Machine machine = ideal_machine(rng.between(10, 200) * 1e9, rng.between(0, 3) * 0.5e-6);
     machine.software.per_message = Seconds{rng.between(0, 4) * 1e-6};

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/base/rng.hpp"
+#include "sim/base/test_cases.hpp"
 #include "sim/engine/numeric/check.hpp"
 #include "tools/command/test_command.hpp"
 #include "workloads/scenario/alignment.hpp"
@@ -105,7 +106,7 @@ Picoseconds played(const System& system, const Problem& problem, std::string_vie
 TEST(ListedDevices, FoldedIsUnfoldedDesIsSimgridAndNumbersAreRight) {
   int compared = 0, folded = 0;
   std::set<std::string> algorithms;
-  for (std::uint64_t seed = 0; compared < 250; ++seed) {
+  for (std::uint64_t seed = 0; compared < test::cases(250, 50); ++seed) {
     Rng rng{seed, 16};
     const System whole = random_part(rng);
     const ProblemSpec spec = random_problem_on(whole, rng);
@@ -139,8 +140,8 @@ TEST(ListedDevices, FoldedIsUnfoldedDesIsSimgridAndNumbersAreRight) {
     ASSERT_TRUE(checked) << to_text(checked.error());
     EXPECT_TRUE(checked->ok);
   }
-  EXPECT_GT(folded, 20) << "of " << compared;
-  EXPECT_GT(algorithms.size(), 25U);
+  EXPECT_GT(folded, test::cases(20, 2)) << "of " << compared;
+  EXPECT_GT(algorithms.size(), test::cases(25U, 10U));
 }
 
 TEST(ListedDevices, AllInOrderAreTheSliceItself) {
