@@ -72,7 +72,8 @@ step() {
     outcome="FAILED"
     failures=$((failures + 1))
     # The names of failed tests and their last lines, or the last lines of anything else: repeated at the end, where a long log is read.
-    failed_outputs+=("== $name" "$(grep -E -B 30 '\*\*\*(Failed|Timeout|Exception)|\*\*\*Not Run' "$log" | tail -n 120 || true)" "$(tail -n 12 "$log")")
+    failed_outputs+=("== $name" "$(grep -E -B 30 '\*\*\*(Failed|Timeout|Exception)|\*\*\*Not Run' "$log" | tail -n 120 || true)"
+      "$(grep -E -A 8 '^\[  FAILED  \]|: Failure$|ERROR: (Address|Leak)Sanitizer|runtime error:' "$log" | tail -n 80 || true)" "$(tail -n 12 "$log")")
   fi
   summary+=("$(printf '%-7s%-18s%6d s   %s' "$outcome" "$name" $((SECONDS - began)) "$result")")
   return "$status"
