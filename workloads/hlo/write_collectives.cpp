@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <numeric>
+#include <set>
 
 #include "workloads/hlo/group_views.hpp"
 #include "workloads/hlo/program_scope.hpp"
@@ -132,6 +133,10 @@ Expected<Edges> ProgramWriter::exchange(const HloInstruction& at, CollectiveKind
 Expected<Edges> ProgramWriter::permute(const HloInstruction& at, const std::vector<SourceTarget>& pairs, const Region& in, const Region& out, const Edges& after) {
   const Mesh& mesh = module_.mesh();
   if (elements_of(in) != elements_of(out)) return module_.problem(at, fmt::format("expected a result of {} elements, found {}", elements_of(in), elements_of(out)));
+  std::set<std::int64_t> sources, targets;
+  for (const auto& [from, to] : pairs)
+    if (!sources.insert(from).second || !targets.insert(to).second)
+      return module_.problem(at, fmt::format("expected pairs in which a device sends at most once and receives at most once, found {{{},{}}} beside another one", from, to));
   Edges ended;  // also of devices that take no part
   const bool keeps = std::any_of(pairs.begin(), pairs.end(), [](const SourceTarget& pair) { return pair.first == pair.second; });
   if (module_.values() && (keeps || static_cast<int>(pairs.size()) < mesh.devices())) ended.push_back(Edge{keep_own(at, in, out, after)});
