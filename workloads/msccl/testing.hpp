@@ -19,10 +19,10 @@ namespace podsim::testing {
 /// it.
 inline std::string msccl_text(const std::string& collective, bool in_place, const std::vector<std::string>& gpus, int channels = 4) {
   const auto words = [](std::string_view text, char separator = ' ') {
-    std::vector<std::string> words;
+    std::vector<std::string> found;
     for (const std::string& word : split(text, separator))
-      if (!trimmed(word).empty()) words.emplace_back(trimmed(word));
-    return words;
+      if (!trimmed(word).empty()) found.emplace_back(trimmed(word));
+    return found;
   };
   std::string xml =
       fmt::format("<algo name=\"test\" proto=\"Simple\" nchannels=\"{}\" nchunksperloop=\"1\" ngpus=\"{}\" coll=\"{}\" inplace=\"{}\">\n", channels,
