@@ -10,6 +10,7 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 
 option(PODSIM_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(PODSIM_PYTHON "Build the Python module podsim_python (needs pybind11)" ${PROJECT_IS_TOP_LEVEL})
 option(PODSIM_FUZZ "Build the *_fuzz.cpp targets (needs clang with libFuzzer)" OFF)
 option(PODSIM_WERROR "Treat warnings as errors" ${PROJECT_IS_TOP_LEVEL})
 set(PODSIM_SANITIZERS "" CACHE STRING "Value of -fsanitize= for every target, empty for none")

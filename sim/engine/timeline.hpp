@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,9 @@ class Timeline {
   /// start() and sent() in O(1), without `received`.
   [[nodiscard]] Picoseconds start(std::size_t activity) const { return start_[activity]; }
   [[nodiscard]] Picoseconds sent(std::size_t activity) const { return sent_[activity]; }
+  /// Of all activities.
+  [[nodiscard]] std::span<const Picoseconds> starts() const { return start_; }
+  [[nodiscard]] std::span<const Picoseconds> sents() const { return sent_; }
 
   Picoseconds makespan;        // the last end of an activity or of a core share
   std::int64_t events = 0;    // of the engine's own loop; not compared between engines

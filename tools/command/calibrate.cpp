@@ -10,6 +10,7 @@
 #include "tools/command/command.hpp"
 #include "tools/command/observations.hpp"
 #include "tools/command/scenario_options.hpp"
+#include "tools/console/caller.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/report/calibration_report.hpp"
 
@@ -82,6 +83,7 @@ Expected<int> calibrate_and_print(const Options& options, Console& console) {
   line.end();
   if (console.interrupted.requested()) return cancelled_work();
   if (held_back) found->machine.trust.error = held_back->median;
+  if (console.caller != nullptr) console.caller->machine = std::make_shared<Machine>(found->machine);
   if (options.has("plot"))
     if (auto ok = write_file(options.text("plot"), residual_svg(imported->observations, *found, how->dataset)); !ok) return ok.error();
   const std::string text = format_of(options) == Format::json ? calibration_json(imported->observations, *found, held_back, imported->notes)

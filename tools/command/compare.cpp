@@ -6,6 +6,7 @@
 
 #include "tools/command/command.hpp"
 #include "tools/command/comparison_options.hpp"
+#include "tools/console/caller.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/command/scenario_options.hpp"
 #include "tools/report/comparison_report.hpp"
@@ -116,6 +117,10 @@ Expected<int> compare_and_print(const Options& options, Console& console) {
   if (interrupted) fmt::print(console.err, "podsim: interrupted: {} of {} variants simulated\n", told.rows.size(), setup->variants());
   if (told.rows.empty()) return interrupted ? static_cast<int>(exit_interrupted) : report_nothing(told.skipped, console);
 
+  if (console.caller != nullptr) {
+    console.caller->comparison = std::make_shared<ComparisonReport>(told);
+    if (!options.has("output")) return interrupted ? exit_interrupted : exit_done;
+  }
   const Format format = format_of(options);
   if (format == Format::csv && !options.flag("quiet")) tell_beside_csv(told, console);
   const std::string text = format == Format::json ? comparison_json(told) : format == Format::csv ? result_csv(told.rows) : comparison_table(told);

@@ -13,6 +13,7 @@
 #include "sim/base/output_file.hpp"
 #include "sim/base/units.hpp"
 #include "tools/command/usage_texts.hpp"
+#include "tools/console/caller.hpp"
 #include "tools/sweep/points.hpp"
 #include "workloads/scenario/fields.hpp"
 
@@ -203,6 +204,10 @@ std::string in_options(std::string message) {
 }
 
 int report(const Diagnostic& diagnostic, Console& console) {
+  if (console.caller != nullptr) {
+    console.caller->errors.push_back(diagnostic);
+    return diagnostic.cause == Cause::cancelled ? exit_interrupted : diagnostic.cause == Cause::data ? exit_false : exit_bad_input;
+  }
   if (console.err_is_terminal) fmt::print(console.err, "\r\033[K");  // a line of progress
   if (diagnostic.cause == Cause::cancelled) {
     fmt::print(console.err, "podsim: interrupted\n");
@@ -219,8 +224,13 @@ Expected<Options> parse_options(const std::vector<std::string>& arguments, const
 }
 
 Parsed parse(const std::vector<std::string>& arguments, const OptionGroup& described, std::string_view usage, Console& console, const char* positional) {
+  if (console.caller != nullptr && console.caller->options != nullptr) {
+    *console.caller->options = described;
+    return {exit_done, std::nullopt};
+  }
   auto options = parse_options(arguments, described, positional);
   if (!options) return {report(options.error(), console), std::nullopt};
+  options->caller = console.caller;
   if (!options->given("help")) {
     if (auto ok = outputs_stand_alone(options->files()); !ok) return {report(ok.error(), console), std::nullopt};
     return {std::nullopt, *std::move(options)};

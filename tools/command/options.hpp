@@ -54,6 +54,9 @@ OptionGroup joined(std::vector<OptionGroup> groups);
 /// Parsed options of one verb. An option that was not given has its default, or no value.
 class Options {
  public:
+  /// The program that gave them (tools/console/caller.hpp); nullptr: a command line.
+  Caller* caller = nullptr;
+
   [[nodiscard]] bool has(const std::string& name) const { return values_.contains(name); }
   /// Whether the command line names it: a default does not count, nor does an option that this verb does not have.
   [[nodiscard]] bool given(const std::string& name) const { return given_.contains(name); }

@@ -4,8 +4,10 @@
 
 #include "sim/base/units.hpp"
 #include "sim/config/result_config.hpp"
+#include "tools/command/answers.hpp"
 #include "tools/command/chakra_option.hpp"
 #include "tools/command/command.hpp"
+#include "tools/console/caller.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/command/scenario_options.hpp"
 #include "tools/command/trace_option.hpp"
@@ -113,7 +115,7 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
   if (!problem) return problem.error();
   const auto other_order = other_order_makespan(*system, *problem, *how);  // first, so that its memory is free again
   if (!other_order && how->stopped()) return other_order.error();
-  const auto run = simulate(*system, *problem, *how);
+  auto run = simulate(*system, *problem, *how);
   if (!run) {
     Diagnostic why = run.error();
     if (const std::vector<std::string> notes = alignment_notes(*system); !notes.empty() && why.message.find("simulated one by one") != std::string::npos)
@@ -122,6 +124,7 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
   }
   if (run->timeline.interrupted) {
     line.end();
+    if (console.caller != nullptr) return console.caller->run = std::make_shared<RunAnswer>(RunAnswer{*std::move(run), Details{}}), exit_interrupted;
     return interrupted(*run, console);
   }
   if (run->row.training != nullptr && !how->force)
@@ -141,7 +144,12 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
   if (*other_order) details->orders = both_orders(*problem, run->row.result.makespan_s, **other_order);
   line.end();
   if (*trace && !(*trace)->note.empty() && !options.flag("quiet")) fmt::print(console.err, "podsim: note: {}\n", (*trace)->note);
-  return print_output(options, text_of(*run, *details, options), console);
+  const auto answer = std::make_shared<RunAnswer>(RunAnswer{*std::move(run), *std::move(details)});
+  if (console.caller != nullptr) {
+    console.caller->run = answer;
+    if (!options.has("output")) return exit_done;
+  }
+  return print_output(options, text_of(answer->run, answer->details, options), console);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tools/console/caller.hpp"
 #include "tools/sweep/points.hpp"
 #include "workloads/chakra/trace.hpp"
 #include "workloads/scenario/alignment.hpp"
@@ -197,6 +198,7 @@ const char* words_of_training(const std::vector<std::string>& arguments) {
 
 Fields fields_of(const Options& options) {
   Fields fields;
+  if (options.caller != nullptr) fields.known = options.caller->known;
   for (const FieldKind& field : scenario_fields()) {
     const std::string name = option_of(field.name);
     if (!options.gives_field(name)) continue;

@@ -7,6 +7,7 @@
 #include "sim/config/files.hpp"
 #include "sim/config/schedule_config.hpp"
 #include "sim/schedule/text.hpp"
+#include "tools/console/caller.hpp"
 #include "workloads/msccl/write_msccl.hpp"
 #include "workloads/scenario/plan_choice.hpp"
 #include "workloads/scenario/simulate.hpp"
@@ -31,6 +32,10 @@ Expected<std::string> show_schedule(const Options& options, Format, const RunOpt
     if (!algorithm) return algorithm.error();
     if (const auto* collective = std::get_if<CollectiveSpec>(&asked->problem)) algorithm->name = fmt::format("{} {}", name_of(collective->kind), posed_name);
     if (auto ok = write_file(options.text("msccl-out"), write_msccl(*algorithm)); !ok) return ok.error();
+  }
+  if (options.caller != nullptr && !options.has("output")) {
+    options.caller->schedule = std::make_shared<Schedule>(std::move(schedule));
+    return std::string{};
   }
   const std::string path = options.has("output") ? options.text("output") : "";
   how.tell("writing the schedule");

@@ -6,8 +6,10 @@
 
 #include "sim/base/output_file.hpp"
 #include "sim/base/units.hpp"
+#include "tools/command/answers.hpp"
 #include "tools/command/baseline_option.hpp"
 #include "tools/command/command.hpp"
+#include "tools/console/caller.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/report/tuning_report.hpp"
 #include "tools/command/search_options.hpp"
@@ -85,17 +87,24 @@ Expected<int> tune_and_print(const Options& options, Console& console) {
   if (tunes_training(options)) return tune_training_and_print(options, console);
   auto request = tuning_request(options, console);
   if (!request) return request.error();
-  TuningReport found;
-  found.request = &*request;
-  if (auto ok = add_baseline(options, *request, found); !ok) return ok.error();
-  if (auto ok = search(options, *request, found, console); !ok) return ok.error();
+  const auto answer = std::make_shared<TuningAnswer>();
+  answer->request = *std::move(request);
+  TuningReport& found = answer->found;
+  found.request = &answer->request;
+  if (auto ok = add_baseline(options, answer->request, found); !ok) return ok.error();
+  if (auto ok = search(options, answer->request, found, console); !ok) return ok.error();
   const Tuning& tuning = found.tuning;
   if (tuning.plans.empty()) {
     fmt::print(console.err, "podsim: interrupted before the first plan was known: {} parts simulated\n", tuning.simulated);
     return exit_interrupted;
   }
   if (options.flag("explain") && !tuning.interrupted)
-    if (auto ok = add_explanation(*request, found); !ok) return ok.error();
+    if (auto ok = add_explanation(answer->request, found); !ok) return ok.error();
+  if (console.caller != nullptr) {
+    for (const TunedPlan& plan : tuning.plans) answer->plans.push_back(saved_plan(answer->request, plan, options));
+    console.caller->tuning = answer;
+    if (!options.has("output")) return tuning.interrupted ? exit_interrupted : exit_done;
+  }
   const auto status = write_found(options, found, console);
   return status && *status == exit_done && tuning.interrupted ? static_cast<int>(exit_interrupted) : status;
 }

@@ -8,6 +8,8 @@
 
 namespace podsim {
 
+struct Caller;  // caller.hpp
+
 struct Console {
   std::ostream& out;
   std::ostream& err;
@@ -16,6 +18,7 @@ struct Console {
   void (*told_interrupted)() = nullptr;  // called when a command has said that it was interrupted
   std::size_t columns = 0;               // of the terminal that `out` is; 0: it is none
   bool colours = false;                  // `out` is a terminal, and NO_COLOR is not set
+  Caller* caller = nullptr;              // a program, in place of a person
 };
 
 /// Exit status of the program; fixed, scripts rely on it. 130 is what a shell calls the end by Ctrl-C; SIGTERM and SIGHUP have

@@ -5,17 +5,20 @@
 #include <system_error>
 
 #include "sim/base/units.hpp"
+#include "tools/console/caller.hpp"
 
 namespace podsim {
 
 namespace {
+
+bool calls_back(const Console& console) { return console.caller != nullptr && console.caller->progress; }
 
 constexpr double between_lines = 0.2, silence = 0.5;  // seconds
 
 }  // namespace
 
 ProgressLine::ProgressLine(Console& console, bool quiet, double after)
-    : console_{console}, on_{console.err_is_terminal && !quiet}, next_{after} {}
+    : console_{console}, on_{(console.err_is_terminal || calls_back(console)) && !quiet}, next_{after} {}
 
 void ProgressLine::doing(const std::string& what) {
   if (!on_) return;
@@ -46,7 +49,7 @@ void ProgressLine::end() {
   }
   ending_.notify_all();
   if (ticking_.joinable()) ticking_.join();
-  if (shown_) fmt::print(console_.err, "\r\033[K");
+  if (shown_ && console_.err_is_terminal) fmt::print(console_.err, "\r\033[K");
   shown_ = false;
 }
 
@@ -57,6 +60,7 @@ void ProgressLine::print(const std::string& text, double now) {
   next_ = now + between_lines;
   last_ = now;
   shown_ = true;
+  if (calls_back(console_)) return console_.caller->progress(text);
   fmt::print(console_.err, "\r\033[K{}", text);
   console_.err.flush();
 }

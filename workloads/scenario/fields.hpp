@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -32,9 +33,14 @@ struct FieldText {
   SourceLocation where;
 };
 
+struct KnownObjects;  // known_objects.hpp
+
 /// The given fields with their texts. Names must be in scenario_fields(): asserted.
 class Fields {
  public:
+  /// Objects in memory that texts may name; nullptr: none.
+  std::shared_ptr<const KnownObjects> known{};
+
   /// Replaces the texts of a field.
   void set(std::string_view name, std::string text, SourceLocation where);
   /// Appends a text to a field.

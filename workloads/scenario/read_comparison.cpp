@@ -11,6 +11,7 @@
 #include "sim/base/units.hpp"
 #include "topologies/machines.hpp"
 #include "workloads/msccl/msccl_schedule.hpp"
+#include "workloads/scenario/known_objects.hpp"
 #include "workloads/scenario/read_scenario.hpp"
 
 namespace podsim {
@@ -354,7 +355,7 @@ Expected<std::vector<Fields>> systems_asked_for(const Fields& base) {
 std::set<std::string> names_of_several(const std::vector<Fields>& systems) {
   std::map<std::string, std::set<std::string>> asked;  // by the machine's name
   for (const Fields& fields : systems)
-    if (const auto machine = find_machine(fields.text("machine"))) asked[machine->name].insert(fields.text("machine"));
+    if (const auto machine = machine_named(fields, fields.text("machine"))) asked[machine->name].insert(fields.text("machine"));
   std::set<std::string> several;
   for (const auto& [name, files] : asked)
     if (files.size() > 1) several.insert(name);
@@ -380,7 +381,7 @@ Status check_lists(const Fields& fields) {
     if (name.text == "all" && listed(fields, "algorithm").size() > 1) return Diagnostic{name.where, "expected names or all, found both"};
   std::vector<Machine> machines;
   for (const FieldText& name : listed(fields, "machine")) {
-    auto machine = find_machine(name.text);
+    auto machine = machine_named(fields, name.text);
     if (!machine) return machine.error();
     machines.push_back(*std::move(machine));
   }

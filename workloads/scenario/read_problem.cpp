@@ -12,6 +12,7 @@
 #include "workloads/chakra/chakra_schedule.hpp"
 #include "workloads/chakra/read_chakra.hpp"
 #include "workloads/scenario/collective_candidates.hpp"
+#include "workloads/scenario/known_objects.hpp"
 #include "workloads/scenario/read_scenario.hpp"
 #include "workloads/tuning/part_costs.hpp"
 
@@ -151,7 +152,7 @@ Expected<ProblemSpec> read_open_workload(const Fields& fields, const System& sys
 }
 
 Expected<ProblemSpec> read_planned(const Fields& fields) {
-  auto saved = load_plan(fields.text("plan"));
+  auto saved = plan_named(fields);
   if (!saved) return fields.of_named_file("plan", saved.error());
   if (const auto chooser = chooser_of(saved->plan.collectives); !chooser) return blamed_on(saved->collectives_where, chooser.error());
   Pass pass = saved->pass;
@@ -165,7 +166,7 @@ Expected<ProblemSpec> read_planned(const Fields& fields) {
 
 Expected<ProblemSpec> read_saved_schedule(const Fields& fields, const System& system) {
   const std::string path = fields.text("schedule");
-  auto schedule = load_schedule(path);
+  auto schedule = schedule_named(fields);
   if (!schedule) return fields.of_named_file("schedule", schedule.error());
   if (schedule->mesh.devices() != system.mesh.devices())
     return Diagnostic{{path, 0, 0},

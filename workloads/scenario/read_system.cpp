@@ -12,6 +12,7 @@
 #include "sim/machine/machine_fields.hpp"
 #include "topologies/machines.hpp"
 #include "workloads/chakra/read_chakra.hpp"
+#include "workloads/scenario/known_objects.hpp"
 #include "workloads/scenario/read_scenario.hpp"
 #include "workloads/tuning/part_costs.hpp"
 
@@ -28,8 +29,8 @@ Expected<MeshOrder> read_order(const Fields& fields) {
 }
 
 /// Of a saved schedule, which says what it is for.
-Expected<MeshSizes> mesh_of_schedule(const std::string& path) {
-  const auto schedule = load_schedule(path);
+Expected<MeshSizes> mesh_of_schedule(const Fields& fields) {
+  const auto schedule = schedule_named(fields);
   if (!schedule) return schedule.error();
   MeshSizes sizes;
   for (const MeshAxis& axis : schedule->mesh.axes()) sizes.emplace_back(axis.name, axis.size);
@@ -81,7 +82,7 @@ Expected<Machine> load_machine(const std::string& name_or_file, const std::vecto
 Expected<Machine> read_machine(const Fields& fields) {
   if (!fields.has("machine"))
     return Diagnostic{{}, fmt::format("`machine` is missing; shipped are {} (or give a textproto file)", fmt::join(shipped_machines(), ", "))};
-  auto machine = find_machine(fields.text("machine"));
+  auto machine = machine_named(fields, fields.text("machine"));
   if (!machine) return fields.of_named_file("machine", machine.error());
   Machine changed = *machine;
   for (const FieldText& set : fields.texts("set")) {
@@ -102,7 +103,7 @@ Expected<SystemSpec> read_system_spec(const Fields& fields, Machine machine) {
     spec.machine.chip.float32_passes = *passes;
   }
   auto mesh = fields.has("mesh")       ? parse_mesh(fields.text("mesh"), fields.where("mesh"))
-              : fields.has("schedule") ? mesh_of_schedule(fields.text("schedule"))
+              : fields.has("schedule") ? mesh_of_schedule(fields)
               : fields.has("chakra")   ? mesh_of_traces(fields)
                                        : Expected<MeshSizes>{MeshSizes{}};
   if (!mesh) return fields.has("mesh") ? mesh.error() : fields.of_named_file(fields.has("schedule") ? "schedule" : "chakra", mesh.error());
@@ -261,10 +262,30 @@ Expected<SlowDevices> parse_slow_devices(const Topology& topology, const std::st
 
 Expected<Fields> with_plan(Fields fields) {
   if (!fields.has("plan")) return fields;
-  const auto plan = load_plan(fields.text("plan"));
+  const auto plan = plan_named(fields);
   if (!plan) return fields.of_named_file("plan", plan.error());
   fields.complete(plan->system);
   return fields;
+}
+
+Expected<Machine> machine_named(const Fields& fields, const std::string& name_or_file) {
+  if (fields.known != nullptr)
+    if (const auto known = fields.known->machines.find(name_or_file); known != fields.known->machines.end()) return known->second;
+  return find_machine(name_or_file);
+}
+
+Expected<Schedule> schedule_named(const Fields& fields) {
+  const std::string path = fields.text("schedule");
+  if (fields.known != nullptr)
+    if (const auto known = fields.known->schedules.find(path); known != fields.known->schedules.end()) return known->second;
+  return load_schedule(path);
+}
+
+Expected<SavedPlan> plan_named(const Fields& fields) {
+  const std::string path = fields.text("plan");
+  if (fields.known != nullptr)
+    if (const auto known = fields.known->plans.find(path); known != fields.known->plans.end()) return known->second;
+  return load_plan(path);
 }
 
 Expected<Schedule> load_schedule(const std::string& path) {

@@ -1,0 +1,35 @@
+// A program that calls a command in its own process, as the Python module does: it gives objects where a shell gives files, and takes values where a
+// terminal takes texts.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/base/diagnostic.hpp"
+
+namespace podsim {
+
+struct Machine;
+struct Schedule;
+struct KnownObjects;  // workloads/scenario/known_objects.hpp
+struct OptionSpec;     // tools/command/options.hpp
+struct RunAnswer;     // tools/command/answers.hpp
+struct TuningAnswer;
+struct ComparisonReport;  // tools/report/comparison_report.hpp
+
+struct Caller {
+  std::shared_ptr<const KnownObjects> known{};               // that the words of the command may name
+  std::function<void(const std::string& what)> progress{};   // a line a few times a second from the first second on, by any thread
+  std::vector<OptionSpec>* options = nullptr;                // gets the options of the command, which is not carried out then
+  // What the command came to; texts for which there is a value are not printed.
+  std::vector<Diagnostic> errors{};  // as libraries name fields, between backticks
+  std::shared_ptr<RunAnswer> run{};
+  std::shared_ptr<TuningAnswer> tuning{};
+  std::shared_ptr<ComparisonReport> comparison{};
+  std::shared_ptr<Schedule> schedule{};  // of `show schedule`
+  std::shared_ptr<Machine> machine{};    // of `calibrate`
+};
+
+}  // namespace podsim

@@ -1,0 +1,36 @@
+"""podsim: a simulator of TPU and GPU mesh interconnects, and the schedules that run on them.
+
+The words are those of the command ``podsim``: an option ``--slice-count 8`` is the keyword ``slice_count=8``. Results are values: attributes are the keys of the
+command's JSON. ``podsim.help("run")`` lists what a verb takes.
+
+    >>> import podsim
+    >>> m = podsim.machine("tpu_v4", {"link.bandwidth": "45GB/s"})
+    >>> r = podsim.run(m, slice="4x8x8", mesh={"row": 32, "col": 8}, gemm=(524288, 49152, 12288), algorithm="meshslice", slice_count=16)
+    >>> r.makespan_s, r.mfu
+"""
+
+from __future__ import annotations
+
+import sys as _sys
+
+try:
+    from . import _core
+except ImportError as _error:  # built for another Python
+    raise ImportError(f"podsim's extension cannot be loaded by Python {_sys.version.split()[0]} ({_sys.executable}): {_error}. It is built for the Python that CMake "
+                      "found, Debian's /usr/bin/python3 where there is one") from _error
+
+from ._api import (calibrate, check, compare, diff, machine, run, schedule, show_hlo, show_machine, show_mesh, show_pipeline, show_plan, show_program,
+                   show_sharding, show_topology, show_training, tune, validate)
+from ._errors import DataError, HostError, InputError, InternalError, Interrupted
+from ._help import describe_verbs as _describe_verbs
+from ._help import help
+from ._objects import Machine, Plan, Schedule
+from ._results import UNITS, Calibration, Check, Comparison, InterruptedRun, Result, Run, Timeline, TrainingTuning, TunedPlan, Tuning
+
+__version__ = _core.version
+_describe_verbs(globals())
+
+__all__ = ["UNITS", "Calibration", "Check", "Comparison", "DataError", "HostError", "InputError", "InternalError", "Interrupted", "InterruptedRun", "Machine", "Plan",
+           "Result", "Run", "Schedule", "Timeline", "TrainingTuning", "TunedPlan", "Tuning", "calibrate", "check", "compare", "diff", "help", "machine", "run",
+           "schedule", "show_hlo", "show_machine", "show_mesh", "show_pipeline", "show_plan", "show_program", "show_sharding", "show_topology", "show_training",
+           "tune", "validate"]

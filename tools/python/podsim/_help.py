@@ -1,0 +1,52 @@
+"""What the verbs take: from the command's own list of options, when somebody asks."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Tuple
+
+from . import _core
+from ._words import Option, options
+
+# What a value of Python may be, beside the text that the command takes.
+_TAKES = {
+    "machine": "a podsim.Machine, a name or a file", "set": 'a dict: {"link.bandwidth": "45GB/s"}', "slice": '"4x8x8" or (4, 8, 8)',
+    "mesh": '{"row": 32, "col": 8}', "gemm": '(m, n, k), (m, n, k, "f32") or a dict', "shape": '{"A": (48, 24)}', "shard": '{"A": ("x", None)}: PartitionSpecs',
+    "out": '{"C": ("x", "y")}', "schedule": "a podsim.Schedule or a file", "plan": "a podsim.Plan or a file",
+}
+
+
+def _entry(option: Option) -> str:
+    takes = _TAKES.get(option.name)
+    if takes is None:
+        takes = "True" if option.kind == "flag" else option.value + (", or a list of them" if option.kind == "many" else "")
+    default = f" (default {option.default})" if option.default is not None else ""
+    return f"{option.name}: {takes}{default}\n    {' '.join(option.help.split())}"
+
+
+def command_of(function: str) -> Tuple[str, ...]:
+    """The command behind a function: show_mesh is `show mesh`."""
+    if function == "schedule":
+        return ("show", "schedule")
+    return tuple(function.split("_", 1)) if function.startswith("show_") else (function,)
+
+
+def text_of(function: str) -> str:
+    return "\n".join(_entry(option) for option in options(*command_of(function)).values())
+
+
+def help(function: Any = "run") -> None:
+    """Print what a verb takes: ``podsim.help("run")``, ``podsim.help(podsim.tune)``. Examples are the command's."""
+    name = function if isinstance(function, str) else function.__name__
+    command = command_of(name)
+    print(f"podsim.{name}(...): keywords\n\n{text_of(name)}\n\nThe command:\n\n{_core.usage('_'.join(command))}")
+
+
+VERBS = ("run", "check", "compare", "tune", "calibrate", "validate", "diff", "schedule", "show_machine", "show_topology", "show_mesh", "show_plan", "show_program",
+         "show_sharding", "show_training", "show_pipeline", "show_hlo")
+
+
+def describe_verbs(functions: Dict[str, Any]) -> None:
+    """Adds the keywords to the verbs' docstrings."""
+    for name in VERBS:
+        function = functions[name]
+        function.__doc__ = f"{function.__doc__}\n\nKeywords:\n\n{text_of(name)}\n"
