@@ -94,6 +94,10 @@ Expected<int> tune_and_print(const Options& options, Console& console) {
   if (auto ok = add_baseline(options, answer->request, found); !ok) return ok.error();
   if (auto ok = search(options, answer->request, found, console); !ok) return ok.error();
   const Tuning& tuning = found.tuning;
+  if (answer->request.shares > 1) {  // what it simulated is all that is asked for
+    console.caller->tuning = answer;
+    return tuning.interrupted ? exit_interrupted : exit_done;
+  }
   if (tuning.plans.empty()) {
     fmt::print(console.err, "podsim: interrupted before the first plan was known: {} parts simulated\n", tuning.simulated);
     return exit_interrupted;

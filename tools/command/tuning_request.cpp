@@ -6,6 +6,7 @@
 #include "sim/base/units.hpp"
 #include "tools/command/scenario_options.hpp"
 #include "tools/command/search_options.hpp"
+#include "tools/console/caller.hpp"
 
 namespace podsim {
 
@@ -71,6 +72,10 @@ Expected<TuningRequest> tuning_request(const Options& options, const Console& co
   if (!options.flag("ignore-memory")) request.hbm = machine.chip.hbm;
   request.exhaustive = options.flag("exhaustive");
   request.stop = console.interrupted;
+  if (console.caller != nullptr) {
+    request.share = console.caller->share, request.shares = console.caller->shares;
+    request.elsewhere = console.caller->elsewhere;
+  }
   auto workload = workload_to_tune(options, request.systems.front().mesh.devices());
   if (!workload) return workload.error();
   request.workload = *std::move(workload);

@@ -119,8 +119,11 @@ py::object value_of(const Caller& caller) {
 
 py::tuple call_command(std::vector<std::string> words, const std::map<std::string, std::shared_ptr<Machine>>& machines,
                        const std::map<std::string, std::shared_ptr<Schedule>>& schedules,
-                       const std::map<std::string, std::shared_ptr<SavedPlan>>& plans, const py::object& progress, bool watch) {
+                       const std::map<std::string, std::shared_ptr<SavedPlan>>& plans, const py::object& progress, bool watch,
+                       std::pair<std::size_t, std::size_t> share, std::shared_ptr<SimulatedParts> elsewhere) {
   Call call;
+  call.caller.share = share.first, call.caller.shares = share.second;
+  call.caller.elsewhere = std::move(elsewhere);
   call.words = std::move(words);
   if (!machines.empty() || !schedules.empty() || !plans.empty())
     call.caller.known = std::make_shared<KnownObjects>(KnownObjects{copies_of(machines), copies_of(schedules), copies_of(plans)});
@@ -168,9 +171,34 @@ py::dict mesh_of(const Mesh& mesh) {
 
 void bind_command(py::module_& module) {
   module.def("call", &call_command, py::arg("words"), py::arg("machines"), py::arg("schedules"), py::arg("plans"), py::arg("progress"), py::arg("watch"),
+             py::arg("share") = std::pair{0, 1}, py::arg("elsewhere") = nullptr,
              "status, text, messages, errors, value of one command; the value: RunAnswer, TuningAnswer, ComparisonAnswer, Schedule, Machine, or None");
   module.def("options", &options_of, "name, kind, value, default, choices, help of each option of a command");
   module.def("usage", [](const std::string& verb) { return std::string{usage_of(verb)}; });
+
+  py::class_<SimulatedParts, std::shared_ptr<SimulatedParts>>(module, "SimulatedParts", "what a share of a search simulated, for the others")
+      .def(py::init<>())
+      .def("__len__", [](const SimulatedParts& all) { return all.parts.size(); })
+      .def("add",
+           [](SimulatedParts& all, const SimulatedParts& more) {
+             all.parts.insert(more.parts.begin(), more.parts.end());
+             all.collectives.insert(more.collectives.begin(), more.collectives.end());
+           })
+      .def(py::pickle(
+          [](const SimulatedParts& all) {
+            std::map<std::string, std::tuple<std::int64_t, std::int64_t, std::string>> parts;
+            for (const auto& [key, cost] : all.parts) parts.emplace(key, std::tuple{cost.time.count(), cost.working.count(), cost.problem});
+            std::map<std::string, double> collectives;
+            for (const auto& [key, time] : all.collectives) collectives.emplace(key, time.count());
+            return py::make_tuple(parts, collectives);
+          },
+          [](const py::tuple& state) {
+            auto all = std::make_shared<SimulatedParts>();
+            for (auto& [key, cost] : state[0].cast<std::map<std::string, std::tuple<std::int64_t, std::int64_t, std::string>>>())
+              all->parts.emplace(key, PartCost{Picoseconds{std::get<0>(cost)}, Bytes{std::get<1>(cost)}, std::get<2>(cost)});
+            for (auto& [key, time] : state[1].cast<std::map<std::string, double>>()) all->collectives.emplace(key, Seconds{time});
+            return all;
+          }));
 
   py::class_<RunAnswer, std::shared_ptr<RunAnswer>>(module, "RunAnswer")
       .def("json", [](const RunAnswer& answer) { return result_json(answer.run, answer.details); }, py::call_guard<py::gil_scoped_release>())
@@ -193,6 +221,7 @@ void bind_command(py::module_& module) {
   py::class_<TuningAnswer, std::shared_ptr<TuningAnswer>>(module, "TuningAnswer")
       .def("json", [](const TuningAnswer& answer) { return tuning_json(answer.found); }, py::call_guard<py::gil_scoped_release>())
       .def("table", [](const TuningAnswer& answer) { return tuning_table(answer.found); }, py::call_guard<py::gil_scoped_release>())
+      .def("simulated", [](const TuningAnswer& answer) { return std::make_shared<SimulatedParts>(answer.found.tuning.parts); })
       .def_property_readonly("interrupted", [](const TuningAnswer& answer) { return answer.found.tuning.interrupted; })
       .def("__len__", [](const TuningAnswer& answer) { return answer.plans.size(); })
       .def("plan", [](const TuningAnswer& answer, std::size_t plan) { return answer.plans.at(plan); })

@@ -26,6 +26,14 @@ std::string text_of(const std::vector<AxisRings::Ring>& rings) {
   return text;
 }
 
+/// nullptr: not there.
+template <class T>
+const T* found_in(const std::unordered_map<std::string, T>* known, const std::string& key) {
+  if (known == nullptr) return nullptr;
+  const auto found = known->find(key);
+  return found == known->end() ? nullptr : &found->second;
+}
+
 struct Run {
   Schedule lowered;
   Model model;
@@ -75,8 +83,14 @@ Expected<CollectiveChooser> chooser_of(const std::string& collectives, ChunkRule
 }
 
 PartCosts::PartCosts(const std::vector<System>& systems, const PartOptions& options, std::string collectives, const EngineEntry& engine, int threads,
-                     Cancellation stop)
-    : systems_{systems}, options_{options}, collectives_{std::move(collectives)}, engine_{engine}, threads_{engine.folds ? threads : 1}, stop_{stop} {
+                     Cancellation stop, const SimulatedParts* elsewhere)
+    : systems_{systems},
+      options_{options},
+      collectives_{std::move(collectives)},
+      engine_{engine},
+      threads_{engine.folds ? threads : 1},
+      stop_{stop},
+      elsewhere_{elsewhere} {
   for (std::size_t p = 0; p < systems.size(); ++p) {
     rings_.push_back(axis_rings(systems[p]));
     const bool on_rings = rings_.back() && systems[p].placement.speed.empty();
@@ -122,7 +136,8 @@ void PartCosts::simulate(const std::vector<Job>& jobs, const std::function<void(
   ThreadPool pool{threads_};
   pool.for_each(todo.size(), [&](std::size_t i, std::size_t) {
     if (stop_.requested()) return;
-    PartCost cost = run(todo[i]->system, todo[i]->part);
+    const PartCost* const known = found_in(elsewhere_ == nullptr ? nullptr : &elsewhere_->parts, keys[i]);
+    PartCost cost = known != nullptr ? *known : run(todo[i]->system, todo[i]->part);
     if (stop_.requested()) return;  // what was interrupted is not known
     found[i] = std::move(cost);
     const std::scoped_lock lock{reporting};
@@ -164,6 +179,10 @@ void PartCosts::sharpen(const std::vector<Job>& jobs) {
     for (const LoneCollective& lone : part.collectives)
       if (collectives_alone_.emplace(lone.key, Seconds{}).second) unknown.push_back({part.job->system, &lone});
   pool.for_each(unknown.size(), [&](std::size_t i, std::size_t) {
+    if (const Seconds* known = found_in(elsewhere_ == nullptr ? nullptr : &elsewhere_->collectives, unknown[i].collective->key)) {
+      unknown[i].time = *known;
+      return;
+    }
     const auto run = run_schedule(systems_[unknown[i].system], unknown[i].collective->schedule, collectives_, engine_, stop_);
     if (run && !(*run)->timeline.interrupted) unknown[i].time = least_in_part((*run)->timeline.makespan);
   });

@@ -23,11 +23,18 @@ struct PartCost {
   std::string problem{};  // why it cannot run; empty: it can
 };
 
+/// What has been simulated, by key: equal keys, equal results, on whichever host. A search takes from it what it would simulate.
+struct SimulatedParts {
+  std::unordered_map<std::string, PartCost> parts;
+  std::unordered_map<std::string, Seconds> collectives;  // alone: a lower bound of their time in a part
+};
+
 /// Simulates parts in parallel, one per thread. Systems whose axes lie over equal rings share results. The systems must outlive this object.
 class PartCosts {
  public:
+  /// `elsewhere`: what other hosts have simulated; it must outlive this object. Only time shows whether a result comes from there.
   PartCosts(const std::vector<System>& systems, const PartOptions& options, std::string collectives, const EngineEntry& engine, int threads,
-            Cancellation stop);
+            Cancellation stop, const SimulatedParts* elsewhere = nullptr);
 
   /// A key that is equal for simulations with equal results. Keep it where a part is looked up often.
   [[nodiscard]] std::string key(std::size_t system, const WorkloadPart& part) const;
@@ -50,6 +57,8 @@ class PartCosts {
   [[nodiscard]] bool sharpened(const std::string& key) const { return bounds_.contains(key); }
 
   [[nodiscard]] std::int64_t simulations() const { return simulations_; }
+  /// All that is known by now.
+  [[nodiscard]] SimulatedParts simulated() const { return {costs_, collectives_alone_}; }
   [[nodiscard]] const std::optional<AxisRings>& rings(std::size_t system) const { return rings_[system]; }
 
  private:
@@ -66,6 +75,7 @@ class PartCosts {
   std::unordered_map<std::string, PartCost> costs_;
   std::unordered_map<std::string, Seconds> bounds_;             // by key of a part
   std::unordered_map<std::string, Seconds> collectives_alone_;  // by signature and LoneCollective::key
+  const SimulatedParts* elsewhere_;
   std::int64_t simulations_ = 0;
 };
 

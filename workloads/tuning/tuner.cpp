@@ -19,7 +19,7 @@ constexpr std::size_t batch = 8;
 class Search {
  public:
   explicit Search(const TuningRequest& request)
-      : request_{request}, costs_{request.systems, request.options, std::string{by_dimension_name}, *request.engine, request.threads, request.stop} {}
+      : request_{request}, costs_{request.systems, request.options, std::string{by_dimension_name}, *request.engine, request.threads, request.stop, request.elsewhere.get()} {}
 
   /// Told to stop, of some systems only: then there is nothing else to be asked for.
   Status prepare() {
@@ -116,6 +116,7 @@ class Search {
 
   void finish(Tuning& tuning) const {
     tuning.simulated = costs_.simulations();
+    tuning.parts = costs_.simulated();
     for (const SystemSearch& search : searches_) {
       tuning.candidates += search.candidates();
       tuning.pruned += search.never_simulated();
@@ -129,13 +130,14 @@ class Search {
 
  private:
   [[nodiscard]] bool stopped() const { return request_.stop.requested(); }
+  [[nodiscard]] bool is_ours(std::size_t p) const { return p % request_.shares == request_.share; }
   [[nodiscard]] std::string name_of_pod(std::size_t p) const {
     return fmt::format("{} {}", to_text(request_.systems[p].slice), to_text(request_.systems[p].mesh));
   }
 
   void refresh() {
     for (std::size_t p = 0; p < searches_.size(); ++p)
-      if (stale_[p]) best_[p] = searches_[p].best(false), stale_[p] = false;
+      if (stale_[p] && is_ours(p)) best_[p] = searches_[p].best(false), stale_[p] = false;
   }
 
   [[nodiscard]] std::vector<std::size_t> by_bound() const {
@@ -175,8 +177,10 @@ class Search {
 
   void simulate_everything() {
     std::vector<PartCosts::Job> jobs;
-    for (const SystemSearch& search : searches_)
+    for (const SystemSearch& search : searches_) {
+      if (!is_ours(search.system())) continue;
       for (WorkloadPart& part : search.all_parts()) jobs.push_back({search.system(), std::move(part)});
+    }
     std::set<std::string> different;
     for (const PartCosts::Job& job : jobs) different.insert(costs_.key(job.system, job.part));
     all_parts_ = static_cast<std::int64_t>(different.size());
@@ -247,7 +251,7 @@ Expected<Tuning> tune(const TuningRequest& request) {
   tuning.plans = search.plans(request.hbm);
   search.admit_baselines(tuning);
   search.finish(tuning);
-  if (tuning.plans.empty() && !tuning.interrupted) return nothing_applies(tuning);
+  if (tuning.plans.empty() && !tuning.interrupted && request.shares == 1) return nothing_applies(tuning);
   return tuning;
 }
 

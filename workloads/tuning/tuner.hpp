@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -42,6 +43,10 @@ struct TuningRequest {
   std::optional<Bytes> hbm{};  // plans that need more are excluded; nullopt: unlimited
   const EngineEntry* engine = nullptr;
   int threads = 0;
+  // Of searches that several hosts share, each by its own request, otherwise equal: this one looks at the systems p with p mod shares = share. A search of
+  // all systems (shares 1) that is given what these have simulated finds what it finds alone, counters included.
+  std::size_t share = 0, shares = 1;
+  std::shared_ptr<const SimulatedParts> elsewhere{};
   Cancellation stop;
   std::function<void(const TuningProgress&)> progress{};
 };
@@ -86,6 +91,7 @@ struct Tuning {
   std::int64_t simulated = 0;            // parts
   std::int64_t pruned = 0;               // options that were never simulated
   std::vector<ExcludedOption> excluded;  // systems and options excluded by memory, or because they do not apply
+  SimulatedParts parts;                  // what was simulated for it
   bool interrupted = false;              // cancelled: the plans are the best known so far
 };
 
@@ -94,7 +100,7 @@ struct Tuning {
 /// are simulated; so the final plan is the best of all (a test compares `exhaustive`). Equal schedules on systems with equal rings are simulated
 /// once. The result does not depend on the number of threads.
 /// Order of plans: time, memory, system; options of equal time: working memory, algorithm, dataflow, S.
-/// Errors: no system; unknown algorithms; no option applies anywhere (the message says why).
+/// Errors: no system; unknown algorithms; no option applies anywhere (the message says why), which is none of a share.
 Expected<Tuning> tune(const TuningRequest& request);
 
 /// Costs and memory of a given plan. Errors: those of parts_of(); a part that cannot run.

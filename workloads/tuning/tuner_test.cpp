@@ -163,6 +163,40 @@ TEST(Tuner, ThreadsChangeNothing) {
   }
 }
 
+TEST(Tuner, SharesOfASearchMakeTheSameSearch) {
+  for (std::uint64_t seed = 0, compared = 0; compared < 12; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Rng rng{seed, 7};
+    TuningRequest request = testing::random_request(rng);
+    request.exhaustive = seed % 3 == 0;
+    const auto alone = tune(request);
+    if (!alone) continue;
+    ++compared;
+    auto together = std::make_shared<SimulatedParts>();
+    for (std::size_t share = 0; share < 3; ++share) {
+      TuningRequest part = request;
+      part.share = share, part.shares = 3;
+      const Tuning found = tuned(part);
+      together->parts.insert(found.parts.parts.begin(), found.parts.parts.end());
+      together->collectives.insert(found.parts.collectives.begin(), found.parts.collectives.end());
+    }
+    TuningRequest given = request;
+    given.elsewhere = together;
+    const Tuning same = tuned(given);
+    EXPECT_EQ(text_of(same.plans), text_of(alone->plans));
+    EXPECT_EQ(same.simulated, alone->simulated);
+    EXPECT_EQ(same.pruned, alone->pruned);
+    EXPECT_EQ(same.excluded.size(), alone->excluded.size());
+    // Wrong costs show that they are used.
+    auto doubled = std::make_shared<SimulatedParts>(*together);
+    for (auto& [key, cost] : doubled->parts) cost.time = cost.time + cost.time;
+    given.elsewhere = doubled;
+    if (request.exhaustive) {
+      EXPECT_EQ(tuned(given).plans.front().time, alone->plans.front().time + alone->plans.front().time);
+    }
+  }
+}
+
 TEST(Tuner, APlanIsItsParts) {
   const TuningRequest request = plain_request();
   const Tuning tuning = tuned(request);

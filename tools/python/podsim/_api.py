@@ -8,6 +8,7 @@ import threading
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
 from . import _core
+from ._cluster import simulated_by
 from ._errors import InputError, InternalError, Interrupted, from_diagnostics, in_python
 from ._objects import Machine, Plan, Schedule
 from ._results import Calibration, Check, Comparison, InterruptedRun, Result, Run, TrainingTuning, Tuning
@@ -84,14 +85,14 @@ def _words(command: Tuple[str, ...], keywords: Mapping[str, Any], known: _Known)
     return words
 
 
-def _call(command: Tuple[str, ...], keywords: Mapping[str, Any], progress: Progress = None, format: str = "") -> Tuple[int, str, str, Any]:
+def _call(command: Tuple[str, ...], keywords: Mapping[str, Any], progress: Progress = None, format: str = "", **how: Any) -> Tuple[int, str, str, Any]:
     """status, text, messages, value. Raises what went wrong; what an interrupted command knows is left to the caller."""
     known = _Known()
     words = _words(command, {name: value for name, value in keywords.items() if value is not None}, known)
     if format:
         words.append(f"--format={format}")
     on_main = threading.current_thread() is threading.main_thread()
-    status, text, messages, errors, value = _core.call(words, known.machines, known.schedules, known.plans, progress, on_main)
+    status, text, messages, errors, value = _core.call(words, known.machines, known.schedules, known.plans, progress, on_main, **how)
     if errors:
         raise from_diagnostics(errors)
     if status == _INTERNAL:
@@ -161,11 +162,17 @@ def compare(subject: _What = None, /, *, progress: Progress = None, **keywords: 
 
 
 def tune(subject: _What = None, /, *, progress: Progress = None, client: Any = None, **keywords: Any) -> Union[Tuning, TrainingTuning]:
-    """Search the best mesh, dataflow, algorithm and slice count for a workload, or the best plan of a training step."""
+    """Search the best mesh, dataflow, algorithm and slice count for a workload, or the best plan of a training step.
+
+    ``client``, a dask.distributed.Client: its workers share the search, each a part of the slices and meshes; what is found is the same. Not of training steps.
+    """
     keywords = _with_subject(subject, keywords)
     if keywords.get("training") is not None or keywords.get("maxtext") is not None:
+        if client is not None:
+            raise InputError("belongs to workload and gemm: searches of training steps run in one process", argument="client")
         return _result(("tune",), keywords, progress, TrainingTuning)
-    status, _, _, answer = _call(("tune",), keywords, progress)
+    how = {} if client is None else {"elsewhere": simulated_by(client, keywords)}
+    status, _, _, answer = _call(("tune",), keywords, progress, **how)
     tuning = Tuning(answer)
     tuning._machine = keywords.get("machine") if isinstance(keywords.get("machine"), Machine) else None
     if status == _INTERRUPTED:
