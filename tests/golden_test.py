@@ -30,6 +30,8 @@ SHOWN = 10  # commands that differ
 NUMBER = r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?"
 TIME = rf"{NUMBER} (?:ps|ns|us|ms|s)"
 MASKS = [
+    # What was built, by what.
+    (r"(podsim \d+\.\d+\.\d+ )\(commit .*\)", r"\1(<build>)"),
     # How long podsim itself took.
     (rf"(simulated in  +){TIME} \(schedule built in {TIME}\)", r"\1<time> (schedule built in <time>)"),
     (rf"(parts simulated in ){TIME}", r"\1<time>"),

@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "sim/base/diagnostic.hpp"
+#include "tools/build_info.hpp"
 #include "tools/command/options.hpp"
 
 namespace podsim {
@@ -70,7 +71,7 @@ int run_command(const std::vector<std::string>& arguments, Console& console) {
     const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
     if (asks_for_help(name)) return help(rest, console);
     if (name == "--version" || name == "-V" || name == "version") {
-      fmt::print(console.out, "podsim {}\n", PODSIM_VERSION);
+      fmt::print(console.out, "podsim {}\n", version_and_build());
       return exit_done;
     }
     std::vector<std::string> names{"help", "version"};

@@ -293,7 +293,7 @@ TEST(Command, HelpListsEveryVerbAndEveryVerbHelps) {
   }
   EXPECT_THAT(podsim("help show machine").out, StartsWith("usage: podsim show machine"));
   EXPECT_THAT(podsim("help run").out, AllOf(HasSubstr("--set"), HasSubstr("examples:"), HasSubstr("--engine")));
-  for (const char* line : {"--version", "-V", "version"}) EXPECT_EQ(podsim(line).out, std::string{"podsim "} + PODSIM_VERSION + "\n");
+  for (const char* line : {"--version", "-V", "version"}) EXPECT_THAT(podsim(line).out, AllOf(StartsWith(std::string{"podsim "} + PODSIM_VERSION + " (commit "), HasSubstr(__VERSION__)));
 }
 
 TEST(Command, ExamplesOfTheHelpRun) {

@@ -1,5 +1,6 @@
 #include <pybind11/pybind11.h>
 
+#include "tools/build_info.hpp"
 #include "tools/python/core.hpp"
 
 namespace podsim::python {
@@ -20,6 +21,7 @@ void raise(const Diagnostic& diagnostic) {
 PYBIND11_MODULE(_core, module) {
   module.doc() = "podsim's simulator; call it through the package podsim";
   module.attr("version") = PODSIM_VERSION;
+  module.attr("version_and_build") = podsim::version_and_build();
   podsim::python::bind_objects(module);
   podsim::python::bind_timeline(module);
   podsim::python::bind_command(module);

@@ -18,12 +18,19 @@ build_packages=(
   libpugixml-dev                                     # algorithms of MSCCL
   zlib1g-dev                                         # compressed traces
   libcairo2-dev fonts-dejavu-core                    # PNG pictures of shardings
+  python3-dev pybind11-dev python3-numpy             # the Python module
   libgtest-dev libgmock-dev                          # tests
   libbenchmark-dev                                   # podsim_bench
 )
-# What the tests need besides: schedules run for real over MPI.
+# What a Debian package is made with.
 # shellcheck disable=SC2034  # used by the scripts that source this
-test_packages=(libopenmpi-dev openmpi-bin)
+package_packages=(dpkg-dev)
+# What the tests need besides.
+# shellcheck disable=SC2034
+test_packages=(
+  libopenmpi-dev openmpi-bin  # schedules run for real over MPI
+  "${package_packages[@]}"    # the package is tested
+)
 # Fuzzing is libFuzzer's, which comes with clang.
 # shellcheck disable=SC2034
 fuzz_packages=(clang libclang-rt-14-dev)

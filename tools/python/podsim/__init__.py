@@ -28,6 +28,7 @@ from ._objects import Machine, Plan, Schedule
 from ._results import UNITS, Calibration, Check, Comparison, InterruptedRun, Result, Run, Timeline, TrainingTuning, TunedPlan, Tuning
 
 __version__ = _core.version
+version_and_build = _core.version_and_build  # as `podsim --version` tells it
 _describe_verbs(globals())
 
 __all__ = ["UNITS", "Calibration", "Check", "Comparison", "DataError", "HostError", "InputError", "InternalError", "Interrupted", "InterruptedRun", "Machine", "Plan",

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""The Debian package, unpacked into a folder: what it holds works from any directory for a user who is not root, and says what it depends on.
+
+usage: package_test.py CPACK_CONFIG SCRATCH
+"""
+
+import os
+import pathlib
+import pwd
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77  # CTest's SKIP_RETURN_CODE
+EXPECTED_DEPENDENCIES = ["libc6", "libsimgrid", "libprotobuf", "python3-numpy", "python3 (>= 3."]
+EXPECTED_FILES = ["usr/bin/podsim", "usr/share/podsim/machines/tpu_v4.textproto", "usr/share/podsim/datasets/h100_16_nccl", "usr/lib/cmake/podsim/podsimConfig.cmake",
+                  "usr/include/podsim/workloads/scenario/scenario.hpp"]
+
+
+def as_nobody():
+    """For subprocess: another user, if this one is root."""
+    if os.geteuid() != 0:
+        return {}
+    nobody = pwd.getpwnam("nobody")
+    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+
+
+def output_of(*command, **how):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **how)
+    if done.returncode != 0:
+        sys.exit(f"package_test.py: {' '.join(map(str, command))} ended with {done.returncode}:\n{done.stdout}")
+    return done.stdout
+
+
+def main():
+    config, scratch = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    for program in ("cpack", "dpkg-deb", "dpkg-shlibdeps"):
+        if shutil.which(program) is None:
+            print(f"package_test.py: skipped: there is no {program} (Debian package dpkg-dev)")
+            return SKIPPED
+    shutil.rmtree(scratch, ignore_errors=True)
+    with tempfile.TemporaryDirectory() as folder:  # where other users may go: the build folder may be root's alone
+        os.chmod(folder, 0o755)
+        return test(config, scratch, pathlib.Path(folder))
+
+
+def test(config, scratch, root):
+    output_of("cpack", "--config", config, "-B", scratch / "package")
+    (package,) = (scratch / "package").glob("podsim_*.deb")
+    depends = output_of("dpkg-deb", "--field", package, "Depends")
+    output_of("dpkg-deb", "--extract", package, root)
+    wrong = [f"does not depend on {name}" for name in EXPECTED_DEPENDENCIES if name not in depends]
+    wrong += [f"has no {name}" for name in EXPECTED_FILES if not (root / name).exists()]
+    modules = list(root.glob("usr/lib/python3*/dist-packages/podsim/_core*.so"))
+    wrong += [] if len(modules) == 1 else [f"has {len(modules)} Python modules, expected 1"]
+    if wrong:
+        sys.exit("package_test.py: the package\n" + "\n".join(wrong))
+    home = {"cwd": "/", "env": {"PATH": f"{root}/usr/bin:/usr/bin:/bin", "PYTHONPATH": str(modules[0].parent.parent), "HOME": "/nonexistent"}, **as_nobody()}
+    gemm = ["--machine", "tpu_v4", "--slice", "4x4", "--gemm", "m=4096,n=4096,k=4096", "--algorithm", "collective"]
+    table = output_of("podsim", "run", *gemm, **home)
+    output_of("podsim", "tune", "--machine", str(root / EXPECTED_FILES[1]), "--chips", "16", "--workload", "llama3-8b-mlp", "--top", "1", **home)
+    told = output_of("/usr/bin/python3", "-B", "-c", "import podsim; r = podsim.run('tpu_v4', slice='4x4', gemm=(4096, 4096, 4096), algorithm='collective'); print(r.table())", **home)
+    masked = [re.sub(r"simulated in .*", "", text) for text in (table, told.rstrip("\n") + "\n")]
+    if masked[0].strip() != masked[1].strip():
+        sys.exit(f"package_test.py: the command says\n{table}\nand Python\n{told}")
+    print(f"{package.name}: {package.stat().st_size} bytes. Depends: {depends}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
