@@ -6,6 +6,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <sstream>
 #include <thread>
 
@@ -13,6 +14,7 @@
 #include "tools/command/options.hpp"
 #include "tools/console/caller.hpp"
 #include "tools/python/core.hpp"
+#include "tools/python/interrupts.hpp"
 #include "tools/report/comparison_report.hpp"
 #include "topologies/system.hpp"
 #include "workloads/scenario/known_objects.hpp"
@@ -32,8 +34,9 @@ class Raised {
     const std::scoped_lock lock{mutex_};
     if (!error_) error_ = std::make_unique<py::error_already_set>(error);
   }
-  void rethrow() {
-    if (!error_) return;
+  /// `interrupted`: the command has ended as Ctrl-C ends it, and the caller raises what is known. Ctrl-C may have come while a callback ran.
+  void rethrow(bool interrupted) {
+    if (!error_ || (interrupted && error_->matches(PyExc_KeyboardInterrupt))) return;
     error_->restore();
     error_.reset();
     throw py::error_already_set{};
@@ -59,13 +62,9 @@ struct Call {
   }
 };
 
-/// Performs the call without the interpreter's lock. `watch`: on a thread of its own, while this one, Python's main thread, looks for signals, so that Ctrl-C
-/// stops the command.
-void perform(Call& call, bool watch) {
-  if (!watch) {
-    const py::gil_scoped_release unlocked;
-    return call.perform();
-  }
+/// Performs the call on a thread of its own, while this one, Python's main thread, runs the handlers of signals in between. One that raises stops the
+/// command.
+void perform_watched(Call& call) {
   std::mutex mutex;
   std::condition_variable ended;
   bool done = false;
@@ -88,15 +87,32 @@ void perform(Call& call, bool watch) {
     }
   }
   worker.join();
-  if (!signalled || call.status == exit_interrupted) return;  // told by the status; the caller raises
+  if (!signalled) return;
+  if (call.status == exit_interrupted && signalled->matches(PyExc_KeyboardInterrupt)) return;  // told by the status; the caller raises
   signalled->restore();
   throw py::error_already_set{};
+}
+
+/// Performs the call without the interpreter's lock. `on_main`: on Python's main thread, which looks for signals. A thread costs 150 us, as much as a
+/// small simulation, and is there only for programs with handlers of their own.
+void perform(Call& call, bool on_main) {
+  if (on_main && !only_interrupt_is_handled()) return perform_watched(call);
+  {
+    std::optional<StopOnInterrupt> stopping;
+    if (on_main) stopping.emplace(call.stop);
+    const py::gil_scoped_release unlocked;
+    call.perform();
+  }
+  if (!on_main || PyErr_CheckSignals() == 0) return;
+  if (call.status != exit_interrupted) throw py::error_already_set{};
+  PyErr_Clear();  // told by the status; the caller raises
 }
 
 py::list errors_of(const std::vector<Diagnostic>& errors) {
   py::list all;
   for (const Diagnostic& error : errors)
-    all.append(py::make_tuple(error.where.file, error.where.line, error.where.column, error.where.is_field, error.message, static_cast<int>(error.cause)));
+    all.append(
+        py::make_tuple(error.where.file, error.where.line, error.where.column, error.where.is_field, error.message, static_cast<int>(error.cause)));
   return all;
 }
 
@@ -119,7 +135,7 @@ py::object value_of(const Caller& caller) {
 
 py::tuple call_command(std::vector<std::string> words, const std::map<std::string, std::shared_ptr<Machine>>& machines,
                        const std::map<std::string, std::shared_ptr<Schedule>>& schedules,
-                       const std::map<std::string, std::shared_ptr<SavedPlan>>& plans, const py::object& progress, bool watch) {
+                       const std::map<std::string, std::shared_ptr<SavedPlan>>& plans, const py::object& progress, bool on_main) {
   Call call;
   call.words = std::move(words);
   if (!machines.empty() || !schedules.empty() || !plans.empty())
@@ -135,8 +151,8 @@ py::tuple call_command(std::vector<std::string> words, const std::map<std::strin
         call.stop = true;
       }
     };
-  perform(call, watch);
-  raised.rethrow();
+  perform(call, on_main);
+  raised.rethrow(call.status == exit_interrupted);
   return py::make_tuple(call.status, call.out.str(), call.err.str(), errors_of(call.caller.errors), value_of(call.caller));
 }
 
@@ -167,14 +183,17 @@ py::dict mesh_of(const Mesh& mesh) {
 }  // namespace
 
 void bind_command(py::module_& module) {
-  module.def("call", &call_command, py::arg("words"), py::arg("machines"), py::arg("schedules"), py::arg("plans"), py::arg("progress"), py::arg("watch"),
-             "status, text, messages, errors, value of one command; the value: RunAnswer, TuningAnswer, ComparisonAnswer, Schedule, Machine, or None");
+  module.def(
+      "call", &call_command, py::arg("words"), py::arg("machines"), py::arg("schedules"), py::arg("plans"), py::arg("progress"), py::arg("on_main"),
+      "status, text, messages, errors, value of one command; the value: RunAnswer, TuningAnswer, ComparisonAnswer, Schedule, Machine, or None");
   module.def("options", &options_of, "name, kind, value, default, choices, help of each option of a command");
   module.def("usage", [](const std::string& verb) { return std::string{usage_of(verb)}; });
 
   py::class_<RunAnswer, std::shared_ptr<RunAnswer>>(module, "RunAnswer")
-      .def("json", [](const RunAnswer& answer) { return result_json(answer.run, answer.details); }, py::call_guard<py::gil_scoped_release>())
-      .def("table", [](const RunAnswer& answer) { return result_table(answer.run, answer.details); }, py::call_guard<py::gil_scoped_release>())
+      .def(
+          "json", [](const RunAnswer& answer) { return result_json(answer.run, answer.details); }, py::call_guard<py::gil_scoped_release>())
+      .def(
+          "table", [](const RunAnswer& answer) { return result_table(answer.run, answer.details); }, py::call_guard<py::gil_scoped_release>())
       .def("csv", [](const RunAnswer& answer) { return result_csv({answer.run.row}); })
       .def_property_readonly("makespan_s", [](const RunAnswer& answer) { return answer.run.row.result.makespan_s; })
       .def_property_readonly("interrupted", [](const RunAnswer& answer) { return answer.run.timeline.interrupted; })
@@ -191,8 +210,10 @@ void bind_command(py::module_& module) {
       .def("csv", [](const ComparisonReport& comparison) { return result_csv(comparison.rows); });
 
   py::class_<TuningAnswer, std::shared_ptr<TuningAnswer>>(module, "TuningAnswer")
-      .def("json", [](const TuningAnswer& answer) { return tuning_json(answer.found); }, py::call_guard<py::gil_scoped_release>())
-      .def("table", [](const TuningAnswer& answer) { return tuning_table(answer.found); }, py::call_guard<py::gil_scoped_release>())
+      .def(
+          "json", [](const TuningAnswer& answer) { return tuning_json(answer.found); }, py::call_guard<py::gil_scoped_release>())
+      .def(
+          "table", [](const TuningAnswer& answer) { return tuning_table(answer.found); }, py::call_guard<py::gil_scoped_release>())
       .def_property_readonly("interrupted", [](const TuningAnswer& answer) { return answer.found.tuning.interrupted; })
       .def("__len__", [](const TuningAnswer& answer) { return answer.plans.size(); })
       .def("plan", [](const TuningAnswer& answer, std::size_t plan) { return answer.plans.at(plan); })
