@@ -103,7 +103,8 @@ Expected<int> check_and_print(const Options& options, Console& console) {
 }  // namespace
 
 int check_verb(const std::vector<std::string>& arguments, Console& console) {
-  return perform(arguments, check_options_described(), "check", console, &check_and_print, words_of_training(arguments));
+  static const OptionGroup described = check_options_described();  // programs call it often
+  return perform(arguments, described, "check", console, &check_and_print, words_of_training(arguments));
 }
 
 }  // namespace podsim

@@ -132,7 +132,8 @@ Expected<int> compare_and_print(const Options& options, Console& console) {
 
 int compare_verb(const std::vector<std::string>& arguments, Console& console) {
   const bool names_files = std::any_of(arguments.begin(), arguments.end(), [](const std::string& word) { return word == "--msccl" || word.starts_with("--msccl="); });
-  return perform(arguments, compare_options(), "compare", console, &compare_and_print, names_files ? "msccl" : nullptr);
+  static const OptionGroup described = compare_options();  // programs call it often
+  return perform(arguments, described, "compare", console, &compare_and_print, names_files ? "msccl" : nullptr);
 }
 
 }  // namespace podsim

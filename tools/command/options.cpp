@@ -56,25 +56,25 @@ constexpr std::array<std::string_view, 3> format_names{"table", "json", "csv"}; 
 
 }  // namespace
 
-/// One command line, by Boost.Program_options.
+/// One command line, by Boost.Program_options. Boost is left out where every word is `--name=value` or `--name` of a known option, as programs write
+/// them (tools/python): to describe 80 options to it costs more than a small simulation.
 class OptionParser {
  public:
-  OptionParser(const OptionGroup& group, const char* positional) : group_{group} {
-    for (const OptionSpec& spec : group) {
-      if (spec.value.kind == OptionValue::Kind::flag)
-        described_.add_options()(spec.name.c_str(), spec.help.c_str());
-      else
-        described_.add_options()(spec.name.c_str(), po::value<std::vector<std::string>>()->composing(), spec.help.c_str());
-      if (positional != nullptr && spec.long_name() == positional) words_.add(positional, spec.value.kind == OptionValue::Kind::many ? -1 : 1);
-    }
-  }
+  explicit OptionParser(const OptionGroup& group) : group_{group} {}
 
   Expected<Options> run(const std::vector<std::string>& arguments, const char* positional) {
     const auto wrong = [](const std::string& message) { return Diagnostic{{}, message}; };
     try {
       Options options;
+      if (const auto plain = plain_words(arguments)) {
+        for (const auto& [spec, value] : *plain)
+          if (auto ok = take(*spec, value, options); !ok) return ok.error();
+        fill_in(options);
+        return options;
+      }
+      describe(positional);
       for (const po::option& option : parsed(arguments).options)
-        if (auto ok = take(option, options); !ok) return ok.error();
+        if (auto ok = take(spec_of(option.string_key), option.value, options); !ok) return ok.error();
       fill_in(options);
       return options;
     } catch (const po::unknown_option& error) {
@@ -90,10 +90,47 @@ class OptionParser {
   }
 
  private:
+  using PlainWords = std::vector<std::pair<const OptionSpec*, std::vector<std::string>>>;
+
+  /// Tells Boost what there is.
+  void describe(const char* positional) {
+    for (const OptionSpec& spec : group_) {
+      if (spec.value.kind == OptionValue::Kind::flag)
+        described_.add_options()(spec.name.c_str(), spec.help.c_str());
+      else
+        described_.add_options()(spec.name.c_str(), po::value<std::vector<std::string>>()->composing(), spec.help.c_str());
+      if (positional != nullptr && spec.long_name() == positional) words_.add(positional, spec.value.kind == OptionValue::Kind::many ? -1 : 1);
+    }
+  }
+
+  /// nullptr: there is none.
+  const OptionSpec* find_spec(std::string_view name) const {
+    const auto found = std::find_if(group_.begin(), group_.end(), [&](const OptionSpec& spec) {
+      const std::string_view full = spec.name;
+      return full.substr(0, full.find(',')) == name;
+    });
+    return found == group_.end() ? nullptr : &*found;
+  }
+
   const OptionSpec& spec_of(const std::string& name) const {
-    const auto found = std::find_if(group_.begin(), group_.end(), [&](const OptionSpec& spec) { return spec.long_name() == name; });
-    assert(found != group_.end());
+    const OptionSpec* const found = find_spec(name);
+    assert(found != nullptr);
     return *found;
+  }
+
+  /// The options with their values, if every word is one of a known name with its value behind `=`, or a flag. Nothing: Boost has to look, and tells
+  /// errors.
+  std::optional<PlainWords> plain_words(const std::vector<std::string>& arguments) const {
+    PlainWords all;
+    for (const std::string& word : arguments) {
+      if (!word.starts_with("--")) return std::nullopt;
+      const std::size_t equals = word.find('=');
+      const OptionSpec* const spec = find_spec(std::string_view{word}.substr(2, equals == std::string::npos ? equals : equals - 2));
+      if (spec == nullptr || (spec->value.kind == OptionValue::Kind::flag) != (equals == std::string::npos) || equals + 1 == word.size())
+        return std::nullopt;
+      all.emplace_back(spec, equals == std::string::npos ? std::vector<std::string>{} : std::vector{word.substr(equals + 1)});
+    }
+    return all;
   }
 
   /// How many words an option is, with its value.
@@ -119,21 +156,21 @@ class OptionParser {
     for (std::size_t begin = 0, end = 0; begin < arguments.size(); begin = end) {
       while (end < arguments.size() && end - begin < few && arguments[end] != "--") end += is_option(arguments[end]) ? words_of(arguments[end]) : 1;
       if (end >= arguments.size() || arguments[end] == "--") end = arguments.size();  // behind `--` everything is a word
-      const std::vector<std::string> some(arguments.begin() + static_cast<std::ptrdiff_t>(begin), arguments.begin() + static_cast<std::ptrdiff_t>(end));
+      const std::vector<std::string> some(arguments.begin() + static_cast<std::ptrdiff_t>(begin),
+                                          arguments.begin() + static_cast<std::ptrdiff_t>(end));
       auto options = po::command_line_parser(some).options(described_).style(style).positional(words_).run().options;
       all.options.insert(all.options.end(), std::make_move_iterator(options.begin()), std::make_move_iterator(options.end()));
     }
     return all;
   }
 
-  Status take(const po::option& option, Options& options) {
-    const OptionSpec& spec = spec_of(option.string_key);
+  static Status take(const OptionSpec& spec, const std::vector<std::string>& value, Options& options) {
     const std::string name = spec.long_name();
     if (spec.value.kind != OptionValue::Kind::many && !options.given_.insert(name).second)
       return Diagnostic{{}, fmt::format("option '--{}' cannot be specified more than once", name)};
     options.given_.insert(name);
     std::vector<std::string>& texts = options.values_[name];
-    for (const std::string& text : option.value) {
+    for (const std::string& text : value) {
       if (const auto& choices = spec.value.choices; !choices.empty() && std::find(choices.begin(), choices.end(), text) == choices.end())
         return Diagnostic{{}, fmt::format("--{}: expected {}, found {}", name, alternatives_text(choices), quoted(text))};
       texts.push_back(text);
@@ -220,10 +257,11 @@ int report(const Diagnostic& diagnostic, Console& console) {
 }
 
 Expected<Options> parse_options(const std::vector<std::string>& arguments, const OptionGroup& described, const char* positional) {
-  return OptionParser{described, positional}.run(arguments, positional);
+  return OptionParser{described}.run(arguments, positional);
 }
 
-Parsed parse(const std::vector<std::string>& arguments, const OptionGroup& described, std::string_view usage, Console& console, const char* positional) {
+Parsed parse(const std::vector<std::string>& arguments, const OptionGroup& described, std::string_view usage, Console& console,
+             const char* positional) {
   if (console.caller != nullptr && console.caller->options != nullptr) {
     *console.caller->options = described;
     return {exit_done, std::nullopt};

@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include "tools/command/options.hpp"
-
 namespace podsim {
 namespace {
 
-OptionGroup described() { return {{"word", words("W"), "positional too"}, {"set", words("S"), ""}, {"letter,l", words("L"), ""}, {"quiet", flag(), ""}}; }
+OptionGroup described() {
+  return {{"word", words("W"), "positional too"}, {"set", words("S"), ""}, {"letter,l", words("L"), ""}, {"quiet", flag(), ""}};
+}
 
 TEST(Options, AreTheSameHoweverManyStandBeforeThem) {
   for (std::size_t before = 240; before < 270; ++before) {
@@ -27,6 +27,31 @@ TEST(Options, AreTheSameHoweverManyStandBeforeThem) {
     arguments = {arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(before)};
     arguments.emplace_back("--set");
     EXPECT_FALSE(parse_options(arguments, described(), "word")) << "its value is missing";
+  }
+}
+
+TEST(Options, ThatBoostNeedNotReadAreTheSame) {
+  for (const std::vector<std::string>& plain : std::vector<std::vector<std::string>>{{"--set=a=b", "--quiet", "--set=--c d", "--letter=\"=\""},
+                                                                                     {"--quiet", "--quiet"},
+                                                                                     {"--set="},
+                                                                                     {"--set"},
+                                                                                     {"--quiet=1"},
+                                                                                     {"--se=a"},
+                                                                                     {"--=a"},
+                                                                                     {"--sets=a"}}) {
+    SCOPED_TRACE(::testing::PrintToString(plain));
+    std::vector<std::string> with_word = plain;
+    with_word.emplace_back("-ld");  // a letter is for Boost
+    const auto one = parse_options(plain, described());
+    const auto other = parse_options(with_word, described());
+    ASSERT_EQ(one.has_value(), other.has_value());
+    if (!one) {
+      EXPECT_EQ(to_text(one.error()), to_text(other.error()));
+      continue;
+    }
+    EXPECT_EQ(one->texts("set"), other->texts("set"));
+    EXPECT_EQ(one->texts("letter").front(), other->texts("letter").front());
+    EXPECT_EQ(one->flag("quiet"), other->flag("quiet"));
   }
 }
 

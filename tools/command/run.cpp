@@ -155,7 +155,8 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
 }  // namespace
 
 int run_verb(const std::vector<std::string>& arguments, Console& console) {
-  return perform(arguments, run_options(), "run", console, &simulate_and_print, words_of_training(arguments));
+  static const OptionGroup described = run_options();  // programs call it often
+  return perform(arguments, described, "run", console, &simulate_and_print, words_of_training(arguments));
 }
 
 }  // namespace podsim

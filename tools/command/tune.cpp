@@ -116,7 +116,8 @@ Expected<int> tune_and_print(const Options& options, Console& console) {
 }  // namespace
 
 int tune_verb(const std::vector<std::string>& arguments, Console& console) {
-  return perform(arguments, tune_options(), "tune", console, &tune_and_print, words_of_training(arguments));
+  static const OptionGroup described = tune_options();  // programs call it often
+  return perform(arguments, described, "tune", console, &tune_and_print, words_of_training(arguments));
 }
 
 }  // namespace podsim

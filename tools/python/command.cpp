@@ -3,16 +3,13 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <sstream>
-#include <thread>
 
 #include "tools/command/command.hpp"
 #include "tools/command/options.hpp"
 #include "tools/console/caller.hpp"
 #include "tools/python/core.hpp"
+#include "tools/python/stoppable_work.hpp"
 #include "tools/report/comparison_report.hpp"
 #include "topologies/system.hpp"
 #include "workloads/scenario/known_objects.hpp"
@@ -23,80 +20,26 @@ namespace podsim::python {
 
 namespace {
 
-using namespace std::chrono_literals;
-
-/// An exception of a callback, from whatever thread, until the command has ended.
-class Raised {
- public:
-  void keep(py::error_already_set& error) {
-    const std::scoped_lock lock{mutex_};
-    if (!error_) error_ = std::make_unique<py::error_already_set>(error);
-  }
-  void rethrow() {
-    if (!error_) return;
-    error_->restore();
-    error_.reset();
-    throw py::error_already_set{};
-  }
-
- private:
-  std::mutex mutex_;
-  std::unique_ptr<py::error_already_set> error_;  // made and destroyed with the interpreter's lock held
-};
-
 /// One command: what it was given, what it came to.
 struct Call {
   std::vector<std::string> words;
-  std::atomic<bool> stop{false};
+  StoppableWork work;
   std::ostringstream out, err;
   Caller caller;
   int status = exit_done;
 
   void perform() {
-    Console console{out, err, false, &stop};
+    Console console{out, err, false, &work.stop};
     console.caller = &caller;
     status = run_command(words, console);
   }
 };
 
-/// Performs the call without the interpreter's lock. `watch`: on a thread of its own, while this one, Python's main thread, looks for signals, so that Ctrl-C
-/// stops the command.
-void perform(Call& call, bool watch) {
-  if (!watch) {
-    const py::gil_scoped_release unlocked;
-    return call.perform();
-  }
-  std::mutex mutex;
-  std::condition_variable ended;
-  bool done = false;
-  std::thread worker{[&] {
-    call.perform();
-    const std::scoped_lock lock{mutex};
-    done = true;
-    ended.notify_one();
-  }};
-  std::unique_ptr<py::error_already_set> signalled;
-  for (bool waiting = true; waiting;) {
-    {
-      const py::gil_scoped_release unlocked;
-      std::unique_lock lock{mutex};
-      waiting = !ended.wait_for(lock, 50ms, [&] { return done; });
-    }
-    if (waiting && !signalled && PyErr_CheckSignals() != 0) {
-      signalled = std::make_unique<py::error_already_set>();
-      call.stop = true;
-    }
-  }
-  worker.join();
-  if (!signalled || call.status == exit_interrupted) return;  // told by the status; the caller raises
-  signalled->restore();
-  throw py::error_already_set{};
-}
-
 py::list errors_of(const std::vector<Diagnostic>& errors) {
   py::list all;
   for (const Diagnostic& error : errors)
-    all.append(py::make_tuple(error.where.file, error.where.line, error.where.column, error.where.is_field, error.message, static_cast<int>(error.cause)));
+    all.append(
+        py::make_tuple(error.where.file, error.where.line, error.where.column, error.where.is_field, error.message, static_cast<int>(error.cause)));
   return all;
 }
 
@@ -119,7 +62,7 @@ py::object value_of(const Caller& caller) {
 
 py::tuple call_command(std::vector<std::string> words, const std::map<std::string, std::shared_ptr<Machine>>& machines,
                        const std::map<std::string, std::shared_ptr<Schedule>>& schedules,
-                       const std::map<std::string, std::shared_ptr<SavedPlan>>& plans, const py::object& progress, bool watch,
+                       const std::map<std::string, std::shared_ptr<SavedPlan>>& plans, const py::object& progress, bool on_main,
                        std::pair<std::size_t, std::size_t> share, std::shared_ptr<SimulatedParts> elsewhere) {
   Call call;
   call.caller.share = share.first, call.caller.shares = share.second;
@@ -127,19 +70,9 @@ py::tuple call_command(std::vector<std::string> words, const std::map<std::strin
   call.words = std::move(words);
   if (!machines.empty() || !schedules.empty() || !plans.empty())
     call.caller.known = std::make_shared<KnownObjects>(KnownObjects{copies_of(machines), copies_of(schedules), copies_of(plans)});
-  Raised raised;
-  if (!progress.is_none())
-    call.caller.progress = [&](const std::string& what) {
-      const py::gil_scoped_acquire locked;
-      try {
-        progress(what);
-      } catch (py::error_already_set& error) {
-        raised.keep(error);
-        call.stop = true;
-      }
-    };
-  perform(call, watch);
-  raised.rethrow();
+  if (!progress.is_none()) call.caller.progress = call.work.calling(progress);
+  call.work.perform([&] { call.perform(); }, on_main);
+  call.work.rethrow(call.status == exit_interrupted);
   return py::make_tuple(call.status, call.out.str(), call.err.str(), errors_of(call.caller.errors), value_of(call.caller));
 }
 
@@ -170,9 +103,10 @@ py::dict mesh_of(const Mesh& mesh) {
 }  // namespace
 
 void bind_command(py::module_& module) {
-  module.def("call", &call_command, py::arg("words"), py::arg("machines"), py::arg("schedules"), py::arg("plans"), py::arg("progress"), py::arg("watch"),
-             py::arg("share") = std::pair{0, 1}, py::arg("elsewhere") = nullptr,
-             "status, text, messages, errors, value of one command; the value: RunAnswer, TuningAnswer, ComparisonAnswer, Schedule, Machine, or None");
+  module.def(
+      "call", &call_command, py::arg("words"), py::arg("machines"), py::arg("schedules"), py::arg("plans"), py::arg("progress"), py::arg("on_main"),
+      py::arg("share") = std::pair{0, 1}, py::arg("elsewhere") = nullptr,
+      "status, text, messages, errors, value of one command; the value: RunAnswer, TuningAnswer, ComparisonAnswer, Schedule, Machine, or None");
   module.def("options", &options_of, "name, kind, value, default, choices, help of each option of a command");
   module.def("usage", [](const std::string& verb) { return std::string{usage_of(verb)}; });
 
@@ -201,8 +135,10 @@ void bind_command(py::module_& module) {
           }));
 
   py::class_<RunAnswer, std::shared_ptr<RunAnswer>>(module, "RunAnswer")
-      .def("json", [](const RunAnswer& answer) { return result_json(answer.run, answer.details); }, py::call_guard<py::gil_scoped_release>())
-      .def("table", [](const RunAnswer& answer) { return result_table(answer.run, answer.details); }, py::call_guard<py::gil_scoped_release>())
+      .def(
+          "json", [](const RunAnswer& answer) { return result_json(answer.run, answer.details); }, py::call_guard<py::gil_scoped_release>())
+      .def(
+          "table", [](const RunAnswer& answer) { return result_table(answer.run, answer.details); }, py::call_guard<py::gil_scoped_release>())
       .def("csv", [](const RunAnswer& answer) { return result_csv({answer.run.row}); })
       .def_property_readonly("makespan_s", [](const RunAnswer& answer) { return answer.run.row.result.makespan_s; })
       .def_property_readonly("interrupted", [](const RunAnswer& answer) { return answer.run.timeline.interrupted; })
