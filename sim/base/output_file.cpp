@@ -47,6 +47,7 @@ class OutputFile::Part {
   Part& operator=(const Part&) = delete;
 
   [[nodiscard]] int error() const { return error_; }
+  [[nodiscard]] std::string path() const { return *path_; }
   Descriptor take_file() { return std::move(file_); }
 
   /// The complete file takes the target's place. 0, or an errno.
@@ -155,6 +156,8 @@ Expected<OutputFile> OutputFile::open(const std::string& path) {
   Descriptor file = part->take_file();
   return OutputFile{path, std::move(file), std::move(part)};
 }
+
+std::string OutputFile::part_path() const { return part_ == nullptr ? "" : part_->path(); }
 
 void OutputFile::write(std::string_view bytes) {
   if (failed()) return;

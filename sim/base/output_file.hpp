@@ -30,6 +30,8 @@ class OutputFile {
 
   /// Does nothing after a failure; close() reports the error.
   void write(std::string_view bytes);
+  /// The part file, for a library that writes files by itself: instead of write(), and closed before close(). Empty if the target is written directly.
+  [[nodiscard]] std::string part_path() const;
   /// Whether an earlier write failed, so that further writes are useless.
   [[nodiscard]] bool failed() const { return error_ != 0; }
   /// Call once, after all bytes. Errors: some bytes could not be stored (the message says why).

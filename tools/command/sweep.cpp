@@ -1,16 +1,17 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
+#include <algorithm>
+
 #include "sim/config/files.hpp"
 #include "tools/command/command.hpp"
 #include "tools/command/options.hpp"
-#include "tools/command/scenario_options.hpp"
 #include "tools/command/sweep_files.hpp"
+#include "tools/command/sweep_merge.hpp"
 #include "tools/report/comparison_report.hpp"
 #include "tools/console/progress.hpp"
-#include "tools/sweep/point_run.hpp"
+#include "tools/sweep/asked_points.hpp"
 #include "tools/sweep/store_report.hpp"
-#include "tools/sweep/sweep_check.hpp"
 #include "tools/sweep/sweep_run.hpp"
 
 namespace podsim {
@@ -21,6 +22,8 @@ OptionGroup sweep_options() {
   const OptionGroup own{{"file", input_file("FILE.textproto"), "the sweep; --file may be left out"},
                         {"store", output_file("FILE.sqlite", files_of_store), "where results are kept; left out: FILE.sqlite beside the sweep"},
                         {"threads", word("N", "0"), "runs at a time; 0: all cores. The results do not depend on it"},
+                        {"shard", word("I/N"), "run only the I-th of N shares of the points, of equal size; for several computers"},
+                        {"merge", input_files("PART..."), "make --store the store of all these, instead of running"},
                         {"export", word("csv|json"), "print every stored point in order, instead of running"},
                         {"query", word("SQL"), "print what one SQL statement reads; `results` is the view to begin with"},
                         {"status", flag(), "print how far the sweep is, also while it runs"}};
@@ -39,13 +42,6 @@ void tell_failures(const SweepEnd& end, Console& console) {
              end.count.points);
   for (const auto& [position, why] : end.failures) fmt::print(console.err, "  point {}: {}\n", position + 1, why);
   if (end.count.failed > end.failures.size()) fmt::print(console.err, "  and {} more\n", end.count.failed - end.failures.size());
-}
-
-std::optional<int> devices_of(const PointInputs& inputs) {
-  const auto fields = with_plan(fields_of(inputs));
-  const auto system = fields ? read_system(*fields) : Expected<System>{fields.error()};
-  if (!system) return std::nullopt;
-  return system->mesh.devices();
 }
 
 int report_from(const std::string& store, const Options& options, Console& console) {
@@ -67,7 +63,7 @@ int report_from(const std::string& store, const Options& options, Console& conso
   return exit_done;
 }
 
-int run_file(const std::string& file, const std::string& store_file, const Options& options, Console& console) {
+int run_file(const std::string& file, const std::string& store_file, const std::optional<SweepShard>& shard, const Options& options, Console& console) {
   const auto threads = options.integer("threads", 0, 1024);
   if (!threads) return report(threads.error(), console);
   const auto text = read_file(file, config_limit);
@@ -75,14 +71,13 @@ int run_file(const std::string& file, const std::string& store_file, const Optio
   auto blocks = read_sweep(*text, file);
   if (!blocks) return report(blocks.error(), console);
   if (auto ok = outputs_stand_alone(files_of_sweep(options, store_file, *blocks)); !ok) return report(ok.error(), console);
-  if (auto ok = check_sweep(*blocks); !ok) return report(ok.error(), console);
-  const auto points = expand(*std::move(blocks), devices_of);
+  const auto points = checked_points(*std::move(blocks));
   if (!points) return report(points.error(), console);
   auto store = SweepStore::open(store_file);
   if (!store) return report(store.error(), console);
   const auto end = [&] {
     ProgressLine line{console, options.flag("quiet"), 0};
-    return run_sweep({*text, file, PODSIM_VERSION}, *points, *store, {static_cast<int>(*threads), console.interrupted, [&](const SweepCount& so_far) {
+    return run_sweep({*text, file, PODSIM_VERSION, shard}, *points, *store, {static_cast<int>(*threads), console.interrupted, [&](const SweepCount& so_far) {
                                                                         line.show([&](double seconds) { return progress_text(so_far, seconds); });
                                                                       }});
   }();
@@ -100,20 +95,48 @@ int run_file(const std::string& file, const std::string& store_file, const Optio
   return status == exit_done && count.failed > 0 ? exit_false : status;
 }
 
+/// Errors: options that do not go together.
+Status check_options(const Options& options) {
+  const int asked = static_cast<int>(options.has("export")) + static_cast<int>(options.has("query")) + static_cast<int>(options.flag("status"));
+  if (asked > 1) return Diagnostic{{}, "expected one of --export, --query and --status, found several"};
+  if (options.has("merge")) {
+    if (options.has("file")) return Diagnostic{option("merge"), "expected stores alone, found --file too: the parts know their sweep"};
+    if (options.has("shard")) return Diagnostic{option("shard"), "belongs to a sweep that runs; --merge runs none"};
+    if (!options.has("store")) return Diagnostic{{}, "--store is missing: the file that the parts are merged into"};
+    return success();
+  }
+  if (options.has("shard") && asked > 0) return Diagnostic{option("shard"), "belongs to a sweep that runs; a store tells of all points that are in it"};
+  if (!options.has("file") && asked == 0)
+    return Diagnostic{{}, "sweep what? A FILE.textproto, or --store with --export, --query, --status or --merge; --help has examples"};
+  if (!options.has("file") && !options.has("store")) return Diagnostic{{}, "--store is missing: the file that keeps the results"};
+  return success();
+}
+
 }  // namespace
 
 int sweep_verb(const std::vector<std::string>& arguments, Console& console) {
-  const Parsed parsed = parse(arguments, sweep_options(), usage_of("sweep"), console, "file");
+  // Words are the parts of a merge, and otherwise the sweep.
+  const bool merges = std::find(arguments.begin(), arguments.end(), "--merge") != arguments.end();
+  const Parsed parsed = parse(arguments, sweep_options(), usage_of("sweep"), console, merges ? "merge" : "file");
   if (parsed.status) return *parsed.status;
   const Options& options = *parsed.options;
-  const int asked = static_cast<int>(options.has("export")) + static_cast<int>(options.has("query")) + static_cast<int>(options.flag("status"));
-  if (asked > 1) return report({{}, "expected one of --export, --query and --status, found several"}, console);
-  if (!options.has("file") && asked == 0)
-    return report({{}, "sweep what? A FILE.textproto, or --store with --export, --query or --status; --help has examples"}, console);
-  if (!options.has("file") && !options.has("store")) return report({{}, "--store is missing: the file that keeps the results"}, console);
-  const std::string store = options.has("store") ? options.text("store") : store_beside(options.text("file"));
+  if (auto ok = check_options(options); !ok) return report(ok.error(), console);
+  std::optional<SweepShard> shard;
+  if (options.has("shard")) {
+    const auto read = parse_shard(options.text("shard"), option("shard"));
+    if (!read) return report(read.error(), console);
+    shard = *read;
+  }
+  const std::string store = options.has("store") ? options.text("store") : store_beside(options.text("file"), shard);
   if (auto ok = outputs_stand_alone(files_of_sweep(options, store)); !ok) return report(ok.error(), console);
-  return asked > 0 ? report_from(store, options, console) : run_file(options.text("file"), store, options, console);
+  if (options.has("merge")) {
+    const auto complete = merge_parts(options, console);
+    if (!complete) return report(complete.error(), console);
+    const int status = report_from(store, options, console);
+    return status == exit_done && !*complete ? exit_false : status;
+  }
+  const bool runs = !options.has("export") && !options.has("query") && !options.flag("status");
+  return runs ? run_file(options.text("file"), store, shard, options, console) : report_from(store, options, console);
 }
 
 }  // namespace podsim

@@ -1,5 +1,7 @@
 #include "tools/command/sweep_files.hpp"
 
+#include <fmt/format.h>
+
 #include "tools/command/scenario_options.hpp"
 #include "tools/sweep/points.hpp"
 
@@ -7,9 +9,10 @@ namespace podsim {
 
 std::vector<std::string> files_of_store(const std::string& store) { return {store, store + "-wal", store + "-shm", store + "-journal"}; }
 
-std::string store_beside(const std::string& file) {
+std::string store_beside(const std::string& file, const std::optional<SweepShard>& shard) {
   constexpr std::string_view ending = ".textproto";
-  return (file.ends_with(ending) ? file.substr(0, file.size() - ending.size()) : file) + ".sqlite";
+  const std::string stem = file.ends_with(ending) ? file.substr(0, file.size() - ending.size()) : file;
+  return stem + (shard ? fmt::format("-{}-of-{}", shard->index, shard->count) : "") + ".sqlite";
 }
 
 std::vector<NamedFile> files_of_sweep(const Options& options, const std::string& store, const std::vector<SweepBlock>& blocks) {

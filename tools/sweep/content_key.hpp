@@ -33,6 +33,8 @@ class InputKeys {
  public:
   explicit InputKeys(std::string version) : version_{std::move(version)} {}
   std::string operator()(const PointInputs& inputs);
+  /// The key of what each file that was named so far contains, and of each shipped machine: "machine=tpu_v4"; empty where there is no such file.
+  [[nodiscard]] const std::map<std::string, std::string>& contents() const { return contents_; }
 
  private:
   const std::string& contents(const std::string& field, const std::string& text);

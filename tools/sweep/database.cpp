@@ -4,6 +4,10 @@
 #include <sqlite3.h>
 
 #include <cassert>
+#include <cctype>
+#include <filesystem>
+
+#include "sim/schedule/schedule.hpp"
 
 namespace podsim {
 
@@ -27,6 +31,16 @@ Diagnostic error_of(sqlite3* database, const std::string& file) {
   }
 }
 
+/// With characters that mean something in a URI as %XX.
+std::string uri_of(const std::string& file, std::string_view mode) {
+  std::string uri = "file://";
+  for (const char c : std::filesystem::absolute(file).string()) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || std::string_view{"/-_.~"}.find(c) != std::string_view::npos;
+    uri += plain ? std::string(1, c) : fmt::format("%{:02x}", static_cast<unsigned char>(c));
+  }
+  return fmt::format("{}?mode={}", uri, mode);
+}
+
 void check(int code) {
   assert(code == SQLITE_OK);  // of a binding: a parameter that is not there, or no memory
   static_cast<void>(code);
@@ -43,6 +57,9 @@ void Statement::bind(int parameter, std::string_view text) {
 }
 void Statement::bind(int parameter, std::int64_t number) { check(sqlite3_bind_int64(statement_.get(), parameter + 1, number)); }
 void Statement::bind(int parameter, double number) { check(sqlite3_bind_double(statement_.get(), parameter + 1, number)); }
+void Statement::bind_value(int parameter, const StoreValue& value) {
+  std::visit(Overloaded{[&](std::monostate) { bind_null(parameter); }, [&](const auto& there) { bind(parameter, there); }}, value);
+}
 void Statement::bind_null(int parameter) { check(sqlite3_bind_null(statement_.get(), parameter + 1)); }
 
 Expected<bool> Statement::step() {
@@ -85,20 +102,43 @@ std::string Statement::text(int column) const {
 std::int64_t Statement::integer(int column) const { return sqlite3_column_int64(statement_.get(), column); }
 double Statement::real(int column) const { return sqlite3_column_double(statement_.get(), column); }
 
+StoreValue Statement::value(int column) const {
+  switch (type(column)) {
+    case Type::null: return {};
+    case Type::integer: return integer(column);
+    case Type::real: return real(column);
+    default: return text(column);
+  }
+}
+
 // ---- Database -------------------------------------------------------------------------------------------------------------------------
 
 void Database::Close::operator()(sqlite3* database) const { sqlite3_close_v2(database); }
 
 Expected<Database> Database::open(const std::string& file, Mode mode) {
   sqlite3* handle = nullptr;
-  const int flags = mode == Mode::read ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-  const int code = sqlite3_open_v2(file.c_str(), &handle, flags, nullptr);
+  const int flags = mode == Mode::read ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | (mode == Mode::build ? SQLITE_OPEN_URI : 0);
+  const std::string name = mode == Mode::build ? uri_of(file, "rwc") : file;
+  const int code = sqlite3_open_v2(name.c_str(), &handle, flags, nullptr);
   Database database{handle, file};
   if (code != SQLITE_OK) return error_of(handle, file);
   sqlite3_extended_result_codes(handle, 0);
   database.wait(1000);
+  if (mode == Mode::build)
+    if (auto ok = database.run_all({"PRAGMA main.journal_mode = OFF", "PRAGMA main.synchronous = OFF", "PRAGMA main.locking_mode = EXCLUSIVE", "PRAGMA main.cache_size = -262144"}); !ok)
+      return ok.error();
   return database;
 }
+
+Status Database::attach(const std::string& file, const std::string& name) {
+  auto statement = prepare("ATTACH ? AS " + name);
+  if (!statement) return statement.error();
+  statement->bind(0, uri_of(file, "ro"));
+  if (statement->run()) return success();
+  return error_of(database_.get(), file);
+}
+
+Status Database::detach(const std::string& name) { return run("DETACH " + name); }
 
 void Database::end_on(Cancellation stop) {
   stop_ = std::make_unique<Cancellation>(stop);
@@ -113,6 +153,12 @@ Status Database::run(std::string_view sql) {
   auto statement = prepare(sql);
   if (!statement) return statement.error();
   return statement->run();
+}
+
+Status Database::run_all(const std::vector<std::string>& statements) {
+  for (const std::string& sql : statements)
+    if (auto ok = run(sql); !ok) return ok;
+  return success();
 }
 
 Expected<Statement> Database::prepare(std::string_view sql) {
@@ -134,6 +180,8 @@ Expected<std::int64_t> Database::number(std::string_view sql) {
   if (!row) return row.error();
   return *row ? statement->integer(0) : 0;
 }
+
+std::int64_t Database::changes() const { return sqlite3_changes(database_.get()); }
 
 void Database::only_reads() {
   sqlite3_set_authorizer(

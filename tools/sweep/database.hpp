@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
+#include <vector>
 
 #include "sim/base/cancellation.hpp"
 #include "sim/base/expected.hpp"
@@ -15,12 +17,16 @@ struct sqlite3_stmt;
 
 namespace podsim {
 
+/// One cell; nothing: NULL.
+using StoreValue = std::variant<std::monostate, std::string, std::int64_t, double>;
+
 /// One prepared statement. Parameters and columns count from 0.
 class Statement {
  public:
   void bind(int parameter, std::string_view text);
   void bind(int parameter, std::int64_t number);
   void bind(int parameter, double number);
+  void bind_value(int parameter, const StoreValue& value);
   void bind_null(int parameter);
   template <class T>
   void bind(int parameter, const std::optional<T>& value) {
@@ -39,6 +45,7 @@ class Statement {
   [[nodiscard]] std::string text(int column) const;  // empty where null
   [[nodiscard]] std::int64_t integer(int column) const;
   [[nodiscard]] double real(int column) const;
+  [[nodiscard]] StoreValue value(int column) const;
 
  private:
   friend class Database;
@@ -53,15 +60,25 @@ class Statement {
 /// One connection; one thread at a time. Errors of all: what SQLite says, in our words where it can be said better, with the file.
 class Database {
  public:
-  enum class Mode { read, write };  // write: created if there is none
+  enum class Mode {
+    read,
+    write,  // created if there is none
+    build,  // a file that is thrown away should anything fail: no journal, no syncing
+  };
   static Expected<Database> open(const std::string& file, Mode mode);
+  /// Of a connection of Mode::build, outside transactions: reads the tables of another file as NAME.table. Errors name that file.
+  Status attach(const std::string& file, const std::string& name);
+  Status detach(const std::string& name);
 
   /// One statement without parameters and results.
   Status run(std::string_view sql);
+  Status run_all(const std::vector<std::string>& statements);
   /// Errors: also more than one statement.
   Expected<Statement> prepare(std::string_view sql);
   /// The first column of the first row, 0 without one.
   Expected<std::int64_t> number(std::string_view sql);
+  /// Rows that the last INSERT, UPDATE or DELETE changed.
+  [[nodiscard]] std::int64_t changes() const;
 
   /// From now on only what reads: nothing that writes, attaches, or changes settings.
   void only_reads();

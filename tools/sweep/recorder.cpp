@@ -11,8 +11,8 @@ constexpr std::chrono::milliseconds longest_wait{100};
 
 }  // namespace
 
-Recorder::Recorder(SweepStore& store, std::string version, bool own_thread, WrittenWork before, std::function<void(const WrittenWork&)> written)
-    : store_{store}, version_{std::move(version)}, on_written_{std::move(written)}, written_{before} {
+Recorder::Recorder(SweepStore& store, bool own_thread, std::function<void(const WrittenWork&)> written)
+    : store_{store}, on_written_{std::move(written)} {
   if (own_thread) writer_ = std::thread{[this] { write_all(); }};
 }
 
@@ -40,7 +40,7 @@ bool Recorder::failed() const {
   return failed_;
 }
 
-Expected<WrittenWork> Recorder::finish() {
+Status Recorder::finish() {
   if (writer_.joinable()) {
     {
       const std::scoped_lock lock{mutex_};
@@ -50,7 +50,7 @@ Expected<WrittenWork> Recorder::finish() {
     writer_.join();
   }
   if (error_) return *error_;
-  return written_;
+  return success();
 }
 
 void Recorder::write_all() {
@@ -70,19 +70,8 @@ void Recorder::write_all() {
 }
 
 Status Recorder::write(const std::vector<FinishedWork>& batch) {
-  for (const FinishedWork& work : batch) {
-    if (work.run) {
-      if (auto ok = store_.add(*work.run, version_); !ok) return ok;
-      ++written_.runs;
-    }
-    for (const PointOutcome& point : work.points) {
-      if (auto ok = store_.add(point); !ok) return ok;
-      ++written_.points;
-      if (!point.reason.empty()) ++written_.skipped;
-    }
-  }
-  if (auto ok = store_.commit(written_.points, written_.runs); !ok) return ok;
-  if (on_written_) on_written_(written_);
+  if (auto ok = store_.write(batch); !ok) return ok;
+  if (on_written_) on_written_(store_.written());
   return success();
 }
 

@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <map>
 
 #include "tools/report/json.hpp"
+#include "tools/sweep/seconds_now.hpp"
 #include "tools/sweep/store_schema.hpp"
 
 namespace podsim {
@@ -15,8 +16,6 @@ namespace podsim {
 namespace {
 
 constexpr std::int64_t application_id = 0x506f6453;  // "PodS": in the header of the file
-
-double now_s() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 /// SQLite takes a file of a few bytes for an empty one, and would write over it.
 Status begins_as_sqlite(const std::string& file) {
@@ -50,25 +49,48 @@ Expected<bool> holds_a_store(Database& database, const std::string& file) {
   return true;
 }
 
-Status all(Database& database, const std::vector<std::string>& statements) {
-  for (const std::string& sql : statements)
-    if (auto ok = database.run(sql); !ok) return ok;
-  return success();
-}
-
 }  // namespace
 
-Expected<Database> open_store_to_read(const std::string& file, Cancellation stop) {
+Expected<std::optional<Database>> open_store_if_begun(const std::string& file, Cancellation stop) {
   if (auto ok = begins_as_sqlite(file); !ok) return ok.error();
   auto database = Database::open(file, Database::Mode::read);
-  if (!database) return database;
+  if (!database) return database.error();
   database->end_on(stop);
   const auto holds = holds_a_store(*database, file);
   if (!holds) return holds.error();
   const auto points = database->number("SELECT count(*) FROM sqlite_master WHERE name = 'points'");
   if (!points) return points.error();
-  if (!*holds || *points == 0) return Diagnostic{{file, 0, 0}, "expected the store of a sweep, found nothing in it"};
-  return database;
+  if (!*holds || *points == 0) return std::optional<Database>{};
+  return std::optional<Database>{*std::move(database)};
+}
+
+Expected<Database> open_store_to_read(const std::string& file, Cancellation stop) {
+  auto database = open_store_if_begun(file, stop);
+  if (!database) return database.error();
+  if (!*database) return Diagnostic{{file, 0, 0}, "expected the store of a sweep, found nothing in it"};
+  return **std::move(database);
+}
+
+Expected<std::optional<Database>> open_store_to_replace(const std::string& file) {
+  if (!std::filesystem::exists(file)) return std::optional<Database>{};
+  if (auto ok = begins_as_sqlite(file); !ok) return ok.error();
+  auto database = Database::open(file, Database::Mode::write);
+  if (!database) return database.error();
+  const auto holds = holds_a_store(*database, file);
+  if (!holds) return holds.error();
+  // What a killed process left in a log comes into the file, or it would be taken for the log of the file that replaces this one.
+  if (auto ok = database->run_all({"PRAGMA journal_mode = DELETE", "BEGIN IMMEDIATE"}); !ok) return ok.error();
+  const auto points = database->number("SELECT count(*) FROM sqlite_master WHERE name = 'points'");
+  if (!points) return points.error();
+  if (*points == 0) return std::optional<Database>{};
+  return std::optional<Database>{*std::move(database)};
+}
+
+std::vector<std::string> statements_of_new_store() {
+  std::vector<std::string> statements = create_other_tables();
+  statements.push_back(fmt::format("PRAGMA application_id = {}", application_id));
+  statements.push_back(fmt::format("PRAGMA user_version = {}", store_format_version));
+  return statements;
 }
 
 Expected<SweepStore> SweepStore::open(const std::string& file) {
@@ -79,15 +101,12 @@ Expected<SweepStore> SweepStore::open(const std::string& file) {
   if (const auto holds = holds_a_store(*database, file); !holds) return holds.error();
   // Readers go on while this process writes. NORMAL: a commit survives the end of the process, not always that of the computer's power; the file is
   // whole either way.
-  if (auto ok = all(*database, {"PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", "BEGIN IMMEDIATE"}); !ok) return ok.error();
-  SweepStore store{*std::move(database)};
+  if (auto ok = database->run_all({"PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", "BEGIN IMMEDIATE"}); !ok) return ok.error();
+  SweepStore store{*std::move(database), file};
   const auto tables = store.database_.number("SELECT count(*) FROM sqlite_master");
   if (!tables) return tables.error();
   if (*tables == 0) {
-    std::vector<std::string> setup = create_other_tables();
-    setup.push_back(fmt::format("PRAGMA application_id = {}", application_id));
-    setup.push_back(fmt::format("PRAGMA user_version = {}", store_format_version));
-    if (auto ok = all(store.database_, setup); !ok) return ok.error();
+    if (auto ok = store.database_.run_all(statements_of_new_store()); !ok) return ok.error();
   } else if (auto ok = store.bring_up_to_date(); !ok) {
     return ok.error();
   }
@@ -110,10 +129,10 @@ Status SweepStore::bring_up_to_date() {
         "UPDATE points SET reason = NULL WHERE reason = 'interrupted' OR reason GLOB 'simgrid: the child process *' "
         "OR reason GLOB 'simgrid: no pipe: *' OR reason GLOB 'simgrid: no process: *' OR reason GLOB 'simgrid: no memory file: *'");
   steps.push_back(fmt::format("PRAGMA user_version = {}", store_format_version));
-  return all(database_, steps);
+  return database_.run_all(steps);
 }
 
-Expected<bool> SweepStore::is_the_same(const std::vector<std::string>& input_keys) {
+Expected<bool> SweepStore::is_the_same(const AskedPoints& asked) {
   auto tables = database_.prepare("SELECT count(*) FROM sqlite_master WHERE sql IN (?, ?)");
   if (!tables) return tables.error();
   tables->bind(0, create_points());
@@ -121,16 +140,14 @@ Expected<bool> SweepStore::is_the_same(const std::vector<std::string>& input_key
   const auto found = tables->step();
   if (!found) return found.error();
   if (tables->integer(0) != 2) return false;
-  auto rows = database_.prepare("SELECT input_key FROM points ORDER BY position");
+  auto rows = database_.prepare("SELECT position, input_key FROM points ORDER BY position");
   if (!rows) return rows.error();
-  std::size_t position = 0;
-  for (;; ++position) {
+  for (std::size_t i = 0;; ++i) {
     const auto more = rows->step();
     if (!more) return more.error();
-    if (!*more) break;
-    if (position >= input_keys.size() || rows->text(0) != input_keys[position]) return false;
+    if (!*more) return i == asked.positions.size();
+    if (i >= asked.positions.size() || rows->integer(0) != static_cast<std::int64_t>(asked.positions[i]) || rows->text(1) != asked.input_keys[i]) return false;
   }
-  return position == input_keys.size();
 }
 
 namespace {
@@ -167,30 +184,32 @@ Expected<std::map<std::string, KnownOutcome>> known_outcomes(Database& database)
   }
 }
 
-std::string json_of(const std::vector<std::pair<std::string, std::string>>& sets) {
+/// Of pairs of texts.
+template <class Pairs>
+std::string json_of(const Pairs& pairs) {
   Json json = Json::object();
-  for (const auto& [path, value] : sets) json.set(path, value);
+  for (const auto& [name, value] : pairs) json.set(name, value);
   return json.dump();
 }
 
 }  // namespace
 
-Status SweepStore::replace_points(const Points& points, const std::vector<std::string>& input_keys) {
+Status SweepStore::replace_points(const AskedPoints& asked) {
   const auto known = known_outcomes(database_);
   if (!known) return known.error();
-  if (auto ok = all(database_, {"DROP VIEW IF EXISTS results", "DROP TABLE IF EXISTS points", create_points(), create_results_view()}); !ok)
+  if (auto ok = database_.run_all({"DROP VIEW IF EXISTS results", "DROP TABLE IF EXISTS points", create_points(), create_results_view()}); !ok)
     return ok;
   std::string columns = "position, input_key, key, reason, used_algorithm, used_dataflow, used_slice_count, padding, command",
               values = "?,?,?,?,?,?,?,?,?";
   for (const FieldKind& field : scenario_fields()) columns += fmt::format(", \"{}\"", point_column(field)), values += ",?";
   auto insert = database_.prepare(fmt::format("INSERT INTO points ({}) VALUES ({})", columns, values));
   if (!insert) return insert.error();
-  for (std::size_t p = 0; p < points.size(); ++p) {
-    const PointInputs inputs = points.inputs(p);
-    const auto found = known->find(input_keys[p]);
+  for (std::size_t i = 0; i < asked.positions.size(); ++i) {
+    const PointInputs inputs = asked.points->inputs(asked.positions[i]);
+    const auto found = known->find(asked.input_keys[i]);
     const KnownOutcome outcome = found == known->end() ? KnownOutcome{} : found->second;
-    insert->bind(0, static_cast<std::int64_t>(p));
-    insert->bind(1, input_keys[p]);
+    insert->bind(0, static_cast<std::int64_t>(asked.positions[i]));
+    insert->bind(1, asked.input_keys[i]);
     insert->bind(2, outcome.key);
     insert->bind(3, outcome.reason);
     if (outcome.key) {
@@ -217,22 +236,48 @@ Status SweepStore::replace_points(const Points& points, const std::vector<std::s
   return success();
 }
 
-Expected<std::vector<bool>> SweepStore::begin(const SweepText& sweep, const Points& points, const std::vector<std::string>& input_keys) {
-  const auto same = is_the_same(input_keys);
+Status SweepStore::check_shard(const std::optional<SweepShard>& asked) {
+  const auto points = database_.number("SELECT count(*) FROM sqlite_master WHERE name = 'points'");
+  if (!points) return points.error();
+  if (!asked || *points == 0) return success();
+  auto shards = database_.prepare("SELECT value FROM meta WHERE name = 'shards'");
+  if (!shards) return shards.error();
+  const auto row = shards->step();
+  if (!row) return row.error();
+  const std::string found = *row ? shards->text(0) : "";
+  if (found == to_text(*asked)) return success();
+  return Diagnostic{{file_, 0, 0},
+                    fmt::format("expected a store for shard {} alone, found one for {}", to_text(*asked), found.empty() ? "a whole sweep" : "shard " + found)};
+}
+
+Status SweepStore::set_meta(const SweepText& sweep, const AskedPoints& asked) {
+  auto set = database_.prepare("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)");
+  if (!set) return set.error();
+  for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{{"sweep", sweep.text},
+                                                                                    {"file", sweep.file},
+                                                                                    {"version", sweep.version},
+                                                                                    {"points", std::to_string(asked.points->size())},
+                                                                                    {"contents", json_of(asked.contents)},
+                                                                                    {"shards", sweep.shard ? to_text(*sweep.shard) : ""}}) {
+    set->bind(0, name);
+    set->bind(1, value);
+    if (auto ok = set->run(); !ok) return ok;
+  }
+  return database_.run("DELETE FROM meta WHERE name = 'shards' AND value = ''");
+}
+
+Expected<std::vector<bool>> SweepStore::begin(const SweepText& sweep, const AskedPoints& asked) {
+  if (auto ok = check_shard(sweep.shard); !ok) return ok.error();
+  version_ = sweep.version;
+  const auto same = is_the_same(asked);
   if (!same) return same.error();
   if (!*same)
-    if (auto ok = replace_points(points, input_keys); !ok) return ok.error();
+    if (auto ok = replace_points(asked); !ok) return ok.error();
+  if (auto ok = set_meta(sweep, asked); !ok) return ok.error();
   {
-    auto set = database_.prepare("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)");
-    if (!set) return set.error();
-    for (const auto& [name, value] : {std::pair{"sweep", &sweep.text}, {"file", &sweep.file}, {"version", &sweep.version}}) {
-      set->bind(0, std::string_view{name});
-      set->bind(1, *value);
-      if (auto ok = set->run(); !ok) return ok.error();
-    }
     auto session = database_.prepare("INSERT INTO sessions VALUES (?, ?, 0, 0, 0)");
     if (!session) return session.error();
-    const double now = now_s();
+    const double now = seconds_now();
     session->bind(0, now);
     session->bind(1, now);
     if (auto ok = session->run(); !ok) return ok.error();
@@ -249,7 +294,7 @@ Expected<std::vector<bool>> SweepStore::begin(const SweepText& sweep, const Poin
     }
   }
   if (auto ok = prepare(); !ok) return ok.error();
-  if (auto ok = commit(0, 0); !ok) return ok.error();
+  if (auto ok = commit(); !ok) return ok.error();
   return known;
 }
 
@@ -259,7 +304,8 @@ Status SweepStore::prepare() {
   for (auto& [statement, sql] :
        {std::pair{&add_run_, fmt::format("INSERT OR IGNORE INTO runs ({}) VALUES ({})", columns, values)},
         {&set_point_,
-         "UPDATE points SET key = ?, reason = ?, used_algorithm = ?, used_dataflow = ?, used_slice_count = ?, padding = ? WHERE position = ?"},
+         "UPDATE points SET key = ?, reason = ?, used_algorithm = ?, used_dataflow = ?, used_slice_count = ?, padding = ? WHERE position = ? "
+         "AND key IS NULL AND reason IS NULL"},
         {&note_session_,
          "UPDATE sessions SET updated_s = ?, ended = ?, finished = ?, simulated = ? WHERE rowid = (SELECT max(rowid) FROM sessions)"}}) {
     auto prepared = database_.prepare(sql);
@@ -279,56 +325,6 @@ Expected<std::vector<std::string>> SweepStore::run_keys() {
     if (!*more) return keys;
     keys.push_back(rows->text(0));
   }
-}
-
-Status SweepStore::add(const StoredRun& run, const std::string& version) {
-  add_run_->bind(0, run.key);
-  add_run_->bind(1, version);
-  for (std::size_t c = 0; c < run_columns().size(); ++c) run_columns()[c].bind(*add_run_, static_cast<int>(c) + 2, run);
-  return add_run_->run();
-}
-
-Status SweepStore::add(const PointOutcome& outcome) {
-  const bool ran = outcome.reason.empty();
-  const auto bind = [&](int parameter, bool there, const auto& value) {
-    there ? set_point_->bind(parameter, value) : set_point_->bind_null(parameter);
-  };
-  bind(0, ran, outcome.key);
-  bind(1, !ran, outcome.reason);
-  bind(2, ran, outcome.algorithm);
-  bind(3, ran, outcome.dataflow);
-  bind(4, ran, outcome.slice_count);
-  bind(5, ran, outcome.padding);
-  set_point_->bind(6, static_cast<std::int64_t>(outcome.position));
-  return set_point_->run();
-}
-
-Status SweepStore::note_session(std::size_t finished, std::size_t simulated, bool ended) {
-  note_session_->bind(0, now_s());
-  note_session_->bind(1, std::int64_t{ended});
-  note_session_->bind(2, static_cast<std::int64_t>(finished));
-  note_session_->bind(3, static_cast<std::int64_t>(simulated));
-  return note_session_->run();
-}
-
-Status SweepStore::commit(std::size_t finished, std::size_t simulated) {
-  if (auto ok = note_session(finished, simulated, false); !ok) return ok;
-  // Another process that tries in between these two gets the lock, and this one the error.
-  return all(database_, {"COMMIT", "BEGIN IMMEDIATE"});
-}
-
-Status SweepStore::close(std::size_t finished, std::size_t simulated) {
-  if (!open_) return success();
-  open_ = false;
-  if (auto ok = note_session(finished, simulated, true); !ok) return ok;
-  add_run_.reset();
-  set_point_.reset();
-  note_session_.reset();
-  if (auto ok = database_.run("COMMIT"); !ok) return ok;
-  // Not while somebody reads; the file is right either way.
-  database_.wait(0);
-  static_cast<void>(database_.run("PRAGMA journal_mode = DELETE"));
-  return success();
 }
 
 }  // namespace podsim

@@ -25,39 +25,47 @@ constexpr std::array outcome_columns = {"used_algorithm TEXT", "used_dataflow TE
 
 std::string first_word(const std::string& text) { return text.substr(0, text.find(' ')); }
 
+StoreValue value_of(const std::optional<double>& number) { return number ? StoreValue{*number} : StoreValue{}; }
+
 }  // namespace
 
 std::span<const RunColumn> run_columns() {
-  using S = Statement;
-  using R = StoredRun;
+  using R = Row;
+  using enum RunColumn::Use;
   static constexpr std::array<RunColumn, 25> columns{{
-      {"machine", "TEXT", true, [](S& s, int c, const R& r) { s.bind(c, r.result.machine); }},
-      {"slice", "TEXT", true, [](S& s, int c, const R& r) { s.bind(c, r.result.slice); }},
-      {"hypothetical", "INTEGER", true, [](S& s, int c, const R& r) { s.bind(c, std::int64_t{r.result.hypothetical}); }},
-      {"mesh", "TEXT", true, [](S& s, int c, const R& r) { s.bind(c, mesh_of(r.result)); }},
-      {"schedule", "TEXT", true, [](S& s, int c, const R& r) { s.bind(c, r.result.schedule); }},
-      {"engine", "TEXT", true, [](S& s, int c, const R& r) { s.bind(c, r.result.engine); }},
-      {"devices", "INTEGER", true, [](S& s, int c, const R& r) { s.bind(c, std::int64_t{r.result.devices}); }},
-      {"device_classes", "INTEGER", true, [](S& s, int c, const R& r) { s.bind(c, std::int64_t{r.result.device_classes}); }},
-      {"makespan_s", "REAL", true, [](S& s, int c, const R& r) { s.bind(c, r.result.makespan_s); }},
-      {"compute_s", "REAL", true, [](S& s, int c, const R& r) { s.bind(c, r.result.compute_s); }},
-      {"exposed_communication_s", "REAL", true, [](S& s, int c, const R& r) { s.bind(c, r.result.exposed_communication_s); }},
-      {"waiting_s", "REAL", true, [](S& s, int c, const R& r) { s.bind(c, r.result.waiting_s); }},
-      {"flops", "REAL", true, [](S& s, int c, const R& r) { s.bind(c, r.result.flops); }},
-      {"mfu", "REAL", true, [](S& s, int c, const R& r) { s.bind(c, r.result.mfu); }},
-      {"link_bytes", "REAL", true, [](S& s, int c, const R& r) { s.bind(c, r.result.link_bytes); }},
-      {"peak_memory_bytes", "INTEGER", true, [](S& s, int c, const R& r) { s.bind(c, r.result.peak_memory_bytes); }},
-      {"over_hbm", "INTEGER", true, [](S& s, int c, const R& r) { s.bind(c, std::int64_t{r.over_hbm}); }},
-      {"tasks", "INTEGER", true, [](S& s, int c, const R& r) { s.bind(c, r.result.tasks); }},
-      {"events", "INTEGER", true, [](S& s, int c, const R& r) { s.bind(c, r.result.events); }},
-      {"rings", "TEXT", true, [](S& s, int c, const R& r) { s.bind(c, r.rings); }},
-      {"trust_level", "TEXT", true, [](S& s, int c, const R& r) { s.bind(c, r.result.trust.level); }},
-      {"trust_dataset", "TEXT", true, [](S& s, int c, const R& r) { s.bind(c, r.result.trust.dataset); }},
-      {"trust_error", "REAL", true, [](S& s, int c, const R& r) { s.bind(c, r.result.trust.error); }},
-      {"wall_s", "REAL", false, [](S& s, int c, const R& r) { s.bind(c, r.result.wall_s); }},
-      {"build_s", "REAL", false, [](S& s, int c, const R& r) { s.bind(c, r.result.build_s); }},
+      {"machine", "TEXT", result, [](const R& r) -> StoreValue { return r.result.machine; }},
+      {"slice", "TEXT", result, [](const R& r) -> StoreValue { return r.result.slice; }},
+      {"hypothetical", "INTEGER", result, [](const R& r) -> StoreValue { return std::int64_t{r.result.hypothetical}; }},
+      {"mesh", "TEXT", result, [](const R& r) -> StoreValue { return mesh_of(r.result); }},
+      {"schedule", "TEXT", result, [](const R& r) -> StoreValue { return r.result.schedule; }},
+      {"engine", "TEXT", result, [](const R& r) -> StoreValue { return r.result.engine; }},
+      {"devices", "INTEGER", result, [](const R& r) -> StoreValue { return std::int64_t{r.result.devices}; }},
+      {"device_classes", "INTEGER", result, [](const R& r) -> StoreValue { return std::int64_t{r.result.device_classes}; }},
+      {"makespan_s", "REAL", result, [](const R& r) -> StoreValue { return r.result.makespan_s; }},
+      {"compute_s", "REAL", result, [](const R& r) -> StoreValue { return r.result.compute_s; }},
+      {"exposed_communication_s", "REAL", result, [](const R& r) -> StoreValue { return r.result.exposed_communication_s; }},
+      {"waiting_s", "REAL", result, [](const R& r) -> StoreValue { return r.result.waiting_s; }},
+      {"flops", "REAL", result, [](const R& r) -> StoreValue { return r.result.flops; }},
+      {"mfu", "REAL", result, [](const R& r) -> StoreValue { return value_of(r.result.mfu); }},
+      {"link_bytes", "REAL", result, [](const R& r) -> StoreValue { return r.result.link_bytes; }},
+      {"peak_memory_bytes", "INTEGER", result, [](const R& r) -> StoreValue { return r.result.peak_memory_bytes; }},
+      {"over_hbm", "INTEGER", result, [](const R& r) -> StoreValue { return std::int64_t{r.over_hbm}; }},
+      {"tasks", "INTEGER", result, [](const R& r) -> StoreValue { return r.result.tasks; }},
+      {"events", "INTEGER", effort, [](const R& r) -> StoreValue { return r.result.events; }},
+      {"rings", "TEXT", result, [](const R& r) -> StoreValue { return r.rings; }},
+      {"trust_level", "TEXT", result, [](const R& r) -> StoreValue { return r.result.trust.level; }},
+      {"trust_dataset", "TEXT", result, [](const R& r) -> StoreValue { return r.result.trust.dataset; }},
+      {"trust_error", "REAL", result, [](const R& r) -> StoreValue { return value_of(r.result.trust.error); }},
+      {"wall_s", "REAL", host, [](const R& r) -> StoreValue { return r.result.wall_s; }},
+      {"build_s", "REAL", host, [](const R& r) -> StoreValue { return r.result.build_s; }},
   }};
   return columns;
+}
+
+StoredRun stored_run(std::string key, const Row& row) {
+  StoredRun run{std::move(key), {}};
+  for (const RunColumn& column : run_columns()) run.values.push_back(column.value(row));
+  return run;
 }
 
 namespace {
@@ -68,6 +76,12 @@ bool is_number(const FieldKind& field) { return field.form == FieldKind::Form::i
 }  // namespace
 
 std::string point_column(const FieldKind& field) { return field.name == "set" ? "sets" : field.name == "devices" ? "mesh_devices" : std::string{field.name}; }
+
+std::vector<std::string> outcome_columns_of_points() {
+  std::vector<std::string> columns{"key", "reason"};
+  for (const char* column : outcome_columns) columns.push_back(first_word(column));
+  return columns;
+}
 
 std::string create_points() {
   std::string sql = "CREATE TABLE points (\n  position INTEGER PRIMARY KEY,\n  input_key TEXT NOT NULL,\n  key TEXT,\n  reason TEXT,\n";
@@ -99,7 +113,7 @@ std::vector<std::string> exported_columns() {
   for (const FieldKind& field : scenario_fields()) columns.push_back(point_column(field));
   for (const char* column : outcome_columns) columns.push_back(first_word(column));
   for (const RunColumn& column : run_columns())
-    if (column.exported) columns.push_back(name_in_view(column.name));
+    if (column.use != RunColumn::Use::host) columns.push_back(name_in_view(column.name));
   columns.emplace_back("reason");
   return columns;
 }

@@ -1,6 +1,9 @@
 #include "tools/sweep/sweep_file.hpp"
 
 #include <fmt/format.h>
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/text_format.h>
+#include <google/protobuf/util/message_differencer.h>
 
 #include <algorithm>
 #include <cassert>
@@ -103,6 +106,17 @@ std::size_t sweep_field(std::string_view name) {
 const SweepAxis* SweepBlock::axis(std::string_view field) const {
   const auto found = std::find_if(axes.begin(), axes.end(), [&, f = sweep_field(field)](const SweepAxis& axis) { return axis.field == f; });
   return found == axes.end() ? nullptr : &*found;
+}
+
+bool ask_the_same(const std::string& text, const std::string& other) {
+  if (text == other) return true;
+  class Silent : public google::protobuf::io::ErrorCollector {
+    void AddError(int, int, const std::string&) override {}
+  } silent;
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&silent);
+  proto::SweepFile one, two;
+  return parser.ParseFromString(text, &one) && parser.ParseFromString(other, &two) && google::protobuf::util::MessageDifferencer::Equals(one, two);
 }
 
 Expected<std::vector<SweepBlock>> read_sweep(std::string_view text, const std::string& file) { return SweepReader{file}.read(text); }

@@ -35,6 +35,9 @@ struct SweepBlock {
   friend bool operator==(const SweepBlock&, const SweepBlock&) = default;
 };
 
+/// Whether two sweep files that can be read ask the same: comments, spaces and quotes apart.
+bool ask_the_same(const std::string& text, const std::string& other);
+
 /// The sweeps of a file one after the other, each case of each a block. Errors, with line and column: what is no such file; a field or the path of
 /// a set that is given around a case and in it again; a value that is given twice; a set without a value; no sweep at all.
 Expected<std::vector<SweepBlock>> read_sweep(std::string_view text, const std::string& file);

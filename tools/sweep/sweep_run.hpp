@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sim/base/cancellation.hpp"
+#include "tools/sweep/point_runner.hpp"
 #include "tools/sweep/points.hpp"
 #include "tools/sweep/recorder.hpp"
 #include "tools/sweep/store.hpp"
@@ -25,13 +26,15 @@ struct SweepEnd {
   SweepCount count;
   std::map<std::size_t, std::string> failures;  // by position
 };
-inline constexpr std::size_t most_failures_told = 10;
 
 struct SweepOptions {
   int threads = 0;                                  // 0: all cores
   Cancellation stop;                                // requested: ends soon, with what is finished
   std::function<void(const SweepCount&)> progress;  // now and then, from one thread at a time
 };
+
+/// Makes the store that of these points, and returns the positions of those that it does not know. Errors: as SweepStore::begin().
+Expected<std::vector<std::size_t>> begin_sweep(const SweepText& sweep, const AskedPoints& asked, SweepStore& store);
 
 /// Simulates what is not known, each content once however many points ask for it, on all cores, and stores it as it goes. Points whose combination
 /// does not apply are stored with the reason; of a run that was interrupted or that the computer failed (Diagnostic::cause) nothing is stored, so that
