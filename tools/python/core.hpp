@@ -22,6 +22,7 @@ T value_or_raise(Expected<T> value) {
 
 void bind_command(pybind11::module_& module);   // command.cpp: call(), options(), usage(); the answers of verbs
 void bind_objects(pybind11::module_& module);   // objects.cpp: Machine, Schedule, Plan
+void bind_sweep(pybind11::module_& module);     // sweep.cpp: Sweep, run_batch(), run_sweep()
 void bind_timeline(pybind11::module_& module);  // timeline.cpp: Timeline
 
 /// What was run as a timeline that shares the engine's memory. `run` must hold a complete timeline.

@@ -26,12 +26,13 @@ from ._help import describe_verbs as _describe_verbs
 from ._help import help
 from ._objects import Machine, Plan, Schedule
 from ._results import UNITS, Calibration, Check, Comparison, InterruptedRun, Result, Run, Timeline, TrainingTuning, TunedPlan, Tuning
+from ._sweep import Store, merge, sweep, sweep_text
 
 __version__ = _core.version
 version_and_build = _core.version_and_build  # as `podsim --version` tells it
 _describe_verbs(globals())
 
 __all__ = ["UNITS", "Calibration", "Check", "Comparison", "DataError", "HostError", "InputError", "InternalError", "Interrupted", "InterruptedRun", "Machine", "Plan",
-           "Result", "Run", "Schedule", "Timeline", "TrainingTuning", "TunedPlan", "Tuning", "calibrate", "check", "compare", "diff", "help", "machine", "run",
+           "Result", "Run", "Schedule", "Store", "Timeline", "TrainingTuning", "TunedPlan", "Tuning", "calibrate", "check", "compare", "diff", "help", "machine", "merge", "run",
            "schedule", "show_hlo", "show_machine", "show_mesh", "show_pipeline", "show_plan", "show_program", "show_sharding", "show_topology", "show_training",
-           "tune", "validate"]
+           "sweep", "sweep_text", "tune", "validate"]

@@ -1,0 +1,156 @@
+"""Sweeps: every combination of the values of a specification, simulated once and kept in a store."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+
+from . import _core
+from ._api import Progress, _call
+from ._cluster import deal_out
+from ._errors import HostError, InputError, Interrupted
+from ._objects import Machine, Plan, Schedule
+from ._words import Option, _texts, check_keywords, options
+
+Spec = Union[str, os.PathLike, Mapping[str, Any], Sequence[Mapping[str, Any]]]
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=True) if text.isascii() else '"' + "".join(f"\\{byte:03o}" for byte in text.encode()) + '"'
+
+
+def _values(option: Option, value: Any) -> List[str]:
+    if value is None:
+        return [""]
+    if isinstance(value, bool):
+        return [("on" if value else "off") if option.on_off else ("true" if value else "")]
+    if isinstance(value, (Machine, Schedule, Plan)):
+        if isinstance(value, Machine) and value == Machine(value._word):
+            return [value._word]
+        raise InputError("a sweep takes names and files, which other hosts have too; values of a machine stand in `set`", argument=option.name)
+    if isinstance(value, (list, tuple)) and not (option.name in ("gemm", "slice") and value and isinstance(value[0], int)):
+        return [text for entry in value for text in _values(option, entry)]
+    try:
+        return _texts(option, value)
+    except (TypeError, AttributeError):
+        raise TypeError(f"{option.name} takes {option.value}, found {value!r} ({type(value).__name__})") from None
+
+
+def _block(fields: Mapping[str, Any], indent: str) -> str:
+    known = options("run")
+    check_keywords("sweep", [*known, "case"], fields)
+    lines = []
+    for name, value in fields.items():
+        if name == "case":
+            lines += [f"{indent}case {{\n{_block(case, indent + '  ')}{indent}}}" for case in value]
+        elif name == "set":
+            for path, values in value.items():
+                texts = values if isinstance(values, (list, tuple)) else [values]
+                lines.append(f"{indent}set {{ path: {_quoted(path)} value: [{', '.join(_quoted('' if text is None else str(text)) for text in texts)}] }}")
+        else:
+            lines.append(f"{indent}{name}: [{', '.join(_quoted(text) for text in _values(known[name], value))}]")
+    return "".join(line + "\n" for line in lines)
+
+
+def sweep_text(spec: Union[Mapping[str, Any], Sequence[Mapping[str, Any]]]) -> str:
+    """The file of a sweep, from a dict of fields with their values, or several, one behind the other.
+
+    >>> podsim.sweep_text({"machine": ["tpu_v4", "tpu_v5p"], "slice": "4x4x4", "mesh": "all", "gemm": (65536, 16384, 16384), "algorithm": ["collective", "meshslice"],
+    ...                    "set": {"link.bandwidth": [None, "45 GB/s"]}})
+
+    None leaves a field out. ``case`` is a list of dicts that change together.
+    """
+    blocks = [spec] if isinstance(spec, Mapping) else list(spec)
+    return "format_version: 1\n" + "".join(f"sweep {{\n{_block(block, '  ')}}}\n" for block in blocks)
+
+
+class Store:
+    """The results of sweeps: a SQLite file (tools/sweep/README.md). ``counts`` is of the call that made it, if one did."""
+
+    def __init__(self, path: Union[str, os.PathLike], counts: Optional[Dict[str, Any]] = None):
+        self.path = os.fspath(path)
+        self.counts = counts or {}
+
+    def export(self, format: str = "csv") -> str:
+        """Every point that is done or skipped, in order, as csv or json: equal bytes, however it was run."""
+        return _call(("sweep",), {"store": self.path, "export": format})[1]
+
+    def rows(self) -> List[Dict[str, Any]]:
+        """The same as dicts."""
+        return json.loads(self.export("json"))
+
+    def query(self, sql: str) -> List[Dict[str, Any]]:
+        """The rows of one statement that only reads; ``results`` is the view to begin with."""
+        return json.loads(_call(("sweep",), {"store": self.path, "query": sql}, None, "json")[1])["rows"]
+
+    def status(self) -> Dict[str, Any]:
+        """How far the sweep is, also while another process runs it."""
+        return json.loads(_call(("sweep",), {"store": self.path, "status": True}, None, "json")[1])
+
+    def df(self) -> Any:
+        """A pandas DataFrame with a row per point."""
+        import pandas
+
+        return pandas.DataFrame(self.rows())
+
+    def __repr__(self) -> str:
+        return f"<podsim.Store {self.path!r}{': ' + str(self.counts['points']) + ' points' if self.counts else ''}>"
+
+
+def _text_and_file(spec: Spec, store: Any) -> tuple:
+    if isinstance(spec, (str, os.PathLike)):
+        file = os.fspath(spec)
+        try:
+            with open(file, encoding="utf-8", errors="surrogateescape") as opened:
+                text = opened.read()
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror}", file=file) from None
+        text.encode("utf-8", "surrogateescape")
+        return text, file, os.fspath(store) if store is not None else os.path.splitext(file)[0] + ".sqlite"
+    if not isinstance(spec, (Mapping, list, tuple)):
+        raise TypeError(f"expected the file of a sweep, a dict of fields or a list of dicts, found {spec!r}")
+    if store is None:
+        raise InputError("is missing: the file that keeps the results", argument="store")
+    return sweep_text(spec), "a sweep in memory", os.fspath(store)
+
+
+def sweep(spec: Spec, *, store: Union[str, os.PathLike, None] = None, threads: int = 0, shard: Optional[str] = None, client: Any = None,
+          batch_seconds: float = 1.0, progress: Progress = None) -> Store:
+    """Simulate every combination of a specification's values, each once, and keep the results in a store.
+
+    ``spec``: a file (tools/sweep/README.md), or its fields as a dict (``sweep_text()``). ``store``: the SQLite file; left out: beside the specification's. What it knows
+    is not run again, so a sweep that was interrupted goes on. ``threads``: of this process; 0: all cores. ``shard="3/8"``: the third of eight parts, which ``merge()``
+    puts together. ``client``: a dask.distributed.Client, whose workers run batches of about ``batch_seconds``; what a lost worker had goes to others, and this process
+    alone writes. What is stored is the same in all these ways, but for the times that runs took.
+
+    Raises Interrupted after Ctrl-C, and HostError where points could not be run or the cluster is gone: ``result`` of both is the store, which is whole, and the same call
+    goes on.
+    """
+    text, file, path = _text_and_file(spec, store)
+    if client is not None:
+        if shard is not None:
+            raise InputError("belongs to sweeps without client, which deals out all points", argument="shard")
+        return Store(path, deal_out(client, _core.Sweep(text, file, path), path, batch_seconds, progress))
+    on_main = threading.current_thread() is threading.main_thread()
+    counts, stopped = _core.run_sweep(text, file, path, shard or "", threads, progress, on_main)
+    if stopped:
+        raise Interrupted(f"{counts['known'] + counts['finished']} of {counts['points']} points are done and stored in {path}; the same call goes on",
+                          result=Store(path, counts))
+    if counts["failed"]:
+        raise failed_points(counts, path)
+    return Store(path, counts)
+
+
+def failed_points(counts: Mapping[str, Any], path: str) -> HostError:
+    first = "; ".join(f"point {point}: {why}" for point, why in counts["failures"].items())
+    error = HostError(f"{counts['failed']} of {counts['points']} points could not be run; the same call tries them again: {first}")
+    error.result = Store(path, dict(counts))  # type: ignore[attr-defined]
+    return error
+
+
+def merge(parts: Sequence[Union[str, os.PathLike]], *, store: Union[str, os.PathLike]) -> Store:
+    """Put the stores of shards together. Parts may be merged again when they have more. Raises InputError where two parts disagree."""
+    _call(("sweep",), {"merge": [os.fspath(part) for part in parts], "store": store})
+    return Store(store)
