@@ -28,6 +28,7 @@ EXPECTED = GOLDEN / "expected"
 SHOWN = 10  # commands that differ
 
 NUMBER = r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?"
+SMALL = r"(?:\d+(?:\.\d+)?e-0[45]|0\.000\d+)"
 TIME = rf"{NUMBER} (?:ps|ns|us|ms|s)"
 MASKS = [
     # What was built, by what.
@@ -40,6 +41,12 @@ MASKS = [
     (rf'("(?:max_abs|max_rel|proof_rel)_error": )(?!0\.0\b){NUMBER}', r"\1<error>"),
     (rf"(all orders bit-equal, ){NUMBER} of", r"\1<error> of"),
     (rf"(largest error on [a-z ]*  )(?!0 ){NUMBER} absolute, {NUMBER} of", r"\1<error> absolute, <error> of"),
+    (rf"(largest error of (?:gradients|parameters) +)(?!0 ){NUMBER}", r"\1<error>"),
+    (rf'("max_(?:gradient|parameter)_error": )(?!0\.0\b){NUMBER}', r"\1<error>"),
+    # Above 1e-05, what an error may be follows from the error of a reference in float32, where no bf16 is stored. Losses agree to six digits.
+    (rf'("(?:proof_)?tolerance": ){SMALL}', r"\1<bound>"),
+    (rf"(\(allowed ){SMALL}", r"\1<bound>"),
+    (rf'(?:"loss(?:es)?": \[?|loss of step \d+ +)\s*{NUMBER}(?:,\s*{NUMBER})*', lambda found: re.sub(r"\d+\.\d+", lambda loss: f"{float(loss[0]):.6g}", found[0])),
     # The size of a store depends on the version of SQLite.
     (rf"(store        OUT/\w+\.sqlite, ){NUMBER} \w?B", r"\1<size>"),
     (r'("store_bytes": )\d+', r"\1<size>"),
