@@ -7,6 +7,8 @@ install(DIRECTORY topologies/machines validation/datasets DESTINATION "${CMAKE_I
 install(DIRECTORY tools/sweep/examples/ DESTINATION "${CMAKE_INSTALL_DATADIR}/podsim/sweeps")
 install(DIRECTORY tools/python/examples/ DESTINATION "${CMAKE_INSTALL_DATADIR}/podsim/python" #
         FILES_MATCHING PATTERN "*.py" PATTERN "*.ipynb" PATTERN "*.textproto" PATTERN "README.md")
+install(DIRECTORY tools/launch/ DESTINATION "${CMAKE_INSTALL_DATADIR}/podsim/launch" #
+        USE_SOURCE_PERMISSIONS FILES_MATCHING PATTERN "*_sweep.sh" PATTERN "*.sbatch" PATTERN "README.md")
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
 set(CPACK_GENERATOR DEB)
@@ -23,6 +25,6 @@ if(TARGET podsim_python)  # which is loaded by this version of Python only
   math(EXPR next "${next} + 1")
   string(REGEX REPLACE "[0-9]+$" "${next}" next "${python}")
   set(CPACK_DEBIAN_PACKAGE_DEPENDS "python3 (>= ${python}), python3 (<< ${next}), python3-numpy")
-  set(CPACK_DEBIAN_PACKAGE_SUGGESTS "python3-pandas, python3-distributed, libopenmpi3")
+  set(CPACK_DEBIAN_PACKAGE_SUGGESTS "python3-pandas, python3-distributed, libopenmpi3, parallel, slurm-client")
 endif()
 include(CPack)

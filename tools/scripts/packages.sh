@@ -28,8 +28,10 @@ package_packages=(dpkg-dev)
 # What the tests need besides.
 # shellcheck disable=SC2034
 test_packages=(
-  libopenmpi-dev openmpi-bin  # schedules run for real over MPI
-  "${package_packages[@]}"    # the package is tested
+  libopenmpi-dev openmpi-bin           # schedules run for real over MPI
+  parallel                             # launches sweeps in shards
+  slurmctld slurmd slurm-client munge  # so does Slurm, of which the test starts a cluster of its own: 3.3 MB
+  "${package_packages[@]}"             # the package is tested
 )
 # Fuzzing is libFuzzer's, which comes with clang.
 # shellcheck disable=SC2034

@@ -267,7 +267,11 @@ Status SweepStore::set_meta(const SweepText& sweep, const AskedPoints& asked) {
 }
 
 Expected<std::vector<bool>> SweepStore::begin(const SweepText& sweep, const AskedPoints& asked) {
-  if (auto ok = check_shard(sweep.shard); !ok) return ok.error();
+  if (auto ok = check_shard(sweep.shard); !ok) {
+    static_cast<void>(database_.run("ROLLBACK"));
+    leave_one_file();
+    return ok.error();
+  }
   version_ = sweep.version;
   const auto same = is_the_same(asked);
   if (!same) return same.error();

@@ -89,6 +89,7 @@ class SweepStore {
   Status same_as_stored(const PointOutcome& outcome);
   Status note_session(bool ended);
   Status commit();
+  void leave_one_file();
 
   Database database_;
   std::string file_, version_;

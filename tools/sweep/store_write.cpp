@@ -136,10 +136,14 @@ Status SweepStore::close() {
   set_point_.reset();
   note_session_.reset();
   if (auto ok = database_.run("COMMIT"); !ok) return ok;
+  leave_one_file();
+  return success();
+}
+
+void SweepStore::leave_one_file() {
   // Not while somebody reads; the file is right either way.
   database_.wait(0);
   static_cast<void>(database_.run("PRAGMA journal_mode = DELETE"));
-  return success();
 }
 
 }  // namespace podsim

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# A sweep in shards by GNU parallel, on this computer or over ssh, merged into one store.
+#
+# usage: parallel_sweep.sh SWEEP.textproto STORE.sqlite SHARDS [OPTION OF PARALLEL]...     such as --sshlogin node1,node2; README.md
+#
+# A shard that fails is tried three times, on another computer if there is one. $PODSIM: the program, if it is not in PATH.
+set -euo pipefail
+if (($# < 3)) || ! [[ $3 =~ ^[1-9][0-9]*$ ]]; then
+  echo "parallel_sweep.sh: error: expected SWEEP.textproto STORE.sqlite SHARDS [OPTION OF PARALLEL]..." >&2
+  exit 2
+fi
+podsim="${PODSIM:-podsim}"
+# A shard uses all cores of its computer: one at a time. What is not done in the end, the merge tells.
+seq "$3" | parallel --quote --jobs 1 --retries 3 --workdir "$PWD" "${@:4}" \
+  "$podsim" sweep "$1" --shard "{}/$3" --store "${2%.sqlite}-{}-of-$3.sqlite" || true
+shopt -s extglob
+exec "$podsim" sweep --merge "${2%.sqlite}"-+([0-9])-of-"$3".sqlite --store "$2"

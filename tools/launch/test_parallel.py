@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""parallel_sweep.sh: shards that fail are tried again, here or on another computer, and the merged store exports what one process does. Without GNU parallel (Debian package
+parallel) the test is skipped (77) and says so.
+
+usage: test_parallel.py PODSIM
+"""
+
+import os
+import pathlib
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PODSIM = os.path.abspath(sys.argv.pop()) if len(sys.argv) > 1 else ""
+SKIPPED = 77  # CTest's SKIP_RETURN_CODE
+LAUNCH = pathlib.Path(__file__).resolve().parent
+# Points of a tenth of a second: a shard takes longer than it takes to kill it.
+SWEEP = """format_version: 1
+sweep {
+  machine: "tpu_v4" slice: "32x32" fold: "off"
+  set { path: "link.bandwidth" value: ["20 GB/s", "40 GB/s", "60 GB/s", "80 GB/s"] }
+  gemm: ["m=65536,n=16384,k=16384", "m=32768,n=16384,k=16384", "m=16384,n=16384,k=16384"]
+  algorithm: "meshslice" slice_count: [4, 8]
+}
+"""
+POINTS = 4 * 3 * 2
+
+
+class ShardsByParallel(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.root = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.root.name) / "a study"  # names may hold spaces
+        cls.folder.mkdir()
+        (cls.folder / "sweep.textproto").write_text(SWEEP)
+        cls.run_podsim("sweep", "sweep.textproto", "--store", "alone.sqlite")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.root.cleanup()
+
+    @classmethod
+    def run_podsim(cls, *words):
+        return subprocess.run([PODSIM, *words], cwd=cls.folder, check=True, stdout=subprocess.PIPE, text=True, timeout=120).stdout
+
+    def script(self, name, text):
+        path = pathlib.Path(self.root.name) / name  # parallel takes its ssh as words
+        path.write_text("#!/bin/sh\n" + text)
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        return str(path)
+
+    def launched(self, store, *options, podsim=PODSIM, **environment):
+        return subprocess.Popen([LAUNCH / "parallel_sweep.sh", "sweep.textproto", store, "2", *options], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True, env={**os.environ, "PODSIM": podsim, **environment})
+
+    def expect_the_export_of_one_process(self, launched, store):
+        out, err = launched.communicate(timeout=120)
+        self.assertEqual(launched.returncode, 0, out + err)
+        for format in ("csv", "json"):
+            self.assertTrue(self.run_podsim("sweep", "--store", store, "--export", format) == self.run_podsim("sweep", "--store", "alone.sqlite", "--export", format), err)
+
+    def stored(self, store):
+        done = subprocess.run([PODSIM, "sweep", "--store", store, "--format", "csv", "--query", "SELECT count(*) AS points FROM results WHERE status != 'remaining'"],
+                              cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
+        return int(done.stdout.split()[1]) if done.returncode == 0 else 0
+
+    def test_a_shard_that_is_killed_goes_on_where_it_was(self):
+        noting = self.script("noting", f'[ "$4" != 1/2 ] || echo $$ >> first_shard.pids\nexec {PODSIM} "$@"\n')
+        launched = self.launched("killed.sqlite", podsim=noting)
+        part = "killed-1-of-2.sqlite"
+        end = time.monotonic() + 60
+        while (before := self.stored(part)) == 0:
+            self.assertLess(time.monotonic(), end, "the first shard has stored nothing")
+        pids = self.folder / "first_shard.pids"
+        os.kill(int(pids.read_text()), signal.SIGKILL)
+        self.expect_the_export_of_one_process(launched, "killed.sqlite")
+        self.assertEqual(len(pids.read_text().split()), 2)
+        sessions = [int(line) for line in self.run_podsim("sweep", "--store", part, "--format", "csv", "--query", "SELECT finished FROM sessions ORDER BY started_s").split()[1:]]
+        self.assertEqual(len(sessions), 2)
+        self.assertGreaterEqual(sessions[0], before)
+        self.assertEqual(sum(sessions), POINTS // 2)
+        self.assertGreater(sessions[1], 0)
+
+    def test_a_computer_that_is_gone_has_its_shards_done_by_another(self):
+        # What ssh does, on this computer: the words behind the host, and --, are a command of its shell.
+        asked = self.folder / "asked"
+        ssh = self.script("ssh", 'host=$1; shift\n[ "$1" != -- ] || shift\necho "$host" >> "$ASKED"\n[ "$host" != gone ] || exit 255\nexec sh -c "$*"\n')
+        launched = self.launched("elsewhere.sqlite", "--sshlogin", "1/gone,1/here", PARALLEL_SSH=ssh, ASKED=str(asked))
+        self.expect_the_export_of_one_process(launched, "elsewhere.sqlite")
+        self.assertIn("gone", asked.read_text().split())
+
+    def test_a_shard_that_always_fails_is_named_and_the_rest_is_merged(self):
+        failing = self.script("failing", f'[ "$4" != 1/2 ] || exit 1\nexec {PODSIM} "$@"\n')
+        launched = self.launched("partly.sqlite", podsim=failing)
+        _, err = launched.communicate(timeout=120)
+        self.assertEqual(launched.returncode, 1, err)
+        self.assertIn("podsim: 12 of 24 points remain in partly.sqlite\n  in no part: shard 1/2\n", err)
+        self.assertEqual(self.stored("partly.sqlite"), POINTS // 2)
+        # The same command goes on: the second shard is there already.
+        self.expect_the_export_of_one_process(self.launched("partly.sqlite"), "partly.sqlite")
+
+    def test_it_says_how_it_is_used(self):
+        for words in ([], ["a", "b"], ["a", "b", "0"], ["a", "b", "two"]):
+            for script in ("parallel_sweep.sh", "slurm_sweep.sh"):
+                done = subprocess.run([LAUNCH / script, *words], capture_output=True, text=True, check=False)
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                self.assertIn(f"{script}: error: expected SWEEP.textproto STORE.sqlite SHARDS", done.stderr)
+
+
+if __name__ == "__main__":
+    if shutil.which("parallel") is None:
+        print("test_parallel.py: skipped: there is no parallel (Debian package parallel); parallel_sweep.sh was not tested")
+        sys.exit(SKIPPED)
+    unittest.main()
