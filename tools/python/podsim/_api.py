@@ -89,6 +89,8 @@ def _call(command: Tuple[str, ...], keywords: Mapping[str, Any], progress: Progr
     """status, text, messages, value. Raises what went wrong; what an interrupted command knows is left to the caller."""
     known = _Known()
     words = _words(command, {name: value for name, value in keywords.items() if value is not None}, known)
+    if not format and keywords.get("output") is not None:  # what is written is what the file's name says, a table else
+        format = next((name for name in ("json", "csv") if str(keywords["output"]).endswith("." + name)), "")
     if format:
         words.append(f"--format={format}")
     on_main = threading.current_thread() is threading.main_thread()
@@ -106,12 +108,8 @@ def _call(command: Tuple[str, ...], keywords: Mapping[str, Any], progress: Progr
 
 def _result(command: Tuple[str, ...], keywords: Mapping[str, Any], progress: Progress, kind: type = Result) -> Any:
     """Of a verb that answers in JSON."""
-    status, text, messages, value = _call(command, keywords, progress, "json")
-    table = None
-    if command[0] == "show":
-        table = lambda: _call(command, keywords)[1]  # noqa: E731
-    result = kind(text, ok=status == _DONE, table=table)
-    return result
+    status, text, _, _ = _call(command, keywords, progress, "json")
+    return kind(text, ok=status == _DONE)
 
 
 # ---- The verbs --------------------------------------------------------------------------------------------------------------------------
@@ -222,10 +220,19 @@ class SvgResult(Result):
                 return file.read()
 
 
+_PICTURED = {"output", "chart", "colour"}  # what tells how a text or a picture is drawn, which JSON is not
+
+
 def _show(target: str, keywords: Mapping[str, Any], kind: type = Result) -> Any:
-    result = _result(("show", target), keywords, None, kind)
+    command = ("show", target)
+    if keywords.get("output") is not None:
+        _call(command, keywords)  # writes what the file's name says
+    told = {name: value for name, value in keywords.items() if name not in _PICTURED}
+    _, text, _, _ = _call(command, told, format="json")
+    drawn = {name: value for name, value in keywords.items() if name != "output"}
+    result = kind(text, table=lambda: _call(command, drawn)[1])
     if kind is SvgResult:
-        result._asked = (("show", target), dict(keywords))
+        result._asked = (command, drawn)
     return result
 
 

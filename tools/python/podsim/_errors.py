@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 from typing import Any, Optional, Sequence
 
@@ -58,10 +59,16 @@ _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*)")
 _FIELD = re.compile(r"`([a-z_]+)`")
 
 
+def keyword_of(option: str) -> str:
+    """slice_count for slice-count; pass_ and from_, as Python has these words itself."""
+    name = option.replace("-", "_")
+    return name + "_" if keyword.iskeyword(name) else name
+
+
 def in_python(message: str) -> str:
     """Keywords instead of a command line's options: slice_count for --slice-count."""
     message = message.replace("; --help lists the options", "")
-    return _FIELD.sub(r"\1", _OPTION.sub(lambda option: option.group(1).replace("-", "_"), message))
+    return _FIELD.sub(lambda field: keyword_of(field.group(1)), _OPTION.sub(lambda option: keyword_of(option.group(1)), message))
 
 
 def from_diagnostics(diagnostics: Sequence[tuple]) -> BaseException:
@@ -77,7 +84,7 @@ def from_diagnostics(diagnostics: Sequence[tuple]) -> BaseException:
             return DataError(message)
         argument = None
         if is_field or file.startswith("--"):
-            argument, file = file.removeprefix("--").replace("-", "_"), ""
+            argument, file = keyword_of(file.removeprefix("--")), ""
         errors.append(InputError(message, file=file or None, line=line or None, column=column or None, argument=argument))
     if len(errors) == 1:
         return errors[0]

@@ -39,7 +39,7 @@ def _values(option: Option, value: Any) -> List[str]:
 
 
 def _block(fields: Mapping[str, Any], indent: str) -> str:
-    known = options("run")
+    known = {keyword.removesuffix("_"): option for keyword, option in options("run").items()}  # fields of files: pass
     check_keywords("sweep", [*known, "case"], fields)
     lines = []
     for name, value in fields.items():

@@ -9,18 +9,23 @@ import os
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from . import _core
-from ._errors import InputError
+from ._errors import InputError, keyword_of
 
 
 class Option(NamedTuple):
     """An option of a command, as ``podsim VERB --help`` has it."""
 
-    name: str  # as a keyword: slice_count
+    name: str  # as a keyword: slice_count; pass_ and from_, as Python has these words itself
     kind: str  # flag, one, many
     value: str
     default: Optional[str]
     choices: List[str]
     help: str
+
+    @property
+    def word(self) -> str:
+        """As the command has it: slice-count."""
+        return self.name.rstrip("_").replace("_", "-")
 
     @property
     def on_off(self) -> bool:
@@ -34,7 +39,7 @@ _NOT_IN_PYTHON = {"help", "quiet", "format"}
 @functools.lru_cache(maxsize=None)
 def options(*words: str) -> Dict[str, Option]:
     """The options of a command by their keywords, in the order of its help."""
-    found = (Option(name.replace("-", "_"), *rest) for name, *rest in _core.options(list(words)))
+    found = (Option(keyword_of(name), *rest) for name, *rest in _core.options(list(words)))
     return {option.name: option for option in found if option.name not in _NOT_IN_PYTHON}
 
 
@@ -87,6 +92,16 @@ def scalar(value: Any) -> str:
     raise TypeError
 
 
+def _is_several(value: Any) -> bool:
+    """Lists, tuples, ranges, arrays. A set has no order, and what only iterates may have no end."""
+    return hasattr(value, "__len__") and hasattr(value, "__getitem__") and not isinstance(value, (str, bytes, bytearray, memoryview, os.PathLike, Mapping))
+
+
+def _listed(value: Any) -> str:
+    """A value, or several with commas between them."""
+    return ",".join(scalar(entry) for entry in value) if _is_several(value) else scalar(value)
+
+
 # How the values of some keywords are written, where they are neither texts nor numbers. Of a list of such values each is written so.
 _WRITTEN = {
     "mesh": lambda value: ",".join(_pairs(value, scalar)),
@@ -118,17 +133,18 @@ def _texts(option: Option, value: Any) -> List[str]:
         text = _WRITTEN[name](value)
         return text.split(";") if option.kind == "many" and name in ("shape", "shard", "out") else [text]
     if isinstance(value, Mapping):
-        pairs = _pairs(value, scalar)
+        pairs = _pairs(value, _listed)
         return pairs if option.kind == "many" else [",".join(pairs)]
-    if isinstance(value, (list, tuple, range)) or (hasattr(value, "__iter__") and not isinstance(value, (str, bytes, os.PathLike))):
-        each = [text for entry in value for text in _texts(option, entry)]
-        return each if option.kind == "many" else [",".join(each)]
+    if _is_several(value):
+        if option.kind == "many":  # each a list of its own, or one value
+            return [text for entry in value for text in ([_listed(entry)] if _is_several(entry) and name not in _WRITTEN else _texts(option, entry))]
+        return [",".join(text for entry in value for text in _texts(option, entry))]
     return [scalar(value)]
 
 
 def words_of(option: Option, value: Any) -> List[str]:
     """The words that give an option a value; none for None and False. Raises TypeError and InputError."""
-    dashed = "--" + option.name.replace("_", "-")
+    dashed = "--" + option.word
     if value is None:
         return []
     if isinstance(value, bool):
@@ -141,7 +157,7 @@ def words_of(option: Option, value: Any) -> List[str]:
         raise TypeError(f"{option.name} takes True or False, found {value!r}")
     try:
         texts = _texts(option, value)
-    except (TypeError, AttributeError):
+    except (TypeError, AttributeError, RecursionError):
         raise TypeError(f"{option.name} takes {option.value}, found {value!r} ({type(value).__name__})") from None
     return [f"{dashed}={text}" for text in texts]
 
@@ -155,10 +171,3 @@ def check_keywords(function: str, known: Iterable[str], given: Iterable[str]) ->
         near = difflib.get_close_matches(name, known, 3)
         hint = ", did you mean " + " or ".join(repr(word) for word in near) + "?" if near else ""
         raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
-
-
-def split_words(command: Tuple[str, ...], function: str, keywords: Mapping[str, Any]) -> List[str]:
-    """The words of a command with these keywords."""
-    known = options(*command)
-    check_keywords(function, known, keywords)
-    return [word for name, value in keywords.items() for word in words_of(known[name], value)]
