@@ -12,7 +12,7 @@ from ._cluster import simulated_by
 from ._errors import InputError, InternalError, Interrupted, from_diagnostics, in_python
 from ._objects import Machine, Plan, Schedule
 from ._results import Calibration, Check, Comparison, InterruptedRun, Result, Run, TrainingTuning, Tuning
-from ._words import check_keywords, options, words_of
+from ._words import check_keywords, check_progress, function_of, options, shown, words_of
 
 _DONE, _FALSE, _BAD_INPUT, _INTERNAL, _INTERRUPTED = 0, 1, 2, 3, 130  # podsim::ExitStatus
 
@@ -62,7 +62,7 @@ def _is_list(value: Any) -> bool:
 
 def _words(command: Tuple[str, ...], keywords: Mapping[str, Any], known: _Known) -> List[str]:
     described = options(*command)
-    check_keywords("_".join(command), [*described, "progress"], keywords)
+    check_keywords(function_of(command), [*described, "progress"], keywords)
     words = list(command)
     sets: Any = keywords.get("set")
     for name, value in keywords.items():
@@ -87,6 +87,7 @@ def _words(command: Tuple[str, ...], keywords: Mapping[str, Any], known: _Known)
 
 def _call(command: Tuple[str, ...], keywords: Mapping[str, Any], progress: Progress = None, format: str = "", **how: Any) -> Tuple[int, str, str, Any]:
     """status, text, messages, value. Raises what went wrong; what an interrupted command knows is left to the caller."""
+    check_progress(progress)
     known = _Known()
     words = _words(command, {name: value for name, value in keywords.items() if value is not None}, known)
     if not format and keywords.get("output") is not None:  # what is written is what the file's name says, a table else
@@ -123,7 +124,7 @@ def _with_subject(subject: _What, keywords: Dict[str, Any]) -> Dict[str, Any]:
         return keywords
     name = "schedule" if isinstance(subject, Schedule) else "plan" if isinstance(subject, Plan) else "machine"
     if name == "machine" and not isinstance(subject, (Machine, str, os.PathLike, list, tuple)):
-        raise TypeError(f"expected a machine (its name, a file or a podsim.Machine), a schedule or a plan, found {subject!r}")
+        raise TypeError(f"expected a machine (its name, a file or a podsim.Machine), a schedule or a plan, found {shown(subject)}")
     if name in keywords:
         raise TypeError(f"{name} is given twice: as the first argument and as a keyword")
     return {name: subject, **keywords}

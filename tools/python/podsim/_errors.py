@@ -10,15 +10,14 @@ from typing import Any, Optional, Sequence
 class InputError(ValueError):
     """An input is wrong.
 
-    ``file``, ``line`` and ``column`` say where, from 1; None where the input is no text. ``argument`` is the keyword to blame. ``nearest`` has the names that
-    are near to one that is unknown, best first. ``errors`` has all of several errors.
+    ``file``, ``line`` and ``column`` say where, from 1; None where the input is no text. ``argument`` is the keyword to blame, whose text the line and column are then
+    of. ``nearest`` has the names that are near to one that is unknown, best first. ``errors`` has all of several errors.
     """
 
     def __init__(self, message: str, *, file: Optional[str] = None, line: Optional[int] = None, column: Optional[int] = None,
                  argument: Optional[str] = None, errors: Sequence["InputError"] = ()):
-        place = ":".join(str(part) for part in (file, line, column) if part is not None)
-        subject = place or (argument or "")
-        super().__init__(f"{subject}: {message}" if subject else message)
+        place = ":".join(str(part) for part in (file or argument, line, column) if part)
+        super().__init__(f"{place}: {message}" if place else message)
         self.message = message
         self.file, self.line, self.column, self.argument = file, line, column, argument
         self.errors = tuple(errors) or (self,)
