@@ -9,8 +9,17 @@ from podsim._help import command_of
 from podsim._words import options
 
 # What the words without a name are.
-POSITIONAL = {"run": "training", "check": "training", "tune": "training", "show_training": "training", "show_plan": "plan", "show_hlo": "hlo", "diff": "plan",
-              "calibrate": "observations", "validate": "dataset"}
+POSITIONAL = {
+    "run": "training",
+    "check": "training",
+    "tune": "training",
+    "show_training": "training",
+    "show_plan": "plan",
+    "show_hlo": "hlo",
+    "diff": "plan",
+    "calibrate": "observations",
+    "validate": "dataset",
+}
 
 
 def commands_in(readme):

@@ -88,8 +88,25 @@ class Refused(unittest.TestCase):
                 self.refused(lambda: verb(**{**usual, **keywords}), error, *words)
 
 
-VERBS = ("run", "check", "compare", "tune", "calibrate", "validate", "diff", "schedule", "show_machine", "show_topology", "show_mesh", "show_plan", "show_program",
-         "show_sharding", "show_training", "show_pipeline", "show_hlo")
+VERBS = (
+    "run",
+    "check",
+    "compare",
+    "tune",
+    "calibrate",
+    "validate",
+    "diff",
+    "schedule",
+    "show_machine",
+    "show_topology",
+    "show_mesh",
+    "show_plan",
+    "show_program",
+    "show_sharding",
+    "show_training",
+    "show_pipeline",
+    "show_hlo",
+)
 
 
 class Keywords(Refused):
@@ -99,8 +116,19 @@ class Keywords(Refused):
                 self.refused(lambda: getattr(podsim, verb)(outputt="x"), TypeError, f"{verb}()", "'outputt'", "did you mean 'output'")
 
     def test_a_keyword_of_another_verb_or_of_the_terminal(self):
-        for verb, name in (("run", "exhaustive"), ("tune", "algorithm_"), ("show_mesh", "gemm"), ("check", "trace"), ("run", "format"), ("run", "quiet"), ("run", "help"),
-                           ("validate", "collective"), ("show_sharding", "gemm"), ("run", "slice-count"), ("run", "--slice")):
+        for verb, name in (
+            ("run", "exhaustive"),
+            ("tune", "algorithm_"),
+            ("show_mesh", "gemm"),
+            ("check", "trace"),
+            ("run", "format"),
+            ("run", "quiet"),
+            ("run", "help"),
+            ("validate", "collective"),
+            ("show_sharding", "gemm"),
+            ("run", "slice-count"),
+            ("run", "--slice"),
+        ):
             with self.subTest(verb, name=name):
                 self.refused(lambda: getattr(podsim, verb)(**{name: 1}), TypeError, f"{verb}()", repr(name)[1:-1].lstrip("-"))
 
@@ -109,9 +137,20 @@ class Keywords(Refused):
         self.refused(lambda: podsim.calibrate("x.csv", **{"from": "csv"}), TypeError, "'from'", "'from_'")
 
     def test_more_positions_than_there_are(self):
-        for call in (lambda: podsim.run("tpu_v4", "4x4"), lambda: podsim.check("tpu_v4", "4x4"), lambda: podsim.compare("tpu_v4", "tpu_v5p"), lambda: podsim.tune("tpu_v4", 64),
-                     lambda: podsim.schedule("tpu_v4", 4), lambda: podsim.diff("a", "b"), lambda: podsim.calibrate("a.csv", "b.csv"), lambda: podsim.show_sharding((16, 16)),
-                     lambda: podsim.machine("tpu_v4", {}, {}), lambda: podsim.machine(), lambda: podsim.sweep(SPEC, "x.sqlite"), lambda: podsim.merge(["a"], "b")):
+        for call in (
+            lambda: podsim.run("tpu_v4", "4x4"),
+            lambda: podsim.check("tpu_v4", "4x4"),
+            lambda: podsim.compare("tpu_v4", "tpu_v5p"),
+            lambda: podsim.tune("tpu_v4", 64),
+            lambda: podsim.schedule("tpu_v4", 4),
+            lambda: podsim.diff("a", "b"),
+            lambda: podsim.calibrate("a.csv", "b.csv"),
+            lambda: podsim.show_sharding((16, 16)),
+            lambda: podsim.machine("tpu_v4", {}, {}),
+            lambda: podsim.machine(),
+            lambda: podsim.sweep(SPEC, "x.sqlite"),
+            lambda: podsim.merge(["a"], "b"),
+        ):
             self.refused(call, TypeError)
 
     def test_one_thing_given_twice(self):
@@ -129,11 +168,55 @@ class Types(Refused):
     """Values of types that no keyword takes."""
 
     def test_what_is_no_text_number_or_list(self):
-        values = (b"16", bytearray(b"16"), memoryview(b"16"), Odd(), Unprintable(), 1j, {1, 2}, frozenset({"x"}), endless(), lambda: 1, ..., int, [b"x"], [None], [Odd()],
-                  {1: 2}, {"row=4,col": 4}, {"a": None}, {"a": b"x"}, {"a": Odd()}, datetime.date(2026, 1, 1), decimal.Decimal("1.5"), BytesPath(), [[[1]]],
-                  iter([1]), zip([1], [2]), nested(), NotImplemented, range)
-        for name in ("machine", "slice", "mesh", "gemm", "algorithm", "slice_count", "engine", "set", "topology", "fail", "workload", "plan", "threads", "output", "devices",
-                     "trace"):
+        values = (
+            b"16",
+            bytearray(b"16"),
+            memoryview(b"16"),
+            Odd(),
+            Unprintable(),
+            1j,
+            {1, 2},
+            frozenset({"x"}),
+            endless(),
+            lambda: 1,
+            ...,
+            int,
+            [b"x"],
+            [None],
+            [Odd()],
+            {1: 2},
+            {"row=4,col": 4},
+            {"a": None},
+            {"a": b"x"},
+            {"a": Odd()},
+            datetime.date(2026, 1, 1),
+            decimal.Decimal("1.5"),
+            BytesPath(),
+            [[[1]]],
+            iter([1]),
+            zip([1], [2]),
+            nested(),
+            NotImplemented,
+            range,
+        )
+        for name in (
+            "machine",
+            "slice",
+            "mesh",
+            "gemm",
+            "algorithm",
+            "slice_count",
+            "engine",
+            "set",
+            "topology",
+            "fail",
+            "workload",
+            "plan",
+            "threads",
+            "output",
+            "devices",
+            "trace",
+        ):
             for value in values:
                 with self.subTest(name, value=type(value).__name__):
                     self.refused(lambda: podsim.run(**{**PRODUCT, name: value}), TypeError, name)
@@ -147,8 +230,11 @@ class Types(Refused):
         self.all_refused(podsim.run, PRODUCT, cases, TypeError)
 
     def test_numbers_where_files_stand(self):
-        cases = [({name: value}, name) for name in ("machine", "output", "plan", "schedule", "trace", "scenario", "workload", "program", "hlo")
-                 for value in (0, 1.5, float("nan"), 10**30, np.int64(3))]
+        cases = [
+            ({name: value}, name)
+            for name in ("machine", "output", "plan", "schedule", "trace", "scenario", "workload", "program", "hlo")
+            for value in (0, 1.5, float("nan"), 10**30, np.int64(3))
+        ]
         self.all_refused(podsim.run, {"slice": "4x4"}, cases, TypeError)
 
     def test_dicts_where_there_are_no_pairs(self):
@@ -168,32 +254,85 @@ class Values(Refused):
         self.all_refused(verb, usual, cases, podsim.InputError)
 
     def test_numbers(self):
-        self.inputs_refused(podsim.run, GATHER, [
-            ({"slice": (0, 4)}, "slice"), ({"slice": (-4, 4)}, "slice"), ({"slice": (10**30, 4)}, "slice"), ({"slice": (1 << 31, 1 << 31)}, "slice"), ({"slice": ()}, "slice"),
-            ({"slice": (2, 2, 2, 2, 2)}, "slice"), ({"slice": 10**4000}, "slice"), ({"bytes": -1}, "bytes"), ({"bytes": 10**30}, "bytes"), ({"bytes": 1.5}, "bytes"),
-            ({"bytes": float("nan")}, "bytes"), ({"bytes": float("inf")}, "bytes"), ({"threads": -1}, "threads"), ({"threads": 10**9}, "threads"), ({"seed": -1}, "seed"),
-            ({"seed": 2**64}, "seed"), ({"root": 99}, "root"), ({"pods": 0}, "pods"), ({"devices": [0, 0]}, "devices"), ({"devices": [99]}, "devices"),
-            ({"devices": [-1]}, "devices"), ({"devices": []}, "devices"), ({"chunks": 0}, "chunks"), ({"shift": 0.5}, "shift"),
-        ])
-        self.inputs_refused(podsim.run, PRODUCT, [
-            ({"gemm": (0, 1, 1)}, "gemm"), ({"gemm": (-1, 1, 1)}, "gemm"), ({"gemm": (1024, 1024)}, "gemm", "2 entries"), ({"gemm": (1, 2, 3, 4, 5)}, "gemm", "5 entries"),
-            ({"gemm": (1024, 1024, 1024, "f99")}, "gemm", "f99"), ({"gemm": {"m": 1024, "n": 1024}}, "gemm", "k"), ({"gemm": {"m": 1, "n": 1, "k": 1, "x": 1}}, "gemm", "x"),
-            ({"gemm": (2**62, 2**62, 2**62)}, "gemm"), ({"gemm": (1024.5, 1024, 1024)}, "gemm"), ({"gemm": (float("nan"),) * 3}, "gemm"), ({"gemm": (10**30,) * 3}, "gemm"),
-            ({"gemm": ()}, "gemm"), ({"gemm": ""}, "gemm"), ({"gemm": "m=1,n=1"}, "gemm"), ({"gemm": (1001, 1024, 1024)}, "1001"),
-            ({"algorithm": "meshslice"}, "slice_count"), ({"algorithm": "meshslice", "slice_count": 0}, "slice_count"), ({"algorithm": "meshslice", "slice_count": 10**12}, "slice_count"),
-            ({"algorithm": "meshslice", "slice_count": [2, 4]}, "slice_count"), ({"slice_count": 2}, "slice_count"), ({"block": 0, "algorithm": "meshslice", "slice_count": 2}, "block"),
-        ])
+        self.inputs_refused(
+            podsim.run,
+            GATHER,
+            [
+                ({"slice": (0, 4)}, "slice"),
+                ({"slice": (-4, 4)}, "slice"),
+                ({"slice": (10**30, 4)}, "slice"),
+                ({"slice": (1 << 31, 1 << 31)}, "slice"),
+                ({"slice": ()}, "slice"),
+                ({"slice": (2, 2, 2, 2, 2)}, "slice"),
+                ({"slice": 10**4000}, "slice"),
+                ({"bytes": -1}, "bytes"),
+                ({"bytes": 10**30}, "bytes"),
+                ({"bytes": 1.5}, "bytes"),
+                ({"bytes": float("nan")}, "bytes"),
+                ({"bytes": float("inf")}, "bytes"),
+                ({"threads": -1}, "threads"),
+                ({"threads": 10**9}, "threads"),
+                ({"seed": -1}, "seed"),
+                ({"seed": 2**64}, "seed"),
+                ({"root": 99}, "root"),
+                ({"pods": 0}, "pods"),
+                ({"devices": [0, 0]}, "devices"),
+                ({"devices": [99]}, "devices"),
+                ({"devices": [-1]}, "devices"),
+                ({"devices": []}, "devices"),
+                ({"chunks": 0}, "chunks"),
+                ({"shift": 0.5}, "shift"),
+            ],
+        )
+        self.inputs_refused(
+            podsim.run,
+            PRODUCT,
+            [
+                ({"gemm": (0, 1, 1)}, "gemm"),
+                ({"gemm": (-1, 1, 1)}, "gemm"),
+                ({"gemm": (1024, 1024)}, "gemm", "2 entries"),
+                ({"gemm": (1, 2, 3, 4, 5)}, "gemm", "5 entries"),
+                ({"gemm": (1024, 1024, 1024, "f99")}, "gemm", "f99"),
+                ({"gemm": {"m": 1024, "n": 1024}}, "gemm", "k"),
+                ({"gemm": {"m": 1, "n": 1, "k": 1, "x": 1}}, "gemm", "x"),
+                ({"gemm": (2**62, 2**62, 2**62)}, "gemm"),
+                ({"gemm": (1024.5, 1024, 1024)}, "gemm"),
+                ({"gemm": (float("nan"),) * 3}, "gemm"),
+                ({"gemm": (10**30,) * 3}, "gemm"),
+                ({"gemm": ()}, "gemm"),
+                ({"gemm": ""}, "gemm"),
+                ({"gemm": "m=1,n=1"}, "gemm"),
+                ({"gemm": (1001, 1024, 1024)}, "1001"),
+                ({"algorithm": "meshslice"}, "slice_count"),
+                ({"algorithm": "meshslice", "slice_count": 0}, "slice_count"),
+                ({"algorithm": "meshslice", "slice_count": 10**12}, "slice_count"),
+                ({"algorithm": "meshslice", "slice_count": [2, 4]}, "slice_count"),
+                ({"slice_count": 2}, "slice_count"),
+                ({"block": 0, "algorithm": "meshslice", "slice_count": 2}, "block"),
+            ],
+        )
 
     def test_names_and_near_ones(self):
-        for keywords, near in (({"machine": "tpu_v44"}, "tpu_v4"), ({"algorithm": "meshslize"}, "meshslice"), ({"engine": "dez"}, None), ({"dataflow": "ox"}, None),
-                               ({"topology": "torsu"}, "torus"), ({"fold": "on"}, None), ({"wrap": "q"}, None), ({"dtype": "f12"}, None), ({"precision": "jaxx"}, None)):
+        for keywords, near in (
+            ({"machine": "tpu_v44"}, "tpu_v4"),
+            ({"algorithm": "meshslize"}, "meshslice"),
+            ({"engine": "dez"}, None),
+            ({"dataflow": "ox"}, None),
+            ({"topology": "torsu"}, "torus"),
+            ({"fold": "on"}, None),
+            ({"wrap": "q"}, None),
+            ({"dtype": "f12"}, None),
+            ({"precision": "jaxx"}, None),
+        ):
             usual = PRODUCT if "dtype" not in keywords else {"machine": "ideal", "slice": "4", "program": "C = A @ B", "shape": {"A": (8, 8), "B": (8, 8)}}
             with self.subTest(**keywords), self.assertRaises(podsim.InputError) as raised:
                 podsim.run(**{**usual, **keywords})
             self.assertIn(*keywords.values(), str(raised.exception))
             if near is not None:
                 self.assertIn(near, str(raised.exception))
-        self.inputs_refused(podsim.run, GATHER, [({"collective": "all-gathr"}, "all-gathr", "all-gather"), ({"axis": "rwo"}, "rwo"), ({"axis": ["row", "row"]}, "row")])
+        self.inputs_refused(
+            podsim.run, GATHER, [({"collective": "all-gathr"}, "all-gathr", "all-gather"), ({"axis": "rwo"}, "rwo"), ({"axis": ["row", "row"]}, "row")]
+        )
 
     def test_the_nearest_name_is_told_as_data(self):
         with self.assertRaises(podsim.InputError) as raised:
@@ -202,31 +341,88 @@ class Values(Refused):
         self.assertIn("link.bandwidth", raised.exception.nearest)
 
     def test_units(self):
-        for path, value in (("link.bandwidth", "45"), ("link.bandwidth", 45), ("link.bandwidth", "45 GB"), ("link.bandwidth", "-45GB/s"), ("link.bandwidth", "nan GB/s"),
-                            ("link.bandwidth", "45GiB/s/s"), ("link.latency", "1"), ("link.latency", "1 kg"), ("chip.peak", "275T"), ("chip.hbm_bandwidth", ""), ("link.bandwidth", "45 Gb/s")):
+        for path, value in (
+            ("link.bandwidth", "45"),
+            ("link.bandwidth", 45),
+            ("link.bandwidth", "45 GB"),
+            ("link.bandwidth", "-45GB/s"),
+            ("link.bandwidth", "nan GB/s"),
+            ("link.bandwidth", "45GiB/s/s"),
+            ("link.latency", "1"),
+            ("link.latency", "1 kg"),
+            ("chip.peak", "275T"),
+            ("chip.hbm_bandwidth", ""),
+            ("link.bandwidth", "45 Gb/s"),
+        ):
             with self.subTest(path, value=value):
                 self.refused(lambda: podsim.machine("tpu_v4", {path: value}), podsim.InputError, path, argument="set")
                 self.refused(lambda: podsim.run(**PRODUCT, set={path: value}), podsim.InputError, "set")
         self.inputs_refused(podsim.run, GATHER, [({"bytes": "1 MB/s"}, "bytes"), ({"bytes": "1MiBs"}, "bytes"), ({"bytes": "one"}, "bytes")])
 
     def test_meshes_that_do_not_fit(self):
-        self.inputs_refused(podsim.run, PRODUCT, [
-            ({"mesh": {"row": 4, "col": 5}}, "mesh"), ({"mesh": {"row": 32, "col": 8}}, "mesh"), ({"mesh": {"row": 16}}, "row", "col"), ({"mesh": {"row": 4, "row ": 4}}, "row"),
-            ({"mesh": {"row": 0, "col": 4}}, "mesh"), ({"mesh": {"row": -4, "col": -4}}, "mesh"), ({"mesh": {"": 16}}, "mesh"), ({"mesh": {"row": 4.5, "col": 4}}, "mesh"),
-            ({"mesh": {"row": "four", "col": 4}}, "mesh"), ({"mesh": "row"}, "mesh"), ({"mesh": "row=4;col=4"}, "mesh"), ({"mesh": []}, "mesh"),
-            ({"mesh": {}}, "mesh"), ({"mesh": {"row": 10**20, "col": 4}}, "mesh"), ({"mesh": {"row\0": 4, "col": 4}}, "row"), ({"slice": (8, 8), "mesh": {"row": 4, "col": 4}}, "mesh"),
-        ])
+        self.inputs_refused(
+            podsim.run,
+            PRODUCT,
+            [
+                ({"mesh": {"row": 4, "col": 5}}, "mesh"),
+                ({"mesh": {"row": 32, "col": 8}}, "mesh"),
+                ({"mesh": {"row": 16}}, "row", "col"),
+                ({"mesh": {"row": 4, "row ": 4}}, "row"),
+                ({"mesh": {"row": 0, "col": 4}}, "mesh"),
+                ({"mesh": {"row": -4, "col": -4}}, "mesh"),
+                ({"mesh": {"": 16}}, "mesh"),
+                ({"mesh": {"row": 4.5, "col": 4}}, "mesh"),
+                ({"mesh": {"row": "four", "col": 4}}, "mesh"),
+                ({"mesh": "row"}, "mesh"),
+                ({"mesh": "row=4;col=4"}, "mesh"),
+                ({"mesh": []}, "mesh"),
+                ({"mesh": {}}, "mesh"),
+                ({"mesh": {"row": 10**20, "col": 4}}, "mesh"),
+                ({"mesh": {"row\0": 4, "col": 4}}, "row"),
+                ({"slice": (8, 8), "mesh": {"row": 4, "col": 4}}, "mesh"),
+            ],
+        )
 
     def test_what_goes_not_together(self):
-        self.inputs_refused(podsim.run, PRODUCT, [({"collective": "all-gather"}, "gemm", "collective"), ({"workload": "gpt3-block"}, "gemm", "workload"),
-                                                  ({"bytes": "1KiB"}, "bytes"), ({"root": 1}, "root")])
+        self.inputs_refused(
+            podsim.run,
+            PRODUCT,
+            [
+                ({"collective": "all-gather"}, "gemm", "collective"),
+                ({"workload": "gpt3-block"}, "gemm", "workload"),
+                ({"bytes": "1KiB"}, "bytes"),
+                ({"root": 1}, "root"),
+            ],
+        )
         for nothing in ({}, {"machine": "tpu_v4"}, {"slice": "4x4"}, {"machine": "tpu_v4", "slice": "4x4"}):
             with self.subTest(**nothing):
                 self.refused(lambda: podsim.run(**nothing), podsim.InputError)
 
     def test_hostile_texts(self):
-        texts = ("", " ", "\0", "a\0b", "\n", "--help", "-o", "--machine=ideal", "%s%n%x", "$(reboot)", "'; DROP TABLE", "\ud800", "tpu_v4\udfff", "\U0001f600" * 50, "x" * 10_000_000,
-                 "../" * 500, "=" * 1000, "," * 1000, "\x1b[2J", "４x４", "row=4,row=4", "4x4,4x4")
+        texts = (
+            "",
+            " ",
+            "\0",
+            "a\0b",
+            "\n",
+            "--help",
+            "-o",
+            "--machine=ideal",
+            "%s%n%x",
+            "$(reboot)",
+            "'; DROP TABLE",
+            "\ud800",
+            "tpu_v4\udfff",
+            "\U0001f600" * 50,
+            "x" * 10_000_000,
+            "../" * 500,
+            "=" * 1000,
+            "," * 1000,
+            "\x1b[2J",
+            "４x４",
+            "row=4,row=4",
+            "4x4,4x4",
+        )
         for name in ("machine", "slice", "mesh", "gemm", "algorithm", "engine", "topology"):
             for text in texts:
                 with self.subTest(name, text=ascii(text)[:30]):
@@ -234,25 +430,56 @@ class Values(Refused):
 
     def test_programs(self):
         usual = {"mesh": {"x": 4, "y": 2}, "program": "C = A @ B", "shape": {"A": (48, 24), "B": (24, 96)}}
-        self.inputs_refused(podsim.check, usual, [
-            ({"program": "C = A @@ B"}, "program"), ({"program": "C = "}, "program"), ({"program": "C = A @ D"}, "D"), ({"program": "(" * 10000}, "program"),
-            ({"shape": {"A": (48, 24)}}, "B"), ({"shape": {"A": (48, 25), "B": (24, 96)}}, "48x25"), ({"shape": {"A": (0, 24), "B": (24, 96)}}, "shape"), ({"shard": {"A": ("z", None)}}, "z"),
-            ({"shard": {"A": ("x", "y", None)}}, "shard"), ({"shard": {"Q": ("x", None)}}, "Q"), ({"shard": {"A": ("x", "x")}}, "x"), ({"out": {"C": "x,z"}}, "z"), ({"out": {"Z": ("x", "y")}}, "Z"),
-            ({"shape": {}}, "A"), ({"data": "zeros"}, "data", "zeros"),
-        ])
-        for keywords in ({"shard": {"A": (1, 2)}}, {"shape": {"A": (48, None)}}, {"shape": {"A": 48.5j}}, {"shard": {"A": (("x", 3), None)}}, {"shape": {3: (4, 4)}}):
+        self.inputs_refused(
+            podsim.check,
+            usual,
+            [
+                ({"program": "C = A @@ B"}, "program"),
+                ({"program": "C = "}, "program"),
+                ({"program": "C = A @ D"}, "D"),
+                ({"program": "(" * 10000}, "program"),
+                ({"shape": {"A": (48, 24)}}, "B"),
+                ({"shape": {"A": (48, 25), "B": (24, 96)}}, "48x25"),
+                ({"shape": {"A": (0, 24), "B": (24, 96)}}, "shape"),
+                ({"shard": {"A": ("z", None)}}, "z"),
+                ({"shard": {"A": ("x", "y", None)}}, "shard"),
+                ({"shard": {"Q": ("x", None)}}, "Q"),
+                ({"shard": {"A": ("x", "x")}}, "x"),
+                ({"out": {"C": "x,z"}}, "z"),
+                ({"out": {"Z": ("x", "y")}}, "Z"),
+                ({"shape": {}}, "A"),
+                ({"data": "zeros"}, "data", "zeros"),
+            ],
+        )
+        for keywords in (
+            {"shard": {"A": (1, 2)}},
+            {"shape": {"A": (48, None)}},
+            {"shape": {"A": 48.5j}},
+            {"shard": {"A": (("x", 3), None)}},
+            {"shape": {3: (4, 4)}},
+        ):
             with self.subTest(**keywords):
                 self.refused(lambda: podsim.check(**{**usual, **keywords}), TypeError, *keywords)
 
     def test_drawings_and_tables(self):
-        for call, word in ((lambda: podsim.show_sharding(array=(16, 16), mesh={"x": 4}, spec=("q",)), "q"), (lambda: podsim.show_sharding(array=(16,), mesh={"x": 4}, spec=("x", "x")), "x"),
-                           (lambda: podsim.show_sharding(), "array"), (lambda: podsim.show_mesh("tpu_v4"), "slice"), (lambda: podsim.show_topology("tpu_v9", slice="4x4"), "tpu_v9"),
-                           (lambda: podsim.show_pipeline(schedule="2f2b", stages=4, microbatches=8), "2f2b"), (lambda: podsim.show_pipeline(schedule="1f1b", stages=0, microbatches=8), "stages"),
-                           (lambda: podsim.show_training("llama9"), "llama9"), (lambda: podsim.show_plan(), "plan"), (lambda: podsim.show_hlo(), "hlo"),
-                           (lambda: podsim.show_machine("tpu_v4", set={"x.y": 1}), "x.y"), (lambda: podsim.tune("tpu_v4", chips=0, workload="gpt3-block"), "chips"),
-                           (lambda: podsim.tune("tpu_v4", chips=64, workload="gpt9"), "gpt9"), (lambda: podsim.tune("tpu_v4", workload="gpt3-block"), "chips"),
-                           (lambda: podsim.compare("tpu_v4", slice="4x4", gemm=(64, 64, 64), vary={"link.nothing": ["1GB/s"]}), "link.nothing"),
-                           (lambda: podsim.compare("tpu_v4", slice="4x4", gemm=(64, 64, 64), algorithms=["collective", "no"]), "no")):
+        for call, word in (
+            (lambda: podsim.show_sharding(array=(16, 16), mesh={"x": 4}, spec=("q",)), "q"),
+            (lambda: podsim.show_sharding(array=(16,), mesh={"x": 4}, spec=("x", "x")), "x"),
+            (lambda: podsim.show_sharding(), "array"),
+            (lambda: podsim.show_mesh("tpu_v4"), "slice"),
+            (lambda: podsim.show_topology("tpu_v9", slice="4x4"), "tpu_v9"),
+            (lambda: podsim.show_pipeline(schedule="2f2b", stages=4, microbatches=8), "2f2b"),
+            (lambda: podsim.show_pipeline(schedule="1f1b", stages=0, microbatches=8), "stages"),
+            (lambda: podsim.show_training("llama9"), "llama9"),
+            (lambda: podsim.show_plan(), "plan"),
+            (lambda: podsim.show_hlo(), "hlo"),
+            (lambda: podsim.show_machine("tpu_v4", set={"x.y": 1}), "x.y"),
+            (lambda: podsim.tune("tpu_v4", chips=0, workload="gpt3-block"), "chips"),
+            (lambda: podsim.tune("tpu_v4", chips=64, workload="gpt9"), "gpt9"),
+            (lambda: podsim.tune("tpu_v4", workload="gpt3-block"), "chips"),
+            (lambda: podsim.compare("tpu_v4", slice="4x4", gemm=(64, 64, 64), vary={"link.nothing": ["1GB/s"]}), "link.nothing"),
+            (lambda: podsim.compare("tpu_v4", slice="4x4", gemm=(64, 64, 64), algorithms=["collective", "no"]), "no"),
+        ):
             with self.subTest(word):
                 self.refused(call, podsim.InputError, word)
 
@@ -270,10 +497,17 @@ class Files(Refused):
 
     def test_files_that_are_none(self):
         readers = {
-            "machine": podsim.machine, "Schedule": podsim.Schedule, "Plan": podsim.Plan, "schedule": lambda path: podsim.run(**{**GATHER, "collective": None, "axis": None, "bytes": None}, schedule=path),
-            "plan": lambda path: podsim.run(plan=path), "hlo": lambda path: podsim.run(machine="tpu_v4", slice="4x4", hlo=path), "program": lambda path: podsim.check(mesh={"x": 4}, program=path),
-            "observations": lambda path: podsim.calibrate(path, base="dgx_h100", slice="1x8"), "measured": lambda path: podsim.diff(measured=path, plan=path),
-            "scenario": lambda path: podsim.run(scenario=path), "sweep": lambda path: podsim.sweep(path, store=self.folder / "never.sqlite"),
+            "machine": podsim.machine,
+            "Schedule": podsim.Schedule,
+            "Plan": podsim.Plan,
+            "schedule": lambda path: podsim.run(**{**GATHER, "collective": None, "axis": None, "bytes": None}, schedule=path),
+            "plan": lambda path: podsim.run(plan=path),
+            "hlo": lambda path: podsim.run(machine="tpu_v4", slice="4x4", hlo=path),
+            "program": lambda path: podsim.check(mesh={"x": 4}, program=path),
+            "observations": lambda path: podsim.calibrate(path, base="dgx_h100", slice="1x8"),
+            "measured": lambda path: podsim.diff(measured=path, plan=path),
+            "scenario": lambda path: podsim.run(scenario=path),
+            "sweep": lambda path: podsim.sweep(path, store=self.folder / "never.sqlite"),
         }
         for name, reader in readers.items():
             for file in ("missing", "missing/folder/file", ".", "empty", "junk", "words.textproto", "newer.textproto"):
@@ -316,8 +550,15 @@ class Files(Refused):
         for spec in ({**SPEC, "nothing": 1}, {**SPEC, "machine": b"x"}, {**SPEC, "bytes": [Odd()]}, 3, None, b"spec", {"machine": {1, 2}}):
             with self.subTest(ascii(spec)[-40:]):
                 self.refused(lambda: podsim.sweep(spec, store=store), TypeError)
-        for spec in ({}, [], {**SPEC, "machine": "tpu_v9"}, {**SPEC, "bytes": "much"}, {**SPEC, "slice": "\0"}, {**SPEC, "machine": podsim.machine("tpu_v4", {"link.bandwidth": "1GB/s"})},
-                     self.folder / "missing.textproto"):
+        for spec in (
+            {},
+            [],
+            {**SPEC, "machine": "tpu_v9"},
+            {**SPEC, "bytes": "much"},
+            {**SPEC, "slice": "\0"},
+            {**SPEC, "machine": podsim.machine("tpu_v4", {"link.bandwidth": "1GB/s"})},
+            self.folder / "missing.textproto",
+        ):
             with self.subTest(ascii(spec)[-40:]):
                 self.refused(lambda: podsim.sweep(spec, store=store), podsim.InputError)
         self.refused(lambda: podsim.sweep(SPEC), podsim.InputError, argument="store")
@@ -393,7 +634,9 @@ class Callbacks(Refused):
             def fail(_, error=error):
                 raise error
 
-            with self.subTest(type(error).__name__), self.assertRaisesRegex(type(error) if not isinstance(error, KeyboardInterrupt) else KeyboardInterrupt, "mine|interrupted"):
+            with self.subTest(type(error).__name__), self.assertRaisesRegex(
+                type(error) if not isinstance(error, KeyboardInterrupt) else KeyboardInterrupt, "mine|interrupted"
+            ):
                 podsim.run(**LONG, progress=fail)
 
     def test_a_callback_takes_one_text(self):

@@ -18,13 +18,11 @@ PODSIM = os.environ.get("PODSIM_COMMAND", str(pathlib.Path(podsim.__file__).pare
 # Examples that take longer than this test may, and what runs instead of them. Whatever else the README shows is run, but for `podsim help`, whose words are for people.
 SMALLER = {
     "podsim tune --machine tpu_v4 --chips 256 --training gpt3-175b --pad": "podsim tune --machine tpu_v5p --chips 4 --training llama3-8b --batch 8 --remat full --pad",
-    "podsim tune --machine tpu_v5p --chips 64 --training llama3-70b --batch 64 --remat full --top 3":
-        "podsim tune --machine tpu_v5p --chips 4 --training llama3-8b --batch 4 --remat full --top 3",
-    "podsim check --slice 2x4 --mesh data=2,model=4 --hlo workloads/hlo/testdata/tpu_layers.hlo":
-        "podsim check --slice 2x4 --mesh data=2,model=4 --hlo workloads/hlo/testdata/tpu_layers.hlo --structure-only",
+    "podsim tune --machine tpu_v5p --chips 64 --training llama3-70b --batch 64 --remat full --top 3": "podsim tune --machine tpu_v5p --chips 4 --training llama3-8b --batch 4 --remat full --top 3",
+    "podsim check --slice 2x4 --mesh data=2,model=4 --hlo workloads/hlo/testdata/tpu_layers.hlo": "podsim check --slice 2x4 --mesh data=2,model=4 --hlo workloads/hlo/testdata/tpu_layers.hlo --structure-only",
     "podsim run --machine tpu_v4 --slice 16x16 --mesh x=16,y=16 --program 'P, L, U = lu(A)' --shape A=65536x65536 --shard A=x,y --block 512 "
     "--precision highest --force --explain": "podsim run --machine tpu_v4 --slice 4x4 --mesh x=4,y=4 --program 'P, L, U = lu(A)' --shape A=8192x8192 --shard A=x,y "
-                                             "--block 512 --precision highest --force --explain",
+    "--block 512 --precision highest --force --explain",
     "podsim validate": "podsim validate tpu_v5p_ppermute",
 }
 # What two runs of the same thing do not share.
@@ -84,8 +82,9 @@ class ReadmeInPython(unittest.TestCase):
 
     def same(self, command, verb, keywords):
         text = command if verb == "schedule" or "chart" in keywords or "--format" in command else command + " --format json"
-        with subprocess.Popen(text.replace("podsim", PODSIM, 1), shell=True, cwd=self.folders.command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              text=True) as process:
+        with subprocess.Popen(
+            text.replace("podsim", PODSIM, 1), shell=True, cwd=self.folders.command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
             told = told_by_python(verb, keywords)
             printed, errors = process.communicate()
         self.assertEqual(process.returncode, 0, errors)
