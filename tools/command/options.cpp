@@ -303,9 +303,8 @@ Format format_of(const Options& options) {
 }
 
 Status write_output(const Options& options, const std::string& text, Console& console) {
-  if (options.has("output")) return write_file(options.text("output"), text);
-  console.out << text;
-  return success();
+  if (!options.has("output") || options.caller != nullptr) console.out << text;  // a program gets what it also has written
+  return options.has("output") ? write_file(options.text("output"), text) : success();
 }
 
 int print_output(const Options& options, const std::string& text, Console& console) {

@@ -14,6 +14,7 @@ using namespace std::chrono_literals;
 
 std::function<void(const std::string&)> StoppableWork::calling(py::object function) {
   return [this, function = std::move(function)](const std::string& what) {
+    if (stop) return;
     const py::gil_scoped_acquire locked;
     try {
       function(what);

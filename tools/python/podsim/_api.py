@@ -12,7 +12,7 @@ from ._cluster import simulated_by
 from ._errors import InputError, InternalError, Interrupted, from_diagnostics, in_python
 from ._objects import Machine, Plan, Schedule
 from ._results import Calibration, Check, Comparison, InterruptedRun, Result, Run, TrainingTuning, Tuning
-from ._words import check_keywords, options, words_of
+from ._words import check_keywords, check_progress, function_of, options, shown, words_of
 
 _DONE, _FALSE, _BAD_INPUT, _INTERNAL, _INTERRUPTED = 0, 1, 2, 3, 130  # podsim::ExitStatus
 
@@ -62,7 +62,7 @@ def _is_list(value: Any) -> bool:
 
 def _words(command: Tuple[str, ...], keywords: Mapping[str, Any], known: _Known) -> List[str]:
     described = options(*command)
-    check_keywords("_".join(command), [*described, "progress"], keywords)
+    check_keywords(function_of(command), [*described, "progress"], keywords)
     words = list(command)
     sets: Any = keywords.get("set")
     for name, value in keywords.items():
@@ -87,8 +87,11 @@ def _words(command: Tuple[str, ...], keywords: Mapping[str, Any], known: _Known)
 
 def _call(command: Tuple[str, ...], keywords: Mapping[str, Any], progress: Progress = None, format: str = "", **how: Any) -> Tuple[int, str, str, Any]:
     """status, text, messages, value. Raises what went wrong; what an interrupted command knows is left to the caller."""
+    check_progress(progress)
     known = _Known()
     words = _words(command, {name: value for name, value in keywords.items() if value is not None}, known)
+    if not format and keywords.get("output") is not None:  # what is written is what the file's name says, a table else
+        format = next((name for name in ("json", "csv") if str(keywords["output"]).endswith("." + name)), "")
     if format:
         words.append(f"--format={format}")
     on_main = threading.current_thread() is threading.main_thread()
@@ -106,12 +109,8 @@ def _call(command: Tuple[str, ...], keywords: Mapping[str, Any], progress: Progr
 
 def _result(command: Tuple[str, ...], keywords: Mapping[str, Any], progress: Progress, kind: type = Result) -> Any:
     """Of a verb that answers in JSON."""
-    status, text, messages, value = _call(command, keywords, progress, "json")
-    table = None
-    if command[0] == "show":
-        table = lambda: _call(command, keywords)[1]  # noqa: E731
-    result = kind(text, ok=status == _DONE, table=table)
-    return result
+    status, text, _, _ = _call(command, keywords, progress, "json")
+    return kind(text, ok=status == _DONE)
 
 
 # ---- The verbs --------------------------------------------------------------------------------------------------------------------------
@@ -125,7 +124,7 @@ def _with_subject(subject: _What, keywords: Dict[str, Any]) -> Dict[str, Any]:
         return keywords
     name = "schedule" if isinstance(subject, Schedule) else "plan" if isinstance(subject, Plan) else "machine"
     if name == "machine" and not isinstance(subject, (Machine, str, os.PathLike, list, tuple)):
-        raise TypeError(f"expected a machine (its name, a file or a podsim.Machine), a schedule or a plan, found {subject!r}")
+        raise TypeError(f"expected a machine (its name, a file or a podsim.Machine), a schedule or a plan, found {shown(subject)}")
     if name in keywords:
         raise TypeError(f"{name} is given twice: as the first argument and as a keyword")
     return {name: subject, **keywords}
@@ -222,10 +221,19 @@ class SvgResult(Result):
                 return file.read()
 
 
+_PICTURED = {"output", "chart", "colour"}  # what tells how a text or a picture is drawn, which JSON is not
+
+
 def _show(target: str, keywords: Mapping[str, Any], kind: type = Result) -> Any:
-    result = _result(("show", target), keywords, None, kind)
+    command = ("show", target)
+    if keywords.get("output") is not None:
+        _call(command, keywords)  # writes what the file's name says
+    told = {name: value for name, value in keywords.items() if name not in _PICTURED}
+    _, text, _, _ = _call(command, told, format="json")
+    drawn = {name: value for name, value in keywords.items() if name != "output"}
+    result = kind(text, table=lambda: _call(command, drawn)[1])
     if kind is SvgResult:
-        result._asked = (("show", target), dict(keywords))
+        result._asked = (command, drawn)
     return result
 
 

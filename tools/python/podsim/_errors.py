@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 from typing import Any, Optional, Sequence
 
@@ -9,15 +10,14 @@ from typing import Any, Optional, Sequence
 class InputError(ValueError):
     """An input is wrong.
 
-    ``file``, ``line`` and ``column`` say where, from 1; None where the input is no text. ``argument`` is the keyword to blame. ``nearest`` has the names that
-    are near to one that is unknown, best first. ``errors`` has all of several errors.
+    ``file``, ``line`` and ``column`` say where, from 1; None where the input is no text. ``argument`` is the keyword to blame, whose text the line and column are then
+    of. ``nearest`` has the names that are near to one that is unknown, best first. ``errors`` has all of several errors.
     """
 
     def __init__(self, message: str, *, file: Optional[str] = None, line: Optional[int] = None, column: Optional[int] = None,
                  argument: Optional[str] = None, errors: Sequence["InputError"] = ()):
-        place = ":".join(str(part) for part in (file, line, column) if part is not None)
-        subject = place or (argument or "")
-        super().__init__(f"{subject}: {message}" if subject else message)
+        place = ":".join(str(part) for part in (file or argument, line, column) if part)
+        super().__init__(f"{place}: {message}" if place else message)
         self.message = message
         self.file, self.line, self.column, self.argument = file, line, column, argument
         self.errors = tuple(errors) or (self,)
@@ -58,10 +58,16 @@ _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*)")
 _FIELD = re.compile(r"`([a-z_]+)`")
 
 
+def keyword_of(option: str) -> str:
+    """slice_count for slice-count; pass_ and from_, as Python has these words itself."""
+    name = option.replace("-", "_")
+    return name + "_" if keyword.iskeyword(name) else name
+
+
 def in_python(message: str) -> str:
     """Keywords instead of a command line's options: slice_count for --slice-count."""
     message = message.replace("; --help lists the options", "")
-    return _FIELD.sub(r"\1", _OPTION.sub(lambda option: option.group(1).replace("-", "_"), message))
+    return _FIELD.sub(lambda field: keyword_of(field.group(1)), _OPTION.sub(lambda option: keyword_of(option.group(1)), message))
 
 
 def from_diagnostics(diagnostics: Sequence[tuple]) -> BaseException:
@@ -77,7 +83,7 @@ def from_diagnostics(diagnostics: Sequence[tuple]) -> BaseException:
             return DataError(message)
         argument = None
         if is_field or file.startswith("--"):
-            argument, file = file.removeprefix("--").replace("-", "_"), ""
+            argument, file = keyword_of(file.removeprefix("--")), ""
         errors.append(InputError(message, file=file or None, line=line or None, column=column or None, argument=argument))
     if len(errors) == 1:
         return errors[0]

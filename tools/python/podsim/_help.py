@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Tuple
 
 from . import _core
+from ._errors import in_python
 from ._words import Option, options
 
 # What a value of Python may be, beside the text that the command takes.
@@ -20,7 +21,7 @@ def _entry(option: Option) -> str:
     if takes is None:
         takes = "True" if option.kind == "flag" else option.value + (", or a list of them" if option.kind == "many" else "")
     default = f" (default {option.default})" if option.default is not None else ""
-    return f"{option.name}: {takes}{default}\n    {' '.join(option.help.split())}"
+    return f"{option.name}: {takes}{default}\n    {in_python(' '.join(option.help.split()))}"
 
 
 def command_of(function: str) -> Tuple[str, ...]:

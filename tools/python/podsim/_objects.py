@@ -7,11 +7,17 @@ import os
 from typing import Any, Dict, Mapping, Optional, Tuple, Union
 
 from . import _core
-from ._words import scalar
+from ._words import checked_text, name_or_path, overrides, shown
 
 
 def _pre(text: str) -> str:
     return f"<pre>{html.escape(text)}</pre>"
+
+
+def _text(value: Any, argument: str = "text") -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{argument} takes a text, found {shown(value)}")
+    return checked_text(value, argument)
 
 
 class Machine:
@@ -26,19 +32,18 @@ class Machine:
     __slots__ = ("_base", "_changed", "_sets", "_word")
 
     def __init__(self, name_or_file: Union[str, os.PathLike], values: Optional[Mapping[str, Any]] = None):
-        self._word = os.fspath(name_or_file)
+        self._word = name_or_path(name_or_file, "machine")
         self._base = _core.Machine.load(self._word)
         self._set(values)
 
     def _set(self, values: Optional[Mapping[str, Any]], before: Tuple[Tuple[str, str], ...] = ()) -> None:
-        sets = tuple((path, scalar(value)) for path, value in (values or {}).items())
-        self._sets = before + sets
+        self._sets = before + overrides(values)
         self._changed = self._base.with_values(list(self._sets)) if self._sets else self._base
 
     @classmethod
     def from_text(cls, text: str, name: str = "") -> "Machine":
         """The machine of a textproto. ``name`` stands in messages for a file."""
-        return cls._of(_core.Machine.read(text, name or "a machine in memory"))
+        return cls._of(_core.Machine.read(_text(text), _text(name, "name") or "a machine in memory"))
 
     @classmethod
     def _of(cls, base: _core.Machine, word: str = "", sets: Tuple[Tuple[str, str], ...] = ()) -> "Machine":
@@ -95,7 +100,7 @@ class Schedule:
     __slots__ = ("_core",)
 
     def __init__(self, path: Union[str, os.PathLike]):
-        self._core = _core.Schedule.load(os.fspath(path))
+        self._core = _core.Schedule.load(name_or_path(path, "schedule"))
 
     @classmethod
     def _of(cls, core: _core.Schedule) -> "Schedule":
@@ -106,7 +111,7 @@ class Schedule:
     @classmethod
     def from_text(cls, text: Union[str, bytes], name: str = "a schedule in memory") -> "Schedule":
         """The schedule of a textproto, or of its binary form."""
-        return cls._of(_core.Schedule.read(text.encode() if isinstance(text, str) else text, name))
+        return cls._of(_core.Schedule.read(text if isinstance(text, bytes) else _text(text).encode(), _text(name, "name")))
 
     @property
     def name(self) -> str:
@@ -155,7 +160,7 @@ class Plan:
     __slots__ = ("_core", "_machine")
 
     def __init__(self, path: Union[str, os.PathLike]):
-        self._core = _core.Plan.load(os.fspath(path))
+        self._core = _core.Plan.load(name_or_path(path, "plan"))
         self._machine = None
 
     @classmethod
@@ -166,7 +171,7 @@ class Plan:
 
     @classmethod
     def from_text(cls, text: str, name: str = "a plan in memory") -> "Plan":
-        return cls._of(_core.Plan.read(text, name))
+        return cls._of(_core.Plan.read(_text(text), _text(name, "name")))
 
     def text(self) -> str:
         return self._core.text()

@@ -12,7 +12,7 @@ from ._api import Progress, _call
 from ._cluster import deal_out
 from ._errors import HostError, InputError, Interrupted
 from ._objects import Machine, Plan, Schedule
-from ._words import Option, _texts, check_keywords, options
+from ._words import Option, _texts, check_keywords, check_progress, name_or_path, options, shown
 
 Spec = Union[str, os.PathLike, Mapping[str, Any], Sequence[Mapping[str, Any]]]
 
@@ -29,17 +29,17 @@ def _values(option: Option, value: Any) -> List[str]:
     if isinstance(value, (Machine, Schedule, Plan)):
         if isinstance(value, Machine) and value == Machine(value._word):
             return [value._word]
-        raise InputError("a sweep takes names and files, which other hosts have too; values of a machine stand in `set`", argument=option.name)
+        raise InputError("a sweep takes names and files, which other hosts have too; values of a machine stand in set", argument=option.name)
     if isinstance(value, (list, tuple)) and not (option.name in ("gemm", "slice") and value and isinstance(value[0], int)):
         return [text for entry in value for text in _values(option, entry)]
     try:
         return _texts(option, value)
     except (TypeError, AttributeError):
-        raise TypeError(f"{option.name} takes {option.value}, found {value!r} ({type(value).__name__})") from None
+        raise TypeError(f"{option.name} takes {option.value}, found {shown(value)}") from None
 
 
 def _block(fields: Mapping[str, Any], indent: str) -> str:
-    known = options("run")
+    known = {keyword.removesuffix("_"): option for keyword, option in options("run").items()}  # fields of files: pass
     check_keywords("sweep", [*known, "case"], fields)
     lines = []
     for name, value in fields.items():
@@ -70,7 +70,7 @@ class Store:
     """The results of sweeps: a SQLite file (tools/sweep/README.md). ``counts`` is of the call that made it, if one did."""
 
     def __init__(self, path: Union[str, os.PathLike], counts: Optional[Dict[str, Any]] = None):
-        self.path = os.fspath(path)
+        self.path = name_or_path(path, "store")
         self.counts = counts or {}
 
     def export(self, format: str = "csv") -> str:
@@ -101,19 +101,18 @@ class Store:
 
 def _text_and_file(spec: Spec, store: Any) -> tuple:
     if isinstance(spec, (str, os.PathLike)):
-        file = os.fspath(spec)
+        file = name_or_path(spec, "spec")
         try:
-            with open(file, encoding="utf-8", errors="surrogateescape") as opened:
+            with open(file, "rb") as opened:
                 text = opened.read()
-        except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror}", file=file) from None
-        text.encode("utf-8", "surrogateescape")
-        return text, file, os.fspath(store) if store is not None else os.path.splitext(file)[0] + ".sqlite"
+        except (OSError, ValueError) as error:
+            raise InputError(f"cannot be read: {getattr(error, 'strerror', error)}", file=file) from None
+        return text, file, name_or_path(store, "store") if store is not None else os.path.splitext(file)[0] + ".sqlite"
     if not isinstance(spec, (Mapping, list, tuple)):
-        raise TypeError(f"expected the file of a sweep, a dict of fields or a list of dicts, found {spec!r}")
+        raise TypeError(f"expected the file of a sweep, a dict of fields or a list of dicts, found {shown(spec)}")
     if store is None:
         raise InputError("is missing: the file that keeps the results", argument="store")
-    return sweep_text(spec), "a sweep in memory", os.fspath(store)
+    return sweep_text(spec).encode(), "a sweep in memory", name_or_path(store, "store")
 
 
 def sweep(spec: Spec, *, store: Union[str, os.PathLike, None] = None, threads: int = 0, shard: Optional[str] = None, client: Any = None,
@@ -128,6 +127,13 @@ def sweep(spec: Spec, *, store: Union[str, os.PathLike, None] = None, threads: i
     Raises Interrupted after Ctrl-C, and HostError where points could not be run or the cluster is gone: ``result`` of both is the store, which is whole, and the same call
     goes on.
     """
+    check_progress(progress)
+    if not (shard is None or isinstance(shard, str)):
+        raise TypeError(f'shard takes a text, "3/8", found {shown(shard)}')
+    if not hasattr(threads, "__index__"):
+        raise TypeError(f"threads takes a whole number, found {shown(threads)}")
+    if not 0 <= threads <= 1024:
+        raise InputError(f"expected a whole number from 0 to 1024, found {shown(threads)}", argument="threads")
     text, file, path = _text_and_file(spec, store)
     if client is not None:
         if shard is not None:
@@ -152,5 +158,10 @@ def failed_points(counts: Mapping[str, Any], path: str) -> HostError:
 
 def merge(parts: Sequence[Union[str, os.PathLike]], *, store: Union[str, os.PathLike]) -> Store:
     """Put the stores of shards together. Parts may be merged again when they have more. Raises InputError where two parts disagree."""
-    _call(("sweep",), {"merge": [os.fspath(part) for part in parts], "store": store})
-    return Store(store)
+    if not isinstance(parts, (list, tuple)):
+        raise TypeError(f"parts takes a list of files, found {shown(parts)}")
+    if not parts:
+        raise InputError("expected the stores of shards, found none", argument="parts")
+    merged = Store(store)
+    _call(("sweep",), {"merge": [name_or_path(part, "parts") for part in parts], "store": merged.path})
+    return merged

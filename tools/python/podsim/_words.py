@@ -6,16 +6,19 @@ import difflib
 import functools
 import numbers
 import os
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+import reprlib
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
+
+import numpy as np
 
 from . import _core
-from ._errors import InputError
+from ._errors import InputError, keyword_of
 
 
 class Option(NamedTuple):
     """An option of a command, as ``podsim VERB --help`` has it."""
 
-    name: str  # as a keyword: slice_count
+    name: str  # as a keyword: slice_count; pass_ and from_, as Python has these words itself
     kind: str  # flag, one, many
     value: str
     default: Optional[str]
@@ -23,8 +26,21 @@ class Option(NamedTuple):
     help: str
 
     @property
+    def word(self) -> str:
+        """As the command has it: slice-count."""
+        return self.name.rstrip("_").replace("_", "-")
+
+    @property
     def on_off(self) -> bool:
         return self.value == "on|off"
+
+    @property
+    def names_files(self) -> bool:
+        return "FILE" in self.value or self.value == "PREFIX"
+
+    @property
+    def takes_pairs(self) -> bool:
+        return "=" in self.value or self.name in ("slice_count", "algorithm", "algorithms")  # of layers, of functions
 
 
 # What belongs to a terminal.
@@ -34,7 +50,7 @@ _NOT_IN_PYTHON = {"help", "quiet", "format"}
 @functools.lru_cache(maxsize=None)
 def options(*words: str) -> Dict[str, Option]:
     """The options of a command by their keywords, in the order of its help."""
-    found = (Option(name.replace("-", "_"), *rest) for name, *rest in _core.options(list(words)))
+    found = (Option(keyword_of(name), *rest) for name, *rest in _core.options(list(words)))
     return {option.name: option for option in found if option.name not in _NOT_IN_PYTHON}
 
 
@@ -54,6 +70,8 @@ def _spec(entry: Any) -> str:
 
 
 def _pairs(of: Mapping[str, Any], value) -> List[str]:
+    if not all(isinstance(name, str) and "=" not in name for name in of):
+        raise TypeError
     return [f"{name}={value(entry)}" for name, entry in of.items()]
 
 
@@ -83,8 +101,21 @@ def scalar(value: Any) -> str:
     if isinstance(value, numbers.Number) or hasattr(value, "__index__"):
         return _number(value if isinstance(value, numbers.Number) else int(value))
     if isinstance(value, os.PathLike):
-        return os.fspath(value)
+        return scalar(os.fspath(value))
     raise TypeError
+
+
+_NO_TEXTS = (bytes, bytearray, memoryview)
+
+
+def _is_several(value: Any) -> bool:
+    """Lists, tuples, ranges, arrays. A set has no order, and what only iterates may have no end."""
+    return hasattr(value, "__len__") and hasattr(value, "__getitem__") and not isinstance(value, (str, os.PathLike, Mapping, *_NO_TEXTS))
+
+
+def _listed(value: Any) -> str:
+    """A value, or several with commas between them."""
+    return ",".join(scalar(entry) for entry in value) if _is_several(value) else scalar(value)
 
 
 # How the values of some keywords are written, where they are neither texts nor numbers. Of a list of such values each is written so.
@@ -102,48 +133,96 @@ _WRITTEN = {
 
 
 def _is_one_value(name: str, value: Any) -> bool:
-    """Whether a sequence or mapping is one value of the keyword, not a list of values."""
+    """Whether a sequence or mapping is one value of the keyword, not a list of values, and not its text."""
+    if isinstance(value, str):
+        return False
     if name in ("mesh", "shape", "shard", "out", "axis_names"):
         return isinstance(value, Mapping)
     if name == "gemm":
-        return isinstance(value, Mapping) or (not isinstance(value, str) and len(value) > 0 and isinstance(value[0], numbers.Integral))
+        return isinstance(value, Mapping) or (_is_several(value) and len(value) > 0 and isinstance(value[0], numbers.Number))
     if name == "spec":
         return True
-    return name in ("slice", "array") and isinstance(value, Sequence) and len(value) > 0 and isinstance(value[0], numbers.Integral)
+    return name in ("slice", "array") and _is_several(value) and len(value) > 0 and isinstance(value[0], numbers.Number)
 
 
 def _texts(option: Option, value: Any) -> List[str]:
     name = option.name
-    if name in _WRITTEN and not isinstance(value, str) and _is_one_value(name, value):
+    if isinstance(value, _NO_TEXTS) or (option.names_files and isinstance(value, numbers.Number)) or (isinstance(value, Mapping) and not option.takes_pairs):
+        raise TypeError
+    if _is_one_value(name, value):
         text = _WRITTEN[name](value)
-        return text.split(";") if option.kind == "many" and name in ("shape", "shard", "out") else [text]
+        return [text] if name not in ("shape", "shard", "out") else text.split(";") if text else []
     if isinstance(value, Mapping):
-        pairs = _pairs(value, scalar)
+        pairs = _pairs(value, _listed)
         return pairs if option.kind == "many" else [",".join(pairs)]
-    if isinstance(value, (list, tuple, range)) or (hasattr(value, "__iter__") and not isinstance(value, (str, bytes, os.PathLike))):
-        each = [text for entry in value for text in _texts(option, entry)]
+    if _is_several(value):
+        each = [_WRITTEN[name](entry) if _is_one_value(name, entry) else _listed(entry) if option.kind == "many" else scalar(entry) for entry in value]
         return each if option.kind == "many" else [",".join(each)]
     return [scalar(value)]
 
 
+def shown(value: Any) -> str:
+    """A value in a message: an array of a million numbers is not."""
+    return f"{reprlib.repr(value)} ({type(value).__name__})"
+
+
+def checked_text(text: str, argument: str) -> str:
+    """A text that the simulator can take. Raises InputError for characters that are none, as the half of a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"is no text: {error.reason} at position {error.start} of {shown(text)}", argument=argument) from None
+    return text
+
+
+def name_or_path(value: Any, argument: str) -> str:
+    """A name, or a file. Raises TypeError and InputError."""
+    if not isinstance(value, (str, os.PathLike)) or isinstance(os.fspath(value), bytes):
+        raise TypeError(f"{argument} takes a name or a file, found {shown(value)}")
+    return checked_text(os.fspath(value), argument)
+
+
+def overrides(values: Optional[Mapping[str, Any]]) -> Tuple[Tuple[str, str], ...]:
+    """A machine's other values. Raises TypeError and InputError."""
+    if not isinstance(values, (Mapping, type(None))):
+        raise TypeError(f'expected other values as a dict, {{"link.bandwidth": "45GB/s"}}, found {shown(values)}')
+    try:
+        return tuple((checked_text(path, "set"), checked_text(scalar(value), "set")) for path, value in (values or {}).items())
+    except (TypeError, AttributeError):
+        raise TypeError(f"a machine's value is a text or a number, by its path, found {shown(values)}") from None
+
+
 def words_of(option: Option, value: Any) -> List[str]:
     """The words that give an option a value; none for None and False. Raises TypeError and InputError."""
-    dashed = "--" + option.name.replace("_", "-")
+    dashed = "--" + option.word
     if value is None:
         return []
-    if isinstance(value, bool):
+    if isinstance(value, (bool, np.bool_)):
         if option.on_off:
             return [f"{dashed}={'on' if value else 'off'}"]
         if option.kind == "flag":
             return [dashed] if value else []
         raise TypeError(f"{option.name} takes {option.value}, found {value}")
     if option.kind == "flag":
-        raise TypeError(f"{option.name} takes True or False, found {value!r}")
+        raise TypeError(f"{option.name} takes True or False, found {shown(value)}")
     try:
         texts = _texts(option, value)
-    except (TypeError, AttributeError):
-        raise TypeError(f"{option.name} takes {option.value}, found {value!r} ({type(value).__name__})") from None
-    return [f"{dashed}={text}" for text in texts]
+    except (TypeError, AttributeError, RecursionError):
+        raise TypeError(f"{option.name} takes {option.value}, found {shown(value)}") from None
+    if not all(texts) or (not texts and (option.kind == "one" or option.name in ("mesh", "gemm"))):
+        raise InputError(f"expected {option.value}, found nothing in {shown(value)}", argument=option.name)
+    return [f"{dashed}={checked_text(text, option.name)}" for text in texts]
+
+
+def check_progress(progress: Any) -> None:
+    """Raises TypeError where nothing can be told to it."""
+    if not (progress is None or callable(progress)):
+        raise TypeError(f"progress takes a function of one text, found {shown(progress)}")
+
+
+def function_of(command: Tuple[str, ...]) -> str:
+    """The function of the module that is a command."""
+    return "schedule" if command == ("show", "schedule") else "_".join(command)
 
 
 def check_keywords(function: str, known: Iterable[str], given: Iterable[str]) -> None:
@@ -155,10 +234,3 @@ def check_keywords(function: str, known: Iterable[str], given: Iterable[str]) ->
         near = difflib.get_close_matches(name, known, 3)
         hint = ", did you mean " + " or ".join(repr(word) for word in near) + "?" if near else ""
         raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
-
-
-def split_words(command: Tuple[str, ...], function: str, keywords: Mapping[str, Any]) -> List[str]:
-    """The words of a command with these keywords."""
-    known = options(*command)
-    check_keywords(function, known, keywords)
-    return [word for name, value in keywords.items() for word in words_of(known[name], value)]

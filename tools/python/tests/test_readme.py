@@ -1,0 +1,119 @@
+"""Every example of the README in Python: the numbers of the command with --format json, to the last digit, and the same files."""
+
+import filecmp
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import tempfile
+import unittest
+
+import podsim
+from command_lines import call_of, commands_in
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+PODSIM = os.environ.get("PODSIM_COMMAND", str(pathlib.Path(podsim.__file__).parents[2] / "podsim"))
+
+# Examples that take longer than this test may, and what runs instead of them. Whatever else the README shows is run, but for `podsim help`, whose words are for people.
+SMALLER = {
+    "podsim tune --machine tpu_v4 --chips 256 --training gpt3-175b --pad": "podsim tune --machine tpu_v5p --chips 4 --training llama3-8b --batch 8 --remat full --pad",
+    "podsim tune --machine tpu_v5p --chips 64 --training llama3-70b --batch 64 --remat full --top 3": "podsim tune --machine tpu_v5p --chips 4 --training llama3-8b --batch 4 --remat full --top 3",
+    "podsim check --slice 2x4 --mesh data=2,model=4 --hlo workloads/hlo/testdata/tpu_layers.hlo": "podsim check --slice 2x4 --mesh data=2,model=4 --hlo workloads/hlo/testdata/tpu_layers.hlo --structure-only",
+    "podsim run --machine tpu_v4 --slice 16x16 --mesh x=16,y=16 --program 'P, L, U = lu(A)' --shape A=65536x65536 --shard A=x,y --block 512 "
+    "--precision highest --force --explain": "podsim run --machine tpu_v4 --slice 4x4 --mesh x=4,y=4 --program 'P, L, U = lu(A)' --shape A=8192x8192 --shard A=x,y "
+    "--block 512 --precision highest --force --explain",
+    "podsim validate": "podsim validate tpu_v5p_ppermute",
+}
+# What two runs of the same thing do not share.
+TIMES = re.compile(r'"(wall_s|build_s)": [^,}\n]*,?\s*')
+
+
+def without_times(text):
+    return TIMES.sub("", text)
+
+
+class Folders:
+    """Two folders that look like the root of the repository, one for the command and one for Python, and what is written into them."""
+
+    def __init__(self, folder):
+        self.command, self.python = pathlib.Path(folder, "command"), pathlib.Path(folder, "python")
+        for side in (self.command, self.python):
+            side.mkdir()
+            for entry in ROOT.iterdir():
+                if entry.is_dir() and not entry.name.startswith((".", "build")):
+                    (side / entry.name).symlink_to(entry)
+
+    def written(self, side):
+        return sorted(path.relative_to(side) for path in side.iterdir() if not path.is_symlink())
+
+
+def told_by_python(verb, keywords):
+    """What the command prints, by the module."""
+    if verb == "schedule":
+        return str(podsim.schedule(**keywords))
+    result = getattr(podsim, verb)(**keywords)
+    return result.table() if "chart" in keywords else result.json()
+
+
+class ReadmeInPython(unittest.TestCase):
+    maxDiff = 2000
+
+    @classmethod
+    def setUpClass(cls):
+        before = os.getcwd()
+        cls.addClassCleanup(os.chdir, before)
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folders = Folders(folder.name)
+        os.chdir(cls.folders.python)
+
+    def test_every_example_gives_the_same_json_and_the_same_files(self):
+        commands = commands_in(ROOT / "README.md")
+        self.assertGreater(len(commands), 70)
+        self.assertLessEqual(set(SMALLER), set(commands), "an example that takes long is no longer there")
+        for command in commands:
+            command = SMALLER.get(command, command)
+            if not command.startswith(("podsim help ", "podsim sweep ")):
+                verb, keywords = call_of(command)
+                with self.subTest(command, call=f"podsim.{verb}({keywords})"):
+                    self.same(command, verb, keywords)
+        self.same_files()
+
+    def same(self, command, verb, keywords):
+        text = command if verb == "schedule" or "chart" in keywords or "--format" in command else command + " --format json"
+        with subprocess.Popen(
+            text.replace("podsim", PODSIM, 1), shell=True, cwd=self.folders.command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            told = told_by_python(verb, keywords)
+            printed, errors = process.communicate()
+        self.assertEqual(process.returncode, 0, errors)
+        if printed:
+            self.assertEqual(without_times(told), without_times(printed))
+        else:
+            self.assertIn("output", keywords)  # the file is compared
+            self.assertTrue(told)
+
+    def same_files(self):
+        """Later examples read what earlier ones have written."""
+        written = self.folders.written(self.folders.command)
+        self.assertEqual(self.folders.written(self.folders.python), written)
+        self.assertIn(pathlib.Path("plan.textproto"), written)
+        for path in written:
+            ours, theirs = self.folders.python / path, self.folders.command / path
+            if path.suffix == ".json":
+                self.assertEqual(without_times(ours.read_text()), without_times(theirs.read_text()), path)
+            else:
+                self.assertTrue(filecmp.cmp(ours, theirs, shallow=False), f"{path} has other bytes")
+
+    def test_the_sweep_stores_and_exports_the_same(self):
+        run, export = (command.replace("/tmp/", "") for command in commands_in(ROOT / "README.md") if command.startswith("podsim sweep "))
+        for command in (run, export):
+            done = subprocess.run(command.replace("podsim", PODSIM, 1), shell=True, cwd=self.folders.command, stdout=subprocess.PIPE, text=True, check=True)
+        store = podsim.sweep(shlex.split(run)[2], store="gemm.sqlite")
+        self.assertEqual(store.counts["points"], 594)
+        self.assertEqual(store.export("csv"), done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
