@@ -8,6 +8,7 @@
 #include "sim/engine/numeric/bf16.hpp"
 #include "sim/engine/numeric/reference_evaluator.hpp"
 #include "sim/engine/numeric/storage.hpp"
+#include "sim/schedule/submesh.hpp"
 
 namespace podsim {
 namespace {
@@ -161,12 +162,6 @@ ShardData data_of_shard(const Mesh& mesh, const Buffer& buffer, DeviceId device)
     in_tensor.offset += own * block * stride;
   }
   return {box_of(buffer.extents, std::span{zero}.first(rank), std::span{in_tensor.length}.first(rank)), in_tensor};
-}
-
-std::int64_t position_along(const Mesh& mesh, const std::vector<AxisView>& axes, DeviceId device) {
-  std::int64_t position = 0;
-  for (const AxisView& axis : axes) position = position * axis.size + mesh.coordinate(device, axis);
-  return position;
 }
 
 std::int64_t integer_range(const Computes& computes, const Mesh& mesh) {

@@ -24,8 +24,6 @@ struct ShardData {
   Layout in_buffer, in_tensor;
 };
 ShardData data_of_shard(const Mesh& mesh, const Buffer& buffer, DeviceId device);
-/// The device's position along the axes, first most significant.
-std::int64_t position_along(const Mesh& mesh, const std::vector<AxisView>& axes, DeviceId device);
 
 /// The range r of integer inputs. It is the largest r for which all sums that the schedule claims stay exact in float32 (at most 2^24) in any order:
 /// r^2 K <= 2^24 for products over at most K, P r <= 2^24 for sums over P devices, r = 2^24 for collectives that only move data, exact_range() for a
