@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string_view>
 
 #include "sim/base/units.hpp"
 
@@ -16,7 +17,7 @@ namespace {
 
 constexpr std::string_view cannot_read = "cannot read the file";
 
-bool is_binary(const std::string& bytes) { return !bytes.empty() && static_cast<unsigned char>(bytes.front()) >= 0x80; }
+bool is_binary(std::string_view bytes) { return !bytes.empty() && static_cast<unsigned char>(bytes.front()) >= 0x80; }
 
 Diagnostic too_large(const std::string& path, const SizeLimit& limit, bool binary, const std::string& found) {
   const std::string other = !binary && limit.text < limit.binary ? fmt::format(" ({} in binary form)", to_text(limit.binary)) : "";
@@ -47,15 +48,20 @@ Expected<std::string> read_file(const std::string& path, const SizeLimit& limit)
   const std::size_t size = file->size();
   std::string bytes;
   for (std::size_t have = 0;;) {
-    const std::size_t most = static_cast<std::size_t>((is_binary(bytes) ? limit.binary : limit.text).count());
-    if (have > 0 && size > most) return too_large(path, limit, is_binary(bytes), fmt::format("{} bytes", size));
-    if (have > most) return too_large(path, limit, is_binary(bytes), "more");
-    const std::size_t piece = have == 0 ? first_piece : std::max(have, size >= have ? size - have + 1 : 0);
-    bytes.resize(have + std::min(piece, most - have + 1));
+    const bool binary = is_binary(std::string_view{bytes}.substr(0, have));
+    const std::size_t most = static_cast<std::size_t>((binary ? limit.binary : limit.text).count());
+    if (have > 0 && size > most) return too_large(path, limit, binary, fmt::format("{} bytes", size));
+    if (have > most) return too_large(path, limit, binary, "more");
+    // A pipe fills a piece little by little: the next one begins when it is full.
+    if (have == bytes.size())
+      bytes.resize(have + std::min(have == 0 ? first_piece : std::max(have, size >= have ? size - have + 1 : 0), most - have + 1));
     const auto count = file->read(bytes.data() + have, bytes.size() - have);
     if (!count) return count.error();
-    bytes.resize(have += *count);
-    if (*count == 0) return bytes;
+    have += *count;
+    if (*count == 0) {
+      bytes.resize(have);
+      return bytes;
+    }
   }
 }
 

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 
@@ -53,6 +54,26 @@ TEST(ReadFile, WhatHasNoEndIsRefusedAtTheLimit) {
   EXPECT_EQ(message(pipe), pipe + ": expected at most 300 kB, found more");
   int status = 0;
   EXPECT_EQ(::waitpid(writer, &status, 0), writer);
+}
+
+TEST(ReadFile, APipeGivesEveryByte) {
+  const Folder folder;
+  const std::string pipe = folder.file("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::string bytes;
+  for (int i = 0; i < 99'999; ++i) bytes += static_cast<char>('a' + i % 23);
+  const pid_t writer = ::fork();
+  if (writer == 0) {
+    const int file = ::open(pipe.c_str(), O_WRONLY);
+    for (std::size_t at = 0; at < bytes.size(); at += 1000)
+      if (::write(file, bytes.data() + at, std::min<std::size_t>(1000, bytes.size() - at)) < 0) ::_exit(1);
+    ::_exit(0);
+  }
+  const auto read = read_file(pipe, limit);
+  EXPECT_TRUE(read && *read == bytes);
+  int status = 0;
+  EXPECT_EQ(::waitpid(writer, &status, 0), writer);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(ReadFile, SaysWhyItCannotRead) {

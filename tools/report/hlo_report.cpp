@@ -98,6 +98,12 @@ Expected<std::vector<CollectiveRow>> collective_rows(const ShownHlo& shown) {
   return rows;
 }
 
+/// `no (wanted)`: the compiler meant to make it asynchronous.
+std::string asynchronous_text(const HloModule& module, const HloCollectiveCount& count) {
+  if (count.asynchronous) return "yes";
+  return instruction_at(module, count.place).attributes->async_collective_name.empty() ? "no" : "no (wanted)";
+}
+
 std::string along_text(const CollectiveRow& row, const std::optional<Mesh>& mesh) {
   const HloCollectiveAxes& axes = row.axes;
   if (axes.shift) {
@@ -167,7 +173,7 @@ std::string collectives_text(const ShownHlo& shown, const std::vector<Collective
                                   ? to_text(count.bytes)
                                   : fmt::format("{} x {}", count.operands, bytes_text(static_cast<double>(count.bytes.count()) / count.operands));
     alike.add(std::string{name_of(count.kind)}, name_at(shown.module, count.runs_as), count.count,
-              {along_text(row, shown.mesh), count.asynchronous ? "yes" : "no", input, to_text(count.result_bytes), shape_of_result(instruction_at(shown.module, count.place)),
+              {along_text(row, shown.mesh), asynchronous_text(shown.module, count), input, to_text(count.result_bytes), shape_of_result(instruction_at(shown.module, count.place)),
                row.window != nullptr ? to_text(row.window->between.time) : "-", row.hidden_at ? to_text(BytesPerSecond{*row.hidden_at}) : "-"});
   }
   std::map<std::string, std::pair<ExecutionSum, ExecutionSum>> sums;

@@ -88,15 +88,17 @@ class Matching {
     for (std::size_t m = 0; m < measured_.size(); ++m) named[{measured_[m].category, measured_[m].name}].push_back(m);
     std::map<std::pair<std::string_view, std::string_view>, std::size_t> groups;
     for (std::size_t p = 0; p < predicted_.size(); ++p) {
-      const std::pair<std::string_view, std::string_view> key{predicted_[p].category, predicted_[p].name};
-      const auto found = named.find(key);
+      const std::string_view category = predicted_[p].category, name = predicted_[p].name;
+      auto found = named.find({category, name});
+      // An instruction of a compiled module has the loop and the trip in front of its name, "while.1 0 all-gather.2": a profile adds its trips up.
+      if (found == named.end()) found = named.find({category, name.substr(name.rfind(' ') + 1)});
       if (found == named.end()) continue;
-      if (const auto known = groups.find(key); known != groups.end()) {
+      if (const auto known = groups.find(found->first); known != groups.end()) {
         group_of_predicted_[p] = known->second;
         groups_[known->second].predicted.push_back(p);
         continue;
       }
-      const std::size_t group = groups[key] = new_group(p);
+      const std::size_t group = groups[found->first] = new_group(p);
       for (const std::size_t m : found->second) join(m, group);
     }
   }

@@ -1,5 +1,7 @@
 #include "validation/diff/step_diff.hpp"
 
+#include <tuple>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -63,6 +65,21 @@ TEST(DiffSteps, TheSentenceNamesWhatIsSlower) {
   EXPECT_DOUBLE_EQ(diff.categories.front().share.value(), 0.8);
   EXPECT_EQ(diff.operations.front().name, "ff1: gather W");
   EXPECT_THAT(diff.operations.front().measured.names, ElementsAre("all-gather.3"));
+}
+
+TEST(DiffSteps, TripsOfALoopAreTheInstructionOfTheProfile) {
+  // By name: neither side's bytes say which is which.
+  const StepTimes predicted{ms(20), {gather_operation("while.1 0 all-gather.2", 3, 1 << 20, 8), gather_operation("while.1 0 all-gather.3", 2, 1 << 20, 8),
+                                     gather_operation("while.1 1 all-gather.2", 3, 1 << 20, 8), gather_operation("while.1 1 all-gather.3", 2, 1 << 20, 8)}};
+  const StepTimes measured{ms(20), {gather_operation("all-gather.3", 5, 0, 0, 2), gather_operation("all-gather.2", 6, 0, 0, 2)}};
+  const StepDiff diff = diff_steps(predicted, measured);
+  EXPECT_TRUE(diff.unmatched.empty());
+  for (const auto& [name, trip, time] : std::vector<std::tuple<std::string, std::string, double>>{{"all-gather.2", "while.1 0 all-gather.2", 6}, {"all-gather.3", "while.1 0 all-gather.3", 5}}) {
+    const DiffRow& row = row_named(diff.operations, trip);
+    EXPECT_EQ(row.predicted.count, 2);
+    EXPECT_THAT(row.measured.names, ElementsAre(name));
+    EXPECT_DOUBLE_EQ(row.measured.time.count(), time * 1e-3);
+  }
 }
 
 TEST(DiffSteps, AFasterStepIsToldAsOneAndMoreThanTheGapAsTime) {

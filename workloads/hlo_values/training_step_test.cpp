@@ -1,4 +1,6 @@
-// A data-parallel training step in the compiler's form: the interpreter's gradients are the derivatives of the loss, computed apart in plain C++.
+// Training steps in the compiler's form: the interpreter's gradients are the derivatives of the loss, computed apart in plain C++.
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -6,6 +8,8 @@
 #include <gmock/gmock.h>
 
 #include "sim/base/rng.hpp"
+#include "sim/base/test_cases.hpp"
+#include "workloads/hlo/read_hlo.hpp"
 #include "workloads/hlo_values/test_run.hpp"
 
 namespace podsim {
@@ -172,5 +176,127 @@ TEST(HloTrainingStep, GradientsAreTheDerivativesOfTheLoss) {
   for (std::size_t i = 0; i < dw1.size(); ++i) EXPECT_NEAR((*perturbed)[0][1].reals.at(i), dw1[i], 1e-5);
 }
 
+// ---- testdata/tpu_transformer_step.hlo ----
+
+namespace transformer_step {
+
+// A transformer of two layers on data=2,model=4: one head and 32 of 128 features of the MLP on each of four devices, every weight in halves on two,
+// 32 tokens of 64 features for each of the two, 8 on each device. The step returns the loss and the weights less an eighth of their gradients.
+constexpr std::size_t layers = 2, heads = 4, tokens = 32, own_tokens = 8, features = 64, width = 16, hidden = 32;
+enum Parameter : std::size_t { activations, qkv, out, up, down };
+constexpr std::array<const char*, 5> parameter_shapes{"bf16[8,64]", "bf16[2,32,48]", "bf16[2,16,32]", "bf16[2,32,32]", "bf16[2,32,32]"};
+using Devices = std::vector<std::vector<Reals>>;  // [device][parameter]
+
+/// [rows, inner] by [inner, columns].
+Reals product(const Reals& a, const Reals& b, std::size_t rows, std::size_t inner, std::size_t columns) {
+  Reals result(rows * columns, 0);
+  for (std::size_t i = 0; i < rows; ++i)
+    for (std::size_t k = 0; k < inner; ++k)
+      for (std::size_t j = 0; j < columns; ++j) result[i * columns + j] += a[i * inner + k] * b[k * columns + j];
+  return result;
+}
+
+/// A layer's weights of a head: two devices have half of the rows each, or half of the columns.
+Reals whole(const Devices& devices, std::size_t head, Parameter which, std::size_t layer, std::size_t rows, std::size_t columns, bool by_rows) {
+  Reals result(rows * columns);
+  const std::size_t own_rows = by_rows ? rows / 2 : rows, own_columns = by_rows ? columns : columns / 2;
+  for (std::size_t i = 0; i < rows; ++i)
+    for (std::size_t j = 0; j < columns; ++j) {
+      const std::size_t half = by_rows ? i / own_rows : j / own_columns;
+      result[i * columns + j] = devices[half * heads + head][which][(layer * own_rows + i % own_rows) * own_columns + j % own_columns];
+    }
+  return result;
+}
+
+Reals normed(Reals x) {
+  for (std::size_t t = 0; t < tokens; ++t) {
+    double squares = 0;
+    for (std::size_t f = 0; f < features; ++f) squares += x[t * features + f] * x[t * features + f];
+    for (std::size_t f = 0; f < features; ++f) x[t * features + f] /= std::sqrt(squares / features + 0.0625);
+  }
+  return x;
+}
+
+/// Half the sum of squares of what the layers make of all tokens.
+double transformer_loss(const Devices& devices) {
+  double loss = 0;
+  for (std::size_t data = 0; data < 2; ++data) {
+    Reals x;
+    for (std::size_t model = 0; model < heads; ++model) {
+      const Reals& own = devices[data * heads + model][activations];
+      x.insert(x.end(), own.begin(), own.end());
+    }
+    const auto add = [&](const Reals& more) {
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] += more[i];
+    };
+    for (std::size_t layer = 0; layer < layers; ++layer) {
+      Reals n = normed(x);
+      for (std::size_t head = 0; head < heads; ++head) {
+        const Reals all = product(n, whole(devices, head, qkv, layer, features, 3 * width, true), tokens, features, 3 * width);
+        const auto at = [&](std::size_t token, std::size_t part, std::size_t f) { return all[token * 3 * width + part * width + f]; };
+        Reals attended(tokens * width, 0);
+        for (std::size_t t = 0; t < tokens; ++t) {
+          Reals weights(tokens, 0);
+          double total = 0;
+          for (std::size_t s = 0; s < tokens; ++s) {
+            for (std::size_t f = 0; f < width; ++f) weights[s] += at(t, 0, f) * at(s, 1, f) / 4;
+            total += weights[s] = std::exp(weights[s]);
+          }
+          for (std::size_t s = 0; s < tokens; ++s)
+            for (std::size_t f = 0; f < width; ++f) attended[t * width + f] += weights[s] / total * at(s, 2, f);
+        }
+        add(product(attended, whole(devices, head, out, layer, width, features, false), tokens, width, features));
+      }
+      n = normed(x);
+      for (std::size_t head = 0; head < heads; ++head) {
+        Reals h = product(n, whole(devices, head, up, layer, features, hidden, true), tokens, features, hidden);
+        for (double& value : h) value = std::tanh(value);
+        add(product(h, whole(devices, head, down, layer, hidden, features, false), tokens, hidden, features));
+      }
+    }
+    for (const double value : x) loss += value * value / 2;
+  }
+  return loss;
+}
+
+TEST(HloTrainingStep, AShardedTransformersGradientsAreTheDerivativesOfItsLoss) {
+  const auto module = read_hlo_file(PODSIM_SOURCE_DIR "/workloads/hlo/testdata/tpu_transformer_step.hlo");
+  ASSERT_TRUE(module) << to_text(module.error());
+  Rng random{29};
+  Devices devices(2 * heads);
+  std::vector<HloArrays> parameters;
+  for (std::vector<Reals>& mine : devices) {
+    HloArrays arrays;
+    for (const char* shape : parameter_shapes) {
+      const auto elements = static_cast<std::size_t>(elements_of(test::shape_of(shape)));
+      Reals& values = mine.emplace_back();
+      for (std::size_t i = 0; i < elements; ++i) values.push_back((2 * random.uniform() - 1) / (mine.size() == 1 ? 1 : 4));
+      arrays.push_back(array(shape, values));
+    }
+    parameters.push_back(std::move(arrays));
+  }
+  const auto results = test::run(*module, parameters);
+  ASSERT_TRUE(results) << to_text(results.error());
+  const double loss = transformer_loss(devices);
+  // A weight of each device's share of every matrix, in either layer.
+  for (std::size_t device = 0; device < devices.size(); device += test::cases(1, 5)) {
+    EXPECT_NEAR((*results)[device][0].reals.at(0), loss, 1e-9 * loss);
+    for (const Parameter which : {qkv, out, up, down}) {
+      SCOPED_TRACE(fmt::format("device {} parameter {}", device, static_cast<std::size_t>(which)));
+      Reals& values = devices[device][which];
+      const std::size_t each = values.size() / layers, i = (device + which) % layers * each + random.below(each);
+      const double middle = values[i];
+      constexpr double by = 1e-4;
+      values[i] = middle + by;
+      const double above = transformer_loss(devices);
+      values[i] = middle - by;
+      const double slope = (above - transformer_loss(devices)) / (2 * by);
+      values[i] = middle;
+      EXPECT_NEAR(8 * (middle - (*results)[device][which].reals.at(i)), slope, 1e-5 * std::max(1.0, std::abs(slope)));
+    }
+  }
+}
+
+}  // namespace transformer_step
 }  // namespace
 }  // namespace podsim

@@ -34,7 +34,20 @@ struct Node {
   Run source{}, target{};
   std::vector<std::size_t> before{};  // nodes of the same device
   int block = -1, step = -1;
+  bool placed = false;  // costs nothing, where a copy of MSCCL's costs its bytes
 };
+
+bool overlap(const Run& a, const Run& b) { return a.buffer == b.buffer && a.offset < b.offset + b.length && b.offset < a.offset + a.length; }
+bool contains(const Run& all, const Run& part) {
+  return all.buffer == part.buffer && all.offset <= part.offset && part.offset + part.length <= all.offset + all.length;
+}
+bool same(const Run& a, const Run& b) { return contains(a, b) && contains(b, a); }
+
+bool reads(const Node& node, const Run& run) {
+  const bool from_source = node.kind != MscclKind::receive && node.kind != MscclKind::nop;
+  return (from_source && overlap(node.source, run)) || (node.kind == MscclKind::reduce && overlap(node.target, run));
+}
+bool writes(const Node& node, const Run& run) { return node.part != Node::Part::send && node.kind != MscclKind::nop && overlap(node.target, run); }
 
 /// The order in which a device's nodes are written: of its program.
 bool in_program_order(const Node& a, const Node& b) { return std::tie(a.device, a.task, a.part) < std::tie(b.device, b.task, b.part); }
@@ -54,6 +67,7 @@ class Translator {
       if (auto ok = add_nodes(a); !ok) return ok.error();
     for (std::size_t a = 0; a < graph_.activities.size(); ++a) pass_on(a);
     order_nodes();
+    take_places_away();
     assign_channels();
     for (std::size_t n = 0; n < nodes_.size(); ++n) place(n);
     if (auto ok = fill_in(); !ok) return ok.error();
@@ -199,8 +213,8 @@ class Translator {
           if (!run) return run.error();
           runs.push_back(*run);
         }
-      const auto same = [](const Run& x, const Run& y) { return x.buffer == y.buffer && x.offset == y.offset; };
       node.kind = local->kind == LocalKind::add ? MscclKind::reduce : MscclKind::copy;
+      node.placed = local->kind == LocalKind::alias;
       node.target = runs.back();
       node.source = runs[0];
       if (local->kind == LocalKind::add && same(runs[0], runs[2]))
@@ -248,6 +262,90 @@ class Translator {
     nodes_ = std::move(sorted);
     for (auto& [send, receive] : transfers_) send = number[send], receive = number[receive];
     std::sort(transfers_.begin(), transfers_.end());
+  }
+
+  /// What is placed from the input into scratch is read from the input instead, until it is overwritten.
+  bool read_from_input(std::size_t place) {
+    const Node& placed = nodes_[place];
+    if (placed.source.buffer != MscclBuffer::input || placed.target.buffer != MscclBuffer::scratch) return false;
+    std::vector<Run> overwritten;
+    std::vector<std::size_t> readers;
+    const std::size_t last = last_of_device(place);
+    for (std::size_t n = place + 1; n <= last; ++n) {
+      const Node& node = nodes_[n];
+      if (reads(node, placed.target)) {
+        const auto is_over = [&](const Run& run) { return overlap(run, node.source); };
+        if (node.kind == MscclKind::reduce || !contains(placed.target, node.source)) return false;
+        if (std::none_of(overwritten.begin(), overwritten.end(), is_over))
+          readers.push_back(n);
+        else if (std::none_of(overwritten.begin(), overwritten.end(), [&](const Run& run) { return contains(run, node.source); }))
+          return false;
+      }
+      if (writes(node, placed.target)) overwritten.push_back(node.target);
+    }
+    for (const std::size_t n : readers)
+      nodes_[n].source = {placed.source.buffer, placed.source.offset + nodes_[n].source.offset - placed.target.offset, nodes_[n].source.length};
+    return true;
+  }
+
+  /// What is received in scratch, in one piece or several, and then placed in the output is received there.
+  bool receive_in_output(std::size_t place) {
+    const Node& placed = nodes_[place];
+    if (placed.source.buffer != MscclBuffer::scratch || placed.target.buffer != MscclBuffer::output) return false;
+    std::vector<std::size_t> pieces;
+    std::int64_t length = 0;
+    for (std::size_t n = last_of_device(place) + 1; n-- > 0 && nodes_[n].device == placed.device;) {
+      if (n == place) continue;
+      const Node& node = nodes_[n];
+      if (reads(node, placed.target) || writes(node, placed.target)) return false;
+      const bool is_piece = n < place && node.part == Node::Part::receive && contains(placed.source, node.target);
+      if (length == placed.source.length || !(reads(node, placed.source) || writes(node, placed.source))) continue;
+      if (!is_piece || std::any_of(pieces.begin(), pieces.end(), [&](std::size_t other) { return overlap(nodes_[other].target, node.target); }))
+        return false;
+      pieces.push_back(n);
+      length += node.target.length;
+    }
+    if (length != placed.source.length) return false;
+    for (const std::size_t n : pieces)
+      nodes_[n].target.buffer = MscclBuffer::output, nodes_[n].target.offset += placed.target.offset - placed.source.offset;
+    for (const auto& [send, receive] : transfers_)
+      if (std::find(pieces.begin(), pieces.end(), receive) != pieces.end()) nodes_[send].target = nodes_[receive].target;
+    return true;
+  }
+
+  [[nodiscard]] std::size_t last_of_device(std::size_t n) const {
+    while (n + 1 < nodes_.size() && nodes_[n + 1].device == nodes_[n].device) ++n;
+    return n;
+  }
+
+  /// Places between scratch and the buffers of the collective cost nothing in a schedule of ours, and are copies in MSCCL's: none is written where
+  /// what is around it can do without.
+  void take_places_away() {
+    std::vector<bool> gone(nodes_.size());
+    for (const auto done_without : {&Translator::receive_in_output, &Translator::read_from_input})
+      for (std::size_t n = 0; n < nodes_.size(); ++n) {
+        if (!nodes_[n].placed || gone[n] || !(this->*done_without)(n)) continue;
+        gone[n] = true;
+        nodes_[n].kind = MscclKind::nop;
+        const std::size_t last = last_of_device(n);
+        for (std::size_t later = n + 1; later <= last; ++later) {
+          std::vector<std::size_t>& before = nodes_[later].before;
+          if (std::erase(before, n) == 0) continue;
+          before.insert(before.end(), nodes_[n].before.begin(), nodes_[n].before.end());
+          std::sort(before.begin(), before.end());
+          before.erase(std::unique(before.begin(), before.end()), before.end());
+        }
+      }
+    std::vector<std::size_t> number(nodes_.size());
+    std::vector<Node> left;
+    for (std::size_t n = 0; n < nodes_.size(); ++n) {
+      number[n] = left.size();
+      if (!gone[n]) left.push_back(std::move(nodes_[n]));
+    }
+    nodes_ = std::move(left);
+    for (Node& node : nodes_)
+      for (std::size_t& other : node.before) other = number[other];
+    for (auto& [send, receive] : transfers_) send = number[send], receive = number[receive];
   }
 
   /// Whether b waits for a, as far as a short look back tells.

@@ -358,5 +358,26 @@ ENTRY e {
   EXPECT_THAT(to_text(report.problems), HasSubstr("m:4:3: y: "));
 }
 
+TEST(HloCheck, ATransformersForwardAndBackwardPassesInTheCompilersFormDoWhatTheModuleSays) {
+  auto module = read_hlo_file(PODSIM_SOURCE_DIR "/workloads/hlo/testdata/tpu_transformer_step.hlo");
+  ASSERT_TRUE(module) << to_text(module.error());
+  const auto shared = std::make_shared<const HloModule>(*std::move(module));
+  const System system = system_with({{"machine", "tpu_v5e"}, {"slice", "2x4"}, {"mesh", "data=2,model=4"}});
+  HloSpec numbers{shared};
+  numbers.options.values = true;
+  const CheckReport report = checked(system, numbers);
+  EXPECT_TRUE(report.ok) << to_text(report.problems);
+  const auto makespan = [&](const std::string& engine) {
+    RunOptions options;
+    options.engine = *timing_engine(engine);
+    const auto run = simulate(system, *make_problem(system, HloSpec{shared}), options);
+    EXPECT_TRUE(run) << to_text(run.error());
+    return run ? run->metrics.makespan : Picoseconds{};
+  };
+  const Picoseconds des = makespan("des"), simgrid = makespan("simgrid");
+  EXPECT_LE(simgrid, des);
+  EXPECT_GE(simgrid + Picoseconds{1000}, des) << "des rounds every event up to a picosecond";
+}
+
 }  // namespace
 }  // namespace podsim
