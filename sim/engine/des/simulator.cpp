@@ -282,6 +282,7 @@ Timeline Simulator::take_timeline() {
   Timeline timeline{std::move(start_), std::move(sent_), reductions_of(model_)};
   timeline.makespan = Picoseconds{interrupted_ ? now_ : last_};
   timeline.events = events_;
+  timeline.pass = "events";
   timeline.finished = finished_;
   timeline.interrupted = interrupted_;
   return timeline;

@@ -37,6 +37,7 @@ class Pass {
     }
     Timeline timeline{std::move(start_), std::move(sent_), reductions_of(model_)};
     timeline.makespan = Picoseconds{last_};
+    timeline.pass = "max-plus";
     timeline.finished = finished_;
     timeline.interrupted = interrupted_;
     return timeline;
