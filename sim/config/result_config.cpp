@@ -64,6 +64,7 @@ Expected<Result> read_result(std::string_view bytes, const std::string& name) {
   result.peak_memory_bytes = message.peak_memory_bytes();
   result.tasks = message.tasks();
   result.events = message.events();
+  result.pass = message.pass();
   result.wall_s = message.wall_s();
   result.build_s = message.build_s();
   RunTrust& trust = result.trust;
@@ -102,6 +103,7 @@ std::string write_result(const Result& result, Encoding encoding) {
   message.set_peak_memory_bytes(result.peak_memory_bytes);
   message.set_tasks(result.tasks);
   message.set_events(result.events);
+  if (!result.pass.empty()) message.set_pass(result.pass);
   message.set_wall_s(result.wall_s);
   message.set_build_s(result.build_s);
   const RunTrust& trust = result.trust;

@@ -27,6 +27,7 @@ Result every_field() {
   result.peak_memory_bytes = std::numeric_limits<std::int64_t>::max();
   result.tasks = 8300000;
   result.events = 12345678901;
+  result.pass = "events";
   result.wall_s = 0.5;
   result.build_s = 0.25;
   result.trust = {"extrapolated", "v4 2x2", -0.125, 0.5, 0.03125, "other scale", {"all-reduce over 64 devices, fitted over 4", "and more"}};
@@ -84,6 +85,7 @@ trust_fitted_error: 0.03125
 trust_rung: "other scale"
 trust_beyond: "all-reduce over 64 devices, fitted over 4"
 trust_beyond: "and more"
+pass: "events"
 )");
 }
 

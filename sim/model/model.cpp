@@ -65,6 +65,7 @@ class ModelBuilder {
       }
     }
     take_paths();
+    if (!model_.speed.empty()) slowest_ = *std::min_element(model_.speed.begin(), model_.speed.end());
     share_memory(model_);
     model_.core_shares = core_shares_of(model_);
     if (auto ok = check_durations(); !ok) return ok.error();
@@ -154,10 +155,9 @@ class ModelBuilder {
     return success();
   }
 
-  /// Judged by the worst path and this task's own reduction; a Send's receivers are looked at one by one.
+  /// Judged by the worst path and this task's own reduction on the slowest node; a Send's receivers are looked at one by one.
   bool surely_fits(const TaskCost& cost, const Participants& who) const {
-    return who.to_task.empty() && model_.speed.empty() &&
-           fits_clock(cost.delay + worst_.latency + Seconds{cost.flow_bytes / worst_.bottleneck.count()} + cost.reduction);
+    return who.to_task.empty() && fits_clock(cost.delay + worst_.latency + Seconds{cost.flow_bytes / worst_.bottleneck.count()} + cost.reduction / slowest_);
   }
 
   Diagnostic too_long(std::uint32_t p, std::size_t t, std::size_t local, Seconds duration) const {
@@ -176,6 +176,7 @@ class ModelBuilder {
   /// By participants and what the switch does: (order, routing).
   std::map<std::pair<std::uint32_t, InSwitch>, std::vector<std::pair<const std::vector<int>*, std::uint32_t>>> routings_;
   Path worst_;  // the longest latency and the least bottleneck of any
+  double slowest_ = 1;  // of the nodes' speeds
   Model model_;
 };
 

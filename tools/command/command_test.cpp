@@ -55,7 +55,7 @@ TEST(Command, RunReportsEveryFigureOfAGemmByHand) {
   EXPECT_THAT(test::keys(result), IsSupersetOf({"engine",    "machine",        "slice",      "hypothetical", "mesh",
                                                 "devices",   "device_classes", "makespan_s", "compute_s",    "exposed_communication_s",
                                                 "waiting_s", "flops",          "mfu",        "link_bytes",   "peak_memory_bytes",
-                                                "tasks",     "events",         "wall_s",     "build_s",      "trust"}));
+                                                "tasks",     "events",         "pass",  "wall_s",     "build_s",      "trust"}));
   EXPECT_EQ(result["engine"], "des");
   EXPECT_EQ(result["machine"], "ideal");
   EXPECT_EQ(result["slice"], "2x2");

@@ -9,7 +9,7 @@ namespace {
 /// Without what may differ from run to run, or with folding.
 void leave_out_costs(nlohmann::ordered_json& json) {
   if (json.is_object())
-    for (const char* key : {"wall_s", "build_s", "events", "device_classes"}) json.erase(key);
+    for (const char* key : {"wall_s", "build_s", "events", "pass", "device_classes"}) json.erase(key);
   if (json.is_structured())
     for (auto& inner : json) leave_out_costs(inner);
 }

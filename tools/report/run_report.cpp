@@ -288,8 +288,9 @@ Json row_json(const Row& row) {
                    {"peak_memory_bytes", r.peak_memory_bytes},
                    {"over_hbm", row.over_hbm},
                    {"tasks", r.tasks},
-                   {"events", r.events},
-                   {"wall_s", r.wall_s},
+                   {"events", r.events}});
+  if (!r.pass.empty()) json.set("pass", r.pass);
+  json.update(Json{{"wall_s", r.wall_s},
                    {"build_s", r.build_s},
                    {"padding", row.problem.padding}});
   if (row.training != nullptr) json.update(step_json(row));

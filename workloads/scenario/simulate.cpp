@@ -46,6 +46,7 @@ Result result_of(const Run& run) {
   result.peak_memory_bytes = metrics.peak_memory.count();
   result.tasks = metrics.tasks;
   result.events = run.timeline.events;
+  result.pass = run.timeline.pass;
   result.trust = run.row.result.trust;
   return result;
 }

@@ -2,10 +2,11 @@
 
 #include "sim/engine/deadlock.hpp"
 #include "sim/engine/des/simulator.hpp"
+#include "sim/engine/max_plus/max_plus.hpp"
 
 namespace podsim {
 
-Expected<Timeline> run_des(const Model& model, const RunControl& control) {
+Expected<Timeline> run_events(const Model& model, const RunControl& control) {
   auto tables = des::tabulate(model);
   if (!tables) return tables.error();
   des::Simulator simulator{model, *std::move(tables), control.record};
@@ -14,11 +15,20 @@ Expected<Timeline> run_des(const Model& model, const RunControl& control) {
     if (control.record) return deadlock(model, simulator.finished());
     RunControl recorded = control;  // to see what is stuck
     recorded.record = true;
-    return run_des(model, recorded);
+    return run_events(model, recorded);
   }
-  Timeline timeline = simulator.take_timeline();
-  if (timeline.makespan == end_of_clock) return Diagnostic{{}, "the run takes more than 106 days, which is as far as the clock goes"};
-  return timeline;
+  return simulator.take_timeline();
+}
+
+Expected<Timeline> run_des(const Model& model, const RunControl& control) {
+  auto timeline = run_max_plus(model, control);
+  if (!timeline) {
+    auto of_events = run_events(model, control);
+    if (!of_events) return of_events;
+    timeline = *std::move(of_events);
+  }
+  if (timeline->makespan == end_of_clock) return Diagnostic{{}, "the run takes more than 106 days, which is as far as the clock goes"};
+  return *std::move(timeline);
 }
 
 }  // namespace podsim

@@ -1,7 +1,6 @@
 #include "sim/engine/des/link_sharing.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <limits>
 
@@ -9,38 +8,20 @@ namespace podsim::des {
 
 namespace {
 
-constexpr int rate_bits = 61;    // of the fastest link's capacity: sums of rates on a link stay below 2^63
 constexpr int most_rounds = 30;  // of taking in who loses its bottleneck, before all that can be concerned are taken
 
 }  // namespace
 
-LinkSharing::LinkSharing(const Model& model) {
-  double fastest = 0;
-  for (const ModelLink& link : model.links)
-    if (!is_unlimited(link.bandwidth)) fastest = std::max(fastest, link.bandwidth.count());
-  quantum_ = std::ldexp(1.0, fastest > 0 ? std::ilogb(fastest) + 1 - rate_bits : 0);
+LinkSharing::LinkSharing(const Model& model) : rates_{model} {
   links_.resize(model.links.size());
   shares_.resize(model.links.size());
   for (std::size_t l = 0; l < links_.size(); ++l) {
-    const BytesPerSecond bandwidth = model.links[l].bandwidth;
-    if (!is_unlimited(bandwidth)) links_[l].capacity = std::max<std::int64_t>(1, static_cast<std::int64_t>(bandwidth.count() / quantum_));
+    links_[l].capacity = rates_.capacity[l];
     links_[l].is_memory = model.links[l].is_memory;
   }
   if (!model.memory_paths.empty()) demand_.resize(links_.size());
   std::size_t most = 0;
-  path_rows_.push_back(0);
-  for (std::uint32_t p = 0; p < model.paths.size(); ++p) {
-    std::int64_t rate = std::numeric_limits<std::int64_t>::max();
-    for (const PathLink& link : model.links_of(model.paths[p])) {
-      if (is_unlimited(model.links[link.link].bandwidth)) continue;
-      path_links_.push_back(link);
-      rate = std::min(rate, links_[link.link].capacity / link.weight);
-    }
-    path_rows_.push_back(static_cast<std::uint32_t>(path_links_.size()));
-    uncontended_rate_.push_back(rate);
-    uncontended_.push_back(rate == std::numeric_limits<std::int64_t>::max() ? std::numeric_limits<double>::infinity() : to_bytes_per_second(rate));
-    most = std::max(most, links_of(p).size());
-  }
+  for (std::uint32_t p = 0; p < model.paths.size(); ++p) most = std::max(most, links_of(p).size());
   free_.resize(std::max<std::size_t>(most, 2) + 1);
   first_work_path_ = static_cast<std::uint32_t>(model.paths.size());
   if (model.memory_paths.empty()) return;
@@ -53,21 +34,18 @@ std::uint32_t LinkSharing::start_work(std::uint32_t memory_path, double bytes, s
   if (free.empty()) {
     free.push_back(first_work_path_ + static_cast<std::uint32_t>(work_paths_.size()));
     work_paths_.push_back({memory_path, 0});
-    path_links_.push_back(PathLink{path_links_[path_rows_[memory_path]]});
-    path_links_.push_back({static_cast<std::uint32_t>(links_.size()), 1});
-    path_rows_.push_back(static_cast<std::uint32_t>(path_links_.size()));
-    uncontended_rate_.push_back(0);
-    uncontended_.push_back(0);
+    rates_.path_links.push_back(PathLink{links_of(memory_path).front()});
+    rates_.path_links.push_back({static_cast<std::uint32_t>(links_.size()), 1});
+    rates_.path_rows.push_back(static_cast<std::uint32_t>(rates_.path_links.size()));
+    rates_.path_rate.push_back(0);
     links_.push_back({});
     shares_.push_back({});
   }
   const std::uint32_t path = free.back();
   free.pop_back();
-  const double rate = bytes / (static_cast<double>(alone) * 1e-12) / quantum_;
-  const std::int64_t most = uncontended_rate_[memory_path];
-  const std::int64_t limit = rate < static_cast<double>(most) ? std::max<std::int64_t>(1, static_cast<std::int64_t>(rate)) : most;
-  links_[path_links_[path_rows_[path] + 1].link].capacity = limit;
-  uncontended_rate_[path] = limit;
+  const std::int64_t limit = rates_.of_work(bytes, alone, rates_.path_rate[memory_path]);
+  links_[links_of(path).back().link].capacity = limit;
+  rates_.path_rate[path] = limit;
   work_paths_[path - first_work_path_].alone = alone;
   return start(path, bytes, user, now);
 }
@@ -101,12 +79,12 @@ std::uint32_t LinkSharing::start(std::uint32_t path, double bytes, User user, st
     link.first = member;
     link.weight += links[i].weight;
     if (link.is_memory) {
-      demand_[links[i].link] += static_cast<Demand>(uncontended_rate_[path]) * links[i].weight;
+      demand_[links[i].link] += static_cast<Demand>(rates_.path_rate[path]) * links[i].weight;
       uncontended &= fits(links[i].link);
     }
   }
   if (uncontended) {
-    set_rate(id, uncontended_rate_[path], now);
+    set_rate(id, rates_.path_rate[path], now);
     return id;
   }
   arrived_.push_back(id);
@@ -132,7 +110,7 @@ LinkSharing::User LinkSharing::finish(std::uint32_t id) {
     link.weight -= links[i].weight;
     link.load -= flow.rate * links[i].weight;
     if (link.first != no_device && !fits(links[i].link)) touch(links[i].link, flow.rate);
-    if (link.is_memory) demand_[links[i].link] -= static_cast<Demand>(uncontended_rate_[flow.path]) * links[i].weight;
+    if (link.is_memory) demand_[links[i].link] -= static_cast<Demand>(rates_.path_rate[flow.path]) * links[i].weight;
   }
   flow.end = never;
   if (flow.path >= first_work_path_)
@@ -154,16 +132,15 @@ void LinkSharing::set_rate(std::uint32_t id, std::int64_t rate, std::int64_t now
   if (flow.rate == rate && flow.end != never) return;
   const bool is_first = flow.end == never;
   for (const PathLink& link : links_of(flow.path)) links_[link.link].load += (rate - flow.rate) * link.weight;
-  flow.bytes = std::max(0.0, flow.bytes - to_bytes_per_second(flow.rate) * 1e-12 * static_cast<double>(now - flow.since));
+  flow.bytes = std::max(0.0, flow.bytes - rates_.bytes_per_second(flow.rate) * 1e-12 * static_cast<double>(now - flow.since));
   flow.rate = rate;
   flow.since = now;
   changed_.push_back(id);
-  if (is_first && flow.path >= first_work_path_ && rate == uncontended_rate_[flow.path]) {
+  if (is_first && flow.path >= first_work_path_ && rate == rates_.path_rate[flow.path]) {
     flow.end = later(Picoseconds{now}, Picoseconds{work_paths_[flow.path - first_work_path_].alone}).count();
     return;
   }
-  const Seconds duration{flow.bytes / to_bytes_per_second(rate)};
-  flow.end = fits_clock(duration) ? later(Picoseconds{now}, ceil_to_clock(duration)).count() : end_of_clock.count();
+  flow.end = later(Picoseconds{now}, Picoseconds{rates_.duration(flow.bytes, rate)}).count();
 }
 
 /// Nothing can be added: dividing a link among flows leaves less than a quantum for each.

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/model/model.hpp"
+#include "sim/engine/link_rates.hpp"
 
 namespace podsim::des {
 
@@ -24,10 +24,10 @@ class LinkSharing {
  public:
   explicit LinkSharing(const Model& model);
 
-  /// Bytes per second of an uncontended flow on the path. Infinite: no flow is needed.
-  [[nodiscard]] double uncontended(std::uint32_t path) const { return uncontended_[path]; }
+  /// Whether what goes over the path needs a flow: a link of it is limited.
+  [[nodiscard]] bool limited(std::uint32_t path) const { return rates_.path_rate[path] != LinkRates::unlimited_rate; }
 
-  /// Starts a flow of bytes > 0 on a path of finite rate; returns its number. finish() returns `user`.
+  /// Starts a flow of bytes > 0 on a limited path; returns its number. finish() returns `user`.
   struct User {
     std::uint32_t task = 0, node = 0;
   };
@@ -50,7 +50,7 @@ class LinkSharing {
   }
 
   /// For tests: bytes per second.
-  [[nodiscard]] double rate(std::uint32_t flow) const { return to_bytes_per_second(flows_[flow].rate); }
+  [[nodiscard]] double rate(std::uint32_t flow) const { return rates_.bytes_per_second(flows_[flow].rate); }
   [[nodiscard]] std::int64_t solved() const { return solved_; }        // flows that the solver gave a rate
   [[nodiscard]] std::int64_t looked_at() const { return looked_at_; }  // flows examined on links to find those that a change concerns
 
@@ -88,10 +88,7 @@ class LinkSharing {
     std::int64_t fastest = 0;    // the highest rate of a flow on it
   };
 
-  [[nodiscard]] double to_bytes_per_second(std::int64_t rate) const { return static_cast<double>(rate) * quantum_; }
-  [[nodiscard]] std::span<const PathLink> links_of(std::uint32_t path) const {
-    return {path_links_.data() + path_rows_[path], path_rows_[path + 1] - path_rows_[path]};
-  }
+  [[nodiscard]] std::span<const PathLink> links_of(std::uint32_t path) const { return rates_.links_of(path); }
   [[nodiscard]] bool taken(const Flow& flow) const { return flow.taken == solution_; }
   /// The flow's rate after the last filling.
   [[nodiscard]] std::int64_t next_rate(const Flow& flow) const { return taken(flow) ? flow.next_rate : flow.rate; }
@@ -112,12 +109,7 @@ class LinkSharing {
   void collect_links();
   std::int64_t take_tied();
 
-  double quantum_ = 1;  // bytes per second
-  // Per path its links of limited bandwidth. Unlimited links cannot be bottlenecks, and sums of rates on them might overflow.
-  std::vector<PathLink> path_links_;
-  std::vector<std::uint32_t> path_rows_;
-  std::vector<double> uncontended_;             // per path, bytes per second
-  std::vector<std::int64_t> uncontended_rate_;  // the same in quanta
+  LinkRates rates_;
   std::vector<Link> links_;
   std::vector<Share> shares_;
   __extension__ typedef __int128 Demand;

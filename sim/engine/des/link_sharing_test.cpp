@@ -180,7 +180,7 @@ TEST(LinkSharing, LinksWithoutALimitHoldNobodyBack) {
   for (std::uint32_t f = 0; f < 12; ++f) sharing.start(f, 1e9, {f, 0}, 0);
   sharing.settle(0, [](std::uint32_t, std::int64_t) {});
   for (std::uint32_t f = 0; f < 12; ++f) EXPECT_NEAR(sharing.rate(f), 1e9, 1e-3);
-  EXPECT_TRUE(std::isinf(sharing.uncontended(12))) << "needs no flow";
+  EXPECT_FALSE(sharing.limited(12)) << "needs no flow";
 }
 
 TEST(LinkSharing, DoesNotDependOnTheOrderOfStarts) {
@@ -219,8 +219,9 @@ TEST(LinkSharing, DoesNotDependOnTheOrderOfStarts) {
 TEST(LinkSharing, UncontendedFlowsNeverMeetTheSolver) {
   const Model model = net({10, 20, 5}, {{{0, 1}, {1, 1}}, {{2, 1}}, {{1, 4}}});
   LinkSharing sharing{model};
-  EXPECT_DOUBLE_EQ(sharing.uncontended(0), 10);
-  EXPECT_DOUBLE_EQ(sharing.uncontended(2), 5) << "a flow of weight 4 is four of the class on each link";
+  const LinkRates rates{model};
+  EXPECT_DOUBLE_EQ(rates.bytes_per_second(rates.path_rate[0]), 10);
+  EXPECT_DOUBLE_EQ(rates.bytes_per_second(rates.path_rate[2]), 5) << "a flow of weight 4 is four of the class on each link";
   std::int64_t end = 0;
   const auto announce = [&](std::uint32_t, std::int64_t at) { end = at; };
   const std::uint32_t first = sharing.start(0, 30, {1, 2}, 0), second = sharing.start(1, 5, {}, 0);

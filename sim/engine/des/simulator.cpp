@@ -1,7 +1,8 @@
 #include "sim/engine/des/simulator.hpp"
 
 #include <algorithm>
-#include <limits>
+
+#include "sim/engine/reductions.hpp"
 
 namespace podsim::des {
 
@@ -213,8 +214,7 @@ inline void Simulator::start(std::uint32_t node, const Place& place, std::uint32
 inline void Simulator::delay_over(std::uint32_t node, std::uint32_t task) {
   const Place& place = places_[node];
   const TaskRow& row = place.program->tasks[task];
-  if (row.kind == TaskCost::Kind::work ||
-      (row.flow_bytes > 0 && sharing_.uncontended(row.paths[place.local]) < std::numeric_limits<double>::infinity()))
+  if (row.kind == TaskCost::Kind::work || (row.flow_bytes > 0 && sharing_.limited(row.paths[place.local])))
     beginnings_.push_back({task, node});
   else
     at(now_, What::sent, task, node);
@@ -279,22 +279,10 @@ std::vector<bool> Simulator::finished() const {
 }
 
 Timeline Simulator::take_timeline() {
-  std::vector<Timeline::Reduction> reductions;
-  for (std::uint32_t p = 0; p < model_.costs.size(); ++p)
-    for (std::size_t t = 0; t < model_.costs[p].size(); ++t) {
-      const TaskRow& row = tables_.programs[p].tasks[t];
-      const Participants& who = model_.deployment.who(p, t);
-      if (who.doers == 0) continue;
-      for (std::size_t l = 0; l < who.to.size(); ++l) {
-        if (!who.does(l)) continue;
-        const Picoseconds duration{row.kind == TaskCost::Kind::transfer ? ceil_to_clock(model_.reduction(p, t, l)).count() : 0};
-        if (reductions.empty() || reductions.back().duration != duration) reductions.push_back({row.first_activity + who.rank[l], duration});
-        if (row.to_task == nullptr && model_.speed.empty()) break;  // the same on all
-      }
-    }
-  Timeline timeline{std::move(start_), std::move(sent_), std::move(reductions)};
+  Timeline timeline{std::move(start_), std::move(sent_), reductions_of(model_)};
   timeline.makespan = Picoseconds{interrupted_ ? now_ : last_};
   timeline.events = events_;
+  timeline.pass = "events";
   timeline.finished = finished_;
   timeline.interrupted = interrupted_;
   return timeline;

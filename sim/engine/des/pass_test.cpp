@@ -1,0 +1,140 @@
+// The max-plus pass gives the picoseconds of events, wherever it gives any, and gives up wherever a flow is held back.
+#include <gtest/gtest.h>
+
+#include "sim/base/test_cases.hpp"
+#include "sim/engine/des/des_engine.hpp"
+#include "sim/engine/max_plus/max_plus.hpp"
+#include "sim/engine/table/test_agreement.hpp"
+#include "sim/schedule/text.hpp"
+
+namespace podsim {
+namespace {
+
+using testing::RandomScheduleOptions;
+using testing::World;
+
+struct Flow {
+  std::int64_t begin = 0, end = 0;
+  double draw = 0;
+};
+
+/// Looks at a timeline of events only: whether the flows on each link fit it at all times, memories apart, and no transfer was held back anywhere.
+::testing::AssertionResult nobody_was_held_back(const Model& model, const Timeline& timeline) {
+  const CostedGraph costs = write_out(model);
+  std::vector<std::vector<Flow>> on_link(costs.links.size());
+  for (std::size_t a = 0; a < costs.graph.activities.size(); ++a) {
+    const TransferCost& transfer = costs.transfers[a];
+    if (costs.graph.activities[a].kind != Activity::Kind::transfer || transfer.flow_bytes == 0) continue;
+    const BytesPerSecond alone = costs.bottlenecks[transfer.route];
+    if (is_unlimited(alone)) continue;
+    const std::int64_t begin = (timeline.start(a) + ceil_to_clock(transfer.delay)).count(), end = timeline.sent(a).count();
+    if (end > begin + ceil_to_clock(Seconds{transfer.flow_bytes / alone.count()}).count() + 1)
+      return ::testing::AssertionFailure() << "activity " << a << " takes " << end - begin << " ps on its route";
+    for (const LinkId link : costs.routes[transfer.route]) on_link[link.index()].push_back({begin, end, alone.count()});
+  }
+  for (std::size_t l = 0; l < on_link.size(); ++l) {
+    if (is_unlimited(costs.links[l]) || model.links[l].is_memory) continue;
+    for (const Flow& at : on_link[l]) {
+      double sum = 0;
+      for (const Flow& flow : on_link[l])
+        if (flow.begin <= at.begin && at.begin < flow.end) sum += flow.draw;
+      if (sum > costs.links[l].count() * (1 + 1e-9)) return ::testing::AssertionFailure() << "link " << l << " at " << at.begin << " ps: " << sum << " B/s";
+    }
+  }
+  return ::testing::AssertionSuccess();
+}
+
+struct Seen {
+  int passed = 0, met = 0, needless = 0, slowed_works = 0;  // needless: nobody was held back, but the pass could not tell
+};
+
+/// Both ways of one model.
+void compare(const Model& model, Seen& seen) {
+  const auto events = run_events(model, {});
+  ASSERT_TRUE(events) << to_text(events.error());
+  const auto passed = run_max_plus(model, {});
+  if (!passed) {
+    ++(nobody_was_held_back(model, *events) ? seen.needless : seen.met);
+    return;
+  }
+  ++seen.passed;
+  EXPECT_EQ(passed->makespan, events->makespan);
+  EXPECT_EQ(passed->finished, events->finished);
+  ASSERT_EQ(passed->size(), events->size());
+  for (std::size_t a = 0; a < events->size(); ++a) ASSERT_EQ(passed->at(a), events->at(a)) << "activity " << a;
+  ASSERT_TRUE(nobody_was_held_back(model, *events));
+  const CostedGraph costs = write_out(model);
+  for (std::size_t a = 0; a < events->size(); ++a)
+    if (costs.graph.activities[a].kind == Activity::Kind::work && events->sent(a) - events->start(a) > ceil_to_clock(costs.work_time[a]) + Picoseconds{2}) {
+      ++seen.slowed_works;
+      break;
+    }
+}
+
+/// Split, so that they run beside each other.
+class MaxPlusIsDes : public ::testing::TestWithParam<std::uint64_t> {};
+INSTANTIATE_TEST_SUITE_P(Seeds, MaxPlusIsDes, ::testing::Range<std::uint64_t>(0, test::cases(1600, 400), 400));
+
+TEST_P(MaxPlusIsDes, OnRandomSchedules) {
+  Seen seen;
+  for (std::uint64_t seed = GetParam(); seed < GetParam() + 400; ++seed) {
+    Rng rng{seed, stream_of("pass")};
+    RandomScheduleOptions options;
+    options.exchanges = seed % 3 > 0;
+    options.careless = false;
+    options.guards = seed % 2 == 0;
+    options.edge_chance = seed % 4 * 0.15;
+    options.axes = testing::random_axes(rng);
+    options.most_tasks = 12;
+    options.far = seed % 5 == 0;
+    options.scale = seed % 2 == 0 ? 1 : 64;
+    options.every_kind = seed % 7 == 0;
+    Schedule schedule = testing::random_schedule(seed, options);
+    const World world = testing::random_world(schedule.mesh, testing::costly_machine(rng, static_cast<double>(options.scale)), rng, {.symmetric = seed % 4 > 1});
+    if (seed % 7 == 3) testing::split_program(schedule, !options.exchanges, rng);
+    const auto model = make_model(schedule, world.machine, *world.topology, world.placement);
+    if (!model || !run_events(*model, {})) continue;  // guards that disagree; chips that do not reach each other; deadlocks
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + to_text(schedule));
+    compare(*model, seen);
+    if (HasFatalFailure()) return;
+  }
+  RecordProperty("passed", seen.passed);
+  RecordProperty("met", seen.met);
+  RecordProperty("needless", seen.needless);
+  EXPECT_GE(seen.passed, 75);
+  EXPECT_GE(seen.met, 75);
+}
+
+/// Memory that a work on the core fills alone, beside slower links: the work gets what transfers leave.
+TEST_P(MaxPlusIsDes, WhereTransfersSlowWorks) {
+  Seen seen;
+  for (std::uint64_t seed = 50000 + GetParam(); seed < 50000 + GetParam() + 400; ++seed) {
+    Rng rng{seed, stream_of("slowed")};
+    RandomScheduleOptions options;
+    options.careless = false;
+    options.exchanges = false;
+    options.guards = seed % 2 == 0;
+    options.edge_chance = 0.2 + seed % 4 * 0.15;
+    options.axes = testing::random_axes(rng);
+    for (MeshAxis& axis : options.axes) axis.wraps = true;
+    options.most_tasks = 10;
+    options.scale = 4096;
+    const Schedule schedule = testing::random_schedule(seed, options);
+    Machine machine = testing::overhead_machine();
+    machine.software.core_share.fill(0);
+    machine.chip.memory_shared = true;
+    machine.chip.hbm_bandwidth = BytesPerSecond{rng.between(600, 2000) * 1e9};
+    machine.chip.overlap_hbm = rng.uniform();
+    World world = testing::random_world(schedule.mesh, machine, rng, {.symmetric = true});
+    const auto model = make_model(schedule, world.machine, *world.topology, world.placement);
+    if (!model || !run_events(*model, {})) continue;
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + to_text(schedule));
+    compare(*model, seen);
+    if (HasFatalFailure()) return;
+  }
+  RecordProperty("slowed works", seen.slowed_works);
+  EXPECT_GE(seen.slowed_works, 5);
+}
+
+}  // namespace
+}  // namespace podsim

@@ -1,0 +1,55 @@
+// Proves that flows never hold each other back: on each link, the rates of the flows that are there at one time fit its capacity.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/engine/link_rates.hpp"
+
+namespace podsim::max_plus {
+
+/// Flows are found in any order. A link whose flows come one after the other, in the order in which they are found, costs one comparison per flow. The
+/// other links are suspects: a second pass collects their flows, and all_fit() adds them up over time.
+class LinkCertificate {
+ public:
+  explicit LinkCertificate(const LinkRates& rates) : rates_{rates}, links_(rates.capacity.size()) {}
+
+  /// A flow that takes `draw` of a link in [begin, end). False: it certainly meets another one, and both do not fit.
+  bool cross(std::uint32_t link, std::int64_t draw, std::int64_t begin, std::int64_t end) {
+    State& state = links_[link];
+    if (begin >= state.end && state.suspect == no_device) {
+      state.begin = begin, state.end = end, state.draw = draw;
+      return true;
+    }
+    return cross_suspect(link, draw, begin, end);
+  }
+
+  /// Whether a second pass is needed.
+  [[nodiscard]] bool has_suspects() const { return !suspects_.empty(); }
+  /// Before the second pass; `most` flows are kept.
+  void begin_collecting(std::size_t most);
+  /// After the second pass. False: some flows do not fit, or there were too many to tell.
+  bool all_fit();
+
+ private:
+  struct State {
+    std::int64_t begin = 0, end = 0, draw = 0;  // of the last flow
+    std::uint32_t suspect = no_device;          // position in suspects_
+  };
+  struct Flow {
+    std::int64_t begin, end, draw;
+  };
+  struct Suspect {
+    std::uint32_t link;
+    std::vector<Flow> flows;
+  };
+  bool cross_suspect(std::uint32_t link, std::int64_t draw, std::int64_t begin, std::int64_t end);
+
+  const LinkRates& rates_;
+  std::vector<State> links_;
+  std::vector<Suspect> suspects_;
+  bool collecting_ = false;
+  std::size_t room_ = 0;
+};
+
+}  // namespace podsim::max_plus
