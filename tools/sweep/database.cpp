@@ -125,7 +125,9 @@ Expected<Database> Database::open(const std::string& file, Mode mode) {
   sqlite3_extended_result_codes(handle, 0);
   database.wait(1000);
   if (mode == Mode::build)
-    if (auto ok = database.run_all({"PRAGMA main.journal_mode = OFF", "PRAGMA main.synchronous = OFF", "PRAGMA main.locking_mode = EXCLUSIVE", "PRAGMA main.cache_size = -262144"}); !ok)
+    if (auto ok = database.run_all({"PRAGMA main.page_size = 16384", "PRAGMA main.journal_mode = OFF", "PRAGMA main.synchronous = OFF",
+                                    "PRAGMA main.locking_mode = EXCLUSIVE", "PRAGMA main.cache_size = -262144"});
+        !ok)
       return ok.error();
   return database;
 }
@@ -134,8 +136,8 @@ Status Database::attach(const std::string& file, const std::string& name) {
   auto statement = prepare("ATTACH ? AS " + name);
   if (!statement) return statement.error();
   statement->bind(0, uri_of(file, "ro"));
-  if (statement->run()) return success();
-  return error_of(database_.get(), file);
+  if (!statement->run()) return error_of(database_.get(), file);
+  return run("PRAGMA " + name + ".cache_size = -131072");  // each page is read once
 }
 
 Status Database::detach(const std::string& name) { return run("DETACH " + name); }

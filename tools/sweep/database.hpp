@@ -63,7 +63,7 @@ class Database {
   enum class Mode {
     read,
     write,  // created if there is none
-    build,  // a file that is thrown away should anything fail: no journal, no syncing
+    build,  // a file that is thrown away should anything fail: no journal, no syncing; large pages and caches, for many rows at once
   };
   static Expected<Database> open(const std::string& file, Mode mode);
   /// Of a connection of Mode::build, outside transactions: reads the tables of another file as NAME.table. Errors name that file.

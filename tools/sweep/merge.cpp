@@ -16,15 +16,21 @@ namespace podsim {
 
 namespace {
 
-/// What is new in the attached part. `runs` in the order of their keys, so that their index grows at its end.
-std::vector<std::string> copying_statements() {
-  std::string filled, columns = "key, version";
+/// Copies the points of the attached part that are new, and what came of those that were there, but remained. Without such `known` ones SQLite copies
+/// rows as they are: half the time.
+std::string copy_points(bool known) {
+  if (!known) return "INSERT INTO main.points SELECT * FROM part.points";
+  std::string filled;
   for (const std::string& column : outcome_columns_of_points()) filled += fmt::format("{}{} = excluded.{}", filled.empty() ? "" : ", ", column, column);
+  return "INSERT INTO main.points SELECT * FROM part.points WHERE true ORDER BY position ON CONFLICT (position) DO UPDATE SET " + filled +
+         " WHERE points.key IS NULL AND points.reason IS NULL";
+}
+
+/// Copies the runs that are new. In the order of their keys, for the sake of their index.
+std::string copy_runs() {
+  std::string columns = "key, version";
   for (const RunColumn& column : run_columns()) columns += fmt::format(", \"{}\"", column.name);
-  return {"INSERT INTO main.points SELECT * FROM part.points WHERE true ORDER BY position ON CONFLICT (position) DO UPDATE SET " + filled +
-              " WHERE points.key IS NULL AND points.reason IS NULL",
-          fmt::format("INSERT OR IGNORE INTO main.runs ({0}) SELECT {0} FROM part.runs ORDER BY key", columns),
-          "INSERT INTO main.sessions SELECT * FROM part.sessions"};
+  return fmt::format("INSERT INTO main.runs ({0}) SELECT {0} FROM part.runs WHERE true ORDER BY key ON CONFLICT (key) DO NOTHING", columns);
 }
 
 class Merger {
@@ -46,37 +52,26 @@ class Merger {
 
  private:
   Status copy(std::size_t i) {
+    PartState& part = parts_[i].state;
     // One transaction: what a part's own process adds meanwhile is all there or not at all.
     if (auto ok = database_.run("BEGIN"); !ok) return ok;
-    const auto before = rows("main"), own = rows("part");
-    if (!before) return before.error();
-    if (!own) return own.error();
-    if (auto ok = database_.run_all(copying_statements()); !ok) return ok;
-    const auto after = rows("main");
-    if (!after) return after.error();
-    for (const auto& [number, of] : {std::pair{&parts_[i].state.points, "count(*)"}, {&parts_[i].state.remaining, "count(*) - count(key) - count(reason)"}}) {
-      const auto counted = database_.number(fmt::format("SELECT {} FROM part.points", of));
+    const auto known_points = database_.number("SELECT count(*) FROM part.points p CROSS JOIN main.points m USING (position)");
+    if (!known_points) return known_points.error();
+    if (auto ok = database_.run(copy_points(*known_points > 0)); !ok) return ok;
+    if (auto ok = database_.run(copy_runs()); !ok) return ok;
+    const std::int64_t new_runs = database_.changes();
+    const auto points = database_.number("SELECT count(*) FROM part.points"), runs = database_.number("SELECT count(*) FROM part.runs"),
+               remaining = database_.number("SELECT count(*) FROM part.points WHERE key IS NULL AND reason IS NULL");
+    for (const auto& counted : {points, runs, remaining})
       if (!counted) return counted.error();
-      *number = static_cast<std::size_t>(*counted);
-    }
-    if (auto ok = database_.run("COMMIT"); !ok) return ok;
+    part.points = static_cast<std::size_t>(*points), part.remaining = static_cast<std::size_t>(*remaining);
+    if (auto ok = database_.run_all({"INSERT INTO main.sessions SELECT * FROM part.sessions", "COMMIT"}); !ok) return ok;
     // Whatever was there already must be the same; mostly nothing was.
-    if (after->points != before->points + own->points)
+    if (*known_points > 0)
       if (auto ok = same_points(database_, parts_, i); !ok) return ok;
-    if (after->runs != before->runs + own->runs)
+    if (new_runs != *runs)
       if (auto ok = same_runs(database_, parts_, i); !ok) return ok;
     return success();
-  }
-
-  struct Rows {
-    std::int64_t points = 0, runs = 0;
-  };
-  Expected<Rows> rows(const std::string& of) {
-    const auto points = database_.number(fmt::format("SELECT count(*) FROM {}.points", of));
-    if (!points) return points.error();
-    const auto runs = database_.number(fmt::format("SELECT count(*) FROM {}.runs", of));
-    if (!runs) return runs.error();
-    return Rows{*points, *runs};
   }
 
   Expected<MergeEnd> finish() {
