@@ -54,7 +54,7 @@ def options(*words: str) -> Dict[str, Option]:
     return {option.name: option for option in found if option.name not in _NOT_IN_PYTHON}
 
 
-def _number(value: numbers.Number) -> str:
+def _number(value: Any) -> str:
     if isinstance(value, numbers.Integral):
         return str(int(value))
     if isinstance(value, numbers.Real):
