@@ -28,6 +28,9 @@ from ._objects import Machine, Plan, Schedule
 from ._results import UNITS, Calibration, Check, Comparison, InterruptedRun, Result, Run, Timeline, TrainingTuning, TunedPlan, Tuning
 from ._sweep import Store, merge, sweep, sweep_text
 
+for _error in (DataError, HostError, InputError, InternalError, Interrupted):
+    _error.__module__ = "podsim"  # as people know them
+
 __version__ = _core.version
 version_and_build = _core.version_and_build  # as `podsim --version` tells it
 _describe_verbs(globals())

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Any, Dict, Tuple
 
 from . import _core
-from ._errors import in_python
-from ._words import Option, options
+from ._errors import InputError, in_python
+from ._words import Option, options, shown
 
 # What a value of Python may be, beside the text that the command takes.
 _TAKES = {
@@ -35,15 +36,19 @@ def text_of(function: str) -> str:
     return "\n".join(_entry(option) for option in options(*command_of(function)).values())
 
 
-def help(function: Any = "run") -> None:
-    """Print what a verb takes: ``podsim.help("run")``, ``podsim.help(podsim.tune)``. Examples are the command's."""
-    name = function if isinstance(function, str) else function.__name__
-    command = command_of(name)
-    print(f"podsim.{name}(...): keywords\n\n{text_of(name)}\n\nThe command:\n\n{_core.usage('_'.join(command))}")
-
-
 VERBS = ("run", "check", "compare", "tune", "calibrate", "validate", "diff", "schedule", "show_machine", "show_topology", "show_mesh", "show_plan", "show_program",
          "show_sharding", "show_training", "show_pipeline", "show_hlo")
+
+
+def help(function: Any = "run") -> None:
+    """Print what a verb takes: ``podsim.help("run")``, ``podsim.help(podsim.tune)``. Examples are the command's."""
+    name = function if isinstance(function, str) else getattr(function, "__name__", shown(function))
+    if name not in VERBS:
+        near = difflib.get_close_matches(name, VERBS, 3)
+        hint = ", did you mean " + " or ".join(f'"{verb}"' for verb in near) + "?" if near else f"; there are {', '.join(VERBS)}"
+        raise InputError(f'there is no verb "{name}"{hint}', argument="function")
+    command = command_of(name)
+    print(f"podsim.{name}(...): keywords\n\n{text_of(name)}\n\nThe command:\n\n{_core.usage('_'.join(command))}")
 
 
 def describe_verbs(functions: Dict[str, Any]) -> None:

@@ -161,7 +161,7 @@ class Plan:
 
     def __init__(self, path: Union[str, os.PathLike]):
         self._core = _core.Plan.load(name_or_path(path, "plan"))
-        self._machine = None
+        self._machine: Optional[Machine] = None
 
     @classmethod
     def _of(cls, core: _core.Plan, machine: Optional[Machine] = None) -> "Plan":

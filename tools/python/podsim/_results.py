@@ -68,7 +68,7 @@ class Result:
         return (_thawed, (type(self), *self._frozen(), self._ok))
 
 
-def _thawed(kind: type, text: str, table: str, ok: bool) -> Result:
+def _thawed(kind: Any, text: str, table: str, ok: bool) -> Result:
     """A pickled result: its figures and its table. What needs the simulator's memory, such as a timeline, is not pickled."""
     result = kind.__new__(kind)
     Result.__init__(result, text, ok=ok, table=lambda: table)

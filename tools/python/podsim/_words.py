@@ -7,7 +7,8 @@ import functools
 import numbers
 import os
 import reprlib
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
+from collections.abc import Mapping
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -54,7 +55,7 @@ def options(*words: str) -> Dict[str, Option]:
     return {option.name: option for option in found if option.name not in _NOT_IN_PYTHON}
 
 
-def _number(value: numbers.Number) -> str:
+def _number(value: Any) -> str:
     if isinstance(value, numbers.Integral):
         return str(int(value))
     if isinstance(value, numbers.Real):
@@ -134,7 +135,7 @@ _WRITTEN = {
 
 def _is_one_value(name: str, value: Any) -> bool:
     """Whether a sequence or mapping is one value of the keyword, not a list of values, and not its text."""
-    if isinstance(value, str):
+    if isinstance(value, (str, numbers.Number)):
         return False
     if name in ("mesh", "shape", "shard", "out", "axis_names"):
         return isinstance(value, Mapping)
@@ -146,6 +147,8 @@ def _is_one_value(name: str, value: Any) -> bool:
 
 
 def _texts(option: Option, value: Any) -> List[str]:
+    if isinstance(value, str):
+        return [value]
     name = option.name
     if isinstance(value, _NO_TEXTS) or (option.names_files and isinstance(value, numbers.Number)) or (isinstance(value, Mapping) and not option.takes_pairs):
         raise TypeError

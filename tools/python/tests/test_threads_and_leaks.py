@@ -161,7 +161,7 @@ except podsim.Interrupted as interrupted:
     def test_uncaught_it_ends_the_program(self):
         status, told = self.child(f'print("begun", flush=True)\npodsim.run(**{dict(LONG, slice_count=64)!r})')
         self.assertEqual(status, 1, told)
-        self.assertTrue(told.endswith("podsim._errors.Interrupted: interrupted\n"), told)
+        self.assertTrue(told.endswith("podsim.Interrupted: interrupted\n"), told)
 
     def test_a_program_with_handlers_of_its_own_keeps_them(self):
         status, told = self.child(
