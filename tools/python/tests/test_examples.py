@@ -24,7 +24,7 @@ from summa import summa  # noqa: E402
 from wang import wang  # noqa: E402
 
 MACHINE = "tpu_v4"
-SLICES = {(2, 2): "2x2x1", (4, 4): "4x4x1", (4, 2): "2x4x1", (2, 4): "2x4x1", (8, 4): "4x8x1", (1, 4): "2x2x1", (4, 1): "2x2x1"}
+SLICES = {(2, 2): "2x2x1", (4, 4): "4x4x1", (4, 2): "2x4x1", (2, 4): "2x4x1", (8, 4): "4x8x1", (8, 8): "8x8x1", (4, 8): "4x8x1", (1, 4): "2x2x1", (4, 1): "2x2x1"}
 
 
 def of_cpp(algorithm, shape, gemm, **options):
@@ -47,7 +47,7 @@ class Examples(unittest.TestCase):
         report = podsim.check(schedule)
         self.assertTrue(report, str(report))
 
-    def compared(self, example, algorithm, shape, gemm, equal, arguments=(), **options):
+    def compared(self, example, algorithm, shape, gemm, equal, arguments=(), prove=True, **options):
         with self.subTest(algorithm=algorithm, shape=shape, gemm=gemm, **options):
             theirs = of_cpp(algorithm, shape, gemm, **options)
             mine = example(theirs, *gemm, *arguments)
@@ -58,7 +58,8 @@ class Examples(unittest.TestCase):
                 self.assertEqual(without_edges(mine), without_edges(theirs))
                 self.assertNotEqual(mine, theirs)
             self.assert_as_fast(mine, theirs, shape)
-            self.assert_right(mine)
+            if prove:
+                self.assert_right(mine)
 
     def test_collective_is_that_of_cpp(self):
         for shape in SLICES:
@@ -76,16 +77,14 @@ class Examples(unittest.TestCase):
                 self.compared(meshslice, "meshslice", shape, (64, 128, 256), True, (slices,), slice_count=slices)
 
     def test_cannon_has_the_tasks_of_cpp_and_takes_as_long(self):
-        for shape in ((2, 2), (4, 4)):
-            for gemm in ((64, 128, 256), (8192, 8192, 8192)):
-                self.compared(cannon, "cannon", shape, gemm, equal=False) if gemm[0] < 1000 else \
-                    self.assert_as_fast(cannon(of_cpp("cannon", shape, gemm), *gemm), of_cpp("cannon", shape, gemm), shape)
+        for shape in ((2, 2), (4, 4), (8, 8)):
+            self.compared(cannon, "cannon", shape, (64, 128, 256), equal=False)
+            self.compared(cannon, "cannon", shape, (8192, 8192, 8192), equal=False, prove=False)
 
     def test_wang_has_the_tasks_of_cpp_and_takes_as_long(self):
-        for shape in ((2, 2), (4, 2), (4, 4), (2, 4)):
-            for gemm in ((256, 64, 128), (8192, 1024, 8192)):
-                self.compared(wang, "wang", shape, gemm, equal=False) if gemm[0] < 1000 else \
-                    self.assert_as_fast(wang(of_cpp("wang", shape, gemm), *gemm), of_cpp("wang", shape, gemm), shape)
+        for shape in ((2, 2), (4, 4), (4, 8), (8, 8)):
+            self.compared(wang, "wang", shape, (256, 64, 128), equal=False)
+            self.compared(wang, "wang", shape, (8192, 1024, 8192), equal=False, prove=False)
 
     def test_fsdp_takes_as_long_as_that_of_cpp(self):
         for gemm in ((64, 128, 256), (8192, 1024, 8192)):
@@ -98,7 +97,7 @@ class Examples(unittest.TestCase):
         file = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "algorithms", "examples", "ring_all_gather.textproto")
         by_hand, mine = podsim.Schedule(file), ring_all_gather(4, 16)
         self.assertEqual(without_edges(mine), without_edges(by_hand))
-        self.assertEqual(podsim.run(mine).makespan_s, podsim.run(by_hand).makespan_s)
+        self.assertEqual(*(podsim.run(schedule, machine="ideal").makespan_s for schedule in (mine, by_hand)))
         self.assert_right(mine)
 
     def test_examples_are_short(self):
