@@ -209,16 +209,42 @@ def schedule(subject: _What = None, /, *, progress: Progress = None, **keywords:
 class SvgResult(Result):
     """A result with a drawing."""
 
-    def _repr_svg_(self) -> str:
+    _asked: Tuple[Tuple[str, ...], Mapping[str, Any]]  # the command and its keywords
+
+    def __reduce__(self) -> Any:
+        return (*super().__reduce__(), {"_asked": self._asked})
+
+    def _repr_svg_(self) -> Optional[str]:
+        return self.svg() or None
+
+    def _repr_html_(self) -> str:  # notebooks prefer it to SVG
         return self.svg()
 
     def svg(self) -> str:
         """The drawing."""
+        return self._written("drawing.svg")
+
+    def _written(self, name: str) -> str:
+        """What the command writes for the same keywords into a file of this name."""
         with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "drawing.svg")
+            path = os.path.join(folder, name)
             _call(self._asked[0], {**self._asked[1], "output": path})
             with open(path, encoding="utf-8") as file:
                 return file.read()
+
+
+class GraphResult(SvgResult):
+    """A result about chips and cables. ``svg()`` is empty where there are too many to be seen."""
+
+    def svg(self) -> str:
+        from ._topology_drawing import topology_svg
+
+        if self._asked[1].get("devices") is True:
+            return ""
+        return topology_svg(self._written("graph.dot"), f"{self.machine} {self.slice}")
+
+    def _repr_html_(self) -> str:
+        return self.svg() + Result._repr_html_(self)
 
 
 _PICTURED = {"output", "chart", "colour"}  # what tells how a text or a picture is drawn, which JSON is not
@@ -232,7 +258,7 @@ def _show(target: str, keywords: Mapping[str, Any], kind: type = Result) -> Any:
     _, text, _, _ = _call(command, told, format="json")
     drawn = {name: value for name, value in keywords.items() if name != "output"}
     result = kind(text, table=lambda: _call(command, drawn)[1])
-    if kind is SvgResult:
+    if issubclass(kind, SvgResult):
         result._asked = (command, drawn)
     return result
 
@@ -244,12 +270,12 @@ def show_machine(machine: Union[Machine, str, None] = None, **keywords: Any) -> 
 
 def show_topology(machine: Union[Machine, str, None] = None, **keywords: Any) -> Result:
     """Links, diameter, bisection bandwidth of a slice; ``devices=True`` lists its devices as JAX does."""
-    return _show("topology", _with_subject(machine, keywords))
+    return _show("topology", _with_subject(machine, keywords), GraphResult)
 
 
 def show_mesh(machine: Union[Machine, str, None] = None, **keywords: Any) -> Result:
     """Where the axes of a mesh lie, and how many hops its neighbours are apart."""
-    return _show("mesh", _with_subject(machine, keywords))
+    return _show("mesh", _with_subject(machine, keywords), GraphResult)
 
 
 def show_plan(plan: Union[Plan, str, None] = None, **keywords: Any) -> Result:

@@ -1,13 +1,372 @@
-"""Drawings for notebooks, as SVG."""
+"""Drawings for notebooks, as SVG: how a run splits its time, and when everything happened."""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+
+import numpy as np
+
+# Of Okabe and Ito: the colour-blind can tell them apart. They stand on a card of their own, which is light on a dark page too.
+BLUE, SKY, GREEN, YELLOW, ORANGE, VERMILLION, PURPLE = "#0072b2", "#56b4e9", "#009e73", "#f0e442", "#e69f00", "#d55e00", "#cc79a7"
+BLACK, GREY, PALE, PAPER, INK, QUIET = "#000000", "#9a9a9a", "#e4e4e4", "#ffffff", "#1a1a1a", "#595959"
+
+_FONT = "DejaVu Sans, Verdana, sans-serif"
+_TEXT = 12  # pixels
+_WIDTH, _MARGIN = 900, 14
+_MOST_PARTS = 9
+_MOST_BOXES = 4000
+_MOST_DEVICES = 4
+_MOST_ROWS = 6
+
+# What stands in XML: no control characters, no halves of surrogate pairs.
+_NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class Card:
+    """A picture on a light card."""
+
+    def __init__(self, width: float, height: float, title: str):
+        self._root = ElementTree.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 0 {width:g} {height:g}", "width": f"{width:g}", "height": f"{height:g}",
+                                                 "role": "img", "font-family": _FONT, "font-size": str(_TEXT), "style": "max-width: 100%; height: auto"})
+        self._add("title", _text=title)
+        self._add("rect", x=0.5, y=0.5, width=width - 1, height=height - 1, rx=6, fill=PAPER, stroke=PALE)
+
+    def _add(self, kind: str, _text: str = "", _hint: str = "", **attributes: Any) -> None:
+        named = {name.replace("_", "-"): f"{value:.6g}" if isinstance(value, float) else str(value) for name, value in attributes.items()}
+        element = ElementTree.SubElement(self._root, kind, named)
+        if _text:
+            element.text = _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", _text)
+        if _hint:
+            ElementTree.SubElement(element, "title").text = _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", _hint)
+
+    def box(self, x: float, y: float, width: float, height: float, fill: str, hint: str = "", **how: Any) -> None:
+        self._add("rect", _hint=hint, x=float(x), y=float(y), width=float(width), height=float(height), fill=fill, **how)
+
+    def line(self, x1: float, y1: float, x2: float, y2: float, stroke: str, width: float = 1, hint: str = "", dashes: str = "none") -> None:
+        self._add("line", _hint=hint, x1=float(x1), y1=float(y1), x2=float(x2), y2=float(y2), stroke=stroke, stroke_width=float(width), stroke_dasharray=dashes)
+
+    def path(self, steps: str, stroke: str, width: float = 1, hint: str = "") -> None:
+        self._add("path", _hint=hint, d=steps, stroke=stroke, stroke_width=float(width), fill="none")
+
+    def circle(self, x: float, y: float, radius: float, fill: str, stroke: str, hint: str = "") -> None:
+        self._add("circle", _hint=hint, cx=float(x), cy=float(y), r=float(radius), fill=fill, stroke=stroke)
+
+    def text(self, x: float, y: float, text: str, anchor: str = "start", fill: str = INK, bold: bool = False) -> None:
+        self._add("text", _text=text, x=float(x), y=float(y), text_anchor=anchor, fill=fill, **({"font_weight": "bold"} if bold else {}))
+
+    def svg(self) -> str:
+        return ElementTree.tostring(self._root, encoding="unicode")
+
+
+def width_of(text: str) -> float:
+    """About, in pixels."""
+    return 0.6 * _TEXT * len(text)
+
+
+def shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def time_text(seconds: float) -> str:
+    """With four digits: 922.5 us."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)):
+        if abs(seconds) >= size:
+            return f"{seconds / size:.4g} {unit}"
+    return f"{seconds * 1e12:.4g} ps" if seconds else "0 s"
+
+
+def _ticks(most: float, about: int = 6) -> Iterator[float]:
+    """Round values from 0 to most."""
+    if most <= 0:
+        yield 0.0
+        return
+    step = 10.0 ** np.floor(np.log10(most / about))
+    step *= next(factor for factor in (1, 2, 5, 10) if factor * step * about >= most)
+    yield from (count * step for count in range(int(most / step + 1e-9) + 1))
+
+
+# ---- How a run splits its time -----------------------------------------------------------------------------------------------------------
+
+
+class Part(NamedTuple):
+    """A share of a run's time."""
+
+    name: str
+    seconds: float
+    colour: str
+
+
+_COMPUTE = {"matmul": BLUE, "attention": SKY, "copy": GREEN, "elementwise": PURPLE}
+_EXPOSED = {"all-gather": VERMILLION, "all-reduce": ORANGE, "reduce-scatter": YELLOW, "permute": "#8c5273"}
+_OTHER_COMPUTE, _OTHER_EXPOSED = ("#003f66", "#7fcfb5", "#bcbcbc"), ("#8a3d00", "#f6cf7f", "#f2a679")
+
+
+def _coloured(amounts: Dict[str, float], colours: Dict[str, str], others: Sequence[str], suffix: str) -> List[Part]:
+    parts: List[Part] = []
+    spare = iter(others)
+    for name, seconds in sorted(amounts.items(), key=lambda entry: -entry[1]):
+        if seconds > 0:
+            parts.append(Part(name + suffix, seconds, colours.get(name) or next(spare, others[-1])))
+    return parts
+
+
+def split_parts(result: Dict[str, Any]) -> List[Part]:
+    """What the makespan consists of, by ``podsim run --format json``. The parts sum to the makespan.
+
+    A training step has its split there. Of any other run the core is busy with an operation, or waits only for one (exposed), or for another device.
+    """
+    split = result.get("split")
+    if split:
+        colours = {"compute_s": BLUE, "recompute_s": SKY, "optimizer_s": PURPLE, "copies_s": GREEN, "bubble_s": PALE, "launch_s": "#003f66", "waiting_s": GREY}
+        parts = [Part(key[:-2], split[key], colour) for key, colour in colours.items() if split[key] > 0]
+        exposed = _coloured({f"{axis}": seconds for axis, seconds in split["exposed_s"].items()}, {}, (VERMILLION, ORANGE, YELLOW, *_OTHER_EXPOSED), ", exposed")
+        return parts[:1] + exposed + parts[1:]
+    busy: Dict[str, float] = {}
+    exposed_by: Dict[str, float] = {}
+    for operation in result["operations"]:
+        for amounts, seconds in ((busy, operation["busy_s"]), (exposed_by, operation["exposed_s"])):
+            amounts[operation["category"]] = amounts.get(operation["category"], 0.0) + seconds
+    parts = _coloured(busy, _COMPUTE, _OTHER_COMPUTE, "") + _coloured(exposed_by, _EXPOSED, _OTHER_EXPOSED, ", exposed")
+    return parts + ([Part("waiting", result["waiting_s"], GREY)] if result["waiting_s"] > 0 else [])
+
+
+def _few(parts: List[Part]) -> List[Part]:
+    """The small ones as one."""
+    if len(parts) <= _MOST_PARTS:
+        return parts
+    large = sorted(parts, key=lambda part: -part.seconds)[: _MOST_PARTS - 1]
+    rest = [part for part in parts if part not in large]
+    return [part for part in parts if part in large] + [Part(f"{len(rest)} others", sum(part.seconds for part in rest), BLACK)]
+
+
+def _legend_rows(texts: Sequence[str], width: float) -> List[List[int]]:
+    """Which entries of a legend stand in which line."""
+    rows: List[List[int]] = [[]]
+    used = 0.0
+    for index, text in enumerate(texts):
+        wide = width_of(text) + 34
+        if rows[-1] and used + wide > width:
+            rows.append([])
+            used = 0.0
+        rows[-1].append(index)
+        used += wide
+    return rows
+
+
+def _legend(card: Card, x: float, y: float, rows: List[List[int]], texts: Sequence[str], colours: Sequence[str]) -> None:
+    for row in rows:
+        at = x
+        for index in row:
+            card.box(at, y - 9, 11, 11, colours[index], stroke=QUIET, stroke_width=0.5)
+            card.text(at + 16, y, texts[index])
+            at += width_of(texts[index]) + 34
+        y += 19
 
 
 def split_svg(run: Any) -> str:
-    return ""
+    """A run's time as a bar, with a legend in times and shares; for each axis of the mesh, how long it has transfers and how long the core waits only for it."""
+    result = run.to_dict()
+    makespan = result["makespan_s"]
+    parts = _few(split_parts(result))
+    if makespan <= 0 or not parts:
+        return ""
+    texts = [f"{part.name} {time_text(part.seconds)} ({part.seconds / makespan:.1%})" for part in parts]
+    axes = [axis for axis in result["axes"] if axis["in_flight_s"] > 0]
+    wide = _WIDTH - 2 * _MARGIN
+    rows = _legend_rows(texts, wide)
+    head, legend_y = 34, 34 + 26 + 20
+    axes_y = legend_y + 19 * len(rows) + 6
+    card = Card(_WIDTH, axes_y + (22 * len(axes) + 8 if axes else -6), f"{result['schedule']}: split of {time_text(makespan)}")
+    card.text(_MARGIN, 22, shortened(f"{result['schedule']} on {result['machine']} {result['slice']}", 90), bold=True)
+    card.text(_WIDTH - _MARGIN, 22, time_text(makespan), "end", bold=True)
+    at = float(_MARGIN)
+    for part, text in zip(parts, texts):
+        width = wide * part.seconds / makespan
+        card.box(at, head, width, 26, part.colour, text)
+        at += width
+    _legend(card, _MARGIN, legend_y, rows, texts, [part.colour for part in parts])
+    left = _MARGIN + max((width_of(shortened(axis["axis"], 16)) for axis in axes), default=0) + 46
+    room = wide - (left - _MARGIN) - 340
+    for row, axis in enumerate(axes):
+        y = axes_y + 22 * row
+        scale = room / max(makespan, axis["in_flight_s"])
+        text = f"in flight {time_text(axis['in_flight_s'])}, exposed {time_text(axis['exposed_s'])}"
+        card.text(_MARGIN, y + 11, f"axis {shortened(axis['axis'], 16)}")
+        card.box(left, y, room, 13, "none", stroke=PALE)
+        card.box(left, y, scale * axis["in_flight_s"], 13, "#f6cf7f", text)
+        card.box(left, y, scale * axis["exposed_s"], 13, VERMILLION, text)
+        card.text(left + room + 10, y + 11, text)
+    return card.svg()
+
+
+# ---- When everything happened ------------------------------------------------------------------------------------------------------------
+
+
+class Box(NamedTuple):
+    """Instances of one kind, merged where they are short: from and to in picoseconds."""
+
+    start: int
+    end: int
+    kind: int
+    first: int  # of its instances
+    count: int
+
+
+_STEP = re.compile(r"( s\d+| [+-]\d+| launch|\s*\d+)+$")
+_KIND_COLOURS = {**_COMPUTE, **_EXPOSED, "cut": GREEN, "gather": VERMILLION, "sum": ORANGE, "reduce": YELLOW, "broadcast": ORANGE, "pass": "#8c5273", "launch": GREY,
+                 "others": BLACK}
+_SPARE = (SKY, PURPLE, "#8a3d00", "#003f66", "#7fcfb5", "#f6cf7f", "#f2a679")
+
+
+def kind_of(label: str) -> str:
+    """What labels of steps and slices have in common: ``gather X`` of ``ff1: gather X s3 +0``."""
+    if label.endswith(" launch"):
+        return "launch"
+    return _STEP.sub("", label.rsplit(": ", 1)[-1]) or label
+
+
+def _kinds(labels: Sequence[str]) -> Tuple[List[str], np.ndarray]:
+    """The kinds, and that of each label. Many are told apart by their first word; of many words, those of the most labels count."""
+    each = [kind_of(label) for label in labels]
+    if len(set(each)) > _MOST_PARTS:
+        each = [kind.split(" ", 1)[0] for kind in each]
+    if len(set(each)) > _MOST_PARTS:
+        known = {name for name, _ in Counter(each).most_common(_MOST_PARTS - 1)}
+        each = [kind if kind in known else "others" for kind in each]
+    names = list(dict.fromkeys(each))
+    index = {name: number for number, name in enumerate(names)}
+    return names, np.array([index[kind] for kind in each], dtype=np.int32)
+
+
+def _shades(names: Sequence[str]) -> List[str]:
+    """A colour of each kind. Kinds of one word, such as the gathers of X and of W, are shades of its colour."""
+    spare = iter(_SPARE)
+    seen: Dict[str, int] = {}
+    base: Dict[str, str] = {}
+    colours = []
+    for name in names:
+        word = name.split(" ", 1)[0]
+        if word not in base:
+            base[word] = _KIND_COLOURS.get(word) or next(spare, BLACK)
+        number = seen[word] = seen.get(word, -1) + 1
+        parts = [int(base[word][at:at + 2], 16) for at in (1, 3, 5)]
+        share = (0.0, 0.45, 0.7)[min(number, 2)]
+        colours.append("#" + "".join(f"{round(part + (255 - part) * share):02x}" for part in parts))
+    return colours
+
+
+def merged(start: np.ndarray, end: np.ndarray, kind: np.ndarray, gap: float) -> List[Box]:
+    """Boxes that cover the instances. Those that are at least ``gap`` picoseconds long have one each; shorter ones of a kind share one where they are nearer than that."""
+    boxes: List[Box] = []
+    for one in np.unique(kind):
+        at = np.flatnonzero(kind == one)
+        long = end[at] - start[at] >= gap
+        boxes += [Box(int(start[i]), int(end[i]), int(one), int(i), 1) for i in at[long]]
+        short = at[~long]
+        if not len(short):
+            continue
+        short = short[np.argsort(start[short], kind="stable")]
+        reach = np.maximum.accumulate(end[short])
+        first = np.concatenate(([0], np.flatnonzero(start[short][1:] > reach[:-1] + gap) + 1))
+        last = np.concatenate((first[1:], [len(short)]))
+        boxes += [Box(int(start[short[a]]), int(reach[b - 1]), int(one), int(short[a]), int(b - a)) for a, b in zip(first, last)]
+    return sorted(boxes)
+
+
+def rows_of(boxes: Sequence[Box]) -> List[int]:
+    """The row of each box, so that boxes at one time stand under each other; if that takes too many rows, the last ones overlap."""
+    ends: List[int] = []
+    rows = []
+    for box in boxes:
+        row = next((row for row, end in enumerate(ends) if end <= box.start), len(ends))
+        if row == len(ends) and row < _MOST_ROWS:
+            ends.append(box.end)
+        else:
+            row = min(row, _MOST_ROWS - 1)
+            ends[row] = max(ends[row], box.end)
+        rows.append(row)
+    return rows
+
+
+def _devices(timeline: Any) -> List[int]:
+    """A few: spread over those that have instances."""
+    present = np.flatnonzero(np.bincount(timeline.device))
+    chosen = np.unique(np.linspace(0, len(present) - 1, min(_MOST_DEVICES, len(present))).astype(int))
+    return [int(device) for device in present[chosen]]
+
+
+class Lane(NamedTuple):
+    """What one unit of one device does."""
+
+    device: int
+    unit: int
+    boxes: List[Box]
+
+
+def lanes_of(timeline: Any, pixels: float) -> Tuple[List[Lane], List[str], List[str]]:
+    """The lanes of a few devices; the names and the colours of the kinds. What is shorter than a pixel is merged, and more than that where there are too many boxes."""
+    names, kind_of_task = _kinds(timeline.labels)
+    found = []
+    for device in _devices(timeline):
+        own = np.flatnonzero(timeline.device == device)
+        for unit in range(3):
+            at = own[timeline.unit[own] == unit]
+            if len(at):
+                found.append((device, unit, at, timeline.start_ps[at], timeline.end_ps[at], kind_of_task[timeline.task[at]]))
+    gap = timeline.makespan_ps / pixels
+    while True:
+        lanes = [Lane(device, unit, [box._replace(first=int(at[box.first])) for box in merged(start, end, kind, gap)]) for device, unit, at, start, end, kind in found]
+        if sum(len(lane.boxes) for lane in lanes) <= _MOST_BOXES:
+            return lanes, names, _shades(names)
+        gap *= 2
 
 
 def timeline_svg(timeline: Any) -> str:
-    return ""
+    """A few devices, each with what its core, its DMA engine and its links do, over time."""
+    makespan = timeline.makespan_ps
+    if not len(timeline) or makespan <= 0:
+        return ""
+    left = 128
+    wide = _WIDTH - left - _MARGIN
+    lanes, names, colours = lanes_of(timeline, wide)
+    placed = [rows_of(lane.boxes) for lane in lanes]
+    shown = sorted({box.kind for lane in lanes for box in lane.boxes})
+    texts = [shortened(names[kind], 40) for kind in shown]
+    legend = _legend_rows(texts, _WIDTH - 2 * _MARGIN)
+    heights = [4 + (18 if max(rows) == 0 else 9 * (max(rows) + 1)) for rows in placed]
+    heights = [height + (14 if len({lane.unit for lane in lanes if lane.device == here.device}) == 1 else 0) for here, height in zip(lanes, heights)]
+    breaks = sum(1 for before, after in zip(lanes, lanes[1:]) if before.device != after.device)
+    top = 34 + 19 * len(legend)
+    bottom = top + sum(heights) + 10 * breaks
+    card = Card(_WIDTH, bottom + 34, f"timeline of {time_text(makespan * 1e-12)}")
+    counts = np.bincount(timeline.alike)
+    devices = {lane.device for lane in lanes}
+    some = f"{len(devices)} of {len(timeline.alike)} devices" if len(timeline.alike) > 1 else "one device"
+    card.text(_MARGIN, 22, f"{some}, {len(timeline):,} task instances, {time_text(makespan * 1e-12)}", bold=True)
+    _legend(card, _MARGIN, 44, legend, texts, [colours[kind] for kind in shown])
+    for tick in _ticks(makespan * 1e-12):
+        x = left + wide * tick * 1e12 / makespan
+        card.line(x, top - 4, x, bottom + 4, PALE)
+        card.text(min(x, _WIDTH - _MARGIN), bottom + 20, time_text(tick), "end" if x > _WIDTH - 60 else "middle", QUIET)
+    y, before = float(top), None
+    for lane, rows, height in zip(lanes, placed, heights):
+        if lane.device != before:
+            y += 10 if before is not None else 0
+            alike = int(counts[lane.device]) if lane.device < len(counts) else 1
+            card.text(_MARGIN, y + 13, f"device {lane.device}", bold=True)
+            if alike > 1:
+                card.text(_MARGIN, y + 28, f"{alike} alike", fill=QUIET)
+            before = lane.device
+        card.text(left - 8, y + height / 2 + 3, ("core", "DMA", "links")[lane.unit], "end", QUIET)
+        each = 18 if max(rows) == 0 else 9
+        for box, row in zip(lane.boxes, rows):
+            label = timeline.labels[timeline.task[box.first]]
+            what = label if box.count == 1 else f"{box.count} of {names[box.kind]}"
+            width = wide * (box.end - box.start) / makespan
+            card.box(left + wide * box.start / makespan, y + each * row, width - 0.6 if width > 3 else max(width, 0.5), each - (1 if each < 18 else 0), colours[box.kind],
+                     f"{what}: {time_text(box.start * 1e-12)} to {time_text(box.end * 1e-12)}")
+        y += height
+    return card.svg()
