@@ -1,4 +1,4 @@
-"""What the module's README and docstrings show is what Python prints."""
+"""What READMEs and docstrings show is what Python prints."""
 
 import doctest
 import pathlib
@@ -6,7 +6,8 @@ import unittest
 
 import podsim
 
-README = pathlib.Path(__file__).resolve().parents[1] / "README.md"
+MODULE = pathlib.Path(__file__).resolve().parents[1]
+READMES = {MODULE / "README.md": 15, MODULE.parents[1] / "README.md": 10}  # with the least number of examples
 
 try:
     import pandas  # noqa: F401
@@ -15,11 +16,13 @@ except ImportError:
 
 
 class Examples(unittest.TestCase):
-    @unittest.skipIf(pandas is None, "python3-pandas is not installed: the README's examples were not tested")
-    def test_of_the_readme(self):
-        found = doctest.testfile(str(README), module_relative=False)
-        self.assertGreater(found.attempted, 15)
-        self.assertEqual(found.failed, 0)
+    @unittest.skipIf(pandas is None, "python3-pandas is not installed: the READMEs' examples were not tested")
+    def test_of_the_readmes(self):
+        for readme, least in READMES.items():
+            with self.subTest(readme.parent.name):
+                found = doctest.testfile(str(readme), module_relative=False)
+                self.assertGreater(found.attempted, least)
+                self.assertEqual(found.failed, 0)
 
     def test_of_docstrings(self):
         """Those of the package and of what it exports run; few of them show what they print."""
