@@ -121,9 +121,11 @@ class ProgramEdges {
     if (const auto* collective = std::get_if<Collective>(&op)) {
       uses_.push_back({node_of(t, false), collective->input, false, doers & taking_part(*collective, false)});
       uses_.push_back({node_of(t, false), collective->output, true, doers & taking_part(*collective, true)});
+      if (overwrites_input(*collective)) uses_.push_back({node_of(t, false), collective->input, true, doers});
       // A device that it neither reads nor writes has none of its transfers, and then nothing is ordered by it.
-      present_[node_of(t, false)] = uses_.back().on;
-      present_[node_of(t, false)] |= uses_[uses_.size() - 2].on;
+      Bits taking = taking_part(*collective, true);
+      taking |= taking_part(*collective, false);
+      present_[node_of(t, false)] &= taking;
     }
     if (const auto* call = std::get_if<Call>(&op)) {
       const std::vector<bool> written = written_parameters(schedule_.functions[static_cast<std::size_t>(call->function)]);
@@ -137,6 +139,12 @@ class ProgramEdges {
       const bool receives = touch.side == Side::target;
       uses_.push_back({node_of(t, receives), touch.region, touch.write, receives ? receivers : doers});
     });
+  }
+
+  /// Algorithms add up what arrives in the input if it is scratch, or holds the output.
+  [[nodiscard]] bool overwrites_input(const Collective& collective) const {
+    const bool adds = collective.kind == CollectiveKind::reduce_scatter || collective.kind == CollectiveKind::reduce;
+    return adds && (program_.buffers[collective.input.buffer.index()].role == Role::scratch || collective.input.buffer == collective.output.buffer);
   }
 
   /// The devices whose output a Collective writes, or whose input it reads.

@@ -35,7 +35,8 @@ struct DerivedEdges {
 ///   after    no race between two tasks: find_races() finds only tasks that overwrite their own operands. Edges name the halves of Shifts that conflict:
 ///            a reader of what arrives waits for `received`, the next arrival in its place for the reader
 ///   a transfer    reads at the sender, when it is sent, and writes at the receiver, when it arrives
-///   a Collective  reads its input and writes its output; of a broadcast, reduce and permute only on the devices that do
+///   a Collective  reads its input and writes its output; of a broadcast, reduce and permute only on the devices that do. A reduce-scatter or reduce
+///            overwrites its input with partial sums if that is scratch or in the output's buffer
 ///   a Call        reads its arguments, and writes those that the function writes. The bodies of functions are left as they are
 ///   order    edges for what a task reads first, in the order of its operands, then those for what it writes; each by the position of the earlier task
 ///   cost     O(pairs of touches of a buffer that overlap, for each class of devices that touch the same boxes of it), plus, for each task, the edges back

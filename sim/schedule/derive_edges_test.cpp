@@ -97,9 +97,21 @@ TEST(DeriveEdges, TheHalvesOfAShiftWaitForThemselves) {
               ElementsAre(after(two, Half::receive, Half::send), after(one, Half::send, Half::receive), after(two, Half::send, Half::receive)));
 }
 
+TEST(DeriveEdges, AReduceOverwritesAnInputInScratch) {
+  Writer w{ring(4)};
+  const BufferId a = w.scratch("a", {4}), b = w.scratch("b", {4}), c = w.scratch("c", {4});
+  const TaskId read = w.add("read", copy(part(a, 0, 4), part(c, 0, 4)));
+  const TaskId reduce = w.add("reduce", Collective{CollectiveKind::reduce, {w.axis(0)}, part(a, 0, 4), part(b, 0, 4), 0, 0, 0, {}});
+  EXPECT_THAT(derived(w.schedule, reduce), ElementsAre(after(read)));
+  std::get<Collective>(w.task(reduce).op).kind = CollectiveKind::all_reduce;
+  EXPECT_THAT(derived(w.schedule, reduce), IsEmpty());
+}
+
 TEST(DeriveEdges, OnlyDevicesThatACollectiveReadsOrWritesConflict) {
   Writer w{ring(4)};
   const BufferId a = w.scratch("a", {4}), b = w.scratch("b", {4});
+  w.now().buffers[a.index()].role = Role::input;
+  w.now().buffers[a.index()].tensor = "a", w.now().buffers[a.index()].sharding = {{}};
   const auto reduce = [&](std::int64_t root) {
     return Collective{CollectiveKind::reduce, {w.axis(0)}, part(a, 0, 4), part(b, 0, 4), 0, 0, root, {}};
   };

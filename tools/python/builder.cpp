@@ -102,9 +102,9 @@ class ScheduleWriter {
 
  private:
   [[nodiscard]] DerivedEdges derived() const {
-    auto edges = [&] {
+    auto edges = [schedule = schedule_]() mutable {  // a copy: other threads may write on meanwhile
       const py::gil_scoped_release unlocked;
-      return derive_edges(schedule_);
+      return derive_edges(std::move(schedule));
     }();
     return value_or_raise(std::move(edges));
   }

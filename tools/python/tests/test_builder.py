@@ -114,6 +114,19 @@ class Building(unittest.TestCase):
         b.add(Y[0], A, Y[0], where=i > 0)
         np.testing.assert_array_equal(podsim.execute(b.build(), {"X": np.arange(8.0)})["Y"], [0, 1, 3, 3, 7, 5, 11, 7])
 
+    def test_subscripts_are_those_of_numpy(self):
+        b = podsim.Builder({"x": 4})
+        i, M = b.index("x"), b.scratch("M", (2, 4, 8))
+        for region, shape in ((M[0], (1, 4, 8)), (M[..., 2:4], (2, 4, 2)), (M[1, ..., i], (1, 4, 1)), (M[:, 1:, 2 * i:2 * i + 2], (2, 3, 2)),
+                              (M[:, podsim.block(i, 1)], (2, 1, 8))):
+            self.assertEqual(region.shape, shape)
+
+    def test_places_may_count_backwards(self):
+        b = podsim.Builder({"x": 4})
+        X, Y = b.input("X", (4,), ["x"]), b.output("Y", (16,), ["x"])
+        b.copy(X, Y[3 - b.index("x")])
+        np.testing.assert_array_equal(podsim.execute(b.build(), {"X": [1, 2, 3, 4]})["Y"].reshape(4, 4)[:, ::-1].diagonal(), [1, 2, 3, 4])
+
     def test_the_builder_can_be_used_on(self):
         b, X, Y, A, B = two_buffers()
         b.copy(X, A)
@@ -230,6 +243,13 @@ class Mistakes(unittest.TestCase):
             "axis": (lambda: b.index("rinng"), "axis", 'did you mean "ring"'),
             "axis of a shift": (lambda: b.shift("row", 1, X, A), "axis", "row"),
             "axis that is none": (lambda: b.shift(1, 1, X, A), "axis", "expected the name of a mesh axis"),
+            "mesh: too large": (lambda: podsim.Builder({"ring": 2**40}), "mesh", "at most"),
+            "number too large": (lambda: b.scratch("Z", (2**70,)), "shape", "at most"),
+            "index too large": (lambda: 2**61 * (4 * i), "index", "at most"),
+            "name that is none": (lambda: b.scratch(3, (4,)), "name", "expected a text"),
+            "dtype that is none": (lambda: podsim.Builder({"ring": 4}, dtype=float), "dtype", "expected a text"),
+            "sharding that is none": (lambda: b.input("Z", (8,), "ring"), "sharding", "an entry for each dimension"),
+            "axes that are none": (lambda: b.input("Z", (8,), [5]), "sharding", "the names of mesh axes"),
             "distance": (lambda: b.shift("ring", 0.5, X, A), "by", "expected a whole number"),
             "axis of a sharding": (lambda: b.input("Z", (8,), ["rin"]), "sharding", 'did you mean "ring"'),
             "too many entries": (lambda: b.input("Z", (8,), ["ring", None]), "sharding", "found 2 entries"),
