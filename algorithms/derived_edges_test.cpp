@@ -84,7 +84,8 @@ TEST(DerivedEdges, EveryCollectiveDeliversWithThem) {
         for (int k = 0; k < collective_kind_count; ++k) {
           const auto kind = static_cast<CollectiveKind>(k);
           const CollectiveDetails details{1, shift_pairs(pod.mesh.devices(), 1)};
-          const auto written = testing::try_collective(pod, kind, axes, Bytes{std::int64_t{24} * pod.mesh.devices()}, entry.name, details, in_chunks(3));
+          const auto written =
+              testing::try_collective(pod, kind, axes, Bytes{std::int64_t{24} * pod.mesh.devices()}, entry.name, details, in_chunks(3));
           if (!written) continue;  // it does not apply
           SCOPED_TRACE(std::string{entry.name} + " " + std::string{name_of(kind)} + " on " + to_text(pod.mesh));
           expect_right(derived_again(*written));
@@ -103,8 +104,9 @@ TEST(DerivedEdges, EveryFftAndFactorisationComputesTheSameWithThem) {
   }
   const Mesh mesh = testing::lu_mesh(2, 2);
   for (const int ahead : {0, 1})
-    for (const auto& written : {make_lu(LuMethod::block, mesh, testing::lu_problem(mesh, 24, 4, ahead)), make_lu(LuMethod::naive, mesh, testing::lu_problem(mesh, 24, 4)),
-                                make_solve(SolveMethod::block, mesh, testing::lu_problem(mesh, 24, 4, ahead, {24, 3}))}) {
+    for (const auto& written :
+         {make_lu(LuMethod::block, mesh, testing::lu_problem(mesh, 24, 4, ahead)), make_lu(LuMethod::naive, mesh, testing::lu_problem(mesh, 24, 4)),
+          make_solve(SolveMethod::block, mesh, testing::lu_problem(mesh, 24, 4, ahead, {24, 3}))}) {
       ASSERT_TRUE(written) << to_text(written.error());
       SCOPED_TRACE(written->name);
       expect_right(*lower(derived_again(*written), ring_or_line()));
@@ -122,8 +124,12 @@ Schedule random_collectives(std::uint64_t seed) {
     const int from = rng.between(0, 2), to = (from + rng.between(1, 2)) % 3;
     const auto region = [&](int buffer, std::int64_t length) { return testing::part(BufferId{buffer}, rng.between(0, 4), length); };
     Collective collective{static_cast<CollectiveKind>(rng.below(collective_kind_count)), {axis}, {}, {}, 0, 0, rng.between(0, axis.size - 1), {}};
-    const std::int64_t in = collective.kind == CollectiveKind::reduce_scatter ? part * axis.size : collective.kind == CollectiveKind::all_to_all ? axis.size : part;
-    const std::int64_t out = collective.kind == CollectiveKind::all_gather ? part * axis.size : collective.kind == CollectiveKind::reduce_scatter ? part : in;
+    const std::int64_t in = collective.kind == CollectiveKind::reduce_scatter ? part * axis.size
+                            : collective.kind == CollectiveKind::all_to_all   ? axis.size
+                                                                              : part;
+    const std::int64_t out = collective.kind == CollectiveKind::all_gather       ? part * axis.size
+                             : collective.kind == CollectiveKind::reduce_scatter ? part
+                                                                                 : in;
     collective.input = region(from, in), collective.output = region(to, out);
     if (collective.kind == CollectiveKind::permute)
       for (std::int64_t p = 0; p < axis.size; ++p)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import html
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+import numbers
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _core
 from ._errors import InputError
@@ -23,17 +24,25 @@ def _text(value: Any, argument: str) -> str:
     return value
 
 
+def _list(value: Any, argument: str, length: Optional[int] = None) -> List[Any]:
+    if not isinstance(value, (list, tuple)) or length is not None and len(value) != length:
+        raise InputError(f"expected a list{'' if length is None else f' of {length}'}, found {value!r}", argument=argument)
+    return list(value)
+
+
 class Task:
     """A task of a builder, for ``after``. ``task.sent`` and ``task.received`` are the halves of a shift."""
 
-    __slots__ = ("label", "number", "_program", "_builder", "_done", "_gates")
+    __slots__ = ("label", "number", "_program", "_builder", "_has_halves", "_done", "_gates")
 
-    def __init__(self, label: str, number: int, program: int, builder: "Builder", done: str = "both", gates: str = "both"):
-        self.label, self.number, self._program, self._builder = label, number, program, builder
+    def __init__(self, label: str, number: int, program: int, builder: "Builder", has_halves: bool, done: str = "both", gates: str = "both"):
+        self.label, self.number, self._program, self._builder, self._has_halves = label, number, program, builder, has_halves
         self._done, self._gates = done, gates
 
     def _with(self, **halves: str) -> "Task":
-        return Task(self.label, self.number, self._program, self._builder, halves.get("done", self._done), halves.get("gates", self._gates))
+        if "done" in halves and not self._has_halves:
+            raise InputError(f"only a shift has halves, found {self!r}", argument=halves["done"])
+        return Task(self.label, self.number, self._program, self._builder, self._has_halves, halves.get("done", self._done), halves.get("gates", self._gates))
 
     @property
     def sent(self) -> "Task":
@@ -154,9 +163,7 @@ class Builder:
         return self._mesh.axis(name, argument)
 
     def _axes(self, names: Axes, argument: str) -> List[Any]:
-        if not isinstance(names, (str, list, tuple)):
-            raise InputError(f"expected the names of mesh axes, found {names!r}", argument=argument)
-        return [self._axis(name, argument) for name in ([names] if isinstance(names, str) else names)]
+        return [self._axis(name, argument) for name in ([names] if isinstance(names, str) else _list(names, argument))]
 
     # ---- Buffers ------------------------------------------------------------------------------------------------------------------------
 
@@ -178,9 +185,7 @@ class Builder:
         return self._add_buffer("scratch", name, "", self._shape(shape), (), [], dtype)
 
     def _shape(self, shape: Sequence[int]) -> Tuple[int, ...]:
-        if isinstance(shape, (str, bytes)) or not hasattr(shape, "__iter__"):
-            raise InputError(f"expected an extent for each dimension, found {shape!r}", argument="shape")
-        extents = tuple(whole_number(extent, "shape") for extent in shape)
+        extents = tuple(whole_number(extent, "shape") for extent in _list(shape, "shape"))
         if any(extent < 1 for extent in extents):
             raise InputError(f"expected positive extents, found {extents}", argument="shape")
         return extents
@@ -188,9 +193,7 @@ class Builder:
     def _shard(self, role: str, tensor: str, shape: Sequence[int], sharding: Sequence[Any], *, name: Optional[str] = None, dtype: Optional[str] = None,
                view: Optional[Mapping[int, Sequence[int]]] = None) -> Buffer:
         whole = self._shape(shape)
-        if not isinstance(sharding, (list, tuple)):
-            raise InputError(f"expected an entry for each dimension, found {sharding!r}", argument="sharding")
-        entries = list(sharding)
+        entries = _list(sharding, "sharding")
         if len(entries) > len(whole):
             raise InputError(f"{tensor!r} has {len(whole)} dimensions, found {len(entries)} entries", argument="sharding")
         entries += [None] * (len(whole) - len(entries))
@@ -257,7 +260,7 @@ class Builder:
         return self._task("recv", op, when)
 
     def collective(self, kind: str, axes: Axes, input: Place, output: Place, *, dim: int = 0, split_dim: int = 0, root: int = 0,
-                   pairs: Iterable[Tuple[int, int]] = (), **when: Any) -> Task:
+                   pairs: Sequence[Tuple[int, int]] = (), **when: Any) -> Task:
         """An all-gather, reduce-scatter, all-reduce, all-to-all, broadcast, reduce or permute of all devices along the axes; ``run`` chooses its algorithm.
 
         ``dim``: of the output, that blocks join (of a reduce-scatter: of the input, that is cut); ``split_dim``: of the input of an all-to-all; ``root``:
@@ -276,15 +279,16 @@ class Builder:
         """
         if unit not in ("core", "dma"):
             raise InputError(f'expected "core" or "dma", found {unit!r}', argument="unit")
-        numbers = [entry if isinstance(entry, tuple) else (entry, 0, 1) for entry in numbering]
-        try:
-            op = _core.Local(str(kind).replace("_", "-"), [self._region(place, "reads") for place in reads],
-                             [self._region(place, "writes") for place in writes],
-                             unit == "dma", float(factor), bool(features_first), bool(causal), [whole_number(dim, "dims", _INT) for dim in dims],
-                             [whole_number(split, "splits", _INT) for split in splits],
-                             [(Index._of(first, "numbering")._affine(), block, apart) for first, block, apart in numbers], whole_number(classes, "classes"))
-        except TypeError as error:
-            raise InputError(f"an argument of {kind} has a wrong type: {str(error).splitlines()[0]}", argument="local") from None
+        if not isinstance(factor, numbers.Real):
+            raise InputError(f"expected a number, found {factor!r}", argument="factor")
+        numbered = []
+        for entry in _list(numbering, "numbering"):
+            first, block, apart = _list(entry, "numbering", 3) if isinstance(entry, tuple) else (entry, 0, 1)
+            numbered.append((Index._of(first, "numbering")._affine(), whole_number(block, "numbering"), whole_number(apart, "numbering")))
+        op = _core.Local(str(kind).replace("_", "-"), [self._region(place, "reads") for place in _list(reads, "reads")],
+                         [self._region(place, "writes") for place in _list(writes, "writes")], unit == "dma", float(factor), bool(features_first),
+                         bool(causal), [whole_number(dim, "dims", _INT) for dim in _list(dims, "dims", 2)],
+                         [whole_number(split, "splits", _INT) for split in _list(splits, "splits")], numbered, whole_number(classes, "classes"))
         return self._task(str(kind), op, when, "local")
 
     def copy(self, source: Place, target: Place, *, unit: str = "core", **when: Any) -> Task:
@@ -316,10 +320,10 @@ class Builder:
             self._axis(axis, argument)
         return [Index._of(coordinates.get(axis, self.index(axis)), argument)._affine() for axis in self._mesh.names()]
 
-    def _collective(self, kind: str, axes: Axes, input: Place, output: Place, dim: int, split_dim: int, root: int, pairs: Iterable[Tuple[int, int]]) -> Any:
-        numbers = [(whole_number(sender, "pairs"), whole_number(receiver, "pairs")) for sender, receiver in pairs]
+    def _collective(self, kind: str, axes: Axes, input: Place, output: Place, dim: int, split_dim: int, root: int, pairs: Sequence[Tuple[int, int]]) -> Any:
+        ends = [tuple(whole_number(end, "pairs") for end in _list(pair, "pairs", 2)) for pair in _list(pairs, "pairs")]
         return _core.Collective(str(kind).replace("_", "-"), self._axes(axes, "axes"), self._region(input, "input"), self._region(output, "output"),
-                                whole_number(dim, "dim", _INT), whole_number(split_dim, "split_dim", _INT), whole_number(root, "root"), numbers)
+                                whole_number(dim, "dim", _INT), whole_number(split_dim, "split_dim", _INT), whole_number(root, "root"), ends)
 
     def _task(self, default_label: str, op: Any, when: Mapping[str, Any], call: str = "") -> Task:
         call = call or default_label
@@ -331,13 +335,15 @@ class Builder:
         if where is not None and not isinstance(where, Where):
             raise InputError(f"expected a condition on an index, as `i == 0`, found {where!r}", argument="where")
         edges = []
-        for task in [] if after is None else [after] if isinstance(after, Task) else after:
+        for task in [] if after is None else [after] if isinstance(after, Task) else _list(after, "after"):
             if not isinstance(task, Task) or task._builder is not self or task._program != self._program:
                 raise InputError(f"expected tasks of this program, found {task!r}", argument="after")
+            if task._gates != "both" and not isinstance(op, _core.Shift):
+                raise InputError(f"only a shift has halves that wait, found {call}", argument="after")
             edges.append(_core.Edge(task.number, task._done, task._gates))
         number = self._writer.task(call, str(label), op, edges, where._guard() if where is not None else [])
         self._empty = False
-        return Task(str(label), number, self._program, self)
+        return Task(str(label), number, self._program, self, isinstance(op, _core.Shift))
 
     # ---- The whole ----------------------------------------------------------------------------------------------------------------------
 
@@ -355,7 +361,7 @@ class Builder:
         self._writer.claim_product(out.tensor, left.tensor, right.tensor, m, n, left_shape[1], bool(transpose_left), bool(transpose_right))
 
     def claim_collective(self, kind: str, axes: Axes, input: Place, output: Place, *, dim: int = 0, split_dim: int = 0, root: int = 0,
-                         pairs: Iterable[Tuple[int, int]] = ()) -> None:
+                         pairs: Sequence[Tuple[int, int]] = ()) -> None:
         """What ``check`` proves: the schedule is this collective, from one region to another of the first program."""
         if self._program:
             raise InputError("belongs to the first program", argument="claim_collective")
