@@ -120,6 +120,17 @@ TEST(DeriveEdges, OnlyDevicesThatACollectiveReadsOrWritesConflict) {
   EXPECT_THAT(derived(w.schedule, third), ElementsAre(after(first)));
 }
 
+TEST(DeriveEdges, ACallReadsItsArgumentsAndWritesThoseThatItsFunctionWrites) {
+  Writer w{ring(2)};
+  const BufferId a = w.scratch("a", {4}), b = w.scratch("b", {4}), c = w.scratch("c", {4});
+  const std::vector<Buffer> parameters{{"from", {4}, DType::f32, Role::scratch, {}, {}}, {"to", {4}, DType::f32, Role::scratch, {}, {}}};
+  w.schedule.functions = {{"f", 2, {{}, parameters, {{"copy", copy(part(BufferId{0}, 0, 4), part(BufferId{1}, 0, 4)), {}, {}, {}}}}}};
+  w.add("a to b", Call{0, {a, b}});
+  const TaskId other = w.add("a to c", Call{0, {a, c}}), read = w.add("b to c", Call{0, {b, c}});
+  EXPECT_THAT(derived(w.schedule, other), IsEmpty());
+  EXPECT_THAT(derived(w.schedule, read), ElementsAre(after(TaskId{0}), after(other)));
+}
+
 TEST(DeriveEdges, ExplicitEdgesStayAndWhatTheyImplyIsNotAdded) {
   Writer w{ring(2)};
   const BufferId a = w.scratch("a", {4}), b = w.scratch("b", {4}), c = w.scratch("c", {4});

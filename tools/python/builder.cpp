@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "sim/engine/numeric/execute.hpp"
+#include "sim/schedule/calls.hpp"
 #include "sim/schedule/derive_edges.hpp"
 #include "sim/schedule/program_builder.hpp"
 #include "sim/schedule/text.hpp"
@@ -150,7 +151,7 @@ py::dict execute_on(const Schedule& lowered, const std::map<std::string, Words<f
       [&] {
         NumericOptions options;
         options.stop = Cancellation{&work.stop};
-        outputs = execute(lowered, given, options);
+        outputs = has_calls(lowered) ? execute(inline_calls(lowered), given, options) : execute(lowered, given, options);
       },
       on_main);
   work.rethrow(false);

@@ -1,5 +1,6 @@
 """Schedules written in Python: the edges that their regions need, what they compute on numpy arrays, and mistakes."""
 
+import os
 import unittest
 
 import numpy as np
@@ -169,6 +170,11 @@ class Execute(unittest.TestCase):
                                                dataflow=dataflow, **options)
                     given = {"X": x.T if dataflow == "rs" else x, "W": w.T if dataflow == "ls" else w}
                     np.testing.assert_array_equal(podsim.execute(schedule, given)["Y"], x @ w)
+
+    def test_a_schedule_that_calls_functions_is_that_of_numpy(self):
+        file = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "algorithms", "examples", "two_calls.textproto")
+        given = {name: self.random.integers(-4, 5, shape).astype(float) for name, shape in (("X", (128, 256)), ("V", (256, 256)), ("W", (256, 256)))}
+        np.testing.assert_array_equal(podsim.execute(podsim.Schedule(file), given)["Y"], given["X"] @ given["V"] @ given["W"])
 
     def test_float32_is_what_it_computes_in(self):
         x, w = self.random.standard_normal((8, 8)), self.random.standard_normal((8, 8))
